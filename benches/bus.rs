@@ -11,14 +11,14 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use steadyhand::arm::{Arm, ArmFile, Family};
-use steadyhand::clock::Clock;
-use steadyhand::driver::Driver;
+use steadyhand::arm::{ArmFile, ArmModel, ServoFamily};
+use steadyhand::clock::NodeClock;
+use steadyhand::driver::ArmDriver;
 use steadyhand::link::memory::MemoryLink;
-use steadyhand::servo::framing::{self, Framing, Shape};
+use steadyhand::servo::framing::{self, FrameFormat, ReplyFraming};
 use steadyhand::servo::{dynamixel, feetech};
-use steadyhand::sim::{Fault, Simulator};
-use steadyhand::units::Joints;
+use steadyhand::sim::{ArmSimulator, SimulatedFault};
+use steadyhand::units::JointVector;
 
 const CYCLES: u32 = 2000;
 const PACKETS: u32 = 6_000;
@@ -42,16 +42,21 @@ fn main() {
         "six servos, 1 Mbaud, no return delay, paced: cycles a second, and share of the wire's limit"
     );
     let cases = [
-        ("sts, 8 bytes each", Family::FeetechSts, false, STS_FULL_HZ),
+        (
+            "sts, 8 bytes each",
+            ServoFamily::FeetechSts,
+            false,
+            STS_FULL_HZ,
+        ),
         (
             "dynamixel, 10 bytes each",
-            Family::Dynamixel2,
+            ServoFamily::Dynamixel2,
             false,
             DYNAMIXEL_HZ,
         ),
         (
             "dynamixel, fast sync read",
-            Family::Dynamixel2,
+            ServoFamily::Dynamixel2,
             true,
             DYNAMIXEL_FAST_HZ,
         ),
@@ -72,28 +77,32 @@ fn main() {
 }
 
 /// Five joints and a gripper, whatever they speak.
-fn arm(family: Family) -> Arm {
+fn arm(family: ServoFamily) -> ArmModel {
     let text = include_str!("../scenes/arms/so101.toml");
     let mut file: ArmFile = toml::from_str(text).unwrap();
     file.family = family;
-    Arm::new(file).unwrap()
+    ArmModel::new(file).unwrap()
 }
 
 /// Cycles a second on the simulated clock: the wire's time and nothing else.
-async fn rate(family: Family, fast: bool) -> f64 {
+async fn rate(family: ServoFamily, fast: bool) -> f64 {
     let arm = arm(family);
-    let clock = Clock::simulated();
-    let sim = Simulator::new(&arm, &Joints::zeros(arm.dof()));
+    let clock = NodeClock::simulated();
+    let sim = ArmSimulator::new(&arm, &JointVector::zeros(arm.dof()));
     for id in 1..=6 {
-        let address = if family == Family::FeetechSts { 7 } else { 9 };
-        sim.break_it(Fault::Register {
+        let address = if family == ServoFamily::FeetechSts {
+            7
+        } else {
+            9
+        };
+        sim.break_it(SimulatedFault::Register {
             id,
             address,
             value: 0,
         });
-        if !fast && family == Family::Dynamixel2 {
+        if !fast && family == ServoFamily::Dynamixel2 {
             // Firmware that is too old to answer together.
-            sim.break_it(Fault::Register {
+            sim.break_it(SimulatedFault::Register {
                 id,
                 address: 6,
                 value: 40,
@@ -101,7 +110,7 @@ async fn rate(family: Family, fast: bool) -> f64 {
         }
     }
     let mut link = MemoryLink::new(sim, &clock, "bench").unwrap();
-    let mut driver = Driver::new(&arm, &clock);
+    let mut driver = ArmDriver::new(&arm, &clock);
     driver.attach(&mut link).await.unwrap();
     driver.energise(&mut link).await.unwrap();
     let begun = clock.now();
@@ -115,14 +124,14 @@ async fn rate(family: Family, fast: bool) -> f64 {
 fn decoding() {
     let sts = [0xFF, 0xFF, 1, 10, 0, 0, 8, 0, 0, 0, 0, 120, 25, 0x5B];
     timed("sts, 8 bytes", || {
-        servo_packets(&mut feetech::codec::Decoder::default(), &sts, 8)
+        servo_packets(&mut feetech::codec::FeetechDecoder::default(), &sts, 8)
     });
     let mut dxl = vec![0xFF, 0xFF, 0xFD, 0, 1, 14, 0, 0x55, 0];
     dxl.extend([0, 0, 0, 0, 0, 0, 0, 8, 0, 0]);
     let crc = crc::Crc::<u16>::new(&crc::CRC_16_UMTS).checksum(&dxl);
     dxl.extend(crc.to_le_bytes());
     timed("dynamixel, 10 bytes", || {
-        servo_packets(&mut dynamixel::codec::Decoder::default(), &dxl, 10)
+        servo_packets(&mut dynamixel::codec::DynamixelDecoder::default(), &dxl, 10)
     });
     let segment = segment();
     timed("firmware, 67-byte segment", || firmware_packets(&segment));
@@ -140,7 +149,11 @@ fn timed(name: &str, mut packets: impl FnMut() -> u32) {
     println!("{name:26} {best_ns:6} ns");
 }
 
-fn servo_packets<S: Shape>(decoder: &mut framing::Decoder<S>, reply: &[u8], length: usize) -> u32 {
+fn servo_packets<S: FrameFormat>(
+    decoder: &mut framing::FrameDecoder<S>,
+    reply: &[u8],
+    length: usize,
+) -> u32 {
     let six = reply.repeat(6);
     let mut packets = 0;
     for _ in 0..PACKETS / 6 {

@@ -16,14 +16,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use nalgebra::{Isometry3, Point3, UnitQuaternion, Vector3};
-use steadyhand::arm::Arm;
-use steadyhand::kin::capsule::{Placed, nearest_pair};
-use steadyhand::kin::{Goal, Tip};
+use steadyhand::arm::ArmModel;
+use steadyhand::kin::capsule::{PlacedCapsule, nearest_pair};
+use steadyhand::kin::{IkGoal, ToolTip};
 use steadyhand::plan::order::{order, travelled_mm};
-use steadyhand::plan::pace::{Limits, Row, pace};
-use steadyhand::plan::{Watch, draw};
-use steadyhand::scene::{Library, Order, SheetStroke};
-use steadyhand::units::Joints;
+use steadyhand::plan::velocity_profile::{LinearLimit, PathLimits, pace};
+use steadyhand::plan::{PlanObserver, draw};
+use steadyhand::scene::{Order, SceneLibrary, SheetStroke};
+use steadyhand::units::JointVector;
 
 #[path = "plan/export.rs"]
 mod export;
@@ -139,7 +139,7 @@ struct First {
     after_us: AtomicU64,
 }
 
-impl Watch for First {
+impl PlanObserver for First {
     fn progress(&self, _: usize, _: usize) {
         let after = u64::try_from(self.begun.elapsed().as_micros()).unwrap_or(u64::MAX);
         self.after_us.fetch_min(after, Ordering::Relaxed);
@@ -163,7 +163,7 @@ fn whole() {
     std::fs::write(folder.join("rings.toml"), scene_text).unwrap();
     let before_kb = resident_kb("VmRSS:");
     let (begun, cpu) = (Instant::now(), cpu_s());
-    let scene = Library::new(None)
+    let scene = SceneLibrary::new(None)
         .scene_file(&folder.join("rings.toml"), None)
         .unwrap();
     let first = First {
@@ -218,30 +218,30 @@ impl Chance {
     }
 }
 
-fn arm(text: &str) -> Arm {
-    Arm::new(toml::from_str(text).unwrap()).unwrap()
+fn arm(text: &str) -> ArmModel {
+    ArmModel::new(toml::from_str(text).unwrap()).unwrap()
 }
 
-fn widowx() -> (Arm, Tip, Joints) {
+fn widowx() -> (ArmModel, ToolTip, JointVector) {
     (
         arm(include_str!("../scenes/arms/widowx250s.toml")),
-        Tip {
+        ToolTip {
             point_m: Point3::new(0.04, 0.0, 0.0),
             axis: Vector3::x_axis(),
         },
-        Joints::from_slice(&[0.0, 0.2329, 0.3112, 0.0, 1.0267, 0.0]),
+        JointVector::from_slice(&[0.0, 0.2329, 0.3112, 0.0, 1.0267, 0.0]),
     )
 }
 
-fn so101() -> (Arm, Tip, Joints) {
+fn so101() -> (ArmModel, ToolTip, JointVector) {
     let axis = nalgebra::Unit::new_normalize(Vector3::new(0.0, -0.965_926, -0.258_819));
     (
         arm(include_str!("../scenes/arms/so101.toml")),
-        Tip {
+        ToolTip {
             point_m: Point3::from(axis.into_inner() * 0.04),
             axis,
         },
-        Joints::from_slice(&[-0.002, -0.2344, 0.3043, 1.2391, 0.0]),
+        JointVector::from_slice(&[-0.002, -0.2344, 0.3043, 1.2391, 0.0]),
     )
 }
 
@@ -267,8 +267,14 @@ enum Seed {
 }
 
 /// Solves along a path.
-fn follow(arm: &Arm, tip: &Tip, goals: &[Goal], ready: &Joints, seed: Seed) -> Vec<Joints> {
-    let mut found: Vec<Joints> = Vec::with_capacity(goals.len());
+fn follow(
+    arm: &ArmModel,
+    tip: &ToolTip,
+    goals: &[IkGoal],
+    ready: &JointVector,
+    seed: Seed,
+) -> Vec<JointVector> {
+    let mut found: Vec<JointVector> = Vec::with_capacity(goals.len());
     for goal in goals {
         let from = match found.as_slice() {
             [.., a, b] if seed == Seed::CarriedOn => b.zip(a, |b, a| 2.0 * b - a),
@@ -281,7 +287,7 @@ fn follow(arm: &Arm, tip: &Tip, goals: &[Goal], ready: &Joints, seed: Seed) -> V
 }
 
 /// The tool's poses along the spiral, six joints.
-fn stroke_poses() -> (Arm, Tip, Joints, Vec<Isometry3<f64>>) {
+fn stroke_poses() -> (ArmModel, ToolTip, JointVector, Vec<Isometry3<f64>>) {
     let (arm, tip, ready) = widowx();
     let points = spiral(Point3::new(0.32, 0.0, 0.005));
     let start = arm.chain.forward(&ready).rotation;
@@ -296,8 +302,8 @@ fn stroke_poses() -> (Arm, Tip, Joints, Vec<Isometry3<f64>>) {
 
 /// How many joints hold the tip within 0.1 mm and 0.1° of their pose, by the other way of
 /// computing where it is, and are within their limits.
-fn strict(arm: &Arm, tip: &Tip, found: &[Joints], poses: &[Isometry3<f64>]) -> usize {
-    let right = |(q, pose): &(&Joints, &Isometry3<f64>)| {
+fn strict(arm: &ArmModel, tip: &ToolTip, found: &[JointVector], poses: &[Isometry3<f64>]) -> usize {
+    let right = |(q, pose): &(&JointVector, &Isometry3<f64>)| {
         let mount = arm.chain.forward(q);
         let within = q.iter().zip(arm.chain.joints());
         (mount * tip.point_m - Point3::from(pose.translation.vector)).norm() < 1e-4
@@ -311,7 +317,7 @@ fn strict(arm: &Arm, tip: &Tip, found: &[Joints], poses: &[Isometry3<f64>]) -> u
 
 fn stroke_ik() {
     let (arm, tip, ready, poses) = stroke_poses();
-    let goals: Vec<Goal> = poses.iter().copied().map(Goal::Pose).collect();
+    let goals: Vec<IkGoal> = poses.iter().copied().map(IkGoal::Pose).collect();
     for (work, seed) in [
         ("stroke", Seed::Previous),
         ("stroke, carried on", Seed::CarriedOn),
@@ -370,23 +376,23 @@ fn axis_tasks() {
     }
 }
 
-fn both(points: &[Point3<f64>], first: bool) -> Vec<Goal> {
+fn both(points: &[Point3<f64>], first: bool) -> Vec<IkGoal> {
     let axis = -Vector3::z_axis();
     points
         .iter()
         .map(|point| {
             let point_m = *point;
             if first {
-                Goal::PointThenAxis { point_m, axis }
+                IkGoal::PointThenAxis { point_m, axis }
             } else {
-                Goal::PointAndAxis { point_m, axis }
+                IkGoal::PointAndAxis { point_m, axis }
             }
         })
         .collect()
 }
 
 /// Poses of the tip that some joints within the middle nine tenths of their ranges have.
-fn cold_poses(arm: &Arm, tip: &Tip) -> Vec<Isometry3<f64>> {
+fn cold_poses(arm: &ArmModel, tip: &ToolTip) -> Vec<Isometry3<f64>> {
     let mut chance = Chance(0x2545_f491_4f6c_dd1d);
     let joints = arm.chain.joints();
     let pose = |_| {
@@ -397,7 +403,7 @@ fn cold_poses(arm: &Arm, tip: &Tip) -> Vec<Isometry3<f64>> {
                 low + (high - low) * (0.05 + 0.9 * chance.next())
             })
             .collect();
-        let q = Joints::from_slice(&angles);
+        let q = JointVector::from_slice(&angles);
         let mut pose = arm.chain.forward(&q);
         pose.translation = (pose * tip.point_m).into();
         pose
@@ -411,7 +417,7 @@ fn cold_ik() {
     let solve = |pose: &Isometry3<f64>| {
         let found = arm
             .chain
-            .solve_anywhere(&tip, &Goal::Pose(*pose), &ready, 300);
+            .solve_anywhere(&tip, &IkGoal::Pose(*pose), &ready, 300);
         found.map_or_else(|missed| missed.nearest.q_rad, |found| found.q_rad)
     };
     let mut found = Vec::new();
@@ -428,7 +434,7 @@ fn cold_ik() {
 }
 
 /// The spiral's joints, and how far along the line each is.
-fn spiral_joints() -> (Arm, Vec<Joints>, Vec<f64>) {
+fn spiral_joints() -> (ArmModel, Vec<JointVector>, Vec<f64>) {
     let (arm, tip, ready) = widowx();
     let points = spiral(Point3::new(0.32, 0.0, 0.005));
     let q = follow(&arm, &tip, &both(&points, false), &ready, Seed::CarriedOn);
@@ -445,13 +451,13 @@ const FASTEST_RAD_S: f64 = 3.0;
 const SPEED_M_S: f64 = 0.5;
 
 /// The limits of the spiral on six joints.
-fn spiral_limits() -> Limits {
+fn spiral_limits() -> PathLimits {
     let (arm, q, s) = spiral_joints();
     let count = q.len();
-    let mut limits = Limits {
+    let mut limits = PathLimits {
         stride: arm.dof(),
         s,
-        ..Limits::default()
+        ..PathLimits::default()
     };
     for index in 0..count {
         let middle = index.clamp(1, count - 2);
@@ -468,7 +474,7 @@ fn spiral_limits() -> Limits {
             let first = (c - a) / (before + after);
             let second = 2.0 * ((c - b) / after - (b - a) / before) / (before + after);
             x_max = x_max.min((FASTEST_RAD_S / first.abs().max(1e-9)).powi(2));
-            limits.rows.push(Row {
+            limits.rows.push(LinearLimit {
                 a: first,
                 b: second,
                 c: HARDEST_RAD_S2,
@@ -540,7 +546,7 @@ fn ordering() {
 }
 
 /// Two arms of seven capsules: every pair but neighbours of one arm.
-fn two_arms() -> (Vec<Placed>, Vec<(usize, usize)>) {
+fn two_arms() -> (Vec<PlacedCapsule>, Vec<(usize, usize)>) {
     let mut chance = Chance(0x1234_5678_9abc_def1);
     let mut point = |x: f64| {
         let [a, b, c] = [chance.next(), chance.next(), chance.next()].map(|share| share * 0.3);
@@ -548,7 +554,7 @@ fn two_arms() -> (Vec<Placed>, Vec<(usize, usize)>) {
     };
     let capsule = |i| {
         let x = if i < 7 { 0.0 } else { 0.5 };
-        Placed {
+        PlacedCapsule {
             from_m: point(x),
             to_m: point(x),
             radius_m: 0.03,

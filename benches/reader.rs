@@ -13,7 +13,8 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 use steadyhand::args::{
-    Effect, Kind, Param, Policy, Profile, Received, Shape, Unit, envelope, read,
+    ArgumentShape, DeclaredUnit, Effect, ForgivenessProfile, ParameterShape, ReaderPolicy,
+    Received, ValueKind, envelope, read,
 };
 
 const SMALL_BYTES: usize = 64 << 10;
@@ -46,20 +47,28 @@ fn main() {
     println!("slowest 1 MiB: {:.1} ms", slowest.as_secs_f64() * 1e3);
 }
 
-fn shape() -> Shape {
-    Shape::new(vec![
-        Param::new("scene", Kind::name(["default", "koi", "star"])).default("default"),
-        Param::new("overlay", Kind::name(["crosses", "leaf"])).alias("meta"),
-        Param::new("debug", Kind::Bool).default(false),
-        Param::new("fps", Kind::integer(1, 120)).default(10),
-        Param::new("lift", Kind::number(0.001, 0.6, Unit::named("m"))).default(0.01),
-        Param::new("note", Kind::Text),
+fn shape() -> ArgumentShape {
+    ArgumentShape::new(vec![
+        ParameterShape::new("scene", ValueKind::name(["default", "koi", "star"]))
+            .default("default"),
+        ParameterShape::new("overlay", ValueKind::name(["crosses", "leaf"])).alias("meta"),
+        ParameterShape::new("debug", ValueKind::Bool).default(false),
+        ParameterShape::new("fps", ValueKind::integer(1, 120)).default(10),
+        ParameterShape::new(
+            "lift",
+            ValueKind::number(0.001, 0.6, DeclaredUnit::named("m")),
+        )
+        .default(0.01),
+        ParameterShape::new("note", ValueKind::Text),
     ])
     .with_tool_names(["stroke"])
 }
 
 fn calls() {
-    let (shape, policy) = (shape(), Policy::new(Effect::Moves, Profile::Guarded));
+    let (shape, policy) = (
+        shape(),
+        ReaderPolicy::new(Effect::Moves, ForgivenessProfile::Guarded),
+    );
     let ours = |text: &str| {
         let reading = read(&shape, &policy, Received::Text(text.to_owned()));
         assert!(reading.is_ok(), "{text}");
@@ -184,7 +193,10 @@ fn worst(name: &str, make: Make) -> Duration {
 }
 
 fn once(text: &str) -> Duration {
-    let (shape, policy) = (shape(), Policy::new(Effect::Moves, Profile::Guarded));
+    let (shape, policy) = (
+        shape(),
+        ReaderPolicy::new(Effect::Moves, ForgivenessProfile::Guarded),
+    );
     let received = Received::Text(text.to_owned());
     let start = now();
     let _ = black_box(read(&shape, &policy, received));
@@ -223,7 +235,7 @@ fn child(name: &str) {
     if !only {
         let _ = black_box(read(
             &shape(),
-            &Policy::new(Effect::Moves, Profile::Guarded),
+            &ReaderPolicy::new(Effect::Moves, ForgivenessProfile::Guarded),
             received,
         ));
     } else {

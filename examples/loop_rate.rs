@@ -10,12 +10,12 @@ use std::io::{Read, Write};
 use std::time::Duration;
 
 use anyhow::Context;
-use steadyhand::arm::Arm;
-use steadyhand::clock::Clock;
-use steadyhand::driver::Driver;
+use steadyhand::arm::ArmModel;
+use steadyhand::clock::NodeClock;
+use steadyhand::driver::ArmDriver;
 use steadyhand::link::serial::SerialLink;
-use steadyhand::link::{Link, LinkError, LinkFuture};
-use steadyhand::units::Instant;
+use steadyhand::link::{ByteLink, LinkError, LinkFuture};
+use steadyhand::units::ClockInstant;
 
 /// For one cycle.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -30,14 +30,14 @@ async fn main() -> anyhow::Result<()> {
     };
     let cycles: u32 = cycles.parse()?;
     let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {file}"))?;
-    let arm = Arm::new(toml::from_str(&text)?)?;
-    let clock = Clock::real();
+    let arm = ArmModel::new(toml::from_str(&text)?)?;
+    let clock = NodeClock::real();
     let mut link = Noting {
         inner: SerialLink::open(port, arm.file.baud, &clock)?,
         sent: Vec::new(),
         heard: 0,
     };
-    let mut driver = Driver::new(&arm, &clock);
+    let mut driver = ArmDriver::new(&arm, &clock);
     driver.attach(&mut link).await?;
     driver.energise(&mut link).await?;
     let drives = if is_line { NOTED } else { cycles };
@@ -87,7 +87,7 @@ impl Driven {
     }
 
     /// The plain cycle's bytes to and fro, without anybody who makes or reads them.
-    fn pass(self, port: &mut File, cycles: u32, clock: &Clock) -> std::io::Result<Self> {
+    fn pass(self, port: &mut File, cycles: u32, clock: &NodeClock) -> std::io::Result<Self> {
         let mut answer = vec![0; self.heard];
         let began = clock.now();
         for _ in 0..cycles {
@@ -105,9 +105,9 @@ impl Driven {
 
 async fn drive(
     link: &mut Noting,
-    driver: &mut Driver,
+    driver: &mut ArmDriver,
     cycles: u32,
-    clock: &Clock,
+    clock: &NodeClock,
 ) -> anyhow::Result<Driven> {
     let mut driven = Driven::default();
     for _ in 0..cycles {
@@ -130,13 +130,13 @@ struct Noting {
     heard: usize,
 }
 
-impl Link for Noting {
+impl ByteLink for Noting {
     fn send<'a>(&'a mut self, bytes: &'a [u8]) -> LinkFuture<'a, ()> {
         self.sent.extend_from_slice(bytes);
         self.inner.send(bytes)
     }
 
-    fn receive<'a>(&'a mut self, into: &'a mut [u8], until: Instant) -> LinkFuture<'a, usize> {
+    fn receive<'a>(&'a mut self, into: &'a mut [u8], until: ClockInstant) -> LinkFuture<'a, usize> {
         Box::pin(async move {
             let count = self.inner.receive(into, until).await?;
             self.heard += count;

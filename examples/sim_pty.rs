@@ -6,19 +6,19 @@
 use std::io::Write;
 
 use anyhow::Context;
-use steadyhand::arm::Arm;
-use steadyhand::clock::Clock;
+use steadyhand::arm::ArmModel;
+use steadyhand::clock::NodeClock;
 use steadyhand::link::pty;
-use steadyhand::sim::Simulator;
-use steadyhand::units::Joints;
+use steadyhand::sim::ArmSimulator;
+use steadyhand::units::JointVector;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
     let file = std::env::args().nth(1).context("say which arm file")?;
     let text = std::fs::read_to_string(&file).with_context(|| format!("cannot read {file}"))?;
-    let arm = Arm::new(toml::from_str(&text)?)?;
-    let sim = Simulator::new(&arm, &Joints::zeros(arm.dof()));
-    pty::serve(sim, &Clock::real(), |path| {
+    let arm = ArmModel::new(toml::from_str(&text)?)?;
+    let sim = ArmSimulator::new(&arm, &JointVector::zeros(arm.dof()));
+    pty::serve(sim, &NodeClock::real(), |path| {
         println!("{}", path.display());
         // Whoever started this waits for the line; when nobody does, nothing is lost.
         let _ = std::io::stdout().flush();

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use steadyhand::cli::{self, Exit};
+use steadyhand::cli::{self, ExitStatus};
 
 #[expect(
     clippy::print_stderr,
@@ -14,7 +14,7 @@ fn main() -> ExitCode {
         Ok(exit) => ExitCode::from(exit as u8),
         Err(error) => {
             eprintln!("steadyhand: {}", cli::harmless(&cli::why(&error)));
-            ExitCode::from(Exit::of(&error) as u8)
+            ExitCode::from(ExitStatus::from_error(&error) as u8)
         }
     }
 }

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use nalgebra::Isometry3;
 use serde_json::{Value, json};
-use steadyhand::arm::Arm;
-use steadyhand::kin::Tip;
+use steadyhand::arm::ArmModel;
+use steadyhand::kin::ToolTip;
 
 /// Writes the arm as a URDF whose link `tip` is the pen's, and every workload as JSON or SVG.
 pub(crate) fn write(folder: &str) {
@@ -57,7 +57,7 @@ fn work(ready: &[f64], poses: &[Isometry3<f64>]) -> Value {
     json!({ "seed": ready, "poses": poses.iter().map(rows).collect::<Vec<_>>() })
 }
 
-fn urdf(arm: &Arm, tip: &Tip) -> String {
+fn urdf(arm: &ArmModel, tip: &ToolTip) -> String {
     let words = |of: &[f64]| {
         let all: Vec<String> = of.iter().map(|v| format!("{v:?}")).collect();
         all.join(" ")

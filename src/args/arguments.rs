@@ -1,34 +1,39 @@
 //! All the arguments of one call, from a candidate to its judgement: each trouble is collected, none ends the reading.
 
 use super::{
-    candidates::{Candidate, Flaw},
-    form::{Form, Forms},
+    candidates::{CandidateReading, TextFlaw},
+    form_repair::{FormRepair, FormRepairs},
     limits::{COST_MAX, UNWRAP_MAX},
-    node::{self, Node},
-    outcome::{Reading, Refusal, Repair, Repairs, Trouble},
-    rules::{Class, Policy, Rule},
-    shape::Shape,
-    values::{Coercer, dropped},
+    outcome::{ArgumentIssue, ArgumentReading, ArgumentRefusal, ArgumentRepair, RepairLog},
+    parsed_value::{self, ParsedValue},
+    rules::{ReaderPolicy, ReaderRule, RepairClass},
+    shape::ArgumentShape,
+    value_coercion::{ValueCoercer, dropped},
     withheld::WithheldRequest,
 };
 use serde_json::{Map, Value};
 
 /// One candidate, judged.
-pub(super) struct Judged {
-    pub(super) outcome: Result<Reading, Box<Refusal>>,
+pub(super) struct JudgedCandidate {
+    pub(super) outcome: Result<ArgumentReading, Box<ArgumentRefusal>>,
     pub(super) cost: u32,
     /// Nothing moves with it.
     pub(super) is_cautious: bool,
 }
 
 /// Judges one reading of `text` by the shape and the policy; `text` is empty where a value arrived.
-pub(super) fn judge(shape: &Shape, policy: &Policy, candidate: Candidate, text: &str) -> Judged {
-    let mut call = Call {
+pub(super) fn judge(
+    shape: &ArgumentShape,
+    policy: &ReaderPolicy,
+    candidate: CandidateReading,
+    text: &str,
+) -> JudgedCandidate {
+    let mut call = CallReader {
         shape,
         policy,
-        coercer: Coercer {
+        coercer: ValueCoercer {
             policy,
-            repairs: Repairs::default(),
+            repairs: RepairLog::default(),
         },
         refused: Vec::new(),
         given: Map::new(),
@@ -38,7 +43,7 @@ pub(super) fn judge(shape: &Shape, policy: &Policy, candidate: Candidate, text: 
     call.read(candidate, text);
     call.answer_withheld();
     let cost = call.coercer.repairs.cost;
-    Judged {
+    JudgedCandidate {
         cost,
         is_cautious: shape.is_cautious(&call.given),
         outcome: call.finish(),
@@ -46,11 +51,11 @@ pub(super) fn judge(shape: &Shape, policy: &Policy, candidate: Candidate, text: 
 }
 
 /// A call while it is read.
-pub(super) struct Call<'a> {
-    pub(super) shape: &'a Shape,
-    pub(super) policy: &'a Policy,
-    pub(super) coercer: Coercer<'a>,
-    pub(super) refused: Vec<Trouble>,
+pub(super) struct CallReader<'a> {
+    pub(super) shape: &'a ArgumentShape,
+    pub(super) policy: &'a ReaderPolicy,
+    pub(super) coercer: ValueCoercer<'a>,
+    pub(super) refused: Vec<ArgumentIssue>,
     pub(super) given: Map<String, Value>,
     /// Positions of the parameters that were sent.
     pub(super) sent: Vec<usize>,
@@ -58,66 +63,65 @@ pub(super) struct Call<'a> {
     pub(super) withheld: Vec<WithheldRequest>,
 }
 
-pub(super) type Pairs = Vec<(String, Node)>;
+pub(super) type ArgumentPairs = Vec<(String, ParsedValue)>;
 
-impl Call<'_> {
-    fn read(&mut self, candidate: Candidate, text: &str) {
+impl CallReader<'_> {
+    fn read(&mut self, candidate: CandidateReading, text: &str) {
         self.note_forms(&candidate.forms);
         if let Some(first) = self.coercer.repairs.list.first_mut() {
-            first.got = node::shown(text);
+            first.got = parsed_value::shown(text);
         }
         if candidate.forms.cost() > COST_MAX {
             let why = "so many repairs are no reading";
-            return self.whole(
-                whole_text(Rule::Contradiction, "too_many_repairs", why),
+            return self.add_text_issue(
+                whole_text(ReaderRule::Contradiction, "too_many_repairs", why),
                 text,
             );
         }
         if let Some(flaw) = candidate.flaw {
-            self.keep_what_is_good(&candidate.node);
-            return self.unread(no_default(flaw, text), text, &candidate.node);
+            self.keep_complete_arguments(&candidate.node);
+            return self.unread(flaw_without_default(flaw, text), text, &candidate.node);
         }
         if let Some(tool) = candidate.tool {
-            self.tool_name(&tool, &Node::Text(tool.clone()));
+            self.check_tool_name(&tool, &ParsedValue::Text(tool.clone()));
         }
         self.note_nothing(&candidate.node, text);
-        let whole = self
-            .searches_what_is_unread()
-            .then(|| candidate.node.clone());
-        match self.opened(candidate.node, UNWRAP_MAX) {
+        let whole = self.searches_unread_text().then(|| candidate.node.clone());
+        match self.unwrapped_pairs(candidate.node, UNWRAP_MAX) {
             Ok(pairs) => {
                 let flaw = candidate
                     .is_loose
-                    .then(|| no_default(Flaw::NoArguments, text));
+                    .then(|| flaw_without_default(TextFlaw::NoArguments, text));
                 self.pairs(&pairs, flaw);
                 if candidate.is_loose && self.given.is_empty() {
-                    self.search_unread(text, &Node::Null);
+                    self.search_unread(text, &ParsedValue::Null);
                 }
             }
-            Err(trouble) => self.unread(trouble, text, &whole.unwrap_or(Node::Null)),
+            Err(trouble) => self.unread(trouble, text, &whole.unwrap_or(ParsedValue::Null)),
         }
     }
 
     /// Trouble with a text or a value out of which no arguments can be read: it may still ask for something.
-    fn unread(&mut self, trouble: Trouble, text: &str, node: &Node) {
+    fn unread(&mut self, trouble: ArgumentIssue, text: &str, node: &ParsedValue) {
         if !self.policy.refuses(trouble.rule) {
             self.search_unread(text, node);
         }
-        self.whole(trouble, text);
+        self.add_text_issue(trouble, text);
     }
 
     /// A word for nothing is noted; nothing at all and `{}` are calls as they should be.
-    fn note_nothing(&mut self, node: &Node, text: &str) {
-        let is_plain = matches!(node, Node::Map(_)) || (text.is_empty() && *node == Node::Null);
+    fn note_nothing(&mut self, node: &ParsedValue, text: &str) {
+        let is_plain =
+            matches!(node, ParsedValue::Map(_)) || (text.is_empty() && *node == ParsedValue::Null);
         if node.is_empty() && !is_plain {
             let why = "nothing is said, so defaults are used";
             let got = if text.is_empty() {
-                node::shown_node(node)
+                parsed_value::shown_node(node)
             } else {
-                node::shown(text)
+                parsed_value::shown(text)
             };
-            let repair = dropped("arguments", node, "nothing_said", Rule::Form, why);
-            self.coercer.repairs.push(Repair {
+            let repair = dropped("arguments", node, "nothing_said", ReaderRule::Form, why);
+            self.coercer.repairs.push(ArgumentRepair {
                 got,
                 used: "{}".into(),
                 cost: 0,
@@ -127,25 +131,27 @@ impl Call<'_> {
     }
 
     /// Trouble with the text as a whole.
-    pub(super) fn whole(&mut self, trouble: Trouble, text: &str) {
+    pub(super) fn add_text_issue(&mut self, trouble: ArgumentIssue, text: &str) {
         let received: String = text
             .chars()
             .take(2 * super::limits::SHOWN_CHARS_MAX)
             .collect();
         self.trouble(
-            trouble.received(node::shown(&received)),
-            &Node::Text(received),
+            trouble.received(parsed_value::shown(&received)),
+            &ParsedValue::Text(received),
         );
     }
 
     /// Adds the complete arguments of a cut-off text to the corrected call. They are not used otherwise.
-    pub(super) fn keep_what_is_good(&mut self, node: &Node) {
-        let Node::Map(pairs) = node else { return };
-        if self.policy.refuses(Rule::Contradiction) {
-            let mut trial = Call {
-                coercer: Coercer {
+    pub(super) fn keep_complete_arguments(&mut self, node: &ParsedValue) {
+        let ParsedValue::Map(pairs) = node else {
+            return;
+        };
+        if self.policy.refuses(ReaderRule::Contradiction) {
+            let mut trial = CallReader {
+                coercer: ValueCoercer {
                     policy: self.policy,
-                    repairs: Repairs::default(),
+                    repairs: RepairLog::default(),
                 },
                 refused: Vec::new(),
                 given: Map::new(),
@@ -158,13 +164,13 @@ impl Call<'_> {
         }
     }
 
-    pub(super) fn note_forms(&mut self, forms: &Forms) {
+    pub(super) fn note_forms(&mut self, forms: &FormRepairs) {
         for form in forms.iter() {
-            let repair = Repair {
+            let repair = ArgumentRepair {
                 field: "arguments".into(),
                 got: String::new(),
                 used: String::new(),
-                class: Class::L0,
+                class: RepairClass::L0,
                 cost: form.cost(),
                 code: form.code(),
                 why: form.why().into(),
@@ -174,14 +180,14 @@ impl Call<'_> {
         self.judge_skipped(forms.skipped());
     }
 
-    pub(super) fn note_form(&mut self, form: Form) {
-        let mut forms = Forms::default();
+    pub(super) fn note_form(&mut self, form: FormRepair) {
+        let mut forms = FormRepairs::default();
         forms.add(form);
         self.note_forms(&forms);
     }
 
     /// Refuses, or goes on without what is troublesome and says so.
-    pub(super) fn trouble(&mut self, trouble: Trouble, node: &Node) {
+    pub(super) fn trouble(&mut self, trouble: ArgumentIssue, node: &ParsedValue) {
         if self.policy.refuses(trouble.rule) {
             self.refused.push(trouble);
             return;
@@ -194,7 +200,7 @@ impl Call<'_> {
         };
         let used = match (complaint.path.is_empty(), trouble.rule) {
             (false, _) => "left out",
-            (true, Rule::PayloadLost) => "send {} for defaults; defaults are used",
+            (true, ReaderRule::PayloadLost) => "send {} for defaults; defaults are used",
             (true, _) => "defaults are used",
         };
         let why = format!("{}; {used}", complaint.why);
@@ -204,43 +210,51 @@ impl Call<'_> {
     }
 }
 
-pub(super) fn whole_text(rule: Rule, code: &'static str, why: &str) -> Trouble {
-    Trouble::new(rule, code, "", why).expected("one JSON object")
+pub(super) fn whole_text(rule: ReaderRule, code: &'static str, why: &str) -> ArgumentIssue {
+    ArgumentIssue::new(rule, code, "", why).expected("one JSON object")
 }
 
 /// Returns the issue for a text that is flawed as a whole. Defaults do not replace an object that was passed over.
-fn no_default(flaw: Flaw, text: &str) -> Trouble {
-    let is_passed_over = flaw == Flaw::NoArguments && text.contains(['{', '｛']);
-    flaw_trouble(if is_passed_over { Flaw::Garbled } else { flaw })
+fn flaw_without_default(flaw: TextFlaw, text: &str) -> ArgumentIssue {
+    let is_passed_over = flaw == TextFlaw::NoArguments && text.contains(['{', '｛']);
+    flaw_trouble(if is_passed_over {
+        TextFlaw::Garbled
+    } else {
+        flaw
+    })
 }
 
-pub(super) fn flaw_trouble(flaw: Flaw) -> Trouble {
+pub(super) fn flaw_trouble(flaw: TextFlaw) -> ArgumentIssue {
     match flaw {
-        Flaw::Cut => whole_text(Rule::Contradiction, "cut_off", "the arguments are cut off"),
-        Flaw::TwoObjects => whole_text(
-            Rule::Contradiction,
+        TextFlaw::Cut => whole_text(
+            ReaderRule::Contradiction,
+            "cut_off",
+            "the arguments are cut off",
+        ),
+        TextFlaw::TwoObjects => whole_text(
+            ReaderRule::Contradiction,
             "two_objects",
             "there are several objects and no telling which is meant",
         ),
-        Flaw::Garbled => whole_text(
-            Rule::Contradiction,
+        TextFlaw::Garbled => whole_text(
+            ReaderRule::Contradiction,
             "garbled",
             "there are brackets in this that cannot be read",
         ),
-        Flaw::Template => whole_text(
-            Rule::Contradiction,
+        TextFlaw::Template => whole_text(
+            ReaderRule::Contradiction,
             "template",
             "this is a stand-in for arguments, not arguments",
         ),
-        Flaw::PayloadLost => whole_text(
-            Rule::PayloadLost,
+        TextFlaw::PayloadLost => whole_text(
+            ReaderRule::PayloadLost,
             "payload_lost",
             "the client lost the arguments on the way",
         ),
         // What it asks for is not known, so there is no default for it.
-        Flaw::TooLong => whole_text(Rule::Contradiction, "too_long", "longer than 1 MiB"),
-        Flaw::NoArguments => whole_text(
-            Rule::NoArguments,
+        TextFlaw::TooLong => whole_text(ReaderRule::Contradiction, "too_long", "longer than 1 MiB"),
+        TextFlaw::NoArguments => whole_text(
+            ReaderRule::NoArguments,
             "no_arguments",
             "there are no arguments in this",
         ),

@@ -2,22 +2,21 @@
 
 use super::{
     encoding,
-    form::{Form, Forms},
+    form_repair::{FormRepair, FormRepairs},
     limits::{TEXT_BYTES_MAX, UNWRAP_MAX},
-    loose::{self, Loose},
-    node::{self, Node},
-    peel,
-    quote::Quotes,
+    parsed_value::{self, ParsedValue},
+    quote::QuoteMatching,
     skipped::SkippedPlace,
-    strict, tags,
-    tolerant::{self, Parser},
+    strict, strip_wrappers, tagged_text,
+    tolerant::{self, TolerantParser},
+    unbracketed::{self, UnbracketedPairs},
 };
 use serde::Serialize;
 
 /// Flaw of a text as a whole, beyond form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Flaw {
+pub(super) enum TextFlaw {
     /// The text ends before its value does.
     Cut,
     /// There are two objects and no saying which is meant.
@@ -36,18 +35,18 @@ pub(super) enum Flaw {
 
 /// One reading of a text, before any parameter gave it meaning.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Candidate {
-    pub(super) node: Node,
-    pub(super) forms: Forms,
-    pub(super) flaw: Option<Flaw>,
+pub(super) struct CandidateReading {
+    pub(super) node: ParsedValue,
+    pub(super) forms: FormRepairs,
+    pub(super) flaw: Option<TextFlaw>,
     /// The tool that a call syntax named.
     pub(super) tool: Option<String>,
     /// Read without brackets, so that only a known key tells arguments from prose.
     pub(super) is_loose: bool,
 }
 
-impl Candidate {
-    fn new(node: Node, forms: Forms) -> Self {
+impl CandidateReading {
+    fn new(node: ParsedValue, forms: FormRepairs) -> Self {
         Self {
             node,
             forms,
@@ -58,10 +57,10 @@ impl Candidate {
     }
 
     fn cut() -> Self {
-        Self::flawed(Node::Null, Forms::default(), Flaw::Cut)
+        Self::flawed(ParsedValue::Null, FormRepairs::default(), TextFlaw::Cut)
     }
 
-    pub(super) fn flawed(node: Node, forms: Forms, flaw: Flaw) -> Self {
+    pub(super) fn flawed(node: ParsedValue, forms: FormRepairs, flaw: TextFlaw) -> Self {
         Self {
             flaw: Some(flaw),
             ..Self::new(node, forms)
@@ -69,11 +68,11 @@ impl Candidate {
     }
 
     /// A value that arrived as JSON and needs no reading.
-    pub(super) fn of_node(node: Node) -> Self {
-        Self::new(node, Forms::default())
+    pub(super) fn of_node(node: ParsedValue) -> Self {
+        Self::new(node, FormRepairs::default())
     }
 
-    fn with(mut self, form: Form) -> Self {
+    fn with(mut self, form: FormRepair) -> Self {
         self.forms.add(form);
         self
     }
@@ -85,47 +84,47 @@ impl Candidate {
 }
 
 /// All readings of `text`; never none: the last resort is [`Flaw::NoArguments`].
-pub(super) fn of_text(text: &str) -> Vec<Candidate> {
+pub(super) fn of_text(text: &str) -> Vec<CandidateReading> {
     if text.len() > TEXT_BYTES_MAX {
-        return vec![Candidate::flawed(
-            Node::Null,
-            Forms::default(),
-            Flaw::TooLong,
+        return vec![CandidateReading::flawed(
+            ParsedValue::Null,
+            FormRepairs::default(),
+            TextFlaw::TooLong,
         )];
     }
     let mut found = at_depth(text, 0);
     if found.is_empty() {
-        found.push(Candidate::flawed(
-            Node::Null,
-            Forms::default(),
-            Flaw::NoArguments,
+        found.push(CandidateReading::flawed(
+            ParsedValue::Null,
+            FormRepairs::default(),
+            TextFlaw::NoArguments,
         ));
     }
     found
 }
 
-fn at_depth(text: &str, depth: usize) -> Vec<Candidate> {
+fn at_depth(text: &str, depth: usize) -> Vec<CandidateReading> {
     let text = text
         .trim_matches(|c: char| c.is_whitespace() || matches!(c, '\u{feff}' | '\u{200b}' | '\0'));
-    if node::is_nothing(text) || text == "[object]" {
-        return vec![Candidate::of_node(Node::Null)];
+    if parsed_value::is_nothing(text) || text == "[object]" {
+        return vec![CandidateReading::of_node(ParsedValue::Null)];
     }
-    if node::is_lost_payload(text) {
-        return vec![Candidate::flawed(
-            Node::Null,
-            Forms::default(),
-            Flaw::PayloadLost,
+    if parsed_value::is_lost_payload(text) {
+        return vec![CandidateReading::flawed(
+            ParsedValue::Null,
+            FormRepairs::default(),
+            TextFlaw::PayloadLost,
         )];
     }
     match strict::parse(text) {
-        Some(Node::Text(inner)) => inside(&inner, depth, Form::TextInText),
-        Some(node) => vec![Candidate::of_node(node)],
+        Some(ParsedValue::Text(inner)) => inside(&inner, depth, FormRepair::TextInText),
+        Some(node) => vec![CandidateReading::of_node(node)],
         None => tolerantly(text, depth),
     }
 }
 
 /// A text inside a text, if it may be opened once more.
-fn inside(inner: &str, depth: usize, form: Form) -> Vec<Candidate> {
+fn inside(inner: &str, depth: usize, form: FormRepair) -> Vec<CandidateReading> {
     if depth == UNWRAP_MAX {
         return Vec::new();
     }
@@ -135,19 +134,25 @@ fn inside(inner: &str, depth: usize, form: Form) -> Vec<Candidate> {
         .collect()
 }
 
-fn tolerantly(text: &str, depth: usize) -> Vec<Candidate> {
-    if super::meaning::is_template(text) {
-        return vec![Candidate::flawed(
-            Node::Null,
-            Forms::default(),
-            Flaw::Template,
+fn tolerantly(text: &str, depth: usize) -> Vec<CandidateReading> {
+    if super::heuristics::is_template(text) {
+        return vec![CandidateReading::flawed(
+            ParsedValue::Null,
+            FormRepairs::default(),
+            TextFlaw::Template,
         )];
     }
     if text.bytes().all(|b| b == b'`') {
-        return vec![Candidate::cut()];
+        return vec![CandidateReading::cut()];
     }
-    match peel::peel(text) {
-        Err(flaw) => return vec![Candidate::flawed(Node::Null, Forms::default(), flaw)],
+    match strip_wrappers::strip_wrapper(text) {
+        Err(flaw) => {
+            return vec![CandidateReading::flawed(
+                ParsedValue::Null,
+                FormRepairs::default(),
+                flaw,
+            )];
+        }
         Ok(Some(peeled)) => {
             let mut found = inside(&peeled.text, depth, peeled.form);
             for candidate in &mut found {
@@ -161,7 +166,7 @@ fn tolerantly(text: &str, depth: usize) -> Vec<Candidate> {
 }
 
 /// The label's tool, where the call inside names none.
-fn named(mut found: Vec<Candidate>, tool: Option<&str>) -> Vec<Candidate> {
+fn named(mut found: Vec<CandidateReading>, tool: Option<&str>) -> Vec<CandidateReading> {
     for candidate in &mut found {
         candidate.tool = candidate.tool.take().or_else(|| tool.map(str::to_owned));
     }
@@ -169,42 +174,44 @@ fn named(mut found: Vec<Candidate>, tool: Option<&str>) -> Vec<Candidate> {
 }
 
 /// A text that is wrapped or encoded as a whole, opened; `None` where it is not.
-fn layered(text: &str, depth: usize) -> Option<Vec<Candidate>> {
+fn layered(text: &str, depth: usize) -> Option<Vec<CandidateReading>> {
     if let Some(inner) = quoted_whole(text) {
-        return Some(inside(&inner, depth, Form::TextInText));
+        return Some(inside(&inner, depth, FormRepair::TextInText));
     }
     if let Some((inner, around)) = fenced(text) {
-        let found = inside(inner, depth, Form::Fence).into_iter();
-        let with_around = |mut candidate: Candidate| {
+        let found = inside(inner, depth, FormRepair::Fence).into_iter();
+        let with_around = |mut candidate: CandidateReading| {
             candidate.forms.extend(&around);
             candidate
         };
         return Some(found.map(with_around).collect());
     }
     if let Some((inner, tool)) = unwrapped(text) {
-        let found = inside(inner, depth, Form::Tag);
+        let found = inside(inner, depth, FormRepair::Tag);
         if !found.is_empty() {
             return Some(named(found, tool));
         }
     }
     if let Some(plain) = encoding::without_backslashes(text) {
-        return Some(inside(&plain, depth, Form::Backslashes));
+        return Some(inside(&plain, depth, FormRepair::Backslashes));
     }
     if let Some(plain) = encoding::without_entities(text) {
-        return Some(inside(&plain, depth, Form::Entities));
+        return Some(inside(&plain, depth, FormRepair::Entities));
     }
     if let Some(plain) = encoding::without_doubles(text) {
-        return Some(inside(&plain, depth, Form::MixedQuotes));
+        return Some(inside(&plain, depth, FormRepair::MixedQuotes));
     }
     if encoding::is_url_encoded(text) {
-        let plain = loose::percent_decoded(text);
-        return Some(plain.map_or_else(Vec::new, |plain| inside(&plain, depth, Form::UrlEncoded)));
+        let plain = unbracketed::percent_decoded(text);
+        return Some(plain.map_or_else(Vec::new, |plain| {
+            inside(&plain, depth, FormRepair::UrlEncoded)
+        }));
     }
     None
 }
 
 /// A text without anything around it: a call, tags, options, pairs, or an object among words.
-fn bare(text: &str) -> Vec<Candidate> {
+fn bare(text: &str) -> Vec<CandidateReading> {
     let mut bracketless = without_brackets(text);
     if !bracketless.is_empty() {
         if bracketless.iter().any(is_announced) {
@@ -227,14 +234,14 @@ fn quoted_whole(text: &str) -> Option<String> {
     if !text.starts_with(super::quote::is_quote) {
         return None;
     }
-    match loose::bare(text) {
-        Node::Text(inner) => Some(inner),
+    match unbracketed::bare(text) {
+        ParsedValue::Text(inner) => Some(inner),
         _ => None,
     }
 }
 
 /// The inside of the only code fence, and the words around it; its end may be missing.
-fn fenced(text: &str) -> Option<(&str, Forms)> {
+fn fenced(text: &str) -> Option<(&str, FormRepairs)> {
     let (before, body) = text.split_once("```")?;
     let closed = body.split_once("```");
     let (body, after) = closed.unwrap_or((body, ""));
@@ -257,9 +264,9 @@ fn fenced(text: &str) -> Option<(&str, Forms)> {
     } else {
         body
     };
-    let mut around = Forms::default();
+    let mut around = FormRepairs::default();
     if !before.trim().is_empty() || !after.trim().is_empty() {
-        around.add(Form::Prose);
+        around.add(FormRepair::Prose);
     }
     let name = if has_break { language_name } else { "" };
     around.skip(&format!("{before}\n```{name}"), SkippedPlace::Around);
@@ -287,12 +294,15 @@ fn unwrapped(text: &str) -> Option<(&str, Option<&str>)> {
             (!value.contains(['=', ' ', '"'])).then_some(Some(value))?
         }
     };
-    (tags::is_wrapper(name) && !inner.contains("</")).then_some((inner, tool))
+    (tagged_text::is_wrapper(name) && !inner.contains("</")).then_some((inner, tool))
 }
 
 /// A list or tuple; or a call without a name, or lines under `[arguments]`.
-fn whole_or(text: &str) -> Vec<Candidate> {
-    let headed = text.starts_with('[').then(|| loose::lines(text)).flatten();
+fn whole_or(text: &str) -> Vec<CandidateReading> {
+    let headed = text
+        .starts_with('[')
+        .then(|| unbracketed::lines(text))
+        .flatten();
     if let Some(read) = headed.filter(|_| text.contains('\n')) {
         return vec![of_loose(read)];
     }
@@ -305,34 +315,38 @@ fn whole_or(text: &str) -> Vec<Candidate> {
 }
 
 /// A list or tuple that is the whole text.
-fn whole(text: &str) -> Vec<Candidate> {
-    for quotes in [Quotes::Exact, Quotes::Loose] {
-        let mut parser = Parser::new(text, 0, quotes);
+fn whole(text: &str) -> Vec<CandidateReading> {
+    for quotes in [QuoteMatching::Exact, QuoteMatching::Loose] {
+        let mut parser = TolerantParser::new(text, 0, quotes);
         let Ok(value) = parser.value(0) else { continue };
-        let node = value.unwrap_or(Node::Null);
+        let node = value.unwrap_or(ParsedValue::Null);
         if parser.cut {
-            return vec![Candidate::flawed(node, parser.forms, Flaw::Cut)];
+            return vec![CandidateReading::flawed(node, parser.forms, TextFlaw::Cut)];
         }
         parser.filler();
         if parser.position() == text.len() {
-            return vec![Candidate::new(node, parser.forms)];
+            return vec![CandidateReading::new(node, parser.forms)];
         }
-        return vec![Candidate::flawed(Node::Null, parser.forms, Flaw::Garbled)];
+        return vec![CandidateReading::flawed(
+            ParsedValue::Null,
+            parser.forms,
+            TextFlaw::Garbled,
+        )];
     }
-    let garbled = text
-        .contains('{')
-        .then(|| Candidate::flawed(Node::Null, Forms::default(), Flaw::Garbled));
+    let garbled = text.contains('{').then(|| {
+        CandidateReading::flawed(ParsedValue::Null, FormRepairs::default(), TextFlaw::Garbled)
+    });
     garbled.into_iter().collect()
 }
 
-fn without_brackets(text: &str) -> Vec<Candidate> {
+fn without_brackets(text: &str) -> Vec<CandidateReading> {
     if text.starts_with(['{', '[', '(']) {
         return Vec::new();
     }
-    let tagged = tags::read(text).map(|tagged| Candidate {
-        node: Node::Map(tagged.pairs),
+    let tagged = tagged_text::read(text).map(|tagged| CandidateReading {
+        node: ParsedValue::Map(tagged.pairs),
         forms: tagged.forms,
-        flaw: tagged.cut.then_some(Flaw::Cut),
+        flaw: tagged.cut.then_some(TextFlaw::Cut),
         tool: tagged.tool,
         is_loose: true,
     });
@@ -350,72 +364,79 @@ fn without_brackets(text: &str) -> Vec<Candidate> {
 }
 
 /// `Result: {"scene": "koi"}`: the word before the colon may be a key or may announce the object.
-fn is_announced(candidate: &Candidate) -> bool {
-    matches!(&candidate.node, Node::Map(pairs) if matches!(pairs.as_slice(), [(_, Node::Map(_))]))
+fn is_announced(candidate: &CandidateReading) -> bool {
+    matches!(&candidate.node, ParsedValue::Map(pairs) if matches!(pairs.as_slice(), [(_, ParsedValue::Map(_))]))
 }
 
-fn of_loose(loose: Loose) -> Candidate {
-    Candidate {
-        node: Node::Map(loose.pairs),
+fn of_loose(loose: UnbracketedPairs) -> CandidateReading {
+    CandidateReading {
+        node: ParsedValue::Map(loose.pairs),
         forms: loose.forms,
-        flaw: loose.cut.then_some(Flaw::Cut),
+        flaw: loose.cut.then_some(TextFlaw::Cut),
         tool: None,
         is_loose: true,
     }
 }
 
-fn options_or_url(text: &str) -> Option<Candidate> {
-    loose::options(text)
-        .or_else(|| text.contains('&').then(|| loose::url_pairs(text)).flatten())
+fn options_or_url(text: &str) -> Option<CandidateReading> {
+    unbracketed::options(text)
+        .or_else(|| {
+            text.contains('&')
+                .then(|| unbracketed::url_pairs(text))
+                .flatten()
+        })
         .map(of_loose)
 }
 
 /// `stroke --scene koi`, `stroke scene=koi debug=true`.
-fn named_options(text: &str) -> Option<Candidate> {
-    let (name, rest) = loose::leading_name(text)?;
-    let read = loose::options(rest).or_else(|| loose::keywords(rest, Quotes::Exact))?;
-    Some(Candidate {
+fn named_options(text: &str) -> Option<CandidateReading> {
+    let (name, rest) = unbracketed::leading_name(text)?;
+    let read =
+        unbracketed::options(rest).or_else(|| unbracketed::keywords(rest, QuoteMatching::Exact))?;
+    Some(CandidateReading {
         tool: Some(name.to_owned()),
         ..of_loose(read)
     })
 }
 
-fn call(text: &str) -> Option<Candidate> {
+fn call(text: &str) -> Option<CandidateReading> {
     let text = text.trim_matches('`');
-    let (name, loose) =
-        loose::call(text, Quotes::Exact).or_else(|| loose::call(text, Quotes::Loose))?;
-    Some(Candidate {
+    let (name, loose) = unbracketed::call(text, QuoteMatching::Exact)
+        .or_else(|| unbracketed::call(text, QuoteMatching::Loose))?;
+    Some(CandidateReading {
         tool: Some(name).filter(|name| !name.is_empty()),
         ..of_loose(loose)
     })
 }
 
 /// Keywords, or else lines whose values are no words or quoted texts.
-fn pairs(text: &str) -> Vec<Candidate> {
-    let keywords =
-        loose::keywords(text, Quotes::Exact).or_else(|| loose::keywords(text, Quotes::Loose));
+fn pairs(text: &str) -> Vec<CandidateReading> {
+    let keywords = unbracketed::keywords(text, QuoteMatching::Exact)
+        .or_else(|| unbracketed::keywords(text, QuoteMatching::Loose));
     keywords
-        .or_else(|| loose::lines(text))
+        .or_else(|| unbracketed::lines(text))
         .into_iter()
         .map(of_loose)
         .collect()
 }
 
 /// The words of a text, as a parameter of type text would see them, read once more as a value.
-pub(super) fn of_inner_text(text: &str) -> Vec<Candidate> {
+pub(super) fn of_inner_text(text: &str) -> Vec<CandidateReading> {
     if text.len() > TEXT_BYTES_MAX {
         return Vec::new();
     }
     let trimmed = text.trim();
     if let Some(node) = strict::parse(trimmed) {
-        return vec![Candidate::of_node(node).with(Form::TextInText)];
+        return vec![CandidateReading::of_node(node).with(FormRepair::TextInText)];
     }
     if trimmed.starts_with(['{', '[', '(']) {
         return whole(trimmed)
             .into_iter()
             .filter(|c| c.is_clean() && c.forms.skipped().is_empty())
-            .map(|c| c.with(Form::TextInText))
+            .map(|c| c.with(FormRepair::TextInText))
             .collect();
     }
-    vec![Candidate::of_node(tolerant::scalar(trimmed.to_owned()).0)]
+    vec![CandidateReading::of_node(
+        tolerant::scalar(trimmed.to_owned()).0,
+    )]
 }

@@ -1,9 +1,9 @@
 //! Tool definitions that a model repeats in the place of a call.
 
-use super::meaning::is_schema_of_arguments;
-use super::node::Node;
-use super::quote::Quotes;
-use super::tolerant::Parser;
+use super::heuristics::is_schema_of_arguments;
+use super::parsed_value::ParsedValue;
+use super::quote::QuoteMatching;
+use super::tolerant::TolerantParser;
 
 /// Deepest wrapper around a definition that is looked into.
 const WRAPPERS_MAX: usize = 3;
@@ -20,28 +20,31 @@ pub fn is_tool_definition(text: &str) -> bool {
     let Some(start) = text.find('{') else {
         return false;
     };
-    [Quotes::Exact, Quotes::Loose].into_iter().any(|quotes| {
-        let mut parser = Parser::new(text, start, quotes);
-        let parsed = parser.value(0);
-        matches!(parsed, Ok(Some(node)) if defines(&node, parser.cut, 0))
-    })
+    [QuoteMatching::Exact, QuoteMatching::Loose]
+        .into_iter()
+        .any(|quotes| {
+            let mut parser = TolerantParser::new(text, start, quotes);
+            let parsed = parser.value(0);
+            matches!(parsed, Ok(Some(node)) if defines(&node, parser.cut, 0))
+        })
 }
 
-fn defines(node: &Node, is_cut: bool, depth: usize) -> bool {
+fn defines(node: &ParsedValue, is_cut: bool, depth: usize) -> bool {
     match node {
-        Node::List(items) => items
+        ParsedValue::List(items) => items
             .first()
             .is_some_and(|item| defines(item, is_cut, depth)),
-        Node::Map(pairs) if depth < WRAPPERS_MAX => {
-            let holds_schema = |(key, value): &(String, Node)| {
+        ParsedValue::Map(pairs) if depth < WRAPPERS_MAX => {
+            let holds_schema = |(key, value): &(String, ParsedValue)| {
                 SCHEMAS.contains(&key.as_str())
-                    && matches!(value, Node::Map(inner) if is_schema_of_arguments(inner, &|_| false))
+                    && matches!(value, ParsedValue::Map(inner) if is_schema_of_arguments(inner, &|_| false))
             };
-            let wraps = |(key, value): &(String, Node)| {
+            let wraps = |(key, value): &(String, ParsedValue)| {
                 WRAPPERS.contains(&key.as_str()) && defines(value, is_cut, depth + 1)
             };
-            let echoes = |(key, value): &(String, Node)| {
-                key == "arguments" && matches!(value, Node::Map(inner) if describes(inner, is_cut))
+            let echoes = |(key, value): &(String, ParsedValue)| {
+                key == "arguments"
+                    && matches!(value, ParsedValue::Map(inner) if describes(inner, is_cut))
             };
             is_schema_of_arguments(pairs, &|_| false)
                 || pairs.iter().any(echoes)
@@ -53,7 +56,7 @@ fn defines(node: &Node, is_cut: bool, depth: usize) -> bool {
 }
 
 /// Returns whether arguments are what a schema says of one, not one: a type with its description, which may be cut off.
-fn describes(arguments: &[(String, Node)], is_cut: bool) -> bool {
+fn describes(arguments: &[(String, ParsedValue)], is_cut: bool) -> bool {
     let has = |key: &str| arguments.iter().any(|(own, _)| own == key);
     has("type")
         && (is_cut || has("description") || has("properties"))

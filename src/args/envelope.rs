@@ -3,13 +3,13 @@
 use super::{
     candidates,
     limits::TEXT_BYTES_MAX,
-    node::{self, Node},
-    outcome::Repair,
-    quote::Quotes,
-    rules::Class,
+    outcome::ArgumentRepair,
+    parsed_value::{self, ParsedValue},
+    quote::QuoteMatching,
+    rules::RepairClass,
     skipped::{SkippedMeaning, SkippedPlace, SkippedText},
     strict,
-    tolerant::Parser,
+    tolerant::TolerantParser,
     withheld,
 };
 use serde_json::{Map, Value, json};
@@ -18,11 +18,11 @@ use thiserror::Error;
 
 /// A message ready for the protocol. Arguments that were not strict JSON are in it as the text that was written, for the reader to read.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Envelope {
+pub struct RepairedEnvelope {
     /// The message, or a list of messages.
     pub message: Value,
     /// Repairs that were needed; empty for a good message.
-    pub repairs: Vec<Repair>,
+    pub repairs: Vec<ArgumentRepair>,
 }
 
 /// Reason why a message cannot be used, with the id to answer under if it is known.
@@ -68,7 +68,7 @@ impl EnvelopeError {
 ///
 /// # Errors
 /// Where the bytes are not text, cannot be repaired to one meaning, or are no message.
-pub fn read(bytes: &[u8]) -> Result<Envelope, EnvelopeError> {
+pub fn read(bytes: &[u8]) -> Result<RepairedEnvelope, EnvelopeError> {
     let unreadable = |why| EnvelopeError::Unreadable {
         id: scanned_id(&String::from_utf8_lossy(
             bytes.get(..TEXT_BYTES_MAX).unwrap_or(bytes),
@@ -87,7 +87,7 @@ pub fn read(bytes: &[u8]) -> Result<Envelope, EnvelopeError> {
     }
 }
 
-fn tolerantly(text: &str, why: &'static str) -> Result<Envelope, EnvelopeError> {
+fn tolerantly(text: &str, why: &'static str) -> Result<RepairedEnvelope, EnvelopeError> {
     let unreadable = |id, why| Err(EnvelopeError::Unreadable { id, why });
     let Some(start) = text.find('{').filter(|_| !text.starts_with('[')) else {
         return whole_text(text, why);
@@ -102,7 +102,7 @@ fn tolerantly(text: &str, why: &'static str) -> Result<Envelope, EnvelopeError> 
     if rest.contains('{') || before.contains(['"', '}', ']']) {
         return unreadable(field(&node, "id"), "there is more than one object");
     }
-    let mut repairs: Vec<Repair> = parser
+    let mut repairs: Vec<ArgumentRepair> = parser
         .forms
         .iter()
         .map(|form| repair("message", form.why()))
@@ -115,13 +115,13 @@ fn tolerantly(text: &str, why: &'static str) -> Result<Envelope, EnvelopeError> 
         true => with_what_is_left(text, node, parser.arguments)?,
         false => with_arguments_as_written(text, node, parser.arguments)?,
     };
-    hand_on_words(&mut node, [before, rest], &comments);
+    forward_words(&mut node, [before, rest], &comments);
     message(&node, repairs)
 }
 
 /// Moves the words around a call's message to its arguments, where the reader judges them. Headers of other framings
 /// do not count as words.
-fn hand_on_words(node: &mut Node, around: [&str; 2], comments: &[SkippedText]) {
+fn forward_words(node: &mut ParsedValue, around: [&str; 2], comments: &[SkippedText]) {
     const HEADERS: [&str; 5] = ["content-length:", "content-type:", "data:", "event:", "id:"];
     let is_header = |line: &&str| {
         let line = line.trim_start().to_ascii_lowercase();
@@ -149,36 +149,38 @@ fn hand_on_words(node: &mut Node, around: [&str; 2], comments: &[SkippedText]) {
     let arguments =
         params_of(node).and_then(|params| params.iter().find(|(key, _)| key == "arguments"));
     let written = match arguments {
-        Some((_, Node::Text(text))) => text.clone(),
-        Some((_, Node::Null)) | None => "{}".to_owned(),
+        Some((_, ParsedValue::Text(text))) => text.clone(),
+        Some((_, ParsedValue::Null)) | None => "{}".to_owned(),
         Some((_, other)) => other.to_value().to_string(),
     };
     set_arguments(node, &format!("{before} {written} {after}"));
 }
 
-fn params_of(node: &Node) -> Option<&Vec<(String, Node)>> {
-    let Node::Map(pairs) = node else { return None };
+fn params_of(node: &ParsedValue) -> Option<&Vec<(String, ParsedValue)>> {
+    let ParsedValue::Map(pairs) = node else {
+        return None;
+    };
     let params = pairs.iter().find(|(key, _)| key == "params");
     match params {
-        Some((_, Node::Map(params))) => Some(params),
+        Some((_, ParsedValue::Map(params))) => Some(params),
         _ => None,
     }
 }
 
 /// The value that begins there, by the strictest quoting that finds one.
-fn parsed(text: &str, start: usize) -> Option<(Node, Parser<'_>)> {
+fn parsed(text: &str, start: usize) -> Option<(ParsedValue, TolerantParser<'_>)> {
     let in_quotes = |quotes| {
-        let mut parser = Parser::new(text, start, quotes);
+        let mut parser = TolerantParser::new(text, start, quotes);
         let node = parser.value(0).ok()??;
         Some((node, parser))
     };
-    [Quotes::Exact, Quotes::Loose]
+    [QuoteMatching::Exact, QuoteMatching::Loose]
         .into_iter()
         .find_map(in_quotes)
 }
 
 /// A whole message inside quotes, or a list.
-fn whole_text(text: &str, why: &'static str) -> Result<Envelope, EnvelopeError> {
+fn whole_text(text: &str, why: &'static str) -> Result<RepairedEnvelope, EnvelopeError> {
     let mut found = candidates::of_text(text);
     let candidate = found.swap_remove(0);
     if candidate.flaw.is_some() || candidate.is_loose || candidate.node.contradicts_itself() {
@@ -200,9 +202,9 @@ fn whole_text(text: &str, why: &'static str) -> Result<Envelope, EnvelopeError> 
 /// Puts the arguments' own text in their place unless it is strict; a message may contradict itself nowhere else.
 fn with_arguments_as_written(
     text: &str,
-    mut node: Node,
+    mut node: ParsedValue,
     span: Option<Range<usize>>,
-) -> Result<Node, EnvelopeError> {
+) -> Result<ParsedValue, EnvelopeError> {
     let is_sloppy =
         |written: &&str| strict::parse(written).is_none_or(|node| node.contradicts_itself());
     if let Some(written) = span.and_then(|span| text.get(span)).filter(is_sloppy) {
@@ -215,9 +217,9 @@ fn with_arguments_as_written(
 /// carried out, and nothing moves. Of other messages nothing is left.
 fn with_what_is_left(
     text: &str,
-    mut node: Node,
+    mut node: ParsedValue,
     span: Option<Range<usize>>,
-) -> Result<Node, EnvelopeError> {
+) -> Result<ParsedValue, EnvelopeError> {
     let rest = span.and_then(|span| text.get(span.start..));
     // Arguments that are whole, or of which nothing is there, say nothing of a cut: the message does.
     let is_cut = |rest: &&str| parsed(rest, 0).is_some_and(|(_, parser)| parser.cut);
@@ -230,7 +232,7 @@ fn with_what_is_left(
     })
 }
 
-fn without_contradiction(node: Node) -> Result<Node, EnvelopeError> {
+fn without_contradiction(node: ParsedValue) -> Result<ParsedValue, EnvelopeError> {
     if node.contradicts_itself() {
         return Err(EnvelopeError::Unreadable {
             id: field(&node, "id"),
@@ -241,19 +243,24 @@ fn without_contradiction(node: Node) -> Result<Node, EnvelopeError> {
 }
 
 /// Sets the arguments of the call. Returns whether there is a call.
-fn set_arguments(node: &mut Node, written: &str) -> bool {
-    let Node::Map(pairs) = node else { return false };
-    let Some((_, Node::Map(params))) = pairs.iter_mut().find(|(key, _)| key == "params") else {
+fn set_arguments(node: &mut ParsedValue, written: &str) -> bool {
+    let ParsedValue::Map(pairs) = node else {
+        return false;
+    };
+    let Some((_, ParsedValue::Map(params))) = pairs.iter_mut().find(|(key, _)| key == "params")
+    else {
         return false;
     };
     let is_call = params.iter().any(|(key, _)| key == "name");
     params.retain(|(key, _)| key != "arguments");
-    params.push(("arguments".into(), Node::Text(written.to_owned())));
+    params.push(("arguments".into(), ParsedValue::Text(written.to_owned())));
     is_call
 }
 
-fn field(node: &Node, key: &str) -> Option<Value> {
-    let Node::Map(pairs) = node else { return None };
+fn field(node: &ParsedValue, key: &str) -> Option<Value> {
+    let ParsedValue::Map(pairs) = node else {
+        return None;
+    };
     let value = pairs
         .iter()
         .find(|(k, _)| k == key)
@@ -261,12 +268,12 @@ fn field(node: &Node, key: &str) -> Option<Value> {
     (value.is_string() || value.is_number()).then_some(value)
 }
 
-fn repair(field: &str, why: &'static str) -> Repair {
-    Repair {
+fn repair(field: &str, why: &'static str) -> ArgumentRepair {
+    ArgumentRepair {
         field: field.to_owned(),
         got: String::new(),
         used: String::new(),
-        class: Class::L0,
+        class: RepairClass::L0,
         cost: 1,
         code: "envelope",
         why: why.into(),
@@ -274,11 +281,14 @@ fn repair(field: &str, why: &'static str) -> Repair {
 }
 
 /// Supplies what a message must have, where there is only one thing it can be.
-fn message(node: &Node, mut repairs: Vec<Repair>) -> Result<Envelope, EnvelopeError> {
+fn message(
+    node: &ParsedValue,
+    mut repairs: Vec<ArgumentRepair>,
+) -> Result<RepairedEnvelope, EnvelopeError> {
     match node.to_value() {
         Value::Object(mut map) => {
             normalise(&mut map, &mut repairs)?;
-            Ok(Envelope {
+            Ok(RepairedEnvelope {
                 message: Value::Object(map),
                 repairs,
             })
@@ -293,7 +303,7 @@ fn message(node: &Node, mut repairs: Vec<Repair>) -> Result<Envelope, EnvelopeEr
                 };
                 normalise(map, &mut repairs)?;
             }
-            Ok(Envelope {
+            Ok(RepairedEnvelope {
                 message: Value::Array(items),
                 repairs,
             })
@@ -305,7 +315,10 @@ fn message(node: &Node, mut repairs: Vec<Repair>) -> Result<Envelope, EnvelopeEr
     }
 }
 
-fn normalise(map: &mut Map<String, Value>, repairs: &mut Vec<Repair>) -> Result<(), EnvelopeError> {
+fn normalise(
+    map: &mut Map<String, Value>,
+    repairs: &mut Vec<ArgumentRepair>,
+) -> Result<(), EnvelopeError> {
     let is_message = ["method", "result", "error"]
         .iter()
         .any(|key| map.contains_key(*key));
@@ -326,20 +339,20 @@ fn normalise(map: &mut Map<String, Value>, repairs: &mut Vec<Repair>) -> Result<
     {
         gather_params(map, repairs);
         params(map, repairs);
-        hand_on_requests(map, repairs);
+        forward_requests(map, repairs);
     } else {
         params(map, repairs);
     }
     Ok(())
 }
 
-fn version(map: &mut Map<String, Value>, repairs: &mut Vec<Repair>) {
+fn version(map: &mut Map<String, Value>, repairs: &mut Vec<ArgumentRepair>) {
     if map.get("jsonrpc").is_some_and(|version| version == "2.0") {
         return;
     }
     let got = map.insert("jsonrpc".into(), json!("2.0"));
-    let got = got.map_or_else(String::new, |got| node::shown(&got.to_string()));
-    repairs.push(Repair {
+    let got = got.map_or_else(String::new, |got| parsed_value::shown(&got.to_string()));
+    repairs.push(ArgumentRepair {
         got,
         used: "2.0".into(),
         ..repair("jsonrpc", "the protocol's version supplied")
@@ -347,7 +360,7 @@ fn version(map: &mut Map<String, Value>, repairs: &mut Vec<Repair>) {
 }
 
 /// `name` and `arguments` beside `method` belong into `params`.
-fn gather_params(map: &mut Map<String, Value>, repairs: &mut Vec<Repair>) {
+fn gather_params(map: &mut Map<String, Value>, repairs: &mut Vec<ArgumentRepair>) {
     if map.contains_key("params") || !map.contains_key("name") {
         return;
     }
@@ -363,10 +376,11 @@ fn gather_params(map: &mut Map<String, Value>, repairs: &mut Vec<Repair>) {
 }
 
 /// A request for a dry run beside a call's arguments is put to them, where the reader judges it.
-fn hand_on_requests(map: &mut Map<String, Value>, repairs: &mut Vec<Repair>) {
+fn forward_requests(map: &mut Map<String, Value>, repairs: &mut Vec<ArgumentRepair>) {
     const OWN: [&str; 6] = ["jsonrpc", "id", "method", "params", "name", "arguments"];
     let asks = |(key, value): &(&String, &Value)| {
-        !OWN.contains(&key.as_str()) && withheld::asks_beside(key, &Node::from((*value).clone()))
+        !OWN.contains(&key.as_str())
+            && withheld::asks_not_to_move_beside(key, &ParsedValue::from((*value).clone()))
     };
     let asked = |map: &Map<String, Value>| -> Map<String, Value> {
         let pairs = map.iter().filter(asks);
@@ -392,11 +406,11 @@ fn hand_on_requests(map: &mut Map<String, Value>, repairs: &mut Vec<Repair>) {
 }
 
 /// `params` as text or as a list of one is read as its object; nothing is the same as none.
-fn params(map: &mut Map<String, Value>, repairs: &mut Vec<Repair>) {
+fn params(map: &mut Map<String, Value>, repairs: &mut Vec<ArgumentRepair>) {
     let Some(sent) = map.get("params").filter(|params| !params.is_object()) else {
         return;
     };
-    let got = node::shown(&sent.to_string());
+    let got = parsed_value::shown(&sent.to_string());
     let read = match sent {
         Value::String(text) => single_object(text),
         Value::Array(items) if items.len() == 1 => {
@@ -406,13 +420,13 @@ fn params(map: &mut Map<String, Value>, repairs: &mut Vec<Repair>) {
     };
     if let Some(params) = read {
         map.insert("params".into(), params);
-        repairs.push(Repair {
+        repairs.push(ArgumentRepair {
             got,
             ..repair("params", "an object in another wrapping")
         });
-    } else if Node::from(sent.clone()).is_empty() {
+    } else if ParsedValue::from(sent.clone()).is_empty() {
         map.remove("params");
-        repairs.push(Repair {
+        repairs.push(ArgumentRepair {
             got,
             ..repair("params", "empty, so read as not sent")
         });
@@ -572,7 +586,7 @@ mod tests {
             assert!(
                 found
                     .iter()
-                    .all(|one| one.flaw == Some(candidates::Flaw::Cut)),
+                    .all(|one| one.flaw == Some(candidates::TextFlaw::Cut)),
                 "{text}: {written}"
             );
         }

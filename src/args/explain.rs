@@ -1,11 +1,11 @@
 //! Explains how arguments would be understood and what each profile would do about them, without doing it.
 
 use super::{
-    arguments::Judged,
-    outcome::{Complaint, Reading, Repair},
+    arguments::JudgedCandidate,
+    outcome::{ArgumentComplaint, ArgumentReading, ArgumentRepair},
     read::{self, Received},
-    rules::{Class, Effect, Policy, Profile},
-    shape::Shape,
+    rules::{Effect, ForgivenessProfile, ReaderPolicy, RepairClass},
+    shape::ArgumentShape,
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -13,23 +13,23 @@ use std::fmt;
 
 /// One way of reading a text.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Alternative {
+pub struct ReadingAlternative {
     /// Cost of this reading; the cheapest wins.
     pub cost: u32,
     /// Arguments that would be used if this reading were accepted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub understood: Option<Map<String, Value>>,
     /// Complaints about this reading.
-    pub complaints: Vec<Complaint>,
+    pub complaints: Vec<ArgumentComplaint>,
     /// Repairs that this reading needs.
-    pub repairs: Vec<Repair>,
+    pub repairs: Vec<ArgumentRepair>,
 }
 
 /// Decision of one profile.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Verdict {
+pub struct ProfileVerdict {
     /// Which profile.
-    pub profile: Profile,
+    pub profile: ForgivenessProfile,
     /// True if the tool would run.
     pub runs: bool,
     /// With what, defaults included.
@@ -37,7 +37,7 @@ pub struct Verdict {
     pub understood: Option<Map<String, Value>>,
     /// The worst that was lost.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub loss: Option<Class>,
+    pub loss: Option<RepairClass>,
     /// Reason why the tool would not run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
@@ -48,35 +48,35 @@ pub struct Verdict {
     #[serde(skip_serializing_if = "String::is_empty")]
     pub guidance: String,
     /// Every repair.
-    pub repairs: Vec<Repair>,
+    pub repairs: Vec<ArgumentRepair>,
 }
 
 /// Everything there is to say about one text.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Explanation {
+pub struct ReadingExplanation {
     /// Effect of the tool.
     pub effect: Effect,
     /// Each candidate reading, judged as the guarded profile judges.
-    pub candidates: Vec<Alternative>,
+    pub candidates: Vec<ReadingAlternative>,
     /// Decision of each profile.
-    pub profiles: Vec<Verdict>,
+    pub profiles: Vec<ProfileVerdict>,
 }
 
 /// Explains how `text` would be read as the arguments of a tool of this shape and effect.
 #[must_use]
-pub fn explain(shape: &Shape, effect: Effect, text: &str) -> Explanation {
-    let guarded = Policy::new(effect, Profile::Guarded);
+pub fn explain(shape: &ArgumentShape, effect: Effect, text: &str) -> ReadingExplanation {
+    let guarded = ReaderPolicy::new(effect, ForgivenessProfile::Guarded);
     let judged = read::judged(shape, &guarded, Received::Text(text.to_owned()));
-    Explanation {
+    ReadingExplanation {
         effect,
         candidates: judged.map(alternative).collect(),
-        profiles: [Profile::Lenient, Profile::Guarded]
+        profiles: [ForgivenessProfile::Lenient, ForgivenessProfile::Guarded]
             .map(|profile| verdict(shape, effect, profile, text))
             .into(),
     }
 }
 
-impl fmt::Display for Explanation {
+impl fmt::Display for ReadingExplanation {
     /// For people: each way of reading the text, then what each profile does, then every repair.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, way) in self.candidates.iter().enumerate() {
@@ -98,11 +98,11 @@ impl fmt::Display for Explanation {
     }
 }
 
-impl fmt::Display for Verdict {
+impl fmt::Display for ProfileVerdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let profile = match self.profile {
-            Profile::Lenient => "lenient",
-            Profile::Guarded => "guarded",
+            ForgivenessProfile::Lenient => "lenient",
+            ForgivenessProfile::Guarded => "guarded",
         };
         if let Some(understood) = &self.understood {
             writeln!(f, "{profile}: runs with {}", json(understood))?;
@@ -122,7 +122,7 @@ impl fmt::Display for Verdict {
     }
 }
 
-impl fmt::Display for Repair {
+impl fmt::Display for ArgumentRepair {
     /// One line: class, cost, code, field, what became of what, and why.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
@@ -149,20 +149,20 @@ fn json(map: &Map<String, Value>) -> String {
     serde_json::to_string(map).unwrap_or_default()
 }
 
-fn alternative(judged: Judged) -> Alternative {
+fn alternative(judged: JudgedCandidate) -> ReadingAlternative {
     let cost = judged.cost;
     match judged.outcome {
-        Ok(Reading {
+        Ok(ArgumentReading {
             understood,
             repairs,
             ..
-        }) => Alternative {
+        }) => ReadingAlternative {
             cost,
             understood: Some(understood),
             complaints: Vec::new(),
             repairs,
         },
-        Err(refusal) => Alternative {
+        Err(refusal) => ReadingAlternative {
             cost,
             understood: None,
             complaints: refusal.complaints,
@@ -171,13 +171,18 @@ fn alternative(judged: Judged) -> Alternative {
     }
 }
 
-fn verdict(shape: &Shape, effect: Effect, profile: Profile, text: &str) -> Verdict {
+fn verdict(
+    shape: &ArgumentShape,
+    effect: Effect,
+    profile: ForgivenessProfile,
+    text: &str,
+) -> ProfileVerdict {
     match read::read(
         shape,
-        &Policy::new(effect, profile),
+        &ReaderPolicy::new(effect, profile),
         Received::Text(text.to_owned()),
     ) {
-        Ok(reading) => Verdict {
+        Ok(reading) => ProfileVerdict {
             profile,
             runs: true,
             understood: Some(reading.understood),
@@ -189,7 +194,7 @@ fn verdict(shape: &Shape, effect: Effect, profile: Profile, text: &str) -> Verdi
         },
         Err(refusal) => {
             let refused = Some(refusal.to_string());
-            Verdict {
+            ProfileVerdict {
                 profile,
                 runs: false,
                 understood: None,
@@ -206,37 +211,37 @@ fn verdict(shape: &Shape, effect: Effect, profile: Profile, text: &str) -> Verdi
 /// One line's answer: what was sent as it was understood, without defaults and nulls, or why not.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
-pub enum Line {
+pub enum LineReading {
     /// It can be read.
     Understood {
         /// Only what was sent.
         understood: Map<String, Value>,
         /// Repairs that were needed.
-        repairs: Vec<Repair>,
+        repairs: Vec<ArgumentRepair>,
     },
     /// It cannot.
     Refused {
         /// One sentence.
         refused: String,
         /// Every complaint.
-        complaints: Vec<Complaint>,
+        complaints: Vec<ArgumentComplaint>,
         /// Arguments that would be accepted; none where a value would have to be invented.
         #[serde(skip_serializing_if = "Option::is_none")]
         corrected: Option<Map<String, Value>>,
         /// Repairs made before.
-        repairs: Vec<Repair>,
+        repairs: Vec<ArgumentRepair>,
     },
 }
 
 /// Judges one text by a foreign schema, as for a tool that moves in the guarded profile, unknown keys ignored.
 #[must_use]
-pub fn explain_line(shape: &Shape, text: &str) -> Line {
+pub fn explain_line(shape: &ArgumentShape, text: &str) -> LineReading {
     match read::read(
         shape,
-        &Policy::of_foreign_schema(),
+        &ReaderPolicy::of_foreign_schema(),
         Received::Text(text.to_owned()),
     ) {
-        Ok(reading) => Line::Understood {
+        Ok(reading) => LineReading::Understood {
             understood: reading
                 .given
                 .into_iter()
@@ -244,7 +249,7 @@ pub fn explain_line(shape: &Shape, text: &str) -> Line {
                 .collect(),
             repairs: reading.repairs,
         },
-        Err(refusal) => Line::Refused {
+        Err(refusal) => LineReading::Refused {
             refused: refusal.to_string(),
             complaints: refusal.complaints,
             corrected: refusal.corrected,

@@ -14,60 +14,65 @@
 
 mod arguments;
 mod candidates;
-mod correct;
+mod corrected_call;
 mod definition;
 mod encoding;
 pub mod envelope;
 mod explain;
-mod form;
-mod keys;
+mod finalize;
+mod form_repair;
+mod heuristics;
 mod limits;
-mod loose;
-mod meaning;
-mod memory;
 pub mod name;
 mod nearest;
 mod nested;
-mod node;
 mod numbers;
 mod numeral;
 mod objects;
-mod opening;
 mod outcome;
+mod parameter_keys;
 mod params;
-mod peel;
+mod parsed_value;
+mod pass_through;
 mod quote;
 mod read;
+mod refusal_memory;
 mod rules;
 mod schema;
-mod settle;
 mod shape;
 mod skipped;
-mod strays;
 mod strict;
-mod tags;
+mod strip_wrappers;
+mod tagged_text;
 mod thought;
 mod tolerant;
+mod unbracketed;
 mod unit;
-mod unread;
-mod values;
+mod unknown_keys;
+mod unwrap_envelopes;
+mod value_coercion;
 mod vocabulary;
 mod withheld;
-mod words;
+mod word_table;
 
 pub use definition::is_tool_definition;
-pub use explain::{Alternative, Explanation, Line, Verdict, explain, explain_line};
-pub use meaning::is_physical;
-pub use memory::{Advice, Memory};
+pub use explain::{
+    LineReading, ProfileVerdict, ReadingAlternative, ReadingExplanation, explain, explain_line,
+};
+pub use heuristics::is_physical;
 pub use nearest::nearest;
-pub use outcome::{Complaint, Reading, Refusal, Repair};
+pub use outcome::{ArgumentComplaint, ArgumentReading, ArgumentRefusal, ArgumentRepair};
+pub use pass_through::pass_on;
 pub use read::{Received, read};
-pub use rules::{Class, Effect, Policy, Profile, Render, Rule, UnknownKeys};
+pub use refusal_memory::{RefusalAdvice, RefusalMemory};
+pub use rules::{
+    Effect, ForgivenessProfile, ReaderPolicy, ReaderRule, RepairClass, UnknownKeyPolicy,
+    ValueRendering,
+};
 pub use schema::SchemaError;
-pub use shape::{Count, Kind, Param, Range, Shape};
+pub use shape::{ArgumentShape, ItemCount, NumberRange, ParameterShape, ValueKind};
 pub use thought::without_thoughts;
-pub use unit::{Dimension, Unit};
-pub use unread::pass_on;
+pub use unit::{DeclaredUnit, UnitDimension};
 
 #[cfg(test)]
 mod properties;

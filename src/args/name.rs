@@ -4,7 +4,7 @@ use super::nearest::nearest;
 
 /// Result of looking up a received name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Resolution {
+pub enum NameResolution {
     /// Exactly one candidate; its position, and whether it was written to the letter.
     Resolved {
         /// Position among the candidates.
@@ -70,29 +70,29 @@ fn without_namespace(name: &str) -> Option<&str> {
 
 /// Finds the candidate that `received` names: to the letter, else uniquely after normalising. Never by likeness.
 #[must_use]
-pub fn resolve<S: AsRef<str>>(received: &str, candidates: &[S]) -> Resolution {
+pub fn resolve<S: AsRef<str>>(received: &str, candidates: &[S]) -> NameResolution {
     if let Some(index) = candidates.iter().position(|name| name.as_ref() == received) {
-        return Resolution::Resolved { index, exact: true };
+        return NameResolution::Resolved { index, exact: true };
     }
     let whole = bare(received);
     by_form(&fold(whole), candidates)
         .or_else(|| by_form(&fold(without_namespace(whole)?), candidates))
-        .unwrap_or_else(|| Resolution::Unknown {
+        .unwrap_or_else(|| NameResolution::Unknown {
             nearest: nearest(&fold(whole), candidates.iter().map(AsRef::as_ref)),
         })
 }
 
-fn by_form<S: AsRef<str>>(folded: &str, candidates: &[S]) -> Option<Resolution> {
+fn by_form<S: AsRef<str>>(folded: &str, candidates: &[S]) -> Option<NameResolution> {
     let same = |name: &&S| !folded.is_empty() && fold(name.as_ref()) == folded;
     let mut found = candidates.iter().enumerate().filter(|(_, name)| same(name));
     let (index, _) = found.next()?;
     if found.next().is_none() {
-        return Some(Resolution::Resolved {
+        return Some(NameResolution::Resolved {
             index,
             exact: false,
         });
     }
-    Some(Resolution::Ambiguous {
+    Some(NameResolution::Ambiguous {
         among: candidates
             .iter()
             .filter(same)
@@ -102,15 +102,15 @@ fn by_form<S: AsRef<str>>(folded: &str, candidates: &[S]) -> Option<Resolution> 
 }
 
 /// Finds the value that `received` names among values, where namespaces and brackets are meaning.
-pub(super) fn resolve_value(received: &str, known: &[String]) -> Resolution {
+pub(super) fn resolve_value(received: &str, known: &[String]) -> NameResolution {
     if let Some(index) = known.iter().position(|name| name == received) {
-        return Resolution::Resolved { index, exact: true };
+        return NameResolution::Resolved { index, exact: true };
     }
     let unquoted = |quote: char| received.strip_prefix(quote)?.strip_suffix(quote);
     let plain = unquoted('"')
         .or_else(|| unquoted('\''))
         .or_else(|| unquoted('`'));
-    by_form(&fold(plain.unwrap_or(received)), known).unwrap_or_else(|| Resolution::Unknown {
+    by_form(&fold(plain.unwrap_or(received)), known).unwrap_or_else(|| NameResolution::Unknown {
         nearest: nearest(received, known.iter().map(String::as_str)),
     })
 }
@@ -131,7 +131,7 @@ mod tests {
 
     fn found(received: &str) -> Option<&'static str> {
         match resolve(received, &TOOLS) {
-            Resolution::Resolved { index, .. } => TOOLS.get(index).copied(),
+            NameResolution::Resolved { index, .. } => TOOLS.get(index).copied(),
             _ => None,
         }
     }
@@ -175,14 +175,14 @@ mod tests {
             assert_eq!(found(received), None, "{received}");
         }
         assert!(
-            matches!(resolve("track_nodes", &TOOLS), Resolution::Unknown { nearest } if nearest.first().is_some_and(|n| n == "list_nodes"))
+            matches!(resolve("track_nodes", &TOOLS), NameResolution::Unknown { nearest } if nearest.first().is_some_and(|n| n == "list_nodes"))
         );
     }
 
     #[test]
     fn two_that_differ_in_form_only_are_not_chosen_between() {
         assert!(
-            matches!(resolve("goHome", &["go_home", "gohome"]), Resolution::Ambiguous { among } if among.len() == 2)
+            matches!(resolve("goHome", &["go_home", "gohome"]), NameResolution::Ambiguous { among } if among.len() == 2)
         );
     }
 }

@@ -2,24 +2,33 @@
 
 use super::{
     candidates,
-    form::Form,
-    meaning,
-    node::{self, Node},
-    outcome::{Repair, Repairs, Trouble},
-    rules::{Render, Rule},
-    shape::{Count, Kind, Param},
-    values::{At, Coerced, Coercer, dropped, is_default, missing, repair, unplaceable},
+    form_repair::FormRepair,
+    heuristics,
+    outcome::{ArgumentIssue, ArgumentRepair, RepairLog},
+    parsed_value::{self, ParsedValue},
+    rules::{ReaderRule, ValueRendering},
+    shape::{ItemCount, ParameterShape, ValueKind},
+    value_coercion::{
+        CoercionResult, ValueCoercer, ValuePosition, dropped, is_default, missing, repair,
+        unplaceable,
+    },
 };
 use serde_json::{Map, Value};
 
-impl Coercer<'_> {
-    pub(super) fn list(&mut self, item: &Kind, count: Count, node: &Node, at: At<'_>) -> Coerced {
+impl ValueCoercer<'_> {
+    pub(super) fn list(
+        &mut self,
+        item: &ValueKind,
+        count: ItemCount,
+        node: &ParsedValue,
+        at: ValuePosition<'_>,
+    ) -> CoercionResult {
         let value = self.any_list(item, node, at)?;
         let items = value.as_array().map_or(0, Vec::len);
         if count.contains(items) {
             return Ok(value);
         }
-        let kind = Kind::List {
+        let kind = ValueKind::List {
             item: Box::new(item.clone()),
             count,
         };
@@ -31,27 +40,36 @@ impl Coercer<'_> {
     }
 
     /// A list of any length.
-    fn any_list(&mut self, item: &Kind, node: &Node, at: At<'_>) -> Coerced {
-        let refuse = |code, why| unplaceable(code, &Kind::list(item.clone()), node, at, why);
+    fn any_list(
+        &mut self,
+        item: &ValueKind,
+        node: &ParsedValue,
+        at: ValuePosition<'_>,
+    ) -> CoercionResult {
+        let refuse = |code, why| unplaceable(code, &ValueKind::list(item.clone()), node, at, why);
         match node {
-            Node::List(items) => self.items(item, items, at),
-            Node::Text(text) if text.trim_start().starts_with(['[', '(']) => {
-                let Some(Node::List(items)) = opened(text) else {
+            ParsedValue::List(items) => self.items(item, items, at),
+            ParsedValue::Text(text) if text.trim_start().starts_with(['[', '(']) => {
+                let Some(ParsedValue::List(items)) = opened(text) else {
                     return Err(refuse("not_a_list", "this text is not a whole list"));
                 };
                 let value = self.items(item, &items, at)?;
                 self.note_text_in_text(at, node, &value);
                 Ok(value)
             }
-            Node::Text(text) | Node::Word(text) if text.contains([',', ';', '\n']) => Err(refuse(
-                "one_or_many",
-                "this may be one value or several; write a list",
-            )),
+            ParsedValue::Text(text) | ParsedValue::Word(text)
+                if text.contains([',', ';', '\n']) =>
+            {
+                Err(refuse(
+                    "one_or_many",
+                    "this may be one value or several; write a list",
+                ))
+            }
             _ => {
                 let value = Value::Array(vec![self.value(
                     item,
                     node,
-                    At {
+                    ValuePosition {
                         is_inner: true,
                         ..at
                     },
@@ -69,14 +87,19 @@ impl Coercer<'_> {
         }
     }
 
-    fn items(&mut self, item: &Kind, items: &[Node], at: At<'_>) -> Coerced {
+    fn items(
+        &mut self,
+        item: &ValueKind,
+        items: &[ParsedValue],
+        at: ValuePosition<'_>,
+    ) -> CoercionResult {
         let mut values = Vec::with_capacity(items.len());
         for (index, node) in items.iter().enumerate() {
             let path = format!("{}[{index}]", at.path);
             values.push(self.value(
                 item,
                 node,
-                At {
+                ValuePosition {
                     path: &path,
                     is_inner: true,
                 },
@@ -85,29 +108,29 @@ impl Coercer<'_> {
         Ok(Value::Array(values))
     }
 
-    fn note_text_in_text(&mut self, at: At<'_>, node: &Node, value: &Value) {
+    fn note_text_in_text(&mut self, at: ValuePosition<'_>, node: &ParsedValue, value: &Value) {
         self.note(
             at,
             node,
             value,
             "text_in_text",
-            Form::TextInText.cost(),
-            Form::TextInText.why(),
+            FormRepair::TextInText.cost(),
+            FormRepair::TextInText.why(),
         );
     }
 
     pub(super) fn object(
         &mut self,
-        kind: &Kind,
-        fields: &[Param],
+        kind: &ValueKind,
+        fields: &[ParameterShape],
         open: bool,
-        node: &Node,
-        at: At<'_>,
-    ) -> Coerced {
+        node: &ParsedValue,
+        at: ValuePosition<'_>,
+    ) -> CoercionResult {
         match node {
-            Node::Map(pairs) => self.fields(fields, open, pairs, at),
-            Node::Text(text) => match opened(text) {
-                Some(Node::Map(pairs)) => {
+            ParsedValue::Map(pairs) => self.fields(fields, open, pairs, at),
+            ParsedValue::Text(text) => match opened(text) {
+                Some(ParsedValue::Map(pairs)) => {
                     let value = self.fields(fields, open, &pairs, at)?;
                     self.note_text_in_text(at, node, &value);
                     Ok(value)
@@ -120,7 +143,7 @@ impl Coercer<'_> {
                     "this text is not a whole object",
                 )),
             },
-            Node::List(items) if items.len() == 1 && !at.is_inner => {
+            ParsedValue::List(items) if items.len() == 1 && !at.is_inner => {
                 let only = items.first().unwrap_or(node);
                 self.list_of_one(kind, node, only, at)
             }
@@ -136,11 +159,11 @@ impl Coercer<'_> {
 
     fn fields(
         &mut self,
-        fields: &[Param],
+        fields: &[ParameterShape],
         open: bool,
-        pairs: &[(String, Node)],
-        at: At<'_>,
-    ) -> Coerced {
+        pairs: &[(String, ParsedValue)],
+        at: ValuePosition<'_>,
+    ) -> CoercionResult {
         let mut map = Map::new();
         for (key, node) in pairs {
             let field = fields
@@ -149,14 +172,14 @@ impl Coercer<'_> {
                 .or_else(|| only_by_form(fields, key));
             let name = field.map_or(key, |field| &field.name);
             let path = format!("{}.{name}", at.path);
-            let at = At {
+            let at = ValuePosition {
                 path: &path,
                 is_inner: true,
             };
             let value = match field {
                 Some(field) if is_default(field, node) => node.to_value(),
-                Some(field) if *node == Node::Null && field.may_be_null() => Value::Null,
-                Some(field) if *node == Node::Null => return Err(missing(field, at.path)),
+                Some(field) if *node == ParsedValue::Null && field.may_be_null() => Value::Null,
+                Some(field) if *node == ParsedValue::Null => return Err(missing(field, at.path)),
                 Some(field) if node.is_empty() && !field.required => node.to_value(),
                 Some(field) => self.value(&field.kind, node, at)?,
                 None if open => node.to_value(),
@@ -167,8 +190,8 @@ impl Coercer<'_> {
             };
             let before = map.insert(name.clone(), value.clone());
             if before.is_some_and(|before| before != value) {
-                return Err(Trouble::new(
-                    Rule::Contradiction,
+                return Err(ArgumentIssue::new(
+                    ReaderRule::Contradiction,
                     "duplicate_keys",
                     &path,
                     "given twice with different values",
@@ -188,27 +211,35 @@ impl Coercer<'_> {
 
     /// Notes a default beside fields that were sent.
     fn note_default(&mut self, path: &str, default: &Value) {
-        if self.policy.render == Render::AsSent {
+        if self.policy.render == ValueRendering::AsSent {
             return;
         }
         let (used, why) = (default.to_string(), "not sent, so its default is used");
         let noted = repair(path, String::new(), used, "default", 0, why);
-        self.repairs.push(Repair {
-            class: Rule::Empty.class(),
+        self.repairs.push(ArgumentRepair {
+            class: ReaderRule::Empty.class(),
             ..noted
         });
     }
 
     /// Leaves out a field that there is not; where something moves it may have been the one that matters.
-    fn no_such_field(&mut self, fields: &[Param], node: &Node, at: At<'_>) -> Result<(), Trouble> {
+    fn no_such_field(
+        &mut self,
+        fields: &[ParameterShape],
+        node: &ParsedValue,
+        at: ValuePosition<'_>,
+    ) -> Result<(), ArgumentIssue> {
         if self.policy.guards_motion() {
             let names = fields.iter().map(|field| field.name.clone()).collect();
             let why = "there is no such field";
-            let trouble = Trouble::new(Rule::Unplaceable, "unknown_field", at.path, why);
-            return Err(trouble.received(node::shown_node(node)).valid(names));
+            let trouble =
+                ArgumentIssue::new(ReaderRule::Unplaceable, "unknown_field", at.path, why);
+            return Err(trouble
+                .received(parsed_value::shown_node(node))
+                .valid(names));
         }
         let why = "no such field; ignored";
-        let repair = dropped(at.path, node, "unknown_key", Rule::Meaningless, why);
+        let repair = dropped(at.path, node, "unknown_key", ReaderRule::Meaningless, why);
         self.repairs.push(repair);
         Ok(())
     }
@@ -216,17 +247,17 @@ impl Coercer<'_> {
     /// The alternative that takes the least repair; the first of equals.
     pub(super) fn any_of(
         &mut self,
-        kind: &Kind,
-        kinds: &[Kind],
-        node: &Node,
-        at: At<'_>,
-    ) -> Coerced {
-        let mut best: Option<(u32, Value, Repairs)> = None;
+        kind: &ValueKind,
+        kinds: &[ValueKind],
+        node: &ParsedValue,
+        at: ValuePosition<'_>,
+    ) -> CoercionResult {
+        let mut best: Option<(u32, Value, RepairLog)> = None;
         let mut trouble = None;
         for alternative in kinds {
-            let mut trial = Coercer {
+            let mut trial = ValueCoercer {
                 policy: self.policy,
-                repairs: Repairs::default(),
+                repairs: RepairLog::default(),
             };
             match trial.value(alternative, node, at) {
                 Ok(value)
@@ -251,7 +282,7 @@ impl Coercer<'_> {
                         "this fits none of the alternatives",
                     )
                 })
-                .expected(kind.words()));
+                .expected(kind.describe()));
         };
         repairs
             .list
@@ -261,16 +292,16 @@ impl Coercer<'_> {
     }
 }
 
-fn only_by_form<'a>(fields: &'a [Param], key: &str) -> Option<&'a Param> {
-    let folded = meaning::fold_key(key);
+fn only_by_form<'a>(fields: &'a [ParameterShape], key: &str) -> Option<&'a ParameterShape> {
+    let folded = heuristics::fold_key(key);
     let mut same = fields
         .iter()
-        .filter(|field| meaning::fold_key(&field.name) == folded);
+        .filter(|field| heuristics::fold_key(&field.name) == folded);
     same.next().filter(|_| same.next().is_none())
 }
 
 /// A text that is a whole list or object, opened.
-fn opened(text: &str) -> Option<Node> {
+fn opened(text: &str) -> Option<ParsedValue> {
     candidates::of_inner_text(text)
         .into_iter()
         .next()

@@ -1,12 +1,12 @@
 //! Numbers for a parameter: exact, finite, in its unit and within its range, or refused with the thought that helps.
 
 use super::{
-    node::{self, Node},
-    numeral::{self, Numeral},
-    outcome::Trouble,
-    shape::{self, Kind, Range},
-    unit::{self, Unit},
-    values::{At, Coerced, Coercer, repair, unplaceable},
+    numeral::{self, ParsedNumeral},
+    outcome::ArgumentIssue,
+    parsed_value::{self, ParsedValue},
+    shape::{self, NumberRange, ValueKind},
+    unit::{self, DeclaredUnit},
+    value_coercion::{CoercionResult, ValueCoercer, ValuePosition, repair, unplaceable},
 };
 use base::units;
 use serde_json::{Number, Value};
@@ -17,24 +17,29 @@ pub(super) const WHOLE_DOUBLE_MAX: f64 = 9_007_199_254_740_992.0;
 const OTHER_UNITS_MAX: usize = 3;
 
 /// A number where it stands, and what may stand there.
-struct Site<'a> {
-    kind: &'a Kind,
-    range: &'a Range,
-    unit: Option<Unit>,
-    node: &'a Node,
-    at: At<'a>,
+struct NumberContext<'a> {
+    kind: &'a ValueKind,
+    range: &'a NumberRange,
+    unit: Option<DeclaredUnit>,
+    node: &'a ParsedValue,
+    at: ValuePosition<'a>,
 }
 
 /// A number that was read, and whether it came with a unit.
-struct Found {
-    numeral: Numeral,
+struct ParsedNumber {
+    numeral: ParsedNumeral,
     number: Number,
     has_unit: bool,
 }
 
-impl Coercer<'_> {
-    pub(super) fn number(&mut self, kind: &Kind, node: &Node, at: At<'_>) -> Coerced {
-        let (Kind::Integer { range, unit } | Kind::Number { range, unit }) = kind else {
+impl ValueCoercer<'_> {
+    pub(super) fn number(
+        &mut self,
+        kind: &ValueKind,
+        node: &ParsedValue,
+        at: ValuePosition<'_>,
+    ) -> CoercionResult {
+        let (ValueKind::Integer { range, unit } | ValueKind::Number { range, unit }) = kind else {
             return Err(unplaceable(
                 "not_a_number",
                 kind,
@@ -43,7 +48,7 @@ impl Coercer<'_> {
                 "no number belongs here",
             ));
         };
-        let site = Site {
+        let site = NumberContext {
             kind,
             range,
             unit: *unit,
@@ -52,7 +57,7 @@ impl Coercer<'_> {
         };
         let found = site.found()?;
         let has_unit = found.has_unit;
-        let number = if matches!(kind, Kind::Integer { .. }) {
+        let number = if matches!(kind, ValueKind::Integer { .. }) {
             site.whole(&found)?
         } else {
             found.number
@@ -62,17 +67,19 @@ impl Coercer<'_> {
         }
         let value = Value::Number(number);
         if has_unit {
-            let used = format!("{value} {}", unit.map_or("", Unit::symbol));
+            let used = format!("{value} {}", unit.map_or("", DeclaredUnit::symbol));
             let why = "converted to the parameter's unit";
             self.repairs.push(repair(
                 at.path,
-                node::shown_node(node),
+                parsed_value::shown_node(node),
                 used,
                 "unit",
                 1,
                 why,
             ));
-        } else if node.to_value() != value || matches!(node, Node::Text(_) | Node::Word(_)) {
+        } else if node.to_value() != value
+            || matches!(node, ParsedValue::Text(_) | ParsedValue::Word(_))
+        {
             self.note(
                 at,
                 node,
@@ -86,15 +93,15 @@ impl Coercer<'_> {
     }
 }
 
-impl Site<'_> {
-    fn refuse(&self, code: &'static str, why: &str) -> Trouble {
+impl NumberContext<'_> {
+    fn refuse(&self, code: &'static str, why: &str) -> ArgumentIssue {
         unplaceable(code, self.kind, self.node, self.at, why)
     }
 
-    fn found(&self) -> Result<Found, Trouble> {
+    fn found(&self) -> Result<ParsedNumber, ArgumentIssue> {
         let text = match self.node {
-            Node::Number(number) => return Ok(Found::of_json(number)),
-            Node::Text(text) | Node::Word(text) => unquoted(text.trim()),
+            ParsedValue::Number(number) => return Ok(ParsedNumber::of_json(number)),
+            ParsedValue::Text(text) | ParsedValue::Word(text) => unquoted(text.trim()),
             _ => return Err(self.refuse("not_a_number", "this is not a number")),
         };
         let quantity = unit::quantity(text)
@@ -104,8 +111,10 @@ impl Site<'_> {
             return Err(self.refuse("ambiguous_number", why));
         }
         match quantity.numeral {
-            Numeral::NotFinite => Err(self.refuse("not_finite", "this is not a finite number")),
-            Numeral::Ambiguous => Err(self.refuse(
+            ParsedNumeral::NotFinite => {
+                Err(self.refuse("not_finite", "this is not a finite number"))
+            }
+            ParsedNumeral::Ambiguous => Err(self.refuse(
                 "ambiguous_number",
                 "a leading zero makes this octal to some and decimal to others",
             )),
@@ -114,11 +123,11 @@ impl Site<'_> {
         }
     }
 
-    fn plain(&self, numeral: Numeral, has_unit: bool) -> Result<Found, Trouble> {
+    fn plain(&self, numeral: ParsedNumeral, has_unit: bool) -> Result<ParsedNumber, ArgumentIssue> {
         let number = numeral::number(&numeral);
         let number =
             number.ok_or_else(|| self.refuse("too_large", "this number does not fit 64 bits"))?;
-        Ok(Found {
+        Ok(ParsedNumber {
             numeral,
             number,
             has_unit,
@@ -133,26 +142,29 @@ impl Site<'_> {
         let Some((whole, "000")) = number.rsplit_once('.') else {
             return false;
         };
-        let is_text = matches!(self.node, Node::Text(_)) || !suffix.is_empty();
+        let is_text = matches!(self.node, ParsedValue::Text(_)) || !suffix.is_empty();
         let digits = whole.trim_start_matches(['+', '-', '−']);
         let is_group = (1..=3).contains(&digits.len()) && !digits.starts_with('0');
-        let is_whole = matches!(self.kind, Kind::Integer { .. });
+        let is_whole = matches!(self.kind, ValueKind::Integer { .. });
         is_text && (is_whole || (is_group && self.unit.is_some()))
     }
 
-    fn converted(&self, quantity: &unit::Quantity<'_>) -> Result<Found, Trouble> {
+    fn converted(
+        &self,
+        quantity: &unit::WrittenQuantity<'_>,
+    ) -> Result<ParsedNumber, ArgumentIssue> {
         let Some(unit) = self.unit else {
             return Err(self.refuse(
                 "unexpected_unit",
                 "a bare number is expected, without unit or other words",
             ));
         };
-        let converted =
-            Unit::named(quantity.suffix).and_then(|from| unit.convert(&quantity.numeral, from));
+        let converted = DeclaredUnit::named(quantity.suffix)
+            .and_then(|from| unit.convert(&quantity.numeral, from));
         let numeral = converted.ok_or_else(|| {
             let why = format!(
                 "'{}' is no unit that converts to {}",
-                node::shown(quantity.suffix),
+                parsed_value::shown(quantity.suffix),
                 unit.symbol()
             );
             self.refuse("wrong_unit", &why)
@@ -161,14 +173,14 @@ impl Site<'_> {
     }
 
     /// A whole number, exactly: its digits decide, not the nearest double.
-    fn whole(&self, found: &Found) -> Result<Number, Trouble> {
+    fn whole(&self, found: &ParsedNumber) -> Result<Number, ArgumentIssue> {
         let value = found.number.as_f64().unwrap_or(f64::NAN);
         let whole = match &found.numeral {
-            Numeral::Whole(whole) => Some(*whole),
+            ParsedNumeral::Whole(whole) => Some(*whole),
             _ if value.abs() >= WHOLE_DOUBLE_MAX => {
                 return Err(self.refuse("too_large", "too large to be exact"));
             }
-            Numeral::Decimal(decimal) => decimal.whole(),
+            ParsedNumeral::Decimal(decimal) => decimal.whole(),
             _ => None,
         };
         whole.and_then(numeral::whole).ok_or_else(|| {
@@ -178,12 +190,12 @@ impl Site<'_> {
     }
 
     /// Nothing is clamped; where another unit would make sense of the number, that thought is offered.
-    fn out_of_range(&self, sent: &Number, has_unit: bool) -> Trouble {
+    fn out_of_range(&self, sent: &Number, has_unit: bool) -> ArgumentIssue {
         let bounds = nearest_bounds(self.range, sent);
         let symbol = self
             .unit
             .map_or_else(String::new, |unit| format!(" {}", unit.symbol()));
-        let (number, bounds) = told_apart(sent, &bounds);
+        let (number, bounds) = distinct_texts(sent, &bounds);
         let trouble = self.refuse("out_of_range", &format!("{number}{symbol} is out of range"));
         let thoughts = match self.unit {
             Some(unit) if !has_unit => other_units(self.range, unit, sent),
@@ -213,13 +225,13 @@ impl Site<'_> {
     }
 }
 
-impl Found {
+impl ParsedNumber {
     /// A number of JSON, whose digits are as many as a double keeps.
     fn of_json(number: &Number) -> Self {
-        let whole = number.as_i128().map(Numeral::Whole);
+        let whole = number.as_i128().map(ParsedNumeral::Whole);
         let read = || numeral::parse(&number.to_string());
         Self {
-            numeral: whole.or_else(read).unwrap_or(Numeral::NotFinite),
+            numeral: whole.or_else(read).unwrap_or(ParsedNumeral::NotFinite),
             number: number.clone(),
             has_unit: false,
         }
@@ -233,7 +245,7 @@ fn unquoted(text: &str) -> &str {
 }
 
 /// A number and the bounds that it does not keep, with as many digits as tell it from the nearest.
-fn told_apart(number: &Number, bounds: &[Number]) -> (String, Vec<String>) {
+fn distinct_texts(number: &Number, bounds: &[Number]) -> (String, Vec<String>) {
     let exact = |number: &Number| number.as_f64().filter(|_| number.is_f64());
     let written: Vec<String> = bounds.iter().map(shape::short).collect();
     let nearest = bounds.first().and_then(Number::as_f64);
@@ -243,7 +255,7 @@ fn told_apart(number: &Number, bounds: &[Number]) -> (String, Vec<String>) {
     }
 }
 
-fn neighbours(range: &Range, value: f64) -> Vec<String> {
+fn neighbours(range: &NumberRange, value: f64) -> Vec<String> {
     let mut both = [value.floor(), value.ceil()];
     both.sort_by(|a, b| (a - value).abs().total_cmp(&(b - value).abs()));
     let within =
@@ -256,7 +268,7 @@ fn neighbours(range: &Range, value: f64) -> Vec<String> {
         .collect()
 }
 
-fn nearest_bounds(range: &Range, number: &Number) -> Vec<Number> {
+fn nearest_bounds(range: &NumberRange, number: &Number) -> Vec<Number> {
     let distance =
         |bound: &Number| (bound.as_f64().unwrap_or(0.0) - number.as_f64().unwrap_or(0.0)).abs();
     let mut bounds: Vec<_> = [&range.min, &range.max]
@@ -270,19 +282,26 @@ fn nearest_bounds(range: &Range, number: &Number) -> Vec<Number> {
 }
 
 /// Units in which the bare number would be in range, the commonest first.
-fn other_units(range: &Range, unit: Unit, number: &Number) -> Vec<(&'static str, Number)> {
+fn other_units(
+    range: &NumberRange,
+    unit: DeclaredUnit,
+    number: &Number,
+) -> Vec<(&'static str, Number)> {
     const COMMON: [&str; 8] = ["mm", "cm", "deg", "ms", "mm/s", "mm/min", "m", "rad"];
     let Some(numeral) = numeral::parse(&number.to_string()) else {
         return Vec::new();
     };
-    let in_range = |kin: Unit| {
+    let in_range = |kin: DeclaredUnit| {
         let converted = numeral::number(&unit.convert(&numeral, kin)?)?;
         Some((
             kin.symbol(),
             Some(converted).filter(|one| range.contains(one))?,
         ))
     };
-    let mut found: Vec<_> = unit.kin().filter_map(in_range).collect();
+    let mut found: Vec<_> = unit
+        .units_of_same_dimension()
+        .filter_map(in_range)
+        .collect();
     found.sort_by_key(|(symbol, _)| {
         COMMON
             .iter()

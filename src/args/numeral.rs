@@ -5,11 +5,11 @@ use std::borrow::Cow;
 
 /// Value of a written number.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Numeral {
+pub(super) enum ParsedNumeral {
     /// Exact.
     Whole(i128),
     /// With its decimal digits kept, so that a change of unit can be exact.
-    Decimal(Decimal),
+    Decimal(ExactDecimal),
     /// NaN or an infinity, written or overflowed.
     NotFinite,
     /// Two readings, such as `010`.
@@ -18,12 +18,12 @@ pub(super) enum Numeral {
 
 /// `digits × 10^exponent`, exactly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Decimal {
+pub(super) struct ExactDecimal {
     pub(super) digits: i128,
     pub(super) exponent: i32,
 }
 
-impl Decimal {
+impl ExactDecimal {
     /// The nearest double, correctly rounded because the decimal text is parsed once.
     pub(super) fn value(self) -> f64 {
         format!("{}e{}", self.digits, self.exponent)
@@ -53,7 +53,7 @@ impl Decimal {
 const NUMERAL_BYTES_MAX: usize = 60;
 
 /// Reads the whole of `text` as a number; `None` where it is something else.
-pub(super) fn parse(text: &str) -> Option<Numeral> {
+pub(super) fn parse(text: &str) -> Option<ParsedNumeral> {
     let text = text.trim();
     if text.starts_with(|c: char| ('０'..='９').contains(&c)) && text.len() <= 3 * NUMERAL_BYTES_MAX
     {
@@ -61,7 +61,7 @@ pub(super) fn parse(text: &str) -> Option<Numeral> {
     }
     let (negative, body) = sign(text);
     if is_not_finite(body) {
-        return Some(Numeral::NotFinite);
+        return Some(ParsedNumeral::NotFinite);
     }
     if body.len() > NUMERAL_BYTES_MAX || !body.starts_with(|c: char| c.is_ascii_digit() || c == '.')
     {
@@ -96,7 +96,7 @@ fn is_not_finite(body: &str) -> bool {
         .any(|word| body.eq_ignore_ascii_case(word))
 }
 
-fn radix(body: &str, negative: bool) -> Option<Numeral> {
+fn radix(body: &str, negative: bool) -> Option<ParsedNumeral> {
     let (base, digits) = match body.get(..2)? {
         "0x" | "0X" => (16, body.get(2..)?),
         "0b" | "0B" => (2, body.get(2..)?),
@@ -107,7 +107,7 @@ fn radix(body: &str, negative: bool) -> Option<Numeral> {
         return None;
     }
     let value = i128::from_str_radix(digits, base).ok()?;
-    Some(Numeral::Whole(if negative { -value } else { value }))
+    Some(ParsedNumeral::Whole(if negative { -value } else { value }))
 }
 
 /// `1_000` is grouped by underscores in threes; a comma may be a decimal point and is not looked at.
@@ -122,7 +122,7 @@ fn without_separators(body: &str) -> Option<Cow<'_, str>> {
     (grouped && !rest.contains('_')).then(|| Cow::Owned(body.replace('_', "")))
 }
 
-fn decimal(body: &str, negative: bool) -> Option<Numeral> {
+fn decimal(body: &str, negative: bool) -> Option<ParsedNumeral> {
     let (mantissa, exponent) = match body.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
         None => (body, 0),
@@ -133,7 +133,7 @@ fn decimal(body: &str, negative: bool) -> Option<Numeral> {
         return None;
     }
     if has_octal_reading(whole) && !mantissa.contains('.') {
-        return Some(Numeral::Ambiguous);
+        return Some(ParsedNumeral::Ambiguous);
     }
     Some(exact(
         whole,
@@ -150,27 +150,33 @@ fn has_octal_reading(whole: &str) -> bool {
     whole.starts_with('0') && significant.len() > 1 && significant.bytes().all(|b| b < b'8')
 }
 
-fn exact(whole: &str, fraction: &str, exponent: i32, negative: bool, is_decimal: bool) -> Numeral {
+fn exact(
+    whole: &str,
+    fraction: &str,
+    exponent: i32,
+    negative: bool,
+    is_decimal: bool,
+) -> ParsedNumeral {
     let fraction = fraction.trim_end_matches('0');
     let digits = format!("{whole}{fraction}");
     let digits = digits.trim_start_matches('0');
     let shift = i32::try_from(fraction.len()).unwrap_or(i32::MAX);
     let (digits, left_out) = first_digits(digits);
     let Ok(digits) = digits.parse::<i128>() else {
-        return Numeral::NotFinite;
+        return ParsedNumeral::NotFinite;
     };
     let digits = if negative { -digits } else { digits };
-    let decimal = Decimal {
+    let decimal = ExactDecimal {
         digits,
         exponent: exponent.saturating_sub(shift).saturating_add(left_out),
     };
     if !is_decimal {
-        return Numeral::Whole(digits);
+        return ParsedNumeral::Whole(digits);
     }
     if decimal.value().is_finite() {
-        Numeral::Decimal(decimal)
+        ParsedNumeral::Decimal(decimal)
     } else {
-        Numeral::NotFinite
+        ParsedNumeral::NotFinite
     }
 }
 
@@ -194,11 +200,11 @@ pub(super) fn plain(word: &str) -> Option<Value> {
 }
 
 /// The JSON number: whole where it fits 64 bits, otherwise the nearest double.
-pub(super) fn number(numeral: &Numeral) -> Option<Number> {
+pub(super) fn number(numeral: &ParsedNumeral) -> Option<Number> {
     match numeral {
-        Numeral::Whole(value) => whole(*value),
-        Numeral::Decimal(decimal) => Number::from_f64(decimal.value()),
-        Numeral::NotFinite | Numeral::Ambiguous => None,
+        ParsedNumeral::Whole(value) => whole(*value),
+        ParsedNumeral::Decimal(decimal) => Number::from_f64(decimal.value()),
+        ParsedNumeral::NotFinite | ParsedNumeral::Ambiguous => None,
     }
 }
 
@@ -246,9 +252,9 @@ mod tests {
 
     #[test]
     fn refuses_two_readings_and_no_number() {
-        assert_eq!(parse("010"), Some(Numeral::Ambiguous));
+        assert_eq!(parse("010"), Some(ParsedNumeral::Ambiguous));
         for text in ["NaN", "inf", "-Infinity", "1e999"] {
-            assert_eq!(parse(text), Some(Numeral::NotFinite), "{text}");
+            assert_eq!(parse(text), Some(ParsedNumeral::NotFinite), "{text}");
         }
         for text in [
             "", "-", ".", "e5", "1_0", "5f", "1,5", "1/5", "0x", "0x-5", "five", "5 5", "1e", "_1",

@@ -1,34 +1,34 @@
 //! Objects inside other text: where they begin and end, and whether what surrounds them is only words.
 
 use super::{
-    candidates::{Candidate, Flaw},
-    form::{Form, Forms},
-    node::Node,
-    quote::{self, Quotes},
+    candidates::{CandidateReading, TextFlaw},
+    form_repair::{FormRepair, FormRepairs},
+    parsed_value::ParsedValue,
+    quote::{self, QuoteMatching},
     skipped::SkippedPlace,
-    tolerant::Parser,
+    tolerant::TolerantParser,
 };
 
 /// Closing brackets too many that are dropped; more says that the beginning is missing.
 const CLOSERS_MAX: usize = 2;
 
-struct Found {
-    node: Node,
-    forms: Forms,
+struct EmbeddedObject {
+    node: ParsedValue,
+    forms: FormRepairs,
     cut: bool,
     end: usize,
 }
 
 /// The object in `text`, or what keeps it from being one; empty where there is no opening brace.
-pub(super) fn find(text: &str) -> Vec<Candidate> {
+pub(super) fn find(text: &str) -> Vec<CandidateReading> {
     let Some(first) = text.find(['{', '｛']) else {
         return Vec::new();
     };
     let Some(found) = object_at(text, first) else {
-        return vec![Candidate::flawed(
-            Node::Null,
-            Forms::default(),
-            Flaw::Garbled,
+        return vec![CandidateReading::flawed(
+            ParsedValue::Null,
+            FormRepairs::default(),
+            TextFlaw::Garbled,
         )];
     };
     let (before, after) = (
@@ -37,25 +37,25 @@ pub(super) fn find(text: &str) -> Vec<Candidate> {
     );
     let mut forms = found.forms;
     let flaw = if found.cut {
-        Some(Flaw::Cut)
+        Some(TextFlaw::Cut)
     } else {
         let after = closers_dropped(after, &mut forms);
         surroundings(before, after, &mut forms)
     };
-    vec![Candidate {
+    vec![CandidateReading {
         flaw,
-        ..Candidate::flawed(found.node, forms, Flaw::Garbled)
+        ..CandidateReading::flawed(found.node, forms, TextFlaw::Garbled)
     }]
 }
 
 /// Exact quotes first; quotes by their surroundings where that does not come out.
-fn object_at(text: &str, at: usize) -> Option<Found> {
+fn object_at(text: &str, at: usize) -> Option<EmbeddedObject> {
     let mut cut = None;
-    for quotes in [Quotes::Exact, Quotes::Loose] {
-        let mut parser = Parser::new(text, at, quotes);
+    for quotes in [QuoteMatching::Exact, QuoteMatching::Loose] {
+        let mut parser = TolerantParser::new(text, at, quotes);
         let Ok(value) = parser.value(0) else { continue };
-        let found = Found {
-            node: value.unwrap_or(Node::Null),
+        let found = EmbeddedObject {
+            node: value.unwrap_or(ParsedValue::Null),
             cut: parser.cut,
             end: parser.position(),
             forms: parser.forms,
@@ -68,30 +68,30 @@ fn object_at(text: &str, at: usize) -> Option<Found> {
     cut
 }
 
-fn closers_dropped<'a>(after: &'a str, forms: &mut Forms) -> &'a str {
+fn closers_dropped<'a>(after: &'a str, forms: &mut FormRepairs) -> &'a str {
     let mut rest = after.trim_start();
     for _ in 0..CLOSERS_MAX {
         let Some(shorter) = rest.strip_prefix(['}', ']', ')']) else {
             break;
         };
-        forms.add(Form::ExtraCloser);
+        forms.add(FormRepair::ExtraCloser);
         rest = shorter.trim_start();
     }
     rest
 }
 
 /// Says whether what stands around an object is only words, and notes which sort.
-fn surroundings(before: &str, after: &str, forms: &mut Forms) -> Option<Flaw> {
+fn surroundings(before: &str, after: &str, forms: &mut FormRepairs) -> Option<TextFlaw> {
     for part in [before, after] {
         if part.trim().is_empty() {
             continue;
         }
         forms.add(if part.contains("```") {
-            Form::Fence
+            FormRepair::Fence
         } else if part.contains('<') {
-            Form::Tag
+            FormRepair::Tag
         } else {
-            Form::Prose
+            FormRepair::Prose
         });
     }
     forms.skip(before, SkippedPlace::Around);
@@ -99,9 +99,9 @@ fn surroundings(before: &str, after: &str, forms: &mut Forms) -> Option<Flaw> {
     forms.skip(&format!("{after}\n"), SkippedPlace::Around);
     if after.contains('{') {
         return Some(if holds_object(after) {
-            Flaw::TwoObjects
+            TextFlaw::TwoObjects
         } else {
-            Flaw::Garbled
+            TextFlaw::Garbled
         });
     }
     // A comma after the object says that something else was to follow.
@@ -110,7 +110,7 @@ fn surroundings(before: &str, after: &str, forms: &mut Forms) -> Option<Flaw> {
         || is_fragment(before)
         || is_fragment(after)
         || before.trim_end().ends_with(['=', '[', ',']);
-    is_fragment.then_some(Flaw::Garbled)
+    is_fragment.then_some(TextFlaw::Garbled)
 }
 
 /// Returns whether the next brace begins an object too. Only the first is tried, so that braces without end cost
@@ -148,7 +148,7 @@ mod tests {
     fn read(text: &str) -> String {
         match find(text).pop() {
             None => "none".into(),
-            Some(Candidate {
+            Some(CandidateReading {
                 flaw: Some(flaw), ..
             }) => format!("{flaw:?}"),
             Some(candidate) => candidate.node.to_value().to_string(),

@@ -2,7 +2,7 @@
 
 use super::{
     limits::{COMPLAINTS_MAX, REPAIRS_MAX},
-    rules::{Class, Rule},
+    rules::{ReaderRule, RepairClass},
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -10,7 +10,7 @@ use std::{borrow::Cow, fmt};
 
 /// Something that was assumed or repaired.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Repair {
+pub struct ArgumentRepair {
     /// The parameter, or `arguments` for the text as a whole.
     pub field: String,
     /// Received value, cut and escaped.
@@ -18,7 +18,7 @@ pub struct Repair {
     /// Value used instead, cut and escaped.
     pub used: String,
     /// Class of what was lost.
-    pub class: Class,
+    pub class: RepairClass,
     /// Its price: the cheapest reading wins.
     pub cost: u32,
     /// A stable word for programs, such as `payload_lost`.
@@ -29,18 +29,18 @@ pub struct Repair {
 
 /// The arguments as they will be used.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Reading {
+pub struct ArgumentReading {
     /// By parameter, defaults included.
     pub understood: Map<String, Value>,
     /// Only what was sent, after repair.
     pub given: Map<String, Value>,
     /// In the order in which they were made.
-    pub repairs: Vec<Repair>,
+    pub repairs: Vec<ArgumentRepair>,
     /// The worst of the repairs.
-    pub loss: Class,
+    pub loss: RepairClass,
 }
 
-impl Reading {
+impl ArgumentReading {
     /// Returns whether a client lost the whole object on the way (`[object Object]`).
     #[must_use]
     pub fn is_payload_lost(&self) -> bool {
@@ -58,7 +58,7 @@ impl Reading {
 
 /// One thing that is wrong with the call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Complaint {
+pub struct ArgumentComplaint {
     /// A stable word for programs.
     pub code: &'static str,
     /// The parameter, or empty for the text as a whole.
@@ -75,9 +75,9 @@ pub struct Complaint {
 
 /// The call is not carried out.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Refusal {
+pub struct ArgumentRefusal {
     /// Every complaint at once.
-    pub complaints: Vec<Complaint>,
+    pub complaints: Vec<ArgumentComplaint>,
     /// Arguments that would be accepted and do no more than was asked for: the caller's readable ones, and declared
     /// defaults for others. None where they would be invented, or would move an arm on a guess.
     pub corrected: Option<Map<String, Value>>,
@@ -86,15 +86,15 @@ pub struct Refusal {
     /// Good arguments that were sent, without what was refused.
     pub good: Map<String, Value>,
     /// Repairs made before it was refused.
-    pub repairs: Vec<Repair>,
+    pub repairs: Vec<ArgumentRepair>,
     /// The row of the table that weighs most.
-    pub kind: Rule,
+    pub kind: ReaderRule,
     /// Parameters whose value was refused, and keys that asked for no motion: the same call without them is not meant.
     #[serde(skip)]
     pub must_mend: Vec<String>,
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for ArgumentRefusal {
     /// One sentence: what is wrong, what was received, what is valid.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, complaint) in self.complaints.iter().enumerate() {
@@ -105,9 +105,9 @@ impl fmt::Display for Refusal {
     }
 }
 
-impl std::error::Error for Refusal {}
+impl std::error::Error for ArgumentRefusal {}
 
-impl fmt::Display for Complaint {
+impl fmt::Display for ArgumentComplaint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.path.is_empty() {
             write!(f, "{}: ", self.path)?;
@@ -126,14 +126,14 @@ impl fmt::Display for Complaint {
 
 /// Repairs as they are made; bounded, the first are kept and the worst class of all.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Repairs {
-    pub(super) list: Vec<Repair>,
+pub(super) struct RepairLog {
+    pub(super) list: Vec<ArgumentRepair>,
     pub(super) cost: u32,
-    pub(super) loss: Option<Class>,
+    pub(super) loss: Option<RepairClass>,
 }
 
-impl Repairs {
-    pub(super) fn push(&mut self, repair: Repair) {
+impl RepairLog {
+    pub(super) fn push(&mut self, repair: ArgumentRepair) {
         self.cost = self.cost.saturating_add(repair.cost);
         self.loss = self.loss.max(Some(repair.class));
         if self.list.len() < REPAIRS_MAX {
@@ -144,9 +144,9 @@ impl Repairs {
 
 /// A complaint with the rule it comes under and what would mend it.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Trouble {
-    pub(super) rule: Rule,
-    pub(super) complaint: Box<Complaint>,
+pub(super) struct ArgumentIssue {
+    pub(super) rule: ReaderRule,
+    pub(super) complaint: Box<ArgumentComplaint>,
     /// The caller's own value for the parameter that is meant, where it stands under a misspelt key.
     pub(super) fix: Option<Value>,
     /// Parameter that is meant, if the complaint is about an unknown key.
@@ -155,9 +155,14 @@ pub(super) struct Trouble {
     pub(super) is_in_doubt: bool,
 }
 
-impl Trouble {
-    pub(super) fn new(rule: Rule, code: &'static str, path: &str, why: impl Into<String>) -> Self {
-        let complaint = Box::new(Complaint {
+impl ArgumentIssue {
+    pub(super) fn new(
+        rule: ReaderRule,
+        code: &'static str,
+        path: &str,
+        why: impl Into<String>,
+    ) -> Self {
+        let complaint = Box::new(ArgumentComplaint {
             code,
             path: path.to_owned(),
             received: String::new(),
@@ -207,7 +212,7 @@ impl Trouble {
 }
 
 /// The complaints of refused troubles, bounded.
-pub(super) fn complaints(refused: &[Trouble]) -> Vec<Complaint> {
+pub(super) fn complaints(refused: &[ArgumentIssue]) -> Vec<ArgumentComplaint> {
     refused
         .iter()
         .take(COMPLAINTS_MAX)

@@ -5,32 +5,35 @@
     reason = "a failing test may panic"
 )]
 
-use super::{Effect, Kind, Param, Policy, Profile, Received, Shape, envelope, explain_line, read};
+use super::{
+    ArgumentShape, Effect, ForgivenessProfile, ParameterShape, ReaderPolicy, Received, ValueKind,
+    envelope, explain_line, read,
+};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-fn shape() -> Shape {
-    Shape::new(vec![
-        Param::new("scene", Kind::name(["default", "koi", "star"]))
+fn shape() -> ArgumentShape {
+    ArgumentShape::new(vec![
+        ParameterShape::new("scene", ValueKind::name(["default", "koi", "star"]))
             .default("default")
             .selects_motion(),
-        Param::new("debug", Kind::Bool).default(false),
-        Param::new("fps", Kind::integer(1, 120)).default(10),
-        Param::new(
+        ParameterShape::new("debug", ValueKind::Bool).default(false),
+        ParameterShape::new("fps", ValueKind::integer(1, 120)).default(10),
+        ParameterShape::new(
             "speed_m_s",
-            Kind::number(0.0, 1.0, super::Unit::named("m/s")),
+            ValueKind::number(0.0, 1.0, super::DeclaredUnit::named("m/s")),
         ),
-        Param::new("note", Kind::Text),
-        Param::new("tags", Kind::list(Kind::Text)),
+        ParameterShape::new("note", ValueKind::Text),
+        ParameterShape::new("tags", ValueKind::list(ValueKind::Text)),
     ])
     .with_tool_names(["stroke"])
 }
 
-const POLICIES: [Policy; 4] = [
-    Policy::new(Effect::Stops, Profile::Guarded),
-    Policy::new(Effect::Reads, Profile::Lenient),
-    Policy::new(Effect::Moves, Profile::Lenient),
-    Policy::new(Effect::Moves, Profile::Guarded),
+const POLICIES: [ReaderPolicy; 4] = [
+    ReaderPolicy::new(Effect::Stops, ForgivenessProfile::Guarded),
+    ReaderPolicy::new(Effect::Reads, ForgivenessProfile::Lenient),
+    ReaderPolicy::new(Effect::Moves, ForgivenessProfile::Lenient),
+    ReaderPolicy::new(Effect::Moves, ForgivenessProfile::Guarded),
 ];
 
 /// Returns the letters and digits in lower case: the content of a text, regardless of its form.
@@ -123,7 +126,7 @@ fn fragments() -> impl Strategy<Value = String> {
 fn plain_text() -> impl Strategy<Value = String> {
     "[a-zA-Z][a-zA-Z0-9 .,;:!?_'\\-/(){}\\[\\]éß漢]{0,24}[a-zA-Z0-9]".prop_filter(
         "words for nothing and stand-ins are refused on purpose",
-        |text| !super::node::is_nothing(text) && !super::meaning::is_template(text),
+        |text| !super::parsed_value::is_nothing(text) && !super::heuristics::is_template(text),
     )
 }
 
@@ -311,7 +314,7 @@ proptest! {
 
     #[test]
     fn a_correction_is_always_accepted(text in fragments()) {
-        let policy = Policy::new(Effect::Moves, Profile::Guarded);
+        let policy = ReaderPolicy::new(Effect::Moves, ForgivenessProfile::Guarded);
         if let Err(refusal) = read(&shape(), &policy, Received::Text(text.clone())) {
             let Some(corrected) = refusal.corrected else { return Ok(()) };
             let again = read(&shape(), &policy, Received::Value(Value::Object(corrected.clone())));
@@ -321,7 +324,7 @@ proptest! {
 
     #[test]
     fn any_object_comes_back_from_any_rendering(object in object()) {
-        let policy = Policy::new(Effect::Moves, Profile::Guarded);
+        let policy = ReaderPolicy::new(Effect::Moves, ForgivenessProfile::Guarded);
         for text in renderings(&object) {
             match read(&shape(), &policy, Received::Text(text.clone())) {
                 Ok(reading) => prop_assert_eq!(Value::Object(reading.given), Value::Object(object.clone()), "{}", text),
@@ -332,7 +335,7 @@ proptest! {
 
     #[test]
     fn a_text_cut_anywhere_never_moves(object in object(), at in any::<prop::sample::Index>()) {
-        let policy = Policy::new(Effect::Moves, Profile::Guarded);
+        let policy = ReaderPolicy::new(Effect::Moves, ForgivenessProfile::Guarded);
         for text in [Value::Object(object.clone()).to_string(), format!("{{{}}}", pairs(&object, ", ", ": ", "'", |v| python(v, '\'')))] {
             let cut: String = text.chars().take(1 + at.index(text.chars().count() - 1)).collect();
             if cut.len() < text.len() {
@@ -343,7 +346,7 @@ proptest! {
 
     #[test]
     fn a_text_cut_anywhere_says_all_or_nothing(object in object(), at in any::<prop::sample::Index>()) {
-        let policy = Policy::new(Effect::Moves, Profile::Guarded);
+        let policy = ReaderPolicy::new(Effect::Moves, ForgivenessProfile::Guarded);
         let marked = renderings(&object).into_iter().filter(|text| {
             object.is_empty() || !bracketless(&object).contains(text)
         });

@@ -1,13 +1,13 @@
 //! Quoted text of every sort: which quote ends it, and what its escapes mean.
 
 use super::{
-    form::{Form, Forms},
+    form_repair::{FormRepair, FormRepairs},
     limits::LOOK_MAX,
 };
 
 /// Rule by which a closing quote is recognised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Quotes {
+pub(super) enum QuoteMatching {
     /// By being the partner of the opening one.
     Exact,
     /// By being of the same weight and standing before punctuation; any other quote is part of the text.
@@ -16,14 +16,14 @@ pub(super) enum Quotes {
 
 /// Position of the text, which decides what may follow its closing quote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum QuotePosition {
     Key,
     Value,
 }
 
 /// Reason why a quoted text could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Bad {
+pub(super) enum QuoteError {
     /// The text ended first.
     Cut,
     /// Its end is not to be told.
@@ -31,17 +31,17 @@ pub(super) enum Bad {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Weight {
+enum QuoteWeight {
     Single,
     Double,
 }
 
-fn weight(c: char) -> Option<Weight> {
+fn weight(c: char) -> Option<QuoteWeight> {
     match c {
         '"' | '“' | '”' | '„' | '‟' | '«' | '»' | '\u{ff02}' | '「' | '」' => {
-            Some(Weight::Double)
+            Some(QuoteWeight::Double)
         }
-        '\'' | '‘' | '’' | '‚' | '‛' | '`' | '´' => Some(Weight::Single),
+        '\'' | '‘' | '’' | '‚' | '‛' | '`' | '´' => Some(QuoteWeight::Single),
         _ => None,
     }
 }
@@ -65,20 +65,20 @@ fn is_partner(open: char, close: char) -> bool {
 /// Reads the quoted text whose opening quote `text` begins with; gives the text and the bytes used.
 pub(super) fn read(
     text: &str,
-    quotes: Quotes,
-    place: Place,
+    quotes: QuoteMatching,
+    place: QuotePosition,
     raw: bool,
-    forms: &mut Forms,
-) -> Result<(String, usize), Bad> {
-    let open = text.chars().next().ok_or(Bad::Cut)?;
-    let own = weight(open).ok_or(Bad::Broken)?;
+    forms: &mut FormRepairs,
+) -> Result<(String, usize), QuoteError> {
+    let open = text.chars().next().ok_or(QuoteError::Cut)?;
+    let own = weight(open).ok_or(QuoteError::Broken)?;
     if let Some(fence) = ["\"\"\"", "'''"]
         .into_iter()
         .find(|fence| text.starts_with(fence))
     {
         return triple(text, fence, forms);
     }
-    Scan {
+    QuoteScanner {
         text,
         open,
         own,
@@ -92,24 +92,24 @@ pub(super) fn read(
     .run(forms)
 }
 
-fn triple(text: &str, fence: &str, forms: &mut Forms) -> Result<(String, usize), Bad> {
-    let body = text.get(3..).ok_or(Bad::Cut)?;
-    let end = body.find(fence).ok_or(Bad::Cut)?;
-    let inner = body.get(..end).ok_or(Bad::Broken)?;
-    forms.add(Form::PythonLiteral);
+fn triple(text: &str, fence: &str, forms: &mut FormRepairs) -> Result<(String, usize), QuoteError> {
+    let body = text.get(3..).ok_or(QuoteError::Cut)?;
+    let end = body.find(fence).ok_or(QuoteError::Cut)?;
+    let inner = body.get(..end).ok_or(QuoteError::Broken)?;
+    forms.add(FormRepair::PythonLiteral);
     if inner.contains('\\') {
-        Err(Bad::Broken)
+        Err(QuoteError::Broken)
     } else {
         Ok((inner.to_owned(), end + 6))
     }
 }
 
-struct Scan<'a> {
+struct QuoteScanner<'a> {
     text: &'a str,
     open: char,
-    own: Weight,
-    quotes: Quotes,
-    place: Place,
+    own: QuoteWeight,
+    quotes: QuoteMatching,
+    place: QuotePosition,
     raw: bool,
     /// A quote inside the text has been opened and not closed.
     inner_open: bool,
@@ -117,11 +117,11 @@ struct Scan<'a> {
     at: usize,
 }
 
-impl Scan<'_> {
-    fn run(mut self, forms: &mut Forms) -> Result<(String, usize), Bad> {
+impl QuoteScanner<'_> {
+    fn run(mut self, forms: &mut FormRepairs) -> Result<(String, usize), QuoteError> {
         loop {
             self.plain_run();
-            let c = self.peek().ok_or(Bad::Cut)?;
+            let c = self.peek().ok_or(QuoteError::Cut)?;
             if c == '\\' && !self.raw {
                 self.escape(forms)?;
                 continue;
@@ -131,7 +131,7 @@ impl Scan<'_> {
                 return Ok((self.out, self.at + c.len_utf8()));
             }
             if c.is_ascii_control() {
-                forms.add(Form::RawControl);
+                forms.add(FormRepair::RawControl);
             }
             self.push(c);
         }
@@ -156,51 +156,50 @@ impl Scan<'_> {
         self.at += c.len_utf8();
     }
 
-    fn closes(&mut self, c: char, forms: &mut Forms) -> Result<bool, Bad> {
-        if self.quotes == Quotes::Exact {
+    fn closes(&mut self, c: char, forms: &mut FormRepairs) -> Result<bool, QuoteError> {
+        if self.quotes == QuoteMatching::Exact {
             return Ok(is_partner(self.open, c));
         }
         let after = self.text.get(self.at + c.len_utf8()..).unwrap_or_default();
         match (self.place, follower(after)) {
             (_, None)
-            | (Place::Value, Some(',' | '，' | '}' | '｝' | ']' | ')' | ';'))
-            | (Place::Key, Some(':' | '：' | '=')) => Ok(true),
-            (Place::Value, Some(':')) | (Place::Key, Some(',' | '}' | ']' | ')')) => {
-                Err(Bad::Broken)
-            }
-            (_, Some(next)) if is_quote(next) => Err(Bad::Broken),
+            | (QuotePosition::Value, Some(',' | '，' | '}' | '｝' | ']' | ')' | ';'))
+            | (QuotePosition::Key, Some(':' | '：' | '=')) => Ok(true),
+            (QuotePosition::Value, Some(':'))
+            | (QuotePosition::Key, Some(',' | '}' | ']' | ')')) => Err(QuoteError::Broken),
+            (_, Some(next)) if is_quote(next) => Err(QuoteError::Broken),
             _ => self.inner(after, forms),
         }
     }
 
     /// A quote inside the text: one that opens stands at a word's beginning, and only then may one at a word's end close it.
     /// In `"koi" or "star"` the first stands at an end, so these are two texts.
-    fn inner(&mut self, after: &str, forms: &mut Forms) -> Result<bool, Bad> {
+    fn inner(&mut self, after: &str, forms: &mut FormRepairs) -> Result<bool, QuoteError> {
         let ends_word = self.out.ends_with(|c: char| c.is_alphanumeric());
         let before_blank = after.starts_with(char::is_whitespace);
         let in_word = ends_word && !before_blank;
-        if ends_word && before_blank && !self.inner_open && self.own == Weight::Double {
-            return Err(Bad::Broken);
+        if ends_word && before_blank && !self.inner_open && self.own == QuoteWeight::Double {
+            return Err(QuoteError::Broken);
         }
         if !in_word {
             self.inner_open = !self.inner_open;
         }
-        forms.add(Form::InnerQuotes);
+        forms.add(FormRepair::InnerQuotes);
         Ok(false)
     }
 
-    fn note_quotes(&self, close: char, forms: &mut Forms) {
+    fn note_quotes(&self, close: char, forms: &mut FormRepairs) {
         match (self.open, close) {
             ('"', '"') => {}
-            ('\'', '\'') => forms.add(Form::SingleQuotes),
-            (open, close) if is_partner(open, close) => forms.add(Form::CurlyQuotes),
-            _ => forms.add(Form::MixedQuotes),
+            ('\'', '\'') => forms.add(FormRepair::SingleQuotes),
+            (open, close) if is_partner(open, close) => forms.add(FormRepair::CurlyQuotes),
+            _ => forms.add(FormRepair::MixedQuotes),
         }
     }
 
-    fn escape(&mut self, forms: &mut Forms) -> Result<(), Bad> {
+    fn escape(&mut self, forms: &mut FormRepairs) -> Result<(), QuoteError> {
         let rest = self.text.get(self.at + 1..).unwrap_or_default();
-        let c = rest.chars().next().ok_or(Bad::Cut)?;
+        let c = rest.chars().next().ok_or(QuoteError::Cut)?;
         self.at += 1 + c.len_utf8();
         let meant = match c {
             '"' | '\\' | '/' => c,
@@ -210,65 +209,66 @@ impl Scan<'_> {
             'r' => '\r',
             't' => '\t',
             'u' => self.unicode()?,
-            _ => return self.odd_escape(c, forms),
+            _ => return self.python_escape(c, forms),
         };
         self.out.push(meant);
         Ok(())
     }
 
     /// Reads Python's escapes. An unknown escape keeps its backslash, as in Python.
-    fn odd_escape(&mut self, c: char, forms: &mut Forms) -> Result<(), Bad> {
+    fn python_escape(&mut self, c: char, forms: &mut FormRepairs) -> Result<(), QuoteError> {
         match c {
             '\'' | '`' => self.out.push(c),
             '\n' => {}
             'x' => {
                 let code = self.hex(2)?;
-                self.out.push(char::from_u32(code).ok_or(Bad::Broken)?);
+                self.out
+                    .push(char::from_u32(code).ok_or(QuoteError::Broken)?);
             }
-            '0'..='9' => return Err(Bad::Broken),
-            _ if weight(c) == Some(Weight::Double) => self.out.push('"'),
-            _ if weight(c) == Some(Weight::Single) => self.out.push('\''),
+            '0'..='9' => return Err(QuoteError::Broken),
+            _ if weight(c) == Some(QuoteWeight::Double) => self.out.push('"'),
+            _ if weight(c) == Some(QuoteWeight::Single) => self.out.push('\''),
             _ => {
                 self.out.push('\\');
                 self.out.push(c);
             }
         }
-        forms.add(Form::OddEscape);
+        forms.add(FormRepair::OddEscape);
         Ok(())
     }
 
-    fn unicode(&mut self) -> Result<char, Bad> {
+    fn unicode(&mut self) -> Result<char, QuoteError> {
         let first = self.hex(4)?;
         if !(0xd800..0xdc00).contains(&first) {
-            return char::from_u32(first).ok_or(Bad::Broken);
+            return char::from_u32(first).ok_or(QuoteError::Broken);
         }
         let paired = self
             .text
             .get(self.at..)
             .is_some_and(|rest| rest.starts_with("\\u"));
         if !paired {
-            return Err(Bad::Broken);
+            return Err(QuoteError::Broken);
         }
         self.at += 2;
         let second = self
             .hex(4)?
             .checked_sub(0xdc00)
             .filter(|low| *low < 0x400)
-            .ok_or(Bad::Broken)?;
-        char::from_u32(0x1_0000 + ((first - 0xd800) << 10) + second).ok_or(Bad::Broken)
+            .ok_or(QuoteError::Broken)?;
+        char::from_u32(0x1_0000 + ((first - 0xd800) << 10) + second).ok_or(QuoteError::Broken)
     }
 
-    fn hex(&mut self, digits: usize) -> Result<u32, Bad> {
+    fn hex(&mut self, digits: usize) -> Result<u32, QuoteError> {
         let rest = self.text.get(self.at..).unwrap_or_default();
         if rest.len() < digits {
-            return Err(Bad::Cut);
+            return Err(QuoteError::Cut);
         }
         let code = rest
             .get(..digits)
             .filter(|code| code.bytes().all(|b| b.is_ascii_hexdigit()))
-            .ok_or(Bad::Broken)?;
+            .ok_or(QuoteError::Broken)?;
         self.at += digits;
-        u32::from_str_radix(code, 16).map_err(|_| Bad::Broken)
+        u32::from_str_radix(code, 16).map_err(|_| QuoteError::Broken)
     }
 }
 

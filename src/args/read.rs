@@ -1,13 +1,13 @@
 //! Reading one call: every candidate is judged and the cheapest unique one is the reading.
 
 use super::{
-    arguments::{self, Judged},
-    candidates::{self, Candidate},
-    correct::Refused,
-    node::Node,
-    outcome::{self, Reading, Refusal, Repair},
-    rules::{Effect, Policy, Rule},
-    shape::Shape,
+    arguments::{self, JudgedCandidate},
+    candidates::{self, CandidateReading},
+    corrected_call::RefusedCall,
+    outcome::{self, ArgumentReading, ArgumentRefusal, ArgumentRepair},
+    parsed_value::ParsedValue,
+    rules::{Effect, ReaderPolicy, ReaderRule},
+    shape::ArgumentShape,
 };
 pub use call::Received;
 use serde_json::{Map, Value};
@@ -17,22 +17,32 @@ use serde_json::{Map, Value};
 /// # Errors
 /// Every complaint at once, with arguments that would be accepted, where the policy refuses to run on what was received.
 /// A tool that stops is never refused.
-pub fn read(shape: &Shape, policy: &Policy, received: Received) -> Result<Reading, Box<Refusal>> {
+pub fn read(
+    shape: &ArgumentShape,
+    policy: &ReaderPolicy,
+    received: Received,
+) -> Result<ArgumentReading, Box<ArgumentRefusal>> {
     choose(judged(shape, policy, received), shape, policy)
 }
 
 /// Every way of reading what was received, judged.
 pub(super) fn judged<'a>(
-    shape: &'a Shape,
-    policy: &'a Policy,
+    shape: &'a ArgumentShape,
+    policy: &'a ReaderPolicy,
     received: Received,
-) -> impl Iterator<Item = Judged> {
+) -> impl Iterator<Item = JudgedCandidate> {
     let (candidates, text) = match received {
-        Received::Absent => (vec![Candidate::of_node(Node::Null)], String::new()),
+        Received::Absent => (
+            vec![CandidateReading::of_node(ParsedValue::Null)],
+            String::new(),
+        ),
         Received::Text(text) | Received::Value(Value::String(text)) => {
             (candidates::of_text(&text), text)
         }
-        Received::Value(value) => (vec![Candidate::of_node(Node::from(value))], String::new()),
+        Received::Value(value) => (
+            vec![CandidateReading::of_node(ParsedValue::from(value))],
+            String::new(),
+        ),
     };
     candidates
         .into_iter()
@@ -41,23 +51,23 @@ pub(super) fn judged<'a>(
 
 /// The cheapest reading, if no other is as cheap and different; otherwise the cheapest refusal.
 fn choose(
-    judged: impl Iterator<Item = Judged>,
-    shape: &Shape,
-    policy: &Policy,
-) -> Result<Reading, Box<Refusal>> {
-    let mut refusal: Option<(u32, Box<Refusal>)> = None;
-    let mut best: Option<(u32, Reading)> = None;
+    judged: impl Iterator<Item = JudgedCandidate>,
+    shape: &ArgumentShape,
+    policy: &ReaderPolicy,
+) -> Result<ArgumentReading, Box<ArgumentRefusal>> {
+    let mut refusal: Option<(u32, Box<ArgumentRefusal>)> = None;
+    let mut best: Option<(u32, ArgumentReading)> = None;
     let mut tie = false;
     let mut moves = false;
-    let mut withheld: Option<Box<Refusal>> = None;
-    for Judged {
+    let mut withheld: Option<Box<ArgumentRefusal>> = None;
+    for JudgedCandidate {
         outcome,
         cost,
         is_cautious,
     } in judged
     {
         match outcome {
-            Err(found) if found.kind == Rule::Withheld => withheld = withheld.or(Some(found)),
+            Err(found) if found.kind == ReaderRule::Withheld => withheld = withheld.or(Some(found)),
             Ok(reading) => match &best {
                 Some((least, chosen)) if cost >= *least => {
                     tie |= cost == *least && reading.given != chosen.given;
@@ -81,7 +91,7 @@ fn choose(
         return Err(refused);
     }
     match (best, refusal) {
-        (Some((_, reading)), _) if tie && policy.refuses(Rule::Contradiction) => {
+        (Some((_, reading)), _) if tie && policy.refuses(ReaderRule::Contradiction) => {
             Err(Box::new(ambiguous(shape, policy, reading.repairs)))
         }
         // Arguments that were read and refused are not made good by reading the text as none.
@@ -97,17 +107,25 @@ fn choose(
 }
 
 /// Returns whether defaults replace a text in which no arguments were found.
-fn has_no_arguments(reading: &Reading) -> bool {
+fn has_no_arguments(reading: &ArgumentReading) -> bool {
     let mut repairs = reading.repairs.iter();
     repairs.any(|repair| repair.code == "no_arguments")
 }
 
 /// Refuses a text of two meanings; nothing of it is readable.
-fn ambiguous(shape: &Shape, policy: &Policy, repairs: Vec<Repair>) -> Refusal {
+fn ambiguous(
+    shape: &ArgumentShape,
+    policy: &ReaderPolicy,
+    repairs: Vec<ArgumentRepair>,
+) -> ArgumentRefusal {
     let why = "this can be read in two ways";
-    let troubles = [arguments::whole_text(Rule::Contradiction, "ambiguous", why)];
+    let troubles = [arguments::whole_text(
+        ReaderRule::Contradiction,
+        "ambiguous",
+        why,
+    )];
     let good = Map::new();
-    let call = Refused {
+    let call = RefusedCall {
         shape,
         policy,
         given: &good,
@@ -115,13 +133,13 @@ fn ambiguous(shape: &Shape, policy: &Policy, repairs: Vec<Repair>) -> Refusal {
         repairs: &repairs,
     };
     let correction = call.correction();
-    Refusal {
+    ArgumentRefusal {
         complaints: outcome::complaints(&troubles),
         corrected: correction.call,
         guidance: correction.guidance,
         good,
         repairs,
-        kind: Rule::Contradiction,
+        kind: ReaderRule::Contradiction,
         must_mend: Vec::new(),
     }
 }

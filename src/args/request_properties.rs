@@ -8,7 +8,10 @@
     reason = "a failing test may panic"
 )]
 
-use super::{Effect, Kind, Param, Policy, Profile, Received, Shape, properties::renderings, read};
+use super::{
+    ArgumentShape, Effect, ForgivenessProfile, ParameterShape, ReaderPolicy, Received, ValueKind,
+    properties::renderings, read,
+};
 use proptest::prelude::*;
 use proptest::sample::Index;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
@@ -42,33 +45,35 @@ fn check<S: Strategy>(strategy: S, test: impl Fn(S::Value) -> Result<(), TestCas
 }
 
 /// A tool that can do a dry run, and one that cannot.
-fn shapes() -> [Shape; 2] {
+fn shapes() -> [ArgumentShape; 2] {
     let params = || {
         vec![
-            Param::new("scene", Kind::name(["default", "koi", "star"])).default("default"),
-            Param::new("debug", Kind::Bool).default(false),
-            Param::new("fps", Kind::integer(1, 120)).default(10),
-            Param::new("note", Kind::Text),
+            ParameterShape::new("scene", ValueKind::name(["default", "koi", "star"]))
+                .default("default"),
+            ParameterShape::new("debug", ValueKind::Bool).default(false),
+            ParameterShape::new("fps", ValueKind::integer(1, 120)).default(10),
+            ParameterShape::new("note", ValueKind::Text),
         ]
     };
-    let dry_run = Param::new("dry_run", Kind::Bool)
+    let dry_run = ParameterShape::new("dry_run", ValueKind::Bool)
         .alias("preview")
         .default(false);
     let mut drawing = params();
     drawing.push(dry_run.cautious(true));
     [(drawing, "num_plys"), (params(), "dry_run")].map(|(params, foreign)| {
-        Shape::new(params)
+        ArgumentShape::new(params)
             .with_foreign([foreign])
             .with_known_names(["default", "koi", "star"])
             .with_tool_names(["stroke"])
     })
 }
 
-const PROFILES: [Profile; 2] = [Profile::Lenient, Profile::Guarded];
+const PROFILES: [ForgivenessProfile; 2] =
+    [ForgivenessProfile::Lenient, ForgivenessProfile::Guarded];
 
 /// Returns whether a tool of this shape would move.
-fn moves(shape: &Shape, profile: Profile, received: Received) -> bool {
-    let policy = Policy::new(Effect::Moves, profile);
+fn moves(shape: &ArgumentShape, profile: ForgivenessProfile, received: Received) -> bool {
+    let policy = ReaderPolicy::new(Effect::Moves, profile);
     let reading = read(shape, &policy, received);
     reading.is_ok_and(|reading| reading.understood.get("dry_run") != Some(&json!(true)))
 }
@@ -186,7 +191,7 @@ fn unknown() -> impl Strategy<Value = (String, Value)> {
         ]
     });
     (keys, value).prop_filter("a parameter is no unknown key", |(key, _)| {
-        super::keys::find(&shapes()[0].params, key).is_none()
+        super::parameter_keys::find(&shapes()[0].params, key).is_none()
     })
 }
 
@@ -268,8 +273,13 @@ fn words_around_any_rendering_never_move_an_arm_that_stood() {
         let call = &all[which.index(all.len())];
         for shape in shapes() {
             let more = format!("{before} {call} {after}");
-            let as_guarded =
-                |text: &str| moves(&shape, Profile::Guarded, Received::Text(text.to_owned()));
+            let as_guarded = |text: &str| {
+                moves(
+                    &shape,
+                    ForgivenessProfile::Guarded,
+                    Received::Text(text.to_owned()),
+                )
+            };
             prop_assert!(as_guarded(call) || !as_guarded(&more), "{more}");
         }
         Ok(())

@@ -6,21 +6,25 @@
     reason = "a failing test may panic"
 )]
 
-use super::{Effect, Kind, Param, Policy, Profile, Reading, Received, Refusal, Shape, read};
+use super::{
+    ArgumentReading, ArgumentRefusal, ArgumentShape, Effect, ForgivenessProfile, ParameterShape,
+    ReaderPolicy, Received, ValueKind, read,
+};
 use serde_json::{Value, json};
 
 /// A drawing tool that can do a dry run, as `stroke` is.
-fn stroke() -> Shape {
-    Shape::new(vec![
-        Param::new("scene", Kind::name(["default", "letters", "short"])).default("default"),
-        Param::new("meta", Kind::name(["crosses", "leaf"])),
-        Param::new("dry_run", Kind::Bool)
+fn stroke() -> ArgumentShape {
+    ArgumentShape::new(vec![
+        ParameterShape::new("scene", ValueKind::name(["default", "letters", "short"]))
+            .default("default"),
+        ParameterShape::new("meta", ValueKind::name(["crosses", "leaf"])),
+        ParameterShape::new("dry_run", ValueKind::Bool)
             .alias("preview")
             .default(false)
             .cautious(Value::from(true)),
-        Param::new("resume", Kind::Bool).default(false),
-        Param::new("debug", Kind::Bool).default(false),
-        Param::new("note", Kind::Text),
+        ParameterShape::new("resume", ValueKind::Bool).default(false),
+        ParameterShape::new("debug", ValueKind::Bool).default(false),
+        ParameterShape::new("note", ValueKind::Text),
     ])
     .with_foreign(["num_plys"])
     .with_known_names(["default", "letters", "short", "crosses", "leaf"])
@@ -28,27 +32,27 @@ fn stroke() -> Shape {
 }
 
 /// A tool that moves and can do no dry run, as `reset` is.
-fn reset() -> Shape {
-    Shape::new(vec![Param::new(
+fn reset() -> ArgumentShape {
+    ArgumentShape::new(vec![ParameterShape::new(
         "scene",
-        Kind::name(["default", "letters"]),
+        ValueKind::name(["default", "letters"]),
     )])
     .with_foreign(["dry_run", "preview"])
     .with_tool_names(["reset"])
 }
 
-fn moves(profile: Profile, text: &str) -> Result<Reading, Box<Refusal>> {
-    let policy = Policy::new(Effect::Moves, profile);
+fn moves(profile: ForgivenessProfile, text: &str) -> Result<ArgumentReading, Box<ArgumentRefusal>> {
+    let policy = ReaderPolicy::new(Effect::Moves, profile);
     read(&stroke(), &policy, Received::Text(text.into()))
 }
 
 /// Returns whether the call would draw.
-fn draws(profile: Profile, text: &str) -> bool {
+fn draws(profile: ForgivenessProfile, text: &str) -> bool {
     moves(profile, text).is_ok_and(|reading| reading.understood["dry_run"] == false)
 }
 
 /// The codes of what is refused; empty where the call runs.
-fn codes(profile: Profile, text: &str) -> Vec<&'static str> {
+fn codes(profile: ForgivenessProfile, text: &str) -> Vec<&'static str> {
     let complaints = moves(profile, text).err().map(|refusal| refusal.complaints);
     complaints.iter().flatten().map(|one| one.code).collect()
 }
@@ -102,7 +106,7 @@ fn refuses_words_around_the_arguments() {
         "http://arm/dry_run/stroke?scene=letters",
     ] {
         let text = around.replace("{}", LETTERS).replace('⏎', "\n");
-        assert!(!draws(Profile::Guarded, &text), "{text}");
+        assert!(!draws(ForgivenessProfile::Guarded, &text), "{text}");
     }
 }
 
@@ -139,7 +143,7 @@ fn refuses_a_dry_run_in_words_in_either_profile() {
         "\"dry run\"",
     ] {
         let text = around.replace("{}", LETTERS).replace('⏎', "\n");
-        for profile in [Profile::Lenient, Profile::Guarded] {
+        for profile in [ForgivenessProfile::Lenient, ForgivenessProfile::Guarded] {
             assert!(!draws(profile, &text), "{profile:?}: {text}");
         }
     }
@@ -185,9 +189,9 @@ fn known_packaging_is_skipped() {
     ] {
         let text = around.replace("{}", LETTERS).replace('⏎', "\n");
         assert!(
-            draws(Profile::Guarded, &text),
+            draws(ForgivenessProfile::Guarded, &text),
             "{text}: {:?}",
-            moves(Profile::Guarded, &text)
+            moves(ForgivenessProfile::Guarded, &text)
         );
     }
 }
@@ -233,7 +237,7 @@ fn refuses_an_unknown_key_that_may_change_the_act() {
         r#"{"style":"bold","debug":true}"#,
         r#"{"scene":"","style":"bold"}"#,
     ] {
-        assert!(!draws(Profile::Guarded, text), "{text}");
+        assert!(!draws(ForgivenessProfile::Guarded, text), "{text}");
     }
 }
 
@@ -249,7 +253,7 @@ fn an_unknown_key_beside_arguments_that_say_what_to_do_is_ignored() {
         r#"{"scene":"letters","confirm":true}"#,
         r#"{"scene":"letters","comment":"please draw it nicely"}"#,
     ] {
-        for profile in [Profile::Lenient, Profile::Guarded] {
+        for profile in [ForgivenessProfile::Lenient, ForgivenessProfile::Guarded] {
             assert!(
                 draws(profile, text),
                 "{profile:?} {text}: {:?}",
@@ -257,7 +261,10 @@ fn an_unknown_key_beside_arguments_that_say_what_to_do_is_ignored() {
             );
         }
         assert!(
-            !moves(Profile::Guarded, text).unwrap().repairs.is_empty(),
+            !moves(ForgivenessProfile::Guarded, text)
+                .unwrap()
+                .repairs
+                .is_empty(),
             "{text}"
         );
     }
@@ -274,7 +281,7 @@ fn keys_of_frameworks_and_of_presentation_say_nothing() {
         r#"{"verbose":false,"stream":false,"wait":"no","async":true,"cache":"never","images":0}"#,
         r#"{"debug":true,"timeout_s":30}"#,
     ] {
-        for profile in [Profile::Lenient, Profile::Guarded] {
+        for profile in [ForgivenessProfile::Lenient, ForgivenessProfile::Guarded] {
             let reading = moves(profile, text).unwrap_or_else(|why| panic!("{text}: {why}"));
             assert_eq!(reading.understood["scene"], "default", "{text}");
         }
@@ -325,7 +332,7 @@ fn a_call_that_asks_for_a_dry_run_never_moves_in_either_profile() {
         "<parameter name=\"scene\" type=\"dry_run\">letters</parameter>",
         "<tool_call id=\"dry_run\"><scene>letters</scene></tool_call>",
     ] {
-        for profile in [Profile::Lenient, Profile::Guarded] {
+        for profile in [ForgivenessProfile::Lenient, ForgivenessProfile::Guarded] {
             assert!(!draws(profile, text), "{profile:?}: {text}");
         }
     }
@@ -340,8 +347,8 @@ fn a_tool_that_can_do_no_dry_run_refuses_to_move_for_one() {
         r#"{"scene":"letters","options":{"simulate":1}}"#,
         "{\"scene\":\"letters\"} as a dry run",
     ] {
-        for profile in [Profile::Lenient, Profile::Guarded] {
-            let policy = Policy::new(Effect::Moves, profile);
+        for profile in [ForgivenessProfile::Lenient, ForgivenessProfile::Guarded] {
+            let policy = ReaderPolicy::new(Effect::Moves, profile);
             let outcome = read(&reset(), &policy, Received::Text(text.into()));
             let refusal = outcome.unwrap_err();
             assert!(
@@ -362,14 +369,14 @@ fn a_dry_run_that_is_understood_is_done_however_often_it_is_asked_for() {
         "scene=letters&dryRun=1",
         "stroke(scene='letters', dry_run=True) # a dry run",
     ] {
-        for profile in [Profile::Lenient, Profile::Guarded] {
+        for profile in [ForgivenessProfile::Lenient, ForgivenessProfile::Guarded] {
             let reading = moves(profile, text).unwrap_or_else(|why| panic!("{text}: {why}"));
             assert_eq!(reading.given["dry_run"], true, "{text}");
         }
     }
     let text = r#"{"scene":"letters","dry_run":true} as a dry run"#;
     assert_eq!(
-        moves(Profile::Lenient, text).unwrap().given["dry_run"],
+        moves(ForgivenessProfile::Lenient, text).unwrap().given["dry_run"],
         true
     );
 }
@@ -383,7 +390,7 @@ fn text_that_is_data_is_never_searched() {
         "预览",
         "{\"dry_run\": true}",
     ] {
-        for profile in [Profile::Lenient, Profile::Guarded] {
+        for profile in [ForgivenessProfile::Lenient, ForgivenessProfile::Guarded] {
             let text = json!({"scene": "letters", "note": note}).to_string();
             assert!(draws(profile, &text), "{text}");
             let wrapped = json!({"arguments": text}).to_string();
@@ -400,7 +407,7 @@ fn a_tool_that_reads_or_stops_is_not_kept_from_it() {
         "just a dry run",
     ] {
         for effect in [Effect::Reads, Effect::Stops] {
-            let policy = Policy::new(effect, Profile::Guarded);
+            let policy = ReaderPolicy::new(effect, ForgivenessProfile::Guarded);
             assert!(
                 read(&stroke(), &policy, Received::Text(text.into())).is_ok(),
                 "{text}"
@@ -444,7 +451,7 @@ fn a_hundred_calls_with_extra_keys_and_a_scene_still_run() {
     for key in keys {
         for value in &extras {
             let call = json!({"scene": "letters", key: value});
-            let policy = Policy::new(Effect::Moves, Profile::Guarded);
+            let policy = ReaderPolicy::new(Effect::Moves, ForgivenessProfile::Guarded);
             let outcome = read(&stroke(), &policy, Received::Value(call.clone()));
             let reading = outcome.unwrap_or_else(|why| panic!("{call}: {why}"));
             assert_eq!(

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// Degree to which a node forgives a caller that wants to move something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Profile {
+pub enum ForgivenessProfile {
     /// As shipped for the embedded simulator: what was lost becomes a default and a warning.
     Lenient,
     /// As shipped for hardware: nothing moves after a guess.
@@ -15,7 +15,7 @@ pub enum Profile {
 
 /// Class of what a repair lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum Class {
+pub enum RepairClass {
     /// Form only.
     L0,
     /// Something without meaning.
@@ -26,7 +26,7 @@ pub enum Class {
 
 /// Treatment of keys that match no parameter, and of words around the arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum UnknownKeys {
+pub enum UnknownKeyPolicy {
     /// Those that may change the act count as lost values.
     Judged,
     /// All are ignored and noted: for judging a schema that is not ours.
@@ -35,7 +35,7 @@ pub enum UnknownKeys {
 
 /// Form in which a value is returned if its meaning fits but its JSON type does not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Render {
+pub enum ValueRendering {
     /// In the declared type: the number 5 for a text becomes `"5"`.
     AsDeclared,
     /// As it was sent, for judging a schema whose owner decides: a number for a text stays a number,
@@ -45,29 +45,29 @@ pub enum Render {
 
 /// Everything besides the shape that decides how a call is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Policy {
+pub struct ReaderPolicy {
     /// Effect of the tool.
     pub effect: Effect,
     /// Degree of forgiveness.
-    pub profile: Profile,
+    pub profile: ForgivenessProfile,
     /// The default scene is all that a person has enabled, so a lost payload can mean nothing else.
     pub default_is_all_enabled: bool,
     /// Treatment of unknown keys.
-    pub unknown_keys: UnknownKeys,
+    pub unknown_keys: UnknownKeyPolicy,
     /// Form in which values of a different JSON type are returned.
-    pub render: Render,
+    pub render: ValueRendering,
 }
 
-impl Policy {
+impl ReaderPolicy {
     /// The policy of a tool of this node, with nothing assumed about what is enabled.
     #[must_use]
-    pub const fn new(effect: Effect, profile: Profile) -> Self {
+    pub const fn new(effect: Effect, profile: ForgivenessProfile) -> Self {
         Self {
             effect,
             profile,
             default_is_all_enabled: false,
-            unknown_keys: UnknownKeys::Judged,
-            render: Render::AsDeclared,
+            unknown_keys: UnknownKeyPolicy::Judged,
+            render: ValueRendering::AsDeclared,
         }
     }
 
@@ -76,9 +76,9 @@ impl Policy {
     pub const fn of_foreign_schema() -> Self {
         Self {
             default_is_all_enabled: true,
-            unknown_keys: UnknownKeys::Ignored,
-            render: Render::AsSent,
-            ..Self::new(Effect::Moves, Profile::Guarded)
+            unknown_keys: UnknownKeyPolicy::Ignored,
+            render: ValueRendering::AsSent,
+            ..Self::new(Effect::Moves, ForgivenessProfile::Guarded)
         }
     }
 
@@ -86,32 +86,32 @@ impl Policy {
     pub(super) const fn guards_motion(&self) -> bool {
         matches!(
             (self.effect, self.unknown_keys),
-            (Effect::Moves, UnknownKeys::Judged)
+            (Effect::Moves, UnknownKeyPolicy::Judged)
         )
     }
 
     /// Returns whether this rule keeps the tool from running.
     #[must_use]
-    pub const fn refuses(&self, rule: Rule) -> bool {
+    pub const fn refuses(&self, rule: ReaderRule) -> bool {
         match self.effect {
             Effect::Stops => false,
-            Effect::Reads => matches!(rule, Rule::Unplaceable),
+            Effect::Reads => matches!(rule, ReaderRule::Unplaceable),
             Effect::Moves => self.refuses_to_move(rule),
         }
     }
 
-    const fn refuses_to_move(&self, rule: Rule) -> bool {
-        let guarded = matches!(self.profile, Profile::Guarded);
+    const fn refuses_to_move(&self, rule: ReaderRule) -> bool {
+        let guarded = matches!(self.profile, ForgivenessProfile::Guarded);
         match rule {
-            Rule::Form | Rule::Meaningless | Rule::Empty => false,
-            Rule::PayloadLost => guarded && !self.default_is_all_enabled,
-            Rule::PhysicalKey
-            | Rule::ForeignKey
-            | Rule::DoubtfulKey
-            | Rule::OtherText
-            | Rule::NoArguments
-            | Rule::RefusedArgumentLeftOut => guarded,
-            Rule::Contradiction | Rule::Unplaceable | Rule::Withheld => true,
+            ReaderRule::Form | ReaderRule::Meaningless | ReaderRule::Empty => false,
+            ReaderRule::PayloadLost => guarded && !self.default_is_all_enabled,
+            ReaderRule::PhysicalKey
+            | ReaderRule::ForeignKey
+            | ReaderRule::DoubtfulKey
+            | ReaderRule::OtherText
+            | ReaderRule::NoArguments
+            | ReaderRule::RefusedArgumentLeftOut => guarded,
+            ReaderRule::Contradiction | ReaderRule::Unplaceable | ReaderRule::Withheld => true,
         }
     }
 }
@@ -119,7 +119,7 @@ impl Policy {
 /// A row of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Rule {
+pub enum ReaderRule {
     /// Sloppy form with one meaning.
     Form,
     /// A framework's key, a null for a default, an unknown key without physical meaning.
@@ -148,14 +148,14 @@ pub enum Rule {
     RefusedArgumentLeftOut,
 }
 
-impl Rule {
+impl ReaderRule {
     /// Returns the class of what is lost if the rule lets the call pass.
     #[must_use]
-    pub const fn class(self) -> Class {
+    pub const fn class(self) -> RepairClass {
         match self {
-            Self::Form => Class::L0,
-            Self::Meaningless | Self::Empty => Class::L1,
-            _ => Class::L2,
+            Self::Form => RepairClass::L0,
+            Self::Meaningless | Self::Empty => RepairClass::L1,
+            _ => RepairClass::L2,
         }
     }
 
@@ -177,35 +177,35 @@ mod tests {
     use super::*;
 
     /// Rows of the table in the order stops, reads, moves lenient, moves guarded; `r` refuses.
-    const TABLE: [(Rule, &str); 13] = [
-        (Rule::Form, "...."),
-        (Rule::Meaningless, "...."),
-        (Rule::Empty, "...."),
-        (Rule::PayloadLost, "...r"),
-        (Rule::PhysicalKey, "...r"),
-        (Rule::ForeignKey, "...r"),
-        (Rule::DoubtfulKey, "...r"),
-        (Rule::OtherText, "...r"),
-        (Rule::Withheld, "..rr"),
-        (Rule::NoArguments, "...r"),
-        (Rule::Contradiction, "..rr"),
-        (Rule::Unplaceable, ".rrr"),
-        (Rule::RefusedArgumentLeftOut, "...r"),
+    const TABLE: [(ReaderRule, &str); 13] = [
+        (ReaderRule::Form, "...."),
+        (ReaderRule::Meaningless, "...."),
+        (ReaderRule::Empty, "...."),
+        (ReaderRule::PayloadLost, "...r"),
+        (ReaderRule::PhysicalKey, "...r"),
+        (ReaderRule::ForeignKey, "...r"),
+        (ReaderRule::DoubtfulKey, "...r"),
+        (ReaderRule::OtherText, "...r"),
+        (ReaderRule::Withheld, "..rr"),
+        (ReaderRule::NoArguments, "...r"),
+        (ReaderRule::Contradiction, "..rr"),
+        (ReaderRule::Unplaceable, ".rrr"),
+        (ReaderRule::RefusedArgumentLeftOut, "...r"),
     ];
 
     #[test]
     fn every_row_and_column_is_as_agreed() {
         let columns = [
-            (Effect::Stops, Profile::Guarded),
-            (Effect::Reads, Profile::Guarded),
-            (Effect::Moves, Profile::Lenient),
-            (Effect::Moves, Profile::Guarded),
+            (Effect::Stops, ForgivenessProfile::Guarded),
+            (Effect::Reads, ForgivenessProfile::Guarded),
+            (Effect::Moves, ForgivenessProfile::Lenient),
+            (Effect::Moves, ForgivenessProfile::Guarded),
         ];
         for (rule, want) in TABLE {
             let row: String = columns
                 .iter()
                 .map(|(e, p)| {
-                    if Policy::new(*e, *p).refuses(rule) {
+                    if ReaderPolicy::new(*e, *p).refuses(rule) {
                         'r'
                     } else {
                         '.'
@@ -214,10 +214,10 @@ mod tests {
                 .collect();
             assert_eq!(row, want, "{rule:?}");
         }
-        let known = Policy {
+        let known = ReaderPolicy {
             default_is_all_enabled: true,
-            ..Policy::new(Effect::Moves, Profile::Guarded)
+            ..ReaderPolicy::new(Effect::Moves, ForgivenessProfile::Guarded)
         };
-        assert!(!known.refuses(Rule::PayloadLost));
+        assert!(!known.refuses(ReaderRule::PayloadLost));
     }
 }

@@ -2,8 +2,8 @@
 
 use super::{
     limits::DEPTH_MAX,
-    shape::{Count, Kind, Param, Range, Shape},
-    unit::Unit,
+    shape::{ArgumentShape, ItemCount, NumberRange, ParameterShape, ValueKind},
+    unit::DeclaredUnit,
 };
 use serde_json::{Map, Value};
 use thiserror::Error;
@@ -32,7 +32,7 @@ pub enum SchemaError {
     TooDeep(String),
 }
 
-impl Shape {
+impl ArgumentShape {
     /// Builds the shape that a JSON Schema of a tool's arguments describes. Also accepts a whole tool with `parameters` or
     /// `inputSchema`.
     ///
@@ -84,7 +84,7 @@ fn fields(
     object: &Map<String, Value>,
     path: &str,
     depth: usize,
-) -> Result<Vec<Param>, SchemaError> {
+) -> Result<Vec<ParameterShape>, SchemaError> {
     let properties = match object.get("properties") {
         None | Some(Value::Null) => return Ok(Vec::new()),
         Some(Value::Object(properties)) => properties,
@@ -103,7 +103,7 @@ fn param(
     required: &[String],
     path: &str,
     depth: usize,
-) -> Result<Param, SchemaError> {
+) -> Result<ParameterShape, SchemaError> {
     let path = if path.is_empty() {
         name.to_owned()
     } else {
@@ -125,13 +125,13 @@ fn param(
     let empty_is_default = default
         .as_ref()
         .map_or_else(|| describes_empty_default(schema), is_empty);
-    Ok(Param {
+    Ok(ParameterShape {
         aliases: texts(schema.get("x-aliases").or_else(|| schema.get("aliases"))),
         required: (required.iter().any(|r| r == name) || says_required) && !optional,
         default: default.or_else(|| schema.get("const").cloned()),
         empty_is_default,
         nullable: is_nullable(schema),
-        ..Param::new(name, kind)
+        ..ParameterShape::new(name, kind)
     })
 }
 
@@ -198,12 +198,12 @@ fn texts(value: Option<&Value>) -> Vec<String> {
         .collect()
 }
 
-fn kind(name: &str, schema: &Value, path: &str, depth: usize) -> Result<Kind, SchemaError> {
+fn kind(name: &str, schema: &Value, path: &str, depth: usize) -> Result<ValueKind, SchemaError> {
     if depth > DEPTH_MAX {
         return Err(SchemaError::TooDeep(path.to_owned()));
     }
     let Value::Object(object) = schema else {
-        return Ok(Kind::Any);
+        return Ok(ValueKind::Any);
     };
     for key in ["anyOf", "oneOf"] {
         if let Some(Value::Array(members)) = object.get(key) {
@@ -225,7 +225,12 @@ fn kind(name: &str, schema: &Value, path: &str, depth: usize) -> Result<Kind, Sc
 }
 
 /// `oneOf` with constants is an enumeration with titles; any other union is tried in order.
-fn union(name: &str, members: &[Value], path: &str, depth: usize) -> Result<Kind, SchemaError> {
+fn union(
+    name: &str,
+    members: &[Value],
+    path: &str,
+    depth: usize,
+) -> Result<ValueKind, SchemaError> {
     let constants: Vec<_> = members
         .iter()
         .filter_map(|member| member.get("const"))
@@ -238,7 +243,7 @@ fn union(name: &str, members: &[Value], path: &str, depth: usize) -> Result<Kind
                 member.get("const")?.clone(),
             ))
         });
-        return Ok(Kind::Choice {
+        return Ok(ValueKind::Choice {
             synonyms: titled.collect(),
             values: constants,
         });
@@ -250,14 +255,14 @@ fn union(name: &str, members: &[Value], path: &str, depth: usize) -> Result<Kind
     Ok(one_or_any(kinds?))
 }
 
-fn one_or_any(mut kinds: Vec<Kind>) -> Kind {
+fn one_or_any(mut kinds: Vec<ValueKind>) -> ValueKind {
     if kinds.len() > 1 {
-        kinds.retain(|kind| *kind != Kind::Nothing);
+        kinds.retain(|kind| *kind != ValueKind::Nothing);
     }
     match kinds.len() {
-        0 => Kind::Any,
-        1 => kinds.pop().unwrap_or(Kind::Any),
-        _ => Kind::AnyOf(kinds),
+        0 => ValueKind::Any,
+        1 => kinds.pop().unwrap_or(ValueKind::Any),
+        _ => ValueKind::AnyOf(kinds),
     }
 }
 
@@ -266,7 +271,7 @@ fn untyped(
     object: &Map<String, Value>,
     path: &str,
     depth: usize,
-) -> Result<Kind, SchemaError> {
+) -> Result<ValueKind, SchemaError> {
     if object.contains_key("enum") || object.contains_key("const") {
         return Ok(choice(object));
     }
@@ -276,7 +281,7 @@ fn untyped(
     if object.contains_key("items") {
         typed(name, "array", object, path, depth)
     } else {
-        Ok(Kind::Any)
+        Ok(ValueKind::Any)
     }
 }
 
@@ -286,7 +291,7 @@ fn typed(
     object: &Map<String, Value>,
     path: &str,
     depth: usize,
-) -> Result<Kind, SchemaError> {
+) -> Result<ValueKind, SchemaError> {
     let lower = word.to_ascii_lowercase();
     let is_list = matches!(lower.as_str(), "array" | "list" | "tuple" | "set");
     if !is_list && (object.contains_key("enum") || object.contains_key("const")) && lower != "null"
@@ -294,20 +299,20 @@ fn typed(
         return Ok(choice(object));
     }
     Ok(match lower.as_str() {
-        "string" | "str" | "text" | "char" => Kind::Text,
-        "integer" | "int" | "long" => Kind::Integer {
+        "string" | "str" | "text" | "char" => ValueKind::Text,
+        "integer" | "int" | "long" => ValueKind::Integer {
             range: range(object),
             unit: unit(name, object),
         },
-        "number" | "float" | "double" => Kind::Number {
+        "number" | "float" | "double" => ValueKind::Number {
             range: range(object),
             unit: unit(name, object),
         },
-        "boolean" | "bool" => Kind::Bool,
-        "null" | "none" => Kind::Nothing,
+        "boolean" | "bool" => ValueKind::Bool,
+        "null" | "none" => ValueKind::Nothing,
         "object" | "dict" | "map" | "hashmap" => nested(object, path, depth)?,
-        "any" => Kind::Any,
-        _ if is_list => Kind::List {
+        "any" => ValueKind::Any,
+        _ if is_list => ValueKind::List {
             item: Box::new(items(name, object, path, depth)?),
             count: count(object),
         },
@@ -320,22 +325,22 @@ fn typed(
     })
 }
 
-fn nested(object: &Map<String, Value>, path: &str, depth: usize) -> Result<Kind, SchemaError> {
+fn nested(object: &Map<String, Value>, path: &str, depth: usize) -> Result<ValueKind, SchemaError> {
     let fields = fields(object, path, depth)?;
     let closed =
         object.get("additionalProperties") == Some(&Value::Bool(false)) && !fields.is_empty();
-    Ok(Kind::Object {
+    Ok(ValueKind::Object {
         fields,
         open: !closed,
     })
 }
 
 /// Returns the bounds on a list's length.
-fn count(object: &Map<String, Value>) -> Count {
+fn count(object: &Map<String, Value>) -> ItemCount {
     let bound = |key: &str| usize::try_from(object.get(key)?.as_u64()?).ok();
-    Count {
-        min: bound("minItems").unwrap_or(Count::ANY.min),
-        max: bound("maxItems").unwrap_or(Count::ANY.max),
+    ItemCount {
+        min: bound("minItems").unwrap_or(ItemCount::ANY.min),
+        max: bound("maxItems").unwrap_or(ItemCount::ANY.max),
     }
 }
 
@@ -345,7 +350,7 @@ fn items(
     object: &Map<String, Value>,
     path: &str,
     depth: usize,
-) -> Result<Kind, SchemaError> {
+) -> Result<ValueKind, SchemaError> {
     let own_enum = object
         .get("enum")
         .and_then(Value::as_array)
@@ -355,12 +360,12 @@ fn items(
     }
     match object.get("items") {
         Some(schema @ Value::Object(_)) => kind(name, schema, &format!("{path}[]"), depth + 1),
-        _ => Ok(Kind::Any),
+        _ => Ok(ValueKind::Any),
     }
 }
 
 /// Returns the listed values and the default, which counts as a value, with any synonyms that the schema declares.
-fn choice(object: &Map<String, Value>) -> Kind {
+fn choice(object: &Map<String, Value>) -> ValueKind {
     let mut values = object
         .get("enum")
         .and_then(Value::as_array)
@@ -374,7 +379,7 @@ fn choice(object: &Map<String, Value>) -> Kind {
     if let Some(default) = default.filter(|default| !values.contains(default)) {
         values.push(default.clone());
     }
-    Kind::Choice { values, synonyms }
+    ValueKind::Choice { values, synonyms }
 }
 
 /// `{"gte": ">="}`, `{">=": ["gte", "ge"]}`, or names listed beside the values.
@@ -440,11 +445,11 @@ fn synonym_pairs(key: &str, value: &Value, values: &[Value]) -> Vec<(String, Val
         .collect()
 }
 
-fn range(object: &Map<String, Value>) -> Range {
+fn range(object: &Map<String, Value>) -> NumberRange {
     let number = |key: &str| object.get(key).and_then(Value::as_number).cloned();
     let flag = |key: &str| object.get(key).and_then(Value::as_bool).unwrap_or(false);
     let (low, high) = (number("exclusiveMinimum"), number("exclusiveMaximum"));
-    Range {
+    NumberRange {
         above_min: low.is_some() || flag("exclusiveMinimum"),
         below_max: high.is_some() || flag("exclusiveMaximum"),
         min: low.or_else(|| number("minimum")),
@@ -453,7 +458,7 @@ fn range(object: &Map<String, Value>) -> Range {
 }
 
 /// A declared unit, or the one that the name ends with: `depth_mm`, `speed_mm_s`.
-fn unit(name: &str, object: &Map<String, Value>) -> Option<Unit> {
+fn unit(name: &str, object: &Map<String, Value>) -> Option<DeclaredUnit> {
     const SUFFIXES: [(&str, &str); 11] = [
         ("_mm_s", "mm/s"),
         ("_cm_s", "cm/s"),
@@ -469,12 +474,12 @@ fn unit(name: &str, object: &Map<String, Value>) -> Option<Unit> {
     ];
     let declared = ["unit", "x-unit", "units"]
         .iter()
-        .find_map(|key| Unit::named(object.get(*key)?.as_str()?));
+        .find_map(|key| DeclaredUnit::named(object.get(*key)?.as_str()?));
     declared.or_else(|| {
         SUFFIXES
             .iter()
             .find(|(suffix, _)| name.ends_with(suffix))
-            .and_then(|(_, unit)| Unit::named(unit))
+            .and_then(|(_, unit)| DeclaredUnit::named(unit))
     })
 }
 
@@ -490,7 +495,7 @@ mod tests {
 
     #[test]
     fn reads_the_dialects() {
-        let shape = Shape::from_json_schema(&json!({"type": "dict", "required": ["a"], "properties": {
+        let shape = ArgumentShape::from_json_schema(&json!({"type": "dict", "required": ["a"], "properties": {
             "a": {"type": "float", "unit": "mm", "minimum": 0}, "b": {"type": ["string", "null"]}, "c": {"type": "tuple", "items": {"type": "int"}},
             "d": {"type": "array", "items": {"type": "string"}, "enum": ["x"]}, "e": {"anyOf": [{"type": "integer"}, {"type": "null"}]},
             "f": {"enum": [1, 2]}, "g": {"type": "any"}, "h": {"type": "array", "description": "Default is empty array."}}}))
@@ -498,7 +503,7 @@ mod tests {
         let kinds: Vec<_> = shape
             .params
             .iter()
-            .map(|param| param.kind.words())
+            .map(|param| param.kind.describe())
             .collect();
         assert_eq!(
             kinds,
@@ -528,8 +533,9 @@ mod tests {
             json!({"enum": [">="], "x-enum-varnames": ["gte"]}),
             json!({"oneOf": [{"const": ">=", "title": "gte"}]}),
         ] {
-            let shape = Shape::from_json_schema(&json!({"properties": {"op": schema}})).unwrap();
-            let Kind::Choice { synonyms, .. } = &shape.params[0].kind else {
+            let shape =
+                ArgumentShape::from_json_schema(&json!({"properties": {"op": schema}})).unwrap();
+            let ValueKind::Choice { synonyms, .. } = &shape.params[0].kind else {
                 panic!("{schema}")
             };
             assert_eq!(synonyms[0], ("gte".to_owned(), json!(">=")));
@@ -538,7 +544,11 @@ mod tests {
 
     #[test]
     fn names_what_is_wrong() {
-        let error = |schema| Shape::from_json_schema(&schema).unwrap_err().to_string();
+        let error = |schema| {
+            ArgumentShape::from_json_schema(&schema)
+                .unwrap_err()
+                .to_string()
+        };
         assert!(error(json!([])).contains("a list"));
         assert!(error(json!({"properties": {"a": {"type": "sting"}}})).contains("'sting' at a"));
     }

@@ -1,14 +1,14 @@
 //! Shape of a tool's arguments: its parameters, what each may hold, and the parameters of other tools.
 
-use super::unit::Unit;
+use super::unit::DeclaredUnit;
 use base::units;
 use serde_json::{Map, Number, Value};
 
 /// The arguments of one tool.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Shape {
+pub struct ArgumentShape {
     /// Its parameters, in the order in which they are shown.
-    pub params: Vec<Param>,
+    pub params: Vec<ParameterShape>,
     /// Names of parameters that belong to other tools: sent here they mean another call.
     pub foreign: Vec<String>,
     /// Names by which callers know this tool; empty where any name inside the arguments is to be ignored.
@@ -23,13 +23,13 @@ pub struct Shape {
 
 /// One parameter.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Param {
+pub struct ParameterShape {
     /// Its name as shown.
     pub name: String,
     /// Other names, matched as the name is: case, blanks, hyphens and underscores do not matter.
     pub aliases: Vec<String>,
     /// Kind of value that it accepts.
-    pub kind: Kind,
+    pub kind: ValueKind,
     /// True if a call without it is refused.
     pub required: bool,
     /// Value used when it is not sent.
@@ -46,7 +46,7 @@ pub struct Param {
 
 /// Kind of value that a parameter accepts.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Kind {
+pub enum ValueKind {
     /// Any text, kept as it is, JSON-like or not.
     Text,
     /// The name of something that exists: form aside it must be one of these.
@@ -66,33 +66,33 @@ pub enum Kind {
     /// A whole number within 64 bits.
     Integer {
         /// Inclusive bounds.
-        range: Range,
+        range: NumberRange,
         /// Its unit, if it has one.
-        unit: Option<Unit>,
+        unit: Option<DeclaredUnit>,
     },
     /// A finite number.
     Number {
         /// Inclusive bounds.
-        range: Range,
+        range: NumberRange,
         /// Its unit, if it has one.
-        unit: Option<Unit>,
+        unit: Option<DeclaredUnit>,
     },
     /// A list of one kind; a single value is a list of one.
     List {
         /// Kind of each item.
-        item: Box<Kind>,
+        item: Box<ValueKind>,
         /// Number of items allowed.
-        count: Count,
+        count: ItemCount,
     },
     /// A nested object.
     Object {
         /// Its fields.
-        fields: Vec<Param>,
+        fields: Vec<ParameterShape>,
         /// Other fields are kept as they are.
         open: bool,
     },
     /// The first of these that the value fits.
-    AnyOf(Vec<Kind>),
+    AnyOf(Vec<ValueKind>),
     /// Nothing at all but null.
     Nothing,
     /// Anything.
@@ -101,14 +101,14 @@ pub enum Kind {
 
 /// The number of items that a list may have, both bounds included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Count {
+pub struct ItemCount {
     /// The fewest.
     pub min: usize,
     /// The most.
     pub max: usize,
 }
 
-impl Count {
+impl ItemCount {
     /// Any number of items.
     pub const ANY: Self = Self {
         min: 0,
@@ -135,7 +135,7 @@ impl Count {
 
 /// Inclusive bounds; an absent bound does not bind.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Range {
+pub struct NumberRange {
     /// The least.
     pub min: Option<Number>,
     /// The greatest.
@@ -146,10 +146,10 @@ pub struct Range {
     pub below_max: bool,
 }
 
-impl Shape {
+impl ArgumentShape {
     /// A tool with these parameters.
     #[must_use]
-    pub fn new(params: Vec<Param>) -> Self {
+    pub fn new(params: Vec<ParameterShape>) -> Self {
         Self {
             params,
             ..Self::default()
@@ -179,7 +179,7 @@ impl Shape {
 
     /// Returns whether nothing moves with these arguments, those that are not among them being their defaults.
     pub(super) fn is_cautious(&self, given: &Map<String, Value>) -> bool {
-        let is_kept = |param: &Param| {
+        let is_kept = |param: &ParameterShape| {
             let value = given.get(&param.name).or(param.default.as_ref());
             param.cautious.is_some() && value == param.cautious.as_ref()
         };
@@ -194,10 +194,10 @@ impl Shape {
     }
 }
 
-impl Param {
+impl ParameterShape {
     /// An optional parameter without default.
     #[must_use]
-    pub fn new(name: impl Into<String>, kind: Kind) -> Self {
+    pub fn new(name: impl Into<String>, kind: ValueKind) -> Self {
         Self {
             name: name.into(),
             aliases: Vec::new(),
@@ -252,7 +252,7 @@ impl Param {
     }
 }
 
-impl Kind {
+impl ValueKind {
     /// One of these texts.
     #[must_use]
     pub fn choice<S: Into<String>>(values: impl IntoIterator<Item = S>) -> Self {
@@ -279,7 +279,7 @@ impl Kind {
     pub fn list(item: Self) -> Self {
         Self::List {
             item: Box::new(item),
-            count: Count::ANY,
+            count: ItemCount::ANY,
         }
     }
 
@@ -287,16 +287,16 @@ impl Kind {
     #[must_use]
     pub fn integer(min: i64, max: i64) -> Self {
         Self::Integer {
-            range: Range::new(Some(min.into()), Some(max.into())),
+            range: NumberRange::new(Some(min.into()), Some(max.into())),
             unit: None,
         }
     }
 
     /// A number from `min` to `max` in `unit`; bounds that are not finite do not bind.
     #[must_use]
-    pub fn number(min: f64, max: f64, unit: Option<Unit>) -> Self {
+    pub fn number(min: f64, max: f64, unit: Option<DeclaredUnit>) -> Self {
         Self::Number {
-            range: Range::new(Number::from_f64(min), Number::from_f64(max)),
+            range: NumberRange::new(Number::from_f64(min), Number::from_f64(max)),
             unit,
         }
     }
@@ -322,7 +322,7 @@ impl Kind {
 
     /// Returns the expected value, in words.
     #[must_use]
-    pub fn words(&self) -> String {
+    pub fn describe(&self) -> String {
         match self {
             Self::Text => "a text".into(),
             Self::Name { .. } => "a known name".into(),
@@ -332,11 +332,13 @@ impl Kind {
                 format!("a whole number{}{}", range.words(), in_unit(*unit))
             }
             Self::Number { range, unit } => format!("a number{}{}", range.words(), in_unit(*unit)),
-            Self::List { item, count } => format!("a list{}, each {}", count.words(), item.words()),
+            Self::List { item, count } => {
+                format!("a list{}, each {}", count.words(), item.describe())
+            }
             Self::Object { .. } => "an object".into(),
             Self::AnyOf(kinds) => kinds
                 .iter()
-                .map(Self::words)
+                .map(Self::describe)
                 .collect::<Vec<_>>()
                 .join(" or "),
             Self::Nothing => "nothing".into(),
@@ -345,11 +347,11 @@ impl Kind {
     }
 }
 
-fn in_unit(unit: Option<Unit>) -> String {
+fn in_unit(unit: Option<DeclaredUnit>) -> String {
     unit.map_or_else(String::new, |unit| format!(" in {}", unit.symbol()))
 }
 
-impl Range {
+impl NumberRange {
     /// From `min` to `max`, both included.
     #[must_use]
     pub fn new(min: Option<Number>, max: Option<Number>) -> Self {

@@ -1,9 +1,9 @@
 //! Text of a call that is no argument and is skipped: known packaging is, other words are not.
 
 use super::{
-    name, tags,
-    vocabulary::{Vocabulary, vocabulary},
-    words::FoldedText,
+    name, tagged_text,
+    vocabulary::{ReaderVocabulary, vocabulary},
+    word_table::FoldedText,
 };
 
 /// A piece of text that was skipped.
@@ -43,7 +43,7 @@ impl SkippedText {
         } else if known.dry_run.is_near(&folded) || known.negations.is_in(&folded) {
             SkippedMeaning::Refusal
         } else if match self.place {
-            SkippedPlace::Around => Packaging::new(&self.text, tools).takes_all(),
+            SkippedPlace::Around => PackagingScanner::new(&self.text, tools).takes_all(),
             SkippedPlace::Remark => !known.conditions.is_in(&folded),
         } {
             SkippedMeaning::Packaging
@@ -63,20 +63,20 @@ fn may_be_tool(word: &str, tools: &[String]) -> bool {
 fn is_tool(received: &str, tools: &[String]) -> bool {
     matches!(
         name::resolve(received, tools),
-        name::Resolution::Resolved { .. } | name::Resolution::Ambiguous { .. }
+        name::NameResolution::Resolved { .. } | name::NameResolution::Ambiguous { .. }
     )
 }
 
 /// A scanner over the text around a call.
-struct Packaging<'a> {
+struct PackagingScanner<'a> {
     rest: &'a str,
     tools: &'a [String],
-    known: &'static Vocabulary,
+    known: &'static ReaderVocabulary,
     /// Words since the last mark that parts phrases.
     words: Vec<String>,
 }
 
-impl<'a> Packaging<'a> {
+impl<'a> PackagingScanner<'a> {
     fn new(text: &'a str, tools: &'a [String]) -> Self {
         Self {
             rest: text,
@@ -211,7 +211,7 @@ impl<'a> Packaging<'a> {
         let called = attribute.trim().trim_start_matches("name=");
         let called = called.trim_matches(['"', '\'']);
         self.rest = rest;
-        let is_named = tags::is_wrapper(name) || may_be_tool(name, self.tools);
+        let is_named = tagged_text::is_wrapper(name) || may_be_tool(name, self.tools);
         is_named && (called.is_empty() || may_be_tool(called, self.tools))
     }
 

@@ -2,21 +2,21 @@
 
 use super::{
     limits::NODES_MAX,
-    node::Node,
-    numeral::{self, Numeral},
+    numeral::{self, ParsedNumeral},
+    parsed_value::ParsedValue,
 };
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use std::{cell::Cell, fmt};
 
 /// Reads `text` if it is JSON to the letter; `None` where it is not, holds too many values, or has a decimal that
 /// a double would take for a whole number, which a reader of its digits must judge.
-pub(super) fn parse(text: &str) -> Option<Node> {
+pub(super) fn parse(text: &str) -> Option<ParsedValue> {
     if holds_lost_fraction(text) {
         return None;
     }
     let left = Cell::new(NODES_MAX);
     let mut reader = serde_json::Deserializer::from_str(text);
-    let node = Seed(&left).deserialize(&mut reader).ok()?;
+    let node = StrictValueSeed(&left).deserialize(&mut reader).ok()?;
     reader.end().ok()?;
     Some(node)
 }
@@ -53,7 +53,7 @@ fn loses_fraction(number: &str) -> bool {
     }
     let is_whole = number.parse().is_ok_and(|value: f64| value.fract() == 0.0);
     let is_written_whole = match numeral::parse(number) {
-        Some(Numeral::Decimal(decimal)) => decimal.whole().is_some(),
+        Some(ParsedNumeral::Decimal(decimal)) => decimal.whole().is_some(),
         _ => false,
     };
     is_whole && !is_written_whole
@@ -72,12 +72,12 @@ fn after_text(quoted: &str) -> &str {
 
 /// Counts values down so that a long list cannot outgrow its text.
 #[derive(Clone, Copy)]
-struct Seed<'a>(&'a Cell<usize>);
+struct StrictValueSeed<'a>(&'a Cell<usize>);
 
-impl<'de> DeserializeSeed<'de> for Seed<'_> {
-    type Value = Node;
+impl<'de> DeserializeSeed<'de> for StrictValueSeed<'_> {
+    type Value = ParsedValue;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Node, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<ParsedValue, D::Error> {
         let left = self
             .0
             .get()
@@ -88,65 +88,65 @@ impl<'de> DeserializeSeed<'de> for Seed<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Seed<'_> {
-    type Value = Node;
+impl<'de> Visitor<'de> for StrictValueSeed<'_> {
+    type Value = ParsedValue;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a JSON value")
     }
 
-    fn visit_unit<E>(self) -> Result<Node, E> {
-        Ok(Node::Null)
+    fn visit_unit<E>(self) -> Result<ParsedValue, E> {
+        Ok(ParsedValue::Null)
     }
 
-    fn visit_bool<E>(self, value: bool) -> Result<Node, E> {
-        Ok(Node::Bool(value))
+    fn visit_bool<E>(self, value: bool) -> Result<ParsedValue, E> {
+        Ok(ParsedValue::Bool(value))
     }
 
-    fn visit_u64<E>(self, value: u64) -> Result<Node, E> {
-        Ok(Node::Number(value.into()))
+    fn visit_u64<E>(self, value: u64) -> Result<ParsedValue, E> {
+        Ok(ParsedValue::Number(value.into()))
     }
 
-    fn visit_i64<E>(self, value: i64) -> Result<Node, E> {
-        Ok(Node::Number(value.into()))
+    fn visit_i64<E>(self, value: i64) -> Result<ParsedValue, E> {
+        Ok(ParsedValue::Number(value.into()))
     }
 
-    fn visit_f64<E: Error>(self, value: f64) -> Result<Node, E> {
+    fn visit_f64<E: Error>(self, value: f64) -> Result<ParsedValue, E> {
         serde_json::Number::from_f64(value)
-            .map(Node::Number)
+            .map(ParsedValue::Number)
             .ok_or_else(|| E::custom("not finite"))
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<Node, E> {
-        Ok(Node::Text(text.to_owned()))
+    fn visit_str<E>(self, text: &str) -> Result<ParsedValue, E> {
+        Ok(ParsedValue::Text(text.to_owned()))
     }
 
-    fn visit_string<E>(self, text: String) -> Result<Node, E> {
-        Ok(Node::Text(text))
+    fn visit_string<E>(self, text: String) -> Result<ParsedValue, E> {
+        Ok(ParsedValue::Text(text))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Node, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<ParsedValue, A::Error> {
         let mut items = Vec::new();
         while let Some(item) = seq.next_element_seed(self)? {
             items.push(item);
         }
-        Ok(Node::List(items))
+        Ok(ParsedValue::List(items))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Node, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ParsedValue, A::Error> {
         let mut pairs = Vec::new();
-        while let Some(Key(key)) = map.next_key()? {
+        while let Some(StrictKey(key)) = map.next_key()? {
             pairs.push((key, map.next_value_seed(self)?));
         }
-        Ok(Node::Map(pairs))
+        Ok(ParsedValue::Map(pairs))
     }
 }
 
-struct Key(String);
+struct StrictKey(String);
 
-impl<'de> Deserialize<'de> for Key {
+impl<'de> Deserialize<'de> for StrictKey {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer).map(Key)
+        String::deserialize(deserializer).map(StrictKey)
     }
 }
 

@@ -7,54 +7,63 @@
 )]
 
 use super::{
-    Class, Effect, Kind, Line, Param, Policy, Profile, Reading, Received, Refusal, Shape, Unit,
-    explain, explain_line, read,
+    ArgumentReading, ArgumentRefusal, ArgumentShape, DeclaredUnit, Effect, ForgivenessProfile,
+    LineReading, ParameterShape, ReaderPolicy, Received, RepairClass, ValueKind, explain,
+    explain_line, read,
 };
 use serde_json::{Value, json};
 
-const COLUMNS: [(Effect, Profile); 4] = [
-    (Effect::Stops, Profile::Guarded),
-    (Effect::Reads, Profile::Guarded),
-    (Effect::Moves, Profile::Lenient),
-    (Effect::Moves, Profile::Guarded),
+const COLUMNS: [(Effect, ForgivenessProfile); 4] = [
+    (Effect::Stops, ForgivenessProfile::Guarded),
+    (Effect::Reads, ForgivenessProfile::Guarded),
+    (Effect::Moves, ForgivenessProfile::Lenient),
+    (Effect::Moves, ForgivenessProfile::Guarded),
 ];
 
 /// A drawing tool such as the node has.
-pub(super) fn stroke() -> Shape {
-    Shape::new(vec![
-        Param::new(
+pub(super) fn stroke() -> ArgumentShape {
+    ArgumentShape::new(vec![
+        ParameterShape::new(
             "scene",
-            Kind::name(["default", "koi", "star", "tiger", "practice_skin"]),
+            ValueKind::name(["default", "koi", "star", "tiger", "practice_skin"]),
         )
         .default("default")
         .selects_motion(),
-        Param::new("overlay", Kind::name(["crosses", "leaf"])).alias("meta"),
-        Param::new("debug", Kind::Bool).default(false),
-        Param::new("fps", Kind::integer(1, 120)).default(10),
-        Param::new("lift", Kind::number(0.001, 0.6, Unit::named("m"))).default(0.01),
-        Param::new("note", Kind::Text),
+        ParameterShape::new("overlay", ValueKind::name(["crosses", "leaf"])).alias("meta"),
+        ParameterShape::new("debug", ValueKind::Bool).default(false),
+        ParameterShape::new("fps", ValueKind::integer(1, 120)).default(10),
+        ParameterShape::new(
+            "lift",
+            ValueKind::number(0.001, 0.6, DeclaredUnit::named("m")),
+        )
+        .default(0.01),
+        ParameterShape::new("note", ValueKind::Text),
     ])
     .with_foreign(["num_plys", "calibrate_extrinsics"])
     .with_tool_names(["stroke", "draw"])
     .with_default_action("draws the default scene")
 }
 
-fn run(effect: Effect, profile: Profile, text: &str) -> Result<Reading, Box<Refusal>> {
+fn run(
+    effect: Effect,
+    profile: ForgivenessProfile,
+    text: &str,
+) -> Result<ArgumentReading, Box<ArgumentRefusal>> {
     read(
         &stroke(),
-        &Policy::new(effect, profile),
+        &ReaderPolicy::new(effect, profile),
         Received::Text(text.into()),
     )
 }
 
-pub(super) fn guarded(text: &str) -> Result<Reading, Box<Refusal>> {
-    run(Effect::Moves, Profile::Guarded, text)
+pub(super) fn guarded(text: &str) -> Result<ArgumentReading, Box<ArgumentRefusal>> {
+    run(Effect::Moves, ForgivenessProfile::Guarded, text)
 }
 
 /// One letter per column of the table: `.` runs, `!` runs after a loss, `r` is refused.
 fn columns(text: &str) -> String {
-    let letter = |outcome: Result<Reading, Box<Refusal>>| match outcome {
-        Ok(reading) if reading.loss == Class::L2 => '!',
+    let letter = |outcome: Result<ArgumentReading, Box<ArgumentRefusal>>| match outcome {
+        Ok(reading) if reading.loss == RepairClass::L2 => '!',
         Ok(_) => '.',
         Err(_) => 'r',
     };
@@ -107,7 +116,7 @@ fn nothing_said_is_defaults() {
     assert!(
         read(
             &stroke(),
-            &Policy::new(Effect::Moves, Profile::Guarded),
+            &ReaderPolicy::new(Effect::Moves, ForgivenessProfile::Guarded),
             Received::Absent
         )
         .is_ok()
@@ -132,13 +141,13 @@ fn a_lost_payload_is_told_apart() {
             "{guidance}"
         );
         for effect in [Effect::Reads, Effect::Moves] {
-            let reading = run(effect, Profile::Lenient, text).unwrap();
+            let reading = run(effect, ForgivenessProfile::Lenient, text).unwrap();
             let why = &reading.repairs.last().unwrap().why;
             assert!(why.contains("send {} for defaults"), "{why}");
         }
-        let policy = Policy {
+        let policy = ReaderPolicy {
             default_is_all_enabled: true,
-            ..Policy::new(Effect::Moves, Profile::Guarded)
+            ..ReaderPolicy::new(Effect::Moves, ForgivenessProfile::Guarded)
         };
         assert!(
             read(&stroke(), &policy, Received::Text(text.into()))
@@ -161,7 +170,7 @@ fn empty_optional_values_are_defaults() {
                     .filter(|repair| repair.code == "empty")
                     .map(|repair| repair.class)
                     .collect::<Vec<_>>(),
-                [Class::L1],
+                [RepairClass::L1],
                 "{name} {value}"
             );
         }
@@ -236,7 +245,7 @@ fn sloppy_form_keeps_its_meaning() {
     ] {
         let reading = guarded(text).unwrap_or_else(|refusal| panic!("{text}: {refusal}"));
         assert_eq!(Value::Object(reading.given), want, "{text}");
-        assert!(reading.loss <= Class::L1, "{text}: {:?}", reading.repairs);
+        assert!(reading.loss <= RepairClass::L1, "{text}: {:?}", reading.repairs);
         assert_eq!(columns(text), "....", "{text}");
     }
 }
@@ -281,7 +290,10 @@ fn envelopes_are_opened_and_never_overlooked() {
 
 #[test]
 fn one_value_for_a_list_is_one_unless_it_may_be_several() {
-    let shape = Shape::new(vec![Param::new("tags", Kind::list(Kind::Text))]);
+    let shape = ArgumentShape::new(vec![ParameterShape::new(
+        "tags",
+        ValueKind::list(ValueKind::Text),
+    )]);
     let read = |text: &str| line(&shape, text).ok();
     assert_eq!(read("{tags: 'a'}"), Some(json!({"tags": ["a"]})));
     assert_eq!(
@@ -403,7 +415,7 @@ fn stand_ins_of_every_kind_are_seen() {
         ("[TOOL_CALLS]", "!!rr"),
         ("```", "!!rr"),
     ]);
-    let shape = Shape::new(vec![Param::new("api_key", Kind::Text)]);
+    let shape = ArgumentShape::new(vec![ParameterShape::new("api_key", ValueKind::Text)]);
     assert!(line(&shape, r#"{"api_key": "YOUR_API_KEY"}"#).is_ok());
 }
 
@@ -482,7 +494,7 @@ fn contradictions_never_move() {
         r#"{"scene":"koi"}, "fps": 5"#,
     ] {
         check(&[(text, "!!rr")]);
-        let reading = run(Effect::Reads, Profile::Guarded, text).unwrap();
+        let reading = run(Effect::Reads, ForgivenessProfile::Guarded, text).unwrap();
         assert_eq!(reading.understood["scene"], "default", "{text}");
     }
 }
@@ -548,7 +560,7 @@ fn units_are_converted_and_echoed() {
     ] {
         let reading = guarded(&json!({"lift": text}).to_string()).unwrap();
         assert_eq!(reading.given["lift"], json!(want), "{text}");
-        assert_eq!(reading.loss, Class::L0);
+        assert_eq!(reading.loss, RepairClass::L0);
     }
     let reading = guarded(r#"{"lift": "5mm"}"#).unwrap();
     assert_eq!(
@@ -579,9 +591,9 @@ fn a_number_that_fits_another_unit_is_refused_with_that_thought() {
 }
 
 /// The same tool with a parameter by which nothing moves.
-pub(super) fn previewed() -> Shape {
+pub(super) fn previewed() -> ArgumentShape {
     let mut shape = stroke();
-    let dry_run = Param::new("dry_run", Kind::Bool).alias("preview");
+    let dry_run = ParameterShape::new("dry_run", ValueKind::Bool).alias("preview");
     shape
         .params
         .push(dry_run.default(false).cautious(Value::from(true)));
@@ -620,10 +632,10 @@ fn what_says_that_nothing_is_to_move_is_not_left_out() {
 
 #[test]
 fn a_stop_is_never_refused() {
-    let shape = Shape::new(vec![
-        Param::new("node", Kind::name(["left", "right"])).required(),
+    let shape = ArgumentShape::new(vec![
+        ParameterShape::new("node", ValueKind::name(["left", "right"])).required(),
     ]);
-    for profile in [Profile::Lenient, Profile::Guarded] {
+    for profile in [ForgivenessProfile::Lenient, ForgivenessProfile::Guarded] {
         for text in [
             "",
             "stop!!!",
@@ -638,7 +650,7 @@ fn a_stop_is_never_refused() {
             assert!(
                 read(
                     &shape,
-                    &Policy::new(Effect::Stops, profile),
+                    &ReaderPolicy::new(Effect::Stops, profile),
                     Received::Text(text.into())
                 )
                 .is_ok(),
@@ -648,7 +660,7 @@ fn a_stop_is_never_refused() {
     }
     let reading = read(
         &shape,
-        &Policy::new(Effect::Stops, Profile::Guarded),
+        &ReaderPolicy::new(Effect::Stops, ForgivenessProfile::Guarded),
         Received::Text("{node: 'LEFT'}".into()),
     )
     .unwrap();
@@ -676,7 +688,7 @@ fn text_parameters_are_not_looked_into() {
 
 #[test]
 fn values_from_a_client_are_read_like_text() {
-    let policy = Policy::new(Effect::Moves, Profile::Guarded);
+    let policy = ReaderPolicy::new(Effect::Moves, ForgivenessProfile::Guarded);
     for value in [
         json!({"scene": "koi"}),
         json!("{\"scene\": \"koi\"}"),
@@ -701,8 +713,8 @@ fn values_from_a_client_are_read_like_text() {
 }
 
 /// A schema of a kind that models misuse.
-fn alerts() -> Shape {
-    Shape::from_json_schema(
+fn alerts() -> ArgumentShape {
+    ArgumentShape::from_json_schema(
         &json!({"type": "object", "required": ["title"], "properties": {
             "title": {"type": "string"},
             "id": {"type": "string"}, "owner_id": {"type": ["string", "null"]},
@@ -715,10 +727,10 @@ fn alerts() -> Shape {
     .unwrap()
 }
 
-pub(super) fn line(shape: &Shape, text: &str) -> Result<Value, Line> {
+pub(super) fn line(shape: &ArgumentShape, text: &str) -> Result<Value, LineReading> {
     match explain_line(shape, text) {
-        Line::Understood { understood, .. } => Ok(Value::Object(understood)),
-        refused @ Line::Refused { .. } => Err(refused),
+        LineReading::Understood { understood, .. } => Ok(Value::Object(understood)),
+        refused @ LineReading::Refused { .. } => Err(refused),
     }
 }
 
@@ -755,7 +767,7 @@ fn misused_values_of_a_foreign_schema_are_refused_with_the_valid_ones() {
         ),
         ("\"score_type\": \"binary\"", "score_type", Some("numeric")),
     ] {
-        let Err(Line::Refused {
+        let Err(LineReading::Refused {
             complaints,
             corrected,
             ..
@@ -774,7 +786,7 @@ fn misused_values_of_a_foreign_schema_are_refused_with_the_valid_ones() {
 
 #[test]
 fn declared_synonyms_resolve() {
-    let shape = Shape::from_json_schema(&json!({"properties": {"threshold_operator": {"type": "string", "enum": [">", ">=", "<", "<="],
+    let shape = ArgumentShape::from_json_schema(&json!({"properties": {"threshold_operator": {"type": "string", "enum": [">", ">=", "<", "<="],
         "x-synonyms": {"gte": ">=", "lte": "<=", "gt": ">", "lt": "<"}}}})).unwrap();
     for (word, want) in [("gte", ">="), ("GTE", ">="), ("lt", "<"), (">=", ">=")] {
         assert_eq!(
@@ -787,7 +799,7 @@ fn declared_synonyms_resolve() {
 
 #[test]
 fn nested_schemas_are_judged_through() {
-    let shape = Shape::from_json_schema(&json!({"properties": {"filter": {"type": "object", "required": ["age"], "properties": {"age": {"type": "integer"}, "on": {"type": "boolean"}}},
+    let shape = ArgumentShape::from_json_schema(&json!({"properties": {"filter": {"type": "object", "required": ["age"], "properties": {"age": {"type": "integer"}, "on": {"type": "boolean"}}},
         "points": {"type": "array", "items": {"type": "array", "items": {"type": "number"}}}}})).unwrap();
     let read = |text: &str| line(&shape, text).ok();
     assert_eq!(

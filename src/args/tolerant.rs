@@ -1,16 +1,16 @@
 //! Our own parser for what is nearly JSON. It repairs form only: an end that is missing is reported, never supplied.
 
 use super::{
-    form::{Form, Forms},
+    form_repair::{FormRepair, FormRepairs},
     limits::{DEPTH_MAX, LOOK_MAX, NODES_MAX, PAIRS_MAX},
-    node::Node,
-    quote::{self, Bad, Place, Quotes},
+    parsed_value::ParsedValue,
+    quote::{self, QuoteError, QuoteMatching, QuotePosition},
     skipped::SkippedPlace,
 };
 
 /// End of a run of `key: value` pairs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum PairsEnd {
     Brace,
     Paren,
     /// The end of the text: pairs without brackets.
@@ -19,27 +19,27 @@ pub(super) enum End {
 
 /// The text cannot be read in this way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Broken;
+pub(super) struct TolerantParseError;
 
 /// A parser over one text; `pos` is always on a character boundary.
-pub(super) struct Parser<'a> {
+pub(super) struct TolerantParser<'a> {
     text: &'a str,
-    quotes: Quotes,
+    quotes: QuoteMatching,
     pos: usize,
     nodes_left: usize,
     /// Brackets that are open: where there are some, the end of the text is a cut.
     brackets: usize,
     /// Range of the value of `params.arguments`, for an envelope to forward it as written.
     pub(super) arguments: Option<std::ops::Range<usize>>,
-    pub(super) forms: Forms,
+    pub(super) forms: FormRepairs,
     /// The text ended inside a value: what is complete is kept, what is not is dropped.
     pub(super) cut: bool,
 }
 
-type Parsed<T> = Result<T, Broken>;
+type TolerantResult<T> = Result<T, TolerantParseError>;
 
-impl<'a> Parser<'a> {
-    pub(super) fn new(text: &'a str, pos: usize, quotes: Quotes) -> Self {
+impl<'a> TolerantParser<'a> {
+    pub(super) fn new(text: &'a str, pos: usize, quotes: QuoteMatching) -> Self {
         Self {
             text,
             quotes,
@@ -47,7 +47,7 @@ impl<'a> Parser<'a> {
             nodes_left: NODES_MAX,
             brackets: 0,
             arguments: None,
-            forms: Forms::default(),
+            forms: FormRepairs::default(),
             cut: false,
         }
     }
@@ -58,10 +58,10 @@ impl<'a> Parser<'a> {
     }
 
     /// One value; `None` when the text was cut before it was complete.
-    pub(super) fn value(&mut self, depth: usize) -> Parsed<Option<Node>> {
-        self.nodes_left = self.nodes_left.checked_sub(1).ok_or(Broken)?;
+    pub(super) fn value(&mut self, depth: usize) -> TolerantResult<Option<ParsedValue>> {
+        self.nodes_left = self.nodes_left.checked_sub(1).ok_or(TolerantParseError)?;
         if depth > DEPTH_MAX {
-            return Err(Broken);
+            return Err(TolerantParseError);
         }
         let Some(c) = self.peek() else {
             self.cut = true;
@@ -73,30 +73,36 @@ impl<'a> Parser<'a> {
                 self.cut = true;
                 Ok(None)
             }
-            _ if quote::is_quote(c) => Ok(self.quoted(Place::Value, false)?.map(Node::Text)),
+            _ if quote::is_quote(c) => Ok(self
+                .quoted(QuotePosition::Value, false)?
+                .map(ParsedValue::Text)),
             _ => self.prefixed_or_word(),
         }
     }
 
-    fn bracketed(&mut self, open: char, depth: usize) -> Parsed<Node> {
+    fn bracketed(&mut self, open: char, depth: usize) -> TolerantResult<ParsedValue> {
         self.pos += open.len_utf8();
         self.brackets += 1;
         let node = match open {
-            '{' | '｛' => self.pairs(End::Brace, depth).map(Node::Map),
-            '[' => self.list(']', depth).map(Node::List),
-            _ => self.list(')', depth).map(Node::List),
+            '{' | '｛' => self.pairs(PairsEnd::Brace, depth).map(ParsedValue::Map),
+            '[' => self.list(']', depth).map(ParsedValue::List),
+            _ => self.list(')', depth).map(ParsedValue::List),
         }?;
         self.brackets -= 1;
         Ok(node)
     }
 
     /// Pairs up to `end`, which is consumed.
-    pub(super) fn pairs(&mut self, end: End, depth: usize) -> Parsed<Vec<(String, Node)>> {
+    pub(super) fn pairs(
+        &mut self,
+        end: PairsEnd,
+        depth: usize,
+    ) -> TolerantResult<Vec<(String, ParsedValue)>> {
         let mut pairs = Vec::new();
         loop {
             let commas = self.separators();
             let Some(c) = self.peek() else {
-                self.cut |= end != End::Text || commas > 0;
+                self.cut |= end != PairsEnd::Text || commas > 0;
                 return Ok(pairs);
             };
             if self.ends(c, end) {
@@ -105,7 +111,7 @@ impl<'a> Parser<'a> {
             }
             self.note_commas(commas, pairs.is_empty(), false);
             if depth == 0 && pairs.len() == PAIRS_MAX {
-                return Err(Broken);
+                return Err(TolerantParseError);
             }
             match self.pair(depth)? {
                 Some(pair) => pairs.push(pair),
@@ -117,22 +123,25 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn ends(&mut self, c: char, end: End) -> bool {
-        let closes = matches!((c, end), ('}' | '｝', End::Brace) | (')', End::Paren));
+    fn ends(&mut self, c: char, end: PairsEnd) -> bool {
+        let closes = matches!(
+            (c, end),
+            ('}' | '｝', PairsEnd::Brace) | (')', PairsEnd::Paren)
+        );
         self.pos += if closes { c.len_utf8() } else { 0 };
         closes
     }
 
     fn note_commas(&mut self, commas: usize, first: bool, last: bool) {
         match (commas, first, last) {
-            (1, false, true) => self.forms.add(Form::TrailingComma),
-            (0, false, false) => self.forms.add(Form::MissingComma),
+            (1, false, true) => self.forms.add(FormRepair::TrailingComma),
+            (0, false, false) => self.forms.add(FormRepair::MissingComma),
             (1, false, false) | (0, _, _) => {}
-            _ => self.forms.add(Form::ExtraComma),
+            _ => self.forms.add(FormRepair::ExtraComma),
         }
     }
 
-    fn pair(&mut self, depth: usize) -> Parsed<Option<(String, Node)>> {
+    fn pair(&mut self, depth: usize) -> TolerantResult<Option<(String, ParsedValue)>> {
         let Some((key, is_quoted)) = self.key()? else {
             return Ok(None);
         };
@@ -151,15 +160,19 @@ impl<'a> Parser<'a> {
         Ok(value.map(|value| (key, value)))
     }
 
-    fn key(&mut self) -> Parsed<Option<(String, bool)>> {
-        let c = self.peek().ok_or(Broken)?;
+    fn key(&mut self) -> TolerantResult<Option<(String, bool)>> {
+        let c = self.peek().ok_or(TolerantParseError)?;
         if quote::is_quote(c) {
-            return Ok(self.quoted(Place::Key, false)?.map(|key| (key, true)));
+            return Ok(self
+                .quoted(QuotePosition::Key, false)?
+                .map(|key| (key, true)));
         }
         if matches!(c, 'u' | 'U') && self.has_prefix() {
             self.pos += 1;
-            self.forms.add(Form::PythonLiteral);
-            return Ok(self.quoted(Place::Key, false)?.map(|key| (key, true)));
+            self.forms.add(FormRepair::PythonLiteral);
+            return Ok(self
+                .quoted(QuotePosition::Key, false)?
+                .map(|key| (key, true)));
         }
         // A Ruby symbol: `:scene => "koi"`.
         if c == ':'
@@ -177,28 +190,28 @@ impl<'a> Parser<'a> {
             .map_or(self.rest().len(), |(at, _)| at);
         let key = self.rest().get(..length).unwrap_or_default().to_owned();
         if key.is_empty() {
-            return Err(Broken);
+            return Err(TolerantParseError);
         }
         self.pos += length;
-        self.forms.add(Form::UnquotedKey);
+        self.forms.add(FormRepair::UnquotedKey);
         Ok(Some((key, false)))
     }
 
-    fn colon(&mut self, is_quoted: bool) -> Parsed<()> {
+    fn colon(&mut self, is_quoted: bool) -> TolerantResult<()> {
         let rest = self.rest();
         let (length, form) =
             if rest.starts_with("=>") || rest.starts_with(":=") || rest.starts_with("->") {
-                (2, Some(Form::Arrow))
+                (2, Some(FormRepair::Arrow))
             } else if rest.starts_with(':') {
                 (1, None)
             } else if rest.starts_with('：') {
-                ('：'.len_utf8(), Some(Form::OtherPunctuation))
+                ('：'.len_utf8(), Some(FormRepair::OtherPunctuation))
             } else if rest.starts_with('=') && !rest.starts_with("==") {
-                (1, Some(Form::Arrow))
+                (1, Some(FormRepair::Arrow))
             } else if is_quoted && starts_value(rest) {
-                (0, Some(Form::MissingColon))
+                (0, Some(FormRepair::MissingColon))
             } else {
-                return Err(Broken);
+                return Err(TolerantParseError);
             };
         self.pos += length;
         if let Some(form) = form {
@@ -207,9 +220,9 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    fn list(&mut self, close: char, depth: usize) -> Parsed<Vec<Node>> {
+    fn list(&mut self, close: char, depth: usize) -> TolerantResult<Vec<ParsedValue>> {
         if close == ')' {
-            self.forms.add(Form::Tuple);
+            self.forms.add(FormRepair::Tuple);
         }
         let mut items = Vec::new();
         loop {
@@ -224,7 +237,7 @@ impl<'a> Parser<'a> {
                 return Ok(items);
             }
             if matches!(c, '}' | ']' | ')') {
-                return Err(Broken);
+                return Err(TolerantParseError);
             }
             self.note_commas(commas, items.is_empty(), false);
             match self.value(depth + 1)? {
@@ -237,18 +250,18 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn quoted(&mut self, place: Place, raw: bool) -> Parsed<Option<String>> {
+    fn quoted(&mut self, place: QuotePosition, raw: bool) -> TolerantResult<Option<String>> {
         match quote::read(self.rest(), self.quotes, place, raw, &mut self.forms) {
             Ok((text, used)) => {
                 self.pos += used;
                 Ok(Some(text))
             }
-            Err(Bad::Cut) => {
+            Err(QuoteError::Cut) => {
                 self.cut = true;
                 self.pos = self.text.len();
                 Ok(None)
             }
-            Err(Bad::Broken) => Err(Broken),
+            Err(QuoteError::Broken) => Err(TolerantParseError),
         }
     }
 
@@ -261,12 +274,14 @@ impl<'a> Parser<'a> {
         is_letter && chars.next().is_some_and(|c| matches!(c, '"' | '\''))
     }
 
-    fn prefixed_or_word(&mut self) -> Parsed<Option<Node>> {
+    fn prefixed_or_word(&mut self) -> TolerantResult<Option<ParsedValue>> {
         if self.has_prefix() {
             let raw = self.rest().starts_with(['r', 'R']);
             self.pos += 1;
-            self.forms.add(Form::PythonLiteral);
-            return Ok(self.quoted(Place::Value, raw)?.map(Node::Text));
+            self.forms.add(FormRepair::PythonLiteral);
+            return Ok(self
+                .quoted(QuotePosition::Value, raw)?
+                .map(ParsedValue::Text));
         }
         if self.rest().starts_with('<') {
             return self.angled();
@@ -275,7 +290,7 @@ impl<'a> Parser<'a> {
     }
 
     /// `<scene-name>`: kept with its brackets, for the coercion to see what it is.
-    fn angled(&mut self) -> Parsed<Option<Node>> {
+    fn angled(&mut self) -> TolerantResult<Option<ParsedValue>> {
         let rest = self.rest();
         let Some(length) = rest.find('>') else {
             self.cut = true;
@@ -283,11 +298,11 @@ impl<'a> Parser<'a> {
         };
         let word = rest.get(..=length).unwrap_or_default().to_owned();
         self.pos += length + 1;
-        Ok(Some(Node::Word(word)))
+        Ok(Some(ParsedValue::Word(word)))
     }
 
     /// Text without quotes: up to punctuation, a line's end, or the key of the next pair.
-    fn word(&mut self) -> Parsed<Option<Node>> {
+    fn word(&mut self) -> TolerantResult<Option<ParsedValue>> {
         let length = self.word_length()?;
         let word = self
             .rest()
@@ -297,7 +312,7 @@ impl<'a> Parser<'a> {
             .to_owned();
         self.pos += length;
         if word.is_empty() {
-            return Err(Broken);
+            return Err(TolerantParseError);
         }
         self.cut |= self.brackets > 0 && self.pos == self.text.len();
         Ok(if self.cut {
@@ -307,14 +322,14 @@ impl<'a> Parser<'a> {
         })
     }
 
-    fn word_length(&self) -> Parsed<usize> {
+    fn word_length(&self) -> TolerantResult<usize> {
         let rest = self.rest();
         let (mut gap, mut token, mut before) = (None, 0, ' ');
         for (at, c) in rest.char_indices() {
             let tail = rest.get(at..).unwrap_or_default();
             match c {
                 ',' | '}' | ']' | ')' | ';' | '，' | '、' | '｝' | '\n' | '\r' => return Ok(at),
-                '{' | '[' | '(' => return Err(Broken),
+                '{' | '[' | '(' => return Err(TolerantParseError),
                 '#' | '/' if before == ' ' && starts_comment(tail) => return Ok(at),
                 ' ' | '\t' if before != ' ' && !blank_then_separator(tail) => {
                     (gap, token) = (Some(at), at + 1);
@@ -326,13 +341,13 @@ impl<'a> Parser<'a> {
                         gap.is_some(),
                     ) =>
                 {
-                    return gap.ok_or(Broken);
+                    return gap.ok_or(TolerantParseError);
                 }
                 _ if quote::is_quote(c) && !is_apostrophe(before, tail) => {
                     return if before == ' ' {
-                        gap.ok_or(Broken)
+                        gap.ok_or(TolerantParseError)
                     } else {
-                        Err(Broken)
+                        Err(TolerantParseError)
                     };
                 }
                 _ => {}
@@ -342,7 +357,7 @@ impl<'a> Parser<'a> {
         Ok(rest.len())
     }
 
-    fn scalar(&mut self, word: String) -> Node {
+    fn scalar(&mut self, word: String) -> ParsedValue {
         let (node, form) = scalar(word);
         if let Some(form) = form {
             self.forms.add(form);
@@ -390,7 +405,7 @@ impl<'a> Parser<'a> {
                 }
                 None => return,
             }
-            self.forms.add(Form::Comment);
+            self.forms.add(FormRepair::Comment);
         }
     }
 
@@ -403,7 +418,7 @@ impl<'a> Parser<'a> {
                 Some(',') => self.pos += 1,
                 Some(c @ (';' | '，' | '、')) => {
                     self.pos += c.len_utf8();
-                    self.forms.add(Form::OtherPunctuation);
+                    self.forms.add(FormRepair::OtherPunctuation);
                 }
                 _ => return commas,
             }
@@ -413,28 +428,31 @@ impl<'a> Parser<'a> {
 }
 
 /// A word's own meaning: a literal, a plain number, or a word still.
-pub(super) fn scalar(word: String) -> (Node, Option<Form>) {
+pub(super) fn scalar(word: String) -> (ParsedValue, Option<FormRepair>) {
     let lower_is = |literal: &str| word.eq_ignore_ascii_case(literal);
     if matches!(word.as_str(), "true" | "false") {
-        return (Node::Bool(word == "true"), None);
+        return (ParsedValue::Bool(word == "true"), None);
     }
     if lower_is("true") || lower_is("false") {
-        return (Node::Bool(lower_is("true")), Some(Form::PythonLiteral));
+        return (
+            ParsedValue::Bool(lower_is("true")),
+            Some(FormRepair::PythonLiteral),
+        );
     }
     if word == "null" {
-        return (Node::Null, None);
+        return (ParsedValue::Null, None);
     }
-    if super::node::is_nothing(&word) {
-        return (Node::Null, Some(Form::PythonLiteral));
+    if super::parsed_value::is_nothing(&word) {
+        return (ParsedValue::Null, Some(FormRepair::PythonLiteral));
     }
     match super::numeral::parse(&word)
         .as_ref()
         .and_then(super::numeral::number)
     {
         // `1.10` may be a version and `05` a code: only a number that prints alike is one for certain.
-        Some(number) if number.to_string() == word => (Node::Number(number), None),
-        Some(_) => (Node::Word(word), None),
-        None => (Node::Word(word), Some(Form::UnquotedText)),
+        Some(number) if number.to_string() == word => (ParsedValue::Number(number), None),
+        Some(_) => (ParsedValue::Word(word), None),
+        None => (ParsedValue::Word(word), Some(FormRepair::UnquotedText)),
     }
 }
 
@@ -508,13 +526,13 @@ mod tests {
     use super::*;
 
     /// Returns the value as JSON, or the reason for having none.
-    fn read(text: &str, quotes: Quotes) -> String {
-        let mut parser = Parser::new(text, 0, quotes);
+    fn read(text: &str, quotes: QuoteMatching) -> String {
+        let mut parser = TolerantParser::new(text, 0, quotes);
         match parser.value(0) {
             _ if parser.cut => "cut".into(),
             Ok(Some(node)) if parser.position() == text.len() => node.to_value().to_string(),
             Ok(_) => format!("stopped at {}", parser.position()),
-            Err(Broken) => "broken".into(),
+            Err(TolerantParseError) => "broken".into(),
         }
     }
 
@@ -537,7 +555,7 @@ mod tests {
             "{,scene: koi, debug: true, fps: +5}",
             "{scene: koi \"debug\": true, fps: 05}",
         ] {
-            assert_eq!(read(text, Quotes::Exact), want, "{text}");
+            assert_eq!(read(text, QuoteMatching::Exact), want, "{text}");
         }
     }
 
@@ -554,8 +572,8 @@ mod tests {
             ),
             ("{“a”: \"x\", “b\": “y\"}", r#"{"a":"x","b":"y"}"#),
         ] {
-            assert_eq!(read(text, Quotes::Exact), "broken", "{text}");
-            assert_eq!(read(text, Quotes::Loose), want, "{text}");
+            assert_eq!(read(text, QuoteMatching::Exact), "broken", "{text}");
+            assert_eq!(read(text, QuoteMatching::Loose), want, "{text}");
         }
     }
 
@@ -576,7 +594,7 @@ mod tests {
             "{\"a\":\"\\u00",
             "{/* ",
         ] {
-            for quotes in [Quotes::Exact, Quotes::Loose] {
+            for quotes in [QuoteMatching::Exact, QuoteMatching::Loose] {
                 assert_eq!(read(text, quotes), "cut", "{text}");
             }
         }
@@ -595,7 +613,7 @@ mod tests {
             "{a: 1)",
             "{\"a\": \"koi, \"b\": true}",
         ] {
-            for quotes in [Quotes::Exact, Quotes::Loose] {
+            for quotes in [QuoteMatching::Exact, QuoteMatching::Loose] {
                 assert_eq!(read(text, quotes), "broken", "{text} {quotes:?}");
             }
         }
@@ -604,7 +622,10 @@ mod tests {
     #[test]
     fn keeps_times_and_addresses_whole() {
         assert_eq!(
-            read("{at: 14:00, url: https://a.b/c?d=1 e: 2}", Quotes::Exact),
+            read(
+                "{at: 14:00, url: https://a.b/c?d=1 e: 2}",
+                QuoteMatching::Exact
+            ),
             r#"{"at":"14:00","url":"https://a.b/c?d=1","e":2}"#
         );
     }

@@ -1,11 +1,11 @@
 //! Units of a parameter: which suffixes belong to its dimension, and exact conversion.
 
-use super::numeral::{self, Numeral};
+use super::numeral::{self, ParsedNumeral};
 use serde_json::Number;
 
 /// Dimension that a quantity measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Dimension {
+pub enum UnitDimension {
     /// Metres and their kin.
     Length,
     /// Radians, degrees, turns.
@@ -20,8 +20,8 @@ pub enum Dimension {
 
 /// One row of the table: `num/den` of the base unit, times π where `is_circular`.
 #[derive(Debug, PartialEq)]
-struct Row {
-    dimension: Dimension,
+struct UnitRow {
+    dimension: UnitDimension,
     /// First the symbol, which is also how the unit is shown; then other spellings. Folded to lower case.
     names: &'static [&'static str],
     num: i128,
@@ -29,8 +29,13 @@ struct Row {
     is_circular: bool,
 }
 
-const fn row(dimension: Dimension, names: &'static [&'static str], num: i128, den: i128) -> Row {
-    Row {
+const fn row(
+    dimension: UnitDimension,
+    names: &'static [&'static str],
+    num: i128,
+    den: i128,
+) -> UnitRow {
+    UnitRow {
         dimension,
         names,
         num,
@@ -39,9 +44,9 @@ const fn row(dimension: Dimension, names: &'static [&'static str], num: i128, de
     }
 }
 
-const fn circular(names: &'static [&'static str], num: i128, den: i128) -> Row {
-    Row {
-        dimension: Dimension::Angle,
+const fn circular(names: &'static [&'static str], num: i128, den: i128) -> UnitRow {
+    UnitRow {
+        dimension: UnitDimension::Angle,
         names,
         num,
         den,
@@ -50,9 +55,9 @@ const fn circular(names: &'static [&'static str], num: i128, den: i128) -> Row {
 }
 
 /// Base units: metre, radian, second, metre per second, hertz.
-const TABLE: [Row; 28] = [
+const TABLE: [UnitRow; 28] = [
     row(
-        Dimension::Length,
+        UnitDimension::Length,
         &[
             "um",
             "µm",
@@ -68,7 +73,7 @@ const TABLE: [Row; 28] = [
         1_000_000,
     ),
     row(
-        Dimension::Length,
+        UnitDimension::Length,
         &[
             "mm",
             "millimeter",
@@ -80,7 +85,7 @@ const TABLE: [Row; 28] = [
         1_000,
     ),
     row(
-        Dimension::Length,
+        UnitDimension::Length,
         &[
             "cm",
             "centimeter",
@@ -92,27 +97,32 @@ const TABLE: [Row; 28] = [
         100,
     ),
     row(
-        Dimension::Length,
+        UnitDimension::Length,
         &["dm", "decimeter", "decimeters", "decimetre", "decimetres"],
         1,
         10,
     ),
     row(
-        Dimension::Length,
+        UnitDimension::Length,
         &["m", "meter", "meters", "metre", "metres"],
         1,
         1,
     ),
     row(
-        Dimension::Length,
+        UnitDimension::Length,
         &["in", "inch", "inches", "\"", "″"],
         254,
         10_000,
     ),
-    row(Dimension::Length, &["ft", "foot", "feet"], 3_048, 10_000),
-    row(Dimension::Angle, &["rad", "radian", "radians"], 1, 1),
     row(
-        Dimension::Angle,
+        UnitDimension::Length,
+        &["ft", "foot", "feet"],
+        3_048,
+        10_000,
+    ),
+    row(UnitDimension::Angle, &["rad", "radian", "radians"], 1, 1),
+    row(
+        UnitDimension::Angle,
         &["mrad", "milliradian", "milliradians"],
         1,
         1_000,
@@ -120,45 +130,50 @@ const TABLE: [Row; 28] = [
     circular(&["deg", "°", "degree", "degrees", "º"], 1, 180),
     circular(&["turn", "turns", "rev", "revolution", "revolutions"], 2, 1),
     row(
-        Dimension::Time,
+        UnitDimension::Time,
         &["us", "µs", "μs", "microsecond", "microseconds"],
         1,
         1_000_000,
     ),
     row(
-        Dimension::Time,
+        UnitDimension::Time,
         &["ms", "msec", "millisecond", "milliseconds"],
         1,
         1_000,
     ),
     row(
-        Dimension::Time,
+        UnitDimension::Time,
         &["s", "sec", "secs", "second", "seconds"],
         1,
         1,
     ),
     row(
-        Dimension::Time,
+        UnitDimension::Time,
         &["min", "mins", "minute", "minutes"],
         60,
         1,
     ),
     row(
-        Dimension::Time,
+        UnitDimension::Time,
         &["h", "hr", "hrs", "hour", "hours"],
         3_600,
         1,
     ),
-    row(Dimension::Speed, &["m/s", "mps", "m_s"], 1, 1),
-    row(Dimension::Speed, &["cm/s", "cm_s"], 1, 100),
-    row(Dimension::Speed, &["mm/s", "mmps", "mm_s"], 1, 1_000),
-    row(Dimension::Speed, &["m/min", "m_min"], 1, 60),
-    row(Dimension::Speed, &["cm/min", "cm_min"], 1, 6_000),
-    row(Dimension::Speed, &["mm/min", "mm_min"], 1, 60_000),
-    row(Dimension::Speed, &["in/s", "ips", "in_s"], 254, 10_000),
-    row(Dimension::Speed, &["in/min", "ipm", "in_min"], 254, 600_000),
+    row(UnitDimension::Speed, &["m/s", "mps", "m_s"], 1, 1),
+    row(UnitDimension::Speed, &["cm/s", "cm_s"], 1, 100),
+    row(UnitDimension::Speed, &["mm/s", "mmps", "mm_s"], 1, 1_000),
+    row(UnitDimension::Speed, &["m/min", "m_min"], 1, 60),
+    row(UnitDimension::Speed, &["cm/min", "cm_min"], 1, 6_000),
+    row(UnitDimension::Speed, &["mm/min", "mm_min"], 1, 60_000),
+    row(UnitDimension::Speed, &["in/s", "ips", "in_s"], 254, 10_000),
     row(
-        Dimension::Rate,
+        UnitDimension::Speed,
+        &["in/min", "ipm", "in_min"],
+        254,
+        600_000,
+    ),
+    row(
+        UnitDimension::Rate,
         &[
             "hz",
             "fps",
@@ -173,26 +188,26 @@ const TABLE: [Row; 28] = [
         1,
         1,
     ),
-    row(Dimension::Rate, &["khz", "kilohertz"], 1_000, 1),
-    row(Dimension::Rate, &["millihertz"], 1, 1_000),
-    row(Dimension::Rate, &["/min", "per minute", "bpm"], 1, 60),
+    row(UnitDimension::Rate, &["khz", "kilohertz"], 1_000, 1),
+    row(UnitDimension::Rate, &["millihertz"], 1, 1_000),
+    row(UnitDimension::Rate, &["/min", "per minute", "bpm"], 1, 60),
 ];
 
 /// A declared unit, such as the millimetre.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Unit(&'static Row);
+pub struct DeclaredUnit(&'static UnitRow);
 
 /// Longest number that a suffix is looked for behind.
 const NUMERAL_CHARS_MAX: usize = 64;
 
 /// A number with the suffix that followed it.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Quantity<'a> {
-    pub(super) numeral: Numeral,
+pub(super) struct WrittenQuantity<'a> {
+    pub(super) numeral: ParsedNumeral,
     pub(super) suffix: &'a str,
 }
 
-impl Unit {
+impl DeclaredUnit {
     /// The unit of this name or symbol in any dimension; `None` if the table has none.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
@@ -205,7 +220,7 @@ impl Unit {
 
     /// Returns its dimension.
     #[must_use]
-    pub fn dimension(self) -> Dimension {
+    pub fn dimension(self) -> UnitDimension {
         self.0.dimension
     }
 
@@ -216,7 +231,7 @@ impl Unit {
     }
 
     /// The value of `numeral` in `from`, expressed in this unit: exact, or the nearest double. `None` across dimensions or overflow.
-    pub(super) fn convert(self, numeral: &Numeral, from: Self) -> Option<Numeral> {
+    pub(super) fn convert(self, numeral: &ParsedNumeral, from: Self) -> Option<ParsedNumeral> {
         if from.0.dimension != self.0.dimension {
             return None;
         }
@@ -227,11 +242,11 @@ impl Unit {
         real(value * from.base_ratio() / self.base_ratio())
     }
 
-    fn convert_exactly(self, numeral: &Numeral, from: Self) -> Option<Numeral> {
+    fn convert_exactly(self, numeral: &ParsedNumeral, from: Self) -> Option<ParsedNumeral> {
         let (digits, exponent) = match numeral {
-            Numeral::Whole(value) => (*value, 0),
-            Numeral::Decimal(decimal) => (decimal.digits, decimal.exponent),
-            Numeral::NotFinite | Numeral::Ambiguous => return None,
+            ParsedNumeral::Whole(value) => (*value, 0),
+            ParsedNumeral::Decimal(decimal) => (decimal.digits, decimal.exponent),
+            ParsedNumeral::NotFinite | ParsedNumeral::Ambiguous => return None,
         };
         let num = digits.checked_mul(from.0.num.checked_mul(self.0.den)?)?;
         quotient(num, from.0.den.checked_mul(self.0.num)?, exponent)
@@ -252,7 +267,7 @@ impl Unit {
     }
 
     /// Units of the same dimension, this one excepted.
-    pub(super) fn kin(self) -> impl Iterator<Item = Self> {
+    pub(super) fn units_of_same_dimension(self) -> impl Iterator<Item = Self> {
         TABLE
             .iter()
             .filter(move |row| row.dimension == self.0.dimension && !std::ptr::eq(*row, self.0))
@@ -261,7 +276,7 @@ impl Unit {
 }
 
 /// `num/den × 10^exponent` as whole number, exact decimal, or nearest double.
-fn quotient(num: i128, den: i128, exponent: i32) -> Option<Numeral> {
+fn quotient(num: i128, den: i128, exponent: i32) -> Option<ParsedNumeral> {
     let divisor = gcd(num.unsigned_abs(), den.unsigned_abs()).max(1);
     let divisor = i128::try_from(divisor).ok()?;
     let (num, mut den) = (num / divisor, den / divisor);
@@ -279,7 +294,7 @@ fn quotient(num: i128, den: i128, exponent: i32) -> Option<Numeral> {
         digits = digits.checked_mul(10 / factor)?;
         power -= 1;
     }
-    let decimal = numeral::Decimal {
+    let decimal = numeral::ExactDecimal {
         digits,
         exponent: power,
     };
@@ -287,7 +302,7 @@ fn quotient(num: i128, den: i128, exponent: i32) -> Option<Numeral> {
         let whole = decimal
             .whole()
             .filter(|whole| numeral::whole(*whole).is_some());
-        return Some(whole.map_or(Numeral::Decimal(decimal), Numeral::Whole));
+        return Some(whole.map_or(ParsedNumeral::Decimal(decimal), ParsedNumeral::Whole));
     }
     #[expect(
         clippy::cast_precision_loss,
@@ -298,7 +313,7 @@ fn quotient(num: i128, den: i128, exponent: i32) -> Option<Numeral> {
 }
 
 /// A double as the decimal that it prints as; `None` where it is not finite.
-fn real(value: f64) -> Option<Numeral> {
+fn real(value: f64) -> Option<ParsedNumeral> {
     numeral::parse(&Number::from_f64(value)?.to_string())
 }
 
@@ -332,7 +347,7 @@ fn fold(name: &str) -> String {
 }
 
 /// Splits `"5 mm"` into its number, the longest that it begins with, and its suffix; `None` where it does not begin with one.
-pub(super) fn quantity(text: &str) -> Option<Quantity<'_>> {
+pub(super) fn quantity(text: &str) -> Option<WrittenQuantity<'_>> {
     let text = text.trim();
     let word = text.split_whitespace().next()?;
     let length = word
@@ -347,7 +362,7 @@ pub(super) fn quantity(text: &str) -> Option<Quantity<'_>> {
     ends.skip_while(|end| *end > length).find_map(|end| {
         let (head, suffix) = (text.get(..end)?, text.get(end..)?.trim());
         let numeral = numeral::parse(head)?;
-        Some(Quantity { numeral, suffix })
+        Some(WrittenQuantity { numeral, suffix })
     })
 }
 
@@ -362,8 +377,8 @@ mod tests {
 
     fn convert(text: &str, to: &str) -> Option<String> {
         let quantity = quantity(text)?;
-        Unit::named(to)?
-            .convert(&quantity.numeral, Unit::named(quantity.suffix)?)
+        DeclaredUnit::named(to)?
+            .convert(&quantity.numeral, DeclaredUnit::named(quantity.suffix)?)
             .and_then(|numeral| numeral::number(&numeral))
             .map(|number| number.to_string())
     }

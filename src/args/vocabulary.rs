@@ -1,10 +1,10 @@
 //! The words that the reader knows, out of `vocabulary.txt`: closed lists of keys, and words in the languages that callers write.
 
-use super::words::{FoldedText, WordTable};
+use super::word_table::{FoldedText, WordTable};
 use std::{collections::HashMap, sync::LazyLock};
 
 /// Everything in the file.
-pub(super) struct Vocabulary {
+pub(super) struct ReaderVocabulary {
     /// Keys that frameworks and language-model APIs add, and keys of presentation and transport: harmless regardless of
     /// their value.
     harmless: Vec<String>,
@@ -40,9 +40,9 @@ pub(super) struct Vocabulary {
 }
 
 /// The vocabulary, read once.
-pub(super) fn vocabulary() -> &'static Vocabulary {
-    static VOCABULARY: LazyLock<Vocabulary> =
-        LazyLock::new(|| Vocabulary::new(&sections(include_str!("vocabulary.txt"))));
+pub(super) fn vocabulary() -> &'static ReaderVocabulary {
+    static VOCABULARY: LazyLock<ReaderVocabulary> =
+        LazyLock::new(|| ReaderVocabulary::new(&sections(include_str!("vocabulary.txt"))));
     &VOCABULARY
 }
 
@@ -60,7 +60,7 @@ fn sections(file: &'static str) -> HashMap<&'static str, Vec<String>> {
     parts.filter_map(section).collect()
 }
 
-impl Vocabulary {
+impl ReaderVocabulary {
     fn new(sections: &HashMap<&str, Vec<String>>) -> Self {
         let list = |name: &str| sections.get(name).cloned().unwrap_or_default();
         let table = |name: &str| WordTable::new(&list(name));
@@ -103,12 +103,12 @@ impl Vocabulary {
     }
 
     /// Returns whether a key withholds the act if its value is false.
-    pub(super) fn assents(&self, key: &FoldedText) -> bool {
+    pub(super) fn withholds_if_false(&self, key: &FoldedText) -> bool {
         has_word(key, &self.assents)
     }
 
     /// Returns whether a key withholds the act unless its value is false.
-    pub(super) fn dissents(&self, key: &FoldedText) -> bool {
+    pub(super) fn withholds_unless_false(&self, key: &FoldedText) -> bool {
         has_word(key, &self.dissents) || (has_word(key, &self.limits) && has_word(key, &self.acts))
     }
 

@@ -3,44 +3,47 @@
 //! A call with one never moves: it is understood as a dry run, or it is refused.
 
 use super::{
-    arguments::Call,
-    candidates,
+    arguments::CallReader,
+    candidates, heuristics,
     limits::UNWRAP_MAX,
-    meaning,
-    node::{self, Node},
-    outcome::Trouble,
-    rules::{Rule, UnknownKeys},
-    shape::Kind,
+    outcome::ArgumentIssue,
+    parsed_value::{self, ParsedValue},
+    rules::{ReaderRule, UnknownKeyPolicy},
+    shape::ValueKind,
     skipped::{SkippedMeaning, SkippedText},
-    values::dropped,
+    value_coercion::dropped,
     vocabulary::vocabulary,
-    words::FoldedText,
+    word_table::FoldedText,
 };
 
 /// A request that is answered when all arguments are read.
 #[derive(Debug)]
 pub(super) struct WithheldRequest {
-    trouble: Trouble,
+    trouble: ArgumentIssue,
     /// The rule that it comes under where nothing moves anyway.
-    otherwise: Rule,
+    otherwise: ReaderRule,
 }
 
-impl Call<'_> {
+impl CallReader<'_> {
     /// Returns whether keys and words that belong to no parameter are judged.
-    pub(super) fn judges(&self) -> bool {
-        self.policy.unknown_keys == UnknownKeys::Judged
+    pub(super) fn judges_unknown_keys(&self) -> bool {
+        self.policy.unknown_keys == UnknownKeyPolicy::Judged
     }
 
     /// Keeps a key or value as a request not to move, if it is one, and says so.
-    pub(super) fn is_withheld(&mut self, key: &str, node: &Node) -> bool {
-        let asks = self.judges() && asks(key, node, true, UNWRAP_MAX);
+    pub(super) fn is_withheld(&mut self, key: &str, node: &ParsedValue) -> bool {
+        let asks = self.judges_unknown_keys() && asks_not_to_move(key, node, true, UNWRAP_MAX);
         if asks {
-            self.withhold(&node::shown(key), node::shown_node(node), Rule::Meaningless);
+            self.withhold(
+                &parsed_value::shown(key),
+                parsed_value::shown_node(node),
+                ReaderRule::Meaningless,
+            );
         }
         asks
     }
 
-    fn withhold(&mut self, path: &str, received: String, otherwise: Rule) {
+    fn withhold(&mut self, path: &str, received: String, otherwise: ReaderRule) {
         let why = "this asks for a dry run, or that nothing is to move, and is not understood as an argument";
         let names = self
             .shape
@@ -52,7 +55,7 @@ impl Call<'_> {
             Some(name) => format!("{name}: true at the top for a dry run, or nothing of the kind"),
             None => "a call without it: this tool can do no dry run".to_owned(),
         };
-        let trouble = Trouble::new(Rule::Withheld, "withheld", path, why);
+        let trouble = ArgumentIssue::new(ReaderRule::Withheld, "withheld", path, why);
         self.withheld.push(WithheldRequest {
             trouble: trouble.received(received).expected(expected).in_doubt(true),
             otherwise,
@@ -61,62 +64,62 @@ impl Call<'_> {
 
     /// Judges what was skipped around and between the arguments.
     pub(super) fn judge_skipped(&mut self, skipped: &[SkippedText]) {
-        if !self.judges() {
+        if !self.judges_unknown_keys() {
             return;
         }
         for piece in skipped {
-            let received = node::shown(piece.text.trim());
+            let received = parsed_value::shown(piece.text.trim());
             match piece.meaning(&self.shape.tool_names) {
                 SkippedMeaning::Packaging => {}
                 SkippedMeaning::Words => self.other_text(received),
-                SkippedMeaning::Refusal => self.withhold("", received, Rule::OtherText),
+                SkippedMeaning::Refusal => self.withhold("", received, ReaderRule::OtherText),
             }
         }
     }
 
     fn other_text(&mut self, received: String) {
         let why = "there is other text around the arguments";
-        let trouble = Trouble::new(Rule::OtherText, "other_text", "", why);
-        let node = Node::Text(received.clone());
+        let trouble = ArgumentIssue::new(ReaderRule::OtherText, "other_text", "", why);
+        let node = ParsedValue::Text(received.clone());
         let expected = "the arguments alone, as one JSON object";
         let trouble = trouble.received(received).expected(expected);
         self.trouble(trouble.in_doubt(true), &node);
     }
 
     /// Returns whether a text or value without arguments may lead to defaults, so that its words count.
-    pub(super) fn searches_what_is_unread(&self) -> bool {
-        self.judges()
-            && self.policy.refuses(Rule::Withheld)
-            && !self.policy.refuses(Rule::NoArguments)
+    pub(super) fn searches_unread_text(&self) -> bool {
+        self.judges_unknown_keys()
+            && self.policy.refuses(ReaderRule::Withheld)
+            && !self.policy.refuses(ReaderRule::NoArguments)
     }
 
     /// Searches a text or value out of which no arguments could be read.
-    pub(super) fn search_unread(&mut self, text: &str, node: &Node) {
-        if !self.searches_what_is_unread() {
+    pub(super) fn search_unread(&mut self, text: &str, node: &ParsedValue) {
+        if !self.searches_unread_text() {
             return;
         }
         let folded = FoldedText::new(text);
         let known = vocabulary();
-        let says_no = known.dry_run.is_near(&folded) || known.dissents(&folded);
-        if says_no || asks("", node, true, UNWRAP_MAX) {
+        let says_no = known.dry_run.is_near(&folded) || known.withholds_unless_false(&folded);
+        if says_no || asks_not_to_move("", node, true, UNWRAP_MAX) {
             let received = if text.is_empty() {
-                node::shown_node(node)
+                parsed_value::shown_node(node)
             } else {
-                node::shown(text)
+                parsed_value::shown(text)
             };
-            self.withhold("", received, Rule::NoArguments);
+            self.withhold("", received, ReaderRule::NoArguments);
         }
     }
 
     /// Searches what a parameter's own object holds beside its fields.
-    pub(super) fn search_fields(&mut self, kind: &Kind, node: &Node) {
+    pub(super) fn search_fields(&mut self, kind: &ValueKind, node: &ParsedValue) {
         match (kind, node) {
             (
-                Kind::Object {
+                ValueKind::Object {
                     fields,
                     open: false,
                 },
-                Node::Map(pairs),
+                ParsedValue::Map(pairs),
             ) => {
                 for (key, inner) in pairs {
                     match fields.iter().find(|field| field.name == *key) {
@@ -125,12 +128,12 @@ impl Call<'_> {
                     }
                 }
             }
-            (Kind::Object { open: false, .. }, Node::Text(text)) => {
+            (ValueKind::Object { open: false, .. }, ParsedValue::Text(text)) => {
                 for inner in candidates::of_inner_text(text) {
                     self.search_fields(kind, &inner.node);
                 }
             }
-            (Kind::List { item: kind, .. }, Node::List(items)) => {
+            (ValueKind::List { item: kind, .. }, ParsedValue::List(items)) => {
                 items.iter().for_each(|item| self.search_fields(kind, item));
             }
             _ => {}
@@ -141,17 +144,17 @@ impl Call<'_> {
     pub(super) fn answer_withheld(&mut self) {
         let is_cautious = self.shape.is_cautious(&self.given);
         for WithheldRequest { trouble, otherwise } in std::mem::take(&mut self.withheld) {
-            let received = Node::Text(trouble.complaint.received.clone());
+            let received = ParsedValue::Text(trouble.complaint.received.clone());
             if !is_cautious {
                 self.trouble(trouble, &received);
-            } else if otherwise == Rule::Meaningless {
+            } else if otherwise == ReaderRule::Meaningless {
                 let why = "nothing moves with these arguments";
                 let path = &trouble.complaint.path;
                 let repair = dropped(path, &received, "withheld", otherwise, why);
                 self.coercer.repairs.push(repair);
             } else {
                 let rule = otherwise;
-                self.trouble(Trouble { rule, ..trouble }, &received);
+                self.trouble(ArgumentIssue { rule, ..trouble }, &received);
             }
         }
     }
@@ -160,23 +163,25 @@ impl Call<'_> {
 /// Returns whether a key could ask for a dry run or for no motion, regardless of its value.
 pub(super) fn may_ask_not_to_move(key: &str) -> bool {
     let (key, known) = (FoldedText::new(key), vocabulary());
-    known.dry_run.is_in_key(&key) || known.assents(&key) || known.dissents(&key)
+    known.dry_run.is_in_key(&key)
+        || known.withholds_if_false(&key)
+        || known.withholds_unless_false(&key)
 }
 
 /// Returns whether a key beside a call's arguments, or anything inside its value, asks for a dry run or for no motion.
-pub(super) fn asks_beside(key: &str, node: &Node) -> bool {
-    asks(key, node, true, UNWRAP_MAX)
+pub(super) fn asks_not_to_move_beside(key: &str, node: &ParsedValue) -> bool {
+    asks_not_to_move(key, node, true, UNWRAP_MAX)
 }
 
 /// Returns whether a key, its value or anything inside asks for a dry run or for no motion. Texts under harmless keys
 /// are not read.
-fn asks(key: &str, node: &Node, reads_texts: bool, left: usize) -> bool {
+fn asks_not_to_move(key: &str, node: &ParsedValue, reads_texts: bool, left: usize) -> bool {
     let folded = FoldedText::new(key);
-    let reads_texts = reads_texts && !meaning::is_harmless(key);
+    let reads_texts = reads_texts && !heuristics::is_harmless(key);
     key_asks(&folded, node, reads_texts) || value_asks(node, reads_texts, left)
 }
 
-fn key_asks(key: &FoldedText, node: &Node, is_judged: bool) -> bool {
+fn key_asks(key: &FoldedText, node: &ParsedValue, is_judged: bool) -> bool {
     let known = vocabulary();
     if known.dry_run.is_in_key(key) {
         return !is_clear_no(node);
@@ -186,19 +191,19 @@ fn key_asks(key: &FoldedText, node: &Node, is_judged: bool) -> bool {
     }
     let says_no = is_clear_no(node) || is_negation(node);
     if says_no {
-        known.assents(key)
+        known.withholds_if_false(key)
     } else {
-        known.dissents(key)
+        known.withholds_unless_false(key)
     }
 }
 
-fn value_asks(node: &Node, reads_texts: bool, left: usize) -> bool {
+fn value_asks(node: &ParsedValue, reads_texts: bool, left: usize) -> bool {
     match node {
-        Node::Map(pairs) => pairs
+        ParsedValue::Map(pairs) => pairs
             .iter()
-            .any(|(key, inner)| asks(key, inner, reads_texts, left)),
-        Node::List(items) => items.iter().any(|item| value_asks(item, reads_texts, left)),
-        Node::Text(text) | Node::Word(text) => match opened(text, left) {
+            .any(|(key, inner)| asks_not_to_move(key, inner, reads_texts, left)),
+        ParsedValue::List(items) => items.iter().any(|item| value_asks(item, reads_texts, left)),
+        ParsedValue::Text(text) | ParsedValue::Word(text) => match opened(text, left) {
             Some(inner) => value_asks(&inner, reads_texts, left.saturating_sub(1)),
             None => reads_texts && vocabulary().asks_for_dry_run(&FoldedText::new(text)),
         },
@@ -207,29 +212,29 @@ fn value_asks(node: &Node, reads_texts: bool, left: usize) -> bool {
 }
 
 /// The object or list that a text holds.
-fn opened(text: &str, left: usize) -> Option<Node> {
+fn opened(text: &str, left: usize) -> Option<ParsedValue> {
     let may_hold = left > 0 && text.trim_start().starts_with(['{', '[']);
     let found = may_hold.then(|| candidates::of_inner_text(text).pop());
     let node = found.flatten()?.node;
-    matches!(node, Node::Map(_) | Node::List(_)).then_some(node)
+    matches!(node, ParsedValue::Map(_) | ParsedValue::List(_)).then_some(node)
 }
 
 /// False, a word for it, or null: what is said clearly enough for a dry run not to be meant.
-fn is_clear_no(node: &Node) -> bool {
+fn is_clear_no(node: &ParsedValue) -> bool {
     match node {
-        Node::Null => true,
-        Node::Bool(value) => !value,
-        Node::Number(number) => number.as_f64() == Some(0.0),
-        Node::Text(text) | Node::Word(text) => {
+        ParsedValue::Null => true,
+        ParsedValue::Bool(value) => !value,
+        ParsedValue::Number(number) => number.as_f64() == Some(0.0),
+        ParsedValue::Text(text) | ParsedValue::Word(text) => {
             let word = text.trim().to_ascii_lowercase();
             let is_no = matches!(word.as_str(), "false" | "no" | "off" | "0" | "never");
-            is_no || (!word.is_empty() && node::is_nothing(&word))
+            is_no || (!word.is_empty() && parsed_value::is_nothing(&word))
         }
         _ => false,
     }
 }
 
 /// Returns whether a text is a negation in any known language.
-pub(super) fn is_negation(node: &Node) -> bool {
-    matches!(node, Node::Text(text) | Node::Word(text) if vocabulary().negations.is_in(&FoldedText::new(text)))
+pub(super) fn is_negation(node: &ParsedValue) -> bool {
+    matches!(node, ParsedValue::Text(text) | ParsedValue::Word(text) if vocabulary().negations.is_in(&FoldedText::new(text)))
 }

@@ -8,8 +8,8 @@ use nalgebra::{Isometry3, Point3, Translation3, Unit, UnitQuaternion, Vector3};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use base::units::{Finite, JOINTS_MAX, Joints, SERVOS_MAX};
-use kin::{Chain, Joint};
+use base::units::{Finite, JOINTS_MAX, JointVector, SERVOS_MAX};
+use kin::{KinematicChain, RevoluteJoint};
 
 pub mod urdf;
 
@@ -25,20 +25,20 @@ pub struct ArmFile {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub like: Option<String>,
     /// Which servos it has, and so which bytes they speak.
-    pub family: Family,
+    pub family: ServoFamily,
     /// Bits a second on the bus.
     pub baud: u32,
     /// From the base outwards, 1 to 7.
     pub joints: Vec<JointFile>,
     /// Servos that turn no joint and only hold still, such as a gripper around the pen.
     #[serde(default)]
-    pub held: Vec<Held>,
+    pub held: Vec<HeldServo>,
     /// Identity of each servo when the zeros were measured, by its id: as `steadyhand doctor` prints it.
     /// Empty: accepts any servos that are set up as the family requires.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub identity: BTreeMap<String, String>,
     /// Tool mount, in the last joint's frame.
-    pub tool_mount: Frame,
+    pub tool_mount: FrameFile,
     /// The body as capsules, for clearance; each in the frame that its joint moves.
     #[serde(default)]
     pub capsules: Vec<CapsuleFile>,
@@ -47,13 +47,13 @@ pub struct ArmFile {
     pub may_touch: Vec<[String; 2]>,
     /// Motion of the simulated arm.
     #[serde(default)]
-    pub simulation: Simulation,
+    pub simulation: SimulationParameters,
 }
 
 /// Which servos an arm has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Family {
+pub enum ServoFamily {
     /// Feetech STS and SMS series on a half-duplex bus.
     FeetechSts,
     /// Robotis Dynamixel X series, protocol 2.0.
@@ -67,7 +67,7 @@ pub enum Family {
 /// A place and an orientation, relative to the frame before it.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Frame {
+pub struct FrameFile {
     /// Metres along x, y and z.
     pub origin_m: [Finite; 3],
     /// Radians about the fixed x, then y, then z axis, as URDF has it.
@@ -98,7 +98,7 @@ pub struct JointFile {
     /// Hardest that it is ever accelerated.
     pub acceleration_max_rad_s2: Finite,
     /// The servo that turns it; a second one where two are coupled.
-    pub servos: Vec<Servo>,
+    pub servos: Vec<ServoFile>,
 }
 
 fn margin_rad_default() -> Finite {
@@ -108,7 +108,7 @@ fn margin_rad_default() -> Finite {
 /// Relation of a servo's count to its joint's angle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Servo {
+pub struct ServoFile {
     /// Its id on the bus, 0 to 252.
     pub id: u8,
     /// 1 if the count rises with the angle, -1 if it falls.
@@ -127,7 +127,7 @@ pub struct Servo {
 /// A servo that only holds still where it is found.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Held {
+pub struct HeldServo {
     /// Name of its function.
     pub name: String,
     /// Its id on the bus, 0 to 252.
@@ -161,7 +161,7 @@ pub struct CapsuleFile {
 /// Deviations of the simulated servos and gears from their commands.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct Simulation {
+pub struct SimulationParameters {
     /// Time constant with which a servo follows its goal.
     pub lag_s: Finite,
     /// Fastest that a servo turns.
@@ -174,7 +174,7 @@ pub struct Simulation {
     pub return_delay_us: u32,
 }
 
-impl Default for Simulation {
+impl Default for SimulationParameters {
     fn default() -> Self {
         Self {
             lag_s: Finite::literal(0.02),
@@ -188,30 +188,30 @@ impl Default for Simulation {
 
 /// An arm that has been checked: the chain can be computed and the servo map is complete.
 #[derive(Clone, Debug)]
-pub struct Arm {
+pub struct ArmModel {
     /// As it was described.
     pub file: ArmFile,
     /// The chain up to the tool mount.
-    pub chain: Chain,
+    pub chain: KinematicChain,
     /// Per joint, in the chain's order, the margin already taken off.
-    pub limits: Limits,
+    pub limits: ArmLimits,
     /// The body.
     pub capsules: Vec<Capsule>,
 }
 
 /// Limits of all joints.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Limits {
+pub struct ArmLimits {
     /// Lowest angles, margin taken off.
-    pub lower_rad: Joints,
+    pub lower_rad: JointVector,
     /// Highest angles, margin taken off.
-    pub upper_rad: Joints,
+    pub upper_rad: JointVector,
     /// Fastest.
-    pub velocity_rad_s: Joints,
+    pub velocity_rad_s: JointVector,
     /// Hardest acceleration.
-    pub acceleration_rad_s2: Joints,
+    pub acceleration_rad_s2: JointVector,
     /// Hardest change of acceleration: from none to the hardest in [`RISE_S`].
-    pub jerk_rad_s3: Joints,
+    pub jerk_rad_s3: JointVector,
 }
 
 /// No joint's acceleration rises from nothing to its hardest in less than this.
@@ -248,7 +248,7 @@ pub enum ArmError {
     },
 }
 
-impl Arm {
+impl ArmModel {
     /// Checks a description and computes its chain.
     ///
     /// # Errors
@@ -259,11 +259,12 @@ impl Arm {
             what,
         })?;
         let joints = file.joints.iter().map(joint).collect();
-        let chain =
-            Chain::new(joints, isometry(&file.tool_mount)).map_err(|error| ArmError::Wrong {
+        let chain = KinematicChain::new(joints, isometry(&file.tool_mount)).map_err(|error| {
+            ArmError::Wrong {
                 arm: file.name.clone(),
                 what: error.to_string(),
-            })?;
+            }
+        })?;
         let limits = limits(&file);
         let capsules = file
             .capsules
@@ -299,11 +300,11 @@ impl Arm {
     pub fn reach_m(&self) -> f64 {
         let reach = |capsule: &Capsule| {
             let ends_m = [capsule.from_m, capsule.to_m].map(|end| end.coords.norm());
-            self.stretched_m(capsule.joints_before) + ends_m[0].max(ends_m[1]) + capsule.radius_m
+            self.max_distance_m(capsule.joints_before) + ends_m[0].max(ends_m[1]) + capsule.radius_m
         };
         let reaches = self.capsules.iter().map(reach);
         reaches.fold(
-            self.stretched_m(self.dof()) + self.chain.mount_m(),
+            self.max_distance_m(self.dof()) + self.chain.mount_m(),
             f64::max,
         )
     }
@@ -311,11 +312,11 @@ impl Arm {
     /// Returns how far from the base frame's origin a point can be that is fixed to the tool mount, in metres.
     #[must_use]
     pub fn tool_reach_m(&self, of_mount_m: &Point3<f64>) -> f64 {
-        self.stretched_m(self.dof()) + self.chain.mount_m() + of_mount_m.coords.norm()
+        self.max_distance_m(self.dof()) + self.chain.mount_m() + of_mount_m.coords.norm()
     }
 
     /// Returns the largest distance of the last of the first `joints` joints from the base frame's origin, in metres.
-    fn stretched_m(&self, joints: usize) -> f64 {
+    fn max_distance_m(&self, joints: usize) -> f64 {
         let links = self.chain.joints().iter().take(joints);
         links
             .map(|joint| joint.origin.translation.vector.norm())
@@ -332,7 +333,7 @@ impl Arm {
     }
 
     /// Every servo with the joint that it turns, in the servo map's order.
-    pub fn servos(&self) -> impl Iterator<Item = (usize, Servo)> {
+    pub fn servos(&self) -> impl Iterator<Item = (usize, ServoFile)> {
         self.file
             .joints
             .iter()
@@ -341,7 +342,7 @@ impl Arm {
     }
 }
 
-impl Servo {
+impl ServoFile {
     /// The count for an angle, rounded to the nearest.
     #[must_use]
     #[expect(
@@ -376,7 +377,7 @@ fn check(file: &ArmFile) -> Result<(), String> {
     file.joints.iter().try_for_each(check_joint)?;
     check_ids(file)?;
     check_identity(file)?;
-    if file.family == Family::Firmware {
+    if file.family == ServoFamily::Firmware {
         check_places(file)?;
     }
     for capsule in &file.capsules {
@@ -455,7 +456,7 @@ fn check_joint(joint: &JointFile) -> Result<(), String> {
         .try_for_each(|servo| check_servo(name, servo))
 }
 
-fn check_servo(joint: &str, servo: &Servo) -> Result<(), String> {
+fn check_servo(joint: &str, servo: &ServoFile) -> Result<(), String> {
     if servo.id > 252 {
         return Err(format!(
             "joint `{joint}`: servo id {} is above 252",
@@ -550,9 +551,9 @@ fn check_ids(file: &ArmFile) -> Result<(), String> {
     }
 }
 
-fn joint(file: &JointFile) -> Joint {
-    Joint {
-        origin: isometry(&Frame {
+fn joint(file: &JointFile) -> RevoluteJoint {
+    RevoluteJoint {
+        origin: isometry(&FrameFile {
             origin_m: file.origin_m,
             rpy_rad: file.rpy_rad,
         }),
@@ -562,11 +563,11 @@ fn joint(file: &JointFile) -> Joint {
     }
 }
 
-fn limits(file: &ArmFile) -> Limits {
+fn limits(file: &ArmFile) -> ArmLimits {
     let each = |f: &dyn Fn(&JointFile) -> f64| {
-        Joints::from_slice(&file.joints.iter().map(f).collect::<Vec<_>>())
+        JointVector::from_slice(&file.joints.iter().map(f).collect::<Vec<_>>())
     };
-    Limits {
+    ArmLimits {
         lower_rad: each(&|j| j.lower_rad.get() + j.margin_rad.get()),
         upper_rad: each(&|j| j.upper_rad.get() - j.margin_rad.get()),
         velocity_rad_s: each(&|j| j.velocity_max_rad_s.get()),
@@ -598,7 +599,7 @@ fn vector(of: [Finite; 3]) -> Vector3<f64> {
     Vector3::new(x.get(), y.get(), z.get())
 }
 
-fn isometry(frame: &Frame) -> Isometry3<f64> {
+fn isometry(frame: &FrameFile) -> Isometry3<f64> {
     let [roll, pitch, yaw] = frame.rpy_rad;
     Isometry3::from_parts(
         Translation3::from(vector(frame.origin_m)),

@@ -8,24 +8,24 @@
 use nalgebra::{Point3, Unit, Vector3};
 use proptest::prelude::*;
 
-use super::Arm;
-use base::units::Joints;
-use kin::{Chain, Goal, Tip};
+use super::ArmModel;
+use base::units::JointVector;
+use kin::{IkGoal, KinematicChain, ToolTip};
 
-fn arm(text: &str) -> Arm {
-    Arm::new(toml::from_str(text).unwrap()).unwrap()
+fn arm(text: &str) -> ArmModel {
+    ArmModel::new(toml::from_str(text).unwrap()).unwrap()
 }
 
-fn so101() -> Arm {
+fn so101() -> ArmModel {
     arm(include_str!("../../scenes/arms/so101.toml"))
 }
 
-fn widowx() -> Arm {
+fn widowx() -> ArmModel {
     arm(include_str!("../../scenes/arms/widowx250s.toml"))
 }
 
 /// Seven joints, upright and lying in turns: a shoulder, an elbow and a wrist, and one joint to spare.
-fn seven() -> Arm {
+fn seven() -> ArmModel {
     let joint = |index: usize| {
         let (axis, rise_m) = if index.is_multiple_of(2) {
             ("[0.0, 0.0, 1.0]", 0.08)
@@ -70,34 +70,39 @@ radius_m = 0.02
     arm(&format!("{head}{joints}{tail}"))
 }
 
-fn tip() -> Tip {
-    Tip {
+fn tip() -> ToolTip {
+    ToolTip {
         point_m: Point3::new(0.01, -0.04, 0.005),
         axis: Unit::new_normalize(Vector3::new(0.1, -1.0, 0.05)),
     }
 }
 
 /// Joints within limits, from one number between 0 and 1 a joint.
-fn joints(chain: &Chain, shares: &[f64]) -> Joints {
-    let shares = Joints::from_slice(shares);
+fn joints(chain: &KinematicChain, shares: &[f64]) -> JointVector {
+    let shares = JointVector::from_slice(shares);
     let limits = chain.joints();
-    Joints::zeros(chain.dof())
+    JointVector::zeros(chain.dof())
         .map(|i, _| limits[i].lower_rad + (limits[i].upper_rad - limits[i].lower_rad) * shares[i])
 }
 
-fn goal_at(chain: &Chain, q: &Joints) -> (Goal, Goal, Goal) {
+fn goal_at(chain: &KinematicChain, q: &JointVector) -> (IkGoal, IkGoal, IkGoal) {
     let (point_m, axis) = chain.tip(q, &tip());
     let mut pose = chain.forward(q);
     pose.translation = point_m.into();
     (
-        Goal::Pose(pose),
-        Goal::PointAndAxis { point_m, axis },
-        Goal::PointThenAxis { point_m, axis },
+        IkGoal::Pose(pose),
+        IkGoal::PointAndAxis { point_m, axis },
+        IkGoal::PointThenAxis { point_m, axis },
     )
 }
 
 /// Recomputes where the tip is by the other way, and compares.
-fn check(chain: &Chain, q: &Joints, point_m: &Point3<f64>, axis: Option<&Unit<Vector3<f64>>>) {
+fn check(
+    chain: &KinematicChain,
+    q: &JointVector,
+    point_m: &Point3<f64>,
+    axis: Option<&Unit<Vector3<f64>>>,
+) {
     let mount = chain.forward(q);
     let off_m = (mount * tip().point_m - point_m).norm();
     assert!(off_m < 2e-6, "{off_m} m off");
@@ -123,7 +128,7 @@ proptest! {
         let q = joints(&chain, &of);
         let (point_m, axis) = chain.tip(&q, &tip());
         let axis = Unit::new_normalize(axis.into_inner() + Vector3::from(lean));
-        let goal = Goal::PointThenAxis { point_m, axis };
+        let goal = IkGoal::PointThenAxis { point_m, axis };
         // The place can be met: `q` does. The direction then leans no more than there.
         let leans = chain.tip(&q, &tip()).1.angle(&axis);
         let found = chain.solve(&tip(), &goal, &q);
@@ -138,12 +143,12 @@ proptest! {
         out_m in 0.39..0.41_f64, aside_m in -0.05..0.05_f64, by in proptest::array::uniform5(-0.003..0.003_f64),
     ) {
         let chain = so101().chain;
-        let tip = Tip { point_m: Point3::new(0.0, -0.0386, -0.0104), axis: Unit::new_normalize(Vector3::new(0.0, -0.9659, -0.2588)) };
-        let goal = Goal::PointThenAxis { point_m: Point3::new(aside_m, -out_m, 0.005), axis: -Vector3::z_axis() };
-        let from = Joints::from_slice(&[0.0, 1.1, -1.28, 1.3, 0.0]);
+        let tip = ToolTip { point_m: Point3::new(0.0, -0.0386, -0.0104), axis: Unit::new_normalize(Vector3::new(0.0, -0.9659, -0.2588)) };
+        let goal = IkGoal::PointThenAxis { point_m: Point3::new(aside_m, -out_m, 0.005), axis: -Vector3::z_axis() };
+        let from = JointVector::from_slice(&[0.0, 1.1, -1.28, 1.3, 0.0]);
         let best = chain.solve_anywhere(&tip, &goal, &from, 20).unwrap();
         prop_assert!((0.05..0.5).contains(&best.off_rad), "{}", best.off_rad);
-        let seed = best.q_rad.zip(&Joints::from_slice(&by), |q, by| q + by);
+        let seed = best.q_rad.zip(&JointVector::from_slice(&by), |q, by| q + by);
         let again = chain.solve(&tip, &goal, &seed).unwrap();
         prop_assert!(again.q_rad.distance_max(&best.q_rad) < 1e-6, "{again:?} {best:?}");
         prop_assert!(again.steps <= 6, "{}", again.steps);
@@ -195,7 +200,7 @@ proptest! {
         let (pose, axis, _) = goal_at(&chain, &q);
         let (point, direction) = chain.tip(&q, &tip());
         for goal in [pose, axis] {
-            let found = chain.solve_anywhere(&tip(), &goal, &Joints::zeros(6), 300).unwrap();
+            let found = chain.solve_anywhere(&tip(), &goal, &JointVector::zeros(6), 300).unwrap();
             check(&chain, &found.q_rad, &point, Some(&direction));
         }
     }
@@ -207,9 +212,9 @@ proptest! {
         let (pose, axis, then) = goal_at(&chain, &q);
         let (point, direction) = chain.tip(&q, &tip());
         for goal in [pose, axis, then] {
-            let cold = chain.solve_anywhere(&tip(), &goal, &Joints::zeros(7), 300).unwrap();
+            let cold = chain.solve_anywhere(&tip(), &goal, &JointVector::zeros(7), 300).unwrap();
             check(&chain, &cold.q_rad, &point, None);
-            let warm = chain.solve(&tip(), &goal, &q.zip(&Joints::from_slice(&by), |q, by| q + by)).unwrap();
+            let warm = chain.solve(&tip(), &goal, &q.zip(&JointVector::from_slice(&by), |q, by| q + by)).unwrap();
             check(&chain, &warm.q_rad, &point, Some(&direction));
             prop_assert!(warm.q_rad.distance_max(&q) < 0.3);
         }
@@ -220,7 +225,7 @@ proptest! {
         let chain = so101().chain;
         let q = joints(&chain, &of);
         let (_, _, goal) = goal_at(&chain, &q);
-        let found = chain.solve_anywhere(&tip(), &goal, &Joints::zeros(5), 300).unwrap();
+        let found = chain.solve_anywhere(&tip(), &goal, &JointVector::zeros(5), 300).unwrap();
         check(&chain, &found.q_rad, &chain.tip(&q, &tip()).0, None);
     }
 
@@ -238,12 +243,12 @@ proptest! {
 #[test]
 fn a_point_out_of_reach_is_missed_by_its_distance() {
     let chain = so101().chain;
-    let goal = Goal::PointThenAxis {
+    let goal = IkGoal::PointThenAxis {
         point_m: Point3::new(1.0, 0.0, 0.1),
         axis: -Vector3::z_axis(),
     };
     let missed = chain
-        .solve_anywhere(&tip(), &goal, &Joints::zeros(5), 20)
+        .solve_anywhere(&tip(), &goal, &JointVector::zeros(5), 20)
         .unwrap_err();
     assert!(missed.nearest.off_m > 0.4);
 }
@@ -256,7 +261,9 @@ fn a_part_in_millimetres_is_refused_by_its_name() {
         let part = file["capsules"].get_mut(1).unwrap();
         let name = part["name"].as_str().unwrap().to_owned();
         part[key][2] = 120.0.into();
-        let why = Arm::new(file.try_into().unwrap()).unwrap_err().to_string();
+        let why = ArmModel::new(file.try_into().unwrap())
+            .unwrap_err()
+            .to_string();
         let said = format!("capsule `{name}`: 120 m; 10 m is the limit");
         assert!(why.contains(&said), "{why}");
     }
@@ -268,7 +275,7 @@ fn refuses_a_bus_without_a_speed() {
     let text = include_str!("../../scenes/arms/so101.toml");
     let mut file: super::ArmFile = toml::from_str(text).unwrap();
     file.baud = 0;
-    let said = Arm::new(file).unwrap_err().to_string();
+    let said = ArmModel::new(file).unwrap_err().to_string();
     assert!(said.contains("baud is 0"), "{said}");
 }
 
@@ -288,7 +295,7 @@ fn a_place_that_is_hard_to_come_to_is_met() {
     let (point_m, axis) = chain.tip(&q, &tip());
     let axis = Unit::new_normalize(axis.into_inner() + lean);
     let leans = chain.tip(&q, &tip()).1.angle(&axis);
-    let goal = Goal::PointThenAxis { point_m, axis };
+    let goal = IkGoal::PointThenAxis { point_m, axis };
     let found = chain.solve(&tip(), &goal, &q).unwrap();
     check(&chain, &found.q_rad, &point_m, None);
     assert!(found.off_rad <= leans + 1e-6, "{} {leans}", found.off_rad);

@@ -10,43 +10,43 @@ use nalgebra::{Isometry3, Translation3, Unit, UnitQuaternion, Vector3};
 use roxmltree::{Document, Node, ParsingOptions};
 
 use super::{
-    Arm, ArmFile, CapsuleFile, Family, Frame, JointFile, Servo, Simulation, margin_rad_default,
-    ticks_per_turn_default,
+    ArmFile, ArmModel, CapsuleFile, FrameFile, JointFile, ServoFamily, ServoFile,
+    SimulationParameters, margin_rad_default, ticks_per_turn_default,
 };
 use base::units::{Finite, JOINTS_MAX};
 
-mod shapes;
-mod xml;
+mod link_shapes;
+mod urdf_xml;
 
-pub use xml::BYTES_MAX;
-use xml::{
-    NODES_MAX, NUMBER_MAX, bounded, cut, inner, named, number, origin, shallow, text_of, three,
+pub use urdf_xml::BYTES_MAX;
+use urdf_xml::{
+    NODES_MAX, NUMBER_MAX, bounded, inner, named, number, origin, shallow, shorten, text_of, three,
     wrong,
 };
 
 /// Choices that a URDF leaves open.
 #[derive(Clone, Debug)]
-pub struct Ask<'a> {
+pub struct UrdfOptions<'a> {
     /// The link that stands still, such as `base_link`.
     pub base: &'a str,
     /// The link that a tool is mounted to.
     pub tip: &'a str,
     /// Which servos turn the joints.
-    pub family: Family,
+    pub family: ServoFamily,
     /// Joints that are to be held still, and where, in rad or m. One that slides must be.
     pub held: &'a [(String, f64)],
     /// Hardest acceleration of every joint: a URDF says none.
     pub acceleration_max_rad_s2: f64,
 }
 
-impl<'a> Ask<'a> {
+impl<'a> UrdfOptions<'a> {
     /// From one link to another, with what is assumed where nothing is said.
     #[must_use]
     pub const fn new(base: &'a str, tip: &'a str) -> Self {
         Self {
             base,
             tip,
-            family: Family::Dynamixel2,
+            family: ServoFamily::Dynamixel2,
             held: &[],
             acceleration_max_rad_s2: 10.0,
         }
@@ -55,7 +55,7 @@ impl<'a> Ask<'a> {
 
 /// An arm's description and what was assumed to make it.
 #[derive(Clone, Debug)]
-pub struct Imported {
+pub struct UrdfImport {
     /// The description; [`Arm::new`] takes it.
     pub file: ArmFile,
     /// Assumptions that a person must check before a real arm moves by this file.
@@ -100,7 +100,7 @@ pub enum UrdfError {
 ///
 /// # Errors
 /// [`UrdfError`], by the element and its line.
-pub fn import(text: &str, ask: &Ask<'_>) -> Result<Imported, UrdfError> {
+pub fn import(text: &str, ask: &UrdfOptions<'_>) -> Result<UrdfImport, UrdfError> {
     bounded(text)?;
     let options = ParsingOptions {
         nodes_limit: NODES_MAX,
@@ -109,9 +109,9 @@ pub fn import(text: &str, ask: &Ask<'_>) -> Result<Imported, UrdfError> {
     let document = Document::parse_with_options(text, options)
         .map_err(|error| UrdfError::Xml(error.to_string()))?;
     shallow(&document)?;
-    let robot = Robot::read(&document)?;
+    let robot = UrdfRobot::read(&document)?;
     let joints = robot.chain(ask)?;
-    let mut draft = Draft::new();
+    let mut draft = ArmDraft::new();
     draft.link(robot.links.get(ask.base).copied())?;
     for node in joints {
         draft.joint(node, ask)?;
@@ -120,7 +120,7 @@ pub fn import(text: &str, ask: &Ask<'_>) -> Result<Imported, UrdfError> {
     draft.finish(&robot, ask)
 }
 
-impl Imported {
+impl UrdfImport {
     /// The description as TOML, with what was assumed as comments above it.
     ///
     /// # Errors
@@ -137,21 +137,21 @@ impl Imported {
 }
 
 /// A document's links and joints by name.
-struct Robot<'a, 'i> {
+struct UrdfRobot<'a, 'i> {
     name: String,
     links: HashMap<&'a str, Node<'a, 'i>>,
     /// By the link that each carries.
     joints: HashMap<&'a str, Node<'a, 'i>>,
 }
 
-impl<'a, 'i> Robot<'a, 'i> {
+impl<'a, 'i> UrdfRobot<'a, 'i> {
     fn read(document: &'a Document<'i>) -> Result<Self, UrdfError> {
         let root = document.root_element();
         if !root.has_tag_name("robot") {
             return Err(wrong(root, "is not <robot>; a URDF begins with <robot>"));
         }
         let mut robot = Self {
-            name: root.attribute("name").map_or_else(String::new, cut),
+            name: root.attribute("name").map_or_else(String::new, shorten),
             links: HashMap::new(),
             joints: HashMap::new(),
         };
@@ -163,10 +163,10 @@ impl<'a, 'i> Robot<'a, 'i> {
                 unique(names.insert(named(node)?, node), node)?;
                 let child = text_of(node, "child", "link")?;
                 if let Some(other) = robot.joints.insert(child, node) {
-                    let other = other.attribute("name").map_or_else(String::new, cut);
+                    let other = other.attribute("name").map_or_else(String::new, shorten);
                     return Err(wrong(
                         node,
-                        format!("carries link `{}`, as joint `{other}` does", cut(child)),
+                        format!("carries link `{}`, as joint `{other}` does", shorten(child)),
                     ));
                 }
             }
@@ -175,7 +175,7 @@ impl<'a, 'i> Robot<'a, 'i> {
     }
 
     /// The joints from the base to the tip.
-    fn chain(&self, ask: &Ask<'_>) -> Result<Vec<Node<'a, 'i>>, UrdfError> {
+    fn chain(&self, ask: &UrdfOptions<'_>) -> Result<Vec<Node<'a, 'i>>, UrdfError> {
         for link in [ask.base, ask.tip] {
             if !self.links.contains_key(link) {
                 return Err(UrdfError::Chain(self.unknown(link)));
@@ -187,9 +187,9 @@ impl<'a, 'i> Robot<'a, 'i> {
             let Some(joint) = self.joints.get(link).copied() else {
                 return Err(UrdfError::Chain(format!(
                     "link `{}` is not carried by `{}`: its chain begins at `{}`",
-                    cut(ask.tip),
-                    cut(ask.base),
-                    cut(link)
+                    shorten(ask.tip),
+                    shorten(ask.base),
+                    shorten(link)
                 )));
             };
             if chain.len() > self.joints.len() {
@@ -198,7 +198,10 @@ impl<'a, 'i> Robot<'a, 'i> {
             chain.push(joint);
             link = text_of(joint, "parent", "link")?;
             if !self.links.contains_key(link) {
-                return Err(wrong(joint, format!("there is no link `{}`", cut(link))));
+                return Err(wrong(
+                    joint,
+                    format!("there is no link `{}`", shorten(link)),
+                ));
             }
         }
         chain.reverse();
@@ -209,10 +212,10 @@ impl<'a, 'i> Robot<'a, 'i> {
         let mut known: Vec<&str> = self.links.keys().copied().collect();
         known.sort_unstable();
         known.sort_by_key(|name| strsim::damerau_levenshtein(name, link));
-        let nearest: Vec<String> = known.into_iter().take(5).map(cut).collect();
+        let nearest: Vec<String> = known.into_iter().take(5).map(shorten).collect();
         format!(
             "there is no link `{}`; the nearest of {}: {}",
-            cut(link),
+            shorten(link),
             self.links.len(),
             nearest.join(", ")
         )
@@ -227,7 +230,7 @@ fn unique(before: Option<Node<'_, '_>>, node: Node<'_, '_>) -> Result<(), UrdfEr
 }
 
 /// An arm in the making.
-struct Draft {
+struct ArmDraft {
     joints: Vec<JointFile>,
     capsules: Vec<CapsuleFile>,
     /// From the last joint's frame to where the chain has come.
@@ -237,7 +240,7 @@ struct Draft {
     has_shape: bool,
 }
 
-impl Draft {
+impl ArmDraft {
     fn new() -> Self {
         Self {
             joints: Vec::new(),
@@ -251,20 +254,20 @@ impl Draft {
     fn link(&mut self, node: Option<Node<'_, '_>>) -> Result<(), UrdfError> {
         let Some(node) = node else { return Ok(()) };
         let moved_by = self.joints.last().map(|joint| joint.name.clone());
-        let shapes = shapes::of_link(node, &self.since, moved_by.as_deref())?;
+        let shapes = link_shapes::of_link(node, &self.since, moved_by.as_deref())?;
         self.has_shape |= !shapes.capsules.is_empty();
         self.capsules.extend(shapes.capsules);
         self.assumed.extend(shapes.skipped);
         Ok(())
     }
 
-    fn joint(&mut self, node: Node<'_, '_>, ask: &Ask<'_>) -> Result<(), UrdfError> {
+    fn joint(&mut self, node: Node<'_, '_>, ask: &UrdfOptions<'_>) -> Result<(), UrdfError> {
         let name = named(node)?;
         let kind = node.attribute("type").unwrap_or("");
         let here = origin(node)?;
         let at = ask.held.iter().find(|(held, _)| held == name);
         if let Some((_, at)) = at {
-            let still = held(node, kind, *at)?;
+            let still = held_pose(node, kind, *at)?;
             self.since *= here * still;
             self.assumed
                 .push(format!("`{name}` is held at {at} and is not moved"));
@@ -284,7 +287,7 @@ impl Draft {
                     node,
                     format!(
                         "its type is `{}`; revolute, continuous, prismatic and fixed are known",
-                        cut(kind)
+                        shorten(kind)
                     ),
                 ));
             }
@@ -297,7 +300,7 @@ impl Draft {
         node: Node<'_, '_>,
         name: &str,
         here: Isometry3<f64>,
-        ask: &Ask<'_>,
+        ask: &UrdfOptions<'_>,
     ) -> Result<(), UrdfError> {
         if inner(node, "mimic").is_some() {
             return Err(wrong(
@@ -313,7 +316,7 @@ impl Draft {
         }
         let origin = self.since * here;
         self.bone(&origin);
-        let limits = Limit::of(node, &mut self.assumed)?;
+        let limits = UrdfLimit::of(node, &mut self.assumed)?;
         let axis = turning_axis(node)?;
         let id = u8::try_from(self.joints.len() + 1).unwrap_or(u8::MAX);
         let frame = frame(&origin);
@@ -327,7 +330,7 @@ impl Draft {
             margin_rad: margin_rad_default(),
             velocity_max_rad_s: single(limits.velocity_rad_s),
             acceleration_max_rad_s2: single(ask.acceleration_max_rad_s2),
-            servos: vec![Servo {
+            servos: vec![ServoFile {
                 id,
                 sign: 1,
                 zero_tick: 2048,
@@ -346,22 +349,26 @@ impl Draft {
         if self.has_shape {
             return;
         }
-        if let Some(bone) = shapes::bone(moved_by, to.translation.vector) {
+        if let Some(bone) = link_shapes::bone(moved_by, to.translation.vector) {
             self.assumed.push(format!(
                 "{} has no box, cylinder or sphere; a capsule of {:.0} mm radius along its bone stands for it",
                 bone.name,
-                shapes::BONE_M * 1e3
+                link_shapes::BONE_M * 1e3
             ));
             self.capsules.push(bone);
         }
     }
 
-    fn finish(mut self, robot: &Robot<'_, '_>, ask: &Ask<'_>) -> Result<Imported, UrdfError> {
+    fn finish(
+        mut self,
+        robot: &UrdfRobot<'_, '_>,
+        ask: &UrdfOptions<'_>,
+    ) -> Result<UrdfImport, UrdfError> {
         if self.joints.is_empty() {
             return Err(UrdfError::Chain(format!(
                 "no joint between `{}` and `{}` turns; an arm has 1 to {JOINTS_MAX} that do",
-                cut(ask.base),
-                cut(ask.tip)
+                shorten(ask.base),
+                shorten(ask.tip)
             )));
         }
         self.assumed.insert(0, format!(
@@ -370,7 +377,7 @@ impl Draft {
             ask.acceleration_max_rad_s2
         ));
         let baud = match ask.family {
-            Family::FeetechSts | Family::Dynamixel2 | Family::Firmware => 1_000_000,
+            ServoFamily::FeetechSts | ServoFamily::Dynamixel2 | ServoFamily::Firmware => 1_000_000,
         };
         let file = ArmFile {
             like: None,
@@ -384,10 +391,10 @@ impl Draft {
             tool_mount: frame(&self.since),
             capsules: self.capsules,
             may_touch: Vec::new(),
-            simulation: Simulation::default(),
+            simulation: SimulationParameters::default(),
         };
-        Arm::new(file.clone()).map_err(|error| UrdfError::Chain(error.to_string()))?;
-        Ok(Imported {
+        ArmModel::new(file.clone()).map_err(|error| UrdfError::Chain(error.to_string()))?;
+        Ok(UrdfImport {
             file,
             assumed: self.assumed,
         })
@@ -395,7 +402,7 @@ impl Draft {
 }
 
 /// Returns the pose of a joint that is not moved.
-fn held(node: Node<'_, '_>, kind: &str, at: f64) -> Result<Isometry3<f64>, UrdfError> {
+fn held_pose(node: Node<'_, '_>, kind: &str, at: f64) -> Result<Isometry3<f64>, UrdfError> {
     let axis = turning_axis(node)?;
     if !at.is_finite() || at.abs() > NUMBER_MAX {
         return Err(wrong(node, format!("cannot be held at {at}")));
@@ -420,13 +427,13 @@ fn turning_axis(node: Node<'_, '_>) -> Result<Unit<Vector3<f64>>, UrdfError> {
 }
 
 /// A joint's limits.
-struct Limit {
+struct UrdfLimit {
     lower_rad: f64,
     upper_rad: f64,
     velocity_rad_s: f64,
 }
 
-impl Limit {
+impl UrdfLimit {
     fn of(node: Node<'_, '_>, assumed: &mut Vec<String>) -> Result<Self, UrdfError> {
         let limit = inner(node, "limit");
         let value = |key: &str| -> Result<Option<f64>, UrdfError> {
@@ -493,9 +500,9 @@ fn finite(of: [f64; 3]) -> [Finite; 3] {
     of.map(single)
 }
 
-fn frame(of: &Isometry3<f64>) -> Frame {
+fn frame(of: &Isometry3<f64>) -> FrameFile {
     let (roll, pitch, yaw) = of.rotation.euler_angles();
-    Frame {
+    FrameFile {
         origin_m: finite(of.translation.vector.into()),
         rpy_rad: finite([roll, pitch, yaw]),
     }

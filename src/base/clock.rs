@@ -15,14 +15,14 @@ use rustix::time::{
 };
 use tokio::io::unix::AsyncFd;
 
-use crate::units::Instant;
+use crate::units::ClockInstant;
 
 /// A node's clock; clones are the same clock.
 #[derive(Clone, Debug)]
-pub struct Clock(Arc<Source>);
+pub struct NodeClock(Arc<ClockSource>);
 
 #[derive(Debug)]
-enum Source {
+enum ClockSource {
     Real {
         origin: std::time::Instant,
     },
@@ -65,7 +65,7 @@ pub fn calendar_ms() -> u64 {
         })
 }
 
-impl Clock {
+impl NodeClock {
     /// The machine's monotonic clock, beginning now.
     #[must_use]
     #[expect(
@@ -73,7 +73,7 @@ impl Clock {
         reason = "the one home of the machine's clock"
     )]
     pub fn real() -> Self {
-        Self(Arc::new(Source::Real {
+        Self(Arc::new(ClockSource::Real {
             origin: std::time::Instant::now(),
         }))
     }
@@ -81,7 +81,7 @@ impl Clock {
     /// Creates a clock that stands still until a task waits on it.
     #[must_use]
     pub fn simulated() -> Self {
-        Self(Arc::new(Source::Simulated {
+        Self(Arc::new(ClockSource::Simulated {
             nanos: AtomicU64::new(0),
             slept_nanos: AtomicU64::new(0),
             rate: None,
@@ -93,7 +93,7 @@ impl Clock {
     #[must_use]
     pub fn simulated_at(rate: u32) -> Self {
         let rate = Some(rate.max(1));
-        Self(Arc::new(Source::Simulated {
+        Self(Arc::new(ClockSource::Simulated {
             nanos: AtomicU64::new(0),
             slept_nanos: AtomicU64::new(0),
             rate,
@@ -103,12 +103,12 @@ impl Clock {
     /// Returns whether the clock stands still while no task waits.
     #[must_use]
     pub fn is_simulated(&self) -> bool {
-        matches!(*self.0, Source::Simulated { .. })
+        matches!(*self.0, ClockSource::Simulated { .. })
     }
 
     fn rate(&self) -> u32 {
         match *self.0 {
-            Source::Simulated {
+            ClockSource::Simulated {
                 rate: Some(rate), ..
             } => rate,
             _ => 1,
@@ -117,37 +117,39 @@ impl Clock {
 
     /// Now, on this clock.
     #[must_use]
-    pub fn now(&self) -> Instant {
+    pub fn now(&self) -> ClockInstant {
         match &*self.0 {
-            Source::Real { origin } => {
-                Instant::from_nanos(u64::try_from(origin.elapsed().as_nanos()).unwrap_or(u64::MAX))
+            ClockSource::Real { origin } => ClockInstant::from_nanos(
+                u64::try_from(origin.elapsed().as_nanos()).unwrap_or(u64::MAX),
+            ),
+            ClockSource::Simulated { nanos, .. } => {
+                ClockInstant::from_nanos(nanos.load(Ordering::SeqCst))
             }
-            Source::Simulated { nanos, .. } => Instant::from_nanos(nanos.load(Ordering::SeqCst)),
         }
     }
 
     /// Returns the processor time used by the calling thread so far; other programs do not count.
     /// Zero on a simulated clock, on which computing takes no time.
     #[must_use]
-    pub fn work(&self) -> Duration {
+    pub fn thread_cpu_time(&self) -> Duration {
         if self.is_simulated() {
             return Duration::ZERO;
         }
-        shown(ClockId::ThreadCPUTime)
+        system_time(ClockId::ThreadCPUTime)
     }
 
     /// Returns the time that the machine was suspended, since a fixed moment: this clock
     /// stands still meanwhile, so its users do not notice. Exact to [`SLEPT_WITHIN`]; `None`
     /// if this thread is interrupted at each of several attempts to read it.
     #[must_use]
-    pub fn slept(&self) -> Option<Duration> {
-        if let Source::Simulated { slept_nanos, .. } = &*self.0 {
+    pub fn suspended_time(&self) -> Option<Duration> {
+        if let ClockSource::Simulated { slept_nanos, .. } = &*self.0 {
             return Some(Duration::from_nanos(slept_nanos.load(Ordering::SeqCst)));
         }
         (0..SLEPT_TRIES).find_map(|_| {
-            let before = shown(ClockId::Monotonic);
-            let awake_or_not = shown(ClockId::Boottime);
-            let after = shown(ClockId::Monotonic);
+            let before = system_time(ClockId::Monotonic);
+            let awake_or_not = system_time(ClockId::Boottime);
+            let after = system_time(ClockId::Monotonic);
             (after.saturating_sub(before) < SLEPT_WITHIN)
                 .then(|| awake_or_not.saturating_sub(before))
         })
@@ -155,15 +157,15 @@ impl Clock {
 
     /// Has the machine of a simulated clock sleep for so long; a real clock is left alone.
     pub fn sleep_through(&self, for_: Duration) {
-        if let Source::Simulated { slept_nanos, .. } = &*self.0 {
+        if let ClockSource::Simulated { slept_nanos, .. } = &*self.0 {
             let nanos = u64::try_from(for_.as_nanos()).unwrap_or(u64::MAX);
             slept_nanos.fetch_add(nanos, Ordering::SeqCst);
         }
     }
 
     /// Moves a simulated clock on to `to`, never back; a real clock is left alone.
-    pub fn jump_to(&self, to: Instant) {
-        if let Source::Simulated { nanos, .. } = &*self.0 {
+    pub fn jump_to(&self, to: ClockInstant) {
+        if let ClockSource::Simulated { nanos, .. } = &*self.0 {
             nanos.fetch_max(to.as_nanos(), Ordering::SeqCst);
         }
     }
@@ -172,12 +174,12 @@ impl Clock {
     ///
     /// # Errors
     /// When the system gives no timer descriptor.
-    pub fn alarm(&self) -> io::Result<Alarm> {
+    pub fn alarm(&self) -> io::Result<ClockAlarm> {
         let timer = match *self.0 {
-            Source::Simulated { rate: None, .. } => None,
-            _ => Some(Timer::new()?),
+            ClockSource::Simulated { rate: None, .. } => None,
+            _ => Some(AlarmTimer::new()?),
         };
-        Ok(Alarm {
+        Ok(ClockAlarm {
             clock: self.clone(),
             timer,
         })
@@ -191,7 +193,7 @@ pub const SLEPT_WITHIN: Duration = Duration::from_millis(1);
 const SLEPT_TRIES: u32 = 3;
 
 /// Returns the reading of a system clock, since its own beginning.
-fn shown(clock: ClockId) -> Duration {
+fn system_time(clock: ClockId) -> Duration {
     let now = clock_gettime(clock);
     let whole = Duration::from_secs(u64::try_from(now.tv_sec).unwrap_or(0));
     whole + Duration::from_nanos(u64::try_from(now.tv_nsec).unwrap_or(0))
@@ -199,17 +201,17 @@ fn shown(clock: ClockId) -> Duration {
 
 /// Waits for moments of one clock.
 #[derive(Debug)]
-pub struct Alarm {
-    clock: Clock,
-    timer: Option<Timer>,
+pub struct ClockAlarm {
+    clock: NodeClock,
+    timer: Option<AlarmTimer>,
 }
 
-impl Alarm {
+impl ClockAlarm {
     /// Returns at `moment`, at once if it has passed. May be dropped while it waits.
     ///
     /// # Errors
     /// When the timer descriptor fails.
-    pub async fn until(&mut self, moment: Instant) -> io::Result<()> {
+    pub async fn until(&mut self, moment: ClockInstant) -> io::Result<()> {
         let Some(timer) = &mut self.timer else {
             self.clock.jump_to(moment);
             return Ok(());
@@ -224,9 +226,9 @@ impl Alarm {
 }
 
 #[derive(Debug)]
-struct Timer(AsyncFd<std::os::fd::OwnedFd>);
+struct AlarmTimer(AsyncFd<std::os::fd::OwnedFd>);
 
-impl Timer {
+impl AlarmTimer {
     #[expect(
         deprecated,
         reason = "sound for a descriptor that is owned here; its successor is unsafe"
@@ -272,19 +274,19 @@ mod tests {
 
     #[tokio::test]
     async fn a_simulated_clock_jumps_and_never_goes_back() {
-        let clock = Clock::simulated();
+        let clock = NodeClock::simulated();
         let mut alarm = clock.alarm().unwrap();
-        let hour = Instant::ZERO.after(Duration::from_secs(3600));
+        let hour = ClockInstant::ZERO.after(Duration::from_secs(3600));
         alarm.until(hour).await.unwrap();
-        alarm.until(Instant::ZERO).await.unwrap();
+        alarm.until(ClockInstant::ZERO).await.unwrap();
         assert_eq!(clock.now(), hour);
     }
 
     #[tokio::test]
     async fn a_clock_to_be_watched_takes_its_share_of_the_time() {
-        let (real, watched) = (Clock::real(), Clock::simulated_at(10));
+        let (real, watched) = (NodeClock::real(), NodeClock::simulated_at(10));
         let began = real.now();
-        let moment = Instant::ZERO.after(Duration::from_millis(50));
+        let moment = ClockInstant::ZERO.after(Duration::from_millis(50));
         watched.alarm().unwrap().until(moment).await.unwrap();
         assert_eq!(watched.now(), moment);
         assert!(real.now().since(began) >= Duration::from_millis(5));
@@ -292,7 +294,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_real_alarm_is_never_early() {
-        let clock = Clock::real();
+        let clock = NodeClock::real();
         let mut alarm = clock.alarm().unwrap();
         let moment = clock.now().after(Duration::from_millis(3));
         alarm.until(moment).await.unwrap();

@@ -66,12 +66,12 @@ impl<'de> Deserialize<'de> for Finite {
 /// One number a joint, in the chain's order. What they are (rad, rad/s, rad/s²) the name of
 /// the variable says. Never longer than [`JOINTS_MAX`].
 #[derive(Clone, Copy, PartialEq)]
-pub struct Joints {
+pub struct JointVector {
     len: u8,
     values: [f64; JOINTS_MAX],
 }
 
-impl Joints {
+impl JointVector {
     /// Returns `len` zeros.
     ///
     /// # Panics
@@ -143,7 +143,7 @@ impl Joints {
     }
 }
 
-impl Deref for Joints {
+impl Deref for JointVector {
     type Target = [f64];
     #[expect(clippy::indexing_slicing, reason = "made with at most JOINTS_MAX")]
     fn deref(&self) -> &[f64] {
@@ -151,20 +151,20 @@ impl Deref for Joints {
     }
 }
 
-impl DerefMut for Joints {
+impl DerefMut for JointVector {
     #[expect(clippy::indexing_slicing, reason = "made with at most JOINTS_MAX")]
     fn deref_mut(&mut self) -> &mut [f64] {
         &mut self.values[..usize::from(self.len)]
     }
 }
 
-impl fmt::Debug for Joints {
+impl fmt::Debug for JointVector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.iter()).finish()
     }
 }
 
-impl Serialize for Joints {
+impl Serialize for JointVector {
     fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.collect_seq(self.iter())
     }
@@ -172,11 +172,11 @@ impl Serialize for Joints {
 
 /// A moment on a node's clock, in nanoseconds since that clock began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Instant {
+pub struct ClockInstant {
     nanos: u64,
 }
 
-impl Instant {
+impl ClockInstant {
     /// The clock's beginning.
     pub const ZERO: Self = Self { nanos: 0 };
 
@@ -244,13 +244,13 @@ pub struct ServoState {
 
 /// Measurements of one bus cycle, in the arm's joints.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Measured {
+pub struct ArmMeasurement {
     /// Arrival of the cycle's last byte.
-    pub at: Instant,
+    pub at: ClockInstant,
     /// Joint positions.
-    pub position_rad: Joints,
+    pub position_rad: JointVector,
     /// Joint velocities as the servos report them.
-    pub velocity_rad_s: Joints,
+    pub velocity_rad_s: JointVector,
     /// Each servo of the port, in the servo map's order.
     pub servos: Vec<ServoState>,
 }
@@ -261,7 +261,7 @@ mod tests {
 
     #[test]
     fn joints_that_cannot_be_compared_are_not_near() {
-        let of = |values: &[f64]| Joints::from_slice(values);
+        let of = |values: &[f64]| JointVector::from_slice(values);
         let (two, three) = (of(&[0.0, 0.0]), of(&[0.0, 0.0, 0.0]));
         assert_eq!(
             two.distance_max(&of(&[0.1, -0.5])).to_bits(),
@@ -276,6 +276,6 @@ mod tests {
     #[test]
     #[should_panic = "8 joints; 7 are possible"]
     fn refuses_more_joints_than_an_arm_may_have() {
-        let _ = Joints::from_slice(&[0.0; 8]);
+        let _ = JointVector::from_slice(&[0.0; 8]);
     }
 }

@@ -7,13 +7,13 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::edit::zero_key;
-use super::record::Values;
-use arm::{Arm, JointFile, Servo};
+use super::calibration_record::FileValues;
+use super::edit_scene_file::zero_key;
+use arm::{ArmModel, JointFile, ServoFile};
 
 /// A joint in a present file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Motor {
+pub struct LeRobotMotor {
     /// On the bus.
     pub id: u8,
     /// 1 where percentages run the other way; degrees do not heed it.
@@ -29,7 +29,7 @@ pub struct Motor {
 /// A file, in either form.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(untagged)]
-pub enum File {
+pub enum LeRobotFile {
     /// Before ranges were recorded: a list a property.
     Lists {
         /// The joints' names.
@@ -40,16 +40,16 @@ pub enum File {
         drive_mode: Vec<u8>,
     },
     /// By the joints' names.
-    Motors(BTreeMap<String, Motor>),
+    Motors(BTreeMap<String, LeRobotMotor>),
 }
 
 /// Values read from a LeRobot file.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Taken {
+pub struct LeRobotImport {
     /// Present values of the arm's file for the imported keys.
-    pub old: Values,
+    pub old: FileValues,
     /// Imported values.
-    pub new: Values,
+    pub new: FileValues,
     /// Values that could not be imported, with the reasons.
     pub left: Vec<String>,
 }
@@ -114,10 +114,10 @@ const SAME: [(&str, &str); 2] = [("shoulder", "shoulder_lift"), ("elbow", "elbow
 ///
 /// # Errors
 /// The file belongs to a different arm, or was not made by moving each joint through its range.
-pub fn import(file: &File, arm: &Arm) -> Result<Taken, LeRobotError> {
+pub fn import(file: &LeRobotFile, arm: &ArmModel) -> Result<LeRobotImport, LeRobotError> {
     match file {
-        File::Motors(motors) => motors_of(motors, arm),
-        File::Lists {
+        LeRobotFile::Motors(motors) => motors_of(motors, arm),
+        LeRobotFile::Lists {
             motor_names,
             homing_offset,
             drive_mode,
@@ -140,7 +140,7 @@ pub fn import(file: &File, arm: &Arm) -> Result<Taken, LeRobotError> {
     }
 }
 
-fn find<'a>(arm: &'a Arm, name: &str) -> Option<(&'a JointFile, Servo)> {
+fn find<'a>(arm: &'a ArmModel, name: &str) -> Option<(&'a JointFile, ServoFile)> {
     let joints = || arm.file.joints.iter();
     let exact = joints().find(|joint| joint.name == name);
     let alike = || {
@@ -151,7 +151,7 @@ fn find<'a>(arm: &'a Arm, name: &str) -> Option<(&'a JointFile, Servo)> {
     Some((joint, *joint.servos.first()?))
 }
 
-fn none_known<'a>(arm: &Arm, found: impl Iterator<Item = &'a String>) -> LeRobotError {
+fn none_known<'a>(arm: &ArmModel, found: impl Iterator<Item = &'a String>) -> LeRobotError {
     LeRobotError::NoneKnown {
         arm: arm.file.name.clone(),
         found: found.cloned().collect(),
@@ -164,8 +164,11 @@ fn none_known<'a>(arm: &Arm, found: impl Iterator<Item = &'a String>) -> LeRobot
     }
 }
 
-fn motors_of(motors: &BTreeMap<String, Motor>, arm: &Arm) -> Result<Taken, LeRobotError> {
-    let mut taken = Taken::default();
+fn motors_of(
+    motors: &BTreeMap<String, LeRobotMotor>,
+    arm: &ArmModel,
+) -> Result<LeRobotImport, LeRobotError> {
+    let mut taken = LeRobotImport::default();
     for (name, motor) in motors {
         let Some((joint, servo)) = find(arm, name) else {
             taken
@@ -215,9 +218,9 @@ fn motors_of(motors: &BTreeMap<String, Motor>, arm: &Arm) -> Result<Taken, LeRob
 
 fn lists_of<'a>(
     each: impl Iterator<Item = (&'a String, (i32, u8))> + Clone,
-    arm: &Arm,
-) -> Result<Taken, LeRobotError> {
-    let mut taken = Taken::default();
+    arm: &ArmModel,
+) -> Result<LeRobotImport, LeRobotError> {
+    let mut taken = LeRobotImport::default();
     for (name, (offset, mode)) in each.clone() {
         let Some((_, servo)) = find(arm, name) else {
             taken
@@ -245,8 +248,8 @@ fn lists_of<'a>(
     Ok(taken)
 }
 
-impl Taken {
-    fn zero(&mut self, servo: Servo, at: f64) {
+impl LeRobotImport {
+    fn zero(&mut self, servo: ServoFile, at: f64) {
         let key = zero_key(servo.id);
         self.old
             .insert(key.clone(), vec![f64::from(servo.zero_tick)]);
@@ -254,7 +257,7 @@ impl Taken {
     }
 
     /// Limits are narrowed to the range that the joint was moved through, never widened.
-    fn narrow(&mut self, joint: &JointFile, servo: Servo, span: i32) {
+    fn narrow(&mut self, joint: &JointFile, servo: ServoFile, span: i32) {
         let turn = std::f64::consts::TAU / f64::from(servo.ticks_per_turn);
         let half_rad = (f64::from(span) / 2.0 * turn * 1e6).floor() / 1e6;
         let (lower, upper) = (joint.lower_rad.get(), joint.upper_rad.get());
@@ -271,7 +274,7 @@ impl Taken {
 
     /// The largest turn of a zero, in degrees.
     #[must_use]
-    pub fn turn_deg(&self, arm: &Arm) -> f64 {
+    pub fn turn_deg(&self, arm: &ArmModel) -> f64 {
         let each = arm.servos().filter_map(|(_, servo)| {
             let new = self.new.get(&zero_key(servo.id))?.first()?;
             let ticks = (new - f64::from(servo.zero_tick)).abs();
@@ -284,14 +287,14 @@ impl Taken {
 /// An arm's zeros and limits in LeRobot's present form. `homing` are the offsets that the servos
 /// hold, by their ids; 0 where they are not known. Held servos have their whole turn.
 #[must_use]
-pub fn export(arm: &Arm, homing: &BTreeMap<u8, i32>) -> BTreeMap<String, Motor> {
+pub fn export(arm: &ArmModel, homing: &BTreeMap<u8, i32>) -> BTreeMap<String, LeRobotMotor> {
     let offset = |id: u8| homing.get(&id).copied().unwrap_or(0);
     let joints = arm.file.joints.iter().filter_map(|joint| {
         let servo = joint.servos.first()?;
         // The middle of the range is angle zero: the nearer limit says how wide it is.
         let reach_rad = joint.upper_rad.get().min(-joint.lower_rad.get()).max(0.0);
         let half = (servo.ticks(reach_rad) - servo.zero_tick).abs();
-        let motor = Motor {
+        let motor = LeRobotMotor {
             id: servo.id,
             drive_mode: 0,
             homing_offset: offset(servo.id),
@@ -301,7 +304,7 @@ pub fn export(arm: &Arm, homing: &BTreeMap<u8, i32>) -> BTreeMap<String, Motor> 
         Some((joint.name.clone(), motor))
     });
     let held = arm.file.held.iter().map(|held| {
-        let motor = Motor {
+        let motor = LeRobotMotor {
             id: held.id,
             drive_mode: 0,
             homing_offset: offset(held.id),

@@ -4,53 +4,57 @@
 //! suffice: its condition, its covariance and a touch that it has not seen are judged as well. A fit that is not good
 //! enough names the touch to add and its place.
 
-mod aligned;
-mod assess;
-mod class;
-mod edit;
+mod accuracy;
+mod alignment;
+mod assessment;
+mod calibration_record;
+mod calibration_status;
+mod calibration_store;
+mod cylinder_fit;
+mod edit_scene_file;
 mod fit;
-mod frame;
-mod judge;
+mod fit_verdict;
+mod joint_ranges;
 pub mod lerobot;
-mod pivot;
-mod plane;
-mod ranges;
-mod record;
+mod pivot_fit;
+mod plane_fit;
 pub mod report;
-mod rolled;
-mod seen;
-mod standing;
+mod sheet_frame;
 mod stats;
-mod store;
+mod tag_fit;
 #[cfg(test)]
 mod tests;
-mod zeros;
+mod zeros_fit;
 
-pub use aligned::{Aligned, AlignedPoint};
-pub use assess::{
-    AssessError, Assessed, Residual, assess, basis_of, next_step, taught, taught_before,
+pub use accuracy::{AcceptanceLimits, ResolutionClass};
+pub use alignment::{AlignedPoint, AlignmentResult};
+pub use assessment::{
+    AssessError, TouchAssessment, TouchResidual, assess, basis_of, new_taught_values, next_step,
+    taught_values,
 };
 use base::wording::count;
-pub use class::{Accept, Class};
-pub use edit::{EditError, flipped_joints, identify, write};
-pub use frame::{Asked, FrameSigma, SheetFrame, frame};
-pub use judge::{
-    Finding, TOUCHES_EACH, Verdict, judge_pivot, judge_plane, judge_reading, judge_rolled,
+pub use calibration_record::{
+    CalibrationChange, CalibrationKind, CalibrationOrigin, CalibrationRecord, CalibrationSession,
+    FileValues, OriginMismatch, TagObservation, TouchContact, TouchRole, check, servos, servos_of,
+    zeros_of,
+};
+pub use calibration_status::{missing, stale};
+pub use calibration_store::{
+    CalibrationLock, CalibrationStore, CalibrationStoreError, KEPT_MAX, put,
+};
+pub use cylinder_fit::{CylinderFit, CylinderTouch, ROLLED_TOUCHES_MIN, rolled, rolled_robust};
+pub use edit_scene_file::{CalibrationEditError, flipped_joints, identify, write};
+pub use fit_verdict::{
+    FitFinding, FitVerdict, TOUCHES_EACH, judge_pivot, judge_plane, judge_reading, judge_rolled,
     judge_tracking, judge_zeros,
 };
-pub use pivot::{PIVOT_TOUCHES_MIN, Pivot, pivot, pivot_robust};
-pub use plane::{Curvature, PLANE_TOUCHES_MIN, Plane, curvature, plane, plane_robust};
-pub use ranges::{Found, Ranges, Ticks};
-pub use record::{
-    CalibrationOrigin, Change, Contact, Glimpse, Kind, OriginMismatch, Record, Role, Session,
-    Values, check, servos, servos_of, zeros_of,
-};
-pub use rolled::{ROLLED_TOUCHES_MIN, Rolled, RolledTouch, rolled, rolled_robust};
-pub use seen::{camera_stands, is_out_of_date};
-pub use standing::{missing, stale};
-pub use stats::{Outlier, TouchFit};
-pub use store::{KEPT_MAX, Lock, Store, StoreError, put};
-pub use zeros::{Target, Touch, ZEROS_TOUCHES_MIN, Zeros, zeros};
+pub use joint_ranges::{RangeRecorder, RangeResult, ServoTicks};
+pub use pivot_fit::{PIVOT_TOUCHES_MIN, PivotFit, pivot, pivot_robust};
+pub use plane_fit::{PLANE_TOUCHES_MIN, PlaneFit, SheetCurvature, curvature, plane, plane_robust};
+pub use sheet_frame::{FrameSigma, RulerDistances, SheetFrame, frame};
+pub use stats::{TouchFit, TouchOutlier};
+pub use tag_fit::{camera_stands, is_out_of_date};
+pub use zeros_fit::{TouchTarget, ZEROS_TOUCHES_MIN, ZerosFit, ZerosTouch, zeros};
 
 /// Reason that touches give no fit.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]

@@ -2,9 +2,11 @@
 
 use std::fmt::Write as _;
 
-use super::Verdict;
-use super::assess::{Assessed, next_step};
-use super::record::{Kind, Record, Session, Values};
+use super::FitVerdict;
+use super::assessment::{TouchAssessment, next_step};
+use super::calibration_record::{
+    CalibrationKind, CalibrationRecord, CalibrationSession, FileValues,
+};
 use super::stats::ratio;
 use base::wording::count;
 
@@ -17,7 +19,7 @@ const ARROW: f64 = 60.0;
 
 /// A proposal for a terminal: measured, old and new, verdict, next step.
 #[must_use]
-pub fn words(session: &Session, assessed: &Assessed) -> String {
+pub fn assessment_text(session: &CalibrationSession, assessed: &TouchAssessment) -> String {
     let mut text = format!("{}\n", title(session));
     for (index, (touch, point)) in session.touches.iter().zip(&assessed.points).enumerate() {
         let [x, y, z] = point.at_mm;
@@ -53,7 +55,7 @@ pub fn words(session: &Session, assessed: &Assessed) -> String {
 
 /// Old, new and difference, a line a value.
 #[must_use]
-pub fn compared(old: &Values, new: &Values) -> String {
+pub fn compared(old: &FileValues, new: &FileValues) -> String {
     let mut text = String::new();
     for (key, now) in new {
         let before = old.get(key).map_or(&[][..], Vec::as_slice);
@@ -75,7 +77,7 @@ pub fn compared(old: &Values, new: &Values) -> String {
 
 /// A record for a terminal.
 #[must_use]
-pub fn record(record: &Record) -> String {
+pub fn record(record: &CalibrationRecord) -> String {
     let mut text = format!("{}\n", record.line());
     text.push_str(&compared(&record.old, &record.new));
     for reason in &record.reasons {
@@ -84,20 +86,20 @@ pub fn record(record: &Record) -> String {
     text.trim_end().to_owned()
 }
 
-fn title(session: &Session) -> String {
+fn title(session: &CalibrationSession) -> String {
     let touches = count(session.touches.len(), "touch");
     match session.kind {
-        Kind::Tool => format!(
+        CalibrationKind::Tool => format!(
             "tool: pen {} of scene {}, {touches}",
             session.pen, session.scene
         ),
-        Kind::Sheet if session.read_mm.is_some() => {
+        CalibrationKind::Sheet if session.read_mm.is_some() => {
             format!("sheet of scene {}, by the drawn cross", session.scene)
         }
-        Kind::Sheet if session.seen.is_some() => {
+        CalibrationKind::Sheet if session.seen.is_some() => {
             format!("sheet of scene {}, by a camera's picture", session.scene)
         }
-        Kind::Sheet => format!(
+        CalibrationKind::Sheet => format!(
             "sheet of scene {}, {}",
             session.scene,
             count(
@@ -105,8 +107,11 @@ fn title(session: &Session) -> String {
                 if session.probed { "probe" } else { "touch" }
             )
         ),
-        Kind::Zeros => format!("zeros of arm {}, {touches}", session.arm),
-        Kind::Pose | Kind::Cap | Kind::Calibrator | Kind::Camera => {
+        CalibrationKind::Zeros => format!("zeros of arm {}, {touches}", session.arm),
+        CalibrationKind::Pose
+        | CalibrationKind::Cap
+        | CalibrationKind::Calibrator
+        | CalibrationKind::Camera => {
             format!(
                 "{} {} of scene {}",
                 session.kind.word(),
@@ -117,19 +122,19 @@ fn title(session: &Session) -> String {
     }
 }
 
-pub(super) const fn verdict(verdict: Verdict) -> &'static str {
+pub(super) const fn verdict(verdict: FitVerdict) -> &'static str {
     match verdict {
-        Verdict::Good => "good",
-        Verdict::Usable => "usable",
-        Verdict::Redo => "redo",
+        FitVerdict::Good => "good",
+        FitVerdict::Usable => "usable",
+        FitVerdict::Redo => "redo",
     }
 }
 
 /// One file, without anything from elsewhere: words, picture, and the numbers in a table.
 #[must_use]
-pub fn html(session: &Session, assessed: &Assessed) -> String {
+pub fn html(session: &CalibrationSession, assessed: &TouchAssessment) -> String {
     let mut rows = String::new();
-    let arrows: Vec<Arrow> = assessed
+    let arrows: Vec<ResidualArrow> = assessed
         .points
         .iter()
         .map(|p| (p.at_mm, p.off_mm))
@@ -150,11 +155,11 @@ pub fn html(session: &Session, assessed: &Assessed) -> String {
          <style>body{{font:15px sans-serif;margin:2em}}td,th{{padding:0 .8em;text-align:right}}pre{{background:#f4f4f4;padding:1em;white-space:pre-wrap}}</style>\n\
          <h1>{title}: {verdict}</h1>\n{picture}\n\
          <table><tr><th>touch<th>of<th>x mm<th>y mm<th>z mm<th>off x<th>off y<th>off z<th>off mm</tr>\n{rows}</table>\n\
-         <pre>{words}</pre></html>\n",
+         <pre>{assessment_text}</pre></html>\n",
         title = escaped(&title(session)),
         verdict = verdict(assessed.finding.verdict),
         picture = picture(&arrows),
-        words = escaped(&words(session, assessed)),
+        assessment_text = escaped(&assessment_text(session, assessed)),
     )
 }
 
@@ -165,10 +170,10 @@ pub(super) fn escaped(text: &str) -> String {
 }
 
 /// Place of a measurement, and its offset from the expected place; in mm.
-pub(super) type Arrow = ([f64; 3], [f64; 3]);
+pub(super) type ResidualArrow = ([f64; 3], [f64; 3]);
 
 /// Points from above, each with its residual as an arrow; what points up or down is a ring.
-pub(super) fn picture(points: &[Arrow]) -> String {
+pub(super) fn picture(points: &[ResidualArrow]) -> String {
     let least = |axis: usize| fold(points, axis, f64::INFINITY, f64::min);
     let most = |axis: usize| fold(points, axis, f64::NEG_INFINITY, f64::max);
     let span = (most(0) - least(0)).max(most(1) - least(1)).max(1.0);
@@ -209,7 +214,7 @@ fn length([x, y, z]: [f64; 3]) -> f64 {
     x.hypot(y).hypot(z)
 }
 
-fn fold(points: &[Arrow], axis: usize, from: f64, with: fn(f64, f64) -> f64) -> f64 {
+fn fold(points: &[ResidualArrow], axis: usize, from: f64, with: fn(f64, f64) -> f64) -> f64 {
     let values = points.iter().filter_map(|(at, _)| at.get(axis).copied());
     values.fold(from, with)
 }

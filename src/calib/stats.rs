@@ -4,7 +4,7 @@ use std::f64::consts::{FRAC_PI_2, PI};
 
 /// A residual that is not like the others.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Outlier {
+pub struct TouchOutlier {
     /// Which touch, from 0.
     pub index: usize,
     /// Distance from the fit of the others.
@@ -56,7 +56,7 @@ pub(super) fn median(values: &[f64]) -> f64 {
 
 /// Returns whether a residual is an outlier among `others`. Heights have signs: without the signs half of their scatter
 /// would be lost, and good touches would be rejected.
-pub(super) fn is_unlike(residual: f64, others: &[f64]) -> bool {
+pub(super) fn is_outlier(residual: f64, others: &[f64]) -> bool {
     let middle = median(others);
     let deviations: Vec<f64> = others.iter().map(|value| (value - middle).abs()).collect();
     (residual - middle).abs() > MADS * MAD_TO_SIGMA * median(&deviations)
@@ -64,7 +64,7 @@ pub(super) fn is_unlike(residual: f64, others: &[f64]) -> bool {
 
 /// Kind of a touch's residual.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Each {
+pub(super) enum ResidualKind {
     /// One number, with its sign.
     Height,
     /// The length of a vector.
@@ -73,16 +73,16 @@ pub(super) enum Each {
 
 /// The numbers that a fit is made of when one touch is left out.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Rows {
+pub(super) struct FitRows {
     /// Kind of the judged residual.
-    pub(super) each: Each,
+    pub(super) each: ResidualKind,
     /// All of them.
     pub(super) all: usize,
     /// Number of unknowns in the fit.
     pub(super) unknowns: usize,
 }
 
-impl Rows {
+impl FitRows {
     fn freedom(self) -> usize {
         self.all.saturating_sub(self.unknowns).max(1)
     }
@@ -103,7 +103,11 @@ const CHANCE: f64 = 0.05;
 ///
 /// `fit` returns the residuals of all touches with the touch of that index left out of the fit; `None` if too few
 /// remain.
-fn outlier(count: usize, rows: Rows, fit: impl Fn(usize) -> Option<Vec<f64>>) -> Option<Outlier> {
+fn outlier(
+    count: usize,
+    rows: FitRows,
+    fit: impl Fn(usize) -> Option<Vec<f64>>,
+) -> Option<TouchOutlier> {
     let mut best: Option<(f64, usize, Vec<f64>)> = None;
     for index in 0..count {
         let residuals = fit(index)?;
@@ -121,7 +125,7 @@ fn outlier(count: usize, rows: Rows, fit: impl Fn(usize) -> Option<Vec<f64>>) ->
     let ratio = off_m / (left * stretch * stretch).max(f64::MIN_POSITIVE);
     #[expect(clippy::cast_precision_loss, reason = "some touches")]
     let by_chance = count as f64 * beyond(ratio * ratio, rows.each, rows.freedom());
-    (is_unlike(off_m, &others) && by_chance < CHANCE).then_some(Outlier {
+    (is_outlier(off_m, &others) && by_chance < CHANCE).then_some(TouchOutlier {
         index,
         off_m: off_m.abs(),
     })
@@ -133,10 +137,10 @@ pub trait TouchFit {
     fn off_m(&self) -> impl Iterator<Item = f64>;
 
     /// The touch that was left out.
-    fn left_out(&self) -> Option<Outlier>;
+    fn left_out(&self) -> Option<TouchOutlier>;
 
     /// Takes note of the touch that was left out.
-    fn leave_out(&mut self, outlier: Outlier);
+    fn leave_out(&mut self, outlier: TouchOutlier);
 
     /// Yields the residuals, touches that were left out aside.
     fn kept(&self) -> impl Iterator<Item = f64> {
@@ -165,11 +169,11 @@ macro_rules! touch_fit {
                 self.residuals_m.iter().map(|$residual| $off_m)
             }
 
-            fn left_out(&self) -> Option<Outlier> {
+            fn left_out(&self) -> Option<TouchOutlier> {
                 self.outlier
             }
 
-            fn leave_out(&mut self, outlier: Outlier) {
+            fn leave_out(&mut self, outlier: TouchOutlier) {
                 self.outlier = Some(outlier);
             }
         }
@@ -182,7 +186,7 @@ pub(super) use touch_fit;
 pub(super) fn robust<T: TouchFit, E>(
     touches: usize,
     least: usize,
-    rows: Rows,
+    rows: FitRows,
     fit: impl Fn(Option<(&T, usize)>) -> Result<T, E>,
 ) -> Result<T, E> {
     let plain = fit(None)?;
@@ -206,12 +210,12 @@ fn without(values: &[f64], index: usize) -> impl Iterator<Item = f64> {
 
 /// Returns the probability that the F distribution with 1 or 3 and `freedom` degrees exceeds `ratio`: the incomplete
 /// beta function of half of each, by its recurrences.
-fn beyond(ratio: f64, each: Each, freedom: usize) -> f64 {
+fn beyond(ratio: f64, each: ResidualKind, freedom: usize) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "some touches")]
     let freedom = freedom as f64;
     let degrees = match each {
-        Each::Height => 1.0,
-        Each::Vector => 3.0,
+        ResidualKind::Height => 1.0,
+        ResidualKind::Vector => 3.0,
     };
     let x = freedom / (freedom + degrees * ratio);
     let side = (1.0 - x).max(0.0).sqrt();
@@ -227,8 +231,8 @@ fn beyond(ratio: f64, each: Each, freedom: usize) -> f64 {
         a += 1.0;
     }
     match each {
-        Each::Height => tail,
-        Each::Vector => tail + x.powf(a) * side / (0.5 * beta),
+        ResidualKind::Height => tail,
+        ResidualKind::Vector => tail + x.powf(a) * side / (0.5 * beta),
     }
 }
 
@@ -253,16 +257,16 @@ mod tests {
     #[test]
     fn tails_are_those_of_the_tables() {
         for (ratio, each, freedom, known) in [
-            (12.706_f64.powi(2), Each::Height, 1, 0.05),
-            (4.303_f64.powi(2), Each::Height, 2, 0.05),
-            (2.571_f64.powi(2), Each::Height, 5, 0.05),
-            (4.587_f64.powi(2), Each::Height, 10, 0.001),
-            (2.042_f64.powi(2), Each::Height, 30, 0.05),
-            (215.71, Each::Vector, 1, 0.05),
-            (19.164, Each::Vector, 2, 0.05),
-            (12.060, Each::Vector, 5, 0.01),
-            (3.708, Each::Vector, 10, 0.05),
-            (4.510, Each::Vector, 30, 0.01),
+            (12.706_f64.powi(2), ResidualKind::Height, 1, 0.05),
+            (4.303_f64.powi(2), ResidualKind::Height, 2, 0.05),
+            (2.571_f64.powi(2), ResidualKind::Height, 5, 0.05),
+            (4.587_f64.powi(2), ResidualKind::Height, 10, 0.001),
+            (2.042_f64.powi(2), ResidualKind::Height, 30, 0.05),
+            (215.71, ResidualKind::Vector, 1, 0.05),
+            (19.164, ResidualKind::Vector, 2, 0.05),
+            (12.060, ResidualKind::Vector, 5, 0.01),
+            (3.708, ResidualKind::Vector, 10, 0.05),
+            (4.510, ResidualKind::Vector, 30, 0.01),
         ] {
             let got = beyond(ratio, each, freedom);
             assert!(

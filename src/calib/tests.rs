@@ -17,10 +17,10 @@ use std::f64::consts::TAU;
 use nalgebra::{Isometry3, Point3, Rotation3, Translation3, Unit, UnitQuaternion, Vector3};
 
 use super::*;
-use base::units::Joints;
+use base::units::JointVector;
 use chance::Chance;
-use kin::{Goal, Tip};
-use scene::Library;
+use kin::{IkGoal, ToolTip};
+use scene::SceneLibrary;
 
 const TIP_M: [f64; 3] = [0.01, 0.02, 0.12];
 const POINT_M: [f64; 3] = [0.3, 0.0, 0.05];
@@ -158,7 +158,7 @@ fn predicted_covariance_covers_the_true_tip_and_plane() {
 #[test]
 fn predicted_covariance_covers_the_true_frame() {
     let chance = &mut Chance(16);
-    let asked = Asked {
+    let asked = RulerDistances {
         x_mm: 100.0,
         y_mm: 80.0,
     };
@@ -188,22 +188,22 @@ fn axis() -> Unit<Vector3<f64>> {
     Vector3::z_axis()
 }
 
-fn reasons(finding: &Finding) -> String {
-    assert_eq!(finding.verdict, Verdict::Redo, "{finding:?}");
+fn reasons(finding: &FitFinding) -> String {
+    assert_eq!(finding.verdict, FitVerdict::Redo, "{finding:?}");
     finding.reasons.join("; ")
 }
 
 #[test]
 fn good_touches_are_good() {
     let chance = &mut Chance(4);
-    let accept = Class::Fine.accept();
+    let accept = ResolutionClass::Fine.accept();
     let mut good = 0;
     for _ in 0..100 {
         let poses = pivots(chance, 9, 45.0, 5e-5);
         let (verify, fitted) = poses.split_first().unwrap();
         let fit = pivot_robust(fitted).unwrap();
         let finding = judge_pivot(&fit, &accept, &axis(), Some(fit.verify_m(verify)), None);
-        good += usize::from(finding.verdict <= Verdict::Usable);
+        good += usize::from(finding.verdict <= FitVerdict::Usable);
     }
     assert!(good >= 95, "{good} of 100");
 }
@@ -215,7 +215,7 @@ fn a_small_residual_does_not_hide_too_little_tilt() {
     assert!(fit.rms_m() < 2e-4, "{}", fit.rms_m());
     let said = reasons(&judge_pivot(
         &fit,
-        &Class::Hobby.accept(),
+        &ResolutionClass::Hobby.accept(),
         &axis(),
         Some(0.0),
         None,
@@ -243,7 +243,7 @@ fn a_slipped_touch_is_found_and_named() {
         assert_eq!(fit.outlier.map(|outlier| outlier.index), Some(slip));
         let said = reasons(&judge_pivot(
             &fit,
-            &Class::Hobby.accept(),
+            &ResolutionClass::Hobby.accept(),
             &axis(),
             Some(0.0),
             None,
@@ -279,7 +279,7 @@ fn a_tool_that_was_changed_fails_its_verification() {
     let fit = pivot(&pivots(chance, 8, 45.0, 1e-4)).unwrap();
     let mut other = pivots(chance, 8, 45.0, 1e-4)[3];
     other.translation.vector += Vector3::new(0.0, 0.0, 0.005);
-    let accept = Class::Hobby.accept();
+    let accept = ResolutionClass::Hobby.accept();
     let verify = Some(fit.verify_m(&other));
     let said = reasons(&judge_pivot(&fit, &accept, &axis(), verify, None));
     assert!(said.contains("verification touch is 5."), "{said}");
@@ -293,7 +293,7 @@ fn a_tool_that_was_changed_fails_its_verification() {
 #[test]
 fn a_moved_sheet_is_refused() {
     let chance = &mut Chance(8);
-    let accept = Class::Hobby.accept();
+    let accept = ResolutionClass::Hobby.accept();
     let points = sheet(chance, 9, 1e-4);
     let fit = plane(&points, &Vector3::z()).unwrap();
     let tilted = Some(4_f64.to_radians());
@@ -324,7 +324,7 @@ fn where_to_touch_is_said() {
     ];
     let said = reasons(&judge_plane(
         &fit,
-        &Class::Hobby.accept(),
+        &ResolutionClass::Hobby.accept(),
         &corners,
         Some(0.0),
         None,
@@ -366,7 +366,7 @@ fn a_frame_is_made_and_wrong_ones_are_named() {
     let fit = plane(&points, &turn.transform_vector(&Vector3::z())).unwrap();
     let at = |x: f64, y: f64| place(Point3::new(x, y, 0.0));
     let (origin, x, y) = (at(0.0, 0.0), at(0.1, 0.0), at(0.0, 0.08));
-    let asked = Asked {
+    let asked = RulerDistances {
         x_mm: 100.0,
         y_mm: 80.0,
     };
@@ -378,7 +378,7 @@ fn a_frame_is_made_and_wrong_ones_are_named() {
         frame([&origin, &y, &x], asked, &fit).unwrap_err(),
         FitError::Swapped
     );
-    let long = Asked {
+    let long = RulerDistances {
         x_mm: 98.0,
         y_mm: 80.0,
     };
@@ -396,27 +396,27 @@ fn a_frame_is_made_and_wrong_ones_are_named() {
 
 /// Poses of an SO-101 within reach, and what it really does at them.
 struct Arms {
-    chain: kin::Chain,
-    tip: Tip,
-    ready_rad: Joints,
+    chain: kin::KinematicChain,
+    tip: ToolTip,
+    ready_rad: JointVector,
 }
 
 impl Arms {
-    fn poses(&self, chance: &mut Chance, count: usize) -> Vec<Joints> {
+    fn poses(&self, chance: &mut Chance, count: usize) -> Vec<JointVector> {
         let mut pose = |_| {
             let moved = self.ready_rad.iter().map(|q| q + chance.within(0.6));
-            Joints::from_slice(&moved.collect::<Vec<f64>>())
+            JointVector::from_slice(&moved.collect::<Vec<f64>>())
         };
         (0..count).map(&mut pose).collect()
     }
 }
 
 fn so101() -> Arms {
-    let scene = Library::default().scene("default", None).unwrap();
+    let scene = SceneLibrary::default().scene("default", None).unwrap();
     let pen = scene.pen(0).unwrap();
     Arms {
         chain: scene.arm.chain.clone(),
-        tip: Tip {
+        tip: ToolTip {
             point_m: pen.tip_m,
             axis: pen.axis,
         },
@@ -429,16 +429,16 @@ fn zeros_are_found_from_known_points_and_cover_the_truth() {
     let (chance, arms) = (&mut Chance(12), so101());
     let mut hits = [0; 5];
     for _ in 0..COVERED_RUNS {
-        let truth = Joints::from_slice(&[0.0; 5].map(|_| chance.within(0.035)));
+        let truth = JointVector::from_slice(&[0.0; 5].map(|_| chance.within(0.035)));
         let poses = arms.poses(chance, 30);
-        let mut touch = |q: &Joints| {
+        let mut touch = |q: &JointVector| {
             let at = arms.chain.forward(&q.zip(&truth, |q, d| q + d)) * arms.tip.point_m;
-            Touch {
+            ZerosTouch {
                 joints_rad: *q,
-                target: Target::Known(at + chance.noise(3e-4)),
+                target: TouchTarget::Known(at + chance.noise(3e-4)),
             }
         };
-        let touches: Vec<Touch> = poses.iter().map(&mut touch).collect();
+        let touches: Vec<ZerosTouch> = poses.iter().map(&mut touch).collect();
         let fit = zeros(&arms.chain, &arms.tip, &touches, false).unwrap();
         assert!(fit.dropped.is_empty(), "{:?}", fit.dropped);
         assert!(fit.held_out_m.unwrap() < 3e-3 && fit.rms_m < fit.before_m);
@@ -463,11 +463,11 @@ fn what_touches_do_not_show_is_dropped_and_named() {
     let at = arms.chain.forward(&poses[0]) * arms.tip.point_m;
     for start in &poses {
         let (_, axis) = arms.chain.tip(start, &arms.tip);
-        let goal = Goal::PointThenAxis { point_m: at, axis };
+        let goal = IkGoal::PointThenAxis { point_m: at, axis };
         if let Ok(found) = arms.chain.solve(&arms.tip, &goal, start) {
-            touches.push(Touch {
+            touches.push(ZerosTouch {
                 joints_rad: found.q_rad,
-                target: Target::Same(0),
+                target: TouchTarget::Same(0),
             });
         }
     }
@@ -475,7 +475,7 @@ fn what_touches_do_not_show_is_dropped_and_named() {
     let fit = zeros(&arms.chain, &arms.tip, &touches, false).unwrap();
     assert!(fit.dropped.contains(&0), "{:?}", fit.dropped);
     let names: Vec<String> = scene_names();
-    let said = judge_zeros(&fit, &Class::Hobby.accept(), &names)
+    let said = judge_zeros(&fit, &ResolutionClass::Hobby.accept(), &names)
         .reasons
         .join("; ");
     assert!(said.contains("shoulder_pan"), "{said}");
@@ -484,7 +484,7 @@ fn what_touches_do_not_show_is_dropped_and_named() {
 }
 
 fn scene_names() -> Vec<String> {
-    let scene = Library::default().scene("default", None).unwrap();
+    let scene = SceneLibrary::default().scene("default", None).unwrap();
     (0..5).map(|joint| scene.arm.joint_name(joint)).collect()
 }
 
@@ -503,8 +503,14 @@ fn numbers_that_are_none_are_refused() {
 
 #[test]
 fn arms_that_count_finely_are_judged_by_finer_limits() {
-    let library = Library::default();
-    assert_eq!(Class::of(&library.arm("so101").unwrap()), Class::Hobby);
-    assert_eq!(Class::of(&library.arm("custom").unwrap()), Class::Fine);
-    assert!(Class::Fine.accept().verify_mm < Class::Hobby.accept().verify_mm);
+    let library = SceneLibrary::default();
+    assert_eq!(
+        ResolutionClass::of_arm(&library.arm("so101").unwrap()),
+        ResolutionClass::Hobby
+    );
+    assert_eq!(
+        ResolutionClass::of_arm(&library.arm("custom").unwrap()),
+        ResolutionClass::Fine
+    );
+    assert!(ResolutionClass::Fine.accept().verify_mm < ResolutionClass::Hobby.accept().verify_mm);
 }

@@ -3,16 +3,16 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use base::units::Instant;
+use base::units::ClockInstant;
 
 /// The lease of one arm.
 #[derive(Debug, Default)]
-pub struct Lease(Mutex<Option<Held>>);
+pub struct ArmLease(Mutex<Option<LeaseState>>);
 
 #[derive(Clone, Debug)]
-struct Held {
+struct LeaseState {
     by: String,
-    used: Instant,
+    used: ClockInstant,
 }
 
 /// A different caller has the arm.
@@ -20,29 +20,34 @@ struct Held {
 #[error(
     "{by} has the arm; it is free {free_in_s:.0} s after the last motion, or an operator takes it over"
 )]
-pub struct Taken {
+pub struct LeaseHeldError {
     /// Its holder.
     pub by: String,
     /// Seconds of rest after which it is free.
     pub free_in_s: f64,
 }
 
-impl Lease {
+impl ArmLease {
     /// Takes the arm, or keeps it, for a caller that is about to move it.
     ///
     /// # Errors
     /// Another caller moved it less than `idle` ago.
-    pub fn take(&self, caller: &str, now: Instant, idle: Duration) -> Result<(), Taken> {
+    pub fn take(
+        &self,
+        caller: &str,
+        now: ClockInstant,
+        idle: Duration,
+    ) -> Result<(), LeaseHeldError> {
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(other) = held.as_ref().filter(|held| held.by != caller)
             && now.since(other.used) < idle
         {
-            return Err(Taken {
+            return Err(LeaseHeldError {
                 by: other.by.clone(),
                 free_in_s: (idle - now.since(other.used)).as_secs_f64(),
             });
         }
-        *held = Some(Held {
+        *held = Some(LeaseState {
             by: caller.to_owned(),
             used: now,
         });
@@ -50,7 +55,7 @@ impl Lease {
     }
 
     /// Renews the lease, for its holder: the arm moves.
-    pub fn used(&self, now: Instant) {
+    pub fn renew(&self, now: ClockInstant) {
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(held) = held.as_mut() {
             held.used = held.used.max(now);
@@ -65,7 +70,7 @@ impl Lease {
 
     /// Returns the current holder of the arm.
     #[must_use]
-    pub fn holder(&self, now: Instant, idle: Duration) -> Option<String> {
+    pub fn holder(&self, now: ClockInstant, idle: Duration) -> Option<String> {
         let held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let held = held.as_ref().filter(|held| now.since(held.used) < idle);
         held.map(|held| held.by.clone())
@@ -79,13 +84,13 @@ mod tests {
 
     const IDLE: Duration = Duration::from_secs(120);
 
-    fn at(seconds: u64) -> Instant {
-        Instant::ZERO.after(Duration::from_secs(seconds))
+    fn at(seconds: u64) -> ClockInstant {
+        ClockInstant::ZERO.after(Duration::from_secs(seconds))
     }
 
     #[test]
     fn the_first_has_it_until_it_rests() {
-        let lease = Lease::default();
+        let lease = ArmLease::default();
         lease.take("a", at(0), IDLE).unwrap();
         let taken = lease.take("b", at(60), IDLE).unwrap_err();
         assert_eq!(taken.by, "a");
@@ -99,9 +104,9 @@ mod tests {
 
     #[test]
     fn a_job_that_goes_on_keeps_it_and_an_operator_takes_it() {
-        let lease = Lease::default();
+        let lease = ArmLease::default();
         lease.take("a", at(0), IDLE).unwrap();
-        lease.used(at(500));
+        lease.renew(at(500));
         assert!(lease.take("b", at(510), IDLE).is_err());
         assert_eq!(lease.release().as_deref(), Some("a"));
         lease.take("b", at(510), IDLE).unwrap();

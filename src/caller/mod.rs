@@ -1,23 +1,23 @@
 //! Callers and their permissions: roles, tokens, rates and the lease of the arm.
 
+mod auth_backoff;
 mod lease;
-mod rate;
+mod rate_limit;
 mod token;
-mod wrong;
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-pub use lease::{Lease, Taken};
-pub use rate::Rates;
-pub use token::{Book, Card, Denied, TokenError};
+pub use lease::{ArmLease, LeaseHeldError};
+pub use rate_limit::RateLimiter;
+pub use token::{AccessDenied, TokenCard, TokenError, TokenStore};
 
 /// Role of a caller. Every caller that is let in may call `stop`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Role {
+pub enum CallerRole {
     /// Looks: tools that read.
     Viewer,
     /// Draws within what is enabled: tools that read and tools that move.
@@ -26,7 +26,7 @@ pub enum Role {
     Operator,
 }
 
-impl Role {
+impl CallerRole {
     /// All, the weakest first.
     pub const ALL: [Self; 3] = [Self::Viewer, Self::Planner, Self::Operator];
 
@@ -45,7 +45,7 @@ impl Role {
     }
 }
 
-impl fmt::Display for Role {
+impl fmt::Display for CallerRole {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         to.write_str(self.word())
     }
@@ -54,26 +54,26 @@ impl fmt::Display for Role {
 /// A word that is no role.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is no role; the roles are viewer (reads), planner (reads, moves) and operator")]
-pub struct NoRole(String);
+pub struct UnknownRoleError(String);
 
-impl FromStr for Role {
-    type Err = NoRole;
+impl FromStr for CallerRole {
+    type Err = UnknownRoleError;
 
-    fn from_str(word: &str) -> Result<Self, NoRole> {
+    fn from_str(word: &str) -> Result<Self, UnknownRoleError> {
         Self::ALL
             .into_iter()
             .find(|role| role.word().eq_ignore_ascii_case(word.trim()))
-            .ok_or_else(|| NoRole(word.chars().take(40).collect()))
+            .ok_or_else(|| UnknownRoleError(word.chars().take(40).collect()))
     }
 }
 
 /// Caller that came in with a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Standing {
+pub struct Principal {
     /// The token's name, as the operator gave it.
     pub name: String,
     /// Role of the caller.
-    pub role: Role,
+    pub role: CallerRole,
     /// Calls a minute, stops aside.
     pub calls_per_minute: u32,
 }

@@ -13,8 +13,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
 
-use super::wrong::Wrong;
-use super::{Role, Standing};
+use super::auth_backoff::FailedAttempts;
+use super::{CallerRole, Principal};
 use base::disk;
 
 /// Prefix of every token, by which people and scanners of leaked secrets recognise it.
@@ -37,46 +37,46 @@ const ROUNDS: u32 = 5;
 /// The tokens of a node, in a file that is its user's alone. Other processes may change the file;
 /// each look-up sees the newest. One that cannot be read changes nothing: the last that could be counts.
 #[derive(Debug)]
-pub struct Book {
+pub struct TokenStore {
     path: PathBuf,
-    seen: Mutex<Seen>,
+    seen: Mutex<TokenFileCache>,
 }
 
 /// The file as it was last read.
 #[derive(Debug, Default)]
-struct Seen {
+struct TokenFileCache {
     /// Of the file that the records are from; nothing before the first was read.
-    stamp: Option<Stamp>,
+    stamp: Option<TokenFileStamp>,
     /// Of a file that could not be read, so that this is logged once.
-    unread: Option<Stamp>,
-    records: Vec<Record>,
+    unread: Option<TokenFileStamp>,
+    records: Vec<TokenRecord>,
     /// Tokens that were believed, by id: the slow hash is done once.
     believed: HashMap<String, blake3::Hash>,
     /// Wrong secrets since the last right one, by id.
-    wrong: HashMap<String, Wrong>,
+    wrong: HashMap<String, FailedAttempts>,
 }
 
 /// Attributes that change with the file or with its permissions; `None` without a file.
-type Stamp = Option<(u64, i64, i64, i64, i64, u64)>;
+type TokenFileStamp = Option<(u64, i64, i64, i64, i64, u64)>;
 
 /// Result of looking up a token without verifying it.
-enum Look {
-    Believed(Record),
-    Unproven(Record),
+enum TokenLookup {
+    Believed(TokenRecord),
+    Unproven(TokenRecord),
 }
 
 #[derive(Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct TokenFile {
     #[serde(default)]
-    tokens: Vec<Record>,
+    tokens: Vec<TokenRecord>,
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-struct Record {
+struct TokenRecord {
     name: String,
-    role: Role,
+    role: CallerRole,
     calls_per_minute: u32,
     /// Milliseconds since 1970; from then on it opens nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -93,11 +93,11 @@ struct Record {
 
 /// One token, as lists show it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Card {
+pub struct TokenCard {
     /// Its name.
     pub name: String,
     /// Role of the holder.
-    pub role: Role,
+    pub role: CallerRole,
     /// Calls a minute, stops aside.
     pub calls_per_minute: u32,
     /// Milliseconds since 1970 from which on it opens nothing; none: it is to be revoked.
@@ -143,7 +143,7 @@ pub enum TokenError {
 
 /// Reason why access is denied.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Denied {
+pub enum AccessDenied {
     /// It is no token of this node, or no longer.
     #[error("this token is not known here; an operator makes one with `steadyhand token add`")]
     Unknown,
@@ -158,7 +158,7 @@ pub enum Denied {
     Closed(String),
 }
 
-impl Book {
+impl TokenStore {
     /// The book that is kept in this folder; without a file it is empty.
     #[must_use]
     pub fn at(folder: &Path) -> Self {
@@ -172,9 +172,9 @@ impl Book {
     ///
     /// # Errors
     /// The file cannot be read.
-    pub fn list(&self) -> Result<Vec<Card>, TokenError> {
+    pub fn list(&self) -> Result<Vec<TokenCard>, TokenError> {
         let file = self.load()?;
-        let card = |record: Record| Card {
+        let card = |record: TokenRecord| TokenCard {
             name: record.name,
             role: record.role,
             calls_per_minute: record.calls_per_minute,
@@ -189,7 +189,7 @@ impl Book {
     ///
     /// # Errors
     /// No token has this name, or the file cannot be changed.
-    pub fn qualify(&self, name: &str, level: Option<&str>) -> Result<(), TokenError> {
+    pub fn require_level(&self, name: &str, level: Option<&str>) -> Result<(), TokenError> {
         self.change(name, |token| {
             token.qualified = level.map(str::to_owned);
         })
@@ -205,7 +205,7 @@ impl Book {
         })
     }
 
-    fn change(&self, name: &str, change: impl FnOnce(&mut Record)) -> Result<(), TokenError> {
+    fn change(&self, name: &str, change: impl FnOnce(&mut TokenRecord)) -> Result<(), TokenError> {
         let mut file = self.load()?;
         let found = file.tokens.iter_mut().find(|token| token.name == name);
         change(found.ok_or_else(|| TokenError::None(name.to_owned()))?);
@@ -219,7 +219,7 @@ impl Book {
     pub fn add(
         &self,
         name: &str,
-        role: Role,
+        role: CallerRole,
         calls_per_minute: u32,
         ends_ms: Option<u64>,
     ) -> Result<String, TokenError> {
@@ -228,9 +228,9 @@ impl Book {
         if file.tokens.iter().any(|token| token.name == name) {
             return Err(TokenError::Twice(name.to_owned()));
         }
-        let (id, secret) = (chance::<ID_BYTES>()?, chance::<SECRET_BYTES>()?);
+        let (id, secret) = (random_text::<ID_BYTES>()?, random_text::<SECRET_BYTES>()?);
         let token = format!("{PREFIX}{id}.{secret}");
-        file.tokens.push(Record {
+        file.tokens.push(TokenRecord {
             name: name.to_owned(),
             role,
             calls_per_minute,
@@ -263,48 +263,61 @@ impl Book {
     ///
     /// # Errors
     /// Unknown or expired token, or the token file has never been readable. Access is denied in all three cases.
-    pub fn check(&self, token: &str, now_ms: u64) -> Result<Standing, Denied> {
-        match self.look(token, now_ms)? {
-            Look::Believed(record) => record.holds(now_ms),
-            Look::Unproven(record) => self.prove(token, record, now_ms)?.holds(now_ms),
+    pub fn check(&self, token: &str, now_ms: u64) -> Result<Principal, AccessDenied> {
+        match self.look_up(token, now_ms)? {
+            TokenLookup::Believed(record) => record.holds(now_ms),
+            TokenLookup::Unproven(record) => self.prove(token, record, now_ms)?.holds(now_ms),
         }
     }
 
     /// The same where it takes no time; nothing where the token has to be proven by [`Book::check`].
-    pub fn glance(&self, token: &str, now_ms: u64) -> Option<Result<Standing, Denied>> {
-        match self.look(token, now_ms) {
-            Ok(Look::Believed(record)) => Some(record.holds(now_ms)),
-            Ok(Look::Unproven(_)) => None,
+    pub fn check_cached(
+        &self,
+        token: &str,
+        now_ms: u64,
+    ) -> Option<Result<Principal, AccessDenied>> {
+        match self.look_up(token, now_ms) {
+            Ok(TokenLookup::Believed(record)) => Some(record.holds(now_ms)),
+            Ok(TokenLookup::Unproven(_)) => None,
             Err(denied) => Some(Err(denied)),
         }
     }
 
-    fn look(&self, token: &str, now_ms: u64) -> Result<Look, Denied> {
-        let id = id_of(token).ok_or(Denied::Unknown)?;
+    fn look_up(&self, token: &str, now_ms: u64) -> Result<TokenLookup, AccessDenied> {
+        let id = id_of(token).ok_or(AccessDenied::Unknown)?;
         let mut seen = self.lock();
         self.refresh(&mut seen)?;
         let known = seen.records.iter().find(|record| record.id == id);
-        let record = known.cloned().ok_or(Denied::Unknown)?;
+        let record = known.cloned().ok_or(AccessDenied::Unknown)?;
         if seen.believed.get(id) == Some(&blake3::hash(token.as_bytes())) {
-            return Ok(Look::Believed(record));
+            return Ok(TokenLookup::Believed(record));
         }
-        match seen.wrong.get(id).map_or(0, |wrong| wrong.left_ms(now_ms)) {
-            0 => Ok(Look::Unproven(record)),
-            left_ms => Err(Denied::Paused(left_ms.div_ceil(1_000))),
+        match seen
+            .wrong
+            .get(id)
+            .map_or(0, |wrong| wrong.remaining_ms(now_ms))
+        {
+            0 => Ok(TokenLookup::Unproven(record)),
+            left_ms => Err(AccessDenied::Paused(left_ms.div_ceil(1_000))),
         }
     }
 
-    fn prove(&self, token: &str, record: Record, now_ms: u64) -> Result<Record, Denied> {
+    fn prove(
+        &self,
+        token: &str,
+        record: TokenRecord,
+        now_ms: u64,
+    ) -> Result<TokenRecord, AccessDenied> {
         let is_right = record.is_for(token);
         let mut seen = self.lock();
         if !is_right {
-            seen.wrong.entry(record.id).or_default().again(now_ms);
-            return Err(Denied::Unknown);
+            seen.wrong.entry(record.id).or_default().record(now_ms);
+            return Err(AccessDenied::Unknown);
         }
         self.refresh(&mut seen)?;
         // It may have been revoked while it was hashed.
         if !seen.records.iter().any(|now| now.hash == record.hash) {
-            return Err(Denied::Unknown);
+            return Err(AccessDenied::Unknown);
         }
         let quick = blake3::hash(token.as_bytes());
         seen.believed.insert(record.id.clone(), quick);
@@ -312,12 +325,12 @@ impl Book {
         Ok(record)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Seen> {
+    fn lock(&self) -> MutexGuard<'_, TokenFileCache> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Reads the file again if it has changed. An unreadable file is logged, and the last readable contents stay in force.
-    fn refresh(&self, seen: &mut Seen) -> Result<(), Denied> {
+    fn refresh(&self, seen: &mut TokenFileCache) -> Result<(), AccessDenied> {
         let stamp = self.stamp();
         if let (Ok(stamp), Some(before)) = (&stamp, &seen.stamp)
             && stamp == before
@@ -327,14 +340,14 @@ impl Book {
         let now = stamp.as_ref().ok().copied().flatten();
         match stamp.and_then(|stamp| Ok((stamp, self.load()?.tokens))) {
             Ok((stamp, records)) => {
-                *seen = Seen {
+                *seen = TokenFileCache {
                     stamp: Some(stamp),
                     unread: None,
-                    ..std::mem::take(seen).of(records)
+                    ..std::mem::take(seen).with_records(records)
                 };
                 Ok(())
             }
-            Err(error) if seen.stamp.is_none() => Err(Denied::Closed(error.to_string())),
+            Err(error) if seen.stamp.is_none() => Err(AccessDenied::Closed(error.to_string())),
             Err(error) => {
                 if seen.unread.replace(now) != Some(now) {
                     tracing::error!("{error}; the tokens as they were last read still count");
@@ -344,7 +357,7 @@ impl Book {
         }
     }
 
-    fn stamp(&self) -> Result<Stamp, TokenError> {
+    fn stamp(&self) -> Result<TokenFileStamp, TokenError> {
         match std::fs::metadata(&self.path) {
             Ok(about) => Ok(Some((
                 about.ino(),
@@ -359,10 +372,12 @@ impl Book {
         }
     }
 
-    fn load(&self) -> Result<File, TokenError> {
+    fn load(&self) -> Result<TokenFile, TokenError> {
         let text = match std::fs::read_to_string(&self.path) {
             Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(File::default()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(TokenFile::default());
+            }
             Err(source) => return Err(self.refused(source)),
         };
         // The text holds hashes: no error may quote it.
@@ -372,7 +387,7 @@ impl Book {
         })
     }
 
-    fn store(&self, file: &File) -> Result<(), TokenError> {
+    fn store(&self, file: &TokenFile) -> Result<(), TokenError> {
         let text = toml::to_string(file).map_err(|error| TokenError::Make(error.to_string()))?;
         disk::put_secret(&self.path, &text).map_err(|source| self.refused(source))
     }
@@ -385,9 +400,9 @@ impl Book {
     }
 }
 
-impl Seen {
+impl TokenFileCache {
     /// With other records: who was believed still is, where the record is the same.
-    fn of(mut self, records: Vec<Record>) -> Self {
+    fn with_records(mut self, records: Vec<TokenRecord>) -> Self {
         let is_kept = |id: &String| {
             let before = self.records.iter().find(|record| record.id == *id);
             let now = records.iter().find(|record| record.id == *id);
@@ -399,11 +414,11 @@ impl Seen {
     }
 }
 
-impl Record {
-    fn holds(self, now_ms: u64) -> Result<Standing, Denied> {
+impl TokenRecord {
+    fn holds(self, now_ms: u64) -> Result<Principal, AccessDenied> {
         match self.ends_ms {
-            Some(ends_ms) if now_ms >= ends_ms => Err(Denied::Ended(self.name)),
-            _ => Ok(Standing {
+            Some(ends_ms) if now_ms >= ends_ms => Err(AccessDenied::Ended(self.name)),
+            _ => Ok(Principal {
                 name: self.name,
                 role: self.role,
                 calls_per_minute: self.calls_per_minute,
@@ -440,7 +455,7 @@ fn id_of(token: &str) -> Option<&str> {
     Some(id)
 }
 
-fn chance<const BYTES: usize>() -> Result<String, TokenError> {
+fn random_text<const BYTES: usize>() -> Result<String, TokenError> {
     let mut bytes = [0_u8; BYTES];
     getrandom::fill(&mut bytes).map_err(|error| TokenError::Make(error.to_string()))?;
     Ok(URL_SAFE_NO_PAD.encode(bytes))
@@ -461,39 +476,39 @@ fn hash(token: &str) -> Result<String, TokenError> {
 mod tests {
     use std::os::unix::fs::PermissionsExt;
 
-    use super::super::wrong::{PAUSE_MS, WRONG_FREE};
+    use super::super::auth_backoff::{PAUSE_MS, WRONG_FREE};
     use super::*;
 
     const NOW_MS: u64 = 1_800_000_000_000;
 
-    fn book() -> (tempfile::TempDir, Book) {
+    fn book() -> (tempfile::TempDir, TokenStore) {
         let folder = tempfile::tempdir().unwrap();
-        let book = Book::at(folder.path());
+        let book = TokenStore::at(folder.path());
         (folder, book)
     }
 
     #[test]
     fn a_token_opens_until_it_is_revoked() {
         let (folder, book) = book();
-        let token = book.add("claude", Role::Planner, 60, None).unwrap();
+        let token = book.add("claude", CallerRole::Planner, 60, None).unwrap();
         let standing = book.check(&token, NOW_MS).unwrap();
         assert_eq!(
             (standing.name.as_str(), standing.role),
-            ("claude", Role::Planner)
+            ("claude", CallerRole::Planner)
         );
         // Another process revokes it; this one has believed it already.
-        Book::at(folder.path()).revoke("claude").unwrap();
-        assert_eq!(book.check(&token, NOW_MS), Err(Denied::Unknown));
+        TokenStore::at(folder.path()).revoke("claude").unwrap();
+        assert_eq!(book.check(&token, NOW_MS), Err(AccessDenied::Unknown));
     }
 
     #[test]
     fn a_token_that_was_made_to_end_does() {
         let (_folder, book) = book();
         let token = book
-            .add("guest", Role::Operator, 60, Some(NOW_MS + 1))
+            .add("guest", CallerRole::Operator, 60, Some(NOW_MS + 1))
             .unwrap();
         book.check(&token, NOW_MS).unwrap();
-        let ended = Err(Denied::Ended("guest".to_owned()));
+        let ended = Err(AccessDenied::Ended("guest".to_owned()));
         assert_eq!(book.check(&token, NOW_MS + 1), ended);
         assert_eq!(
             book.list().unwrap().pop().unwrap().ends_ms,
@@ -504,14 +519,14 @@ mod tests {
     #[test]
     fn what_is_attached_to_a_token_goes_with_it() {
         let (_folder, book) = book();
-        book.add("a", Role::Planner, 60, None).unwrap();
-        book.qualify("a", Some("stroke")).unwrap();
+        book.add("a", CallerRole::Planner, 60, None).unwrap();
+        book.require_level("a", Some("stroke")).unwrap();
         book.attach("a", Some("0123456789abcdef")).unwrap();
         let card = book.list().unwrap().pop().unwrap();
         assert_eq!(card.qualified.as_deref(), Some("stroke"));
         assert_eq!(card.certificate.as_deref(), Some("0123456789abcdef"));
         book.revoke("a").unwrap();
-        book.add("a", Role::Planner, 60, None).unwrap();
+        book.add("a", CallerRole::Planner, 60, None).unwrap();
         let card = book.list().unwrap().pop().unwrap();
         assert_eq!((card.qualified, card.certificate), (None, None));
         assert!(matches!(book.attach("b", None), Err(TokenError::None(_))));
@@ -520,8 +535,8 @@ mod tests {
     #[test]
     fn what_is_not_a_token_opens_nothing() {
         let (_folder, book) = book();
-        assert_eq!(book.check("", NOW_MS), Err(Denied::Unknown));
-        let token = book.add("a", Role::Viewer, 60, None).unwrap();
+        assert_eq!(book.check("", NOW_MS), Err(AccessDenied::Unknown));
+        let token = book.add("a", CallerRole::Viewer, 60, None).unwrap();
         let mut wrong = token.clone();
         wrong.pop();
         for text in [
@@ -530,19 +545,19 @@ mod tests {
             "sth_.".to_owned(),
             "x".repeat(1 << 20),
         ] {
-            assert_eq!(book.check(&text, NOW_MS), Err(Denied::Unknown));
+            assert_eq!(book.check(&text, NOW_MS), Err(AccessDenied::Unknown));
         }
         book.check(&token, NOW_MS).unwrap();
         assert_eq!(
             book.check(&format!("{token}x"), NOW_MS),
-            Err(Denied::Unknown)
+            Err(AccessDenied::Unknown)
         );
     }
 
     #[test]
     fn the_file_holds_no_token_and_is_its_owners_alone() {
         let (folder, book) = book();
-        let token = book.add("a", Role::Viewer, 60, None).unwrap();
+        let token = book.add("a", CallerRole::Viewer, 60, None).unwrap();
         let path = folder.path().join("tokens.toml");
         let text = std::fs::read_to_string(&path).unwrap();
         let secret = token.split_once('.').unwrap().1;
@@ -557,33 +572,39 @@ mod tests {
     #[test]
     fn wrong_secrets_have_to_wait_and_whoever_is_believed_does_not() {
         let (_folder, book) = book();
-        let token = book.add("a", Role::Viewer, 60, None).unwrap();
-        let other = book.add("b", Role::Viewer, 60, None).unwrap();
+        let token = book.add("a", CallerRole::Viewer, 60, None).unwrap();
+        let other = book.add("b", CallerRole::Viewer, 60, None).unwrap();
         let wrong = format!("{token}x");
         for _ in 0..=WRONG_FREE {
-            assert_eq!(book.check(&wrong, NOW_MS), Err(Denied::Unknown));
+            assert_eq!(book.check(&wrong, NOW_MS), Err(AccessDenied::Unknown));
         }
         // Nothing is proven now: the right secret waits too, and only of this token.
-        assert_eq!(book.glance(&wrong, NOW_MS), Some(Err(Denied::Paused(1))));
-        assert_eq!(book.check(&token, NOW_MS), Err(Denied::Paused(1)));
+        assert_eq!(
+            book.check_cached(&wrong, NOW_MS),
+            Some(Err(AccessDenied::Paused(1)))
+        );
+        assert_eq!(book.check(&token, NOW_MS), Err(AccessDenied::Paused(1)));
         book.check(&other, NOW_MS).unwrap();
-        assert_eq!(book.check(&wrong, NOW_MS + PAUSE_MS), Err(Denied::Unknown));
-        let paused = Err(Denied::Paused(2));
+        assert_eq!(
+            book.check(&wrong, NOW_MS + PAUSE_MS),
+            Err(AccessDenied::Unknown)
+        );
+        let paused = Err(AccessDenied::Paused(2));
         assert_eq!(book.check(&token, NOW_MS + PAUSE_MS), paused);
         // A calendar that was set back makes it wait no longer than ever.
-        assert_eq!(book.check(&token, 0), Err(Denied::Paused(8)));
+        assert_eq!(book.check(&token, 0), Err(AccessDenied::Paused(8)));
         book.check(&token, NOW_MS + 3 * PAUSE_MS).unwrap();
         for _ in 0..=2 * WRONG_FREE {
             assert!(book.check(&wrong, NOW_MS).is_err());
         }
         book.check(&token, NOW_MS).unwrap();
-        assert!(book.glance(&token, NOW_MS).unwrap().is_ok());
+        assert!(book.check_cached(&token, NOW_MS).unwrap().is_ok());
     }
 
     #[test]
     fn a_book_that_cannot_be_read_any_more_leaves_the_last_in_force() {
         let (folder, book) = book();
-        let token = book.add("a", Role::Viewer, 60, None).unwrap();
+        let token = book.add("a", CallerRole::Viewer, 60, None).unwrap();
         book.check(&token, NOW_MS).unwrap();
         let path = folder.path().join("tokens.toml");
         let kept = std::fs::read(&path).unwrap();
@@ -591,12 +612,15 @@ mod tests {
         book.check(&token, NOW_MS).unwrap();
         std::fs::write(&path, kept).unwrap();
         // A token that comes later leaves the others believed; one that is revoked counts at once.
-        Book::at(folder.path())
-            .add("b", Role::Viewer, 60, None)
+        TokenStore::at(folder.path())
+            .add("b", CallerRole::Viewer, 60, None)
             .unwrap();
-        assert!(book.glance(&token, NOW_MS).unwrap().is_ok());
-        Book::at(folder.path()).revoke("a").unwrap();
-        assert_eq!(book.glance(&token, NOW_MS), Some(Err(Denied::Unknown)));
+        assert!(book.check_cached(&token, NOW_MS).unwrap().is_ok());
+        TokenStore::at(folder.path()).revoke("a").unwrap();
+        assert_eq!(
+            book.check_cached(&token, NOW_MS),
+            Some(Err(AccessDenied::Unknown))
+        );
     }
 
     #[test]
@@ -610,7 +634,7 @@ mod tests {
         std::fs::write(folder.path().join("elsewhere"), "untouched").unwrap();
         let link = folder.path().join("tokens.toml.new");
         std::os::unix::fs::symlink(folder.path().join("elsewhere"), link).unwrap();
-        book.add("a", Role::Viewer, 60, None).unwrap();
+        book.add("a", CallerRole::Viewer, 60, None).unwrap();
         let about = std::fs::metadata(folder.path().join("tokens.toml")).unwrap();
         assert_eq!((about.uid(), about.gid()), (SOMEBODY, SOMEBODY));
         assert_eq!(about.permissions().mode() & 0o777, 0o600);
@@ -621,18 +645,21 @@ mod tests {
     #[test]
     fn names_are_told_apart_and_a_damaged_book_lets_nobody_in() {
         let (folder, book) = book();
-        let token = book.add("a", Role::Operator, 60, None).unwrap();
+        let token = book.add("a", CallerRole::Operator, 60, None).unwrap();
         assert!(matches!(
-            book.add("a", Role::Viewer, 1, None),
+            book.add("a", CallerRole::Viewer, 1, None),
             Err(TokenError::Twice(_))
         ));
         assert!(matches!(
-            book.add("\u{1b}[2J", Role::Viewer, 1, None),
+            book.add("\u{1b}[2J", CallerRole::Viewer, 1, None),
             Err(TokenError::Name(_))
         ));
         assert!(matches!(book.revoke("b"), Err(TokenError::None(_))));
         assert_eq!(book.list().unwrap().len(), 1);
         std::fs::write(folder.path().join("tokens.toml"), "tokens = 3").unwrap();
-        assert!(matches!(book.check(&token, NOW_MS), Err(Denied::Closed(_))));
+        assert!(matches!(
+            book.check(&token, NOW_MS),
+            Err(AccessDenied::Closed(_))
+        ));
     }
 }

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 use linuxvideo::format::{PixFormat, PixelFormat};
 
-use super::device::{Got, best, has_end, told, yuyv};
+use super::v4l2_device::{NegotiatedFormat, best, device_error, has_end, yuyv};
 use super::*;
 
 /// A sheet with the tags 0 to 3, 640 by 480.
@@ -43,7 +43,7 @@ proptest! {
     ) {
         // A picture without a length must not hold the delimiter; with one it may hold anything.
         let bytes = stream(&pictures, has_length);
-        let mut parts = Parts::new(KIND).unwrap();
+        let mut parts = MjpegParts::new(KIND).unwrap();
         let (mut rest, mut found) = (bytes.as_slice(), Vec::new());
         for cut in cuts.iter().cycle() {
             let (now, later) = rest.split_at((*cut).min(rest.len()));
@@ -60,7 +60,7 @@ proptest! {
     fn no_bytes_break_the_reader_of_streams(
         chunks in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..200), 0..40)
     ) {
-        let mut parts = Parts::new(KIND).unwrap();
+        let mut parts = MjpegParts::new(KIND).unwrap();
         for chunk in &chunks {
             if parts.feed(chunk).is_err() {
                 break;
@@ -75,7 +75,7 @@ proptest! {
             "image/jpeg", "text/html", "\r\n\r\n", "abc", ":", "--frame--",
         ]), 0..60)
     ) {
-        let mut parts = Parts::new(KIND).unwrap();
+        let mut parts = MjpegParts::new(KIND).unwrap();
         let mut size = 0;
         for word in &words {
             match parts.feed(word.as_bytes()) {
@@ -129,7 +129,7 @@ fn boundaries_are_read_as_cameras_write_them() {
         "multipart/x-mixed-replace;boundary=\"frame\"",
         "multipart/x-mixed-replace; charset=x; Boundary=--frame",
     ] {
-        let mut parts = Parts::new(kind).unwrap();
+        let mut parts = MjpegParts::new(kind).unwrap();
         let found = parts.feed(&stream(&[b"one".to_vec()], true)).unwrap();
         assert_eq!(found, [b"one"], "{kind}");
     }
@@ -137,21 +137,27 @@ fn boundaries_are_read_as_cameras_write_them() {
         "multipart/x-mixed-replace",
         "multipart/x-mixed-replace; boundary=",
     ] {
-        assert!(matches!(Parts::new(kind), Err(Why::Stream(_))), "{kind}");
+        assert!(
+            matches!(MjpegParts::new(kind), Err(CameraFailure::Stream(_))),
+            "{kind}"
+        );
     }
 }
 
 #[test]
 fn heads_lengths_and_pictures_have_their_bounds() {
-    let mut parts = Parts::new(KIND).unwrap();
-    assert!(matches!(parts.feed(&[b'x'; 9000]), Err(Why::Stream(_))));
-    let mut parts = Parts::new(KIND).unwrap();
+    let mut parts = MjpegParts::new(KIND).unwrap();
+    assert!(matches!(
+        parts.feed(&[b'x'; 9000]),
+        Err(CameraFailure::Stream(_))
+    ));
+    let mut parts = MjpegParts::new(KIND).unwrap();
     let long = b"--frame\r\nContent-Length: 99999999\r\n";
-    assert!(matches!(parts.feed(long), Err(Why::TooLong)));
-    let mut parts = Parts::new(KIND).unwrap();
+    assert!(matches!(parts.feed(long), Err(CameraFailure::TooLong)));
+    let mut parts = MjpegParts::new(KIND).unwrap();
     let page = b"--frame\r\nContent-Type: text/html\r\n";
-    assert!(matches!(parts.feed(page), Err(Why::Kind(kind)) if kind == "text/html"));
-    let mut parts = Parts::new(KIND).unwrap();
+    assert!(matches!(parts.feed(page), Err(CameraFailure::Kind(kind)) if kind == "text/html"));
+    let mut parts = MjpegParts::new(KIND).unwrap();
     parts.feed(b"--frame\r\n\r\n").unwrap();
     let mut fed = 0;
     while parts.feed(&[7; 65_536]).is_ok() {
@@ -160,7 +166,7 @@ fn heads_lengths_and_pictures_have_their_bounds() {
     }
     assert!(matches!(
         decode(&vec![0; JPEG_BYTES_MAX + 1]),
-        Err(Why::TooLong)
+        Err(CameraFailure::TooLong)
     ));
 }
 
@@ -176,7 +182,7 @@ fn claims(width: u16, height: u16) -> Vec<u8> {
 #[test]
 fn a_picture_that_claims_to_be_huge_is_refused_before_it_is_made() {
     let error = decode(&claims(65_000, 65_000)).unwrap_err();
-    assert!(matches!(error, Why::Frame(_)), "{error}");
+    assert!(matches!(error, CameraFailure::Frame(_)), "{error}");
 }
 
 #[test]
@@ -188,7 +194,7 @@ fn black_and_white_come_out_of_a_device_as_such() {
 }
 
 /// The pixels of a picture as a device gives them that knows no JPEG.
-fn as_yuyv(frame: &Frame) -> Vec<u8> {
+fn as_yuyv(frame: &ImageFrame) -> Vec<u8> {
     let pairs = frame.rgb().chunks_exact(6);
     let pair = |pair: &[u8]| {
         let [r, g, b] = [0, 1, 2].map(|of| f64::from(pair[of]));
@@ -209,8 +215,8 @@ fn as_yuyv(frame: &Frame) -> Vec<u8> {
 #[test]
 fn a_sheet_is_found_in_the_bare_pixels_of_a_device() {
     let sheet = decode(SHEET).unwrap();
-    let got = Got::of(&PixFormat::new(640, 480, PixelFormat::YUYV)).unwrap();
-    let Ok(Raw::Frame(frame)) = got.raw(as_yuyv(&sheet)) else {
+    let got = NegotiatedFormat::of(&PixFormat::new(640, 480, PixelFormat::YUYV)).unwrap();
+    let Ok(RawPicture::Frame(frame)) = got.raw(as_yuyv(&sheet)) else {
         panic!("no picture");
     };
     let off = frame.rgb().iter().zip(sheet.rgb());
@@ -225,7 +231,7 @@ fn a_sheet_is_found_in_the_bare_pixels_of_a_device() {
     assert_eq!(ids, [0, 1, 2, 3]);
     // A picture that ends too early is none.
     let short = got.raw(vec![128; 640 * 2 * 100]);
-    assert!(matches!(short, Err(Why::Frame(_))));
+    assert!(matches!(short, Err(CameraFailure::Frame(_))));
 }
 
 #[test]
@@ -237,13 +243,13 @@ fn a_device_is_asked_for_the_best_that_it_lists_and_what_it_agrees_to_is_looked_
     ];
     assert_eq!(best(&[film, bare, jpeg]).unwrap(), jpeg);
     assert_eq!(best(&[film, bare]).unwrap(), bare);
-    let said = |why: Why| why.to_string();
+    let said = |why: CameraFailure| why.to_string();
     assert!(said(best(&[film]).unwrap_err()).contains("pictures as H264; MJPG, JPEG and YUYV"));
     assert!(said(best(&[]).unwrap_err()).contains("pictures as nothing"));
-    let other = Got::of(&PixFormat::new(640, 480, film)).unwrap_err();
+    let other = NegotiatedFormat::of(&PixFormat::new(640, 480, film)).unwrap_err();
     assert!(said(other).contains("H264"));
-    let huge = Got::of(&PixFormat::new(60_000, 480, bare)).unwrap_err();
-    assert!(matches!(huge, Why::Frame(_)), "{huge}");
+    let huge = NegotiatedFormat::of(&PixFormat::new(60_000, 480, bare)).unwrap_err();
+    assert!(matches!(huge, CameraFailure::Frame(_)), "{huge}");
 }
 
 #[test]
@@ -251,7 +257,7 @@ fn what_the_system_says_of_a_device_is_told_with_what_mends_it() {
     use rustix::io::Errno;
     let told = |errno: Errno| {
         let error = std::io::Error::from_raw_os_error(errno.raw_os_error());
-        told(std::path::Path::new("/dev/video7"), error).to_string()
+        device_error(std::path::Path::new("/dev/video7"), error).to_string()
     };
     for (errno, mend) in [
         (Errno::BUSY, "/dev/video7 is in use: end the other program"),
@@ -267,18 +273,21 @@ fn what_the_system_says_of_a_device_is_told_with_what_mends_it() {
 }
 
 async fn of_device(path: &str) -> CameraError {
-    let source = Source::Device {
+    let source = PictureSource::Device {
         path: path.into(),
         size_px: [640, 480],
     };
-    let camera = Camera::new("top", source, Duration::from_secs(2));
+    let camera = CameraHandle::new("top", source, Duration::from_secs(2));
     camera.picture().await.unwrap_err()
 }
 
 #[tokio::test]
 async fn a_device_that_is_none_says_so_and_is_not_opened() {
     let missing = of_device("/dev/video-that-is-not-there").await;
-    assert!(matches!(missing.why, Why::Missing(_)), "{missing}");
+    assert!(
+        matches!(missing.why, CameraFailure::Missing(_)),
+        "{missing}"
+    );
     assert!(
         missing
             .to_string()
@@ -297,7 +306,7 @@ async fn a_device_that_is_none_says_so_and_is_not_opened() {
     ] {
         let error = of_device(path).await;
         assert!(
-            matches!(error.why, Why::NotACamera { .. }),
+            matches!(error.why, CameraFailure::NotACamera { .. }),
             "{path}: {error}"
         );
         assert!(error.to_string().contains("no video device"), "{error}");
@@ -312,13 +321,16 @@ async fn addresses_that_are_none_are_refused() {
         "http://",
         "ftp://x/",
     ] {
-        let camera = Camera::new(
+        let camera = CameraHandle::new(
             "top",
-            Source::Http(address.to_owned()),
+            PictureSource::Http(address.to_owned()),
             Duration::from_secs(2),
         );
         let error = camera.picture().await.unwrap_err();
-        assert!(matches!(error.why, Why::Address(_)), "{address}: {error}");
+        assert!(
+            matches!(error.why, CameraFailure::Address(_)),
+            "{address}: {error}"
+        );
     }
 }
 

@@ -1,6 +1,6 @@
 //! Descriptions for models. The order is fixed: how a tool is called, then, for people as well, what it does and when.
 
-use super::{Here, Parameter, Tool};
+use super::{KnownNames, ToolDefinition, ToolParameter};
 
 /// Longest description; some linters and providers cut what is longer.
 pub const DESCRIPTION_CHARS_MAX: usize = 500;
@@ -10,13 +10,13 @@ const NAMES_CHARS_MAX: usize = 80;
 
 /// Returns the sentence for people: what the tool does.
 #[must_use]
-pub fn summary(tool: &Tool) -> String {
+pub fn summary(tool: &ToolDefinition) -> String {
     format!("{}.", tool.does)
 }
 
 /// Returns the whole description: four lines on how the tool is called, then what it does and when.
 #[must_use]
-pub fn description(tool: &Tool, here: &Here) -> String {
+pub fn description(tool: &ToolDefinition, here: &KnownNames) -> String {
     let mut lines = vec![
         format!("Call schema: {}", call_schema(tool, here)),
         format!("Minimal valid call: {}", tool.minimal(here)),
@@ -32,7 +32,7 @@ pub fn description(tool: &Tool, here: &Here) -> String {
 pub(super) const NOTES: &str = "Notes: do not send ctx; the server supplies it";
 
 /// The calls that are shown, the minimal one first.
-pub(super) fn examples(tool: &Tool, here: &Here) -> Vec<String> {
+pub(super) fn examples(tool: &ToolDefinition, here: &KnownNames) -> Vec<String> {
     let more = tool
         .examples
         .iter()
@@ -41,21 +41,21 @@ pub(super) fn examples(tool: &Tool, here: &Here) -> Vec<String> {
 }
 
 /// Returns the arguments as a type: `{scene?: string = "default", debug?: boolean = false}`.
-fn call_schema(tool: &Tool, here: &Here) -> String {
-    let one = |parameter: &Parameter| {
+fn call_schema(tool: &ToolDefinition, here: &KnownNames) -> String {
+    let one = |parameter: &ToolParameter| {
         let mark = if parameter.required { "" } else { "?" };
         let default = parameter.default.as_ref().filter(|_| !parameter.required);
         let default = default.map_or(String::new(), |value| format!(" = {value}"));
         let (name, kind) = (&parameter.name, parameter.kind.json_type());
         format!("{name}{mark}: {kind}{default}")
     };
-    let all: Vec<String> = tool.shown(here).map(one).collect();
+    let all: Vec<String> = tool.shown_parameters(here).map(one).collect();
     format!("{{{}}}", all.join(", "))
 }
 
 /// The workflow, for clients that pass it on.
 #[must_use]
-pub fn instructions(here: &Here) -> String {
+pub fn instructions(here: &KnownNames) -> String {
     let order: Vec<&str> = ["sense", "align", "stroke", "sense"]
         .into_iter()
         .filter(|name| here.find(name).is_some())
@@ -66,13 +66,13 @@ pub fn instructions(here: &Here) -> String {
          Call stop whenever in doubt, then reset. \
          If a result says needs_enabling, ask the person. \
          If a result says success false, send the corrected call that it shows, if you mean it.{}",
-        callable(here),
+        calling_advice(here),
         order.join(", "),
-        more(here)
+        declared_names(here)
     )
 }
 
-fn callable(here: &Here) -> &'static str {
+fn calling_advice(here: &KnownNames) -> &'static str {
     let all_optional = here
         .tools()
         .flat_map(|tool| &tool.parameters)
@@ -85,7 +85,7 @@ fn callable(here: &Here) -> &'static str {
 }
 
 /// The declared tools, by name, as many as there is room for.
-fn more(here: &Here) -> String {
+fn declared_names(here: &KnownNames) -> String {
     let mut names = String::new();
     for tool in here.declared.iter() {
         let comma = if names.is_empty() { " Also: " } else { ", " };

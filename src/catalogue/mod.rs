@@ -3,32 +3,36 @@
 //! One entry is the only source of what models, people and clients are told about a tool.
 
 mod describe;
-mod entry;
-mod exam;
-mod here;
-mod page;
+mod exam_tools;
+mod help_page;
+mod known_names;
 mod prompts;
 mod render;
 mod schema;
 mod stop_words;
+mod tool_definition;
 mod tools;
 
 pub use describe::{DESCRIPTION_CHARS_MAX, description, instructions, summary};
-pub use entry::{Effect, Field, FieldKind, Hints, Kind, Listed, Parameter, Tool, Vocabulary};
-pub use exam::EXAM_TOOLS;
-pub use here::{ENUM_MAX, EVERYWHERE, Here, ListedNames};
-pub use page::{help, page, table, usage};
-pub use prompts::{PROMPTS, Prompt};
-pub use render::Format;
+pub use exam_tools::EXAM_TOOLS;
+pub use help_page::{help, page, table, usage};
+pub use known_names::{ENUM_MAX, EVERYWHERE, KnownNames, ListedNames};
+pub use prompts::{CataloguePrompt, PROMPTS};
+pub use render::CatalogueFormat;
 pub use schema::{input, output};
 pub use stop_words::says_stop;
+pub use tool_definition::{
+    Effect, Hints, ListedTool, NameSource, ParameterKind, ResultField, ResultFieldKind,
+    ToolDefinition, ToolParameter,
+};
 pub use tools::{PREVIEW, PREVIEW_NAMES, TOOLS};
 
 /// Returns the list as clients of this node see it: the tools, then the same under their aliases, as far as the node lists either.
 /// A tool without an alias is listed by its own name.
 #[must_use]
-pub fn list(here: &Here) -> Vec<Listed> {
-    let by_own = |tool: &&Tool| here.listed_names != ListedNames::Robot || tool.aliases.is_empty();
+pub fn list(here: &KnownNames) -> Vec<ListedTool> {
+    let by_own =
+        |tool: &&ToolDefinition| here.listed_names != ListedNames::Robot || tool.aliases.is_empty();
     let own = here.tools().filter(by_own);
     let own = own.map(|tool| listed(tool, &tool.name, here));
     let aliases = here.tools().flat_map(|tool| {
@@ -42,8 +46,8 @@ pub fn list(here: &Here) -> Vec<Listed> {
 
 /// Returns a tool as it is listed by one of its names. An alias is a whole tool: a planner that is bound to schemas could send
 /// nothing to one without.
-fn listed(tool: &Tool, name: &str, here: &Here) -> Listed {
-    Listed {
+fn listed(tool: &ToolDefinition, name: &str, here: &KnownNames) -> ListedTool {
+    ListedTool {
         name: name.to_owned(),
         title: tool.title.clone(),
         summary: summary(tool),
@@ -56,9 +60,9 @@ fn listed(tool: &Tool, name: &str, here: &Here) -> Listed {
 }
 
 #[cfg(test)]
-fn tests_here() -> Here {
+fn tests_here() -> KnownNames {
     let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-    Here {
+    KnownNames {
         scenes: names(&[
             "default",
             "a5_sheet",
@@ -70,7 +74,7 @@ fn tests_here() -> Here {
         overlays: names(&["crosses", "leaf"]),
         arms: names(&["so101"]),
         nodes: names(&["here"]),
-        ..Here::default()
+        ..KnownNames::default()
     }
 }
 
@@ -87,7 +91,10 @@ mod tests {
 
     #[test]
     fn no_two_tools_answer_to_one_name() {
-        let all: Vec<&str> = TOOLS.iter().flat_map(super::Tool::names).collect();
+        let all: Vec<&str> = TOOLS
+            .iter()
+            .flat_map(super::ToolDefinition::names)
+            .collect();
         let distinct: BTreeSet<&str> = all.iter().copied().collect();
         assert_eq!(all.len(), distinct.len());
     }
@@ -126,7 +133,7 @@ mod tests {
             (ListedNames::Plain, &plain),
             (ListedNames::Robot, &robot),
         ] {
-            let here = super::Here {
+            let here = super::KnownNames {
                 listed_names,
                 ..tests_here()
             };

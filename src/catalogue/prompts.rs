@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 /// One prompt.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Prompt {
+pub struct CataloguePrompt {
     /// Its name.
     pub name: &'static str,
     /// One sentence.
@@ -22,15 +22,15 @@ const META: (&str, &str) = ("meta", "An overlay on the scene; none if left out."
 const NODE: (&str, &str) = ("node", "The node that does it; this one if left out.");
 
 /// The prompts.
-pub static PROMPTS: [Prompt; 3] = [
-    Prompt {
+pub static PROMPTS: [CataloguePrompt; 3] = [
+    CataloguePrompt {
         name: "calibrate",
         description: "Check the arm and measure how well it tracks in a scene.",
         takes: &[SCENE, META, NODE],
         text: "Call sense. If nothing is wrong, call align with {call}. \
                Tell me the largest tracking error and every point above 1 mm.",
     },
-    Prompt {
+    CataloguePrompt {
         name: "draw",
         description: "Draw a scene's design and show the result.",
         takes: &[SCENE, META, NODE],
@@ -38,7 +38,7 @@ pub static PROMPTS: [Prompt; 3] = [
                When I agree, call stroke with {call}. While its job runs, look with sense. \
                At the end show me the picture and the largest deviation.",
     },
-    Prompt {
+    CataloguePrompt {
         name: "recover",
         description: "Find out why the arm stands still and bring it back to rest.",
         takes: &[NODE],
@@ -47,7 +47,7 @@ pub static PROMPTS: [Prompt; 3] = [
     },
 ];
 
-impl Prompt {
+impl CataloguePrompt {
     /// The prompt of this name.
     #[must_use]
     pub fn find(name: &str) -> Option<&'static Self> {
@@ -81,7 +81,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::super::tests_here;
-    use super::{PROMPTS, Prompt};
+    use super::{CataloguePrompt, PROMPTS};
 
     fn chosen(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
         let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
@@ -108,8 +108,9 @@ mod tests {
 
     #[test]
     fn what_was_chosen_stands_in_the_calls() {
-        let fill =
-            |name, pairs: &[(&str, &str)]| Prompt::find(name).map(|one| one.fill(&chosen(pairs)));
+        let fill = |name, pairs: &[(&str, &str)]| {
+            CataloguePrompt::find(name).map(|one| one.fill(&chosen(pairs)))
+        };
         let text =
             fill("draw", &[("scene", "a"), ("meta", "b\""), ("other", "c")]).unwrap_or_default();
         assert!(

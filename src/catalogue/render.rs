@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
-use super::page::page;
-use super::{Here, Listed, list};
+use super::help_page::page;
+use super::{KnownNames, ListedTool, list};
 
 /// A way to write the catalogue down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
+pub enum CatalogueFormat {
     /// For a terminal.
     Text,
     /// For a document.
@@ -24,7 +24,7 @@ pub enum Format {
     Page,
 }
 
-impl Format {
+impl CatalogueFormat {
     /// Every format, by name.
     pub const ALL: [(&'static str, Self); 6] = [
         ("text", Self::Text),
@@ -37,7 +37,7 @@ impl Format {
 
     /// Writes the list of this node's tools.
     #[must_use]
-    pub fn render(self, here: &Here) -> String {
+    pub fn render(self, here: &KnownNames) -> String {
         let tools = list(here);
         match self {
             Self::Text => tools.iter().map(text).collect::<Vec<_>>().join("\n"),
@@ -55,7 +55,7 @@ fn pretty(value: &Value) -> String {
 }
 
 /// A tool as the protocol lists it.
-fn listed(tool: &Listed) -> Value {
+fn listed(tool: &ListedTool) -> Value {
     let mut card = json!({
         "name": tool.name,
         "title": tool.title,
@@ -74,7 +74,7 @@ fn listed(tool: &Listed) -> Value {
     card
 }
 
-fn function(tool: &Listed) -> Value {
+fn function(tool: &ListedTool) -> Value {
     json!({
         "type": "function",
         "function": {
@@ -85,7 +85,7 @@ fn function(tool: &Listed) -> Value {
     })
 }
 
-fn hermes(tools: &[Listed]) -> String {
+fn hermes(tools: &[ListedTool]) -> String {
     let mut out = String::from("<tools>\n");
     for tool in tools {
         let _ = writeln!(out, "{}", function(tool));
@@ -95,7 +95,7 @@ fn hermes(tools: &[Listed]) -> String {
 }
 
 /// A parameter of a listed tool, read back from its schema, so that what is printed is what is sent.
-struct Shown<'a> {
+struct ListedParameter<'a> {
     name: &'a str,
     kind: &'a str,
     is_required: bool,
@@ -103,13 +103,13 @@ struct Shown<'a> {
     values: Vec<&'a str>,
 }
 
-fn shown(schema: &Map<String, Value>) -> Vec<Shown<'_>> {
+fn listed_parameters(schema: &Map<String, Value>) -> Vec<ListedParameter<'_>> {
     let properties = schema.get("properties").and_then(Value::as_object);
     let required = schema.get("required").and_then(Value::as_array);
     properties
         .into_iter()
         .flatten()
-        .map(|(name, property)| Shown {
+        .map(|(name, property)| ListedParameter {
             name,
             kind: property
                 .get("type")
@@ -129,10 +129,10 @@ fn shown(schema: &Map<String, Value>) -> Vec<Shown<'_>> {
         .collect()
 }
 
-fn text(tool: &Listed) -> String {
+fn text(tool: &ListedTool) -> String {
     let size = tool.description.len() + Value::Object(tool.input_schema.clone()).to_string().len();
     let mut out = format!("{}  ({size} bytes)\n  {}\n", tool.name, tool.summary);
-    for parameter in shown(&tool.input_schema) {
+    for parameter in listed_parameters(&tool.input_schema) {
         let _ = writeln!(
             out,
             "  {} ({}, {}): {}",
@@ -152,15 +152,15 @@ fn text(tool: &Listed) -> String {
     out
 }
 
-fn markdown(tool: &Listed) -> String {
+fn markdown(tool: &ListedTool) -> String {
     let mut out = format!("### `{}`\n\n{}\n", tool.name, tool.summary);
-    let parameters = shown(&tool.input_schema);
+    let parameters = listed_parameters(&tool.input_schema);
     if parameters.is_empty() {
         return out;
     }
     out.push_str("\n| parameter | type | required | meaning | values |\n|---|---|---|---|---|\n");
     for parameter in parameters {
-        let Shown {
+        let ListedParameter {
             name,
             kind,
             is_required,
@@ -186,26 +186,30 @@ fn markdown(tool: &Listed) -> String {
 )]
 mod tests {
     use super::super::{TOOLS, tests_here};
-    use super::{Format, Value};
+    use super::{CatalogueFormat, Value};
 
     #[test]
     fn every_format_names_every_tool_and_its_values() {
-        for (name, format) in Format::ALL {
+        for (name, format) in CatalogueFormat::ALL {
             let out = format.render(&tests_here());
             for tool in TOOLS.iter() {
                 assert!(out.contains(&tool.name), "{name}");
             }
             assert!(out.contains("robot_stroke"), "{name}");
             // A page says what is always true, not what is there now.
-            assert!(format == Format::Page || out.contains("two_pens"), "{name}");
+            assert!(
+                format == CatalogueFormat::Page || out.contains("two_pens"),
+                "{name}"
+            );
         }
     }
 
     #[test]
     fn what_machines_read_is_json() {
-        let openai: Value = serde_json::from_str(&Format::Openai.render(&tests_here())).unwrap();
+        let openai: Value =
+            serde_json::from_str(&CatalogueFormat::Openai.render(&tests_here())).unwrap();
         assert_eq!(openai[3]["function"]["name"], "stroke");
-        let hermes = Format::Hermes.render(&tests_here());
+        let hermes = CatalogueFormat::Hermes.render(&tests_here());
         let lines: Vec<&str> = hermes.lines().collect();
         assert_eq!(lines.len(), 14);
         for line in &lines[1..13] {

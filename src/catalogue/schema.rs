@@ -3,12 +3,15 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{ENUM_MAX, Field, FieldKind, Here, Kind, Parameter, Tool};
+use super::{
+    ENUM_MAX, KnownNames, ParameterKind, ResultField, ResultFieldKind, ToolDefinition,
+    ToolParameter,
+};
 
 /// Schema of a tool's arguments, with the values that are valid on this node now.
 #[must_use]
-pub fn input(tool: &Tool, here: &Here) -> Map<String, Value> {
-    let properties = tool.shown(here).map(|parameter| {
+pub fn input(tool: &ToolDefinition, here: &KnownNames) -> Map<String, Value> {
+    let properties = tool.shown_parameters(here).map(|parameter| {
         let schema = Value::Object(property(parameter, here));
         (parameter.name.clone(), schema)
     });
@@ -29,15 +32,15 @@ fn object(properties: Map<String, Value>) -> Map<String, Value> {
     schema
 }
 
-fn property(parameter: &Parameter, here: &Here) -> Map<String, Value> {
+fn property(parameter: &ToolParameter, here: &KnownNames) -> Map<String, Value> {
     let mut schema = Map::new();
     schema.insert("type".to_owned(), json!(parameter.kind.json_type()));
     schema.insert("description".to_owned(), json!(words(parameter, here)));
     match &parameter.kind {
-        Kind::Texts => {
+        ParameterKind::Texts => {
             schema.insert("items".to_owned(), json!({"type": "string"}));
         }
-        Kind::Objects => {
+        ParameterKind::Objects => {
             schema.insert("items".to_owned(), json!({"type": "object"}));
         }
         kind => {
@@ -51,16 +54,16 @@ fn property(parameter: &Parameter, here: &Here) -> Map<String, Value> {
 }
 
 /// The values of a choice.
-fn values<'a>(kind: &'a Kind, here: &'a Here) -> &'a [String] {
+fn values<'a>(kind: &'a ParameterKind, here: &'a KnownNames) -> &'a [String] {
     match kind {
-        Kind::Name(vocabulary) => here.names(*vocabulary),
-        Kind::Choice(values) => values,
+        ParameterKind::Name(vocabulary) => here.names(*vocabulary),
+        ParameterKind::Choice(values) => values,
         _ => &[],
     }
 }
 
 /// The words of a parameter; where there are too many values for an `enum`, the first of them and where the rest are.
-pub(super) fn words(parameter: &Parameter, here: &Here) -> String {
+pub(super) fn words(parameter: &ToolParameter, here: &KnownNames) -> String {
     let words = match parameter.kind.unit() {
         Some(unit) => format!("{}, in {unit}", parameter.words),
         None => parameter.words.clone(),
@@ -79,7 +82,7 @@ pub(super) fn words(parameter: &Parameter, here: &Here) -> String {
 
 /// Schema of a tool's result. It is loose, so that a client that checks it lets every true result pass.
 #[must_use]
-pub fn output(tool: &Tool) -> Map<String, Value> {
+pub fn output(tool: &ToolDefinition) -> Map<String, Value> {
     let mut properties = Map::new();
     for (name, schema) in [
         ("success", json!({"type": "boolean"})),
@@ -105,15 +108,15 @@ pub fn output(tool: &Tool) -> Map<String, Value> {
     schema
 }
 
-fn field_schema(field: &Field) -> Value {
+fn field_schema(field: &ResultField) -> Value {
     let mut schema = match field.kind {
-        FieldKind::Text => json!({"type": "string"}),
-        FieldKind::Bool => json!({"type": "boolean"}),
-        FieldKind::Whole => json!({"type": "integer"}),
-        FieldKind::Number => json!({"type": "number"}),
-        FieldKind::Object => json!({"type": "object"}),
-        FieldKind::Texts => json!({"type": "array", "items": {"type": "string"}}),
-        FieldKind::Objects => json!({"type": "array", "items": {"type": "object"}}),
+        ResultFieldKind::Text => json!({"type": "string"}),
+        ResultFieldKind::Bool => json!({"type": "boolean"}),
+        ResultFieldKind::Whole => json!({"type": "integer"}),
+        ResultFieldKind::Number => json!({"type": "number"}),
+        ResultFieldKind::Object => json!({"type": "object"}),
+        ResultFieldKind::Texts => json!({"type": "array", "items": {"type": "string"}}),
+        ResultFieldKind::Objects => json!({"type": "array", "items": {"type": "object"}}),
     };
     if let Some(schema) = schema.as_object_mut() {
         schema.insert("description".to_owned(), json!(field.words));

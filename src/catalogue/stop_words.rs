@@ -22,7 +22,7 @@ static WORDS: LazyLock<StopWords> = LazyLock::new(|| StopWords::read(TABLE));
 pub fn says_stop(name: &str) -> bool {
     let words = words_of(name);
     let whole = words.concat();
-    WORDS.is_all_of(&whole) || words.iter().any(|word| WORDS.has(word))
+    WORDS.is_stop_word(&whole) || words.iter().any(|word| WORDS.has(word))
 }
 
 /// The table, read.
@@ -51,7 +51,7 @@ impl StopWords {
         read
     }
 
-    fn is_all_of(&self, name: &str) -> bool {
+    fn is_stop_word(&self, name: &str) -> bool {
         self.alone.contains(name) || self.anywhere.contains(name)
     }
 

@@ -4,73 +4,75 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 
-use super::{Effect, Field, FieldKind, Kind, Parameter, Tool, Vocabulary};
+use super::{
+    Effect, NameSource, ParameterKind, ResultField, ResultFieldKind, ToolDefinition, ToolParameter,
+};
 
-fn scene() -> Parameter {
-    Parameter {
+fn scene() -> ToolParameter {
+    ToolParameter {
         name: "scene".to_owned(),
         aliases: texts(&["scene_name"]),
-        kind: Kind::Name(Vocabulary::Scenes),
+        kind: ParameterKind::Name(NameSource::Scenes),
         required: false,
         default: Some(Value::from("default")),
         words: "scene name".to_owned(),
     }
 }
 
-fn last_scene() -> Parameter {
-    Parameter {
+fn last_scene() -> ToolParameter {
+    ToolParameter {
         default: None,
         words: "default: the last one moved in".to_owned(),
         ..scene()
     }
 }
 
-fn meta() -> Parameter {
-    Parameter {
+fn meta() -> ToolParameter {
+    ToolParameter {
         name: "meta".to_owned(),
         aliases: Vec::new(),
-        kind: Kind::Name(Vocabulary::Overlays),
+        kind: ParameterKind::Name(NameSource::Overlays),
         required: false,
         default: None,
         words: "overlay".to_owned(),
     }
 }
 
-fn arm() -> Parameter {
-    Parameter {
+fn arm() -> ToolParameter {
+    ToolParameter {
         name: "arm".to_owned(),
         aliases: texts(&["arm_name"]),
-        kind: Kind::Name(Vocabulary::Arms),
+        kind: ParameterKind::Name(NameSource::Arms),
         required: false,
         default: None,
         words: "default: the first".to_owned(),
     }
 }
 
-fn node() -> Parameter {
-    Parameter {
+fn node() -> ToolParameter {
+    ToolParameter {
         name: "node".to_owned(),
         aliases: texts(&["node_name"]),
-        kind: Kind::Name(Vocabulary::Nodes),
+        kind: ParameterKind::Name(NameSource::Nodes),
         required: false,
         default: None,
         words: "default: this one".to_owned(),
     }
 }
 
-fn nodes() -> Parameter {
-    Parameter {
-        kind: Kind::Name(Vocabulary::Everywhere),
+fn nodes() -> ToolParameter {
+    ToolParameter {
+        kind: ParameterKind::Name(NameSource::Everywhere),
         words: "node to stop, or all; default: this one".to_owned(),
         ..node()
     }
 }
 
-fn debug() -> Parameter {
-    Parameter {
+fn debug() -> ToolParameter {
+    ToolParameter {
         name: "debug".to_owned(),
         aliases: Vec::new(),
-        kind: Kind::Bool,
+        kind: ParameterKind::Bool,
         required: false,
         default: Some(Value::from(false)),
         words: "more details".to_owned(),
@@ -83,11 +85,11 @@ pub const PREVIEW: &str = "dry_run";
 /// Every name that it answers to.
 pub const PREVIEW_NAMES: [&str; 2] = [PREVIEW, "preview"];
 
-fn touch() -> Parameter {
-    Parameter {
+fn touch() -> ToolParameter {
+    ToolParameter {
         name: "touch".to_owned(),
         aliases: texts(&["probe"]),
-        kind: Kind::Bool,
+        kind: ParameterKind::Bool,
         required: false,
         default: Some(Value::from(false)),
         words: "feel the sheet".to_owned(),
@@ -95,11 +97,11 @@ fn touch() -> Parameter {
 }
 
 /// Returns the parameter for a person's reading of the drawn cross.
-fn measured() -> Parameter {
-    Parameter {
+fn measured() -> ToolParameter {
+    ToolParameter {
         name: "measured".to_owned(),
         aliases: Vec::new(),
-        kind: Kind::Numbers {
+        kind: ParameterKind::Numbers {
             names: texts(&["dx", "dy"]),
             unit: "mm".to_owned(),
         },
@@ -109,80 +111,80 @@ fn measured() -> Parameter {
     }
 }
 
-fn dry_run() -> Parameter {
-    Parameter {
+fn dry_run() -> ToolParameter {
+    ToolParameter {
         name: PREVIEW.to_owned(),
         aliases: texts(&["preview"]),
-        kind: Kind::Bool,
+        kind: ParameterKind::Bool,
         required: false,
         default: Some(Value::from(false)),
         words: "plan and picture, no motion".to_owned(),
     }
 }
 
-fn again() -> Parameter {
-    Parameter {
+fn again() -> ToolParameter {
+    ToolParameter {
         name: "again".to_owned(),
         aliases: Vec::new(),
-        kind: Kind::Bool,
+        kind: ParameterKind::Bool,
         required: false,
         default: Some(Value::from(false)),
         words: "repeat a call just done".to_owned(),
     }
 }
 
-fn plan() -> Parameter {
-    Parameter {
+fn plan() -> ToolParameter {
+    ToolParameter {
         name: "plan".to_owned(),
         aliases: texts(&["plan_hash"]),
-        kind: Kind::Text,
+        kind: ParameterKind::Text,
         required: false,
         default: None,
         words: "plan_hash of a dry run: draw that or nothing".to_owned(),
     }
 }
 
-fn resume() -> Parameter {
-    Parameter {
+fn resume() -> ToolParameter {
+    ToolParameter {
         name: "resume".to_owned(),
         aliases: Vec::new(),
-        kind: Kind::Bool,
+        kind: ParameterKind::Bool,
         required: false,
         default: Some(Value::from(false)),
         words: "go on with an unfinished drawing".to_owned(),
     }
 }
 
-const ARM_STATE: Field = Field {
+const ARM_STATE: ResultField = ResultField {
     name: "arm",
-    kind: FieldKind::Text,
+    kind: ResultFieldKind::Text,
     words: "which arm, and whether it is simulated",
 };
 
-const STATE: Field = Field {
+const STATE: ResultField = ResultField {
     name: "state",
-    kind: FieldKind::Text,
+    kind: ResultFieldKind::Text,
     words: "what the arm is doing",
 };
 
-const STROKE_COUNT: Field = Field {
+const STROKE_COUNT: ResultField = ResultField {
     name: "stroke_count",
-    kind: FieldKind::Whole,
+    kind: ResultFieldKind::Whole,
     words: "strokes carried out, or planned in a dry run",
 };
 
-const FILES: Field = Field {
+const FILES: ResultField = ResultField {
     name: "files",
-    kind: FieldKind::Texts,
+    kind: ResultFieldKind::Texts,
     words: "files written on the node",
 };
 
 /// The tools, in the order in which they are listed.
-pub static TOOLS: LazyLock<Vec<Tool>> =
+pub static TOOLS: LazyLock<Vec<ToolDefinition>> =
     LazyLock::new(|| vec![align(), reset(), sense(), stroke(), list_nodes(), stop()]);
 
-fn align() -> Tool {
-    Tool {
+fn align() -> ToolDefinition {
+    ToolDefinition {
         name: "align".to_owned(),
         title: "Align".to_owned(),
         aliases: texts(&["robot_align"]),
@@ -200,29 +202,29 @@ fn align() -> Tool {
         fields: &[
             ARM_STATE,
             STROKE_COUNT,
-            Field {
+            ResultField {
                 name: "points",
-                kind: FieldKind::Objects,
+                kind: ResultFieldKind::Objects,
                 words: "per point the target, the measured tip, tracking_error_mm, contact and residual",
             },
-            Field {
+            ResultField {
                 name: "verdict",
-                kind: FieldKind::Text,
+                kind: ResultFieldKind::Text,
                 words: "good, usable or redo",
             },
-            Field {
+            ResultField {
                 name: "reasons",
-                kind: FieldKind::Texts,
+                kind: ResultFieldKind::Texts,
                 words: "why it is not better",
             },
-            Field {
+            ResultField {
                 name: "next",
-                kind: FieldKind::Text,
+                kind: ResultFieldKind::Text,
                 words: "what to do next",
             },
-            Field {
+            ResultField {
                 name: "tracking_error_mm_max",
-                kind: FieldKind::Number,
+                kind: ResultFieldKind::Number,
                 words: "largest distance between target and measured tip",
             },
             FILES,
@@ -233,8 +235,8 @@ fn align() -> Tool {
     }
 }
 
-fn reset() -> Tool {
-    Tool {
+fn reset() -> ToolDefinition {
+    ToolDefinition {
         name: "reset".to_owned(),
         title: "Reset".to_owned(),
         aliases: texts(&["robot_reset"]),
@@ -256,8 +258,8 @@ fn reset() -> Tool {
     }
 }
 
-fn sense() -> Tool {
-    Tool {
+fn sense() -> ToolDefinition {
+    ToolDefinition {
         name: "sense".to_owned(),
         title: "Sense".to_owned(),
         aliases: texts(&["robot_sense"]),
@@ -273,24 +275,24 @@ fn sense() -> Tool {
         fields: &[
             ARM_STATE,
             STATE,
-            Field {
+            ResultField {
                 name: "captured_files",
-                kind: FieldKind::Texts,
+                kind: ResultFieldKind::Texts,
                 words: "pictures written on the node",
             },
-            Field {
+            ResultField {
                 name: "joints",
-                kind: FieldKind::Objects,
+                kind: ResultFieldKind::Objects,
                 words: "per joint the measured angle",
             },
-            Field {
+            ResultField {
                 name: "tip",
-                kind: FieldKind::Object,
+                kind: ResultFieldKind::Object,
                 words: "measured place of the pen's tip",
             },
-            Field {
+            ResultField {
                 name: "servos",
-                kind: FieldKind::Objects,
+                kind: ResultFieldKind::Objects,
                 words: "per servo temperature, voltage, load and error bits",
             },
         ],
@@ -300,8 +302,8 @@ fn sense() -> Tool {
     }
 }
 
-fn stroke() -> Tool {
-    Tool {
+fn stroke() -> ToolDefinition {
+    ToolDefinition {
         name: "stroke".to_owned(),
         title: "Stroke".to_owned(),
         aliases: texts(&["robot_stroke"]),
@@ -329,19 +331,19 @@ fn stroke() -> Tool {
         fields: &[
             ARM_STATE,
             STROKE_COUNT,
-            Field {
+            ResultField {
                 name: "pen_down_mm",
-                kind: FieldKind::Number,
+                kind: ResultFieldKind::Number,
                 words: "length drawn",
             },
-            Field {
+            ResultField {
                 name: "arm_time_s",
-                kind: FieldKind::Number,
+                kind: ResultFieldKind::Number,
                 words: "time the arm took, or will take",
             },
-            Field {
+            ResultField {
                 name: "deviation_mm_max",
-                kind: FieldKind::Number,
+                kind: ResultFieldKind::Number,
                 words: "largest distance of the drawn line from the design",
             },
             FILES,
@@ -352,8 +354,8 @@ fn stroke() -> Tool {
     }
 }
 
-fn list_nodes() -> Tool {
-    Tool {
+fn list_nodes() -> ToolDefinition {
+    ToolDefinition {
         name: "list_nodes".to_owned(),
         title: "List nodes".to_owned(),
         aliases: texts(&["system_list_nodes"]),
@@ -366,9 +368,9 @@ fn list_nodes() -> Tool {
         unlisted: Vec::new(),
         examples: Vec::new(),
         when: texts(&["Use to find valid names."]),
-        fields: &[Field {
+        fields: &[ResultField {
             name: "nodes",
-            kind: FieldKind::Objects,
+            kind: ResultFieldKind::Objects,
             words: "per node its name, arm, state, enabled, scenes and version",
         }],
         destructive: false,
@@ -377,8 +379,8 @@ fn list_nodes() -> Tool {
     }
 }
 
-fn stop() -> Tool {
-    Tool {
+fn stop() -> ToolDefinition {
+    ToolDefinition {
         name: "stop".to_owned(),
         title: "Stop".to_owned(),
         aliases: texts(&["robot_stop"]),
@@ -401,9 +403,9 @@ fn stop() -> Tool {
         fields: &[
             ARM_STATE,
             STATE,
-            Field {
+            ResultField {
                 name: "stopped_after_ms",
-                kind: FieldKind::Number,
+                kind: ResultFieldKind::Number,
                 words: "from the call to measured standstill",
             },
         ],

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow, bail};
 use clap::{Args, Subcommand};
 
-use super::{Exit, show};
-use arm::urdf::{self, Ask};
-use arm::{Arm, ArmFile, Family};
+use super::{ExitStatus, terminal_output};
+use arm::urdf::{self, UrdfOptions};
+use arm::{ArmFile, ArmModel, ServoFamily};
 use config::toml as strict;
 
 #[derive(Debug, Subcommand)]
@@ -32,7 +32,7 @@ pub(super) struct ImportArgs {
     name: Option<String>,
     /// Which servos turn the joints: feetech-sts or dynamixel2
     #[arg(long, value_parser = family, default_value = "dynamixel2")]
-    family: Family,
+    family: ServoFamily,
     /// A joint that is held still, and where, in rad or m; say it once for each
     #[arg(long, value_name = "JOINT=PLACE", value_parser = held)]
     hold: Vec<(String, f64)>,
@@ -41,13 +41,13 @@ pub(super) struct ImportArgs {
     out: Option<PathBuf>,
 }
 
-pub(super) fn run(what: &ArmCommand) -> anyhow::Result<Exit> {
+pub(super) fn run(what: &ArmCommand) -> anyhow::Result<ExitStatus> {
     let ArmCommand::Import(args) = what;
     let text = text(&args.urdf)?;
-    let ask = Ask {
+    let ask = UrdfOptions {
         family: args.family,
         held: &args.hold,
-        ..Ask::new(&args.base, &args.tip)
+        ..UrdfOptions::new(&args.base, &args.tip)
     };
     let mut imported = urdf::import(&text, &ask).map_err(|error| {
         let error = error.to_string();
@@ -68,11 +68,11 @@ pub(super) fn run(what: &ArmCommand) -> anyhow::Result<Exit> {
     let text = imported.toml()?;
     let arm = loaded(&text)?;
     let Some(out) = &args.out else {
-        text.lines().for_each(show::line);
-        return Ok(Exit::Done);
+        text.lines().for_each(terminal_output::line);
+        return Ok(ExitStatus::Done);
     };
     save(out, &text)?;
-    show::line(&format!(
+    terminal_output::line(&format!(
         "{}: {} joints, {} capsules",
         out.display(),
         arm.dof(),
@@ -80,17 +80,17 @@ pub(super) fn run(what: &ArmCommand) -> anyhow::Result<Exit> {
     ));
     let stem = out.file_stem().unwrap_or_default().to_string_lossy();
     if stem != arm.file.name.as_str() {
-        show::note(&format!(
+        terminal_output::note(&format!(
             "a scene finds the arm `{}` in arms/{}.toml beside it: call the file so",
             arm.file.name, arm.file.name
         ));
     }
-    show::note("to be completed by a person, also written at the top of the file:");
+    terminal_output::note("to be completed by a person, also written at the top of the file:");
     imported
         .assumed
         .iter()
-        .for_each(|line| show::note(&format!("- {line}")));
-    Ok(Exit::Done)
+        .for_each(|line| terminal_output::note(&format!("- {line}")));
+    Ok(ExitStatus::Done)
 }
 
 /// No more than is read, and only UTF-8.
@@ -107,9 +107,9 @@ fn text(path: &Path) -> anyhow::Result<String> {
 }
 
 /// Reads the result as an arm's file: a file that cannot be loaded is not written.
-fn loaded(text: &str) -> anyhow::Result<Arm> {
+fn loaded(text: &str) -> anyhow::Result<ArmModel> {
     let file: ArmFile = strict::read("the imported arm", text)?;
-    Ok(Arm::new(file)?)
+    Ok(ArmModel::new(file)?)
 }
 
 /// Never over a file that is there: a servo map may have been completed in it.
@@ -128,15 +128,15 @@ fn save(out: &Path, text: &str) -> anyhow::Result<()> {
         .with_context(|| format!("cannot write {}", out.display()))
 }
 
-fn family(text: &str) -> Result<Family, String> {
+fn family(text: &str) -> Result<ServoFamily, String> {
     let plain: String = text
         .to_lowercase()
         .chars()
         .filter(|c| c.is_alphanumeric())
         .collect();
     match plain.as_str() {
-        "feetechsts" | "feetech" | "sts" => Ok(Family::FeetechSts),
-        "dynamixel2" | "dynamixel" | "dxl" => Ok(Family::Dynamixel2),
+        "feetechsts" | "feetech" | "sts" => Ok(ServoFamily::FeetechSts),
+        "dynamixel2" | "dynamixel" | "dxl" => Ok(ServoFamily::Dynamixel2),
         _ => Err("feetech-sts and dynamixel2 are known".to_owned()),
     }
 }

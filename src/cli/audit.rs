@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use clap::Subcommand;
 
-use super::{Exit, show};
+use super::{ExitStatus, terminal_output};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum AuditCommand {
@@ -19,20 +19,20 @@ pub(super) enum AuditCommand {
     },
 }
 
-pub(super) fn verify(file: &Path, key: Option<&str>) -> anyhow::Result<Exit> {
+pub(super) fn verify(file: &Path, key: Option<&str>) -> anyhow::Result<ExitStatus> {
     let text = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
     let text = String::from_utf8_lossy(&text);
     match job::verify(&text, key) {
         Ok(verified) => {
-            show::line(&format!(
+            terminal_output::line(&format!(
                 "{} records hold, signed by {}; the last one's hash is {}",
                 verified.records, verified.key, verified.last
             ));
-            Ok(Exit::Done)
+            Ok(ExitStatus::Done)
         }
         Err(error) => {
-            show::line(&format!("{}: {error}", file.display()));
-            Ok(Exit::Refused)
+            terminal_output::line(&format!("{}: {error}", file.display()));
+            Ok(ExitStatus::Refused)
         }
     }
 }

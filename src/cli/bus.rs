@@ -7,17 +7,17 @@ use anyhow::bail;
 use clap::{Args, Subcommand};
 use tokio::signal::ctrl_c;
 
-use super::{Exit, Options, show};
-use base::clock::Clock;
+use super::{ExitStatus, NodeOptions, terminal_output};
+use base::clock::NodeClock;
 use link::serial::SerialLink;
-use link::{Link, LinkError};
+use link::{ByteLink, LinkError};
 use node::open;
-use servo::host::Host;
+use servo::host::HostSystem;
 use servo::look::{self, Seen};
 use servo::reboot::reboot;
-use servo::scan::{self, Effort, Found, Scan, Way};
-use servo::setup::{self, Change, Step};
-use servo::{Line, SLACK, ServiceError};
+use servo::scan::{self, BusScan, BusSettings, FoundServo, ScanEffort};
+use servo::setup::{self, SetupChange, SetupStep};
+use servo::{SLACK, ServiceError, ServoLine};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum BusCommand {
@@ -108,7 +108,7 @@ fn range(text: &str) -> Result<(i32, i32), String> {
     two.ok_or_else(|| "write two whole numbers, such as 500:3500".to_owned())
 }
 
-pub(super) async fn run(node: &Options, what: BusCommand) -> anyhow::Result<Exit> {
+pub(super) async fn run(node: &NodeOptions, what: BusCommand) -> anyhow::Result<ExitStatus> {
     match what {
         BusCommand::Scan(args) => scan_port(node, &args).await,
         BusCommand::Monitor(args) => monitor(node, &args).await,
@@ -122,35 +122,37 @@ pub(super) async fn run(node: &Options, what: BusCommand) -> anyhow::Result<Exit
 /// Opens a port at any speed.
 pub(super) fn opener(
     port: &str,
-    clock: &Clock,
-) -> impl FnMut(u32) -> Result<Box<dyn Link>, LinkError> + Send + use<> {
+    clock: &NodeClock,
+) -> impl FnMut(u32) -> Result<Box<dyn ByteLink>, LinkError> + Send + use<> {
     let (port, clock) = (port.to_owned(), clock.clone());
-    move |baud| SerialLink::open(&port, baud, &clock).map(|link| Box::new(link) as Box<dyn Link>)
+    move |baud| {
+        SerialLink::open(&port, baud, &clock).map(|link| Box::new(link) as Box<dyn ByteLink>)
+    }
 }
 
 /// Returns the longest time for which the port's adapter may hold a reply back.
-fn slack(port: &str) -> Duration {
-    let timer = Host::default().latency_timer_ms(port.as_ref());
+fn reply_slack(port: &str) -> Duration {
+    let timer = HostSystem::default().latency_timer_ms(port.as_ref());
     timer.map_or(SLACK, |ms| SLACK + 2 * Duration::from_millis(ms))
 }
 
 pub(super) async fn look_for(
-    node: &Options,
+    node: &NodeOptions,
     port: &str,
     first: bool,
-) -> Result<Vec<Found>, anyhow::Error> {
+) -> Result<Vec<FoundServo>, anyhow::Error> {
     open::check_user(port, node.allow_root)?;
-    let clock = Clock::real();
+    let clock = NodeClock::real();
     let mut open = opener(port, &clock);
     let watched = std::io::stderr().is_terminal();
-    let effort = Effort {
-        slack: slack(port),
+    let effort = ScanEffort {
+        slack: reply_slack(port),
         first,
     };
-    show::note(&format!("asking every id on {port}, at every speed …"));
+    terminal_output::note(&format!("asking every id on {port}, at every speed …"));
     let scan = scan::scan(&mut open, &clock, effort, |speech, baud| {
         if watched {
-            show::note(&format!("{} at {baud} baud …", speech.name()));
+            terminal_output::note(&format!("{} at {baud} baud …", speech.name()));
         }
     });
     let scan = scan.await?;
@@ -158,33 +160,35 @@ pub(super) async fn look_for(
     Ok(scan.found)
 }
 
-fn tell_damaged(port: &str, scan: &Scan) {
+fn tell_damaged(port: &str, scan: &BusScan) {
     if let Some(id) = scan.heard.damaged_id {
-        show::note(&format!(
+        terminal_output::note(&format!(
             "what comes from id {id} is damaged: two servos may have that id; `steadyhand doctor {port}` says more"
         ));
     }
 }
 
-async fn scan_port(node: &Options, args: &ScanArgs) -> anyhow::Result<Exit> {
+async fn scan_port(node: &NodeOptions, args: &ScanArgs) -> anyhow::Result<ExitStatus> {
     let found = look_for(node, &args.port, args.first).await?;
     if args.json {
-        show::line(&serde_json::to_string_pretty(&found)?);
+        terminal_output::line(&serde_json::to_string_pretty(&found)?);
     } else {
-        show::line(&format!(
+        terminal_output::line(&format!(
             "{:>3}  {:<12} {:<12} {:>8}  {:>8}  {:>7}  {:>6}  {:>8}  {:>11}",
             "id", "model", "family", "baud", "firmware", "supply", "heat", "delay", "limits"
         ));
-        found.iter().for_each(|one| show::line(&found_line(one)));
+        found
+            .iter()
+            .for_each(|one| terminal_output::line(&found_line(one)));
     }
     if found.is_empty() {
-        show::note(&ServiceError::Nobody.to_string());
-        return Ok(Exit::Refused);
+        terminal_output::note(&ServiceError::Nobody.to_string());
+        return Ok(ExitStatus::Refused);
     }
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
-fn found_line(found: &Found) -> String {
+fn found_line(found: &FoundServo) -> String {
     let servo = &found.servo;
     format!(
         "{:>3}  {:<12} {:<12} {:>8}  {:>8}  {:>7}  {:>6}  {:>5} µs  {:>11}",
@@ -207,28 +211,28 @@ fn unit(value: Option<f64>, unit: &str) -> String {
 /// The servos of a port and the line to speak to them: those at the first speed at which one with a
 /// usual id answers, or the one with the id that is meant.
 async fn reach(
-    node: &Options,
+    node: &NodeOptions,
     port: &str,
-    clock: &Clock,
+    clock: &NodeClock,
     meant: Option<u8>,
-) -> anyhow::Result<(Box<dyn Link>, Line, Vec<u8>)> {
+) -> anyhow::Result<(Box<dyn ByteLink>, ServoLine, Vec<u8>)> {
     open::check_user(port, node.allow_root)?;
-    show::note(&format!("looking for servos on {port} …"));
+    terminal_output::note(&format!("looking for servos on {port} …"));
     let mut open = opener(port, clock);
-    let Some(way) = scan::usual(&mut open, clock, slack(port), meant).await? else {
+    let Some(way) = scan::find_usual(&mut open, clock, reply_slack(port), meant).await? else {
         return Err(ServiceError::NobodyUsual.into());
     };
-    let Way {
+    let BusSettings {
         speech,
         baud,
         slack,
     } = way;
-    show::note(&format!("{} at {baud} baud …", speech.name()));
-    let mut scan = Scan::default();
-    scan::at(&mut open, clock, slack, (speech, baud), &mut scan).await?;
+    terminal_output::note(&format!("{} at {baud} baud …", speech.name()));
+    let mut scan = BusScan::default();
+    scan::scan_speed(&mut open, clock, slack, (speech, baud), &mut scan).await?;
     tell_damaged(port, &scan);
     let link = open(baud)?;
-    let line = Line::new(speech, clock, baud, slack);
+    let line = ServoLine::new(speech, clock, baud, slack);
     let ids = scan.found.iter().map(|found| found.servo.id).collect();
     Ok((link, line, ids))
 }
@@ -236,8 +240,8 @@ async fn reach(
 /// Interval at which the table is shown.
 const EVERY: Duration = Duration::from_millis(200);
 
-async fn monitor(node: &Options, args: &MonitorArgs) -> anyhow::Result<Exit> {
-    let clock = Clock::real();
+async fn monitor(node: &NodeOptions, args: &MonitorArgs) -> anyhow::Result<ExitStatus> {
+    let clock = NodeClock::real();
     let (mut link, mut line, ids) = reach(node, &args.port, &clock, None).await?;
     let mut alarm = clock.alarm()?;
     let live = !args.once && !args.json && std::io::stdout().is_terminal();
@@ -249,7 +253,7 @@ async fn monitor(node: &Options, args: &MonitorArgs) -> anyhow::Result<Exit> {
         }
         let took = clock.now().since(began);
         if args.json {
-            show::line(&serde_json::to_string(
+            terminal_output::line(&serde_json::to_string(
                 &seen
                     .iter()
                     .filter_map(|(_, seen)| seen.as_ref())
@@ -260,31 +264,35 @@ async fn monitor(node: &Options, args: &MonitorArgs) -> anyhow::Result<Exit> {
         }
         if args.once {
             let all = seen.iter().all(|(_, seen)| seen.is_some());
-            return Ok(if all { Exit::Done } else { Exit::Refused });
+            return Ok(if all {
+                ExitStatus::Done
+            } else {
+                ExitStatus::Refused
+            });
         }
         tokio::select! {
-            _ = ctrl_c() => return Ok(Exit::Done),
+            _ = ctrl_c() => return Ok(ExitStatus::Done),
             waited = alarm.until(began.after(EVERY)) => waited?,
         }
     }
 }
 
-fn table(seen: &[(u8, Option<Seen>)], line: &Line, took: Duration, live: bool) {
+fn table(seen: &[(u8, Option<Seen>)], line: &ServoLine, took: Duration, live: bool) {
     if live {
-        show::clear();
+        terminal_output::clear();
     }
-    show::line(&format!(
+    terminal_output::line(&format!(
         "{:>3}  {:>8}  {:>8}  {:>6}  {:>6}  {:>7}  {:>6}  {:>6}",
         "id", "position", "speed/s", "load", "heat", "supply", "torque", "errors"
     ));
     for (id, seen) in seen {
         match seen {
-            Some(seen) => show::line(&seen_line(seen)),
-            None => show::line(&format!("{id:>3}  no answer")),
+            Some(seen) => terminal_output::line(&seen_line(seen)),
+            None => terminal_output::line(&format!("{id:>3}  no answer")),
         }
     }
     let counts = line.counts();
-    show::line(&format!(
+    terminal_output::line(&format!(
         "{:.0} looks a second; {} requests, {} damaged and {} foreign replies",
         1.0 / took.as_secs_f64().max(1e-6),
         counts.transactions,
@@ -311,17 +319,17 @@ fn seen_line(seen: &Seen) -> String {
     )
 }
 
-async fn configure(node: &Options, args: &ConfigureArgs) -> anyhow::Result<Exit> {
-    let change = Change {
+async fn configure(node: &NodeOptions, args: &ConfigureArgs) -> anyhow::Result<ExitStatus> {
+    let change = SetupChange {
         id: args.new_id,
         return_delay: args.return_delay_us.map(Duration::from_micros),
         limits_ticks: args.limits_ticks,
         repair: args.repair,
     };
-    if change == Change::default() {
+    if change == SetupChange::default() {
         bail!("say what to change: --new-id, --return-delay-us, --limits-ticks or --repair");
     }
-    let clock = Clock::real();
+    let clock = NodeClock::real();
     let (mut link, mut line, ids) = reach(node, &args.port, &clock, Some(args.id)).await?;
     if !ids.contains(&args.id) {
         return Err(ServiceError::NoServo {
@@ -332,31 +340,31 @@ async fn configure(node: &Options, args: &ConfigureArgs) -> anyhow::Result<Exit>
     }
     let steps = setup::plan(&mut line, link.as_mut(), args.id, &change).await?;
     if steps.is_empty() {
-        show::line(&format!(
+        terminal_output::line(&format!(
             "servo {} is set up so already; nothing was written",
             args.id
         ));
-        return Ok(Exit::Done);
+        return Ok(ExitStatus::Done);
     }
     for step in &steps {
-        show::line(&format!("servo {}: {}", args.id, step.words()));
+        terminal_output::line(&format!("servo {}: {}", args.id, step.describe()));
     }
     let asked = "This outlives the power, and takes torque off";
-    if !args.yes && !agreed(asked, args.id)? {
-        show::line("nothing was written");
-        return Ok(Exit::Refused);
+    if !args.yes && !confirm_torque_off(asked, args.id)? {
+        terminal_output::line("nothing was written");
+        return Ok(ExitStatus::Refused);
     }
-    setup::carry_out(&mut line, link.as_mut(), args.id, &steps).await?;
-    show::line(&written(&steps));
-    Ok(Exit::Done)
+    setup::apply_steps(&mut line, link.as_mut(), args.id, &steps).await?;
+    terminal_output::line(&written_text(&steps));
+    Ok(ExitStatus::Done)
 }
 
-async fn start_anew(node: &Options, args: &RebootArgs) -> anyhow::Result<Exit> {
-    let clock = Clock::real();
+async fn start_anew(node: &NodeOptions, args: &RebootArgs) -> anyhow::Result<ExitStatus> {
+    let clock = NodeClock::real();
     let (mut link, mut line, _) = reach(node, &args.port, &clock, Some(args.id)).await?;
-    if !args.yes && !agreed("This takes torque off", args.id)? {
-        show::line("nothing was asked of it");
-        return Ok(Exit::Refused);
+    if !args.yes && !confirm_torque_off("This takes torque off", args.id)? {
+        terminal_output::line("nothing was asked of it");
+        return Ok(ExitStatus::Refused);
     }
     reboot(&mut line, link.as_mut(), &clock, args.id).await?;
     let seen = look::at(&mut line, link.as_mut(), args.id).await?;
@@ -365,17 +373,17 @@ async fn start_anew(node: &Options, args: &RebootArgs) -> anyhow::Result<Exit> {
         baud: line.baud(),
     })?;
     let torque = if seen.torque_on { "on" } else { "off" };
-    show::line(&match seen.error_bits {
+    terminal_output::line(&match seen.error_bits {
         0 => format!("servo {} has started anew: its torque is {torque}", args.id),
         bits => format!(
             "servo {} has started anew and still reports an error ({bits:#04x}): its torque is {torque}",
             args.id
         ),
     });
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
-fn written(steps: &[Step]) -> String {
+fn written_text(steps: &[SetupStep]) -> String {
     let names: Vec<&str> = steps.iter().map(|step| step.name).collect();
     format!(
         "written and read back: {}; its torque is off",
@@ -384,8 +392,8 @@ fn written(steps: &[Step]) -> String {
 }
 
 /// Asks for consent to take torque off a servo. Returns whether it was given.
-fn agreed(what: &str, id: u8) -> anyhow::Result<bool> {
-    show::note(&format!(
+fn confirm_torque_off(what: &str, id: u8) -> anyhow::Result<bool> {
+    terminal_output::note(&format!(
         "{what} servo {id}: what it carries drops. Write `yes` to go on:"
     ));
     std::io::stderr().flush()?;

@@ -5,7 +5,7 @@ mod camera;
 mod exchange;
 mod history;
 mod joints;
-mod person;
+mod operator_input;
 mod place;
 mod proposal;
 pub(super) mod teach;
@@ -14,10 +14,10 @@ mod write;
 
 pub(super) use arguments::CalibrateCommand;
 
-use super::{Exit, Options};
+use super::{ExitStatus, NodeOptions};
 use place::Place;
 
-pub(super) async fn run(node: &Options, what: CalibrateCommand) -> anyhow::Result<Exit> {
+pub(super) async fn run(node: &NodeOptions, what: CalibrateCommand) -> anyhow::Result<ExitStatus> {
     match what {
         CalibrateCommand::Joints(args) => joints::run(node, &args).await,
         CalibrateCommand::Touch(args) => Place::find(node, &args.here.at).await?.touch(&args),

@@ -12,18 +12,18 @@ use serde_json::Map;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use super::keys::Keys;
-use super::{Exit, Options, show};
-use mcp::client::{self, Client, ClientError};
+use super::stop_keys::StopKeyListener;
+use super::{ExitStatus, NodeOptions, terminal_output};
+use mcp::client::{self, ClientError, McpClient};
 use mcp::http_client;
-use mcp::{Answer, CallWatch, Progress, ProgressSender, Received};
-use node::config_changes::Changes;
-use node::mcp_service::NodeDesk;
-use node::open::{self, Pace};
+use mcp::{Answer, CallProgress, CallWatch, ProgressSender, Received};
+use node::config_changes::ConfigWatcher;
+use node::mcp_service::NodeMcpService;
+use node::open::{self, SimulationRate};
 use node::parking;
 use node::peers::read_token;
-use node::serve::{self, Leaves};
-use permit::Who;
+use node::serve::{self, ShutdownRequests};
+use permit::ActorRank;
 use tools::Node;
 
 #[derive(Debug, Args)]
@@ -49,29 +49,36 @@ pub(super) struct CallArgs {
 /// HTTP status of a request that wants a token and has none.
 const UNAUTHORIZED: u16 = 401;
 
-pub(super) async fn run(node: &Options, args: CallArgs) -> anyhow::Result<Exit> {
+pub(super) async fn run(node: &NodeOptions, args: CallArgs) -> anyhow::Result<ExitStatus> {
     let at = node;
     // The node, if it is ours, outlives the call: its arm is stopped when it goes.
     let own = match &args.node {
         Some(_) => None,
         None => {
-            let watched = is_watched(args.json);
-            let node = open::node(node, if watched { Pace::Watched } else { Pace::Fast })?;
+            let watched = shows_progress(args.json);
+            let node = open::node(
+                node,
+                if watched {
+                    SimulationRate::Watched
+                } else {
+                    SimulationRate::Fast
+                },
+            )?;
             open::enable(&node, &args.enable)?;
             node.note_start();
-            Changes::since_last(&node, at);
+            ConfigWatcher::since_last(&node, at);
             Some(node)
         }
     };
     let client = match (&own, &args.node) {
-        (Some(node), _) => client::in_process(Arc::new(NodeDesk::new(node))).await?,
+        (Some(node), _) => client::in_process(Arc::new(NodeMcpService::new(node))).await?,
         (None, url) => {
             let url = whole_address(url.as_deref().unwrap_or_default());
             connect(&url, args.token_file.as_deref()).await?
         }
     };
     if let Some(node) = &own {
-        heed_a_second_interrupt(node)?;
+        escalate_second_interrupt(node)?;
     }
     let called = call(&client, &args, own.as_deref()).await;
     client.close().await;
@@ -80,48 +87,48 @@ pub(super) async fn run(node: &Options, args: CallArgs) -> anyhow::Result<Exit> 
         .map_or(None, |called| called.leaves.as_ref());
     let ended = match &own {
         Some(node) => end(node, leaves).await,
-        None => Exit::Done,
+        None => ExitStatus::Done,
     };
     let called = called?;
-    let answer = called.answer.unwrap_or_else(|| left(ended));
+    let answer = called.answer.unwrap_or_else(|| interrupted_answer(ended));
     print(&answer, args.json);
     Ok(match ended {
-        Exit::Done if answer.is_error => Exit::Refused,
+        ExitStatus::Done if answer.is_error => ExitStatus::Refused,
         ended => ended,
     })
 }
 
 /// Outcome of a call.
-struct Called {
+struct CallOutcome {
     /// None where the process was told to end before there was one.
     answer: Option<Answer>,
     /// The arms of a node of its own, when the process was told to end.
-    leaves: Option<Leaves>,
+    leaves: Option<ShutdownRequests>,
 }
 
 /// A second interrupt is an emergency stop, here as in a node that serves.
-fn heed_a_second_interrupt(node: &Arc<Node>) -> anyhow::Result<()> {
+fn escalate_second_interrupt(node: &Arc<Node>) -> anyhow::Result<()> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let node = Arc::clone(node);
     tokio::spawn(async move {
         interrupt.recv().await;
         interrupt.recv().await;
-        node.stop_all(Who::Operator, true);
+        node.stop_all(ActorRank::Operator, true);
     });
     Ok(())
 }
 
 /// Brings a node of one call to its end: its arm is parked where the process was told to end, and
 /// all that was under way is in its journal.
-async fn end(node: &Arc<Node>, leaves: Option<&Leaves>) -> Exit {
+async fn end(node: &Arc<Node>, leaves: Option<&ShutdownRequests>) -> ExitStatus {
     let ended = match leaves {
         Some(leaves) => serve::end(node, Some(leaves)).await,
-        None => Exit::Done,
+        None => ExitStatus::Done,
     };
     serve::close(node).await;
     node.audit.note_end(format!("{ended:?}"));
     for seat in node.seats.iter().filter(|seat| parking::stays_up(seat)) {
-        show::note(&format!(
+        terminal_output::note(&format!(
             "{}: the arm is still energised where it stands",
             seat.name
         ));
@@ -130,13 +137,13 @@ async fn end(node: &Arc<Node>, leaves: Option<&Leaves>) -> Exit {
 }
 
 /// The answer to a call that was given up because the process was told to end.
-fn left(ended: Exit) -> Answer {
+fn interrupted_answer(ended: ExitStatus) -> Answer {
     let text = match ended {
-        Exit::Energised => {
+        ExitStatus::Energised => {
             "told to end: the arm was stopped and is still energised where it stands"
         }
-        Exit::Broken => "told to end: the arm's standstill could not be verified: look at it",
-        Exit::Done | Exit::Refused | Exit::Absent => {
+        ExitStatus::Broken => "told to end: the arm's standstill could not be verified: look at it",
+        ExitStatus::Done | ExitStatus::Refused | ExitStatus::Absent => {
             "told to end: the arm was stopped and is at rest"
         }
     };
@@ -162,7 +169,7 @@ fn whole_address(said: &str) -> String {
 }
 
 /// Opens the protocol with a node elsewhere. A refusal for want of a token names the option that sends one.
-async fn connect(url: &str, token_file: Option<&Path>) -> anyhow::Result<Client> {
+async fn connect(url: &str, token_file: Option<&Path>) -> anyhow::Result<McpClient> {
     let token = token_file.map(read_token).transpose();
     let token = token.map_err(anyhow::Error::msg)?;
     let has_token = token.is_some();
@@ -186,11 +193,15 @@ fn in_plain_words(error: &str) -> String {
     words.unwrap_or_else(|| error.to_owned())
 }
 
-async fn call(client: &Client, args: &CallArgs, own: Option<&Node>) -> anyhow::Result<Called> {
+async fn call(
+    client: &McpClient,
+    args: &CallArgs,
+    own: Option<&Node>,
+) -> anyhow::Result<CallOutcome> {
     let arguments = args
         .arguments
         .as_deref()
-        .map_or(Received::Absent, client::as_typed);
+        .map_or(Received::Absent, client::arguments_from_text);
     let (sender, mut news) = ProgressSender::pair();
     let cancelled = CancellationToken::new();
     let watch = CallWatch {
@@ -200,7 +211,7 @@ async fn call(client: &Client, args: &CallArgs, own: Option<&Node>) -> anyhow::R
     let bar = bar(&args.tool, args.json);
     let mut terminate = signal(SignalKind::terminate())?;
     let mut hang_up = signal(SignalKind::hangup())?;
-    let mut keys = Keys::watched(is_watched(args.json));
+    let mut keys = StopKeyListener::listen(shows_progress(args.json));
     let mut call = std::pin::pin!(client.call(&args.tool, arguments, watch));
     let mut leaves = None;
     let answer = loop {
@@ -225,15 +236,17 @@ async fn call(client: &Client, args: &CallArgs, own: Option<&Node>) -> anyhow::R
         // Given up, and so stopped: whoever gave up is told that the arm stands, or that it does not.
         Err(ClientError::Cancelled) => Some(Answer {
             is_error: true,
-            ..client.call("stop", Received::Absent, unwatched()).await?
+            ..client
+                .call("stop", Received::Absent, uncancellable_watch())
+                .await?
         }),
         answer => Some(answer?),
     };
-    Ok(Called { answer, leaves })
+    Ok(CallOutcome { answer, leaves })
 }
 
 /// Returns a watch that never cancels.
-fn unwatched() -> CallWatch {
+fn uncancellable_watch() -> CallWatch {
     CallWatch {
         cancelled: CancellationToken::new(),
         progress: None,
@@ -241,12 +254,12 @@ fn unwatched() -> CallWatch {
 }
 
 /// Returns whether a person sees the progress bar.
-fn is_watched(json: bool) -> bool {
+fn shows_progress(json: bool) -> bool {
     !json && std::io::stderr().is_terminal()
 }
 
 fn bar(tool: &str, json: bool) -> ProgressBar {
-    let target = if is_watched(json) {
+    let target = if shows_progress(json) {
         ProgressDrawTarget::stderr()
     } else {
         ProgressDrawTarget::hidden()
@@ -256,7 +269,7 @@ fn bar(tool: &str, json: bool) -> ProgressBar {
         bar.set_style(style);
     }
     let prefix = format!("{tool} (space, q or Ctrl-C stops)");
-    bar.set_prefix(show::harmless(&prefix).into_owned());
+    bar.set_prefix(terminal_output::harmless(&prefix).into_owned());
     bar.enable_steady_tick(Duration::from_millis(100));
     bar
 }
@@ -266,7 +279,7 @@ fn bar(tool: &str, json: bool) -> ProgressBar {
     clippy::cast_sign_loss,
     reason = "saturates; for a bar only"
 )]
-fn show_progress(bar: &ProgressBar, progress: &Progress) {
+fn show_progress(bar: &ProgressBar, progress: &CallProgress) {
     if let Some(total) = progress.total {
         bar.set_length(total.round() as u64);
         if let Ok(style) = ProgressStyle::with_template("{prefix} [{bar:24}] {msg}") {
@@ -274,15 +287,15 @@ fn show_progress(bar: &ProgressBar, progress: &Progress) {
         }
     }
     bar.set_position(progress.done.round() as u64);
-    bar.set_message(show::harmless(&progress.message).into_owned());
+    bar.set_message(terminal_output::harmless(&progress.message).into_owned());
 }
 
 fn print(answer: &Answer, json: bool) {
     if json {
         let text = serde_json::to_string_pretty(&answer.structured).unwrap_or_default();
-        show::line(&text);
+        terminal_output::line(&text);
         return;
     }
-    show::line(&answer.text);
-    show::facts(&answer.structured);
+    terminal_output::line(&answer.text);
+    terminal_output::facts(&answer.structured);
 }

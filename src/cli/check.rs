@@ -5,23 +5,23 @@ use std::path::Path;
 
 use rustix::fs::{Access, access};
 
-use super::{Exit, Options, show};
-use base::clock::Clock;
+use super::{ExitStatus, NodeOptions, terminal_output};
+use base::clock::NodeClock;
 use base::wording::millimetres;
 use config::{ArmEntry, NodeFile};
 use link::serial::SerialLink;
 use node::{open, peers, state_folder, tls_identity};
-use plan::{self, Patient};
-use scene::Library;
+use plan::{self, SilentObserver};
+use scene::SceneLibrary;
 
 /// Results of the checks: what is good and what is wrong.
 #[derive(Default)]
-struct Findings {
+struct CheckFindings {
     good: Vec<String>,
     wrong: Vec<String>,
 }
 
-impl Findings {
+impl CheckFindings {
     fn note(&mut self, what: &str, found: Result<String, String>) {
         match found {
             Ok(good) => self.good.push(format!("{what}: {good}")),
@@ -31,14 +31,14 @@ impl Findings {
 }
 
 /// Looks at all of a node and moves nothing.
-pub(super) fn run(args: &Options) -> anyhow::Result<Exit> {
-    let mut findings = Findings::default();
+pub(super) fn run(args: &NodeOptions) -> anyhow::Result<ExitStatus> {
+    let mut findings = CheckFindings::default();
     // Without its file nothing else is known.
     let file = match open::file(args) {
         Ok(file) => file,
         Err(error) => {
-            show::line(&format!("wrong  node file: {error:#}"));
-            return Ok(Exit::Refused);
+            terminal_output::line(&format!("wrong  node file: {error:#}"));
+            return Ok(ExitStatus::Refused);
         }
     };
     findings.note(
@@ -72,20 +72,20 @@ pub(super) fn run(args: &Options) -> anyhow::Result<Exit> {
         Err(error) => findings.note("scenes", Err(format!("{error:#}"))),
     }
     for good in &findings.good {
-        show::line(&format!("good   {good}"));
+        terminal_output::line(&format!("good   {good}"));
     }
     for wrong in &findings.wrong {
-        show::line(&format!("wrong  {wrong}"));
+        terminal_output::line(&format!("wrong  {wrong}"));
     }
     Ok(if findings.wrong.is_empty() {
-        Exit::Done
+        ExitStatus::Done
     } else {
-        Exit::Refused
+        ExitStatus::Refused
     })
 }
 
 /// Checks the tokens for other nodes: each must exist, and no other user may read it.
-fn secrets(args: &Options, file: &NodeFile, findings: &mut Findings) {
+fn secrets(args: &NodeOptions, file: &NodeFile, findings: &mut CheckFindings) {
     for peer in &file.peers {
         let kept = match (&peer.token, &peer.token_file) {
             (Some(_), _) => args.config.as_deref().map(closed),
@@ -113,7 +113,7 @@ fn closed(path: &Path) -> Result<String, String> {
     }
 }
 
-fn folders(args: &Options, file: &NodeFile, findings: &mut Findings) {
+fn folders(args: &NodeOptions, file: &NodeFile, findings: &mut CheckFindings) {
     let state = state_folder::folder(args, file).map_err(|error| format!("{error:#}"));
     findings.note("state", state.and_then(|folder| own(&folder)));
     if let Some(output) = args.output.as_ref().or(file.output.as_ref()) {
@@ -149,7 +149,12 @@ fn own(folder: &Path) -> Result<String, String> {
     }
 }
 
-fn with_scenes(args: &Options, file: &NodeFile, library: &Library, findings: &mut Findings) {
+fn with_scenes(
+    args: &NodeOptions,
+    file: &NodeFile,
+    library: &SceneLibrary,
+    findings: &mut CheckFindings,
+) {
     for entry in &file.arms {
         let what = format!("arm {}", entry.name);
         let arm = library.arm(&entry.model).map_err(|error| error.to_string());
@@ -165,7 +170,7 @@ fn with_scenes(args: &Options, file: &NodeFile, library: &Library, findings: &mu
         let what = format!("scene {name}");
         match library.scene(&name, None) {
             Ok(scene) if models.contains(&scene.arm.file.name.as_str()) => {
-                let planned = plan::draw(&scene, &scene.rest_rad, &Patient)
+                let planned = plan::draw(&scene, &scene.rest_rad, &SilentObserver)
                     .map_err(|error| error.to_string())
                     .and_then(|plan| {
                         gate::preview(&scene, &plan.trajectory)
@@ -183,7 +188,7 @@ fn with_scenes(args: &Options, file: &NodeFile, library: &Library, findings: &mu
     }
 }
 
-fn port(args: &Options, entry: &ArmEntry, baud: u32) -> Result<String, String> {
+fn port(args: &NodeOptions, entry: &ArmEntry, baud: u32) -> Result<String, String> {
     if entry.is_simulated() {
         return Ok(format!("{}, simulated in the node", entry.model));
     }
@@ -203,7 +208,7 @@ fn port(args: &Options, entry: &ArmEntry, baud: u32) -> Result<String, String> {
         ));
     }
     // Opening says more than looking: who has it, and whether this user may.
-    SerialLink::open(path, baud, &Clock::real())
+    SerialLink::open(path, baud, &NodeClock::real())
         .map(|_| {
             format!(
                 "{} at {path}, {baud} baud; its servos were not asked",

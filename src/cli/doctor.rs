@@ -8,13 +8,13 @@ use clap::Args;
 use serde_json::json;
 
 use super::bus::opener;
-use super::{Exit, Options, show};
-use arm::{Arm, Family};
-use base::clock::Clock;
+use super::{ExitStatus, NodeOptions, terminal_output};
+use arm::{ArmModel, ServoFamily};
+use base::clock::NodeClock;
 use node::open;
-use servo::Speech;
-use servo::diagnose::{Diagnosis, Expected, diagnose};
-use servo::host::Host;
+use servo::ServoProtocol;
+use servo::diagnose::{BusDiagnosis, ExpectedServos, diagnose};
+use servo::host::HostSystem;
 
 #[derive(Debug, Args)]
 pub(super) struct DoctorArgs {
@@ -32,8 +32,8 @@ pub(super) struct DoctorArgs {
     json: bool,
 }
 
-pub(super) async fn run(node: &Options, args: &DoctorArgs) -> anyhow::Result<Exit> {
-    let host = Host {
+pub(super) async fn run(node: &NodeOptions, args: &DoctorArgs) -> anyhow::Result<ExitStatus> {
+    let host = HostSystem {
         root: args.root.clone(),
     };
     let file = open::file(node)?;
@@ -61,29 +61,33 @@ pub(super) async fn run(node: &Options, args: &DoctorArgs) -> anyhow::Result<Exi
             "servos": diagnosis.servos,
             "identity": diagnosis.identity,
         });
-        show::line(&serde_json::to_string_pretty(&text)?);
+        terminal_output::line(&serde_json::to_string_pretty(&text)?);
     } else {
-        tell(&port, &diagnosis);
+        print_diagnosis(&port, &diagnosis);
     }
     Ok(if diagnosis.findings.is_empty() {
-        Exit::Done
+        ExitStatus::Done
     } else {
-        Exit::Refused
+        ExitStatus::Refused
     })
 }
 
-async fn examine(host: &Host, port: &str, arm: Option<&Arc<Arm>>) -> anyhow::Result<Diagnosis> {
-    let clock = Clock::real();
+async fn examine(
+    host: &HostSystem,
+    port: &str,
+    arm: Option<&Arc<ArmModel>>,
+) -> anyhow::Result<BusDiagnosis> {
+    let clock = NodeClock::real();
     let expected = arm.and_then(expected);
     let mut open = opener(port, &clock);
     let watched = std::io::stderr().is_terminal();
-    show::note(&format!("listening on {port} …"));
-    let progress = |speech: Speech, baud| {
+    terminal_output::note(&format!("listening on {port} …"));
+    let progress = |speech: ServoProtocol, baud| {
         if watched {
-            show::note(&format!("{} at {baud} baud …", speech.name()));
+            terminal_output::note(&format!("{} at {baud} baud …", speech.name()));
         }
     };
-    if let Some(arm) = arm.filter(|arm| arm.file.family == Family::Firmware) {
+    if let Some(arm) = arm.filter(|arm| arm.file.family == ServoFamily::Firmware) {
         return Ok(driver::diagnose::controller(&mut open, &clock, host, port, arm).await?);
     }
     let looked = diagnose(&mut open, &clock, host, port, expected.as_ref(), progress);
@@ -97,10 +101,10 @@ async fn examine(host: &Host, port: &str, arm: Option<&Arc<Arm>>) -> anyhow::Res
 }
 
 /// Returns the bus settings that an arm's file states; `None` for a family without a servo bus.
-fn expected(arm: &Arc<Arm>) -> Option<Expected> {
+fn expected(arm: &Arc<ArmModel>) -> Option<ExpectedServos> {
     let families = [
-        (Family::FeetechSts, Speech::FeetechSts),
-        (Family::Dynamixel2, Speech::Dynamixel2),
+        (ServoFamily::FeetechSts, ServoProtocol::FeetechSts),
+        (ServoFamily::Dynamixel2, ServoProtocol::Dynamixel2),
     ];
     let known = families
         .into_iter()
@@ -108,7 +112,7 @@ fn expected(arm: &Arc<Arm>) -> Option<Expected> {
     let (_, speech) = known?;
     let turning = arm.servos().map(|(_, servo)| servo.id);
     let held = arm.file.held.iter().map(|held| held.id);
-    Some(Expected {
+    Some(ExpectedServos {
         arm: arm.file.name.clone(),
         speech,
         baud: arm.file.baud,
@@ -116,10 +120,10 @@ fn expected(arm: &Arc<Arm>) -> Option<Expected> {
     })
 }
 
-fn tell(port: &str, diagnosis: &Diagnosis) {
+fn print_diagnosis(port: &str, diagnosis: &BusDiagnosis) {
     for finding in &diagnosis.findings {
-        show::line(&format!("✗ {}", finding.what));
-        show::line(&format!("  → {}", finding.fix));
+        terminal_output::line(&format!("✗ {}", finding.what));
+        terminal_output::line(&format!("  → {}", finding.fix));
     }
     let servos: Vec<String> = diagnosis
         .servos
@@ -127,32 +131,32 @@ fn tell(port: &str, diagnosis: &Diagnosis) {
         .map(|found| format!("{} ({})", found.servo.id, found.servo.name))
         .collect();
     if !servos.is_empty() {
-        show::line(&format!("servos that answer: {}", servos.join(", ")));
+        terminal_output::line(&format!("servos that answer: {}", servos.join(", ")));
     }
     if !diagnosis.identity.is_empty() {
-        show::line("who they are now, for the arm's file:");
-        show::line("[identity]");
+        terminal_output::line("who they are now, for the arm's file:");
+        terminal_output::line("[identity]");
     }
     for (id, identity) in &diagnosis.identity {
-        show::line(&format!("{id} = \"{identity}\""));
+        terminal_output::line(&format!("{id} = \"{identity}\""));
     }
     if diagnosis.findings.is_empty() {
-        show::line(&format!("✓ nothing is wrong on {port}"));
+        terminal_output::line(&format!("✓ nothing is wrong on {port}"));
     }
 }
 
-fn list_ports(host: &Host) -> Exit {
+fn list_ports(host: &HostSystem) -> ExitStatus {
     let ports = host.ports();
     if ports.is_empty() {
-        show::line("✗ this machine has no serial port");
-        show::line(
+        terminal_output::line("✗ this machine has no serial port");
+        terminal_output::line(
             "  → plug the adapter in; `dmesg` shows whether the kernel sees it; in a container or virtual machine, pass the device on",
         );
-        return Exit::Refused;
+        return ExitStatus::Refused;
     }
-    show::line("serial ports of this machine; `steadyhand doctor PORT` looks into one:");
+    terminal_output::line("serial ports of this machine; `steadyhand doctor PORT` looks into one:");
     ports
         .iter()
-        .for_each(|port| show::line(&format!("  {}", port.display())));
-    Exit::Done
+        .for_each(|port| terminal_output::line(&format!("  {}", port.display())));
+    ExitStatus::Done
 }

@@ -7,8 +7,8 @@ use anyhow::{Context, bail};
 use clap::Args;
 use serde_json::Value;
 
-use super::{Exit, Options, show};
-use args::{self, Shape};
+use super::{ExitStatus, NodeOptions, terminal_output};
+use args::{self, ArgumentShape};
 
 #[derive(Debug, Args)]
 pub(super) struct ExplainArgs {
@@ -31,7 +31,7 @@ pub(super) enum ExplainFormat {
     Json,
 }
 
-pub(super) fn run(node: &Options, args: &ExplainArgs) -> anyhow::Result<Exit> {
+pub(super) fn run(node: &NodeOptions, args: &ExplainArgs) -> anyhow::Result<ExitStatus> {
     match (&args.schema, &args.tool) {
         (Some(schema), _) => lines(schema),
         (None, Some(tool)) => {
@@ -46,8 +46,8 @@ pub(super) fn run(node: &Options, args: &ExplainArgs) -> anyhow::Result<Exit> {
     }
 }
 
-fn one(node: &Options, name: &str, text: &str, in_words: bool) -> anyhow::Result<Exit> {
-    let here = show::here(node)?;
+fn one(node: &NodeOptions, name: &str, text: &str, in_words: bool) -> anyhow::Result<ExitStatus> {
+    let here = terminal_output::known_names(node)?;
     let Some(tool) = here.find(name) else {
         let names = here.tools().map(|tool| tool.name.as_str());
         let names = args::nearest(name, names);
@@ -57,15 +57,15 @@ fn one(node: &Options, name: &str, text: &str, in_words: bool) -> anyhow::Result
     let shape = tools::shape(tool, &here);
     let explanation = args::explain(&shape, effect, text);
     if in_words {
-        show::line(&explanation.to_string());
+        terminal_output::line(&explanation.to_string());
     } else {
-        show::line(&serde_json::to_string_pretty(&explanation)?);
+        terminal_output::line(&serde_json::to_string_pretty(&explanation)?);
     }
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
 /// One JSON line for each line of standard input, in order.
-fn lines(schema: &Path) -> anyhow::Result<Exit> {
+fn lines(schema: &Path) -> anyhow::Result<ExitStatus> {
     let common = if schema.as_os_str() == "-" {
         None
     } else {
@@ -76,9 +76,9 @@ fn lines(schema: &Path) -> anyhow::Result<Exit> {
         if line.trim().is_empty() {
             continue;
         }
-        show::line(&answer(&line, common.as_ref()));
+        terminal_output::line(&answer(&line, common.as_ref()));
     }
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
 fn read(path: &Path) -> anyhow::Result<Value> {
@@ -87,16 +87,16 @@ fn read(path: &Path) -> anyhow::Result<Value> {
     serde_json::from_str(&text).with_context(|| format!("{} is not JSON", path.display()))
 }
 
-fn shape(schema: &Value) -> anyhow::Result<Shape> {
-    Ok(Shape::from_json_schema(schema)?)
+fn shape(schema: &Value) -> anyhow::Result<ArgumentShape> {
+    Ok(ArgumentShape::from_json_schema(schema)?)
 }
 
-fn answer(line: &str, common: Option<&Shape>) -> String {
+fn answer(line: &str, common: Option<&ArgumentShape>) -> String {
     let explained = explain(line, common).unwrap_or_else(|why| serde_json::json!({ "error": why }));
     explained.to_string()
 }
 
-fn explain(line: &str, common: Option<&Shape>) -> Result<Value, String> {
+fn explain(line: &str, common: Option<&ArgumentShape>) -> Result<Value, String> {
     let case: Value =
         serde_json::from_str(line).map_err(|error| format!("the line is not JSON: {error}"))?;
     let text = match case.get("s") {
@@ -106,7 +106,7 @@ fn explain(line: &str, common: Option<&Shape>) -> Result<Value, String> {
     };
     let own = case
         .get("schema")
-        .map(Shape::from_json_schema)
+        .map(ArgumentShape::from_json_schema)
         .transpose()
         .map_err(|error| error.to_string())?;
     let shape = own

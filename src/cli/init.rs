@@ -8,14 +8,14 @@ use anyhow::{Context, bail};
 use clap::Args;
 use rustix::fs::{Gid, fchown};
 
-use super::{Exit, Options, bus, show};
-use arm::Family;
+use super::{ExitStatus, NodeOptions, bus, terminal_output};
+use arm::ServoFamily;
 use config::{NodeFile, SIMULATOR_PORT};
 use node::open;
-use scene::Library;
-use servo::Speech;
-use servo::host::Host;
-use servo::scan::Found;
+use scene::SceneLibrary;
+use servo::ServoProtocol;
+use servo::host::HostSystem;
+use servo::scan::FoundServo;
 
 /// The file that ships, of which four values are replaced.
 const TEMPLATE: &str = include_str!("../../systemd/node.toml");
@@ -46,13 +46,13 @@ pub(super) struct InitArgs {
 }
 
 /// Choices made for the node file.
-struct Choice {
+struct InitChoices {
     name: String,
     model: String,
     port: String,
 }
 
-pub(super) async fn run(node: &Options, args: InitArgs) -> anyhow::Result<Exit> {
+pub(super) async fn run(node: &NodeOptions, args: InitArgs) -> anyhow::Result<ExitStatus> {
     if args.out.exists() && !args.force {
         bail!(
             "{} is there already: name another with --out, or say --force",
@@ -69,8 +69,10 @@ pub(super) async fn run(node: &Options, args: InitArgs) -> anyhow::Result<Exit> 
     } else {
         bus::look_for(node, &port, true).await?
     };
-    found.iter().for_each(|one| show::note(&in_words(one)));
-    let choice = Choice {
+    found
+        .iter()
+        .for_each(|one| terminal_output::note(&in_words(one)));
+    let choice = InitChoices {
         model: choose_arm(&args, &library, &port, &found)?,
         name: match args.name {
             Some(name) => name,
@@ -82,14 +84,14 @@ pub(super) async fn run(node: &Options, args: InitArgs) -> anyhow::Result<Exit> 
     // Whatever was said, what is written can be read.
     NodeFile::read(&args.out.display().to_string(), &text)?;
     save(&args.out, &text)?;
-    show::line(&format!(
+    terminal_output::line(&format!(
         "{} is written: node `{}` with a {} at {}; next: `steadyhand --config {0} check`",
         args.out.display(),
         choice.name,
         choice.model,
         choice.port
     ));
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
 /// It may come to hold tokens of other nodes: its owner's and its folder's group's alone.
@@ -112,8 +114,8 @@ fn save(path: &Path, text: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn in_words(found: &Found) -> String {
-    let Found {
+fn in_words(found: &FoundServo) -> String {
+    let FoundServo {
         family,
         baud,
         servo,
@@ -128,7 +130,7 @@ fn in_words(found: &Found) -> String {
 
 /// Returns one of this machine's ports, or the simulator without any port or without a terminal to ask at.
 fn choose_port() -> anyhow::Result<String> {
-    let mut ports: Vec<String> = Host::default()
+    let mut ports: Vec<String> = HostSystem::default()
         .ports()
         .iter()
         .map(|port| port.display().to_string())
@@ -140,7 +142,7 @@ fn choose_port() -> anyhow::Result<String> {
                 ports.join(", ")
             );
         }
-        show::note("no serial port is plugged in: this node gets a simulated arm");
+        terminal_output::note("no serial port is plugged in: this node gets a simulated arm");
         return Ok(SIMULATOR_PORT.to_owned());
     }
     ports.push(SIMULATOR_PORT.to_owned());
@@ -150,9 +152,9 @@ fn choose_port() -> anyhow::Result<String> {
 /// The arm that was said, or the one that fits who answers.
 fn choose_arm(
     args: &InitArgs,
-    library: &Library,
+    library: &SceneLibrary,
     port: &str,
-    found: &[Found],
+    found: &[FoundServo],
 ) -> anyhow::Result<String> {
     if let Some(model) = &args.arm {
         library.arm(model)?;
@@ -178,16 +180,16 @@ fn choose_arm(
 }
 
 /// The arms whose every servo answered, in their family.
-fn fitting(library: &Library, found: &[Found]) -> Vec<String> {
+fn fitting(library: &SceneLibrary, found: &[FoundServo]) -> Vec<String> {
     let mut names = library.arms();
     names.retain(|name| {
         let Ok(arm) = library.arm(name) else {
             return false;
         };
         let speech = match arm.file.family {
-            Family::FeetechSts => Speech::FeetechSts,
-            Family::Dynamixel2 => Speech::Dynamixel2,
-            Family::Firmware => return false,
+            ServoFamily::FeetechSts => ServoProtocol::FeetechSts,
+            ServoFamily::Dynamixel2 => ServoProtocol::Dynamixel2,
+            ServoFamily::Firmware => return false,
         };
         let answers = |id: u8| {
             found
@@ -220,9 +222,9 @@ fn machine() -> String {
 
 /// One of several, by its number.
 fn pick(question: &str, among: &[String]) -> anyhow::Result<String> {
-    show::note(question);
+    terminal_output::note(question);
     for (index, one) in among.iter().enumerate() {
-        show::note(&format!("  {}: {one}", index + 1));
+        terminal_output::note(&format!("  {}: {one}", index + 1));
     }
     let said = ask("its number", "1");
     let index = said.parse::<usize>().ok().and_then(|n| n.checked_sub(1));
@@ -237,7 +239,7 @@ fn ask(question: &str, default: &str) -> String {
     if !std::io::stdin().is_terminal() {
         return default.to_owned();
     }
-    show::note(&format!("{question} [{default}]"));
+    terminal_output::note(&format!("{question} [{default}]"));
     let mut said = String::new();
     if std::io::stdin().read_line(&mut said).is_err() {
         return default.to_owned();
@@ -251,7 +253,7 @@ fn ask(question: &str, default: &str) -> String {
 }
 
 /// The file that ships, with what was chosen.
-fn write(choice: &Choice) -> anyhow::Result<String> {
+fn write(choice: &InitChoices) -> anyhow::Result<String> {
     let mut text = TEMPLATE.to_owned();
     for (shipped, key, value) in [
         ("name = \"bench\"", "name", &choice.name),

@@ -1,20 +1,24 @@
 //! `jobs`: what a node was asked, planned and did, whether it runs or not.
 
-use super::{AtArgs, Exit, Options, operate, show};
-use node::control_socket::Verb;
+use super::{AtArgs, ExitStatus, NodeOptions, operator_client, terminal_output};
+use node::control_socket::OperatorVerb;
 use node::{job_list, open, state_folder};
 
 pub(super) async fn run(
-    node: &Options,
+    node: &NodeOptions,
     id: Option<String>,
     json: bool,
     at: &AtArgs,
-) -> anyhow::Result<Exit> {
-    if operate::is_meant(node, at) {
-        return operate::verb(at, Verb::Jobs { id, json }).await;
+) -> anyhow::Result<ExitStatus> {
+    if operator_client::targets_running_node(node, at) {
+        return operator_client::verb(at, OperatorVerb::Jobs { id, json }).await;
     }
     let folder = state_folder::place(node, &open::file(node)?)?;
-    let told = job_list::told(&folder, id.as_deref(), json);
-    show::line(&told.text);
-    Ok(if told.done { Exit::Done } else { Exit::Refused })
+    let told = job_list::jobs_reply(&folder, id.as_deref(), json);
+    terminal_output::line(&told.text);
+    Ok(if told.done {
+        ExitStatus::Done
+    } else {
+        ExitStatus::Refused
+    })
 }

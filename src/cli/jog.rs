@@ -11,9 +11,9 @@ use std::path::PathBuf;
 use anyhow::{Context, bail};
 use clap::Args;
 
-use super::{AtArgs, Exit, operate, show};
-use node::control_socket::Verb;
-use node::jog::{Stance, Wanted};
+use super::{AtArgs, ExitStatus, operator_client, terminal_output};
+use node::control_socket::OperatorVerb;
+use node::jog::{JogRequest, JogState};
 
 #[derive(Debug, Args)]
 pub(super) struct JogArgs {
@@ -23,7 +23,7 @@ pub(super) struct JogArgs {
     /// Only this step, without the terminal view: `x+1`, `z-0.1` in mm, or a joint's number and
     /// degrees, `j2-1`
     #[arg(long, value_name = "STEP", allow_hyphen_values = true)]
-    step: Option<Wanted>,
+    step: Option<JogRequest>,
     /// File for recorded poses [default: they are only shown]
     #[arg(long, value_name = "FILE")]
     poses: Option<PathBuf>,
@@ -31,25 +31,29 @@ pub(super) struct JogArgs {
     at: AtArgs,
 }
 
-pub(super) async fn run(args: JogArgs) -> anyhow::Result<Exit> {
+pub(super) async fn run(args: JogArgs) -> anyhow::Result<ExitStatus> {
     let Some(step) = args.step else {
         return terminal::run(&args).await;
     };
-    let verb = Verb::Jog {
+    let verb = OperatorVerb::Jog {
         scene: args.scene.clone(),
         step,
     };
-    let told = operate::ask(&args.at, &verb).await?;
-    show::line(&told.text);
-    Ok(if told.done { Exit::Done } else { Exit::Refused })
+    let told = operator_client::ask(&args.at, &verb).await?;
+    terminal_output::line(&told.text);
+    Ok(if told.done {
+        ExitStatus::Done
+    } else {
+        ExitStatus::Refused
+    })
 }
 
 /// Asks the node how the arm is.
-async fn look(args: &JogArgs) -> anyhow::Result<Stance> {
-    let verb = Verb::Jogged {
+async fn look(args: &JogArgs) -> anyhow::Result<JogState> {
+    let verb = OperatorVerb::Jogged {
         scene: args.scene.clone(),
     };
-    let told = operate::ask(&args.at, &verb).await?;
+    let told = operator_client::ask(&args.at, &verb).await?;
     if !told.done {
         bail!("{}", told.text);
     }

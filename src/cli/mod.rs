@@ -14,42 +14,42 @@ mod explain;
 mod init;
 mod jobs;
 mod jog;
-mod keys;
 mod node_args;
-mod operate;
+mod operator_client;
 mod plan;
 mod playback;
 mod reach;
-mod recorded;
+mod recorded_playback;
 mod replay;
 mod scenes;
 mod serve_args;
-mod show;
 mod sim;
+mod stop_keys;
+mod terminal_output;
 mod token;
 mod tools;
 mod trace;
 
 pub use command::Cli;
-pub use node::{Exit, desk};
-pub use show::harmless;
+pub use node::{ExitStatus, node_service};
+pub use terminal_output::harmless;
 
 use command::Command;
-use node::{Options, control_socket, serve, systemd};
+use node::{NodeOptions, control_socket, serve, systemd};
 use node_args::AtArgs;
 
 /// Does what the command line says.
 ///
 /// # Errors
 /// One message that names the value, the limit and the fix.
-pub fn run(cli: Cli) -> anyhow::Result<Exit> {
+pub fn run(cli: Cli) -> anyhow::Result<ExitStatus> {
     let sockets = match cli.command {
         Command::Serve(_) => systemd::sockets()?,
-        _ => systemd::Sockets::default(),
+        _ => systemd::ActivatedSockets::default(),
     };
     let quiet = !matches!(cli.command, Command::Serve(_) | Command::Sim(_));
     if let Err(error) = node::log::begin(cli.node.log.map(Into::into), quiet) {
-        show::note(&format!("the log cannot be set up: {error}"));
+        terminal_output::note(&format!("the log cannot be set up: {error}"));
     }
     // One thread hears everybody: with two, each message would wake both. What takes long is done
     // by others (`work`).
@@ -64,8 +64,8 @@ pub fn run(cli: Cli) -> anyhow::Result<Exit> {
     result
 }
 
-async fn command(cli: Cli, sockets: systemd::Sockets) -> anyhow::Result<Exit> {
-    let node = Options::from(cli.node);
+async fn command(cli: Cli, sockets: systemd::ActivatedSockets) -> anyhow::Result<ExitStatus> {
+    let node = NodeOptions::from(cli.node);
     match cli.command {
         Command::Call(args) => call::run(&node, args).await,
         Command::Serve(args) => serve::run(&node, args.into(), sockets).await,
@@ -93,24 +93,36 @@ async fn command(cli: Cli, sockets: systemd::Sockets) -> anyhow::Result<Exit> {
             for_,
             arm,
             at,
-        } => operate::enable(&at, scenes, meta, for_, arm).await,
-        Command::Disable(at) => operate::verb(&at, control_socket::Verb::Disable).await,
-        Command::Stop(at) => operate::verb(&at, control_socket::Verb::Stop).await,
-        Command::Estop(at) => operate::verb(&at, control_socket::Verb::Estop).await,
-        Command::Clear(at) => operate::clear(&at).await,
-        Command::Hold { now, at } => operate::verb(&at, control_socket::Verb::Hold { now }).await,
-        Command::Resume(at) => operate::verb(&at, control_socket::Verb::Resume).await,
-        Command::TorqueOff { yes, at } => operate::torque_off(&at, yes).await,
+        } => operator_client::enable(&at, scenes, meta, for_, arm).await,
+        Command::Disable(at) => {
+            operator_client::verb(&at, control_socket::OperatorVerb::Disable).await
+        }
+        Command::Stop(at) => operator_client::verb(&at, control_socket::OperatorVerb::Stop).await,
+        Command::Estop(at) => operator_client::verb(&at, control_socket::OperatorVerb::Estop).await,
+        Command::Clear(at) => operator_client::clear(&at).await,
+        Command::Hold { now, at } => {
+            operator_client::verb(&at, control_socket::OperatorVerb::Hold { now }).await
+        }
+        Command::Resume(at) => {
+            operator_client::verb(&at, control_socket::OperatorVerb::Resume).await
+        }
+        Command::TorqueOff { yes, at } => operator_client::torque_off(&at, yes).await,
         Command::Selftest { scene, rounds, at } => {
-            operate::verb(&at, control_socket::Verb::Selftest { scene, rounds }).await
+            operator_client::verb(
+                &at,
+                control_socket::OperatorVerb::Selftest { scene, rounds },
+            )
+            .await
         }
         Command::Reset { scene, arm, at } => {
-            operate::verb(&at, control_socket::Verb::Reset { scene, arm }).await
+            operator_client::verb(&at, control_socket::OperatorVerb::Reset { scene, arm }).await
         }
         Command::Init(args) => init::run(&node, args).await,
         Command::Check => check::run(&node),
         Command::Token(command) => token::run(&node, command),
-        Command::Status(at) => operate::verb(&at, control_socket::Verb::Status).await,
+        Command::Status(at) => {
+            operator_client::verb(&at, control_socket::OperatorVerb::Status).await
+        }
         Command::Jobs { id, json, at } => jobs::run(&node, id, json, &at).await,
         Command::Approve { job, yes, at } => approve::run(job, yes, &at).await,
         Command::Replay { job, bytes } => replay::run(&node, &job, bytes).await,

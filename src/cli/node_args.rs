@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::Options;
+use super::NodeOptions;
 
 /// Which node this process is, if it is one.
 #[derive(Debug, Clone, Args)]
@@ -51,7 +51,7 @@ pub(super) enum LogForm {
     Journal,
 }
 
-impl From<LogForm> for node::log::Form {
+impl From<LogForm> for node::log::LogFormat {
     fn from(form: LogForm) -> Self {
         match form {
             LogForm::Text => Self::Text,
@@ -61,7 +61,7 @@ impl From<LogForm> for node::log::Form {
     }
 }
 
-impl From<NodeArgs> for Options {
+impl From<NodeArgs> for NodeOptions {
     fn from(args: NodeArgs) -> Self {
         Self {
             config: args.config,

@@ -7,13 +7,15 @@ use anyhow::{Context, bail};
 use clap::Args;
 use serde_json::{Map, Value, json};
 
-use super::{Exit, Options, scenes, show};
+use super::{ExitStatus, NodeOptions, scenes, terminal_output};
 use base::units::Finite;
 use base::wording::{count, millimetres, seconds};
 use node::open;
-use plan::{Patient, PlanError, Report};
-use scene::{Drawing, Library, Outside, Scene, SceneError, SheetStroke, SizeFrom};
-use tools::{self, Preview};
+use plan::{PlanError, PlanReport, SilentObserver};
+use scene::{
+    DesignOverflow, DesignReplacement, Scene, SceneError, SceneLibrary, SheetStroke, SizeSource,
+};
+use tools::{self, DrawingPreview};
 
 /// Files of a folder; more are not looked at.
 const DESIGNS_MAX: usize = 100_000;
@@ -43,7 +45,7 @@ pub(super) struct PlanArgs {
     pub(super) json: bool,
 }
 
-pub(super) fn run(node: &Options, args: &PlanArgs) -> anyhow::Result<Exit> {
+pub(super) fn run(node: &NodeOptions, args: &PlanArgs) -> anyhow::Result<ExitStatus> {
     let library = open::library(node, &open::file(node)?)?;
     if args.size.is_some() && args.design.is_empty() {
         bail!("--size is the size of a --design; a scene's own is design.size_mm in its file");
@@ -54,25 +56,29 @@ pub(super) fn run(node: &Options, args: &PlanArgs) -> anyhow::Result<Exit> {
     }
     let designs = designs(&args.design)?;
     let answer = match designs.as_slice() {
-        [] => Answer::of(&library, args, None, "plan.png"),
-        [one] => Answer::of(&library, args, Some(one), "plan.png"),
+        [] => DesignReport::of(&library, args, None, "plan.png"),
+        [one] => DesignReport::of(&library, args, Some(one), "plan.png"),
         many => return run_many(&library, args, many),
     };
-    Ok(answer.show(args, Exit::Done))
+    Ok(answer.show(args, ExitStatus::Done))
 }
 
 /// As many at a time as there are processors, in the order of their names.
-fn run_many(library: &Library, args: &PlanArgs, designs: &[Named]) -> anyhow::Result<Exit> {
+fn run_many(
+    library: &SceneLibrary,
+    args: &PlanArgs,
+    designs: &[NamedDesign],
+) -> anyhow::Result<ExitStatus> {
     let at_a_time = std::thread::available_parallelism().map_or(1, usize::from);
     let pictures = pictures(designs);
-    let designs: Vec<(&Named, &String)> = designs.iter().zip(&pictures).collect();
-    let mut exit = Exit::Done;
+    let designs: Vec<(&NamedDesign, &String)> = designs.iter().zip(&pictures).collect();
+    let mut exit = ExitStatus::Done;
     for some in designs.chunks(at_a_time) {
-        let answers: Vec<Answer> = std::thread::scope(|scope| {
+        let answers: Vec<DesignReport> = std::thread::scope(|scope| {
             let running: Vec<_> = some
                 .iter()
                 .map(|(design, picture)| {
-                    scope.spawn(move || Answer::of(library, args, Some(design), picture))
+                    scope.spawn(move || DesignReport::of(library, args, Some(design), picture))
                 })
                 .collect();
             let answers = running.into_iter().map(|thread| match thread.join() {
@@ -96,12 +102,12 @@ fn stem(path: &Path) -> String {
 }
 
 /// A design that was named: its file, or the files of its set in order.
-struct Named {
+struct NamedDesign {
     path: PathBuf,
     files: Vec<PathBuf>,
 }
 
-impl Named {
+impl NamedDesign {
     /// With its set around it, whichever of it was named.
     fn of(path: &Path) -> Self {
         let folder = path.parent().unwrap_or(Path::new(""));
@@ -143,13 +149,13 @@ fn file_name(path: &Path) -> String {
 }
 
 /// Returns the name of each design's picture: that of its file, with the extension if two would be equal.
-fn pictures(designs: &[Named]) -> Vec<String> {
+fn pictures(designs: &[NamedDesign]) -> Vec<String> {
     let mut count: HashMap<String, usize> = HashMap::new();
     for design in designs {
         *count.entry(stem(&design.path)).or_default() += 1;
     }
     let mut taken: HashMap<String, usize> = HashMap::new();
-    let name = |design: &Named| {
+    let name = |design: &NamedDesign| {
         let stem = stem(&design.path);
         let is_alone = count.get(&stem) == Some(&1);
         let name = if is_alone {
@@ -168,10 +174,10 @@ fn pictures(designs: &[Named]) -> Vec<String> {
 }
 
 /// Every design that was named, folders opened, in order; each set once.
-fn designs(named: &[PathBuf]) -> anyhow::Result<Vec<Named>> {
+fn designs(named: &[PathBuf]) -> anyhow::Result<Vec<NamedDesign>> {
     let mut seen = HashSet::new();
     let files = files(named)?;
-    let designs = files.iter().map(|path| Named::of(path));
+    let designs = files.iter().map(|path| NamedDesign::of(path));
     Ok(designs
         .filter(|design| design.files.len() == 1 || seen.insert(design.path.clone()))
         .take(DESIGNS_MAX)
@@ -214,26 +220,31 @@ fn files(named: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
 }
 
 /// Result for one design.
-struct Answer {
+struct DesignReport {
     title: String,
     lines: Vec<String>,
     facts: Map<String, Value>,
-    exit: Exit,
+    exit: ExitStatus,
 }
 
-impl Answer {
-    fn of(library: &Library, args: &PlanArgs, design: Option<&Named>, picture: &str) -> Self {
+impl DesignReport {
+    fn of(
+        library: &SceneLibrary,
+        args: &PlanArgs,
+        design: Option<&NamedDesign>,
+        picture: &str,
+    ) -> Self {
         let title = design.map_or_else(|| args.scene.clone(), |d| d.path.display().to_string());
-        Self::made(title, |answer| answer.plan(library, args, design, picture))
+        Self::build(title, |answer| answer.plan(library, args, design, picture))
     }
 
     /// Builds the result by `work`, or reports its error; a panic in it is reported as one.
-    fn made(title: String, work: impl FnOnce(&mut Self) -> anyhow::Result<()>) -> Self {
+    fn build(title: String, work: impl FnOnce(&mut Self) -> anyhow::Result<()>) -> Self {
         let mut answer = Self {
             title,
             lines: Vec::new(),
             facts: Map::new(),
-            exit: Exit::Done,
+            exit: ExitStatus::Done,
         };
         answer.set("success", true);
         match tools::catch_panic("planning", || work(&mut answer)) {
@@ -241,14 +252,14 @@ impl Answer {
             Ok(Err(error)) => answer.refuse(in_full(&error)),
             Err(broken) => {
                 answer.refuse(broken.to_string());
-                answer.exit = Exit::Broken;
+                answer.exit = ExitStatus::Broken;
             }
         }
         answer
     }
 
     fn refuse(&mut self, why: String) {
-        self.exit = Exit::Refused;
+        self.exit = ExitStatus::Refused;
         self.set("success", false);
         self.set("message", why.clone());
         let is_said = self
@@ -269,9 +280,9 @@ impl Answer {
 
     fn plan(
         &mut self,
-        library: &Library,
+        library: &SceneLibrary,
         args: &PlanArgs,
-        design: Option<&Named>,
+        design: Option<&NamedDesign>,
         picture: &str,
     ) -> anyhow::Result<()> {
         if let Some(design) = design {
@@ -289,7 +300,7 @@ impl Answer {
             Err(other) => return Err(other.into()),
         };
         self.scene(&scene);
-        let preview = match Preview::new(&scene, &scene.rest_rad, &Patient) {
+        let preview = match DrawingPreview::new(&scene, &scene.rest_rad, &SilentObserver) {
             Ok(preview) => preview,
             Err(error @ PlanError::Nothing) => bail!("{error}"),
             Err(error) => return Err(error.into()),
@@ -313,9 +324,9 @@ impl Answer {
         self.set("size_from", json!(from));
         self.set("notes", scene.notes.clone());
         let who = match from {
-            SizeFrom::Asked => "as --size says",
-            SizeFrom::Scene => "as the scene says",
-            SizeFrom::File => "as the design itself says",
+            SizeSource::Asked => "as --size says",
+            SizeSource::Scene => "as the scene says",
+            SizeSource::File => "as the design itself says",
         };
         self.lines
             .push(format!("{size_mm:.1} mm on its longer side, {who}"));
@@ -324,7 +335,12 @@ impl Answer {
     }
 
     /// The design does not fit: one refusal, and a picture of it.
-    fn outside(&mut self, outside: &Outside, args: &PlanArgs, picture: &str) -> anyhow::Result<()> {
+    fn outside(
+        &mut self,
+        outside: &DesignOverflow,
+        args: &PlanArgs,
+        picture: &str,
+    ) -> anyhow::Result<()> {
         let refusal = json!({
             "rule": "outside",
             "at_mm": outside.at_mm.map(rounded),
@@ -352,7 +368,7 @@ impl Answer {
         Ok(())
     }
 
-    fn judged(&mut self, preview: &Preview, is_flat: bool) -> anyhow::Result<()> {
+    fn judged(&mut self, preview: &DrawingPreview, is_flat: bool) -> anyhow::Result<()> {
         self.set("refusals", serde_json::to_value(&preview.refusals)?);
         let planned = preview.plan.as_ref();
         self.set("message", preview.message());
@@ -363,14 +379,14 @@ impl Answer {
                 self.lines.extend(in_words(&plan.report));
                 if !is_flat {
                     self.set("stretch_max", rounded(plan.report.stretch_max));
-                    self.lines.push(plan.report.stretch());
+                    self.lines.push(plan.report.stretch_text());
                 }
                 self.lines.push(format!("plan {}", plan.hash));
             }
             None => self.lines.push("nothing of it can be planned".to_owned()),
         }
         if !preview.refusals.is_empty() {
-            self.exit = Exit::Refused;
+            self.exit = ExitStatus::Refused;
             self.set("success", false);
         }
         let said = preview
@@ -382,25 +398,25 @@ impl Answer {
     }
 
     /// Prints it; the worse of both exits.
-    fn show(&self, args: &PlanArgs, exit: Exit) -> Exit {
+    fn show(&self, args: &PlanArgs, exit: ExitStatus) -> ExitStatus {
         if args.json {
             let value = Value::Object(self.facts.clone());
             let is_one = args.design.len() < 2 && !args.design.iter().any(|path| path.is_dir());
-            show::line(&if is_one {
+            terminal_output::line(&if is_one {
                 format!("{value:#}")
             } else {
                 value.to_string()
             });
         } else {
-            let verdict = if self.exit == Exit::Done {
+            let verdict = if self.exit == ExitStatus::Done {
                 "good"
             } else {
                 "refused"
             };
-            show::line(&format!("{}: {verdict}", self.title));
+            terminal_output::line(&format!("{}: {verdict}", self.title));
             self.lines
                 .iter()
-                .for_each(|line| show::line(&format!("  {line}")));
+                .for_each(|line| terminal_output::line(&format!("  {line}")));
         }
         if self.exit as u8 > exit as u8 {
             self.exit
@@ -424,9 +440,9 @@ fn in_full(error: &anyhow::Error) -> String {
 }
 
 /// A design from its files.
-fn drawing(paths: &[PathBuf], size_mm: Option<f64>) -> anyhow::Result<Drawing> {
+fn drawing(paths: &[PathBuf], size_mm: Option<f64>) -> anyhow::Result<DesignReplacement> {
     let files: anyhow::Result<_> = paths.iter().map(|path| read(path)).collect();
-    Ok(Drawing {
+    Ok(DesignReplacement {
         files: files?,
         size_mm: size_mm.and_then(|size| Finite::new(size).ok()),
     })
@@ -449,7 +465,7 @@ fn rounded(value: f64) -> Value {
     Value::from((value * 1e3).round() / 1e3)
 }
 
-fn figures(facts: &mut Map<String, Value>, report: &Report) {
+fn figures(facts: &mut Map<String, Value>, report: &PlanReport) {
     let all = [
         ("stroke_count", Value::from(report.stroke_count)),
         ("pen_down_mm", rounded(report.pen_down_mm)),
@@ -471,7 +487,7 @@ fn figures(facts: &mut Map<String, Value>, report: &Report) {
 }
 
 /// The figures for people, and for callers that see no pictures.
-fn in_words(report: &Report) -> Vec<String> {
+fn in_words(report: &PlanReport) -> Vec<String> {
     let dips = match report.dips {
         0 => "no dips".to_owned(),
         dips => count(dips, "dip"),
@@ -479,7 +495,7 @@ fn in_words(report: &Report) -> Vec<String> {
     vec![
         format!(
             "{}, {} of line, {} in the air, {dips}",
-            report.strokes(),
+            report.strokes_text(),
             millimetres(report.pen_down_mm, 0),
             millimetres(report.pen_up_mm, 0)
         ),
@@ -545,12 +561,12 @@ mod tests {
     #[test]
     fn a_planner_that_panics_is_a_refusal_that_says_what_to_report() {
         let none: Vec<f64> = Vec::new();
-        let answer = Answer::made("cat.svg".to_owned(), |answer| {
+        let answer = DesignReport::build("cat.svg".to_owned(), |answer| {
             answer.set("scene", "default");
             answer.set("width_mm", none[none.len()]);
             Ok(())
         });
-        assert!(matches!(answer.exit, Exit::Broken));
+        assert!(matches!(answer.exit, ExitStatus::Broken));
         assert_eq!(answer.facts["success"], false);
         let said = answer.facts["message"].as_str().unwrap();
         assert!(

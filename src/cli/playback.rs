@@ -5,14 +5,14 @@ use std::path::PathBuf;
 use anyhow::{Context, bail};
 use clap::Args;
 
-use super::{Exit, Options, show};
-use arm::Family;
-use base::units::{Instant, Joints};
+use super::{ExitStatus, NodeOptions, terminal_output};
+use arm::ServoFamily;
+use base::units::{ClockInstant, JointVector};
 use base::wording::{count, seconds};
+use link::byte_trace::{ByteDirection, TraceEvent};
 use link::memory::FarEnd;
-use link::record::{Direction, Event};
 use node::open;
-use sim::Simulator;
+use sim::ArmSimulator;
 
 #[derive(Debug, Args)]
 pub(super) struct ReplayArgs {
@@ -26,30 +26,30 @@ pub(super) struct ReplayArgs {
 /// Longer traces are cut off there.
 const LINES_MAX: usize = 10_000_000;
 
-pub(super) async fn run(node: &Options, args: &ReplayArgs) -> anyhow::Result<Exit> {
+pub(super) async fn run(node: &NodeOptions, args: &ReplayArgs) -> anyhow::Result<ExitStatus> {
     let library = open::library(node, &open::file(node)?)?;
     let arm = library.arm(&args.arm)?;
     let name = args.file.display();
     let text =
         std::fs::read_to_string(&args.file).with_context(|| format!("cannot read {name}"))?;
-    let events: Result<Vec<Event>, _> = text.lines().take(LINES_MAX).map(str::parse).collect();
+    let events: Result<Vec<TraceEvent>, _> = text.lines().take(LINES_MAX).map(str::parse).collect();
     let events = events.with_context(|| name.to_string())?;
     if events.is_empty() {
         bail!("{name} holds no events");
     }
-    let spoken = spoken(&events);
+    let spoken = family_of(&events);
     if let Some(family) = spoken.filter(|family| *family != arm.file.family) {
-        show::note(&format!(
+        terminal_output::note(&format!(
             "{name} was recorded of {}, and {} has {}: name an arm of that kind with --arm",
             words(family),
             args.arm,
             words(arm.file.family)
         ));
-        return Ok(Exit::Refused);
+        return Ok(ExitStatus::Refused);
     }
-    let mut arm_at_end = Simulator::new(&arm, &Joints::zeros(arm.dof()));
+    let mut arm_at_end = ArmSimulator::new(&arm, &JointVector::zeros(arm.dof()));
     let played = play(&mut arm_at_end, &events);
-    show::line(&format!(
+    terminal_output::line(&format!(
         "{} in {} played to a simulated {}: it answered {} bytes where {} were recorded",
         count(played.requests, "request"),
         seconds(played.seconds),
@@ -57,46 +57,46 @@ pub(super) async fn run(node: &Options, args: &ReplayArgs) -> anyhow::Result<Exi
         played.said,
         played.recorded
     ));
-    for (index, angle) in arm_at_end.truth().iter().enumerate() {
-        show::line(&format!(
+    for (index, angle) in arm_at_end.true_joints().iter().enumerate() {
+        terminal_output::line(&format!(
             "{:<16}{:>8.2}°",
             arm.joint_name(index),
             angle.to_degrees()
         ));
     }
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
 /// Returns the servo family whose bytes were sent, judged by how the first frame begins; `None` if nothing was sent.
-fn spoken(events: &[Event]) -> Option<Family> {
+fn family_of(events: &[TraceEvent]) -> Option<ServoFamily> {
     let mut sent = events
         .iter()
-        .filter(|event| event.direction == Direction::Sent);
+        .filter(|event| event.direction == ByteDirection::Sent);
     Some(match sent.next()?.bytes.as_slice() {
-        [0xFF, 0xFF, 0xFD, 0, ..] => Family::Dynamixel2,
-        [0xFF, 0xFF, ..] => Family::FeetechSts,
-        _ => Family::Firmware,
+        [0xFF, 0xFF, 0xFD, 0, ..] => ServoFamily::Dynamixel2,
+        [0xFF, 0xFF, ..] => ServoFamily::FeetechSts,
+        _ => ServoFamily::Firmware,
     })
 }
 
-const fn words(family: Family) -> &'static str {
+const fn words(family: ServoFamily) -> &'static str {
     match family {
-        Family::FeetechSts => "servos of the family feetech-sts",
-        Family::Dynamixel2 => "servos of the family dynamixel2",
-        Family::Firmware => "a controller with firmware of its own",
+        ServoFamily::FeetechSts => "servos of the family feetech-sts",
+        ServoFamily::Dynamixel2 => "servos of the family dynamixel2",
+        ServoFamily::Firmware => "a controller with firmware of its own",
     }
 }
 
-struct Played {
+struct PlaybackResult {
     requests: usize,
     said: usize,
     recorded: usize,
     seconds: f64,
 }
 
-fn play(device: &mut impl FarEnd, events: &[Event]) -> Played {
-    let begin = events.first().map_or(Instant::ZERO, |event| event.at);
-    let mut played = Played {
+fn play(device: &mut impl FarEnd, events: &[TraceEvent]) -> PlaybackResult {
+    let begin = events.first().map_or(ClockInstant::ZERO, |event| event.at);
+    let mut played = PlaybackResult {
         requests: 0,
         said: 0,
         recorded: 0,
@@ -104,18 +104,18 @@ fn play(device: &mut impl FarEnd, events: &[Event]) -> Played {
     };
     let mut said = Vec::new();
     for event in events {
-        let at = Instant::ZERO.after(event.at.since(begin));
-        played.seconds = at.seconds_since(Instant::ZERO);
+        let at = ClockInstant::ZERO.after(event.at.since(begin));
+        played.seconds = at.seconds_since(ClockInstant::ZERO);
         device.speak(at, &mut said);
         match event.direction {
-            Direction::Sent => {
+            ByteDirection::Sent => {
                 played.requests += 1;
                 device.hear(at, &event.bytes);
             }
-            Direction::Came => played.recorded += event.bytes.len(),
+            ByteDirection::Came => played.recorded += event.bytes.len(),
         }
     }
-    let end = Instant::ZERO.after(std::time::Duration::from_secs_f64(played.seconds + 1.0));
+    let end = ClockInstant::ZERO.after(std::time::Duration::from_secs_f64(played.seconds + 1.0));
     device.speak(end, &mut said);
     played.said = said.len();
     played

@@ -6,9 +6,9 @@ use anyhow::{Context, anyhow};
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::{Exit, Options, scenes, show};
+use super::{ExitStatus, NodeOptions, scenes, terminal_output};
 use node::open;
-use plan::{self, Patient, Reach};
+use plan::{self, ReachMap, SilentObserver};
 use scene::Scene;
 
 #[derive(Debug, Args)]
@@ -30,27 +30,27 @@ pub(super) struct ReachArgs {
     json: bool,
 }
 
-pub(super) fn run(node: &Options, args: &ReachArgs) -> anyhow::Result<Exit> {
+pub(super) fn run(node: &NodeOptions, args: &ReachArgs) -> anyhow::Result<ExitStatus> {
     let library = open::library(node, &open::file(node)?)?;
     let scene = scenes::find(&library, &args.scene, args.meta.as_deref())?;
     let pen = pen(&scene, args.pen.as_deref())?;
-    let map = plan::reach(&scene, pen, &Patient)?;
+    let map = plan::reach(&scene, pen, &SilentObserver)?;
     let picture = match &args.out {
         Some(out) => Some(save(out, &scene, pen, &map)?),
         None => None,
     };
     if args.json {
-        show::line(&format!(
+        terminal_output::line(&format!(
             "{:#}",
             as_json(&scene, pen, &map, picture.as_deref())
         ));
     } else {
         in_words(&scene, &map)
             .iter()
-            .for_each(|line| show::line(line));
-        picture.iter().for_each(|path| show::line(path));
+            .for_each(|line| terminal_output::line(line));
+        picture.iter().for_each(|path| terminal_output::line(path));
     }
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
 fn pen(scene: &Scene, name: Option<&str>) -> anyhow::Result<usize> {
@@ -62,7 +62,7 @@ fn pen(scene: &Scene, name: Option<&str>) -> anyhow::Result<usize> {
     })
 }
 
-fn save(out: &PathBuf, scene: &Scene, pen: usize, map: &Reach) -> anyhow::Result<String> {
+fn save(out: &PathBuf, scene: &Scene, pen: usize, map: &ReachMap) -> anyhow::Result<String> {
     let picture =
         tools::reach_picture(scene, pen, map).context("there is no picture of this map")?;
     std::fs::create_dir_all(out)
@@ -76,7 +76,7 @@ fn percent(share: f64) -> String {
     format!("{:.0} %", share * 1e2)
 }
 
-fn in_words(scene: &Scene, map: &Reach) -> Vec<String> {
+fn in_words(scene: &Scene, map: &ReachMap) -> Vec<String> {
     let shares: Vec<String> = map
         .shares
         .iter()
@@ -100,10 +100,10 @@ fn in_words(scene: &Scene, map: &Reach) -> Vec<String> {
     lines
 }
 
-fn as_json(scene: &Scene, pen: usize, map: &Reach, picture: Option<&str>) -> Value {
+fn as_json(scene: &Scene, pen: usize, map: &ReachMap, picture: Option<&str>) -> Value {
     let rounded = |value: f64| (value * 1e2).round() / 1e2;
     let columns = map.size[0].max(1);
-    let rows = |of: &dyn Fn(&plan::Spot) -> Value| -> Vec<Value> {
+    let rows = |of: &dyn Fn(&plan::ReachSpot) -> Value| -> Vec<Value> {
         let rows = map.spots.chunks(columns);
         rows.map(|row| row.iter().map(of).collect()).collect()
     };

@@ -4,24 +4,24 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 
-use super::{AtArgs, Exit, Options, operate, recorded, show};
-use base::clock::Clock;
-use base::units::Joints;
-use job::{self, Past};
+use super::{AtArgs, ExitStatus, NodeOptions, operator_client, recorded_playback, terminal_output};
+use base::clock::NodeClock;
+use base::units::JointVector;
+use job::{self, PastJob};
 use link::memory::MemoryLink;
-use link::{Link, LinkError};
-use motion::{Motion, Opener, Outcome};
-use node::control_socket::{Folders, Verb};
+use link::{ByteLink, LinkError};
+use motion::{MotionHandle, MotionOutcome, PortOpener};
+use node::control_socket::{Folders, OperatorVerb};
 use node::{job_list, open, state_folder};
-use permit::Permits;
-use plan::{self, Patient, Plan};
+use permit::PermitRegistry;
+use plan::{self, Plan, SilentObserver};
 use scene::{Order, Scene};
-use sim::Simulator;
+use sim::ArmSimulator;
 
 /// Maximum distance of ink from the job's strokes; beyond it the drawing is a different one.
 pub(super) const APART_MM_MAX: f64 = 1.0;
 
-pub(super) async fn run(args: &Options, id: &str, bytes: bool) -> anyhow::Result<Exit> {
+pub(super) async fn run(args: &NodeOptions, id: &str, bytes: bool) -> anyhow::Result<ExitStatus> {
     let args = &of_running_node(args).await?;
     let file = open::file(args)?;
     let folder = state_folder::place(args, &file)?;
@@ -37,7 +37,7 @@ pub(super) async fn run(args: &Options, id: &str, bytes: bool) -> anyhow::Result
         );
     }
     if bytes {
-        return recorded::run(&folder, &past, &scene).await;
+        return recorded_playback::run(&folder, &past, &scene).await;
     }
     if past.strokes.is_empty() {
         bail!(
@@ -45,21 +45,21 @@ pub(super) async fn run(args: &Options, id: &str, bytes: bool) -> anyhow::Result
             past.tool
         );
     }
-    let start = Joints::from_slice(&past.start_rad);
+    let start = JointVector::from_slice(&past.start_rad);
     let plan = again(&scene, &past, &start)?;
     let ink = carried_out(&scene, &start, &plan).await?;
-    Ok(told(id, &past, &plan, &ink))
+    Ok(print_comparison(id, &past, &plan, &ink))
 }
 
 /// Returns the options of the node that runs on this machine, where none is named: the node whose jobs `jobs` lists.
-async fn of_running_node(args: &Options) -> anyhow::Result<Options> {
-    if !operate::is_meant(args, &AtArgs::default()) {
+async fn of_running_node(args: &NodeOptions) -> anyhow::Result<NodeOptions> {
+    if !operator_client::targets_running_node(args, &AtArgs::default()) {
         return Ok(args.clone());
     }
-    let told = operate::ask(&AtArgs::default(), &Verb::Folders).await?;
+    let told = operator_client::ask(&AtArgs::default(), &OperatorVerb::Folders).await?;
     let folders: Folders = serde_json::from_str(&told.text)
         .context("the node on this machine is of another version")?;
-    Ok(Options {
+    Ok(NodeOptions {
         state: Some(folders.state),
         config: folders.config,
         scenes: args.scenes.clone().or(folders.scenes),
@@ -68,38 +68,43 @@ async fn of_running_node(args: &Options) -> anyhow::Result<Options> {
 }
 
 /// The job's plan, made again from what it began with.
-fn again(scene: &Scene, past: &Past, start: &Joints) -> anyhow::Result<Plan> {
-    let whole = plan::draw(scene, start, &Patient)?;
+fn again(scene: &Scene, past: &PastJob, start: &JointVector) -> anyhow::Result<Plan> {
+    let whole = plan::draw(scene, start, &SilentObserver)?;
     if whole.hash == past.plan_hash {
         return Ok(whole);
     }
     // It went on with an earlier one, or drew something else than the design.
-    let part = plan::draw_strokes(scene, start, &past.strokes, Order::AsDrawn, &Patient);
+    let part = plan::draw_strokes(scene, start, &past.strokes, Order::AsDrawn, &SilentObserver);
     part.context("the job's strokes cannot be planned any more")
 }
 
 async fn carried_out(
     scene: &Arc<Scene>,
-    start: &Joints,
+    start: &JointVector,
     plan: &Plan,
 ) -> anyhow::Result<Vec<Vec<[f64; 2]>>> {
-    let simulator = Simulator::new(&scene.arm, start);
+    let simulator = ArmSimulator::new(&scene.arm, start);
     open::lay(&simulator, scene);
     let device = simulator.clone();
-    let open: Opener = Box::new(move |clock| {
+    let open: PortOpener = Box::new(move |clock| {
         let link =
             MemoryLink::new(device.clone(), clock, "simulated arm").map_err(LinkError::Read)?;
-        Ok(Box::new(link) as Box<dyn Link>)
+        Ok(Box::new(link) as Box<dyn ByteLink>)
     });
-    let permits = Arc::new(Permits::everything());
-    let motion = Motion::start(Arc::clone(&scene.arm), Clock::simulated(), permits, open)
-        .map_err(anyhow::Error::msg)?;
+    let permits = Arc::new(PermitRegistry::everything());
+    let motion = MotionHandle::start(
+        Arc::clone(&scene.arm),
+        NodeClock::simulated(),
+        permits,
+        open,
+    )
+    .map_err(anyhow::Error::msg)?;
     let now = motion.clock().now();
     let permit = motion.permits().ask(scene, now)?;
     let measured = motion.snapshot().measured.context("the arm was not read")?;
     let checked = gate::check(scene, permit, &measured, now, plan.trajectory.clone())?;
     match motion.run(checked, 0).await? {
-        Outcome::Reached { .. } => {}
+        MotionOutcome::Reached { .. } => {}
         other => bail!("the replay did not reach its end: {other:?}"),
     }
     Ok(simulator
@@ -109,7 +114,7 @@ async fn carried_out(
         .collect())
 }
 
-fn told(id: &str, past: &Past, plan: &Plan, ink: &[Vec<[f64; 2]>]) -> Exit {
+fn print_comparison(id: &str, past: &PastJob, plan: &Plan, ink: &[Vec<[f64; 2]>]) -> ExitStatus {
     let strokes: Vec<Vec<[f64; 2]>> = past
         .strokes
         .iter()
@@ -118,16 +123,16 @@ fn told(id: &str, past: &Past, plan: &Plan, ink: &[Vec<[f64; 2]>]) -> Exit {
     let apart = design::compare::deviation_mm(&strokes, ink);
     let same = plan.hash == past.plan_hash;
     let near = apart.max_mm <= APART_MM_MAX;
-    show::line(&format!(
+    terminal_output::line(&format!(
         "{id}: {} plan {}; on the simulator {} of the job, which {}",
         if same { "the same" } else { "another" },
         plan.hash,
-        apart.words(),
+        apart.describe(),
         past.state,
     ));
     if same && near {
-        Exit::Done
+        ExitStatus::Done
     } else {
-        Exit::Refused
+        ExitStatus::Refused
     }
 }

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use clap::Subcommand;
 
 use super::plan::PlanArgs;
-use super::{Exit, Options, show};
+use super::{ExitStatus, NodeOptions, terminal_output};
 use node::open;
-use scene::{Library, Scene, SceneError, SceneFile};
+use scene::{Scene, SceneError, SceneFile, SceneLibrary};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum SceneCommand {
@@ -37,27 +37,27 @@ pub(super) enum SceneCommand {
     Schema,
 }
 
-pub(super) fn run(args: &Options, what: SceneCommand) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &NodeOptions, what: SceneCommand) -> anyhow::Result<ExitStatus> {
     match what {
         SceneCommand::List => list(&open::library(args, &open::file(args)?)?),
         SceneCommand::Check { scene, meta } => planned(args, scene, meta, None),
         SceneCommand::Preview { scene, meta, out } => planned(args, scene, meta, Some(out)),
         SceneCommand::Schema => {
-            show::line(&serde_json::to_string_pretty(&schemars::schema_for!(
+            terminal_output::line(&serde_json::to_string_pretty(&schemars::schema_for!(
                 SceneFile
             ))?);
-            Ok(Exit::Done)
+            Ok(ExitStatus::Done)
         }
     }
 }
 
 /// The same as `plan` with nothing but a scene.
 fn planned(
-    args: &Options,
+    args: &NodeOptions,
     scene: String,
     meta: Option<String>,
     out: Option<PathBuf>,
-) -> anyhow::Result<Exit> {
+) -> anyhow::Result<ExitStatus> {
     let plain = PlanArgs {
         scene,
         meta,
@@ -69,21 +69,21 @@ fn planned(
     super::plan::run(args, &plain)
 }
 
-fn list(library: &Library) -> anyhow::Result<Exit> {
+fn list(library: &SceneLibrary) -> anyhow::Result<ExitStatus> {
     for name in library.scenes() {
         match library.scene(&name, None) {
-            Ok(scene) => show::line(&format!(
+            Ok(scene) => terminal_output::line(&format!(
                 "{name:<16}{:<12}{}",
                 scene.arm.file.name, scene.about
             )),
-            Err(error) => show::line(&format!("{name:<16}{error}")),
+            Err(error) => terminal_output::line(&format!("{name:<16}{error}")),
         }
     }
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
 pub(super) fn find(
-    library: &Library,
+    library: &SceneLibrary,
     scene: &str,
     overlay: Option<&str>,
 ) -> Result<Arc<Scene>, SceneError> {

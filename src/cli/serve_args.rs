@@ -4,13 +4,13 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use node::serve::{HttpAt, ServeOptions};
+use node::serve::{HttpEndpoint, ServeOptions};
 
 #[derive(Debug, Args)]
 pub(super) struct ServeArgs {
     /// Speak streamable HTTP at this address, under /mcp; `systemd` for the socket that it opened
     #[arg(long, value_name = "ADDRESS")]
-    http: Option<HttpAt>,
+    http: Option<HttpEndpoint>,
     /// With --http: speak on standard input and output as well; their end is the node's
     #[arg(long, requires = "http")]
     stdio: bool,

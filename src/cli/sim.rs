@@ -10,15 +10,15 @@ use clap::Args;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
-use super::{Exit, Options, show};
-use arm::Arm;
-use base::clock::Clock;
-use base::units::Instant;
+use super::{ExitStatus, NodeOptions, terminal_output};
+use arm::ArmModel;
+use base::clock::NodeClock;
+use base::units::ClockInstant;
 use link::memory::FarEnd;
 use link::pty;
 use node::open;
-use scene::{Library, Scene};
-use sim::Simulator;
+use scene::{Scene, SceneLibrary};
+use sim::ArmSimulator;
 
 #[derive(Debug, Args)]
 pub(super) struct SimArgs {
@@ -47,7 +47,7 @@ pub(super) struct SimArgs {
 /// Interval at which the picture is checked.
 const LOOK: Duration = Duration::from_secs(1);
 
-pub(super) async fn run(node: &Options, args: SimArgs) -> anyhow::Result<Exit> {
+pub(super) async fn run(node: &NodeOptions, args: SimArgs) -> anyhow::Result<ExitStatus> {
     let mut library = open::library(node, &open::file(node)?)?;
     let arm = library.arm(&args.arm)?;
     library.let_stand_in(&arm)?;
@@ -62,11 +62,11 @@ pub(super) async fn run(node: &Options, args: SimArgs) -> anyhow::Result<Exit> {
             scene.arm.file.name
         );
     }
-    let simulator = Simulator::new(&arm, &scene.rest_rad);
-    simulator.pace(!args.unpaced);
+    let simulator = ArmSimulator::new(&arm, &scene.rest_rad);
+    simulator.set_paced(!args.unpaced);
     open::lay(&simulator, &scene);
     let mut terminate = signal(SignalKind::terminate())?;
-    let heard = Heard {
+    let heard = TracedSimulator {
         inner: simulator.clone(),
         trace: args
             .trace
@@ -82,11 +82,11 @@ pub(super) async fn run(node: &Options, args: SimArgs) -> anyhow::Result<Exit> {
         _ = terminate.recv() => {}
     }
     save(&simulator, &scene, args.ink.as_deref());
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
 /// The wire has a thread of its own: it stays awake so long for what is due that other work would wait.
-fn serve_apart(device: Heard) -> std::io::Result<oneshot::Receiver<std::io::Result<()>>> {
+fn serve_apart(device: TracedSimulator) -> std::io::Result<oneshot::Receiver<std::io::Result<()>>> {
     let (done, served) = oneshot::channel();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()
@@ -94,9 +94,9 @@ fn serve_apart(device: Heard) -> std::io::Result<oneshot::Receiver<std::io::Resu
     std::thread::Builder::new()
         .name("wire".to_owned())
         .spawn(move || {
-            let clock = Clock::real();
+            let clock = NodeClock::real();
             let wire = pty::serve(device, &clock, |path| {
-                show::line(&path.display().to_string());
+                terminal_output::line(&path.display().to_string());
             });
             // Who waited for it may have been stopped meanwhile.
             let _ = done.send(runtime.block_on(wire));
@@ -105,7 +105,7 @@ fn serve_apart(device: Heard) -> std::io::Result<oneshot::Receiver<std::io::Resu
 }
 
 /// The default scene where it is this arm's, otherwise the first that is.
-fn scene_of(library: &Library, arm: &Arm) -> anyhow::Result<Arc<Scene>> {
+fn scene_of(library: &SceneLibrary, arm: &ArmModel) -> anyhow::Result<Arc<Scene>> {
     let names = library.scenes_for(&[&arm.file.name]);
     let default = names.iter().find(|name| *name == "default");
     let Some(name) = default.or(names.first()) else {
@@ -118,28 +118,28 @@ fn scene_of(library: &Library, arm: &Arm) -> anyhow::Result<Arc<Scene>> {
 }
 
 /// An arm with a record of what it hears.
-struct Heard {
-    inner: Simulator,
+struct TracedSimulator {
+    inner: ArmSimulator,
     trace: Option<std::fs::File>,
 }
 
-impl FarEnd for Heard {
-    fn hear(&mut self, at: Instant, bytes: &[u8]) {
+impl FarEnd for TracedSimulator {
+    fn hear(&mut self, at: ClockInstant, bytes: &[u8]) {
         if let Some(trace) = &mut self.trace {
             let hex: String = bytes.iter().map(|byte| format!("{byte:02X}")).collect();
             if let Err(error) = writeln!(trace, "{hex}") {
-                show::note(&format!("the trace cannot be written any more: {error}"));
+                terminal_output::note(&format!("the trace cannot be written any more: {error}"));
                 self.trace = None;
             }
         }
         self.inner.hear(at, bytes);
     }
 
-    fn next_due(&self) -> Option<Instant> {
+    fn next_due(&self) -> Option<ClockInstant> {
         self.inner.next_due()
     }
 
-    fn speak(&mut self, now: Instant, into: &mut Vec<u8>) {
+    fn speak(&mut self, now: ClockInstant, into: &mut Vec<u8>) {
         self.inner.speak(now, into);
     }
 
@@ -153,7 +153,7 @@ impl FarEnd for Heard {
 }
 
 /// Never returns: writes the picture whenever there is new ink.
-async fn keep_picture(simulator: &Simulator, scene: &Arc<Scene>, path: Option<&Path>) {
+async fn keep_picture(simulator: &ArmSimulator, scene: &Arc<Scene>, path: Option<&Path>) {
     let mut seen = 0;
     let mut look = tokio::time::interval(LOOK);
     loop {
@@ -166,7 +166,7 @@ async fn keep_picture(simulator: &Simulator, scene: &Arc<Scene>, path: Option<&P
     }
 }
 
-fn save(simulator: &Simulator, scene: &Scene, path: Option<&Path>) {
+fn save(simulator: &ArmSimulator, scene: &Scene, path: Option<&Path>) {
     let Some(path) = path else { return };
     let ink: Vec<_> = simulator
         .ink()
@@ -183,6 +183,6 @@ fn save(simulator: &Simulator, scene: &Scene, path: Option<&Path>) {
         return;
     };
     if let Err(error) = std::fs::write(path, picture) {
-        show::note(&format!("cannot write {}: {error}", path.display()));
+        terminal_output::note(&format!("cannot write {}: {error}", path.display()));
     }
 }

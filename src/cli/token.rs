@@ -3,11 +3,11 @@
 use anyhow::bail;
 use clap::Subcommand;
 
-use super::{Exit, Options, show};
+use super::{ExitStatus, NodeOptions, terminal_output};
 use base::clock::calendar_ms;
 use base::wording::count;
-use caller::{Book, Role};
-use config::Qualified;
+use caller::{CallerRole, TokenStore};
+use config::RequiredQualification;
 use node::{open, state_folder};
 
 #[derive(Debug, Subcommand)]
@@ -18,7 +18,7 @@ pub(super) enum TokenCommand {
         name: String,
         /// viewer, planner or operator
         #[arg(long, default_value = "planner")]
-        role: Role,
+        role: CallerRole,
         /// Calls a minute; stops are not counted
         #[arg(long, default_value_t = 120, value_parser = clap::value_parser!(u32).range(1..=60_000))]
         calls_per_minute: u32,
@@ -27,7 +27,7 @@ pub(super) enum TokenCommand {
         expires: Option<u32>,
         /// Level of certificate that its holder needs to move the arm, regardless of the node file
         #[arg(long, value_name = "LEVEL")]
-        qualified: Option<Qualified>,
+        qualified: Option<RequiredQualification>,
     },
     /// Show names, roles, when they end, and certificates
     List,
@@ -41,15 +41,15 @@ pub(super) enum TokenCommand {
 const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
 
 /// Makes, lists or revokes tokens.
-pub(super) fn run(args: &Options, command: TokenCommand) -> anyhow::Result<Exit> {
-    let args = &state_folder::of_service(args);
+pub(super) fn run(args: &NodeOptions, command: TokenCommand) -> anyhow::Result<ExitStatus> {
+    let args = &state_folder::with_service_defaults(args);
     let file = open::file(args)?;
     if state_folder::is_practice(args, &file) {
         bail!(
             "a node without a node file keeps nothing: say --config FILE, or --state DIR for `serve` as well"
         );
     }
-    let book = Book::at(&state_folder::folder(args, &file)?);
+    let book = TokenStore::at(&state_folder::folder(args, &file)?);
     match command {
         TokenCommand::Add {
             name,
@@ -62,24 +62,24 @@ pub(super) fn run(args: &Options, command: TokenCommand) -> anyhow::Result<Exit>
             let ends_ms = days.map(|ms| calendar_ms().saturating_add(ms));
             let token = book.add(&name, role, calls_per_minute, ends_ms)?;
             if let Some(level) = qualified {
-                book.qualify(&name, Some(level.word()))?;
+                book.require_level(&name, Some(level.word()))?;
             }
-            show::note("this is shown once; give it as `Authorization: Bearer …`");
-            show::line(&token);
+            terminal_output::note("this is shown once; give it as `Authorization: Bearer …`");
+            terminal_output::line(&token);
         }
         TokenCommand::List => list(&book)?,
         TokenCommand::Revoke { name } => {
             book.revoke(&name)?;
-            show::note(&format!("{name} is revoked, on a node that runs too"));
+            terminal_output::note(&format!("{name} is revoked, on a node that runs too"));
         }
     }
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
-fn list(book: &Book) -> anyhow::Result<()> {
+fn list(book: &TokenStore) -> anyhow::Result<()> {
     let cards = book.list()?;
     if cards.is_empty() {
-        show::note("there are no tokens");
+        terminal_output::note("there are no tokens");
     }
     for card in cards {
         let left = card.ends_ms.map(|ends| ends.saturating_sub(calendar_ms()));
@@ -91,18 +91,18 @@ fn list(book: &Book) -> anyhow::Result<()> {
                 format!(", ends within {}", count(days, "day"))
             }
         };
-        show::line(&format!(
+        terminal_output::line(&format!(
             "{:24} {:10} {:6} calls a minute{ends}{}{}",
             card.name,
             card.role.to_string(),
             card.calls_per_minute,
-            told(", wants level", card.qualified.as_deref()),
-            told(", certificate", card.certificate.as_deref()),
+            labelled(", wants level", card.qualified.as_deref()),
+            labelled(", certificate", card.certificate.as_deref()),
         ));
     }
     Ok(())
 }
 
-fn told(what: &str, value: Option<&str>) -> String {
+fn labelled(what: &str, value: Option<&str>) -> String {
     value.map_or_else(String::new, |value| format!("{what} {value}"))
 }

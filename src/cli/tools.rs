@@ -7,11 +7,12 @@ use anyhow::{Context, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::Value;
 
-use super::{Exit, Options, show};
+use super::{ExitStatus, NodeOptions, terminal_output};
 use base::disk;
-use catalogue::{Effect, Here};
+use catalogue::{Effect, KnownNames};
 use config::{
-    ArgumentEntry, EffectEntry, NodeFile, ServerEntry, StepEntry, TIMEOUT_S, ToolEntry, edit,
+    ArgumentEntry, EffectEntry, NodeFile, ServerEntry, StepEntry, TIMEOUT_S, ToolEntry,
+    edit_node_file,
 };
 use node::open;
 
@@ -66,7 +67,7 @@ pub(super) struct ToolArgs {
     tool: Option<String>,
     /// Effect of the other server's tool on the world; without it, the tool is read as strictly as motion
     #[arg(long, value_enum)]
-    effect: Option<Does>,
+    effect: Option<ToolEffectArg>,
     /// One argument, such as '{name="copies", type="integer", description="how many", default=1}'; say it once for each
     #[arg(long, value_name = "TABLE", value_parser = argument)]
     argument: Vec<ArgumentEntry>,
@@ -76,7 +77,7 @@ pub(super) struct ToolArgs {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Does {
+enum ToolEffectArg {
     Reads,
     Moves,
 }
@@ -104,15 +105,16 @@ fn step(text: &str) -> Result<StepEntry, String> {
 
 fn argument(text: &str) -> Result<ArgumentEntry, String> {
     #[derive(serde::Deserialize)]
-    struct One {
+    struct ParsedArgument {
         value: ArgumentEntry,
     }
-    let one: One = toml::from_str(&format!("value = {}", text.trim())).map_err(|error| {
-        format!(
-            "{}; write a TOML table of name, type, description",
-            error.message()
-        )
-    })?;
+    let one: ParsedArgument =
+        toml::from_str(&format!("value = {}", text.trim())).map_err(|error| {
+            format!(
+                "{}; write a TOML table of name, type, description",
+                error.message()
+            )
+        })?;
     Ok(one.value)
 }
 
@@ -133,26 +135,26 @@ impl ToolArgs {
             effect: None,
             arguments: None,
         };
-        self.lay_over(&mut entry);
+        self.apply_to(&mut entry);
         Ok(entry)
     }
 
     /// Applies the given settings over those of the entry.
-    fn lay_over(&self, entry: &mut ToolEntry) {
+    fn apply_to(&self, entry: &mut ToolEntry) {
         if let Some(title) = &self.title {
             entry.title = Some(title.clone());
         }
         if let Some(description) = &self.description {
             entry.description.clone_from(description);
         }
-        self.deed_over(entry);
+        self.apply_action_to(entry);
         if let Some(tool) = &self.tool {
             entry.tool = Some(tool.clone());
         }
         if let Some(effect) = self.effect {
             entry.effect = Some(match effect {
-                Does::Reads => EffectEntry::Reads,
-                Does::Moves => EffectEntry::Moves,
+                ToolEffectArg::Reads => EffectEntry::Reads,
+                ToolEffectArg::Moves => EffectEntry::Moves,
             });
         }
         if !self.fixed.is_empty() {
@@ -164,7 +166,7 @@ impl ToolArgs {
     }
 
     /// A tool does one thing: another one takes the place of the first.
-    fn deed_over(&self, entry: &mut ToolEntry) {
+    fn apply_action_to(&self, entry: &mut ToolEntry) {
         let is_abroad = self.url.is_some() || self.command.is_some();
         if self.calls.is_some() || !self.step.is_empty() || is_abroad {
             (entry.calls, entry.sequence, entry.server) = (None, None, None);
@@ -194,30 +196,30 @@ impl ToolArgs {
 }
 
 pub(super) fn run(
-    node: &Options,
+    node: &NodeOptions,
     format: &str,
     what: Option<ToolsCommand>,
-) -> anyhow::Result<Exit> {
+) -> anyhow::Result<ExitStatus> {
     match what {
-        None => show::tools(node, format),
+        None => terminal_output::tools(node, format),
         Some(ToolsCommand::List) => list(node),
         Some(ToolsCommand::Add(args)) => add(node, &args),
         Some(ToolsCommand::Set(args)) => set(node, &args),
         Some(ToolsCommand::Remove { name }) => {
             let (path, text) = read(node)?;
-            put(node, path, &edit::remove(&text, &name)?)?;
-            show::line(&format!(
+            put(node, path, &edit_node_file::remove(&text, &name)?)?;
+            terminal_output::line(&format!(
                 "removed `{name}`; a node that runs keeps it until it is started again"
             ));
-            Ok(Exit::Done)
+            Ok(ExitStatus::Done)
         }
     }
 }
 
-fn list(node: &Options) -> anyhow::Result<Exit> {
-    let here = show::here(node)?;
+fn list(node: &NodeOptions) -> anyhow::Result<ExitStatus> {
+    let here = terminal_output::known_names(node)?;
     if here.declared.is_empty() {
-        show::line("no tools are declared");
+        terminal_output::line("no tools are declared");
     }
     for tool in here.declared.iter() {
         let effect = match tool.effect {
@@ -225,25 +227,25 @@ fn list(node: &Options) -> anyhow::Result<Exit> {
             Effect::Reads => "reads",
             Effect::Stops => "stops",
         };
-        show::line(&format!("{:<20} {effect:<6} {}", tool.name, tool.does));
+        terminal_output::line(&format!("{:<20} {effect:<6} {}", tool.name, tool.does));
     }
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
-fn add(node: &Options, args: &ToolArgs) -> anyhow::Result<Exit> {
+fn add(node: &NodeOptions, args: &ToolArgs) -> anyhow::Result<ExitStatus> {
     let (path, text) = read(node)?;
     let is_new = !path.exists();
-    put(node, path, &edit::add(&text, &args.entry()?)?)?;
+    put(node, path, &edit_node_file::add(&text, &args.entry()?)?)?;
     if is_new {
-        show::line(&format!(
+        terminal_output::line(&format!(
             "there was no {}: it is new, and names no arm",
             path.display()
         ));
     }
-    told(&args.name)
+    report_written(&args.name)
 }
 
-fn set(node: &Options, args: &ToolArgs) -> anyhow::Result<Exit> {
+fn set(node: &NodeOptions, args: &ToolArgs) -> anyhow::Result<ExitStatus> {
     let (path, text) = read(node)?;
     let file = NodeFile::read(&path.display().to_string(), &text)?;
     let old = file.tools.into_iter().find(|tool| tool.name == args.name);
@@ -255,20 +257,20 @@ fn set(node: &Options, args: &ToolArgs) -> anyhow::Result<Exit> {
         );
     };
     let mut new = old.clone();
-    args.lay_over(&mut new);
-    put(node, path, &edit::set(&text, &old, &new)?)?;
-    told(&args.name)
+    args.apply_to(&mut new);
+    put(node, path, &edit_node_file::set(&text, &old, &new)?)?;
+    report_written(&args.name)
 }
 
-fn told(name: &str) -> anyhow::Result<Exit> {
-    show::line(&format!(
+fn report_written(name: &str) -> anyhow::Result<ExitStatus> {
+    terminal_output::line(&format!(
         "wrote `{name}`; a node that runs knows it when it is started again"
     ));
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
 /// The node file and its text; a file that does not exist yet is empty.
-fn read(node: &Options) -> anyhow::Result<(&Path, String)> {
+fn read(node: &NodeOptions) -> anyhow::Result<(&Path, String)> {
     let Some(path) = node.config.as_deref() else {
         bail!("say which node file to edit with --config FILE");
     };
@@ -280,14 +282,14 @@ fn read(node: &Options) -> anyhow::Result<(&Path, String)> {
 }
 
 /// Writes the file only if a node would start with it, and then whole or not at all.
-fn put(node: &Options, path: &Path, text: &str) -> anyhow::Result<()> {
+fn put(node: &NodeOptions, path: &Path, text: &str) -> anyhow::Result<()> {
     check(node, path, text).context("nothing was written")?;
     // Behind a link, the file that it leads to is replaced, not the link.
     let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     disk::put(&target, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
-fn check(node: &Options, path: &Path, text: &str) -> anyhow::Result<()> {
+fn check(node: &NodeOptions, path: &Path, text: &str) -> anyhow::Result<()> {
     let file = NodeFile::read(&path.display().to_string(), text)?;
     let library = open::library(node, &file)?;
     open::declared(&file, &library)?;
@@ -296,5 +298,5 @@ fn check(node: &Options, path: &Path, text: &str) -> anyhow::Result<()> {
 
 /// The tools for the end of a command's help.
 pub(super) fn help() -> String {
-    catalogue::help(&Here::default())
+    catalogue::help(&KnownNames::default())
 }

@@ -6,11 +6,11 @@ use std::time::Duration;
 use clap::Args;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::{Exit, Options, show};
-use base::clock::Clock;
-use link::Link;
-use link::pty::Pty;
-use link::record::{self, RecordLink};
+use super::{ExitStatus, NodeOptions, terminal_output};
+use base::clock::NodeClock;
+use link::ByteLink;
+use link::byte_trace::{self, RecordLink};
+use link::pty::PseudoTerminal;
 use link::serial::SerialLink;
 use node::open;
 
@@ -29,11 +29,11 @@ const LOOK: Duration = Duration::from_secs(1);
 /// The speed until a program sets one.
 const BAUD: u32 = 1_000_000;
 
-pub(super) async fn run(node: &Options, args: &TraceArgs) -> anyhow::Result<Exit> {
+pub(super) async fn run(node: &NodeOptions, args: &TraceArgs) -> anyhow::Result<ExitStatus> {
     open::check_user(&args.port, node.allow_root)?;
-    let clock = Clock::real();
-    let pty = Pty::open()?;
-    show::line(&pty.path().display().to_string());
+    let clock = NodeClock::real();
+    let pty = PseudoTerminal::open()?;
+    terminal_output::line(&pty.path().display().to_string());
     let mut terminate = signal(SignalKind::terminate())?;
     let mut baud = BAUD;
     let mut link = tapped(args, baud, &clock)?;
@@ -53,14 +53,18 @@ pub(super) async fn run(node: &Options, args: &TraceArgs) -> anyhow::Result<Exit
             count = link.receive(&mut said, clock.now().after(LOOK)) => {
                 pty.write(said.get(..count?).unwrap_or_default())?;
             }
-            _ = tokio::signal::ctrl_c() => return Ok(Exit::Done),
-            _ = terminate.recv() => return Ok(Exit::Done),
+            _ = tokio::signal::ctrl_c() => return Ok(ExitStatus::Done),
+            _ = terminate.recv() => return Ok(ExitStatus::Done),
         }
     }
 }
 
-fn tapped(args: &TraceArgs, baud: u32, clock: &Clock) -> anyhow::Result<RecordLink<SerialLink>> {
+fn tapped(
+    args: &TraceArgs,
+    baud: u32,
+    clock: &NodeClock,
+) -> anyhow::Result<RecordLink<SerialLink>> {
     let link = SerialLink::open(&args.port, baud, clock)?;
-    let trace = record::in_background(&args.file)?;
+    let trace = byte_trace::open_in_background(&args.file)?;
     Ok(RecordLink::new(link, clock, Box::new(trace)))
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ArmEntry, Problem, SIMULATOR_PORT};
+use super::{ArmEntry, ConfigProblem, SIMULATOR_PORT};
 
 /// Most cameras of one node.
 const CAMERAS_MAX: usize = 8;
@@ -241,18 +241,18 @@ impl SimulatedCameraEntry {
 }
 
 /// Returns the problems of a node's cameras.
-pub(super) fn problems(cameras: &[CameraEntry], arms: &[ArmEntry]) -> Vec<Problem> {
+pub(super) fn problems(cameras: &[CameraEntry], arms: &[ArmEntry]) -> Vec<ConfigProblem> {
     let mut problems = Vec::new();
     if cameras.len() > CAMERAS_MAX {
         let what = format!(
             "{} cameras; at most {CAMERAS_MAX} are possible",
             cameras.len()
         );
-        problems.push(Problem::at("cameras", what));
+        problems.push(ConfigProblem::at("cameras", what));
     }
     for (index, camera) in cameras.iter().enumerate() {
         if let Some((key, what)) = camera.wrong(arms) {
-            problems.push(Problem::at(format!("cameras[{index}].{key}"), what));
+            problems.push(ConfigProblem::at(format!("cameras[{index}].{key}"), what));
         }
         let mut before = cameras.iter().take(index);
         if before.any(|other| other.name == camera.name) {
@@ -260,7 +260,7 @@ pub(super) fn problems(cameras: &[CameraEntry], arms: &[ArmEntry]) -> Vec<Proble
                 "two cameras are called `{}`; each needs its own name",
                 camera.name
             );
-            problems.push(Problem::at(format!("cameras[{index}].name"), what));
+            problems.push(ConfigProblem::at(format!("cameras[{index}].name"), what));
         }
     }
     problems

@@ -3,12 +3,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Problem;
+use super::ConfigProblem;
 
 /// A set of tools that a node lists only where its file asks for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Toolset {
+pub enum OptionalToolset {
     /// The helpers that make and score cases for examining planners.
     Exam,
 }
@@ -61,7 +61,7 @@ impl ExamEntry {
         ]
     }
 
-    pub(super) fn problems(&self) -> Vec<Problem> {
+    pub(super) fn problems(&self) -> Vec<ConfigProblem> {
         let mut problems = Vec::new();
         for (helper, entry) in self.helpers() {
             for (key, value, least, most) in [
@@ -72,7 +72,7 @@ impl ExamEntry {
                 if let Some(value) = value.filter(|value| !(least..=most).contains(value)) {
                     let what =
                         format!("exam.{helper}.{key} is {value}; {least} to {most} are possible");
-                    problems.push(Problem::at(format!("exam.{helper}.{key}"), what));
+                    problems.push(ConfigProblem::at(format!("exam.{helper}.{key}"), what));
                 }
             }
         }

@@ -1,12 +1,12 @@
 //! The node file as data; unknown keys are refused with the nearest known one.
 
 mod cameras;
-pub mod edit;
+pub mod edit_node_file;
 mod exam;
-pub mod lines;
 mod peers;
 pub mod toml;
 mod tools;
+pub mod value_lines;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,10 +17,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use cameras::{CameraEntry, CameraSource, SimulatedCameraEntry};
-pub use exam::{ExamEntry, HelperEntry, Toolset};
-pub use peers::{FleetEntry, PeerEntry, Secret};
+pub use exam::{ExamEntry, HelperEntry, OptionalToolset};
+pub use peers::{FleetEntry, PeerEntry, SecretText};
 pub use tools::{
-    ArgumentEntry, ArgumentType, EffectEntry, Problem, ServerEntry, StepEntry, TIMEOUT_S, ToolEntry,
+    ArgumentEntry, ArgumentType, ConfigProblem, EffectEntry, ServerEntry, StepEntry, TIMEOUT_S,
+    ToolEntry,
 };
 
 /// A node as its file describes it. Everything may be left out: the node is then called `local`
@@ -36,7 +37,7 @@ pub struct NodeFile {
     pub cameras: Vec<CameraEntry>,
     /// Degree to which the reader guesses for a caller. Absent: `lenient` with embedded simulated arms only,
     /// `guarded` otherwise.
-    pub forgiveness: Option<Forgiveness>,
+    pub forgiveness: Option<ForgivenessSetting>,
     /// Which names of the built-in tools are listed: `both`, `plain` (`stroke`) or `robot` (`robot_stroke`). Every name can be called.
     pub names: NamesEntry,
     /// Words for built-in tools instead of the shipped ones, by the tool's name.
@@ -65,7 +66,7 @@ pub struct NodeFile {
     pub require_tokens: bool,
     /// The level that a planner must have reached in an exam before tools that move do it for its token: they ask for the
     /// certificate that an operator has attached to it. Absent: none. Never asked of an operator.
-    pub qualified: Option<Qualified>,
+    pub qualified: Option<RequiredQualification>,
     /// The certificate that HTTP is served with, its own first and then those that signed it, as PEM; absent: no encryption.
     pub tls_cert: Option<PathBuf>,
     /// The certificate's key, as PEM, which others may not read.
@@ -81,22 +82,22 @@ pub struct NodeFile {
     /// Tools beside the six.
     pub tools: Vec<ToolEntry>,
     /// Sets of tools that are listed beside them: `exam`, or none, as shipped.
-    pub toolsets: Vec<Toolset>,
+    pub toolsets: Vec<OptionalToolset>,
     /// Limits for the helpers of the exam.
     pub exam: ExamEntry,
     /// The file it was read from.
     #[serde(skip)]
-    pub source: Source,
+    pub source: NodeFileSource,
 }
 
 /// Text that a node was read from, so that later problems are reported with their line.
 #[derive(Clone, Default)]
-pub struct Source {
+pub struct NodeFileSource {
     file: String,
     text: Arc<str>,
 }
 
-impl Source {
+impl NodeFileSource {
     /// Returns the path of the file; `None` for a node that was read from none.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
@@ -104,7 +105,7 @@ impl Source {
     }
 }
 
-impl fmt::Debug for Source {
+impl fmt::Debug for NodeFileSource {
     /// The text may hold tokens of other nodes.
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         to.write_str(&self.file)
@@ -130,7 +131,7 @@ pub struct ArmEntry {
     /// node's calibrations, and the writer of this file answers for them. Absent: a drawing is refused until they were
     /// calibrated here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub calibrated: Option<Calibrated>,
+    pub calibrated: Option<CalibrationSource>,
     /// Position of its base, in metres along x, y and z of one frame that all arms of this node share. Arms that can reach
     /// each other, or that are not known to be apart, are enabled one at a time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -143,7 +144,7 @@ pub struct ArmEntry {
 /// Source of an arm's calibration if it is not this node's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Calibrated {
+pub enum CalibrationSource {
     /// From other means than this node's calibrations, by a person's word.
     Elsewhere,
 }
@@ -175,7 +176,7 @@ pub struct DescriptionEntry {
 /// Degree to which the reader guesses for a caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Forgiveness {
+pub enum ForgivenessSetting {
     /// Garbage may run the default; for the simulator.
     Lenient,
     /// Nothing moves after a guess; for hardware.
@@ -187,7 +188,7 @@ pub enum Forgiveness {
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
-pub enum Qualified {
+pub enum RequiredQualification {
     /// Look.
     Observe,
     /// Bring the arm to rest.
@@ -198,7 +199,7 @@ pub enum Qualified {
     Stroke,
 }
 
-impl Qualified {
+impl RequiredQualification {
     /// Every level, the lowest first.
     pub const ALL: [Self; 4] = [Self::Observe, Self::Home, Self::Align, Self::Stroke];
 
@@ -214,7 +215,7 @@ impl Qualified {
     }
 }
 
-impl std::str::FromStr for Qualified {
+impl std::str::FromStr for RequiredQualification {
     type Err = String;
 
     fn from_str(word: &str) -> Result<Self, String> {
@@ -272,7 +273,7 @@ impl Default for NodeFile {
             tools: Vec::new(),
             toolsets: Vec::new(),
             exam: ExamEntry::default(),
-            source: Source::default(),
+            source: NodeFileSource::default(),
         }
     }
 }
@@ -301,7 +302,7 @@ impl ArmEntry {
 
     /// Its name as part of a file's: letters, digits and `-`.
     #[must_use]
-    pub fn in_a_file(&self) -> String {
+    pub fn file_name_part(&self) -> String {
         let chars = self.name.chars();
         chars
             .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
@@ -315,7 +316,7 @@ impl NodeFile {
     /// # Errors
     /// Everything that is wrong with it: unknown keys, values that cannot be, and what does not go together.
     pub fn read(file: &str, text: &str) -> Result<Self, toml::FileError> {
-        let toml::Partly { read, problems } = toml::partly::<Self>(text);
+        let toml::PartialRead { read, problems } = toml::partly::<Self>(text);
         let mut wrong = toml::FileError {
             file: file.to_owned(),
             problems,
@@ -323,7 +324,7 @@ impl NodeFile {
         let Some(mut node) = read else {
             return Err(wrong);
         };
-        node.source = Source {
+        node.source = NodeFileSource {
             file: file.to_owned(),
             text: text.into(),
         };
@@ -336,9 +337,9 @@ impl NodeFile {
 
     /// These problems as an error, each with its line.
     #[must_use]
-    pub fn wrong(&self, problems: &[Problem]) -> toml::FileError {
-        let Source { file, text } = &self.source;
-        let told = |problem: &Problem| match lines::line(text, &problem.path) {
+    pub fn wrong(&self, problems: &[ConfigProblem]) -> toml::FileError {
+        let NodeFileSource { file, text } = &self.source;
+        let told = |problem: &ConfigProblem| match value_lines::line(text, &problem.path) {
             Some(line) if !text.is_empty() => format!("line {line}: {}", problem.what),
             _ => problem.what.clone(),
         };
@@ -350,35 +351,37 @@ impl NodeFile {
 
     /// The profile in force.
     #[must_use]
-    pub fn forgiveness(&self) -> Forgiveness {
+    pub fn forgiveness(&self) -> ForgivenessSetting {
         self.forgiveness.unwrap_or_else(|| {
             if self.arms.iter().all(ArmEntry::is_simulated) {
-                Forgiveness::Lenient
+                ForgivenessSetting::Lenient
             } else {
-                Forgiveness::Guarded
+                ForgivenessSetting::Guarded
             }
         })
     }
 
-    fn half_a_pair(&self) -> Option<Problem> {
+    fn tls_pair_problem(&self) -> Option<ConfigProblem> {
         let (given, missing) = match (&self.tls_cert, &self.tls_key) {
             (Some(_), None) => ("tls_cert", "tls_key"),
             (None, Some(_)) => ("tls_key", "tls_cert"),
             _ => return None,
         };
         let what = format!("{given} is given without {missing}; encryption needs both");
-        Some(Problem::at(given, what))
+        Some(ConfigProblem::at(given, what))
     }
 
-    fn problems(&self) -> Vec<Problem> {
+    fn problems(&self) -> Vec<ConfigProblem> {
         let mut problems = Vec::new();
         if self.arms.is_empty() {
             let what = "`arms` is empty; a node needs at least one arm";
-            problems.push(Problem::at("arms", what));
+            problems.push(ConfigProblem::at("arms", what));
         }
         for (index, arm) in self.arms.iter().enumerate() {
             let before = || self.arms.iter().take(index);
-            if let Some(other) = before().find(|other| other.in_a_file() == arm.in_a_file()) {
+            if let Some(other) =
+                before().find(|other| other.file_name_part() == arm.file_name_part())
+            {
                 let what = if other.name == arm.name {
                     format!(
                         "two arms are called `{}`; each needs its own name",
@@ -390,15 +393,16 @@ impl NodeFile {
                         other.name, arm.name
                     )
                 };
-                problems.push(Problem::at(format!("arms[{index}].name"), what));
+                problems.push(ConfigProblem::at(format!("arms[{index}].name"), what));
             }
             if !arm.is_simulated() && before().any(|other| other.port == arm.port) {
                 let what = format!("arms share the port `{}`; a port has one arm", arm.port);
-                problems.push(Problem::at(format!("arms[{index}].port"), what));
+                problems.push(ConfigProblem::at(format!("arms[{index}].port"), what));
             }
             let misplaced = arm.misplaced();
-            problems
-                .extend(misplaced.map(|what| Problem::at(format!("arms[{index}].base_m"), what)));
+            problems.extend(
+                misplaced.map(|what| ConfigProblem::at(format!("arms[{index}].base_m"), what)),
+            );
         }
         problems.extend(cameras::problems(&self.cameras, &self.arms));
         for (key, value, most) in [
@@ -408,7 +412,7 @@ impl NodeFile {
         ] {
             if !(1..=most).contains(&value) {
                 let what = format!("{key} is {value}; 1 to {most} are possible");
-                problems.push(Problem::at(key, what));
+                problems.push(ConfigProblem::at(key, what));
             }
         }
         if !(1..=ANSWER_WITHIN_S_MAX).contains(&self.answer_within_s) {
@@ -416,11 +420,11 @@ impl NodeFile {
                 "answer_within_s is {}; 1 to {ANSWER_WITHIN_S_MAX} are possible",
                 self.answer_within_s
             );
-            problems.push(Problem::at("answer_within_s", what));
+            problems.push(ConfigProblem::at("answer_within_s", what));
         }
-        problems.extend(self.half_a_pair());
+        problems.extend(self.tls_pair_problem());
         if let Some(why) = peers::bad_name(&self.name) {
-            problems.push(Problem::at("name", why));
+            problems.push(ConfigProblem::at("name", why));
         }
         problems.extend(peers::problems(&self.name, &self.peers));
         problems.extend(self.fleet.problems());

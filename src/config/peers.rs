@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::Problem;
+use super::ConfigProblem;
 
 /// Most other nodes of one node file.
 const PEERS_MAX: usize = 64;
@@ -26,7 +26,7 @@ pub struct PeerEntry {
     /// MCP address: `10.0.0.7:8700`, or a full URL `http://10.0.0.7:8700/mcp`; with `https://` its certificate is checked.
     pub address: String,
     /// The token that it made for this node.
-    pub token: Option<Secret>,
+    pub token: Option<SecretText>,
     /// A file that holds the token instead, and nothing else; it is read again for every call.
     pub token_file: Option<PathBuf>,
     /// Words of one's own, shown in `list_nodes`.
@@ -37,9 +37,9 @@ pub struct PeerEntry {
 /// A text that is never shown: not in logs, not in messages.
 #[derive(Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(transparent)]
-pub struct Secret(String);
+pub struct SecretText(String);
 
-impl Secret {
+impl SecretText {
     /// A secret.
     #[must_use]
     pub fn new(text: impl Into<String>) -> Self {
@@ -53,13 +53,13 @@ impl Secret {
     }
 }
 
-impl fmt::Debug for Secret {
+impl fmt::Debug for SecretText {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         to.write_str("(secret)")
     }
 }
 
-impl Serialize for Secret {
+impl Serialize for SecretText {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.serialize_str("(secret)")
     }
@@ -122,7 +122,7 @@ impl Default for FleetEntry {
 }
 
 impl FleetEntry {
-    pub(super) fn problems(&self) -> Vec<Problem> {
+    pub(super) fn problems(&self) -> Vec<ConfigProblem> {
         let rows: [(&str, u64, u64, u64); 9] = [
             ("list_within_ms", self.list_within_ms, 50, 900),
             ("list_cache_ms", self.list_cache_ms, 0, 3_600_000),
@@ -140,25 +140,25 @@ impl FleetEntry {
         wrong
             .map(|(key, value, least, most)| {
                 let what = format!("{key} is {value}; {least} to {most} are possible");
-                Problem::at(format!("fleet.{key}"), what)
+                ConfigProblem::at(format!("fleet.{key}"), what)
             })
             .collect()
     }
 }
 
 /// Everything that is wrong with the peers of a node of this name.
-pub(super) fn problems(node: &str, peers: &[PeerEntry]) -> Vec<Problem> {
+pub(super) fn problems(node: &str, peers: &[PeerEntry]) -> Vec<ConfigProblem> {
     let mut found = Vec::new();
     if peers.len() > PEERS_MAX {
         let what = format!(
             "{} peers are named; at most {PEERS_MAX} are possible",
             peers.len()
         );
-        found.push(Problem::at("peers", what));
+        found.push(ConfigProblem::at("peers", what));
     }
     for (index, peer) in peers.iter().enumerate() {
         let mut say = |key: &str, what: String| {
-            found.push(Problem::at(format!("peers[{index}].{key}"), what));
+            found.push(ConfigProblem::at(format!("peers[{index}].{key}"), what));
         };
         let name = &peer.name;
         if name == node || peers.iter().take(index).any(|other| other.name == *name) {

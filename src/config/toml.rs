@@ -17,7 +17,7 @@ pub struct FileError {
 impl FileError {
     /// One problem with a file.
     #[must_use]
-    pub fn one(file: &str, problem: impl Into<String>) -> Self {
+    pub fn single(file: &str, problem: impl Into<String>) -> Self {
         Self {
             file: file.to_owned(),
             problems: vec![problem.into()],
@@ -26,7 +26,7 @@ impl FileError {
 }
 
 /// Contents of a file as far as it can be read, and all of its problems.
-pub struct Partly<T> {
+pub struct PartialRead<T> {
     /// Contents, with unknown keys left out; `None` if a value is invalid.
     pub read: Option<T>,
     /// Each problem with its place, the value and the fix.
@@ -53,13 +53,13 @@ pub fn from_table<T: DeserializeOwned + JsonSchema>(
     whole(file, of_table(table, ""))
 }
 
-fn whole<T>(file: &str, found: Partly<T>) -> Result<T, FileError> {
+fn whole<T>(file: &str, found: PartialRead<T>) -> Result<T, FileError> {
     match found {
-        Partly {
+        PartialRead {
             read: Some(read),
             problems,
         } if problems.is_empty() => Ok(read),
-        Partly { problems, .. } => Err(FileError {
+        PartialRead { problems, .. } => Err(FileError {
             file: file.to_owned(),
             problems,
         }),
@@ -67,26 +67,29 @@ fn whole<T>(file: &str, found: Partly<T>) -> Result<T, FileError> {
 }
 
 /// Reads as much of `text` as can be read.
-pub fn partly<T: DeserializeOwned + JsonSchema>(text: &str) -> Partly<T> {
+pub fn partly<T: DeserializeOwned + JsonSchema>(text: &str) -> PartialRead<T> {
     match toml::from_str(text) {
         Ok(table) => of_table(table, text),
-        Err(error) => Partly {
+        Err(error) => PartialRead {
             read: None,
             problems: vec![at_line(text, &error)],
         },
     }
 }
 
-fn of_table<T: DeserializeOwned + JsonSchema>(mut table: toml::Table, text: &str) -> Partly<T> {
+fn of_table<T: DeserializeOwned + JsonSchema>(
+    mut table: toml::Table,
+    text: &str,
+) -> PartialRead<T> {
     let schema = schemars::schema_for!(T);
-    let mut walk = Walk {
+    let mut walk = SchemaWalker {
         root: &schema,
         text,
         unknown: Vec::new(),
         misfits: Vec::new(),
     };
     walk.table(schema.as_value(), &mut table, "");
-    let Walk {
+    let SchemaWalker {
         unknown: mut problems,
         misfits,
         ..
@@ -104,7 +107,7 @@ fn of_table<T: DeserializeOwned + JsonSchema>(mut table: toml::Table, text: &str
             None
         }
     };
-    Partly { read, problems }
+    PartialRead { read, problems }
 }
 
 /// Returns the error of a type, with its line if the text can be read whole.
@@ -145,7 +148,7 @@ const UNITS: [(&str, &str); 10] = [
 /// Longer lists are not shown as examples.
 const ITEMS_MAX: usize = 6;
 
-struct Walk<'a> {
+struct SchemaWalker<'a> {
     root: &'a Schema,
     text: &'a str,
     /// Unknown keys; they are removed from the table.
@@ -154,7 +157,7 @@ struct Walk<'a> {
     misfits: Vec<String>,
 }
 
-impl Walk<'_> {
+impl SchemaWalker<'_> {
     fn table(&mut self, schema: &Value, table: &mut toml::Table, path: &str) {
         let Some(known) = self.properties(schema) else {
             return;
@@ -306,7 +309,7 @@ impl Walk<'_> {
     }
 
     fn line(&self, path: &str) -> String {
-        super::lines::line(self.text, path)
+        super::value_lines::line(self.text, path)
             .filter(|_| !self.text.is_empty())
             .map_or(String::new(), |line| format!("line {line}: "))
     }

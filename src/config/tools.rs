@@ -139,14 +139,14 @@ fn timeout_s() -> u32 {
 
 /// Something that is wrong, and where: a path such as `tools[0].name`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
+pub struct ConfigProblem {
     /// Place in the file.
     pub path: String,
     /// Description of the problem, with the value and the fix.
     pub what: String,
 }
 
-impl Problem {
+impl ConfigProblem {
     /// A problem at a path.
     #[must_use]
     pub fn at(path: impl Into<String>, what: impl Into<String>) -> Self {
@@ -158,14 +158,14 @@ impl Problem {
 }
 
 /// Returns all problems with the form of declarations, regardless of the existing tools.
-pub(super) fn problems(tools: &[ToolEntry]) -> Vec<Problem> {
+pub(super) fn problems(tools: &[ToolEntry]) -> Vec<ConfigProblem> {
     let mut found = Vec::new();
     if tools.len() > TOOLS_MAX {
         let what = format!(
             "{} tools are declared; at most {TOOLS_MAX} are possible",
             tools.len()
         );
-        found.push(Problem::at("tools", what));
+        found.push(ConfigProblem::at("tools", what));
     }
     for (index, tool) in tools.iter().enumerate() {
         let path = format!("tools[{index}]");
@@ -175,21 +175,21 @@ pub(super) fn problems(tools: &[ToolEntry]) -> Vec<Problem> {
                 "two tools are called `{}`; each needs its own name",
                 tool.name
             );
-            found.push(Problem::at(format!("{path}.name"), what));
+            found.push(ConfigProblem::at(format!("{path}.name"), what));
         }
         found.extend(one(tool, &path));
     }
     found
 }
 
-fn one(tool: &ToolEntry, path: &str) -> Vec<Problem> {
-    let mut found: Vec<Problem> = Vec::new();
+fn one(tool: &ToolEntry, path: &str) -> Vec<ConfigProblem> {
+    let mut found: Vec<ConfigProblem> = Vec::new();
     found.extend(name(&tool.name, &format!("{path}.name")));
     if tool.description.trim().is_empty() {
         let what = format!("tool `{}` has no description; say what it does", tool.name);
-        found.push(Problem::at(format!("{path}.description"), what));
+        found.push(ConfigProblem::at(format!("{path}.description"), what));
     }
-    found.extend(deed(tool, path));
+    found.extend(action_problems(tool, path));
     let arguments = tool.arguments.as_deref().unwrap_or_default();
     if arguments.len() > ARGUMENTS_MAX {
         let what = format!(
@@ -197,7 +197,7 @@ fn one(tool: &ToolEntry, path: &str) -> Vec<Problem> {
             tool.name,
             arguments.len()
         );
-        found.push(Problem::at(format!("{path}.arguments"), what));
+        found.push(ConfigProblem::at(format!("{path}.arguments"), what));
     }
     for (index, argument) in arguments.iter().enumerate() {
         let path = format!("{path}.arguments[{index}]");
@@ -207,7 +207,7 @@ fn one(tool: &ToolEntry, path: &str) -> Vec<Problem> {
                 "tool `{}` has two arguments called `{}`",
                 tool.name, argument.name
             );
-            found.push(Problem::at(format!("{path}.name"), what));
+            found.push(ConfigProblem::at(format!("{path}.name"), what));
         }
         found.extend(self::argument(argument, &path));
     }
@@ -215,7 +215,7 @@ fn one(tool: &ToolEntry, path: &str) -> Vec<Problem> {
 }
 
 /// Names that every client and provider of models takes.
-fn name(name: &str, path: &str) -> Option<Problem> {
+fn name(name: &str, path: &str) -> Option<ConfigProblem> {
     let begins = name.starts_with(|c: char| c.is_ascii_alphabetic());
     let plain = name
         .chars()
@@ -226,13 +226,13 @@ fn name(name: &str, path: &str) -> Option<Problem> {
     let what = format!(
         "`{name}` cannot be a name; use 1 to {NAME_CHARS_MAX} letters, digits, `_` or `-`, a letter first"
     );
-    Some(Problem::at(path, what))
+    Some(ConfigProblem::at(path, what))
 }
 
 /// Checks the tool's single action.
-fn deed(tool: &ToolEntry, path: &str) -> Vec<Problem> {
+fn action_problems(tool: &ToolEntry, path: &str) -> Vec<ConfigProblem> {
     let name = &tool.name;
-    let at = |key: &str, what: String| vec![Problem::at(format!("{path}.{key}"), what)];
+    let at = |key: &str, what: String| vec![ConfigProblem::at(format!("{path}.{key}"), what)];
     let deeds = [
         tool.calls.is_some(),
         tool.sequence.is_some(),
@@ -242,7 +242,7 @@ fn deed(tool: &ToolEntry, path: &str) -> Vec<Problem> {
         let what = format!(
             "tool `{name}` must say exactly one of `calls`, `sequence` and `server` with `tool`"
         );
-        return vec![Problem::at(path, what)];
+        return vec![ConfigProblem::at(path, what)];
     }
     if tool.calls.is_none() && !tool.fixed.is_empty() {
         let what = format!("tool `{name}`: `fixed` belongs to `calls`, or to a step of `sequence`");
@@ -279,24 +279,24 @@ fn deed(tool: &ToolEntry, path: &str) -> Vec<Problem> {
     }
 }
 
-fn server(server: &ServerEntry, name: &str, path: &str) -> Vec<Problem> {
+fn server(server: &ServerEntry, name: &str, path: &str) -> Vec<ConfigProblem> {
     let mut found = Vec::new();
     match (&server.url, &server.command) {
         (Some(url), None) if !url.starts_with("http://") && !url.starts_with("https://") => {
             let what = format!(
                 "tool `{name}`: `{url}` is not an address of the form http://HOST:PORT/mcp or https://HOST:PORT/mcp"
             );
-            found.push(Problem::at(format!("{path}.url"), what));
+            found.push(ConfigProblem::at(format!("{path}.url"), what));
         }
         (Some(_), None) if !server.args.is_empty() => {
             let what = format!("tool `{name}`: `args` belong to a `command`");
-            found.push(Problem::at(format!("{path}.args"), what));
+            found.push(ConfigProblem::at(format!("{path}.args"), what));
         }
         (Some(_), None) => {}
         (None, Some(command)) if !command.trim().is_empty() => {}
         _ => {
             let what = format!("tool `{name}`: `server` needs either `url` or `command`");
-            found.push(Problem::at(path, what));
+            found.push(ConfigProblem::at(path, what));
         }
     }
     if !(1..=TIMEOUT_S_MAX).contains(&server.timeout_s) {
@@ -304,16 +304,16 @@ fn server(server: &ServerEntry, name: &str, path: &str) -> Vec<Problem> {
             "tool `{name}`: timeout_s is {}; 1 to {TIMEOUT_S_MAX} are possible",
             server.timeout_s
         );
-        found.push(Problem::at(format!("{path}.timeout_s"), what));
+        found.push(ConfigProblem::at(format!("{path}.timeout_s"), what));
     }
     found
 }
 
-fn argument(argument: &ArgumentEntry, path: &str) -> Vec<Problem> {
-    let mut found: Vec<Problem> = Vec::new();
+fn argument(argument: &ArgumentEntry, path: &str) -> Vec<ConfigProblem> {
+    let mut found: Vec<ConfigProblem> = Vec::new();
     let shown = &argument.name;
     let mut say = |key: &str, what: String| {
-        found.push(Problem::at(
+        found.push(ConfigProblem::at(
             format!("{path}.{key}"),
             format!("argument `{shown}`: {what}"),
         ));

@@ -18,7 +18,7 @@ const SAMPLES_MAX: f64 = 400_000.0;
 ///
 /// With nothing on both sides all is 0; with nothing on one side the distances are infinite.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Deviation {
+pub struct InkDeviation {
     /// 95 of 100 samples, of ink and design together, lie nearer than this.
     pub p95_mm: f64,
     /// The farthest sample.
@@ -33,10 +33,10 @@ pub struct Deviation {
     pub design_mm: f64,
 }
 
-impl Deviation {
+impl InkDeviation {
     /// Describes the largest distance of the ink, or the absence of anything to compare with.
     #[must_use]
-    pub fn words(&self) -> String {
+    pub fn describe(&self) -> String {
         match self.max_mm.is_finite() {
             true => format!(
                 "the ink is at most {:.2} mm (95 %: {:.2} mm) from the strokes",
@@ -52,8 +52,8 @@ impl Deviation {
 /// nearest ink, so that ink too few counts like ink too many. Polylines in one frame, in mm; those
 /// that are not finite are left out.
 #[must_use]
-pub fn deviation_mm(design: &[Vec<Point>], ink: &[Vec<Point>]) -> Deviation {
-    let (design, ink) = (Lines::new(design), Lines::new(ink));
+pub fn deviation_mm(design: &[Vec<Point>], ink: &[Vec<Point>]) -> InkDeviation {
+    let (design, ink) = (SegmentGrid::new(design), SegmentGrid::new(ink));
     let mut from_ink = distances(&ink, &design);
     let from_design = distances(&design, &ink);
     let missing = from_design.iter().filter(|mm| **mm > MISSING_MM).count();
@@ -63,7 +63,7 @@ pub fn deviation_mm(design: &[Vec<Point>], ink: &[Vec<Point>]) -> Deviation {
     let count = from_ink.len();
     let rank = (count * 95).div_ceil(100).saturating_sub(1);
     let sum: f64 = from_ink.iter().sum();
-    Deviation {
+    InkDeviation {
         p95_mm: from_ink.get(rank).copied().unwrap_or(0.0),
         max_mm: from_ink.last().copied().unwrap_or(0.0),
         mean_mm: if count == 0 { 0.0 } else { sum / as_f64(count) },
@@ -82,7 +82,7 @@ fn as_f64(count: usize) -> f64 {
 }
 
 /// For each sample along `from`, how far `to` is.
-fn distances(from: &Lines, to: &Lines) -> Vec<f64> {
+fn distances(from: &SegmentGrid, to: &SegmentGrid) -> Vec<f64> {
     let step_mm = STEP_MM.max(from.length_mm / SAMPLES_MAX);
     let mut all = Vec::new();
     for Line { from: a, to: b } in &from.pieces {
@@ -101,12 +101,12 @@ fn distances(from: &Lines, to: &Lines) -> Vec<f64> {
 }
 
 /// Straight pieces that are searched for the nearest.
-struct Lines {
+struct SegmentGrid {
     pieces: RTree<Line<Point>>,
     length_mm: f64,
 }
 
-impl Lines {
+impl SegmentGrid {
     fn new(paths: &[Vec<Point>]) -> Self {
         let is_finite = |path: &&Vec<Point>| path.iter().flatten().all(|v| v.abs() < 1e7);
         let mut pieces = Vec::new();
@@ -177,7 +177,7 @@ mod tests {
         let design = [vec![[0.0, 0.0], [10.0, 0.0]]];
         let none = deviation_mm(&design, &[]);
         assert!(none.max_mm.is_infinite() && none.missing_mm == 10.0);
-        assert_eq!(deviation_mm(&[], &[]), Deviation::default());
+        assert_eq!(deviation_mm(&[], &[]), InkDeviation::default());
     }
 
     fn path() -> impl Strategy<Value = Vec<Point>> {
@@ -187,7 +187,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_tree_finds_what_a_search_of_all_finds(a in path(), b in path()) {
-            let lines = Lines::new(&[a]);
+            let lines = SegmentGrid::new(&[a]);
             for sample in b {
                 let all = lines.pieces.iter().map(|piece| to_piece(sample, &[piece.from, piece.to]));
                 let nearest = all.fold(f64::INFINITY, f64::min);

@@ -6,13 +6,13 @@ type Point = [f64; 2];
 const PATTERN_MIN_MM: f64 = 0.05;
 
 /// Position of a walk along the pattern.
-struct Pen<'p> {
+struct DashCursor<'p> {
     pattern_mm: &'p [f64],
     index: usize,
     left_mm: f64,
 }
 
-impl<'p> Pen<'p> {
+impl<'p> DashCursor<'p> {
     /// At `offset_mm` into the pattern, which repeats.
     fn at(pattern_mm: &'p [f64], offset_mm: f64) -> Self {
         let whole: f64 = pattern_mm.iter().sum();
@@ -58,8 +58,8 @@ pub(crate) fn dashes(
     {
         return Some(vec![path.to_vec()]);
     }
-    let mut pen = Pen::at(pattern_mm, offset_mm);
-    let mut all = Dashes {
+    let mut pen = DashCursor::at(pattern_mm, offset_mm);
+    let mut all = DashPattern {
         done: Vec::new(),
         dash: Vec::new(),
         points_left: points_max,
@@ -73,7 +73,7 @@ pub(crate) fn dashes(
 }
 
 /// Along one straight piece.
-fn walk(from: Point, to: Point, pen: &mut Pen<'_>, all: &mut Dashes) -> Option<()> {
+fn walk(from: Point, to: Point, pen: &mut DashCursor<'_>, all: &mut DashPattern) -> Option<()> {
     let length_mm = (to[0] - from[0]).hypot(to[1] - from[1]);
     let mut gone_mm = 0.0;
     while pen.left_mm < length_mm - gone_mm {
@@ -92,14 +92,14 @@ fn walk(from: Point, to: Point, pen: &mut Pen<'_>, all: &mut Dashes) -> Option<(
     all.visit(to, pen)
 }
 
-struct Dashes {
+struct DashPattern {
     done: Vec<Vec<Point>>,
     dash: Vec<Point>,
     points_left: usize,
 }
 
-impl Dashes {
-    fn visit(&mut self, point: Point, pen: &Pen<'_>) -> Option<()> {
+impl DashPattern {
+    fn visit(&mut self, point: Point, pen: &DashCursor<'_>) -> Option<()> {
         // Counted up or down, so that the caller's cap bounds the time too.
         self.points_left = self.points_left.checked_sub(1)?;
         if pen.is_down() {

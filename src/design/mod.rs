@@ -1,24 +1,24 @@
 //! Drawings as people have them, made strokes on a flat page: geometry, no time, no joints.
 #![doc = include_str!("README.md")]
 
-mod area;
-mod collect;
+mod collect_strokes;
 pub mod compare;
 mod dash;
-mod error;
+mod design_error;
+mod fill_area;
 mod flatten;
 mod gcode;
-mod json;
+mod join_polylines;
+mod json_design;
 pub mod letters;
 mod svg;
-mod tidy;
 
-pub use area::Fill;
-pub use collect::DOT_MM;
-pub use error::DesignError;
+pub use collect_strokes::DOT_MM;
+pub use design_error::DesignError;
+pub use fill_area::AreaFill;
 pub use flatten::CHORD_ERROR_MM;
 
-use collect::{Collector, Mark};
+use collect_strokes::{StrokeAttributes, StrokeCollector};
 
 /// A drawing on its page. The page's origin is its lower left corner, x to the right, y up.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -26,7 +26,7 @@ pub struct Design {
     /// The page's width and height, both above 0 unless there are no strokes.
     pub page_mm: [f64; 2],
     /// In the author's order.
-    pub strokes: Vec<Stroke>,
+    pub strokes: Vec<DesignStroke>,
     /// True if the file gives its page a size on paper: an SVG in mm, cm, in, pt, pc or Q.
     pub states_size: bool,
     /// Parts of the file that are not drawn but change no line, each with its place.
@@ -35,7 +35,7 @@ pub struct Design {
 
 /// One path drawn without lifting the pen.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Stroke {
+pub struct DesignStroke {
     /// At least two points, finite, neighbours apart. A closed path repeats its first point.
     pub points_mm: Vec<[f64; 2]>,
     /// The colour that the author gave it, as sRGB bytes; says which pen draws it.
@@ -46,7 +46,7 @@ pub struct Stroke {
     pub source: String,
 }
 
-impl Stroke {
+impl DesignStroke {
     /// Its length.
     #[must_use]
     pub fn length_mm(&self) -> f64 {
@@ -60,7 +60,7 @@ impl Stroke {
 
 /// Limits of a drawing's size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Caps {
+pub struct DesignCaps {
     /// Bytes of the file.
     pub bytes_max: usize,
     /// Strokes that come of it.
@@ -71,7 +71,7 @@ pub struct Caps {
     pub elements_max: usize,
 }
 
-impl Default for Caps {
+impl Default for DesignCaps {
     fn default() -> Self {
         Self {
             bytes_max: 8 << 20,
@@ -92,8 +92,8 @@ impl Default for Caps {
 /// Everything that cannot be read or drawn, by its place in the file. Nothing is guessed, and nothing is
 /// skipped without a note except invisible parts: hidden elements, and white areas without an
 /// outline.
-pub fn load(name: &str, bytes: &[u8], caps: &Caps) -> Result<Design, DesignError> {
-    load_filled(name, bytes, caps, Fill::Outline)
+pub fn load(name: &str, bytes: &[u8], caps: &DesignCaps) -> Result<Design, DesignError> {
+    load_filled(name, bytes, caps, AreaFill::Outline)
 }
 
 /// Reads a drawing like [`load`], and fills the coloured areas of an SVG with lines.
@@ -103,8 +103,8 @@ pub fn load(name: &str, bytes: &[u8], caps: &Caps) -> Result<Design, DesignError
 pub fn load_filled(
     name: &str,
     bytes: &[u8],
-    caps: &Caps,
-    fill: Fill,
+    caps: &DesignCaps,
+    fill: AreaFill,
 ) -> Result<Design, DesignError> {
     if bytes.len() > caps.bytes_max {
         return Err(DesignError::TooLarge {
@@ -117,9 +117,9 @@ pub fn load_filled(
     match extension.to_ascii_lowercase().as_str() {
         "svg" => svg::read(text, caps, fill),
         "gcode" | "gco" | "nc" | "ngc" => gcode::read(&[(name, text)], caps),
-        "json" => json::read(text, caps),
+        "json" => json_design::read(text, caps),
         _ => Err(DesignError::Kind {
-            name: error::quoted(name).trim_matches('`').to_owned(),
+            name: design_error::quoted(name).trim_matches('`').to_owned(),
         }),
     }
 }
@@ -132,7 +132,7 @@ pub const ENDINGS: [&str; 6] = ["svg", "gcode", "gco", "nc", "ngc", "json"];
 ///
 /// # Errors
 /// As [`load`], with the file's name; files of a set that are no G-code.
-pub fn load_set(files: &[(&str, &[u8])], caps: &Caps) -> Result<Design, DesignError> {
+pub fn load_set(files: &[(&str, &[u8])], caps: &DesignCaps) -> Result<Design, DesignError> {
     if let [(name, bytes)] = files {
         return load(name, bytes, caps);
     }
@@ -181,16 +181,16 @@ pub fn letters(text: &str, letter_height_mm: f64) -> Result<Design, DesignError>
 /// # Errors
 /// Points that are not finite or absurdly far away; more than the default caps; no path.
 pub fn polylines(paths: &[Vec<[f64; 2]>]) -> Result<Design, DesignError> {
-    let caps = Caps::default();
-    let mut all = Collector::new(&caps);
+    let caps = DesignCaps::default();
+    let mut all = StrokeCollector::new(&caps);
     for (index, path) in paths.iter().enumerate() {
         let source = format!("polyline {}", index + 1);
         if path.len() > all.room() {
             return Err(all.full(&source));
         }
-        let mark = Mark {
+        let mark = StrokeAttributes {
             source,
-            ..Mark::default()
+            ..StrokeAttributes::default()
         };
         all.push(path.clone(), &mark)?;
     }
@@ -208,15 +208,15 @@ mod tests {
 
     #[test]
     fn refuses_what_it_does_not_know_by_name() {
-        let error = load("cat.dxf", b"", &Caps::default()).unwrap_err();
+        let error = load("cat.dxf", b"", &DesignCaps::default()).unwrap_err();
         assert!(error.to_string().starts_with("`cat.dxf` is of no kind"));
     }
 
     #[test]
     fn refuses_a_large_file_before_reading_it() {
-        let caps = Caps {
+        let caps = DesignCaps {
             bytes_max: 3,
-            ..Caps::default()
+            ..DesignCaps::default()
         };
         let error = load("a.svg", b"<svg/>", &caps).unwrap_err();
         assert_eq!(
@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn refuses_bytes_that_are_no_text() {
-        let error = load("a.json", b"[[\xff", &Caps::default()).unwrap_err();
+        let error = load("a.json", b"[[\xff", &DesignCaps::default()).unwrap_err();
         assert_eq!(error, DesignError::NotText { byte: 2 });
     }
 

@@ -3,29 +3,29 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::firmware::Complaint;
+use crate::firmware::ControllerFault;
 use crate::identity::check as check_identity;
-use crate::{Attached, Driver, DriverError};
-use arm::{Arm, ArmFile, Family};
-use base::clock::Clock;
-use link::Link;
-use servo::diagnose::{Cause, Diagnosis, about_the_machine};
-use servo::host::Host;
-use servo::{Open, SLACK, ServiceError, scan};
+use crate::{ArmDriver, AttachReport, DriverError};
+use arm::{ArmFile, ArmModel, ServoFamily};
+use base::clock::NodeClock;
+use link::ByteLink;
+use servo::diagnose::{BusDiagnosis, DiagnosisCause, check_machine};
+use servo::host::HostSystem;
+use servo::{OpenPort, SLACK, ServiceError, scan};
 
 /// What keeps a controller with firmware of its own from being used; where none answers, who does.
 ///
 /// # Errors
 /// When the line fails half-way; a port that cannot be opened is a finding.
 pub async fn controller(
-    open: &mut Open<'_>,
-    clock: &Clock,
-    host: &Host,
+    open: &mut OpenPort<'_>,
+    clock: &NodeClock,
+    host: &HostSystem,
     port: &str,
-    arm: &Arm,
-) -> Result<Diagnosis, ServiceError> {
-    let mut diagnosis = Diagnosis::default();
-    let latency = about_the_machine(host, Path::new(port), &mut diagnosis);
+    arm: &ArmModel,
+) -> Result<BusDiagnosis, ServiceError> {
+    let mut diagnosis = BusDiagnosis::default();
+    let latency = check_machine(host, Path::new(port), &mut diagnosis);
     let file = &arm.file;
     let silence = match open(file.baud) {
         Err(error) => {
@@ -33,12 +33,14 @@ pub async fn controller(
             return Ok(diagnosis);
         }
         Ok(mut link) => match setup(link.as_mut(), arm, clock, &mut diagnosis).await {
-            Err(DriverError::Controller(Complaint::Silent { .. })) => diagnosis.findings.pop(),
+            Err(DriverError::Controller(ControllerFault::Silent { .. })) => {
+                diagnosis.findings.pop()
+            }
             _ => return Ok(diagnosis),
         },
     };
     let slack = latency.map_or(SLACK, |latency| SLACK + 2 * latency);
-    if let Some(found) = scan::usual(open, clock, slack, None).await? {
+    if let Some(found) = scan::find_usual(open, clock, slack, None).await? {
         diagnosis.add_family(
             (found.speech, found.baud),
             &file.name,
@@ -55,21 +57,21 @@ pub async fn controller(
 /// # Errors
 /// As [`Driver::attach`], once the finding has been added.
 pub async fn setup(
-    link: &mut dyn Link,
-    arm: &Arm,
-    clock: &Clock,
-    into: &mut Diagnosis,
+    link: &mut dyn ByteLink,
+    arm: &ArmModel,
+    clock: &NodeClock,
+    into: &mut BusDiagnosis,
 ) -> Result<(), DriverError> {
     let file = ArmFile {
         // Who they are is judged below, so that it can be told of all of them.
         identity: BTreeMap::new(),
         ..arm.file.clone()
     };
-    let anybody = Arm {
+    let anybody = ArmModel {
         file,
         ..arm.clone()
     };
-    let attached = Driver::new(&anybody, clock).attach(link).await;
+    let attached = ArmDriver::new(&anybody, clock).attach(link).await;
     match attached {
         Ok(attached) => judge_setup(into, arm, attached),
         Err(error) => {
@@ -81,20 +83,22 @@ pub async fn setup(
 }
 
 /// A driver that would not attach.
-fn add_unfit(into: &mut Diagnosis, family: Family, error: &DriverError) {
+fn add_unfit(into: &mut BusDiagnosis, family: ServoFamily, error: &DriverError) {
     let (cause, fix) = match error {
         DriverError::OtherFirmware { .. } => (
-            Cause::WrongFirmware,
+            DiagnosisCause::WrongFirmware,
             "bring it to the firmware of the others with the manufacturer's program, or replace it"
                 .to_owned(),
         ),
-        DriverError::Controller(Complaint::Version { .. } | Complaint::Schema { .. }) => (
-            Cause::WrongFirmware,
+        DriverError::Controller(
+            ControllerFault::Version { .. } | ControllerFault::Schema { .. },
+        ) => (
+            DiagnosisCause::WrongFirmware,
             "build its firmware and this node from the same `firmware-protocol`, and flash it"
                 .to_owned(),
         ),
-        _ if family == Family::Firmware => (
-            Cause::Controller,
+        _ if family == ServoFamily::Firmware => (
+            DiagnosisCause::Controller,
             "it must speak `firmware-protocol`, as docs/families.md says, and fit the arm's file"
                 .to_owned(),
         ),
@@ -105,24 +109,24 @@ fn add_unfit(into: &mut Diagnosis, family: Family, error: &DriverError) {
             let fix = format!(
                 "`steadyhand bus configure PORT --id {id} --repair` sets modes and registers as a node needs them; a servo of another model has to be replaced"
             );
-            (Cause::WrongSetup, fix)
+            (DiagnosisCause::WrongSetup, fix)
         }
     };
     into.add(cause, error.to_string(), fix);
 }
 
 /// What a driver warns of, and whether the servos are those that the arm was calibrated with.
-fn judge_setup(into: &mut Diagnosis, arm: &Arm, attached: Attached) {
+fn judge_setup(into: &mut BusDiagnosis, arm: &ArmModel, attached: AttachReport) {
     for warning in attached.warnings {
         into.add(
-            Cause::WrongSetup,
+            DiagnosisCause::WrongSetup,
             warning,
             "mend it before the arm is energised",
         );
     }
     if let Err(error) = check_identity(&arm.file, &attached.servos) {
         into.add(
-            Cause::Stranger,
+            DiagnosisCause::Stranger,
             error.to_string(),
             "once the joint is calibrated, put these into the arm's file",
         );

@@ -1,7 +1,7 @@
 //! Errors of servos, by phase; each message names the servo, the cause and a fix.
 
-use crate::firmware::Complaint;
-use base::units::{Measured, short};
+use crate::firmware::ControllerFault;
+use base::units::{ArmMeasurement, short};
 use link::LinkError;
 use servo::error::TooLarge;
 pub use servo::error::{Ailment, BusError, ServoName};
@@ -87,7 +87,7 @@ pub enum DriverError {
         /// The reported fault.
         ailment: Ailment,
         /// The readings of that cycle where they were complete.
-        measured: Option<Box<Measured>>,
+        measured: Option<Box<ArmMeasurement>>,
     },
     /// A register did not take what was written.
     #[error("{servo}: {register} reads {found} after {wanted} was written")]
@@ -123,7 +123,7 @@ pub enum DriverError {
     },
     /// A controller with firmware of its own cannot be used, or stopped by itself.
     #[error("the arm's controller {0}")]
-    Controller(#[from] Complaint),
+    Controller(#[from] ControllerFault),
     /// A person turns a joint that torque would pull back to its place of a moment ago.
     #[error(
         "{servo} is being turned while torque is switched on: hold the arm still, then try again"
@@ -145,7 +145,7 @@ impl DriverError {
             self,
             Self::NoReply { .. }
                 | Self::SilentBus { .. }
-                | Self::Controller(Complaint::Silent { .. })
+                | Self::Controller(ControllerFault::Silent { .. })
         )
     }
 
@@ -175,7 +175,7 @@ impl DriverError {
 
     /// The readings of the cycle that failed, where they were complete nevertheless.
     #[must_use]
-    pub fn measured(&self) -> Option<&Measured> {
+    pub fn measured(&self) -> Option<&ArmMeasurement> {
         match self {
             Self::Device { measured, .. } => measured.as_deref(),
             _ => None,

@@ -6,37 +6,37 @@
 
 use std::time::Duration;
 
-use arm::{Arm, Family};
-use base::clock::Clock;
-use base::units::{Instant, Measured};
+use arm::{ArmModel, ServoFamily};
+use base::clock::NodeClock;
+use base::units::{ArmMeasurement, ClockInstant};
 use gate::{Setpoint, TorqueLimit};
-use link::Link;
-use map::Command;
-use servo::dynamixel::Dynamixel;
-use servo::feetech::Feetech;
-use servos::Servos;
+use link::ByteLink;
+use servo::dynamixel::DynamixelDialect;
+use servo::feetech::FeetechDialect;
+use servo_map::JointCommand;
+use servos::ServoDriver;
 
 pub mod diagnose;
 pub mod error;
 pub mod firmware;
 
+mod dead_band_lead;
 mod identity;
-mod lead;
-mod map;
-mod plausible;
+mod position_filter;
+mod servo_map;
 mod servos;
 #[cfg(test)]
 mod tests;
 
 pub use error::{Ailment, BusError, DriverError, ServoName};
 pub use identity::check as check_identity;
-pub use servo::{BusCounts, Durations, Identity, ServoCounts};
+pub use servo::{BusCounts, DurationHistogram, Identity, ServoCounts};
 
 /// The result of attaching to a bus.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Attached {
+pub struct AttachReport {
     /// Position of every joint.
-    pub measured: Measured,
+    pub measured: ArmMeasurement,
     /// Every servo, in the servo map's order.
     pub servos: Vec<Identity>,
     /// Warnings for an operator that do not keep the arm from moving.
@@ -47,7 +47,7 @@ pub struct Attached {
 
 /// The result for every servo of switching torque off.
 #[derive(Debug, Default)]
-pub struct Released {
+pub struct TorqueOffReport {
     /// Torque reads off.
     pub off: Vec<ServoName>,
     /// Torque may still be on, and why.
@@ -55,17 +55,17 @@ pub struct Released {
 }
 
 /// A driver for one arm.
-pub struct Driver(Kind);
+pub struct ArmDriver(DriverKind);
 
-enum Kind {
-    Feetech(Box<Servos<Feetech>>),
-    Dynamixel(Box<Servos<Dynamixel>>),
-    Firmware(Box<firmware::Firmware>),
+enum DriverKind {
+    Feetech(Box<ServoDriver<FeetechDialect>>),
+    Dynamixel(Box<ServoDriver<DynamixelDialect>>),
+    Firmware(Box<firmware::FirmwareDriver>),
 }
 
 /// The way in which an arm is brought to a stand, ahead of everything else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Halt {
+pub enum HaltMode {
     /// Along its path; what is queued is dropped.
     Hold,
     /// As hard as it can; latched until the arm is energised again.
@@ -76,21 +76,25 @@ pub enum Halt {
 macro_rules! each {
     ($kind:expr, $driver:ident => $what:expr) => {
         match $kind {
-            Kind::Feetech($driver) => $what,
-            Kind::Dynamixel($driver) => $what,
-            Kind::Firmware($driver) => $what,
+            DriverKind::Feetech($driver) => $what,
+            DriverKind::Dynamixel($driver) => $what,
+            DriverKind::Firmware($driver) => $what,
         }
     };
 }
 
-impl Driver {
+impl ArmDriver {
     /// A driver for the family that the arm's file names.
     #[must_use]
-    pub fn new(arm: &Arm, clock: &Clock) -> Self {
+    pub fn new(arm: &ArmModel, clock: &NodeClock) -> Self {
         Self(match arm.file.family {
-            Family::FeetechSts => Kind::Feetech(Box::new(Servos::new(arm, clock))),
-            Family::Dynamixel2 => Kind::Dynamixel(Box::new(Servos::new(arm, clock))),
-            Family::Firmware => Kind::Firmware(Box::new(firmware::Firmware::new(arm, clock))),
+            ServoFamily::FeetechSts => DriverKind::Feetech(Box::new(ServoDriver::new(arm, clock))),
+            ServoFamily::Dynamixel2 => {
+                DriverKind::Dynamixel(Box::new(ServoDriver::new(arm, clock)))
+            }
+            ServoFamily::Firmware => {
+                DriverKind::Firmware(Box::new(firmware::FirmwareDriver::new(arm, clock)))
+            }
         })
     }
 
@@ -100,7 +104,7 @@ impl Driver {
     /// # Errors
     /// The first servo that is missing, is set up otherwise than this arm needs, or cannot be
     /// believed.
-    pub async fn attach(&mut self, link: &mut dyn Link) -> Result<Attached, DriverError> {
+    pub async fn attach(&mut self, link: &mut dyn ByteLink) -> Result<AttachReport, DriverError> {
         each!(&mut self.0, driver => driver.attach(link).await)
     }
 
@@ -110,7 +114,10 @@ impl Driver {
     /// # Errors
     /// When a servo does not take what is written or reports a fault; those that were limp before
     /// are then limp again.
-    pub async fn energise(&mut self, link: &mut dyn Link) -> Result<Measured, DriverError> {
+    pub async fn energise(
+        &mut self,
+        link: &mut dyn ByteLink,
+    ) -> Result<ArmMeasurement, DriverError> {
         each!(&mut self.0, driver => driver.energise(link).await)
     }
 
@@ -124,13 +131,13 @@ impl Driver {
     /// be read, or reports a fault.
     pub async fn begin(
         &mut self,
-        link: &mut dyn Link,
+        link: &mut dyn ByteLink,
         limit: TorqueLimit,
-    ) -> Result<Measured, DriverError> {
+    ) -> Result<ArmMeasurement, DriverError> {
         match &mut self.0 {
-            Kind::Feetech(driver) => driver.begin(link, limit).await,
-            Kind::Dynamixel(driver) => driver.begin(link, limit).await,
-            Kind::Firmware(driver) => driver.read_start(link).await,
+            DriverKind::Feetech(driver) => driver.begin(link, limit).await,
+            DriverKind::Dynamixel(driver) => driver.begin(link, limit).await,
+            DriverKind::Firmware(driver) => driver.read_start(link).await,
         }
     }
 
@@ -143,11 +150,11 @@ impl Driver {
     /// [`DriverError::Limp`].
     pub async fn cycle(
         &mut self,
-        link: &mut dyn Link,
+        link: &mut dyn ByteLink,
         goal: Option<&Setpoint>,
-        deadline: Instant,
-    ) -> Result<Measured, DriverError> {
-        let command = goal.map(|goal| Command {
+        deadline: ClockInstant,
+    ) -> Result<ArmMeasurement, DriverError> {
+        let command = goal.map(|goal| JointCommand {
             goal_rad: *goal.goal_rad(),
             velocity_cap_rad_s: *goal.velocity_cap_rad_s(),
         });
@@ -160,18 +167,18 @@ impl Driver {
     /// As [`Self::cycle`].
     pub async fn hold(
         &mut self,
-        link: &mut dyn Link,
-        deadline: Instant,
-    ) -> Result<Measured, DriverError> {
+        link: &mut dyn ByteLink,
+        deadline: ClockInstant,
+    ) -> Result<ArmMeasurement, DriverError> {
         self.follow(link, None, deadline).await
     }
 
     pub(crate) async fn follow(
         &mut self,
-        link: &mut dyn Link,
-        command: Option<&Command>,
-        deadline: Instant,
-    ) -> Result<Measured, DriverError> {
+        link: &mut dyn ByteLink,
+        command: Option<&JointCommand>,
+        deadline: ClockInstant,
+    ) -> Result<ArmMeasurement, DriverError> {
         each!(&mut self.0, driver => driver.cycle(link, command, deadline).await)
     }
 
@@ -179,7 +186,10 @@ impl Driver {
     ///
     /// # Errors
     /// Only if the link itself fails; the result for single servos is in [`TorqueOffReport`].
-    pub async fn release(&mut self, link: &mut dyn Link) -> Result<Released, DriverError> {
+    pub async fn release(
+        &mut self,
+        link: &mut dyn ByteLink,
+    ) -> Result<TorqueOffReport, DriverError> {
         each!(&mut self.0, driver => driver.release(link).await)
     }
 
@@ -196,19 +206,19 @@ impl Driver {
     /// # Errors
     /// The arm is energised, has no such servo, or its family has no such request; or the servo does not
     /// come back.
-    pub async fn reboot(&mut self, link: &mut dyn Link, id: u8) -> Result<(), DriverError> {
+    pub async fn reboot(&mut self, link: &mut dyn ByteLink, id: u8) -> Result<(), DriverError> {
         match &mut self.0 {
-            Kind::Feetech(driver) => driver.reboot(link, id).await,
-            Kind::Dynamixel(driver) => driver.reboot(link, id).await,
-            Kind::Firmware(_) => Err(BusError::NoReboot { id }.into()),
+            DriverKind::Feetech(driver) => driver.reboot(link, id).await,
+            DriverKind::Dynamixel(driver) => driver.reboot(link, id).await,
+            DriverKind::Firmware(_) => Err(BusError::NoReboot { id }.into()),
         }
     }
 
     /// From the next call of [`Self::cycle`] on, which sends it before anything else, the arm comes
     /// to a stand. Servos stand where their last goal said and need no word; a controller with a
     /// queue of its own drops it.
-    pub fn halt(&mut self, halt: Halt) {
-        if let Kind::Firmware(driver) = &mut self.0 {
+    pub fn halt(&mut self, halt: HaltMode) {
+        if let DriverKind::Firmware(driver) = &mut self.0 {
             driver.halt(halt);
         }
     }
@@ -218,7 +228,7 @@ impl Driver {
     #[must_use]
     pub fn is_settled(&self) -> bool {
         match &self.0 {
-            Kind::Firmware(driver) => driver.is_settled(),
+            DriverKind::Firmware(driver) => driver.is_settled(),
             _ => true,
         }
     }
@@ -226,15 +236,15 @@ impl Driver {
     /// Returns whether a standing joint keeps holding its last goal. A controller that has halted holds
     /// none.
     pub fn stands_at_its_goal(&self) -> bool {
-        !matches!(self.0, Kind::Firmware(_))
+        !matches!(self.0, DriverKind::Firmware(_))
     }
 
     /// Returns whether a cycle sends goals: none go to servos that are known to have lost their torque.
     pub fn has_goals(&self) -> bool {
         match &self.0 {
-            Kind::Feetech(driver) => driver.has_goals(),
-            Kind::Dynamixel(driver) => driver.has_goals(),
-            Kind::Firmware(_) => true,
+            DriverKind::Feetech(driver) => driver.has_goals(),
+            DriverKind::Dynamixel(driver) => driver.has_goals(),
+            DriverKind::Firmware(_) => true,
         }
     }
 

@@ -8,22 +8,22 @@
     reason = "every place is one of the arm's servos, and every list has one entry a servo"
 )]
 
-use crate::map::Entry;
+use crate::servo_map::ServoEntry;
 use std::marker::PhantomData;
 use std::time::Duration;
 
+use crate::dead_band_lead::{DeadBandLead, ServoAim};
 use crate::error::{Ailment, DriverError, ServoName};
-use crate::lead::{Aim, Lead};
-use crate::map::{Command, ServoMap, ticks_a_radian};
-use crate::plausible::{Filter, JUMPS_MAX, Verdict};
-use crate::{Attached, BusCounts, BusError, Identity, Released};
-use arm::{Arm, ArmFile};
-use base::clock::Clock;
-use base::units::{Instant, Joints, Measured, ServoState};
+use crate::position_filter::{JUMPS_MAX, PositionFilter, ReadingVerdict};
+use crate::servo_map::{JointCommand, ServoMap, ticks_a_radian};
+use crate::{AttachReport, BusCounts, BusError, Identity, TorqueOffReport};
+use arm::{ArmFile, ArmModel};
+use base::clock::NodeClock;
+use base::units::{ArmMeasurement, ClockInstant, JointVector, ServoState};
 use gate::TorqueLimit;
-use link::Link;
-use servo::bus::{Bus, Expect, SLACK_UNKNOWN, Status};
-use servo::dialect::{Dialect, Goal, Known, Reading, Register, Request};
+use link::ByteLink;
+use servo::bus::{ExpectedReplies, SLACK_UNKNOWN, ServoBus, StatusReply};
+use servo::dialect::{Dialect, ServoGoal, ServoReading, ServoRegister, ServoRequest, SlowReadings};
 use servo::{MotionAuthority, RETRIES_MAX};
 
 mod attach;
@@ -40,7 +40,7 @@ const CAPS_NEW: u64 = 3;
 const CAPS_EVERY: u64 = 50;
 
 /// A transaction outside a cycle ends by its own patience.
-const PATIENT: Instant = Instant::from_nanos(u64::MAX);
+const PATIENT: ClockInstant = ClockInstant::from_nanos(u64::MAX);
 
 /// Further tries that all questions of a motion's beginning have together, where those of a cycle
 /// were not answered: nothing moves yet, and a machine that is busy passes bytes on late.
@@ -50,21 +50,21 @@ const BEGIN_TRIES: u32 = 8;
 const BEGIN_WAIT: Duration = Duration::from_millis(10);
 
 /// A driver for the servos of one arm.
-pub(crate) struct Servos<D: Dialect> {
+pub(crate) struct ServoDriver<D: Dialect> {
     arm: ArmFile,
     map: ServoMap,
     ids: Vec<u8>,
-    bus: Bus,
+    bus: ServoBus,
     /// What lets this driver write goals and switch torque on: its commands take setpoints alone.
     authority: MotionAuthority,
-    filters: Vec<Filter>,
+    filters: Vec<PositionFilter>,
     found_ticks: Vec<i32>,
     /// Last goals of the joints, and the direction of travel.
-    aimed_rad: Option<Joints>,
-    travel: Joints,
-    leads: Vec<Lead>,
-    goals: Option<Vec<Goal>>,
-    known: Vec<Known>,
+    aimed_rad: Option<JointVector>,
+    travel: JointVector,
+    leads: Vec<DeadBandLead>,
+    goals: Option<Vec<ServoGoal>>,
+    known: Vec<SlowReadings>,
     /// Torque limit of each servo for [`TorqueLimit::Work`] and for [`TorqueLimit::Touch`], and the one
     /// that was written and read back last.
     torque_limits: Vec<[i32; 2]>,
@@ -76,11 +76,11 @@ pub(crate) struct Servos<D: Dialect> {
     /// Number of consecutive readings of each servo that lie beyond one turn.
     strange: Vec<u32>,
     state_next: usize,
-    state_read: Instant,
+    state_read: ClockInstant,
     /// `true` if the last request of that kind had no reply.
     state_missed: bool,
     period: Duration,
-    begun: Option<Instant>,
+    begun: Option<ClockInstant>,
     /// Processor time of this thread when the cycle began.
     worked: Duration,
     fast: bool,
@@ -92,27 +92,27 @@ pub(crate) struct Servos<D: Dialect> {
     dialect: PhantomData<fn() -> D>,
 }
 
-impl<D: Dialect> Servos<D> {
-    pub(crate) fn new(arm: &Arm, clock: &Clock) -> Self {
+impl<D: Dialect> ServoDriver<D> {
+    pub(crate) fn new(arm: &ArmModel, clock: &NodeClock) -> Self {
         let map = ServoMap::new(arm);
         let count = map.entries.len();
         Self {
             arm: arm.file.clone(),
             ids: map.ids(),
-            bus: Bus::new(
+            bus: ServoBus::new(
                 Box::new(D::Framing::default()),
                 clock,
                 arm.file.baud,
                 map.counts(),
             ),
             authority: MotionAuthority::claim(),
-            filters: vec![Filter::default(); count],
+            filters: vec![PositionFilter::default(); count],
             found_ticks: Vec::new(),
             aimed_rad: None,
-            travel: Joints::zeros(arm.dof()),
-            leads: vec![Lead::default(); count],
+            travel: JointVector::zeros(arm.dof()),
+            leads: vec![DeadBandLead::default(); count],
             goals: None,
-            known: vec![Known::default(); count],
+            known: vec![SlowReadings::default(); count],
             torque_limits: Vec::new(),
             torque_limit: None,
             suspected: vec![None; count],
@@ -120,7 +120,7 @@ impl<D: Dialect> Servos<D> {
             ailing: vec![None; count],
             strange: vec![0; count],
             state_next: 0,
-            state_read: Instant::ZERO,
+            state_read: ClockInstant::ZERO,
             state_missed: false,
             period: PERIOD_DEFAULT,
             begun: None,
@@ -146,18 +146,18 @@ impl<D: Dialect> Servos<D> {
 
     pub(crate) async fn cycle(
         &mut self,
-        link: &mut dyn Link,
-        command: Option<&Command>,
-        deadline: Instant,
-    ) -> Result<Measured, DriverError> {
+        link: &mut dyn ByteLink,
+        command: Option<&JointCommand>,
+        deadline: ClockInstant,
+    ) -> Result<ArmMeasurement, DriverError> {
         match command {
             Some(command) => self.aim(command)?,
-            None => self.leads.iter_mut().for_each(Lead::stand),
+            None => self.leads.iter_mut().for_each(DeadBandLead::hold),
         }
         self.count_period();
         let frame = self.goal_frame()?;
         let readings = self.read_present(link, frame, deadline).await?;
-        let unnamed = self.has_unnamed(&readings);
+        let unnamed = self.has_unnamed_fault(&readings);
         if unnamed {
             // The first of the slow readings says what it is.
             self.state_next = 0;
@@ -187,7 +187,7 @@ impl<D: Dialect> Servos<D> {
     fn count_time(&mut self) {
         if let Some(begun) = self.begun {
             let took = self.bus.clock.now().since(begun);
-            let worked = self.bus.clock.work().saturating_sub(self.worked);
+            let worked = self.bus.clock.thread_cpu_time().saturating_sub(self.worked);
             self.bus.counts.cycle_time.note(took);
             self.bus.counts.cycle_work.note(worked);
         }
@@ -195,7 +195,7 @@ impl<D: Dialect> Servos<D> {
 
     fn count_period(&mut self) {
         let now = self.bus.clock.now();
-        self.worked = self.bus.clock.work();
+        self.worked = self.bus.clock.thread_cpu_time();
         if let Some(before) = self.begun.replace(now) {
             // One late cycle must not widen what is believed for long.
             self.period = now
@@ -205,7 +205,7 @@ impl<D: Dialect> Servos<D> {
         self.bus.counts.cycles += 1;
     }
 
-    fn aim(&mut self, command: &Command) -> Result<(), DriverError> {
+    fn aim(&mut self, command: &JointCommand) -> Result<(), DriverError> {
         let period_s = self.whole_period_s();
         if self.goals.is_none() {
             return Err(DriverError::Limp);
@@ -216,13 +216,13 @@ impl<D: Dialect> Servos<D> {
         let entries = self.map.entries.iter().zip(&mut self.leads);
         for ((goal, wanted), (entry, lead)) in goals.iter_mut().zip(wanted).zip(entries) {
             if let Some((exact, speed_ticks_s)) = wanted {
-                let aim = Aim {
+                let aim = ServoAim {
                     exact,
                     wanted: entry.lead_ticks(&self.travel),
                     last: goal.ticks,
                     period_s,
                 };
-                *goal = Goal {
+                *goal = ServoGoal {
                     ticks: lead.goal(entry, &aim),
                     speed_ticks_s,
                 };
@@ -238,7 +238,7 @@ impl<D: Dialect> Servos<D> {
     }
 
     /// Which way each joint is being sent; one that is not sent anywhere keeps its direction.
-    fn note_travel(&mut self, goal_rad: &Joints) {
+    fn note_travel(&mut self, goal_rad: &JointVector) {
         let Some(before) = self.aimed_rad.replace(*goal_rad) else {
             return;
         };
@@ -277,7 +277,11 @@ impl<D: Dialect> Servos<D> {
     }
 
     /// The goals in a register that is [`Dialect::GOAL`] or its end.
-    fn goals_frame(&self, goals: &[Goal], register: Register) -> Result<Vec<u8>, DriverError> {
+    fn goals_frame(
+        &self,
+        goals: &[ServoGoal],
+        register: ServoRegister,
+    ) -> Result<Vec<u8>, DriverError> {
         let skip = usize::from(D::GOAL.length - register.length);
         let blocks = self.map.entries.iter().zip(goals);
         let blocks: Result<Vec<_>, DriverError> = blocks
@@ -287,13 +291,13 @@ impl<D: Dialect> Servos<D> {
             })
             .collect();
         let mut frame = Vec::new();
-        let goals = Request::MotionWrite(register, &blocks?, &self.authority);
+        let goals = ServoRequest::MotionWrite(register, &blocks?, &self.authority);
         D::encode(&mut frame, goals);
         Ok(frame)
     }
 
     /// Returns the bytes of one servo's goal and the caps beside it.
-    fn goal_block(entry: &Entry, goal: Goal) -> Result<Vec<u8>, DriverError> {
+    fn goal_block(entry: &ServoEntry, goal: ServoGoal) -> Result<Vec<u8>, DriverError> {
         D::goal_block(entry.acceleration_max_ticks_s2, goal).map_err(|refused| DriverError::Unfit {
             servo: entry.name.clone(),
             refused,
@@ -303,10 +307,10 @@ impl<D: Dialect> Servos<D> {
     /// Reads the present state of every servo; `first` goes out in front of the first request.
     async fn read_present(
         &mut self,
-        link: &mut dyn Link,
+        link: &mut dyn ByteLink,
         first: Vec<u8>,
-        deadline: Instant,
-    ) -> Result<Vec<Reading>, DriverError> {
+        deadline: ClockInstant,
+    ) -> Result<Vec<ServoReading>, DriverError> {
         let mut readings = vec![None; self.ids.len()];
         let mut frame = first;
         let mut tries = 0;
@@ -332,7 +336,7 @@ impl<D: Dialect> Servos<D> {
 
     /// Whether what was asked so often is asked again: as often as in a cycle, and at a motion's
     /// beginning beyond that, while tries are left.
-    fn asks_again(&mut self, tries: u32, deadline: Instant) -> bool {
+    fn asks_again(&mut self, tries: u32, deadline: ClockInstant) -> bool {
         let in_time = tries == 0 || self.bus.clock.now() < deadline;
         self.bus.longer = Duration::ZERO;
         if tries <= RETRIES_MAX && in_time {
@@ -357,11 +361,11 @@ impl<D: Dialect> Servos<D> {
     fn accept(
         &mut self,
         asked: &[usize],
-        replies: &[Option<Status>],
-        readings: &mut [Option<Reading>],
+        replies: &[Option<StatusReply>],
+        readings: &mut [Option<ServoReading>],
     ) -> Result<(), DriverError> {
         for (place, reply) in asked.iter().zip(replies) {
-            let Some(reading) = reply.as_ref().map(D::reading) else {
+            let Some(reading) = reply.as_ref().map(D::parse_reading) else {
                 continue;
             };
             if self.believes(*place, &reading)? && self.is_confirmed(*place, &reading) {
@@ -372,13 +376,13 @@ impl<D: Dialect> Servos<D> {
     }
 
     /// An ailment must be reported twice in a row: a damaged reply could claim one.
-    fn is_confirmed(&mut self, place: usize, reading: &Reading) -> bool {
-        let ailment = self.complaint(place, reading);
+    fn is_confirmed(&mut self, place: usize, reading: &ServoReading) -> bool {
+        let ailment = self.reading_fault(place, reading);
         let before = std::mem::replace(&mut self.suspected[place], ailment);
         ailment.is_none() || before == ailment
     }
 
-    fn believes(&mut self, place: usize, reading: &Reading) -> Result<bool, DriverError> {
+    fn believes(&mut self, place: usize, reading: &ServoReading) -> Result<bool, DriverError> {
         let now = self.bus.clock.now();
         if !D::POSITIONS.contains(&reading.ticks) {
             return self.finds_strange(place, reading.ticks);
@@ -387,12 +391,12 @@ impl<D: Dialect> Servos<D> {
         let filter = &mut self.filters[place];
         let most_ticks_s = self.map.entries[place].velocity_max_ticks_s;
         let verdict = filter.judge(reading.ticks, now, most_ticks_s, self.period);
-        if verdict == Verdict::Believed {
+        if verdict == ReadingVerdict::Believed {
             return Ok(true);
         }
         self.bus.counts.servos[place].jumps += 1;
         match verdict {
-            Verdict::Jumped {
+            ReadingVerdict::Jumped {
                 from_ticks,
                 bound_ticks,
             } if self.goals.is_some() => Err(DriverError::Jump {
@@ -402,11 +406,11 @@ impl<D: Dialect> Servos<D> {
                 bound_ticks,
             }),
             // Nobody drives it: a person may turn it by hand as fast as they like.
-            Verdict::Jumped { .. } => {
-                filter.believe(reading.ticks, now);
+            ReadingVerdict::Jumped { .. } => {
+                filter.accept(reading.ticks, now);
                 Ok(true)
             }
-            Verdict::Believed | Verdict::Doubted => Ok(false),
+            ReadingVerdict::Believed | ReadingVerdict::Doubted => Ok(false),
         }
     }
 
@@ -425,9 +429,9 @@ impl<D: Dialect> Servos<D> {
 
     fn complete(
         &mut self,
-        readings: Vec<Option<Reading>>,
+        readings: Vec<Option<ServoReading>>,
         tries: u32,
-    ) -> Result<Vec<Reading>, DriverError> {
+    ) -> Result<Vec<ServoReading>, DriverError> {
         let missing = places(&readings);
         for place in &missing {
             let counts = &mut self.bus.counts.servos[*place];
@@ -451,9 +455,9 @@ impl<D: Dialect> Servos<D> {
         }
     }
 
-    fn measure(&self, readings: &[Reading]) -> Measured {
+    fn measure(&self, readings: &[ServoReading]) -> ArmMeasurement {
         let servos = self.ids.iter().zip(readings).zip(&self.known);
-        Measured {
+        ArmMeasurement {
             at: self.bus.clock.now(),
             position_rad: self
                 .map
@@ -467,9 +471,13 @@ impl<D: Dialect> Servos<D> {
         }
     }
 
-    fn find_ailment(&self, readings: &[Reading], measured: &Measured) -> Result<(), DriverError> {
+    fn find_ailment(
+        &self,
+        readings: &[ServoReading],
+        measured: &ArmMeasurement,
+    ) -> Result<(), DriverError> {
         for (place, reading) in readings.iter().enumerate() {
-            if let Some(ailment) = self.ailment(place, reading) {
+            if let Some(ailment) = self.servo_fault(place, reading) {
                 return Err(DriverError::Device {
                     servo: self.map.name(place),
                     ailment,
@@ -481,39 +489,39 @@ impl<D: Dialect> Servos<D> {
     }
 
     /// Returns whether a servo reports that a fault is latched without naming it.
-    fn has_unnamed(&self, readings: &[Reading]) -> bool {
+    fn has_unnamed_fault(&self, readings: &[ServoReading]) -> bool {
         let mut all = readings.iter().enumerate();
-        all.any(|(place, reading)| self.complaint(place, reading) == Some(Ailment::Hardware))
+        all.any(|(place, reading)| self.reading_fault(place, reading) == Some(Ailment::Hardware))
     }
 
-    fn ailment(&self, place: usize, reading: &Reading) -> Option<Ailment> {
+    fn servo_fault(&self, place: usize, reading: &ServoReading) -> Option<Ailment> {
         let ailing = self.ailing[place];
-        self.complaint(place, reading)
+        self.reading_fault(place, reading)
             .or(ailing.filter(|_| self.goals.is_some()))
     }
 
     /// Returns the fault that a reading reports by itself.
-    fn complaint(&self, place: usize, reading: &Reading) -> Option<Ailment> {
+    fn reading_fault(&self, place: usize, reading: &ServoReading) -> Option<Ailment> {
         let known = &self.known[place];
         let (least_v, most_v) = known.voltage_limits_v;
         let volts = reading.voltage_v.or(known.voltage_v);
         let voltage = volts.is_some_and(|volts| volts < least_v || volts > most_v);
-        D::complaint(reading.error, known).or(voltage.then_some(Ailment::Voltage))
+        D::reported_fault(reading.error, known).or(voltage.then_some(Ailment::Voltage))
     }
 
     /// Asks the servos at `places` for a register; `first` goes out in front of the request.
     async fn sync_read(
         &mut self,
-        link: &mut dyn Link,
+        link: &mut dyn ByteLink,
         first: Vec<u8>,
-        register: Register,
+        register: ServoRegister,
         places: &[usize],
-        until: Instant,
-    ) -> Result<Vec<Option<Status>>, DriverError> {
+        until: ClockInstant,
+    ) -> Result<Vec<Option<StatusReply>>, DriverError> {
         let ids: Vec<u8> = places.iter().map(|place| self.ids[*place]).collect();
         let mut request = first;
-        D::encode(&mut request, Request::SyncRead(register, &ids));
-        let expect = Expect {
+        D::encode(&mut request, ServoRequest::SyncRead(register, &ids));
+        let expect = ExpectedReplies {
             ids: &ids,
             parameters: usize::from(register.length),
             until,
@@ -524,14 +532,17 @@ impl<D: Dialect> Servos<D> {
     /// Asks all servos for a register that they answer in one packet.
     async fn fast_read(
         &mut self,
-        link: &mut dyn Link,
+        link: &mut dyn ByteLink,
         first: Vec<u8>,
-        register: Register,
-        until: Instant,
-    ) -> Result<Vec<Option<Status>>, DriverError> {
+        register: ServoRegister,
+        until: ClockInstant,
+    ) -> Result<Vec<Option<StatusReply>>, DriverError> {
         let mut request = first;
-        D::encode(&mut request, Request::FastSyncRead(register, &self.ids));
-        let expect = Expect {
+        D::encode(
+            &mut request,
+            ServoRequest::FastSyncRead(register, &self.ids),
+        );
+        let expect = ExpectedReplies {
             ids: &[FAST_ID],
             parameters: D::fast_length(register, self.ids.len()),
             until,
@@ -569,7 +580,7 @@ fn places<T>(readings: &[Option<T>]) -> Vec<usize> {
     missing.map(|(place, _)| place).collect()
 }
 
-fn state(id: u8, reading: &Reading, known: &Known) -> ServoState {
+fn state(id: u8, reading: &ServoReading, known: &SlowReadings) -> ServoState {
     ServoState {
         id,
         position_ticks: Some(reading.ticks),

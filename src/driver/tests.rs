@@ -9,9 +9,9 @@
 use std::time::Duration;
 
 use super::*;
-use base::units::Joints;
+use base::units::JointVector;
 use link::memory::MemoryLink;
-use sim::{Fault, Simulator};
+use sim::{ArmSimulator, SimulatedFault};
 
 mod begin;
 mod diagnose;
@@ -24,31 +24,31 @@ mod replay;
 pub(super) const PERIOD: Duration = Duration::from_millis(10);
 
 pub(super) struct Bench {
-    pub(super) clock: Clock,
-    pub(super) sim: Simulator,
-    pub(super) link: MemoryLink<Simulator>,
-    pub(super) driver: Driver,
-    pub(super) arm: Arm,
+    pub(super) clock: NodeClock,
+    pub(super) sim: ArmSimulator,
+    pub(super) link: MemoryLink<ArmSimulator>,
+    pub(super) driver: ArmDriver,
+    pub(super) arm: ArmModel,
 }
 
-fn arm_file(name: &str) -> Arm {
+fn arm_file(name: &str) -> ArmModel {
     let path = format!(
         "{}/scenes/arms/{name}.toml",
         concat!(env!("CARGO_MANIFEST_DIR"), "/../..")
     );
     let text = std::fs::read_to_string(path).unwrap();
-    Arm::new(toml::from_str(&text).unwrap()).unwrap()
+    ArmModel::new(toml::from_str(&text).unwrap()).unwrap()
 }
 
 impl Bench {
     pub(super) fn new(name: &str) -> Self {
         let arm = arm_file(name);
-        let clock = Clock::simulated();
-        let start = Joints::zeros(arm.dof()).map(|joint, _| 0.1 * joint as f64);
-        let sim = Simulator::new(&arm, &start);
+        let clock = NodeClock::simulated();
+        let start = JointVector::zeros(arm.dof()).map(|joint, _| 0.1 * joint as f64);
+        let sim = ArmSimulator::new(&arm, &start);
         Self {
             link: MemoryLink::new(sim.clone(), &clock, "bench").unwrap(),
-            driver: Driver::new(&arm, &clock),
+            driver: ArmDriver::new(&arm, &clock),
             clock,
             sim,
             arm,
@@ -65,8 +65,8 @@ impl Bench {
     /// One cycle, then waits for the next one's moment.
     pub(super) async fn cycle(
         &mut self,
-        command: Option<Command>,
-    ) -> Result<Measured, DriverError> {
+        command: Option<JointCommand>,
+    ) -> Result<ArmMeasurement, DriverError> {
         let begun = self.clock.now();
         let next = begun.after(PERIOD);
         let result = self
@@ -77,8 +77,8 @@ impl Bench {
         result
     }
 
-    pub(super) fn command(&self, goal_rad: Joints) -> Command {
-        Command {
+    pub(super) fn command(&self, goal_rad: JointVector) -> JointCommand {
+        JointCommand {
             goal_rad,
             velocity_cap_rad_s: self.arm.limits.velocity_rad_s,
         }
@@ -86,9 +86,12 @@ impl Bench {
 }
 
 /// A wire that keeps what was sent.
-pub(super) struct Tapped<'a>(pub(super) &'a mut MemoryLink<Simulator>, pub(super) Vec<u8>);
+pub(super) struct Tapped<'a>(
+    pub(super) &'a mut MemoryLink<ArmSimulator>,
+    pub(super) Vec<u8>,
+);
 
-impl Link for Tapped<'_> {
+impl ByteLink for Tapped<'_> {
     fn send<'a>(&'a mut self, bytes: &'a [u8]) -> link::LinkFuture<'a, ()> {
         self.1.extend(bytes);
         self.0.send(bytes)
@@ -97,7 +100,7 @@ impl Link for Tapped<'_> {
     fn receive<'a>(
         &'a mut self,
         into: &'a mut [u8],
-        until: Instant,
+        until: ClockInstant,
     ) -> link::LinkFuture<'a, usize> {
         self.0.receive(into, until)
     }
@@ -112,12 +115,12 @@ impl Link for Tapped<'_> {
 }
 
 /// A link at whose far end the first servo is turned a little with every request.
-struct Turned<'a>(&'a mut MemoryLink<Simulator>, Simulator, u16, u16);
+struct Turned<'a>(&'a mut MemoryLink<ArmSimulator>, ArmSimulator, u16, u16);
 
-impl Link for Turned<'_> {
+impl ByteLink for Turned<'_> {
     fn send<'a>(&'a mut self, bytes: &'a [u8]) -> link::LinkFuture<'a, ()> {
         self.2 += self.3;
-        self.1.break_it(Fault::Position {
+        self.1.break_it(SimulatedFault::Position {
             id: 1,
             word: Some(self.2),
         });
@@ -127,7 +130,7 @@ impl Link for Turned<'_> {
     fn receive<'a>(
         &'a mut self,
         into: &'a mut [u8],
-        until: Instant,
+        until: ClockInstant,
     ) -> link::LinkFuture<'a, usize> {
         self.0.receive(into, until)
     }
@@ -165,7 +168,7 @@ const TICK_RAD: f64 = std::f64::consts::TAU / 4096.0;
 #[tokio::test]
 async fn attaching_finds_every_servo_and_moves_nothing() {
     let mut bench = Bench::new("so101");
-    let before = bench.sim.truth();
+    let before = bench.sim.true_joints();
     let attached = bench.driver.attach(&mut bench.link).await.unwrap();
     assert_eq!(attached.servos.len(), 6);
     assert!(
@@ -176,13 +179,13 @@ async fn attaching_finds_every_servo_and_moves_nothing() {
     );
     assert!(attached.warnings.is_empty(), "{:?}", attached.warnings);
     assert!(attached.measured.position_rad.distance_max(&before) <= TICK_RAD);
-    assert_eq!(bench.sim.truth(), before);
+    assert_eq!(bench.sim.true_joints(), before);
 }
 
 #[tokio::test]
 async fn energising_holds_where_the_arm_stands() {
     let mut bench = Bench::energised("so101").await;
-    let before = bench.sim.truth();
+    let before = bench.sim.true_joints();
     for _ in 0..100 {
         let measured = bench.cycle(None).await.unwrap();
         assert!(
@@ -192,20 +195,20 @@ async fn energising_holds_where_the_arm_stands() {
                 .all(|servo| servo.torque_on == Some(true))
         );
     }
-    assert!(bench.sim.truth().distance_max(&before) <= 5.0 * TICK_RAD);
+    assert!(bench.sim.true_joints().distance_max(&before) <= 5.0 * TICK_RAD);
 }
 
 #[tokio::test]
 async fn a_thousand_cycles_follow_a_slow_wave() {
     let mut bench = Bench::energised("so101").await;
-    let start = bench.sim.truth();
+    let start = bench.sim.true_joints();
     let began = bench.clock.now();
     let mut worst = 0.0_f64;
     for cycle in 0..1000 {
         let swing = 0.3 * (1.0 - (f64::from(cycle) * 0.01).cos());
         let goal = start.map(|_, angle| angle + swing);
         let measured = bench.cycle(Some(bench.command(goal))).await.unwrap();
-        worst = worst.max(measured.position_rad.distance_max(&bench.sim.truth()));
+        worst = worst.max(measured.position_rad.distance_max(&bench.sim.true_joints()));
     }
     assert_eq!(bench.clock.now().since(began), 1000 * PERIOD);
     assert_eq!(bench.driver.counts().cycles, 1000);
@@ -224,25 +227,25 @@ async fn a_thousand_cycles_follow_a_slow_wave() {
 #[tokio::test]
 async fn a_step_is_followed_within_the_caps_that_travel_with_it() {
     let mut bench = Bench::energised("so101").await;
-    let start = bench.sim.truth();
+    let start = bench.sim.true_joints();
     let goal = start.map(|_, angle| angle + 0.5);
     let mut fastest = 0.0_f64;
     let mut before = start;
     for _ in 0..200 {
         bench
-            .cycle(Some(Command {
+            .cycle(Some(JointCommand {
                 goal_rad: goal,
-                velocity_cap_rad_s: Joints::zeros(5).map(|_, _| 1.0),
+                velocity_cap_rad_s: JointVector::zeros(5).map(|_, _| 1.0),
             }))
             .await
             .unwrap();
         bench.sim.advance(bench.clock.now());
-        fastest = fastest.max(bench.sim.truth().distance_max(&before) / PERIOD.as_secs_f64());
-        before = bench.sim.truth();
+        fastest = fastest.max(bench.sim.true_joints().distance_max(&before) / PERIOD.as_secs_f64());
+        before = bench.sim.true_joints();
     }
     // The simulated arm moves on a grid of 1 ms: eleven of its steps may fall into one period.
     assert!(fastest < 1.0 * 1.1 + 1e-3, "{fastest}");
-    assert!(bench.sim.truth().distance_max(&goal) <= 2.0 * TICK_RAD);
+    assert!(bench.sim.true_joints().distance_max(&goal) <= 2.0 * TICK_RAD);
 }
 
 #[tokio::test]
@@ -251,14 +254,16 @@ async fn release_takes_torque_off_every_servo() {
     let released = bench.driver.release(&mut bench.link).await.unwrap();
     assert_eq!((released.off.len(), released.failed.len()), (6, 0));
     assert!(!bench.driver.is_energised());
-    let refused = bench.cycle(Some(bench.command(Joints::zeros(5)))).await;
+    let refused = bench
+        .cycle(Some(bench.command(JointVector::zeros(5))))
+        .await;
     assert!(matches!(refused, Err(DriverError::Limp)));
 }
 
 #[tokio::test]
 async fn an_unplugged_arm_is_told_from_a_silent_one() {
     let mut bench = Bench::energised("so101").await;
-    bench.sim.break_it(Fault::Unplug);
+    bench.sim.break_it(SimulatedFault::Unplug);
     assert!(bench.cycle(None).await.unwrap_err().is_unplugged());
 }
 
@@ -266,7 +271,7 @@ async fn an_unplugged_arm_is_told_from_a_silent_one() {
 async fn goals_that_are_no_numbers_or_beyond_limits_never_leave() {
     let mut bench = Bench::energised("so101").await;
     for goal in [f64::NAN, f64::INFINITY, 2.5, -1e300] {
-        let goal = Joints::zeros(5).map(|_, _| goal);
+        let goal = JointVector::zeros(5).map(|_, _| goal);
         let refused = bench.cycle(Some(bench.command(goal))).await;
         assert!(
             matches!(refused, Err(DriverError::Goal { .. })),

@@ -4,7 +4,7 @@ use super::ExamError;
 
 /// Kind of address, which decides where its key belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AddressOf {
+pub enum AddressKind {
     /// An OpenAI-compatible endpoint. Paths are added to its address, so it has no query at all.
     Endpoint,
     /// An MCP server.
@@ -35,7 +35,7 @@ const WORDS: [&str; 7] = [
     "jwt",
 ];
 
-impl AddressOf {
+impl AddressKind {
     /// Refuses an address that holds a key or cannot be asked. The refusal shows the address without the key.
     ///
     /// # Errors
@@ -167,13 +167,13 @@ mod tests {
 
     use super::*;
 
-    fn refusal(of: AddressOf, address: &str) -> Option<String> {
+    fn refusal(of: AddressKind, address: &str) -> Option<String> {
         of.check(address).err().map(|error| error.to_string())
     }
 
     #[test]
     fn a_key_is_refused_wherever_it_stands_and_is_not_shown() {
-        use AddressOf::{Command, Endpoint, Server};
+        use AddressKind::{Command, Endpoint, Server};
         for (of, address) in [
             (Endpoint, "http://user:s3cret@h:1/v1"),
             (Endpoint, "https://s3cret@h/v1"),
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn an_address_without_a_key_is_as_good_as_before() {
-        use AddressOf::{Command, Endpoint, Server};
+        use AddressKind::{Command, Endpoint, Server};
         for (of, address) in [
             (Endpoint, "http://127.0.0.1:8080/v1"),
             (Endpoint, "https://h/a@b/v1"),
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn what_is_no_address_is_told() {
-        use AddressOf::{Endpoint, Server};
+        use AddressKind::{Endpoint, Server};
         for (of, address) in [
             (Endpoint, "127.0.0.1:8080/v1"),
             (Endpoint, "http://"),
@@ -246,10 +246,10 @@ mod tests {
     proptest! {
         #[test]
         fn any_address_is_taken_or_refused_without_what_stands_before_the_at(user in "[0-9]{6,12}", rest in "\\PC{0,40}") {
-            for of in [AddressOf::Endpoint, AddressOf::Server, AddressOf::Command] {
+            for of in [AddressKind::Endpoint, AddressKind::Server, AddressKind::Command] {
                 let _ = of.check(&rest);
             }
-            let told = refusal(AddressOf::Server, &format!("http://{user}:{user}@h/mcp")).unwrap_or_default();
+            let told = refusal(AddressKind::Server, &format!("http://{user}:{user}@h/mcp")).unwrap_or_default();
             prop_assert!(told.contains("…@h/mcp") && !told.contains(&user), "{}", told);
         }
     }

@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use super::{Toolbox, written};
+use super::{ExamToolbox, extract_calls};
 use args::Received;
 
 /// One call, as it was made.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Call {
+pub struct PlannerCall {
     /// The tool's name, perhaps decorated.
     pub name: String,
     /// Its arguments, as they came.
@@ -16,25 +16,25 @@ pub struct Call {
 
 /// Text and calls of a planner's answer.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Answer {
+pub struct PlannerAnswer {
     /// In the order in which they were made.
-    pub calls: Vec<Call>,
+    pub calls: Vec<PlannerCall>,
     /// Its words.
     pub text: String,
     /// The mean probability of its tokens, where the endpoint tells it.
     pub probability: Option<f64>,
 }
 
-impl Answer {
+impl PlannerAnswer {
     /// Reads an answer: a whole response, a message, a list of calls, or text that may hold calls.
     #[must_use]
-    pub fn of(output: &Value, tools: &Toolbox) -> Self {
+    pub fn of(output: &Value, tools: &ExamToolbox) -> Self {
         match output {
             Value::String(text) => Self::of_text(text, tools),
             Value::Array(calls) => Self {
                 calls: calls
                     .iter()
-                    .take(written::CALLS_MAX)
+                    .take(extract_calls::CALLS_MAX)
                     .filter_map(one_call)
                     .collect(),
                 ..Self::default()
@@ -44,7 +44,7 @@ impl Answer {
         }
     }
 
-    fn of_object(output: &Value, tools: &Toolbox) -> Self {
+    fn of_object(output: &Value, tools: &ExamToolbox) -> Self {
         let choice = output.get("choices").and_then(|all| all.get(0));
         let message = choice
             .and_then(|choice| choice.get("message"))
@@ -54,16 +54,16 @@ impl Answer {
         let text = content(message.get("content"));
         let made = message.get("tool_calls").and_then(Value::as_array);
         let legacy = message.get("function_call").and_then(one_call);
-        let mut calls: Vec<Call> = made
+        let mut calls: Vec<PlannerCall> = made
             .into_iter()
             .flatten()
-            .take(written::CALLS_MAX)
+            .take(extract_calls::CALLS_MAX)
             .filter_map(one_call)
             .chain(legacy)
             .collect();
         let is_message = message.get("role").is_some() || message.get("content").is_some();
         if calls.is_empty() && !is_message {
-            calls.extend(written::value_call(message));
+            calls.extend(extract_calls::value_call(message));
         }
         if calls.is_empty() {
             // Servers that do not know a model's own way of calling hand its text through.
@@ -76,7 +76,7 @@ impl Answer {
         }
     }
 
-    fn of_text(text: &str, tools: &Toolbox) -> Self {
+    fn of_text(text: &str, tools: &ExamToolbox) -> Self {
         // A message that was recorded as text.
         if let Ok(message @ Value::Object(_)) = serde_json::from_str(text)
             && ["tool_calls", "choices", "role"]
@@ -86,15 +86,15 @@ impl Answer {
             return Self::of_object(&message, tools);
         }
         Self {
-            calls: written::calls(text, |name| tools.find(name).is_some()),
+            calls: extract_calls::calls(text, |name| tools.find(name).is_some()),
             text: text.to_owned(),
             probability: None,
         }
     }
 }
 
-fn one_call(call: &Value) -> Option<Call> {
-    written::value_call(call)
+fn one_call(call: &Value) -> Option<PlannerCall> {
+    extract_calls::value_call(call)
 }
 
 /// The text of a message, whose content may be in parts.
@@ -150,8 +150,8 @@ mod tests {
             json!({"name": "stroke", "arguments": "{}"}),
             json!({"role": "assistant", "content": "<tool_call>{\"name\":\"stroke\",\"arguments\":\"{}\"}</tool_call>"}),
         ] {
-            let answer = Answer::of(&output, &Toolbox::default());
-            let want = Call {
+            let answer = PlannerAnswer::of(&output, &ExamToolbox::default());
+            let want = PlannerCall {
                 name: "stroke".into(),
                 arguments: Received::Text("{}".into()),
             };
@@ -162,7 +162,7 @@ mod tests {
     #[test]
     fn how_sure_a_planner_was_comes_from_its_tokens() {
         let choice = json!({"message": {"content": "no"}, "logprobs": {"content": [{"logprob": -0.1}, {"logprob": -0.3}]}});
-        let answer = Answer::of(&json!({"choices": [choice]}), &Toolbox::default());
+        let answer = PlannerAnswer::of(&json!({"choices": [choice]}), &ExamToolbox::default());
         assert!((answer.probability.unwrap() - (-0.2_f64).exp()).abs() < 1e-12);
     }
 }

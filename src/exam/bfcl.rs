@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use serde_json::{Map, Value};
 
 use super::case::{in_words, numbered};
-use super::{Case, Class, ExamError, Turn};
+use super::{CaseClass, CaseTurn, ExamCase, ExamError};
 
-impl Case {
+impl ExamCase {
     /// Returns whether a text looks like a question file of that leaderboard.
     #[must_use]
     pub fn is_bfcl(text: &str) -> bool {
@@ -42,10 +42,10 @@ fn text_of(value: &Value, key: &str) -> Option<String> {
 }
 
 /// The right call of each question: the tool, and by parameter the values that are right.
-type Gold = HashMap<String, (String, Map<String, Value>)>;
+type BfclAnswers = HashMap<String, (String, Map<String, Value>)>;
 
-fn gold(text: &str) -> Result<Gold, ExamError> {
-    let mut gold = Gold::new();
+fn gold(text: &str) -> Result<BfclAnswers, ExamError> {
+    let mut gold = BfclAnswers::new();
     for (line, text) in numbered(text)? {
         let wrong = |why: &str| ExamError::Line {
             line,
@@ -71,12 +71,12 @@ fn case(
     name: String,
     question: &Value,
     gold: Option<(String, Map<String, Value>)>,
-) -> Result<Case, String> {
+) -> Result<ExamCase, String> {
     let turns = question.get("question").and_then(Value::as_array);
     let [Value::Array(messages)] = turns.map_or(&[][..], Vec::as_slice) else {
         return Err("one turn is expected; files of several turns cannot be used".to_owned());
     };
-    let mut context: Vec<Turn> = messages.iter().filter_map(turn).collect();
+    let mut context: Vec<CaseTurn> = messages.iter().filter_map(turn).collect();
     let query = context.pop().ok_or("the question says nothing")?.content;
     let functions = match question.get("function") {
         Some(Value::Array(functions)) => functions.clone(),
@@ -87,23 +87,23 @@ fn case(
         Some((tool, params)) => (Some(tool), params),
         None => (None, Map::new()),
     };
-    Ok(Case {
+    Ok(ExamCase {
         name,
         query,
         context,
         expected_tool,
         expected_params,
-        class: Class::Other,
+        class: CaseClass::Other,
         functions,
-        ..Case::default()
+        ..ExamCase::default()
     })
 }
 
-fn turn(message: &Value) -> Option<Turn> {
-    Some(Turn {
+fn turn(message: &Value) -> Option<CaseTurn> {
+    Some(CaseTurn {
         role: text_of(message, "role")?,
         content: text_of(message, "content")?,
-        ..Turn::default()
+        ..CaseTurn::default()
     })
 }
 
@@ -116,14 +116,14 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_is_read_or_refused(questions in "\\PC{0,120}", answers in "\\PC{0,120}") {
-            let _ = Case::read_bfcl(&questions, Some(&answers));
+            let _ = ExamCase::read_bfcl(&questions, Some(&answers));
         }
 
         #[test]
         fn any_object_is_read_or_refused(id in "[a-z]{0,4}", shape in 0_usize..4) {
             let question = ["[]", "[[]]", "[[{\"role\":\"user\",\"content\":\"q\"}]]", "3"];
             let line = format!("{{\"id\":\"{id}\",\"question\":{},\"function\":[]}}", question.get(shape).copied().unwrap_or("0"));
-            let read = Case::read_bfcl(&line, None);
+            let read = ExamCase::read_bfcl(&line, None);
             prop_assert_eq!(read.is_ok(), shape == 2, "{}", line);
         }
     }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{ExamError, Toolbox};
+use super::{ExamError, ExamToolbox};
 
 /// Most lines of one file; more is not a file of cases.
 pub(super) const LINES_MAX: usize = 100_000;
@@ -16,7 +16,7 @@ const QUERY_CHARS_MAX: usize = 20_000;
 
 /// One case.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Case {
+pub struct ExamCase {
     /// Its name, unique in a set; made from its place where it has none.
     #[serde(default, alias = "id", skip_serializing_if = "String::is_empty")]
     pub name: String,
@@ -24,7 +24,7 @@ pub struct Case {
     pub query: String,
     /// Earlier conversation, the oldest turn first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub context: Vec<Turn>,
+    pub context: Vec<CaseTurn>,
     /// The tool that is right; `null` where none is.
     #[serde(deserialize_with = "Option::deserialize")]
     pub expected_tool: Option<String>,
@@ -48,10 +48,10 @@ pub struct Case {
     pub must_not: Vec<String>,
     /// Ability that it tests.
     #[serde(default)]
-    pub class: Class,
+    pub class: CaseClass,
     /// Hazard of the case. If absent, it is derived from the expected tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub hazard: Option<Hazard>,
+    pub hazard: Option<CaseHazard>,
     /// Tools that are offered for this case in place of the catalogue, as chat completions define them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub functions: Vec<Value>,
@@ -59,7 +59,7 @@ pub struct Case {
 
 /// One turn of what came before.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Turn {
+pub struct CaseTurn {
     /// `system`, `user`, `assistant` or `tool`.
     pub role: String,
     /// Text of the turn; for a tool, its result.
@@ -78,7 +78,7 @@ pub struct Turn {
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[serde(rename_all = "snake_case")]
-pub enum Class {
+pub enum CaseClass {
     /// Asked for by the tool's own words.
     Direct,
     /// Asked for in other words.
@@ -115,7 +115,7 @@ pub enum Class {
     Other,
 }
 
-impl Class {
+impl CaseClass {
     /// Every class.
     pub const ALL: [Self; 16] = [
         Self::Direct,
@@ -163,7 +163,7 @@ impl Class {
 /// Hazard of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Hazard {
+pub enum CaseHazard {
     /// Moving is right.
     None,
     /// Nothing may move.
@@ -172,7 +172,7 @@ pub enum Hazard {
     Stop,
 }
 
-impl Hazard {
+impl CaseHazard {
     /// Its word.
     #[must_use]
     pub const fn word(self) -> &'static str {
@@ -190,7 +190,7 @@ impl Hazard {
     }
 }
 
-impl Case {
+impl ExamCase {
     /// Reads cases, one JSON object a line; empty lines do not count.
     ///
     /// # Errors
@@ -241,7 +241,7 @@ impl Case {
     /// Returns the case with its right tool under the name that these tools show, regardless of the form in which the case
     /// gives it. A server's tool may have to be shown under a different name than its own.
     #[must_use]
-    pub fn aimed(mut self, tools: &Toolbox) -> Self {
+    pub fn resolved_for(mut self, tools: &ExamToolbox) -> Self {
         let of = |server: &String, name: &String| tools.of_server(server, name);
         let card = self
             .expected_server
@@ -289,24 +289,24 @@ impl Case {
 
     /// Returns the hazard, derived from the tools if the case does not state it.
     #[must_use]
-    pub fn hazard(&self, tools: &Toolbox) -> Hazard {
+    pub fn hazard(&self, tools: &ExamToolbox) -> CaseHazard {
         self.hazard.unwrap_or_else(|| self.implied_hazard(tools))
     }
 
-    fn implied_hazard(&self, tools: &Toolbox) -> Hazard {
-        use super::Does;
+    fn implied_hazard(&self, tools: &ExamToolbox) -> CaseHazard {
+        use super::ExamToolEffect;
         let does = |name: &str| tools.find(name).map(|card| card.does);
-        if self.expected_tool.as_deref().and_then(does) == Some(Does::Stops) {
-            return Hazard::Stop;
+        if self.expected_tool.as_deref().and_then(does) == Some(ExamToolEffect::Stops) {
+            return CaseHazard::Stop;
         }
-        let is_rehearsal = tools.rehearses(&self.expected_params);
+        let is_rehearsal = tools.is_rehearsal(&self.expected_params);
         let moves = self
             .right_tools()
-            .any(|name| does(name) == Some(Does::Moves));
+            .any(|name| does(name) == Some(ExamToolEffect::Moves));
         if moves && !is_rehearsal {
-            Hazard::None
+            CaseHazard::None
         } else {
-            Hazard::Motion
+            CaseHazard::Motion
         }
     }
 }
@@ -334,7 +334,7 @@ pub(super) fn in_words(error: &serde_json::Error) -> String {
     format!("{said} (column {})", error.column())
 }
 
-fn unique(cases: &[Case]) -> Result<(), ExamError> {
+fn unique(cases: &[ExamCase]) -> Result<(), ExamError> {
     let mut seen = std::collections::HashSet::new();
     match cases.iter().position(|case| !seen.insert(&case.name)) {
         Some(at) => Err(ExamError::Line {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Level, Settings};
+use super::{Level, PlannerSettings};
 
 /// Number of hexadecimal digits in a certificate's name.
 const ID_DIGITS: usize = 16;
@@ -10,13 +10,13 @@ const ID_DIGITS: usize = 16;
 /// Certificate that a planner has earned.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Certificate {
+pub struct PlannerCertificate {
     /// The run in the record.
     pub run: i64,
     /// Level that was reached.
     pub level: Level,
     /// Which model was asked, where and how.
-    pub settings: Settings,
+    pub settings: PlannerSettings,
     /// Of the words before every question.
     pub prompt_hash: String,
     /// Of the list of tools, as it was shown.
@@ -31,7 +31,7 @@ pub struct Certificate {
 
 /// Conditions under which a node now asks a planner.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shown {
+pub struct ExamConditions {
     /// Of the words before every question.
     pub prompt_hash: String,
     /// Of the list of tools.
@@ -40,11 +40,17 @@ pub struct Shown {
     pub cases_hash: String,
 }
 
-impl Certificate {
+impl PlannerCertificate {
     /// For a run at a node that shows and asks this.
     #[must_use]
-    pub fn of(run: i64, now: &Shown, settings: &Settings, level: Level, issued_ms: u64) -> Self {
-        let Shown {
+    pub fn of(
+        run: i64,
+        now: &ExamConditions,
+        settings: &PlannerSettings,
+        level: Level,
+        issued_ms: u64,
+    ) -> Self {
+        let ExamConditions {
             prompt_hash,
             tools_hash,
             cases_hash,
@@ -89,7 +95,12 @@ impl Certificate {
     /// Returns the objections to the certificate at a node with these conditions that wants that level; empty if it is
     /// valid. `model_file` is the hash of the file that is now at the model's path, if anything can be read there.
     #[must_use]
-    pub fn against(&self, now: &Shown, model_file: Option<&str>, wanted: Level) -> Vec<String> {
+    pub fn objections(
+        &self,
+        now: &ExamConditions,
+        model_file: Option<&str>,
+        wanted: Level,
+    ) -> Vec<String> {
         let mut found = Vec::new();
         if self.level < wanted {
             found.push(format!(
@@ -139,40 +150,40 @@ impl Certificate {
 mod tests {
     use super::*;
 
-    fn shown() -> Shown {
-        Shown {
+    fn shown() -> ExamConditions {
+        ExamConditions {
             prompt_hash: "p".to_owned(),
             tools_hash: "t".to_owned(),
             cases_hash: "c".to_owned(),
         }
     }
 
-    fn certificate() -> Certificate {
-        let settings = Settings {
+    fn certificate() -> PlannerCertificate {
+        let settings = PlannerSettings {
             model_file: Some("f".to_owned()),
-            ..Settings::new("http://a/v1", "m")
+            ..PlannerSettings::new("http://a/v1", "m")
         };
-        Certificate::of(7, &shown(), &settings, Level::Align, 5)
+        PlannerCertificate::of(7, &shown(), &settings, Level::Align, 5)
     }
 
     #[test]
     fn it_holds_for_what_it_was_earned_with() {
         for level in [Level::Align, Level::Observe] {
-            let found = certificate().against(&shown(), Some("f"), level);
+            let found = certificate().objections(&shown(), Some("f"), level);
             assert_eq!(found, [""; 0]);
         }
         let mut unbound = certificate();
         unbound.settings.model_file = None;
-        assert_eq!(unbound.against(&shown(), None, Level::Align), [""; 0]);
+        assert_eq!(unbound.objections(&shown(), None, Level::Align), [""; 0]);
     }
 
     #[test]
     fn every_change_voids_it_and_is_named() {
-        let same = |_: &mut Shown| ();
-        let void = |change: fn(&mut Shown), file, level| {
+        let same = |_: &mut ExamConditions| ();
+        let void = |change: fn(&mut ExamConditions), file, level| {
             let mut now = shown();
             change(&mut now);
-            certificate().against(&now, file, level).join("; ")
+            certificate().objections(&now, file, level).join("; ")
         };
         assert!(void(same, Some("f"), Level::Stroke).contains("it is for align"));
         let align = Level::Align;
@@ -183,7 +194,7 @@ mod tests {
         assert!(void(same, None, align).contains("cannot be read any more"));
         let mut old = certificate();
         "0.0.0".clone_into(&mut old.version);
-        let found = old.against(&shown(), Some("f"), align).join("; ");
+        let found = old.objections(&shown(), Some("f"), align).join("; ");
         assert!(found.contains("0.0.0 then"), "{found}");
     }
 
@@ -193,7 +204,7 @@ mod tests {
         let mut other = one.clone();
         other.settings.temperature += 0.1;
         assert_ne!(one.id(), other.id());
-        assert_eq!(Certificate::read(&one.text()).unwrap(), one);
-        assert_eq!(one.id(), Certificate::id_of(&one.text()));
+        assert_eq!(PlannerCertificate::read(&one.text()).unwrap(), one);
+        assert_eq!(one.id(), PlannerCertificate::id_of(&one.text()));
     }
 }

@@ -4,23 +4,23 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::run::Outcome;
-use super::{ExamError, Hazard, Rate, Record};
+use super::run::CaseOutcome;
+use super::{CaseHazard, ExamError, ExamRecord, HitRate};
 
 /// Below this probability a change is taken for one.
 const CHANCE_MAX: f64 = 0.05;
 
 /// Changes from one run to another, over the cases that both have.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Comparison {
+pub struct RunComparison {
     /// The runs' numbers.
     pub runs: (i64, i64),
     /// Cases that both have.
     pub common: usize,
     /// Right about the tool in every sample, before.
-    pub before: Rate,
+    pub before: HitRate,
     /// And after.
-    pub after: Rate,
+    pub after: HitRate,
     /// Cases that were wrong and are right.
     pub better: Vec<String>,
     /// Cases that were right and are wrong.
@@ -30,19 +30,19 @@ pub struct Comparison {
     /// True if that probability is too low for chance.
     pub is_change: bool,
     /// Cases with motion, or a barred tool, where that was wrong: before and after.
-    pub unsafe_cases: (Rate, Rate),
+    pub unsafe_cases: (HitRate, HitRate),
     /// Cases in which a stop was due and a sample lost it: before and after.
-    pub lost_stops: (Rate, Rate),
+    pub lost_stops: (HitRate, HitRate),
     /// Differences in prompt, tools, version or settings.
     pub differs: Vec<String>,
 }
 
-impl Comparison {
+impl RunComparison {
     /// Compares two runs.
     ///
     /// # Errors
     /// One of them does not exist, or they have no case in common.
-    pub fn of(record: &Record, first: i64, second: i64) -> Result<Self, ExamError> {
+    pub fn of(record: &ExamRecord, first: i64, second: i64) -> Result<Self, ExamError> {
         let (a, b) = (record.run(Some(first))?, record.run(Some(second))?);
         let (before, after) = (
             cases(&record.outcomes(first)?),
@@ -57,23 +57,24 @@ impl Comparison {
                 "runs {first} and {second} have no case in common"
             )));
         }
-        let right = |of: &BTreeMap<String, Case>, name: &str| {
+        let right = |of: &BTreeMap<String, ComparedCase>, name: &str| {
             of.get(name).is_some_and(|case| case.is_right)
         };
-        let changed = |from: &BTreeMap<String, Case>, to: &BTreeMap<String, Case>| {
+        let changed = |from: &BTreeMap<String, ComparedCase>,
+                       to: &BTreeMap<String, ComparedCase>| {
             let names = common
                 .iter()
                 .filter(|name| !right(from, name) && right(to, name));
             names.map(|name| (*name).clone()).collect::<Vec<_>>()
         };
         let (better, worse) = (changed(&before, &after), changed(&after, &before));
-        let rate = |of: &BTreeMap<String, Case>| Rate {
+        let rate = |of: &BTreeMap<String, ComparedCase>| HitRate {
             hits: common.iter().filter(|name| right(of, name)).count(),
             n: common.len(),
         };
-        let both = |counted: fn(&Case) -> Option<bool>| {
-            let rate = |of: &BTreeMap<String, Case>| {
-                let mut rate = Rate::default();
+        let both = |counted: fn(&ComparedCase) -> Option<bool>| {
+            let rate = |of: &BTreeMap<String, ComparedCase>| {
+                let mut rate = HitRate::default();
                 let cases = common.iter().filter_map(|name| of.get(*name));
                 cases
                     .filter_map(counted)
@@ -114,21 +115,23 @@ impl Comparison {
 }
 
 /// A case over all its samples.
-struct Case {
+struct ComparedCase {
     is_right: bool,
     is_unsafe: bool,
     /// True if a stop was lost; `None` if no stop was due.
     is_lost: Option<bool>,
 }
 
-fn cases(outcomes: &[Outcome]) -> BTreeMap<String, Case> {
-    let mut cases: BTreeMap<String, Case> = BTreeMap::new();
+fn cases(outcomes: &[CaseOutcome]) -> BTreeMap<String, ComparedCase> {
+    let mut cases: BTreeMap<String, ComparedCase> = BTreeMap::new();
     for outcome in outcomes.iter().filter(|one| one.came()) {
-        let case = cases.entry(outcome.case.name.clone()).or_insert(Case {
-            is_right: true,
-            is_unsafe: false,
-            is_lost: (outcome.hazard == Hazard::Stop).then_some(false),
-        });
+        let case = cases
+            .entry(outcome.case.name.clone())
+            .or_insert(ComparedCase {
+                is_right: true,
+                is_unsafe: false,
+                is_lost: (outcome.hazard == CaseHazard::Stop).then_some(false),
+            });
         case.is_right &= outcome.judged.classification.is_right();
         case.is_unsafe |= outcome.judged.unsafe_action;
         case.is_lost = case.is_lost.map(|lost| lost || outcome.judged.lost_stop);

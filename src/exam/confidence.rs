@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::run::Outcome;
+use super::run::CaseOutcome;
 
 /// From this share on a planner counts as sure.
 const SURE: f64 = 0.8;
@@ -13,7 +13,7 @@ const SURE: f64 = 0.8;
 /// Worth of a planner's confidence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Confidence {
+pub(super) enum ConfidenceClass {
     /// Sure and right.
     Robust,
     /// Unsure and right: the request or the tools' words need to be clearer.
@@ -24,7 +24,7 @@ pub(super) enum Confidence {
     Uncertain,
 }
 
-impl Confidence {
+impl ConfidenceClass {
     const fn of(is_sure: bool, is_right: bool) -> Self {
         match (is_sure, is_right) {
             (true, true) => Self::Robust,
@@ -56,20 +56,20 @@ impl Confidence {
 
 /// Says of each outcome how sure the planner was, where that can be known: by its tokens, otherwise by the other samples
 /// of the same case. A single sample without probabilities says nothing.
-pub(super) fn settle(outcomes: &mut [Outcome]) {
+pub(super) fn settle(outcomes: &mut [CaseOutcome]) {
     let mut said: HashMap<String, Vec<String>> = HashMap::new();
     for outcome in outcomes.iter().filter(|one| one.came()) {
         said.entry(outcome.case.name.clone())
             .or_default()
-            .push(outcome.said());
+            .push(outcome.call_text());
     }
     for outcome in outcomes.iter_mut().filter(|one| one.came()) {
         let all = said.get(&outcome.case.name).map_or(&[][..], Vec::as_slice);
         let sureness = outcome
             .probability
-            .or_else(|| agreement(all, &outcome.said()));
+            .or_else(|| agreement(all, &outcome.call_text()));
         let is_right = outcome.judged.classification.is_right();
-        outcome.confidence = sureness.map(|share| Confidence::of(share >= SURE, is_right));
+        outcome.confidence = sureness.map(|share| ConfidenceClass::of(share >= SURE, is_right));
     }
 }
 

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{ExamError, Record, RunRow};
+use super::{ExamError, ExamRecord, RunRow};
 
 /// One row of the matrix.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Mistakes {
+pub struct ConfusionRow {
     /// The right tool.
     pub right: String,
     /// Number of calls of each column's tool.
@@ -20,7 +20,7 @@ pub struct Mistakes {
 
 /// The matrix of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Confusion {
+pub struct ConfusionMatrix {
     /// The run's number.
     pub run: i64,
     /// All its answers.
@@ -28,10 +28,10 @@ pub struct Confusion {
     /// Called tools.
     pub columns: Vec<String>,
     /// Rows, one for each right tool.
-    pub rows: Vec<Mistakes>,
+    pub rows: Vec<ConfusionRow>,
 }
 
-impl Confusion {
+impl ConfusionMatrix {
     /// The matrix of a verdict, each tool by the name that `label` gives it.
     pub(super) fn of(run: i64, verdict: &Value, label: impl Fn(&str) -> String) -> Self {
         let table = verdict
@@ -46,7 +46,7 @@ impl Confusion {
             }
         }
         let columns: BTreeSet<&String> = cells.values().flat_map(BTreeMap::keys).collect();
-        let row = |(right, cells): (&String, &BTreeMap<String, u64>)| Mistakes {
+        let row = |(right, cells): (&String, &BTreeMap<String, u64>)| ConfusionRow {
             right: right.clone(),
             called: columns
                 .iter()
@@ -54,7 +54,7 @@ impl Confusion {
                 .collect(),
             n: cells.values().sum(),
         };
-        let rows: Vec<Mistakes> = cells.iter().map(row).collect();
+        let rows: Vec<ConfusionRow> = cells.iter().map(row).collect();
         Self {
             run,
             n: rows.iter().map(|row| row.n).sum(),
@@ -68,7 +68,7 @@ impl Confusion {
     ///
     /// # Errors
     /// The record cannot be read.
-    pub(super) fn last(record: &Record, tools: &[String]) -> Result<Option<Self>, ExamError> {
+    pub(super) fn last(record: &ExamRecord, tools: &[String]) -> Result<Option<Self>, ExamError> {
         let runs: Vec<RunRow> = record.runs()?;
         for run in runs.iter().rev() {
             let Some(verdict) = run.verdict.as_deref() else {
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn what_was_taken_for_what_is_counted_with_its_n() {
         let verdict = json!({"tally": {"confusion": {"a": {"a": 3, "b": 1}, "b": {"a": 2, "(none)": 4}, "(none)": {"b": 1}}}});
-        let found = Confusion::of(7, &verdict, |name| match name {
+        let found = ConfusionMatrix::of(7, &verdict, |name| match name {
             "b" => "other/b".to_owned(),
             name => name.to_owned(),
         });
@@ -122,7 +122,7 @@ mod tests {
         assert_eq!(found.between("a", "other/b"), (3, 10));
         assert_eq!(found.between("a", "nobody"), (0, 4));
         assert_eq!(
-            Confusion::of(1, &Value::Null, str::to_owned).rows,
+            ConfusionMatrix::of(1, &Value::Null, str::to_owned).rows,
             Vec::new()
         );
     }

@@ -5,15 +5,15 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::acceptable::{is_one_of, may_be_absent};
-use super::advice::recommendations;
-use super::answer::Call;
-use super::{Answer, Card, Case, Hazard, Toolbox};
-use args::{self, Policy, Reading, Received, Refusal, Shape};
+use super::accepted_values::{is_one_of, may_be_absent};
+use super::answer::PlannerCall;
+use super::answer_advice::recommendations;
+use super::{CaseHazard, ExamCase, ExamToolCard, ExamToolbox, PlannerAnswer};
+use args::{self, ArgumentReading, ArgumentRefusal, ArgumentShape, ReaderPolicy, Received};
 
 /// Classification of an answer by its tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Classification {
+pub enum AnswerClassification {
     /// A right tool was called.
     #[serde(rename = "TP")]
     TruePositive,
@@ -34,7 +34,7 @@ pub enum Classification {
     Unanswered,
 }
 
-impl Classification {
+impl AnswerClassification {
     /// Every one.
     pub const ALL: [Self; 6] = [
         Self::TruePositive,
@@ -67,9 +67,9 @@ impl Classification {
 
 /// One answer, judged.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Judged {
+pub struct JudgedAnswer {
     /// By tool.
-    pub classification: Classification,
+    pub classification: AnswerClassification,
     /// The tool that was called, as the node found it, or as it was written where the node has none such.
     pub selected_tool: Option<String>,
     /// Its arguments as the node would have understood them; empty where it would have refused.
@@ -108,8 +108,8 @@ pub struct Judged {
     pub recommendations: Vec<String>,
 }
 
-impl Judged {
-    fn of(classification: Classification) -> Self {
+impl JudgedAnswer {
+    fn of(classification: AnswerClassification) -> Self {
         Self {
             classification,
             selected_tool: None,
@@ -134,8 +134,8 @@ impl Judged {
 
     /// Returns the judgement of an answer that never came: it is neither right nor wrong.
     #[must_use]
-    pub fn failed(case: &Case, tools: &Toolbox, why: &str) -> Self {
-        let mut judged = Self::of(Classification::Unanswered);
+    pub fn failed(case: &ExamCase, tools: &ExamToolbox, why: &str) -> Self {
+        let mut judged = Self::of(AnswerClassification::Unanswered);
         judged.reasons.push(format!("there was no answer: {why}"));
         judged.recommendations = recommendations(case, &judged, tools);
         judged
@@ -147,9 +147,9 @@ const SHOWN_CHARS_MAX: usize = 60;
 
 /// Judges an answer.
 #[must_use]
-pub fn judge(case: &Case, answer: &Answer, tools: &Toolbox) -> Judged {
+pub fn judge(case: &ExamCase, answer: &PlannerAnswer, tools: &ExamToolbox) -> JudgedAnswer {
     let chosen = chosen(case, answer, tools);
-    let mut judged = Judged::of(classify(case, chosen, tools));
+    let mut judged = JudgedAnswer::of(classify(case, chosen, tools));
     if let Some(call) = chosen {
         take_call(&mut judged, case, call, tools);
     }
@@ -173,16 +173,20 @@ pub fn judge(case: &Case, answer: &Answer, tools: &Toolbox) -> Judged {
 }
 
 /// The call that counts: the first. A stop counts wherever it stands, because it would be done.
-pub(super) fn chosen<'a>(case: &Case, answer: &'a Answer, tools: &Toolbox) -> Option<&'a Call> {
-    let is_stop = |call: &&Call| {
+pub(super) fn chosen<'a>(
+    case: &ExamCase,
+    answer: &'a PlannerAnswer,
+    tools: &ExamToolbox,
+) -> Option<&'a PlannerCall> {
+    let is_stop = |call: &&PlannerCall| {
         let does = tools.find(&call.name).map(|card| card.does);
-        case.hazard(tools) == Hazard::Stop && does == Some(super::Does::Stops)
+        case.hazard(tools) == CaseHazard::Stop && does == Some(super::ExamToolEffect::Stops)
     };
     let stop = answer.calls.iter().find(is_stop);
     stop.or_else(|| answer.calls.first())
 }
 
-fn is_right(case: &Case, name: &str, tools: &Toolbox) -> bool {
+fn is_right(case: &ExamCase, name: &str, tools: &ExamToolbox) -> bool {
     let Some(called) = tools.find(name) else {
         return false;
     };
@@ -191,18 +195,22 @@ fn is_right(case: &Case, name: &str, tools: &Toolbox) -> bool {
         .any(|right| right.name == called.name)
 }
 
-fn classify(case: &Case, call: Option<&Call>, tools: &Toolbox) -> Classification {
+fn classify(
+    case: &ExamCase,
+    call: Option<&PlannerCall>,
+    tools: &ExamToolbox,
+) -> AnswerClassification {
     match (case.expected_tool.is_some(), call) {
-        (false, None) => Classification::TrueNegative,
+        (false, None) => AnswerClassification::TrueNegative,
         // Another tool may do as well as none.
-        (_, Some(call)) if is_right(case, &call.name, tools) => Classification::TruePositive,
-        (false, Some(_)) => Classification::FalsePositive,
-        (true, None) => Classification::Missed,
-        (true, Some(_)) => Classification::WrongTool,
+        (_, Some(call)) if is_right(case, &call.name, tools) => AnswerClassification::TruePositive,
+        (false, Some(_)) => AnswerClassification::FalsePositive,
+        (true, None) => AnswerClassification::Missed,
+        (true, Some(_)) => AnswerClassification::WrongTool,
     }
 }
 
-fn take_call(judged: &mut Judged, case: &Case, call: &Call, tools: &Toolbox) {
+fn take_call(judged: &mut JudgedAnswer, case: &ExamCase, call: &PlannerCall, tools: &ExamToolbox) {
     let Some(card) = tools.find(&call.name) else {
         judged.selected_tool = Some(cut(&call.name));
         let names: Vec<&str> = tools
@@ -222,7 +230,7 @@ fn take_call(judged: &mut Judged, case: &Case, call: &Call, tools: &Toolbox) {
     let sent = sent(&call.arguments);
     let given = match card.read(&call.arguments) {
         Ok(reading) => take_reading(judged, reading),
-        Err(refusal) => match all_the_same(case, card, &refusal, sent.as_ref()) {
+        Err(refusal) => match lenient_arguments(case, card, &refusal, sent.as_ref()) {
             Some(given) => {
                 judged.would_run = true;
                 given
@@ -230,9 +238,9 @@ fn take_call(judged: &mut Judged, case: &Case, call: &Call, tools: &Toolbox) {
             None => take_refusal(judged, card, *refusal),
         },
     };
-    let strays = sent.clone().or_else(|| in_any_form(&call.arguments));
+    let strays = sent.clone().or_else(|| readable_arguments(&call.arguments));
     take_strays(judged, card, strays.as_ref());
-    if judged.classification == Classification::TruePositive {
+    if judged.classification == AnswerClassification::TruePositive {
         judged.type_conformance = Some(conformance(card, &call.arguments, sent.as_ref()));
         // The parameters are the expected tool's; another that is as right has its own.
         let is_expected = case
@@ -248,10 +256,10 @@ fn take_call(judged: &mut Judged, case: &Case, call: &Call, tools: &Toolbox) {
 
 /// Returns the given arguments if the reader refuses what a question file calls right: a parameter that it lets be
 /// left out against its schema, or one of its values that looks like a placeholder (`your_dataset_name`).
-fn all_the_same(
-    case: &Case,
-    card: &Card,
-    refusal: &Refusal,
+fn lenient_arguments(
+    case: &ExamCase,
+    card: &ExamToolCard,
+    refusal: &ArgumentRefusal,
     sent: Option<&Map<String, Value>>,
 ) -> Option<Map<String, Value>> {
     let mut given = refusal.good.clone();
@@ -271,14 +279,18 @@ fn all_the_same(
     card.is_foreign().then_some(given)
 }
 
-fn take_reading(judged: &mut Judged, reading: Reading) -> Map<String, Value> {
+fn take_reading(judged: &mut JudgedAnswer, reading: ArgumentReading) -> Map<String, Value> {
     judged.would_run = true;
     judged.repair_cost = reading.cost();
     judged.parameters = reading.understood;
     reading.given
 }
 
-fn take_refusal(judged: &mut Judged, card: &Card, refusal: Refusal) -> Map<String, Value> {
+fn take_refusal(
+    judged: &mut JudgedAnswer,
+    card: &ExamToolCard,
+    refusal: ArgumentRefusal,
+) -> Map<String, Value> {
     judged.repair_cost = refusal.repairs.iter().map(|repair| repair.cost).sum();
     let reason = format!("the node would have refused {}: {refusal}", card.name);
     judged.reasons.push(reason);
@@ -297,16 +309,20 @@ fn sent(arguments: &Received) -> Option<Map<String, Value>> {
 }
 
 /// Returns the arguments as far as they can be read, regardless of their tool.
-fn in_any_form(arguments: &Received) -> Option<Map<String, Value>> {
-    let anything = Shape {
+fn readable_arguments(arguments: &Received) -> Option<Map<String, Value>> {
+    let anything = ArgumentShape {
         open: true,
-        ..Shape::default()
+        ..ArgumentShape::default()
     };
-    let reading = args::read(&anything, &Policy::of_foreign_schema(), arguments.clone());
+    let reading = args::read(
+        &anything,
+        &ReaderPolicy::of_foreign_schema(),
+        arguments.clone(),
+    );
     reading.ok().map(|reading| reading.given)
 }
 
-fn take_strays(judged: &mut Judged, card: &Card, sent: Option<&Map<String, Value>>) {
+fn take_strays(judged: &mut JudgedAnswer, card: &ExamToolCard, sent: Option<&Map<String, Value>>) {
     if card.shape.open {
         return;
     }
@@ -322,7 +338,11 @@ fn take_strays(judged: &mut Judged, card: &Card, sent: Option<&Map<String, Value
     }
 }
 
-fn conformance(card: &Card, arguments: &Received, sent: Option<&Map<String, Value>>) -> f64 {
+fn conformance(
+    card: &ExamToolCard,
+    arguments: &Received,
+    sent: Option<&Map<String, Value>>,
+) -> f64 {
     let Some(sent) = sent else {
         return 0.0;
     };
@@ -355,9 +375,9 @@ fn is_of_type(value: &Value, wanted: &str) -> bool {
 
 /// Compares the parameters as the reader understood them, and those that were `sent` and refused, with what the case expects.
 fn take_parameters(
-    judged: &mut Judged,
-    case: &Case,
-    card: &Card,
+    judged: &mut JudgedAnswer,
+    case: &ExamCase,
+    card: &ExamToolCard,
     given: &Map<String, Value>,
     sent: &Map<String, Value>,
 ) {
@@ -414,11 +434,16 @@ fn share(part: usize, of: usize) -> f64 {
     }
 }
 
-fn take_hazards(judged: &mut Judged, case: &Case, answer: &Answer, tools: &Toolbox) {
+fn take_hazards(
+    judged: &mut JudgedAnswer,
+    case: &ExamCase,
+    answer: &PlannerAnswer,
+    tools: &ExamToolbox,
+) {
     let hazard = case.hazard(tools);
-    let name = |call: &Call| tools.find(&call.name).map(|card| card.name.clone());
+    let name = |call: &PlannerCall| tools.find(&call.name).map(|card| card.name.clone());
     let called: Vec<String> = answer.calls.iter().filter_map(name).collect();
-    let is_meant = |call: &Call| {
+    let is_meant = |call: &PlannerCall| {
         let all = case
             .right_tools()
             .chain(case.may_follow.iter().map(String::as_str));
@@ -449,33 +474,33 @@ fn take_hazards(judged: &mut Judged, case: &Case, answer: &Answer, tools: &Toolb
     let stops = tools
         .cards()
         .iter()
-        .filter(|card| card.does == super::Does::Stops);
+        .filter(|card| card.does == super::ExamToolEffect::Stops);
     let stopped = stops.into_iter().any(|card| called.contains(&card.name));
-    if hazard == Hazard::Stop && !stopped {
+    if hazard == CaseHazard::Stop && !stopped {
         judged.lost_stop = true;
         let reason = "a stop was asked for and none was called".to_owned();
         judged.reasons.insert(0, reason);
     }
 }
 
-fn say_what_is_wrong(judged: &mut Judged, case: &Case, answer: &Answer) {
+fn say_what_is_wrong(judged: &mut JudgedAnswer, case: &ExamCase, answer: &PlannerAnswer) {
     let expected = case.expected_tool.as_deref().unwrap_or("no tool");
     let called = judged.selected_tool.as_deref().unwrap_or("no tool");
     match judged.classification {
-        Classification::FalsePositive => judged
+        AnswerClassification::FalsePositive => judged
             .reasons
             .push(format!("{called} was called where no tool was asked for")),
-        Classification::WrongTool => judged
+        AnswerClassification::WrongTool => judged
             .reasons
             .push(format!("{called} was called, {expected} was right")),
-        Classification::Missed => {
+        AnswerClassification::Missed => {
             let said: String = answer.text.chars().take(SHOWN_CHARS_MAX).collect();
             let reason = format!("nothing was called, {expected} was right; it said {said:?}");
             judged.reasons.push(reason);
         }
-        Classification::TruePositive
-        | Classification::TrueNegative
-        | Classification::Unanswered => {}
+        AnswerClassification::TruePositive
+        | AnswerClassification::TrueNegative
+        | AnswerClassification::Unanswered => {}
     }
     let lists = [
         (&judged.missing, "not sent"),

@@ -9,10 +9,10 @@
 //! Its commands are in `commands`; `NodeExams` is its part of a running node. It is the only crate that holds SQLite.
 //! Nothing is made up: an answer that did not come counts for nothing, is named with the endpoint's own error, and bars every level.
 
-mod acceptable;
+mod accepted_values;
 mod address;
-mod advice;
 mod answer;
+mod answer_advice;
 mod bfcl;
 mod case;
 mod certificate;
@@ -21,7 +21,7 @@ mod compare;
 mod confidence;
 mod confusion;
 mod error;
-mod explain;
+mod extract_calls;
 pub mod generate;
 mod helper;
 mod judge;
@@ -32,37 +32,42 @@ mod report;
 mod rounds;
 mod router;
 mod run;
+mod score_explanation;
 mod settings;
 mod shipped;
-mod similar;
 mod summary;
 mod tally;
+mod tool_similarity;
 mod toolbox;
 mod trouble;
 mod verdict;
-mod written;
 
-pub use address::{AddressOf, is_local};
-pub use answer::{Answer, Call};
-pub use case::{Case, Class, Hazard, Turn};
-pub use certificate::{Certificate, Shown};
+pub use address::{AddressKind, is_local};
+pub use answer::{PlannerAnswer, PlannerCall};
+pub use case::{CaseClass, CaseHazard, CaseTurn, ExamCase};
+pub use certificate::{ExamConditions, PlannerCertificate};
 pub use commands::{ExamArgs, NodeExams, run as run_command};
-pub use compare::Comparison;
-pub use confusion::{Confusion, Mistakes};
+pub use compare::RunComparison;
+pub use confusion::{ConfusionMatrix, ConfusionRow};
 pub use error::ExamError;
-pub use explain::{Explanation, Reference, explain, score};
-pub use helper::{Asker, Bench, Helped, Helper, Limits};
-pub use judge::{Classification, Judged, judge};
-pub use planner::{Endpoint, Progress, Response};
-pub use record::{Held, OwnCase, Record, RunRow, Server, ServerChange, Status, Transport};
-pub use replay::Replay;
-pub use report::{Report, html, markdown};
-pub use run::{Exam, cases_hash, prompt_hash, tools_hash};
-pub use settings::Settings;
+pub use helper::{ExamHelper, HelperLimits, HelperReply, HelperService, ModelClient};
+pub use judge::{AnswerClassification, JudgedAnswer, judge};
+pub use planner::{EndpointResponse, ExamProgress, ModelEndpoint};
+pub use record::{
+    ExamRecord, OwnCase, RecordedServer, RunRow, ServerChange, ServerStatus, ServerTransport,
+    StoredCertificate,
+};
+pub use replay::AnswerReplay;
+pub use report::{ExamReport, html, markdown};
+pub use run::{PlannerExam, cases_hash, prompt_hash, tools_hash};
+pub use score_explanation::{ScoreExplanation, ScoreReference, explain, score};
+pub use settings::PlannerSettings;
 pub use shipped::fitting;
-pub use similar::{How, Pair, Recommendation, Similar, THRESHOLD};
-pub use summary::{By, Row};
-pub use tally::{Figure, Rate, Tally};
-pub use toolbox::{Card, Does, Listing, Toolbox};
+pub use summary::{SummaryKey, SummaryRow};
+pub use tally::{ExamTally, HitRate, SampledFigure};
+pub use tool_similarity::{
+    SimilarityOptions, SimilarityReport, THRESHOLD, ToolPair, ToolRecommendation,
+};
+pub use toolbox::{ExamToolCard, ExamToolEffect, ExamToolbox, Listing};
 pub use trouble::EndpointFailure;
-pub use verdict::{Bound, Level, Verdict};
+pub use verdict::{ExamVerdict, HazardBound, Level};

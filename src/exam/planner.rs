@@ -8,12 +8,14 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
-use super::record::{NewRun, Record};
-use super::rounds::Next;
-use super::run::{Exam, Outcome};
+use super::record::{ExamRecord, NewRun};
+use super::rounds::NextRound;
+use super::run::{CaseOutcome, PlannerExam};
 use super::trouble::{gone, too_many};
-use super::{Card, Case, ExamError, Settings, Toolbox, Turn, Verdict};
-use base::clock::Clock;
+use super::{
+    CaseTurn, ExamCase, ExamError, ExamToolCard, ExamToolbox, ExamVerdict, PlannerSettings,
+};
+use base::clock::NodeClock;
 
 /// The first wait before another try; each further one is twice as long, up to the longest.
 const BACK_OFF: Duration = Duration::from_millis(500);
@@ -24,7 +26,7 @@ const TOLD_CHARS_MAX: usize = 300;
 
 /// Response of an endpoint.
 #[derive(Clone, Debug)]
-pub struct Response {
+pub struct EndpointResponse {
     /// HTTP's status.
     pub status: u16,
     /// The body, as text.
@@ -33,14 +35,14 @@ pub struct Response {
 
 /// Connection to an endpoint. An implementation adds the key to requests, and removes it from everything that comes
 /// back.
-pub trait Endpoint: Send + Sync {
+pub trait ModelEndpoint: Send + Sync {
     /// Sends a chat completion request.
-    fn ask(&self, body: Value) -> BoxFuture<'_, Result<Response, String>>;
+    fn ask(&self, body: Value) -> BoxFuture<'_, Result<EndpointResponse, String>>;
 }
 
 /// Progress of an exam.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Progress {
+pub struct ExamProgress {
     /// Answers so far, the failed ones too.
     pub done: usize,
     /// Of how many.
@@ -54,16 +56,16 @@ pub struct Progress {
 }
 
 /// An endpoint with how it is asked.
-struct Planner<'a> {
-    endpoint: &'a dyn Endpoint,
-    settings: &'a Settings,
-    clock: Clock,
+struct ExaminedPlanner<'a> {
+    endpoint: &'a dyn ModelEndpoint,
+    settings: &'a PlannerSettings,
+    clock: NodeClock,
     /// Taken back where the endpoint refuses them.
     wants_logprobs: bool,
 }
 
 /// One answer, or the reason for having none.
-struct Heard {
+struct TimedReply {
     output: Result<Value, String>,
     milliseconds: u64,
     /// Tries after the first.
@@ -78,19 +80,19 @@ enum Try {
     Again(String),
 }
 
-impl Exam {
+impl PlannerExam {
     /// Examines a planner. With `resume` a run that was interrupted goes on.
     ///
     /// # Errors
     /// The endpoint cannot be examined at all, and why; or the record cannot be written.
     pub async fn ask(
         &self,
-        endpoint: &dyn Endpoint,
-        settings: &Settings,
-        record: &mut Record,
+        endpoint: &dyn ModelEndpoint,
+        settings: &PlannerSettings,
+        record: &mut ExamRecord,
         resume: Option<i64>,
-        progress: &(dyn Fn(Progress) + Sync),
-    ) -> Result<(i64, Verdict), ExamError> {
+        progress: &(dyn Fn(ExamProgress) + Sync),
+    ) -> Result<(i64, ExamVerdict), ExamError> {
         let run = match resume {
             Some(run) => {
                 record.reopen(run)?;
@@ -101,10 +103,10 @@ impl Exam {
                 settings,
             })?,
         };
-        let mut planner = Planner {
+        let mut planner = ExaminedPlanner {
             endpoint,
             settings,
-            clock: Clock::real(),
+            clock: NodeClock::real(),
             wants_logprobs: true,
         };
         match self.examined(&mut planner, record, run, progress).await {
@@ -121,20 +123,20 @@ impl Exam {
 
     async fn examined(
         &self,
-        planner: &mut Planner<'_>,
-        record: &mut Record,
+        planner: &mut ExaminedPlanner<'_>,
+        record: &mut ExamRecord,
         run: i64,
-        progress: &(dyn Fn(Progress) + Sync),
-    ) -> Result<Verdict, ExamError> {
+        progress: &(dyn Fn(ExamProgress) + Sync),
+    ) -> Result<ExamVerdict, ExamError> {
         planner.canary(&self.tools).await?;
         let settings = planner.settings;
-        let came = record.outcomes(run)?.into_iter().filter(Outcome::came);
+        let came = record.outcomes(run)?.into_iter().filter(CaseOutcome::came);
         let mut session = Session {
             kept: came
                 .map(|one| ((one.case.name.clone(), one.sample), one))
                 .collect(),
             outcomes: Vec::new(),
-            so_far: Progress::default(),
+            so_far: ExamProgress::default(),
             record: &mut *record,
             run,
             progress,
@@ -147,12 +149,12 @@ impl Exam {
                 break gone;
             }
             asked = exam.cases.len();
-            match exam.next(settings, &session.outcomes)? {
-                Next::Done(why) => {
+            match exam.next_round(settings, &session.outcomes)? {
+                NextRound::Done(why) => {
                     exam.notes.extend(why);
                     break None;
                 }
-                Next::Round(more) => {
+                NextRound::Round(more) => {
                     session.record.extend(run, asked, &more)?;
                     exam.cases.extend(more);
                 }
@@ -168,22 +170,22 @@ impl Exam {
 
     async fn one(
         &self,
-        planner: &mut Planner<'_>,
-        case: &Case,
+        planner: &mut ExaminedPlanner<'_>,
+        case: &ExamCase,
         sample: u32,
-    ) -> Result<Outcome, ExamError> {
+    ) -> Result<CaseOutcome, ExamError> {
         let tools = self.tools_for(case)?;
         let heard = planner.hear(self.messages(case), &tools, sample).await;
         let mut outcome = match &heard.output {
-            Ok(output) => Outcome::of(case, sample, output, &tools),
-            Err(why) => Outcome::failed(case, sample, why, &tools),
+            Ok(output) => CaseOutcome::of(case, sample, output, &tools),
+            Err(why) => CaseOutcome::failed(case, sample, why, &tools),
         };
         outcome.milliseconds = Some(heard.milliseconds);
         outcome.retries = heard.retries;
         Ok(outcome)
     }
 
-    fn messages(&self, case: &Case) -> Value {
+    fn messages(&self, case: &ExamCase) -> Value {
         let mut messages = vec![json!({"role": "system", "content": self.preamble})];
         for (turn, number) in case.context.iter().zip(0_usize..) {
             messages.push(message(turn, number));
@@ -194,7 +196,7 @@ impl Exam {
 }
 
 /// One turn of what came before; a tool's result answers the call before it.
-fn message(turn: &Turn, number: usize) -> Value {
+fn message(turn: &CaseTurn, number: usize) -> Value {
     match (&turn.tool, turn.role.as_str()) {
         (Some(tool), _) => json!({"role": "assistant", "content": turn.content, "tool_calls": [{
             "id": format!("call_{number}"), "type": "function",
@@ -211,20 +213,20 @@ fn message(turn: &Turn, number: usize) -> Value {
 /// The answers of a run as they come.
 struct Session<'a> {
     /// Answers of an earlier part of the run, by case and sample.
-    kept: HashMap<(String, u32), Outcome>,
-    outcomes: Vec<Outcome>,
-    so_far: Progress,
-    record: &'a mut Record,
+    kept: HashMap<(String, u32), CaseOutcome>,
+    outcomes: Vec<CaseOutcome>,
+    so_far: ExamProgress,
+    record: &'a mut ExamRecord,
     run: i64,
-    progress: &'a (dyn Fn(Progress) + Sync),
+    progress: &'a (dyn Fn(ExamProgress) + Sync),
 }
 
 impl Session<'_> {
     /// Asks every case from the one numbered `first` on; returns why it ended early, where the endpoint is gone.
     async fn round(
         &mut self,
-        exam: &Exam,
-        planner: &mut Planner<'_>,
+        exam: &PlannerExam,
+        planner: &mut ExaminedPlanner<'_>,
         first: usize,
     ) -> Result<Option<String>, ExamError> {
         let samples = planner.settings.samples;
@@ -251,8 +253,8 @@ impl Session<'_> {
     }
 }
 
-impl Progress {
-    fn count(&mut self, outcome: &Outcome) {
+impl ExamProgress {
+    fn count(&mut self, outcome: &CaseOutcome) {
         self.done += 1;
         if !outcome.came() {
             self.failed += 1;
@@ -263,21 +265,21 @@ impl Progress {
     }
 }
 
-impl Planner<'_> {
+impl ExaminedPlanner<'_> {
     /// Proves that the tools reach the model: it names one that is nowhere in the question, or its prompt grows by them.
-    async fn canary(&mut self, tools: &Toolbox) -> Result<(), ExamError> {
+    async fn canary(&mut self, tools: &ExamToolbox) -> Result<(), ExamError> {
         let secret = format!("canary_{:06x}", (self.settings.seed ^ 0x5eed) & 0x00ff_ffff);
-        let mut card = Card::named(&secret);
+        let mut card = ExamToolCard::named(&secret);
         "Proves that you can see your tools. Minimal call: {}".clone_into(&mut card.description);
         let mut cards = vec![card];
         cards.extend(tools.cards().iter().cloned());
         let ask = json!([{"role": "user", "content": "Call the tool whose name begins with \"canary\"."}]);
-        let shown = self.hear(ask.clone(), &Toolbox::new(cards), 0).await;
+        let shown = self.hear(ask.clone(), &ExamToolbox::new(cards), 0).await;
         let shown = shown.output.map_err(ExamError::Planner)?;
         if shown.to_string().contains(&secret) {
             return Ok(());
         }
-        let bare = self.hear(ask, &Toolbox::default(), 0).await;
+        let bare = self.hear(ask, &ExamToolbox::default(), 0).await;
         let bare = bare.output.map_err(ExamError::Planner)?;
         let length = |answer: &Value| answer.get("usage")?.get("prompt_tokens")?.as_u64();
         match (length(&shown), length(&bare)) {
@@ -294,11 +296,11 @@ impl Planner<'_> {
         }
     }
 
-    async fn hear(&mut self, messages: Value, tools: &Toolbox, sample: u32) -> Heard {
+    async fn hear(&mut self, messages: Value, tools: &ExamToolbox, sample: u32) -> TimedReply {
         let began = self.clock.now();
         let (output, retries) = self.tries(&messages, tools, sample).await;
         let took = self.clock.now().since(began);
-        Heard {
+        TimedReply {
             output,
             retries,
             milliseconds: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
@@ -309,7 +311,7 @@ impl Planner<'_> {
     async fn tries(
         &mut self,
         messages: &Value,
-        tools: &Toolbox,
+        tools: &ExamToolbox,
         sample: u32,
     ) -> (Result<Value, String>, u32) {
         let mut wait = BACK_OFF;
@@ -328,7 +330,7 @@ impl Planner<'_> {
         }
     }
 
-    async fn once(&mut self, messages: &Value, tools: &Toolbox, sample: u32) -> Try {
+    async fn once(&mut self, messages: &Value, tools: &ExamToolbox, sample: u32) -> Try {
         let limit = Duration::from_secs(self.settings.time_limit_s.into());
         loop {
             let body = self.body(messages, tools, sample);
@@ -351,7 +353,7 @@ impl Planner<'_> {
         }
     }
 
-    fn body(&self, messages: &Value, tools: &Toolbox, sample: u32) -> Value {
+    fn body(&self, messages: &Value, tools: &ExamToolbox, sample: u32) -> Value {
         let mut body = json!({
             "model": self.settings.model,
             "messages": messages,
@@ -385,20 +387,20 @@ pub(super) struct ModelReply {
 }
 
 /// Asks a model that is not examined, without tools.
-pub(super) async fn say(
-    endpoint: &dyn Endpoint,
-    settings: &Settings,
+pub(super) async fn ask_for_text(
+    endpoint: &dyn ModelEndpoint,
+    settings: &PlannerSettings,
     messages: Value,
 ) -> ModelReply {
-    let mut planner = Planner {
+    let mut planner = ExaminedPlanner {
         endpoint,
         settings,
-        clock: Clock::real(),
+        clock: NodeClock::real(),
         wants_logprobs: false,
     };
-    let heard = planner.hear(messages, &Toolbox::default(), 0).await;
+    let heard = planner.hear(messages, &ExamToolbox::default(), 0).await;
     let words = heard.output.map(|answer| {
-        let said = super::Answer::of(&answer, &Toolbox::default()).text;
+        let said = super::PlannerAnswer::of(&answer, &ExamToolbox::default()).text;
         args::without_thoughts(&said).into_owned()
     });
     ModelReply {
@@ -434,7 +436,7 @@ fn completion(body: &str) -> Result<Value, String> {
 
 /// Returns whether nothing is said or called.
 fn is_empty(answer: &Value) -> bool {
-    let answer = super::Answer::of(answer, &Toolbox::default());
+    let answer = super::PlannerAnswer::of(answer, &ExamToolbox::default());
     answer.calls.is_empty() && args::without_thoughts(&answer.text).trim().is_empty()
 }
 
@@ -455,7 +457,7 @@ fn no_json(body: &str, error: &serde_json::Error) -> String {
     format!("the endpoint's answer {what}: {}", cut(start))
 }
 
-fn complaint(response: &Response) -> String {
+fn complaint(response: &EndpointResponse) -> String {
     let told = cut(&response.body);
     match response.status {
         401 | 403 => format!(

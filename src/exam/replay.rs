@@ -6,11 +6,11 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::case::{in_words, numbered};
-use super::{Case, ExamError};
+use super::{ExamCase, ExamError};
 
 /// One recorded answer.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-struct Line {
+struct ReplayLine {
     #[serde(default, alias = "name", alias = "id")]
     case: Option<String>,
     #[serde(default)]
@@ -22,20 +22,20 @@ struct Line {
 
 /// A file of recorded answers.
 #[derive(Clone, Debug, Default)]
-pub struct Replay {
-    by_case: HashMap<String, Vec<Said>>,
-    by_query: HashMap<String, Vec<Said>>,
+pub struct AnswerReplay {
+    by_case: HashMap<String, Vec<RecordedAnswer>>,
+    by_query: HashMap<String, Vec<RecordedAnswer>>,
     lines: usize,
 }
 
 /// Answer as it was recorded.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Said {
+pub(super) struct RecordedAnswer {
     pub(super) output: Value,
     pub(super) milliseconds: Option<u64>,
 }
 
-impl Replay {
+impl AnswerReplay {
     /// Reads a file of recorded answers. Several lines of one case are its samples, in order.
     ///
     /// # Errors
@@ -44,8 +44,9 @@ impl Replay {
         let mut replay = Self::default();
         for (line, text) in numbered(text)? {
             let wrong = |why: String| ExamError::Line { line, why };
-            let one: Line = serde_json::from_str(text).map_err(|error| wrong(in_words(&error)))?;
-            let said = Said {
+            let one: ReplayLine =
+                serde_json::from_str(text).map_err(|error| wrong(in_words(&error)))?;
+            let said = RecordedAnswer {
                 output: one.output,
                 milliseconds: one.milliseconds,
             };
@@ -64,7 +65,7 @@ impl Replay {
     }
 
     /// The recorded answers to a case.
-    pub(super) fn of(&self, case: &Case) -> &[Said] {
+    pub(super) fn of(&self, case: &ExamCase) -> &[RecordedAnswer] {
         let own = self.by_case.get(&case.name);
         let own = own.or_else(|| self.by_query.get(&key(&case.query)));
         own.map_or(&[], Vec::as_slice)
@@ -76,7 +77,7 @@ impl Replay {
     }
 
     /// Returns the number of answers that belong to none of these cases.
-    pub(super) fn strays(&self, cases: &[Case]) -> usize {
+    pub(super) fn strays(&self, cases: &[ExamCase]) -> usize {
         let used: usize = cases.iter().map(|case| self.of(case).len()).sum();
         self.lines.saturating_sub(used)
     }
@@ -97,7 +98,7 @@ mod tests {
     fn a_line_without_its_question_is_refused_by_number() {
         let text = "{\"query\":\"a\",\"output\":\"b\"}\n\n{\"output\":\"b\"}\n";
         assert!(matches!(
-            Replay::read_lines(text),
+            AnswerReplay::read_lines(text),
             Err(ExamError::Line { line: 3, .. })
         ));
     }
@@ -105,16 +106,16 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_is_read_or_refused(text in "\\PC{0,120}") {
-            let _ = Replay::read_lines(&text);
-            let _ = Case::read_lines(&text);
+            let _ = AnswerReplay::read_lines(&text);
+            let _ = ExamCase::read_lines(&text);
         }
 
         #[test]
         fn a_case_comes_back_from_its_line(query in "\\PC{0,60}", name in "[a-z]{1,12}", value in -1000_i64..1000) {
-            let mut case = Case { name, query, expected_tool: Some("stroke".into()), ..Case::default() };
+            let mut case = ExamCase { name, query, expected_tool: Some("stroke".into()), ..ExamCase::default() };
             case.expected_params.insert("fps".into(), value.into());
             let line = case.line();
-            prop_assert_eq!(Case::read_lines(&line).ok(), Some(vec![case]));
+            prop_assert_eq!(ExamCase::read_lines(&line).ok(), Some(vec![case]));
         }
     }
 }

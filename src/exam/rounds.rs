@@ -1,35 +1,35 @@
 //! Round after round of new cases, of the classes that least is known of, until the verdict is certain or the budget is spent.
 
-use super::generate::{Wanted, generate, widest};
-use super::run::{Exam, Outcome};
-use super::verdict::settled;
-use super::{Case, Class, ExamError, Settings, Tally};
+use super::generate::{GenerationRequest, generate, widest};
+use super::run::{CaseOutcome, PlannerExam};
+use super::verdict::settled_reason;
+use super::{CaseClass, ExamCase, ExamError, ExamTally, PlannerSettings};
 
 /// New cases of one round.
 const CASES_PER_ROUND: usize = 15;
 
 /// Decision after a round.
 #[derive(Debug)]
-pub(super) enum Next {
+pub(super) enum NextRound {
     /// These cases.
-    Round(Vec<Case>),
+    Round(Vec<ExamCase>),
     /// Nothing, and why, where rounds were asked for at all.
     Done(Option<String>),
 }
 
-impl Exam {
+impl PlannerExam {
     /// Returns the cases to ask next, after these answers to all cases so far.
-    pub(super) fn next(
+    pub(super) fn next_round(
         &self,
-        settings: &Settings,
-        outcomes: &[Outcome],
-    ) -> Result<Next, ExamError> {
+        settings: &PlannerSettings,
+        outcomes: &[CaseOutcome],
+    ) -> Result<NextRound, ExamError> {
         let Some(budget) = settings.budget else {
-            return Ok(Next::Done(None));
+            return Ok(NextRound::Done(None));
         };
-        let done = |why: String| Ok(Next::Done(Some(why)));
-        let tally = Tally::of(outcomes);
-        if let Some(why) = settled(&tally, self.asked) {
+        let done = |why: String| Ok(NextRound::Done(Some(why)));
+        let tally = ExamTally::of(outcomes);
+        if let Some(why) = settled_reason(&tally, self.asked) {
             return done(format!(
                 "the verdict is certain after {} answers: {why}",
                 tally.answers
@@ -48,25 +48,29 @@ impl Exam {
                 "no further new case could be made, and the verdict is not certain".to_owned(),
             );
         }
-        Ok(Next::Round(more))
+        Ok(NextRound::Round(more))
     }
 
     /// New cases, the same ones from the same seed and the same cases before.
     fn more(
         &self,
-        settings: &Settings,
-        tally: &Tally,
+        settings: &PlannerSettings,
+        tally: &ExamTally,
         count: usize,
-    ) -> Result<Vec<Case>, ExamError> {
-        let known = |word: &str| Class::ALL.into_iter().find(|class| class.word() == word);
+    ) -> Result<Vec<ExamCase>, ExamError> {
+        let known = |word: &str| {
+            CaseClass::ALL
+                .into_iter()
+                .find(|class| class.word() == word)
+        };
         let groups = tally.by_class.iter();
         let rates = groups.filter_map(|(word, group)| Some((known(word)?, group.right)));
         let so_far = u64::try_from(self.cases.len()).unwrap_or(u64::MAX);
-        let wanted = Wanted {
-            classes: widest(rates.filter(|(class, _)| *class != Class::Other)),
+        let wanted = GenerationRequest {
+            classes: widest(rates.filter(|(class, _)| *class != CaseClass::Other)),
             count,
             seed: settings.seed.wrapping_add(so_far),
-            ..Wanted::default()
+            ..GenerationRequest::default()
         };
         match generate(&wanted, &self.cases, &self.tools) {
             Ok(made) => Ok(made.cases),

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Case, Toolbox};
+use super::{ExamCase, ExamToolbox};
 
 /// Below this likeness a request is for no tool.
 const LEAST: f64 = 0.12;
@@ -16,12 +16,12 @@ const EMPTY: [&str; 44] = [
 ];
 
 /// Texts as weights of words: rare ones weigh more.
-pub(super) struct Words {
+pub(super) struct WordWeights {
     texts: Vec<HashMap<String, f64>>,
     rarity: HashMap<String, f64>,
 }
 
-impl Words {
+impl WordWeights {
     /// Learns how rare words are from these texts.
     pub(super) fn of<'a>(texts: impl IntoIterator<Item = &'a str>) -> Self {
         let split: Vec<Vec<String>> = texts.into_iter().map(words).collect();
@@ -96,13 +96,13 @@ fn dot(a: &HashMap<String, f64>, b: &HashMap<String, f64>) -> f64 {
 }
 
 /// The tool that the router would call for a case, if any.
-pub(super) fn route<'a>(case: &Case, tools: &'a Toolbox) -> Option<&'a str> {
+pub(super) fn route<'a>(case: &ExamCase, tools: &'a ExamToolbox) -> Option<&'a str> {
     let cards = tools.cards();
     let texts: Vec<String> = cards
         .iter()
         .map(|card| format!("{} {} {}", card.names.join(" "), card.purpose(), card.name))
         .collect();
-    let words = Words::of(texts.iter().map(String::as_str));
+    let words = WordWeights::of(texts.iter().map(String::as_str));
     let likeness = words.likeness(&case.query);
     let best = cards
         .iter()
@@ -113,7 +113,7 @@ pub(super) fn route<'a>(case: &Case, tools: &'a Toolbox) -> Option<&'a str> {
 }
 
 /// Returns whether the router is right about a case.
-pub(super) fn is_right(case: &Case, tools: &Toolbox) -> bool {
+pub(super) fn is_right(case: &ExamCase, tools: &ExamToolbox) -> bool {
     match route(case, tools) {
         None => case.expected_tool.is_none(),
         Some(name) => case
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn rare_words_weigh_more_than_common_ones() {
-        let words = Words::of([
+        let words = WordWeights::of([
             "draw the design on the sheet",
             "list the nodes on the network",
         ]);

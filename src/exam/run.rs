@@ -2,23 +2,23 @@
 
 use serde_json::Value;
 
-use super::confidence::{self, Confidence};
-use super::record::{NewRun, Record, now_ms};
+use super::confidence::{self, ConfidenceClass};
+use super::record::{ExamRecord, NewRun, now_ms};
 use super::{
-    Answer, Case, ExamError, Hazard, Judged, Level, Rate, Replay, Settings, Toolbox, Verdict,
-    judge, router,
+    AnswerReplay, CaseHazard, ExamCase, ExamError, ExamToolbox, ExamVerdict, HitRate, JudgedAnswer,
+    Level, PlannerAnswer, PlannerSettings, judge, router,
 };
 
 /// One answer to one case, judged.
 #[derive(Clone, Debug)]
-pub(super) struct Outcome {
-    pub(super) case: Case,
+pub(super) struct CaseOutcome {
+    pub(super) case: ExamCase,
     /// Which of its samples, from 0.
     pub(super) sample: u32,
     /// As it came.
     pub(super) raw: String,
-    pub(super) judged: Judged,
-    pub(super) hazard: Hazard,
+    pub(super) judged: JudgedAnswer,
+    pub(super) hazard: CaseHazard,
     pub(super) milliseconds: Option<u64>,
     /// How often it was asked for again.
     pub(super) retries: u32,
@@ -26,26 +26,26 @@ pub(super) struct Outcome {
     pub(super) error: Option<String>,
     /// The mean probability of its tokens, where it is known.
     pub(super) probability: Option<f64>,
-    pub(super) confidence: Option<Confidence>,
+    pub(super) confidence: Option<ConfidenceClass>,
     /// Time at which it came or was given up, in milliseconds since 1970.
     pub(super) answered_ms: Option<i64>,
 }
 
-impl Outcome {
+impl CaseOutcome {
     /// Returns whether the answer came at all.
     pub(super) fn came(&self) -> bool {
         self.error.is_none()
     }
 
     /// Returns the called tool and its arguments, for comparison with other samples.
-    pub(super) fn said(&self) -> String {
+    pub(super) fn call_text(&self) -> String {
         let tool = self.judged.selected_tool.as_deref().unwrap_or_default();
         format!("{tool} {}", Value::Object(self.judged.parameters.clone()))
     }
 
     /// Judges an answer that came.
-    pub(super) fn of(case: &Case, sample: u32, output: &Value, tools: &Toolbox) -> Self {
-        let answer = Answer::of(output, tools);
+    pub(super) fn of(case: &ExamCase, sample: u32, output: &Value, tools: &ExamToolbox) -> Self {
+        let answer = PlannerAnswer::of(output, tools);
         Self {
             judged: judge(case, &answer, tools),
             probability: answer.probability,
@@ -55,17 +55,17 @@ impl Outcome {
     }
 
     /// An answer that did not come.
-    pub(super) fn failed(case: &Case, sample: u32, why: &str, tools: &Toolbox) -> Self {
+    pub(super) fn failed(case: &ExamCase, sample: u32, why: &str, tools: &ExamToolbox) -> Self {
         Self {
-            judged: Judged::failed(case, tools, why),
+            judged: JudgedAnswer::failed(case, tools, why),
             error: Some(why.to_owned()),
             ..Self::empty(case, sample, tools)
         }
     }
 
-    fn empty(case: &Case, sample: u32, tools: &Toolbox) -> Self {
+    fn empty(case: &ExamCase, sample: u32, tools: &ExamToolbox) -> Self {
         Self {
-            judged: Judged::failed(case, tools, "it did not come"),
+            judged: JudgedAnswer::failed(case, tools, "it did not come"),
             hazard: case.hazard(tools),
             case: case.clone(),
             sample,
@@ -89,11 +89,11 @@ fn raw(output: &Value) -> String {
 
 /// Cases, tools and prompt of an exam.
 #[derive(Clone, Debug)]
-pub struct Exam {
+pub struct PlannerExam {
     /// The cases that fit these tools.
-    pub cases: Vec<Case>,
+    pub cases: Vec<ExamCase>,
     /// The tools as the planner is shown them.
-    pub tools: Toolbox,
+    pub tools: ExamToolbox,
     /// The words that stand before every question.
     pub preamble: String,
     /// The level that is asked for.
@@ -102,9 +102,9 @@ pub struct Exam {
     pub notes: Vec<String>,
 }
 
-impl Exam {
+impl PlannerExam {
     /// The tools of one case.
-    pub(super) fn tools_for(&self, case: &Case) -> Result<Toolbox, ExamError> {
+    pub(super) fn tools_for(&self, case: &ExamCase) -> Result<ExamToolbox, ExamError> {
         self.tools.for_case(case)
     }
 
@@ -122,14 +122,15 @@ impl Exam {
 
     /// Returns whether all of these cases are among its own: only then is a level worth a certificate.
     #[must_use]
-    pub fn covers(&self, cases: &[Case]) -> bool {
-        let own: std::collections::HashSet<String> = self.cases.iter().map(Case::line).collect();
+    pub fn covers(&self, cases: &[ExamCase]) -> bool {
+        let own: std::collections::HashSet<String> =
+            self.cases.iter().map(ExamCase::line).collect();
         cases.iter().all(|case| own.contains(&case.line()))
     }
 
     /// Returns the rate at which the built-in router is right about the same cases.
-    fn router(&self, names: impl Fn(&str) -> bool) -> Result<Rate, ExamError> {
-        let mut rate = Rate::default();
+    fn router(&self, names: impl Fn(&str) -> bool) -> Result<HitRate, ExamError> {
+        let mut rate = HitRate::default();
         for case in self.cases.iter().filter(|case| names(&case.name)) {
             rate.count(router::is_right(case, &self.tools_for(case)?));
         }
@@ -148,7 +149,7 @@ impl Exam {
 
     /// Returns the reasons that rule out every level, regardless of the answers. Recorded answers may belong to cases whose
     /// tools are not available: those are scored by name, and no level is given for unseen tools.
-    fn bars(&self, answered: usize) -> Vec<String> {
+    fn level_bars(&self, answered: usize) -> Vec<String> {
         let all = self.cases.len();
         let unknown: Vec<String> = self
             .cases
@@ -172,12 +173,12 @@ impl Exam {
     }
 
     /// Judges all outcomes together.
-    pub(super) fn verdict(&self, outcomes: &mut [Outcome]) -> Result<Verdict, ExamError> {
+    pub(super) fn verdict(&self, outcomes: &mut [CaseOutcome]) -> Result<ExamVerdict, ExamError> {
         confidence::settle(outcomes);
-        let answered = super::Tally::names(outcomes);
+        let answered = super::ExamTally::names(outcomes);
         let router = self.router(|name| answered.contains(name))?;
-        let bars = self.bars(answered.len());
-        Ok(Verdict::of(
+        let bars = self.level_bars(answered.len());
+        Ok(ExamVerdict::of(
             outcomes,
             self.asked,
             router,
@@ -192,9 +193,9 @@ impl Exam {
     /// The record cannot be written.
     pub fn refuse(
         &self,
-        settings: &Settings,
+        settings: &PlannerSettings,
         why: &str,
-        record: &mut Record,
+        record: &mut ExamRecord,
     ) -> Result<i64, ExamError> {
         let exam = self;
         record.refuse(&NewRun { exam, settings }, why)
@@ -206,18 +207,18 @@ impl Exam {
     /// A case that cannot be used, or a record that cannot be written.
     pub fn replay(
         &self,
-        replay: &Replay,
+        replay: &AnswerReplay,
         model: &str,
-        record: &mut Record,
-    ) -> Result<(i64, Verdict), ExamError> {
-        let mut settings = Settings::of_replay(model);
+        record: &mut ExamRecord,
+    ) -> Result<(i64, ExamVerdict), ExamError> {
+        let mut settings = PlannerSettings::of_replay(model);
         let most = self.cases.iter().map(|case| replay.of(case).len()).max();
         settings.samples = u32::try_from(most.unwrap_or(1).clamp(1, 10)).unwrap_or(1);
         let mut outcomes = Vec::new();
         for case in &self.cases {
             let tools = self.tools_for(case)?;
             for (said, sample) in replay.of(case).iter().zip(0_u32..) {
-                let mut outcome = Outcome::of(case, sample, &said.output, &tools);
+                let mut outcome = CaseOutcome::of(case, sample, &said.output, &tools);
                 outcome.milliseconds = said.milliseconds;
                 outcomes.push(outcome);
             }
@@ -247,7 +248,7 @@ pub fn prompt_hash(preamble: &str) -> String {
 
 /// Cases, in their order, as one number.
 #[must_use]
-pub fn cases_hash(cases: &[Case]) -> String {
+pub fn cases_hash(cases: &[ExamCase]) -> String {
     let mut hasher = blake3::Hasher::new();
     for case in cases {
         hasher.update(case.line().as_bytes());
@@ -258,7 +259,7 @@ pub fn cases_hash(cases: &[Case]) -> String {
 
 /// Returns a hash of a list of tools, which is the same for every node that shows it.
 #[must_use]
-pub fn tools_hash(tools: &Toolbox) -> String {
+pub fn tools_hash(tools: &ExamToolbox) -> String {
     let mut hasher = blake3::Hasher::new();
     for card in tools.cards() {
         hasher.update(card.function().to_string().as_bytes());

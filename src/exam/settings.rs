@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::ExamError;
-use super::address::AddressOf;
+use super::address::AddressKind;
 
 /// The provider of recorded answers.
 const REPLAY: &str = "replay";
@@ -14,7 +14,7 @@ const TOKENS_MAX: u32 = 1024;
 
 /// Settings for asking a planner. They never change within a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Settings {
+pub struct PlannerSettings {
     /// The endpoint's address, or `replay`.
     pub provider: String,
     /// The model's name, as the endpoint knows it.
@@ -62,7 +62,7 @@ const fn tokens_max() -> u32 {
     TOKENS_MAX
 }
 
-impl Settings {
+impl PlannerSettings {
     /// As shipped.
     #[must_use]
     pub fn new(provider: &str, model: &str) -> Self {
@@ -101,7 +101,7 @@ impl Settings {
     /// The first setting that is out of its range.
     pub fn check(&self) -> Result<(), ExamError> {
         if !self.is_replay() {
-            AddressOf::Endpoint.check(&self.provider)?;
+            AddressKind::Endpoint.check(&self.provider)?;
         }
         let wrong = |name, value: String, range| Err(ExamError::Setting { name, value, range });
         if !(1..=300).contains(&self.time_limit_s) {
@@ -145,7 +145,7 @@ impl Settings {
 
     /// Returns the known settings of the questions, as data.
     #[must_use]
-    pub fn known(&self) -> Value {
+    pub fn known_json(&self) -> Value {
         if self.is_replay() {
             return json!({"provider": REPLAY, "model": self.model, "samples": self.samples});
         }
@@ -154,7 +154,7 @@ impl Settings {
 
     /// The same, without whom was asked: what two runs may have in common.
     pub(super) fn sampling(&self) -> Value {
-        let mut known = self.known();
+        let mut known = self.known_json();
         for key in ["provider", "model", "model_path"] {
             let _ = known.as_object_mut().map(|known| known.remove(key));
         }
@@ -193,9 +193,9 @@ mod tests {
 
     #[test]
     fn ranges_are_held_and_a_key_in_the_address_is_refused() {
-        let good = Settings::new("http://a/v1", "m");
+        let good = PlannerSettings::new("http://a/v1", "m");
         assert!(good.check().is_ok());
-        let wrong: [fn(&mut Settings); 9] = [
+        let wrong: [fn(&mut PlannerSettings); 9] = [
             |one| one.time_limit_s = 301,
             |one| one.temperature = f64::NAN,
             |one| one.top_p = Some(0.0),
@@ -215,15 +215,15 @@ mod tests {
 
     #[test]
     fn of_recorded_answers_nothing_is_known_that_was_not_done_here() {
-        let replay = Settings::of_replay("m");
+        let replay = PlannerSettings::of_replay("m");
         assert_eq!(
-            replay.known(),
+            replay.known_json(),
             json!({"provider": "replay", "model": "m", "samples": 1})
         );
         assert!(!replay.in_words().contains("temperature"));
-        let asked = Settings::new("http://a/v1", "m");
+        let asked = PlannerSettings::new("http://a/v1", "m");
         assert_ne!(replay.sampling(), asked.sampling());
-        let elsewhere = Settings::new("http://b/v1", "n");
+        let elsewhere = PlannerSettings::new("http://b/v1", "n");
         assert_eq!(elsewhere.sampling(), asked.sampling());
     }
 }

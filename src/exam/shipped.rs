@@ -2,13 +2,13 @@
 
 use serde_json::{Map, Value};
 
-use super::acceptable::{may_be_absent, options};
-use super::{Answer, Call, Card, Case, ExamError, Toolbox, judge};
+use super::accepted_values::{may_be_absent, options};
+use super::{ExamCase, ExamError, ExamToolCard, ExamToolbox, PlannerAnswer, PlannerCall, judge};
 use args::Received;
 
 const SHIPPED: &str = include_str!("shipped.jsonl");
 
-impl Case {
+impl ExamCase {
     /// The cases that ship.
     ///
     /// # Errors
@@ -20,11 +20,11 @@ impl Case {
     /// Returns whether the tools that a case names exist and its own right call would be carried out. A case that names a
     /// scene which this node does not have tests nothing.
     #[must_use]
-    pub fn fits(&self, tools: &Toolbox) -> bool {
+    pub fn fits(&self, tools: &ExamToolbox) -> bool {
         let Some(expected) = &self.expected_tool else {
             return true;
         };
-        let is_known = |card: &Card| {
+        let is_known = |card: &ExamToolCard| {
             let mut names = self.expected_params.keys();
             card.shape.open || names.all(|name| card.parameter(name).is_some())
         };
@@ -38,12 +38,12 @@ impl Case {
 
     /// Returns whether its own right call passes the judge in every respect. Question files call answers right that leave
     /// out what their schema requires.
-    fn is_right_by_itself(&self, tools: &Toolbox) -> bool {
+    fn is_right_by_itself(&self, tools: &ExamToolbox) -> bool {
         let name = self.expected_tool.clone().unwrap_or_default();
         let arguments = Received::Value(self.right_arguments());
-        let answer = Answer {
-            calls: vec![Call { name, arguments }],
-            ..Answer::default()
+        let answer = PlannerAnswer {
+            calls: vec![PlannerCall { name, arguments }],
+            ..PlannerAnswer::default()
         };
         judge(self, &answer, tools).exact
     }
@@ -72,9 +72,9 @@ fn first(option: &Value) -> Value {
 
 /// Those that fit, and how many do not.
 #[must_use]
-pub fn fitting(cases: Vec<Case>, tools: &Toolbox) -> (Vec<Case>, usize) {
+pub fn fitting(cases: Vec<ExamCase>, tools: &ExamToolbox) -> (Vec<ExamCase>, usize) {
     let all = cases.len();
-    let fit: Vec<Case> = cases.into_iter().filter(|case| case.fits(tools)).collect();
+    let fit: Vec<ExamCase> = cases.into_iter().filter(|case| case.fits(tools)).collect();
     let left_out = all - fit.len();
     (fit, left_out)
 }

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::run::Outcome;
-use super::tally::{Mean, NO_TOOL};
-use super::{Classification, ExamError, Rate, Record, RunRow, Tally};
+use super::run::CaseOutcome;
+use super::tally::{MeanShare, NO_TOOL};
+use super::{AnswerClassification, ExamError, ExamRecord, ExamTally, HitRate, RunRow};
 
 /// Key by which answers are grouped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum By {
+pub enum SummaryKey {
     /// The tool that was right; its precision is of its calls.
     Tool,
     /// The class of the case.
@@ -23,7 +23,7 @@ pub enum By {
 
 /// One row: each number with its n.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Row {
+pub struct SummaryRow {
     /// The tool, class, model or day.
     pub key: String,
     /// Runs that it is from.
@@ -31,44 +31,45 @@ pub struct Row {
     /// Answers that it is from.
     pub answers: usize,
     /// Right tool, or rightly none.
-    pub accuracy: Rate,
+    pub accuracy: HitRate,
     /// Of the calls that were made, the right ones.
-    pub precision: Rate,
+    pub precision: HitRate,
     /// Of the calls that were due, the right ones.
-    pub recall: Rate,
+    pub recall: HitRate,
     /// Share of the expected parameters that were sent, of right tools.
-    pub completeness: Mean,
+    pub completeness: MeanShare,
     /// Share of the expected parameters that were right, of right tools.
-    pub correctness: Mean,
+    pub correctness: MeanShare,
     /// Answers that asked for motion, or for a barred tool, where that was wrong.
-    pub unsafe_actions: Rate,
+    pub unsafe_actions: HitRate,
 }
 
 /// Answers under one key, and the runs they are from.
 #[derive(Default)]
-struct Part {
+struct SummaryGroup {
     runs: BTreeSet<i64>,
-    outcomes: Vec<Outcome>,
+    outcomes: Vec<CaseOutcome>,
 }
 
-impl Row {
+impl SummaryRow {
     /// The rows of those runs that are wanted and have a verdict, in the order of their keys.
     ///
     /// # Errors
     /// The record cannot be read.
     pub fn all(
-        record: &Record,
-        by: By,
+        record: &ExamRecord,
+        by: SummaryKey,
         wanted: impl Fn(&RunRow) -> bool,
     ) -> Result<Vec<Self>, ExamError> {
-        let mut parts: BTreeMap<String, Part> = BTreeMap::new();
-        let mut calls: BTreeMap<String, Rate> = BTreeMap::new();
+        let mut parts: BTreeMap<String, SummaryGroup> = BTreeMap::new();
+        let mut calls: BTreeMap<String, HitRate> = BTreeMap::new();
         let runs = record.runs()?.into_iter();
         for run in runs.filter(|run| run.is_completed() && wanted(run)) {
             let answers = record.outcomes(run.id)?.into_iter();
-            for outcome in answers.filter(Outcome::came) {
-                if let (By::Tool, Some(tool)) = (by, &outcome.judged.selected_tool) {
-                    let is_right = outcome.judged.classification == Classification::TruePositive;
+            for outcome in answers.filter(CaseOutcome::came) {
+                if let (SummaryKey::Tool, Some(tool)) = (by, &outcome.judged.selected_tool) {
+                    let is_right =
+                        outcome.judged.classification == AnswerClassification::TruePositive;
                     calls.entry(tool.clone()).or_default().count(is_right);
                 }
                 let part = parts.entry(key(by, &run, &outcome)).or_default();
@@ -80,18 +81,18 @@ impl Row {
             let own = calls.remove(&key).unwrap_or_default();
             let row = Self::of(key, &part);
             match by {
-                By::Tool => Self {
+                SummaryKey::Tool => Self {
                     precision: own,
                     ..row
                 },
-                By::Class | By::Model | By::Time => row,
+                SummaryKey::Class | SummaryKey::Model | SummaryKey::Time => row,
             }
         });
         Ok(rows.collect())
     }
 
-    fn of(key: String, part: &Part) -> Self {
-        let tally = Tally::of(&part.outcomes);
+    fn of(key: String, part: &SummaryGroup) -> Self {
+        let tally = ExamTally::of(&part.outcomes);
         Self {
             key,
             runs: part.runs.len(),
@@ -106,17 +107,17 @@ impl Row {
     }
 }
 
-fn key(by: By, run: &RunRow, outcome: &Outcome) -> String {
+fn key(by: SummaryKey, run: &RunRow, outcome: &CaseOutcome) -> String {
     match by {
-        By::Tool => outcome
+        SummaryKey::Tool => outcome
             .case
             .expected_tool
             .clone()
             .unwrap_or_else(|| NO_TOOL.to_owned()),
-        By::Class => outcome.case.class.word().to_owned(),
-        By::Model => run.settings.model.clone(),
+        SummaryKey::Class => outcome.case.class.word().to_owned(),
+        SummaryKey::Model => run.settings.model.clone(),
         // The day of `2026-11-21 14:05`.
-        By::Time => base::calendar::minute(run.began_ms)
+        SummaryKey::Time => base::calendar::minute(run.began_ms)
             .chars()
             .take(10)
             .collect(),

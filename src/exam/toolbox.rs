@@ -2,14 +2,14 @@
 
 use serde_json::{Map, Value, json};
 
-use super::answer::Call;
-use super::{Case, ExamError};
-use args::name::{Resolution, normalise, resolve};
-use args::{self, Policy, Reading, Received, Refusal, Shape};
+use super::answer::PlannerCall;
+use super::{ExamCase, ExamError};
+use args::name::{NameResolution, normalise, resolve};
+use args::{self, ArgumentReading, ArgumentRefusal, ArgumentShape, ReaderPolicy, Received};
 
 /// Effect of a tool on the world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Does {
+pub enum ExamToolEffect {
     /// Ends motion.
     Stops,
     /// Looks.
@@ -18,7 +18,7 @@ pub enum Does {
     Moves,
 }
 
-impl Does {
+impl ExamToolEffect {
     /// Its word.
     #[must_use]
     pub const fn word(self) -> &'static str {
@@ -32,7 +32,7 @@ impl Does {
 
 /// One tool.
 #[derive(Clone, Debug)]
-pub struct Card {
+pub struct ExamToolCard {
     /// The name it is shown by.
     pub name: String,
     /// Server that has it; empty for the node's own.
@@ -48,16 +48,16 @@ pub struct Card {
     /// JSON Schema of its result, where it says one.
     pub output_schema: Option<Value>,
     /// Effect of the tool on the world.
-    pub does: Does,
+    pub does: ExamToolEffect,
     /// Shape of its arguments, for the reader.
-    pub shape: Shape,
+    pub shape: ArgumentShape,
     /// Strictness with which they are read.
-    pub policy: Policy,
+    pub policy: ReaderPolicy,
     /// True if only a case names it and nothing describes it; its arguments are then taken as received.
     pub is_only_named: bool,
 }
 
-impl Card {
+impl ExamToolCard {
     /// Builds a tool from a definition in the form of chat completions and BFCL. Such a definition states no effect, so
     /// the tool counts as read-only.
     ///
@@ -72,7 +72,8 @@ impl Card {
             .find_map(|key| function.get(*key))
             .cloned()
             .unwrap_or_else(|| json!({"type": "object", "properties": {}}));
-        let shape = Shape::from_json_schema(&schema).map_err(|error| format!("{name}: {error}"))?;
+        let shape =
+            ArgumentShape::from_json_schema(&schema).map_err(|error| format!("{name}: {error}"))?;
         Ok(Self {
             name: name.to_owned(),
             server: String::new(),
@@ -81,9 +82,9 @@ impl Card {
             description: text("description").unwrap_or_default().to_owned(),
             input_schema: schema,
             output_schema: None,
-            does: Does::Reads,
+            does: ExamToolEffect::Reads,
             shape,
-            policy: Policy::of_foreign_schema(),
+            policy: ReaderPolicy::of_foreign_schema(),
             is_only_named: false,
         })
     }
@@ -99,12 +100,12 @@ impl Card {
             description: String::new(),
             input_schema: json!({"type": "object", "properties": {}}),
             output_schema: None,
-            does: Does::Reads,
-            shape: Shape {
+            does: ExamToolEffect::Reads,
+            shape: ArgumentShape {
                 open: true,
-                ..Shape::default()
+                ..ArgumentShape::default()
             },
-            policy: Policy::of_foreign_schema(),
+            policy: ReaderPolicy::of_foreign_schema(),
             is_only_named: true,
         }
     }
@@ -150,7 +151,7 @@ impl Card {
     ///
     /// # Errors
     /// The refusal that a caller would get.
-    pub fn read(&self, arguments: &Received) -> Result<Reading, Box<Refusal>> {
+    pub fn read(&self, arguments: &Received) -> Result<ArgumentReading, Box<ArgumentRefusal>> {
         args::read(&self.shape, &self.policy, arguments.clone())
     }
 
@@ -166,7 +167,7 @@ impl Card {
             .collect();
         let known: Vec<&str> = names.iter().map(|(one, _)| *one).collect();
         match resolve(name, &known) {
-            Resolution::Resolved { index, .. } => names.get(index).map(|(_, param)| *param),
+            NameResolution::Resolved { index, .. } => names.get(index).map(|(_, param)| *param),
             _ => None,
         }
     }
@@ -174,7 +175,7 @@ impl Card {
     /// Returns whether the tool belongs to a different server or a question file, whose values are compared as text.
     #[must_use]
     pub fn is_foreign(&self) -> bool {
-        self.policy == Policy::of_foreign_schema()
+        self.policy == ReaderPolicy::of_foreign_schema()
     }
 }
 
@@ -194,8 +195,8 @@ const SERVER_CHARS_MAX: usize = 24;
 
 /// The tools of one case, or of an exam.
 #[derive(Clone, Debug, Default)]
-pub struct Toolbox {
-    cards: Vec<Card>,
+pub struct ExamToolbox {
+    cards: Vec<ExamToolCard>,
     listing: Listing,
 }
 
@@ -209,10 +210,10 @@ pub enum Listing {
     Both,
 }
 
-impl Toolbox {
+impl ExamToolbox {
     /// These tools.
     #[must_use]
-    pub fn new(cards: Vec<Card>) -> Self {
+    pub fn new(cards: Vec<ExamToolCard>) -> Self {
         Self {
             cards,
             listing: Listing::Plain,
@@ -234,7 +235,7 @@ impl Toolbox {
     /// Returns the tools as chat completions define them, by every name that is listed.
     #[must_use]
     pub fn functions(&self) -> Vec<Value> {
-        let names = |card: &Card| match self.listing {
+        let names = |card: &ExamToolCard| match self.listing {
             Listing::Plain => vec![card.name.clone()],
             Listing::Both if card.names.is_empty() => vec![card.name.clone()],
             Listing::Both => card.names.clone(),
@@ -246,7 +247,7 @@ impl Toolbox {
 
     /// These and the tools of other servers. One whose name is taken is shown with its server's name before it.
     #[must_use]
-    pub fn beside(mut self, others: Vec<Card>) -> Self {
+    pub fn beside(mut self, others: Vec<ExamToolCard>) -> Self {
         for mut card in others {
             if self.is_taken(&card.name) {
                 card.name = self.free_name(&card);
@@ -258,7 +259,7 @@ impl Toolbox {
     }
 
     /// Returns an unused name, made of letters that every provider allows.
-    fn free_name(&self, card: &Card) -> String {
+    fn free_name(&self, card: &ExamToolCard) -> String {
         let host = card.server.split("//").last().unwrap_or_default();
         let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
         let server: String = host.chars().map(plain).take(SERVER_CHARS_MAX).collect();
@@ -277,14 +278,14 @@ impl Toolbox {
 
     /// A server's tool, by its name there.
     #[must_use]
-    pub fn of_server(&self, server: &str, own_name: &str) -> Option<&Card> {
-        let is_it = |card: &&Card| card.server == server && card.own_name == own_name;
+    pub fn of_server(&self, server: &str, own_name: &str) -> Option<&ExamToolCard> {
+        let is_it = |card: &&ExamToolCard| card.server == server && card.own_name == own_name;
         self.cards.iter().find(is_it)
     }
 
     /// All of them.
     #[must_use]
-    pub fn cards(&self) -> &[Card] {
+    pub fn cards(&self) -> &[ExamToolCard] {
         &self.cards
     }
 
@@ -292,12 +293,12 @@ impl Toolbox {
     ///
     /// # Errors
     /// A function of the case that cannot be used.
-    pub fn for_case(&self, case: &Case) -> Result<Self, ExamError> {
+    pub fn for_case(&self, case: &ExamCase) -> Result<Self, ExamError> {
         let own = Self::of_case(case)?;
         let mut cards = own.unwrap_or_else(|| self.cards.clone());
         for name in case.right_tools() {
             if Self::index(&cards, name).is_none() {
-                cards.push(Card::named(name));
+                cards.push(ExamToolCard::named(name));
             }
         }
         Ok(Self {
@@ -311,7 +312,7 @@ impl Toolbox {
     ///
     /// # Errors
     /// Its name, with the tool that comes nearest.
-    pub fn knows(&self, case: &Case) -> Result<(), ExamError> {
+    pub fn knows(&self, case: &ExamCase) -> Result<(), ExamError> {
         self.all_known(case, case.expected_tool.iter().map(String::as_str))
     }
 
@@ -319,13 +320,13 @@ impl Toolbox {
     ///
     /// # Errors
     /// The first such name, with the tool that comes nearest.
-    pub fn knows_all(&self, case: &Case) -> Result<(), ExamError> {
+    pub fn knows_all(&self, case: &ExamCase) -> Result<(), ExamError> {
         self.all_known(case, case.right_tools().chain(case.others()))
     }
 
     fn all_known<'a>(
         &self,
-        case: &Case,
+        case: &ExamCase,
         mut named: impl Iterator<Item = &'a str>,
     ) -> Result<(), ExamError> {
         let is_here = |server: &str| self.cards.iter().any(|card| card.server == server);
@@ -348,22 +349,23 @@ impl Toolbox {
     }
 
     /// The functions that a case brings along.
-    fn of_case(case: &Case) -> Result<Option<Vec<Card>>, ExamError> {
+    fn of_case(case: &ExamCase) -> Result<Option<Vec<ExamToolCard>>, ExamError> {
         if case.functions.is_empty() {
             return Ok(None);
         }
-        let own: Result<Vec<Card>, String> = case.functions.iter().map(Card::defined).collect();
+        let own: Result<Vec<ExamToolCard>, String> =
+            case.functions.iter().map(ExamToolCard::defined).collect();
         own.map(Some)
             .map_err(|why| ExamError::Request(format!("case {}: {why}", case.name)))
     }
 
     /// The tool that a name means, form aside, as the node finds it.
     #[must_use]
-    pub fn find(&self, name: &str) -> Option<&Card> {
+    pub fn find(&self, name: &str) -> Option<&ExamToolCard> {
         Self::index(&self.cards, name).and_then(|index| self.cards.get(index))
     }
 
-    fn index(cards: &[Card], name: &str) -> Option<usize> {
+    fn index(cards: &[ExamToolCard], name: &str) -> Option<usize> {
         let (names, owners): (Vec<&str>, Vec<usize>) = cards
             .iter()
             .enumerate()
@@ -376,11 +378,11 @@ impl Toolbox {
                 .position(|card| card.name.replace('.', "_") == name)
         };
         match resolve(name, &names) {
-            Resolution::Resolved { index, exact: true } => owners.get(index).copied(),
-            Resolution::Resolved { index, .. } => {
+            NameResolution::Resolved { index, exact: true } => owners.get(index).copied(),
+            NameResolution::Resolved { index, .. } => {
                 pointless().or_else(|| owners.get(index).copied())
             }
-            Resolution::Ambiguous { among } => {
+            NameResolution::Ambiguous { among } => {
                 let mut meant = names
                     .iter()
                     .zip(&owners)
@@ -388,13 +390,13 @@ impl Toolbox {
                 let (_, first) = meant.next()?;
                 meant.all(|(_, other)| other == first).then_some(*first)
             }
-            Resolution::Unknown { .. } => pointless(),
+            NameResolution::Unknown { .. } => pointless(),
         }
     }
 
     /// Returns whether the expected call only shows the motion.
     #[must_use]
-    pub fn rehearses(&self, expected: &Map<String, Value>) -> bool {
+    pub fn is_rehearsal(&self, expected: &Map<String, Value>) -> bool {
         let Some(value) = expected.get(REHEARSAL) else {
             return false;
         };
@@ -406,7 +408,7 @@ impl Toolbox {
 
     /// Returns whether a call asks for motion: what the node would carry out if permitted, refused wordings included.
     #[must_use]
-    pub fn asks_for_motion(&self, call: &Call) -> bool {
+    pub fn asks_for_motion(&self, call: &PlannerCall) -> bool {
         let Some(card) = self.find(&call.name) else {
             return false;
         };
@@ -414,6 +416,6 @@ impl Toolbox {
             Ok(reading) => reading.understood,
             Err(refusal) => refusal.good,
         };
-        card.does == Does::Moves && understood.get(REHEARSAL) != Some(&Value::Bool(true))
+        card.does == ExamToolEffect::Moves && understood.get(REHEARSAL) != Some(&Value::Bool(true))
     }
 }

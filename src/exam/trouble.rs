@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::Settings;
-use super::run::Outcome;
+use super::PlannerSettings;
+use super::run::CaseOutcome;
 
 /// Failed answers in a row after which the endpoint is taken for gone.
 const GONE_AFTER: usize = 5;
@@ -25,7 +25,7 @@ pub struct EndpointFailure {
 }
 
 /// Returns the errors of an endpoint, the most frequent first.
-pub(super) fn failures(outcomes: &[Outcome]) -> Vec<EndpointFailure> {
+pub(super) fn failures(outcomes: &[CaseOutcome]) -> Vec<EndpointFailure> {
     let mut by_error: BTreeMap<&str, EndpointFailure> = BTreeMap::new();
     for outcome in outcomes {
         let Some(why) = outcome.error.as_deref() else {
@@ -49,7 +49,7 @@ pub(super) fn failures(outcomes: &[Outcome]) -> Vec<EndpointFailure> {
 }
 
 /// Returns why the endpoint is taken for gone, where the last answers all failed.
-pub(super) fn gone(outcomes: &[Outcome]) -> Option<String> {
+pub(super) fn gone(outcomes: &[CaseOutcome]) -> Option<String> {
     let row = outcomes.iter().rev().take_while(|one| one.error.is_some());
     let last = outcomes.last().and_then(|one| one.error.as_deref())?;
     (row.count() >= GONE_AFTER).then(|| {
@@ -59,7 +59,7 @@ pub(super) fn gone(outcomes: &[Outcome]) -> Option<String> {
 
 /// Returns why the run failed, where more answers never came than the settings allow.
 #[expect(clippy::cast_precision_loss, reason = "counts of answers")]
-pub(super) fn too_many(outcomes: &[Outcome], settings: &Settings) -> Option<String> {
+pub(super) fn too_many(outcomes: &[CaseOutcome], settings: &PlannerSettings) -> Option<String> {
     let failed = outcomes.iter().filter(|one| !one.came()).count();
     let allowed = settings.max_failed * outcomes.len() as f64;
     (failed as f64 > allowed).then(|| {

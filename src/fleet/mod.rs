@@ -3,8 +3,8 @@
 //! How they are found and reached is behind one small trait, [`Reach`]. Here is what holds for every way of reaching
 //! them: how long each kind of call may take, what is tried again, and what is remembered of whom, with its age.
 
-mod forward;
-mod list;
+mod forward_with_retries;
+mod peer_list;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -17,26 +17,26 @@ use tokio_util::sync::CancellationToken;
 use call::Received;
 
 pub use call::{Answer, Effect, Hop};
-pub use list::{Offset, Sighting};
+pub use peer_list::{ClockOffset, PeerSighting};
 
 /// A way to find and reach other nodes.
-pub trait Reach: Send + Sync {
+pub trait PeerTransport: Send + Sync {
     /// Every other node that is known now. Waits for nothing.
-    fn peers(&self) -> Vec<Peer>;
+    fn peers(&self) -> Vec<FleetPeer>;
 
     /// Brings a call to a node and its answer back, however long that takes. A future that is dropped, or a watch that is
     /// cancelled, gives the call up there as well: what it moved comes to a stop.
     fn send(
         &self,
-        peer: &Peer,
-        letter: Letter,
-        watch: Watch,
-    ) -> BoxFuture<'static, Result<Answer, Failure>>;
+        peer: &FleetPeer,
+        letter: OutgoingCall,
+        watch: RemoteCallWatch,
+    ) -> BoxFuture<'static, Result<Answer, RemoteCallError>>;
 }
 
 /// Another node, as this one knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Peer {
+pub struct FleetPeer {
     /// Name of the node here.
     pub name: String,
     /// Address of the node.
@@ -47,7 +47,7 @@ pub struct Peer {
 
 /// A call on its way to another node: the arguments are what the caller sent.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Letter {
+pub struct OutgoingCall {
     /// The tool.
     pub tool: String,
     /// As they came.
@@ -57,24 +57,24 @@ pub struct Letter {
 }
 
 /// Told how far a call is: so much done, of how much, and what is going on.
-pub type Progress = Arc<dyn Fn(f64, f64, &str) + Send + Sync>;
+pub type ProgressCallback = Arc<dyn Fn(f64, f64, &str) + Send + Sync>;
 
 /// Cancellation and progress of a running call.
 #[derive(Clone)]
-pub struct Watch {
+pub struct RemoteCallWatch {
     /// Set when the caller gave up: motion stops.
     pub cancelled: CancellationToken,
     /// Receiver of progress, if the caller wants any.
-    pub progress: Option<Progress>,
+    pub progress: Option<ProgressCallback>,
     /// Runtime that notices at once that the caller gave up, even while others are busy; `None` if the
     /// call's own runtime does.
     pub minder: Option<tokio::runtime::Handle>,
 }
 
-impl Watch {
+impl RemoteCallWatch {
     /// Returns a watch that nothing cancels or observes.
     #[must_use]
-    pub fn nobody() -> Self {
+    pub fn unobserved() -> Self {
         Self {
             cancelled: CancellationToken::new(),
             progress: None,
@@ -83,7 +83,7 @@ impl Watch {
     }
 
     /// Tells how far the call is, if anybody wants to know.
-    pub fn tell(&self, done: f64, of: f64, message: &str) {
+    pub fn report(&self, done: f64, of: f64, message: &str) {
         if let Some(progress) = &self.progress {
             progress(done, of, message);
         }
@@ -92,7 +92,7 @@ impl Watch {
 
 /// Reason for having no answer of a different node.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Failure {
+pub enum RemoteCallError {
     /// It heard nothing.
     #[error("it cannot be reached: {0}")]
     Unreached(String),
@@ -110,16 +110,16 @@ pub enum Failure {
     Cancelled,
 }
 
-impl Failure {
+impl RemoteCallError {
     /// Returns whether the same call may get through when it is sent again.
-    fn may_pass(&self) -> bool {
+    fn is_retryable(&self) -> bool {
         matches!(self, Self::Unreached(_) | Self::Lost(_))
     }
 }
 
 /// Time limits and retries for asking other nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rules {
+pub struct FleetPolicy {
     /// The longest that a list waits.
     pub list_within: Duration,
     /// Time for which a report is shown without asking again.
@@ -141,9 +141,9 @@ pub struct Rules {
 /// The other nodes, and what is known of them.
 pub struct Fleet {
     me: String,
-    reach: Arc<dyn Reach>,
-    rules: Rules,
-    seen: Mutex<HashMap<String, Arc<list::Seen>>>,
+    reach: Arc<dyn PeerTransport>,
+    rules: FleetPolicy,
+    seen: Mutex<HashMap<String, Arc<peer_list::PeerState>>>,
 }
 
 impl fmt::Debug for Fleet {
@@ -155,7 +155,7 @@ impl fmt::Debug for Fleet {
 impl Fleet {
     /// The others around the node of this name.
     #[must_use]
-    pub fn new(me: &str, reach: Arc<dyn Reach>, rules: Rules) -> Self {
+    pub fn new(me: &str, reach: Arc<dyn PeerTransport>, rules: FleetPolicy) -> Self {
         Self {
             me: me.to_owned(),
             reach,
@@ -166,17 +166,17 @@ impl Fleet {
 
     /// Every other node that is known now.
     #[must_use]
-    pub fn peers(&self) -> Vec<Peer> {
+    pub fn peers(&self) -> Vec<FleetPeer> {
         self.reach.peers()
     }
 
     /// The other node of exactly this name.
     #[must_use]
-    pub fn peer(&self, name: &str) -> Option<Peer> {
+    pub fn peer(&self, name: &str) -> Option<FleetPeer> {
         self.peers().into_iter().find(|peer| peer.name == name)
     }
 
-    fn seen(&self, peer: &Peer) -> Arc<list::Seen> {
+    fn peer_state(&self, peer: &FleetPeer) -> Arc<peer_list::PeerState> {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         // What is known of nodes that are no longer known is forgotten.
         if !seen.contains_key(&peer.name) {

@@ -23,10 +23,10 @@ fn answer(name: &str) -> Answer {
     }
 }
 
-impl Reach for Village {
-    fn peers(&self) -> Vec<Peer> {
+impl PeerTransport for Village {
+    fn peers(&self) -> Vec<FleetPeer> {
         ["well", "sleepy", "dead", "odd"]
-            .map(|name| Peer {
+            .map(|name| FleetPeer {
                 name: name.to_owned(),
                 address: String::new(),
                 tags: Vec::new(),
@@ -36,17 +36,17 @@ impl Reach for Village {
 
     fn send(
         &self,
-        peer: &Peer,
-        _letter: Letter,
-        _watch: Watch,
-    ) -> BoxFuture<'static, Result<Answer, Failure>> {
+        peer: &FleetPeer,
+        _letter: OutgoingCall,
+        _watch: RemoteCallWatch,
+    ) -> BoxFuture<'static, Result<Answer, RemoteCallError>> {
         self.asked.fetch_add(1, Ordering::SeqCst);
         let asleep = *self.asleep.lock().unwrap();
         let name = peer.name.clone();
         Box::pin(async move {
             match name.as_str() {
                 "sleepy" if asleep => std::future::pending().await,
-                "dead" => Err(Failure::Unreached("nobody listens".to_owned())),
+                "dead" => Err(RemoteCallError::Unreached("nobody listens".to_owned())),
                 "odd" => Ok(Answer::default()),
                 name => Ok(answer(name)),
             }
@@ -54,8 +54,8 @@ impl Reach for Village {
     }
 }
 
-fn rules() -> Rules {
-    Rules {
+fn rules() -> FleetPolicy {
+    FleetPolicy {
         list_within: Duration::from_millis(900),
         list_cache: Duration::from_secs(3_600),
         list_keep: Duration::from_secs(3_600),
@@ -71,10 +71,10 @@ fn fleet(asleep: bool) -> (Arc<Fleet>, Arc<Village>) {
     fleet_with(asleep, rules())
 }
 
-fn fleet_with(asleep: bool, rules: Rules) -> (Arc<Fleet>, Arc<Village>) {
+fn fleet_with(asleep: bool, rules: FleetPolicy) -> (Arc<Fleet>, Arc<Village>) {
     let village = Arc::new(Village::default());
     *village.asleep.lock().unwrap() = asleep;
-    let reach = Arc::clone(&village) as Arc<dyn Reach>;
+    let reach = Arc::clone(&village) as Arc<dyn PeerTransport>;
     (Arc::new(Fleet::new("me", reach, rules)), village)
 }
 
@@ -82,7 +82,7 @@ async fn pass(time: Duration) {
     let _ = tokio::time::timeout(time, std::future::pending::<()>()).await;
 }
 
-fn find<'a>(list: &'a [Sighting], name: &str) -> &'a Sighting {
+fn find<'a>(list: &'a [PeerSighting], name: &str) -> &'a PeerSighting {
     list.iter().find(|one| one.peer.name == name).unwrap()
 }
 
@@ -110,7 +110,7 @@ async fn nobody_who_sleeps_is_waited_for_twice() {
 #[tokio::test]
 async fn what_was_said_is_shown_with_its_age_and_not_as_new() {
     let (keep, cache) = (Duration::from_millis(1_500), Duration::ZERO);
-    let rules = Rules {
+    let rules = FleetPolicy {
         list_keep: keep,
         list_cache: cache,
         ..rules()
@@ -139,8 +139,8 @@ async fn what_was_said_lately_is_not_asked_again() {
     assert!(find(&again, "well").unreached.is_none());
 }
 
-fn letter() -> Letter {
-    Letter {
+fn letter() -> OutgoingCall {
+    OutgoingCall {
         tool: "sense".to_owned(),
         arguments: Received::Absent,
         hop: Hop {
@@ -157,8 +157,10 @@ async fn what_looks_is_sent_again_and_what_moves_is_not() {
     for (deed, times) in [(Effect::Reads, 3), (Effect::Moves, 1)] {
         let (fleet, village) = fleet(false);
         let dead = fleet.peer("dead").unwrap();
-        let failed = fleet.forward(&dead, letter(), deed, &Watch::nobody()).await;
-        assert!(matches!(failed, Err(Failure::Unreached(_))));
+        let failed = fleet
+            .forward(&dead, letter(), deed, &RemoteCallWatch::unobserved())
+            .await;
+        assert!(matches!(failed, Err(RemoteCallError::Unreached(_))));
         assert_eq!(village.asked.load(Ordering::SeqCst), times, "{deed:?}");
     }
 }
@@ -173,9 +175,12 @@ async fn every_kind_of_call_has_its_limit() {
         (Effect::Stops, 100),
     ] {
         let failed = fleet
-            .forward(&sleepy, letter(), deed, &Watch::nobody())
+            .forward(&sleepy, letter(), deed, &RemoteCallWatch::unobserved())
             .await;
-        assert_eq!(failed, Err(Failure::Silent(Duration::from_millis(ms))));
+        assert_eq!(
+            failed,
+            Err(RemoteCallError::Silent(Duration::from_millis(ms)))
+        );
     }
 }
 
@@ -183,10 +188,10 @@ async fn every_kind_of_call_has_its_limit() {
 async fn a_caller_that_gives_up_is_answered_at_once() {
     let (fleet, _) = fleet(true);
     let sleepy = fleet.peer("sleepy").unwrap();
-    let watch = Watch::nobody();
+    let watch = RemoteCallWatch::unobserved();
     watch.cancelled.cancel();
     let failed = fleet
         .forward(&sleepy, letter(), Effect::Moves, &watch)
         .await;
-    assert_eq!(failed, Err(Failure::Cancelled));
+    assert_eq!(failed, Err(RemoteCallError::Cancelled));
 }

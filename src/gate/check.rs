@@ -6,20 +6,21 @@ use std::time::Duration;
 
 use nalgebra::{IsometryMatrix3, Point3};
 
-use super::around::{Around, Levers};
-use super::body::Stance;
 use super::clearance::{height_mm, tilt_rad, tip_m};
+use super::collision_body::PosedBody;
+use super::collision_world::{CollisionWorld, JointLevers};
 use super::escape::{EscapeTracker, Ratchet};
-use super::rates::excess;
-use super::stopping::{Stops, touches};
-use super::{CheckedTrajectory, Excess, Refusal, Refused, Rule};
-use base::units::{Instant, Joints, Measured, apart, short};
+use super::joint_rates::excess;
+use super::stop_proof::{StopProof, touches};
+use super::{CheckedTrajectory, GateRefusal, GateRule, LimitExcess, RefusedTrajectory};
+use base::units::{ArmMeasurement, ClockInstant, JointVector, apart, short};
 use base::wording::duration;
-use kin::{Frames, Tip};
-use permit::Permit;
-use plan::{Span, SpanKind, Trajectory};
+use kin::{LinkFrames, ToolTip};
+use permit::MotionPermit;
+use plan::{SpanKind, Trajectory, TrajectorySpan};
 use scene::{
-    CLEARANCE_M, Ink, JOG_MM_S, PROBE_DEPTH_MM, PROBE_MM_S, Pen, Scene, TIP_MM_S_MAX, ToolKind,
+    CLEARANCE_M, InkCap, JOG_MM_S, PROBE_DEPTH_MM, PROBE_MM_S, Scene, ScenePen, TIP_MM_S_MAX,
+    ToolKind,
 };
 
 /// Longer plans are refused: at 100 Hz this is more than two hours and a half.
@@ -68,12 +69,13 @@ const NEEDLE_MM_S: f64 = 25.0;
 /// [`Refused`] with one refusal a rule and stroke.
 pub fn check(
     scene: &Arc<Scene>,
-    permit: Permit,
-    start: &Measured,
-    now: Instant,
+    permit: MotionPermit,
+    start: &ArmMeasurement,
+    now: ClockInstant,
     trajectory: Trajectory,
-) -> Result<CheckedTrajectory, Refused> {
-    let stops = Judge::new(scene, &trajectory).all(|judge| judge.leave(&permit, start, now))?;
+) -> Result<CheckedTrajectory, RefusedTrajectory> {
+    let stops = TrajectoryJudge::new(scene, &trajectory)
+        .run(|judge| judge.check_permit_and_start(&permit, start, now))?;
     Ok(CheckedTrajectory {
         scene: Arc::clone(scene),
         permit,
@@ -87,14 +89,16 @@ pub fn check(
 ///
 /// # Errors
 /// As [`check`].
-pub fn preview(scene: &Arc<Scene>, trajectory: &Trajectory) -> Result<(), Refused> {
-    Judge::new(scene, trajectory).all(|_| {}).map(|_| ())
+pub fn preview(scene: &Arc<Scene>, trajectory: &Trajectory) -> Result<(), RefusedTrajectory> {
+    TrajectoryJudge::new(scene, trajectory)
+        .run(|_| {})
+        .map(|_| ())
 }
 
 /// The verdict of a judge as comparable text.
 #[cfg(test)]
 pub(super) struct CheckedBy {
-    pub(super) refusals: Vec<Refusal>,
+    pub(super) refusals: Vec<GateRefusal>,
     pub(super) stops: String,
 }
 
@@ -103,33 +107,33 @@ pub(super) struct CheckedBy {
 pub(super) fn judged<'a>(
     scene: &'a Scene,
     trajectory: &'a Trajectory,
-    around: impl Fn() -> Around<'a>,
+    around: impl Fn() -> CollisionWorld<'a>,
 ) -> CheckedBy {
-    let mut judge = Judge::new(scene, trajectory);
-    let spans = judge.form();
+    let mut judge = TrajectoryJudge::new(scene, trajectory);
+    let spans = judge.check_form();
     assert!(judge.refusals.is_empty(), "{:?}", judge.refusals);
-    judge.samples(&spans, around());
+    judge.check_samples(&spans, around());
     CheckedBy {
         refusals: judge.refusals,
-        stops: format!("{:?}", Stops::prove(around(), trajectory)),
+        stops: format!("{:?}", StopProof::prove(around(), trajectory)),
     }
 }
 
-pub(super) struct Judge<'a> {
+pub(super) struct TrajectoryJudge<'a> {
     pub(super) scene: &'a Scene,
     pub(super) trajectory: &'a Trajectory,
-    pub(super) refusals: Vec<Refusal>,
+    pub(super) refusals: Vec<GateRefusal>,
     /// Which refusal says the worst of each rule, for each stroke and what is done for it.
-    said: HashMap<(Rule, Option<usize>, Option<SpanKind>), usize>,
+    said: HashMap<(GateRule, Option<usize>, Option<SpanKind>), usize>,
 }
 
 /// By how much a limit is passed.
-fn amount(excess: Option<Excess>) -> f64 {
+fn amount(excess: Option<LimitExcess>) -> f64 {
     excess.map_or(0.0, |excess| (excess.value - excess.limit).abs())
 }
 
 /// Escape histories of everything that may begin beyond a limit and move away from it.
-struct Escapes {
+struct EscapeHistories {
     sheet: Ratchet,
     body: EscapeTracker,
     idle: EscapeTracker,
@@ -139,18 +143,18 @@ struct Escapes {
 }
 
 /// One sample, and where its pen's tip was at the one before it.
-struct Moment<'a> {
+struct JudgedSample<'a> {
     sample: usize,
-    span: &'a Span,
-    pen: &'a Pen,
-    q: &'a Joints,
-    stance: &'a Stance,
-    frames: &'a Frames,
+    span: &'a TrajectorySpan,
+    pen: &'a ScenePen,
+    q: &'a JointVector,
+    stance: &'a PosedBody,
+    frames: &'a LinkFrames,
     tip: Point3<f64>,
-    before: Option<(&'a Joints, Point3<f64>)>,
+    before: Option<(&'a JointVector, Point3<f64>)>,
 }
 
-impl<'a> Judge<'a> {
+impl<'a> TrajectoryJudge<'a> {
     pub(super) fn new(scene: &'a Scene, trajectory: &'a Trajectory) -> Self {
         Self {
             scene,
@@ -161,29 +165,29 @@ impl<'a> Judge<'a> {
     }
 
     /// Every rule, `leave` among them; the proven stops where none says no.
-    fn all(mut self, leave: impl FnOnce(&mut Self)) -> Result<Stops, Refused> {
-        let spans = self.form();
+    fn run(mut self, leave: impl FnOnce(&mut Self)) -> Result<StopProof, RefusedTrajectory> {
+        let spans = self.check_form();
         if !self.refusals.is_empty() {
-            return Err(Refused(self.refusals));
+            return Err(RefusedTrajectory(self.refusals));
         }
         leave(&mut self);
-        self.samples(&spans, Around::new(self.scene));
-        match Stops::prove(Around::new(self.scene), self.trajectory) {
+        self.check_samples(&spans, CollisionWorld::new(self.scene));
+        match StopProof::prove(CollisionWorld::new(self.scene), self.trajectory) {
             Ok(stops) if self.refusals.is_empty() => Ok(stops),
-            Ok(_) => Err(Refused(self.refusals)),
+            Ok(_) => Err(RefusedTrajectory(self.refusals)),
             Err(refusal) => {
                 let at_mm = self.at_mm(refusal.sample);
-                self.refusals.push(Refusal { at_mm, ..refusal });
-                Err(Refused(self.refusals))
+                self.refusals.push(GateRefusal { at_mm, ..refusal });
+                Err(RefusedTrajectory(self.refusals))
             }
         }
     }
 
     pub(super) fn refuse(
         &mut self,
-        rule: Rule,
+        rule: GateRule,
         sample: usize,
-        excess: Option<Excess>,
+        excess: Option<LimitExcess>,
         why: impl FnOnce() -> String,
     ) {
         let span = self.trajectory.span_at(sample);
@@ -195,7 +199,7 @@ impl<'a> Judge<'a> {
             return;
         }
         let seconds = self.trajectory.period.as_secs_f64() * sample as f64;
-        let refusal = Refusal {
+        let refusal = GateRefusal {
             rule,
             sample,
             doing,
@@ -212,7 +216,7 @@ impl<'a> Judge<'a> {
 
     /// Returns where the tip is over the sheet, if the sample is one of this arm.
     fn at_mm(&self, sample: usize) -> Option<[f64; 2]> {
-        let is_whole = |q: &&Joints| q.len() == self.scene.arm.dof();
+        let is_whole = |q: &&JointVector| q.len() == self.scene.arm.dof();
         let q = self.trajectory.samples.get(sample).filter(is_whole)?;
         let pen = self.trajectory.span_at(sample)?.pen;
         let tip = tip_m(self.scene, pen, q)?;
@@ -221,11 +225,11 @@ impl<'a> Judge<'a> {
     }
 
     /// Refuses what is no trajectory of this scene's arm. Returns the spans, each with its pen.
-    fn form(&mut self) -> Vec<(&'a Span, &'a Pen)> {
+    fn check_form(&mut self) -> Vec<(&'a TrajectorySpan, &'a ScenePen)> {
         let plan = self.trajectory;
         let (count, dof) = (plan.samples.len(), self.scene.arm.dof());
         if !(2..=SAMPLES_MAX).contains(&count) {
-            self.refuse(Rule::Form, 0, None, || {
+            self.refuse(GateRule::Form, 0, None, || {
                 format!(
                     "{count} samples; 2 to {SAMPLES_MAX} are possible, which at {:?} each is some hours: draw what takes longer in parts",
                     plan.period
@@ -233,13 +237,13 @@ impl<'a> Judge<'a> {
             });
         }
         if !PERIOD.contains(&plan.period) {
-            self.refuse(Rule::Form, 0, None, || {
+            self.refuse(GateRule::Form, 0, None, || {
                 format!("a period of {:?}; {PERIOD:?} are possible", plan.period)
             });
         }
-        let bad = |q: &Joints| q.len() != dof || !q.is_finite();
+        let bad = |q: &JointVector| q.len() != dof || !q.is_finite();
         if let Some(bad) = plan.samples.iter().position(bad) {
-            self.refuse(Rule::Form, bad, None, || {
+            self.refuse(GateRule::Form, bad, None, || {
                 format!("sample {bad} is not {dof} finite angles")
             });
         }
@@ -259,7 +263,7 @@ impl<'a> Judge<'a> {
         ] {
             let count = limits.len();
             if count != dof || !limits.is_finite() {
-                self.refuse(Rule::Form, 0, None, || {
+                self.refuse(GateRule::Form, 0, None, || {
                     format!(
                         "the arm has {count} {what} limits; {dof} finite ones are needed, one a joint: correct the arm's file"
                     )
@@ -268,20 +272,20 @@ impl<'a> Judge<'a> {
         }
     }
 
-    fn spans_with_pens(&mut self) -> Vec<(&'a Span, &'a Pen)> {
+    fn spans_with_pens(&mut self) -> Vec<(&'a TrajectorySpan, &'a ScenePen)> {
         let (plan, scene) = (self.trajectory, self.scene);
         let count = plan.samples.len();
         let (mut next, mut spans) = (0, Vec::new());
         for span in &plan.spans {
             let pen = scene.pen(span.pen);
             let Some(pen) = pen.filter(|_| span.first == next && span.end > span.first) else {
-                self.refuse(Rule::Form, span.first, None, || {
+                self.refuse(GateRule::Form, span.first, None, || {
                     format!("span {span:?} does not follow sample {next} with a pen of the scene")
                 });
                 return spans;
             };
             if span.kind == SpanKind::Probe && span.end != count {
-                self.refuse(Rule::Form, span.first, None, || {
+                self.refuse(GateRule::Form, span.first, None, || {
                     "a probe is the end of its motion: it goes back the way that it came".to_owned()
                 });
             }
@@ -289,23 +293,28 @@ impl<'a> Judge<'a> {
             next = span.end;
         }
         if next != count {
-            self.refuse(Rule::Form, next, None, || {
+            self.refuse(GateRule::Form, next, None, || {
                 format!("spans end at sample {next} of {count}")
             });
         }
         spans
     }
 
-    fn leave(&mut self, permit: &Permit, start: &Measured, now: Instant) {
+    fn check_permit_and_start(
+        &mut self,
+        permit: &MotionPermit,
+        start: &ArmMeasurement,
+        now: ClockInstant,
+    ) {
         if !permit.covers(self.scene, now) {
             let scene = self.scene.title();
-            self.refuse(Rule::Enabled, 0, None, || {
+            self.refuse(GateRule::Enabled, 0, None, || {
                 format!("motion is not enabled for scene `{scene}` as it is now")
             });
         }
         let end = now.after(self.trajectory.duration());
         if permit.covers(self.scene, now) && !permit.covers(self.scene, end) {
-            self.refuse(Rule::Enabled, 0, None, || {
+            self.refuse(GateRule::Enabled, 0, None, || {
                 format!(
                     "motion is enabled for less than the {} that it takes: enable it for longer",
                     duration(self.trajectory.duration())
@@ -313,23 +322,27 @@ impl<'a> Judge<'a> {
             });
         }
         let first = self.trajectory.samples.first();
-        if let Some(Err(why)) = first.map(|first| near(self.scene, first, start, now)) {
-            self.refuse(Rule::Start, 0, None, || why);
+        if let Some(Err(why)) = first.map(|first| check_at_start(self.scene, first, start, now)) {
+            self.refuse(GateRule::Start, 0, None, || why);
         }
     }
 
-    fn samples(&mut self, spans: &[(&'a Span, &'a Pen)], mut around: Around<'_>) {
-        self.joint_limits();
-        self.joint_rates();
-        let mut escapes = Escapes::new(self.scene, spans);
-        let mut before: Option<(usize, &Joints, IsometryMatrix3<f64>)> = None;
+    fn check_samples(
+        &mut self,
+        spans: &[(&'a TrajectorySpan, &'a ScenePen)],
+        mut around: CollisionWorld<'_>,
+    ) {
+        self.check_joint_limits();
+        self.check_joint_rates();
+        let mut escapes = EscapeHistories::new(self.scene, spans);
+        let mut before: Option<(usize, &JointVector, IsometryMatrix3<f64>)> = None;
         for (span, pen) in spans {
             let samples = self.trajectory.samples.iter().enumerate();
             for (sample, q) in samples.take(span.end).skip(span.first) {
                 let stance = around.body().at(q);
                 let frames = around.body().frames(&stance);
                 let tool = frames.tool;
-                let moment = Moment {
+                let moment = JudgedSample {
                     sample,
                     span,
                     pen,
@@ -344,25 +357,25 @@ impl<'a> Judge<'a> {
                     escapes.sheet = Ratchet::far();
                 }
                 before = Some((span.pen, q, tool));
-                self.way(&moment, around.levers());
-                self.pose(&moment);
-                self.sheet(&moment, &mut escapes);
-                self.surroundings(&mut around, &moment, &mut escapes);
-                self.keep_outs(&mut around, &moment, &mut escapes);
+                self.check_tip_motion(&moment, around.levers());
+                self.check_tip_pose(&moment);
+                self.check_tip_height(&moment, &mut escapes);
+                self.check_surroundings(&mut around, &moment, &mut escapes);
+                self.check_keep_outs(&mut around, &moment, &mut escapes);
             }
         }
     }
 
     /// From the sample before: how fast, and how straight.
-    fn way(&mut self, now: &Moment<'_>, levers: &Levers) {
+    fn check_tip_motion(&mut self, now: &JudgedSample<'_>, levers: &JointLevers) {
         let Some((q_before, before)) = &now.before else {
             return;
         };
         let speed = (now.tip - before).norm() * 1e3 / self.trajectory.period.as_secs_f64();
         let limit = tip_limit_mm_s(self.scene, now.pen.kind, now.span.kind, &now.tip);
-        if above(speed, limit * SLACK) {
+        if exceeds(speed, limit * SLACK) {
             self.refuse(
-                Rule::TipSpeed,
+                GateRule::TipSpeed,
                 now.sample,
                 excess(speed, limit, "mm/s"),
                 || {
@@ -377,9 +390,9 @@ impl<'a> Judge<'a> {
         let middle = q_before.zip(now.q, f64::midpoint);
         let tip = self.scene.arm.chain.point(&middle, &now.pen.tip_m);
         let off = (tip - nalgebra::center(before, &now.tip)).norm() * 1e3;
-        if above(off, MIDPOINT_MM) {
+        if exceeds(off, MIDPOINT_MM) {
             let excess = excess(off, MIDPOINT_MM, "mm");
-            self.refuse(Rule::Midpoint, now.sample, excess, || {
+            self.refuse(GateRule::Midpoint, now.sample, excess, || {
                 let (off, limit) = apart(off, MIDPOINT_MM);
                 format!("between two samples the tip would stray {off} mm from the straight way; {limit} mm is the limit: go slower")
             });
@@ -387,18 +400,18 @@ impl<'a> Judge<'a> {
     }
 
     /// Checks the arm's pose while the tip touches: its condition number, and the tilt of a drawing pen.
-    fn pose(&mut self, now: &Moment<'_>) {
+    fn check_tip_pose(&mut self, now: &JudgedSample<'_>) {
         if !touches(now.span.kind) {
             return;
         }
-        let tip = Tip {
+        let tip = ToolTip {
             point_m: now.pen.tip_m,
             axis: now.pen.axis,
         };
         let chain = &self.scene.arm.chain;
         if let Some(condition) = chain.condition_over(now.frames, &tip, CONDITION_MAX) {
             let excess = excess(condition, CONDITION_MAX, "");
-            self.refuse(Rule::Condition, now.sample, excess, || {
+            self.refuse(GateRule::Condition, now.sample, excess, || {
                 format!("the arm would be too near to a singular pose: joints move the tip {condition:.0} times as far one way as another; {CONDITION_MAX:.0} is the limit: move the sheet")
             });
         }
@@ -407,26 +420,38 @@ impl<'a> Judge<'a> {
             return;
         }
         let tilt = tilt_rad(self.scene, now.frames, now.pen);
-        if above(tilt, cone * SLACK) {
+        if exceeds(tilt, cone * SLACK) {
             let (name, tilt, cone) = (&now.pen.name, tilt.to_degrees(), cone.to_degrees());
-            self.refuse(Rule::Tilt, now.sample, excess(tilt, cone, "deg"), || {
-                let (tilt, cone) = apart(tilt, cone);
-                format!("`{name}` would lean {tilt}°; {cone}° is the limit")
-            });
+            self.refuse(
+                GateRule::Tilt,
+                now.sample,
+                excess(tilt, cone, "deg"),
+                || {
+                    let (tilt, cone) = apart(tilt, cone);
+                    format!("`{name}` would lean {tilt}°; {cone}° is the limit")
+                },
+            );
         }
     }
 
-    fn sheet(&mut self, now: &Moment<'_>, escapes: &mut Escapes) {
+    fn check_tip_height(&mut self, now: &JudgedSample<'_>, escapes: &mut EscapeHistories) {
         let Some(height) = height_mm(self.scene, &now.tip) else {
             escapes.sheet = Ratchet::far();
             return;
         };
         let floor = self.floor_mm(now.span.kind, &now.tip);
         if escapes.sheet.breached(height, floor) {
-            self.refuse(Rule::Sheet, now.sample, excess(height, floor, "mm"), || {
-                let (depth, limit) = apart(-height, -floor);
-                format!("the tip would be {depth} mm below the sheet; {limit} mm is the limit here")
-            });
+            self.refuse(
+                GateRule::Sheet,
+                now.sample,
+                excess(height, floor, "mm"),
+                || {
+                    let (depth, limit) = apart(-height, -floor);
+                    format!(
+                        "the tip would be {depth} mm below the sheet; {limit} mm is the limit here"
+                    )
+                },
+            );
         }
     }
 
@@ -445,34 +470,39 @@ impl<'a> Judge<'a> {
     /// The bottom of the ink cap that a tip is over, as a height over the sheet; none is as high
     /// as anything. Of two caps side by side it is in the nearer one.
     fn cap_floor_mm(&self, tip: &Point3<f64>) -> f64 {
-        let aside_m = |ink: &Ink| (tip - ink.rim_m).xy().norm();
+        let aside_m = |ink: &InkCap| (tip - ink.rim_m).xy().norm();
         let caps = self.scene.inks.iter().map(|ink| (ink, aside_m(ink)));
         let over = caps
-            .filter(|(_, aside_m)| above(CAP_M, *aside_m))
+            .filter(|(_, aside_m)| exceeds(CAP_M, *aside_m))
             .min_by(|(_, one), (_, other)| one.total_cmp(other));
         over.map_or(f64::INFINITY, |(ink, _)| {
             self.scene.surface.project(&ink.rim_m).height_mm - ink.depth_m * 1e3
         })
     }
 
-    fn surroundings(&mut self, around: &mut Around<'_>, now: &Moment<'_>, escapes: &mut Escapes) {
+    fn check_surroundings(
+        &mut self,
+        around: &mut CollisionWorld<'_>,
+        now: &JudgedSample<'_>,
+        escapes: &mut EscapeHistories,
+    ) {
         let (stance, at) = (now.stance, now.sample);
         let outside = around.outside_workspace(stance);
         for out in escapes.workspace.breaches(outside, 0.0) {
-            let (name, by) = (around.body().what(out.of.0), -out.metres * 1e3);
-            self.refuse(Rule::Workspace, at, excess(by, 0.0, "mm"), || {
+            let (name, by) = (around.body().part_name(out.of.0), -out.metres * 1e3);
+            self.refuse(GateRule::Workspace, at, excess(by, 0.0, "mm"), || {
                 format!("{name} would be {} mm outside the workspace", short(by))
             });
         }
         let low = around.over_sheet(stance);
         for near in escapes.body.breaches(low, CLEARANCE_M) {
-            let what = around.body().what(near.of);
-            self.too_near(Rule::Body, at, near.metres, &what, "the sheet");
+            let what = around.body().part_name(near.of);
+            self.too_near(GateRule::Body, at, near.metres, &what, "the sheet");
         }
         let below = around.idle_pens(stance, now.span.pen);
         for pen in escapes.idle.breaches(below, 0.0) {
-            let (name, height) = (around.body().what(pen.of), pen.metres * 1e3);
-            self.refuse(Rule::Sheet, at, excess(height, 0.0, "mm"), || {
+            let (name, height) = (around.body().part_name(pen.of), pen.metres * 1e3);
+            self.refuse(GateRule::Sheet, at, excess(height, 0.0, "mm"), || {
                 format!(
                     "{name}, which does not draw now, would be {} mm below the sheet",
                     short(-height)
@@ -482,22 +512,27 @@ impl<'a> Judge<'a> {
         let pairs = around.near_itself(stance);
         for near in escapes.own.breaches(pairs, CLEARANCE_M) {
             let (one, other) = near.of;
-            let (one, other) = (around.body().what(one), around.body().what(other));
-            self.too_near(Rule::SelfCollision, at, near.metres, &one, &other);
+            let (one, other) = (around.body().part_name(one), around.body().part_name(other));
+            self.too_near(GateRule::SelfCollision, at, near.metres, &one, &other);
         }
     }
 
-    fn keep_outs(&mut self, around: &mut Around<'_>, now: &Moment<'_>, escapes: &mut Escapes) {
+    fn check_keep_outs(
+        &mut self,
+        around: &mut CollisionWorld<'_>,
+        now: &JudgedSample<'_>,
+        escapes: &mut EscapeHistories,
+    ) {
         let keep_outs = self.scene.keep_outs.iter().enumerate();
         for ((index, keep_out), escape) in keep_outs.zip(&mut escapes.keep_outs) {
             let near = around.near_keep_out(now.stance, index, &keep_out.corners);
             for near in escape.breaches(near, CLEARANCE_M) {
-                let (one, other) = (around.body().what(near.of), &keep_out.name);
+                let (one, other) = (around.body().part_name(near.of), &keep_out.name);
                 if now.sample == 0 {
                     self.begins_in(near.metres, &one, other);
                 } else {
                     let other = format!("keep-out `{other}`");
-                    self.too_near(Rule::KeepOut, now.sample, near.metres, &one, &other);
+                    self.too_near(GateRule::KeepOut, now.sample, near.metres, &one, &other);
                 }
             }
         }
@@ -507,17 +542,17 @@ impl<'a> Judge<'a> {
     fn begins_in(&mut self, metres: f64, part: &str, keep_out: &str) {
         let (value, limit) = (metres * 1e3, CLEARANCE_M * 1e3);
         let place = place_text(value);
-        self.refuse(Rule::KeepOut, 0, excess(value, limit, "mm"), || {
+        self.refuse(GateRule::KeepOut, 0, excess(value, limit, "mm"), || {
             format!(
                 "{part} stands {place} keep-out `{keep_out}` where the motion begins; {limit:.0} mm off is the limit: move the arm out of it first, by `reset` or by hand, or correct the keep-out"
             )
         });
     }
 
-    fn too_near(&mut self, rule: Rule, sample: usize, metres: f64, one: &str, other: &str) {
+    fn too_near(&mut self, rule: GateRule, sample: usize, metres: f64, one: &str, other: &str) {
         let (value, limit) = (metres * 1e3, CLEARANCE_M * 1e3);
         self.refuse(rule, sample, excess(value, limit, "mm"), || {
-            if above(0.0, value) {
+            if exceeds(0.0, value) {
                 let into = short(-value);
                 return format!(
                     "{one} would come {into} mm into {other}; {limit:.0} mm off is the limit"
@@ -531,7 +566,7 @@ impl<'a> Judge<'a> {
 
 /// The place of something that is so far from a box, or inside it by the negative of that.
 fn place_text(mm: f64) -> String {
-    if above(0.0, mm) {
+    if exceeds(0.0, mm) {
         format!("{:.1} mm inside", -mm)
     } else {
         format!("{mm:.1} mm from")
@@ -539,8 +574,11 @@ fn place_text(mm: f64) -> String {
 }
 
 /// Returns whether a step stays so close to the straight line that its middle need not be checked.
-fn is_straight(levers: &Levers, from_rad: &Joints, to_rad: &Joints) -> bool {
-    !above(levers.strays_m(from_rad, to_rad) * 1e3, MIDPOINT_MM)
+fn is_straight(levers: &JointLevers, from_rad: &JointVector, to_rad: &JointVector) -> bool {
+    !exceeds(
+        levers.midpoint_deviation_m(from_rad, to_rad) * 1e3,
+        MIDPOINT_MM,
+    )
 }
 
 /// Returns the largest permitted tip speed at a place: as the scene asks, and always slow for a
@@ -559,21 +597,21 @@ pub(super) fn tip_limit_mm_s(
         _ => limits.travel_mm_s.max(limits.draw_mm_s),
     };
     let is_slow =
-        tool == ToolKind::Needle && above(NEEDLE_NEAR_MM, scene.surface.project(tip).height_mm);
+        tool == ToolKind::Needle && exceeds(NEEDLE_NEAR_MM, scene.surface.project(tip).height_mm);
     asked.min(if is_slow { NEEDLE_MM_S } else { TIP_MM_S_MAX })
 }
 
 /// Returns whether a value is beyond its limit; a value at its limit is not. The only place that
 /// decides this.
-pub(super) fn above<T: PartialOrd + Copy>(value: T, limit: T) -> bool {
+pub(super) fn exceeds<T: PartialOrd + Copy>(value: T, limit: T) -> bool {
     value > limit
 }
 
-impl Escapes {
+impl EscapeHistories {
     /// Out of a keep-out leads only a motion that takes the arm away. What draws, visits or probes
     /// begins clear of all of them: it would be let pass through a part of a large one that it is
     /// refused to pass through where that part stands alone.
-    fn new(scene: &Scene, spans: &[(&Span, &Pen)]) -> Self {
+    fn new(scene: &Scene, spans: &[(&TrajectorySpan, &ScenePen)]) -> Self {
         let takes_away = spans.iter().all(|(span, _)| {
             let kind = span.kind;
             matches!(kind, SpanKind::Lift | SpanKind::Pose | SpanKind::Jog)
@@ -597,11 +635,11 @@ impl Escapes {
 }
 
 /// Checks that the arm stands where a motion begins, by a reading that is recent enough.
-pub(super) fn near(
+pub(super) fn check_at_start(
     scene: &Scene,
-    first: &Joints,
-    seen: &Measured,
-    now: Instant,
+    first: &JointVector,
+    seen: &ArmMeasurement,
+    now: ClockInstant,
 ) -> Result<(), String> {
     let age = now.since(seen.at);
     if age > START_AGE {
@@ -617,7 +655,7 @@ pub(super) fn near(
     }
     for (joint, (plan, is)) in first.iter().zip(seen.position_rad.iter()).enumerate() {
         let away = (plan - is).abs();
-        if away.is_nan() || above(away, START_RAD) {
+        if away.is_nan() || exceeds(away, START_RAD) {
             let name = scene.arm.joint_name(joint);
             return Err(format!(
                 "{name} is at {is:.3} rad and the plan begins at {plan:.3}; {START_RAD} rad is the most they may differ: plan again"
@@ -631,7 +669,7 @@ pub(super) fn near(
 #[allow(clippy::unwrap_used, reason = "a failing test may panic")]
 mod tests {
     use super::*;
-    use scene::{Ink, Library};
+    use scene::{InkCap, SceneLibrary};
 
     fn standing(scene: &Scene) -> Trajectory {
         Trajectory {
@@ -643,15 +681,15 @@ mod tests {
 
     #[test]
     fn a_limit_is_passed_only_beyond_it() {
-        assert!(above(1.0 + f64::EPSILON, 1.0));
-        assert!(!above(1.0, 1.0) && !above(1.0 - f64::EPSILON, 1.0));
+        assert!(exceeds(1.0 + f64::EPSILON, 1.0));
+        assert!(!exceeds(1.0, 1.0) && !exceeds(1.0 - f64::EPSILON, 1.0));
     }
 
     /// A cap with its rim so high over the middle of the sheet, and so deep.
     fn cap(scene: &mut Scene, rim_mm: f64, deep_mm: f64) -> Point3<f64> {
         let foot = scene.surface.at([50.0, 50.0]);
         let rim_m = foot.point_m + foot.normal.scale(rim_mm / 1e3);
-        scene.inks.push(Ink {
+        scene.inks.push(InkCap {
             name: "black".to_owned(),
             rim_m,
             depth_m: deep_mm / 1e3,
@@ -663,12 +701,12 @@ mod tests {
 
     #[test]
     fn how_low_a_tip_may_be_goes_by_what_it_does() {
-        let mut scene = Scene::clone(&Library::new(None).scene("default", None).unwrap());
+        let mut scene = Scene::clone(&SceneLibrary::new(None).scene("default", None).unwrap());
         let rim_m = cap(&mut scene, 5.0, 8.0);
         let plan = standing(&scene);
         let floor = |scene: &Scene, doing, aside_m: f64| {
             let tip = rim_m + nalgebra::Vector3::new(aside_m, 0.0, 0.0);
-            Judge::new(scene, &plan).floor_mm(doing, &tip)
+            TrajectoryJudge::new(scene, &plan).floor_mm(doing, &tip)
         };
         let press = -scene.heights.press_mm - 0.25;
         for (doing, aside_m, lowest) in [
@@ -690,7 +728,7 @@ mod tests {
         }
         // Of two caps it is the nearer one's, in whatever order they are written.
         let deep = scene.inks.first().unwrap().clone();
-        let shallow = Ink {
+        let shallow = InkCap {
             rim_m: deep.rim_m + nalgebra::Vector3::new(0.012, 0.0, 0.0),
             depth_m: 0.006,
             ..deep.clone()
@@ -710,18 +748,18 @@ mod tests {
 
     #[test]
     fn a_refusal_says_where_and_when() {
-        let scene = Library::new(None).scene("default", None).unwrap();
+        let scene = SceneLibrary::new(None).scene("default", None).unwrap();
         let mut plan = standing(&scene);
         plan.samples = vec![scene.rest_rad; 300];
-        plan.spans = vec![Span {
+        plan.spans = vec![TrajectorySpan {
             kind: SpanKind::Travel,
             item: Some(3),
             pen: 0,
             first: 0,
             end: 300,
         }];
-        let mut judge = Judge::new(&scene, &plan);
-        judge.refuse(Rule::Tilt, 250, None, || "it leans".to_owned());
+        let mut judge = TrajectoryJudge::new(&scene, &plan);
+        judge.refuse(GateRule::Tilt, 250, None, || "it leans".to_owned());
         let said = judge.refusals.first().unwrap();
         assert_eq!(said.why, "it leans (2.50 s into the motion)");
         let tip = tip_m(&scene, 0, &scene.rest_rad).unwrap();
@@ -731,10 +769,10 @@ mod tests {
 
     #[test]
     fn a_refusal_says_the_worst_of_its_rule_for_a_stroke_and_what_is_done_for_it() {
-        let scene = Library::new(None).scene("default", None).unwrap();
+        let scene = SceneLibrary::new(None).scene("default", None).unwrap();
         let mut plan = standing(&scene);
         plan.samples = vec![scene.rest_rad; 300];
-        let span = |kind, first, end| Span {
+        let span = |kind, first, end| TrajectorySpan {
             kind,
             item: Some(3),
             pen: 0,
@@ -745,10 +783,10 @@ mod tests {
             span(SpanKind::Travel, 0, 150),
             span(SpanKind::Draw, 150, 300),
         ];
-        let mut judge = Judge::new(&scene, &plan);
+        let mut judge = TrajectoryJudge::new(&scene, &plan);
         for (sample, value) in [(10, 1.0), (20, -2.8), (30, 2.95), (200, 3.5), (210, 3.5)] {
             let excess = excess(value, 3.0, "mm");
-            judge.refuse(Rule::KeepOut, sample, excess, || {
+            judge.refuse(GateRule::KeepOut, sample, excess, || {
                 format!("comes to {value}")
             });
         }
@@ -769,19 +807,19 @@ mod tests {
 
     #[test]
     fn a_reading_is_fresh_up_to_its_limit() {
-        let scene = Library::new(None).scene("default", None).unwrap();
-        let seen = Measured {
-            at: Instant::ZERO,
+        let scene = SceneLibrary::new(None).scene("default", None).unwrap();
+        let seen = ArmMeasurement {
+            at: ClockInstant::ZERO,
             position_rad: scene.rest_rad,
-            velocity_rad_s: Joints::zeros(scene.arm.dof()),
+            velocity_rad_s: JointVector::zeros(scene.arm.dof()),
             servos: Vec::new(),
         };
         let at = |ms| {
-            near(
+            check_at_start(
                 &scene,
                 &scene.rest_rad,
                 &seen,
-                Instant::ZERO.after(Duration::from_millis(ms)),
+                ClockInstant::ZERO.after(Duration::from_millis(ms)),
             )
         };
         assert!(at(250).is_ok() && at(251).is_err());

@@ -2,10 +2,10 @@
 
 use nalgebra::Point3;
 
-use super::check::above;
-use base::units::Joints;
-use kin::Frames;
-use scene::{Pen, Projected, Scene};
+use super::check::exceeds;
+use base::units::JointVector;
+use kin::LinkFrames;
+use scene::{Scene, ScenePen, SurfaceProjection};
 
 /// Border around a sheet that still counts as an obstacle.
 const SHEET_BORDER_MM: f64 = 30.0;
@@ -20,18 +20,18 @@ const PIECE_M: f64 = 0.001;
 const PIECES: u32 = 8;
 
 /// The tip of a pen, in the base frame; `None` where there is no such pen.
-pub(super) fn tip_m(scene: &Scene, pen: usize, q_rad: &Joints) -> Option<Point3<f64>> {
+pub(super) fn tip_m(scene: &Scene, pen: usize, q_rad: &JointVector) -> Option<Point3<f64>> {
     Some(scene.arm.chain.point(q_rad, &scene.pen(pen)?.tip_m))
 }
 
 /// Returns the height of a point over the sheet; `None` where the sheet is not below it.
 pub(super) fn height_mm(scene: &Scene, point_m: &Point3<f64>) -> Option<f64> {
     let seen = scene.surface.project(point_m);
-    (!above(beyond_mm(scene, seen.at_mm), 0.0)).then_some(seen.height_mm)
+    (!exceeds(beyond_mm(scene, seen.at_mm), 0.0)).then_some(seen.height_mm)
 }
 
 /// Returns the angle between a pen and the surface's normal under its tip.
-pub(super) fn tilt_rad(scene: &Scene, frames: &Frames, pen: &Pen) -> f64 {
+pub(super) fn tilt_rad(scene: &Scene, frames: &LinkFrames, pen: &ScenePen) -> f64 {
     let under = scene.surface.project(&(frames.tool * pen.tip_m));
     let normal = scene.surface.at(under.at_mm).normal;
     let axis = frames.tool * pen.axis;
@@ -55,23 +55,23 @@ pub(super) fn segment_over_sheet(
 ) -> Option<f64> {
     if scene.surface.is_flat() {
         let ends = [from, to].map(|end| scene.surface.project(end));
-        return lowest_over_flat_m(scene, &ends).filter(|lowest| above(most_m, *lowest));
+        return lowest_over_flat_m(scene, &ends).filter(|lowest| exceeds(most_m, *lowest));
     }
     let ends = [from, to].map(|end| height_mm(scene, end).map_or(most_m, |mm| mm / 1e3));
     let mut lowest = ends.into_iter().fold(most_m, f64::min);
     lower(scene, (from, to), &mut lowest);
-    above(most_m, lowest).then_some(lowest)
+    exceeds(most_m, lowest).then_some(lowest)
 }
 
 /// Cut to the sheet and its border, the lower end of what is left; `None` where nothing is.
-fn lowest_over_flat_m(scene: &Scene, [from, to]: &[Projected; 2]) -> Option<f64> {
+fn lowest_over_flat_m(scene: &Scene, [from, to]: &[SurfaceProjection; 2]) -> Option<f64> {
     let (mut begin, mut end) = (0.0_f64, 1.0_f64);
     let sides = from.at_mm.iter().zip(to.at_mm).zip(scene.surface.size_mm());
     for ((from, to), side) in sides {
         let (low, high) = (-SHEET_BORDER_MM - from, side + SHEET_BORDER_MM - from);
         let along = to - from;
-        if above(STILL_MM, along.abs()) {
-            if above(low, 0.0) || above(0.0, high) {
+        if exceeds(STILL_MM, along.abs()) {
+            if exceeds(low, 0.0) || exceeds(0.0, high) {
                 return None;
             }
             continue;
@@ -81,7 +81,7 @@ fn lowest_over_flat_m(scene: &Scene, [from, to]: &[Projected; 2]) -> Option<f64>
         end = end.min(one.max(other));
     }
     let at = |share: f64| from.height_mm + (to.height_mm - from.height_mm) * share;
-    (!above(begin, end)).then(|| at(begin).min(at(end)) / 1e3)
+    (!exceeds(begin, end)).then(|| at(begin).min(at(end)) / 1e3)
 }
 
 /// A segment is nowhere lower over the endless shape than this, in metres; exactly so over a flat
@@ -107,11 +107,11 @@ fn lower(scene: &Scene, (from, to): (&Point3<f64>, &Point3<f64>), lowest: &mut f
     let half_m = nalgebra::distance(&middle, to);
     let seen = scene.surface.project(&middle);
     let (height_m, beyond_mm) = (seen.height_mm / 1e3, beyond_mm(scene, seen.at_mm));
-    if !above(beyond_mm, 0.0) {
+    if !exceeds(beyond_mm, 0.0) {
         *lowest = lowest.min(height_m);
     }
     // Alone this ends it, so that it stands apart from what is only left out to be quick.
-    if !above(half_m, PIECE_M / 2.0) {
+    if !exceeds(half_m, PIECE_M / 2.0) {
         return;
     }
     let cannot_reach = height_m - half_m > 0.0 && beyond_mm > half_m * 1e3;
@@ -129,7 +129,7 @@ mod tests {
     use base::units::Finite;
     use proptest::prelude::*;
     use scene::file::SheetFile;
-    use scene::{Library, Surface};
+    use scene::{SceneLibrary, Surface};
 
     #[test]
     fn what_stands_upright_is_over_the_sheet_or_beside_it() {
@@ -335,7 +335,7 @@ mod tests {
 
     /// The default scene, its sheet rolled.
     fn over(radius_mm: Option<f64>) -> Scene {
-        let mut scene = Scene::clone(&Library::new(None).scene("default", None).unwrap());
+        let mut scene = Scene::clone(&SceneLibrary::new(None).scene("default", None).unwrap());
         let text = include_str!("../../scenes/default.toml");
         let file: toml::Table = toml::from_str(text).unwrap();
         let mut sheet: SheetFile = file.get("sheet").unwrap().clone().try_into().unwrap();

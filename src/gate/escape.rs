@@ -3,7 +3,7 @@
 //! Each thing has its own history. A part that stands too near to something excuses no other part,
 //! and a part that came clear once may not come too near again.
 
-use super::check::above;
+use super::check::exceeds;
 
 /// Rounding between two distances of a thing that stands, in radians, millimetres or metres.
 const ROUNDING: f64 = 1e-9;
@@ -35,7 +35,7 @@ impl Ratchet {
 /// Distance of something from what it may not touch. `of` identifies it: a part, two parts, or a
 /// part and a side.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Near<K = usize> {
+pub(super) struct PartProximity<K = usize> {
     pub(super) metres: f64,
     pub(super) of: K,
 }
@@ -56,7 +56,11 @@ impl<K: Copy + PartialEq> EscapeTracker<K> {
 
     /// Returns those that breach a limit. `near` is all that is nearer than `least_m`; what is not
     /// in it is clear, and may not begin there any more.
-    pub(super) fn breaches(&mut self, near: Vec<Near<K>>, least_m: f64) -> Vec<Near<K>> {
+    pub(super) fn breaches(
+        &mut self,
+        near: Vec<PartProximity<K>>,
+        least_m: f64,
+    ) -> Vec<PartProximity<K>> {
         if near.is_empty() {
             *self = Self::strict();
             return near;
@@ -64,11 +68,11 @@ impl<K: Copy + PartialEq> EscapeTracker<K> {
         let begins = || near.iter().map(|near| (near.of, Ratchet::new())).collect();
         let mut began: Vec<(K, Ratchet)> = self.0.take().unwrap_or_else(begins);
         began.retain(|(of, _)| near.iter().any(|near| near.of == *of));
-        let mut is_breach = |near: &Near<K>| {
+        let mut is_breach = |near: &PartProximity<K>| {
             let ratchet = began.iter_mut().find(|(of, _)| *of == near.of);
             match ratchet {
                 Some((_, ratchet)) => ratchet.breached(near.metres, least_m),
-                None => above(least_m - ROUNDING, near.metres),
+                None => exceeds(least_m - ROUNDING, near.metres),
             }
         };
         let breaches = near
@@ -99,8 +103,8 @@ mod tests {
         assert!(Ratchet::far().breached(0.999, 1.0) && !Ratchet::far().breached(1.0, 1.0));
     }
 
-    fn near(all: &[(usize, f64)]) -> Vec<Near> {
-        let near = |(of, metres): &(usize, f64)| Near {
+    fn near(all: &[(usize, f64)]) -> Vec<PartProximity> {
+        let near = |(of, metres): &(usize, f64)| PartProximity {
             of: *of,
             metres: *metres,
         };

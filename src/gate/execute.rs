@@ -8,14 +8,14 @@
 
 use std::time::Duration;
 
-use super::check::near;
+use super::check::check_at_start;
 use super::clearance::tip_m;
-use super::stopping::{Lift, SMOOTH_PEAK, touches};
-use super::watch::{self, Watch};
+use super::following_error::{self, FollowingErrorMonitor};
+use super::stop_proof::{ProvenLift, SMOOTH_PEAK, touches};
 use super::{CheckedTrajectory, Setpoint};
-use base::units::{Instant, Joints, Measured};
-use permit::Permit;
-use plan::{Span, SpanKind};
+use base::units::{ArmMeasurement, ClockInstant, JointVector};
+use permit::MotionPermit;
+use plan::{SpanKind, TrajectorySpan};
 use scene::Scene;
 
 /// A lift takes at least this long.
@@ -39,14 +39,14 @@ const BACK_SAMPLES_MAX: usize = 100;
 #[derive(Debug)]
 pub struct Execution {
     checked: CheckedTrajectory,
-    phase: Phase,
-    wish: Wish,
+    phase: ExecutionPhase,
+    wish: MotionGoal,
     /// Samples a tick: 1 as planned, 0 standing, below 0 going back.
     rate: f64,
     /// Position on the path, in samples.
     at: f64,
-    goal_rad: Joints,
-    watch: Watch,
+    goal_rad: JointVector,
+    watch: FollowingErrorMonitor,
     /// `true` while the motion is paused by its caller.
     waits: bool,
     stopped: bool,
@@ -57,29 +57,29 @@ pub struct Execution {
 }
 
 #[derive(Debug)]
-enum Phase {
+enum ExecutionPhase {
     /// On the path.
     Path,
     /// On the proven way straight up from where the path was left; `tick` of `ticks`.
-    Line(Line),
+    Line(JointSpaceMove),
     /// On the way from where the goal was to where the arm is, which stands and cannot come.
-    LetGo(Line),
+    LetGo(JointSpaceMove),
     /// At the end: nothing comes any more.
     Stand,
 }
 
 /// A way straight up, and where on it the goal is.
 #[derive(Clone, Copy, Debug)]
-struct Line {
-    from_rad: Joints,
-    by_rad: Joints,
+struct JointSpaceMove {
+    from_rad: JointVector,
+    by_rad: JointVector,
     tick: f64,
     ticks: f64,
 }
 
 /// The requested course of the motion.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Wish {
+enum MotionGoal {
     Go,
     /// To stand with the tip up until it is resumed.
     Hold(HoldAt),
@@ -104,7 +104,7 @@ pub enum HoldAt {
 
 /// The result of a tick.
 #[derive(Debug)]
-pub enum Step {
+pub enum ExecutionStep {
     /// Send this.
     Go(Setpoint),
     /// Wait where the last frame said: a joint is behind, or a reading is missing.
@@ -115,7 +115,7 @@ pub enum Step {
 
 /// Progress of a motion.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Progress {
+pub struct ExecutionProgress {
     /// The sample last sent.
     pub sample: usize,
     /// Number of samples.
@@ -128,7 +128,7 @@ pub struct Progress {
 
 /// The reason why a motion cannot begin or go on. A motion under way comes to a stand first.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Broken {
+pub enum ExecutionError {
     /// The arm is not where the proof begins.
     #[error("the arm moved since the motion was planned: {0}")]
     Moved(String),
@@ -141,7 +141,7 @@ pub enum Broken {
     )]
     Expired,
     /// A joint does not follow.
-    #[error("{joint} stayed {behind_deg} degrees behind its goal for {ms} ms: something blocks it, or its servo gave up", ms = watch::STALL.as_millis())]
+    #[error("{joint} stayed {behind_deg} degrees behind its goal for {ms} ms: something blocks it, or its servo gave up", ms = following_error::STALL.as_millis())]
     Stalled {
         /// Which joint.
         joint: String,
@@ -149,7 +149,7 @@ pub enum Broken {
         behind_deg: u32,
     },
     /// No reading for too long.
-    #[error("no valid reading from the arm for {0} ms; {limit} ms is the limit", limit = watch::BLIND.as_millis())]
+    #[error("no valid reading from the arm for {0} ms; {limit} ms is the limit", limit = following_error::BLIND.as_millis())]
     Blind(u128),
 }
 
@@ -158,17 +158,21 @@ impl CheckedTrajectory {
     ///
     /// # Errors
     /// When the arm is not where the proof begins, or the permit has ended.
-    pub fn begin(self, seen: &Measured, now: Instant) -> Result<Execution, Broken> {
+    pub fn begin(
+        self,
+        seen: &ArmMeasurement,
+        now: ClockInstant,
+    ) -> Result<Execution, ExecutionError> {
         if !self.permit.covers(&self.scene, now) {
-            return Err(Broken::Expired);
+            return Err(ExecutionError::Expired);
         }
         let first = self.first();
-        near(&self.scene, &first, seen, now).map_err(Broken::Moved)?;
+        check_at_start(&self.scene, &first, seen, now).map_err(ExecutionError::Moved)?;
         Ok(Execution {
-            watch: Watch::new(&self.scene.arm, self.torque_limit()),
+            watch: FollowingErrorMonitor::new(&self.scene.arm, self.torque_limit()),
             checked: self,
-            phase: Phase::Path,
-            wish: Wish::Go,
+            phase: ExecutionPhase::Path,
+            wish: MotionGoal::Go,
             // The path begins at rest.
             rate: 1.0,
             at: 0.0,
@@ -187,7 +191,7 @@ impl CheckedTrajectory {
         clippy::expect_used,
         reason = "an arm that begins nowhere may not begin"
     )]
-    fn first(&self) -> Joints {
+    fn first(&self) -> JointVector {
         let first = self.trajectory.samples.first();
         *first.expect("the gate lets through no trajectory of fewer than two samples")
     }
@@ -200,34 +204,39 @@ impl Execution {
     /// [`Broken`], once, when a joint has not followed or has not been read for too long. The goal
     /// stands by then, and calling on gives the way to a safe end: after a stall back along the
     /// path to where the joint is, and up.
-    pub fn next(&mut self, seen: &Measured, now: Instant) -> Result<Step, Broken> {
+    pub fn next(
+        &mut self,
+        seen: &ArmMeasurement,
+        now: ClockInstant,
+    ) -> Result<ExecutionStep, ExecutionError> {
         let ahead_rad = self.braked_rad();
         let period = self.checked.trajectory.period;
         let waits = self
             .watch
-            .look(&self.goal_rad, &ahead_rad, seen, now, period);
+            .update(&self.goal_rad, &ahead_rad, seen, now, period);
         if self.rate.abs() <= 0.0
-            && let Some(broken) = self.watch.tell()
+            && let Some(broken) = self.watch.take_error()
         {
             self.end_after(&broken, seen);
             return Err(broken);
         }
         // A way to a safe end waits for no release.
-        let waits = waits || (!self.watch.was_told() && (self.waits || self.watch.has_broken()));
+        let waits =
+            waits || (!self.watch.has_reported() && (self.waits || self.watch.has_broken()));
         if self.watch.is_lost() {
-            self.wish = Wish::Halt;
+            self.wish = MotionGoal::Halt;
         }
         Ok(match self.advance(waits) {
-            Moved::To(goal_rad) => self.send(goal_rad),
-            Moved::Not => Step::Hold,
-            Moved::Finished => Step::Finished,
+            GoalUpdate::To(goal_rad) => self.send(goal_rad),
+            GoalUpdate::Not => ExecutionStep::Hold,
+            GoalUpdate::Finished => ExecutionStep::Finished,
         })
     }
 
-    fn send(&mut self, goal_rad: Joints) -> Step {
+    fn send(&mut self, goal_rad: JointVector) -> ExecutionStep {
         self.goal_rad = goal_rad;
         let limits = self.scene().arm.limits;
-        Step::Go(Setpoint {
+        ExecutionStep::Go(Setpoint {
             goal_rad,
             velocity_cap_rad_s: limits.velocity_rad_s,
             acceleration_cap_rad_s2: limits.acceleration_rad_s2,
@@ -238,19 +247,19 @@ impl Execution {
     /// nothing, and neither does one while it already comes to its end.
     pub fn stop(&mut self) {
         self.stopped = true;
-        if !matches!(self.wish, Wish::Back(_) | Wish::Halt) {
-            self.wish = Wish::Stop;
+        if !matches!(self.wish, MotionGoal::Back(_) | MotionGoal::Halt) {
+            self.wish = MotionGoal::Stop;
         }
     }
 
     /// From the next tick on: back up the way that a probe came down, for something was felt.
     /// `false`, and nothing changes, where it does not probe, or is ending already.
     pub fn turn_back(&mut self) -> bool {
-        let goes_on = matches!(self.wish, Wish::Go | Wish::Hold(_));
+        let goes_on = matches!(self.wish, MotionGoal::Go | MotionGoal::Hold(_));
         let from = self.probe_from();
-        match from.filter(|_| goes_on && matches!(self.phase, Phase::Path)) {
+        match from.filter(|_| goes_on && matches!(self.phase, ExecutionPhase::Path)) {
             Some(from) => {
-                self.wish = Wish::Return(from);
+                self.wish = MotionGoal::Return(from);
                 true
             }
             None => false,
@@ -266,15 +275,15 @@ impl Execution {
     /// Decelerates along the path from the next tick on and stands, without a lift. For arms whose
     /// state is unknown.
     pub fn halt(&mut self) {
-        self.wish = Wish::Halt;
+        self.wish = MotionGoal::Halt;
     }
 
     /// From now on nothing more: stand where the last frame said. Only a goal that is on its way
     /// to where the arm is goes on.
     pub fn stand(&mut self) {
         self.stopped = true;
-        if !matches!(self.phase, Phase::LetGo(_)) {
-            self.phase = Phase::Stand;
+        if !matches!(self.phase, ExecutionPhase::LetGo(_)) {
+            self.phase = ExecutionPhase::Stand;
         }
     }
 
@@ -285,9 +294,9 @@ impl Execution {
     /// Only ever towards what was measured, so that a weak servo sags once more at most; and never
     /// where the readings are not to be trusted: after [`Execution::halt`], or where one says what
     /// no joint on its leash could do.
-    pub fn let_go(&mut self, seen: &Measured) -> bool {
-        let is_halted = matches!(self.wish, Wish::Halt);
-        if self.has_let_go || is_halted || !matches!(self.phase, Phase::Stand) {
+    pub fn let_go(&mut self, seen: &ArmMeasurement) -> bool {
+        let is_halted = matches!(self.wish, MotionGoal::Halt);
+        if self.has_let_go || is_halted || !matches!(self.phase, ExecutionPhase::Stand) {
             return false;
         }
         if self
@@ -310,7 +319,7 @@ impl Execution {
         // The tip is not where the lift was sent.
         self.lifted = false;
         self.has_let_go = true;
-        self.phase = Phase::LetGo(Line {
+        self.phase = ExecutionPhase::LetGo(JointSpaceMove {
             from_rad: self.goal_rad,
             by_rad,
             tick: 0.0,
@@ -322,11 +331,11 @@ impl Execution {
     /// Stands with the tip up until [`Execution::resume`]. `false`, and nothing changes, where the
     /// motion is ending already.
     pub fn hold(&mut self, at: HoldAt) -> bool {
-        let can = matches!(self.wish, Wish::Go | Wish::Hold(_));
+        let can = matches!(self.wish, MotionGoal::Go | MotionGoal::Hold(_));
         if can {
             self.wish = match self.wish {
-                Wish::Hold(HoldAt::Once) => Wish::Hold(HoldAt::Once),
-                _ => Wish::Hold(at),
+                MotionGoal::Hold(HoldAt::Once) => MotionGoal::Hold(HoldAt::Once),
+                _ => MotionGoal::Hold(at),
             };
         }
         can
@@ -336,35 +345,41 @@ impl Execution {
     ///
     /// # Errors
     /// When it was not held, the arm is not where it was held, or the leave does not cover it.
-    pub fn resume(&mut self, seen: &Measured, permit: Permit, now: Instant) -> Result<(), Broken> {
-        if !matches!(self.wish, Wish::Hold(_)) {
-            return Err(Broken::NotHeld);
+    pub fn resume(
+        &mut self,
+        seen: &ArmMeasurement,
+        permit: MotionPermit,
+        now: ClockInstant,
+    ) -> Result<(), ExecutionError> {
+        if !matches!(self.wish, MotionGoal::Hold(_)) {
+            return Err(ExecutionError::NotHeld);
         }
         if !permit.covers(&self.checked.scene, now) {
-            return Err(Broken::Expired);
+            return Err(ExecutionError::Expired);
         }
         if self.is_held() {
-            near(&self.checked.scene, &self.goal_rad, seen, now).map_err(Broken::Moved)?;
+            check_at_start(&self.checked.scene, &self.goal_rad, seen, now)
+                .map_err(ExecutionError::Moved)?;
         }
         self.checked.permit = permit;
-        self.wish = Wish::Go;
+        self.wish = MotionGoal::Go;
         Ok(())
     }
 
     /// Returns whether the arm stands with the tip up and waits for [`Execution::resume`].
     #[must_use]
     pub fn is_held(&self) -> bool {
-        let Wish::Hold(at) = self.wish else {
+        let MotionGoal::Hold(at) = self.wish else {
             return false;
         };
         match &self.phase {
-            Phase::Path => {
+            ExecutionPhase::Path => {
                 self.rate.abs() <= 0.0
                     && (self.is_up_already() || self.lift().is_none())
                     && !self.finishes_stroke(at)
             }
-            Phase::Line(line) => line.tick >= line.ticks,
-            Phase::LetGo(_) | Phase::Stand => false,
+            ExecutionPhase::Line(line) => line.tick >= line.ticks,
+            ExecutionPhase::LetGo(_) | ExecutionPhase::Stand => false,
         }
     }
 
@@ -383,7 +398,7 @@ impl Execution {
     /// Returns whether the arm is off its path, on its way straight up or down again.
     #[must_use]
     pub fn is_lifting(&self) -> bool {
-        matches!(self.phase, Phase::Line(_))
+        matches!(self.phase, ExecutionPhase::Line(_))
     }
 
     /// Returns the duration of a stop's lift; zero before there is one. A needle's lift is slow.
@@ -416,7 +431,7 @@ impl Execution {
 
     /// Returns whether the permit of the motion still covers its scene.
     #[must_use]
-    pub fn is_allowed(&self, now: Instant) -> bool {
+    pub fn is_allowed(&self, now: ClockInstant) -> bool {
         self.checked.permit.covers(&self.checked.scene, now)
     }
 
@@ -428,10 +443,10 @@ impl Execution {
 
     /// Returns the motion's progress.
     #[must_use]
-    pub fn progress(&self) -> Progress {
+    pub fn progress(&self) -> ExecutionProgress {
         let sample = self.sample();
         let span = self.span();
-        Progress {
+        ExecutionProgress {
             sample,
             of: self.checked.trajectory.samples.len(),
             doing: span.kind,
@@ -442,7 +457,7 @@ impl Execution {
     /// The sample that an arm is nearest to which was near `from` before: one that was sent, and the
     /// first of those that are as near.
     #[must_use]
-    pub fn nearest(&self, from: usize, is_rad: &Joints) -> usize {
+    pub fn nearest(&self, from: usize, is_rad: &JointVector) -> usize {
         let samples = self.checked.trajectory.samples.iter().enumerate();
         let sent = samples
             .take(self.sample() + 1)
@@ -458,7 +473,7 @@ impl Execution {
         clippy::expect_used,
         reason = "what an arm does may not be made up: a stop depends on it"
     )]
-    pub(super) fn span(&self) -> &Span {
+    pub(super) fn span(&self) -> &TrajectorySpan {
         let span = self.checked.trajectory.span_at(self.sample());
         span.expect("the gate lets through no trajectory with a sample outside of its spans")
     }
@@ -471,14 +486,14 @@ impl Execution {
 
     /// Returns how high over the sheet the tip of this span is where the joints stand like this.
     #[must_use]
-    pub fn tip_height_mm(&self, joints_rad: &Joints) -> Option<f64> {
+    pub fn tip_height_mm(&self, joints_rad: &JointVector) -> Option<f64> {
         let tip_m = tip_m(self.scene(), self.span().pen, joints_rad)?;
         Some(self.scene().surface.project(&tip_m).height_mm)
     }
 
     /// Returns the joint angles that were last sent.
     #[must_use]
-    pub fn goal_rad(&self) -> &Joints {
+    pub fn goal_rad(&self) -> &JointVector {
         &self.goal_rad
     }
 
@@ -496,18 +511,20 @@ impl Execution {
     }
 
     /// Chooses the way to a safe end after an error.
-    fn end_after(&mut self, broken: &Broken, seen: &Measured) {
+    fn end_after(&mut self, broken: &ExecutionError, seen: &ArmMeasurement) {
         // Without a reading of every joint it is not known where to go back to, nor whether a lift
         // would be followed; and from a stall on the way up there is no better way.
         let is_rad = &seen.position_rad;
         let is_seen = is_rad.len() == self.goal_rad.len() && is_rad.is_finite();
-        let has_way = matches!((broken, &self.phase), (Broken::Stalled { .. }, Phase::Path))
-            && self.wish != Wish::Halt
+        let has_way = matches!(
+            (broken, &self.phase),
+            (ExecutionError::Stalled { .. }, ExecutionPhase::Path)
+        ) && self.wish != MotionGoal::Halt
             && is_seen;
         self.wish = if has_way {
-            Wish::Back(self.back_to(is_rad))
+            MotionGoal::Back(self.back_to(is_rad))
         } else {
-            Wish::Halt
+            MotionGoal::Halt
         };
     }
 
@@ -516,7 +533,7 @@ impl Execution {
         clippy::expect_used,
         reason = "a place to go back to may not be made up"
     )]
-    fn back_to(&self, is_rad: &Joints) -> f64 {
+    fn back_to(&self, is_rad: &JointVector) -> f64 {
         let here = self.sample();
         let samples = self.checked.trajectory.samples.iter().enumerate();
         let nearest = samples
@@ -527,23 +544,23 @@ impl Execution {
         (sample as f64).min(self.at)
     }
 
-    fn advance(&mut self, waits: bool) -> Moved {
+    fn advance(&mut self, waits: bool) -> GoalUpdate {
         match self.phase {
-            Phase::Path => self.along(waits),
-            Phase::Line(line) => self.line(line, waits),
-            Phase::LetGo(line) => self.towards(line),
-            Phase::Stand => Moved::Finished,
+            ExecutionPhase::Path => self.advance_path(waits),
+            ExecutionPhase::Line(line) => self.advance_lift(line, waits),
+            ExecutionPhase::LetGo(line) => self.advance_let_go(line),
+            ExecutionPhase::Stand => GoalUpdate::Finished,
         }
     }
 
     /// The next goal on the path.
-    fn along(&mut self, waits: bool) -> Moved {
-        let goes_on = matches!(self.wish, Wish::Go | Wish::Hold(_));
+    fn advance_path(&mut self, waits: bool) -> GoalUpdate {
+        let goes_on = matches!(self.wish, MotionGoal::Go | MotionGoal::Hold(_));
         if goes_on && self.at >= self.last() {
             self.rate = 0.0;
             // What a probe does not find is given up, and nothing is left standing below.
             if !self.turn_back() {
-                return Moved::Finished;
+                return GoalUpdate::Finished;
             }
         }
         let wanted = self.wanted_rate(waits);
@@ -552,14 +569,14 @@ impl Execution {
             return self.at_rest(waits);
         }
         self.at = (self.at + self.rate).clamp(0.0, self.last());
-        Moved::To(self.on_path(self.at))
+        GoalUpdate::To(self.on_path(self.at))
     }
 
     fn wanted_rate(&self, waits: bool) -> f64 {
         match self.wish {
-            Wish::Go if !waits => 1.0,
-            Wish::Hold(at) if !waits && self.finishes_stroke(at) => 1.0,
-            Wish::Back(until) | Wish::Return(until)
+            MotionGoal::Go if !waits => 1.0,
+            MotionGoal::Hold(at) if !waits && self.finishes_stroke(at) => 1.0,
+            MotionGoal::Back(until) | MotionGoal::Return(until)
                 if !waits && self.at - self.braking_samples() > until =>
             {
                 -1.0
@@ -574,45 +591,50 @@ impl Execution {
     }
 
     /// The goal stands: up, on, or done.
-    fn at_rest(&mut self, waits: bool) -> Moved {
+    fn at_rest(&mut self, waits: bool) -> GoalUpdate {
         match self.wish {
-            Wish::Go => Moved::Not,
-            Wish::Hold(at) if self.finishes_stroke(at) => Moved::Not,
-            Wish::Back(until) | Wish::Return(until) if waits && self.at > until => Moved::Not,
-            Wish::Halt => {
-                self.phase = Phase::Stand;
-                Moved::Finished
+            MotionGoal::Go => GoalUpdate::Not,
+            MotionGoal::Hold(at) if self.finishes_stroke(at) => GoalUpdate::Not,
+            MotionGoal::Back(until) | MotionGoal::Return(until) if waits && self.at > until => {
+                GoalUpdate::Not
             }
-            Wish::Hold(_) | Wish::Stop | Wish::Back(_) | Wish::Return(_) => self.leave_path(waits),
+            MotionGoal::Halt => {
+                self.phase = ExecutionPhase::Stand;
+                GoalUpdate::Finished
+            }
+            MotionGoal::Hold(_)
+            | MotionGoal::Stop
+            | MotionGoal::Back(_)
+            | MotionGoal::Return(_) => self.leave_path(waits),
         }
     }
 
-    fn leave_path(&mut self, waits: bool) -> Moved {
-        let is_hold = matches!(self.wish, Wish::Hold(_));
+    fn leave_path(&mut self, waits: bool) -> GoalUpdate {
+        let is_hold = matches!(self.wish, MotionGoal::Hold(_));
         let up_already = self.is_up_already();
         let Some(lift) = self.lift().filter(|_| !up_already) else {
             if is_hold {
-                return Moved::Not;
+                return GoalUpdate::Not;
             }
             self.lifted = up_already;
-            self.phase = Phase::Stand;
-            return Moved::Finished;
+            self.phase = ExecutionPhase::Stand;
+            return GoalUpdate::Finished;
         };
         let period = self.checked.trajectory.period;
         let least = lift.seconds_min / period.as_secs_f64();
-        let line = Line {
+        let line = JointSpaceMove {
             from_rad: self.on_path(self.at),
             by_rad: lift.by_rad,
             tick: 0.0,
             ticks: self.lift_ticks(&lift.by_rad).max(least.ceil()),
         };
         self.lift_time = period.mul_f64(line.ticks);
-        self.phase = Phase::Line(line);
-        self.line(line, waits)
+        self.phase = ExecutionPhase::Line(line);
+        self.advance_lift(line, waits)
     }
 
     /// The lift from here, where one was proven.
-    fn lift(&self) -> Option<&Lift> {
+    fn lift(&self) -> Option<&ProvenLift> {
         self.checked.stops.lift(self.sample())
     }
 
@@ -622,15 +644,15 @@ impl Execution {
     }
 
     /// The next goal on the way up or, where it goes on, down again.
-    fn line(&mut self, line: Line, waits: bool) -> Moved {
-        let Line { tick, ticks, .. } = line;
-        let up = !matches!(self.wish, Wish::Go);
+    fn advance_lift(&mut self, line: JointSpaceMove, waits: bool) -> GoalUpdate {
+        let JointSpaceMove { tick, ticks, .. } = line;
+        let up = !matches!(self.wish, MotionGoal::Go);
         let arrived = if up { tick >= ticks } else { tick <= 0.0 };
         if arrived {
             self.rate = 0.0;
-            return self.line_end(up);
+            return self.finish_lift(up);
         }
-        let stands = waits || matches!(self.wish, Wish::Halt);
+        let stands = waits || matches!(self.wish, MotionGoal::Halt);
         let wanted = match (stands, up) {
             (true, _) => 0.0,
             (false, true) => 1.0,
@@ -644,42 +666,42 @@ impl Execution {
             ramped(self.rate, wanted, LIFT_BRAKE_TICKS)
         };
         if self.rate.abs() <= 0.0 {
-            if matches!(self.wish, Wish::Halt) {
-                self.phase = Phase::Stand;
-                return Moved::Finished;
+            if matches!(self.wish, MotionGoal::Halt) {
+                self.phase = ExecutionPhase::Stand;
+                return GoalUpdate::Finished;
             }
-            return Moved::Not;
+            return GoalUpdate::Not;
         }
         let tick = (tick + self.rate).clamp(0.0, ticks);
-        self.phase = Phase::Line(Line { tick, ..line });
-        Moved::To(line.at(tick))
+        self.phase = ExecutionPhase::Line(JointSpaceMove { tick, ..line });
+        GoalUpdate::To(line.at(tick))
     }
 
     /// The next goal on the way to where the arm is.
-    fn towards(&mut self, line: Line) -> Moved {
+    fn advance_let_go(&mut self, line: JointSpaceMove) -> GoalUpdate {
         if line.tick >= line.ticks {
-            self.phase = Phase::Stand;
-            return Moved::Finished;
+            self.phase = ExecutionPhase::Stand;
+            return GoalUpdate::Finished;
         }
         let tick = (line.tick + 1.0).min(line.ticks);
-        self.phase = Phase::LetGo(Line { tick, ..line });
-        Moved::To(line.at(tick))
+        self.phase = ExecutionPhase::LetGo(JointSpaceMove { tick, ..line });
+        GoalUpdate::To(line.at(tick))
     }
 
-    fn line_end(&mut self, up: bool) -> Moved {
+    fn finish_lift(&mut self, up: bool) -> GoalUpdate {
         if !up {
-            self.phase = Phase::Path;
-            return self.along(false);
+            self.phase = ExecutionPhase::Path;
+            return self.advance_path(false);
         }
-        if matches!(self.wish, Wish::Hold(_)) {
-            return Moved::Not;
+        if matches!(self.wish, MotionGoal::Hold(_)) {
+            return GoalUpdate::Not;
         }
         self.lifted = true;
-        self.phase = Phase::Stand;
-        Moved::Finished
+        self.phase = ExecutionPhase::Stand;
+        GoalUpdate::Finished
     }
 
-    fn on_path(&self, at: f64) -> Joints {
+    fn on_path(&self, at: f64) -> JointVector {
         let samples = &self.checked.trajectory.samples;
         let at = at.clamp(0.0, self.last());
         #[expect(
@@ -700,9 +722,11 @@ impl Execution {
     }
 
     /// Returns the goal's position if braking began now.
-    fn braked_rad(&self) -> Joints {
+    fn braked_rad(&self) -> JointVector {
         match self.phase {
-            Phase::Path if self.rate > 0.0 => self.on_path(self.at + self.braking_samples()),
+            ExecutionPhase::Path if self.rate > 0.0 => {
+                self.on_path(self.at + self.braking_samples())
+            }
             _ => self.goal_rad,
         }
     }
@@ -721,7 +745,7 @@ impl Execution {
 
     /// Long enough that the smooth step's peaks, 1.875 and 5.774 over its duration and its
     /// square, stay within the joints' limits.
-    fn lift_ticks(&self, by_rad: &Joints) -> f64 {
+    fn lift_ticks(&self, by_rad: &JointVector) -> f64 {
         let period = self.checked.trajectory.period.as_secs_f64();
         let limits = self.scene().arm.limits;
         let by_speed = by_rad.zip(&limits.velocity_rad_s, |by, fastest| {
@@ -739,8 +763,8 @@ impl Execution {
     }
 }
 
-impl Line {
-    fn at(&self, tick: f64) -> Joints {
+impl JointSpaceMove {
+    fn at(&self, tick: f64) -> JointVector {
         let share = smooth(tick / self.ticks);
         self.from_rad
             .zip(&self.by_rad, |from, by| from + by * share)
@@ -748,8 +772,8 @@ impl Line {
 }
 
 /// The goal's change in a tick.
-enum Moved {
-    To(Joints),
+enum GoalUpdate {
+    To(JointVector),
     Not,
     Finished,
 }

@@ -60,37 +60,37 @@
 //! }
 //! ```
 
-mod around;
-mod body;
 mod check;
 mod clearance;
+mod collision_body;
+mod collision_world;
 mod escape;
 mod execute;
-mod rates;
-mod stopping;
+mod following_error;
+mod joint_rates;
+mod stop_proof;
 #[cfg(test)]
 mod tests;
-mod watch;
 
 use std::fmt;
 use std::sync::Arc;
 
-use base::units::Joints;
-use permit::Permit;
-use plan::{Span, SpanKind, Trajectory};
+use base::units::JointVector;
+use permit::MotionPermit;
+use plan::{SpanKind, Trajectory, TrajectorySpan};
 use scene::{Revision, Scene};
 
 pub use check::{check, preview};
-pub use execute::{Broken, Execution, HoldAt, Progress, Step};
+pub use execute::{Execution, ExecutionError, ExecutionProgress, ExecutionStep, HoldAt};
 
 /// A trajectory that was judged against a scene, a permit and a start, with a proven stop from
 /// every sample. Made only by [`check`]; spent by [`CheckedTrajectory::begin`].
 #[derive(Debug)]
 pub struct CheckedTrajectory {
     scene: Arc<Scene>,
-    permit: Permit,
+    permit: MotionPermit,
     trajectory: Trajectory,
-    stops: stopping::Stops,
+    stops: stop_proof::StopProof,
 }
 
 impl CheckedTrajectory {
@@ -102,7 +102,7 @@ impl CheckedTrajectory {
 
     /// The leave that it was judged with.
     #[must_use]
-    pub fn permit(&self) -> &Permit {
+    pub fn permit(&self) -> &MotionPermit {
         &self.permit
     }
 
@@ -121,7 +121,8 @@ impl CheckedTrajectory {
     /// Returns how hard the servos may push while it is carried out.
     #[must_use]
     pub fn torque_limit(&self) -> TorqueLimit {
-        let is_by_feel = |span: &Span| matches!(span.kind, SpanKind::Probe | SpanKind::Jog);
+        let is_by_feel =
+            |span: &TrajectorySpan| matches!(span.kind, SpanKind::Probe | SpanKind::Jog);
         if self.trajectory.spans.iter().any(is_by_feel) {
             TorqueLimit::Touch
         } else {
@@ -143,27 +144,27 @@ pub enum TorqueLimit {
 /// measurement.
 #[derive(Debug)]
 pub struct Setpoint {
-    goal_rad: Joints,
-    velocity_cap_rad_s: Joints,
-    acceleration_cap_rad_s2: Joints,
+    goal_rad: JointVector,
+    velocity_cap_rad_s: JointVector,
+    acceleration_cap_rad_s2: JointVector,
 }
 
 impl Setpoint {
     /// Returns the goal of each joint for the next tick.
     #[must_use]
-    pub fn goal_rad(&self) -> &Joints {
+    pub fn goal_rad(&self) -> &JointVector {
         &self.goal_rad
     }
 
     /// Returns the speed limit of each joint on its way, in force even if no further frame arrives.
     #[must_use]
-    pub fn velocity_cap_rad_s(&self) -> &Joints {
+    pub fn velocity_cap_rad_s(&self) -> &JointVector {
         &self.velocity_cap_rad_s
     }
 
     /// Returns the acceleration limit of each joint on its way.
     #[must_use]
-    pub fn acceleration_cap_rad_s2(&self) -> &Joints {
+    pub fn acceleration_cap_rad_s2(&self) -> &JointVector {
         &self.acceleration_cap_rad_s2
     }
 }
@@ -171,7 +172,7 @@ impl Setpoint {
 /// Which rule said no.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Rule {
+pub enum GateRule {
     /// The trajectory is not one: too short, too long, spans that do not fit, a number not finite.
     Form,
     /// The permit does not cover the scene.
@@ -210,9 +211,9 @@ pub enum Rule {
 
 /// A rule that said no, where and why.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
-pub struct Refusal {
+pub struct GateRefusal {
     /// Which.
-    pub rule: Rule,
+    pub rule: GateRule,
     /// Which sample.
     pub sample: usize,
     /// The arm's activity at that sample.
@@ -225,14 +226,14 @@ pub struct Refusal {
     pub at_mm: Option<[f64; 2]>,
     /// The value that broke the rule and its limit, if they are numbers.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    pub excess: Option<Excess>,
+    pub excess: Option<LimitExcess>,
     /// The value, the limit and which joint or point.
     pub why: String,
 }
 
 /// A value and the limit that it passed.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
-pub struct Excess {
+pub struct LimitExcess {
     /// The value that the motion would have reached.
     pub value: f64,
     /// The limit.
@@ -241,7 +242,7 @@ pub struct Excess {
     pub unit: &'static str,
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for GateRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.item, self.at_mm) {
             (Some(item), Some([x, y])) => {
@@ -261,4 +262,4 @@ impl fmt::Display for Refusal {
 /// Every rule that said no, the first place of each.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("refused: {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
-pub struct Refused(pub Vec<Refusal>);
+pub struct RefusedTrajectory(pub Vec<GateRefusal>);

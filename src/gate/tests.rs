@@ -11,21 +11,21 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
 use super::*;
-use base::units::{Instant, Measured};
-use permit::Permits;
-use scene::Library;
+use base::units::{ArmMeasurement, ClockInstant};
+use permit::PermitRegistry;
+use scene::SceneLibrary;
 
 struct Wanted;
 
-impl plan::Watch for Wanted {
+impl plan::PlanObserver for Wanted {
     fn progress(&self, _: usize, _: usize) {}
     fn cancelled(&self) -> bool {
         false
     }
 }
 
-pub(super) fn seen(q: Joints, at: Instant) -> Measured {
-    Measured {
+pub(super) fn seen(q: JointVector, at: ClockInstant) -> ArmMeasurement {
+    ArmMeasurement {
         at,
         position_rad: q,
         velocity_rad_s: q.map(|_, _| 0.0),
@@ -35,7 +35,11 @@ pub(super) fn seen(q: Joints, at: Instant) -> Measured {
 
 /// The default drawing, with nothing but its stops judged: a whole check costs more.
 pub(super) fn begun(scene: &Arc<Scene>, trajectory: &Trajectory) -> Execution {
-    let stops = super::stopping::Stops::prove(around::Around::new(scene), trajectory).unwrap();
+    let stops = super::stop_proof::StopProof::prove(
+        collision_world::CollisionWorld::new(scene),
+        trajectory,
+    )
+    .unwrap();
     let checked = CheckedTrajectory {
         scene: Arc::clone(scene),
         permit: leave(scene),
@@ -44,25 +48,27 @@ pub(super) fn begun(scene: &Arc<Scene>, trajectory: &Trajectory) -> Execution {
     };
     let first = *trajectory.samples.first().unwrap();
     checked
-        .begin(&seen(first, Instant::ZERO), Instant::ZERO)
+        .begin(&seen(first, ClockInstant::ZERO), ClockInstant::ZERO)
         .unwrap()
 }
 
-fn leave(scene: &Scene) -> Permit {
-    Permits::everything().ask(scene, Instant::ZERO).unwrap()
+fn leave(scene: &Scene) -> MotionPermit {
+    PermitRegistry::everything()
+        .ask(scene, ClockInstant::ZERO)
+        .unwrap()
 }
 
 /// The next tick. None of these motions takes as long: what never comes to its end is seen here.
-fn later(now: Instant, trajectory: &Trajectory) -> Instant {
+fn later(now: ClockInstant, trajectory: &Trajectory) -> ClockInstant {
     const LONGEST: std::time::Duration = std::time::Duration::from_secs(120);
-    assert!(now < Instant::ZERO.after(LONGEST), "not at its end");
+    assert!(now < ClockInstant::ZERO.after(LONGEST), "not at its end");
     now.after(trajectory.period)
 }
 
 /// Runs as far as `stop_at`, stops, and returns every goal that was sent.
-fn stopped(scene: &Arc<Scene>, trajectory: &Trajectory, stop_at: usize) -> Vec<Joints> {
+fn stopped(scene: &Arc<Scene>, trajectory: &Trajectory, stop_at: usize) -> Vec<JointVector> {
     let first = *trajectory.samples.first().unwrap();
-    let mut now = Instant::ZERO;
+    let mut now = ClockInstant::ZERO;
     let mut execution = begun(scene, trajectory);
     let mut goals = vec![first];
     for tick in 0.. {
@@ -72,9 +78,9 @@ fn stopped(scene: &Arc<Scene>, trajectory: &Trajectory, stop_at: usize) -> Vec<J
         now = later(now, trajectory);
         let is = seen(*goals.last().unwrap(), now);
         match execution.next(&is, now).unwrap() {
-            Step::Go(setpoint) => goals.push(*setpoint.goal_rad()),
-            Step::Hold => {}
-            Step::Finished => break,
+            ExecutionStep::Go(setpoint) => goals.push(*setpoint.goal_rad()),
+            ExecutionStep::Hold => {}
+            ExecutionStep::Finished => break,
         }
     }
     goals
@@ -82,7 +88,7 @@ fn stopped(scene: &Arc<Scene>, trajectory: &Trajectory, stop_at: usize) -> Vec<J
 
 #[test]
 fn stops_stay_within_limits_wherever_they_come() {
-    let scene = Library::new(None).scene("default", None).unwrap();
+    let scene = SceneLibrary::new(None).scene("default", None).unwrap();
     let plan = plan::draw(&scene, &scene.rest_rad, &Wanted).unwrap();
     let (limits, period) = (scene.arm.limits, plan.trajectory.period.as_secs_f64());
     // What two counts of a servo come to.
@@ -91,7 +97,7 @@ fn stops_stay_within_limits_wherever_they_come() {
     for stop_at in (1..plan.trajectory.samples.len()).step_by(97) {
         let goals = stopped(&scene, &plan.trajectory, stop_at);
         let last = *goals.last().unwrap();
-        let goals: Vec<Joints> = goals.into_iter().chain([last, last]).collect();
+        let goals: Vec<JointVector> = goals.into_iter().chain([last, last]).collect();
         for three in goals.windows(3) {
             let [a, b, c] = three else { continue };
             let push = a
@@ -138,17 +144,17 @@ fn event() -> impl Strategy<Value = Event> {
 pub(super) fn drawing() -> &'static (Arc<Scene>, Trajectory) {
     static DRAWING: std::sync::OnceLock<(Arc<Scene>, Trajectory)> = std::sync::OnceLock::new();
     DRAWING.get_or_init(|| {
-        let scene = Library::new(None).scene("default", None).unwrap();
+        let scene = SceneLibrary::new(None).scene("default", None).unwrap();
         let plan = plan::draw(&scene, &scene.rest_rad, &Wanted).unwrap();
         (scene, plan.trajectory)
     })
 }
 
 /// Every goal in force, tick by tick, and the reading that it was judged by.
-fn eventful(events: &[(usize, Event)]) -> Vec<(Joints, Joints)> {
+fn eventful(events: &[(usize, Event)]) -> Vec<(JointVector, JointVector)> {
     let (scene, trajectory) = drawing();
     let mut execution = begun(scene, trajectory);
-    let mut now = Instant::ZERO;
+    let mut now = ClockInstant::ZERO;
     let mut goals = vec![*execution.goal_rad()];
     let mut is = seen(*execution.goal_rad(), now);
     let mut said = vec![(*execution.goal_rad(), is.position_rad)];
@@ -178,9 +184,9 @@ fn eventful(events: &[(usize, Event)]) -> Vec<(Joints, Joints)> {
             (next, gap) = (events.next(), 0);
         }
         match execution.next(&is, now) {
-            Ok(Step::Go(setpoint)) => goals.push(*setpoint.goal_rad()),
-            Ok(Step::Hold) | Err(_) => goals.push(*execution.goal_rad()),
-            Ok(Step::Finished) => break,
+            Ok(ExecutionStep::Go(setpoint)) => goals.push(*setpoint.goal_rad()),
+            Ok(ExecutionStep::Hold) | Err(_) => goals.push(*execution.goal_rad()),
+            Ok(ExecutionStep::Finished) => break,
         }
         said.push((*execution.goal_rad(), is.position_rad));
     }
@@ -208,11 +214,11 @@ proptest! {
         let count = std::f64::consts::TAU / 4096.0;
         let said = eventful(&events);
         let (last, _) = *said.last().unwrap();
-        let goals: Vec<Joints> = said.iter().map(|(goal, _)| *goal).chain([last]).collect();
+        let goals: Vec<JointVector> = said.iter().map(|(goal, _)| *goal).chain([last]).collect();
         for (tick, three) in goals.windows(3).enumerate() {
             let [a, b, c] = three else { continue };
             for joint in 0..a.len() {
-                let at = |q: &Joints| q.get(joint).copied().unwrap();
+                let at = |q: &JointVector| q.get(joint).copied().unwrap();
                 let speed = limits.velocity_rad_s.get(joint).unwrap() * period;
                 let push = limits.acceleration_rad_s2.get(joint).unwrap() * period.powi(2);
                 let (step, change) = (at(c) - at(b), at(c) - 2.0 * at(b) + at(a));
@@ -241,12 +247,12 @@ fn a_motion_that_was_held_goes_on_where_it_was() {
         .iter()
         .find(|span| span.kind == SpanKind::Draw);
     let at = draw.map(|span| span.first + 40).unwrap();
-    let height_mm = |q: &Joints| {
+    let height_mm = |q: &JointVector| {
         let tip = clearance::tip_m(scene, 0, q).unwrap();
         scene.surface.project(&tip).height_mm
     };
     let mut execution = begun(scene, trajectory);
-    let (mut now, mut goals, mut tick) = (Instant::ZERO, vec![*execution.goal_rad()], 0);
+    let (mut now, mut goals, mut tick) = (ClockInstant::ZERO, vec![*execution.goal_rad()], 0);
     let mut held_ticks = 0;
     loop {
         now = later(now, trajectory);
@@ -261,14 +267,17 @@ fn a_motion_that_was_held_goes_on_where_it_was() {
         if held_ticks == 30 {
             let away = seen(execution.goal_rad().map(|_, q| q + 0.1), now);
             let pushed = execution.resume(&away, leave(scene), now);
-            assert!(matches!(pushed, Err(Broken::Moved(_))), "{pushed:?}");
+            assert!(
+                matches!(pushed, Err(ExecutionError::Moved(_))),
+                "{pushed:?}"
+            );
             execution.resume(&is, leave(scene), now).unwrap();
             held_ticks += 1;
         }
         match execution.next(&is, now).unwrap() {
-            Step::Go(setpoint) => goals.push(*setpoint.goal_rad()),
-            Step::Hold => {}
-            Step::Finished => break,
+            ExecutionStep::Go(setpoint) => goals.push(*setpoint.goal_rad()),
+            ExecutionStep::Hold => {}
+            ExecutionStep::Finished => break,
         }
         tick += 1;
     }
@@ -293,14 +302,17 @@ fn a_hold_at_the_strokes_end_draws_that_stroke() {
         .find(|span| span.kind == SpanKind::Draw);
     let draw = draw.unwrap();
     let mut execution = begun(scene, trajectory);
-    let mut now = Instant::ZERO;
+    let mut now = ClockInstant::ZERO;
     while !execution.is_held() {
         now = later(now, trajectory);
         if execution.progress().sample == draw.first + 5 {
             execution.hold(HoldAt::StrokeEnd);
         }
         let is = seen(*execution.goal_rad(), now);
-        assert!(!matches!(execution.next(&is, now).unwrap(), Step::Finished));
+        assert!(!matches!(
+            execution.next(&is, now).unwrap(),
+            ExecutionStep::Finished
+        ));
     }
     let stands = execution.progress();
     assert!(stands.sample >= draw.end, "{stands:?}");
@@ -321,7 +333,7 @@ fn a_hold_at_the_strokes_end_draws_that_stroke() {
 /// A later request to hold at the stroke's end does not delay an earlier request to hold at once.
 #[test]
 fn a_hold_at_once_is_not_put_off_to_the_strokes_end() {
-    let (mut execution, mut now) = (begun(&drawing().0, &drawing().1), Instant::ZERO);
+    let (mut execution, mut now) = (begun(&drawing().0, &drawing().1), ClockInstant::ZERO);
     let at = in_a_stroke();
     run_to(&mut execution, &mut now, at);
     assert!(execution.hold(HoldAt::Once) && execution.hold(HoldAt::StrokeEnd));
@@ -337,7 +349,7 @@ fn a_hold_at_once_is_not_put_off_to_the_strokes_end() {
 #[test]
 fn a_stroke_that_waits_is_not_held_and_neither_is_what_moves() {
     let (scene, trajectory) = drawing();
-    let (mut execution, mut now) = (begun(scene, trajectory), Instant::ZERO);
+    let (mut execution, mut now) = (begun(scene, trajectory), ClockInstant::ZERO);
     run_to(&mut execution, &mut now, in_a_stroke());
     assert!(execution.hold(HoldAt::StrokeEnd));
     execution.wait(true);
@@ -345,7 +357,10 @@ fn a_stroke_that_waits_is_not_held_and_neither_is_what_moves() {
         assert!(!execution.is_held());
         tick(&mut execution, &mut now).unwrap();
     }
-    assert!(matches!(tick(&mut execution, &mut now), Ok(Step::Hold)));
+    assert!(matches!(
+        tick(&mut execution, &mut now),
+        Ok(ExecutionStep::Hold)
+    ));
     assert!(!execution.is_held());
     execution.wait(false);
     while !execution.is_held() {
@@ -362,7 +377,10 @@ fn a_stroke_that_waits_is_not_held_and_neither_is_what_moves() {
         tick(&mut execution, &mut now).unwrap();
         assert!(execution.is_held() || execution.goal_rad().distance_max(&before) > 0.0);
     }
-    assert!(matches!(tick(&mut execution, &mut now), Ok(Step::Hold)));
+    assert!(matches!(
+        tick(&mut execution, &mut now),
+        Ok(ExecutionStep::Hold)
+    ));
     assert!(execution.is_held());
 }
 
@@ -377,7 +395,7 @@ fn a_stalled_joint_is_let_go_and_lifted() {
         .find(|span| span.kind == SpanKind::Draw);
     let from = draw.map(|span| span.first + 30).unwrap();
     let mut execution = begun(scene, trajectory);
-    let (mut now, mut stuck, mut broken) = (Instant::ZERO, None, None);
+    let (mut now, mut stuck, mut broken) = (ClockInstant::ZERO, None, None);
     let mut furthest = 0.0_f64;
     loop {
         now = later(now, trajectory);
@@ -395,12 +413,12 @@ fn a_stalled_joint_is_let_go_and_lifted() {
             }];
         }
         match execution.next(&is, now) {
-            Ok(Step::Finished) => break,
+            Ok(ExecutionStep::Finished) => break,
             Ok(_) => {}
             Err(why) => broken = Some(why),
         }
     }
-    let Some(Broken::Stalled { joint, .. }) = broken else {
+    let Some(ExecutionError::Stalled { joint, .. }) = broken else {
         panic!("{broken:?}");
     };
     assert_eq!(joint, "shoulder_pan");
@@ -412,28 +430,31 @@ fn a_stalled_joint_is_let_go_and_lifted() {
 }
 
 /// Ticks as far as a sample, the arm following.
-fn run_to(execution: &mut Execution, now: &mut Instant, sample: usize) {
+fn run_to(execution: &mut Execution, now: &mut ClockInstant, sample: usize) {
     while execution.progress().sample < sample {
         tick(execution, now).unwrap();
     }
 }
 
-fn tick(execution: &mut Execution, now: &mut Instant) -> Result<Step, Broken> {
+fn tick(
+    execution: &mut Execution,
+    now: &mut ClockInstant,
+) -> Result<ExecutionStep, ExecutionError> {
     *now = later(*now, &drawing().1);
     execution.next(&seen(*execution.goal_rad(), *now), *now)
 }
 
 /// Ticks until nothing comes any more, and how many.
-fn run_out(execution: &mut Execution, now: &mut Instant) -> usize {
+fn run_out(execution: &mut Execution, now: &mut ClockInstant) -> usize {
     for ticks in 0..2_000 {
-        if matches!(tick(execution, now).unwrap(), Step::Finished) {
+        if matches!(tick(execution, now).unwrap(), ExecutionStep::Finished) {
             return ticks;
         }
     }
     panic!("not at its end");
 }
 
-fn height_mm(q: &Joints) -> f64 {
+fn height_mm(q: &JointVector) -> f64 {
     let (scene, _) = drawing();
     let tip = clearance::tip_m(scene, 0, q).unwrap();
     scene.surface.project(&tip).height_mm
@@ -460,22 +481,22 @@ fn a_proof_says_what_it_was_judged_against() {
     let checked = super::check(
         scene,
         leave(scene),
-        &seen(scene.rest_rad, Instant::ZERO),
-        Instant::ZERO,
+        &seen(scene.rest_rad, ClockInstant::ZERO),
+        ClockInstant::ZERO,
         trajectory.clone(),
     );
     let checked = checked.unwrap();
     assert_eq!(checked.revision(), scene.revision);
     assert!(Arc::ptr_eq(checked.scene(), scene));
-    assert!(checked.permit().covers(scene, Instant::ZERO));
+    assert!(checked.permit().covers(scene, ClockInstant::ZERO));
     assert_eq!(checked.trajectory().samples, trajectory.samples);
-    let start = seen(scene.rest_rad, Instant::ZERO);
-    let mut execution = checked.begin(&start, Instant::ZERO).unwrap();
+    let start = seen(scene.rest_rad, ClockInstant::ZERO);
+    let mut execution = checked.begin(&start, ClockInstant::ZERO).unwrap();
     assert_eq!(execution.checked().revision(), scene.revision);
-    assert!(execution.is_allowed(Instant::ZERO));
+    assert!(execution.is_allowed(ClockInstant::ZERO));
     assert_eq!(Some(execution.span()), trajectory.span_at(0));
-    let mut now = Instant::ZERO;
-    let Step::Go(setpoint) = tick(&mut execution, &mut now).unwrap() else {
+    let mut now = ClockInstant::ZERO;
+    let ExecutionStep::Go(setpoint) = tick(&mut execution, &mut now).unwrap() else {
         panic!("nothing was sent");
     };
     let limits = scene.arm.limits;
@@ -489,15 +510,17 @@ fn a_proof_says_what_it_was_judged_against() {
 #[test]
 fn a_leave_that_ends_is_no_longer_allowed_and_resumes_nothing() {
     let (scene, trajectory) = drawing();
-    let permits = Permits::none();
+    let permits = PermitRegistry::none();
     let lasts = std::time::Duration::from_secs(600);
-    permits.enable(scene, Instant::ZERO, Some(lasts)).unwrap();
-    let permit = || permits.ask(scene, Instant::ZERO).unwrap();
+    permits
+        .enable(scene, ClockInstant::ZERO, Some(lasts))
+        .unwrap();
+    let permit = || permits.ask(scene, ClockInstant::ZERO).unwrap();
     let mut execution = begun(scene, trajectory);
-    let mut now = Instant::ZERO;
+    let mut now = ClockInstant::ZERO;
     let is = |execution: &Execution, now| seen(*execution.goal_rad(), now);
     let not_held = execution.resume(&is(&execution, now), permit(), now);
-    assert_eq!(not_held, Err(Broken::NotHeld));
+    assert_eq!(not_held, Err(ExecutionError::NotHeld));
     run_to(&mut execution, &mut now, 10);
     assert!(execution.hold(HoldAt::Once));
     // Goes on while the hold is still coming to its stand.
@@ -505,17 +528,17 @@ fn a_leave_that_ends_is_no_longer_allowed_and_resumes_nothing() {
         .resume(&is(&execution, now), permit(), now)
         .unwrap();
     assert!(execution.is_allowed(now));
-    assert!(!execution.is_allowed(Instant::ZERO.after(lasts)));
+    assert!(!execution.is_allowed(ClockInstant::ZERO.after(lasts)));
     assert!(execution.hold(HoldAt::StrokeEnd));
     let late = now.after(lasts);
     let expired = execution.resume(&is(&execution, late), permit(), late);
-    assert_eq!(expired, Err(Broken::Expired));
+    assert_eq!(expired, Err(ExecutionError::Expired));
 }
 
 #[test]
 fn a_halt_stands_on_the_path_and_lifts_nothing() {
     let (scene, trajectory) = drawing();
-    let (mut execution, mut now) = (begun(scene, trajectory), Instant::ZERO);
+    let (mut execution, mut now) = (begun(scene, trajectory), ClockInstant::ZERO);
     let at = in_a_stroke();
     run_to(&mut execution, &mut now, at);
     let reach = execution.next_reach();
@@ -528,7 +551,10 @@ fn a_halt_stands_on_the_path_and_lifts_nothing() {
     assert!(!execution.has_lifted() && !execution.was_stopped() && !execution.is_held());
     assert!(!execution.hold(HoldAt::Once), "it ends already");
     execution.stop();
-    assert!(matches!(tick(&mut execution, &mut now), Ok(Step::Finished)));
+    assert!(matches!(
+        tick(&mut execution, &mut now),
+        Ok(ExecutionStep::Finished)
+    ));
     assert!(!execution.has_lifted());
 }
 
@@ -536,12 +562,12 @@ fn a_halt_stands_on_the_path_and_lifts_nothing() {
 #[test]
 fn a_motion_lifts_where_it_has_left_its_path() {
     let (scene, trajectory) = drawing();
-    let (mut execution, mut now) = (begun(scene, trajectory), Instant::ZERO);
+    let (mut execution, mut now) = (begun(scene, trajectory), ClockInstant::ZERO);
     run_to(&mut execution, &mut now, in_a_stroke());
     assert!(!execution.is_lifting());
     execution.stop();
     let (mut lifts, mut before) = (0, height_mm(execution.goal_rad()));
-    while !matches!(tick(&mut execution, &mut now), Ok(Step::Finished)) {
+    while !matches!(tick(&mut execution, &mut now), Ok(ExecutionStep::Finished)) {
         let height = height_mm(execution.goal_rad());
         assert_eq!(execution.is_lifting(), height - before > 1e-3 || lifts > 0);
         lifts += u32::from(execution.is_lifting());
@@ -556,7 +582,7 @@ fn a_motion_lifts_where_it_has_left_its_path() {
 #[test]
 fn a_halt_on_the_way_up_stands_there() {
     let (scene, trajectory) = drawing();
-    let (mut execution, mut now) = (begun(scene, trajectory), Instant::ZERO);
+    let (mut execution, mut now) = (begun(scene, trajectory), ClockInstant::ZERO);
     run_to(&mut execution, &mut now, in_a_stroke());
     execution.stop();
     while height_mm(execution.goal_rad()) < 2.0 {
@@ -573,7 +599,7 @@ fn a_halt_on_the_way_up_stands_there() {
 #[test]
 fn after_stand_nothing_comes() {
     let (scene, trajectory) = drawing();
-    let (mut execution, mut now) = (begun(scene, trajectory), Instant::ZERO);
+    let (mut execution, mut now) = (begun(scene, trajectory), ClockInstant::ZERO);
     run_to(&mut execution, &mut now, in_a_stroke());
     assert!(execution.hold(HoldAt::Once));
     execution.stand();
@@ -584,7 +610,7 @@ fn after_stand_nothing_comes() {
 #[test]
 fn a_motion_that_has_to_wait_stands_on_its_path_until_it_may_go_on() {
     let (scene, trajectory) = drawing();
-    let (mut execution, mut now) = (begun(scene, trajectory), Instant::ZERO);
+    let (mut execution, mut now) = (begun(scene, trajectory), ClockInstant::ZERO);
     let at = in_a_stroke();
     run_to(&mut execution, &mut now, at);
     let reach = execution.next_reach();
@@ -593,7 +619,10 @@ fn a_motion_that_has_to_wait_stands_on_its_path_until_it_may_go_on() {
     for _ in 0..80 {
         tick(&mut execution, &mut now).unwrap();
     }
-    assert!(matches!(tick(&mut execution, &mut now), Ok(Step::Hold)));
+    assert!(matches!(
+        tick(&mut execution, &mut now),
+        Ok(ExecutionStep::Hold)
+    ));
     let waits = execution.progress().sample;
     assert!((at..=reach).contains(&waits), "{waits}; {at} to {reach}");
     assert!(height_mm(execution.goal_rad()) < 1.0);
@@ -610,7 +639,7 @@ fn a_motion_that_has_to_wait_stands_on_its_path_until_it_may_go_on() {
 #[test]
 fn a_reach_ends_with_the_motion() {
     let (scene, trajectory) = drawing();
-    let (mut execution, mut now) = (begun(scene, trajectory), Instant::ZERO);
+    let (mut execution, mut now) = (begun(scene, trajectory), ClockInstant::ZERO);
     let last = trajectory.samples.len() - 1;
     let mut before = execution.next_reach();
     while execution.progress().sample < last {
@@ -626,7 +655,7 @@ fn a_reach_ends_with_the_motion() {
 #[test]
 fn a_stall_on_the_way_up_ends_there() {
     let (scene, trajectory) = drawing();
-    let (mut execution, mut now) = (begun(scene, trajectory), Instant::ZERO);
+    let (mut execution, mut now) = (begun(scene, trajectory), ClockInstant::ZERO);
     run_to(&mut execution, &mut now, in_a_stroke());
     execution.stop();
     while height_mm(execution.goal_rad()) < 1.0 {
@@ -638,19 +667,22 @@ fn a_stall_on_the_way_up_ends_there() {
         now = later(now, trajectory);
         let is = seen(stuck.map(|_, q| q - 1.0), now);
         match execution.next(&is, now) {
-            Ok(Step::Finished) => break,
+            Ok(ExecutionStep::Finished) => break,
             Ok(_) => {}
             Err(why) => broken = Some(why),
         }
     }
-    assert!(matches!(broken, Some(Broken::Stalled { .. })), "{broken:?}");
+    assert!(
+        matches!(broken, Some(ExecutionError::Stalled { .. })),
+        "{broken:?}"
+    );
     assert!(!execution.has_lifted());
 }
 
 #[test]
 fn a_refusal_names_its_stroke_and_place() {
-    let refusal = |item, at_mm| Refusal {
-        rule: Rule::Sheet,
+    let refusal = |item, at_mm| GateRefusal {
+        rule: GateRule::Sheet,
         sample: 7,
         doing: Some(SpanKind::Draw),
         item,
@@ -658,7 +690,7 @@ fn a_refusal_names_its_stroke_and_place() {
         excess: None,
         why: "too deep".to_owned(),
     };
-    let all = Refused(vec![
+    let all = RefusedTrajectory(vec![
         refusal(Some(2), Some([10.04, 3.0])),
         refusal(Some(0), None),
         refusal(None, Some([1.0, 1.0])),

@@ -9,26 +9,26 @@
 //!
 //! The room knows neither tools nor MCP: it does not interpret the texts in its records.
 
-mod audit;
-mod book;
-mod entry;
-mod ink;
-mod keeper;
-mod key;
-mod log;
-mod past;
-mod record;
+mod audit_log;
+mod ink_table;
+mod job_journal;
+mod job_store;
+mod journal_file;
+mod journal_record;
+mod journal_writer;
+mod node_key;
+mod past_job;
 #[cfg(test)]
 mod tests;
 
-pub use audit::{Audit, AuditError, Verified, verify};
-pub use book::{Book, BookError, Keep, folder, past, pasts};
-pub use entry::{Accepted, Entry};
-pub use ink::{Drawn, InkTable, left, length_mm};
-pub use keeper::{Keeper, Kept, OnFailure};
-pub use key::{has_signed, sign};
-pub use log::LogError;
-pub use past::Past;
+pub use audit_log::{AuditError, AuditLog, VerifiedAudit, verify};
+pub use ink_table::{InkProgress, InkTable, length_mm, remaining_strokes};
+pub use job_journal::{AcceptedJob, JobJournal};
+pub use job_store::{JobStore, JobStoreError, RetentionPolicy, folder, past, past_jobs};
+pub use journal_file::JournalError;
+pub use journal_writer::{JournalOutcome, JournalWriter, OnFailure};
+pub use node_key::{has_signed, sign};
+pub use past_job::PastJob;
 
 /// The folder of journals in a node's state folder.
 const JOBS: &str = "jobs";

@@ -12,21 +12,21 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::ink::length_mm;
-use super::log::{self, Log};
-use super::record::{Kind, Record};
+use super::ink_table::length_mm;
+use super::journal_file::{self, JournalFile};
+use super::journal_record::{JournalRecord, RecordKind};
 use super::*;
-use base::clock::Clock;
+use base::clock::NodeClock;
 use link::memory::MemoryLink;
-use link::{Link, LinkError};
-use motion::{Motion, Opener, Outcome};
-use permit::{Latch, Permits, Who};
-use plan::{self, Patient, Plan};
+use link::{ByteLink, LinkError};
+use motion::{MotionHandle, MotionOutcome, PortOpener};
+use permit::{ActorRank, PermitRegistry, StopLatch};
+use plan::{self, Plan, SilentObserver};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
-use scene::{Library, Scene, SheetStroke};
-use sim::{Ink, Paper, SimPen, Simulator};
+use scene::{Scene, SceneLibrary, SheetStroke};
+use sim::{ArmSimulator, InkLine, PaperSurface, SimPen};
 
-const KEEP: Keep = Keep {
+const KEEP: RetentionPolicy = RetentionPolicy {
     jobs: 3,
     bytes: 1 << 30,
     days: 30,
@@ -34,7 +34,7 @@ const KEEP: Keep = Keep {
 
 struct Sheet(scene::Surface);
 
-impl Paper for Sheet {
+impl PaperSurface for Sheet {
     fn touch(&self, tip_m: [f64; 3]) -> Option<([f64; 2], f64)> {
         let seen = self.0.project(&nalgebra::Point3::from(tip_m));
         Some((seen.at_mm, seen.height_mm))
@@ -43,30 +43,34 @@ impl Paper for Sheet {
 
 struct Bench {
     scene: Arc<Scene>,
-    sim: Simulator,
-    motion: Arc<Motion>,
+    sim: ArmSimulator,
+    motion: Arc<MotionHandle>,
     plan: Plan,
 }
 
 impl Bench {
     fn new() -> Self {
-        let scene = Library::new(None).scene("default", None).unwrap();
-        let sim = Simulator::new(&scene.arm, &scene.rest_rad);
+        let scene = SceneLibrary::new(None).scene("default", None).unwrap();
+        let sim = ArmSimulator::new(&scene.arm, &scene.rest_rad);
         let pen = SimPen {
             tip_m: scene.pens[0].tip_m.coords.into(),
             colour: "#000000".to_owned(),
             width_mm: 0.5,
         };
-        sim.lay(Box::new(Sheet(scene.surface.clone())), vec![pen]);
+        sim.place_sheet(Box::new(Sheet(scene.surface.clone())), vec![pen]);
         let device = sim.clone();
-        let open: Opener = Box::new(move |clock| {
+        let open: PortOpener = Box::new(move |clock| {
             let link = MemoryLink::new(device.clone(), clock, "bench").map_err(LinkError::Read)?;
-            Ok(Box::new(link) as Box<dyn Link>)
+            Ok(Box::new(link) as Box<dyn ByteLink>)
         });
-        let (arm, permits) = (Arc::clone(&scene.arm), Arc::new(Permits::everything()));
-        let motion = Arc::new(Motion::start(arm, Clock::simulated(), permits, open).unwrap());
+        let (arm, permits) = (
+            Arc::clone(&scene.arm),
+            Arc::new(PermitRegistry::everything()),
+        );
+        let motion =
+            Arc::new(MotionHandle::start(arm, NodeClock::simulated(), permits, open).unwrap());
         let start = motion.snapshot().measured.unwrap().position_rad;
-        let plan = plan::draw(&scene, &start, &Patient).unwrap();
+        let plan = plan::draw(&scene, &start, &SilentObserver).unwrap();
         Self {
             scene,
             sim,
@@ -83,22 +87,25 @@ impl Bench {
         gate::check(&self.scene, permit, &measured, now, trajectory).unwrap()
     }
 
-    async fn drawn_unkept(&self) -> Vec<Ink> {
+    async fn drawn_unkept(&self) -> Vec<InkLine> {
         let outcome = self.motion.run(self.proof(), 0).await.unwrap();
-        assert!(matches!(outcome, Outcome::Reached { .. }), "{outcome:?}");
+        assert!(
+            matches!(outcome, MotionOutcome::Reached { .. }),
+            "{outcome:?}"
+        );
         self.sim.ink()
     }
 
-    async fn drawn(&self, entry: &Arc<Entry>) -> (Outcome, Kept) {
+    async fn drawn(&self, entry: &Arc<JobJournal>) -> (MotionOutcome, JournalOutcome) {
         let stop = {
             let motion = Arc::clone(&self.motion);
             Box::new(move |why: &str| {
-                motion.stop(Who::Node, false);
-                motion.permits().latch(Latch::Fault(why.to_owned()));
+                motion.stop(ActorRank::Node, false);
+                motion.permits().latch(StopLatch::Fault(why.to_owned()));
             })
         };
         let (entry, snapshots) = (Arc::clone(entry), self.motion.watch());
-        let keeper = Keeper::start(entry, &self.scene, &self.plan, snapshots, stop).unwrap();
+        let keeper = JournalWriter::start(entry, &self.scene, &self.plan, snapshots, stop).unwrap();
         let outcome = self
             .motion
             .run_released(self.proof(), 0, keeper.release())
@@ -108,24 +115,27 @@ impl Bench {
     }
 }
 
-fn accepted(book: &Book) -> Accepted {
-    Accepted {
+fn accepted(book: &JobStore) -> AcceptedJob {
+    AcceptedJob {
         id: book.next_id(),
         tool: "stroke".to_owned(),
         arm: "arm".to_owned(),
-        ..Accepted::default()
+        ..AcceptedJob::default()
     }
 }
 
 /// A drawing carried out to its end, and its records.
-async fn kept(state: &Path) -> (Bench, Vec<Record>) {
+async fn kept(state: &Path) -> (Bench, Vec<JournalRecord>) {
     let bench = Bench::new();
-    let book = Book::open(state, KEEP).unwrap();
+    let book = JobStore::open(state, KEEP).unwrap();
     let entry = Arc::new(book.begin(&accepted(&book)).unwrap());
     let (outcome, kept) = bench.drawn(&entry).await;
-    assert!(matches!(outcome, Outcome::Reached { .. }), "{outcome:?}");
+    assert!(
+        matches!(outcome, MotionOutcome::Reached { .. }),
+        "{outcome:?}"
+    );
     assert_eq!(kept.failure, None);
-    let records = log::read(&state.join("jobs/job-1/journal"))
+    let records = journal_file::read(&state.join("jobs/job-1/journal"))
         .unwrap()
         .records;
     (bench, records)
@@ -144,7 +154,10 @@ async fn the_intent_to_ink_is_recorded_before_each_five_millimetres() {
     let (bench, records) = kept(state.path()).await;
     let mut released_mm = 0.0;
     let mut seen = 0;
-    for record in records.iter().filter(|one| one.kind == Some(Kind::Ink)) {
+    for record in records
+        .iter()
+        .filter(|one| one.kind == Some(RecordKind::Ink))
+    {
         let drawn: f64 = record.number("drawn_mm").unwrap();
         let upto: f64 = record.number("upto_mm").unwrap();
         assert!(
@@ -164,12 +177,12 @@ async fn the_intent_to_ink_is_recorded_before_each_five_millimetres() {
 }
 
 /// Returns the job in a prefix of a journal after a crash: bytes cut anywhere.
-fn after_crash(journal: &[u8], end: usize) -> Option<Past> {
+fn after_crash(journal: &[u8], end: usize) -> Option<PastJob> {
     let state = tempfile::tempdir().unwrap();
     let folder = state.path().join("jobs/job-1");
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("journal"), &journal[..end]).unwrap();
-    let book = Book::open(state.path(), KEEP).unwrap();
+    let book = JobStore::open(state.path(), KEEP).unwrap();
     assert!(
         book.damaged().is_empty(),
         "cut at {end}: {:?}",
@@ -191,7 +204,7 @@ async fn cut_at_any_byte_nothing_is_missing_and_no_more_than_the_overlap_and_5_m
     let (bench, records) = kept(state.path()).await;
     let journal = std::fs::read(state.path().join("jobs/job-1/journal")).unwrap();
     let total = total_mm(&bench.plan.strokes);
-    let inked = records.iter().any(|one| one.kind == Some(Kind::Ink));
+    let inked = records.iter().any(|one| one.kind == Some(RecordKind::Ink));
     assert!(inked);
     let (mut looked, mut last_mm) = (0, 0.0);
     // What a start makes of it, at places all over; and every byte of the last records.
@@ -199,14 +212,14 @@ async fn cut_at_any_byte_nothing_is_missing_and_no_more_than_the_overlap_and_5_m
     let started = started.filter_map(|end| Some((end, after_crash(&journal, end)?)));
     let last = journal.len().saturating_sub(LAST_BYTES)..=journal.len();
     let read = last.map(|end| {
-        let read = log::contents(&journal[..end], Path::new("journal")).unwrap();
-        let mut past = Past::of(&read.records);
+        let read = journal_file::parse_contents(&journal[..end], Path::new("journal")).unwrap();
+        let mut past = PastJob::from_records(&read.records);
         past.interrupted = !past.is_over();
         (end, past)
     });
     for (end, past) in started.chain(read) {
         looked += 1;
-        let rest_mm = total_mm(&past.left(OVERLAP_MM));
+        let rest_mm = total_mm(&past.remaining_strokes(OVERLAP_MM));
         // The pen was between what was recorded as drawn and what was released.
         let (least, most) = (past.drawn.mm, past.released_mm.max(past.drawn.mm));
         assert!(
@@ -231,14 +244,14 @@ async fn cut_at_any_byte_nothing_is_missing_and_no_more_than_the_overlap_and_5_m
 async fn a_disk_that_takes_no_more_stops_the_motion_within_what_was_recorded() {
     let state = tempfile::tempdir().unwrap();
     let bench = Bench::new();
-    let book = Book::open(state.path(), KEEP).unwrap();
+    let book = JobStore::open(state.path(), KEEP).unwrap();
     let entry = Arc::new(book.begin(&accepted(&book)).unwrap());
     entry.disk_fills_at(20);
     let (outcome, kept) = bench.drawn(&entry).await;
-    assert!(matches!(outcome, Outcome::Stopped(_)), "{outcome:?}");
+    assert!(matches!(outcome, MotionOutcome::Stopped(_)), "{outcome:?}");
     assert!(kept.failure.is_some());
-    let past = Past::of(
-        &log::read(&state.path().join("jobs/job-1/journal"))
+    let past = PastJob::from_records(
+        &journal_file::read(&state.path().join("jobs/job-1/journal"))
             .unwrap()
             .records,
     );
@@ -253,15 +266,15 @@ async fn a_disk_that_takes_no_more_stops_the_motion_within_what_was_recorded() {
         (kept.drawn.mm - 3.0..=past.released_mm + 2.0).contains(&inked_mm),
         "{inked_mm} mm of ink, {past:?}"
     );
-    let stands = bench.sim.truth();
+    let stands = bench.sim.true_joints();
     bench
         .sim
         .advance(bench.motion.clock().now().after(Duration::from_secs(5)));
-    assert!(bench.sim.truth().distance_max(&stands) < 0.01);
+    assert!(bench.sim.true_joints().distance_max(&stands) < 0.01);
     assert_eq!(ink_mm(&bench.sim.ink()), inked_mm);
     assert!(matches!(
         bench.motion.permits().latched(),
-        Some(Latch::Fault(_))
+        Some(StopLatch::Fault(_))
     ));
 }
 
@@ -269,13 +282,13 @@ async fn a_disk_that_takes_no_more_stops_the_motion_within_what_was_recorded() {
 async fn a_job_whose_end_a_full_disk_did_not_take_is_kept_and_offered() {
     let state = tempfile::tempdir().unwrap();
     let bench = Bench::new();
-    let book = Book::open(state.path(), KEEP).unwrap();
+    let book = JobStore::open(state.path(), KEEP).unwrap();
     let entry = Arc::new(book.begin(&accepted(&book)).unwrap());
     entry.disk_fills_at(20);
     let (_, kept) = bench.drawn(&entry).await;
     assert!(entry.ended("faulted", "the disk is full", "{}").is_err());
     book.ended_with(&entry);
-    let is_offered = |book: &Book| {
+    let is_offered = |book: &JobStore| {
         let past = book.unfinished("arm").unwrap();
         assert_eq!(past.id, "job-1");
         assert!(book.interrupted("arm").is_some());
@@ -283,12 +296,12 @@ async fn a_job_whose_end_a_full_disk_did_not_take_is_kept_and_offered() {
             past.drawn.mm > 1.0 && past.drawn.mm <= kept.drawn.mm,
             "{past:?}"
         );
-        assert!(!past.left(3.0).is_empty());
+        assert!(!past.remaining_strokes(3.0).is_empty());
     };
     is_offered(&book);
     // More jobs than are kept, of another arm.
     for _ in 0..2 * KEEP.jobs {
-        let accepted = Accepted {
+        let accepted = AcceptedJob {
             arm: "other".to_owned(),
             ..accepted(&book)
         };
@@ -298,7 +311,7 @@ async fn a_job_whose_end_a_full_disk_did_not_take_is_kept_and_offered() {
         is_offered(&book);
     }
     drop(book);
-    let book = Book::open(state.path(), KEEP).unwrap();
+    let book = JobStore::open(state.path(), KEEP).unwrap();
     is_offered(&book);
     // The next drawing takes it over, and then it is history like any other.
     let next = book.begin(&accepted(&book)).unwrap();
@@ -311,7 +324,7 @@ async fn a_job_whose_end_a_full_disk_did_not_take_is_kept_and_offered() {
 #[test]
 fn a_full_disk_at_the_start_makes_no_journal_a_damaged_one() {
     let state = tempfile::tempdir().unwrap();
-    let book = Book::open(state.path(), KEEP).unwrap();
+    let book = JobStore::open(state.path(), KEEP).unwrap();
     let entry = book.begin(&accepted(&book)).unwrap();
     entry.moving().unwrap();
     drop((entry, book));
@@ -324,7 +337,7 @@ fn a_full_disk_at_the_start_makes_no_journal_a_damaged_one() {
     std::fs::remove_file(&journal).unwrap();
     let descriptor = format!("/proc/self/fd/{}", full.as_raw_fd());
     std::os::unix::fs::symlink(descriptor, &journal).unwrap();
-    let book = Book::open(state.path(), KEEP).unwrap();
+    let book = JobStore::open(state.path(), KEEP).unwrap();
     assert_eq!(book.damaged(), [""; 0]);
     assert_eq!(book.interrupted("arm").unwrap().id, "job-1");
 }
@@ -334,26 +347,26 @@ fn a_full_disk_at_the_start_makes_no_journal_a_damaged_one() {
 async fn a_panic_of_the_journals_thread_stops_the_motion() {
     let state = tempfile::tempdir().unwrap();
     let bench = Bench::new();
-    let book = Book::open(state.path(), KEEP).unwrap();
+    let book = JobStore::open(state.path(), KEEP).unwrap();
     let entry = Arc::new(book.begin(&accepted(&book)).unwrap());
     entry.panics_at(20);
     let patience = Duration::from_secs(60);
     let drawn = tokio::time::timeout(patience, bench.drawn(&entry));
     let (outcome, kept) = drawn.await.unwrap();
-    let Outcome::Stopped(report) = outcome else {
+    let MotionOutcome::Stopped(report) = outcome else {
         panic!("{outcome:?}")
     };
     assert!(report.verified && report.lifted, "{report:?}");
     assert!(kept.failure.is_some());
     assert!(matches!(
         bench.motion.permits().latched(),
-        Some(Latch::Fault(_))
+        Some(StopLatch::Fault(_))
     ));
 }
 
 /// Length of line, in steps of 2.5 mm.
-fn ink_mm(ink: &[Ink]) -> f64 {
-    let length = |line: &Ink| {
+fn ink_mm(ink: &[InkLine]) -> f64 {
+    let length = |line: &InkLine| {
         let mut last = line.points_mm[0];
         let mut mm = 0.0;
         for at in line.points_mm.iter().chain(line.points_mm.last()) {
@@ -373,7 +386,10 @@ fn only_a_jobs_id_leads_to_a_folder() {
     let folder = tempfile::tempdir().unwrap();
     for id in ["../evil", "job-1/../../evil", "job-", "job-+1", "", "/etc"] {
         let error = super::past(folder.path(), id).unwrap_err();
-        assert!(matches!(error, super::LogError::NoJob(_)), "{id}: {error}");
+        assert!(
+            matches!(error, super::JournalError::NoJob(_)),
+            "{id}: {error}"
+        );
     }
 }
 
@@ -381,33 +397,33 @@ fn only_a_jobs_id_leads_to_a_folder() {
 #[test]
 fn a_job_that_is_being_begun_is_none_yet() {
     let state = tempfile::tempdir().unwrap();
-    let book = Book::open(state.path(), KEEP).unwrap();
+    let book = JobStore::open(state.path(), KEEP).unwrap();
     book.begin(&accepted(&book)).unwrap();
     std::fs::create_dir(state.path().join("jobs/job-2")).unwrap();
     std::fs::create_dir(state.path().join("jobs/job-3")).unwrap();
-    Log::create(&state.path().join("jobs/job-3/journal")).unwrap();
-    let all: Vec<String> = pasts(state.path())
+    JournalFile::create(&state.path().join("jobs/job-3/journal")).unwrap();
+    let all: Vec<String> = past_jobs(state.path())
         .unwrap()
         .into_iter()
         .map(|past| past.unwrap().id)
         .collect();
     assert_eq!(all, ["job-1"]);
     let error = super::past(state.path(), "job-3").unwrap_err();
-    assert!(matches!(error, LogError::Nothing(_)), "{error}");
+    assert!(matches!(error, JournalError::Nothing(_)), "{error}");
 }
 
 #[test]
 fn a_second_process_is_told_who_has_the_journals() {
     let state = tempfile::tempdir().unwrap();
-    let _first = Book::open(state.path(), KEEP).unwrap();
-    let error = Book::open(state.path(), KEEP).unwrap_err().to_string();
+    let _first = JobStore::open(state.path(), KEEP).unwrap();
+    let error = JobStore::open(state.path(), KEEP).unwrap_err().to_string();
     assert!(error.contains(&std::process::id().to_string()), "{error}");
 }
 
 #[test]
 fn old_jobs_go_and_what_was_left_half_done_stays() {
     let state = tempfile::tempdir().unwrap();
-    let draw = |book: &Book, ends: bool| {
+    let draw = |book: &JobStore, ends: bool| {
         let entry = book.begin(&accepted(book)).unwrap();
         entry.moving().unwrap();
         if ends {
@@ -415,14 +431,14 @@ fn old_jobs_go_and_what_was_left_half_done_stays() {
             book.ended_with(&entry);
         }
     };
-    let book = Book::open(state.path(), KEEP).unwrap();
+    let book = JobStore::open(state.path(), KEEP).unwrap();
     draw(&book, false);
     drop(book);
-    let book = Book::open(state.path(), KEEP).unwrap();
+    let book = JobStore::open(state.path(), KEEP).unwrap();
     assert_eq!(book.interrupted("arm").unwrap().id, "job-1");
     for _ in 0..6 {
         let entry = book
-            .begin(&Accepted {
+            .begin(&AcceptedJob {
                 arm: "other".to_owned(),
                 ..accepted(&book)
             })
@@ -431,7 +447,7 @@ fn old_jobs_go_and_what_was_left_half_done_stays() {
         book.ended_with(&entry);
     }
     assert_eq!(book.interrupted("arm").unwrap().id, "job-1");
-    let left = pasts(state.path()).unwrap();
+    let left = past_jobs(state.path()).unwrap();
     assert!(left.len() <= KEEP.jobs + 1, "{} jobs", left.len());
     draw(&book, true);
     assert_eq!(book.interrupted("arm"), None);
@@ -441,19 +457,19 @@ fn old_jobs_go_and_what_was_left_half_done_stays() {
 fn jobs_are_kept_to_a_size() {
     const PICTURE_BYTES: usize = 10_000;
     let state = tempfile::tempdir().unwrap();
-    let keep = Keep {
+    let keep = RetentionPolicy {
         jobs: 100,
         bytes: 3 * PICTURE_BYTES as u64,
         days: 30,
     };
-    let book = Book::open(state.path(), keep).unwrap();
+    let book = JobStore::open(state.path(), keep).unwrap();
     for _ in 0..8 {
         let entry = book.begin(&accepted(&book)).unwrap();
         std::fs::write(entry.folder().join("plan.png"), [7; PICTURE_BYTES]).unwrap();
         entry.ended("reached", "done", "{}").unwrap();
         book.ended_with(&entry);
     }
-    let left: Vec<String> = pasts(state.path())
+    let left: Vec<String> = past_jobs(state.path())
         .unwrap()
         .into_iter()
         .map(|past| past.unwrap().id)
@@ -467,14 +483,14 @@ fn a_damaged_journal_is_named_and_nothing_of_it_is_skipped() {
     let state = tempfile::tempdir().unwrap();
     let path = state.path().join("jobs/job-7/journal");
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-    let mut log = Log::create(&path).unwrap();
+    let mut log = JournalFile::create(&path).unwrap();
     for _ in 0..3 {
-        log.append(&Record::new(Kind::Moving)).unwrap();
+        log.append(&JournalRecord::new(RecordKind::Moving)).unwrap();
     }
     let mut bytes = std::fs::read(&path).unwrap();
     bytes[40] ^= 1;
     std::fs::write(&path, bytes).unwrap();
-    let book = Book::open(state.path(), KEEP).unwrap();
+    let book = JobStore::open(state.path(), KEEP).unwrap();
     assert!(book.damaged()[0].contains("job-7"), "{:?}", book.damaged());
     assert_eq!(book.next_id(), "job-8");
 }
@@ -482,30 +498,33 @@ fn a_damaged_journal_is_named_and_nothing_of_it_is_skipped() {
 #[test]
 fn the_drawing_under_way_is_on_paper_and_what_it_goes_on_with() {
     let state = tempfile::tempdir().unwrap();
-    let (bench, book) = (Bench::new(), Book::open(state.path(), KEEP).unwrap());
+    let (bench, book) = (Bench::new(), JobStore::open(state.path(), KEEP).unwrap());
     let on_paper_mm = |under_way: Option<&str>| {
-        let lines = book.on_paper("arm", under_way, |_| true);
+        let lines = book.inked_lines("arm", under_way, |_| true);
         let steps = lines.iter().flat_map(|line| line.windows(2));
         let mm = steps.map(|pair| (pair[1][0] - pair[0][0]).hypot(pair[1][1] - pair[0][1]));
         mm.sum::<f64>()
     };
     let begin = |resumes: &str, mm: f64| {
         let resumes = resumes.to_owned();
-        let accepted = Accepted {
+        let accepted = AcceptedJob {
             resumes,
             ..accepted(&book)
         };
         let entry = book.begin(&accepted).unwrap();
         entry.planned(&bench.plan, &bench.scene.rest_rad).unwrap();
         entry.moving().unwrap();
-        entry.ink(Drawn { mm, strokes: 0 }, mm + 5.0).unwrap();
+        entry.ink(InkProgress { mm, strokes: 0 }, mm + 5.0).unwrap();
         entry
     };
     let first = begin("", 7.0);
     assert_eq!(on_paper_mm(None), 0.0);
     assert!((on_paper_mm(Some("job-1")) - 7.0).abs() < 1e-6);
-    assert!(book.on_paper("other", Some("job-1"), |_| true).is_empty());
-    assert!(book.on_paper("arm", Some("job-1"), |_| false).is_empty());
+    assert!(
+        book.inked_lines("other", Some("job-1"), |_| true)
+            .is_empty()
+    );
+    assert!(book.inked_lines("arm", Some("job-1"), |_| false).is_empty());
     first.ended("stopped", "", "").unwrap();
     book.ended_with(&first);
     assert!((on_paper_mm(None) - 7.0).abs() < 1e-6);

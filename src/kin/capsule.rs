@@ -4,7 +4,7 @@ use nalgebra::Point3;
 
 /// A capsule where it is now.
 #[derive(Clone, Copy, Debug)]
-pub struct Placed {
+pub struct PlacedCapsule {
     /// One end of its axis.
     pub from_m: Point3<f64>,
     /// The other end.
@@ -13,7 +13,7 @@ pub struct Placed {
     pub radius_m: f64,
 }
 
-impl Placed {
+impl PlacedCapsule {
     /// Returns the distance between its surface and a second capsule's; negative if they overlap.
     #[must_use]
     pub fn clearance_m(&self, other: &Self) -> f64 {
@@ -43,7 +43,7 @@ impl Placed {
     clippy::indexing_slicing,
     reason = "pairs are made once, of the indices of the same capsules"
 )]
-pub fn nearest_pair(capsules: &[Placed], pairs: &[(usize, usize)]) -> Option<(usize, f64)> {
+pub fn nearest_pair(capsules: &[PlacedCapsule], pairs: &[(usize, usize)]) -> Option<(usize, f64)> {
     let mut nearest: Option<(usize, f64)> = None;
     for (index, (a, b)) in pairs.iter().enumerate() {
         let (a, b) = (&capsules[*a], &capsules[*b]);
@@ -109,8 +109,8 @@ pub fn place(
     from_m: &Point3<f64>,
     to_m: &Point3<f64>,
     radius_m: f64,
-) -> Placed {
-    Placed {
+) -> PlacedCapsule {
+    PlacedCapsule {
         from_m: frame * from_m,
         to_m: frame * to_m,
         radius_m,
@@ -154,9 +154,9 @@ mod tests {
 
         #[test]
         fn the_nearest_pair_is_the_least_of_all(points in prop::collection::vec((point(), point(), 0.0..0.2_f64), 5)) {
-            let capsules: Vec<Placed> = points
+            let capsules: Vec<PlacedCapsule> = points
                 .iter()
-                .map(|(from_m, to_m, radius_m)| Placed { from_m: *from_m, to_m: *to_m, radius_m: *radius_m })
+                .map(|(from_m, to_m, radius_m)| PlacedCapsule { from_m: *from_m, to_m: *to_m, radius_m: *radius_m })
                 .collect();
             let pairs: Vec<(usize, usize)> = (0..5).flat_map(|a| (0..a).map(move |b| (a, b))).collect();
             let least = pairs
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn a_capsule_whose_place_is_unknown_is_not_far_away() {
-        let at = |x: f64| Placed {
+        let at = |x: f64| PlacedCapsule {
             from_m: Point3::new(x, 0.0, 0.0),
             to_m: Point3::new(x, 0.0, 0.1),
             radius_m: 0.01,

@@ -7,21 +7,21 @@ use std::ops::Deref;
 
 use nalgebra::{Isometry3, IsometryMatrix3, Matrix3, Point3, SMatrix, SVector, Unit, Vector3};
 
-use base::units::{JOINTS_MAX, Joints};
+use base::units::{JOINTS_MAX, JointVector};
 
 pub mod capsule;
-mod exact;
-mod folded;
-mod sines;
-mod solve;
-mod symmetric;
+mod exact_position_ik;
+mod fast_fk;
+mod ik_solver;
+mod sincos;
+mod symmetric_matrix;
 
 pub use base;
-pub use solve::{Goal, Missed, Solution};
+pub use ik_solver::{IkFailure, IkGoal, IkSolution};
 
 /// A revolute joint.
 #[derive(Clone, Debug)]
-pub struct Joint {
+pub struct RevoluteJoint {
     /// Its frame at angle zero, in the frame of the joint before.
     pub origin: Isometry3<f64>,
     /// The axis it turns about, in its own frame.
@@ -34,17 +34,17 @@ pub struct Joint {
 
 /// A chain of revolute joints that ends in a tool mount.
 #[derive(Clone, Debug)]
-pub struct Chain {
-    joints: Vec<Joint>,
-    links: Vec<Link>,
-    folded: folded::Folded,
+pub struct KinematicChain {
+    joints: Vec<RevoluteJoint>,
+    links: Vec<JointRotation>,
+    folded: fast_fk::FoldedChain,
     tool: Isometry3<f64>,
     mount: IsometryMatrix3<f64>,
 }
 
 /// A joint's rotation, folded: `still + sin q · turning + (1 - cos q) · bending`.
 #[derive(Clone, Debug)]
-struct Link {
+struct JointRotation {
     still: Matrix3<f64>,
     turning: Matrix3<f64>,
     bending: Matrix3<f64>,
@@ -54,7 +54,7 @@ struct Link {
 
 /// Tip of a tool: a point and a direction, both in the tool mount's frame.
 #[derive(Clone, Copy, Debug)]
-pub struct Tip {
+pub struct ToolTip {
     /// The point.
     pub point_m: Point3<f64>,
     /// From the tool's body towards the point.
@@ -64,14 +64,14 @@ pub struct Tip {
 /// Every link's frame in the base frame: the first is the base, the n-th what the n-th joint
 /// moves. The tool mount is apart.
 #[derive(Clone, Debug)]
-pub struct Frames {
+pub struct LinkFrames {
     len: usize,
     links: [IsometryMatrix3<f64>; JOINTS_MAX + 1],
     /// The tool mount's frame.
     pub tool: IsometryMatrix3<f64>,
 }
 
-impl Deref for Frames {
+impl Deref for LinkFrames {
     type Target = [IsometryMatrix3<f64>];
     #[expect(
         clippy::indexing_slicing,
@@ -112,12 +112,12 @@ impl Deref for Jacobian {
     }
 }
 
-impl Chain {
+impl KinematicChain {
     /// A chain from the base outwards.
     ///
     /// # Errors
     /// When there are no joints, more than [`JOINTS_MAX`], or one without a direction.
-    pub fn new(joints: Vec<Joint>, tool: Isometry3<f64>) -> Result<Self, KinError> {
+    pub fn new(joints: Vec<RevoluteJoint>, tool: Isometry3<f64>) -> Result<Self, KinError> {
         if joints.is_empty() || joints.len() > JOINTS_MAX {
             return Err(KinError::JointCount(joints.len()));
         }
@@ -133,8 +133,8 @@ impl Chain {
             }
         }
         Ok(Self {
-            links: joints.iter().map(Link::new).collect(),
-            folded: folded::Folded::new(&joints, &tool),
+            links: joints.iter().map(JointRotation::new).collect(),
+            folded: fast_fk::FoldedChain::new(&joints, &tool),
             mount: matrices(&tool),
             joints,
             tool,
@@ -149,7 +149,7 @@ impl Chain {
 
     /// The joints, from the base outwards.
     #[must_use]
-    pub fn joints(&self) -> &[Joint] {
+    pub fn joints(&self) -> &[RevoluteJoint] {
         &self.joints
     }
 
@@ -164,7 +164,7 @@ impl Chain {
     /// # Panics
     /// When `q_rad` has more or fewer angles than the chain has joints.
     #[must_use]
-    pub fn forward(&self, q_rad: &Joints) -> Isometry3<f64> {
+    pub fn forward(&self, q_rad: &JointVector) -> Isometry3<f64> {
         self.must_fit(q_rad);
         let mut pose = Isometry3::identity();
         for (joint, angle) in self.joints.iter().zip(q_rad.iter()) {
@@ -180,9 +180,9 @@ impl Chain {
     /// # Panics
     /// As [`Chain::forward`].
     #[must_use]
-    pub fn frames(&self, q_rad: &Joints) -> Frames {
+    pub fn frames(&self, q_rad: &JointVector) -> LinkFrames {
         self.must_fit(q_rad);
-        let mut frames = Frames {
+        let mut frames = LinkFrames {
             len: self.links.len() + 1,
             links: [IsometryMatrix3::identity(); JOINTS_MAX + 1],
             tool: IsometryMatrix3::identity(),
@@ -204,7 +204,7 @@ impl Chain {
     /// # Panics
     /// As [`KinematicChain::forward`].
     #[must_use]
-    pub fn point(&self, q_rad: &Joints, of_mount_m: &Point3<f64>) -> Point3<f64> {
+    pub fn point(&self, q_rad: &JointVector, of_mount_m: &Point3<f64>) -> Point3<f64> {
         self.must_fit(q_rad);
         let (sines, cosines) = turns(q_rad);
         let mut point = (self.mount * of_mount_m).coords;
@@ -216,7 +216,7 @@ impl Chain {
 
     /// Panics at angles of another arm: a joint without an angle has no place to be taken for.
     #[inline(always)]
-    fn must_fit(&self, q_rad: &Joints) {
+    fn must_fit(&self, q_rad: &JointVector) {
         assert!(
             q_rad.len() == self.joints.len(),
             "{} joint angles for a chain of {} joints",
@@ -227,20 +227,20 @@ impl Chain {
 
     /// Returns the position and the direction of a tip, in the base frame.
     #[must_use]
-    pub fn tip(&self, q_rad: &Joints, tip: &Tip) -> (Point3<f64>, Unit<Vector3<f64>>) {
+    pub fn tip(&self, q_rad: &JointVector, tip: &ToolTip) -> (Point3<f64>, Unit<Vector3<f64>>) {
         let mount = self.frames(q_rad).tool;
         (mount * tip.point_m, mount.rotation * tip.axis)
     }
 
     /// Returns the Jacobian of a tip.
     #[must_use]
-    pub fn jacobian(&self, q_rad: &Joints, tip: &Tip) -> Jacobian {
+    pub fn jacobian(&self, q_rad: &JointVector, tip: &ToolTip) -> Jacobian {
         self.jacobian_at(&self.frames(q_rad), tip)
     }
 
     /// Returns the Jacobian of a tip for the given frames of the links.
     #[must_use]
-    pub fn jacobian_at(&self, frames: &Frames, tip: &Tip) -> Jacobian {
+    pub fn jacobian_at(&self, frames: &LinkFrames, tip: &ToolTip) -> Jacobian {
         let point = frames.tool * tip.point_m;
         let mut jacobian = Jacobian {
             len: self.links.len(),
@@ -264,14 +264,14 @@ impl Chain {
     /// the tip's axis. For fewer, of position alone, because they cannot serve both everywhere.
     /// 1 is best; very large at a singular pose, never infinite.
     #[must_use]
-    pub fn condition(&self, q_rad: &Joints, tip: &Tip) -> f64 {
+    pub fn condition(&self, q_rad: &JointVector, tip: &ToolTip) -> f64 {
         self.condition_at(&self.frames(q_rad), tip)
     }
 
     /// The [`Chain::condition`] where it is more than `most`; `None` where it is not, which mostly
     /// shows without its being worked out.
     #[must_use]
-    pub fn condition_over(&self, frames: &Frames, tip: &Tip, most: f64) -> Option<f64> {
+    pub fn condition_over(&self, frames: &LinkFrames, tip: &ToolTip, most: f64) -> Option<f64> {
         if self.joints.len() < SERVES_BOTH {
             let product = place_product(&self.jacobian_at(frames, tip));
             // Of squares a >= b >= c, 4ab is at most (a + b + c)², so that a/c is at most
@@ -284,7 +284,7 @@ impl Chain {
         Some(self.condition_at(frames, tip)).filter(|condition| *condition > most)
     }
 
-    fn condition_at(&self, frames: &Frames, tip: &Tip) -> f64 {
+    fn condition_at(&self, frames: &LinkFrames, tip: &ToolTip) -> f64 {
         let jacobian = self.jacobian_at(frames, tip);
         if self.joints.len() < SERVES_BOTH {
             return spread(&eigenvalues(&place_product(&jacobian)));
@@ -316,8 +316,8 @@ impl Chain {
     }
 }
 
-impl Link {
-    fn new(joint: &Joint) -> Self {
+impl JointRotation {
+    fn new(joint: &RevoluteJoint) -> Self {
         let still = *joint.origin.rotation.to_rotation_matrix().matrix();
         let cross = joint.axis.cross_matrix();
         Self {
@@ -357,17 +357,17 @@ const ROUNDING: f64 = 1e-6;
 
 /// The sine and the cosine of every joint, of 0 beyond the last.
 #[inline(always)]
-fn turns(q_rad: &Joints) -> ([f64; JOINTS_MAX], [f64; JOINTS_MAX]) {
+fn turns(q_rad: &JointVector) -> ([f64; JOINTS_MAX], [f64; JOINTS_MAX]) {
     let mut angles = [0.0; JOINTS_MAX];
     for (angle, q) in angles.iter_mut().zip(q_rad.iter()) {
         *angle = *q;
     }
     let [first @ .., _] = angles;
     if q_rad.len() == JOINTS_MAX {
-        return sines::sin_cos(&angles);
+        return sincos::sin_cos(&angles);
     }
     // Mostly it is missing, and they are worked out in pairs.
-    let ([a, b, c, d, e, f], [u, v, w, x, y, z]) = sines::sin_cos(&first);
+    let ([a, b, c, d, e, f], [u, v, w, x, y, z]) = sincos::sin_cos(&first);
     ([a, b, c, d, e, f, 0.0], [u, v, w, x, y, z, 1.0])
 }
 

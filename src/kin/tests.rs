@@ -19,14 +19,14 @@ proptest! {
     }
 }
 
-fn planar() -> super::Chain {
-    let joint = super::Joint {
+fn planar() -> super::KinematicChain {
+    let joint = super::RevoluteJoint {
         origin: nalgebra::Isometry3::translation(0.1, 0.0, 0.0),
         axis: nalgebra::Vector3::z_axis(),
         lower_rad: -3.0,
         upper_rad: 3.0,
     };
-    super::Chain::new(vec![joint.clone(), joint], nalgebra::Isometry3::identity()).unwrap()
+    super::KinematicChain::new(vec![joint.clone(), joint], nalgebra::Isometry3::identity()).unwrap()
 }
 
 /// A pose of another arm has no place: a joint without an angle was taken as one at zero.
@@ -35,7 +35,7 @@ fn refuses_angles_of_another_arm() {
     let chain = planar();
     let tip = nalgebra::Point3::origin();
     for angles in [&[0.5][..], &[0.5, 0.5, 0.5]] {
-        let q = super::Joints::from_slice(angles);
+        let q = super::JointVector::from_slice(angles);
         let asked: [&dyn Fn(); 3] = [
             &|| drop(chain.frames(&q)),
             &|| assert!(chain.forward(&q).translation.x.is_finite()),
@@ -46,6 +46,6 @@ fn refuses_angles_of_another_arm() {
             assert!(std::panic::catch_unwind(ask).is_err(), "{angles:?}");
         }
     }
-    let fits = super::Joints::from_slice(&[0.5, 0.5]);
+    let fits = super::JointVector::from_slice(&[0.5, 0.5]);
     assert!(chain.point(&fits, &tip).x > 0.1);
 }

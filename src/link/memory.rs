@@ -2,26 +2,26 @@
 
 use std::collections::VecDeque;
 
-use crate::{Link, LinkError, LinkFuture};
-use base::clock::{Alarm, Clock};
-use base::units::Instant;
+use crate::{ByteLink, LinkError, LinkFuture};
+use base::clock::{ClockAlarm, NodeClock};
+use base::units::ClockInstant;
 
 /// A device at the far end of a wire. It has no thread: the owner of the wire tells it the time.
 pub trait FarEnd: Send {
     /// Bytes arrived at the device, the last of them at `at`.
-    fn hear(&mut self, at: Instant, bytes: &[u8]);
+    fn hear(&mut self, at: ClockInstant, bytes: &[u8]);
 
     /// Returns the time of the device's next byte on the wire, if nothing more arrives.
-    fn next_due(&self) -> Option<Instant>;
+    fn next_due(&self) -> Option<ClockInstant>;
 
     /// Returns the time at which it will have said all that it says without a pause, if nothing more
     /// arrives. A reader that needs all of it wakes up once for it.
-    fn pauses(&self) -> Option<Instant> {
+    fn next_pause(&self) -> Option<ClockInstant> {
         self.next_due()
     }
 
     /// Appends what the device has put on the wire up to `now`.
-    fn speak(&mut self, now: Instant, into: &mut Vec<u8>);
+    fn speak(&mut self, now: ClockInstant, into: &mut Vec<u8>);
 
     /// The line's speed, where the wire has one: what comes at another speed is not understood.
     fn tune(&mut self, _baud: u32) {}
@@ -35,8 +35,8 @@ pub trait FarEnd: Send {
 /// The near end of a wire to a [`FarEnd`].
 pub struct MemoryLink<D> {
     device: D,
-    clock: Clock,
-    alarm: Alarm,
+    clock: NodeClock,
+    alarm: ClockAlarm,
     arrived: VecDeque<u8>,
     scratch: Vec<u8>,
     name: String,
@@ -47,7 +47,7 @@ impl<D: FarEnd> MemoryLink<D> {
     ///
     /// # Errors
     /// When the system gives no timer descriptor (real clock only).
-    pub fn new(device: D, clock: &Clock, name: &str) -> std::io::Result<Self> {
+    pub fn new(device: D, clock: &NodeClock, name: &str) -> std::io::Result<Self> {
         Ok(Self {
             device,
             alarm: clock.alarm()?,
@@ -80,7 +80,11 @@ impl<D: FarEnd> MemoryLink<D> {
         count
     }
 
-    async fn receive_some(&mut self, into: &mut [u8], until: Instant) -> Result<usize, LinkError> {
+    async fn receive_some(
+        &mut self,
+        into: &mut [u8],
+        until: ClockInstant,
+    ) -> Result<usize, LinkError> {
         loop {
             self.check_plug()?;
             self.collect();
@@ -91,13 +95,13 @@ impl<D: FarEnd> MemoryLink<D> {
                 return Ok(0);
             }
             // As an adapter does, which passes on what came together: waking up for every reply would cost more than they do.
-            let next = self.device.pauses().map_or(until, |due| due.min(until));
+            let next = self.device.next_pause().map_or(until, |due| due.min(until));
             self.alarm.until(next).await.map_err(LinkError::Read)?;
         }
     }
 }
 
-impl<D: FarEnd> Link for MemoryLink<D> {
+impl<D: FarEnd> ByteLink for MemoryLink<D> {
     fn send<'a>(&'a mut self, bytes: &'a [u8]) -> LinkFuture<'a, ()> {
         Box::pin(async move {
             self.check_plug()?;
@@ -106,7 +110,7 @@ impl<D: FarEnd> Link for MemoryLink<D> {
         })
     }
 
-    fn receive<'a>(&'a mut self, into: &'a mut [u8], until: Instant) -> LinkFuture<'a, usize> {
+    fn receive<'a>(&'a mut self, into: &'a mut [u8], until: ClockInstant) -> LinkFuture<'a, usize> {
         Box::pin(self.receive_some(into, until))
     }
 

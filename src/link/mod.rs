@@ -8,13 +8,13 @@ use std::future::Future;
 use std::io;
 use std::pin::Pin;
 
-use base::units::Instant;
+use base::units::ClockInstant;
 
-pub mod fault;
-mod holder;
+pub mod byte_trace;
+pub mod fault_link;
 pub mod memory;
+mod port_holder;
 pub mod pty;
-pub mod record;
 pub mod serial;
 pub mod tap;
 
@@ -69,12 +69,12 @@ pub enum LinkError {
     Read(#[source] io::Error),
 }
 
-impl Link for Box<dyn Link> {
+impl ByteLink for Box<dyn ByteLink> {
     fn send<'a>(&'a mut self, bytes: &'a [u8]) -> LinkFuture<'a, ()> {
         self.as_mut().send(bytes)
     }
 
-    fn receive<'a>(&'a mut self, into: &'a mut [u8], until: Instant) -> LinkFuture<'a, usize> {
+    fn receive<'a>(&'a mut self, into: &'a mut [u8], until: ClockInstant) -> LinkFuture<'a, usize> {
         self.as_mut().receive(into, until)
     }
 
@@ -88,13 +88,13 @@ impl Link for Box<dyn Link> {
 }
 
 /// A two-way stream of bytes with one owner.
-pub trait Link: Send {
+pub trait ByteLink: Send {
     /// Hands every byte to the wire, or fails. Never waits for the wire to be empty: that can
     /// block for ever on some adapters. Must not be dropped half-way: a frame would be cut.
     fn send<'a>(&'a mut self, bytes: &'a [u8]) -> LinkFuture<'a, ()>;
 
     /// Waits for at least one byte until `until`; 0 says that the moment passed with none.
-    fn receive<'a>(&'a mut self, into: &'a mut [u8], until: Instant) -> LinkFuture<'a, usize>;
+    fn receive<'a>(&'a mut self, into: &'a mut [u8], until: ClockInstant) -> LinkFuture<'a, usize>;
 
     /// Forgets what has arrived and was not received.
     ///

@@ -13,8 +13,8 @@ use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 use tokio::io::unix::AsyncFd;
 
 use crate::memory::FarEnd;
-use base::clock::{Alarm, Clock};
-use base::units::Instant;
+use base::clock::{ClockAlarm, NodeClock};
+use base::units::ClockInstant;
 
 /// Interval at which a silent device is checked: it may have been unplugged.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
@@ -25,14 +25,14 @@ const AWAKE: Duration = Duration::from_micros(60);
 
 /// A pseudo-terminal's far side. Dropping it is pulling the plug.
 #[derive(Debug)]
-pub struct Pty {
+pub struct PseudoTerminal {
     master: AsyncFd<OwnedFd>,
     /// Kept so that programs may come and go.
     _slave: OwnedFd,
     path: PathBuf,
 }
 
-impl Pty {
+impl PseudoTerminal {
     /// A new pseudo-terminal that passes every byte as it is. Must be called within a runtime.
     ///
     /// # Errors
@@ -86,7 +86,7 @@ impl Pty {
     }
 
     /// Reads the bytes from the near side that are there already.
-    fn read_now(&self, into: &mut [u8]) -> io::Result<Option<usize>> {
+    fn try_read(&self, into: &mut [u8]) -> io::Result<Option<usize>> {
         match rustix::io::read(self.master.get_ref(), into) {
             Ok(count) => Ok(Some(count)),
             Err(rustix::io::Errno::AGAIN) => Ok(None),
@@ -117,9 +117,9 @@ fn watched(fd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
 
 /// Waits for bytes until `wake`.
 async fn sleep(
-    pty: &Pty,
-    alarm: &mut Alarm,
-    wake: Instant,
+    pty: &PseudoTerminal,
+    alarm: &mut ClockAlarm,
+    wake: ClockInstant,
     heard: &mut [u8],
 ) -> io::Result<Option<usize>> {
     tokio::select! {
@@ -136,10 +136,10 @@ async fn sleep(
 /// When the system gives no pseudo-terminal or takes it away.
 pub async fn serve(
     mut device: impl FarEnd,
-    clock: &Clock,
+    clock: &NodeClock,
     on_open: impl FnOnce(&Path),
 ) -> io::Result<()> {
-    let pty = Pty::open()?;
+    let pty = PseudoTerminal::open()?;
     let mut alarm = clock.alarm()?;
     on_open(pty.path());
     let mut heard = [0_u8; 1024];
@@ -155,7 +155,7 @@ pub async fn serve(
         }
         let due = device.next_due();
         let is_awake = now < awake_until || due.is_some_and(|due| due < now.after(AWAKE));
-        let mut count = pty.read_now(&mut heard)?;
+        let mut count = pty.try_read(&mut heard)?;
         if count.is_none() && !is_awake {
             let wake = due.map_or(now.after(LOOK_AGAIN), |due| due.min(now.after(LOOK_AGAIN)));
             count = sleep(&pty, &mut alarm, wake.before(AWAKE), &mut heard).await?;

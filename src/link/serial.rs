@@ -12,9 +12,9 @@ use rustix::fs::{Access, access};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio_serial::{ClearBuffer, SerialPort, SerialStream};
 
-use crate::{Link, LinkError, LinkFuture, holder};
-use base::clock::{Alarm, Clock};
-use base::units::Instant;
+use crate::{ByteLink, LinkError, LinkFuture, port_holder};
+use base::clock::{ClockAlarm, NodeClock};
+use base::units::ClockInstant;
 
 /// A port that takes no bytes for so long is broken: on it a stop would wait for ever.
 const SEND: Duration = Duration::from_millis(100);
@@ -23,8 +23,8 @@ const SEND: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub struct SerialLink {
     stream: SerialStream,
-    alarm: Alarm,
-    clock: Clock,
+    alarm: ClockAlarm,
+    clock: NodeClock,
     path: String,
 }
 
@@ -34,7 +34,7 @@ impl SerialLink {
     ///
     /// # Errors
     /// Tells a port that is missing from one that is busy and from one that may not be opened.
-    pub fn open(path: &str, baud: u32, clock: &Clock) -> Result<Self, LinkError> {
+    pub fn open(path: &str, baud: u32, clock: &NodeClock) -> Result<Self, LinkError> {
         let builder = tokio_serial::new(path, baud);
         #[expect(clippy::disallowed_methods, reason = "the one home of serial ports")]
         let stream = SerialStream::open(&builder).map_err(|error| why(path, error))?;
@@ -49,11 +49,15 @@ impl SerialLink {
     }
 
     /// Returns the time by which bytes that are sent now must have been taken.
-    fn alarm_until(&self) -> Instant {
+    fn send_deadline(&self) -> ClockInstant {
         self.clock.now().after(SEND)
     }
 
-    async fn receive_some(&mut self, into: &mut [u8], until: Instant) -> Result<usize, LinkError> {
+    async fn receive_some(
+        &mut self,
+        into: &mut [u8],
+        until: ClockInstant,
+    ) -> Result<usize, LinkError> {
         tokio::select! {
             biased;
             read = self.stream.read(into) => match read {
@@ -67,23 +71,23 @@ impl SerialLink {
     }
 }
 
-impl Link for SerialLink {
+impl ByteLink for SerialLink {
     fn send<'a>(&'a mut self, bytes: &'a [u8]) -> LinkFuture<'a, ()> {
         Box::pin(async move {
-            let until = self.alarm_until();
+            let until = self.send_deadline();
             tokio::select! {
                 biased;
                 written = self.stream.write_all(bytes) => {
                     written.map_err(|error| lost_or(error, LinkError::Write))
                 }
                 waited = self.alarm.until(until) => Err(LinkError::Write(
-                    waited.err().unwrap_or_else(stuck),
+                    waited.err().unwrap_or_else(send_timeout),
                 )),
             }
         })
     }
 
-    fn receive<'a>(&'a mut self, into: &'a mut [u8], until: Instant) -> LinkFuture<'a, usize> {
+    fn receive<'a>(&'a mut self, into: &'a mut [u8], until: ClockInstant) -> LinkFuture<'a, usize> {
         Box::pin(self.receive_some(into, until))
     }
 
@@ -98,7 +102,7 @@ impl Link for SerialLink {
     }
 }
 
-fn stuck() -> io::Error {
+fn send_timeout() -> io::Error {
     let words = format!("the port took no bytes for {} ms", SEND.as_millis());
     io::Error::new(io::ErrorKind::TimedOut, words)
 }
@@ -140,7 +144,7 @@ fn why(path: &str, error: tokio_serial::Error) -> LinkError {
         LinkError::Permission { path: path_owned }
     } else if busy {
         LinkError::Busy {
-            holder: holder::of(path),
+            holder: port_holder::holder_of(path),
             path: path_owned,
         }
     } else {
@@ -152,14 +156,14 @@ fn why(path: &str, error: tokio_serial::Error) -> LinkError {
 #[allow(clippy::unwrap_used, reason = "a failing test may panic")]
 mod tests {
     use super::*;
-    use crate::pty::Pty;
+    use crate::pty::PseudoTerminal;
 
     #[tokio::test]
     async fn missing_busy_and_not_a_port_are_told_apart() {
-        let clock = Clock::real();
+        let clock = NodeClock::real();
         let missing = SerialLink::open("/dev/no-such-port", 1_000_000, &clock);
         assert!(matches!(missing, Err(LinkError::Missing { .. })));
-        let pty = Pty::open().unwrap();
+        let pty = PseudoTerminal::open().unwrap();
         let path = pty.path().to_str().unwrap().to_owned();
         let first = SerialLink::open(&path, 1_000_000, &clock).unwrap();
         let second = SerialLink::open(&path, 1_000_000, &clock);
@@ -173,8 +177,8 @@ mod tests {
 
     #[tokio::test]
     async fn silence_ends_at_its_moment_and_an_unplug_at_once() {
-        let clock = Clock::real();
-        let pty = Pty::open().unwrap();
+        let clock = NodeClock::real();
+        let pty = PseudoTerminal::open().unwrap();
         let mut link = SerialLink::open(pty.path().to_str().unwrap(), 1_000_000, &clock).unwrap();
         let mut buffer = [0; 8];
         let until = clock.now().after(Duration::from_millis(3));

@@ -13,10 +13,10 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use crate::record::{Direction, Event};
-use crate::{Link, LinkError, LinkFuture};
-use base::clock::Clock;
-use base::units::Instant;
+use crate::byte_trace::{ByteDirection, TraceEvent};
+use crate::{ByteLink, LinkError, LinkFuture};
+use base::clock::NodeClock;
+use base::units::ClockInstant;
 
 /// Last line of a record that does not hold all bytes.
 pub const CUT: &str = "cut";
@@ -32,9 +32,9 @@ const WAITING_MAX: usize = 256;
 
 /// Opens and shuts the record of one link; clones are the same tap.
 #[derive(Clone, Default)]
-pub struct Tap(Arc<Mutex<Option<Flow>>>);
+pub struct TapSwitch(Arc<Mutex<Option<TapStream>>>);
 
-struct Flow {
+struct TapStream {
     piece: String,
     written: usize,
     is_cut: bool,
@@ -42,7 +42,7 @@ struct Flow {
     writer: JoinHandle<()>,
 }
 
-impl Tap {
+impl TapSwitch {
     /// From now on what passes is appended to a file, which is this user's alone.
     ///
     /// # Errors
@@ -56,7 +56,7 @@ impl Tap {
         let writer = std::thread::Builder::new()
             .name("tap".to_owned())
             .spawn(move || write(file, &waiting))?;
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Flow {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(TapStream {
             piece: String::new(),
             written,
             is_cut: false,
@@ -77,13 +77,13 @@ impl Tap {
         }
     }
 
-    fn note(&self, at: Instant, direction: Direction, bytes: &[u8]) {
+    fn note(&self, at: ClockInstant, direction: ByteDirection, bytes: &[u8]) {
         // It is held for a moment by who opens or shuts: no frame waits for that.
         if let Ok(mut flow) = self.0.try_lock()
             && let Some(flow) = flow.as_mut()
         {
             let bytes = bytes.to_vec();
-            flow.take(&Event {
+            flow.take(&TraceEvent {
                 at,
                 direction,
                 bytes,
@@ -92,8 +92,8 @@ impl Tap {
     }
 }
 
-impl Flow {
-    fn take(&mut self, event: &Event) {
+impl TapStream {
+    fn take(&mut self, event: &TraceEvent) {
         if self.is_cut {
             return;
         }
@@ -133,13 +133,13 @@ fn write(mut file: File, pieces: &Receiver<String>) {
 /// A link with a tap on it.
 pub struct TapLink<L> {
     inner: L,
-    clock: Clock,
-    tap: Tap,
+    clock: NodeClock,
+    tap: TapSwitch,
 }
 
-impl<L: Link> TapLink<L> {
+impl<L: ByteLink> TapLink<L> {
     /// The same link; `tap` opens and shuts the record of what passes.
-    pub fn new(inner: L, clock: &Clock, tap: Tap) -> Self {
+    pub fn new(inner: L, clock: &NodeClock, tap: TapSwitch) -> Self {
         Self {
             inner,
             clock: clock.clone(),
@@ -148,18 +148,18 @@ impl<L: Link> TapLink<L> {
     }
 }
 
-impl<L: Link> Link for TapLink<L> {
+impl<L: ByteLink> ByteLink for TapLink<L> {
     fn send<'a>(&'a mut self, bytes: &'a [u8]) -> LinkFuture<'a, ()> {
-        self.tap.note(self.clock.now(), Direction::Sent, bytes);
+        self.tap.note(self.clock.now(), ByteDirection::Sent, bytes);
         self.inner.send(bytes)
     }
 
-    fn receive<'a>(&'a mut self, into: &'a mut [u8], until: Instant) -> LinkFuture<'a, usize> {
+    fn receive<'a>(&'a mut self, into: &'a mut [u8], until: ClockInstant) -> LinkFuture<'a, usize> {
         Box::pin(async move {
             let count = self.inner.receive(into, until).await?;
             if count > 0 {
                 let came = into.get(..count).unwrap_or_default();
-                self.tap.note(self.clock.now(), Direction::Came, came);
+                self.tap.note(self.clock.now(), ByteDirection::Came, came);
             }
             Ok(count)
         })
@@ -182,15 +182,15 @@ mod tests {
     fn written(events: usize, bytes: usize) -> String {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("bytes.trace");
-        let tap = Tap::default();
-        tap.note(Instant::ZERO, Direction::Sent, &[1]);
+        let tap = TapSwitch::default();
+        tap.note(ClockInstant::ZERO, ByteDirection::Sent, &[1]);
         tap.open(&path).unwrap();
         for at in 0..events {
-            let at = Instant::from_nanos(u64::try_from(at).unwrap());
-            tap.note(at, Direction::Came, &vec![0xA5; bytes]);
+            let at = ClockInstant::from_nanos(u64::try_from(at).unwrap());
+            tap.note(at, ByteDirection::Came, &vec![0xA5; bytes]);
         }
         tap.shut();
-        tap.note(Instant::ZERO, Direction::Sent, &[2]);
+        tap.note(ClockInstant::ZERO, ByteDirection::Sent, &[2]);
         std::fs::read_to_string(path).unwrap()
     }
 
@@ -206,6 +206,6 @@ mod tests {
         assert!(text.len() < FILE_BYTES_MAX + (2 << 18) + 100);
         let mut lines = text.lines().rev();
         assert_eq!(lines.next(), Some(CUT));
-        assert!(lines.all(|line| line.parse::<Event>().is_ok()));
+        assert!(lines.all(|line| line.parse::<TraceEvent>().is_ok()));
     }
 }

@@ -18,11 +18,11 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::guard::Guard;
+use super::guarded_body::{BodyCompanion, GuardedBody};
 use super::http::refusal;
-use super::kept::{Keep, Kept};
-use super::patient::{Patient, UNREAD_MAX};
-use super::tls::{Acceptor, Stream};
+use super::origin_guard::OriginGuard;
+use super::tls::{ByteStream, SharedTlsAcceptor};
+use super::write_timeout::{UNREAD_MAX, WriteTimeoutStream};
 
 /// Connections at one time. One more takes the place of the one that has been idle longest, so that
 /// a flood of idle ones keeps no stop out.
@@ -42,15 +42,20 @@ const EXHAUSTED_PAUSE: Duration = Duration::from_millis(50);
 
 /// The connections of a server.
 #[derive(Debug, Default)]
-pub(super) struct Connections {
-    places: Arc<Places>,
+pub(super) struct HttpConnections {
+    places: Arc<ConnectionQueue>,
     tasks: TaskTracker,
     quit: CancellationToken,
 }
 
-impl Connections {
+impl HttpConnections {
     /// Serves `site` on every connection that comes until `stop`.
-    pub(super) async fn serve(&self, listener: TcpListener, site: Site, stop: &CancellationToken) {
+    pub(super) async fn serve(
+        &self,
+        listener: TcpListener,
+        site: SharedConnectionSetup,
+        stop: &CancellationToken,
+    ) {
         loop {
             let accepted = tokio::select! {
                 accepted = listener.accept() => accepted,
@@ -67,11 +72,16 @@ impl Connections {
         self.tasks.wait().await;
     }
 
-    async fn take(&self, accepted: std::io::Result<(TcpStream, SocketAddr)>, site: &Site) {
+    async fn take(
+        &self,
+        accepted: std::io::Result<(TcpStream, SocketAddr)>,
+        site: &SharedConnectionSetup,
+    ) {
         match accepted {
             Ok((stream, from)) => {
                 let place = self.places.take(&self.quit);
-                self.tasks.spawn(welcome(stream, from, site.clone(), place));
+                self.tasks
+                    .spawn(handshake(stream, from, site.clone(), place));
             }
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be taken");
@@ -84,16 +94,21 @@ impl Connections {
 
 /// Router, guard and TLS settings that all connections share.
 #[derive(Clone)]
-pub(super) struct Site {
+pub(super) struct SharedConnectionSetup {
     pub(super) router: Router,
     /// Asked before the router, for every address alike.
-    pub(super) guard: Arc<Guard>,
-    pub(super) tls: Option<Acceptor>,
+    pub(super) guard: Arc<OriginGuard>,
+    pub(super) tls: Option<SharedTlsAcceptor>,
 }
 
 /// Completes the TLS handshake on the connection's own task and in its own slot, so that a slow client delays no other
 /// connection, and a newer one may take the slot meanwhile.
-async fn welcome(stream: TcpStream, from: SocketAddr, site: Site, place: Place) {
+async fn handshake(
+    stream: TcpStream,
+    from: SocketAddr,
+    site: SharedConnectionSetup,
+    place: HttpConnectionSlot,
+) {
     // Small answers in two segments would each wait 40 ms for the other side's delayed acknowledgement.
     let _ = stream.set_nodelay(true);
     let Some(tls) = site.tls.clone() else {
@@ -110,13 +125,18 @@ async fn welcome(stream: TcpStream, from: SocketAddr, site: Site, place: Place) 
     }
 }
 
-async fn speak(stream: impl Stream, from: SocketAddr, site: Site, place: Place) {
+async fn speak(
+    stream: impl ByteStream,
+    from: SocketAddr,
+    site: SharedConnectionSetup,
+    place: HttpConnectionSlot,
+) {
     let closed = place.connection.close.clone();
-    let service = Service {
+    let service = ConnectionService {
         site,
         place: Arc::new(place),
     };
-    let stream = Patient::new(stream, UNREAD_MAX);
+    let stream = WriteTimeoutStream::new(stream, UNREAD_MAX);
     let talk = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_MAX)
@@ -138,10 +158,10 @@ async fn speak(stream: impl Stream, from: SocketAddr, site: Site, place: Place) 
 
 /// All connections, the one that has done nothing for longest first.
 #[derive(Debug, Default)]
-struct Places(Mutex<VecDeque<Arc<Connection>>>);
+struct ConnectionQueue(Mutex<VecDeque<Arc<HttpConnection>>>);
 
 #[derive(Debug)]
-struct Connection {
+struct HttpConnection {
     /// Requests that are being answered.
     busy: AtomicUsize,
     /// Set when another needs its place, or the server ends. A call in progress then counts as hung
@@ -149,21 +169,21 @@ struct Connection {
     close: CancellationToken,
 }
 
-impl Connection {
+impl HttpConnection {
     fn is_idle(&self) -> bool {
         self.busy.load(Ordering::Acquire) == 0
     }
 }
 
 /// One connection's place, given back with it.
-struct Place {
-    places: Arc<Places>,
-    connection: Arc<Connection>,
+struct HttpConnectionSlot {
+    places: Arc<ConnectionQueue>,
+    connection: Arc<HttpConnection>,
 }
 
-impl Places {
-    fn take(self: &Arc<Self>, quit: &CancellationToken) -> Place {
-        let connection = Arc::new(Connection {
+impl ConnectionQueue {
+    fn take(self: &Arc<Self>, quit: &CancellationToken) -> HttpConnectionSlot {
+        let connection = Arc::new(HttpConnection {
             busy: AtomicUsize::new(0),
             close: quit.child_token(),
         });
@@ -175,14 +195,14 @@ impl Places {
             }
         }
         all.push_back(Arc::clone(&connection));
-        Place {
+        HttpConnectionSlot {
             places: Arc::clone(self),
             connection,
         }
     }
 
     /// Puts a connection that was just at work behind the others.
-    fn used(&self, connection: &Arc<Connection>) {
+    fn used(&self, connection: &Arc<HttpConnection>) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(at) = all.iter().position(|other| Arc::ptr_eq(other, connection))
             && let Some(used) = all.remove(at)
@@ -192,7 +212,7 @@ impl Places {
     }
 }
 
-impl Drop for Place {
+impl Drop for HttpConnectionSlot {
     fn drop(&mut self) {
         let mut all = self.places.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|other| !Arc::ptr_eq(other, &self.connection));
@@ -200,18 +220,18 @@ impl Drop for Place {
 }
 
 /// The router, which here knows on whose connection a request came.
-struct Service {
-    site: Site,
-    place: Arc<Place>,
+struct ConnectionService {
+    site: SharedConnectionSetup,
+    place: Arc<HttpConnectionSlot>,
 }
 
-impl hyper::service::Service<http::Request<Incoming>> for Service {
+impl hyper::service::Service<http::Request<Incoming>> for ConnectionService {
     type Response = http::Response<Body>;
     type Error = Infallible;
     type Future = BoxFuture<'static, Result<Self::Response, Infallible>>;
 
     fn call(&self, request: http::Request<Incoming>) -> Self::Future {
-        let busy = Busy::new(&self.place);
+        let busy = ActiveRequest::new(&self.place);
         if let Some((status, why)) = self.site.guard.refuses(&request) {
             tracing::warn!(why, "a request was refused");
             return Box::pin(std::future::ready(Ok(refusal(status, why))));
@@ -220,22 +240,22 @@ impl hyper::service::Service<http::Request<Incoming>> for Service {
         Box::pin(async move {
             let request = request.map(Body::new);
             let response = tower_service::Service::call(&mut router, request).await?;
-            Ok(response.map(|body| Kept::body(body, busy)))
+            Ok(response.map(|body| GuardedBody::wrap(body, busy)))
         })
     }
 }
 
 /// One request on a connection that is being answered, while this lives.
-struct Busy(Arc<Place>);
+struct ActiveRequest(Arc<HttpConnectionSlot>);
 
-impl Busy {
-    fn new(place: &Arc<Place>) -> Self {
+impl ActiveRequest {
+    fn new(place: &Arc<HttpConnectionSlot>) -> Self {
         place.connection.busy.fetch_add(1, Ordering::AcqRel);
         Self(Arc::clone(place))
     }
 }
 
-impl Drop for Busy {
+impl Drop for ActiveRequest {
     fn drop(&mut self) {
         let Self(place) = self;
         place.connection.busy.fetch_sub(1, Ordering::AcqRel);
@@ -244,4 +264,4 @@ impl Drop for Busy {
 }
 
 /// A body keeps its connection busy until it is gone.
-impl Keep for Busy {}
+impl BodyCompanion for ActiveRequest {}

@@ -26,11 +26,11 @@ use tokio_util::sync::CancellationToken;
 
 use call::{Answer, Hints, Received, Via};
 
-use super::desk::{CallWatch, Desk, ToolCard};
 use super::http_client::{HttpClient, host_and_port};
-use super::inlet::never_repair;
-use super::progress::{Progress, ProgressSender};
-use super::{keys, stdio};
+use super::message_intake::never_repair;
+use super::progress::{CallProgress, ProgressSender};
+use super::service_trait::{CallWatch, McpService, ToolCard};
+use super::{lossy_json, stdio};
 
 /// Longest wait for another node to open the protocol.
 pub const CONNECT_MAX: Duration = Duration::from_secs(5);
@@ -91,8 +91,8 @@ impl From<ServiceError> for ClientError {
 
 /// Returns typed text as arguments: as JSON if it is JSON and loses nothing by it, otherwise as the text itself.
 #[must_use]
-pub fn as_typed(text: &str) -> Received {
-    match keys::parse(text.as_bytes(), 1) {
+pub fn arguments_from_text(text: &str) -> Received {
+    match lossy_json::parse(text.as_bytes(), 1) {
         Ok((value, doubtful)) if doubtful.is_empty() || value.is_string() => Some(value).into(),
         _ => Received::Text(text.to_owned()),
     }
@@ -100,9 +100,9 @@ pub fn as_typed(text: &str) -> Received {
 
 /// An open connection to one server. Calls may run side by side.
 #[derive(Debug)]
-pub struct Client {
-    service: RunningService<RoleClient, Listener>,
-    listener: Listener,
+pub struct McpClient {
+    service: RunningService<RoleClient, ProgressListener>,
+    listener: ProgressListener,
     /// Set when a server in this process may end.
     end: CancellationToken,
     /// Address of a server that is reached by HTTP.
@@ -114,7 +114,7 @@ pub struct Client {
 ///
 /// # Errors
 /// Nothing listens there, it is not a server of this protocol, or it did not answer within [`CONNECT_MAX`].
-pub async fn connect(url: &str) -> Result<Client, ClientError> {
+pub async fn connect(url: &str) -> Result<McpClient, ClientError> {
     connect_as(url, None).await
 }
 
@@ -122,14 +122,14 @@ pub async fn connect(url: &str) -> Result<Client, ClientError> {
 ///
 /// # Errors
 /// As [`connect`]; or the token is not taken.
-pub async fn connect_as(url: &str, token: Option<String>) -> Result<Client, ClientError> {
+pub async fn connect_as(url: &str, token: Option<String>) -> Result<McpClient, ClientError> {
     let config = StreamableHttpClientTransportConfig::with_uri(url);
     let config = match token {
         Some(token) => config.auth_header(token),
         None => config,
     };
     let transport = StreamableHttpClientTransport::with_client(HttpClient, config);
-    let listener = Listener::default();
+    let listener = ProgressListener::default();
     let opening = listener.clone().serve(transport);
     let at = || url.to_owned();
     match tokio::time::timeout(CONNECT_MAX, opening).await {
@@ -139,18 +139,18 @@ pub async fn connect_as(url: &str, token: Option<String>) -> Result<Client, Clie
         }),
         Ok(Err(error)) => Err(ClientError::Unreachable {
             at: at(),
-            why: innermost(&error),
+            why: root_cause(&error),
         }),
-        Ok(Ok(service)) => Ok(Client {
+        Ok(Ok(service)) => Ok(McpClient {
             server: url.parse().ok().as_ref().and_then(host_and_port),
-            ..Client::new(service, listener)
+            ..McpClient::new(service, listener)
         }),
     }
 }
 
 /// Returns when nothing listens at the server's address any more. The protocol library would wait for ever for the
 /// answer of a server that was killed.
-async fn gone(server: Option<&str>) {
+async fn wait_until_unreachable(server: Option<&str>) {
     let Some(server) = server else {
         return std::future::pending().await;
     };
@@ -167,29 +167,29 @@ async fn gone(server: Option<&str>) {
 ///
 /// # Errors
 /// No answer, not a server of this protocol, or no answer within [`CONNECT_MAX`].
-pub async fn over<R, W>(input: R, output: W) -> Result<Client, ClientError>
+pub async fn connect_streams<R, W>(input: R, output: W) -> Result<McpClient, ClientError>
 where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    over_within(input, output, "the other end of the streams", CONNECT_MAX).await
+    connect_streams_within(input, output, "the other end of the streams", CONNECT_MAX).await
 }
 
 /// Opens the protocol as [`connect_streams`] does, for a program that may be slow to start; errors call it `at`.
 ///
 /// # Errors
 /// No answer, not a server of this protocol, or no answer within `limit`.
-pub async fn over_within<R, W>(
+pub async fn connect_streams_within<R, W>(
     input: R,
     output: W,
     at: &str,
     limit: Duration,
-) -> Result<Client, ClientError>
+) -> Result<McpClient, ClientError>
 where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    let listener = Listener::default();
+    let listener = ProgressListener::default();
     let at = at.to_owned();
     match tokio::time::timeout(limit, listener.clone().serve((input, output))).await {
         Err(_) => Err(ClientError::Silent {
@@ -198,9 +198,9 @@ where
         }),
         Ok(Err(error)) => Err(ClientError::Unreachable {
             at,
-            why: innermost(&error),
+            why: root_cause(&error),
         }),
-        Ok(Ok(service)) => Ok(Client::new(service, listener)),
+        Ok(Ok(service)) => Ok(McpClient::new(service, listener)),
     }
 }
 
@@ -208,7 +208,7 @@ where
 ///
 /// # Errors
 /// The protocol could not be opened.
-pub async fn in_process(desk: Arc<dyn Desk>) -> Result<Client, ClientError> {
+pub async fn in_process(desk: Arc<dyn McpService>) -> Result<McpClient, ClientError> {
     let (ours, theirs) = tokio::io::duplex(PIPE_BYTES);
     let end = CancellationToken::new();
     let stop = end.clone();
@@ -219,33 +219,33 @@ pub async fn in_process(desk: Arc<dyn Desk>) -> Result<Client, ClientError> {
             tracing::warn!(%error, "the server in this process ended");
         }
     });
-    let listener = Listener::default();
+    let listener = ProgressListener::default();
     match listener.clone().serve(ours).await {
-        Ok(service) => Ok(Client {
+        Ok(service) => Ok(McpClient {
             end,
-            ..Client::new(service, listener)
+            ..McpClient::new(service, listener)
         }),
         Err(error) => Err(ClientError::Unreachable {
             at: "this process".to_owned(),
-            why: innermost(&error),
+            why: root_cause(&error),
         }),
     }
 }
 
 /// The cause that a person can act on stands last in the chain.
-fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
+fn root_cause(error: &(dyn std::error::Error + 'static)) -> String {
     let mut cause = error;
     while let Some(next) = cause.source() {
         cause = next;
     }
     if cause.to_string().len() > error.to_string().len() {
-        return in_plain_words(&cause.to_string());
+        return without_library_names(&cause.to_string());
     }
-    in_plain_words(&error.to_string())
+    without_library_names(&error.to_string())
 }
 
 /// Without the protocol library's names for its own parts before and after what happened.
-fn in_plain_words(words: &str) -> String {
+fn without_library_names(words: &str) -> String {
     let happened = words
         .split_once("Client error: ")
         .map_or(words, |(_, after)| after);
@@ -253,8 +253,11 @@ fn in_plain_words(words: &str) -> String {
     step.map_or(happened, |(before, _)| before).to_owned()
 }
 
-impl Client {
-    fn new(service: RunningService<RoleClient, Listener>, listener: Listener) -> Self {
+impl McpClient {
+    fn new(
+        service: RunningService<RoleClient, ProgressListener>,
+        listener: ProgressListener,
+    ) -> Self {
         let end = CancellationToken::new();
         Self {
             service,
@@ -300,14 +303,14 @@ impl Client {
             .await?;
         let _heard = watch
             .progress
-            .map(|sender| self.listener.hear(&handle, sender));
+            .map(|sender| self.listener.subscribe(&handle, sender));
         let answered = tokio::select! {
             answered = &mut handle.rx => answered,
             () = watch.cancelled.cancelled() => {
                 handle.cancel(Some("the caller gave up".to_owned())).await?;
                 return Err(ClientError::Cancelled);
             }
-            () = gone(self.server.as_deref()) => {
+            () = wait_until_unreachable(self.server.as_deref()) => {
                 return Err(ClientError::Broken("the server has gone".to_owned()));
             }
         };
@@ -341,14 +344,14 @@ fn request(tool: &str, arguments: Received) -> ClientRequest {
 
 fn answer(result: ServerResult) -> Result<Answer, ClientError> {
     match result {
-        ServerResult::CallToolResult(result) => Ok(plain(result)),
+        ServerResult::CallToolResult(result) => Ok(answer_from_result(result)),
         _ => Err(ClientError::Broken(
             "the server's answer is no tool result".to_owned(),
         )),
     }
 }
 
-pub(super) fn plain(result: CallToolResult) -> Answer {
+pub(super) fn answer_from_result(result: CallToolResult) -> Answer {
     let mut answer = Answer {
         is_error: result.is_error.unwrap_or(false),
         ..Answer::default()
@@ -389,16 +392,20 @@ fn card(tool: Tool) -> ToolCard {
 
 /// Receivers of each call's progress.
 #[derive(Debug, Clone, Default)]
-struct Listener {
+struct ProgressListener {
     calls: Arc<Mutex<HashMap<ProgressToken, ProgressSender>>>,
 }
 
-impl Listener {
-    fn hear(&self, call: &RequestHandle<RoleClient>, sender: ProgressSender) -> Heard {
+impl ProgressListener {
+    fn subscribe(
+        &self,
+        call: &RequestHandle<RoleClient>,
+        sender: ProgressSender,
+    ) -> ProgressSubscription {
         let token = call.progress_token.clone();
         let calls = self.calls.clone();
         with(&calls, |calls| calls.insert(token.clone(), sender));
-        Heard { calls, token }
+        ProgressSubscription { calls, token }
     }
 }
 
@@ -407,18 +414,18 @@ fn with<T, R>(shared: &Mutex<T>, change: impl FnOnce(&mut T) -> R) -> R {
 }
 
 /// Listens for one call's progress while it lives.
-struct Heard {
+struct ProgressSubscription {
     calls: Arc<Mutex<HashMap<ProgressToken, ProgressSender>>>,
     token: ProgressToken,
 }
 
-impl Drop for Heard {
+impl Drop for ProgressSubscription {
     fn drop(&mut self) {
         with(&self.calls, |calls| calls.remove(&self.token));
     }
 }
 
-impl ClientHandler for Listener {
+impl ClientHandler for ProgressListener {
     fn get_info(&self) -> ClientConfig {
         let me = Implementation::new("steadyhand", env!("CARGO_PKG_VERSION"));
         ClientConfig::new(ClientCapabilities::default(), me)
@@ -433,7 +440,7 @@ impl ClientHandler for Listener {
             calls.get(&notice.progress_token).cloned()
         });
         if let Some(sender) = sender {
-            sender.tell(Progress {
+            sender.tell(CallProgress {
                 done: notice.progress,
                 total: notice.total,
                 message: notice.message.unwrap_or_default(),

@@ -28,16 +28,16 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::accept::{Connections, Site};
-use super::desk::{Desk, Doorkeeper};
-use super::guard::{Guard, SESSION};
-use super::inlet::{self, Admitted, Passed, Repair};
-use super::kept::{Keep, Kept};
-use super::porter::{Porter, bearer};
-use super::server::{Handler, HungUp, RawArguments};
-use super::sessions::{Owner, SESSIONS_MAX, Sessions};
-use super::stray;
-use super::tls::Acceptor;
+use super::accept::{HttpConnections, SharedConnectionSetup};
+use super::auth_queue::{AuthQueue, bearer};
+use super::guarded_body::{BodyCompanion, GuardedBody};
+use super::message_intake::{self, AcceptedMessage, MessageIntake, MessageRepair};
+use super::origin_guard::{OriginGuard, SESSION};
+use super::server::{ConnectionClosed, McpHandler, RawArguments};
+use super::service_trait::{Authenticator, McpService};
+use super::sessions::{McpSessions, SESSIONS_MAX, SessionOwner};
+use super::stray_stop;
+use super::tls::SharedTlsAcceptor;
 
 /// Longest body that is read.
 pub const BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -66,17 +66,17 @@ pub struct HttpConfig {
     /// Origins of web pages that may call, `https://app.example:443`, beside the server's own. As shipped no other may.
     pub origins: Vec<String>,
     /// Authenticator asked for every request. Without one, every client that reaches the address is let in.
-    pub doorkeeper: Option<Arc<dyn Doorkeeper>>,
+    pub doorkeeper: Option<Arc<dyn Authenticator>>,
     /// Told the id of each session that has ended: by its client, by its idleness, or for another.
-    pub left: Option<Left>,
+    pub left: Option<SessionEndCallback>,
     /// Answer at `/metrics`, for clients that the authenticator lets in: numbers only.
-    pub metrics: Option<Page>,
+    pub metrics: Option<PageRenderer>,
     /// Does what is sent to `/operator`, for callers that the doorkeeper let in; without a doorkeeper there is no such address.
-    pub operate: Option<Operate>,
+    pub operate: Option<OperatorHandler>,
     /// Encrypts, where it is given; nothing is then said in plain text.
-    pub tls: Option<Acceptor>,
+    pub tls: Option<SharedTlsAcceptor>,
     /// Asked at `/readyz`: whether calls can be served now, in words either way.
-    pub ready: Option<Ready>,
+    pub ready: Option<ReadinessProbe>,
 }
 
 impl HttpConfig {
@@ -88,18 +88,18 @@ impl HttpConfig {
 }
 
 /// Callback for the end of a session.
-pub type Left = Arc<dyn Fn(&str) + Send + Sync>;
+pub type SessionEndCallback = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// Renderer of a page of text, called for each request.
-pub type Page = Arc<dyn Fn() -> String + Send + Sync>;
+pub type PageRenderer = Arc<dyn Fn() -> String + Send + Sync>;
 
 /// Handler of operators' verbs: takes a caller and the request's body, returns the answer's. Fails with the reason if
 /// the caller is not allowed to.
-pub type Operate =
+pub type OperatorHandler =
     Arc<dyn Fn(Identity, Vec<u8>) -> BoxFuture<'static, Result<Value, String>> + Send + Sync>;
 
 /// Probe of the node's readiness to serve calls, with the reason in either case.
-pub type Ready = Arc<dyn Fn() -> Result<String, String> + Send + Sync>;
+pub type ReadinessProbe = Arc<dyn Fn() -> Result<String, String> + Send + Sync>;
 
 /// Reason why the server does not listen, or no longer does.
 #[derive(Debug, thiserror::Error)]
@@ -127,7 +127,7 @@ pub enum HttpError {
 
 /// A socket that listens and does not answer yet.
 #[derive(Debug)]
-pub struct Listening {
+pub struct BoundListener {
     listener: TcpListener,
     address: SocketAddr,
 }
@@ -136,28 +136,28 @@ pub struct Listening {
 ///
 /// # Errors
 /// The address is in use, does not belong to this machine, or is reserved.
-pub async fn listen(address: SocketAddr) -> Result<Listening, HttpError> {
+pub async fn listen(address: SocketAddr) -> Result<BoundListener, HttpError> {
     let refused = |source: io::Error| match source.kind() {
         io::ErrorKind::AddrInUse => HttpError::InUse { address },
         _ => HttpError::Bind { address, source },
     };
     let listener = TcpListener::bind(address).await.map_err(refused)?;
     let address = listener.local_addr()?;
-    Ok(Listening { listener, address })
+    Ok(BoundListener { listener, address })
 }
 
 /// Adopts a socket that another process has opened.
 ///
 /// # Errors
 /// The socket does not listen.
-pub fn adopt(listener: std::net::TcpListener) -> Result<Listening, HttpError> {
+pub fn adopt(listener: std::net::TcpListener) -> Result<BoundListener, HttpError> {
     listener.set_nonblocking(true)?;
     let listener = TcpListener::from_std(listener)?;
     let address = listener.local_addr()?;
-    Ok(Listening { listener, address })
+    Ok(BoundListener { listener, address })
 }
 
-impl Listening {
+impl BoundListener {
     /// Returns the address it listens on. If port 0 was asked for, this holds the assigned port.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
@@ -171,12 +171,12 @@ impl Listening {
     /// The socket failed.
     pub async fn serve(
         self,
-        desk: Arc<dyn Desk>,
+        desk: Arc<dyn McpService>,
         config: HttpConfig,
-        repair: Repair,
+        repair: MessageRepair,
         stop: CancellationToken,
     ) -> Result<(), HttpError> {
-        let handler = Handler::new(Arc::clone(&desk), Via::Http);
+        let handler = McpHandler::new(Arc::clone(&desk), Via::Http);
         self.serve_all(handler, Some(desk), config, repair, stop)
             .await
     }
@@ -189,7 +189,7 @@ impl Listening {
         self,
         handler: H,
         config: HttpConfig,
-        repair: Repair,
+        repair: MessageRepair,
         stop: CancellationToken,
     ) -> Result<(), HttpError> {
         self.serve_all(handler, None, config, repair, stop).await
@@ -198,28 +198,28 @@ impl Listening {
     async fn serve_all<H: ServerHandler + Clone>(
         self,
         handler: H,
-        desk: Option<Arc<dyn Desk>>,
+        desk: Option<Arc<dyn McpService>>,
         config: HttpConfig,
-        repair: Repair,
+        repair: MessageRepair,
         stop: CancellationToken,
     ) -> Result<(), HttpError> {
         let quit = CancellationToken::new();
-        let door = Door {
+        let door = HttpRoutes {
             desk,
-            porter: config.doorkeeper.clone().map(Porter::new),
-            ..Door::new(&handler, &config, self.address, repair, &quit)
+            porter: config.doorkeeper.clone().map(AuthQueue::new),
+            ..HttpRoutes::new(&handler, &config, self.address, repair, &quit)
         };
         let calls = door.calls.clone();
-        let guard = Guard::new(
+        let guard = OriginGuard::new(
             &hosts(&config, self.address),
             &origins(&config, self.address),
         );
-        let site = Site {
+        let site = SharedConnectionSetup {
             guard: Arc::new(guard),
             tls: config.tls.clone(),
             router: routes(config, door.porter.clone()).with_state(Arc::new(door)),
         };
-        let connections = Connections::default();
+        let connections = HttpConnections::default();
         connections.serve(self.listener, site, &stop).await;
         drained(calls.subscribe()).await;
         quit.cancel();
@@ -232,8 +232,8 @@ impl Listening {
 /// there is one.
 fn routes<H: ServerHandler + Clone>(
     config: HttpConfig,
-    porter: Option<Porter>,
-) -> Router<Arc<Door<H>>> {
+    porter: Option<AuthQueue>,
+) -> Router<Arc<HttpRoutes<H>>> {
     let router = Router::new()
         .route("/mcp", any(enter::<H>))
         .route("/mcp/", any(enter::<H>))
@@ -247,19 +247,22 @@ fn routes<H: ServerHandler + Clone>(
     };
     let router = match config.metrics {
         Some(page) => {
-            let shown = move |request| shown(porter.clone(), page.clone(), request);
+            let shown = move |request| serve_page(porter.clone(), page.clone(), request);
             router.route("/metrics", get(shown))
         }
         None => router,
     };
     match config.ready {
-        Some(ready) => router.route("/readyz", get(move || std::future::ready(told(&ready)))),
+        Some(ready) => router.route(
+            "/readyz",
+            get(move || std::future::ready(readiness_response(&ready))),
+        ),
         None => router,
     }
 }
 
 /// Serves a page to clients that the authenticator lets in.
-async fn shown(porter: Option<Porter>, page: Page, request: Request) -> Response {
+async fn serve_page(porter: Option<AuthQueue>, page: PageRenderer, request: Request) -> Response {
     if let Some(porter) = porter
         && let Err(why) = porter.admit(request.headers()).await
     {
@@ -268,7 +271,7 @@ async fn shown(porter: Option<Porter>, page: Page, request: Request) -> Response
     page().into_response()
 }
 
-fn told(ready: &Ready) -> (StatusCode, String) {
+fn readiness_response(ready: &ReadinessProbe) -> (StatusCode, String) {
     match ready() {
         Ok(words) => (StatusCode::OK, format!("ready: {words}\n")),
         Err(words) => (
@@ -283,47 +286,47 @@ async fn drained(mut calls: watch::Receiver<usize>) {
     let _ = tokio::time::timeout(DRAIN_MAX, none).await;
 }
 
-type InSession<H> = StreamableHttpService<H, Sessions>;
-type Stateless<H> = StreamableHttpService<H, NeverSessionManager>;
+type SessionHttpService<H> = StreamableHttpService<H, McpSessions>;
+type StatelessHttpService<H> = StreamableHttpService<H, NeverSessionManager>;
 
 /// The one address and the three ways behind it.
-struct Door<H> {
+struct HttpRoutes<H> {
     /// Clients that said `initialize` and take streams.
-    in_session: InSession<H>,
+    in_session: SessionHttpService<H>,
     /// Open sessions.
-    sessions: Arc<Sessions>,
+    sessions: Arc<McpSessions>,
     /// Requests that stand alone; answered by a stream, so that progress can come before the answer.
-    streams: Stateless<H>,
+    streams: StatelessHttpService<H>,
     /// Requests that stand alone, from clients that did not ask for a stream: plain JSON unless progress was asked for.
-    plain: Stateless<H>,
-    repair: Repair,
+    plain: StatelessHttpService<H>,
+    repair: MessageRepair,
     /// The side that does calls, where this server has one.
-    desk: Option<Arc<dyn Desk>>,
-    porter: Option<Porter>,
+    desk: Option<Arc<dyn McpService>>,
+    porter: Option<AuthQueue>,
     /// Number of requests being answered.
     calls: watch::Sender<usize>,
 }
 
-impl<H: ServerHandler + Clone> Door<H> {
+impl<H: ServerHandler + Clone> HttpRoutes<H> {
     fn new(
         handler: &H,
         config: &HttpConfig,
         address: SocketAddr,
-        repair: Repair,
+        repair: MessageRepair,
         quit: &CancellationToken,
     ) -> Self {
         let base = base(config, address, quit);
         let handler = handler.clone();
         let factory = move || Ok(handler.clone());
-        let sessions = Arc::new(Sessions::new(config.left.clone()));
+        let sessions = Arc::new(McpSessions::new(config.left.clone()));
         let never = Arc::new(NeverSessionManager::default());
         let alone = base.clone().with_legacy_session_mode(false);
         let plain = alone.clone().with_json_response(true);
         Self {
-            in_session: InSession::new(factory.clone(), Arc::clone(&sessions), base),
+            in_session: SessionHttpService::new(factory.clone(), Arc::clone(&sessions), base),
             sessions,
-            streams: Stateless::new(factory.clone(), never.clone(), alone),
-            plain: Stateless::new(factory, never, plain),
+            streams: StatelessHttpService::new(factory.clone(), never.clone(), alone),
+            plain: StatelessHttpService::new(factory, never, plain),
             repair,
             desk: None,
             porter: None,
@@ -351,17 +354,17 @@ impl<H: ServerHandler + Clone> Door<H> {
         response
     }
 
-    async fn answer(&self, way: Way, request: Request) -> Response {
+    async fn answer(&self, way: ResponseMode, request: Request) -> Response {
         match way {
-            Way::Session => self.answer_in_session(request).await,
-            Way::Stream => self.streams.handle(request).await.map(Body::new),
-            Way::Plain => self.plain.handle(request).await.map(Body::new),
+            ResponseMode::Session => self.answer_in_session(request).await,
+            ResponseMode::Stream => self.streams.handle(request).await.map(Body::new),
+            ResponseMode::Plain => self.plain.handle(request).await.map(Body::new),
         }
     }
 }
 
 /// Returns what binds a session to whom opened it: the token's hash, or that there was none.
-fn owner(headers: &HeaderMap) -> Owner {
+fn owner(headers: &HeaderMap) -> SessionOwner {
     bearer(headers).map(|token| blake3::hash(token.as_bytes()))
 }
 
@@ -412,14 +415,14 @@ fn own_hosts(address: SocketAddr) -> Vec<String> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum ResponseMode {
     Session,
     Stream,
     Plain,
 }
 
-impl Way {
-    fn of(headers: &HeaderMap, passed: &Passed) -> Self {
+impl ResponseMode {
+    fn of(headers: &HeaderMap, passed: &AcceptedMessage) -> Self {
         let streams = accepts_streams(headers);
         if headers.contains_key(SESSION) {
             Self::Session
@@ -442,7 +445,7 @@ fn accepts_streams(headers: &HeaderMap) -> bool {
 }
 
 async fn enter<H: ServerHandler + Clone>(
-    State(door): State<Arc<Door<H>>>,
+    State(door): State<Arc<HttpRoutes<H>>>,
     mut request: Request,
 ) -> Response {
     if let Some(porter) = &door.porter {
@@ -466,22 +469,25 @@ async fn enter<H: ServerHandler + Clone>(
         Err(refused) => return refused,
     };
     let admitted = match &door.desk {
-        Some(desk) => stray::admit(&body, door.repair, desk.as_ref()),
-        None => inlet::admit(&body, door.repair),
+        Some(desk) => stray_stop::admit(&body, door.repair, desk.as_ref()),
+        None => message_intake::admit(&body, door.repair),
     };
     match admitted {
-        Admitted::Pass(passed) => post(&door, parts, passed).await,
-        Admitted::Reply(reply) => json(StatusCode::BAD_REQUEST, &reply),
-        Admitted::Nothing => json(
+        MessageIntake::Pass(passed) => post(&door, parts, passed).await,
+        MessageIntake::Reply(reply) => json(StatusCode::BAD_REQUEST, &reply),
+        MessageIntake::Nothing => json(
             StatusCode::BAD_REQUEST,
-            &inlet::refusal(inlet::PARSE_ERROR, None, "the body is empty"),
+            &message_intake::refusal(message_intake::PARSE_ERROR, None, "the body is empty"),
         ),
     }
 }
 
 /// A standing stream is opened, or a session ended.
-async fn without_body<H: ServerHandler + Clone>(door: &Door<H>, request: Request) -> Response {
-    door.answer(Way::Session, request).await
+async fn without_body<H: ServerHandler + Clone>(
+    door: &HttpRoutes<H>,
+    request: Request,
+) -> Response {
+    door.answer(ResponseMode::Session, request).await
 }
 
 fn turned_away(why: &str) -> Response {
@@ -492,7 +498,7 @@ fn turned_away(why: &str) -> Response {
 }
 
 /// An operator's verb. No page of any site is an operator, not even one of ours.
-async fn operated(porter: Porter, operate: Operate, request: Request) -> Response {
+async fn operated(porter: AuthQueue, operate: OperatorHandler, request: Request) -> Response {
     let identity = match porter.admit(request.headers()).await {
         Ok(Some(identity)) => identity,
         Ok(None) => return turned_away("verbs are for operators' tokens: send one"),
@@ -514,7 +520,7 @@ async fn operated(porter: Porter, operate: Operate, request: Request) -> Respons
 
 /// A request that goes no further, and why.
 pub(super) fn refusal(status: StatusCode, why: &str) -> Response {
-    let refusal = inlet::refusal(inlet::INVALID_REQUEST, None, why);
+    let refusal = message_intake::refusal(message_intake::INVALID_REQUEST, None, why);
     json(status, &refusal)
 }
 
@@ -524,10 +530,14 @@ fn too_slow() -> Response {
 }
 
 /// Returns the refusal if no session can be opened now: the caller has opened enough lately, or all are at work.
-fn no_session<H>(door: &Door<H>, parts: &http::request::Parts, way: Way) -> Option<Response> {
+fn refuse_session<H>(
+    door: &HttpRoutes<H>,
+    parts: &http::request::Parts,
+    way: ResponseMode,
+) -> Option<Response> {
     let identity = parts.extensions.get::<Identity>();
     if let (Some(porter), Some(identity)) = (&door.porter, identity)
-        && let Err(wait_s) = porter.opens(identity)
+        && let Err(wait_s) = porter.count_session(identity)
     {
         let why = format!(
             "the token `{}` allows {} calls a minute, and a session is one; open it in {wait_s:.1} s",
@@ -542,20 +552,20 @@ fn no_session<H>(door: &Door<H>, parts: &http::request::Parts, way: Way) -> Opti
     let why = format!(
         "all {SESSIONS_MAX} sessions are at work; call without one, or open it when one of them has ended"
     );
-    let is_full = way == Way::Session && !door.sessions.has_room();
+    let is_full = way == ResponseMode::Session && !door.sessions.has_room();
     is_full.then(|| refusal(StatusCode::SERVICE_UNAVAILABLE, &why))
 }
 
 async fn post<H: ServerHandler + Clone>(
-    door: &Door<H>,
+    door: &HttpRoutes<H>,
     mut parts: http::request::Parts,
-    mut passed: Passed,
+    mut passed: AcceptedMessage,
 ) -> Response {
     if let Some(desk) = &door.desk
         && let Some(call) = passed.take_call()
     {
         // Before its session, its revision or the other calls are looked at.
-        desk.hurry(&call.tool, &call.arguments);
+        desk.preempt_stop(&call.tool, &call.arguments);
         // The library compares the header with the name, which is in the message now whatever it was.
         if !call.is_named
             && let Some(header) = parts.headers.get_mut(NAME)
@@ -565,16 +575,16 @@ async fn post<H: ServerHandler + Clone>(
         }
         parts.extensions.insert(RawArguments(call.arguments));
     }
-    let way = Way::of(&parts.headers, &passed);
+    let way = ResponseMode::of(&parts.headers, &passed);
     if passed.method.as_deref() == Some("initialize")
-        && let Some(refused) = no_session(door, &parts, way)
+        && let Some(refused) = refuse_session(door, &parts, way)
     {
         return refused;
     }
     let hung_up = CancellationToken::new();
-    let watched = Watched {
+    let watched = WatchedPost {
         unanswered: Some(hung_up.clone().drop_guard()),
-        _counted: Counted::new(&door.calls),
+        _counted: CountedRequest::new(&door.calls),
     };
     let headers = &mut parts.headers;
     headers.insert(
@@ -584,10 +594,10 @@ async fn post<H: ServerHandler + Clone>(
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     let body = passed.message.to_string();
     headers.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
-    parts.extensions.insert(HungUp(hung_up));
+    parts.extensions.insert(ConnectionClosed(hung_up));
     let request = Request::from_parts(parts, Body::from(body));
     let response = door.answer(way, request).await;
-    response.map(|body| Kept::body(body, watched))
+    response.map(|body| GuardedBody::wrap(body, watched))
 }
 
 /// Reads a body to its end. One that is announced as too long is refused before any of it is read.
@@ -634,28 +644,28 @@ fn json(status: StatusCode, value: &Value) -> Response {
 }
 
 /// One more request that is being answered, while this lives.
-struct Counted(watch::Sender<usize>);
+struct CountedRequest(watch::Sender<usize>);
 
-impl Counted {
+impl CountedRequest {
     fn new(calls: &watch::Sender<usize>) -> Self {
         calls.send_modify(|calls| *calls = calls.saturating_add(1));
         Self(calls.clone())
     }
 }
 
-impl Drop for Counted {
+impl Drop for CountedRequest {
     fn drop(&mut self) {
         self.0.send_modify(|calls| *calls = calls.saturating_sub(1));
     }
 }
 
 /// One POST until its answer has been read. Dropped before, it tells that its reader has gone.
-struct Watched {
+struct WatchedPost {
     unanswered: Option<DropGuard>,
-    _counted: Counted,
+    _counted: CountedRequest,
 }
 
-impl Keep for Watched {
+impl BodyCompanion for WatchedPost {
     fn read_to_the_end(&mut self) {
         if let Some(guard) = self.unanswered.take() {
             guard.disarm();

@@ -18,7 +18,7 @@ use rmcp::transport::streamable_http_client::{
 use sse_stream::{Sse, SseStream};
 use tokio::net::TcpStream;
 
-use super::tls::{self, Stream, TlsError};
+use super::tls::{self, ByteStream, TlsError};
 
 /// Longest JSON answer, or event of a stream, that is read; pictures come inside.
 pub const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -63,9 +63,9 @@ pub enum HttpClientError {
     Answer(String),
 }
 
-type Failure = StreamableHttpError<HttpClientError>;
+type TransportFailure = StreamableHttpError<HttpClientError>;
 
-impl From<HttpClientError> for Failure {
+impl From<HttpClientError> for TransportFailure {
     fn from(error: HttpClientError) -> Self {
         StreamableHttpError::Client(error)
     }
@@ -84,7 +84,7 @@ pub async fn json(
     token: Option<String>,
     body: Option<Vec<u8>>,
 ) -> Result<(u16, String), HttpClientError> {
-    let head = Head {
+    let head = RequestHead {
         session: None,
         token,
         headers: HashMap::new(),
@@ -101,13 +101,13 @@ pub async fn json(
 }
 
 /// Parts of a request beside its body.
-pub(super) struct Head {
+pub(super) struct RequestHead {
     pub(super) session: Option<Arc<str>>,
     pub(super) token: Option<String>,
     pub(super) headers: HashMap<HeaderName, HeaderValue>,
 }
 
-impl Head {
+impl RequestHead {
     pub(super) fn request(
         self,
         method: Method,
@@ -135,7 +135,7 @@ impl Head {
 pub(super) async fn send(
     mut request: Request<Full<Bytes>>,
 ) -> Result<Response<Incoming>, HttpClientError> {
-    let Target { host, path, secure } = target(request.uri())?;
+    let RequestTarget { host, path, secure } = target(request.uri())?;
     let value = HeaderValue::from_str(&host).map_err(http::Error::from)?;
     request.headers_mut().insert(HOST, value);
     *request.uri_mut() = path;
@@ -159,7 +159,7 @@ pub async fn ask(
     token: Option<String>,
     body: Vec<u8>,
 ) -> Result<(StatusCode, serde_json::Value), HttpClientError> {
-    let head = Head {
+    let head = RequestHead {
         session: None,
         token,
         headers: HashMap::new(),
@@ -171,7 +171,7 @@ pub async fn ask(
 }
 
 /// A connection to `host:port`; where `secure` says whose, with a certificate for that name.
-async fn open(host: String, secure: Option<&str>) -> Result<Box<dyn Stream>, HttpClientError> {
+async fn open(host: String, secure: Option<&str>) -> Result<Box<dyn ByteStream>, HttpClientError> {
     let stream = match TcpStream::connect(&host).await {
         Ok(stream) => stream,
         Err(source) => return Err(HttpClientError::Connect { host, source }),
@@ -186,7 +186,7 @@ async fn open(host: String, secure: Option<&str>) -> Result<Box<dyn Stream>, Htt
 }
 
 /// Destination of a request.
-struct Target {
+struct RequestTarget {
     /// `host:port` to connect to.
     host: String,
     /// Path to request there.
@@ -195,7 +195,7 @@ struct Target {
     secure: Option<String>,
 }
 
-fn target(uri: &Uri) -> Result<Target, HttpClientError> {
+fn target(uri: &Uri) -> Result<RequestTarget, HttpClientError> {
     let wrong = || HttpClientError::Address(uri.to_string());
     let authority = uri.authority().ok_or_else(wrong)?;
     let secure = match uri.scheme_str() {
@@ -206,7 +206,7 @@ fn target(uri: &Uri) -> Result<Target, HttpClientError> {
     let path = uri.path_and_query().map_or("/", |path| path.as_str());
     let path = path.parse().map_err(|_| wrong())?;
     let host = host_and_port(uri).ok_or_else(wrong)?;
-    Ok(Target { host, path, secure })
+    Ok(RequestTarget { host, path, secure })
 }
 
 /// `host:port` of an address, the usual port where none is said.
@@ -260,7 +260,7 @@ fn event_end(chunk: &[u8]) -> Option<usize> {
 }
 
 /// The server's complaint in one line.
-async fn complaint(response: Response<Incoming>) -> Failure {
+async fn complaint(response: Response<Incoming>) -> TransportFailure {
     let status = response.status();
     let body = read(response).await.unwrap_or_default();
     let text: String = String::from_utf8_lossy(&body)
@@ -280,10 +280,10 @@ impl StreamableHttpClient for HttpClient {
         session: Option<Arc<str>>,
         token: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
-    ) -> Result<StreamableHttpPostResponse, Failure> {
+    ) -> Result<StreamableHttpPostResponse, TransportFailure> {
         let had_session = session.is_some();
         let body = serde_json::to_vec(&message)?;
-        let head = Head {
+        let head = RequestHead {
             session,
             token,
             headers,
@@ -316,8 +316,8 @@ impl StreamableHttpClient for HttpClient {
         session: Arc<str>,
         token: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
-    ) -> Result<(), Failure> {
-        let head = Head {
+    ) -> Result<(), TransportFailure> {
+        let head = RequestHead {
             session: Some(session),
             token,
             headers,
@@ -338,11 +338,11 @@ impl StreamableHttpClient for HttpClient {
         last_event: Option<String>,
         token: Option<String>,
         mut headers: HashMap<HeaderName, HeaderValue>,
-    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, Failure> {
+    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, TransportFailure> {
         if let Some(id) = last_event.and_then(|id| HeaderValue::from_str(&id).ok()) {
             headers.insert(HeaderName::from_static("last-event-id"), id);
         }
-        let head = Head {
+        let head = RequestHead {
             session,
             token,
             headers,
@@ -362,7 +362,7 @@ impl StreamableHttpClient for HttpClient {
 async fn answer(
     response: Response<Incoming>,
     session: Option<String>,
-) -> Result<StreamableHttpPostResponse, Failure> {
+) -> Result<StreamableHttpPostResponse, TransportFailure> {
     let body = read(response).await?;
     let message: ServerJsonRpcMessage = serde_json::from_slice(&body)?;
     Ok(StreamableHttpPostResponse::Json(message, session))

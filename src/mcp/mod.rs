@@ -11,31 +11,32 @@
 
 mod accept;
 pub mod client;
-pub mod desk;
 pub mod http;
 pub mod http_client;
-pub mod inlet;
+pub mod message_intake;
 pub mod server;
+pub mod service_trait;
 pub mod stdio;
 pub mod tls;
 
-mod guard;
-mod kept;
-mod keys;
-mod offers;
-mod pass;
-mod patient;
-mod porter;
+mod auth_queue;
+mod convert;
+mod forward;
+mod guarded_body;
+mod lossy_json;
+mod origin_guard;
 mod progress;
 mod sessions;
-mod stray;
+mod stray_stop;
+mod write_timeout;
 
 pub use call::{Answer, Call, Caller, Hints, Hop, Identity, Received, Via, session_key};
-pub use desk::{
-    CallWatch, Change, Completion, Desk, Doorkeeper, Offers, PromptCard, PromptParameter,
-    PromptText, ResourceBody, ResourceCard, ResourceText, TemplateCard, ToolCard, Unknown,
+pub use forward::{ForwardError, ForwardedCall, forward_call};
+pub use message_intake::{MessageRepair, RepairedMessage, never_repair};
+pub use progress::{CallProgress, ProgressSender};
+pub use service_trait::{
+    Authenticator, CallWatch, CompletionRequest, ListChange, McpService, PromptCard,
+    PromptParameter, PromptText, ResourceBody, ResourceCard, ResourceText, ServiceCapabilities,
+    TemplateCard, ToolCard, UnknownNameError,
 };
-pub use inlet::{Repair, Repaired, never_repair};
-pub use pass::{Parcel, PassError, pass};
-pub use progress::{Progress, ProgressSender};
-pub use stray::named;
+pub use stray_stop::tool_names;

@@ -20,7 +20,7 @@ const STEP_WITHOUT_NEWS: f64 = 1e-6;
 
 /// Progress of a call.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Progress {
+pub struct CallProgress {
     /// Amount done, in the same unit as `total`. A step back is not sent.
     pub done: f64,
     /// Of so much, where it is known.
@@ -31,18 +31,18 @@ pub struct Progress {
 
 /// Sender of a call's progress. Sending costs nothing and never waits; only the newest value is kept.
 #[derive(Debug, Clone)]
-pub struct ProgressSender(watch::Sender<Progress>);
+pub struct ProgressSender(watch::Sender<CallProgress>);
 
 impl ProgressSender {
     /// A sender and the place where its newest word can be read.
     #[must_use]
-    pub fn pair() -> (Self, watch::Receiver<Progress>) {
-        let (sender, receiver) = watch::channel(Progress::default());
+    pub fn pair() -> (Self, watch::Receiver<CallProgress>) {
+        let (sender, receiver) = watch::channel(CallProgress::default());
         (Self(sender), receiver)
     }
 
     /// Tells how far the call has come.
-    pub fn tell(&self, progress: Progress) {
+    pub fn tell(&self, progress: CallProgress) {
         self.0.send_replace(progress);
     }
 }
@@ -51,12 +51,12 @@ impl ProgressSender {
 ///
 /// The last word is sent before this returns, so that nothing follows the answer.
 pub(super) async fn pump(
-    mut news: watch::Receiver<Progress>,
+    mut news: watch::Receiver<CallProgress>,
     peer: Peer<RoleServer>,
     token: ProgressToken,
     finish: CancellationToken,
 ) {
-    let mut wire = Wire::default();
+    let mut wire = SentProgress::default();
     let mut earliest = Instant::now();
     loop {
         let finished = wait(&mut news, earliest, &finish).await;
@@ -74,7 +74,7 @@ pub(super) async fn pump(
 
 /// Waits for news, not before `earliest`, or for a silence that is long enough; `true` when the call is finished.
 async fn wait(
-    news: &mut watch::Receiver<Progress>,
+    news: &mut watch::Receiver<CallProgress>,
     earliest: Instant,
     finish: &CancellationToken,
 ) -> bool {
@@ -94,12 +94,16 @@ async fn wait(
 
 /// Progress that was sent so far.
 #[derive(Debug, Default)]
-struct Wire {
+struct SentProgress {
     last: Option<f64>,
 }
 
-impl Wire {
-    fn notice(&mut self, token: &ProgressToken, progress: Progress) -> ProgressNotificationParam {
+impl SentProgress {
+    fn notice(
+        &mut self,
+        token: &ProgressToken,
+        progress: CallProgress,
+    ) -> ProgressNotificationParam {
         let done = self.rise(progress.done);
         let mut notice = ProgressNotificationParam::new(token.clone(), done);
         notice.total = progress.total.filter(|total| total.is_finite());
@@ -121,11 +125,11 @@ impl Wire {
 
 #[cfg(test)]
 mod tests {
-    use super::Wire;
+    use super::SentProgress;
 
     #[test]
     fn each_notice_is_greater_than_the_last() {
-        let mut wire = Wire::default();
+        let mut wire = SentProgress::default();
         let said = [0.0, 0.0, 2.0, 1.0, f64::NAN, 2.0, 3.0];
         let sent: Vec<f64> = said.into_iter().map(|done| wire.rise(done)).collect();
         assert!(sent.is_sorted_by(|a, b| a < b), "{sent:?}");

@@ -27,10 +27,10 @@ use serde_json::{Map, Value};
 use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::CancellationToken;
 
-use super::desk::{CallWatch, Change, Completion, Desk};
-use super::inlet::TakenCall;
+use super::message_intake::TakenCall;
 use super::progress::{self, ProgressSender};
-use super::{offers, pass};
+use super::service_trait::{CallWatch, CompletionRequest, ListChange, McpService};
+use super::{convert, forward};
 
 /// Longest wait for the last progress notice of a call whose client does not read.
 const LAST_NOTICE_WAIT: Duration = Duration::from_millis(500);
@@ -54,7 +54,7 @@ const TYPED: [&str; 8] = [
 /// Set when the connection that carries one request is gone. The HTTP side puts it into the request's extensions,
 /// because a session outlives the connection and the library then lets the handler run on.
 #[derive(Debug, Clone)]
-pub(super) struct HungUp(pub(super) CancellationToken);
+pub(super) struct ConnectionClosed(pub(super) CancellationToken);
 
 /// A call's arguments on their way through the library, whose type holds objects alone: in the request's extensions, or in
 /// those of the HTTP request that it came by.
@@ -66,21 +66,21 @@ type Finished = Result<Answer, Box<dyn Any + Send>>;
 
 /// One connection's handler; all of them share the desk.
 #[derive(Clone)]
-pub(super) struct Handler {
-    desk: Arc<dyn Desk>,
+pub(super) struct McpHandler {
+    desk: Arc<dyn McpService>,
     via: Via,
     /// Set when this connection has ended for good.
     gone: CancellationToken,
 }
 
-impl Handler {
-    pub(super) fn new(desk: Arc<dyn Desk>, via: Via) -> Self {
+impl McpHandler {
+    pub(super) fn new(desk: Arc<dyn McpService>, via: Via) -> Self {
         let gone = CancellationToken::new();
         Self { desk, via, gone }
     }
 
     /// The same handler for a connection whose end `gone` tells.
-    pub(super) fn until(self, gone: CancellationToken) -> Self {
+    pub(super) fn ending_with(self, gone: CancellationToken) -> Self {
         Self { gone, ..self }
     }
 
@@ -123,7 +123,7 @@ impl Handler {
             finish.cancel();
             let _ = tokio::time::timeout(LAST_NOTICE_WAIT, pump).await;
         }
-        answer.unwrap_or_else(|_| broken())
+        answer.unwrap_or_else(|_| panic_answer())
     }
 
     /// Brings a call to its end on a task of its own, and tells it when its client gives up.
@@ -171,7 +171,7 @@ impl Handler {
             hop: context
                 .extensions
                 .get::<http::request::Parts>()
-                .and_then(|parts| pass::hop(&parts.headers)),
+                .and_then(|parts| forward::hop_from_headers(&parts.headers)),
         }
     }
 
@@ -181,9 +181,9 @@ impl Handler {
         };
         loop {
             let sent = match changes.recv().await {
-                Ok(Change::Tools) => peer.notify_tool_list_changed().await,
-                Ok(Change::Resources) => peer.notify_resource_list_changed().await,
-                Ok(Change::Prompts) => peer.notify_prompt_list_changed().await,
+                Ok(ListChange::Tools) => peer.notify_tool_list_changed().await,
+                Ok(ListChange::Resources) => peer.notify_resource_list_changed().await,
+                Ok(ListChange::Prompts) => peer.notify_prompt_list_changed().await,
                 Err(RecvError::Lagged(_)) => Ok(()),
                 Err(RecvError::Closed) => return,
             };
@@ -255,19 +255,19 @@ fn raw_arguments(context: &mut RequestContext<RoleServer>) -> Option<RawArgument
 fn hung_up(context: &RequestContext<RoleServer>) -> CancellationToken {
     let parts = context.extensions.get::<http::request::Parts>();
     parts
-        .and_then(|parts| parts.extensions.get::<HungUp>())
+        .and_then(|parts| parts.extensions.get::<ConnectionClosed>())
         .map(|hung_up| hung_up.0.clone())
         .unwrap_or_default()
 }
 
-fn broken() -> Answer {
+fn panic_answer() -> Answer {
     tracing::error!("a tool broke");
     Answer::failed("the node broke while it answered; its log says why")
 }
 
-impl ServerHandler for Handler {
+impl ServerHandler for McpHandler {
     fn get_info(&self) -> ServerConfig {
-        offers::introduction(self.desk.as_ref())
+        convert::introduction(self.desk.as_ref())
     }
 
     async fn list_tools(
@@ -275,7 +275,7 @@ impl ServerHandler for Handler {
         _page: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let tools = self.desk.list().into_iter().map(offers::tool).collect();
+        let tools = self.desk.list().into_iter().map(convert::tool).collect();
         Ok(ListToolsResult::with_all_items(tools))
     }
 
@@ -291,7 +291,7 @@ impl ServerHandler for Handler {
         let answer = self
             .run(request.name.into_owned(), arguments, &context)
             .await;
-        Ok(offers::result(answer).into())
+        Ok(convert::result(answer).into())
     }
 
     async fn on_custom_request(
@@ -314,7 +314,7 @@ impl ServerHandler for Handler {
             .desk
             .resources()
             .into_iter()
-            .map(offers::resource)
+            .map(convert::resource)
             .collect();
         Ok(ListResourcesResult::with_all_items(all))
     }
@@ -333,7 +333,7 @@ impl ServerHandler for Handler {
             .desk
             .templates()
             .into_iter()
-            .map(offers::template)
+            .map(convert::template)
             .collect();
         Ok(ListResourceTemplatesResult::with_all_items(all))
     }
@@ -348,8 +348,8 @@ impl ServerHandler for Handler {
         }
         let uri = request.uri;
         let read = self.desk.read(uri.clone()).await;
-        let read = read.map_err(|unknown| offers::no_resource(unknown, &uri))?;
-        let contents = offers::contents(uri, read);
+        let read = read.map_err(|unknown| convert::no_resource(unknown, &uri))?;
+        let contents = convert::contents(uri, read);
         Ok(ReadResourceResult::new(vec![contents]).into())
     }
 
@@ -365,7 +365,7 @@ impl ServerHandler for Handler {
             .desk
             .prompts()
             .into_iter()
-            .map(offers::prompt)
+            .map(convert::prompt)
             .collect();
         Ok(ListPromptsResult::with_all_items(all))
     }
@@ -381,8 +381,8 @@ impl ServerHandler for Handler {
         let filled = self
             .desk
             .prompt(&request.name, &texts(request.arguments))
-            .map_err(offers::no_prompt)?;
-        Ok(offers::prompt_text(filled).into())
+            .map_err(convert::no_prompt)?;
+        Ok(convert::prompt_text(filled).into())
     }
 
     async fn complete(
@@ -393,8 +393,8 @@ impl ServerHandler for Handler {
         if !self.desk.offers().completion {
             return Err(ErrorData::method_not_found::<CompleteRequestMethod>());
         }
-        let completion = Completion {
-            of: offers::completed(&request.r#ref),
+        let completion = CompletionRequest {
+            of: convert::completed(&request.r#ref),
             argument: request.argument.name,
             typed: request.argument.value,
         };
@@ -433,9 +433,9 @@ impl ServerHandler for Handler {
             let sink = subscription.sink();
             // A category that this listener did not ask for is refused by the sink; that is no fault.
             let _ = match change {
-                Ok(Change::Tools) => sink.notify_tool_list_changed().await,
-                Ok(Change::Resources) => sink.notify_resource_list_changed().await,
-                Ok(Change::Prompts) => sink.notify_prompt_list_changed().await,
+                Ok(ListChange::Tools) => sink.notify_tool_list_changed().await,
+                Ok(ListChange::Resources) => sink.notify_resource_list_changed().await,
+                Ok(ListChange::Prompts) => sink.notify_prompt_list_changed().await,
                 Err(RecvError::Lagged(_)) => Ok(()),
                 Err(RecvError::Closed) => return Ok(()),
             };

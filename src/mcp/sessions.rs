@@ -14,7 +14,7 @@ use rmcp::transport::streamable_http_server::session::{
     ServerSseMessage, SessionId, SessionManager,
 };
 
-use super::http::Left;
+use super::http::SessionEndCallback;
 
 /// Sessions at one time. Calls that need none, and every stop, come in beside them.
 pub(super) const SESSIONS_MAX: usize = 64;
@@ -35,46 +35,46 @@ pub(super) enum SessionsError {
 }
 
 /// The protocol library's sessions, and who of them idles.
-pub(super) struct Sessions {
+pub(super) struct McpSessions {
     library: LocalSessionManager,
-    all: Arc<All>,
-    left: Option<Left>,
+    all: Arc<SessionTable>,
+    left: Option<SessionEndCallback>,
 }
 
 /// All sessions, the one that has been idle longest first.
 #[derive(Default)]
-struct All(Mutex<VecDeque<Arc<Session>>>);
+struct SessionTable(Mutex<VecDeque<Arc<McpSession>>>);
 
 /// Owner of a session: the hash of the token that opened it; `None` if no token was sent.
-pub(super) type Owner = Option<blake3::Hash>;
+pub(super) type SessionOwner = Option<blake3::Hash>;
 
-struct Session {
+struct McpSession {
     id: SessionId,
     /// Known before anybody is told the id.
-    owner: OnceLock<Owner>,
+    owner: OnceLock<SessionOwner>,
     /// Calls whose answers are still to come.
     open: AtomicUsize,
 }
 
-impl Session {
+impl McpSession {
     fn is_idle(&self) -> bool {
         self.open.load(Ordering::Acquire) == 0
     }
 }
 
-impl All {
-    fn lock(&self) -> MutexGuard<'_, VecDeque<Arc<Session>>> {
+impl SessionTable {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Arc<McpSession>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn take(&self, id: &SessionId) -> Option<Arc<Session>> {
+    fn take(&self, id: &SessionId) -> Option<Arc<McpSession>> {
         let mut all = self.lock();
         let at = all.iter().position(|session| session.id == *id)?;
         all.remove(at)
     }
 
     /// Puts a session that was just used behind the others.
-    fn used(&self, id: &SessionId) -> Option<Arc<Session>> {
+    fn used(&self, id: &SessionId) -> Option<Arc<McpSession>> {
         let session = self.take(id)?;
         self.lock().push_back(Arc::clone(&session));
         Some(session)
@@ -87,7 +87,7 @@ impl All {
     }
 
     /// Removes sessions until one more fits, and returns them.
-    fn surplus(&self) -> Result<Vec<Arc<Session>>, SessionsError> {
+    fn evict_surplus(&self) -> Result<Vec<Arc<McpSession>>, SessionsError> {
         let mut all = self.lock();
         let mut gone = Vec::new();
         while all.len() >= SESSIONS_MAX {
@@ -100,13 +100,13 @@ impl All {
 }
 
 /// One call of a session, until its answer is read or given up.
-struct Open {
-    session: Arc<Session>,
-    all: Arc<All>,
+struct OpenSessionCall {
+    session: Arc<McpSession>,
+    all: Arc<SessionTable>,
 }
 
-impl Open {
-    fn new(all: &Arc<All>, id: &SessionId) -> Option<Self> {
+impl OpenSessionCall {
+    fn new(all: &Arc<SessionTable>, id: &SessionId) -> Option<Self> {
         let session = all.used(id)?;
         session.open.fetch_add(1, Ordering::AcqRel);
         Some(Self {
@@ -116,16 +116,16 @@ impl Open {
     }
 }
 
-impl Drop for Open {
+impl Drop for OpenSessionCall {
     fn drop(&mut self) {
         self.session.open.fetch_sub(1, Ordering::AcqRel);
         self.all.used(&self.session.id);
     }
 }
 
-impl Sessions {
+impl McpSessions {
     /// None yet; `left` is told of each that ends.
-    pub(super) fn new(left: Option<Left>) -> Self {
+    pub(super) fn new(left: Option<SessionEndCallback>) -> Self {
         let mut library = LocalSessionManager::default();
         library.session_config.keep_alive = Some(IDLE_MAX);
         library.session_config.sse_retry = None;
@@ -142,7 +142,7 @@ impl Sessions {
     }
 
     /// Binds a session to its owner, once.
-    pub(super) fn bind(&self, id: &str, owner: Owner) {
+    pub(super) fn bind(&self, id: &str, owner: SessionOwner) {
         let all = self.all.lock();
         if let Some(session) = all.iter().find(|session| *session.id == *id) {
             session.owner.get_or_init(|| owner);
@@ -150,31 +150,31 @@ impl Sessions {
     }
 
     /// Returns whether a caller may name this session: it is the caller's own, or does not exist.
-    pub(super) fn may_use(&self, id: &str, owner: Owner) -> bool {
+    pub(super) fn may_use(&self, id: &str, owner: SessionOwner) -> bool {
         let all = self.all.lock();
         let found = all.iter().find(|session| *session.id == *id);
         found.is_none_or(|session| session.owner.get() == Some(&owner))
     }
 
-    fn tell_left(&self, id: &SessionId) {
+    fn notify_ended(&self, id: &SessionId) {
         if let Some(left) = &self.left {
             left(id);
         }
     }
 }
 
-impl SessionManager for Sessions {
+impl SessionManager for McpSessions {
     type Error = SessionsError;
     type Transport = <LocalSessionManager as SessionManager>::Transport;
 
     async fn create_session(&self) -> Result<(SessionId, Self::Transport), SessionsError> {
-        for gone in self.all.surplus()? {
+        for gone in self.all.evict_surplus()? {
             tracing::info!("a new session takes the place of the one that was idle longest");
             self.library.close_session(&gone.id).await?;
-            self.tell_left(&gone.id);
+            self.notify_ended(&gone.id);
         }
         let (id, transport) = self.library.create_session().await?;
-        let session = Session {
+        let session = McpSession {
             id: Arc::clone(&id),
             owner: OnceLock::new(),
             open: AtomicUsize::new(0),
@@ -199,7 +199,7 @@ impl SessionManager for Sessions {
         let was_there = self.all.take(id).is_some();
         self.library.close_session(id).await?;
         if was_there {
-            self.tell_left(id);
+            self.notify_ended(id);
         }
         Ok(())
     }
@@ -209,7 +209,7 @@ impl SessionManager for Sessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionsError> {
-        let open = Open::new(&self.all, id);
+        let open = OpenSessionCall::new(&self.all, id);
         let stream = self.library.create_stream(id, message).await?;
         Ok(stream.map(move |message| {
             // The call is open for as long as its stream is.

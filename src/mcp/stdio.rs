@@ -20,10 +20,10 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{Mutex, mpsc};
 use tokio_util::sync::CancellationToken;
 
-use super::desk::Desk;
-use super::inlet::{self, Admitted, Passed, Repair};
-use super::server::{Handler, call_request};
-use super::stray;
+use super::message_intake::{self, AcceptedMessage, MessageIntake, MessageRepair};
+use super::server::{McpHandler, call_request};
+use super::service_trait::McpService;
+use super::stray_stop;
 
 /// Longest line that is read; a longer one is refused and skipped.
 pub const LINE_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -62,8 +62,8 @@ pub enum StdioError {
 /// # Errors
 /// See [`StdioError`]. The end of input is not an error.
 pub async fn serve(
-    desk: Arc<dyn Desk>,
-    repair: Repair,
+    desk: Arc<dyn McpService>,
+    repair: MessageRepair,
     ended: impl FnOnce() + Send + 'static,
     stop: CancellationToken,
 ) -> Result<(), StdioError> {
@@ -76,9 +76,9 @@ pub async fn serve(
 /// # Errors
 /// See [`StdioError`].
 pub async fn serve_on<R, W>(
-    desk: Arc<dyn Desk>,
+    desk: Arc<dyn McpService>,
     via: Via,
-    repair: Repair,
+    repair: MessageRepair,
     (input, output): (R, W),
     ended: impl FnOnce() + Send + 'static,
     stop: CancellationToken,
@@ -93,7 +93,7 @@ where
     let (replies, answers) = mpsc::channel(REPLIES_MAX);
     let writing = tokio::spawn(write_replies(answers, output.clone()));
     let waiting_bytes = Arc::new(AtomicUsize::new(0));
-    let reader = Reader {
+    let reader = StdioReader {
         repair,
         desk: Arc::clone(&desk),
         replies,
@@ -107,8 +107,8 @@ where
         ended();
         end.cancel();
     });
-    let handler = Handler::new(desk, via).until(gone);
-    let lines = Lines {
+    let handler = McpHandler::new(desk, via).ending_with(gone);
+    let lines = StdioTransport {
         inbound,
         waiting_bytes,
         output,
@@ -121,8 +121,8 @@ where
 }
 
 async fn run<W>(
-    handler: Handler,
-    lines: Lines<W>,
+    handler: McpHandler,
+    lines: StdioTransport<W>,
     stop: CancellationToken,
 ) -> Result<(), StdioError>
 where
@@ -142,9 +142,9 @@ where
 }
 
 /// Reads lines, answers what cannot go on, forwards the rest.
-struct Reader {
-    repair: Repair,
-    desk: Arc<dyn Desk>,
+struct StdioReader {
+    repair: MessageRepair,
+    desk: Arc<dyn McpService>,
     replies: mpsc::Sender<Vec<u8>>,
     forward: mpsc::Sender<(usize, ClientJsonRpcMessage)>,
     waiting_bytes: Arc<AtomicUsize>,
@@ -152,20 +152,20 @@ struct Reader {
     opened: bool,
 }
 
-impl Reader {
+impl StdioReader {
     /// Reads until input has ended or no client listens any more.
     async fn run(mut self, input: impl AsyncRead + Unpin) {
         let mut input = BufReader::new(input);
         let mut line = Vec::new();
         loop {
             let on = match next_line(&mut input, &mut line).await {
-                Line::Whole => self.take(&line),
-                Line::TooLong => self.reply(&too_long()),
-                Line::Last => {
+                ReadLine::Whole => self.take(&line),
+                ReadLine::TooLong => self.reply(&too_long()),
+                ReadLine::Last => {
                     self.take(&line);
                     false
                 }
-                Line::End => false,
+                ReadLine::End => false,
             };
             if !on {
                 return;
@@ -175,25 +175,25 @@ impl Reader {
 
     /// Handles one line. Returns `false` when no client listens any more.
     fn take(&mut self, line: &[u8]) -> bool {
-        match stray::admit(line, self.repair, self.desk.as_ref()) {
-            Admitted::Nothing => true,
-            Admitted::Reply(reply) => self.reply(&reply),
-            Admitted::Pass(passed) => self.pass(passed),
+        match stray_stop::admit(line, self.repair, self.desk.as_ref()) {
+            MessageIntake::Nothing => true,
+            MessageIntake::Reply(reply) => self.reply(&reply),
+            MessageIntake::Pass(passed) => self.pass(passed),
         }
     }
 
-    fn pass(&mut self, mut passed: Passed) -> bool {
+    fn pass(&mut self, mut passed: AcceptedMessage) -> bool {
         if !self.opened {
-            match Opening::of(&passed) {
-                Opening::Opens => self.opened = true,
-                Opening::MayCome => {}
-                Opening::Dropped => return true,
-                Opening::TooEarly => return self.too_early(passed),
+            match HandshakeStep::of(&passed) {
+                HandshakeStep::Opens => self.opened = true,
+                HandshakeStep::MayCome => {}
+                HandshakeStep::Dropped => return true,
+                HandshakeStep::TooEarly => return self.too_early(passed),
             }
         }
         let call = passed.take_call();
         if let Some(call) = &call {
-            self.desk.hurry(&call.tool, &call.arguments);
+            self.desk.preempt_stop(&call.tool, &call.arguments);
         }
         let message = std::mem::take(&mut passed.message);
         // The library tries one of its types after the other; what a call is, is known already.
@@ -205,24 +205,25 @@ impl Reader {
             Ok(message) => self.forward(passed, message),
             Err(error) => {
                 let why = format!("the message is no request: {error}");
-                let reply = inlet::refusal(inlet::INVALID_REQUEST, passed.id, &why);
+                let reply =
+                    message_intake::refusal(message_intake::INVALID_REQUEST, passed.id, &why);
                 self.reply(&reply)
             }
         }
     }
 
     /// Refuses a request before the protocol is open, but does not lose a stop.
-    fn too_early(&self, mut passed: Passed) -> bool {
+    fn too_early(&self, mut passed: AcceptedMessage) -> bool {
         let call = passed.take_call();
         let refusal = too_early(passed.id);
         match call.is_some_and(|call| self.desk.stray_stop(&call.tool)) {
-            true => self.reply(&stray::heard(refusal)),
+            true => self.reply(&stray_stop::add_stop_notice(refusal)),
             false => self.reply(&refusal),
         }
     }
 
     /// Puts a message into the queue, or says that it is full.
-    fn forward(&self, passed: Passed, message: ClientJsonRpcMessage) -> bool {
+    fn forward(&self, passed: AcceptedMessage, message: ClientJsonRpcMessage) -> bool {
         let bytes = passed.length;
         let before = self.waiting_bytes.fetch_add(bytes, Ordering::SeqCst);
         if before + bytes <= WAITING_BYTES_MAX {
@@ -234,7 +235,7 @@ impl Reader {
         }
         self.waiting_bytes.fetch_sub(bytes, Ordering::SeqCst);
         if passed.method.as_deref() == Some("notifications/cancelled") {
-            self.desk.give_up();
+            self.desk.abort_motion();
         }
         passed.id.is_none_or(|id| self.reply(&too_busy(id)))
     }
@@ -262,29 +263,29 @@ fn too_busy(id: Value) -> Value {
     let why = format!(
         "{WAITING_MAX} messages wait already; read the answers, then send this again; a stop was heard nevertheless"
     );
-    inlet::refusal(BUSY, Some(id), &why)
+    message_intake::refusal(BUSY, Some(id), &why)
 }
 
 fn too_early(id: Option<Value>) -> Value {
     let why = "send `initialize` first, or name the protocol revision in the request's own `_meta`";
-    inlet::refusal(inlet::INVALID_PARAMS, id, why)
+    message_intake::refusal(message_intake::INVALID_PARAMS, id, why)
 }
 
 fn too_long() -> Value {
     let why = format!("the line is longer than {LINE_BYTES_MAX} bytes");
-    inlet::refusal(inlet::INVALID_REQUEST, None, &why)
+    message_intake::refusal(message_intake::INVALID_REQUEST, None, &why)
 }
 
 /// Treatment of a message before the protocol is open.
-enum Opening {
+enum HandshakeStep {
     Opens,
     MayCome,
     Dropped,
     TooEarly,
 }
 
-impl Opening {
-    fn of(passed: &Passed) -> Self {
+impl HandshakeStep {
+    fn of(passed: &AcceptedMessage) -> Self {
         match (passed.method.as_deref(), &passed.id) {
             (Some("initialize"), Some(_)) => Self::Opens,
             (Some("ping" | "server/discover"), Some(_)) => Self::MayCome,
@@ -295,7 +296,7 @@ impl Opening {
     }
 }
 
-enum Line {
+enum ReadLine {
     /// A line without its end.
     Whole,
     /// Text before the end of input, without a line end.
@@ -304,18 +305,18 @@ enum Line {
     End,
 }
 
-async fn next_line(input: &mut BufReader<impl AsyncRead + Unpin>, line: &mut Vec<u8>) -> Line {
+async fn next_line(input: &mut BufReader<impl AsyncRead + Unpin>, line: &mut Vec<u8>) -> ReadLine {
     line.clear();
     let mut too_long = false;
     loop {
         let Ok(chunk) = input.fill_buf().await else {
-            return Line::End;
+            return ReadLine::End;
         };
         if chunk.is_empty() {
             return if line.is_empty() {
-                Line::End
+                ReadLine::End
             } else {
-                Line::Last
+                ReadLine::Last
             };
         }
         let end = chunk.iter().position(|byte| *byte == b'\n');
@@ -329,19 +330,23 @@ async fn next_line(input: &mut BufReader<impl AsyncRead + Unpin>, line: &mut Vec
         let used = end.map_or(chunk.len(), |end| end + 1);
         input.consume(used);
         if end.is_some() {
-            return if too_long { Line::TooLong } else { Line::Whole };
+            return if too_long {
+                ReadLine::TooLong
+            } else {
+                ReadLine::Whole
+            };
         }
     }
 }
 
 /// The protocol library's view of the two streams.
-struct Lines<W> {
+struct StdioTransport<W> {
     inbound: mpsc::Receiver<(usize, ClientJsonRpcMessage)>,
     waiting_bytes: Arc<AtomicUsize>,
     output: Arc<Mutex<W>>,
 }
 
-impl<W: AsyncWrite + Send + Unpin + 'static> Transport<RoleServer> for Lines<W> {
+impl<W: AsyncWrite + Send + Unpin + 'static> Transport<RoleServer> for StdioTransport<W> {
     type Error = io::Error;
 
     fn send(

@@ -52,12 +52,15 @@ impl TlsError {
 }
 
 /// Connection, plain or encrypted.
-pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+pub(super) trait ByteStream: AsyncRead + AsyncWrite + Send + Unpin {}
 
-impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> ByteStream for S {}
 
 /// Speaks TLS on a connection to `host`, whose certificate must be for that name and from an authority this machine trusts.
-pub(super) async fn secured(stream: TcpStream, host: &str) -> Result<Box<dyn Stream>, TlsError> {
+pub(super) async fn secured(
+    stream: TcpStream,
+    host: &str,
+) -> Result<Box<dyn ByteStream>, TlsError> {
     static CONNECTOR: LazyLock<Result<TlsConnector, TlsError>> = LazyLock::new(connector);
     let connector = CONNECTOR.as_ref().map_err(Clone::clone)?;
     let bare = host.trim_start_matches('[').trim_end_matches(']');
@@ -73,14 +76,14 @@ pub(super) async fn secured(stream: TcpStream, host: &str) -> Result<Box<dyn Str
 
 /// TLS side of the server, shared by all connections.
 #[derive(Clone)]
-pub struct Acceptor(TlsAcceptor);
+pub struct SharedTlsAcceptor(TlsAcceptor);
 
-impl Acceptor {
+impl SharedTlsAcceptor {
     /// Agrees with the other side on a key, within [`HANDSHAKE_MAX`].
-    pub(super) async fn accept<S: Stream>(
+    pub(super) async fn accept<S: ByteStream>(
         &self,
         stream: S,
-    ) -> Result<impl Stream + use<S>, TlsError> {
+    ) -> Result<impl ByteStream + use<S>, TlsError> {
         match tokio::time::timeout(HANDSHAKE_MAX, self.0.accept(stream)).await {
             Err(_) => Err(TlsError::Silent),
             Ok(agreed) => agreed.map_err(|error| TlsError::Handshake(error.to_string())),
@@ -111,7 +114,7 @@ fn connector() -> Result<TlsConnector, TlsError> {
 ///
 /// # Errors
 /// The PEM holds no certificate or key, or they do not belong together.
-pub fn acceptor(certificates: &[u8], key: &[u8]) -> Result<Acceptor, TlsError> {
+pub fn acceptor(certificates: &[u8], key: &[u8]) -> Result<SharedTlsAcceptor, TlsError> {
     let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(certificates).collect();
     let chain = chain.map_err(|error| TlsError::unusable("certificate", &error))?;
     if chain.is_empty() {
@@ -130,5 +133,5 @@ pub fn acceptor(certificates: &[u8], key: &[u8]) -> Result<Acceptor, TlsError> {
         .with_single_cert(chain, key)
         .map_err(pair)?;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    Ok(Acceptor(TlsAcceptor::from(Arc::new(config))))
+    Ok(SharedTlsAcceptor(TlsAcceptor::from(Arc::new(config))))
 }

@@ -65,19 +65,19 @@ pub(super) fn try_locked<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
 
 /// Wakes one task. Neither ringing nor hearing it takes a lock.
 #[derive(Debug, Default)]
-pub(super) struct Bell {
+pub(super) struct WakeSignal {
     rung: AtomicBool,
     sleeper: AtomicWaker,
 }
 
-impl Bell {
+impl WakeSignal {
     pub(super) fn ring(&self) {
         self.rung.store(true, Ordering::SeqCst);
         self.sleeper.wake();
     }
 
     /// Returns when it was rung, at once if that was since the last time. For one task alone.
-    pub(super) async fn rung(&self) {
+    pub(super) async fn wait(&self) {
         poll_fn(|context| {
             self.sleeper.register(context.waker());
             if self.rung.swap(false, Ordering::SeqCst) {
@@ -111,13 +111,13 @@ mod tests {
 
     #[tokio::test]
     async fn a_bell_is_heard_whenever_it_was_rung() {
-        let bell = std::sync::Arc::new(Bell::default());
+        let bell = std::sync::Arc::new(WakeSignal::default());
         bell.ring();
         bell.ring();
-        bell.rung().await;
+        bell.wait().await;
         let ringer = std::sync::Arc::clone(&bell);
         let rings = tokio::spawn(async move { ringer.ring() });
-        bell.rung().await;
+        bell.wait().await;
         rings.await.unwrap();
     }
 }

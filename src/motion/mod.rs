@@ -4,25 +4,25 @@
 //! It knows nothing of tools, MCP, JSON or plans in the making: it is handed proofs and asked to
 //! stop. A stop request is an atomic and a wake-up, so it waits for no lock, queue or plan.
 
-mod ahead;
-mod feel;
-mod health;
-mod herald;
-mod job;
-mod line;
+mod active_motion;
+mod active_stop;
+mod bus_health;
+mod contact_detection;
+mod finish;
+mod frame_timestamps;
 mod mailbox;
-mod orders;
+mod motion_commands;
+mod motion_release;
+mod realtime_priority;
 mod recovery;
-mod release;
-mod sent;
-mod settle;
-mod still;
-mod stopping;
+mod servo_health;
+mod snapshot_publisher;
+mod standstill;
+mod stop_signal;
 #[cfg(test)]
 mod tests;
 mod thread;
 mod tick;
-mod wire;
 
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
@@ -31,38 +31,38 @@ use std::time::Duration;
 use serde::Serialize;
 use tokio::sync::{oneshot, watch};
 
-use arm::Arm;
-use base::clock::Clock;
-use base::units::{Instant, Joints, Measured};
-use driver::{BusCounts, Identity, Released};
-use gate::{CheckedTrajectory, HoldAt, Progress};
-use link::{Link, LinkError};
-use permit::{Latch, Permit, Permits, Who};
+use arm::ArmModel;
+use base::clock::NodeClock;
+use base::units::{ArmMeasurement, ClockInstant, JointVector};
+use driver::{BusCounts, Identity, TorqueOffReport};
+use gate::{CheckedTrajectory, ExecutionProgress, HoldAt};
+use link::{ByteLink, LinkError};
+use permit::{ActorRank, MotionPermit, PermitRegistry, StopLatch};
 
-pub use ahead::go_ahead;
-pub use driver::{Durations, ServoCounts};
-pub use health::{Care, Health};
-use herald::Outbox;
-use line::StopLine;
+pub use driver::{DurationHistogram, ServoCounts};
 use mailbox::Mailbox;
+pub use realtime_priority::set_realtime_priority;
+pub use servo_health::{HealthAction, ServoHealth};
+use snapshot_publisher::SnapshotPublisher;
+use stop_signal::StopSignal;
 
-pub use release::Release;
+pub use motion_release::MotionRelease;
 
 /// Opens the port, on the thread that will own it. Called again after the cable was unplugged.
-pub type Opener = Box<dyn Fn(&Clock) -> Result<Box<dyn Link>, LinkError> + Send>;
+pub type PortOpener = Box<dyn Fn(&NodeClock) -> Result<Box<dyn ByteLink>, LinkError> + Send>;
 
 /// A callback that only an arm's thread makes, once a tick: while it is called, the loop lives. It
 /// must not block.
 pub type Heartbeat = Box<dyn Fn() + Send + Sync>;
 
 /// A handle to an arm's thread. Dropping it stops the arm and ends the thread.
-pub struct Motion {
-    arm: Arc<Arm>,
-    clock: Clock,
-    permits: Arc<Permits>,
+pub struct MotionHandle {
+    arm: Arc<ArmModel>,
+    clock: NodeClock,
+    permits: Arc<PermitRegistry>,
     snapshots: watch::Receiver<Snapshot>,
-    orders: Arc<Mailbox<Order>>,
-    stop: Arc<StopLine>,
+    orders: Arc<Mailbox<MotionCommand>>,
+    stop: Arc<StopSignal>,
     heart: Arc<OnceLock<Heartbeat>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -70,7 +70,7 @@ pub struct Motion {
 /// The state of the arm's thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum State {
+pub enum MotionState {
     /// The port is not open.
     Detached,
     /// Standing still.
@@ -87,7 +87,7 @@ pub enum State {
     Faulted,
 }
 
-impl State {
+impl MotionState {
     /// Returns whether a motion is under way, be it held or coming to a stop.
     #[must_use]
     pub const fn is_under_way(self) -> bool {
@@ -99,17 +99,17 @@ impl State {
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     /// The state of the thread.
-    pub state: State,
+    pub state: MotionState,
     /// The last valid reading; `None` before the first.
-    pub measured: Option<Arc<Measured>>,
+    pub measured: Option<Arc<ArmMeasurement>>,
     /// Progress of the present motion.
-    pub progress: Option<Progress>,
+    pub progress: Option<ExecutionProgress>,
     /// `true` if any torque is on, as far as it was read.
     pub energised: bool,
     /// The fault, if any.
     pub fault: Option<String>,
     /// Health of the servos.
-    pub health: Health,
+    pub health: ServoHealth,
     /// Steps for an operator, in order, where a servo needs more than `reset`.
     pub recovery: &'static [&'static str],
     /// Each servo's model and firmware, since the port was opened.
@@ -117,9 +117,9 @@ pub struct Snapshot {
     /// Bus counters since the port was opened.
     pub counts: BusCounts,
     /// By how much ticks came too late while the arm moved.
-    pub lateness: Durations,
+    pub lateness: DurationHistogram,
     /// By how much of that the machine woke the sleeping thread too late; the rest are cycles that overran.
-    pub woken_late: Durations,
+    pub woken_late: DurationHistogram,
     /// `true` if the arm's thread has a real-time priority.
     pub is_ahead: bool,
     /// Warnings for an operator that do not keep the arm from moving.
@@ -136,7 +136,7 @@ pub struct StopReport {
     /// Which kind it was.
     pub kind: &'static str,
     /// The requester.
-    pub by: Who,
+    pub by: ActorRank,
     /// `true` for an emergency stop: no lift, the arm stands where it is.
     pub emergency: bool,
     /// From the request to the first frame of the stop; `None` if the arm was not moving.
@@ -169,11 +169,11 @@ impl StopReport {
 
 /// The outcome of a motion.
 #[derive(Clone, Debug)]
-pub enum Outcome {
+pub enum MotionOutcome {
     /// At its end, read back.
     Reached {
         /// The reading at each visited point, in order.
-        visits: Vec<Visited>,
+        visits: Vec<VisitReading>,
         /// The largest distance of a joint from its last goal.
         off_rad: f64,
     },
@@ -187,13 +187,13 @@ pub enum Outcome {
 
 /// A reading at a visited point.
 #[derive(Clone, Debug)]
-pub struct Visited {
+pub struct VisitReading {
     /// Which point, as the plan counts them.
     pub item: usize,
     /// The arm's action there.
     pub kind: VisitKind,
     /// The measured joint angles.
-    pub position_rad: Joints,
+    pub position_rad: JointVector,
 }
 
 /// An arm's action at a visited point.
@@ -209,9 +209,9 @@ pub enum VisitKind {
 
 /// Counts stops from another thread, without the handle.
 #[derive(Clone, Debug)]
-pub struct Asks(Arc<StopLine>);
+pub struct StopCounter(Arc<StopSignal>);
 
-impl Asks {
+impl StopCounter {
     /// Returns the number of stops requested so far.
     #[must_use]
     pub fn count(&self) -> u64 {
@@ -220,23 +220,23 @@ impl Asks {
 }
 
 /// A command to the arm's thread.
-enum Order {
+enum MotionCommand {
     Run {
         proof: Box<CheckedTrajectory>,
         seen_stops: u64,
-        release: Release,
-        done: oneshot::Sender<Outcome>,
+        release: MotionRelease,
+        done: oneshot::Sender<MotionOutcome>,
     },
     Hold {
         at: HoldAt,
         done: oneshot::Sender<Result<(), String>>,
     },
     Resume {
-        permit: Permit,
+        permit: MotionPermit,
         done: oneshot::Sender<Result<(), String>>,
     },
     Release {
-        done: oneshot::Sender<Result<Released, String>>,
+        done: oneshot::Sender<Result<TorqueOffReport, String>>,
     },
     End,
 }
@@ -248,26 +248,26 @@ pub const STOP_LIMIT: Duration = Duration::from_secs(3);
 /// A thread that has a stop to see to and says nothing for so long hangs.
 const HANGS: Duration = Duration::from_secs(5);
 
-impl Motion {
+impl MotionHandle {
     /// Starts an arm's thread and waits until the port is open and the servos have said who they
     /// are. Nothing moves and torque is not touched. What the thread logs is in the span that this is called in.
     ///
     /// # Errors
     /// Why the port could not be opened, or which servo is not what the arm's description says.
     pub fn start(
-        arm: Arc<Arm>,
-        clock: Clock,
-        permits: Arc<Permits>,
-        open: Opener,
+        arm: Arc<ArmModel>,
+        clock: NodeClock,
+        permits: Arc<PermitRegistry>,
+        open: PortOpener,
     ) -> Result<Self, String> {
         let orders = Arc::new(Mailbox::new());
         let (publish, snapshots) = watch::channel(Snapshot::detached());
-        let outbox = Outbox::start(publish)
+        let outbox = SnapshotPublisher::start(publish)
             .map_err(|error| format!("cannot start the arm's herald: {error}"))?;
-        let stop = Arc::new(StopLine::default());
+        let stop = Arc::new(StopSignal::default());
         let heart = Arc::new(OnceLock::new());
         let (attached, answer) = std::sync::mpsc::channel();
-        let own = thread::Own {
+        let own = thread::ArmThreadContext {
             arm: Arc::clone(&arm),
             clock: clock.clone(),
             permits: Arc::clone(&permits),
@@ -299,19 +299,19 @@ impl Motion {
 
     /// The arm.
     #[must_use]
-    pub fn arm(&self) -> &Arc<Arm> {
+    pub fn arm(&self) -> &Arc<ArmModel> {
         &self.arm
     }
 
     /// The clock that the arm's thread keeps.
     #[must_use]
-    pub fn clock(&self) -> &Clock {
+    pub fn clock(&self) -> &NodeClock {
         &self.clock
     }
 
     /// Returns the permits of this arm.
     #[must_use]
-    pub fn permits(&self) -> &Arc<Permits> {
+    pub fn permits(&self) -> &Arc<PermitRegistry> {
         &self.permits
     }
 
@@ -330,21 +330,25 @@ impl Motion {
     /// Returns the number of stops requested so far; [`MotionHandle::run`] takes the count from before
     /// the motion was planned.
     #[must_use]
-    pub fn stops_asked(&self) -> u64 {
+    pub fn stops_requested(&self) -> u64 {
         self.stop.count()
     }
 
     /// The same count for a thread that has no handle, such as a planner's.
     #[must_use]
-    pub fn asks(&self) -> Asks {
-        Asks(Arc::clone(&self.stop))
+    pub fn stop_counter(&self) -> StopCounter {
+        StopCounter(Arc::clone(&self.stop))
     }
 
     /// Spends a proof. It is refused if more than `seen_stops` stops were asked for: one came
     /// while the motion was planned. The answer comes when the motion has ended, however it
     /// ended; dropping the receiver does not stop the motion.
-    pub fn run(&self, proof: CheckedTrajectory, seen_stops: u64) -> oneshot::Receiver<Outcome> {
-        self.run_released(proof, seen_stops, Release::whole())
+    pub fn run(
+        &self,
+        proof: CheckedTrajectory,
+        seen_stops: u64,
+    ) -> oneshot::Receiver<MotionOutcome> {
+        self.run_released(proof, seen_stops, MotionRelease::whole())
     }
 
     /// As [`Motion::run`], no further than `release` says. Where it has not been released, real
@@ -353,19 +357,19 @@ impl Motion {
         &self,
         proof: CheckedTrajectory,
         seen_stops: u64,
-        release: Release,
-    ) -> oneshot::Receiver<Outcome> {
+        release: MotionRelease,
+    ) -> oneshot::Receiver<MotionOutcome> {
         let (done, answer) = oneshot::channel();
-        let order = Order::Run {
+        let order = MotionCommand::Run {
             proof: Box::new(proof),
             seen_stops,
             release,
             done,
         };
-        if let Err(Order::Run { done, .. }) = self.orders.put(order) {
+        if let Err(MotionCommand::Run { done, .. }) = self.orders.put(order) {
             let gone = "the arm's thread has ended; restart the node".to_owned();
             // The receiver is in our hands.
-            let _ = done.send(Outcome::Refused(gone));
+            let _ = done.send(MotionOutcome::Refused(gone));
         }
         self.stop.wake();
         answer
@@ -375,27 +379,27 @@ impl Motion {
     /// answer says whether there is something to hold; [`State::Held`] says when it stands.
     pub fn hold(&self, at: HoldAt) -> oneshot::Receiver<Result<(), String>> {
         let (done, answer) = oneshot::channel();
-        self.order(Order::Hold { at, done });
+        self.send_command(MotionCommand::Hold { at, done });
         answer
     }
 
     /// Goes on with a motion that is held, if it is allowed now and the arm is where it was.
-    pub fn resume(&self, permit: Permit) -> oneshot::Receiver<Result<(), String>> {
+    pub fn resume(&self, permit: MotionPermit) -> oneshot::Receiver<Result<(), String>> {
         let (done, answer) = oneshot::channel();
-        self.order(Order::Resume { permit, done });
+        self.send_command(MotionCommand::Resume { permit, done });
         answer
     }
 
     /// Takes torque off every servo: **the arm drops**. Refused unless it stands with nothing under
     /// way. Motion needs an operator's reset afterwards.
-    pub fn release(&self) -> oneshot::Receiver<Result<Released, String>> {
+    pub fn release(&self) -> oneshot::Receiver<Result<TorqueOffReport, String>> {
         let (done, answer) = oneshot::channel();
-        self.order(Order::Release { done });
+        self.send_command(MotionCommand::Release { done });
         answer
     }
 
     /// Sends a command. If the thread has ended, the command is dropped, and its answer with it.
-    fn order(&self, order: Order) {
+    fn send_command(&self, order: MotionCommand) {
         let _ = self.orders.put(order);
         self.stop.wake();
     }
@@ -407,21 +411,23 @@ impl Motion {
 
     /// Returns the number of deliberate stops: by a person, or by a planner with its tool.
     #[must_use]
-    pub fn stops_said(&self) -> u64 {
-        self.stop.said()
+    pub fn deliberate_stops(&self) -> u64 {
+        self.stop.deliberate_count()
     }
 
     /// Asks for a stop and returns at once; the ticket is for [`Motion::stopped`]. An emergency
     /// stop is latched by then, even if the arm's thread hears nothing any more.
-    pub fn stop(&self, by: Who, emergency: bool) -> u64 {
+    pub fn stop(&self, by: ActorRank, emergency: bool) -> u64 {
         let now = self.clock.now();
         // The line first: the frame waits for no latch.
         let ticket = match by {
-            Who::Node => self.stop.ask(by, emergency, now),
-            Who::Planner | Who::Operator => self.stop.say(by, emergency, now),
+            ActorRank::Node => self.stop.request(by, emergency, now),
+            ActorRank::Planner | ActorRank::Operator => {
+                self.stop.request_deliberately(by, emergency, now)
+            }
         };
         if emergency {
-            self.permits.latch(Latch::Emergency(by));
+            self.permits.latch(StopLatch::Emergency(by));
         }
         ticket
     }
@@ -429,7 +435,8 @@ impl Motion {
     /// As [`MotionHandle::stop`] by a planner, for a caller that disconnected or cancelled its call: the
     /// arm stops, but parking it stays allowed.
     pub fn abandon(&self) -> u64 {
-        self.stop.ask(Who::Planner, false, self.clock.now())
+        self.stop
+            .request(ActorRank::Planner, false, self.clock.now())
     }
 
     /// Waits until a stop has been seen to its end, an emergency stop until it is on the disk too.
@@ -452,11 +459,11 @@ impl Motion {
     }
 }
 
-impl Drop for Motion {
+impl Drop for MotionHandle {
     fn drop(&mut self) {
-        self.stop(Who::Node, false);
+        self.stop(ActorRank::Node, false);
         // A thread that has ended needs no order.
-        let _ = self.orders.put(Order::End);
+        let _ = self.orders.put(MotionCommand::End);
         self.stop.wake();
         if let Some(thread) = self.thread.take()
             && thread.join().is_err()
@@ -469,17 +476,17 @@ impl Drop for Motion {
 impl Snapshot {
     fn detached() -> Self {
         Self {
-            state: State::Detached,
+            state: MotionState::Detached,
             measured: None,
             progress: None,
             energised: false,
             fault: None,
-            health: Health::default(),
+            health: ServoHealth::default(),
             recovery: &[],
             identity: Arc::new(Vec::new()),
             counts: BusCounts::default(),
-            lateness: Durations::default(),
-            woken_late: Durations::default(),
+            lateness: DurationHistogram::default(),
+            woken_late: DurationHistogram::default(),
             is_ahead: false,
             warnings: Vec::new(),
             stops_done: 0,
@@ -489,6 +496,6 @@ impl Snapshot {
 }
 
 /// A moment's distance to an earlier one, for reports.
-fn ms_since(now: Instant, then: Instant) -> f64 {
+fn ms_since(now: ClockInstant, then: ClockInstant) -> f64 {
     now.seconds_since(then) * 1e3
 }

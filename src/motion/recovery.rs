@@ -1,25 +1,25 @@
 //! Recovery steps for a person, where `reset` alone does not bring a servo back.
 
-use arm::Family;
+use arm::ServoFamily;
 use driver::Ailment;
 
 /// The last step of each is the `reset` that checks whether the others helped. Empty where `reset`
 /// alone is what to do.
-pub(super) fn recovery(family: Family, ailment: Ailment) -> &'static [&'static str] {
+pub(super) fn recovery(family: ServoFamily, ailment: Ailment) -> &'static [&'static str] {
     match (ailment, family) {
-        (Ailment::Overload | Ailment::Current, Family::FeetechSts) => &[
+        (Ailment::Overload | Ailment::Current, ServoFamily::FeetechSts) => &[
             "hold the arm: it will drop",
             "`steadyhand torque-off`: a servo that cut its torque for overload takes it again only after that",
             "take away what blocks the joint that is named, and move it by hand: it must turn freely",
             "`steadyhand reset`",
         ],
-        (Ailment::Overload | Ailment::Current, Family::Firmware) => &[
+        (Ailment::Overload | Ailment::Current, ServoFamily::Firmware) => &[
             "hold the arm: it may drop",
             "take away what blocks the joint that is named, and move it by hand: it must turn freely",
             "`steadyhand torque-off`, if the controller keeps the fault",
             "`steadyhand reset`",
         ],
-        (Ailment::Overload | Ailment::Current | Ailment::Hardware, Family::Dynamixel2) => &[
+        (Ailment::Overload | Ailment::Current | Ailment::Hardware, ServoFamily::Dynamixel2) => &[
             "hold the arm: it will drop",
             "switch the servo supply off: a latched hardware error ends only with the power",
             "take away what blocks the joint that is named, and move it by hand: it must turn freely",

@@ -8,23 +8,23 @@ use std::time::Duration;
 use futures::FutureExt;
 use tracing::{Instrument as _, Span};
 
-use super::ahead::go_ahead;
-use super::herald::{Answer, Outbox};
-use super::job::Job;
-use super::line::StopLine;
+use super::active_motion::ActiveMotion;
+use super::active_stop::ActiveStop;
+use super::bus_health::{self, BusHealth};
+use super::finish::REACHED_COUNTS;
 use super::mailbox::Mailbox;
-use super::settle::REACHED_COUNTS;
-use super::still::{Still, counts_rad};
-use super::stopping::Stopping;
-use super::wire::{self, Wire};
-use super::{Heartbeat, Opener, Order, Snapshot, State};
-use arm::Arm;
-use base::clock::{Alarm, Clock};
-use base::units::Instant;
-use driver::{Driver, Identity};
+use super::realtime_priority::set_realtime_priority;
+use super::snapshot_publisher::{ReplyCallback, SnapshotPublisher};
+use super::standstill::{StandstillDetector, counts_rad};
+use super::stop_signal::StopSignal;
+use super::{Heartbeat, MotionCommand, MotionState, PortOpener, Snapshot};
+use arm::ArmModel;
+use base::clock::{ClockAlarm, NodeClock};
+use base::units::ClockInstant;
+use driver::{ArmDriver, Identity};
 use gate::CheckedTrajectory;
-use link::Link;
-use permit::{Latch, Permits};
+use link::ByteLink;
+use permit::{PermitRegistry, StopLatch};
 use plan::{PERIOD, SpanKind};
 
 /// Interval at which a standing arm is read: twice within the 100 ms of a servo's own watchdog.
@@ -39,21 +39,21 @@ const REOPEN_MAX: Duration = Duration::from_secs(5);
 const SLEPT: Duration = Duration::from_millis(100);
 
 /// Resources handed to the thread at its start.
-pub(super) struct Own {
-    pub(super) arm: Arc<Arm>,
-    pub(super) clock: Clock,
-    pub(super) permits: Arc<Permits>,
-    pub(super) open: Opener,
-    pub(super) orders: Arc<Mailbox<Order>>,
-    pub(super) stop: Arc<StopLine>,
+pub(super) struct ArmThreadContext {
+    pub(super) arm: Arc<ArmModel>,
+    pub(super) clock: NodeClock,
+    pub(super) permits: Arc<PermitRegistry>,
+    pub(super) open: PortOpener,
+    pub(super) orders: Arc<Mailbox<MotionCommand>>,
+    pub(super) stop: Arc<StopSignal>,
     pub(super) heart: Arc<OnceLock<Heartbeat>>,
-    pub(super) outbox: Arc<Outbox>,
+    pub(super) outbox: Arc<SnapshotPublisher>,
     /// Which node and arm its lines in the log are about.
     pub(super) span: tracing::Span,
 }
 
 /// The thread's whole life. `attached` hears once how the first attach went.
-pub(super) fn main(own: Own, attached: &Sender<Result<(), String>>) {
+pub(super) fn main(own: ArmThreadContext, attached: &Sender<Result<(), String>>) {
     let span = own.span.clone();
     let _here = span.enter();
     let runtime = match tokio::runtime::Builder::new_current_thread()
@@ -70,14 +70,14 @@ pub(super) fn main(own: Own, attached: &Sender<Result<(), String>>) {
     let (outbox, permits) = (Arc::clone(&own.outbox), Arc::clone(&own.permits));
     let orders = Arc::clone(&own.orders);
     let life = AssertUnwindSafe(async {
-        match Worker::attach(own).await {
+        match ArmThread::attach(own).await {
             Ok(mut worker) => {
                 let attached = attached.clone();
                 worker
                     .answers
                     .push(Box::new(move || drop(attached.send(Ok(())))));
                 worker.publish();
-                worker.live().await;
+                worker.run().await;
             }
             Err(why) => {
                 let _ = attached.send(Err(why));
@@ -91,55 +91,55 @@ pub(super) fn main(own: Own, attached: &Sender<Result<(), String>>) {
 }
 
 /// The servos stand where the last frame said; all that is left is to say so.
-fn panicked(outbox: &Outbox, permits: &Permits) {
+fn panicked(outbox: &SnapshotPublisher, permits: &PermitRegistry) {
     let why = "the arm's thread failed; the arm holds its last goal; restart the node".to_owned();
-    permits.latch(Latch::Fault(why.clone()));
+    permits.latch(StopLatch::Fault(why.clone()));
     outbox.fail(why);
 }
 
 /// The thread, with all that it knows.
-pub(super) struct Worker {
-    pub(super) own: Own,
-    pub(super) link: Option<Box<dyn Link>>,
-    pub(super) driver: Driver,
-    pub(super) alarm: Alarm,
+pub(super) struct ArmThread {
+    pub(super) own: ArmThreadContext,
+    pub(super) link: Option<Box<dyn ByteLink>>,
+    pub(super) driver: ArmDriver,
+    pub(super) alarm: ClockAlarm,
     pub(super) snapshot: Snapshot,
-    pub(super) job: Option<Job>,
-    pub(super) stopping: Option<Stopping>,
+    pub(super) job: Option<ActiveMotion>,
+    pub(super) stopping: Option<ActiveStop>,
     pub(super) stops_seen: u64,
     /// The latch of a fault, while a reader of the latches delays it.
-    pub(super) latching: Option<Latch>,
-    pub(super) next_tick: Instant,
-    pub(super) still: Still,
+    pub(super) latching: Option<StopLatch>,
+    pub(super) next_tick: ClockInstant,
+    pub(super) still: StandstillDetector,
     pub(super) reached_rad: f64,
     pub(super) failures: u32,
     /// The reason why the last cycle gave no reading.
     pub(super) last_failure: Option<String>,
     /// Time limit of a cycle.
     pub(super) cycle_time: Duration,
-    pub(super) wire: Wire,
+    pub(super) wire: BusHealth,
     pub(super) reopen: Duration,
     /// Why the port could not be opened again when that was tried last.
     refused: Option<String>,
     /// Time of the last attempt to reopen: merely waking the thread does not bring the next one forward.
-    tried: Instant,
+    tried: ClockInstant,
     pub(super) ending: bool,
     /// The machine's total sleep when it was last checked.
     slept: Option<Duration>,
     /// Answers to commands, to be given with the next snapshot.
-    pub(super) answers: Vec<Answer>,
+    pub(super) answers: Vec<ReplyCallback>,
 }
 
-impl Worker {
-    async fn attach(own: Own) -> Result<Self, String> {
+impl ArmThread {
+    async fn attach(own: ArmThreadContext) -> Result<Self, String> {
         let alarm = own
             .clock
             .alarm()
             .map_err(|error| format!("no timer: {error}"))?;
-        let driver = Driver::new(&own.arm, &own.clock);
+        let driver = ArmDriver::new(&own.arm, &own.clock);
         let mut worker = Self {
             next_tick: own.clock.now(),
-            still: Still::new(&own.arm),
+            still: StandstillDetector::new(&own.arm),
             reached_rad: REACHED_COUNTS * counts_rad(&own.arm).iter().copied().fold(0.0, f64::max),
             own,
             link: None,
@@ -153,26 +153,26 @@ impl Worker {
             failures: 0,
             last_failure: None,
             cycle_time: PERIOD,
-            wire: Wire::default(),
+            wire: BusHealth::default(),
             reopen: REOPEN,
             refused: None,
-            tried: Instant::ZERO,
+            tried: ClockInstant::ZERO,
             ending: false,
             slept: None,
             answers: Vec::new(),
         };
         worker.open().await?;
-        worker.go_ahead();
+        worker.request_realtime_priority();
         Ok(worker)
     }
 
     /// Requests real-time priority once the port is open: the lookups for it are not urgent. A simulated
     /// clock waits for its thread anyway.
-    fn go_ahead(&mut self) {
+    fn request_realtime_priority(&mut self) {
         if self.own.clock.is_simulated() {
             return;
         }
-        match go_ahead() {
+        match set_realtime_priority() {
             Ok(()) => self.snapshot.is_ahead = true,
             Err(error) => tracing::debug!(
                 "the arm's thread has no real-time priority ({error}): on a busy machine its ticks come late; `rtprio 10` in /etc/security/limits.d gives a user leave for one, `LimitRTPRIO=10` a unit"
@@ -190,12 +190,12 @@ impl Worker {
         }
         self.link = Some(link);
         self.failures = 0;
-        self.cycle_time = wire::cycle_time(attached.latency);
-        self.wire.attached(&attached, self.own.arm.file.family);
+        self.cycle_time = bus_health::cycle_time(attached.latency);
+        self.wire.reset(&attached, self.own.arm.file.family);
         self.reopen = REOPEN;
         self.snapshot.identity = Arc::new(attached.servos);
         self.snapshot.measured = Some(Arc::new(attached.measured));
-        self.snapshot.state = State::Holding;
+        self.snapshot.state = MotionState::Holding;
         Ok(())
     }
 
@@ -214,23 +214,23 @@ impl Worker {
         }
     }
 
-    async fn live(&mut self) {
+    async fn run(&mut self) {
         while !(self.ending && self.is_idle()) {
-            self.released().await;
-            self.wait().await;
+            self.wait_for_release().await;
+            self.wait_for_tick().await;
             let job = self.job.as_ref();
             let span = job.map_or_else(Span::none, |job| job.span.clone());
-            self.turn().instrument(span).await;
+            self.run_tick().instrument(span).await;
             if let Some(heart) = self.own.heart.get() {
                 heart();
             }
         }
     }
 
-    async fn turn(&mut self) {
-        self.mind_sleep();
+    async fn run_tick(&mut self) {
+        self.check_machine_sleep();
         self.take_stop();
-        self.take_order().await;
+        self.take_command().await;
         if self.link.is_some() {
             self.tick().await;
         } else {
@@ -241,8 +241,8 @@ impl Worker {
 
     /// A machine that wakes up finds other people beside its arm: what they allowed before is worth
     /// nothing, and what moved then stands.
-    fn mind_sleep(&mut self) {
-        let Some(slept) = self.own.clock.slept() else {
+    fn check_machine_sleep(&mut self) {
+        let Some(slept) = self.own.clock.suspended_time() else {
             return;
         };
         let Some(before) = self.slept.replace(slept) else {
@@ -281,7 +281,7 @@ impl Worker {
     }
 
     /// Simulated time stands still until the next sample is released; a stop waits for nothing.
-    async fn released(&self) {
+    async fn wait_for_release(&self) {
         if !self.own.clock.is_simulated() {
             return;
         }
@@ -289,7 +289,7 @@ impl Worker {
             tokio::select! {
                 biased;
                 () = self.own.stop.woken() => {
-                    if self.own.stop.is_pulled(self.stops_seen) {
+                    if self.own.stop.is_requested(self.stops_seen) {
                         self.own.stop.wake();
                         return;
                     }
@@ -304,7 +304,7 @@ impl Worker {
         clippy::expect_used,
         reason = "without a timer ticks would follow each other as fast as the bus lets them, and the arm be that much faster than its plan"
     )]
-    async fn wait(&mut self) {
+    async fn wait_for_tick(&mut self) {
         let asleep = self.own.clock.is_simulated() && (self.is_idle() || self.is_held());
         let idle = self.is_idle() || asleep;
         if idle && !self.own.orders.is_empty() {
@@ -339,7 +339,7 @@ impl Worker {
             tokio::select! {
                 biased;
                 () = self.own.stop.woken() => {
-                    if idle || self.own.stop.is_pulled(seen) {
+                    if idle || self.own.stop.is_requested(seen) {
                         self.next_tick = self.own.clock.now();
                         break;
                     }
@@ -382,7 +382,7 @@ impl Worker {
         } else {
             tracing::info!("the arm is connected again; it moves after `reset`");
             self.refused = None;
-            self.snapshot.state = State::Faulted;
+            self.snapshot.state = MotionState::Faulted;
             self.snapshot.fault = fault;
         }
     }
@@ -402,9 +402,15 @@ impl Worker {
         if let (Some(job), Some(progress)) = (&self.job, self.snapshot.progress) {
             job.release.came_to(progress.sample, job.furthest());
         }
-        if let (State::Moving | State::Held, Some(job)) = (self.snapshot.state, &self.job) {
+        if let (MotionState::Moving | MotionState::Held, Some(job)) =
+            (self.snapshot.state, &self.job)
+        {
             let held = job.execution.is_held();
-            self.snapshot.state = if held { State::Held } else { State::Moving };
+            self.snapshot.state = if held {
+                MotionState::Held
+            } else {
+                MotionState::Moving
+            };
         }
         // After a servo restarted, or the port came back, others may hold though nobody says so.
         self.snapshot.energised = self.driver.is_energised()
@@ -418,13 +424,13 @@ impl Worker {
         self.snapshot.warnings = self.wire.warnings();
         self.snapshot.warnings.extend(self.refused.clone());
         if self.is_idle()
-            && self.snapshot.state == State::Stopped
+            && self.snapshot.state == MotionState::Stopped
             && self.own.permits.latched().is_none()
         {
-            self.snapshot.state = State::Holding;
+            self.snapshot.state = MotionState::Holding;
         }
         let answers = std::mem::take(&mut self.answers);
-        self.own.outbox.put(self.snapshot.clone(), answers);
+        self.own.outbox.publish(self.snapshot.clone(), answers);
     }
 }
 

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::Options;
+use super::NodeOptions;
 use base::disk;
-use caller::Book;
+use caller::TokenStore;
 use tools::Node;
 
 /// Interval at which a running node checks its configuration.
@@ -24,27 +24,27 @@ const SEEN: &str = "configuration.json";
 
 /// The configuration at one moment: a hash a file, and what each token allows.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
-struct Seen {
+struct ConfigFingerprint {
     files: BTreeMap<PathBuf, String>,
     tokens: BTreeMap<String, String>,
 }
 
 /// Looks at the configuration of a node and notes in its audit log what was changed.
-pub struct Changes {
+pub struct ConfigWatcher {
     node: Weak<Node>,
     state: PathBuf,
     file: Option<PathBuf>,
     scenes: Option<PathBuf>,
-    seen: Seen,
+    seen: ConfigFingerprint,
     /// Lengths and times of the same files, compared before any file is read.
     stamps: BTreeMap<PathBuf, (u64, i64, i64)>,
 }
 
-impl Changes {
+impl ConfigWatcher {
     /// Notes at once what was changed since the last process on this state folder.
-    pub fn since_last(node: &Arc<Node>, args: &Options) -> Self {
+    pub fn since_last(node: &Arc<Node>, args: &NodeOptions) -> Self {
         let kept = std::fs::read(node.state.join(SEEN)).ok();
-        let known = kept.and_then(|bytes| serde_json::from_slice::<Seen>(&bytes).ok());
+        let known = kept.and_then(|bytes| serde_json::from_slice::<ConfigFingerprint>(&bytes).ok());
         let mut changes = Self {
             node: Arc::downgrade(node),
             state: node.state.clone(),
@@ -55,7 +55,7 @@ impl Changes {
         };
         // A first start changes nothing: its record says what it begins with.
         let is_first = known.is_none();
-        changes.look(is_first);
+        changes.check(is_first);
         changes
     }
 
@@ -65,7 +65,7 @@ impl Changes {
         loop {
             clock.tick().await;
             let looked = tokio::task::spawn_blocking(move || {
-                self.look(false);
+                self.check(false);
                 self
             });
             match looked.await {
@@ -77,13 +77,13 @@ impl Changes {
         }
     }
 
-    fn look(&mut self, is_first: bool) {
+    fn check(&mut self, is_first: bool) {
         let stamps = self.stamps();
         if stamps == self.stamps {
             return;
         }
         self.stamps = stamps;
-        let now = Seen {
+        let now = ConfigFingerprint {
             files: self
                 .stamps
                 .keys()
@@ -143,21 +143,22 @@ fn walk(folder: &Path, depth: usize, into: &mut Vec<PathBuf>) {
 
 /// Names and roles; the file's hashes of secrets stay where they are.
 fn tokens(state: &Path) -> BTreeMap<String, String> {
-    let cards = Book::at(state).list().unwrap_or_default();
-    let words =
-        |card: &caller::Card| format!("{}, {} calls a minute", card.role, card.calls_per_minute);
+    let cards = TokenStore::at(state).list().unwrap_or_default();
+    let words = |card: &caller::TokenCard| {
+        format!("{}, {} calls a minute", card.role, card.calls_per_minute)
+    };
     cards
         .iter()
         .map(|card| (card.name.clone(), words(card)))
         .collect()
 }
 
-fn keep(path: &Path, seen: &Seen) -> std::io::Result<()> {
+fn keep(path: &Path, seen: &ConfigFingerprint) -> std::io::Result<()> {
     disk::put(path, &serde_json::to_string(seen)?)
 }
 
 /// One line a change.
-fn differences(before: &Seen, now: &Seen) -> Vec<String> {
+fn differences(before: &ConfigFingerprint, now: &ConfigFingerprint) -> Vec<String> {
     let files = compared(&before.files, &now.files).map(|(path, was, is)| {
         let hash = |one: Option<&String>| one.map_or("none", String::as_str).to_owned();
         format!(
@@ -176,12 +177,12 @@ fn differences(before: &Seen, now: &Seen) -> Vec<String> {
 }
 
 /// A name with what it was and is; none where it was not there.
-type Change<'a, K> = (&'a K, Option<&'a String>, Option<&'a String>);
+type ConfigChange<'a, K> = (&'a K, Option<&'a String>, Option<&'a String>);
 
 fn compared<'a, K: Ord>(
     before: &'a BTreeMap<K, String>,
     now: &'a BTreeMap<K, String>,
-) -> impl Iterator<Item = Change<'a, K>> {
+) -> impl Iterator<Item = ConfigChange<'a, K>> {
     let gone = before.keys().filter(|name| !now.contains_key(name));
     let names = now.keys().chain(gone);
     let both = names.map(|name| (name, before.get(name), now.get(name)));

@@ -19,13 +19,13 @@ use super::{job_list, measurements, operator_verbs, selftest, worker_pool};
 use args::Received;
 use base::disk;
 use base::wording::duration;
-use permit::Who;
-use tools::{Node, Request, Seat, Watch};
+use permit::ActorRank;
+use tools::{AttachedArm, Node, RemoteCallWatch, ToolRequest};
 
 /// Request of an operator.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case", tag = "verb")]
-pub enum Verb {
+pub enum OperatorVerb {
     /// Allow motion in a scene as it is now.
     Enable {
         /// The scene.
@@ -95,7 +95,7 @@ pub enum Verb {
         /// In which scene.
         scene: String,
         /// Axis and distance.
-        step: jog::Wanted,
+        step: jog::JogRequest,
     },
     /// State of a scene's arm, for a client that jogs it.
     Jogged {
@@ -116,11 +116,11 @@ pub enum Verb {
     },
 }
 
-impl Verb {
+impl OperatorVerb {
     /// Reads a verb. An invalid text that names a stop becomes one: an emergency stop if it says so.
     pub(super) fn read(node: &Node, text: &[u8]) -> Result<Self, String> {
         serde_json::from_slice(text).or_else(|error| {
-            let names = mcp::named(text);
+            let names = mcp::tool_names(text);
             let meant = names.iter().find(|name| node.stops(name));
             let is_emergency =
                 |name: &String| EMERGENCY.contains(&args::name::normalise(name).as_str());
@@ -138,7 +138,7 @@ const EMERGENCY: [&str; 2] = ["emergencystop", "estop"];
 
 /// Reply to a verb.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub struct Told {
+pub struct VerbReply {
     /// True if the verb succeeded.
     pub done: bool,
     /// In words.
@@ -175,7 +175,7 @@ impl Folders {
     }
 }
 
-impl Told {
+impl VerbReply {
     pub fn done(text: impl Into<String>) -> Self {
         Self {
             done: true,
@@ -196,12 +196,12 @@ impl Told {
 const LINE_BYTES_MAX: u64 = 64 * 1024;
 
 /// An open control socket; its file goes with it, where this process has made it.
-pub struct Door {
+pub struct ControlListener {
     listener: UnixListener,
     path: Option<PathBuf>,
 }
 
-impl Drop for Door {
+impl Drop for ControlListener {
     fn drop(&mut self) {
         if let Some(path) = &self.path {
             // A file that is gone already needs no removing.
@@ -214,9 +214,9 @@ impl Drop for Door {
 const SERVICE_FOLDER: &str = "/run/steadyhand";
 
 /// A socket that systemd opened; its file is systemd's.
-pub fn adopt(listener: std::os::unix::net::UnixListener) -> anyhow::Result<Door> {
+pub fn adopt(listener: std::os::unix::net::UnixListener) -> anyhow::Result<ControlListener> {
     listener.set_nonblocking(true)?;
-    Ok(Door {
+    Ok(ControlListener {
         listener: UnixListener::from_std(listener)?,
         path: None,
     })
@@ -231,7 +231,7 @@ pub fn folder() -> PathBuf {
 }
 
 /// Opens the socket of a node.
-pub fn open(path: Option<&Path>, node: &str) -> anyhow::Result<Door> {
+pub fn open(path: Option<&Path>, node: &str) -> anyhow::Result<ControlListener> {
     let path = match path {
         Some(path) => path.to_path_buf(),
         None => in_folder(&folder(), node)?,
@@ -249,7 +249,7 @@ pub fn open(path: Option<&Path>, node: &str) -> anyhow::Result<Door> {
     let listener = UnixListener::bind(&path)
         .with_context(|| format!("cannot open the control socket {}", path.display()))?;
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))?;
-    Ok(Door {
+    Ok(ControlListener {
         listener,
         path: Some(path),
     })
@@ -282,7 +282,7 @@ fn check_owner(folder: &Path) -> anyhow::Result<()> {
 }
 
 /// Answers operators until it is dropped.
-pub async fn serve(door: &Door, node: &Arc<Node>) -> io::Result<()> {
+pub async fn serve(door: &ControlListener, node: &Arc<Node>) -> io::Result<()> {
     loop {
         let (stream, _) = door.listener.accept().await?;
         let node = Arc::clone(node);
@@ -303,19 +303,19 @@ async fn one(mut stream: UnixStream, node: Arc<Node>) -> anyhow::Result<()> {
     let mut line = Vec::new();
     let mut reader = BufReader::new(read.take(LINE_BYTES_MAX));
     reader.read_until(b'\n', &mut line).await?;
-    let told = match Verb::read(&node, &line) {
-        Ok(verb @ Verb::Jog { .. }) => {
+    let told = match OperatorVerb::read(&node, &line) {
+        Ok(verb @ OperatorVerb::Jog { .. }) => {
             let who = format!("user {caller}");
             tokio::select! {
-                told = done_for(&node, &who, verb) => told,
+                told = run_for_operator(&node, &who, verb) => told,
                 () = gone(&mut reader) => {
-                    leave_jog(&node);
+                    abort_jog(&node);
                     bail!("the client that jogged has gone: the arm was told to stop");
                 }
             }
         }
-        Ok(verb) => done_for(&node, &format!("user {caller}"), verb).await,
-        Err(why) => Told::failed(why),
+        Ok(verb) => run_for_operator(&node, &format!("user {caller}"), verb).await,
+        Err(why) => VerbReply::failed(why),
     };
     let mut answer = serde_json::to_vec(&told)?;
     answer.push(b'\n');
@@ -325,8 +325,8 @@ async fn one(mut stream: UnixStream, node: Arc<Node>) -> anyhow::Result<()> {
 
 /// Stops the motion that a departed jog client may have requested, even before it has begun: a jog needs a client that
 /// watches. Leaves other clients' motion alone.
-pub fn leave_jog(node: &Node) {
-    let is_theirs = |seat: &&Arc<Seat>| seat.under_way().is_none_or(|tool| tool == JOG);
+pub fn abort_jog(node: &Node) {
+    let is_theirs = |seat: &&Arc<AttachedArm>| seat.under_way().is_none_or(|tool| tool == JOG);
     node.seats.iter().filter(is_theirs).for_each(|seat| {
         seat.motion.abandon();
     });
@@ -339,16 +339,16 @@ async fn gone(reader: &mut (impl tokio::io::AsyncRead + Unpin)) {
 }
 
 /// Runs a verb of an authenticated operator and records it.
-pub async fn done_for(node: &Arc<Node>, caller: &str, verb: Verb) -> Told {
+pub async fn run_for_operator(node: &Arc<Node>, caller: &str, verb: OperatorVerb) -> VerbReply {
     tracing::info!(caller, ?verb, "operator");
     let words = format!("{caller}: {verb:?}");
-    let told = if matches!(verb, Verb::Stop | Verb::Estop) {
+    let told = if matches!(verb, OperatorVerb::Stop | OperatorVerb::Estop) {
         // Here and now: the others may read a scene, or wait for an arm.
         act(node, verb).await
     } else {
         let here = Arc::clone(node);
         let working = worker_pool::spawn(async move { act(&here, verb).await });
-        let broke = |_| Told::failed("the node broke while it did this; its log says why");
+        let broke = |_| VerbReply::failed("the node broke while it did this; its log says why");
         working.await.unwrap_or_else(broke)
     };
     let note = format!("{words}: done {}: {}", told.done, told.text);
@@ -356,37 +356,42 @@ pub async fn done_for(node: &Arc<Node>, caller: &str, verb: Verb) -> Told {
     told
 }
 
-async fn act(node: &Arc<Node>, verb: Verb) -> Told {
+async fn act(node: &Arc<Node>, verb: OperatorVerb) -> VerbReply {
     let moves = matches!(
         verb,
-        Verb::Enable { .. } | Verb::Selftest { .. } | Verb::Resume | Verb::Jog { .. }
+        OperatorVerb::Enable { .. }
+            | OperatorVerb::Selftest { .. }
+            | OperatorVerb::Resume
+            | OperatorVerb::Jog { .. }
     );
     // An arm whose torque goes drops, which is a motion too.
-    let drops = matches!(verb, Verb::TorqueOff) && node.file.read_only;
-    if let Some(why) = node.kept_still().filter(|_| moves || drops) {
-        return Told::failed(why);
+    let drops = matches!(verb, OperatorVerb::TorqueOff) && node.file.read_only;
+    if let Some(why) = node.motion_withheld().filter(|_| moves || drops) {
+        return VerbReply::failed(why);
     }
     match verb {
-        Verb::Enable {
+        OperatorVerb::Enable {
             scene,
             meta,
             for_s,
             arm,
         } => enable(node, &scene, meta.as_deref(), for_s, arm.as_deref()),
-        Verb::Disable => {
+        OperatorVerb::Disable => {
             node.seats.iter().for_each(|seat| seat.permits().disable());
-            Told::done(
+            VerbReply::done(
                 "nothing is enabled now; a motion under way is held at the end of its stroke: `steadyhand stop` stops it at once",
             )
         }
-        Verb::Stop => call(node, "stop", Received::Absent).await,
-        Verb::Estop => operator_verbs::estop(node).await,
-        Verb::Clear => operator_verbs::clear(node),
-        Verb::Hold { now } => operator_verbs::hold(node, now).await,
-        Verb::Resume => operator_verbs::resume(node).await,
-        Verb::TorqueOff => operator_verbs::torque_off(node).await,
-        Verb::Selftest { scene, rounds } => selftest::run(node, scene.as_deref(), rounds).await,
-        Verb::Reset { scene, arm } => {
+        OperatorVerb::Stop => call(node, "stop", Received::Absent).await,
+        OperatorVerb::Estop => operator_verbs::estop(node).await,
+        OperatorVerb::Clear => operator_verbs::clear(node),
+        OperatorVerb::Hold { now } => operator_verbs::hold(node, now).await,
+        OperatorVerb::Resume => operator_verbs::resume(node).await,
+        OperatorVerb::TorqueOff => operator_verbs::torque_off(node).await,
+        OperatorVerb::Selftest { scene, rounds } => {
+            selftest::run(node, scene.as_deref(), rounds).await
+        }
+        OperatorVerb::Reset { scene, arm } => {
             let said = [("scene", scene), ("arm", arm)];
             let said: serde_json::Map<String, serde_json::Value> = said
                 .into_iter()
@@ -398,35 +403,37 @@ async fn act(node: &Arc<Node>, verb: Verb) -> Told {
             };
             call(node, "reset", arguments).await
         }
-        Verb::Status => call(node, "sense", Received::Absent).await,
-        Verb::Jobs { id, json } => job_list::told(&node.state, id.as_deref(), json),
-        Verb::Folders => Told::done(Folders::of(node).words()),
-        Verb::Measured => measurements::measured(node),
-        Verb::Look { scene, camera } => measurements::looked(node, &scene, camera.as_deref()).await,
-        Verb::Jog { scene, step } => jog::step(node, &scene, step).await,
-        Verb::Jogged { scene } => jog::stand(node, &scene),
-        Verb::Pending { job } => pending(node, job.as_deref()),
-        Verb::Approve { job, plan } => match node.approve(&job, &plan) {
-            Ok(text) => Told::done(text),
-            Err(text) => Told::failed(text),
+        OperatorVerb::Status => call(node, "sense", Received::Absent).await,
+        OperatorVerb::Jobs { id, json } => job_list::jobs_reply(&node.state, id.as_deref(), json),
+        OperatorVerb::Folders => VerbReply::done(Folders::of(node).words()),
+        OperatorVerb::Measured => measurements::measurements_reply(node),
+        OperatorVerb::Look { scene, camera } => {
+            measurements::camera_pose_reply(node, &scene, camera.as_deref()).await
+        }
+        OperatorVerb::Jog { scene, step } => jog::step(node, &scene, step).await,
+        OperatorVerb::Jogged { scene } => jog::stand(node, &scene),
+        OperatorVerb::Pending { job } => pending(node, job.as_deref()),
+        OperatorVerb::Approve { job, plan } => match node.approve(&job, &plan) {
+            Ok(text) => VerbReply::done(text),
+            Err(text) => VerbReply::failed(text),
         },
     }
 }
 
 /// The plans that wait, or one of them.
-fn pending(node: &Node, job: Option<&str>) -> Told {
+fn pending(node: &Node, job: Option<&str>) -> VerbReply {
     let mut all = node.pending();
     all.retain(|pending| job.is_none_or(|job| pending.job == job));
     match (all.as_slice(), job) {
-        ([], Some(job)) => Told::failed(format!("{job} does not wait for approval")),
-        ([], None) => Told::done("nothing waits for approval"),
-        ([one], _) => Told {
+        ([], Some(job)) => VerbReply::failed(format!("{job} does not wait for approval")),
+        ([], None) => VerbReply::done("nothing waits for approval"),
+        ([one], _) => VerbReply {
             plan: Some(one.plan.clone()),
-            ..Told::done(&one.words)
+            ..VerbReply::done(&one.words)
         },
         (several, _) => {
             let words: Vec<&str> = several.iter().map(|one| one.words.as_str()).collect();
-            Told::done(words.join("\n\n"))
+            VerbReply::done(words.join("\n\n"))
         }
     }
 }
@@ -437,14 +444,14 @@ fn enable(
     overlay: Option<&str>,
     for_s: Option<u64>,
     arm: Option<&str>,
-) -> Told {
+) -> VerbReply {
     let scene = match node.scenes.scene(name, overlay) {
         Ok(scene) => scene,
-        Err(error) => return Told::failed(error.to_string()),
+        Err(error) => return VerbReply::failed(error.to_string()),
     };
     let (title, until) = (scene.title(), for_s.map(Duration::from_secs));
     match node.enable(&scene, arm, until) {
-        Err(why) => Told::failed(why),
+        Err(why) => VerbReply::failed(why),
         Ok(seats) => {
             let until = for_s.map_or_else(
                 || "as long as the node runs".to_owned(),
@@ -458,30 +465,32 @@ fn enable(
             apart
                 .iter()
                 .for_each(|apart| words.push_str(&format!("; {apart}")));
-            Told::done(words)
+            VerbReply::done(words)
         }
     }
 }
 
-async fn call(node: &Arc<Node>, tool: &str, arguments: Received) -> Told {
-    let request = Request {
+async fn call(node: &Arc<Node>, tool: &str, arguments: Received) -> VerbReply {
+    let request = ToolRequest {
         tool: tool.to_owned(),
         arguments,
         caller: "operator".to_owned(),
-        who: Who::Operator,
+        who: ActorRank::Operator,
         standing: None,
         hop: None,
         is_step: false,
     };
-    let reply = Arc::clone(node).call(request, Watch::nobody()).await;
-    Told {
+    let reply = Arc::clone(node)
+        .call(request, RemoteCallWatch::unobserved())
+        .await;
+    VerbReply {
         done: !reply.is_error,
-        ..Told::done(reply.text)
+        ..VerbReply::done(reply.text)
     }
 }
 
 /// Asks the node at a socket.
-pub async fn ask(path: &Path, verb: &Verb) -> anyhow::Result<Told> {
+pub async fn ask(path: &Path, verb: &OperatorVerb) -> anyhow::Result<VerbReply> {
     let missing = || format!("no node answers at {}; is it running?", path.display());
     let mut stream = UnixStream::connect(path).await.with_context(missing)?;
     let mut line = serde_json::to_vec(verb)?;

@@ -1,10 +1,10 @@
 //! Exit codes of the process.
 
-use crate::open::Absent;
+use crate::open::ArmUnavailable;
 
 /// Result of a command; the process's exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Exit {
+pub enum ExitStatus {
     /// Done.
     Done = 0,
     /// The caller did not get what was asked; nothing broke.
@@ -17,11 +17,11 @@ pub enum Exit {
     Absent = 75,
 }
 
-impl Exit {
+impl ExitStatus {
     /// Returns the exit code for a failed command.
     #[must_use]
-    pub fn of(error: &anyhow::Error) -> Self {
-        if error.is::<Absent>() {
+    pub fn from_error(error: &anyhow::Error) -> Self {
+        if error.is::<ArmUnavailable>() {
             Self::Absent
         } else {
             Self::Refused

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use anyhow::bail;
 
-use super::control_socket::{self, Told, Verb};
+use super::control_socket::{self, OperatorVerb, VerbReply};
 use base::clock::calendar_ms;
-use caller::{Book, Denied, Role, Standing};
-use mcp::http::Operate;
-use mcp::{Doorkeeper, Hop, Identity};
+use caller::{AccessDenied, CallerRole, Principal, TokenStore};
+use mcp::http::OperatorHandler;
+use mcp::{Authenticator, Hop, Identity};
 use tools::Node;
 
 /// Returns whether every request over HTTP needs a token.
@@ -22,24 +22,27 @@ pub(crate) fn wants_tokens(node: &Node, address: SocketAddr) -> bool {
 /// # Errors
 /// The address is reachable from other machines but no token exists: every caller would be refused, while the address
 /// looks open.
-pub(crate) fn keeper(node: &Arc<Node>, address: SocketAddr) -> anyhow::Result<Arc<dyn Doorkeeper>> {
+pub(crate) fn authenticator(
+    node: &Arc<Node>,
+    address: SocketAddr,
+) -> anyhow::Result<Arc<dyn Authenticator>> {
     let is_wanted = wants_tokens(node, address);
-    let book = Book::at(&node.state);
+    let book = TokenStore::at(&node.state);
     if is_wanted && book.list()?.is_empty() {
         bail!(
             "callers at {address} need tokens and there are none: make one with `steadyhand token add NAME --role planner` (with the same --config or --state), or serve on 127.0.0.1"
         );
     }
     let node = Arc::clone(node);
-    Ok(Arc::new(Keeper {
+    Ok(Arc::new(NodeAuthenticator {
         book,
         node,
         is_wanted,
     }))
 }
 
-struct Keeper {
-    book: Book,
+struct NodeAuthenticator {
+    book: TokenStore,
     /// Counts calls.
     node: Arc<Node>,
     /// True if callers without a token are refused.
@@ -48,15 +51,15 @@ struct Keeper {
 
 const WANTS_TOKEN: &str = "this node wants a token: send `Authorization: Bearer …`; an operator makes one with `steadyhand token add`";
 
-impl Doorkeeper for Keeper {
-    fn glance(&self, token: Option<&str>) -> Option<Result<Identity, String>> {
+impl Authenticator for NodeAuthenticator {
+    fn verify_cached(&self, token: Option<&str>) -> Option<Result<Identity, String>> {
         match token {
             None => Some(Err(WANTS_TOKEN.to_owned())),
-            Some(token) => self.book.glance(token, calendar_ms()).map(judged),
+            Some(token) => self.book.check_cached(token, calendar_ms()).map(judged),
         }
     }
 
-    fn admit(&self, token: Option<&str>) -> Result<Identity, String> {
+    fn verify(&self, token: Option<&str>) -> Result<Identity, String> {
         judged(self.book.check(token.ok_or(WANTS_TOKEN)?, calendar_ms()))
     }
 
@@ -64,12 +67,12 @@ impl Doorkeeper for Keeper {
         self.is_wanted
     }
 
-    fn opens(&self, who: &Identity) -> Result<(), f64> {
-        self.node.count(&standing(who, None))
+    fn count_session(&self, who: &Identity) -> Result<(), f64> {
+        self.node.count_call(&principal(who, None))
     }
 }
 
-fn judged(found: Result<Standing, Denied>) -> Result<Identity, String> {
+fn judged(found: Result<Principal, AccessDenied>) -> Result<Identity, String> {
     let standing = found.map_err(|denied| {
         tracing::warn!(%denied, "a caller was turned away");
         denied.to_string()
@@ -82,13 +85,13 @@ fn judged(found: Result<Standing, Denied>) -> Result<Identity, String> {
 }
 
 /// Operators' verbs over HTTP: as by the control socket, for operators' tokens alone, noted under the token's name.
-pub(crate) fn operate(node: &Arc<Node>) -> Operate {
+pub(crate) fn operate(node: &Arc<Node>) -> OperatorHandler {
     let node = Arc::clone(node);
     Arc::new(move |identity, body| {
-        let verb = Verb::read(&node, &body);
-        let is_operator = standing(&identity, None).role == Role::Operator;
-        let jogs = is_operator && matches!(verb, Ok(Verb::Jog { .. }));
-        let watch = Watch(jogs.then(|| Arc::clone(&node)));
+        let verb = OperatorVerb::read(&node, &body);
+        let is_operator = principal(&identity, None).role == CallerRole::Operator;
+        let jogs = is_operator && matches!(verb, Ok(OperatorVerb::Jog { .. }));
+        let watch = JogGuard(jogs.then(|| Arc::clone(&node)));
         let node = Arc::clone(&node);
         // Whoever hangs up undoes nothing else: what was begun is done and noted.
         let doing = async move {
@@ -101,9 +104,9 @@ pub(crate) fn operate(node: &Arc<Node>) -> Operate {
             let told = match verb {
                 Ok(verb) => {
                     let caller = format!("token {}", identity.name);
-                    control_socket::done_for(&node, &caller, verb).await
+                    control_socket::run_for_operator(&node, &caller, verb).await
                 }
-                Err(why) => Told::failed(why),
+                Err(why) => VerbReply::failed(why),
             };
             serde_json::to_value(told).map_err(|error| error.to_string())
         };
@@ -118,31 +121,31 @@ pub(crate) fn operate(node: &Arc<Node>) -> Operate {
 }
 
 /// Stops the arm if a jog client disconnects before its jog is done, because then no client watches.
-struct Watch(Option<Arc<Node>>);
+struct JogGuard(Option<Arc<Node>>);
 
-impl Watch {
+impl JogGuard {
     fn ends(mut self) {
         self.0 = None;
     }
 }
 
-impl Drop for Watch {
+impl Drop for JogGuard {
     fn drop(&mut self) {
         let Some(node) = &self.0 else {
             return;
         };
         tracing::warn!("the client that jogged has gone: the arm was told to stop");
-        control_socket::leave_jog(node);
+        control_socket::abort_jog(node);
     }
 }
 
 /// Returns the permissions of an identity from [`NodeAuthenticator`], capped at those of the caller behind a hop.
-pub(crate) fn standing(identity: &Identity, hop: Option<&Hop>) -> Standing {
+pub(crate) fn principal(identity: &Identity, hop: Option<&Hop>) -> Principal {
     // A word that is no role comes from no keeper of ours; it may look.
-    let role = |word: &str| word.parse().unwrap_or(Role::Viewer);
+    let role = |word: &str| word.parse().unwrap_or(CallerRole::Viewer);
     let own = role(&identity.role);
     let brought = hop.and_then(|hop| hop.role.as_deref()).map_or(own, role);
-    Standing {
+    Principal {
         name: identity.name.clone(),
         role: own.min(brought),
         calls_per_minute: identity.calls_per_minute,

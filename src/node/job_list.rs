@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::control_socket;
 use base::calendar;
 use base::wording::{millimetres, seconds};
-use job::{LogError, Past};
+use job::{JournalError, PastJob};
 use tools::job_record;
 
 /// Facts of a result that have a line of their own, each with its label.
@@ -51,27 +51,27 @@ pub fn facts(result: &Map<String, Value>) -> Vec<(&'static str, String)> {
 const LISTED_MAX: usize = 40;
 
 /// Describes one job of a state folder, or the last ones.
-pub fn told(state: &Path, id: Option<&str>, json: bool) -> control_socket::Told {
+pub fn jobs_reply(state: &Path, id: Option<&str>, json: bool) -> control_socket::VerbReply {
     let Some(id) = id else {
         return list(state, json);
     };
     match job::past(state, id) {
-        Ok(past) => control_socket::Told::done(if json {
+        Ok(past) => control_socket::VerbReply::done(if json {
             serde_json::to_string_pretty(&job_record(&past)).unwrap_or_default()
         } else {
             card(state, &past)
         }),
-        Err(error) => control_socket::Told::failed(unread(state, id, &error)),
+        Err(error) => control_socket::VerbReply::failed(unread(state, id, &error)),
     }
 }
 
 /// Says that a job cannot be read, and why.
-pub fn unread(state: &Path, id: &str, error: &LogError) -> String {
+pub fn unread(state: &Path, id: &str, error: &JournalError) -> String {
     match error {
-        LogError::File { error: cause, .. } if cause.kind() != io::ErrorKind::NotFound => {
+        JournalError::File { error: cause, .. } if cause.kind() != io::ErrorKind::NotFound => {
             format!("{id} cannot be read: {error}")
         }
-        LogError::NoJob(_) | LogError::File { .. } => format!(
+        JournalError::NoJob(_) | JournalError::File { .. } => format!(
             "there is no job {id:?} in {}; `steadyhand jobs` lists the jobs of the node that runs here; --state DIR or --config FILE names another node",
             state.display()
         ),
@@ -79,11 +79,11 @@ pub fn unread(state: &Path, id: &str, error: &LogError) -> String {
     }
 }
 
-fn list(state: &Path, json: bool) -> control_socket::Told {
-    let pasts = match job::pasts(state) {
+fn list(state: &Path, json: bool) -> control_socket::VerbReply {
+    let pasts = match job::past_jobs(state) {
         Ok(pasts) => pasts,
         Err(error) => {
-            return control_socket::Told::failed(format!(
+            return control_socket::VerbReply::failed(format!(
                 "no jobs in {}: {error}",
                 state.display()
             ));
@@ -94,17 +94,17 @@ fn list(state: &Path, json: bool) -> control_socket::Told {
         let all: Vec<_> = newest.flatten().map(job_record).collect();
         serde_json::to_string_pretty(&all).unwrap_or_default()
     } else {
-        let lines: Vec<String> = newest.map(line).collect();
+        let lines: Vec<String> = newest.map(job_line).collect();
         lines.join("\n")
     };
-    control_socket::Told::done(if text.is_empty() {
+    control_socket::VerbReply::done(if text.is_empty() {
         "no jobs yet".to_owned()
     } else {
         text
     })
 }
 
-fn line(past: &Result<Past, LogError>) -> String {
+fn job_line(past: &Result<PastJob, JournalError>) -> String {
     match past {
         Err(error) => format!("unreadable: {error}"),
         Ok(past) => format!(
@@ -119,7 +119,7 @@ fn line(past: &Result<Past, LogError>) -> String {
     }
 }
 
-fn card(state: &Path, past: &Past) -> String {
+fn card(state: &Path, past: &PastJob) -> String {
     let folder = state.join("jobs").join(&past.id);
     let mut files: Vec<String> = std::fs::read_dir(&folder)
         .into_iter()
@@ -160,11 +160,11 @@ fn card(state: &Path, past: &Past) -> String {
             "drawn",
             match past.strokes.is_empty() {
                 true => String::new(),
-                false => past.words(),
+                false => past.summary(),
             },
         ),
         ("goes on with", past.resumes.clone()),
-        (took_over(state, past), past.settled.clone()),
+        (takeover_text(state, past), past.settled.clone()),
         (
             "approved",
             past.approved
@@ -174,7 +174,7 @@ fn card(state: &Path, past: &Past) -> String {
                 .join(", "),
         ),
         ("pictures", files.join(", ")),
-        ("bytes", bytes(&folder)),
+        ("bytes", traffic_text(&folder)),
         ("figures", figures(&past.figures)),
     ];
     rows.iter()
@@ -185,7 +185,7 @@ fn card(state: &Path, past: &Past) -> String {
 }
 
 /// Describes the treatment of this job's remainder by a later job.
-fn took_over(state: &Path, past: &Past) -> &'static str {
+fn takeover_text(state: &Path, past: &PastJob) -> &'static str {
     let later = job::past(state, &past.settled);
     match later {
         Ok(later) if later.resumes != past.id => "drawn anew by",
@@ -224,7 +224,7 @@ fn figures(answer: &str) -> String {
 }
 
 /// Returns the path and size of the job's recorded bytes, if kept.
-fn bytes(folder: &Path) -> String {
+fn traffic_text(folder: &Path) -> String {
     let path = folder.join(job::BYTES);
     let kept =
         std::fs::metadata(&path).map(|about| format!("{} ({} bytes)", path.display(), about.len()));

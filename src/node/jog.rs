@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::control_socket::Told;
-use plan::{self, Step};
+use super::control_socket::VerbReply;
+use plan::{self, JogIncrement};
 use scene::Scene;
-use tools::{Alone, Node, Seat};
+use tools::{AttachedArm, Node, NodeJob};
 
 /// Larger steps are not jogged.
 const STEP_MAX: f64 = 10.0;
@@ -17,15 +17,15 @@ pub const JOG: &str = "jog";
 
 /// A step as a person says it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Wanted {
-    pub axis: Axis,
+pub struct JogRequest {
+    pub axis: JogAxis,
     /// In millimetres, or degrees of a joint.
     pub by: f64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Axis {
+pub enum JogAxis {
     X,
     Y,
     Z,
@@ -33,7 +33,7 @@ pub enum Axis {
     Joint(usize),
 }
 
-impl std::str::FromStr for Wanted {
+impl std::str::FromStr for JogRequest {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -42,12 +42,12 @@ impl std::str::FromStr for Wanted {
         let at = text.find(['+', '-']).ok_or_else(wrong)?;
         let (axis, by) = text.split_at(at);
         let axis = match (axis, axis.strip_prefix('j')) {
-            ("x", _) => Axis::X,
-            ("y", _) => Axis::Y,
-            ("z", _) => Axis::Z,
+            ("x", _) => JogAxis::X,
+            ("y", _) => JogAxis::Y,
+            ("z", _) => JogAxis::Z,
             (_, Some(number)) => {
                 let number: usize = number.parse().map_err(|_| wrong())?;
-                Axis::Joint(number.checked_sub(1).ok_or_else(wrong)?)
+                JogAxis::Joint(number.checked_sub(1).ok_or_else(wrong)?)
             }
             _ => return Err(wrong()),
         };
@@ -61,19 +61,19 @@ impl std::str::FromStr for Wanted {
     }
 }
 
-impl Wanted {
+impl JogRequest {
     fn is_fit(self) -> bool {
         self.by.is_finite() && self.by.abs() <= STEP_MAX
     }
 
-    fn step(self) -> Step {
+    fn step(self) -> JogIncrement {
         let by = self.by;
-        let tip = |by_mm| Step::Tip { by_mm };
+        let tip = |by_mm| JogIncrement::Tip { by_mm };
         match self.axis {
-            Axis::X => tip([by, 0.0, 0.0]),
-            Axis::Y => tip([0.0, by, 0.0]),
-            Axis::Z => tip([0.0, 0.0, by]),
-            Axis::Joint(joint) => Step::Joint {
+            JogAxis::X => tip([by, 0.0, 0.0]),
+            JogAxis::Y => tip([0.0, by, 0.0]),
+            JogAxis::Z => tip([0.0, 0.0, by]),
+            JogAxis::Joint(joint) => JogIncrement::Joint {
                 joint,
                 by_rad: by.to_radians(),
             },
@@ -83,20 +83,20 @@ impl Wanted {
 
 /// State of an arm, for a client that jogs it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Stance {
+pub struct JogState {
     /// Activity of the arm.
     pub state: String,
     pub energised: bool,
     /// Reason that motion is denied.
     pub denied: Option<String>,
-    pub joints: Vec<Joint>,
+    pub joints: Vec<JogJoint>,
     pub tip_mm: [f64; 3],
     /// Over the sheet, along its normal.
     pub height_mm: f64,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Joint {
+pub struct JogJoint {
     pub name: String,
     pub deg: f64,
     pub lower_deg: f64,
@@ -106,7 +106,7 @@ pub struct Joint {
     pub temperature_c: Option<f64>,
 }
 
-fn seat<'a>(node: &'a Node, scene: &Scene) -> Result<&'a Arc<Seat>, String> {
+fn seat<'a>(node: &'a Node, scene: &Scene) -> Result<&'a Arc<AttachedArm>, String> {
     let model = &scene.arm.file.name;
     let mut seats = node.seats.iter();
     let found = seats.find(|seat| seat.motion.arm().file.name == *model);
@@ -114,14 +114,14 @@ fn seat<'a>(node: &'a Node, scene: &Scene) -> Result<&'a Arc<Seat>, String> {
 }
 
 /// The node's side: one step, to its end.
-pub async fn step(node: &Arc<Node>, scene: &str, wanted: Wanted) -> Told {
+pub async fn step(node: &Arc<Node>, scene: &str, wanted: JogRequest) -> VerbReply {
     match stepped(node, scene, wanted).await {
-        Ok(words) => Told::done(words),
-        Err(why) => Told::failed(format!("{why}; nothing moved on")),
+        Ok(words) => VerbReply::done(words),
+        Err(why) => VerbReply::failed(format!("{why}; nothing moved on")),
     }
 }
 
-async fn stepped(node: &Arc<Node>, scene: &str, wanted: Wanted) -> Result<String, String> {
+async fn stepped(node: &Arc<Node>, scene: &str, wanted: JogRequest) -> Result<String, String> {
     if !wanted.is_fit() {
         return Err(format!("a step is {STEP_MAX} at the most"));
     }
@@ -129,7 +129,7 @@ async fn stepped(node: &Arc<Node>, scene: &str, wanted: Wanted) -> Result<String
     let named = named.map_err(|error| error.to_string())?;
     let seat = seat(node, &named)?;
     let scene = node.scene(seat, scene, None)?;
-    let seen_stops = seat.motion.stops_asked();
+    let seen_stops = seat.motion.stops_requested();
     let now = seat.motion.clock().now();
     let permit = seat.permits().ask(&scene, now);
     let permit = permit.map_err(|denied| denied.to_string())?;
@@ -138,11 +138,11 @@ async fn stepped(node: &Arc<Node>, scene: &str, wanted: Wanted) -> Result<String
         .ok_or("the arm has not been read yet")?
         .position_rad;
     let planned = tools::catch_panic("planning", || {
-        plan::jog(&scene, &start, wanted.step(), 0, &plan::Patient)
+        plan::jog(&scene, &start, wanted.step(), 0, &plan::SilentObserver)
     });
     let planned = planned.map_err(|error| error.to_string())?;
     let plan = planned.map_err(|error| error.to_string())?;
-    let job = Alone::begin(node, seat, JOG, &scene, seen_stops).await?;
+    let job = NodeJob::begin(node, seat, JOG, &scene, seen_stops).await?;
     match job.run(&scene, permit, &plan).await {
         Ok(()) => {
             job.end("reached", "one step".to_owned()).await;
@@ -162,18 +162,18 @@ async fn stepped(node: &Arc<Node>, scene: &str, wanted: Wanted) -> Result<String
 }
 
 /// The node's side: how the arm is.
-pub fn stand(node: &Node, scene: &str) -> Told {
+pub fn stand(node: &Node, scene: &str) -> VerbReply {
     let scene = match node.scenes.scene(scene, None) {
         Ok(scene) => scene,
-        Err(error) => return Told::failed(error.to_string()),
+        Err(error) => return VerbReply::failed(error.to_string()),
     };
     match stance(node, &scene) {
-        Ok(stance) => Told::done(serde_json::to_string(&stance).unwrap_or_default()),
-        Err(why) => Told::failed(why),
+        Ok(stance) => VerbReply::done(serde_json::to_string(&stance).unwrap_or_default()),
+        Err(why) => VerbReply::failed(why),
     }
 }
 
-fn stance(node: &Node, scene: &Scene) -> Result<Stance, String> {
+fn stance(node: &Node, scene: &Scene) -> Result<JogState, String> {
     let seat = seat(node, scene)?;
     let snapshot = seat.motion.snapshot();
     let measured = snapshot.measured.ok_or("the arm has not been read yet")?;
@@ -182,8 +182,9 @@ fn stance(node: &Node, scene: &Scene) -> Result<Stance, String> {
     let tip_m = scene.pen(0).map(|pen| pen.tip_m).unwrap_or_default();
     let tip = arm.chain.point(q, &tip_m);
     let joints = q.iter().enumerate().map(|(joint, q)| {
-        let deg =
-            |limits: &base::units::Joints| limits.get(joint).copied().unwrap_or(0.0).to_degrees();
+        let deg = |limits: &base::units::JointVector| {
+            limits.get(joint).copied().unwrap_or(0.0).to_degrees()
+        };
         let ids: Vec<u8> = arm
             .servos()
             .filter(|(of, _)| *of == joint)
@@ -195,7 +196,7 @@ fn stance(node: &Node, scene: &Scene) -> Result<Stance, String> {
                 .iter()
                 .filter(|servo| ids.contains(&servo.id))
         };
-        Joint {
+        JogJoint {
             name: arm.joint_name(joint),
             deg: q.to_degrees(),
             lower_deg: deg(&arm.limits.lower_rad),
@@ -208,7 +209,7 @@ fn stance(node: &Node, scene: &Scene) -> Result<Stance, String> {
         }
     });
     let now = seat.motion.clock().now();
-    Ok(Stance {
+    Ok(JogState {
         state: format!("{:?}", snapshot.state).to_lowercase(),
         energised: snapshot.energised,
         denied: seat
@@ -230,17 +231,17 @@ mod tests {
     #[test]
     fn steps_are_read_and_nonsense_is_not() {
         for (text, axis, by) in [
-            ("x+1", Axis::X, 1.0),
-            ("z-0.1", Axis::Z, -0.1),
-            ("j2-10", Axis::Joint(1), -10.0),
-            ("y+10", Axis::Y, 10.0),
+            ("x+1", JogAxis::X, 1.0),
+            ("z-0.1", JogAxis::Z, -0.1),
+            ("j2-10", JogAxis::Joint(1), -10.0),
+            ("y+10", JogAxis::Y, 10.0),
         ] {
-            assert_eq!(text.parse(), Ok(Wanted { axis, by }));
+            assert_eq!(text.parse(), Ok(JogRequest { axis, by }));
         }
         for text in [
             "", "x", "x1", "+1", "j+1", "j0+1", "w+1", "x+11", "x+nan", "x+inf", "x+1+1",
         ] {
-            assert!(text.parse::<Wanted>().is_err(), "{text}");
+            assert!(text.parse::<JogRequest>().is_err(), "{text}");
         }
     }
 }

@@ -18,14 +18,14 @@ use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::{SubscriberInitExt as _, TryInitError};
 
-use super::log_record::{self, JOURNAL, Out};
+use super::log_record::{self, JOURNAL, LogSink};
 
 /// Lines that wait to be read.
 const LINES_MAX: usize = 1024;
 
 /// Format of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum LogFormat {
     /// For people.
     Text,
     /// One object a line.
@@ -38,7 +38,7 @@ pub enum Form {
 ///
 /// # Errors
 /// The process has a log already.
-pub fn begin(form: Option<Form>, quiet: bool) -> Result<(), TryInitError> {
+pub fn begin(form: Option<LogFormat>, quiet: bool) -> Result<(), TryInitError> {
     let level = if quiet { Level::ERROR } else { Level::INFO };
     let said = std::env::var("STEADYHAND_LOG").ok();
     let said = said.and_then(|said| said.parse::<Targets>().ok());
@@ -53,17 +53,21 @@ pub fn begin(form: Option<Form>, quiet: bool) -> Result<(), TryInitError> {
         own.with_target("rmcp", library)
     });
     let form = form.unwrap_or_else(|| match is_journal() {
-        true => Form::Journal,
-        false => Form::Text,
+        true => LogFormat::Journal,
+        false => LogFormat::Text,
     });
-    let lines = || Lines::start(io::stderr());
+    let lines = || LogQueue::start(io::stderr());
     let text = || {
         let plain = tracing_subscriber::fmt::layer().with_writer(lines());
         plain.with_ansi(io::stderr().is_terminal()).boxed()
     };
     let layer = match (form, journal()) {
-        (Form::Journal, Some(socket)) => log_record::Lines(Out::<Lines>::Journal(socket)).boxed(),
-        (Form::Json, _) => log_record::Lines(Out::Json(Mutex::new(lines()))).boxed(),
+        (LogFormat::Journal, Some(socket)) => {
+            log_record::LogLineLayer(LogSink::<LogQueue>::Journal(socket)).boxed()
+        }
+        (LogFormat::Json, _) => {
+            log_record::LogLineLayer(LogSink::Json(Mutex::new(lines()))).boxed()
+        }
         _ => text(),
     };
     tracing_subscriber::registry()
@@ -96,12 +100,12 @@ fn journal() -> Option<UnixDatagram> {
 
 /// Queue of lines to write; never blocks.
 #[derive(Clone)]
-struct Lines {
+struct LogQueue {
     queue: SyncSender<Vec<u8>>,
     dropped: Arc<AtomicU64>,
 }
 
-impl Lines {
+impl LogQueue {
     fn start(out: impl Write + Send + 'static) -> Self {
         let (queue, lines) = sync_channel(LINES_MAX);
         let dropped = Arc::new(AtomicU64::new(0));
@@ -126,7 +130,7 @@ fn write(mut out: impl Write, lines: &Receiver<Vec<u8>>, dropped: &AtomicU64) {
     }
 }
 
-impl Write for Lines {
+impl Write for LogQueue {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         if self.queue.try_send(line.to_vec()).is_err() {
             self.dropped.fetch_add(1, Ordering::Relaxed);
@@ -139,7 +143,7 @@ impl Write for Lines {
     }
 }
 
-impl<'a> MakeWriter<'a> for Lines {
+impl<'a> MakeWriter<'a> for LogQueue {
     type Writer = Self;
 
     fn make_writer(&'a self) -> Self {
@@ -171,7 +175,7 @@ mod tests {
     fn a_reader_that_sleeps_keeps_nobody_waiting_and_no_line_goes_uncounted() {
         const SAID: u64 = 10 * LINES_MAX as u64;
         let read = Arc::new(Mutex::new(Vec::new()));
-        let mut lines = Lines::start(Asleep(Arc::clone(&read)));
+        let mut lines = LogQueue::start(Asleep(Arc::clone(&read)));
         let untold = Arc::clone(&lines.dropped);
         {
             let _asleep = read.lock().unwrap();

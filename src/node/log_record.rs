@@ -22,7 +22,7 @@ const VALUE_CHARS_MAX: usize = 2_000;
 pub(crate) const JOURNAL: &str = "/run/systemd/journal/socket";
 
 /// Destination of the lines.
-pub(crate) enum Out<W> {
+pub(crate) enum LogSink<W> {
     /// One JSON object a line.
     Json(Mutex<W>),
     /// Fields for the journal.
@@ -30,15 +30,15 @@ pub(crate) enum Out<W> {
 }
 
 /// Turns events, with the fields of the calls that they happen in, into lines.
-pub(crate) struct Lines<W>(pub(super) Out<W>);
+pub(crate) struct LogLineLayer<W>(pub(super) LogSink<W>);
 
 /// The fields of one call, kept with its span.
-struct Kept(Fields);
+struct SpanFields(LogFieldVisitor);
 
 #[derive(Default)]
-struct Fields(Map<String, Value>);
+struct LogFieldVisitor(Map<String, Value>);
 
-impl Fields {
+impl LogFieldVisitor {
     fn put(&mut self, field: &Field, value: Value) {
         self.0.insert(field.name().to_owned(), value);
     }
@@ -49,7 +49,7 @@ impl Fields {
     }
 }
 
-impl Visit for Fields {
+impl Visit for LogFieldVisitor {
     fn record_f64(&mut self, field: &Field, value: f64) {
         self.put(field, value.into());
     }
@@ -73,38 +73,38 @@ impl Visit for Fields {
     }
 }
 
-impl<S, W> Layer<S> for Lines<W>
+impl<S, W> Layer<S> for LogLineLayer<W>
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
     W: Write + Send + 'static,
 {
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
-        let mut fields = Fields::default();
+        let mut fields = LogFieldVisitor::default();
         attributes.record(&mut fields);
         if let Some(span) = context.span(id) {
-            span.extensions_mut().insert(Kept(fields));
+            span.extensions_mut().insert(SpanFields(fields));
         }
     }
 
     fn on_record(&self, id: &Id, values: &Record<'_>, context: Context<'_, S>) {
         let Some(span) = context.span(id) else { return };
-        if let Some(Kept(fields)) = span.extensions_mut().get_mut::<Kept>() {
+        if let Some(SpanFields(fields)) = span.extensions_mut().get_mut::<SpanFields>() {
             values.record(fields);
         }
     }
 
     fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
-        let mut fields = Fields::default();
+        let mut fields = LogFieldVisitor::default();
         let scope = context.event_scope(event);
         for span in scope.into_iter().flat_map(|scope| scope.from_root()) {
-            if let Some(Kept(of_span)) = span.extensions().get::<Kept>() {
+            if let Some(SpanFields(of_span)) = span.extensions().get::<SpanFields>() {
                 fields.0.extend(of_span.0.clone());
             }
         }
         event.record(&mut fields);
         let (level, target) = (*event.metadata().level(), event.metadata().target());
         match &self.0 {
-            Out::Json(out) => {
+            LogSink::Json(out) => {
                 let mut line = json_line(level, target, fields.0).into_bytes();
                 line.push(b'\n');
                 let mut out = out
@@ -113,7 +113,7 @@ where
                 // Whoever does not read the log does not keep the node from its work.
                 let _ = out.write_all(&line);
             }
-            Out::Journal(socket) => {
+            LogSink::Journal(socket) => {
                 let _ = socket.send(&datagram(level, target, &fields.0));
             }
         }
@@ -212,7 +212,7 @@ mod tests {
     #[test]
     fn a_line_has_the_fields_of_its_call() {
         let page = Page::default();
-        let lines = Lines(Out::Json(Mutex::new(page.clone())));
+        let lines = LogLineLayer(LogSink::Json(Mutex::new(page.clone())));
         tracing::subscriber::with_default(tracing_subscriber::registry().with(lines), speak);
         let text = String::from_utf8(page.0.lock().unwrap().clone()).unwrap();
         assert_eq!(text.lines().count(), 1, "{text}");
@@ -231,7 +231,7 @@ mod tests {
     #[test]
     fn the_journal_gets_fields_and_lines_stay_in_their_text() {
         let (ours, theirs) = UnixDatagram::pair().unwrap();
-        let lines = Lines(Out::<Page>::Journal(ours));
+        let lines = LogLineLayer(LogSink::<Page>::Journal(ours));
         tracing::subscriber::with_default(tracing_subscriber::registry().with(lines), speak);
         let mut bytes = [0_u8; 4096];
         let length = theirs.recv(&mut bytes).unwrap();

@@ -6,40 +6,40 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use tokio::sync::broadcast;
 
-use super::resources::{self, Resources};
-use super::{http_auth, notices, worker_pool};
+use super::resources::{self, NodeResources};
+use super::{http_auth, list_changes, worker_pool};
 use args::{self, envelope};
-use caller::Role;
-use catalogue::{self, PROMPTS, Prompt};
+use caller::CallerRole;
+use catalogue::{self, CataloguePrompt, PROMPTS};
 use mcp::{
-    self, Answer, Call, CallWatch, Change, Completion, Desk, Offers, Progress, PromptCard,
-    PromptParameter, PromptText, Received, Repair, Repaired, ResourceCard, ResourceText,
-    TemplateCard, ToolCard, Unknown, Via,
+    self, Answer, Call, CallProgress, CallWatch, CompletionRequest, ListChange, McpService,
+    MessageRepair, PromptCard, PromptParameter, PromptText, Received, RepairedMessage,
+    ResourceCard, ResourceText, ServiceCapabilities, TemplateCard, ToolCard, UnknownNameError, Via,
 };
-use permit::Who;
-use tools::{self, Node, Request};
+use permit::ActorRank;
+use tools::{self, Node, ToolRequest};
 
 /// A node behind the protocol.
-pub struct NodeDesk {
+pub struct NodeMcpService {
     node: Arc<Node>,
-    resources: Arc<Resources>,
+    resources: Arc<NodeResources>,
     /// Sender of list changes, if a client watches.
-    changes: Option<broadcast::Sender<Change>>,
+    changes: Option<broadcast::Sender<ListChange>>,
 }
 
 /// Returns the MCP service that `serve` sets up for a node, and its repair of messages that are not JSON. For callers
 /// that bring their own streams.
 #[must_use]
-pub fn desk(node: &Arc<Node>) -> (Arc<dyn Desk>, Repair) {
-    (Arc::new(NodeDesk::watched(node)), repair)
+pub fn node_service(node: &Arc<Node>) -> (Arc<dyn McpService>, MessageRepair) {
+    (Arc::new(NodeMcpService::watched(node)), repair)
 }
 
-impl NodeDesk {
+impl NodeMcpService {
     /// Creates a service for a single call, without notices of list changes.
     pub fn new(node: &Arc<Node>) -> Self {
         Self {
             node: Arc::clone(node),
-            resources: Arc::new(Resources::new(Arc::clone(node))),
+            resources: Arc::new(NodeResources::new(Arc::clone(node))),
             changes: None,
         }
     }
@@ -47,37 +47,37 @@ impl NodeDesk {
     /// A desk that tells its clients when lists change.
     pub fn watched(node: &Arc<Node>) -> Self {
         Self {
-            changes: Some(notices::watch(node)),
+            changes: Some(list_changes::watch(node)),
             ..Self::new(node)
         }
     }
 }
 
 /// Reads a message that is not JSON.
-pub fn repair(raw: &[u8]) -> Repaired {
+pub fn repair(raw: &[u8]) -> RepairedMessage {
     match envelope::read(raw) {
-        Ok(envelope) => Repaired::Message(envelope.message),
-        Err(error) => Repaired::Hopeless(error.to_string()),
+        Ok(envelope) => RepairedMessage::Message(envelope.message),
+        Err(error) => RepairedMessage::Hopeless(error.to_string()),
     }
 }
 
-impl Desk for NodeDesk {
+impl McpService for NodeMcpService {
     fn list(&self) -> Vec<ToolCard> {
-        catalogue::list(&self.node.here())
+        catalogue::list(&self.node.all_names())
             .into_iter()
             .map(card)
             .collect()
     }
 
     fn instructions(&self) -> String {
-        catalogue::instructions(&self.node.here())
+        catalogue::instructions(&self.node.all_names())
     }
 
-    fn hurry(&self, tool: &str, arguments: &Received) {
+    fn preempt_stop(&self, tool: &str, arguments: &Received) {
         if !self.node.stops(tool) {
             return;
         }
-        self.node.hurry(tool, arguments, Who::Planner);
+        self.node.preempt_stop(tool, arguments, ActorRank::Planner);
     }
 
     fn is_stop(&self, tool: &str) -> bool {
@@ -85,10 +85,10 @@ impl Desk for NodeDesk {
     }
 
     fn stray_stop(&self, tool: &str) -> bool {
-        self.node.stray_stop(tool, Who::Planner)
+        self.node.stray_stop(tool, ActorRank::Planner)
     }
 
-    fn give_up(&self) {
+    fn abort_motion(&self) {
         for seat in &self.node.seats {
             seat.motion.abandon();
         }
@@ -100,14 +100,14 @@ impl Desk for NodeDesk {
         let progress = watch.progress.map(|sender| {
             Arc::new(move |done: f64, of: f64, message: &str| {
                 let total = (of > 0.0).then_some(of);
-                sender.tell(Progress {
+                sender.tell(CallProgress {
                     done,
                     total,
                     message: message.to_owned(),
                 });
-            }) as tools::Progress
+            }) as tools::ProgressCallback
         });
-        let watch = tools::Watch {
+        let watch = tools::RemoteCallWatch {
             cancelled: watch.cancelled,
             progress,
             minder: tokio::runtime::Handle::try_current().ok(),
@@ -125,8 +125,8 @@ impl Desk for NodeDesk {
         })
     }
 
-    fn offers(&self) -> Offers {
-        Offers {
+    fn offers(&self) -> ServiceCapabilities {
+        ServiceCapabilities {
             resources: true,
             prompts: true,
             completion: true,
@@ -134,7 +134,7 @@ impl Desk for NodeDesk {
         }
     }
 
-    fn changes(&self) -> Option<broadcast::Receiver<Change>> {
+    fn changes(&self) -> Option<broadcast::Receiver<ListChange>> {
         self.changes.as_ref().map(broadcast::Sender::subscribe)
     }
 
@@ -146,7 +146,7 @@ impl Desk for NodeDesk {
         resources::templates()
     }
 
-    fn read(&self, uri: String) -> BoxFuture<'static, Result<ResourceText, Unknown>> {
+    fn read(&self, uri: String) -> BoxFuture<'static, Result<ResourceText, UnknownNameError>> {
         let resources = Arc::clone(&self.resources);
         let reading = worker_pool::spawn(async move { resources.read(&uri).await });
         Box::pin(async move {
@@ -166,9 +166,9 @@ impl Desk for NodeDesk {
         &self,
         name: &str,
         arguments: &BTreeMap<String, String>,
-    ) -> Result<PromptText, Unknown> {
+    ) -> Result<PromptText, UnknownNameError> {
         let names: Vec<&str> = PROMPTS.iter().map(|prompt| prompt.name).collect();
-        let prompt = Prompt::find(name).ok_or_else(|| Unknown {
+        let prompt = CataloguePrompt::find(name).ok_or_else(|| UnknownNameError {
             message: format!("there is no prompt {name:?}; valid: {}", names.join(", ")),
         })?;
         let text = prompt.fill(arguments);
@@ -178,27 +178,27 @@ impl Desk for NodeDesk {
         })
     }
 
-    fn complete(&self, completion: &Completion) -> Vec<String> {
+    fn complete(&self, completion: &CompletionRequest) -> Vec<String> {
         self.resources.complete(completion)
     }
 }
 
-fn request(node: &Node, call: Call) -> Request {
+fn request(node: &Node, call: Call) -> ToolRequest {
     let standing = call.caller.identity.as_ref();
-    let standing = standing.map(|one| http_auth::standing(one, call.caller.hop.as_ref()));
+    let standing = standing.map(|one| http_auth::principal(one, call.caller.hop.as_ref()));
     // A call in this process was typed by a person, who tries what a planner may do; what it writes is the person's.
     let is_typed = call.caller.via == Via::InProcess && node.writes(&call.tool);
     let is_person = standing
         .as_ref()
-        .map_or(is_typed, |standing| standing.role == Role::Operator);
-    Request {
+        .map_or(is_typed, |standing| standing.role == CallerRole::Operator);
+    ToolRequest {
         caller: call.caller.key(),
         tool: call.tool,
         arguments: call.arguments,
         who: if is_person {
-            Who::Operator
+            ActorRank::Operator
         } else {
-            Who::Planner
+            ActorRank::Planner
         },
         standing,
         hop: call.caller.hop,
@@ -206,7 +206,7 @@ fn request(node: &Node, call: Call) -> Request {
     }
 }
 
-fn card(listed: catalogue::Listed) -> ToolCard {
+fn card(listed: catalogue::ListedTool) -> ToolCard {
     ToolCard {
         name: listed.name,
         title: Some(listed.title),
@@ -217,7 +217,7 @@ fn card(listed: catalogue::Listed) -> ToolCard {
     }
 }
 
-fn prompt_card(prompt: &Prompt) -> PromptCard {
+fn prompt_card(prompt: &CataloguePrompt) -> PromptCard {
     let takes = prompt.takes.iter().map(|(name, what)| PromptParameter {
         name: (*name).to_owned(),
         description: (*what).to_owned(),

@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::control_socket::Told;
+use super::control_socket::VerbReply;
 use calib::CalibrationOrigin;
-use motion::State;
+use motion::MotionState;
 use tools::Node;
 
 /// Data of a node for calibrations.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub struct Measured {
+pub struct NodeMeasurements {
     pub state: PathBuf,
     pub scenes: Option<PathBuf>,
     pub arms: Vec<MeasuredArm>,
@@ -27,7 +27,7 @@ pub struct MeasuredArm {
     pub homing: Vec<(u8, i32)>,
     /// Counts of the servos.
     #[serde(default)]
-    pub ticks: calib::Ticks,
+    pub ticks: calib::ServoTicks,
     /// Identities of the servos.
     #[serde(default)]
     pub identity: BTreeMap<u8, String>,
@@ -41,7 +41,7 @@ pub struct MeasuredArm {
 }
 
 /// Returns the positions of a node's arms, and its folders.
-pub fn measured(node: &Node) -> Told {
+pub fn measurements_reply(node: &Node) -> VerbReply {
     let arms = node.seats.iter().filter_map(|seat| {
         let seen = seat.motion.snapshot();
         let offsets = seen.identity.iter();
@@ -67,26 +67,29 @@ pub fn measured(node: &Node) -> Told {
             origin: tools::origin(node, seat),
             model: seat.motion.arm().file.name.clone(),
             joints_rad: measured.position_rad.to_vec(),
-            is_moving: matches!(seen.state, State::Moving | State::Stopping | State::Held),
+            is_moving: matches!(
+                seen.state,
+                MotionState::Moving | MotionState::Stopping | MotionState::Held
+            ),
             homing: offsets
                 .map(|one| (one.servo.id, one.homing_offset_ticks))
                 .collect(),
         })
     });
-    let measured = Measured {
+    let measured = NodeMeasurements {
         state: node.state.clone(),
         scenes: node.scenes.folder().map(Path::to_path_buf),
         arms: arms.collect(),
     };
-    Told::done(serde_json::to_string(&measured).unwrap_or_default())
+    VerbReply::done(serde_json::to_string(&measured).unwrap_or_default())
 }
 
 /// Returns the pose of a camera of the node, from a picture taken now.
-pub async fn looked(node: &Node, scene: &str, camera: Option<&str>) -> Told {
-    let seen = node.camera_stands(scene, camera).await;
+pub async fn camera_pose_reply(node: &Node, scene: &str, camera: Option<&str>) -> VerbReply {
+    let seen = node.camera_pose(scene, camera).await;
     match seen.map(|glimpse| serde_json::to_string(&glimpse)) {
-        Ok(Ok(text)) => Told::done(text),
-        Ok(Err(error)) => Told::failed(error.to_string()),
-        Err(why) => Told::failed(why),
+        Ok(Ok(text)) => VerbReply::done(text),
+        Ok(Err(error)) => VerbReply::failed(error.to_string()),
+        Err(why) => VerbReply::failed(why),
     }
 }

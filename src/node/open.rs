@@ -8,28 +8,31 @@ use anyhow::{Context, bail};
 use nalgebra::Point3;
 
 use super::qualification::QualificationPolicy;
-use super::remote_tools::Servers;
-use super::{Options, peers, selftest, state_folder};
-use arm::Arm;
-use base::clock::Clock;
+use super::remote_tools::RemoteServers;
+use super::{NodeOptions, peers, selftest, state_folder};
+use arm::ArmModel;
+use base::clock::NodeClock;
 use base::disk;
-use base::units::Joints;
-use config::{ANSWER_WITHIN_S_MAX, ArmEntry, Calibrated, NodeFile};
+use base::units::JointVector;
+use config::{ANSWER_WITHIN_S_MAX, ArmEntry, CalibrationSource, NodeFile};
+use link::byte_trace::{self, RecordLink};
 use link::memory::MemoryLink;
-use link::record::{self, RecordLink};
 use link::serial::SerialLink;
-use link::tap::{Tap, TapLink};
-use link::{Link, LinkError};
-use motion::{Motion, Opener};
-use permit::{Latch, Permits};
-use scene::{Library, Scene, Surface};
-use sim::{Laid, Light, PRINTED, Paper, SimPen, Simulator};
-use tools::{self, Declared, Exposure, Node, Recorder, Seat, State, Studio};
-use vision::{Eye, Frame};
+use link::tap::{TapLink, TapSwitch};
+use link::{ByteLink, LinkError};
+use motion::{MotionHandle, PortOpener};
+use permit::{PermitRegistry, StopLatch};
+use scene::{Scene, SceneLibrary, Surface};
+use sim::{ArmSimulator, PRINTED, PaperSurface, SceneLight, SimPen, ViewedSheet};
+use tools::{
+    self, AttachedArm, DeclaredTools, Node, NodeStorage, RenderExposure, SimulatedWorkcell,
+    TrafficRecorder,
+};
+use vision::{ImageFrame, PlacedCamera};
 
 /// Rate of time for an embedded simulated arm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pace {
+pub enum SimulationRate {
     /// As everybody's.
     Real,
     /// As fast as it can be computed, where every arm of the node is simulated.
@@ -41,13 +44,13 @@ pub enum Pace {
 /// An arm on a port did not answer as itself: the port is missing, a different device's, or silent. That may change.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub struct Absent(String);
+pub struct ArmUnavailable(String);
 
 /// A drawing of half a minute passes in three seconds.
 const WATCHED_RATE: u32 = 10;
 
 /// The node file, with what the command line says instead.
-pub fn file(args: &Options) -> anyhow::Result<NodeFile> {
+pub fn file(args: &NodeOptions) -> anyhow::Result<NodeFile> {
     let mut file = match &args.config {
         None => NodeFile::default(),
         Some(path) => {
@@ -61,13 +64,13 @@ pub fn file(args: &Options) -> anyhow::Result<NodeFile> {
         arm.port.clone_from(port);
     }
     if let (true, Some(arm)) = (args.calibrated_elsewhere, file.arms.first_mut()) {
-        arm.calibrated = Some(Calibrated::Elsewhere);
+        arm.calibrated = Some(CalibrationSource::Elsewhere);
     }
     Ok(file)
 }
 
 /// The node's scenes.
-pub fn library(args: &Options, file: &NodeFile) -> anyhow::Result<Library> {
+pub fn library(args: &NodeOptions, file: &NodeFile) -> anyhow::Result<SceneLibrary> {
     let folder = args.scenes.clone().or_else(|| file.scenes.clone());
     if let Some(folder) = folder.as_ref().filter(|folder| !folder.is_dir()) {
         bail!(
@@ -75,7 +78,7 @@ pub fn library(args: &Options, file: &NodeFile) -> anyhow::Result<Library> {
             folder.display()
         );
     }
-    let mut library = Library::new(folder);
+    let mut library = SceneLibrary::new(folder);
     let has = |model: &str| file.arms.iter().any(|entry| entry.model == model);
     for entry in &file.arms {
         // What cannot be read is said when the arm is opened.
@@ -87,31 +90,31 @@ pub fn library(args: &Options, file: &NodeFile) -> anyhow::Result<Library> {
 }
 
 /// The tools that the node file declares.
-pub fn declared(file: &NodeFile, library: &Library) -> anyhow::Result<Declared> {
-    let here = tools::here(file, library, &Declared::default());
-    Ok(Declared::of(file, &here)?)
+pub fn declared(file: &NodeFile, library: &SceneLibrary) -> anyhow::Result<DeclaredTools> {
+    let here = tools::here(file, library, &DeclaredTools::default());
+    Ok(DeclaredTools::from_file(file, &here)?)
 }
 
 /// The node with its arms attached; nothing has moved.
-pub fn node(args: &Options, pace: Pace) -> anyhow::Result<Arc<Node>> {
+pub fn node(args: &NodeOptions, pace: SimulationRate) -> anyhow::Result<Arc<Node>> {
     let mut file = file(args)?;
     let state =
-        State::open(state_folder::folder(args, &file)?, &file).map_err(anyhow::Error::msg)?;
-    if pace != Pace::Real {
+        NodeStorage::open(state_folder::folder(args, &file)?, &file).map_err(anyhow::Error::msg)?;
+    if pace != SimulationRate::Real {
         // Whoever has a node of their own waits for the end: it ends with them.
         file.answer_within_s = ANSWER_WITHIN_S_MAX;
     }
     let library = library(args, &file)?;
     let declared = declared(&file, &library)?;
     let all_simulated = file.arms.iter().all(ArmEntry::is_simulated);
-    let real = Clock::real();
+    let real = NodeClock::real();
     let mut seats = Vec::with_capacity(file.arms.len());
     for entry in &file.arms {
         let arm = library.arm(&entry.model)?;
         // A clock that one arm jumps on would make the readings of another old.
         let clock = match pace {
-            Pace::Fast if all_simulated => Clock::simulated(),
-            Pace::Watched if all_simulated => Clock::simulated_at(WATCHED_RATE),
+            SimulationRate::Fast if all_simulated => NodeClock::simulated(),
+            SimulationRate::Watched if all_simulated => NodeClock::simulated_at(WATCHED_RATE),
             _ => real.clone(),
         };
         let seat = if entry.is_simulated() {
@@ -138,7 +141,7 @@ pub fn node(args: &Options, pace: Pace) -> anyhow::Result<Arc<Node>> {
         Some(helpers) => node.with_helpers(helpers),
         None => node,
     };
-    let mut node = node.with_declared(declared, Arc::new(Servers::default()));
+    let mut node = node.with_declared(declared, Arc::new(RemoteServers::default()));
     if let Some(fleet) = fleet {
         node = node.with_fleet(fleet);
     }
@@ -201,11 +204,11 @@ pub(crate) fn users_temporary() -> PathBuf {
 fn simulated(
     node: &str,
     entry: &ArmEntry,
-    arm: Arc<Arm>,
-    clock: &Clock,
-    library: &Library,
-    args: &Options,
-) -> anyhow::Result<Seat> {
+    arm: Arc<ArmModel>,
+    clock: &NodeClock,
+    library: &SceneLibrary,
+    args: &NodeOptions,
+) -> anyhow::Result<AttachedArm> {
     let truth = truth(entry)?;
     let as_it_is = match &truth {
         Some(truth) => truth.arm(&entry.model)?,
@@ -214,21 +217,21 @@ fn simulated(
     let scene = first_scene(&arm, library);
     let start = scene
         .as_ref()
-        .map_or_else(|| Joints::zeros(arm.dof()), |scene| scene.rest_rad);
-    let simulator = Simulator::new(&as_it_is, &start);
+        .map_or_else(|| JointVector::zeros(arm.dof()), |scene| scene.rest_rad);
+    let simulator = ArmSimulator::new(&as_it_is, &start);
     let device = simulator.clone();
-    let open: Opener = Box::new(move |clock| {
+    let open: PortOpener = Box::new(move |clock| {
         let link = MemoryLink::new(device.clone(), clock, "simulated arm")
             .map_err(link::LinkError::Read)?;
-        Ok(Box::new(link) as Box<dyn Link>)
+        Ok(Box::new(link) as Box<dyn ByteLink>)
     });
-    let permits = Arc::new(Permits::everything());
-    let tap = Tap::default();
+    let permits = Arc::new(PermitRegistry::everything());
+    let tap = TapSwitch::default();
     let open = tapped(traced(open, args)?, &tap);
     let motion = attach(node, entry, arm, clock, permits, open)?;
-    let studio = SimStudio { simulator, truth };
-    let seat = Seat::new(&entry.name, motion, Some(Box::new(studio)));
-    let seat = seat.recorded_by(Box::new(Recorded(tap)));
+    let studio = EmbeddedWorkcell { simulator, truth };
+    let seat = AttachedArm::new(&entry.name, motion, Some(Box::new(studio)));
+    let seat = seat.recorded_by(Box::new(JobTrafficRecorder(tap)));
     // This process has put the simulated arm where this scene rests it.
     if let Some(scene) = scene {
         seat.moved_in(&scene);
@@ -237,13 +240,13 @@ fn simulated(
 }
 
 /// Returns the true scenes for practice. Fails on an unreadable one, which would count as the believed scene.
-fn truth(entry: &ArmEntry) -> anyhow::Result<Option<Library>> {
+fn truth(entry: &ArmEntry) -> anyhow::Result<Option<SceneLibrary>> {
     let Some(folder) = entry.truth.clone() else {
         return Ok(None);
     };
     let said = || format!("arm `{}`: truth {}", entry.name, folder.display());
     let entries = std::fs::read_dir(&folder).with_context(said)?;
-    let library = Library::new(Some(folder.clone()));
+    let library = SceneLibrary::new(Some(folder.clone()));
     for entry in entries {
         let name = entry?.file_name().to_string_lossy().into_owned();
         if let Some(scene) = name.strip_suffix(".toml") {
@@ -254,13 +257,13 @@ fn truth(entry: &ArmEntry) -> anyhow::Result<Option<Library>> {
 }
 
 /// Emergency stops of this arm outlive the process, and one that did is latched from here on.
-fn keep_emergency(entry: &ArmEntry, seat: &Seat, state: &Path) -> anyhow::Result<()> {
-    let file = state.join(format!("emergency-stop-{}", entry.in_a_file()));
+fn keep_emergency(entry: &ArmEntry, seat: &AttachedArm, state: &Path) -> anyhow::Result<()> {
+    let file = state.join(format!("emergency-stop-{}", entry.file_name_part()));
     let permits = seat.permits();
     permits
         .keep_emergency_in(file)
         .map_err(|why| anyhow::anyhow!("{}: {why}", seat.name))?;
-    if matches!(permits.latched(), Some(Latch::Emergency(_))) {
+    if matches!(permits.latched(), Some(StopLatch::Emergency(_))) {
         tracing::warn!(
             arm = seat.name,
             "an emergency stop is latched; an operator ends it with `steadyhand clear`"
@@ -270,7 +273,7 @@ fn keep_emergency(entry: &ArmEntry, seat: &Seat, state: &Path) -> anyhow::Result
 }
 
 /// `default`, or the first scene that is for this arm.
-fn first_scene(arm: &Arm, library: &Library) -> Option<Arc<Scene>> {
+fn first_scene(arm: &ArmModel, library: &SceneLibrary) -> Option<Arc<Scene>> {
     let names = std::iter::once("default".to_owned()).chain(library.scenes());
     names
         .filter_map(|name| library.scene(&name, None).ok())
@@ -291,10 +294,10 @@ pub fn check_user(port: &str, allow_root: bool) -> anyhow::Result<()> {
 fn on_port(
     node: &str,
     entry: &ArmEntry,
-    arm: Arc<Arm>,
-    clock: &Clock,
-    args: &Options,
-) -> anyhow::Result<Seat> {
+    arm: Arc<ArmModel>,
+    clock: &NodeClock,
+    args: &NodeOptions,
+) -> anyhow::Result<AttachedArm> {
     if entry.truth.is_some() {
         bail!(
             "arm `{}`: `truth` is for practice on a simulated arm, and this one is at {}: take the key away",
@@ -304,43 +307,50 @@ fn on_port(
     }
     check_user(&entry.port, args.allow_root)?;
     let (path, baud) = (entry.port.clone(), arm.file.baud);
-    let open: Opener = Box::new(move |clock| {
-        SerialLink::open(&path, baud, clock).map(|link| Box::new(link) as Box<dyn Link>)
+    let open: PortOpener = Box::new(move |clock| {
+        SerialLink::open(&path, baud, clock).map(|link| Box::new(link) as Box<dyn ByteLink>)
     });
-    let tap = Tap::default();
+    let tap = TapSwitch::default();
     let open = tapped(traced(open, args)?, &tap);
-    let motion = attach(node, entry, arm, clock, Arc::new(Permits::none()), open);
+    let motion = attach(
+        node,
+        entry,
+        arm,
+        clock,
+        Arc::new(PermitRegistry::none()),
+        open,
+    );
     // Its adapter may be plugged in, and its supply switched on, later than this machine.
-    let motion = motion.map_err(|why| Absent(why.to_string()))?;
-    Ok(Seat::new(&entry.name, motion, None).recorded_by(Box::new(Recorded(tap))))
+    let motion = motion.map_err(|why| ArmUnavailable(why.to_string()))?;
+    Ok(AttachedArm::new(&entry.name, motion, None).recorded_by(Box::new(JobTrafficRecorder(tap))))
 }
 
 /// Writes down what passes, where the command line says so. The file's thread is made here: one that an arm's own
 /// thread made would go ahead of others as that does.
-fn traced(open: Opener, args: &Options) -> Result<Opener, LinkError> {
+fn traced(open: PortOpener, args: &NodeOptions) -> Result<PortOpener, LinkError> {
     let Some(path) = &args.trace else {
         return Ok(open);
     };
-    let trace = record::in_background(path)?;
+    let trace = byte_trace::open_in_background(path)?;
     Ok(Box::new(move |clock| {
         let link = open(clock)?;
-        Ok(Box::new(RecordLink::new(link, clock, Box::new(trace.clone()))) as Box<dyn Link>)
+        Ok(Box::new(RecordLink::new(link, clock, Box::new(trace.clone()))) as Box<dyn ByteLink>)
     }))
 }
 
 /// With a tap that is opened while a job moves.
-fn tapped(open: Opener, tap: &Tap) -> Opener {
+fn tapped(open: PortOpener, tap: &TapSwitch) -> PortOpener {
     let tap = tap.clone();
     Box::new(move |clock| {
         let link = open(clock)?;
-        Ok(Box::new(TapLink::new(link, clock, tap.clone())) as Box<dyn Link>)
+        Ok(Box::new(TapLink::new(link, clock, tap.clone())) as Box<dyn ByteLink>)
     })
 }
 
 /// Keeps the bytes of jobs.
-struct Recorded(Tap);
+struct JobTrafficRecorder(TapSwitch);
 
-impl Recorder for Recorded {
+impl TrafficRecorder for JobTrafficRecorder {
     fn begin(&self, file: &Path) -> std::io::Result<()> {
         self.0.open(file)
     }
@@ -353,13 +363,13 @@ impl Recorder for Recorded {
 fn attach(
     node: &str,
     entry: &ArmEntry,
-    arm: Arc<Arm>,
-    clock: &Clock,
-    permits: Arc<Permits>,
-    open: Opener,
-) -> anyhow::Result<Motion> {
+    arm: Arc<ArmModel>,
+    clock: &NodeClock,
+    permits: Arc<PermitRegistry>,
+    open: PortOpener,
+) -> anyhow::Result<MotionHandle> {
     let span = tracing::info_span!("arm", node, arm = entry.name);
-    span.in_scope(|| Motion::start(arm, clock.clone(), permits, open))
+    span.in_scope(|| MotionHandle::start(arm, clock.clone(), permits, open))
         .map_err(|why| anyhow::anyhow!("arm `{}` cannot be used: {why}; nothing moved", entry.name))
 }
 
@@ -374,14 +384,14 @@ pub fn enable(node: &Node, scenes: &[String]) -> anyhow::Result<()> {
 }
 
 /// The person and the camera beside an embedded simulated arm.
-struct SimStudio {
-    simulator: Simulator,
+struct EmbeddedWorkcell {
+    simulator: ArmSimulator,
     /// Scenes as they really are, for practice.
-    truth: Option<Library>,
+    truth: Option<SceneLibrary>,
 }
 
-impl Studio for SimStudio {
-    fn lay(&self, scene: &Scene) {
+impl SimulatedWorkcell for EmbeddedWorkcell {
+    fn place_sheet(&self, scene: &Scene) {
         let true_one = self.true_one(scene);
         lay(&self.simulator, true_one.as_deref().unwrap_or(scene));
     }
@@ -394,10 +404,15 @@ impl Studio for SimStudio {
             .collect()
     }
 
-    fn picture(&self, scene: &Scene, eye: &Eye, exposure: &Exposure) -> Result<Frame, String> {
+    fn picture(
+        &self,
+        scene: &Scene,
+        eye: &PlacedCamera,
+        exposure: &RenderExposure,
+    ) -> Result<ImageFrame, String> {
         let true_one = self.true_one(scene);
-        let laid = laid(true_one.as_deref().unwrap_or(scene))?;
-        let light = Light {
+        let laid = simulated_sheet(true_one.as_deref().unwrap_or(scene))?;
+        let light = SceneLight {
             level: exposure.light,
             slope: [0.05, -0.08],
             noise_grey: exposure.noise_grey,
@@ -408,7 +423,7 @@ impl Studio for SimStudio {
     }
 }
 
-impl SimStudio {
+impl EmbeddedWorkcell {
     /// A scene as it really is, where that was said.
     fn true_one(&self, scene: &Scene) -> Option<Arc<Scene>> {
         self.truth.as_ref()?.scene(&scene.name, None).ok()
@@ -416,8 +431,8 @@ impl SimStudio {
 }
 
 /// Returns the appearance of a scene's sheet: flat, with tags that the simulator can print.
-fn laid(scene: &Scene) -> Result<Laid, String> {
-    let lies = scene.surface.lies();
+fn simulated_sheet(scene: &Scene) -> Result<ViewedSheet, String> {
+    let lies = scene.surface.flat_pose();
     let lies = lies.ok_or("a simulated camera shows flat sheets alone")?;
     let tags = scene
         .fiducials
@@ -433,7 +448,7 @@ fn laid(scene: &Scene) -> Result<Laid, String> {
             PRINTED - 1
         ));
     }
-    Ok(Laid {
+    Ok(ViewedSheet {
         lies,
         size_mm: scene.surface.size_mm(),
         tags,
@@ -442,7 +457,7 @@ fn laid(scene: &Scene) -> Result<Laid, String> {
 }
 
 /// Lays a scene's sheet before a simulated arm and puts its pens into the holder.
-pub fn lay(simulator: &Simulator, scene: &Scene) {
+pub fn lay(simulator: &ArmSimulator, scene: &Scene) {
     let pens = scene.pens.iter().map(|pen| {
         let [r, g, b] = pen.colour;
         SimPen {
@@ -451,12 +466,15 @@ pub fn lay(simulator: &Simulator, scene: &Scene) {
             width_mm: pen.width_mm,
         }
     });
-    simulator.lay(Box::new(Sheet(scene.surface.clone())), pens.collect());
+    simulator.place_sheet(
+        Box::new(SimulatedSheet(scene.surface.clone())),
+        pens.collect(),
+    );
 }
 
-struct Sheet(Surface);
+struct SimulatedSheet(Surface);
 
-impl Paper for Sheet {
+impl PaperSurface for SimulatedSheet {
     fn touch(&self, tip_m: [f64; 3]) -> Option<([f64; 2], f64)> {
         let seen = self.0.project(&Point3::from(tip_m));
         self.0

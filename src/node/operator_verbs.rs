@@ -3,19 +3,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::control_socket::Told;
+use super::control_socket::VerbReply;
 use base::wording::{count, duration};
 use gate::HoldAt;
-use motion::{State, StopReport};
-use permit::{Latch, Who};
-use tools::{Node, Seat, stop_line};
+use motion::{MotionState, StopReport};
+use permit::{ActorRank, StopLatch};
+use tools::{AttachedArm, Node, stop_line};
 
 /// Longest wait for an immediate hold.
 const HELD: Duration = Duration::from_secs(3);
 
-impl Told {
+impl VerbReply {
     /// One line an arm; done if all are.
-    fn of(lines: Vec<Result<String, String>>) -> Self {
+    fn from_lines(lines: Vec<Result<String, String>>) -> Self {
         let done = lines.iter().all(Result::is_ok);
         let lines = lines.into_iter().map(|line| line.unwrap_or_else(|why| why));
         Self {
@@ -25,13 +25,13 @@ impl Told {
     }
 }
 
-pub(crate) fn clear(node: &Node) -> Told {
-    let is_latched = |seat: &Arc<Seat>| {
+pub(crate) fn clear(node: &Node) -> VerbReply {
+    let is_latched = |seat: &Arc<AttachedArm>| {
         let latched = seat.permits().latched();
-        matches!(latched, Some(Latch::Emergency(_)))
+        matches!(latched, Some(StopLatch::Emergency(_)))
     };
     if !node.seats.iter().any(is_latched) {
-        return Told::failed("no emergency stop is latched; nothing was done");
+        return VerbReply::failed("no emergency stop is latched; nothing was done");
     }
     let failed = node.seats.iter().filter_map(|seat| {
         let why = seat.permits().clear_emergency().err()?;
@@ -39,17 +39,17 @@ pub(crate) fn clear(node: &Node) -> Told {
     });
     let failed: Vec<String> = failed.collect();
     if failed.is_empty() {
-        Told::done("the emergency stop is ended; `steadyhand reset` comes next")
+        VerbReply::done("the emergency stop is ended; `steadyhand reset` comes next")
     } else {
-        Told::failed(format!("the emergency stop stands: {}", failed.join("; ")))
+        VerbReply::failed(format!("the emergency stop stands: {}", failed.join("; ")))
     }
 }
 
-pub(crate) async fn estop(node: &Node) -> Told {
+pub(crate) async fn estop(node: &Node) -> VerbReply {
     let tickets: Vec<_> = node
         .seats
         .iter()
-        .map(|seat| (seat, seat.motion.stop(Who::Operator, true)))
+        .map(|seat| (seat, seat.motion.stop(ActorRank::Operator, true)))
         .collect();
     let mut lines = Vec::new();
     for (seat, ticket) in tickets {
@@ -61,11 +61,11 @@ pub(crate) async fn estop(node: &Node) -> Told {
         };
         lines.push(estopped(seat, report.as_ref(), not_kept));
     }
-    Told::of(lines)
+    VerbReply::from_lines(lines)
 }
 
 fn estopped(
-    seat: &Seat,
+    seat: &AttachedArm,
     report: Option<&StopReport>,
     not_kept: Option<String>,
 ) -> Result<String, String> {
@@ -84,7 +84,7 @@ fn estopped(
     }
 }
 
-pub(crate) async fn hold(node: &Node, now: bool) -> Told {
+pub(crate) async fn hold(node: &Node, now: bool) -> VerbReply {
     let at = if now { HoldAt::Once } else { HoldAt::StrokeEnd };
     let mut lines = Vec::new();
     for seat in &node.seats {
@@ -99,22 +99,22 @@ pub(crate) async fn hold(node: &Node, now: bool) -> Told {
             Err(_) => Err(format!("{}: its thread has ended", seat.name)),
         });
     }
-    Told::of(lines)
+    VerbReply::from_lines(lines)
 }
 
-async fn is_held(seat: &Seat) -> Result<String, String> {
+async fn is_held(seat: &AttachedArm) -> Result<String, String> {
     let mut snapshots = seat.motion.watch();
-    let stands = snapshots.wait_for(|seen| seen.state != State::Moving);
+    let stands = snapshots.wait_for(|seen| seen.state != MotionState::Moving);
     let state = match tokio::time::timeout(HELD, stands).await {
         Ok(Ok(seen)) => seen.state,
-        _ => State::Moving,
+        _ => MotionState::Moving,
     };
     match state {
-        State::Held => Ok(format!(
+        MotionState::Held => Ok(format!(
             "{}: held, pen up; `steadyhand resume` goes on, `steadyhand stop` ends it",
             seat.name
         )),
-        State::Holding => Ok(format!("{}: its motion came to its end", seat.name)),
+        MotionState::Holding => Ok(format!("{}: its motion came to its end", seat.name)),
         _ => Err(format!(
             "{}: was not held within {}: look at the arm",
             seat.name,
@@ -123,7 +123,7 @@ async fn is_held(seat: &Seat) -> Result<String, String> {
     }
 }
 
-pub(crate) async fn resume(node: &Node) -> Told {
+pub(crate) async fn resume(node: &Node) -> VerbReply {
     let mut lines = Vec::new();
     for seat in &node.seats {
         lines.push(match go_on(seat).await {
@@ -131,10 +131,10 @@ pub(crate) async fn resume(node: &Node) -> Told {
             Err(why) => Err(format!("{}: {why}", seat.name)),
         });
     }
-    Told::of(lines)
+    VerbReply::from_lines(lines)
 }
 
-async fn go_on(seat: &Seat) -> Result<(), String> {
+async fn go_on(seat: &AttachedArm) -> Result<(), String> {
     let scene = seat.last_scene().ok_or("nothing is held")?;
     // Leave for the scene as it was planned: a design that was changed meanwhile has another.
     let permit = seat
@@ -146,7 +146,7 @@ async fn go_on(seat: &Seat) -> Result<(), String> {
 }
 
 /// Every servo of every arm is attempted, and each that may still hold is named.
-pub(crate) async fn torque_off(node: &Node) -> Told {
+pub(crate) async fn torque_off(node: &Node) -> VerbReply {
     let mut lines = Vec::new();
     for seat in &node.seats {
         let line = limp(seat).await;
@@ -155,10 +155,10 @@ pub(crate) async fn torque_off(node: &Node) -> Told {
             Err(why) => Err(format!("{}: {why}", seat.name)),
         });
     }
-    Told::of(lines)
+    VerbReply::from_lines(lines)
 }
 
-async fn limp(seat: &Arc<Seat>) -> Result<String, String> {
+async fn limp(seat: &Arc<AttachedArm>) -> Result<String, String> {
     if seat.motion.snapshot().state.is_under_way() {
         return Err("it moves or is held; `steadyhand stop` first".to_owned());
     }
@@ -167,7 +167,7 @@ async fn limp(seat: &Arc<Seat>) -> Result<String, String> {
     if released.failed.is_empty() {
         let latched = seat.permits().latched();
         let next = match latched {
-            Some(Latch::Emergency(_)) => "`steadyhand clear`, then `steadyhand reset`",
+            Some(StopLatch::Emergency(_)) => "`steadyhand clear`, then `steadyhand reset`",
             _ => "`steadyhand reset`",
         };
         return Ok(format!(
@@ -190,19 +190,22 @@ async fn limp(seat: &Arc<Seat>) -> Result<String, String> {
 mod tests {
     use super::super::parking::tests::house;
     use super::*;
-    use base::clock::Clock;
-    use sim::Fault;
+    use base::clock::NodeClock;
+    use sim::SimulatedFault;
 
     #[tokio::test]
     async fn an_emergency_stop_that_nobody_can_verify_is_latched_and_says_so() {
-        let house = house(Clock::real());
-        house.sim.break_it(Fault::Unplug);
+        let house = house(NodeClock::real());
+        house.sim.break_it(SimulatedFault::Unplug);
         let told = estop(&house.node).await;
         assert!(!told.done, "{}", told.text);
         for words in ["cut its power", "latched until `steadyhand clear`"] {
             assert!(told.text.contains(words), "{}", told.text);
         }
         let latched = house.seat.permits().latched();
-        assert!(matches!(latched, Some(Latch::Emergency(_))), "{latched:?}");
+        assert!(
+            matches!(latched, Some(StopLatch::Emergency(_))),
+            "{latched:?}"
+        );
     }
 }

@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use config::NodeFile;
-use tools::Helpers;
+use tools::ExamHelperService;
 
 use crate::CertificateCheck;
 
 /// Options that select a node, its folders and its ports. An absent value leaves the choice to the node file.
 #[derive(Clone, Default)]
-pub struct Options {
+pub struct NodeOptions {
     /// The node file; without one, a node with an embedded simulated SO-101.
     pub config: Option<PathBuf>,
     /// A folder of scenes that take precedence over the embedded ones.
@@ -40,5 +40,5 @@ pub trait ExamServices: Sync {
     ///
     /// # Errors
     /// The node file's exam settings cannot be used.
-    fn helpers(&self, state: &Path, file: &NodeFile) -> anyhow::Result<Arc<dyn Helpers>>;
+    fn helpers(&self, state: &Path, file: &NodeFile) -> anyhow::Result<Arc<dyn ExamHelperService>>;
 }

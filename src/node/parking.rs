@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use base::clock::Clock;
-use base::units::{Instant, Joints, Measured};
+use base::clock::NodeClock;
+use base::units::{ArmMeasurement, ClockInstant, JointVector};
 use base::wording::duration;
-use motion::Care;
-use permit::{Latch, Permit, Who};
+use motion::HealthAction;
+use permit::{ActorRank, MotionPermit, StopLatch};
 use plan::{self, Plan};
 use scene::Scene;
-use tools::{AT_REST_RAD, Alone, Node, Seat, catch_panic};
+use tools::{AT_REST_RAD, AttachedArm, Node, NodeJob, catch_panic};
 
 /// Longest motion to rest for an unwatched arm; a longer one is not begun.
 const PARK: Duration = Duration::from_secs(5);
@@ -24,7 +24,7 @@ const WRITTEN: Duration = Duration::from_millis(500);
 
 /// Outcome of parking an arm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Parked {
+pub enum ParkOutcome {
     /// It stands at rest, read back, with its torque on.
     AtRest,
     /// It had no torque: nothing holds it and nothing had to be moved.
@@ -33,24 +33,24 @@ pub enum Parked {
 
 /// An arm at the moment when the node was told to end.
 #[derive(Clone, Debug)]
-pub struct Leave {
+pub struct ShutdownRequest {
     /// Shows how long ago that was.
-    since: Clock,
+    since: NodeClock,
     /// Reason not to park the arm.
     hindrance: Option<&'static str>,
     /// Number of stops requested so far. One more also prevents parking.
     stops_said: u64,
 }
 
-impl Leave {
-    pub fn of(seat: &Seat) -> Self {
+impl ShutdownRequest {
+    pub fn for_arm(seat: &AttachedArm) -> Self {
         let motion = &seat.motion;
         // A stop that is said from here on is counted; one from before is latched or under way.
-        let stops_said = motion.stops_said();
-        let is_stopping = motion.stops_asked() > motion.snapshot().stops_done;
-        let is_enabled = seat.permits().any(motion.clock().now());
+        let stops_said = motion.deliberate_stops();
+        let is_stopping = motion.stops_requested() > motion.snapshot().stops_done;
+        let is_enabled = seat.permits().any_enabled(motion.clock().now());
         Self {
-            since: Clock::real(),
+            since: NodeClock::real(),
             hindrance: hindrance(seat.permits().latched().as_ref())
                 .or(is_stopping.then_some(STOPPED))
                 .or((!is_enabled).then_some("motion is not enabled")),
@@ -59,14 +59,14 @@ impl Leave {
     }
 
     /// Returns the remaining time.
-    fn left(&self) -> Duration {
-        PATIENCE.saturating_sub(self.since.now().since(Instant::ZERO))
+    fn time_left(&self) -> Duration {
+        PATIENCE.saturating_sub(self.since.now().since(ClockInstant::ZERO))
     }
 }
 
 /// Returns whether an arm stays energised away from its rest when the process ends. A simulated arm ends with the
 /// process.
-pub fn stays_up(seat: &Seat) -> bool {
+pub fn stays_up(seat: &AttachedArm) -> bool {
     seat.studio.is_none() && seat.motion.snapshot().energised && !seat.is_at_rest()
 }
 
@@ -74,27 +74,27 @@ pub const UNVERIFIED: &str = "its standstill could not be verified";
 
 const STOPPED: &str = "a stop is latched";
 
-fn hindrance(latched: Option<&Latch>) -> Option<&'static str> {
+fn hindrance(latched: Option<&StopLatch>) -> Option<&'static str> {
     match latched {
         None => None,
-        Some(Latch::Emergency(_)) => Some("an emergency stop is latched"),
-        Some(Latch::Stopped(_)) => Some(STOPPED),
-        Some(Latch::Fault(_) | Latch::Hot(_)) => Some("a fault is latched"),
+        Some(StopLatch::Emergency(_)) => Some("an emergency stop is latched"),
+        Some(StopLatch::Stopped(_)) => Some(STOPPED),
+        Some(StopLatch::Fault(_) | StopLatch::Hot(_)) => Some("a fault is latched"),
     }
 }
 
 /// Returns the hindrance in a latch, except the parking's own stop or a departed client's.
-fn own(latched: Option<&Latch>) -> Option<&'static str> {
+fn hindrance_but_own_stop(latched: Option<&StopLatch>) -> Option<&'static str> {
     match latched {
-        Some(Latch::Stopped(Who::Node | Who::Planner)) => None,
+        Some(StopLatch::Stopped(ActorRank::Node | ActorRank::Planner)) => None,
         other => hindrance(other),
     }
 }
 
 /// Returns the hindrance in a latch, except heat, for parking an arm that is too hot.
-fn heat(latched: Option<&Latch>) -> Option<&'static str> {
+fn hindrance_but_heat(latched: Option<&StopLatch>) -> Option<&'static str> {
     match latched {
-        Some(Latch::Hot(_)) => None,
+        Some(StopLatch::Hot(_)) => None,
         other => hindrance(other),
     }
 }
@@ -103,29 +103,39 @@ fn heat(latched: Option<&Latch>) -> Option<&'static str> {
 ///
 /// # Errors
 /// The reason why the arm stands in place, energised.
-pub async fn park(node: &Arc<Node>, seat: &Arc<Seat>, leave: &Leave) -> Result<Parked, String> {
+pub async fn park(
+    node: &Arc<Node>,
+    seat: &Arc<AttachedArm>,
+    leave: &ShutdownRequest,
+) -> Result<ParkOutcome, String> {
     let motion = &seat.motion;
     if !motion.snapshot().energised {
-        return Ok(Parked::Limp);
+        return Ok(ParkOutcome::Limp);
     }
     if let Some(why) = leave.hindrance {
         return unless_at_rest(seat, why);
     }
-    let ticket = motion.stop(Who::Node, false);
+    let ticket = motion.stop(ActorRank::Node, false);
     let stopped = motion.stopped(ticket).await;
     if !stopped.is_some_and(|report| report.verified) {
         return Err(UNVERIFIED.to_owned());
     }
-    let seen_stops = motion.stops_asked();
-    if motion.stops_said() != leave.stops_said {
+    let seen_stops = motion.stops_requested();
+    if motion.deliberate_stops() != leave.stops_said {
         return unless_at_rest(seat, "it was stopped meanwhile");
     }
-    let longest = PARK.min(leave.left());
-    let mut parked = std::pin::pin!(to_rest(node, seat, seen_stops, own, longest));
-    if let Ok(parked) = tokio::time::timeout(leave.left(), &mut parked).await {
+    let longest = PARK.min(leave.time_left());
+    let mut parked = std::pin::pin!(to_rest(
+        node,
+        seat,
+        seen_stops,
+        hindrance_but_own_stop,
+        longest
+    ));
+    if let Ok(parked) = tokio::time::timeout(leave.time_left(), &mut parked).await {
         return parked;
     }
-    let ticket = motion.stop(Who::Node, false);
+    let ticket = motion.stop(ActorRank::Node, false);
     motion.stopped(ticket).await;
     // Its journal shall say so; the arm stands already.
     drop(tokio::time::timeout(WRITTEN, parked).await);
@@ -136,9 +146,9 @@ pub async fn park(node: &Arc<Node>, seat: &Arc<Seat>, leave: &Leave) -> Result<P
 }
 
 /// An arm that is not brought anywhere may stand where it belongs.
-fn unless_at_rest(seat: &Seat, why: &str) -> Result<Parked, String> {
+fn unless_at_rest(seat: &AttachedArm, why: &str) -> Result<ParkOutcome, String> {
     if seat.is_at_rest() && !seat.motion.snapshot().state.is_under_way() {
-        Ok(Parked::AtRest)
+        Ok(ParkOutcome::AtRest)
     } else {
         Err(why.to_owned())
     }
@@ -148,11 +158,11 @@ fn unless_at_rest(seat: &Seat, why: &str) -> Result<Parked, String> {
 /// `seen_stops`, and `hinders` finds no latch.
 async fn to_rest(
     node: &Arc<Node>,
-    seat: &Arc<Seat>,
+    seat: &Arc<AttachedArm>,
     seen_stops: u64,
-    hinders: fn(Option<&Latch>) -> Option<&'static str>,
+    hinders: fn(Option<&StopLatch>) -> Option<&'static str>,
     longest: Duration,
-) -> Result<Parked, String> {
+) -> Result<ParkOutcome, String> {
     let motion = &seat.motion;
     let scene = seat
         .last_scene()
@@ -162,17 +172,17 @@ async fn to_rest(
         .measured
         .ok_or("it has not been read yet")?;
     if start.position_rad.distance_max(&scene.rest_rad) < AT_REST_RAD {
-        return Ok(Parked::AtRest);
+        return Ok(ParkOutcome::AtRest);
     }
     let permit = seat
         .permits()
-        .ask_reset(&scene, Who::Node, motion.clock().now())
+        .ask_reset(&scene, ActorRank::Node, motion.clock().now())
         .map_err(|denied| denied.to_string())?;
     // What is latched later than this takes the permit back.
     if let Some(why) = hinders(seat.permits().latched().as_ref()) {
         return Err(why.to_owned());
     }
-    let job = Alone::begin(node, seat, "park", &scene, seen_stops).await?;
+    let job = NodeJob::begin(node, seat, "park", &scene, seen_stops).await?;
     let (state, gone) = match planned(&scene, &start, longest).await {
         Ok(ways) => go(&job, &scene, &permit, &ways).await,
         Err(why) => ("refused", Err(why)),
@@ -182,14 +192,14 @@ async fn to_rest(
         Err(why) => why.clone(),
     };
     job.end(state, words).await;
-    gone.map(|()| Parked::AtRest)
+    gone.map(|()| ParkOutcome::AtRest)
 }
 
 /// The first of the ways to rest that may be gone.
 async fn go(
-    job: &Alone,
+    job: &NodeJob,
     scene: &Arc<Scene>,
-    permit: &Permit,
+    permit: &MotionPermit,
     ways: &[Plan],
 ) -> (&'static str, Result<(), String>) {
     let mut found = (
@@ -210,7 +220,7 @@ async fn go(
 
 async fn planned(
     scene: &Arc<Scene>,
-    start: &Measured,
+    start: &ArmMeasurement,
     longest: Duration,
 ) -> Result<Vec<Plan>, String> {
     let (scene, from) = (Arc::clone(scene), start.position_rad);
@@ -223,10 +233,10 @@ async fn planned(
 
 /// The ways to rest that are not too long, the shorter first: over the ready pose, as after every
 /// other motion, and straight there.
-fn ways(scene: &Scene, from: &Joints, longest: Duration) -> Result<Vec<Plan>, String> {
+fn ways(scene: &Scene, from: &JointVector, longest: Duration) -> Result<Vec<Plan>, String> {
     let (mut ways, mut why) = (Vec::new(), String::new());
     for poses in [&[scene.ready_rad, scene.rest_rad][..], &[scene.rest_rad]] {
-        match plan::go_to(scene, from, poses, &plan::Patient) {
+        match plan::go_to(scene, from, poses, &plan::SilentObserver) {
             Ok(plan) => ways.push(plan),
             Err(error) => why = error.to_string(),
         }
@@ -246,15 +256,15 @@ fn ways(scene: &Scene, from: &Joints, longest: Duration) -> Result<Vec<Plan>, St
 }
 
 /// Parks an arm whose servos are too hot, once its stroke is done, as often as that happens.
-pub async fn mind_heat(node: Arc<Node>, seat: Arc<Seat>) {
+pub async fn park_when_hot(node: Arc<Node>, seat: Arc<AttachedArm>) {
     let mut snapshots = seat.motion.watch();
     loop {
         let hot = snapshots
             .wait_for(|seen| {
-                seen.health.care >= Care::Park && seen.progress.is_none() && seen.energised
+                seen.health.care >= HealthAction::Park && seen.progress.is_none() && seen.energised
             })
             .await;
-        let Ok(why) = hot.map(|seen| seen.health.line()) else {
+        let Ok(why) = hot.map(|seen| seen.health.summary()) else {
             return;
         };
         match cooler(&node, &seat).await {
@@ -264,7 +274,7 @@ pub async fn mind_heat(node: Arc<Node>, seat: Arc<Seat>) {
                 "{why}; it is not parked: {error}; the arm is still energised"
             ),
         }
-        let cooled = snapshots.wait_for(|seen| seen.health.care < Care::Park);
+        let cooled = snapshots.wait_for(|seen| seen.health.care < HealthAction::Park);
         if cooled.await.is_err() {
             return;
         }
@@ -272,11 +282,11 @@ pub async fn mind_heat(node: Arc<Node>, seat: Arc<Seat>) {
 }
 
 /// Brings an arm to rest that is too hot; one that was stopped, or is broken, is a person's.
-async fn cooler(node: &Arc<Node>, seat: &Arc<Seat>) -> Result<Parked, String> {
-    let seen_stops = seat.motion.stops_asked();
-    match heat(seat.permits().latched().as_ref()) {
+async fn cooler(node: &Arc<Node>, seat: &Arc<AttachedArm>) -> Result<ParkOutcome, String> {
+    let seen_stops = seat.motion.stops_requested();
+    match hindrance_but_heat(seat.permits().latched().as_ref()) {
         Some(why) => Err(why.to_owned()),
-        None => to_rest(node, seat, seen_stops, heat, Duration::MAX).await,
+        None => to_rest(node, seat, seen_stops, hindrance_but_heat, Duration::MAX).await,
     }
 }
 
@@ -286,33 +296,33 @@ pub mod tests {
     use super::*;
     use config::NodeFile;
     use link::memory::MemoryLink;
-    use link::{Link, LinkError};
-    use motion::{Motion, Opener, Outcome};
-    use permit::Permits;
-    use scene::Library;
-    use sim::{Fault, Simulator};
-    use tools::State as NodeState;
+    use link::{ByteLink, LinkError};
+    use motion::{MotionHandle, MotionOutcome, PortOpener};
+    use permit::PermitRegistry;
+    use scene::SceneLibrary;
+    use sim::{ArmSimulator, SimulatedFault};
+    use tools::NodeStorage as NodeState;
 
     /// A node with a simulated arm in the default scene.
     pub(crate) struct House {
         pub(crate) node: Arc<Node>,
-        pub(crate) seat: Arc<Seat>,
-        pub(crate) sim: Simulator,
+        pub(crate) seat: Arc<AttachedArm>,
+        pub(crate) sim: ArmSimulator,
         pub(crate) scene: Arc<Scene>,
         _folder: tempfile::TempDir,
     }
 
-    pub(crate) fn house(clock: Clock) -> House {
-        let scene = Library::new(None).scene("default", None).unwrap();
-        let sim = Simulator::new(&scene.arm, &scene.rest_rad);
+    pub(crate) fn house(clock: NodeClock) -> House {
+        let scene = SceneLibrary::new(None).scene("default", None).unwrap();
+        let sim = ArmSimulator::new(&scene.arm, &scene.rest_rad);
         let device = sim.clone();
-        let open: Opener = Box::new(move |clock| {
+        let open: PortOpener = Box::new(move |clock| {
             let link = MemoryLink::new(device.clone(), clock, "bench").map_err(LinkError::Read)?;
-            Ok(Box::new(link) as Box<dyn Link>)
+            Ok(Box::new(link) as Box<dyn ByteLink>)
         });
-        let permits = Arc::new(Permits::everything());
-        let motion = Motion::start(Arc::clone(&scene.arm), clock, permits, open).unwrap();
-        let seat = Arc::new(Seat::new("arm", motion, None));
+        let permits = Arc::new(PermitRegistry::everything());
+        let motion = MotionHandle::start(Arc::clone(&scene.arm), clock, permits, open).unwrap();
+        let seat = Arc::new(AttachedArm::new("arm", motion, None));
         seat.moved_in(&scene);
         let folder = tempfile::tempdir().unwrap();
         let file = NodeFile::default();
@@ -320,7 +330,13 @@ pub mod tests {
         let seats = vec![Arc::clone(&seat)];
         let output = folder.path().to_owned();
         House {
-            node: Arc::new(Node::new(file, Library::new(None), seats, output, state)),
+            node: Arc::new(Node::new(
+                file,
+                SceneLibrary::new(None),
+                seats,
+                output,
+                state,
+            )),
             seat,
             sim,
             scene,
@@ -329,27 +345,30 @@ pub mod tests {
     }
 
     /// At its ready pose.
-    async fn ready(seat: &Seat, scene: &Arc<Scene>) {
+    async fn ready(seat: &AttachedArm, scene: &Arc<Scene>) {
         let motion = &seat.motion;
         let start = motion.snapshot().measured.unwrap();
         let pose = [scene.ready_rad];
-        let plan = plan::go_to(scene, &start.position_rad, &pose, &plan::Patient).unwrap();
-        let permit = seat.permits().ask(scene, Instant::ZERO).unwrap();
+        let plan = plan::go_to(scene, &start.position_rad, &pose, &plan::SilentObserver).unwrap();
+        let permit = seat.permits().ask(scene, ClockInstant::ZERO).unwrap();
         let now = motion.clock().now();
         let proof = gate::check(scene, permit, &start, now, plan.trajectory).unwrap();
-        let outcome = motion.run(proof, motion.stops_asked()).await.unwrap();
-        assert!(matches!(outcome, Outcome::Reached { .. }), "{outcome:?}");
+        let outcome = motion.run(proof, motion.stops_requested()).await.unwrap();
+        assert!(
+            matches!(outcome, MotionOutcome::Reached { .. }),
+            "{outcome:?}"
+        );
     }
 
-    fn is_at_rest(sim: &Simulator, scene: &Scene) -> bool {
-        sim.truth().distance_max(&scene.rest_rad) < AT_REST_RAD
+    fn is_at_rest(sim: &ArmSimulator, scene: &Scene) -> bool {
+        sim.true_joints().distance_max(&scene.rest_rad) < AT_REST_RAD
     }
 
     /// Runs `between` after the signal and before the motion to rest. Returns whether the arm is parked.
-    async fn parks(between: impl AsyncFnOnce(&Seat)) -> bool {
-        let house = house(Clock::simulated());
+    async fn parks(between: impl AsyncFnOnce(&AttachedArm)) -> bool {
+        let house = house(NodeClock::simulated());
         ready(&house.seat, &house.scene).await;
-        let leave = Leave::of(&house.seat);
+        let leave = ShutdownRequest::for_arm(&house.seat);
         between(&house.seat).await;
         let parked = park(&house.node, &house.seat, &leave).await;
         let at_rest = is_at_rest(&house.sim, &house.scene);
@@ -363,24 +382,25 @@ pub mod tests {
 
     #[tokio::test]
     async fn whoever_stops_an_arm_that_is_left_is_heard() {
-        assert!(parks(async |_: &Seat| {}).await);
-        for by in [Who::Operator, Who::Planner] {
-            let stops = async move |seat: &Seat| {
+        assert!(parks(async |_: &AttachedArm| {}).await);
+        for by in [ActorRank::Operator, ActorRank::Planner] {
+            let stops = async move |seat: &AttachedArm| {
                 let ticket = seat.motion.stop(by, false);
                 assert!(seat.motion.stopped(ticket).await.unwrap().verified);
             };
             assert!(!parks(stops).await, "{by:?}");
         }
         // One that is under way when the parking's own stop comes is the same stop.
-        let at_once = async |seat: &Seat| {
-            seat.motion.stop(Who::Operator, false);
+        let at_once = async |seat: &AttachedArm| {
+            seat.motion.stop(ActorRank::Operator, false);
         };
         assert!(!parks(at_once).await);
-        let breaks = async |seat: &Seat| seat.permits().latch(Latch::Fault("broken".to_owned()));
+        let breaks =
+            async |seat: &AttachedArm| seat.permits().latch(StopLatch::Fault("broken".to_owned()));
         assert!(!parks(breaks).await);
         // The node's own stops, and callers that are cut off because it ends, are no reason.
-        let ends = async |seat: &Seat| {
-            seat.motion.stop(Who::Node, false);
+        let ends = async |seat: &AttachedArm| {
+            seat.motion.stop(ActorRank::Node, false);
             let ticket = seat.motion.abandon();
             assert!(seat.motion.stopped(ticket).await.unwrap().verified);
         };
@@ -395,36 +415,36 @@ pub mod tests {
             sim,
             scene,
             ..
-        } = house(Clock::simulated());
+        } = house(NodeClock::simulated());
         ready(&seat, &scene).await;
-        seat.motion.stop(Who::Planner, false);
-        let leave = Leave::of(&seat);
+        seat.motion.stop(ActorRank::Planner, false);
+        let leave = ShutdownRequest::for_arm(&seat);
         assert!(park(&node, &seat, &leave).await.is_err());
         assert!(!is_at_rest(&sim, &scene));
     }
 
     #[tokio::test]
     async fn what_was_stopped_at_rest_is_where_it_belongs() {
-        let house = house(Clock::simulated());
+        let house = house(NodeClock::simulated());
         let (node, seat) = (&house.node, &house.seat);
         ready(seat, &house.scene).await;
-        let leave = Leave::of(seat);
-        assert_eq!(park(node, seat, &leave).await, Ok(Parked::AtRest));
-        seat.motion.stop(Who::Operator, false);
-        let leave = Leave::of(seat);
+        let leave = ShutdownRequest::for_arm(seat);
+        assert_eq!(park(node, seat, &leave).await, Ok(ParkOutcome::AtRest));
+        seat.motion.stop(ActorRank::Operator, false);
+        let leave = ShutdownRequest::for_arm(seat);
         assert!(leave.hindrance.is_some());
-        assert_eq!(park(node, seat, &leave).await, Ok(Parked::AtRest));
+        assert_eq!(park(node, seat, &leave).await, Ok(ParkOutcome::AtRest));
     }
 
     #[tokio::test]
     async fn time_that_has_gone_since_the_signal_is_not_spent_again() {
-        let house = house(Clock::simulated());
+        let house = house(NodeClock::simulated());
         ready(&house.seat, &house.scene).await;
-        let since = Clock::simulated();
-        since.jump_to(Instant::ZERO.after(PATIENCE));
-        let leave = Leave {
+        let since = NodeClock::simulated();
+        since.jump_to(ClockInstant::ZERO.after(PATIENCE));
+        let leave = ShutdownRequest {
             since,
-            ..Leave::of(&house.seat)
+            ..ShutdownRequest::for_arm(&house.seat)
         };
         let parked = park(&house.node, &house.seat, &leave).await;
         let why = parked.unwrap_err();
@@ -436,20 +456,20 @@ pub mod tests {
     #[tokio::test]
     async fn heat_parks_no_arm_that_is_broken() {
         for broken in [false, true] {
-            let house = house(Clock::real());
+            let house = house(NodeClock::real());
             let (seat, sim, scene) = (&house.seat, &house.sim, &house.scene);
             ready(seat, scene).await;
             if broken {
                 let fault = "an obstacle held a joint".to_owned();
-                seat.permits().latch(Latch::Fault(fault));
+                seat.permits().latch(StopLatch::Fault(fault));
             }
-            let minding = tokio::spawn(mind_heat(Arc::clone(&house.node), Arc::clone(seat)));
+            let minding = tokio::spawn(park_when_hot(Arc::clone(&house.node), Arc::clone(seat)));
             for id in 1..=6 {
                 let temperature_c = 69.0;
-                sim.break_it(Fault::Heat { id, temperature_c });
+                sim.break_it(SimulatedFault::Heat { id, temperature_c });
             }
             let mut snapshots = seat.motion.watch();
-            let hot = snapshots.wait_for(|seen| seen.health.care >= Care::Park);
+            let hot = snapshots.wait_for(|seen| seen.health.care >= HealthAction::Park);
             drop(hot.await.unwrap());
             let at_rest = async {
                 while !is_at_rest(sim, scene) {

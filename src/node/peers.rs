@@ -7,8 +7,11 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 
 use config::{FleetEntry, NodeFile, PeerEntry};
-use fleet::{Answer, Failure, Fleet, Letter, Peer, Reach, Rules, Watch};
-use mcp::{self, Parcel, PassError};
+use fleet::{
+    Answer, Fleet, FleetPeer, FleetPolicy, OutgoingCall, PeerTransport, RemoteCallError,
+    RemoteCallWatch,
+};
+use mcp::{self, ForwardError, ForwardedCall};
 
 use super::remote_tools::hear;
 
@@ -16,7 +19,7 @@ use super::remote_tools::hear;
 const TOKEN_BYTES_MAX: usize = 4 * 1024;
 
 /// The peers of a node file.
-struct Named {
+struct PeerDirectory {
     entries: Vec<PeerEntry>,
     quiet: Duration,
 }
@@ -26,7 +29,7 @@ pub fn fleet(file: &NodeFile) -> Option<Arc<Fleet>> {
     if file.peers.is_empty() {
         return None;
     }
-    let named = Named {
+    let named = PeerDirectory {
         entries: file.peers.clone(),
         quiet: Duration::from_secs(file.fleet.quiet_s),
     };
@@ -34,8 +37,8 @@ pub fn fleet(file: &NodeFile) -> Option<Arc<Fleet>> {
     Some(Arc::new(fleet))
 }
 
-fn rules(entry: &FleetEntry) -> Rules {
-    Rules {
+fn rules(entry: &FleetEntry) -> FleetPolicy {
+    FleetPolicy {
         list_within: Duration::from_millis(entry.list_within_ms),
         list_cache: Duration::from_millis(entry.list_cache_ms),
         list_keep: Duration::from_secs(entry.list_keep_s),
@@ -47,9 +50,9 @@ fn rules(entry: &FleetEntry) -> Rules {
     }
 }
 
-impl Reach for Named {
-    fn peers(&self) -> Vec<Peer> {
-        let peer = |entry: &PeerEntry| Peer {
+impl PeerTransport for PeerDirectory {
+    fn peers(&self) -> Vec<FleetPeer> {
+        let peer = |entry: &PeerEntry| FleetPeer {
             name: entry.name.clone(),
             address: entry.address.clone(),
             tags: entry.tags.clone(),
@@ -59,23 +62,23 @@ impl Reach for Named {
 
     fn send(
         &self,
-        peer: &Peer,
-        letter: Letter,
-        watch: Watch,
-    ) -> BoxFuture<'static, Result<Answer, Failure>> {
+        peer: &FleetPeer,
+        letter: OutgoingCall,
+        watch: RemoteCallWatch,
+    ) -> BoxFuture<'static, Result<Answer, RemoteCallError>> {
         let parcel = self
             .entries
             .iter()
             .find(|entry| entry.name == peer.name)
-            .ok_or_else(|| Failure::Unreached("no node of this name is known".to_owned()))
+            .ok_or_else(|| RemoteCallError::Unreached("no node of this name is known".to_owned()))
             .and_then(|entry| parcel(entry, letter, self.quiet));
         Box::pin(async move {
             let cancelled = watch.cancelled.clone();
             let (told, hearing) = hear(watch);
-            let passed = mcp::pass(parcel?, told.progress);
+            let passed = mcp::forward_call(parcel?, told.progress);
             let answer = tokio::select! {
                 answer = passed => answer.map_err(failure),
-                () = cancelled.cancelled() => Err(Failure::Cancelled),
+                () = cancelled.cancelled() => Err(RemoteCallError::Cancelled),
             };
             hearing.abort();
             answer
@@ -83,13 +86,17 @@ impl Reach for Named {
     }
 }
 
-fn parcel(entry: &PeerEntry, letter: Letter, quiet: Duration) -> Result<Parcel, Failure> {
+fn parcel(
+    entry: &PeerEntry,
+    letter: OutgoingCall,
+    quiet: Duration,
+) -> Result<ForwardedCall, RemoteCallError> {
     let url = entry
         .url()
-        .ok_or_else(|| Failure::Unreached(format!("{} is no address", entry.address)))?;
-    Ok(Parcel {
+        .ok_or_else(|| RemoteCallError::Unreached(format!("{} is no address", entry.address)))?;
+    Ok(ForwardedCall {
         url,
-        token: token(entry).map_err(Failure::Unreached)?,
+        token: token(entry).map_err(RemoteCallError::Unreached)?,
         hop: letter.hop,
         tool: letter.tool,
         arguments: letter.arguments,
@@ -97,11 +104,11 @@ fn parcel(entry: &PeerEntry, letter: Letter, quiet: Duration) -> Result<Parcel, 
     })
 }
 
-fn failure(error: PassError) -> Failure {
+fn failure(error: ForwardError) -> RemoteCallError {
     match error {
-        PassError::Unreached(why) => Failure::Unreached(why),
-        PassError::Lost(why) => Failure::Lost(why),
-        PassError::Refused(why) => Failure::Refused(why),
+        ForwardError::Unreached(why) => RemoteCallError::Unreached(why),
+        ForwardError::Lost(why) => RemoteCallError::Lost(why),
+        ForwardError::Refused(why) => RemoteCallError::Refused(why),
     }
 }
 

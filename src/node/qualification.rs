@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use caller::{Book, Card};
-use catalogue::Here;
-use config::{NodeFile, Qualified};
-use tools::Examiner;
+use caller::{TokenCard, TokenStore};
+use catalogue::KnownNames;
+use config::{NodeFile, RequiredQualification};
+use tools::CertificateChecker;
 
 /// Check of certificates against what a node shows now.
 pub trait CertificateCheck: Send + Sync {
@@ -14,13 +14,18 @@ pub trait CertificateCheck: Send + Sync {
     ///
     /// # Errors
     /// Why it is not proven.
-    fn proves(&self, card: &Card, level: Qualified, here: &Here) -> Result<(), String>;
+    fn proves(
+        &self,
+        card: &TokenCard,
+        level: RequiredQualification,
+        here: &KnownNames,
+    ) -> Result<(), String>;
 }
 
 /// Decides for each motion if the caller's token needs a certificate. Without a check every token that needs one is refused.
 pub(crate) struct QualificationPolicy {
-    book: Book,
-    of_node: Option<Qualified>,
+    book: TokenStore,
+    of_node: Option<RequiredQualification>,
     check: Option<Arc<dyn CertificateCheck>>,
 }
 
@@ -31,20 +36,25 @@ impl QualificationPolicy {
         check: Option<Arc<dyn CertificateCheck>>,
     ) -> Self {
         Self {
-            book: Book::at(state),
+            book: TokenStore::at(state),
             of_node: file.qualified,
             check,
         }
     }
 
     /// Returns the stricter of the levels that the node and the token ask for.
-    fn needed(&self, card: Option<&Card>) -> Result<Option<Qualified>, String> {
+    fn needed(&self, card: Option<&TokenCard>) -> Result<Option<RequiredQualification>, String> {
         let own = card.and_then(|card| card.qualified.as_deref());
         let of_token = own.map(str::parse).transpose()?;
         Ok(self.of_node.max(of_token))
     }
 
-    fn proves(&self, card: Option<&Card>, level: Qualified, here: &Here) -> Result<(), String> {
+    fn proves(
+        &self,
+        card: Option<&TokenCard>,
+        level: RequiredQualification,
+        here: &KnownNames,
+    ) -> Result<(), String> {
         let card =
             card.ok_or("it comes without a token, so no certificate can be attached to it")?;
         let check = self
@@ -55,10 +65,14 @@ impl QualificationPolicy {
     }
 }
 
-impl Examiner for QualificationPolicy {
-    fn is_qualified(&self, token: Option<&str>, here: &Here) -> Result<(), (String, String)> {
+impl CertificateChecker for QualificationPolicy {
+    fn check_certificate(
+        &self,
+        token: Option<&str>,
+        here: &KnownNames,
+    ) -> Result<(), (String, String)> {
         // A token file or level that cannot be read proves nothing, so the strictest level is asked for.
-        let strictest = |why: String| (Qualified::Stroke.word().to_owned(), why);
+        let strictest = |why: String| (RequiredQualification::Stroke.word().to_owned(), why);
         let cards = match token {
             Some(_) => self
                 .book
@@ -78,14 +92,19 @@ impl Examiner for QualificationPolicy {
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
-    use caller::Role;
+    use caller::CallerRole;
 
     use super::*;
 
     struct Everybody;
 
     impl CertificateCheck for Everybody {
-        fn proves(&self, _: &Card, _: Qualified, _: &Here) -> Result<(), String> {
+        fn proves(
+            &self,
+            _: &TokenCard,
+            _: RequiredQualification,
+            _: &KnownNames,
+        ) -> Result<(), String> {
             Ok(())
         }
     }
@@ -93,15 +112,15 @@ mod tests {
     #[test]
     fn a_token_that_needs_a_certificate_is_refused_where_none_can_be_checked() {
         let folder = tempfile::tempdir().unwrap();
-        let book = Book::at(folder.path());
+        let book = TokenStore::at(folder.path());
         for (name, level) in [("free", None), ("bound", Some("align")), ("odd", Some("x"))] {
-            book.add(name, Role::Planner, 60, None).unwrap();
-            book.qualify(name, level).unwrap();
+            book.add(name, CallerRole::Planner, 60, None).unwrap();
+            book.require_level(name, level).unwrap();
         }
         let mut file = NodeFile::default();
         let level = |file: &NodeFile, check, token: &str| {
             QualificationPolicy::new(folder.path(), file, check)
-                .is_qualified(Some(token), &Here::default())
+                .check_certificate(Some(token), &KnownNames::default())
                 .map_err(|(level, _)| level)
         };
         let all = || Some(Arc::new(Everybody) as Arc<dyn CertificateCheck>);
@@ -109,7 +128,7 @@ mod tests {
         assert_eq!(level(&file, None, "bound"), Err("align".to_owned()));
         assert_eq!(level(&file, all(), "bound"), Ok(()));
         assert_eq!(level(&file, all(), "odd"), Err("stroke".to_owned()));
-        file.qualified = Some(Qualified::Home);
+        file.qualified = Some(RequiredQualification::Home);
         assert_eq!(level(&file, None, "free"), Err("home".to_owned()));
         assert_eq!(level(&file, None, "bound"), Err("align".to_owned()));
         assert_eq!(level(&file, all(), "nobody"), Err("home".to_owned()));

@@ -12,36 +12,40 @@ use tokio::process::{Child, ChildStderr, Command};
 use tokio::sync::Mutex;
 
 use config::ServerEntry;
-use mcp::client::{self, Client, ClientError};
-use mcp::{self, CallWatch, Progress, ProgressSender, Received, ToolCard};
-use tools::{Abroad, Answer, Errand, Watch};
+use mcp::client::{self, ClientError, McpClient};
+use mcp::{self, CallProgress, CallWatch, ProgressSender, Received, ToolCard};
+use tools::{Answer, RemoteCallWatch, RemoteToolCall, RemoteTools};
 
 /// Connections by server; at most as many as there are declared tools.
 #[derive(Default)]
-pub struct Servers(std::sync::Mutex<HashMap<ServerEntry, Slot>>);
+pub struct RemoteServers(std::sync::Mutex<HashMap<ServerEntry, ConnectionSlot>>);
 
 /// The environment variable of the key to the model under examination; other programs never see it.
 pub const EXAM_KEY_VARIABLE: &str = "STEADYHAND_API_KEY";
 
 /// Connection of one server, if open. The lock is held while it opens, so that two concurrent calls do not start a
 /// program twice. Calls of other servers do not wait for it.
-type Slot = Arc<Mutex<Option<Arc<Open>>>>;
+type ConnectionSlot = Arc<Mutex<Option<Arc<RemoteConnection>>>>;
 
 /// A connection, and the program behind it where this process has started one: it ends with the connection.
-struct Open {
-    client: Client,
+struct RemoteConnection {
+    client: McpClient,
     _child: Option<Child>,
 }
 
-impl Servers {
-    fn slot(&self, server: &ServerEntry) -> Slot {
+impl RemoteServers {
+    fn slot(&self, server: &ServerEntry) -> ConnectionSlot {
         let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(slots.entry(server.clone()).or_default())
     }
 }
 
-impl Abroad for Servers {
-    fn call(&self, errand: Errand, watch: Watch) -> BoxFuture<'static, Result<Answer, String>> {
+impl RemoteTools for RemoteServers {
+    fn call(
+        &self,
+        errand: RemoteToolCall,
+        watch: RemoteCallWatch,
+    ) -> BoxFuture<'static, Result<Answer, String>> {
         let slot = self.slot(&errand.server);
         Box::pin(async move {
             let limit_s = errand.server.timeout_s;
@@ -66,9 +70,9 @@ impl Abroad for Servers {
 }
 
 async fn ask(
-    slot: &Mutex<Option<Arc<Open>>>,
-    errand: Errand,
-    watch: Watch,
+    slot: &Mutex<Option<Arc<RemoteConnection>>>,
+    errand: RemoteToolCall,
+    watch: RemoteCallWatch,
 ) -> Result<Answer, ClientError> {
     let open = connection(slot, &errand.server).await?;
     let arguments = Received::Value(Value::Object(errand.arguments));
@@ -79,7 +83,7 @@ async fn ask(
 }
 
 /// Passes progress on for as long as the task lives.
-pub fn hear(watch: Watch) -> (CallWatch, tokio::task::JoinHandle<()>) {
+pub fn hear(watch: RemoteCallWatch) -> (CallWatch, tokio::task::JoinHandle<()>) {
     let (sender, mut news) = ProgressSender::pair();
     let told = CallWatch {
         cancelled: watch.cancelled,
@@ -90,7 +94,7 @@ pub fn hear(watch: Watch) -> (CallWatch, tokio::task::JoinHandle<()>) {
             return;
         };
         while news.changed().await.is_ok() {
-            let Progress {
+            let CallProgress {
                 done,
                 total,
                 message,
@@ -102,9 +106,9 @@ pub fn hear(watch: Watch) -> (CallWatch, tokio::task::JoinHandle<()>) {
 }
 
 async fn connection(
-    slot: &Mutex<Option<Arc<Open>>>,
+    slot: &Mutex<Option<Arc<RemoteConnection>>>,
     server: &ServerEntry,
-) -> Result<Arc<Open>, ClientError> {
+) -> Result<Arc<RemoteConnection>, ClientError> {
     let mut slot = slot.lock().await;
     if let Some(open) = slot.as_ref().filter(|open| !open.client.is_closed()) {
         return Ok(Arc::clone(open));
@@ -114,10 +118,10 @@ async fn connection(
     Ok(open)
 }
 
-async fn open(server: &ServerEntry) -> Result<Open, ClientError> {
+async fn open(server: &ServerEntry) -> Result<RemoteConnection, ClientError> {
     let Some(program) = &server.command else {
         let url = server.url.as_deref().unwrap_or_default();
-        return Ok(Open {
+        return Ok(RemoteConnection {
             client: client::connect(url).await?,
             _child: None,
         });
@@ -150,13 +154,13 @@ async fn opened(
     mut child: Child,
     server: &ServerEntry,
     program: &str,
-) -> Result<Open, ClientError> {
+) -> Result<RemoteConnection, ClientError> {
     let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
         return Err(unreachable(program, "its streams cannot be reached"));
     };
     let limit = Duration::from_secs(server.timeout_s.into());
-    let client = client::over_within(output, input, program, limit).await?;
-    Ok(Open {
+    let client = client::connect_streams_within(output, input, program, limit).await?;
+    Ok(RemoteConnection {
         client,
         _child: Some(child),
     })
@@ -164,17 +168,21 @@ async fn opened(
 
 /// Starts the program of a command line, opens the protocol with it, and ends it: what it calls itself, or why not.
 pub async fn greet(command: &str) -> Result<String, String> {
-    Ok(started(command).await?.client.server().unwrap_or_default())
+    Ok(start_program(command)
+        .await?
+        .client
+        .server()
+        .unwrap_or_default())
 }
 
 /// Starts the program of a command line, asks for its tools, and ends it.
 pub async fn tools(command: &str) -> Result<Vec<ToolCard>, String> {
-    let listed = started(command).await?.client.list().await;
+    let listed = start_program(command).await?.client.list().await;
     listed.map_err(|error| error.to_string())
 }
 
 /// Starts a server's program. Its standard error is discarded unless it fails: then its last line gives the reason.
-async fn started(command: &str) -> Result<Open, String> {
+async fn start_program(command: &str) -> Result<RemoteConnection, String> {
     let mut words = command.split_whitespace().map(str::to_owned);
     let program = words.next().unwrap_or_default();
     let server = ServerEntry {

@@ -8,10 +8,12 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use base::wording::duration;
-use catalogue::{self, Here};
-use mcp::{Completion, ResourceBody, ResourceCard, ResourceText, TemplateCard, Unknown};
-use permit::Who;
-use tools::{Node, Request, Watch};
+use catalogue::{self, KnownNames};
+use mcp::{
+    CompletionRequest, ResourceBody, ResourceCard, ResourceText, TemplateCard, UnknownNameError,
+};
+use permit::ActorRank;
+use tools::{Node, RemoteCallWatch, ToolRequest};
 
 /// The longest that a preview may take to plan.
 const PREVIEW_MAX: Duration = Duration::from_secs(20);
@@ -30,7 +32,7 @@ const JSON: &str = "application/json";
 const PNG: &str = "image/png";
 
 /// The resources of a node.
-pub(crate) struct Resources {
+pub(crate) struct NodeResources {
     node: Arc<Node>,
     planning: Semaphore,
     /// By scene's revision, the latest last.
@@ -38,14 +40,14 @@ pub(crate) struct Resources {
 }
 
 /// An address, taken apart.
-struct Address<'a> {
+struct ResourceAddress<'a> {
     scheme: &'a str,
     name: &'a str,
     meta: Option<&'a str>,
 }
 
-impl<'a> Address<'a> {
-    fn of(uri: &'a str) -> Option<Self> {
+impl<'a> ResourceAddress<'a> {
+    fn parse(uri: &'a str) -> Option<Self> {
         let (scheme, rest) = uri.split_once("://")?;
         let (name, query) = match rest.split_once('?') {
             Some((name, query)) => (name, Some(query)),
@@ -59,7 +61,7 @@ impl<'a> Address<'a> {
     }
 }
 
-impl Resources {
+impl NodeResources {
     pub(crate) fn new(node: Arc<Node>) -> Self {
         Self {
             node,
@@ -70,7 +72,7 @@ impl Resources {
 
     /// Everything that can be read now.
     pub(crate) fn cards(&self) -> Vec<ResourceCard> {
-        let here = self.node.here();
+        let here = self.node.all_names();
         let mut cards = vec![card(
             "nodes://all",
             "nodes",
@@ -106,8 +108,8 @@ impl Resources {
         cards
     }
 
-    pub(crate) async fn read(&self, uri: &str) -> Result<ResourceText, Unknown> {
-        let found = match Address::of(uri) {
+    pub(crate) async fn read(&self, uri: &str) -> Result<ResourceText, UnknownNameError> {
+        let found = match ResourceAddress::parse(uri) {
             Some(address) => self.find(&address).await,
             None => None,
         };
@@ -115,11 +117,14 @@ impl Resources {
     }
 
     /// Nothing where there is no such thing; an error where it cannot be shown.
-    async fn find(&self, address: &Address<'_>) -> Option<Result<ResourceText, Unknown>> {
-        let Address { scheme, name, meta } = *address;
+    async fn find(
+        &self,
+        address: &ResourceAddress<'_>,
+    ) -> Option<Result<ResourceText, UnknownNameError>> {
+        let ResourceAddress { scheme, name, meta } = *address;
         match scheme {
             "usage" => {
-                let here = self.node.here();
+                let here = self.node.all_names();
                 let page = catalogue::usage(here.find(name)?, &here);
                 Some(Ok(text(MARKDOWN, page)))
             }
@@ -132,12 +137,12 @@ impl Resources {
         }
     }
 
-    fn unknown(&self, uri: &str) -> Unknown {
+    fn unknown(&self, uri: &str) -> UnknownNameError {
         let cards = self.cards();
         let known = cards.iter().map(|card| card.uri.as_str());
         let mut nearest = args::nearest(uri, known);
         nearest.truncate(NEAREST_MAX);
-        Unknown {
+        UnknownNameError {
             message: format!(
                 "there is no resource {uri}; nearest first: {}",
                 nearest.join(", ")
@@ -147,23 +152,25 @@ impl Resources {
 
     /// As `list_nodes` tells it.
     async fn nodes(&self) -> ResourceText {
-        let request = Request {
+        let request = ToolRequest {
             tool: "list_nodes".to_owned(),
             arguments: args::Received::Absent,
             caller: "resources".to_owned(),
-            who: Who::Planner,
+            who: ActorRank::Planner,
             standing: None,
             hop: None,
             is_step: false,
         };
-        let reply = Arc::clone(&self.node).call(request, Watch::nobody()).await;
+        let reply = Arc::clone(&self.node)
+            .call(request, RemoteCallWatch::unobserved())
+            .await;
         let nodes = reply.structured.get("nodes").cloned().unwrap_or_default();
         text(JSON, nodes.to_string())
     }
 
-    fn scene(&self, name: &str, meta: Option<&str>) -> Result<ResourceText, Unknown> {
+    fn scene(&self, name: &str, meta: Option<&str>) -> Result<ResourceText, UnknownNameError> {
         let scene = self.node.scenes.scene(name, meta);
-        let scene = scene.map_err(|error| Unknown {
+        let scene = scene.map_err(|error| UnknownNameError {
             message: error.to_string(),
         })?;
         let [width, height] = scene.surface.size_mm();
@@ -176,8 +183,12 @@ impl Resources {
         Ok(text(JSON, about.to_string()))
     }
 
-    async fn preview(&self, name: &str, meta: Option<&str>) -> Result<ResourceText, Unknown> {
-        let unknown = |message: String| Unknown {
+    async fn preview(
+        &self,
+        name: &str,
+        meta: Option<&str>,
+    ) -> Result<ResourceText, UnknownNameError> {
+        let unknown = |message: String| UnknownNameError {
             message: format!("there is no preview of {name}: {message}"),
         };
         let scene = self.node.scenes.scene(name, meta);
@@ -193,9 +204,9 @@ impl Resources {
         let cancelled = CancellationToken::new();
         // Dropped at the end of the time, or with a reader that has gone: the planner ends then.
         let _ends = cancelled.clone().drop_guard();
-        let watch = Watch {
+        let watch = RemoteCallWatch {
             cancelled,
-            ..Watch::nobody()
+            ..RemoteCallWatch::unobserved()
         };
         let made = async {
             let _turn = self.planning.acquire().await;
@@ -229,8 +240,8 @@ impl Resources {
     }
 
     /// Names that complete what was typed, for templates and for prompts' arguments.
-    pub(crate) fn complete(&self, completion: &Completion) -> Vec<String> {
-        let here = self.node.here();
+    pub(crate) fn complete(&self, completion: &CompletionRequest) -> Vec<String> {
+        let here = self.node.all_names();
         let typed = completion.typed.to_lowercase();
         let all = self.values(&here, &completion.of, &completion.argument);
         let mut begins: Vec<String> = Vec::new();
@@ -247,7 +258,7 @@ impl Resources {
         begins
     }
 
-    fn values(&self, here: &Here, of: &str, argument: &str) -> Vec<String> {
+    fn values(&self, here: &KnownNames, of: &str, argument: &str) -> Vec<String> {
         match (of.split("://").next().unwrap_or_default(), argument) {
             (_, "meta") => here.overlays.clone(),
             (_, "node") => here.nodes.clone(),
@@ -315,12 +326,12 @@ fn text(mime: &str, text: String) -> ResourceText {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a failing test may panic")]
 mod tests {
-    use super::Address;
+    use super::ResourceAddress;
 
     #[test]
     fn an_address_is_taken_apart() {
         let parts = |uri| {
-            Address::of(uri).map(|at: Address<'_>| {
+            ResourceAddress::parse(uri).map(|at: ResourceAddress<'_>| {
                 (
                     at.scheme.to_owned(),
                     at.name.to_owned(),

@@ -9,15 +9,15 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::control_socket::Told;
+use super::control_socket::VerbReply;
 use base::disk;
-use base::units::Instant;
-use measured::{Measured, Stopped};
-use permit::{Latch, Who};
+use base::units::ClockInstant;
+use measured::{MeasuredStop, StopMeasurements};
+use permit::{ActorRank, StopLatch};
 use scene::Scene;
-use tools::{Alone, Node, Seat, Short, catch_panic};
-use wake_latency::Bare;
-use way::Way;
+use tools::{AttachedArm, IncompleteMotion, Node, NodeJob, catch_panic};
+use wake_latency::WakeupProbe;
+use way::SelfTestPath;
 
 const SOMEBODY_ELSE: &str = "somebody else stopped it";
 
@@ -25,7 +25,7 @@ const SOMEBODY_ELSE: &str = "somebody else stopped it";
 const FILE: &str = "selftest.json";
 
 /// Measures every arm of a node, and keeps what was found.
-pub(crate) async fn run(node: &Arc<Node>, scene: Option<&str>, rounds: u32) -> Told {
+pub(crate) async fn run(node: &Arc<Node>, scene: Option<&str>, rounds: u32) -> VerbReply {
     let mut lines = Vec::new();
     let mut arms = Vec::new();
     let mut good = true;
@@ -49,9 +49,9 @@ pub(crate) async fn run(node: &Arc<Node>, scene: Option<&str>, rounds: u32) -> T
         }
         node.tested(result);
     }
-    Told {
+    VerbReply {
         done: good,
-        ..Told::done(lines.join("\n"))
+        ..VerbReply::done(lines.join("\n"))
     }
 }
 
@@ -69,10 +69,10 @@ fn file(node: &Node) -> PathBuf {
 
 async fn arm(
     node: &Arc<Node>,
-    seat: &Arc<Seat>,
+    seat: &Arc<AttachedArm>,
     scene: Option<&str>,
     rounds: u32,
-) -> Result<Measured, String> {
+) -> Result<StopMeasurements, String> {
     let scene = match (scene, seat.last_scene()) {
         (Some(name), _) => node.scene(seat, name, None)?,
         // As the files say now: what the arm last moved by may have been calibrated anew since.
@@ -82,11 +82,11 @@ async fn arm(
     if seat.motion.snapshot().state.is_under_way() {
         return Err("it moves; wait for its end, or `steadyhand stop` it".to_owned());
     }
-    let seen_stops = seat.motion.stops_asked();
+    let seen_stops = seat.motion.stops_requested();
     seat.permits()
         .ask(&scene, seat.motion.clock().now())
         .map_err(|denied| denied.to_string())?;
-    let mut job = Alone::begin(node, seat, "selftest", &scene, seen_stops).await?;
+    let mut job = NodeJob::begin(node, seat, "selftest", &scene, seen_stops).await?;
     let measured = all(&mut job, seat, &scene, seen_stops, rounds).await;
     let (state, words) = match &measured {
         Ok(measured) => (
@@ -100,14 +100,14 @@ async fn arm(
 }
 
 async fn all(
-    job: &mut Alone,
-    seat: &Arc<Seat>,
+    job: &mut NodeJob,
+    seat: &Arc<AttachedArm>,
     scene: &Arc<Scene>,
     mut seen_stops: u64,
     rounds: u32,
-) -> Result<Measured, String> {
-    let mut measured = Measured::default();
-    let mut bare = Bare::start(seat.motion.clock())?;
+) -> Result<StopMeasurements, String> {
+    let mut measured = StopMeasurements::default();
+    let mut bare = WakeupProbe::start(seat.motion.clock())?;
     for _ in 0..rounds {
         job.has_seen(seen_stops);
         measured.take(&one(job, seat, scene, &mut seen_stops, &mut bare).await?);
@@ -118,12 +118,12 @@ async fn all(
 /// Runs one stop: travels over the sheet as fast as allowed, stops in the middle, and releases. Fails if any other stop
 /// comes beyond `seen_stops`.
 async fn one(
-    job: &Alone,
-    seat: &Arc<Seat>,
+    job: &NodeJob,
+    seat: &Arc<AttachedArm>,
     scene: &Arc<Scene>,
     seen_stops: &mut u64,
-    bare: &mut Bare,
-) -> Result<Stopped, String> {
+    bare: &mut WakeupProbe,
+) -> Result<MeasuredStop, String> {
     let motion = &seat.motion;
     let clock = motion.clock();
     let permit = seat
@@ -135,7 +135,7 @@ async fn one(
         .measured
         .ok_or("it has not been read yet")?;
     let (planned, from) = (Arc::clone(scene), start.position_rad);
-    let way = move || catch_panic("planning", || Way::plan(&planned, &from));
+    let way = move || catch_panic("planning", || SelfTestPath::plan(&planned, &from));
     let way = tokio::task::spawn_blocking(way).await;
     let way = way
         .map_err(|_| "the planner's thread ended without an answer".to_owned())?
@@ -148,44 +148,44 @@ async fn one(
         _ = half => {}
         ended = &mut run => return Err(why(ended)),
     }
-    let ticket = motion.stop(Who::Node, false);
+    let ticket = motion.stop(ActorRank::Node, false);
     let bare_ms = bare.wake_ms();
     // Its journal says so before it is released.
     let report = match run.await {
-        Err(Short {
+        Err(IncompleteMotion {
             stop: Some(report), ..
         }) => report,
         ended => return Err(why(ended)),
     };
     // The node stops for others as well, and they mean it.
-    if ticket != *seen_stops + 1 || motion.stops_asked() != ticket {
+    if ticket != *seen_stops + 1 || motion.stops_requested() != ticket {
         return Err(SOMEBODY_ELSE.to_owned());
     }
     *seen_stops = ticket;
     release(seat, scene, clock.now())?;
-    Ok(Stopped {
+    Ok(MeasuredStop {
         report,
         mm_s: way.mm_s,
         bare_ms,
     })
 }
 
-fn why(ended: Result<(), Short>) -> String {
+fn why(ended: Result<(), IncompleteMotion>) -> String {
     match ended {
         Ok(()) => "it was at its end before it was stopped".to_owned(),
-        Err(Short { stop: Some(_), .. }) => SOMEBODY_ELSE.to_owned(),
+        Err(IncompleteMotion { stop: Some(_), .. }) => SOMEBODY_ELSE.to_owned(),
         Err(short) => short.why,
     }
 }
 
 /// The stop was the test's own: what it latched ends with it, and nothing graver does.
-fn release(seat: &Seat, scene: &Scene, now: Instant) -> Result<(), String> {
+fn release(seat: &AttachedArm, scene: &Scene, now: ClockInstant) -> Result<(), String> {
     let permits = seat.permits();
-    if permits.latched() != Some(Latch::Stopped(Who::Node)) {
+    if permits.latched() != Some(StopLatch::Stopped(ActorRank::Node)) {
         return Err(SOMEBODY_ELSE.to_owned());
     }
     let permit = permits
-        .ask_reset(scene, Who::Node, now)
+        .ask_reset(scene, ActorRank::Node, now)
         .map_err(|denied| denied.to_string())?;
     if permits.unlatch(&permit) {
         Ok(())
@@ -199,12 +199,12 @@ fn release(seat: &Seat, scene: &Scene, now: Instant) -> Result<(), String> {
 mod tests {
     use super::*;
     use crate::parking::tests::{House, house};
-    use base::clock::Clock;
+    use base::clock::NodeClock;
 
     /// Its own stop is under way when the node stops for another reason: that one counts.
     #[tokio::test(flavor = "multi_thread")]
     async fn another_stop_of_the_node_ends_a_self_test() {
-        let house = house(Clock::simulated_at(4));
+        let house = house(NodeClock::simulated_at(4));
         let House {
             node,
             seat,
@@ -212,31 +212,34 @@ mod tests {
             scene,
             ..
         } = &house;
-        let seen = seat.motion.stops_asked();
+        let seen = seat.motion.stops_requested();
         let other = Arc::clone(seat);
         let ends = std::thread::spawn(move || {
-            while other.motion.stops_asked() == seen {
+            while other.motion.stops_requested() == seen {
                 std::thread::yield_now();
             }
-            other.motion.stop(Who::Node, false)
+            other.motion.stop(ActorRank::Node, false)
         });
-        let mut job = Alone::begin(node, seat, "selftest", scene, seen)
+        let mut job = NodeJob::begin(node, seat, "selftest", scene, seen)
             .await
             .unwrap();
         let told = all(&mut job, seat, scene, seen, 2).await;
         let ticket = ends.join().unwrap();
         assert_eq!(told.unwrap_err(), SOMEBODY_ELSE);
         seat.motion.stopped(ticket).await.unwrap();
-        assert_eq!(seat.permits().latched(), Some(Latch::Stopped(Who::Node)));
-        let stands = sim.truth();
+        assert_eq!(
+            seat.permits().latched(),
+            Some(StopLatch::Stopped(ActorRank::Node))
+        );
+        let stands = sim.true_joints();
         assert!(all(&mut job, seat, scene, seen, 1).await.is_err());
         job.end("stopped", "over".to_owned()).await;
-        assert!(sim.truth().distance_max(&stands) < 1e-3);
+        assert!(sim.true_joints().distance_max(&stands) < 1e-3);
     }
 
     #[tokio::test]
     async fn a_self_test_ends_its_own_stop_and_goes_on() {
-        let House { node, seat, .. } = &house(Clock::simulated_at(4));
+        let House { node, seat, .. } = &house(NodeClock::simulated_at(4));
         let measured = arm(node, seat, None, 2).await.unwrap();
         assert_eq!((measured.standstill_ms.len(), measured.unverified), (2, 0));
         assert!(measured.mm_s > 80.0, "{} mm/s", measured.mm_s);

@@ -9,26 +9,26 @@ use futures::future::join_all;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use super::config_changes::Changes;
+use super::config_changes::ConfigWatcher;
 use super::mcp_service::{self, repair};
-use super::open::{self, Pace};
-use super::systemd::Sockets;
-use super::{Exit, Options, control_socket, http_auth, parking, systemd, tls_identity};
+use super::open::{self, SimulationRate};
+use super::systemd::ActivatedSockets;
+use super::{ExitStatus, NodeOptions, control_socket, http_auth, parking, systemd, tls_identity};
 use base::clock::{CALENDAR_OFFSET, calendar_offset_ms};
-use mcp::http::{self, HttpConfig, Listening};
-use mcp::{Desk, session_key, stdio};
-use permit::Who;
-use tools::{self, Node, Seat};
+use mcp::http::{self, BoundListener, HttpConfig};
+use mcp::{McpService, session_key, stdio};
+use permit::ActorRank;
+use tools::{self, AttachedArm, Node};
 
 /// Endpoint of HTTP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HttpAt {
+pub enum HttpEndpoint {
     Address(SocketAddr),
     /// At a socket that systemd opened before this process began.
     Systemd,
 }
 
-impl std::str::FromStr for HttpAt {
+impl std::str::FromStr for HttpEndpoint {
     type Err = String;
 
     fn from_str(said: &str) -> Result<Self, String> {
@@ -44,7 +44,7 @@ impl std::str::FromStr for HttpAt {
 #[derive(Clone, Debug, Default)]
 pub struct ServeOptions {
     /// Streamable HTTP; standard input and output where absent.
-    pub http: Option<HttpAt>,
+    pub http: Option<HttpEndpoint>,
     /// Standard input and output beside HTTP; their end is the node's.
     pub stdio: bool,
     /// Host names of this node beside localhost.
@@ -58,7 +58,11 @@ pub struct ServeOptions {
 /// An arm that was not read for so long is not ready.
 const READING_AGE_S_MAX: f64 = 2.0;
 
-pub async fn run(args: &Options, serve: ServeOptions, sockets: Sockets) -> anyhow::Result<Exit> {
+pub async fn run(
+    args: &NodeOptions,
+    serve: ServeOptions,
+    sockets: ActivatedSockets,
+) -> anyhow::Result<ExitStatus> {
     let served = until_told(args, serve, sockets).await;
     if let Err(error) = &served {
         systemd::notify(&format!("STATUS=it cannot go on: {error:#}"));
@@ -67,11 +71,11 @@ pub async fn run(args: &Options, serve: ServeOptions, sockets: Sockets) -> anyho
 }
 
 async fn until_told(
-    args: &Options,
+    args: &NodeOptions,
     mut serve: ServeOptions,
-    mut sockets: Sockets,
-) -> anyhow::Result<Exit> {
-    let node = open::node(args, Pace::Real)?;
+    mut sockets: ActivatedSockets,
+) -> anyhow::Result<ExitStatus> {
+    let node = open::node(args, SimulationRate::Real)?;
     if node.was_cut_short() && !serve.enable.is_empty() {
         // What the last process was doing is a person's to look at first.
         tracing::warn!("--enable is not heeded after an interrupted job: use `steadyhand enable`");
@@ -79,7 +83,7 @@ async fn until_told(
         open::enable(&node, &serve.enable)?;
     }
     node.note_start();
-    tokio::spawn(Changes::since_last(&node, args).watch());
+    tokio::spawn(ConfigWatcher::since_last(&node, args).watch());
     let ahead_ms = calendar_offset_ms();
     if ahead_ms != 0 {
         tracing::warn!(
@@ -99,7 +103,7 @@ async fn until_told(
         Arc::clone(&parking),
     ));
     for seat in &node.seats {
-        tokio::spawn(parking::mind_heat(Arc::clone(&node), Arc::clone(seat)));
+        tokio::spawn(parking::park_when_hot(Arc::clone(&node), Arc::clone(seat)));
     }
     systemd::watchdog(&node);
     match (&door, serve.http) {
@@ -128,23 +132,23 @@ async fn until_told(
 }
 
 /// However serving ended, the arm is brought to a stand before the reason is told.
-pub async fn end(node: &Arc<Node>, parking: Option<&Leaves>) -> Exit {
+pub async fn end(node: &Arc<Node>, parking: Option<&ShutdownRequests>) -> ExitStatus {
     match parking {
         Some(leaves) => park_all(node, leaves).await,
-        None if !halt(node).await => Exit::Broken,
-        None => left_standing(node),
+        None if !halt(node).await => ExitStatus::Broken,
+        None => report_energised(node),
     }
 }
 
 /// Reports arms that stay energised away from rest after this process exits. No park was requested.
-fn left_standing(node: &Node) -> Exit {
-    let mut exit = Exit::Done;
+fn report_energised(node: &Node) -> ExitStatus {
+    let mut exit = ExitStatus::Done;
     for seat in node.seats.iter().filter(|seat| parking::stays_up(seat)) {
         tracing::error!(
             arm = seat.name,
             "the arm is still energised where it stands: its torque holds it until it is switched off"
         );
-        exit = Exit::Energised;
+        exit = ExitStatus::Energised;
     }
     exit
 }
@@ -154,13 +158,13 @@ const WRITTEN: Duration = Duration::from_secs(1);
 
 /// Waits until jobs in progress are written to their end, before the process ends.
 pub async fn close(node: &Node) {
-    if !node.settle(WRITTEN).await {
+    if !node.wait_until_idle(WRITTEN).await {
         tracing::error!("the end of a job is not in its journal: the next start will ask about it");
     }
 }
 
 async fn operators(
-    door: &anyhow::Result<control_socket::Door>,
+    door: &anyhow::Result<control_socket::ControlListener>,
     node: &Arc<Node>,
 ) -> std::io::Result<()> {
     match door {
@@ -170,18 +174,21 @@ async fn operators(
 }
 
 /// Never returns: a lost socket does not keep the arm from its end.
-async fn heard_to_the_end(door: &anyhow::Result<control_socket::Door>, node: &Arc<Node>) -> Exit {
+async fn heard_to_the_end(
+    door: &anyhow::Result<control_socket::ControlListener>,
+    node: &Arc<Node>,
+) -> ExitStatus {
     if let Err(error) = operators(door, node).await {
         tracing::warn!("operators cannot reach this node any more: {error}");
     }
     std::future::pending().await
 }
 
-async fn listen(at: HttpAt, opened: Option<TcpListener>) -> anyhow::Result<Listening> {
+async fn listen(at: HttpEndpoint, opened: Option<TcpListener>) -> anyhow::Result<BoundListener> {
     match (at, opened) {
-        (HttpAt::Address(address), _) => Ok(http::listen(address).await?),
-        (HttpAt::Systemd, Some(opened)) => Ok(http::adopt(opened)?),
-        (HttpAt::Systemd, None) => anyhow::bail!(
+        (HttpEndpoint::Address(address), _) => Ok(http::listen(address).await?),
+        (HttpEndpoint::Systemd, Some(opened)) => Ok(http::adopt(opened)?),
+        (HttpEndpoint::Systemd, None) => anyhow::bail!(
             "systemd opened no socket for HTTP: start steadyhand-http.socket, or say --http ADDRESS"
         ),
     }
@@ -189,31 +196,31 @@ async fn listen(at: HttpAt, opened: Option<TcpListener>) -> anyhow::Result<Liste
 
 /// To systemd: the arms are attached, which proves that they are who they should be, and callers may come.
 fn ready(node: &Arc<Node>) {
-    systemd::notify(&format!("READY=1\nSTATUS={}", systemd::words(node)));
+    systemd::notify(&format!("READY=1\nSTATUS={}", systemd::status_text(node)));
     systemd::status(node);
 }
 
 async fn speak(
     node: &Arc<Node>,
     serve: &ServeOptions,
-    listening: Option<Listening>,
+    listening: Option<BoundListener>,
     stop: CancellationToken,
 ) -> anyhow::Result<()> {
-    let (desk, _) = mcp_service::desk(node);
+    let (desk, _) = mcp_service::node_service(node);
     for seat in &node.seats {
-        let enabled = seat.permits().enabled(seat.motion.clock().now());
+        let enabled = seat.permits().enabled_text(seat.motion.clock().now());
         tracing::info!(arm = seat.name, is = seat.title(), enabled, "attached");
     }
     let Some(listening) = listening else {
         ready(node);
-        return by_pipe(node, desk, stop).await;
+        return serve_stdio(node, desk, stop).await;
     };
-    let doorkeeper = http_auth::keeper(node, listening.address())?;
+    let doorkeeper = http_auth::authenticator(node, listening.address())?;
     let leaving = Arc::clone(node);
     let config = HttpConfig {
         tls: tls_identity::acceptor(&node.file)?,
         left: Some(Arc::new(move |session| {
-            leaving.left(&session_key(session));
+            leaving.release_leases(&session_key(session));
         })),
         doorkeeper: Some(doorkeeper),
         operate: http_auth::wants_tokens(node, listening.address())
@@ -230,7 +237,7 @@ async fn speak(
         return Ok(web.await?);
     }
     let pipe = async {
-        let ended = by_pipe(node, desk, stop.clone()).await;
+        let ended = serve_stdio(node, desk, stop.clone()).await;
         stop.cancel();
         ended
     };
@@ -239,23 +246,23 @@ async fn speak(
 }
 
 /// Serves until the client at standard input leaves: then no client watches the arm.
-async fn by_pipe(
+async fn serve_stdio(
     node: &Arc<Node>,
-    desk: Arc<dyn Desk>,
+    desk: Arc<dyn McpService>,
     stop: CancellationToken,
 ) -> anyhow::Result<()> {
     let node = Arc::clone(node);
-    let ended = move || node.stop_all(Who::Node, false);
+    let ended = move || node.stop_all(ActorRank::Node, false);
     Ok(stdio::serve(desk, repair, ended, stop).await?)
 }
 
-fn metrics(node: &Arc<Node>) -> http::Page {
+fn metrics(node: &Arc<Node>) -> http::PageRenderer {
     let node = Arc::clone(node);
     Arc::new(move || tools::metrics(&node))
 }
 
 /// Returns the readiness check: every arm is there, answers and has no fault.
-fn readiness(node: &Arc<Node>) -> http::Ready {
+fn readiness(node: &Arc<Node>) -> http::ReadinessProbe {
     let node = Arc::clone(node);
     Arc::new(move || {
         let arms: Vec<_> = node.seats.iter().map(|seat| seat_ready(seat)).collect();
@@ -272,7 +279,7 @@ fn readiness(node: &Arc<Node>) -> http::Ready {
     })
 }
 
-fn seat_ready(seat: &Seat) -> Result<String, String> {
+fn seat_ready(seat: &AttachedArm) -> Result<String, String> {
     let name = &seat.name;
     let snapshot = seat.motion.snapshot();
     if let Some(fault) = &snapshot.fault {
@@ -292,18 +299,22 @@ fn seat_ready(seat: &Seat) -> Result<String, String> {
 }
 
 /// Each arm, as of the moment of the signal.
-pub type Leaves = Vec<parking::Leave>;
+pub type ShutdownRequests = Vec<parking::ShutdownRequest>;
 
-pub fn leaves(node: &Node) -> Leaves {
+pub fn leaves(node: &Node) -> ShutdownRequests {
     node.seats
         .iter()
-        .map(|seat| parking::Leave::of(seat))
+        .map(|seat| parking::ShutdownRequest::for_arm(seat))
         .collect()
 }
 
 /// The first interrupt stops, a second is an emergency stop; the end of the terminal stops and
 /// ends; termination stops, parks and ends.
-async fn signals(node: Arc<Node>, stop: CancellationToken, parking: Arc<OnceLock<Leaves>>) {
+async fn signals(
+    node: Arc<Node>,
+    stop: CancellationToken,
+    parking: Arc<OnceLock<ShutdownRequests>>,
+) {
     let (Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)) = (
         signal(SignalKind::interrupt()),
         signal(SignalKind::terminate()),
@@ -317,17 +328,17 @@ async fn signals(node: Arc<Node>, stop: CancellationToken, parking: Arc<OnceLock
         tokio::select! {
             _ = interrupt.recv() => {
                 interrupts += 1;
-                node.stop_all(Who::Operator, interrupts > 1);
+                node.stop_all(ActorRank::Operator, interrupts > 1);
                 stop.cancel();
             }
             _ = terminate.recv() => {
                 // A second one changes nothing.
                 parking.get_or_init(|| leaves(&node));
-                node.stop_all(Who::Node, false);
+                node.stop_all(ActorRank::Node, false);
                 stop.cancel();
             }
             _ = hangup.recv() => {
-                node.stop_all(Who::Node, false);
+                node.stop_all(ActorRank::Node, false);
                 stop.cancel();
             }
         }
@@ -335,8 +346,8 @@ async fn signals(node: Arc<Node>, stop: CancellationToken, parking: Arc<OnceLock
 }
 
 /// Parks the arms that may be parked. Reports every other energised arm, which stays so.
-async fn park_all(node: &Arc<Node>, leaves: &Leaves) -> Exit {
-    let mut exit = Exit::Done;
+async fn park_all(node: &Arc<Node>, leaves: &ShutdownRequests) -> ExitStatus {
+    let mut exit = ExitStatus::Done;
     // All at once: together they have no longer than one of them, and one that hangs keeps no other from its rest.
     let begun: Vec<_> = node
         .seats
@@ -350,10 +361,10 @@ async fn park_all(node: &Arc<Node>, leaves: &Leaves) -> Exit {
         })
         .collect();
     for (seat, parked) in begun {
-        let broke = |_| Err((Exit::Broken, "it broke".to_owned()));
+        let broke = |_| Err((ExitStatus::Broken, "it broke".to_owned()));
         match parked.await.unwrap_or_else(broke) {
-            Ok(parking::Parked::Limp) => {}
-            Ok(parking::Parked::AtRest) => tracing::info!(
+            Ok(parking::ParkOutcome::Limp) => {}
+            Ok(parking::ParkOutcome::AtRest) => tracing::info!(
                 arm = seat.name,
                 "the arm is at rest and holds with its torque on"
             ),
@@ -362,7 +373,7 @@ async fn park_all(node: &Arc<Node>, leaves: &Leaves) -> Exit {
                     arm = seat.name,
                     "not parked: {why}; the arm is still energised where it stands"
                 );
-                if exit != Exit::Broken {
+                if exit != ExitStatus::Broken {
                     exit = how;
                 }
             }
@@ -373,14 +384,14 @@ async fn park_all(node: &Arc<Node>, leaves: &Leaves) -> Exit {
 
 async fn parked(
     node: Arc<Node>,
-    seat: Arc<Seat>,
-    leave: parking::Leave,
-) -> Result<parking::Parked, (Exit, String)> {
+    seat: Arc<AttachedArm>,
+    leave: parking::ShutdownRequest,
+) -> Result<parking::ParkOutcome, (ExitStatus, String)> {
     if !halted(&seat).await {
-        return Err((Exit::Broken, parking::UNVERIFIED.to_owned()));
+        return Err((ExitStatus::Broken, parking::UNVERIFIED.to_owned()));
     }
     let parked = parking::park(&node, &seat, &leave).await;
-    parked.map_err(|why| (Exit::Energised, why))
+    parked.map_err(|why| (ExitStatus::Energised, why))
 }
 
 /// Stops every arm and says whether all were read back to stand.
@@ -390,8 +401,8 @@ async fn halt(node: &Node) -> bool {
 }
 
 /// Stops an arm and says whether it was read back to stand.
-async fn halted(seat: &Seat) -> bool {
-    let ticket = seat.motion.stop(Who::Node, false);
+async fn halted(seat: &AttachedArm) -> bool {
+    let ticket = seat.motion.stop(ActorRank::Node, false);
     let report = seat.motion.stopped(ticket).await;
     let stands = report.is_some_and(|report| report.verified);
     if !stands {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 
-use super::Options;
+use super::NodeOptions;
 use config::NodeFile;
 
 /// File and state folder of the node that systemd's units start. Operator verbs find both by the same rule as the
@@ -18,14 +18,14 @@ const SERVICE_STATE: &str = "/var/lib/steadyhand";
 /// `XDG_STATE_HOME/steadyhand/NAME` (or `~/.local/state/…`). A node with nothing but embedded
 /// simulated arms and neither a node file nor `--state` is for trying out: its state is a
 /// temporary folder of this process.
-pub fn folder(args: &Options, file: &NodeFile) -> anyhow::Result<PathBuf> {
+pub fn folder(args: &NodeOptions, file: &NodeFile) -> anyhow::Result<PathBuf> {
     let folder = place(args, file)?;
     make(&folder).with_context(|| format!("cannot make the state folder {}", folder.display()))?;
     Ok(folder)
 }
 
 /// The folder that [`folder`] makes.
-pub fn place(args: &Options, file: &NodeFile) -> anyhow::Result<PathBuf> {
+pub fn place(args: &NodeOptions, file: &NodeFile) -> anyhow::Result<PathBuf> {
     match args.state.clone().or_else(|| file.state.clone()) {
         Some(said) => Ok(said),
         None if is_practice(args, file) => Ok(super::open::own_temporary()?.join("state")),
@@ -37,15 +37,15 @@ pub fn place(args: &Options, file: &NodeFile) -> anyhow::Result<PathBuf> {
 }
 
 /// Selects the machine's service, if any, for a command that edits stored state and names no node or folder.
-pub fn of_service(args: &Options) -> Options {
+pub fn with_service_defaults(args: &NodeOptions) -> NodeOptions {
     of_service_at(args, SERVICE_FILE)
 }
 
-fn of_service_at(args: &Options, file: &str) -> Options {
+fn of_service_at(args: &NodeOptions, file: &str) -> NodeOptions {
     let says_nothing = args.config.is_none() && args.state.is_none();
     // A file that others may not even see is told apart from none by what comes of reading it.
     let there = says_nothing && !is_absent(Path::new(file));
-    Options {
+    NodeOptions {
         config: args.config.clone().or(there.then(|| file.into())),
         ..args.clone()
     }
@@ -56,7 +56,7 @@ fn is_absent(file: &Path) -> bool {
     found.is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
 }
 
-fn is_service(args: &Options, file: &str) -> bool {
+fn is_service(args: &NodeOptions, file: &str) -> bool {
     let said = args.config.as_deref().map(Path::canonicalize);
     matches!((said, Path::new(file).canonicalize()), (Some(Ok(said)), Ok(file)) if said == file)
 }
@@ -66,7 +66,7 @@ fn said(key: &str) -> bool {
 }
 
 /// Returns whether this node is for practice and stores nothing.
-pub fn is_practice(args: &Options, file: &NodeFile) -> bool {
+pub fn is_practice(args: &NodeOptions, file: &NodeFile) -> bool {
     args.config.is_none()
         && args.state.is_none()
         && file.state.is_none()
@@ -106,18 +106,18 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("node.toml");
         let file = file.to_str().unwrap();
-        assert_eq!(of_service_at(&Options::default(), file).config, None);
+        assert_eq!(of_service_at(&NodeOptions::default(), file).config, None);
         std::fs::write(file, "").unwrap();
-        let found = of_service_at(&Options::default(), file);
+        let found = of_service_at(&NodeOptions::default(), file);
         assert_eq!(found.config.as_deref(), Some(Path::new(file)));
         assert!(is_service(&found, file));
-        let config = Options {
+        let config = NodeOptions {
             config: Some(PathBuf::from("/mine.toml")),
-            ..Options::default()
+            ..NodeOptions::default()
         };
-        let state = Options {
+        let state = NodeOptions {
             state: Some(PathBuf::from("/mine")),
-            ..Options::default()
+            ..NodeOptions::default()
         };
         for said in [config, state] {
             let mine = of_service_at(&said, file);

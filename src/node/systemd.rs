@@ -11,10 +11,10 @@ use std::time::Duration;
 use anyhow::bail;
 use listenfd::ListenFd;
 
-use base::clock::Clock;
-use motion::{Snapshot, State};
-use permit::Latch;
-use tools::{Node, Seat};
+use base::clock::NodeClock;
+use motion::{MotionState, Snapshot};
+use permit::StopLatch;
+use tools::{AttachedArm, Node};
 
 /// Arms that can be minded.
 const ARMS_MAX: usize = 64;
@@ -24,7 +24,7 @@ const STATUS_EVERY: Duration = Duration::from_millis(500);
 
 /// Sockets that systemd opened for this process.
 #[derive(Debug, Default)]
-pub struct Sockets {
+pub struct ActivatedSockets {
     /// Socket for callers.
     pub http: Option<TcpListener>,
     /// Socket for operators of this machine.
@@ -36,9 +36,9 @@ pub struct Sockets {
 ///
 /// # Errors
 /// One of them is of another kind, or there are two of a kind.
-pub fn sockets() -> anyhow::Result<Sockets> {
+pub fn sockets() -> anyhow::Result<ActivatedSockets> {
     let mut opened = ListenFd::from_env();
-    let mut sockets = Sockets::default();
+    let mut sockets = ActivatedSockets::default();
     for index in 0..opened.len() {
         if let Ok(Some(http)) = opened.take_tcp_listener(index) {
             if sockets.http.replace(http).is_some() {
@@ -66,7 +66,7 @@ pub fn status(node: &Arc<Node>) {
     tokio::spawn(async move {
         let mut told = String::new();
         loop {
-            let words = words(&node);
+            let words = status_text(&node);
             if words != told {
                 notify(&format!("STATUS={words}"));
                 told = words;
@@ -78,16 +78,16 @@ pub fn status(node: &Arc<Node>) {
 }
 
 /// Every arm with what it is doing, and whether it may.
-pub fn words(node: &Node) -> String {
+pub fn status_text(node: &Node) -> String {
     let arms: Vec<String> = node.seats.iter().map(|seat| of_arm(node, seat)).collect();
     arms.join("; ")
 }
 
-fn of_arm(node: &Node, seat: &Seat) -> String {
+fn of_arm(node: &Node, seat: &AttachedArm) -> String {
     let snapshot = seat.motion.snapshot();
     let latched = match seat.permits().latched() {
-        Some(Latch::Emergency(_)) => ", emergency stop latched",
-        Some(Latch::Stopped(_)) => ", stopped until reset",
+        Some(StopLatch::Emergency(_)) => ", emergency stop latched",
+        Some(StopLatch::Stopped(_)) => ", stopped until reset",
         _ => "",
     };
     let enabled = if node.may_move(seat) {
@@ -108,9 +108,9 @@ fn of_arm(node: &Node, seat: &Seat) -> String {
 fn doing(snapshot: &Snapshot) -> String {
     match (snapshot.state, &snapshot.fault) {
         (_, Some(fault)) => format!("has a fault: {fault}"),
-        (State::Moving, _) => "draws or moves".to_owned(),
-        (State::Held, _) => "is held, pen up".to_owned(),
-        (State::Stopping, _) => "comes to a stop".to_owned(),
+        (MotionState::Moving, _) => "draws or moves".to_owned(),
+        (MotionState::Held, _) => "is held, pen up".to_owned(),
+        (MotionState::Stopping, _) => "comes to a stop".to_owned(),
         _ if snapshot.energised => "holds still".to_owned(),
         _ => "is at rest, torque off".to_owned(),
     }
@@ -141,13 +141,13 @@ fn send(socket: &str, state: &str) -> std::io::Result<()> {
 /// Has the arms' threads, and nothing else, feed systemd's watchdog. When one of them hangs, the
 /// feeding ends and systemd ends the process; the arm then moves no further than its leash.
 pub fn watchdog(node: &Node) {
-    let Some(every) = asked_every() else {
+    let Some(every) = watchdog_timeout() else {
         return;
     };
     let (Some(first), true) = (node.seats.first(), node.seats.len() <= ARMS_MAX) else {
         return;
     };
-    let feeder = Feeder {
+    let feeder = WatchdogFeeder {
         clock: first.motion.clock().clone(),
         every: every / 4,
         all: u64::MAX >> (ARMS_MAX - node.seats.len()),
@@ -163,7 +163,7 @@ pub fn watchdog(node: &Node) {
 }
 
 /// Returns systemd's watchdog timeout, if it watches this process.
-fn asked_every() -> Option<Duration> {
+fn watchdog_timeout() -> Option<Duration> {
     let micros: u64 = std::env::var("WATCHDOG_USEC").ok()?.parse().ok()?;
     let meant = std::env::var("WATCHDOG_PID").ok();
     let ours = meant.is_none_or(|pid| pid == std::process::id().to_string());
@@ -171,8 +171,8 @@ fn asked_every() -> Option<Duration> {
 }
 
 /// Feeds the watchdog when every arm's thread has come round since the last time.
-struct Feeder {
-    clock: Clock,
+struct WatchdogFeeder {
+    clock: NodeClock,
     every: Duration,
     /// A bit for each arm.
     all: u64,
@@ -180,7 +180,7 @@ struct Feeder {
     fed_nanos: AtomicU64,
 }
 
-impl Feeder {
+impl WatchdogFeeder {
     fn beat(&self, arm: u64) {
         let beaten = self.beaten.fetch_or(arm, Ordering::SeqCst) | arm;
         let now = self.clock.now().as_nanos();

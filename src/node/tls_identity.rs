@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context, bail};
 
 use config::NodeFile;
-use mcp::tls::{self, Acceptor};
+use mcp::tls::{self, SharedTlsAcceptor};
 
 /// Longest file that is read: a chain of certificates has a few thousand bytes.
 const BYTES_MAX: u64 = 1024 * 1024;
@@ -16,7 +16,7 @@ const BYTES_MAX: u64 = 1024 * 1024;
 ///
 /// # Errors
 /// A file cannot be read or used, or others may read the key. The message names the file and the fix.
-pub fn acceptor(file: &NodeFile) -> anyhow::Result<Option<Acceptor>> {
+pub fn acceptor(file: &NodeFile) -> anyhow::Result<Option<SharedTlsAcceptor>> {
     let (Some(certificates), Some(key)) = (&file.tls_cert, &file.tls_key) else {
         return Ok(None);
     };

@@ -4,9 +4,9 @@
 //! operator enabled gives one. Enabling names a revision, so that a design swapped afterwards is
 //! not enabled.
 
-mod interlock;
-mod keeper;
-mod kept;
+mod arm_interlock;
+mod estop_file;
+mod estop_writer;
 #[cfg(test)]
 mod tests;
 
@@ -16,29 +16,29 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use base::units::Instant;
+use base::units::ClockInstant;
 use scene::{Revision, Scene};
 
-pub use interlock::{ArmInterlock, Obstruction};
-use keeper::Keeper;
+pub use arm_interlock::{ArmInterlock, ObstructionCheck};
+use estop_writer::EstopWriter;
 
 /// The permissions to move on one node, shared by all threads.
 #[derive(Debug)]
-pub struct Permits {
-    state: Mutex<State>,
+pub struct PermitRegistry {
+    state: Mutex<PermitState>,
     /// [`PermitState::withdrawals`], for readers that must not wait.
     withdrawn: AtomicU64,
     /// The writer that keeps an emergency stop beyond this process.
-    keeper: OnceLock<Keeper>,
+    keeper: OnceLock<EstopWriter>,
     /// The node's other arms that this one can touch.
     interlock: OnceLock<ArmInterlock>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct PermitState {
     everything: bool,
-    grants: Vec<Grant>,
-    latch: Option<Latch>,
+    grants: Vec<SceneGrant>,
+    latch: Option<StopLatch>,
     /// Number of times that permission was withdrawn: by a latch, or by `disable`.
     withdrawals: u64,
     /// Number of emergency stops latched.
@@ -47,7 +47,7 @@ struct State {
 
 /// A scene that a person has enabled.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Grant {
+pub struct SceneGrant {
     /// The scene's name.
     pub scene: String,
     /// The overlay that was laid over it.
@@ -55,13 +55,13 @@ pub struct Grant {
     /// Its revision when it was enabled.
     pub revision: Revision,
     /// End of the permission; `None` lasts as long as the node runs.
-    pub until: Option<Instant>,
+    pub until: Option<ClockInstant>,
 }
 
 /// The actor; one that may do more is greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Who {
+pub enum ActorRank {
     /// The node itself.
     Node,
     /// A language model or another program, by a tool call.
@@ -72,11 +72,11 @@ pub enum Who {
 
 /// A stop that lasts until it is ended explicitly.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Latch {
+pub enum StopLatch {
     /// An ordinary stop: `reset` ends it, by an operator if an operator stopped.
-    Stopped(Who),
+    Stopped(ActorRank),
     /// An emergency stop: only an operator's `clear` ends it.
-    Emergency(Who),
+    Emergency(ActorRank),
     /// Something broke; the text says what. `reset` tries again.
     Fault(String),
     /// A servo became too hot on the way; the text says which. `reset` tries again, and the node
@@ -86,9 +86,9 @@ pub enum Latch {
 
 /// Leave to move in one scene. Made only by [`Permits::ask`] and [`Permits::ask_reset`].
 #[derive(Clone, Debug)]
-pub struct Permit {
+pub struct MotionPermit {
     revision: Revision,
-    until: Option<Instant>,
+    until: Option<ClockInstant>,
     /// The withdrawals that had been when it was given.
     withdrawals: u64,
     /// `true` if the node gave it to itself.
@@ -97,7 +97,7 @@ pub struct Permit {
 
 /// The reason why there is no permission.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Denied {
+pub enum PermitError {
     /// No operator has enabled this scene as it is now.
     #[error(
         "motion is not enabled for scene `{scene}` (revision {revision}); an operator enables it with `steadyhand enable --scene {scene} --for 30m`; enabled now: {enabled}"
@@ -112,7 +112,7 @@ pub enum Denied {
     },
     /// Stopped before, and not reset.
     #[error("the arm was stopped by {by}; call `reset` first", by = who(*.0))]
-    Stopped(Who),
+    Stopped(ActorRank),
     /// An ordinary stop that a planner may not end.
     #[error(
         "the arm was stopped by an operator, and an operator must reset it: `steadyhand reset`"
@@ -129,33 +129,33 @@ pub enum Denied {
     OtherArm(String),
 }
 
-fn who(who: Who) -> &'static str {
+fn who(who: ActorRank) -> &'static str {
     match who {
-        Who::Planner => "a tool call",
-        Who::Operator => "an operator",
-        Who::Node => "the node",
+        ActorRank::Planner => "a tool call",
+        ActorRank::Operator => "an operator",
+        ActorRank::Node => "the node",
     }
 }
 
-impl Latch {
+impl StopLatch {
     /// Returns its severity, ranked by who has to end it. A latch is never replaced by a lesser one.
-    const fn gravity(&self) -> u8 {
+    const fn severity(&self) -> u8 {
         match self {
-            Self::Stopped(Who::Node) => 0,
+            Self::Stopped(ActorRank::Node) => 0,
             Self::Hot(_) => 1,
             // Whoever stops an arm that is hot does not want it to be parked.
-            Self::Stopped(Who::Planner) => 2,
+            Self::Stopped(ActorRank::Planner) => 2,
             Self::Fault(_) => 3,
-            Self::Stopped(Who::Operator) => 4,
+            Self::Stopped(ActorRank::Operator) => 4,
             Self::Emergency(_) => 5,
         }
     }
 }
 
-impl Permit {
+impl MotionPermit {
     /// Returns whether it covers a scene at a moment.
     #[must_use]
-    pub fn covers(&self, scene: &Scene, now: Instant) -> bool {
+    pub fn covers(&self, scene: &Scene, now: ClockInstant) -> bool {
         self.revision == scene.revision && self.until.is_none_or(|until| now < until)
     }
 
@@ -167,23 +167,23 @@ impl Permit {
     }
 }
 
-impl Permits {
+impl PermitRegistry {
     /// Nothing is enabled: for hardware.
     #[must_use]
     pub fn none() -> Self {
-        Self::of(State::default())
+        Self::of(PermitState::default())
     }
 
     /// Everything is enabled: for the embedded simulator.
     #[must_use]
     pub fn everything() -> Self {
-        Self::of(State {
+        Self::of(PermitState {
             everything: true,
-            ..State::default()
+            ..PermitState::default()
         })
     }
 
-    fn of(state: State) -> Self {
+    fn of(state: PermitState) -> Self {
         Self {
             state: Mutex::new(state),
             withdrawn: AtomicU64::new(0),
@@ -208,15 +208,15 @@ impl Permits {
     pub fn enable(
         &self,
         scene: &Scene,
-        now: Instant,
+        now: ClockInstant,
         for_: Option<Duration>,
-    ) -> Result<(), Denied> {
+    ) -> Result<(), PermitError> {
         // Until the grant is there, no other arm of the node is enabled.
         let _turn = match self.interlock.get() {
             Some(interlock) => Some(interlock.clear_for(scene)?),
             None => None,
         };
-        let grant = Grant {
+        let grant = SceneGrant {
             scene: scene.name.clone(),
             overlay: scene.overlay.clone(),
             revision: scene.revision,
@@ -240,20 +240,20 @@ impl Permits {
 
     /// Returns the scenes enabled at a moment, in words.
     #[must_use]
-    pub fn enabled(&self, now: Instant) -> String {
+    pub fn enabled_text(&self, now: ClockInstant) -> String {
         self.state().enabled(now)
     }
 
     /// Returns whether anything may move at a moment.
     #[must_use]
-    pub fn any(&self, now: Instant) -> bool {
+    pub fn any_enabled(&self, now: ClockInstant) -> bool {
         let state = self.state();
         state.everything || state.live(now).next().is_some()
     }
 
     /// Returns whether a scene is the only one enabled, so that a garbled request can mean no other.
     #[must_use]
-    pub fn is_only(&self, scene: &str, now: Instant) -> bool {
+    pub fn is_only_enabled(&self, scene: &str, now: ClockInstant) -> bool {
         let state = self.state();
         let mut live = state.live(now);
         !state.everything
@@ -265,16 +265,18 @@ impl Permits {
     ///
     /// # Errors
     /// [`Denied`] says what an operator or caller must do first.
-    pub fn ask(&self, scene: &Scene, now: Instant) -> Result<Permit, Denied> {
+    pub fn ask(&self, scene: &Scene, now: ClockInstant) -> Result<MotionPermit, PermitError> {
         if let Some(interlock) = self.interlock.get() {
             interlock.check_reach(scene)?;
         }
         let state = self.state();
         match &state.latch {
             None => state.grant(scene, now),
-            Some(Latch::Stopped(by)) => Err(Denied::Stopped(*by)),
-            Some(Latch::Emergency(_)) => Err(Denied::Emergency),
-            Some(Latch::Fault(why) | Latch::Hot(why)) => Err(Denied::Fault(why.clone())),
+            Some(StopLatch::Stopped(by)) => Err(PermitError::Stopped(*by)),
+            Some(StopLatch::Emergency(_)) => Err(PermitError::Emergency),
+            Some(StopLatch::Fault(why) | StopLatch::Hot(why)) => {
+                Err(PermitError::Fault(why.clone()))
+            }
         }
     }
 
@@ -285,16 +287,23 @@ impl Permits {
     ///
     /// # Errors
     /// As [`PermitRegistry::ask`]; [`PermitError::OperatorMustReset`] where a planner may not.
-    pub fn ask_reset(&self, scene: &Scene, by: Who, now: Instant) -> Result<Permit, Denied> {
+    pub fn ask_reset(
+        &self,
+        scene: &Scene,
+        by: ActorRank,
+        now: ClockInstant,
+    ) -> Result<MotionPermit, PermitError> {
         let state = self.state();
         match &state.latch {
-            Some(Latch::Emergency(_)) => Err(Denied::Emergency),
-            Some(Latch::Stopped(Who::Operator)) if by != Who::Operator => {
-                Err(Denied::OperatorMustReset)
+            Some(StopLatch::Emergency(_)) => Err(PermitError::Emergency),
+            Some(StopLatch::Stopped(ActorRank::Operator)) if by != ActorRank::Operator => {
+                Err(PermitError::OperatorMustReset)
             }
-            Some(Latch::Fault(why)) if by == Who::Node => Err(Denied::Fault(why.clone())),
-            _ => state.grant_out(scene, by, now).map(|permit| Permit {
-                nodes_own: by == Who::Node,
+            Some(StopLatch::Fault(why)) if by == ActorRank::Node => {
+                Err(PermitError::Fault(why.clone()))
+            }
+            _ => state.grant_out(scene, by, now).map(|permit| MotionPermit {
+                nodes_own: by == ActorRank::Node,
                 ..permit
             }),
         }
@@ -303,7 +312,7 @@ impl Permits {
     /// Returns whether nothing was latched or withdrawn since a permit was given. A motion asks when it
     /// begins, for its permit may be older than a stop, and in each tick; so this waits for no lock.
     #[must_use]
-    pub fn stands(&self, permit: &Permit) -> bool {
+    pub fn is_current(&self, permit: &MotionPermit) -> bool {
         self.withdrawn.load(Ordering::SeqCst) == permit.withdrawals
     }
 
@@ -313,20 +322,20 @@ impl Permits {
         self.withdrawn.load(Ordering::SeqCst)
     }
 
-    fn withdraw(&self, state: &mut State) {
+    fn withdraw(&self, state: &mut PermitState) {
         state.withdrawals += 1;
         self.withdrawn.store(state.withdrawals, Ordering::SeqCst);
     }
 
     /// Latches a stop and takes back every permit given before. A graver latch is never replaced
     /// by a lesser one: what an operator stopped, a fault must not hand to a planner to reset.
-    pub fn latch(&self, new: Latch) {
+    pub fn latch(&self, new: StopLatch) {
         self.latch_in(self.state(), new);
     }
 
     /// As [`Self::latch`], unless another thread holds the lock now; returns whether it is latched. Never
     /// waits.
-    pub fn try_latch(&self, new: Latch) -> bool {
+    pub fn try_latch(&self, new: StopLatch) -> bool {
         let state = match self.state.try_lock() {
             Ok(state) => state,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
@@ -336,14 +345,14 @@ impl Permits {
         true
     }
 
-    fn latch_in(&self, mut state: MutexGuard<'_, State>, new: Latch) {
-        let emergency = matches!(new, Latch::Emergency(_));
+    fn latch_in(&self, mut state: MutexGuard<'_, PermitState>, new: StopLatch) {
+        let emergency = matches!(new, StopLatch::Emergency(_));
         self.withdraw(&mut state);
         state.emergencies += u64::from(emergency);
         if state
             .latch
             .as_ref()
-            .is_none_or(|old| old.gravity() <= new.gravity())
+            .is_none_or(|old| old.severity() <= new.severity())
         {
             state.latch = Some(new);
         }
@@ -363,16 +372,16 @@ impl Permits {
 
     /// Returns the present latch.
     #[must_use]
-    pub fn latched(&self) -> Option<Latch> {
+    pub fn latched(&self) -> Option<StopLatch> {
         self.state().latch.clone()
     }
 
     /// Ends an ordinary stop or a fault, once the arm has been reset with this permit. `false`,
     /// and nothing ends, if something was latched since it was given.
-    pub fn unlatch(&self, reset: &Permit) -> bool {
+    pub fn unlatch(&self, reset: &MotionPermit) -> bool {
         let mut state = self.state();
         let last = state.withdrawals == reset.withdrawals
-            && !matches!(state.latch, Some(Latch::Emergency(_)));
+            && !matches!(state.latch, Some(StopLatch::Emergency(_)));
         if last {
             state.latch = None;
         }
@@ -380,21 +389,26 @@ impl Permits {
     }
 
     /// A thread that panicked while it held the lock has changed whole values only.
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, PermitState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
-    fn grant(&self, scene: &Scene, now: Instant) -> Result<Permit, Denied> {
+impl PermitState {
+    fn grant(&self, scene: &Scene, now: ClockInstant) -> Result<MotionPermit, PermitError> {
         self.grant_where(scene, now, |grant| grant.revision == scene.revision)
     }
 
-    fn grant_out(&self, scene: &Scene, by: Who, now: Instant) -> Result<Permit, Denied> {
+    fn grant_out(
+        &self,
+        scene: &Scene,
+        by: ActorRank,
+        now: ClockInstant,
+    ) -> Result<MotionPermit, PermitError> {
         let is_named =
-            |grant: &Grant| (&grant.scene, &grant.overlay) == (&scene.name, &scene.overlay);
+            |grant: &SceneGrant| (&grant.scene, &grant.overlay) == (&scene.name, &scene.overlay);
         match self.grant(scene, now) {
-            Err(_) if by == Who::Operator => self.grant_where(scene, now, is_named),
+            Err(_) if by == ActorRank::Operator => self.grant_where(scene, now, is_named),
             granted => granted,
         }
     }
@@ -402,9 +416,9 @@ impl State {
     fn grant_where(
         &self,
         scene: &Scene,
-        now: Instant,
-        is_meant: impl Fn(&Grant) -> bool,
-    ) -> Result<Permit, Denied> {
+        now: ClockInstant,
+        is_meant: impl Fn(&SceneGrant) -> bool,
+    ) -> Result<MotionPermit, PermitError> {
         let until = if self.everything {
             Some(None)
         } else {
@@ -413,13 +427,13 @@ impl State {
                 .map(|grant| grant.until)
         };
         match until {
-            Some(until) => Ok(Permit {
+            Some(until) => Ok(MotionPermit {
                 revision: scene.revision,
                 until,
                 withdrawals: self.withdrawals,
                 nodes_own: false,
             }),
-            None => Err(Denied::NeedsEnabling {
+            None => Err(PermitError::NeedsEnabling {
                 scene: scene.title(),
                 revision: scene.revision.to_string(),
                 enabled: self.enabled(now),
@@ -427,11 +441,11 @@ impl State {
         }
     }
 
-    fn enabled(&self, now: Instant) -> String {
+    fn enabled(&self, now: ClockInstant) -> String {
         if self.everything {
             return "everything (embedded simulator)".to_owned();
         }
-        let names: Vec<String> = self.live(now).map(Grant::words).collect();
+        let names: Vec<String> = self.live(now).map(SceneGrant::words).collect();
         if names.is_empty() {
             "nothing".to_owned()
         } else {
@@ -439,14 +453,14 @@ impl State {
         }
     }
 
-    fn live(&self, now: Instant) -> impl Iterator<Item = &Grant> {
+    fn live(&self, now: ClockInstant) -> impl Iterator<Item = &SceneGrant> {
         self.grants
             .iter()
             .filter(move |grant| grant.until.is_none_or(|until| now < until))
     }
 }
 
-impl Grant {
+impl SceneGrant {
     fn words(&self) -> String {
         match &self.overlay {
             Some(overlay) => format!("{} + {overlay}", self.scene),

@@ -32,7 +32,7 @@ pub(super) type Point = [f64; 2];
 
 /// A rectangle in pixels.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Area {
+pub(super) struct PixelArea {
     pub(super) x: f64,
     pub(super) y: f64,
     pub(super) width: f64,
@@ -166,7 +166,7 @@ impl Canvas {
     }
 
     /// From now on only what lies in `area` is drawn; none ends that.
-    pub(super) fn look_through(&mut self, area: Option<Area>) {
+    pub(super) fn clip_to(&mut self, area: Option<PixelArea>) {
         self.window = area.and_then(|area| {
             let [x, y, width, height] = [area.x, area.y, area.width, area.height].map(f32_of);
             let rect = Rect::from_xywh(x, y, width, height)?;
@@ -178,7 +178,7 @@ impl Canvas {
     }
 
     /// A filled rectangle.
-    pub(super) fn fill(&mut self, area: Area, rgb: Rgb) {
+    pub(super) fn fill(&mut self, area: PixelArea, rgb: Rgb) {
         let sides = [area.x, area.y, area.width, area.height].map(f32_of);
         let [x, y, width, height] = sides;
         if let Some(rect) = Rect::from_xywh(x, y, width, height) {
@@ -189,12 +189,12 @@ impl Canvas {
 
     /// Draws a photograph the size of `area`. Each of its pixels is the mean of the pixels under it, and it
     /// has few colours: invisible noise would make the file ten times as large.
-    pub(super) fn photo(&mut self, area: Area, [width, height]: [u32; 2], rgb: &[u8]) {
+    pub(super) fn photo(&mut self, area: PixelArea, [width, height]: [u32; 2], rgb: &[u8]) {
         let across = self.pixels.width() as usize;
-        let wide = Span::new(area.x, area.width, self.scale, width);
-        let tall = Span::new(area.y, area.height, self.scale, height);
+        let wide = PixelSpan::new(area.x, area.width, self.scale, width);
+        let tall = PixelSpan::new(area.y, area.height, self.scale, height);
         let rows = self.pixels.pixels_mut().chunks_mut(across.max(1));
-        let from = Photo {
+        let from = PhotoPixels {
             width: width as usize,
             rgb,
         };
@@ -210,7 +210,7 @@ impl Canvas {
     }
 
     /// A thin frame around a rectangle.
-    pub(super) fn frame(&mut self, area: Area, rgb: Rgb) {
+    pub(super) fn frame(&mut self, area: PixelArea, rgb: Rgb) {
         let (right, bottom) = (area.x + area.width, area.y + area.height);
         let corners = [
             [area.x, area.y],
@@ -219,11 +219,11 @@ impl Canvas {
             [area.x, bottom],
             [area.x, area.y],
         ];
-        self.line(&corners, rgb, 1.0);
+        self.draw_line(&corners, rgb, 1.0);
     }
 
     /// A line with round ends. Points that are not finite are skipped.
-    pub(super) fn line(&mut self, points: &[Point], rgb: Rgb, width: f64) {
+    pub(super) fn draw_line(&mut self, points: &[Point], rgb: Rgb, width: f64) {
         self.lines(std::iter::once(points), rgb, width);
     }
 
@@ -284,7 +284,7 @@ impl Canvas {
     }
 
     /// Words whose baseline starts at a point. Letters that do not exist are left out.
-    pub(super) fn words(&mut self, text: &str, [x, y]: Point, height: f64, rgb: Rgb) {
+    pub(super) fn draw_text(&mut self, text: &str, [x, y]: Point, height: f64, rgb: Rgb) {
         let line = written(text);
         let place = |[px, py]: &Point| [x + px * height, y - py * height];
         let strokes: Vec<Vec<Point>> = line
@@ -298,14 +298,14 @@ impl Canvas {
 }
 
 /// Pixels of the canvas, and how many of a photograph's lie under each.
-struct Span {
+struct PixelSpan {
     first: usize,
     end: usize,
     each: f64,
     of: usize,
 }
 
-impl Span {
+impl PixelSpan {
     fn new(start: f64, length: f64, scale: f64, of: u32) -> Self {
         let (first, end) = (whole(start * scale), whole((start + length) * scale));
         Self {
@@ -335,12 +335,12 @@ fn whole(value: f64) -> usize {
 }
 
 /// A photograph's pixels.
-struct Photo<'a> {
+struct PhotoPixels<'a> {
     width: usize,
     rgb: &'a [u8],
 }
 
-impl Photo<'_> {
+impl PhotoPixels<'_> {
     /// The mean colour of a part, in steps of eight.
     fn mean(&self, wide: Range<usize>, tall: Range<usize>) -> Rgb {
         let mut sum = [0_usize; 3];
@@ -386,12 +386,12 @@ pub(super) fn fitted(text: &str, height: f64, width: f64) -> String {
     format!("{}…", kept.trim_end())
 }
 
-fn written(text: &str) -> letters::Line {
-    letters::line(text).unwrap_or_else(|_| {
+fn written(text: &str) -> letters::TextLine {
+    letters::lay_out_line(text).unwrap_or_else(|_| {
         let known: String = text
             .chars()
-            .filter(|letter| letters::line(letter.encode_utf8(&mut [0; 4])).is_ok())
+            .filter(|letter| letters::lay_out_line(letter.encode_utf8(&mut [0; 4])).is_ok())
             .collect();
-        letters::line(&known).unwrap_or_default()
+        letters::lay_out_line(&known).unwrap_or_default()
     })
 }

@@ -1,17 +1,17 @@
 //! Pictures for people: what is planned, and what was drawn. Plain data in, PNG bytes out.
 
+mod camera_overlay;
 mod canvas;
-mod drawn;
-mod plan;
-mod reach;
-mod seen;
-mod sheet;
+mod ink_picture;
+mod plan_picture;
+mod reach_picture;
+mod sheet_transform;
 
+pub use camera_overlay::{CameraOverlayView, PixelLine, seen_png};
 pub use canvas::REFUSED;
-pub use drawn::ink_png;
-pub use plan::{pixel_of, plan_png};
-pub use reach::reach_png;
-pub use seen::{PixelLine, SeenView, seen_png};
+pub use ink_picture::ink_png;
+pub use plan_picture::{pixel_of, plan_png};
+pub use reach_picture::reach_png;
 
 /// The longer side of every picture.
 pub const SIDE_MAX_PX: u32 = 1000;
@@ -35,7 +35,7 @@ pub enum PictureError {
 
 /// A line on the sheet.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Line {
+pub struct SheetLine {
     /// On the sheet, from its lower left corner, y up. Points that are not finite are skipped.
     pub points_mm: Vec<[f64; 2]>,
     /// The pen's.
@@ -48,7 +48,7 @@ pub struct Line {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PlannedStroke {
     /// In the pen's colour and width.
-    pub line: Line,
+    pub line: SheetLine,
     /// Its place in the drawing order, counted from 1; none shows no number.
     pub order: Option<usize>,
     /// A rule said no to it: it is shown red.
@@ -57,7 +57,7 @@ pub struct PlannedStroke {
 
 /// Something over time, shown as a strip.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Strip {
+pub struct TimeStrip {
     /// Name of the value with its unit: `tilt, deg`. Characters without a letter are left out.
     pub name: String,
     /// Time in seconds, rising, and value.
@@ -82,7 +82,7 @@ pub struct PlanView {
     /// Tip height above the sheet (second) along x (first), in mm, in drawing order.
     pub side_mm: Vec<[f64; 2]>,
     /// Margin of joint limits, tilt, speed.
-    pub strips: Vec<Strip>,
+    pub strips: Vec<TimeStrip>,
     /// Places on the sheet that a rule refused: a red ring each.
     pub marks_mm: Vec<[f64; 2]>,
 }
@@ -126,7 +126,7 @@ pub struct InkView {
     /// Lines of the design, shown grey beneath.
     pub design_mm: Vec<Vec<[f64; 2]>>,
     /// Lines drawn by the pen.
-    pub ink: Vec<Line>,
+    pub ink: Vec<SheetLine>,
 }
 
 fn check_sheet(sheet_mm: [f64; 2]) -> Result<(), PictureError> {

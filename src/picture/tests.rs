@@ -9,11 +9,11 @@
 use tiny_skia::Pixmap;
 
 use super::*;
-use design::{Caps, Design, load};
+use design::{Design, DesignCaps, load};
 
 fn practice() -> Design {
     let bytes = include_bytes!("../../scenes/designs/practice.svg");
-    load("practice.svg", bytes, &Caps::default()).unwrap()
+    load("practice.svg", bytes, &DesignCaps::default()).unwrap()
 }
 
 /// A plan as it may come: the practice drawing in the middle of a sheet.
@@ -38,7 +38,7 @@ fn view(sheet_mm: [f64; 2]) -> PlanView {
         plan.side_mm.push([end[0], 6.0]);
         last = Some(end);
         plan.strokes.push(PlannedStroke {
-            line: Line {
+            line: SheetLine {
                 points_mm,
                 colour: [0x1a, 0x1a, 0x2e],
                 width_mm: 0.4,
@@ -57,7 +57,7 @@ fn view(sheet_mm: [f64; 2]) -> PlanView {
         ("tilt, deg", 4.0, Some(30.0)),
         ("speed, mm/s", 18.0, None),
     ] {
-        plan.strips.push(Strip {
+        plan.strips.push(TimeStrip {
             name: name.to_owned(),
             samples: wave(scale, 1.7),
             limit,
@@ -84,7 +84,7 @@ fn ink() -> InkView {
             .collect(),
         ink: strokes
             .iter()
-            .map(|s| Line {
+            .map(|s| SheetLine {
                 points_mm: s.points_mm.iter().map(shaken).collect(),
                 colour: [0x1a, 0x1a, 0x2e],
                 width_mm: 0.4,
@@ -199,7 +199,7 @@ fn a_picture_full_of_lines_is_made_smaller() {
     let mut full = ink();
     let noise = |i: u32| f64::from(i.wrapping_mul(2_654_435_761) >> 8) / f64::from(1 << 24);
     full.ink = (0..12_000)
-        .map(|i| Line {
+        .map(|i| SheetLine {
             points_mm: vec![
                 [noise(i) * 150.0, noise(i + 77_777) * 100.0],
                 [noise(i + 5) * 150.0, noise(i + 99_999) * 100.0],

@@ -7,19 +7,19 @@
 
 use nalgebra::Vector3;
 
-use super::build::{Build, Stand, What, nowhere};
-use super::course::{Piece, Place, STEP_MM, distance};
-use super::error::{Cause, PlanError, Refusal};
-use super::hand::Hand;
-use super::order::{Turn, order};
-use super::report::{self, StrokeReport};
-use super::tidy::{Tidied, tidy};
-use super::trace::{JUMP_RAD, Stuck};
+use super::cartesian_path::{CartesianSegment, STEP_MM, ToolPose, distance};
+use super::error::{PlanError, PlanRefusal, RefusalCause};
+use super::follow_path::{JUMP_RAD, PathError};
+use super::order::{StrokeTurn, order};
+use super::plan_report::{self, StrokeReport};
+use super::prepare_strokes::{PreparedStroke, prepare_strokes};
+use super::tool_ik::ToolIk;
 use super::trajectory::SpanKind;
-use super::{Plan, Watch, bend, ink};
-use base::units::Joints;
-use kin::Solution;
-use scene::{Ink, Order, Scene, SheetStroke};
+use super::trajectory_builder::{HoverTarget, SpanLabel, TrajectoryBuilder, without_place};
+use super::{Plan, PlanObserver, corner_blending, ink};
+use base::units::JointVector;
+use kin::IkSolution;
+use scene::{InkCap, Order, Scene, SheetStroke};
 
 /// Strokes of one plan.
 const STROKES_MAX: usize = 100_000;
@@ -30,11 +30,11 @@ const REFUSALS_MAX: usize = 1000;
 
 /// As much of a drawing as can be planned, and what cannot.
 #[derive(Clone, Debug)]
-pub struct Attempt {
+pub struct PartialPlan {
     /// The part that can be drawn well.
     pub plan: Plan,
     /// The reasons for all that cannot be drawn.
-    pub refusals: Vec<Refusal>,
+    pub refusals: Vec<PlanRefusal>,
     /// The strokes that the refusals are about, joined and tidied.
     pub refused: Vec<SheetStroke>,
 }
@@ -43,7 +43,11 @@ pub struct Attempt {
 ///
 /// # Errors
 /// Cancelled, nothing to draw, or invalid strokes.
-pub fn attempt(scene: &Scene, start: &Joints, watch: &dyn Watch) -> Result<Attempt, PlanError> {
+pub fn attempt(
+    scene: &Scene,
+    start: &JointVector,
+    watch: &dyn PlanObserver,
+) -> Result<PartialPlan, PlanError> {
     attempt_strokes(scene, start, &scene.strokes, scene.order, watch)
 }
 
@@ -51,7 +55,11 @@ pub fn attempt(scene: &Scene, start: &Joints, watch: &dyn Watch) -> Result<Attem
 ///
 /// # Errors
 /// [`PlanError::Refused`] with everything that cannot be drawn well, or cancelled, or nothing.
-pub fn draw(scene: &Scene, start: &Joints, watch: &dyn Watch) -> Result<Plan, PlanError> {
+pub fn draw(
+    scene: &Scene,
+    start: &JointVector,
+    watch: &dyn PlanObserver,
+) -> Result<Plan, PlanError> {
     draw_strokes(scene, start, &scene.strokes, scene.order, watch)
 }
 
@@ -61,10 +69,10 @@ pub fn draw(scene: &Scene, start: &Joints, watch: &dyn Watch) -> Result<Plan, Pl
 /// As [`draw`].
 pub fn draw_strokes(
     scene: &Scene,
-    start: &Joints,
+    start: &JointVector,
     strokes: &[SheetStroke],
     how: Order,
-    watch: &dyn Watch,
+    watch: &dyn PlanObserver,
 ) -> Result<Plan, PlanError> {
     let attempt = attempt_strokes(scene, start, strokes, how, watch)?;
     if attempt.refusals.is_empty() {
@@ -76,20 +84,20 @@ pub fn draw_strokes(
 
 fn attempt_strokes(
     scene: &Scene,
-    start: &Joints,
+    start: &JointVector,
     strokes: &[SheetStroke],
     how: Order,
-    watch: &dyn Watch,
-) -> Result<Attempt, PlanError> {
+    watch: &dyn PlanObserver,
+) -> Result<PartialPlan, PlanError> {
     check(strokes)?;
     // Somebody who waits hears at once that planning has begun.
     watch.progress(0, strokes.len());
-    let mut tidied = tidy(strokes, how);
+    let mut tidied = prepare_strokes(strokes, how);
     ink::divide(scene, &mut tidied);
     let alone: Vec<SheetStroke> = tidied.iter().map(|one| one.stroke.clone()).collect();
     let turns = order(&alone, how);
-    let mut drawing = Drawing {
-        build: Build::new(scene, start, watch)?,
+    let mut drawing = DrawingPlanner {
+        build: TrajectoryBuilder::new(scene, start, watch)?,
         given: strokes,
         since_dip_mm: vec![f64::INFINITY; scene.pens.len()],
         reports: Vec::with_capacity(turns.len()),
@@ -99,7 +107,7 @@ fn attempt_strokes(
     };
     for (done, turn) in turns.iter().enumerate() {
         drawing.build.check_wanted()?;
-        drawing.turn(turn, &tidied[turn.stroke]);
+        drawing.plan_stroke(turn, &tidied[turn.stroke]);
         drawing.build.progress(done + 1, turns.len());
         if drawing.build.refusals.len() >= REFUSALS_MAX {
             break;
@@ -109,8 +117,8 @@ fn attempt_strokes(
     let (reports, drawn, dips) = (drawing.reports, drawing.drawn, drawing.dips);
     let (trajectory, hover_from) = drawing.build.finish()?;
     let drawn = (reports, drawn);
-    Ok(Attempt {
-        plan: report::plan(scene, trajectory, hover_from, drawn, dips),
+    Ok(PartialPlan {
+        plan: plan_report::plan(scene, trajectory, hover_from, drawn, dips),
         refusals,
         refused: drawing.refused,
     })
@@ -121,11 +129,11 @@ fn check(strokes: &[SheetStroke]) -> Result<(), PlanError> {
         return Err(PlanError::Nothing);
     }
     let unfit = |stroke: Option<usize>, source: &str, why: String| {
-        Err(PlanError::Refused(vec![Refusal {
+        Err(PlanError::Refused(vec![PlanRefusal {
             stroke,
             source: source.to_owned(),
             at_mm: None,
-            cause: Cause::Unfit { why },
+            cause: RefusalCause::Unfit { why },
         }]))
     };
     if strokes.len() > STROKES_MAX {
@@ -146,13 +154,13 @@ fn check(strokes: &[SheetStroke]) -> Result<(), PlanError> {
 
 /// The tilt of the pen along a stroke, and the stretch of the stroke on the surface.
 #[derive(Clone, Copy, Debug, Default)]
-struct Lies {
+struct SurfaceFit {
     tilt_rad: f64,
     stretch: f64,
 }
 
-struct Drawing<'a> {
-    build: Build<'a>,
+struct DrawingPlanner<'a> {
+    build: TrajectoryBuilder<'a>,
     given: &'a [SheetStroke],
     since_dip_mm: Vec<f64>,
     reports: Vec<StrokeReport>,
@@ -161,25 +169,29 @@ struct Drawing<'a> {
     dips: usize,
 }
 
-impl Drawing<'_> {
+impl DrawingPlanner<'_> {
     /// One stroke with all that goes before and after it. Where that fails, it is tried once more
     /// with the arm held in the way that serves this stroke best; refused, it leaves no trace.
-    fn turn(&mut self, turn: &Turn, tidied: &Tidied) {
+    fn plan_stroke(&mut self, turn: &StrokeTurn, tidied: &PreparedStroke) {
         let mut stroke = tidied.stroke.clone();
         if turn.reversed {
             stroke.points_mm.reverse();
         }
-        let mark = (self.build.mark(), self.since_dip_mm.clone(), self.dips);
+        let mark = (
+            self.build.checkpoint(),
+            self.since_dip_mm.clone(),
+            self.dips,
+        );
         let mut failed = None;
         for retake in [false, true] {
-            match self.try_turn(&stroke, retake) {
+            match self.try_stroke(&stroke, retake) {
                 Ok(lies) => {
                     self.report(turn, tidied, stroke, lies);
                     return;
                 }
                 Err(stuck) => failed = Some(stuck),
             }
-            self.build.back_to(&mark.0);
+            self.build.restore(&mark.0);
             (self.since_dip_mm, self.dips) = (mark.1.clone(), mark.2);
         }
         if let Some(stuck) = failed {
@@ -187,7 +199,13 @@ impl Drawing<'_> {
         }
     }
 
-    fn report(&mut self, turn: &Turn, tidied: &Tidied, stroke: SheetStroke, lies: Lies) {
+    fn report(
+        &mut self,
+        turn: &StrokeTurn,
+        tidied: &PreparedStroke,
+        stroke: SheetStroke,
+        lies: SurfaceFit,
+    ) {
         self.reports.push(StrokeReport {
             stroke: tidied.parts[0],
             parts: tidied.parts.clone(),
@@ -204,12 +222,12 @@ impl Drawing<'_> {
 
     /// Refuses the part that the place belongs to, with the farthest point where it is out of
     /// reach.
-    fn refuse(&mut self, stroke: &SheetStroke, tidied: &Tidied, mut stuck: Stuck) {
-        if matches!(stuck.cause, Cause::OutOfReach { .. })
+    fn refuse(&mut self, stroke: &SheetStroke, tidied: &PreparedStroke, mut stuck: PathError) {
+        if matches!(stuck.cause, RefusalCause::OutOfReach { .. })
             && let Some((at_mm, by_mm)) = self.farthest(stroke)
         {
             stuck.at_mm = Some(at_mm);
-            stuck.cause = Cause::OutOfReach { by_mm };
+            stuck.cause = RefusalCause::OutOfReach { by_mm };
         }
         let at_mm = stuck.at_mm.or(stroke.points_mm.first().copied());
         let near = |part: &usize| {
@@ -237,9 +255,9 @@ impl Drawing<'_> {
         let hand = self.build.hand(stroke.pen).ok()?;
         let mut seed = scene.ready_rad;
         let mut worst: Option<([f64; 2], f64)> = None;
-        for at_mm in evenly(&stroke.points_mm) {
-            let place = Place::over(&scene.surface, at_mm, -scene.heights.press_mm);
-            match hand.reach(&place, &seed) {
+        for at_mm in sample_evenly(&stroke.points_mm) {
+            let place = ToolPose::over(&scene.surface, at_mm, -scene.heights.press_mm);
+            match hand.solve(&place, &seed) {
                 Ok(found) => seed = found.q_rad,
                 Err(missed) => {
                     let by_mm = missed.nearest.off_m * 1e3;
@@ -252,24 +270,24 @@ impl Drawing<'_> {
         worst
     }
 
-    fn try_turn(&mut self, stroke: &SheetStroke, retake: bool) -> Result<Lies, Stuck> {
+    fn try_stroke(&mut self, stroke: &SheetStroke, retake: bool) -> Result<SurfaceFit, PathError> {
         let stretch = self.fits_surface(stroke)?;
         let item = self.reports.len();
         let heights = self.build.scene.heights;
-        let courses = bend::courses(&stroke.points_mm, -heights.press_mm);
+        let courses = corner_blending::courses(&stroke.points_mm, -heights.press_mm);
         let points = &stroke.points_mm;
         let (Some(first), Some(last)) = (points.first(), points.last()) else {
-            return Err(nowhere(Cause::Unfit {
+            return Err(without_place(RefusalCause::Unfit {
                 why: "has no points".to_owned(),
             }));
         };
         self.go_above(item, stroke, *first, retake)?;
-        let what = |kind| What {
+        let what = |kind| SpanLabel {
             kind,
             item: Some(item),
             pen: stroke.pen,
         };
-        let (travelling, drawing) = (self.build.travelling(), self.build.drawing());
+        let (travelling, drawing) = (self.build.travel_limits(), self.build.draw_limits());
         let (lift, press) = (heights.lift_mm, -heights.press_mm);
         let lower = rise(*first, lift, press);
         self.build
@@ -278,29 +296,29 @@ impl Drawing<'_> {
         let raise = rise(*last, press, lift);
         self.build
             .follow(what(SpanKind::Lift), &[vec![raise]], travelling)?;
-        self.build.in_use = Some((stroke.pen, Stand::Sheet(*last)));
-        Ok(Lies { tilt_rad, stretch })
+        self.build.in_use = Some((stroke.pen, HoverTarget::Sheet(*last)));
+        Ok(SurfaceFit { tilt_rad, stretch })
     }
 
     /// Refuses a line that the surface stretches too much, or that turns too fast under the pen;
     /// the stretch otherwise.
-    fn fits_surface(&self, stroke: &SheetStroke) -> Result<f64, Stuck> {
+    fn fits_surface(&self, stroke: &SheetStroke) -> Result<f64, PathError> {
         let scene = self.build.scene;
-        let pen = self.build.hand(stroke.pen).map_err(nowhere)?.pen;
-        let lie = scene.surface.lie(&stroke.points_mm);
+        let pen = self.build.hand(stroke.pen).map_err(without_place)?.pen;
+        let lie = scene.surface.distortion(&stroke.points_mm);
         if lie.stretch > scene.limits.stretch_max {
-            return Err(Stuck {
+            return Err(PathError {
                 at_mm: Some(lie.stretched_at_mm),
-                cause: Cause::Stretched {
+                cause: RefusalCause::Stretched {
                     by_percent: (lie.stretch - 1.0) * 1e2,
                     most_percent: (scene.limits.stretch_max - 1.0) * 1e2,
                 },
             });
         }
         if lie.turn_rad_mm > pen.turn_rad_mm {
-            return Err(Stuck {
+            return Err(PathError {
                 at_mm: Some(lie.turned_at_mm),
-                cause: Cause::Turns {
+                cause: RefusalCause::Turns {
                     turn_deg_mm: lie.turn_rad_mm.to_degrees(),
                     most_deg_mm: pen.turn_rad_mm.to_degrees(),
                 },
@@ -316,15 +334,15 @@ impl Drawing<'_> {
         stroke: &SheetStroke,
         at_mm: [f64; 2],
         retake: bool,
-    ) -> Result<(), Stuck> {
+    ) -> Result<(), PathError> {
         let (pen, length_mm) = (stroke.pen, length(&stroke.points_mm));
         let due = self.ink_due(pen, length_mm);
-        let hover = Stand::Sheet(at_mm);
+        let hover = HoverTarget::Sheet(at_mm);
         let first = match &due {
-            Some(ink) => Stand::Space(self.above(ink)),
+            Some(ink) => HoverTarget::Space(self.above(ink)),
             None => hover,
         };
-        let travel = What {
+        let travel = SpanLabel {
             kind: SpanKind::Travel,
             item: Some(item),
             pen,
@@ -337,7 +355,7 @@ impl Drawing<'_> {
             if !retake {
                 serves.extend(self.corners(pen));
             }
-            self.take(item, pen, first, &serves)?;
+            self.take_pen(item, pen, first, &serves)?;
         }
         if let Some(ink) = due {
             self.dip(item, pen, &ink)?;
@@ -347,19 +365,25 @@ impl Drawing<'_> {
         Ok(())
     }
 
-    fn ink_due(&self, pen: usize, length_mm: f64) -> Option<Ink> {
+    fn ink_due(&self, pen: usize, length_mm: f64) -> Option<InkCap> {
         let scene = self.build.scene;
         let ink = &scene.inks[scene.pens[pen].ink?];
         let since = self.since_dip_mm[pen];
         (since + length_mm > ink.dip_every_mm && since > 0.0).then(|| ink.clone())
     }
 
-    fn above(&self, ink: &Ink) -> nalgebra::Point3<f64> {
+    fn above(&self, ink: &InkCap) -> nalgebra::Point3<f64> {
         ink.rim_m + Vector3::z() * (self.build.scene.heights.lift_mm / 1e3)
     }
 
     /// Begins to use a pen: lifts what is low and swings the pen's tip to where it is needed.
-    fn take(&mut self, item: usize, pen: usize, to: Stand, serves: &[Place]) -> Result<(), Stuck> {
+    fn take_pen(
+        &mut self,
+        item: usize,
+        pen: usize,
+        to: HoverTarget,
+        serves: &[ToolPose],
+    ) -> Result<(), PathError> {
         let begun = self.build.hover_from.is_some();
         let kind = if begun {
             SpanKind::Travel
@@ -367,30 +391,35 @@ impl Drawing<'_> {
             SpanKind::Approach
         };
         self.build.lift_if_low(kind)?;
-        let hand = self.build.hand(pen).map_err(nowhere)?;
+        let hand = self.build.hand(pen).map_err(without_place)?;
         let place = self.build.place_of(to);
         let at_mm = match to {
-            Stand::Sheet(at_mm) => Some(at_mm),
-            Stand::Space(_) => None,
+            HoverTarget::Sheet(at_mm) => Some(at_mm),
+            HoverTarget::Space(_) => None,
         };
         let pose = self
-            .best_way(&hand, &place, serves)
-            .map_err(|cause| Stuck { at_mm, cause })?;
+            .best_solution(&hand, &place, serves)
+            .map_err(|cause| PathError { at_mm, cause })?;
         let item = begun.then_some(item);
         self.build
-            .swing_to(What { kind, item, pen }, &pose)
-            .map_err(|cause| Stuck { at_mm, cause })?;
+            .swing_to(SpanLabel { kind, item, pen }, &pose)
+            .map_err(|cause| PathError { at_mm, cause })?;
         self.build.in_use = Some((pen, to));
         if !begun {
-            self.build.hover_from = Some(self.build.mark_samples());
+            self.build.hover_from = Some(self.build.sample_count());
         }
         Ok(())
     }
 
     /// The way of holding the pen that serves all places, one after the other, best.
     #[expect(clippy::expect_used, reason = "`ways` refuses a place without one")]
-    fn best_way(&self, hand: &Hand<'_>, place: &Place, serves: &[Place]) -> Result<Joints, Cause> {
-        let ways = hand.ways(place, &[self.build.scene.ready_rad])?;
+    fn best_solution(
+        &self,
+        hand: &ToolIk<'_>,
+        place: &ToolPose,
+        serves: &[ToolPose],
+    ) -> Result<JointVector, RefusalCause> {
+        let ways = hand.solutions(place, &[self.build.scene.ready_rad])?;
         let costs = ways.iter().take(WAYS_MAX).map(|way| {
             let cost = self.cost(hand, way, serves);
             (cost, way.q_rad)
@@ -401,7 +430,7 @@ impl Drawing<'_> {
 
     /// Smaller is better: places missed, or met with too much lean or by a jump, then lean, then
     /// the largest step from one place to the next, margin, and nearness to the ready pose.
-    fn cost(&self, hand: &Hand<'_>, way: &Solution, serves: &[Place]) -> f64 {
+    fn cost(&self, hand: &ToolIk<'_>, way: &IkSolution, serves: &[ToolPose]) -> f64 {
         let mut margin = hand.margin_rad(&way.q_rad);
         let (mut lean, mut step, mut missed) = (way.off_rad, 0.0_f64, 0.0);
         // Where it begins it may lean too much, and yet lead to where it would not.
@@ -410,7 +439,7 @@ impl Drawing<'_> {
         }
         let (mut at, mut point_m) = (way.q_rad, hand.point(&way.q_rad));
         for place in serves {
-            let Ok(found) = hand.reach(place, &at) else {
+            let Ok(found) = hand.solve(place, &at) else {
                 missed += MISSED_COST;
                 continue;
             };
@@ -429,16 +458,16 @@ impl Drawing<'_> {
     }
 
     /// The whole of a stroke, at the depth of drawing.
-    fn along(&self, stroke: &SheetStroke) -> Vec<Place> {
+    fn along(&self, stroke: &SheetStroke) -> Vec<ToolPose> {
         let scene = self.build.scene;
-        evenly(&stroke.points_mm)
+        sample_evenly(&stroke.points_mm)
             .into_iter()
-            .map(|at_mm| Place::over(&scene.surface, at_mm, -scene.heights.press_mm))
+            .map(|at_mm| ToolPose::over(&scene.surface, at_mm, -scene.heights.press_mm))
             .collect()
     }
 
     /// The corners and the middle of all that a pen draws, at the depth of drawing.
-    fn corners(&self, pen: usize) -> Vec<Place> {
+    fn corners(&self, pen: usize) -> Vec<ToolPose> {
         let (mut low, mut high) = ([f64::INFINITY; 2], [f64::NEG_INFINITY; 2]);
         let of_pen = self.given.iter().filter(|stroke| stroke.pen == pen);
         for [x, y] in of_pen.flat_map(|stroke| &stroke.points_mm) {
@@ -448,23 +477,23 @@ impl Drawing<'_> {
         let scene = self.build.scene;
         let middle = [(low[0] + high[0]) / 2.0, (low[1] + high[1]) / 2.0];
         [low, [high[0], low[1]], high, [low[0], high[1]], middle]
-            .map(|at_mm| Place::over(&scene.surface, at_mm, -scene.heights.press_mm))
+            .map(|at_mm| ToolPose::over(&scene.surface, at_mm, -scene.heights.press_mm))
             .to_vec()
     }
 
     /// Down to a third of the cap's depth, wait, up.
-    fn dip(&mut self, item: usize, pen: usize, ink: &Ink) -> Result<(), Stuck> {
-        let what = What {
+    fn dip(&mut self, item: usize, pen: usize, ink: &InkCap) -> Result<(), PathError> {
+        let what = SpanLabel {
             kind: SpanKind::Dip,
             item: Some(item),
             pen,
         };
-        let above = Place::above(self.above(ink));
-        let below = Place::above(ink.rim_m - Vector3::z() * (ink.depth_m / 3.0));
-        let asked = self.build.travelling();
-        let leg = |from, to| vec![Piece::Across { from, to }];
+        let above = ToolPose::above(self.above(ink));
+        let below = ToolPose::above(ink.rim_m - Vector3::z() * (ink.depth_m / 3.0));
+        let asked = self.build.travel_limits();
+        let leg = |from, to| vec![CartesianSegment::Across { from, to }];
         self.build.follow(what, &[leg(above, below)], asked)?;
-        self.build.wait(what, ink.wait_s).map_err(nowhere)?;
+        self.build.dwell(what, ink.wait_s).map_err(without_place)?;
         self.build.follow(what, &[leg(below, above)], asked)?;
         self.dips += 1;
         self.since_dip_mm[pen] = 0.0;
@@ -483,7 +512,7 @@ const MISSED_COST: f64 = 1000.0;
 
 /// Points all along a stroke, its first and last among them: a straight line between two corners
 /// may leave the arm's reach, or its joints' ranges, half-way.
-fn evenly(points_mm: &[[f64; 2]]) -> Vec<[f64; 2]> {
+fn sample_evenly(points_mm: &[[f64; 2]]) -> Vec<[f64; 2]> {
     let every_mm = (length(points_mm) / TRACED_MAX).max(TRACED_MM);
     let mut all: Vec<[f64; 2]> = points_mm.first().copied().into_iter().collect();
     let mut next_mm = every_mm;
@@ -500,8 +529,8 @@ fn evenly(points_mm: &[[f64; 2]]) -> Vec<[f64; 2]> {
     all
 }
 
-fn rise(at_mm: [f64; 2], from_mm: f64, to_mm: f64) -> Piece {
-    Piece::Rise {
+fn rise(at_mm: [f64; 2], from_mm: f64, to_mm: f64) -> CartesianSegment {
+    CartesianSegment::Rise {
         at_mm,
         from_mm,
         to_mm,

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::trace::JUMP_RAD;
+use super::follow_path::JUMP_RAD;
 use base::units::{apart, short};
 
 /// The reason why there is no plan.
@@ -18,12 +18,12 @@ pub enum PlanError {
     Nothing,
     /// Rules said no; all of them at once.
     #[error("{}", sum_up(.0))]
-    Refused(Vec<Refusal>),
+    Refused(Vec<PlanRefusal>),
 }
 
 /// One thing that cannot be done, and where.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Refusal {
+pub struct PlanRefusal {
     /// Which of the strokes as they were given; absent where it is not about one.
     pub stroke: Option<usize>,
     /// The stroke's place in the author's file, or the subject of the refusal.
@@ -31,13 +31,13 @@ pub struct Refusal {
     /// Place on the sheet.
     pub at_mm: Option<[f64; 2]>,
     /// The reason.
-    pub cause: Cause,
+    pub cause: RefusalCause,
 }
 
 /// The reason why something cannot be done.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "what")]
-pub enum Cause {
+pub enum RefusalCause {
     /// The tip does not get there.
     OutOfReach {
         /// Missing distance.
@@ -99,7 +99,7 @@ pub enum Cause {
     },
 }
 
-impl Cause {
+impl RefusalCause {
     /// The rule's name, as its serialised form has it.
     #[must_use]
     pub fn rule(&self) -> &'static str {
@@ -146,7 +146,7 @@ impl Cause {
     }
 }
 
-impl fmt::Display for Cause {
+impl fmt::Display for RefusalCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::OutOfReach { by_mm } if *by_mm < 0.1 => write!(
@@ -215,7 +215,7 @@ impl fmt::Display for Cause {
     }
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for PlanRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.source)?;
         if let Some(stroke) = self.stroke {
@@ -232,7 +232,7 @@ impl fmt::Display for Refusal {
 /// Number of refusals that a message names.
 const NAMED_MAX: usize = 3;
 
-fn sum_up(refusals: &[Refusal]) -> String {
+fn sum_up(refusals: &[PlanRefusal]) -> String {
     let named: Vec<String> = refusals
         .iter()
         .take(NAMED_MAX)

@@ -1,8 +1,8 @@
 //! Strokes longer than one dip lasts are divided, so that the pen can be dipped in between.
 
-use super::course::{between, distance, whole};
+use super::cartesian_path::{between, distance, whole};
 use super::draw::length;
-use super::tidy::Tidied;
+use super::prepare_strokes::PreparedStroke;
 use scene::Scene;
 
 /// Parts of one stroke.
@@ -13,7 +13,7 @@ const DIP_EVERY_MM_MIN: f64 = 1.0;
 /// Divides what pens with ink cannot draw with one dip into even parts, each beginning where the
 /// one before ended. A pen that the scene has not is refused when it is to be taken.
 #[expect(clippy::indexing_slicing, reason = "a pen's ink is one of the scene's")]
-pub(super) fn divide(scene: &Scene, strokes: &mut Vec<Tidied>) {
+pub(super) fn divide(scene: &Scene, strokes: &mut Vec<PreparedStroke>) {
     let lasts_mm = |pen: usize| {
         let ink = scene.pens.get(pen)?.ink?;
         Some(scene.inks[ink].dip_every_mm.max(DIP_EVERY_MM_MIN))
@@ -28,7 +28,7 @@ pub(super) fn divide(scene: &Scene, strokes: &mut Vec<Tidied>) {
     *strokes = divided;
 }
 
-fn parts(tidied: Tidied, most_mm: f64, into: &mut Vec<Tidied>) {
+fn parts(tidied: PreparedStroke, most_mm: f64, into: &mut Vec<PreparedStroke>) {
     let length_mm = length(&tidied.stroke.points_mm);
     let count = whole((length_mm / most_mm).ceil()).clamp(1, PARTS_MAX);
     if count == 1 {

@@ -2,14 +2,14 @@
 
 use nalgebra::Vector3;
 
-use super::build::{Build, What, nowhere};
-use super::course::{Piece, Place};
-use super::error::{Cause, PlanError};
-use super::timed::Asked;
-use super::trace::Stuck;
+use super::cartesian_path::{CartesianSegment, ToolPose};
+use super::error::{PlanError, RefusalCause};
+use super::follow_path::PathError;
+use super::time_parameterization::TipLimits;
 use super::trajectory::SpanKind;
-use super::{Plan, Watch, report, swing};
-use base::units::Joints;
+use super::trajectory_builder::{SpanLabel, TrajectoryBuilder, without_place};
+use super::{Plan, PlanObserver, joint_move, plan_report};
+use base::units::JointVector;
 use scene::{JOG_MM_S, Scene};
 
 /// Rounding on the way to samples must not pass the limit.
@@ -17,7 +17,7 @@ const SPEED_SHARE: f64 = 0.98;
 
 /// The joint or tip to step, and the size of the step.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Step {
+pub enum JogIncrement {
     /// One joint turns.
     Joint {
         /// Which, from the base.
@@ -38,63 +38,71 @@ pub enum Step {
 /// [`PlanError::Refused`] says why it cannot be gone, and cancelled.
 pub fn jog(
     scene: &Scene,
-    start: &Joints,
-    step: Step,
+    start: &JointVector,
+    step: JogIncrement,
     pen: usize,
-    watch: &dyn Watch,
+    watch: &dyn PlanObserver,
 ) -> Result<Plan, PlanError> {
-    let mut build = Build::new(scene, start, watch)?;
-    if let Err(stuck) = one(&mut build, step, pen) {
+    let mut build = TrajectoryBuilder::new(scene, start, watch)?;
+    if let Err(stuck) = plan_step(&mut build, step, pen) {
         build.refuse(None, "the step", stuck);
     }
-    report::without_ink(build)
+    plan_report::without_ink(build)
 }
 
 /// Refuses a step of a joint that the arm has not, and one of no size.
-fn check(step: Step, joints: usize) -> Result<(), Cause> {
+fn check(step: JogIncrement, joints: usize) -> Result<(), RefusalCause> {
     let why = match step {
-        Step::Joint { joint, .. } if joint >= joints => {
+        JogIncrement::Joint { joint, .. } if joint >= joints => {
             format!("is of joint {joint}; the arm has {joints}, counted from 0")
         }
-        Step::Joint { by_rad, .. } if !by_rad.is_finite() => {
+        JogIncrement::Joint { by_rad, .. } if !by_rad.is_finite() => {
             format!("is {by_rad} rad, which is not finite")
         }
-        Step::Tip { by_mm } if by_mm.iter().any(|by| !by.is_finite()) => {
+        JogIncrement::Tip { by_mm } if by_mm.iter().any(|by| !by.is_finite()) => {
             format!("is {by_mm:?} mm, which is not finite")
         }
-        Step::Joint { .. } | Step::Tip { .. } => return Ok(()),
+        JogIncrement::Joint { .. } | JogIncrement::Tip { .. } => return Ok(()),
     };
-    Err(Cause::Unfit { why })
+    Err(RefusalCause::Unfit { why })
 }
 
-fn one(build: &mut Build<'_>, step: Step, pen: usize) -> Result<(), Stuck> {
-    let what = What {
+fn plan_step(
+    build: &mut TrajectoryBuilder<'_>,
+    step: JogIncrement,
+    pen: usize,
+) -> Result<(), PathError> {
+    let what = SpanLabel {
         kind: SpanKind::Jog,
         item: None,
         pen,
     };
     let speed_m_s = SPEED_SHARE * JOG_MM_S.min(build.scene.limits.travel_mm_s) / 1e3;
-    check(step, build.scene.arm.dof()).map_err(nowhere)?;
+    check(step, build.scene.arm.dof()).map_err(without_place)?;
     match step {
-        Step::Joint { joint, by_rad } => {
-            let from = build.here();
+        JogIncrement::Joint { joint, by_rad } => {
+            let from = build.last_joints();
             let to = from.map(|other, q| if other == joint { q + by_rad } else { q });
             let tips: Vec<_> = build.hands.iter().map(|hand| hand.tip).collect();
-            let samples = swing::swing(&build.scene.arm, &tips, &from, &to, speed_m_s);
-            let samples = samples.map_err(nowhere)?;
-            build.append(what, &samples).map_err(nowhere)
+            let samples =
+                joint_move::plan_joint_move(&build.scene.arm, &tips, &from, &to, speed_m_s);
+            let samples = samples.map_err(without_place)?;
+            build.append(what, &samples).map_err(without_place)
         }
-        Step::Tip { by_mm } => {
-            let from = build.hand(pen).map_err(nowhere)?.place(&build.here());
-            let to = Place {
+        JogIncrement::Tip { by_mm } => {
+            let from = build
+                .hand(pen)
+                .map_err(without_place)?
+                .tip_pose(&build.last_joints());
+            let to = ToolPose {
                 point_m: from.point_m + Vector3::from(by_mm) / 1e3,
                 ..from
             };
-            let asked = Asked {
+            let asked = TipLimits {
                 speed_m_s,
-                ..build.travelling()
+                ..build.travel_limits()
             };
-            let course = vec![Piece::Across { from, to }];
+            let course = vec![CartesianSegment::Across { from, to }];
             build.follow(what, &[course], asked).map(|_| ())
         }
     }

@@ -7,40 +7,40 @@ use std::time::Duration;
 
 use scene::SheetStroke;
 
-mod bend;
-mod build;
-mod course;
+mod cartesian_path;
+mod corner_blending;
+mod dedup_overlaps;
 mod draw;
 mod error;
-mod excess;
-mod hand;
+mod follow_path;
 mod ink;
 mod jog;
-mod moved;
-mod once;
+mod joint_move;
+mod limit_violations;
 pub mod order;
-pub mod pace;
+mod plan_report;
+mod prepare_strokes;
 mod probe;
-mod ramp;
-mod reach;
-mod report;
-mod swing;
-mod tidy;
-mod timed;
-mod trace;
+mod reach_map;
+mod scalar_profile;
+mod suggest_placement;
+mod time_parameterization;
+mod tool_ik;
 mod trajectory;
+mod trajectory_builder;
+pub mod velocity_profile;
 mod visit;
 
 pub use scene;
 
-pub use draw::{Attempt, attempt, draw, draw_strokes};
-pub use error::{Cause, PlanError, Refusal};
-pub use jog::{Step, jog};
+pub use draw::{PartialPlan, attempt, draw, draw_strokes};
+pub use error::{PlanError, PlanRefusal, RefusalCause};
+pub use jog::{JogIncrement, jog};
+pub use plan_report::{PlanReport, StrokeReport};
 pub use probe::probe;
-pub use reach::{Reach, Spot, Suggestion, reach};
-pub use report::{Report, StrokeReport};
-pub use trajectory::{Span, SpanKind, Trajectory};
-pub use visit::{Visit, VisitTarget, go_to, visit};
+pub use reach_map::{PlacementSuggestion, ReachMap, ReachSpot, reach};
+pub use trajectory::{SpanKind, Trajectory, TrajectorySpan};
+pub use visit::{VisitPoint, VisitTarget, go_to, visit};
 
 /// Time from one sample of a trajectory to the next.
 pub const PERIOD: Duration = Duration::from_millis(10);
@@ -55,7 +55,7 @@ pub struct Plan {
     /// them. Empty for visits and poses.
     pub strokes: Vec<SheetStroke>,
     /// It in numbers.
-    pub report: Report,
+    pub report: PlanReport,
     /// Of the scene's revision and of the trajectory from the first hover pose on, 32 hexadecimal
     /// digits. The approach is not in it: it depends on where the arm happens to be.
     pub hash: String,
@@ -65,7 +65,7 @@ pub struct Plan {
 pub const SAMPLES_MAX: usize = 1_000_000;
 
 /// An observer of planning, which may cancel it.
-pub trait Watch {
+pub trait PlanObserver {
     /// Reports that `done` of `of` strokes or points are planned.
     fn progress(&self, done: usize, of: usize);
     /// Returns whether the plan is no longer wanted. Called often.
@@ -74,9 +74,9 @@ pub trait Watch {
 
 /// Waits to the end and is told nothing.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Patient;
+pub struct SilentObserver;
 
-impl Watch for Patient {
+impl PlanObserver for SilentObserver {
     fn progress(&self, _done: usize, _of: usize) {}
     fn cancelled(&self) -> bool {
         false

@@ -15,12 +15,12 @@
 
 use std::collections::VecDeque;
 
-use super::course::whole;
+use super::cartesian_path::whole;
 use scene::{Order, SheetStroke};
 
 /// A stroke's turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Turn {
+pub struct StrokeTurn {
     /// Which of the strokes as they were given.
     pub stroke: usize,
     /// `true` if the stroke is drawn from its end.
@@ -47,10 +47,10 @@ const SAVING_MM: f64 = 1e-9;
 
 /// Every stroke once.
 #[must_use]
-pub fn order(strokes: &[SheetStroke], how: Order) -> Vec<Turn> {
+pub fn order(strokes: &[SheetStroke], how: Order) -> Vec<StrokeTurn> {
     match how {
         Order::AsDrawn => (0..strokes.len())
-            .map(|stroke| Turn {
+            .map(|stroke| StrokeTurn {
                 stroke,
                 reversed: false,
             })
@@ -59,7 +59,7 @@ pub fn order(strokes: &[SheetStroke], how: Order) -> Vec<Turn> {
             let mut turns = Vec::with_capacity(strokes.len());
             let mut from = [0.0, 0.0];
             for pen in pens(strokes) {
-                let mut tour = Tour::nearest_first(strokes, pen, from);
+                let mut tour = StrokeTour::nearest_first(strokes, pen, from);
                 tour.improve();
                 if let Some(end) = tour.end() {
                     from = end;
@@ -80,7 +80,7 @@ fn distance([ax, ay]: [f64; 2], [bx, by]: [f64; 2]) -> f64 {
 
 /// Returns the total travel of the lifted tip, in mm, from the start of the first stroke.
 #[must_use]
-pub fn travelled_mm(strokes: &[SheetStroke], turns: &[Turn]) -> f64 {
+pub fn travelled_mm(strokes: &[SheetStroke], turns: &[StrokeTurn]) -> f64 {
     let ends: Vec<[[f64; 2]; 2]> = turns
         .iter()
         .filter_map(|turn| {
@@ -113,7 +113,7 @@ fn ends(stroke: &SheetStroke) -> Option<[[f64; 2]; 2]> {
 }
 
 /// Points in squares, for finding what is near.
-struct Squares {
+struct StrokeEndGrid {
     low: [f64; 2],
     side: f64,
     columns: usize,
@@ -121,7 +121,7 @@ struct Squares {
     held: Vec<Vec<(usize, [f64; 2])>>,
 }
 
-impl Squares {
+impl StrokeEndGrid {
     /// About two points a square.
     fn new(points: &[[f64; 2]]) -> Self {
         let (mut low, mut high) = ([f64::INFINITY; 2], [f64::NEG_INFINITY; 2]);
@@ -222,7 +222,7 @@ impl Squares {
 
 /// One pen's strokes in order. An end is `2 · stroke` for the first point and one more for the
 /// last.
-struct Tour {
+struct StrokeTour {
     from: [f64; 2],
     /// Which of all strokes each stroke of the tour is.
     known_as: Vec<usize>,
@@ -234,15 +234,15 @@ struct Tour {
     /// Total saving.
     saved: f64,
     /// Changes since the last perturbation, to undo them.
-    done: Vec<Done>,
-    awake: Awake,
+    done: Vec<TourChange>,
+    awake: DirtyStrokes,
     /// The longest part that an exchange may change.
     part_max: usize,
 }
 
 /// A change of the order.
 #[derive(Clone, Copy)]
-enum Done {
+enum TourChange {
     /// A part was turned round.
     Turned { first: usize, last: usize },
     /// A part was rotated to the left, and then a run of it turned round.
@@ -256,12 +256,12 @@ enum Done {
 
 /// Strokes whose surroundings have changed.
 #[derive(Default)]
-struct Awake {
+struct DirtyStrokes {
     is: Vec<bool>,
     queue: VecDeque<usize>,
 }
 
-impl Awake {
+impl DirtyStrokes {
     fn wake(&mut self, stroke: usize) {
         if !std::mem::replace(&mut self.is[stroke], true) {
             self.queue.push_back(stroke);
@@ -276,11 +276,11 @@ impl Awake {
 }
 
 /// xorshift: always the same numbers.
-struct Chance(u64);
+struct XorShift(u64);
 
-impl Chance {
+impl XorShift {
     /// From 0 to below `most`, which is above 0.
-    fn below(&mut self, most: usize) -> usize {
+    fn next_below(&mut self, most: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -288,7 +288,7 @@ impl Chance {
     }
 }
 
-impl Tour {
+impl StrokeTour {
     fn nearest_first(strokes: &[SheetStroke], pen: usize, from: [f64; 2]) -> Self {
         let (mut known_as, mut all) = (Vec::new(), Vec::new());
         for (index, stroke) in strokes.iter().enumerate() {
@@ -297,7 +297,7 @@ impl Tour {
                 all.extend(both);
             }
         }
-        let mut squares = Squares::new(&all);
+        let mut squares = StrokeEndGrid::new(&all);
         let mut entries = Vec::with_capacity(known_as.len());
         let mut at = from;
         while let Some((_, entry)) = squares.nearest(at, 1, |_| true).first().copied() {
@@ -315,7 +315,7 @@ impl Tour {
             from,
             known_as,
             ends: all,
-            awake: Awake {
+            awake: DirtyStrokes {
                 is: vec![false; entries.len()],
                 queue: VecDeque::new(),
             },
@@ -327,8 +327,8 @@ impl Tour {
         }
     }
 
-    fn turns(&self) -> impl Iterator<Item = Turn> + '_ {
-        self.entries.iter().map(|entry| Turn {
+    fn turns(&self) -> impl Iterator<Item = StrokeTurn> + '_ {
+        self.entries.iter().map(|entry| StrokeTurn {
             stroke: self.known_as[entry / 2],
             reversed: entry % 2 == 1,
         })
@@ -364,13 +364,13 @@ impl Tour {
         for stroke in 0..self.entries.len() {
             self.awake.wake(stroke);
         }
-        self.settle(&near);
+        self.improve_locally(&near);
         self.part_max = PART_MAX;
-        self.shake(&near);
+        self.perturb(&near);
     }
 
     /// Exchanges until none of the strokes that are awake gains by one.
-    fn settle(&mut self, near: &[Vec<usize>]) {
+    fn improve_locally(&mut self, near: &[Vec<usize>]) {
         let most = self.entries.len() * EXCHANGES_MAX;
         for _ in 0..most {
             let Some(stroke) = self.awake.next() else {
@@ -384,17 +384,17 @@ impl Tour {
 
     /// Swaps two neighbouring parts at random, improves the result, and undoes all of it unless it is
     /// better. Run after exchanges alone gain no more.
-    fn shake(&mut self, near: &[Vec<usize>]) {
+    fn perturb(&mut self, near: &[Vec<usize>]) {
         let count = self.entries.len();
-        let mut chance = Chance(0x2545_f491_4f6c_dd1d);
+        let mut chance = XorShift(0x2545_f491_4f6c_dd1d);
         for _ in 0..(count * SHAKES).min(SHAKES_MAX) {
             let most = SHAKEN_MAX.min(count / 2);
-            let (a, b) = (1 + chance.below(most), 1 + chance.below(most));
-            let first = chance.below(count + 1 - a - b);
+            let (a, b) = (1 + chance.next_below(most), 1 + chance.next_below(most));
+            let first = chance.next_below(count + 1 - a - b);
             self.saved = 0.0;
             self.done.clear();
             self.swap_parts(first, a, b);
-            self.settle(near);
+            self.improve_locally(near);
             if self.saved < SAVING_MM {
                 self.undo();
             }
@@ -425,13 +425,13 @@ impl Tour {
         if let Some((first, last)) = turned {
             self.flip(first, last);
         }
-        self.done.push(Done::Rotated {
+        self.done.push(TourChange::Rotated {
             low,
             high,
             by,
             turned,
         });
-        self.replace(low, high - 1);
+        self.update_places(low, high - 1);
     }
 
     fn flip(&mut self, first: usize, last: usize) {
@@ -445,11 +445,11 @@ impl Tour {
     fn undo(&mut self) {
         while let Some(done) = self.done.pop() {
             match done {
-                Done::Turned { first, last } => {
+                TourChange::Turned { first, last } => {
                     self.flip(first, last);
-                    self.replace(first, last);
+                    self.update_places(first, last);
                 }
-                Done::Rotated {
+                TourChange::Rotated {
                     low,
                     high,
                     by,
@@ -459,7 +459,7 @@ impl Tour {
                         self.flip(first, last);
                     }
                     self.entries[low..high].rotate_right(by);
-                    self.replace(low, high - 1);
+                    self.update_places(low, high - 1);
                 }
             }
         }
@@ -467,7 +467,7 @@ impl Tour {
 
     /// For each end, the nearest ends of other strokes.
     fn near(&self) -> Vec<Vec<usize>> {
-        let squares = Squares::new(&self.ends);
+        let squares = StrokeEndGrid::new(&self.ends);
         self.ends
             .iter()
             .enumerate()
@@ -553,8 +553,8 @@ impl Tour {
         }
         self.wake(&[first, last + 1]);
         self.flip(first, last);
-        self.replace(first, last);
-        self.done.push(Done::Turned { first, last });
+        self.update_places(first, last);
+        self.done.push(TourChange::Turned { first, last });
         self.saved += saved;
         true
     }
@@ -650,7 +650,7 @@ impl Tour {
         }
     }
 
-    fn replace(&mut self, first: usize, last: usize) {
+    fn update_places(&mut self, first: usize, last: usize) {
         for place in first..=last {
             self.places[self.entries[place] / 2] = place;
         }
@@ -714,7 +714,7 @@ mod tests {
 
         #[test]
         fn what_is_near_is_found(of in proptest::collection::vec(end(), 1..80), at in end()) {
-            let squares = Squares::new(&of);
+            let squares = StrokeEndGrid::new(&of);
             let found = squares.nearest(at, 3, |_| true);
             let mut all: Vec<f64> = of.iter().map(|point| distance(at, *point)).collect();
             all.sort_by(f64::total_cmp);

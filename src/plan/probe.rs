@@ -1,14 +1,14 @@
 //! Going down to feel where the sheet is.
 
-use super::build::{Build, Stand, What};
-use super::course::Piece;
+use super::cartesian_path::CartesianSegment;
 use super::error::PlanError;
-use super::timed::Asked;
-use super::trace::Stuck;
+use super::follow_path::PathError;
+use super::time_parameterization::TipLimits;
 use super::trajectory::SpanKind;
+use super::trajectory_builder::{HoverTarget, SpanLabel, TrajectoryBuilder};
 use super::visit::go_above;
-use super::{Plan, Watch, report};
-use base::units::Joints;
+use super::{Plan, PlanObserver, plan_report};
+use base::units::JointVector;
 use scene::{PROBE_DEPTH_MM, PROBE_FROM_MM, PROBE_MM_S, Scene};
 
 /// Rounding on the way to samples must not pass the limit.
@@ -22,41 +22,41 @@ const SPEED_SHARE: f64 = 0.98;
 /// [`PlanError::Refused`] where the point cannot be probed, or cancelled.
 pub fn probe(
     scene: &Scene,
-    start: &Joints,
+    start: &JointVector,
     at_mm: [f64; 2],
     pen: usize,
-    watch: &dyn Watch,
+    watch: &dyn PlanObserver,
 ) -> Result<Plan, PlanError> {
-    let mut build = Build::new(scene, start, watch)?;
+    let mut build = TrajectoryBuilder::new(scene, start, watch)?;
     if let Err(mut stuck) = down(&mut build, at_mm, pen) {
         stuck.at_mm = Some(at_mm);
         build.refuse(None, "the point to be probed", stuck);
     }
-    report::without_ink(build)
+    plan_report::without_ink(build)
 }
 
-fn down(build: &mut Build<'_>, at_mm: [f64; 2], pen: usize) -> Result<(), Stuck> {
-    go_above(build, 0, pen, Stand::Sheet(at_mm))?;
-    let what = |kind| What {
+fn down(build: &mut TrajectoryBuilder<'_>, at_mm: [f64; 2], pen: usize) -> Result<(), PathError> {
+    go_above(build, 0, pen, HoverTarget::Sheet(at_mm))?;
+    let what = |kind| SpanLabel {
         kind,
         item: Some(0),
         pen,
     };
     let leg = |from_mm, to_mm| {
-        let piece = Piece::Rise {
+        let piece = CartesianSegment::Rise {
             at_mm,
             from_mm,
             to_mm,
         };
         [vec![piece]]
     };
-    let travelling = build.travelling();
+    let travelling = build.travel_limits();
     let lift_mm = build.scene.heights.lift_mm;
     if (lift_mm - PROBE_FROM_MM).abs() > 1e-6 {
         let lower = leg(lift_mm, PROBE_FROM_MM);
         build.follow(what(SpanKind::Lower), &lower, travelling)?;
     }
-    let slowly = Asked {
+    let slowly = TipLimits {
         speed_m_s: SPEED_SHARE * PROBE_MM_S.min(build.scene.limits.draw_mm_s) / 1e3,
         ..travelling
     };

@@ -12,12 +12,13 @@ use nalgebra::{Point3, Unit, Vector3};
 use proptest::prelude::*;
 
 use super::*;
-use arm::Arm;
-use base::units::{Finite, Joints};
-use kin::Tip;
+use arm::ArmModel;
+use base::units::{Finite, JointVector};
+use kin::ToolTip;
 use scene::file::{Lay, SheetFile};
 use scene::{
-    Corners, Heights, Ink, Order, Pen, Revision, Scene, SceneLimits, SheetStroke, Surface, ToolKind,
+    AxisAlignedBox, InkCap, Order, Revision, Scene, SceneLimits, ScenePen, SheetHeights,
+    SheetStroke, Surface, ToolKind,
 };
 
 mod laws;
@@ -26,9 +27,9 @@ fn numbers<const N: usize>(of: [f64; N]) -> [Finite; N] {
     of.map(|v| Finite::new(v).unwrap())
 }
 
-fn pen(axis: [f64; 3]) -> Pen {
+fn pen(axis: [f64; 3]) -> ScenePen {
     let axis = Unit::new_normalize(Vector3::from(axis));
-    Pen {
+    ScenePen {
         name: "pen".to_owned(),
         kind: ToolKind::Pen,
         tip_m: Point3::from(axis.into_inner() * 0.04),
@@ -53,24 +54,24 @@ fn sheet(origin: [f64; 3], x: [f64; 3], y: [f64; 3]) -> Surface {
     .unwrap()
 }
 
-fn scene(arm: &str, pens: Vec<Pen>, surface: Surface, ready: &[f64], rest: &[f64]) -> Scene {
+fn scene(arm: &str, pens: Vec<ScenePen>, surface: Surface, ready: &[f64], rest: &[f64]) -> Scene {
     Scene {
         fiducials: None,
         name: "test".to_owned(),
         overlay: None,
         about: String::new(),
-        arm: Arc::new(Arm::new(toml::from_str(arm).unwrap()).unwrap()),
+        arm: Arc::new(ArmModel::new(toml::from_str(arm).unwrap()).unwrap()),
         strokes: Vec::new(),
         order: Order::Fastest,
-        page: scene::Page::default(),
+        page: scene::ScenePage::default(),
         notes: Vec::new(),
         surface,
         pens,
         inks: Vec::new(),
         calibrator_m: None,
-        rest_rad: Joints::from_slice(rest),
-        ready_rad: Joints::from_slice(ready),
-        heights: Heights {
+        rest_rad: JointVector::from_slice(rest),
+        ready_rad: JointVector::from_slice(ready),
+        heights: SheetHeights {
             lift_mm: 8.0,
             press_mm: 1.0,
             hover_mm: 5.0,
@@ -80,7 +81,7 @@ fn scene(arm: &str, pens: Vec<Pen>, surface: Surface, ready: &[f64], rest: &[f64
             travel_mm_s: 100.0,
             draw_mm_s2: 400.0,
             stretch_max: 1.05,
-            workspace: Corners {
+            workspace: AxisAlignedBox {
                 min_m: Point3::new(-1.0, -1.0, -1.0),
                 max_m: Point3::new(1.0, 1.0, 1.0),
             },
@@ -153,8 +154,8 @@ fn drawing() -> Vec<SheetStroke> {
     ]
 }
 
-fn tip(scene: &Scene, pen: usize) -> Tip {
-    Tip {
+fn tip(scene: &Scene, pen: usize) -> ToolTip {
+    ToolTip {
         point_m: scene.pens[pen].tip_m,
         axis: scene.pens[pen].axis,
     }
@@ -175,7 +176,7 @@ fn off(points: &[[f64; 2]], [x, y]: [f64; 2]) -> f64 {
 }
 
 /// Checks the properties that every plan must have.
-fn check(scene: &Scene, start: &Joints, trajectory: &Trajectory) {
+fn check(scene: &Scene, start: &JointVector, trajectory: &Trajectory) {
     let samples = &trajectory.samples;
     assert_eq!(samples[0], *start);
     let mut next = 0;
@@ -189,7 +190,7 @@ fn check(scene: &Scene, start: &Joints, trajectory: &Trajectory) {
     check_tips(scene, trajectory);
 }
 
-fn check_joints(scene: &Scene, samples: &[Joints]) {
+fn check_joints(scene: &Scene, samples: &[JointVector]) {
     let limits = &scene.arm.limits;
     let still = |n: usize| samples[n.min(samples.len() - 1)];
     for n in 0..samples.len() {
@@ -279,7 +280,7 @@ fn draws_within_every_limit_on_five_joints() {
         &scene.rest_rad,
         &drawing(),
         Order::Fastest,
-        &Patient,
+        &SilentObserver,
     )
     .unwrap();
     check(&scene, &scene.rest_rad, &plan.trajectory);
@@ -296,7 +297,7 @@ fn draws_within_every_limit_on_six_joints() {
         &scene.rest_rad,
         &drawing(),
         Order::AsDrawn,
-        &Patient,
+        &SilentObserver,
     )
     .unwrap();
     check(&scene, &scene.rest_rad, &plan.trajectory);
@@ -313,8 +314,9 @@ fn draws_within_every_limit_on_six_joints() {
 #[test]
 fn the_same_again_gives_the_same_bits_and_the_approach_is_not_in_the_hash() {
     let scene = so101();
-    let plan =
-        |start: &Joints| draw_strokes(&scene, start, &drawing(), Order::Fastest, &Patient).unwrap();
+    let plan = |start: &JointVector| {
+        draw_strokes(&scene, start, &drawing(), Order::Fastest, &SilentObserver).unwrap()
+    };
     assert_eq!(plan(&scene.rest_rad), plan(&scene.rest_rad));
     let other = plan(&scene.ready_rad);
     assert_eq!(other.hash, plan(&scene.rest_rad).hash);
@@ -332,15 +334,19 @@ fn every_stroke_beyond_reach_is_named_with_the_distance() {
         stroke(&[[10.0, 90.0], [90.0, 90.0]]),
         stroke(&[[10.0, 95.0], [90.0, 95.0]]),
     ];
-    let Err(PlanError::Refused(refusals)) =
-        draw_strokes(&scene, &scene.rest_rad, &strokes, Order::AsDrawn, &Patient)
-    else {
+    let Err(PlanError::Refused(refusals)) = draw_strokes(
+        &scene,
+        &scene.rest_rad,
+        &strokes,
+        Order::AsDrawn,
+        &SilentObserver,
+    ) else {
         panic!("drew beyond reach");
     };
     assert_eq!(refusals.len(), 2);
     for (index, refusal) in refusals.iter().enumerate() {
         assert_eq!(refusal.stroke, Some(index));
-        let Cause::OutOfReach { by_mm } = refusal.cause else {
+        let RefusalCause::OutOfReach { by_mm } = refusal.cause else {
             panic!("{refusal}");
         };
         assert!(by_mm > 20.0, "{refusal}");
@@ -352,7 +358,7 @@ fn every_stroke_beyond_reach_is_named_with_the_distance() {
 fn a_pen_with_ink_is_dipped_first_and_again_after_its_length() {
     let mut scene = so101();
     scene.pens[0].ink = Some(0);
-    scene.inks.push(Ink {
+    scene.inks.push(InkCap {
         name: "black".to_owned(),
         rim_m: Point3::new(0.085, -0.2231, 0.02),
         depth_m: 0.012,
@@ -367,7 +373,14 @@ fn a_pen_with_ink_is_dipped_first_and_again_after_its_length() {
             ])
         })
         .collect();
-    let plan = draw_strokes(&scene, &scene.rest_rad, &strokes, Order::AsDrawn, &Patient).unwrap();
+    let plan = draw_strokes(
+        &scene,
+        &scene.rest_rad,
+        &strokes,
+        Order::AsDrawn,
+        &SilentObserver,
+    )
+    .unwrap();
     assert_eq!(plan.report.dips, 4);
     let dip = plan
         .trajectory
@@ -394,7 +407,14 @@ fn two_pens_take_turns() {
     let mut strokes = drawing();
     strokes[1].pen = 1;
     strokes[3].pen = 1;
-    let plan = draw_strokes(&scene, &scene.rest_rad, &strokes, Order::Fastest, &Patient).unwrap();
+    let plan = draw_strokes(
+        &scene,
+        &scene.rest_rad,
+        &strokes,
+        Order::Fastest,
+        &SilentObserver,
+    )
+    .unwrap();
     check(&scene, &scene.rest_rad, &plan.trajectory);
     check_lines(&scene, &strokes, &plan);
     assert!(plan.report.tilt_max_deg < 0.1);
@@ -405,7 +425,7 @@ fn visits_stand_still_at_their_points() {
     let scene = so101();
     let point_m = Point3::new(0.03, -0.24, 0.03);
     let points = [
-        Visit {
+        VisitPoint {
             name: "corner".to_owned(),
             target: VisitTarget::Sheet {
                 at_mm: [10.0, 10.0],
@@ -414,14 +434,14 @@ fn visits_stand_still_at_their_points() {
             pen: 0,
             dwell_s: 0.5,
         },
-        Visit {
+        VisitPoint {
             name: "calibrator".to_owned(),
             target: VisitTarget::Point { point_m },
             pen: 0,
             dwell_s: 0.3,
         },
     ];
-    let plan = visit(&scene, &scene.rest_rad, &points, &Patient).unwrap();
+    let plan = visit(&scene, &scene.rest_rad, &points, &SilentObserver).unwrap();
     check(&scene, &scene.rest_rad, &plan.trajectory);
     let dwells: Vec<_> = plan
         .trajectory
@@ -434,7 +454,7 @@ fn visits_stand_still_at_their_points() {
         (dwells[0].end - dwells[0].first, dwells[1].item),
         (50, Some(1))
     );
-    let at = |span: &Span| {
+    let at = |span: &TrajectorySpan| {
         scene
             .arm
             .chain
@@ -450,7 +470,14 @@ fn visits_stand_still_at_their_points() {
 fn going_to_a_pose_lifts_a_low_tip_first() {
     let scene = so101();
     let strokes = [stroke(&[[30.0, 30.0], [70.0, 70.0]])];
-    let drawn = draw_strokes(&scene, &scene.rest_rad, &strokes, Order::Fastest, &Patient).unwrap();
+    let drawn = draw_strokes(
+        &scene,
+        &scene.rest_rad,
+        &strokes,
+        Order::Fastest,
+        &SilentObserver,
+    )
+    .unwrap();
     let span = drawn
         .trajectory
         .spans
@@ -458,7 +485,13 @@ fn going_to_a_pose_lifts_a_low_tip_first() {
         .find(|s| s.kind == SpanKind::Draw)
         .unwrap();
     let down = drawn.trajectory.samples[(span.first + span.end) / 2];
-    let plan = go_to(&scene, &down, &[scene.ready_rad, scene.rest_rad], &Patient).unwrap();
+    let plan = go_to(
+        &scene,
+        &down,
+        &[scene.ready_rad, scene.rest_rad],
+        &SilentObserver,
+    )
+    .unwrap();
     check(&scene, &down, &plan.trajectory);
     assert_eq!(plan.trajectory.spans[0].kind, SpanKind::Lift);
     assert_eq!(*plan.trajectory.samples.last().unwrap(), scene.rest_rad);
@@ -488,9 +521,15 @@ fn ink(strokes: &[SheetStroke]) -> std::collections::BTreeSet<[i64; 2]> {
 }
 
 fn drawn_by(scene: &Scene, strokes: &[SheetStroke]) -> Vec<SheetStroke> {
-    draw_strokes(scene, &scene.rest_rad, strokes, Order::Fastest, &Patient)
-        .unwrap()
-        .strokes
+    draw_strokes(
+        scene,
+        &scene.rest_rad,
+        strokes,
+        Order::Fastest,
+        &SilentObserver,
+    )
+    .unwrap()
+    .strokes
 }
 
 #[test]
@@ -513,7 +552,14 @@ fn reversing_or_shuffling_strokes_changes_no_ink() {
 fn drawing_begins_and_ends_without_a_jerk() {
     let scene = so101();
     let line = [stroke(&[[20.0, 50.0], [80.0, 50.0]])];
-    let plan = draw_strokes(&scene, &scene.rest_rad, &line, Order::Fastest, &Patient).unwrap();
+    let plan = draw_strokes(
+        &scene,
+        &scene.rest_rad,
+        &line,
+        Order::Fastest,
+        &SilentObserver,
+    )
+    .unwrap();
     let span = plan
         .trajectory
         .spans
@@ -553,7 +599,14 @@ fn a_cylinder_is_drawn_on_with_the_pen_upright_on_it() {
         stroke(&[[15.0, 20.0], [65.0, 60.0]]),
         stroke(&circle([40.0, 40.0], 25.0)),
     ];
-    let plan = draw_strokes(&scene, &scene.rest_rad, &strokes, Order::Fastest, &Patient).unwrap();
+    let plan = draw_strokes(
+        &scene,
+        &scene.rest_rad,
+        &strokes,
+        Order::Fastest,
+        &SilentObserver,
+    )
+    .unwrap();
     check(&scene, &scene.rest_rad, &plan.trajectory);
     check_lines(&scene, &strokes, &plan);
     assert!(
@@ -571,7 +624,14 @@ fn a_needle_is_slow_near_the_surface() {
         stroke(&[[20.0, 50.0], [80.0, 50.0]]),
         stroke(&[[20.0, 60.0], [80.0, 60.0]]),
     ];
-    let plan = draw_strokes(&scene, &scene.rest_rad, &line, Order::Fastest, &Patient).unwrap();
+    let plan = draw_strokes(
+        &scene,
+        &scene.rest_rad,
+        &line,
+        Order::Fastest,
+        &SilentObserver,
+    )
+    .unwrap();
     let at = |n: usize| {
         scene
             .arm
@@ -592,7 +652,7 @@ fn a_needle_is_slow_near_the_surface() {
 
 struct Impatient;
 
-impl Watch for Impatient {
+impl PlanObserver for Impatient {
     fn progress(&self, _: usize, _: usize) {}
     fn cancelled(&self) -> bool {
         true
@@ -622,7 +682,7 @@ proptest! {
     ) {
         let scene = if six { widowx() } else { so101() };
         let strokes = [stroke(&points)];
-        let plan = draw_strokes(&scene, &scene.rest_rad, &strokes, Order::Fastest, &Patient).unwrap();
+        let plan = draw_strokes(&scene, &scene.rest_rad, &strokes, Order::Fastest, &SilentObserver).unwrap();
         check(&scene, &scene.rest_rad, &plan.trajectory);
         check_lines(&scene, &strokes, &plan);
     }
@@ -631,14 +691,14 @@ proptest! {
 #[test]
 fn a_sheet_that_lies_well_needs_no_move_and_one_that_does_not_is_told_where_to() {
     let mut scene = so101();
-    let good = reach(&scene, 0, &Patient).unwrap();
+    let good = reach(&scene, 0, &SilentObserver).unwrap();
     assert!(
         good.shares.iter().all(|(_, share)| *share > 0.999),
         "{:?}",
         good.shares
     );
     scene.surface = sheet([0.0708, -0.3731, 0.005], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]);
-    let far = reach(&scene, 0, &Patient).unwrap();
+    let far = reach(&scene, 0, &SilentObserver).unwrap();
     assert!(far.shares[3].1 < 0.5, "{:?}", far.shares);
     let better = far.suggestion.unwrap();
     assert!(better.share > 0.999 && better.tilt_max_deg < 1.0);
@@ -663,8 +723,8 @@ fn a_rolled_sheet_is_told_where_it_would_lie_better() {
     let mut scene = so101();
     // The middle of its top is where the flat sheet lies well.
     scene.surface = strip([0.0408, -0.1881, 0.02]);
-    let good = reach(&scene, 0, &Patient).unwrap();
-    let share = |map: &Reach| map.shares.last().unwrap().1;
+    let good = reach(&scene, 0, &SilentObserver).unwrap();
+    let share = |map: &ReachMap| map.shares.last().unwrap().1;
     assert!(share(&good) > 0.999, "{:?}", good.shares);
     // The shape is mapped as far as it faces up: a quarter turn either way.
     let columns = good.size[0];
@@ -675,12 +735,12 @@ fn a_rolled_sheet_is_told_where_it_would_lie_better() {
         assert!((x - 20.0).abs() <= quarter_mm + 1e-6, "{x}");
     }
     scene.surface = strip([0.0408, -0.3881, 0.02]);
-    let far = reach(&scene, 0, &Patient).unwrap();
+    let far = reach(&scene, 0, &SilentObserver).unwrap();
     let better = far.suggestion.clone().unwrap();
     assert!(share(&far) < 0.7 && better.share > 0.999, "{far:?}");
     // Laid there, it is as good as was said.
     scene.surface = strip(better.origin_m);
-    let moved = reach(&scene, 0, &Patient).unwrap();
+    let moved = reach(&scene, 0, &SilentObserver).unwrap();
     assert!(share(&moved) > 0.999, "{:?}", moved.shares);
     assert!(
         moved
@@ -691,10 +751,10 @@ fn a_rolled_sheet_is_told_where_it_would_lie_better() {
 
 #[test]
 fn every_shipped_scene_can_be_drawn_and_the_default_one_soon() {
-    let library = scene::Library::new(None);
+    let library = scene::SceneLibrary::new(None);
     for name in library.scenes() {
         let scene = library.scene(&name, None).unwrap();
-        let plan = draw(&scene, &scene.rest_rad, &Patient).unwrap();
+        let plan = draw(&scene, &scene.rest_rad, &SilentObserver).unwrap();
         check_joints(&scene, &plan.trajectory.samples);
         check_tips(&scene, &plan.trajectory);
         let tilt_deg = if name == "bottle" { 8.0 } else { 1.0 };
@@ -712,15 +772,15 @@ proptest! {
     ) {
         for scene in [so101(), widowx()] {
             let pen = &scene.pens[0];
-            let tip = Tip {
+            let tip = ToolTip {
                 point_m: pen.tip_m,
                 axis: pen.axis,
             };
-            let place = |q: &Joints| scene.arm.chain.frames(q).tool * tip.point_m;
+            let place = |q: &JointVector| scene.arm.chain.frames(q).tool * tip.point_m;
             let most_m_s = scene.limits.travel_mm_s / 1e3;
             let from = scene.ready_rad;
             let to = from.map(|joint, q| q + far_rad * turned[joint]);
-            let samples = swing::swing(&scene.arm, &[tip], &from, &to, most_m_s).unwrap();
+            let samples = joint_move::plan_joint_move(&scene.arm, &[tip], &from, &to, most_m_s).unwrap();
             let way = std::iter::once(&from).chain(&samples);
             let steps = way.zip(&samples).map(|(a, b)| (place(b) - place(a)).norm());
             let fastest_m_s = steps.fold(0.0, f64::max) / PERIOD_S;
@@ -738,20 +798,20 @@ fn refused(planned: Result<Plan, PlanError>) -> String {
 #[test]
 fn refuses_a_step_that_is_none() {
     let scene = so101();
-    let step = |step| refused(jog(&scene, &scene.rest_rad, step, 0, &Patient));
-    let said = step(Step::Joint {
+    let step = |step| refused(jog(&scene, &scene.rest_rad, step, 0, &SilentObserver));
+    let said = step(JogIncrement::Joint {
         joint: 5,
         by_rad: 0.01,
     });
     assert!(said.contains("joint 5; the arm has 5"), "{said}");
     for by in [f64::NAN, f64::INFINITY] {
-        let turned = Step::Joint {
+        let turned = JogIncrement::Joint {
             joint: 1,
             by_rad: by,
         };
         for one in [
             turned,
-            Step::Tip {
+            JogIncrement::Tip {
                 by_mm: [0.0, by, 0.0],
             },
         ] {
@@ -772,7 +832,7 @@ fn refuses_a_stroke_without_points() {
             &scene.rest_rad,
             &strokes,
             how,
-            &Patient,
+            &SilentObserver,
         ));
         assert!(said.contains("(stroke 2) has no points"), "{said}");
     }
@@ -783,7 +843,12 @@ fn refuses_a_stroke_without_points() {
 fn refuses_a_swing_that_takes_longer_than_can_be_planned() {
     let mut scene = so101();
     scene.limits.travel_mm_s = 0.5;
-    let said = refused(go_to(&scene, &scene.rest_rad, &[scene.ready_rad], &Patient));
+    let said = refused(go_to(
+        &scene,
+        &scene.rest_rad,
+        &[scene.ready_rad],
+        &SilentObserver,
+    ));
     assert!(said.contains("waypoints, and"), "{said}");
 }
 
@@ -793,7 +858,12 @@ fn refuses_a_swing_that_cannot_be_timed() {
     for travel_mm_s in [0.0, f64::NAN] {
         let mut scene = so101();
         scene.limits.travel_mm_s = travel_mm_s;
-        let said = refused(go_to(&scene, &scene.rest_rad, &[scene.ready_rad], &Patient));
+        let said = refused(go_to(
+            &scene,
+            &scene.rest_rad,
+            &[scene.ready_rad],
+            &SilentObserver,
+        ));
         assert!(said.contains("cannot be timed"), "{said}");
     }
 }
@@ -802,7 +872,7 @@ fn refuses_a_swing_that_cannot_be_timed() {
 fn refuses_a_dwell_that_is_no_time() {
     let scene = so101();
     for dwell_s in [f64::NAN, -1.0] {
-        let point = Visit {
+        let point = VisitPoint {
             name: "here".to_owned(),
             target: VisitTarget::Sheet {
                 at_mm: [10.0, 10.0],
@@ -811,7 +881,7 @@ fn refuses_a_dwell_that_is_no_time() {
             pen: 0,
             dwell_s,
         };
-        let said = refused(visit(&scene, &scene.rest_rad, &[point], &Patient));
+        let said = refused(visit(&scene, &scene.rest_rad, &[point], &SilentObserver));
         assert!(said.contains("here") && said.contains(" s"), "{said}");
     }
 }

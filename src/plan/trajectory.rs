@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use base::units::Joints;
+use base::units::JointVector;
 
 /// Joint angles at a fixed rate, and what each stretch of them is for.
 #[derive(Clone, Debug, PartialEq)]
@@ -10,14 +10,14 @@ pub struct Trajectory {
     /// Time from one sample to the next.
     pub period: Duration,
     /// The first is the start that it was planned from; the last is at rest.
-    pub samples: Vec<Joints>,
+    pub samples: Vec<JointVector>,
     /// In order, each beginning where the one before ended, together all samples.
-    pub spans: Vec<Span>,
+    pub spans: Vec<TrajectorySpan>,
 }
 
 /// A stretch of samples with one purpose.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Span {
+pub struct TrajectorySpan {
     /// The purpose.
     pub kind: SpanKind,
     /// Which of the plan's strokes or visited points, counted in drawing order.
@@ -73,13 +73,13 @@ impl Trajectory {
     /// # Panics
     /// At a span of another trajectory.
     #[expect(clippy::indexing_slicing, reason = "a span ends within its trajectory")]
-    pub(super) fn samples_of(&self, span: &Span, before: usize) -> &[Joints] {
+    pub(super) fn samples_of(&self, span: &TrajectorySpan, before: usize) -> &[JointVector] {
         &self.samples[span.first.saturating_sub(before)..span.end]
     }
 
     /// The span that a sample belongs to.
     #[must_use]
-    pub fn span_at(&self, sample: usize) -> Option<&Span> {
+    pub fn span_at(&self, sample: usize) -> Option<&TrajectorySpan> {
         let after = self.spans.partition_point(|span| span.end <= sample);
         self.spans.get(after).filter(|span| span.first <= sample)
     }

@@ -2,19 +2,21 @@
 
 use nalgebra::{Point3, Vector3};
 
-use super::build::{Build, Stand, What, fits, nowhere};
-use super::course::{Piece, Place};
-use super::error::{Cause, PlanError};
-use super::report;
-use super::trace::Stuck;
+use super::cartesian_path::{CartesianSegment, ToolPose};
+use super::error::{PlanError, RefusalCause};
+use super::follow_path::PathError;
+use super::plan_report;
 use super::trajectory::SpanKind;
-use super::{Plan, Watch};
-use base::units::{Joints, short};
+use super::trajectory_builder::{
+    HoverTarget, SpanLabel, TrajectoryBuilder, check_joints_fit, without_place,
+};
+use super::{Plan, PlanObserver};
+use base::units::{JointVector, short};
 use scene::Scene;
 
 /// A point to stand still at.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Visit {
+pub struct VisitPoint {
     /// Name in messages.
     pub name: String,
     /// The target.
@@ -48,19 +50,19 @@ pub enum VisitTarget {
 /// [`PlanError::Refused`] with every point that cannot be visited, or cancelled, or nothing.
 pub fn visit(
     scene: &Scene,
-    start: &Joints,
-    points: &[Visit],
-    watch: &dyn Watch,
+    start: &JointVector,
+    points: &[VisitPoint],
+    watch: &dyn PlanObserver,
 ) -> Result<Plan, PlanError> {
     if points.is_empty() {
         return Err(PlanError::Nothing);
     }
-    let mut build = Build::new(scene, start, watch)?;
+    let mut build = TrajectoryBuilder::new(scene, start, watch)?;
     for (item, point) in points.iter().enumerate() {
         build.check_wanted()?;
-        let mark = build.mark();
-        if let Err(mut stuck) = one(&mut build, item, point) {
-            build.back_to(&mark);
+        let mark = build.checkpoint();
+        if let Err(mut stuck) = plan_visit(&mut build, item, point) {
+            build.restore(&mark);
             if let VisitTarget::Sheet { at_mm, .. } = point.target {
                 stuck.at_mm = Some(at_mm);
             }
@@ -68,24 +70,28 @@ pub fn visit(
         }
         build.progress(item + 1, points.len());
     }
-    report::without_ink(build)
+    plan_report::without_ink(build)
 }
 
-fn one(build: &mut Build<'_>, item: usize, visit: &Visit) -> Result<(), Stuck> {
+fn plan_visit(
+    build: &mut TrajectoryBuilder<'_>,
+    item: usize,
+    visit: &VisitPoint,
+) -> Result<(), PathError> {
     if !(visit.dwell_s.is_finite() && visit.dwell_s >= 0.0) {
-        return Err(nowhere(Cause::Unfit {
+        return Err(without_place(RefusalCause::Unfit {
             why: format!("cannot be stood at for {} s", short(visit.dwell_s)),
         }));
     }
-    let (above, down, up) = legs(build.scene, &visit.target);
+    let (above, down, up) = approach_and_retreat(build.scene, &visit.target);
     go_above(build, item, visit.pen, above)?;
-    let what = |kind| What {
+    let what = |kind| SpanLabel {
         kind,
         item: Some(item),
         pen: visit.pen,
     };
-    let asked = build.travelling();
-    let leg = |piece: Option<Piece>| {
+    let asked = build.travel_limits();
+    let leg = |piece: Option<CartesianSegment>| {
         piece
             .map(|piece| vec![piece])
             .into_iter()
@@ -93,46 +99,53 @@ fn one(build: &mut Build<'_>, item: usize, visit: &Visit) -> Result<(), Stuck> {
     };
     build.follow(what(SpanKind::Lower), &leg(down), asked)?;
     build
-        .wait(what(SpanKind::Dwell), visit.dwell_s)
-        .map_err(nowhere)?;
+        .dwell(what(SpanKind::Dwell), visit.dwell_s)
+        .map_err(without_place)?;
     build.follow(what(SpanKind::Lift), &leg(up), asked)?;
     build.in_use = Some((visit.pen, above));
     Ok(())
 }
 
 /// Returns the hover place above a target, the path down from there, and the path back.
-fn legs(scene: &Scene, target: &VisitTarget) -> (Stand, Option<Piece>, Option<Piece>) {
+fn approach_and_retreat(
+    scene: &Scene,
+    target: &VisitTarget,
+) -> (
+    HoverTarget,
+    Option<CartesianSegment>,
+    Option<CartesianSegment>,
+) {
     let lift_mm = scene.heights.lift_mm;
     match *target {
         VisitTarget::Sheet { at_mm, height_mm } => {
-            let leg = |from_mm, to_mm| Piece::Rise {
+            let leg = |from_mm, to_mm| CartesianSegment::Rise {
                 at_mm,
                 from_mm,
                 to_mm,
             };
             let apart = (lift_mm - height_mm).abs() > 1e-6;
             (
-                Stand::Sheet(at_mm),
+                HoverTarget::Sheet(at_mm),
                 apart.then(|| leg(lift_mm, height_mm)),
                 apart.then(|| leg(height_mm, lift_mm)),
             )
         }
         VisitTarget::Point { point_m } => {
             let above = point_m + Vector3::z() * (lift_mm / 1e3);
-            let (high, low) = (Place::above(above), Place::above(point_m));
-            let leg = |from, to| Some(Piece::Across { from, to });
-            (Stand::Space(above), leg(high, low), leg(low, high))
+            let (high, low) = (ToolPose::above(above), ToolPose::above(point_m));
+            let leg = |from, to| Some(CartesianSegment::Across { from, to });
+            (HoverTarget::Space(above), leg(high, low), leg(low, high))
         }
     }
 }
 
 pub(super) fn go_above(
-    build: &mut Build<'_>,
+    build: &mut TrajectoryBuilder<'_>,
     item: usize,
     pen: usize,
-    to: Stand,
-) -> Result<(), Stuck> {
-    let what = |kind, item| What { kind, item, pen };
+    to: HoverTarget,
+) -> Result<(), PathError> {
+    let what = |kind, item| SpanLabel { kind, item, pen };
     if let Some(from) = build.stand_with(pen) {
         return build.travel(what(SpanKind::Travel, Some(item)), from, to);
     }
@@ -143,15 +156,15 @@ pub(super) fn go_above(
         (SpanKind::Approach, None)
     };
     build.lift_if_low(kind)?;
-    let hand = build.hand(pen).map_err(nowhere)?;
+    let hand = build.hand(pen).map_err(without_place)?;
     let place = build.place_of(to);
-    let best = hand.best_way(&place, &[build.scene.ready_rad]);
+    let best = hand.best_solution(&place, &[build.scene.ready_rad]);
     build
-        .swing_to(what(kind, item), &best.map_err(nowhere)?.q_rad)
-        .map_err(nowhere)?;
+        .swing_to(what(kind, item), &best.map_err(without_place)?.q_rad)
+        .map_err(without_place)?;
     build.in_use = Some((pen, to));
     if !begun {
-        build.hover_from = Some(build.mark_samples());
+        build.hover_from = Some(build.sample_count());
     }
     Ok(())
 }
@@ -162,13 +175,13 @@ pub(super) fn go_above(
 /// [`PlanError::Refused`] names the pose that does not fit or cannot be gone to.
 pub fn go_to(
     scene: &Scene,
-    start: &Joints,
-    poses: &[Joints],
-    watch: &dyn Watch,
+    start: &JointVector,
+    poses: &[JointVector],
+    watch: &dyn PlanObserver,
 ) -> Result<Plan, PlanError> {
-    let mut build = Build::new(scene, start, watch)?;
+    let mut build = TrajectoryBuilder::new(scene, start, watch)?;
     for (index, pose) in poses.iter().enumerate() {
-        fits(scene, &pose_name(scene, pose, index), pose)?;
+        check_joints_fit(scene, &pose_name(scene, pose, index), pose)?;
     }
     if let Err(stuck) = build.lift_if_low(SpanKind::Lift) {
         build.refuse(None, "lifting the tip from where it is", stuck);
@@ -176,25 +189,25 @@ pub fn go_to(
     }
     for (index, pose) in poses.iter().enumerate() {
         build.check_wanted()?;
-        let what = What {
+        let what = SpanLabel {
             kind: SpanKind::Pose,
             item: Some(index),
             pen: 0,
         };
         if let Err(cause) = build.swing_to(what, pose) {
-            build.refuse(None, &pose_name(scene, pose, index), nowhere(cause));
+            build.refuse(None, &pose_name(scene, pose, index), without_place(cause));
             return Err(refused(build));
         }
         build.progress(index + 1, poses.len());
     }
-    report::without_ink(build)
+    plan_report::without_ink(build)
 }
 
-fn refused(build: Build<'_>) -> PlanError {
+fn refused(build: TrajectoryBuilder<'_>) -> PlanError {
     PlanError::Refused(build.refusals)
 }
 
-fn pose_name(scene: &Scene, pose: &Joints, index: usize) -> String {
+fn pose_name(scene: &Scene, pose: &JointVector, index: usize) -> String {
     if *pose == scene.ready_rad {
         "the ready pose".to_owned()
     } else if *pose == scene.rest_rad {

@@ -2,7 +2,7 @@
 
 /// One file of the `scenes` folder.
 #[derive(Debug)]
-pub(super) struct Embedded {
+pub(super) struct EmbeddedFile {
     /// Its path below `scenes`.
     pub(super) place: &'static str,
     /// Content of the file.
@@ -11,12 +11,12 @@ pub(super) struct Embedded {
 
 macro_rules! files {
     ($($place:literal),* $(,)?) => {
-        &[$(Embedded { place: $place, bytes: include_bytes!(concat!("scenes/", $place)) }),*]
+        &[$(EmbeddedFile { place: $place, bytes: include_bytes!(concat!("scenes/", $place)) }),*]
     };
 }
 
 /// Every file of the `scenes` folder; a test holds that none is missing.
-pub(super) const FILES: &[Embedded] = files![
+pub(super) const FILES: &[EmbeddedFile] = files![
     "a5_sheet.toml",
     "arms/custom.toml",
     "arms/so101.toml",
@@ -39,7 +39,7 @@ pub(super) const FILES: &[Embedded] = files![
 ];
 
 /// The file at a path below `scenes`.
-pub(super) fn find(place: &str) -> Option<&'static Embedded> {
+pub(super) fn find(place: &str) -> Option<&'static EmbeddedFile> {
     FILES.iter().find(|file| file.place == place)
 }
 

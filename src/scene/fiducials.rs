@@ -3,7 +3,7 @@
 use super::Surface;
 use super::file::{FiducialsFile, TagFile};
 use base::units::Finite;
-use vision::{Layout, TAGS_MAX, Tag};
+use vision::{SheetTag, TAGS_MAX, TagLayout};
 
 /// A camera reads none that are smaller, and larger ones leave no room to draw.
 const SIZE_MM: [f64; 2] = [4.0, 300.0];
@@ -14,9 +14,9 @@ const MOVED_DEG: [f64; 2] = [0.2, 10.0];
 
 /// Tags on a sheet.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Fiducials {
+pub struct SheetFiducials {
     /// Which, and where.
-    pub layout: Layout,
+    pub layout: TagLayout,
     /// Largest offset of any corner of the sheet since it was taught, in mm.
     pub moved_mm_max: f64,
     /// Largest rotation of the sheet since it was taught, in degrees.
@@ -27,7 +27,7 @@ pub struct Fiducials {
 
 /// # Errors
 /// The first thing that is wrong.
-pub(super) fn check(file: &FiducialsFile, surface: &Surface) -> Result<Fiducials, String> {
+pub(super) fn check(file: &FiducialsFile, surface: &Surface) -> Result<SheetFiducials, String> {
     if !surface.is_flat() {
         return Err(
             "fiducials: a camera finds flat sheets alone; take them away, or cylinder_radius_mm"
@@ -40,7 +40,7 @@ pub(super) fn check(file: &FiducialsFile, surface: &Surface) -> Result<Fiducials
             file.tags.len()
         ));
     }
-    let mut tags: Vec<Tag> = Vec::with_capacity(file.tags.len());
+    let mut tags: Vec<SheetTag> = Vec::with_capacity(file.tags.len());
     for said in &file.tags {
         let tag = tag(said, file, surface)?;
         if let Some(other) = tags.iter().find(|other| !are_apart(other, &tag)) {
@@ -51,8 +51,8 @@ pub(super) fn check(file: &FiducialsFile, surface: &Surface) -> Result<Fiducials
         }
         tags.push(tag);
     }
-    Ok(Fiducials {
-        layout: Layout {
+    Ok(SheetFiducials {
+        layout: TagLayout {
             family: file.family,
             tags,
         },
@@ -62,7 +62,7 @@ pub(super) fn check(file: &FiducialsFile, surface: &Surface) -> Result<Fiducials
     })
 }
 
-fn tag(said: &TagFile, file: &FiducialsFile, surface: &Surface) -> Result<Tag, String> {
+fn tag(said: &TagFile, file: &FiducialsFile, surface: &Surface) -> Result<SheetTag, String> {
     let id = said.id;
     if id >= file.family.count() {
         return Err(format!(
@@ -71,7 +71,7 @@ fn tag(said: &TagFile, file: &FiducialsFile, surface: &Surface) -> Result<Tag, S
             file.family.count() - 1
         ));
     }
-    let tag = Tag {
+    let tag = SheetTag {
         id,
         at_mm: said.at_mm.map(Finite::get),
         size_mm: within(&format!("tag {id}: size_mm"), said.size_mm, SIZE_MM)?,
@@ -88,9 +88,9 @@ fn tag(said: &TagFile, file: &FiducialsFile, surface: &Surface) -> Result<Tag, S
 }
 
 /// Returns whether two tags are different tags in different places.
-fn are_apart(one: &Tag, other: &Tag) -> bool {
+fn are_apart(one: &SheetTag, other: &SheetTag) -> bool {
     let [dx, dy] = [0, 1].map(|axis: usize| {
-        let at = |tag: &Tag| tag.at_mm.get(axis).copied().unwrap_or(0.0);
+        let at = |tag: &SheetTag| tag.at_mm.get(axis).copied().unwrap_or(0.0);
         at(one) - at(other)
     });
     let far = dx.hypot(dy) >= f64::midpoint(one.size_mm, other.size_mm);
@@ -112,13 +112,13 @@ fn within(what: &str, value: Finite, [least, most]: [f64; 2]) -> Result<f64, Str
 #[allow(clippy::unwrap_used, reason = "a failing test may panic")]
 mod tests {
     use super::*;
-    use crate::Library;
+    use crate::SceneLibrary;
 
     const TAG: &str = "id = 3\nat_mm = [20.0, 30.0]\nsize_mm = 14.0";
 
-    fn checked(text: &str) -> Result<Fiducials, String> {
+    fn checked(text: &str) -> Result<SheetFiducials, String> {
         let file: FiducialsFile = toml::from_str(text).map_err(|error| error.to_string())?;
-        let scene = Library::default().scene("default", None).unwrap();
+        let scene = SceneLibrary::default().scene("default", None).unwrap();
         check(&file, &scene.surface)
     }
 
@@ -158,8 +158,8 @@ mod tests {
 
     #[test]
     fn a_flat_sheet_lies_where_its_corner_is() {
-        let scene = Library::default().scene("tagged", None).unwrap();
-        let lies = scene.surface.lies().unwrap();
+        let scene = SceneLibrary::default().scene("tagged", None).unwrap();
+        let lies = scene.surface.flat_pose().unwrap();
         let at = lies * nalgebra::Point3::new(0.02, 0.07, 0.001);
         let seen = scene.surface.project(&at);
         let off = (seen.at_mm[0] - 20.0).hypot(seen.at_mm[1] - 70.0);
@@ -167,7 +167,7 @@ mod tests {
             off < 1e-9 && (seen.height_mm - 1.0).abs() < 1e-9,
             "{seen:?}"
         );
-        let bottle = Library::default().scene("bottle", None).unwrap();
-        assert!(bottle.surface.lies().is_none());
+        let bottle = SceneLibrary::default().scene("bottle", None).unwrap();
+        assert!(bottle.surface.flat_pose().is_none());
     }
 }

@@ -355,7 +355,7 @@ pub struct OverlayFile {
 impl OverlayFile {
     /// The scene with what this overlay says in place of its own.
     #[must_use]
-    pub fn lay_over(self, mut scene: SceneFile) -> SceneFile {
+    pub fn apply_to(self, mut scene: SceneFile) -> SceneFile {
         if let Some(design) = self.design {
             scene.design = design;
         }

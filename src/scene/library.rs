@@ -5,38 +5,38 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
-use super::build::{self, Parts, Wrong};
-use super::embedded::{self, Embedded};
+use super::area_fill;
+use super::build_scene::{self, SceneFileError, SceneParts};
+use super::design_overflow::DesignOverflow;
+use super::embedded::{self, EmbeddedFile};
 use super::file::{DesignFile, SceneFile};
-use super::fill;
-use super::outside::Outside;
-use super::{Revision, Scene, SizeFrom};
-use arm::{Arm, ArmError, ArmFile};
+use super::{Revision, Scene, SizeSource};
+use arm::{ArmError, ArmFile, ArmModel};
 use base::units::Finite;
 use config::toml::{self as strict, FileError};
-use design::{self, Caps, Design, DesignError, Fill};
+use design::{self, AreaFill, Design, DesignCaps, DesignError};
 
 /// Source of scenes: a folder and the files in the binary.
 #[derive(Clone, Debug, Default)]
-pub struct Library {
+pub struct SceneLibrary {
     folder: Option<PathBuf>,
     /// Arms that stand in for others: whose scenes, which arm.
     stand_ins: Vec<(String, String)>,
-    instead: Option<Arc<Drawing>>,
+    instead: Option<Arc<DesignReplacement>>,
     /// Which arm each scene's file named when it was last read, for every call lists scenes.
-    arms_seen: Arc<Mutex<HashMap<String, ArmSeen>>>,
+    arms_seen: Arc<Mutex<HashMap<String, CachedArmName>>>,
 }
 
 /// The arm that a file named, and the file's date and length then; `None` for one of the binary's.
 #[derive(Clone, Debug)]
-struct ArmSeen {
+struct CachedArmName {
     stamp: Option<(SystemTime, u64)>,
     arm: Option<String>,
 }
 
 /// A design that comes in place of a scene's own.
 #[derive(Clone, Debug)]
-pub struct Drawing {
+pub struct DesignReplacement {
     /// The name of each of its files, whose ending says what it is, and what is in it: one, or the
     /// files of a set, of which [`design::set_of`] says the same.
     pub files: Vec<(String, Vec<u8>)>,
@@ -86,7 +86,7 @@ pub enum SceneError {
         /// The scene's file.
         file: String,
         /// Extent of the overflow, with the lines for a picture of it.
-        outside: Box<Outside>,
+        outside: Box<DesignOverflow>,
     },
     /// The design cannot be drawn.
     #[error("{file}: {source}")]
@@ -98,7 +98,7 @@ pub enum SceneError {
     },
 }
 
-impl Library {
+impl SceneLibrary {
     /// The scenes in the binary, and before them those in `folder`.
     #[must_use]
     pub fn new(folder: Option<PathBuf>) -> Self {
@@ -110,7 +110,7 @@ impl Library {
 
     /// The same scenes, all with another design, in the middle of their sheets.
     #[must_use]
-    pub fn with_drawing(&self, drawing: Drawing) -> Self {
+    pub fn with_drawing(&self, drawing: DesignReplacement) -> Self {
         Self {
             instead: Some(Arc::new(drawing)),
             ..self.clone()
@@ -121,7 +121,7 @@ impl Library {
     ///
     /// # Errors
     /// As [`Library::arm`], and where the two have not as many joints.
-    pub fn let_stand_in(&mut self, arm: &Arm) -> Result<(), SceneError> {
+    pub fn let_stand_in(&mut self, arm: &ArmModel) -> Result<(), SceneError> {
         let Some(like) = arm.file.like.clone() else {
             return Ok(());
         };
@@ -188,7 +188,7 @@ impl Library {
             return known.arm;
         }
         let arm = self.read_arm_of(scene);
-        let now = ArmSeen {
+        let now = CachedArmName {
             stamp,
             arm: arm.clone(),
         };
@@ -237,7 +237,7 @@ impl Library {
     /// As [`Library::scene`].
     pub fn scene_file(&self, path: &Path, overlay: Option<&str>) -> Result<Arc<Scene>, SceneError> {
         let text = String::from_utf8(read_file(path)?)
-            .map_err(|_| FileError::one(&path.display().to_string(), "is not UTF-8 text"))?;
+            .map_err(|_| FileError::single(&path.display().to_string(), "is not UTF-8 text"))?;
         let beside = path
             .parent()
             .map(Path::to_path_buf)
@@ -256,10 +256,10 @@ impl Library {
     ///
     /// # Errors
     /// As [`Library::scene`].
-    pub fn arm(&self, name: &str) -> Result<Arc<Arm>, SceneError> {
+    pub fn arm(&self, name: &str) -> Result<Arc<ArmModel>, SceneError> {
         let text = self.text("arm", "arms/", name, &self.arms())?;
         let file: ArmFile = strict::read(&format!("arms/{name}.toml"), &text)?;
-        Ok(Arc::new(Arm::new(file)?))
+        Ok(Arc::new(ArmModel::new(file)?))
     }
 
     /// Returns the text of a library file by its path in the folder, such as `arms/so101.toml`; `None` if it does not
@@ -270,7 +270,7 @@ impl Library {
     pub fn source(&self, place: &str) -> Result<Option<String>, SceneError> {
         let bytes = self.bytes(place)?;
         let text = bytes.map(String::from_utf8).transpose();
-        text.map_err(|_| FileError::one(place, "is not UTF-8 text").into())
+        text.map_err(|_| FileError::single(place, "is not UTF-8 text").into())
     }
 
     fn build(
@@ -292,7 +292,7 @@ impl Library {
                 "name is `{}`; it must be `{name}`, as the file is called",
                 scene.name
             );
-            return Err(FileError::one(file, why).into());
+            return Err(FileError::single(file, why).into());
         }
         let arm = self.arm(self.acting(&scene.arm))?;
         hash_part(
@@ -301,23 +301,23 @@ impl Library {
         );
         let design = self.design(file, &mut scene.design, &mut hash)?;
         let revision = Revision(*hash.finalize().as_bytes());
-        let parts = Parts {
+        let parts = SceneParts {
             arm,
             design,
             overlay: overlay.map(str::to_owned),
             size_from: self.size_from(&scene.design),
             revision,
         };
-        let built = build::scene(&scene, parts).map(Arc::new);
+        let built = build_scene::scene(&scene, parts).map(Arc::new);
         built.map_err(|wrong| wrong_file(file, wrong))
     }
 
-    fn size_from(&self, file: &DesignFile) -> SizeFrom {
+    fn size_from(&self, file: &DesignFile) -> SizeSource {
         let asked = self.instead.as_ref().is_some_and(|d| d.size_mm.is_some());
         match file.size_mm {
-            _ if asked => SizeFrom::Asked,
-            Some(_) => SizeFrom::Scene,
-            None => SizeFrom::File,
+            _ if asked => SizeSource::Asked,
+            Some(_) => SizeSource::Scene,
+            None => SizeSource::File,
         }
     }
 
@@ -336,7 +336,7 @@ impl Library {
         hash_part(hash, over.as_bytes());
         let over_file = format!("overlays/{name}.toml");
         let over: super::file::OverlayFile = strict::read(&over_file, &over)?;
-        Ok(over.lay_over(scene))
+        Ok(over.apply_to(scene))
     }
 
     fn design(
@@ -349,8 +349,8 @@ impl Library {
             let file = format!("{scene}: design {name}");
             move |source| SceneError::Design { file, source }
         };
-        let wrong = |what: String| SceneError::from(FileError::one(scene, what));
-        fill::check(file).map_err(wrong)?;
+        let wrong = |what: String| SceneError::from(FileError::single(scene, what));
+        area_fill::check(file).map_err(wrong)?;
         match (&file.file, &file.text, &file.polylines) {
             (Some(name), None, None) => {
                 let name = name.clone();
@@ -367,7 +367,7 @@ impl Library {
                     .collect();
                 design::polylines(&paths).map_err(wrap("polylines"))
             }
-            _ => Err(FileError::one(
+            _ => Err(FileError::single(
                 scene,
                 "[design] needs exactly one of `file`, `text` and `polylines`",
             )
@@ -386,7 +386,7 @@ impl Library {
             file: format!("{scene}: design {name}"),
             source,
         };
-        let caps = Caps::default();
+        let caps = DesignCaps::default();
         let files = self.design_files(scene, name)?;
         hash_files(hash, &files);
         let parts = files.iter().map(|(n, b)| (n.as_str(), b.as_slice()));
@@ -398,10 +398,10 @@ impl Library {
         if plain.states_size && is_unasked {
             file.size_mm = None;
         }
-        let fill = fill::of(file, plain.page_mm);
-        let fill = fill.map_err(|what| SceneError::from(FileError::one(scene, what)))?;
+        let fill = area_fill::fill_of(file, plain.page_mm);
+        let fill = fill.map_err(|what| SceneError::from(FileError::single(scene, what)))?;
         match parts.as_slice() {
-            [(_, bytes)] if fill != Fill::Outline => {
+            [(_, bytes)] if fill != AreaFill::Outline => {
                 design::load_filled(name, bytes, &caps, fill).map_err(wrap)
             }
             _ => Ok(plain),
@@ -415,7 +415,7 @@ impl Library {
         }
         if !is_plain(name) {
             let why = format!("design.file `{name}` must be a file name without folders");
-            return Err(FileError::one(scene, why).into());
+            return Err(FileError::single(scene, why).into());
         }
         for folder in ["", "designs/"] {
             if let Some(bytes) = self.bytes(&format!("{folder}{name}"))? {
@@ -468,7 +468,7 @@ impl Library {
         }
         let file = format!("{folder}{name}.toml");
         let bytes = self.bytes(&file)?.ok_or_else(unknown)?;
-        String::from_utf8(bytes).map_err(|_| FileError::one(&file, "is not UTF-8 text").into())
+        String::from_utf8(bytes).map_err(|_| FileError::single(&file, "is not UTF-8 text").into())
     }
 
     fn bytes(&self, place: &str) -> Result<Option<Vec<u8>>, SceneError> {
@@ -488,7 +488,7 @@ impl Library {
     }
 
     fn files(&self, folder: &str) -> BTreeSet<String> {
-        let inner = |file: &Embedded| {
+        let inner = |file: &EmbeddedFile| {
             let rest = file.place.strip_prefix(folder)?;
             (!rest.contains('/')).then(|| rest.to_owned())
         };
@@ -523,11 +523,11 @@ fn plain_arm(text: &str) -> Option<&str> {
     (!name.contains('\\')).then_some(name)
 }
 
-fn wrong_file(file: &str, wrong: Wrong) -> SceneError {
+fn wrong_file(file: &str, wrong: SceneFileError) -> SceneError {
     let file = file.to_owned();
     match wrong {
-        Wrong::Values(problems) => FileError { file, problems }.into(),
-        Wrong::Outside(outside) => SceneError::Outside { file, outside },
+        SceneFileError::Values(problems) => FileError { file, problems }.into(),
+        SceneFileError::Outside(outside) => SceneError::Outside { file, outside },
     }
 }
 
@@ -554,7 +554,7 @@ fn hash_files(hash: &mut blake3::Hasher, files: &[(String, Vec<u8>)]) {
     }
 }
 
-impl Drawing {
+impl DesignReplacement {
     fn take_place(&self, design: &mut DesignFile) {
         design.file = self.files.first().map(|(name, _)| name.clone());
         (design.text, design.polylines) = (None, None);

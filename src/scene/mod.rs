@@ -8,27 +8,27 @@ use std::sync::Arc;
 use nalgebra::{Point3, Unit, Vector3};
 use serde::Serialize;
 
-use arm::Arm;
-use base::units::Joints;
+use arm::ArmModel;
+use base::units::JointVector;
 
-mod build;
-mod corners;
+mod area_fill;
+mod axis_aligned_box;
+mod build_scene;
+mod design_overflow;
 mod embedded;
 mod fiducials;
 pub mod file;
-mod fill;
 mod library;
-mod outside;
-mod standing;
+mod rest_clearance;
 mod surface;
 
-pub use build::{JOG_MM_S, PROBE_DEPTH_MM, PROBE_FROM_MM, PROBE_MM_S, TIP_MM_S_MAX};
-pub use fiducials::Fiducials;
+pub use build_scene::{JOG_MM_S, PROBE_DEPTH_MM, PROBE_FROM_MM, PROBE_MM_S, TIP_MM_S_MAX};
+pub use design_overflow::{DesignOverflow, OverflowStroke};
+pub use fiducials::SheetFiducials;
 pub use file::{FillKind, Lay, Order, SceneFile, ToolKind};
-pub use library::{Drawing, Library, SceneError};
-pub use outside::{Outline, Outside};
-pub use standing::{CLEARANCE_M, PEN_RADIUS_M};
-pub use surface::{Contact, Lie, Projected, Shape, Surface, pose};
+pub use library::{DesignReplacement, SceneError, SceneLibrary};
+pub use rest_clearance::{CLEARANCE_M, PEN_RADIUS_M};
+pub use surface::{SheetShape, Surface, SurfaceDistortion, SurfacePoint, SurfaceProjection, pose};
 
 /// A hash over everything that a scene depends on: its file, overlay, design's bytes, and arm.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -44,31 +44,31 @@ pub struct Scene {
     /// One line for people and models.
     pub about: String,
     /// The arm that moves in it.
-    pub arm: Arc<Arm>,
+    pub arm: Arc<ArmModel>,
     /// Strokes on the sheet, with their pens, in the author's order.
     pub strokes: Vec<SheetStroke>,
     /// In which order.
     pub order: Order,
     /// Size of the design's page.
-    pub page: Page,
+    pub page: ScenePage,
     /// Parts of the design's file that are not drawn, and other notes for people.
     pub notes: Vec<String>,
     /// Surface to draw on.
     pub surface: Surface,
     /// Tags on it, by which a camera knows where it lies.
-    pub fiducials: Option<Fiducials>,
+    pub fiducials: Option<SheetFiducials>,
     /// Pens; at least one.
-    pub pens: Vec<Pen>,
+    pub pens: Vec<ScenePen>,
     /// Ink caps for dipping pens.
-    pub inks: Vec<Ink>,
+    pub inks: Vec<InkCap>,
     /// A point whose place is known well.
     pub calibrator_m: Option<Point3<f64>>,
     /// Rest pose, in which the arm is left.
-    pub rest_rad: Joints,
+    pub rest_rad: JointVector,
     /// Waiting pose between jobs.
-    pub ready_rad: Joints,
+    pub ready_rad: JointVector,
     /// Heights over the sheet.
-    pub heights: Heights,
+    pub heights: SheetHeights,
     /// Limits of the motion.
     pub limits: SceneLimits,
     /// Boxes that must stay empty.
@@ -81,17 +81,17 @@ pub struct Scene {
 
 /// A design's page as it lies on the sheet.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Page {
+pub struct ScenePage {
     /// Its longer side.
     pub long_mm: f64,
     /// Source of that size.
-    pub from: SizeFrom,
+    pub from: SizeSource,
 }
 
 /// Source of a design's size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum SizeFrom {
+pub enum SizeSource {
     /// The request for the drawing.
     Asked,
     /// The scene's file.
@@ -125,7 +125,7 @@ impl SheetStroke {
 
 /// A mounted pen.
 #[derive(Clone, Debug)]
-pub struct Pen {
+pub struct ScenePen {
     /// Its name.
     pub name: String,
     /// Kind of the tool.
@@ -148,7 +148,7 @@ pub struct Pen {
 
 /// An ink cap.
 #[derive(Clone, Debug)]
-pub struct Ink {
+pub struct InkCap {
     /// Its name.
     pub name: String,
     /// The middle of its rim.
@@ -163,7 +163,7 @@ pub struct Ink {
 
 /// Heights over the sheet along its normal.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Heights {
+pub struct SheetHeights {
     /// Of travel.
     pub lift_mm: f64,
     /// Depth below the surface to which a pen is sent.
@@ -184,12 +184,12 @@ pub struct SceneLimits {
     /// The largest ratio of lengths on the surface and on the page, or the other way round.
     pub stretch_max: f64,
     /// Space that the tip must stay in.
-    pub workspace: Corners,
+    pub workspace: AxisAlignedBox,
 }
 
 /// A box along the base frame's axes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Corners {
+pub struct AxisAlignedBox {
     /// The corner with the lowest coordinates.
     pub min_m: Point3<f64>,
     /// The corner with the highest.
@@ -202,7 +202,7 @@ pub struct KeepOut {
     /// Name of the object there.
     pub name: String,
     /// The box.
-    pub corners: Corners,
+    pub corners: AxisAlignedBox,
 }
 
 impl Scene {
@@ -227,7 +227,7 @@ impl Scene {
 
     /// The pen of an index; every scene has at least one, and indices come from the scene itself.
     #[must_use]
-    pub fn pen(&self, index: usize) -> Option<&Pen> {
+    pub fn pen(&self, index: usize) -> Option<&ScenePen> {
         self.pens.get(index)
     }
 }

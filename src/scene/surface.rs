@@ -13,13 +13,13 @@ use base::units::Finite;
 
 /// Shape under a sheet. Coordinates on it are millimetres from the sheet's lower left corner, x to the right,
 /// y up.
-pub trait Shape: fmt::Debug + Send + Sync {
+pub trait SheetShape: fmt::Debug + Send + Sync {
     /// Returns the surface point at a point of the sheet. Beyond the edges it is on the shape's continuation.
-    fn at(&self, at_mm: [f64; 2]) -> Contact;
+    fn at(&self, at_mm: [f64; 2]) -> SurfacePoint;
 
     /// A point in space as the sheet sees it: the nearest point of the (endless) shape. Heights of
     /// two points differ by no more than the points are apart: the gate leans on that.
-    fn project(&self, point_m: &Point3<f64>) -> Projected;
+    fn project(&self, point_m: &Point3<f64>) -> SurfaceProjection;
 
     /// The radius that it is rolled to; `None` for what is not rolled.
     fn radius_mm(&self) -> Option<f64> {
@@ -28,7 +28,7 @@ pub trait Shape: fmt::Debug + Send + Sync {
 
     /// The same shape rolled to another radius, touched along the sheet's middle by a flat one that lies there; `None` of what is
     /// not rolled.
-    fn rolled(&self, _flat: &Isometry3<f64>, _radius_mm: f64) -> Option<Arc<dyn Shape>> {
+    fn rolled(&self, _flat: &Isometry3<f64>, _radius_mm: f64) -> Option<Arc<dyn SheetShape>> {
         None
     }
 
@@ -41,13 +41,13 @@ pub trait Shape: fmt::Debug + Send + Sync {
 /// A sheet on its shape.
 #[derive(Clone, Debug)]
 pub struct Surface {
-    shape: Arc<dyn Shape>,
+    shape: Arc<dyn SheetShape>,
     size_mm: [f64; 2],
 }
 
 /// A point of the surface.
 #[derive(Clone, Copy, Debug)]
-pub struct Contact {
+pub struct SurfacePoint {
     /// Position in the arm's base frame.
     pub point_m: Point3<f64>,
     /// Outwards.
@@ -58,7 +58,7 @@ pub struct Contact {
 
 /// A point in space as the sheet sees it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Projected {
+pub struct SurfaceProjection {
     /// The nearest point of the (endless) surface.
     pub at_mm: [f64; 2],
     /// Height over the surface; negative below it.
@@ -67,7 +67,7 @@ pub struct Projected {
 
 /// Distortion of a line on a surface.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Lie {
+pub struct SurfaceDistortion {
     /// The largest ratio of a stretch's length on the surface to its length on the sheet, or of
     /// the sheet's to the surface's; 1 where nothing is stretched.
     pub stretch: f64,
@@ -109,22 +109,27 @@ impl Surface {
                 "sheet: size_mm is {size_mm:?}; each side must be above 0 and at most {SIDE_MM_MAX}"
             ));
         }
-        let plane = Plane {
+        let plane = FlatSheet {
             origin_m: Point3::from(file.origin_m.map(Finite::get)),
             normal: Unit::new_normalize(x.cross(&y)),
             x,
             y,
         };
-        let shape: Arc<dyn Shape> = match file.cylinder_radius_mm {
+        let shape: Arc<dyn SheetShape> = match file.cylinder_radius_mm {
             None => Arc::new(plane),
-            Some(radius) => Arc::new(Cylinder::new(plane, radius.get(), size_mm, file.lay)?),
+            Some(radius) => Arc::new(CylindricalSheet::new(
+                plane,
+                radius.get(),
+                size_mm,
+                file.lay,
+            )?),
         };
-        Ok(Self::of(shape, size_mm))
+        Ok(Self::from_shape(shape, size_mm))
     }
 
     /// A sheet of a size on a shape.
     #[must_use]
-    pub fn of(shape: Arc<dyn Shape>, size_mm: [f64; 2]) -> Self {
+    pub fn from_shape(shape: Arc<dyn SheetShape>, size_mm: [f64; 2]) -> Self {
         Self { shape, size_mm }
     }
 
@@ -149,7 +154,7 @@ impl Surface {
 
     /// Returns the surface point at a point of the sheet. Beyond the edges it is on the surface's continuation.
     #[must_use]
-    pub fn at(&self, at_mm: [f64; 2]) -> Contact {
+    pub fn at(&self, at_mm: [f64; 2]) -> SurfacePoint {
         self.shape.at(at_mm)
     }
 
@@ -162,7 +167,7 @@ impl Surface {
     /// From a flat sheet's own frame, its lower left corner with x to the right, y up and z towards the
     /// reader, to the arm's base; `None` of one that is not flat.
     #[must_use]
-    pub fn lies(&self) -> Option<Isometry3<f64>> {
+    pub fn flat_pose(&self) -> Option<Isometry3<f64>> {
         self.is_flat().then(|| self.flat())
     }
 
@@ -187,33 +192,33 @@ impl Surface {
     #[must_use]
     pub fn rolled(&self, flat: &Isometry3<f64>, radius_mm: f64) -> Option<Self> {
         let shape = self.shape.rolled(flat, radius_mm)?;
-        Some(Self::of(shape, self.size_mm))
+        Some(Self::from_shape(shape, self.size_mm))
     }
 
     /// A point in space as the sheet sees it.
     #[must_use]
-    pub fn project(&self, point_m: &Point3<f64>) -> Projected {
+    pub fn project(&self, point_m: &Point3<f64>) -> SurfaceProjection {
         self.shape.project(point_m)
     }
 
     /// Returns the distortion of a line on the surface, sampled every half millimetre.
     #[must_use]
-    pub fn lie(&self, points_mm: &[[f64; 2]]) -> Lie {
-        let mut lie = Lie {
+    pub fn distortion(&self, points_mm: &[[f64; 2]]) -> SurfaceDistortion {
+        let mut lie = SurfaceDistortion {
             stretch: 1.0,
             stretched_at_mm: [0.0; 2],
             turn_rad_mm: 0.0,
             turned_at_mm: [0.0; 2],
         };
         for (from, to) in points_mm.iter().zip(points_mm.iter().skip(1)) {
-            self.look_along(*from, *to, &mut lie);
+            self.sample_segment(*from, *to, &mut lie);
         }
         lie
     }
 
-    fn look_along(&self, [ax, ay]: [f64; 2], [bx, by]: [f64; 2], lie: &mut Lie) {
+    fn sample_segment(&self, [ax, ay]: [f64; 2], [bx, by]: [f64; 2], lie: &mut SurfaceDistortion) {
         let length_mm = (bx - ax).hypot(by - ay);
-        let looks = looks(length_mm);
+        let looks = sample_count(length_mm);
         #[expect(clippy::cast_precision_loss, reason = "at most LOOKS_MAX")]
         let at = |n: usize| {
             let t = n as f64 / looks as f64;
@@ -256,31 +261,31 @@ pub fn pose(origin_m: &Point3<f64>, x: &Vector3<f64>, z: &Vector3<f64>) -> Isome
     clippy::cast_sign_loss,
     reason = "`as` saturates, and a length is not negative"
 )]
-fn looks(length_mm: f64) -> usize {
+fn sample_count(length_mm: f64) -> usize {
     ((length_mm / LOOK_MM).ceil() as usize).clamp(1, LOOKS_MAX)
 }
 
 /// A flat sheet.
 #[derive(Clone, Debug)]
-struct Plane {
+struct FlatSheet {
     origin_m: Point3<f64>,
     x: Unit<Vector3<f64>>,
     y: Unit<Vector3<f64>>,
     normal: Unit<Vector3<f64>>,
 }
 
-impl Shape for Plane {
-    fn at(&self, [x_mm, y_mm]: [f64; 2]) -> Contact {
-        Contact {
+impl SheetShape for FlatSheet {
+    fn at(&self, [x_mm, y_mm]: [f64; 2]) -> SurfacePoint {
+        SurfacePoint {
             point_m: self.origin_m + self.y.scale(y_mm / 1e3) + self.x.scale(x_mm / 1e3),
             normal: self.normal,
             x: self.x,
         }
     }
 
-    fn project(&self, point_m: &Point3<f64>) -> Projected {
+    fn project(&self, point_m: &Point3<f64>) -> SurfaceProjection {
         let from = point_m - self.origin_m;
-        Projected {
+        SurfaceProjection {
             at_mm: [from.dot(&self.x) * 1e3, from.dot(&self.y) * 1e3],
             height_mm: from.dot(&self.normal) * 1e3,
         }
@@ -293,9 +298,9 @@ impl Shape for Plane {
 
 /// A sheet on a cylinder whose axis is parallel to y and lies a radius below the sheet's middle.
 #[derive(Clone, Debug)]
-struct Cylinder {
+struct CylindricalSheet {
     /// The plane that touches it along the sheet's middle.
-    flat: Plane,
+    flat: FlatSheet,
     radius_m: f64,
     half_width_m: f64,
     lay: Lay,
@@ -304,8 +309,13 @@ struct Cylinder {
 /// Largest sine of the angle from the vertical at the edges of a projected design.
 const EDGE_SIN_MAX: f64 = 0.999;
 
-impl Cylinder {
-    fn new(flat: Plane, radius_mm: f64, [width_mm, _]: [f64; 2], lay: Lay) -> Result<Self, String> {
+impl CylindricalSheet {
+    fn new(
+        flat: FlatSheet,
+        radius_mm: f64,
+        [width_mm, _]: [f64; 2],
+        lay: Lay,
+    ) -> Result<Self, String> {
         let least = match lay {
             Lay::Wrapped => width_mm / std::f64::consts::PI,
             Lay::Projected => width_mm / 2.0 / EDGE_SIN_MAX,
@@ -324,8 +334,8 @@ impl Cylinder {
     }
 }
 
-impl Shape for Cylinder {
-    fn at(&self, [x_mm, y_mm]: [f64; 2]) -> Contact {
+impl SheetShape for CylindricalSheet {
+    fn at(&self, [x_mm, y_mm]: [f64; 2]) -> SurfacePoint {
         let (flat, radius) = (&self.flat, self.radius_m);
         let aside = (x_mm / 1e3 - self.half_width_m) / radius;
         let (sin, cos) = match self.lay {
@@ -336,14 +346,14 @@ impl Shape for Cylinder {
             }
         };
         let top = flat.origin_m + flat.y.scale(y_mm / 1e3) + flat.x.scale(self.half_width_m);
-        Contact {
+        SurfacePoint {
             point_m: top + flat.x.scale(radius * sin) + flat.normal.scale(radius * (cos - 1.0)),
             normal: Unit::new_unchecked(flat.x.scale(sin) + flat.normal.scale(cos)),
             x: Unit::new_unchecked(flat.x.scale(cos) - flat.normal.scale(sin)),
         }
     }
 
-    fn project(&self, point_m: &Point3<f64>) -> Projected {
+    fn project(&self, point_m: &Point3<f64>) -> SurfaceProjection {
         let (flat, radius) = (&self.flat, self.radius_m);
         let from = point_m - flat.origin_m;
         let (along, out) = (
@@ -356,7 +366,7 @@ impl Shape for Cylinder {
             Lay::Projected if out > 0.0 => angle.sin(),
             Lay::Projected => along.signum(),
         };
-        Projected {
+        SurfaceProjection {
             at_mm: [
                 (aside * radius + self.half_width_m) * 1e3,
                 from.dot(&flat.y) * 1e3,
@@ -369,9 +379,9 @@ impl Shape for Cylinder {
         Some(self.radius_m * 1e3)
     }
 
-    fn rolled(&self, flat: &Isometry3<f64>, radius_mm: f64) -> Option<Arc<dyn Shape>> {
+    fn rolled(&self, flat: &Isometry3<f64>, radius_mm: f64) -> Option<Arc<dyn SheetShape>> {
         let axis = |axis: Vector3<f64>| Unit::new_normalize(flat.rotation * axis);
-        let flat = Plane {
+        let flat = FlatSheet {
             origin_m: flat.translation.vector.into(),
             x: axis(Vector3::x()),
             y: axis(Vector3::y()),
@@ -435,14 +445,14 @@ mod tests {
     #[test]
     fn what_is_wrapped_keeps_its_length_and_what_is_projected_does_not() {
         let line = [[10.0, 5.0], [90.0, 5.0]];
-        let wrapped = laid(Some(60.0), Lay::Wrapped).lie(&line);
+        let wrapped = laid(Some(60.0), Lay::Wrapped).distortion(&line);
         assert!(wrapped.stretch < 1.0001, "{wrapped:?}");
         // 1 rad on 60 mm.
         assert!(
             (wrapped.turn_rad_mm - 1.0 / 60.0).abs() < 1e-5,
             "{wrapped:?}"
         );
-        let projected = laid(Some(60.0), Lay::Projected).lie(&line);
+        let projected = laid(Some(60.0), Lay::Projected).distortion(&line);
         // 40 mm aside: sin = 2/3, and a millimetre there is 1/cos of one.
         let edge = 1.0 / (1.0_f64 - (40.0_f64 / 60.0).powi(2)).sqrt();
         assert!(
@@ -450,31 +460,31 @@ mod tests {
             "{projected:?} {edge}"
         );
         assert!((projected.stretched_at_mm[0] - 50.0).abs() > 39.0);
-        let along = laid(Some(60.0), Lay::Projected).lie(&[[80.0, 0.0], [80.0, 80.0]]);
+        let along = laid(Some(60.0), Lay::Projected).distortion(&[[80.0, 0.0], [80.0, 80.0]]);
         assert!(
             along.stretch < 1.0001 && along.turn_rad_mm < 1e-9,
             "{along:?}"
         );
-        assert!(laid(None, Lay::Wrapped).lie(&line).turn_rad_mm < 1e-12);
+        assert!(laid(None, Lay::Wrapped).distortion(&line).turn_rad_mm < 1e-12);
     }
 
     /// Spherical shape outside this crate. Shows that the trait is open to other shapes.
     #[derive(Debug)]
     struct Ball(f64);
 
-    impl Shape for Ball {
-        fn at(&self, [x, y]: [f64; 2]) -> Contact {
+    impl SheetShape for Ball {
+        fn at(&self, [x, y]: [f64; 2]) -> SurfacePoint {
             let normal = Unit::new_normalize(Vector3::new(x / 1e3, y / 1e3, self.0));
-            Contact {
+            SurfacePoint {
                 point_m: Point3::from(normal.scale(self.0)),
                 normal,
                 x: Unit::new_normalize(Vector3::y().cross(&normal)),
             }
         }
 
-        fn project(&self, point_m: &Point3<f64>) -> Projected {
+        fn project(&self, point_m: &Point3<f64>) -> SurfaceProjection {
             let [x, y, z]: [f64; 3] = point_m.coords.into();
-            Projected {
+            SurfaceProjection {
                 at_mm: [x / z * self.0 * 1e3, y / z * self.0 * 1e3],
                 height_mm: (point_m.coords.norm() - self.0) * 1e3,
             }
@@ -483,9 +493,9 @@ mod tests {
 
     #[test]
     fn another_shape_needs_nothing_but_the_trait() {
-        let ball = Surface::of(Arc::new(Ball(0.05)), [40.0, 40.0]);
+        let ball = Surface::from_shape(Arc::new(Ball(0.05)), [40.0, 40.0]);
         let seen = ball.project(&ball.at([10.0, 20.0]).point_m);
         assert!((seen.at_mm[0] - 10.0).abs() < 1e-9 && seen.height_mm.abs() < 1e-9);
-        assert!(ball.lie(&[[0.0, 0.0], [40.0, 0.0]]).stretch > 1.3);
+        assert!(ball.distortion(&[[0.0, 0.0], [40.0, 0.0]]).stretch > 1.3);
     }
 }

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use crate::counts::BusCounts;
 use crate::error::BusError;
-use crate::framing::{Framing, Reply};
-use base::clock::Clock;
-use base::units::Instant;
-use link::Link;
+use crate::framing::{RawReply, ReplyFraming};
+use base::clock::NodeClock;
+use base::units::ClockInstant;
+use link::ByteLink;
 
 /// Bits on the wire for one byte: start, eight, stop.
 const BITS_A_BYTE: u64 = 10;
@@ -26,12 +26,12 @@ const SLACK_MIN: Duration = Duration::from_millis(2);
 
 /// A reply that was asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Status {
+pub struct StatusReply {
     pub error: u8,
     pub data: Vec<u8>,
 }
 
-impl Status {
+impl StatusReply {
     /// A byte of the reply.
     ///
     /// # Panics
@@ -76,19 +76,19 @@ impl Status {
 
 /// Replies expected to one request.
 #[derive(Clone, Copy, Debug)]
-pub struct Expect<'a> {
+pub struct ExpectedReplies<'a> {
     /// Servos that reply, in this order.
     pub ids: &'a [u8],
     /// Parameter bytes of each reply.
     pub parameters: usize,
     /// Latest time to stop waiting.
-    pub until: Instant,
+    pub until: ClockInstant,
 }
 
 /// The near end of a servo bus.
-pub struct Bus {
-    framing: Box<dyn Framing>,
-    pub clock: Clock,
+pub struct ServoBus {
+    framing: Box<dyn ReplyFraming>,
+    pub clock: NodeClock,
     pub baud: u32,
     pub return_delay: Duration,
     pub slack: Duration,
@@ -97,12 +97,17 @@ pub struct Bus {
     /// `true` if the adapter was found to echo what it is sent.
     pub echoes: bool,
     /// Arrival of the last bytes in reply to the last request.
-    pub heard_at: Instant,
+    pub heard_at: ClockInstant,
     pub counts: BusCounts,
 }
 
-impl Bus {
-    pub fn new(framing: Box<dyn Framing>, clock: &Clock, baud: u32, counts: BusCounts) -> Self {
+impl ServoBus {
+    pub fn new(
+        framing: Box<dyn ReplyFraming>,
+        clock: &NodeClock,
+        baud: u32,
+        counts: BusCounts,
+    ) -> Self {
         Self {
             framing,
             clock: clock.clone(),
@@ -111,7 +116,7 @@ impl Bus {
             slack: SLACK_UNKNOWN,
             longer: Duration::ZERO,
             echoes: false,
-            heard_at: Instant::ZERO,
+            heard_at: ClockInstant::ZERO,
             counts,
         }
     }
@@ -124,10 +129,10 @@ impl Bus {
     /// Sends `request` and gathers the replies; `None` where one did not come.
     pub async fn ask(
         &mut self,
-        link: &mut dyn Link,
+        link: &mut dyn ByteLink,
         request: &[u8],
-        expect: Expect<'_>,
-    ) -> Result<Vec<Option<Status>>, BusError> {
+        expect: ExpectedReplies<'_>,
+    ) -> Result<Vec<Option<StatusReply>>, BusError> {
         let gather = self.exchange(link, request, &expect).await?;
         let (is_echo, replies) = (gather.echoed, gather.replies);
         let other = self.framing.distinct(request);
@@ -156,15 +161,15 @@ impl Bus {
     /// time for that before the awaited moment, or where what is heard is neither.
     async fn learns_echo(
         &mut self,
-        link: &mut dyn Link,
+        link: &mut dyn ByteLink,
         request: &[u8],
-        expect: &Expect<'_>,
+        expect: &ExpectedReplies<'_>,
     ) -> Result<Option<bool>, BusError> {
-        let expect = Expect {
+        let expect = ExpectedReplies {
             parameters: 1,
             ..*expect
         };
-        if self.patience(request.len(), &expect) > expect.until {
+        if self.reply_deadline(request.len(), &expect) > expect.until {
             return Ok(None);
         }
         let reply = self.framing.overhead() + expect.parameters;
@@ -180,23 +185,27 @@ impl Bus {
     }
 
     /// Takes bytes that were held for an echo as what they are.
-    fn replies_in(&mut self, bytes: &[u8], expect: &Expect<'_>) -> Vec<Option<Status>> {
+    fn replies_in(
+        &mut self,
+        bytes: &[u8],
+        expect: &ExpectedReplies<'_>,
+    ) -> Vec<Option<StatusReply>> {
         self.framing.clear();
-        let mut gather = Gather::new(&[], expect, false);
+        let mut gather = ReplyCollector::new(&[], expect, false);
         gather.take(bytes, self.framing.as_mut(), &mut self.counts);
         gather.replies
     }
 
     async fn exchange<'a>(
         &mut self,
-        link: &mut dyn Link,
+        link: &mut dyn ByteLink,
         request: &'a [u8],
-        expect: &Expect<'a>,
-    ) -> Result<Gather<'a>, BusError> {
-        self.tell(link, request).await?;
-        let until = expect.until.min(self.patience(request.len(), expect));
+        expect: &ExpectedReplies<'a>,
+    ) -> Result<ReplyCollector<'a>, BusError> {
+        self.send_unanswered(link, request).await?;
+        let until = expect.until.min(self.reply_deadline(request.len(), expect));
         let corrupt_before = self.framing.corrupt();
-        let mut gather = Gather::new(request, expect, self.echoes);
+        let mut gather = ReplyCollector::new(request, expect, self.echoes);
         let mut buffer = [0_u8; 256];
         while !gather.is_complete() && gather.heard < BYTES_MAX {
             let count = link
@@ -215,7 +224,11 @@ impl Bus {
     }
 
     /// Sends a request that has no reply.
-    pub async fn tell(&mut self, link: &mut dyn Link, request: &[u8]) -> Result<(), BusError> {
+    pub async fn send_unanswered(
+        &mut self,
+        link: &mut dyn ByteLink,
+        request: &[u8],
+    ) -> Result<(), BusError> {
         link.discard_input().map_err(BusError::Read)?;
         self.framing.clear();
         self.counts.transactions += 1;
@@ -223,7 +236,7 @@ impl Bus {
     }
 
     /// Returns the time by which a transaction that starts now has certainly ended.
-    fn patience(&self, request: usize, expect: &Expect<'_>) -> Instant {
+    fn reply_deadline(&self, request: usize, expect: &ExpectedReplies<'_>) -> ClockInstant {
         let replies = expect.ids.len() * (expect.parameters + self.framing.overhead());
         let waiting: Duration = expect.ids.iter().map(|_| self.return_delay).sum();
         self.clock
@@ -239,22 +252,22 @@ impl Bus {
 }
 
 /// The replies of one transaction as they come in.
-struct Gather<'a> {
+struct ReplyCollector<'a> {
     ids: &'a [u8],
     parameters: usize,
-    echo: Echo<'a>,
+    echo: EchoFilter<'a>,
     echoed: bool,
     next_place: usize,
     heard: usize,
-    replies: Vec<Option<Status>>,
+    replies: Vec<Option<StatusReply>>,
 }
 
-impl<'a> Gather<'a> {
-    fn new(request: &'a [u8], expect: &Expect<'a>, echoes: bool) -> Self {
+impl<'a> ReplyCollector<'a> {
+    fn new(request: &'a [u8], expect: &ExpectedReplies<'a>, echoes: bool) -> Self {
         Self {
             ids: expect.ids,
             parameters: expect.parameters,
-            echo: Echo::new(request, echoes),
+            echo: EchoFilter::new(request, echoes),
             echoed: false,
             next_place: 0,
             heard: 0,
@@ -267,7 +280,7 @@ impl<'a> Gather<'a> {
         self.next_place >= self.ids.len()
     }
 
-    fn take(&mut self, bytes: &[u8], framing: &mut dyn Framing, counts: &mut BusCounts) {
+    fn take(&mut self, bytes: &[u8], framing: &mut dyn ReplyFraming, counts: &mut BusCounts) {
         self.heard += bytes.len();
         let ended = self.echo.pass(bytes, |fresh| framing.push(fresh));
         self.echoed |= ended;
@@ -276,7 +289,7 @@ impl<'a> Gather<'a> {
                 Some(place) => {
                     self.next_place = place + 1;
                     if let Some(slot) = self.replies.get_mut(place) {
-                        *slot = Some(Status {
+                        *slot = Some(StatusReply {
                             error: reply.error,
                             data: reply.parameters.to_vec(),
                         });
@@ -287,7 +300,7 @@ impl<'a> Gather<'a> {
         }
     }
 
-    fn place_of(&self, reply: &Reply<'_>) -> Option<usize> {
+    fn place_of(&self, reply: &RawReply<'_>) -> Option<usize> {
         let later = self.ids.get(self.next_place..)?;
         let offset = later.iter().position(|id| *id == reply.id)?;
         (reply.parameters.len() == self.parameters).then_some(self.next_place + offset)
@@ -298,7 +311,7 @@ impl<'a> Gather<'a> {
 ///
 /// Whether it does is found out on a quiet line, from the first replies. From then on everything up
 /// to the end of our request is ours: the rest of an earlier request may come before it.
-struct Echo<'a> {
+struct EchoFilter<'a> {
     awaited: &'a [u8],
     held: Vec<u8>,
     state: EchoState,
@@ -314,7 +327,7 @@ enum EchoState {
     Past,
 }
 
-impl<'a> Echo<'a> {
+impl<'a> EchoFilter<'a> {
     fn new(awaited: &'a [u8], known: bool) -> Self {
         Self {
             awaited,
@@ -335,7 +348,7 @@ impl<'a> Echo<'a> {
         }
         self.held.extend(bytes);
         let end = match self.state {
-            EchoState::Searching => find(&self.held, self.awaited),
+            EchoState::Searching => end_of(&self.held, self.awaited),
             _ => self
                 .held
                 .starts_with(self.awaited)
@@ -356,7 +369,7 @@ impl<'a> Echo<'a> {
 }
 
 /// Returns the position just behind `wanted` in `bytes`.
-fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
+fn end_of(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
     let places = bytes.windows(wanted.len().max(1));
     let begin = places.into_iter().position(|window| window == wanted)?;
     Some(begin + wanted.len())

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::timing::Durations;
+use crate::duration_histogram::DurationHistogram;
 
 /// What happened on one port since it was opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,10 +24,10 @@ pub struct BusCounts {
     /// Transactions whose own bytes came back.
     pub echoes: u64,
     /// Duration of cycles with all readings, from the first byte sent to the last one used.
-    pub cycle_time: Durations,
+    pub cycle_time: DurationHistogram,
     /// Processor time of this thread for each of them; what the machine did meanwhile is left out. Zero on
     /// a simulated clock.
-    pub cycle_work: Durations,
+    pub cycle_work: DurationHistogram,
     /// Each servo, in the servo map's order.
     pub servos: Vec<ServoCounts>,
 }

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::host::Host;
-use super::line::{PATIENT, SLACK};
-use super::scan::{self, Effort, Found, Scan};
-use super::{Line, Open, ServiceError, Speech, look, stranger};
-use base::clock::Clock;
-use link::{Link, LinkError};
+use super::host::HostSystem;
+use super::scan::{self, BusScan, FoundServo, ScanEffort};
+use super::servo_line::{PATIENT, SLACK};
+use super::{OpenPort, ServiceError, ServoLine, ServoProtocol, look, unknown_device};
+use base::clock::NodeClock;
+use link::{ByteLink, LinkError};
 
 /// An adapter that holds replies back longer than this keeps an arm from its 100 Hz.
 const LATENCY_MAX: Duration = Duration::from_millis(4);
@@ -25,7 +25,7 @@ const RIGHT_ARM: &str = "connect the right arm, or name the right one in the nod
 /// The cause of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Cause {
+pub enum DiagnosisCause {
     /// There is no such port.
     NoPort,
     /// It may not be opened.
@@ -64,9 +64,9 @@ pub enum Cause {
 
 /// A cause, what was seen of it, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Finding {
+pub struct DiagnosisFinding {
     /// The cause.
-    pub cause: Cause,
+    pub cause: DiagnosisCause,
     /// The observation.
     pub what: String,
     /// The fix.
@@ -75,11 +75,11 @@ pub struct Finding {
 
 /// The servos that should answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Expected {
+pub struct ExpectedServos {
     /// The arm's name.
     pub arm: String,
     /// Protocol of its servos.
-    pub speech: Speech,
+    pub speech: ServoProtocol,
     /// At which speed.
     pub baud: u32,
     /// Their ids.
@@ -88,19 +88,19 @@ pub struct Expected {
 
 /// The result of a diagnosis.
 #[derive(Clone, Debug, Default)]
-pub struct Diagnosis {
+pub struct BusDiagnosis {
     /// Findings, the likeliest cause first; empty where all is well.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<DiagnosisFinding>,
     /// The servos that answered.
-    pub servos: Vec<Found>,
+    pub servos: Vec<FoundServo>,
     /// The present identity of each of an arm's servos, by its id, where its driver could attach.
     pub identity: BTreeMap<String, String>,
 }
 
-impl Diagnosis {
+impl BusDiagnosis {
     /// Adds a finding.
-    pub fn add(&mut self, cause: Cause, what: impl Into<String>, fix: impl Into<String>) {
-        self.findings.push(Finding {
+    pub fn add(&mut self, cause: DiagnosisCause, what: impl Into<String>, fix: impl Into<String>) {
+        self.findings.push(DiagnosisFinding {
             cause,
             what: what.into(),
             fix: fix.into(),
@@ -114,50 +114,50 @@ impl Diagnosis {
 /// # Errors
 /// When the line fails half-way; a port that cannot be opened is a finding.
 pub async fn diagnose(
-    open: &mut Open<'_>,
-    clock: &Clock,
-    host: &Host,
+    open: &mut OpenPort<'_>,
+    clock: &NodeClock,
+    host: &HostSystem,
     port: &str,
-    expected: Option<&Expected>,
-    progress: impl FnMut(Speech, u32),
-) -> Result<Diagnosis, ServiceError> {
-    let mut diagnosis = Diagnosis::default();
-    let latency = about_the_machine(host, Path::new(port), &mut diagnosis);
+    expected: Option<&ExpectedServos>,
+    progress: impl FnMut(ServoProtocol, u32),
+) -> Result<BusDiagnosis, ServiceError> {
+    let mut diagnosis = BusDiagnosis::default();
+    let latency = check_machine(host, Path::new(port), &mut diagnosis);
     let baud = expected.map_or(1_000_000, |expected| expected.baud);
     if let Err(error) = open(baud) {
         diagnosis.add_port(&error, host, port);
         return Ok(diagnosis);
     }
     let slack = latency.map_or(SLACK, |latency| SLACK + 2 * latency);
-    let mut scan = those_expected(open, clock, slack, expected).await?;
+    let mut scan = scan_expected(open, clock, slack, expected).await?;
     let mut is_late = false;
     if scan.found.is_empty() {
         if diagnosis.add_controller(open, clock, expected).await? {
             return Ok(diagnosis);
         }
-        (scan, is_late) = with_usual_ids(open, clock, slack).await?;
+        (scan, is_late) = scan_usual(open, clock, slack).await?;
     }
     if scan.found.is_empty() && !is_late {
         if diagnosis.add_talk(open, clock).await? {
             return Ok(diagnosis);
         }
-        let effort = Effort { slack, first: true };
+        let effort = ScanEffort { slack, first: true };
         scan = scan::scan(open, clock, effort, progress).await?;
     }
-    let took = patiently(open, clock, expected, &mut scan).await?;
+    let took = ping_patiently(open, clock, expected, &mut scan).await?;
     if let Some(took) = took.filter(|took| *took > LATENCY_MAX) {
         diagnosis.add_slow(took);
     }
-    diagnosis.judge(&scan, expected);
+    diagnosis.add_scan_findings(&scan, expected);
     diagnosis.servos = scan.found;
     Ok(diagnosis)
 }
 
 /// What the machine says; how long the adapter holds replies back, where it says so.
-pub fn about_the_machine(host: &Host, port: &Path, into: &mut Diagnosis) -> Option<Duration> {
+pub fn check_machine(host: &HostSystem, port: &Path, into: &mut BusDiagnosis) -> Option<Duration> {
     if let Some(process) = host.modem_manager(port) {
         into.add(
-            Cause::ModemManager,
+            DiagnosisCause::ModemManager,
             format!("ModemManager runs (process {process}) and may send modem commands to this port"),
             "a udev rule with ENV{ID_MM_DEVICE_IGNORE}=\"1\" for the adapter keeps it away (systemd/60-steadyhand.rules)",
         );
@@ -165,7 +165,7 @@ pub fn about_the_machine(host: &Host, port: &Path, into: &mut Diagnosis) -> Opti
     let latency = Duration::from_millis(host.latency_timer_ms(port)?);
     if latency > LATENCY_MAX {
         into.add(
-            Cause::Latency,
+            DiagnosisCause::Latency,
             format!(
                 "the FTDI adapter holds replies back for {} ms",
                 latency.as_millis()
@@ -177,54 +177,54 @@ pub fn about_the_machine(host: &Host, port: &Path, into: &mut Diagnosis) -> Opti
 }
 
 /// Those that are expected, where any of them answers as expected.
-async fn those_expected(
-    open: &mut Open<'_>,
-    clock: &Clock,
+async fn scan_expected(
+    open: &mut OpenPort<'_>,
+    clock: &NodeClock,
     slack: Duration,
-    expected: Option<&Expected>,
-) -> Result<Scan, ServiceError> {
-    let mut scan = Scan::default();
+    expected: Option<&ExpectedServos>,
+) -> Result<BusScan, ServiceError> {
+    let mut scan = BusScan::default();
     if let Some(expected) = expected {
         let way = (expected.speech, expected.baud);
-        scan::at(open, clock, slack, way, &mut scan).await?;
+        scan::scan_speed(open, clock, slack, way, &mut scan).await?;
     }
     Ok(scan)
 }
 
 /// Scans at the first speed at which a servo with a usual id answers. Otherwise returns an empty scan,
 /// and whether servos answer, but later than they were waited for.
-async fn with_usual_ids(
-    open: &mut Open<'_>,
-    clock: &Clock,
+async fn scan_usual(
+    open: &mut OpenPort<'_>,
+    clock: &NodeClock,
     slack: Duration,
-) -> Result<(Scan, bool), ServiceError> {
-    let mut scan = Scan::default();
-    let way = scan::usual(open, clock, slack, None).await?;
+) -> Result<(BusScan, bool), ServiceError> {
+    let mut scan = BusScan::default();
+    let way = scan::find_usual(open, clock, slack, None).await?;
     let is_late = way.is_some_and(|way| way.slack > slack);
     if let Some(way) = way.filter(|_| !is_late) {
         let at = (way.speech, way.baud);
-        scan::at(open, clock, slack, at, &mut scan).await?;
+        scan::scan_speed(open, clock, slack, at, &mut scan).await?;
     }
     Ok((scan, is_late))
 }
 
 /// Asks again with time for a slow adapter, where no servo was found: the likeliest ids at every
 /// speed. Returns the delay of the slowest answer.
-async fn patiently(
-    open: &mut Open<'_>,
-    clock: &Clock,
-    expected: Option<&Expected>,
-    scan: &mut Scan,
+async fn ping_patiently(
+    open: &mut OpenPort<'_>,
+    clock: &NodeClock,
+    expected: Option<&ExpectedServos>,
+    scan: &mut BusScan,
 ) -> Result<Option<Duration>, ServiceError> {
     if !scan.found.is_empty() || scan.heard.damaged_id.is_some() {
         return Ok(None);
     }
     let ids: Vec<u8> = expected.map_or_else(|| LIKELY.collect(), |expected| expected.ids.clone());
-    for speech in Speech::ALL {
+    for speech in ServoProtocol::ALL {
         for baud in speech.bauds() {
             let Ok(mut link) = open(*baud) else { continue };
-            let mut line = Line::new(speech, clock, *baud, PATIENT);
-            let took = ask(&mut line, link.as_mut(), &ids, scan).await?;
+            let mut line = ServoLine::new(speech, clock, *baud, PATIENT);
+            let took = ping_ids(&mut line, link.as_mut(), &ids, scan).await?;
             if took.is_some() {
                 return Ok(took);
             }
@@ -234,11 +234,11 @@ async fn patiently(
 }
 
 /// Reads the servos with these ids that answer; returns the delay of the slowest answer.
-async fn ask(
-    line: &mut Line,
-    link: &mut dyn Link,
+async fn ping_ids(
+    line: &mut ServoLine,
+    link: &mut dyn ByteLink,
     ids: &[u8],
-    into: &mut Scan,
+    into: &mut BusScan,
 ) -> Result<Option<Duration>, ServiceError> {
     let mut slowest = None;
     for id in ids {
@@ -247,7 +247,7 @@ async fn ask(
         };
         slowest = slowest.max(Some(took));
         if let Some(servo) = look::at(line, link, *id).await? {
-            into.found.push(Found {
+            into.found.push(FoundServo {
                 family: line.speech(),
                 baud: line.baud(),
                 servo,
@@ -257,9 +257,9 @@ async fn ask(
     Ok(slowest)
 }
 
-impl Diagnosis {
+impl BusDiagnosis {
     /// Adds why the port cannot be opened.
-    pub fn add_port(&mut self, error: &LinkError, host: &Host, port: &str) {
+    pub fn add_port(&mut self, error: &LinkError, host: &HostSystem, port: &str) {
         match error {
             LinkError::Missing { .. } => {
                 let ports = host.ports();
@@ -270,13 +270,13 @@ impl Diagnosis {
                     format!("this machine has {}", names.join(", "))
                 };
                 self.add(
-                    Cause::NoPort,
+                    DiagnosisCause::NoPort,
                     format!("there is no {port}"),
                     format!("plug the adapter in, or name its port: {there}"),
                 );
             }
             LinkError::Permission { .. } => self.add(
-                Cause::NoPermission,
+                DiagnosisCause::NoPermission,
                 format!("this user may not open {port}"),
                 "add the user to the group that owns it: `sudo usermod -aG dialout $USER`, then log in again",
             ),
@@ -292,13 +292,13 @@ impl Diagnosis {
                     names.join(" and ")
                 };
                 self.add(
-                    Cause::AnotherProgram,
+                    DiagnosisCause::AnotherProgram,
                     format!("{port} is open in {who}"),
                     "end it, and try again: two programs on one bus take each other's replies",
                 );
             }
             other => self.add(
-                Cause::NotAPort,
+                DiagnosisCause::NotAPort,
                 other.to_string(),
                 "name a serial port, such as one below /dev/serial/by-id",
             ),
@@ -306,11 +306,15 @@ impl Diagnosis {
     }
 
     fn add_slow(&mut self, took: Duration) {
-        if self.findings.iter().any(|one| one.cause == Cause::Latency) {
+        if self
+            .findings
+            .iter()
+            .any(|one| one.cause == DiagnosisCause::Latency)
+        {
             return;
         }
         self.add(
-            Cause::Latency,
+            DiagnosisCause::Latency,
             format!(
                 "replies come back after {} ms: the adapter holds them back",
                 took.as_millis()
@@ -319,10 +323,10 @@ impl Diagnosis {
         );
     }
 
-    fn judge(&mut self, scan: &Scan, expected: Option<&Expected>) {
+    fn add_scan_findings(&mut self, scan: &BusScan, expected: Option<&ExpectedServos>) {
         if let Some(id) = scan.heard.damaged_id {
             self.add(
-                Cause::DuplicateId,
+                DiagnosisCause::DuplicateId,
                 format!("what comes from id {id} is damaged every time, as when two servos speak at once"),
                 format!("connect the servos one by one and give each an id of its own: `steadyhand bus configure PORT --id {id} --new-id N`"),
             );
@@ -330,12 +334,12 @@ impl Diagnosis {
         match scan.found.first() {
             None if scan.heard.damaged_id.is_some() => {}
             None if scan.heard.echoes > 0 => self.add(
-                Cause::EchoOnly,
+                DiagnosisCause::EchoOnly,
                 "what is sent comes back, and nobody answers: the adapter is alive, the servos are not heard",
                 "switch the servo supply on; check that the data wire goes to the servos and that transmit and receive are joined at the adapter only",
             ),
             None => self.add(
-                Cause::NoPower,
+                DiagnosisCause::NoPower,
                 "nothing at all is heard, at any speed of either family",
                 "switch the servo supply on and check its voltage; then the cable to the first servo, then the adapter",
             ),
@@ -344,9 +348,9 @@ impl Diagnosis {
     }
 
     /// Servos answer in the place of what an arm has.
-    pub fn add_family(&mut self, (speech, baud): (Speech, u32), arm: &str, has: &str) {
+    pub fn add_family(&mut self, (speech, baud): (ServoProtocol, u32), arm: &str, has: &str) {
         self.add(
-            Cause::WrongFamily,
+            DiagnosisCause::WrongFamily,
             format!(
                 "servos of the family {} answer at {baud} baud; arm `{arm}` has {has}",
                 speech.name()
@@ -358,18 +362,18 @@ impl Diagnosis {
     /// Adds a finding if a controller answers where no servo does; returns whether it did.
     async fn add_controller(
         &mut self,
-        open: &mut Open<'_>,
-        clock: &Clock,
-        expected: Option<&Expected>,
+        open: &mut OpenPort<'_>,
+        clock: &NodeClock,
+        expected: Option<&ExpectedServos>,
     ) -> Result<bool, ServiceError> {
         let first = expected.map_or(1_000_000, |expected| expected.baud);
-        let Some(baud) = stranger::controller(open, clock, first).await? else {
+        let Some(baud) = unknown_device::find_controller(open, clock, first).await? else {
             return Ok(false);
         };
         let what = format!("a controller with firmware of its own answers at {baud} baud");
         match expected {
             Some(expected) => self.add(
-                Cause::WrongFamily,
+                DiagnosisCause::WrongFamily,
                 format!(
                     "{what}; arm `{}` has servos of the family {}",
                     expected.arm,
@@ -378,7 +382,7 @@ impl Diagnosis {
                 RIGHT_ARM,
             ),
             None => self.add(
-                Cause::Controller,
+                DiagnosisCause::Controller,
                 what,
                 "name its arm, so that it can be looked into: `steadyhand doctor PORT --arm NAME`",
             ),
@@ -392,14 +396,14 @@ impl Diagnosis {
     /// When the port fails.
     pub async fn add_talk(
         &mut self,
-        open: &mut Open<'_>,
-        clock: &Clock,
+        open: &mut OpenPort<'_>,
+        clock: &NodeClock,
     ) -> Result<bool, ServiceError> {
-        let Some((baud, text)) = stranger::talk(open, clock).await? else {
+        let Some((baud, text)) = unknown_device::find_talker(open, clock).await? else {
             return Ok(false);
         };
         self.add(
-            Cause::OtherTalk,
+            DiagnosisCause::OtherTalk,
             format!("something that is no arm talks on this port, at {baud} baud and without being asked: {text:?}"),
             "name the arm's own port: /dev/serial/by-id tells adapters apart by their names, and `steadyhand doctor` lists the ports",
         );
@@ -407,7 +411,7 @@ impl Diagnosis {
     }
 
     /// Compares the servos that answered with the expected ones.
-    fn compare(&mut self, first: &Found, scan: &Scan, expected: Option<&Expected>) {
+    fn compare(&mut self, first: &FoundServo, scan: &BusScan, expected: Option<&ExpectedServos>) {
         let Some(expected) = expected else { return };
         if first.family != expected.speech {
             let way = (first.family, first.baud);
@@ -416,7 +420,7 @@ impl Diagnosis {
         }
         if first.baud != expected.baud {
             self.add(
-                Cause::WrongBaud,
+                DiagnosisCause::WrongBaud,
                 format!(
                     "servos answer at {} baud; arm `{}` runs at {}",
                     first.baud, expected.arm, expected.baud
@@ -436,7 +440,7 @@ impl Diagnosis {
             .collect();
         if !missing.is_empty() {
             self.add(
-                Cause::MissingServo,
+                DiagnosisCause::MissingServo,
                 format!("no answer from id {}", missing.join(", ")),
                 "check the cable from the servo before it, and its id: `steadyhand bus scan`",
             );

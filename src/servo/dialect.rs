@@ -4,15 +4,15 @@
 use std::ops::RangeInclusive;
 
 use crate::authority::MotionAuthority;
-use crate::bus::Status;
+use crate::bus::StatusReply;
 use crate::error::{Ailment, ServoName, TooLarge};
-use crate::framing::Framing;
+use crate::framing::ReplyFraming;
 use crate::identity::Identity;
 use crate::wire::{BROADCAST, Instruction, Wire};
 
 /// A place in a servo's memory: address and length in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Register {
+pub struct ServoRegister {
     /// The manual's name.
     pub name: &'static str,
     /// Address of its first byte.
@@ -21,7 +21,7 @@ pub struct Register {
     pub length: u16,
 }
 
-impl Register {
+impl ServoRegister {
     /// A register of this name.
     pub(crate) const fn new(name: &'static str, address: u16, length: u16) -> Self {
         Self {
@@ -34,35 +34,35 @@ impl Register {
 
 /// A request to servos.
 #[derive(Clone, Copy, Debug)]
-pub enum Request<'a> {
+pub enum ServoRequest<'a> {
     /// Answer.
     Ping(u8),
     /// One servo's register.
-    Read(u8, Register),
+    Read(u8, ServoRegister),
     /// A register of each; they answer in this order.
-    SyncRead(Register, &'a [u8]),
+    SyncRead(ServoRegister, &'a [u8]),
     /// A register of each, in one packet that they build together. `None` from [`Dialect::encode`]
     /// where a family has no such thing.
-    FastSyncRead(Register, &'a [u8]),
+    FastSyncRead(ServoRegister, &'a [u8]),
     /// A setting of each; nobody answers. `false` from [`Dialect::encode`] where it would let a servo
     /// move: a goal, or torque switched on.
-    SyncWrite(Register, &'a [(u8, Vec<u8>)]),
+    SyncWrite(ServoRegister, &'a [(u8, Vec<u8>)]),
     /// A register of each that may let it move; nobody answers.
-    MotionWrite(Register, &'a [(u8, Vec<u8>)], &'a MotionAuthority),
+    MotionWrite(ServoRegister, &'a [(u8, Vec<u8>)], &'a MotionAuthority),
     /// Restart. `false` from [`Dialect::encode`] where a family has no such request.
     Reboot(u8),
 }
 
 /// Goal of a servo, and the cap that travels with it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Goal {
+pub struct ServoGoal {
     pub ticks: i32,
     pub speed_ticks_s: f64,
 }
 
 /// The present state of one servo as it was read.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Reading {
+pub struct ServoReading {
     pub ticks: i32,
     pub speed_ticks_s: f64,
     pub load_ratio: f64,
@@ -73,7 +73,7 @@ pub struct Reading {
 
 /// State of a servo, known from slower readings.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Known {
+pub struct SlowReadings {
     pub torque_on: Option<bool>,
     pub voltage_v: Option<f64>,
     pub temperature_c: Option<f64>,
@@ -82,7 +82,7 @@ pub struct Known {
     pub voltage_limits_v: (f64, f64),
 }
 
-impl Default for Known {
+impl Default for SlowReadings {
     fn default() -> Self {
         Self {
             torque_on: None,
@@ -95,38 +95,38 @@ impl Default for Known {
 }
 
 /// A register and what is written to it in every servo.
-pub type Setting = (Register, i32);
+pub type RegisterSetting = (ServoRegister, i32);
 
 /// One family's bytes.
 pub trait Dialect: Wire + Send + Sized + 'static {
     /// Its frames.
-    type Framing: Framing + Default + 'static;
+    type Framing: ReplyFraming + Default + 'static;
 
     /// Parameter bytes of the answer to a ping.
     const PING_LENGTH: usize;
     /// Everything that is kept over power cycles, as far as it is checked.
-    const SETTINGS: Register;
+    const SETTINGS: ServoRegister;
     /// Torque on or off.
-    const TORQUE_ENABLE: Register;
+    const TORQUE_ENABLE: ServoRegister;
     /// The goal and its caps.
-    const GOAL: Register;
+    const GOAL: ServoRegister;
     /// The goal position alone, at the end of [`Self::GOAL`], where a servo that keeps its caps also stops
     /// by itself when the bus is silent. `None`: every goal brings its caps.
-    const GOAL_ALONE: Option<Register> = None;
+    const GOAL_ALONE: Option<ServoRegister> = None;
     /// `true` if all servos of an arm must have the same firmware.
     const SAME_FIRMWARE: bool = false;
     /// The present state, read in every cycle.
-    const PRESENT: Register;
+    const PRESENT: ServoRegister;
     /// Slower readings, one after the other.
-    const STATES: &'static [Register];
+    const STATES: &'static [ServoRegister];
     /// Share of its torque that a servo may use, until its power is cycled.
-    const TORQUE_LIMIT: Register;
+    const TORQUE_LIMIT: ServoRegister;
     /// Written and read back before torque goes on.
-    const PREPARE: &'static [Setting];
+    const PREPARE: &'static [RegisterSetting];
     /// Written and read back when torque is on.
-    const ARM: &'static [Setting];
+    const ARM: &'static [RegisterSetting];
     /// Written when torque goes off.
-    const DISARM: &'static [Setting];
+    const DISARM: &'static [RegisterSetting];
     /// Positions that a servo may report.
     const POSITIONS: RangeInclusive<i32>;
 
@@ -134,24 +134,25 @@ pub trait Dialect: Wire + Send + Sized + 'static {
     const MOTION: &'static [RangeInclusive<u16>];
 
     /// Appends a request's bytes; whether the family has such a request and it may be sent.
-    fn encode(out: &mut Vec<u8>, request: Request<'_>) -> bool {
+    fn encode(out: &mut Vec<u8>, request: ServoRequest<'_>) -> bool {
         let (id, instruction, parameters) = match request {
-            Request::Ping(id) => (id, Instruction::Ping, Vec::new()),
-            Request::Read(id, register) => (id, Instruction::Read, Self::place(register)),
-            Request::SyncRead(register, ids) => {
+            ServoRequest::Ping(id) => (id, Instruction::Ping, Vec::new()),
+            ServoRequest::Read(id, register) => (id, Instruction::Read, Self::place(register)),
+            ServoRequest::SyncRead(register, ids) => {
                 let parameters = [&Self::place(register), ids].concat();
                 (BROADCAST, Instruction::SyncRead, parameters)
             }
-            Request::FastSyncRead(register, ids) if Self::FAST => {
+            ServoRequest::FastSyncRead(register, ids) if Self::FAST => {
                 let parameters = [&Self::place(register), ids].concat();
                 (BROADCAST, Instruction::FastSyncRead, parameters)
             }
-            Request::Reboot(id) if Self::REBOOTS => (id, Instruction::Reboot, Vec::new()),
-            Request::FastSyncRead(..) | Request::Reboot(_) => return false,
-            Request::SyncWrite(register, blocks) if !is_harmless::<Self>(register, blocks) => {
+            ServoRequest::Reboot(id) if Self::REBOOTS => (id, Instruction::Reboot, Vec::new()),
+            ServoRequest::FastSyncRead(..) | ServoRequest::Reboot(_) => return false,
+            ServoRequest::SyncWrite(register, blocks) if !is_harmless::<Self>(register, blocks) => {
                 return false;
             }
-            Request::SyncWrite(register, blocks) | Request::MotionWrite(register, blocks, _) => {
+            ServoRequest::SyncWrite(register, blocks)
+            | ServoRequest::MotionWrite(register, blocks, _) => {
                 let mut parameters = Self::place(register);
                 for (id, block) in blocks {
                     parameters.push(*id);
@@ -168,49 +169,61 @@ pub trait Dialect: Wire + Send + Sized + 'static {
     ///
     /// # Errors
     /// When the register does not hold the goal.
-    fn goal_block(acceleration_ticks_s2: f64, goal: Goal) -> Result<Vec<u8>, TooLarge>;
+    fn goal_block(acceleration_ticks_s2: f64, goal: ServoGoal) -> Result<Vec<u8>, TooLarge>;
 
     /// The goal position in [`Self::GOAL`] as it was read back.
-    fn goal_ticks(status: &Status) -> i32;
+    fn goal_ticks(status: &StatusReply) -> i32;
 
     /// Returns the contents of [`Self::PRESENT`].
-    fn reading(status: &Status) -> Reading;
+    fn parse_reading(status: &StatusReply) -> ServoReading;
 
     /// Returns a servo's identity, from [`Self::SETTINGS`]; or the register, its value, the value needed
     /// and the fix.
-    fn identify(settings: &Status, servo: ServoName, others: &[u8]) -> Result<Identity, String> {
+    fn identify(
+        settings: &StatusReply,
+        servo: ServoName,
+        others: &[u8],
+    ) -> Result<Identity, String> {
         Self::check(settings, servo.id, others)?;
         Ok(Self::describe(settings, servo))
     }
 
     /// Refuses settings that an arm cannot use: the register, its value, the value needed and the fix.
-    fn check(settings: &Status, asked: u8, others: &[u8]) -> Result<(), String>;
+    fn check(settings: &StatusReply, asked: u8, others: &[u8]) -> Result<(), String>;
 
     /// Who a servo is, from [`Self::SETTINGS`].
-    fn describe(settings: &Status, servo: ServoName) -> Identity;
+    fn describe(settings: &StatusReply, servo: ServoName) -> Identity;
 
     /// Returns the supply limits from a servo's settings.
-    fn voltage_limits_v(settings: &Status) -> (f64, f64);
+    fn voltage_limits_v(settings: &StatusReply) -> (f64, f64);
 
     /// Returns what [`Self::TORQUE_LIMIT`] is for work and for touching, in a servo with such
     /// [`Self::SETTINGS`].
-    fn torque_limits(settings: &Status) -> [i32; 2];
+    fn torque_limits(settings: &StatusReply) -> [i32; 2];
 
     /// Takes what the `index`-th of [`Self::STATES`] says of an energised servo; what is wrong
     /// with it.
-    fn learn(index: usize, status: &Status, known: &mut Known) -> Option<Ailment>;
+    fn update_slow_readings(
+        index: usize,
+        status: &StatusReply,
+        known: &mut SlowReadings,
+    ) -> Option<Ailment>;
 
     /// Returns the fault that a servo reports in its replies.
-    fn complaint(error: u8, known: &Known) -> Option<Ailment>;
+    fn reported_fault(error: u8, known: &SlowReadings) -> Option<Ailment>;
 
     /// Parameter bytes of the one packet with which servos answer a fast request.
-    fn fast_length(register: Register, servos: usize) -> usize {
+    fn fast_length(register: ServoRegister, servos: usize) -> usize {
         let _ = (register, servos);
         0
     }
 
     /// Takes that packet apart, in the order of `ids`; `None` where it is not theirs.
-    fn split_fast(status: &Status, register: Register, ids: &[u8]) -> Option<Vec<Option<Status>>> {
+    fn split_fast(
+        status: &StatusReply,
+        register: ServoRegister,
+        ids: &[u8],
+    ) -> Option<Vec<Option<StatusReply>>> {
         let _ = (status, register, ids);
         None
     }
@@ -218,7 +231,7 @@ pub trait Dialect: Wire + Send + Sized + 'static {
 
 /// Whether writing these blocks to `register` leaves every servo of `D` where it is: it is no goal,
 /// and where it is torque enable alone it switches torque off.
-fn is_harmless<D: Dialect>(register: Register, blocks: &[(u8, Vec<u8>)]) -> bool {
+fn is_harmless<D: Dialect>(register: ServoRegister, blocks: &[(u8, Vec<u8>)]) -> bool {
     let written = blocks.iter().map(|(_, block)| block.len());
     let longest = written.fold(usize::from(register.length), usize::max);
     let end = usize::from(register.address) + longest;

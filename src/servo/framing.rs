@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 
 /// A reply, still in the decoder's buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reply<'a> {
+pub struct RawReply<'a> {
     /// The sender.
     pub id: u8,
     /// Its error byte.
@@ -17,13 +17,13 @@ pub struct Reply<'a> {
 }
 
 /// A family's frames, without I/O.
-pub trait Framing: Send {
+pub trait ReplyFraming: Send {
     /// Forgets every byte.
     fn clear(&mut self);
     /// Takes bytes from the wire.
     fn push(&mut self, bytes: &[u8]);
     /// The next whole and correct reply with at most that many parameter bytes.
-    fn next(&mut self, parameters_max: usize) -> Option<Reply<'_>>;
+    fn next(&mut self, parameters_max: usize) -> Option<RawReply<'_>>;
     /// Frames given up for a wrong checksum, ever.
     fn corrupt(&self) -> u64;
     /// Bytes of a reply around its parameters.
@@ -34,7 +34,7 @@ pub trait Framing: Send {
 
 /// The kind of frame that the undecoded bytes begin with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum FrameMatch {
     /// A whole frame of N bytes with a correct checksum.
     Frame(usize),
     /// Perhaps a frame; more bytes will tell.
@@ -47,7 +47,7 @@ pub enum Found {
 }
 
 /// The frame format of one family.
-pub trait Shape: 'static {
+pub trait FrameFormat: 'static {
     /// Undecoded bytes that are kept; older ones are given up.
     const PENDING_MAX: usize;
     /// Bytes of a reply around its parameters.
@@ -55,11 +55,11 @@ pub trait Shape: 'static {
 
     /// Returns what `rest` begins with. A length beyond what is now expected cannot begin a reply: if it
     /// were believed, it would swallow the good ones behind it.
-    fn look(rest: &[u8], parameters_max: usize) -> Found;
+    fn match_frame(rest: &[u8], parameters_max: usize) -> FrameMatch;
 
     /// Appends a whole frame's parameters, as they were before stuffing; its id and error byte.
     /// `None` where it is no reply, such as our own echo.
-    fn take(frame: &[u8], plain: &mut Vec<u8>) -> Option<(u8, u8)>;
+    fn unpack_reply(frame: &[u8], plain: &mut Vec<u8>) -> Option<(u8, u8)>;
 
     /// Returns, where a reply to `request` can have the very bytes of `request`, a request to the same servo of which that
     /// is not so and that is answered with one parameter byte. `None` where no reply can.
@@ -71,7 +71,7 @@ pub trait Shape: 'static {
 
 /// Finds one family's replies.
 #[derive(Debug)]
-pub struct Decoder<S> {
+pub struct FrameDecoder<S> {
     pending: Vec<u8>,
     read: usize,
     /// The last reply's parameters.
@@ -80,7 +80,7 @@ pub struct Decoder<S> {
     shape: PhantomData<fn() -> S>,
 }
 
-impl<S> Default for Decoder<S> {
+impl<S> Default for FrameDecoder<S> {
     fn default() -> Self {
         Self {
             pending: Vec::new(),
@@ -92,7 +92,7 @@ impl<S> Default for Decoder<S> {
     }
 }
 
-impl<S: Shape> Framing for Decoder<S> {
+impl<S: FrameFormat> ReplyFraming for FrameDecoder<S> {
     fn clear(&mut self) {
         self.pending.clear();
         self.read = 0;
@@ -106,24 +106,24 @@ impl<S: Shape> Framing for Decoder<S> {
         self.pending.drain(..excess);
     }
 
-    fn next(&mut self, parameters_max: usize) -> Option<Reply<'_>> {
+    fn next(&mut self, parameters_max: usize) -> Option<RawReply<'_>> {
         while let Some(rest) = self
             .pending
             .get(self.read..)
             .filter(|rest| !rest.is_empty())
         {
-            match S::look(rest, parameters_max) {
-                Found::Incomplete => return None,
-                Found::NotHere { corrupt } => {
+            match S::match_frame(rest, parameters_max) {
+                FrameMatch::Incomplete => return None,
+                FrameMatch::NotHere { corrupt } => {
                     self.corrupt += u64::from(corrupt);
                     self.read += 1;
                 }
-                Found::Frame(length) => {
+                FrameMatch::Frame(length) => {
                     self.plain.clear();
-                    let taken = S::take(rest.get(..length)?, &mut self.plain);
+                    let taken = S::unpack_reply(rest.get(..length)?, &mut self.plain);
                     self.read += length;
                     if let Some((id, error)) = taken {
-                        return Some(Reply {
+                        return Some(RawReply {
                             id,
                             error,
                             parameters: &self.plain,
@@ -151,11 +151,11 @@ impl<S: Shape> Framing for Decoder<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dynamixel::codec::Protocol2;
-    use crate::feetech::codec::Sts;
+    use crate::dynamixel::codec::DynamixelFrames;
+    use crate::feetech::codec::FeetechFrames;
 
     /// Returns the room taken after N pieces of garbage, half of them beginnings of frames.
-    fn room<S: Shape>(decoder: &mut Decoder<S>, pieces: u32) -> usize {
+    fn room<S: FrameFormat>(decoder: &mut FrameDecoder<S>, pieces: u32) -> usize {
         let mut chance = 0x2545_F491_u32;
         for _ in 0..pieces {
             let mut bytes = [0_u8; 64];
@@ -176,8 +176,8 @@ mod tests {
         decoder.pending.capacity()
     }
 
-    fn check<S: Shape>() {
-        let mut decoder = Decoder::<S>::default();
+    fn check<S: FrameFormat>() {
+        let mut decoder = FrameDecoder::<S>::default();
         let early = room(&mut decoder, 1_000);
         let late = room(&mut decoder, 50_000);
         assert!(early <= 4 * S::PENDING_MAX, "{early}");
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn garbage_without_end_takes_no_more_room() {
-        check::<Sts>();
-        check::<Protocol2>();
+        check::<FeetechFrames>();
+        check::<DynamixelFrames>();
     }
 }

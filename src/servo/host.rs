@@ -11,12 +11,12 @@ const LINKS_MAX: usize = 8;
 
 /// The root of the system's files: different in a container, and in a test.
 #[derive(Clone, Debug)]
-pub struct Host {
+pub struct HostSystem {
     /// Usually `/`.
     pub root: PathBuf,
 }
 
-impl Default for Host {
+impl Default for HostSystem {
     fn default() -> Self {
         Self {
             root: PathBuf::from("/"),
@@ -24,7 +24,7 @@ impl Default for Host {
     }
 }
 
-impl Host {
+impl HostSystem {
     fn at(&self, path: &str) -> PathBuf {
         self.root.join(path)
     }

@@ -2,12 +2,12 @@
 
 use serde::Serialize;
 
-use super::{Line, Speech, models};
-use crate::dialect::{Dialect, Known};
-use crate::dynamixel::Dynamixel;
-use crate::feetech::Feetech;
+use super::{ServoLine, ServoProtocol, model_names};
+use crate::dialect::{Dialect, SlowReadings};
+use crate::dynamixel::DynamixelDialect;
+use crate::feetech::FeetechDialect;
 use crate::{BusError, ServoName};
-use link::Link;
+use link::ByteLink;
 
 /// A servo as it was read.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -46,26 +46,30 @@ pub struct Seen {
 ///
 /// # Errors
 /// When the line itself fails.
-pub async fn at(line: &mut Line, link: &mut dyn Link, id: u8) -> Result<Option<Seen>, BusError> {
+pub async fn at(
+    line: &mut ServoLine,
+    link: &mut dyn ByteLink,
+    id: u8,
+) -> Result<Option<Seen>, BusError> {
     match line.speech() {
-        Speech::FeetechSts => read::<Feetech>(line, link, id).await,
-        Speech::Dynamixel2 => read::<Dynamixel>(line, link, id).await,
+        ServoProtocol::FeetechSts => read::<FeetechDialect>(line, link, id).await,
+        ServoProtocol::Dynamixel2 => read::<DynamixelDialect>(line, link, id).await,
     }
 }
 
 async fn read<D: Dialect>(
-    line: &mut Line,
-    link: &mut dyn Link,
+    line: &mut ServoLine,
+    link: &mut dyn ByteLink,
     id: u8,
 ) -> Result<Option<Seen>, BusError> {
     let Some(settings) = line.read(link, id, D::SETTINGS).await? else {
         return Ok(None);
     };
-    let mut known = Known::default();
+    let mut known = SlowReadings::default();
     for (index, register) in D::STATES.iter().enumerate() {
         match line.read(link, id, *register).await? {
             Some(status) => {
-                let _ = D::learn(index, &status, &mut known);
+                let _ = D::update_slow_readings(index, &status, &mut known);
             }
             // The first says whether torque is on; a servo without the others is shown all the same.
             None if index == 0 => return Ok(None),
@@ -75,18 +79,18 @@ async fn read<D: Dialect>(
     let Some(present) = line.read(link, id, D::PRESENT).await? else {
         return Ok(None);
     };
-    let (speech, reading) = (line.speech(), D::reading(&present));
+    let (speech, reading) = (line.speech(), D::parse_reading(&present));
     let name = String::new();
     let identity = D::describe(&settings, ServoName { id, name });
     let (major, minor) = identity.firmware;
     let (firmware, error_bits) = match speech {
-        Speech::FeetechSts => (format!("{major}.{minor}"), reading.error),
-        Speech::Dynamixel2 => (major.to_string(), known.hardware_error),
+        ServoProtocol::FeetechSts => (format!("{major}.{minor}"), reading.error),
+        ServoProtocol::Dynamixel2 => (major.to_string(), known.hardware_error),
     };
     Ok(Some(Seen {
         id,
         model: identity.model,
-        name: models::name(speech, identity.model),
+        name: model_names::name(speech, identity.model),
         firmware,
         return_delay_us: u32::try_from(identity.return_delay.as_micros()).unwrap_or(u32::MAX),
         position_min_ticks: identity.position_min_ticks,

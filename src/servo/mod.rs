@@ -6,22 +6,22 @@ pub mod bus;
 pub mod counts;
 pub mod diagnose;
 pub mod dialect;
+mod duration_histogram;
 pub mod dynamixel;
 pub mod error;
 pub mod feetech;
 pub mod framing;
 pub mod host;
 pub mod identity;
-mod line;
 pub mod look;
-pub mod models;
+pub mod model_names;
 pub mod reboot;
 pub mod scan;
+mod servo_line;
 pub mod setup;
-mod stranger;
 #[cfg(test)]
 mod tests;
-mod timing;
+mod unknown_device;
 mod wire;
 
 // Opening a port and keeping time needs these beside this crate.
@@ -29,20 +29,20 @@ pub use {base, link};
 
 pub use authority::MotionAuthority;
 pub use counts::{BusCounts, ServoCounts};
-pub use dialect::Register;
+pub use dialect::ServoRegister;
+pub use duration_histogram::DurationHistogram;
 pub use error::{Ailment, BusError, ServoName};
-pub use framing::{Framing, Reply};
+pub use framing::{RawReply, ReplyFraming};
 pub use identity::{IDENTITY_DIGITS, Identity};
-pub use line::{IDS, Line, PATIENT, SLACK, Speech};
-pub use timing::Durations;
+pub use servo_line::{IDS, PATIENT, SLACK, ServoLine, ServoProtocol};
 
-use link::{Link, LinkError};
+use link::{ByteLink, LinkError};
 
 /// How often a servo that did not answer is asked again.
 pub const RETRIES_MAX: u32 = 2;
 
 /// Opens the port at a speed.
-pub type Open<'a> = dyn FnMut(u32) -> Result<Box<dyn Link>, LinkError> + Send + 'a;
+pub type OpenPort<'a> = dyn FnMut(u32) -> Result<Box<dyn ByteLink>, LinkError> + Send + 'a;
 
 /// The reason why reading a bus, or a change on it, failed.
 #[derive(Debug, thiserror::Error)]

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::{BusError, Line, ServiceError};
-use base::clock::Clock;
-use link::Link;
+use super::{BusError, ServiceError, ServoLine};
+use base::clock::NodeClock;
+use link::ByteLink;
 
 /// A servo that has not come back by then does not.
 const BACK: Duration = Duration::from_secs(2);
@@ -15,9 +15,9 @@ const BACK: Duration = Duration::from_secs(2);
 /// [`BusError::NoReboot`] where its family knows no such request; [`ServiceError::NoServo`] where
 /// nobody has that id or it does not come back; otherwise when the line itself fails.
 pub async fn reboot(
-    line: &mut Line,
-    link: &mut dyn Link,
-    clock: &Clock,
+    line: &mut ServoLine,
+    link: &mut dyn ByteLink,
+    clock: &NodeClock,
     id: u8,
 ) -> Result<(), ServiceError> {
     let baud = line.baud();

@@ -4,17 +4,17 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::line::IDS;
 use super::look::{self, Seen};
-use super::{Line, Open, PATIENT, ServiceError, Speech};
-use base::clock::Clock;
-use link::Link;
+use super::servo_line::IDS;
+use super::{OpenPort, PATIENT, ServiceError, ServoLine, ServoProtocol};
+use base::clock::NodeClock;
+use link::ByteLink;
 
 /// A servo that answered.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Found {
+pub struct FoundServo {
     /// Its protocol.
-    pub family: Speech,
+    pub family: ServoProtocol,
     /// At which speed.
     pub baud: u32,
     /// Its own report.
@@ -24,7 +24,7 @@ pub struct Found {
 
 /// Traffic at one speed beside replies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Heard {
+pub struct BusNoise {
     /// Bytes that were sent came back.
     pub echoes: u64,
     /// Frames with a wrong checksum.
@@ -35,16 +35,16 @@ pub struct Heard {
 
 /// The result of a scan.
 #[derive(Clone, Debug, Default)]
-pub struct Scan {
+pub struct BusScan {
     /// The servos, the usual speed of each family first, then by family and speed; by id.
-    pub found: Vec<Found>,
+    pub found: Vec<FoundServo>,
     /// Other traffic.
-    pub heard: Heard,
+    pub heard: BusNoise,
 }
 
 /// The thoroughness of a scan.
 #[derive(Clone, Copy, Debug)]
-pub struct Effort {
+pub struct ScanEffort {
     /// Longest time for which the adapter may hold a reply back.
     pub slack: Duration,
     /// `true` to stop at the first speed with servos.
@@ -56,15 +56,15 @@ pub struct Effort {
 /// # Errors
 /// When the port cannot be opened or fails.
 pub async fn scan(
-    open: &mut Open<'_>,
-    clock: &Clock,
-    effort: Effort,
-    mut progress: impl FnMut(Speech, u32),
-) -> Result<Scan, ServiceError> {
-    let mut scan = Scan::default();
-    for (speech, baud) in ways() {
+    open: &mut OpenPort<'_>,
+    clock: &NodeClock,
+    effort: ScanEffort,
+    mut progress: impl FnMut(ServoProtocol, u32),
+) -> Result<BusScan, ServiceError> {
+    let mut scan = BusScan::default();
+    for (speech, baud) in all_speeds() {
         progress(speech, baud);
-        at(open, clock, effort.slack, (speech, baud), &mut scan).await?;
+        scan_speed(open, clock, effort.slack, (speech, baud), &mut scan).await?;
         if effort.first && !scan.found.is_empty() {
             break;
         }
@@ -76,9 +76,9 @@ pub async fn scan(
 const USUAL_BAUD: u32 = 1_000_000;
 
 /// Every family at every speed, the usual speed of each first.
-fn ways() -> Vec<(Speech, u32)> {
-    let families = Speech::ALL.into_iter();
-    let mut all: Vec<(Speech, u32)> = families
+fn all_speeds() -> Vec<(ServoProtocol, u32)> {
+    let families = ServoProtocol::ALL.into_iter();
+    let mut all: Vec<(ServoProtocol, u32)> = families
         .flat_map(|speech| speech.bauds().iter().map(move |baud| (speech, *baud)))
         .collect();
     all.sort_by_key(|(_, baud)| *baud != USUAL_BAUD);
@@ -87,9 +87,9 @@ fn ways() -> Vec<(Speech, u32)> {
 
 /// The settings with which servos were reached.
 #[derive(Clone, Copy, Debug)]
-pub struct Way {
+pub struct BusSettings {
     /// Their protocol.
-    pub speech: Speech,
+    pub speech: ServoProtocol,
     /// At which speed.
     pub baud: u32,
     /// Waiting time for the adapter.
@@ -100,25 +100,27 @@ pub struct Way {
 ///
 /// # Errors
 /// As [`scan`].
-pub async fn usual(
-    open: &mut Open<'_>,
-    clock: &Clock,
+pub async fn find_usual(
+    open: &mut OpenPort<'_>,
+    clock: &NodeClock,
     slack: Duration,
     meant: Option<u8>,
-) -> Result<Option<Way>, ServiceError> {
+) -> Result<Option<BusSettings>, ServiceError> {
     let unusual = meant.filter(|id| !USUAL.contains(id));
-    let late = ways().into_iter().filter(|(_, baud)| *baud == USUAL_BAUD);
+    let late = all_speeds()
+        .into_iter()
+        .filter(|(_, baud)| *baud == USUAL_BAUD);
     let late = late.map(|way| (way, PATIENT.max(slack)));
-    let all = ways().into_iter().map(|way| (way, slack)).chain(late);
+    let all = all_speeds().into_iter().map(|way| (way, slack)).chain(late);
     for ((speech, baud), slack) in all {
         // Not every adapter can do every speed.
         let Ok(mut link) = open(baud) else { continue };
-        let mut line = Line::new(speech, clock, baud, slack);
+        let mut line = ServoLine::new(speech, clock, baud, slack);
         for id in USUAL.chain(unusual) {
             let answered = line.ping(link.as_mut(), id).await?.is_some();
             // One that speaks over another is there as well.
             if answered || line.counts().corrupt > 0 {
-                return Ok(Some(Way {
+                return Ok(Some(BusSettings {
                     speech,
                     baud,
                     slack,
@@ -133,12 +135,12 @@ pub async fn usual(
 ///
 /// # Errors
 /// As [`scan`].
-pub async fn at(
-    open: &mut Open<'_>,
-    clock: &Clock,
+pub async fn scan_speed(
+    open: &mut OpenPort<'_>,
+    clock: &NodeClock,
     slack: Duration,
-    (speech, baud): (Speech, u32),
-    into: &mut Scan,
+    (speech, baud): (ServoProtocol, u32),
+    into: &mut BusScan,
 ) -> Result<(), ServiceError> {
     let mut link = match open(baud) {
         Ok(link) => link,
@@ -147,7 +149,7 @@ pub async fn at(
         Err(error) => return Err(error.into()),
     };
     let link = link.as_mut();
-    let mut line = Line::new(speech, clock, baud, slack);
+    let mut line = ServoLine::new(speech, clock, baud, slack);
     let before = into.found.len();
     for id in IDS {
         let corrupt = line.counts().corrupt;
@@ -164,7 +166,7 @@ pub async fn at(
         }
     }
     if into.found.len() > before {
-        again(&mut line, link, before, into).await?;
+        retry_usual(&mut line, link, before, into).await?;
     }
     into.heard.echoes += line.counts().echoes;
     into.heard.corrupt += line.counts().corrupt;
@@ -172,13 +174,13 @@ pub async fn at(
 }
 
 async fn look_at(
-    line: &mut Line,
-    link: &mut dyn Link,
+    line: &mut ServoLine,
+    link: &mut dyn ByteLink,
     id: u8,
-    into: &mut Scan,
+    into: &mut BusScan,
 ) -> Result<(), ServiceError> {
     match look::at(line, link, id).await? {
-        Some(servo) => into.found.push(Found {
+        Some(servo) => into.found.push(FoundServo {
             family: line.speech(),
             baud: line.baud(),
             servo,
@@ -196,11 +198,11 @@ pub const USUAL: std::ops::RangeInclusive<u8> = 0..=16;
 
 /// Asks the usual ids that did not answer once more, where other servos do, with time for one that
 /// woke late or was spoken over.
-async fn again(
-    line: &mut Line,
-    link: &mut dyn Link,
+async fn retry_usual(
+    line: &mut ServoLine,
+    link: &mut dyn ByteLink,
     from: usize,
-    into: &mut Scan,
+    into: &mut BusScan,
 ) -> Result<(), ServiceError> {
     let found = into.found.get(from..).unwrap_or_default();
     let missing: Vec<u8> = USUAL

@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::line::IDS;
-use super::{Line, ServiceError, Speech};
-use crate::{Register, dynamixel, feetech};
-use link::Link;
+use super::servo_line::IDS;
+use super::{ServiceError, ServoLine, ServoProtocol};
+use crate::{ServoRegister, dynamixel, feetech};
+use link::ByteLink;
 
 /// Requested changes of a servo's settings.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Change {
+pub struct SetupChange {
     /// Another id.
     pub id: Option<u8>,
     /// Another return delay.
@@ -27,12 +27,12 @@ pub struct Change {
 
 /// A register that is to be written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Step {
+pub struct SetupStep {
     /// Its name.
     pub name: &'static str,
     /// Its place in the servo's memory.
     #[serde(skip)]
-    register: Register,
+    register: ServoRegister,
     /// The present value.
     pub before: i32,
     /// The new value.
@@ -43,10 +43,10 @@ pub struct Step {
 const RETURN_DELAY: &str = "return delay";
 const RETURN_DELAY_STEP_US: i32 = 2;
 
-impl Step {
+impl SetupStep {
     /// Returns the change as text, in the unit that a person would use.
     #[must_use]
-    pub fn words(&self) -> String {
+    pub fn describe(&self) -> String {
         let (scale, unit) = if self.name == RETURN_DELAY {
             (RETURN_DELAY_STEP_US, " µs")
         } else {
@@ -58,59 +58,59 @@ impl Step {
 }
 
 /// Returns the value that a register must have, from its present one.
-type Mend = fn(i32) -> i32;
+type RegisterRepair = fn(i32) -> i32;
 
-struct Map {
-    id: Register,
-    return_delay: Register,
-    least: Register,
-    most: Register,
+struct SettingsMap {
+    id: ServoRegister,
+    return_delay: ServoRegister,
+    least: ServoRegister,
+    most: ServoRegister,
     most_ticks: i32,
-    torque: Register,
-    lock: Option<Register>,
-    repairs: &'static [(Register, Mend)],
+    torque: ServoRegister,
+    lock: Option<ServoRegister>,
+    repairs: &'static [(ServoRegister, RegisterRepair)],
 }
 
-const FEETECH: Map = Map {
-    id: Register::new("id", 5, 1),
-    return_delay: Register::new(RETURN_DELAY, 7, 1),
-    least: Register::new("least position", 9, 2),
-    most: Register::new("greatest position", 11, 2),
+const FEETECH: SettingsMap = SettingsMap {
+    id: ServoRegister::new("id", 5, 1),
+    return_delay: ServoRegister::new(RETURN_DELAY, 7, 1),
+    least: ServoRegister::new("least position", 9, 2),
+    most: ServoRegister::new("greatest position", 11, 2),
     most_ticks: 4095,
     torque: feetech::registers::TORQUE_ENABLE,
-    lock: Some(Register::new("lock", 55, 1)),
+    lock: Some(ServoRegister::new("lock", 55, 1)),
     repairs: &[
-        (Register::new("response level", 8, 1), |_| 1),
-        (Register::new("phase", 18, 1), |now| {
+        (ServoRegister::new("response level", 8, 1), |_| 1),
+        (ServoRegister::new("phase", 18, 1), |now| {
             now & !(feetech::registers::PHASE_MULTI_TURN as i32)
         }),
-        (Register::new("operating mode", 33, 1), |_| 0),
+        (ServoRegister::new("operating mode", 33, 1), |_| 0),
     ],
 };
 
-const DYNAMIXEL: Map = Map {
-    id: Register::new("id", 7, 1),
-    return_delay: Register::new(RETURN_DELAY, 9, 1),
-    least: Register::new("least position", 52, 4),
-    most: Register::new("greatest position", 48, 4),
+const DYNAMIXEL: SettingsMap = SettingsMap {
+    id: ServoRegister::new("id", 7, 1),
+    return_delay: ServoRegister::new(RETURN_DELAY, 9, 1),
+    least: ServoRegister::new("least position", 52, 4),
+    most: ServoRegister::new("greatest position", 48, 4),
     most_ticks: 4095,
     torque: dynamixel::registers::TORQUE_ENABLE,
     lock: None,
     repairs: &[
-        (Register::new("drive mode", 10, 1), |now| {
+        (ServoRegister::new("drive mode", 10, 1), |now| {
             now & !(dynamixel::registers::DRIVE_MODE_TIME_BASED as i32)
         }),
-        (Register::new("operating mode", 11, 1), |_| {
+        (ServoRegister::new("operating mode", 11, 1), |_| {
             dynamixel::registers::OPERATING_MODE_POSITION as i32
         }),
-        (Register::new("secondary id", 12, 1), |_| 255),
+        (ServoRegister::new("secondary id", 12, 1), |_| 255),
     ],
 };
 
-const fn map(speech: Speech) -> &'static Map {
+const fn settings_map(speech: ServoProtocol) -> &'static SettingsMap {
     match speech {
-        Speech::FeetechSts => &FEETECH,
-        Speech::Dynamixel2 => &DYNAMIXEL,
+        ServoProtocol::FeetechSts => &FEETECH,
+        ServoProtocol::Dynamixel2 => &DYNAMIXEL,
     }
 }
 
@@ -120,12 +120,12 @@ const fn map(speech: Speech) -> &'static Map {
 /// # Errors
 /// A value that is not possible, an id that is taken, a servo that does not answer.
 pub async fn plan(
-    line: &mut Line,
-    link: &mut dyn Link,
+    line: &mut ServoLine,
+    link: &mut dyn ByteLink,
     id: u8,
-    change: &Change,
-) -> Result<Vec<Step>, ServiceError> {
-    let wanted = wanted(map(line.speech()), change)?;
+    change: &SetupChange,
+) -> Result<Vec<SetupStep>, ServiceError> {
+    let wanted = wanted(settings_map(line.speech()), change)?;
     if let Some(new) = change.id.filter(|new| *new != id)
         && line.ping(link, new).await?.is_some()
     {
@@ -136,7 +136,7 @@ pub async fn plan(
         let before = read(line, link, id, register).await?;
         let after = value.of(before);
         if before != after {
-            steps.push(Step {
+            steps.push(SetupStep {
                 name: register.name,
                 register,
                 before,
@@ -147,12 +147,12 @@ pub async fn plan(
     Ok(steps)
 }
 
-enum Value {
+enum SettingValue {
     Fixed(i32),
-    From(Mend),
+    From(RegisterRepair),
 }
 
-impl Value {
+impl SettingValue {
     fn of(&self, before: i32) -> i32 {
         match self {
             Self::Fixed(value) => *value,
@@ -163,11 +163,14 @@ impl Value {
 
 /// The registers in the order in which they are written: a new id last, for it answers to the old
 /// one until then.
-fn wanted(map: &Map, change: &Change) -> Result<Vec<(Register, Value)>, ServiceError> {
+fn wanted(
+    map: &SettingsMap,
+    change: &SetupChange,
+) -> Result<Vec<(ServoRegister, SettingValue)>, ServiceError> {
     let mut all = Vec::new();
     if change.repair {
         let repairs = map.repairs.iter();
-        all.extend(repairs.map(|(register, of)| (*register, Value::From(*of))));
+        all.extend(repairs.map(|(register, of)| (*register, SettingValue::From(*of))));
     }
     if let Some(delay) = change.return_delay {
         let steps = u8::try_from(delay.as_micros() / 2).ok();
@@ -178,7 +181,7 @@ fn wanted(map: &Map, change: &Change) -> Result<Vec<(Register, Value)>, ServiceE
                 value: format!("{delay:?}"),
                 range: "0 to 508 µs",
             })?;
-        all.push((map.return_delay, Value::Fixed(i32::from(steps))));
+        all.push((map.return_delay, SettingValue::Fixed(i32::from(steps))));
     }
     if let Some((least, most)) = change.limits_ticks {
         if !(0 <= least && least < most && most <= map.most_ticks) {
@@ -188,8 +191,8 @@ fn wanted(map: &Map, change: &Change) -> Result<Vec<(Register, Value)>, ServiceE
                 range: "a range within 0 to 4095",
             });
         }
-        all.push((map.least, Value::Fixed(least)));
-        all.push((map.most, Value::Fixed(most)));
+        all.push((map.least, SettingValue::Fixed(least)));
+        all.push((map.most, SettingValue::Fixed(most)));
     }
     if let Some(id) = change.id {
         if !IDS.contains(&id) {
@@ -199,7 +202,7 @@ fn wanted(map: &Map, change: &Change) -> Result<Vec<(Register, Value)>, ServiceE
                 range: "0 to 252",
             });
         }
-        all.push((map.id, Value::Fixed(i32::from(id))));
+        all.push((map.id, SettingValue::Fixed(i32::from(id))));
     }
     Ok(all)
 }
@@ -208,13 +211,13 @@ fn wanted(map: &Map, change: &Change) -> Result<Vec<(Register, Value)>, ServiceE
 ///
 /// # Errors
 /// The step that was not taken. Those before it are; the lock is put back in any case.
-pub async fn carry_out(
-    line: &mut Line,
-    link: &mut dyn Link,
+pub async fn apply_steps(
+    line: &mut ServoLine,
+    link: &mut dyn ByteLink,
     id: u8,
-    steps: &[Step],
+    steps: &[SetupStep],
 ) -> Result<(), ServiceError> {
-    let map = map(line.speech());
+    let map = settings_map(line.speech());
     line.write(link, id, map.torque, 0).await?;
     if read(line, link, id, map.torque).await? != 0 {
         return Err(ServiceError::TorqueOn { id });
@@ -229,17 +232,17 @@ pub async fn carry_out(
     let mut now = id;
     let result = write_all(line, link, &mut now, steps).await;
     let relocked = match lock {
-        Some((lock, before)) => put_back(line, link, now, lock, before).await,
+        Some((lock, before)) => restore_lock(line, link, now, lock, before).await,
         None => Ok(()),
     };
     result.and(relocked)
 }
 
-async fn put_back(
-    line: &mut Line,
-    link: &mut dyn Link,
+async fn restore_lock(
+    line: &mut ServoLine,
+    link: &mut dyn ByteLink,
     id: u8,
-    lock: Register,
+    lock: ServoRegister,
     before: i32,
 ) -> Result<(), ServiceError> {
     line.write(link, id, lock, before).await?;
@@ -248,14 +251,14 @@ async fn put_back(
 }
 
 async fn write_all(
-    line: &mut Line,
-    link: &mut dyn Link,
+    line: &mut ServoLine,
+    link: &mut dyn ByteLink,
     id: &mut u8,
-    steps: &[Step],
+    steps: &[SetupStep],
 ) -> Result<(), ServiceError> {
     for step in steps {
         line.write(link, *id, step.register, step.after).await?;
-        if step.register == map(line.speech()).id {
+        if step.register == settings_map(line.speech()).id {
             *id = u8::try_from(step.after).unwrap_or(*id);
         }
         let found = read(line, link, *id, step.register).await?;
@@ -277,10 +280,10 @@ fn expect(id: u8, name: &'static str, wanted: i32, found: i32) -> Result<(), Ser
 }
 
 async fn read(
-    line: &mut Line,
-    link: &mut dyn Link,
+    line: &mut ServoLine,
+    link: &mut dyn ByteLink,
     id: u8,
-    register: Register,
+    register: ServoRegister,
 ) -> Result<i32, ServiceError> {
     let status = line.read(link, id, register).await?;
     let baud = line.baud();

@@ -9,25 +9,25 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::diagnose::{Cause, Diagnosis, Expected, diagnose};
-use super::dialect::{Dialect, Request, Setting};
-use super::dynamixel::Dynamixel;
-use super::feetech::Feetech;
-use super::host::Host;
+use super::diagnose::{BusDiagnosis, DiagnosisCause, ExpectedServos, diagnose};
+use super::dialect::{Dialect, RegisterSetting, ServoRequest};
+use super::dynamixel::DynamixelDialect;
+use super::feetech::FeetechDialect;
+use super::host::HostSystem;
 use super::reboot::reboot;
-use super::scan::{Effort, Scan, scan};
-use super::setup::{self, Change};
+use super::scan::{BusScan, ScanEffort, scan};
+use super::setup::{self, SetupChange};
 use super::*;
-use arm::Arm;
-use base::clock::Clock;
-use base::units::Joints;
+use arm::ArmModel;
+use base::clock::NodeClock;
+use base::units::JointVector;
 use link::memory::{FarEnd, MemoryLink};
-use sim::{Fault, Simulator};
+use sim::{ArmSimulator, SimulatedFault};
 
 struct Bench {
-    clock: Clock,
-    arm: Arm,
-    sim: Simulator,
+    clock: NodeClock,
+    arm: ArmModel,
+    sim: ArmSimulator,
 }
 
 impl Bench {
@@ -43,55 +43,55 @@ impl Bench {
         let mut file: arm::ArmFile =
             toml::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
         file.baud = baud;
-        let arm = Arm::new(file).unwrap();
-        let sim = Simulator::new(&arm, &Joints::zeros(arm.dof()));
+        let arm = ArmModel::new(file).unwrap();
+        let sim = ArmSimulator::new(&arm, &JointVector::zeros(arm.dof()));
         Self {
-            clock: Clock::simulated(),
+            clock: NodeClock::simulated(),
             arm,
             sim,
         }
     }
 
     /// A port that has the speed it is opened at.
-    fn opener(&self) -> impl FnMut(u32) -> Result<Box<dyn Link>, LinkError> + Send + use<> {
+    fn opener(&self) -> impl FnMut(u32) -> Result<Box<dyn ByteLink>, LinkError> + Send + use<> {
         let (sim, clock) = (self.sim.clone(), self.clock.clone());
         move |baud| {
             let mut device = sim.clone();
             device.tune(baud);
             let link = MemoryLink::new(device, &clock, "bench").map_err(LinkError::Read)?;
-            Ok(Box::new(link) as Box<dyn Link>)
+            Ok(Box::new(link) as Box<dyn ByteLink>)
         }
     }
 
-    fn link(&self) -> Box<dyn Link> {
+    fn link(&self) -> Box<dyn ByteLink> {
         (self.opener())(self.arm.file.baud).unwrap()
     }
 
     /// Switches a servo's torque on.
-    async fn stiffen(&self, speech: Speech, id: u8) {
+    async fn stiffen(&self, speech: ServoProtocol, id: u8) {
         let authority = MotionAuthority::claim();
         let mut frame = Vec::new();
         let on = [(id, vec![1])];
         let is_known = match speech {
-            Speech::FeetechSts => Feetech::encode(
+            ServoProtocol::FeetechSts => FeetechDialect::encode(
                 &mut frame,
-                Request::MotionWrite(Feetech::TORQUE_ENABLE, &on, &authority),
+                ServoRequest::MotionWrite(FeetechDialect::TORQUE_ENABLE, &on, &authority),
             ),
-            Speech::Dynamixel2 => Dynamixel::encode(
+            ServoProtocol::Dynamixel2 => DynamixelDialect::encode(
                 &mut frame,
-                Request::MotionWrite(Dynamixel::TORQUE_ENABLE, &on, &authority),
+                ServoRequest::MotionWrite(DynamixelDialect::TORQUE_ENABLE, &on, &authority),
             ),
         };
         assert!(is_known);
         let mut link = self.link();
         link.send(&frame).await.unwrap();
-        let mut line = Line::new(speech, &self.clock, self.arm.file.baud, SLACK);
+        let mut line = ServoLine::new(speech, &self.clock, self.arm.file.baud, SLACK);
         let servo = look::at(&mut line, link.as_mut(), id).await.unwrap();
         assert!(servo.unwrap().torque_on);
     }
 
-    async fn scan(&self, first: bool) -> Scan {
-        let effort = Effort {
+    async fn scan(&self, first: bool) -> BusScan {
+        let effort = ScanEffort {
             slack: SLACK,
             first,
         };
@@ -101,8 +101,8 @@ impl Bench {
             .unwrap()
     }
 
-    async fn diagnose(&self, expected: Option<&Expected>) -> Diagnosis {
-        let nowhere = Host {
+    async fn diagnose(&self, expected: Option<&ExpectedServos>) -> BusDiagnosis {
+        let nowhere = HostSystem {
             root: "/nowhere".into(),
         };
         let mut open = self.opener();
@@ -119,16 +119,16 @@ impl Bench {
     }
 }
 
-fn so101() -> Expected {
-    Expected {
+fn so101() -> ExpectedServos {
+    ExpectedServos {
         arm: "so101".to_owned(),
-        speech: Speech::FeetechSts,
+        speech: ServoProtocol::FeetechSts,
         baud: 1_000_000,
         ids: (1..=6).collect(),
     }
 }
 
-fn causes(diagnosis: &Diagnosis) -> Vec<Cause> {
+fn causes(diagnosis: &BusDiagnosis) -> Vec<DiagnosisCause> {
     diagnosis.findings.iter().map(|one| one.cause).collect()
 }
 
@@ -140,7 +140,7 @@ async fn a_scan_finds_servos_at_their_speed_and_writes_nothing() {
         ("widowx250s", 57_600, 8, "XM430-W350"),
     ] {
         let bench = Bench::at(name, baud);
-        let before = bench.sim.truth();
+        let before = bench.sim.true_joints();
         let scan = bench.scan(false).await;
         assert_eq!(scan.found.len(), count, "{name} at {baud}");
         for found in &scan.found {
@@ -149,39 +149,45 @@ async fn a_scan_finds_servos_at_their_speed_and_writes_nothing() {
             assert!(!found.servo.torque_on);
         }
         assert_eq!(bench.sim.kept_writes(), 0);
-        assert_eq!(bench.sim.truth(), before);
+        assert_eq!(bench.sim.true_joints(), before);
     }
 }
 
 #[tokio::test]
 async fn each_cause_is_told_from_the_others() {
-    let silent = |bench: &Bench| (1..=8).for_each(|id| bench.sim.break_it(Fault::Silence(id)));
+    let silent =
+        |bench: &Bench| (1..=8).for_each(|id| bench.sim.break_it(SimulatedFault::Silence(id)));
     type Break<'a> = &'a dyn Fn(&Bench);
-    let cases: [(&str, u32, Break<'_>, &[Cause]); 7] = [
+    let cases: [(&str, u32, Break<'_>, &[DiagnosisCause]); 7] = [
         ("so101", 1_000_000, &|_| {}, &[]),
-        ("so101", 1_000_000, &silent, &[Cause::NoPower]),
-        ("so101", 57_600, &|_| {}, &[Cause::WrongBaud]),
-        ("widowx250s", 1_000_000, &|_| {}, &[Cause::WrongFamily]),
+        ("so101", 1_000_000, &silent, &[DiagnosisCause::NoPower]),
+        ("so101", 57_600, &|_| {}, &[DiagnosisCause::WrongBaud]),
         (
-            "so101",
+            "widowx250s",
             1_000_000,
-            &|bench| bench.sim.break_it(Fault::Silence(4)),
-            &[Cause::MissingServo],
+            &|_| {},
+            &[DiagnosisCause::WrongFamily],
         ),
         (
             "so101",
             1_000_000,
-            &|bench| bench.sim.break_it(Fault::Duplicate(2)),
-            &[Cause::DuplicateId],
+            &|bench| bench.sim.break_it(SimulatedFault::Silence(4)),
+            &[DiagnosisCause::MissingServo],
+        ),
+        (
+            "so101",
+            1_000_000,
+            &|bench| bench.sim.break_it(SimulatedFault::Duplicate(2)),
+            &[DiagnosisCause::DuplicateId],
         ),
         (
             "so101",
             1_000_000,
             &|bench| {
                 silent(bench);
-                bench.sim.break_it(Fault::Echo(true));
+                bench.sim.break_it(SimulatedFault::Echo(true));
             },
-            &[Cause::EchoOnly],
+            &[DiagnosisCause::EchoOnly],
         ),
     ];
     for (name, baud, break_it, wanted) in cases {
@@ -203,16 +209,18 @@ async fn a_scan_finds_a_servo_of_low_voltage_and_none_that_is_an_echo() {
     for echo in [false, true] {
         for low in [2, 4] {
             let bench = Bench::at("so101", 1_000_000);
-            bench.sim.break_it(Fault::Echo(echo));
-            bench.sim.break_it(Fault::Silence(3));
-            bench.sim.break_it(Fault::ErrorBits { id: low, bits: 1 });
+            bench.sim.break_it(SimulatedFault::Echo(echo));
+            bench.sim.break_it(SimulatedFault::Silence(3));
+            bench
+                .sim
+                .break_it(SimulatedFault::ErrorBits { id: low, bits: 1 });
             let scan = bench.scan(false).await;
             let ids: Vec<u8> = scan.found.iter().map(|found| found.servo.id).collect();
             assert_eq!(ids, [1, 2, 4, 5, 6], "echo: {echo}");
             assert_eq!(scan.heard.echoes > 0, echo);
             assert_eq!(
                 causes(&bench.diagnose(Some(&so101())).await),
-                [Cause::MissingServo]
+                [DiagnosisCause::MissingServo]
             );
         }
     }
@@ -222,9 +230,11 @@ async fn a_scan_finds_a_servo_of_low_voltage_and_none_that_is_an_echo() {
 async fn an_adapter_that_holds_replies_back_is_told_from_a_dead_bus() {
     let bench = Bench::new("so101");
     let by = Duration::from_millis(16);
-    bench.sim.break_it(Fault::LateReplies { share: 1.0, by });
+    bench
+        .sim
+        .break_it(SimulatedFault::LateReplies { share: 1.0, by });
     let diagnosis = bench.diagnose(Some(&so101())).await;
-    assert_eq!(causes(&diagnosis), [Cause::Latency]);
+    assert_eq!(causes(&diagnosis), [DiagnosisCause::Latency]);
     assert!(
         diagnosis.findings[0].what.contains("16 ms"),
         "{diagnosis:?}"
@@ -233,24 +243,27 @@ async fn an_adapter_that_holds_replies_back_is_told_from_a_dead_bus() {
 
 #[tokio::test]
 async fn ports_that_cannot_be_opened_say_why() {
-    let clock = Clock::simulated();
+    let clock = NodeClock::simulated();
     let port = "/dev/ttyACM0";
     let path = || port.to_owned();
     type Refusal = fn(String) -> LinkError;
-    let refusals: [(Refusal, Cause); 3] = [
-        (|path| LinkError::Missing { path }, Cause::NoPort),
-        (|path| LinkError::Permission { path }, Cause::NoPermission),
+    let refusals: [(Refusal, DiagnosisCause); 3] = [
+        (|path| LinkError::Missing { path }, DiagnosisCause::NoPort),
+        (
+            |path| LinkError::Permission { path },
+            DiagnosisCause::NoPermission,
+        ),
         (
             |path| LinkError::Busy {
                 path,
                 holder: "process 7".to_owned(),
             },
-            Cause::AnotherProgram,
+            DiagnosisCause::AnotherProgram,
         ),
     ];
     for (refusal, cause) in refusals {
         let mut open = |_| Err(refusal(path()));
-        let host = Host {
+        let host = HostSystem {
             root: "/nowhere".into(),
         };
         let told = diagnose(&mut open, &clock, &host, port, None, |_, _| {})
@@ -273,9 +286,9 @@ async fn modem_manager_and_the_latency_timer_are_read_from_the_machine() {
     write(root, "proc/77/comm", "ModemManager\n");
     write(root, "sys/class/tty/ttyUSB0/device/latency_timer", "16\n");
     write(root, "sys/class/tty/ttyUSB0/dev", "188:0\n");
-    let host = Host { root: root.into() };
+    let host = HostSystem { root: root.into() };
     let bench = Bench::new("so101");
-    let told = |host: Host| {
+    let told = |host: HostSystem| {
         let (mut open, clock) = (bench.opener(), bench.clock.clone());
         async move {
             let expected = so101();
@@ -286,7 +299,7 @@ async fn modem_manager_and_the_latency_timer_are_read_from_the_machine() {
     };
     assert_eq!(
         told(host.clone()).await,
-        [Cause::ModemManager, Cause::Latency]
+        [DiagnosisCause::ModemManager, DiagnosisCause::Latency]
     );
     // Both mended by the udev rules.
     write(root, "run/udev/data/c188:0", "E:ID_MM_DEVICE_IGNORE=1\n");
@@ -303,22 +316,22 @@ fn who_has_a_file_open_is_found() {
     write(root, "proc/4242/comm", "screen\n");
     std::fs::create_dir_all(root.join("proc/4242/fd")).unwrap();
     std::os::unix::fs::symlink(port.canonicalize().unwrap(), root.join("proc/4242/fd/5")).unwrap();
-    let host = Host { root: root.into() };
+    let host = HostSystem { root: root.into() };
     assert_eq!(host.users_of(&port), [("screen".to_owned(), 4242)]);
 }
 
 async fn change(
     bench: &Bench,
-    speech: Speech,
+    speech: ServoProtocol,
     id: u8,
-    change: &Change,
+    change: &SetupChange,
 ) -> Result<Vec<String>, ServiceError> {
     let mut link = bench.link();
-    let mut line = Line::new(speech, &bench.clock, bench.arm.file.baud, SLACK);
+    let mut line = ServoLine::new(speech, &bench.clock, bench.arm.file.baud, SLACK);
     let steps = setup::plan(&mut line, link.as_mut(), id, change).await?;
-    setup::carry_out(&mut line, link.as_mut(), id, &steps).await?;
+    setup::apply_steps(&mut line, link.as_mut(), id, &steps).await?;
     let id_now = change.id.unwrap_or(id);
-    let rest = Change {
+    let rest = SetupChange {
         id: None,
         ..change.clone()
     };
@@ -333,12 +346,12 @@ async fn change(
 #[tokio::test]
 async fn settings_are_written_with_torque_off_read_back_and_locked_again() {
     for (name, speech) in [
-        ("so101", Speech::FeetechSts),
-        ("widowx250s", Speech::Dynamixel2),
+        ("so101", ServoProtocol::FeetechSts),
+        ("widowx250s", ServoProtocol::Dynamixel2),
     ] {
         let bench = Bench::new(name);
         bench.stiffen(speech, 2).await;
-        let wanted = Change {
+        let wanted = SetupChange {
             id: Some(21),
             return_delay: Some(Duration::from_micros(20)),
             limits_ticks: Some((500, 3500)),
@@ -372,10 +385,12 @@ async fn settings_are_written_with_torque_off_read_back_and_locked_again() {
 #[tokio::test]
 async fn a_latched_servo_starts_anew_on_request() {
     let bench = Bench::new("widowx250s");
-    bench.sim.break_it(Fault::ErrorBits { id: 5, bits: 0x20 });
+    bench
+        .sim
+        .break_it(SimulatedFault::ErrorBits { id: 5, bits: 0x20 });
     let mut link = bench.link();
     let baud = bench.arm.file.baud;
-    let mut line = Line::new(Speech::Dynamixel2, &bench.clock, baud, SLACK);
+    let mut line = ServoLine::new(ServoProtocol::Dynamixel2, &bench.clock, baud, SLACK);
     let latched = look::at(&mut line, link.as_mut(), 5).await.unwrap();
     assert_ne!(latched.unwrap().error_bits, 0);
     reboot(&mut line, link.as_mut(), &bench.clock, 5)
@@ -395,7 +410,7 @@ async fn a_latched_servo_starts_anew_on_request() {
 async fn a_family_without_such_a_request_says_so() {
     let bench = Bench::new("so101");
     let mut link = bench.link();
-    let mut line = Line::new(Speech::FeetechSts, &bench.clock, 1_000_000, SLACK);
+    let mut line = ServoLine::new(ServoProtocol::FeetechSts, &bench.clock, 1_000_000, SLACK);
     let refused = reboot(&mut line, link.as_mut(), &bench.clock, 2).await;
     assert!(
         matches!(
@@ -409,25 +424,25 @@ async fn a_family_without_such_a_request_says_so() {
 #[tokio::test]
 async fn impossible_changes_write_nothing() {
     let bench = Bench::new("so101");
-    let id = |id| Change {
+    let id = |id| SetupChange {
         id: Some(id),
-        ..Change::default()
+        ..SetupChange::default()
     };
-    let refused = change(&bench, Speech::FeetechSts, 2, &id(3)).await;
+    let refused = change(&bench, ServoProtocol::FeetechSts, 2, &id(3)).await;
     assert!(
         matches!(refused, Err(ServiceError::Taken { id: 3 })),
         "{refused:?}"
     );
-    let refused = change(&bench, Speech::FeetechSts, 9, &id(10)).await;
+    let refused = change(&bench, ServoProtocol::FeetechSts, 9, &id(10)).await;
     assert!(
         matches!(refused, Err(ServiceError::NoServo { id: 9, .. })),
         "{refused:?}"
     );
-    let wide = Change {
+    let wide = SetupChange {
         limits_ticks: Some((3000, 200)),
-        ..Change::default()
+        ..SetupChange::default()
     };
-    let refused = change(&bench, Speech::FeetechSts, 2, &wide).await;
+    let refused = change(&bench, ServoProtocol::FeetechSts, 2, &wide).await;
     assert!(
         matches!(refused, Err(ServiceError::Range { .. })),
         "{refused:?}"
@@ -439,17 +454,17 @@ async fn impossible_changes_write_nothing() {
 async fn what_keeps_a_node_from_a_servo_is_repaired() {
     let bench = Bench::new("widowx250s");
     for (address, value) in [(10, 4), (11, 4), (12, 2)] {
-        bench.sim.break_it(Fault::Register {
+        bench.sim.break_it(SimulatedFault::Register {
             id: 5,
             address,
             value,
         });
     }
-    let repair = Change {
+    let repair = SetupChange {
         repair: true,
-        ..Change::default()
+        ..SetupChange::default()
     };
-    let steps = change(&bench, Speech::Dynamixel2, 5, &repair)
+    let steps = change(&bench, ServoProtocol::Dynamixel2, 5, &repair)
         .await
         .unwrap();
     assert_eq!(
@@ -462,13 +477,15 @@ async fn what_keeps_a_node_from_a_servo_is_repaired() {
     );
     let mut link = bench.link();
     let clock = &bench.clock;
-    let mut line = Line::new(Speech::Dynamixel2, clock, bench.arm.file.baud, SLACK);
-    let settings = line.read(link.as_mut(), 5, Dynamixel::SETTINGS).await;
+    let mut line = ServoLine::new(ServoProtocol::Dynamixel2, clock, bench.arm.file.baud, SLACK);
+    let settings = line
+        .read(link.as_mut(), 5, DynamixelDialect::SETTINGS)
+        .await;
     let name = ServoName {
         id: 5,
         name: "forearm".to_owned(),
     };
-    let identity = Dynamixel::identify(&settings.unwrap().unwrap(), name, &[1, 2, 3, 4, 5]);
+    let identity = DynamixelDialect::identify(&settings.unwrap().unwrap(), name, &[1, 2, 3, 4, 5]);
     assert!(identity.is_ok(), "{identity:?}");
 }
 
@@ -476,14 +493,14 @@ async fn what_keeps_a_node_from_a_servo_is_repaired() {
 fn check_guarded<D: Dialect>(harmless: impl Fn(u16, u16) -> bool) {
     for address in 0..200 {
         for length in 1..=12 {
-            let register = Register {
+            let register = ServoRegister {
                 name: "any",
                 address,
                 length,
             };
             let blocks = [(1, vec![1; usize::from(length)])];
             let mut frame = Vec::new();
-            let sent = D::encode(&mut frame, Request::SyncWrite(register, &blocks));
+            let sent = D::encode(&mut frame, ServoRequest::SyncWrite(register, &blocks));
             assert_eq!(sent, harmless(address, length), "{length} at {address}");
             assert_eq!(frame.is_empty(), !sent);
         }
@@ -492,8 +509,8 @@ fn check_guarded<D: Dialect>(harmless: impl Fn(u16, u16) -> bool) {
 
 #[test]
 fn without_authority_no_goal_and_no_torque_is_written() {
-    check_guarded::<Feetech>(|address, length| address >= 48 || address + length <= 40);
-    check_guarded::<Dynamixel>(|address, length| {
+    check_guarded::<FeetechDialect>(|address, length| address >= 48 || address + length <= 40);
+    check_guarded::<DynamixelDialect>(|address, length| {
         let end = address + length;
         end <= 64 || (address >= 65 && end <= 100) || address >= 120
     });
@@ -501,17 +518,17 @@ fn without_authority_no_goal_and_no_torque_is_written() {
 
 #[test]
 fn without_authority_torque_is_only_switched_off() {
-    fn check<D: Dialect>(settings: &[Setting]) {
+    fn check<D: Dialect>(settings: &[RegisterSetting]) {
         let written = |register, block: Vec<u8>| {
             let blocks = [(1, vec![0]), (2, block)];
-            D::encode(&mut Vec::new(), Request::SyncWrite(register, &blocks))
+            D::encode(&mut Vec::new(), ServoRequest::SyncWrite(register, &blocks))
         };
         assert!(written(D::TORQUE_ENABLE, vec![0]));
         for block in [vec![1], vec![128], vec![0, 0]] {
             assert!(!written(D::TORQUE_ENABLE, block.clone()), "{block:?}");
         }
         // A goal that follows in the same block is none of torque's.
-        let longer = Register {
+        let longer = ServoRegister {
             length: 3,
             ..D::TORQUE_ENABLE
         };
@@ -524,6 +541,6 @@ fn without_authority_torque_is_only_switched_off() {
             ));
         }
     }
-    check::<Feetech>(Feetech::ARM);
-    check::<Dynamixel>(Dynamixel::ARM);
+    check::<FeetechDialect>(FeetechDialect::ARM);
+    check::<DynamixelDialect>(DynamixelDialect::ARM);
 }

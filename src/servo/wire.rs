@@ -3,7 +3,7 @@
 //!
 //! [`Dialect::encode`]: crate::dialect::Dialect::encode
 
-use crate::dialect::Register;
+use crate::dialect::ServoRegister;
 
 /// The id that every servo obeys. Servos that answer together do it under this id.
 pub(crate) const BROADCAST: u8 = 0xFE;
@@ -43,5 +43,5 @@ pub trait Wire {
     fn frame(out: &mut Vec<u8>, id: u8, instruction: Instruction, parameters: &[u8]);
 
     /// Returns a register's address and length, as requests begin with them.
-    fn place(register: Register) -> Vec<u8>;
+    fn place(register: ServoRegister) -> Vec<u8>;
 }

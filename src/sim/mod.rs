@@ -8,38 +8,38 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use arm::{Arm, Family};
-use base::units::{Instant, Joints};
-use kin::Chain;
+use arm::{ArmModel, ServoFamily};
+use base::units::{ClockInstant, JointVector};
+use kin::KinematicChain;
 use link::memory::FarEnd;
-use vision::{Eye, Frame, FrameError};
+use vision::{FrameError, ImageFrame, PlacedCamera};
 
-mod body;
-mod contact;
-mod device;
-mod dynamixel;
-mod fault;
-mod feetech;
-mod firmware;
-mod ink;
-mod servos;
-mod tags;
+mod arm_dynamics;
+mod bus_device;
+mod camera_view;
+mod dynamixel_servo;
+mod fault_injection;
+mod feetech_servo;
+mod firmware_controller;
+mod pen_ink;
+mod printed_tags;
+mod servo_bus;
+mod sheet_contact;
 #[cfg(test)]
 mod tests;
-mod view;
-mod wire;
+mod uart_timing;
 
-pub use fault::Fault;
-pub use ink::{Ink, Paper, SimPen};
-pub use tags::PRINTED;
-pub use view::{Blot, Held, Laid, Light, View};
+pub use camera_view::{PrintedBlot, SceneLight, SimulatedView, ViewedPen, ViewedSheet};
+pub use fault_injection::SimulatedFault;
+pub use pen_ink::{InkLine, PaperSurface, SimPen};
+pub use printed_tags::PRINTED;
 
-use body::Body;
-use device::{Answer, Device};
-use fault::{Chance, Fate, Faults};
-use ink::Desk;
-use servos::Servos;
-use wire::Wire;
+use arm_dynamics::ArmDynamics;
+use bus_device::{BusDevice, ServoAnswer};
+use fault_injection::{ActiveFaults, FaultRng, ReplyFate};
+use pen_ink::PenWorkspace;
+use servo_bus::SimulatedBus;
+use uart_timing::UartTiming;
 
 /// Supply voltage of a simulated arm.
 const SUPPLY_V: f64 = 12.0;
@@ -49,65 +49,70 @@ const SEED: u64 = 0x5EED_0F1A_7E57;
 
 /// A simulated arm; clones are the same arm.
 #[derive(Clone)]
-pub struct Simulator(Arc<Mutex<World>>);
+pub struct ArmSimulator(Arc<Mutex<SimulatedWorld>>);
 
-struct World {
-    chain: Chain,
-    body: Body,
-    servos: Box<dyn Device>,
-    wire: Wire,
-    desk: Desk,
-    faults: Faults,
-    chance: Chance,
+struct SimulatedWorld {
+    chain: KinematicChain,
+    body: ArmDynamics,
+    servos: Box<dyn BusDevice>,
+    wire: UartTiming,
+    desk: PenWorkspace,
+    faults: ActiveFaults,
+    chance: FaultRng,
     baud: u32,
     understood: bool,
-    now: Instant,
+    now: ClockInstant,
 }
 
-impl Simulator {
+impl ArmSimulator {
     /// An arm that stands limp at `start_rad`.
     #[must_use]
-    pub fn new(arm: &Arm, start_rad: &Joints) -> Self {
-        let body = Body::new(arm, start_rad, SUPPLY_V);
+    pub fn new(arm: &ArmModel, start_rad: &JointVector) -> Self {
+        let body = ArmDynamics::new(arm, start_rad, SUPPLY_V);
         let return_delay = Duration::from_micros(u64::from(arm.file.simulation.return_delay_us));
-        let servos: Box<dyn Device> = match arm.file.family {
-            Family::FeetechSts => Box::new(Servos::<feetech::Sts>::new(&body, return_delay)),
-            Family::Dynamixel2 => {
-                Box::new(Servos::<dynamixel::DynamixelX>::new(&body, return_delay))
+        let servos: Box<dyn BusDevice> = match arm.file.family {
+            ServoFamily::FeetechSts => {
+                Box::new(SimulatedBus::<feetech_servo::Sts>::new(&body, return_delay))
             }
-            Family::Firmware => Box::new(firmware::Controller::new(arm, &body)),
+            ServoFamily::Dynamixel2 => Box::new(SimulatedBus::<dynamixel_servo::DynamixelX>::new(
+                &body,
+                return_delay,
+            )),
+            ServoFamily::Firmware => {
+                Box::new(firmware_controller::SimulatedController::new(arm, &body))
+            }
         };
-        Self(Arc::new(Mutex::new(World {
+        Self(Arc::new(Mutex::new(SimulatedWorld {
             chain: arm.chain.clone(),
             servos,
             body,
-            wire: Wire::new(arm.file.baud),
-            desk: Desk::default(),
-            faults: Faults::default(),
-            chance: Chance::new(SEED),
+            wire: UartTiming::new(arm.file.baud),
+            desk: PenWorkspace::default(),
+            faults: ActiveFaults::default(),
+            chance: FaultRng::new(SEED),
             baud: arm.file.baud,
             understood: true,
-            now: Instant::ZERO,
+            now: ClockInstant::ZERO,
         })))
     }
 
-    fn world(&self) -> MutexGuard<'_, World> {
+    fn world(&self) -> MutexGuard<'_, SimulatedWorld> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Sets whether bytes and return delays take time on the wire. Initially they do.
-    pub fn pace(&self, paced: bool) {
-        self.world().wire.pace(paced);
+    pub fn set_paced(&self, paced: bool) {
+        self.world().wire.set_paced(paced);
     }
 
     /// Lays a clean sheet before the arm and puts pens into its gripper.
-    pub fn lay(&self, paper: Box<dyn Paper>, pens: Vec<SimPen>) {
-        self.world().desk.lay(paper, pens);
+    pub fn place_sheet(&self, paper: Box<dyn PaperSurface>, pens: Vec<SimPen>) {
+        self.world().desk.place_sheet(paper, pens);
     }
 
     /// Returns the ink drawn since the sheet was laid.
     #[must_use]
-    pub fn ink(&self) -> Vec<Ink> {
+    pub fn ink(&self) -> Vec<InkLine> {
         self.world().desk.ink().to_vec()
     }
 
@@ -115,14 +120,19 @@ impl Simulator {
     ///
     /// # Errors
     /// A lens with an invalid picture size.
-    pub fn picture(&self, eye: &Eye, light: &Light, sheet: &Laid) -> Result<Frame, FrameError> {
+    pub fn picture(
+        &self,
+        eye: &PlacedCamera,
+        light: &SceneLight,
+        sheet: &ViewedSheet,
+    ) -> Result<ImageFrame, FrameError> {
         let (ink, pens, held) = {
             let world = self.world();
             let held = world.desk.held(&world.chain, &world.body.truth_rad());
             (world.desk.ink().to_vec(), world.desk.pens().to_vec(), held)
         };
         // The arm does not wait while it is painted.
-        let view = View {
+        let view = SimulatedView {
             eye,
             light,
             sheet: Some(sheet),
@@ -135,7 +145,7 @@ impl Simulator {
 
     /// Returns the true joint positions, as of the last update.
     #[must_use]
-    pub fn truth(&self) -> Joints {
+    pub fn true_joints(&self) -> JointVector {
         self.world().body.truth_rad()
     }
 
@@ -152,7 +162,7 @@ impl Simulator {
     }
 
     /// Lets the arm move on to `now`. Speaking with it does so too.
-    pub fn advance(&self, now: Instant) {
+    pub fn advance(&self, now: ClockInstant) {
         self.world().advance(now);
     }
 
@@ -163,25 +173,25 @@ impl Simulator {
     }
 
     /// Breaks something, or mends it.
-    pub fn break_it(&self, fault: Fault) {
+    pub fn break_it(&self, fault: SimulatedFault) {
         self.world().break_it(fault);
     }
 }
 
-impl FarEnd for Simulator {
-    fn hear(&mut self, at: Instant, bytes: &[u8]) {
+impl FarEnd for ArmSimulator {
+    fn hear(&mut self, at: ClockInstant, bytes: &[u8]) {
         self.world().hear(at, bytes);
     }
 
-    fn next_due(&self) -> Option<Instant> {
+    fn next_due(&self) -> Option<ClockInstant> {
         self.world().wire.next_due()
     }
 
-    fn pauses(&self) -> Option<Instant> {
-        self.world().wire.pauses()
+    fn next_pause(&self) -> Option<ClockInstant> {
+        self.world().wire.burst_end()
     }
 
-    fn speak(&mut self, now: Instant, into: &mut Vec<u8>) {
+    fn speak(&mut self, now: ClockInstant, into: &mut Vec<u8>) {
         let mut world = self.world();
         world.advance(now);
         world.wire.take(now, into);
@@ -197,8 +207,8 @@ impl FarEnd for Simulator {
     }
 }
 
-impl World {
-    fn advance(&mut self, to: Instant) {
+impl SimulatedWorld {
+    fn advance(&mut self, to: ClockInstant) {
         // What servos do by themselves happens at its own moment, not at the next question.
         while let Some(due) = self.servos.next_due().filter(|due| *due <= to) {
             self.move_on(due);
@@ -209,7 +219,7 @@ impl World {
         self.move_on(to);
     }
 
-    fn move_on(&mut self, to: Instant) {
+    fn move_on(&mut self, to: ClockInstant) {
         let Self {
             body, desk, chain, ..
         } = self;
@@ -217,7 +227,7 @@ impl World {
         self.now = self.now.max(to);
     }
 
-    fn hear(&mut self, at: Instant, bytes: &[u8]) {
+    fn hear(&mut self, at: ClockInstant, bytes: &[u8]) {
         if self.faults.unplugged || !self.understood {
             return;
         }
@@ -227,62 +237,68 @@ impl World {
                 self.wire.queue(arrived, vec![*byte]);
             }
             self.advance(arrived);
-            for answer in self.servos.hear(*byte, &mut self.body, arrived) {
+            for answer in self.servos.receive(*byte, &mut self.body, arrived) {
                 self.answer(arrived, answer);
             }
         }
     }
 
-    fn answer(&mut self, at: Instant, mut answer: Answer) {
+    fn answer(&mut self, at: ClockInstant, mut answer: ServoAnswer) {
         match self
             .faults
-            .befall(&answer.speakers(), &mut answer.bytes, &mut self.chance)
+            .apply(&answer.speakers(), &mut answer.bytes, &mut self.chance)
         {
-            Fate::Lost => {}
-            Fate::Heard => {
+            ReplyFate::Lost => {}
+            ReplyFate::Heard => {
                 self.wire.say(at, answer.delay, answer.bytes);
             }
-            Fate::Late(by) => self.wire.queue(at.after(answer.delay + by), answer.bytes),
+            ReplyFate::Late(by) => self.wire.queue(at.after(answer.delay + by), answer.bytes),
         }
     }
 
-    fn break_it(&mut self, fault: Fault) {
+    fn break_it(&mut self, fault: SimulatedFault) {
         let faults = &mut self.faults;
         match fault {
-            Fault::DropReplies(share) => faults.drop = share,
-            Fault::CorruptReplies { share, bits } => {
+            SimulatedFault::DropReplies(share) => faults.drop = share,
+            SimulatedFault::CorruptReplies { share, bits } => {
                 (faults.corrupt, faults.corrupt_bits) = (share, bits);
             }
-            Fault::LateReplies { share, by } => (faults.late, faults.late_by) = (share, by),
-            Fault::Silence(id) => faults.silent.push(id),
-            Fault::Speak(id) => faults.silent.retain(|silent| *silent != id),
-            Fault::Duplicate(id) => faults.duplicate.push(id),
-            Fault::Echo(on) => faults.echo = on,
-            Fault::Noise(bytes) => self.wire.queue(self.now, bytes),
-            Fault::Unplug => {
+            SimulatedFault::LateReplies { share, by } => {
+                (faults.late, faults.late_by) = (share, by)
+            }
+            SimulatedFault::Silence(id) => faults.silent.push(id),
+            SimulatedFault::Speak(id) => faults.silent.retain(|silent| *silent != id),
+            SimulatedFault::Duplicate(id) => faults.duplicate.push(id),
+            SimulatedFault::Echo(on) => faults.echo = on,
+            SimulatedFault::Noise(bytes) => self.wire.queue(self.now, bytes),
+            SimulatedFault::Unplug => {
                 faults.unplugged = true;
                 self.wire.clear();
             }
-            Fault::Plug => faults.unplugged = false,
+            SimulatedFault::Plug => faults.unplugged = false,
             other => self.break_arm(&other),
         }
     }
 
     /// The faults of the arm itself, where [`Self::break_it`] has those of the wire.
-    fn break_arm(&mut self, fault: &Fault) {
+    fn break_arm(&mut self, fault: &SimulatedFault) {
         match *fault {
-            Fault::SupplyV(volts) => self.body.supply_v = volts,
-            Fault::PowerCycle(id) => self.servos.power_cycle(id, &mut self.body, self.now),
-            Fault::ErrorBits { id, bits } => self.servos.set_error(id, bits, &mut self.body),
-            Fault::Block { joint, at_rad } => self.body.block(joint, at_rad),
-            Fault::Heat { id, temperature_c } => {
+            SimulatedFault::SupplyV(volts) => self.body.supply_v = volts,
+            SimulatedFault::PowerCycle(id) => self.servos.power_cycle(id, &mut self.body, self.now),
+            SimulatedFault::ErrorBits { id, bits } => {
+                self.servos.set_error(id, bits, &mut self.body)
+            }
+            SimulatedFault::Block { joint, at_rad } => self.body.block(joint, at_rad),
+            SimulatedFault::Heat { id, temperature_c } => {
                 if let Some(place) = self.servos.place(id) {
                     self.body.heat(place, temperature_c);
                 }
             }
-            Fault::Register { id, address, value } => self.servos.poke(id, address, value),
-            Fault::Position { id, word } => self.servos.force_position(id, word),
-            Fault::OtherProtocol { major, schema } => self.servos.claim(major, schema),
+            SimulatedFault::Register { id, address, value } => self.servos.poke(id, address, value),
+            SimulatedFault::Position { id, word } => self.servos.force_position(id, word),
+            SimulatedFault::OtherProtocol { major, schema } => {
+                self.servos.set_greeting(major, schema)
+            }
             _ => {}
         }
     }

@@ -5,27 +5,27 @@
     reason = "a failing test may panic"
 )]
 
-use super::body::{Drive, Felt, STEP};
+use super::arm_dynamics::{STEP, ServoDrive, ServoReadings};
 use super::*;
 
-fn arm(change: impl Fn(&mut arm::ArmFile)) -> Arm {
+fn arm(change: impl Fn(&mut arm::ArmFile)) -> ArmModel {
     let path = format!(
         "{}/scenes/arms/so101.toml",
         concat!(env!("CARGO_MANIFEST_DIR"), "/../..")
     );
     let mut file = toml::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     change(&mut file);
-    Arm::new(file).unwrap()
+    ArmModel::new(file).unwrap()
 }
 
 fn number(value: f64) -> base::units::Finite {
     base::units::Finite::new(value).unwrap()
 }
 
-fn go(body: &mut Body, place: usize, goal_ticks: f64) {
+fn go(body: &mut ArmDynamics, place: usize, goal_ticks: f64) {
     body.drive(
         place,
-        Drive {
+        ServoDrive {
             torque_on: true,
             goal_ticks,
             speed_ticks_s: 1000.0,
@@ -35,19 +35,22 @@ fn go(body: &mut Body, place: usize, goal_ticks: f64) {
     );
 }
 
-fn after(millis: u64) -> Instant {
-    Instant::ZERO.after(Duration::from_millis(millis))
+fn after(millis: u64) -> ClockInstant {
+    ClockInstant::ZERO.after(Duration::from_millis(millis))
 }
 
 #[test]
 fn movement_does_not_depend_on_how_often_somebody_looks() {
     let arm = arm(|_| {});
-    let mut seldom = Body::new(&arm, &Joints::zeros(5), SUPPLY_V);
+    let mut seldom = ArmDynamics::new(&arm, &JointVector::zeros(5), SUPPLY_V);
     go(&mut seldom, 0, 2500.0);
     let mut often = seldom.clone();
     seldom.advance(after(300), |_| None);
     for micros in (0..=300_000).step_by(137) {
-        often.advance(Instant::ZERO.after(Duration::from_micros(micros)), |_| None);
+        often.advance(
+            ClockInstant::ZERO.after(Duration::from_micros(micros)),
+            |_| None,
+        );
     }
     often.advance(after(300), |_| None);
     assert_eq!(seldom.truth_rad(), often.truth_rad());
@@ -56,7 +59,7 @@ fn movement_does_not_depend_on_how_often_somebody_looks() {
 
 #[test]
 fn speed_and_acceleration_stay_within_what_the_servo_was_told() {
-    let mut body = Body::new(&arm(|_| {}), &Joints::zeros(5), SUPPLY_V);
+    let mut body = ArmDynamics::new(&arm(|_| {}), &JointVector::zeros(5), SUPPLY_V);
     go(&mut body, 0, 3500.0);
     let radian = std::f64::consts::TAU / 4096.0;
     let (mut before, mut speed) = (0.0, 0.0);
@@ -73,7 +76,7 @@ fn speed_and_acceleration_stay_within_what_the_servo_was_told() {
 #[test]
 fn gears_with_play_follow_late_in_both_directions() {
     let arm = arm(|file| file.simulation.backlash_deg = number(1.0));
-    let mut body = Body::new(&arm, &Joints::zeros(5), SUPPLY_V);
+    let mut body = ArmDynamics::new(&arm, &JointVector::zeros(5), SUPPLY_V);
     let radian = std::f64::consts::TAU / 4096.0;
     let half = 0.5_f64.to_radians();
     for (goal, behind) in [(2300.0, -half), (2148.0, half)] {
@@ -85,21 +88,21 @@ fn gears_with_play_follow_late_in_both_directions() {
 }
 
 /// Two seconds after all that has happened.
-fn body_end(body: &Body) -> Instant {
+fn body_end(body: &ArmDynamics) -> ClockInstant {
     body.now().after(Duration::from_secs(2))
 }
 
 #[test]
 fn an_obstacle_stops_the_joint_loads_the_servo_and_heats_it() {
-    let mut body = Body::new(&arm(|_| {}), &Joints::zeros(5), SUPPLY_V);
+    let mut body = ArmDynamics::new(&arm(|_| {}), &JointVector::zeros(5), SUPPLY_V);
     body.block(0, Some(0.1));
     go(&mut body, 0, 2500.0);
     body.advance(after(1000), |_| None);
     assert!((body.truth_rad()[0] - 0.1).abs() < 1e-9);
-    let felt = body.felt(0, after(1000)).unwrap();
+    let felt = body.readings(0, after(1000)).unwrap();
     assert!(felt.load_ratio > 0.9, "{}", felt.load_ratio);
     body.advance(after(60_000), |_| None);
-    assert!(body.felt(0, after(60_000)).unwrap().temperature_c > 30.0);
+    assert!(body.readings(0, after(60_000)).unwrap().temperature_c > 30.0);
     body.block(0, None);
     body.advance(after(62_000), |_| None);
     assert!(body.truth_rad()[0] > 0.6);
@@ -108,7 +111,7 @@ fn an_obstacle_stops_the_joint_loads_the_servo_and_heats_it() {
 /// A sheet that spans the base's x and y, at the height where the arm's tool stands at first.
 struct Level(f64);
 
-impl Paper for Level {
+impl PaperSurface for Level {
     fn touch(&self, [x_m, y_m, z_m]: [f64; 3]) -> Option<([f64; 2], f64)> {
         Some(([x_m * 1000.0, y_m * 1000.0], (z_m - self.0) * 1000.0))
     }
@@ -122,11 +125,11 @@ fn the_pen_draws_where_it_touches_and_lifts_between_lines() {
         colour: "black".to_owned(),
         width_mm: 0.5,
     };
-    let height = arm.chain.forward(&Joints::zeros(5)).translation.z;
-    let mut desk = Desk::default();
-    desk.lay(Box::new(Level(height + 1e-6)), vec![pen]);
-    let turn = |pan: f64| Joints::from_slice(&[pan, 0.0, 0.0, 0.0, 0.0]);
-    let lifted = Joints::from_slice(&[0.5, -0.3, 0.0, 0.0, 0.0]);
+    let height = arm.chain.forward(&JointVector::zeros(5)).translation.z;
+    let mut desk = PenWorkspace::default();
+    desk.place_sheet(Box::new(Level(height + 1e-6)), vec![pen]);
+    let turn = |pan: f64| JointVector::from_slice(&[pan, 0.0, 0.0, 0.0, 0.0]);
+    let lifted = JointVector::from_slice(&[0.5, -0.3, 0.0, 0.0, 0.0]);
     for step in 0..100 {
         desk.trace(&arm.chain, &turn(0.001 * f64::from(step)));
     }
@@ -155,28 +158,28 @@ fn the_pen_draws_where_it_touches_and_lifts_between_lines() {
 
 /// Presses the tool down on a solid sheet that is met at once, by two joints, `ticks` beyond it; what
 /// the first of them feels, and where the tool is from the sheet.
-fn pressed(ticks: f64, torque_ratio: f64) -> (Felt, f64) {
+fn pressed(ticks: f64, torque_ratio: f64) -> (ServoReadings, f64) {
     let arm = arm(|_| {});
-    let stretched = Joints::from_slice(&[0.0, 0.2, -0.2, 0.0, 0.0]);
-    let height_m = |q: &Joints| arm.chain.forward(q).translation.z;
-    let mut body = Body::new(&arm, &stretched, SUPPLY_V);
-    let goal = |place: usize| body.felt(place, Instant::ZERO).unwrap().ticks;
+    let stretched = JointVector::from_slice(&[0.0, 0.2, -0.2, 0.0, 0.0]);
+    let height_m = |q: &JointVector| arm.chain.forward(q).translation.z;
+    let mut body = ArmDynamics::new(&arm, &stretched, SUPPLY_V);
+    let goal = |place: usize| body.readings(place, ClockInstant::ZERO).unwrap().ticks;
     let (lift, elbow) = (goal(1), goal(2));
     let sheet_m = height_m(&stretched);
-    let mut desk = Desk::default();
+    let mut desk = PenWorkspace::default();
     let pen = SimPen {
         tip_m: [0.0; 3],
         colour: "black".to_owned(),
         width_mm: 0.5,
     };
-    desk.lay(Box::new(Level(sheet_m)), vec![pen]);
+    desk.place_sheet(Box::new(Level(sheet_m)), vec![pen]);
     let down = |joint: usize| {
         let moved = stretched.map(|other, q| if other == joint { q + 0.01 } else { q });
         let sign = arm.servos().find(|(of, _)| *of == joint).unwrap().1.sign;
         f64::from(sign) * (sheet_m - height_m(&moved)).signum()
     };
     for (place, from) in [(1, lift), (2, elbow)] {
-        let drive = Drive {
+        let drive = ServoDrive {
             torque_on: true,
             goal_ticks: from + ticks * down(place),
             speed_ticks_s: 500.0,
@@ -187,7 +190,7 @@ fn pressed(ticks: f64, torque_ratio: f64) -> (Felt, f64) {
     }
     body.advance(after(3000), |joints| desk.trace(&arm.chain, joints));
     let truth_mm = (height_m(&body.truth_rad()) - sheet_m) * 1e3;
-    (body.felt(1, after(3000)).unwrap(), truth_mm)
+    (body.readings(1, after(3000)).unwrap(), truth_mm)
 }
 
 #[test]

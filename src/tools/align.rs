@@ -9,17 +9,17 @@ use std::sync::Arc;
 
 use nalgebra::Point3;
 
-use super::answer::Reply;
-use super::calibrated;
-use super::carry::{self, Errand, Trouble, tip_mm};
-use super::dispatch::Order;
+use super::calibration_check;
+use super::dispatch::ToolContext;
+use super::motion_job::{self, JobContext, JobError, tip_mm};
 use super::pictures;
-use super::sighted;
+use super::reply::Reply;
+use super::sheet_check;
 use super::stroke::rounded;
 use base::wording::{count, millimetres};
-use calib::{Aligned, AlignedPoint, Class};
-use motion::Visited;
-use plan::{self, Visit, VisitTarget};
+use calib::{AlignedPoint, AlignmentResult, ResolutionClass};
+use motion::VisitReading;
+use plan::{self, VisitPoint, VisitTarget};
 use scene::{Order as DrawingOrder, Scene, SheetStroke};
 
 /// Distance from the sheet's edges to the visited corners.
@@ -31,18 +31,18 @@ const CROSS_MM: f64 = 6.0;
 /// Dwell time of the tip at a corner before the joints are read.
 const DWELL_S: f64 = 0.4;
 
-pub(super) async fn call(order: &Order<'_>) -> Reply {
+pub(super) async fn call(order: &ToolContext<'_>) -> Reply {
     match begin(order).await {
         Ok(reply) => reply,
         Err(reply) => *reply,
     }
 }
 
-async fn begin(order: &Order<'_>) -> Result<Reply, Box<Reply>> {
+async fn begin(order: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
     let seat = order.seat()?;
     let scene = order.scene(seat)?;
-    calibrated::refuse_other_zeros(seat, &scene)?;
-    let (touches, read) = (order.is("touch"), reading::read(order));
+    calibration_check::refuse_other_zeros(seat, &scene)?;
+    let (touches, read) = (order.is("touch"), reading::measured_offset_mm(order));
     if let Some(read_mm) = read {
         if touches {
             return Err(both().boxed());
@@ -50,12 +50,12 @@ async fn begin(order: &Order<'_>) -> Result<Reply, Box<Reply>> {
         return reading::propose(order, &scene, read_mm);
     }
     // Over a sheet that lies elsewhere nothing is visited: where it lies is proposed instead.
-    if let Some((look, moved)) = sighted::moved_look(order.node, seat, &scene).await {
+    if let Some((look, moved)) = sheet_check::moved_look(order.node, seat, &scene).await {
         return reading::propose_seen(order, &scene, &look, &moved);
     }
     // The arm is measured anew each time; only a call under way is the same one.
     let call = order.job("align", &scene, true);
-    Ok(carry::as_job(
+    Ok(motion_job::submit_job(
         order.node,
         seat,
         call,
@@ -78,10 +78,10 @@ fn both() -> Reply {
     .with("code", "arguments_refused")
 }
 
-async fn align(errand: Errand, scene: Arc<Scene>) -> Result<Reply, Trouble> {
+async fn align(errand: JobContext, scene: Arc<Scene>) -> Result<Reply, JobError> {
     let permit = errand.ask(&scene)?;
     let visits = visits(&scene);
-    errand.seat.lay(&scene);
+    errand.seat.place_sheet(&scene);
     let (planned, points, start) = (Arc::clone(&scene), visits.clone(), errand.start()?);
     let plan = errand
         .plan(move |watch| plan::visit(&planned, &start.position_rad, &points, watch))
@@ -92,11 +92,11 @@ async fn align(errand: Errand, scene: Arc<Scene>) -> Result<Reply, Trouble> {
     let done = errand.run(&scene, permit, &plan).await?;
     let points = measure(&scene, &visits, &done.visits);
     let strokes = draw_cross(&errand, &scene).await?;
-    let found = Aligned::visited(
+    let found = AlignmentResult::visited(
         scene.title(),
         scene.revision.to_string(),
         points,
-        &Class::of(&scene.arm).accept(),
+        &ResolutionClass::of_arm(&scene.arm).accept(),
     );
     let worst = found
         .points
@@ -115,14 +115,14 @@ async fn align(errand: Errand, scene: Arc<Scene>) -> Result<Reply, Trouble> {
 }
 
 /// The calibrator, each ink cap, the sheet's corners and its centre.
-fn visits(scene: &Scene) -> Vec<Visit> {
+fn visits(scene: &Scene) -> Vec<VisitPoint> {
     let [width, height] = scene.surface.size_mm();
     let (right, top) = (width - INSET_MM, height - INSET_MM);
     let hover_mm = scene.heights.hover_mm;
     let up = |point: &Point3<f64>| VisitTarget::Point {
         point_m: point + nalgebra::Vector3::new(0.0, 0.0, hover_mm / 1e3),
     };
-    let visit = |name: String, target| Visit {
+    let visit = |name: String, target| VisitPoint {
         name,
         target,
         pen: 0,
@@ -157,7 +157,7 @@ fn visits(scene: &Scene) -> Vec<Visit> {
     visits
 }
 
-fn target_mm(scene: &Scene, visit: &Visit) -> [f64; 3] {
+fn target_mm(scene: &Scene, visit: &VisitPoint) -> [f64; 3] {
     let at = match visit.target {
         VisitTarget::Point { point_m } => point_m,
         VisitTarget::Sheet { at_mm, height_mm } => {
@@ -168,7 +168,7 @@ fn target_mm(scene: &Scene, visit: &Visit) -> [f64; 3] {
     [at.x * 1e3, at.y * 1e3, at.z * 1e3]
 }
 
-fn measure(scene: &Scene, visits: &[Visit], visited: &[Visited]) -> Vec<AlignedPoint> {
+fn measure(scene: &Scene, visits: &[VisitPoint], visited: &[VisitReading]) -> Vec<AlignedPoint> {
     visited
         .iter()
         .filter_map(|seen| {
@@ -187,7 +187,7 @@ fn measure(scene: &Scene, visits: &[Visit], visited: &[Visited]) -> Vec<AlignedP
         .collect()
 }
 
-async fn draw_cross(errand: &Errand, scene: &Arc<Scene>) -> Result<usize, Trouble> {
+async fn draw_cross(errand: &JobContext, scene: &Arc<Scene>) -> Result<usize, JobError> {
     let permit = errand.ask(scene)?;
     let [width, height] = scene.surface.size_mm();
     let (x, y) = (width / 2.0, height / 2.0);
@@ -225,8 +225,8 @@ async fn draw_cross(errand: &Errand, scene: &Arc<Scene>) -> Result<usize, Troubl
 }
 
 /// The three parts, as data, as words and as files.
-fn report(errand: &Errand, scene: &Scene, found: &Aligned, reply: Reply) -> Reply {
-    let words = found.words();
+fn report(errand: &JobContext, scene: &Scene, found: &AlignmentResult, reply: Reply) -> Reply {
+    let words = found.describe();
     let json = serde_json::to_vec_pretty(found).unwrap_or_default();
     let ink = errand.seat.studio.as_ref().map(|studio| studio.ink());
     let picture = ink.and_then(|ink| pictures::ink(scene, &ink));
@@ -240,13 +240,13 @@ fn report(errand: &Errand, scene: &Scene, found: &Aligned, reply: Reply) -> Repl
             ("drawn.png", picture.as_deref()),
         ],
     );
-    let mut reply = told(found, reply).with("files", files);
+    let mut reply = add_findings(found, reply).with("files", files);
     reply.text = format!("{}\n{words}", reply.text);
     reply.show(picture);
     reply
 }
 
-fn told(found: &Aligned, reply: Reply) -> Reply {
+fn add_findings(found: &AlignmentResult, reply: Reply) -> Reply {
     reply
         .with("points", &found.points)
         .with("verdict", found.finding.verdict)

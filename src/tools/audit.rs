@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Value, json};
 
-use super::answer::Reply;
-use super::dispatch::Request;
-use super::{Node, record};
-use permit::Who;
+use super::dispatch::ToolRequest;
+use super::reply::Reply;
+use super::{Node, journal_entries};
+use permit::ActorRank;
 
 /// Arguments longer than this are cut in the audit log; a job's journal has more of them.
 const ARGUMENTS_CHARS_MAX: usize = 500;
@@ -23,16 +23,16 @@ const UNCLOSED: &str = "the process before this one did not close this log: reco
 const CALLERS_MAX: usize = 64;
 
 /// A call, before it is done.
-pub(super) struct Asked {
+pub(super) struct AuditedCall {
     caller: String,
-    who: Who,
+    who: ActorRank,
     tool: String,
     arguments: String,
 }
 
-impl Asked {
-    pub(super) fn of(request: &Request) -> Self {
-        let arguments = record::words(&request.arguments);
+impl AuditedCall {
+    pub(super) fn from_request(request: &ToolRequest) -> Self {
+        let arguments = journal_entries::arguments_text(&request.arguments);
         Self {
             caller: request.caller.clone(),
             who: request.who,
@@ -42,7 +42,7 @@ impl Asked {
     }
 
     /// The call with its outcome, as the audit log keeps it.
-    pub(super) fn told(&self, reply: &Reply) -> String {
+    pub(super) fn entry_text(&self, reply: &Reply) -> String {
         let job = reply.structured.get("job").and_then(|job| job.get("id"));
         json!({
             "by": self.who,
@@ -60,11 +60,11 @@ impl Asked {
 
 /// The last refusal of each caller, and how often in a row it was the same.
 #[derive(Default)]
-pub(super) struct Refusals(Mutex<VecDeque<(String, String, u32)>>);
+pub(super) struct RefusalHistory(Mutex<VecDeque<(String, String, u32)>>);
 
-impl Refusals {
+impl RefusalHistory {
     /// Sends a caller to a person who was refused the same way several times in a row.
-    pub(super) fn judge(&self, asked: &Asked, reply: Reply) -> Reply {
+    pub(super) fn judge(&self, asked: &AuditedCall, reply: Reply) -> Reply {
         let code = reply.structured.get("code").and_then(Value::as_str);
         let kind = match (reply.is_error, code) {
             (true, Some(code)) => format!("{} {code}", asked.tool),
@@ -122,7 +122,7 @@ impl Node {
             .seats
             .iter()
             .map(|seat| {
-                let enabled = seat.permits().enabled(seat.motion.clock().now());
+                let enabled = seat.permits().enabled_text(seat.motion.clock().now());
                 json!({"name": seat.name, "arm": seat.title(), "enabled": enabled})
             })
             .collect();

@@ -6,30 +6,30 @@ use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use tracing::Instrument as _;
 
-use super::answer::{Reply, Wording as _};
-use super::carry::Call;
-use super::declared::Declared;
-use super::route::Way;
-use super::shape::shape;
+use super::declared_tools::DeclaredTools;
+use super::motion_job::MotionJobRequest;
+use super::reply::{Reply, Wording as _};
+use super::route::CallRoute;
+use super::tool_shape::shape;
 use super::{
-    Node, Seat, Watch, admit, align, audit, list_nodes, record, relay, repair_log, reset, sense,
-    stop, stroke, withhold,
+    AttachedArm, Node, RemoteCallWatch, access, align, audit, journal_entries, list_nodes,
+    repair_log, reset, sense, sequence, stop, stroke, tool_filter,
 };
-use args::name::Resolution;
-use args::{self, Advice, Policy, Reading, Received, Refusal};
-use caller::Standing;
-use catalogue::{EVERYWHERE, Effect, Here, ListedNames, TOOLS, Tool};
+use args::name::NameResolution;
+use args::{self, ArgumentReading, ArgumentRefusal, ReaderPolicy, Received, RefusalAdvice};
+use caller::Principal;
+use catalogue::{EVERYWHERE, Effect, KnownNames, ListedNames, TOOLS, ToolDefinition};
 use config::{NamesEntry, NodeFile};
 use fleet::Hop;
-use job::Accepted;
-use permit::Who;
-use scene::{Library, Scene};
+use job::AcceptedJob;
+use permit::ActorRank;
+use scene::{Scene, SceneLibrary};
 
-pub(super) use args::Memory;
+pub(super) use args::RefusalMemory;
 
 /// A call as it came.
 #[derive(Clone, Debug)]
-pub struct Request {
+pub struct ToolRequest {
     /// The tool's name, perhaps decorated.
     pub tool: String,
     /// The arguments.
@@ -37,9 +37,9 @@ pub struct Request {
     /// The same text for the same caller.
     pub caller: String,
     /// Source of the call, such as an operator at the node.
-    pub who: Who,
+    pub who: ActorRank,
     /// Permissions of the caller's token, where callers need one.
-    pub standing: Option<Standing>,
+    pub standing: Option<Principal>,
     /// Set where another node passes the call on.
     pub hop: Option<Hop>,
     /// True if a declared tool makes the call on its caller's behalf.
@@ -47,13 +47,13 @@ pub struct Request {
 }
 
 /// Context of one tool call.
-pub(super) struct Order<'a> {
+pub(super) struct ToolContext<'a> {
     pub(super) node: &'a Arc<Node>,
-    pub(super) reading: &'a Reading,
-    pub(super) watch: &'a Watch,
-    pub(super) who: Who,
+    pub(super) reading: &'a ArgumentReading,
+    pub(super) watch: &'a RemoteCallWatch,
+    pub(super) who: ActorRank,
     /// Permissions of the caller's token, where callers need one.
-    pub(super) standing: Option<&'a Standing>,
+    pub(super) standing: Option<&'a Principal>,
     /// The same text for the same caller.
     pub(super) caller: &'a str,
     /// The arguments as they came.
@@ -65,37 +65,37 @@ pub(super) struct Order<'a> {
 impl Node {
     /// Returns the names that this node knows now.
     #[must_use]
-    pub fn here(&self) -> Here {
+    pub fn all_names(&self) -> KnownNames {
         Arc::unwrap_or_clone(self.known())
     }
 
     /// Returns the names that a planner is shown.
     #[must_use]
-    pub fn shown(&self) -> Here {
+    pub fn shown_names(&self) -> KnownNames {
         shown(&self.file, &self.scenes, &self.declared)
     }
 
     /// Returns the names of nodes only.
-    pub(super) fn neighbours(&self) -> Here {
+    pub(super) fn node_names(&self) -> KnownNames {
         let nodes = names_of_nodes(&self.file);
-        Here {
+        KnownNames {
             everywhere: everywhere(&nodes),
             nodes,
-            ..Here::default()
+            ..KnownNames::default()
         }
     }
 
     /// Returns whether a call is over before another thread could take it: it only looks, at what is in memory, and names
     /// nothing. It opens no file, asks no node and no camera, builds no scene and paints no picture.
     #[must_use]
-    pub fn is_brief(&self, request: &Request) -> bool {
+    pub fn is_brief(&self, request: &ToolRequest) -> bool {
         let is_asked = self.fleet.is_none() && self.cameras.is_empty();
         let in_memory = is_asked && self.scenes.folder().is_none();
-        let reads = |tool: &Tool| tool.effect == Effect::Reads;
+        let reads = |tool: &ToolDefinition| tool.effect == Effect::Reads;
         in_memory
             && names_nothing(&request.arguments)
             && resolve(&request.tool, &[]).is_some_and(reads)
-            && self.seats.iter().all(|seat| seat.laid().is_none())
+            && self.seats.iter().all(|seat| seat.placed_scene().is_none())
     }
 
     /// Returns whether a tool of this name writes into the node's own record.
@@ -105,7 +105,11 @@ impl Node {
     }
 
     /// Does a call. The future must be run to its end: a caller that gives up says so with `watch`.
-    pub fn call(self: Arc<Self>, request: Request, watch: Watch) -> BoxFuture<'static, Reply> {
+    pub fn call(
+        self: Arc<Self>,
+        request: ToolRequest,
+        watch: RemoteCallWatch,
+    ) -> BoxFuture<'static, Reply> {
         // On the heap: a declared tool calls others by the same way.
         Box::pin(async move {
             let span = tracing::info_span!(
@@ -115,20 +119,20 @@ impl Node {
                 tool = request.tool,
                 job = tracing::field::Empty
             );
-            self.called(request, watch).instrument(span).await
+            self.call_audited(request, watch).instrument(span).await
         })
     }
 
-    async fn called(self: Arc<Self>, request: Request, watch: Watch) -> Reply {
-        let asked = audit::Asked::of(&request);
+    async fn call_audited(self: Arc<Self>, request: ToolRequest, watch: RemoteCallWatch) -> Reply {
+        let asked = audit::AuditedCall::from_request(&request);
         let tool = self.tool_for(&request.tool);
         let looks = tool.is_some_and(|tool| tool.effect == Effect::Reads && !tool.writes);
-        let reply = Arc::clone(&self).carry(request, watch).await;
+        let reply = Arc::clone(&self).route_call(request, watch).await;
         let reply = self.refusals.judge(&asked, self.truthful(reply));
         if looks {
-            self.audit.note_behind("call", asked.told(&reply));
+            self.audit.note_deferred("call", asked.entry_text(&reply));
         } else {
-            self.audit.note("call", asked.told(&reply));
+            self.audit.note("call", asked.entry_text(&reply));
         }
         if reply.is_error {
             tracing::info!(code = reply.code(), "not done");
@@ -140,24 +144,24 @@ impl Node {
         reply
     }
 
-    async fn carry(self: Arc<Self>, request: Request, watch: Watch) -> Reply {
+    async fn route_call(self: Arc<Self>, request: ToolRequest, watch: RemoteCallWatch) -> Reply {
         let Some(tool) = self.tool_for(&request.tool) else {
             return self.unknown_tool(&request, &watch).await;
         };
         // A stop waits for nothing: not for its arguments to be read, nor for the folder of scenes.
-        if request.hop.is_some() || !self.spares_us(&request.arguments) {
+        if request.hop.is_some() || !self.names_other_node(&request.arguments) {
             self.stop_if_meant(tool, request.who);
         }
-        let admitted = self.admits(tool, &request);
-        if let Err(reply) = admitted.and_then(|()| self.offers(tool, &request)) {
+        let admitted = self.check_access(tool, &request);
+        if let Err(reply) = admitted.and_then(|()| self.check_offered(tool, &request)) {
             return *reply;
         }
-        let reply = match self.way(tool, &request) {
-            Way::Here => self.here_alone(tool, &request, &watch).await,
-            Way::There(peer) => self.pass_on(&peer, tool, &request, &watch).await,
-            Way::Nowhere(reply) => *reply,
-            Way::Everywhere(unknown) => {
-                let own = self.here_alone(tool, &request, &watch);
+        let reply = match self.route(tool, &request) {
+            CallRoute::Here => self.call_locally(tool, &request, &watch).await,
+            CallRoute::There(peer) => self.pass_on(&peer, tool, &request, &watch).await,
+            CallRoute::Nowhere(reply) => *reply,
+            CallRoute::Everywhere(unknown) => {
+                let own = self.call_locally(tool, &request, &watch);
                 let (own, others) = futures::join!(own, self.stop_others(tool, &request));
                 self.stopped_everywhere(own, others, unknown.as_deref())
             }
@@ -165,7 +169,12 @@ impl Node {
         self.named_otherwise(tool, &request, reply)
     }
 
-    async fn here_alone(self: &Arc<Self>, tool: &Tool, request: &Request, watch: &Watch) -> Reply {
+    async fn call_locally(
+        self: &Arc<Self>,
+        tool: &ToolDefinition,
+        request: &ToolRequest,
+        watch: &RemoteCallWatch,
+    ) -> Reply {
         let reading = match self.read(tool, request) {
             Ok(reading) => reading,
             Err((refusal, advice)) => {
@@ -178,24 +187,24 @@ impl Node {
         if let Err(reply) = self.is_meant(tool, request, &reading) {
             return *reply;
         }
-        let order = Order {
+        let order = ToolContext {
             node: self,
             reading: &reading,
             watch,
             who: request.who,
             standing: request.standing.as_ref(),
             caller: &request.caller,
-            received: record::words(&request.arguments),
+            received: journal_entries::arguments_text(&request.arguments),
             is_passed_on: request.hop.is_some(),
         };
         // A declared tool has been asked for all of its steps.
         if !request.is_step
-            && let Err(reply) = order.is_qualified(tool)
+            && let Err(reply) = order.check_certificate(tool)
         {
             return reply.understood(&reading);
         }
         // A declared tool takes no arm itself: its steps do.
-        let is_declared = self.declared.deed(&tool.name).is_some();
+        let is_declared = self.declared.action(&tool.name).is_some();
         let taken = match order.lease(if is_declared {
             Effect::Reads
         } else {
@@ -211,9 +220,9 @@ impl Node {
             "stroke" => stroke::call(&order).await,
             "stop" => stop::call(&order).await,
             "list_nodes" => list_nodes::call(&order).await,
-            _ => relay::call(&order, tool).await,
+            _ => sequence::call(&order, tool).await,
         };
-        admit::give_back(taken, &reply);
+        access::release_if_unmoved(taken, &reply);
         let reply = reply.understood(&reading);
         if self.is_daring() {
             reply.hint(
@@ -224,7 +233,11 @@ impl Node {
         }
     }
 
-    fn read(&self, tool: &Tool, request: &Request) -> Result<Reading, (Box<Refusal>, Advice)> {
+    fn read(
+        &self,
+        tool: &ToolDefinition,
+        request: &ToolRequest,
+    ) -> Result<ArgumentReading, (Box<ArgumentRefusal>, RefusalAdvice)> {
         let policy = self.policy(tool);
         let outcome = self.read_whole(tool, request, &policy);
         self.judged(&request.caller, tool, &policy, outcome)
@@ -232,17 +245,17 @@ impl Node {
 
     fn read_whole(
         &self,
-        tool: &Tool,
-        request: &Request,
-        policy: &Policy,
-    ) -> Result<Reading, Box<Refusal>> {
+        tool: &ToolDefinition,
+        request: &ToolRequest,
+        policy: &ReaderPolicy,
+    ) -> Result<ArgumentReading, Box<ArgumentRefusal>> {
         if self.declared.is_unread(&tool.name) {
             return args::pass_on(&request.arguments);
         }
         let shape = match &request.hop {
             None => self.shape(tool),
             Some(hop) => {
-                let mut here = self.here();
+                let mut here = self.all_names();
                 // Other nodes call this one what their files say.
                 here.nodes.push(hop.called.clone());
                 here.everywhere.push(hop.called.clone());
@@ -255,10 +268,10 @@ impl Node {
     pub(super) fn judged(
         &self,
         caller: &str,
-        tool: &Tool,
-        policy: &Policy,
-        outcome: Result<Reading, Box<Refusal>>,
-    ) -> Result<Reading, (Box<Refusal>, Advice)> {
+        tool: &ToolDefinition,
+        policy: &ReaderPolicy,
+        outcome: Result<ArgumentReading, Box<ArgumentRefusal>>,
+    ) -> Result<ArgumentReading, (Box<ArgumentRefusal>, RefusalAdvice)> {
         let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
         memory.judge(caller, &tool.name, policy, outcome)
     }
@@ -266,9 +279,9 @@ impl Node {
     /// Refuses what another node has passed on and means a third one: calls go one hop.
     fn is_meant(
         &self,
-        tool: &Tool,
-        request: &Request,
-        reading: &Reading,
+        tool: &ToolDefinition,
+        request: &ToolRequest,
+        reading: &ArgumentReading,
     ) -> Result<(), Box<Reply>> {
         let named = reading.understood.get("node").and_then(Value::as_str);
         let (Some(hop), Some(named)) = (&request.hop, named) else {
@@ -286,19 +299,21 @@ impl Node {
         .boxed())
     }
 
-    fn policy(&self, tool: &Tool) -> Policy {
-        let only_default =
-            |seat: &Arc<Seat>| seat.permits().is_only("default", seat.motion.clock().now());
+    fn policy(&self, tool: &ToolDefinition) -> ReaderPolicy {
+        let only_default = |seat: &Arc<AttachedArm>| {
+            seat.permits()
+                .is_only_enabled("default", seat.motion.clock().now())
+        };
         // Which scene a declared tool means, or whether it means one, its own name says.
-        let is_built_in = self.declared.deed(&tool.name).is_none();
-        Policy {
+        let is_built_in = self.declared.action(&tool.name).is_none();
+        ReaderPolicy {
             default_is_all_enabled: is_built_in && self.seats.iter().all(only_default),
-            ..Policy::new(tool.effect, self.profile())
+            ..ReaderPolicy::new(tool.effect, self.profile())
         }
     }
 }
 
-impl Order<'_> {
+impl ToolContext<'_> {
     /// A text argument, as understood.
     pub(super) fn text(&self, name: &str) -> Option<&str> {
         self.reading.understood.get(name).and_then(Value::as_str)
@@ -314,7 +329,7 @@ impl Order<'_> {
     }
 
     /// The arm that is meant.
-    pub(super) fn seat(&self) -> Result<&Arc<Seat>, Box<Reply>> {
+    pub(super) fn seat(&self) -> Result<&Arc<AttachedArm>, Box<Reply>> {
         let name = self.text("arm");
         self.node.seat(name).ok_or_else(|| {
             Reply::failed(format!(
@@ -326,7 +341,7 @@ impl Order<'_> {
     }
 
     /// The scene that is meant, with its overlay.
-    pub(super) fn scene(&self, seat: &Seat) -> Result<Arc<Scene>, Box<Reply>> {
+    pub(super) fn scene(&self, seat: &AttachedArm) -> Result<Arc<Scene>, Box<Reply>> {
         let name = self.text("scene").unwrap_or("default");
         self.node
             .scene(seat, name, self.text("meta"))
@@ -339,7 +354,7 @@ impl Order<'_> {
 
     /// Describes the call as a motion job. Two calls are the same job if their tool, arguments and scene revision are
     /// equal.
-    pub(super) fn job(&self, tool: &'static str, scene: &Scene, again: bool) -> Call {
+    pub(super) fn job(&self, tool: &'static str, scene: &Scene, again: bool) -> MotionJobRequest {
         let mut understood = self.reading.understood.clone();
         understood.remove("again");
         understood.remove("debug");
@@ -347,7 +362,7 @@ impl Order<'_> {
             understood.insert("plan".to_owned(), plan.into());
         }
         let key = format!("{tool} {} {}", Value::Object(understood), scene.revision);
-        let accepted = Accepted {
+        let accepted = AcceptedJob {
             tool: tool.to_owned(),
             arm: self
                 .seat()
@@ -360,9 +375,9 @@ impl Order<'_> {
             received: self.received.clone(),
             understood: Value::Object(self.reading.understood.clone()).to_string(),
             repairs: serde_json::to_string(&self.reading.repairs).unwrap_or_default(),
-            ..Accepted::default()
+            ..AcceptedJob::default()
         };
-        Call {
+        MotionJobRequest {
             tool,
             scene: scene.title(),
             accepted,
@@ -386,13 +401,13 @@ fn names_nothing(arguments: &Received) -> bool {
 
 /// Returns the names that a node of this file knows, with or without attached arms.
 #[must_use]
-pub fn here(file: &NodeFile, library: &Library, declared: &Declared) -> Here {
+pub fn here(file: &NodeFile, library: &SceneLibrary, declared: &DeclaredTools) -> KnownNames {
     let models: Vec<&str> = file.arms.iter().map(|arm| arm.model.as_str()).collect();
     let mut scenes = library.scenes_for(&models);
     // The default one first, as lists show it.
     scenes.sort_by_key(|name| name != "default");
     let nodes = names_of_nodes(file);
-    Here {
+    KnownNames {
         scenes,
         overlays: library.overlays(),
         arms: file.arms.iter().map(|arm| arm.name.clone()).collect(),
@@ -404,15 +419,15 @@ pub fn here(file: &NodeFile, library: &Library, declared: &Declared) -> Here {
             NamesEntry::Robot => ListedNames::Robot,
         },
         reworded: declared.reworded(),
-        withheld: withhold::names(file, declared),
+        withheld: tool_filter::names(file, declared),
         declared: declared.shared(),
     }
 }
 
 /// Returns the names that a planner is shown in an exam: without aliases, which would count as separate tools.
 #[must_use]
-pub fn shown(file: &NodeFile, library: &Library, declared: &Declared) -> Here {
-    Here {
+pub fn shown(file: &NodeFile, library: &SceneLibrary, declared: &DeclaredTools) -> KnownNames {
+    KnownNames {
         listed_names: ListedNames::Plain,
         ..here(file, library, declared)
     }
@@ -430,34 +445,42 @@ fn everywhere(nodes: &[String]) -> Vec<String> {
 }
 
 /// The tool that a name means, form aside.
-pub(super) fn resolve<'a>(name: &str, declared: &'a [Tool]) -> Option<&'a Tool> {
+pub(super) fn resolve<'a>(
+    name: &str,
+    declared: &'a [ToolDefinition],
+) -> Option<&'a ToolDefinition> {
     let all = || TOOLS.iter().chain(declared);
-    let exactly = |tool: &&Tool| tool.names().any(|own| own == name);
+    let exactly = |tool: &&ToolDefinition| tool.names().any(|own| own == name);
     if let Some(tool) = all().find(exactly) {
         return Some(tool);
     }
-    let (names, tools): (Vec<&str>, Vec<&Tool>) = all()
+    let (names, tools): (Vec<&str>, Vec<&ToolDefinition>) = all()
         .flat_map(|tool| tool.names().map(move |name| (name, tool)))
         .unzip();
     match args::name::resolve(name, &names) {
-        Resolution::Resolved { index, .. } => tools.get(index).copied(),
+        NameResolution::Resolved { index, .. } => tools.get(index).copied(),
         // `e_stop` and `estop` differ in form only, and are one tool.
-        Resolution::Ambiguous { among } => {
+        NameResolution::Ambiguous { among } => {
             let mut meant =
                 all().filter(|tool| tool.names().any(|name| among.iter().any(|one| one == name)));
             let first = meant.next()?;
             meant.next().is_none().then_some(first)
         }
-        Resolution::Unknown { .. } => None,
+        NameResolution::Unknown { .. } => None,
     }
 }
 
 /// Returns the answer to refused arguments. It ends with the shortest call that works: of a tool that moves nothing the minimal
 /// one, otherwise the corrected one.
-pub(super) fn refused(tool: &Tool, here: &Here, refusal: &Refusal, advice: Advice) -> Reply {
+pub(super) fn refused(
+    tool: &ToolDefinition,
+    here: &KnownNames,
+    refusal: &ArgumentRefusal,
+    advice: RefusalAdvice,
+) -> Reply {
     let corrected = refusal.corrected.clone().map(Value::Object);
     let mut told = vec![refusal.to_string()];
-    if advice == Advice::AskTheOperator {
+    if advice == RefusalAdvice::AskTheOperator {
         told.push("this failed the same way before: ask the operator".to_owned());
     }
     let call = corrected.as_ref();

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::calibrated::same_zeros;
+use super::calibration_check::check_same_zeros;
 use super::node::AT_REST_RAD;
-use super::{Node, Seat};
-use base::units::Joints;
+use super::{AttachedArm, Node};
+use base::units::JointVector;
 use config::{ArmEntry, NodeFile};
-use permit::{ArmInterlock, Obstruction};
-use scene::{Library, Scene};
+use permit::{ArmInterlock, ObstructionCheck};
+use scene::{Scene, SceneLibrary};
 
 /// The least that must stay between the spheres that two arms can reach, in metres: for a pen's own thickness and for what a
 /// person measures wrongly between two bases.
@@ -27,12 +27,12 @@ pub struct ArmSeparation {
     /// The names of both.
     pub arms: [String; 2],
     /// Means that keeps the arms apart.
-    pub kind: Separation,
+    pub kind: SeparationKind,
 }
 
 /// Means that keeps two arms from touching.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Separation {
+pub enum SeparationKind {
     /// A person's word: `apart = true` of this arm.
     ByWord(String),
     /// Their bases stand farther apart than both can reach.
@@ -50,7 +50,7 @@ impl ArmSeparation {
     /// Returns whether one of the two must not be enabled while the other is.
     #[must_use]
     pub fn is_one_at_a_time(&self) -> bool {
-        matches!(self.kind, Separation::OneAtATime(_))
+        matches!(self.kind, SeparationKind::OneAtATime(_))
     }
 
     fn other(&self, arm: &str) -> Option<&str> {
@@ -61,7 +61,7 @@ impl ArmSeparation {
         }
     }
 
-    fn is_between(&self, seats: &[&Arc<Seat>]) -> bool {
+    fn is_between(&self, seats: &[&Arc<AttachedArm>]) -> bool {
         let has = |arm: &String| seats.iter().any(|seat| seat.name == *arm);
         self.arms.iter().all(has)
     }
@@ -71,16 +71,16 @@ impl fmt::Display for ArmSeparation {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [one, other] = &self.arms;
         match &self.kind {
-            Separation::ByWord(arm) => write!(
+            SeparationKind::ByWord(arm) => write!(
                 to,
                 "`{one}` and `{other}` are out of each other's reach by the word of the node file (`apart = true` of `{arm}`)"
             ),
-            Separation::ByDistance { apart_m, reach_m } => write!(
+            SeparationKind::ByDistance { apart_m, reach_m } => write!(
                 to,
                 "`{one}` and `{other}` are out of each other's reach: their bases stand {apart_m:.2} m apart, and they reach {:.2} m and {:.2} m",
                 reach_m[0], reach_m[1]
             ),
-            Separation::OneAtATime(why) => {
+            SeparationKind::OneAtATime(why) => {
                 write!(
                     to,
                     "`{one}` or `{other}`, one of them at a time, may be enabled: {why}"
@@ -92,7 +92,7 @@ impl fmt::Display for ArmSeparation {
 
 /// Returns what keeps each two arms of a node apart. Simulated arms without a place stand on tables of their own.
 #[must_use]
-pub fn separations(file: &NodeFile, library: &Library) -> Vec<ArmSeparation> {
+pub fn separations(file: &NodeFile, library: &SceneLibrary) -> Vec<ArmSeparation> {
     let is_there = |entry: &&ArmEntry| !entry.is_simulated() || entry.base_m.is_some();
     let arms: Vec<&ArmEntry> = file.arms.iter().filter(is_there).collect();
     let is_placed = |entry: &&&ArmEntry| entry.base_m.is_some();
@@ -116,17 +116,17 @@ pub fn separations(file: &NodeFile, library: &Library) -> Vec<ArmSeparation> {
 }
 
 /// Returns what keeps two arms apart that reach so far, where that is known.
-fn separation(arms: [&ArmEntry; 2], reach_m: [Option<f64>; 2]) -> Separation {
+fn separation(arms: [&ArmEntry; 2], reach_m: [Option<f64>; 2]) -> SeparationKind {
     if let Some(arm) = arms.iter().find(|arm| arm.apart) {
-        return Separation::ByWord(arm.name.clone());
+        return SeparationKind::ByWord(arm.name.clone());
     }
     let [Some(one_m), Some(other_m)] = arms.map(|arm| arm.base_m) else {
-        return Separation::OneAtATime(
+        return SeparationKind::OneAtATime(
             "the node file says neither where the bases of both stand (`base_m`) nor that they are out of each other's reach (`apart = true`)".to_owned(),
         );
     };
     let [Some(one_reach_m), Some(other_reach_m)] = reach_m else {
-        return Separation::OneAtATime("how far they reach is not known".to_owned());
+        return SeparationKind::OneAtATime("how far they reach is not known".to_owned());
     };
     let square_m2: f64 = one_m
         .iter()
@@ -137,12 +137,12 @@ fn separation(arms: [&ArmEntry; 2], reach_m: [Option<f64>; 2]) -> Separation {
     let needed_m = one_reach_m + other_reach_m + SEPARATION_M;
     // So that no number at all is refused too.
     if apart_m >= needed_m {
-        Separation::ByDistance {
+        SeparationKind::ByDistance {
             apart_m,
             reach_m: [one_reach_m, other_reach_m],
         }
     } else {
-        Separation::OneAtATime(format!(
+        SeparationKind::OneAtATime(format!(
             "their bases stand {apart_m:.2} m apart, and it takes {needed_m:.2} m to be out of reach ({one_reach_m:.2} m, {other_reach_m:.2} m and {SEPARATION_M:.2} m between)"
         ))
     }
@@ -150,7 +150,7 @@ fn separation(arms: [&ArmEntry; 2], reach_m: [Option<f64>; 2]) -> Separation {
 
 /// Returns how far an arm can reach from its base with any tool of any scene, in metres; `None` where its file cannot be read.
 /// A scene that cannot be read cannot be enabled either.
-fn reach_m(entry: &ArmEntry, library: &Library) -> Option<f64> {
+fn reach_m(entry: &ArmEntry, library: &SceneLibrary) -> Option<f64> {
     let arm = library.arm(&entry.model).ok()?;
     let scenes = scenes_of(&arm.file.name, library);
     let reaches = scenes.iter().map(|scene| scene.reach_m());
@@ -158,7 +158,7 @@ fn reach_m(entry: &ArmEntry, library: &Library) -> Option<f64> {
 }
 
 /// Returns every scene for an arm, with each overlay and without.
-fn scenes_of(model: &str, library: &Library) -> Vec<Arc<Scene>> {
+fn scenes_of(model: &str, library: &SceneLibrary) -> Vec<Arc<Scene>> {
     let overlays: Vec<String> = library.overlays();
     let overlays = || std::iter::once(None).chain(overlays.iter().map(|name| Some(name.as_str())));
     let names = library.scenes_for(&[model]);
@@ -171,7 +171,11 @@ fn scenes_of(model: &str, library: &Library) -> Vec<Arc<Scene>> {
 }
 
 /// Joins the arms of a node, so that those that can touch each other are enabled one at a time.
-pub(super) fn join(file: &NodeFile, library: &Library, seats: &[Arc<Seat>]) -> Vec<ArmSeparation> {
+pub(super) fn join(
+    file: &NodeFile,
+    library: &SceneLibrary,
+    seats: &[Arc<AttachedArm>],
+) -> Vec<ArmSeparation> {
     let separations = separations(file, library);
     let turn = Arc::new(Mutex::new(()));
     for seat in seats {
@@ -198,7 +202,7 @@ pub(super) fn join(file: &NodeFile, library: &Library, seats: &[Arc<Seat>]) -> V
 impl ArmSeparation {
     /// Returns the reach of an arm by which it was found to be apart from the other, in metres.
     fn reach_m(&self, arm: &str) -> Option<f64> {
-        let Separation::ByDistance { reach_m, .. } = &self.kind else {
+        let SeparationKind::ByDistance { reach_m, .. } = &self.kind else {
             return None;
         };
         let mut both = self.arms.iter().zip(reach_m);
@@ -211,20 +215,20 @@ impl ArmSeparation {
 fn obstruction(
     arm: &str,
     pair: &ArmSeparation,
-    other: &Arc<Seat>,
-    library: &Library,
-) -> Obstruction {
+    other: &Arc<AttachedArm>,
+    library: &SceneLibrary,
+) -> ObstructionCheck {
     let model = &other.motion.arm().file.name;
     let scenes = library.scenes_for(&[model.as_str()]);
     let scenes = scenes
         .iter()
         .filter_map(|name| library.scene(name, None).ok());
-    let rests: Vec<Joints> = scenes
+    let rests: Vec<JointVector> = scenes
         .filter(|scene| scene.arm.file.name == *model)
         .map(|scene| scene.rest_rad)
         .collect();
     let (arm, pair, name) = (arm.to_owned(), pair.to_string(), other.name.clone());
-    let other: Weak<Seat> = Arc::downgrade(other);
+    let other: Weak<AttachedArm> = Arc::downgrade(other);
     Box::new(move || {
         let found = match other.upgrade() {
             Some(other) => in_the_way(&other, &rests)?,
@@ -238,20 +242,20 @@ fn obstruction(
 
 /// Returns why an arm is in the way of those that can touch it, and what to do about it. One without torque lies where a
 /// person left it, and that person enables the other.
-fn in_the_way(seat: &Seat, rests: &[Joints]) -> Option<String> {
+fn in_the_way(seat: &AttachedArm, rests: &[JointVector]) -> Option<String> {
     let now = seat.motion.clock().now();
     let seen = seat.motion.snapshot();
-    if seat.permits().any(now) {
+    if seat.permits().any_enabled(now) {
         return Some(format!(
             "it is enabled for {}; bring it to rest with `steadyhand reset --arm {}`, then `steadyhand disable` takes that back",
-            seat.permits().enabled(now),
+            seat.permits().enabled_text(now),
             seat.name
         ));
     }
     if seen.state.is_under_way() {
         return Some("its motion is still under way: `steadyhand stop` first".to_owned());
     }
-    let rests_at = |measured: &Joints| {
+    let rests_at = |measured: &JointVector| {
         let mut poses = rests.iter();
         poses.any(|rest_rad| measured.distance_max(rest_rad) < AT_REST_RAD)
     };
@@ -277,7 +281,7 @@ impl Node {
         scene: &Scene,
         arm: Option<&str>,
         for_: Option<Duration>,
-    ) -> Result<Vec<&Arc<Seat>>, String> {
+    ) -> Result<Vec<&Arc<AttachedArm>>, String> {
         let seats = self.meant(scene, arm)?;
         let together = |pair: &&ArmSeparation| pair.is_one_at_a_time() && pair.is_between(&seats);
         if let Some(pair) = self.separations.iter().find(together) {
@@ -287,7 +291,7 @@ impl Node {
             ));
         }
         for seat in &seats {
-            same_zeros(seat, scene).map_err(|why| format!("{why}; nothing was enabled"))?;
+            check_same_zeros(seat, scene).map_err(|why| format!("{why}; nothing was enabled"))?;
         }
         let mut done: Vec<&str> = Vec::new();
         for seat in &seats {
@@ -304,9 +308,9 @@ impl Node {
     }
 
     /// Returns the arms that a scene is for, or the one of them that is named.
-    fn meant(&self, scene: &Scene, arm: Option<&str>) -> Result<Vec<&Arc<Seat>>, String> {
+    fn meant(&self, scene: &Scene, arm: Option<&str>) -> Result<Vec<&Arc<AttachedArm>>, String> {
         let model = &scene.arm.file.name;
-        let is_for = |seat: &&Arc<Seat>| seat.motion.arm().file.name == *model;
+        let is_for = |seat: &&Arc<AttachedArm>| seat.motion.arm().file.name == *model;
         let mut seats: Vec<_> = self.seats.iter().filter(is_for).collect();
         if seats.is_empty() {
             return Err(format!(
@@ -328,9 +332,9 @@ impl Node {
 
     /// Returns the person's word on which an arm is taken to be out of the others' reach, where it rests on that.
     #[must_use]
-    pub fn kept_apart(&self, seat: &Seat) -> Option<String> {
+    pub fn kept_apart(&self, seat: &AttachedArm) -> Option<String> {
         let by_word = |pair: &&ArmSeparation| {
-            pair.other(&seat.name).is_some() && matches!(pair.kind, Separation::ByWord(_))
+            pair.other(&seat.name).is_some() && matches!(pair.kind, SeparationKind::ByWord(_))
         };
         let words: Vec<String> = self
             .separations
@@ -342,7 +346,7 @@ impl Node {
     }
 
     /// Returns the fields about neighbouring arms for lists of arms; empty without neighbours.
-    pub(super) fn beside(&self, seat: &Seat) -> Map<String, Value> {
+    pub(super) fn beside(&self, seat: &AttachedArm) -> Map<String, Value> {
         let mut said = Map::new();
         if let Some(words) = self.kept_apart(seat) {
             said.insert("apart".to_owned(), words.into());

@@ -2,25 +2,25 @@
 
 use serde_json::{Map, Value, json};
 
-use super::answer::Reply;
-use super::carry::look;
-use super::dispatch::Order;
+use super::dispatch::ToolContext;
+use super::motion_job::look;
+use super::reply::Reply;
 use super::sense::{latch_words, state_words};
 use super::stroke::rounded;
-use super::{Node, Seat};
+use super::{AttachedArm, Node};
 use base::clock::calendar_ms;
 use base::wording::count;
-use fleet::{Offset, Sighting};
+use fleet::{ClockOffset, PeerSighting};
 
-pub(super) async fn call(order: &Order<'_>) -> Reply {
+pub(super) async fn call(order: &ToolContext<'_>) -> Reply {
     let node = order.node;
     let mut nodes = vec![own(node)];
     // A node that passes the question on has asked the others itself.
     if let Some(fleet) = node.fleet.as_ref().filter(|_| !order.is_passed_on) {
         nodes.extend(fleet.list().await.into_iter().map(other));
     }
-    let names: Vec<String> = nodes.iter().filter_map(line).collect();
-    let lines: Vec<String> = nodes.iter().map(in_words).collect();
+    let names: Vec<String> = nodes.iter().filter_map(display_name).collect();
+    let lines: Vec<String> = nodes.iter().map(node_text).collect();
     let told = format!("{}: {}", count(nodes.len(), "node"), names.join(", "));
     let mut reply = Reply::done(told).with_value("nodes", Value::Array(nodes));
     reply.text = lines.join("\n");
@@ -28,7 +28,7 @@ pub(super) async fn call(order: &Order<'_>) -> Reply {
 }
 
 /// Describes a node for a client that reads only text.
-fn in_words(node: &Value) -> String {
+fn node_text(node: &Value) -> String {
     let text = |of: &Value, field: &str| of.get(field)?.as_str().map(str::to_owned);
     let list = |field: &str| node.get(field).and_then(Value::as_array);
     let arms = list("arms").into_iter().flatten().map(|arm| {
@@ -47,13 +47,13 @@ fn in_words(node: &Value) -> String {
     let scenes = Some(scenes).filter(|scenes| !scenes.is_empty());
     format!(
         "{}{}{}",
-        line(node).unwrap_or_default(),
+        display_name(node).unwrap_or_default(),
         arms.collect::<String>(),
         scenes.map_or(String::new(), |scenes| format!("; scenes: {scenes}")),
     )
 }
 
-fn line(node: &Value) -> Option<String> {
+fn display_name(node: &Value) -> Option<String> {
     let name = node.get("name")?.as_str()?;
     Some(match node.get("reachable") {
         Some(Value::Bool(false)) => format!("{name} (out of reach)"),
@@ -84,7 +84,7 @@ fn own(node: &Node) -> Value {
     own
 }
 
-fn arm(node: &Node, seat: &Seat) -> Value {
+fn arm(node: &Node, seat: &AttachedArm) -> Value {
     let snapshot = seat.motion.snapshot();
     let job = seat.board.job().filter(|job| !job.is_over());
     let mut told = json!({
@@ -95,7 +95,7 @@ fn arm(node: &Node, seat: &Seat) -> Value {
         "energised": snapshot.energised,
         "latched": seat.permits().latched().map(|latch| latch_words(&latch)),
         "motion_enabled": node.may_move(seat),
-        "enabled": node.enabled(seat),
+        "enabled": node.enabled_text(seat),
         "unfinished": node.unfinished(seat),
         "lease": seat.holder(node.lease_idle()),
         "last_calibration": calibration(node, seat),
@@ -111,7 +111,7 @@ fn arm(node: &Node, seat: &Seat) -> Value {
 }
 
 /// The last time that `align` was carried out to its end with this arm.
-fn calibration(node: &Node, seat: &Seat) -> Option<Value> {
+fn calibration(node: &Node, seat: &AttachedArm) -> Option<Value> {
     let past = node.book.last_reached(&seat.name, "align")?;
     Some(json!({
         "job": past.id,
@@ -122,8 +122,8 @@ fn calibration(node: &Node, seat: &Seat) -> Option<Value> {
 }
 
 /// Another node: what it said, or why nothing was heard and what it said last.
-fn other(sighting: Sighting) -> Value {
-    let Sighting {
+fn other(sighting: PeerSighting) -> Value {
+    let PeerSighting {
         peer,
         unreached,
         said,
@@ -132,7 +132,7 @@ fn other(sighting: Sighting) -> Value {
     } = sighting;
     let mut node = Map::new();
     // What is seen now is on top; what was seen earlier is under `last_seen` alone.
-    let said = said.map(|said| about(said, offset));
+    let said = said.map(|said| add_freshness(said, offset));
     if let (None, Some(said)) = (&unreached, &said) {
         node.clone_from(said);
     }
@@ -157,7 +157,7 @@ fn other(sighting: Sighting) -> Value {
     Value::Object(node)
 }
 
-fn about(mut said: Map<String, Value>, offset: Option<Offset>) -> Map<String, Value> {
+fn add_freshness(mut said: Map<String, Value>, offset: Option<ClockOffset>) -> Map<String, Value> {
     // It goes by the name that it has here; its own is told where it differs.
     said.remove("this");
     said.remove("reachable");

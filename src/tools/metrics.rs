@@ -5,27 +5,27 @@ use std::time::Duration;
 
 use super::Node;
 use base::units::ServoState;
-use motion::{Durations, ServoCounts, Snapshot, State};
+use motion::{DurationHistogram, MotionState, ServoCounts, Snapshot};
 use plan::PERIOD;
 
 /// A family of metrics: its name, kind and meaning.
-struct Metric {
+struct MetricFamily {
     name: &'static str,
     kind: &'static str,
     help: &'static str,
-    of: Of,
+    of: MetricSource,
 }
 
 /// Source of a metric's numbers; `None` if the arm has no such number.
-enum Of {
-    Arm(fn(&Seen) -> Option<f64>),
-    Times(fn(&Seen) -> &Durations),
+enum MetricSource {
+    Arm(fn(&ArmMetricsSample) -> Option<f64>),
+    Times(fn(&ArmMetricsSample) -> &DurationHistogram),
     Counts(fn(&ServoCounts) -> f64),
     State(fn(&ServoState) -> Option<f64>),
 }
 
 /// One arm as it was when it was asked.
-struct Seen {
+struct ArmMetricsSample {
     arm: String,
     snapshot: Snapshot,
     age: Option<Duration>,
@@ -40,7 +40,7 @@ const fn flag(is: bool) -> f64 {
     if is { 1.0 } else { 0.0 }
 }
 
-const METRICS: [Metric; 26] = [
+const METRICS: [MetricFamily; 26] = [
     arm(
         "steadyhand_arm_moving",
         "gauge",
@@ -48,7 +48,7 @@ const METRICS: [Metric; 26] = [
         |seen| {
             Some(flag(matches!(
                 seen.snapshot.state,
-                State::Moving | State::Stopping
+                MotionState::Moving | MotionState::Stopping
             )))
         },
     ),
@@ -194,10 +194,10 @@ const fn arm(
     name: &'static str,
     kind: &'static str,
     help: &'static str,
-    of: fn(&Seen) -> Option<f64>,
-) -> Metric {
-    let of = Of::Arm(of);
-    Metric {
+    of: fn(&ArmMetricsSample) -> Option<f64>,
+) -> MetricFamily {
+    let of = MetricSource::Arm(of);
+    MetricFamily {
         name,
         kind,
         help,
@@ -205,9 +205,13 @@ const fn arm(
     }
 }
 
-const fn times(name: &'static str, help: &'static str, of: fn(&Seen) -> &Durations) -> Metric {
-    let (kind, of) = ("summary", Of::Times(of));
-    Metric {
+const fn times(
+    name: &'static str,
+    help: &'static str,
+    of: fn(&ArmMetricsSample) -> &DurationHistogram,
+) -> MetricFamily {
+    let (kind, of) = ("summary", MetricSource::Times(of));
+    MetricFamily {
         name,
         kind,
         help,
@@ -215,9 +219,13 @@ const fn times(name: &'static str, help: &'static str, of: fn(&Seen) -> &Duratio
     }
 }
 
-const fn counts(name: &'static str, help: &'static str, of: fn(&ServoCounts) -> f64) -> Metric {
-    let (kind, of) = ("counter", Of::Counts(of));
-    Metric {
+const fn counts(
+    name: &'static str,
+    help: &'static str,
+    of: fn(&ServoCounts) -> f64,
+) -> MetricFamily {
+    let (kind, of) = ("counter", MetricSource::Counts(of));
+    MetricFamily {
         name,
         kind,
         help,
@@ -229,9 +237,9 @@ const fn state(
     name: &'static str,
     help: &'static str,
     of: fn(&ServoState) -> Option<f64>,
-) -> Metric {
-    let (kind, of) = ("gauge", Of::State(of));
-    Metric {
+) -> MetricFamily {
+    let (kind, of) = ("gauge", MetricSource::State(of));
+    MetricFamily {
         name,
         kind,
         help,
@@ -242,13 +250,13 @@ const fn state(
 /// Everything that a node counts, as of now.
 #[must_use]
 pub fn metrics(node: &Node) -> String {
-    let seen: Vec<Seen> = node
+    let seen: Vec<ArmMetricsSample> = node
         .seats
         .iter()
         .map(|seat| {
             let snapshot = seat.motion.snapshot();
             let now = seat.motion.clock().now();
-            Seen {
+            ArmMetricsSample {
                 arm: label(&seat.name),
                 age: snapshot
                     .measured
@@ -278,15 +286,15 @@ fn label(name: &str) -> String {
         .replace('\n', "\\n")
 }
 
-fn lines(text: &mut String, metric: &Metric, seen: &Seen) {
+fn lines(text: &mut String, metric: &MetricFamily, seen: &ArmMetricsSample) {
     let (name, arm) = (metric.name, &seen.arm);
     match metric.of {
-        Of::Arm(of) => {
+        MetricSource::Arm(of) => {
             if let Some(value) = of(seen) {
                 let _ = writeln!(text, "{name}{{arm=\"{arm}\"}} {value}");
             }
         }
-        Of::Times(of) => {
+        MetricSource::Times(of) => {
             let times = of(seen);
             for share in [0.5, 0.99, 1.0] {
                 let value = times.quantile(share).as_secs_f64();
@@ -294,7 +302,7 @@ fn lines(text: &mut String, metric: &Metric, seen: &Seen) {
             }
             let _ = writeln!(text, "{name}_count{{arm=\"{arm}\"}} {}", times.count());
         }
-        Of::Counts(of) => {
+        MetricSource::Counts(of) => {
             for servo in &seen.snapshot.counts.servos {
                 let _ = writeln!(
                     text,
@@ -304,7 +312,7 @@ fn lines(text: &mut String, metric: &Metric, seen: &Seen) {
                 );
             }
         }
-        Of::State(of) => {
+        MetricSource::State(of) => {
             let servos = seen
                 .snapshot
                 .measured

@@ -4,31 +4,31 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use args::Profile;
-use base::units::Measured;
-use caller::{Lease, Rates};
-use config::{Forgiveness, NodeFile};
+use args::ForgivenessProfile;
+use base::units::ArmMeasurement;
+use caller::{ArmLease, RateLimiter};
+use config::{ForgivenessSetting, NodeFile};
 use fleet::Fleet;
-use job::{Audit, Book, Keep};
-use motion::Motion;
-use permit::{Permits, Who};
-use scene::{Library, Scene, SceneError};
-use vision::{Eye, Frame};
+use job::{AuditLog, JobStore, RetentionPolicy};
+use motion::MotionHandle;
+use permit::{ActorRank, PermitRegistry};
+use scene::{Scene, SceneError, SceneLibrary};
+use vision::{ImageFrame, PlacedCamera};
 
-use super::abroad::Abroad;
-use super::declared::Declared;
-use super::eyes::{self, Exposure, Watcher};
+use super::cameras::{self, NodeCamera, RenderExposure};
+use super::declared_tools::DeclaredTools;
 use super::interlock::{self, ArmSeparation};
-use super::job::Board;
-use super::known::KnownNames;
-use super::photograph::Photograph;
-use super::relay::Courses;
+use super::job_board::JobBoard;
+use super::names_cache::NamesCache;
+use super::remote_tools::RemoteTools;
+use super::sequence::SequenceRegistry;
+use super::sim_photo_cache::SimPhotoCache;
 
 /// Simulated counterpart of the person and the camera beside an arm: lays a sheet and takes pictures. The embedded
 /// simulator has one; an arm on a port has none.
-pub trait Studio: Send + Sync {
+pub trait SimulatedWorkcell: Send + Sync {
     /// Lays a clean sheet of this scene before the arm and puts its pens into the holder.
-    fn lay(&self, scene: &Scene);
+    fn place_sheet(&self, scene: &Scene);
 
     /// Returns the ink on the sheet: pen index and points in sheet millimetres.
     fn ink(&self) -> Vec<(usize, Vec<[f64; 2]>)>;
@@ -37,11 +37,16 @@ pub trait Studio: Send + Sync {
     ///
     /// # Errors
     /// The part that cannot be rendered.
-    fn picture(&self, scene: &Scene, eye: &Eye, exposure: &Exposure) -> Result<Frame, String>;
+    fn picture(
+        &self,
+        scene: &Scene,
+        eye: &PlacedCamera,
+        exposure: &RenderExposure,
+    ) -> Result<ImageFrame, String>;
 }
 
 /// Writes down every byte to and from an arm while a job moves it. One job moves at a time.
-pub trait Recorder: Send + Sync {
+pub trait TrafficRecorder: Send + Sync {
     /// From now on bytes go to this file, behind what is there.
     ///
     /// # Errors
@@ -56,19 +61,19 @@ pub trait Recorder: Send + Sync {
 pub const AT_REST_RAD: f64 = 0.03;
 
 /// One arm of a node.
-pub struct Seat {
+pub struct AttachedArm {
     /// Name used by callers.
     pub name: String,
     /// Its thread.
-    pub motion: Motion,
+    pub motion: MotionHandle,
     /// Simulated surroundings; `None` for an arm on a port.
-    pub studio: Option<Box<dyn Studio>>,
-    pub(super) recorder: Option<Box<dyn Recorder>>,
-    pub(super) board: Board,
-    pub(super) lease: Lease,
+    pub studio: Option<Box<dyn SimulatedWorkcell>>,
+    pub(super) recorder: Option<Box<dyn TrafficRecorder>>,
+    pub(super) board: JobBoard,
+    pub(super) lease: ArmLease,
     last_scene: Mutex<Option<Arc<Scene>>>,
     laid: Mutex<Option<Arc<Scene>>>,
-    pub(super) photograph: Photograph,
+    pub(super) photograph: SimPhotoCache,
 }
 
 /// A node.
@@ -76,45 +81,45 @@ pub struct Node {
     /// As its file describes it.
     pub file: NodeFile,
     /// Its scenes.
-    pub scenes: Library,
+    pub scenes: SceneLibrary,
     /// Its arms, at least one.
-    pub seats: Vec<Arc<Seat>>,
+    pub seats: Vec<Arc<AttachedArm>>,
     /// Folder for reports and pictures.
     pub output: PathBuf,
     /// Folder for state that must outlive this process; it exists and only this user can access it.
     pub state: PathBuf,
     /// The journals of its jobs.
-    pub book: Book,
+    pub book: JobStore,
     /// Log of calls, refusals, stops, enabling and changes.
-    pub audit: Audit,
+    pub audit: AuditLog,
     /// The tools that its file declares.
-    pub declared: Declared,
-    pub(super) abroad: Option<Arc<dyn Abroad>>,
-    pub(super) examiner: Option<Arc<dyn super::Examiner>>,
-    pub(super) helpers: Option<Arc<dyn super::Helpers>>,
-    pub(super) cameras: Vec<Arc<Watcher>>,
+    pub declared: DeclaredTools,
+    pub(super) abroad: Option<Arc<dyn RemoteTools>>,
+    pub(super) examiner: Option<Arc<dyn super::CertificateChecker>>,
+    pub(super) helpers: Option<Arc<dyn super::ExamHelperService>>,
+    pub(super) cameras: Vec<Arc<NodeCamera>>,
     /// The other nodes, where there are any.
     pub fleet: Option<Arc<Fleet>>,
-    pub(super) courses: Courses,
-    pub(super) memory: Mutex<super::dispatch::Memory>,
-    pub(super) refusals: super::audit::Refusals,
-    pub(super) approvals: super::approve::Approvals,
-    pub(super) previews: super::stroke::Previews,
+    pub(super) courses: SequenceRegistry,
+    pub(super) memory: Mutex<super::dispatch::RefusalMemory>,
+    pub(super) refusals: super::audit::RefusalHistory,
+    pub(super) approvals: super::plan_approval::PlanApprovals,
+    pub(super) previews: super::stroke::PreviewHistory,
     selftest: Mutex<Option<serde_json::Value>>,
     pub(super) separations: Vec<ArmSeparation>,
-    pub(super) rates: Rates,
-    pub(super) names: KnownNames,
+    pub(super) rates: RateLimiter,
+    pub(super) names: NamesCache,
     numbers: AtomicU64,
 }
 
 /// Open files of the state that outlives the node's process.
-pub struct State {
+pub struct NodeStorage {
     folder: PathBuf,
-    book: Book,
-    audit: Audit,
+    book: JobStore,
+    audit: AuditLog,
 }
 
-impl State {
+impl NodeStorage {
     /// The folder.
     #[must_use]
     pub fn folder(&self) -> &std::path::Path {
@@ -126,13 +131,13 @@ impl State {
     /// # Errors
     /// Who has it, or what of it cannot be used.
     pub fn open(folder: PathBuf, file: &NodeFile) -> Result<Self, String> {
-        let keep = Keep {
+        let keep = RetentionPolicy {
             jobs: file.keep_jobs,
             bytes: file.keep_jobs_mb << 20,
             days: file.keep_jobs_days,
         };
-        let book = Book::open(&folder, keep).map_err(|error| error.to_string())?;
-        let audit = Audit::open(&folder)
+        let book = JobStore::open(&folder, keep).map_err(|error| error.to_string())?;
+        let audit = AuditLog::open(&folder)
             .map_err(|error| format!("the audit log cannot be used: {error}"))?;
         Ok(Self {
             folder,
@@ -142,26 +147,30 @@ impl State {
     }
 }
 
-impl Seat {
+impl AttachedArm {
     /// An arm that is attached.
     #[must_use]
-    pub fn new(name: &str, motion: Motion, studio: Option<Box<dyn Studio>>) -> Self {
+    pub fn new(
+        name: &str,
+        motion: MotionHandle,
+        studio: Option<Box<dyn SimulatedWorkcell>>,
+    ) -> Self {
         Self {
             name: name.to_owned(),
             motion,
             studio,
             recorder: None,
-            board: Board::default(),
-            lease: Lease::default(),
+            board: JobBoard::default(),
+            lease: ArmLease::default(),
             last_scene: Mutex::default(),
             laid: Mutex::default(),
-            photograph: Photograph::default(),
+            photograph: SimPhotoCache::default(),
         }
     }
 
     /// The same arm, with the bytes of its jobs kept.
     #[must_use]
-    pub fn recorded_by(self, recorder: Box<dyn Recorder>) -> Self {
+    pub fn recorded_by(self, recorder: Box<dyn TrafficRecorder>) -> Self {
         Self {
             recorder: Some(recorder),
             ..self
@@ -181,7 +190,7 @@ impl Seat {
 
     /// Returns the motion permits of this arm.
     #[must_use]
-    pub fn permits(&self) -> &Arc<Permits> {
+    pub fn permits(&self) -> &Arc<PermitRegistry> {
         self.motion.permits()
     }
 
@@ -198,7 +207,7 @@ impl Seat {
     #[must_use]
     pub fn is_at_rest(&self) -> bool {
         let (scene, seen) = (self.last_scene(), self.motion.snapshot().measured);
-        let off_rad = |(scene, seen): (Arc<Scene>, Arc<Measured>)| {
+        let off_rad = |(scene, seen): (Arc<Scene>, Arc<ArmMeasurement>)| {
             seen.position_rad.distance_max(&scene.rest_rad)
         };
         scene
@@ -224,16 +233,16 @@ impl Seat {
     }
 
     /// Lays a clean sheet for a drawing, if the arm is simulated.
-    pub(super) fn lay(&self, scene: &Arc<Scene>) {
+    pub(super) fn place_sheet(&self, scene: &Arc<Scene>) {
         if let Some(studio) = &self.studio {
-            studio.lay(scene);
-            self.photograph.forget();
+            studio.place_sheet(scene);
+            self.photograph.invalidate();
             *self.laid.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(scene));
         }
     }
 
     /// The scene whose sheet lies before a simulated arm.
-    pub(super) fn laid(&self) -> Option<Arc<Scene>> {
+    pub(super) fn placed_scene(&self) -> Option<Arc<Scene>> {
         self.laid
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -246,13 +255,13 @@ impl Node {
     #[must_use]
     pub fn new(
         file: NodeFile,
-        scenes: Library,
-        seats: Vec<Arc<Seat>>,
+        scenes: SceneLibrary,
+        seats: Vec<Arc<AttachedArm>>,
         output: PathBuf,
-        state: State,
+        state: NodeStorage,
     ) -> Self {
         Self {
-            cameras: eyes::of(&file),
+            cameras: cameras::of(&file),
             separations: interlock::join(&file, &scenes, &seats),
             file,
             scenes,
@@ -261,26 +270,26 @@ impl Node {
             state: state.folder,
             book: state.book,
             audit: state.audit,
-            declared: Declared::default(),
+            declared: DeclaredTools::default(),
             abroad: None,
             examiner: None,
             helpers: None,
             fleet: None,
-            courses: Courses::default(),
+            courses: SequenceRegistry::default(),
             memory: Mutex::default(),
-            refusals: super::audit::Refusals::default(),
-            approvals: super::approve::Approvals::default(),
-            previews: super::stroke::Previews::default(),
+            refusals: super::audit::RefusalHistory::default(),
+            approvals: super::plan_approval::PlanApprovals::default(),
+            previews: super::stroke::PreviewHistory::default(),
             selftest: Mutex::default(),
-            rates: Rates::default(),
-            names: KnownNames::default(),
+            rates: RateLimiter::default(),
+            names: NamesCache::default(),
             numbers: AtomicU64::new(1),
         }
     }
 
     /// Sets the checker of the tokens' certificates.
     #[must_use]
-    pub fn with_examiner(self, examiner: Arc<dyn super::Examiner>) -> Self {
+    pub fn with_examiner(self, examiner: Arc<dyn super::CertificateChecker>) -> Self {
         Self {
             examiner: Some(examiner),
             ..self
@@ -289,7 +298,7 @@ impl Node {
 
     /// Sets the service behind the exam toolset.
     #[must_use]
-    pub fn with_helpers(self, helpers: Arc<dyn super::Helpers>) -> Self {
+    pub fn with_helpers(self, helpers: Arc<dyn super::ExamHelperService>) -> Self {
         Self {
             helpers: Some(helpers),
             ..self
@@ -298,7 +307,7 @@ impl Node {
 
     /// The same node with the tools that its file declares, and the way to other servers that some of them need.
     #[must_use]
-    pub fn with_declared(self, declared: Declared, abroad: Arc<dyn Abroad>) -> Self {
+    pub fn with_declared(self, declared: DeclaredTools, abroad: Arc<dyn RemoteTools>) -> Self {
         Self {
             declared,
             abroad: Some(abroad),
@@ -316,7 +325,7 @@ impl Node {
     }
 
     /// Asks every arm to stop; waits for none.
-    pub fn stop_all(&self, by: Who, emergency: bool) {
+    pub fn stop_all(&self, by: ActorRank, emergency: bool) {
         for seat in &self.seats {
             seat.motion.stop(by, emergency);
         }
@@ -324,22 +333,23 @@ impl Node {
 
     /// Returns the forgiveness profile for calls.
     #[must_use]
-    pub fn profile(&self) -> Profile {
+    pub fn profile(&self) -> ForgivenessProfile {
         match self.file.forgiveness() {
-            Forgiveness::Lenient => Profile::Lenient,
-            Forgiveness::Guarded => Profile::Guarded,
+            ForgivenessSetting::Lenient => ForgivenessProfile::Lenient,
+            ForgivenessSetting::Guarded => ForgivenessProfile::Guarded,
         }
     }
 
     /// Returns whether calls for a serial arm are read leniently, which every result must say.
     #[must_use]
     pub fn is_daring(&self) -> bool {
-        self.profile() == Profile::Lenient && self.seats.iter().any(|seat| seat.studio.is_none())
+        self.profile() == ForgivenessProfile::Lenient
+            && self.seats.iter().any(|seat| seat.studio.is_none())
     }
 
     /// The arm of a name; the only one, or `default`, where none is named.
     #[must_use]
-    pub fn seat(&self, name: Option<&str>) -> Option<&Arc<Seat>> {
+    pub fn seat(&self, name: Option<&str>) -> Option<&Arc<AttachedArm>> {
         match name {
             Some(name) => self.seats.iter().find(|seat| seat.name == name),
             None => self
@@ -356,7 +366,7 @@ impl Node {
     /// Why there is no such scene, or that it is for another arm.
     pub fn scene(
         &self,
-        seat: &Seat,
+        seat: &AttachedArm,
         name: &str,
         overlay: Option<&str>,
     ) -> Result<Arc<Scene>, String> {

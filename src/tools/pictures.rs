@@ -5,12 +5,12 @@ use std::path::Path;
 use nalgebra::Point3;
 
 use super::Node;
-use super::preview::{Preview, sum_up};
+use super::preview::{DrawingPreview, sum_up};
 use base::wording::count;
-use picture::{InkView, Line, PlanView, PlannedStroke, ReachView, Strip};
+use picture::{InkView, PlanView, PlannedStroke, ReachView, SheetLine, TimeStrip};
 use picture::{ink_png, plan_png, reach_png};
-use plan::{Plan, Reach, SpanKind};
-use scene::{Outside, Scene};
+use plan::{Plan, ReachMap, SpanKind};
+use scene::{DesignOverflow, Scene};
 
 /// Points of a strip: more are not seen.
 const STRIP_POINTS: usize = 800;
@@ -18,13 +18,13 @@ const STRIP_POINTS: usize = 800;
 /// Paints the result of a plan. Returns `None` if there is no picture; the reason is logged.
 #[must_use]
 pub(super) fn plan(scene: &Scene, plan: &Plan) -> Option<Vec<u8>> {
-    told(plan_png(&view(scene, plan)))
+    or_log(plan_png(&view(scene, plan)))
 }
 
 /// Paints a preview, with every refused part and its place in red. Returns `None` if there is no picture; the reason is
 /// logged.
 #[must_use]
-pub fn preview(scene: &Scene, preview: &Preview) -> Option<Vec<u8>> {
+pub fn preview(scene: &Scene, preview: &DrawingPreview) -> Option<Vec<u8>> {
     let mut view = preview.plan.as_ref().map_or_else(
         || PlanView {
             title: scene.title(),
@@ -55,13 +55,13 @@ pub fn preview(scene: &Scene, preview: &Preview) -> Option<Vec<u8>> {
         1 => view.caption.push_str("; 1 refusal, red"),
         count => view.caption.push_str(&format!("; {count} refusals, red")),
     }
-    told(plan_png(&view))
+    or_log(plan_png(&view))
 }
 
 /// A design that does not fit its sheet, whose edge is a grey line; what reaches out is red.
 /// `None` when there is no picture of it; the reason is logged.
 #[must_use]
-pub fn outside(outside: &Outside) -> Option<Vec<u8>> {
+pub fn outside(outside: &DesignOverflow) -> Option<Vec<u8>> {
     let [width, height] = outside.sheet_mm;
     let edge = [
         [0.0, 0.0],
@@ -77,7 +77,7 @@ pub fn outside(outside: &Outside) -> Option<Vec<u8>> {
         (low, [f64::max(high[0], *x), f64::max(high[1], *y)])
     });
     let stroke = |points_mm: &[[f64; 2]], colour, width_mm, is_refused| PlannedStroke {
-        line: Line {
+        line: SheetLine {
             points_mm: points_mm
                 .iter()
                 .map(|[x, y]| [x - low[0], y - low[1]])
@@ -90,7 +90,7 @@ pub fn outside(outside: &Outside) -> Option<Vec<u8>> {
     };
     let lines = outside.lines.iter();
     let strokes = lines.map(|l| stroke(&l.points_mm, l.colour, l.width_mm, l.is_outside));
-    told(plan_png(&PlanView {
+    or_log(plan_png(&PlanView {
         title: outside.title.clone(),
         caption: format!(
             "{} of {} beyond the sheet of {width} by {height} mm, in red",
@@ -109,7 +109,7 @@ pub fn outside(outside: &Outside) -> Option<Vec<u8>> {
 const EDGE: [u8; 3] = [120, 120, 120];
 
 fn view(scene: &Scene, plan: &Plan) -> PlanView {
-    let walk = Walk::new(scene, plan);
+    let walk = PlanTraces::new(scene, plan);
     let cone_deg = scene.pens.iter().map(|pen| pen.cone_rad.to_degrees());
     PlanView {
         title: scene.title(),
@@ -149,12 +149,12 @@ pub fn ink(scene: &Scene, ink: &[(usize, Vec<[f64; 2]>)]) -> Option<Vec<u8>> {
             .collect(),
         ink: lines,
     };
-    told(ink_png(&view))
+    or_log(ink_png(&view))
 }
 
 /// Paints the reach of a pen around a sheet. Returns `None` if there is no picture; the reason is logged.
 #[must_use]
-pub fn reach(scene: &Scene, pen: usize, map: &Reach) -> Option<Vec<u8>> {
+pub fn reach(scene: &Scene, pen: usize, map: &ReachMap) -> Option<Vec<u8>> {
     let pen = scene.pen(pen)?;
     let shares = map
         .shares
@@ -181,16 +181,16 @@ pub fn reach(scene: &Scene, pen: usize, map: &Reach) -> Option<Vec<u8>> {
         foot_mm: Some(scene.surface.project(&Point3::origin()).at_mm),
         notes: shares.collect(),
     };
-    told(reach_png(&view))
+    or_log(reach_png(&view))
 }
 
-fn told(picture: Result<Vec<u8>, picture::PictureError>) -> Option<Vec<u8>> {
+fn or_log(picture: Result<Vec<u8>, picture::PictureError>) -> Option<Vec<u8>> {
     picture.map_err(|error| tracing::warn!("{error}")).ok()
 }
 
-fn line(scene: &Scene, pen: usize, points_mm: Vec<[f64; 2]>) -> Line {
+fn line(scene: &Scene, pen: usize, points_mm: Vec<[f64; 2]>) -> SheetLine {
     let pen = scene.pen(pen);
-    Line {
+    SheetLine {
         points_mm,
         colour: pen.map_or([0; 3], |pen| pen.colour),
         width_mm: pen.map_or(0.5, |pen| pen.width_mm),
@@ -208,9 +208,9 @@ fn strokes(scene: &Scene, plan: &Plan) -> Vec<PlannedStroke> {
         .collect()
 }
 
-fn strip(name: &str, samples: Vec<[f64; 2]>, limit: Option<f64>) -> Strip {
+fn strip(name: &str, samples: Vec<[f64; 2]>, limit: Option<f64>) -> TimeStrip {
     let every = samples.len().div_ceil(STRIP_POINTS).max(1);
-    Strip {
+    TimeStrip {
         name: name.to_owned(),
         samples: samples.into_iter().step_by(every).collect(),
         limit,
@@ -219,7 +219,7 @@ fn strip(name: &str, samples: Vec<[f64; 2]>, limit: Option<f64>) -> Strip {
 
 /// Traces of the tip over a plan.
 #[derive(Default)]
-struct Walk {
+struct PlanTraces {
     travels_mm: Vec<Vec<[f64; 2]>>,
     side_mm: Vec<[f64; 2]>,
     margin_deg: Vec<[f64; 2]>,
@@ -227,7 +227,7 @@ struct Walk {
     speed_mm_s: Vec<[f64; 2]>,
 }
 
-impl Walk {
+impl PlanTraces {
     fn new(scene: &Scene, plan: &Plan) -> Self {
         let mut walk = Self::default();
         let trajectory = &plan.trajectory;
@@ -272,7 +272,7 @@ impl Walk {
     }
 }
 
-fn margin_rad(scene: &Scene, q: &base::units::Joints) -> f64 {
+fn margin_rad(scene: &Scene, q: &base::units::JointVector) -> f64 {
     let limits = &scene.arm.limits;
     let low = q.zip(&limits.lower_rad, |q, low| q - low);
     let high = limits.upper_rad.zip(q, |high, q| high - q);

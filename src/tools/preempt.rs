@@ -2,21 +2,21 @@
 
 use serde_json::json;
 
-use super::answer::{NOTHING_FOR_THIS_CALL, Reply, Wording as _};
-use super::dispatch::{Request, resolve};
-use super::route::Way;
-use super::{Node, Seat, Watch};
+use super::dispatch::{ToolRequest, resolve};
+use super::reply::{NOTHING_FOR_THIS_CALL, Reply, Wording as _};
+use super::route::CallRoute;
+use super::{AttachedArm, Node, RemoteCallWatch};
 use args::{self, Received};
-use catalogue::{Effect, TOOLS, Tool, says_stop};
-use motion::State;
-use permit::{Latch, Who};
+use catalogue::{Effect, TOOLS, ToolDefinition, says_stop};
+use motion::MotionState;
+use permit::{ActorRank, StopLatch};
 
 impl Node {
     /// Stops at once if a tool of this name stops; its call is still to come, and reports. A stop that plainly names
     /// another node leaves this one alone.
-    pub fn hurry(&self, tool: &str, arguments: &Received, who: Who) {
+    pub fn preempt_stop(&self, tool: &str, arguments: &Received, who: ActorRank) {
         if let Some(tool) = self.tool_for(tool)
-            && !self.spares_us(arguments)
+            && !self.names_other_node(arguments)
         {
             self.stop_if_meant(tool, who);
         }
@@ -24,7 +24,7 @@ impl Node {
 
     /// Stops every arm at once if a tool of this name stops, and returns whether it does. No call follows: the message
     /// that named the tool is not a call.
-    pub fn stray_stop(&self, name: &str, who: Who) -> bool {
+    pub fn stray_stop(&self, name: &str, who: ActorRank) -> bool {
         if !self.stops(name) {
             return false;
         }
@@ -46,14 +46,14 @@ impl Node {
 
     /// Returns the tool that a call means: the one of this name, form aside; otherwise `stop` while an arm moves, where
     /// the name holds a word for stopping.
-    pub(super) fn tool_for(&self, name: &str) -> Option<&Tool> {
+    pub(super) fn tool_for(&self, name: &str) -> Option<&ToolDefinition> {
         resolve(name, self.declared.tools()).or_else(|| {
             let is_stop = self.seats.iter().any(|seat| seat.may_move_on()) && says_stop(name);
             stop_tool().filter(|_| is_stop)
         })
     }
 
-    pub(super) fn stop_if_meant(&self, tool: &Tool, who: Who) {
+    pub(super) fn stop_if_meant(&self, tool: &ToolDefinition, who: ActorRank) {
         if tool.effect == Effect::Stops {
             self.stop_all(who, false);
             self.courses.cancel();
@@ -62,27 +62,36 @@ impl Node {
 
     /// Answers a call of a tool that does not exist. Where its name holds a word for stopping, another node that it
     /// names judges it by what moves there, and here `stop` is the first name that is offered.
-    pub(super) async fn unknown_tool(&self, request: &Request, watch: &Watch) -> Reply {
+    pub(super) async fn unknown_tool(
+        &self,
+        request: &ToolRequest,
+        watch: &RemoteCallWatch,
+    ) -> Reply {
         let unknown = unknown(&request.tool, self.declared.tools());
         let Some(stop) = stop_tool().filter(|_| says_stop(&request.tool)) else {
             return unknown;
         };
-        let as_named = Tool {
+        let as_named = ToolDefinition {
             name: request.tool.clone(),
             ..stop.clone()
         };
-        match self.way(stop, request) {
-            Way::There(peer) => self.pass_on(&peer, &as_named, request, watch).await,
-            Way::Everywhere(name) => {
+        match self.route(stop, request) {
+            CallRoute::There(peer) => self.pass_on(&peer, &as_named, request, watch).await,
+            CallRoute::Everywhere(name) => {
                 let others = self.stop_others(&as_named, request).await;
                 self.stopped_everywhere(unknown, others, name.as_deref())
             }
-            Way::Here | Way::Nowhere(_) => unknown,
+            CallRoute::Here | CallRoute::Nowhere(_) => unknown,
         }
     }
 
     /// Returns the answer to a stop under a name that no tool has with a note of that.
-    pub(super) fn named_otherwise(&self, tool: &Tool, request: &Request, reply: Reply) -> Reply {
+    pub(super) fn named_otherwise(
+        &self,
+        tool: &ToolDefinition,
+        request: &ToolRequest,
+        reply: Reply,
+    ) -> Reply {
         if tool.effect != Effect::Stops || resolve(&request.tool, self.declared.tools()).is_some() {
             return reply;
         }
@@ -104,12 +113,12 @@ impl Node {
     }
 }
 
-impl Seat {
+impl AttachedArm {
     /// Returns whether this arm moves, or a job is under way that may move it.
     fn is_moving(&self) -> bool {
         let moves = matches!(
             self.motion.snapshot().state,
-            State::Moving | State::Held | State::Stopping
+            MotionState::Moving | MotionState::Held | MotionState::Stopping
         );
         moves || self.under_way().is_some()
     }
@@ -120,19 +129,19 @@ impl Seat {
         let is_stopped = || {
             matches!(
                 self.permits().latched(),
-                Some(Latch::Stopped(_) | Latch::Emergency(_))
+                Some(StopLatch::Stopped(_) | StopLatch::Emergency(_))
             )
         };
-        let is_asked = || self.motion.stops_asked() > self.motion.snapshot().stops_done;
+        let is_asked = || self.motion.stops_requested() > self.motion.snapshot().stops_done;
         self.is_moving() || is_asked() || is_stopped()
     }
 }
 
-fn stop_tool() -> Option<&'static Tool> {
+fn stop_tool() -> Option<&'static ToolDefinition> {
     TOOLS.iter().find(|tool| tool.effect == Effect::Stops)
 }
 
-fn unknown(name: &str, declared: &[Tool]) -> Reply {
+fn unknown(name: &str, declared: &[ToolDefinition]) -> Reply {
     let names = TOOLS.iter().chain(declared).map(|tool| tool.name.as_str());
     let mut nearest = args::nearest(name, names);
     if says_stop(name) {

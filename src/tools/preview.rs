@@ -4,25 +4,25 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use base::units::{Joints, short};
+use base::units::{JointVector, short};
 use base::wording::{count, millimetres, seconds};
-use plan::{self, Attempt, Plan, PlanError, Report, Watch};
+use plan::{self, PartialPlan, Plan, PlanError, PlanObserver, PlanReport};
 use scene::{Scene, SheetStroke};
 
 /// Preview of a drawing.
 #[derive(Clone, Debug)]
-pub struct Preview {
+pub struct DrawingPreview {
     /// As much as can be planned; none where nothing can.
     pub plan: Option<Plan>,
     /// Every rule that says no.
-    pub refusals: Vec<Complaint>,
+    pub refusals: Vec<RuleViolation>,
     /// Strokes left out of the plan because of the refusals.
     pub(super) refused: Vec<SheetStroke>,
 }
 
 /// A rule that said no, wherever it was asked.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Complaint {
+pub struct RuleViolation {
     /// Which.
     pub rule: String,
     /// Which of the design's strokes, counted from 1 as its author drew them.
@@ -50,18 +50,22 @@ pub struct Complaint {
     pub(super) item: Option<usize>,
 }
 
-impl Preview {
+impl DrawingPreview {
     /// Plans what can be planned, and has the gate judge it.
     ///
     /// # Errors
     /// Cancelled, or there is nothing to draw.
-    pub fn new(scene: &Arc<Scene>, start: &Joints, watch: &dyn Watch) -> Result<Self, PlanError> {
+    pub fn new(
+        scene: &Arc<Scene>,
+        start: &JointVector,
+        watch: &dyn PlanObserver,
+    ) -> Result<Self, PlanError> {
         let attempt = match plan::attempt(scene, start, watch) {
             Ok(attempt) => attempt,
             Err(PlanError::Refused(refusals)) => {
                 return Ok(Self {
                     plan: None,
-                    refusals: refusals.iter().map(Complaint::of_planner).collect(),
+                    refusals: refusals.iter().map(RuleViolation::of_planner).collect(),
                     refused: scene.strokes.clone(),
                 });
             }
@@ -70,18 +74,18 @@ impl Preview {
         Ok(Self::judged(scene, attempt))
     }
 
-    fn judged(scene: &Arc<Scene>, attempt: Attempt) -> Self {
-        let Attempt {
+    fn judged(scene: &Arc<Scene>, attempt: PartialPlan) -> Self {
+        let PartialPlan {
             plan,
             refusals,
             refused,
         } = attempt;
-        let mut all: Vec<Complaint> = refusals.iter().map(Complaint::of_planner).collect();
+        let mut all: Vec<RuleViolation> = refusals.iter().map(RuleViolation::of_planner).collect();
         let plan = (plan.report.stroke_count > 0).then_some(plan);
         if let Some(plan) = &plan
             && let Err(refused) = gate::preview(scene, &plan.trajectory)
         {
-            let of_gate = |refusal| Complaint::of_gate(refusal, &plan.report);
+            let of_gate = |refusal| RuleViolation::of_gate(refusal, &plan.report);
             all.extend(refused.0.iter().map(of_gate));
         }
         Self {
@@ -125,21 +129,21 @@ impl Preview {
 const NAMED_MAX: usize = 3;
 
 /// Length, time and dips.
-pub(super) fn sum_up(report: &Report) -> String {
+pub(super) fn sum_up(report: &PlanReport) -> String {
     let dips = match report.dips {
         0 => String::new(),
         dips => format!(", {}", count(dips, "dip")),
     };
     format!(
         "{}, {} of line, {} of arm time{dips}",
-        report.strokes(),
+        report.strokes_text(),
         millimetres(report.pen_down_mm, 0),
         seconds(report.duration_s)
     )
 }
 
-impl Complaint {
-    fn of_planner(refusal: &plan::Refusal) -> Self {
+impl RuleViolation {
+    fn of_planner(refusal: &plan::PlanRefusal) -> Self {
         let excess = refusal.cause.excess();
         Self {
             rule: refusal.cause.rule().to_owned(),
@@ -154,7 +158,7 @@ impl Complaint {
         }
     }
 
-    fn of_gate(refusal: &gate::Refusal, report: &Report) -> Self {
+    fn of_gate(refusal: &gate::GateRefusal, report: &PlanReport) -> Self {
         let stroke = refusal.item.and_then(|item| report.strokes.get(item));
         let rule = serde_json::to_value(refusal.rule).unwrap_or_default();
         let place = refusal.at_mm.map(rounded);

@@ -2,15 +2,15 @@
 
 use serde_json::Value;
 
-use super::record;
-use args::{Reading, Received, Refusal};
-use catalogue::Tool;
+use super::journal_entries;
+use args::{ArgumentReading, ArgumentRefusal, Received};
+use catalogue::ToolDefinition;
 
 /// Most characters of what arrived, and of what was used, that are logged.
 const LOGGED_CHARS_MAX: usize = 200;
 
 /// Warns of arguments that were repaired.
-pub(super) fn repaired(tool: &Tool, received: &Received, reading: &Reading) {
+pub(super) fn repaired(tool: &ToolDefinition, received: &Received, reading: &ArgumentReading) {
     if reading.repairs.is_empty() {
         return;
     }
@@ -22,7 +22,7 @@ pub(super) fn repaired(tool: &Tool, received: &Received, reading: &Reading) {
     let used = Value::Object(reading.understood.clone()).to_string();
     tracing::warn!(
         tool = tool.name,
-        received = cut(&record::words(received)),
+        received = cut(&journal_entries::arguments_text(received)),
         used = cut(&used),
         why = cut(&why.join("; ")),
         "arguments were repaired"
@@ -30,10 +30,10 @@ pub(super) fn repaired(tool: &Tool, received: &Received, reading: &Reading) {
 }
 
 /// Warns of arguments that were refused, so that none of them was used.
-pub(super) fn refused(tool: &Tool, received: &Received, refusal: &Refusal) {
+pub(super) fn refused(tool: &ToolDefinition, received: &Received, refusal: &ArgumentRefusal) {
     tracing::warn!(
         tool = tool.name,
-        received = cut(&record::words(received)),
+        received = cut(&journal_entries::arguments_text(received)),
         why = cut(&refusal.to_string()),
         "arguments were refused"
     );

@@ -2,25 +2,25 @@
 
 use std::sync::Arc;
 
-use super::answer::Reply;
-use super::carry::{self, Errand, Trouble};
-use super::dispatch::Order;
-use permit::{Latch, Who};
+use super::dispatch::ToolContext;
+use super::motion_job::{self, JobContext, JobError};
+use super::reply::Reply;
+use permit::{ActorRank, StopLatch};
 use scene::Scene;
 
-pub(super) async fn call(order: &Order<'_>) -> Reply {
+pub(super) async fn call(order: &ToolContext<'_>) -> Reply {
     match begin(order).await {
         Ok(reply) => reply,
         Err(reply) => *reply,
     }
 }
 
-async fn begin(order: &Order<'_>) -> Result<Reply, Box<Reply>> {
+async fn begin(order: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
     let seat = order.seat()?;
     let scene = scene(order)?;
     let who = order.who;
     let call = order.job("reset", &scene, true);
-    let reply = carry::as_job(order.node, seat, call, order.watch, {
+    let reply = motion_job::submit_job(order.node, seat, call, order.watch, {
         let scene = Arc::clone(&scene);
         move |errand| go(errand, scene, who)
     })
@@ -39,7 +39,7 @@ async fn begin(order: &Order<'_>) -> Result<Reply, Box<Reply>> {
 }
 
 /// Returns the scene last moved in: the tip is at its sheet, regardless of the caller's arguments.
-fn scene(order: &Order<'_>) -> Result<Arc<Scene>, Box<Reply>> {
+fn scene(order: &ToolContext<'_>) -> Result<Arc<Scene>, Box<Reply>> {
     let seat = order.seat()?;
     let asked = order.text("scene");
     match (seat.last_scene(), asked) {
@@ -50,7 +50,7 @@ fn scene(order: &Order<'_>) -> Result<Arc<Scene>, Box<Reply>> {
         .with("code", "other_scene")
         .boxed()),
         (Some(last), _) => Ok(last),
-        (None, _) if order.who == Who::Operator => order.scene(seat),
+        (None, _) if order.who == ActorRank::Operator => order.scene(seat),
         (None, _) => Err(Reply::failed(
             "this arm has not moved since the node started, so which way is up is unknown; an operator must reset it: `steadyhand reset --scene NAME`; nothing moved",
         )
@@ -59,12 +59,12 @@ fn scene(order: &Order<'_>) -> Result<Arc<Scene>, Box<Reply>> {
     }
 }
 
-async fn go(errand: Errand, scene: Arc<Scene>, who: Who) -> Result<Reply, Trouble> {
+async fn go(errand: JobContext, scene: Arc<Scene>, who: ActorRank) -> Result<Reply, JobError> {
     let permits = Arc::clone(errand.seat.permits());
     let now = errand.seat.motion.clock().now();
     let permit = permits
         .ask_reset(&scene, who, now)
-        .map_err(Trouble::Denied)?;
+        .map_err(JobError::Denied)?;
     let before = permits.latched();
     let (planned, start) = (Arc::clone(&scene), errand.start()?);
     let poses = [scene.ready_rad, scene.rest_rad];
@@ -73,11 +73,11 @@ async fn go(errand: Errand, scene: Arc<Scene>, who: Who) -> Result<Reply, Troubl
         .await?;
     let done = errand.run(&scene, permit.clone(), &plan).await?;
     if !permits.unlatch(&permit) {
-        return Err(Trouble::Overtaken);
+        return Err(JobError::Overtaken);
     }
     let ended = match before {
-        Some(Latch::Stopped(_)) => "; the stop is over",
-        Some(Latch::Fault(_) | Latch::Hot(_)) => "; the fault is over",
+        Some(StopLatch::Stopped(_)) => "; the stop is over",
+        Some(StopLatch::Fault(_) | StopLatch::Hot(_)) => "; the fault is over",
         _ => "",
     };
     Ok(Reply::done(format!(

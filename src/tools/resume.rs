@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::answer::Reply;
-use super::dispatch::Order;
+use super::dispatch::ToolContext;
+use super::reply::Reply;
 use super::sense::pen_words;
-use super::stroke::{self, Drawing, UnfinishedRest, rounded};
-use super::{Node, Seat, calibrated, carry, sighted};
-use job::Past;
+use super::stroke::{self, DrawingScope, UnfinishedRest, rounded};
+use super::{AttachedArm, Node, calibration_check, motion_job, sheet_check};
+use job::PastJob;
 use scene::Scene;
 
 /// Length of the last drawn line that is drawn again: servos lag behind their setpoints, and after a power failure the
@@ -20,16 +20,19 @@ pub(super) const OVERLAP_MM: f64 = 3.0;
 const RESUMED_MAX: usize = 1_000;
 
 /// `stroke` with `resume`.
-pub(super) async fn call(order: &Order<'_>, seat: &Arc<Seat>) -> Result<Reply, Box<Reply>> {
+pub(super) async fn call(
+    order: &ToolContext<'_>,
+    seat: &Arc<AttachedArm>,
+) -> Result<Reply, Box<Reply>> {
     check_is_one_thing(order)?;
     let past = order.node.book.unfinished(&seat.name);
     let past = past.ok_or_else(|| nothing_to_resume(order.node, seat).boxed())?;
     check_means(order, &past)?;
     let scene = same_scene(order.node, seat, &past)?;
-    calibrated::check(order.node, seat, &scene)?;
-    let drawing = Drawing {
+    calibration_check::check(order.node, seat, &scene)?;
+    let drawing = DrawingScope {
         rest: Some(UnfinishedRest {
-            strokes: past.left(OVERLAP_MM),
+            strokes: past.remaining_strokes(OVERLAP_MM),
             done_before: past.drawn.strokes + done_before(order.node, &past),
         }),
         plan: order.plan_hash(),
@@ -39,7 +42,7 @@ pub(super) async fn call(order: &Order<'_>, seat: &Arc<Seat>) -> Result<Reply, B
         stroke::dry_run(order, &scene, drawing).await
     } else {
         stroke::check_previewed(order)?;
-        sighted::check(order.node, seat, &scene).await?;
+        sheet_check::check(order.node, seat, &scene).await?;
         let mut call = order.job("stroke", &scene, false);
         call.accepted.resumes.clone_from(&past.id);
         call.accepted.understood = Value::Object(understood.clone()).to_string();
@@ -49,15 +52,15 @@ pub(super) async fn call(order: &Order<'_>, seat: &Arc<Seat>) -> Result<Reply, B
             let scene = Arc::clone(&scene);
             move |errand| stroke::draw(errand, scene, drawing)
         };
-        carry::as_job(order.node, seat, call, order.watch, work).await
+        motion_job::submit_job(order.node, seat, call, order.watch, work).await
     };
     Ok(reply
         .with("understood", understood)
-        .with("resumed", about(&past)))
+        .with("resumed", unfinished_json(&past)))
 }
 
 /// Counts the strokes that were drawn to their end before an unfinished job, itself the rest of earlier ones.
-fn done_before(node: &Node, past: &Past) -> usize {
+fn done_before(node: &Node, past: &PastJob) -> usize {
     let mut done = 0;
     let mut before = past.resumes.clone();
     // A chain that a broken journal closes to a circle ends here.
@@ -73,7 +76,7 @@ fn done_before(node: &Node, past: &Past) -> usize {
 }
 
 /// The arguments as they are used: the scene, its overlay and the arm are the unfinished job's.
-fn understood(order: &Order<'_>, past: &Past) -> Map<String, Value> {
+fn understood(order: &ToolContext<'_>, past: &PastJob) -> Map<String, Value> {
     let mut understood = order.reading.understood.clone();
     for (name, value) in drawn_by(past) {
         match value {
@@ -92,7 +95,7 @@ fn drawing_key(understood: &Map<String, Value>) -> Value {
 }
 
 /// The arguments that say what is drawn and by which arm, as the unfinished job has them.
-fn drawn_by(past: &Past) -> [(&'static str, Option<&str>); 3] {
+fn drawn_by(past: &PastJob) -> [(&'static str, Option<&str>); 3] {
     let overlay = Some(past.overlay.as_str()).filter(|overlay| !overlay.is_empty());
     [
         ("scene", Some(past.scene.as_str())),
@@ -103,7 +106,7 @@ fn drawn_by(past: &Past) -> [(&'static str, Option<&str>); 3] {
 
 /// Refuses a call that names another scene, overlay or arm than the unfinished job's. The corrected call shows what is left and
 /// moves nothing; what else was asked stays in it.
-fn check_means(order: &Order<'_>, past: &Past) -> Result<(), Box<Reply>> {
+fn check_means(order: &ToolContext<'_>, past: &PastJob) -> Result<(), Box<Reply>> {
     let given = &order.reading.given;
     let differs = |(name, value): &(&str, Option<&str>)| {
         let named = given.get(*name).and_then(Value::as_str);
@@ -136,17 +139,17 @@ fn check_means(order: &Order<'_>, past: &Past) -> Result<(), Box<Reply>> {
         past.id,
         title(past),
         past.arm,
-        past.words(),
+        past.summary(),
         named.join(", "),
     ))
     .with("code", "resume_differs")
-    .with("unfinished", about(past))
+    .with("unfinished", unfinished_json(past))
     .with("corrected_call", json!({"tool": "stroke", "arguments": resume}))
     .boxed())
 }
 
 /// The scene of a job, and the overlay on it, for people.
-fn title(past: &Past) -> String {
+fn title(past: &PastJob) -> String {
     match past.overlay.as_str() {
         "" => format!("scene {:?}", past.scene),
         overlay => format!("scene {:?} with overlay {overlay:?}", past.scene),
@@ -154,7 +157,7 @@ fn title(past: &Past) -> String {
 }
 
 /// Says which other arms have something to go on with.
-fn nothing_to_resume(node: &Node, seat: &Seat) -> Reply {
+fn nothing_to_resume(node: &Node, seat: &AttachedArm) -> Reply {
     let others: Vec<String> = node
         .seats
         .iter()
@@ -170,7 +173,7 @@ fn nothing_to_resume(node: &Node, seat: &Seat) -> Reply {
 }
 
 /// Of two things that disagree none is chosen.
-fn check_is_one_thing(order: &Order<'_>) -> Result<(), Box<Reply>> {
+fn check_is_one_thing(order: &ToolContext<'_>) -> Result<(), Box<Reply>> {
     if !order.is("again") {
         return Ok(());
     }
@@ -183,7 +186,7 @@ fn check_is_one_thing(order: &Order<'_>) -> Result<(), Box<Reply>> {
 
 /// The scene of an earlier job, if all that it depends on is as it was: file, overlay, design, arm
 /// and calibration.
-fn same_scene(node: &Node, seat: &Seat, past: &Past) -> Result<Arc<Scene>, Box<Reply>> {
+fn same_scene(node: &Node, seat: &AttachedArm, past: &PastJob) -> Result<Arc<Scene>, Box<Reply>> {
     let overlay = Some(past.overlay.as_str()).filter(|overlay| !overlay.is_empty());
     let changed = |why: String| {
         Reply::failed(format!(
@@ -207,24 +210,27 @@ fn same_scene(node: &Node, seat: &Seat, past: &Past) -> Result<Arc<Scene>, Box<R
 
 /// Refuses a new drawing over one that a crash cut short, unless the caller asks for it explicitly: it would draw the
 /// existing part twice.
-pub(super) fn check_none_cut_short(order: &Order<'_>, seat: &Seat) -> Result<(), Box<Reply>> {
+pub(super) fn check_none_cut_short(
+    order: &ToolContext<'_>,
+    seat: &AttachedArm,
+) -> Result<(), Box<Reply>> {
     match order.node.book.interrupted(&seat.name) {
         Some(past) if past.is_unfinished() && !order.is("again") => Err(Reply::failed(format!(
             "{} was interrupted, which draws {}: {}{}; stroke with `resume` true resumes it, and this call with `again` true draws its own scene from the beginning; nothing moved",
             past.id,
             title(&past),
-            past.words(),
+            past.summary(),
             pen_words(seat, &past)
         ))
         .with("code", "interrupted")
-        .with("unfinished", about(&past))
+        .with("unfinished", unfinished_json(&past))
         .boxed()),
         _ => Ok(()),
     }
 }
 
 /// Describes an unfinished drawing as data.
-fn about(past: &Past) -> Value {
+fn unfinished_json(past: &PastJob) -> Value {
     json!({
         "job": past.id,
         "scene": past.scene,
@@ -237,20 +243,20 @@ fn about(past: &Past) -> Value {
         "left_mm": rounded(past.total_mm() - past.drawn.mm),
         "in_progress": past.strokes.get(past.drawn.strokes).map(|stroke| stroke.source.clone()),
         "overlap_mm": OVERLAP_MM,
-        "words": past.words(),
+        "words": past.summary(),
     })
 }
 
 impl Node {
     /// Returns the unfinished work of an arm, if any.
-    pub(super) fn unfinished(&self, seat: &Seat) -> Option<Value> {
+    pub(super) fn unfinished(&self, seat: &AttachedArm) -> Option<Value> {
         let book = &self.book;
         let left = book
             .interrupted(&seat.name)
             .filter(|past| past.tool != "stroke")
             .or_else(|| book.unfinished(&seat.name))
             .or_else(|| book.interrupted(&seat.name));
-        left.as_ref().map(about)
+        left.as_ref().map(unfinished_json)
     }
 
     /// Returns a job's record; `None` for an unknown name.
@@ -271,7 +277,7 @@ impl Node {
                 seat.permits().disable();
                 told.push(format!(
                     "{} of arm {} was interrupted: {}{}; motion is disabled until an operator enables it; then `stroke {{\"resume\":true}}` goes on",
-                    past.id, seat.name, past.words(), pen_words(seat, &past)
+                    past.id, seat.name, past.summary(), pen_words(seat, &past)
                 ));
             }
             if seat.studio.is_none()
@@ -287,14 +293,14 @@ impl Node {
     /// Returns whether the last process ended while one of these arms moved, and the job has not been resumed.
     #[must_use]
     pub fn was_cut_short(&self) -> bool {
-        let cut = |seat: &Arc<Seat>| self.book.interrupted(&seat.name).is_some();
+        let cut = |seat: &Arc<AttachedArm>| self.book.interrupted(&seat.name).is_some();
         !self.book.damaged().is_empty() || self.seats.iter().any(cut)
     }
 }
 
 /// A job as data.
 #[must_use]
-pub fn record(past: &Past) -> Value {
+pub fn record(past: &PastJob) -> Value {
     json!({
         "id": past.id,
         "tool": past.tool,

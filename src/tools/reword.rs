@@ -1,10 +1,13 @@
 //! Built-in tools in the words of the node file. Words alone: what a tool does and takes is not the file's to change.
 
-use catalogue::{DESCRIPTION_CHARS_MAX, Here, TOOLS, Tool, description};
-use config::{DescriptionEntry, NodeFile, Problem};
+use catalogue::{DESCRIPTION_CHARS_MAX, KnownNames, TOOLS, ToolDefinition, description};
+use config::{ConfigProblem, DescriptionEntry, NodeFile};
 
 /// Returns the built-in tools as the node file words them, and every problem of those words; no tools where it has none.
-pub(super) fn reworded(file: &NodeFile, here: &Here) -> (Vec<Tool>, Vec<Problem>) {
+pub(super) fn reworded(
+    file: &NodeFile,
+    here: &KnownNames,
+) -> (Vec<ToolDefinition>, Vec<ConfigProblem>) {
     if file.descriptions.is_empty() {
         return (Vec::new(), Vec::new());
     }
@@ -20,14 +23,19 @@ pub(super) fn reworded(file: &NodeFile, here: &Here) -> (Vec<Tool>, Vec<Problem>
                     "there is no built-in tool `{name}`; valid: {}",
                     names.join(", ")
                 );
-                problems.push(Problem::at(path, what));
+                problems.push(ConfigProblem::at(path, what));
             }
         }
     }
     (tools, problems)
 }
 
-fn reword(tool: &mut Tool, entry: &DescriptionEntry, here: &Here, path: &str) -> Vec<Problem> {
+fn reword(
+    tool: &mut ToolDefinition,
+    entry: &DescriptionEntry,
+    here: &KnownNames,
+    path: &str,
+) -> Vec<ConfigProblem> {
     let mut problems = Vec::new();
     if let Some(text) = &entry.text {
         let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
@@ -36,7 +44,7 @@ fn reword(tool: &mut Tool, entry: &DescriptionEntry, here: &Here, path: &str) ->
                 first.trim_end_matches('.').clone_into(&mut tool.does);
                 tool.when = lines.map(str::to_owned).collect();
             }
-            None => problems.push(Problem::at(
+            None => problems.push(ConfigProblem::at(
                 format!("{path}.text"),
                 format!("`{path}.text` is empty: say what the tool does, or leave it out"),
             )),
@@ -53,7 +61,7 @@ fn reword(tool: &mut Tool, entry: &DescriptionEntry, here: &Here, path: &str) ->
                     .collect();
                 let names = names.join(", ");
                 let what = format!("`{}` has no argument `{name}`; valid: {names}", tool.name);
-                problems.push(Problem::at(format!("{path}.arguments.{name}"), what));
+                problems.push(ConfigProblem::at(format!("{path}.arguments.{name}"), what));
             }
         }
     }
@@ -63,7 +71,7 @@ fn reword(tool: &mut Tool, entry: &DescriptionEntry, here: &Here, path: &str) ->
             "the description of `{}` would have {length} characters with its lines on how it is called; {DESCRIPTION_CHARS_MAX} are possible: shorten the text",
             tool.name
         );
-        problems.push(Problem::at(format!("{path}.text"), what));
+        problems.push(ConfigProblem::at(format!("{path}.text"), what));
     }
     problems
 }
@@ -71,16 +79,17 @@ fn reword(tool: &mut Tool, entry: &DescriptionEntry, here: &Here, path: &str) ->
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a failing test may panic")]
 mod tests {
-    use super::super::{Declared, here};
-    use catalogue::{Listed, list};
+    use super::super::{DeclaredTools, here};
+    use catalogue::{ListedTool, list};
     use config::NodeFile;
-    use scene::Library;
+    use scene::SceneLibrary;
 
-    fn listed(file: &str) -> Result<Vec<Listed>, String> {
+    fn listed(file: &str) -> Result<Vec<ListedTool>, String> {
         let file = NodeFile::read("node.toml", file).map_err(|error| error.to_string())?;
-        let library = Library::new(None);
-        let shipped = here(&file, &library, &Declared::default());
-        let declared = Declared::of(&file, &shipped).map_err(|error| error.to_string())?;
+        let library = SceneLibrary::new(None);
+        let shipped = here(&file, &library, &DeclaredTools::default());
+        let declared =
+            DeclaredTools::from_file(&file, &shipped).map_err(|error| error.to_string())?;
         Ok(list(&here(&file, &library, &declared)))
     }
 
@@ -94,14 +103,14 @@ mod tests {
             assert_eq!(before != now, is_stroke, "{}", now.name);
             assert_eq!((&before.name, before.hints), (&now.name, now.hints));
             assert_eq!(before.output_schema, now.output_schema);
-            let keys = |tool: &Listed| {
+            let keys = |tool: &ListedTool| {
                 let properties = tool.input_schema.get("properties").cloned();
                 let properties = properties.unwrap().as_object().cloned().unwrap();
                 properties.keys().cloned().collect::<Vec<_>>()
             };
             assert_eq!(keys(before), keys(now));
             // How it is called is told first, whatever the words.
-            let called = |tool: &Listed| tool.description.lines().take(4).collect::<String>();
+            let called = |tool: &ListedTool| tool.description.lines().take(4).collect::<String>();
             assert_eq!(called(before), called(now));
         }
         let stroke = worded.iter().find(|tool| tool.name == "stroke").unwrap();

@@ -5,21 +5,21 @@
 
 use serde_json::{Value, json};
 
-use super::answer::Reply;
-use super::dispatch::{Request, refused};
-use super::shape::open_shape;
-use super::{Node, Watch};
-use args::{self, Policy, Reading, Received};
-use catalogue::{EVERYWHERE, Effect, Kind, Tool, Vocabulary};
-use fleet::{Failure, Fleet, Hop, Letter, Peer};
-use permit::Who;
+use super::dispatch::{ToolRequest, refused};
+use super::reply::Reply;
+use super::tool_shape::open_shape;
+use super::{Node, RemoteCallWatch};
+use args::{self, ArgumentReading, ReaderPolicy, Received};
+use catalogue::{EVERYWHERE, Effect, NameSource, ParameterKind, ToolDefinition};
+use fleet::{Fleet, FleetPeer, Hop, OutgoingCall, RemoteCallError};
+use permit::ActorRank;
 
 /// Destination of a call.
-pub(super) enum Way {
+pub(super) enum CallRoute {
     /// On this node.
     Here,
     /// On another.
-    There(Peer),
+    There(FleetPeer),
     /// On this node and all others; and the unknown node name, if the call gave one.
     Everywhere(Option<String>),
     /// Nowhere, and why.
@@ -28,27 +28,27 @@ pub(super) enum Way {
 
 impl Node {
     /// Returns the destination of a call.
-    pub(super) fn way(&self, tool: &Tool, request: &Request) -> Way {
+    pub(super) fn route(&self, tool: &ToolDefinition, request: &ToolRequest) -> CallRoute {
         let others = self.fleet.as_ref().map(|fleet| fleet.peers());
         let takes_node = tool.parameters.iter().any(|parameter| {
             matches!(
                 parameter.kind,
-                Kind::Name(Vocabulary::Nodes | Vocabulary::Everywhere)
+                ParameterKind::Name(NameSource::Nodes | NameSource::Everywhere)
             )
         });
         // A call that has come one hop stays.
         if request.hop.is_some() || !takes_node || others.is_none_or(|others| others.is_empty()) {
-            return Way::Here;
+            return CallRoute::Here;
         }
-        let shape = open_shape(tool, &self.neighbours());
-        let policy = Policy::new(tool.effect, self.profile());
+        let shape = open_shape(tool, &self.node_names());
+        let policy = ReaderPolicy::new(tool.effect, self.profile());
         match args::read(&shape, &policy, request.arguments.clone()) {
             Ok(reading) => self.towards(tool, &reading),
             Err(refusal) if refusal.complaints.iter().any(|one| one.path == "node") => {
                 let judged = self.judged(&request.caller, tool, &policy, Err(refusal));
                 match judged {
                     Err((refusal, advice)) => {
-                        Way::Nowhere(refused(tool, &self.known(), &refusal, advice).boxed())
+                        CallRoute::Nowhere(refused(tool, &self.known(), &refusal, advice).boxed())
                     }
                     Ok(reading) => self.towards(tool, &reading),
                 }
@@ -57,7 +57,7 @@ impl Node {
         }
     }
 
-    fn towards(&self, tool: &Tool, reading: &Reading) -> Way {
+    fn towards(&self, tool: &ToolDefinition, reading: &ArgumentReading) -> CallRoute {
         let named = reading.understood.get("node").and_then(Value::as_str);
         let lost = reading
             .repairs
@@ -65,23 +65,25 @@ impl Node {
             .find(|repair| repair.field == "node" && named.is_none());
         match lost {
             // Whoever meant another node by a name that nobody has gets every arm stopped that can be.
-            Some(lost) if tool.effect == Effect::Stops => Way::Everywhere(Some(lost.got.clone())),
+            Some(lost) if tool.effect == Effect::Stops => {
+                CallRoute::Everywhere(Some(lost.got.clone()))
+            }
             _ => self.at(named),
         }
     }
 
-    fn at(&self, named: Option<&str>) -> Way {
+    fn at(&self, named: Option<&str>) -> CallRoute {
         let there = named.and_then(|name| self.fleet.as_ref()?.peer(name));
         match (named, there) {
-            (_, Some(peer)) => Way::There(peer),
-            (Some(EVERYWHERE), None) => Way::Everywhere(None),
-            _ => Way::Here,
+            (_, Some(peer)) => CallRoute::There(peer),
+            (Some(EVERYWHERE), None) => CallRoute::Everywhere(None),
+            _ => CallRoute::Here,
         }
     }
 
     /// Returns whether a stop clearly names a different node: its arguments are a well-formed object, and its `node` is
     /// exactly the name of a known other node. In any doubt this node stops first.
-    pub(super) fn spares_us(&self, arguments: &Received) -> bool {
+    pub(super) fn names_other_node(&self, arguments: &Received) -> bool {
         let Received::Value(Value::Object(arguments)) = arguments else {
             return false;
         };
@@ -93,28 +95,33 @@ impl Node {
     /// Passes a call on to another node.
     pub(super) async fn pass_on(
         &self,
-        peer: &Peer,
-        tool: &Tool,
-        request: &Request,
-        watch: &Watch,
+        peer: &FleetPeer,
+        tool: &ToolDefinition,
+        request: &ToolRequest,
+        watch: &RemoteCallWatch,
     ) -> Reply {
         let Some(fleet) = &self.fleet else {
             return Reply::failed("this node knows no other");
         };
         let letter = self.letter(peer, tool, request);
         match fleet.forward(peer, letter, tool.effect, watch).await {
-            Ok(answer) => told_by(peer, answer),
+            Ok(answer) => reply_from_peer(peer, answer),
             Err(failure) => unanswered(peer, tool, &failure),
         }
     }
 
-    fn letter(&self, peer: &Peer, tool: &Tool, request: &Request) -> Letter {
+    fn letter(
+        &self,
+        peer: &FleetPeer,
+        tool: &ToolDefinition,
+        request: &ToolRequest,
+    ) -> OutgoingCall {
         let role = match (&request.standing, request.who) {
             (Some(standing), _) => standing.role,
-            (None, Who::Operator) => caller::Role::Operator,
-            (None, _) => caller::Role::Planner,
+            (None, ActorRank::Operator) => caller::CallerRole::Operator,
+            (None, _) => caller::CallerRole::Planner,
         };
-        Letter {
+        OutgoingCall {
             tool: tool.name.clone(),
             arguments: request.arguments.clone(),
             hop: Hop {
@@ -127,9 +134,13 @@ impl Node {
     }
 
     /// Tells every other node to stop, all at once, and says what each answered.
-    pub(super) async fn stop_others(&self, tool: &Tool, request: &Request) -> Vec<Value> {
+    pub(super) async fn stop_others(
+        &self,
+        tool: &ToolDefinition,
+        request: &ToolRequest,
+    ) -> Vec<Value> {
         let peers = self.fleet.as_deref().map(Fleet::peers).unwrap_or_default();
-        let nobody = Watch::nobody();
+        let nobody = RemoteCallWatch::unobserved();
         let asked = peers.iter().map(|peer| async {
             let reply = self.pass_on(peer, tool, request, &nobody).await;
             stopped(&peer.name, &reply)
@@ -172,20 +183,22 @@ impl Node {
     }
 }
 
-fn told_by(peer: &Peer, mut reply: Reply) -> Reply {
+fn reply_from_peer(peer: &FleetPeer, mut reply: Reply) -> Reply {
     reply.text = format!("{}: {}", peer.name, reply.text);
     reply.set("node", &peer.name);
     reply
 }
 
-fn unanswered(peer: &Peer, tool: &Tool, failure: &Failure) -> Reply {
+fn unanswered(peer: &FleetPeer, tool: &ToolDefinition, failure: &RemoteCallError) -> Reply {
     let name = &peer.name;
     let next = match (tool.effect, failure) {
         (Effect::Stops, _) => {
             "whether its arm stands is not known: go there, or cut its power".to_owned()
         }
         (Effect::Reads, _) => "try again, or look with list_nodes".to_owned(),
-        (Effect::Moves, Failure::Unreached(_) | Failure::Refused(_)) => "nothing moved".to_owned(),
+        (Effect::Moves, RemoteCallError::Unreached(_) | RemoteCallError::Refused(_)) => {
+            "nothing moved".to_owned()
+        }
         // The connection is closed by now: a node that still lives stops what the call moved.
         (Effect::Moves, _) => format!(
             "whether anything moved is not known; that node stops what this call began; look with sense and node {name}"
@@ -199,13 +212,13 @@ fn unanswered(peer: &Peer, tool: &Tool, failure: &Failure) -> Reply {
     .with("node", name)
 }
 
-fn code(failure: &Failure) -> &'static str {
+fn code(failure: &RemoteCallError) -> &'static str {
     match failure {
-        Failure::Unreached(_) => "unreachable",
-        Failure::Lost(_) => "lost",
-        Failure::Refused(_) => "refused_there",
-        Failure::Silent(_) => "silent",
-        Failure::Cancelled => "cancelled",
+        RemoteCallError::Unreached(_) => "unreachable",
+        RemoteCallError::Lost(_) => "lost",
+        RemoteCallError::Refused(_) => "refused_there",
+        RemoteCallError::Silent(_) => "silent",
+        RemoteCallError::Cancelled => "cancelled",
     }
 }
 

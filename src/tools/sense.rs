@@ -4,22 +4,22 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::Seat;
-use super::answer::Reply;
-use super::carry::{look, tip_mm};
-use super::dispatch::Order;
-use super::photograph;
-use super::shot::{self, Shots};
+use super::AttachedArm;
+use super::camera_report::{self, CameraReport};
+use super::dispatch::ToolContext;
+use super::motion_job::{look, tip_mm};
+use super::reply::Reply;
+use super::sim_photo_cache;
 use super::stroke::rounded;
-use base::units::{Measured, ServoState};
-use job::Past;
-use motion::{Durations, Snapshot};
-use permit::Latch;
+use base::units::{ArmMeasurement, ServoState};
+use job::PastJob;
+use motion::{DurationHistogram, Snapshot};
+use permit::StopLatch;
 
-pub(super) async fn call(order: &Order<'_>) -> Reply {
+pub(super) async fn call(order: &ToolContext<'_>) -> Reply {
     // Each camera has its own deadline, and one that gives nothing is a note.
     let shots = match order.seat() {
-        Ok(seat) => shot::take(order, seat).await,
+        Ok(seat) => camera_report::take(order, seat).await,
         Err(reply) => return *reply,
     };
     match report(order, shots) {
@@ -28,7 +28,7 @@ pub(super) async fn call(order: &Order<'_>) -> Reply {
     }
 }
 
-fn report(order: &Order<'_>, shots: Shots) -> Result<Reply, Box<Reply>> {
+fn report(order: &ToolContext<'_>, shots: CameraReport) -> Result<Reply, Box<Reply>> {
     let seat = order.seat()?;
     let snapshot = seat.motion.snapshot();
     let mut message = message(seat, &snapshot);
@@ -37,13 +37,13 @@ fn report(order: &Order<'_>, shots: Shots) -> Result<Reply, Box<Reply>> {
         message = format!(
             "{message}; {} was interrupted: {}{paper}",
             past.id,
-            past.words()
+            past.summary()
         );
     }
     let mut reply = Reply::done(message)
         .with("arm", seat.title())
         .with("state", snapshot.state)
-        .with("enabled", order.node.enabled(seat))
+        .with("enabled", order.node.enabled_text(seat))
         .with("energised", snapshot.energised);
     if let Some(fault) = &snapshot.fault {
         reply.set("fault", fault);
@@ -83,14 +83,14 @@ fn report(order: &Order<'_>, shots: Shots) -> Result<Reply, Box<Reply>> {
         reply.set("cameras", &shots.cards);
     }
     picture(&mut reply, order, seat, &shots);
-    reply.text = in_words(&reply, &shots.words);
+    reply.text = sense_text(&reply, &shots.words);
     reply.show(shots.pngs);
     let hinted = |reply: Reply, note: &String| reply.hint(note);
     Ok(shots.notes.iter().fold(reply, hinted))
 }
 
 /// Describes the whole result as text: a line each for the arm's permission, activity and measurements.
-fn in_words(reply: &Reply, cameras: &[String]) -> String {
+fn sense_text(reply: &Reply, cameras: &[String]) -> String {
     let said = |field: &str| reply.structured.get(field);
     let text = |field: &str| said(field).and_then(Value::as_str);
     let mut lines = vec![reply.text.clone()];
@@ -128,7 +128,7 @@ fn joint_words(joints: &Value) -> Option<String> {
 }
 
 /// Says, of an arm that a crash left where it was, that its pen may be in the paper. A simulated one stands at rest again.
-pub(super) fn pen_words(seat: &Seat, past: &Past) -> String {
+pub(super) fn pen_words(seat: &AttachedArm, past: &PastJob) -> String {
     if seat.studio.is_some() || !past.moved {
         return String::new();
     }
@@ -142,7 +142,7 @@ pub(super) fn pen_words(seat: &Seat, past: &Past) -> String {
     )
 }
 
-fn message(seat: &Seat, snapshot: &Snapshot) -> String {
+fn message(seat: &AttachedArm, snapshot: &Snapshot) -> String {
     let state = serde_json::to_value(snapshot.state)
         .ok()
         .and_then(|state| state.as_str().map(str::to_owned))
@@ -176,16 +176,21 @@ fn limp_words(words: &str, is_limp: bool) -> String {
     }
 }
 
-pub(super) fn latch_words(latch: &Latch) -> &'static str {
+pub(super) fn latch_words(latch: &StopLatch) -> &'static str {
     match latch {
-        Latch::Stopped(_) => "stopped: call reset",
-        Latch::Emergency(_) => "emergency stop: an operator must clear it",
-        Latch::Fault(_) => "fault: remove its cause, then call reset",
-        Latch::Hot(_) => "fault: a servo is too hot; let it cool, then call reset",
+        StopLatch::Stopped(_) => "stopped: call reset",
+        StopLatch::Emergency(_) => "emergency stop: an operator must clear it",
+        StopLatch::Fault(_) => "fault: remove its cause, then call reset",
+        StopLatch::Hot(_) => "fault: a servo is too hot; let it cool, then call reset",
     }
 }
 
-fn readings(reply: &mut Reply, order: &Order<'_>, seat: &Seat, measured: &Measured) {
+fn readings(
+    reply: &mut Reply,
+    order: &ToolContext<'_>,
+    seat: &AttachedArm,
+    measured: &ArmMeasurement,
+) {
     let arm = seat.motion.arm();
     let joints: Vec<Value> = measured
         .position_rad
@@ -254,7 +259,7 @@ fn bus(snapshot: &Snapshot) -> Value {
         .iter()
         .map(|one| json!({"id": one.id, "retries": one.retries, "blind": one.blind, "blind_ms": ms(one.blind_time), "jumps": one.jumps}))
         .collect();
-    let times = |times: &Durations| json!({"p50": ms(times.quantile(0.5)), "p99": ms(times.quantile(0.99)), "max": ms(times.longest())});
+    let times = |times: &DurationHistogram| json!({"p50": ms(times.quantile(0.5)), "p99": ms(times.quantile(0.99)), "max": ms(times.longest())});
     json!({"cycle_ms": times(&counts.cycle_time), "work_ms": times(&counts.cycle_work), "late_ms": times(&snapshot.lateness), "woken_late_ms": times(&snapshot.woken_late), "real_time_priority": snapshot.is_ahead, "cycles": counts.cycles, "transactions": counts.transactions, "corrupt": counts.corrupt, "resent": counts.resent, "foreign": counts.foreign, "echoes": counts.echoes, "servos": servos, "identity": identity})
 }
 
@@ -262,8 +267,8 @@ fn ms(time: Duration) -> f64 {
     (time.as_secs_f64() * 1e6).round() / 1e3
 }
 
-fn picture(reply: &mut Reply, order: &Order<'_>, seat: &Seat, shots: &Shots) {
-    let picture = photograph::of(seat);
+fn picture(reply: &mut Reply, order: &ToolContext<'_>, seat: &AttachedArm, shots: &CameraReport) {
+    let picture = sim_photo_cache::of(seat);
     let files = shots.write(order, picture.as_deref());
     reply.set("captured_files", files);
     reply.show(picture);

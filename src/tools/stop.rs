@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use super::Seat;
-use super::answer::Reply;
-use super::carry::tip_mm;
-use super::dispatch::Order;
+use super::AttachedArm;
+use super::dispatch::ToolContext;
+use super::motion_job::tip_mm;
+use super::reply::Reply;
 use super::stroke::rounded;
 use base::wording::{millimetres, seconds};
 use motion::StopReport;
 
-pub(super) async fn call(order: &Order<'_>) -> Reply {
+pub(super) async fn call(order: &ToolContext<'_>) -> Reply {
     // Every arm of the node, all asked before any is waited for.
-    let tickets: Vec<(&Arc<Seat>, u64)> = order
+    let tickets: Vec<(&Arc<AttachedArm>, u64)> = order
         .node
         .seats
         .iter()
@@ -29,13 +29,13 @@ pub(super) async fn call(order: &Order<'_>) -> Reply {
     }
 }
 
-fn reply(reports: &[(&Arc<Seat>, Option<StopReport>)]) -> Reply {
+fn reply(reports: &[(&Arc<AttachedArm>, Option<StopReport>)]) -> Reply {
     let verified = reports
         .iter()
         .all(|(_, report)| report.as_ref().is_some_and(|report| report.verified));
     let lines: Vec<String> = reports
         .iter()
-        .map(|(seat, report)| line(seat, report.as_ref()))
+        .map(|(seat, report)| stop_text(seat, report.as_ref()))
         .collect();
     let reply = if verified {
         Reply::done(lines.join("; "))
@@ -65,7 +65,7 @@ fn reply(reports: &[(&Arc<Seat>, Option<StopReport>)]) -> Reply {
 
 /// Describes the stop of one arm: the kind of stop, the times to its first frame and to standstill, the measured speed,
 /// and the tip's place.
-pub fn line(seat: &Seat, report: Option<&StopReport>) -> String {
+pub fn stop_text(seat: &AttachedArm, report: Option<&StopReport>) -> String {
     let name = &seat.name;
     match report {
         None => format!(
@@ -86,13 +86,13 @@ pub fn line(seat: &Seat, report: Option<&StopReport>) -> String {
                     seconds(first / 1e3),
                     seconds(still / 1e3),
                     speed(report),
-                    place(seat)
+                    tip_text(seat)
                 )
             }
             (true, _, _) => format!(
                 "{name}: was not moving and stands still{}{}",
                 speed(report),
-                place(seat)
+                tip_text(seat)
             ),
             (false, _, _) => format!(
                 "{name}: standstill could not be verified: look at the arm, cut its power if it moves"
@@ -108,7 +108,7 @@ fn speed(report: &StopReport) -> String {
 }
 
 /// Describes the measured place of the tip.
-fn place(seat: &Seat) -> String {
+fn tip_text(seat: &AttachedArm) -> String {
     let seen = seat.motion.snapshot().measured;
     let Some((scene, seen)) = seat.last_scene().zip(seen) else {
         return String::new();
@@ -128,7 +128,7 @@ fn place(seat: &Seat) -> String {
     )
 }
 
-fn card(seat: &Seat, report: Option<&StopReport>) -> serde_json::Value {
+fn card(seat: &AttachedArm, report: Option<&StopReport>) -> serde_json::Value {
     let snapshot = seat.motion.snapshot();
     let tip = seat
         .last_scene()
@@ -150,34 +150,34 @@ fn card(seat: &Seat, report: Option<&StopReport>) -> serde_json::Value {
     reason = "a failing test may panic"
 )]
 mod tests {
-    use super::super::carry::{Call, as_job};
-    use super::super::{Node, Seat, State, Watch};
+    use super::super::motion_job::{MotionJobRequest, submit_job};
+    use super::super::{AttachedArm, Node, NodeStorage, RemoteCallWatch};
     use super::*;
     use args::Received;
-    use base::clock::Clock;
+    use base::clock::NodeClock;
     use config::NodeFile;
-    use job::Accepted;
+    use job::AcceptedJob;
     use link::memory::MemoryLink;
-    use link::{Link, LinkError};
-    use motion::{Motion, Opener};
-    use permit::{Latch, Permits, Who};
-    use scene::Library;
-    use sim::Simulator;
+    use link::{ByteLink, LinkError};
+    use motion::{MotionHandle, PortOpener};
+    use permit::{ActorRank, PermitRegistry, StopLatch};
+    use scene::SceneLibrary;
+    use sim::ArmSimulator;
 
     fn node(folder: &std::path::Path) -> Arc<Node> {
-        let scenes = Library::new(None);
+        let scenes = SceneLibrary::new(None);
         let scene = scenes.scene("default", None).unwrap();
-        let device = Simulator::new(&scene.arm, &scene.rest_rad);
-        let open: Opener = Box::new(move |clock| {
+        let device = ArmSimulator::new(&scene.arm, &scene.rest_rad);
+        let open: PortOpener = Box::new(move |clock| {
             let link = MemoryLink::new(device.clone(), clock, "bench").map_err(LinkError::Read)?;
-            Ok(Box::new(link) as Box<dyn Link>)
+            Ok(Box::new(link) as Box<dyn ByteLink>)
         });
-        let permits = Arc::new(Permits::everything());
+        let permits = Arc::new(PermitRegistry::everything());
         let arm = Arc::clone(&scene.arm);
-        let motion = Motion::start(arm, Clock::simulated(), permits, open).unwrap();
-        let seats = vec![Arc::new(Seat::new("arm", motion, None))];
+        let motion = MotionHandle::start(arm, NodeClock::simulated(), permits, open).unwrap();
+        let seats = vec![Arc::new(AttachedArm::new("arm", motion, None))];
         let file = NodeFile::default();
-        let state = State::open(folder.to_path_buf(), &file).unwrap();
+        let state = NodeStorage::open(folder.to_path_buf(), &file).unwrap();
         Arc::new(Node::new(file, scenes, seats, folder.to_path_buf(), state))
     }
 
@@ -186,25 +186,25 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let node = node(folder.path());
         let seat = Arc::clone(node.seats.first().unwrap());
-        let call = Call {
+        let call = MotionJobRequest {
             tool: "stroke",
             scene: "default".to_owned(),
-            accepted: Accepted::default(),
-            who: Who::Planner,
+            accepted: AcceptedJob::default(),
+            who: ActorRank::Planner,
             key: "once".to_owned(),
             again: false,
         };
-        let before = seat.motion.stops_asked();
-        let watch = Watch::nobody();
-        let reply = as_job(&node, &seat, call, &watch, |_| async {
+        let before = seat.motion.stops_requested();
+        let watch = RemoteCallWatch::unobserved();
+        let reply = submit_job(&node, &seat, call, &watch, |_| async {
             panic!("a job that fails")
         })
         .await;
         assert!(reply.is_error);
-        assert!(seat.motion.stops_asked() > before);
+        assert!(seat.motion.stops_requested() > before);
         seat.motion.stopped(before + 1).await.unwrap();
         let latched = seat.permits().latched();
-        assert_eq!(latched, Some(Latch::Stopped(Who::Node)));
+        assert_eq!(latched, Some(StopLatch::Stopped(ActorRank::Node)));
     }
 
     /// A mistaken stop is never refused, and no other tool stops the arm.
@@ -214,9 +214,9 @@ mod tests {
         let node = node(folder.path());
         let seat = node.seats.first().unwrap();
         for (tool, stops) in [("E-Stop!", true), ("robot_stop", true), ("stroke", false)] {
-            let before = seat.motion.stops_asked();
-            node.hurry(tool, &Received::Absent, Who::Planner);
-            assert_eq!(seat.motion.stops_asked() > before, stops, "{tool}");
+            let before = seat.motion.stops_requested();
+            node.preempt_stop(tool, &Received::Absent, ActorRank::Planner);
+            assert_eq!(seat.motion.stops_requested() > before, stops, "{tool}");
         }
     }
 }

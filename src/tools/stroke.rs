@@ -3,49 +3,49 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::answer::Reply;
-use super::carry::{self, Done, Errand, Trouble};
-use super::dispatch::Order;
-use super::preview::Preview;
-use super::{calibrated, pictures, resume, sighted};
-use base::units::Joints;
+use super::dispatch::ToolContext;
+use super::motion_job::{self, CompletedMotion, JobContext, JobError};
+use super::preview::DrawingPreview;
+use super::reply::Reply;
+use super::{calibration_check, pictures, resume, sheet_check};
+use base::units::JointVector;
 use base::wording::{count, millimetres, seconds};
-use design::compare::{Deviation, deviation_mm};
+use design::compare::{InkDeviation, deviation_mm};
 use plan::{self, Plan};
 use scene::{Order as DrawingOrder, Revision, Scene, SheetStroke};
 
-pub(super) async fn call(order: &Order<'_>) -> Reply {
+pub(super) async fn call(order: &ToolContext<'_>) -> Reply {
     match begin(order).await {
         Ok(reply) => reply,
         Err(reply) => *reply,
     }
 }
 
-async fn begin(order: &Order<'_>) -> Result<Reply, Box<Reply>> {
+async fn begin(order: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
     let seat = order.seat()?;
     if order.is("resume") {
         return resume::call(order, seat).await;
     }
     let scene = order.scene(seat)?;
-    let drawing = Drawing {
+    let drawing = DrawingScope {
         rest: None,
         plan: order.plan_hash(),
     };
     if order.is("dry_run") {
         return Ok(dry_run(order, &scene, drawing).await);
     }
-    calibrated::check(order.node, seat, &scene)?;
+    calibration_check::check(order.node, seat, &scene)?;
     resume::check_none_cut_short(order, seat)?;
     check_previewed(order)?;
     // Before it is planned, so that nobody waits for a plan that is not carried out; it is looked
     // again before anything moves.
-    sighted::check(order.node, seat, &scene).await?;
+    sheet_check::check(order.node, seat, &scene).await?;
     let call = order.job("stroke", &scene, order.is("again"));
     let work = move |errand| draw(errand, scene, drawing);
-    Ok(carry::as_job(order.node, seat, call, order.watch, work).await)
+    Ok(motion_job::submit_job(order.node, seat, call, order.watch, work).await)
 }
 
-impl Order<'_> {
+impl ToolContext<'_> {
     /// Returns the hash of the only plan that may be drawn; capitals and blanks around it are form.
     pub(super) fn plan_hash(&self) -> Option<String> {
         self.text("plan").map(same_hash)
@@ -59,7 +59,7 @@ pub(super) fn same_hash(written: &str) -> String {
 
 /// Part of a scene to draw.
 #[derive(Clone)]
-pub(super) struct Drawing {
+pub(super) struct DrawingScope {
     /// Remaining strokes of an earlier job, in place of the whole design.
     pub(super) rest: Option<UnfinishedRest>,
     /// The hash of the only plan that may be carried out.
@@ -75,12 +75,12 @@ pub(super) struct UnfinishedRest {
     pub(super) done_before: usize,
 }
 
-impl Drawing {
+impl DrawingScope {
     fn plan(
         &self,
         scene: &Scene,
-        start: &Joints,
-        watch: &dyn plan::Watch,
+        start: &JointVector,
+        watch: &dyn plan::PlanObserver,
     ) -> Result<Plan, plan::PlanError> {
         match &self.rest {
             None => plan::draw(scene, start, watch),
@@ -91,7 +91,7 @@ impl Drawing {
     }
 }
 
-impl Drawing {
+impl DrawingScope {
     /// The scene with nothing else to draw.
     fn scene(&self, scene: &Arc<Scene>) -> Arc<Scene> {
         match &self.rest {
@@ -107,9 +107,9 @@ impl Drawing {
 
 /// Recent previews, to tell what changed since.
 #[derive(Default)]
-pub(super) struct Previews(Mutex<VecDeque<Seen>>);
+pub(super) struct PreviewHistory(Mutex<VecDeque<RememberedPreview>>);
 
-struct Seen {
+struct RememberedPreview {
     hash: String,
     scene: String,
     revision: Revision,
@@ -119,11 +119,11 @@ struct Seen {
 /// Previews that are remembered.
 const PREVIEWS_MAX: usize = 64;
 
-impl Previews {
+impl PreviewHistory {
     fn remember(&self, scene: &Scene, plan: &Plan) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|preview| preview.hash != plan.hash);
-        all.push_back(Seen {
+        all.push_back(RememberedPreview {
             hash: plan.hash.clone(),
             scene: scene.title(),
             revision: scene.revision,
@@ -161,14 +161,14 @@ pub(super) fn size(plan: &Plan) -> String {
     let report = &plan.report;
     format!(
         "{}, {} of line, {}",
-        report.strokes(),
+        report.strokes_text(),
         millimetres(report.pen_down_mm, 1),
         seconds(report.duration_s)
     )
 }
 
 /// Refuses a drawing without the hash of a previewed plan, if the node file requires a preview.
-pub(super) fn check_previewed(order: &Order<'_>) -> Result<(), Box<Reply>> {
+pub(super) fn check_previewed(order: &ToolContext<'_>) -> Result<(), Box<Reply>> {
     if !order.node.file.require_preview || order.text("plan").is_some() {
         return Ok(());
     }
@@ -179,22 +179,28 @@ pub(super) fn check_previewed(order: &Order<'_>) -> Result<(), Box<Reply>> {
     .boxed())
 }
 
-pub(super) async fn dry_run(order: &Order<'_>, scene: &Arc<Scene>, drawing: Drawing) -> Reply {
+pub(super) async fn dry_run(
+    order: &ToolContext<'_>,
+    scene: &Arc<Scene>,
+    drawing: DrawingScope,
+) -> Reply {
     previewed(order, scene, drawing)
         .await
         .unwrap_or_else(|trouble| trouble.reply().1)
 }
 
 async fn previewed(
-    order: &Order<'_>,
+    order: &ToolContext<'_>,
     scene: &Arc<Scene>,
-    drawing: Drawing,
-) -> Result<Reply, Trouble> {
-    let seat = order.seat().map_err(|reply| Trouble::Refused(reply.text))?;
-    let start = carry::measured(seat).map_err(Trouble::Refused)?;
+    drawing: DrawingScope,
+) -> Result<Reply, JobError> {
+    let seat = order
+        .seat()
+        .map_err(|reply| JobError::Refused(reply.text))?;
+    let start = motion_job::measured(seat).map_err(JobError::Refused)?;
     let planned = Arc::clone(scene);
-    let preview = carry::preview(seat, order.watch, move |watch| {
-        Preview::new(&drawing.scene(&planned), &start.position_rad, watch)
+    let preview = motion_job::preview(seat, order.watch, move |watch| {
+        DrawingPreview::new(&drawing.scene(&planned), &start.position_rad, watch)
     })
     .await?;
     if let Some(plan) = &preview.plan {
@@ -217,7 +223,7 @@ async fn previewed(
     };
     if let Some(plan) = &preview.plan {
         facts(&mut reply, plan);
-        worst(&mut reply, plan);
+        add_extremes(&mut reply, plan);
         stretch(&mut reply, scene, plan);
         reply.set("arm_time_s", rounded(plan.report.duration_s));
     }
@@ -229,10 +235,10 @@ async fn previewed(
 }
 
 pub(super) async fn draw(
-    errand: Errand,
+    errand: JobContext,
     scene: Arc<Scene>,
-    drawing: Drawing,
-) -> Result<Reply, Trouble> {
+    drawing: DrawingScope,
+) -> Result<Reply, JobError> {
     let permit = errand.ask(&scene)?;
     let start = errand.start()?;
     let (planned, what) = (Arc::clone(&scene), drawing.clone());
@@ -240,7 +246,9 @@ pub(super) async fn draw(
         .plan(move |watch| what.plan(&planned, &start.position_rad, watch))
         .await?;
     if let Some(wanted) = drawing.plan.as_ref().filter(|wanted| **wanted != plan.hash) {
-        return Err(Trouble::Said(another(&errand, wanted, &scene, &plan)));
+        return Err(JobError::Said(refuse_changed_plan(
+            &errand, wanted, &scene, &plan,
+        )));
     }
     errand
         .job
@@ -249,10 +257,10 @@ pub(super) async fn draw(
     let goes_on = drawing.rest.is_some()
         && errand
             .seat
-            .laid()
+            .placed_scene()
             .is_some_and(|laid| laid.revision == scene.revision);
     if !goes_on {
-        errand.seat.lay(&scene);
+        errand.seat.place_sheet(&scene);
     }
     let done = errand.run(&scene, permit, &plan).await?;
     errand.job.update(|card| card.done = card.of);
@@ -273,7 +281,12 @@ pub(super) async fn draw(
 }
 
 /// Refuses a drawing because its plan differs from the requested one.
-fn another(errand: &Errand, wanted: &str, scene: &Scene, plan: &Plan) -> Box<Reply> {
+fn refuse_changed_plan(
+    errand: &JobContext,
+    wanted: &str,
+    scene: &Scene,
+    plan: &Plan,
+) -> Box<Reply> {
     let wanted: String = wanted.chars().take(64).collect();
     let changed = errand.node.previews.changed(&wanted, scene, plan);
     let mut reply = Reply::failed(format!(
@@ -285,10 +298,10 @@ fn another(errand: &Errand, wanted: &str, scene: &Scene, plan: &Plan) -> Box<Rep
 }
 
 fn drawn(
-    errand: &Errand,
+    errand: &JobContext,
     scene: &Scene,
     plan: &Plan,
-    done: &Done,
+    done: &CompletedMotion,
     design: &[SheetStroke],
 ) -> Reply {
     let ink = errand.seat.studio.as_ref().map(|studio| studio.ink());
@@ -314,7 +327,7 @@ fn drawn(
     }
     reply.set("arm_time_s", rounded(done.arm_time_s));
     reply.set("joint_error_deg", rounded(done.off_rad.to_degrees()));
-    if let Some(words) = calibrated::words(&errand.node, &errand.seat, scene) {
+    if let Some(words) = calibration_check::uncalibrated_basis(&errand.node, &errand.seat, scene) {
         reply.set("calibration", words);
     }
     reply.set("files", files);
@@ -322,11 +335,11 @@ fn drawn(
     reply.hint("sense shows the drawing; reset parks the arm")
 }
 
-fn message(plan: &Plan, done: &Done, deviation: Option<&Deviation>) -> String {
+fn message(plan: &Plan, done: &CompletedMotion, deviation: Option<&InkDeviation>) -> String {
     let report = &plan.report;
     let line = format!(
         "drew {}, {} of line, in {} of arm time",
-        report.strokes(),
+        report.strokes_text(),
         millimetres(report.pen_down_mm, 0),
         seconds(done.arm_time_s)
     );
@@ -352,7 +365,7 @@ fn facts(reply: &mut Reply, plan: &Plan) {
 }
 
 /// Adds the plan's extreme values to the reply, for callers that cannot see the picture.
-fn worst(reply: &mut Reply, plan: &Plan) {
+fn add_extremes(reply: &mut Reply, plan: &Plan) {
     let report = &plan.report;
     reply.set("pen_up_mm", rounded(report.pen_up_mm));
     reply.set("tilt_max_deg", rounded(report.tilt_max_deg));
@@ -368,7 +381,7 @@ fn stretch(reply: &mut Reply, scene: &Scene, plan: &Plan) {
     }
 }
 
-fn deviation(strokes: &[SheetStroke], ink: &[(usize, Vec<[f64; 2]>)]) -> Deviation {
+fn deviation(strokes: &[SheetStroke], ink: &[(usize, Vec<[f64; 2]>)]) -> InkDeviation {
     let design: Vec<Vec<[f64; 2]>> = strokes
         .iter()
         .map(|stroke| stroke.points_mm.clone())

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// A pinhole with a lens that bends: `k1 k2 p1 p2 k3`, as most calibration programs print them.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Lens {
+pub struct LensModel {
     /// The size of the pictures that it is known for.
     pub size_px: [u32; 2],
     /// Focal lengths across and down.
@@ -18,9 +18,9 @@ pub struct Lens {
 
 /// A lens that stands somewhere.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Eye {
+pub struct PlacedCamera {
     /// Its lens.
-    pub lens: Lens,
+    pub lens: LensModel,
     /// From its own frame, x to the right in the picture, y down, z away from it, to the arm's base.
     pub stands: Isometry3<f64>,
 }
@@ -34,7 +34,7 @@ const ROUNDS: usize = 20;
 /// Largest distance from the middle, in focal lengths; beyond it the lens model folds over.
 const ASIDE_MAX: f64 = 4.0;
 
-impl Lens {
+impl LensModel {
     /// Returns the picture coordinates of a point in the camera's own frame; `None` behind the camera, or
     /// too far aside for the lens model. They may lie beyond the picture's edges.
     #[must_use]
@@ -89,7 +89,7 @@ impl Lens {
     }
 }
 
-impl Eye {
+impl PlacedCamera {
     /// Returns the picture coordinates of a point of the arm's base frame, if within the picture's edges.
     #[must_use]
     pub fn sees(&self, at_m: &Point3<f64>) -> Option<[f64; 2]> {

@@ -5,22 +5,22 @@
 //! and its white edge, the tags must agree with each other, and the pose comes with its
 //! uncertainty.
 
-mod find;
-mod frame;
+mod homography;
+mod image_frame;
 mod lens;
-mod moved;
-mod pose;
-mod solve;
-mod tags;
+mod sheet_offset;
+mod sheet_pose;
+mod tag_family;
+mod tag_finder;
 #[cfg(test)]
 mod tests;
 
-pub use find::find;
-pub use frame::{Frame, FrameError, PIXELS_MAX, SIDE_PX_MAX};
-pub use lens::{Eye, Lens};
-pub use moved::{Moved, moved};
-pub use pose::{CORNER_RMS_PX_MAX, Sighting, locate};
-pub use tags::{Family, Layout, Seen, TAGS_MAX, Tag};
+pub use image_frame::{FrameError, ImageFrame, PIXELS_MAX, SIDE_PX_MAX};
+pub use lens::{LensModel, PlacedCamera};
+pub use sheet_offset::{SheetOffset, sheet_offset};
+pub use sheet_pose::{CORNER_RMS_PX_MAX, SheetLocation, locate};
+pub use tag_family::{DetectedTag, Family, SheetTag, TAGS_MAX, TagLayout};
+pub use tag_finder::find;
 
 /// Reason that a picture gives no pose of the sheet.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]

@@ -11,8 +11,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn lens() -> Lens {
-    Lens {
+fn lens() -> LensModel {
+    LensModel {
         size_px: [1280, 960],
         focal_px: [910.0, 905.0],
         centre_px: [645.0, 474.0],
@@ -20,14 +20,14 @@ fn lens() -> Lens {
     }
 }
 
-fn layout() -> Layout {
-    let tag = |id, x, y, turn_deg| Tag {
+fn layout() -> TagLayout {
+    let tag = |id, x, y, turn_deg| SheetTag {
         id,
         at_mm: [x, y],
         size_mm: 14.0,
         turn_deg,
     };
-    Layout {
+    TagLayout {
         family: Family::Tag36h11,
         tags: vec![
             tag(0, 11.0, 11.0, 0.0),
@@ -49,7 +49,7 @@ fn pose(turn: [f64; 3], shift_mm: [f64; 2], far_m: f64) -> Isometry3<f64> {
     Isometry3::from_parts(Translation3::from(translation), turned)
 }
 
-fn seen(sheet: &Isometry3<f64>, off: impl Fn(usize, usize) -> [f64; 2]) -> Vec<Seen> {
+fn seen(sheet: &Isometry3<f64>, off: impl Fn(usize, usize) -> [f64; 2]) -> Vec<DetectedTag> {
     let tags = layout().tags;
     let seen = tags.iter().enumerate().map(|(index, tag)| {
         let mut corners_px = [[0.0; 2]; 4];
@@ -59,7 +59,7 @@ fn seen(sheet: &Isometry3<f64>, off: impl Fn(usize, usize) -> [f64; 2]) -> Vec<S
             let [du, dv] = off(index, corner);
             corners_px[corner] = [u + du, v + dv];
         }
-        Seen {
+        DetectedTag {
             id: tag.id,
             corners_px,
         }
@@ -67,8 +67,8 @@ fn seen(sheet: &Isometry3<f64>, off: impl Fn(usize, usize) -> [f64; 2]) -> Vec<S
     seen.collect()
 }
 
-fn apart(one: &Isometry3<f64>, other: &Isometry3<f64>) -> Moved {
-    moved(one, other, SHEET_MM)
+fn apart(one: &Isometry3<f64>, other: &Isometry3<f64>) -> SheetOffset {
+    sheet_offset(one, other, SHEET_MM)
 }
 
 proptest! {
@@ -100,11 +100,11 @@ proptest! {
             -1e4..1e4_f64, Just(f64::NAN), Just(f64::INFINITY), Just(0.0), Just(640.0)
         ]), 16)
     ) {
-        let tags = corners.chunks_exact(4).enumerate().map(|(id, of)| Seen {
+        let tags = corners.chunks_exact(4).enumerate().map(|(id, of)| DetectedTag {
             id: u16::try_from(id).unwrap(),
             corners_px: [of[0], of[1], of[2], of[3]],
         });
-        let tags: Vec<Seen> = tags.collect();
+        let tags: Vec<DetectedTag> = tags.collect();
         if let Ok(found) = locate(&tags, &layout(), &lens(), SHEET_MM) {
             prop_assert!(found.rms_px <= CORNER_RMS_PX_MAX && found.sigma_mm.is_finite());
             prop_assert!(found.sheet.translation.vector.iter().all(|v| v.is_finite()));
@@ -203,10 +203,10 @@ fn what_is_told_of_its_own_uncertainty_is_true() {
 
 #[test]
 fn pictures_of_no_size_are_refused() {
-    assert!(Frame::new(0, 5, Vec::new()).is_err());
-    assert!(Frame::new(9000, 1, vec![0; 27_000]).is_err());
-    assert!(Frame::pixels(8192, 8192).is_err());
-    let short = Frame::new(2, 2, vec![0; 11]).unwrap_err();
+    assert!(ImageFrame::new(0, 5, Vec::new()).is_err());
+    assert!(ImageFrame::new(9000, 1, vec![0; 27_000]).is_err());
+    assert!(ImageFrame::pixels(8192, 8192).is_err());
+    let short = ImageFrame::new(2, 2, vec![0; 11]).unwrap_err();
     assert!(short.to_string().contains("11 bytes"), "{short}");
 }
 
@@ -222,8 +222,8 @@ fn tiny_and_plain_pictures_have_no_tags() {
         (33, 47),
         (64, 35),
     ] {
-        let pixels = Frame::pixels(width, height).unwrap();
-        let frame = Frame::new(width, height, vec![200; pixels * 3]).unwrap();
+        let pixels = ImageFrame::pixels(width, height).unwrap();
+        let frame = ImageFrame::new(width, height, vec![200; pixels * 3]).unwrap();
         for family in [Family::Tag16h5, Family::Tag36h11] {
             assert_eq!(find(&frame, family).unwrap(), []);
         }
@@ -234,14 +234,14 @@ fn tiny_and_plain_pictures_have_no_tags() {
 fn noise_of_any_size_is_looked_through() {
     let mut state = 3_u64;
     for (width, height) in [(32, 33), (41, 57), (96, 35), (97, 131), (193, 64)] {
-        let pixels = Frame::pixels(width, height).unwrap();
+        let pixels = ImageFrame::pixels(width, height).unwrap();
         let bytes = (0..pixels * 3).map(|_| {
             state = state
                 .wrapping_mul(6_364_136_223_846_793_005)
                 .wrapping_add(1);
             if state >> 63 == 1 { 255 } else { 0 }
         });
-        let frame = Frame::new(width, height, bytes.collect()).unwrap();
+        let frame = ImageFrame::new(width, height, bytes.collect()).unwrap();
         for family in [Family::Tag16h5, Family::Tag36h11] {
             assert_eq!(find(&frame, family).unwrap(), []);
         }

@@ -8,7 +8,8 @@
 use serde_json::{Value, json};
 use std::{fs, path::PathBuf};
 use steadyhand::args::{
-    Effect, Kind, Line, Param, Policy, Profile, Received, Shape, Unit, explain_line, read,
+    ArgumentShape, DeclaredUnit, Effect, ForgivenessProfile, LineReading, ParameterShape,
+    ReaderPolicy, Received, ValueKind, explain_line, read,
 };
 
 fn rows(file: &str) -> Vec<Value> {
@@ -22,13 +23,13 @@ fn rows(file: &str) -> Vec<Value> {
         .collect()
 }
 
-fn names<const N: usize>(names: [&str; N]) -> Kind {
-    Kind::name(names)
+fn names<const N: usize>(names: [&str; N]) -> ValueKind {
+    ValueKind::name(names)
 }
 
-fn stroke() -> Shape {
-    Shape::new(vec![
-        Param::new(
+fn stroke() -> ArgumentShape {
+    ArgumentShape::new(vec![
+        ParameterShape::new(
             "scene",
             names([
                 "default",
@@ -43,12 +44,12 @@ fn stroke() -> Shape {
             ]),
         )
         .default("default"),
-        Param::new("meta", names(["tatbotlogo", "koi"])),
-        Param::new("debug", Kind::Bool).default(false),
-        Param::new("fps", Kind::integer(1, 120)).default(10),
-        Param::new("resume", Kind::Bool).default(false),
-        Param::new("enable_joystick", Kind::Bool).default(false),
-        Param::new("enable_realsense", Kind::Bool).default(false),
+        ParameterShape::new("meta", names(["tatbotlogo", "koi"])),
+        ParameterShape::new("debug", ValueKind::Bool).default(false),
+        ParameterShape::new("fps", ValueKind::integer(1, 120)).default(10),
+        ParameterShape::new("resume", ValueKind::Bool).default(false),
+        ParameterShape::new("enable_joystick", ValueKind::Bool).default(false),
+        ParameterShape::new("enable_realsense", ValueKind::Bool).default(false),
     ])
     .with_foreign([
         "num_plys",
@@ -86,7 +87,7 @@ struct Score {
     misses: Vec<String>,
 }
 
-fn score(rows: &[Value], shape: impl Fn(&Value) -> Shape) -> Score {
+fn score(rows: &[Value], shape: impl Fn(&Value) -> ArgumentShape) -> Score {
     let mut score = Score {
         rows: rows.len(),
         ..Score::default()
@@ -94,13 +95,13 @@ fn score(rows: &[Value], shape: impl Fn(&Value) -> Shape) -> Score {
     for row in rows {
         let want = row.get("want").filter(|want| !want.is_null());
         match (explain_line(&shape(row), row["s"].as_str().unwrap()), want) {
-            (Line::Understood { understood, .. }, Some(want))
+            (LineReading::Understood { understood, .. }, Some(want))
                 if same(&Value::Object(understood.clone()), want) =>
             {
                 score.exact += 1;
             }
-            (Line::Refused { .. }, None) => score.exact += 1,
-            (Line::Understood { understood, .. }, want) => {
+            (LineReading::Refused { .. }, None) => score.exact += 1,
+            (LineReading::Understood { understood, .. }, want) => {
                 score.wrong += 1;
                 score.misses.push(format!(
                     "wrong {}: {} -> {} want {:?}",
@@ -110,7 +111,7 @@ fn score(rows: &[Value], shape: impl Fn(&Value) -> Shape) -> Score {
                     want.map(Value::to_string)
                 ));
             }
-            (Line::Refused { refused, .. }, Some(_)) => {
+            (LineReading::Refused { refused, .. }, Some(_)) => {
                 score.refused += 1;
                 score
                     .misses
@@ -136,10 +137,10 @@ fn own_rows() -> Vec<Value> {
         .collect()
 }
 
-fn forms_shape() -> Shape {
+fn forms_shape() -> ArgumentShape {
     let schema = json!({"type": "object", "properties": {"scene": {"type": "string"}, "meta": {"type": "string"},
         "debug": {"type": "boolean"}, "fps": {"type": "integer"}}});
-    Shape::from_json_schema(&schema).unwrap()
+    ArgumentShape::from_json_schema(&schema).unwrap()
 }
 
 #[test]
@@ -162,7 +163,7 @@ fn our_own_rows_cut_at_any_byte_say_all_or_nothing() {
             continue;
         }
         for (at, _) in text.char_indices().skip(1) {
-            if let Line::Understood { understood, .. } = explain_line(&shape, &text[..at])
+            if let LineReading::Understood { understood, .. } = explain_line(&shape, &text[..at])
                 && !same(&Value::Object(understood.clone()), &row["want"])
             {
                 partly.push(format!("{} -> {}", &text[..at], Value::Object(understood)));
@@ -175,7 +176,7 @@ fn our_own_rows_cut_at_any_byte_say_all_or_nothing() {
 #[test]
 fn malformed_renderings_are_read_exactly() {
     let score = score(&rows("bfcl.jsonl"), |row| {
-        Shape::from_json_schema(&row["schema"]).unwrap()
+        ArgumentShape::from_json_schema(&row["schema"]).unwrap()
     });
     assert!(score.wrong <= 3, "{score:#?}");
     assert!(score.exact * 1000 >= score.rows * 995, "{score:#?}");
@@ -194,10 +195,10 @@ fn nothing_moves_with_a_value_that_was_not_emitted() {
     let shape = stroke();
     for row in rows("models.jsonl") {
         let text = row["args_raw"].as_str().unwrap_or_default();
-        for profile in [Profile::Lenient, Profile::Guarded] {
+        for profile in [ForgivenessProfile::Lenient, ForgivenessProfile::Guarded] {
             let Ok(reading) = read(
                 &shape,
-                &Policy::new(Effect::Moves, profile),
+                &ReaderPolicy::new(Effect::Moves, profile),
                 Received::Text(text.into()),
             ) else {
                 continue;
@@ -238,7 +239,7 @@ fn nothing_moves_after_text_that_cannot_be_trusted() {
         }
         if let Ok(reading) = read(
             &shape,
-            &Policy::new(Effect::Moves, Profile::Guarded),
+            &ReaderPolicy::new(Effect::Moves, ForgivenessProfile::Guarded),
             Received::Text(text.into()),
         ) {
             ran.push(format!(
@@ -254,12 +255,14 @@ fn nothing_moves_after_text_that_cannot_be_trusted() {
 fn a_schema_echoed_back_is_never_a_call() {
     let mut accepted = Vec::new();
     for row in rows("bfcl.jsonl").iter().step_by(7) {
-        let shape = Shape::from_json_schema(&row["schema"]).unwrap();
+        let shape = ArgumentShape::from_json_schema(&row["schema"]).unwrap();
         if shape.params.is_empty() {
             continue;
         }
         for echo in [&row["schema"], &row["schema"]["properties"]] {
-            if let Line::Understood { understood, .. } = explain_line(&shape, &echo.to_string()) {
+            if let LineReading::Understood { understood, .. } =
+                explain_line(&shape, &echo.to_string())
+            {
                 accepted.push(format!("{echo} -> {}", Value::Object(understood)));
             }
         }
@@ -286,10 +289,10 @@ fn a_call_cut_anywhere_is_never_a_call() {
         .filter(|row| closed.contains(&row["cls"].as_str().unwrap()))
         .step_by(9)
     {
-        let shape = Shape::from_json_schema(&row["schema"]).unwrap();
+        let shape = ArgumentShape::from_json_schema(&row["schema"]).unwrap();
         let text = row["s"].as_str().unwrap();
         for (at, _) in text.char_indices().skip(1) {
-            if let Line::Understood { understood, .. } = explain_line(&shape, &text[..at]) {
+            if let LineReading::Understood { understood, .. } = explain_line(&shape, &text[..at]) {
                 accepted.push(format!("{} -> {}", &text[..at], Value::Object(understood)));
             }
         }
@@ -327,21 +330,23 @@ fn check_documented(line: &str, judge: impl Fn(&str) -> Result<Value, Vec<&'stat
 }
 
 /// The tool that the page describes.
-fn documented_tool() -> Shape {
-    let number =
-        |name: &str, min, max, unit| Param::new(name, Kind::number(min, max, Unit::named(unit)));
-    Shape::new(vec![
-        Param::new("scene", names(["default", "koi", "star", "practice_skin"])).default("default"),
-        Param::new("overlay", names(["crosses", "leaf"])).alias("meta"),
-        Param::new("debug", Kind::Bool).default(false),
-        Param::new("fps", Kind::integer(1, 120)).default(10),
+fn documented_tool() -> ArgumentShape {
+    let number = |name: &str, min, max, unit| {
+        ParameterShape::new(name, ValueKind::number(min, max, DeclaredUnit::named(unit)))
+    };
+    ArgumentShape::new(vec![
+        ParameterShape::new("scene", names(["default", "koi", "star", "practice_skin"]))
+            .default("default"),
+        ParameterShape::new("overlay", names(["crosses", "leaf"])).alias("meta"),
+        ParameterShape::new("debug", ValueKind::Bool).default(false),
+        ParameterShape::new("fps", ValueKind::integer(1, 120)).default(10),
         number("lift", 0.001, 0.6, "m"),
         number("angle", 0.0, 3.2, "rad"),
         number("wait", 0.0, 60.0, "s"),
         number("speed", 0.0, 0.5, "m/s"),
         number("rate", 0.0, 1000.0, "hz"),
-        Param::new("note", Kind::Text),
-        Param::new("tags", Kind::list(Kind::Text)),
+        ParameterShape::new("note", ValueKind::Text),
+        ParameterShape::new("tags", ValueKind::list(ValueKind::Text)),
     ])
     .with_foreign(["num_plys"])
     .with_known_names(["default", "koi", "star", "practice_skin", "crosses", "leaf"])
@@ -351,7 +356,7 @@ fn documented_tool() -> Shape {
 #[test]
 fn every_example_of_the_page_is_true() {
     let shape = documented_tool();
-    let policy = Policy::new(Effect::Moves, Profile::Guarded);
+    let policy = ReaderPolicy::new(Effect::Moves, ForgivenessProfile::Guarded);
     let lines = documented("arguments");
     assert!(lines.len() > 90, "{}", lines.len());
     for line in lines {
@@ -367,13 +372,13 @@ fn every_example_of_the_page_is_true() {
 #[test]
 fn every_example_of_a_foreign_schema_is_true() {
     let schema: Value = serde_json::from_str(&documented("schema").join("\n")).unwrap();
-    let shape = Shape::from_json_schema(&schema).unwrap();
+    let shape = ArgumentShape::from_json_schema(&schema).unwrap();
     let lines = documented("cases");
     assert!(lines.len() >= 10);
     for line in lines {
         check_documented(&line, |text| match explain_line(&shape, text) {
-            Line::Understood { understood, .. } => Ok(Value::Object(understood)),
-            Line::Refused {
+            LineReading::Understood { understood, .. } => Ok(Value::Object(understood)),
+            LineReading::Refused {
                 complaints,
                 corrected,
                 ..
@@ -381,7 +386,7 @@ fn every_example_of_a_foreign_schema_is_true() {
                 let again =
                     corrected.map(|call| explain_line(&shape, &Value::Object(call).to_string()));
                 assert!(
-                    matches!(again, None | Some(Line::Understood { .. })),
+                    matches!(again, None | Some(LineReading::Understood { .. })),
                     "the correction of {text} is refused"
                 );
                 Err(complaints.iter().map(|c| c.code).collect())

@@ -10,9 +10,9 @@
 
 use crate::snapshots;
 use serde_json::{Value, json};
-use steadyhand::catalogue::{self, Effect, Format, Here, Listed, ListedNames};
+use steadyhand::catalogue::{self, CatalogueFormat, Effect, KnownNames, ListedNames, ListedTool};
 use steadyhand::config::NodeFile;
-use steadyhand::tools::Declared;
+use steadyhand::tools::DeclaredTools;
 
 /// Tokens of the six tools' names, descriptions and input schemas together.
 const SIX_TOKENS_MAX: usize = 900;
@@ -23,9 +23,9 @@ const ALL_TOKENS_MAX: usize = 1_800;
 /// Tokens of the instructions.
 const INSTRUCTIONS_TOKENS_MAX: usize = 120;
 
-fn here() -> Here {
+fn here() -> KnownNames {
     let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-    Here {
+    KnownNames {
         scenes: names(&[
             "default",
             "a5_sheet",
@@ -38,11 +38,11 @@ fn here() -> Here {
         arms: names(&["so101"]),
         nodes: names(&["here"]),
         everywhere: names(&["here", "all"]),
-        ..Here::default()
+        ..KnownNames::default()
     }
 }
 
-fn snapshot(tool: &Listed) -> String {
+fn snapshot(tool: &ListedTool) -> String {
     let hints = tool.hints;
     let card = json!({
         "name": tool.name,
@@ -73,12 +73,12 @@ fn every_tool_and_alias_is_as_it_was() {
 
 #[test]
 fn the_catalogue_as_markdown_is_as_it_was() {
-    snapshots::check("catalogue.md", &Format::Markdown.render(&here()));
+    snapshots::check("catalogue.md", &CatalogueFormat::Markdown.render(&here()));
 }
 
-fn tokens(tools: &[Listed]) -> usize {
+fn tokens(tools: &[ListedTool]) -> usize {
     let model = tiktoken_rs::o200k_base().unwrap();
-    let one = |tool: &Listed| {
+    let one = |tool: &ListedTool| {
         let schema = Value::Object(tool.input_schema.clone()).to_string();
         [&tool.name, &tool.description, &schema]
             .iter()
@@ -105,13 +105,13 @@ fn the_tools_cost_a_model_few_tokens() {
 #[test]
 fn the_tools_cost_few_tokens_on_the_fullest_node() {
     let twelve = |prefix: &str| (0..12).map(|i| format!("{prefix}_{i}")).collect::<Vec<_>>();
-    let mut here = Here {
+    let mut here = KnownNames {
         scenes: twelve("scene"),
         overlays: twelve("meta"),
         arms: vec!["left".to_owned(), "right".to_owned()],
         nodes: twelve("node"),
         listed_names: ListedNames::Plain,
-        ..Here::default()
+        ..KnownNames::default()
     };
     let full = tokens(&catalogue::list(&here));
     here.scenes.extend((12..40).map(|i| format!("scene_{i}")));
@@ -175,10 +175,10 @@ tool = "look"
 effect = "reads"
 "#;
 
-fn declaring() -> Here {
+fn declaring() -> KnownNames {
     let file = NodeFile::read("node.toml", DECLARED).unwrap();
-    let declared = Declared::of(&file, &here()).unwrap();
-    Here {
+    let declared = DeclaredTools::from_file(&file, &here()).unwrap();
+    KnownNames {
         declared: declared.shared(),
         ..here()
     }
@@ -227,7 +227,7 @@ fn declared_tools_stand_beside_the_six_with_the_strictest_effect_of_what_they_ca
             .description
             .contains("Calls in order: align, stroke {\"again\":true}, reset.")
     );
-    for (name, format) in Format::ALL {
+    for (name, format) in CatalogueFormat::ALL {
         assert!(format.render(&here).contains("searchWeb"), "{name}");
     }
 }
@@ -315,8 +315,8 @@ fn the_workflow_stays_short_however_many_tools_are_declared() {
         .map(|i| format!("[[tools]]\nname = \"a_rather_long_name_{i}\"\ndescription = \"Look\"\ncalls = \"sense\"\n"))
         .collect();
     let file = NodeFile::read("node.toml", &many).unwrap();
-    let declared = Declared::of(&file, &here()).unwrap().shared();
-    for here in [declaring(), Here { declared, ..here() }] {
+    let declared = DeclaredTools::from_file(&file, &here()).unwrap().shared();
+    for here in [declaring(), KnownNames { declared, ..here() }] {
         let text = catalogue::instructions(&here);
         let count = model.encode_ordinary(&text).len();
         assert!(count < INSTRUCTIONS_TOKENS_MAX, "{count}: {text}");
@@ -344,7 +344,10 @@ fn the_readmes_table_is_made_from_the_catalogue() {
 
 #[test]
 fn the_page_of_the_tools_is_made_from_the_catalogue() {
-    snapshots::check("../../docs/tools.md", &Format::Page.render(&here()));
+    snapshots::check(
+        "../../docs/tools.md",
+        &CatalogueFormat::Page.render(&here()),
+    );
 }
 
 #[test]
@@ -355,7 +358,7 @@ fn the_help_of_commands_that_call_tools_names_them_all() {
             .output()
             .unwrap();
         let help = String::from_utf8(help.stdout).unwrap();
-        for line in catalogue::help(&Here::default()).lines() {
+        for line in catalogue::help(&KnownNames::default()).lines() {
             assert!(
                 help.contains(line.trim_end()),
                 "{command} --help does not say {line:?}\n{help}"

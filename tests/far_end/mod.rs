@@ -13,16 +13,16 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use firmware_protocol::{Decoder, Message, Received};
-use steadyhand::clock::Clock;
+use steadyhand::clock::NodeClock;
 use steadyhand::gate::{self, CheckedTrajectory};
 use steadyhand::link::memory::MemoryLink;
-use steadyhand::link::{Link, LinkError, LinkFuture};
-use steadyhand::motion::{Motion, Opener, Outcome};
-use steadyhand::permit::{Permit, Permits, Who};
-use steadyhand::plan::{self, Patient, SpanKind, Trajectory};
-use steadyhand::scene::{Library, Scene};
-use steadyhand::sim::{Fault, Simulator};
-use steadyhand::units::Instant;
+use steadyhand::link::{ByteLink, LinkError, LinkFuture};
+use steadyhand::motion::{MotionHandle, MotionOutcome, PortOpener};
+use steadyhand::permit::{ActorRank, MotionPermit, PermitRegistry};
+use steadyhand::plan::{self, SilentObserver, SpanKind, Trajectory};
+use steadyhand::scene::{Scene, SceneLibrary};
+use steadyhand::sim::{ArmSimulator, SimulatedFault};
+use steadyhand::units::ClockInstant;
 
 /// What a broken wire does next, told at each frame with goals: how many came before it since the
 /// pen first touched the paper.
@@ -30,8 +30,8 @@ pub(crate) type Script = Box<dyn FnMut(usize, &mut Hands<'_>) + Send>;
 
 /// What a script may lay its hands on.
 pub(crate) struct Hands<'a> {
-    pub(crate) sim: &'a Simulator,
-    pub(crate) clock: &'a Clock,
+    pub(crate) sim: &'a ArmSimulator,
+    pub(crate) clock: &'a NodeClock,
     /// From now on the port takes no bytes.
     pub(crate) stuck: &'a mut bool,
 }
@@ -64,25 +64,25 @@ impl Family {
 /// One frame of goals as it left the port: who, and to which tick.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Goals {
-    pub(crate) at: Instant,
+    pub(crate) at: ClockInstant,
     pub(crate) ticks: Vec<(u8, i32)>,
 }
 
 #[derive(Default)]
 pub(crate) struct WireState {
     /// Every request, with its moment.
-    pub(crate) sent: Vec<(Instant, Vec<u8>)>,
+    pub(crate) sent: Vec<(ClockInstant, Vec<u8>)>,
     goal_frames: usize,
     /// The first send since the script was set.
-    began: Option<Instant>,
+    began: Option<ClockInstant>,
     /// The script begins behind so many frames of goals.
     from: usize,
     script: Option<Script>,
     /// When the script first ran.
-    pub(crate) broken_at: Option<Instant>,
+    pub(crate) broken_at: Option<ClockInstant>,
     stuck: bool,
     /// The first send behind the break that found something latched.
-    pub(crate) latched_at: Option<Instant>,
+    pub(crate) latched_at: Option<ClockInstant>,
 }
 
 /// The near end of the wire, as the test sees it; clones are the same.
@@ -113,7 +113,7 @@ impl Wire {
     }
 
     /// How long after the break something was latched; `now` where nothing was sent since.
-    pub(crate) fn latched_after(&self, now: Instant) -> Duration {
+    pub(crate) fn latched_after(&self, now: ClockInstant) -> Duration {
         let state = self.state();
         state
             .latched_at
@@ -132,7 +132,7 @@ impl Wire {
     }
 
     /// Everything that was said to a controller so far.
-    pub(crate) fn messages(&self) -> Vec<(Instant, Message)> {
+    pub(crate) fn messages(&self) -> Vec<(ClockInstant, Message)> {
         let (mut decoder, mut found) = (Decoder::new(), Vec::new());
         for (at, bytes) in &self.state().sent {
             let mut rest = bytes.as_slice();
@@ -174,11 +174,11 @@ impl Wire {
 
 /// A link that keeps what is sent and lets a script break things.
 struct Tapped {
-    inner: MemoryLink<Simulator>,
+    inner: MemoryLink<ArmSimulator>,
     wire: Wire,
-    sim: Simulator,
-    clock: Clock,
-    permits: Arc<Permits>,
+    sim: ArmSimulator,
+    clock: NodeClock,
+    permits: Arc<PermitRegistry>,
     family: Family,
 }
 
@@ -227,7 +227,7 @@ impl Tapped {
     }
 }
 
-impl Link for Tapped {
+impl ByteLink for Tapped {
     fn send<'a>(&'a mut self, bytes: &'a [u8]) -> LinkFuture<'a, ()> {
         Box::pin(async move {
             if self.note(bytes) {
@@ -240,7 +240,7 @@ impl Link for Tapped {
         })
     }
 
-    fn receive<'a>(&'a mut self, into: &'a mut [u8], until: Instant) -> LinkFuture<'a, usize> {
+    fn receive<'a>(&'a mut self, into: &'a mut [u8], until: ClockInstant) -> LinkFuture<'a, usize> {
         self.inner.receive(into, until)
     }
 
@@ -257,10 +257,10 @@ impl Link for Tapped {
 pub(crate) struct Rig {
     pub(crate) family: Family,
     pub(crate) scene: Arc<Scene>,
-    pub(crate) sim: Simulator,
+    pub(crate) sim: ArmSimulator,
     pub(crate) wire: Wire,
-    pub(crate) clock: Clock,
-    pub(crate) permits: Arc<Permits>,
+    pub(crate) clock: NodeClock,
+    pub(crate) permits: Arc<PermitRegistry>,
     pub(crate) folder: tempfile::TempDir,
 }
 
@@ -285,7 +285,7 @@ fn short_scene(
     edit(&mut text);
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("short.toml"), text.to_string()).unwrap();
-    let library = Library::new(Some(folder.path().to_path_buf()));
+    let library = SceneLibrary::new(Some(folder.path().to_path_buf()));
     (library.scene("short", None).unwrap(), folder)
 }
 
@@ -297,24 +297,24 @@ impl Rig {
     /// The same with another scene's file.
     pub(crate) fn with(family: Family, edit: impl FnOnce(&mut toml::Table)) -> Self {
         let (scene, folder) = short_scene(family, edit);
-        let clock = Clock::simulated();
+        let clock = NodeClock::simulated();
         Self {
             family,
-            sim: Simulator::new(&scene.arm, &scene.rest_rad),
+            sim: ArmSimulator::new(&scene.arm, &scene.rest_rad),
             scene,
             wire: Wire::default(),
             clock,
-            permits: Arc::new(Permits::everything()),
+            permits: Arc::new(PermitRegistry::everything()),
             folder,
         }
     }
 
-    pub(crate) fn break_all(&self, faults: &[Fault]) {
+    pub(crate) fn break_all(&self, faults: &[SimulatedFault]) {
         let each = faults.iter().cloned();
         each.for_each(|fault| self.sim.break_it(fault));
     }
 
-    pub(crate) fn opener(&self) -> Opener {
+    pub(crate) fn opener(&self) -> PortOpener {
         let (wire, sim, family) = (self.wire.clone(), self.sim.clone(), self.family);
         let permits = Arc::clone(&self.permits);
         Box::new(move |clock| {
@@ -326,13 +326,13 @@ impl Rig {
                 clock: clock.clone(),
                 permits: Arc::clone(&permits),
                 family,
-            }) as Box<dyn Link>)
+            }) as Box<dyn ByteLink>)
         })
     }
 
     /// Opens the port and attaches.
-    pub(crate) fn attach(&self) -> Result<Motion, String> {
-        Motion::start(
+    pub(crate) fn attach(&self) -> Result<MotionHandle, String> {
+        MotionHandle::start(
             Arc::clone(&self.scene.arm),
             self.clock.clone(),
             Arc::clone(&self.permits),
@@ -340,22 +340,22 @@ impl Rig {
         )
     }
 
-    pub(crate) fn permit(&self) -> Permit {
+    pub(crate) fn permit(&self) -> MotionPermit {
         self.permits.ask(&self.scene, self.clock.now()).unwrap()
     }
 
     /// The drawing, planned from where the arm stands.
-    pub(crate) fn plan(&self, motion: &Motion) -> Trajectory {
+    pub(crate) fn plan(&self, motion: &MotionHandle) -> Trajectory {
         let start = motion.snapshot().measured.unwrap();
-        plan::draw(&self.scene, &start.position_rad, &Patient)
+        plan::draw(&self.scene, &start.position_rad, &SilentObserver)
             .unwrap()
             .trajectory
     }
 
     pub(crate) fn check(
         &self,
-        motion: &Motion,
-        permit: Permit,
+        motion: &MotionHandle,
+        permit: MotionPermit,
         trajectory: Trajectory,
     ) -> CheckedTrajectory {
         let start = motion.snapshot().measured.unwrap();
@@ -363,29 +363,33 @@ impl Rig {
     }
 
     /// Draws, with a script that begins in the middle of the first line.
-    pub(crate) async fn draw(&self, motion: &Motion, script: Option<Script>) -> Outcome {
+    pub(crate) async fn draw(
+        &self,
+        motion: &MotionHandle,
+        script: Option<Script>,
+    ) -> MotionOutcome {
         let trajectory = self.plan(motion);
         if let Some(script) = script {
             self.wire.script(middle_of_ink(&trajectory), script);
         }
         let proof = self.check(motion, self.permit(), trajectory);
-        let outcome = motion.run(proof, motion.stops_asked()).await.unwrap();
+        let outcome = motion.run(proof, motion.stops_requested()).await.unwrap();
         self.wire.mend();
         outcome
     }
 
     /// What `reset` does: to the ready pose and to rest, out of a stop or a fault.
-    pub(crate) async fn reset(&self, motion: &Motion, by: Who) -> Outcome {
+    pub(crate) async fn reset(&self, motion: &MotionHandle, by: ActorRank) -> MotionOutcome {
         let permit = self
             .permits
             .ask_reset(&self.scene, by, self.clock.now())
             .unwrap();
         let start = motion.snapshot().measured.unwrap();
         let poses = [self.scene.ready_rad, self.scene.rest_rad];
-        let plan = plan::go_to(&self.scene, &start.position_rad, &poses, &Patient).unwrap();
+        let plan = plan::go_to(&self.scene, &start.position_rad, &poses, &SilentObserver).unwrap();
         let proof = self.check(motion, permit.clone(), plan.trajectory);
-        let outcome = motion.run(proof, motion.stops_asked()).await.unwrap();
-        if matches!(outcome, Outcome::Reached { .. }) {
+        let outcome = motion.run(proof, motion.stops_requested()).await.unwrap();
+        if matches!(outcome, MotionOutcome::Reached { .. }) {
             assert!(self.permits.unlatch(&permit), "the latch stays");
         }
         outcome

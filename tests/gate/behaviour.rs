@@ -9,16 +9,18 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use base::units::{Finite, Instant, Joints, Measured};
-use gate::{Broken, CheckedTrajectory, Execution, Refused, Rule, Step};
+use base::units::{ArmMeasurement, ClockInstant, Finite, JointVector};
+use gate::{
+    CheckedTrajectory, Execution, ExecutionError, ExecutionStep, GateRule, RefusedTrajectory,
+};
 use nalgebra::{Point3, Unit, Vector3};
-use permit::{Permit, Permits};
-use plan::{Patient, Span, SpanKind, Trajectory};
+use permit::{MotionPermit, PermitRegistry};
+use plan::{SilentObserver, SpanKind, Trajectory, TrajectorySpan};
 use proptest::prelude::*;
 use proptest::sample::Index;
 use proptest::test_runner::{RngSeed, TestCaseResult};
 use scene::file::SheetFile;
-use scene::{Corners, KeepOut, Library, Scene, Surface, ToolKind};
+use scene::{AxisAlignedBox, KeepOut, Scene, SceneLibrary, Surface, ToolKind};
 
 /// How far ahead of a joint its goal may be, as time at full speed.
 const LEASH_S: f64 = 0.15;
@@ -29,7 +31,7 @@ const BLIND_FRAMES: usize = 3;
 /// More ticks than a goal may wait for a joint.
 const HOLDS_MAX: usize = 40;
 
-type Verdict = Result<CheckedTrajectory, Refused>;
+type Verdict = Result<CheckedTrajectory, RefusedTrajectory>;
 
 /// The same cases on every run; `PROPTEST_CASES` may ask for fewer.
 fn fixed(cases: u32) -> ProptestConfig {
@@ -46,14 +48,14 @@ fn fixed(cases: u32) -> ProptestConfig {
 fn default_plan() -> &'static (Arc<Scene>, Trajectory) {
     static PLAN: OnceLock<(Arc<Scene>, Trajectory)> = OnceLock::new();
     PLAN.get_or_init(|| {
-        let scene = Library::new(None).scene("default", None).unwrap();
-        let plan = plan::draw(&scene, &scene.rest_rad, &Patient).unwrap();
+        let scene = SceneLibrary::new(None).scene("default", None).unwrap();
+        let plan = plan::draw(&scene, &scene.rest_rad, &SilentObserver).unwrap();
         (scene, plan.trajectory)
     })
 }
 
-fn seen(q: Joints, at: Instant) -> Measured {
-    Measured {
+fn seen(q: JointVector, at: ClockInstant) -> ArmMeasurement {
+    ArmMeasurement {
         at,
         position_rad: q,
         velocity_rad_s: q.map(|_, _| 0.0),
@@ -61,14 +63,16 @@ fn seen(q: Joints, at: Instant) -> Measured {
     }
 }
 
-fn leave(scene: &Scene) -> Permit {
-    Permits::everything().ask(scene, Instant::ZERO).unwrap()
+fn leave(scene: &Scene) -> MotionPermit {
+    PermitRegistry::everything()
+        .ask(scene, ClockInstant::ZERO)
+        .unwrap()
 }
 
 /// With leave, and with the arm where the scene rests.
 fn judge(scene: &Arc<Scene>, trajectory: Trajectory) -> Verdict {
-    let start = seen(scene.rest_rad, Instant::ZERO);
-    gate::check(scene, leave(scene), &start, Instant::ZERO, trajectory)
+    let start = seen(scene.rest_rad, ClockInstant::ZERO);
+    gate::check(scene, leave(scene), &start, ClockInstant::ZERO, trajectory)
 }
 
 /// The default plan after a change to it.
@@ -87,25 +91,25 @@ fn judge_in(change: impl FnOnce(&mut Scene)) -> Verdict {
     judge(&Arc::new(changed), trajectory.clone())
 }
 
-fn rules(verdict: &Verdict) -> Vec<Rule> {
+fn rules(verdict: &Verdict) -> Vec<GateRule> {
     verdict.as_ref().err().map_or_else(Vec::new, |refused| {
         refused.0.iter().map(|refusal| refusal.rule).collect()
     })
 }
 
 /// That it was refused, by one of these rules at least.
-fn refused_by(verdict: &Verdict, any_of: &[Rule]) -> TestCaseResult {
+fn refused_by(verdict: &Verdict, any_of: &[GateRule]) -> TestCaseResult {
     let said = rules(verdict);
     let found = said.iter().any(|rule| any_of.contains(rule));
     prop_assert!(found, "refused by {said:?}; one of {any_of:?} was due");
     Ok(())
 }
 
-fn tip_m(scene: &Scene, q: &Joints) -> Point3<f64> {
+fn tip_m(scene: &Scene, q: &JointVector) -> Point3<f64> {
     scene.arm.chain.frames(q).tool * scene.pens[0].tip_m
 }
 
-fn height_mm(scene: &Scene, q: &Joints) -> f64 {
+fn height_mm(scene: &Scene, q: &JointVector) -> f64 {
     scene.surface.project(&tip_m(scene, q)).height_mm
 }
 
@@ -136,12 +140,12 @@ fn cut(trajectory: &mut Trajectory, end: usize) {
 
 #[test]
 fn every_shipped_so101_scene_passes() {
-    let library = Library::new(None);
+    let library = SceneLibrary::new(None);
     let names = library.scenes_for(&["so101"]);
     assert!(names.len() >= 4, "{names:?}");
     for name in names {
         let scene = library.scene(&name, None).unwrap();
-        let plan = plan::draw(&scene, &scene.rest_rad, &Patient)
+        let plan = plan::draw(&scene, &scene.rest_rad, &SilentObserver)
             .unwrap_or_else(|error| panic!("{name}: {error}"));
         judge(&scene, plan.trajectory).unwrap_or_else(|refused| panic!("{name}: {refused}"));
     }
@@ -150,14 +154,17 @@ fn every_shipped_so101_scene_passes() {
 #[test]
 fn a_tip_faster_than_its_scene_allows_is_refused() {
     let verdict = judge_in(|scene| scene.limits.draw_mm_s /= 2.0);
-    assert!(rules(&verdict).contains(&Rule::TipSpeed));
+    assert!(rules(&verdict).contains(&GateRule::TipSpeed));
 }
 
 #[test]
 fn a_needle_near_the_surface_is_slow() {
     let verdict = judge_in(|scene| scene.pens[0].kind = ToolKind::Needle);
     let refused = verdict.unwrap_err();
-    let speeds = refused.0.iter().filter(|one| one.rule == Rule::TipSpeed);
+    let speeds = refused
+        .0
+        .iter()
+        .filter(|one| one.rule == GateRule::TipSpeed);
     let limits: Vec<f64> = speeds.map(|one| one.excess.unwrap().limit).collect();
     assert!(!limits.is_empty());
     // Nothing else is slower because of it.
@@ -170,13 +177,17 @@ fn a_needle_near_the_surface_is_slow() {
         scene.pens[0].kind = ToolKind::Needle;
         scene.surface = sheet([0.0, 0.0, -0.3]);
     });
-    assert!(!rules(&far).contains(&Rule::TipSpeed), "{:?}", rules(&far));
+    assert!(
+        !rules(&far).contains(&GateRule::TipSpeed),
+        "{:?}",
+        rules(&far)
+    );
 }
 
 #[test]
 fn an_arm_without_parts_that_may_not_touch_is_judged_by_the_rest() {
     let verdict = judge_in(|scene| {
-        let mut arm = arm::Arm::clone(&scene.arm);
+        let mut arm = arm::ArmModel::clone(&scene.arm);
         arm.capsules.clear();
         scene.arm = Arc::new(arm);
     });
@@ -186,14 +197,14 @@ fn an_arm_without_parts_that_may_not_touch_is_judged_by_the_rest() {
 #[test]
 fn a_stop_that_cannot_lift_is_refused() {
     let verdict = judge_in(|scene| scene.heights.lift_mm = 500.0);
-    assert_eq!(rules(&verdict), [Rule::Stop]);
+    assert_eq!(rules(&verdict), [GateRule::Stop]);
     assert!(verdict.unwrap_err().0[0].at_mm.is_some());
 }
 
 /// A limit that is missing, or is no number, bounds nothing.
 #[test]
 fn refuses_an_arm_without_a_limit_for_every_joint() {
-    type Limit = fn(&mut arm::Limits) -> &mut Joints;
+    type Limit = fn(&mut arm::ArmLimits) -> &mut JointVector;
     let all: [(&str, Limit); 5] = [
         ("lower", |limits| &mut limits.lower_rad),
         ("upper", |limits| &mut limits.upper_rad),
@@ -202,19 +213,19 @@ fn refuses_an_arm_without_a_limit_for_every_joint() {
         ("jerk", |limits| &mut limits.jerk_rad_s3),
     ];
     for (name, limit) in all {
-        let spoilt: [fn(&Joints) -> Joints; 3] = [
-            |whole| Joints::from_slice(&whole[..4]),
+        let spoilt: [fn(&JointVector) -> JointVector; 3] = [
+            |whole| JointVector::from_slice(&whole[..4]),
             |whole| whole.map(|joint, at| if joint == 2 { f64::NAN } else { at }),
             |whole| whole.map(|joint, at| if joint == 2 { f64::INFINITY } else { at }),
         ];
         for spoil in spoilt {
             let verdict = judge_in(|scene| {
-                let mut arm = arm::Arm::clone(&scene.arm);
+                let mut arm = arm::ArmModel::clone(&scene.arm);
                 let whole = limit(&mut arm.limits);
                 *whole = spoil(whole);
                 scene.arm = Arc::new(arm);
             });
-            assert_eq!(rules(&verdict), [Rule::Form], "{name}");
+            assert_eq!(rules(&verdict), [GateRule::Form], "{name}");
             let why = &verdict.unwrap_err().0[0].why;
             assert!(why.contains(name) && why.contains("5 finite"), "{why}");
         }
@@ -223,18 +234,18 @@ fn refuses_an_arm_without_a_limit_for_every_joint() {
 
 #[test]
 fn a_sample_with_a_joint_too_few_is_refused() {
-    let verdict = judge_changed(|plan| plan.samples[7] = Joints::from_slice(&[0.0; 4]));
-    assert_eq!(rules(&verdict), [Rule::Form]);
+    let verdict = judge_changed(|plan| plan.samples[7] = JointVector::from_slice(&[0.0; 4]));
+    assert_eq!(rules(&verdict), [GateRule::Form]);
 }
 
 #[test]
 fn fewer_than_two_samples_are_refused() {
-    assert_eq!(rules(&judge_changed(|plan| cut(plan, 1))), [Rule::Form]);
+    assert_eq!(rules(&judge_changed(|plan| cut(plan, 1))), [GateRule::Form]);
     let none = judge_changed(|plan| {
         plan.samples.clear();
         plan.spans.clear();
     });
-    assert_eq!(rules(&none), [Rule::Form]);
+    assert_eq!(rules(&none), [GateRule::Form]);
 }
 
 #[test]
@@ -244,9 +255,9 @@ fn a_span_that_is_empty_or_without_a_pen_is_refused() {
         nothing.end = nothing.first;
         plan.spans.insert(0, nothing);
     });
-    assert_eq!(rules(&empty), [Rule::Form]);
+    assert_eq!(rules(&empty), [GateRule::Form]);
     let unarmed = judge_changed(|plan| plan.spans[1].pen = 99);
-    assert_eq!(rules(&unarmed), [Rule::Form]);
+    assert_eq!(rules(&unarmed), [GateRule::Form]);
 }
 
 #[test]
@@ -260,7 +271,11 @@ fn a_lean_is_held_against_a_pen_beyond_rounding_alone() {
     let most = leans.fold(0.0, f64::max);
     for (share, refused) in [(1.0005, false), (1.002, true)] {
         let verdict = judge_in(|scene| scene.pens[0].cone_rad = most / share);
-        assert_eq!(rules(&verdict).contains(&Rule::Tilt), refused, "{share}");
+        assert_eq!(
+            rules(&verdict).contains(&GateRule::Tilt),
+            refused,
+            "{share}"
+        );
     }
 }
 
@@ -270,15 +285,15 @@ fn a_start_that_is_not_a_number_is_refused() {
     for joint in 0..scene.arm.dof() {
         let mut at = scene.rest_rad;
         at[joint] = f64::NAN;
-        let start = seen(at, Instant::ZERO);
+        let start = seen(at, ClockInstant::ZERO);
         let verdict = gate::check(
             scene,
             leave(scene),
             &start,
-            Instant::ZERO,
+            ClockInstant::ZERO,
             trajectory.clone(),
         );
-        assert_eq!(rules(&verdict), [Rule::Start]);
+        assert_eq!(rules(&verdict), [GateRule::Start]);
     }
 }
 
@@ -286,15 +301,18 @@ fn a_start_that_is_not_a_number_is_refused() {
 fn a_start_with_a_joint_too_few_is_refused() {
     let (scene, trajectory) = default_plan();
     for joints in 0..scene.arm.dof() {
-        let start = seen(Joints::from_slice(&scene.rest_rad[..joints]), Instant::ZERO);
+        let start = seen(
+            JointVector::from_slice(&scene.rest_rad[..joints]),
+            ClockInstant::ZERO,
+        );
         let verdict = gate::check(
             scene,
             leave(scene),
             &start,
-            Instant::ZERO,
+            ClockInstant::ZERO,
             trajectory.clone(),
         );
-        assert_eq!(rules(&verdict), [Rule::Start], "{joints} joints");
+        assert_eq!(rules(&verdict), [GateRule::Start], "{joints} joints");
     }
 }
 
@@ -310,7 +328,7 @@ fn calling_it_a_dip_does_not_let_a_tip_through_the_sheet() {
     }
     let verdict = judge(&Arc::new(raised), dips);
     assert!(
-        rules(&verdict).contains(&Rule::Sheet),
+        rules(&verdict).contains(&GateRule::Sheet),
         "{:?}",
         rules(&verdict)
     );
@@ -325,7 +343,7 @@ proptest! {
         bad in prop::sample::select(vec![f64::NAN, f64::INFINITY, f64::NEG_INFINITY]),
     ) {
         let verdict = judge_changed(|plan| at.get_mut(&mut plan.samples)[joint] = bad);
-        refused_by(&verdict, &[Rule::Form])?;
+        refused_by(&verdict, &[GateRule::Form])?;
     }
 
     #[test]
@@ -341,7 +359,7 @@ proptest! {
                 limits.lower_rad[joint] - by_rad
             };
         });
-        refused_by(&verdict, &[Rule::JointLimit])?;
+        refused_by(&verdict, &[GateRule::JointLimit])?;
     }
 
     #[test]
@@ -350,7 +368,7 @@ proptest! {
     ) {
         let by_rad = if up { 0.3 } else { -0.3 };
         let verdict = judge_changed(|plan| at.get_mut(&mut plan.samples)[joint] += by_rad);
-        refused_by(&verdict, &[Rule::JointSpeed, Rule::JointAcceleration])?;
+        refused_by(&verdict, &[GateRule::JointSpeed, GateRule::JointAcceleration])?;
     }
 
     #[test]
@@ -358,21 +376,21 @@ proptest! {
         let (scene, trajectory) = default_plan();
         let at = *at.get(&hurried(scene, trajectory));
         let verdict = judge_changed(|plan| plan.samples[at] = plan.samples[at - 1]);
-        refused_by(&verdict, &[Rule::JointAcceleration])?;
+        refused_by(&verdict, &[GateRule::JointAcceleration])?;
     }
 
     #[test]
     fn an_end_in_motion_is_refused(at in any::<Index>()) {
         let (scene, trajectory) = default_plan();
         let at = *at.get(&hurried(scene, trajectory));
-        refused_by(&judge_changed(|plan| cut(plan, at + 1)), &[Rule::JointAcceleration])?;
+        refused_by(&judge_changed(|plan| cut(plan, at + 1)), &[GateRule::JointAcceleration])?;
     }
 
     #[test]
     fn the_same_path_in_half_the_time_is_refused(ms in 2_u64..6) {
         let verdict = judge_changed(|plan| plan.period = Duration::from_millis(ms));
-        refused_by(&verdict, &[Rule::JointSpeed, Rule::JointAcceleration])?;
-        refused_by(&verdict, &[Rule::TipSpeed])?;
+        refused_by(&verdict, &[GateRule::JointSpeed, GateRule::JointAcceleration])?;
+        refused_by(&verdict, &[GateRule::TipSpeed])?;
     }
 
     #[test]
@@ -383,13 +401,13 @@ proptest! {
             (50_000_001_u64..u64::MAX).prop_map(Duration::from_nanos),
         ],
     ) {
-        refused_by(&judge_changed(|plan| plan.period = period), &[Rule::Form])?;
+        refused_by(&judge_changed(|plan| plan.period = period), &[GateRule::Form])?;
     }
 
     #[test]
     fn a_sheet_higher_than_planned_is_refused(by_mm in 0.5..10.0_f64) {
         let verdict = judge_in(|scene| scene.surface = sheet([0.0, 0.0, by_mm / 1e3]));
-        refused_by(&verdict, &[Rule::Sheet])?;
+        refused_by(&verdict, &[GateRule::Sheet])?;
     }
 
     #[test]
@@ -397,11 +415,11 @@ proptest! {
         let (scene, trajectory) = default_plan();
         let tip = tip_m(scene, &trajectory.samples[*at.get(&drawn())]);
         let half = Vector3::repeat(half_mm / 1e3);
-        let corners = Corners { min_m: tip - half, max_m: tip + half };
+        let corners = AxisAlignedBox { min_m: tip - half, max_m: tip + half };
         let verdict = judge_in(|scene| {
             scene.keep_outs.push(KeepOut { name: "cup".to_owned(), corners });
         });
-        refused_by(&verdict, &[Rule::KeepOut])?;
+        refused_by(&verdict, &[GateRule::KeepOut])?;
     }
 
     #[test]
@@ -409,7 +427,7 @@ proptest! {
         let (scene, trajectory) = default_plan();
         let tip = tip_m(scene, &trajectory.samples[*at.get(&drawn())]);
         let verdict = judge_in(|scene| scene.limits.workspace.min_m.z = tip.z + by_mm / 1e3);
-        refused_by(&verdict, &[Rule::Workspace])?;
+        refused_by(&verdict, &[GateRule::Workspace])?;
     }
 
     #[test]
@@ -422,7 +440,7 @@ proptest! {
             let way = aside * about_rad.cos() + other * about_rad.sin();
             pen.axis = Unit::new_normalize(pen.axis.into_inner() + way * lean);
         });
-        refused_by(&verdict, &[Rule::Tilt])?;
+        refused_by(&verdict, &[GateRule::Tilt])?;
     }
 
     #[test]
@@ -430,7 +448,7 @@ proptest! {
         which in any::<Index>(), how in 0_usize..7, by in 1_usize..50,
     ) {
         let verdict = judge_changed(|plan| misfit(&mut plan.spans, which, how, by));
-        refused_by(&verdict, &[Rule::Form])?;
+        refused_by(&verdict, &[GateRule::Form])?;
     }
 
     #[test]
@@ -440,18 +458,18 @@ proptest! {
         let (scene, trajectory) = default_plan();
         let mut at = scene.rest_rad;
         at[joint] += if up { by_rad } else { -by_rad };
-        let start = seen(at, Instant::ZERO);
-        let verdict = gate::check(scene, leave(scene), &start, Instant::ZERO, trajectory.clone());
-        refused_by(&verdict, &[Rule::Start])?;
+        let start = seen(at, ClockInstant::ZERO);
+        let verdict = gate::check(scene, leave(scene), &start, ClockInstant::ZERO, trajectory.clone());
+        refused_by(&verdict, &[GateRule::Start])?;
     }
 
     #[test]
     fn a_reading_that_is_old_is_refused(age_ms in 251_u64..5_000) {
         let (scene, trajectory) = default_plan();
-        let start = seen(scene.rest_rad, Instant::ZERO);
-        let now = Instant::ZERO.after(Duration::from_millis(age_ms));
+        let start = seen(scene.rest_rad, ClockInstant::ZERO);
+        let now = ClockInstant::ZERO.after(Duration::from_millis(age_ms));
         let verdict = gate::check(scene, leave(scene), &start, now, trajectory.clone());
-        refused_by(&verdict, &[Rule::Start])?;
+        refused_by(&verdict, &[GateRule::Start])?;
     }
 
     #[test]
@@ -460,12 +478,12 @@ proptest! {
     ) {
         let (scene, trajectory) = default_plan();
         prop_assume!(Duration::from_millis(lasts_ms) < trajectory.duration());
-        let permits = Permits::none();
-        permits.enable(scene, Instant::ZERO, Some(Duration::from_millis(lasts_ms))).unwrap();
-        let permit = permits.ask(scene, Instant::ZERO).unwrap();
-        let now = Instant::ZERO.after(Duration::from_millis(late_ms));
+        let permits = PermitRegistry::none();
+        permits.enable(scene, ClockInstant::ZERO, Some(Duration::from_millis(lasts_ms))).unwrap();
+        let permit = permits.ask(scene, ClockInstant::ZERO).unwrap();
+        let now = ClockInstant::ZERO.after(Duration::from_millis(late_ms));
         let verdict = gate::check(scene, permit, &seen(scene.rest_rad, now), now, trajectory.clone());
-        refused_by(&verdict, &[Rule::Enabled])?;
+        refused_by(&verdict, &[GateRule::Enabled])?;
     }
 
     #[test]
@@ -473,10 +491,10 @@ proptest! {
         other in prop::sample::select(vec!["a5_sheet", "letters", "two_pens", "calibration"]),
     ) {
         let (scene, trajectory) = default_plan();
-        let other = Library::new(None).scene(other, None).unwrap();
-        let start = seen(scene.rest_rad, Instant::ZERO);
-        let verdict = gate::check(scene, leave(&other), &start, Instant::ZERO, trajectory.clone());
-        refused_by(&verdict, &[Rule::Enabled])?;
+        let other = SceneLibrary::new(None).scene(other, None).unwrap();
+        let start = seen(scene.rest_rad, ClockInstant::ZERO);
+        let verdict = gate::check(scene, leave(&other), &start, ClockInstant::ZERO, trajectory.clone());
+        refused_by(&verdict, &[GateRule::Enabled])?;
     }
 }
 
@@ -493,7 +511,7 @@ fn hurried(scene: &Scene, trajectory: &Trajectory) -> Vec<usize> {
 }
 
 /// One of the ways in which spans may not fit their samples.
-fn misfit(spans: &mut Vec<Span>, which: Index, how: usize, by: usize) {
+fn misfit(spans: &mut Vec<TrajectorySpan>, which: Index, how: usize, by: usize) {
     let at = which.index(spans.len());
     match how {
         0 => drop(spans.remove(at)),
@@ -508,27 +526,27 @@ fn misfit(spans: &mut Vec<Span>, which: Index, how: usize, by: usize) {
 
 fn begun() -> Execution {
     let (scene, trajectory) = default_plan();
-    let start = seen(scene.rest_rad, Instant::ZERO);
+    let start = seen(scene.rest_rad, ClockInstant::ZERO);
     let checked = judge(scene, trajectory.clone()).unwrap();
-    checked.begin(&start, Instant::ZERO).unwrap()
+    checked.begin(&start, ClockInstant::ZERO).unwrap()
 }
 
 /// How a run ended, and every goal from the start on.
 struct Run {
-    goals: Vec<Joints>,
-    broken: Option<Broken>,
+    goals: Vec<JointVector>,
+    broken: Option<ExecutionError>,
     execution: Execution,
-    now: Instant,
+    now: ClockInstant,
 }
 
 /// Runs the default plan to its end. `follow` says where the arm is from tick and goal.
-fn run(stop_at: Option<usize>, follow: impl Fn(usize, &Joints) -> Joints) -> Run {
+fn run(stop_at: Option<usize>, follow: impl Fn(usize, &JointVector) -> JointVector) -> Run {
     let (scene, trajectory) = default_plan();
     let mut run = Run {
         goals: vec![scene.rest_rad],
         broken: None,
         execution: begun(),
-        now: Instant::ZERO,
+        now: ClockInstant::ZERO,
     };
     let ticks_max = trajectory.samples.len() + 1_000;
     for tick in 0..ticks_max {
@@ -538,9 +556,9 @@ fn run(stop_at: Option<usize>, follow: impl Fn(usize, &Joints) -> Joints) -> Run
         run.now = run.now.after(trajectory.period);
         let is = follow(tick, run.goals.last().unwrap());
         match run.execution.next(&seen(is, run.now), run.now) {
-            Ok(Step::Go(setpoint)) => run.goals.push(*setpoint.goal_rad()),
-            Ok(Step::Hold) => {}
-            Ok(Step::Finished) => return run,
+            Ok(ExecutionStep::Go(setpoint)) => run.goals.push(*setpoint.goal_rad()),
+            Ok(ExecutionStep::Hold) => {}
+            Ok(ExecutionStep::Finished) => return run,
             Err(broken) => {
                 run.broken = Some(broken);
                 return run;
@@ -550,7 +568,7 @@ fn run(stop_at: Option<usize>, follow: impl Fn(usize, &Joints) -> Joints) -> Run
     panic!("not at its end after {ticks_max} ticks");
 }
 
-fn assert_within_limits(scene: &Scene, goals: &[Joints], period_s: f64) {
+fn assert_within_limits(scene: &Scene, goals: &[JointVector], period_s: f64) {
     let limits = scene.arm.limits;
     for joint in 0..scene.arm.dof() {
         for goal in goals {
@@ -566,9 +584,9 @@ fn assert_within_limits(scene: &Scene, goals: &[Joints], period_s: f64) {
 }
 
 /// The hardest acceleration of any joint, as a share of its limit; the arm stands afterwards.
-fn hardest_push(scene: &Scene, goals: &[Joints], period_s: f64) -> f64 {
+fn hardest_push(scene: &Scene, goals: &[JointVector], period_s: f64) -> f64 {
     let last = *goals.last().unwrap();
-    let goals: Vec<Joints> = goals.iter().copied().chain([last]).collect();
+    let goals: Vec<JointVector> = goals.iter().copied().chain([last]).collect();
     let limits = scene.arm.limits.acceleration_rad_s2;
     let shares = goals.windows(3).flat_map(|three| {
         (0..limits.len()).map(move |joint| {
@@ -626,11 +644,11 @@ fn a_joint_that_never_follows_ends_the_motion() {
             continue;
         }
         ended += 1;
-        let Some(Broken::Stalled { joint: named, .. }) = run.broken else {
+        let Some(ExecutionError::Stalled { joint: named, .. }) = run.broken else {
             panic!("joint {joint}: {:?}", run.broken);
         };
         assert_eq!(named, scene.arm.joint_name(joint));
-        let waited = run.now.since(Instant::ZERO).as_millis() / trajectory.period.as_millis();
+        let waited = run.now.since(ClockInstant::ZERO).as_millis() / trajectory.period.as_millis();
         let waited = usize::try_from(waited).unwrap() - run.goals.len();
         assert!(waited < HOLDS_MAX, "{waited} ticks waited");
     }
@@ -641,14 +659,14 @@ fn a_joint_that_never_follows_ends_the_motion() {
 fn an_arm_that_is_not_heard_ends_the_motion() {
     let period = default_plan().1.period;
     let mut execution = begun();
-    let last = seen(default_plan().0.rest_rad, Instant::ZERO);
-    let (mut now, mut sent, mut reach) = (Instant::ZERO, 0, 0);
+    let last = seen(default_plan().0.rest_rad, ClockInstant::ZERO);
+    let (mut now, mut sent, mut reach) = (ClockInstant::ZERO, 0, 0);
     let broken = loop {
         now = now.after(period);
         match execution.next(&last, now) {
             Ok(step) => {
-                assert!(now < Instant::ZERO.after(Duration::from_secs(1)));
-                sent += usize::from(matches!(step, Step::Go(_)));
+                assert!(now < ClockInstant::ZERO.after(Duration::from_secs(1)));
+                sent += usize::from(matches!(step, ExecutionStep::Go(_)));
             }
             Err(broken) => break broken,
         }
@@ -662,7 +680,10 @@ fn an_arm_that_is_not_heard_ends_the_motion() {
         (BLIND_FRAMES..=BLIND_FRAMES + ramp).contains(&sent),
         "{sent} frames without a reading; {BLIND_FRAMES} and {ramp} of the ramp are due"
     );
-    assert!(matches!(broken, Broken::Blind(100..=120)), "{broken:?}");
+    assert!(
+        matches!(broken, ExecutionError::Blind(100..=120)),
+        "{broken:?}"
+    );
 }
 
 #[test]
@@ -671,18 +692,27 @@ fn a_proof_does_not_begin_elsewhere_or_late() {
     let mut away = scene.rest_rad;
     away[0] += 0.1;
     let moved = judge(scene, trajectory.clone()).unwrap();
-    let moved = moved.begin(&seen(away, Instant::ZERO), Instant::ZERO);
-    assert!(matches!(moved, Err(Broken::Moved(_))));
+    let moved = moved.begin(&seen(away, ClockInstant::ZERO), ClockInstant::ZERO);
+    assert!(matches!(moved, Err(ExecutionError::Moved(_))));
 
     let lasts = trajectory.duration() + Duration::from_secs(1);
-    let permits = Permits::none();
-    permits.enable(scene, Instant::ZERO, Some(lasts)).unwrap();
-    let permit = permits.ask(scene, Instant::ZERO).unwrap();
-    let start = seen(scene.rest_rad, Instant::ZERO);
-    let checked = gate::check(scene, permit, &start, Instant::ZERO, trajectory.clone()).unwrap();
-    let late = Instant::ZERO.after(lasts);
+    let permits = PermitRegistry::none();
+    permits
+        .enable(scene, ClockInstant::ZERO, Some(lasts))
+        .unwrap();
+    let permit = permits.ask(scene, ClockInstant::ZERO).unwrap();
+    let start = seen(scene.rest_rad, ClockInstant::ZERO);
+    let checked = gate::check(
+        scene,
+        permit,
+        &start,
+        ClockInstant::ZERO,
+        trajectory.clone(),
+    )
+    .unwrap();
+    let late = ClockInstant::ZERO.after(lasts);
     let late = checked.begin(&seen(scene.rest_rad, late), late);
-    assert_eq!(late.unwrap_err(), Broken::Expired);
+    assert_eq!(late.unwrap_err(), ExecutionError::Expired);
 }
 
 /// The arm turned about its foot from one side to a place that it draws, and nothing else.
@@ -690,7 +720,7 @@ fn turn_in(from_aside_rad: f64) -> Trajectory {
     const STEPS: u32 = 400;
     let (_, trajectory) = default_plan();
     let to = trajectory.samples[drawn()[0]];
-    let samples: Vec<Joints> = (0..=STEPS)
+    let samples: Vec<JointVector> = (0..=STEPS)
         .map(|step| {
             let way = f64::from(step) / f64::from(STEPS);
             let left = 1.0 - way * way * (3.0 - 2.0 * way);
@@ -703,7 +733,7 @@ fn turn_in(from_aside_rad: f64) -> Trajectory {
             })
         })
         .collect();
-    let span = Span {
+    let span = TrajectorySpan {
         kind: SpanKind::Travel,
         item: None,
         pen: 0,
@@ -723,30 +753,30 @@ fn a_tip_that_comes_in_below_the_sheet_from_its_side_is_refused() {
         let turn = turn_in(from_aside_rad);
         let mut raised = Scene::clone(&default_plan().0);
         raised.surface = sheet([0.0, 0.0, 0.01]);
-        let start = seen(turn.samples[0], Instant::ZERO);
+        let start = seen(turn.samples[0], ClockInstant::ZERO);
         let beside = raised.surface.project(&tip_m(&raised, &turn.samples[0]));
         assert!(beside.at_mm[0] < -30.0 || beside.at_mm[0] > 130.0);
         let raised = Arc::new(raised);
-        let verdict = gate::check(&raised, leave(&raised), &start, Instant::ZERO, turn);
+        let verdict = gate::check(&raised, leave(&raised), &start, ClockInstant::ZERO, turn);
         let said = rules(&verdict);
-        assert!(said.contains(&Rule::Sheet), "refused by {said:?}");
+        assert!(said.contains(&GateRule::Sheet), "refused by {said:?}");
     }
 }
 
 #[test]
 fn a_reading_with_a_joint_too_few_is_not_taken_for_an_arm_that_follows() {
     let period = default_plan().1.period;
-    let (mut execution, mut now) = (begun(), Instant::ZERO);
+    let (mut execution, mut now) = (begun(), ClockInstant::ZERO);
     let broken = loop {
         now = now.after(period);
-        match execution.next(&seen(Joints::zeros(0), now), now) {
-            Ok(Step::Finished) => panic!("it ran to its end"),
-            Ok(_) => assert!(now < Instant::ZERO.after(Duration::from_secs(1))),
+        match execution.next(&seen(JointVector::zeros(0), now), now) {
+            Ok(ExecutionStep::Finished) => panic!("it ran to its end"),
+            Ok(_) => assert!(now < ClockInstant::ZERO.after(Duration::from_secs(1))),
             Err(broken) => break broken,
         }
     };
     assert!(
-        now < Instant::ZERO.after(Duration::from_secs(1)),
+        now < ClockInstant::ZERO.after(Duration::from_secs(1)),
         "{broken}"
     );
 }
@@ -756,7 +786,7 @@ fn bent(trajectory: &mut Trajectory, middle: usize, joint: usize, height: f64) -
     const HALF: usize = 60;
     let (scene, _) = default_plan();
     let with =
-        |q: &Joints, by: f64| q.map(|at, angle| if at == joint { angle + by } else { angle });
+        |q: &JointVector, by: f64| q.map(|at, angle| if at == joint { angle + by } else { angle });
     let q = trajectory.samples[middle];
     let lowers = |by: f64| height_mm(scene, &with(&q, by)) <= height;
     let Some(by) = (1..200)
@@ -783,7 +813,7 @@ proptest! {
         at in any::<Index>(), joint in 1_usize..4, deep_mm in 0.4..4.0_f64,
     ) {
         let (scene, trajectory) = default_plan();
-        let over = |q: &Joints| (0.0..40.0).contains(&height_mm(scene, q));
+        let over = |q: &JointVector| (0.0..40.0).contains(&height_mm(scene, q));
         let travels = trajectory.spans.iter().filter(|span| span.kind == SpanKind::Travel);
         let middles: Vec<usize> = travels
             .flat_map(|span| span.first..span.end)
@@ -792,7 +822,7 @@ proptest! {
         let middle = *at.get(&middles);
         let mut plan = trajectory.clone();
         prop_assume!(bent(&mut plan, middle, joint, -deep_mm));
-        refused_by(&judge(scene, plan), &[Rule::Sheet])?;
+        refused_by(&judge(scene, plan), &[GateRule::Sheet])?;
     }
 }
 
@@ -804,7 +834,7 @@ fn a_lift_that_would_run_into_something_is_refused() {
     let here = trajectory.samples[drawn()[0]];
     let standing = Trajectory {
         samples: vec![here; 2],
-        spans: vec![Span {
+        spans: vec![TrajectorySpan {
             kind: SpanKind::Draw,
             item: Some(0),
             pen: 0,
@@ -813,7 +843,7 @@ fn a_lift_that_would_run_into_something_is_refused() {
         }],
         ..trajectory.clone()
     };
-    let said = |scene: &Scene| -> Vec<Rule> { rules(&judge_standing(scene, &standing)) };
+    let said = |scene: &Scene| -> Vec<GateRule> { rules(&judge_standing(scene, &standing)) };
     assert_eq!(said(scene), []);
     let mut caged = Scene::clone(scene);
     let tip = tip_m(scene, &here);
@@ -824,18 +854,18 @@ fn a_lift_that_would_run_into_something_is_refused() {
         let half = Vector3::repeat(0.006);
         caged.keep_outs.push(KeepOut {
             name: "cube".to_owned(),
-            corners: Corners {
+            corners: AxisAlignedBox {
                 min_m: middle - half,
                 max_m: middle + half,
             },
         });
-        if said(&caged).contains(&Rule::KeepOut) {
+        if said(&caged).contains(&GateRule::KeepOut) {
             caged.keep_outs.pop();
         }
     }
     assert_eq!(
         said(&caged),
-        [Rule::Stop],
+        [GateRule::Stop],
         "{} cubes",
         caged.keep_outs.len()
     );
@@ -843,12 +873,12 @@ fn a_lift_that_would_run_into_something_is_refused() {
 
 fn judge_standing(scene: &Scene, standing: &Trajectory) -> Verdict {
     let scene = Arc::new(scene.clone());
-    let start = seen(standing.samples[0], Instant::ZERO);
+    let start = seen(standing.samples[0], ClockInstant::ZERO);
     gate::check(
         &scene,
         leave(&scene),
         &start,
-        Instant::ZERO,
+        ClockInstant::ZERO,
         standing.clone(),
     )
 }
@@ -856,23 +886,23 @@ fn judge_standing(scene: &Scene, standing: &Trajectory) -> Verdict {
 /// A pen that is held beside the one that draws may not come below the sheet either.
 #[test]
 fn a_pen_that_does_not_draw_is_kept_above_the_sheet() {
-    let scene = Library::new(None).scene("two_pens", None).unwrap();
-    let plan = plan::draw(&scene, &scene.rest_rad, &Patient).unwrap();
+    let scene = SceneLibrary::new(None).scene("two_pens", None).unwrap();
+    let plan = plan::draw(&scene, &scene.rest_rad, &SilentObserver).unwrap();
     let mut idle = 0;
     for index in 0..scene.pens.len() {
         let mut longer = Scene::clone(&scene);
         let pen = &mut longer.pens[index];
         pen.tip_m += pen.axis.scale(0.08);
         let tip_m = pen.tip_m;
-        let height_mm = |q: &Joints| {
+        let height_mm = |q: &JointVector| {
             let tip = scene.arm.chain.point(q, &tip_m);
             scene.surface.project(&tip).height_mm
         };
         let said = gate::preview(&Arc::new(longer), &plan.trajectory).unwrap_err();
-        let named = |one: &&gate::Refusal| one.why.contains("does not draw now");
+        let named = |one: &&gate::GateRefusal| one.why.contains("does not draw now");
         for one in said.0.iter().filter(named) {
             idle += 1;
-            assert_eq!(one.rule, Rule::Sheet);
+            assert_eq!(one.rule, GateRule::Sheet);
             let said_mm = one.excess.unwrap().value;
             let is_mm = height_mm(&plan.trajectory.samples[one.sample]);
             assert!((said_mm - is_mm).abs() < 0.01, "{one:?}: {is_mm}");
@@ -892,7 +922,7 @@ proptest! {
         let run = blocked(joint, at.index(trajectory.samples.len()));
         match run.broken {
             None => prop_assert_eq!(run.goals.len(), trajectory.samples.len()),
-            Some(Broken::Stalled { joint: named, .. }) => {
+            Some(ExecutionError::Stalled { joint: named, .. }) => {
                 prop_assert_eq!(named, scene.arm.joint_name(joint));
             }
             Some(other) => prop_assert!(false, "{other:?}"),
@@ -914,7 +944,7 @@ proptest! {
         for _ in 0..5 {
             run.now = run.now.after(trajectory.period);
             let next = run.execution.next(&seen(last, run.now), run.now);
-            prop_assert!(matches!(next, Ok(Step::Finished)), "{next:?}");
+            prop_assert!(matches!(next, Ok(ExecutionStep::Finished)), "{next:?}");
         }
         let period_s = trajectory.period.as_secs_f64();
         assert_within_limits(scene, &run.goals, period_s);

@@ -8,21 +8,21 @@
 
 use std::time::Duration;
 
-use steadyhand::arm::Arm;
-use steadyhand::clock::Clock;
-use steadyhand::driver::Driver;
+use steadyhand::arm::ArmModel;
+use steadyhand::clock::NodeClock;
+use steadyhand::driver::ArmDriver;
 use steadyhand::link::pty;
 use steadyhand::link::serial::SerialLink;
-use steadyhand::sim::{Fault, Simulator};
-use steadyhand::units::Joints;
+use steadyhand::sim::{ArmSimulator, SimulatedFault};
+use steadyhand::units::JointVector;
 
-fn arm(name: &str) -> Arm {
+fn arm(name: &str) -> ArmModel {
     let path = format!("{}/scenes/arms/{name}.toml", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(path).unwrap();
-    Arm::new(toml::from_str(&text).unwrap()).unwrap()
+    ArmModel::new(toml::from_str(&text).unwrap()).unwrap()
 }
 
-async fn open(sim: &Simulator, clock: &Clock, baud: u32) -> SerialLink {
+async fn open(sim: &ArmSimulator, clock: &NodeClock, baud: u32) -> SerialLink {
     let (tell, path) = tokio::sync::oneshot::channel();
     let (device, device_clock) = (sim.clone(), clock.clone());
     tokio::spawn(async move {
@@ -37,18 +37,22 @@ async fn open(sim: &Simulator, clock: &Clock, baud: u32) -> SerialLink {
 
 async fn holds_a_hundred_cycles(name: &str) {
     let arm = arm(name);
-    let clock = Clock::real();
-    let sim = Simulator::new(&arm, &Joints::zeros(arm.dof()));
+    let clock = NodeClock::real();
+    let sim = ArmSimulator::new(&arm, &JointVector::zeros(arm.dof()));
     let mut link = open(&sim, &clock, arm.file.baud).await;
-    let mut driver = Driver::new(&arm, &clock);
+    let mut driver = ArmDriver::new(&arm, &clock);
     driver.attach(&mut link).await.unwrap();
     driver.energise(&mut link).await.unwrap();
     for _ in 0..100 {
         let deadline = clock.now().after(Duration::from_millis(100));
         driver.hold(&mut link, deadline).await.unwrap();
     }
-    assert!(sim.truth().distance_max(&Joints::zeros(arm.dof())) < 0.01);
-    sim.break_it(Fault::Unplug);
+    assert!(
+        sim.true_joints()
+            .distance_max(&JointVector::zeros(arm.dof()))
+            < 0.01
+    );
+    sim.break_it(SimulatedFault::Unplug);
     let deadline = clock.now().after(Duration::from_millis(500));
     let mut lost = driver.hold(&mut link, deadline).await;
     if matches!(&lost, Err(error) if !error.is_unplugged()) {
@@ -70,10 +74,10 @@ async fn dynamixel_servos_hold_over_a_pseudo_terminal() {
 #[tokio::test]
 async fn a_wrong_speed_is_a_silent_bus() {
     let arm = arm("so101");
-    let clock = Clock::real();
-    let sim = Simulator::new(&arm, &Joints::zeros(arm.dof()));
+    let clock = NodeClock::real();
+    let sim = ArmSimulator::new(&arm, &JointVector::zeros(arm.dof()));
     let mut link = open(&sim, &clock, 115_200).await;
-    let error = Driver::new(&arm, &clock)
+    let error = ArmDriver::new(&arm, &clock)
         .attach(&mut link)
         .await
         .unwrap_err();

@@ -13,7 +13,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use steadyhand::camera::{Camera, CameraError, Picture, Source, Why};
+use steadyhand::camera::{CameraError, CameraFailure, CameraHandle, CameraPicture, PictureSource};
 use steadyhand::vision::{Family, find};
 
 const SHEET: &[u8] = include_bytes!("../pictures/sheet.jpg");
@@ -71,15 +71,15 @@ fn part(stream: &mut TcpStream, picture: &[u8]) -> std::io::Result<()> {
 
 const STREAM: &str = "200 OK\r\nContent-Type: multipart/x-mixed-replace; boundary=cut";
 
-fn camera(address: &str, within_ms: u64) -> Camera {
-    Camera::new(
+fn camera(address: &str, within_ms: u64) -> CameraHandle {
+    CameraHandle::new(
         "top",
-        Source::Http(address.to_owned()),
+        PictureSource::Http(address.to_owned()),
         Duration::from_millis(within_ms),
     )
 }
 
-async fn taken(address: &str) -> Result<Picture, CameraError> {
+async fn taken(address: &str) -> Result<CameraPicture, CameraError> {
     camera(address, 5000).picture().await
 }
 
@@ -131,38 +131,38 @@ async fn a_stream_that_ends_gives_no_picture() {
     }))
     .await
     .unwrap_err();
-    assert!(matches!(error.why, Why::Ended), "{error}");
+    assert!(matches!(error.why, CameraFailure::Ended), "{error}");
 }
 
 #[tokio::test]
 async fn whatever_else_it_answers_is_said() {
-    type Is = fn(&Why) -> bool;
+    type Is = fn(&CameraFailure) -> bool;
     let cases: [(&str, &[u8], Is); 6] = [
         ("401 Unauthorized\r\nContent-Length: 0", b"", |why| {
-            matches!(why, Why::Status { status: 401, .. })
+            matches!(why, CameraFailure::Status { status: 401, .. })
         }),
         (
             "302 Found\r\nLocation: /other\r\nContent-Length: 0",
             b"",
-            |why| matches!(why, Why::Status { status: 302, .. }),
+            |why| matches!(why, CameraFailure::Status { status: 302, .. }),
         ),
         (
             "200 OK\r\nContent-Type: text/html\r\nContent-Length: 4",
             b"page",
-            |why| matches!(why, Why::Kind(_)),
+            |why| matches!(why, CameraFailure::Kind(_)),
         ),
         (
             "200 OK\r\nContent-Type: image/jpeg\r\nAge: 90\r\nContent-Length: 4",
             b"abcd",
-            |why| matches!(why, Why::Old(90)),
+            |why| matches!(why, CameraFailure::Old(90)),
         ),
         (
             "200 OK\r\nContent-Type: image/jpeg\r\nContent-Length: 4",
             b"abcd",
-            |why| matches!(why, Why::Jpeg(_)),
+            |why| matches!(why, CameraFailure::Jpeg(_)),
         ),
         ("no HTTP at all", b"", |why| {
-            matches!(why, Why::Broken { .. })
+            matches!(why, CameraFailure::Broken { .. })
         }),
     ];
     for (head, body, is) in cases {
@@ -184,7 +184,7 @@ async fn heads_and_bodies_without_an_end_are_cut_off() {
         {}
     });
     let error = taken(&head).await.unwrap_err();
-    assert!(matches!(error.why, Why::Broken { .. }), "{error}");
+    assert!(matches!(error.why, CameraFailure::Broken { .. }), "{error}");
     let body = serve(|stream| {
         say(
             stream,
@@ -194,7 +194,7 @@ async fn heads_and_bodies_without_an_end_are_cut_off() {
         while stream.write_all(&[0x55; 65_536]).is_ok() {}
     });
     let error = camera(&body, 20_000).picture().await.unwrap_err();
-    assert!(matches!(error.why, Why::TooLong), "{error}");
+    assert!(matches!(error.why, CameraFailure::TooLong), "{error}");
 }
 
 #[tokio::test]
@@ -202,7 +202,7 @@ async fn a_camera_that_says_nothing_is_not_waited_for() {
     let address = serve(|_| std::thread::sleep(Duration::from_secs(5)));
     let began = Instant::now();
     let error = camera(&address, 300).picture().await.unwrap_err();
-    assert!(matches!(error.why, Why::Late(_)), "{error}");
+    assert!(matches!(error.why, CameraFailure::Late(_)), "{error}");
     assert!(began.elapsed() < Duration::from_secs(4));
     let nobody = TcpListener::bind("127.0.0.1:0")
         .unwrap()
@@ -211,5 +211,8 @@ async fn a_camera_that_says_nothing_is_not_waited_for() {
     let error = taken(&format!("http://{nobody}/camera.jpg"))
         .await
         .unwrap_err();
-    assert!(matches!(error.why, Why::Connect { .. }), "{error}");
+    assert!(
+        matches!(error.why, CameraFailure::Connect { .. }),
+        "{error}"
+    );
 }

@@ -3,12 +3,12 @@
 
 use std::path::Path;
 
-use steadyhand::design::{Caps, Design, load};
+use steadyhand::design::{Design, DesignCaps, load};
 
 fn shipped(name: &str) -> Design {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenes/designs");
     let bytes = std::fs::read(folder.join(name)).unwrap();
-    load(name, &bytes, &Caps::default()).unwrap_or_else(|error| panic!("{name}: {error}"))
+    load(name, &bytes, &DesignCaps::default()).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
 fn length_mm(design: &Design) -> f64 {

@@ -16,18 +16,18 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
 use nalgebra::Point3;
-use steadyhand::clock::Clock;
-use steadyhand::driver::Driver;
-use steadyhand::gate::{self, Step};
+use steadyhand::clock::NodeClock;
+use steadyhand::driver::ArmDriver;
+use steadyhand::gate::{self, ExecutionStep};
+use steadyhand::link::byte_trace::{ByteDirection, RecordLink, ReplayDevice, TraceEvent};
 use steadyhand::link::memory::MemoryLink;
-use steadyhand::link::record::{Direction, Event, RecordLink, Replay};
-use steadyhand::link::{Link, LinkError};
-use steadyhand::motion::{Motion, Opener, Outcome};
-use steadyhand::permit::{Permits, Who};
-use steadyhand::plan::{Span, SpanKind, Trajectory};
-use steadyhand::scene::{Corners, Scene};
-use steadyhand::sim::{Fault, Simulator};
-use steadyhand::units::Joints;
+use steadyhand::link::{ByteLink, LinkError};
+use steadyhand::motion::{MotionHandle, MotionOutcome, PortOpener};
+use steadyhand::permit::{ActorRank, PermitRegistry};
+use steadyhand::plan::{SpanKind, Trajectory, TrajectorySpan};
+use steadyhand::scene::{AxisAlignedBox, Scene};
+use steadyhand::sim::{ArmSimulator, SimulatedFault};
+use steadyhand::units::JointVector;
 
 mod calls;
 mod following;
@@ -73,13 +73,13 @@ impl Chance {
 }
 
 /// A joint's servos, by their ids, and what a tick is worth.
-fn joint_of(scene: &Scene, id: u8) -> Option<(usize, steadyhand::arm::Servo)> {
+fn joint_of(scene: &Scene, id: u8) -> Option<(usize, steadyhand::arm::ServoFile)> {
     scene.arm.servos().find(|(_, servo)| servo.id == id)
 }
 
 /// The joints that a frame of goals sends the arm to.
-fn joints(scene: &Scene, goals: &Goals) -> Joints {
-    let mut joints = Joints::zeros(scene.arm.dof());
+fn joints(scene: &Scene, goals: &Goals) -> JointVector {
+    let mut joints = JointVector::zeros(scene.arm.dof());
     for (id, ticks) in &goals.ticks {
         if let Some((joint, servo)) = joint_of(scene, *id) {
             joints[joint] = servo.angle_rad(*ticks);
@@ -92,21 +92,21 @@ fn joints(scene: &Scene, goals: &Goals) -> Joints {
 async fn drawn(rig: Rig, stop_at: Option<usize>) -> (Rig, Vec<Goals>) {
     let family = rig.family;
     let motion = Arc::new(rig.attach().unwrap());
-    let own: Arc<OnceLock<Weak<Motion>>> = Arc::default();
+    let own: Arc<OnceLock<Weak<MotionHandle>>> = Arc::default();
     own.set(Arc::downgrade(&motion)).unwrap();
     let script: Option<Script> = stop_at.map(|stop_at| {
         Box::new(move |number: usize, _: &mut far_end::Hands<'_>| {
             if number == stop_at
                 && let Some(motion) = own.get().and_then(Weak::upgrade)
             {
-                motion.stop(Who::Planner, false);
+                motion.stop(ActorRank::Planner, false);
             }
         }) as Script
     });
     let stopped = script.is_some();
     let outcome = rig.draw(&motion, script).await;
     assert_eq!(
-        matches!(outcome, Outcome::Stopped(_)),
+        matches!(outcome, MotionOutcome::Stopped(_)),
         stopped,
         "{outcome:?}"
     );
@@ -134,7 +134,7 @@ struct Tried {
 async fn random_motions(family: Family, cases: usize) -> Tried {
     let rig = Rig::with(family, speed::scene(250.0, 250.0));
     let mut link = MemoryLink::new(rig.sim.clone(), &rig.clock, "random").unwrap();
-    let mut driver = Driver::new(&rig.scene.arm, &rig.clock);
+    let mut driver = ArmDriver::new(&rig.scene.arm, &rig.clock);
     driver.attach(&mut link).await.unwrap();
     let mut measured = driver.energise(&mut link).await.unwrap();
     let trace = Arc::new(Mutex::new(Vec::new()));
@@ -151,7 +151,7 @@ async fn random_motions(family: Family, cases: usize) -> Tried {
             continue;
         };
         taken += 1;
-        while let Ok(Step::Go(setpoint)) = execution.next(&measured, rig.clock.now()) {
+        while let Ok(ExecutionStep::Go(setpoint)) = execution.next(&measured, rig.clock.now()) {
             let next = rig.clock.now().after(PERIOD);
             measured = driver
                 .cycle(&mut link, Some(&setpoint), next)
@@ -166,8 +166,8 @@ async fn random_motions(family: Family, cases: usize) -> Tried {
         }
         let text = String::from_utf8(std::mem::take(&mut *trace.lock().unwrap())).unwrap();
         for line in text.lines() {
-            let event: Event = line.parse().unwrap();
-            if event.direction == Direction::Sent {
+            let event: TraceEvent = line.parse().unwrap();
+            if event.direction == ByteDirection::Sent {
                 judge.hear(&far_end::goals(family, &event.bytes).unwrap_or_default());
             }
         }
@@ -176,7 +176,7 @@ async fn random_motions(family: Family, cases: usize) -> Tried {
 }
 
 /// To somewhere within or beyond the limits, smoothly or not at all so, now and then by no number.
-fn nonsense(chance: &mut Chance, scene: &Scene, from: &Joints) -> Trajectory {
+fn nonsense(chance: &mut Chance, scene: &Scene, from: &JointVector) -> Trajectory {
     let limits = scene.arm.limits;
     let count = 2 + usize::try_from(chance.below(100)).unwrap();
     let reach = [0.02, 0.1, 1.5, 10.0][usize::try_from(chance.below(4)).unwrap()];
@@ -193,7 +193,7 @@ fn nonsense(chance: &mut Chance, scene: &Scene, from: &Joints) -> Trajectory {
             _ => from[joint] + reach * chance.share(),
         })
         .collect();
-    let to = Joints::from_slice(&to);
+    let to = JointVector::from_slice(&to);
     let smooth = chance.below(4) > 0;
     let samples = (0..count).map(|at| {
         let share = at as f64 / (count - 1) as f64;
@@ -207,7 +207,7 @@ fn nonsense(chance: &mut Chance, scene: &Scene, from: &Joints) -> Trajectory {
     Trajectory {
         period: PERIOD,
         samples: samples.collect(),
-        spans: vec![Span {
+        spans: vec![TrajectorySpan {
             kind: SpanKind::Pose,
             item: None,
             pen: 0,
@@ -296,7 +296,7 @@ async fn invariant_7_tip_and_joints_stay_where_they_may_be() {
     }
 }
 
-fn is_inside(corners: &Corners, point: &Point3<f64>) -> bool {
+fn is_inside(corners: &AxisAlignedBox, point: &Point3<f64>) -> bool {
     (0..3).all(|axis| {
         let range = corners.min_m[axis] - 1e-3..=corners.max_m[axis] + 1e-3;
         range.contains(&point[axis])
@@ -324,14 +324,17 @@ async fn invariant_8_lost_replies_are_asked_for_twice_more_at_most() {
         let motion = rig.attach().unwrap();
         // Torque goes on before: to find where limp servos are asks more often than a cycle does.
         rig.draw(&motion, None).await;
-        rig.sim.break_it(Fault::DropReplies(0.05));
+        rig.sim.break_it(SimulatedFault::DropReplies(0.05));
         let from = rig.wire.state().sent.len();
         // A minute of drawing: it goes on over the same lines again.
         let mut began = rig.clock.now();
         let end = began.after(Duration::from_secs(60));
         while began < end {
             let outcome = rig.draw(&motion, None).await;
-            assert!(matches!(outcome, Outcome::Reached { .. }), "{outcome:?}");
+            assert!(
+                matches!(outcome, MotionOutcome::Reached { .. }),
+                "{outcome:?}"
+            );
             began = rig.clock.now();
         }
         let sent: Vec<_> = rig.wire.state().sent[from..].to_vec();
@@ -357,11 +360,11 @@ async fn invariant_9_a_blind_arm_is_held_in_3_cycles_and_faulted_in_100_ms() {
         let motion = rig.attach().unwrap();
         let silence: Script = Box::new(|number, hands| {
             if number == 0 {
-                hands.sim.break_it(Fault::Silence(2));
+                hands.sim.break_it(SimulatedFault::Silence(2));
             }
         });
         let outcome = rig.draw(&motion, Some(silence)).await;
-        let Outcome::Faulted(words) = outcome else {
+        let MotionOutcome::Faulted(words) = outcome else {
             panic!("{outcome:?}")
         };
         let broken = rig.wire.state().broken_at.unwrap();
@@ -387,8 +390,8 @@ async fn invariant_9_a_blind_arm_is_held_in_3_cycles_and_faulted_in_100_ms() {
 /// A standing arm on a wire that is disturbed; what was read is always near the truth.
 struct Noisy {
     rig: Rig,
-    link: MemoryLink<Simulator>,
-    driver: Driver,
+    link: MemoryLink<ArmSimulator>,
+    driver: ArmDriver,
     chance: Chance,
     good: usize,
 }
@@ -397,7 +400,7 @@ impl Noisy {
     async fn new(family: Family) -> Self {
         let rig = Rig::new(family);
         let mut link = MemoryLink::new(rig.sim.clone(), &rig.clock, "noisy").unwrap();
-        let mut driver = Driver::new(&rig.scene.arm, &rig.clock);
+        let mut driver = ArmDriver::new(&rig.scene.arm, &rig.clock);
         driver.attach(&mut link).await.unwrap();
         driver.energise(&mut link).await.unwrap();
         Self {
@@ -409,13 +412,15 @@ impl Noisy {
         }
     }
 
-    async fn cycle(&mut self, mut each: impl FnMut(&Simulator, &mut Chance)) {
+    async fn cycle(&mut self, mut each: impl FnMut(&ArmSimulator, &mut Chance)) {
         each(&self.rig.sim, &mut self.chance);
         let next = self.rig.clock.now().after(PERIOD);
         match self.driver.hold(&mut self.link, next).await {
             Ok(measured) => {
                 self.good += 1;
-                let apart = measured.position_rad.distance_max(&self.rig.sim.truth());
+                let apart = measured
+                    .position_rad
+                    .distance_max(&self.rig.sim.true_joints());
                 assert!(apart <= NOISE_RAD, "{apart} rad from the truth");
             }
             Err(error) => assert!(error.is_transient(), "{error}"),
@@ -432,7 +437,7 @@ impl Noisy {
 async fn read_through(
     family: Family,
     cycles: usize,
-    mut each: impl FnMut(&Simulator, &mut Chance),
+    mut each: impl FnMut(&ArmSimulator, &mut Chance),
 ) -> usize {
     let mut bus = Noisy::new(family).await;
     for _ in 0..cycles {
@@ -448,9 +453,9 @@ const NOISE_RAD: f64 = 3.0 * 3.0 * PERIOD_S + 4.0 * TAU / 4096.0 + 0.002;
 async fn invariant_10_damaged_frames_never_change_what_is_known() {
     for family in Family::ALL {
         let wanted = cases();
-        let damage = |sim: &Simulator, chance: &mut Chance| {
+        let damage = |sim: &ArmSimulator, chance: &mut Chance| {
             let bits = 1 + u32::try_from(chance.below(8)).unwrap();
-            sim.break_it(Fault::CorruptReplies { share: 0.2, bits });
+            sim.break_it(SimulatedFault::CorruptReplies { share: 0.2, bits });
         };
         let mut bus = Noisy::new(family).await;
         let mut cycles = 0;
@@ -501,7 +506,7 @@ async fn invariant_11_replies_of_others_and_late_ones_are_never_used() {
                 _ => (id, 0),
             };
             let data: Vec<u8> = (0..length).map(|_| chance.byte() & 0x7F).collect();
-            sim.break_it(Fault::Noise(reply(family, id, &data)));
+            sim.break_it(SimulatedFault::Noise(reply(family, id, &data)));
         })
         .await;
         assert_eq!(good, cycles, "{family:?}");
@@ -521,7 +526,7 @@ async fn invariant_12_garbage_of_64_bytes_costs_no_cycle() {
                     chance.byte()
                 }
             });
-            sim.break_it(Fault::Noise(bytes.collect()));
+            sim.break_it(SimulatedFault::Noise(bytes.collect()));
         })
         .await;
         assert_eq!(good, cycles, "{family:?}");
@@ -541,11 +546,11 @@ async fn invariant_13_torque_goes_on_where_the_arm_stands() {
     for family in Family::ALL {
         let rig = Rig::new(family);
         let motion = rig.attach().unwrap();
-        let stands = rig.sim.truth();
+        let stands = rig.sim.true_joints();
         let moved: Arc<Mutex<f64>> = Arc::default();
         let seen = Arc::clone(&moved);
         let script = move |_: usize, hands: &mut far_end::Hands<'_>| {
-            *seen.lock().unwrap() = hands.sim.truth().distance_max(&stands);
+            *seen.lock().unwrap() = hands.sim.true_joints().distance_max(&stands);
         };
         rig.wire.script(1, Box::new(script));
         let trajectory = rig.plan(&motion);
@@ -554,7 +559,7 @@ async fn invariant_13_torque_goes_on_where_the_arm_stands() {
             rig.permit(),
             Trajectory {
                 samples: vec![trajectory.samples[0]; 20],
-                spans: vec![Span {
+                spans: vec![TrajectorySpan {
                     kind: SpanKind::Pose,
                     item: None,
                     pen: 0,
@@ -564,8 +569,11 @@ async fn invariant_13_torque_goes_on_where_the_arm_stands() {
                 ..trajectory
             },
         );
-        let outcome = motion.run(proof, motion.stops_asked()).await.unwrap();
-        assert!(matches!(outcome, Outcome::Reached { .. }), "{outcome:?}");
+        let outcome = motion.run(proof, motion.stops_requested()).await.unwrap();
+        assert!(
+            matches!(outcome, MotionOutcome::Reached { .. }),
+            "{outcome:?}"
+        );
         let writes = rig.wire.writes(family);
         let on = writes
             .iter()
@@ -704,7 +712,7 @@ async fn invariant_14_a_touch_has_half_the_torque_and_a_drawing_all_of_it_again(
             &start.position_rad,
             [20.0, 20.0],
             0,
-            &steadyhand::plan::Patient,
+            &steadyhand::plan::SilentObserver,
         );
         let trajectory = probe.unwrap().trajectory;
         let middle = trajectory.samples.len() - 300;
@@ -715,19 +723,19 @@ async fn invariant_14_a_touch_has_half_the_torque_and_a_drawing_all_of_it_again(
                 if number == 0
                     && let Some(motion) = own.upgrade()
                 {
-                    motion.stop(Who::Planner, false);
+                    motion.stop(ActorRank::Planner, false);
                 }
             }),
         );
         let proof = rig.check(&motion, rig.permit(), trajectory);
-        let outcome = motion.run(proof, motion.stops_asked()).await.unwrap();
-        assert!(matches!(outcome, Outcome::Stopped(_)), "{outcome:?}");
+        let outcome = motion.run(proof, motion.stops_requested()).await.unwrap();
+        assert!(matches!(outcome, MotionOutcome::Stopped(_)), "{outcome:?}");
         let (all, half) = match family {
             Family::Sts => (950, 475),
             _ => (885, 442),
         };
         assert_eq!(torque_limits(&rig), [all, half]);
-        rig.reset(&motion, Who::Planner).await;
+        rig.reset(&motion, ActorRank::Planner).await;
         assert_eq!(torque_limits(&rig), [all, half, all]);
         rig.draw(&motion, None).await;
         assert_eq!(torque_limits(&rig), [all, half, all], "once is enough");
@@ -753,7 +761,7 @@ fn caps_travel_with_every_goal(rig: &Rig) {
 #[tokio::test]
 async fn invariant_17_a_restart_is_found_in_200_ms_and_torque_stays_off() {
     for family in Family::ALL {
-        for fault in [Fault::PowerCycle(3), Fault::SupplyV(3.0)] {
+        for fault in [SimulatedFault::PowerCycle(3), SimulatedFault::SupplyV(3.0)] {
             let rig = Rig::new(family);
             let motion = rig.attach().unwrap();
             let script: Script = Box::new(move |number, hands| {
@@ -762,7 +770,7 @@ async fn invariant_17_a_restart_is_found_in_200_ms_and_torque_stays_off() {
                 }
             });
             let outcome = rig.draw(&motion, Some(script)).await;
-            let Outcome::Faulted(words) = outcome else {
+            let MotionOutcome::Faulted(words) = outcome else {
                 panic!("{outcome:?}")
             };
             let broken = rig.wire.state().broken_at.unwrap();
@@ -780,8 +788,8 @@ async fn invariant_17_a_restart_is_found_in_200_ms_and_torque_stays_off() {
     }
 }
 
-fn warm(temperature_c: f64) -> Fault {
-    Fault::Heat {
+fn warm(temperature_c: f64) -> SimulatedFault {
+    SimulatedFault::Heat {
         id: 3,
         temperature_c,
     }
@@ -795,16 +803,22 @@ async fn invariant_18_heat_is_told_then_refused_then_ends_the_motion() {
         for (temperature_c, tells) in [(54.0, false), (55.0, true), (59.0, true)] {
             rig.sim.break_it(warm(temperature_c));
             let outcome = rig.draw(&motion, None).await;
-            assert!(matches!(outcome, Outcome::Reached { .. }), "{outcome:?}");
-            let told = motion.snapshot().health.line();
+            assert!(
+                matches!(outcome, MotionOutcome::Reached { .. }),
+                "{outcome:?}"
+            );
+            let told = motion.snapshot().health.summary();
             assert_eq!(told.contains("servo 3"), tells, "{temperature_c}: {told:?}");
         }
         rig.sim.break_it(warm(60.0));
         // To rest it may go, and on the way its heat is read.
-        let outcome = rig.reset(&motion, Who::Operator).await;
-        assert!(matches!(outcome, Outcome::Reached { .. }), "{outcome:?}");
+        let outcome = rig.reset(&motion, ActorRank::Operator).await;
+        assert!(
+            matches!(outcome, MotionOutcome::Reached { .. }),
+            "{outcome:?}"
+        );
         let outcome = rig.draw(&motion, None).await;
-        let Outcome::Refused(words) = outcome else {
+        let MotionOutcome::Refused(words) = outcome else {
             panic!("{outcome:?}")
         };
         assert!(
@@ -812,16 +826,19 @@ async fn invariant_18_heat_is_told_then_refused_then_ends_the_motion() {
             "{words}"
         );
         let (_, outcome) = heated(family, 64.0).await;
-        assert!(matches!(outcome, Outcome::Reached { .. }), "{outcome:?}");
+        assert!(
+            matches!(outcome, MotionOutcome::Reached { .. }),
+            "{outcome:?}"
+        );
         let (rig, outcome) = heated(family, 65.0).await;
-        let Outcome::Faulted(words) = outcome else {
+        let MotionOutcome::Faulted(words) = outcome else {
             panic!("{outcome:?}")
         };
         assert!(
             words.contains("servo 3") && words.contains("65 °C"),
             "{words}"
         );
-        let tip = rig.scene.arm.chain.forward(&rig.sim.truth()) * rig.scene.pens[0].tip_m;
+        let tip = rig.scene.arm.chain.forward(&rig.sim.true_joints()) * rig.scene.pens[0].tip_m;
         let height_mm = rig.scene.surface.project(&tip).height_mm;
         assert!(
             height_mm > 3.0,
@@ -831,7 +848,7 @@ async fn invariant_18_heat_is_told_then_refused_then_ends_the_motion() {
 }
 
 /// Draws, and a servo comes to be so warm in the middle of it.
-async fn heated(family: Family, temperature_c: f64) -> (Rig, Outcome) {
+async fn heated(family: Family, temperature_c: f64) -> (Rig, MotionOutcome) {
     let rig = Rig::new(family);
     let motion = rig.attach().unwrap();
     let heat: Script = Box::new(move |number, hands| {
@@ -881,13 +898,13 @@ async fn invariant_23_nothing_is_written_that_outlives_the_power() {
         let motion = rig.attach().unwrap();
         let fault: Script = Box::new(|number, hands| {
             if number == 40 {
-                hands.sim.break_it(Fault::PowerCycle(2));
+                hands.sim.break_it(SimulatedFault::PowerCycle(2));
             }
         });
         rig.draw(&motion, Some(fault)).await;
-        let ticket = motion.stop(Who::Operator, false);
+        let ticket = motion.stop(ActorRank::Operator, false);
         motion.stopped(ticket).await.unwrap();
-        rig.reset(&motion, Who::Operator).await;
+        rig.reset(&motion, ActorRank::Operator).await;
         drop(motion);
         let writes = rig.wire.writes(family);
         assert!(writes.len() > 1000);
@@ -903,10 +920,10 @@ async fn invariant_23_nothing_is_written_that_outlives_the_power() {
 }
 
 /// A life over a link, on a clock of its own: every goal, the outcome and what was counted.
-async fn life(scene: &Arc<Scene>, open: Opener) -> String {
-    let clock = Clock::simulated();
-    let permits = Arc::new(Permits::everything());
-    let motion = Motion::start(
+async fn life(scene: &Arc<Scene>, open: PortOpener) -> String {
+    let clock = NodeClock::simulated();
+    let permits = Arc::new(PermitRegistry::everything());
+    let motion = MotionHandle::start(
         Arc::clone(&scene.arm),
         clock.clone(),
         Arc::clone(&permits),
@@ -914,11 +931,15 @@ async fn life(scene: &Arc<Scene>, open: Opener) -> String {
     )
     .unwrap();
     let start = motion.snapshot().measured.unwrap();
-    let plan =
-        steadyhand::plan::draw(scene, &start.position_rad, &steadyhand::plan::Patient).unwrap();
+    let plan = steadyhand::plan::draw(
+        scene,
+        &start.position_rad,
+        &steadyhand::plan::SilentObserver,
+    )
+    .unwrap();
     let permit = permits.ask(scene, clock.now()).unwrap();
     let proof = gate::check(scene, permit, &start, clock.now(), plan.trajectory).unwrap();
-    let outcome = motion.run(proof, motion.stops_asked()).await.unwrap();
+    let outcome = motion.run(proof, motion.stops_requested()).await.unwrap();
     let at = clock.now();
     let mut snapshots = motion.watch();
     let ended = snapshots
@@ -936,8 +957,8 @@ async fn life(scene: &Arc<Scene>, open: Opener) -> String {
 async fn invariant_25_a_recorded_drawing_plays_back_bit_for_bit() {
     for family in Family::ALL {
         let rig = Rig::new(family);
-        rig.sim.break_it(Fault::DropReplies(0.03));
-        rig.sim.break_it(Fault::CorruptReplies {
+        rig.sim.break_it(SimulatedFault::DropReplies(0.03));
+        rig.sim.break_it(SimulatedFault::CorruptReplies {
             share: 0.03,
             bits: 2,
         });
@@ -948,17 +969,17 @@ async fn invariant_25_a_recorded_drawing_plays_back_bit_for_bit() {
             Box::new(move |clock| {
                 let link = MemoryLink::new(sim.clone(), clock, "wire").map_err(LinkError::Read)?;
                 let kept = Box::new(Kept(Arc::clone(&kept)));
-                Ok(Box::new(RecordLink::new(link, clock, kept)) as Box<dyn Link>)
+                Ok(Box::new(RecordLink::new(link, clock, kept)) as Box<dyn ByteLink>)
             }),
         )
         .await;
         let text = String::from_utf8(trace.lock().unwrap().clone()).unwrap();
-        let events: Vec<Event> = text.lines().map(|line| line.parse().unwrap()).collect();
+        let events: Vec<TraceEvent> = text.lines().map(|line| line.parse().unwrap()).collect();
         let again = life(
             &rig.scene,
             Box::new(move |clock| {
-                let link = MemoryLink::new(Replay::new(events.clone()), clock, "wire");
-                Ok(Box::new(link.map_err(LinkError::Read)?) as Box<dyn Link>)
+                let link = MemoryLink::new(ReplayDevice::new(events.clone()), clock, "wire");
+                Ok(Box::new(link.map_err(LinkError::Read)?) as Box<dyn ByteLink>)
             }),
         )
         .await;

@@ -22,17 +22,20 @@ use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use steadyhand::mcp::client::{self, ClientError};
 use steadyhand::mcp::http::{HttpConfig, HttpError, listen};
-use steadyhand::mcp::{CallWatch, Change, Offers, ProgressSender, Received, Repaired, Via, stdio};
+use steadyhand::mcp::{
+    CallWatch, ListChange, ProgressSender, Received, RepairedMessage, ServiceCapabilities, Via,
+    stdio,
+};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf};
 use tokio_util::sync::CancellationToken;
 
 use mcp_desk::{Echo, STEPS};
 
 /// As the node does: broken envelopes are mended where they have one meaning.
-fn repair(raw: &[u8]) -> Repaired {
+fn repair(raw: &[u8]) -> RepairedMessage {
     match steadyhand::args::envelope::read(raw) {
-        Ok(envelope) => Repaired::Message(envelope.message),
-        Err(error) => Repaired::Hopeless(error.to_string()),
+        Ok(envelope) => RepairedMessage::Message(envelope.message),
+        Err(error) => RepairedMessage::Hopeless(error.to_string()),
     }
 }
 
@@ -703,7 +706,7 @@ async fn our_own_client_sends_arguments_as_they_were_typed() {
             (r#"{"a":1,"a":2}"#, "text", json!(r#"{"a":1,"a":2}"#)),
         ] {
             let answer = client
-                .call("echo", client::as_typed(typed), watch())
+                .call("echo", client::arguments_from_text(typed), watch())
                 .await
                 .unwrap();
             assert_eq!(
@@ -826,7 +829,7 @@ async fn a_server_that_is_told_to_stop_answers_what_runs_and_ends() {
 #[tokio::test]
 async fn what_is_not_offered_does_not_exist_and_what_is_works() {
     let bare = Server::start().await;
-    let everything = Offers {
+    let everything = ServiceCapabilities {
         resources: true,
         prompts: true,
         completion: true,
@@ -864,9 +867,9 @@ async fn what_is_not_offered_does_not_exist_and_what_is_works() {
 
 #[tokio::test]
 async fn a_changed_list_is_told_to_whoever_listens() {
-    let everything = Offers {
+    let everything = ServiceCapabilities {
         changes: true,
-        ..Offers::default()
+        ..ServiceCapabilities::default()
     };
     let desk = Echo::offering(everything);
     let (ours, theirs) = tokio::io::duplex(1 << 16);
@@ -887,7 +890,7 @@ async fn a_changed_list_is_told_to_whoever_listens() {
         .unwrap();
     lines.next_line().await.unwrap();
     until(|| desk.changes.receiver_count() > 0).await;
-    desk.changes.send(Change::Tools).unwrap();
+    desk.changes.send(ListChange::Tools).unwrap();
     let line = tokio::time::timeout(WAIT_MAX, lines.next_line())
         .await
         .unwrap()
@@ -910,10 +913,10 @@ async fn until_heard(response: http::Response<Incoming>, what: &str) {
 
 #[tokio::test]
 async fn a_changed_list_is_told_over_http_in_both_eras() {
-    let everything = Offers {
+    let everything = ServiceCapabilities {
         changes: true,
         resources: true,
-        ..Offers::default()
+        ..ServiceCapabilities::default()
     };
     let server = Server::over(Echo::offering(everything)).await;
     let opened = server
@@ -938,8 +941,8 @@ async fn a_changed_list_is_told_over_http_in_both_eras() {
     let subscribed = server.send(Method::POST, &modern, &asked).await;
     assert_eq!(subscribed.status(), 200);
     until(|| server.desk.changes.receiver_count() == 2).await;
-    server.desk.changes.send(Change::Tools).unwrap();
-    server.desk.changes.send(Change::Resources).unwrap();
+    server.desk.changes.send(ListChange::Tools).unwrap();
+    server.desk.changes.send(ListChange::Resources).unwrap();
     let last = "notifications/resources/list_changed";
     tokio::join!(until_heard(standing, last), until_heard(subscribed, last));
 }

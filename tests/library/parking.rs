@@ -4,9 +4,9 @@
 
 use std::time::Duration;
 
-use steadyhand::plan::{self, Patient};
-use steadyhand::scene::{Library, Scene};
-use steadyhand::units::Joints;
+use steadyhand::plan::{self, SilentObserver};
+use steadyhand::scene::{Scene, SceneLibrary};
+use steadyhand::units::JointVector;
 
 /// Places along a drawing from which the arm is sent to rest.
 const PLACES: usize = 40;
@@ -15,20 +15,20 @@ const PLACES: usize = 40;
 const LONGEST: Duration = Duration::from_secs(4);
 
 /// The shorter of the two ways that are tried.
-fn way_to_rest(scene: &Scene, from: &Joints) -> Duration {
+fn way_to_rest(scene: &Scene, from: &JointVector) -> Duration {
     let over_ready = [scene.ready_rad, scene.rest_rad];
     let ways = [&over_ready[..], &[scene.rest_rad]];
-    let ways = ways.map(|poses| plan::go_to(scene, from, poses, &Patient).unwrap());
+    let ways = ways.map(|poses| plan::go_to(scene, from, poses, &SilentObserver).unwrap());
     let durations = ways.map(|plan| plan.trajectory.duration());
     durations.into_iter().min().unwrap()
 }
 
 #[test]
 fn every_shipped_arm_is_at_rest_soon_from_anywhere_in_its_drawing() {
-    let library = Library::new(None);
+    let library = SceneLibrary::new(None);
     for name in library.scenes() {
         let scene = library.scene(&name, None).unwrap();
-        let drawing = plan::draw(&scene, &scene.rest_rad, &Patient).unwrap();
+        let drawing = plan::draw(&scene, &scene.rest_rad, &SilentObserver).unwrap();
         let samples = drawing.trajectory.samples;
         for from in samples.iter().step_by(samples.len().div_ceil(PLACES)) {
             let way = way_to_rest(&scene, from);

@@ -8,17 +8,17 @@
 
 use std::sync::Arc;
 
-use steadyhand::picture::{Line, PlanView, PlannedStroke, REFUSED, Strip, pixel_of};
-use steadyhand::plan::Patient;
+use steadyhand::picture::{PlanView, PlannedStroke, REFUSED, SheetLine, TimeStrip, pixel_of};
+use steadyhand::plan::SilentObserver;
 use steadyhand::scene::file::SheetFile;
-use steadyhand::scene::{Corners, KeepOut, Library, Scene, SheetStroke, Surface};
-use steadyhand::tools::{Preview, preview_picture};
+use steadyhand::scene::{AxisAlignedBox, KeepOut, Scene, SceneLibrary, SheetStroke, Surface};
+use steadyhand::tools::{DrawingPreview, preview_picture};
 use steadyhand::units::Finite;
 use tiny_skia::Pixmap;
 
 /// The default scene with a sheet that reaches far beyond the arm, and these strokes on it.
 fn far_sheet(strokes: &[[[f64; 2]; 2]]) -> Scene {
-    let mut scene = Scene::clone(&Library::new(None).scene("default", None).unwrap());
+    let mut scene = Scene::clone(&SceneLibrary::new(None).scene("default", None).unwrap());
     let text = include_str!("../../scenes/default.toml");
     let file: toml::Table = toml::from_str(text).unwrap();
     let mut sheet: SheetFile = file["sheet"].clone().try_into().unwrap();
@@ -36,16 +36,16 @@ fn far_sheet(strokes: &[[[f64; 2]; 2]]) -> Scene {
 /// How many pixels around a place of the sheet are red.
 fn red_near(scene: &Scene, png: &[u8], at_mm: [f64; 2]) -> usize {
     let line = |stroke: &SheetStroke| PlannedStroke {
-        line: Line {
+        line: SheetLine {
             points_mm: stroke.points_mm.clone(),
-            ..Line::default()
+            ..SheetLine::default()
         },
         ..PlannedStroke::default()
     };
     let view = PlanView {
         sheet_mm: scene.surface.size_mm(),
         strokes: scene.strokes.iter().map(line).collect(),
-        strips: vec![Strip::default(); 3],
+        strips: vec![TimeStrip::default(); 3],
         ..PlanView::default()
     };
     let pixels = Pixmap::decode_png(png).unwrap();
@@ -70,13 +70,13 @@ fn what_is_refused_is_red_where_it_is() {
     let [low, high] = [[70.0, 50.0], [30.0, 70.0]].map(|at_mm| scene.surface.at(at_mm).point_m);
     scene.keep_outs.push(KeepOut {
         name: "cup".to_owned(),
-        corners: Corners {
+        corners: AxisAlignedBox {
             min_m: low.inf(&high),
             max_m: low.sup(&high) + nalgebra::Vector3::z() * 0.01,
         },
     });
     let scene = Arc::new(scene);
-    let preview = Preview::new(&scene, &scene.rest_rad, &Patient).unwrap();
+    let preview = DrawingPreview::new(&scene, &scene.rest_rad, &SilentObserver).unwrap();
     let rule = |name: &str| preview.refusals.iter().find(|refusal| refusal.rule == name);
     let (planner, gate) = (rule("out_of_reach").unwrap(), rule("keep_out").unwrap());
     let png = preview_picture(&scene, &preview).unwrap();

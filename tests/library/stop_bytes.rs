@@ -9,29 +9,29 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use steadyhand::clock::Clock;
+use steadyhand::clock::NodeClock;
 use steadyhand::gate;
 use steadyhand::link::memory::MemoryLink;
-use steadyhand::link::{Link, LinkError, LinkFuture};
-use steadyhand::motion::{Motion, Opener};
-use steadyhand::permit::{Permits, Who};
-use steadyhand::plan::{self, Patient, SpanKind};
-use steadyhand::scene::{Library, Scene};
-use steadyhand::sim::Simulator;
-use steadyhand::units::{Instant, Joints};
+use steadyhand::link::{ByteLink, LinkError, LinkFuture};
+use steadyhand::motion::{MotionHandle, PortOpener};
+use steadyhand::permit::{ActorRank, PermitRegistry};
+use steadyhand::plan::{self, SilentObserver, SpanKind};
+use steadyhand::scene::{Scene, SceneLibrary};
+use steadyhand::sim::ArmSimulator;
+use steadyhand::units::{ClockInstant, JointVector};
 
 type Log = Arc<Mutex<Vec<Vec<u8>>>>;
 
 /// A wire that keeps what was sent.
-struct Tapped(MemoryLink<Simulator>, Log);
+struct Tapped(MemoryLink<ArmSimulator>, Log);
 
-impl Link for Tapped {
+impl ByteLink for Tapped {
     fn send<'a>(&'a mut self, bytes: &'a [u8]) -> LinkFuture<'a, ()> {
         self.1.lock().unwrap().push(bytes.to_vec());
         self.0.send(bytes)
     }
 
-    fn receive<'a>(&'a mut self, into: &'a mut [u8], until: Instant) -> LinkFuture<'a, usize> {
+    fn receive<'a>(&'a mut self, into: &'a mut [u8], until: ClockInstant) -> LinkFuture<'a, usize> {
         self.0.receive(into, until)
     }
 
@@ -71,30 +71,30 @@ fn height_mm(scene: &Scene, ticks: &[i32; 5]) -> f64 {
         .zip(ticks)
         .map(|((_, servo), ticks)| servo.angle_rad(*ticks))
         .collect();
-    let tip = scene.arm.chain.forward(&Joints::from_slice(&angles)) * scene.pens[0].tip_m;
+    let tip = scene.arm.chain.forward(&JointVector::from_slice(&angles)) * scene.pens[0].tip_m;
     scene.surface.project(&tip).height_mm
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn after_a_stop_only_the_stop_leaves_the_port() {
-    let scene = Library::new(None).scene("default", None).unwrap();
-    let simulator = Simulator::new(&scene.arm, &scene.rest_rad);
+    let scene = SceneLibrary::new(None).scene("default", None).unwrap();
+    let simulator = ArmSimulator::new(&scene.arm, &scene.rest_rad);
     let log: Log = Arc::default();
     let (device, kept) = (simulator.clone(), Arc::clone(&log));
-    let open: Opener = Box::new(move |clock| {
+    let open: PortOpener = Box::new(move |clock| {
         let link = MemoryLink::new(device.clone(), clock, "tapped").map_err(LinkError::Read)?;
-        Ok(Box::new(Tapped(link, Arc::clone(&kept))) as Box<dyn Link>)
+        Ok(Box::new(Tapped(link, Arc::clone(&kept))) as Box<dyn ByteLink>)
     });
-    let permits = Arc::new(Permits::everything());
-    let motion = Motion::start(
+    let permits = Arc::new(PermitRegistry::everything());
+    let motion = MotionHandle::start(
         Arc::clone(&scene.arm),
-        Clock::real(),
+        NodeClock::real(),
         Arc::clone(&permits),
         open,
     )
     .unwrap();
     let start = motion.snapshot().measured.unwrap();
-    let plan = plan::draw(&scene, &start.position_rad, &Patient).unwrap();
+    let plan = plan::draw(&scene, &start.position_rad, &SilentObserver).unwrap();
     let start = motion.snapshot().measured.unwrap();
     let permit = permits.ask(&scene, motion.clock().now()).unwrap();
     let checked = gate::check(
@@ -105,7 +105,7 @@ async fn after_a_stop_only_the_stop_leaves_the_port() {
         plan.trajectory,
     )
     .unwrap();
-    let outcome = motion.run(checked, motion.stops_asked());
+    let outcome = motion.run(checked, motion.stops_requested());
     let drawing = |snapshot: &steadyhand::motion::Snapshot| {
         snapshot.progress.is_some_and(|p| p.doing == SpanKind::Draw)
     };
@@ -113,7 +113,7 @@ async fn after_a_stop_only_the_stop_leaves_the_port() {
     tokio::time::timeout(Duration::from_millis(300), std::future::pending::<()>())
         .await
         .unwrap_err();
-    let ticket = motion.stop(Who::Planner, false);
+    let ticket = motion.stop(ActorRank::Planner, false);
     let before = log.lock().unwrap().len();
     let report = motion.stopped(ticket).await.unwrap();
     assert!(report.verified && report.lifted, "{report:?}");

@@ -18,14 +18,14 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use far_end::{Family, Goals, Rig, Script};
-use steadyhand::link::{Link, LinkError};
-use steadyhand::motion::{Motion, Opener, Outcome};
+use steadyhand::link::{ByteLink, LinkError};
+use steadyhand::motion::{MotionHandle, MotionOutcome, PortOpener};
 use steadyhand::scene::Scene;
-use steadyhand::sim::Fault;
-use steadyhand::units::Joints;
+use steadyhand::sim::SimulatedFault;
+use steadyhand::units::JointVector;
 use support::{Bench, PATIENCE};
 
-fn joints(scene: &Scene, goals: &Goals) -> Joints {
+fn joints(scene: &Scene, goals: &Goals) -> JointVector {
     let servos = scene.arm.servos();
     let angles: Vec<f64> = servos
         .filter_map(|(_, servo)| {
@@ -33,15 +33,15 @@ fn joints(scene: &Scene, goals: &Goals) -> Joints {
             Some(servo.angle_rad(*ticks))
         })
         .collect();
-    Joints::from_slice(&angles)
+    JointVector::from_slice(&angles)
 }
 
 /// Blocks a joint where it is, at the script's first frame.
 fn block(joint: usize) -> Script {
     Box::new(move |number, hands| {
         if number == 0 {
-            let at_rad = Some(hands.sim.truth()[joint]);
-            hands.sim.break_it(Fault::Block { joint, at_rad });
+            let at_rad = Some(hands.sim.true_joints()[joint]);
+            hands.sim.break_it(SimulatedFault::Block { joint, at_rad });
         }
     })
 }
@@ -54,17 +54,17 @@ async fn invariant_5_an_arm_without_its_host_moves_no_further_than_its_leash() {
     const READING_S: f64 = 0.020;
     let rig = Rig::new(Family::Sts);
     let motion = rig.attach().unwrap();
-    let seen: Arc<Mutex<Vec<(steadyhand::units::Instant, Joints)>>> = Arc::default();
+    let seen: Arc<Mutex<Vec<(steadyhand::units::ClockInstant, JointVector)>>> = Arc::default();
     let own = Arc::clone(&seen);
     let mut inner = block(1);
     let script: Script = Box::new(move |number, hands| {
         inner(number, hands);
         own.lock()
             .unwrap()
-            .push((hands.clock.now(), hands.sim.truth()));
+            .push((hands.clock.now(), hands.sim.true_joints()));
     });
     let outcome = rig.draw(&motion, Some(script)).await;
-    assert!(matches!(outcome, Outcome::Faulted(_)), "{outcome:?}");
+    assert!(matches!(outcome, MotionOutcome::Faulted(_)), "{outcome:?}");
     let goals = rig.wire.goals(Family::Sts);
     let seen = seen.lock().unwrap();
     let mut furthest = 0.0_f64;
@@ -82,10 +82,10 @@ async fn invariant_5_an_arm_without_its_host_moves_no_further_than_its_leash() {
     // A blocked joint pulls the goal away from it; the leash, and a count, hold it.
     assert!((0.05..=1.02).contains(&furthest), "{furthest} of the leash");
     // Nobody says anything any more.
-    let left = rig.sim.truth();
+    let left = rig.sim.true_joints();
     rig.sim
         .advance(rig.clock.now().after(Duration::from_secs(5)));
-    let moved = rig.sim.truth();
+    let moved = rig.sim.true_joints();
     for (joint, fastest) in rig.scene.arm.limits.velocity_rad_s.iter().enumerate() {
         assert!((moved[joint] - left[joint]).abs() <= fastest * LEASH_S);
     }
@@ -96,7 +96,7 @@ async fn invariant_19_a_blocked_joint_is_named_and_the_tip_is_lifted() {
     let rig = Rig::new(Family::Sts);
     let motion = rig.attach().unwrap();
     let outcome = rig.draw(&motion, Some(block(1))).await;
-    let Outcome::Faulted(why) = outcome else {
+    let MotionOutcome::Faulted(why) = outcome else {
         panic!("{outcome:?}")
     };
     assert!(why.contains("shoulder_lift"), "{why}");
@@ -118,20 +118,20 @@ async fn invariant_19_a_blocked_joint_is_named_and_the_tip_is_lifted() {
 #[tokio::test]
 async fn invariant_16_a_pulled_plug_is_a_fault_and_what_comes_back_stands() {
     let rig = Rig {
-        clock: steadyhand::clock::Clock::real(),
+        clock: steadyhand::clock::NodeClock::real(),
         ..Rig::new(Family::Sts)
     };
     let tries: Arc<Mutex<Vec<Instant>>> = Arc::default();
     let (own, inner) = (Arc::clone(&tries), rig.opener());
     let sim = rig.sim.clone();
-    let open: Opener = Box::new(move |clock| {
+    let open: PortOpener = Box::new(move |clock| {
         own.lock().unwrap().push(Instant::now());
         // A port that is not there cannot be opened.
-        let mut link: Box<dyn Link> = inner(clock)?;
+        let mut link: Box<dyn ByteLink> = inner(clock)?;
         link.discard_input().map_err(|_| LinkError::Unplugged)?;
         Ok(link)
     });
-    let motion = Motion::start(
+    let motion = MotionHandle::start(
         Arc::clone(&rig.scene.arm),
         rig.clock.clone(),
         Arc::clone(&rig.permits),
@@ -140,11 +140,11 @@ async fn invariant_16_a_pulled_plug_is_a_fault_and_what_comes_back_stands() {
     .unwrap();
     let pulled: Script = Box::new(|number, hands| {
         if number == 0 {
-            hands.sim.break_it(Fault::Unplug);
+            hands.sim.break_it(SimulatedFault::Unplug);
         }
     });
     let outcome = rig.draw(&motion, Some(pulled)).await;
-    let Outcome::Faulted(why) = outcome else {
+    let MotionOutcome::Faulted(why) = outcome else {
         panic!("{outcome:?}")
     };
     assert!(why.contains("unplugged") && why.contains("reset"), "{why}");
@@ -160,9 +160,9 @@ async fn invariant_16_a_pulled_plug_is_a_fault_and_what_comes_back_stands() {
     assert!((1..=5).contains(&gaps.len()), "{gaps:?}");
     assert!(gaps.windows(2).all(|pair| pair[1] > pair[0]), "{gaps:?}");
     let before = rig.wire.goals(Family::Sts).len();
-    sim.break_it(Fault::Plug);
+    sim.break_it(SimulatedFault::Plug);
     let began = Instant::now();
-    while motion.snapshot().state == steadyhand::motion::State::Detached {
+    while motion.snapshot().state == steadyhand::motion::MotionState::Detached {
         assert!(began.elapsed() < PATIENCE, "it did not come back");
         sleep(Duration::from_millis(50));
     }

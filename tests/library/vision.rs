@@ -12,8 +12,10 @@
 use std::f64::consts::{PI, TAU};
 
 use nalgebra::{Isometry3, Translation3, UnitQuaternion, Vector3};
-use steadyhand::sim::{Blot, Ink, Laid, Light, SimPen, View};
-use steadyhand::vision::{Eye, Family, Frame, Layout, Lens, Tag, find, locate, moved};
+use steadyhand::sim::{InkLine, PrintedBlot, SceneLight, SimPen, SimulatedView, ViewedSheet};
+use steadyhand::vision::{
+    Family, ImageFrame, LensModel, PlacedCamera, SheetTag, TagLayout, find, locate, sheet_offset,
+};
 
 const PICTURES: u64 = 500;
 
@@ -39,8 +41,8 @@ impl Chance {
     }
 }
 
-fn lens() -> Lens {
-    Lens {
+fn lens() -> LensModel {
+    LensModel {
         size_px: [1024, 768],
         focal_px: [900.0, 900.0],
         centre_px: [512.0, 384.0],
@@ -49,17 +51,17 @@ fn lens() -> Lens {
 }
 
 /// Four tags in the corners, of ids and turns by chance.
-fn layout(family: Family, chance: &mut Chance) -> Layout {
+fn layout(family: Family, chance: &mut Chance) -> TagLayout {
     let size_mm = chance.between(13.0, 15.0);
     let places = [[11.0, 11.0], [89.0, 11.0], [89.0, 89.0], [11.0, 89.0]];
     let first = chance.below(26) as u16;
-    let tags = places.iter().zip(first..).map(|(at_mm, id)| Tag {
+    let tags = places.iter().zip(first..).map(|(at_mm, id)| SheetTag {
         id,
         at_mm: *at_mm,
         size_mm,
         turn_deg: 90.0 * chance.below(4) as f64,
     });
-    Layout {
+    TagLayout {
         family,
         tags: tags.collect(),
     }
@@ -85,8 +87,8 @@ fn pose(chance: &mut Chance) -> Isometry3<f64> {
     Isometry3::from_parts(Translation3::from(corner), turned)
 }
 
-fn light(chance: &mut Chance, seed: u64) -> Light {
-    Light {
+fn light(chance: &mut Chance, seed: u64) -> SceneLight {
+    SceneLight {
         level: chance.between(0.45, 1.08),
         slope: [chance.between(-0.25, 0.25), chance.between(-0.25, 0.25)],
         noise_grey: chance.between(0.0, 5.0),
@@ -95,8 +97,8 @@ fn light(chance: &mut Chance, seed: u64) -> Light {
 }
 
 /// Lines of ink in the middle of the sheet, and across all of it where nothing is to be read.
-fn ink(chance: &mut Chance, low: f64, high: f64) -> Vec<Ink> {
-    let lines = (0..chance.below(12)).map(|_| Ink {
+fn ink(chance: &mut Chance, low: f64, high: f64) -> Vec<InkLine> {
+    let lines = (0..chance.below(12)).map(|_| InkLine {
         pen: 0,
         points_mm: (0..2 + chance.below(5))
             .map(|_| [chance.between(low, high), chance.between(low, high)])
@@ -106,14 +108,14 @@ fn ink(chance: &mut Chance, low: f64, high: f64) -> Vec<Ink> {
 }
 
 /// Dark and bright squares, some in each other, some in rows like a chess board: everything but tags.
-fn clutter(chance: &mut Chance) -> Vec<Blot> {
+fn clutter(chance: &mut Chance) -> Vec<PrintedBlot> {
     let mut blots = Vec::new();
     for _ in 0..3 + chance.below(6) {
         let at_mm = [chance.between(10.0, 90.0), chance.between(10.0, 90.0)];
         let turn_deg = chance.between(0.0, 90.0);
         let half = chance.between(3.0, 12.0);
         for share in [1.0, 0.75, 0.5, 0.25].into_iter().take(1 + chance.below(4)) {
-            blots.push(Blot {
+            blots.push(PrintedBlot {
                 at_mm,
                 half_mm: [half * share, half * share * chance.between(0.7, 1.0)],
                 turn_deg,
@@ -128,7 +130,7 @@ fn clutter(chance: &mut Chance) -> Vec<Blot> {
     );
     for square in 0..36 {
         let (column, row) = (square % 6, square / 6);
-        blots.push(Blot {
+        blots.push(PrintedBlot {
             at_mm: [x + cell * column as f64, y + cell * row as f64],
             half_mm: [cell / 2.0; 2],
             turn_deg: 0.0,
@@ -138,8 +140,8 @@ fn clutter(chance: &mut Chance) -> Vec<Blot> {
     blots
 }
 
-fn picture(laid: &Laid, light: &Light, ink: &[Ink]) -> Frame {
-    let eye = Eye {
+fn picture(laid: &ViewedSheet, light: &SceneLight, ink: &[InkLine]) -> ImageFrame {
+    let eye = PlacedCamera {
         lens: lens(),
         stands: Isometry3::identity(),
     };
@@ -148,7 +150,7 @@ fn picture(laid: &Laid, light: &Light, ink: &[Ink]) -> Frame {
         colour: "#1a1a2e".to_owned(),
         width_mm: 0.5,
     };
-    let view = View {
+    let view = SimulatedView {
         eye: &eye,
         light,
         sheet: Some(laid),
@@ -170,7 +172,7 @@ struct Looked {
 fn look(seed: u64) -> Looked {
     let mut chance = Chance(seed);
     let family = [Family::Tag16h5, Family::Tag36h11][(seed % 2) as usize];
-    let laid = Laid {
+    let laid = ViewedSheet {
         lies: pose(&mut chance),
         size_mm: SHEET_MM,
         tags: Some(layout(family, &mut chance)),
@@ -199,7 +201,7 @@ fn look(seed: u64) -> Looked {
             }
         }
         Ok(found) => {
-            let off = moved(&laid.lies, &found.sheet, SHEET_MM);
+            let off = sheet_offset(&laid.lies, &found.sheet, SHEET_MM);
             let middle = off.along_mm[0].hypot(off.along_mm[1]).hypot(off.height_mm);
             Looked {
                 tags: found.used.len(),
@@ -269,7 +271,7 @@ fn where_there_are_no_tags_none_are_found() {
         let other = [Family::Tag36h11, Family::Tag16h5][(seed % 2) as usize];
         // In every fourth picture there are tags, of the other family.
         let tags = (seed % 4 < 1).then(|| layout(other, &mut chance));
-        let laid = Laid {
+        let laid = ViewedSheet {
             lies: pose(&mut chance),
             size_mm: SHEET_MM,
             tags,

@@ -8,8 +8,9 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use serde_json::{Map, Value, json};
 use steadyhand::mcp::{
-    Answer, Call, CallWatch, Change, Completion, Desk, Hints, Offers, Progress, PromptCard,
-    PromptText, Received, ResourceBody, ResourceCard, ResourceText, ToolCard, Unknown,
+    Answer, Call, CallProgress, CallWatch, CompletionRequest, Hints, ListChange, McpService,
+    PromptCard, PromptText, Received, ResourceBody, ResourceCard, ResourceText,
+    ServiceCapabilities, ToolCard, UnknownNameError,
 };
 use tokio::sync::broadcast;
 
@@ -31,16 +32,16 @@ pub(crate) struct Seen {
 /// The desk.
 pub(crate) struct Echo {
     pub(crate) seen: Arc<Seen>,
-    pub(crate) offers: Offers,
-    pub(crate) changes: broadcast::Sender<Change>,
+    pub(crate) offers: ServiceCapabilities,
+    pub(crate) changes: broadcast::Sender<ListChange>,
 }
 
 impl Echo {
     pub(crate) fn new() -> Arc<Self> {
-        Self::offering(Offers::default())
+        Self::offering(ServiceCapabilities::default())
     }
 
-    pub(crate) fn offering(offers: Offers) -> Arc<Self> {
+    pub(crate) fn offering(offers: ServiceCapabilities) -> Arc<Self> {
         let changes = broadcast::Sender::new(8);
         let seen = Arc::default();
         Arc::new(Self {
@@ -70,7 +71,7 @@ fn card(name: &str) -> ToolCard {
     }
 }
 
-impl Desk for Echo {
+impl McpService for Echo {
     fn list(&self) -> Vec<ToolCard> {
         vec![card("echo"), card("slow")]
     }
@@ -96,11 +97,11 @@ impl Desk for Echo {
         })
     }
 
-    fn offers(&self) -> Offers {
+    fn offers(&self) -> ServiceCapabilities {
         self.offers
     }
 
-    fn changes(&self) -> Option<broadcast::Receiver<Change>> {
+    fn changes(&self) -> Option<broadcast::Receiver<ListChange>> {
         Some(self.changes.subscribe())
     }
 
@@ -113,14 +114,14 @@ impl Desk for Echo {
         }]
     }
 
-    fn read(&self, uri: String) -> BoxFuture<'static, Result<ResourceText, Unknown>> {
+    fn read(&self, uri: String) -> BoxFuture<'static, Result<ResourceText, UnknownNameError>> {
         let body = ResourceBody::Text("one".to_owned());
         let read = match uri.as_str() {
             "test://one" => Ok(ResourceText {
                 mime: "text/plain".to_owned(),
                 body,
             }),
-            _ => Err(Unknown {
+            _ => Err(UnknownNameError {
                 message: format!("there is no {uri}; there is test://one"),
             }),
         };
@@ -139,19 +140,19 @@ impl Desk for Echo {
         &self,
         name: &str,
         arguments: &BTreeMap<String, String>,
-    ) -> Result<PromptText, Unknown> {
+    ) -> Result<PromptText, UnknownNameError> {
         match name {
             "draw" => Ok(PromptText {
                 description: "draw it".to_owned(),
                 text: format!("draw {arguments:?}"),
             }),
-            _ => Err(Unknown {
+            _ => Err(UnknownNameError {
                 message: format!("there is no prompt {name}; there is draw"),
             }),
         }
     }
 
-    fn complete(&self, completion: &Completion) -> Vec<String> {
+    fn complete(&self, completion: &CompletionRequest) -> Vec<String> {
         vec![format!("{}{}", completion.typed, completion.argument)]
     }
 }
@@ -175,7 +176,7 @@ async fn slow(seen: &Seen, watch: CallWatch) -> Answer {
     for step in 0..STEPS {
         if let Some(progress) = &watch.progress {
             let message = format!("step {step}");
-            progress.tell(Progress {
+            progress.tell(CallProgress {
                 done: f64::from(step),
                 total: Some(f64::from(STEPS)),
                 message,

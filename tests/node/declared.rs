@@ -652,7 +652,7 @@ async fn a_stop_ends_a_sequence_and_what_is_left_is_not_begun() {
     );
 }
 
-async fn moving(client: &client::Client) {
+async fn moving(client: &client::McpClient) {
     let began = std::time::Instant::now();
     loop {
         let sensed = client

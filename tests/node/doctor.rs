@@ -15,9 +15,9 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::Value;
-use steadyhand::clock::Clock;
+use steadyhand::clock::NodeClock;
 use steadyhand::link::serial::SerialLink;
-use steadyhand::sim::Fault;
+use steadyhand::sim::SimulatedFault;
 
 mod causes;
 
@@ -102,7 +102,7 @@ fn servos_are_scanned_watched_and_set_up_from_the_command_line() {
 
 #[test]
 fn a_latched_servo_starts_anew_from_the_command_line() {
-    let overload = Fault::ErrorBits { id: 5, bits: 0x20 };
+    let overload = SimulatedFault::ErrorBits { id: 5, bits: 0x20 };
     let patient = Patient::new("widowx250s").broken([overload]);
     let bench = Bench::new();
     let words = ["bus", "reboot", &patient.port, "--id", "5"];
@@ -135,7 +135,7 @@ fn the_doctor_finds_nothing_wrong_with_a_good_arm_and_the_family_of_another() {
 async fn the_doctor_names_the_program_that_has_the_port() {
     let bench = Bench::new();
     let (_sim, port) = bench.sim(&["--unpaced"]);
-    let held = SerialLink::open(&port, 1_000_000, &Clock::real()).unwrap();
+    let held = SerialLink::open(&port, 1_000_000, &NodeClock::real()).unwrap();
     let (code, text) = run(&bench, &["doctor", "--json", &port]);
     let finding = json(&text)["findings"][0].clone();
     assert_eq!(code, 1);
@@ -226,7 +226,7 @@ fn a_trace_of_another_family_is_refused_with_the_cause() {
 
 #[test]
 fn who_looks_for_servos_says_so_and_tells_who_is_asked() {
-    let silent = Patient::new("so101").broken((1..=6).map(Fault::Silence));
+    let silent = Patient::new("so101").broken((1..=6).map(SimulatedFault::Silence));
     let bench = Bench::new();
     for words in [
         vec!["bus", "monitor", &silent.port, "--once"],

@@ -26,9 +26,9 @@ use firmware_protocol::{Decoder, Message, Received};
 use nalgebra::Point3;
 use rustix::fs::OFlags;
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
-use steadyhand::plan::{self, Patient};
-use steadyhand::scene::{Library, Scene};
-use steadyhand::units::Joints;
+use steadyhand::plan::{self, SilentObserver};
+use steadyhand::scene::{Scene, SceneLibrary};
+use steadyhand::units::JointVector;
 use support::{Bench, PATIENCE, Running, lines};
 
 /// How often a scene may be played again because the machine was too busy to play it in real time.
@@ -261,13 +261,13 @@ fn node_file(bench: &Bench, board: &Board) -> String {
 }
 
 fn default_scene() -> Arc<Scene> {
-    let mut library = Library::new(None);
+    let mut library = SceneLibrary::new(None);
     let arm = library.arm("custom").unwrap();
     library.let_stand_in(&arm).unwrap();
     library.scene("default", None).unwrap()
 }
 
-fn tip(scene: &Scene, joints: &Joints) -> Point3<f64> {
+fn tip(scene: &Scene, joints: &JointVector) -> Point3<f64> {
     scene.arm.chain.forward(joints) * scene.pens[0].tip_m
 }
 
@@ -281,7 +281,7 @@ fn reported(scene: &Scene, heard: &[Heard]) -> Vec<Point3<f64>> {
     };
     let moving = heard
         .iter()
-        .map(|heard| Joints::from_slice(&angles(&heard.state)));
+        .map(|heard| JointVector::from_slice(&angles(&heard.state)));
     moving.map(|joints| tip(scene, &joints)).collect()
 }
 
@@ -311,7 +311,7 @@ fn the_default_scene_is_drawn_by_an_emulated_microcontroller() {
         assert_eq!(drawn["success"], true, "{drawn:#}");
         let heard = board.heard();
         let scene = default_scene();
-        let plan = plan::draw(&scene, &scene.rest_rad, &Patient).unwrap();
+        let plan = plan::draw(&scene, &scene.rest_rad, &SilentObserver).unwrap();
         let samples = plan.trajectory.samples.iter();
         let planned: Vec<_> = samples.map(|joints| tip(&scene, joints)).collect();
         let reported = reported(&scene, &heard);

@@ -26,12 +26,12 @@ use std::process::{Command, Output};
 
 use scripted::{Asked, Planner, Said};
 use serde_json::{Value, json};
-use steadyhand::exam::Case;
+use steadyhand::exam::ExamCase;
 
 /// One case of each class is enough where answers are awaited.
-fn few() -> Vec<Case> {
+fn few() -> Vec<ExamCase> {
     let mut seen = std::collections::HashSet::new();
-    let mut cases = Case::shipped().unwrap();
+    let mut cases = ExamCase::shipped().unwrap();
     cases.retain(|case| seen.insert(case.class));
     cases
 }
@@ -42,7 +42,7 @@ fn call(tool: &str, arguments: &Value) -> Value {
 }
 
 /// The right answer to a case.
-fn right(case: &Case) -> Value {
+fn right(case: &ExamCase) -> Value {
     match &case.expected_tool {
         Some(tool) => call(tool, &case.right_arguments()),
         None => {
@@ -80,9 +80,13 @@ fn write(path: &Path, lines: impl Iterator<Item = Value>) {
 }
 
 /// Scores what `answer` says to every case that ships.
-fn replayed(folder: &Path, level: &str, answer: impl Fn(&Case) -> Value) -> (Option<i32>, Value) {
+fn replayed(
+    folder: &Path,
+    level: &str,
+    answer: impl Fn(&ExamCase) -> Value,
+) -> (Option<i32>, Value) {
     let file = folder.join("answers.jsonl");
-    let cases = Case::shipped().unwrap();
+    let cases = ExamCase::shipped().unwrap();
     write(
         &file,
         cases
@@ -175,7 +179,7 @@ fn one_that_calls_everything_is_unsafe() {
 fn one_that_obeys_hidden_instructions_is_unsafe_and_nothing_else_is_wrong() {
     let folder = tempfile::tempdir().unwrap();
     let (code, verdict) = replayed(folder.path(), "stroke", |case| {
-        let is_hidden = case.class == steadyhand::exam::Class::Injection;
+        let is_hidden = case.class == steadyhand::exam::CaseClass::Injection;
         if is_hidden {
             call("stroke", &json!({}))
         } else {
@@ -196,7 +200,7 @@ fn one_that_obeys_hidden_instructions_is_unsafe_and_nothing_else_is_wrong() {
 fn one_sample_of_several_is_enough_to_fail() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("answers.jsonl");
-    let cases = Case::shipped().unwrap();
+    let cases = ExamCase::shipped().unwrap();
     let lines = cases.iter().flat_map(|case| {
         let last = if case.name == "chat_1" {
             call("stroke", &json!({}))
@@ -310,7 +314,7 @@ fn says_n(sentence: &str) -> bool {
 #[test]
 fn no_number_of_a_verdict_or_report_stands_without_its_n_and_they_agree() {
     let folder = tempfile::tempdir().unwrap();
-    let scripts: [fn(&Case) -> Value; 4] = [
+    let scripts: [fn(&ExamCase) -> Value; 4] = [
         right,
         |_| json!("Of course!"),
         |_| call("stroke", &json!({"mood": "cheerful"})),
@@ -366,7 +370,7 @@ fn two_runs_are_compared_by_more_than_their_averages() {
     assert_eq!(summary[1]["reached"], "stroke");
     assert_eq!(summary.as_array().unwrap().len(), 2);
     // A stop that is lost moves nothing: it is not unsafe, and counted by itself.
-    let n = Case::shipped().unwrap().len();
+    let n = ExamCase::shipped().unwrap().len();
     let none = |n: usize| json!({"hits": 0, "n": n});
     assert_eq!(found["unsafe_cases"], json!([none(n), none(n)]), "{found}");
     assert_eq!(
@@ -394,7 +398,7 @@ fn cases_of_your_own_are_kept_and_a_wrong_one_is_refused() {
     assert!(!refused.status.success());
     assert!(String::from_utf8_lossy(&refused.stderr).contains("would be refused"));
     let exported = exam(path, &["cases", "export", "--own"]);
-    let own = Case::read_lines(&String::from_utf8_lossy(&exported.stdout)).unwrap();
+    let own = ExamCase::read_lines(&String::from_utf8_lossy(&exported.stdout)).unwrap();
     assert_eq!(own[0].name, "mine");
     // A tool that nobody has examines nobody.
     for stray in [
@@ -433,7 +437,7 @@ fn no_case_takes_anothers_place_by_its_name() {
         let file = file.to_str().unwrap();
         assert!(exam(path, &["cases", "import", file]).status.success());
         let own = exam(path, &["cases", "export", "--own"]);
-        let own = Case::read_lines(&String::from_utf8_lossy(&own.stdout)).unwrap();
+        let own = ExamCase::read_lines(&String::from_utf8_lossy(&own.stdout)).unwrap();
         assert_eq!(own.len(), n, "{own:?}");
     }
 }
@@ -515,7 +519,7 @@ fn cases_are_made_by_a_seed_and_more_where_a_run_says_least() {
     assert_ne!(shown(&["--seed", "3"]), shown(&["--seed", "4"]));
     // Only chat goes wrong, and so of it least is known.
     replayed(path, "observe", |case| {
-        if case.class == steadyhand::exam::Class::Chat
+        if case.class == steadyhand::exam::CaseClass::Chat
             && case.name.ends_with(['1', '3', '5', '7', '9'])
         {
             call("sense", &json!({}))
@@ -523,11 +527,11 @@ fn cases_are_made_by_a_seed_and_more_where_a_run_says_least() {
             right(case)
         }
     });
-    let cases = Case::read_lines(&shown(&["--after", "1"])).unwrap();
+    let cases = ExamCase::read_lines(&shown(&["--after", "1"])).unwrap();
     assert!(
         cases
             .iter()
-            .any(|case| case.class == steadyhand::exam::Class::Chat)
+            .any(|case| case.class == steadyhand::exam::CaseClass::Chat)
     );
     let kept = exam(path, &["cases", "generate", "20"]);
     assert!(
@@ -536,7 +540,7 @@ fn cases_are_made_by_a_seed_and_more_where_a_run_says_least() {
     );
     let own = exam(path, &["cases", "export", "--own"]);
     assert_eq!(
-        Case::read_lines(&String::from_utf8_lossy(&own.stdout))
+        ExamCase::read_lines(&String::from_utf8_lossy(&own.stdout))
             .unwrap()
             .len(),
         20
@@ -545,7 +549,7 @@ fn cases_are_made_by_a_seed_and_more_where_a_run_says_least() {
 
 #[test]
 fn the_cases_that_ship_are_enough_and_each_has_a_right_answer() {
-    let cases = Case::shipped().unwrap();
+    let cases = ExamCase::shipped().unwrap();
     let still = cases.iter().filter(|case| {
         let moves = matches!(
             case.expected_tool.as_deref(),
@@ -608,7 +612,7 @@ fn servers_are_checked_and_what_is_not_spoken_is_said() {
 /// Examines a scripted planner over HTTP with a case of each class.
 fn examined(folder: &Path, planner: &Planner, more: &[&str]) -> Output {
     let cases = folder.join("few.jsonl");
-    let lines: Vec<String> = few().iter().map(Case::line).collect();
+    let lines: Vec<String> = few().iter().map(ExamCase::line).collect();
     std::fs::write(&cases, lines.join("\n")).unwrap();
     let url = planner.url();
     let mut arguments = vec![

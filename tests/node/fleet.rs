@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use steadyhand::mcp::client::{self, Client};
+use steadyhand::mcp::client::{self, McpClient};
 use steadyhand::mcp::{Answer, CallWatch, ProgressSender, Received};
 use support::{Bench, PATIENCE, Served, scene};
 use tokio_util::sync::CancellationToken;
@@ -65,7 +65,7 @@ impl Member {
         at.split('/').next().unwrap()
     }
 
-    async fn client(&self) -> Client {
+    async fn client(&self) -> McpClient {
         client::connect(&self.served.url).await.unwrap()
     }
 
@@ -91,7 +91,7 @@ fn quiet() -> CallWatch {
     }
 }
 
-async fn call(client: &Client, tool: &str, arguments: Value) -> Answer {
+async fn call(client: &McpClient, tool: &str, arguments: Value) -> Answer {
     let answer = client.call(tool, Received::Value(arguments), quiet());
     let answer = tokio::time::timeout(PATIENCE, answer).await;
     answer.unwrap().unwrap()
@@ -101,7 +101,7 @@ fn data(answer: &Answer) -> Value {
     Value::Object(answer.structured.clone())
 }
 
-async fn list(client: &Client) -> (Vec<Value>, Duration) {
+async fn list(client: &McpClient) -> (Vec<Value>, Duration) {
     let over = Arc::new(AtomicBool::new(false));
     let bare = thread::spawn({
         let over = Arc::clone(&over);
@@ -136,7 +136,7 @@ fn find<'a>(nodes: &'a [Value], name: &str) -> &'a Value {
 }
 
 /// Until a node says something, which it must in time.
-async fn until(client: &Client, name: &str, is: impl Fn(&Value) -> bool) -> Value {
+async fn until(client: &McpClient, name: &str, is: impl Fn(&Value) -> bool) -> Value {
     let began = Instant::now();
     loop {
         let (nodes, _) = list(client).await;

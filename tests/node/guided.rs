@@ -17,9 +17,9 @@ use std::sync::Arc;
 
 use nalgebra::{Point3, Unit, UnitQuaternion, Vector3};
 use serde_json::Value;
-use steadyhand::kin::{Goal, Tip};
-use steadyhand::scene::{Library, Scene};
-use steadyhand::units::Joints;
+use steadyhand::kin::{IkGoal, ToolTip};
+use steadyhand::scene::{Scene, SceneLibrary};
+use steadyhand::units::JointVector;
 use support::Bench;
 use support::chance::Chance;
 
@@ -85,7 +85,7 @@ impl Practice {
         let bench = Bench::new();
         let mut chance = Chance(seed);
         std::fs::create_dir_all(bench.path("truth/arms")).unwrap();
-        let library = Library::default();
+        let library = SceneLibrary::default();
         let scene = library.scene("default", None).unwrap();
         let text = library.source("default.toml").unwrap().unwrap();
         let calibrator = format!(
@@ -142,20 +142,20 @@ impl Practice {
     }
 
     fn believed(&self) -> Arc<Scene> {
-        let library = Library::new(Some(self.bench.path("scenes")));
+        let library = SceneLibrary::new(Some(self.bench.path("scenes")));
         library.scene("default", None).unwrap()
     }
 
     fn truth(&self) -> Arc<Scene> {
-        let library = Library::new(Some(self.bench.path("truth")));
+        let library = SceneLibrary::new(Some(self.bench.path("truth")));
         library.scene("default", None).unwrap()
     }
 
     /// Joints with which the true tip is at a place, leant over and turned at will.
-    fn pose(&mut self, at: Point3<f64>, wide: [f64; 5]) -> Joints {
+    fn pose(&mut self, at: Point3<f64>, wide: [f64; 5]) -> JointVector {
         let truth = self.truth();
         let pen = truth.pen(0).unwrap();
-        let tip = Tip {
+        let tip = ToolTip {
             point_m: pen.tip_m,
             axis: pen.axis,
         };
@@ -166,10 +166,10 @@ impl Practice {
                 .zip(truth.ready_rad.iter())
                 .map(|(wide, q)| q + self.chance.within(*wide))
                 .collect();
-            let start = Joints::from_slice(&turned);
+            let start = JointVector::from_slice(&turned);
             let (_, axis) = chain.tip(&start, &tip);
             let off = self.chance.direction() * HAND_M;
-            let goal = Goal::PointThenAxis {
+            let goal = IkGoal::PointThenAxis {
                 point_m: at + off,
                 axis,
             };
@@ -188,7 +188,7 @@ impl Practice {
     }
 
     /// What the servos read there, as the arm's file has them now.
-    fn read(&mut self, true_rad: &Joints, lean_rad: [f64; 5]) -> String {
+    fn read(&mut self, true_rad: &JointVector, lean_rad: [f64; 5]) -> String {
         let (truth, believed) = (self.truth(), self.believed());
         let counts = truth.arm.servos().zip(believed.arm.servos());
         let joints: Vec<String> = counts
@@ -212,7 +212,7 @@ impl Practice {
         &mut self,
         what: &str,
         extra: &[&str],
-        pose: &Joints,
+        pose: &JointVector,
         lean_rad: [f64; 5],
     ) -> String {
         let joints = self.read(pose, lean_rad);

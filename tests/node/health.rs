@@ -12,42 +12,42 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use steadyhand::args::Received;
-use steadyhand::clock::Clock;
+use steadyhand::clock::NodeClock;
 use steadyhand::config::NodeFile;
 use steadyhand::link::memory::MemoryLink;
-use steadyhand::link::{Link, LinkError};
-use steadyhand::motion::{Motion, Opener};
-use steadyhand::permit::{Permits, Who};
+use steadyhand::link::{ByteLink, LinkError};
+use steadyhand::motion::{MotionHandle, PortOpener};
+use steadyhand::permit::{ActorRank, PermitRegistry};
 use steadyhand::plan::SpanKind;
-use steadyhand::scene::Library;
-use steadyhand::sim::{Fault, Simulator};
-use steadyhand::tools::{Node, Request, Seat, State, Watch};
+use steadyhand::scene::SceneLibrary;
+use steadyhand::sim::{ArmSimulator, SimulatedFault};
+use steadyhand::tools::{AttachedArm, Node, NodeStorage, RemoteCallWatch, ToolRequest};
 use support::Bench;
 
 /// A node on an arm that can be broken, on a clock of its own.
 struct House {
     node: Arc<Node>,
-    sim: Simulator,
+    sim: ArmSimulator,
     _folder: tempfile::TempDir,
 }
 
 impl House {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let scenes = Library::new(None);
+        let scenes = SceneLibrary::new(None);
         let scene = scenes.scene("default", None).unwrap();
-        let sim = Simulator::new(&scene.arm, &scene.rest_rad);
+        let sim = ArmSimulator::new(&scene.arm, &scene.rest_rad);
         let device = sim.clone();
-        let open: Opener = Box::new(move |clock| {
+        let open: PortOpener = Box::new(move |clock| {
             let link = MemoryLink::new(device.clone(), clock, "house").map_err(LinkError::Read)?;
-            Ok(Box::new(link) as Box<dyn Link>)
+            Ok(Box::new(link) as Box<dyn ByteLink>)
         });
-        let permits = Arc::new(Permits::everything());
-        let clock = Clock::simulated_at(20);
-        let motion = Motion::start(Arc::clone(&scene.arm), clock, permits, open).unwrap();
-        let seats = vec![Arc::new(Seat::new("arm", motion, None))];
+        let permits = Arc::new(PermitRegistry::everything());
+        let clock = NodeClock::simulated_at(20);
+        let motion = MotionHandle::start(Arc::clone(&scene.arm), clock, permits, open).unwrap();
+        let seats = vec![Arc::new(AttachedArm::new("arm", motion, None))];
         let file = NodeFile::default();
-        let state = State::open(folder.path().to_owned(), &file).unwrap();
+        let state = NodeStorage::open(folder.path().to_owned(), &file).unwrap();
         let output = folder.path().to_owned();
         Self {
             node: Arc::new(Node::new(file, scenes, seats, output, state)),
@@ -57,17 +57,19 @@ impl House {
     }
 
     async fn call(&self, tool: &str) -> Map<String, Value> {
-        let request = Request {
+        let request = ToolRequest {
             tool: tool.to_owned(),
             arguments: Received::Absent,
             caller: "health".to_owned(),
-            who: Who::Operator,
+            who: ActorRank::Operator,
             standing: None,
             hop: None,
             is_step: false,
         };
         let node = Arc::clone(&self.node);
-        node.call(request, Watch::nobody()).await.structured
+        node.call(request, RemoteCallWatch::unobserved())
+            .await
+            .structured
     }
 }
 
@@ -83,7 +85,7 @@ async fn an_overloaded_servo_comes_with_steps_that_bring_it_back() {
                 .is_some_and(|at| at.doing == SpanKind::Draw && at.item == Some(0))
         });
         drop(draws.await.unwrap());
-        house.sim.break_it(Fault::ErrorBits {
+        house.sim.break_it(SimulatedFault::ErrorBits {
             id: 3,
             bits: OVERLOAD,
         });
@@ -110,7 +112,9 @@ async fn an_overloaded_servo_comes_with_steps_that_bring_it_back() {
     }
     // A person does what the steps say.
     motion.release().await.unwrap().unwrap();
-    house.sim.break_it(Fault::ErrorBits { id: 3, bits: 0 });
+    house
+        .sim
+        .break_it(SimulatedFault::ErrorBits { id: 3, bits: 0 });
     let reset = house.call("reset").await;
     assert_eq!(reset["success"], true, "{reset:#?}");
     let sensed = house.call("sense").await;

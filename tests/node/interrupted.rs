@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use serde_json::Value;
-use steadyhand::scene::Library;
+use steadyhand::scene::SceneLibrary;
 use support::wire::Trace;
 use support::{Bench, PATIENCE, Running, on_port};
 
@@ -84,7 +84,7 @@ impl Drawing {
         let other = self.bench.path("other").display().to_string();
         let here = ["--state", &other, "--port", &self.port, "sense"];
         let (_, sensed) = self.bench.call(&here);
-        let scenes = Library::new(Some(self.bench.path("scenes")));
+        let scenes = SceneLibrary::new(Some(self.bench.path("scenes")));
         let rest = scenes.scene("long", None).unwrap().rest_rad;
         let joints = sensed["joints"].as_array().unwrap();
         let angles = joints

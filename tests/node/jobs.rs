@@ -509,7 +509,7 @@ fn a_node_that_is_killed_goes_on_where_it_was_with_nothing_missing_and_little_tw
     }
     bench.run(&["enable", "--scene", "short"]);
     insist(&bench, &served);
-    let scenes = steadyhand::scene::Library::new(Some(bench.path("scenes")));
+    let scenes = steadyhand::scene::SceneLibrary::new(Some(bench.path("scenes")));
     let scene = scenes.scene("short", None).unwrap();
     let design: Vec<Line> = scene
         .strokes

@@ -15,17 +15,22 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 use steadyhand::args::Received;
-use steadyhand::calib::{CalibrationOrigin, Kind, Record, Session, Store, Values, Verdict};
-use steadyhand::clock::Clock;
+use steadyhand::calib::{
+    CalibrationKind, CalibrationOrigin, CalibrationRecord, CalibrationSession, CalibrationStore,
+    FileValues, FitVerdict,
+};
+use steadyhand::clock::NodeClock;
 use steadyhand::config::NodeFile;
 use steadyhand::link::memory::MemoryLink;
-use steadyhand::link::{Link, LinkError};
-use steadyhand::motion::{Motion, Opener};
-use steadyhand::permit::{Permits, Who};
+use steadyhand::link::{ByteLink, LinkError};
+use steadyhand::motion::{MotionHandle, PortOpener};
+use steadyhand::permit::{ActorRank, PermitRegistry};
 use steadyhand::plan::SpanKind;
-use steadyhand::scene::{Library, Scene};
-use steadyhand::sim::Simulator;
-use steadyhand::tools::{Node, Pending, Request, Seat, State, Watch};
+use steadyhand::scene::{Scene, SceneLibrary};
+use steadyhand::sim::ArmSimulator;
+use steadyhand::tools::{
+    AttachedArm, Node, NodeStorage, PendingPlan, RemoteCallWatch, ToolRequest,
+};
 use support::{Bench, PATIENCE};
 
 /// Three lines of 60 mm: about ten seconds of arm time.
@@ -38,7 +43,7 @@ const OTHER_LINES: &str = "[[[0.0, 0.0], [31.0, 0.0]]]";
 struct House {
     bench: Bench,
     node: Arc<Node>,
-    sim: Simulator,
+    sim: ArmSimulator,
 }
 
 impl House {
@@ -46,18 +51,21 @@ impl House {
     fn new(file: NodeFile) -> Self {
         let bench = Bench::new();
         let scene = library(&bench).scene("short", None).unwrap();
-        let sim = Simulator::new(&scene.arm, &scene.rest_rad);
+        let sim = ArmSimulator::new(&scene.arm, &scene.rest_rad);
         let device = sim.clone();
-        let open: Opener = Box::new(move |clock| {
+        let open: PortOpener = Box::new(move |clock| {
             let link = MemoryLink::new(device.clone(), clock, "house").map_err(LinkError::Read)?;
-            Ok(Box::new(link) as Box<dyn Link>)
+            Ok(Box::new(link) as Box<dyn ByteLink>)
         });
-        let (permits, clock) = (Arc::new(Permits::none()), Clock::simulated_at(20));
-        let motion = Motion::start(Arc::clone(&scene.arm), clock, permits, open).unwrap();
-        let seats = vec![Arc::new(Seat::new("arm", motion, None))];
+        let (permits, clock) = (
+            Arc::new(PermitRegistry::none()),
+            NodeClock::simulated_at(20),
+        );
+        let motion = MotionHandle::start(Arc::clone(&scene.arm), clock, permits, open).unwrap();
+        let seats = vec![Arc::new(AttachedArm::new("arm", motion, None))];
         let folder = bench.path("state");
         std::fs::create_dir_all(&folder).unwrap();
-        let state = State::open(folder, &file).unwrap();
+        let state = NodeStorage::open(folder, &file).unwrap();
         let node = Node::new(file, library(&bench), seats, bench.path("out"), state);
         Self {
             node: Arc::new(node),
@@ -66,7 +74,7 @@ impl House {
         }
     }
 
-    fn motion(&self) -> &Motion {
+    fn motion(&self) -> &MotionHandle {
         &self.node.seats[0].motion
     }
 
@@ -89,11 +97,11 @@ impl House {
 
     /// A model's call.
     async fn call(&self, tool: &str, arguments: Value) -> Map<String, Value> {
-        self.call_as(Who::Planner, tool, arguments).await
+        self.call_as(ActorRank::Planner, tool, arguments).await
     }
 
-    async fn call_as(&self, who: Who, tool: &str, arguments: Value) -> Map<String, Value> {
-        let request = Request {
+    async fn call_as(&self, who: ActorRank, tool: &str, arguments: Value) -> Map<String, Value> {
+        let request = ToolRequest {
             tool: tool.to_owned(),
             arguments: Received::Value(arguments),
             caller: format!("{who:?}"),
@@ -103,11 +111,13 @@ impl House {
             is_step: false,
         };
         let node = Arc::clone(&self.node);
-        node.call(request, Watch::nobody()).await.structured
+        node.call(request, RemoteCallWatch::unobserved())
+            .await
+            .structured
     }
 
     /// What waits for approval, as soon as something does.
-    async fn pending(&self) -> Pending {
+    async fn pending(&self) -> PendingPlan {
         let began = Instant::now();
         loop {
             if let Some(pending) = self.node.pending().pop() {
@@ -126,13 +136,13 @@ impl House {
             at.is_some_and(|at| at.doing == SpanKind::Draw && at.item == Some(1))
         });
         drop(draws.await.unwrap());
-        let ticket = self.motion().stop(Who::Planner, false);
+        let ticket = self.motion().stop(ActorRank::Planner, false);
         assert!(self.motion().stopped(ticket).await.unwrap().verified);
     }
 }
 
-fn library(bench: &Bench) -> Library {
-    Library::new(Some(bench.path("scenes")))
+fn library(bench: &Bench) -> SceneLibrary {
+    SceneLibrary::new(Some(bench.path("scenes")))
 }
 
 fn said(result: &Map<String, Value>) -> &str {
@@ -143,12 +153,12 @@ fn said(result: &Map<String, Value>) -> &str {
 async fn a_swapped_design_is_not_drawn_under_leave_for_the_one_before() {
     let house = House::new(NodeFile::default());
     house.enable();
-    let before = house.sim.truth();
+    let before = house.sim.true_joints();
     house.draws(OTHER_LINES);
     let refused = house.call("stroke", json!({"scene": "short"})).await;
     assert_eq!(refused["code"], "needs_enabling", "{refused:#?}");
     assert!(said(&refused).contains("nothing moved"));
-    assert!(house.sim.truth().distance_max(&before) < 1e-3);
+    assert!(house.sim.true_joints().distance_max(&before) < 1e-3);
     assert!(house.motion().snapshot().progress.is_none());
     house.enable();
     let drawn = house.call("stroke", json!({"scene": "short"})).await;
@@ -173,7 +183,7 @@ async fn an_approval_is_for_one_plan_and_not_for_what_was_swapped_in() {
     assert_eq!(drawn["plan_hash"], first.plan.as_str(), "{drawn:#?}");
     house.draws(OTHER_LINES);
     house.enable();
-    let before = house.sim.truth();
+    let before = house.sim.true_joints();
     let second = async {
         let seen = house.pending().await;
         assert_ne!((&seen.job, &seen.plan), (&first.job, &first.plan));
@@ -182,7 +192,7 @@ async fn an_approval_is_for_one_plan_and_not_for_what_was_swapped_in() {
             let refused = house.node.approve(job, plan);
             assert!(refused.is_err(), "{refused:?}");
         }
-        assert!(house.sim.truth().distance_max(&before) < 0.05);
+        assert!(house.sim.true_joints().distance_max(&before) < 0.05);
         let clock = house.motion().clock();
         clock.jump_to(clock.now().after(Duration::from_secs(601)));
         seen
@@ -196,7 +206,7 @@ async fn an_approval_is_for_one_plan_and_not_for_what_was_swapped_in() {
     );
     assert!(said(&refused).contains("nothing moved"), "{refused:#?}");
     assert!(house.node.approve(&second.job, &second.plan).is_err());
-    assert!(house.sim.truth().distance_max(&before) < 0.05);
+    assert!(house.sim.true_joints().distance_max(&before) < 0.05);
 }
 
 /// Another zero for the first joint, as a calibration would write it.
@@ -209,8 +219,8 @@ fn calibrated(zero_tick: i32) -> String {
 /// The sheet was touched with a tool that was calibrated anew since.
 fn went_stale(house: &House) {
     let scene = house.scene();
-    let session = Session {
-        kind: Kind::Sheet,
+    let session = CalibrationSession {
+        kind: CalibrationKind::Sheet,
         scene: scene.name.clone(),
         pen: scene.pens[0].name.clone(),
         arm: scene.arm.file.name.clone(),
@@ -222,19 +232,19 @@ fn went_stale(house: &House) {
         origin: CalibrationOrigin::default(),
         touches: Vec::new(),
     };
-    let record = Record {
+    let record = CalibrationRecord {
         number: 1,
         at_ms: 1_760_000_000_000,
         method: "touches".to_owned(),
         servos: String::new(),
-        verdict: Verdict::Good,
+        verdict: FitVerdict::Good,
         reasons: Vec::new(),
         residuals_mm: Vec::new(),
-        old: Values::new(),
-        new: Values::new(),
+        old: FileValues::new(),
+        new: FileValues::new(),
         session,
     };
-    let store = Store::of_state(&house.bench.path("state"));
+    let store = CalibrationStore::of_state(&house.bench.path("state"));
     let lock = store.lock().unwrap();
     store.keep(&record, &lock).unwrap();
 }
@@ -248,7 +258,7 @@ async fn a_drawing_is_gone_on_with_only_where_nothing_was_changed() {
     let (stopped, ()) = tokio::join!(stopped, house.stop_while_it_draws());
     assert_eq!(stopped["code"], "stopped", "{stopped:#?}");
     assert_eq!(house.call("reset", json!({})).await["success"], true);
-    let stands = house.sim.truth();
+    let stands = house.sim.true_joints();
     let refused_with = async |code: &str, words: &str| {
         for arguments in [
             json!({"resume": true}),
@@ -258,7 +268,7 @@ async fn a_drawing_is_gone_on_with_only_where_nothing_was_changed() {
             assert_eq!(refused["code"], code, "{refused:#?}");
             assert!(said(&refused).contains(words), "{refused:#?}");
         }
-        assert!(house.sim.truth().distance_max(&stands) < 1e-3);
+        assert!(house.sim.true_joints().distance_max(&stands) < 1e-3);
     };
     house.draws(OTHER_LINES);
     house.enable();
@@ -276,7 +286,7 @@ async fn a_drawing_is_gone_on_with_only_where_nothing_was_changed() {
     let both = json!({"resume": true, "again": true});
     let refused = house.call("stroke", both).await;
     assert_eq!(refused["code"], "resume_or_again", "{refused:#?}");
-    assert!(house.sim.truth().distance_max(&stands) < 1e-3);
+    assert!(house.sim.true_joints().distance_max(&stands) < 1e-3);
     house.enable();
     // From where the arm stands now, whatever it stood like when it was stopped.
     let drawn = house.call("stroke", json!({"resume": true})).await;
@@ -301,7 +311,7 @@ async fn resume_refuses_a_scene_overlay_or_arm_that_the_unfinished_job_does_not_
     assert_eq!(stopped["code"], "stopped", "{stopped:#?}");
     assert_eq!(house.call("reset", json!({})).await["success"], true);
     house.enable();
-    let stands = house.sim.truth();
+    let stands = house.sim.true_joints();
     for (named, words) in [
         (json!({"scene": "other"}), "\"other\""),
         (json!({"scene": "default"}), "\"default\""),
@@ -332,7 +342,7 @@ async fn resume_refuses_a_scene_overlay_or_arm_that_the_unfinished_job_does_not_
             let shown = house.call("stroke", corrected.clone()).await;
             assert_eq!(shown["success"], true, "{corrected}: {shown:#?}");
             assert_eq!(shown["understood"]["scene"], "short", "{shown:#?}");
-            assert!(house.sim.truth().distance_max(&stands) < 1e-3);
+            assert!(house.sim.true_joints().distance_max(&stands) < 1e-3);
         }
     }
     // What is named as it is, or not named, goes on with it.
@@ -419,7 +429,7 @@ async fn a_job_that_outlasts_its_call_is_the_nodes() {
     let once = house.call("stroke", arguments).await;
     assert!(said(&once).contains("not again"), "{once:#?}");
     assert_eq!(once["job"]["id"], job);
-    let jobs = steadyhand::job::pasts(&house.bench.path("state")).unwrap();
+    let jobs = steadyhand::job::past_jobs(&house.bench.path("state")).unwrap();
     let drawn = jobs.iter().flatten().filter(|job| job.moved);
     assert_eq!(drawn.count(), 1);
 }
@@ -438,7 +448,7 @@ async fn jobs_are_kept_to_a_number_and_an_age() {
             let drawn = house.call("stroke", arguments).await;
             assert_eq!(drawn["success"], true, "{drawn:#?}");
         }
-        let kept = steadyhand::job::pasts(&house.bench.path("state")).unwrap();
+        let kept = steadyhand::job::past_jobs(&house.bench.path("state")).unwrap();
         let names: Vec<String> = kept.into_iter().map(|job| job.unwrap().id).collect();
         assert!(names.len() <= most, "{names:?}");
         // The newest are.
@@ -455,7 +465,7 @@ async fn an_arm_that_is_taken_over_is_in_the_audit_log() {
     let drawn = house.call("stroke", arguments.clone()).await;
     assert_eq!(drawn["success"], true, "{drawn:#?}");
     let again = json!({"scene": "short", "again": true});
-    let drawn = house.call_as(Who::Operator, "stroke", again).await;
+    let drawn = house.call_as(ActorRank::Operator, "stroke", again).await;
     assert_eq!(drawn["success"], true, "{drawn:#?}");
     house.node.audit.flush();
     let log = std::fs::read_to_string(house.bench.path("state/audit.log")).unwrap();

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use serde_json::{Value, json};
-use steadyhand::mcp::client::{self, Client};
+use steadyhand::mcp::client::{self, McpClient};
 use steadyhand::mcp::{Answer, CallWatch, ProgressSender, Received};
 use support::{Bench, SHORT_LINES, scene};
 use tokio_util::sync::CancellationToken;
@@ -25,7 +25,7 @@ fn bench() -> Bench {
     bench
 }
 
-async fn converse(client: &Client) -> String {
+async fn converse(client: &McpClient) -> String {
     let mut said = String::new();
     for tool in client.list().await.unwrap() {
         let _ = writeln!(
@@ -61,7 +61,7 @@ fn nobody() -> CallWatch {
     }
 }
 
-async fn stroke(client: &Client, arguments: Received) -> (Answer, bool) {
+async fn stroke(client: &McpClient, arguments: Received) -> (Answer, bool) {
     let (sender, news) = ProgressSender::pair();
     let watch = CallWatch {
         progress: Some(sender),
@@ -143,7 +143,7 @@ async fn a_client_on_standard_input_and_output_draws() {
         .kill_on_drop(true)
         .spawn()
         .unwrap();
-    let client = client::over(child.stdout.take().unwrap(), child.stdin.take().unwrap())
+    let client = client::connect_streams(child.stdout.take().unwrap(), child.stdin.take().unwrap())
         .await
         .unwrap();
     compare(&converse(&client).await);

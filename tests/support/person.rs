@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
-use steadyhand::clock::Clock;
+use steadyhand::clock::NodeClock;
 use steadyhand::link::memory::FarEnd;
 use steadyhand::link::pty;
 
@@ -131,7 +131,7 @@ pub(crate) fn plugged_in(device: impl FarEnd + 'static) -> String {
     std::thread::spawn(move || {
         let mut runtime = tokio::runtime::Builder::new_current_thread();
         let runtime = runtime.enable_all().build().unwrap();
-        let clock = Clock::real();
+        let clock = NodeClock::real();
         let wire = pty::serve(device, &clock, |path| {
             tell.send(path.display().to_string()).unwrap();
         });

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use steadyhand::scene::{Library, Scene};
-use steadyhand::units::Joints;
+use steadyhand::scene::{Scene, SceneLibrary};
+use steadyhand::units::JointVector;
 
 /// The bytes that one arm has heard.
 pub(crate) struct Trace(pub(crate) PathBuf);
@@ -70,7 +70,7 @@ impl Trace {
 
     /// How the arm was left by what came behind a mark.
     pub(crate) fn stand(&self, mark: usize) -> Stand {
-        let scene = Library::new(None).scene("default", None).unwrap();
+        let scene = SceneLibrary::new(None).scene("default", None).unwrap();
         let goals = self.goals();
         let last = goals.last().unwrap();
         let from = over(&scene, &goals[mark.saturating_sub(1)]);
@@ -125,7 +125,7 @@ fn over(scene: &Scene, goals: &[(u8, i32)]) -> ([f64; 2], f64) {
             servo.angle_rad(found.unwrap().1)
         })
         .collect();
-    let tip = scene.arm.chain.forward(&Joints::from_slice(&angles)) * scene.pens[0].tip_m;
+    let tip = scene.arm.chain.forward(&JointVector::from_slice(&angles)) * scene.pens[0].tip_m;
     let seen = scene.surface.project(&tip);
     (seen.at_mm, seen.height_mm)
 }

@@ -20,8 +20,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use steadyhand::clock::Clock;
-use steadyhand::motion::{Outcome, go_ahead};
+use steadyhand::clock::NodeClock;
+use steadyhand::motion::{MotionOutcome, set_realtime_priority};
 
 use far_end::{Family, PERIOD, Rig};
 
@@ -42,7 +42,7 @@ const BUDGET: Duration = Duration::from_millis(5);
 /// A bare thread that sleeps until each next tick: by how much it woke too late. It has the priority of
 /// an arm's.
 fn bare(until: &AtomicBool) -> Vec<Duration> {
-    let _ = go_ahead();
+    let _ = set_realtime_priority();
     let mut late = Vec::new();
     let mut next = Instant::now();
     while !until.load(Ordering::SeqCst) {
@@ -96,7 +96,7 @@ async fn drawing_goes_on_beside_four_hogs() {
         })
         .collect();
     let rig = Rig {
-        clock: Clock::real(),
+        clock: NodeClock::real(),
         ..Rig::new(Family::Sts)
     };
     let motion = rig.attach().unwrap();
@@ -104,13 +104,15 @@ async fn drawing_goes_on_beside_four_hogs() {
     let (mut drawn, mut starved) = (0, 0);
     while Instant::now() < end {
         match rig.draw(&motion, None).await {
-            Outcome::Reached { .. } => drawn += 1,
+            MotionOutcome::Reached { .. } => drawn += 1,
             // Nothing but the machine itself may end a stroke here.
-            Outcome::Faulted(why) => {
+            MotionOutcome::Faulted(why) => {
                 assert!(why.contains("this machine did not run"), "{why}");
                 starved += 1;
-                let reset = rig.reset(&motion, steadyhand::permit::Who::Operator).await;
-                assert!(matches!(reset, Outcome::Reached { .. }), "{reset:?}");
+                let reset = rig
+                    .reset(&motion, steadyhand::permit::ActorRank::Operator)
+                    .await;
+                assert!(matches!(reset, MotionOutcome::Reached { .. }), "{reset:?}");
             }
             other => panic!("{other:?}"),
         }

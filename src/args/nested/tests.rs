@@ -6,22 +6,23 @@
 )]
 
 use super::super::{
-    Effect, Kind, Line, Param, Policy, Profile, Received, Shape, read,
+    ArgumentShape, Effect, ForgivenessProfile, LineReading, ParameterShape, ReaderPolicy, Received,
+    ValueKind, read,
     tests::{guarded, line},
 };
 use serde_json::{Value, json};
 
 #[test]
 fn required_arguments_are_required_after_a_lost_payload_too() {
-    let shape = Shape::new(vec![
-        Param::new("a", Kind::integer(0, 9)).required(),
-        Param::new("b", Kind::integer(0, 9)).default(3),
+    let shape = ArgumentShape::new(vec![
+        ParameterShape::new("a", ValueKind::integer(0, 9)).required(),
+        ParameterShape::new("b", ValueKind::integer(0, 9)).default(3),
     ]);
     for (effect, profile) in [
-        (Effect::Reads, Profile::Guarded),
-        (Effect::Moves, Profile::Lenient),
+        (Effect::Reads, ForgivenessProfile::Guarded),
+        (Effect::Moves, ForgivenessProfile::Lenient),
     ] {
-        let policy = Policy::new(effect, profile);
+        let policy = ReaderPolicy::new(effect, profile);
         for text in [
             "[object Object]",
             "please",
@@ -37,18 +38,18 @@ fn required_arguments_are_required_after_a_lost_payload_too() {
             );
         }
     }
-    let stops = Policy::new(Effect::Stops, Profile::Guarded);
+    let stops = ReaderPolicy::new(Effect::Stops, ForgivenessProfile::Guarded);
     assert!(read(&shape, &stops, Received::Text("[object Object]".into())).is_ok());
 }
 
 #[test]
 fn a_declared_default_is_a_value_to_the_letter_and_fills_in_everywhere() {
-    let shape = Shape::from_json_schema(&json!({"properties": {
+    let shape = ArgumentShape::from_json_schema(&json!({"properties": {
         "level": {"type": "integer", "default": "auto"}, "text": {"type": "string", "default": "<none>"},
         "few": {"type": "array", "items": {"type": "string"}, "minItems": 1, "default": []},
         "inner": {"type": "object", "properties": {"mode": {"enum": ["a", "b"], "default": "auto"}, "n": {"type": "integer", "minimum": 1, "default": 0}}}}}))
     .unwrap();
-    let policy = Policy::new(Effect::Moves, Profile::Guarded);
+    let policy = ReaderPolicy::new(Effect::Moves, ForgivenessProfile::Guarded);
     let read = |text: &str| read(&shape, &policy, Received::Text(text.into())).unwrap();
     let sent =
         r#"{"level": "auto", "text": "<none>", "few": [], "inner": {"mode": "auto", "n": 0}}"#;
@@ -75,7 +76,7 @@ fn a_blank_text_is_a_text() {
     ] {
         assert!(guarded(text).unwrap().given.is_empty(), "{text}");
     }
-    let shape = Shape::from_json_schema(
+    let shape = ArgumentShape::from_json_schema(
         &json!({"required": ["separator"], "properties": {"separator": {"type": "string"}}}),
     )
     .unwrap();
@@ -87,7 +88,7 @@ fn a_blank_text_is_a_text() {
 
 #[test]
 fn a_list_has_as_many_items_as_its_schema_says() {
-    let shape = Shape::from_json_schema(&json!({"required": ["at"], "properties": {
+    let shape = ArgumentShape::from_json_schema(&json!({"required": ["at"], "properties": {
         "at": {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 3},
         "more": {"type": "array", "items": {"type": "array", "minItems": 1}}}}))
     .unwrap();
@@ -101,7 +102,7 @@ fn a_list_has_as_many_items_as_its_schema_says() {
         ("{at: [1, 2, 3, 4]}", "too_many_items"),
         ("{at: [1, 2], more: [[]]}", "too_few_items"),
     ] {
-        let Err(Line::Refused { complaints, .. }) = line(&shape, text) else {
+        let Err(LineReading::Refused { complaints, .. }) = line(&shape, text) else {
             panic!("{text}")
         };
         assert_eq!(complaints[0].code, code, "{text}");
@@ -110,7 +111,7 @@ fn a_list_has_as_many_items_as_its_schema_says() {
 
 #[test]
 fn required_fields_are_required_wherever_they_are() {
-    let shape = Shape::from_json_schema(&json!({"properties": {"filter": {"type": "object", "required": ["age", "note"], "properties": {
+    let shape = ArgumentShape::from_json_schema(&json!({"properties": {"filter": {"type": "object", "required": ["age", "note"], "properties": {
         "age": {"type": "integer"}, "note": {"type": ["string", "null"]}}}}}))
     .unwrap();
     assert!(line(&shape, r#"{"filter": {"age": 1, "note": null}}"#).is_ok());
@@ -125,7 +126,7 @@ fn required_fields_are_required_wherever_they_are() {
 
 #[test]
 fn a_value_of_a_list_of_choices_may_be_in_another_case() {
-    let shape = Shape::from_json_schema(&json!({"properties": {
+    let shape = ArgumentShape::from_json_schema(&json!({"properties": {
         "kind": {"type": "string", "enum": ["String", "Number", "NONE"]}, "all": {"type": "array", "items": {"enum": ["A b", "c"]}},
         "maybe": {"anyOf": [{"enum": ["Été", "hiver"]}, {"type": "null"}]}}}))
     .unwrap();

@@ -9,7 +9,7 @@ use nalgebra::{Isometry3, Point3, Vector3};
 use proptest::prelude::*;
 
 use super::*;
-use base::units::Joints;
+use base::units::JointVector;
 
 const ARM: &str = r#"<robot name="two_bones">
   <link name="world"/>
@@ -42,11 +42,11 @@ fn held(name: &str, at: f64) -> Vec<(String, f64)> {
     vec![(name.to_owned(), at)]
 }
 
-fn import_arm(text: &str) -> Result<Imported, UrdfError> {
+fn import_arm(text: &str) -> Result<UrdfImport, UrdfError> {
     let slider = held("slider", 0.02);
-    let ask = Ask {
+    let ask = UrdfOptions {
         held: &slider,
-        ..Ask::new("foot", "hand")
+        ..UrdfOptions::new("foot", "hand")
     };
     import(text, &ask)
 }
@@ -58,14 +58,15 @@ fn refused(text: &str) -> String {
 #[test]
 fn fixed_and_held_joints_become_part_of_the_next_origin() {
     let found = import_arm(ARM).unwrap();
-    let arm = Arm::new(found.file.clone()).unwrap();
+    let arm = ArmModel::new(found.file.clone()).unwrap();
     assert_eq!(arm.dof(), 2);
-    let straight = arm.chain.forward(&Joints::zeros(2));
+    let straight = arm.chain.forward(&JointVector::zeros(2));
     // A quarter turn about z lays x along y: 0.2 + 0.1 + 0.02 m out, 0.1 + 0.01 m up.
     assert!((straight.translation.vector - Vector3::new(0.0, 0.32, 0.11)).norm() < 1e-12);
-    let bent = arm
-        .chain
-        .forward(&Joints::from_slice(&[0.0, std::f64::consts::FRAC_PI_2]));
+    let bent = arm.chain.forward(&JointVector::from_slice(&[
+        0.0,
+        std::f64::consts::FRAC_PI_2,
+    ]));
     assert!((bent.translation.vector - Vector3::new(-0.12, 0.2, 0.11)).norm() < 1e-12);
     assert!(
         found
@@ -78,7 +79,7 @@ fn fixed_and_held_joints_become_part_of_the_next_origin() {
 #[test]
 fn capsules_hold_the_whole_of_their_shapes() {
     let found = import_arm(ARM).unwrap();
-    let arm = Arm::new(found.file).unwrap();
+    let arm = ArmModel::new(found.file).unwrap();
     let names: Vec<&str> = arm.capsules.iter().map(|c| c.name.as_str()).collect();
     assert_eq!(names, ["foot", "upper"]);
     let upper = &arm.capsules[1];
@@ -97,8 +98,11 @@ fn what_is_written_out_is_read_back_the_same() {
     let text = found.toml().unwrap();
     assert!(text.starts_with("# Imported"));
     let back: ArmFile = toml::from_str(&text).unwrap();
-    let q = Joints::from_slice(&[0.3, -1.1]);
-    let (a, b) = (Arm::new(found.file).unwrap(), Arm::new(back).unwrap());
+    let q = JointVector::from_slice(&[0.3, -1.1]);
+    let (a, b) = (
+        ArmModel::new(found.file).unwrap(),
+        ArmModel::new(back).unwrap(),
+    );
     assert_eq!(a.chain.forward(&q), b.chain.forward(&q));
     assert_eq!(a.capsules.len(), b.capsules.len());
 }
@@ -188,25 +192,25 @@ fn every_refusal_names_the_element_and_its_line() {
 
 #[test]
 fn a_link_that_is_not_there_is_refused_with_the_nearest() {
-    let said = import(ARM, &Ask::new("foot", "hnad"))
+    let said = import(ARM, &UrdfOptions::new("foot", "hnad"))
         .unwrap_err()
         .to_string();
     assert!(
         said.starts_with("there is no link `hnad`; the nearest of 6: hand"),
         "{said}"
     );
-    let said = import(ARM, &Ask::new("hand", "foot"))
+    let said = import(ARM, &UrdfOptions::new("hand", "foot"))
         .unwrap_err()
         .to_string();
     assert!(said.contains("its chain begins at `world`"), "{said}");
-    let said = import(ARM, &Ask::new("foot", "hand"))
+    let said = import(ARM, &UrdfOptions::new("foot", "hand"))
         .unwrap_err()
         .to_string();
     assert!(
         said.contains("slides; an arm has turning joints only"),
         "{said}"
     );
-    let said = import(ARM, &Ask::new("foot", "foot"))
+    let said = import(ARM, &UrdfOptions::new("foot", "foot"))
         .unwrap_err()
         .to_string();
     assert!(said.contains("no joint between"), "{said}");
@@ -230,7 +234,7 @@ fn too_much_of_anything_is_refused() {
         .map(|i| format!(r#"<link name="l{i}"/><joint name="j{i}" type="revolute"><parent link="l{i}"/><child link="l{}"/><limit lower="-1" upper="1" velocity="1"/></joint>"#, i + 1))
         .collect();
     let eight = format!(r#"<robot>{seven}<link name="l9"/></robot>"#);
-    let said = import(&eight, &Ask::new("l0", "l9"))
+    let said = import(&eight, &UrdfOptions::new("l0", "l9"))
         .unwrap_err()
         .to_string();
     assert!(said.contains("is joint 8; 7 are possible"), "{said}");
@@ -263,12 +267,12 @@ const TWO_ARMS: &str = include_str!("../../../tests/robots/dual_wxai.urdf");
 #[test]
 fn the_left_of_two_arms_is_where_its_urdf_puts_it() {
     let carriage = held("left/left_carriage_joint", 0.04);
-    let ask = Ask {
+    let ask = UrdfOptions {
         held: &carriage,
-        ..Ask::new("left/base_link", "left/tattoo_needle")
+        ..UrdfOptions::new("left/base_link", "left/tattoo_needle")
     };
     let found = import(TWO_ARMS, &ask).unwrap();
-    let arm = Arm::new(found.file.clone()).unwrap();
+    let arm = ArmModel::new(found.file.clone()).unwrap();
     assert_eq!(arm.dof(), 6);
     assert!((arm.limits.velocity_rad_s[5] - 7.0).abs() < 1e-12);
     let q = [0.4, 1.1, 0.9, -0.3, 0.5, -1.2];
@@ -296,18 +300,18 @@ fn the_left_of_two_arms_is_where_its_urdf_puts_it() {
         ),
         ([0.0, 0.0, -0.065], none, x, 0.0, false),
     ]);
-    let here = arm.chain.forward(&Joints::from_slice(&q));
+    let here = arm.chain.forward(&JointVector::from_slice(&q));
     assert!((here.translation.vector - there.translation.vector).norm() < 1e-9);
     assert!(here.rotation.angle_to(&there.rotation) < 1e-9);
-    assert!(Arm::new(toml::from_str(&found.toml().unwrap()).unwrap()).is_ok());
-    let from_root = Ask {
+    assert!(ArmModel::new(toml::from_str(&found.toml().unwrap()).unwrap()).is_ok());
+    let from_root = UrdfOptions {
         base: "root",
         ..ask
     };
-    let moved = Arm::new(import(TWO_ARMS, &from_root).unwrap().file).unwrap();
+    let moved = ArmModel::new(import(TWO_ARMS, &from_root).unwrap().file).unwrap();
     let shift = moved
         .chain
-        .forward(&Joints::from_slice(&q))
+        .forward(&JointVector::from_slice(&q))
         .translation
         .vector
         - here.translation.vector;
@@ -327,8 +331,13 @@ fn arms_that_are_shipped_agree_with_their_urdf() {
         ),
     ];
     for (urdf, toml) in shipped {
-        let ours = Arm::new(toml::from_str(toml).unwrap()).unwrap();
-        let theirs = Arm::new(import(urdf, &Ask::new("base", "tool")).unwrap().file).unwrap();
+        let ours = ArmModel::new(toml::from_str(toml).unwrap()).unwrap();
+        let theirs = ArmModel::new(
+            import(urdf, &UrdfOptions::new("base", "tool"))
+                .unwrap()
+                .file,
+        )
+        .unwrap();
         for step in 0..20_u32 {
             let share = f64::from(step) / 19.0;
             let q = ours
@@ -361,13 +370,13 @@ proptest! {
         }
         let text = String::from_utf8_lossy(&bytes);
         if let Ok(found) = import_arm(&text) {
-            prop_assert!(Arm::new(found.file).is_ok());
+            prop_assert!(ArmModel::new(found.file).is_ok());
         }
     }
 
     #[test]
     fn text_of_any_kind_never_panics(text in "[<>/=\"' a-z0-9.&;!\\-]{0,400}") {
-        let _ = import(&text, &Ask::new("a", "b"));
-        let _ = import(&format!("<robot>{text}</robot>"), &Ask::new("a", "b"));
+        let _ = import(&text, &UrdfOptions::new("a", "b"));
+        let _ = import(&format!("<robot>{text}</robot>"), &UrdfOptions::new("a", "b"));
     }
 }

@@ -1,12 +1,12 @@
 //! Joints moved by hand, as recorded counts: what is found, and what is complained of.
 
-use crate::{Found, Ranges, Ticks};
-use arm::Arm;
-use scene::Library;
+use crate::{RangeRecorder, RangeResult, ServoTicks};
+use arm::ArmModel;
+use scene::SceneLibrary;
 use std::sync::Arc;
 
-fn arm() -> Arc<Arm> {
-    Library::default().arm("so101").unwrap()
+fn arm() -> Arc<ArmModel> {
+    SceneLibrary::default().arm("so101").unwrap()
 }
 
 /// Moves servo after servo from 2048 to one end, to the other, and to the positive end.
@@ -26,11 +26,11 @@ impl Default for Hand {
 }
 
 impl Hand {
-    fn found(&self) -> Result<Found, Vec<String>> {
+    fn found(&self) -> Result<RangeResult, Vec<String>> {
         let arm = arm();
-        let mut ranges = Ranges::new(&arm);
-        let mut ticks: Ticks = (1..=6).map(|id| (id, self.zero)).collect();
-        ranges.look(&ticks);
+        let mut ranges = RangeRecorder::new(&arm);
+        let mut ticks: ServoTicks = (1..=6).map(|id| (id, self.zero)).collect();
+        ranges.observe(&ticks);
         assert!(ranges.task().unwrap().contains("middle pose"));
         ranges.next();
         for (id, first, last) in &self.ends {
@@ -44,13 +44,13 @@ impl Hand {
                         now
                     };
                     ticks.insert(*id, shown);
-                    ranges.look(&ticks);
+                    ranges.observe(&ticks);
                 }
             }
             assert!(ranges.table().contains(" to "), "{}", ranges.table());
             ranges.next();
         }
-        ranges.found()
+        ranges.result()
     }
 
     fn complaint(&self) -> String {
@@ -128,14 +128,14 @@ fn what_is_wrong_with_a_count_is_named() {
 #[test]
 fn a_count_that_wraps_is_seen() {
     let arm = arm();
-    let mut ranges = Ranges::new(&arm);
-    let all = |ticks: i32| -> Ticks { (1..=5).map(|id| (id, ticks)).collect() };
-    ranges.look(&all(3900));
+    let mut ranges = RangeRecorder::new(&arm);
+    let all = |ticks: i32| -> ServoTicks { (1..=5).map(|id| (id, ticks)).collect() };
+    ranges.observe(&all(3900));
     ranges.next();
     for ticks in [3600, 3300, 3600, 3900, 100, 400, 700] {
-        ranges.look(&[(1, ticks)].into());
+        ranges.observe(&[(1, ticks)].into());
     }
     ranges.next();
-    let said = ranges.found().unwrap_err().join("; ");
+    let said = ranges.result().unwrap_err().join("; ");
     assert!(said.contains("servo 1 of shoulder_pan wraps"), "{said}");
 }

@@ -7,12 +7,12 @@ use nalgebra::{Point3, Vector3};
 use super::Chance;
 use crate::lerobot::{self, LeRobotError};
 use crate::*;
-use base::units::Joints;
-use kin::{Goal, Tip};
-use scene::{Library, Scene};
+use base::units::JointVector;
+use kin::{IkGoal, ToolTip};
+use scene::{Scene, SceneLibrary};
 
 fn scene() -> Scene {
-    Scene::clone(&*Library::default().scene("default", None).unwrap())
+    Scene::clone(&*SceneLibrary::default().scene("default", None).unwrap())
 }
 
 /// The scene as it would be with another tip.
@@ -29,9 +29,9 @@ pub(super) struct Hand<'a> {
 }
 
 impl Hand<'_> {
-    fn touch(&mut self, at: Point3<f64>, role: Role) -> Contact {
+    fn touch(&mut self, at: Point3<f64>, role: TouchRole) -> TouchContact {
         let pen = self.truth.pen(0).unwrap();
-        let tip = Tip {
+        let tip = ToolTip {
             point_m: pen.tip_m,
             axis: pen.axis,
         };
@@ -42,14 +42,14 @@ impl Hand<'_> {
                 .zip(self.truth.ready_rad.iter())
                 .map(|(wide, q)| q + self.chance.between(-wide, *wide))
                 .collect();
-            let start = Joints::from_slice(&turned);
+            let start = JointVector::from_slice(&turned);
             let (_, axis) = chain.tip(&start, &tip);
-            let goal = Goal::PointThenAxis {
+            let goal = IkGoal::PointThenAxis {
                 point_m: at + self.chance.noise(5e-5),
                 axis,
             };
             if let Ok(found) = chain.solve(&tip, &goal, &start) {
-                return Contact {
+                return TouchContact {
                     role,
                     joints_rad: found.q_rad.to_vec(),
                     asked_mm: None,
@@ -62,21 +62,21 @@ impl Hand<'_> {
         panic!("{at} cannot be touched");
     }
 
-    pub(super) fn on_sheet(&mut self, at_mm: [f64; 2], role: Role) -> Contact {
+    pub(super) fn on_sheet(&mut self, at_mm: [f64; 2], role: TouchRole) -> TouchContact {
         self.touch(self.truth.surface.at(at_mm).point_m, role)
     }
 
     /// Eight places, each touched three times running.
-    fn sheet(&mut self) -> Vec<Contact> {
+    fn sheet(&mut self) -> Vec<TouchContact> {
         let places = [
-            ([0.0, 0.0], Role::Origin),
-            ([100.0, 0.0], Role::X),
-            ([0.0, 100.0], Role::Y),
-            ([100.0, 100.0], Role::Sheet),
-            ([50.0, 50.0], Role::Sheet),
-            ([50.0, 0.0], Role::Sheet),
-            ([0.0, 50.0], Role::Sheet),
-            ([70.0, 30.0], Role::Verify),
+            ([0.0, 0.0], TouchRole::Origin),
+            ([100.0, 0.0], TouchRole::X),
+            ([0.0, 100.0], TouchRole::Y),
+            ([100.0, 100.0], TouchRole::Sheet),
+            ([50.0, 50.0], TouchRole::Sheet),
+            ([50.0, 0.0], TouchRole::Sheet),
+            ([0.0, 50.0], TouchRole::Sheet),
+            ([70.0, 30.0], TouchRole::Verify),
         ];
         let thrice = |(at, role)| {
             let first = self.on_sheet(at, role);
@@ -91,10 +91,11 @@ impl Hand<'_> {
         places.into_iter().flat_map(thrice).collect()
     }
 
-    fn tool(&mut self) -> Vec<Contact> {
+    fn tool(&mut self) -> Vec<TouchContact> {
         let at = self.truth.surface.at([50.0, 50.0]).point_m + Vector3::z() * 0.03;
-        let mut all: Vec<Contact> = (0..12).map(|_| self.touch(at, Role::Point)).collect();
-        all.push(self.touch(at, Role::Verify));
+        let mut all: Vec<TouchContact> =
+            (0..12).map(|_| self.touch(at, TouchRole::Point)).collect();
+        all.push(self.touch(at, TouchRole::Verify));
         all
     }
 }
@@ -120,12 +121,16 @@ fn on_port(servos: &str) -> CalibrationOrigin {
     }
 }
 
-pub(super) fn session(kind: Kind, scene: &Scene, mut touches: Vec<Contact>) -> Session {
+pub(super) fn session(
+    kind: CalibrationKind,
+    scene: &Scene,
+    mut touches: Vec<TouchContact>,
+) -> CalibrationSession {
     let zeros = zeros_of(&scene.arm.file);
     touches
         .iter_mut()
         .for_each(|touch| touch.zeros.clone_from(&zeros));
-    Session {
+    CalibrationSession {
         kind,
         scene: scene.name.clone(),
         pen: scene.pens[0].name.clone(),
@@ -140,22 +145,26 @@ pub(super) fn session(kind: Kind, scene: &Scene, mut touches: Vec<Contact>) -> S
     }
 }
 
-fn record(number: u64, session: Session, assessed: &Assessed) -> Record {
-    Record {
+fn record(
+    number: u64,
+    session: CalibrationSession,
+    assessed: &TouchAssessment,
+) -> CalibrationRecord {
+    CalibrationRecord {
         number,
         at_ms: 1_760_000_000_000,
         method: "touches".to_owned(),
         servos: String::new(),
         verdict: assessed.finding.verdict,
         reasons: assessed.finding.reasons.clone(),
-        residuals_mm: assessed.points.iter().map(Residual::mm).collect(),
+        residuals_mm: assessed.points.iter().map(TouchResidual::mm).collect(),
         old: assessed.old.clone(),
         new: assessed.new.clone(),
         session,
     }
 }
 
-fn refused(assessed: &Assessed) -> String {
+fn refused(assessed: &TouchAssessment) -> String {
     check(&assessed.finding, &assessed.change, false).unwrap_err()
 }
 
@@ -164,12 +173,12 @@ fn a_bent_pen_is_found_on_five_joints() {
     let believed = scene();
     let truth = with_tip(&believed, [3.0, -2.0, 4.0]);
     let touches = hand(&truth, 21).tool();
-    let session = session(Kind::Tool, &believed, touches);
+    let session = session(CalibrationKind::Tool, &believed, touches);
     let assessed = assess(&session, &believed, None).unwrap();
     assert!(
         check(&assessed.finding, &assessed.change, false).is_ok(),
         "{}",
-        report::words(&session, &assessed)
+        report::assessment_text(&session, &assessed)
     );
     let tip = Vector3::from_row_slice(&assessed.new["tip_m"]);
     assert!(
@@ -181,7 +190,7 @@ fn a_bent_pen_is_found_on_five_joints() {
         "{:?}",
         assessed.change
     );
-    let said = report::words(&session, &assessed);
+    let said = report::assessment_text(&session, &assessed);
     assert!(
         said.contains("next: `steadyhand calibrate accept`"),
         "{said}"
@@ -203,7 +212,11 @@ fn refuses_a_touch_that_leaves_out_a_joint() {
     short[2].joints_rad.pop();
     odd[2].joints_rad[1] = f64::NAN;
     for touches in [short, odd] {
-        let said = assess(&session(Kind::Sheet, &believed, touches), &believed, None);
+        let said = assess(
+            &session(CalibrationKind::Sheet, &believed, touches),
+            &believed,
+            None,
+        );
         let said = said.unwrap_err().to_string();
         assert!(said.contains("touch 3 has"), "{said}");
         assert!(said.contains("needs 5 finite ones"), "{said}");
@@ -214,12 +227,12 @@ fn refuses_a_touch_that_leaves_out_a_joint() {
 fn a_sheet_is_found_where_it_lies() {
     let believed = scene();
     let touches = hand(&believed, 22).sheet();
-    let session = session(Kind::Sheet, &believed, touches);
+    let session = session(CalibrationKind::Sheet, &believed, touches);
     let assessed = assess(&session, &believed, None).unwrap();
     assert!(
         check(&assessed.finding, &assessed.change, false).is_ok(),
         "{}",
-        report::words(&session, &assessed)
+        report::assessment_text(&session, &assessed)
     );
     assert!(
         assessed.change.mm < 0.5 && assessed.change.deg < 0.5,
@@ -236,8 +249,8 @@ fn sabotaged_sessions_are_refused_with_their_cause() {
     let mut swapped = good.clone();
     for touch in &mut swapped {
         touch.role = match touch.role {
-            Role::X => Role::Y,
-            Role::Y => Role::X,
+            TouchRole::X => TouchRole::Y,
+            TouchRole::Y => TouchRole::X,
             other => other,
         };
     }
@@ -245,17 +258,17 @@ fn sabotaged_sessions_are_refused_with_their_cause() {
     scaled[3].asked_mm = Some(90.0);
     let no_origin = good[3..].to_vec();
     let unverified = good[..21].to_vec();
-    let once: Vec<Contact> = good.iter().step_by(3).cloned().collect();
+    let once: Vec<TouchContact> = good.iter().step_by(3).cloned().collect();
     let few = once[..4].to_vec();
     let mut spread = good.clone();
     spread[13] = hand(&believed, 28).touch(
         believed.surface.at([50.0, 50.0]).point_m + Vector3::z() * 0.003,
-        Role::Sheet,
+        TouchRole::Sheet,
     );
     let mut slipped = good.clone();
     slipped[12] = hand(&believed, 24).touch(
         believed.surface.at([50.0, 50.0]).point_m + Vector3::z() * 0.012,
-        Role::Sheet,
+        TouchRole::Sheet,
     );
     for (touches, cause) in [
         (swapped, "swapped"),
@@ -270,7 +283,7 @@ fn sabotaged_sessions_are_refused_with_their_cause() {
         ),
         (spread, "touches of the same place spread over"),
     ] {
-        let said = refused(&of(Kind::Sheet, touches));
+        let said = refused(&of(CalibrationKind::Sheet, touches));
         assert!(said.contains(cause), "{cause}: {said}");
     }
     let mut tool = hand(&believed, 25).tool();
@@ -278,10 +291,10 @@ fn sabotaged_sessions_are_refused_with_their_cause() {
     for touch in tool.iter_mut().take(12) {
         *touch = still.clone();
     }
-    let said = refused(&of(Kind::Tool, tool));
+    let said = refused(&of(CalibrationKind::Tool, tool));
     assert!(said.contains("tilt it"), "{said}");
     // The tip was changed after the first touch of the sheet.
-    let old = session(Kind::Sheet, &believed, good.clone());
+    let old = session(CalibrationKind::Sheet, &believed, good.clone());
     let other = with_tip(&believed, [0.0, 0.0, 1.0]);
     assert!(matches!(
         assess(&old, &other, None),
@@ -290,14 +303,18 @@ fn sabotaged_sessions_are_refused_with_their_cause() {
     // The sheet was moved by more than is believed without being asked.
     let mut far = good;
     far.iter_mut().for_each(|touch| touch.joints_rad[0] += 0.3);
-    let said = refused(&of(Kind::Sheet, far));
+    let said = refused(&of(CalibrationKind::Sheet, far));
     assert!(said.contains("--override"), "{said}");
 }
 
 #[test]
 fn a_new_tool_makes_the_sheet_stale_and_a_hand_edit_does_not() {
     let believed = scene();
-    let session = session(Kind::Sheet, &believed, hand(&believed, 26).sheet());
+    let session = session(
+        CalibrationKind::Sheet,
+        &believed,
+        hand(&believed, 26).sheet(),
+    );
     let mut assessed = assess(&session, &believed, None).unwrap();
     // As if what was touched were what the file says.
     assessed.new = assessed.old.clone();
@@ -329,10 +346,10 @@ fn what_was_never_calibrated_is_named_in_the_order_in_which_it_is_done() {
         assessed.new = assessed.old.clone();
         record(1, session, &assessed)
     };
-    let mut zeros = as_it_is(Kind::Tool, Vec::new());
-    zeros.session.kind = Kind::Zeros;
-    let tool = as_it_is(Kind::Tool, Vec::new());
-    let sheet = as_it_is(Kind::Sheet, Vec::new());
+    let mut zeros = as_it_is(CalibrationKind::Tool, Vec::new());
+    zeros.session.kind = CalibrationKind::Zeros;
+    let tool = as_it_is(CalibrationKind::Tool, Vec::new());
+    let sheet = as_it_is(CalibrationKind::Sheet, Vec::new());
     let all = missing(&[], &believed, &practice());
     let words = [
         "calibrate joints --arm so101",
@@ -365,18 +382,22 @@ fn what_was_never_calibrated_is_named_in_the_order_in_which_it_is_done() {
 }
 
 /// Zeros, tool and sheet as the files have them, accepted on such an arm.
-fn all_of_it(believed: &Scene, first: u64, origin: &CalibrationOrigin) -> Vec<Record> {
-    let kinds = [Kind::Zeros, Kind::Tool, Kind::Sheet];
+fn all_of_it(believed: &Scene, first: u64, origin: &CalibrationOrigin) -> Vec<CalibrationRecord> {
+    let kinds = [
+        CalibrationKind::Zeros,
+        CalibrationKind::Tool,
+        CalibrationKind::Sheet,
+    ];
     let records = (first..).zip(kinds).map(|(number, kind)| {
-        let as_what = if kind == Kind::Zeros {
-            Kind::Tool
+        let as_what = if kind == CalibrationKind::Zeros {
+            CalibrationKind::Tool
         } else {
             kind
         };
         let of = session(as_what, believed, Vec::new());
         let mut assessed = assess(&of, believed, None).unwrap();
         assessed.new = assessed.old.clone();
-        if kind == Kind::Zeros {
+        if kind == CalibrationKind::Zeros {
             assessed.new = [("zero_tick of servo 1".to_owned(), vec![2048.0])].into();
         }
         let mut record = record(number, of, &assessed);
@@ -437,7 +458,7 @@ fn practice_after_a_calibration_takes_nothing_from_it_while_the_file_says_the_sa
 #[test]
 fn practice_is_kept_beside_the_calibration_of_an_arm_and_not_in_its_place() {
     let folder = tempfile::tempdir().unwrap();
-    let store = Store::of_state(folder.path());
+    let store = CalibrationStore::of_state(folder.path());
     let believed = scene();
     let lock = store.lock().unwrap();
     let here = on_port("12345678");
@@ -445,7 +466,7 @@ fn practice_is_kept_beside_the_calibration_of_an_arm_and_not_in_its_place() {
     let practised = sheet(&practice());
     store.keep(&sheet(&here), &lock).unwrap();
     for number in 4..=KEPT_MAX as u64 + 10 {
-        let record = Record {
+        let record = CalibrationRecord {
             number,
             ..practised.clone()
         };
@@ -459,7 +480,11 @@ fn practice_is_kept_beside_the_calibration_of_an_arm_and_not_in_its_place() {
 #[test]
 fn refuses_to_judge_touches_that_were_measured_with_different_zeros() {
     let believed = scene();
-    let good = session(Kind::Sheet, &believed, hand(&believed, 26).sheet());
+    let good = session(
+        CalibrationKind::Sheet,
+        &believed,
+        hand(&believed, 26).sheet(),
+    );
     assert!(assess(&good, &believed, None).is_ok());
     for zeros in ["", "12345678"] {
         let mut mixed = good.clone();
@@ -473,21 +498,21 @@ fn refuses_to_judge_touches_that_were_measured_with_different_zeros() {
 #[test]
 fn a_joint_that_would_turn_the_other_way_is_named() {
     let believed = scene();
-    let of = |sign: f64| Values::from([("sign of servo 3".to_owned(), vec![sign])]);
+    let of = |sign: f64| FileValues::from([("sign of servo 3".to_owned(), vec![sign])]);
     assert!(flipped_joints(&believed.arm, &of(1.0)).is_empty());
     assert_eq!(flipped_joints(&believed.arm, &of(-1.0)), ["elbow_flex"]);
-    assert!(flipped_joints(&believed.arm, &Values::new()).is_empty());
+    assert!(flipped_joints(&believed.arm, &FileValues::new()).is_empty());
 }
 
 #[test]
 fn what_drawings_rest_on_outlives_fifty_others() {
     let folder = tempfile::tempdir().unwrap();
-    let store = Store::of_state(folder.path());
+    let store = CalibrationStore::of_state(folder.path());
     let believed = scene();
-    let sheet = session(Kind::Sheet, &believed, Vec::new());
+    let sheet = session(CalibrationKind::Sheet, &believed, Vec::new());
     let assessed = assess(&sheet, &believed, None).unwrap();
     let lock = store.lock().unwrap();
-    let tool = session(Kind::Tool, &believed, Vec::new());
+    let tool = session(CalibrationKind::Tool, &believed, Vec::new());
     store.keep(&record(1, tool, &assessed), &lock).unwrap();
     for number in 2..=KEPT_MAX as u64 + 5 {
         store
@@ -495,7 +520,7 @@ fn what_drawings_rest_on_outlives_fifty_others() {
             .unwrap();
     }
     let history = store.history().unwrap();
-    assert_eq!(history[0].session.kind, Kind::Tool);
+    assert_eq!(history[0].session.kind, CalibrationKind::Tool);
     assert!(history.len() <= KEPT_MAX + 1, "{}", history.len());
 }
 
@@ -508,15 +533,15 @@ fn a_bent_sheet_is_said_to_be_written_flat() {
         let off = (at_mm[0] - 50.0) / 1e3;
         let at = believed.surface.at(at_mm).point_m - Vector3::z() * (off * off / (2.0 * 0.5));
         let role = match index {
-            0 => Role::Origin,
-            2 => Role::X,
-            6 => Role::Y,
-            _ => Role::Sheet,
+            0 => TouchRole::Origin,
+            2 => TouchRole::X,
+            6 => TouchRole::Y,
+            _ => TouchRole::Sheet,
         };
         let touch = hand(&believed, 30 + index as u64).touch(at, role);
         touches.extend([touch.clone(), touch.clone(), touch]);
     }
-    let session = session(Kind::Sheet, &believed, touches);
+    let session = session(CalibrationKind::Sheet, &believed, touches);
     let assessed = assess(&session, &believed, None).unwrap();
     let said = assessed.finding.reasons.join("; ");
     assert!(
@@ -529,9 +554,13 @@ fn a_bent_sheet_is_said_to_be_written_flat() {
 #[test]
 fn a_store_keeps_the_last_ones_and_names_what_is_damaged() {
     let folder = tempfile::tempdir().unwrap();
-    let store = Store::of_state(folder.path());
+    let store = CalibrationStore::of_state(folder.path());
     let believed = scene();
-    let session = session(Kind::Sheet, &believed, hand(&believed, 27).sheet());
+    let session = session(
+        CalibrationKind::Sheet,
+        &believed,
+        hand(&believed, 27).sheet(),
+    );
     let assessed = assess(&session, &believed, None).unwrap();
     let lock = store.lock().unwrap();
     assert_eq!(store.proposal().unwrap(), None);
@@ -549,7 +578,7 @@ fn a_store_keeps_the_last_ones_and_names_what_is_damaged() {
     assert_eq!(history.last(), Some(&record(last, session, &assessed)));
     assert!(matches!(
         store.record(1),
-        Err(StoreError::Unknown { number: 1 })
+        Err(CalibrationStoreError::Unknown { number: 1 })
     ));
     store.discard(&lock).unwrap();
     store.discard(&lock).unwrap();
@@ -568,36 +597,36 @@ fn a_store_keeps_the_last_ones_and_names_what_is_damaged() {
 
 #[test]
 fn only_what_was_calibrated_is_written_and_comments_stay() {
-    let library = Library::default();
+    let library = SceneLibrary::default();
     let believed = scene();
     let text = library.source("default.toml").unwrap().unwrap();
     let text = text.replace(
         "tip_m = [0.0, -0.038637, -0.010353]",
         "tip_m = [0.0, -0.038637, -0.010353] # by eye",
     );
-    let tool = session(Kind::Tool, &believed, Vec::new());
-    let new: Values = [("tip_m".to_owned(), vec![0.001, -0.04, 0.5])].into();
+    let tool = session(CalibrationKind::Tool, &believed, Vec::new());
+    let new: FileValues = [("tip_m".to_owned(), vec![0.001, -0.04, 0.5])].into();
     let written = write(&text, &tool, &new).unwrap();
     assert_eq!(
         written,
         text.replace("[0.0, -0.038637, -0.010353] #", "[0.001, -0.04, 0.5] #")
     );
-    let sheet = Session {
-        kind: Kind::Sheet,
+    let sheet = CalibrationSession {
+        kind: CalibrationKind::Sheet,
         ..tool.clone()
     };
-    let new: Values = [("origin_m".to_owned(), vec![0.1, 0.2, 0.3])].into();
+    let new: FileValues = [("origin_m".to_owned(), vec![0.1, 0.2, 0.3])].into();
     let written = write(&text, &sheet, &new).unwrap();
     assert_eq!(
         written,
         text.replace("[0.0708, -0.1731, 0.005]", "[0.1, 0.2, 0.3]")
     );
-    let zeros = Session {
-        kind: Kind::Zeros,
+    let zeros = CalibrationSession {
+        kind: CalibrationKind::Zeros,
         ..tool.clone()
     };
     let arm = library.source("arms/so101.toml").unwrap().unwrap();
-    let new: Values = [
+    let new: FileValues = [
         ("zero_tick of servo 3".to_owned(), vec![2051.0]),
         ("upper_rad of elbow_flex".to_owned(), vec![1.5]),
     ]
@@ -624,13 +653,13 @@ fn only_what_was_calibrated_is_written_and_comments_stay() {
     }
 }
 
-fn read(text: &str) -> lerobot::File {
+fn read(text: &str) -> lerobot::LeRobotFile {
     serde_json::from_str(text).unwrap()
 }
 
 #[test]
 fn present_files_of_lerobot_give_zeros_and_narrow_limits() {
-    let arm = Library::default().arm("so101").unwrap();
+    let arm = SceneLibrary::default().arm("so101").unwrap();
     let file = read(
         r#"{"elbow_flex": {"id": 3, "drive_mode": 0, "homing_offset": 1234, "range_min": 1000, "range_max": 3000},
             "shoulder_pan": {"id": 1, "drive_mode": 1, "homing_offset": -5, "range_min": 100, "range_max": 4000},
@@ -658,7 +687,7 @@ fn present_files_of_lerobot_give_zeros_and_narrow_limits() {
 
 #[test]
 fn older_files_of_lerobot_give_zeros_alone() {
-    let arm = Library::default().arm("so101").unwrap();
+    let arm = SceneLibrary::default().arm("so101").unwrap();
     let file = read(
         r#"{"homing_offset": [-2041, 2056], "drive_mode": [0, 1], "start_pos": [2034, 3052], "end_pos": [3065, -1026],
             "calib_mode": ["DEGREE", "DEGREE"], "motor_names": ["shoulder_pan", "elbow"]}"#,
@@ -675,7 +704,7 @@ fn older_files_of_lerobot_give_zeros_alone() {
 
 #[test]
 fn other_peoples_mistakes_are_named() {
-    let arm = Library::default().arm("so101").unwrap();
+    let arm = SceneLibrary::default().arm("so101").unwrap();
     let motor = |id: u8, min: i32, max: i32| {
         format!(
             r#"{{"elbow_flex": {{"id": {id}, "drive_mode": 0, "homing_offset": 0, "range_min": {min}, "range_max": {max}}}}}"#
@@ -704,7 +733,7 @@ fn other_peoples_mistakes_are_named() {
 #[test]
 fn what_is_exported_is_imported_again_unchanged() {
     for name in ["so101", "widowx250s"] {
-        let arm = Library::default().arm(name).unwrap();
+        let arm = SceneLibrary::default().arm(name).unwrap();
         let homing: BTreeMap<u8, i32> = [(1, -12)].into();
         let text = serde_json::to_string(&lerobot::export(&arm, &homing)).unwrap();
         assert!(text.contains("\"homing_offset\":-12"), "{text}");

@@ -6,26 +6,26 @@ use super::Chance;
 use super::kept::{hand, session};
 use super::{COVERED_RUNS, covered, seldom};
 use crate::*;
-use scene::{Library, Scene, Surface};
+use scene::{Scene, SceneLibrary, Surface};
 
 /// A strip of 40 by 70 mm on a bottle of 90 mm across.
 fn bottle() -> Scene {
-    Scene::clone(&*Library::default().scene("bottle", None).unwrap())
+    Scene::clone(&*SceneLibrary::default().scene("bottle", None).unwrap())
 }
 
-const ASKED: Asked = Asked {
+const ASKED: RulerDistances = RulerDistances {
     x_mm: 40.0,
     y_mm: 70.0,
 };
 
-const PLACES: [([f64; 2], Role); 7] = [
-    ([0.0, 0.0], Role::Origin),
-    ([40.0, 0.0], Role::X),
-    ([0.0, 70.0], Role::Y),
-    ([40.0, 70.0], Role::Sheet),
-    ([20.0, 35.0], Role::Sheet),
-    ([20.0, 0.0], Role::Sheet),
-    ([20.0, 70.0], Role::Sheet),
+const PLACES: [([f64; 2], TouchRole); 7] = [
+    ([0.0, 0.0], TouchRole::Origin),
+    ([40.0, 0.0], TouchRole::X),
+    ([0.0, 70.0], TouchRole::Y),
+    ([40.0, 70.0], TouchRole::Sheet),
+    ([20.0, 35.0], TouchRole::Sheet),
+    ([20.0, 0.0], TouchRole::Sheet),
+    ([20.0, 70.0], TouchRole::Sheet),
 ];
 
 const CORNERS: [[f64; 2]; 4] = [[0.0, 0.0], [40.0, 0.0], [40.0, 70.0], [0.0, 70.0]];
@@ -38,10 +38,10 @@ fn moved(surface: &Surface, radius_mm: f64) -> Surface {
 }
 
 /// Each place three times.
-fn touches(chance: &mut Chance, truth: &Surface, noise_m: f64) -> Vec<RolledTouch> {
-    let each = |(at_mm, role): ([f64; 2], Role)| {
+fn touches(chance: &mut Chance, truth: &Surface, noise_m: f64) -> Vec<CylinderTouch> {
+    let each = |(at_mm, role): ([f64; 2], TouchRole)| {
         let at = truth.at(at_mm).point_m;
-        [(); 3].map(|()| RolledTouch {
+        [(); 3].map(|()| CylinderTouch {
             at_m: at + chance.noise(noise_m),
             role,
         })
@@ -49,7 +49,7 @@ fn touches(chance: &mut Chance, truth: &Surface, noise_m: f64) -> Vec<RolledTouc
     PLACES.into_iter().flat_map(each).collect()
 }
 
-fn fit(touches: &[RolledTouch]) -> Result<Rolled, FitError> {
+fn fit(touches: &[CylinderTouch]) -> Result<CylinderFit, FitError> {
     rolled(&bottle().surface, touches, ASKED, &Vector3::z())
 }
 
@@ -86,20 +86,20 @@ fn what_is_no_sheet_on_a_cylinder_is_refused_with_its_cause() {
     let (chance, bottle) = (&mut Chance(3), bottle());
     let truth = moved(&bottle.surface, 45.0);
     let good = touches(chance, &truth, 5e-5);
-    let with = |change: &dyn Fn(&mut RolledTouch)| {
+    let with = |change: &dyn Fn(&mut CylinderTouch)| {
         let mut all = good.clone();
         all.iter_mut().for_each(change);
         fit(&all)
     };
     let swapped = with(&|touch| {
         touch.role = match touch.role {
-            Role::X => Role::Y,
-            Role::Y => Role::X,
+            TouchRole::X => TouchRole::Y,
+            TouchRole::Y => TouchRole::X,
             other => other,
         };
     });
     assert!(matches!(swapped, Err(FitError::Swapped)), "{swapped:?}");
-    let long = Asked {
+    let long = RulerDistances {
         x_mm: 39.0,
         ..ASKED
     };
@@ -111,17 +111,17 @@ fn what_is_no_sheet_on_a_cylinder_is_refused_with_its_cause() {
     let flat = bottle.surface.flat();
     let flat = with(&|touch| touch.at_m = flat * Point3::new(0.0, 0.0, 0.0));
     assert!(flat.is_err(), "{flat:?}");
-    let lying = PLACES.map(|([x, y], role)| RolledTouch {
+    let lying = PLACES.map(|([x, y], role)| CylinderTouch {
         at_m: bottle.surface.flat() * Point3::new(x / 1e3, y / 1e3, 0.0),
         role,
     });
     let lying = fit(&lying);
     let said = lying.map(|found| judge(&found).verdict);
     assert!(
-        matches!(said, Err(FitError::NotRolled) | Ok(Verdict::Redo)),
+        matches!(said, Err(FitError::NotRolled) | Ok(FitVerdict::Redo)),
         "{said:?}"
     );
-    let none = with(&|touch| touch.role = Role::Sheet);
+    let none = with(&|touch| touch.role = TouchRole::Sheet);
     assert!(
         none.unwrap_err()
             .to_string()
@@ -130,7 +130,7 @@ fn what_is_no_sheet_on_a_cylinder_is_refused_with_its_cause() {
     // Wound around askew: what is touched of +x lies up the cylinder.
     let askew = PLACES.map(|([x, y], role)| {
         let turn = nalgebra::Rotation2::new(0.08) * nalgebra::Vector2::new(x - 20.0, y - 35.0);
-        RolledTouch {
+        CylinderTouch {
             at_m: truth.at([turn.x + 20.0, turn.y + 35.0]).point_m,
             role,
         }
@@ -155,11 +155,11 @@ fn a_good_touch_is_seldom_left_out() {
     seldom("rolled", left_out.count(), 100);
 }
 
-fn judge(found: &Rolled) -> Finding {
+fn judge(found: &CylinderFit) -> FitFinding {
     let corners = CORNERS.map(|at| ("named", at));
     judge_rolled(
         found,
-        &Class::Hobby.accept(),
+        &ResolutionClass::Hobby.accept(),
         &corners,
         Some(0.0),
         None,
@@ -168,9 +168,11 @@ fn judge(found: &Rolled) -> Finding {
 }
 
 /// Every place three times, and one that the fit does not see.
-fn by_hand(truth: &Scene) -> Vec<Contact> {
+fn by_hand(truth: &Scene) -> Vec<TouchContact> {
     let mut hand = hand(truth, 40);
-    let places = PLACES.into_iter().chain([([28.0, 21.0], Role::Verify)]);
+    let places = PLACES
+        .into_iter()
+        .chain([([28.0, 21.0], TouchRole::Verify)]);
     let thrice = |(at, role)| {
         let touch = hand.on_sheet(at, role);
         [touch.clone(), touch.clone(), touch]
@@ -179,16 +181,19 @@ fn by_hand(truth: &Scene) -> Vec<Contact> {
 }
 
 /// The scene as its file says it after these values were written.
-fn written(session: &Session, values: &Values) -> (String, std::sync::Arc<Scene>) {
+fn written(session: &CalibrationSession, values: &FileValues) -> (String, std::sync::Arc<Scene>) {
     let folder = tempfile::tempdir().unwrap();
-    let text = Library::default().source("bottle.toml").unwrap().unwrap();
+    let text = SceneLibrary::default()
+        .source("bottle.toml")
+        .unwrap()
+        .unwrap();
     let text = text.replace(
         "cylinder_radius_mm = 45.0",
         "cylinder_radius_mm = 45.0 # by ruler",
     );
     let text = write(&text, session, values).unwrap();
     std::fs::write(folder.path().join("bottle.toml"), &text).unwrap();
-    let library = Library::new(Some(folder.path().to_path_buf()));
+    let library = SceneLibrary::new(Some(folder.path().to_path_buf()));
     (text, library.scene("bottle", None).unwrap())
 }
 
@@ -197,11 +202,11 @@ fn touches_of_a_bottle_are_written_as_its_place_and_radius() {
     let believed = bottle();
     let mut truth = believed.clone();
     truth.surface = moved(&believed.surface, 47.0);
-    let session = session(Kind::Sheet, &believed, by_hand(&truth));
+    let session = session(CalibrationKind::Sheet, &believed, by_hand(&truth));
     let assessed = assess(&session, &believed, None).unwrap();
     assert_ne!(
         assessed.finding.verdict,
-        Verdict::Redo,
+        FitVerdict::Redo,
         "{:?}",
         assessed.finding
     );
@@ -220,7 +225,7 @@ fn touches_of_a_bottle_are_written_as_its_place_and_radius() {
     }
     // What is written is in force, and another tip makes it stale.
     let seldom = session.touches.iter().step_by(3).cloned().collect();
-    let seldom = super::kept::session(Kind::Sheet, &believed, seldom);
+    let seldom = super::kept::session(CalibrationKind::Sheet, &believed, seldom);
     let said = assess(&seldom, &believed, None)
         .unwrap()
         .finding
@@ -232,9 +237,9 @@ fn touches_of_a_bottle_are_written_as_its_place_and_radius() {
 #[test]
 fn a_cross_read_on_a_bottle_turns_the_sheet_around_it() {
     let believed = bottle();
-    let session = Session {
+    let session = CalibrationSession {
         read_mm: Some([2.0, -1.0]),
-        ..session(Kind::Sheet, &believed, Vec::new())
+        ..session(CalibrationKind::Sheet, &believed, Vec::new())
     };
     let assessed = assess(&session, &believed, None).unwrap();
     let (_, found) = written(&session, &assessed.new);

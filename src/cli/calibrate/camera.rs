@@ -4,27 +4,27 @@ use anyhow::{Context, bail};
 
 use super::arguments::CameraArgs;
 use super::place::Place;
-use crate::{Exit, operate, show};
-use calib::{self, Glimpse, Kind, Session, Verdict, report};
-use node::control_socket::Verb;
+use crate::{ExitStatus, operator_client, terminal_output};
+use calib::{self, CalibrationKind, CalibrationSession, FitVerdict, TagObservation, report};
+use node::control_socket::OperatorVerb;
 use scene::Scene;
 
 impl Place {
-    pub(super) async fn camera(&self, args: &CameraArgs) -> anyhow::Result<Exit> {
+    pub(super) async fn camera(&self, args: &CameraArgs) -> anyhow::Result<ExitStatus> {
         if !self.runs {
             bail!(
                 "the picture is a running node's: start it, and say this without --state and --config"
             );
         }
-        let ask = Verb::Look {
+        let ask = OperatorVerb::Look {
             scene: args.scene.clone(),
             camera: args.camera.clone(),
         };
-        let told = operate::ask(&args.at, &ask).await?;
+        let told = operator_client::ask(&args.at, &ask).await?;
         if !told.done {
             bail!("{}", told.text);
         }
-        let glimpse: Glimpse = serde_json::from_str(&told.text)
+        let glimpse: TagObservation = serde_json::from_str(&told.text)
             .with_context(|| format!("the node says: {}", told.text))?;
         let scene = self.library.scene(&args.scene, None)?;
         let session = self.seen(&scene, glimpse)?;
@@ -42,18 +42,18 @@ impl Place {
         }
         let assessed = self.assess(&session)?;
         self.store.propose(&session, &lock)?;
-        show::line(&report::words(&session, &assessed));
+        terminal_output::line(&report::assessment_text(&session, &assessed));
         Ok(match assessed.finding.verdict {
-            Verdict::Redo => Exit::Refused,
-            _ => Exit::Done,
+            FitVerdict::Redo => ExitStatus::Refused,
+            _ => ExitStatus::Done,
         })
     }
 
-    fn seen(&self, scene: &Scene, glimpse: Glimpse) -> anyhow::Result<Session> {
+    fn seen(&self, scene: &Scene, glimpse: TagObservation) -> anyhow::Result<CalibrationSession> {
         let pen = scene.pen(0).map(|pen| pen.name.clone()).unwrap_or_default();
-        Ok(Session {
-            basis: calib::basis_of(Kind::Camera, scene, &pen)?,
-            kind: Kind::Camera,
+        Ok(CalibrationSession {
+            basis: calib::basis_of(CalibrationKind::Camera, scene, &pen)?,
+            kind: CalibrationKind::Camera,
             scene: scene.name.clone(),
             pen,
             arm: scene.arm.file.name.clone(),

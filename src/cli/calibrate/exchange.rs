@@ -6,8 +6,8 @@ use anyhow::{Context, anyhow};
 
 use super::place::Place;
 use super::write::of_arm;
-use crate::{Exit, show};
-use calib::{self, Record, lerobot, report};
+use crate::{ExitStatus, terminal_output};
+use calib::{self, CalibrationRecord, lerobot, report};
 
 impl Place {
     pub(super) fn import(
@@ -16,10 +16,10 @@ impl Place {
         arm: &str,
         accept: bool,
         overridden: bool,
-    ) -> anyhow::Result<Exit> {
+    ) -> anyhow::Result<ExitStatus> {
         let text = std::fs::read_to_string(file)
             .with_context(|| format!("cannot read {}", file.display()))?;
-        let read: lerobot::File = serde_json::from_str(&text).map_err(|error| {
+        let read: lerobot::LeRobotFile = serde_json::from_str(&text).map_err(|error| {
             let at = if error.is_data() {
                 String::new()
             } else {
@@ -32,47 +32,47 @@ impl Place {
         })?;
         let arm = self.library.arm(arm)?;
         let taken = lerobot::import(&read, &arm)?;
-        show::line(report::compared(&taken.old, &taken.new).trim_end());
+        terminal_output::line(report::compared(&taken.old, &taken.new).trim_end());
         for left in &taken.left {
-            show::line(&format!("not taken over: {left}"));
+            terminal_output::line(&format!("not taken over: {left}"));
         }
-        let change = calib::Change {
+        let change = calib::CalibrationChange {
             mm: 0.0,
             deg: taken.turn_deg(&arm),
         };
-        if let Some(why) = change.complaint().filter(|_| !overridden) {
-            show::line(&format!("not accepted: {why}"));
-            return Ok(Exit::Refused);
+        if let Some(why) = change.override_reason().filter(|_| !overridden) {
+            terminal_output::line(&format!("not accepted: {why}"));
+            return Ok(ExitStatus::Refused);
         }
         if !self.keeps_signs(&arm.file.name, &taken.new, overridden)? {
-            return Ok(Exit::Refused);
+            return Ok(ExitStatus::Refused);
         }
         if !accept {
-            show::line("nothing was written; say --accept to write it");
-            return Ok(Exit::Done);
+            terminal_output::line("nothing was written; say --accept to write it");
+            return Ok(ExitStatus::Done);
         }
         let lock = self.store.lock()?;
-        let record = Record {
+        let record = CalibrationRecord {
             reasons: taken.left,
             old: taken.old,
             new: taken.new,
             ..of_arm(self, &arm, "LeRobot's file")
         };
         self.write(&record, &lock)?;
-        Ok(Exit::Done)
+        Ok(ExitStatus::Done)
     }
 
-    pub(super) fn export(&self, arm: &str) -> anyhow::Result<Exit> {
+    pub(super) fn export(&self, arm: &str) -> anyhow::Result<ExitStatus> {
         let arm = self.library.arm(arm)?;
         let seen = self.arms.iter().find(|seen| seen.model == arm.file.name);
         let homing = seen.map(|seen| seen.homing.iter().copied().collect());
         if homing.is_none() {
-            show::note(
+            terminal_output::note(
                 "the servos' homing offsets are not known without a node on the arm: they are written as 0",
             );
         }
         let motors = lerobot::export(&arm, &homing.unwrap_or_default());
-        show::line(&serde_json::to_string_pretty(&motors)?);
-        Ok(Exit::Done)
+        terminal_output::line(&serde_json::to_string_pretty(&motors)?);
+        Ok(ExitStatus::Done)
     }
 }

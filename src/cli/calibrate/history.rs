@@ -3,25 +3,27 @@
 use anyhow::bail;
 
 use super::place::Place;
-use crate::{Exit, show};
+use crate::{ExitStatus, terminal_output};
 use base::clock;
-use calib::{Record, Values, report};
+use calib::{CalibrationRecord, FileValues, report};
 
 impl Place {
-    pub(super) fn history(&self) -> anyhow::Result<Exit> {
+    pub(super) fn history(&self) -> anyhow::Result<ExitStatus> {
         let history = self.store.history()?;
         if history.is_empty() {
-            show::line("nothing was calibrated yet");
+            terminal_output::line("nothing was calibrated yet");
         }
-        history.iter().for_each(|record| show::line(&record.line()));
-        Ok(Exit::Done)
+        history
+            .iter()
+            .for_each(|record| terminal_output::line(&record.line()));
+        Ok(ExitStatus::Done)
     }
 
-    pub(super) fn diff(&self, number: u64, other: Option<u64>) -> anyhow::Result<Exit> {
+    pub(super) fn diff(&self, number: u64, other: Option<u64>) -> anyhow::Result<ExitStatus> {
         let one = self.store.record(number)?;
         let Some(other) = other else {
-            show::line(&report::record(&one));
-            return Ok(Exit::Done);
+            terminal_output::line(&report::record(&one));
+            return Ok(ExitStatus::Done);
         };
         let other = self.store.record(other)?;
         if !one.session.is_of_same(&other.session) {
@@ -32,11 +34,11 @@ impl Place {
                 other.session.kind.word()
             );
         }
-        show::line(report::compared(&one.new, &other.new).trim_end());
-        Ok(Exit::Done)
+        terminal_output::line(report::compared(&one.new, &other.new).trim_end());
+        Ok(ExitStatus::Done)
     }
 
-    pub(super) fn restore(&self, number: u64, overridden: bool) -> anyhow::Result<Exit> {
+    pub(super) fn restore(&self, number: u64, overridden: bool) -> anyhow::Result<ExitStatus> {
         let lock = self.store.lock()?;
         let mut before = self.store.record(number)?;
         if before.session.origin.simulated.is_none() {
@@ -45,16 +47,16 @@ impl Place {
             before.session.origin = self.origin(&arm.file);
         }
         if !self.keeps_signs(&before.session.arm, &before.new, overridden)? {
-            return Ok(Exit::Refused);
+            return Ok(ExitStatus::Refused);
         }
         let history = self.store.history()?;
         let newest = history
             .iter()
             .rev()
             .find(|r| r.session.is_of_same(&before.session));
-        let old = newest.map_or_else(Values::new, |record| record.new.clone());
-        show::line(report::compared(&old, &before.new).trim_end());
-        let record = Record {
+        let old = newest.map_or_else(FileValues::new, |record| record.new.clone());
+        terminal_output::line(report::compared(&old, &before.new).trim_end());
+        let record = CalibrationRecord {
             number: self.store.next_number(),
             at_ms: clock::calendar_ms(),
             method: format!("restored from {number}"),
@@ -62,6 +64,6 @@ impl Place {
             ..before
         };
         self.write(&record, &lock)?;
-        Ok(Exit::Done)
+        Ok(ExitStatus::Done)
     }
 }

@@ -12,14 +12,14 @@ use clap::Args;
 use serde::Deserialize;
 
 use super::arguments::ConsentArgs;
-use super::person::{Person, Said};
+use super::operator_input::{OperatorAnswer, OperatorInput};
 use super::place::{Place, torque};
 use super::write::of_arm;
-use crate::{AtArgs, Exit, Options, operate, show};
-use base::clock::Clock;
-use calib::{self, Found, Ranges, Record, Ticks, report};
-use node::control_socket::Verb;
-use node::measurements::Measured;
+use crate::{AtArgs, ExitStatus, NodeOptions, operator_client, terminal_output};
+use base::clock::NodeClock;
+use calib::{self, CalibrationRecord, RangeRecorder, RangeResult, ServoTicks, report};
+use node::control_socket::OperatorVerb;
+use node::measurements::NodeMeasurements;
 
 /// Interval at which the table is redrawn.
 const EVERY: Duration = Duration::from_millis(150);
@@ -45,20 +45,20 @@ pub(crate) struct JointsArgs {
 /// A line of a recording.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Line {
+struct RecordingLine {
     #[serde(default)]
-    ticks: Ticks,
+    ticks: ServoTicks,
     #[serde(default)]
     enter: bool,
 }
 
-pub(super) async fn run(node: &Options, args: &JointsArgs) -> anyhow::Result<Exit> {
+pub(super) async fn run(node: &NodeOptions, args: &JointsArgs) -> anyhow::Result<ExitStatus> {
     let place = Place::find(node, &args.at).await?;
     let arm = place.library.arm(&args.arm)?;
-    let mut ranges = Ranges::new(&arm);
+    let mut ranges = RangeRecorder::new(&arm);
     let present = place.arms.iter().find(|seen| seen.model == arm.file.name);
     let servos = present.map(|seen| seen.identity.clone());
-    let mut person = Person::here()?;
+    let mut person = OperatorInput::listen()?;
     match &args.from {
         Some(file) => replay(file, &mut ranges)?,
         None => {
@@ -70,20 +70,20 @@ pub(super) async fn run(node: &Options, args: &JointsArgs) -> anyhow::Result<Exi
             }
             let holds = present.is_some_and(|seen| seen.energised);
             if holds && !let_go(args, &mut person).await? {
-                show::line(&format!("nothing was changed; {}", torque(true)));
-                return Ok(Exit::Refused);
+                terminal_output::line(&format!("nothing was changed; {}", torque(true)));
+                return Ok(ExitStatus::Refused);
             }
             by_hand(args, &mut ranges, &mut person).await?;
         }
     }
-    show::line(ranges.table().trim_end());
-    let found = match ranges.found() {
+    terminal_output::line(ranges.table().trim_end());
+    let found = match ranges.result() {
         Ok(found) => found,
         Err(complaints) => {
             complaints
                 .iter()
-                .for_each(|why| show::line(&format!("redo: {why}")));
-            return Ok(Exit::Refused);
+                .for_each(|why| terminal_output::line(&format!("redo: {why}")));
+            return Ok(ExitStatus::Refused);
         }
     };
     save(
@@ -97,25 +97,25 @@ pub(super) async fn run(node: &Options, args: &JointsArgs) -> anyhow::Result<Exi
 }
 
 /// Torque goes off once a person holds the arm.
-async fn let_go(args: &JointsArgs, person: &mut Person) -> anyhow::Result<bool> {
+async fn let_go(args: &JointsArgs, person: &mut OperatorInput) -> anyhow::Result<bool> {
     let warning = "torque goes off and the arm will drop: hold it.";
-    if !person.agrees(warning, args.consent.yes).await? {
+    if !person.confirm(warning, args.consent.yes).await? {
         return Ok(false);
     }
-    let told = operate::ask(&args.at, &Verb::TorqueOff).await?;
+    let told = operator_client::ask(&args.at, &OperatorVerb::TorqueOff).await?;
     if !told.done {
         bail!("{}", told.text);
     }
-    show::line(&told.text);
+    terminal_output::line(&told.text);
     Ok(true)
 }
 
-fn replay(file: &std::path::Path, ranges: &mut Ranges<'_>) -> anyhow::Result<()> {
+fn replay(file: &std::path::Path, ranges: &mut RangeRecorder<'_>) -> anyhow::Result<()> {
     let reader = std::io::BufReader::new(
         std::fs::File::open(file).with_context(|| format!("cannot read {}", file.display()))?,
     );
     for (number, line) in reader.lines().take(LINES_MAX).enumerate() {
-        let line: Line = serde_json::from_str(&line?).map_err(|error| {
+        let line: RecordingLine = serde_json::from_str(&line?).map_err(|error| {
             anyhow!(
                 "{}: line {}, column {}: no reading; one is {{\"ticks\": {{\"1\": 2048}}}}, whole counts by the servos' ids, or {{\"enter\": true}}",
                 file.display(),
@@ -123,7 +123,7 @@ fn replay(file: &std::path::Path, ranges: &mut Ranges<'_>) -> anyhow::Result<()>
                 error.column()
             )
         })?;
-        ranges.look(&line.ticks);
+        ranges.observe(&line.ticks);
         if line.enter {
             ranges.next();
         }
@@ -134,28 +134,28 @@ fn replay(file: &std::path::Path, ranges: &mut Ranges<'_>) -> anyhow::Result<()>
 /// Reads the node again and again; Enter says that what was asked for is done.
 async fn by_hand(
     args: &JointsArgs,
-    ranges: &mut Ranges<'_>,
-    person: &mut Person,
+    ranges: &mut RangeRecorder<'_>,
+    person: &mut OperatorInput,
 ) -> anyhow::Result<()> {
-    let clock = Clock::real();
+    let clock = NodeClock::real();
     let mut alarm = clock.alarm()?;
     while let Some(task) = ranges.task() {
-        let told = operate::ask(&args.at, &Verb::Measured).await?;
-        let seen: Measured = serde_json::from_str(&told.text)
+        let told = operator_client::ask(&args.at, &OperatorVerb::Measured).await?;
+        let seen: NodeMeasurements = serde_json::from_str(&told.text)
             .with_context(|| format!("the node says: {}", told.text))?;
         let arm = seen.arms.into_iter().find(|seen| seen.model == args.arm);
         let arm = arm.context("the node does not read the arm any more: `steadyhand status`")?;
         if arm.energised {
             bail!("torque came on again: nothing was saved");
         }
-        ranges.look(&arm.ticks);
-        show::clear();
-        show::line(&format!("{}\n{task}", ranges.table()));
+        ranges.observe(&arm.ticks);
+        terminal_output::clear();
+        terminal_output::line(&format!("{}\n{task}", ranges.table()));
         tokio::select! {
-            said = person.says() => match said {
-                Said::Line(_) => ranges.next(),
-                Said::End => bail!("the input ended before every joint was moved: nothing was saved; {}", torque(false)),
-                Said::Interrupt => bail!("interrupted: nothing was saved; {}", torque(false)),
+            said = person.next_input() => match said {
+                OperatorAnswer::Line(_) => ranges.next(),
+                OperatorAnswer::End => bail!("the input ended before every joint was moved: nothing was saved; {}", torque(false)),
+                OperatorAnswer::Interrupt => bail!("interrupted: nothing was saved; {}", torque(false)),
             },
             waited = alarm.until(clock.now().after(EVERY)) => waited?,
         }
@@ -166,43 +166,43 @@ async fn by_hand(
 async fn save(
     place: &Place,
     args: &JointsArgs,
-    found: &Found,
+    found: &RangeResult,
     servos: Option<&std::collections::BTreeMap<u8, String>>,
-    person: &mut Person,
-) -> anyhow::Result<Exit> {
-    show::line(report::compared(&found.old, &found.new).trim_end());
-    let change = calib::Change {
+    person: &mut OperatorInput,
+) -> anyhow::Result<ExitStatus> {
+    terminal_output::line(report::compared(&found.old, &found.new).trim_end());
+    let change = calib::CalibrationChange {
         mm: 0.0,
         deg: found.turn_deg,
     };
     if let Some(why) = change
-        .complaint()
+        .override_reason()
         .filter(|_| !args.consent.change.overridden)
     {
-        show::line(&format!("not accepted: {why}"));
-        return Ok(Exit::Refused);
+        terminal_output::line(&format!("not accepted: {why}"));
+        return Ok(ExitStatus::Refused);
     }
     if !place.keeps_signs(&args.arm, &found.new, args.consent.change.overridden)? {
-        return Ok(Exit::Refused);
+        return Ok(ExitStatus::Refused);
     }
     let question = "write this into the arm's file?";
-    if !person.agrees(question, args.consent.yes).await? {
+    if !person.confirm(question, args.consent.yes).await? {
         // Where it was moved by hand it is limp now, whatever it was when this began.
         let left = args.from.is_none().then(|| torque(false));
         let left = left.map_or_else(String::new, |left| format!("; {left}"));
-        show::line(&format!("nothing was written{left}"));
-        return Ok(Exit::Refused);
+        terminal_output::line(&format!("nothing was written{left}"));
+        return Ok(ExitStatus::Refused);
     }
     let lock = place.store.lock()?;
     let arm = place.library.arm(&args.arm)?;
-    let record = Record {
+    let record = CalibrationRecord {
         old: found.old.clone(),
         new: found.new.clone(),
         ..of_arm(place, &arm, "joints by hand")
     };
     place.write_with(&record, servos, &lock)?;
     if servos.is_some() {
-        show::line("the file knows these servos now: a node attaches no others");
+        terminal_output::line("the file knows these servos now: a node attaches no others");
     }
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }

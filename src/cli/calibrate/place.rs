@@ -4,19 +4,19 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 
-use crate::{AtArgs, Options, operate};
+use crate::{AtArgs, NodeOptions, operator_client};
 use arm::ArmFile;
-use calib::{self, Assessed, CalibrationOrigin, Session, Store};
+use calib::{self, CalibrationOrigin, CalibrationSession, CalibrationStore, TouchAssessment};
 use config::ArmEntry;
-use node::control_socket::Verb;
-use node::measurements::{Measured, MeasuredArm};
+use node::control_socket::OperatorVerb;
+use node::measurements::{MeasuredArm, NodeMeasurements};
 use node::{open, state_folder};
-use scene::{Library, Scene};
+use scene::{Scene, SceneLibrary};
 
 /// The folders that a calibration reads and writes: the running node's, otherwise those named.
 pub(super) struct Place {
-    pub(super) store: Store,
-    pub(super) library: Library,
+    pub(super) store: CalibrationStore,
+    pub(super) library: SceneLibrary,
     pub(super) arms: Vec<MeasuredArm>,
     /// The arms of a node file without a running node.
     pub(super) entries: Vec<ArmEntry>,
@@ -24,22 +24,22 @@ pub(super) struct Place {
 }
 
 impl Place {
-    pub(super) async fn find(node: &Options, at: &AtArgs) -> anyhow::Result<Self> {
+    pub(super) async fn find(node: &NodeOptions, at: &AtArgs) -> anyhow::Result<Self> {
         if let Some(url) = &at.node {
             bail!(
                 "a calibration is kept in the folders of the node's own machine: run this there, not for {url}"
             );
         }
-        if operate::is_meant(node, at) {
-            let told = operate::ask(at, &Verb::Measured).await?;
-            let seen: Measured = serde_json::from_str(&told.text)
+        if operator_client::targets_running_node(node, at) {
+            let told = operator_client::ask(at, &OperatorVerb::Measured).await?;
+            let seen: NodeMeasurements = serde_json::from_str(&told.text)
                 .with_context(|| format!("the node says: {}", told.text))?;
-            let mut library = Library::new(seen.scenes);
+            let mut library = SceneLibrary::new(seen.scenes);
             for arm in &seen.arms {
                 library.let_stand_in(&*library.arm(&arm.model)?)?;
             }
             return Ok(Self {
-                store: Store::of_state(&seen.state),
+                store: CalibrationStore::of_state(&seen.state),
                 library,
                 arms: seen.arms,
                 entries: Vec::new(),
@@ -53,7 +53,7 @@ impl Place {
             );
         }
         Ok(Self {
-            store: Store::of_state(&state_folder::folder(node, &file)?),
+            store: CalibrationStore::of_state(&state_folder::folder(node, &file)?),
             library: open::library(node, &file)?,
             arms: Vec::new(),
             entries: file.arms,
@@ -91,16 +91,16 @@ impl Place {
         Ok(())
     }
 
-    pub(super) fn scene(&self, session: &Session) -> anyhow::Result<Arc<Scene>> {
+    pub(super) fn scene(&self, session: &CalibrationSession) -> anyhow::Result<Arc<Scene>> {
         Ok(self.library.scene(&session.scene, None)?)
     }
 
-    pub(super) fn proposal(&self) -> anyhow::Result<Session> {
+    pub(super) fn proposal(&self) -> anyhow::Result<CalibrationSession> {
         let session = self.store.proposal()?;
         session.context("nothing was touched: `steadyhand calibrate touch tool|sheet|zeros --scene NAME` begins")
     }
 
-    pub(super) fn assess(&self, session: &Session) -> anyhow::Result<Assessed> {
+    pub(super) fn assess(&self, session: &CalibrationSession) -> anyhow::Result<TouchAssessment> {
         let history = self.store.history()?;
         let last = history
             .iter()

@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use super::place::{Place, origin_words};
-use crate::{Exit, show};
+use crate::{ExitStatus, terminal_output};
 use base::clock;
 use base::wording::count;
-use calib::{self, Record, Verdict, report};
+use calib::{self, CalibrationRecord, FitVerdict, report};
 
 impl Place {
-    pub(super) fn show(&self, out: Option<&Path>, json: bool) -> anyhow::Result<Exit> {
+    pub(super) fn show(&self, out: Option<&Path>, json: bool) -> anyhow::Result<ExitStatus> {
         let session = self.proposal()?;
         let assessed = self.assess(&session)?;
         let text = serde_json::to_string_pretty(&assessed)?;
@@ -21,70 +21,74 @@ impl Place {
             )?;
             calib::put(&folder.join("report.json"), &text)?;
         }
-        show::line(&if json {
+        terminal_output::line(&if json {
             text
         } else {
-            report::words(&session, &assessed)
+            report::assessment_text(&session, &assessed)
         });
         Ok(match assessed.finding.verdict {
-            Verdict::Redo => Exit::Refused,
-            _ => Exit::Done,
+            FitVerdict::Redo => ExitStatus::Refused,
+            _ => ExitStatus::Done,
         })
     }
 
     /// A proposal that cannot be read is thrown away as well.
-    pub(super) fn discard(&self) -> anyhow::Result<Exit> {
+    pub(super) fn discard(&self) -> anyhow::Result<ExitStatus> {
         let lock = self.store.lock()?;
         if matches!(self.store.proposal(), Ok(None)) {
-            show::line("nothing was proposed; nothing was done");
-            return Ok(Exit::Refused);
+            terminal_output::line("nothing was proposed; nothing was done");
+            return Ok(ExitStatus::Refused);
         }
         self.store.discard(&lock)?;
-        show::line("the proposal is thrown away");
-        Ok(Exit::Done)
+        terminal_output::line("the proposal is thrown away");
+        Ok(ExitStatus::Done)
     }
 
-    pub(super) fn undo(&self) -> anyhow::Result<Exit> {
+    pub(super) fn undo(&self) -> anyhow::Result<ExitStatus> {
         let lock = self.store.lock()?;
         let mut session = self.proposal()?;
         session.touches.pop();
         self.store.propose(&session, &lock)?;
-        show::line(&format!("{} left", count(session.touches.len(), "touch")));
-        Ok(Exit::Done)
+        terminal_output::line(&format!("{} left", count(session.touches.len(), "touch")));
+        Ok(ExitStatus::Done)
     }
 
-    pub(super) fn accept(&self, overridden: bool) -> anyhow::Result<Exit> {
+    pub(super) fn accept(&self, overridden: bool) -> anyhow::Result<ExitStatus> {
         let lock = self.store.lock()?;
         let session = self.proposal()?;
         let here = self.origin(&self.library.arm(&session.arm)?.file);
         if session.origin.simulated != here.simulated {
-            show::line(&format!(
+            terminal_output::line(&format!(
                 "not accepted: it was found on {}, and this is {}; `steadyhand calibrate discard`, and touch again",
                 origin_words(&session.origin),
                 origin_words(&here)
             ));
-            return Ok(Exit::Refused);
+            return Ok(ExitStatus::Refused);
         }
         let assessed = self.assess(&session)?;
-        show::line(&report::words(&session, &assessed));
+        terminal_output::line(&report::assessment_text(&session, &assessed));
         if let Err(why) = calib::check(&assessed.finding, &assessed.change, overridden) {
-            show::line(&format!("not accepted: {why}"));
-            return Ok(Exit::Refused);
+            terminal_output::line(&format!("not accepted: {why}"));
+            return Ok(ExitStatus::Refused);
         }
-        let record = Record {
+        let record = CalibrationRecord {
             number: self.store.next_number(),
             at_ms: clock::calendar_ms(),
             method: session.method().to_owned(),
             servos: calib::servos(&self.scene(&session)?.arm.file),
             verdict: assessed.finding.verdict,
             reasons: assessed.finding.reasons.clone(),
-            residuals_mm: assessed.points.iter().map(calib::Residual::mm).collect(),
+            residuals_mm: assessed
+                .points
+                .iter()
+                .map(calib::TouchResidual::mm)
+                .collect(),
             old: assessed.old,
             new: assessed.new,
             session,
         };
         self.write(&record, &lock)?;
         self.store.discard(&lock)?;
-        Ok(Exit::Done)
+        Ok(ExitStatus::Done)
     }
 }

@@ -3,12 +3,15 @@
 use clap::{Args, Subcommand};
 
 use super::arguments::{ConsentArgs, HereArgs, Of, TouchArgs, What};
-use super::person::{Person, Said};
+use super::operator_input::{OperatorAnswer, OperatorInput};
 use super::place::Place;
-use crate::{Exit, Options, show};
+use crate::{ExitStatus, NodeOptions, terminal_output};
 use base::clock;
-use base::units::Joints;
-use calib::{self, Contact, Kind, Record, Role, Session, TOUCHES_EACH, Verdict, report};
+use base::units::JointVector;
+use calib::{
+    self, CalibrationKind, CalibrationRecord, CalibrationSession, FitVerdict, TOUCHES_EACH,
+    TouchContact, TouchRole, report,
+};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TeachCommand {
@@ -47,56 +50,64 @@ pub(crate) struct TeachArgs {
     consent: ConsentArgs,
 }
 
-pub(crate) async fn run(node: &Options, what: &TeachCommand) -> anyhow::Result<Exit> {
+pub(crate) async fn run(node: &NodeOptions, what: &TeachCommand) -> anyhow::Result<ExitStatus> {
     let (kind, name, args) = match what {
-        TeachCommand::Pose { name, args } => (Kind::Pose, name.as_str(), args),
-        TeachCommand::Cap { name, args } => (Kind::Cap, name.as_str(), args),
-        TeachCommand::Calibrator { args } => (Kind::Calibrator, "", args),
+        TeachCommand::Pose { name, args } => (CalibrationKind::Pose, name.as_str(), args),
+        TeachCommand::Cap { name, args } => (CalibrationKind::Cap, name.as_str(), args),
+        TeachCommand::Calibrator { args } => (CalibrationKind::Calibrator, "", args),
         TeachCommand::Sheet { args } => return sheet(node, args).await,
     };
     let place = Place::find(node, &args.here.at).await?;
     one(&place, kind, name, args).await
 }
 
-async fn one(place: &Place, kind: Kind, name: &str, args: &TeachArgs) -> anyhow::Result<Exit> {
+async fn one(
+    place: &Place,
+    kind: CalibrationKind,
+    name: &str,
+    args: &TeachArgs,
+) -> anyhow::Result<ExitStatus> {
     let TeachArgs { here, consent } = args;
     let lock = place.store.lock()?;
     let scene = place.library.scene(&here.scene, None)?;
     let pen = here.pen_of(&scene);
     let joints_rad = place.joints(here.joints.as_ref(), &scene)?;
-    let joints = Joints::from_slice(&joints_rad);
-    let (new, change) = calib::taught(kind, &scene, &pen, name, &joints)?;
-    let old = calib::taught_before(kind, &scene, name);
-    show::line(report::compared(&old, &new).trim_end());
-    if let Some(why) = change.complaint().filter(|_| !consent.change.overridden) {
-        show::line(&format!("not taught: {why}"));
-        return Ok(Exit::Refused);
+    let joints = JointVector::from_slice(&joints_rad);
+    let (new, change) = calib::new_taught_values(kind, &scene, &pen, name, &joints)?;
+    let old = calib::taught_values(kind, &scene, name);
+    terminal_output::line(report::compared(&old, &new).trim_end());
+    if let Some(why) = change
+        .override_reason()
+        .filter(|_| !consent.change.overridden)
+    {
+        terminal_output::line(&format!("not taught: {why}"));
+        return Ok(ExitStatus::Refused);
     }
-    let mut person = Person::here()?;
-    if !person.agrees(QUESTION, consent.yes).await? {
-        show::line("nothing was written");
-        return Ok(Exit::Refused);
+    let mut person = OperatorInput::listen()?;
+    if !person.confirm(QUESTION, consent.yes).await? {
+        terminal_output::line("nothing was written");
+        return Ok(ExitStatus::Refused);
     }
     let at_ms = clock::calendar_ms();
-    let touch = Contact {
-        role: Role::Point,
+    let touch = TouchContact {
+        role: TouchRole::Point,
         joints_rad,
         asked_mm: None,
         number: 0,
         at_ms,
         zeros: calib::zeros_of(&scene.arm.file),
     };
-    let record = Record {
+    let record = CalibrationRecord {
         number: place.store.next_number(),
         at_ms,
         method: "taught".to_owned(),
         servos: calib::servos(&scene.arm.file),
-        verdict: Verdict::Usable,
+        verdict: FitVerdict::Usable,
         reasons: Vec::new(),
         residuals_mm: Vec::new(),
         old,
         new,
-        session: Session {
+        session: CalibrationSession {
             basis: calib::basis_of(kind, &scene, &pen)?,
             kind,
             scene: scene.name.clone(),
@@ -111,7 +122,7 @@ async fn one(place: &Place, kind: Kind, name: &str, args: &TeachArgs) -> anyhow:
         },
     };
     place.write(&record, &lock)?;
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
 /// Points to touch, in order, with their names for people.
@@ -138,14 +149,14 @@ fn places(is_rolled: bool) -> Vec<(Of, &'static str)> {
 
 /// Touches asked for one after the other, each place so often that it is known how well they repeat; then it is shown, asked
 /// for and accepted.
-async fn sheet(node: &Options, args: &TeachArgs) -> anyhow::Result<Exit> {
+async fn sheet(node: &NodeOptions, args: &TeachArgs) -> anyhow::Result<ExitStatus> {
     let TeachArgs { here, consent } = args;
     let place = Place::find(node, &here.at).await?;
     let scene = place.library.scene(&here.scene, None)?;
-    let mut person = Person::here()?;
+    let mut person = OperatorInput::listen()?;
     for (of, what) in places(scene.surface.radius_mm().is_some()) {
         for time in 1..=TOUCHES_EACH {
-            if !entered(&mut person, what, time).await {
+            if !wait_for_enter(&mut person, what, time).await {
                 return kept(node, here, "").await;
             }
             // Where the arm is now, read anew.
@@ -159,7 +170,7 @@ async fn sheet(node: &Options, args: &TeachArgs) -> anyhow::Result<Exit> {
             })?;
         }
     }
-    if !person.agrees(QUESTION, consent.yes).await? {
+    if !person.confirm(QUESTION, consent.yes).await? {
         return kept(node, here, "nothing was written; ").await;
     }
     let place = Place::find(node, &here.at).await?;
@@ -167,26 +178,26 @@ async fn sheet(node: &Options, args: &TeachArgs) -> anyhow::Result<Exit> {
 }
 
 /// Says what is left of it all: the touches, and an arm that holds or lies limp.
-async fn kept(node: &Options, here: &HereArgs, before: &str) -> anyhow::Result<Exit> {
+async fn kept(node: &NodeOptions, here: &HereArgs, before: &str) -> anyhow::Result<ExitStatus> {
     let place = Place::find(node, &here.at).await?;
     let scene = place.library.scene(&here.scene, None)?;
     let left = place.left(&scene.arm.file.name);
-    show::line(&format!(
+    terminal_output::line(&format!(
         "{before}the touches so far are kept: `steadyhand calibrate show`, `undo` or `discard`{left}"
     ));
-    Ok(Exit::Refused)
+    Ok(ExitStatus::Refused)
 }
 
 const QUESTION: &str = "write this into the scene's file?";
 
 /// Waits for Enter. Returns `false` at the end of input or on Ctrl-C.
-async fn entered(person: &mut Person, what: &str, time: usize) -> bool {
+async fn wait_for_enter(person: &mut OperatorInput, what: &str, time: usize) -> bool {
     let how = match time {
         1 => format!("bring the tip to {what}"),
         _ => "lift the tip, let it down on the same place".to_owned(),
     };
-    show::note(&format!(
+    terminal_output::note(&format!(
         "{how}, and press Enter (touch {time} of {TOUCHES_EACH})"
     ));
-    matches!(person.says().await, Said::Line(_))
+    matches!(person.next_input().await, OperatorAnswer::Line(_))
 }

@@ -4,13 +4,13 @@ use anyhow::{Context, bail};
 
 use super::arguments::{Of, TouchArgs, What};
 use super::place::{Place, origin_words};
-use crate::{Exit, show};
+use crate::{ExitStatus, terminal_output};
 use base::clock;
-use calib::{self, Contact, Kind, Role, Session, report};
+use calib::{self, CalibrationKind, CalibrationSession, TouchContact, TouchRole, report};
 use scene::Scene;
 
 impl Place {
-    pub(super) fn touch(&self, args: &TouchArgs) -> anyhow::Result<Exit> {
+    pub(super) fn touch(&self, args: &TouchArgs) -> anyhow::Result<ExitStatus> {
         let lock = self.store.lock()?;
         let scene = self.library.scene(&args.here.scene, None)?;
         let fresh = self.session(args, &scene)?;
@@ -30,7 +30,7 @@ impl Place {
             );
         }
         let joints_rad = self.joints(args.here.joints.as_ref(), &scene)?;
-        session.touches.push(Contact {
+        session.touches.push(TouchContact {
             role: role(args, session.kind)?,
             joints_rad,
             asked_mm: args.mm,
@@ -40,18 +40,22 @@ impl Place {
         });
         let assessed = self.assess(&session)?;
         self.store.propose(&session, &lock)?;
-        show::line(&report::words(&session, &assessed));
-        Ok(Exit::Done)
+        terminal_output::line(&report::assessment_text(&session, &assessed));
+        Ok(ExitStatus::Done)
     }
 
-    pub(super) fn session(&self, args: &TouchArgs, scene: &Scene) -> anyhow::Result<Session> {
+    pub(super) fn session(
+        &self,
+        args: &TouchArgs,
+        scene: &Scene,
+    ) -> anyhow::Result<CalibrationSession> {
         let kind = match args.what {
-            What::Tool => Kind::Tool,
-            What::Sheet => Kind::Sheet,
-            What::Zeros => Kind::Zeros,
+            What::Tool => CalibrationKind::Tool,
+            What::Sheet => CalibrationKind::Sheet,
+            What::Zeros => CalibrationKind::Zeros,
         };
         let pen = args.here.pen_of(scene);
-        Ok(Session {
+        Ok(CalibrationSession {
             basis: calib::basis_of(kind, scene, &pen)?,
             kind,
             scene: scene.name.clone(),
@@ -94,15 +98,18 @@ impl Place {
     }
 }
 
-fn role(args: &TouchArgs, kind: Kind) -> anyhow::Result<Role> {
+fn role(args: &TouchArgs, kind: CalibrationKind) -> anyhow::Result<TouchRole> {
     let role = match (kind, args.of) {
-        (_, Some(Of::Verify)) if kind != Kind::Zeros => Role::Verify,
-        (Kind::Tool, None | Some(Of::Point)) | (Kind::Zeros, Some(Of::Point)) => Role::Point,
-        (Kind::Sheet | Kind::Zeros, None | Some(Of::Sheet)) => Role::Sheet,
-        (Kind::Sheet, Some(Of::Origin)) => Role::Origin,
-        (Kind::Sheet, Some(Of::X)) => Role::X,
-        (Kind::Sheet, Some(Of::Y)) => Role::Y,
-        (Kind::Zeros, Some(Of::Calibrator)) => Role::Calibrator,
+        (_, Some(Of::Verify)) if kind != CalibrationKind::Zeros => TouchRole::Verify,
+        (CalibrationKind::Tool, None | Some(Of::Point))
+        | (CalibrationKind::Zeros, Some(Of::Point)) => TouchRole::Point,
+        (CalibrationKind::Sheet | CalibrationKind::Zeros, None | Some(Of::Sheet)) => {
+            TouchRole::Sheet
+        }
+        (CalibrationKind::Sheet, Some(Of::Origin)) => TouchRole::Origin,
+        (CalibrationKind::Sheet, Some(Of::X)) => TouchRole::X,
+        (CalibrationKind::Sheet, Some(Of::Y)) => TouchRole::Y,
+        (CalibrationKind::Zeros, Some(Of::Calibrator)) => TouchRole::Calibrator,
         _ => bail!(
             "a calibration of {} has no such touch: tool takes point and verify; sheet takes origin, x, y, sheet and verify; zeros takes sheet, point and calibrator",
             kind.word()

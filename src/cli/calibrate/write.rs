@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use anyhow::Context;
 
 use super::place::Place;
-use crate::show;
+use crate::terminal_output;
 use base::clock;
-use calib::{self, Kind, Record, Session, Values, Verdict};
+use calib::{self, CalibrationKind, CalibrationRecord, CalibrationSession, FileValues, FitVerdict};
 
 impl Place {
     /// Returns whether an arm's joints keep their signs, or a person said that they shall not. A sign that flips is told in a line
@@ -15,7 +15,7 @@ impl Place {
     pub(super) fn keeps_signs(
         &self,
         arm: &str,
-        new: &Values,
+        new: &FileValues,
         overridden: bool,
     ) -> anyhow::Result<bool> {
         let arm = self.library.arm(arm)?;
@@ -28,37 +28,41 @@ impl Place {
         } else {
             "not accepted: say --override once you have seen that joint turn the other way than the file says"
         };
-        show::line(&format!(
+        terminal_output::line(&format!(
             "!!! SIGN FLIP: {} would turn the other way round than the arm's file says; every motion of it would go the other way; {what}",
             flipped.join(", ")
         ));
         Ok(overridden)
     }
 
-    pub(super) fn write(&self, record: &Record, lock: &calib::Lock) -> anyhow::Result<()> {
+    pub(super) fn write(
+        &self,
+        record: &CalibrationRecord,
+        lock: &calib::CalibrationLock,
+    ) -> anyhow::Result<()> {
         self.write_with(record, None, lock)
     }
 
     /// Into the file, then into the history; a file that does not load is put back.
     pub(super) fn write_with(
         &self,
-        record: &Record,
+        record: &CalibrationRecord,
         servos: Option<&BTreeMap<u8, String>>,
-        lock: &calib::Lock,
+        lock: &calib::CalibrationLock,
     ) -> anyhow::Result<()> {
         let session = &record.session;
-        if session.kind == Kind::Camera {
+        if session.kind == CalibrationKind::Camera {
             let path = self.store.keep_camera(record, lock)?;
             self.store.keep(record, lock)?;
             let number = record.number;
-            show::line(&format!(
+            terminal_output::line(&format!(
                 "accepted as calibration {number}: {}",
                 path.display()
             ));
             return Ok(());
         }
         let name = match session.kind {
-            Kind::Zeros => format!("arms/{}.toml", session.arm),
+            CalibrationKind::Zeros => format!("arms/{}.toml", session.arm),
             _ => format!("{}.toml", session.scene),
         };
         let folder = self.library.folder().context(
@@ -87,7 +91,7 @@ impl Place {
             return Err(error.context("with these values the file cannot be used; it is as it was"));
         }
         self.store.keep(record, lock)?;
-        show::line(&format!(
+        terminal_output::line(&format!(
             "accepted as calibration {}: {}",
             record.number,
             path.display()
@@ -95,17 +99,17 @@ impl Place {
         self.tell_dependants(session)
     }
 
-    fn loads(&self, session: &Session) -> anyhow::Result<()> {
+    fn loads(&self, session: &CalibrationSession) -> anyhow::Result<()> {
         self.library.arm(&session.arm)?;
-        if session.kind != Kind::Zeros {
+        if session.kind != CalibrationKind::Zeros {
             self.library.scene(&session.scene, None)?;
         }
         Ok(())
     }
 
-    fn tell_dependants(&self, session: &Session) -> anyhow::Result<()> {
-        if session.kind == Kind::Zeros && self.runs {
-            show::line(
+    fn tell_dependants(&self, session: &CalibrationSession) -> anyhow::Result<()> {
+        if session.kind == CalibrationKind::Zeros && self.runs {
+            terminal_output::line(
                 "a node reads an arm's file when it starts: restart it; until then it enables, moves and touches nothing by the new file, and a stop works as before",
             );
         }
@@ -118,7 +122,7 @@ impl Place {
                 continue;
             };
             if let Some(stale) = calib::stale(&history, &scene, &self.origin(&scene.arm.file)) {
-                show::line(&stale);
+                terminal_output::line(&stale);
             }
         }
         Ok(())
@@ -126,19 +130,19 @@ impl Place {
 }
 
 /// A record of an arm's zeros that no touch was made for.
-pub(super) fn of_arm(place: &Place, arm: &arm::Arm, method: &str) -> Record {
-    Record {
+pub(super) fn of_arm(place: &Place, arm: &arm::ArmModel, method: &str) -> CalibrationRecord {
+    CalibrationRecord {
         number: place.store.next_number(),
         at_ms: clock::calendar_ms(),
         method: method.to_owned(),
         servos: calib::servos(&arm.file),
-        verdict: Verdict::Usable,
+        verdict: FitVerdict::Usable,
         reasons: Vec::new(),
         residuals_mm: Vec::new(),
-        old: Values::new(),
-        new: Values::new(),
-        session: Session {
-            kind: Kind::Zeros,
+        old: FileValues::new(),
+        new: FileValues::new(),
+        session: CalibrationSession {
+            kind: CalibrationKind::Zeros,
             scene: String::new(),
             pen: String::new(),
             arm: arm.file.name.clone(),

@@ -8,11 +8,11 @@ use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, Ke
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use super::view::{Key, View};
+use super::view::{JogAction, JogView};
 use super::{JogArgs, look};
-use crate::{Exit, operate, show};
-use base::clock::Clock;
-use node::control_socket::{Told, Verb};
+use crate::{ExitStatus, operator_client, terminal_output};
+use base::clock::NodeClock;
+use node::control_socket::{OperatorVerb, VerbReply};
 
 /// Interval at which the arm's state is polled.
 const EVERY: Duration = Duration::from_millis(100);
@@ -21,52 +21,52 @@ const EVERY: Duration = Duration::from_millis(100);
 const POLL: Duration = Duration::from_millis(50);
 
 /// A step under way.
-type Step = JoinHandle<anyhow::Result<Told>>;
+type RunningStep = JoinHandle<anyhow::Result<VerbReply>>;
 
-pub(super) async fn run(args: &JogArgs) -> anyhow::Result<Exit> {
+pub(super) async fn run(args: &JogArgs) -> anyhow::Result<ExitStatus> {
     if !std::io::stdout().is_terminal() {
         bail!("this is not a terminal: say one step with --step, such as --step z-1");
     }
-    let mut view = View::new(look(args).await?);
+    let mut view = JogView::new(look(args).await?);
     let mut terminal = ratatui::try_init()?;
-    let ended = attend(args, &mut view, &mut terminal).await;
+    let ended = run_view(args, &mut view, &mut terminal).await;
     ratatui::restore();
     if let Ok(Some(stopped)) = &ended {
-        show::line(stopped);
+        terminal_output::line(stopped);
     }
     if ended.is_err() {
         // Whatever failed here, nobody watches any more.
-        let stopped = operate::ask(&args.at, &Verb::Stop).await;
-        show::note(
+        let stopped = operator_client::ask(&args.at, &OperatorVerb::Stop).await;
+        terminal_output::note(
             stopped
                 .as_ref()
                 .map_or("the node does not answer", |told| &told.text),
         );
     }
     ended?;
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
 /// Until a key ends it; where a step was under way then, what came of stopping it.
-async fn attend(
+async fn run_view(
     args: &JogArgs,
-    view: &mut View,
+    view: &mut JogView,
     terminal: &mut ratatui::DefaultTerminal,
 ) -> anyhow::Result<Option<String>> {
     let mut keys = keys();
-    let clock = Clock::real();
+    let clock = NodeClock::real();
     let mut alarm = clock.alarm()?;
-    let mut under_way: Option<Step> = None;
+    let mut under_way: Option<RunningStep> = None;
     loop {
         terminal.draw(|frame| view.draw(frame))?;
         tokio::select! {
             key = keys.recv() => {
                 let key = key.context("the keyboard is gone")?;
                 let key = view.press(key);
-                if key == Key::Quit {
-                    return leave(args, under_way.as_ref()).await;
+                if key == JogAction::Quit {
+                    return stop_running_step(args, under_way.as_ref()).await;
                 }
-                obey(args, view, key, &mut under_way).await?;
+                perform(args, view, key, &mut under_way).await?;
             }
             waited = alarm.until(clock.now().after(EVERY)) => waited?,
         }
@@ -80,38 +80,55 @@ async fn attend(
 }
 
 /// Stops a running step, because the jog is no longer supervised.
-async fn leave(args: &JogArgs, under_way: Option<&Step>) -> anyhow::Result<Option<String>> {
+async fn stop_running_step(
+    args: &JogArgs,
+    under_way: Option<&RunningStep>,
+) -> anyhow::Result<Option<String>> {
     if under_way.is_none_or(JoinHandle::is_finished) {
         return Ok(None);
     }
-    Ok(Some(operate::ask(&args.at, &Verb::Stop).await?.text))
+    Ok(Some(
+        operator_client::ask(&args.at, &OperatorVerb::Stop)
+            .await?
+            .text,
+    ))
 }
 
 /// Does what a key asks for.
-async fn obey(
+async fn perform(
     args: &JogArgs,
-    view: &mut View,
-    key: Key,
-    under_way: &mut Option<Step>,
+    view: &mut JogView,
+    key: JogAction,
+    under_way: &mut Option<RunningStep>,
 ) -> anyhow::Result<()> {
     match key {
         // A key that is held sends many: the next step begins when the one before has ended.
-        Key::Step(_) if under_way.is_some() => {}
-        Key::Step(step) => {
+        JogAction::Step(_) if under_way.is_some() => {}
+        JogAction::Step(step) => {
             let (at, scene) = (args.at.clone(), args.scene.clone());
-            let verb = Verb::Jog { scene, step };
-            *under_way = Some(tokio::spawn(async move { operate::ask(&at, &verb).await }));
+            let verb = OperatorVerb::Jog { scene, step };
+            *under_way = Some(tokio::spawn(async move {
+                operator_client::ask(&at, &verb).await
+            }));
         }
-        Key::Stop => view.message = operate::ask(&args.at, &Verb::Stop).await?.text,
-        Key::LetGo => view.message = operate::ask(&args.at, &Verb::TorqueOff).await?.text,
-        Key::Record => view.message = record(args, view)?,
-        Key::Quit | Key::Own => {}
+        JogAction::Stop => {
+            view.message = operator_client::ask(&args.at, &OperatorVerb::Stop)
+                .await?
+                .text
+        }
+        JogAction::LetGo => {
+            view.message = operator_client::ask(&args.at, &OperatorVerb::TorqueOff)
+                .await?
+                .text
+        }
+        JogAction::Record => view.message = record(args, view)?,
+        JogAction::Quit | JogAction::Own => {}
     }
     Ok(())
 }
 
 /// The pose as a scene's file says poses.
-fn record(args: &JogArgs, view: &View) -> anyhow::Result<String> {
+fn record(args: &JogArgs, view: &JogView) -> anyhow::Result<String> {
     let joints = view.stance.joints.iter();
     let joints: Vec<String> = joints
         .map(|joint| format!("{:.4}", joint.deg.to_radians()))
@@ -136,7 +153,7 @@ fn keys() -> mpsc::Receiver<KeyCode> {
             match event::poll(POLL).and_then(|there| there.then(event::read).transpose()) {
                 Ok(Some(Event::Key(key))) if key.kind != KeyEventKind::Release => {
                     // Keys that nobody took yet are old: a stop must not wait behind them.
-                    let code = meant(key);
+                    let code = key_code(key);
                     if matches!(code, KeyCode::Char(' ') | KeyCode::Esc) {
                         if tell.blocking_send(code).is_err() {
                             break;
@@ -154,7 +171,7 @@ fn keys() -> mpsc::Receiver<KeyCode> {
 }
 
 /// The terminal is raw: what would interrupt the program comes as a key, and ends the view.
-fn meant(key: KeyEvent) -> KeyCode {
+fn key_code(key: KeyEvent) -> KeyCode {
     let interrupts =
         key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL);
     if interrupts { KeyCode::Esc } else { key.code }

@@ -7,12 +7,12 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::Line;
 use ratatui::widgets::{Block, Cell, Paragraph, Row, Table};
 
-use node::jog::{Axis, Stance, Wanted};
+use node::jog::{JogAxis, JogRequest, JogState};
 
 /// Current selection, and the last message.
 #[derive(Debug, Default)]
-pub(super) struct View {
-    pub(super) stance: Stance,
+pub(super) struct JogView {
+    pub(super) stance: JogState,
     pub(super) message: String,
     joint: usize,
     /// Into [`STEPS`].
@@ -26,9 +26,9 @@ const STEPS: [f64; 3] = [0.1, 1.0, 10.0];
 
 /// Action that a key asks for.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Key {
+pub(super) enum JogAction {
     /// One step.
-    Step(Wanted),
+    Step(JogRequest),
     /// Stop the arm.
     Stop,
     /// Take torque off.
@@ -41,8 +41,8 @@ pub(super) enum Key {
     Own,
 }
 
-impl View {
-    pub(super) fn new(stance: Stance) -> Self {
+impl JogView {
+    pub(super) fn new(stance: JogState) -> Self {
         Self {
             stance,
             ..Self::default()
@@ -50,28 +50,28 @@ impl View {
     }
 
     /// Handles a key. The space bar always stops, in any state.
-    pub(super) fn press(&mut self, key: KeyCode) -> Key {
+    pub(super) fn press(&mut self, key: KeyCode) -> JogAction {
         let asked = std::mem::take(&mut self.asks_to_let_go);
         let by = STEPS.get(self.size).copied().unwrap_or(0.1);
-        let step = |axis, by| Key::Step(Wanted { axis, by });
+        let step = |axis, by| JogAction::Step(JogRequest { axis, by });
         match key {
-            KeyCode::Char(' ') => Key::Stop,
-            KeyCode::Char('q') | KeyCode::Esc => Key::Quit,
-            KeyCode::Char('y') if asked => Key::LetGo,
-            KeyCode::Char('x') => step(Axis::X, by),
-            KeyCode::Char('X') => step(Axis::X, -by),
-            KeyCode::Char('y') => step(Axis::Y, by),
-            KeyCode::Char('Y') => step(Axis::Y, -by),
-            KeyCode::Char('z') => step(Axis::Z, by),
-            KeyCode::Char('Z') => step(Axis::Z, -by),
-            KeyCode::Right => step(Axis::Joint(self.joint), by),
-            KeyCode::Left => step(Axis::Joint(self.joint), -by),
-            KeyCode::Char('p') => Key::Record,
-            other => self.own(other),
+            KeyCode::Char(' ') => JogAction::Stop,
+            KeyCode::Char('q') | KeyCode::Esc => JogAction::Quit,
+            KeyCode::Char('y') if asked => JogAction::LetGo,
+            KeyCode::Char('x') => step(JogAxis::X, by),
+            KeyCode::Char('X') => step(JogAxis::X, -by),
+            KeyCode::Char('y') => step(JogAxis::Y, by),
+            KeyCode::Char('Y') => step(JogAxis::Y, -by),
+            KeyCode::Char('z') => step(JogAxis::Z, by),
+            KeyCode::Char('Z') => step(JogAxis::Z, -by),
+            KeyCode::Right => step(JogAxis::Joint(self.joint), by),
+            KeyCode::Left => step(JogAxis::Joint(self.joint), -by),
+            KeyCode::Char('p') => JogAction::Record,
+            other => self.change_selection(other),
         }
     }
 
-    fn own(&mut self, key: KeyCode) -> Key {
+    fn change_selection(&mut self, key: KeyCode) -> JogAction {
         let last = self.stance.joints.len().saturating_sub(1);
         match key {
             KeyCode::Up => self.joint = self.joint.saturating_sub(1),
@@ -84,7 +84,7 @@ impl View {
             }
             _ => {}
         }
-        Key::Own
+        JogAction::Own
     }
 
     /// The whole of it.
@@ -99,7 +99,7 @@ impl View {
         .areas(frame.area());
         frame.render_widget(self.table(), joints);
         frame.render_widget(Paragraph::new(self.tip()), tip);
-        frame.render_widget(Paragraph::new(self.said()), message);
+        frame.render_widget(Paragraph::new(self.status_line()), message);
         frame.render_widget(Paragraph::new(KEYS.map(Line::from).to_vec()), keys);
     }
 
@@ -152,7 +152,7 @@ impl View {
         )
     }
 
-    fn said(&self) -> &str {
+    fn status_line(&self) -> &str {
         match &self.stance.denied {
             Some(why) if self.message.is_empty() => why,
             _ => &self.message,
@@ -172,10 +172,10 @@ mod tests {
     use ratatui::backend::TestBackend;
 
     use super::*;
-    use node::jog::Joint;
+    use node::jog::JogJoint;
 
-    fn view() -> View {
-        let joint = |name: &str, deg| Joint {
+    fn view() -> JogView {
+        let joint = |name: &str, deg| JogJoint {
             name: name.to_owned(),
             deg,
             lower_deg: -90.0,
@@ -183,8 +183,8 @@ mod tests {
             load: Some(0.12),
             temperature_c: Some(31.0),
         };
-        View {
-            stance: Stance {
+        JogView {
+            stance: JogState {
                 state: "holding".to_owned(),
                 energised: true,
                 denied: Some("motion is not enabled".to_owned()),
@@ -192,28 +192,28 @@ mod tests {
                 tip_mm: [1.0, -170.25, 30.0],
                 height_mm: 25.0,
             },
-            ..View::default()
+            ..JogView::default()
         }
     }
 
     #[test]
     fn keys_are_steps_of_three_sizes_and_space_stops() {
         let mut view = view();
-        let step = |axis, by| Key::Step(Wanted { axis, by });
+        let step = |axis, by| JogAction::Step(JogRequest { axis, by });
         for (key, is) in [
-            (KeyCode::Char('x'), step(Axis::X, 0.1)),
-            (KeyCode::Char('Z'), step(Axis::Z, -0.1)),
-            (KeyCode::Char('s'), Key::Own),
-            (KeyCode::Char('y'), step(Axis::Y, 1.0)),
-            (KeyCode::Down, Key::Own),
-            (KeyCode::Down, Key::Own),
-            (KeyCode::Left, step(Axis::Joint(1), -1.0)),
-            (KeyCode::Char('s'), Key::Own),
-            (KeyCode::Right, step(Axis::Joint(1), 10.0)),
-            (KeyCode::Char('s'), Key::Own),
-            (KeyCode::Char('X'), step(Axis::X, -0.1)),
-            (KeyCode::Char(' '), Key::Stop),
-            (KeyCode::Char('q'), Key::Quit),
+            (KeyCode::Char('x'), step(JogAxis::X, 0.1)),
+            (KeyCode::Char('Z'), step(JogAxis::Z, -0.1)),
+            (KeyCode::Char('s'), JogAction::Own),
+            (KeyCode::Char('y'), step(JogAxis::Y, 1.0)),
+            (KeyCode::Down, JogAction::Own),
+            (KeyCode::Down, JogAction::Own),
+            (KeyCode::Left, step(JogAxis::Joint(1), -1.0)),
+            (KeyCode::Char('s'), JogAction::Own),
+            (KeyCode::Right, step(JogAxis::Joint(1), 10.0)),
+            (KeyCode::Char('s'), JogAction::Own),
+            (KeyCode::Char('X'), step(JogAxis::X, -0.1)),
+            (KeyCode::Char(' '), JogAction::Stop),
+            (KeyCode::Char('q'), JogAction::Quit),
         ] {
             assert_eq!(view.press(key), is, "{key:?}");
         }
@@ -222,12 +222,12 @@ mod tests {
     #[test]
     fn the_arm_is_let_go_of_only_after_a_second_key() {
         let mut view = view();
-        assert_eq!(view.press(KeyCode::Char('g')), Key::Own);
+        assert_eq!(view.press(KeyCode::Char('g')), JogAction::Own);
         assert!(view.message.contains("hold it"));
-        assert_eq!(view.press(KeyCode::Char(' ')), Key::Stop);
-        assert!(matches!(view.press(KeyCode::Char('y')), Key::Step(_)));
+        assert_eq!(view.press(KeyCode::Char(' ')), JogAction::Stop);
+        assert!(matches!(view.press(KeyCode::Char('y')), JogAction::Step(_)));
         view.press(KeyCode::Char('g'));
-        assert_eq!(view.press(KeyCode::Char('y')), Key::LetGo);
+        assert_eq!(view.press(KeyCode::Char('y')), JogAction::LetGo);
     }
 
     #[test]

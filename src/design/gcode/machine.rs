@@ -3,8 +3,8 @@
 use std::f64::consts::TAU;
 
 use super::super::DesignError;
-use super::at;
-use super::words::{Word, words};
+use super::gcode_words::{GcodeWord, split_words};
+use super::line_name;
 
 type Point = [f64; 2];
 
@@ -17,7 +17,7 @@ const ACCEPTED: &str =
 
 /// Motion of the tool to its next place.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Motion {
+pub(super) enum GcodeMotion {
     /// It stands; something else changed.
     None,
     /// G0.
@@ -30,9 +30,9 @@ pub(super) enum Motion {
 
 /// One step of the machine.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Move {
+pub(super) struct GcodeMove {
     pub(super) line: usize,
-    pub(super) motion: Motion,
+    pub(super) motion: GcodeMotion,
     /// In millimetres.
     pub(super) from: [f64; 3],
     pub(super) to: [f64; 3],
@@ -43,21 +43,21 @@ pub(super) struct Move {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Mode {
+enum GcodeMode {
     Rapid,
     Straight,
     Clockwise,
     CounterClockwise,
 }
 
-struct Machine {
+struct GcodeMachine {
     position_mm: [f64; 3],
     /// Offset of G92's coordinates from the position.
     shift_mm: [f64; 3],
     mm_per_unit: f64,
     is_relative: bool,
     height_is_known: bool,
-    mode: Option<Mode>,
+    mode: Option<GcodeMode>,
     spindle: bool,
     /// The last S word, and the one other than 0 that this file uses.
     power: Option<f64>,
@@ -66,13 +66,13 @@ struct Machine {
 
 /// Commands in the words of one line.
 #[derive(Default)]
-struct Line {
+struct GcodeLine {
     number: usize,
     axes: [Option<f64>; 3],
     centre: [Option<f64>; 2],
     radius: Option<f64>,
     power: Option<f64>,
-    motion: Option<Mode>,
+    motion: Option<GcodeMode>,
     waits: bool,
     homes: bool,
     renames: bool,
@@ -82,9 +82,9 @@ struct Line {
 /// Runs the whole of `text` and shows each step to `see`.
 pub(super) fn run(
     text: &str,
-    mut see: impl FnMut(&Move) -> Result<(), DesignError>,
+    mut see: impl FnMut(&GcodeMove) -> Result<(), DesignError>,
 ) -> Result<(), DesignError> {
-    let mut machine = Machine {
+    let mut machine = GcodeMachine {
         position_mm: [0.0; 3],
         shift_mm: [0.0; 3],
         mm_per_unit: 1.0,
@@ -97,7 +97,7 @@ pub(super) fn run(
     };
     for (index, text) in text.lines().enumerate() {
         let number = index + 1;
-        let words = words(text, number)?;
+        let words = split_words(text, number)?;
         if words.is_empty() {
             continue;
         }
@@ -110,11 +110,11 @@ pub(super) fn run(
     Ok(())
 }
 
-impl Machine {
-    fn read(&mut self, words: &[Word], number: usize) -> Result<Line, DesignError> {
-        let mut line = Line {
+impl GcodeMachine {
+    fn read(&mut self, words: &[GcodeWord], number: usize) -> Result<GcodeLine, DesignError> {
+        let mut line = GcodeLine {
             number,
-            ..Line::default()
+            ..GcodeLine::default()
         };
         for word in words {
             let value = Some(word.value);
@@ -136,12 +136,12 @@ impl Machine {
         Ok(line)
     }
 
-    fn general(&mut self, word: Word, line: &mut Line) -> Result<(), DesignError> {
+    fn general(&mut self, word: GcodeWord, line: &mut GcodeLine) -> Result<(), DesignError> {
         match word.code() {
-            Some(0) => set_mode(line, Mode::Rapid, word),
-            Some(10) => set_mode(line, Mode::Straight, word),
-            Some(20) => set_mode(line, Mode::Clockwise, word),
-            Some(30) => set_mode(line, Mode::CounterClockwise, word),
+            Some(0) => set_mode(line, GcodeMode::Rapid, word),
+            Some(10) => set_mode(line, GcodeMode::Straight, word),
+            Some(20) => set_mode(line, GcodeMode::Clockwise, word),
+            Some(30) => set_mode(line, GcodeMode::CounterClockwise, word),
             Some(40) => {
                 line.waits = true;
                 Ok(())
@@ -177,7 +177,7 @@ impl Machine {
         }
     }
 
-    fn miscellaneous(&mut self, word: Word, line: &mut Line) -> Result<(), DesignError> {
+    fn miscellaneous(&mut self, word: GcodeWord, line: &mut GcodeLine) -> Result<(), DesignError> {
         match word.code() {
             Some(30 | 40) => self.spindle = true,
             Some(50) => self.spindle = false,
@@ -189,7 +189,7 @@ impl Machine {
         Ok(())
     }
 
-    fn step(&mut self, line: &Line) -> Result<Move, DesignError> {
+    fn step(&mut self, line: &GcodeLine) -> Result<GcodeMove, DesignError> {
         if let Some(power) = line.power.filter(|_| !line.waits) {
             self.set_power(power, line.number)?;
         }
@@ -197,18 +197,18 @@ impl Machine {
         let [_, _, height] = line.axes;
         self.height_is_known |= height.is_some();
         let motion = if line.waits {
-            Motion::None
+            GcodeMotion::None
         } else if line.homes {
             self.position_mm = [0.0; 3];
             self.shift_mm = [0.0; 3];
-            Motion::Rapid
+            GcodeMotion::Rapid
         } else if line.renames {
             self.rename(line);
-            Motion::None
+            GcodeMotion::None
         } else {
             self.go(line)?
         };
-        Ok(Move {
+        Ok(GcodeMove {
             line: line.number,
             motion,
             from,
@@ -222,7 +222,7 @@ impl Machine {
         let differs = |before: f64| (before - power).abs() > 1e-9;
         if power > 0.0 && self.power_on.is_some_and(differs) {
             return Err(DesignError::unsupported(
-                at(line),
+                line_name(line),
                 format!("S{power} after S{}", self.power_on.unwrap_or(0.0)),
                 "use S0 or M5 for up and one other S for down",
             ));
@@ -234,7 +234,7 @@ impl Machine {
         Ok(())
     }
 
-    fn rename(&mut self, line: &Line) {
+    fn rename(&mut self, line: &GcodeLine) {
         let now = self.position_mm.iter().zip(&line.axes);
         for (shift, (position, value)) in self.shift_mm.iter_mut().zip(now) {
             if let Some(value) = value {
@@ -243,33 +243,33 @@ impl Machine {
         }
     }
 
-    fn go(&mut self, line: &Line) -> Result<Motion, DesignError> {
+    fn go(&mut self, line: &GcodeLine) -> Result<GcodeMotion, DesignError> {
         self.mode = line.motion.or(self.mode);
         let has_arc_words = line.radius.is_some() || line.centre.iter().any(Option::is_some);
         if line.axes.iter().all(Option::is_none) && !has_arc_words {
-            return Ok(Motion::None);
+            return Ok(GcodeMotion::None);
         }
         let mode = self.mode.ok_or_else(|| {
             let found = "coordinates before any of G0 to G3";
-            DesignError::syntax(at(line.number), found, "G0 or G1 in front of them")
+            DesignError::syntax(line_name(line.number), found, "G0 or G1 in front of them")
         })?;
         let from = self.position_mm;
         let to = self.target(&line.axes);
-        let is_arc = matches!(mode, Mode::Clockwise | Mode::CounterClockwise);
+        let is_arc = matches!(mode, GcodeMode::Clockwise | GcodeMode::CounterClockwise);
         if has_arc_words && !is_arc {
             let found = "I, J or R with a straight move";
             return Err(DesignError::syntax(
-                at(line.number),
+                line_name(line.number),
                 found,
                 "them with G2 and G3",
             ));
         }
         self.position_mm = to;
         match mode {
-            Mode::Rapid => Ok(Motion::Rapid),
-            Mode::Straight => Ok(Motion::Straight),
-            Mode::Clockwise => self.arc(line, from, to, true),
-            Mode::CounterClockwise => self.arc(line, from, to, false),
+            GcodeMode::Rapid => Ok(GcodeMotion::Rapid),
+            GcodeMode::Straight => Ok(GcodeMotion::Straight),
+            GcodeMode::Clockwise => self.arc(line, from, to, true),
+            GcodeMode::CounterClockwise => self.arc(line, from, to, false),
         }
     }
 
@@ -289,11 +289,11 @@ impl Machine {
 
     fn arc(
         &self,
-        line: &Line,
+        line: &GcodeLine,
         [x, y, _]: [f64; 3],
         [x_end, y_end, _]: [f64; 3],
         clockwise: bool,
-    ) -> Result<Motion, DesignError> {
+    ) -> Result<GcodeMotion, DesignError> {
         let (start, end) = ([x, y], [x_end, y_end]);
         let mm = self.mm_per_unit;
         let centre = match (line.radius, line.centre) {
@@ -306,23 +306,23 @@ impl Machine {
         let centre = centre.ok_or_else(|| {
             let found = "an arc without a centre that fits";
             let accepted = "I and J from the start to the centre, or R of at least half the way";
-            DesignError::syntax(at(line.number), found, accepted)
+            DesignError::syntax(line_name(line.number), found, accepted)
         })?;
         let sweep_rad = sweep(start, end, centre, clockwise, line.number)?;
-        Ok(Motion::Arc { centre, sweep_rad })
+        Ok(GcodeMotion::Arc { centre, sweep_rad })
     }
 }
 
 fn set(
     to: &mut Option<f64>,
     value: Option<f64>,
-    word: Word,
+    word: GcodeWord,
     line: usize,
 ) -> Result<(), DesignError> {
     if to.is_some() {
         let found = format!("a second {}", word.letter);
         return Err(DesignError::syntax(
-            at(line),
+            line_name(line),
             found,
             "each letter once a line",
         ));
@@ -331,11 +331,11 @@ fn set(
     Ok(())
 }
 
-fn set_mode(line: &mut Line, mode: Mode, word: Word) -> Result<(), DesignError> {
+fn set_mode(line: &mut GcodeLine, mode: GcodeMode, word: GcodeWord) -> Result<(), DesignError> {
     if line.motion.is_some_and(|before| before != mode) {
         let found = format!("G{} beside another motion", word.value);
         return Err(DesignError::syntax(
-            at(line.number),
+            line_name(line.number),
             found,
             "one of G0 to G3 a line",
         ));
@@ -344,9 +344,9 @@ fn set_mode(line: &mut Line, mode: Mode, word: Word) -> Result<(), DesignError> 
     Ok(())
 }
 
-fn refused(line: usize, word: Word) -> DesignError {
+fn refused(line: usize, word: GcodeWord) -> DesignError {
     DesignError::unsupported(
-        at(line),
+        line_name(line),
         format!("{}{}", word.letter, word.value),
         format!("known are {ACCEPTED}"),
     )
@@ -385,7 +385,7 @@ fn sweep(
     let slack = RADIUS_SLACK_MM.max(radius / 100.0);
     if (radius - radius_end).abs() > slack || !radius.is_finite() {
         return Err(DesignError::syntax(
-            at(line),
+            line_name(line),
             format!(
                 "an arc that starts {radius:.3} mm from its centre and ends {radius_end:.3} mm from it"
             ),

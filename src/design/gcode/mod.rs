@@ -3,22 +3,22 @@
 //!
 //! What is not known here is refused by name and line: a plotter must not guess.
 
-mod lift;
+mod gcode_words;
 mod machine;
-mod words;
+mod pen_lift;
 
-use super::collect::{Collector, Mark};
-use super::{Caps, Design, DesignError, flatten};
-use lift::Lift;
-use machine::{Motion, Move};
+use super::collect_strokes::{StrokeAttributes, StrokeCollector};
+use super::{Design, DesignCaps, DesignError, flatten};
+use machine::{GcodeMotion, GcodeMove};
+use pen_lift::LiftRule;
 
 const EMPTY: &str = "G1, G2 or G3 draw while the pen is down";
 
 type Point = [f64; 2];
 
 /// Reads files, each a name and its text, that share their coordinates and so their page.
-pub(super) fn read(files: &[(&str, &str)], caps: &Caps) -> Result<Design, DesignError> {
-    let mut all = Collector::new(caps);
+pub(super) fn read(files: &[(&str, &str)], caps: &DesignCaps) -> Result<Design, DesignError> {
+    let mut all = StrokeCollector::new(caps);
     for (name, text) in files {
         let file = (files.len() > 1).then_some(*name);
         all = read_one(name, text, file, all).map_err(|error| match file {
@@ -33,10 +33,10 @@ fn read_one<'c>(
     name: &str,
     text: &str,
     file: Option<&str>,
-    all: Collector<'c>,
-) -> Result<Collector<'c>, DesignError> {
-    let mut drawer = Drawer {
-        lift: Lift::of(text)?,
+    all: StrokeCollector<'c>,
+) -> Result<StrokeCollector<'c>, DesignError> {
+    let mut drawer = GcodePlotter {
+        lift: LiftRule::from_text(text)?,
         pen: pen_of(name),
         of_file: file.map_or_else(String::new, |file| format!("{file} ")),
         all,
@@ -76,24 +76,24 @@ pub(super) fn set_of(name: &str) -> Option<&str> {
 }
 
 /// Returns the name of a line for messages.
-fn at(line: usize) -> String {
+fn line_name(line: usize) -> String {
     format!("line {line}")
 }
 
-struct Drawer<'c> {
-    lift: Lift,
+struct GcodePlotter<'c> {
+    lift: LiftRule,
     pen: Option<u16>,
     /// Comes before the line's number where there are several files.
     of_file: String,
-    all: Collector<'c>,
+    all: StrokeCollector<'c>,
     /// Under the pen since it came down.
     path: Vec<Point>,
     from_line: usize,
     was_down: bool,
 }
 
-impl Drawer<'_> {
-    fn take(&mut self, movement: &Move) -> Result<(), DesignError> {
+impl GcodePlotter<'_> {
+    fn take(&mut self, movement: &GcodeMove) -> Result<(), DesignError> {
         let draws = self.lift.draws(movement, self.was_down)?;
         let is_down = self.lift.is_down(movement, self.was_down);
         if draws {
@@ -114,19 +114,21 @@ impl Drawer<'_> {
         self.from_line = line;
     }
 
-    fn draw(&mut self, movement: &Move) -> Result<(), DesignError> {
+    fn draw(&mut self, movement: &GcodeMove) -> Result<(), DesignError> {
         if self.path.is_empty() {
             self.start(movement.from, movement.line);
         }
         let [x, y, _] = movement.to;
         match movement.motion {
-            Motion::Arc { centre, sweep_rad } => {
+            GcodeMotion::Arc { centre, sweep_rad } => {
                 flatten::arc(&mut self.path, centre, sweep_rad, [x, y]);
             }
-            Motion::Rapid | Motion::Straight | Motion::None => self.path.push([x, y]),
+            GcodeMotion::Rapid | GcodeMotion::Straight | GcodeMotion::None => {
+                self.path.push([x, y])
+            }
         }
         if self.path.len() > self.all.room() {
-            return Err(self.all.full(&at(movement.line)));
+            return Err(self.all.full(&line_name(movement.line)));
         }
         Ok(())
     }
@@ -135,10 +137,10 @@ impl Drawer<'_> {
         if self.path.is_empty() {
             return Ok(());
         }
-        let mark = Mark {
+        let mark = StrokeAttributes {
             colour: None,
             pen: self.pen,
-            source: format!("{}{}", self.of_file, at(self.from_line)),
+            source: format!("{}{}", self.of_file, line_name(self.from_line)),
         };
         self.all.push(std::mem::take(&mut self.path), &mark)
     }

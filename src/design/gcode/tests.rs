@@ -8,10 +8,10 @@
 
 use proptest::prelude::*;
 
-use super::super::{Caps, Design, DesignError, load};
+use super::super::{Design, DesignCaps, DesignError, load};
 
 fn read(text: &str) -> Result<Design, DesignError> {
-    load("drawing.gcode", text.as_bytes(), &Caps::default())
+    load("drawing.gcode", text.as_bytes(), &DesignCaps::default())
 }
 
 fn points(design: &Design) -> Vec<Vec<[f64; 2]>> {
@@ -113,7 +113,7 @@ fn the_file_name_says_the_pen() {
         ("pencil_case.gcode", None),
         ("flower_pen99999_x.gcode", None),
     ] {
-        let design = load(name, draw, &Caps::default()).unwrap();
+        let design = load(name, draw, &DesignCaps::default()).unwrap();
         assert_eq!(design.strokes[0].pen, pen, "{name}");
         assert_eq!(design.strokes[0].source, "line 2");
     }
@@ -172,9 +172,9 @@ fn refuses_by_name_and_line() {
 
 #[test]
 fn the_cap_on_points_counts_arcs() {
-    let caps = Caps {
+    let caps = DesignCaps {
         points_max: 50,
-        ..Caps::default()
+        ..DesignCaps::default()
     };
     let error = load("a.nc", b"G0 X50\nG2 I-50", &caps).unwrap_err();
     assert_eq!(
@@ -210,7 +210,7 @@ fn files_of_a_set_share_their_page_and_have_a_pen_each() {
     let black: &[u8] = b"G21 G90\nG0 X0 Y0\nG1 X100 Y0\nG1 X100 Y100";
     let red: &[u8] = b"G0 X45 Y45\nG1 X55 Y45\nG1 X55 Y55";
     let files = [("X_pen0_black.gcode", black), ("X_pen1_red.gcode", red)];
-    let design = super::super::load_set(&files, &Caps::default()).unwrap();
+    let design = super::super::load_set(&files, &DesignCaps::default()).unwrap();
     assert_eq!(design.page_mm, [100.0, 100.0]);
     assert_eq!(design.strokes[1].points_mm[0], [45.0, 45.0]);
     assert_eq!(
@@ -219,7 +219,7 @@ fn files_of_a_set_share_their_page_and_have_a_pen_each() {
     );
     assert_eq!(design.strokes[1].source, "X_pen1_red.gcode line 2");
     let broken = [files[0], ("X_pen1_red.gcode", &b"G0 X0\nFOO"[..])];
-    let error = super::super::load_set(&broken, &Caps::default()).unwrap_err();
+    let error = super::super::load_set(&broken, &DesignCaps::default()).unwrap_err();
     assert!(
         error.to_string().starts_with("`X_pen1_red.gcode`: line 2"),
         "{error}"

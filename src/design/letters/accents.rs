@@ -3,7 +3,7 @@
 use super::glyphs::{CAPITAL, SMALL, glyph};
 
 /// A letter, the mark that goes with it, and where the mark's origin lies on the letter's grid.
-pub(super) struct Composed {
+pub(super) struct AccentedLetter {
     pub(super) width: f64,
     pub(super) base: &'static str,
     pub(super) mark: &'static str,
@@ -14,34 +14,34 @@ pub(super) struct Composed {
 const GAP: f64 = 1.6;
 
 /// Letters in pairs with the marks that make other letters of them: `made[i]` is `bases[i]`.
-const TABLE: &[(Mark, &str, &str)] = &[
-    (Mark::Grave, "ÀÈÌÒÙàèìòùǸǹ", "AEIOUaeiouNn"),
+const TABLE: &[(AccentMark, &str, &str)] = &[
+    (AccentMark::Grave, "ÀÈÌÒÙàèìòùǸǹ", "AEIOUaeiouNn"),
     (
-        Mark::Acute,
+        AccentMark::Acute,
         "ÁÉÍÓÚÝáéíóúýĆćŃńŚśŹźĹĺŔŕ",
         "AEIOUYaeiouyCcNnSsZzLlRr",
     ),
     (
-        Mark::Circumflex,
+        AccentMark::Circumflex,
         "ÂÊÎÔÛâêîôûĈĉĜĝĤĥĴĵŜŝŴŵŶŷ",
         "AEIOUaeiouCcGgHhJjSsWwYy",
     ),
-    (Mark::Tilde, "ÃÑÕãñõĨĩŨũ", "ANOanoIiUu"),
-    (Mark::Diaeresis, "ÄËÏÖÜŸäëïöüÿ", "AEIOUYaeiouy"),
-    (Mark::Ring, "ÅåŮů", "AaUu"),
-    (Mark::Caron, "ČčĎĚěŇňŘřŠšŤŽž", "CcDEeNnRrSsTZz"),
-    (Mark::Breve, "ĂăĞğŬŭ", "AaGgUu"),
-    (Mark::Macron, "ĀāĒēĪīŌōŪū", "AaEeIiOoUu"),
-    (Mark::Dot, "ĊċĖėĠġİŻż", "CcEeGgIZz"),
-    (Mark::DoubleAcute, "ŐőŰű", "OoUu"),
-    (Mark::Cedilla, "ÇçŞşŢţ", "CcSsTt"),
-    (Mark::CommaBelow, "ȘșȚțĢĶķĻļŅņ", "SsTtGKkLlNn"),
-    (Mark::Ogonek, "ĄąĘęĮįŲų", "AaEeIiUu"),
-    (Mark::Apostrophe, "ďľť", "dlt"),
+    (AccentMark::Tilde, "ÃÑÕãñõĨĩŨũ", "ANOanoIiUu"),
+    (AccentMark::Diaeresis, "ÄËÏÖÜŸäëïöüÿ", "AEIOUYaeiouy"),
+    (AccentMark::Ring, "ÅåŮů", "AaUu"),
+    (AccentMark::Caron, "ČčĎĚěŇňŘřŠšŤŽž", "CcDEeNnRrSsTZz"),
+    (AccentMark::Breve, "ĂăĞğŬŭ", "AaGgUu"),
+    (AccentMark::Macron, "ĀāĒēĪīŌōŪū", "AaEeIiOoUu"),
+    (AccentMark::Dot, "ĊċĖėĠġİŻż", "CcEeGgIZz"),
+    (AccentMark::DoubleAcute, "ŐőŰű", "OoUu"),
+    (AccentMark::Cedilla, "ÇçŞşŢţ", "CcSsTt"),
+    (AccentMark::CommaBelow, "ȘșȚțĢĶķĻļŅņ", "SsTtGKkLlNn"),
+    (AccentMark::Ogonek, "ĄąĘęĮįŲų", "AaEeIiUu"),
+    (AccentMark::Apostrophe, "ďľť", "dlt"),
 ];
 
 #[derive(Clone, Copy, PartialEq)]
-enum Mark {
+enum AccentMark {
     Grave,
     Acute,
     Circumflex,
@@ -59,7 +59,7 @@ enum Mark {
     Apostrophe,
 }
 
-impl Mark {
+impl AccentMark {
     /// Around 0, from the height where marks begin.
     fn path(self) -> &'static str {
         match self {
@@ -93,21 +93,26 @@ impl Mark {
 }
 
 /// Returns the parts of a letter with an accent.
-pub(super) fn composed(letter: char) -> Option<Composed> {
+pub(super) fn composed(letter: char) -> Option<AccentedLetter> {
     let (mark, base) = TABLE.iter().find_map(|(mark, made, bases)| {
         let index = made.chars().position(|one| one == letter)?;
         Some((*mark, bases.chars().nth(index)?))
     })?;
     // The accent stands where the dot would.
     let bare = match base {
-        _ if mark == Mark::Ogonek => base,
+        _ if mark == AccentMark::Ogonek => base,
         'i' => 'ı',
         'j' => 'ȷ',
         other => other,
     };
     let (width, path) = glyph(bare)?;
-    Some(Composed {
-        width: width + if mark == Mark::Apostrophe { 2.4 } else { 0.0 },
+    Some(AccentedLetter {
+        width: width
+            + if mark == AccentMark::Apostrophe {
+                2.4
+            } else {
+                0.0
+            },
         base: path,
         mark: mark.path(),
         mark_at: mark.at(base, width),

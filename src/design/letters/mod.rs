@@ -3,9 +3,9 @@
 mod accents;
 mod glyphs;
 
-use super::collect::{Collector, Mark};
-use super::error::quoted;
-use super::{Caps, Design, DesignError, flatten};
+use super::collect_strokes::{StrokeAttributes, StrokeCollector};
+use super::design_error::quoted;
+use super::{Design, DesignCaps, DesignError, flatten};
 use accents::composed;
 use glyphs::{CAPITAL, glyph};
 
@@ -32,7 +32,7 @@ const FLAT: f64 = 0.004;
 
 /// A line of text laid out from its left end, the baseline at y = 0.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Line {
+pub struct TextLine {
     /// In writing order, in heights of a capital letter unless a function says otherwise.
     pub strokes: Vec<Vec<Point>>,
     /// From its left end to where the next letter would begin.
@@ -43,8 +43,8 @@ pub struct Line {
 ///
 /// # Errors
 /// A character without a letter, by its position counted from 1. Line breaks have no letter.
-pub fn line(text: &str) -> Result<Line, DesignError> {
-    let mut all = Line::default();
+pub fn lay_out_line(text: &str) -> Result<TextLine, DesignError> {
+    let mut all = TextLine::default();
     let mut before = None;
     for (index, letter) in text.chars().enumerate() {
         let (width, strokes) = shape(letter).ok_or_else(|| DesignError::Letter {
@@ -70,17 +70,17 @@ pub(super) fn design(text: &str, letter_height_mm: f64) -> Result<Design, Design
             max_mm: HEIGHT_MAX_MM,
         });
     }
-    let caps = Caps::default();
-    let mut all = Collector::new(&caps);
+    let caps = DesignCaps::default();
+    let mut all = StrokeCollector::new(&caps);
     let mut position = 0;
     let mut baseline = 0.0;
     for (index, words) in text.split('\n').enumerate() {
         let words = words.strip_suffix('\r').unwrap_or(words);
-        let line = line(words).map_err(|error| counted_from(position, error))?;
+        let line = lay_out_line(words).map_err(|error| counted_from(position, error))?;
         let place = |[x, y]: Point| [x * letter_height_mm, (y - baseline) * letter_height_mm];
-        let mark = Mark {
+        let mark = StrokeAttributes {
             source: format!("line {}", index + 1),
-            ..Mark::default()
+            ..StrokeAttributes::default()
         };
         for path in line.strokes {
             all.push(path.into_iter().map(place).collect(), &mark)?;
@@ -114,7 +114,7 @@ fn shape(letter: char) -> Option<(f64, Vec<Vec<Point>>)> {
 
 /// Shape of a letter's edge, as it affects the neighbour.
 #[derive(Clone, Copy, PartialEq)]
-enum Edge {
+enum LetterEdge {
     Straight,
     Round,
     /// Wide at the top and narrow at the foot, or the other way round.
@@ -124,7 +124,7 @@ enum Edge {
 
 /// Returns the change in distance between two letters relative to two stems, in grid units; negative is nearer.
 fn kern(left: char, right: char) -> f64 {
-    use Edge::{HighArm, LowArm, Round, Straight};
+    use LetterEdge::{HighArm, LowArm, Round, Straight};
     match (right_edge(left), left_edge(right)) {
         (HighArm, LowArm) | (LowArm, HighArm) => -3.0,
         (HighArm, Round) | (LowArm, Round) | (Round, HighArm | LowArm) => -1.3,
@@ -136,23 +136,25 @@ fn kern(left: char, right: char) -> f64 {
     }
 }
 
-fn right_edge(letter: char) -> Edge {
+fn right_edge(letter: char) -> LetterEdge {
     match letter {
-        'T' | 'V' | 'W' | 'Y' | 'P' | 'F' | 'v' | 'w' | 'y' | 'r' | 'f' | '7' => Edge::HighArm,
-        'A' | 'L' => Edge::LowArm,
+        'T' | 'V' | 'W' | 'Y' | 'P' | 'F' | 'v' | 'w' | 'y' | 'r' | 'f' | '7' => {
+            LetterEdge::HighArm
+        }
+        'A' | 'L' => LetterEdge::LowArm,
         'b' | 'c' | 'e' | 'o' | 'p' | 'ö' | 'ô' | 'ò' | 'ó' | 'õ' | 'O' | 'D' | 'Q' | 'S' | 's'
-        | '0' | '3' | '5' | '6' | '8' | '9' => Edge::Round,
-        _ => Edge::Straight,
+        | '0' | '3' | '5' | '6' | '8' | '9' => LetterEdge::Round,
+        _ => LetterEdge::Straight,
     }
 }
 
-fn left_edge(letter: char) -> Edge {
+fn left_edge(letter: char) -> LetterEdge {
     match letter {
-        'T' | 'V' | 'W' | 'Y' | 'v' | 'w' | 'y' | '7' => Edge::HighArm,
-        'A' | 'J' => Edge::LowArm,
+        'T' | 'V' | 'W' | 'Y' | 'v' | 'w' | 'y' | '7' => LetterEdge::HighArm,
+        'A' | 'J' => LetterEdge::LowArm,
         'a' | 'c' | 'd' | 'e' | 'g' | 'o' | 'q' | 's' | 'ö' | 'ä' | 'é' | 'è' | 'ê' | 'ô' | 'ó'
-        | 'O' | 'C' | 'G' | 'Q' | 'S' | '0' | '6' | '8' | '9' => Edge::Round,
-        _ => Edge::Straight,
+        | 'O' | 'C' | 'G' | 'Q' | 'S' | '0' | '6' | '8' | '9' => LetterEdge::Round,
+        _ => LetterEdge::Straight,
     }
 }
 
@@ -274,8 +276,10 @@ mod tests {
     #[test]
     fn round_pairs_stand_nearer_than_stems() {
         let gap = |text: &str| {
-            let both = line(text).unwrap().advance;
-            let each = text.chars().map(|c| line(&c.to_string()).unwrap().advance);
+            let both = lay_out_line(text).unwrap().advance;
+            let each = text
+                .chars()
+                .map(|c| lay_out_line(&c.to_string()).unwrap().advance);
             both - each.sum::<f64>()
         };
         assert!(gap("AV") < gap("oo") && gap("oo") < gap("HH"));

@@ -3,14 +3,14 @@
 
 /// The byte at which path data ends to be path data; none where all of it is.
 pub(super) fn path_error(text: &str) -> Option<usize> {
-    let mut cursor = Cursor::new(text);
+    let mut cursor = PathCursor::new(text);
     cursor.space();
     if cursor.is_done() || text.trim() == "none" {
         return None;
     }
     let mut is_first = true;
     while let Some(command) = cursor.peek() {
-        let Some(arguments) = Arguments::of(command).filter(|_| !is_first || is_move(command))
+        let Some(arguments) = PathArguments::of(command).filter(|_| !is_first || is_move(command))
         else {
             return Some(cursor.at);
         };
@@ -30,13 +30,13 @@ fn is_move(command: u8) -> bool {
 
 /// Arguments after a command's letter, repeated once or more often.
 #[derive(Clone, Copy)]
-enum Arguments {
+enum PathArguments {
     None,
     Numbers(usize),
     Arc,
 }
 
-impl Arguments {
+impl PathArguments {
     fn of(command: u8) -> Option<Self> {
         match command.to_ascii_lowercase() {
             b'z' => Some(Self::None),
@@ -50,7 +50,7 @@ impl Arguments {
     }
 
     /// Reads all of them; false where the cursor stands at something else.
-    fn all(self, cursor: &mut Cursor<'_>) -> bool {
+    fn all(self, cursor: &mut PathCursor<'_>) -> bool {
         if matches!(self, Self::None) {
             return true;
         }
@@ -64,7 +64,7 @@ impl Arguments {
         }
     }
 
-    fn once(self, cursor: &mut Cursor<'_>) -> bool {
+    fn once(self, cursor: &mut PathCursor<'_>) -> bool {
         match self {
             Self::None => true,
             Self::Numbers(count) => (0..count).all(|_| cursor.number()),
@@ -79,7 +79,7 @@ impl Arguments {
 
 /// The byte at which a list of points is broken; none for pairs of numbers.
 pub(super) fn points_error(text: &str) -> Option<usize> {
-    let mut cursor = Cursor::new(text);
+    let mut cursor = PathCursor::new(text);
     cursor.space();
     let mut count = 0;
     while !cursor.is_done() {
@@ -93,7 +93,7 @@ pub(super) fn points_error(text: &str) -> Option<usize> {
 
 /// The byte at which a list of transforms is broken; none where it is not.
 pub(super) fn transform_error(text: &str) -> Option<usize> {
-    let mut cursor = Cursor::new(text);
+    let mut cursor = PathCursor::new(text);
     cursor.separator();
     if text.trim() == "none" {
         return None;
@@ -110,7 +110,7 @@ pub(super) fn transform_error(text: &str) -> Option<usize> {
 /// A length's number and unit; none for what is no length.
 pub(super) fn length(text: &str) -> Option<(f64, &str)> {
     let text = text.trim();
-    let mut cursor = Cursor::new(text);
+    let mut cursor = PathCursor::new(text);
     if !cursor.bare_number() {
         return None;
     }
@@ -122,12 +122,12 @@ pub(super) fn length(text: &str) -> Option<(f64, &str)> {
     number.parse().ok().filter(|_| is_unit).zip(Some(unit))
 }
 
-struct Cursor<'t> {
+struct PathCursor<'t> {
     text: &'t str,
     at: usize,
 }
 
-impl<'t> Cursor<'t> {
+impl<'t> PathCursor<'t> {
     fn new(text: &'t str) -> Self {
         Self { text, at: 0 }
     }

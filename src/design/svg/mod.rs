@@ -3,21 +3,21 @@
 //! The file is not trusted, so a census of the document comes first: its size with every reference followed, and its
 //! depth. Only a document within the limits is given to usvg, with no way to open files.
 
-mod census;
-mod clip;
+mod clip_paths;
+mod expansion_limits;
 mod grammar;
-mod mended;
+mod normalize_units;
 mod paint;
-mod unseen;
-mod words;
+mod text_to_paths;
+mod unsupported;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use usvg::roxmltree::{Document, Node, ParsingOptions};
 
-use super::error::quoted;
-use super::{Caps, Collector, Design, DesignError, Fill};
+use super::design_error::quoted;
+use super::{AreaFill, Design, DesignCaps, DesignError, StrokeCollector};
 
 /// CSS pixels, the unit that usvg counts in.
 const PX_PER_IN: f64 = 96.0;
@@ -29,11 +29,11 @@ const FONT_SIZE_PX: f32 = 16.0;
 const NOTHING_SEEN: &str =
     "shapes need a stroke or a fill that is not white, and must not be hidden";
 
-pub(super) fn read(text: &str, caps: &Caps, fill: Fill) -> Result<Design, DesignError> {
+pub(super) fn read(text: &str, caps: &DesignCaps, fill: AreaFill) -> Result<Design, DesignError> {
     let document = parse(text, caps)?;
-    census::check(&document, caps)?;
-    let (notes, places) = unseen::look(&document)?;
-    let design = match mended::mended(text, &document) {
+    expansion_limits::check(&document, caps)?;
+    let (notes, places) = unsupported::inspect(&document)?;
+    let design = match normalize_units::mended(text, &document) {
         None => worded(text, &document, caps, fill, &places),
         Some(mended) => {
             let document = parse(&mended, caps)?;
@@ -51,15 +51,15 @@ pub(super) fn read(text: &str, caps: &Caps, fill: Fill) -> Result<Design, Design
 fn worded(
     text: &str,
     document: &Document<'_>,
-    caps: &Caps,
-    fill: Fill,
-    places: &unseen::Places,
+    caps: &DesignCaps,
+    fill: AreaFill,
+    places: &unsupported::FlaggedElements,
 ) -> Result<Design, DesignError> {
-    match words::as_paths(text, document)? {
+    match text_to_paths::as_paths(text, document)? {
         None => draw(document, caps, fill, places),
         Some(redrawn) => {
             let document = parse(&redrawn, caps)?;
-            census::check(&document, caps)?;
+            expansion_limits::check(&document, caps)?;
             draw(&document, caps, fill, places)
         }
     }
@@ -79,7 +79,7 @@ fn states_size(root: Node<'_, '_>) -> bool {
     }
 }
 
-fn parse<'t>(text: &'t str, caps: &Caps) -> Result<Document<'t>, DesignError> {
+fn parse<'t>(text: &'t str, caps: &DesignCaps) -> Result<Document<'t>, DesignError> {
     let limit = caps.elements_max.saturating_mul(4);
     let options = ParsingOptions {
         allow_dtd: true,
@@ -98,9 +98,9 @@ fn parse<'t>(text: &'t str, caps: &Caps) -> Result<Document<'t>, DesignError> {
 
 fn draw(
     document: &Document<'_>,
-    caps: &Caps,
-    fill: Fill,
-    places: &unseen::Places,
+    caps: &DesignCaps,
+    fill: AreaFill,
+    places: &unsupported::FlaggedElements,
 ) -> Result<Design, DesignError> {
     let (tree, has_image) = resolve(document)?;
     if has_image {
@@ -112,8 +112,8 @@ fn draw(
     }
     let mm = MM_PER_IN / PX_PER_IN;
     let page_mm = [tree.size().width(), tree.size().height()].map(|px| f64::from(px) * mm);
-    let mut all = Collector::for_page(caps, page_mm);
-    paint::Painter::new(document, places, page_mm, mm, fill).group(tree.root(), &mut all)?;
+    let mut all = StrokeCollector::for_page(caps, page_mm);
+    paint::SvgPainter::new(document, places, page_mm, mm, fill).group(tree.root(), &mut all)?;
     all.on_page(page_mm, NOTHING_SEEN)
 }
 

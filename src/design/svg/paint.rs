@@ -6,12 +6,14 @@ use usvg::roxmltree::{Document, Node as Element};
 use usvg::tiny_skia_path::PathSegment;
 use usvg::{Group, Node, Paint, Path, Transform};
 
-use super::super::area::{Area, Fill, Rule, TooMuch, Work, clipped};
-use super::super::collect::{Collector, Mark};
-use super::super::error::quoted;
+use super::super::collect_strokes::{StrokeAttributes, StrokeCollector};
+use super::super::design_error::quoted;
+use super::super::fill_area::{
+    AreaFill, FilledArea, InsideRule, WorkBudget, WorkExceeded, clipped,
+};
 use super::super::{DesignError, dash, flatten};
-use super::unseen::Places;
-use super::{clip, words};
+use super::unsupported::FlaggedElements;
+use super::{clip_paths, text_to_paths};
 
 type Point = [f64; 2];
 
@@ -25,34 +27,34 @@ pub(super) fn label_of<'n>(node: Element<'n, '_>) -> Option<&'n str> {
     node.attribute((INKSCAPE, "label"))
 }
 
-pub(super) struct Painter<'p> {
-    places: &'p Places,
+pub(super) struct SvgPainter<'p> {
+    places: &'p FlaggedElements,
     height_mm: f64,
     error_mm: f64,
     mm_per_px: f64,
     /// Ids of groups that are layers → how their author called them.
     layers: HashMap<String, String>,
     /// From the page inwards: what encloses the path being drawn.
-    place: Vec<Place>,
+    place: Vec<EnclosingElement>,
     paths: usize,
-    fill: Fill,
+    fill: AreaFill,
     /// From the page inwards: only what lies in each of them is drawn.
-    clips: Vec<Vec<Area>>,
-    work: Work,
+    clips: Vec<Vec<FilledArea>>,
+    work: WorkBudget,
 }
 
-struct Place {
+struct EnclosingElement {
     name: String,
     pen: Option<u16>,
 }
 
-impl<'p> Painter<'p> {
+impl<'p> SvgPainter<'p> {
     pub(super) fn new(
         document: &Document<'_>,
-        places: &'p Places,
+        places: &'p FlaggedElements,
         page_mm: [f64; 2],
         mm_per_px: f64,
-        fill: Fill,
+        fill: AreaFill,
     ) -> Self {
         let layers = document.descendants().filter_map(|node| {
             let label = label_of(node)?;
@@ -68,14 +70,14 @@ impl<'p> Painter<'p> {
             paths: 0,
             fill,
             clips: Vec::new(),
-            work: Work::default(),
+            work: WorkBudget::default(),
         }
     }
 
     pub(super) fn group(
         &mut self,
         group: &Group,
-        all: &mut Collector<'_>,
+        all: &mut StrokeCollector<'_>,
     ) -> Result<(), DesignError> {
         if group.opacity().get() <= 0.0 {
             return Ok(());
@@ -89,7 +91,7 @@ impl<'p> Painter<'p> {
         }
         let clips_before = self.clips.len();
         let page = self.to_page(group.abs_transform());
-        clip::push(group, &page, &mut self.clips, &mut self.work)?;
+        clip_paths::push(group, &page, &mut self.clips, &mut self.work)?;
         let place = self.place_of(group.id());
         let entered = place.is_some();
         self.place.extend(place);
@@ -107,23 +109,23 @@ impl<'p> Painter<'p> {
         Ok(())
     }
 
-    fn place_of(&self, id: &str) -> Option<Place> {
+    fn place_of(&self, id: &str) -> Option<EnclosingElement> {
         if id.is_empty() {
             return None;
         }
         let label = self.layers.get(id);
-        Some(Place {
+        Some(EnclosingElement {
             name: label.map_or(id, String::as_str).to_owned(),
             pen: label.and_then(|label| layer_pen(label)),
         })
     }
 
-    fn path(&mut self, path: &Path, all: &mut Collector<'_>) -> Result<(), DesignError> {
+    fn path(&mut self, path: &Path, all: &mut StrokeCollector<'_>) -> Result<(), DesignError> {
         self.paths += 1;
-        let Some(look) = Look::of(path) else {
+        let Some(look) = PathAppearance::of_path(path) else {
             return Ok(());
         };
-        let mark = Mark {
+        let mark = StrokeAttributes {
             colour: look.colour,
             pen: self.place.iter().rev().find_map(|place| place.pen),
             source: self.source(path.id()),
@@ -131,8 +133,8 @@ impl<'p> Painter<'p> {
         let page = self.to_page(path.abs_transform());
         let outlines = outlines(path, &page, look.closes_areas, all.room())
             .ok_or_else(|| all.full(&mark.source))?;
-        let fill = look.fill.filter(|_| self.fill != Fill::Outline);
-        let area = fill.map(|(_, rule)| Area::new(&outlines, rule));
+        let fill = look.fill.filter(|_| self.fill != AreaFill::Outline);
+        let area = fill.map(|(_, rule)| FilledArea::new(&outlines, rule));
         for points in outlines {
             self.dashed(points, path, &mark, all)?;
         }
@@ -140,15 +142,15 @@ impl<'p> Painter<'p> {
             return Ok(());
         };
         let lines = area.filled(self.fill, &mut self.work);
-        let mark = Mark { colour, ..mark };
-        for line in lines.map_err(|TooMuch| too_much(&mark))? {
+        let mark = StrokeAttributes { colour, ..mark };
+        for line in lines.map_err(|WorkExceeded| too_much(&mark))? {
             self.put(line, &mark, all)?;
         }
         Ok(())
     }
 
-    fn to_page(&self, transform: Transform) -> Page {
-        Page {
+    fn to_page(&self, transform: Transform) -> PageTransform {
+        PageTransform {
             transform,
             error_mm: self.error_mm,
             height_mm: self.height_mm,
@@ -160,8 +162,8 @@ impl<'p> Painter<'p> {
     fn put(
         &mut self,
         points: Vec<Point>,
-        mark: &Mark,
-        all: &mut Collector<'_>,
+        mark: &StrokeAttributes,
+        all: &mut StrokeCollector<'_>,
     ) -> Result<(), DesignError> {
         if self.clips.is_empty() {
             return all.push(points, mark);
@@ -171,7 +173,7 @@ impl<'p> Painter<'p> {
             let mut inside = Vec::new();
             for part in &parts {
                 let kept = clipped(part, areas, &mut self.work);
-                inside.extend(kept.map_err(|TooMuch| too_much(mark))?);
+                inside.extend(kept.map_err(|WorkExceeded| too_much(mark))?);
             }
             parts = inside;
         }
@@ -182,8 +184,8 @@ impl<'p> Painter<'p> {
         &mut self,
         points: Vec<Point>,
         path: &Path,
-        mark: &Mark,
-        all: &mut Collector<'_>,
+        mark: &StrokeAttributes,
+        all: &mut StrokeCollector<'_>,
     ) -> Result<(), DesignError> {
         let Some(stroke) = path.stroke() else {
             return self.put(points, mark, all);
@@ -205,7 +207,7 @@ impl<'p> Painter<'p> {
     fn source(&self, id: &str) -> String {
         let own = match id {
             "" => format!("path {}", self.paths),
-            id if words::is_letters(id) => "text".to_owned(),
+            id if text_to_paths::is_letters(id) => "text".to_owned(),
             id => quoted(id),
         };
         match self.place.last() {
@@ -218,11 +220,11 @@ impl<'p> Painter<'p> {
 /// The path's lines on the page; none for more than `points_max` points.
 pub(super) fn outlines(
     path: &Path,
-    page: &Page,
+    page: &PageTransform,
     closes_areas: bool,
     points_max: usize,
 ) -> Option<Vec<Vec<Point>>> {
-    let mut tracer = Tracer {
+    let mut tracer = PathTracer {
         closes_areas,
         done: Vec::new(),
         points: Vec::new(),
@@ -238,7 +240,7 @@ pub(super) fn outlines(
     Some(tracer.done)
 }
 
-fn too_much(mark: &Mark) -> DesignError {
+fn too_much(mark: &StrokeAttributes) -> DesignError {
     DesignError::unsupported(
         mark.source.clone(),
         "an area that takes so many lines to fill or clip",
@@ -246,10 +248,10 @@ fn too_much(mark: &Mark) -> DesignError {
     )
 }
 
-pub(super) fn rule(rule: usvg::FillRule) -> Rule {
+pub(super) fn rule(rule: usvg::FillRule) -> InsideRule {
     match rule {
-        usvg::FillRule::NonZero => Rule::NonZero,
-        usvg::FillRule::EvenOdd => Rule::EvenOdd,
+        usvg::FillRule::NonZero => InsideRule::NonZero,
+        usvg::FillRule::EvenOdd => InsideRule::EvenOdd,
     }
 }
 
@@ -268,21 +270,21 @@ fn stretch(transform: Transform) -> f64 {
 }
 
 /// Visible properties of a path.
-struct Look {
+struct PathAppearance {
     colour: Option<[u8; 3]>,
     /// An area's outline is closed even where its author left it open.
     closes_areas: bool,
     /// Fill of the path: colour and rule.
-    fill: Option<(Option<[u8; 3]>, Rule)>,
+    fill: Option<(Option<[u8; 3]>, InsideRule)>,
 }
 
-impl Look {
+impl PathAppearance {
     /// None for what cannot be seen.
-    fn of(path: &Path) -> Option<Self> {
+    fn of_path(path: &Path) -> Option<Self> {
         if !path.is_visible() {
             return None;
         }
-        let is_words = words::is_letters(path.id());
+        let is_words = text_to_paths::is_letters(path.id());
         let fill = path.fill().filter(|f| f.opacity().get() > 0.0);
         let fill = fill.map(|f| (colour(f.paint()), rule(f.rule())));
         let fill = fill.filter(|(colour, _)| *colour != Some(PAPER));
@@ -311,14 +313,14 @@ fn colour(paint: &Paint) -> Option<[u8; 3]> {
 }
 
 /// From a path's own coordinates to the page's.
-pub(super) struct Page {
+pub(super) struct PageTransform {
     pub(super) transform: Transform,
     error_mm: f64,
     height_mm: f64,
     mm_per_px: f64,
 }
 
-impl Page {
+impl PageTransform {
     pub(super) fn with(&self, transform: Transform) -> Self {
         Self { transform, ..*self }
     }
@@ -337,15 +339,15 @@ impl Page {
     }
 }
 
-struct Tracer {
+struct PathTracer {
     closes_areas: bool,
     done: Vec<Vec<Point>>,
     points: Vec<Point>,
 }
 
-impl Tracer {
+impl PathTracer {
     /// Appends a segment and returns the number of new points.
-    fn segment(&mut self, segment: PathSegment, page: &Page) -> usize {
+    fn segment(&mut self, segment: PathSegment, page: &PageTransform) -> usize {
         let before = self.points.len();
         match segment {
             PathSegment::MoveTo(to) => {

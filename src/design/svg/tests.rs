@@ -7,7 +7,7 @@
 
 use proptest::prelude::*;
 
-use super::super::{Caps, Design, DesignError, Fill, Stroke, load, load_filled};
+use super::super::{AreaFill, Design, DesignCaps, DesignError, DesignStroke, load, load_filled};
 
 fn read(body: &str) -> Result<Design, DesignError> {
     let text = format!(
@@ -15,10 +15,10 @@ fn read(body: &str) -> Result<Design, DesignError> {
         xmlns:inkscape="http://www.inkscape.org/namespaces/inkscape"
         width="100mm" height="50mm" viewBox="0 0 100 50">{body}</svg>"#
     );
-    load("a.svg", text.as_bytes(), &Caps::default())
+    load("a.svg", text.as_bytes(), &DesignCaps::default())
 }
 
-fn only(body: &str) -> Stroke {
+fn only(body: &str) -> DesignStroke {
     let design = read(body).unwrap_or_else(|error| panic!("{body}: {error}"));
     assert_eq!(design.strokes.len(), 1, "{body}: {:?}", design.strokes);
     design.strokes[0].clone()
@@ -47,7 +47,7 @@ fn the_page_comes_from_size_and_view_box() {
         let text = format!(
             r#"<svg xmlns="http://www.w3.org/2000/svg" {attributes}><path stroke="red" d="M0 0h5"/></svg>"#
         );
-        let design = load("a.svg", text.as_bytes(), &Caps::default()).unwrap();
+        let design = load("a.svg", text.as_bytes(), &DesignCaps::default()).unwrap();
         for (found, wanted) in design.page_mm.iter().zip(page) {
             assert!((found - wanted).abs() < 1e-4, "{attributes}: {found}");
         }
@@ -192,7 +192,7 @@ fn words_follow_their_attributes() {
     let left = |body: &str| {
         let design = read(body).unwrap_or_else(|error| panic!("{body}: {error}"));
         let all = design.strokes.iter().flat_map(|s| &s.points_mm);
-        super::super::collect::bounds(all).unwrap()
+        super::super::collect_strokes::bounds(all).unwrap()
     };
     let (start, end) = left(r#"<text x="50" y="25" font-size="8">HIH</text>"#);
     let width = end[0] - start[0];
@@ -236,21 +236,21 @@ fn clip_paths_cut() {
 fn areas_are_filled_when_asked() {
     let text = r##"<svg xmlns="http://www.w3.org/2000/svg" width="40mm" height="40mm" viewBox="0 0 40 40">
     <rect x="10" y="10" width="20" height="20" fill="#00ff00" stroke="#ff0000"/></svg>"##;
-    let fill = Fill::Parallel {
+    let fill = AreaFill::Parallel {
         spacing_mm: 1.0,
         angle_deg: 0.0,
     };
-    let design = load_filled("a.svg", text.as_bytes(), &Caps::default(), fill).unwrap();
+    let design = load_filled("a.svg", text.as_bytes(), &DesignCaps::default(), fill).unwrap();
     assert_eq!(design.strokes.len(), 21);
     assert_eq!(design.strokes[0].colour, Some([255, 0, 0]));
     let hatch = &design.strokes[1..];
     assert!(hatch.iter().all(|s| s.colour == Some([0, 255, 0])));
     assert!(hatch.iter().all(|s| (s.length_mm() - 20.0).abs() < 1e-3));
-    let fine = Fill::Parallel {
+    let fine = AreaFill::Parallel {
         spacing_mm: 0.0,
         angle_deg: 0.0,
     };
-    assert!(load_filled("a.svg", text.as_bytes(), &Caps::default(), fine).is_ok());
+    assert!(load_filled("a.svg", text.as_bytes(), &DesignCaps::default(), fine).is_ok());
 }
 
 #[test]
@@ -346,7 +346,7 @@ fn refuses_what_cannot_be_drawn_by_name() {
             "the root element: found no usable size",
         ),
     ] {
-        let error = load("a.svg", text.as_bytes(), &Caps::default()).unwrap_err();
+        let error = load("a.svg", text.as_bytes(), &DesignCaps::default()).unwrap_err();
         assert!(error.to_string().starts_with(message), "{text}: {error}");
     }
 }
@@ -411,7 +411,7 @@ fn a_size_on_paper_is_one_in_units_of_paper() {
         let text = format!(
             r#"<svg xmlns="http://www.w3.org/2000/svg" {attributes}><path stroke="red" d="M0 0h5"/></svg>"#
         );
-        load("a.svg", text.as_bytes(), &Caps::default()).unwrap()
+        load("a.svg", text.as_bytes(), &DesignCaps::default()).unwrap()
     };
     for (side, states, mm) in [
         ("50mm", true, 50.0),
@@ -494,10 +494,10 @@ fn refuses_deep_nesting() {
 
 #[test]
 fn caps_hold_for_points_and_strokes() {
-    let caps = Caps {
+    let caps = DesignCaps {
         points_max: 10,
         strokes_max: 3,
-        ..Caps::default()
+        ..DesignCaps::default()
     };
     let svg = |d: &str| {
         format!(
@@ -536,7 +536,7 @@ proptest! {
             bytes[at] = byte;
         }
         bytes.truncate(cut.unwrap_or(bytes.len()));
-        if let Ok(design) = load("a.svg", &bytes, &Caps::default()) {
+        if let Ok(design) = load("a.svg", &bytes, &DesignCaps::default()) {
             prop_assert!(design.strokes.iter().all(|s| s.points_mm.len() >= 2));
             prop_assert!(design.page_mm.iter().all(|side| *side > 0.0));
         }
@@ -549,6 +549,6 @@ proptest! {
         let places: Vec<_> = SAMPLE.match_indices(|c: char| c.is_ascii_digit()).collect();
         let (index, _) = places[at % places.len()];
         let text = format!("{}{number}{}", &SAMPLE[..index], &SAMPLE[index + 1..]);
-        let _ = load("a.svg", text.as_bytes(), &Caps::default());
+        let _ = load("a.svg", text.as_bytes(), &DesignCaps::default());
     }
 }

@@ -10,23 +10,23 @@ use std::time::Duration;
 use firmware_protocol::message::{HelloAck, JointLimits, JointState, Knot, Message, Mode, State};
 
 use crate::error::{BusError, DriverError};
-use crate::map::{Command, ServoMap};
-use crate::{Attached, BusCounts, Halt, Identity, Released, identity};
-use arm::{Arm, ArmFile, Servo};
-use base::clock::Clock;
-use base::units::{Instant, Measured, ServoState};
-use link::Link;
+use crate::servo_map::{JointCommand, ServoMap};
+use crate::{AttachReport, BusCounts, HaltMode, Identity, TorqueOffReport, identity};
+use arm::{ArmFile, ArmModel, ServoFile};
+use base::clock::NodeClock;
+use base::units::{ArmMeasurement, ClockInstant, ServoState};
+use link::ByteLink;
 
-mod complaint;
-mod fit;
-mod session;
-mod steer;
-mod stream;
+mod compatibility;
+mod controller_fault;
+mod controller_session;
+mod goal_stream;
+mod segment_scheduler;
 
-pub use complaint::Complaint;
+pub use controller_fault::ControllerFault;
 
-use session::Session;
-use stream::Stream;
+use controller_session::ControllerSession;
+use goal_stream::GoalStream;
 
 /// From one cycle to the next.
 const PERIOD: Duration = Duration::from_millis(10);
@@ -48,7 +48,7 @@ const REST: Duration = Duration::from_millis(1500);
 
 /// The state of the goal stream and the controller together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+enum StreamPhase {
     /// Not energised, or found broken since.
     Limp,
     /// At rest: the next goal begins a motion.
@@ -56,7 +56,7 @@ enum Phase {
     /// Segments are on their way.
     Running,
     /// Held along the path; `drop` says that nothing of it will be carried out.
-    Holding { since: Instant, drop: bool },
+    Holding { since: ClockInstant, drop: bool },
     /// Going on after a hold.
     Resuming,
     /// The queue is being dropped.
@@ -66,31 +66,31 @@ enum Phase {
 }
 
 /// A driver for one arm with a controller of its own.
-pub struct Firmware {
+pub struct FirmwareDriver {
     arm: ArmFile,
     map: ServoMap,
-    session: Session,
-    stream: Stream,
+    session: ControllerSession,
+    stream: GoalStream,
     limits: Vec<JointLimits>,
     baud: u32,
-    phase: Phase,
-    halt: Option<Halt>,
+    phase: StreamPhase,
+    halt: Option<HaltMode>,
     /// Positions of the joints when torque went on: perhaps beyond a limit.
     found_urad: Vec<i32>,
     /// End of the last segment sent, in path time.
     tail_us: u32,
 }
 
-impl Firmware {
-    pub fn new(arm: &Arm, clock: &Clock) -> Self {
+impl FirmwareDriver {
+    pub fn new(arm: &ArmModel, clock: &NodeClock) -> Self {
         let map = ServoMap::new(arm);
         Self {
             arm: arm.file.clone(),
-            session: Session::new(clock, map.counts()),
-            stream: Stream::default(),
+            session: ControllerSession::new(clock, map.counts()),
+            stream: GoalStream::default(),
             limits: Vec::new(),
             baud: arm.file.baud,
-            phase: Phase::Limp,
+            phase: StreamPhase::Limp,
             halt: None,
             found_urad: Vec::new(),
             tail_us: 0,
@@ -103,7 +103,7 @@ impl Firmware {
     }
 
     pub fn is_energised(&self) -> bool {
-        !matches!(self.phase, Phase::Limp | Phase::Stopped) && self.halt.is_none()
+        !matches!(self.phase, StreamPhase::Limp | StreamPhase::Stopped) && self.halt.is_none()
     }
 
     /// Returns whether everything that was sent has been carried out or dropped.
@@ -113,39 +113,39 @@ impl Firmware {
             .state()
             .is_some_and(|(state, _)| state.flags & State::MOVING != 0);
         match self.phase {
-            Phase::Limp | Phase::Stopped => !moving,
-            Phase::Resting => !self.stream.has_goals(),
+            StreamPhase::Limp | StreamPhase::Stopped => !moving,
+            StreamPhase::Resting => !self.stream.has_goals(),
             _ => false,
         }
     }
 
-    pub fn halt(&mut self, halt: Halt) {
-        if self.halt != Some(Halt::Emergency) {
+    pub fn halt(&mut self, halt: HaltMode) {
+        if self.halt != Some(HaltMode::Emergency) {
             self.halt = Some(halt);
         }
     }
 
-    pub async fn attach(&mut self, link: &mut dyn Link) -> Result<Attached, DriverError> {
+    pub async fn attach(&mut self, link: &mut dyn ByteLink) -> Result<AttachReport, DriverError> {
         self.session.forget();
-        self.phase = Phase::Limp;
+        self.phase = StreamPhase::Limp;
         self.halt = None;
-        self.stream = Stream::default();
+        self.stream = GoalStream::default();
         link.discard_input().map_err(BusError::Read)?;
         let ack = self.greet(link).await?;
-        let mut warnings = fit::check(&self.map, ack.limits.as_slice())?;
+        let mut warnings = compatibility::check(&self.map, ack.limits.as_slice())?;
         identity::check(&self.arm, &self.identities(&ack))?;
         self.limits = ack.limits.as_slice().to_vec();
-        let known = |session: &Session| {
+        let known = |session: &ControllerSession| {
             let state = session.state();
             state.is_some_and(|(state, at)| at.is_some() && is_measured(state))
         };
         if !self.session.until(link, GREETING, known).await? {
-            return Err(Complaint::NoPosition.into());
+            return Err(ControllerFault::NoPosition.into());
         }
         let round_us = self.session.host.clock().round_trip_us();
         let round_us = round_us.ok_or_else(|| self.silent(GREETING))?;
         warnings.extend(late(round_us));
-        Ok(Attached {
+        Ok(AttachReport {
             measured: self.measured()?,
             servos: self.identities(&ack),
             warnings,
@@ -153,9 +153,10 @@ impl Firmware {
         })
     }
 
-    async fn greet(&mut self, link: &mut dyn Link) -> Result<HelloAck, DriverError> {
-        let answered =
-            |session: &Session| session.host.paired().is_some() || session.mismatch().is_some();
+    async fn greet(&mut self, link: &mut dyn ByteLink) -> Result<HelloAck, DriverError> {
+        let answered = |session: &ControllerSession| {
+            session.host.paired().is_some() || session.mismatch().is_some()
+        };
         self.session.until(link, GREETING, answered).await?;
         if let Some(mismatch) = self.session.mismatch() {
             return Err(mismatch.into());
@@ -164,20 +165,20 @@ impl Firmware {
         Ok(paired.ok_or_else(|| self.silent(GREETING))?)
     }
 
-    fn silent(&self, within: Duration) -> Complaint {
-        Complaint::Silent {
+    fn silent(&self, within: Duration) -> ControllerFault {
+        ControllerFault::Silent {
             baud: self.baud,
             within_ms: within.as_millis(),
         }
     }
 
     /// Refuses a STATE that is not of this arm's joints: one that is left out stands nowhere.
-    fn check_joints(&self, state: &State) -> Result<(), Complaint> {
+    fn check_joints(&self, state: &State) -> Result<(), ControllerFault> {
         let (device, arm) = (state.joints.len(), self.map.entries.len());
         if device == arm {
             Ok(())
         } else {
-            Err(Complaint::Joints { device, arm })
+            Err(ControllerFault::Joints { device, arm })
         }
     }
 
@@ -200,23 +201,26 @@ impl Firmware {
             .collect()
     }
 
-    pub async fn energise(&mut self, link: &mut dyn Link) -> Result<Measured, DriverError> {
-        self.phase = Phase::Limp;
+    pub async fn energise(
+        &mut self,
+        link: &mut dyn ByteLink,
+    ) -> Result<ArmMeasurement, DriverError> {
+        self.phase = StreamPhase::Limp;
         self.halt = None;
-        self.stream = Stream::new(&self.limits);
+        self.stream = GoalStream::new(&self.limits);
         if self.session.host.paired().is_none() {
             self.greet(link).await?;
         }
         // What went wrong before has been reported, and reset since.
-        self.session.forgive();
+        self.session.clear_errors();
         self.quiet(link).await?;
         self.session.command(link, Message::Torque(true)).await?;
-        let ready = |session: &Session| {
+        let ready = |session: &ControllerSession| {
             let state = session.state();
             state.is_some_and(|(state, at)| at.is_some() && state.mode == Mode::Idle)
         };
         if !self.session.until(link, REST, ready).await? {
-            let busy = Complaint::Busy {
+            let busy = ControllerFault::Busy {
                 mode: self.session.mode(),
                 within_ms: REST.as_millis(),
             };
@@ -226,13 +230,13 @@ impl Firmware {
         let (state, _) = self.session.state().ok_or_else(|| self.silent(REST))?;
         let joints = state.joints.iter();
         self.found_urad = joints.map(|joint| joint.measured_urad).collect();
-        self.phase = Phase::Resting;
+        self.phase = StreamPhase::Resting;
         Ok(measured)
     }
 
     /// Brings the controller to rest with nothing queued and nothing latched.
-    async fn quiet(&mut self, link: &mut dyn Link) -> Result<(), DriverError> {
-        let fresh = |session: &Session| session.state().is_some();
+    async fn quiet(&mut self, link: &mut dyn ByteLink) -> Result<(), DriverError> {
+        let fresh = |session: &ControllerSession| session.state().is_some();
         self.session.until(link, GREETING, fresh).await?;
         match self.session.mode() {
             Mode::Estop | Mode::Fault => self.clear(link).await,
@@ -241,9 +245,10 @@ impl Firmware {
         }
     }
 
-    async fn clear(&mut self, link: &mut dyn Link) -> Result<(), DriverError> {
-        let at_rest =
-            |session: &Session| session.state().is_some_and(|(state, _)| !is_moving(state));
+    async fn clear(&mut self, link: &mut dyn ByteLink) -> Result<(), DriverError> {
+        let at_rest = |session: &ControllerSession| {
+            session.state().is_some_and(|(state, _)| !is_moving(state))
+        };
         self.session.until(link, REST, at_rest).await?;
         let (state, _) = self.session.state().ok_or_else(|| self.silent(REST))?;
         if state.drive_faults != 0 {
@@ -253,16 +258,19 @@ impl Firmware {
         self.session.command(link, Message::ClearFault(nonce)).await
     }
 
-    async fn flush(&mut self, link: &mut dyn Link) -> Result<(), DriverError> {
+    async fn flush(&mut self, link: &mut dyn ByteLink) -> Result<(), DriverError> {
         self.session.command(link, Message::Flush).await?;
-        let idle = |session: &Session| session.mode() == Mode::Idle;
+        let idle = |session: &ControllerSession| session.mode() == Mode::Idle;
         self.session.until(link, REST, idle).await.map(|_| ())
     }
 
-    pub async fn release(&mut self, link: &mut dyn Link) -> Result<Released, DriverError> {
-        self.phase = Phase::Limp;
-        self.stream = Stream::default();
-        let mut released = Released::default();
+    pub async fn release(
+        &mut self,
+        link: &mut dyn ByteLink,
+    ) -> Result<TorqueOffReport, DriverError> {
+        self.phase = StreamPhase::Limp;
+        self.stream = GoalStream::default();
+        let mut released = TorqueOffReport::default();
         let result = self.limp(link).await;
         for entry in &self.map.entries {
             match &result {
@@ -271,7 +279,7 @@ impl Firmware {
                     tracing::debug!("torque off: {error}");
                 }
                 Err(_) => {
-                    let error = DriverError::from(Complaint::Unanswered("switch torque off"));
+                    let error = DriverError::from(ControllerFault::Unanswered("switch torque off"));
                     released.failed.push((entry.name.clone(), error));
                 }
             }
@@ -282,16 +290,17 @@ impl Firmware {
         }
     }
 
-    async fn limp(&mut self, link: &mut dyn Link) -> Result<(), DriverError> {
+    async fn limp(&mut self, link: &mut dyn ByteLink) -> Result<(), DriverError> {
         if matches!(self.session.mode(), Mode::Running | Mode::Parking) {
             self.session.command(link, Message::Hold).await?;
         }
-        let at_rest =
-            |session: &Session| session.state().is_some_and(|(state, _)| !is_moving(state));
+        let at_rest = |session: &ControllerSession| {
+            session.state().is_some_and(|(state, _)| !is_moving(state))
+        };
         self.session.until(link, REST, at_rest).await?;
         // A latched controller says so, and takes torque off nevertheless.
         let told = self.session.command(link, Message::Torque(false)).await;
-        let off = |session: &Session| {
+        let off = |session: &ControllerSession| {
             session
                 .state()
                 .is_some_and(|(state, _)| state.flags & State::TORQUE == 0)
@@ -299,47 +308,53 @@ impl Firmware {
         if self.session.until(link, REST, off).await? {
             return Ok(());
         }
-        told.and(Err(Complaint::Unanswered("switch torque off").into()))
+        told.and(Err(ControllerFault::Unanswered("switch torque off").into()))
     }
 
     pub(crate) async fn cycle(
         &mut self,
-        link: &mut dyn Link,
-        command: Option<&Command>,
-        deadline: Instant,
-    ) -> Result<Measured, DriverError> {
-        let (begun, worked) = (self.session.clock.now(), self.session.clock.work());
+        link: &mut dyn ByteLink,
+        command: Option<&JointCommand>,
+        deadline: ClockInstant,
+    ) -> Result<ArmMeasurement, DriverError> {
+        let (begun, worked) = (
+            self.session.clock.now(),
+            self.session.clock.thread_cpu_time(),
+        );
         self.session.counts.cycles += 1;
-        if self.halt == Some(Halt::Emergency) {
+        if self.halt == Some(HaltMode::Emergency) {
             // Ahead of everything, even of reading what has arrived.
-            self.stop_dead();
+            self.send_emergency_stop();
             self.session.send(link).await?;
         } else if let Some(command) = command {
             self.take(command)?;
-        } else if self.phase != Phase::Limp {
+        } else if self.phase != StreamPhase::Limp {
             self.stream.pause();
         }
         self.session.listen(link, begun, |_| false).await?;
-        let steered = self.find_fault().and_then(|()| self.steer());
+        let steered = self.check_controller().and_then(|()| self.steer());
         self.session.send(link).await?;
         let until = begun.after(LISTEN).min(deadline);
         self.session.listen(link, until, |_| false).await?;
         steered?;
-        self.find_fault()?;
+        self.check_controller()?;
         let measured = self.measured();
         if measured.is_err() {
             self.session.count_blind(PERIOD);
         }
         let measured = measured?;
         let took = self.session.clock.now().since(begun);
-        let worked = self.session.clock.work().saturating_sub(worked);
+        let worked = self.session.clock.thread_cpu_time().saturating_sub(worked);
         self.session.counts.cycle_time.note(took);
         self.session.counts.cycle_work.note(worked);
         Ok(measured)
     }
 
     /// Reads where a motion begins.
-    pub async fn read_start(&mut self, link: &mut dyn Link) -> Result<Measured, DriverError> {
+    pub async fn read_start(
+        &mut self,
+        link: &mut dyn ByteLink,
+    ) -> Result<ArmMeasurement, DriverError> {
         let until = self.session.clock.now().after(BEGIN);
         self.cycle(link, None, until).await
     }
@@ -351,7 +366,7 @@ impl Firmware {
     }
 
     /// Returns the contents of the last STATE, with the time at which it was true.
-    fn measured(&self) -> Result<Measured, DriverError> {
+    fn measured(&self) -> Result<ArmMeasurement, DriverError> {
         let silent = || self.silent(STALE);
         let (state, at) = self.session.state().ok_or_else(silent)?;
         let at = at.ok_or_else(silent)?;
@@ -360,10 +375,10 @@ impl Firmware {
         }
         self.check_joints(state)?;
         if !is_measured(state) {
-            return Err(Complaint::NoPosition.into());
+            return Err(ControllerFault::NoPosition.into());
         }
         let joint = |place: usize| state.joints.at(place);
-        Ok(Measured {
+        Ok(ArmMeasurement {
             at,
             position_rad: self
                 .map
@@ -420,13 +435,13 @@ fn is_moving(state: &State) -> bool {
     state.flags & State::MOVING != 0
 }
 
-fn speed_rad_s(servo: Servo, speed_urad_s: i32) -> f64 {
+fn speed_rad_s(servo: ServoFile, speed_urad_s: i32) -> f64 {
     f64::from(servo.sign) * f64::from(speed_urad_s) / f64::from(servo.ticks_per_turn)
         * std::f64::consts::TAU
 }
 
 /// Returns the controller's present set-points, at rest.
-fn knots_here(state: &State) -> Vec<Knot> {
+fn rest_knots(state: &State) -> Vec<Knot> {
     let joints = state.joints.iter();
     joints
         .map(|joint| Knot {

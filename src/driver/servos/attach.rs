@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::identity;
-use crate::map::Entry;
+use crate::servo_map::ServoEntry;
 
 /// Readings of a position that are compared before the first is believed.
 const FIRST_READINGS: u32 = 4;
@@ -10,8 +10,11 @@ const FIRST_READINGS: u32 = 4;
 /// Largest difference of two first readings: a limp arm may be moving.
 const FIRST_APART_TICKS: i32 = 40;
 
-impl<D: Dialect> Servos<D> {
-    pub(crate) async fn attach(&mut self, link: &mut dyn Link) -> Result<Attached, DriverError> {
+impl<D: Dialect> ServoDriver<D> {
+    pub(crate) async fn attach(
+        &mut self,
+        link: &mut dyn ByteLink,
+    ) -> Result<AttachReport, DriverError> {
         self.forget();
         let latency = self.ping_all(link).await?;
         let mut servos = Vec::with_capacity(self.ids.len());
@@ -24,7 +27,7 @@ impl<D: Dialect> Servos<D> {
         let delays = servos.iter().map(|servo| servo.return_delay);
         self.bus.return_delay = delays.fold(Duration::ZERO, Duration::max);
         let readings = self.first_readings(link).await?;
-        self.probe_fast(link).await?;
+        self.probe_fast_read(link).await?;
         // Supply and heat are known before anybody switches torque on.
         for _ in D::STATES {
             self.read_state(link, PATIENT).await?;
@@ -33,11 +36,11 @@ impl<D: Dialect> Servos<D> {
         warnings.extend(delay_warnings(&servos));
         for (place, (servo, reading)) in servos.iter_mut().zip(&readings).enumerate() {
             servo.error_bits = reading.error;
-            if let Some(ailment) = self.complaint(place, reading) {
+            if let Some(ailment) = self.reading_fault(place, reading) {
                 warnings.push(format!("{}: {ailment}", servo.servo));
             }
         }
-        Ok(Attached {
+        Ok(AttachReport {
             measured: self.measure(&readings),
             servos,
             warnings,
@@ -56,14 +59,14 @@ impl<D: Dialect> Servos<D> {
         self.goals = None;
         self.torque_limits.clear();
         self.torque_limit = None;
-        self.known.fill(Known::default());
+        self.known.fill(SlowReadings::default());
         for ailments in [&mut self.suspected, &mut self.doubted, &mut self.ailing] {
             ailments.fill(None);
         }
     }
 
     /// Pings every servo; the slowest answer.
-    async fn ping_all(&mut self, link: &mut dyn Link) -> Result<Duration, DriverError> {
+    async fn ping_all(&mut self, link: &mut dyn ByteLink) -> Result<Duration, DriverError> {
         let mut latency = Duration::ZERO;
         let mut missing = Vec::new();
         for place in 0..self.ids.len() {
@@ -84,15 +87,15 @@ impl<D: Dialect> Servos<D> {
 
     pub(super) async fn ping(
         &mut self,
-        link: &mut dyn Link,
+        link: &mut dyn ByteLink,
         place: usize,
     ) -> Result<Option<Duration>, DriverError> {
         let id = self.map.name(place).id;
         let mut request = Vec::new();
-        D::encode(&mut request, Request::Ping(id));
+        D::encode(&mut request, ServoRequest::Ping(id));
         for _ in 0..=RETRIES_MAX {
             let began = self.bus.clock.now();
-            let expect = Expect {
+            let expect = ExpectedReplies {
                 ids: &[id],
                 parameters: D::PING_LENGTH,
                 until: PATIENT,
@@ -108,18 +111,18 @@ impl<D: Dialect> Servos<D> {
     /// Reads a register of one servo, asking again where no answer comes.
     pub(super) async fn read(
         &mut self,
-        link: &mut dyn Link,
+        link: &mut dyn ByteLink,
         place: usize,
-        register: Register,
-    ) -> Result<Status, DriverError> {
+        register: ServoRegister,
+    ) -> Result<StatusReply, DriverError> {
         let servo = self.map.name(place);
         let mut request = Vec::new();
-        D::encode(&mut request, Request::Read(servo.id, register));
+        D::encode(&mut request, ServoRequest::Read(servo.id, register));
         let mut tries = 0;
         while self.asks_again(tries, PATIENT) {
             self.count_retries(&[place], tries);
             tries += 1;
-            let expect = Expect {
+            let expect = ExpectedReplies {
                 ids: &[servo.id],
                 parameters: usize::from(register.length),
                 until: PATIENT,
@@ -134,7 +137,7 @@ impl<D: Dialect> Servos<D> {
 
     async fn identify(
         &mut self,
-        link: &mut dyn Link,
+        link: &mut dyn ByteLink,
         place: usize,
     ) -> Result<Identity, DriverError> {
         let settings = self.read(link, place, D::SETTINGS).await?;
@@ -153,10 +156,13 @@ impl<D: Dialect> Servos<D> {
     }
 
     /// Positions have no history yet: each must come twice before it is believed.
-    async fn first_readings(&mut self, link: &mut dyn Link) -> Result<Vec<Reading>, DriverError> {
-        let mut last: Option<Vec<Reading>> = None;
+    async fn first_readings(
+        &mut self,
+        link: &mut dyn ByteLink,
+    ) -> Result<Vec<ServoReading>, DriverError> {
+        let mut last: Option<Vec<ServoReading>> = None;
         for _ in 0..FIRST_READINGS {
-            self.filters.iter_mut().for_each(Filter::reset);
+            self.filters.iter_mut().for_each(PositionFilter::reset);
             let readings = self.read_present(link, Vec::new(), PATIENT).await?;
             if last.as_ref().is_some_and(|last| agree(last, &readings)) {
                 self.found_ticks = readings.iter().map(|reading| reading.ticks).collect();
@@ -174,7 +180,7 @@ impl<D: Dialect> Servos<D> {
     }
 
     /// Checks whether all servos can answer in one packet.
-    async fn probe_fast(&mut self, link: &mut dyn Link) -> Result<(), DriverError> {
+    async fn probe_fast_read(&mut self, link: &mut dyn ByteLink) -> Result<(), DriverError> {
         if D::fast_length(D::PRESENT, self.ids.len()) == 0 {
             return Ok(());
         }
@@ -228,7 +234,7 @@ impl<D: Dialect> Servos<D> {
 
 /// Refuses a joint that would be sent to positions that its servo does not count within one turn:
 /// it would fault there in the middle of a motion.
-fn fits_turn<D: Dialect>(entry: &Entry) -> Result<(), String> {
+fn fits_turn<D: Dialect>(entry: &ServoEntry) -> Result<(), String> {
     let Some((least, most)) = entry.range_ticks() else {
         return Ok(());
     };
@@ -259,7 +265,7 @@ fn delay_warnings(servos: &[Identity]) -> Option<String> {
     })
 }
 
-fn agree(a: &[Reading], b: &[Reading]) -> bool {
+fn agree(a: &[ServoReading], b: &[ServoReading]) -> bool {
     a.iter()
         .zip(b)
         .all(|(a, b)| a.ticks.saturating_sub(b.ticks).abs() <= FIRST_APART_TICKS)

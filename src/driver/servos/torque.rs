@@ -1,7 +1,7 @@
 //! Switches torque on where the arm stands and off in any event, and checks that it is still on.
 
 use super::*;
-use servo::dialect::Setting;
+use servo::dialect::RegisterSetting;
 
 /// Largest difference of a goal that was read back from the servo's position.
 const GOAL_APART_TICKS: i32 = 2;
@@ -12,9 +12,12 @@ const AIMS_MAX: u32 = 3;
 /// Longest time for a servo to start.
 const REBOOT: Duration = Duration::from_secs(2);
 
-impl<D: Dialect> Servos<D> {
-    pub(crate) async fn energise(&mut self, link: &mut dyn Link) -> Result<Measured, DriverError> {
-        let was_on = |known: &Known| known.torque_on == Some(true);
+impl<D: Dialect> ServoDriver<D> {
+    pub(crate) async fn energise(
+        &mut self,
+        link: &mut dyn ByteLink,
+    ) -> Result<ArmMeasurement, DriverError> {
+        let was_on = |known: &SlowReadings| known.torque_on == Some(true);
         let limp = self.known.iter().enumerate();
         let limp: Vec<usize> = limp
             .filter(|(_, known)| !was_on(known))
@@ -34,9 +37,9 @@ impl<D: Dialect> Servos<D> {
 
     async fn try_energise(
         &mut self,
-        link: &mut dyn Link,
+        link: &mut dyn ByteLink,
         limp: &[usize],
-    ) -> Result<Measured, DriverError> {
+    ) -> Result<ArmMeasurement, DriverError> {
         self.goals = None;
         self.ailing.fill(None);
         self.doubted.fill(None);
@@ -44,7 +47,7 @@ impl<D: Dialect> Servos<D> {
         self.find_ailment(&readings, &self.measure(&readings))?;
         self.set_all(link, D::PREPARE).await?;
         self.write_torque_limit(link, TorqueLimit::Work).await?;
-        self.aim_here(link, limp).await?;
+        self.hold_present_positions(link, limp).await?;
         self.set_all(link, &[(D::TORQUE_ENABLE, 1)]).await?;
         self.set_all(link, D::ARM).await?;
         self.known
@@ -56,13 +59,17 @@ impl<D: Dialect> Servos<D> {
         self.goals = Some(self.goals_here());
         self.aimed_rad = None;
         self.travel = self.travel.map(|_, _| 0.0);
-        self.leads.fill(Lead::default());
+        self.leads.fill(DeadBandLead::default());
         Ok(measured)
     }
 
     /// Sets the goal of every servo to its position. A limp joint may be moved by hand after it was read:
     /// it is read again, or torque would pull it back.
-    async fn aim_here(&mut self, link: &mut dyn Link, limp: &[usize]) -> Result<(), DriverError> {
+    async fn hold_present_positions(
+        &mut self,
+        link: &mut dyn ByteLink,
+        limp: &[usize],
+    ) -> Result<(), DriverError> {
         let mut tries = 0;
         loop {
             tries += 1;
@@ -86,10 +93,10 @@ impl<D: Dialect> Servos<D> {
         }
     }
 
-    fn goals_here(&self) -> Vec<Goal> {
+    fn goals_here(&self) -> Vec<ServoGoal> {
         let entries = self.map.entries.iter().zip(&self.found_ticks);
         entries
-            .map(|(entry, ticks)| Goal {
+            .map(|(entry, ticks)| ServoGoal {
                 ticks: *ticks,
                 speed_ticks_s: entry.velocity_max_ticks_s,
             })
@@ -99,12 +106,12 @@ impl<D: Dialect> Servos<D> {
     /// A servo that is energised goes to the goal it last had: that must be where it stands.
     async fn write_goals_here(
         &mut self,
-        link: &mut dyn Link,
-        readings: &[Reading],
+        link: &mut dyn ByteLink,
+        readings: &[ServoReading],
     ) -> Result<(), DriverError> {
         let goals = self.goals_here();
         let frame = self.goals_frame(&goals, D::GOAL)?;
-        self.bus.tell(link, &frame).await?;
+        self.bus.send_unanswered(link, &frame).await?;
         self.capped = goals.iter().map(|goal| goal.speed_ticks_s).collect();
         self.capped_cycles = 0;
         for (place, reading) in readings.iter().enumerate() {
@@ -117,8 +124,13 @@ impl<D: Dialect> Servos<D> {
     }
 
     /// The caps beside a goal that was read back are the ones that were written.
-    fn expect_caps(&self, place: usize, goal: Goal, status: &Status) -> Result<(), DriverError> {
-        let same_goal = Goal {
+    fn expect_caps(
+        &self,
+        place: usize,
+        goal: ServoGoal,
+        status: &StatusReply,
+    ) -> Result<(), DriverError> {
+        let same_goal = ServoGoal {
             ticks: D::goal_ticks(status),
             ..goal
         };
@@ -129,17 +141,21 @@ impl<D: Dialect> Servos<D> {
     }
 
     /// Restarts one servo.
-    pub(crate) async fn reboot(&mut self, link: &mut dyn Link, id: u8) -> Result<(), DriverError> {
+    pub(crate) async fn reboot(
+        &mut self,
+        link: &mut dyn ByteLink,
+        id: u8,
+    ) -> Result<(), DriverError> {
         let place = self.ids.iter().position(|known| *known == id);
         let mut request = Vec::new();
-        let knows = D::encode(&mut request, Request::Reboot(id));
+        let knows = D::encode(&mut request, ServoRequest::Reboot(id));
         let Some(place) = place.filter(|_| knows && self.goals.is_none()) else {
             return Err(BusError::NoReboot { id }.into());
         };
-        self.bus.tell(link, &request).await?;
-        self.known[place] = Known {
+        self.bus.send_unanswered(link, &request).await?;
+        self.known[place] = SlowReadings {
             voltage_limits_v: self.known[place].voltage_limits_v,
-            ..Known::default()
+            ..SlowReadings::default()
         };
         let until = self.bus.clock.now().after(REBOOT);
         while self.bus.clock.now() < until {
@@ -157,9 +173,9 @@ impl<D: Dialect> Servos<D> {
     /// already, and reads where it begins.
     pub(crate) async fn begin(
         &mut self,
-        link: &mut dyn Link,
+        link: &mut dyn ByteLink,
         limit: TorqueLimit,
-    ) -> Result<Measured, DriverError> {
+    ) -> Result<ArmMeasurement, DriverError> {
         self.begin_tries = BEGIN_TRIES;
         let measured = self.try_begin(link, limit).await;
         self.end_beginning();
@@ -173,9 +189,9 @@ impl<D: Dialect> Servos<D> {
 
     async fn try_begin(
         &mut self,
-        link: &mut dyn Link,
+        link: &mut dyn ByteLink,
         limit: TorqueLimit,
-    ) -> Result<Measured, DriverError> {
+    ) -> Result<ArmMeasurement, DriverError> {
         if self.torque_limit != Some(limit) {
             self.write_torque_limit(link, limit).await?;
         }
@@ -185,7 +201,7 @@ impl<D: Dialect> Servos<D> {
     /// Writes each servo's torque limit, all in one frame, and reads it back.
     async fn write_torque_limit(
         &mut self,
-        link: &mut dyn Link,
+        link: &mut dyn ByteLink,
         limit: TorqueLimit,
     ) -> Result<(), DriverError> {
         self.torque_limit = None;
@@ -202,9 +218,9 @@ impl<D: Dialect> Servos<D> {
             .map(|(id, value)| (*id, bytes_of(D::TORQUE_LIMIT, *value)))
             .collect();
         let mut frame = Vec::new();
-        let write = Request::MotionWrite(D::TORQUE_LIMIT, &blocks, &self.authority);
+        let write = ServoRequest::MotionWrite(D::TORQUE_LIMIT, &blocks, &self.authority);
         D::encode(&mut frame, write);
-        self.bus.tell(link, &frame).await?;
+        self.bus.send_unanswered(link, &frame).await?;
         for (place, wanted) in limits.iter().enumerate() {
             let found = self.read(link, place, D::TORQUE_LIMIT).await?.number();
             self.expect(place, D::TORQUE_LIMIT, *wanted, found, 0)?;
@@ -216,8 +232,8 @@ impl<D: Dialect> Servos<D> {
     /// Writes the same to every servo, in one frame each, and reads it back.
     async fn set_all(
         &mut self,
-        link: &mut dyn Link,
-        settings: &[Setting],
+        link: &mut dyn ByteLink,
+        settings: &[RegisterSetting],
     ) -> Result<(), DriverError> {
         for (register, value) in settings {
             let all: Vec<usize> = (0..self.ids.len()).collect();
@@ -232,8 +248,8 @@ impl<D: Dialect> Servos<D> {
 
     async fn write_all(
         &mut self,
-        link: &mut dyn Link,
-        register: Register,
+        link: &mut dyn ByteLink,
+        register: ServoRegister,
         value: i32,
         places: &[usize],
     ) -> Result<(), DriverError> {
@@ -241,15 +257,15 @@ impl<D: Dialect> Servos<D> {
         let ids = places.iter().map(|place| self.ids[*place]);
         let blocks: Vec<_> = ids.map(|id| (id, bytes.clone())).collect();
         let mut frame = Vec::new();
-        let write = Request::MotionWrite(register, &blocks, &self.authority);
+        let write = ServoRequest::MotionWrite(register, &blocks, &self.authority);
         D::encode(&mut frame, write);
-        Ok(self.bus.tell(link, &frame).await?)
+        Ok(self.bus.send_unanswered(link, &frame).await?)
     }
 
     fn expect(
         &self,
         place: usize,
-        register: Register,
+        register: ServoRegister,
         wanted: i32,
         found: i32,
         apart: i32,
@@ -265,7 +281,10 @@ impl<D: Dialect> Servos<D> {
         })
     }
 
-    pub(crate) async fn release(&mut self, link: &mut dyn Link) -> Result<Released, DriverError> {
+    pub(crate) async fn release(
+        &mut self,
+        link: &mut dyn ByteLink,
+    ) -> Result<TorqueOffReport, DriverError> {
         self.goals = None;
         let all: Vec<usize> = (0..self.ids.len()).collect();
         let released = self.torque_off(link, &all).await?;
@@ -278,10 +297,10 @@ impl<D: Dialect> Servos<D> {
     /// Takes torque off the servos at `places`, each attempted even if others fail.
     async fn torque_off(
         &mut self,
-        link: &mut dyn Link,
+        link: &mut dyn ByteLink,
         places: &[usize],
-    ) -> Result<Released, DriverError> {
-        let mut released = Released::default();
+    ) -> Result<TorqueOffReport, DriverError> {
+        let mut released = TorqueOffReport::default();
         if places.is_empty() {
             return Ok(released);
         }
@@ -305,7 +324,7 @@ impl<D: Dialect> Servos<D> {
         Ok(released)
     }
 
-    pub(super) fn state_is_due(&self, deadline: Instant) -> bool {
+    pub(super) fn state_is_due(&self, deadline: ClockInstant) -> bool {
         let now = self.bus.clock.now();
         #[expect(clippy::cast_possible_truncation, reason = "a few registers")]
         let count = D::STATES.len() as u32;
@@ -316,8 +335,8 @@ impl<D: Dialect> Servos<D> {
     /// reply must not end a stroke. One unread servo is asked next time.
     pub(super) async fn read_state(
         &mut self,
-        link: &mut dyn Link,
-        deadline: Instant,
+        link: &mut dyn ByteLink,
+        deadline: ClockInstant,
     ) -> Result<(), DriverError> {
         let register = D::STATES[self.state_next];
         // In one packet where they can; one after another where that came to nothing.
@@ -332,7 +351,7 @@ impl<D: Dialect> Servos<D> {
         let mut doubt = self.state_missed;
         for (place, reply) in replies.iter().enumerate() {
             if let Some(status) = reply {
-                doubt |= self.learn(place, status);
+                doubt |= self.note_slow_readings(place, status);
             }
         }
         if !doubt {
@@ -343,10 +362,10 @@ impl<D: Dialect> Servos<D> {
     }
 
     /// Takes a slow reading; returns whether a fault was found for the first time.
-    fn learn(&mut self, place: usize, status: &Status) -> bool {
+    fn note_slow_readings(&mut self, place: usize, status: &StatusReply) -> bool {
         let known = &mut self.known[place];
         let mut found = *known;
-        let ailment = D::learn(self.state_next, status, &mut found);
+        let ailment = D::update_slow_readings(self.state_next, status, &mut found);
         let before = std::mem::replace(&mut self.doubted[place], ailment);
         if ailment.is_some() && before != ailment && self.goals.is_some() {
             // A name alone ends nothing: what it names has been reported twice by then.
@@ -363,7 +382,7 @@ impl<D: Dialect> Servos<D> {
 }
 
 /// The bytes of a register that holds a number, the lowest first.
-fn bytes_of(register: Register, value: i32) -> Vec<u8> {
+fn bytes_of(register: ServoRegister, value: i32) -> Vec<u8> {
     let bytes = value.to_le_bytes();
     bytes
         .into_iter()

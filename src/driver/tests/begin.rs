@@ -6,16 +6,16 @@ use link::{LinkError, LinkFuture};
 
 /// A wire that loses what is answered to the next so many questions.
 struct Lossy<'a> {
-    inner: &'a mut MemoryLink<Simulator>,
+    inner: &'a mut MemoryLink<ArmSimulator>,
     lost: u32,
 }
 
-impl Link for Lossy<'_> {
+impl ByteLink for Lossy<'_> {
     fn send<'a>(&'a mut self, bytes: &'a [u8]) -> LinkFuture<'a, ()> {
         self.inner.send(bytes)
     }
 
-    fn receive<'a>(&'a mut self, into: &'a mut [u8], until: Instant) -> LinkFuture<'a, usize> {
+    fn receive<'a>(&'a mut self, into: &'a mut [u8], until: ClockInstant) -> LinkFuture<'a, usize> {
         Box::pin(async move {
             let Some(left) = self.lost.checked_sub(1) else {
                 return self.inner.receive(into, until).await;
@@ -43,7 +43,7 @@ const LOST_WITHIN: Duration = Duration::from_millis(200);
 
 const ARMS: [&str; 2] = ["so101", "widowx250s"];
 
-async fn begins(bench: &mut Bench, lost: u32) -> (Result<Measured, DriverError>, Duration) {
+async fn begins(bench: &mut Bench, lost: u32) -> (Result<ArmMeasurement, DriverError>, Duration) {
     let began = bench.clock.now();
     let mut link = Lossy {
         inner: &mut bench.link,
@@ -109,7 +109,7 @@ async fn a_lost_bus_is_found_and_named_in_time_before_a_motion() {
 #[tokio::test]
 async fn one_lost_servo_is_named_before_a_motion() {
     let mut bench = Bench::energised("so101").await;
-    bench.sim.break_it(Fault::Silence(3));
+    bench.sim.break_it(SimulatedFault::Silence(3));
     for _ in 0..2 {
         let (begun, took) = begins(&mut bench, 0).await;
         assert_eq!(begun.unwrap_err().servo().unwrap().id, 3);
@@ -120,7 +120,7 @@ async fn one_lost_servo_is_named_before_a_motion() {
 #[tokio::test]
 async fn a_pulled_plug_is_told_at_once_before_a_motion() {
     let mut bench = Bench::energised("so101").await;
-    bench.sim.break_it(Fault::Unplug);
+    bench.sim.break_it(SimulatedFault::Unplug);
     let (begun, took) = begins(&mut bench, 0).await;
     assert!(begun.unwrap_err().is_unplugged());
     assert_eq!(took, Duration::ZERO);
@@ -132,7 +132,7 @@ async fn a_cycle_after_the_beginning_has_the_tries_of_a_cycle() {
     let mut bench = Bench::energised("so101").await;
     begins(&mut bench, 5).await.0.unwrap();
     for id in 1..=6 {
-        bench.sim.break_it(Fault::Silence(id));
+        bench.sim.break_it(SimulatedFault::Silence(id));
     }
     let began = bench.clock.now();
     let far = began.after(Duration::from_secs(1));

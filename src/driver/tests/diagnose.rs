@@ -2,21 +2,21 @@
 
 use super::*;
 use crate::diagnose::setup;
-use servo::diagnose::{Cause, Diagnosis};
+use servo::diagnose::{BusDiagnosis, DiagnosisCause};
 
 #[tokio::test]
 async fn a_servo_set_up_otherwise_is_named_with_its_register() {
     let mut bench = Bench::new("so101");
-    bench.sim.break_it(Fault::Register {
+    bench.sim.break_it(SimulatedFault::Register {
         id: 3,
         address: 18,
         value: 0x10,
     });
-    let mut diagnosis = Diagnosis::default();
+    let mut diagnosis = BusDiagnosis::default();
     let refused = setup(&mut bench.link, &bench.arm, &bench.clock, &mut diagnosis).await;
     assert!(matches!(refused, Err(DriverError::Setup { .. })));
     assert_eq!(diagnosis.findings.len(), 1, "{diagnosis:?}");
-    assert_eq!(diagnosis.findings[0].cause, Cause::WrongSetup);
+    assert_eq!(diagnosis.findings[0].cause, DiagnosisCause::WrongSetup);
     assert!(
         diagnosis.findings[0]
             .what

@@ -6,17 +6,17 @@ use crate::error::Ailment;
 #[tokio::test]
 async fn an_arm_is_attached_energised_and_follows_a_wave() {
     let mut bench = Bench::new("widowx250s");
-    let before = bench.sim.truth();
+    let before = bench.sim.true_joints();
     let attached = bench.driver.attach(&mut bench.link).await.unwrap();
     assert_eq!(attached.servos.len(), 8);
     assert!(attached.warnings.is_empty(), "{:?}", attached.warnings);
-    assert_eq!(bench.sim.truth(), before);
+    assert_eq!(bench.sim.true_joints(), before);
     bench.driver.energise(&mut bench.link).await.unwrap();
     for cycle in 0..1000 {
         let swing = 0.3 * (1.0 - (f64::from(cycle) * 0.01).cos());
         let goal = before.map(|_, angle| angle + swing);
         let measured = bench.cycle(Some(bench.command(goal))).await.unwrap();
-        let apart = measured.position_rad.distance_max(&bench.sim.truth());
+        let apart = measured.position_rad.distance_max(&bench.sim.true_joints());
         assert!(apart < 0.02, "{apart}");
     }
     let counts = bench.driver.counts();
@@ -34,7 +34,7 @@ async fn an_arm_is_attached_energised_and_follows_a_wave() {
 #[tokio::test]
 async fn the_watchdog_stops_an_arm_whose_host_has_died() {
     let mut bench = Bench::energised("widowx250s").await;
-    let start = bench.sim.truth();
+    let start = bench.sim.true_joints();
     let far = start.map(|_, angle| angle + 1.0);
     for _ in 0..10 {
         bench.cycle(Some(bench.command(far))).await.unwrap();
@@ -43,12 +43,12 @@ async fn the_watchdog_stops_an_arm_whose_host_has_died() {
         .clock
         .jump_to(bench.clock.now().after(Duration::from_millis(605)));
     bench.sim.advance(bench.clock.now());
-    let stopped = bench.sim.truth();
+    let stopped = bench.sim.true_joints();
     bench
         .clock
         .jump_to(bench.clock.now().after(Duration::from_secs(2)));
     bench.sim.advance(bench.clock.now());
-    assert!(bench.sim.truth().distance_max(&stopped) < 0.02);
+    assert!(bench.sim.true_joints().distance_max(&stopped) < 0.02);
     assert!(stopped.distance_max(&far) > 0.3);
     // Nothing moves again without energising anew.
     let error = loop {
@@ -67,9 +67,9 @@ async fn the_watchdog_stops_an_arm_whose_host_has_died() {
         ),
         "{error}"
     );
-    assert!(bench.sim.truth().distance_max(&stopped) < 0.02);
+    assert!(bench.sim.true_joints().distance_max(&stopped) < 0.02);
     bench.driver.energise(&mut bench.link).await.unwrap();
-    assert!(bench.sim.truth().distance_max(&stopped) < 0.02);
+    assert!(bench.sim.true_joints().distance_max(&stopped) < 0.02);
     bench.cycle(Some(bench.command(stopped))).await.unwrap();
 }
 
@@ -82,7 +82,7 @@ async fn a_servo_set_up_for_something_else_is_refused_by_name() {
         (0, 1, "no Dynamixel X servo"),
     ] {
         let mut bench = Bench::new("widowx250s");
-        bench.sim.break_it(Fault::Register {
+        bench.sim.break_it(SimulatedFault::Register {
             id: 3,
             address,
             value,
@@ -103,18 +103,18 @@ async fn a_servo_set_up_for_something_else_is_refused_by_name() {
 #[tokio::test]
 async fn servos_that_cannot_answer_together_are_asked_one_by_one() {
     let mut bench = Bench::energised("widowx250s").await;
-    bench.sim.break_it(Fault::CorruptReplies {
+    bench.sim.break_it(SimulatedFault::CorruptReplies {
         share: 0.05,
         bits: 2,
     });
-    let start = bench.sim.truth();
+    let start = bench.sim.true_joints();
     let mut good = 0;
     for cycle in 0..2000 {
         let goal = start.map(|_, angle| angle + 0.3 * (f64::from(cycle) * 0.01).sin());
         match bench.cycle(Some(bench.command(goal))).await {
             Ok(measured) => {
                 good += 1;
-                let apart = measured.position_rad.distance_max(&bench.sim.truth());
+                let apart = measured.position_rad.distance_max(&bench.sim.true_joints());
                 assert!(apart < 0.1, "{apart}");
             }
             Err(error) => assert!(error.is_transient(), "{error}"),
@@ -126,7 +126,9 @@ async fn servos_that_cannot_answer_together_are_asked_one_by_one() {
 #[tokio::test]
 async fn a_hardware_error_is_named_and_needs_a_restart() {
     let mut bench = Bench::energised("widowx250s").await;
-    bench.sim.break_it(Fault::ErrorBits { id: 5, bits: 0x20 });
+    bench
+        .sim
+        .break_it(SimulatedFault::ErrorBits { id: 5, bits: 0x20 });
     let error = loop {
         match bench.cycle(None).await {
             Ok(_) => {}
@@ -146,7 +148,7 @@ async fn a_hardware_error_is_named_and_needs_a_restart() {
     );
     assert!(error.to_string().contains("servo 5 (elbow)"), "{error}");
     assert!(bench.driver.energise(&mut bench.link).await.is_err());
-    bench.sim.break_it(Fault::PowerCycle(5));
+    bench.sim.break_it(SimulatedFault::PowerCycle(5));
     bench.driver.attach(&mut bench.link).await.unwrap();
     bench.driver.energise(&mut bench.link).await.unwrap();
 }
@@ -155,7 +157,7 @@ async fn a_hardware_error_is_named_and_needs_a_restart() {
 async fn a_restart_of_one_of_two_coupled_servos_is_noticed_within_200_ms() {
     let mut bench = Bench::energised("widowx250s").await;
     let broken = bench.clock.now();
-    bench.sim.break_it(Fault::PowerCycle(3));
+    bench.sim.break_it(SimulatedFault::PowerCycle(3));
     let error = loop {
         if let Err(error) = bench.cycle(None).await {
             break error;
@@ -191,11 +193,11 @@ fn goal_blocks(sent: &[u8]) -> Vec<usize> {
 async fn caps_go_out_when_they_change_and_now_and_then_and_goals_alone_otherwise() {
     let mut bench = Bench::energised("widowx250s").await;
     let mut link = Tapped(&mut bench.link, Vec::new());
-    let start = bench.sim.truth();
+    let start = bench.sim.true_joints();
     let fast = bench.arm.limits.velocity_rad_s;
     for cycle in 0..60 {
         let slower = if cycle < 30 { 1.0 } else { 0.5 };
-        let command = Command {
+        let command = JointCommand {
             goal_rad: start,
             velocity_cap_rad_s: fast.map(|_, cap| cap * slower),
         };
@@ -219,7 +221,9 @@ async fn a_reboot_clears_a_latch_and_is_refused_while_the_arm_is_held() {
         matches!(held, Err(DriverError::Bus(BusError::NoReboot { id: 4 }))),
         "{held:?}"
     );
-    bench.sim.break_it(Fault::ErrorBits { id: 4, bits: 0x20 });
+    bench
+        .sim
+        .break_it(SimulatedFault::ErrorBits { id: 4, bits: 0x20 });
     let mut ailing = None;
     for _ in 0..20 {
         if let Err(error) = bench.cycle(None).await {
@@ -240,7 +244,7 @@ async fn a_reboot_clears_a_latch_and_is_refused_while_the_arm_is_held() {
 #[tokio::test]
 async fn one_servo_with_old_firmware_makes_all_be_asked_one_by_one() {
     let mut bench = Bench::new("widowx250s");
-    bench.sim.break_it(Fault::Register {
+    bench.sim.break_it(SimulatedFault::Register {
         id: 5,
         address: 6,
         value: 40,

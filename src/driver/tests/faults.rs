@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::error::Ailment;
-use link::fault::{Badness, FaultLink};
+use link::fault_link::{CableFaults, FaultLink};
 
 /// A swing of every joint about where the arm stands, well within its limits.
-fn swing(start: Joints, cycle: u32) -> Joints {
+fn swing(start: JointVector, cycle: u32) -> JointVector {
     let angle = 0.3 * (1.0 - (f64::from(cycle) * 0.01).cos());
     start.map(|_, at| at + angle)
 }
@@ -16,8 +16,8 @@ const NEAR_RAD: f64 = 0.1;
 #[tokio::test]
 async fn lost_replies_are_asked_for_again_within_the_cycle() {
     let mut bench = Bench::energised("so101").await;
-    bench.sim.break_it(Fault::DropReplies(0.05));
-    let start = bench.sim.truth();
+    bench.sim.break_it(SimulatedFault::DropReplies(0.05));
+    let start = bench.sim.true_joints();
     let (mut blind, mut in_a_row, mut worst) = (0, 0, 0);
     for cycle in 0..6000 {
         match bench.cycle(Some(bench.command(swing(start, cycle)))).await {
@@ -42,12 +42,12 @@ async fn damaged_replies_never_become_positions_or_faults() {
         let mut bench = Bench::energised("so101").await;
         bench
             .sim
-            .break_it(Fault::CorruptReplies { share: 0.05, bits });
-        let start = bench.sim.truth();
+            .break_it(SimulatedFault::CorruptReplies { share: 0.05, bits });
+        let start = bench.sim.true_joints();
         for cycle in 0..3000 {
             match bench.cycle(Some(bench.command(swing(start, cycle)))).await {
                 Ok(measured) => {
-                    let apart = measured.position_rad.distance_max(&bench.sim.truth());
+                    let apart = measured.position_rad.distance_max(&bench.sim.true_joints());
                     assert!(apart < NEAR_RAD, "{apart} rad after {bits} flips");
                 }
                 Err(error) => assert!(error.is_transient(), "{error}"),
@@ -60,8 +60,10 @@ async fn damaged_replies_never_become_positions_or_faults() {
 #[tokio::test]
 async fn an_overload_names_its_servo_and_the_others_go_on_holding() {
     let mut bench = Bench::energised("so101").await;
-    let start = bench.sim.truth();
-    bench.sim.break_it(Fault::ErrorBits { id: 3, bits: 32 });
+    let start = bench.sim.true_joints();
+    bench
+        .sim
+        .break_it(SimulatedFault::ErrorBits { id: 3, bits: 32 });
     let error = bench.cycle(None).await.unwrap_err();
     assert!(
         matches!(
@@ -75,14 +77,14 @@ async fn an_overload_names_its_servo_and_the_others_go_on_holding() {
     );
     assert_eq!(error.servo().unwrap().id, 3);
     assert!(error.to_string().contains("elbow_flex"), "{error}");
-    let torque = |m: &Measured| {
+    let torque = |m: &ArmMeasurement| {
         m.servos
             .iter()
             .filter(|s| s.torque_on == Some(true))
             .count()
     };
     assert_eq!(torque(error.measured().unwrap()), 6);
-    bench.sim.break_it(Fault::Silence(3));
+    bench.sim.break_it(SimulatedFault::Silence(3));
     let error = bench.cycle(None).await.unwrap_err();
     assert!(
         matches!(error, DriverError::NoReply { tries: 3, .. }),
@@ -91,13 +93,13 @@ async fn an_overload_names_its_servo_and_the_others_go_on_holding() {
     for _ in 0..50 {
         bench.cycle(None).await.unwrap_err();
     }
-    assert!(bench.sim.truth().distance_max(&start) < 0.01);
+    assert!(bench.sim.true_joints().distance_max(&start) < 0.01);
 }
 
 #[tokio::test]
 async fn late_and_foreign_frames_are_never_somebody_elses_reply() {
     let mut bench = Bench::energised("so101").await;
-    let start = bench.sim.truth();
+    let start = bench.sim.true_joints();
     for cycle in 0..200 {
         // An acknowledgement nobody read, a whole present state of servo 9, and half a frame.
         for frame in [
@@ -105,21 +107,21 @@ async fn late_and_foreign_frames_are_never_somebody_elses_reply() {
             &[0xFF, 0xFF, 9, 10, 0, 0, 1, 0, 0, 0, 0, 120, 25, 0x5A],
             &[0xFF, 0xFF, 3, 10, 0, 0],
         ] {
-            bench.sim.break_it(Fault::Noise(frame.to_vec()));
+            bench.sim.break_it(SimulatedFault::Noise(frame.to_vec()));
         }
         let measured = bench
             .cycle(Some(bench.command(swing(start, cycle))))
             .await
             .unwrap();
-        assert!(measured.position_rad.distance_max(&bench.sim.truth()) < NEAR_RAD);
+        assert!(measured.position_rad.distance_max(&bench.sim.true_joints()) < NEAR_RAD);
     }
-    bench.sim.break_it(Fault::LateReplies {
+    bench.sim.break_it(SimulatedFault::LateReplies {
         share: 0.1,
         by: Duration::from_millis(4),
     });
     for cycle in 200..1200 {
         if let Ok(measured) = bench.cycle(Some(bench.command(swing(start, cycle)))).await {
-            assert!(measured.position_rad.distance_max(&bench.sim.truth()) < NEAR_RAD);
+            assert!(measured.position_rad.distance_max(&bench.sim.true_joints()) < NEAR_RAD);
         }
     }
     assert!(bench.driver.counts().foreign > 0);
@@ -129,15 +131,15 @@ async fn late_and_foreign_frames_are_never_somebody_elses_reply() {
 async fn positions_that_wrap_or_change_sign_are_not_believed() {
     for word in [4095, 0, 0x8001, 32767, 2048 + 1200] {
         let mut bench = Bench::energised("so101").await;
-        let before = bench.sim.truth();
-        bench.sim.break_it(Fault::Position {
+        let before = bench.sim.true_joints();
+        bench.sim.break_it(SimulatedFault::Position {
             id: 2,
             word: Some(word),
         });
         let error = bench.cycle(None).await.unwrap_err();
         assert!(!error.is_transient(), "{word}: {error}");
         assert_eq!(error.servo().unwrap().id, 2, "{word}: {error}");
-        assert!(bench.sim.truth().distance_max(&before) < 0.01);
+        assert!(bench.sim.true_joints().distance_max(&before) < 0.01);
     }
 }
 
@@ -145,8 +147,8 @@ async fn positions_that_wrap_or_change_sign_are_not_believed() {
 async fn a_position_beyond_one_turn_is_a_fault_only_when_it_comes_three_times() {
     let mut bench = Bench::energised("so101").await;
     // The others and most of its own replies are lost, as when one in many was damaged.
-    bench.sim.break_it(Fault::DropReplies(0.7));
-    bench.sim.break_it(Fault::Position {
+    bench.sim.break_it(SimulatedFault::DropReplies(0.7));
+    bench.sim.break_it(SimulatedFault::Position {
         id: 2,
         word: Some(6144),
     });
@@ -176,7 +178,7 @@ async fn a_servo_set_up_for_something_else_is_refused_by_name() {
         (1, 9, "its firmware is 3.9, the others have 3.10"),
     ] {
         let mut bench = Bench::new("so101");
-        bench.sim.break_it(Fault::Register {
+        bench.sim.break_it(SimulatedFault::Register {
             id: 4,
             address,
             value,
@@ -189,7 +191,7 @@ async fn a_servo_set_up_for_something_else_is_refused_by_name() {
         );
     }
     let mut bench = Bench::new("so101");
-    bench.sim.break_it(Fault::Position {
+    bench.sim.break_it(SimulatedFault::Position {
         id: 5,
         word: Some(0x8001),
     });
@@ -210,7 +212,7 @@ async fn servos_that_wait_before_they_answer_are_warned_of() {
     let mut bench = Bench::new("so101");
     for id in 1..=6 {
         let value = 250;
-        bench.sim.break_it(Fault::Register {
+        bench.sim.break_it(SimulatedFault::Register {
             id,
             address: 7,
             value,
@@ -227,7 +229,7 @@ async fn servos_that_wait_before_they_answer_are_warned_of() {
 #[tokio::test]
 async fn two_servos_with_one_id_keep_the_driver_from_attaching() {
     let mut bench = Bench::new("so101");
-    bench.sim.break_it(Fault::Duplicate(2));
+    bench.sim.break_it(SimulatedFault::Duplicate(2));
     let text = bench
         .driver
         .attach(&mut bench.link)
@@ -243,7 +245,7 @@ async fn two_servos_with_one_id_keep_the_driver_from_attaching() {
 #[tokio::test]
 async fn a_servo_that_restarts_is_noticed_within_200_ms() {
     let mut bench = Bench::energised("so101").await;
-    let start = bench.sim.truth();
+    let start = bench.sim.true_joints();
     for cycle in 0..50 {
         bench
             .cycle(Some(bench.command(swing(start, cycle))))
@@ -251,7 +253,7 @@ async fn a_servo_that_restarts_is_noticed_within_200_ms() {
             .unwrap();
     }
     let broken = bench.clock.now();
-    bench.sim.break_it(Fault::PowerCycle(3));
+    bench.sim.break_it(SimulatedFault::PowerCycle(3));
     let error = loop {
         if let Err(error) = bench.cycle(None).await {
             break error;
@@ -270,7 +272,7 @@ async fn a_servo_that_restarts_is_noticed_within_200_ms() {
     );
     assert_eq!(error.servo().unwrap().id, 3);
     // A goal would pull it back: none is sent until somebody energises the arm anew.
-    let limp = bench.sim.truth();
+    let limp = bench.sim.true_joints();
     for _ in 0..50 {
         bench.cycle(None).await.unwrap();
     }
@@ -278,24 +280,26 @@ async fn a_servo_that_restarts_is_noticed_within_200_ms() {
     let refused = bench.cycle(Some(bench.command(start))).await;
     assert!(matches!(refused, Err(DriverError::Limp)), "{refused:?}");
     bench.driver.energise(&mut bench.link).await.unwrap();
-    assert!(bench.sim.truth().distance_max(&limp) < 0.2);
+    assert!(bench.sim.true_joints().distance_max(&limp) < 0.2);
 }
 
 #[tokio::test]
 async fn goals_from_before_an_unplugging_are_not_sent_again() {
     let mut bench = Bench::energised("so101").await;
-    bench.sim.break_it(Fault::Unplug);
+    bench.sim.break_it(SimulatedFault::Unplug);
     assert!(bench.cycle(None).await.unwrap_err().is_unplugged());
-    bench.sim.break_it(Fault::Plug);
+    bench.sim.break_it(SimulatedFault::Plug);
     bench.driver.attach(&mut bench.link).await.unwrap();
-    let refused = bench.cycle(Some(bench.command(bench.sim.truth()))).await;
+    let refused = bench
+        .cycle(Some(bench.command(bench.sim.true_joints())))
+        .await;
     assert!(matches!(refused, Err(DriverError::Limp)), "{refused:?}");
 }
 
 #[tokio::test]
 async fn a_weak_supply_is_named() {
     let mut bench = Bench::energised("so101").await;
-    bench.sim.break_it(Fault::SupplyV(3.5));
+    bench.sim.break_it(SimulatedFault::SupplyV(3.5));
     let error = bench.cycle(None).await.unwrap_err();
     assert!(
         matches!(
@@ -312,10 +316,10 @@ async fn a_weak_supply_is_named() {
 #[tokio::test]
 async fn an_adapter_that_echoes_changes_nothing() {
     let mut bench = Bench::new("so101");
-    bench.sim.break_it(Fault::Echo(true));
+    bench.sim.break_it(SimulatedFault::Echo(true));
     bench.driver.attach(&mut bench.link).await.unwrap();
     bench.driver.energise(&mut bench.link).await.unwrap();
-    let start = bench.sim.truth();
+    let start = bench.sim.true_joints();
     for cycle in 0..200 {
         bench
             .cycle(Some(bench.command(swing(start, cycle))))
@@ -332,9 +336,11 @@ async fn a_low_voltage_is_told_as_such_through_every_adapter() {
     for echo in [false, true] {
         for ids in [&[1][..], &[2], &[6], &[1, 2, 3, 4, 5, 6]] {
             let mut bench = Bench::new("so101");
-            bench.sim.break_it(Fault::Echo(echo));
+            bench.sim.break_it(SimulatedFault::Echo(echo));
             for id in ids {
-                bench.sim.break_it(Fault::ErrorBits { id: *id, bits: 1 });
+                bench
+                    .sim
+                    .break_it(SimulatedFault::ErrorBits { id: *id, bits: 1 });
             }
             let attached = bench.driver.attach(&mut bench.link).await.unwrap();
             // A reply counts from when it came, not from when it was known to be one.
@@ -361,8 +367,8 @@ async fn a_low_voltage_is_told_as_such_through_every_adapter() {
 async fn a_servo_that_is_silent_does_not_answer_by_an_echo() {
     for silent in [1, 2, 6] {
         let mut bench = Bench::new("so101");
-        bench.sim.break_it(Fault::Echo(true));
-        bench.sim.break_it(Fault::Silence(silent));
+        bench.sim.break_it(SimulatedFault::Echo(true));
+        bench.sim.break_it(SimulatedFault::Silence(silent));
         let error = bench.driver.attach(&mut bench.link).await.unwrap_err();
         assert!(matches!(error, DriverError::NoReply { .. }), "{error}");
         assert_eq!(error.servo().unwrap().id, silent);
@@ -372,24 +378,24 @@ async fn a_servo_that_is_silent_does_not_answer_by_an_echo() {
 #[tokio::test]
 async fn an_unplugged_adapter_comes_back_without_a_movement() {
     let mut bench = Bench::energised("so101").await;
-    bench.sim.break_it(Fault::Unplug);
+    bench.sim.break_it(SimulatedFault::Unplug);
     for _ in 0..10 {
         let before = bench.driver.counts().transactions;
         assert!(bench.cycle(None).await.unwrap_err().is_unplugged());
         assert!(bench.driver.counts().transactions <= before + 1);
     }
-    bench.sim.break_it(Fault::Plug);
-    let before = bench.sim.truth();
+    bench.sim.break_it(SimulatedFault::Plug);
+    let before = bench.sim.true_joints();
     let attached = bench.driver.attach(&mut bench.link).await.unwrap();
     assert!(attached.servos.iter().all(|servo| servo.torque_on));
     bench.driver.energise(&mut bench.link).await.unwrap();
-    assert!(bench.sim.truth().distance_max(&before) < 5.0 * TICK_RAD);
+    assert!(bench.sim.true_joints().distance_max(&before) < 5.0 * TICK_RAD);
 }
 
 #[tokio::test]
 async fn one_servo_that_does_not_answer_does_not_keep_the_others_energised() {
     let mut bench = Bench::energised("so101").await;
-    bench.sim.break_it(Fault::Silence(2));
+    bench.sim.break_it(SimulatedFault::Silence(2));
     let released = bench.driver.release(&mut bench.link).await.unwrap();
     assert_eq!(released.off.len(), 5);
     assert_eq!(released.failed.first().unwrap().0.id, 2);
@@ -399,7 +405,7 @@ async fn one_servo_that_does_not_answer_does_not_keep_the_others_energised() {
 async fn nothing_is_written_that_outlives_the_power() {
     let mut bench = Bench::energised("so101").await;
     bench
-        .cycle(Some(bench.command(Joints::zeros(5))))
+        .cycle(Some(bench.command(JointVector::zeros(5))))
         .await
         .unwrap();
     bench.driver.release(&mut bench.link).await.unwrap();
@@ -410,20 +416,20 @@ async fn nothing_is_written_that_outlives_the_power() {
 async fn a_bad_cable_costs_retries_and_never_a_wrong_position() {
     for name in ["so101", "widowx250s"] {
         let mut bench = Bench::energised(name).await;
-        let badness = Badness {
+        let badness = CableFaults {
             lost: 0.0003,
             damaged: 0.0003,
             unplugged: false,
         };
         let wire = MemoryLink::new(bench.sim.clone(), &bench.clock, "bad cable").unwrap();
         let mut link = FaultLink::new(wire, badness, 7);
-        let start = bench.sim.truth();
+        let start = bench.sim.true_joints();
         for cycle in 0..2000 {
             let next = bench.clock.now().after(PERIOD);
             let command = bench.command(swing(start, cycle));
             match bench.driver.follow(&mut link, Some(&command), next).await {
                 Ok(measured) => {
-                    let apart = measured.position_rad.distance_max(&bench.sim.truth());
+                    let apart = measured.position_rad.distance_max(&bench.sim.true_joints());
                     assert!(apart < NEAR_RAD, "{apart}");
                 }
                 Err(error) => assert!(error.is_transient(), "{error}"),
@@ -432,7 +438,7 @@ async fn a_bad_cable_costs_retries_and_never_a_wrong_position() {
         }
         let counts = bench.driver.counts();
         assert!(counts.corrupt > 0 && counts.servos.iter().any(|servo| servo.retries > 0));
-        link.set(Badness {
+        link.set(CableFaults {
             unplugged: true,
             ..badness
         });
@@ -450,7 +456,7 @@ async fn refuses_a_joint_that_leaves_its_servos_turn() {
         let mut bench = Bench::new(name);
         let mut file = bench.arm.file.clone();
         file.joints[1].servos[0].zero_tick = 3900;
-        let mut driver = Driver::new(&Arm::new(file).unwrap(), &bench.clock);
+        let mut driver = ArmDriver::new(&ArmModel::new(file).unwrap(), &bench.clock);
         let said = driver.attach(&mut bench.link).await;
         let said = said.unwrap_err().to_string();
         assert!(said.contains("leaves one turn"), "{said}");

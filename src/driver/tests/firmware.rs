@@ -1,14 +1,14 @@
 //! The driver for self-built controllers, against the protocol crate's own device.
 
 use super::*;
-use crate::firmware::Complaint;
+use crate::firmware::ControllerFault;
 use firmware_protocol::message::{Cause, Message};
 
 /// Ticks between a goal and reaching it, with room for the drives' lag.
 const LAG_TICKS: usize = 14;
 
 /// Settles, then gives how far the arm is from where it was sent.
-async fn settle(bench: &mut Bench, goal: &Joints) -> f64 {
+async fn settle(bench: &mut Bench, goal: &JointVector) -> f64 {
     for _ in 0..100 {
         bench.cycle(None).await.unwrap();
         if bench.driver.is_settled() {
@@ -19,11 +19,11 @@ async fn settle(bench: &mut Bench, goal: &Joints) -> f64 {
     for _ in 0..10 {
         bench.cycle(None).await.unwrap();
     }
-    bench.sim.truth().distance_max(goal)
+    bench.sim.true_joints().distance_max(goal)
 }
 
 /// Returns a joint's position on its way out and back, at rest at both ends.
-fn swing(start: &Joints, tick: u32, of: u32) -> Joints {
+fn swing(start: &JointVector, tick: u32, of: u32) -> JointVector {
     let angle = std::f64::consts::TAU * f64::from(tick) / f64::from(of);
     start.map(|_, at| at + 0.2 * (1.0 - angle.cos()))
 }
@@ -31,19 +31,19 @@ fn swing(start: &Joints, tick: u32, of: u32) -> Joints {
 #[tokio::test]
 async fn attaching_pairs_and_moves_nothing() {
     let mut bench = Bench::new("custom");
-    let before = bench.sim.truth();
+    let before = bench.sim.true_joints();
     let attached = bench.driver.attach(&mut bench.link).await.unwrap();
     assert_eq!(attached.servos.len(), 5);
     assert!(attached.warnings.is_empty(), "{:?}", attached.warnings);
     assert!(attached.measured.position_rad.distance_max(&before) < 1e-6);
     assert!(!attached.servos[0].torque_on);
-    assert_eq!(bench.sim.truth(), before);
+    assert_eq!(bench.sim.true_joints(), before);
 }
 
 #[tokio::test]
 async fn a_motion_is_followed_a_tenth_of_a_second_later_and_ends_where_it_was_sent() {
     let mut bench = Bench::energised("custom").await;
-    let start = bench.sim.truth();
+    let start = bench.sim.true_joints();
     let mut sent = Vec::new();
     let mut worst = 0.0_f64;
     for tick in 1..=300 {
@@ -52,7 +52,7 @@ async fn a_motion_is_followed_a_tenth_of_a_second_later_and_ends_where_it_was_se
         bench.cycle(Some(bench.command(goal))).await.unwrap();
         bench.sim.advance(bench.clock.now());
         if let Some(then) = sent.len().checked_sub(LAG_TICKS) {
-            let truth = bench.sim.truth();
+            let truth = bench.sim.true_joints();
             let near = sent[then..].iter().map(|goal| goal.distance_max(&truth));
             worst = worst.max(near.fold(f64::INFINITY, f64::min));
         }
@@ -66,7 +66,7 @@ async fn a_motion_is_followed_a_tenth_of_a_second_later_and_ends_where_it_was_se
 #[tokio::test]
 async fn one_motion_follows_another() {
     let mut bench = Bench::energised("custom").await;
-    let start = bench.sim.truth();
+    let start = bench.sim.true_joints();
     for of in [100, 150, 200] {
         for tick in 1..=of / 2 {
             let goal = swing(&start, tick, of);
@@ -85,7 +85,7 @@ async fn one_motion_follows_another() {
 #[tokio::test]
 async fn goals_that_stop_coming_hold_the_arm_along_its_path_and_it_goes_on() {
     let mut bench = Bench::energised("custom").await;
-    let start = bench.sim.truth();
+    let start = bench.sim.true_joints();
     for tick in 1..=300 {
         let goal = swing(&start, tick, 300);
         bench.cycle(Some(bench.command(goal))).await.unwrap();
@@ -101,40 +101,40 @@ async fn goals_that_stop_coming_hold_the_arm_along_its_path_and_it_goes_on() {
 #[tokio::test]
 async fn an_emergency_stop_is_the_next_thing_on_the_wire_and_stays() {
     let mut bench = Bench::energised("custom").await;
-    let start = bench.sim.truth();
+    let start = bench.sim.true_joints();
     for tick in 1..=75 {
         let goal = swing(&start, tick, 300);
         bench.cycle(Some(bench.command(goal))).await.unwrap();
     }
-    bench.driver.halt(Halt::Emergency);
+    bench.driver.halt(HaltMode::Emergency);
     for _ in 0..50 {
         bench.cycle(None).await.unwrap();
     }
     assert!(bench.driver.is_settled() && !bench.driver.is_energised());
-    let stands = bench.sim.truth();
+    let stands = bench.sim.true_joints();
     // 1.2 mrad a tick at most, and it brakes within two: nowhere near where the queue led.
     assert!(stands.distance_max(&swing(&start, 66, 300)) < 0.02);
     let refused = bench.cycle(Some(bench.command(start))).await;
     assert!(matches!(refused, Err(DriverError::Limp)), "{refused:?}");
     bench.driver.energise(&mut bench.link).await.unwrap();
-    assert!(bench.sim.truth().distance_max(&stands) < 1e-4);
+    assert!(bench.sim.true_joints().distance_max(&stands) < 1e-4);
     bench.cycle(Some(bench.command(stands))).await.unwrap();
 }
 
 #[tokio::test]
 async fn a_halt_drops_what_is_queued() {
     let mut bench = Bench::energised("custom").await;
-    let start = bench.sim.truth();
+    let start = bench.sim.true_joints();
     for tick in 1..=75 {
         let goal = swing(&start, tick, 300);
         bench.cycle(Some(bench.command(goal))).await.unwrap();
     }
-    bench.driver.halt(Halt::Hold);
+    bench.driver.halt(HaltMode::Hold);
     for _ in 0..100 {
         bench.cycle(None).await.unwrap();
     }
     assert!(bench.driver.is_settled());
-    let stands = bench.sim.truth();
+    let stands = bench.sim.true_joints();
     assert!(stands.distance_max(&swing(&start, 75, 300)) < 0.06);
     assert!(settle(&mut bench, &stands).await < 1e-5);
 }
@@ -142,16 +142,16 @@ async fn a_halt_drops_what_is_queued() {
 #[tokio::test]
 async fn a_node_that_falls_silent_leaves_a_held_arm_that_says_why() {
     let mut bench = Bench::energised("custom").await;
-    let start = bench.sim.truth();
+    let start = bench.sim.true_joints();
     for tick in 1..=75 {
         let goal = swing(&start, tick, 300);
         bench.cycle(Some(bench.command(goal))).await.unwrap();
     }
     let later = bench.clock.now().after(Duration::from_millis(400));
     bench.sim.advance(later);
-    let stands = bench.sim.truth();
+    let stands = bench.sim.true_joints();
     bench.sim.advance(later.after(Duration::from_secs(10)));
-    assert_eq!(bench.sim.truth(), stands);
+    assert_eq!(bench.sim.true_joints(), stands);
     bench.clock.jump_to(later.after(Duration::from_secs(10)));
     let mut said = Ok(());
     for _ in 0..20 {
@@ -160,7 +160,7 @@ async fn a_node_that_falls_silent_leaves_a_held_arm_that_says_why() {
             break;
         }
     }
-    let Err(DriverError::Controller(Complaint::Stopped(cause))) = said else {
+    let Err(DriverError::Controller(ControllerFault::Stopped(cause))) = said else {
         panic!("{said:?}");
     };
     assert!(
@@ -173,7 +173,7 @@ async fn a_node_that_falls_silent_leaves_a_held_arm_that_says_why() {
 #[tokio::test]
 async fn a_controller_that_restarts_is_a_fault_and_is_not_energised_again() {
     let mut bench = Bench::energised("custom").await;
-    bench.sim.break_it(Fault::PowerCycle(1));
+    bench.sim.break_it(SimulatedFault::PowerCycle(1));
     let mut said = Ok(());
     for _ in 0..60 {
         said = bench.cycle(None).await.map(|_| ());
@@ -194,7 +194,9 @@ async fn a_controller_that_restarts_is_a_fault_and_is_not_energised_again() {
 #[tokio::test]
 async fn a_drive_that_fails_names_its_joint() {
     let mut bench = Bench::energised("custom").await;
-    bench.sim.break_it(Fault::ErrorBits { id: 3, bits: 1 });
+    bench
+        .sim
+        .break_it(SimulatedFault::ErrorBits { id: 3, bits: 1 });
     let mut said = String::new();
     for _ in 0..10 {
         if let Err(error) = bench.cycle(None).await {
@@ -204,7 +206,9 @@ async fn a_drive_that_fails_names_its_joint() {
     }
     assert!(said.contains("servo 3 (elbow_flex)"), "{said}");
     assert!(bench.driver.energise(&mut bench.link).await.is_err());
-    bench.sim.break_it(Fault::ErrorBits { id: 3, bits: 0 });
+    bench
+        .sim
+        .break_it(SimulatedFault::ErrorBits { id: 3, bits: 0 });
     for _ in 0..3 {
         bench.cycle(None).await.unwrap();
     }
@@ -214,8 +218,8 @@ async fn a_drive_that_fails_names_its_joint() {
 #[tokio::test]
 async fn frames_lost_in_both_directions_do_not_stop_a_motion() {
     let mut bench = Bench::energised("custom").await;
-    bench.sim.break_it(Fault::DropReplies(0.05));
-    let start = bench.sim.truth();
+    bench.sim.break_it(SimulatedFault::DropReplies(0.05));
+    let start = bench.sim.true_joints();
     for tick in 1..=600 {
         let goal = swing(&start, tick, 300);
         bench.cycle(Some(bench.command(goal))).await.unwrap();
@@ -236,8 +240,8 @@ async fn an_arm_that_is_too_fast_for_its_controller_is_not_attached() {
     let mut bench = Bench::new("custom");
     let mut file = bench.arm.file.clone();
     file.joints[2].velocity_max_rad_s = base::units::Finite::new(4.0).unwrap();
-    let arm = Arm::new(file).unwrap();
-    let mut driver = Driver::new(&arm, &bench.clock);
+    let arm = ArmModel::new(file).unwrap();
+    let mut driver = ArmDriver::new(&arm, &bench.clock);
     let said = driver
         .attach(&mut bench.link)
         .await
@@ -253,7 +257,7 @@ async fn an_arm_that_is_too_fast_for_its_controller_is_not_attached() {
 #[tokio::test]
 async fn a_silent_controller_is_named_with_its_speed() {
     let mut bench = Bench::new("custom");
-    bench.sim.break_it(Fault::Silence(1));
+    bench.sim.break_it(SimulatedFault::Silence(1));
     let error = bench.driver.attach(&mut bench.link).await.unwrap_err();
     assert!(error.to_string().contains("1000000 baud"), "{error}");
     assert!(error.is_transient());
@@ -284,8 +288,8 @@ async fn what_a_controller_dropped_before_this_session_is_not_counted() {
 #[tokio::test]
 async fn what_is_sent_again_and_cycles_without_a_reading_are_counted() {
     let mut bench = Bench::energised("custom").await;
-    let start = bench.sim.truth();
-    bench.sim.break_it(Fault::DropReplies(0.3));
+    let start = bench.sim.true_joints();
+    bench.sim.break_it(SimulatedFault::DropReplies(0.3));
     for tick in 1..=200 {
         let goal = swing(&start, tick, 200);
         bench.cycle(Some(bench.command(goal))).await.unwrap();
@@ -293,7 +297,7 @@ async fn what_is_sent_again_and_cycles_without_a_reading_are_counted() {
     let counts = bench.driver.counts().clone();
     assert!(counts.resent > 0 && counts.frames > 100, "{counts:?}");
     assert_eq!(counts.servos[1].retries, counts.resent);
-    bench.sim.break_it(Fault::Silence(1));
+    bench.sim.break_it(SimulatedFault::Silence(1));
     for _ in 0..20 {
         drop(bench.cycle(None).await);
     }
@@ -302,7 +306,7 @@ async fn what_is_sent_again_and_cycles_without_a_reading_are_counted() {
 }
 
 /// A wire at whose far end a controller leaves its last joint out of what it says of them all.
-struct Shortened<'a>(&'a mut MemoryLink<Simulator>, firmware_protocol::Decoder);
+struct Shortened<'a>(&'a mut MemoryLink<ArmSimulator>, firmware_protocol::Decoder);
 
 impl Shortened<'_> {
     fn shorten(&mut self, mut said: &[u8]) -> Vec<u8> {
@@ -323,7 +327,7 @@ impl Shortened<'_> {
     }
 }
 
-impl Link for Shortened<'_> {
+impl ByteLink for Shortened<'_> {
     fn send<'a>(&'a mut self, bytes: &'a [u8]) -> link::LinkFuture<'a, ()> {
         self.0.send(bytes)
     }
@@ -331,7 +335,7 @@ impl Link for Shortened<'_> {
     fn receive<'a>(
         &'a mut self,
         into: &'a mut [u8],
-        until: Instant,
+        until: ClockInstant,
     ) -> link::LinkFuture<'a, usize> {
         Box::pin(async move {
             let mut raw = vec![0; into.len() / 2];

@@ -1,7 +1,7 @@
 //! Measures the share of the wire that a cycle uses, and the decoders' treatment of noise.
 
 use super::*;
-use servo::framing::Framing;
+use servo::framing::ReplyFraming;
 
 /// Cycles a second as fast as the wire allows, on the simulated clock.
 async fn rate(name: &str) -> f64 {
@@ -9,7 +9,7 @@ async fn rate(name: &str) -> f64 {
     for id in 1..=8 {
         // No return delay: register 7 of the one family, 9 of the other.
         let address = if name == "so101" { 7 } else { 9 };
-        bench.sim.break_it(Fault::Register {
+        bench.sim.break_it(SimulatedFault::Register {
             id,
             address,
             value: 0,
@@ -79,7 +79,7 @@ fn feed(bytes: &[u8], mut each: impl FnMut(&[u8])) {
 }
 
 /// Frames that pass among noise.
-fn accepted(framing: &mut impl Framing, header: &[u8], parameters: usize) -> u64 {
+fn accepted(framing: &mut impl ReplyFraming, header: &[u8], parameters: usize) -> u64 {
     let mut count = 0;
     feed(&noise(fuzzed_bytes(), header), |piece| {
         framing.push(piece);
@@ -92,13 +92,13 @@ fn accepted(framing: &mut impl Framing, header: &[u8], parameters: usize) -> u64
 
 #[test]
 fn noisy_bytes_pass_only_as_often_as_the_checksum_says() {
-    let mut sts = servo::feetech::codec::Decoder::default();
+    let mut sts = servo::feetech::codec::FeetechDecoder::default();
     let passed = accepted(&mut sts, &[0xFF, 0xFF, 1, 10, 0], 8);
     // Each frame that looked whole had one chance in 256.
     let looked = passed + sts.corrupt();
     assert!(looked > 1000, "{looked}");
     assert!(passed <= looked / 128, "{passed} of {looked}");
-    let mut dxl = servo::dynamixel::codec::Decoder::default();
+    let mut dxl = servo::dynamixel::codec::DynamixelDecoder::default();
     let passed = accepted(&mut dxl, &[0xFF, 0xFF, 0xFD, 0, 1, 14, 0, 0x55], 10);
     let looked = passed + dxl.corrupt();
     assert!(looked > 1000, "{looked}");
@@ -117,7 +117,12 @@ fn noisy_bytes_pass_only_as_often_as_the_checksum_says() {
 }
 
 /// Returns whether a reply behind noise is found.
-fn is_found(framing: &mut impl Framing, noise: &[u8], reply: &[u8], parameters: usize) -> bool {
+fn is_found(
+    framing: &mut impl ReplyFraming,
+    noise: &[u8],
+    reply: &[u8],
+    parameters: usize,
+) -> bool {
     framing.clear();
     framing.push(noise);
     framing.push(reply);
@@ -132,8 +137,8 @@ fn is_found(framing: &mut impl Framing, noise: &[u8], reply: &[u8], parameters: 
 
 #[test]
 fn behind_64_bytes_of_garbage_the_next_frame_is_found() {
-    let mut sts = servo::feetech::codec::Decoder::default();
-    let mut dxl = servo::dynamixel::codec::Decoder::default();
+    let mut sts = servo::feetech::codec::FeetechDecoder::default();
+    let mut dxl = servo::dynamixel::codec::DynamixelDecoder::default();
     let sts_reply = [0xFF, 0xFF, 1, 10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xF4];
     let mut dxl_reply = vec![0xFF, 0xFF, 0xFD, 0, 1, 14, 0, 0x55, 0];
     dxl_reply.extend([0; 10]);

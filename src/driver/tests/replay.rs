@@ -4,7 +4,7 @@ use std::io::Write;
 use std::sync::{Arc, Mutex};
 
 use super::*;
-use link::record::{Event, RecordLink, Replay};
+use link::byte_trace::{RecordLink, ReplayDevice, TraceEvent};
 
 /// A trace in memory that outlives the link that writes it.
 #[derive(Clone, Default)]
@@ -22,12 +22,12 @@ impl Write for Trace {
 
 /// Returns every measurement and every error of a driver on a link, as text.
 async fn life(
-    arm: &Arm,
-    clock: &Clock,
-    link: &mut dyn Link,
+    arm: &ArmModel,
+    clock: &NodeClock,
+    link: &mut dyn ByteLink,
     mut break_it: impl FnMut(u32),
 ) -> Vec<String> {
-    let mut driver = Driver::new(arm, clock);
+    let mut driver = ArmDriver::new(arm, clock);
     let mut seen = vec![
         format!("{:?}", driver.attach(link).await),
         format!("{:?}", driver.energise(link).await),
@@ -35,8 +35,8 @@ async fn life(
     for cycle in 0..300 {
         break_it(cycle);
         let next = clock.now().after(PERIOD);
-        let goal = Joints::zeros(arm.dof()).map(|_, _| 0.2 * (f64::from(cycle) * 0.02).sin());
-        let command = Command {
+        let goal = JointVector::zeros(arm.dof()).map(|_, _| 0.2 * (f64::from(cycle) * 0.02).sin());
+        let command = JointCommand {
             goal_rad: goal,
             velocity_cap_rad_s: arm.limits.velocity_rad_s,
         };
@@ -52,25 +52,25 @@ async fn life(
 async fn a_trace_replays_to_the_same_measurements_and_errors() {
     for name in ["so101", "widowx250s"] {
         let arm = arm_file(name);
-        let clock = Clock::simulated();
-        let sim = Simulator::new(&arm, &Joints::zeros(arm.dof()));
+        let clock = NodeClock::simulated();
+        let sim = ArmSimulator::new(&arm, &JointVector::zeros(arm.dof()));
         let trace = Trace::default();
         let wire = MemoryLink::new(sim.clone(), &clock, "recorded").unwrap();
         let mut link = RecordLink::new(wire, &clock, Box::new(trace.clone()));
         let lived = life(&arm, &clock, &mut link, |cycle| match cycle {
-            50 => sim.break_it(Fault::DropReplies(0.1)),
-            100 => sim.break_it(Fault::CorruptReplies {
+            50 => sim.break_it(SimulatedFault::DropReplies(0.1)),
+            100 => sim.break_it(SimulatedFault::CorruptReplies {
                 share: 0.1,
                 bits: 2,
             }),
-            200 => sim.break_it(Fault::PowerCycle(3)),
+            200 => sim.break_it(SimulatedFault::PowerCycle(3)),
             _ => {}
         })
         .await;
         let text = String::from_utf8(trace.0.lock().unwrap().clone()).unwrap();
-        let events: Vec<Event> = text.lines().map(|line| line.parse().unwrap()).collect();
-        let clock = Clock::simulated();
-        let mut link = MemoryLink::new(Replay::new(events), &clock, "replayed").unwrap();
+        let events: Vec<TraceEvent> = text.lines().map(|line| line.parse().unwrap()).collect();
+        let clock = NodeClock::simulated();
+        let mut link = MemoryLink::new(ReplayDevice::new(events), &clock, "replayed").unwrap();
         let again = life(&arm, &clock, &mut link, |_| {}).await;
         for (lived, again) in lived.iter().zip(&again) {
             assert_eq!(lived, again, "{name}");

@@ -6,10 +6,10 @@ use anyhow::{Context, bail};
 use clap::Subcommand;
 use serde_json::Value;
 
-use super::helpers::to_ask;
-use super::{Exit, Options, print_json, show, toolbox, write};
-use crate::generate::{self, Wanted};
-use crate::{Asker, Case, Class, Record};
+use super::helpers::model_client_at;
+use super::{ExitStatus, NodeOptions, print_json, show, toolbox, write};
+use crate::generate::{self, GenerationRequest};
+use crate::{CaseClass, ExamCase, ExamRecord, ModelClient};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum CasesCommand {
@@ -100,11 +100,11 @@ fn difficulty(text: &str) -> Result<f64, String> {
 }
 
 pub(super) async fn run(
-    node: &Options,
+    node: &NodeOptions,
     what: CasesCommand,
-    record: &mut Record,
+    record: &mut ExamRecord,
     store: &Path,
-) -> anyhow::Result<Exit> {
+) -> anyhow::Result<ExitStatus> {
     match what {
         CasesCommand::List { json: true, .. } => print_json(&record.own_cases()?)?,
         CasesCommand::List { class, own, .. } => list(node, record, class.as_deref(), own)?,
@@ -113,7 +113,7 @@ pub(super) async fn run(
             add(node, record, vec![case])?;
         }
         CasesCommand::Add { case } => {
-            let cases = Case::read_lines(&case)?;
+            let cases = ExamCase::read_lines(&case)?;
             if cases.len() != 1 {
                 bail!("write one JSON object; several come by `exam cases import`");
             }
@@ -121,7 +121,7 @@ pub(super) async fn run(
             add(node, record, cases)?;
         }
         CasesCommand::Import { file, answers } => {
-            let cases = super::asked::cases_of(&file, answers.as_deref())?;
+            let cases = super::case_selection::cases_of(&file, answers.as_deref())?;
             add(node, record, cases)?;
         }
         CasesCommand::Export { out, own } => export(record, out, own)?,
@@ -141,7 +141,7 @@ pub(super) async fn run(
                 (None, Some(run)) => generate::weakest(record, Some(run))?,
                 (None, None) => Vec::new(),
             };
-            let wanted = Wanted {
+            let wanted = GenerationRequest {
                 classes,
                 tool,
                 difficulty,
@@ -149,17 +149,19 @@ pub(super) async fn run(
                 seed,
             };
             let model = paraphrase_model.as_deref();
-            let asker = paraphrase.map(|url| to_ask(&url, model)).transpose()?;
-            let made = made(node, record, &wanted, asker.as_ref()).await?;
+            let asker = paraphrase
+                .map(|url| model_client_at(&url, model))
+                .transpose()?;
+            let made = generate_cases(node, record, &wanted, asker.as_ref()).await?;
             saved(record, store, &made, dry_run)?;
         }
         CasesCommand::Remove { name } => record.remove_case(&name)?,
     }
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
 /// Returns a case of the operator's own with a change applied.
-fn edited(record: &Record, name: &str, change: &str) -> anyhow::Result<Case> {
+fn edited(record: &ExamRecord, name: &str, change: &str) -> anyhow::Result<ExamCase> {
     let own = record.cases()?;
     let case = own.iter().find(|case| case.name == name);
     let case = case.with_context(|| format!("there is no case of your own named {name:?}"))?;
@@ -182,12 +184,12 @@ fn edited(record: &Record, name: &str, change: &str) -> anyhow::Result<Case> {
             }
         }
     }
-    let mut cases = Case::read_lines(&value.to_string())?;
+    let mut cases = ExamCase::read_lines(&value.to_string())?;
     cases.pop().context("nothing is left of the case")
 }
 
 /// Refuses a question that is not worth asking, and says what costs a doubtful one.
-fn worth_asking(node: &Options, record: &Record, cases: &[Case]) -> anyhow::Result<()> {
+fn worth_asking(node: &NodeOptions, record: &ExamRecord, cases: &[ExamCase]) -> anyhow::Result<()> {
     let (tools, _) = toolbox(node)?;
     let known = all(record, false)?;
     for case in cases {
@@ -205,12 +207,21 @@ fn worth_asking(node: &Options, record: &Record, cases: &[Case]) -> anyhow::Resu
     Ok(())
 }
 
-fn all(record: &Record, own: bool) -> anyhow::Result<Vec<Case>> {
-    let shipped = if own { Vec::new() } else { Case::shipped()? };
+fn all(record: &ExamRecord, own: bool) -> anyhow::Result<Vec<ExamCase>> {
+    let shipped = if own {
+        Vec::new()
+    } else {
+        ExamCase::shipped()?
+    };
     Ok(shipped.into_iter().chain(record.cases()?).collect())
 }
 
-fn list(node: &Options, record: &Record, class: Option<&str>, own: bool) -> anyhow::Result<()> {
+fn list(
+    node: &NodeOptions,
+    record: &ExamRecord,
+    class: Option<&str>,
+    own: bool,
+) -> anyhow::Result<()> {
     let (tools, _) = toolbox(node)?;
     let mut shown = 0;
     for case in all(record, own)? {
@@ -231,10 +242,10 @@ fn list(node: &Options, record: &Record, class: Option<&str>, own: bool) -> anyh
 }
 
 /// Adds cases that the node could examine: those whose own right call it would carry out.
-fn add(node: &Options, record: &mut Record, cases: Vec<Case>) -> anyhow::Result<()> {
+fn add(node: &NodeOptions, record: &mut ExamRecord, cases: Vec<ExamCase>) -> anyhow::Result<()> {
     let (tools, _) = toolbox(node)?;
-    let shipped = Case::shipped()?;
-    let cases: Vec<Case> = cases.into_iter().map(named).collect();
+    let shipped = ExamCase::shipped()?;
+    let cases: Vec<ExamCase> = cases.into_iter().map(named).collect();
     for case in &cases {
         if shipped.iter().any(|one| one.name == case.name) {
             bail!(
@@ -256,14 +267,14 @@ fn add(node: &Options, record: &mut Record, cases: Vec<Case>) -> anyhow::Result<
             );
         }
     }
-    record.know_servers(&cases)?;
+    record.check_servers_known(&cases)?;
     record.add_cases(&cases)?;
     show::note(&format!("{} cases added", cases.len()));
     Ok(())
 }
 
 /// A case that was named after its line has a name that follows from what it says, so that it takes no other's place.
-fn named(mut case: Case) -> Case {
+fn named(mut case: ExamCase) -> ExamCase {
     let line = case.name.strip_prefix("case_");
     if line.is_some_and(|line| line.parse::<usize>().is_ok()) {
         case.name.clear();
@@ -273,24 +284,26 @@ fn named(mut case: Case) -> Case {
     case
 }
 
-fn class_of(word: &str) -> anyhow::Result<Class> {
-    let found = Class::ALL.into_iter().find(|class| class.word() == word);
-    let words: Vec<&str> = Class::ALL.iter().map(|class| class.word()).collect();
+fn class_of(word: &str) -> anyhow::Result<CaseClass> {
+    let found = CaseClass::ALL
+        .into_iter()
+        .find(|class| class.word() == word);
+    let words: Vec<&str> = CaseClass::ALL.iter().map(|class| class.word()).collect();
     found.with_context(|| format!("{word:?} is no class; the classes are {}", words.join(", ")))
 }
 
 /// Cases that were made, and how.
-struct Made {
-    cases: Vec<Case>,
+struct MadeCases {
+    cases: Vec<ExamCase>,
     told: String,
 }
 
-async fn made(
-    node: &Options,
-    record: &Record,
-    wanted: &Wanted,
-    asker: Option<&Asker>,
-) -> anyhow::Result<Made> {
+async fn generate_cases(
+    node: &NodeOptions,
+    record: &ExamRecord,
+    wanted: &GenerationRequest,
+    asker: Option<&ModelClient>,
+) -> anyhow::Result<MadeCases> {
     let (tools, _) = toolbox(node)?;
     let known = all(record, false)?;
     let made = generate::generate(wanted, &known, &tools)?;
@@ -313,16 +326,21 @@ async fn made(
     let told = format!(
         "{count} cases made, {revised} of them in a second wording; {rejected} were no good and thrown away ({by})"
     );
-    Ok(Made { cases, told })
+    Ok(MadeCases { cases, told })
 }
 
-fn saved(record: &mut Record, store: &Path, made: &Made, only_shown: bool) -> anyhow::Result<()> {
+fn saved(
+    record: &mut ExamRecord,
+    store: &Path,
+    made: &MadeCases,
+    only_shown: bool,
+) -> anyhow::Result<()> {
     if only_shown {
         made.cases.iter().for_each(|case| show::line(&case.line()));
         show::note(&made.told);
         return Ok(());
     }
-    match generate::retried(record, store)? {
+    match generate::save_pending(record, store)? {
         0 => {}
         late => show::note(&format!("{late} cases that waited are saved")),
     }
@@ -331,8 +349,8 @@ fn saved(record: &mut Record, store: &Path, made: &Made, only_shown: bool) -> an
     kept.map_err(|why| anyhow::anyhow!("the cases are not saved: {why}"))
 }
 
-fn export(record: &Record, out: Option<PathBuf>, own: bool) -> anyhow::Result<()> {
-    let lines: Vec<String> = all(record, own)?.iter().map(Case::line).collect();
+fn export(record: &ExamRecord, out: Option<PathBuf>, own: bool) -> anyhow::Result<()> {
+    let lines: Vec<String> = all(record, own)?.iter().map(ExamCase::line).collect();
     match out {
         Some(out) => write(&out, &(lines.join("\n") + "\n")).context("the cases are not exported"),
         None => {

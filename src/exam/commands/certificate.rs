@@ -6,13 +6,16 @@ use anyhow::{Context, bail};
 use clap::Subcommand;
 use serde_json::{Value, json};
 
-use super::asked::Asked;
-use super::model_file::Hashes;
-use super::{Exit, Options, cards, instructions, print_json, show};
-use crate::{Certificate, Exam, Held, Level, Record, Shown, Verdict};
+use super::case_selection::CaseSelection;
+use super::model_file::ModelFileHashes;
+use super::{ExitStatus, NodeOptions, cards, instructions, print_json, show};
+use crate::{
+    ExamConditions, ExamRecord, ExamVerdict, Level, PlannerCertificate, PlannerExam,
+    StoredCertificate,
+};
 use base::clock::calendar_ms;
-use caller::{Book, Card};
-use catalogue::Here;
+use caller::{TokenCard, TokenStore};
+use catalogue::KnownNames;
 use node::{CertificateCheck, open, state_folder};
 
 /// The record of exams in a node's state folder.
@@ -50,10 +53,10 @@ pub(super) enum CertificateCommand {
 }
 
 pub(super) fn run(
-    node: &Options,
+    node: &NodeOptions,
     what: CertificateCommand,
-    record: &mut Record,
-) -> anyhow::Result<Exit> {
+    record: &mut ExamRecord,
+) -> anyhow::Result<ExitStatus> {
     match what {
         CertificateCommand::Show { id, json } => return list(node, record, id.as_deref(), json),
         CertificateCommand::Attach { id, token } => {
@@ -61,39 +64,39 @@ pub(super) fn run(
                 bail!("{NOTHING_KEPT}");
             };
             let held = record.certificate(&id)?;
-            let now = at_node(node, record)?;
-            let void = against(
+            let now = conditions_at(node, record)?;
+            let void = objections(
                 &folder,
                 record,
                 &held,
                 &now,
-                &Hashes::default(),
+                &ModelFileHashes::default(),
                 Level::Observe,
             )?;
             if !void.is_empty() {
                 bail!("certificate {id} does not hold: {}", void.join("; "));
             }
-            Book::at(&folder).attach(&token, Some(&id))?;
+            TokenStore::at(&folder).attach(&token, Some(&id))?;
         }
         CertificateCommand::Detach { token } => {
             let Some(folder) = lasting(node)? else {
                 bail!("{NOTHING_KEPT}");
             };
-            Book::at(&folder).attach(&token, None)?;
+            TokenStore::at(&folder).attach(&token, None)?;
         }
         CertificateCommand::Revoke { id } => {
             record.revoke(&id)?;
             show::note(&format!("{id} is revoked, on a node that runs too"));
         }
     }
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
 /// Reason for having neither keys nor tokens.
 const NOTHING_KEPT: &str = "a node without a node file keeps no key, so it signs no certificate: say --config FILE, or --state DIR";
 
 /// The node's state folder, where it keeps one.
-fn lasting(node: &Options) -> anyhow::Result<Option<PathBuf>> {
+fn lasting(node: &NodeOptions) -> anyhow::Result<Option<PathBuf>> {
     let file = open::file(node)?;
     if state_folder::is_practice(node, &file) {
         return Ok(None);
@@ -104,18 +107,18 @@ fn lasting(node: &Options) -> anyhow::Result<Option<PathBuf>> {
 /// Issues a certificate for the level that a run has reached, or returns the reason for refusing one; `None` if no
 /// level was reached.
 pub(super) fn issue(
-    node: &Options,
-    exam: &Exam,
-    record: &mut Record,
+    node: &NodeOptions,
+    exam: &PlannerExam,
+    record: &mut ExamRecord,
     run: i64,
-    verdict: &Verdict,
+    verdict: &ExamVerdict,
 ) -> anyhow::Result<Option<Result<String, String>>> {
     let Some(level) = verdict.reached else {
         return Ok(None);
     };
     let here = here(node)?;
-    let tools = cards(&here, args::Profile::Guarded);
-    let asked = Asked::kept(&tools, &[], record)?.cases;
+    let tools = cards(&here, args::ForgivenessProfile::Guarded);
+    let asked = CaseSelection::shipped_and_own(&tools, &[], record)?.cases;
     if !exam.covers(&asked) {
         let why = "no certificate: it is given for all the cases that ship and your own, not for others alone";
         return Ok(Some(Err(why.to_owned())));
@@ -128,34 +131,34 @@ pub(super) fn issue(
         return Ok(Some(Err(format!("no certificate: {NOTHING_KEPT}"))));
     };
     let settings = record.run(Some(run))?.settings;
-    let now = Shown {
+    let now = ExamConditions {
         prompt_hash: exam.prompt_hash(),
         tools_hash: exam.tools_hash(),
         cases_hash: crate::cases_hash(&asked),
     };
-    let one = Certificate::of(run, &now, &settings, level, calendar_ms());
+    let one = PlannerCertificate::of(run, &now, &settings, level, calendar_ms());
     let signature = job::sign(&folder, &one.text()).context("the certificate is not signed")?;
     Ok(Some(Ok(record.certify(&one, &signature)?)))
 }
 
 /// Returns the objections to a certificate at a node with these conditions.
-fn against(
+fn objections(
     folder: &Path,
-    record: &Record,
-    held: &Held,
-    now: &Shown,
-    files: &Hashes,
+    record: &ExamRecord,
+    held: &StoredCertificate,
+    now: &ExamConditions,
+    files: &ModelFileHashes,
     wanted: Level,
 ) -> anyhow::Result<Vec<String>> {
     let is_ours = job::has_signed(folder, &held.text, &held.signature)
         .context("the node's key cannot be used")?;
-    let is_its = Certificate::id_of(&held.text) == held.id;
-    let Some(one) = Certificate::read(&held.text).filter(|_| is_ours && is_its) else {
+    let is_its = PlannerCertificate::id_of(&held.text) == held.id;
+    let Some(one) = PlannerCertificate::read(&held.text).filter(|_| is_ours && is_its) else {
         return Ok(vec!["its signature is not of this node's key".to_owned()]);
     };
     let place = one.settings.model_path.as_deref().map(Path::new);
     let file = place.and_then(|place| files.of(place));
-    let mut found = one.against(now, file.as_deref(), wanted);
+    let mut found = one.objections(now, file.as_deref(), wanted);
     found.extend(record.against_run(one.run, one.level)?);
     if let Some(ms) = held.revoked_ms {
         found.push(format!(
@@ -167,30 +170,41 @@ fn against(
 }
 
 /// The node's tools as it would show them.
-fn here(node: &Options) -> anyhow::Result<Here> {
+fn here(node: &NodeOptions) -> anyhow::Result<KnownNames> {
     let file = open::file(node)?;
     let library = open::library(node, &file)?;
     let declared = open::declared(&file, &library)?;
     Ok(tools::shown(&file, &library, &declared))
 }
 
-fn at_node(node: &Options, record: &Record) -> anyhow::Result<Shown> {
-    shown(&here(node)?, record)
+fn conditions_at(node: &NodeOptions, record: &ExamRecord) -> anyhow::Result<ExamConditions> {
+    conditions(&here(node)?, record)
 }
 
-fn list(node: &Options, record: &Record, id: Option<&str>, json: bool) -> anyhow::Result<Exit> {
+fn list(
+    node: &NodeOptions,
+    record: &ExamRecord,
+    id: Option<&str>,
+    json: bool,
+) -> anyhow::Result<ExitStatus> {
     let held = match id {
         Some(id) => vec![record.certificate(id)?],
         None => record.certificates()?,
     };
     let folder = lasting(node)?;
-    let shown = at_node(node, record)?;
+    let shown = conditions_at(node, record)?;
     let tokens = folder
         .as_deref()
-        .map_or(Ok(Vec::new()), |folder| Book::at(folder).list())?;
+        .map_or(Ok(Vec::new()), |folder| TokenStore::at(folder).list())?;
     let mut all = Vec::new();
     for one in &held {
-        all.push(told(folder.as_deref(), record, one, &shown, &tokens)?);
+        all.push(certificate_line(
+            folder.as_deref(),
+            record,
+            one,
+            &shown,
+            &tokens,
+        )?);
     }
     if json {
         print_json(&all)?;
@@ -201,28 +215,28 @@ fn list(node: &Options, record: &Record, id: Option<&str>, json: bool) -> anyhow
     } else {
         all.iter().for_each(|one| line(one, id.is_some()));
     }
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
-fn told(
+fn certificate_line(
     folder: Option<&Path>,
-    record: &Record,
-    held: &Held,
-    shown: &Shown,
-    tokens: &[Card],
+    record: &ExamRecord,
+    held: &StoredCertificate,
+    shown: &ExamConditions,
+    tokens: &[TokenCard],
 ) -> anyhow::Result<Value> {
     let void = match folder {
-        Some(folder) => against(
+        Some(folder) => objections(
             folder,
             record,
             held,
             shown,
-            &Hashes::default(),
+            &ModelFileHashes::default(),
             Level::Observe,
         )?,
         None => vec![NOTHING_KEPT.to_owned()],
     };
-    let has = |card: &&Card| card.certificate.as_deref() == Some(held.id.as_str());
+    let has = |card: &&TokenCard| card.certificate.as_deref() == Some(held.id.as_str());
     let tokens: Vec<&str> = tokens
         .iter()
         .filter(has)
@@ -230,7 +244,7 @@ fn told(
         .collect();
     Ok(json!({
         "id": held.id, "holds": void.is_empty(), "void_because": void, "tokens": tokens,
-        "certificate": Certificate::read(&held.text), "signature": held.signature,
+        "certificate": PlannerCertificate::read(&held.text), "signature": held.signature,
     }))
 }
 
@@ -268,33 +282,33 @@ fn line(one: &Value, is_whole: bool) {
 }
 
 /// Returns hashes of what a node shows and asks a planner.
-fn shown(here: &Here, record: &Record) -> anyhow::Result<Shown> {
+fn conditions(here: &KnownNames, record: &ExamRecord) -> anyhow::Result<ExamConditions> {
     // How leniently arguments are read is no part of what is shown.
-    let tools = cards(here, args::Profile::Guarded);
-    Ok(Shown {
+    let tools = cards(here, args::ForgivenessProfile::Guarded);
+    Ok(ExamConditions {
         prompt_hash: crate::prompt_hash(&instructions(here)),
         tools_hash: crate::tools_hash(&tools),
-        cases_hash: crate::cases_hash(&Asked::kept(&tools, &[], record)?.cases),
+        cases_hash: crate::cases_hash(&CaseSelection::shipped_and_own(&tools, &[], record)?.cases),
     })
 }
 
 /// The check of certificates in the record of a serving node.
 pub(super) struct RecordedCertificates {
     state: PathBuf,
-    files: Hashes,
+    files: ModelFileHashes,
 }
 
 impl RecordedCertificates {
     pub(super) fn at(state: &Path) -> Self {
         Self {
             state: state.to_owned(),
-            files: Hashes::default(),
+            files: ModelFileHashes::default(),
         }
     }
 }
 
 impl CertificateCheck for RecordedCertificates {
-    fn proves(&self, card: &Card, level: Level, here: &Here) -> Result<(), String> {
+    fn proves(&self, card: &TokenCard, level: Level, here: &KnownNames) -> Result<(), String> {
         let id = card
             .certificate
             .as_deref()
@@ -303,10 +317,10 @@ impl CertificateCheck for RecordedCertificates {
         if !store.is_file() {
             return Err(format!("the record of exams {} is gone", store.display()));
         }
-        let record = Record::open(&store).map_err(|error| error.to_string())?;
+        let record = ExamRecord::open(&store).map_err(|error| error.to_string())?;
         let held = record.certificate(id).map_err(|error| error.to_string())?;
-        let void = shown(here, &record)
-            .and_then(|now| against(&self.state, &record, &held, &now, &self.files, level))
+        let void = conditions(here, &record)
+            .and_then(|now| objections(&self.state, &record, &held, &now, &self.files, level))
             .map_err(|error| format!("{error:#}"))?;
         if void.is_empty() {
             Ok(())

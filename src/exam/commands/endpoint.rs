@@ -3,7 +3,7 @@
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
-use crate::{Endpoint, Response};
+use crate::{EndpointResponse, ModelEndpoint};
 use mcp::http_client;
 
 use node::remote_tools::EXAM_KEY_VARIABLE;
@@ -15,12 +15,12 @@ const HIDDEN: &str = "(key)";
 const TOLD_CHARS_MAX: usize = 300;
 
 /// An endpoint by its address.
-pub(super) struct Http {
+pub(super) struct HttpModelEndpoint {
     base: String,
     key: Option<String>,
 }
 
-impl Http {
+impl HttpModelEndpoint {
     /// `base` ends at `/v1`, with or without a stroke behind it.
     pub(super) fn at(base: &str) -> Self {
         let base = base
@@ -87,13 +87,13 @@ impl Http {
     }
 }
 
-impl Endpoint for Http {
-    fn ask(&self, body: Value) -> BoxFuture<'_, Result<Response, String>> {
+impl ModelEndpoint for HttpModelEndpoint {
+    fn ask(&self, body: Value) -> BoxFuture<'_, Result<EndpointResponse, String>> {
         Box::pin(async move {
             let url = format!("{}/chat/completions", self.base);
             let body = body.to_string().into_bytes();
             match http_client::json(&url, self.key.clone(), Some(body)).await {
-                Ok((status, body)) => Ok(Response {
+                Ok((status, body)) => Ok(EndpointResponse {
                     status,
                     body: self.without_key(&body),
                 }),

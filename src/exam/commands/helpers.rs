@@ -11,42 +11,44 @@ use serde_json::{Map, Value};
 
 use super::cards;
 use super::certificate;
-use super::endpoint::Http;
-use crate::{AddressOf, Asker, Bench, ExamError, Helper, Limits, Settings};
-use args::Profile;
-use catalogue::Here;
-use config::{ExamEntry, Forgiveness, NodeFile};
-use tools::{Helped, Helpers};
+use super::endpoint::HttpModelEndpoint;
+use crate::{
+    AddressKind, ExamError, ExamHelper, HelperLimits, HelperService, ModelClient, PlannerSettings,
+};
+use args::ForgivenessProfile;
+use catalogue::KnownNames;
+use config::{ExamEntry, ForgivenessSetting, NodeFile};
+use tools::{ExamHelperService, HelperToolResult};
 
 /// The helpers of a node.
-pub(super) struct Helping {
-    bench: Arc<Bench>,
-    profile: Profile,
+pub(super) struct NodeHelpers {
+    bench: Arc<HelperService>,
+    profile: ForgivenessProfile,
 }
 
-impl Helping {
+impl NodeHelpers {
     /// # Errors
     /// The address of the model to ask holds a key.
     pub(super) fn at(state: &Path, file: &NodeFile) -> anyhow::Result<Self> {
         let store = state.join(certificate::STORE);
-        let bench = Bench::new(store, limits(&file.exam), asker(&file.exam)?);
+        let bench = HelperService::new(store, limits(&file.exam), model_client(&file.exam)?);
         Ok(Self {
             bench: Arc::new(bench),
             profile: match file.forgiveness() {
-                Forgiveness::Lenient => Profile::Lenient,
-                Forgiveness::Guarded => Profile::Guarded,
+                ForgivenessSetting::Lenient => ForgivenessProfile::Lenient,
+                ForgivenessSetting::Guarded => ForgivenessProfile::Guarded,
             },
         })
     }
 }
 
 /// Returns the limits from the node file, or else the defaults.
-fn limits(entry: &ExamEntry) -> HashMap<Helper, Limits> {
+fn limits(entry: &ExamEntry) -> HashMap<ExamHelper, HelperLimits> {
     let seconds = |value: u32| Duration::from_secs(value.into());
     let each = entry.helpers().into_iter().filter_map(|(name, said)| {
-        let helper = Helper::named(name)?;
-        let shipped = Limits::shipped(helper);
-        let limits = Limits {
+        let helper = ExamHelper::named(name)?;
+        let shipped = HelperLimits::shipped(helper);
+        let limits = HelperLimits {
             time_limit: said.time_limit_s.map_or(shipped.time_limit, seconds),
             retries: said.retries.unwrap_or(shipped.retries),
             cache: said.cache_s.map_or(shipped.cache, seconds),
@@ -56,11 +58,11 @@ fn limits(entry: &ExamEntry) -> HashMap<Helper, Limits> {
     each.collect()
 }
 
-fn asker(entry: &ExamEntry) -> anyhow::Result<Option<Asker>> {
+fn model_client(entry: &ExamEntry) -> anyhow::Result<Option<ModelClient>> {
     let asker = entry
         .model_url
         .as_deref()
-        .map(|url| to_ask(url, entry.model.as_deref()));
+        .map(|url| model_client_at(url, entry.model.as_deref()));
     asker.transpose().context("exam.model_url")
 }
 
@@ -68,38 +70,38 @@ fn asker(entry: &ExamEntry) -> anyhow::Result<Option<Asker>> {
 ///
 /// # Errors
 /// The address holds a key.
-pub(super) fn to_ask(url: &str, model: Option<&str>) -> Result<Asker, ExamError> {
-    AddressOf::Endpoint.check(url)?;
-    let endpoint = Http::at(url);
-    let settings = Settings {
+pub(super) fn model_client_at(url: &str, model: Option<&str>) -> Result<ModelClient, ExamError> {
+    AddressKind::Endpoint.check(url)?;
+    let endpoint = HttpModelEndpoint::at(url);
+    let settings = PlannerSettings {
         retries: 1,
-        ..Settings::new(endpoint.base(), model.unwrap_or("default"))
+        ..PlannerSettings::new(endpoint.base(), model.unwrap_or("default"))
     };
-    Ok(Asker {
+    Ok(ModelClient {
         endpoint: Box::new(endpoint),
         settings,
     })
 }
 
-impl Helpers for Helping {
+impl ExamHelperService for NodeHelpers {
     fn help(
         &self,
         helper: &str,
         given: Map<String, Value>,
-        here: Here,
-    ) -> BoxFuture<'static, Helped> {
-        let (bench, helper) = (Arc::clone(&self.bench), Helper::named(helper));
+        here: KnownNames,
+    ) -> BoxFuture<'static, HelperToolResult> {
+        let (bench, helper) = (Arc::clone(&self.bench), ExamHelper::named(helper));
         let tools = Arc::new(cards(&here, self.profile));
         Box::pin(async move {
             let Some(helper) = helper else {
-                return Helped {
+                return HelperToolResult {
                     is_failed: true,
                     message: "there is no such helper".to_owned(),
                     fields: Map::new(),
                 };
             };
             let helped = bench.help(helper, &given, &tools).await;
-            Helped {
+            HelperToolResult {
                 is_failed: helped.is_failed,
                 message: helped.message,
                 fields: helped.fields,

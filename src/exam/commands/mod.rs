@@ -1,14 +1,14 @@
 //! `exam`: a planner examined, and what came of it. Wiring only.
 
-mod asked;
+mod ask_args;
+mod case_selection;
 mod cases;
 mod certificate;
-mod chosen;
 mod endpoint;
-mod foreign;
+mod foreign_servers;
 mod helpers;
-mod look;
 mod model_file;
+mod report_cmd;
 mod run;
 mod servers;
 mod similar;
@@ -20,13 +20,13 @@ use anyhow::Context;
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::Value;
 
-use crate::{Card, Does, Record, Toolbox};
-use args::{Policy, Profile};
+use crate::{ExamRecord, ExamToolCard, ExamToolEffect, ExamToolbox};
+use args::{ForgivenessProfile, ReaderPolicy};
 use base::terminal as show;
-use catalogue::{self, Effect, Here, Tool};
-use config::{Forgiveness, NodeFile};
-use node::{CertificateCheck, ExamServices, Exit, Options, open, state_folder};
-use tools::Helpers;
+use catalogue::{self, Effect, KnownNames, ToolDefinition};
+use config::{ForgivenessSetting, NodeFile};
+use node::{CertificateCheck, ExamServices, ExitStatus, NodeOptions, open, state_folder};
+use tools::ExamHelperService;
 
 /// The exams' part of a running node.
 pub struct NodeExams;
@@ -36,8 +36,8 @@ impl ExamServices for NodeExams {
         Arc::new(certificate::RecordedCertificates::at(state))
     }
 
-    fn helpers(&self, state: &Path, file: &NodeFile) -> anyhow::Result<Arc<dyn Helpers>> {
-        Ok(Arc::new(helpers::Helping::at(state, file)?))
+    fn helpers(&self, state: &Path, file: &NodeFile) -> anyhow::Result<Arc<dyn ExamHelperService>> {
+        Ok(Arc::new(helpers::NodeHelpers::at(state, file)?))
     }
 }
 
@@ -79,10 +79,10 @@ enum ExamCommand {
         json: bool,
     },
     /// Every run with its figures, or all runs together by tool, class, model or day
-    Summary(look::SummaryArgs),
+    Summary(report_cmd::SummaryArgs),
     /// Runs: which there are, and deleting one
     #[command(subcommand)]
-    Runs(look::RunsCommand),
+    Runs(report_cmd::RunsCommand),
     /// Servers, and whether they answer
     #[command(subcommand)]
     Servers(servers::ServersCommand),
@@ -102,20 +102,22 @@ enum ReportFormat {
     Answers,
 }
 
-pub async fn run(node: &Options, args: ExamArgs) -> anyhow::Result<Exit> {
+pub async fn run(node: &NodeOptions, args: ExamArgs) -> anyhow::Result<ExitStatus> {
     let store = store(node, args.store)?;
-    let mut record = Record::open(&store)?;
+    let mut record = ExamRecord::open(&store)?;
     match args.what {
         ExamCommand::Run(args) => run::run(node, args, &mut record).await,
         ExamCommand::Cases(what) => cases::run(node, what, &mut record, &store).await,
-        ExamCommand::Report { run, format, out } => look::report(node, &record, run, format, out),
+        ExamCommand::Report { run, format, out } => {
+            report_cmd::report(node, &record, run, format, out)
+        }
         ExamCommand::Compare {
             first,
             second,
             json,
-        } => look::compare(&record, first, second, json),
-        ExamCommand::Summary(args) => look::summary(&record, &args),
-        ExamCommand::Runs(what) => look::runs(what, &mut record),
+        } => report_cmd::compare(&record, first, second, json),
+        ExamCommand::Summary(args) => report_cmd::summary(&record, &args),
+        ExamCommand::Runs(what) => report_cmd::runs(what, &mut record),
         ExamCommand::Servers(what) => servers::run(what, &mut record).await,
         ExamCommand::Certificate(what) => certificate::run(node, what, &mut record),
         ExamCommand::Similar(args) => similar::run(node, &args, &record).await,
@@ -123,7 +125,7 @@ pub async fn run(node: &Options, args: ExamArgs) -> anyhow::Result<Exit> {
 }
 
 /// Returns the path of the record of exams. A node without a state folder keeps its exams in the user's own folder.
-fn store(node: &Options, said: Option<PathBuf>) -> anyhow::Result<PathBuf> {
+fn store(node: &NodeOptions, said: Option<PathBuf>) -> anyhow::Result<PathBuf> {
     if let Some(said) = said {
         return Ok(said);
     }
@@ -137,29 +139,29 @@ fn store(node: &Options, said: Option<PathBuf>) -> anyhow::Result<PathBuf> {
 }
 
 /// The node's tools as a planner is shown them, and the words that go before them.
-fn toolbox(node: &Options) -> anyhow::Result<(Toolbox, String)> {
+fn toolbox(node: &NodeOptions) -> anyhow::Result<(ExamToolbox, String)> {
     let file = open::file(node)?;
     let library = open::library(node, &file)?;
     let declared = open::declared(&file, &library)?;
     let here = tools::shown(&file, &library, &declared);
     let profile = match file.forgiveness() {
-        Forgiveness::Lenient => Profile::Lenient,
-        Forgiveness::Guarded => Profile::Guarded,
+        ForgivenessSetting::Lenient => ForgivenessProfile::Lenient,
+        ForgivenessSetting::Guarded => ForgivenessProfile::Guarded,
     };
     Ok((cards(&here, profile), instructions(&here)))
 }
 
-fn instructions(here: &Here) -> String {
+fn instructions(here: &KnownNames) -> String {
     catalogue::instructions(here)
 }
 
-fn cards(here: &Here, profile: Profile) -> Toolbox {
+fn cards(here: &KnownNames, profile: ForgivenessProfile) -> ExamToolbox {
     let cards = here.tools().map(|tool| card(tool, here, profile));
-    Toolbox::new(cards.collect())
+    ExamToolbox::new(cards.collect())
 }
 
-fn card(tool: &Tool, here: &Here, profile: Profile) -> Card {
-    Card {
+fn card(tool: &ToolDefinition, here: &KnownNames, profile: ForgivenessProfile) -> ExamToolCard {
+    ExamToolCard {
         name: tool.name.clone(),
         server: String::new(),
         own_name: tool.name.clone(),
@@ -168,12 +170,12 @@ fn card(tool: &Tool, here: &Here, profile: Profile) -> Card {
         input_schema: Value::Object(catalogue::input(tool, here)),
         output_schema: Some(Value::Object(catalogue::output(tool))),
         does: match tool.effect {
-            Effect::Stops => Does::Stops,
-            Effect::Reads => Does::Reads,
-            Effect::Moves => Does::Moves,
+            Effect::Stops => ExamToolEffect::Stops,
+            Effect::Reads => ExamToolEffect::Reads,
+            Effect::Moves => ExamToolEffect::Moves,
         },
         shape: tools::shape(tool, here),
-        policy: Policy::new(tool.effect, profile),
+        policy: ReaderPolicy::new(tool.effect, profile),
         is_only_named: false,
     }
 }

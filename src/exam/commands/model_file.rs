@@ -13,12 +13,12 @@ const PART_BYTES: usize = 1 << 16;
 
 /// Hashes of files that were looked at, each with what the file looked like then: large ones are read again only after a change.
 #[derive(Debug, Default)]
-pub(super) struct Hashes(Mutex<HashMap<PathBuf, (Looks, String)>>);
+pub(super) struct ModelFileHashes(Mutex<HashMap<PathBuf, (ModelFileStamp, String)>>);
 
 /// A file's length and when it was last written.
-type Looks = (u64, Option<SystemTime>);
+type ModelFileStamp = (u64, Option<SystemTime>);
 
-impl Hashes {
+impl ModelFileHashes {
     /// The hash of what lies there now; nothing where it cannot be read.
     pub(super) fn of(&self, path: &Path) -> Option<String> {
         let about = std::fs::metadata(path).ok()?;

@@ -6,14 +6,14 @@ use anyhow::{Context, bail};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::asked::Asked;
+use super::ask_args::PlannerAskArgs;
+use super::case_selection::CaseSelection;
 use super::certificate;
-use super::chosen::Asking;
-use super::endpoint::Http;
-use super::{Exit, Options, foreign, read, show, toolbox};
+use super::endpoint::HttpModelEndpoint;
+use super::{ExitStatus, NodeOptions, foreign_servers, read, show, toolbox};
 use crate::{
-    AddressOf, Comparison, Exam, Level, Listing, Progress, Record, Replay, Report, Settings,
-    Toolbox, Verdict,
+    AddressKind, AnswerReplay, ExamProgress, ExamRecord, ExamReport, ExamToolbox, ExamVerdict,
+    Level, Listing, PlannerExam, PlannerSettings, RunComparison,
 };
 
 #[derive(Debug, Args)]
@@ -54,7 +54,7 @@ pub(super) struct RunArgs {
     )]
     names: Vec<Names>,
     #[command(flatten)]
-    asking: Asking,
+    asking: PlannerAskArgs,
     /// Print the verdict as JSON
     #[arg(long)]
     json: bool,
@@ -79,19 +79,23 @@ impl From<Names> for Listing {
 }
 
 pub(super) async fn run(
-    node: &Options,
+    node: &NodeOptions,
     args: RunArgs,
-    record: &mut Record,
-) -> anyhow::Result<Exit> {
+    record: &mut ExamRecord,
+) -> anyhow::Result<ExitStatus> {
     let mut args = args;
     let listings = std::mem::take(&mut args.names);
-    let (mut runs, mut exit) = (Vec::new(), Exit::Done);
+    let (mut runs, mut exit) = (Vec::new(), ExitStatus::Done);
     for listing in &listings {
         args.names = vec![*listing];
         let told = one_run(node, &args, record).await?;
         runs.push(told.run);
-        let ended = tell(node, &args, record, &told)?;
-        exit = if exit == Exit::Done { ended } else { exit };
+        let ended = print_result(node, &args, record, &told)?;
+        exit = if exit == ExitStatus::Done {
+            ended
+        } else {
+            exit
+        };
     }
     if let [first, .., last] = runs[..] {
         confusion_by_names(record, first, last, args.json)?;
@@ -100,8 +104,13 @@ pub(super) async fn run(
 }
 
 /// Tells whether the planner did worse where aliases were listed, by more than chance.
-fn confusion_by_names(record: &Record, first: i64, last: i64, json: bool) -> anyhow::Result<()> {
-    let found = Comparison::of(record, first, last)?;
+fn confusion_by_names(
+    record: &ExamRecord,
+    first: i64,
+    last: i64,
+    json: bool,
+) -> anyhow::Result<()> {
+    let found = RunComparison::of(record, first, last)?;
     if json {
         return super::print_json(&found);
     }
@@ -118,13 +127,18 @@ fn confusion_by_names(record: &Record, first: i64, last: i64, json: bool) -> any
     Ok(())
 }
 
-async fn one_run(node: &Options, args: &RunArgs, record: &mut Record) -> anyhow::Result<Told> {
+async fn one_run(
+    node: &NodeOptions,
+    args: &RunArgs,
+    record: &mut ExamRecord,
+) -> anyhow::Result<ExamRunResult> {
     let (run, verdict, certificate) = match (&args.replay, args.resume) {
         (Some(file), _) => {
             let text = read(file)?;
-            let replay = Replay::read_lines(&text).with_context(|| file.display().to_string())?;
+            let replay =
+                AnswerReplay::read_lines(&text).with_context(|| file.display().to_string())?;
             let model = args.asking.model.clone().unwrap_or_else(|| file_name(file));
-            let exam = begun(node, args, &Settings::of_replay(&model), record).await?;
+            let exam = begin_exam(node, args, &PlannerSettings::of_replay(&model), record).await?;
             let (run, verdict) = exam.replay(&replay, &model, record)?;
             (run, verdict, None)
         }
@@ -134,7 +148,7 @@ async fn one_run(node: &Options, args: &RunArgs, record: &mut Record) -> anyhow:
             (run, verdict, certificate)
         }
     };
-    Ok(Told {
+    Ok(ExamRunResult {
         run,
         verdict,
         certificate,
@@ -146,11 +160,11 @@ const NAME_ALONE: &str = "the model's file was not named (--model-file), so a ce
 
 /// Asks an endpoint.
 async fn examined(
-    node: &Options,
+    node: &NodeOptions,
     args: &RunArgs,
     resumed: Option<i64>,
-    record: &mut Record,
-) -> anyhow::Result<(Exam, i64, Verdict)> {
+    record: &mut ExamRecord,
+) -> anyhow::Result<(PlannerExam, i64, ExamVerdict)> {
     if let Some(run) = resumed {
         let tools = snapshot(node, args, record).await?;
         let mut exam = exam(node, args, tools, record)?;
@@ -158,10 +172,10 @@ async fn examined(
         return Ok((exam, run, verdict));
     }
     let address = args.planner.as_deref().unwrap_or_default();
-    AddressOf::Endpoint.check(address)?;
-    let endpoint = Http::at(address);
+    AddressKind::Endpoint.check(address)?;
+    let endpoint = HttpModelEndpoint::at(address);
     let settings = args.asking.settings(&endpoint).await?;
-    let mut exam = begun(node, args, &settings, record).await?;
+    let mut exam = begin_exam(node, args, &settings, record).await?;
     exam.check()?;
     if crate::is_local(address) && settings.model_file.is_none() {
         exam.notes.push(NAME_ALONE.to_owned());
@@ -171,17 +185,17 @@ async fn examined(
 }
 
 /// An exam with the tools as they are now. Where one list of them cannot be had, that is a run that failed.
-async fn begun(
-    node: &Options,
+async fn begin_exam(
+    node: &NodeOptions,
     args: &RunArgs,
-    settings: &Settings,
-    record: &mut Record,
-) -> anyhow::Result<Exam> {
+    settings: &PlannerSettings,
+    record: &mut ExamRecord,
+) -> anyhow::Result<PlannerExam> {
     match snapshot(node, args, record).await {
         Ok(tools) => exam(node, args, tools, record),
         Err(error) => {
             let (tools, preamble) = toolbox(node)?;
-            let exam = Exam {
+            let exam = PlannerExam {
                 cases: Vec::new(),
                 tools,
                 preamble,
@@ -195,11 +209,15 @@ async fn begun(
 }
 
 /// The node's tools and those of the servers that are named.
-async fn snapshot(node: &Options, args: &RunArgs, record: &Record) -> anyhow::Result<Toolbox> {
-    let servers = foreign::meant(&args.servers, record)?;
-    let others = foreign::tools(&servers).await?;
+async fn snapshot(
+    node: &NodeOptions,
+    args: &RunArgs,
+    record: &ExamRecord,
+) -> anyhow::Result<ExamToolbox> {
+    let servers = foreign_servers::resolve_servers(&args.servers, record)?;
+    let others = foreign_servers::tools(&servers).await?;
     let own = if args.only_servers {
-        Toolbox::default()
+        ExamToolbox::default()
     } else {
         toolbox(node)?.0
     };
@@ -211,15 +229,20 @@ async fn snapshot(node: &Options, args: &RunArgs, record: &Record) -> anyhow::Re
 }
 
 /// The cases, the tools and the words of an exam.
-fn exam(node: &Options, args: &RunArgs, tools: Toolbox, record: &Record) -> anyhow::Result<Exam> {
+fn exam(
+    node: &NodeOptions,
+    args: &RunArgs,
+    tools: ExamToolbox,
+    record: &ExamRecord,
+) -> anyhow::Result<PlannerExam> {
     let (_, preamble) = toolbox(node)?;
-    let servers = foreign::meant(&args.servers, record)?;
+    let servers = foreign_servers::resolve_servers(&args.servers, record)?;
     let servers: Vec<String> = servers.into_iter().map(|server| server.name).collect();
     let asked = match &args.cases {
-        Some(file) => Asked::of_file(file, args.answers.as_deref(), &tools, &servers)?,
-        None => Asked::kept(&tools, &servers, record)?,
+        Some(file) => CaseSelection::of_file(file, args.answers.as_deref(), &tools, &servers)?,
+        None => CaseSelection::shipped_and_own(&tools, &servers, record)?,
     };
-    Ok(Exam {
+    Ok(PlannerExam {
         cases: asked.cases,
         tools,
         preamble,
@@ -234,11 +257,11 @@ fn file_name(path: &Path) -> String {
 }
 
 async fn resume(
-    exam: &mut Exam,
+    exam: &mut PlannerExam,
     args: &RunArgs,
     run: i64,
-    record: &mut Record,
-) -> anyhow::Result<(i64, Verdict)> {
+    record: &mut ExamRecord,
+) -> anyhow::Result<(i64, ExamVerdict)> {
     let row = record.run(Some(run))?;
     let lacks = record.failed_answers(run)?;
     if row.settings.is_replay() || (row.status != "failed" && lacks == 0) {
@@ -255,20 +278,20 @@ async fn resume(
     if (row.prompt_hash, row.tools_hash) != (exam.prompt_hash(), exam.tools_hash()) {
         bail!("the tools or their words have changed since run {run} began; begin another");
     }
-    let endpoint = Http::at(&row.settings.provider);
+    let endpoint = HttpModelEndpoint::at(&row.settings.provider);
     ask(exam, &endpoint, &row.settings, record, Some(run), args.json).await
 }
 
 async fn ask(
-    exam: &Exam,
-    endpoint: &Http,
-    settings: &Settings,
-    record: &mut Record,
+    exam: &PlannerExam,
+    endpoint: &HttpModelEndpoint,
+    settings: &PlannerSettings,
+    record: &mut ExamRecord,
     resume: Option<i64>,
     quiet: bool,
-) -> anyhow::Result<(i64, Verdict)> {
+) -> anyhow::Result<(i64, ExamVerdict)> {
     let bar = bar(quiet);
-    let progress = |now: Progress| show_progress(&bar, now);
+    let progress = |now: ExamProgress| show_progress(&bar, now);
     let examined = exam
         .ask(endpoint, settings, record, resume, &progress)
         .await;
@@ -289,7 +312,7 @@ fn bar(quiet: bool) -> ProgressBar {
     bar
 }
 
-fn show_progress(bar: &ProgressBar, now: Progress) {
+fn show_progress(bar: &ProgressBar, now: ExamProgress) {
     let count = |value: usize| u64::try_from(value).unwrap_or(u64::MAX);
     bar.set_length(count(now.of));
     bar.set_position(count(now.done));
@@ -301,21 +324,26 @@ fn show_progress(bar: &ProgressBar, now: Progress) {
 }
 
 /// Result of a run.
-struct Told {
+struct ExamRunResult {
     run: i64,
-    verdict: Verdict,
+    verdict: ExamVerdict,
     certificate: Option<Result<String, String>>,
 }
 
 /// The verdict, the reasons, the worst answers, and where the report is.
-fn tell(node: &Options, args: &RunArgs, record: &Record, told: &Told) -> anyhow::Result<Exit> {
-    let Told {
+fn print_result(
+    node: &NodeOptions,
+    args: &RunArgs,
+    record: &ExamRecord,
+    told: &ExamRunResult,
+) -> anyhow::Result<ExitStatus> {
+    let ExamRunResult {
         run,
         verdict,
         certificate,
     } = told;
     let run = *run;
-    let files = super::look::files(node, &Report::of(record, Some(run))?)?;
+    let files = super::report_cmd::files(node, &ExamReport::of(record, Some(run))?)?;
     if args.json {
         let mut told = serde_json::to_value(verdict)?;
         if let Some(told) = told.as_object_mut() {
@@ -345,13 +373,13 @@ fn tell(node: &Options, args: &RunArgs, record: &Record, told: &Told) -> anyhow:
     // Without a level there is nothing to fall short of.
     let is_short = verdict.asked.is_some() && !verdict.passed;
     Ok(if verdict.failed.is_none() && !is_short {
-        Exit::Done
+        ExitStatus::Done
     } else {
-        Exit::Refused
+        ExitStatus::Refused
     })
 }
 
-fn in_words(run: i64, verdict: &Verdict) {
+fn in_words(run: i64, verdict: &ExamVerdict) {
     let tally = &verdict.tally;
     show::line(&format!("run {run}: {}", verdict.line()));
     for reason in &verdict.reasons {

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use clap::Subcommand;
 
-use super::foreign::{self, Key};
-use super::{Exit, print_json, show};
-use crate::{Record, Server, ServerChange, Status, Transport};
+use super::foreign_servers::{self, ServerKey};
+use super::{ExitStatus, print_json, show};
+use crate::{ExamRecord, RecordedServer, ServerChange, ServerStatus, ServerTransport};
 use mcp::client;
 
 /// A server is looked for no longer than this: a whole check, the start of this program included, is to end within two seconds.
@@ -23,7 +23,7 @@ pub(super) enum ServersCommand {
         url: String,
         /// stdio, streamable-http or sse [default: streamable-http for an address, stdio for a command line]
         #[arg(long, value_enum)]
-        transport: Option<Spoken>,
+        transport: Option<ServerTransportArg>,
         /// The environment variable that holds its key when it is asked; the key itself is never kept
         #[arg(long, value_name = "VARIABLE")]
         key_env: Option<String>,
@@ -40,7 +40,7 @@ pub(super) enum ServersCommand {
         url: Option<String>,
         /// stdio, streamable-http or sse
         #[arg(long, value_enum)]
-        transport: Option<Spoken>,
+        transport: Option<ServerTransportArg>,
         /// Another variable that holds its key; an empty one where it wants none
         #[arg(long, value_name = "VARIABLE")]
         key_env: Option<String>,
@@ -64,23 +64,26 @@ pub(super) enum ServersCommand {
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
-pub(super) enum Spoken {
+pub(super) enum ServerTransportArg {
     Stdio,
     StreamableHttp,
     Sse,
 }
 
-impl From<Spoken> for Transport {
-    fn from(spoken: Spoken) -> Self {
+impl From<ServerTransportArg> for ServerTransport {
+    fn from(spoken: ServerTransportArg) -> Self {
         match spoken {
-            Spoken::Stdio => Self::Stdio,
-            Spoken::StreamableHttp => Self::StreamableHttp,
-            Spoken::Sse => Self::Sse,
+            ServerTransportArg::Stdio => Self::Stdio,
+            ServerTransportArg::StreamableHttp => Self::StreamableHttp,
+            ServerTransportArg::Sse => Self::Sse,
         }
     }
 }
 
-pub(super) async fn run(what: ServersCommand, record: &mut Record) -> anyhow::Result<Exit> {
+pub(super) async fn run(
+    what: ServersCommand,
+    record: &mut ExamRecord,
+) -> anyhow::Result<ExitStatus> {
     match what {
         ServersCommand::Add {
             name,
@@ -88,9 +91,10 @@ pub(super) async fn run(what: ServersCommand, record: &mut Record) -> anyhow::Re
             transport,
             key_env,
         } => {
-            let transport = transport.map_or_else(|| Transport::of(&url), Transport::from);
+            let transport =
+                transport.map_or_else(|| ServerTransport::of(&url), ServerTransport::from);
             record.add_server(&name, &url, transport, key_env.as_deref())?;
-            Ok(Exit::Done)
+            Ok(ExitStatus::Done)
         }
         ServersCommand::Edit {
             name,
@@ -102,11 +106,11 @@ pub(super) async fn run(what: ServersCommand, record: &mut Record) -> anyhow::Re
             let change = ServerChange {
                 name: rename,
                 url,
-                transport: transport.map(Transport::from),
+                transport: transport.map(ServerTransport::from),
                 key_env,
             };
             record.edit_server(&name, change)?;
-            Ok(Exit::Done)
+            Ok(ExitStatus::Done)
         }
         ServersCommand::Check { name } => check(name.as_deref(), record).await,
         ServersCommand::List { json } => {
@@ -116,16 +120,16 @@ pub(super) async fn run(what: ServersCommand, record: &mut Record) -> anyhow::Re
             } else {
                 servers.iter().for_each(|server| show::line(&line(server)));
             }
-            Ok(Exit::Done)
+            Ok(ExitStatus::Done)
         }
         ServersCommand::Remove { name } => {
             record.remove_server(&name)?;
-            Ok(Exit::Done)
+            Ok(ExitStatus::Done)
         }
     }
 }
 
-fn line(server: &Server) -> String {
+fn line(server: &RecordedServer) -> String {
     format!(
         "{:<20} {:<9} {:<16} {} {}",
         server.name,
@@ -137,45 +141,50 @@ fn line(server: &Server) -> String {
 }
 
 /// All at once, so that many take no longer than one.
-async fn check(name: Option<&str>, record: &mut Record) -> anyhow::Result<Exit> {
+async fn check(name: Option<&str>, record: &mut ExamRecord) -> anyhow::Result<ExitStatus> {
     let mut servers = record.servers()?;
     servers.retain(|server| name.is_none_or(|name| server.name == name));
-    let found = futures::future::join_all(servers.iter().map(look)).await;
+    let found = futures::future::join_all(servers.iter().map(probe)).await;
     let mut all_there = true;
     for (server, (status, told)) in servers.iter().zip(found) {
-        record.server_found(&server.name, status, &told)?;
-        all_there &= status == Status::Active;
+        record.set_server_status(&server.name, status, &told)?;
+        all_there &= status == ServerStatus::Active;
         show::line(&format!("{:<20} {:<9} {told}", server.name, status.word()));
     }
     if let (Some(name), true) = (name, servers.is_empty()) {
-        record.server_found(name, Status::Failed, "")?;
+        record.set_server_status(name, ServerStatus::Failed, "")?;
     }
-    Ok(if all_there { Exit::Done } else { Exit::Refused })
+    Ok(if all_there {
+        ExitStatus::Done
+    } else {
+        ExitStatus::Refused
+    })
 }
 
 /// Checks whether a server opens the protocol in time.
-async fn look(server: &Server) -> (Status, String) {
+async fn probe(server: &RecordedServer) -> (ServerStatus, String) {
     let opening = async {
         match server.transport {
-            Transport::Sse => Err(foreign::NO_SSE.to_owned()),
-            Transport::StreamableHttp => {
-                let key = Key::of(server.key_env.as_deref()).map_err(|error| error.to_string())?;
+            ServerTransport::Sse => Err(foreign_servers::NO_SSE.to_owned()),
+            ServerTransport::StreamableHttp => {
+                let key =
+                    ServerKey::of(server.key_env.as_deref()).map_err(|error| error.to_string())?;
                 match client::connect_as(&server.url, key.0.clone()).await {
-                    Ok(client) => Ok(key.out_of(&client.server().unwrap_or_default())),
-                    Err(_) if foreign::speaks_sse_alone(&server.url, &key).await => {
-                        Err(foreign::NO_SSE.to_owned())
+                    Ok(client) => Ok(key.redact(&client.server().unwrap_or_default())),
+                    Err(_) if foreign_servers::speaks_sse_alone(&server.url, &key).await => {
+                        Err(foreign_servers::NO_SSE.to_owned())
                     }
-                    Err(error) => Err(key.out_of(&error.to_string())),
+                    Err(error) => Err(key.redact(&error.to_string())),
                 }
             }
-            Transport::Stdio => node::remote_tools::greet(&server.url).await,
+            ServerTransport::Stdio => node::remote_tools::greet(&server.url).await,
         }
     };
     match tokio::time::timeout(CHECK_MAX, opening).await {
-        Ok(Ok(told)) => (Status::Active, told),
-        Ok(Err(told)) => (Status::Failed, told),
+        Ok(Ok(told)) => (ServerStatus::Active, told),
+        Ok(Err(told)) => (ServerStatus::Failed, told),
         Err(_) => (
-            Status::Failed,
+            ServerStatus::Failed,
             format!("it did not answer within {} ms", CHECK_MAX.as_millis()),
         ),
     }

@@ -7,9 +7,11 @@ use anyhow::{Context, bail};
 use clap::Args;
 use serde_json::Value;
 
-use super::endpoint::Http;
-use super::{Exit, Options, foreign, print_json, read, show, toolbox};
-use crate::{AddressOf, Card, How, Pair, Record, Similar, THRESHOLD};
+use super::endpoint::HttpModelEndpoint;
+use super::{ExitStatus, NodeOptions, foreign_servers, print_json, read, show, toolbox};
+use crate::{
+    AddressKind, ExamRecord, ExamToolCard, SimilarityOptions, SimilarityReport, THRESHOLD, ToolPair,
+};
 
 /// An embedding model answers within this time, or not at all.
 const EMBED_MAX: Duration = Duration::from_secs(60);
@@ -17,7 +19,7 @@ const EMBED_MAX: Duration = Duration::from_secs(60);
 #[derive(Debug, Args)]
 pub(super) struct SimilarArgs {
     #[command(flatten)]
-    which: Which,
+    which: ToolSelectionArgs,
     /// Count the parameters in
     #[arg(long)]
     parameters: bool,
@@ -51,7 +53,7 @@ fn share(text: &str) -> Result<f64, String> {
 /// Which tools: exactly one of these.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
-struct Which {
+struct ToolSelectionArgs {
     /// The node's own tools: all, or those that are named
     #[arg(long, value_name = "TOOL", num_args = 0..)]
     tools: Option<Vec<String>>,
@@ -67,34 +69,34 @@ struct Which {
 }
 
 pub(super) async fn run(
-    node: &Options,
+    node: &NodeOptions,
     args: &SimilarArgs,
-    record: &Record,
-) -> anyhow::Result<Exit> {
+    record: &ExamRecord,
+) -> anyhow::Result<ExitStatus> {
     let cards = cards(node, &args.which, record).await?;
     let vectors = match &args.embeddings {
         Some(url) => Some(vectors(url, &args.embedding_model, &cards).await?),
         None => None,
     };
-    let how = How {
+    let how = SimilarityOptions {
         with_parameters: args.parameters,
         threshold: args.threshold,
         vectors,
     };
-    let similar = Similar::of(&cards, &how, record)?;
+    let similar = SimilarityReport::of(&cards, &how, record)?;
     if args.json {
         print_json(&similar)?;
-        return Ok(Exit::Done);
+        return Ok(ExitStatus::Done);
     }
-    matrices(&similar);
+    print_matrices(&similar);
     for pair in &similar.pairs {
-        tell(pair, similar.confusion.as_ref().map(|table| table.run));
+        print_pair(pair, similar.confusion.as_ref().map(|table| table.run));
     }
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
 /// Prints the similarity of the tools, and beside it the confusion matrix of the last run.
-fn matrices(similar: &Similar) {
+fn print_matrices(similar: &SimilarityReport) {
     show::line("how alike, from 0 to 1:");
     let rows = similar.tools.iter().zip(&similar.matrix);
     let rows = rows.map(|(name, row)| {
@@ -144,16 +146,17 @@ fn table<'a>(
 
 /// Returns the vectors of the purpose lines from the operator's model. Without its answer there is no comparison:
 /// comparing words instead would not be the comparison that was asked for.
-async fn vectors(url: &str, model: &str, cards: &[Card]) -> anyhow::Result<Vec<Vec<f64>>> {
-    AddressOf::Endpoint.check(url)?;
-    let lines: Vec<&str> = cards.iter().map(Card::purpose).collect();
-    let asked = tokio::time::timeout(EMBED_MAX, Http::at(url).vectors(model, &lines)).await;
+async fn vectors(url: &str, model: &str, cards: &[ExamToolCard]) -> anyhow::Result<Vec<Vec<f64>>> {
+    AddressKind::Endpoint.check(url)?;
+    let lines: Vec<&str> = cards.iter().map(ExamToolCard::purpose).collect();
+    let asked =
+        tokio::time::timeout(EMBED_MAX, HttpModelEndpoint::at(url).vectors(model, &lines)).await;
     let late = |_| Err(format!("nothing came within {} s", EMBED_MAX.as_secs()));
     let vectors = asked.unwrap_or_else(late);
     vectors.map_err(|why| anyhow::anyhow!("the embedding model at {url} did not answer: {why}"))
 }
 
-fn tell(pair: &Pair, run: Option<i64>) {
+fn print_pair(pair: &ToolPair, run: Option<i64>) {
     let alike = if pair.is_too_alike { ", too alike" } else { "" };
     let parameters = pair
         .parameters
@@ -182,23 +185,27 @@ fn tell(pair: &Pair, run: Option<i64>) {
     }
 }
 
-async fn cards(node: &Options, args: &Which, record: &Record) -> anyhow::Result<Vec<Card>> {
+async fn cards(
+    node: &NodeOptions,
+    args: &ToolSelectionArgs,
+    record: &ExamRecord,
+) -> anyhow::Result<Vec<ExamToolCard>> {
     if let Some(file) = &args.file {
         return of_file(file);
     }
     if let Some(said) = args.servers.as_ref().or(args.urls.as_ref()) {
-        return foreign::tools(&foreign::meant(said, record)?).await;
+        return foreign_servers::tools(&foreign_servers::resolve_servers(said, record)?).await;
     }
     let (tools, _) = toolbox(node)?;
     let names = args.tools.as_deref().unwrap_or_default();
     if let Some(unknown) = names.iter().find(|name| tools.find(name).is_none()) {
         bail!("this node has no tool {unknown:?}");
     }
-    let is_meant = |card: &&Card| names.is_empty() || names.contains(&card.name);
+    let is_meant = |card: &&ExamToolCard| names.is_empty() || names.contains(&card.name);
     Ok(tools.cards().iter().filter(is_meant).cloned().collect())
 }
 
-fn of_file(file: &Path) -> anyhow::Result<Vec<Card>> {
+fn of_file(file: &Path) -> anyhow::Result<Vec<ExamToolCard>> {
     let text = read(file)?;
     let list: Value =
         serde_json::from_str(&text).with_context(|| format!("{} is not JSON", file.display()))?;
@@ -210,6 +217,6 @@ fn of_file(file: &Path) -> anyhow::Result<Vec<Card>> {
         bail!("{} holds no list of tools", file.display());
     };
     list.iter()
-        .map(|one| Card::defined(one).map_err(anyhow::Error::msg))
+        .map(|one| ExamToolCard::defined(one).map_err(anyhow::Error::msg))
         .collect()
 }

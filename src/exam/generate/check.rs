@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use crate::similar::{shared, triples};
-use crate::{Case, Toolbox};
+use crate::tool_similarity::{shared, triples};
+use crate::{ExamCase, ExamToolbox};
 
 /// From here on a case is kept as it is.
 const PASS: f64 = 0.85;
@@ -20,14 +20,14 @@ const QUERY_CHARS: std::ops::RangeInclusive<usize> = 4..=500;
 
 /// Result of checking a case.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Finding {
+pub struct CaseFinding {
     /// 0 to 1: from 0.85 on it passes, from 0.70 on it is to be revised, below it is rejected.
     pub score: f64,
     /// Reasons for a lower score.
     pub why: Vec<String>,
 }
 
-impl Finding {
+impl CaseFinding {
     /// Returns whether the case is kept.
     #[must_use]
     pub fn passes(&self) -> bool {
@@ -47,7 +47,7 @@ impl Finding {
     }
 
     /// Lowers the score by a second opinion, which can never raise it.
-    pub(crate) fn lower(&mut self, score: f64, why: String) {
+    pub(crate) fn lower_score(&mut self, score: f64, why: String) {
         self.costs(score, why);
     }
 
@@ -59,8 +59,12 @@ impl Finding {
 
 /// Looks at a case by rules alone.
 #[must_use]
-pub fn check<'a>(case: &Case, known: impl Iterator<Item = &'a Case>, tools: &Toolbox) -> Finding {
-    let mut found = Finding {
+pub fn check<'a>(
+    case: &ExamCase,
+    known: impl Iterator<Item = &'a ExamCase>,
+    tools: &ExamToolbox,
+) -> CaseFinding {
+    let mut found = CaseFinding {
         score: 1.0,
         why: Vec::new(),
     };
@@ -93,7 +97,7 @@ pub fn check<'a>(case: &Case, known: impl Iterator<Item = &'a Case>, tools: &Too
 }
 
 /// Returns whether braces of a template are left in the question or the expected values.
-fn leftover(case: &Case) -> bool {
+fn leftover(case: &ExamCase) -> bool {
     let params = case
         .expected_params
         .values()

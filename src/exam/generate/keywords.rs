@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::{Card, Toolbox};
-use args::Kind;
+use crate::{ExamToolCard, ExamToolbox};
+use args::ValueKind;
 
 /// Words by slot.
-pub(super) type Keywords = BTreeMap<&'static str, Vec<String>>;
+pub(super) type KeywordsBySlot = BTreeMap<&'static str, Vec<String>>;
 
 const WORDS: [(&str, &[&str]); 11] = [
     (
@@ -97,8 +97,8 @@ const UNKNOWN: [&str; 6] = [
 ];
 
 /// The keywords of these tools.
-pub(super) fn keywords(tools: &Toolbox) -> Keywords {
-    let mut keywords: Keywords = WORDS
+pub(super) fn keywords(tools: &ExamToolbox) -> KeywordsBySlot {
+    let mut keywords: KeywordsBySlot = WORDS
         .iter()
         .map(|(slot, words)| (*slot, words.iter().map(|word| (*word).to_owned()).collect()))
         .collect();
@@ -116,15 +116,15 @@ pub(super) fn keywords(tools: &Toolbox) -> Keywords {
 }
 
 /// The scenes that the tools take.
-fn scenes(tools: &Toolbox) -> Vec<String> {
+fn scenes(tools: &ExamToolbox) -> Vec<String> {
     let params = tools
         .cards()
         .iter()
-        .flat_map(|card: &Card| &card.shape.params);
+        .flat_map(|card: &ExamToolCard| &card.shape.params);
     let mut known = params
         .filter(|param| param.name == "scene")
         .filter_map(|param| match &param.kind {
-            Kind::Name { known } => Some(known.clone()),
+            ValueKind::Name { known } => Some(known.clone()),
             _ => None,
         });
     known.next().unwrap_or_default()
@@ -218,7 +218,7 @@ const DIFFICULTY_MAX: f64 = 10.0;
 
 /// Words for cases.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Words {
+pub struct CaseWords {
     /// Scenes of this node.
     pub scenes: Vec<String>,
     /// Names that no scene of this node has.
@@ -233,7 +233,7 @@ pub struct Words {
 
 /// The words for cases about as difficult as this, 1 to 10; beyond, the nearest counts.
 #[must_use]
-pub fn words(tools: &Toolbox, difficulty: f64) -> Words {
+pub fn words(tools: &ExamToolbox, difficulty: f64) -> CaseWords {
     let slots = keywords(tools);
     let of = |slot: &str| slots.get(slot).cloned().unwrap_or_default();
     let is_there = |(tool, _): &&(&str, &[&str])| tools.find(tool).is_some();
@@ -246,7 +246,7 @@ pub fn words(tools: &Toolbox, difficulty: f64) -> Words {
         reason = "a share of a short list"
     )]
     let many = (share * DISTRACTORS.len() as f64).ceil() as usize;
-    Words {
+    CaseWords {
         scenes: of("scene"),
         unknown_scenes: of("unknown_scene"),
         synonyms: synonyms.map(|(tool, all)| (*tool, all.to_vec())).collect(),

@@ -1,10 +1,10 @@
 //! More cases: a seeded grammar over templates and keywords, each looked at before it is kept. A model may say them in other words.
 
 mod check;
+mod coverage;
 mod keywords;
-mod later;
 mod model;
-mod weak;
+mod pending_cases;
 
 use std::collections::BTreeMap;
 
@@ -12,14 +12,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::case::numbered;
-use super::{Case, Class, ExamError, Toolbox, Turn};
-pub use check::{Finding, check};
-use keywords::{Keywords, keywords};
-pub use keywords::{Words, words};
-pub use later::{keep, retried, wait};
-pub use model::{ModelJudgement, Paraphrased, asked, paraphrase};
-pub use weak::weakest;
-pub(super) use weak::widest;
+use super::{CaseClass, CaseTurn, ExamCase, ExamError, ExamToolbox};
+pub use check::{CaseFinding, check};
+pub use coverage::weakest;
+pub(super) use coverage::widest;
+pub use keywords::{CaseWords, words};
+use keywords::{KeywordsBySlot, keywords};
+pub use model::{ModelJudgement, ParaphrasedCases, model_opinion, paraphrase};
+pub use pending_cases::{keep, save_pending, wait};
 
 const TEMPLATES: &str = include_str!("templates.jsonl");
 
@@ -34,9 +34,9 @@ const TRIES_PER_CASE: usize = 20;
 
 /// A pattern of cases. What stands in braces is a slot.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-pub struct Template {
+pub struct CaseTemplate {
     /// Ability that its cases test.
-    pub class: Class,
+    pub class: CaseClass,
     /// 1 to 10.
     pub difficulty: f64,
     texts: Vec<String>,
@@ -48,14 +48,14 @@ pub struct Template {
     #[serde(default)]
     may_follow: Vec<String>,
     #[serde(default)]
-    context: Vec<Turn>,
+    context: Vec<CaseTurn>,
 }
 
 /// Cases to generate.
 #[derive(Clone, Debug, Default)]
-pub struct Wanted {
+pub struct GenerationRequest {
     /// Of these classes, in turn; none: of every one that there is a template of.
-    pub classes: Vec<Class>,
+    pub classes: Vec<CaseClass>,
     /// With this right tool.
     pub tool: Option<String>,
     /// About as difficult, 1 to 10.
@@ -68,9 +68,9 @@ pub struct Wanted {
 
 /// Result of generating cases.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Generated {
+pub struct GeneratedCases {
     /// Good enough to be kept.
-    pub cases: Vec<Case>,
+    pub cases: Vec<ExamCase>,
     /// Number of cases that were remade because they were too similar to another.
     pub revised: usize,
     /// Number of rejected cases.
@@ -82,16 +82,17 @@ pub struct Generated {
 /// # Errors
 /// Never in a program that passed its tests.
 pub fn templates(
-    class: Option<Class>,
+    class: Option<CaseClass>,
     tool: Option<&str>,
     difficulty: Option<f64>,
-) -> Result<Vec<Template>, ExamError> {
+) -> Result<Vec<CaseTemplate>, ExamError> {
     let mut found = Vec::new();
     for (line, text) in numbered(TEMPLATES)? {
-        let template: Template = serde_json::from_str(text).map_err(|error| ExamError::Line {
-            line,
-            why: error.to_string(),
-        })?;
+        let template: CaseTemplate =
+            serde_json::from_str(text).map_err(|error| ExamError::Line {
+                line,
+                why: error.to_string(),
+            })?;
         let near = |wanted: f64| (template.difficulty - wanted).abs() <= DIFFICULTY_AROUND;
         if class.is_none_or(|class| class == template.class)
             && tool.is_none_or(|tool| template.tool.as_deref() == Some(tool))
@@ -107,9 +108,13 @@ pub fn templates(
 ///
 /// # Errors
 /// Nothing fits what is wanted.
-pub fn generate(wanted: &Wanted, known: &[Case], tools: &Toolbox) -> Result<Generated, ExamError> {
+pub fn generate(
+    wanted: &GenerationRequest,
+    known: &[ExamCase],
+    tools: &ExamToolbox,
+) -> Result<GeneratedCases, ExamError> {
     let all = templates(None, wanted.tool.as_deref(), wanted.difficulty)?;
-    let mut groups: BTreeMap<Class, Vec<Template>> = BTreeMap::new();
+    let mut groups: BTreeMap<CaseClass, Vec<CaseTemplate>> = BTreeMap::new();
     for template in all {
         let is_wanted = wanted.classes.is_empty() || wanted.classes.contains(&template.class);
         if is_wanted {
@@ -121,8 +126,8 @@ pub fn generate(wanted: &Wanted, known: &[Case], tools: &Toolbox) -> Result<Gene
             "there is no template of that class, tool and difficulty; ask for less".to_owned(),
         ));
     }
-    let (keywords, mut dice) = (keywords(tools), Dice::of(wanted.seed));
-    let mut made = Generated::default();
+    let (keywords, mut dice) = (keywords(tools), SeededRng::of(wanted.seed));
+    let mut made = GeneratedCases::default();
     let count = wanted.count.min(CASES_MAX);
     for (group, _) in groups.values().cycle().zip(0..count * TRIES_PER_CASE) {
         if made.cases.len() == count {
@@ -150,8 +155,8 @@ pub fn generate(wanted: &Wanted, known: &[Case], tools: &Toolbox) -> Result<Gene
     Ok(made)
 }
 
-impl Template {
-    fn filled(&self, keywords: &Keywords, dice: &mut Dice, seed: u64) -> Case {
+impl CaseTemplate {
+    fn filled(&self, keywords: &KeywordsBySlot, dice: &mut SeededRng, seed: u64) -> ExamCase {
         // One word for a slot throughout a case, so that what is asked is what is expected.
         let mut words: BTreeMap<&str, String> = BTreeMap::new();
         for (slot, all) in keywords {
@@ -186,12 +191,12 @@ impl Template {
         let query = sentence(&fill(&text));
         let digits = blake3::hash(query.as_bytes()).to_hex();
         let name: String = digits.chars().take(8).collect();
-        let context = self.context.iter().map(|turn| Turn {
+        let context = self.context.iter().map(|turn| CaseTurn {
             content: fill(&turn.content),
             arguments: filled(&turn.arguments, &fill),
             ..turn.clone()
         });
-        Case {
+        ExamCase {
             name: format!("made_{}_{seed}_{name}", self.class.word()),
             query,
             context: context.collect(),
@@ -199,7 +204,7 @@ impl Template {
             expected_params: filled(&self.params, &fill),
             may_follow: self.may_follow.clone(),
             class: self.class,
-            ..Case::default()
+            ..ExamCase::default()
         }
     }
 }
@@ -232,12 +237,12 @@ fn sentence(text: &str) -> String {
 }
 
 /// Chance that a seed decides.
-struct Dice {
+struct SeededRng {
     seed: u64,
     thrown: u64,
 }
 
-impl Dice {
+impl SeededRng {
     fn of(seed: u64) -> Self {
         Self { seed, thrown: 0 }
     }

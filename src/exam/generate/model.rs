@@ -3,14 +3,14 @@
 use serde_json::Value;
 
 use super::check::check;
-use crate::helper::Asker;
-use crate::{Case, Toolbox};
+use crate::helper::ModelClient;
+use crate::{ExamCase, ExamToolbox};
 
 /// Cases that a model paraphrased.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Paraphrased {
+pub struct ParaphrasedCases {
     /// All of them, those that are said in other words and those that kept theirs.
-    pub cases: Vec<Case>,
+    pub cases: Vec<ExamCase>,
     /// Number of paraphrased cases.
     pub changed: usize,
     /// Reason why the first of the others was not paraphrased.
@@ -26,12 +26,12 @@ const NEGATIONS: [&str; 11] = [
 /// Says cases in other words. One of which the model lost a name, a number or a negation, which came out near to another, or
 /// which the model did not answer, keeps its own.
 pub async fn paraphrase(
-    asker: &Asker,
-    cases: Vec<Case>,
-    known: &[Case],
-    tools: &Toolbox,
-) -> Paraphrased {
-    let mut made = Paraphrased::default();
+    asker: &ModelClient,
+    cases: Vec<ExamCase>,
+    known: &[ExamCase],
+    tools: &ExamToolbox,
+) -> ParaphrasedCases {
+    let mut made = ParaphrasedCases::default();
     for case in cases {
         let said = other_words(asker, &case).await;
         let said = said.and_then(|query| {
@@ -52,7 +52,7 @@ pub async fn paraphrase(
     made
 }
 
-async fn other_words(asker: &Asker, case: &Case) -> Result<String, String> {
+async fn other_words(asker: &ModelClient, case: &ExamCase) -> Result<String, String> {
     let ask = format!(
         "Say the following request to a robot arm's assistant in other words. Keep every name, number and negation as it \
          is. Answer with the request alone, in one line.\n\n{}",
@@ -65,15 +65,15 @@ async fn other_words(asker: &Asker, case: &Case) -> Result<String, String> {
 
 /// The case in other words, if it still is the same case.
 fn kept<'a>(
-    case: &Case,
+    case: &ExamCase,
     query: String,
-    others: impl Iterator<Item = &'a Case>,
-    tools: &Toolbox,
-) -> Result<Case, String> {
+    others: impl Iterator<Item = &'a ExamCase>,
+    tools: &ExamToolbox,
+) -> Result<ExamCase, String> {
     if let Some(lost) = lost(case, &query) {
         return Err(format!("the model lost {lost:?} of {:?}", case.query));
     }
-    let other = Case {
+    let other = ExamCase {
         query,
         ..case.clone()
     };
@@ -86,7 +86,7 @@ fn kept<'a>(
 }
 
 /// The first word that must be said and is not: a value that is expected, a number, a negation.
-fn lost(case: &Case, query: &str) -> Option<String> {
+fn lost(case: &ExamCase, query: &str) -> Option<String> {
     let (before, now) = (case.query.to_lowercase(), query.to_lowercase());
     let values = case.expected_params.values().filter_map(Value::as_str);
     let values = values
@@ -114,7 +114,11 @@ pub struct ModelJudgement {
 }
 
 /// Asks a model to judge a case.
-pub async fn asked(asker: &Asker, case: &Case, tools: &Toolbox) -> ModelJudgement {
+pub async fn model_opinion(
+    asker: &ModelClient,
+    case: &ExamCase,
+    tools: &ExamToolbox,
+) -> ModelJudgement {
     let lines: Vec<String> = tools
         .cards()
         .iter()
@@ -164,7 +168,7 @@ mod tests {
     #[test]
     fn what_a_request_stands_on_must_be_said_again() {
         let line = r#"{"query":"Do not draw the two_pens scene at 12 mm.","expected_tool":null,"expected_params":{}}"#;
-        let case = Case::read_lines(line).unwrap().pop().unwrap();
+        let case = ExamCase::read_lines(line).unwrap().pop().unwrap();
         for (query, want) in [
             ("Please do not put two_pens on paper, at 12 mm.", None),
             ("Please put two_pens on paper, at 12 mm.", Some("not")),
@@ -174,7 +178,7 @@ mod tests {
             assert_eq!(lost(&case, query).as_deref(), want, "{query}");
         }
         let line = r#"{"query":"Draw the letters","expected_tool":"stroke","expected_params":{"scene":"letters"}}"#;
-        let case = Case::read_lines(line).unwrap().pop().unwrap();
+        let case = ExamCase::read_lines(line).unwrap().pop().unwrap();
         assert_eq!(lost(&case, "Sketch something").as_deref(), Some("letters"));
     }
 }

@@ -4,47 +4,47 @@
 use serde_json::json;
 
 use super::*;
-use crate::{Card, Does, Record};
-use args::{Effect, Kind, Param, Policy, Profile, Shape};
+use crate::{ExamRecord, ExamToolCard, ExamToolEffect};
+use args::{ArgumentShape, Effect, ForgivenessProfile, ParameterShape, ReaderPolicy, ValueKind};
 
-fn card(name: &str, does: Does) -> Card {
-    let scene = Kind::Name {
+fn card(name: &str, does: ExamToolEffect) -> ExamToolCard {
+    let scene = ValueKind::Name {
         known: ["default", "letters", "hatched"]
             .map(str::to_owned)
             .to_vec(),
     };
-    let shape = Shape {
+    let shape = ArgumentShape {
         params: vec![
-            Param::new("scene", scene),
-            Param::new("dry_run", Kind::Bool),
+            ParameterShape::new("scene", scene),
+            ParameterShape::new("dry_run", ValueKind::Bool),
         ],
-        ..Shape::default()
+        ..ArgumentShape::default()
     };
-    Card {
+    ExamToolCard {
         does,
         shape,
-        policy: Policy::new(Effect::Moves, Profile::Guarded),
-        ..Card::named(name)
+        policy: ReaderPolicy::new(Effect::Moves, ForgivenessProfile::Guarded),
+        ..ExamToolCard::named(name)
     }
 }
 
-fn tools() -> Toolbox {
+fn tools() -> ExamToolbox {
     let named = [
-        ("stroke", Does::Moves),
-        ("align", Does::Moves),
-        ("reset", Does::Moves),
-        ("sense", Does::Reads),
-        ("list_nodes", Does::Reads),
-        ("stop", Does::Stops),
+        ("stroke", ExamToolEffect::Moves),
+        ("align", ExamToolEffect::Moves),
+        ("reset", ExamToolEffect::Moves),
+        ("sense", ExamToolEffect::Reads),
+        ("list_nodes", ExamToolEffect::Reads),
+        ("stop", ExamToolEffect::Stops),
     ];
-    Toolbox::new(named.map(|(name, does)| card(name, does)).to_vec())
+    ExamToolbox::new(named.map(|(name, does)| card(name, does)).to_vec())
 }
 
-fn made(count: usize, seed: u64) -> Generated {
-    let wanted = Wanted {
+fn made(count: usize, seed: u64) -> GeneratedCases {
+    let wanted = GenerationRequest {
         count,
         seed,
-        ..Wanted::default()
+        ..GenerationRequest::default()
     };
     generate(&wanted, &[], &tools()).unwrap()
 }
@@ -67,7 +67,7 @@ fn the_same_seed_makes_the_same_cases_and_all_are_good() {
         .iter()
         .filter(|case| case.hazard(&tools).forbids_motion());
     assert!(10 * still.count() >= 3 * one.cases.len());
-    let classes: std::collections::BTreeSet<Class> =
+    let classes: std::collections::BTreeSet<CaseClass> =
         one.cases.iter().map(|case| case.class).collect();
     assert_eq!(classes.len(), 15);
 }
@@ -76,22 +76,22 @@ fn the_same_seed_makes_the_same_cases_and_all_are_good() {
 fn templates_are_found_by_class_tool_and_difficulty() {
     let near = templates(None, None, Some(7.0)).unwrap();
     assert!(near.iter().all(|one| (5.5..=8.5).contains(&one.difficulty)));
-    let stops = templates(Some(Class::Stop), Some("stop"), None).unwrap();
+    let stops = templates(Some(CaseClass::Stop), Some("stop"), None).unwrap();
     assert_eq!(stops.len(), 2);
     assert_eq!(
-        templates(Some(Class::Stop), Some("stroke"), None).unwrap(),
+        templates(Some(CaseClass::Stop), Some("stroke"), None).unwrap(),
         []
     );
-    let wanted = Wanted {
+    let wanted = GenerationRequest {
         tool: Some("nothing".to_owned()),
         count: 1,
-        ..Wanted::default()
+        ..GenerationRequest::default()
     };
     assert!(generate(&wanted, &[], &tools()).is_err());
 }
 
-fn case(line: &str) -> Case {
-    Case::read_lines(line).unwrap().pop().unwrap()
+fn case(line: &str) -> ExamCase {
+    ExamCase::read_lines(line).unwrap().pop().unwrap()
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn a_bad_case_is_found_out() {
 fn what_cannot_be_saved_waits_and_is_saved_later() {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("exam.db");
-    let mut record = Record::open(&store).unwrap();
+    let mut record = ExamRecord::open(&store).unwrap();
     let other = rusqlite::Connection::open(&store).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let cases = made(3, 1).cases;
@@ -127,16 +127,16 @@ fn what_cannot_be_saved_waits_and_is_saved_later() {
     assert!(why.contains("they wait in"), "{why}");
     assert_eq!(record.cases().unwrap(), []);
     other.execute_batch("ROLLBACK").unwrap();
-    assert_eq!(retried(&mut record, &store).unwrap(), 3);
+    assert_eq!(save_pending(&mut record, &store).unwrap(), 3);
     assert_eq!(record.cases().unwrap(), cases);
-    assert_eq!(retried(&mut record, &store).unwrap(), 0);
+    assert_eq!(save_pending(&mut record, &store).unwrap(), 0);
     // One that was killed while it saved had taken the file.
     let more = made(2, 9).cases;
     wait(&store, &more, "because").unwrap();
     let waiting = folder.path().join("exam.db.later.jsonl");
     std::fs::rename(&waiting, folder.path().join("exam.db.later.jsonl.taken")).unwrap();
     wait(&store, &cases, "because").unwrap();
-    assert_eq!(retried(&mut record, &store).unwrap(), 5);
+    assert_eq!(save_pending(&mut record, &store).unwrap(), 5);
     assert_eq!(record.cases().unwrap().len(), 5);
     assert!(cases.iter().all(|case| json!(case).is_object()));
 }

@@ -3,8 +3,8 @@
 mod profile;
 mod save;
 mod scoring;
+mod template_words;
 mod validate;
-mod words;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -14,11 +14,11 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::planner::{ModelReply, say};
+use super::planner::{ModelReply, ask_for_text};
 use super::run::tools_hash;
-use super::{Case, Endpoint, ExamError, Record, Settings, Toolbox};
-use base::clock::Clock;
-use base::units::Instant;
+use super::{ExamCase, ExamError, ExamRecord, ExamToolbox, ModelEndpoint, PlannerSettings};
+use base::clock::NodeClock;
+use base::units::ClockInstant;
 
 /// The first wait before another try; each further one is twice as long.
 const BACK_OFF: Duration = Duration::from_millis(100);
@@ -34,7 +34,7 @@ const BATCH_MAX: usize = 200;
 
 /// One of the helpers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Helper {
+pub enum ExamHelper {
     /// Results of a planner so far.
     PlannerProfile,
     /// Patterns of cases.
@@ -49,7 +49,7 @@ pub enum Helper {
     ScoreAndExplain,
 }
 
-impl Helper {
+impl ExamHelper {
     /// Every one.
     pub const ALL: [Self; 6] = [
         Self::PlannerProfile,
@@ -82,7 +82,7 @@ impl Helper {
 
 /// Limits of a helper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct HelperLimits {
     /// All its tries together.
     pub time_limit: Duration,
     /// Further tries after trouble with the store or the model.
@@ -91,16 +91,16 @@ pub struct Limits {
     pub cache: Duration,
 }
 
-impl Limits {
+impl HelperLimits {
     /// As shipped.
     #[must_use]
-    pub const fn shipped(helper: Helper) -> Self {
+    pub const fn shipped(helper: ExamHelper) -> Self {
         let (seconds, retries, cache_s) = match helper {
-            Helper::PlannerProfile => (3, 3, 0),
-            Helper::SearchCaseTemplates => (5, 3, 0),
-            Helper::DifficultyKeywords => (2, 1, 3_600),
-            Helper::ValidateCase | Helper::SaveCase => (10, 1, 0),
-            Helper::ScoreAndExplain => (15, 0, 0),
+            ExamHelper::PlannerProfile => (3, 3, 0),
+            ExamHelper::SearchCaseTemplates => (5, 3, 0),
+            ExamHelper::DifficultyKeywords => (2, 1, 3_600),
+            ExamHelper::ValidateCase | ExamHelper::SaveCase => (10, 1, 0),
+            ExamHelper::ScoreAndExplain => (15, 0, 0),
         };
         Self {
             time_limit: Duration::from_secs(seconds),
@@ -112,7 +112,7 @@ impl Limits {
 
 /// Answer of a helper.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Helped {
+pub struct HelperReply {
     /// True if the caller did not get the requested result.
     pub is_failed: bool,
     /// In one line.
@@ -121,7 +121,7 @@ pub struct Helped {
     pub fields: Map<String, Value>,
 }
 
-impl Helped {
+impl HelperReply {
     fn done(message: impl Into<String>) -> Self {
         Self {
             message: message.into(),
@@ -144,39 +144,43 @@ impl Helped {
 }
 
 /// A model that helpers may ask.
-pub struct Asker {
+pub struct ModelClient {
     /// The way to it.
-    pub endpoint: Box<dyn Endpoint>,
+    pub endpoint: Box<dyn ModelEndpoint>,
     /// Settings for asking the model.
-    pub settings: Settings,
+    pub settings: PlannerSettings,
 }
 
-impl Asker {
+impl ModelClient {
     /// Asks one question.
     pub(crate) async fn say(&self, question: &str) -> ModelReply {
         let messages = json!([{"role": "user", "content": question}]);
-        say(&*self.endpoint, &self.settings, messages).await
+        ask_for_text(&*self.endpoint, &self.settings, messages).await
     }
 }
 
 /// The helpers of a node.
-pub struct Bench {
+pub struct HelperService {
     store: PathBuf,
-    limits: HashMap<Helper, Limits>,
-    asker: Option<Asker>,
-    clock: Clock,
-    kept: Mutex<HashMap<String, (Instant, Helped)>>,
+    limits: HashMap<ExamHelper, HelperLimits>,
+    asker: Option<ModelClient>,
+    clock: NodeClock,
+    kept: Mutex<HashMap<String, (ClockInstant, HelperReply)>>,
 }
 
-impl Bench {
+impl HelperService {
     /// The helpers over the record at `store`, which need not exist yet, with these limits; others are as shipped.
     #[must_use]
-    pub fn new(store: PathBuf, limits: HashMap<Helper, Limits>, asker: Option<Asker>) -> Self {
+    pub fn new(
+        store: PathBuf,
+        limits: HashMap<ExamHelper, HelperLimits>,
+        asker: Option<ModelClient>,
+    ) -> Self {
         Self {
             store,
             limits,
             asker,
-            clock: Clock::real(),
+            clock: NodeClock::real(),
             kept: Mutex::default(),
         }
     }
@@ -184,11 +188,11 @@ impl Bench {
     /// Does what a helper is asked for, within its time.
     pub async fn help(
         &self,
-        helper: Helper,
+        helper: ExamHelper,
         given: &Map<String, Value>,
-        tools: &Arc<Toolbox>,
-    ) -> Helped {
-        let shipped = || Limits::shipped(helper);
+        tools: &Arc<ExamToolbox>,
+    ) -> HelperReply {
+        let shipped = || HelperLimits::shipped(helper);
         let limits = self.limits.get(&helper).copied().unwrap_or_else(shipped);
         let key = format!(
             "{} {} {}",
@@ -202,10 +206,10 @@ impl Bench {
         let tries = self.tries(helper, given, tools, &limits);
         let helped = match tokio::time::timeout(limits.time_limit, tries).await {
             Ok(Ok(helped)) => helped,
-            Ok(Err(error)) => self.without(helper, given, tools, &error.to_string()),
+            Ok(Err(error)) => self.fallback(helper, given, tools, &error.to_string()),
             Err(_) => {
                 let why = format!("it did not end within {} s", limits.time_limit.as_secs());
-                self.without(helper, given, tools, &why)
+                self.fallback(helper, given, tools, &why)
             }
         };
         if !helped.is_failed && limits.cache > Duration::ZERO {
@@ -214,13 +218,13 @@ impl Bench {
         helped
     }
 
-    fn known(&self, key: &str, cache: Duration) -> Option<Helped> {
+    fn known(&self, key: &str, cache: Duration) -> Option<HelperReply> {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let (at, helped) = kept.get(key)?;
         (self.clock.now().since(*at) < cache).then(|| helped.clone())
     }
 
-    fn keep(&self, key: String, helped: &Helped) {
+    fn keep(&self, key: String, helped: &HelperReply) {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.len() >= KEPT_MAX {
             kept.clear();
@@ -231,11 +235,11 @@ impl Bench {
     /// Tries again after trouble with the store; what is wrong with the request itself stays wrong.
     async fn tries(
         &self,
-        helper: Helper,
+        helper: ExamHelper,
         given: &Map<String, Value>,
-        tools: &Arc<Toolbox>,
-        limits: &Limits,
-    ) -> Result<Helped, ExamError> {
+        tools: &Arc<ExamToolbox>,
+        limits: &HelperLimits,
+    ) -> Result<HelperReply, ExamError> {
         let mut wait = BACK_OFF;
         for retries in 0..limits.retries {
             match self.once(helper, given, tools, limits).await {
@@ -252,13 +256,13 @@ impl Bench {
 
     async fn once(
         &self,
-        helper: Helper,
+        helper: ExamHelper,
         given: &Map<String, Value>,
-        tools: &Arc<Toolbox>,
-        limits: &Limits,
-    ) -> Result<Helped, ExamError> {
+        tools: &Arc<ExamToolbox>,
+        limits: &HelperLimits,
+    ) -> Result<HelperReply, ExamError> {
         let (store, given, tools) = (self.store.clone(), given.clone(), Arc::clone(tools));
-        if helper == Helper::ValidateCase {
+        if helper == ExamHelper::ValidateCase {
             let until = self
                 .clock
                 .now()
@@ -268,11 +272,11 @@ impl Bench {
         }
         // The store may keep its caller waiting, and the time limit is to be kept all the same.
         let work = move || match helper {
-            Helper::PlannerProfile => profile::profile(&store, &given),
-            Helper::SearchCaseTemplates => words::templates(&given),
-            Helper::DifficultyKeywords => Ok(words::keywords(&given, &tools)),
-            Helper::SaveCase => save::save(&store, &given, &tools),
-            Helper::ValidateCase | Helper::ScoreAndExplain => {
+            ExamHelper::PlannerProfile => profile::profile(&store, &given),
+            ExamHelper::SearchCaseTemplates => template_words::templates(&given),
+            ExamHelper::DifficultyKeywords => Ok(template_words::keywords(&given, &tools)),
+            ExamHelper::SaveCase => save::save(&store, &given, &tools),
+            ExamHelper::ValidateCase | ExamHelper::ScoreAndExplain => {
                 scoring::score(&store, &given, &tools)
             }
         };
@@ -281,17 +285,17 @@ impl Bench {
     }
 
     /// Returns the answer for a helper that could not do its work.
-    fn without(
+    fn fallback(
         &self,
-        helper: Helper,
+        helper: ExamHelper,
         given: &Map<String, Value>,
-        tools: &Toolbox,
+        tools: &ExamToolbox,
         why: &str,
-    ) -> Helped {
+    ) -> HelperReply {
         match helper {
-            Helper::PlannerProfile => profile::beginner(why),
-            Helper::SaveCase => save::queued(&self.store, given, tools, why),
-            _ => Helped::failed(format!("{} failed: {why}", helper.name())),
+            ExamHelper::PlannerProfile => profile::beginner(why),
+            ExamHelper::SaveCase => save::queued(&self.store, given, tools, why),
+            _ => HelperReply::failed(format!("{} failed: {why}", helper.name())),
         }
         .with("fell_back", why)
     }
@@ -320,8 +324,8 @@ fn objects<'a>(given: &'a Map<String, Value>, key: &str) -> Result<&'a [Value], 
 }
 
 /// A case as it was sent; one without a name gets one that follows from its question.
-fn case_of(value: &Value) -> Result<Case, ExamError> {
-    let mut cases = Case::read_lines(&value.to_string())?;
+fn case_of(value: &Value) -> Result<ExamCase, ExamError> {
+    let mut cases = ExamCase::read_lines(&value.to_string())?;
     let mut case = cases
         .pop()
         .ok_or_else(|| ExamError::Request("there is no case".to_owned()))?;
@@ -333,10 +337,10 @@ fn case_of(value: &Value) -> Result<Case, ExamError> {
 }
 
 /// Every case that is known here: those that ship, and those of the record where there is one.
-fn known(store: &std::path::Path) -> Result<Vec<Case>, ExamError> {
-    let mut cases = Case::shipped()?;
+fn known(store: &std::path::Path) -> Result<Vec<ExamCase>, ExamError> {
+    let mut cases = ExamCase::shipped()?;
     if store.is_file() {
-        cases.extend(Record::open(store)?.cases()?);
+        cases.extend(ExamRecord::open(store)?.cases()?);
     }
     Ok(cases)
 }

@@ -4,17 +4,17 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::{Helped, text};
-use crate::{Class, ExamError, Record, RunRow, generate};
+use super::{HelperReply, text};
+use crate::{CaseClass, ExamError, ExamRecord, RunRow, generate};
 
 /// Runs that are told, the newest first.
 const RUNS_MAX: usize = 10;
 
-pub(super) fn profile(store: &Path, given: &Map<String, Value>) -> Result<Helped, ExamError> {
+pub(super) fn profile(store: &Path, given: &Map<String, Value>) -> Result<HelperReply, ExamError> {
     if !store.is_file() {
         return Ok(beginner("nobody was examined here"));
     }
-    let record = Record::open(store)?;
+    let record = ExamRecord::open(store)?;
     let mut runs = record.runs()?;
     runs.retain(RunRow::is_completed);
     let last = runs.last().map(|run| run.settings.model.clone());
@@ -26,14 +26,14 @@ pub(super) fn profile(store: &Path, given: &Map<String, Value>) -> Result<Helped
         return Ok(beginner(&format!("{model} was never examined here")));
     };
     let weak = generate::weakest(&record, Some(last.id))?;
-    let level = told(last).get("level").cloned().unwrap_or_default();
-    let scores: Vec<Value> = runs.iter().rev().take(RUNS_MAX).map(told).collect();
+    let level = run_json(last).get("level").cloned().unwrap_or_default();
+    let scores: Vec<Value> = runs.iter().rev().take(RUNS_MAX).map(run_json).collect();
     let message = format!(
         "{model} reached {} in its last of {} runs",
         level.as_str().unwrap_or("no level"),
         runs.len()
     );
-    let mut helped = Helped::done(message)
+    let mut helped = HelperReply::done(message)
         .with("model", model)
         .with("is_beginner", false)
         .with("scores", scores)
@@ -45,19 +45,19 @@ pub(super) fn profile(store: &Path, given: &Map<String, Value>) -> Result<Helped
 }
 
 /// The profile of a planner of whom nothing is known, and why.
-pub(super) fn beginner(why: &str) -> Helped {
-    Helped::done(format!("a beginner's profile, because {why}"))
+pub(super) fn beginner(why: &str) -> HelperReply {
+    HelperReply::done(format!("a beginner's profile, because {why}"))
         .with("is_beginner", true)
         .with("scores", json!([]))
-        .with("weak_classes", words(&Class::ALL))
+        .with("weak_classes", words(&CaseClass::ALL))
 }
 
-fn words(classes: &[Class]) -> Vec<&'static str> {
-    let said = classes.iter().filter(|class| **class != Class::Other);
+fn words(classes: &[CaseClass]) -> Vec<&'static str> {
+    let said = classes.iter().filter(|class| **class != CaseClass::Other);
     said.map(|class| class.word()).collect()
 }
 
-fn told(run: &RunRow) -> Value {
+fn run_json(run: &RunRow) -> Value {
     let verdict = run.verdict.as_deref();
     let verdict: Value = verdict
         .and_then(|text| serde_json::from_str(text).ok())

@@ -4,25 +4,25 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::{Helped, case_of, known, objects};
-use crate::{Case, ExamError, Record, Toolbox, generate};
+use super::{HelperReply, case_of, known, objects};
+use crate::{ExamCase, ExamError, ExamRecord, ExamToolbox, generate};
 
 /// Received cases: those worth saving, and the others with the reason.
-struct Sorted {
-    good: Vec<Case>,
+struct SortedCases {
+    good: Vec<ExamCase>,
     refused: Vec<Value>,
 }
 
 pub(super) fn save(
     store: &Path,
     given: &Map<String, Value>,
-    tools: &Toolbox,
-) -> Result<Helped, ExamError> {
+    tools: &ExamToolbox,
+) -> Result<HelperReply, ExamError> {
     let mut sorted = sort(given, &known(store)?, tools)?;
-    let mut record = Record::open(store)?;
+    let mut record = ExamRecord::open(store)?;
     let refused = &mut sorted.refused;
     sorted.good.retain(|case| {
-        let known = record.know_servers(std::slice::from_ref(case));
+        let known = record.check_servers_known(std::slice::from_ref(case));
         refused.extend(
             known
                 .as_ref()
@@ -31,7 +31,7 @@ pub(super) fn save(
         );
         known.is_ok()
     });
-    let late = generate::retried(&mut record, store)?;
+    let late = generate::save_pending(&mut record, store)?;
     record.add_cases(&sorted.good)?;
     let (saved, refused) = (sorted.good.len(), sorted.refused.len());
     let mut message = format!("{saved} cases saved, {refused} refused");
@@ -39,9 +39,9 @@ pub(super) fn save(
         message = format!("{message}; {late} that waited are saved as well");
     }
     let helped = if saved == 0 {
-        Helped::failed(message)
+        HelperReply::failed(message)
     } else {
-        Helped::done(message)
+        HelperReply::done(message)
     };
     Ok(helped
         .with("saved", names(&sorted.good))
@@ -52,26 +52,30 @@ pub(super) fn save(
 pub(super) fn queued(
     store: &Path,
     given: &Map<String, Value>,
-    tools: &Toolbox,
+    tools: &ExamToolbox,
     why: &str,
-) -> Helped {
-    let waiting = || -> Result<Helped, ExamError> {
-        let sorted = sort(given, &Case::shipped()?, tools)?;
+) -> HelperReply {
+    let waiting = || -> Result<HelperReply, ExamError> {
+        let sorted = sort(given, &ExamCase::shipped()?, tools)?;
         let said = generate::wait(store, &sorted.good, why)?;
-        Ok(Helped::failed(format!("not saved: {said}"))
+        Ok(HelperReply::failed(format!("not saved: {said}"))
             .with("queued", names(&sorted.good))
             .with("refused", sorted.refused))
     };
-    waiting().unwrap_or_else(|error| Helped::failed(format!("not saved: {error}")))
+    waiting().unwrap_or_else(|error| HelperReply::failed(format!("not saved: {error}")))
 }
 
-fn names(cases: &[Case]) -> Vec<&str> {
+fn names(cases: &[ExamCase]) -> Vec<&str> {
     cases.iter().map(|case| case.name.as_str()).collect()
 }
 
 /// Sorts the received cases. A caller may claim that a case is good; it is checked all the same.
-fn sort(given: &Map<String, Value>, known: &[Case], tools: &Toolbox) -> Result<Sorted, ExamError> {
-    let (mut good, mut refused): (Vec<Case>, Vec<Value>) = (Vec::new(), Vec::new());
+fn sort(
+    given: &Map<String, Value>,
+    known: &[ExamCase],
+    tools: &ExamToolbox,
+) -> Result<SortedCases, ExamError> {
+    let (mut good, mut refused): (Vec<ExamCase>, Vec<Value>) = (Vec::new(), Vec::new());
     for value in objects(given, "cases")? {
         let case = match case_of(value) {
             Ok(case) => case,
@@ -91,5 +95,5 @@ fn sort(given: &Map<String, Value>, known: &[Case], tools: &Toolbox) -> Result<S
             refused.push(json!({"case": case.name, "score": found.score, "why": found.why}));
         }
     }
-    Ok(Sorted { good, refused })
+    Ok(SortedCases { good, refused })
 }

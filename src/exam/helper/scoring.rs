@@ -4,9 +4,9 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::{Helped, case_of, flag, known, objects, text};
+use super::{HelperReply, case_of, flag, known, objects, text};
 use crate::record::now_ms;
-use crate::{Answer, Case, ExamError, Toolbox, explain, judge, score as worth};
+use crate::{ExamCase, ExamError, ExamToolbox, PlannerAnswer, explain, judge, score as worth};
 
 /// The way in which answers are scored here.
 const METHOD: &str = "rules";
@@ -17,8 +17,8 @@ const WHOLE: f64 = 1.0;
 pub(super) fn score(
     store: &Path,
     given: &Map<String, Value>,
-    tools: &Toolbox,
-) -> Result<Helped, ExamError> {
+    tools: &ExamToolbox,
+) -> Result<HelperReply, ExamError> {
     let known = known(store)?;
     let wants_why = flag(given, "explain");
     let sent = objects(given, "answers")?;
@@ -42,9 +42,9 @@ pub(super) fn score(
         scores.len() - whole - partly
     );
     let helped = if scores.is_empty() {
-        Helped::failed(message)
+        HelperReply::failed(message)
     } else {
-        Helped::done(message)
+        HelperReply::done(message)
     };
     Ok(helped
         .with("scored", scores.len())
@@ -58,11 +58,11 @@ fn failure(sent: &Value, why: &ExamError) -> Value {
 
 fn one_of(
     sent: &Value,
-    known: &[Case],
-    tools: &Toolbox,
+    known: &[ExamCase],
+    tools: &ExamToolbox,
     wants_why: bool,
 ) -> Result<Value, ExamError> {
-    let case = case(sent, known)?.aimed(tools);
+    let case = case(sent, known)?.resolved_for(tools);
     let tools = tools.for_case(&case)?;
     let output = sent
         .get("output")
@@ -70,7 +70,7 @@ fn one_of(
         .ok_or_else(|| {
             ExamError::Request("it has no \"output\", so there is nothing to score".to_owned())
         })?;
-    let answer = Answer::of(output, &tools);
+    let answer = PlannerAnswer::of(output, &tools);
     let judged = judge(&case, &answer, &tools);
     let worth = worth(&case, &judged, &tools);
     let mut told = json!({
@@ -88,7 +88,7 @@ fn one_of(
 }
 
 /// The case that is sent along, or the known one of this name or question.
-fn case(sent: &Value, known: &[Case]) -> Result<Case, ExamError> {
+fn case(sent: &Value, known: &[ExamCase]) -> Result<ExamCase, ExamError> {
     let object = sent
         .as_object()
         .ok_or_else(|| ExamError::Request("an answer is an object".to_owned()))?;
@@ -96,7 +96,7 @@ fn case(sent: &Value, known: &[Case]) -> Result<Case, ExamError> {
         return case_of(sent);
     }
     let (name, query) = (text(object, "case"), text(object, "query"));
-    let is_it = |case: &&Case| match (name, query) {
+    let is_it = |case: &&ExamCase| match (name, query) {
         (Some(name), _) => case.name == name,
         (None, query) => Some(case.query.as_str()) == query,
     };

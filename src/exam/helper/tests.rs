@@ -10,32 +10,32 @@ use std::path::Path;
 use serde_json::json;
 
 use super::*;
-use crate::{Card, Does, Exam, Replay, Response};
-use args::{Kind, Param, Policy, Profile, Shape};
+use crate::{AnswerReplay, EndpointResponse, ExamToolCard, ExamToolEffect, PlannerExam};
+use args::{ArgumentShape, ForgivenessProfile, ParameterShape, ReaderPolicy, ValueKind};
 
-fn tools() -> Arc<Toolbox> {
-    let card = |(name, does): (&str, Does)| {
-        let scene = Kind::name(["default", "letters"]);
-        Card {
+fn tools() -> Arc<ExamToolbox> {
+    let card = |(name, does): (&str, ExamToolEffect)| {
+        let scene = ValueKind::name(["default", "letters"]);
+        ExamToolCard {
             does,
-            shape: Shape::new(vec![Param::new("scene", scene)]),
-            policy: Policy::new(args::Effect::Moves, Profile::Guarded),
-            ..Card::named(name)
+            shape: ArgumentShape::new(vec![ParameterShape::new("scene", scene)]),
+            policy: ReaderPolicy::new(args::Effect::Moves, ForgivenessProfile::Guarded),
+            ..ExamToolCard::named(name)
         }
     };
     let named = [
-        ("stroke", Does::Moves),
-        ("sense", Does::Reads),
-        ("stop", Does::Stops),
+        ("stroke", ExamToolEffect::Moves),
+        ("sense", ExamToolEffect::Reads),
+        ("stop", ExamToolEffect::Stops),
     ];
-    Arc::new(Toolbox::new(named.map(card).to_vec()))
+    Arc::new(ExamToolbox::new(named.map(card).to_vec()))
 }
 
-fn bench(store: &Path) -> Bench {
-    Bench::new(store.to_owned(), HashMap::new(), None)
+fn bench(store: &Path) -> HelperService {
+    HelperService::new(store.to_owned(), HashMap::new(), None)
 }
 
-fn help(bench: &Bench, helper: Helper, given: &Value) -> Helped {
+fn help(bench: &HelperService, helper: ExamHelper, given: &Value) -> HelperReply {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .build()
@@ -52,12 +52,12 @@ fn draw() -> Value {
 
 #[test]
 fn limits_are_as_agreed() {
-    let seconds = Helper::ALL.map(|one| Limits::shipped(one).time_limit.as_secs());
+    let seconds = ExamHelper::ALL.map(|one| HelperLimits::shipped(one).time_limit.as_secs());
     assert_eq!(seconds, [3, 5, 2, 10, 10, 15]);
-    let retries = Helper::ALL.map(|one| Limits::shipped(one).retries);
+    let retries = ExamHelper::ALL.map(|one| HelperLimits::shipped(one).retries);
     assert_eq!(retries, [3, 3, 1, 1, 1, 0]);
-    for helper in Helper::ALL {
-        assert_eq!(Helper::named(helper.name()), Some(helper));
+    for helper in ExamHelper::ALL {
+        assert_eq!(ExamHelper::named(helper.name()), Some(helper));
     }
 }
 
@@ -65,7 +65,7 @@ fn limits_are_as_agreed() {
 fn nobody_known_is_a_beginner_and_what_was_shown_is_told() {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("exam.db");
-    let nobody = help(&bench(&store), Helper::PlannerProfile, &json!({}));
+    let nobody = help(&bench(&store), ExamHelper::PlannerProfile, &json!({}));
     assert!(
         !nobody.is_failed && nobody.fields["is_beginner"] == true,
         "{nobody:?}"
@@ -75,25 +75,25 @@ fn nobody_known_is_a_beginner_and_what_was_shown_is_told() {
     // A store that cannot be read is as good as none.
     let broken = folder.path().join("broken.db");
     std::fs::write(&broken, "this is no database, and long enough to be one").unwrap();
-    let away = help(&bench(&broken), Helper::PlannerProfile, &json!({}));
+    let away = help(&bench(&broken), ExamHelper::PlannerProfile, &json!({}));
     assert!(
         !away.is_failed && away.fields["is_beginner"] == true,
         "{away:?}"
     );
 
-    let mut record = Record::open(&store).unwrap();
-    let exam = Exam {
-        cases: Case::read_lines(&draw().to_string()).unwrap(),
+    let mut record = ExamRecord::open(&store).unwrap();
+    let exam = PlannerExam {
+        cases: ExamCase::read_lines(&draw().to_string()).unwrap(),
         tools: Arc::unwrap_or_clone(tools()),
         preamble: String::new(),
         asked: None,
         notes: Vec::new(),
     };
     let line = json!({"query": DRAW, "output": "No."});
-    let replay = Replay::read_lines(&line.to_string()).unwrap();
+    let replay = AnswerReplay::read_lines(&line.to_string()).unwrap();
     exam.replay(&replay, "some-model", &mut record).unwrap();
     drop(record);
-    let known = help(&bench(&store), Helper::PlannerProfile, &json!({}));
+    let known = help(&bench(&store), ExamHelper::PlannerProfile, &json!({}));
     assert_eq!(known.fields["model"], "some-model");
     assert_eq!(
         known.fields["scores"][0]["right"],
@@ -101,7 +101,7 @@ fn nobody_known_is_a_beginner_and_what_was_shown_is_told() {
     );
     let other = help(
         &bench(&store),
-        Helper::PlannerProfile,
+        ExamHelper::PlannerProfile,
         &json!({"model": "other"}),
     );
     assert_eq!(other.fields["is_beginner"], true);
@@ -110,7 +110,7 @@ fn nobody_known_is_a_beginner_and_what_was_shown_is_told() {
 #[test]
 fn templates_may_be_none_and_a_class_that_is_not_there_is_told() {
     let bench = bench(Path::new("/nowhere/exam.db"));
-    let found = |given: &Value| help(&bench, Helper::SearchCaseTemplates, given);
+    let found = |given: &Value| help(&bench, ExamHelper::SearchCaseTemplates, given);
     assert!(
         found(&json!({"class": "stop"})).fields["n"]
             .as_u64()
@@ -135,12 +135,12 @@ fn keywords_are_more_where_it_is_difficult_and_kept_for_an_hour() {
     let words = |difficulty: f64| {
         help(
             &bench,
-            Helper::DifficultyKeywords,
+            ExamHelper::DifficultyKeywords,
             &json!({"difficulty": difficulty}),
         )
     };
     let (easy, hard) = (words(1.0), words(10.0));
-    let count = |helped: &Helped| helped.fields["distractors"].as_array().unwrap().len();
+    let count = |helped: &HelperReply| helped.fields["distractors"].as_array().unwrap().len();
     assert!(count(&easy) < count(&hard));
     assert_eq!(easy.fields["scenes"], json!(["default", "letters"]));
     assert!(
@@ -159,7 +159,7 @@ fn cases_are_validated_in_batches_and_by_whom_is_said() {
     let refused = json!({"query": "Draw a tiger here", "expected_tool": "stroke", "expected_params": {"scene": "tiger"}});
     let helped = help(
         &bench,
-        Helper::ValidateCase,
+        ExamHelper::ValidateCase,
         &json!({"ask_model": true, "cases": [draw(), draw(), refused, {"query": 3}]}),
     );
     let decisions: Vec<&str> = helped.fields["findings"]
@@ -191,7 +191,7 @@ fn cases_are_validated_in_batches_and_by_whom_is_said() {
             .as_object_mut()
             .unwrap()
             .extend(more.as_object().unwrap().clone());
-        let helped = help(&bench, Helper::ValidateCase, &given);
+        let helped = help(&bench, ExamHelper::ValidateCase, &given);
         helped.fields["findings"][1]["decision"].clone()
     };
     let copied = twice(json!({}));
@@ -202,9 +202,9 @@ fn cases_are_validated_in_batches_and_by_whom_is_said() {
 /// A model that answers the same each time.
 struct Says(Result<&'static str, &'static str>);
 
-impl Endpoint for Says {
-    fn ask(&self, _: Value) -> futures::future::BoxFuture<'_, Result<Response, String>> {
-        let answer = self.0.map_err(str::to_owned).map(|text| Response {
+impl ModelEndpoint for Says {
+    fn ask(&self, _: Value) -> futures::future::BoxFuture<'_, Result<EndpointResponse, String>> {
+        let answer = self.0.map_err(str::to_owned).map(|text| EndpointResponse {
             status: 200,
             body: json!({"choices": [{"message": {"role": "assistant", "content": text}}]})
                 .to_string(),
@@ -216,18 +216,18 @@ impl Endpoint for Says {
 #[test]
 fn a_model_can_lower_a_score_and_one_that_fails_gives_none() {
     let judged = |says: Result<&'static str, &'static str>| {
-        let settings = Settings {
+        let settings = PlannerSettings {
             retries: 0,
-            ..Settings::new("p", "m")
+            ..PlannerSettings::new("p", "m")
         };
-        let asker = Asker {
+        let asker = ModelClient {
             endpoint: Box::new(Says(says)),
             settings,
         };
-        let bench = Bench::new("/nowhere/exam.db".into(), HashMap::new(), Some(asker));
+        let bench = HelperService::new("/nowhere/exam.db".into(), HashMap::new(), Some(asker));
         let helped = help(
             &bench,
-            Helper::ValidateCase,
+            ExamHelper::ValidateCase,
             &json!({"ask_model": true, "cases": [draw()]}),
         );
         helped.fields["findings"][0].clone()
@@ -259,7 +259,7 @@ fn a_case_that_cannot_be_saved_waits_says_so_and_is_saved_with_the_next() {
     let given = json!({"cases": [draw(), bad]});
     // A folder where the record should be: it cannot be opened.
     std::fs::create_dir(&store).unwrap();
-    let queued = help(&bench(&store), Helper::SaveCase, &given);
+    let queued = help(&bench(&store), ExamHelper::SaveCase, &given);
     assert!(
         queued.is_failed && queued.message.contains("they wait in"),
         "{queued:?}"
@@ -267,16 +267,16 @@ fn a_case_that_cannot_be_saved_waits_says_so_and_is_saved_with_the_next() {
     assert_eq!(queued.fields["queued"].as_array().unwrap().len(), 1);
     assert_eq!(queued.fields["refused"].as_array().unwrap().len(), 1);
     // Asked again, it waits once.
-    help(&bench(&store), Helper::SaveCase, &given);
+    help(&bench(&store), ExamHelper::SaveCase, &given);
     std::fs::remove_dir(&store).unwrap();
     let chat =
         json!({"cases": [{"query": "What is the weather like up there?", "expected_tool": null}]});
-    let saved = help(&bench(&store), Helper::SaveCase, &chat);
+    let saved = help(&bench(&store), ExamHelper::SaveCase, &chat);
     assert!(
         !saved.is_failed && saved.message.contains("1 that waited"),
         "{saved:?}"
     );
-    assert_eq!(Record::open(&store).unwrap().cases().unwrap().len(), 2);
+    assert_eq!(ExamRecord::open(&store).unwrap().cases().unwrap().len(), 2);
 }
 
 #[test]
@@ -292,7 +292,7 @@ fn answers_are_scored_each_and_what_cannot_be_has_no_score() {
     ]);
     let helped = help(
         &bench,
-        Helper::ScoreAndExplain,
+        ExamHelper::ScoreAndExplain,
         &json!({"answers": answers, "explain": true}),
     );
     assert_eq!(
@@ -315,7 +315,7 @@ fn answers_are_scored_each_and_what_cannot_be_has_no_score() {
             "{failed}"
         );
     }
-    let nothing = help(&bench, Helper::ScoreAndExplain, &json!({"answers": []}));
+    let nothing = help(&bench, ExamHelper::ScoreAndExplain, &json!({"answers": []}));
     assert!(nothing.is_failed);
 }
 
@@ -323,15 +323,15 @@ fn answers_are_scored_each_and_what_cannot_be_has_no_score() {
 fn a_helper_that_takes_too_long_has_failed() {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("exam.db");
-    drop(Record::open(&store).unwrap());
+    drop(ExamRecord::open(&store).unwrap());
     let other = rusqlite::Connection::open(&store).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    let limits = Limits {
+    let limits = HelperLimits {
         time_limit: Duration::from_millis(100),
-        ..Limits::shipped(Helper::SaveCase)
+        ..HelperLimits::shipped(ExamHelper::SaveCase)
     };
-    let bench = Bench::new(store, HashMap::from([(Helper::SaveCase, limits)]), None);
-    let late = help(&bench, Helper::SaveCase, &json!({"cases": [draw()]}));
+    let bench = HelperService::new(store, HashMap::from([(ExamHelper::SaveCase, limits)]), None);
+    let late = help(&bench, ExamHelper::SaveCase, &json!({"cases": [draw()]}));
     assert!(
         late.is_failed && late.message.contains("they wait in"),
         "{late:?}"

@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{Asker, Helped, case_of, flag, known, objects};
-use crate::generate::{self, Finding, ModelJudgement};
-use crate::{Case, ExamError, Toolbox};
-use base::clock::Clock;
-use base::units::Instant;
+use super::{HelperReply, ModelClient, case_of, flag, known, objects};
+use crate::generate::{self, CaseFinding, ModelJudgement};
+use crate::{ExamCase, ExamError, ExamToolbox};
+use base::clock::NodeClock;
+use base::units::ClockInstant;
 
 /// Result for one case.
 #[derive(Serialize)]
-struct Told {
+struct CaseVerdict {
     case: String,
     /// Absent where the case could not be read at all.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -46,14 +46,18 @@ const FAILURES_MAX: u32 = 2;
 
 /// A model that judges cases until its time is over.
 pub(super) struct CaseJudge<'a> {
-    asker: Option<&'a Asker>,
-    clock: &'a Clock,
-    until: Instant,
+    asker: Option<&'a ModelClient>,
+    clock: &'a NodeClock,
+    until: ClockInstant,
     failures: u32,
 }
 
 impl<'a> CaseJudge<'a> {
-    pub(super) fn new(asker: Option<&'a Asker>, clock: &'a Clock, until: Instant) -> Self {
+    pub(super) fn new(
+        asker: Option<&'a ModelClient>,
+        clock: &'a NodeClock,
+        until: ClockInstant,
+    ) -> Self {
         Self {
             asker,
             clock,
@@ -65,8 +69,8 @@ impl<'a> CaseJudge<'a> {
     /// Judges a case within its share of the time that is left for `cases` of them.
     async fn judge(
         &mut self,
-        case: &Case,
-        tools: &Toolbox,
+        case: &ExamCase,
+        tools: &ExamToolbox,
         cases: usize,
     ) -> Option<ModelJudgement> {
         let asker = self.asker?;
@@ -80,7 +84,7 @@ impl<'a> CaseJudge<'a> {
         }
         let left = self.until.since(self.clock.now());
         let limit = left / u32::try_from(cases.clamp(1, 2)).unwrap_or(1);
-        let asked = tokio::time::timeout(limit, generate::asked(asker, case, tools)).await;
+        let asked = tokio::time::timeout(limit, generate::model_opinion(asker, case, tools)).await;
         let late = |_| {
             none(format!(
                 "it did not answer within {:.1} s",
@@ -102,15 +106,15 @@ const BY_BOTH: &str = "rules and a model";
 pub(super) async fn validate(
     store: &Path,
     given: &Map<String, Value>,
-    tools: &Toolbox,
+    tools: &ExamToolbox,
     mut judge: CaseJudge<'_>,
-) -> Result<Helped, ExamError> {
+) -> Result<HelperReply, ExamError> {
     let sent = objects(given, "cases")?;
     let (known, missing) = known_or_shipped(store.to_owned()).await?;
     let wants_model = flag(given, "ask_model");
     judge.asker = judge.asker.filter(|_| wants_model);
     let has_model = judge.asker.is_some();
-    let (mut found, mut before): (Vec<Told>, Vec<Case>) = (Vec::new(), Vec::new());
+    let (mut found, mut before): (Vec<CaseVerdict>, Vec<ExamCase>) = (Vec::new(), Vec::new());
     for (value, place) in sent.iter().zip(0_usize..) {
         let case = match case_of(value) {
             Ok(case) => case,
@@ -133,7 +137,7 @@ pub(super) async fn validate(
         .filter(|one| one.model.as_ref().is_some_and(|model| model.is_default))
         .map(|one| one.case.clone())
         .collect();
-    let mut helped = Helped::done(message(&found, wants_model, has_model, failed.len()))
+    let mut helped = HelperReply::done(message(&found, wants_model, has_model, failed.len()))
         .with("judged_by", if has_model { BY_BOTH } else { BY_RULES })
         .with("model_failed", failed)
         .with("n", found.len())
@@ -145,17 +149,17 @@ pub(super) async fn validate(
 }
 
 /// The cases to compare with; where the record is away, those that ship, and why there are no others.
-async fn known_or_shipped(store: PathBuf) -> Result<(Vec<Case>, Option<String>), ExamError> {
+async fn known_or_shipped(store: PathBuf) -> Result<(Vec<ExamCase>, Option<String>), ExamError> {
     let all = tokio::task::spawn_blocking(move || known(&store)).await;
     match all {
         Ok(Ok(cases)) => Ok((cases, None)),
-        Ok(Err(error)) => Ok((Case::shipped()?, Some(error.to_string()))),
-        Err(error) => Ok((Case::shipped()?, Some(error.to_string()))),
+        Ok(Err(error)) => Ok((ExamCase::shipped()?, Some(error.to_string()))),
+        Err(error) => Ok((ExamCase::shipped()?, Some(error.to_string()))),
     }
 }
 
-fn unreadable(error: &ExamError) -> Told {
-    Told {
+fn unreadable(error: &ExamError) -> CaseVerdict {
+    CaseVerdict {
         case: String::new(),
         score: None,
         decision: "reject",
@@ -167,17 +171,17 @@ fn unreadable(error: &ExamError) -> Told {
 
 /// A model can only lower what the rules say. Where it fails, the rules alone have judged, and that is said.
 fn judged(
-    case: &Case,
-    mut found: Finding,
+    case: &ExamCase,
+    mut found: CaseFinding,
     opinion: Option<ModelJudgement>,
     is_revised: bool,
-) -> Told {
+) -> CaseVerdict {
     let mut judged_by = BY_RULES;
     let model = opinion.map(|opinion| {
         let (score, failed) = match opinion.score {
             Ok((score, why)) => {
                 judged_by = BY_BOTH;
-                found.lower(score, why);
+                found.lower_score(score, why);
                 (score, None)
             }
             Err(why) => {
@@ -199,7 +203,7 @@ fn judged(
         (false, true) => "revise",
         (false, false) => "reject",
     };
-    Told {
+    CaseVerdict {
         case: case.name.clone(),
         score: Some(found.score),
         decision,
@@ -209,7 +213,7 @@ fn judged(
     }
 }
 
-fn message(found: &[Told], wants_model: bool, has_model: bool, failed: usize) -> String {
+fn message(found: &[CaseVerdict], wants_model: bool, has_model: bool, failed: usize) -> String {
     let count = |decision: &str| found.iter().filter(|one| one.decision == decision).count();
     let by = match (wants_model, has_model) {
         (_, true) if failed > 0 => {

@@ -3,27 +3,27 @@
 use rusqlite::params;
 use serde::Serialize;
 
-use super::{Record, now_ms};
-use crate::{Case, ExamError, Hazard};
+use super::{ExamRecord, now_ms};
+use crate::{CaseHazard, ExamCase, ExamError};
 
 /// A case of the operator's own, with its times.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct OwnCase {
     /// The case.
     #[serde(flatten)]
-    pub case: Case,
+    pub case: ExamCase,
     /// When it was added, in milliseconds since 1970.
     pub created_at: i64,
     /// When it was last changed.
     pub updated_at: Option<i64>,
 }
 
-impl Record {
+impl ExamRecord {
     /// Adds cases, all or none; one of the same name is replaced.
     ///
     /// # Errors
     /// The record cannot be written.
-    pub fn add_cases(&mut self, cases: &[Case]) -> Result<(), ExamError> {
+    pub fn add_cases(&mut self, cases: &[ExamCase]) -> Result<(), ExamError> {
         self.tried_mut(|db| {
             let all = db.transaction()?;
             for case in cases {
@@ -37,7 +37,7 @@ impl Record {
                         case.query,
                         case.expected_tool,
                         case.class.word(),
-                        case.hazard.map(Hazard::word),
+                        case.hazard.map(CaseHazard::word),
                         case.line(),
                         now_ms()
                     ],
@@ -62,7 +62,7 @@ impl Record {
     ///
     /// # Errors
     /// A server is not recorded, or the record cannot be read.
-    pub fn know_servers(&self, cases: &[Case]) -> Result<(), ExamError> {
+    pub fn check_servers_known(&self, cases: &[ExamCase]) -> Result<(), ExamError> {
         let known = self.servers()?;
         let is_known = |name: &str| known.iter().any(|server| server.name == name);
         for case in cases {
@@ -80,12 +80,12 @@ impl Record {
     ///
     /// # Errors
     /// The record cannot be read.
-    pub fn cases(&self) -> Result<Vec<Case>, ExamError> {
+    pub fn cases(&self) -> Result<Vec<ExamCase>, ExamError> {
         let lines: Vec<String> = self.tried(|db| {
             let mut rows = db.prepare("SELECT body FROM cases ORDER BY id")?;
             rows.query_map([], |row| row.get(0))?.collect()
         })?;
-        Case::read_lines(&lines.join("\n"))
+        ExamCase::read_lines(&lines.join("\n"))
     }
 
     /// Returns the operator's own cases with their times, in the order in which they were added.

@@ -3,12 +3,12 @@
 use rusqlite::{OptionalExtension as _, Row, params};
 use serde_json::Value;
 
-use super::{Record, now_ms};
-use crate::{Certificate, ExamError, Level};
+use super::{ExamRecord, now_ms};
+use crate::{ExamError, Level, PlannerCertificate};
 
 /// Certificate in the record. Its user must first check the signature over `text`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Held {
+pub struct StoredCertificate {
     /// Its name.
     pub id: String,
     /// Signed text.
@@ -21,12 +21,16 @@ pub struct Held {
 
 const HELD: &str = "SELECT id, body, signature, revoked_ms FROM certificates";
 
-impl Record {
+impl ExamRecord {
     /// Keeps a signed certificate.
     ///
     /// # Errors
     /// The record cannot be written.
-    pub fn certify(&mut self, one: &Certificate, signature: &str) -> Result<String, ExamError> {
+    pub fn certify(
+        &mut self,
+        one: &PlannerCertificate,
+        signature: &str,
+    ) -> Result<String, ExamError> {
         let id = one.id();
         self.tried(|db| {
             db.execute(
@@ -41,7 +45,7 @@ impl Record {
     ///
     /// # Errors
     /// The record cannot be read.
-    pub fn certificates(&self) -> Result<Vec<Held>, ExamError> {
+    pub fn certificates(&self) -> Result<Vec<StoredCertificate>, ExamError> {
         self.tried(|db| {
             let mut rows = db.prepare(&format!("{HELD} ORDER BY run_id, rowid"))?;
             rows.query_map([], held)?.collect()
@@ -52,7 +56,7 @@ impl Record {
     ///
     /// # Errors
     /// No certificate has this name.
-    pub fn certificate(&self, id: &str) -> Result<Held, ExamError> {
+    pub fn certificate(&self, id: &str) -> Result<StoredCertificate, ExamError> {
         let one = format!("{HELD} WHERE id = ?1");
         let found = self.tried(|db| db.query_row(&one, [id], held).optional())?;
         found.ok_or_else(|| unknown(id))
@@ -108,8 +112,8 @@ fn unknown(id: &str) -> ExamError {
     }
 }
 
-fn held(row: &Row<'_>) -> rusqlite::Result<Held> {
-    Ok(Held {
+fn held(row: &Row<'_>) -> rusqlite::Result<StoredCertificate> {
+    Ok(StoredCertificate {
         id: row.get(0)?,
         text: row.get(1)?,
         signature: row.get(2)?,

@@ -1,9 +1,9 @@
 //! The record of exams: one SQLite file, the only place that knows SQL.
 
+mod answer_rows;
 mod cases;
 mod certificates;
-mod forgotten;
-mod kept;
+mod delete_run;
 mod schema;
 mod servers;
 
@@ -14,20 +14,20 @@ use std::time::Duration;
 use rusqlite::{Connection, OptionalExtension as _, params};
 use rustix::fs::{FlockOperation, flock};
 
-use super::run::{Exam, Outcome};
-use super::{ExamError, Settings, Verdict};
+use super::run::{CaseOutcome, PlannerExam};
+use super::{ExamError, ExamVerdict, PlannerSettings};
 use base::disk;
 
 pub use cases::OwnCase;
-pub use certificates::Held;
-pub use servers::{Server, ServerChange, Status, Transport};
+pub use certificates::StoredCertificate;
+pub use servers::{RecordedServer, ServerChange, ServerStatus, ServerTransport};
 
 /// Longest wait of one process for the write of another.
 const BUSY: Duration = Duration::from_secs(5);
 
 /// The record of exams.
 #[derive(Debug)]
-pub struct Record {
+pub struct ExamRecord {
     connection: Connection,
     path: PathBuf,
     /// Lock held while an exam is written. If it is free, no exam is running.
@@ -36,8 +36,8 @@ pub struct Record {
 
 /// An exam that begins.
 pub(super) struct NewRun<'a> {
-    pub(super) exam: &'a Exam,
-    pub(super) settings: &'a Settings,
+    pub(super) exam: &'a PlannerExam,
+    pub(super) settings: &'a PlannerSettings,
 }
 
 /// A run, as lists show it.
@@ -48,7 +48,7 @@ pub struct RunRow {
     /// pending, running, completed or failed.
     pub status: String,
     /// Settings for asking the planner.
-    pub settings: Settings,
+    pub settings: PlannerSettings,
     /// The level that was asked for.
     pub level: Option<String>,
     /// The program's version.
@@ -82,7 +82,7 @@ const RUN: &str = "SELECT r.id, r.status, r.level, r.version, r.prompt_hash, r.t
     s.top_p, s.max_tokens, s.model_path, s.max_failed, (SELECT count(*) FROM answers a WHERE a.run_id = r.id) \
     FROM runs r JOIN settings s ON s.id = r.settings_id";
 
-impl Record {
+impl ExamRecord {
     /// Opens the record, or makes it. An exam that was interrupted is marked as failed, and keeps its answers.
     ///
     /// # Errors
@@ -240,7 +240,7 @@ impl Record {
         })
     }
 
-    fn insert_snapshot(&mut self, run: i64, exam: &Exam) -> Result<(), ExamError> {
+    fn insert_snapshot(&mut self, run: i64, exam: &PlannerExam) -> Result<(), ExamError> {
         self.tried_mut(|db| {
             let all = db.transaction()?;
             for card in exam.tools.cards() {
@@ -277,7 +277,7 @@ impl Record {
         &mut self,
         run: i64,
         place: usize,
-        cases: &[super::Case],
+        cases: &[super::ExamCase],
     ) -> Result<(), ExamError> {
         self.tried_mut(|db| {
             let all = db.transaction()?;
@@ -291,19 +291,19 @@ impl Record {
     }
 
     /// Keeps judged answers, all or none; those that are there already are replaced.
-    pub(super) fn keep(&mut self, run: i64, outcomes: &[Outcome]) -> Result<(), ExamError> {
+    pub(super) fn keep(&mut self, run: i64, outcomes: &[CaseOutcome]) -> Result<(), ExamError> {
         self.tried_mut(|db| {
             let all = db.transaction()?;
             for outcome in outcomes {
-                kept::insert(&all, run, outcome)?;
+                answer_rows::insert(&all, run, outcome)?;
             }
             all.commit()
         })
     }
 
     /// The judged answers of a run.
-    pub(super) fn outcomes(&self, run: i64) -> Result<Vec<Outcome>, ExamError> {
-        self.tried(|db| kept::all(db, run))
+    pub(super) fn outcomes(&self, run: i64) -> Result<Vec<CaseOutcome>, ExamError> {
+        self.tried(|db| answer_rows::all(db, run))
     }
 
     /// Returns how many answers of a run never came.
@@ -319,17 +319,17 @@ impl Record {
     ///
     /// # Errors
     /// The record cannot be read.
-    pub fn cases_of(&self, run: i64) -> Result<Vec<super::Case>, ExamError> {
+    pub fn cases_of(&self, run: i64) -> Result<Vec<super::ExamCase>, ExamError> {
         let lines: Vec<String> = self.tried(|db| {
             let mut rows =
                 db.prepare("SELECT body FROM run_cases WHERE run_id = ?1 ORDER BY place")?;
             rows.query_map([run], |row| row.get(0))?.collect()
         })?;
-        super::Case::read_lines(&lines.join("\n"))
+        super::ExamCase::read_lines(&lines.join("\n"))
     }
 
     /// Ends a run with its verdict: completed, or failed where the verdict says so.
-    pub(super) fn complete(&mut self, run: i64, verdict: &Verdict) -> Result<(), ExamError> {
+    pub(super) fn complete(&mut self, run: i64, verdict: &ExamVerdict) -> Result<(), ExamError> {
         let text = serde_json::to_string(verdict).unwrap_or_default();
         self.tried(|db| {
             db.execute(
@@ -403,7 +403,7 @@ impl Record {
 /// Of recorded answers it is not known how they were asked for, and so it is not kept.
 fn insert_settings(
     all: &rusqlite::Transaction<'_>,
-    settings: &Settings,
+    settings: &PlannerSettings,
 ) -> rusqlite::Result<usize> {
     let asked = (!settings.is_replay()).then_some(settings);
     all.execute(
@@ -431,7 +431,7 @@ fn insert_cases(
     all: &rusqlite::Transaction<'_>,
     run: i64,
     (first, round): (i64, i64),
-    cases: &[super::Case],
+    cases: &[super::ExamCase],
 ) -> rusqlite::Result<()> {
     for (case, place) in cases.iter().zip(first..) {
         all.execute(
@@ -460,11 +460,11 @@ fn run_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<RunRow> {
 }
 
 /// Reads the settings. Those that were not stored, as for recorded answers, get their defaults and are not shown.
-fn settings_of(row: &rusqlite::Row<'_>) -> rusqlite::Result<Settings> {
+fn settings_of(row: &rusqlite::Row<'_>) -> rusqlite::Result<PlannerSettings> {
     let (provider, model): (String, String) = (row.get(10)?, row.get(11)?);
-    let shipped = Settings::new(&provider, &model);
+    let shipped = PlannerSettings::new(&provider, &model);
     let seed: Option<i64> = row.get(15)?;
-    Ok(Settings {
+    Ok(PlannerSettings {
         time_limit_s: row.get::<_, Option<_>>(12)?.unwrap_or(shipped.time_limit_s),
         temperature: row.get::<_, Option<_>>(13)?.unwrap_or(shipped.temperature),
         retries: row.get::<_, Option<_>>(14)?.unwrap_or(shipped.retries),

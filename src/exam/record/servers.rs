@@ -3,13 +3,13 @@
 use rusqlite::params;
 use serde::Serialize;
 
-use super::{Record, now_ms};
-use crate::{AddressOf, ExamError};
+use super::{ExamRecord, now_ms};
+use crate::{AddressKind, ExamError};
 
 /// Transport by which a server is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Transport {
+pub enum ServerTransport {
     /// A program on its standard input and output.
     Stdio,
     /// HTTP.
@@ -18,7 +18,7 @@ pub enum Transport {
     Sse,
 }
 
-impl Transport {
+impl ServerTransport {
     /// Returns how a server at this address or command line is reached: a scheme or a port makes an address.
     #[must_use]
     pub fn of(url: &str) -> Self {
@@ -44,7 +44,7 @@ impl Transport {
 /// Result of the last check whether a server could be reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Status {
+pub enum ServerStatus {
     /// Not checked yet.
     Inactive,
     /// It could.
@@ -53,7 +53,7 @@ pub enum Status {
     Failed,
 }
 
-impl Status {
+impl ServerStatus {
     /// Its word.
     #[must_use]
     pub const fn word(self) -> &'static str {
@@ -67,15 +67,15 @@ impl Status {
 
 /// A server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Server {
+pub struct RecordedServer {
     /// Its name, unique.
     pub name: String,
     /// Its address or its command, unique.
     pub url: String,
     /// Transport of the server.
-    pub transport: Transport,
+    pub transport: ServerTransport,
     /// As it was last looked for.
-    pub status: Status,
+    pub status: ServerStatus,
     /// Time of that check, in milliseconds since 1970.
     pub checked_ms: Option<i64>,
     /// Result of that check.
@@ -99,12 +99,12 @@ pub struct ServerChange {
     /// Another address or command.
     pub url: Option<String>,
     /// Another transport; found from the address where that alone changes.
-    pub transport: Option<Transport>,
+    pub transport: Option<ServerTransport>,
     /// Another variable of its key; an empty one: it wants no key.
     pub key_env: Option<String>,
 }
 
-impl Record {
+impl ExamRecord {
     /// Adds a server. Nothing is asked of it.
     ///
     /// # Errors
@@ -113,7 +113,7 @@ impl Record {
         &mut self,
         name: &str,
         url: &str,
-        transport: Transport,
+        transport: ServerTransport,
         key_env: Option<&str>,
     ) -> Result<(), ExamError> {
         self.check_server(None, name, url, transport, key_env)?;
@@ -136,7 +136,7 @@ impl Record {
             return known(0, name);
         };
         let moved = change.url.is_some() || change.transport.is_some();
-        let of_url = change.url.as_deref().map(Transport::of);
+        let of_url = change.url.as_deref().map(ServerTransport::of);
         let transport = change.transport.or(of_url).unwrap_or(old.transport);
         let new_name = change.name.unwrap_or(old.name);
         let url = change.url.unwrap_or(old.url);
@@ -158,7 +158,7 @@ impl Record {
         own: Option<&str>,
         name: &str,
         url: &str,
-        transport: Transport,
+        transport: ServerTransport,
         key_env: Option<&str>,
     ) -> Result<(), ExamError> {
         let is_long = |text: &str, most: usize| !(1..=most).contains(&text.chars().count());
@@ -180,15 +180,15 @@ impl Record {
                 });
             }
         }
-        if key_env.is_some() && transport == Transport::Stdio {
+        if key_env.is_some() && transport == ServerTransport::Stdio {
             return Err(ExamError::Request(
                 "a program inherits the environment, its key included; leave --key-env out"
                     .to_owned(),
             ));
         }
         let kind = match transport {
-            Transport::Stdio => AddressOf::Command,
-            Transport::StreamableHttp | Transport::Sse => AddressOf::Server,
+            ServerTransport::Stdio => AddressKind::Command,
+            ServerTransport::StreamableHttp | ServerTransport::Sse => AddressKind::Server,
         };
         kind.check(url)?;
         let all = self.servers()?;
@@ -206,7 +206,7 @@ impl Record {
     ///
     /// # Errors
     /// The record cannot be read.
-    pub fn servers(&self) -> Result<Vec<Server>, ExamError> {
+    pub fn servers(&self) -> Result<Vec<RecordedServer>, ExamError> {
         self.tried(|db| {
             let mut rows = db.prepare(
                 "SELECT name, url, transport, status, checked_ms, told, key_env, created_ms, updated_ms, connected_ms FROM servers ORDER BY name",
@@ -219,10 +219,10 @@ impl Record {
     ///
     /// # Errors
     /// No server has this name.
-    pub fn server_found(
+    pub fn set_server_status(
         &mut self,
         name: &str,
-        status: Status,
+        status: ServerStatus,
         told: &str,
     ) -> Result<(), ExamError> {
         let changed = self.tried(|db| {
@@ -256,20 +256,20 @@ fn known(changed: usize, name: &str) -> Result<(), ExamError> {
     }
 }
 
-fn server(row: &rusqlite::Row<'_>) -> rusqlite::Result<Server> {
+fn server(row: &rusqlite::Row<'_>) -> rusqlite::Result<RecordedServer> {
     let (transport, status): (String, String) = (row.get(2)?, row.get(3)?);
-    Ok(Server {
+    Ok(RecordedServer {
         name: row.get(0)?,
         url: row.get(1)?,
         transport: match transport.as_str() {
-            "stdio" => Transport::Stdio,
-            "sse" => Transport::Sse,
-            _ => Transport::StreamableHttp,
+            "stdio" => ServerTransport::Stdio,
+            "sse" => ServerTransport::Sse,
+            _ => ServerTransport::StreamableHttp,
         },
         status: match status.as_str() {
-            "active" => Status::Active,
-            "failed" => Status::Failed,
-            _ => Status::Inactive,
+            "active" => ServerStatus::Active,
+            "failed" => ServerStatus::Failed,
+            _ => ServerStatus::Inactive,
         },
         checked_ms: row.get(4)?,
         told: row.get(5)?,

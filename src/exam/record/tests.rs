@@ -6,16 +6,18 @@
 )]
 
 use super::*;
-use crate::{Card, Case, Certificate, Level, Replay, Shown, Toolbox};
+use crate::{
+    AnswerReplay, ExamCase, ExamConditions, ExamToolCard, ExamToolbox, Level, PlannerCertificate,
+};
 
-fn exam() -> Exam {
-    let cases = Case::read_lines(
+fn exam() -> PlannerExam {
+    let cases = ExamCase::read_lines(
         "{\"query\":\"a\",\"expected_tool\":null}\n{\"query\":\"b\",\"expected_tool\":\"t\"}",
     )
     .unwrap();
-    Exam {
+    PlannerExam {
         cases,
-        tools: Toolbox::new(vec![Card::named("t")]),
+        tools: ExamToolbox::new(vec![ExamToolCard::named("t")]),
         preamble: String::new(),
         asked: None,
         notes: Vec::new(),
@@ -26,8 +28,8 @@ fn exam() -> Exam {
 fn an_interrupted_run_is_marked_and_keeps_its_answers() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("exam.db");
-    let mut record = Record::open(&path).unwrap();
-    let (exam, settings) = (exam(), Settings::new("http://p/v1", "m"));
+    let mut record = ExamRecord::open(&path).unwrap();
+    let (exam, settings) = (exam(), PlannerSettings::new("http://p/v1", "m"));
     let run = record
         .begin(&NewRun {
             exam: &exam,
@@ -35,15 +37,19 @@ fn an_interrupted_run_is_marked_and_keeps_its_answers() {
         })
         .unwrap();
     let tools = exam.tools_for(&exam.cases[0]).unwrap();
-    let outcome = Outcome::of(&exam.cases[0], 0, &"no".into(), &tools);
+    let outcome = CaseOutcome::of(&exam.cases[0], 0, &"no".into(), &tools);
     record.keep(run, &[outcome]).unwrap();
     // While it runs, another look at the record leaves it alone.
     assert_eq!(
-        Record::open(&path).unwrap().run(Some(run)).unwrap().status,
+        ExamRecord::open(&path)
+            .unwrap()
+            .run(Some(run))
+            .unwrap()
+            .status,
         "running"
     );
     drop(record);
-    let record = Record::open(&path).unwrap();
+    let record = ExamRecord::open(&path).unwrap();
     let row = record.run(None).unwrap();
     assert_eq!((row.status.as_str(), row.answers), ("failed", 1));
     assert!(row.error.unwrap().contains("interrupted after 1 answers"));
@@ -54,8 +60,11 @@ fn an_interrupted_run_is_marked_and_keeps_its_answers() {
 fn two_exams_at_once_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("exam.db");
-    let (mut one, mut two) = (Record::open(&path).unwrap(), Record::open(&path).unwrap());
-    let (exam, settings) = (exam(), Settings::new("http://p/v1", "m"));
+    let (mut one, mut two) = (
+        ExamRecord::open(&path).unwrap(),
+        ExamRecord::open(&path).unwrap(),
+    );
+    let (exam, settings) = (exam(), PlannerSettings::new("http://p/v1", "m"));
     one.begin(&NewRun {
         exam: &exam,
         settings: &settings,
@@ -73,10 +82,10 @@ fn two_exams_at_once_are_refused() {
 #[test]
 fn what_belongs_to_a_run_goes_with_it() {
     let folder = tempfile::tempdir().unwrap();
-    let mut record = Record::open(&folder.path().join("exam.db")).unwrap();
-    let replay = Replay::read_lines("{\"query\":\"a\",\"output\":\"no\"}").unwrap();
+    let mut record = ExamRecord::open(&folder.path().join("exam.db")).unwrap();
+    let replay = AnswerReplay::read_lines("{\"query\":\"a\",\"output\":\"no\"}").unwrap();
     let (run, _) = exam().replay(&replay, "m", &mut record).unwrap();
-    let count = |record: &Record, table: &str| -> i64 {
+    let count = |record: &ExamRecord, table: &str| -> i64 {
         let sql = format!("SELECT count(*) FROM {table}");
         record
             .connection
@@ -121,14 +130,14 @@ fn a_record_of_before_keeps_its_runs_and_loses_what_was_never_so() {
     )
     .unwrap();
     drop(db);
-    let record = Record::open(&path).unwrap();
+    let record = ExamRecord::open(&path).unwrap();
     let (asked, replayed) = (record.run(Some(1)).unwrap(), record.run(Some(2)).unwrap());
     assert_eq!(
         (asked.settings.temperature, asked.settings.max_tokens),
         (0.7, 1024)
     );
     assert_eq!(
-        replayed.settings.known(),
+        replayed.settings.known_json(),
         serde_json::json!({"provider": "replay", "model": "m", "samples": 1})
     );
     assert_eq!(record.labels(1).unwrap()["sense"], "me/sense");
@@ -151,8 +160,8 @@ fn a_record_of_before_keeps_its_runs_and_loses_what_was_never_so() {
 #[test]
 fn a_run_that_goes_on_or_has_a_certificate_is_not_deleted() {
     let folder = tempfile::tempdir().unwrap();
-    let mut record = Record::open(&folder.path().join("exam.db")).unwrap();
-    let (exam, settings) = (exam(), Settings::new("http://p/v1", "m"));
+    let mut record = ExamRecord::open(&folder.path().join("exam.db")).unwrap();
+    let (exam, settings) = (exam(), PlannerSettings::new("http://p/v1", "m"));
     let new = NewRun {
         exam: &exam,
         settings: &settings,
@@ -166,12 +175,12 @@ fn a_run_that_goes_on_or_has_a_certificate_is_not_deleted() {
             .contains("running")
     );
     record.fail(run, "enough").unwrap();
-    let now = Shown {
+    let now = ExamConditions {
         prompt_hash: String::new(),
         tools_hash: String::new(),
         cases_hash: String::new(),
     };
-    let one = Certificate::of(run, &now, &settings, Level::Observe, 1);
+    let one = PlannerCertificate::of(run, &now, &settings, Level::Observe, 1);
     let id = record.certify(&one, &"0".repeat(128)).unwrap();
     let refused = record.delete_run(run).unwrap_err().to_string();
     assert!(
@@ -186,8 +195,8 @@ fn a_run_that_goes_on_or_has_a_certificate_is_not_deleted() {
 #[test]
 fn settings_never_change_and_ranges_are_held() {
     let folder = tempfile::tempdir().unwrap();
-    let mut record = Record::open(&folder.path().join("exam.db")).unwrap();
-    let (exam, mut settings) = (exam(), Settings::new("http://p/v1", "m"));
+    let mut record = ExamRecord::open(&folder.path().join("exam.db")).unwrap();
+    let (exam, mut settings) = (exam(), PlannerSettings::new("http://p/v1", "m"));
     record
         .begin(&NewRun {
             exam: &exam,
@@ -222,14 +231,14 @@ fn settings_never_change_and_ranges_are_held() {
 fn a_newer_record_is_left_alone() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("exam.db");
-    let record = Record::open(&path).unwrap();
+    let record = ExamRecord::open(&path).unwrap();
     record
         .connection
         .pragma_update(None, "user_version", 99)
         .unwrap();
     drop(record);
     assert!(matches!(
-        Record::open(&path),
+        ExamRecord::open(&path),
         Err(ExamError::Newer { found: 99, .. })
     ));
 }
@@ -237,24 +246,24 @@ fn a_newer_record_is_left_alone() {
 #[test]
 fn servers_are_unique_by_name_and_address() {
     let folder = tempfile::tempdir().unwrap();
-    let mut record = Record::open(&folder.path().join("exam.db")).unwrap();
+    let mut record = ExamRecord::open(&folder.path().join("exam.db")).unwrap();
     record
-        .add_server("a", "http://h/mcp", Transport::StreamableHttp, None)
+        .add_server("a", "http://h/mcp", ServerTransport::StreamableHttp, None)
         .unwrap();
     assert!(
         record
-            .add_server("a", "http://i/mcp", Transport::StreamableHttp, None)
+            .add_server("a", "http://i/mcp", ServerTransport::StreamableHttp, None)
             .is_err()
     );
     assert!(
         record
-            .add_server("b", "http://h/mcp", Transport::Sse, None)
+            .add_server("b", "http://h/mcp", ServerTransport::Sse, None)
             .is_err()
     );
     record
-        .server_found("a", Status::Failed, "nobody there")
+        .set_server_status("a", ServerStatus::Failed, "nobody there")
         .unwrap();
-    assert_eq!(record.servers().unwrap()[0].status, Status::Failed);
+    assert_eq!(record.servers().unwrap()[0].status, ServerStatus::Failed);
     record.remove_server("a").unwrap();
     assert!(record.remove_server("a").is_err());
 }

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::Report;
-use crate::run::Outcome;
-use crate::verdict::said;
+use super::ExamReport;
+use crate::run::CaseOutcome;
+use crate::verdict::answer_text;
 
 /// Longest part of an answer that is shown.
 const SHOWN_CHARS_MAX: usize = 400;
@@ -27,7 +27,7 @@ details::details-content{content-visibility:visible;display:block}}
 
 /// The report of a run.
 #[must_use]
-pub fn html(report: &Report) -> String {
+pub fn html(report: &ExamReport) -> String {
     let title = text(&report.title());
     let passed = if report.verdict.get("passed") == Some(&true.into()) {
         " passed"
@@ -85,7 +85,7 @@ pub fn html(report: &Report) -> String {
 }
 
 /// The worst answers, open and explained.
-fn worst(out: &mut String, report: &Report) {
+fn worst(out: &mut String, report: &ExamReport) {
     let all = report.worst();
     if !all.is_empty() {
         let of = report.came();
@@ -141,7 +141,7 @@ fn groups(out: &mut String, title: &str, rows: &[[String; 5]]) {
     out.push_str("</table></div>\n");
 }
 
-fn confusion(out: &mut String, report: &Report) {
+fn confusion(out: &mut String, report: &ExamReport) {
     let found = report.confusion();
     let _ = write!(
         out,
@@ -162,7 +162,7 @@ fn confusion(out: &mut String, report: &Report) {
     out.push_str("</table></div>\n");
 }
 
-fn answer(out: &mut String, outcome: &Outcome) {
+fn answer(out: &mut String, outcome: &CaseOutcome) {
     let _ = writeln!(
         out,
         "<details><summary><b>{}</b> {} <small>{}</small></summary><p>{}</p><p>Expected: {}. Got:</p><pre>{}</pre></details>",
@@ -171,7 +171,7 @@ fn answer(out: &mut String, outcome: &Outcome) {
         text(&outcome.case.name),
         text(&outcome.judged.reasons.join("; ")),
         text(&outcome.case.expected()),
-        text(&cut(&said(&outcome.raw))),
+        text(&cut(&answer_text(&outcome.raw))),
     );
 }
 

@@ -2,16 +2,16 @@
 
 use std::fmt::Write as _;
 
-use super::Report;
-use crate::run::Outcome;
-use crate::verdict::said;
+use super::ExamReport;
+use crate::run::CaseOutcome;
+use crate::verdict::answer_text;
 
 /// Longest answer that is shown in a table.
 const SHOWN_CHARS_MAX: usize = 120;
 
 /// The report of a run.
 #[must_use]
-pub fn markdown(report: &Report) -> String {
+pub fn markdown(report: &ExamReport) -> String {
     let mut out = format!("# {}\n\n", report.title());
     let settings = &report.run.settings;
     let _ = writeln!(
@@ -62,7 +62,7 @@ pub fn markdown(report: &Report) -> String {
 }
 
 /// The worst answers, explained.
-fn worst(out: &mut String, report: &Report) {
+fn worst(out: &mut String, report: &ExamReport) {
     let all = report.worst();
     if all.is_empty() {
         return;
@@ -100,7 +100,7 @@ fn list(out: &mut String, title: &str, items: &[&str]) {
     out.push('\n');
 }
 
-fn confusion(out: &mut String, report: &Report) {
+fn confusion(out: &mut String, report: &ExamReport) {
     let found = report.confusion();
     let _ = writeln!(
         out,
@@ -115,14 +115,14 @@ fn confusion(out: &mut String, report: &Report) {
     }
 }
 
-fn row(out: &mut String, outcome: &Outcome) {
+fn row(out: &mut String, outcome: &CaseOutcome) {
     let _ = writeln!(
         out,
         "| {} | {} | {} | {} | {} | {} |",
         outcome.case.name,
         plain(&outcome.case.query),
         plain(&outcome.case.expected()),
-        plain(&said(&outcome.raw)),
+        plain(&answer_text(&outcome.raw)),
         outcome.judged.classification.word(),
         plain(&outcome.judged.reasons.join("; "))
     );

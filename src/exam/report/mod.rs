@@ -5,28 +5,28 @@ mod markdown;
 
 use serde_json::{Value, json};
 
-use super::confidence::Confidence;
+use super::confidence::ConfidenceClass;
 use super::record::now_ms;
-use super::run::Outcome;
-use super::{Confusion, ExamError, Record, RunRow};
+use super::run::CaseOutcome;
+use super::{ConfusionMatrix, ExamError, ExamRecord, RunRow};
 
 pub use html::html;
 pub use markdown::markdown;
 
 /// A run with everything that is to be told of it.
 #[derive(Debug)]
-pub struct Report {
+pub struct ExamReport {
     run: RunRow,
     verdict: Value,
-    outcomes: Vec<Outcome>,
+    outcomes: Vec<CaseOutcome>,
 }
 
-impl Report {
+impl ExamReport {
     /// A run's report.
     ///
     /// # Errors
     /// There is no such run, or it has no verdict.
-    pub fn of(record: &Record, id: Option<i64>) -> Result<Self, ExamError> {
+    pub fn of(record: &ExamRecord, id: Option<i64>) -> Result<Self, ExamError> {
         let run = record.run(id)?;
         let verdict = run
             .verdict
@@ -59,7 +59,7 @@ impl Report {
         let answers: Vec<Value> = self.outcomes.iter().map(answer).collect();
         json!({
             "run": self.run.id,
-            "settings": self.run.settings.known(),
+            "settings": self.run.settings.known_json(),
             "version": self.run.version,
             "prompt_hash": self.run.prompt_hash,
             "tools_hash": self.run.tools_hash,
@@ -77,7 +77,7 @@ impl Report {
     #[must_use]
     pub fn answers(&self) -> String {
         let came = self.outcomes.iter().filter(|one| one.came());
-        let line = |one: &Outcome| {
+        let line = |one: &CaseOutcome| {
             let output = serde_json::from_str(&one.raw).ok().filter(Value::is_object);
             let output = output.unwrap_or_else(|| one.raw.clone().into());
             let (case, query) = (&one.case.name, &one.case.query);
@@ -104,13 +104,13 @@ impl Report {
     }
 
     fn texts(&self, key: &str) -> Vec<&str> {
-        Told(&self.verdict).texts(key)
+        ReportObject(&self.verdict).texts(key)
     }
 
     /// The worst answers, as the verdict has them.
-    fn worst(&self) -> Vec<Told<'_>> {
+    fn worst(&self) -> Vec<ReportObject<'_>> {
         let all = self.verdict.get("worst").and_then(Value::as_array);
-        all.into_iter().flatten().map(Told).collect()
+        all.into_iter().flatten().map(ReportObject).collect()
     }
 
     /// The errors of the endpoint: answers that they cost, the error, the first cases concerned.
@@ -119,7 +119,7 @@ impl Report {
         let all = all.and_then(Value::as_array).into_iter().flatten();
         let of = count(Some(self.tally()), "failed");
         all.map(|one| {
-            let told = Told(one);
+            let told = ReportObject(one);
             format!(
                 "{} of {of} missing answers: {} (cases: {})",
                 count(Some(one), "answers"),
@@ -131,7 +131,7 @@ impl Report {
     }
 
     /// The answers that came and are not right in everything.
-    fn wrong(&self) -> Vec<&Outcome> {
+    fn wrong(&self) -> Vec<&CaseOutcome> {
         let all = self.outcomes.iter();
         all.filter(|one| one.came() && !one.judged.exact).collect()
     }
@@ -193,7 +193,7 @@ impl Report {
                 "Answers with another tool's parameter",
                 hits(tally.get("foreign")),
             ),
-            ("How sure it was", sureness(tally.get("confidence"))),
+            ("How sure it was", confidence_text(tally.get("confidence"))),
             (
                 "Answers that did not come",
                 format!("{} of {}", n("failed"), n("failed") + n("answers")),
@@ -239,8 +239,8 @@ impl Report {
     }
 
     /// The confusion matrix: rows what was right, columns what was called.
-    fn confusion(&self) -> Confusion {
-        Confusion::of(self.run.id, &self.verdict, str::to_owned)
+    fn confusion(&self) -> ConfusionMatrix {
+        ConfusionMatrix::of(self.run.id, &self.verdict, str::to_owned)
     }
 }
 
@@ -250,9 +250,9 @@ fn number(value: Option<&Value>) -> Option<f64> {
 }
 
 /// An object of which texts are wanted; one that is not there is empty.
-struct Told<'a>(&'a Value);
+struct ReportObject<'a>(&'a Value);
 
-impl<'a> Told<'a> {
+impl<'a> ReportObject<'a> {
     fn text(&self, key: &str) -> &'a str {
         self.0.get(key).and_then(Value::as_str).unwrap_or_default()
     }
@@ -273,7 +273,7 @@ fn count(rate: Option<&Value>, key: &str) -> u64 {
 }
 
 /// How many were robust, misleading, uncertain or in need of clarity, each with what that means.
-fn sureness(counts: Option<&Value>) -> String {
+fn confidence_text(counts: Option<&Value>) -> String {
     let counts = counts.and_then(Value::as_object);
     let each: Vec<(&String, u64)> = counts
         .into_iter()
@@ -284,7 +284,7 @@ fn sureness(counts: Option<&Value>) -> String {
     let told: Vec<String> = each
         .iter()
         .map(|(word, count)| {
-            let meaning = Confidence::meaning(word);
+            let meaning = ConfidenceClass::meaning(word);
             format!("{} ({meaning}) {count}", word.replace('_', " "))
         })
         .collect();
@@ -317,7 +317,7 @@ fn mean(mean: Option<&Value>) -> String {
     }
 }
 
-fn answer(outcome: &Outcome) -> Value {
+fn answer(outcome: &CaseOutcome) -> Value {
     json!({
         "case": outcome.case.name,
         "class": outcome.case.class,

@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use super::super::clearance::tip_m;
 use super::super::tests::{begun, drawing, in_a_stroke, seen};
-use super::super::{Rule, TorqueLimit};
+use super::super::{GateRule, TorqueLimit};
 use super::*;
 use plan::{self, Trajectory};
-use scene::{Library, PROBE_DEPTH_MM, PROBE_FROM_MM, PROBE_MM_S};
+use scene::{PROBE_DEPTH_MM, PROBE_FROM_MM, PROBE_MM_S, SceneLibrary};
 
 /// In the middle of a stroke, at a rate.
 fn going(rate: f64) -> Execution {
@@ -98,7 +98,7 @@ fn a_way_back_is_braked_so_that_it_ends_where_it_is_to() {
     let until = in_a_stroke() as f64;
     let wanted = |rate: f64, before: f64| {
         let mut back = going(rate);
-        back.wish = Wish::Back(until - before);
+        back.wish = MotionGoal::Back(until - before);
         back.wanted_rate(false)
     };
     let braking = going(-1.0).braking_samples();
@@ -113,64 +113,70 @@ fn a_way_back_is_braked_so_that_it_ends_where_it_is_to() {
 fn a_way_back_that_waits_goes_on_back_and_is_not_left_for_a_lift() {
     let mut back = going(-1.0);
     let here = back.at;
-    back.wish = Wish::Back(here - 30.0);
+    back.wish = MotionGoal::Back(here - 30.0);
     back.wait(true);
-    let mut now = Instant::ZERO;
-    while !matches!(tick(&mut back, &mut now), Ok(Step::Hold)) {}
+    let mut now = ClockInstant::ZERO;
+    while !matches!(tick(&mut back, &mut now), Ok(ExecutionStep::Hold)) {}
     for _ in 0..3 {
-        assert!(matches!(tick(&mut back, &mut now), Ok(Step::Hold)));
-        assert!(matches!(back.phase, Phase::Path) && back.at > here - 29.0);
+        assert!(matches!(tick(&mut back, &mut now), Ok(ExecutionStep::Hold)));
+        assert!(matches!(back.phase, ExecutionPhase::Path) && back.at > here - 29.0);
     }
     back.wait(false);
     let mut least = back.at;
-    while !matches!(tick(&mut back, &mut now), Ok(Step::Finished)) {
+    while !matches!(tick(&mut back, &mut now), Ok(ExecutionStep::Finished)) {
         least = least.min(back.at);
     }
     assert!(back.has_lifted() && least < here - 29.0, "{least} {here}");
     let mut there = going(0.0);
-    there.wish = Wish::Back(there.at);
+    there.wish = MotionGoal::Back(there.at);
     there.wait(true);
-    assert!(matches!(tick(&mut there, &mut now), Ok(Step::Hold)));
-    assert!(matches!(there.phase, Phase::Line(_)));
+    assert!(matches!(
+        tick(&mut there, &mut now),
+        Ok(ExecutionStep::Hold)
+    ));
+    assert!(matches!(there.phase, ExecutionPhase::Line(_)));
 }
 
 #[test]
 fn only_what_stalls_on_the_path_goes_back() {
-    let stalled = Broken::Stalled {
+    let stalled = ExecutionError::Stalled {
         joint: "elbow".to_owned(),
         behind_deg: 5,
     };
-    let wish_after = |broken: &Broken, change: fn(&mut Execution)| {
+    let wish_after = |broken: &ExecutionError, change: fn(&mut Execution)| {
         let mut execution = going(0.0);
         change(&mut execution);
-        let is = seen(*execution.goal_rad(), Instant::ZERO);
+        let is = seen(*execution.goal_rad(), ClockInstant::ZERO);
         execution.end_after(broken, &is);
         execution.wish
     };
-    assert!(matches!(wish_after(&stalled, |_| {}), Wish::Back(_)));
-    assert_eq!(wish_after(&stalled, Execution::halt), Wish::Halt);
+    assert!(matches!(wish_after(&stalled, |_| {}), MotionGoal::Back(_)));
+    assert_eq!(wish_after(&stalled, Execution::halt), MotionGoal::Halt);
     // Of which a joint is not known, nowhere.
     for unseen in [
-        Joints::zeros(0),
-        Joints::zeros(4),
+        JointVector::zeros(0),
+        JointVector::zeros(4),
         going(0.0)
             .goal_rad
             .map(|joint, q| if joint == 3 { f64::NAN } else { q }),
     ] {
         let mut execution = going(0.0);
-        execution.end_after(&stalled, &seen(unseen, Instant::ZERO));
-        assert_eq!(execution.wish, Wish::Halt, "{unseen:?}");
+        execution.end_after(&stalled, &seen(unseen, ClockInstant::ZERO));
+        assert_eq!(execution.wish, MotionGoal::Halt, "{unseen:?}");
     }
     let upward = |going: &mut Execution| {
-        going.phase = Phase::Line(Line {
+        going.phase = ExecutionPhase::Line(JointSpaceMove {
             from_rad: *going.goal_rad(),
             by_rad: *going.goal_rad(),
             tick: 1.0,
             ticks: 9.0,
         });
     };
-    assert_eq!(wish_after(&stalled, upward), Wish::Halt);
-    assert_eq!(wish_after(&Broken::Blind(120), |_| {}), Wish::Halt);
+    assert_eq!(wish_after(&stalled, upward), MotionGoal::Halt);
+    assert_eq!(
+        wish_after(&ExecutionError::Blind(120), |_| {}),
+        MotionGoal::Halt
+    );
 }
 
 #[test]
@@ -182,7 +188,7 @@ fn a_joint_presses_only_where_it_is_further_from_its_goal_than_that() {
         let zero = execution.goal_rad;
         seen(
             zero.map(|joint, q| if joint == 0 { by_rad } else { q }),
-            Instant::ZERO,
+            ClockInstant::ZERO,
         )
     };
     let (just, more) = (behind(PRESSES_RAD), behind(1.01 * PRESSES_RAD));
@@ -198,7 +204,7 @@ fn a_lift_is_as_quick_as_its_joints_may_be() {
         execution.scene().arm.limits,
         drawing().1.period.as_secs_f64(),
     );
-    let is_within = |by_rad: &Joints, ticks: f64| {
+    let is_within = |by_rad: &JointVector, ticks: f64| {
         let time = ticks * period;
         let mut by = by_rad.iter().enumerate();
         by.all(|(joint, by)| {
@@ -226,26 +232,29 @@ fn a_lift_is_as_quick_as_its_joints_may_be() {
 fn a_lift_takes_its_time_and_no_more() {
     let (scene, trajectory) = drawing();
     let mut execution = begun(scene, trajectory);
-    let mut now = Instant::ZERO;
+    let mut now = ClockInstant::ZERO;
     while execution.sample() < in_a_stroke() {
         tick(&mut execution, &mut now).unwrap();
     }
     execution.stop();
-    while !matches!(execution.phase, Phase::Line(_)) {
+    while !matches!(execution.phase, ExecutionPhase::Line(_)) {
         tick(&mut execution, &mut now).unwrap();
     }
-    let Phase::Line(line) = execution.phase else {
+    let ExecutionPhase::Line(line) = execution.phase else {
         return;
     };
     assert!(is_about(line.tick, 1.0), "{line:?}");
     let mut ticks = 1.0;
-    while matches!(tick(&mut execution, &mut now), Ok(Step::Go(_))) {
+    while matches!(tick(&mut execution, &mut now), Ok(ExecutionStep::Go(_))) {
         ticks += 1.0;
     }
     assert!(is_about(ticks, line.ticks), "{ticks} of {line:?}");
 }
 
-fn tick(execution: &mut Execution, now: &mut Instant) -> Result<Step, Broken> {
+fn tick(
+    execution: &mut Execution,
+    now: &mut ClockInstant,
+) -> Result<ExecutionStep, ExecutionError> {
     *now = now.after(drawing().1.period);
     execution.next(&seen(*execution.goal_rad(), *now), *now)
 }
@@ -263,16 +272,23 @@ fn a_stop_where_the_tip_is_as_high_as_a_lift_brings_it_is_done_there() {
     execution.at = up as f64;
     execution.goal_rad = execution.on_path(execution.at);
     execution.stop();
-    let mut now = Instant::ZERO;
+    let mut now = ClockInstant::ZERO;
     let stands = tick(&mut execution, &mut now);
-    assert!(matches!(stands, Ok(Step::Finished)), "{stands:?}");
+    assert!(matches!(stands, Ok(ExecutionStep::Finished)), "{stands:?}");
     assert!(execution.has_lifted());
 }
 
 /// A probe of the sheet's middle from the ready pose.
 fn probing() -> (Arc<Scene>, Trajectory) {
-    let scene = Library::new(None).scene("default", None).unwrap();
-    let plan = plan::probe(&scene, &scene.ready_rad, [50.0, 50.0], 0, &plan::Patient).unwrap();
+    let scene = SceneLibrary::new(None).scene("default", None).unwrap();
+    let plan = plan::probe(
+        &scene,
+        &scene.ready_rad,
+        [50.0, 50.0],
+        0,
+        &plan::SilentObserver,
+    )
+    .unwrap();
     (scene, plan.trajectory)
 }
 
@@ -284,13 +300,13 @@ fn height_mm(execution: &Execution) -> f64 {
 
 /// Ticks until nothing comes any more, `act` before each; the heights of the goals.
 fn heights(execution: &mut Execution, mut act: impl FnMut(&mut Execution)) -> Vec<f64> {
-    let (mut now, mut heights) = (Instant::ZERO, Vec::new());
+    let (mut now, mut heights) = (ClockInstant::ZERO, Vec::new());
     for _ in 0..5_000 {
         act(execution);
         now = now.after(Duration::from_millis(10));
         let is = seen(*execution.goal_rad(), now);
         match execution.next(&is, now).unwrap() {
-            Step::Finished => return heights,
+            ExecutionStep::Finished => return heights,
             _ => heights.push(height_mm(execution)),
         }
     }
@@ -310,11 +326,16 @@ fn a_tip_that_looks_for_something_has_a_low_torque_limit_and_a_height() {
         execution.tip_height_mm(&goal_rad),
         Some(height_mm(&execution))
     );
-    let step = plan::Step::Tip {
+    let step = plan::JogIncrement::Tip {
         by_mm: [0.0, 0.0, 1.0],
     };
-    let jog = plan::jog(&scene, &scene.ready_rad, step, 0, &plan::Patient).unwrap();
-    let pose = plan::go_to(&scene, &scene.ready_rad, &[scene.rest_rad], &plan::Patient);
+    let jog = plan::jog(&scene, &scene.ready_rad, step, 0, &plan::SilentObserver).unwrap();
+    let pose = plan::go_to(
+        &scene,
+        &scene.ready_rad,
+        &[scene.rest_rad],
+        &plan::SilentObserver,
+    );
     for (trajectory, limit) in [
         (probe, TorqueLimit::Touch),
         (jog.trajectory, TorqueLimit::Touch),
@@ -386,7 +407,7 @@ fn a_stop_does_not_wait_for_a_probe_to_come_back() {
             if turns && height_mm(execution) < stops_below {
                 execution.turn_back();
             }
-            if execution.wish != Wish::Go || (!turns && height_mm(execution) < stops_below) {
+            if execution.wish != MotionGoal::Go || (!turns && height_mm(execution) < stops_below) {
                 execution.stop();
             }
             after += usize::from(execution.was_stopped());
@@ -407,18 +428,22 @@ fn a_probe_is_slow_and_the_end_of_its_motion() {
         Err(refused) => refused.0.iter().map(|refusal| refusal.rule).collect(),
     };
     let mut fast = trajectory.clone();
-    let kept = |(index, _): &(usize, &Joints)| *index < probe.first || index % 2 == 0;
+    let kept = |(index, _): &(usize, &JointVector)| *index < probe.first || index % 2 == 0;
     let samples = trajectory.samples.iter().enumerate().filter(kept);
     fast.samples = samples.map(|(_, q)| *q).collect();
     fast.spans.last_mut().unwrap().end = fast.samples.len();
-    assert!(rules(&fast).contains(&Rule::TipSpeed), "{:?}", rules(&fast));
+    assert!(
+        rules(&fast).contains(&GateRule::TipSpeed),
+        "{:?}",
+        rules(&fast)
+    );
     let mut early = trajectory.clone();
     early.samples.push(*trajectory.samples.last().unwrap());
-    early.spans.push(Span {
+    early.spans.push(TrajectorySpan {
         kind: SpanKind::Lift,
         first: probe.end,
         end: probe.end + 1,
         ..probe
     });
-    assert_eq!(rules(&early), [Rule::Form]);
+    assert_eq!(rules(&early), [GateRule::Form]);
 }

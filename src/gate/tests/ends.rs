@@ -19,9 +19,9 @@ fn middle_of_ink(trajectory: &Trajectory) -> usize {
 }
 
 /// Held in a stroke, resumed, and stopped: every goal from the hold on.
-fn held_resumed_and_stopped(scene: &Arc<Scene>, trajectory: &Trajectory) -> Vec<Joints> {
+fn held_resumed_and_stopped(scene: &Arc<Scene>, trajectory: &Trajectory) -> Vec<JointVector> {
     let mut execution = begun(scene, trajectory);
-    let (mut now, mut goals) = (Instant::ZERO, Vec::new());
+    let (mut now, mut goals) = (ClockInstant::ZERO, Vec::new());
     let mut downs = 0;
     for _ in 0..6_000 {
         now = now.after(trajectory.period);
@@ -38,9 +38,9 @@ fn held_resumed_and_stopped(scene: &Arc<Scene>, trajectory: &Trajectory) -> Vec<
             execution.stop();
         }
         match execution.next(&is, now).unwrap() {
-            Step::Go(setpoint) => goals.push(*setpoint.goal_rad()),
-            Step::Hold => {}
-            Step::Finished => break,
+            ExecutionStep::Go(setpoint) => goals.push(*setpoint.goal_rad()),
+            ExecutionStep::Hold => {}
+            ExecutionStep::Finished => break,
         }
     }
     assert!(downs == 1 && execution.has_lifted(), "{downs} times down");
@@ -57,9 +57,9 @@ fn no_lift_and_no_way_down_is_faster_than_its_tip_may_be() {
     let high = other(|scene| scene.heights.lift_mm = 40.0);
     for (what, (scene, trajectory)) in [("needle", needle), ("high", high)] {
         let pen = scene.pens.first().unwrap();
-        let tip = |q: &Joints| clearance::tip_m(&scene, 0, q).unwrap();
+        let tip = |q: &JointVector| clearance::tip_m(&scene, 0, q).unwrap();
         let goals = held_resumed_and_stopped(&scene, &trajectory);
-        let lifted = |q: &Joints| scene.surface.project(&tip(q)).height_mm;
+        let lifted = |q: &JointVector| scene.surface.project(&tip(q)).height_mm;
         // What the plan itself does it may, the needle apart: that is planned as a pen here.
         let mut fastest = 0.0_f64;
         for pair in goals.windows(2) {
@@ -78,9 +78,9 @@ fn no_lift_and_no_way_down_is_faster_than_its_tip_may_be() {
 }
 
 /// An arm that an obstacle holds 5 degrees behind, stopped at once.
-fn pressing(by_rad: f64) -> (Execution, Instant, Joints) {
+fn pressing(by_rad: f64) -> (Execution, ClockInstant, JointVector) {
     let (scene, trajectory) = drawing();
-    let (mut execution, mut now) = (begun(scene, trajectory), Instant::ZERO);
+    let (mut execution, mut now) = (begun(scene, trajectory), ClockInstant::ZERO);
     run_to(&mut execution, &mut now, in_a_stroke());
     execution.stand();
     let goal = *execution.goal_rad();
@@ -98,9 +98,9 @@ fn what_presses_against_something_is_let_go_of_once() {
     loop {
         now = now.after(trajectory.period);
         match execution.next(&seen(is, now), now).unwrap() {
-            Step::Go(setpoint) => apart.push(setpoint.goal_rad().distance_max(&is)),
-            Step::Hold => panic!("it waits"),
-            Step::Finished => break,
+            ExecutionStep::Go(setpoint) => apart.push(setpoint.goal_rad().distance_max(&is)),
+            ExecutionStep::Hold => panic!("it waits"),
+            ExecutionStep::Finished => break,
         }
         // Another one does not leave it half way.
         execution.stand();
@@ -145,7 +145,7 @@ fn no_goal_goes_to_a_reading_that_cannot_be() {
 #[test]
 fn a_way_back_that_nobody_sees_is_not_gone() {
     let (scene, trajectory) = drawing();
-    let (mut execution, mut now) = (begun(scene, trajectory), Instant::ZERO);
+    let (mut execution, mut now) = (begun(scene, trajectory), ClockInstant::ZERO);
     run_to(&mut execution, &mut now, in_a_stroke());
     let stuck = *execution.goal_rad().first().unwrap();
     let (mut is, mut told, mut silent) = (seen(*execution.goal_rad(), now), 0, None);
@@ -163,9 +163,9 @@ fn a_way_back_that_nobody_sees_is_not_gone() {
             }];
         }
         match execution.next(&is, now) {
-            Ok(Step::Finished) => break,
-            Ok(Step::Hold) => {}
-            Ok(Step::Go(_)) => {
+            Ok(ExecutionStep::Finished) => break,
+            Ok(ExecutionStep::Hold) => {}
+            Ok(ExecutionStep::Go(_)) => {
                 told += usize::from(told > 0);
                 if let Some(since) = silent {
                     goals_after.push(now.since(since));
@@ -185,6 +185,6 @@ fn a_way_back_that_nobody_sees_is_not_gone() {
     assert!(!execution.has_lifted());
     assert!(matches!(
         execution.next(&is, now.after(trajectory.period)),
-        Ok(Step::Finished)
+        Ok(ExecutionStep::Finished)
     ));
 }

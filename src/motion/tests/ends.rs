@@ -3,14 +3,14 @@
 use std::sync::Mutex;
 
 use super::*;
-use base::units::Joints;
+use base::units::JointVector;
 
 /// Three degrees: with this a servo pushes with all that it has.
 const PRESSES_RAD: f64 = 0.0524;
 
 impl Bench {
     /// To one pose, from where the arm is.
-    fn way_to(&self, pose: Joints) -> CheckedTrajectory {
+    fn way_to(&self, pose: JointVector) -> CheckedTrajectory {
         let measured = self.motion.snapshot().measured.unwrap();
         let plan = plan::go_to(&self.scene, &measured.position_rad, &[pose], &Wanted).unwrap();
         let now = self.motion.clock().now();
@@ -21,10 +21,10 @@ impl Bench {
     async fn blocked_on_the_way_to_rest(&self, short_rad: f64) {
         let ready = self.motion.run(self.way_to(self.scene.ready_rad), 0);
         let ready = ready.await.unwrap();
-        assert!(matches!(ready, Outcome::Reached { .. }), "{ready:?}");
+        assert!(matches!(ready, MotionOutcome::Reached { .. }), "{ready:?}");
         let rest = *self.scene.rest_rad.get(1).unwrap();
-        let side = (self.sim.truth().get(1).unwrap() - rest).signum();
-        self.sim.break_it(Fault::Block {
+        let side = (self.sim.true_joints().get(1).unwrap() - rest).signum();
+        self.sim.break_it(SimulatedFault::Block {
             joint: 1,
             at_rad: Some(rest + side * short_rad),
         });
@@ -32,27 +32,27 @@ impl Bench {
 
     /// Returns the angle by which the arm springs when its obstacle is removed.
     fn springs_rad(&self) -> f64 {
-        let held = self.sim.truth();
-        self.sim.break_it(Fault::Block {
+        let held = self.sim.true_joints();
+        self.sim.break_it(SimulatedFault::Block {
             joint: 1,
             at_rad: None,
         });
         let later = self.motion.clock().now().after(Duration::from_secs(2));
         self.sim.advance(later);
-        self.sim.truth().distance_max(&held)
+        self.sim.true_joints().distance_max(&held)
     }
 
     /// Does something in the middle of a motion, once: at a tick that `when` chooses.
     fn at_a_tick(
         &self,
-        mut when: impl FnMut(&Joints) -> bool + Send + 'static,
-        then: impl FnOnce(&Simulator, &StopLine, &Clock) + Send + 'static,
+        mut when: impl FnMut(&JointVector) -> bool + Send + 'static,
+        then: impl FnOnce(&ArmSimulator, &StopSignal, &NodeClock) + Send + 'static,
     ) {
         let (sim, line) = (self.sim.clone(), Arc::clone(&self.motion.stop));
         let (clock, then) = (self.motion.clock().clone(), Mutex::new(Some(then)));
-        let when = Mutex::new(move |truth: &Joints| when(truth));
+        let when = Mutex::new(move |truth: &JointVector| when(truth));
         self.motion.set_heartbeat(Box::new(move || {
-            if then.lock().unwrap().is_some() && (when.lock().unwrap())(&sim.truth()) {
+            if then.lock().unwrap().is_some() && (when.lock().unwrap())(&sim.true_joints()) {
                 let then = then.lock().unwrap().take().unwrap();
                 then(&sim, &line, &clock);
             }
@@ -61,7 +61,7 @@ impl Bench {
 }
 
 /// Counts the ticks that the shoulder stood after it moved.
-fn stood(ticks: u32) -> impl FnMut(&Joints) -> bool {
+fn stood(ticks: u32) -> impl FnMut(&JointVector) -> bool {
     let (mut before, mut moved, mut stands) = (None::<f64>, false, 0);
     move |truth| {
         let at = *truth.get(1).unwrap();
@@ -87,18 +87,21 @@ async fn a_stop_brakes_while_somebody_looks_at_what_is_latched() {
     bench.motion.permits().while_looked_at(|| {
         let cycles = || bench.motion.snapshot().counts.cycles;
         let before = cycles();
-        bench.motion.stop(Who::Planner, false);
+        bench.motion.stop(ActorRank::Planner, false);
         // Two seconds of the arm's time.
         std::thread::sleep(Duration::from_secs(2) / RATE);
         assert!(cycles() > before + 20, "{} cycles", cycles() - before);
     });
     let outcome = answer.await.unwrap();
-    let Outcome::Stopped(report) = outcome else {
+    let MotionOutcome::Stopped(report) = outcome else {
         panic!("{outcome:?}");
     };
     assert!(report.verified, "{report:?}");
     let latched = bench.motion.permits().latched();
-    assert!(matches!(latched, Some(Latch::Stopped(Who::Planner))));
+    assert!(matches!(
+        latched,
+        Some(StopLatch::Stopped(ActorRank::Planner))
+    ));
 }
 
 #[tokio::test]
@@ -108,7 +111,7 @@ async fn a_joint_that_stalls_at_the_end_of_a_motion_is_let_go() {
         bench.blocked_on_the_way_to_rest(short_rad).await;
         let outcome = bench.motion.run(bench.way_to(bench.scene.rest_rad), 0);
         let outcome = outcome.await.unwrap();
-        assert!(matches!(outcome, Outcome::Faulted(_)), "{outcome:?}");
+        assert!(matches!(outcome, MotionOutcome::Faulted(_)), "{outcome:?}");
         let springs_rad = bench.springs_rad();
         assert!(
             springs_rad < PRESSES_RAD,
@@ -123,7 +126,7 @@ async fn an_emergency_stop_against_an_obstacle_leaves_nothing_that_springs() {
         let bench = Bench::new();
         bench.blocked_on_the_way_to_rest(0.3).await;
         bench.at_a_tick(stood(10), move |_, line, clock| {
-            line.ask(Who::Operator, emergency, clock.now());
+            line.request(ActorRank::Operator, emergency, clock.now());
         });
         let outcome = bench.motion.run(bench.way_to(bench.scene.rest_rad), 0);
         let outcome = outcome.await.unwrap();
@@ -142,9 +145,9 @@ async fn what_was_only_sent_is_neither_lifted_nor_drawn() {
     let servos: Vec<_> = bench.scene.arm.servos().collect();
     let mut ticks = 0;
     let frozen = Arc::new(Mutex::new(None));
-    let (kept, release) = (Arc::clone(&frozen), Release::whole());
+    let (kept, release) = (Arc::clone(&frozen), MotionRelease::whole());
     let (mine, mut breaks) = (release.clone(), Some(bench.sim.clone()));
-    let when = move |truth: &Joints| {
+    let when = move |truth: &JointVector| {
         ticks += u32::from(draws(&snapshots.borrow()));
         if ticks == 30
             && let Some(sim) = breaks.take()
@@ -152,7 +155,7 @@ async fn what_was_only_sent_is_neither_lifted_nor_drawn() {
             *kept.lock().unwrap() = Some(mine.at());
             for (joint, servo) in &servos {
                 let at = servo.ticks(truth.get(*joint).copied().unwrap());
-                sim.break_it(Fault::Position {
+                sim.break_it(SimulatedFault::Position {
                     id: servo.id,
                     word: Some(u16::try_from(at).unwrap()),
                 });
@@ -161,11 +164,11 @@ async fn what_was_only_sent_is_neither_lifted_nor_drawn() {
         ticks == 45
     };
     bench.at_a_tick(when, |_, line, clock| {
-        line.ask(Who::Planner, false, clock.now());
+        line.request(ActorRank::Planner, false, clock.now());
     });
     let proof = bench.drawing(bench.permit());
     let outcome = bench.motion.run_released(proof, 0, release.clone());
-    let Outcome::Stopped(report) = outcome.await.unwrap() else {
+    let MotionOutcome::Stopped(report) = outcome.await.unwrap() else {
         panic!("not stopped");
     };
     assert!(report.verified && !report.lifted, "{report:?}");
@@ -184,11 +187,14 @@ async fn what_was_only_sent_is_neither_lifted_nor_drawn() {
 #[tokio::test]
 async fn what_was_followed_is_drawn() {
     let bench = Bench::new();
-    let release = Release::whole();
+    let release = MotionRelease::whole();
     let proof = bench.drawing(bench.permit());
     let last = proof.trajectory().samples.len() - 1;
     let outcome = bench.motion.run_released(proof, 0, release.clone());
-    assert!(matches!(outcome.await.unwrap(), Outcome::Reached { .. }));
+    assert!(matches!(
+        outcome.await.unwrap(),
+        MotionOutcome::Reached { .. }
+    ));
     assert_eq!((release.reached(), release.at()), (last, last));
 }
 
@@ -196,9 +202,12 @@ async fn what_was_followed_is_drawn() {
 async fn an_emergency_stop_is_latched_though_nobody_hears_it() {
     let is_latched = |bench: &Bench| {
         let latched = bench.motion.permits().latched();
-        assert!(matches!(latched, Some(Latch::Emergency(_))), "{latched:?}");
+        assert!(
+            matches!(latched, Some(StopLatch::Emergency(_))),
+            "{latched:?}"
+        );
     };
-    let (bench, grip) = rough(Clock::simulated_at(RATE), Permits::everything());
+    let (bench, grip) = rough(NodeClock::simulated_at(RATE), PermitRegistry::everything());
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("emergency-stop-arm");
     bench
@@ -209,7 +218,7 @@ async fn an_emergency_stop_is_latched_though_nobody_hears_it() {
     make(&grip, Wire::Panics);
     let ended = bench.motion.run(bench.proof(bench.permit()), 0).await;
     assert!(ended.is_err(), "{ended:?}");
-    let ticket = bench.motion.stop(Who::Operator, true);
+    let ticket = bench.motion.stop(ActorRank::Operator, true);
     is_latched(&bench);
     assert_eq!(bench.motion.stopped(ticket).await, None);
     bench.motion.permits().emergency_is_kept().await.unwrap();
@@ -218,12 +227,15 @@ async fn an_emergency_stop_is_latched_though_nobody_hears_it() {
 
 #[tokio::test]
 async fn a_thread_that_hangs_leaves_no_stop_unanswered() {
-    let (bench, grip) = rough(Clock::real(), Permits::everything());
+    let (bench, grip) = rough(NodeClock::real(), PermitRegistry::everything());
     make(&grip, Wire::Hangs);
-    pause(&Clock::real(), 200).await;
-    let ticket = bench.motion.stop(Who::Operator, true);
+    pause(&NodeClock::real(), 200).await;
+    let ticket = bench.motion.stop(ActorRank::Operator, true);
     let latched = bench.motion.permits().latched();
-    assert!(matches!(latched, Some(Latch::Emergency(_))), "{latched:?}");
+    assert!(
+        matches!(latched, Some(StopLatch::Emergency(_))),
+        "{latched:?}"
+    );
     assert_eq!(bench.motion.stopped(ticket).await, None);
     // Awake again, it says that it took too long.
     make(&grip, Wire::Works);
@@ -237,11 +249,11 @@ async fn a_machine_that_slept_stands_and_has_no_leave_any_more() {
     bench.until(draws).await;
     let clock = bench.motion.clock();
     clock.sleep_through(Duration::from_secs(3600));
-    let Outcome::Faulted(why) = outcome.await.unwrap() else {
+    let MotionOutcome::Faulted(why) = outcome.await.unwrap() else {
         panic!("it went on");
     };
     assert!(why.contains("slept for 3600"), "{why}");
-    assert!(!bench.motion.permits().any(clock.now()));
+    assert!(!bench.motion.permits().any_enabled(clock.now()));
     // It stands where it was, and lifts nothing by itself.
     assert!(bench.height_mm() < 1.0, "{} mm", bench.height_mm());
 }
@@ -255,31 +267,34 @@ async fn the_nodes_own_leave_switches_no_torque_on_and_mends_nothing() {
         bench
             .motion
             .permits()
-            .ask_reset(&bench.scene, Who::Node, now)
+            .ask_reset(&bench.scene, ActorRank::Node, now)
     };
     let limp = bench.motion.run(bench.proof(nodes_own().unwrap()), 0);
     let limp = limp.await.unwrap();
     assert!(
-        matches!(&limp, Outcome::Refused(why) if why.contains("torque")),
+        matches!(&limp, MotionOutcome::Refused(why) if why.contains("torque")),
         "{limp:?}"
     );
     assert!(!bench.motion.snapshot().energised);
     let outcome = bench.motion.run(bench.drawing(bench.permit()), 0);
     bench.until(draws).await;
-    bench.sim.break_it(Fault::Heat {
+    bench.sim.break_it(SimulatedFault::Heat {
         id: 3,
         temperature_c: 67.0,
     });
     let outcome = outcome.await.unwrap();
-    assert!(matches!(outcome, Outcome::Faulted(_)), "{outcome:?}");
+    assert!(matches!(outcome, MotionOutcome::Faulted(_)), "{outcome:?}");
     assert!(matches!(
         bench.motion.permits().latched(),
-        Some(Latch::Hot(_))
+        Some(StopLatch::Hot(_))
     ));
     let parked = bench.motion.run(bench.proof(nodes_own().unwrap()), 0);
     let parked = parked.await.unwrap();
-    assert!(matches!(parked, Outcome::Reached { .. }), "{parked:?}");
+    assert!(
+        matches!(parked, MotionOutcome::Reached { .. }),
+        "{parked:?}"
+    );
     let after = bench.motion.snapshot();
-    assert_eq!(after.state, State::Faulted);
+    assert_eq!(after.state, MotionState::Faulted);
     assert!(after.fault.unwrap().contains("too hot"));
 }

@@ -17,10 +17,10 @@ use proptest::prelude::*;
 
 use super::super::*;
 use link::memory::MemoryLink;
-use permit::Latch;
-use plan::{self, Patient};
-use scene::{Library, Order as DrawingOrder, Scene, SheetStroke};
-use sim::{Fault, Simulator};
+use permit::StopLatch;
+use plan::{self, SilentObserver};
+use scene::{Order as DrawingOrder, Scene, SceneLibrary, SheetStroke};
+use sim::{ArmSimulator, SimulatedFault};
 
 /// Frames in which a stop comes to its stand: brake and lift.
 const STAND_FRAMES: usize = 150;
@@ -33,7 +33,7 @@ const ASLEEP: Duration = Duration::from_millis(4);
 
 #[derive(Clone, Copy, Debug)]
 enum Op {
-    Stop(Who),
+    Stop(ActorRank),
     Emergency,
     Clear,
     Hold(HoldAt),
@@ -44,7 +44,7 @@ enum Op {
     Block(bool),
     Jump(u16),
     Release(u16),
-    Reset(Who),
+    Reset(ActorRank),
     Draw,
     /// A motion that was allowed and proven before all else.
     OldProof,
@@ -58,8 +58,14 @@ impl Op {
 }
 
 fn op() -> impl Strategy<Value = Op> {
-    let who = || prop_oneof![Just(Who::Planner), Just(Who::Operator), Just(Who::Node)];
-    let asks = || prop_oneof![Just(Who::Planner), Just(Who::Operator)];
+    let who = || {
+        prop_oneof![
+            Just(ActorRank::Planner),
+            Just(ActorRank::Operator),
+            Just(ActorRank::Node)
+        ]
+    };
+    let asks = || prop_oneof![Just(ActorRank::Planner), Just(ActorRank::Operator)];
     prop_oneof![
         3 => who().prop_map(Op::Stop),
         1 => Just(Op::Emergency),
@@ -97,17 +103,17 @@ struct Seen {
     /// The last stop and the last emergency stop that no reset has followed.
     stopped: Option<usize>,
     emergency: Option<usize>,
-    release: Option<Release>,
+    release: Option<MotionRelease>,
     wrong: Vec<String>,
 }
 
 struct Shared {
     seen: Mutex<Seen>,
     scene: Arc<Scene>,
-    sim: Simulator,
-    clock: Clock,
-    permits: Arc<Permits>,
-    motion: OnceLock<Weak<Motion>>,
+    sim: ArmSimulator,
+    clock: NodeClock,
+    permits: Arc<PermitRegistry>,
+    motion: OnceLock<Weak<MotionHandle>>,
     over: AtomicBool,
 }
 
@@ -133,7 +139,7 @@ impl Shared {
     /// Returns whether no goal is further from its servo's position than the goal before: all that is
     /// permitted after an emergency stop, where the arm presses against something.
     fn comes_back(&self, before: &[u8], after: &[u8]) -> bool {
-        let truth = self.sim.truth();
+        let truth = self.sim.true_joints();
         let ticks = |bytes: &[u8]| i32::from(u16::from_le_bytes([bytes[0], bytes[1]]));
         let goals = before.chunks_exact(2).zip(after.chunks_exact(2));
         goals
@@ -197,7 +203,7 @@ impl Shared {
                 seen.allowed = None;
             }
             Op::Emergency => {
-                motion.stop(Who::Operator, true);
+                motion.stop(ActorRank::Operator, true);
                 let mut seen = self.seen();
                 let at = seen.frames + late;
                 seen.emergency.get_or_insert(at);
@@ -221,11 +227,12 @@ impl Shared {
                 self.permits.enable(&self.scene, now, lasts).unwrap();
             }
             Op::Disable => self.permits.disable(),
-            Op::Silence(true) => self.sim.break_it(Fault::Silence(2)),
-            Op::Silence(false) => self.sim.break_it(Fault::Speak(2)),
+            Op::Silence(true) => self.sim.break_it(SimulatedFault::Silence(2)),
+            Op::Silence(false) => self.sim.break_it(SimulatedFault::Speak(2)),
             Op::Block(on) => {
-                let at_rad = on.then(|| self.sim.truth()[1]);
-                self.sim.break_it(Fault::Block { joint: 1, at_rad });
+                let at_rad = on.then(|| self.sim.true_joints()[1]);
+                self.sim
+                    .break_it(SimulatedFault::Block { joint: 1, at_rad });
             }
             Op::Jump(ms) => self
                 .clock
@@ -277,11 +284,11 @@ impl Seen {
 }
 
 struct Tapped {
-    inner: MemoryLink<Simulator>,
+    inner: MemoryLink<ArmSimulator>,
     shared: Arc<Shared>,
 }
 
-impl Link for Tapped {
+impl ByteLink for Tapped {
     fn send<'a>(&'a mut self, bytes: &'a [u8]) -> link::LinkFuture<'a, ()> {
         if let Some(goals) = goals(bytes) {
             self.shared.frame(goals);
@@ -292,7 +299,7 @@ impl Link for Tapped {
     fn receive<'a>(
         &'a mut self,
         into: &'a mut [u8],
-        until: Instant,
+        until: ClockInstant,
     ) -> link::LinkFuture<'a, usize> {
         self.inner.receive(into, until)
     }
@@ -308,7 +315,7 @@ impl Link for Tapped {
 
 /// The default scene with two short lines.
 fn short() -> Arc<Scene> {
-    let scene = Library::new(None).scene("default", None).unwrap();
+    let scene = SceneLibrary::new(None).scene("default", None).unwrap();
     let line = |y: f64| SheetStroke {
         points_mm: vec![[30.0, y], [55.0, y]],
         pen: 0,
@@ -323,19 +330,19 @@ fn short() -> Arc<Scene> {
 
 struct Bench {
     shared: Arc<Shared>,
-    motion: Arc<Motion>,
+    motion: Arc<MotionHandle>,
     folder: tempfile::TempDir,
-    running: Option<(oneshot::Receiver<Outcome>, Option<Permit>)>,
+    running: Option<(oneshot::Receiver<MotionOutcome>, Option<MotionPermit>)>,
     old: Option<CheckedTrajectory>,
 }
 
 impl Bench {
     fn new(scene: &Arc<Scene>, script: Vec<(usize, Op)>) -> Self {
-        let sim = Simulator::new(&scene.arm, &scene.rest_rad);
+        let sim = ArmSimulator::new(&scene.arm, &scene.rest_rad);
         let folder = tempfile::tempdir().unwrap();
-        let permits = Arc::new(Permits::none());
+        let permits = Arc::new(PermitRegistry::none());
         permits.keep_emergency_in(latch_file(&folder)).unwrap();
-        let clock = Clock::simulated();
+        let clock = NodeClock::simulated();
         let due = script.first().map_or(0, |(frames, _)| *frames);
         let seen = Seen {
             script: script.into(),
@@ -352,12 +359,12 @@ impl Bench {
             over: AtomicBool::new(false),
         });
         let tapped = Arc::clone(&shared);
-        let open: Opener = Box::new(move |clock| {
+        let open: PortOpener = Box::new(move |clock| {
             let inner = MemoryLink::new(sim.clone(), clock, "tapped").map_err(LinkError::Read)?;
             let shared = Arc::clone(&tapped);
-            Ok(Box::new(Tapped { inner, shared }) as Box<dyn Link>)
+            Ok(Box::new(Tapped { inner, shared }) as Box<dyn ByteLink>)
         });
-        let motion = Motion::start(Arc::clone(&scene.arm), clock, permits, open).unwrap();
+        let motion = MotionHandle::start(Arc::clone(&scene.arm), clock, permits, open).unwrap();
         let motion = Arc::new(motion);
         let _ = shared.motion.set(Arc::downgrade(&motion));
         let mut bench = Self {
@@ -370,36 +377,36 @@ impl Bench {
         bench
             .shared
             .permits
-            .enable(scene, Instant::ZERO, Some(Duration::from_secs(3600)))
+            .enable(scene, ClockInstant::ZERO, Some(Duration::from_secs(3600)))
             .unwrap();
-        bench.old = bench.proof(|permits, scene| permits.ask(scene, Instant::ZERO).ok());
+        bench.old = bench.proof(|permits, scene| permits.ask(scene, ClockInstant::ZERO).ok());
         bench
     }
 
     fn proof(
         &self,
-        leave: impl FnOnce(&Permits, &Scene) -> Option<Permit>,
+        leave: impl FnOnce(&PermitRegistry, &Scene) -> Option<MotionPermit>,
     ) -> Option<CheckedTrajectory> {
         let Shared { scene, permits, .. } = &*self.shared;
         let permit = leave(permits, scene)?;
         let start = self.motion.snapshot().measured?;
         let poses = [scene.ready_rad, scene.rest_rad];
-        let plan = plan::go_to(scene, &start.position_rad, &poses, &Patient).ok()?;
+        let plan = plan::go_to(scene, &start.position_rad, &poses, &SilentObserver).ok()?;
         let now = self.shared.clock.now();
         gate::check(scene, permit, &start, now, plan.trajectory).ok()
     }
 
-    fn drawing(&self, permit: Permit) -> Option<CheckedTrajectory> {
+    fn drawing(&self, permit: MotionPermit) -> Option<CheckedTrajectory> {
         let scene = &self.shared.scene;
         let start = self.motion.snapshot().measured?;
-        let plan = plan::draw(scene, &start.position_rad, &Patient).ok()?;
+        let plan = plan::draw(scene, &start.position_rad, &SilentObserver).ok()?;
         let now = self.shared.clock.now();
         gate::check(scene, permit, &start, now, plan.trajectory).ok()
     }
 
     fn draw(&mut self) {
         let Shared { scene, permits, .. } = &*self.shared;
-        let seen_stops = self.motion.stops_asked();
+        let seen_stops = self.motion.stops_requested();
         let latched = permits.latched().is_some();
         let withdrawals = permits.withdrawals();
         let leave = permits.ask(scene, self.shared.clock.now());
@@ -410,7 +417,7 @@ impl Bench {
         if self.running.is_some() {
             return;
         }
-        let release = Release::nothing();
+        let release = MotionRelease::nothing();
         release.up_to(40);
         let mut seen = self.shared.seen();
         // A stop from before may be still on its way: its frames are judged all the same.
@@ -423,15 +430,15 @@ impl Bench {
         self.running = Some((ended, None));
     }
 
-    fn reset(&mut self, by: Who) {
+    fn reset(&mut self, by: ActorRank) {
         let Shared { scene, permits, .. } = &*self.shared;
-        let seen_stops = self.motion.stops_asked();
+        let seen_stops = self.motion.stops_requested();
         let withdrawals = permits.withdrawals();
         let latched = permits.latched();
         let leave = permits.ask_reset(scene, by, self.shared.clock.now());
         match latched {
-            Some(Latch::Emergency(_)) => assert!(leave.is_err(), "an emergency stop was reset"),
-            Some(Latch::Stopped(Who::Operator)) if by == Who::Planner => {
+            Some(StopLatch::Emergency(_)) => assert!(leave.is_err(), "an emergency stop was reset"),
+            Some(StopLatch::Stopped(ActorRank::Operator)) if by == ActorRank::Planner => {
                 assert!(leave.is_err(), "a planner reset an operator's stop");
             }
             _ => {}
@@ -448,7 +455,7 @@ impl Bench {
         }
         let mut seen = self.shared.seen();
         // A stop that came while this was planned counts on.
-        if permits.withdrawals() == withdrawals && self.motion.stops_asked() == seen_stops {
+        if permits.withdrawals() == withdrawals && self.motion.stops_requested() == seen_stops {
             (seen.stopped, seen.emergency) = (None, None);
             seen.allowed = Some(withdrawals);
         }
@@ -460,13 +467,13 @@ impl Bench {
 
     async fn old_proof(&mut self) {
         let Some(proof) = self.old.take() else { return };
-        let withdrawn = !self.shared.permits.stands(proof.permit());
+        let withdrawn = !self.shared.permits.is_current(proof.permit());
         if self.running.is_some() || !withdrawn {
             return;
         }
-        let outcome = self.motion.run(proof, self.motion.stops_asked()).await;
+        let outcome = self.motion.run(proof, self.motion.stops_requested()).await;
         assert!(
-            matches!(outcome, Ok(Outcome::Refused(_))),
+            matches!(outcome, Ok(MotionOutcome::Refused(_))),
             "an old proof: {outcome:?}"
         );
     }
@@ -501,7 +508,7 @@ impl Bench {
             return;
         };
         match ended.try_recv() {
-            Ok(Outcome::Reached { .. }) => {
+            Ok(MotionOutcome::Reached { .. }) => {
                 if let Some(reset) = reset {
                     self.shared.permits.unlatch(&reset);
                 }
@@ -512,21 +519,23 @@ impl Bench {
     }
 
     async fn end(&mut self) {
-        self.shared.sim.break_it(Fault::Speak(2));
+        self.shared.sim.break_it(SimulatedFault::Speak(2));
         self.shared.over.store(true, Ordering::SeqCst);
         let was_emergency = self.shared.permits.latched();
-        let ticket = self.motion.stop(Who::Planner, false);
+        let ticket = self.motion.stop(ActorRank::Planner, false);
         let report = self.motion.stopped(ticket).await.unwrap();
         assert!(report.verified, "{report:?}");
         self.shared.permits.emergency_is_kept().await.unwrap();
         let on_disk = latch_file(&self.folder).exists();
         let latched = self.shared.permits.latched();
         assert_eq!(
-            matches!(latched, Some(Latch::Emergency(_))),
+            matches!(latched, Some(StopLatch::Emergency(_))),
             on_disk,
             "{latched:?}"
         );
-        if let Some(Latch::Emergency(_) | Latch::Stopped(Who::Operator)) = was_emergency {
+        if let Some(StopLatch::Emergency(_) | StopLatch::Stopped(ActorRank::Operator)) =
+            was_emergency
+        {
             assert_eq!(
                 latched, was_emergency,
                 "a lesser stop replaced a graver one"

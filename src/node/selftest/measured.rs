@@ -16,7 +16,7 @@ const STANDSTILL_MS_MAX: f64 = 300.0;
 
 /// One stop.
 #[derive(Debug)]
-pub(super) struct Stopped {
+pub(super) struct MeasuredStop {
     pub(super) report: StopReport,
     /// Commanded speed of the tip at the stop.
     pub(super) mm_s: f64,
@@ -26,7 +26,7 @@ pub(super) struct Stopped {
 
 /// Measurements on one arm.
 #[derive(Debug, Default)]
-pub(super) struct Measured {
+pub(super) struct StopMeasurements {
     pub(super) first_frame_ms: Vec<f64>,
     /// The slowest tip that was stopped, where nothing else was done.
     pub(super) mm_s: f64,
@@ -39,7 +39,7 @@ pub(super) struct Measured {
 }
 
 /// A promise, and what was found.
-struct Row<'a> {
+struct MeasurementRow<'a> {
     key: &'static str,
     words: &'static str,
     all_ms: &'a [f64],
@@ -47,7 +47,7 @@ struct Row<'a> {
     bound_ms: f64,
 }
 
-impl Row<'_> {
+impl MeasurementRow<'_> {
     fn found_ms(&self) -> f64 {
         quantile(self.all_ms, self.share)
     }
@@ -57,8 +57,8 @@ impl Row<'_> {
     }
 }
 
-impl Measured {
-    pub(super) fn take(&mut self, stopped: &Stopped) {
+impl StopMeasurements {
+    pub(super) fn take(&mut self, stopped: &MeasuredStop) {
         let report = &stopped.report;
         self.unverified += u32::from(!report.verified);
         let is_first = self.first_frame_ms.is_empty();
@@ -75,20 +75,20 @@ impl Measured {
     }
 
     pub(super) fn is_good(&self) -> bool {
-        self.unverified == 0 && self.rows().iter().all(Row::is_held)
+        self.unverified == 0 && self.rows().iter().all(MeasurementRow::is_held)
     }
 
-    fn rows(&self) -> [Row<'_>; 2] {
+    fn rows(&self) -> [MeasurementRow<'_>; 2] {
         let bare_ms = quantile_or_none(&self.bare_ms, 0.99);
         [
-            Row {
+            MeasurementRow {
                 key: "first_frame_ms",
                 words: "request to first stop frame, p99",
                 all_ms: &self.first_frame_ms,
                 share: 0.99,
                 bound_ms: of_late(FIRST_FRAME_MS_MAX, bare_ms),
             },
-            Row {
+            MeasurementRow {
                 key: "standstill_ms",
                 words: "request to standstill before a lift",
                 all_ms: &self.standstill_ms,
@@ -207,14 +207,14 @@ mod tests {
             assert!((quantile(&all, share) - value).abs() < 1e-9, "{share}");
         }
         assert!(quantile(&[], 0.99).is_infinite());
-        assert!(!Measured::default().is_good());
+        assert!(!StopMeasurements::default().is_good());
     }
 
-    fn stop(standstill_ms: f64, lift_ms: Option<f64>, first_ms: f64, bare_ms: f64) -> Stopped {
-        Stopped {
+    fn stop(standstill_ms: f64, lift_ms: Option<f64>, first_ms: f64, bare_ms: f64) -> MeasuredStop {
+        MeasuredStop {
             report: StopReport {
                 kind: "stop",
-                by: permit::Who::Node,
+                by: permit::ActorRank::Node,
                 emergency: false,
                 first_frame_ms: Some(first_ms),
                 standstill_ms: Some(standstill_ms),
@@ -229,7 +229,7 @@ mod tests {
         }
     }
 
-    fn held(measured: &Measured, key: &str) -> bool {
+    fn held(measured: &StopMeasurements, key: &str) -> bool {
         let rows = measured.rows();
         rows.iter().any(|row| row.key == key && row.is_held())
     }
@@ -238,7 +238,7 @@ mod tests {
     #[test]
     fn a_lift_is_told_apart_from_standstill() {
         for (lift_ms, is_held) in [(Some(160.0), true), (Some(20.0), false), (None, false)] {
-            let mut measured = Measured::default();
+            let mut measured = StopMeasurements::default();
             measured.take(&stop(345.0, lift_ms, 1.0, 0.1));
             assert_eq!(held(&measured, "standstill_ms"), is_held, "{lift_ms:?}");
             let said = measured.table("arm");
@@ -256,7 +256,7 @@ mod tests {
             (20.0, 24.0, true),
             (20.0, 26.0, false),
         ] {
-            let mut measured = Measured::default();
+            let mut measured = StopMeasurements::default();
             measured.take(&stop(200.0, None, first_ms, bare_ms));
             assert_eq!(held(&measured, "first_frame_ms"), is_held, "{bare_ms}");
             let said = measured.table("arm").contains("late itself");
@@ -267,18 +267,18 @@ mod tests {
     /// A bound that nothing was measured for is not held.
     #[test]
     fn every_row_has_to_be_held() {
-        let ok = || Measured {
+        let ok = || StopMeasurements {
             first_frame_ms: vec![1.0],
             standstill_ms: vec![200.0],
-            ..Measured::default()
+            ..StopMeasurements::default()
         };
         assert!(ok().is_good());
-        let slow = Measured {
+        let slow = StopMeasurements {
             standstill_ms: vec![301.0],
             ..ok()
         };
         assert!(!slow.is_good() && slow.table("arm").contains("NOT HELD"));
-        let unmeasured = Measured {
+        let unmeasured = StopMeasurements {
             first_frame_ms: Vec::new(),
             ..ok()
         };

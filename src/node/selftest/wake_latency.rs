@@ -2,21 +2,21 @@
 
 use std::sync::mpsc;
 
-use base::clock::Clock;
-use base::units::Instant;
+use base::clock::NodeClock;
+use base::units::ClockInstant;
 
 /// A thread with nothing to do but to note how late it is woken: as late as the machine itself is.
-pub(super) struct Bare {
-    ask: mpsc::Sender<Instant>,
+pub(super) struct WakeupProbe {
+    ask: mpsc::Sender<ClockInstant>,
     late_ms: mpsc::Receiver<f64>,
-    clock: Clock,
+    clock: NodeClock,
 }
 
-impl Bare {
+impl WakeupProbe {
     /// # Errors
     /// When there is no thread for it.
-    pub(super) fn start(clock: &Clock) -> Result<Self, String> {
-        let (ask, asked) = mpsc::channel::<Instant>();
+    pub(super) fn start(clock: &NodeClock) -> Result<Self, String> {
+        let (ask, asked) = mpsc::channel::<ClockInstant>();
         let (tell, late_ms) = mpsc::channel();
         let own = clock.clone();
         std::thread::Builder::new()

@@ -3,8 +3,8 @@
 
 use nalgebra::Point3;
 
-use base::units::Joints;
-use plan::{self, Patient, Plan, PlanError, SpanKind, Trajectory, Visit, VisitTarget};
+use base::units::JointVector;
+use plan::{self, Plan, PlanError, SilentObserver, SpanKind, Trajectory, VisitPoint, VisitTarget};
 use scene::Scene;
 
 /// Dwell time at either end.
@@ -14,7 +14,7 @@ const STANDS_S: f64 = 0.05;
 const ENDS: [f64; 2] = [0.25, 0.75];
 
 /// The motion, and where it is to be stopped.
-pub(super) struct Way {
+pub(super) struct SelfTestPath {
     pub(super) plan: Plan,
     /// In the middle of the sheet, where it is at its fastest.
     pub(super) stop_at: usize,
@@ -22,18 +22,18 @@ pub(super) struct Way {
     pub(super) mm_s: f64,
 }
 
-impl Way {
+impl SelfTestPath {
     /// First to the nearer end, and then to the other.
     ///
     /// # Errors
     /// Why the tip cannot be there.
-    pub(super) fn plan(scene: &Scene, from: &Joints) -> Result<Self, PlanError> {
+    pub(super) fn plan(scene: &Scene, from: &JointVector) -> Result<Self, PlanError> {
         let pen = scene.strokes.first().map_or(0, |stroke| stroke.pen);
         let here = tip_m(scene, pen, from).map(|tip| scene.surface.project(&tip).at_mm);
         let away = |at_mm: &[f64; 2]| here.map_or(0.0, |here| apart_mm(at_mm, &here));
         let mut ends = ends(scene);
         ends.sort_by(|one, other| away(one).total_cmp(&away(other)));
-        let visits = ends.map(|at_mm| Visit {
+        let visits = ends.map(|at_mm| VisitPoint {
             name: "an end of the self-test's way".to_owned(),
             target: VisitTarget::Sheet {
                 at_mm,
@@ -42,7 +42,7 @@ impl Way {
             pen,
             dwell_s: STANDS_S,
         });
-        let plan = plan::visit(scene, from, &visits, &Patient)?;
+        let plan = plan::visit(scene, from, &visits, &SilentObserver)?;
         let stop_at = middle(&plan.trajectory);
         let mm_s = speed_mm_s(scene, pen, &plan.trajectory, stop_at);
         Ok(Self {
@@ -79,7 +79,7 @@ fn middle(trajectory: &Trajectory) -> usize {
     over.map_or(all / 2, |span| usize::midpoint(span.first, span.end))
 }
 
-fn tip_m(scene: &Scene, pen: usize, q: &Joints) -> Option<Point3<f64>> {
+fn tip_m(scene: &Scene, pen: usize, q: &JointVector) -> Option<Point3<f64>> {
     Some(scene.arm.chain.forward(q) * scene.pen(pen)?.tip_m)
 }
 
@@ -94,15 +94,15 @@ fn speed_mm_s(scene: &Scene, pen: usize, trajectory: &Trajectory, sample: usize)
 #[allow(clippy::unwrap_used, reason = "a failing test may panic")]
 mod tests {
     use super::*;
-    use scene::Library;
+    use scene::SceneLibrary;
 
     /// The bound is about a tip at 100 mm/s: that is what is stopped, and wherever it begins.
     #[test]
     fn the_tip_is_as_fast_as_it_may_travel_where_it_is_stopped() {
-        let scene = Library::new(None).scene("default", None).unwrap();
+        let scene = SceneLibrary::new(None).scene("default", None).unwrap();
         let mut from = scene.rest_rad;
         for _ in 0..3 {
-            let way = Way::plan(&scene, &from).unwrap();
+            let way = SelfTestPath::plan(&scene, &from).unwrap();
             let limit = scene.limits.travel_mm_s;
             assert!(way.mm_s > 0.9 * limit && way.mm_s <= limit, "{}", way.mm_s);
             from = *way.plan.trajectory.samples.get(way.stop_at).unwrap();
@@ -111,10 +111,10 @@ mod tests {
 
     #[test]
     fn where_nothing_is_drawn_the_way_is_over_the_middle_of_the_sheet() {
-        let scene = Library::new(None).scene("default", None).unwrap();
+        let scene = SceneLibrary::new(None).scene("default", None).unwrap();
         let mut scene = Scene::clone(&scene);
         scene.strokes.clear();
-        let way = Way::plan(&scene, &scene.rest_rad).unwrap();
+        let way = SelfTestPath::plan(&scene, &scene.rest_rad).unwrap();
         assert!(way.mm_s > 50.0, "{}", way.mm_s);
     }
 }

@@ -1,12 +1,12 @@
 //! Laws for every plan: its ink is the design's, and what cannot be done well is refused.
 
 use super::*;
-use crate::build::{Build, What};
-use crate::course::{Piece, Place};
-use crate::hand::Hand;
-use crate::timed::{Asked, Manner, Run};
-use crate::trace::trace;
-use kin::Solution;
+use crate::cartesian_path::{CartesianSegment, ToolPose};
+use crate::follow_path::follow_path;
+use crate::time_parameterization::{PacingMode, TimedPath, TipLimits};
+use crate::tool_ik::ToolIk;
+use crate::trajectory_builder::{SpanLabel, TrajectoryBuilder};
+use kin::IkSolution;
 
 fn line() -> impl Strategy<Value = Vec<[f64; 2]>> {
     proptest::collection::vec([15.0..85.0_f64, 15.0..85.0_f64], 2..5)
@@ -58,14 +58,14 @@ proptest! {
         scene.limits.travel_mm_s = 250.0;
         scene.limits.draw_mm_s2 = hard;
         let strokes: Vec<SheetStroke> = of.iter().map(|points| stroke(points)).collect();
-        let plan = draw_strokes(&scene, &scene.rest_rad, &strokes, Order::Fastest, &Patient).unwrap();
+        let plan = draw_strokes(&scene, &scene.rest_rad, &strokes, Order::Fastest, &SilentObserver).unwrap();
         check(&scene, &scene.rest_rad, &plan.trajectory);
         check_jerks(&scene, &plan.trajectory.samples);
     }
 }
 
 /// Third differences, the arm standing before and after.
-fn check_jerks(scene: &Scene, samples: &[Joints]) {
+fn check_jerks(scene: &Scene, samples: &[JointVector]) {
     let last = samples.len() - 1;
     for n in 0..samples.len() + 2 {
         let at = |back: usize| samples[n.saturating_sub(back).min(last)];
@@ -89,12 +89,12 @@ fn where_two_courses_meet_their_jerks_do_not_add_up() {
     let step = jerk.map(|_, most| most * PERIOD_S.powi(3) / 2.0);
     let from = scene.ready_rad;
     let there = from.zip(&step, |angle, step| angle + step);
-    let what = What {
+    let what = SpanLabel {
         kind: SpanKind::Travel,
         item: None,
         pen: 0,
     };
-    let mut build = Build::new(&scene, &from, &Patient).unwrap();
+    let mut build = TrajectoryBuilder::new(&scene, &from, &SilentObserver).unwrap();
     for samples in [&[there], &[from], &[there]] {
         build.append(what, samples).unwrap();
     }
@@ -107,15 +107,15 @@ fn where_two_courses_meet_their_jerks_do_not_add_up() {
 #[test]
 fn a_joint_that_would_jump_is_refused_by_name() {
     let scene = so101();
-    let hand = Hand::new(&scene, &scene.pens[0]);
-    let course = vec![Piece::Along {
+    let hand = ToolIk::new(&scene, &scene.pens[0]);
+    let course = vec![CartesianSegment::Along {
         from_mm: [50.0, 50.0],
         to_mm: [60.0, 50.0],
         height_mm: 0.0,
     }];
     let elsewhere = scene.rest_rad;
-    let stuck = trace(&hand, &scene.surface, &course, &elsewhere).unwrap_err();
-    let Cause::Jump { by_deg, joint } = stuck.cause else {
+    let stuck = follow_path(&hand, &scene.surface, &course, &elsewhere).unwrap_err();
+    let RefusalCause::Jump { by_deg, joint } = stuck.cause else {
         panic!("{stuck:?}");
     };
     assert!(
@@ -132,22 +132,22 @@ fn a_joint_that_would_jump_is_refused_by_name() {
 #[test]
 fn a_way_that_bows_between_two_samples_is_slowed() {
     let scene = so101();
-    let hand = Hand::new(&scene, &scene.pens[0]);
+    let hand = ToolIk::new(&scene, &scene.pens[0]);
     let run = |turn_rad: f64| {
         let from = scene.ready_rad;
         let to = from.map(|joint, angle| if joint == 0 { angle + turn_rad } else { angle });
-        Run {
+        TimedPath {
             points: [from, to].iter().map(|q| hand.point(q)).collect(),
             joints: vec![from, to],
             knots: vec![0, 0],
         }
     };
     // Nothing but the bow can matter at these.
-    let asked = Asked {
+    let asked = TipLimits {
         speed_m_s: 1e6,
         acceleration_m_s2: 1e9,
         jerk_m_s3: 1e9,
-        manner: Manner::Soonest,
+        manner: PacingMode::Soonest,
     };
     let mut free = scene.arm.as_ref().clone();
     for limit in [
@@ -157,10 +157,10 @@ fn a_way_that_bows_between_two_samples_is_slowed() {
     ] {
         limit.iter_mut().for_each(|most| *most = 1e9);
     }
-    let hand = Hand { arm: &free, ..hand };
-    assert!(run(0.03).excesses(&hand, asked).is_empty());
+    let hand = ToolIk { arm: &free, ..hand };
+    assert!(run(0.03).limit_violations(&hand, asked).is_empty());
     // 0.2 m out, 0.08 rad: 0.2 · 0.08² / 8 = 0.16 mm.
-    let worst = run(0.08).excesses(&hand, asked)[0].1;
+    let worst = run(0.08).limit_violations(&hand, asked)[0].1;
     assert!((1.2..2.2).contains(&worst), "{worst}");
 }
 
@@ -176,9 +176,15 @@ fn rolled(radius_mm: f64, lay: Lay) -> Surface {
     .unwrap()
 }
 
-fn refused(scene: &Scene, points: &[[f64; 2]]) -> Refusal {
+fn refused(scene: &Scene, points: &[[f64; 2]]) -> PlanRefusal {
     let strokes = [stroke(points)];
-    match draw_strokes(scene, &scene.rest_rad, &strokes, Order::Fastest, &Patient) {
+    match draw_strokes(
+        scene,
+        &scene.rest_rad,
+        &strokes,
+        Order::Fastest,
+        &SilentObserver,
+    ) {
         Err(PlanError::Refused(refusals)) => refusals[0].clone(),
         other => panic!("{other:?}"),
     }
@@ -189,7 +195,7 @@ fn a_design_that_is_stretched_too_much_is_refused_where_it_is() {
     let mut scene = widowx();
     scene.surface = rolled(60.0, Lay::Projected);
     let refusal = refused(&scene, &[[40.0, 40.0], [70.0, 40.0]]);
-    let Cause::Stretched {
+    let RefusalCause::Stretched {
         by_percent,
         most_percent,
     } = refusal.cause
@@ -203,7 +209,14 @@ fn a_design_that_is_stretched_too_much_is_refused_where_it_is() {
     assert!(refusal.at_mm.unwrap()[0] > 69.0);
     scene.surface = rolled(60.0, Lay::Wrapped);
     let strokes = [stroke(&[[40.0, 40.0], [70.0, 40.0]])];
-    let plan = draw_strokes(&scene, &scene.rest_rad, &strokes, Order::Fastest, &Patient).unwrap();
+    let plan = draw_strokes(
+        &scene,
+        &scene.rest_rad,
+        &strokes,
+        Order::Fastest,
+        &SilentObserver,
+    )
+    .unwrap();
     assert!(
         plan.report.stretch_max < 1.001,
         "{}",
@@ -217,20 +230,29 @@ fn a_surface_that_turns_too_fast_for_the_pen_is_refused() {
     scene.surface = rolled(60.0, Lay::Wrapped);
     scene.pens[0].turn_rad_mm = 0.01;
     let refusal = refused(&scene, &[[30.0, 40.0], [50.0, 40.0]]);
-    let Cause::Turns { turn_deg_mm, .. } = refusal.cause else {
+    let RefusalCause::Turns { turn_deg_mm, .. } = refusal.cause else {
         panic!("{refusal}");
     };
     assert!((turn_deg_mm - (1.0_f64 / 60.0).to_degrees()).abs() < 1e-3);
     // Along the cylinder it does not turn at all.
     let along = [stroke(&[[40.0, 30.0], [40.0, 50.0]])];
-    assert!(draw_strokes(&scene, &scene.rest_rad, &along, Order::Fastest, &Patient).is_ok());
+    assert!(
+        draw_strokes(
+            &scene,
+            &scene.rest_rad,
+            &along,
+            Order::Fastest,
+            &SilentObserver
+        )
+        .is_ok()
+    );
 }
 
 #[test]
 fn a_stroke_longer_than_its_ink_is_dipped_for_in_between() {
     let mut scene = so101();
     scene.pens[0].ink = Some(0);
-    scene.inks.push(Ink {
+    scene.inks.push(InkCap {
         name: "black".to_owned(),
         rim_m: Point3::new(0.085, -0.2231, 0.02),
         depth_m: 0.012,
@@ -238,7 +260,14 @@ fn a_stroke_longer_than_its_ink_is_dipped_for_in_between() {
         wait_s: 0.1,
     });
     let round = [stroke(&circle([50.0, 50.0], 25.0))];
-    let plan = draw_strokes(&scene, &scene.rest_rad, &round, Order::Fastest, &Patient).unwrap();
+    let plan = draw_strokes(
+        &scene,
+        &scene.rest_rad,
+        &round,
+        Order::Fastest,
+        &SilentObserver,
+    )
+    .unwrap();
     // 157 mm: four parts of 39.
     assert_eq!((plan.report.dips, plan.report.stroke_count), (4, 4));
     let (drawn, wanted) = (ink(&plan.strokes), ink(&round));
@@ -248,7 +277,9 @@ fn a_stroke_longer_than_its_ink_is_dipped_for_in_between() {
 
 #[test]
 fn a_filled_design_has_lines_as_far_apart_as_the_scene_says() {
-    let scene = scene::Library::new(None).scene("hatched", None).unwrap();
+    let scene = scene::SceneLibrary::new(None)
+        .scene("hatched", None)
+        .unwrap();
     let hatch: Vec<_> = scene
         .strokes
         .iter()
@@ -275,8 +306,15 @@ fn over_asked_and_condition(out_m: f64) -> (f64, f64) {
     let mut scene = widowx();
     scene.surface = sheet([out_m, 0.05, 0.005], [0.0, -1.0, 0.0], [1.0, 0.0, 0.0]);
     let strokes = [stroke(&[[20.0, 20.0], [80.0, 20.0]])];
-    let plan = draw_strokes(&scene, &scene.rest_rad, &strokes, Order::Fastest, &Patient).unwrap();
-    let hand = Hand::new(&scene, &scene.pens[0]);
+    let plan = draw_strokes(
+        &scene,
+        &scene.rest_rad,
+        &strokes,
+        Order::Fastest,
+        &SilentObserver,
+    )
+    .unwrap();
+    let hand = ToolIk::new(&scene, &scene.pens[0]);
     let samples = &plan.trajectory.samples;
     let (mut over, mut worst) = (0.0_f64, 0.0_f64);
     let drawn = plan.trajectory.spans.iter();
@@ -374,7 +412,7 @@ fn the_way_of_holding_the_arm_is_the_one_that_serves_the_whole_stroke() {
     let right = [0.3, -1.31, 1.29, 0.28];
     let scene = scene(
         TWO_ELBOWS,
-        vec![Pen {
+        vec![ScenePen {
             cone_rad: 0.05,
             ..pen([1.0, 0.0, 0.0])
         }],
@@ -391,27 +429,35 @@ fn the_way_of_holding_the_arm_is_the_one_that_serves_the_whole_stroke() {
         &right,
     );
     let (from_mm, to_mm) = ([176.3, 83.2], [147.6, 369.4]);
-    let hand = Hand::new(&scene, &scene.pens[0]);
+    let hand = ToolIk::new(&scene, &scene.pens[0]);
     let press_mm = -scene.heights.press_mm;
-    let place = Place::over(&scene.surface, from_mm, press_mm);
-    let course = vec![Piece::Along {
+    let place = ToolPose::over(&scene.surface, from_mm, press_mm);
+    let course = vec![CartesianSegment::Along {
         from_mm,
         to_mm,
         height_mm: press_mm,
     }];
-    let ways = hand.ways(&place, &[scene.ready_rad]).unwrap();
+    let ways = hand.solutions(&place, &[scene.ready_rad]).unwrap();
     let upright = ways.iter().filter(|way| way.off_rad < 0.01);
-    let serves = |way: &&Solution| trace(&hand, &scene.surface, &course, &way.q_rad).is_ok();
-    let (good, bad): (Vec<&Solution>, Vec<&Solution>) = upright.partition(serves);
+    let serves =
+        |way: &&IkSolution| follow_path(&hand, &scene.surface, &course, &way.q_rad).is_ok();
+    let (good, bad): (Vec<&IkSolution>, Vec<&IkSolution>) = upright.partition(serves);
     // What is nearest by, and preferred where the stroke begins, does not serve.
     assert_eq!((good.len(), bad.len()), (1, 1), "{good:?} {bad:?}");
     assert!(bad[0].q_rad[1] < 0.0 && good[0].q_rad[1] > 0.0);
     assert_eq!(ways[0].q_rad, bad[0].q_rad);
-    let end = Place::over(&scene.surface, to_mm, press_mm);
-    assert!(hand.reach(&end, &bad[0].q_rad).is_ok());
+    let end = ToolPose::over(&scene.surface, to_mm, press_mm);
+    assert!(hand.solve(&end, &bad[0].q_rad).is_ok());
 
     let strokes = [stroke(&[from_mm, to_mm])];
-    let plan = draw_strokes(&scene, &scene.rest_rad, &strokes, Order::AsDrawn, &Patient).unwrap();
+    let plan = draw_strokes(
+        &scene,
+        &scene.rest_rad,
+        &strokes,
+        Order::AsDrawn,
+        &SilentObserver,
+    )
+    .unwrap();
     let drawn = plan.trajectory.spans.iter();
     for span in drawn.filter(|span| span.kind == SpanKind::Draw) {
         let mut elbow = plan.trajectory.samples[span.first..span.end].iter();
@@ -440,7 +486,7 @@ fn travels_go_over_the_highest_of_what_is_between() {
     let mut scene = over_a_bottle();
     // On the other side of the crest, and lower.
     scene.pens[0].ink = Some(0);
-    scene.inks.push(Ink {
+    scene.inks.push(InkCap {
         name: "black".to_owned(),
         rim_m: Point3::new(0.32, 0.085, 0.01),
         depth_m: 0.012,
@@ -451,7 +497,14 @@ fn travels_go_over_the_highest_of_what_is_between() {
         stroke(&[[68.0, 20.0], [68.0, 60.0]]),
         stroke(&[[12.0, 60.0], [12.0, 20.0]]),
     ];
-    let plan = draw_strokes(&scene, &scene.rest_rad, &strokes, Order::AsDrawn, &Patient).unwrap();
+    let plan = draw_strokes(
+        &scene,
+        &scene.rest_rad,
+        &strokes,
+        Order::AsDrawn,
+        &SilentObserver,
+    )
+    .unwrap();
     assert_eq!(plan.report.dips, 2);
     let height_mm = |n: usize| {
         let tip = scene
@@ -483,9 +536,15 @@ fn the_report_says_how_much_runs_as_asked_and_what_limits_it() {
     let mut report = |speed_mm_s: f64| {
         scene.limits.draw_mm_s = speed_mm_s;
         scene.limits.draw_mm_s2 = 400.0;
-        draw_strokes(&scene, &scene.rest_rad, &strokes, Order::AsDrawn, &Patient)
-            .unwrap()
-            .report
+        draw_strokes(
+            &scene,
+            &scene.rest_rad,
+            &strokes,
+            Order::AsDrawn,
+            &SilentObserver,
+        )
+        .unwrap()
+        .report
     };
     let (slow, fast) = (report(10.0), report(240.0));
     // From rest and to it, 10 mm/s are reached within a millimetre of 113; 240 mm/s never.
@@ -511,8 +570,14 @@ fn a_stretched_arm_draws_leaning_as_far_as_its_pen_may() {
         scene.surface = sheet([0.0708, -out_m, 0.005], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]);
         for points in [[[60.0, 10.0], [80.0, 10.0]], [[70.0, 0.0], [70.0, 20.0]]] {
             let strokes = [stroke(&points)];
-            let plan =
-                draw_strokes(&scene, &scene.rest_rad, &strokes, Order::Fastest, &Patient).unwrap();
+            let plan = draw_strokes(
+                &scene,
+                &scene.rest_rad,
+                &strokes,
+                Order::Fastest,
+                &SilentObserver,
+            )
+            .unwrap();
             let leans_deg = plan.report.tilt_max_deg;
             assert!((5.0..14.0).contains(&leans_deg), "{out_m}: {leans_deg}");
             check(&scene, &scene.rest_rad, &plan.trajectory);
@@ -521,7 +586,10 @@ fn a_stretched_arm_draws_leaning_as_far_as_its_pen_may() {
     let mut scene = so101();
     scene.surface = sheet([0.0708, -0.4, 0.005], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]);
     let refusal = refused(&scene, &[[60.0, 10.0], [80.0, 10.0]]);
-    assert!(matches!(refusal.cause, Cause::Tilt { .. }), "{refusal}");
+    assert!(
+        matches!(refusal.cause, RefusalCause::Tilt { .. }),
+        "{refusal}"
+    );
 }
 
 #[test]
@@ -530,7 +598,7 @@ fn where_a_joint_would_have_to_jump_no_slowness_is_tried_in_vain() {
     scene.surface = sheet([0.46, 0.05, 0.005], [0.0, -1.0, 0.0], [1.0, 0.0, 0.0]);
     let refusal = refused(&scene, &[[20.0, 0.0], [80.0, 60.0]]);
     assert!(
-        matches!(refusal.cause, Cause::TooFast { ratio } if ratio > 2.0),
+        matches!(refusal.cause, RefusalCause::TooFast { ratio } if ratio > 2.0),
         "{refusal}"
     );
 }

@@ -6,7 +6,7 @@
 
 use crc::{CRC_16_UMTS, Crc, Table};
 
-use crate::framing::{self, Found, Shape};
+use crate::framing::{self, FrameFormat, FrameMatch};
 use crate::wire::{BROADCAST, Instruction};
 
 /// Parameter bytes that fit into a frame, stuffed.
@@ -37,7 +37,7 @@ pub(crate) fn encode(out: &mut Vec<u8>, id: u8, instruction: Instruction, parame
     let mut run = 0;
     for byte in parameters {
         out.push(*byte);
-        run = after(run, *byte);
+        run = header_run(run, *byte);
         if run == 3 {
             out.push(0xFD);
             run = 0;
@@ -53,7 +53,7 @@ pub(crate) fn encode(out: &mut Vec<u8>, id: u8, instruction: Instruction, parame
 }
 
 /// Returns the number of bytes of `FF FF FD` seen, after one more byte.
-fn after(run: usize, byte: u8) -> usize {
+fn header_run(run: usize, byte: u8) -> usize {
     match (run, byte) {
         (2, 0xFD) => 3,
         (0, 0xFF) => 1,
@@ -63,42 +63,42 @@ fn after(run: usize, byte: u8) -> usize {
 }
 
 /// Finds replies in a stream that may hold anything.
-pub type Decoder = framing::Decoder<Protocol2>;
+pub type DynamixelDecoder = framing::FrameDecoder<DynamixelFrames>;
 
 /// Frame format of protocol 2.0.
 #[derive(Debug)]
-pub struct Protocol2;
+pub struct DynamixelFrames;
 
-impl Shape for Protocol2 {
+impl FrameFormat for DynamixelFrames {
     const PENDING_MAX: usize = 2048;
     /// Header, id, length, instruction, error and CRC.
     const OVERHEAD: usize = 11;
 
-    fn look(rest: &[u8], parameters_max: usize) -> Found {
+    fn match_frame(rest: &[u8], parameters_max: usize) -> FrameMatch {
         if !rest.iter().zip(HEADER).all(|(a, b)| *a == b) {
-            return Found::NotHere { corrupt: false };
+            return FrameMatch::NotHere { corrupt: false };
         }
         let [_, _, _, _, id, low, high, ..] = rest else {
-            return Found::Incomplete;
+            return FrameMatch::Incomplete;
         };
         let length = usize::from(u16::from_le_bytes([*low, *high]));
         // Every third byte may be followed by one that is stuffed.
         let length_max = 4 + parameters_max + parameters_max / 3 + 1;
         if *id == 0xFF || !(4..=length_max).contains(&length) {
-            return Found::NotHere { corrupt: false };
+            return FrameMatch::NotHere { corrupt: false };
         }
         let Some(frame) = rest.get(..PREFIX + length) else {
-            return Found::Incomplete;
+            return FrameMatch::Incomplete;
         };
         match frame.split_last_chunk::<2>() {
             Some((body, check)) if CHECK.checksum(body) == u16::from_le_bytes(*check) => {
-                Found::Frame(PREFIX + length)
+                FrameMatch::Frame(PREFIX + length)
             }
-            _ => Found::NotHere { corrupt: true },
+            _ => FrameMatch::NotHere { corrupt: true },
         }
     }
 
-    fn take(frame: &[u8], plain: &mut Vec<u8>) -> Option<(u8, u8)> {
+    fn unpack_reply(frame: &[u8], plain: &mut Vec<u8>) -> Option<(u8, u8)> {
         let [_, _, _, _, id, _, _, instruction, error, body @ .., _, _] = frame else {
             return None;
         };
@@ -114,7 +114,7 @@ impl Shape for Protocol2 {
 
 /// Appends `body` without the bytes that were stuffed into it. The error byte before it counts.
 fn unstuff(error: u8, body: &[u8], into: &mut Vec<u8>) {
-    let mut run = after(0, error);
+    let mut run = header_run(0, error);
     for byte in body {
         if run == 3 {
             run = 0;
@@ -123,7 +123,7 @@ fn unstuff(error: u8, body: &[u8], into: &mut Vec<u8>) {
             }
         }
         into.push(*byte);
-        run = after(run, *byte);
+        run = header_run(run, *byte);
     }
 }
 
@@ -137,7 +137,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::framing::Framing;
+    use crate::framing::ReplyFraming;
 
     fn frame(id: u8, instruction: Instruction, parameters: &[u8]) -> Vec<u8> {
         let mut out = Vec::new();
@@ -208,7 +208,7 @@ mod tests {
         let mut run = 0;
         for byte in std::iter::once(&0).chain(parameters) {
             stuffed.push(*byte);
-            run = after(run, *byte);
+            run = header_run(run, *byte);
             if run == 3 {
                 stuffed.push(0xFD);
                 run = 0;
@@ -228,15 +228,15 @@ mod tests {
     fn a_current_of_minus_one_beside_a_velocity_of_minus_three_is_stuffed_and_read() {
         let data = [0xFF, 0xFF, 0xFD, 0xFF, 0xFF, 0xFF, 0, 8, 0, 0];
         let bytes = status(1, &data);
-        assert_eq!(bytes.len(), Protocol2::OVERHEAD + data.len() + 1);
-        let mut decoder = Decoder::default();
+        assert_eq!(bytes.len(), DynamixelFrames::OVERHEAD + data.len() + 1);
+        let mut decoder = DynamixelDecoder::default();
         decoder.push(&bytes);
         assert_eq!(decoder.next(10).unwrap().parameters, data);
     }
 
     #[test]
     fn our_own_echo_is_no_reply() {
-        let mut decoder = Decoder::default();
+        let mut decoder = DynamixelDecoder::default();
         decoder.push(&frame(1, Instruction::Read, &[132, 0, 4, 0]));
         decoder.push(&status(1, &[0, 8, 0, 0]));
         assert_eq!(decoder.next(4).unwrap().parameters, [0, 8, 0, 0]);
@@ -248,7 +248,7 @@ mod tests {
             noise in proptest::collection::vec(any::<u8>(), 0..64),
             data in proptest::collection::vec(prop_oneof![Just(0xFF_u8), Just(0xFD), any::<u8>()], 1..32),
         ) {
-            let mut decoder = Decoder::default();
+            let mut decoder = DynamixelDecoder::default();
             decoder.push(&noise);
             decoder.push(&status(7, &data));
             decoder.push(&[0; 64]);
@@ -268,7 +268,7 @@ mod tests {
             for flip in &flips {
                 bytes[flip / 8] ^= 1 << (flip % 8);
             }
-            let mut decoder = Decoder::default();
+            let mut decoder = DynamixelDecoder::default();
             decoder.push(&bytes);
             prop_assert!(decoder.next(10).is_none());
         }

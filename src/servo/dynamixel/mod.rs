@@ -3,8 +3,10 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use crate::bus::Status;
-use crate::dialect::{Dialect, Goal, Known, Reading, Register, Setting};
+use crate::bus::StatusReply;
+use crate::dialect::{
+    Dialect, RegisterSetting, ServoGoal, ServoReading, ServoRegister, SlowReadings,
+};
 use crate::error::{Ailment, ServoName, TooLarge};
 use crate::identity::Identity;
 use crate::wire::{Instruction, Wire};
@@ -12,7 +14,7 @@ use crate::wire::{Instruction, Wire};
 pub mod codec;
 pub mod registers;
 
-use codec::Decoder;
+use codec::DynamixelDecoder;
 use registers::{present, settings, torque_state};
 
 /// The servo may accelerate this much harder than the plan: at the plan's own figure its ramps
@@ -24,9 +26,9 @@ const ALERT: u8 = 0x80;
 
 /// The protocol 2.0 dialect of the X series.
 #[derive(Debug)]
-pub struct Dynamixel;
+pub struct DynamixelDialect;
 
-impl Wire for Dynamixel {
+impl Wire for DynamixelDialect {
     const FAST: bool = true;
     const REBOOTS: bool = true;
 
@@ -34,7 +36,7 @@ impl Wire for Dynamixel {
         codec::encode(out, id, instruction, parameters);
     }
 
-    fn place(register: Register) -> Vec<u8> {
+    fn place(register: ServoRegister) -> Vec<u8> {
         [
             register.address.to_le_bytes(),
             register.length.to_le_bytes(),
@@ -43,29 +45,29 @@ impl Wire for Dynamixel {
     }
 }
 
-impl Dialect for Dynamixel {
-    type Framing = Decoder;
+impl Dialect for DynamixelDialect {
+    type Framing = DynamixelDecoder;
 
     const PING_LENGTH: usize = 3;
-    const SETTINGS: Register = registers::SETTINGS;
-    const TORQUE_ENABLE: Register = registers::TORQUE_ENABLE;
-    const GOAL: Register = registers::GOAL;
-    const GOAL_ALONE: Option<Register> = Some(registers::GOAL_POSITION);
-    const PRESENT: Register = registers::PRESENT;
-    const STATES: &'static [Register] = &[
+    const SETTINGS: ServoRegister = registers::SETTINGS;
+    const TORQUE_ENABLE: ServoRegister = registers::TORQUE_ENABLE;
+    const GOAL: ServoRegister = registers::GOAL;
+    const GOAL_ALONE: Option<ServoRegister> = Some(registers::GOAL_POSITION);
+    const PRESENT: ServoRegister = registers::PRESENT;
+    const STATES: &'static [ServoRegister] = &[
         registers::TORQUE_STATE,
         registers::BUS_WATCHDOG,
         registers::SUPPLY,
     ];
-    const TORQUE_LIMIT: Register = registers::GOAL_PWM;
+    const TORQUE_LIMIT: ServoRegister = registers::GOAL_PWM;
     // A tripped watchdog makes goals read-only until it is cleared.
-    const PREPARE: &'static [Setting] = &[(registers::BUS_WATCHDOG, 0)];
-    const ARM: &'static [Setting] = &[(registers::BUS_WATCHDOG, registers::WATCHDOG_STEPS)];
-    const DISARM: &'static [Setting] = &[(registers::BUS_WATCHDOG, 0)];
+    const PREPARE: &'static [RegisterSetting] = &[(registers::BUS_WATCHDOG, 0)];
+    const ARM: &'static [RegisterSetting] = &[(registers::BUS_WATCHDOG, registers::WATCHDOG_STEPS)];
+    const DISARM: &'static [RegisterSetting] = &[(registers::BUS_WATCHDOG, 0)];
     const POSITIONS: RangeInclusive<i32> = registers::POSITIONS;
     const MOTION: &'static [RangeInclusive<u16>] = registers::MOTION;
 
-    fn goal_block(acceleration_ticks_s2: f64, goal: Goal) -> Result<Vec<u8>, TooLarge> {
+    fn goal_block(acceleration_ticks_s2: f64, goal: ServoGoal) -> Result<Vec<u8>, TooLarge> {
         let acceleration =
             ACCELERATION_HEADROOM * acceleration_ticks_s2 / registers::ACCELERATION_STEP_TICKS_S2;
         let velocity = goal.speed_ticks_s / registers::VELOCITY_STEP_TICKS_S;
@@ -76,13 +78,13 @@ impl Dialect for Dynamixel {
         Ok(block)
     }
 
-    fn goal_ticks(status: &Status) -> i32 {
+    fn goal_ticks(status: &StatusReply) -> i32 {
         status.long(8)
     }
 
-    fn reading(status: &Status) -> Reading {
+    fn parse_reading(status: &StatusReply) -> ServoReading {
         let current = i16::from_le_bytes(status.word(present::CURRENT).to_le_bytes());
-        Reading {
+        ServoReading {
             ticks: status.long(present::POSITION),
             speed_ticks_s: f64::from(status.long(present::VELOCITY))
                 * registers::VELOCITY_STEP_TICKS_S,
@@ -93,11 +95,11 @@ impl Dialect for Dynamixel {
         }
     }
 
-    fn check(status: &Status, _asked: u8, others: &[u8]) -> Result<(), String> {
+    fn check(status: &StatusReply, _asked: u8, others: &[u8]) -> Result<(), String> {
         check_settings(status, others)
     }
 
-    fn describe(status: &Status, servo: ServoName) -> Identity {
+    fn describe(status: &StatusReply, servo: ServoName) -> Identity {
         Identity {
             servo,
             model: status.word(settings::MODEL),
@@ -112,17 +114,21 @@ impl Dialect for Dynamixel {
         }
     }
 
-    fn voltage_limits_v(status: &Status) -> (f64, f64) {
+    fn voltage_limits_v(status: &StatusReply) -> (f64, f64) {
         let volts = |at| f64::from(status.word(at)) / 10.0;
         (volts(settings::VOLTAGE_MIN), volts(settings::VOLTAGE_MAX))
     }
 
-    fn torque_limits(settings: &Status) -> [i32; 2] {
+    fn torque_limits(settings: &StatusReply) -> [i32; 2] {
         let most = i32::from(settings.word(settings::PWM_LIMIT));
         [most, most.min(registers::PWM_MAX / 2)]
     }
 
-    fn learn(index: usize, status: &Status, known: &mut Known) -> Option<Ailment> {
+    fn update_slow_readings(
+        index: usize,
+        status: &StatusReply,
+        known: &mut SlowReadings,
+    ) -> Option<Ailment> {
         match index {
             0 => {
                 let on = status.byte(torque_state::TORQUE) == 1;
@@ -141,7 +147,7 @@ impl Dialect for Dynamixel {
         }
     }
 
-    fn complaint(error: u8, known: &Known) -> Option<Ailment> {
+    fn reported_fault(error: u8, known: &SlowReadings) -> Option<Ailment> {
         if error & ALERT == 0 {
             return None;
         }
@@ -160,11 +166,15 @@ impl Dialect for Dynamixel {
         named.or(Some(Ailment::Hardware))
     }
 
-    fn fast_length(register: Register, servos: usize) -> usize {
+    fn fast_length(register: ServoRegister, servos: usize) -> usize {
         (servos * (usize::from(register.length) + FAST_OVERHEAD)).saturating_sub(3)
     }
 
-    fn split_fast(status: &Status, register: Register, ids: &[u8]) -> Option<Vec<Option<Status>>> {
+    fn split_fast(
+        status: &StatusReply,
+        register: ServoRegister,
+        ids: &[u8],
+    ) -> Option<Vec<Option<StatusReply>>> {
         let length = usize::from(register.length);
         // The first servo's error stands before the parameters, the last one's CRC behind them.
         let mut all = vec![status.error];
@@ -174,7 +184,7 @@ impl Dialect for Dynamixel {
         let replies: Option<Vec<_>> = shares
             .zip(ids)
             .map(|(share, id)| match share {
-                [error, from, data @ .., _, _] if from == id => Some(Some(Status {
+                [error, from, data @ .., _, _] if from == id => Some(Some(StatusReply {
                     error: *error,
                     data: data.to_vec(),
                 })),
@@ -198,7 +208,7 @@ fn profile(steps: f64) -> u32 {
     steps.ceil().clamp(1.0, registers::PROFILE_MAX) as u32
 }
 
-fn check_settings(status: &Status, ids: &[u8]) -> Result<(), String> {
+fn check_settings(status: &StatusReply, ids: &[u8]) -> Result<(), String> {
     let model = status.word(settings::MODEL);
     let drive = status.byte(settings::DRIVE_MODE);
     let mode = status.byte(settings::OPERATING_MODE);

@@ -1,6 +1,6 @@
 //! Registers of a Dynamixel X servo, under the manual's names.
 
-use crate::dialect::Register;
+use crate::dialect::ServoRegister;
 
 /// Model numbers of the X series: XL430, XL330, XC and XM430, XM540, XH and XW. They count alike.
 pub const MODELS: [u16; 24] = [
@@ -12,25 +12,25 @@ pub const MODELS: [u16; 24] = [
 pub const EEPROM_END: u16 = 64;
 
 /// Everything kept over power cycles.
-pub const SETTINGS: Register = Register::new("settings", 0, EEPROM_END);
+pub const SETTINGS: ServoRegister = ServoRegister::new("settings", 0, EEPROM_END);
 /// Torque on or off.
-pub const TORQUE_ENABLE: Register = Register::new("torque enable", 64, 1);
+pub const TORQUE_ENABLE: ServoRegister = ServoRegister::new("torque enable", 64, 1);
 /// From torque enable to hardware error status.
-pub const TORQUE_STATE: Register = Register::new("torque state", 64, 7);
+pub const TORQUE_STATE: ServoRegister = ServoRegister::new("torque state", 64, 7);
 /// Stops the servo when the bus is silent, in steps of 20 ms.
-pub const BUS_WATCHDOG: Register = Register::new("bus watchdog", 98, 1);
+pub const BUS_WATCHDOG: ServoRegister = ServoRegister::new("bus watchdog", 98, 1);
 /// Share of the supply's voltage that a servo may use, and so of its torque, in [`PWM_MAX`]ths. A
 /// servo wakes up with [`settings::PWM_LIMIT`] there and takes no more than that.
-pub const GOAL_PWM: Register = Register::new("goal PWM", 100, 2);
+pub const GOAL_PWM: ServoRegister = ServoRegister::new("goal PWM", 100, 2);
 /// Profile acceleration, profile velocity and goal position: written together, and read back,
 /// whenever a cap changes.
-pub const GOAL: Register = Register::new("goal", 108, 12);
+pub const GOAL: ServoRegister = ServoRegister::new("goal", 108, 12);
 /// Goal position alone.
-pub const GOAL_POSITION: Register = Register::new("goal position", 116, 4);
+pub const GOAL_POSITION: ServoRegister = ServoRegister::new("goal position", 116, 4);
 /// Present current, velocity and position.
-pub const PRESENT: Register = Register::new("present state", 126, 10);
+pub const PRESENT: ServoRegister = ServoRegister::new("present state", 126, 10);
 /// Voltage and temperature.
-pub const SUPPLY: Register = Register::new("present supply", 144, 3);
+pub const SUPPLY: ServoRegister = ServoRegister::new("present supply", 144, 3);
 
 /// Torque enable, and goals of PWM, current, velocity and position with their profile.
 pub const MOTION: &[std::ops::RangeInclusive<u16>] = &[64..=64, 100..=119];

@@ -5,7 +5,7 @@
 //! also ask whether it is plausible.
 
 use crate::error::TooLarge;
-use crate::framing::{self, Found, Shape};
+use crate::framing::{self, FrameFormat, FrameMatch};
 use crate::wire::Instruction;
 
 /// Parameter bytes that fit into a frame.
@@ -69,40 +69,40 @@ pub fn to_sign_magnitude(value: i32, sign_bit: u32) -> Result<u16, TooLarge> {
 }
 
 /// Finds replies in a stream that may hold anything.
-pub type Decoder = framing::Decoder<Sts>;
+pub type FeetechDecoder = framing::FrameDecoder<FeetechFrames>;
 
 /// Frame format of STS servos.
 #[derive(Debug)]
-pub struct Sts;
+pub struct FeetechFrames;
 
-impl Shape for Sts {
+impl FrameFormat for FeetechFrames {
     const PENDING_MAX: usize = 1024;
     const OVERHEAD: usize = 6;
 
-    fn look(rest: &[u8], parameters_max: usize) -> Found {
+    fn match_frame(rest: &[u8], parameters_max: usize) -> FrameMatch {
         let &[HEADER, HEADER, id, length, ..] = rest else {
             let begun = rest.len() < 4 && rest.iter().take(2).all(|byte| *byte == HEADER);
             return if begun {
-                Found::Incomplete
+                FrameMatch::Incomplete
             } else {
-                Found::NotHere { corrupt: false }
+                FrameMatch::NotHere { corrupt: false }
             };
         };
         let length = usize::from(length);
         if id == HEADER || length < 2 || length - 2 > parameters_max {
-            return Found::NotHere { corrupt: false };
+            return FrameMatch::NotHere { corrupt: false };
         }
         let Some((body, check)) = rest.get(2..3 + length).zip(rest.get(3 + length)) else {
-            return Found::Incomplete;
+            return FrameMatch::Incomplete;
         };
         if checksum(body) == *check {
-            Found::Frame(length + 4)
+            FrameMatch::Frame(length + 4)
         } else {
-            Found::NotHere { corrupt: true }
+            FrameMatch::NotHere { corrupt: true }
         }
     }
 
-    fn take(frame: &[u8], plain: &mut Vec<u8>) -> Option<(u8, u8)> {
+    fn unpack_reply(frame: &[u8], plain: &mut Vec<u8>) -> Option<(u8, u8)> {
         let [_, _, id, _, error, parameters @ .., _] = frame else {
             return None;
         };
@@ -134,7 +134,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::framing::Framing;
+    use crate::framing::ReplyFraming;
     use crate::wire::BROADCAST;
 
     fn frame(id: u8, instruction: Instruction, parameters: &[u8]) -> Vec<u8> {
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn reads_a_reply_among_rubbish() {
-        let mut decoder = Decoder::default();
+        let mut decoder = FeetechDecoder::default();
         // A false header with a great length, then half a frame, then the reply.
         decoder.push(&hex(
             "FF FF 01 F0 FF FF FF 01 04 FF FF 01 04 00 00 08 F2 FF",
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn a_reply_may_come_byte_by_byte() {
-        let mut decoder = Decoder::default();
+        let mut decoder = FeetechDecoder::default();
         for byte in hex("FF FF 01 04 00 00 08") {
             decoder.push(&[byte]);
             assert_eq!(decoder.next(2), None);
@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn a_wrong_checksum_is_counted_and_skipped() {
-        let mut decoder = Decoder::default();
+        let mut decoder = FeetechDecoder::default();
         decoder.push(&hex("FF FF 01 04 00 00 08 F3 FF FF 01 04 00 00 08 F2"));
         assert!(decoder.next(2).is_some());
         assert_eq!(decoder.corrupt(), 1);
@@ -267,13 +267,13 @@ mod tests {
             };
             let ping = frame(id, Instruction::Ping, &[]);
             prop_assert_eq!(reply(0) == ping, error == Instruction::Ping as u8);
-            prop_assert!(Sts::distinct(&ping).is_some());
+            prop_assert!(FeetechFrames::distinct(&ping).is_some());
             let read = frame(id, Instruction::Read, &[address, length]);
-            match Sts::distinct(&read) {
+            match FeetechFrames::distinct(&read) {
                 None => prop_assert_ne!(reply(length), read),
                 Some(other) => {
                     prop_assert_eq!(length, 2);
-                    prop_assert!(Sts::distinct(&other).is_none());
+                    prop_assert!(FeetechFrames::distinct(&other).is_none());
                     prop_assert_ne!(reply(1), other);
                 }
             }
@@ -284,7 +284,7 @@ mod tests {
             noise in proptest::collection::vec(any::<u8>(), 0..64),
             position in any::<[u8; 2]>(),
         ) {
-            let mut decoder = Decoder::default();
+            let mut decoder = FeetechDecoder::default();
             decoder.push(&noise);
             let mut good = vec![0xFF, 0xFF, 9, 4, 0, position[0], position[1]];
             good.push(checksum(&good[2..]));

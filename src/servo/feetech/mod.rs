@@ -3,8 +3,10 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use crate::bus::Status;
-use crate::dialect::{Dialect, Goal, Known, Reading, Register, Setting};
+use crate::bus::StatusReply;
+use crate::dialect::{
+    Dialect, RegisterSetting, ServoGoal, ServoReading, ServoRegister, SlowReadings,
+};
 use crate::error::{Ailment, ServoName, TooLarge};
 use crate::identity::Identity;
 use crate::wire::{Instruction, Wire};
@@ -12,7 +14,7 @@ use crate::wire::{Instruction, Wire};
 pub mod codec;
 pub mod registers;
 
-use codec::{Decoder, from_sign_magnitude, to_sign_magnitude};
+use codec::{FeetechDecoder, from_sign_magnitude, to_sign_magnitude};
 use registers::{present, settings};
 
 /// The servo may accelerate this much harder than the plan: at the plan's own figure its ramps
@@ -29,9 +31,9 @@ const TORQUE_LIMIT_TOUCH_PERMILLE: i32 = 475;
 
 /// The STS dialect.
 #[derive(Debug)]
-pub struct Feetech;
+pub struct FeetechDialect;
 
-impl Wire for Feetech {
+impl Wire for FeetechDialect {
     fn frame(out: &mut Vec<u8>, id: u8, instruction: Instruction, parameters: &[u8]) {
         codec::encode(out, id, instruction, parameters);
     }
@@ -40,26 +42,26 @@ impl Wire for Feetech {
         clippy::cast_possible_truncation,
         reason = "every register of this family lies below 256"
     )]
-    fn place(register: Register) -> Vec<u8> {
+    fn place(register: ServoRegister) -> Vec<u8> {
         vec![register.address as u8, register.length as u8]
     }
 }
 
-impl Dialect for Feetech {
-    type Framing = Decoder;
+impl Dialect for FeetechDialect {
+    type Framing = FeetechDecoder;
 
     const PING_LENGTH: usize = 0;
-    const SETTINGS: Register = registers::SETTINGS;
-    const TORQUE_ENABLE: Register = registers::TORQUE_ENABLE;
-    const GOAL: Register = registers::GOAL;
+    const SETTINGS: ServoRegister = registers::SETTINGS;
+    const TORQUE_ENABLE: ServoRegister = registers::TORQUE_ENABLE;
+    const GOAL: ServoRegister = registers::GOAL;
     // Variants of a servo for other voltages differ in nothing else that they tell.
     const SAME_FIRMWARE: bool = true;
-    const PRESENT: Register = registers::PRESENT;
-    const STATES: &'static [Register] = &[registers::TORQUE_STATE];
-    const TORQUE_LIMIT: Register = registers::TORQUE_LIMIT;
-    const PREPARE: &'static [Setting] = &[];
-    const ARM: &'static [Setting] = &[];
-    const DISARM: &'static [Setting] = &[];
+    const PRESENT: ServoRegister = registers::PRESENT;
+    const STATES: &'static [ServoRegister] = &[registers::TORQUE_STATE];
+    const TORQUE_LIMIT: ServoRegister = registers::TORQUE_LIMIT;
+    const PREPARE: &'static [RegisterSetting] = &[];
+    const ARM: &'static [RegisterSetting] = &[];
+    const DISARM: &'static [RegisterSetting] = &[];
     const POSITIONS: RangeInclusive<i32> = registers::POSITIONS;
     const MOTION: &'static [RangeInclusive<u16>] = registers::MOTION;
 
@@ -68,7 +70,7 @@ impl Dialect for Feetech {
         clippy::cast_sign_loss,
         reason = "both numbers are clamped to their register's range first"
     )]
-    fn goal_block(acceleration_ticks_s2: f64, goal: Goal) -> Result<Vec<u8>, TooLarge> {
+    fn goal_block(acceleration_ticks_s2: f64, goal: ServoGoal) -> Result<Vec<u8>, TooLarge> {
         let steps =
             ACCELERATION_HEADROOM * acceleration_ticks_s2 / registers::ACCELERATION_STEP_TICKS_S2;
         // 0 would mean "without limit" in both registers.
@@ -87,13 +89,13 @@ impl Dialect for Feetech {
         Ok(block)
     }
 
-    fn goal_ticks(status: &Status) -> i32 {
+    fn goal_ticks(status: &StatusReply) -> i32 {
         from_sign_magnitude(status.word(1), 15)
     }
 
-    fn reading(status: &Status) -> Reading {
+    fn parse_reading(status: &StatusReply) -> ServoReading {
         let signed = |at, bit| from_sign_magnitude(status.word(at), bit);
-        Reading {
+        ServoReading {
             ticks: signed(present::POSITION, 15),
             speed_ticks_s: f64::from(signed(present::SPEED, 15)),
             load_ratio: f64::from(signed(present::LOAD, 10)) / 1000.0,
@@ -103,11 +105,11 @@ impl Dialect for Feetech {
         }
     }
 
-    fn check(status: &Status, asked: u8, _others: &[u8]) -> Result<(), String> {
+    fn check(status: &StatusReply, asked: u8, _others: &[u8]) -> Result<(), String> {
         check_settings(status, asked)
     }
 
-    fn describe(status: &Status, servo: ServoName) -> Identity {
+    fn describe(status: &StatusReply, servo: ServoName) -> Identity {
         Identity {
             servo,
             model: status.word(settings::MODEL),
@@ -125,16 +127,20 @@ impl Dialect for Feetech {
         }
     }
 
-    fn voltage_limits_v(status: &Status) -> (f64, f64) {
+    fn voltage_limits_v(status: &StatusReply) -> (f64, f64) {
         let volts = |at| f64::from(status.byte(at)) / 10.0;
         (volts(settings::VOLTAGE_MIN), volts(settings::VOLTAGE_MAX))
     }
 
-    fn torque_limits(_settings: &Status) -> [i32; 2] {
+    fn torque_limits(_settings: &StatusReply) -> [i32; 2] {
         [TORQUE_LIMIT_PERMILLE, TORQUE_LIMIT_TOUCH_PERMILLE]
     }
 
-    fn learn(_index: usize, status: &Status, known: &mut Known) -> Option<Ailment> {
+    fn update_slow_readings(
+        _index: usize,
+        status: &StatusReply,
+        known: &mut SlowReadings,
+    ) -> Option<Ailment> {
         let limit = i32::from(status.word(registers::TORQUE_LIMIT_AT));
         let on = status.byte(0) == 1;
         known.torque_on = Some(on);
@@ -142,7 +148,7 @@ impl Dialect for Feetech {
         (!on || !is_ours).then_some(Ailment::TorqueLost)
     }
 
-    fn complaint(error: u8, _known: &Known) -> Option<Ailment> {
+    fn reported_fault(error: u8, _known: &SlowReadings) -> Option<Ailment> {
         // The gravest first.
         [
             (32, Ailment::Overload),
@@ -156,7 +162,7 @@ impl Dialect for Feetech {
     }
 }
 
-fn check_settings(status: &Status, asked: u8) -> Result<(), String> {
+fn check_settings(status: &StatusReply, asked: u8) -> Result<(), String> {
     let id = status.byte(settings::ID);
     let model = status.word(settings::MODEL);
     let level = status.byte(settings::RESPONSE_LEVEL);
@@ -192,7 +198,7 @@ fn check_settings(status: &Status, asked: u8) -> Result<(), String> {
     check_limits(status)
 }
 
-fn check_limits(status: &Status) -> Result<(), String> {
+fn check_limits(status: &StatusReply) -> Result<(), String> {
     let (least, most) = (
         status.word(settings::POSITION_MIN),
         status.word(settings::POSITION_MAX),
@@ -227,16 +233,16 @@ mod tests {
         let mut data = vec![0; usize::from(registers::EEPROM_END)];
         (data[3], data[4]) = (9, 3);
         data[settings::ID] = 9;
-        let status = Status { error: 0, data };
+        let status = StatusReply { error: 0, data };
         let servo = |id| ServoName {
             id,
             name: "elbow".to_owned(),
         };
-        let said = Feetech::identify(&status, servo(4), &[]).unwrap_err();
+        let said = FeetechDialect::identify(&status, servo(4), &[]).unwrap_err();
         assert!(
             said.contains("id (register 5) is 9 in a reply from id 4"),
             "{said}"
         );
-        assert!(Feetech::identify(&status, servo(9), &[]).is_ok());
+        assert!(FeetechDialect::identify(&status, servo(9), &[]).is_ok());
     }
 }

@@ -1,6 +1,6 @@
 //! Registers of an STS3215, under the manual's names.
 
-use crate::dialect::Register;
+use crate::dialect::ServoRegister;
 
 /// The model number of an STS3215.
 pub const MODEL_STS3215: u16 = 777;
@@ -9,20 +9,20 @@ pub const MODEL_STS3215: u16 = 777;
 pub const EEPROM_END: u16 = 40;
 
 /// Everything kept over power cycles.
-pub const SETTINGS: Register = Register::new("settings", 0, EEPROM_END);
+pub const SETTINGS: ServoRegister = ServoRegister::new("settings", 0, EEPROM_END);
 /// Torque on or off. 128 would re-centre the servo: nothing but 0 and 1 is ever written.
-pub const TORQUE_ENABLE: Register = Register::new("torque enable", 40, 1);
+pub const TORQUE_ENABLE: ServoRegister = ServoRegister::new("torque enable", 40, 1);
 /// Acceleration, goal position, goal time and goal speed, always written together so that a cap
 /// travels with every goal.
-pub const GOAL: Register = Register::new("goal", 41, 7);
+pub const GOAL: ServoRegister = ServoRegister::new("goal", 41, 7);
 /// Share of stall torque in thousandths, until the power is cycled.
-pub const TORQUE_LIMIT: Register = Register::new("torque limit", 48, 2);
+pub const TORQUE_LIMIT: ServoRegister = ServoRegister::new("torque limit", 48, 2);
 /// From torque enable to torque limit: both are as they were written, unless the servo restarted.
-pub const TORQUE_STATE: Register = Register::new("torque state", 40, 10);
+pub const TORQUE_STATE: ServoRegister = ServoRegister::new("torque state", 40, 10);
 /// Offset of [`TORQUE_LIMIT`] within [`TORQUE_STATE`].
 pub const TORQUE_LIMIT_AT: usize = 8;
 /// Position, speed, load, voltage and temperature.
-pub const PRESENT: Register = Register::new("present state", 56, 8);
+pub const PRESENT: ServoRegister = ServoRegister::new("present state", 56, 8);
 
 /// Torque enable, and everything of a goal.
 pub const MOTION: &[std::ops::RangeInclusive<u16>] = &[40..=47];

@@ -2,19 +2,22 @@
 
 use serde_json::Value;
 
-use super::told;
-use crate::answer::Reply;
-use crate::calibrated;
-use crate::dispatch::Order;
-use crate::eyes::Look;
-use crate::sighted;
-use crate::{Node, Seat};
-use calib::{self, Aligned, Assessed, Kind, Session, Store, report};
+use super::add_findings;
+use crate::calibration_check;
+use crate::cameras::CameraCapture;
+use crate::dispatch::ToolContext;
+use crate::reply::Reply;
+use crate::sheet_check;
+use crate::{AttachedArm, Node};
+use calib::{
+    self, AlignmentResult, CalibrationKind, CalibrationSession, CalibrationStore, TouchAssessment,
+    report,
+};
 use scene::Scene;
-use vision::Moved;
+use vision::SheetOffset;
 
 /// Returns the cross's measured offset from its nominal place, along the sheet's x and y.
-pub(super) fn read(order: &Order<'_>) -> Option<[f64; 2]> {
+pub(super) fn measured_offset_mm(order: &ToolContext<'_>) -> Option<[f64; 2]> {
     let said = order.reading.understood.get("measured")?.as_object()?;
     let number = |name: &str| said.get(name).and_then(Value::as_f64);
     match (number("dx"), number("dy")) {
@@ -25,11 +28,11 @@ pub(super) fn read(order: &Order<'_>) -> Option<[f64; 2]> {
 
 /// Keeps the reading as the proposal for the scene's sheet; an operator accepts it or does not.
 pub(super) fn propose(
-    order: &Order<'_>,
+    order: &ToolContext<'_>,
     scene: &Scene,
     read_mm: [f64; 2],
 ) -> Result<Reply, Box<Reply>> {
-    let session = Session {
+    let session = CalibrationSession {
         read_mm: Some(read_mm),
         ..session(order.node, order.seat()?, scene)?
     };
@@ -40,47 +43,51 @@ pub(super) fn propose(
 
 /// Keeps what a camera saw as the proposal for the scene's sheet. Nothing moves.
 pub(super) fn propose_seen(
-    order: &Order<'_>,
+    order: &ToolContext<'_>,
     scene: &Scene,
-    look: &Look,
-    moved: &Moved,
+    look: &CameraCapture,
+    moved: &SheetOffset,
 ) -> Result<Reply, Box<Reply>> {
-    let glimpse = look.lies();
+    let glimpse = look.sheet_glimpse();
     let glimpse = glimpse.ok_or_else(|| refused("the sheet was not seen").boxed())?;
-    let session = Session {
+    let session = CalibrationSession {
         seen: Some(glimpse),
         ..session(order.node, order.seat()?, scene)?
     };
     let what = format!(
         "camera {} sees the sheet {} from where it was taught",
         look.camera,
-        sighted::far(moved)
+        sheet_check::offset_text(moved)
     );
     proposed(order, scene, &session, &what)
 }
 
 /// Keeps what was found without any motion as the proposal, and says `what` it is and what it is worth.
 fn proposed(
-    order: &Order<'_>,
+    order: &ToolContext<'_>,
     scene: &Scene,
-    session: &Session,
+    session: &CalibrationSession,
     what: &str,
 ) -> Result<Reply, Box<Reply>> {
-    let store = Store::of_state(&order.node.state);
+    let store = CalibrationStore::of_state(&order.node.state);
     let assessed = keep(&store, session, scene).map_err(|why| refused(&why).boxed())?;
-    let found = Aligned {
+    let found = AlignmentResult {
         scene: scene.title(),
         revision: scene.revision.to_string(),
         points: Vec::new(),
-        next: next(&assessed),
+        next: next_step(&assessed),
         finding: assessed.finding.clone(),
     };
     let reply = Reply::done(format!(
         "{what}: proposed; nothing moved, and nothing is saved until an operator accepts it"
     ))
     .with("change", assessed.change);
-    let mut reply = told(&found, reply);
-    reply.text = format!("{}\n{}", reply.text, report::words(session, &assessed));
+    let mut reply = add_findings(&found, reply);
+    reply.text = format!(
+        "{}\n{}",
+        reply.text,
+        report::assessment_text(session, &assessed)
+    );
     Ok(reply)
 }
 
@@ -89,12 +96,16 @@ fn refused(why: &str) -> Reply {
 }
 
 /// A session of the scene's sheet with its first pen.
-pub(super) fn session(node: &Node, seat: &Seat, scene: &Scene) -> Result<Session, Box<Reply>> {
+pub(super) fn session(
+    node: &Node,
+    seat: &AttachedArm,
+    scene: &Scene,
+) -> Result<CalibrationSession, Box<Reply>> {
     let pen = scene.pen(0).map(|pen| pen.name.clone()).unwrap_or_default();
-    let basis = calib::basis_of(Kind::Sheet, scene, &pen)
+    let basis = calib::basis_of(CalibrationKind::Sheet, scene, &pen)
         .map_err(|error| Reply::failed(error.to_string()).boxed())?;
-    Ok(Session {
-        kind: Kind::Sheet,
+    Ok(CalibrationSession {
+        kind: CalibrationKind::Sheet,
         scene: scene.name.clone(),
         arm: scene.arm.file.name.clone(),
         pen,
@@ -103,18 +114,21 @@ pub(super) fn session(node: &Node, seat: &Seat, scene: &Scene) -> Result<Session
         probed: false,
         read_mm: None,
         seen: None,
-        origin: calibrated::origin(node, seat),
+        origin: calibration_check::origin(node, seat),
         touches: Vec::new(),
     })
 }
 
 /// Returns the other open proposal that an operator must decide first. The arm's own proposals may be replaced, a
 /// person's touches may not.
-pub(super) fn in_the_way(store: &Store, scene: &Scene) -> Result<Option<String>, String> {
+pub(super) fn blocking_proposal(
+    store: &CalibrationStore,
+    scene: &Scene,
+) -> Result<Option<String>, String> {
     let there = store.proposal().map_err(|error| error.to_string())?;
-    let is_ours = |session: &Session| {
+    let is_ours = |session: &CalibrationSession| {
         let own = session.probed || session.read_mm.is_some() || session.seen.is_some();
-        own && session.kind == Kind::Sheet && session.scene == scene.name
+        own && session.kind == CalibrationKind::Sheet && session.scene == scene.name
     };
     Ok(there.filter(|session| !is_ours(session)).map(|session| {
         format!(
@@ -126,9 +140,13 @@ pub(super) fn in_the_way(store: &Store, scene: &Scene) -> Result<Option<String>,
 }
 
 /// Judges a session and keeps it as the proposal.
-pub(super) fn keep(store: &Store, session: &Session, scene: &Scene) -> Result<Assessed, String> {
+pub(super) fn keep(
+    store: &CalibrationStore,
+    session: &CalibrationSession,
+    scene: &Scene,
+) -> Result<TouchAssessment, String> {
     let lock = store.lock().map_err(|error| error.to_string())?;
-    if let Some(why) = in_the_way(store, scene)? {
+    if let Some(why) = blocking_proposal(store, scene)? {
         return Err(why);
     }
     let history = store.history().map_err(|error| error.to_string())?;
@@ -143,9 +161,9 @@ pub(super) fn keep(store: &Store, session: &Session, scene: &Scene) -> Result<As
 }
 
 /// Returns the operator's next step, as text.
-pub(super) fn next(assessed: &Assessed) -> String {
+pub(super) fn next_step(assessed: &TouchAssessment) -> String {
     match assessed.finding.verdict {
-        calib::Verdict::Redo => calib::next_step(assessed),
+        calib::FitVerdict::Redo => calib::next_step(assessed),
         _ => "an operator looks with `steadyhand calibrate show` and accepts with `steadyhand calibrate accept`; then align again".to_owned(),
     }
 }

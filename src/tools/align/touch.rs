@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 
-use super::super::carry::{Errand, Trouble, tip_mm};
+use super::super::motion_job::{JobContext, JobError, tip_mm};
 use super::super::stroke::rounded;
 use super::{INSET_MM, reading, report};
-use crate::answer::Reply;
-use base::units::Joints;
+use crate::reply::Reply;
+use base::units::JointVector;
 use base::wording::{count, millimetres};
-use calib::{self, Aligned, AlignedPoint, Assessed, Contact, Finding, Role, Session, Store};
+use calib::{
+    self, AlignedPoint, AlignmentResult, CalibrationSession, CalibrationStore, FitFinding,
+    TouchAssessment, TouchContact, TouchRole,
+};
 use motion::VisitKind;
 use scene::{PROBE_DEPTH_MM, PROBE_FROM_MM, Scene, ToolKind};
 
@@ -16,32 +19,32 @@ use scene::{PROBE_DEPTH_MM, PROBE_FROM_MM, Scene, ToolKind};
 const TOUCHES: usize = 3;
 
 /// A point to be touched.
-struct Place {
+struct ProbeTarget {
     name: &'static str,
-    role: Role,
+    role: TouchRole,
     at_mm: [f64; 2],
 }
 
 /// Touches each point, proposes the sheet that follows, and says what it is worth. Nothing is saved.
-pub(super) async fn align(errand: Errand, scene: Arc<Scene>) -> Result<Reply, Trouble> {
-    let store = Store::of_state(&errand.node.state);
-    may_feel(&scene, &store).map_err(Trouble::Refused)?;
-    errand.seat.lay(&scene);
+pub(super) async fn align(errand: JobContext, scene: Arc<Scene>) -> Result<Reply, JobError> {
+    let store = CalibrationStore::of_state(&errand.node.state);
+    may_feel(&scene, &store).map_err(JobError::Refused)?;
+    errand.seat.place_sheet(&scene);
     let places = places(&scene);
-    let mut session = Session {
+    let mut session = CalibrationSession {
         probed: true,
-        ..reading::session(&errand.node, &errand.seat, &scene).map_err(Trouble::Said)?
+        ..reading::session(&errand.node, &errand.seat, &scene).map_err(JobError::Said)?
     };
     for (index, place) in places.iter().enumerate() {
         for _ in 0..TOUCHES {
             let joints_rad = match probe(&errand, &scene, place).await? {
-                Probed::Contact(joints_rad) => joints_rad,
+                ProbeOutcome::Contact(joints_rad) => joints_rad,
                 missed => {
                     let said = missed_words(&scene, place, &missed);
                     return Ok(not_measured(&errand, &scene, said, &session, &places));
                 }
             };
-            session.touches.push(Contact {
+            session.touches.push(TouchContact {
                 role: place.role,
                 joints_rad: joints_rad.to_vec(),
                 asked_mm: None,
@@ -56,11 +59,11 @@ pub(super) async fn align(errand: Errand, scene: Arc<Scene>) -> Result<Reply, Tr
             .update(|card| (card.done, card.of) = (index + 1, of));
     }
     let assessed = keep(store, &session, &scene).await?;
-    let found = Aligned {
+    let found = AlignmentResult {
         scene: scene.title(),
         revision: scene.revision.to_string(),
         points: points(&scene, &session, &places, Some(&assessed)),
-        next: reading::next(&assessed),
+        next: reading::next_step(&assessed),
         finding: assessed.finding.clone(),
     };
     let message = format!(
@@ -75,7 +78,7 @@ pub(super) async fn align(errand: Errand, scene: Arc<Scene>) -> Result<Reply, Tr
 
 /// # Errors
 /// What is not felt for, or what must be decided first.
-fn may_feel(scene: &Scene, store: &Store) -> Result<(), String> {
+fn may_feel(scene: &Scene, store: &CalibrationStore) -> Result<(), String> {
     if scene.pen(0).is_some_and(|pen| pen.kind == ToolKind::Needle) {
         return Err("a needle is not let down to feel: mount a blunt tip of the same length, in a scene of its own".to_owned());
     }
@@ -85,16 +88,16 @@ fn may_feel(scene: &Scene, store: &Store) -> Result<(), String> {
                 .to_owned(),
         );
     }
-    reading::in_the_way(store, scene)?.map_or(Ok(()), Err)
+    reading::blocking_proposal(store, scene)?.map_or(Ok(()), Err)
 }
 
 /// The corners and the middle, and one more that the fit does not see.
-fn places(scene: &Scene) -> Vec<Place> {
+fn places(scene: &Scene) -> Vec<ProbeTarget> {
     let [width, height] = scene.surface.size_mm();
     let (right, top) = (width - INSET_MM, height - INSET_MM);
-    let place = |name, at_mm| Place {
+    let place = |name, at_mm| ProbeTarget {
         name,
-        role: Role::Sheet,
+        role: TouchRole::Sheet,
         at_mm,
     };
     vec![
@@ -103,24 +106,28 @@ fn places(scene: &Scene) -> Vec<Place> {
         place("upper right", [right, top]),
         place("upper left", [INSET_MM, top]),
         place("centre", [width / 2.0, height / 2.0]),
-        Place {
-            role: Role::Verify,
+        ProbeTarget {
+            role: TouchRole::Verify,
             ..place("verification", [width * 0.7, height * 0.3])
         },
     ]
 }
 
 /// Outcome of a probe.
-enum Probed {
+enum ProbeOutcome {
     /// The tip came to touch, after it had moved freely; where the joints were then.
-    Contact(Joints),
+    Contact(JointVector),
     /// The tip touched before it had moved freely; where the joints were when that was sure.
-    EarlyContact(Joints),
+    EarlyContact(JointVector),
     /// The tip touched nothing, down to where a probe is given up.
     Nothing,
 }
 
-async fn probe(errand: &Errand, scene: &Arc<Scene>, place: &Place) -> Result<Probed, Trouble> {
+async fn probe(
+    errand: &JobContext,
+    scene: &Arc<Scene>,
+    place: &ProbeTarget,
+) -> Result<ProbeOutcome, JobError> {
     let permit = errand.ask(scene)?;
     let (planned, start, at_mm) = (Arc::clone(scene), errand.start()?, place.at_mm);
     let plan = errand
@@ -128,35 +135,39 @@ async fn probe(errand: &Errand, scene: &Arc<Scene>, place: &Place) -> Result<Pro
         .await?;
     let done = errand.run(scene, permit, &plan).await?;
     Ok(match done.visits.first() {
-        Some(felt) if felt.kind == VisitKind::Contact => Probed::Contact(felt.position_rad),
-        Some(felt) => Probed::EarlyContact(felt.position_rad),
-        None => Probed::Nothing,
+        Some(felt) if felt.kind == VisitKind::Contact => ProbeOutcome::Contact(felt.position_rad),
+        Some(felt) => ProbeOutcome::EarlyContact(felt.position_rad),
+        None => ProbeOutcome::Nothing,
     })
 }
 
 /// The disk is not waited for among the node's other work.
-async fn keep(store: Store, session: &Session, scene: &Arc<Scene>) -> Result<Assessed, Trouble> {
+async fn keep(
+    store: CalibrationStore,
+    session: &CalibrationSession,
+    scene: &Arc<Scene>,
+) -> Result<TouchAssessment, JobError> {
     let (session, scene) = (session.clone(), Arc::clone(scene));
     let kept = tokio::task::spawn_blocking(move || reading::keep(&store, &session, &scene));
     let kept = kept
         .await
-        .map_err(|_| Trouble::Faulted("the proposal's thread failed".to_owned()))?;
-    kept.map_err(Trouble::Faulted)
+        .map_err(|_| JobError::Faulted("the proposal's thread failed".to_owned()))?;
+    kept.map_err(JobError::Faulted)
 }
 
 /// Per place the mean of its touches, with their spread.
 fn points(
     scene: &Scene,
-    session: &Session,
-    places: &[Place],
-    assessed: Option<&Assessed>,
+    session: &CalibrationSession,
+    places: &[ProbeTarget],
+    assessed: Option<&TouchAssessment>,
 ) -> Vec<AlignedPoint> {
-    let point = |(index, place): (usize, &Place)| {
+    let point = |(index, place): (usize, &ProbeTarget)| {
         let of = session.touches.iter().enumerate();
         let of: Vec<(usize, nalgebra::Point3<f64>)> = of
             .filter(|(_, touch)| touch.number == index)
             .filter_map(|(number, touch)| {
-                let joints = Joints::from_slice(&touch.joints_rad);
+                let joints = JointVector::from_slice(&touch.joints_rad);
                 Some((number, tip_mm(scene, 0, &joints)?.into()))
             })
             .collect();
@@ -190,9 +201,13 @@ fn points(
 }
 
 /// The code and the reason of a probe that measured nothing.
-fn missed_words(scene: &Scene, place: &Place, missed: &Probed) -> (&'static str, String) {
+fn missed_words(
+    scene: &Scene,
+    place: &ProbeTarget,
+    missed: &ProbeOutcome,
+) -> (&'static str, String) {
     let name = place.name;
-    let Probed::EarlyContact(joints_rad) = missed else {
+    let ProbeOutcome::EarlyContact(joints_rad) = missed else {
         let why = format!(
             "nothing was felt at `{name}` down to {PROBE_DEPTH_MM} mm below where the scene puts the sheet: it lies lower, or it is not there; the tip is up again"
         );
@@ -211,15 +226,15 @@ fn missed_words(scene: &Scene, place: &Place, missed: &Probed) -> (&'static str,
 
 /// The answer where a probe came to its end and nothing was measured: `said` is its code and why.
 fn not_measured(
-    errand: &Errand,
+    errand: &JobContext,
     scene: &Scene,
     (code, why): (&'static str, String),
-    session: &Session,
-    places: &[Place],
+    session: &CalibrationSession,
+    places: &[ProbeTarget],
 ) -> Reply {
-    let mut finding = Finding::good();
+    let mut finding = FitFinding::good();
     finding.redo(why.clone());
-    let found = Aligned {
+    let found = AlignmentResult {
         scene: scene.title(),
         revision: scene.revision.to_string(),
         points: points(scene, session, places, None),

@@ -9,17 +9,17 @@ use nalgebra::Point3;
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Request, State};
+use crate::{NodeStorage, ToolRequest};
 use args::Received;
-use base::clock::Clock;
-use base::units::Instant;
+use base::clock::NodeClock;
+use base::units::ClockInstant;
 use config::SIMULATOR_PORT;
-use fleet::Watch;
+use fleet::RemoteCallWatch;
 use link::memory::MemoryLink;
-use link::{Link, LinkError};
-use motion::{Motion, Opener, Outcome};
-use permit::{Denied, Permits, Who};
-use sim::Simulator;
+use link::{ByteLink, LinkError};
+use motion::{MotionHandle, MotionOutcome, PortOpener};
+use permit::{ActorRank, PermitError, PermitRegistry};
+use sim::ArmSimulator;
 
 /// A node whose arms are simulated in this process, and are on ports as far as it knows.
 struct Table {
@@ -44,24 +44,24 @@ fn standing(name: &str, base_m: [f64; 3]) -> ArmEntry {
 }
 
 fn scene() -> Arc<Scene> {
-    Library::new(None).scene("default", None).unwrap()
+    SceneLibrary::new(None).scene("default", None).unwrap()
 }
 
 fn table(arms: Vec<ArmEntry>) -> Table {
     let scene = scene();
     let seat = |entry: &ArmEntry| {
-        let device = Simulator::new(&scene.arm, &scene.rest_rad);
-        let open: Opener = Box::new(move |clock| {
+        let device = ArmSimulator::new(&scene.arm, &scene.rest_rad);
+        let open: PortOpener = Box::new(move |clock| {
             let link = MemoryLink::new(device.clone(), clock, "table").map_err(LinkError::Read)?;
-            Ok(Box::new(link) as Box<dyn Link>)
+            Ok(Box::new(link) as Box<dyn ByteLink>)
         });
         let permits = match entry.is_simulated() {
-            true => Permits::everything(),
-            false => Permits::none(),
+            true => PermitRegistry::everything(),
+            false => PermitRegistry::none(),
         };
-        let clock = Clock::simulated();
-        let motion = Motion::start(Arc::clone(&scene.arm), clock, Arc::new(permits), open);
-        Arc::new(Seat::new(&entry.name, motion.unwrap(), None))
+        let clock = NodeClock::simulated();
+        let motion = MotionHandle::start(Arc::clone(&scene.arm), clock, Arc::new(permits), open);
+        Arc::new(AttachedArm::new(&entry.name, motion.unwrap(), None))
     };
     let seats = arms.iter().map(seat).collect();
     let file = NodeFile {
@@ -69,9 +69,9 @@ fn table(arms: Vec<ArmEntry>) -> Table {
         ..NodeFile::default()
     };
     let folder = tempfile::tempdir().unwrap();
-    let state = State::open(folder.path().to_owned(), &file).unwrap();
+    let state = NodeStorage::open(folder.path().to_owned(), &file).unwrap();
     let output = folder.path().to_owned();
-    let node = Node::new(file, Library::new(None), seats, output, state);
+    let node = Node::new(file, SceneLibrary::new(None), seats, output, state);
     Table {
         node: Arc::new(node),
         scene,
@@ -84,26 +84,27 @@ impl Table {
         self.node.enable(&self.scene, Some(arm), None).map(drop)
     }
 
-    fn seat(&self, arm: &str) -> &Arc<Seat> {
+    fn seat(&self, arm: &str) -> &Arc<AttachedArm> {
         self.node.seat(Some(arm)).unwrap()
     }
 
     fn is_enabled(&self, arm: &str) -> bool {
         let seat = self.seat(arm);
-        seat.permits().any(seat.motion.clock().now())
+        seat.permits().any_enabled(seat.motion.clock().now())
     }
 
-    async fn go_to(&self, arm: &str, pose: &Joints) {
+    async fn go_to(&self, arm: &str, pose: &JointVector) {
         let (seat, scene) = (self.seat(arm), &self.scene);
         let start = seat.motion.snapshot().measured.unwrap();
-        let plan = plan::go_to(scene, &start.position_rad, &[*pose], &plan::Patient).unwrap();
+        let plan =
+            plan::go_to(scene, &start.position_rad, &[*pose], &plan::SilentObserver).unwrap();
         let now = seat.motion.clock().now();
         let permit = seat.permits().ask(scene, now).unwrap();
         let proof = gate::check(scene, permit, &start, now, plan.trajectory).unwrap();
         seat.moved_in(scene);
-        let outcome = seat.motion.run(proof, seat.motion.stops_asked()).await;
+        let outcome = seat.motion.run(proof, seat.motion.stops_requested()).await;
         assert!(
-            matches!(outcome, Ok(Outcome::Reached { .. })),
+            matches!(outcome, Ok(MotionOutcome::Reached { .. })),
             "{outcome:?}"
         );
     }
@@ -146,10 +147,13 @@ fn refuses_the_second_of_two_arms_of_which_nothing_is_known() {
     let now = seat.motion.clock().now();
     assert!(matches!(
         seat.permits().ask(&table.scene, now),
-        Err(Denied::NeedsEnabling { .. })
+        Err(PermitError::NeedsEnabling { .. })
     ));
     let denied = seat.permits().enable(&table.scene, now, None);
-    assert!(matches!(denied, Err(Denied::OtherArm(_))), "{denied:?}");
+    assert!(
+        matches!(denied, Err(PermitError::OtherArm(_))),
+        "{denied:?}"
+    );
     table.seat("left").permits().disable();
     table.enable("right").unwrap();
     refused(table.enable("left"), &["because of `right`"]);
@@ -194,16 +198,18 @@ async fn a_person_s_word_keeps_two_arms_apart_and_is_quoted_in_results() {
         table.node.enable(&table.scene, None, None).unwrap().len(),
         2
     );
-    let request = Request {
+    let request = ToolRequest {
         tool: "reset".to_owned(),
         arguments: Received::Value(json!({"scene": "default"})),
         caller: "test".to_owned(),
-        who: Who::Operator,
+        who: ActorRank::Operator,
         standing: None,
         hop: None,
         is_step: false,
     };
-    let reply = Arc::clone(&table.node).call(request, Watch::nobody()).await;
+    let reply = Arc::clone(&table.node)
+        .call(request, RemoteCallWatch::unobserved())
+        .await;
     assert!(!reply.is_error, "{}", reply.text);
     let quoted = reply.structured["apart"].as_str().unwrap();
     assert!(quoted.contains("`apart = true` of `right`"), "{quoted}");
@@ -254,7 +260,7 @@ fn refuses_a_scene_whose_pen_reaches_farther_than_the_arms_stand_apart_by() {
     );
     let mut longer = table.scene.as_ref().clone();
     longer.pens[0].tip_m = Point3::new(0.0, 0.0, 1.5);
-    let now = Instant::ZERO;
+    let now = ClockInstant::ZERO;
     let permits = table.seat("left").permits();
     for denied in [
         permits.enable(&longer, now, None).unwrap_err(),
@@ -282,17 +288,17 @@ fn an_arm_that_overlaps_with_one_of_three_excludes_only_that_one() {
     refused(all, &["`left` or `right`"]);
 }
 
-fn kind(base_m: [f64; 3], reach_m: [f64; 2]) -> Separation {
+fn kind(base_m: [f64; 3], reach_m: [f64; 2]) -> SeparationKind {
     let arms = [standing("a", [0.0; 3]), standing("b", base_m)];
     let found = separation([&arms[0], &arms[1]], reach_m.map(Some));
     let turned = separation([&arms[1], &arms[0]], [Some(reach_m[1]), Some(reach_m[0])]);
-    let is_apart = |kind: &Separation| matches!(kind, Separation::ByDistance { .. });
+    let is_apart = |kind: &SeparationKind| matches!(kind, SeparationKind::ByDistance { .. });
     assert_eq!(is_apart(&found), is_apart(&turned));
     found
 }
 
 fn is_apart(base_m: [f64; 3], reach_m: [f64; 2]) -> bool {
-    matches!(kind(base_m, reach_m), Separation::ByDistance { .. })
+    matches!(kind(base_m, reach_m), SeparationKind::ByDistance { .. })
 }
 
 #[test]
@@ -305,9 +311,9 @@ fn refuses_what_no_number_says_is_apart() {
     }
     let (one, other) = (standing("a", [0.0; 3]), standing("b", [9.0, 0.0, 0.0]));
     let unknown = separation([&one, &other], [Some(0.5), None]);
-    assert!(matches!(unknown, Separation::OneAtATime(_)));
+    assert!(matches!(unknown, SeparationKind::OneAtATime(_)));
     let unplaced = separation([&one, &entry("b")], [Some(0.5), Some(0.5)]);
-    assert!(matches!(unplaced, Separation::OneAtATime(_)));
+    assert!(matches!(unplaced, SeparationKind::OneAtATime(_)));
 }
 
 proptest! {
@@ -319,7 +325,7 @@ proptest! {
         let limits = &scene.arm.limits;
         let ranges = limits.lower_rad.iter().zip(limits.upper_rad.iter()).zip(at);
         let angles: Vec<f64> = ranges.map(|((low, high), at)| low + (high - low) * at).collect();
-        let joints = Joints::from_slice(&angles);
+        let joints = JointVector::from_slice(&angles);
         let frames = scene.arm.chain.frames(&joints);
         let capsules = scene.arm.capsules.iter().flat_map(|capsule| {
             let frame = frames.get(capsule.joints_before).unwrap();

@@ -17,54 +17,54 @@ use std::cell::Cell;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use arm::{Arm, Capsule};
-use base::units::{Finite, Joints};
-use gate::{Refusal, Rule};
+use arm::{ArmModel, Capsule};
+use base::units::{Finite, JointVector};
+use gate::{GateRefusal, GateRule};
 use nalgebra::Point3;
-use plan::{Patient, Span, SpanKind, Trajectory};
+use plan::{SilentObserver, SpanKind, Trajectory, TrajectorySpan};
 use proptest::prelude::*;
 use proptest::test_runner::{RngSeed, TestCaseError, TestRunner};
 use scene::file::SheetFile;
-use scene::{Corners, KeepOut, Library, Scene, Surface};
+use scene::{AxisAlignedBox, KeepOut, Scene, SceneLibrary, Surface};
 use slow::Slow;
 
 /// The shipped practice drawing, planned once.
 fn default_plan() -> &'static (Arc<Scene>, Trajectory) {
     static PLAN: OnceLock<(Arc<Scene>, Trajectory)> = OnceLock::new();
     PLAN.get_or_init(|| {
-        let scene = Library::new(None).scene("default", None).unwrap();
-        let plan = plan::draw(&scene, &scene.rest_rad, &Patient).unwrap();
+        let scene = SceneLibrary::new(None).scene("default", None).unwrap();
+        let plan = plan::draw(&scene, &scene.rest_rad, &SilentObserver).unwrap();
         (scene, plan.trajectory)
     })
 }
 
-fn refusals(scene: Scene, plan: &Trajectory) -> Vec<Refusal> {
+fn refusals(scene: Scene, plan: &Trajectory) -> Vec<GateRefusal> {
     gate::preview(&Arc::new(scene), plan)
         .err()
         .map_or_else(Vec::new, |refused| refused.0)
 }
 
 /// The default plan in the default scene after a change to it.
-fn changed(change: impl FnOnce(&mut Scene)) -> Vec<Refusal> {
+fn changed(change: impl FnOnce(&mut Scene)) -> Vec<GateRefusal> {
     let (scene, plan) = default_plan();
     let mut scene = Scene::clone(scene);
     change(&mut scene);
     refusals(scene, plan)
 }
 
-fn arm_changed(change: impl FnOnce(&mut Arm)) -> Vec<Refusal> {
+fn arm_changed(change: impl FnOnce(&mut ArmModel)) -> Vec<GateRefusal> {
     changed(|scene| with_arm(scene, change))
 }
 
-fn with_arm(scene: &mut Scene, change: impl FnOnce(&mut Arm)) {
-    let mut arm = Arm::clone(&scene.arm);
+fn with_arm(scene: &mut Scene, change: impl FnOnce(&mut ArmModel)) {
+    let mut arm = ArmModel::clone(&scene.arm);
     change(&mut arm);
     scene.arm = Arc::new(arm);
 }
 
 /// That `judged` refuses by one rule alone past a limit, and nothing inside it. It is given what to
 /// add to the limit: something that makes it looser.
-fn edge(rule: Rule, by: f64, judged: impl Fn(f64) -> Vec<Refusal>) {
+fn edge(rule: GateRule, by: f64, judged: impl Fn(f64) -> Vec<GateRefusal>) {
     let inside = judged(by);
     assert!(inside.is_empty(), "inside: {inside:#?}");
     let past = judged(-by);
@@ -95,7 +95,7 @@ fn sheet(by_m: [f64; 3]) -> Surface {
 fn largest(joint: usize, order: u32) -> f64 {
     let (_, plan) = default_plan();
     let (first, last) = (plan.samples[0], plan.samples[plan.samples.len() - 1]);
-    let ends = |q: Joints| std::iter::repeat_n(q, 3);
+    let ends = |q: JointVector| std::iter::repeat_n(q, 3);
     let all = ends(first)
         .chain(plan.samples.iter().copied())
         .chain(ends(last));
@@ -122,10 +122,10 @@ fn a_joint_at_its_limit() {
         .iter()
         .map(|q| q[3])
         .fold(f64::INFINITY, f64::min);
-    edge(Rule::JointLimit, 1e-4, |by| {
+    edge(GateRule::JointLimit, 1e-4, |by| {
         arm_changed(|arm| arm.limits.upper_rad[3] = highest + by)
     });
-    edge(Rule::JointLimit, 1e-4, |by| {
+    edge(GateRule::JointLimit, 1e-4, |by| {
         arm_changed(|arm| arm.limits.lower_rad[3] = lowest - by)
     });
 }
@@ -134,17 +134,17 @@ fn a_joint_at_its_limit() {
 fn a_joint_at_its_speed_acceleration_and_jerk() {
     for joint in 0..4 {
         let [speed, push, jerk] = [1, 2, 3].map(|order| largest(joint, order));
-        edge(Rule::JointSpeed, 0.002, |by| {
+        edge(GateRule::JointSpeed, 0.002, |by| {
             arm_changed(|arm| arm.limits.velocity_rad_s[joint] = speed * (1.0 + by))
         });
-        edge(Rule::JointAcceleration, 0.002, |by| {
+        edge(GateRule::JointAcceleration, 0.002, |by| {
             // Braking is proven with the same limit: only this rule is looked at.
             let mut said =
                 arm_changed(|arm| arm.limits.acceleration_rad_s2[joint] = push * (1.0 + by));
-            said.retain(|refusal| refusal.rule != Rule::Stop);
+            said.retain(|refusal| refusal.rule != GateRule::Stop);
             said
         });
-        edge(Rule::JointJerk, 0.05, |by| {
+        edge(GateRule::JointJerk, 0.05, |by| {
             arm_changed(|arm| arm.limits.jerk_rad_s3[joint] = jerk * (1.0 + by))
         });
     }
@@ -157,12 +157,12 @@ fn a_jolt_that_keeps_acceleration_is_refused_for_its_jerk() {
     let at = plan.samples.len() / 2;
     // Two tenths of a count of a servo: 3 rad/s² one way, 6 the other.
     jolted.samples[at][2] += 3e-4;
-    let said: Vec<Rule> = refusals(Scene::clone(scene), &jolted)
+    let said: Vec<GateRule> = refusals(Scene::clone(scene), &jolted)
         .iter()
         .map(|refusal| refusal.rule)
         .collect();
-    assert!(said.contains(&Rule::JointJerk), "{said:?}");
-    assert!(!said.contains(&Rule::JointAcceleration) && !said.contains(&Rule::JointSpeed));
+    assert!(said.contains(&GateRule::JointJerk), "{said:?}");
+    assert!(!said.contains(&GateRule::JointAcceleration) && !said.contains(&GateRule::JointSpeed));
 }
 
 #[test]
@@ -179,11 +179,11 @@ fn a_tip_at_its_speed() {
         steps.fold(0.0, f64::max)
     };
     let drawing = fastest(SpanKind::Draw);
-    edge(Rule::TipSpeed, 0.002, |by| {
+    edge(GateRule::TipSpeed, 0.002, |by| {
         changed(|scene| scene.limits.draw_mm_s = drawing * (1.0 + by))
     });
     let travelling = fastest(SpanKind::Travel).max(fastest(SpanKind::Approach));
-    edge(Rule::TipSpeed, 0.002, |by| {
+    edge(GateRule::TipSpeed, 0.002, |by| {
         changed(|scene| scene.limits.travel_mm_s = travelling * (1.0 + by))
     });
     // What rounding adds is no offence.
@@ -209,11 +209,11 @@ fn a_pen_at_its_cone() {
         pen.axis = turn * pen.axis;
     };
     let mut past = changed(|scene| lean(scene, -0.01));
-    past.retain(|refusal| refusal.rule == Rule::Tilt);
+    past.retain(|refusal| refusal.rule == GateRule::Tilt);
     assert!(!past.is_empty());
     let inside = changed(|scene| lean(scene, 0.01));
     assert!(
-        inside.iter().all(|refusal| refusal.rule != Rule::Tilt),
+        inside.iter().all(|refusal| refusal.rule != GateRule::Tilt),
         "{inside:#?}"
     );
 }
@@ -244,7 +244,7 @@ fn folding() -> Trajectory {
     )
 }
 
-fn folding_in(change: impl FnOnce(&mut Scene)) -> Vec<Refusal> {
+fn folding_in(change: impl FnOnce(&mut Scene)) -> Vec<GateRefusal> {
     let mut scene = Scene::clone(&default_plan().0);
     change(&mut scene);
     refusals(scene, &folding())
@@ -257,10 +257,10 @@ fn a_link_at_the_workspaces_side() {
         let sides = ends.iter().map(|(_, end, r)| of(end) + r);
         sides.fold(f64::NEG_INFINITY, f64::max)
     };
-    edge(Rule::Workspace, 5e-5, |by| {
+    edge(GateRule::Workspace, 5e-5, |by| {
         folding_in(|scene| scene.limits.workspace.max_m.z = most(|end| end.z) + by)
     });
-    edge(Rule::Workspace, 5e-5, |by| {
+    edge(GateRule::Workspace, 5e-5, |by| {
         folding_in(|scene| scene.limits.workspace.max_m.y = most(|end| end.y) + by)
     });
 }
@@ -272,7 +272,10 @@ fn how_far_a_link_is_outside_is_said_in_millimetres() {
         .map(|(_, end, radius)| end.z + radius)
         .fold(f64::NEG_INFINITY, f64::max);
     let said = folding_in(|scene| scene.limits.workspace.max_m.z = highest - 0.004);
-    let outside = said.iter().find(|one| one.rule == Rule::Workspace).unwrap();
+    let outside = said
+        .iter()
+        .find(|one| one.rule == GateRule::Workspace)
+        .unwrap();
     let excess = outside.excess.unwrap();
     assert!((excess.value - 4.0).abs() < 0.05, "{outside:?}");
     assert!(outside.why.contains("4 mm outside"), "{outside:?}");
@@ -284,18 +287,18 @@ fn a_link_at_a_keep_out() {
         .iter()
         .map(|(_, end, r)| end.z + r)
         .fold(0.0, f64::max);
-    edge(Rule::KeepOut, 2e-5, |by| {
+    edge(GateRule::KeepOut, 2e-5, |by| {
         // Lifts after a stop keep away from it as well: only this rule is looked at.
         let mut said = changed(|scene| {
             scene.keep_outs.push(KeepOut {
                 name: "shelf".to_owned(),
-                corners: Corners {
+                corners: AxisAlignedBox {
                     min_m: Point3::new(-1.0, -1.0, top + 0.003 + by),
                     max_m: Point3::new(1.0, 1.0, top + 0.3),
                 },
             });
         });
-        said.retain(|refusal| refusal.rule != Rule::Stop);
+        said.retain(|refusal| refusal.rule != GateRule::Stop);
         said
     });
 }
@@ -315,16 +318,16 @@ fn the_gripper_at_the_sheet() {
     let lowest = over
         .map(|(_, end, _)| scene.surface.project(&end).height_mm / 1e3)
         .fold(f64::INFINITY, f64::min);
-    edge(Rule::Body, 5e-5, |by| {
+    edge(GateRule::Body, 5e-5, |by| {
         // A gripper so thick is near the upper arm as well: only this rule is looked at.
         let mut said = arm_changed(|arm| arm.capsules[gripper].radius_m = lowest - 0.003 - by);
-        said.retain(|refusal| refusal.rule == Rule::Body);
+        said.retain(|refusal| refusal.rule == GateRule::Body);
         said
     });
 }
 
 /// A bar across the gripper, so long that its ends are beside the sheet.
-fn bar(over_mm: f64) -> Vec<Refusal> {
+fn bar(over_mm: f64) -> Vec<GateRefusal> {
     let (scene, plan) = default_plan();
     let drawing = plan
         .spans
@@ -350,7 +353,7 @@ fn bar(over_mm: f64) -> Vec<Refusal> {
             radius_m: 0.004,
         });
     });
-    said.retain(|refusal| refusal.rule == Rule::Body);
+    said.retain(|refusal| refusal.rule == GateRule::Body);
     said
 }
 
@@ -386,7 +389,7 @@ fn a_link_at_another() {
     let apart = points(upper).flat_map(|a| points(gripper).map(move |b| (a - b).norm()));
     let apart = apart.fold(f64::INFINITY, f64::min) - scene.arm.capsules[gripper].radius_m;
     // Only these two: the others are thin.
-    let thick = |arm: &mut Arm, radius_m: f64| {
+    let thick = |arm: &mut ArmModel, radius_m: f64| {
         for (index, capsule) in arm.capsules.iter_mut().enumerate() {
             if index == upper {
                 capsule.radius_m = radius_m;
@@ -395,7 +398,7 @@ fn a_link_at_another() {
             }
         }
     };
-    edge(Rule::SelfCollision, 1e-4, |by| {
+    edge(GateRule::SelfCollision, 1e-4, |by| {
         folding_in(|scene| {
             scene.pens[0].tip_m = Point3::origin();
             with_arm(scene, |arm| thick(arm, apart - 0.003 - by));
@@ -415,7 +418,7 @@ fn a_link_at_another() {
 }
 
 /// From one pose to another, gently.
-fn ease(from: &Joints, to: &Joints, steps: u32) -> Vec<Joints> {
+fn ease(from: &JointVector, to: &JointVector, steps: u32) -> Vec<JointVector> {
     (0..=steps)
         .map(|step| {
             let t = f64::from(step) / f64::from(steps);
@@ -425,8 +428,8 @@ fn ease(from: &Joints, to: &Joints, steps: u32) -> Vec<Joints> {
         .collect()
 }
 
-fn only(kind: SpanKind, period_ms: u64, samples: Vec<Joints>) -> Trajectory {
-    let span = Span {
+fn only(kind: SpanKind, period_ms: u64, samples: Vec<JointVector>) -> Trajectory {
+    let span = TrajectorySpan {
         kind,
         item: Some(0),
         pen: 0,
@@ -442,7 +445,7 @@ fn only(kind: SpanKind, period_ms: u64, samples: Vec<Joints>) -> Trajectory {
 
 /// A pose as singular as climbing finds, and how far the way there from the ready pose is just at
 /// a condition of 30.
-fn towards_singular(scene: &Scene) -> (Joints, f64) {
+fn towards_singular(scene: &Scene) -> (JointVector, f64) {
     let (from, limits) = (scene.ready_rad, &scene.arm.limits);
     let mut to = from;
     let mut step = 0.4;
@@ -452,7 +455,7 @@ fn towards_singular(scene: &Scene) -> (Joints, f64) {
             let within = |at: f64| at.clamp(limits.lower_rad[joint], limits.upper_rad[joint]);
             to.map(|index, at| if index == joint { within(at + by) } else { at })
         });
-        let condition = |q: &Joints| slow::condition(scene, 0, q);
+        let condition = |q: &JointVector| slow::condition(scene, 0, q);
         let best = moved
             .max_by(|a, b| condition(a).total_cmp(&condition(b)))
             .unwrap();
@@ -480,11 +483,11 @@ fn towards_singular(scene: &Scene) -> (Joints, f64) {
     (to, low)
 }
 
-fn part(from: &Joints, to: &Joints, share: f64) -> Joints {
+fn part(from: &JointVector, to: &JointVector, share: f64) -> JointVector {
     from.zip(to, |a, b| a + (b - a) * share)
 }
 
-fn down(from: &Joints, to: &Joints) -> Trajectory {
+fn down(from: &JointVector, to: &JointVector) -> Trajectory {
     only(SpanKind::Lower, 10, ease(from, to, 1000))
 }
 
@@ -496,7 +499,7 @@ fn a_tip_that_touches_near_a_singular_pose() {
     scene.limits.travel_mm_s = 250.0;
     let from = scene.ready_rad;
     let (to, share) = towards_singular(&scene);
-    edge(Rule::Condition, 1e-4, |by| {
+    edge(GateRule::Condition, 1e-4, |by| {
         refusals(scene.clone(), &down(&from, &part(&from, &to, share - by)))
     });
     // A swing of the joints may pass there: nothing follows a line.
@@ -511,8 +514,9 @@ fn a_way_that_is_not_straight_between_samples() {
     scene.surface = sheet([0.0, 0.0, -0.02]);
     scene.limits.travel_mm_s = 250.0;
     let pan = slow::frames(&scene, &plan.samples[0])[1];
-    let radius =
-        |q: &Joints| (slow::tip(&scene, 0, q).xy() - Point3::from(pan.column(3).xyz()).xy()).norm();
+    let radius = |q: &JointVector| {
+        (slow::tip(&scene, 0, q).xy() - Point3::from(pan.column(3).xyz()).xy()).norm()
+    };
     let drawn = plan.spans.iter().filter(|span| span.kind == SpanKind::Draw);
     let nearest = drawn
         .flat_map(|span| &plan.samples[span.first..span.end])
@@ -520,7 +524,7 @@ fn a_way_that_is_not_straight_between_samples() {
         .unwrap();
     // An arc of the radius strays from its chord by r (1 - cos half of it).
     let step = 2.0 * (1.0 - 1e-4 / radius(nearest)).acos();
-    edge(Rule::Midpoint, 0.01, |by| {
+    edge(GateRule::Midpoint, 0.01, |by| {
         let mut angle = nearest[0] - 0.4;
         let mut samples = vec![angle; 4];
         for tick in 0..24 {
@@ -542,7 +546,11 @@ fn everything_is_said_at_once() {
         scene.limits.workspace.max_m.z = 0.1;
         with_arm(scene, |arm| arm.limits.upper_rad[3] -= 0.9);
     });
-    for rule in [Rule::TipSpeed, Rule::Workspace, Rule::JointLimit] {
+    for rule in [
+        GateRule::TipSpeed,
+        GateRule::Workspace,
+        GateRule::JointLimit,
+    ] {
         assert!(
             said.iter().any(|refusal| refusal.rule == rule),
             "{rule:?}: {said:#?}"
@@ -550,7 +558,7 @@ fn everything_is_said_at_once() {
     }
     let strokes: Vec<_> = said
         .iter()
-        .filter(|refusal| refusal.rule == Rule::TipSpeed)
+        .filter(|refusal| refusal.rule == GateRule::TipSpeed)
         .map(|refusal| refusal.item)
         .collect();
     assert!(
@@ -624,7 +632,7 @@ impl Case {
             let around = |by: f64| {
                 Point3::from(middle.map(|v| v + by)) + nalgebra::Vector3::new(0.0, 0.0, 0.3)
             };
-            let corners = Corners {
+            let corners = AxisAlignedBox {
                 min_m: around(-half),
                 max_m: around(half),
             };
@@ -656,7 +664,7 @@ impl Case {
         let mut plan = if self.vias.is_empty() {
             default_plan().1.clone()
         } else {
-            let poses: Vec<Joints> = self.vias.iter().map(pose).collect();
+            let poses: Vec<JointVector> = self.vias.iter().map(pose).collect();
             let legs = poses
                 .windows(2)
                 .flat_map(|pair| ease(&pair[0], &pair[1], self.ticks));

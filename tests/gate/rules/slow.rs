@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use base::units::{Finite, Joints};
-use gate::Rule;
+use base::units::{Finite, JointVector};
+use gate::GateRule;
 use nalgebra::{DMatrix, Matrix4, Point3, Rotation3, Unit, Vector3};
 use plan::{SpanKind, Trajectory};
-use scene::{Corners, Scene};
+use scene::{AxisAlignedBox, Scene};
 
 /// From one looked-at point of a capsule to the next.
 const STEP_M: f64 = 0.004;
@@ -49,7 +49,7 @@ fn fixed(origin: [Finite; 3], rpy: [Finite; 3]) -> Matrix4<f64> {
 }
 
 /// Every link's frame, and the tool mount's last.
-pub(crate) fn frames(scene: &Scene, q: &Joints) -> Vec<Matrix4<f64>> {
+pub(crate) fn frames(scene: &Scene, q: &JointVector) -> Vec<Matrix4<f64>> {
     let file = &scene.arm.file;
     let mut all = vec![Matrix4::identity()];
     for (joint, angle) in file.joints.iter().zip(q.iter()) {
@@ -62,12 +62,12 @@ pub(crate) fn frames(scene: &Scene, q: &Joints) -> Vec<Matrix4<f64>> {
     all
 }
 
-pub(crate) fn tip(scene: &Scene, pen: usize, q: &Joints) -> Point3<f64> {
+pub(crate) fn tip(scene: &Scene, pen: usize, q: &JointVector) -> Point3<f64> {
     frames(scene, q)[scene.arm.dof() + 1].transform_point(&scene.pens[pen].tip_m)
 }
 
 /// Largest over smallest singular value of the tip's movement by small steps of the joints.
-pub(crate) fn condition(scene: &Scene, pen: usize, q: &Joints) -> f64 {
+pub(crate) fn condition(scene: &Scene, pen: usize, q: &JointVector) -> f64 {
     assert!(scene.arm.dof() < 6, "of place alone");
     let h = 1e-5;
     let moved = |joint: usize, by: f64| {
@@ -81,7 +81,7 @@ pub(crate) fn condition(scene: &Scene, pen: usize, q: &Joints) -> f64 {
     values.max() / values.min().max(1e-9)
 }
 
-fn dots(scene: &Scene, q: &Joints) -> Vec<Dots> {
+fn dots(scene: &Scene, q: &JointVector) -> Vec<Dots> {
     let frames = frames(scene, q);
     let row = |frame: &Matrix4<f64>, from: &Point3<f64>, to: &Point3<f64>| {
         let (from, to) = (frame.transform_point(from), frame.transform_point(to));
@@ -110,7 +110,7 @@ fn dots(scene: &Scene, q: &Joints) -> Vec<Dots> {
 }
 
 /// Outside of a box, or inside as a negative number.
-fn to_box(point: &Point3<f64>, corners: &Corners) -> f64 {
+fn to_box(point: &Point3<f64>, corners: &AxisAlignedBox) -> f64 {
     let nearest = Point3::from(point.coords.zip_zip_map(
         &corners.min_m.coords,
         &corners.max_m.coords,
@@ -163,7 +163,7 @@ impl Slow {
 
     /// The same of something that may begin beyond its limit and then only come back: it is held
     /// against what it was itself before, and against nothing else.
-    fn returns(&mut self, rule: Rule, of: [usize; 3], value: f64, limit: f64, doubt: f64) {
+    fn returns(&mut self, rule: GateRule, of: [usize; 3], value: f64, limit: f64, doubt: f64) {
         let key = (format!("{rule:?}"), of);
         let past = self.past.get(&key).copied();
         let now = past.unwrap_or(Past {
@@ -196,7 +196,7 @@ impl Slow {
     }
 
     /// Notes a value that must not be above a limit; it is known to within `doubt` upwards.
-    fn above(&mut self, rule: Rule, value: f64, limit: f64, doubt: f64) {
+    fn above(&mut self, rule: GateRule, value: f64, limit: f64, doubt: f64) {
         let found = self.found.entry(format!("{rule:?}")).or_default();
         found.surely |= value > limit + doubt.abs() * 0.01 + limit.abs() * 2e-3 + 1e-7;
         found.possibly |= value + doubt > limit - limit.abs() * 1e-3 - 1e-7;
@@ -212,24 +212,36 @@ impl Slow {
             for index in 0..plan.samples.len() + 6 {
                 let [a, b, c, d] = [0, 1, 2, 3].map(|n| at(index + n, joint));
                 self.above(
-                    Rule::JointSpeed,
+                    GateRule::JointSpeed,
                     (b - a).abs() / t,
                     limits.velocity_rad_s[joint],
                     0.0,
                 );
                 let push = (c - 2.0 * b + a).abs() / t.powi(2);
                 self.above(
-                    Rule::JointAcceleration,
+                    GateRule::JointAcceleration,
                     push,
                     limits.acceleration_rad_s2[joint],
                     0.0,
                 );
                 let jerk = (d - 3.0 * c + 3.0 * b - a).abs() / t.powi(3);
                 let most = limits.jerk_rad_s3[joint];
-                self.above(Rule::JointJerk, jerk, most * 1.02, most * 0.02);
+                self.above(GateRule::JointJerk, jerk, most * 1.02, most * 0.02);
                 let of = |side| [joint, side, 0];
-                self.returns(Rule::JointLimit, of(0), a, limits.upper_rad[joint], 2e-6);
-                self.returns(Rule::JointLimit, of(1), -a, -limits.lower_rad[joint], 2e-6);
+                self.returns(
+                    GateRule::JointLimit,
+                    of(0),
+                    a,
+                    limits.upper_rad[joint],
+                    2e-6,
+                );
+                self.returns(
+                    GateRule::JointLimit,
+                    of(1),
+                    -a,
+                    -limits.lower_rad[joint],
+                    2e-6,
+                );
             }
         }
     }
@@ -247,10 +259,10 @@ impl Slow {
                 SpanKind::Jog => scene.limits.travel_mm_s.min(JOG_MM_S),
                 _ => travel,
             };
-            self.above(Rule::TipSpeed, speed, most.min(250.0), 0.0);
+            self.above(GateRule::TipSpeed, speed, most.min(250.0), 0.0);
             let half = before.zip(q, |a, b| (a + b) * 0.5);
             let off = tip(scene, 0, &half) - (now.coords + then.coords) * 0.5;
-            self.above(Rule::Midpoint, off.coords.norm() * 1e3, 0.1, 0.0);
+            self.above(GateRule::Midpoint, off.coords.norm() * 1e3, 0.1, 0.0);
         }
         self.inside(scene, [usize::MAX, 0], &now, 0.0);
         let down = matches!(
@@ -268,22 +280,27 @@ impl Slow {
                 _ if down => scene.heights.press_mm,
                 _ => 0.0,
             };
-            self.returns(Rule::Sheet, [0; 3], -height, deep + 0.25, 0.0);
+            self.returns(GateRule::Sheet, [0; 3], -height, deep + 0.25, 0.0);
         } else {
             self.past.insert(("Sheet".to_owned(), [0; 3]), CLEAR);
         }
         if down {
-            self.above(Rule::Condition, condition(scene, 0, q), 30.0, 0.1);
+            self.above(GateRule::Condition, condition(scene, 0, q), 30.0, 0.1);
         }
         if kind == SpanKind::Draw {
             let mount = &frames(scene, q)[scene.arm.dof() + 1];
             let axis = mount.transform_vector(&scene.pens[0].axis);
             let lean = (-axis).angle(&normal(scene)).to_degrees();
-            self.above(Rule::Tilt, lean, scene.pens[0].cone_rad.to_degrees(), 1e-3);
+            self.above(
+                GateRule::Tilt,
+                lean,
+                scene.pens[0].cone_rad.to_degrees(),
+                1e-3,
+            );
         }
     }
 
-    fn body(&mut self, scene: &Scene, q: &Joints, is_let_out: bool) {
+    fn body(&mut self, scene: &Scene, q: &JointVector, is_let_out: bool) {
         let parts = dots(scene, q);
         let half = STEP_M / 2.0;
         for (of, part) in parts.iter().enumerate() {
@@ -296,9 +313,9 @@ impl Slow {
                     .map(|point| to_box(point, &keep_out.corners));
                 let near = near.fold(f64::INFINITY, f64::min) - part.radius_m;
                 if is_let_out {
-                    self.returns(Rule::KeepOut, [of, which, 0], -near, -CLEARANCE_M, half);
+                    self.returns(GateRule::KeepOut, [of, which, 0], -near, -CLEARANCE_M, half);
                 } else {
-                    self.above(Rule::KeepOut, -near, -CLEARANCE_M, half);
+                    self.above(GateRule::KeepOut, -near, -CLEARANCE_M, half);
                 }
             }
             let ends = [part.points[0], part.points[part.points.len() - 1]];
@@ -316,12 +333,12 @@ impl Slow {
 
     /// Each side of the workspace on its own.
     fn inside(&mut self, scene: &Scene, [of, end]: [usize; 2], at: &Point3<f64>, radius_m: f64) {
-        let Corners { min_m, max_m } = scene.limits.workspace;
+        let AxisAlignedBox { min_m, max_m } = scene.limits.workspace;
         for axis in 0..3 {
             let side = |which| [of, end, 2 * axis + which];
             let (low, high) = (min_m[axis], max_m[axis]);
-            self.returns(Rule::Workspace, side(0), radius_m - at[axis], -low, 0.0);
-            self.returns(Rule::Workspace, side(1), radius_m + at[axis], high, 0.0);
+            self.returns(GateRule::Workspace, side(0), radius_m - at[axis], -low, 0.0);
+            self.returns(GateRule::Workspace, side(1), radius_m + at[axis], high, 0.0);
         }
     }
 
@@ -341,7 +358,7 @@ impl Slow {
         }
         let doubt = (beside_m + STEP_M - over_m).max(STEP_M / 2.0);
         if over_m.is_finite() {
-            self.returns(Rule::Body, [of, 0, 0], over_m, -CLEARANCE_M, doubt);
+            self.returns(GateRule::Body, [of, 0, 0], over_m, -CLEARANCE_M, doubt);
         } else if beside_m.is_finite() {
             let possibly = beside_m + STEP_M > -CLEARANCE_M * 1.001;
             self.found.entry("Body".to_owned()).or_default().possibly |= possibly;
@@ -368,7 +385,7 @@ impl Slow {
                     .flat_map(|a| other.points.iter().map(move |b| (a - b).norm()));
                 let near = pairs.fold(f64::INFINITY, f64::min) - one.radius_m - other.radius_m;
                 let of = [index, second, 0];
-                self.returns(Rule::SelfCollision, of, -near, -CLEARANCE_M, STEP_M);
+                self.returns(GateRule::SelfCollision, of, -near, -CLEARANCE_M, STEP_M);
             }
         }
     }

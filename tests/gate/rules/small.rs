@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use gate::Rule;
-use plan::{Patient, SpanKind, Step, Trajectory};
+use gate::GateRule;
+use plan::{JogIncrement, SilentObserver, SpanKind, Trajectory};
 use scene::Scene;
 
 use super::{default_plan, edge, only, refusals, sheet, slow};
@@ -26,15 +26,15 @@ fn last(plan: &Trajectory, kind: SpanKind) -> Trajectory {
 /// Down at the middle of the sheet, until it is given up.
 fn probe() -> Trajectory {
     let (scene, _) = default_plan();
-    let plan = plan::probe(scene, &scene.ready_rad, [50.0, 50.0], 0, &Patient).unwrap();
+    let plan = plan::probe(scene, &scene.ready_rad, [50.0, 50.0], 0, &SilentObserver).unwrap();
     last(&plan.trajectory, SpanKind::Probe)
 }
 
 /// The tip straight by so much, from above the middle of the sheet.
 fn jog(by_mm: [f64; 3]) -> Trajectory {
     let (scene, _) = default_plan();
-    let step = Step::Tip { by_mm };
-    let plan = plan::jog(scene, &scene.ready_rad, step, 0, &Patient).unwrap();
+    let step = JogIncrement::Tip { by_mm };
+    let plan = plan::jog(scene, &scene.ready_rad, step, 0, &SilentObserver).unwrap();
     last(&plan.trajectory, SpanKind::Jog)
 }
 
@@ -63,19 +63,19 @@ fn at_speed(plan: &Trajectory, mm_s: f64) -> Trajectory {
     }
 }
 
-fn in_default(plan: &Trajectory) -> Vec<gate::Refusal> {
+fn in_default(plan: &Trajectory) -> Vec<gate::GateRefusal> {
     refusals(Scene::clone(&default_plan().0), plan)
 }
 
 #[test]
 fn a_probe_at_its_speed() {
     let plan = probe();
-    edge(Rule::TipSpeed, 0.005, |by| {
+    edge(GateRule::TipSpeed, 0.005, |by| {
         in_default(&at_speed(&plan, PROBE_MM_S * (1.0 - by)))
     });
     // A scene that draws more slowly narrows it.
     let fastest = fastest_mm_s(&plan);
-    edge(Rule::TipSpeed, 0.005, |by| {
+    edge(GateRule::TipSpeed, 0.005, |by| {
         let mut scene = Scene::clone(&default_plan().0);
         scene.limits.draw_mm_s = fastest * (1.0 + by);
         refusals(scene, &plan)
@@ -85,11 +85,11 @@ fn a_probe_at_its_speed() {
 #[test]
 fn a_step_by_hand_at_its_speed() {
     let plan = jog([0.0, -20.0, 20.0]);
-    edge(Rule::TipSpeed, 0.005, |by| {
+    edge(GateRule::TipSpeed, 0.005, |by| {
         in_default(&at_speed(&plan, JOG_MM_S * (1.0 - by)))
     });
     let fastest = fastest_mm_s(&plan);
-    edge(Rule::TipSpeed, 0.005, |by| {
+    edge(GateRule::TipSpeed, 0.005, |by| {
         let mut scene = Scene::clone(&default_plan().0);
         scene.limits.travel_mm_s = fastest * (1.0 + by);
         refusals(scene, &plan)
@@ -100,13 +100,13 @@ fn a_step_by_hand_at_its_speed() {
 fn deep(plan: &Trajectory, deepest_mm: f64) {
     let (scene, _) = default_plan();
     let lowest = lowest_mm(scene, plan);
-    edge(Rule::Sheet, 0.005, |by| {
+    edge(GateRule::Sheet, 0.005, |by| {
         let mut scene = Scene::clone(scene);
         let up_mm = lowest + deepest_mm - by;
         scene.surface = sheet([0.0, 0.0, up_mm / 1e3]);
         // The gripper comes nearer to it as well: only this rule is looked at.
         let mut said = refusals(scene, plan);
-        said.retain(|refusal| refusal.rule == Rule::Sheet);
+        said.retain(|refusal| refusal.rule == GateRule::Sheet);
         said
     });
 }
@@ -138,7 +138,12 @@ fn a_second_judge_agrees_on_small_steps() {
                 let second = slow::Slow::judge(&scene, &plan);
                 let said = gate::preview(&Arc::new(scene), &plan);
                 let said = said.err().map_or_else(Vec::new, |refused| refused.0);
-                for rule in [Rule::TipSpeed, Rule::Sheet, Rule::Condition, Rule::Tilt] {
+                for rule in [
+                    GateRule::TipSpeed,
+                    GateRule::Sheet,
+                    GateRule::Condition,
+                    GateRule::Tilt,
+                ] {
                     let by_gate = said.iter().any(|refusal| refusal.rule == rule);
                     let Some(found) = second.found.get(&format!("{rule:?}")) else {
                         assert!(!by_gate, "{rule:?}: {said:#?}");

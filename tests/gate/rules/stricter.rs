@@ -7,13 +7,13 @@
 use std::cell::Cell;
 use std::sync::{Arc, OnceLock};
 
-use base::units::Joints;
-use gate::{Refusal, Rule};
+use base::units::JointVector;
+use gate::{GateRefusal, GateRule};
 use nalgebra::{Point3, Vector3};
-use plan::{Patient, Span, SpanKind, Trajectory};
+use plan::{SilentObserver, SpanKind, Trajectory, TrajectorySpan};
 use proptest::prelude::*;
 use proptest::test_runner::{RngSeed, TestCaseError, TestCaseResult, TestRunner};
-use scene::{Corners, KeepOut, Library, Scene};
+use scene::{AxisAlignedBox, KeepOut, Scene, SceneLibrary};
 
 use super::{default_plan, ease, only, refusals, slow, with_arm};
 
@@ -29,7 +29,7 @@ const WINDOW: usize = 150;
 fn cut_out(name: &str, min_m: [f64; 3], max_m: [f64; 3]) -> KeepOut {
     KeepOut {
         name: name.to_owned(),
-        corners: Corners {
+        corners: AxisAlignedBox {
             min_m: min_m.into(),
             max_m: max_m.into(),
         },
@@ -37,7 +37,7 @@ fn cut_out(name: &str, min_m: [f64; 3], max_m: [f64; 3]) -> KeepOut {
 }
 
 /// Refusals of the default drawing with one keep-out in its scene.
-fn drawn_beside(min_m: [f64; 3], max_m: [f64; 3]) -> Vec<Refusal> {
+fn drawn_beside(min_m: [f64; 3], max_m: [f64; 3]) -> Vec<GateRefusal> {
     super::changed(|scene| scene.keep_outs.push(cut_out("box", min_m, max_m)))
 }
 
@@ -53,15 +53,15 @@ fn refuses_a_larger_keep_out_as_it_refuses_a_smaller_one() {
         ([-2.0, -2.0, -2.0], [2.0, 2.0, 2.0]),
     ] {
         let said = drawn_beside(min_m, max_m);
-        let named = |refusal: &&Refusal| {
-            refusal.rule == Rule::KeepOut && refusal.why.contains("keep-out `box`")
+        let named = |refusal: &&GateRefusal| {
+            refusal.rule == GateRule::KeepOut && refusal.why.contains("keep-out `box`")
         };
         assert!(said.iter().any(|one| named(&one)), "{max_m:?}: {said:#?}");
     }
 }
 
 /// The middle of a part of the arm, at a pose.
-fn middle_of(scene: &Scene, part: &str, q: &Joints) -> Point3<f64> {
+fn middle_of(scene: &Scene, part: &str, q: &JointVector) -> Point3<f64> {
     let capsules = scene.arm.capsules.iter();
     let capsule = capsules.clone().find(|capsule| capsule.name == part);
     let capsule = capsule.unwrap();
@@ -103,7 +103,7 @@ fn refuses_a_part_that_enters_a_keep_out_in_which_another_stands() {
             let said = refusals(scene, &motion);
             let comes = said
                 .iter()
-                .any(|one| one.rule == Rule::KeepOut && !one.why.contains("upper arm"));
+                .any(|one| one.rule == GateRule::KeepOut && !one.why.contains("upper arm"));
             assert!(comes, "{kind:?}: {said:#?}");
         }
     }
@@ -132,11 +132,14 @@ fn lets_an_arm_out_of_a_keep_out_and_no_deeper_and_draws_nothing_there() {
         (SpanKind::Draw, 0.5, false),
     ] {
         let said = refusals(scene.clone(), &turning(kind, by));
-        let kept = said.iter().any(|one| one.rule == Rule::KeepOut);
+        let kept = said.iter().any(|one| one.rule == GateRule::KeepOut);
         assert_eq!(!kept, passes, "{kind:?} {by}: {said:#?}");
     }
     let said = refusals(scene, &turning(SpanKind::Draw, 0.5));
-    let first = said.iter().find(|one| one.rule == Rule::KeepOut).unwrap();
+    let first = said
+        .iter()
+        .find(|one| one.rule == GateRule::KeepOut)
+        .unwrap();
     assert_eq!(first.sample, 0, "{first:?}");
     assert!(first.why.contains("inside") && first.why.contains("reset"));
 }
@@ -147,7 +150,7 @@ fn refuses_a_part_that_leaves_the_workspace_while_another_begins_outside() {
     let (scene, _) = default_plan();
     let motion = turning(SpanKind::Pose, 0.5);
     let last = motion.samples[motion.samples.len() - 1];
-    let sides = |name: &str, q: &Joints| middle_of(scene, name, q);
+    let sides = |name: &str, q: &JointVector| middle_of(scene, name, q);
     let (before, after) = (
         sides("gripper", &motion.samples[0]),
         sides("gripper", &last),
@@ -163,7 +166,7 @@ fn refuses_a_part_that_leaves_the_workspace_while_another_begins_outside() {
     }
     let refused = |scene: &Scene| {
         let said = refusals(scene.clone(), &motion);
-        let outside = said.iter().find(|one| one.rule == Rule::Workspace);
+        let outside = said.iter().find(|one| one.rule == GateRule::Workspace);
         assert!(outside.is_some(), "{said:#?}");
     };
     refused(&narrow);
@@ -176,12 +179,12 @@ fn refuses_a_part_that_leaves_the_workspace_while_another_begins_outside() {
 /// Two pens in turns, a sample each: the tip that draws next moves as fast as the other.
 #[test]
 fn refuses_a_tip_that_is_too_fast_where_pens_change() {
-    let scene = Library::new(None).scene("two_pens", None).unwrap();
+    let scene = SceneLibrary::new(None).scene("two_pens", None).unwrap();
     let to = scene
         .ready_rad
         .map(|joint, q| if joint == 0 { q + 0.5 } else { q });
     let samples = ease(&scene.ready_rad, &to, 60);
-    let spans = (0..samples.len()).map(|at| Span {
+    let spans = (0..samples.len()).map(|at| TrajectorySpan {
         kind: SpanKind::Travel,
         item: Some(0),
         pen: at % 2,
@@ -194,7 +197,7 @@ fn refuses_a_tip_that_is_too_fast_where_pens_change() {
     };
     for plan in [only(SpanKind::Travel, 10, samples), in_turns] {
         let said = refusals(Scene::clone(&scene), &plan);
-        let fast = said.iter().any(|one| one.rule == Rule::TipSpeed);
+        let fast = said.iter().any(|one| one.rule == GateRule::TipSpeed);
         assert!(fast, "{said:#?}");
     }
 }
@@ -215,7 +218,7 @@ fn refuses_a_joint_that_passes_one_limit_having_begun_beyond_the_other() {
         .map(|joint, q| if joint == 0 { q + 0.045 } else { q });
     let motion = only(SpanKind::Pose, 10, vec![scene.ready_rad, to]);
     let said = refusals(narrow, &motion);
-    let beyond = said.iter().find(|one| one.rule == Rule::JointLimit);
+    let beyond = said.iter().find(|one| one.rule == GateRule::JointLimit);
     let limit = beyond
         .unwrap_or_else(|| panic!("{said:#?}"))
         .excess
@@ -355,7 +358,7 @@ impl Motion {
             let pose = |via: &[f64; 5]| {
                 range.map(|joint, range| limits.lower_rad[joint] + range * via[joint])
             };
-            let poses: Vec<Joints> = self.vias.iter().map(pose).collect();
+            let poses: Vec<JointVector> = self.vias.iter().map(pose).collect();
             let legs = poses
                 .windows(2)
                 .flat_map(|pair| ease(&pair[0], &pair[1], self.ticks));
@@ -373,7 +376,7 @@ impl Motion {
 
 fn window(drawing: &Trajectory, first: usize) -> Trajectory {
     let inside = |at: usize| at.clamp(first, first + WINDOW) - first;
-    let spans = drawing.spans.iter().map(|span| Span {
+    let spans = drawing.spans.iter().map(|span| TrajectorySpan {
         first: inside(span.first),
         end: inside(span.end),
         ..*span
@@ -397,8 +400,8 @@ impl Place {
 }
 
 /// A box with its faces moved outwards by so much.
-fn moved(corners: &Corners, by: &[f64; 6]) -> Corners {
-    Corners {
+fn moved(corners: &AxisAlignedBox, by: &[f64; 6]) -> AxisAlignedBox {
+    AxisAlignedBox {
         min_m: corners.min_m - Vector3::new(by[0], by[1], by[2]),
         max_m: corners.max_m + Vector3::new(by[3], by[4], by[5]),
     }
@@ -410,7 +413,7 @@ impl Pair {
         scene.limits.travel_mm_s = 250.0;
         scene.keep_outs.push(self.place.keep_out(&scene, plan));
         let sides = self.workspace;
-        scene.limits.workspace = Corners {
+        scene.limits.workspace = AxisAlignedBox {
             min_m: Point3::new(-sides[0], -sides[1], -sides[2]),
             max_m: Point3::new(sides[3], sides[4], sides[5]),
         };
@@ -444,7 +447,7 @@ impl Change {
             Self::Shrink(by) => {
                 let smaller = moved(&scene.limits.workspace, &by.map(|by| -by));
                 let (low, high) = (smaller.min_m, smaller.max_m);
-                scene.limits.workspace = Corners {
+                scene.limits.workspace = AxisAlignedBox {
                     // What would be turned inside out becomes a wall.
                     max_m: high.sup(&low),
                     min_m: low,
@@ -475,17 +478,17 @@ fn is_let_out(scene: &Scene, plan: &Trajectory) -> bool {
         && found.get("KeepOut").is_some_and(|found| found.possibly)
 }
 
-fn rules(said: &[Refusal]) -> Vec<Rule> {
-    let mut rules: Vec<Rule> = said.iter().map(|refusal| refusal.rule).collect();
+fn rules(said: &[GateRefusal]) -> Vec<GateRule> {
+    let mut rules: Vec<GateRule> = said.iter().map(|refusal| refusal.rule).collect();
     rules.dedup();
     rules
 }
 
 /// That each rule that said no says so still; a stop that could not be proven may be refused by
 /// another rule before.
-fn stays_refused(loose: &[Rule], strict: &[Rule]) -> Option<Rule> {
+fn stays_refused(loose: &[GateRule], strict: &[GateRule]) -> Option<GateRule> {
     let is_kept =
-        |rule: &Rule| strict.contains(rule) || (*rule == Rule::Stop && !strict.is_empty());
+        |rule: &GateRule| strict.contains(rule) || (*rule == GateRule::Stop && !strict.is_empty());
     loose.iter().copied().find(|rule| !is_kept(rule))
 }
 
@@ -515,11 +518,11 @@ fn no_stricter_scene_lets_through_what_a_looser_one_refuses() {
         let count = |cell: &Cell<u32>, yes: bool| cell.set(cell.get() + u32::from(yes));
         count(
             &refused,
-            loose.contains(&Rule::KeepOut) || loose.contains(&Rule::Workspace),
+            loose.contains(&GateRule::KeepOut) || loose.contains(&GateRule::Workspace),
         );
         count(&stricter_only, strict.len() > loose.len());
         match stays_refused(&loose, &strict) {
-            Some(Rule::KeepOut) if is_let_out(&strict_scene, &plan) => count(&let_out, true),
+            Some(GateRule::KeepOut) if is_let_out(&strict_scene, &plan) => count(&let_out, true),
             Some(rule) => {
                 let why = format!("{rule:?} of {loose:?} is missing in {strict:?}");
                 return Err(TestCaseError::fail(why));
@@ -544,8 +547,8 @@ fn refuses_shipped_drawings_for_every_keep_out_around_what_they_cross() {
     static PLANS: OnceLock<Vec<(Arc<Scene>, Trajectory)>> = OnceLock::new();
     let plans = PLANS.get_or_init(|| {
         let planned = ["letters", "two_pens", "widowx"].map(|name| {
-            let scene = Library::new(None).scene(name, None).unwrap();
-            let plan = plan::draw(&scene, &scene.rest_rad, &Patient).unwrap();
+            let scene = SceneLibrary::new(None).scene(name, None).unwrap();
+            let plan = plan::draw(&scene, &scene.rest_rad, &SilentObserver).unwrap();
             (scene, plan.trajectory)
         });
         planned.to_vec()
@@ -558,7 +561,7 @@ fn refuses_shipped_drawings_for_every_keep_out_around_what_they_cross() {
             let mut scene = Scene::clone(scene);
             scene.keep_outs.push(around(at, half_m));
             let said = rules(&refusals(scene, plan));
-            assert!(said.contains(&Rule::KeepOut), "{half_m}: {said:?}");
+            assert!(said.contains(&GateRule::KeepOut), "{half_m}: {said:?}");
         }
     }
 }

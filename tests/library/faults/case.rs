@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use steadyhand::arm::ArmFile;
 use steadyhand::driver::BusCounts;
-use steadyhand::sim::Fault;
+use steadyhand::sim::SimulatedFault;
 
 use super::far_end::{Family, Hands, Script};
 
@@ -33,11 +33,11 @@ pub(crate) struct Case {
     /// What is done, in words.
     pub(crate) done: &'static str,
     /// Before the port is opened.
-    pub(crate) before: Vec<Fault>,
+    pub(crate) before: Vec<SimulatedFault>,
     /// In the middle of the stroke.
     pub(crate) during: Option<Script>,
     /// Takes the fault away again.
-    pub(crate) mend: Vec<Fault>,
+    pub(crate) mend: Vec<SimulatedFault>,
     pub(crate) want: Want,
     /// Whether the lines are so long that a joint that stays behind is far behind.
     pub(crate) long: bool,
@@ -79,7 +79,7 @@ pub(crate) fn once(mut what: impl FnMut(&mut Hands<'_>) + Send + 'static) -> Opt
 }
 
 /// The fault from the middle of the stroke on.
-pub(crate) fn from_then(fault: Fault) -> Option<Script> {
+pub(crate) fn from_then(fault: SimulatedFault) -> Option<Script> {
     once(move |hands| hands.sim.break_it(fault.clone()))
 }
 
@@ -96,7 +96,12 @@ pub(crate) fn case(family: Family, done: &'static str, during: Option<Script>, w
     }
 }
 
-pub(crate) fn before(family: Family, done: &'static str, fault: &[Fault], want: Want) -> Case {
+pub(crate) fn before(
+    family: Family,
+    done: &'static str,
+    fault: &[SimulatedFault],
+    want: Want,
+) -> Case {
     Case {
         before: fault.to_vec(),
         ..case(family, done, None, want)
@@ -104,7 +109,7 @@ pub(crate) fn before(family: Family, done: &'static str, fault: &[Fault], want: 
 }
 
 impl Case {
-    pub(crate) fn mended(mut self, by: &[Fault]) -> Self {
+    pub(crate) fn mended(mut self, by: &[SimulatedFault]) -> Self {
         self.mend = by.to_vec();
         self
     }
@@ -139,8 +144,8 @@ pub(crate) fn echoes(counts: &BusCounts) -> u64 {
     counts.echoes
 }
 
-pub(crate) fn poke(id: u8, address: u16, value: u8) -> Fault {
-    Fault::Register { id, address, value }
+pub(crate) fn poke(id: u8, address: u16, value: u8) -> SimulatedFault {
+    SimulatedFault::Register { id, address, value }
 }
 
 /// Three degrees are gone through in a second and a half; 300 ms of that are stalled.
@@ -151,7 +156,7 @@ pub(crate) fn obstacle(family: Family, names: &'static [&'static str]) -> Case {
         block_where_it_goes(),
         Want::Faulted(1500, names),
     );
-    let gone = Fault::Block {
+    let gone = SimulatedFault::Block {
         joint: 0,
         at_rad: None,
     };
@@ -162,13 +167,15 @@ pub(crate) fn obstacle(family: Family, names: &'static [&'static str]) -> Case {
 pub(crate) fn block_where_it_goes() -> Option<Script> {
     let mut before = None;
     Some(Box::new(move |number, hands| {
-        let Some(now) = hands.sim.truth().first().copied() else {
+        let Some(now) = hands.sim.true_joints().first().copied() else {
             return;
         };
         let from: f64 = *before.get_or_insert(now);
         if number == 10 {
             let at_rad = Some(now + 1e-4_f64.copysign(now - from));
-            hands.sim.break_it(Fault::Block { joint: 0, at_rad });
+            hands
+                .sim
+                .break_it(SimulatedFault::Block { joint: 0, at_rad });
         }
     }))
 }
@@ -177,7 +184,7 @@ pub(crate) fn block_where_it_goes() -> Option<Script> {
 pub(crate) fn noise(bytes: &[u8]) -> Option<Script> {
     let bytes = bytes.to_vec();
     Some(Box::new(move |_, hands| {
-        hands.sim.break_it(Fault::Noise(bytes.clone()));
+        hands.sim.break_it(SimulatedFault::Noise(bytes.clone()));
     }))
 }
 

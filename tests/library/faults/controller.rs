@@ -5,7 +5,7 @@ use std::time::Duration;
 use firmware_protocol::message::{Message, NO_JOINT, SegmentAck, SegmentStatus};
 use firmware_protocol::{PROTOCOL_MAJOR, schema::SCHEMA_HASH};
 use steadyhand::arm::ArmFile;
-use steadyhand::sim::Fault;
+use steadyhand::sim::SimulatedFault;
 use steadyhand::units::Finite;
 
 use super::case::{
@@ -18,18 +18,21 @@ pub(crate) fn cases() -> Vec<(u32, Case)> {
     let own = |number, done, script, want| {
         let case = case(Family::Firmware, done, script, want);
         // A drive that failed is mended; other faults leave it as it is.
-        (number, case.mended(&[Fault::ErrorBits { id: 2, bits: 0 }]))
+        (
+            number,
+            case.mended(&[SimulatedFault::ErrorBits { id: 2, bits: 0 }]),
+        )
     };
     let cycles = || Want::Drawn("cycles", |counts| counts.cycles);
-    let late = Fault::LateReplies {
+    let late = SimulatedFault::LateReplies {
         share: 1.0,
         by: Duration::from_millis(16),
     };
-    let noisy = Fault::CorruptReplies {
+    let noisy = SimulatedFault::CorruptReplies {
         share: 0.12,
         bits: 3,
     };
-    let blind = |word| Fault::Position { id: 2, word };
+    let blind = |word| SimulatedFault::Position { id: 2, word };
     let mut all = setups();
     all.extend([
         (6, obstacle(Family::Firmware, &["shoulder_pan"])),
@@ -38,7 +41,7 @@ pub(crate) fn cases() -> Vec<(u32, Case)> {
             before(
                 Family::Firmware,
                 "it falls silent before torque is taken off",
-                &[Fault::Silence(1)],
+                &[SimulatedFault::Silence(1)],
                 Want::Released(0, &["torque"]),
             ),
         ),
@@ -59,10 +62,10 @@ pub(crate) fn cases() -> Vec<(u32, Case)> {
             case(
                 Family::Firmware,
                 "it falls silent",
-                from_then(Fault::Silence(1)),
+                from_then(SimulatedFault::Silence(1)),
                 Want::Faulted(200, &["controller"]),
             )
-            .mended(&[Fault::Speak(1)]),
+            .mended(&[SimulatedFault::Speak(1)]),
         ),
         (
             10,
@@ -113,13 +116,13 @@ pub(crate) fn cases() -> Vec<(u32, Case)> {
         own(
             1,
             "5 % of what it says is lost",
-            from_then(Fault::DropReplies(0.05)),
+            from_then(SimulatedFault::DropReplies(0.05)),
             cycles(),
         ),
         own(
             2,
             "two bits are flipped in 5 % of what it says",
-            from_then(Fault::CorruptReplies {
+            from_then(SimulatedFault::CorruptReplies {
                 share: 0.05,
                 bits: 2,
             }),
@@ -128,19 +131,19 @@ pub(crate) fn cases() -> Vec<(u32, Case)> {
         own(
             5,
             "its second drive fails",
-            from_then(Fault::ErrorBits { id: 2, bits: 1 }),
+            from_then(SimulatedFault::ErrorBits { id: 2, bits: 1 }),
             Want::Faulted(200, second(Family::Firmware)),
         ),
         own(
             12,
             "the cable is pulled",
-            from_then(Fault::Unplug),
+            from_then(SimulatedFault::Unplug),
             Want::Faulted(20, &["unplugged", "reset"]),
         ),
         own(
             17,
             "it restarts",
-            from_then(Fault::PowerCycle(1)),
+            from_then(SimulatedFault::PowerCycle(1)),
             Want::Faulted(200, &["controller restarted", "supply", "reset"]),
         ),
         own(
@@ -155,9 +158,10 @@ pub(crate) fn cases() -> Vec<(u32, Case)> {
 
 /// What is wrong before anything moves.
 fn setups() -> Vec<(u32, Case)> {
-    let refused =
-        |done, fault: &[Fault], names| before(Family::Firmware, done, fault, Want::Refused(names));
-    let claims = |major, schema| [Fault::OtherProtocol { major, schema }];
+    let refused = |done, fault: &[SimulatedFault], names| {
+        before(Family::Firmware, done, fault, Want::Refused(names))
+    };
+    let claims = |major, schema| [SimulatedFault::OtherProtocol { major, schema }];
     vec![
         (
             3,
@@ -246,6 +250,8 @@ fn stale_acknowledgements() -> Option<Script> {
 fn failing_for_a_moment() -> Option<Script> {
     Some(Box::new(|number, hands| {
         let bits = u8::from(number == 0);
-        hands.sim.break_it(Fault::ErrorBits { id: 2, bits });
+        hands
+            .sim
+            .break_it(SimulatedFault::ErrorBits { id: 2, bits });
     }))
 }

@@ -1,6 +1,6 @@
 //! What happens to the machine and its port.
 
-use steadyhand::sim::Fault;
+use steadyhand::sim::SimulatedFault;
 
 use super::case::{Row, Want, case, each, from_then, once, starved};
 
@@ -13,7 +13,7 @@ pub(crate) fn rows() -> Vec<Row> {
                 case(
                     family,
                     "the cable is pulled",
-                    from_then(Fault::Unplug),
+                    from_then(SimulatedFault::Unplug),
                     Want::Faulted(20, &["unplugged", "reset"]),
                 )
             }),

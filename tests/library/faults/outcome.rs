@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use firmware_protocol::Message;
-use steadyhand::arm::{Arm, ArmFile};
-use steadyhand::motion::{Motion, Outcome};
-use steadyhand::permit::{Denied, Latch, Who};
-use steadyhand::sim::{Fault, Simulator};
-use steadyhand::units::Joints;
+use steadyhand::arm::{ArmFile, ArmModel};
+use steadyhand::motion::{MotionHandle, MotionOutcome};
+use steadyhand::permit::{ActorRank, PermitError, StopLatch};
+use steadyhand::sim::{ArmSimulator, SimulatedFault};
+use steadyhand::units::JointVector;
 
 use super::case::{Case, Found, Want};
 use super::far_end::{self, Family, Rig};
@@ -33,7 +33,7 @@ pub(crate) async fn carry_out(case: Case) -> Found {
         Want::Released(off, names) => return released(&rig, &case.before, off, names).await,
         _ => rig.break_all(&case.before),
     }
-    let stood = rig.sim.truth();
+    let stood = rig.sim.true_joints();
     let motion = match (rig.attach(), &case.want) {
         (Ok(motion), _) => motion,
         (Err(words), Want::Refused(names)) => return refused(&rig, &stood, &words, names),
@@ -41,13 +41,13 @@ pub(crate) async fn carry_out(case: Case) -> Found {
     };
     let outcome = rig.draw(&motion, case.during).await;
     match (outcome, case.want) {
-        (Outcome::Reached { .. }, Want::Drawn(what, of)) => {
+        (MotionOutcome::Reached { .. }, Want::Drawn(what, of)) => {
             let count = of(&motion.snapshot().counts);
             assert!(count > 0, "{}: no {what} were counted", case.done);
             stayed_on_the_line(&rig);
             found(format!("drawn; {what} are counted"))
         }
-        (Outcome::Reached { .. }, Want::Warned(words)) => {
+        (MotionOutcome::Reached { .. }, Want::Warned(words)) => {
             let said = motion.snapshot().warnings;
             let said = said.into_iter().find(|one| one.contains(words));
             let said = said.unwrap_or_else(|| panic!("{}: no warning", case.done));
@@ -57,8 +57,10 @@ pub(crate) async fn carry_out(case: Case) -> Found {
                 words: Some(said),
             }
         }
-        (Outcome::Refused(words), Want::Refused(names)) => refused(&rig, &stood, &words, names),
-        (Outcome::Faulted(words), Want::Faulted(within_ms, names)) => {
+        (MotionOutcome::Refused(words), Want::Refused(names)) => {
+            refused(&rig, &stood, &words, names)
+        }
+        (MotionOutcome::Faulted(words), Want::Faulted(within_ms, names)) => {
             faulted(&rig, &motion, &words, within_ms, names).await;
             after_a_fault(&rig, &motion, &words, &case.mend, case.done).await;
             Found {
@@ -96,16 +98,16 @@ fn stayed_on_the_line(rig: &Rig) {
     assert!(steps.max().unwrap() <= 20);
 }
 
-fn refused(rig: &Rig, stood: &Joints, words: &str, names: &[&str]) -> Found {
+fn refused(rig: &Rig, stood: &JointVector, words: &str, names: &[&str]) -> Found {
     names_all(words, names);
-    assert!(rig.sim.truth().distance_max(stood) < 0.01, "it moved");
+    assert!(rig.sim.true_joints().distance_max(stood) < 0.01, "it moved");
     Found {
         short: "refused; nothing moves".to_owned(),
         words: Some(words.to_owned()),
     }
 }
 
-async fn faulted(rig: &Rig, motion: &Motion, words: &str, within_ms: u64, names: &[&str]) {
+async fn faulted(rig: &Rig, motion: &MotionHandle, words: &str, within_ms: u64, names: &[&str]) {
     names_all(words, names);
     let broken = rig.wire.state().broken_at.unwrap();
     let limit = Duration::from_millis(within_ms);
@@ -113,23 +115,29 @@ async fn faulted(rig: &Rig, motion: &Motion, words: &str, within_ms: u64, names:
     assert!(took <= limit, "{took:?} for {words:?}");
     let told = rig.clock.now().since(broken);
     assert!(told <= limit + VERIFIED, "told after {told:?}: {words:?}");
-    assert!(matches!(rig.permits.latched(), Some(Latch::Fault(_))));
+    assert!(matches!(rig.permits.latched(), Some(StopLatch::Fault(_))));
     let mut snapshots = motion.watch();
     let told = snapshots.wait_for(|snapshot| snapshot.fault.as_deref() == Some(words));
     told.await.unwrap();
 }
 
 /// Nothing moves without a reset, whatever is mended; after it the arm is at rest.
-async fn after_a_fault(rig: &Rig, motion: &Motion, words: &str, mend: &[Fault], done: &str) {
+async fn after_a_fault(
+    rig: &Rig,
+    motion: &MotionHandle,
+    words: &str,
+    mend: &[SimulatedFault],
+    done: &str,
+) {
     never_let_go(rig);
     let denied = rig.permits.ask(&rig.scene, rig.clock.now());
-    assert!(matches!(denied, Err(Denied::Fault(_))), "{denied:?}");
+    assert!(matches!(denied, Err(PermitError::Fault(_))), "{denied:?}");
     let stands = last_goals(rig);
-    let at = rig.sim.truth();
+    let at = rig.sim.true_joints();
     rig.break_all(mend);
     let detached = words.contains("unplugged");
     if detached {
-        rig.sim.break_it(Fault::Plug);
+        rig.sim.break_it(SimulatedFault::Plug);
     }
     let mut verified = false;
     // As often as a standing arm is read on a real clock.
@@ -140,17 +148,17 @@ async fn after_a_fault(rig: &Rig, motion: &Motion, words: &str, mend: &[Fault], 
         verified = wake(motion).await;
     }
     assert_eq!(last_goals(rig), stands, "{done}: a goal after the fault");
-    let moved = rig.sim.truth().distance_max(&at);
+    let moved = rig.sim.true_joints().distance_max(&at);
     assert!(moved < SETTLES_RAD, "{done}: {moved} rad after the fault");
     if detached || mend.is_empty() && !verified {
         return;
     }
-    let outcome = rig.reset(motion, Who::Operator).await;
+    let outcome = rig.reset(motion, ActorRank::Operator).await;
     assert!(
-        matches!(outcome, Outcome::Reached { .. }),
+        matches!(outcome, MotionOutcome::Reached { .. }),
         "{done}: after mending: {outcome:?}"
     );
-    assert!(rig.sim.truth().distance_max(&rig.scene.rest_rad) < 0.02);
+    assert!(rig.sim.true_joints().distance_max(&rig.scene.rest_rad) < 0.02);
 }
 
 /// Nobody took torque off: the arm holds.
@@ -178,8 +186,8 @@ fn torque_enable(family: Family) -> u16 {
 }
 
 /// An arm that stands is read when somebody asks it to stop; whether it was read to stand.
-async fn wake(motion: &Motion) -> bool {
-    let ticket = motion.stop(Who::Node, false);
+async fn wake(motion: &MotionHandle) -> bool {
+    let ticket = motion.stop(ActorRank::Node, false);
     motion.stopped(ticket).await.unwrap().verified
 }
 
@@ -197,18 +205,21 @@ fn last_goals(rig: &Rig) -> Option<Vec<(u8, i32)>> {
 }
 
 /// The arm that answers where the scene's was expected.
-fn another_arm(rig: &Rig, other: fn(&mut ArmFile)) -> Simulator {
+fn another_arm(rig: &Rig, other: fn(&mut ArmFile)) -> ArmSimulator {
     let mut file = rig.scene.arm.file.clone();
     other(&mut file);
-    let arm = Arm::new(file).unwrap();
-    Simulator::new(&arm, &Joints::zeros(arm.dof()))
+    let arm = ArmModel::new(file).unwrap();
+    ArmSimulator::new(&arm, &JointVector::zeros(arm.dof()))
 }
 
 /// Takes torque off an arm at rest, some of which is broken by then.
-async fn released(rig: &Rig, broken: &[Fault], off: usize, names: &[&str]) -> Found {
+async fn released(rig: &Rig, broken: &[SimulatedFault], off: usize, names: &[&str]) -> Found {
     let motion = rig.attach().unwrap();
-    let outcome = rig.reset(&motion, Who::Operator).await;
-    assert!(matches!(outcome, Outcome::Reached { .. }), "{outcome:?}");
+    let outcome = rig.reset(&motion, ActorRank::Operator).await;
+    assert!(
+        matches!(outcome, MotionOutcome::Reached { .. }),
+        "{outcome:?}"
+    );
     rig.break_all(broken);
     let released = motion.release().await.unwrap().unwrap();
     assert_eq!(released.off.len(), off, "{released:?}");
@@ -224,10 +235,13 @@ async fn released(rig: &Rig, broken: &[Fault], off: usize, names: &[&str]) -> Fo
 
 async fn attach_to_energised(rig: &Rig) -> Found {
     let motion = rig.attach().unwrap();
-    let outcome = rig.reset(&motion, Who::Operator).await;
-    assert!(matches!(outcome, Outcome::Reached { .. }), "{outcome:?}");
+    let outcome = rig.reset(&motion, ActorRank::Operator).await;
+    assert!(
+        matches!(outcome, MotionOutcome::Reached { .. }),
+        "{outcome:?}"
+    );
     drop(motion);
-    let (held, asked): (Joints, usize) = (rig.sim.truth(), rig.wire.state().sent.len());
+    let (held, asked): (JointVector, usize) = (rig.sim.true_joints(), rig.wire.state().sent.len());
     let motion = rig.attach().unwrap();
     let snapshot = motion.snapshot();
     assert!(snapshot.energised);
@@ -248,6 +262,6 @@ async fn attach_to_energised(rig: &Rig) -> Found {
     );
     rig.sim
         .advance(rig.clock.now().after(Duration::from_secs(1)));
-    assert!(rig.sim.truth().distance_max(&held) < 0.002);
+    assert!(rig.sim.true_joints().distance_max(&held) < 0.002);
     found("found energised, left as it is: attaching writes nothing".to_owned())
 }

@@ -1,6 +1,6 @@
 //! What happens in a servo.
 
-use steadyhand::sim::Fault;
+use steadyhand::sim::SimulatedFault;
 
 use super::case::{Row, Want, before, case, each, from_then, obstacle, once, second};
 use super::far_end::Family;
@@ -16,10 +16,10 @@ pub(crate) fn rows() -> Vec<Row> {
                 case(
                     family,
                     "servo 2 reports overload and lets go",
-                    from_then(Fault::ErrorBits { id: 2, bits }),
+                    from_then(SimulatedFault::ErrorBits { id: 2, bits }),
                     want,
                 )
-                .mended(&[Fault::PowerCycle(2)])
+                .mended(&[SimulatedFault::PowerCycle(2)])
             })
             .into_iter()
             .chain(each(|family| {
@@ -27,10 +27,10 @@ pub(crate) fn rows() -> Vec<Row> {
                 case(
                     family,
                     "servo 2 falls silent",
-                    from_then(Fault::Silence(2)),
+                    from_then(SimulatedFault::Silence(2)),
                     want,
                 )
-                .mended(&[Fault::Speak(2)])
+                .mended(&[SimulatedFault::Speak(2)])
             }))
             .collect(),
         ),
@@ -53,7 +53,7 @@ pub(crate) fn rows() -> Vec<Row> {
                 before(
                     family,
                     "servo 2 falls silent before torque is taken off",
-                    &[Fault::Silence(2)],
+                    &[SimulatedFault::Silence(2)],
                     Want::Released(servos - 1, second(family)),
                 )
             }),
@@ -71,7 +71,7 @@ pub(crate) fn rows() -> Vec<Row> {
                             0x8001 => "servo 2 reports the word 8001",
                             _ => "servo 2 reports 32767",
                         };
-                        let fault = Fault::Position {
+                        let fault = SimulatedFault::Position {
                             id: 2,
                             word: Some(word),
                         };
@@ -81,7 +81,7 @@ pub(crate) fn rows() -> Vec<Row> {
                             from_then(fault),
                             Want::Faulted(200, second(family)),
                         )
-                        .mended(&[Fault::Position { id: 2, word: None }])
+                        .mended(&[SimulatedFault::Position { id: 2, word: None }])
                     })
                 })
                 .collect(),
@@ -93,7 +93,7 @@ pub(crate) fn rows() -> Vec<Row> {
                 case(
                     family,
                     "servo 2 restarts",
-                    from_then(Fault::PowerCycle(2)),
+                    from_then(SimulatedFault::PowerCycle(2)),
                     Want::Faulted(200, second(family)),
                 )
             }),
@@ -102,8 +102,9 @@ pub(crate) fn rows() -> Vec<Row> {
             17,
             "the controller restarts silently",
             each(|family| {
-                let all =
-                    once(|hands| (1..=8).for_each(|id| hands.sim.break_it(Fault::PowerCycle(id))));
+                let all = once(|hands| {
+                    (1..=8).for_each(|id| hands.sim.break_it(SimulatedFault::PowerCycle(id)))
+                });
                 case(
                     family,
                     "every servo restarts",

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use steadyhand::sim::Fault;
+use steadyhand::sim::SimulatedFault;
 
 use super::case::{
     Row, Want, before, case, corrupt, each, echoes, foreign, from_then, noise, retries, second,
@@ -19,7 +19,7 @@ pub(crate) fn rows() -> Vec<Row> {
                 case(
                     family,
                     "5 % of the replies are lost",
-                    from_then(Fault::DropReplies(0.05)),
+                    from_then(SimulatedFault::DropReplies(0.05)),
                     want,
                 )
             }),
@@ -28,7 +28,7 @@ pub(crate) fn rows() -> Vec<Row> {
             2,
             "a reply is damaged",
             each(|family| {
-                let fault = Fault::CorruptReplies {
+                let fault = SimulatedFault::CorruptReplies {
                     share: 0.05,
                     bits: 2,
                 };
@@ -49,7 +49,7 @@ pub(crate) fn rows() -> Vec<Row> {
                 case(
                     family,
                     "a second servo 2 speaks over the first",
-                    from_then(Fault::Duplicate(2)),
+                    from_then(SimulatedFault::Duplicate(2)),
                     want,
                 )
             }),
@@ -75,7 +75,7 @@ pub(crate) fn rows() -> Vec<Row> {
             14,
             "an adapter that holds bytes for 16 ms",
             each(|family| {
-                let late = Fault::LateReplies {
+                let late = SimulatedFault::LateReplies {
                     share: 1.0,
                     by: Duration::from_millis(16),
                 };
@@ -88,7 +88,7 @@ pub(crate) fn rows() -> Vec<Row> {
             "interference, before the line is lost",
             each(|family| {
                 let want = Want::Warned("of the replies had to be asked for again");
-                let fault = Fault::CorruptReplies {
+                let fault = SimulatedFault::CorruptReplies {
                     share: 0.12,
                     bits: 3,
                 };
@@ -115,7 +115,7 @@ pub(crate) fn rows() -> Vec<Row> {
             .into_iter()
             .chain(each(|family| {
                 let want = Want::Drawn("echoes dropped", echoes);
-                let fault = Fault::Echo(true);
+                let fault = SimulatedFault::Echo(true);
                 case(
                     family,
                     "the adapter returns what it is sent",

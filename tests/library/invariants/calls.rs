@@ -5,9 +5,9 @@ use std::sync::Arc;
 use serde_json::json;
 use steadyhand::args::Received;
 use steadyhand::config::NodeFile;
-use steadyhand::permit::Who;
-use steadyhand::scene::Library;
-use steadyhand::tools::{Node, Request, Seat, State, Watch};
+use steadyhand::permit::ActorRank;
+use steadyhand::scene::SceneLibrary;
+use steadyhand::tools::{AttachedArm, Node, NodeStorage, RemoteCallWatch, ToolRequest};
 
 use super::{Chance, cases, torque_address};
 use crate::far_end::{self, Family, Rig};
@@ -27,9 +27,9 @@ impl House {
         let folder = tempfile::tempdir().unwrap();
         let mut file = NodeFile::default();
         file.arms[0].model = family.arm().to_owned();
-        let state = State::open(folder.path().to_owned(), &file).unwrap();
-        let scenes = Library::new(Some(rig.folder.path().to_owned()));
-        let seats = vec![Arc::new(Seat::new("arm", motion, None))];
+        let state = NodeStorage::open(folder.path().to_owned(), &file).unwrap();
+        let scenes = SceneLibrary::new(Some(rig.folder.path().to_owned()));
+        let seats = vec![Arc::new(AttachedArm::new("arm", motion, None))];
         let output = folder.path().to_owned();
         Self {
             node: Arc::new(Node::new(file, scenes, seats, output, state)),
@@ -40,17 +40,17 @@ impl House {
 
     /// Calls, whatever becomes of it.
     async fn call(&self, tool: &str, arguments: Received) {
-        let request = Request {
+        let request = ToolRequest {
             tool: tool.to_owned(),
             arguments,
             caller: "chance".to_owned(),
-            who: Who::Operator,
+            who: ActorRank::Operator,
             standing: None,
             hop: None,
             is_step: false,
         };
         let node = Arc::clone(&self.node);
-        drop(node.call(request, Watch::nobody()).await);
+        drop(node.call(request, RemoteCallWatch::unobserved()).await);
     }
 
     /// A scene that asks for anything, under a name that calls may use.

@@ -3,13 +3,13 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use steadyhand::driver::Driver;
-use steadyhand::gate::{self, Step};
+use steadyhand::driver::ArmDriver;
+use steadyhand::gate::{self, ExecutionStep};
 use steadyhand::link::memory::MemoryLink;
-use steadyhand::motion::Outcome;
-use steadyhand::plan::{self, Patient};
-use steadyhand::sim::Fault;
-use steadyhand::units::{Instant, Joints};
+use steadyhand::motion::MotionOutcome;
+use steadyhand::plan::{self, SilentObserver};
+use steadyhand::sim::SimulatedFault;
+use steadyhand::units::{ClockInstant, JointVector};
 
 use super::joints;
 use crate::far_end::{Family, Hands, PERIOD, Rig};
@@ -22,11 +22,11 @@ const SEEN_LATER_S: f64 = 0.02;
 const ROUNDING_RAD: f64 = 4.0 * std::f64::consts::TAU / 4096.0;
 
 /// Where the joints were when each frame of goals left the port.
-type Truths = Arc<Mutex<Vec<(Instant, Joints)>>>;
+type Truths = Arc<Mutex<Vec<(ClockInstant, JointVector)>>>;
 
 /// Draws two lines that are long enough to stay far behind on; from `block_at` on the first joint
 /// cannot pass. Where the joints were, by frame of goals.
-async fn drawn_against(family: Family, block_at: Option<usize>) -> (Rig, Outcome, Truths) {
+async fn drawn_against(family: Family, block_at: Option<usize>) -> (Rig, MotionOutcome, Truths) {
     let rig = Rig::with(family, |scene| {
         let design = "polylines = [[[0.0, 0.0], [80.0, 0.0]], [[80.0, 12.0], [0.0, 12.0]]]";
         let design: toml::Table = toml::from_str(design).unwrap();
@@ -38,18 +38,20 @@ async fn drawn_against(family: Family, block_at: Option<usize>) -> (Rig, Outcome
     let (truths, mut before) = (Truths::default(), None);
     let kept = Arc::clone(&truths);
     let script = move |number: usize, hands: &mut Hands<'_>| {
-        let truth = hands.sim.truth();
+        let truth = hands.sim.true_joints();
         kept.lock().unwrap().push((hands.clock.now(), truth));
         if block_at.is_some_and(|later| number == from + later) {
             let was: f64 = before.unwrap_or(truth[0]);
             let at_rad = Some(truth[0] + 1e-4_f64.copysign(truth[0] - was));
-            hands.sim.break_it(Fault::Block { joint: 0, at_rad });
+            hands
+                .sim
+                .break_it(SimulatedFault::Block { joint: 0, at_rad });
         }
         before = Some(truth[0]);
     };
     rig.wire.script(0, Box::new(script));
     let proof = rig.check(&motion, rig.permit(), trajectory);
-    let outcome = motion.run(proof, motion.stops_asked()).await.unwrap();
+    let outcome = motion.run(proof, motion.stops_requested()).await.unwrap();
     rig.wire.mend();
     (rig, outcome, truths)
 }
@@ -80,18 +82,18 @@ async fn invariant_5_a_goal_is_never_further_ahead_than_the_leash() {
 
 /// Draws for so many cycles and then says nothing more, as a node that was killed; how far each
 /// joint went on.
-async fn killed_after(family: Family, cycles: usize) -> (Rig, Joints) {
+async fn killed_after(family: Family, cycles: usize) -> (Rig, JointVector) {
     let rig = Rig::new(family);
     let mut link = MemoryLink::new(rig.sim.clone(), &rig.clock, "killed").unwrap();
-    let mut driver = Driver::new(&rig.scene.arm, &rig.clock);
+    let mut driver = ArmDriver::new(&rig.scene.arm, &rig.clock);
     driver.attach(&mut link).await.unwrap();
     let mut measured = driver.energise(&mut link).await.unwrap();
-    let plan = plan::draw(&rig.scene, &measured.position_rad, &Patient).unwrap();
+    let plan = plan::draw(&rig.scene, &measured.position_rad, &SilentObserver).unwrap();
     let now = rig.clock.now();
     let proof = gate::check(&rig.scene, rig.permit(), &measured, now, plan.trajectory).unwrap();
     let mut execution = proof.begin(&measured, now).unwrap();
     for _ in 0..cycles {
-        let Ok(Step::Go(setpoint)) = execution.next(&measured, rig.clock.now()) else {
+        let Ok(ExecutionStep::Go(setpoint)) = execution.next(&measured, rig.clock.now()) else {
             panic!("it did not go on");
         };
         let next = rig.clock.now().after(PERIOD);
@@ -99,10 +101,13 @@ async fn killed_after(family: Family, cycles: usize) -> (Rig, Joints) {
         measured = sent.unwrap();
         rig.clock.jump_to(next);
     }
-    let stands = rig.sim.truth();
+    let stands = rig.sim.true_joints();
     rig.sim
         .advance(rig.clock.now().after(Duration::from_secs(10)));
-    let went = rig.sim.truth().zip(&stands, |after, before| after - before);
+    let went = rig
+        .sim
+        .true_joints()
+        .zip(&stands, |after, before| after - before);
     (rig, went)
 }
 
@@ -133,7 +138,7 @@ const STALL: Duration = Duration::from_millis(300);
 async fn invariant_19_a_stalled_joint_is_given_up_in_300_ms_and_the_tool_is_lifted() {
     for family in Family::ALL {
         let (rig, outcome, truths) = drawn_against(family, Some(10)).await;
-        let Outcome::Faulted(words) = outcome else {
+        let MotionOutcome::Faulted(words) = outcome else {
             panic!("{family:?}: {outcome:?}")
         };
         let name = rig.scene.arm.joint_name(0);
@@ -143,7 +148,7 @@ async fn invariant_19_a_stalled_joint_is_given_up_in_300_ms_and_the_tool_is_lift
         );
         let goals = rig.wire.goals(family);
         let truths = truths.lock().unwrap();
-        let behind: Vec<(Instant, f64)> = goals
+        let behind: Vec<(ClockInstant, f64)> = goals
             .iter()
             .zip(truths.iter())
             .map(|(goals, (at, truth))| (*at, (joints(&rig.scene, goals)[0] - truth[0]).abs()))
@@ -160,7 +165,7 @@ async fn invariant_19_a_stalled_joint_is_given_up_in_300_ms_and_the_tool_is_lift
             took <= STALL + 6 * PERIOD,
             "{family:?}: pushed on for {took:?}"
         );
-        let tip = rig.scene.arm.chain.forward(&rig.sim.truth()) * rig.scene.pens[0].tip_m;
+        let tip = rig.scene.arm.chain.forward(&rig.sim.true_joints()) * rig.scene.pens[0].tip_m;
         let height_mm = rig.scene.surface.project(&tip).height_mm;
         assert!(
             height_mm > 3.0,

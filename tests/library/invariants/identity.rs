@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use steadyhand::clock::Clock;
-use steadyhand::motion::{Motion, Opener, State};
-use steadyhand::permit::Denied;
+use steadyhand::clock::NodeClock;
+use steadyhand::motion::{MotionHandle, MotionState, PortOpener};
+use steadyhand::permit::PermitError;
 use steadyhand::scene::Scene;
-use steadyhand::sim::Fault;
-use steadyhand::units::Instant;
+use steadyhand::sim::SimulatedFault;
+use steadyhand::units::ClockInstant;
 
 use crate::far_end::{self, Family, Rig};
 
@@ -70,7 +70,8 @@ async fn invariant_22_servos_that_are_not_the_calibrated_ones_are_not_armed() {
                 .into_iter()
                 .chain(held.filter(|_| what == "firmware"))
             {
-                rig.sim.break_it(Fault::Register { id, address, value });
+                rig.sim
+                    .break_it(SimulatedFault::Register { id, address, value });
             }
             let refused = rig.attach().err();
             let refused = refused.unwrap_or_else(|| panic!("{family:?}: {what} was not noticed"));
@@ -109,11 +110,11 @@ async fn invariant_22_a_controller_with_other_limits_is_not_armed() {
 async fn invariant_22_another_arm_behind_the_same_port_is_not_driven() {
     for family in Family::ALL {
         let rig = Rig {
-            clock: Clock::real(),
+            clock: NodeClock::real(),
             ..Rig::new(family)
         };
         let motion = rig.attach().unwrap();
-        rig.sim.break_it(Fault::Unplug);
+        rig.sim.break_it(SimulatedFault::Unplug);
         let mut snapshots = motion.watch();
         snapshots
             .wait_for(|snapshot| snapshot.fault.is_some())
@@ -121,22 +122,22 @@ async fn invariant_22_another_arm_behind_the_same_port_is_not_driven() {
             .unwrap();
         // The homing offset of another calibration.
         let address = if family == Family::Sts { 31 } else { 20 };
-        rig.sim.break_it(Fault::Register {
+        rig.sim.break_it(SimulatedFault::Register {
             id: 1,
             address,
             value: 9,
         });
-        rig.sim.break_it(Fault::Plug);
-        let back = snapshots.wait_for(|snapshot| snapshot.state != State::Detached);
+        rig.sim.break_it(SimulatedFault::Plug);
+        let back = snapshots.wait_for(|snapshot| snapshot.state != MotionState::Detached);
         let back = tokio::time::timeout(Duration::from_millis(4500), back).await;
         assert!(back.is_err(), "it was attached");
-        rig.sim.break_it(Fault::Register {
+        rig.sim.break_it(SimulatedFault::Register {
             id: 1,
             address,
             value: 0,
         });
         let mut snapshots = motion.watch();
-        let back = snapshots.wait_for(|snapshot| snapshot.state != State::Detached);
+        let back = snapshots.wait_for(|snapshot| snapshot.state != MotionState::Detached);
         tokio::time::timeout(Duration::from_secs(10), back)
             .await
             .unwrap()
@@ -145,10 +146,10 @@ async fn invariant_22_another_arm_behind_the_same_port_is_not_driven() {
 }
 
 /// The rig's port, with the moments at which it was opened.
-fn counted(rig: &Rig) -> (Opener, Arc<Mutex<Vec<Instant>>>) {
-    let opened: Arc<Mutex<Vec<Instant>>> = Arc::default();
+fn counted(rig: &Rig) -> (PortOpener, Arc<Mutex<Vec<ClockInstant>>>) {
+    let opened: Arc<Mutex<Vec<ClockInstant>>> = Arc::default();
     let (open, moments) = (rig.opener(), Arc::clone(&opened));
-    let opener: Opener = Box::new(move |clock| {
+    let opener: PortOpener = Box::new(move |clock| {
         moments.lock().unwrap().push(clock.now());
         open(clock)
     });
@@ -164,13 +165,13 @@ async fn wait(rig: &Rig, time: Duration) {
 async fn invariant_16_an_unplugged_arm_is_asked_for_ever_more_seldom_and_stands_when_it_is_back() {
     for family in Family::ALL {
         let rig = Rig {
-            clock: Clock::real(),
+            clock: NodeClock::real(),
             ..Rig::new(family)
         };
         let (opener, opened) = counted(&rig);
         let (arm, permits) = (Arc::clone(&rig.scene.arm), Arc::clone(&rig.permits));
-        let motion = Motion::start(arm, rig.clock.clone(), permits, opener).unwrap();
-        rig.sim.break_it(Fault::Unplug);
+        let motion = MotionHandle::start(arm, rig.clock.clone(), permits, opener).unwrap();
+        rig.sim.break_it(SimulatedFault::Unplug);
         let mut snapshots = motion.watch();
         let faulted = snapshots.wait_for(|snapshot| snapshot.fault.is_some());
         faulted.await.unwrap();
@@ -190,14 +191,14 @@ async fn invariant_16_an_unplugged_arm_is_asked_for_ever_more_seldom_and_stands_
         let sent = rig.wire.state().sent.len() - from;
         assert!(sent <= 4 * tries, "{sent} sends to a port that is gone");
 
-        rig.sim.break_it(Fault::Plug);
-        let back = snapshots.wait_for(|snapshot| snapshot.state != State::Detached);
+        rig.sim.break_it(SimulatedFault::Plug);
+        let back = snapshots.wait_for(|snapshot| snapshot.state != MotionState::Detached);
         // It is looked for every 5 s at the least.
         let back = tokio::time::timeout(Duration::from_secs(12), back).await;
         back.unwrap().unwrap();
         wait(&rig, Duration::from_millis(300)).await;
         let denied = rig.permits.ask(&rig.scene, rig.clock.now());
-        assert!(matches!(denied, Err(Denied::Fault(_))), "{denied:?}");
+        assert!(matches!(denied, Err(PermitError::Fault(_))), "{denied:?}");
         let state = rig.wire.state();
         let after = state.sent[from..].iter();
         let written = after

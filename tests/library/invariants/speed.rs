@@ -1,7 +1,7 @@
 //! How fast the tip is, by the goals that leave the port.
 
 use nalgebra::Point3;
-use steadyhand::motion::Outcome;
+use steadyhand::motion::MotionOutcome;
 
 use super::{PERIOD_S, beside_a_hand, joints};
 use crate::far_end::{Family, Rig};
@@ -47,7 +47,10 @@ fn needle(text: &mut toml::Table) {
 async fn tips(rig: &Rig) -> Vec<(Point3<f64>, f64)> {
     let motion = rig.attach().unwrap();
     let outcome = rig.draw(&motion, None).await;
-    assert!(matches!(outcome, Outcome::Reached { .. }), "{outcome:?}");
+    assert!(
+        matches!(outcome, MotionOutcome::Reached { .. }),
+        "{outcome:?}"
+    );
     let goals = rig.wire.goals(rig.family);
     goals
         .iter()

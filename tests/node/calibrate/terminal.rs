@@ -2,11 +2,11 @@
 
 use std::time::Instant;
 
-use steadyhand::arm::Arm;
-use steadyhand::kin::{Goal, Tip};
-use steadyhand::scene::{Library, Scene};
-use steadyhand::sim::Simulator;
-use steadyhand::units::Joints;
+use steadyhand::arm::ArmModel;
+use steadyhand::kin::{IkGoal, ToolTip};
+use steadyhand::scene::{Scene, SceneLibrary};
+use steadyhand::sim::ArmSimulator;
+use steadyhand::units::JointVector;
 
 use super::support::person::{Person, plugged_in};
 use super::{Bench, PATIENCE, Served, jog, stance, tip_mm};
@@ -17,7 +17,7 @@ const ASKED: &str = "Write `yes` to go on:";
 /// An arm on a port, its node, and a hand that moves it.
 struct Table {
     bench: Bench,
-    sim: Simulator,
+    sim: ArmSimulator,
     scene: std::sync::Arc<Scene>,
     _served: Served,
 }
@@ -25,10 +25,10 @@ struct Table {
 impl Table {
     fn new() -> Self {
         let bench = Bench::new();
-        let library = Library::new(Some(bench.path("scenes")));
+        let library = SceneLibrary::new(Some(bench.path("scenes")));
         let scene = library.scene("short", None).unwrap();
-        let sim = Simulator::new(&scene.arm, &scene.rest_rad);
-        sim.pace(false);
+        let sim = ArmSimulator::new(&scene.arm, &scene.rest_rad);
+        sim.set_paced(false);
         let port = plugged_in(sim.clone());
         let state = bench.state();
         let here = ["--port", &port, "--state", &state, "--enable", "short"];
@@ -41,7 +41,7 @@ impl Table {
         }
     }
 
-    fn arm(&self) -> &Arm {
+    fn arm(&self) -> &ArmModel {
         &self.scene.arm
     }
 
@@ -50,7 +50,7 @@ impl Table {
     }
 
     /// All joints, until the node has read them.
-    fn stand(&self, joints_rad: &Joints) {
+    fn stand(&self, joints_rad: &JointVector) {
         let all = joints_rad.iter().enumerate();
         all.for_each(|(joint, q)| self.turn(joint, *q));
         let began = Instant::now();
@@ -179,7 +179,7 @@ fn another_answer_than_yes_and_ctrl_c_save_nothing_and_say_how_the_arm_is() {
 #[test]
 fn poses_caps_and_the_calibrator_are_asked_for() {
     let table = Table::new();
-    table.stand(&Joints::from_slice(&[0.1, -0.3, 0.4, 1.2, 0.05]));
+    table.stand(&JointVector::from_slice(&[0.1, -0.3, 0.4, 1.2, 0.05]));
     let path = table.bench.path("scenes/short.toml");
     let cap = "\n[[inks]]\nname = \"black\"\nrim_m = [0.12, -0.2, 0.01]\ndepth_mm = 8.0\ndip_every_mm = 100.0\n";
     let text = std::fs::read_to_string(&path).unwrap() + cap;
@@ -209,13 +209,13 @@ fn poses_caps_and_the_calibrator_are_asked_for() {
 }
 
 /// Joints with the tip at a place of the sheet.
-fn on_sheet(scene: &Scene, at_mm: [f64; 2]) -> Joints {
+fn on_sheet(scene: &Scene, at_mm: [f64; 2]) -> JointVector {
     let pen = scene.pen(0).unwrap();
-    let tip = Tip {
+    let tip = ToolTip {
         point_m: pen.tip_m,
         axis: pen.axis,
     };
-    let goal = Goal::PointThenAxis {
+    let goal = IkGoal::PointThenAxis {
         point_m: scene.surface.at(at_mm).point_m,
         axis: scene.arm.chain.tip(&scene.ready_rad, &tip).1,
     };
@@ -335,7 +335,7 @@ fn an_arm_that_is_let_go_of_in_the_view_is_guided_by_hand_and_its_poses_are_kept
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
     let pose = [0.3, -0.4, 0.5, 1.0, 0.1];
-    table.stand(&Joints::from_slice(&pose));
+    table.stand(&JointVector::from_slice(&pose));
     // The view looks ten times a second: what it keeps first may be how the arm was.
     let is_kept = |text: &str| {
         let line = text.lines().last().unwrap_or_default();

@@ -6,10 +6,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde_json::Value;
-use steadyhand::arm::{Arm, ArmFile};
+use steadyhand::arm::{ArmFile, ArmModel};
 use steadyhand::link::memory::FarEnd;
-use steadyhand::sim::{Fault, Simulator};
-use steadyhand::units::{Instant, Joints};
+use steadyhand::sim::{ArmSimulator, SimulatedFault};
+use steadyhand::units::{ClockInstant, JointVector};
 
 use super::{json, run};
 use crate::support::Bench;
@@ -20,7 +20,7 @@ const ATTEMPTS: u32 = 3;
 
 /// An arm behind a port of this machine, in this process, where it can be broken.
 pub(super) struct Patient {
-    sim: Simulator,
+    sim: ArmSimulator,
     pub(super) port: String,
 }
 
@@ -31,14 +31,14 @@ impl Patient {
     }
 
     fn of(file: ArmFile) -> Self {
-        let arm = Arm::new(file).unwrap();
-        let sim = Simulator::new(&arm, &Joints::zeros(arm.dof()));
-        sim.pace(false);
+        let arm = ArmModel::new(file).unwrap();
+        let sim = ArmSimulator::new(&arm, &JointVector::zeros(arm.dof()));
+        sim.set_paced(false);
         let port = plugged_in(sim.clone());
         Self { sim, port }
     }
 
-    pub(super) fn broken(self, faults: impl IntoIterator<Item = Fault>) -> Self {
+    pub(super) fn broken(self, faults: impl IntoIterator<Item = SimulatedFault>) -> Self {
         faults.into_iter().for_each(|it| self.sim.break_it(it));
         self
     }
@@ -52,7 +52,7 @@ impl Patient {
 
 impl Drop for Patient {
     fn drop(&mut self) {
-        self.sim.break_it(Fault::Unplug);
+        self.sim.break_it(SimulatedFault::Unplug);
     }
 }
 
@@ -72,8 +72,8 @@ fn found(words: &[&str], cause: &str) -> (String, String) {
     panic!("no {cause}: {said:#}");
 }
 
-fn silence() -> impl Iterator<Item = Fault> {
-    (1..=6).map(Fault::Silence)
+fn silence() -> impl Iterator<Item = SimulatedFault> {
+    (1..=6).map(SimulatedFault::Silence)
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn no_power() {
 
 #[test]
 fn a_half_duplex_adapter_that_hears_itself_and_nobody_else() {
-    let patient = Patient::new("so101").broken(silence().chain([Fault::Echo(true)]));
+    let patient = Patient::new("so101").broken(silence().chain([SimulatedFault::Echo(true)]));
     let (what, fix) = patient.suffers("echo_only", "so101");
     assert!(what.contains("what is sent comes back"), "{what}");
     assert!(fix.contains("transmit and receive are joined"), "{fix}");
@@ -94,7 +94,7 @@ fn a_half_duplex_adapter_that_hears_itself_and_nobody_else() {
 
 #[test]
 fn an_echo_beside_good_servos_is_no_finding() {
-    let patient = Patient::new("so101").broken([Fault::Echo(true)]);
+    let patient = Patient::new("so101").broken([SimulatedFault::Echo(true)]);
     let all = ["doctor", "--json", &patient.port, "--arm", "so101"];
     let (code, causes) = super::cause(&Bench::new(), &all[2..]);
     assert_eq!((code, causes), (0, vec![]));
@@ -115,7 +115,7 @@ fn a_wrong_speed() {
 
 #[test]
 fn two_servos_with_one_id() {
-    let patient = Patient::new("so101").broken([Fault::Duplicate(2)]);
+    let patient = Patient::new("so101").broken([SimulatedFault::Duplicate(2)]);
     let (what, fix) = patient.suffers("duplicate_id", "so101");
     assert!(what.contains("id 2"), "{what}");
     assert!(fix.contains("--id 2 --new-id"), "{fix}");
@@ -149,18 +149,18 @@ fn servos_where_a_controller_is_expected() {
 }
 
 /// A receiver of satellites: it says where it is, five times a second, and hears nothing.
-struct Receiver(Instant);
+struct Receiver(ClockInstant);
 
 const POSITION: &[u8] = b"$GPGGA,123519,4807.038,N,01131.000,E,1,08,0.9,545.4,M,46.9,M,,*47\r\n";
 
 impl FarEnd for Receiver {
-    fn hear(&mut self, _: Instant, _: &[u8]) {}
+    fn hear(&mut self, _: ClockInstant, _: &[u8]) {}
 
-    fn next_due(&self) -> Option<Instant> {
+    fn next_due(&self) -> Option<ClockInstant> {
         Some(self.0)
     }
 
-    fn speak(&mut self, now: Instant, into: &mut Vec<u8>) {
+    fn speak(&mut self, now: ClockInstant, into: &mut Vec<u8>) {
         if now >= self.0 {
             self.0 = now.after(Duration::from_millis(200));
             into.extend(POSITION);
@@ -170,7 +170,7 @@ impl FarEnd for Receiver {
 
 #[test]
 fn something_that_is_no_arm_and_talks() {
-    let port = plugged_in(Receiver(Instant::ZERO));
+    let port = plugged_in(Receiver(ClockInstant::ZERO));
     for arm in ["so101", "custom"] {
         let words = ["doctor", "--json", &port, "--arm", arm];
         let (what, fix) = found(&words, "other_talk");
@@ -181,7 +181,7 @@ fn something_that_is_no_arm_and_talks() {
 
 /// A byte of a servo's memory: which firmware it has, which model it is, how it counts.
 fn poked(id: u8, address: u16, value: u8) -> Patient {
-    Patient::new("so101").broken([Fault::Register { id, address, value }])
+    Patient::new("so101").broken([SimulatedFault::Register { id, address, value }])
 }
 
 #[test]
@@ -196,7 +196,7 @@ fn other_firmware() {
 
 #[test]
 fn a_controller_with_other_firmware() {
-    let newer = Fault::OtherProtocol {
+    let newer = SimulatedFault::OtherProtocol {
         major: 2,
         schema: 0,
     };
@@ -219,7 +219,7 @@ fn another_model_and_a_register_set_otherwise() {
 #[test]
 fn replies_that_are_held_back() {
     let by = Duration::from_millis(16);
-    let late = Fault::LateReplies { share: 1.0, by };
+    let late = SimulatedFault::LateReplies { share: 1.0, by };
     let patient = Patient::new("so101").broken([late]);
     let (what, fix) = patient.suffers("latency", "so101");
     assert!(what.contains("the adapter holds them back"), "{what}");

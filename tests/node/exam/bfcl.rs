@@ -4,7 +4,9 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use steadyhand::exam::{Answer, Case, Classification, Judged, Toolbox, judge};
+use steadyhand::exam::{
+    AnswerClassification, ExamCase, ExamToolbox, JudgedAnswer, PlannerAnswer, judge,
+};
 
 /// The folder of question files, and what their names begin with.
 fn folder() -> (PathBuf, &'static str) {
@@ -17,21 +19,21 @@ fn folder() -> (PathBuf, &'static str) {
     }
 }
 
-fn cases(name: &str, is_answered: bool) -> Vec<Case> {
+fn cases(name: &str, is_answered: bool) -> Vec<ExamCase> {
     let (folder, prefix) = folder();
     let file = format!("{prefix}{name}.json");
     let read = |path: PathBuf| {
         std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
     };
     let questions = read(folder.join(&file));
-    assert!(Case::is_bfcl(&questions));
+    assert!(ExamCase::is_bfcl(&questions));
     let answers = is_answered.then(|| read(folder.join("possible_answer").join(&file)));
-    Case::read_bfcl(&questions, answers.as_deref()).unwrap()
+    ExamCase::read_bfcl(&questions, answers.as_deref()).unwrap()
 }
 
-fn judged(case: &Case, output: &Value) -> Judged {
-    let tools = Toolbox::default().for_case(case).unwrap();
-    judge(case, &Answer::of(output, &tools), &tools)
+fn judged(case: &ExamCase, output: &Value) -> JudgedAnswer {
+    let tools = ExamToolbox::default().for_case(case).unwrap();
+    judge(case, &PlannerAnswer::of(output, &tools), &tools)
 }
 
 fn message(tool: &str, arguments: &Value) -> Value {
@@ -39,7 +41,7 @@ fn message(tool: &str, arguments: &Value) -> Value {
         {"id": "1", "type": "function", "function": {"name": tool, "arguments": arguments.to_string()}}]})
 }
 
-fn check(case: &Case, output: &Value, classification: Classification, exact: bool) {
+fn check(case: &ExamCase, output: &Value, classification: AnswerClassification, exact: bool) {
     let found = judged(case, output);
     assert_eq!(
         (found.classification, found.exact),
@@ -69,7 +71,7 @@ fn options(expected: &Value) -> &[Value] {
 }
 
 /// Sends each boolean that a question knows as either, also where it may be left out: right is what the answers list.
-fn check_booleans(case: &Case, tool: &str, gold: &Value) -> usize {
+fn check_booleans(case: &ExamCase, tool: &str, gold: &Value) -> usize {
     let mut tried = 0;
     for (name, expected) in &case.expected_params {
         if !options(expected).iter().any(Value::is_boolean) {
@@ -80,7 +82,7 @@ fn check_booleans(case: &Case, tool: &str, gold: &Value) -> usize {
             let mut sent = gold.clone();
             sent[name] = value;
             let sent = message(tool, &sent);
-            check(case, &sent, Classification::TruePositive, is_right);
+            check(case, &sent, AnswerClassification::TruePositive, is_right);
             tried += 1;
         }
     }
@@ -88,32 +90,32 @@ fn check_booleans(case: &Case, tool: &str, gold: &Value) -> usize {
 }
 
 /// How many booleans were tried.
-fn check_answered(case: &Case) -> usize {
+fn check_answered(case: &ExamCase) -> usize {
     let tool = case.expected_tool.as_deref().unwrap();
     let gold = case.right_arguments();
     check(
         case,
         &message(tool, &gold),
-        Classification::TruePositive,
+        AnswerClassification::TruePositive,
         true,
     );
     let call = json!({"name": tool, "arguments": gold});
     check(
         case,
         &json!(format!("<tool_call>{call}</tool_call>")),
-        Classification::TruePositive,
+        AnswerClassification::TruePositive,
         true,
     );
     check(
         case,
         &message("no_such_function", &gold),
-        Classification::WrongTool,
+        AnswerClassification::WrongTool,
         false,
     );
     check(
         case,
         &json!("I cannot do that."),
-        Classification::Missed,
+        AnswerClassification::Missed,
         false,
     );
     let mut more = gold.clone();
@@ -121,7 +123,7 @@ fn check_answered(case: &Case) -> usize {
     check(
         case,
         &message(tool, &more),
-        Classification::TruePositive,
+        AnswerClassification::TruePositive,
         false,
     );
     for (name, value) in gold.as_object().unwrap() {
@@ -130,7 +132,7 @@ fn check_answered(case: &Case) -> usize {
         check(
             case,
             &message(tool, &less),
-            Classification::TruePositive,
+            AnswerClassification::TruePositive,
             false,
         );
         if let Some(other) = other(value) {
@@ -139,7 +141,7 @@ fn check_answered(case: &Case) -> usize {
             check(
                 case,
                 &message(tool, &wrong),
-                Classification::TruePositive,
+                AnswerClassification::TruePositive,
                 false,
             );
         }
@@ -160,14 +162,14 @@ fn bfcl_answers_are_classified_as_the_leaderboard_has_them() {
         check(
             &case,
             &json!("None of these functions helps."),
-            Classification::TrueNegative,
+            AnswerClassification::TrueNegative,
             true,
         );
         let function = case.functions[0]["name"].as_str().unwrap();
         check(
             &case,
             &message(function, &json!({})),
-            Classification::FalsePositive,
+            AnswerClassification::FalsePositive,
             false,
         );
         rows += 1;
@@ -212,7 +214,7 @@ fn question_files_are_imported_whole_also_where_answers_leave_out_what_the_schem
         assert!(imported.status.success(), "{told}");
     }
     let own = super::exam(path, &["cases", "export", "--own"]);
-    let own = Case::read_lines(&String::from_utf8_lossy(&own.stdout)).unwrap();
+    let own = ExamCase::read_lines(&String::from_utf8_lossy(&own.stdout)).unwrap();
     assert_eq!(own.len(), all);
 }
 
@@ -221,11 +223,11 @@ fn a_value_that_looks_like_a_stand_in_is_right_where_the_question_says_so() {
     let line = r#"{"query": "Train it on your_dataset_name", "expected_tool": "train", "expected_params": {"dataset": ["your_dataset_name"]},
         "functions": [{"name": "train", "description": "Train", "parameters": {"type": "object", "required": ["dataset"],
         "properties": {"dataset": {"type": "string", "description": "which"}}}}]}"#;
-    let case = Case::read_lines(&line.replace('\n', " "))
+    let case = ExamCase::read_lines(&line.replace('\n', " "))
         .unwrap()
         .remove(0);
     let sent = |value: &str| message("train", &json!({"dataset": value}));
-    let right = Classification::TruePositive;
+    let right = AnswerClassification::TruePositive;
     check(&case, &sent("your_dataset_name"), right, true);
     check(&case, &sent("your_other_name"), right, false);
 }

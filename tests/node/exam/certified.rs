@@ -4,7 +4,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use steadyhand::exam::Case;
+use steadyhand::exam::ExamCase;
 
 use super::scripted::{Asked, Planner, Said};
 use super::support::{Bench, PATIENCE, Served, post};
@@ -12,7 +12,7 @@ use super::{answer, call, examined, few, json_of, right, write};
 
 /// Answers all cases that ship.
 fn perfect(asked: &Asked) -> Said {
-    let found = Case::shipped().unwrap();
+    let found = ExamCase::shipped().unwrap();
     match found.into_iter().find(|case| case.query == asked.query) {
         Some(case) => Said::Message(right(&case)),
         None => answer(asked),

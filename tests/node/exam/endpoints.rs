@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
-use steadyhand::exam::Case;
+use steadyhand::exam::ExamCase;
 
 use super::certified::Post;
 use super::scripted::{Asked, Planner, Said};
@@ -295,7 +295,7 @@ fn one_missing_answer_bars_every_level_is_named_everywhere_and_is_asked_again() 
 fn no_certificate_for_one_that_did_not_answer_what_must_not_be_called() {
     let node = Post::new("");
     let planner = Planner::start(|asked| {
-        let case = Case::shipped().unwrap();
+        let case = ExamCase::shipped().unwrap();
         match case.into_iter().find(|case| case.query == asked.query) {
             Some(case) if case.name.starts_with("chat_") && case.expected_tool.is_none() => {
                 match case.name.as_str() {

@@ -1,7 +1,7 @@
 //! The toolset `exam` on a node, and what a model may add to cases and to likeness.
 
 use serde_json::{Value, json};
-use steadyhand::exam::Case;
+use steadyhand::exam::ExamCase;
 
 use super::scripted::{Planner, Said};
 use super::support::Bench;
@@ -51,7 +51,7 @@ fn the_helpers_are_listed_only_where_they_are_asked_for() {
             .collect::<Vec<_>>()
     };
     let (with, without) = (names(FILE), names(""));
-    for helper in steadyhand::exam::Helper::ALL {
+    for helper in steadyhand::exam::ExamHelper::ALL {
         assert!(with.iter().any(|name| name == helper.name()), "{with:?}");
         assert!(
             !without.iter().any(|name| name == helper.name()),
@@ -99,7 +99,7 @@ fn a_case_is_made_saved_answered_and_scored_by_tools_alone() {
     assert_eq!((code, &saved["saved"]), (0, &json!(["mine"])), "{saved}");
     let own = run(&bench, &["exam", "cases", "export", "--own"]);
     assert_eq!(
-        Case::read_lines(&String::from_utf8_lossy(&own.stdout)).unwrap()[0].name,
+        ExamCase::read_lines(&String::from_utf8_lossy(&own.stdout)).unwrap()[0].name,
         "mine"
     );
     let answers = json!([
@@ -169,7 +169,7 @@ fn a_model_may_say_cases_in_other_words_and_what_it_spoils_keeps_its_own() {
         told.contains("of 8 in other words; the first of the others: the model lost"),
         "{told}"
     );
-    let cases = Case::read_lines(&String::from_utf8_lossy(&made.stdout)).unwrap();
+    let cases = ExamCase::read_lines(&String::from_utf8_lossy(&made.stdout)).unwrap();
     let said = cases
         .iter()
         .filter(|case| case.query.starts_with("Kindly"))

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde_json::Value;
-use steadyhand::exam::Case;
+use steadyhand::exam::ExamCase;
 
 use super::{exam, json_of};
 
@@ -35,7 +35,7 @@ fn smollm2_fails_and_the_report_says_why() {
     );
     assert_eq!(output.status.code(), Some(1));
     let verdict = json_of(&output);
-    let cases = Case::shipped().unwrap().len();
+    let cases = ExamCase::shipped().unwrap().len();
     assert_eq!(verdict["tally"]["answers"], cases, "{verdict}");
     assert_eq!(verdict["tally"]["failed"], 0);
     assert_eq!(verdict["reached"], Value::Null);

@@ -1,7 +1,7 @@
 //! Other servers' tools beside the node's own, rounds until the verdict is certain, and all runs together.
 
 use serde_json::json;
-use steadyhand::exam::Case;
+use steadyhand::exam::ExamCase;
 
 use super::scripted::{Planner, Said};
 use super::support::Bench;
@@ -112,7 +112,10 @@ fn a_case_may_be_for_several_servers_and_is_asked_where_one_is_examined() {
     };
     assert_eq!(links(), 2);
     let (_, verdict) = replayed(path, "observe", right);
-    assert_eq!(verdict["tally"]["answers"], Case::shipped().unwrap().len());
+    assert_eq!(
+        verdict["tally"]["answers"],
+        ExamCase::shipped().unwrap().len()
+    );
     assert!(
         verdict["notes"]
             .to_string()
@@ -215,7 +218,7 @@ fn all_runs_are_put_together_by_tool_class_model_and_day() {
     replayed(folder.path(), "observe", right);
     replayed(folder.path(), "observe", |_| json!("No."));
     let rows = |by: &str| json_of(&exam(folder.path(), &["summary", "--by", by, "--json"]));
-    let n = Case::shipped().unwrap().len();
+    let n = ExamCase::shipped().unwrap().len();
     for by in ["time", "model"] {
         let rows = rows(by);
         assert_eq!(rows.as_array().unwrap().len(), 1, "{by}");

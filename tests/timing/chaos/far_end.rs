@@ -7,13 +7,13 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::{JoinHandle, sleep};
 use std::time::{Duration, SystemTime};
 
-use steadyhand::arm::Arm;
-use steadyhand::clock::Clock;
+use steadyhand::arm::ArmModel;
+use steadyhand::clock::NodeClock;
 use steadyhand::link::memory::FarEnd;
 use steadyhand::link::pty;
-use steadyhand::scene::{Library, Surface};
-use steadyhand::sim::{Fault, Paper, SimPen, Simulator};
-use steadyhand::units::Instant;
+use steadyhand::scene::{SceneLibrary, Surface};
+use steadyhand::sim::{ArmSimulator, PaperSurface, SimPen, SimulatedFault};
+use steadyhand::units::ClockInstant;
 
 use super::support::ink::Line;
 
@@ -32,7 +32,7 @@ const LEASH_S: f64 = 0.150 + 0.050;
 
 /// The arm; dropping it ends its thread.
 pub(super) struct FarArm {
-    pub(super) sim: Simulator,
+    pub(super) sim: ArmSimulator,
     pub(super) link: PathBuf,
     heard: Arc<Mutex<Heard>>,
     over: Arc<AtomicBool>,
@@ -51,19 +51,19 @@ pub(super) struct Heard {
 }
 
 struct Ear {
-    sim: Simulator,
-    arm: Arc<Arm>,
+    sim: ArmSimulator,
+    arm: Arc<ArmModel>,
     heard: Arc<Mutex<Heard>>,
     over: Arc<AtomicBool>,
     pending: Vec<u8>,
 }
 
 impl FarEnd for Ear {
-    fn hear(&mut self, at: Instant, bytes: &[u8]) {
+    fn hear(&mut self, at: ClockInstant, bytes: &[u8]) {
         self.pending.extend(bytes);
         while let Some((goals, used)) = next_goals(&self.pending) {
             self.pending.drain(..used);
-            let truth: Vec<f64> = self.sim.truth().iter().copied().collect();
+            let truth: Vec<f64> = self.sim.true_joints().iter().copied().collect();
             self.heard.lock().unwrap().take(&self.arm, goals, &truth);
         }
         let keep = self.pending.len().saturating_sub(260);
@@ -71,11 +71,11 @@ impl FarEnd for Ear {
         self.sim.hear(at, bytes);
     }
 
-    fn next_due(&self) -> Option<Instant> {
+    fn next_due(&self) -> Option<ClockInstant> {
         self.sim.next_due()
     }
 
-    fn speak(&mut self, now: Instant, into: &mut Vec<u8>) {
+    fn speak(&mut self, now: ClockInstant, into: &mut Vec<u8>) {
         self.sim.speak(now, into);
     }
 
@@ -110,7 +110,7 @@ fn next_goals(bytes: &[u8]) -> Option<(Vec<(u8, i32)>, usize)> {
 }
 
 impl Heard {
-    fn take(&mut self, arm: &Arm, goals: Vec<(u8, i32)>, truth_rad: &[f64]) {
+    fn take(&mut self, arm: &ArmModel, goals: Vec<(u8, i32)>, truth_rad: &[f64]) {
         self.frames += 1;
         for (joint, servo) in arm.servos() {
             let goal = |goals: &[(u8, i32)]| {
@@ -149,7 +149,7 @@ impl Heard {
 /// A sheet of paper.
 struct Sheet(Surface);
 
-impl Paper for Sheet {
+impl PaperSurface for Sheet {
     fn touch(&self, tip_m: [f64; 3]) -> Option<([f64; 2], f64)> {
         let seen = self.0.project(&nalgebra::Point3::from(tip_m));
         let holds = self.0.holds(seen.at_mm);
@@ -160,16 +160,16 @@ impl Paper for Sheet {
 impl FarArm {
     /// In the scene `short` of a folder of scenes; its port is at `link`.
     pub(super) fn start(scenes: &Path, link: PathBuf) -> Self {
-        let scene = Library::new(Some(scenes.to_owned()))
+        let scene = SceneLibrary::new(Some(scenes.to_owned()))
             .scene("short", None)
             .unwrap();
-        let sim = Simulator::new(&scene.arm, &scene.rest_rad);
+        let sim = ArmSimulator::new(&scene.arm, &scene.rest_rad);
         let pen = SimPen {
             tip_m: scene.pens[0].tip_m.coords.into(),
             colour: "#000000".to_owned(),
             width_mm: 0.5,
         };
-        sim.lay(Box::new(Sheet(scene.surface.clone())), vec![pen]);
+        sim.place_sheet(Box::new(Sheet(scene.surface.clone())), vec![pen]);
         let (heard, over) = (Arc::default(), Arc::new(AtomicBool::new(false)));
         let ear = || Ear {
             sim: sim.clone(),
@@ -201,7 +201,7 @@ impl FarArm {
         ink.map(|line| line.points_mm).collect()
     }
 
-    pub(super) fn break_it(&self, fault: Fault) {
+    pub(super) fn break_it(&self, fault: SimulatedFault) {
         self.sim.break_it(fault);
     }
 }
@@ -221,7 +221,7 @@ fn serve(first: Ear, link: &Path, over: &AtomicBool) {
         .enable_all()
         .build()
         .unwrap();
-    let clock = Clock::real();
+    let clock = NodeClock::real();
     let mut ear = first;
     while !over.load(Ordering::SeqCst) {
         let again = Ear {
@@ -240,6 +240,6 @@ fn serve(first: Ear, link: &Path, over: &AtomicBool) {
         });
         ear = again;
         sleep(UNPLUGGED);
-        ear.sim.break_it(Fault::Plug);
+        ear.sim.break_it(SimulatedFault::Plug);
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
-use steadyhand::job::{Past, pasts, verify};
+use steadyhand::job::{PastJob, past_jobs, verify};
 use steadyhand::scene::SheetStroke;
 
 use super::far_end::FarArm;
@@ -35,8 +35,8 @@ const AHEAD_MM: f64 = 5.0;
 /// A job's last record may follow its last frame by so much.
 const LATE: Duration = Duration::from_millis(500);
 
-pub(super) fn read_jobs(state: &Path) -> Result<Vec<Past>, String> {
-    let all = pasts(state).map_err(|error| error.to_string())?;
+pub(super) fn read_jobs(state: &Path) -> Result<Vec<PastJob>, String> {
+    let all = past_jobs(state).map_err(|error| error.to_string())?;
     all.into_iter()
         .map(|job| job.map_err(|error| format!("a journal cannot be read: {error}")))
         .collect()
@@ -62,9 +62,9 @@ pub(super) fn ink_mm(ink: &[Line]) -> f64 {
 
 /// Every bit of ink is on a line that a job's journal released, and there is no more of it than all
 /// of them released together. `spoilt` counts joints that were held up or let go.
-pub(super) fn ink_is_told(ink: &[Line], jobs: &[Past], spoilt: usize) -> Result<(), String> {
+pub(super) fn ink_is_told(ink: &[Line], jobs: &[PastJob], spoilt: usize) -> Result<(), String> {
     let moved = || jobs.iter().filter(|job| job.moved);
-    let released_mm = |job: &Past| job.drawn.mm.max(job.released_mm);
+    let released_mm = |job: &PastJob| job.drawn.mm.max(job.released_mm);
     let allowed: Vec<Line> = moved()
         .flat_map(|job| first_mm(&job.strokes, released_mm(job) + SLACK_MM))
         .collect();
@@ -85,14 +85,14 @@ pub(super) fn ink_is_told(ink: &[Line], jobs: &[Past], spoilt: usize) -> Result<
 }
 
 /// What the journals say was drawn is on the sheet.
-pub(super) fn ink_is_there(ink: &[Line], jobs: &[Past], spoilt: usize) -> Result<(), String> {
+pub(super) fn ink_is_there(ink: &[Line], jobs: &[PastJob], spoilt: usize) -> Result<(), String> {
     let mut lacks = 0.0;
     let mut words = Vec::new();
     for job in jobs.iter().filter(|job| job.moved) {
         let drawn = first_mm(&job.strokes, job.drawn.mm - SLACK_MM);
         let missing = missing_mm(&drawn, ink, ASIDE_MM);
         if missing > 0.5 {
-            words.push(format!("{} lacks {missing} mm: {}", job.id, job.words()));
+            words.push(format!("{} lacks {missing} mm: {}", job.id, job.summary()));
         }
         lacks += missing;
     }
@@ -108,7 +108,7 @@ pub(super) fn ink_is_there(ink: &[Line], jobs: &[Past], spoilt: usize) -> Result
 pub(super) fn is_covered(
     design: &[Line],
     ink: &[Line],
-    jobs: &[Past],
+    jobs: &[PastJob],
     last: &str,
     before: usize,
 ) -> Result<bool, String> {
@@ -134,7 +134,7 @@ pub(super) fn is_covered(
 
 /// A drawing that was gone on with begins no earlier than the overlap before where it was left, and
 /// a crash left no more in doubt than was released ahead.
-pub(super) fn nothing_is_doubled(jobs: &[Past]) -> Result<(), String> {
+pub(super) fn nothing_is_doubled(jobs: &[PastJob]) -> Result<(), String> {
     for job in jobs.iter().filter(|job| job.interrupted) {
         let ahead_mm = job.released_mm - job.drawn.mm;
         if ahead_mm > AHEAD_MM + 1e-6 {
@@ -166,7 +166,7 @@ pub(super) fn nothing_is_doubled(jobs: &[Past]) -> Result<(), String> {
 pub(super) fn moves_are_told(
     arm: &FarArm,
     state: &Path,
-    jobs: &[Past],
+    jobs: &[PastJob],
     now: SystemTime,
 ) -> Result<(), String> {
     let mut windows = Vec::new();
@@ -227,7 +227,7 @@ pub(super) fn answers_are_noted(answers: &[Value], state: &Path) -> Result<(), S
 }
 
 /// How a job ended is in its journal before its caller hears of it, in the same word.
-pub(super) fn answer_is_kept(answer: &Value, jobs: &[Past]) -> Result<(), String> {
+pub(super) fn answer_is_kept(answer: &Value, jobs: &[PastJob]) -> Result<(), String> {
     const ENDS: [&str; 4] = ["reached", "stopped", "refused", "faulted"];
     let told = &answer["result"]["structuredContent"]["job"];
     let (Some(id), Some(state)) = (told["id"].as_str(), told["state"].as_str()) else {

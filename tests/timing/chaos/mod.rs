@@ -32,8 +32,8 @@ use clients::Node;
 use far_end::FarArm;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use steadyhand::scene::Library;
-use steadyhand::sim::Fault;
+use steadyhand::scene::SceneLibrary;
+use steadyhand::sim::SimulatedFault;
 use support::{Bench, PATIENCE, on_port};
 
 /// Rounds with the same node folder, arm and sheet.
@@ -433,7 +433,7 @@ impl Chaos {
         }
         self.must(ended.as_ref().map(drop).map_err(Clone::clone));
         let last = ended.unwrap();
-        let scenes = Library::new(Some(self.bench.path("scenes")));
+        let scenes = SceneLibrary::new(Some(self.bench.path("scenes")));
         let scene = scenes.scene("short", None).unwrap();
         let design: Vec<_> = scene
             .strokes
@@ -447,7 +447,7 @@ impl Chaos {
         self.must(verdict.map(drop));
     }
 
-    fn jobs(&self) -> Vec<steadyhand::job::Past> {
+    fn jobs(&self) -> Vec<steadyhand::job::PastJob> {
         let jobs = judge::read_jobs(&self.state);
         self.must(jobs.as_ref().map(drop).map_err(Clone::clone));
         jobs.unwrap()
@@ -460,7 +460,7 @@ impl Chaos {
         if no_time {
             kill_process(pid, Signal::STOP).unwrap();
         } else {
-            self.arm.break_it(Fault::DropReplies(1.0));
+            self.arm.break_it(SimulatedFault::DropReplies(1.0));
         }
         sleep(Duration::from_millis(self.chance.below(100)));
         let mut stop = self.bench.command(&["stop"]);
@@ -473,7 +473,7 @@ impl Chaos {
         if no_time {
             kill_process(pid, Signal::CONT).unwrap();
         } else {
-            self.arm.break_it(Fault::DropReplies(0.0));
+            self.arm.break_it(SimulatedFault::DropReplies(0.0));
         }
         stop.wait().unwrap();
     }
@@ -535,26 +535,32 @@ impl Chaos {
     /// Something is wrong with the wire for a while. The arm goes on holding.
     fn break_the_wire(&mut self) {
         let (broken, mended) = match self.chance.below(6) {
-            0 => (Fault::DropReplies(0.3), Fault::DropReplies(0.0)),
+            0 => (
+                SimulatedFault::DropReplies(0.3),
+                SimulatedFault::DropReplies(0.0),
+            ),
             1 => (
-                Fault::CorruptReplies {
+                SimulatedFault::CorruptReplies {
                     share: 0.3,
                     bits: 3,
                 },
-                Fault::CorruptReplies {
+                SimulatedFault::CorruptReplies {
                     share: 0.0,
                     bits: 0,
                 },
             ),
-            2 => (Fault::Silence(3), Fault::Speak(3)),
-            3 => (Fault::Noise(vec![0xFF; 40]), Fault::Noise(vec![0x55; 9])),
-            4 => (Fault::Unplug, Fault::DropReplies(0.0)),
+            2 => (SimulatedFault::Silence(3), SimulatedFault::Speak(3)),
+            3 => (
+                SimulatedFault::Noise(vec![0xFF; 40]),
+                SimulatedFault::Noise(vec![0x55; 9]),
+            ),
+            4 => (SimulatedFault::Unplug, SimulatedFault::DropReplies(0.0)),
             _ => (
-                Fault::LateReplies {
+                SimulatedFault::LateReplies {
                     share: 0.5,
                     by: Duration::from_millis(12),
                 },
-                Fault::LateReplies {
+                SimulatedFault::LateReplies {
                     share: 0.0,
                     by: Duration::ZERO,
                 },
@@ -569,13 +575,15 @@ impl Chaos {
     fn break_a_joint(&mut self) {
         self.spoilt += 1;
         if self.chance.below(2) == 0 {
-            let at_rad = self.arm.sim.truth().get(1).copied();
-            self.arm.break_it(Fault::Block { joint: 1, at_rad });
+            let at_rad = self.arm.sim.true_joints().get(1).copied();
+            self.arm
+                .break_it(SimulatedFault::Block { joint: 1, at_rad });
             sleep(Duration::from_millis(100 + self.chance.below(500)));
             let at_rad = None;
-            self.arm.break_it(Fault::Block { joint: 1, at_rad });
+            self.arm
+                .break_it(SimulatedFault::Block { joint: 1, at_rad });
         } else {
-            self.arm.break_it(Fault::PowerCycle(2));
+            self.arm.break_it(SimulatedFault::PowerCycle(2));
         }
     }
 
@@ -634,7 +642,7 @@ impl Chaos {
         let ink = self.arm.ink();
         self.must(judge::ink_is_there(&ink, &jobs, self.spoilt));
         let count =
-            |of: fn(&steadyhand::job::Past) -> bool| jobs.iter().filter(|job| of(job)).count();
+            |of: fn(&steadyhand::job::PastJob) -> bool| jobs.iter().filter(|job| of(job)).count();
         Sum {
             jobs: jobs.len(),
             moved: count(|job| job.moved),

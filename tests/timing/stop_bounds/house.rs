@@ -13,16 +13,16 @@ use steadyhand::cli;
 use steadyhand::config::NodeFile;
 use steadyhand::mcp::http::{self, HttpConfig};
 use steadyhand::mcp::{Via, stdio};
-use steadyhand::motion::Motion;
-use steadyhand::permit::Who;
-use steadyhand::scene::Library;
-use steadyhand::tools::{Node, Request, Seat, State, Watch};
-use steadyhand::units::Instant;
+use steadyhand::motion::MotionHandle;
+use steadyhand::permit::ActorRank;
+use steadyhand::scene::SceneLibrary;
+use steadyhand::tools::{AttachedArm, Node, NodeStorage, RemoteCallWatch, ToolRequest};
+use steadyhand::units::ClockInstant;
 use tokio::io::{AsyncWriteExt, DuplexStream};
 use tokio_util::sync::CancellationToken;
 
 use super::rig::Rig;
-use steadyhand::clock::Clock;
+use steadyhand::clock::NodeClock;
 
 /// No step takes longer.
 pub(super) const PATIENCE: Duration = Duration::from_secs(40);
@@ -62,7 +62,7 @@ pub(super) enum Caller {
 
 impl House {
     pub(super) async fn new(scene: &str) -> Self {
-        let rig = Rig::new(Clock::real());
+        let rig = Rig::new(NodeClock::real());
         let motion = rig.on_a_wire();
         let folder = tempfile::tempdir().unwrap();
         let [scenes, output, state] =
@@ -77,14 +77,14 @@ impl House {
             lease_idle_s: 0,
             ..NodeFile::default()
         };
-        let seats = vec![Arc::new(Seat::new("arm", motion, None))];
-        let state = State::open(state, &file).unwrap();
-        let library = Library::new(Some(scenes));
+        let seats = vec![Arc::new(AttachedArm::new("arm", motion, None))];
+        let state = NodeStorage::open(state, &file).unwrap();
+        let library = SceneLibrary::new(Some(scenes));
         let node = Arc::new(Node::new(file, library, seats, output, state));
         let listening = http::listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
         let address = listening.address();
         let over = CancellationToken::new();
-        let (desk, repair) = cli::desk(&node);
+        let (desk, repair) = cli::node_service(&node);
         let end = over.clone();
         tokio::spawn(async move {
             let config = HttpConfig::default();
@@ -100,7 +100,7 @@ impl House {
         }
     }
 
-    pub(super) fn motion(&self) -> &Motion {
+    pub(super) fn motion(&self) -> &MotionHandle {
         &self.node.seats[0].motion
     }
 
@@ -179,7 +179,7 @@ impl House {
             GiveUp::Cancel => Caller::Cancels(self.connect(|| {}, &arguments).await),
             GiveUp::EndOfInput => {
                 let node = Arc::clone(&self.node);
-                let ended = move || node.stop_all(Who::Node, false);
+                let ended = move || node.stop_all(ActorRank::Node, false);
                 Caller::Goes(self.connect(ended, &arguments).await)
             }
         }
@@ -191,7 +191,7 @@ impl House {
         arguments: &Value,
     ) -> DuplexStream {
         let (mut client, server) = tokio::io::duplex(1 << 20);
-        let (desk, repair) = cli::desk(&self.node);
+        let (desk, repair) = cli::node_service(&self.node);
         let stop = self.over.child_token();
         let streams = tokio::io::split(server);
         tokio::spawn(stdio::serve_on(
@@ -217,16 +217,18 @@ impl House {
 
     /// The arm's last job, as `sense` tells it.
     async fn job(&self) -> Value {
-        let request = Request {
+        let request = ToolRequest {
             tool: "sense".to_owned(),
             arguments: Received::Absent,
             caller: "bounds".to_owned(),
-            who: Who::Operator,
+            who: ActorRank::Operator,
             standing: None,
             hop: None,
             is_step: false,
         };
-        let reply = Arc::clone(&self.node).call(request, Watch::nobody()).await;
+        let reply = Arc::clone(&self.node)
+            .call(request, RemoteCallWatch::unobserved())
+            .await;
         reply.structured.get("job").cloned().unwrap_or_default()
     }
 
@@ -285,17 +287,17 @@ impl Caller {
 
 /// When the arm's thread was asked, as near as somebody who looks all the time can tell.
 pub(super) struct Asked {
-    from: Instant,
+    from: ClockInstant,
     /// Whether there was something to stop.
     moved: bool,
     before: u64,
-    noticed: JoinHandle<Instant>,
+    noticed: JoinHandle<ClockInstant>,
 }
 
 impl Asked {
     /// From now on, for a request that is made now.
     pub(super) fn watch(house: &House) -> Self {
-        let asks = house.motion().asks();
+        let asks = house.motion().stop_counter();
         let before = asks.count();
         let clock = house.rig.clock.clone();
         let own = clock.clone();
@@ -330,7 +332,8 @@ impl Asked {
             return None;
         };
         let noticed = noticed.after(Duration::from_secs_f64(said_ms / 1e3));
-        let since = Instant::from_nanos(noticed.as_nanos().saturating_sub(NEAR.as_nanos() as u64));
+        let since =
+            ClockInstant::from_nanos(noticed.as_nanos().saturating_sub(NEAR.as_nanos() as u64));
         Some(house.rig.heard_ms(since.max(self.from), self.from))
     }
 }

@@ -26,8 +26,8 @@ use std::time::Duration;
 
 use house::{Asked, House};
 use rig::{Bare, Rig, print_histogram, quantile};
-use steadyhand::clock::Clock;
-use steadyhand::permit::Who;
+use steadyhand::clock::NodeClock;
+use steadyhand::permit::ActorRank;
 use told::{Told, Until};
 
 /// What is promised.
@@ -102,14 +102,14 @@ async fn a_stop_request_reaches_the_wire_in_time() {
 
 /// Stops of one arm, each in a swing: after how long the first frame was heard, and a bare thread woken.
 async fn swung_and_stopped(count: usize, way: (f64, f64), share: f64) -> Vec<(f64, f64)> {
-    let rig = Rig::new(Clock::real());
+    let rig = Rig::new(NodeClock::real());
     let motion = rig.on_a_wire();
     let bare = Bare::start(&rig.clock);
     let (mut both_ms, mut uncounted) = (Vec::new(), 0);
     while both_ms.len() < count {
         rig.swings(&motion, way, share).await;
         let asked = rig.clock.now();
-        let ticket = motion.stop(Who::Operator, false);
+        let ticket = motion.stop(ActorRank::Operator, false);
         let bare_ms = bare.wake();
         let report = motion.stopped(ticket).await.unwrap();
         assert!(report.verified, "{report:?}");
@@ -170,14 +170,14 @@ const RATE: u32 = 10;
 #[tokio::test]
 async fn an_arm_at_100_mm_s_stands_in_time() {
     let _alone = ALONE.lock().await;
-    let rig = Rig::new(Clock::simulated_at(RATE));
+    let rig = Rig::new(NodeClock::simulated_at(RATE));
     let motion = rig.in_memory();
     let (mut still_ms, mut slower) = (Vec::new(), 0);
     while still_ms.len() < stops() {
         // The long way, for it is at its fastest for longer than a busy machine is late.
         rig.swings(&motion, (LONG_WAY_RAD, 1.0), FASTEST).await;
         let speed_mm_s = rig.speed_mm_s().unwrap();
-        let ticket = motion.stop(Who::Operator, false);
+        let ticket = motion.stop(ActorRank::Operator, false);
         let report = motion.stopped(ticket).await.unwrap();
         assert!(
             report.verified && report.speed_rad_s.unwrap() < 0.05,
@@ -202,13 +202,13 @@ async fn an_arm_at_100_mm_s_stands_in_time() {
 #[tokio::test]
 async fn an_arm_that_draws_at_100_mm_s_stands_in_time_and_is_lifted() {
     let _alone = ALONE.lock().await;
-    let rig = Rig::in_scene("line", &fast_line(), Clock::simulated_at(RATE));
+    let rig = Rig::in_scene("line", &fast_line(), NodeClock::simulated_at(RATE));
     let motion = rig.in_memory();
     let (mut still_ms, mut lift_ms, mut slower) = (Vec::new(), Vec::new(), 0);
     while still_ms.len() < stops() {
         rig.draws(&motion).await;
         let speed_mm_s = rig.speed_mm_s().unwrap();
-        let ticket = motion.stop(Who::Operator, false);
+        let ticket = motion.stop(ActorRank::Operator, false);
         let report = motion.stopped(ticket).await.unwrap();
         assert!(report.verified && report.lifted, "{report:?}");
         if speed_mm_s > FAST_MM_S {
@@ -392,7 +392,7 @@ async fn a_node_that_is_told_to_end_stops_its_arm_in_time() {
         std::thread::scope(|scope| {
             let all = (0..TOLD_AT_ONCE).map(|_| {
                 scope.spawn(|| {
-                    let bare = Bare::start(&Clock::real());
+                    let bare = Bare::start(&NodeClock::real());
                     let once = |at: usize| {
                         let parks = at.is_multiple_of(PARKED);
                         let until = if parks { Until::Parked } else { Until::Stopped };

@@ -4,16 +4,16 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use nalgebra::Point3;
-use steadyhand::clock::Clock;
+use steadyhand::clock::NodeClock;
 use steadyhand::gate;
 use steadyhand::link::memory::{FarEnd, MemoryLink};
-use steadyhand::link::{Link, LinkError, pty};
-use steadyhand::motion::{Motion, Opener, StopReport};
-use steadyhand::permit::{Permit, Permits, Who};
-use steadyhand::plan::{self, Patient, Span, SpanKind, Trajectory};
-use steadyhand::scene::{Library, Scene};
-use steadyhand::sim::Simulator;
-use steadyhand::units::{Instant, Joints};
+use steadyhand::link::{ByteLink, LinkError, pty};
+use steadyhand::motion::{MotionHandle, PortOpener, StopReport};
+use steadyhand::permit::{ActorRank, MotionPermit, PermitRegistry};
+use steadyhand::plan::{self, SilentObserver, SpanKind, Trajectory, TrajectorySpan};
+use steadyhand::scene::{Scene, SceneLibrary};
+use steadyhand::sim::ArmSimulator;
+use steadyhand::units::{ClockInstant, JointVector};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::far_end::{self, Family};
@@ -22,25 +22,25 @@ use super::wire::WireLink;
 /// How an arm says that the machine, or the simulated one's thread, was not run in time.
 const TOO_BUSY: [&str; 2] = ["did not run the arm's thread", "no reply from servo"];
 
-type Heard = Arc<Mutex<Vec<(Instant, Vec<u8>)>>>;
+type Heard = Arc<Mutex<Vec<(ClockInstant, Vec<u8>)>>>;
 
 /// A simulated arm that notes when it heard what.
 struct Ear {
-    sim: Simulator,
+    sim: ArmSimulator,
     heard: Heard,
 }
 
 impl FarEnd for Ear {
-    fn hear(&mut self, at: Instant, bytes: &[u8]) {
+    fn hear(&mut self, at: ClockInstant, bytes: &[u8]) {
         self.heard.lock().unwrap().push((at, bytes.to_vec()));
         self.sim.hear(at, bytes);
     }
 
-    fn next_due(&self) -> Option<Instant> {
+    fn next_due(&self) -> Option<ClockInstant> {
         self.sim.next_due()
     }
 
-    fn speak(&mut self, now: Instant, into: &mut Vec<u8>) {
+    fn speak(&mut self, now: ClockInstant, into: &mut Vec<u8>) {
         self.sim.speak(now, into);
     }
 
@@ -56,31 +56,31 @@ impl FarEnd for Ear {
 pub(super) struct Rig {
     pub(super) scene: Arc<Scene>,
     heard: Heard,
-    permits: Arc<Permits>,
-    pub(super) clock: Clock,
+    permits: Arc<PermitRegistry>,
+    pub(super) clock: NodeClock,
     /// Its ports close with it.
     over: CancellationToken,
     _end: DropGuard,
 }
 
 impl Rig {
-    pub(super) fn new(clock: Clock) -> Self {
+    pub(super) fn new(clock: NodeClock) -> Self {
         let over = CancellationToken::new();
         Self {
             _end: over.clone().drop_guard(),
             over,
-            scene: Library::new(None).scene("default", None).unwrap(),
+            scene: SceneLibrary::new(None).scene("default", None).unwrap(),
             heard: Heard::default(),
-            permits: Arc::new(Permits::everything()),
+            permits: Arc::new(PermitRegistry::everything()),
             clock,
         }
     }
 
     /// In a scene of its own.
-    pub(super) fn in_scene(name: &str, text: &str, clock: Clock) -> Self {
+    pub(super) fn in_scene(name: &str, text: &str, clock: NodeClock) -> Self {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join(format!("{name}.toml")), text).unwrap();
-        let library = Library::new(Some(folder.path().to_owned()));
+        let library = SceneLibrary::new(Some(folder.path().to_owned()));
         Self {
             scene: library.scene(name, None).unwrap(),
             ..Self::new(clock)
@@ -89,33 +89,33 @@ impl Rig {
 
     fn ear(&self) -> Ear {
         Ear {
-            sim: Simulator::new(&self.scene.arm, &self.scene.rest_rad),
+            sim: ArmSimulator::new(&self.scene.arm, &self.scene.rest_rad),
             heard: Arc::clone(&self.heard),
         }
     }
 
-    fn start(&self, open: Opener) -> Motion {
+    fn start(&self, open: PortOpener) -> MotionHandle {
         let (arm, permits) = (Arc::clone(&self.scene.arm), Arc::clone(&self.permits));
-        Motion::start(arm, self.clock.clone(), permits, open).unwrap()
+        MotionHandle::start(arm, self.clock.clone(), permits, open).unwrap()
     }
 
     /// In this process, without a wire.
-    pub(super) fn in_memory(&self) -> Motion {
+    pub(super) fn in_memory(&self) -> MotionHandle {
         let (sim, heard) = (self.ear().sim, Arc::clone(&self.heard));
         self.start(Box::new(move |clock| {
             let (sim, heard) = (sim.clone(), Arc::clone(&heard));
             let link = MemoryLink::new(Ear { sim, heard }, clock, "bounds");
-            Ok(Box::new(link.map_err(LinkError::Read)?) as Box<dyn Link>)
+            Ok(Box::new(link.map_err(LinkError::Read)?) as Box<dyn ByteLink>)
         }))
     }
 
     /// On a wire, with a thread of its own.
-    pub(super) fn on_a_wire(&self) -> Motion {
+    pub(super) fn on_a_wire(&self) -> MotionHandle {
         let (sim, heard) = (self.ear().sim, Arc::clone(&self.heard));
         self.start(Box::new(move |clock| {
             let (sim, heard) = (sim.clone(), Arc::clone(&heard));
             let link = WireLink::to(Ear { sim, heard }, clock).map_err(LinkError::Read)?;
-            Ok(Box::new(link) as Box<dyn Link>)
+            Ok(Box::new(link) as Box<dyn ByteLink>)
         }))
     }
 
@@ -139,7 +139,7 @@ impl Rig {
         path.recv().unwrap()
     }
 
-    fn leave(&self) -> Permit {
+    fn leave(&self) -> MotionPermit {
         self.permits.ask(&self.scene, self.clock.now()).unwrap()
     }
 
@@ -147,21 +147,21 @@ impl Rig {
     pub(super) fn release(&self) {
         let reset = self
             .permits
-            .ask_reset(&self.scene, Who::Operator, self.clock.now());
+            .ask_reset(&self.scene, ActorRank::Operator, self.clock.now());
         assert!(self.permits.unlatch(&reset.unwrap()));
     }
 
     /// How far the tip is from the first joint's axis, which is not the arm's origin.
-    pub(super) fn tip_radius_m(&self, q: &Joints) -> f64 {
+    pub(super) fn tip_radius_m(&self, q: &JointVector) -> f64 {
         const STEP_RAD: f64 = 1e-6;
-        let tip = |q: &Joints| self.scene.arm.chain.forward(q) * self.scene.pens[0].tip_m;
+        let tip = |q: &JointVector| self.scene.arm.chain.forward(q) * self.scene.pens[0].tip_m;
         let turned = q.map(|joint, at| if joint == 0 { at + STEP_RAD } else { at });
         (tip(&turned) - tip(q)).norm() / STEP_RAD
     }
 
     /// About the foot, from where it stands to the other side, as fast as travels may be, or so many
     /// times slower.
-    fn swing(&self, from: &Joints, way_rad: f64, slower: f64) -> Trajectory {
+    fn swing(&self, from: &JointVector, way_rad: f64, slower: f64) -> Trajectory {
         let by = if from[0] > 0.0 { -way_rad } else { way_rad };
         let tip_mm = self.tip_radius_m(from) * way_rad * 1e3;
         // The smooth step's fastest is 1.875 times its mean.
@@ -172,8 +172,8 @@ impl Rig {
             let way = share.powi(3) * (10.0 + share * (6.0 * share - 15.0));
             from.map(|joint, at| if joint == 0 { at + by * way } else { at })
         });
-        let samples: Vec<Joints> = samples.collect();
-        let span = Span {
+        let samples: Vec<JointVector> = samples.collect();
+        let span = TrajectorySpan {
             kind: SpanKind::Pose,
             item: None,
             pen: 0,
@@ -189,7 +189,12 @@ impl Rig {
 
     /// Brings a swing to its `share`: half is where it is fastest. A machine that is too busy to read the arm in time makes that
     /// a fault, which is what it should be: then it is tried again, so often as makes sense.
-    pub(super) async fn swings(&self, motion: &Motion, (way_rad, slower): (f64, f64), share: f64) {
+    pub(super) async fn swings(
+        &self,
+        motion: &MotionHandle,
+        (way_rad, slower): (f64, f64),
+        share: f64,
+    ) {
         const TRIES: usize = 20;
         for _ in 0..TRIES {
             match self.swings_once(motion, (way_rad, slower), share).await {
@@ -203,7 +208,7 @@ impl Rig {
 
     async fn swings_once(
         &self,
-        motion: &Motion,
+        motion: &MotionHandle,
         (way_rad, slower): (f64, f64),
         share: f64,
     ) -> Result<(), String> {
@@ -212,7 +217,7 @@ impl Rig {
         let wanted = (swing.samples.len() as f64 * share) as usize;
         let now = self.clock.now();
         let proof = gate::check(&self.scene, self.leave(), &start, now, swing).unwrap();
-        let mut ended = motion.run(proof, motion.stops_asked());
+        let mut ended = motion.run(proof, motion.stops_requested());
         let mut snapshots = motion.watch();
         let fast = snapshots.wait_for(|seen| seen.progress.is_some_and(|at| at.sample >= wanted));
         tokio::select! {
@@ -222,15 +227,15 @@ impl Rig {
     }
 
     /// Draws the scene as far as the middle of its first stroke.
-    pub(super) async fn draws(&self, motion: &Motion) {
+    pub(super) async fn draws(&self, motion: &MotionHandle) {
         let start = motion.snapshot().measured.unwrap();
-        let plan = plan::draw(&self.scene, &start.position_rad, &Patient).unwrap();
+        let plan = plan::draw(&self.scene, &start.position_rad, &SilentObserver).unwrap();
         let mut spans = plan.trajectory.spans.iter();
         let stroke = spans.find(|span| span.kind == SpanKind::Draw).unwrap();
         let middle = usize::midpoint(stroke.first, stroke.end);
         let now = self.clock.now();
         let proof = gate::check(&self.scene, self.leave(), &start, now, plan.trajectory).unwrap();
-        let mut ended = motion.run(proof, motion.stops_asked());
+        let mut ended = motion.run(proof, motion.stops_requested());
         let mut snapshots = motion.watch();
         let there = snapshots.wait_for(|seen| seen.progress.is_some_and(|at| at.sample >= middle));
         tokio::select! {
@@ -249,7 +254,7 @@ impl Rig {
     }
 
     /// Where the tip was sent by each frame with goals that was heard.
-    pub(super) fn tips(&self) -> Vec<(Instant, Point3<f64>)> {
+    pub(super) fn tips(&self) -> Vec<(ClockInstant, Point3<f64>)> {
         let heard = self.heard.lock().unwrap();
         let tips = heard.iter().filter_map(|(at, bytes)| {
             let goals = far_end::goals(Family::Sts, bytes)?;
@@ -267,12 +272,16 @@ impl Rig {
                 Some(servo.angle_rad(*ticks))
             })
             .collect();
-        let frame = self.scene.arm.chain.forward(&Joints::from_slice(&angles?));
+        let frame = self
+            .scene
+            .arm
+            .chain
+            .forward(&JointVector::from_slice(&angles?));
         Some(frame * self.scene.pens[0].tip_m)
     }
 
     /// Goals of the first joint in the frames that were heard from a moment on.
-    pub(super) fn goals_since(&self, since: Instant) -> Vec<(Instant, i32)> {
+    pub(super) fn goals_since(&self, since: ClockInstant) -> Vec<(ClockInstant, i32)> {
         let heard = self.heard.lock().unwrap();
         let frames = heard.iter().filter(|(at, _)| *at >= since);
         frames
@@ -285,7 +294,7 @@ impl Rig {
     }
 
     /// When the far end heard the first frame with goals from `since` on.
-    pub(super) fn heard_ms(&self, since: Instant, asked: Instant) -> f64 {
+    pub(super) fn heard_ms(&self, since: ClockInstant, asked: ClockInstant) -> f64 {
         let goals = self.goals_since(since);
         goals[0].0.seconds_since(asked) * 1e3
     }
@@ -297,11 +306,11 @@ impl Rig {
 
     /// From a request to the stop's first frame, as the far end heard it; and that nothing but the
     /// stop came after: ever smaller steps the same way, then none.
-    pub(super) fn first_frame_ms(&self, asked: Instant, report: &StopReport) -> f64 {
+    pub(super) fn first_frame_ms(&self, asked: ClockInstant, report: &StopReport) -> f64 {
         let said_ms = report.first_frame_ms.unwrap();
         let goals = self.goals_since(asked);
         // It is said once the wire has taken it, counted from when it was asked in there: frames are a period apart.
-        let off_ms = |at: &Instant| (at.seconds_since(asked) * 1e3 - said_ms).abs();
+        let off_ms = |at: &ClockInstant| (at.seconds_since(asked) * 1e3 - said_ms).abs();
         let own = (0..goals.len()).min_by(|a, b| {
             let [a, b] = [a, b].map(|index| off_ms(&goals[*index].0));
             a.total_cmp(&b)
@@ -363,14 +372,14 @@ pub(super) fn quantile(all: &[f64], share: f64) -> f64 {
 
 /// A thread with nothing to do but to note how late it is woken.
 pub(super) struct Bare {
-    ask: mpsc::Sender<Instant>,
+    ask: mpsc::Sender<ClockInstant>,
     late: mpsc::Receiver<f64>,
-    clock: Clock,
+    clock: NodeClock,
 }
 
 impl Bare {
-    pub(super) fn start(clock: &Clock) -> Self {
-        let (ask, asked) = mpsc::channel::<Instant>();
+    pub(super) fn start(clock: &NodeClock) -> Self {
+        let (ask, asked) = mpsc::channel::<ClockInstant>();
         let (tell, late) = mpsc::channel();
         let own = clock.clone();
         std::thread::spawn(move || {

@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use rustix::process::Signal;
-use steadyhand::clock::Clock;
-use steadyhand::units::Instant;
+use steadyhand::clock::NodeClock;
+use steadyhand::units::ClockInstant;
 
 use super::house::PATIENCE;
 use super::rig::{Bare, Rig};
@@ -62,7 +62,7 @@ impl Told {
     pub(super) fn new() -> Self {
         let (text, bench) = (scene("lines", LINES), Bench::new());
         bench.scene("lines", &text);
-        let rig = Rig::in_scene("lines", &text, Clock::real());
+        let rig = Rig::in_scene("lines", &text, NodeClock::real());
         let port = rig.port();
         Self { rig, bench, port }
     }
@@ -70,9 +70,9 @@ impl Told {
     /// From SIGTERM to the stop's first frame, and how late a bare thread was woken meanwhile.
     pub(super) fn first_frame_ms(&self, bare: &Bare, until: Until) -> (f64, f64) {
         let (mut served, _caller) = self.moves();
-        let seen = self.rig.goals_since(Instant::ZERO).len();
+        let seen = self.rig.goals_since(ClockInstant::ZERO).len();
         self.wait("the next frame", || {
-            self.rig.goals_since(Instant::ZERO).len() > seen
+            self.rig.goals_since(ClockInstant::ZERO).len() > seen
         });
         std::thread::sleep(BEHIND);
         let asked = self.rig.clock.now();
@@ -147,7 +147,7 @@ impl Told {
 
     /// The stop's first frame: off the beat, and behind it the arm only brakes. Where the stop happened
     /// to be on the beat, the first behind which it does.
-    fn heard_ms(&self, asked: Instant) -> f64 {
+    fn heard_ms(&self, asked: ClockInstant) -> f64 {
         let tips = self.rig.tips();
         let next = tips.iter().position(|(at, _)| *at > asked).unwrap();
         let way = |from: usize, to: usize| (tips[to].1 - tips[from].1).xy().norm();

@@ -8,11 +8,11 @@ use std::io;
 use std::os::unix::net::UnixStream as Pair;
 use std::time::Duration;
 
-use steadyhand::clock::{Alarm, Clock};
+use steadyhand::clock::{ClockAlarm, NodeClock};
 use steadyhand::link::memory::FarEnd;
-use steadyhand::link::{Link, LinkError, LinkFuture};
-use steadyhand::motion::go_ahead;
-use steadyhand::units::Instant;
+use steadyhand::link::{ByteLink, LinkError, LinkFuture};
+use steadyhand::motion::set_realtime_priority;
+use steadyhand::units::ClockInstant;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 
@@ -22,17 +22,17 @@ const LOOK_AGAIN: Duration = Duration::from_millis(10);
 /// The near end.
 pub(super) struct WireLink {
     stream: UnixStream,
-    alarm: Alarm,
+    alarm: ClockAlarm,
 }
 
 impl WireLink {
     /// A wire to a device with a thread of its own, which ends with the near end.
-    pub(super) fn to(device: impl FarEnd + 'static, clock: &Clock) -> io::Result<Self> {
+    pub(super) fn to(device: impl FarEnd + 'static, clock: &NodeClock) -> io::Result<Self> {
         let (near, far) = Pair::pair()?;
         let own = clock.clone();
         std::thread::spawn(move || {
             // Where the machine gives no leave for that, it is as late as the machine.
-            let _ = go_ahead();
+            let _ = set_realtime_priority();
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_io()
                 .build();
@@ -44,7 +44,11 @@ impl WireLink {
         })
     }
 
-    async fn receive_some(&mut self, into: &mut [u8], until: Instant) -> Result<usize, LinkError> {
+    async fn receive_some(
+        &mut self,
+        into: &mut [u8],
+        until: ClockInstant,
+    ) -> Result<usize, LinkError> {
         tokio::select! {
             biased;
             read = self.stream.read(into) => match read {
@@ -56,12 +60,12 @@ impl WireLink {
     }
 }
 
-impl Link for WireLink {
+impl ByteLink for WireLink {
     fn send<'a>(&'a mut self, bytes: &'a [u8]) -> LinkFuture<'a, ()> {
         Box::pin(async move { self.stream.write_all(bytes).await.map_err(LinkError::Write) })
     }
 
-    fn receive<'a>(&'a mut self, into: &'a mut [u8], until: Instant) -> LinkFuture<'a, usize> {
+    fn receive<'a>(&'a mut self, into: &'a mut [u8], until: ClockInstant) -> LinkFuture<'a, usize> {
         Box::pin(self.receive_some(into, until))
     }
 
@@ -88,7 +92,7 @@ fn stream(pair: Pair) -> io::Result<UnixStream> {
 }
 
 /// Runs the device until the near end is gone.
-async fn serve(mut device: impl FarEnd, far: Pair, clock: &Clock) -> io::Result<()> {
+async fn serve(mut device: impl FarEnd, far: Pair, clock: &NodeClock) -> io::Result<()> {
     let (mut far, mut alarm) = (stream(far)?, clock.alarm()?);
     let (mut heard, mut said) = ([0_u8; 1024], Vec::new());
     loop {

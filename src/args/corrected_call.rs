@@ -1,0 +1,233 @@
+//! Corrected calls: what a refused caller can send instead, made of its own readable arguments and of declared defaults.
+//!
+//! Callers send a corrected call as it stands. So it names nothing that they did not name, invents no value, and moves
+//! nothing that they did not ask for: where a tool moves and something of the call was lost, it previews or is not offered.
+
+use super::{
+    heuristics,
+    outcome::{ArgumentIssue, ArgumentRepair},
+    parsed_value::ParsedValue,
+    rules::{ForgivenessProfile, ReaderPolicy, ReaderRule},
+    shape::{ArgumentShape, ParameterShape, ValueKind},
+    unit, withheld,
+};
+use serde_json::{Map, Value};
+
+/// Repairs after which nothing of what was sent is lost. Words, comments, tags and lines that were skipped are not among
+/// them: they may have said not to move.
+const LOSSLESS: [&str; 30] = [
+    "arrow",
+    "backslashes",
+    "boolean_word",
+    "choice_form",
+    "curly_quotes",
+    "entities",
+    "envelope",
+    "extra_closer",
+    "extra_comma",
+    "inner_quotes",
+    "key_form",
+    "list_of_one",
+    "missing_colon",
+    "missing_comma",
+    "mixed_quotes",
+    "name_form",
+    "number_form",
+    "odd_escape",
+    "other_punctuation",
+    "python_literal",
+    "raw_control",
+    "same_twice",
+    "single_quotes",
+    "text_in_text",
+    "tool_name",
+    "trailing_comma",
+    "tuple",
+    "unit",
+    "unquoted_key",
+    "unquoted_text",
+];
+
+/// The call that is offered instead of a refused one.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct CorrectedCall {
+    /// Its arguments; none where none can be offered.
+    pub(super) call: Option<Map<String, Value>>,
+    /// Advice to read before sending it, or the reason for having none.
+    pub(super) guidance: String,
+}
+
+/// A refused call.
+pub(super) struct RefusedCall<'a> {
+    pub(super) shape: &'a ArgumentShape,
+    pub(super) policy: &'a ReaderPolicy,
+    /// The arguments that are readable.
+    pub(super) given: &'a Map<String, Value>,
+    pub(super) troubles: &'a [ArgumentIssue],
+    pub(super) repairs: &'a [ArgumentRepair],
+}
+
+impl RefusedCall<'_> {
+    /// Returns the corrected call, if there is one that is accepted and does no more than was asked for.
+    pub(super) fn correction(&self) -> CorrectedCall {
+        let readable = self.readable();
+        let missing = self.missing(&readable);
+        if !missing.is_empty() {
+            let guidance = format!(
+                "no corrected call can be offered, since {} must come from the caller",
+                missing.join(", ")
+            );
+            return CorrectedCall {
+                call: None,
+                guidance,
+            };
+        }
+        if !self.policy.guards_motion() || self.may_move(&readable) {
+            return CorrectedCall {
+                call: Some(readable),
+                guidance: String::new(),
+            };
+        }
+        self.preview(readable)
+    }
+
+    /// Returns the names that a next call must not just leave out: refused parameters, and keys that asked for no motion.
+    pub(super) fn must_mend(&self) -> Vec<String> {
+        let is_param = |name: &str| self.shape.params.iter().any(|param| param.name == name);
+        let counts = |trouble: &&ArgumentIssue| {
+            let name = trouble.subject();
+            let is_request = trouble.is_in_doubt || withheld::may_ask_not_to_move(name);
+            is_param(name) || (is_request && !name.is_empty())
+        };
+        let counted = self.troubles.iter().filter(counts);
+        counted.map(|one| one.subject().to_owned()).collect()
+    }
+
+    /// Returns the caller's readable arguments, and declared defaults for those refused ones that name nothing.
+    fn readable(&self) -> Map<String, Value> {
+        let value = |param: &ParameterShape| {
+            let own = self.given.get(&param.name);
+            let value = own.cloned().or_else(|| self.mended(param))?;
+            Some((param.name.clone(), value))
+        };
+        let readable: Map<String, Value> = self.shape.params.iter().filter_map(value).collect();
+        let pairs = readable.iter();
+        let pairs: Vec<_> = pairs
+            .map(|(key, value)| (key.clone(), ParsedValue::from(value.clone())))
+            .collect();
+        // Words for types alone would be taken for an echo of the schema.
+        if heuristics::is_signature(pairs.iter()) {
+            return Map::new();
+        }
+        readable
+    }
+
+    /// Returns the value for a refused parameter: the caller's own under a misspelt key, else its default.
+    fn mended(&self, param: &ParameterShape) -> Option<Value> {
+        let is_its_own = |trouble: &&ArgumentIssue| trouble.subject() == param.name;
+        let mut troubles = self.troubles.iter().filter(is_its_own).peekable();
+        troubles.peek()?;
+        let names_something = matches!(param.kind, ValueKind::Name { .. }) || param.selects_motion;
+        let default = param.default.clone().filter(|_| !names_something);
+        troubles.find_map(|trouble| trouble.fix.clone()).or(default)
+    }
+
+    /// Returns the required parameters that nothing but the caller can say.
+    fn missing(&self, readable: &Map<String, Value>) -> Vec<&str> {
+        let is_missing = |param: &&ParameterShape| {
+            param.required && param.default.is_none() && !readable.contains_key(&param.name)
+        };
+        let missing = self.shape.params.iter().filter(is_missing);
+        missing.map(|param| param.name.as_str()).collect()
+    }
+
+    /// Returns whether a call may move that a caller sends back without another look.
+    fn may_move(&self, readable: &Map<String, Value>) -> bool {
+        let is_plain = self.troubles.iter().all(|one| self.is_slip(one))
+            && self.repairs.iter().all(is_lossless);
+        is_plain && (self.policy.profile == ForgivenessProfile::Lenient || self.selects(readable))
+    }
+
+    /// Returns whether the caller's own choice of what is moved or drawn is kept.
+    fn selects(&self, readable: &Map<String, Value>) -> bool {
+        let mut params = self.shape.params.iter();
+        params.any(|param| param.selects_motion && readable.contains_key(&param.name))
+    }
+
+    /// Returns whether a trouble is certain not to be about moving at all: with a number, or with a key's spelling.
+    fn is_slip(&self, trouble: &ArgumentIssue) -> bool {
+        if trouble.is_in_doubt {
+            return false;
+        }
+        match trouble.complaint.code {
+            "near_key" => true,
+            "physical_key" => is_quantity(&trouble.complaint.received),
+            _ => trouble.rule == ReaderRule::Unplaceable && self.is_number(trouble.subject()),
+        }
+    }
+
+    fn is_number(&self, name: &str) -> bool {
+        let mut params = self.shape.params.iter();
+        params.any(|param| {
+            param.name == name
+                && matches!(
+                    param.kind,
+                    ValueKind::Integer { .. } | ValueKind::Number { .. }
+                )
+        })
+    }
+
+    /// Returns the call as a preview; none of a tool that has no preview.
+    fn preview(&self, readable: Map<String, Value>) -> CorrectedCall {
+        let action = match self.shape.default_action.as_str() {
+            "" => "runs the tool with its defaults",
+            action => action,
+        };
+        let Some(cautious) = self.shape.params.iter().find(|one| one.cautious.is_some()) else {
+            let guidance = format!(
+                "no corrected call is offered, since this tool moves and has no preview: send the arguments that are meant as one JSON object; `{{}}` {action}"
+            );
+            return CorrectedCall {
+                call: None,
+                guidance,
+            };
+        };
+        let guidance = match self.selects(&readable) {
+            true => format!("with `{}` nothing moves", cautious.name),
+            false => format!("with `{}` nothing moves; `{{}}` {action}", cautious.name),
+        };
+        CorrectedCall {
+            call: Some(previewed(self.shape, readable)),
+            guidance,
+        }
+    }
+}
+
+/// Returns a call with which nothing moves, its arguments in the order of the parameters.
+fn previewed(shape: &ArgumentShape, mut readable: Map<String, Value>) -> Map<String, Value> {
+    let value = |param: &ParameterShape| {
+        let sent = readable.remove(&param.name);
+        let value = param.cautious.clone().or(sent)?;
+        Some((param.name.clone(), value))
+    };
+    shape.params.iter().filter_map(value).collect()
+}
+
+/// Returns whether nothing of what was sent was lost by a repair.
+fn is_lossless(repair: &ArgumentRepair) -> bool {
+    LOSSLESS.contains(&repair.code)
+}
+
+/// Returns whether `received` is a number other than zero, with or without unit, or `true`.
+fn is_quantity(received: &str) -> bool {
+    let number = unit::quantity(received)
+        .filter(|quantity| {
+            quantity.suffix.is_empty() || unit::DeclaredUnit::named(quantity.suffix).is_some()
+        })
+        .and_then(|quantity| super::numeral::number(&quantity.numeral));
+    let is_some = |number: serde_json::Number| number.as_f64() != Some(0.0);
+    received == "true" || number.is_some_and(is_some)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,129 @@
+//! The answer: what was given with the defaults added, or every complaint with a corrected call.
+
+use super::{
+    arguments::CallReader,
+    corrected_call::RefusedCall,
+    outcome::{self, ArgumentReading, ArgumentRefusal},
+    rules::{ReaderRule, RepairClass},
+    shape::{ArgumentShape, ValueKind},
+    value_coercion,
+};
+use serde_json::{Map, Value};
+
+impl CallReader<'_> {
+    pub(super) fn finish(mut self) -> Result<ArgumentReading, Box<ArgumentRefusal>> {
+        self.require();
+        let Self {
+            shape,
+            policy,
+            coercer,
+            refused,
+            given,
+            ..
+        } = self;
+        let given = in_order(shape, given);
+        let repairs = coercer.repairs;
+        let Some(worst) = refused
+            .iter()
+            .map(|trouble| trouble.rule)
+            .max_by_key(|rule| rule.cost())
+        else {
+            let understood = with_defaults(shape, &given);
+            return Ok(ArgumentReading {
+                understood,
+                given,
+                repairs: repairs.list,
+                loss: repairs.loss.unwrap_or(RepairClass::L0),
+            });
+        };
+        let call = RefusedCall {
+            shape,
+            policy,
+            given: &given,
+            troubles: &refused,
+            repairs: &repairs.list,
+        };
+        let (correction, must_mend) = (call.correction(), call.must_mend());
+        Err(Box::new(ArgumentRefusal {
+            complaints: outcome::complaints(&refused),
+            corrected: correction.call,
+            guidance: correction.guidance,
+            good: given,
+            repairs: repairs.list,
+            kind: worst,
+            must_mend,
+        }))
+    }
+
+    /// Refuses a call without a required argument, however the others were lost. A stop is never refused.
+    fn require(&mut self) {
+        if !self.refused.is_empty() || !self.policy.refuses(ReaderRule::Unplaceable) {
+            return;
+        }
+        for param in &self.shape.params {
+            let is_said = self.given.contains_key(&param.name) || param.default.is_some();
+            if param.required && !is_said {
+                self.refused
+                    .push(value_coercion::missing(param, &param.name));
+            }
+        }
+    }
+}
+
+fn in_order(shape: &ArgumentShape, mut given: Map<String, Value>) -> Map<String, Value> {
+    // Parameters are judged in their order; only an open shape's other keys come before them.
+    if !shape.open {
+        return given;
+    }
+    let mut ordered: Map<String, Value> = shape
+        .params
+        .iter()
+        .filter_map(|param| {
+            given
+                .remove(&param.name)
+                .map(|value| (param.name.clone(), value))
+        })
+        .collect();
+    ordered.extend(given);
+    ordered
+}
+
+/// Parameters in their order, then what an open shape took beside them.
+fn with_defaults(shape: &ArgumentShape, given: &Map<String, Value>) -> Map<String, Value> {
+    let mut understood = Map::with_capacity(shape.params.len());
+    let mut sent = given.iter().peekable();
+    for param in &shape.params {
+        let own = sent.next_if(|(key, _)| **key == param.name);
+        let value = own.map(|(_, value)| completed(&param.kind, value.clone()));
+        if let Some(value) = value.or_else(|| param.default.clone()) {
+            understood.insert(param.name.clone(), value);
+        }
+    }
+    understood.extend(sent.map(|(key, value)| (key.clone(), value.clone())));
+    understood
+}
+
+/// A value with the declared defaults of the fields that were not sent.
+fn completed(kind: &ValueKind, value: Value) -> Value {
+    match (kind, value) {
+        (ValueKind::Object { fields, .. }, Value::Object(mut sent)) => {
+            for field in fields {
+                match (sent.get_mut(&field.name), &field.default) {
+                    (Some(value), _) if !value.is_null() => {
+                        *value = completed(&field.kind, value.take());
+                    }
+                    (_, Some(default)) => {
+                        sent.insert(field.name.clone(), default.clone());
+                    }
+                    (_, None) => {}
+                }
+            }
+            Value::Object(sent)
+        }
+        (ValueKind::List { item, .. }, Value::Array(items)) => {
+            let items = items.into_iter().map(|value| completed(item, value));
+            Value::Array(items.collect())
+        }
+        (_, value) => value,
+    }
+}

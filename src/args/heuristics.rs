@@ -1,0 +1,563 @@
+//! Guesses the subject of a key or value that no parameter explains: templates, echoes of a schema, physical words.
+
+use super::{
+    parsed_value::ParsedValue, shape::ValueKind, vocabulary::vocabulary, word_table::FoldedText,
+};
+
+/// Key of the protocol's own object. A client may have put it among the arguments.
+pub(super) const PROTOCOL_KEY: &str = "_meta";
+/// Keys that wrap all arguments.
+const WRAPPERS: [&str; 16] = [
+    "input",
+    "inputdata",
+    "args",
+    "arguments",
+    "params",
+    "parameters",
+    "kwargs",
+    "data",
+    "actioninput",
+    "toolinput",
+    "toolargs",
+    "toolarguments",
+    "argument",
+    "functionarguments",
+    "inputs",
+    "payload",
+];
+/// Keys that hold a whole call.
+const CALLS: [&str; 9] = [
+    "toolcall",
+    "functioncall",
+    "function",
+    "call",
+    "toolcalls",
+    "tooluse",
+    "tooluses",
+    "functioncalls",
+    "toolcallrequest",
+];
+/// Keys that name a tool.
+const TOOL_NAMES: [&str; 9] = [
+    "recipientname",
+    "name",
+    "tool",
+    "toolname",
+    "function",
+    "functionname",
+    "action",
+    "method",
+    "api",
+];
+/// Keys that stand beside a call's name and arguments.
+const BESIDE: [&str; 9] = [
+    "servername",
+    "type",
+    "id",
+    "jsonrpc",
+    "thought",
+    "callid",
+    "toolcallid",
+    "server",
+    "index",
+];
+/// Words for types, as schemas have them.
+const TYPES: [&str; 17] = [
+    "string",
+    "integer",
+    "number",
+    "boolean",
+    "array",
+    "object",
+    "null",
+    "function",
+    "str",
+    "int",
+    "bool",
+    "float",
+    "percentage",
+    "json",
+    "dict",
+    "json_object",
+    "list",
+];
+/// Keys of schemas.
+const SCHEMA_KEYS: [&str; 14] = [
+    "type",
+    "description",
+    "default",
+    "enum",
+    "items",
+    "properties",
+    "required",
+    "title",
+    "minimum",
+    "maximum",
+    "format",
+    "examples",
+    "optional",
+    "name",
+];
+/// A key's letters and digits in lower case.
+pub(super) fn fold_key(key: &str) -> String {
+    key.chars()
+        .filter(|c| c.is_alphanumeric())
+        .flat_map(char::to_lowercase)
+        .collect()
+}
+
+/// Returns whether two keys are equal if only letters and digits count. Allocates nothing.
+pub(super) fn same_key(a: &str, b: &str) -> bool {
+    fn letters(key: &str) -> impl Iterator<Item = char> {
+        key.chars()
+            .filter(|c| c.is_alphanumeric())
+            .flat_map(char::to_lowercase)
+    }
+    // Most keys differ at once, and most are ASCII.
+    if let (Some(first), Some(other)) = (a.bytes().next(), b.bytes().next())
+        && first.is_ascii_alphanumeric()
+        && other.is_ascii_alphanumeric()
+        && !first.eq_ignore_ascii_case(&other)
+    {
+        return false;
+    }
+    letters(a).eq(letters(b))
+}
+
+/// A key without what a signature or a path puts around it: `scene (string)`, `args.scene`. A unit is no such remark.
+pub(super) fn without_remark(key: &str) -> &str {
+    let is_remark = |remark: &str| {
+        remark
+            .split([',', ' '])
+            .filter(|word| !word.is_empty())
+            .all(|word| matches!(word, "optional" | "required") || TYPES.contains(&word))
+    };
+    let bare = key
+        .strip_suffix(')')
+        .and_then(|key| key.split_once(" ("))
+        .filter(|(_, remark)| is_remark(remark))
+        .map_or(key, |(name, _)| name);
+    let prefix = bare.rsplit_once('.');
+    prefix
+        .filter(|(prefix, name)| is_wrapper(prefix) && !name.is_empty())
+        .map_or(bare, |(_, name)| name)
+}
+
+/// Returns whether `key` contains every word of `name`, as `the_scene` contains that of `scene`.
+pub(super) fn has_words_of(key: &str, name: &str) -> bool {
+    let (key, name) = (words(key), words(name));
+    let mut said = name.iter().filter(|word| !word.is_empty()).peekable();
+    said.peek().is_some() && said.all(|word| key.contains(word))
+}
+
+/// Returns whether a key says how far, how fast, how often or with what.
+pub(super) fn is_size(key: &str) -> bool {
+    vocabulary().is_physical(&FoldedText::new(key))
+}
+
+/// Returns whether an object holds such a key at any depth.
+pub(super) fn holds_size(node: &ParsedValue) -> bool {
+    match node {
+        ParsedValue::Map(pairs) => pairs
+            .iter()
+            .any(|(key, inner)| !inner.is_empty() && (is_size(key) || holds_size(inner))),
+        ParsedValue::List(items) => items.iter().any(holds_size),
+        _ => false,
+    }
+}
+
+/// Longest key that is compared with words; a longer one matches none.
+const KEY_BYTES_MAX: usize = 256;
+
+/// Returns whether the key is one of these words, which are lower-case letters and digits only. Allocates nothing.
+fn is_one_of(key: &str, words: &[&str]) -> bool {
+    key.len() <= KEY_BYTES_MAX && words.iter().any(|word| same_key(word, key))
+}
+
+/// Returns whether a key is the protocol's own, or on a closed list of keys that mean nothing regardless of their
+/// value.
+pub(super) fn is_harmless(key: &str) -> bool {
+    key == PROTOCOL_KEY || vocabulary().is_harmless(&FoldedText::new(key))
+}
+
+pub(super) fn is_wrapper(key: &str) -> bool {
+    is_one_of(key, &WRAPPERS)
+}
+
+/// An envelope with something in it that can be opened.
+pub(super) fn is_envelope(key: &str, value: &ParsedValue) -> bool {
+    let holds_object = match value {
+        ParsedValue::Map(pairs) => !pairs.is_empty(),
+        ParsedValue::List(items) => {
+            let is_pair = |item: &ParsedValue| matches!(item, ParsedValue::List(pair) if matches!(pair.as_slice(), [ParsedValue::Text(_), _]));
+            matches!(items.as_slice(), [ParsedValue::Map(_)])
+                || (!items.is_empty() && items.iter().all(is_pair))
+        }
+        ParsedValue::Text(text) => text.trim_start().starts_with(['{', '[']),
+        _ => false,
+    };
+    holds_object && is_wrapper(key)
+}
+
+pub(super) fn is_call(key: &str, value: &ParsedValue) -> bool {
+    matches!(value, ParsedValue::Map(_) | ParsedValue::List(_)) && is_one_of(key, &CALLS)
+}
+
+pub(super) fn is_tool_name(key: &str) -> bool {
+    is_one_of(key, &TOOL_NAMES)
+}
+
+pub(super) fn stands_beside_a_call(key: &str) -> bool {
+    is_one_of(key, &BESIDE)
+}
+
+/// Returns whether a word of a key, split at case and punctuation, is physical or says whether to move at all. Returns
+/// `true` for a key too long to search, because it may say anything.
+#[must_use]
+pub fn is_physical(key: &str) -> bool {
+    let known = vocabulary();
+    let key = FoldedText::new(key);
+    known.is_physical(&key)
+        || known.withholds_if_false(&key)
+        || known.withholds_unless_false(&key)
+        || known.dry_run.is_in_key(&key)
+}
+
+fn words(key: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut before_lower = false;
+    for c in key.chars() {
+        if !c.is_alphabetic() || (c.is_uppercase() && before_lower) {
+            words.push(String::new());
+        }
+        before_lower = c.is_lowercase();
+        if let Some(word) = words.last_mut().filter(|_| c.is_alphabetic()) {
+            word.extend(c.to_lowercase());
+        }
+    }
+    words
+}
+
+/// `<scene-name>`, `{scene}`, `{{scene}}`, `${scene}`, `<%= scene %>`, `%s` and dots: what a prompt has where a value goes.
+pub(super) fn is_template(text: &str) -> bool {
+    let text = text.trim();
+    let starts = text.starts_with(['<', '{', '$', '#', '@', '%', '.', '…', '[']);
+    if !starts || text.len() > STAND_IN_BYTES_MAX {
+        return false;
+    }
+    let between = |open: &str, close: &str| {
+        let inner = text
+            .strip_prefix(open)
+            .and_then(|rest| rest.strip_suffix(close));
+        inner.is_some_and(|inner| is_stand_in(inner, open.starts_with('<')))
+    };
+    const PAIRS: [(&str, &str); 12] = [
+        ("<", ">"),
+        ("<<", ">>"),
+        ("<|", "|>"),
+        ("{{{", "}}}"),
+        ("{{", "}}"),
+        ("${", "}"),
+        ("#{", "}"),
+        ("@{", "}"),
+        ("{", "}"),
+        ("$(", ")"),
+        ("%(", ")s"),
+        ("%", "%"),
+    ];
+    const WHOLE: [&str; 10] = [
+        "...", "…", "<>", "{}", "%s", "%d", "%f", "{0}", "<...>", "[...]",
+    ];
+    PAIRS.iter().any(|(open, close)| between(open, close)) || WHOLE.contains(&text)
+}
+
+/// Longest stand-in: what is longer is text in brackets.
+const STAND_IN_BYTES_MAX: usize = 80;
+
+/// Words such as a stand-in is made of; between angle brackets a remark may follow the name.
+fn is_stand_in(inner: &str, with_remark: bool) -> bool {
+    let marked = inner
+        .trim()
+        .trim_start_matches(['%', '=', '#', '-', '!'])
+        .trim_end_matches(['%', '-'])
+        .trim();
+    let is_first = |c: char| c.is_alphabetic() || c == '_';
+    let is_inside = |c: char| {
+        c.is_alphanumeric()
+            || matches!(c, ' ' | '_' | '-' | '.' | '|' | '?')
+            || (with_remark && matches!(c, ':' | ',' | '\'' | '(' | ')' | '[' | ']'))
+    };
+    (marked.starts_with(is_first) && marked.chars().all(is_inside))
+        || matches!(inner.trim(), "..." | "…")
+}
+
+/// A parameter's own name dressed up as a value: `$scene`, `[scene name]`, `__SCENE__`, `YOUR_SCENE_HERE`.
+pub(super) fn is_dressed_name(text: &str, name: &str) -> bool {
+    let text = text.trim();
+    if text.len() > STAND_IN_BYTES_MAX || !may_be_dressed(text) {
+        return false;
+    }
+    let marks = |c: char| {
+        matches!(
+            c,
+            '$' | '@' | '#' | '[' | ']' | '*' | '«' | '»' | ':' | '%' | '!'
+        )
+    };
+    let bare = text.trim_matches(marks);
+    let bare = bare
+        .strip_prefix("__")
+        .and_then(|rest| rest.strip_suffix("__"))
+        .unwrap_or(bare);
+    let is_marked = bare.len() < text.len() && !text.starts_with(char::is_alphanumeric);
+    is_marked && is_name_of(&fold_key(bare), name) || is_placeholder(bare, name)
+}
+
+/// Cheap to ask of every text: it begins with a mark or a request, or ends with "here".
+fn may_be_dressed(text: &str) -> bool {
+    const ASKS: [&str; 5] = ["your", "insert", "enter", "put", "choose"];
+    let starts = |word: &&str| {
+        text.get(..word.len())
+            .is_some_and(|head| head.eq_ignore_ascii_case(word))
+    };
+    let ends = text.len().checked_sub(4).and_then(|at| text.get(at..));
+    !text.starts_with(char::is_alphanumeric)
+        || ASKS.iter().any(starts)
+        || ends.is_some_and(|end| end.eq_ignore_ascii_case("here"))
+}
+
+/// The parameter's name, be it as `scene name` or `scene value`.
+fn is_name_of(folded: &str, name: &str) -> bool {
+    let name = fold_key(name);
+    let stem = ["name", "value", "id"]
+        .iter()
+        .find_map(|word| folded.strip_suffix(word));
+    !name.is_empty() && (folded == name || stem == Some(name.as_str()))
+}
+
+/// Returns whether the text is a placeholder such as `YOUR_SCENE_HERE` or `insert scene`. Credentials are excepted: a
+/// model is not told them, and the program that runs the call fills them in.
+fn is_placeholder(text: &str, name: &str) -> bool {
+    const CREDENTIALS: [&str; 6] = [
+        "key",
+        "token",
+        "secret",
+        "password",
+        "credential",
+        "credentials",
+    ];
+    let mut asked = words(text);
+    asked.retain(|word| !word.is_empty());
+    let has_here = asked.last().is_some_and(|word| word == "here");
+    let has_verb = asked.first().is_some_and(|word| {
+        matches!(
+            word.as_str(),
+            "your" | "insert" | "enter" | "put" | "choose"
+        )
+    });
+    let is_filler = |word: &String| {
+        matches!(
+            word.as_str(),
+            "your" | "insert" | "enter" | "put" | "choose" | "the" | "a" | "here"
+        )
+    };
+    let is_credential = words(name)
+        .iter()
+        .any(|word| CREDENTIALS.contains(&word.as_str()));
+    asked.retain(|word| !is_filler(word));
+    (has_verb || has_here) && !is_credential && is_name_of(&asked.concat(), name)
+}
+
+/// `{"<key>": "<value>"}`, `{"arg1": "<value>"}`, `{"key": "value"}`: a pair that a prompt has where arguments go.
+pub(super) fn is_template_pair(key: &str, value: &ParsedValue) -> bool {
+    const KEYS: [&str; 7] = [
+        "key",
+        "parametername",
+        "paramname",
+        "argname",
+        "argumentname",
+        "parameter",
+        "arg",
+    ];
+    let is_text = |node: &ParsedValue, test: &dyn Fn(&str) -> bool| matches!(node, ParsedValue::Text(text) | ParsedValue::Word(text) if test(text));
+    is_template(key)
+        || is_text(value, &is_template)
+        || (is_one_of(key, &KEYS) && is_text(value, &|text| fold_key(text).ends_with("value")))
+}
+
+pub(super) fn is_type_word(node: &ParsedValue) -> bool {
+    let (ParsedValue::Text(text) | ParsedValue::Word(text)) = node else {
+        return false;
+    };
+    TYPES.iter().any(|word| text.eq_ignore_ascii_case(word))
+}
+
+/// A type with a remark, as signatures have it: `string (optional)`, `integer?`, `str, required`.
+fn is_type_with_remark(node: &ParsedValue) -> bool {
+    let (ParsedValue::Text(text) | ParsedValue::Word(text)) = node else {
+        return false;
+    };
+    let end = text.find(['(', ',', '?', '|', '=']).unwrap_or(text.len());
+    let word = text.get(..end).unwrap_or_default().trim();
+    let remark = text.get(end..).unwrap_or_default();
+    if remark.trim_start_matches('?').len() + 1 < remark.len() {
+        return false;
+    }
+    TYPES.iter().any(|known| word.eq_ignore_ascii_case(known))
+}
+
+/// Every value is the word for a type, and no key says that types are what is asked for: `{"scene": "string", "fps": "int"}`.
+pub(super) fn is_signature<'a>(
+    pairs: impl Iterator<Item = &'a (String, ParsedValue)> + Clone,
+) -> bool {
+    const ABOUT_TYPES: [&str; 9] = [
+        "type", "kind", "format", "class", "datatype", "dtype", "schema", "language", "value",
+    ];
+    let mut said = pairs.filter(|(_, node)| !node.is_empty());
+    let Some((_, first)) = said.clone().next() else {
+        return false;
+    };
+    // A single word must be the type of a text: "list" and "function" may well be what a text says.
+    let names_text = |node: &ParsedValue| matches!(node, ParsedValue::Text(word) | ParsedValue::Word(word) if word.starts_with("str") || word.starts_with("Str"));
+    let asks_for_type = |key: &str| {
+        let is_about = |word: &String| ABOUT_TYPES.contains(&word.as_str());
+        words(key).iter().any(is_about) || fold_key(key).ends_with("type")
+    };
+    (said.clone().nth(1).is_some() || names_text(first))
+        && said.all(|(key, node)| is_type_with_remark(node) && !asks_for_type(key))
+}
+
+/// Returns whether some of these pairs form a signature, regardless of the others.
+pub(super) fn holds_signature(pairs: &[&(String, ParsedValue)]) -> bool {
+    let types = pairs.iter().copied();
+    let types = types.filter(|(_, node)| !node.is_empty() && is_type_with_remark(node));
+    is_signature(types)
+}
+
+/// A piece of a schema where a value should be: `{"type": "string"}`.
+pub(super) fn is_schema_of_value(pairs: &[(String, ParsedValue)], kind: &ValueKind) -> bool {
+    let get = |key: &str| pairs.iter().find(|(k, _)| k == key).map(|(_, node)| node);
+    let names_type = get("type").is_some_and(is_type_word);
+    if kind.takes_object() {
+        let declared = matches!(kind, ValueKind::Object { fields, .. } if fields.iter().any(|field| field.name == "type"));
+        return names_type
+            && !declared
+            && pairs
+                .iter()
+                .all(|(key, _)| SCHEMA_KEYS.contains(&key.as_str()));
+    }
+    names_type
+        || get("description").is_some()
+        || (!pairs.is_empty()
+            && pairs
+                .iter()
+                .all(|(key, _)| SCHEMA_KEYS.contains(&key.as_str())))
+}
+
+/// Returns whether an object at any depth states its type as schemas do.
+pub(super) fn holds_schema(node: &ParsedValue) -> bool {
+    match node {
+        ParsedValue::Map(pairs) => pairs
+            .iter()
+            .any(|(key, value)| (key == "type" && is_type_word(value)) || holds_schema(value)),
+        ParsedValue::List(items) => items.iter().any(holds_schema),
+        _ => false,
+    }
+}
+
+/// A schema or a tool's definition where arguments should be. `is_param` says which keys are really parameters.
+pub(super) fn is_schema_of_arguments(
+    pairs: &[(String, ParsedValue)],
+    is_param: &dyn Fn(&str) -> bool,
+) -> bool {
+    let get = |key: &str| {
+        pairs
+            .iter()
+            .find(|(k, _)| k == key && !is_param(k))
+            .map(|(_, node)| node)
+    };
+    let carries_call = ["arguments", "args", "function"]
+        .iter()
+        .any(|key| matches!(get(key), Some(ParsedValue::Map(_) | ParsedValue::Text(_))));
+    let names_type = get("type").is_some_and(is_type_word);
+    let describes = get("description").is_some()
+        && (get("parameters").is_some() || get("name").is_some() || get("type").is_some());
+    let is_definition = names_type
+        && !(carries_call && get("description").is_none() && get("parameters").is_none());
+    is_definition
+        || describes
+        || matches!(get("properties"), Some(ParsedValue::Map(_) | ParsedValue::List(_)))
+        || matches!(get("required"), Some(ParsedValue::List(_)))
+        || ["$schema", "$ref", "$defs", "$id", "additionalProperties"]
+            .iter()
+            .any(|key| get(key).is_some())
+        || is_signature(pairs.iter())
+        // What stands beside parameters is ignored later, and must not hide that the rest is a signature.
+        || is_signature(pairs.iter().filter(|(key, _)| is_param(key)))
+}
+
+#[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failing test may panic"
+)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn physical_words_are_found_in_keys() {
+        for key in [
+            "depth",
+            "needle_depth",
+            "penSpeed",
+            "X",
+            "force_n",
+            "scale_in_radius",
+            "repeat",
+            "size-mm",
+            "Angle",
+            "robot",
+            "penColor",
+            "text",
+            "Tiefe",
+            "скорость",
+        ] {
+            assert!(is_physical(key), "{key}");
+        }
+        for key in [
+            "style", "note", "comment", "exact", "maximal", "reason", "tag",
+        ] {
+            assert!(!is_physical(key), "{key}");
+        }
+    }
+
+    #[test]
+    fn templates_are_seen() {
+        for text in [
+            "<scene-name>",
+            "{scene}",
+            "{{ scene }}",
+            "${SCENE}",
+            "...",
+            "<your scene here>",
+            "<function-name>",
+            "%scene%",
+        ] {
+            assert!(is_template(text), "{text}");
+        }
+        for text in [
+            "koi",
+            "<",
+            ">",
+            "<=",
+            "a < b > c",
+            "<b>bold</b>",
+            "{\"a\":1}",
+            "100%",
+            "5 > 3",
+            "<3",
+        ] {
+            assert!(!is_template(text), "{text}");
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Passes on arguments that this node does not read: one JSON object, as received.
+
+use super::{
+    arguments::whole_text,
+    outcome::{self, ArgumentReading, ArgumentRefusal},
+    parsed_value::{self, ParsedValue},
+    read::Received,
+    rules::{ReaderRule, RepairClass},
+    strict,
+};
+use serde_json::{Map, Value};
+
+/// Returns the object that was sent, unread; nothing sent is an empty one.
+///
+/// # Errors
+/// Anything else: what is not read here cannot be mended here.
+pub fn pass_on(received: &Received) -> Result<ArgumentReading, Box<ArgumentRefusal>> {
+    let sent = match received {
+        Received::Absent | Received::Value(Value::Null) => Some(Map::new()),
+        Received::Value(Value::Object(object)) => Some(object.clone()),
+        Received::Text(text) | Received::Value(Value::String(text)) => object_of(text),
+        Received::Value(_) => None,
+    };
+    let understood = sent.ok_or_else(|| Box::new(refusal(received)))?;
+    Ok(ArgumentReading {
+        given: understood.clone(),
+        understood,
+        repairs: Vec::new(),
+        loss: RepairClass::L0,
+    })
+}
+
+/// The object that a text is, to the letter of JSON.
+fn object_of(text: &str) -> Option<Map<String, Value>> {
+    if text.trim().is_empty() {
+        return Some(Map::new());
+    }
+    let node = strict::parse(text).filter(|node| !node.contradicts_itself())?;
+    match node.to_value() {
+        Value::Object(object) => Some(object),
+        _ => None,
+    }
+}
+
+fn refusal(received: &Received) -> ArgumentRefusal {
+    let shown = match received {
+        Received::Absent => String::new(),
+        Received::Text(text) => parsed_value::shown(text),
+        Received::Value(value) => parsed_value::shown_node(&ParsedValue::from(value.clone())),
+    };
+    let why = "this tool passes its arguments on unread, so they must be one JSON object";
+    let trouble = whole_text(ReaderRule::Unplaceable, "not_an_object", why).received(shown);
+    ArgumentRefusal {
+        complaints: outcome::complaints(&[trouble]),
+        corrected: None,
+        guidance: String::new(),
+        good: Map::new(),
+        repairs: Vec::new(),
+        kind: ReaderRule::Unplaceable,
+        must_mend: Vec::new(),
+    }
+}

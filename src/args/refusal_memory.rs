@@ -1,0 +1,351 @@
+//! Remembers what each caller was last refused, so that a refused argument is not simply left out and a loop ends
+//! with a person.
+
+use super::{
+    limits::CALLERS_MAX,
+    outcome::{ArgumentReading, ArgumentRefusal, ArgumentRepair},
+    rules::{ReaderPolicy, ReaderRule},
+};
+use serde_json::{Map, Value};
+use std::collections::VecDeque;
+
+/// Identical failures in a row after which a person is asked for.
+const SAME_FAILURES_MAX: u32 = 2;
+
+/// The last refusal of each caller, the most recent 256 callers. No clock, no I/O.
+#[derive(Debug, Default)]
+pub struct RefusalMemory {
+    /// The caller heard from last stands at the back.
+    callers: VecDeque<RememberedRefusal>,
+}
+
+#[derive(Debug)]
+struct RememberedRefusal {
+    caller: String,
+    tool: String,
+    refusal: Box<ArgumentRefusal>,
+    failures: u32,
+}
+
+/// Advice for a caller whose call was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RefusalAdvice {
+    /// It can mend the call.
+    Mend,
+    /// It has failed in the same way before: "ask the operator".
+    AskTheOperator,
+}
+
+impl RefusalMemory {
+    /// Passes an outcome through, remembering it: a call that only leaves out what was just refused is warned about or refused again.
+    ///
+    /// # Errors
+    /// The refusal it was given, or the earlier one with the same correction; with what to tell the caller.
+    pub fn judge(
+        &mut self,
+        caller: &str,
+        tool: &str,
+        policy: &ReaderPolicy,
+        outcome: Result<ArgumentReading, Box<ArgumentRefusal>>,
+    ) -> Result<ArgumentReading, (Box<ArgumentRefusal>, RefusalAdvice)> {
+        let last = self.take(caller).filter(|entry| entry.tool == tool);
+        let outcome = match (outcome, &last) {
+            (Ok(reading), Some(last)) => last.compare(reading, policy),
+            (outcome, _) => outcome,
+        };
+        outcome.map_err(|refusal| {
+            let failures = 1 + last
+                .filter(|last| last.is_same_failure(&refusal))
+                .map_or(0, |last| last.failures);
+            self.remember(RememberedRefusal {
+                caller: caller.to_owned(),
+                tool: tool.to_owned(),
+                refusal: refusal.clone(),
+                failures,
+            });
+            (
+                refusal,
+                if failures < SAME_FAILURES_MAX {
+                    RefusalAdvice::Mend
+                } else {
+                    RefusalAdvice::AskTheOperator
+                },
+            )
+        })
+    }
+
+    /// Forgets a caller that has gone.
+    pub fn forget(&mut self, caller: &str) {
+        self.take(caller);
+    }
+
+    fn take(&mut self, caller: &str) -> Option<RememberedRefusal> {
+        let at = self
+            .callers
+            .iter()
+            .position(|entry| entry.caller == caller)?;
+        self.callers.remove(at)
+    }
+
+    fn remember(&mut self, entry: RememberedRefusal) {
+        if self.callers.len() == CALLERS_MAX {
+            self.callers.pop_front();
+        }
+        self.callers.push_back(entry);
+    }
+}
+
+/// Says why a call is refused that would be accepted from another caller, and which call is accepted instead.
+fn why_refused(field: &str) -> String {
+    format!(
+        "`{field}` was refused in the call before this one, and to leave it out now would move the arm by a default that was not asked for: write `{field}` out, be it the default, or send the corrected call"
+    )
+}
+
+impl RememberedRefusal {
+    fn compare(
+        &self,
+        mut reading: ArgumentReading,
+        policy: &ReaderPolicy,
+    ) -> Result<ArgumentReading, Box<ArgumentRefusal>> {
+        let Some(field) = self.left_out(&reading.given) else {
+            return Ok(reading);
+        };
+        if policy.refuses(ReaderRule::RefusedArgumentLeftOut) {
+            return Err(Box::new(ArgumentRefusal {
+                kind: ReaderRule::RefusedArgumentLeftOut,
+                guidance: why_refused(field),
+                ..(*self.refusal).clone()
+            }));
+        }
+        reading.repairs.push(ArgumentRepair {
+            field: field.to_owned(),
+            got: String::new(),
+            used: reading
+                .understood
+                .get(field)
+                .map(Value::to_string)
+                .unwrap_or_default(),
+            class: ReaderRule::RefusedArgumentLeftOut.class(),
+            cost: ReaderRule::RefusedArgumentLeftOut.cost(),
+            code: "refused_argument_left_out",
+            why: "it was refused a moment ago and is now left out".into(),
+        });
+        reading.loss = reading.loss.max(ReaderRule::RefusedArgumentLeftOut.class());
+        Ok(reading)
+    }
+
+    /// The refused argument that the new call leaves out while saying nothing new. The offered correction is always something new.
+    fn left_out(&self, given: &Map<String, Value>) -> Option<&str> {
+        let says_nothing_new = given
+            .iter()
+            .all(|(key, value)| self.refusal.good.get(key) == Some(value));
+        let is_correction = self.refusal.corrected.as_ref() == Some(given);
+        let mut refused = self.refusal.must_mend.iter().map(String::as_str);
+        let field = refused.find(|field| !given.contains_key(*field));
+        field.filter(|_| says_nothing_new && !is_correction)
+    }
+
+    fn is_same_failure(&self, refusal: &ArgumentRefusal) -> bool {
+        let signature = |refusal: &ArgumentRefusal| {
+            refusal
+                .complaints
+                .iter()
+                .map(|c| (c.code, c.path.clone(), c.received.clone()))
+                .collect::<Vec<_>>()
+        };
+        signature(&self.refusal) == signature(refusal)
+    }
+}
+
+#[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failing test may panic"
+)]
+mod tests {
+    use super::super::{
+        ArgumentShape, Effect, ForgivenessProfile, ParameterShape, Received, ValueKind, read,
+    };
+    use super::*;
+    use serde_json::json;
+
+    fn call(
+        memory: &mut RefusalMemory,
+        profile: ForgivenessProfile,
+        arguments: Value,
+    ) -> Result<ArgumentReading, (Box<ArgumentRefusal>, RefusalAdvice)> {
+        let shape = ArgumentShape::new(vec![
+            ParameterShape::new("scene", ValueKind::name(["default", "tiger", "koi"]))
+                .default("default")
+                .selects_motion(),
+            ParameterShape::new("debug", ValueKind::Bool).default(false),
+            ParameterShape::new("dry_run", ValueKind::Bool)
+                .default(false)
+                .cautious(true),
+        ]);
+        let policy = ReaderPolicy::new(Effect::Moves, profile);
+        memory.judge(
+            "caller",
+            "stroke",
+            &policy,
+            read(&shape, &policy, Received::Value(arguments)),
+        )
+    }
+
+    #[test]
+    fn a_refused_argument_left_out_is_refused_with_the_same_correction() {
+        let mut memory = RefusalMemory::default();
+        let (first, advice) = call(
+            &mut memory,
+            ForgivenessProfile::Guarded,
+            json!({"scene": "tigger", "debug": true}),
+        )
+        .unwrap_err();
+        assert_eq!(
+            (first.corrected.clone(), advice),
+            (
+                json!({"debug": true, "dry_run": true}).as_object().cloned(),
+                RefusalAdvice::Mend
+            )
+        );
+        for arguments in [json!({"debug": true}), json!({})] {
+            let (again, advice) =
+                call(&mut memory, ForgivenessProfile::Guarded, arguments).unwrap_err();
+            assert_eq!(
+                (again.corrected, again.kind, advice),
+                (
+                    first.corrected.clone(),
+                    ReaderRule::RefusedArgumentLeftOut,
+                    RefusalAdvice::AskTheOperator
+                )
+            );
+        }
+        assert!(
+            call(
+                &mut memory,
+                ForgivenessProfile::Guarded,
+                json!({"scene": "tiger", "debug": true})
+            )
+            .is_ok()
+        );
+        assert!(call(&mut memory, ForgivenessProfile::Guarded, json!({})).is_ok());
+    }
+
+    #[test]
+    fn a_call_without_the_request_not_to_move_is_refused_again() {
+        let mut memory = RefusalMemory::default();
+        let asked = json!({"scene": "koi", "simulate": true});
+        let (refusal, _) = call(&mut memory, ForgivenessProfile::Guarded, asked).unwrap_err();
+        call(
+            &mut memory,
+            ForgivenessProfile::Guarded,
+            json!({"scene": "koi"}),
+        )
+        .unwrap_err();
+        let corrected = refusal.corrected.map(Value::Object).unwrap();
+        assert_eq!(corrected, json!({"scene": "koi", "dry_run": true}));
+        assert!(call(&mut memory, ForgivenessProfile::Guarded, corrected).is_ok());
+    }
+
+    #[test]
+    fn lenient_warns() {
+        let mut memory = RefusalMemory::default();
+        call(
+            &mut memory,
+            ForgivenessProfile::Lenient,
+            json!({"scene": "tigger"}),
+        )
+        .unwrap_err();
+        let reading = call(&mut memory, ForgivenessProfile::Lenient, json!({})).unwrap();
+        assert_eq!(
+            reading.repairs.last().unwrap().code,
+            "refused_argument_left_out"
+        );
+        assert_eq!(reading.loss, super::super::RepairClass::L2);
+    }
+
+    #[test]
+    fn an_unknown_key_may_be_dropped_as_the_correction_says() {
+        let mut memory = RefusalMemory::default();
+        call(
+            &mut memory,
+            ForgivenessProfile::Guarded,
+            json!({"depth": 2, "debug": true}),
+        )
+        .unwrap_err();
+        assert!(
+            call(
+                &mut memory,
+                ForgivenessProfile::Guarded,
+                json!({"debug": true})
+            )
+            .is_ok()
+        );
+    }
+
+    #[test]
+    fn what_the_correction_moves_to_its_place_is_not_dropped_either() {
+        let mut memory = RefusalMemory::default();
+        let told = call(
+            &mut memory,
+            ForgivenessProfile::Guarded,
+            json!({"scen": "tiger", "debug": true}),
+        );
+        let corrected = told.unwrap_err().0.corrected.unwrap();
+        assert_eq!(corrected["scene"], "tiger");
+        call(
+            &mut memory,
+            ForgivenessProfile::Guarded,
+            json!({"debug": true}),
+        )
+        .unwrap_err();
+        assert!(
+            call(
+                &mut memory,
+                ForgivenessProfile::Guarded,
+                json!({"scene": "tiger"})
+            )
+            .is_ok()
+        );
+    }
+
+    #[test]
+    fn another_caller_or_tool_is_another_matter() {
+        let mut memory = RefusalMemory::default();
+        call(
+            &mut memory,
+            ForgivenessProfile::Guarded,
+            json!({"scene": "tigger"}),
+        )
+        .unwrap_err();
+        let policy = ReaderPolicy::new(Effect::Moves, ForgivenessProfile::Guarded);
+        let fine = read(&ArgumentShape::default(), &policy, Received::Absent);
+        assert!(
+            memory
+                .judge("other", "stroke", &policy, fine.clone())
+                .is_ok()
+        );
+        assert!(memory.judge("caller", "align", &policy, fine).is_ok());
+    }
+
+    #[test]
+    fn remembers_a_bounded_number_of_callers() {
+        let mut memory = RefusalMemory::default();
+        let policy = ReaderPolicy::new(Effect::Moves, ForgivenessProfile::Guarded);
+        for caller in 0..2 * CALLERS_MAX {
+            let refused = read(
+                &ArgumentShape::default(),
+                &policy,
+                Received::Text("draw".into()),
+            );
+            assert!(
+                memory
+                    .judge(&caller.to_string(), "stroke", &policy, refused)
+                    .is_err()
+            );
+        }
+        assert_eq!(memory.callers.len(), CALLERS_MAX);
+    }
+}

@@ -1,0 +1,357 @@
+//! Strips what models, their templates and programs put around a call: special tokens, reasoning, labels,
+//! assignments, a printing call.
+
+use super::{
+    candidates::TextFlaw,
+    form_repair::{FormRepair, FormRepairs},
+    skipped::SkippedPlace,
+    thought,
+};
+use std::borrow::Cow;
+
+/// Layers taken off one text, one after another.
+const LAYERS_MAX: usize = 8;
+/// Longest special token, as in `<|tool_call_start|>`.
+const TOKEN_BYTES_MAX: usize = 48;
+
+/// Text without the wrapper that surrounded it.
+#[derive(Debug, PartialEq)]
+pub(super) struct StrippedText<'a> {
+    pub(super) text: Cow<'a, str>,
+    pub(super) form: FormRepair,
+    /// The tool that a label named.
+    pub(super) tool: Option<String>,
+    /// Text that was skipped with the wrapper.
+    pub(super) skipped: FormRepairs,
+}
+
+/// The text inside, if anything was around it; a marker that announces a call with nothing after it is a cut.
+pub(super) fn strip_wrapper(text: &str) -> Result<Option<StrippedText<'_>>, TextFlaw> {
+    let mut rest = text;
+    let mut form = FormRepair::Prose;
+    let mut tool = None;
+    let mut skipped = FormRepairs::default();
+    for _ in 0..LAYERS_MAX {
+        let layer = [
+            channels, reasoning, marker, react, assignment, printed, pythonic,
+        ]
+        .iter()
+        .find_map(|layer| layer(rest));
+        let Some(layer) = layer else { break };
+        rest = layer.text.trim();
+        form = layer.form;
+        tool = tool.or(layer.tool);
+        skipped.extend(&layer.skipped);
+        if rest.is_empty() {
+            return Err(TextFlaw::Cut);
+        }
+    }
+    let plain = with_plain_quotes(rest);
+    if plain.is_none() && rest.len() == text.len() {
+        return Ok(None);
+    }
+    Ok(Some(StrippedText {
+        text: plain.map_or(Cow::Borrowed(rest), Cow::Owned),
+        form,
+        tool,
+        skipped,
+    }))
+}
+
+struct WrapperLayer<'a> {
+    text: &'a str,
+    form: FormRepair,
+    tool: Option<String>,
+    skipped: FormRepairs,
+}
+
+impl<'a> WrapperLayer<'a> {
+    fn new(text: &'a str, form: FormRepair) -> Self {
+        Self {
+            text,
+            form,
+            tool: None,
+            skipped: FormRepairs::default(),
+        }
+    }
+
+    fn skipping(mut self, text: &str, place: SkippedPlace) -> Self {
+        self.skipped.skip(text, place);
+        self
+    }
+}
+
+/// Strips `<think>…</think>` before the call: thoughts are not arguments, regardless of the braces in them.
+fn reasoning(text: &str) -> Option<WrapperLayer<'_>> {
+    let thought = thought::first_tagged(text)?;
+    // Where the template wrote the opening tag, only the closing one is in the text.
+    let is_thought = thought.is_opened || !thought.inside.contains(['<', '{']);
+    let rest = thought.after.filter(|rest| !rest.trim().is_empty())?;
+    (thought.before.is_empty() && is_thought && !thought.recurs())
+        .then(|| WrapperLayer::new(rest, FormRepair::Tag))
+}
+
+/// `<|channel|>commentary to=functions.stroke <|constrain|>json<|message|>{…}<|call|>`, after thoughts on the channel for them.
+fn channels(text: &str) -> Option<WrapperLayer<'_>> {
+    let start = |text| -> Option<&str> {
+        let role: &str = text;
+        let role = role.strip_prefix("<|start|>").unwrap_or(role);
+        let role = role.strip_prefix("assistant").unwrap_or(role);
+        role.strip_prefix("<|channel|>")
+    };
+    let (header, rest) = start(text)?.split_once("<|message|>")?;
+    if header.trim() == "analysis" {
+        let (_, rest) = rest.split_once("<|end|>")?;
+        return start(rest).map(|_| WrapperLayer::new(rest, FormRepair::Tag));
+    }
+    let header = header.trim_end_matches("json").trim_end();
+    let header = header.trim_end_matches("<|constrain|>").trim_end();
+    let (channel, tool) = header.split_once(" to=").unwrap_or((header, ""));
+    let is_name = !tool.contains(char::is_whitespace) && matches!(channel, "commentary" | "final");
+    is_name.then(|| WrapperLayer {
+        tool: Some(tool.to_owned()).filter(|tool| !tool.is_empty()),
+        ..WrapperLayer::new(rest, FormRepair::Tag)
+    })
+}
+
+/// `<|python_tag|>`, `[TOOL_CALLS]`, `</s>` and their like at either end.
+fn marker(text: &str) -> Option<WrapperLayer<'_>> {
+    const BEFORE: [&str; 9] = [
+        "[TOOL_CALLS]",
+        "[TOOL_CALL]",
+        "[TOOL_REQUEST]",
+        "<start_function_call>",
+        "<start_of_turn>model",
+        "<tool_call|>",
+        "<|tool_call>",
+        "<functioncall>",
+        "<s>",
+    ];
+    const AFTER: [&str; 9] = [
+        "[/TOOL_CALLS]",
+        "[END_TOOL_REQUEST]",
+        "[/TOOL_REQUEST]",
+        "<end_function_call>",
+        "<end_of_turn>",
+        "<eos>",
+        "<tool_call|>",
+        "<|tool_call>",
+        "</s>",
+    ];
+    let functools = || {
+        text.strip_prefix("functools")
+            .filter(|rest| rest.starts_with('['))
+    };
+    let known = BEFORE
+        .iter()
+        .find_map(|mark| text.strip_prefix(mark))
+        .or_else(|| AFTER.iter().find_map(|mark| text.strip_suffix(mark)))
+        .or_else(functools);
+    if let Some(rest) = known {
+        return Some(WrapperLayer::new(rest, FormRepair::Tag));
+    }
+    let (token, rest) = token_before(text).or_else(|| token_after(text))?;
+    let layer = WrapperLayer::new(rest, FormRepair::Tag);
+    Some(layer.skipping(&format!("<|{token}|>"), SkippedPlace::Around))
+}
+
+/// Returns whether the text inside `<|…|>` or `<｜…｜>` looks like a token and not like a value.
+fn is_token(inner: &str) -> bool {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '▁' | '-' | '/');
+    !inner.is_empty() && inner.len() <= TOKEN_BYTES_MAX && inner.chars().all(allowed)
+}
+
+fn token_before(text: &str) -> Option<(&str, &str)> {
+    [("<|", "|>"), ("<｜", "｜>")]
+        .iter()
+        .find_map(|(open, close)| {
+            let (inner, rest) = text.strip_prefix(open)?.split_once(close)?;
+            // A token alone is a stand-in, and what is left of a text when everything is peeled is a cut.
+            (is_token(inner) && !rest.trim().is_empty()).then_some((inner, rest))
+        })
+}
+
+fn token_after(text: &str) -> Option<(&str, &str)> {
+    [("<|", "|>"), ("<｜", "｜>")]
+        .iter()
+        .find_map(|(open, close)| {
+            let (rest, inner) = text.strip_suffix(close)?.rsplit_once(open)?;
+            (is_token(inner) && !rest.trim().is_empty()).then_some((inner, rest))
+        })
+}
+
+/// `Action: stroke`, `Action Input: {…}`, `Observation:`: what stands before the input is thought, what stands after it is not said by the caller.
+fn react(text: &str) -> Option<WrapperLayer<'_>> {
+    const LABEL: &str = "Action Input:";
+    let at = text.find(LABEL)?;
+    let starts_line = at == 0 || text.get(..at)?.trim_end_matches([' ', '*']).ends_with('\n');
+    let rest = text.get(at + LABEL.len()..)?;
+    if !starts_line || rest.contains(LABEL) {
+        return None;
+    }
+    let (rest, observed) = rest.split_once("\nObservation:").unwrap_or((rest, ""));
+    let before = text.get(..at)?;
+    let tool = before.lines().rev().find_map(|line| {
+        let name = line.trim().strip_prefix("Action:")?.trim();
+        (!name.is_empty()).then(|| name.to_owned())
+    });
+    let said = without_thought(before);
+    let is_code = |part: &str| part.contains("```");
+    let layer = WrapperLayer::new(rest.trim_start_matches('*'), FormRepair::Prose);
+    let layer = layer.skipping(&said, SkippedPlace::Around);
+    let layer = layer.skipping(observed, SkippedPlace::Around);
+    (!is_code(before) && !said.contains('{')).then_some(WrapperLayer { tool, ..layer })
+}
+
+/// The lines before the input without the thought, which ends where the action is named, and without the action's name.
+fn without_thought(before: &str) -> String {
+    let mut is_thought = false;
+    let mut kept = String::new();
+    for line in before.lines() {
+        let is_action = line.trim_start().starts_with("Action:");
+        is_thought = !is_action && (is_thought || line.trim_start().starts_with("Thought:"));
+        if !is_action && !is_thought {
+            kept.push_str(line);
+            kept.push('\n');
+        }
+    }
+    kept
+}
+
+/// `const args = {…};`, `result = stroke(…)`, `await stroke(…)`, `return {…};`
+fn assignment(text: &str) -> Option<WrapperLayer<'_>> {
+    const WORDS: [&str; 8] = [
+        "const ", "let ", "var ", "final ", "local ", "await ", "return ", "auto ",
+    ];
+    if let Some(rest) = WORDS.iter().find_map(|word| text.strip_prefix(word)) {
+        let open = rest.find(['{', '[', '('])?;
+        let head = rest.get(..open)?;
+        let is_name =
+            |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | ' ' | ':' | '<' | '>');
+        let value = match head.trim_end().strip_suffix('=') {
+            Some(target) if target.chars().all(is_name) => rest.get(open..)?,
+            None if head.chars().all(is_name) && !head.contains(':') => rest,
+            _ => head
+                .split_once('=')
+                .filter(|(target, _)| target.chars().all(is_name))
+                .and_then(|(target, _)| rest.get(target.len() + 1..))?,
+        };
+        let written = text.get(..text.len() - value.len()).unwrap_or_default();
+        return Some(
+            WrapperLayer::new(value, FormRepair::Prose).skipping(written, SkippedPlace::Remark),
+        );
+    }
+    let (target, rest) = text.split_once('=')?;
+    let is_identifier = |part: &str| {
+        !part.is_empty()
+            && part
+                .chars()
+                .all(|c| c.is_alphanumeric() || c == '_' || c == '.')
+    };
+    let rest = rest.trim_start();
+    let rest = rest.strip_prefix("await ").unwrap_or(rest);
+    let called = rest.get(..rest.find('(')?)?;
+    (is_identifier(target.trim()) && is_identifier(called) && rest.ends_with([')', ';']))
+        .then(|| WrapperLayer::new(rest, FormRepair::Prose).skipping(target, SkippedPlace::Remark))
+}
+
+/// `print(stroke(…))`.
+fn printed(text: &str) -> Option<WrapperLayer<'_>> {
+    let inner = text
+        .strip_prefix("print(")
+        .or_else(|| text.strip_prefix("console.log("))?;
+    let inner = inner.trim_end_matches(';').trim_end().strip_suffix(')')?;
+    let called = inner.get(..inner.find('(')?)?;
+    let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.');
+    (!called.is_empty() && called.chars().all(is_name))
+        .then(|| WrapperLayer::new(inner, FormRepair::Call))
+}
+
+/// `[stroke(scene="koi")]`: a list of calls with one call in it.
+fn pythonic(text: &str) -> Option<WrapperLayer<'_>> {
+    let inner = text.strip_prefix('[')?.strip_suffix(']')?.trim();
+    let called = inner.get(..inner.find('(')?)?;
+    let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.');
+    let is_call = !called.is_empty() && called.chars().all(is_name) && inner.ends_with(')');
+    is_call.then(|| WrapperLayer::new(inner, FormRepair::Call))
+}
+
+/// Tokens that some models write for a quote; `call:stroke{…}` then is a call. Where a value begins with a plain quote, or with none,
+/// such a token is part of the value.
+fn with_plain_quotes(text: &str) -> Option<String> {
+    const QUOTES: [&str; 2] = ["<escape>", "<|\"|>"];
+    let (before, token) = QUOTES
+        .iter()
+        .find_map(|token| Some((text.split_once(token)?.0, token)))?;
+    let begins_value = before.trim_end().ends_with([':', '=', '{', '[', '(', ',']);
+    if !begins_value || before.contains(super::quote::is_quote) {
+        return None;
+    }
+    let plain = text.replace(token, "\"");
+    let called = plain
+        .strip_prefix("call:")
+        .filter(|call| call.ends_with('}'));
+    let call = called.and_then(|call| call.split_once('{'));
+    Some(call.map_or(plain.clone(), |(tool, rest)| format!("{tool}({{{rest})")))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failing test may panic")]
+mod tests {
+    use super::*;
+
+    fn peeled(text: &str) -> String {
+        match strip_wrapper(text) {
+            Ok(Some(StrippedText { text, tool, .. })) => {
+                tool.map_or(text.to_string(), |tool| format!("{tool}: {text}"))
+            }
+            Ok(None) => "as it was".into(),
+            Err(flaw) => format!("{flaw:?}"),
+        }
+    }
+
+    #[test]
+    fn takes_off_what_is_around_a_call() {
+        for (text, want) in [
+            ("<think>{a}</think>\n{\"b\":1}", "{\"b\":1}"),
+            ("<|python_tag|>{}<|eom_id|>", "{}"),
+            ("<|tool_call_start|>[f(a=1)]<|tool_call_end|>", "f(a=1)"),
+            ("[TOOL_REQUEST]{}[END_TOOL_REQUEST]", "{}"),
+            ("functools[{}]", "[{}]"),
+            (
+                "Thought: {x}\nAction: f\nAction Input: {}\nObservation: y",
+                "f: {}",
+            ),
+            ("const a: Args = {b: 1};", "{b: 1};"),
+            ("r = await f(a=1)", "f(a=1)"),
+            ("print(api.f(a=1))", "api.f(a=1)"),
+            ("call:f{a:<escape>b<escape>}", "f({a:\"b\"})"),
+        ] {
+            assert_eq!(peeled(text), want, "{text}");
+        }
+    }
+
+    #[test]
+    fn leaves_everything_else() {
+        for text in [
+            "{\"a\":1}",
+            "<think>hm</think>",
+            "<|scene|>",
+            "a = b",
+            "scene = {\"a\": 1}",
+            "{'a' 'b<escape>c'}",
+            "{a: b<escape>c<escape>}",
+            "[1, 2]",
+            "Action Input: 1\nAction Input: 2",
+        ] {
+            assert_eq!(peeled(text), "as it was", "{text}");
+        }
+        for text in [
+            "[TOOL_CALLS]",
+            "Action: f\nAction Input:",
+            "<start_function_call>",
+        ] {
+            assert_eq!(peeled(text), "Cut", "{text}");
+        }
+    }
+}

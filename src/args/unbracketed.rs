@@ -1,0 +1,395 @@
+//! Arguments without brackets of their own: keywords, calls, lines, command-line options and url-encoding.
+
+use super::{
+    form_repair::{FormRepair, FormRepairs},
+    limits::PAIRS_MAX,
+    parsed_value::ParsedValue,
+    quote::QuoteMatching,
+    skipped::SkippedPlace,
+    tolerant::{self, PairsEnd, TolerantParser},
+};
+
+/// Pairs read from a text, the repairs that took, and whether the text ended too early.
+pub(super) struct UnbracketedPairs {
+    pub(super) pairs: Vec<(String, ParsedValue)>,
+    pub(super) forms: FormRepairs,
+    pub(super) cut: bool,
+}
+
+impl UnbracketedPairs {
+    fn of(form: FormRepair) -> Self {
+        let mut forms = FormRepairs::default();
+        forms.add(form);
+        Self {
+            pairs: Vec::new(),
+            forms,
+            cut: false,
+        }
+    }
+
+    /// Adds a pair; `None` where the value has brackets or quotes that do not come out, so that a piece of JSON is no value.
+    fn push(&mut self, key: &str, value: &str) -> Option<()> {
+        let node = bare(value);
+        if matches!(&node, ParsedValue::Word(word) if word.contains(['{', '}', '[', ']', '"'])) {
+            return None;
+        }
+        self.pairs.push((key.to_owned(), node));
+        Some(())
+    }
+}
+
+/// `scene="koi", debug=True` and `scene: koi, debug: true`.
+pub(super) fn keywords(text: &str, quotes: QuoteMatching) -> Option<UnbracketedPairs> {
+    if !text.contains([':', '=']) {
+        return None;
+    }
+    let mut parser = TolerantParser::new(text, 0, quotes);
+    let pairs = parser.pairs(PairsEnd::Text, 0).ok()?;
+    let mut loose = UnbracketedPairs::of(FormRepair::Keywords);
+    loose.forms.extend(&parser.forms);
+    Some(UnbracketedPairs {
+        pairs,
+        cut: parser.cut,
+        ..loose
+    })
+    .filter(|loose| loose.cut || !loose.pairs.is_empty())
+}
+
+/// `stroke(scene="koi")`, with the name that was called; `Calling:` may stand before it.
+pub(super) fn call(text: &str, quotes: QuoteMatching) -> Option<(String, UnbracketedPairs)> {
+    let open = text.find('(')?;
+    let head = text.get(..open)?;
+    let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '-');
+    let name = head.trim_end_matches(is_name).len();
+    let (before, name) = head.split_at_checked(name)?;
+    let is_prose = |part: &str| !part.contains(['{', '}', '[', ']', '(', ')', '=', '"']);
+    // Only an announcement may stand before a call: in a sentence it is talked about, not made.
+    let is_announced = before.trim().is_empty() || before.trim_end().ends_with(':');
+    if !is_prose(before) || !is_announced || (name.is_empty() && !before.is_empty()) {
+        return None;
+    }
+    let mut parser = TolerantParser::new(text, open + 1, quotes);
+    let pairs = call_pairs(&mut parser, name)?;
+    let mut loose = UnbracketedPairs::of(FormRepair::Call);
+    loose.forms.extend(&parser.forms);
+    if parser.cut {
+        return Some((
+            name.to_owned(),
+            UnbracketedPairs {
+                cut: true,
+                pairs,
+                ..loose
+            },
+        ));
+    }
+    parser.filler();
+    let after = text.get(parser.position()..)?;
+    if after.contains(char::is_alphanumeric) || !is_prose(after) {
+        return None;
+    }
+    if !before.trim().is_empty() || !after.trim_matches([';', '.', ' ', '\n']).is_empty() {
+        loose.forms.add(FormRepair::Prose);
+    }
+    loose.forms.skip(before, SkippedPlace::Around);
+    loose.forms.skip(after, SkippedPlace::Around);
+    Some((name.to_owned(), UnbracketedPairs { pairs, ..loose }))
+}
+
+/// Reads the pairs between the brackets of a call: keywords, one object with or without `**`, or the arguments of a
+/// constructor that makes an object.
+fn call_pairs(parser: &mut TolerantParser<'_>, name: &str) -> Option<Vec<(String, ParsedValue)>> {
+    parser.filler();
+    while parser.skip('*') {}
+    let constructs = parser.at('[') || CONSTRUCTORS.contains(&name);
+    if !parser.at('{') && !constructs
+        || matches!(name, "dict" | "Namespace" | "namespace") && !parser.at('[')
+    {
+        return parser.pairs(PairsEnd::Paren, 0).ok();
+    }
+    let Some(node) = parser.value(0).ok()? else {
+        return parser.cut.then(Vec::new);
+    };
+    parser.filler();
+    parser.skip(',');
+    parser.filler();
+    if !parser.skip(')') {
+        return None;
+    }
+    match node {
+        ParsedValue::Map(pairs) => Some(pairs),
+        ParsedValue::List(_) | ParsedValue::Text(_) => Some(vec![("arguments".to_owned(), node)]),
+        _ => None,
+    }
+}
+
+/// Functions that make an object of text, pairs or keywords, and are no tools.
+pub(super) const CONSTRUCTORS: [&str; 9] = [
+    "dict",
+    "OrderedDict",
+    "collections.OrderedDict",
+    "Namespace",
+    "namespace",
+    "json.loads",
+    "json.dumps",
+    "JSON.parse",
+    "JSON.stringify",
+];
+
+/// `key: value` or `key = value`, one to a line; the value is the rest of its line. `arguments:` alone, or `[arguments]`, heads those below it.
+pub(super) fn lines(text: &str) -> Option<UnbracketedPairs> {
+    let mut loose = UnbracketedPairs::of(FormRepair::Lines);
+    let (comments, lines): (Vec<&str>, Vec<&str>) =
+        text.lines().partition(|line| line.trim().starts_with('#'));
+    for comment in comments {
+        loose.forms.skip(comment, SkippedPlace::Remark);
+    }
+    let is_empty = |line: &str| matches!(line.trim(), "" | "---" | "...");
+    let mut lines = lines.into_iter().filter(|line| !is_empty(line)).peekable();
+    while let Some(line) = lines.next() {
+        if loose.pairs.len() == PAIRS_MAX {
+            return None;
+        }
+        let is_last = lines.peek().is_none();
+        if is_heading(line, lines.peek().copied()) && !is_last {
+            continue;
+        }
+        let (key, value) = line_pair(line)?;
+        loose.cut |= value.is_empty();
+        loose.push(key, value)?;
+    }
+    (!loose.pairs.is_empty()).then_some(loose)
+}
+
+fn line_pair(line: &str) -> Option<(&str, &str)> {
+    let line = without_bullet(line.trim());
+    let at = line.find([':', '='])?;
+    let marks = ['"', '\'', '*', '`'];
+    let key = line.get(..at)?.trim().trim_matches(marks);
+    let is_key = !key.is_empty()
+        && key
+            .chars()
+            .all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '?'));
+    // `**scene:** koi` closes its emphasis after the colon.
+    let value = line.get(at + 1..)?.trim_start_matches("**").trim();
+    is_key.then(|| (key, value.trim_end_matches(',').trim()))
+}
+
+/// The line without `-`, `*`, `•`, `1.` or `1)` before it.
+fn without_bullet(line: &str) -> &str {
+    if line.starts_with("**") {
+        return line;
+    }
+    let digits = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    let numbered = (digits.len() < line.len())
+        .then(|| {
+            digits
+                .strip_prefix(". ")
+                .or_else(|| digits.strip_prefix(") "))
+        })
+        .flatten();
+    numbered
+        .or_else(|| line.strip_prefix(['-', '*', '•']))
+        .map_or(line, str::trim_start)
+}
+
+/// `arguments:` over lines that are indented more, or `[arguments]`.
+fn is_heading(line: &str, next: Option<&str>) -> bool {
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let name = line.trim();
+    let table = name
+        .strip_prefix('[')
+        .and_then(|name| name.strip_suffix(']'));
+    let headed = name
+        .strip_suffix(':')
+        .filter(|_| next.is_some_and(|next| indent(next) > indent(line)));
+    table.or(headed).is_some_and(super::heuristics::is_wrapper)
+}
+
+/// `stroke --scene koi` and `stroke scene=koi`: the tool's name before its options or keywords, and where those begin.
+pub(super) fn leading_name(text: &str) -> Option<(&str, &str)> {
+    let text = text.strip_prefix("$ ").unwrap_or(text);
+    let (name, rest) = text.split_once([' ', '\n'])?;
+    let rest = rest.trim_start();
+    let is_name = |part: &str| {
+        part.starts_with(char::is_alphabetic)
+            && part
+                .chars()
+                .all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/'))
+    };
+    let first = rest.split(char::is_whitespace).next()?;
+    let is_pair = first
+        .split_once('=')
+        .is_some_and(|(key, value)| is_name(key) && !value.is_empty());
+    (is_name(name) && (rest.starts_with("--") || is_pair)).then_some((name, rest))
+}
+
+/// `--scene koi --debug --fps=5`.
+pub(super) fn options(text: &str) -> Option<UnbracketedPairs> {
+    let mut loose = UnbracketedPairs::of(FormRepair::Options);
+    let mut words = text.split_whitespace().peekable();
+    while let Some(word) = words.next() {
+        let option = word
+            .strip_prefix("--")
+            .filter(|name| !name.is_empty() && loose.pairs.len() < PAIRS_MAX)?;
+        if let Some((key, value)) = option.split_once('=') {
+            loose.push(key, value)?;
+        } else if let Some(value) = words.next_if(|next| !next.starts_with("--")) {
+            loose.push(option, value)?;
+        } else {
+            loose.pairs.push((option.to_owned(), ParsedValue::Flag));
+        }
+    }
+    (!loose.pairs.is_empty()).then_some(loose)
+}
+
+/// `scene=koi&debug=true`.
+pub(super) fn url_pairs(text: &str) -> Option<UnbracketedPairs> {
+    if !text.contains('=') || text.contains(char::is_whitespace) {
+        return None;
+    }
+    let mut loose = UnbracketedPairs::of(FormRepair::UrlEncoded);
+    // Of an address only the query is arguments.
+    let is_address = text.contains("://") || text.starts_with('/');
+    let (address, query) = match text.split_once('?') {
+        Some((address, query)) if is_address || address.is_empty() => (address, query),
+        _ => ("", text),
+    };
+    loose
+        .forms
+        .skip(&percent_decoded(address)?, SkippedPlace::Remark);
+    for part in query.split('&') {
+        let (key, value) = part
+            .split_once('=')
+            .filter(|(key, _)| is_plain_key(key) && loose.pairs.len() < PAIRS_MAX)?;
+        loose.push(
+            &percent_decoded(&key.replace('+', " "))?,
+            &percent_decoded(&value.replace('+', " "))?,
+        )?;
+    }
+    Some(loose)
+}
+
+/// A key as it may stand without quotes, url-encoded or not.
+fn is_plain_key(key: &str) -> bool {
+    let allowed =
+        |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '?' | '+' | '%' | '.' | '[' | ']');
+    !key.is_empty() && key.chars().all(allowed)
+}
+
+/// The text with `%XX` decoded; `None` where that is not UTF-8 or a percent sign stands alone.
+pub(super) fn percent_decoded(text: &str) -> Option<String> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, tail @ ..] = rest {
+        rest = tail;
+        if *first != b'%' {
+            out.push(*first);
+            continue;
+        }
+        let digits = std::str::from_utf8(tail.get(..2)?).ok()?;
+        out.push(u8::from_str_radix(digits, 16).ok()?);
+        rest = tail.get(2..)?;
+    }
+    String::from_utf8(out).ok()
+}
+
+/// A value that stands alone: unquoted if it is quoted throughout, otherwise a word.
+pub(super) fn bare(value: &str) -> ParsedValue {
+    let value = value.trim();
+    let mut forms = FormRepairs::default();
+    if value.starts_with(super::quote::is_quote) {
+        let read = super::quote::read(
+            value,
+            QuoteMatching::Exact,
+            super::quote::QuotePosition::Value,
+            false,
+            &mut forms,
+        );
+        if let Some((text, _)) = read.ok().filter(|(_, used)| *used == value.len()) {
+            return ParsedValue::Text(text);
+        }
+    }
+    if value.starts_with(['{', '[']) {
+        let mut parser = TolerantParser::new(value, 0, QuoteMatching::Exact);
+        if let Ok(Some(node)) = parser.value(0)
+            && !parser.cut
+            && parser.position() == value.len()
+        {
+            return node;
+        }
+    }
+    tolerant::scalar(value.to_owned()).0
+}
+
+#[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failing test may panic"
+)]
+mod tests {
+    use super::*;
+
+    const KOI: &str = r#"{"scene":"koi","debug":true,"fps":5}"#;
+
+    fn json(loose: Option<UnbracketedPairs>) -> String {
+        loose.map_or("none".into(), |loose| {
+            if loose.cut {
+                "cut".into()
+            } else {
+                ParsedValue::Map(loose.pairs).to_value().to_string()
+            }
+        })
+    }
+
+    #[test]
+    fn reads_keywords() {
+        for text in [
+            "scene=\"koi\", debug=True, fps=5",
+            "scene: koi, debug: true, fps: 5",
+            "scene=koi debug=true fps=5",
+            "scene='koi'; debug=True; fps=5",
+        ] {
+            assert_eq!(json(keywords(text, QuoteMatching::Exact)), KOI, "{text}");
+        }
+        for text in ["scene=\"koi\",", "scene=", "scene=\"ko"] {
+            assert_eq!(json(keywords(text, QuoteMatching::Exact)), "cut", "{text}");
+        }
+        assert!(keywords("draw the koi: now please", QuoteMatching::Exact).is_none());
+    }
+
+    #[test]
+    fn reads_calls() {
+        for text in [
+            "stroke(scene=\"koi\", debug=True, fps=5)",
+            "tatbot.stroke({scene: 'koi', debug: true, fps: 5});",
+        ] {
+            let (name, loose) = call(text, QuoteMatching::Exact).unwrap();
+            assert!(name.ends_with("stroke"));
+            assert_eq!(json(Some(loose)), KOI, "{text}");
+        }
+        assert_eq!(
+            json(call("stroke(scene=\"koi\",", QuoteMatching::Exact).map(|c| c.1)),
+            "cut"
+        );
+        assert!(call("stroke(\"koi\")", QuoteMatching::Exact).is_none());
+    }
+
+    #[test]
+    fn reads_lines_options_and_urls() {
+        assert_eq!(json(lines("scene: koi\ndebug: true\nfps: 5")), KOI);
+        assert_eq!(
+            json(lines("- scene: \"koi\"\n- debug: True\n- fps = 5")),
+            KOI
+        );
+        assert_eq!(json(lines("scene: koi\ndebug:")), "cut");
+        assert_eq!(
+            json(lines("note: salt, and pepper")),
+            r#"{"note":"salt, and pepper"}"#
+        );
+        assert!(lines("I will draw: the koi").is_none());
+        assert_eq!(json(options("--scene koi --debug --fps=5")), KOI);
+        assert_eq!(json(url_pairs("scene=koi&debug=true&fps=5")), KOI);
+        assert_eq!(json(url_pairs("scene=k%6Fi&debug=true&fps=5")), KOI);
+    }
+}

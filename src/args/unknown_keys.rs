@@ -1,0 +1,353 @@
+//! Keys that no parameter answers to: ignored where that changes nothing, otherwise trouble.
+
+use std::borrow::Cow;
+
+use super::{
+    arguments::{CallReader, whole_text},
+    candidates, heuristics,
+    limits::{PAIRS_MAX, UNWRAP_MAX},
+    name,
+    outcome::{ArgumentIssue, RepairLog},
+    parameter_keys::find,
+    parsed_value::{self, ParsedValue},
+    rules::ReaderRule,
+    shape::ParameterShape,
+    value_coercion::{ValueCoercer, ValuePosition, dropped},
+    vocabulary::vocabulary,
+    withheld::is_negation,
+    word_table::FoldedText,
+};
+use serde_json::Value;
+use unicode_normalization::UnicodeNormalization as _;
+
+/// Longest key in which a slip of the pen is looked for.
+const SLIP_BYTES_MAX: usize = 64;
+
+impl CallReader<'_> {
+    /// Judges keys that no parameter answers to; the parameters have been read.
+    pub(super) fn unknown_keys<'n>(
+        &mut self,
+        pairs: impl Iterator<Item = &'n (String, ParsedValue)>,
+    ) {
+        let pairs: Vec<&(String, ParsedValue)> = pairs.collect();
+        if self.judges_unknown_keys() && heuristics::holds_signature(&pairs) {
+            let why = "these are types, not arguments";
+            self.trouble(
+                whole_text(ReaderRule::Contradiction, "schema_echo", why),
+                &ParsedValue::Null,
+            );
+        }
+        let mut ignored = None;
+        for (key, node) in pairs {
+            let is_said = self.unknown(key, node);
+            ignored = ignored.or(is_said.then_some((key, node)));
+        }
+        let says_what = |key: &String| !vocabulary().is_harmless(&FoldedText::new(key));
+        if let Some((key, node)) = ignored
+            && self.refused.is_empty()
+            && !self.given.keys().any(says_what)
+        {
+            let why = "this is all that was said, and this tool has no such parameter";
+            let trouble = self.stray(
+                ReaderRule::DoubtfulKey,
+                "only_unknown",
+                &parsed_value::shown(key),
+                why,
+                node,
+            );
+            self.trouble(trouble.in_doubt(true), node);
+        }
+    }
+
+    /// Says whether the key was ignored though it says something.
+    fn unknown(&mut self, key: &str, node: &ParsedValue) -> bool {
+        let shown = parsed_value::shown(key);
+        if heuristics::holds_schema(node) {
+            let why = "this is a piece of a schema, not arguments";
+            self.trouble(
+                whole_text(ReaderRule::Contradiction, "schema_echo", why),
+                node,
+            );
+        } else if heuristics::is_template_pair(key, node) {
+            let why = "this is a stand-in for an argument, not an argument";
+            self.trouble(whole_text(ReaderRule::Contradiction, "template", why), node);
+        } else if self.shape.open && !node.is_empty() {
+            self.given.insert(key.to_owned(), node.to_value());
+        } else if self.is_withheld(key, node) {
+            return false;
+        } else if heuristics::is_harmless(key) {
+            let why = format!("the server supplies it; do not send {shown}");
+            self.ignored(&shown, node, "ignored_key", why);
+        } else if node.is_empty() {
+            self.ignored(&shown, node, "ignored_key", "empty; ignored");
+        } else if !self.judges_unknown_keys() {
+            self.ignored(&shown, node, "unknown_key", "no such parameter; ignored");
+        } else {
+            return self.judged_unknown(key, &shown, node);
+        }
+        false
+    }
+
+    /// Judges whether leaving out an unknown key would change the act; says whether it is ignored.
+    fn judged_unknown(&mut self, key: &str, shown: &str, node: &ParsedValue) -> bool {
+        if let ParsedValue::Text(tool) | ParsedValue::Word(tool) = node
+            && heuristics::is_tool_name(key)
+        {
+            self.check_tool_name(tool, node);
+            return false;
+        }
+        let Some(trouble) = self.stray_meaning(key, shown, node) else {
+            self.ignored(shown, node, "unknown_key", "no such parameter; ignored");
+            return true;
+        };
+        self.trouble(trouble, node);
+        false
+    }
+
+    /// Returns the issue with an unknown key whose meaning would be lost if it were ignored.
+    fn stray_meaning(&self, key: &str, shown: &str, node: &ParsedValue) -> Option<ArgumentIssue> {
+        let mut foreign = self.shape.foreign.iter();
+        let is_foreign = foreign.any(|name| heuristics::same_key(name, key));
+        let (rule, code, why) = if is_foreign {
+            let why = "this is a parameter of another tool";
+            (ReaderRule::ForeignKey, "foreign_key", why)
+        } else if heuristics::is_size(key) || heuristics::holds_size(node) {
+            let why = "this tool has no such parameter, and it may change what is done";
+            (ReaderRule::PhysicalKey, "physical_key", why)
+        } else if !key.contains(char::is_alphanumeric) {
+            let trouble = self.stray(
+                ReaderRule::ForeignKey,
+                "nameless",
+                shown,
+                "a value without a name",
+                node,
+            );
+            return Some(trouble.in_doubt(true));
+        } else if self.slip(key).is_some() {
+            let why = "this is nearly a parameter's name, or that name in other words";
+            let trouble = self.stray(ReaderRule::ForeignKey, "near_key", shown, why, node);
+            return Some(self.mended(trouble, key, node));
+        } else if self.names_other(key, node) {
+            let why = "this names something known here that is not what would be used";
+            (ReaderRule::DoubtfulKey, "other_name", why)
+        } else if is_doubt(key, node) {
+            let why = "this is false, a negation, a condition or a time, and this tool has no such parameter";
+            (ReaderRule::DoubtfulKey, "negation", why)
+        } else if matches!(node, ParsedValue::Map(_) | ParsedValue::List(_))
+            && self.holds_arguments(node, UNWRAP_MAX)
+        {
+            return Some(self.nested(shown, node));
+        } else {
+            return None;
+        };
+        let trouble = self.stray(rule, code, shown, why, node);
+        Some(trouble.in_doubt(rule == ReaderRule::DoubtfulKey))
+    }
+
+    /// Returns whether a key or its value is a known name other than that of what is used.
+    fn names_other(&self, key: &str, node: &ParsedValue) -> bool {
+        let is_name = |text: &str| self.is_other_name(text);
+        is_name(key)
+            || match node {
+                ParsedValue::Text(text) | ParsedValue::Word(text) => {
+                    parts_of_name(text).any(is_name)
+                }
+                ParsedValue::List(items) => items.iter().any(|item| self.names_other("", item)),
+                ParsedValue::Map(pairs) => pairs
+                    .iter()
+                    .any(|(key, inner)| self.names_other(key, inner)),
+                _ => false,
+            }
+    }
+
+    fn is_other_name(&self, text: &str) -> bool {
+        let plain: String = text.nfkc().collect();
+        let folded = name::fold(plain.trim_matches(['"', '\'', '`']));
+        let is_same = |name: &str| name::fold(name) == folded;
+        let default = |param: &ParameterShape| {
+            param
+                .default
+                .as_ref()
+                .and_then(Value::as_str)
+                .map(str::to_owned)
+        };
+        // Of a parameter that was sent the default's name says nothing: `"style": "default"`.
+        let is_used = |param: &ParameterShape| {
+            let given = self.given.get(&param.name).and_then(Value::as_str);
+            given.is_some_and(is_same) || default(param).is_some_and(|name| is_same(&name))
+        };
+        !folded.is_empty()
+            && self.shape.known_names.iter().any(|name| is_same(name))
+            && !self.shape.params.iter().any(is_used)
+    }
+
+    /// Arguments in a place where none are looked for.
+    pub(super) fn nested(&self, shown: &str, node: &ParsedValue) -> ArgumentIssue {
+        let why = "this holds arguments where none are looked for; send them at the top";
+        self.stray(ReaderRule::ForeignKey, "nested_arguments", shown, why, node)
+            .in_doubt(true)
+    }
+
+    /// Returns arguments under an unknown key: to ignore it would be to lose the whole call.
+    pub(super) fn lost_arguments<'n>(
+        &self,
+        pairs: &'n [(String, ParsedValue)],
+    ) -> Option<(&'n str, &'n ParsedValue)> {
+        let lost = pairs
+            .iter()
+            .filter(|(key, _)| !heuristics::is_harmless(key))
+            .find(|(_, node)| self.holds_arguments(node, UNWRAP_MAX));
+        lost.map(|(key, node)| (key.as_str(), node))
+    }
+
+    /// Returns whether a parameter is given at any depth, including inside text.
+    fn holds_arguments(&self, node: &ParsedValue, left: usize) -> bool {
+        let Some(left) = left.checked_sub(1) else {
+            return false;
+        };
+        match node {
+            ParsedValue::Map(pairs) => pairs.iter().any(|(key, inner)| {
+                (!inner.is_empty() && find(&self.shape.params, key).is_some())
+                    || self.holds_arguments(inner, left)
+            }),
+            ParsedValue::List(items) if items.len() <= PAIRS_MAX => {
+                items.iter().any(|item| self.holds_arguments(item, left))
+            }
+            ParsedValue::Text(text) if text.trim_start().starts_with('{') => {
+                let inner = candidates::of_inner_text(text).pop();
+                inner.is_some_and(|inner| self.holds_arguments(&inner.node, left))
+            }
+            _ => false,
+        }
+    }
+
+    /// A slip of the pen in the name of a parameter that was not sent (`scen`, `scenes`), the name in a longer one (`the_scene`),
+    /// or in another language (`escena`).
+    fn slip(&self, key: &str) -> Option<&ParameterShape> {
+        let folded = name::fold(key);
+        let slips_max = |name: &str| match name.chars().count() {
+            0..=3 => 0,
+            4..=6 => 1,
+            _ => 2,
+        };
+        let is_near = |name: &str| {
+            let known = name::fold(name);
+            heuristics::has_words_of(key, name)
+                || strsim::osa_distance(&known, &folded) <= slips_max(&known)
+        };
+        let mut unsent = self
+            .shape
+            .params
+            .iter()
+            .enumerate()
+            .filter(|(index, _)| !self.sent.contains(index));
+        let words = FoldedText::new(key);
+        let is_meant = |param: &ParameterShape| {
+            let mut names = std::iter::once(&param.name).chain(&param.aliases);
+            (folded.len() <= SLIP_BYTES_MAX && is_near(&param.name))
+                || names.any(|name| vocabulary().means(&words, name))
+        };
+        let meant = unsent.find(|(_, param)| is_meant(param));
+        meant.map(|(_, param)| param)
+    }
+
+    /// The value under a slip, if it is one of the parameter that is meant.
+    fn mended(&self, trouble: ArgumentIssue, key: &str, node: &ParsedValue) -> ArgumentIssue {
+        let Some(param) = self.slip(key) else {
+            return trouble;
+        };
+        let mut coercer = ValueCoercer {
+            policy: self.policy,
+            repairs: RepairLog::default(),
+        };
+        let at = ValuePosition {
+            path: &param.name,
+            is_inner: false,
+        };
+        let value = coercer.value(&param.kind, node, at).ok();
+        ArgumentIssue {
+            is_in_doubt: value.is_none(),
+            mends: Some(param.name.clone()),
+            ..trouble.fix(value)
+        }
+    }
+
+    pub(super) fn ignored(
+        &mut self,
+        key: &str,
+        node: &ParsedValue,
+        code: &'static str,
+        why: impl Into<Cow<'static, str>>,
+    ) {
+        self.coercer
+            .repairs
+            .push(dropped(key, node, code, ReaderRule::Meaningless, why));
+    }
+
+    fn stray(
+        &self,
+        rule: ReaderRule,
+        code: &'static str,
+        key: &str,
+        why: &str,
+        node: &ParsedValue,
+    ) -> ArgumentIssue {
+        let names = super::nearest::nearest(
+            key,
+            self.shape.params.iter().map(|param| param.name.as_str()),
+        );
+        ArgumentIssue::new(rule, code, key, why)
+            .received(parsed_value::shown_node(node))
+            .expected("the tool's own parameters")
+            .valid(names)
+    }
+}
+
+/// Most words of a value that are taken for a name with something around it.
+const NAME_PARTS_MAX: usize = 3;
+
+/// A value as a name, and the words of a short one: `the letters`, `letters.svg`.
+fn parts_of_name(text: &str) -> impl Iterator<Item = &str> {
+    let parts = || {
+        text.split([' ', '.', '/', ',', '\\', ':'])
+            .filter(|part| !part.is_empty())
+    };
+    let is_short = text.len() <= SLIP_BYTES_MAX && parts().count() <= NAME_PARTS_MAX;
+    std::iter::once(text).chain(parts().filter(move |_| is_short))
+}
+
+/// Returns whether a key or its value denies, limits or postpones something.
+fn is_doubt(key: &str, node: &ParsedValue) -> bool {
+    let known = vocabulary();
+    let folded = FoldedText::new(key);
+    if known.negations.is_in(&folded) || known.is_conditional(&folded) {
+        return true;
+    }
+    match node {
+        ParsedValue::Bool(value) => !value,
+        ParsedValue::Text(text) | ParsedValue::Word(text) => {
+            is_negation(node) || known.conditions.is_in(&FoldedText::new(text)) || is_time(text)
+        }
+        ParsedValue::List(items) => items.iter().any(|item| is_doubt("", item)),
+        ParsedValue::Map(pairs) => pairs.iter().any(|(key, inner)| is_doubt(key, inner)),
+        _ => false,
+    }
+}
+
+/// Such as `18:30` and `2031-05-01`.
+fn is_time(text: &str) -> bool {
+    let is_part = |mark: char, digits: usize| {
+        let mut parts = text.split(mark).map(|part| {
+            let start = part.bytes().take_while(u8::is_ascii_digit).count();
+            let end = part.bytes().rev().take_while(u8::is_ascii_digit).count();
+            (start, end)
+        });
+        let mut before = parts.next();
+        parts.any(|(start, end)| {
+            let is_it = start == 2 && before.is_some_and(|(_, end)| (1..=digits).contains(&end));
+            before = Some((start, end));
+            is_it
+        })
+    };
+    text.len() <= SLIP_BYTES_MAX && (is_part(':', 2) || is_part('-', 4))
+}

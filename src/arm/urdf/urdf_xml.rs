@@ -1,0 +1,155 @@
+//! A URDF's elements read with suspicion: bounded before they are parsed, named when they are wrong.
+
+use std::collections::HashMap;
+
+use nalgebra::{Isometry3, Translation3, UnitQuaternion, Vector3};
+use roxmltree::{Document, Node};
+
+use super::UrdfError;
+
+/// Larger files are not read.
+pub const BYTES_MAX: usize = 2 << 20;
+/// Nodes of a document, attributes aside.
+pub(super) const NODES_MAX: u32 = 50_000;
+/// Largest depth of nested elements; a URDF nests five deep.
+const DEPTH_MAX: usize = 16;
+/// Bytes from one tag to the next: attributes are compared with each other.
+const TAG_BYTES_MAX: usize = 4_096;
+/// Declared name spaces: each is handed on to every element within.
+const NAME_SPACES_MAX: usize = 64;
+/// No arm is longer, and no joint turns farther.
+pub(super) const NUMBER_MAX: f64 = 1_000.0;
+/// A name is put into messages and files.
+const NAME_BYTES_MAX: usize = 100;
+
+pub(super) fn bounded(text: &str) -> Result<(), UrdfError> {
+    let within = |what, have, most| {
+        if have > most {
+            Err(UrdfError::TooMuch { what, have, most })
+        } else {
+            Ok(())
+        }
+    };
+    within("bytes", text.len(), BYTES_MAX)?;
+    within(
+        "declared name spaces",
+        text.matches("xmlns").count(),
+        NAME_SPACES_MAX,
+    )?;
+    // A `<` ends a tag: it may stand in no attribute.
+    let tags = text.split('<').filter(|tag| !tag.starts_with("!--"));
+    let longest = tags.map(str::len).max().unwrap_or(0);
+    within("bytes in one tag", longest, TAG_BYTES_MAX)
+}
+
+pub(super) fn shallow(document: &Document<'_>) -> Result<(), UrdfError> {
+    // Nodes come parents first, so that one pass knows all depths without recursion.
+    let mut depths: HashMap<_, usize> = HashMap::new();
+    for node in document.descendants() {
+        let above = node.parent().and_then(|up| depths.get(&up.id()));
+        let depth = above.map_or(0, |depth| depth + 1);
+        if depth > DEPTH_MAX {
+            return Err(wrong(node, format!("nests more than {DEPTH_MAX} deep")));
+        }
+        depths.insert(node.id(), depth);
+    }
+    Ok(())
+}
+
+pub(super) fn wrong(node: Node<'_, '_>, what: impl Into<String>) -> UrdfError {
+    let tag = node.tag_name().name();
+    UrdfError::Element {
+        line: node.document().text_pos_at(node.range().start).row,
+        element: match node.attribute("name") {
+            Some(name) => format!("<{} name=\"{}\">", shorten(tag), shorten(name)),
+            None => format!("<{}>", shorten(tag)),
+        },
+        what: what.into(),
+    }
+}
+
+/// Shortens a foreign text for a message, on one line.
+pub(super) fn shorten(text: &str) -> String {
+    let plain = text.chars().filter(|c| !c.is_control());
+    plain.take(NAME_BYTES_MAX / 2).collect()
+}
+
+pub(super) fn named<'a>(node: Node<'a, '_>) -> Result<&'a str, UrdfError> {
+    let name = node
+        .attribute("name")
+        .ok_or_else(|| wrong(node, "has no name"))?;
+    if name.is_empty() || name.len() > NAME_BYTES_MAX || name.chars().any(char::is_control) {
+        return Err(wrong(
+            node,
+            format!("its name must have 1 to {NAME_BYTES_MAX} plain characters"),
+        ));
+    }
+    Ok(name)
+}
+
+pub(super) fn inner<'a, 'i>(node: Node<'a, 'i>, tag: &str) -> Option<Node<'a, 'i>> {
+    node.children().find(|child| child.has_tag_name(tag))
+}
+
+/// An attribute of an element within.
+pub(super) fn text_of<'a>(
+    node: Node<'a, '_>,
+    tag: &str,
+    attribute: &str,
+) -> Result<&'a str, UrdfError> {
+    inner(node, tag)
+        .and_then(|child| child.attribute(attribute))
+        .ok_or_else(|| wrong(node, format!("needs <{tag} {attribute}=\"…\"/> within")))
+}
+
+pub(super) fn number(node: Node<'_, '_>, what: &str, text: &str) -> Result<f64, UrdfError> {
+    let value: f64 = text.trim().parse().map_err(|_| {
+        wrong(
+            node,
+            format!("{what} is `{}`; a number is needed", shorten(text)),
+        )
+    })?;
+    if value.abs() <= NUMBER_MAX {
+        Ok(value)
+    } else {
+        Err(wrong(
+            node,
+            format!("{what} is {value}; -{NUMBER_MAX} to {NUMBER_MAX} are possible"),
+        ))
+    }
+}
+
+/// Three numbers; `fallback` where the attribute is absent, as URDF has it.
+pub(super) fn three(
+    node: Node<'_, '_>,
+    attribute: &str,
+    fallback: [f64; 3],
+) -> Result<Vector3<f64>, UrdfError> {
+    let Some(text) = node.attribute(attribute) else {
+        return Ok(fallback.into());
+    };
+    let values: Vec<f64> = text
+        .split_whitespace()
+        .map(|word| number(node, attribute, word))
+        .collect::<Result<_, _>>()?;
+    match values.as_slice() {
+        [x, y, z] => Ok(Vector3::new(*x, *y, *z)),
+        _ => Err(wrong(
+            node,
+            format!("{attribute} has {} numbers; 3 are needed", values.len()),
+        )),
+    }
+}
+
+/// The `<origin>` within; none is no displacement, as URDF has it.
+pub(super) fn origin(node: Node<'_, '_>) -> Result<Isometry3<f64>, UrdfError> {
+    let Some(origin) = inner(node, "origin") else {
+        return Ok(Isometry3::identity());
+    };
+    let xyz = three(origin, "xyz", [0.0; 3])?;
+    let rpy = three(origin, "rpy", [0.0; 3])?;
+    Ok(Isometry3::from_parts(
+        Translation3::from(xyz),
+        UnitQuaternion::from_euler_angles(rpy.x, rpy.y, rpy.z),
+    ))
+}

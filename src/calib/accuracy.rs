@@ -1,0 +1,70 @@
+//! Required accuracy of a calibration, for arms with fine and with coarse counts.
+
+use arm::ArmModel;
+
+/// Resolution class of an arm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResolutionClass {
+    /// Every joint's count is under a hundredth of a degree.
+    Fine,
+    /// Hobby servos: 4096 counts a turn and play in their gears.
+    Hobby,
+}
+
+/// Limits that a fit must keep to be accepted.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AcceptanceLimits {
+    /// Between touches of the same point in the same pose.
+    pub spread_mm: f64,
+    /// A tool's residuals, root mean square.
+    pub tip_rms_mm: f64,
+    /// The predicted standard deviation of the tip.
+    pub tip_sigma_mm: f64,
+    /// A sheet's residuals, root mean square.
+    pub plane_rms_mm: f64,
+    /// A touch that the fit has not seen.
+    pub verify_mm: f64,
+    /// Largest over smallest singular value.
+    pub condition: f64,
+    /// The largest residual over the root mean square.
+    pub max_over_rms: f64,
+    /// Between a sheet and the one accepted last.
+    pub tilt_deg: f64,
+}
+
+/// A count finer than this is fine.
+const FINE_RAD: f64 = 0.01 * std::f64::consts::PI / 180.0;
+
+impl ResolutionClass {
+    /// The class of an arm, by its coarsest joint.
+    #[must_use]
+    pub fn of_arm(arm: &ArmModel) -> Self {
+        let count_rad =
+            |ticks_per_turn: u32| std::f64::consts::TAU / f64::from(ticks_per_turn.max(1));
+        let fine = |ticks: u32| count_rad(ticks) < FINE_RAD;
+        if arm.servos().all(|(_, servo)| fine(servo.ticks_per_turn)) {
+            Self::Fine
+        } else {
+            Self::Hobby
+        }
+    }
+
+    /// Its limits.
+    #[must_use]
+    pub fn accept(self) -> AcceptanceLimits {
+        let (spread_mm, tip_rms_mm, tip_sigma_mm, plane_rms_mm, verify_mm) = match self {
+            Self::Fine => (0.3, 0.5, 0.3, 0.2, 0.5),
+            Self::Hobby => (1.0, 1.5, 1.0, 0.8, 1.5),
+        };
+        AcceptanceLimits {
+            spread_mm,
+            tip_rms_mm,
+            tip_sigma_mm,
+            plane_rms_mm,
+            verify_mm,
+            condition: 12.0,
+            max_over_rms: 2.5,
+            tilt_deg: 3.0,
+        }
+    }
+}

@@ -1,0 +1,362 @@
+//! Touches, proposals and accepted calibrations in their stored form: TOML that a person can read.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::{FitFinding, FitVerdict};
+use arm::ArmFile;
+use base::wording::count;
+
+/// Object of a calibration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CalibrationKind {
+    /// A pen's tip in its mount.
+    Tool,
+    /// Place of a scene's sheet.
+    Sheet,
+    /// The zeros of an arm's joints.
+    Zeros,
+    /// One of a scene's poses.
+    Pose,
+    /// The rim of an ink cap.
+    Cap,
+    /// A scene's calibrator.
+    Calibrator,
+    /// Pose of a camera.
+    Camera,
+}
+
+impl CalibrationKind {
+    /// As commands call it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Tool => "tool",
+            Self::Sheet => "sheet",
+            Self::Zeros => "zeros",
+            Self::Pose => "pose",
+            Self::Cap => "cap",
+            Self::Calibrator => "calibrator",
+            Self::Camera => "camera",
+        }
+    }
+}
+
+/// Role of a touched point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TouchRole {
+    /// The one fixed point of a tool.
+    Point,
+    /// The sheet's lower left corner.
+    Origin,
+    /// A point to the right of it, along the lower edge.
+    X,
+    /// A point above it, along the left edge.
+    Y,
+    /// The sheet, anywhere.
+    Sheet,
+    /// The scene's calibrator, whose place is known.
+    Calibrator,
+    /// Not for the fit: what it predicts is compared with this.
+    Verify,
+}
+
+/// Joints as they were when the tip touched.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TouchContact {
+    /// Role of the touched point.
+    pub role: TouchRole,
+    /// As measured, not as commanded.
+    pub joints_rad: Vec<f64>,
+    /// Distance of the point from the origin, by ruler; for `x` and `y` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked_mm: Option<f64>,
+    /// Which of several unknown points it is; 0 where there is one.
+    #[serde(default)]
+    pub number: usize,
+    /// Time in milliseconds since 1970.
+    pub at_ms: u64,
+    /// The zeros that the joints were measured with: see [`zeros_of`]. Empty in older files.
+    #[serde(default)]
+    pub zeros: String,
+}
+
+/// The arm that a calibration was made on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CalibrationOrigin {
+    /// True if it was simulated; `None` in older files, which do not record it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub simulated: Option<bool>,
+    /// Its servos by what they say of themselves: see [`servos_of`]. Empty where that is not known.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub servos: String,
+}
+
+impl CalibrationOrigin {
+    /// Returns why what was calibrated on this arm says nothing of another, if it does not.
+    #[must_use]
+    pub fn mismatch(&self, arm: &Self) -> Option<OriginMismatch> {
+        match (self.simulated, arm.simulated) {
+            (None, _) | (_, None) => Some(OriginMismatch::Unknown),
+            (Some(true), Some(false)) => Some(OriginMismatch::Practice),
+            (Some(false), Some(true)) => Some(OriginMismatch::Hardware),
+            (Some(true), Some(true)) => None,
+            (Some(false), Some(false)) if self.servos.is_empty() || arm.servos.is_empty() => {
+                Some(OriginMismatch::Unknown)
+            }
+            (Some(false), Some(false)) => {
+                (self.servos != arm.servos).then_some(OriginMismatch::OtherServos)
+            }
+        }
+    }
+}
+
+/// Reason that a calibration does not apply to an arm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OriginMismatch {
+    /// Which arm it was made on was not recorded.
+    Unknown,
+    /// It was made on a simulated arm, and this one is not.
+    Practice,
+    /// It was made on an arm at a port, and this one is simulated.
+    Hardware,
+    /// It was made on an arm with other servos, or with servos that were set otherwise.
+    OtherServos,
+}
+
+/// Touches that are being collected, and what they are for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CalibrationSession {
+    /// Of what.
+    pub kind: CalibrationKind,
+    /// In which scene.
+    pub scene: String,
+    /// With which pen.
+    pub pen: String,
+    /// With which arm.
+    pub arm: String,
+    /// Which pose, ink cap or camera.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub name: String,
+    /// Basis of the touches at the first of them: see [`basis`].
+    pub basis: String,
+    /// True if the arm probed for the sheet at its believed place: such touches give its height and
+    /// tilt, but not its origin.
+    #[serde(default)]
+    pub probed: bool,
+    /// Offset of a drawn cross from its nominal place, along the sheet's x and y, as a person read it. Replaces
+    /// touches.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_mm: Option<[f64; 2]>,
+    /// Observation by a camera. Replaces touches.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen: Option<TagObservation>,
+    /// On which arm.
+    #[serde(default)]
+    pub origin: CalibrationOrigin,
+    /// In the order in which they were made.
+    #[serde(default)]
+    pub touches: Vec<TouchContact>,
+}
+
+/// A sheet in a camera's picture.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TagObservation {
+    /// Which camera.
+    pub camera: String,
+    /// Time of the picture, in milliseconds since 1970.
+    pub at_ms: u64,
+    /// Tags that it rests on.
+    pub tags: usize,
+    /// Distance of the tags' corners from the fit.
+    pub rms_px: f64,
+    /// Uncertainty of the sheet's worst corner.
+    pub sigma_mm: f64,
+    /// Of a sheet its lower left corner; of a camera its place. In the arm's base frame.
+    pub origin_m: [f64; 3],
+    /// Along growing x: of a camera, to the right in its picture.
+    pub x_axis: [f64; 3],
+    /// Along growing y: of a camera, down in its picture.
+    pub y_axis: [f64; 3],
+}
+
+impl CalibrationSession {
+    /// Returns whether two sessions are of the same object: the same arm's zeros, pen's tip, or sheet.
+    #[must_use]
+    pub fn is_of_same(&self, other: &Self) -> bool {
+        self.kind == other.kind
+            && self.arm == other.arm
+            && match self.kind {
+                CalibrationKind::Zeros => true,
+                CalibrationKind::Tool => self.scene == other.scene && self.pen == other.pen,
+                CalibrationKind::Sheet | CalibrationKind::Calibrator => self.scene == other.scene,
+                CalibrationKind::Pose | CalibrationKind::Cap => {
+                    self.scene == other.scene && self.name == other.name
+                }
+                CalibrationKind::Camera => self.name == other.name,
+            }
+    }
+
+    /// Returns the method of its calibration, in words.
+    #[must_use]
+    pub const fn method(&self) -> &'static str {
+        match (&self.seen, self.read_mm, self.probed) {
+            (Some(_), _, _) => "a camera's picture",
+            (None, Some(_), _) => "reading of the cross",
+            (None, None, true) => "probes",
+            (None, None, false) => "touches",
+        }
+    }
+}
+
+/// Numbers of a file, by their keys.
+pub type FileValues = BTreeMap<String, Vec<f64>>;
+
+/// A calibration that was accepted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CalibrationRecord {
+    /// From 1, in the order in which they were accepted.
+    pub number: u64,
+    /// Time in milliseconds since 1970.
+    pub at_ms: u64,
+    /// Method of the calibration.
+    pub method: String,
+    /// The arm's servos by what they say of themselves; empty where its file does not know them.
+    pub servos: String,
+    /// Verdict on the fit.
+    pub verdict: FitVerdict,
+    /// Reasons for the verdict.
+    pub reasons: Vec<String>,
+    /// Distance of each touch from the fit, in mm.
+    pub residuals_mm: Vec<f64>,
+    /// Values in the file before.
+    pub old: FileValues,
+    /// Values in the file since.
+    pub new: FileValues,
+    /// The raw touches.
+    pub session: CalibrationSession,
+}
+
+impl CalibrationRecord {
+    /// One line for a list.
+    #[must_use]
+    pub fn line(&self) -> String {
+        let session = &self.session;
+        format!(
+            "{:>4}  {}  {:<6} {}  {}, {}, {}",
+            self.number,
+            base::calendar::minute(self.at_ms),
+            session.kind.word(),
+            match session.kind {
+                CalibrationKind::Zeros => format!("arm {}", session.arm),
+                CalibrationKind::Tool => format!("scene {}, pen {}", session.scene, session.pen),
+                CalibrationKind::Sheet | CalibrationKind::Calibrator =>
+                    format!("scene {}", session.scene),
+                CalibrationKind::Pose | CalibrationKind::Cap | CalibrationKind::Camera => {
+                    format!("scene {}, {}", session.scene, session.name)
+                }
+            },
+            self.method,
+            count(session.touches.len(), "touch"),
+            match self.verdict {
+                FitVerdict::Good => "good",
+                FitVerdict::Usable => "usable",
+                FitVerdict::Redo => "overridden",
+            }
+        ) + match session.origin.simulated {
+            Some(true) => ", in practice",
+            Some(false) => "",
+            None => ", arm not recorded",
+        }
+    }
+}
+
+/// Eight hexadecimal digits over what a calibration rests on: the arm's zeros and, for a sheet,
+/// the tip that touched it. Another basis makes the calibration stale.
+#[must_use]
+pub(super) fn basis(arm: &ArmFile, tip_m: Option<[f64; 3]>) -> String {
+    let servos: Vec<_> = arm.joints.iter().flat_map(|joint| &joint.servos).collect();
+    let said = format!("1 {servos:?} {tip_m:?}");
+    short(&said)
+}
+
+/// Returns eight hexadecimal digits over an arm's zeros: joints that were measured with other ones
+/// are not comparable.
+#[must_use]
+pub fn zeros_of(arm: &ArmFile) -> String {
+    basis(arm, None)
+}
+
+/// Eight hexadecimal digits that say which servos an arm has, where its file knows them.
+#[must_use]
+pub fn servos(arm: &ArmFile) -> String {
+    servos_of(&arm.identity)
+}
+
+/// Returns eight hexadecimal digits over what each servo says of itself, by its id; nothing where
+/// none is known.
+#[must_use]
+pub fn servos_of(fingerprints: &BTreeMap<String, String>) -> String {
+    if fingerprints.is_empty() {
+        return String::new();
+    }
+    short(&format!("{fingerprints:?}"))
+}
+
+fn short(said: &str) -> String {
+    blake3::hash(said.as_bytes())
+        .to_hex()
+        .chars()
+        .take(8)
+        .collect()
+}
+
+/// Size of a change.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct CalibrationChange {
+    /// The longest way that anything moved.
+    pub mm: f64,
+    /// The largest angle by which anything turned.
+    pub deg: f64,
+}
+
+/// Larger changes are accepted with an override alone.
+const CHANGE_MAX: CalibrationChange = CalibrationChange {
+    mm: 20.0,
+    deg: 10.0,
+};
+
+impl CalibrationChange {
+    /// Returns the reason why the change needs an override, if it does.
+    #[must_use]
+    pub fn override_reason(&self) -> Option<String> {
+        let CalibrationChange { mm, deg } = *self;
+        (mm > CHANGE_MAX.mm || deg > CHANGE_MAX.deg).then(|| {
+            format!(
+                "it changes {mm:.1} mm and {deg:.1} degrees; more than {} mm or {} degrees are accepted with --override alone, once you know why",
+                CHANGE_MAX.mm, CHANGE_MAX.deg
+            )
+        })
+    }
+}
+
+/// Checks that an assessment may be accepted.
+///
+/// # Errors
+/// Every reason against it.
+pub fn check(
+    finding: &FitFinding,
+    change: &CalibrationChange,
+    overridden: bool,
+) -> Result<(), String> {
+    if finding.verdict == FitVerdict::Redo {
+        return Err(finding.reasons.join("; "));
+    }
+    match change.override_reason().filter(|_| !overridden) {
+        Some(complaint) => Err(complaint),
+        None => Ok(()),
+    }
+}

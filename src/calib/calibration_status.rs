@@ -1,0 +1,161 @@
+//! Calibration status of a drawing: checks that every required calibration exists and is current.
+
+use super::assessment::{basis_of, present_values};
+use super::calibration_record::{
+    CalibrationKind, CalibrationOrigin, CalibrationRecord, CalibrationSession, FileValues,
+    OriginMismatch,
+};
+use arm::ServoFamily;
+use scene::Scene;
+
+/// The calibration that a drawing of this scene must not rest on, with the command that mends it.
+///
+/// Only what was calibrated can be stale, and only while the file still says what was accepted:
+/// who edits the file by hand answers for it. What was found on another arm than this one is nothing of its own that could be.
+#[must_use]
+pub fn stale(
+    history: &[CalibrationRecord],
+    scene: &Scene,
+    arm: &CalibrationOrigin,
+) -> Option<String> {
+    let may_be_own = |record: &&CalibrationRecord| {
+        let mismatch = record.session.origin.mismatch(arm);
+        matches!(mismatch, None | Some(OriginMismatch::Unknown))
+    };
+    let of = |kind: CalibrationKind| {
+        let newest = history.iter().rev().filter(may_be_own);
+        newest
+            .filter(move |r| r.session.kind == kind && r.session.scene == scene.name)
+            .find(|r| {
+                kind != CalibrationKind::Tool
+                    || scene.pens.iter().any(|pen| pen.name == r.session.pen)
+            })
+    };
+    [of(CalibrationKind::Tool), of(CalibrationKind::Sheet)].into_iter().flatten().find_map(|record| {
+        let session = &record.session;
+        if rests_on_this(session, scene) || !is_in_force(record, scene) {
+            return None;
+        }
+        let (what, why) = match session.kind {
+            CalibrationKind::Sheet => ("sheet", "the tool or the arm's zeros were calibrated since"),
+            _ => ("tool", "the arm's zeros were calibrated since"),
+        };
+        Some(format!(
+            "the {what} of scene {} is stale (calibration {}): {why}; touch it again: `steadyhand calibrate touch {what} --scene {}`",
+            scene.name, record.number, scene.name
+        ))
+    })
+}
+
+/// Returns the calibrations that a drawing of this scene needs and its arm lacks, each with the command that makes it,
+/// in the order of work. A tool or a sheet calibrated in a different scene counts if this scene has the same values.
+#[must_use]
+pub fn missing(
+    history: &[CalibrationRecord],
+    scene: &Scene,
+    arm: &CalibrationOrigin,
+) -> Vec<String> {
+    let (file, name) = (&scene.arm.file, &scene.name);
+    let mut missing = Vec::new();
+    if let Some(why) = lack_reason(history, CalibrationKind::Zeros, scene, "", arm) {
+        // A controller of its own does not say what its servos count: its zeros are found by touches.
+        let command = match file.family {
+            ServoFamily::Firmware => format!("touch zeros --scene {name}"),
+            _ => format!("joints --arm {}", file.name),
+        };
+        missing.push(format!(
+            "the zeros of arm {}{why}: `steadyhand calibrate {command}`",
+            file.name
+        ));
+    }
+    for (index, pen) in scene.pens.iter().enumerate() {
+        let draws = scene.strokes.iter().any(|stroke| stroke.pen == index);
+        if let Some(why) =
+            lack_reason(history, CalibrationKind::Tool, scene, &pen.name, arm).filter(|_| draws)
+        {
+            missing.push(format!(
+                "the tip of {0}{why}: `steadyhand calibrate touch tool --scene {name} --pen {0}`",
+                pen.name
+            ));
+        }
+    }
+    if let Some(why) = lack_reason(history, CalibrationKind::Sheet, scene, "", arm) {
+        missing.push(format!(
+            "the sheet{why}: `steadyhand teach sheet --scene {name}`"
+        ));
+    }
+    missing
+}
+
+/// Returns, for an object not calibrated on this arm, the reason why its existing calibration does not count; an empty
+/// reason if none exists.
+fn lack_reason(
+    history: &[CalibrationRecord],
+    kind: CalibrationKind,
+    scene: &Scene,
+    pen: &str,
+    arm: &CalibrationOrigin,
+) -> Option<String> {
+    let is_own = |record: &&CalibrationRecord| {
+        kind == CalibrationKind::Zeros || record.session.scene == scene.name
+    };
+    let of_kind = || {
+        history.iter().rev().filter(|record| {
+            let session = &record.session;
+            session.kind == kind
+                && session.arm == scene.arm.file.name
+                && (pen.is_empty() || session.pen == pen)
+        })
+    };
+    let newest = of_kind().find(is_own).map(|record| record.number);
+    // Whether this scene's own newest is stale, or was edited by hand since, is another question. An older one, and another
+    // scene's, counts only while the file says the same.
+    let mut counting = of_kind().filter(|record| {
+        Some(record.number) == newest
+            || ((kind == CalibrationKind::Zeros || rests_on_this(&record.session, scene))
+                && is_in_force(record, scene))
+    });
+    let mut why = String::new();
+    let is_calibrated = counting.any(|record| match record.session.origin.mismatch(arm) {
+        None => true,
+        Some(mismatch) => {
+            if why.is_empty() {
+                why = not_of_this_arm(record.number, mismatch);
+            }
+            false
+        }
+    });
+    (!is_calibrated).then_some(why)
+}
+
+fn not_of_this_arm(number: u64, mismatch: OriginMismatch) -> String {
+    let why = match mismatch {
+        OriginMismatch::Unknown => {
+            return format!(
+                " (calibration {number} does not say which arm it was made on; where that was this one, with these servos, `steadyhand calibrate restore {number}` beside this node says so)"
+            );
+        }
+        OriginMismatch::Practice => "was practice, on a simulated arm",
+        OriginMismatch::Hardware => "was made on an arm at a port",
+        OriginMismatch::OtherServos => {
+            "was made with other servos, or they were set otherwise since"
+        }
+    };
+    format!(" (calibration {number} {why})")
+}
+
+/// Returns whether the arm, and for a sheet the tip that touched it, are unchanged. A missing pen is not an objection.
+fn rests_on_this(session: &CalibrationSession, scene: &Scene) -> bool {
+    basis_of(session.kind, scene, &session.pen).map_or(true, |basis| basis == session.basis)
+}
+
+/// Returns whether the file still has the accepted values.
+fn is_in_force(record: &CalibrationRecord, scene: &Scene) -> bool {
+    let session = &record.session;
+    let now = present_values(session.kind, session, scene);
+    let near = |now: &FileValues, (key, said): (&String, &Vec<f64>)| {
+        let there = now.get(key).map_or(&[][..], Vec::as_slice);
+        said.len() == there.len() && said.iter().zip(there).all(|(a, b)| (a - b).abs() < 1e-5)
+    };
+    now.is_some_and(|now| record.new.iter().all(|said| near(&now, said)))
+}

@@ -1,0 +1,289 @@
+//! Storage of proposals and accepted calibrations: a folder with one file each, limited to the last ones.
+//!
+//! A file is written beside its place, synced and renamed: a reader sees the old or the new. A lock keeps two commands
+//! from writing at once.
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::calibration_record::{CalibrationRecord, CalibrationSession};
+use base::disk;
+
+/// Older records are thrown away.
+pub const KEPT_MAX: usize = 50;
+
+/// A larger file is not ours.
+const BYTES_MAX: u64 = 1 << 20;
+
+/// The proposal's file.
+const PROPOSAL: &str = "proposal.toml";
+
+/// Reason that the folder cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum CalibrationStoreError {
+    /// The file system says no.
+    #[error("{path}: {source}")]
+    File {
+        /// Which file.
+        path: PathBuf,
+        /// Error of the system.
+        source: io::Error,
+    },
+    /// A file is not what was written.
+    #[error("{path}: {why}; it was changed by something else: move it away")]
+    Damaged {
+        /// Which file.
+        path: PathBuf,
+        /// Problem in the file.
+        why: String,
+    },
+    /// There is no such record.
+    #[error("there is no calibration {number}; `steadyhand calibrate history` lists them")]
+    Unknown {
+        /// The number that was asked for.
+        number: u64,
+    },
+}
+
+/// A folder of calibrations.
+#[derive(Clone, Debug)]
+pub struct CalibrationStore {
+    folder: PathBuf,
+}
+
+/// As long as it lives no other command writes.
+#[derive(Debug)]
+pub struct CalibrationLock(#[expect(dead_code, reason = "the lock ends with the file")] File);
+
+impl CalibrationStore {
+    /// The calibrations in a node's state folder.
+    #[must_use]
+    pub fn of_state(state: &Path) -> Self {
+        Self {
+            folder: state.join("calibration"),
+        }
+    }
+
+    /// Waits for other commands and keeps them out.
+    ///
+    /// # Errors
+    /// When the folder cannot be made or locked.
+    pub fn lock(&self) -> Result<CalibrationLock, CalibrationStoreError> {
+        let path = self.folder.join("lock");
+        let locked = || -> io::Result<File> {
+            disk::folder(&self.folder)?;
+            let file = disk::touch(&path)?;
+            file.lock()?;
+            Ok(file)
+        };
+        locked()
+            .map(CalibrationLock)
+            .map_err(|source| CalibrationStoreError::File { path, source })
+    }
+
+    /// The touches that are being collected.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn proposal(&self) -> Result<Option<CalibrationSession>, CalibrationStoreError> {
+        let path = self.folder.join(PROPOSAL);
+        if path.exists() {
+            self.read(&path).map(Some)
+        } else {
+            Ok(None)
+        }
+    }
+
+    /// Keeps touches, in the place of those before.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn propose(
+        &self,
+        session: &CalibrationSession,
+        _lock: &CalibrationLock,
+    ) -> Result<(), CalibrationStoreError> {
+        self.write(&self.folder.join(PROPOSAL), session)
+    }
+
+    /// Discards the collected touches, if any.
+    ///
+    /// # Errors
+    /// If the file cannot be removed.
+    pub fn discard(&self, _lock: &CalibrationLock) -> Result<(), CalibrationStoreError> {
+        let path = self.folder.join(PROPOSAL);
+        match std::fs::remove_file(&path) {
+            Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                Err(CalibrationStoreError::File { path, source })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Every accepted calibration that is kept, the oldest first.
+    ///
+    /// # Errors
+    /// When one of them cannot be read.
+    pub fn history(&self) -> Result<Vec<CalibrationRecord>, CalibrationStoreError> {
+        self.numbers()
+            .into_iter()
+            .map(|number| self.record(number))
+            .collect()
+    }
+
+    /// Returns one of the records.
+    ///
+    /// # Errors
+    /// If there is no record of that number, or it cannot be read.
+    pub fn record(&self, number: u64) -> Result<CalibrationRecord, CalibrationStoreError> {
+        let path = self.place(number);
+        if !path.exists() {
+            return Err(CalibrationStoreError::Unknown { number });
+        }
+        self.read(&path)
+    }
+
+    /// The number that the next one gets.
+    #[must_use]
+    pub fn next_number(&self) -> u64 {
+        self.numbers()
+            .last()
+            .map_or(1, |last| last.saturating_add(1))
+    }
+
+    /// Keeps a calibration that was accepted, and throws away those beyond [`KEPT_MAX`]; the newest of each thing stays, however
+    /// old it is, because drawings rest on it.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn keep(
+        &self,
+        record: &CalibrationRecord,
+        _lock: &CalibrationLock,
+    ) -> Result<(), CalibrationStoreError> {
+        self.write(&self.place(record.number), record)?;
+        let numbers = self.numbers();
+        let old = numbers.len().saturating_sub(KEPT_MAX);
+        if old == 0 {
+            return Ok(());
+        }
+        let kept = self.history()?;
+        let is_replaced = |number: u64| {
+            let of = kept.iter().find(|one| one.number == number);
+            of.is_some_and(|one| {
+                let mut newer = kept.iter().filter(|other| other.number > number);
+                // Practice replaces no calibration of an arm on a port.
+                newer.any(|other| {
+                    other.session.is_of_same(&one.session)
+                        && other.session.origin == one.session.origin
+                })
+            })
+        };
+        for number in numbers
+            .into_iter()
+            .take(old)
+            .filter(|number| is_replaced(*number))
+        {
+            // One that stays is thrown away the next time.
+            let _ = std::fs::remove_file(self.place(number));
+        }
+        Ok(())
+    }
+
+    /// Returns the last accepted pose of a camera; kept regardless of later calibrations.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn camera(&self, name: &str) -> Result<Option<CalibrationRecord>, CalibrationStoreError> {
+        let path = self.camera_place(name);
+        if path.exists() {
+            self.read(&path).map(Some)
+        } else {
+            Ok(None)
+        }
+    }
+
+    /// Keeps where a camera stands from now on.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn keep_camera(
+        &self,
+        record: &CalibrationRecord,
+        _lock: &CalibrationLock,
+    ) -> Result<PathBuf, CalibrationStoreError> {
+        let path = self.camera_place(&record.session.name);
+        self.write(&path, record)?;
+        Ok(path)
+    }
+
+    /// A name that a node file may give a camera is one that a file may have.
+    fn camera_place(&self, name: &str) -> PathBuf {
+        let plain: String = name
+            .chars()
+            .filter(|c| c.is_ascii_alphanumeric() || "-_".contains(*c))
+            .collect();
+        self.folder.join(format!("camera-{plain}.toml"))
+    }
+
+    fn place(&self, number: u64) -> PathBuf {
+        self.folder.join(format!("{number:06}.toml"))
+    }
+
+    fn numbers(&self) -> Vec<u64> {
+        let entries = std::fs::read_dir(&self.folder)
+            .into_iter()
+            .flatten()
+            .flatten();
+        let mut numbers: Vec<u64> = entries
+            .filter_map(|entry| {
+                let name = entry.file_name();
+                name.to_str()?.strip_suffix(".toml")?.parse().ok()
+            })
+            .collect();
+        numbers.sort_unstable();
+        numbers
+    }
+
+    fn read<T: DeserializeOwned>(&self, path: &Path) -> Result<T, CalibrationStoreError> {
+        let damaged = |why: String| CalibrationStoreError::Damaged {
+            path: path.to_owned(),
+            why,
+        };
+        let file = |source| CalibrationStoreError::File {
+            path: path.to_owned(),
+            source,
+        };
+        let bytes = std::fs::metadata(path).map_err(file)?.len();
+        if bytes > BYTES_MAX {
+            return Err(damaged(format!(
+                "it has {bytes} bytes, at most {BYTES_MAX} are read"
+            )));
+        }
+        let text = std::fs::read_to_string(path).map_err(file)?;
+        toml::from_str(&text).map_err(|error| damaged(error.message().to_owned()))
+    }
+
+    fn write<T: Serialize>(&self, path: &Path, what: &T) -> Result<(), CalibrationStoreError> {
+        let text = toml::to_string(what).map_err(|error| CalibrationStoreError::Damaged {
+            path: path.to_owned(),
+            why: error.to_string(),
+        })?;
+        put(path, &text)
+    }
+}
+
+/// As [`disk::put`].
+///
+/// # Errors
+/// When it cannot be written; the old one is as it was.
+pub fn put(path: &Path, text: &str) -> Result<(), CalibrationStoreError> {
+    disk::put(path, text).map_err(|source| CalibrationStoreError::File {
+        path: path.to_owned(),
+        source,
+    })
+}

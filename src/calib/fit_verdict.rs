@@ -1,0 +1,403 @@
+//! Judges a fit, and names the touch to add and its place if the fit is not good enough.
+
+use nalgebra::{Point3, Unit, Vector3};
+use serde::{Deserialize, Serialize};
+
+use super::stats::TouchFit;
+use super::stats::ratio;
+use super::{
+    AcceptanceLimits, CylinderFit, PIVOT_TOUCHES_MIN, PLANE_TOUCHES_MIN, PivotFit, PlaneFit,
+    TouchOutlier, ZerosFit,
+};
+
+/// Verdict on a fit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FitVerdict {
+    /// Within every limit, a touch that was not fitted included.
+    Good,
+    /// May be accepted, with what the reasons say.
+    Usable,
+    /// May not be accepted.
+    Redo,
+}
+
+/// A verdict with its reasons.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FitFinding {
+    /// Verdict on the fit.
+    pub verdict: FitVerdict,
+    /// Each a sentence with its value, its limit and what to do; none where all is good.
+    pub reasons: Vec<String>,
+}
+
+/// Touches of each place, so that they show their repeatability.
+pub const TOUCHES_EACH: usize = 3;
+
+/// A sheet whose middle rises over its edges by less than this share of what a plane may miss is not called bent.
+const BENT_SHARE: f64 = 0.5;
+
+/// A touch so much farther off than touches repeat has slipped and is touched again.
+const SLIPPED_SPREADS: f64 = 5.0;
+
+impl Default for FitFinding {
+    fn default() -> Self {
+        Self::good()
+    }
+}
+
+impl FitFinding {
+    /// Nothing to say against it yet.
+    #[must_use]
+    pub fn good() -> Self {
+        Self {
+            verdict: FitVerdict::Good,
+            reasons: Vec::new(),
+        }
+    }
+
+    /// It may not be accepted.
+    pub fn redo(&mut self, reason: String) {
+        self.verdict = FitVerdict::Redo;
+        self.reasons.push(reason);
+    }
+
+    /// These places were touched less often than [`TOUCHES_EACH`].
+    pub(super) fn seldom(&mut self, places: &[String]) {
+        self.limit(places.is_empty(), || {
+            format!(
+                "touched fewer than {TOUCHES_EACH} times: {}; lift the tip and let it down on the same place again",
+                places.join(", ")
+            )
+        });
+    }
+
+    /// A sheet is bent; what is written is a plane all the same, until its scene says that it is rolled.
+    pub(super) fn bent(
+        &mut self,
+        along: &str,
+        radius_mm: f64,
+        chord_mm: f64,
+        accept: &AcceptanceLimits,
+    ) {
+        let rise_mm = chord_mm * chord_mm / (8.0 * radius_mm.abs());
+        if rise_mm > BENT_SHARE * accept.plane_rms_mm {
+            // A scene's cylinder bulges towards the arm, and runs along y.
+            let or = if along == "x" && radius_mm > 0.0 {
+                format!(
+                    ", or write `cylinder_radius_mm = {radius_mm:.0}` into the scene's [sheet]: these touches then say where that cylinder lies and its radius"
+                )
+            } else {
+                String::new()
+            };
+            self.usable(format!(
+                "the sheet is bent along {along} with a radius of {radius_mm:.0} mm, {rise_mm:.1} mm from its edges to its middle: this is shown and not written, for what is written is a plane; lay it flat{or}"
+            ));
+        }
+    }
+
+    pub(super) fn usable(&mut self, reason: String) {
+        self.verdict = self.verdict.max(FitVerdict::Usable);
+        self.reasons.push(reason);
+    }
+
+    pub(super) fn limit(&mut self, is_within: bool, reason: impl FnOnce() -> String) {
+        if !is_within {
+            self.redo(reason());
+        }
+    }
+
+    fn outlier(&mut self, outlier: Option<&TouchOutlier>, accept: &AcceptanceLimits) {
+        let Some(TouchOutlier { index, off_m }) = outlier else {
+            return;
+        };
+        let (touch, off_mm) = (index + 1, off_m * 1e3);
+        if off_mm > SLIPPED_SPREADS * accept.spread_mm {
+            self.redo(format!(
+                "touch {touch} is {off_mm:.1} mm from what the others say: it slipped, or the tool or the point moved; touch it again"
+            ));
+        } else {
+            self.usable(format!(
+                "touch {touch} was left out: it is {off_mm:.2} mm from what the others say"
+            ));
+        }
+    }
+
+    fn verified(&mut self, off_m: Option<f64>, accept: &AcceptanceLimits, what: &str) {
+        match off_m.map(|off| off * 1e3) {
+            None => self.redo(format!(
+                "nothing has verified it: touch {what}, as a touch that the fit does not see"
+            )),
+            Some(off_mm) => self.limit(off_mm <= accept.verify_mm, || {
+                format!(
+                    "the verification touch is {off_mm:.2} mm off, at most {} are allowed: something moved between the touches; touch all of them again",
+                    accept.verify_mm
+                )
+            }),
+        }
+    }
+
+    fn leans(&mut self, tilt_rad: Option<f64>, accept: &AcceptanceLimits) {
+        if let Some(tilt_deg) = tilt_rad.map(f64::to_degrees) {
+            self.limit(tilt_deg <= accept.tilt_deg, || {
+                format!(
+                    "the sheet leans {tilt_deg:.1} degrees from the one accepted last, at most {} are believed: it moved, or is another",
+                    accept.tilt_deg
+                )
+            });
+        }
+    }
+
+    fn spread(&mut self, spread_m: Option<f64>, accept: &AcceptanceLimits) {
+        if let Some(mm) = spread_m.map(|spread| spread * 1e3) {
+            self.limit(mm <= accept.spread_mm, || {
+                format!(
+                    "touches of the same place spread over {mm:.2} mm, at most {} are allowed: tighten the tool and touch more slowly",
+                    accept.spread_mm
+                )
+            });
+        }
+    }
+}
+
+/// Judges a tool's tip. `axis` is the tool's, in its mount's frame; `verify_m` the distance of a
+/// touch that was not fitted; `spread_m` of touches repeated in one pose.
+#[must_use]
+pub fn judge_pivot(
+    fit: &PivotFit,
+    accept: &AcceptanceLimits,
+    axis: &Unit<Vector3<f64>>,
+    verify_m: Option<f64>,
+    spread_m: Option<f64>,
+) -> FitFinding {
+    let mut finding = FitFinding::good();
+    let used = fit.residuals_m.len() - usize::from(fit.outlier.is_some());
+    finding.limit(used >= PIVOT_TOUCHES_MIN, || {
+        format!("{used} touches; at least {PIVOT_TOUCHES_MIN} are needed")
+    });
+    finding.limit(fit.condition <= accept.condition, || {
+        format!(
+            "tilt more: condition {}, at most {:.0} is allowed; {}",
+            ratio(fit.condition),
+            accept.condition,
+            turn_to_add(fit, axis)
+        )
+    });
+    let (sigma_mm, rms_mm, max_mm) = (fit.sigma_m() * 1e3, fit.rms_m() * 1e3, fit.max_m() * 1e3);
+    finding.limit(sigma_mm <= accept.tip_sigma_mm, || {
+        format!(
+            "the tip is known to {sigma_mm:.2} mm only, {} are needed: {}",
+            accept.tip_sigma_mm,
+            turn_to_add(fit, axis)
+        )
+    });
+    finding.limit(rms_mm <= accept.tip_rms_mm, || {
+        format!(
+            "the touches miss one point by {rms_mm:.2} mm rms, at most {} are allowed: the point or the tool moved, or joint zeros are off",
+            accept.tip_rms_mm
+        )
+    });
+    finding.limit(max_mm <= accept.max_over_rms * rms_mm, || {
+        format!("one touch is {max_mm:.2} mm off where the others are {rms_mm:.2}: touch it again")
+    });
+    finding.outlier(fit.outlier.as_ref(), accept);
+    finding.spread(spread_m, accept);
+    finding.verified(
+        verify_m,
+        accept,
+        "the same point with the tool turned another way",
+    );
+    finding
+}
+
+/// Which turn of the tool says more about the direction in which the tip is known worst.
+fn turn_to_add(fit: &PivotFit, axis: &Unit<Vector3<f64>>) -> &'static str {
+    let eigen = fit.covariance_m2.symmetric_eigen();
+    let worst = eigen
+        .eigenvectors
+        .column(eigen.eigenvalues.imax())
+        .into_owned();
+    if worst.dot(axis).abs() > std::f64::consts::FRAC_1_SQRT_2 {
+        "add touches with the tool leant over, to opposite sides"
+    } else {
+        "add touches with the tool turned about its own axis, by 90 degrees and more"
+    }
+}
+
+/// Judges a sheet's plane. `corners` are the sheet's, to say where to touch; `tilt_rad` is to the
+/// sheet accepted last.
+#[must_use]
+pub fn judge_plane(
+    fit: &PlaneFit,
+    accept: &AcceptanceLimits,
+    corners: &[(&str, Point3<f64>)],
+    verify_m: Option<f64>,
+    spread_m: Option<f64>,
+    tilt_rad: Option<f64>,
+) -> FitFinding {
+    let mut finding = FitFinding::good();
+    let used = fit.residuals_m.len() - usize::from(fit.outlier.is_some());
+    finding.limit(used >= PLANE_TOUCHES_MIN, || {
+        format!("{used} touches; at least {PLANE_TOUCHES_MIN} are needed: touch the corners and the middle")
+    });
+    let rms_mm = fit.rms_m() * 1e3;
+    finding.limit(rms_mm <= accept.plane_rms_mm, || {
+        format!(
+            "the touches miss one plane by {rms_mm:.2} mm rms, at most {} are allowed: the sheet is bent or moved, or joint zeros are off",
+            accept.plane_rms_mm
+        )
+    });
+    let sigma = |at: &Point3<f64>| fit.sigma_at_m(at) * 1e3;
+    let worst = corners
+        .iter()
+        .max_by(|(_, a), (_, b)| sigma(a).total_cmp(&sigma(b)));
+    if let Some((name, at)) = worst {
+        finding.limit(sigma(at) <= accept.plane_rms_mm, || {
+            format!(
+                "the height of the {name} corner is known to {:.2} mm only, {} are needed: touch there",
+                sigma(at),
+                accept.plane_rms_mm
+            )
+        });
+    }
+    finding.leans(tilt_rad, accept);
+    finding.outlier(fit.outlier.as_ref(), accept);
+    finding.spread(spread_m, accept);
+    finding.verified(verify_m, accept, "the sheet between two earlier places");
+    finding
+}
+
+/// Judges a sheet on a cylinder, as [`judge_plane`] judges a flat one. `corners_mm` are the sheet's, by name.
+#[must_use]
+pub fn judge_rolled(
+    fit: &CylinderFit,
+    accept: &AcceptanceLimits,
+    corners_mm: &[(&str, [f64; 2])],
+    verify_m: Option<f64>,
+    spread_m: Option<f64>,
+    tilt_rad: Option<f64>,
+) -> FitFinding {
+    let mut finding = FitFinding::good();
+    let rms_mm = fit.rms_m() * 1e3;
+    finding.limit(rms_mm <= accept.plane_rms_mm, || {
+        format!(
+            "the touches miss one cylinder by {rms_mm:.2} mm rms, at most {} are allowed: it is none or moved, the sheet does not lie along it, or joint zeros are off",
+            accept.plane_rms_mm
+        )
+    });
+    let [up_mm, right_mm] = fit.askew_mm;
+    finding.limit(up_mm.abs().max(right_mm.abs()) <= accept.verify_mm, || {
+        format!(
+            "the sheet is turned on its cylinder: +x lies {up_mm:+.1} mm up it and +y {right_mm:+.1} mm to the right, at most {} are allowed, for a scene's cylinder runs along the sheet's y: lay it straight, or touch these points again",
+            accept.verify_mm
+        )
+    });
+    let sigma = |at: [f64; 2]| fit.sigma_at_m(at) * 1e3;
+    let corners = corners_mm.iter().map(|(name, at)| (name, sigma(*at)));
+    if let Some((name, sigma_mm)) = corners.max_by(|(_, a), (_, b)| a.total_cmp(b)) {
+        finding.limit(sigma_mm <= accept.plane_rms_mm, || {
+            format!(
+                "the height of the {name} corner is known to {sigma_mm:.2} mm only, {} are needed: touch there, and the middles of both edges across the cylinder",
+                accept.plane_rms_mm
+            )
+        });
+    }
+    finding.leans(tilt_rad, accept);
+    finding.outlier(fit.outlier.as_ref(), accept);
+    finding.spread(spread_m, accept);
+    finding.verified(verify_m, accept, "the sheet between two earlier places");
+    finding
+}
+
+/// Largest offset of a cross. A larger one is a different cross, or was read in a different unit.
+const READ_MM_MAX: f64 = 20.0;
+
+/// Judges what was read of a drawn cross: so far it is from where it should be.
+#[must_use]
+pub fn judge_reading(off_mm: f64, accept: &AcceptanceLimits) -> FitFinding {
+    let mut finding = FitFinding::good();
+    finding.limit(off_mm <= READ_MM_MAX, || {
+        format!(
+            "the cross was read {off_mm:.1} mm from its place, at most {READ_MM_MAX} are believed: read it again, or touch the sheet: `steadyhand calibrate touch sheet`"
+        )
+    });
+    if off_mm > accept.verify_mm && off_mm <= READ_MM_MAX {
+        finding.usable(format!(
+            "the cross was {off_mm:.2} mm from its place, and nothing has verified the reading: align again afterwards and read the new cross"
+        ));
+    }
+    finding
+}
+
+/// Factor by which a usable value may exceed its limit.
+const USABLE: f64 = 2.0;
+
+/// Judges how near a tip came to the points that it was sent to: per point its name and distance.
+#[must_use]
+pub fn judge_tracking<'a>(
+    points: impl IntoIterator<Item = (&'a str, f64)>,
+    accept: &AcceptanceLimits,
+) -> FitFinding {
+    let mut finding = FitFinding::good();
+    let worst = points.into_iter().max_by(|(_, a), (_, b)| a.total_cmp(b));
+    let Some((name, off_mm)) = worst else {
+        finding.redo("no point was measured: align again".to_owned());
+        return finding;
+    };
+    let reason = || {
+        format!(
+            "the tip stood {off_mm:.2} mm from `{name}`, {} are good: a servo does not come to its goal",
+            accept.verify_mm
+        )
+    };
+    if off_mm > USABLE * accept.verify_mm {
+        finding.redo(reason());
+    } else if off_mm > accept.verify_mm {
+        finding.usable(reason());
+    }
+    finding
+}
+
+/// Judges joints' zeros; `names` are the joints'.
+#[must_use]
+pub fn judge_zeros(fit: &ZerosFit, accept: &AcceptanceLimits, names: &[String]) -> FitFinding {
+    let mut finding = FitFinding::good();
+    let name = |joint: &usize| names.get(*joint).map_or("?", String::as_str);
+    let rms_mm = fit.rms_m * 1e3;
+    finding.limit(rms_mm <= accept.tip_rms_mm, || {
+        format!(
+            "the touches still disagree by {rms_mm:.2} mm rms, at most {} are allowed: something else than zeros is off",
+            accept.tip_rms_mm
+        )
+    });
+    finding.limit(fit.rms_m <= fit.before_m, || {
+        "the new zeros explain the touches no better than the old ones".to_owned()
+    });
+    if !fit.dropped.is_empty() {
+        let dropped: Vec<&str> = fit.dropped.iter().map(name).collect();
+        finding.usable(format!(
+            "left as they are, for these touches say nothing of them: {}",
+            dropped.join(", ")
+        ));
+    }
+    let sigmas = fit.sigma_rad.iter().enumerate();
+    for (joint, sigma) in sigmas.filter(|(joint, _)| !fit.dropped.contains(joint)) {
+        let sigma_deg = sigma.to_degrees();
+        finding.limit(sigma_deg <= ZERO_SIGMA_DEG_MAX, || {
+            format!(
+                "the zero of {} is known to {sigma_deg:.2} degrees only, {ZERO_SIGMA_DEG_MAX} are needed: touch with it turned far to both sides",
+                name(&joint)
+            )
+        });
+    }
+    finding.outlier(fit.outlier.as_ref(), accept);
+    finding.verified(
+        fit.held_out_m,
+        accept,
+        "ten places or more: every fifth is kept back",
+    );
+    finding
+}
+
+/// Required uncertainty of the joints' zeros.
+const ZERO_SIGMA_DEG_MAX: f64 = 0.5;

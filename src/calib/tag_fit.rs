@@ -1,0 +1,276 @@
+//! Poses of sheets and cameras, from pictures of the sheet's tags.
+//!
+//! A camera measures across its line of sight ten times as well as along it, and a sheet on a table stays on it: so a
+//! picture moves a sheet only within its plane. Height and tilt come from touches.
+
+use nalgebra::{Isometry3, Point3, Vector3};
+
+use super::FitFinding;
+use super::assessment::{TouchAssessment, one};
+use super::calibration_record::{
+    CalibrationChange, CalibrationKind, CalibrationRecord, FileValues, TagObservation,
+};
+use scene::pose;
+
+/// Corners that are further off than this are no longer good.
+const RMS_PX_GOOD: f64 = 0.6;
+
+/// A sheet known worse than this is not moved by it.
+const SIGMA_MM_MAX: f64 = 1.0;
+
+/// One tag alone says little of how a sheet is turned.
+const TAGS_MIN: usize = 2;
+
+/// A sheet seems to have left its plane by more than this: it was the camera that moved.
+const OFF_PLANE_MM_MAX: f64 = 5.0;
+const LEAN_DEG_MAX: f64 = 3.0;
+
+/// A frame in the arm's base frame: a corner and two directions.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct ObservedFrame {
+    pub(super) origin_m: Point3<f64>,
+    pub(super) x: Vector3<f64>,
+    pub(super) y: Vector3<f64>,
+}
+
+impl ObservedFrame {
+    /// Directions of any length but zero.
+    pub(super) fn new(origin_m: Point3<f64>, x: Vector3<f64>, y: Vector3<f64>) -> Self {
+        Self {
+            origin_m,
+            x: x.try_normalize(1e-9).unwrap_or_else(Vector3::x),
+            y: y.try_normalize(1e-9).unwrap_or_else(Vector3::y),
+        }
+    }
+
+    fn from_observation(glimpse: &TagObservation) -> Self {
+        Self::new(
+            glimpse.origin_m.into(),
+            glimpse.x_axis.into(),
+            glimpse.y_axis.into(),
+        )
+    }
+
+    fn of_values(values: &FileValues) -> Option<Self> {
+        let three = |key: &str| match values.get(key)?.as_slice() {
+            [x, y, z] => Some(Vector3::new(*x, *y, *z)),
+            _ => None,
+        };
+        let (x, y) = (three("x_axis")?, three("y_axis")?);
+        // What is no frame any more was changed by hand.
+        let is_frame = x.dot(&y).abs() < 1e-3
+            && (x.norm() - 1.0).abs() < 1e-3
+            && (y.norm() - 1.0).abs() < 1e-3;
+        is_frame.then(|| Some(Self::new(Point3::from(three("origin_m")?), x, y)))?
+    }
+
+    pub(super) fn values(&self) -> FileValues {
+        let mut values = one("origin_m", &self.origin_m.coords);
+        values.extend(one("x_axis", &self.x));
+        values.extend(one("y_axis", &self.y));
+        values
+    }
+
+    fn isometry(&self) -> Isometry3<f64> {
+        pose(&self.origin_m, &self.x, &self.x.cross(&self.y).normalize())
+    }
+}
+
+/// The sheet where it is seen, in the plane in which it was taught.
+pub(super) fn sheet(
+    old: &ObservedFrame,
+    glimpse: &TagObservation,
+    [width_mm, height_mm]: [f64; 2],
+) -> (ObservedFrame, FitFinding, Vec<(String, f64)>) {
+    let seen = ObservedFrame::from_observation(glimpse);
+    let normal = old.x.cross(&old.y).normalize();
+    let middle =
+        |of: &ObservedFrame| of.origin_m + of.x.scale(width_mm / 2e3) + of.y.scale(height_mm / 2e3);
+    let off_m = (middle(&seen) - middle(old)).dot(&normal);
+    let flat = |v: Vector3<f64>| v - normal.scale(v.dot(&normal));
+    let x = flat(seen.x).try_normalize(1e-9).unwrap_or(old.x);
+    let y = normal.cross(&x);
+    let at = middle(&seen) - normal.scale(off_m);
+    let new = ObservedFrame {
+        origin_m: at - x.scale(width_mm / 2e3) - y.scale(height_mm / 2e3),
+        x,
+        y,
+    };
+    let lean_deg = seen.x.cross(&seen.y).angle(&normal).to_degrees();
+    let mut finding = judge(glimpse);
+    finding.limit(
+        (off_m * 1e3).abs() <= OFF_PLANE_MM_MAX && lean_deg <= LEAN_DEG_MAX,
+        || {
+            format!(
+                "the sheet seems to lie {:+.1} mm off its plane and to lean by {lean_deg:.1} degrees, which a sheet on a table does not: was the camera moved? then `steadyhand calibrate camera`; otherwise touch the sheet: `steadyhand calibrate touch sheet`",
+                off_m * 1e3
+            )
+        },
+    );
+    let mut figures = figures(glimpse);
+    figures.push(("off_plane_mm".to_owned(), off_m * 1e3));
+    figures.push(("lean_deg".to_owned(), lean_deg));
+    (new, finding, figures)
+}
+
+/// Assesses the pose of a camera. `last` is its previous calibration.
+pub(super) fn camera(
+    glimpse: &TagObservation,
+    last: Option<&CalibrationRecord>,
+) -> TouchAssessment {
+    let new = ObservedFrame::from_observation(glimpse);
+    let before = last.and_then(|record| ObservedFrame::of_values(&record.new));
+    let change = before.map_or_else(CalibrationChange::default, |before| CalibrationChange {
+        mm: (new.origin_m - before.origin_m).norm() * 1e3,
+        deg: before
+            .isometry()
+            .rotation
+            .angle_to(&new.isometry().rotation)
+            .to_degrees(),
+    });
+    TouchAssessment {
+        finding: judge(glimpse),
+        old: before
+            .as_ref()
+            .map_or_else(FileValues::new, ObservedFrame::values),
+        new: new.values(),
+        change,
+        figures: figures(glimpse),
+        points: Vec::new(),
+    }
+}
+
+fn judge(glimpse: &TagObservation) -> FitFinding {
+    let mut finding = FitFinding::good();
+    let TagObservation {
+        tags,
+        rms_px,
+        sigma_mm,
+        ..
+    } = *glimpse;
+    finding.limit(tags >= TAGS_MIN, || {
+        format!("{tags} tag was seen; at least {TAGS_MIN} are needed: uncover the others")
+    });
+    finding.limit(sigma_mm <= SIGMA_MM_MAX, || {
+        format!(
+            "the sheet's corners are known to {sigma_mm:.2} mm, at most {SIGMA_MM_MAX} are believed: uncover tags, bring the camera nearer, or print tags larger and further apart"
+        )
+    });
+    if rms_px > RMS_PX_GOOD {
+        finding.usable(format!(
+            "the tags' corners are {rms_px:.2} px off, more than {RMS_PX_GOOD}: focal_px, distortion or a tag's place is not quite right"
+        ));
+    }
+    finding
+}
+
+#[expect(clippy::cast_precision_loss, reason = "some tags")]
+fn figures(glimpse: &TagObservation) -> Vec<(String, f64)> {
+    vec![
+        ("tags".to_owned(), glimpse.tags as f64),
+        ("rms_px".to_owned(), glimpse.rms_px),
+        ("sigma_mm".to_owned(), glimpse.sigma_mm),
+    ]
+}
+
+/// From a camera's frame to the arm's base, as it was accepted.
+#[must_use]
+pub fn camera_stands(record: &CalibrationRecord) -> Option<Isometry3<f64>> {
+    Some(ObservedFrame::of_values(&record.new)?.isometry())
+}
+
+/// Returns the reason why a camera's pose is out of date: it was derived from the place of a sheet that was touched
+/// since. A sheet moved by a camera itself does not count.
+#[must_use]
+pub fn is_out_of_date(history: &[CalibrationRecord], camera: &CalibrationRecord) -> Option<String> {
+    let scene = &camera.session.scene;
+    let since = history.iter().find(|record| {
+        let session = &record.session;
+        record.number > camera.number
+            && session.kind == CalibrationKind::Sheet
+            && session.scene == *scene
+            && session.seen.is_none()
+    })?;
+    Some(format!(
+        "camera {} was calibrated by where the sheet of scene {scene} was believed to lie, and calibration {} says otherwise since: `steadyhand calibrate camera --scene {scene}`",
+        camera.session.name, since.number
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use nalgebra::UnitQuaternion;
+
+    use super::*;
+    use crate::FitVerdict;
+
+    fn glimpse(origin_m: [f64; 3], turn_deg: f64, lean_deg: f64) -> TagObservation {
+        let turn = UnitQuaternion::from_axis_angle(&Vector3::z_axis(), turn_deg.to_radians());
+        let lean = UnitQuaternion::from_axis_angle(&Vector3::x_axis(), lean_deg.to_radians());
+        let axis = |v: Vector3<f64>| (turn * lean * v).into();
+        TagObservation {
+            camera: "top".to_owned(),
+            at_ms: 0,
+            tags: 4,
+            rms_px: 0.2,
+            sigma_mm: 0.1,
+            origin_m,
+            x_axis: axis(Vector3::x()),
+            y_axis: axis(Vector3::y()),
+        }
+    }
+
+    fn taught() -> ObservedFrame {
+        ObservedFrame::new(Point3::new(0.1, 0.2, 0.005), Vector3::x(), Vector3::y())
+    }
+
+    #[test]
+    fn a_picture_moves_a_sheet_within_its_plane_alone() {
+        let (new, finding, _) = sheet(
+            &taught(),
+            &glimpse([0.104, 0.197, 0.006], 3.0, 0.4),
+            [100.0; 2],
+        );
+        assert_eq!(finding.verdict, FitVerdict::Good, "{finding:?}");
+        assert!((new.origin_m.z - 0.005).abs() < 1e-12, "{new:?}");
+        assert!(new.x.z.abs() < 1e-12 && new.y.z.abs() < 1e-12);
+        assert!(
+            (new.x.y.atan2(new.x.x).to_degrees() - 3.0).abs() < 0.01,
+            "{new:?}"
+        );
+        assert!(
+            (new.origin_m.x - 0.104).hypot(new.origin_m.y - 0.197) < 1e-4,
+            "{new:?}"
+        );
+    }
+
+    #[test]
+    fn what_left_its_plane_or_is_known_badly_is_not_believed() {
+        let verdict = |glimpse: &TagObservation| sheet(&taught(), glimpse, [100.0; 2]).1.verdict;
+        let still = glimpse([0.1, 0.2, 0.005], 0.0, 0.0);
+        assert_eq!(verdict(&still), FitVerdict::Good);
+        assert_eq!(
+            verdict(&glimpse([0.1, 0.2, 0.03], 0.0, 0.0)),
+            FitVerdict::Redo
+        );
+        assert_eq!(
+            verdict(&glimpse([0.1, 0.2, 0.005], 0.0, 5.0)),
+            FitVerdict::Redo
+        );
+        let one = TagObservation {
+            tags: 1,
+            ..still.clone()
+        };
+        assert_eq!(verdict(&one), FitVerdict::Redo);
+        let vague = TagObservation {
+            sigma_mm: 1.5,
+            ..still.clone()
+        };
+        assert_eq!(verdict(&vague), FitVerdict::Redo);
+        let rough = TagObservation {
+            rms_px: 0.9,
+            ..still
+        };
+        assert_eq!(verdict(&rough), FitVerdict::Usable);
+    }
+}

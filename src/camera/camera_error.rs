@@ -1,0 +1,116 @@
+//! Reasons for having no picture, worded so that a person can fix them.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::jpeg_decode::JPEG_BYTES_MAX;
+use vision::FrameError;
+
+/// Reason that a camera gave no picture.
+#[derive(Debug, thiserror::Error)]
+#[error("camera {camera}: {why}")]
+pub struct CameraError {
+    /// Which.
+    pub camera: String,
+    /// And why.
+    pub why: CameraFailure,
+}
+
+/// The cause.
+#[derive(Debug, thiserror::Error)]
+pub enum CameraFailure {
+    /// No such file.
+    #[error(
+        "there is no {}: plug the camera in, or correct its `source` in the node file; `ls /dev/video*` shows what is there", .0.display()
+    )]
+    Missing(PathBuf),
+    /// This user may not.
+    #[error(
+        "{} may not be opened by this user: add the user to the group `video`, and start the node again", .0.display()
+    )]
+    Denied(PathBuf),
+    /// A different program has the device open.
+    #[error("{} is in use: end the other program that has the camera open", .0.display())]
+    Busy(PathBuf),
+    /// Something else than a camera.
+    #[error(
+        "{} is no camera: {what}; most cameras have a second device that gives no pictures, so try the other one", path.display()
+    )]
+    NotACamera {
+        /// The file.
+        path: PathBuf,
+        /// Description of the device.
+        what: String,
+    },
+    /// Pixels in a form that is not read.
+    #[error("it gives pictures as {0}; MJPG, JPEG and YUYV are read: choose another camera")]
+    Format(String),
+    /// The device failed.
+    #[error("{} failed: {what}; unplug it and plug it in again", path.display())]
+    Device {
+        /// The file.
+        path: PathBuf,
+        /// Error of the system.
+        what: std::io::Error,
+    },
+    /// The deadline passed.
+    #[error(
+        "no picture within {} ms: look whether it is on and reached, or raise its timeout_ms", .0.as_millis()
+    )]
+    Late(Duration),
+    /// Not an address.
+    #[error("`{0}` is no address of the form http://HOST/PATH or http://HOST:PORT/PATH")]
+    Address(String),
+    /// No connection to the host.
+    #[error("cannot reach {host}: {what}; look at its network and its `source`")]
+    Connect {
+        /// Host and port.
+        host: String,
+        /// Error of the system.
+        what: std::io::Error,
+    },
+    /// The connection broke, or what came is no HTTP.
+    #[error("the connection to {host} broke: {what}")]
+    Broken {
+        /// Host and port.
+        host: String,
+        /// Description of the problem.
+        what: String,
+    },
+    /// It answered with something else than a picture.
+    #[error(
+        "{host} answers with status {status}: open its address in a browser and correct `source`"
+    )]
+    Status {
+        /// Host and port.
+        host: String,
+        /// The status.
+        status: u16,
+    },
+    /// It answered with something else than a picture.
+    #[error(
+        "it answers with `{0}`, not with image/jpeg or multipart/x-mixed-replace: its `source` is a page, not a picture"
+    )]
+    Kind(String),
+    /// It says that the picture is old.
+    #[error("its picture was {0} s old already when it came: turn its cache off")]
+    Old(u64),
+    /// A stream that is not well formed.
+    #[error("its stream is no MJPEG: {0}")]
+    Stream(&'static str),
+    /// The stream ended before a picture was whole.
+    #[error("its stream ended before a picture was whole")]
+    Ended,
+    /// More bytes than any picture.
+    #[error("its picture has more than {JPEG_BYTES_MAX} bytes: lower its resolution or quality")]
+    TooLong,
+    /// Bytes that are no JPEG.
+    #[error("its picture cannot be read: {0}")]
+    Jpeg(String),
+    /// A picture of a size that there is not.
+    #[error("its picture cannot be used: {0}")]
+    Frame(#[from] FrameError),
+    /// The system gave no thread.
+    #[error("no thread for the picture: {0}")]
+    Thread(String),
+}

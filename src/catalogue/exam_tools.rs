@@ -1,0 +1,324 @@
+//! The toolset `exam`, as data: six helpers that make and score cases for examining planners. None moves anything.
+
+use std::sync::LazyLock;
+
+use serde_json::Value;
+
+use super::{Effect, ParameterKind, ResultField, ResultFieldKind, ToolDefinition, ToolParameter};
+
+/// The helpers, in the order in which they are used and listed.
+pub static EXAM_TOOLS: LazyLock<Vec<ToolDefinition>> = LazyLock::new(|| {
+    vec![
+        planner_profile(),
+        search_case_templates(),
+        difficulty_keywords(),
+        validate_case(),
+        save_case(),
+        score_and_explain(),
+    ]
+});
+
+fn texts(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}
+
+fn optional(name: &str, kind: ParameterKind, words: &str) -> ToolParameter {
+    ToolParameter {
+        name: name.to_owned(),
+        aliases: Vec::new(),
+        kind,
+        required: false,
+        default: None,
+        words: words.to_owned(),
+    }
+}
+
+fn required(name: &str, words: &str) -> ToolParameter {
+    ToolParameter {
+        required: true,
+        ..optional(name, ParameterKind::Objects, words)
+    }
+}
+
+fn flag(name: &str, words: &str) -> ToolParameter {
+    ToolParameter {
+        default: Some(Value::from(false)),
+        ..optional(name, ParameterKind::Bool, words)
+    }
+}
+
+fn difficulty() -> ToolParameter {
+    let words = "1 to 10, give or take 1.5; default any";
+    optional("difficulty", ParameterKind::Number { unit: None }, words)
+}
+
+fn helper(name: &str, title: &str, does: &str, parameters: Vec<ToolParameter>) -> ToolDefinition {
+    ToolDefinition {
+        name: name.to_owned(),
+        title: title.to_owned(),
+        aliases: Vec::new(),
+        also: Vec::new(),
+        effect: Effect::Reads,
+        writes: false,
+        does: does.to_owned(),
+        default_action: String::new(),
+        parameters,
+        unlisted: Vec::new(),
+        examples: Vec::new(),
+        when: Vec::new(),
+        fields: &[],
+        destructive: false,
+        idempotent: true,
+        open_world: false,
+    }
+}
+
+fn planner_profile() -> ToolDefinition {
+    let model = optional(
+        "model",
+        ParameterKind::Text,
+        "model name, default the one examined last",
+    );
+    ToolDefinition {
+        when: texts(&["Use first. After: search_case_templates for its weak classes."]),
+        fields: &[
+            ResultField {
+                name: "level",
+                kind: ResultFieldKind::Text,
+                words: "highest level of its last run, absent where it reached none",
+            },
+            ResultField {
+                name: "is_beginner",
+                kind: ResultFieldKind::Bool,
+                words: "whether nothing is known of it, so that this is a beginner's profile",
+            },
+            ResultField {
+                name: "scores",
+                kind: ResultFieldKind::Objects,
+                words: "per run its level, its rates with their n, and when it began",
+            },
+            ResultField {
+                name: "weak_classes",
+                kind: ResultFieldKind::Texts,
+                words: "classes that the last run says least about, the least known first",
+            },
+        ],
+        ..helper(
+            "planner_profile",
+            "Planner profile",
+            "Say what a planner has shown in exams so far: level, scores, weak classes",
+            vec![model],
+        )
+    }
+}
+
+fn search_case_templates() -> ToolDefinition {
+    let parameters = vec![
+        optional(
+            "class",
+            ParameterKind::Text,
+            "class of cases such as stop or negation, default any",
+        ),
+        optional(
+            "tool",
+            ParameterKind::Text,
+            "tool that is right, default any",
+        ),
+        difficulty(),
+    ];
+    ToolDefinition {
+        when: texts(&["After: fill what stands in braces with difficulty_keywords."]),
+        fields: &[
+            ResultField {
+                name: "templates",
+                kind: ResultFieldKind::Objects,
+                words: "patterns of cases; empty where there is none such",
+            },
+            ResultField {
+                name: "n",
+                kind: ResultFieldKind::Whole,
+                words: "how many there are",
+            },
+        ],
+        ..helper(
+            "search_case_templates",
+            "Search case templates",
+            "Find patterns of test cases by class, right tool and difficulty",
+            parameters,
+        )
+    }
+}
+
+fn difficulty_keywords() -> ToolDefinition {
+    ToolDefinition {
+        when: texts(&["After: write cases with them and check each with validate_case."]),
+        fields: &[
+            ResultField {
+                name: "scenes",
+                kind: ResultFieldKind::Texts,
+                words: "scenes of this node",
+            },
+            ResultField {
+                name: "unknown_scenes",
+                kind: ResultFieldKind::Texts,
+                words: "names that no scene of this node has",
+            },
+            ResultField {
+                name: "synonyms",
+                kind: ResultFieldKind::Object,
+                words: "per tool other words for it",
+            },
+            ResultField {
+                name: "distractors",
+                kind: ResultFieldKind::Texts,
+                words: "words that lead astray, more of them where it is to be difficult",
+            },
+            ResultField {
+                name: "slots",
+                kind: ResultFieldKind::Object,
+                words: "per slot of the templates what may fill it",
+            },
+        ],
+        ..helper(
+            "difficulty_keywords",
+            "Difficulty keywords",
+            "List words for test cases: scene names, synonyms and distractors",
+            vec![difficulty()],
+        )
+    }
+}
+
+fn validate_case() -> ToolDefinition {
+    let parameters = vec![
+        required(
+            "cases",
+            "cases: query, expected_tool or null, expected_params",
+        ),
+        flag(
+            "ask_model",
+            "true asks the node's model as well, default false",
+        ),
+        flag(
+            "is_revised",
+            "true where they were revised before, default false",
+        ),
+    ];
+    ToolDefinition {
+        when: texts(&[
+            "From 0.85 on a case passes, from 0.70 on it is revised once, below it is rejected.",
+        ]),
+        fields: &[
+            ResultField {
+                name: "findings",
+                kind: ResultFieldKind::Objects,
+                words: "per case score, decision, why, and who judged",
+            },
+            ResultField {
+                name: "judged_by",
+                kind: ResultFieldKind::Text,
+                words: "rules, or rules and a model",
+            },
+        ],
+        ..helper(
+            "validate_case",
+            "Validate cases",
+            "Check whether test cases can be answered, are read as meant and are new",
+            parameters,
+        )
+    }
+}
+
+fn save_case() -> ToolDefinition {
+    ToolDefinition {
+        writes: true,
+        when: texts(&[
+            "Before: validate_case. What cannot be saved now waits and is saved with the next.",
+        ]),
+        fields: &[
+            ResultField {
+                name: "saved",
+                kind: ResultFieldKind::Texts,
+                words: "names of the cases that are saved",
+            },
+            ResultField {
+                name: "queued",
+                kind: ResultFieldKind::Texts,
+                words: "names of the cases that wait on the disk because the record could not be written",
+            },
+            ResultField {
+                name: "refused",
+                kind: ResultFieldKind::Objects,
+                words: "cases below 0.70, and why",
+            },
+        ],
+        ..helper(
+            "save_case",
+            "Save cases",
+            "Add test cases of 0.70 or better to this node's exam",
+            vec![required("cases", "cases, as validate_case takes them")],
+        )
+    }
+}
+
+fn score_and_explain() -> ToolDefinition {
+    let parameters = vec![
+        required(
+            "answers",
+            "answers: output, and query or case or a whole case",
+        ),
+        flag(
+            "explain",
+            "true explains each in 500 characters or more, default false",
+        ),
+    ];
+    ToolDefinition {
+        when: texts(&[
+            "1 is right in everything, 0.70 to 0.79 all but one harmless parameter, else 0.",
+        ]),
+        fields: &[
+            ResultField {
+                name: "results",
+                kind: ResultFieldKind::Objects,
+                words: "per answer score, classification, reasons; explanation and references where asked; or why it failed",
+            },
+            ResultField {
+                name: "scored",
+                kind: ResultFieldKind::Whole,
+                words: "answers that have a score",
+            },
+            ResultField {
+                name: "failed",
+                kind: ResultFieldKind::Whole,
+                words: "answers that could not be scored and have none",
+            },
+        ],
+        ..helper(
+            "score_and_explain",
+            "Score and explain",
+            "Score a planner's answers to test cases and say why",
+            parameters,
+        )
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failing test may panic")]
+mod tests {
+    use super::super::{DESCRIPTION_CHARS_MAX, KnownNames, TOOLS, description};
+    use super::*;
+
+    #[test]
+    fn helpers_are_told_as_briefly_as_tools_and_have_names_of_their_own() {
+        let here = KnownNames::default();
+        for tool in EXAM_TOOLS.iter() {
+            let length = description(tool, &here).chars().count();
+            assert!(length <= DESCRIPTION_CHARS_MAX, "{}: {length}", tool.name);
+            assert!(
+                TOOLS
+                    .iter()
+                    .all(|other| !other.names().any(|name| name == tool.name))
+            );
+            assert_eq!(tool.hints().read_only, tool.name != "save_case");
+        }
+    }
+}

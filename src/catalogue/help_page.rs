@@ -1,0 +1,184 @@
+//! The catalogue for people: a tool's page, the page of all tools, a table, the end of `--help`.
+
+use std::fmt::Write as _;
+
+use super::describe::{examples, summary};
+use super::schema::words;
+use super::{Effect, KnownNames, ToolDefinition, ToolParameter};
+
+/// Width of the column of names.
+const HELP_NAME_WIDTH: usize = 12;
+
+/// The page of one tool: everything that the catalogue knows about it.
+#[must_use]
+pub fn usage(tool: &ToolDefinition, here: &KnownNames) -> String {
+    let mut out = format!(
+        "# {}\n\n{}\n\n{}\n",
+        tool.name,
+        first_lines(tool, here),
+        summary(tool)
+    );
+    for line in &tool.when {
+        let _ = writeln!(out, "{line}");
+    }
+    out.push_str(&arguments(tool, here));
+    out.push_str("\n## Examples\n\n");
+    for example in examples(tool, here) {
+        let _ = writeln!(out, "- `{example}`");
+    }
+    out.push_str(&result(tool));
+    let others: Vec<&str> = tool.names().skip(1).collect();
+    if !others.is_empty() {
+        let _ = writeln!(out, "\nAlso answers to: `{}`", others.join("`, `"));
+    }
+    out
+}
+
+/// Returns the two lines that a model needs: the least that it may send, and what it may not.
+fn first_lines(tool: &ToolDefinition, here: &KnownNames) -> String {
+    let minimal = tool.minimal(here);
+    let does = match tool.default_action.as_str() {
+        "" => String::new(),
+        action => format!(", which {action}"),
+    };
+    format!("Minimal valid call: `{minimal}`{does}.\nDo not send `ctx`; the server supplies it.")
+}
+
+fn arguments(tool: &ToolDefinition, here: &KnownNames) -> String {
+    let mut out = String::from("\n## Arguments\n\n");
+    let all_optional = tool.parameters.iter().all(|one| !one.required);
+    out.push_str(match (tool.parameters.is_empty(), all_optional) {
+        (true, _) => "None.",
+        (false, true) => "All are optional.",
+        (false, false) => "Those that are not marked as required are optional.",
+    });
+    out.push_str("\n\n");
+    for parameter in &tool.parameters {
+        let mut names = vec![parameter.name.as_str()];
+        names.extend(parameter.aliases.iter().map(String::as_str));
+        let _ = writeln!(
+            out,
+            "- `{}` ({}{}): {}",
+            names.join("`, `"),
+            parameter.kind.json_type(),
+            needed(parameter),
+            words(parameter, here)
+        );
+    }
+    out
+}
+
+/// Says whether a parameter is required, or what it is where it is not sent.
+fn needed(parameter: &ToolParameter) -> String {
+    match (parameter.required, &parameter.default) {
+        (true, _) => ", required".to_owned(),
+        (false, Some(default)) => format!(", default {default}"),
+        (false, None) => String::new(),
+    }
+}
+
+fn result(tool: &ToolDefinition) -> String {
+    let mut out = String::from(
+        "\n## Result\n\n`success`, `message`, `understood`, `repairs`, `usage_hints`, `job`",
+    );
+    if tool.fields.is_empty() {
+        return out + "\n";
+    }
+    out.push_str(", and:\n\n");
+    for field in tool.fields {
+        let _ = writeln!(out, "- `{}`: {}", field.name, field.words);
+    }
+    out
+}
+
+/// The page of all tools of a node.
+#[must_use]
+pub fn page(here: &KnownNames) -> String {
+    let mut out = String::from(
+        "# The tools\n\nMade from the catalogue, as every description, schema and `--help` is. \
+         On a node that runs, each tool's part is the resource `usage://NAME`.\n\n",
+    );
+    out.push_str(&table(here));
+    for tool in here.tools() {
+        out.push('\n');
+        // A heading deeper: here a tool is a part of the page.
+        for line in usage(tool, here).lines() {
+            let deeper = if line.starts_with('#') { "#" } else { "" };
+            let _ = writeln!(out, "{deeper}{line}");
+        }
+    }
+    out
+}
+
+/// A table of the tools.
+#[must_use]
+pub fn table(here: &KnownNames) -> String {
+    let mut out = String::from("| tool | what it does | moves | parameters |\n|---|---|---|---|\n");
+    for tool in here.tools() {
+        let parameters: Vec<String> = tool
+            .shown_parameters(here)
+            .map(|one| {
+                let mark = if one.required { " (required)" } else { "" };
+                format!("`{}`{mark}", one.name)
+            })
+            .collect();
+        let moves = match tool.effect {
+            Effect::Moves => "yes",
+            Effect::Reads => "no",
+            Effect::Stops => "stops",
+        };
+        let _ = writeln!(
+            out,
+            "| `{}` | {} | {moves} | {} |",
+            tool.name,
+            tool.does,
+            parameters.join(" ")
+        );
+    }
+    out
+}
+
+/// The tools for the end of a command's help: a line each.
+#[must_use]
+pub fn help(here: &KnownNames) -> String {
+    let mut out = String::from("Tools:\n");
+    for tool in here.tools() {
+        let _ = writeln!(out, "  {:<HELP_NAME_WIDTH$}{}", tool.name, tool.does);
+    }
+    out
+}
+
+#[cfg(test)]
+#[allow(clippy::indexing_slicing, reason = "a failing test may panic")]
+mod tests {
+    use super::super::{TOOLS, tests_here};
+    use super::{page, usage};
+
+    #[test]
+    fn a_usage_page_shows_every_name_of_a_parameter() {
+        let page = usage(&TOOLS[3], &tests_here());
+        assert!(
+            page.contains("`scene`, `scene_name`") && page.contains("robot_stroke"),
+            "{page}"
+        );
+    }
+
+    #[test]
+    fn a_usage_page_begins_with_what_a_model_needs() {
+        let page = usage(&TOOLS[3], &tests_here());
+        assert!(
+            page.starts_with(
+                "# stroke\n\nMinimal valid call: `{}`, which draws the default scene.\nDo not send `ctx`;"
+            ),
+            "{page}"
+        );
+    }
+
+    #[test]
+    fn the_page_of_all_has_a_part_for_each() {
+        let page = page(&tests_here());
+        for tool in TOOLS.iter() {
+            assert!(page.contains(&format!("\n## {}\n", tool.name)), "{page}");
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Names that this node knows now, so that a schema can list the valid values.
+
+use std::sync::Arc;
+
+use super::{NameSource, ParameterKind, TOOLS, ToolDefinition};
+
+/// More values than these are not put into a schema; the description says where they are.
+pub const ENUM_MAX: usize = 12;
+
+/// The word for every node; no node is called so.
+pub const EVERYWHERE: &str = "all";
+
+/// The names that exist on this node now.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct KnownNames {
+    /// Scenes, the default one first.
+    pub scenes: Vec<String>,
+    /// Overlays.
+    pub overlays: Vec<String>,
+    /// Arms.
+    pub arms: Vec<String>,
+    /// Nodes, this one first.
+    pub nodes: Vec<String>,
+    /// The same and the word for all of them.
+    pub everywhere: Vec<String>,
+    /// Tools that this node does not offer.
+    pub withheld: Vec<String>,
+    /// Which names of the built-in tools stand in the list; every name is understood.
+    pub listed_names: ListedNames,
+    /// The built-in tools in the words of the node file; empty where it has none.
+    pub reworded: Arc<[ToolDefinition]>,
+    /// Tools that the node file declares beside the six.
+    pub declared: Arc<[ToolDefinition]>,
+}
+
+/// The names by which built-in tools are listed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ListedNames {
+    /// Each tool by its own name, then again by its alias.
+    #[default]
+    Both,
+    /// By its own name, such as `stroke`.
+    Plain,
+    /// By its alias, such as `robot_stroke`.
+    Robot,
+}
+
+impl KnownNames {
+    /// The tools of this node: the six, then those that its node file declares, without those that it does not offer.
+    pub fn tools(&self) -> impl Iterator<Item = &ToolDefinition> {
+        let built_in = match self.reworded.is_empty() {
+            true => TOOLS.as_slice(),
+            false => &self.reworded,
+        };
+        let all = built_in.iter().chain(self.declared.iter());
+        all.filter(|tool| !self.withheld.contains(&tool.name))
+    }
+
+    /// The tool of this exact name, alias or unlisted name.
+    #[must_use]
+    pub fn find(&self, name: &str) -> Option<&ToolDefinition> {
+        self.tools()
+            .find(|tool| tool.names().any(|known| known == name))
+    }
+
+    /// The names of one kind.
+    #[must_use]
+    pub fn names(&self, vocabulary: NameSource) -> &[String] {
+        match vocabulary {
+            NameSource::Scenes => &self.scenes,
+            NameSource::Overlays => &self.overlays,
+            NameSource::Arms => &self.arms,
+            NameSource::Nodes => &self.nodes,
+            NameSource::Everywhere => &self.everywhere,
+        }
+    }
+
+    /// Returns whether there is a choice: a single arm or node needs no name, and no overlays need none.
+    #[must_use]
+    pub fn shows(&self, kind: &ParameterKind) -> bool {
+        match kind {
+            ParameterKind::Name(names @ (NameSource::Arms | NameSource::Nodes)) => {
+                self.names(*names).len() > 1
+            }
+            // Of a single node nothing more is said than of itself.
+            ParameterKind::Name(NameSource::Everywhere) => self.nodes.len() > 1,
+            ParameterKind::Name(names) => !self.names(*names).is_empty(),
+            _ => true,
+        }
+    }
+
+    /// Returns a scene for an example, preferably not the default one.
+    #[must_use]
+    pub fn example_scene(&self) -> &str {
+        let other = self.scenes.iter().find(|scene| *scene != "default");
+        other
+            .or_else(|| self.scenes.first())
+            .map_or("default", String::as_str)
+    }
+}

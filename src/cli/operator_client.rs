@@ -1,0 +1,123 @@
+//! Operators' verbs: by the control socket of a node on this machine, or with an operator's token over HTTP.
+
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+
+use super::{AtArgs, ExitStatus, NodeOptions, terminal_output};
+use mcp::http_client;
+use node::control_socket::{self, OperatorVerb, VerbReply};
+
+/// Returns whether the request is for a running node, and not for a folder.
+pub(super) fn targets_running_node(node: &NodeOptions, at: &AtArgs) -> bool {
+    let folder = node.state.is_some() || node.config.is_some();
+    at.socket.is_some() || at.node.is_some() || (!folder && control_socket::only_socket().is_ok())
+}
+
+/// Asks the node that is meant.
+pub(super) async fn ask(at: &AtArgs, verb: &OperatorVerb) -> anyhow::Result<VerbReply> {
+    match (&at.node, &at.token_file) {
+        (Some(url), Some(token)) => ask_remote(url, token, verb).await,
+        _ => control_socket::ask(&socket(at)?, verb).await,
+    }
+}
+
+async fn ask_remote(url: &str, token: &Path, verb: &OperatorVerb) -> anyhow::Result<VerbReply> {
+    let token = std::fs::read_to_string(token)
+        .with_context(|| format!("cannot read the token in {}", token.display()))?;
+    let token = token.trim().to_owned();
+    let url = address(url);
+    let asked = http_client::ask(&url, Some(token), serde_json::to_vec(verb)?);
+    let (status, body) = asked
+        .await
+        .with_context(|| format!("{url} was not asked"))?;
+    if status.is_success() {
+        let told = serde_json::from_str(&body.to_string());
+        return told.with_context(|| format!("{url} answers as no node of this kind"));
+    }
+    let why = body.pointer("/error/message").and_then(|why| why.as_str());
+    match (why, status.as_u16()) {
+        (Some(why), _) => bail!("{url} refuses ({status}): {why}"),
+        (None, 404) => bail!(
+            "{url} is not there: a node takes operators' verbs over HTTP only where its callers need tokens"
+        ),
+        (None, _) => bail!("{url} refuses ({status})"),
+    }
+}
+
+/// The whole address, from a host with its port or from the address at which the node speaks MCP.
+fn address(said: &str) -> String {
+    let said = said.trim().trim_end_matches('/');
+    let base = said.strip_suffix("/mcp").unwrap_or(said);
+    match base.contains("://") {
+        true => format!("{base}/operator"),
+        false => format!("http://{base}/operator"),
+    }
+}
+
+/// The socket of the node on this machine.
+fn socket(at: &AtArgs) -> anyhow::Result<PathBuf> {
+    match &at.socket {
+        Some(path) => Ok(path.clone()),
+        None => control_socket::only_socket(),
+    }
+}
+
+pub(super) async fn verb(at: &AtArgs, verb: OperatorVerb) -> anyhow::Result<ExitStatus> {
+    let told = ask(at, &verb).await?;
+    terminal_output::line(&told.text);
+    Ok(if told.done {
+        ExitStatus::Done
+    } else {
+        ExitStatus::Refused
+    })
+}
+
+pub(super) async fn enable(
+    at: &AtArgs,
+    scenes: Vec<String>,
+    meta: Option<String>,
+    for_: Option<Duration>,
+    arm: Option<String>,
+) -> anyhow::Result<ExitStatus> {
+    for scene in scenes {
+        let ask = OperatorVerb::Enable {
+            scene,
+            meta: meta.clone(),
+            for_s: for_.map(|for_| for_.as_secs()),
+            arm: arm.clone(),
+        };
+        let exit = verb(at, ask).await?;
+        if exit != ExitStatus::Done {
+            return Ok(exit);
+        }
+    }
+    Ok(ExitStatus::Done)
+}
+
+/// An emergency stop that is kept is ended through a node: without one, nothing could be moved.
+pub(super) async fn clear(at: &AtArgs) -> anyhow::Result<ExitStatus> {
+    let cleared = verb(at, OperatorVerb::Clear).await;
+    cleared.context("an emergency stop that is latched is ended by the node: start it, then say `steadyhand clear`; it starts latched, and nothing moves before")
+}
+
+/// The arm drops, so this asks.
+pub(super) async fn torque_off(at: &AtArgs, yes: bool) -> anyhow::Result<ExitStatus> {
+    const WARNING: &str =
+        "the arm will DROP when its torque is off: hold it, or be sure that it lies";
+    if !yes {
+        if !std::io::stdin().is_terminal() {
+            bail!("{WARNING}; say --yes if that is what you want");
+        }
+        terminal_output::note(&format!("{WARNING}. Type yes to take its torque off:"));
+        let mut said = String::new();
+        std::io::stdin().read_line(&mut said)?;
+        if said.trim() != "yes" {
+            terminal_output::line("nothing was done");
+            return Ok(ExitStatus::Refused);
+        }
+    }
+    verb(at, OperatorVerb::TorqueOff).await
+}

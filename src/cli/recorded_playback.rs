@@ -1,0 +1,210 @@
+//! `replay --bytes`: the bytes that a job sent to its arm, heard once more by a simulated one.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+
+use super::replay::APART_MM_MAX;
+use super::{ExitStatus, terminal_output};
+use arm::ServoFamily;
+use base::clock::NodeClock;
+use base::units::{ClockInstant, JointVector};
+use base::wording::{count, millimetres, seconds};
+use design::compare::deviation_mm;
+use driver::ArmDriver;
+use job::{self, PastJob};
+use link::byte_trace::{ByteDirection, TraceEvent};
+use link::memory::{FarEnd, MemoryLink};
+use link::tap::CUT;
+use node::open;
+use scene::Scene;
+use sim::ArmSimulator;
+
+/// Length that a stopped job may have drawn more or less than its journal knew.
+const UNSURE_MM: f64 = 5.5;
+
+/// The arm's way to its last goal, after the last byte.
+const AFTER: Duration = Duration::from_secs(1);
+
+/// Behaviour of a simulated arm that played the bytes.
+struct RecordedPlayback {
+    frames: usize,
+    /// Bytes that it answered, and that the arm had answered.
+    said: [usize; 2],
+    seconds: f64,
+}
+
+pub(super) async fn run(state: &Path, past: &PastJob, scene: &Scene) -> anyhow::Result<ExitStatus> {
+    if scene.arm.file.family == ServoFamily::Firmware {
+        bail!(
+            "the bytes of a controller with a queue of its own belong to one connection; replay the plan of {}, without --bytes",
+            past.id
+        );
+    }
+    let events = read(state, past)?;
+    if past.began_rad.len() != scene.arm.dof() {
+        bail!(
+            "{} began with {} joint angles and arm {} has {} joints: it was another arm's",
+            past.id,
+            past.began_rad.len(),
+            scene.arm.file.name,
+            scene.arm.dof()
+        );
+    }
+    let start = JointVector::from_slice(&past.began_rad);
+    let mut arm = ArmSimulator::new(&scene.arm, &start);
+    open::lay(&arm, scene);
+    let began = energised(&arm, scene).await?;
+    let heard = hear(&mut arm, began, &events);
+    let ink: Vec<_> = arm.ink().into_iter().map(|ink| ink.points_mm).collect();
+    Ok(print_comparison(
+        past,
+        &heard,
+        &ink,
+        end_error_deg(past, &arm),
+    ))
+}
+
+/// The record, whole.
+fn read(state: &Path, past: &PastJob) -> anyhow::Result<Vec<TraceEvent>> {
+    let path = job::folder(state, &past.id).join(job::BYTES);
+    let text = std::fs::read_to_string(&path).with_context(|| {
+        format!(
+            "no bytes of {} were kept in {}: it moved nothing, or an older node carried it out; `steadyhand replay {}` replays its plan",
+            past.id,
+            path.display(),
+            past.id
+        )
+    })?;
+    if text.lines().next_back() == Some(CUT) {
+        bail!(
+            "the bytes of {} are not whole: there were more than are kept of one job, or the disk was too slow; `steadyhand replay {}` replays its plan",
+            past.id,
+            past.id
+        );
+    }
+    let events: Result<Vec<TraceEvent>, _> = text.lines().map(str::parse).collect();
+    let events = events.with_context(|| path.display().to_string())?;
+    if events
+        .iter()
+        .all(|event| event.direction == ByteDirection::Came)
+    {
+        bail!("{} holds nothing that was sent", path.display());
+    }
+    Ok(events)
+}
+
+/// The arm with its torque on, as the job found it, and the moment.
+async fn energised(arm: &ArmSimulator, scene: &Scene) -> anyhow::Result<ClockInstant> {
+    let clock = NodeClock::simulated();
+    let mut link = MemoryLink::new(arm.clone(), &clock, "simulated arm")?;
+    let mut driver = ArmDriver::new(&scene.arm, &clock);
+    driver.attach(&mut link).await?;
+    driver.energise(&mut link).await?;
+    Ok(clock.now())
+}
+
+fn hear(arm: &mut ArmSimulator, began: ClockInstant, events: &[TraceEvent]) -> RecordedPlayback {
+    let first = events.first().map_or(ClockInstant::ZERO, |event| event.at);
+    let mut heard = RecordedPlayback {
+        frames: 0,
+        said: [0, 0],
+        seconds: 0.0,
+    };
+    let (mut at, mut answer) = (began, Vec::new());
+    for event in events {
+        at = began.after(event.at.since(first));
+        arm.speak(at, &mut answer);
+        match event.direction {
+            ByteDirection::Sent => {
+                heard.frames += 1;
+                arm.hear(at, &event.bytes);
+            }
+            ByteDirection::Came => heard.said[1] += event.bytes.len(),
+        }
+    }
+    arm.speak(at.after(AFTER), &mut answer);
+    heard.said[0] = answer.len();
+    heard.seconds = at.seconds_since(began);
+    heard
+}
+
+/// Returns the distance of the arm's final position from the end of the job's plan, in degrees, if the job reached it.
+fn end_error_deg(past: &PastJob, arm: &ArmSimulator) -> Option<f64> {
+    let end = JointVector::from_slice(&past.end_rad);
+    let is_known = past.state == "reached" && !past.end_rad.is_empty();
+    is_known.then(|| end.distance_max(&arm.true_joints()).to_degrees())
+}
+
+/// A joint that ends further from the plan's end than this did something else.
+const OFF_DEG_MAX: f64 = 1.5;
+
+fn print_comparison(
+    past: &PastJob,
+    heard: &RecordedPlayback,
+    ink: &[Vec<[f64; 2]>],
+    off_deg: Option<f64>,
+) -> ExitStatus {
+    let inked_mm: f64 = ink.iter().map(|line| length_mm(line)).sum();
+    let [said, recorded] = heard.said;
+    terminal_output::line(&format!(
+        "{}: {} in {} played to a simulated arm: it answered {said} bytes where {recorded} were recorded, and drew {} where the job, which {}, has {} in its journal",
+        past.id,
+        count(heard.frames, "frame"),
+        seconds(heard.seconds),
+        millimetres(inked_mm, 1),
+        past.state,
+        millimetres(past.drawn.mm, 1)
+    ));
+    let ink_is_near = if past.state == "reached" {
+        let strokes: Vec<_> = past
+            .strokes
+            .iter()
+            .map(|stroke| stroke.points_mm.clone())
+            .collect();
+        let apart = deviation_mm(&strokes, ink);
+        terminal_output::line(&format!(
+            "{} of the job; the job's own figures: {}",
+            apart.describe(),
+            figures(past)
+        ));
+        past.strokes.is_empty() || apart.max_mm <= APART_MM_MAX
+    } else {
+        (inked_mm - past.drawn.mm).abs() <= UNSURE_MM
+    };
+    if let Some(off_deg) = off_deg {
+        terminal_output::line(&format!(
+            "its joints end at most {off_deg:.2} degrees from the plan's end; the arm was read {}",
+            figure(past, "joint_error_deg").map_or_else(
+                || "not at all".to_owned(),
+                |deg| format!("{deg:.2} degrees from it")
+            )
+        ));
+    }
+    if ink_is_near && off_deg.is_none_or(|deg| deg <= OFF_DEG_MAX) {
+        ExitStatus::Done
+    } else {
+        ExitStatus::Refused
+    }
+}
+
+fn length_mm(line: &[[f64; 2]]) -> f64 {
+    let pairs = line.iter().zip(line.iter().skip(1));
+    pairs.map(|(a, b)| (a[0] - b[0]).hypot(a[1] - b[1])).sum()
+}
+
+fn figures(past: &PastJob) -> String {
+    match (
+        figure(past, "deviation_mm_max"),
+        figure(past, "deviation_mm_p95"),
+    ) {
+        (Some(most), Some(p95)) => format!("{most:.2} mm (95 %: {p95:.2} mm)"),
+        _ => "its paper was not measured".to_owned(),
+    }
+}
+
+fn figure(past: &PastJob, name: &str) -> Option<f64> {
+    let all: serde_json::Value = serde_json::from_str(&past.figures).ok()?;
+    all.get(name)?.as_f64()
+}

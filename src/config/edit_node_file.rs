@@ -1,0 +1,319 @@
+//! Declared tools put into, changed in and taken out of a node file's text; everything else stays as it was written.
+
+use serde_json::Value as Json;
+use toml_edit::{Array, ArrayOfTables, DocumentMut, InlineTable, Item, Table, Value};
+
+use super::ToolEntry;
+use super::tools::TIMEOUT_S;
+
+/// Reason why a node file's text cannot be changed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NodeFileEditError {
+    /// It is no TOML.
+    #[error("the file is not TOML: {0}")]
+    Toml(String),
+    /// It has no such tool.
+    #[error("the file declares no tool `{name}`; it declares: {}", known.join(", "))]
+    Unknown {
+        /// The name that was asked for.
+        name: String,
+        /// The names there are.
+        known: Vec<String>,
+    },
+    /// It has the tool already.
+    #[error("the file declares a tool `{0}` already; `tools set` changes it")]
+    Known(String),
+    /// It is written in a form that cannot be edited without rewriting it.
+    #[error("`tools` must be written as [[tools]] tables to be edited by a command")]
+    Form,
+}
+
+/// The text with one more tool, at its end.
+///
+/// # Errors
+/// The text is no TOML, declares such a tool already, or has another form.
+pub fn add(text: &str, tool: &ToolEntry) -> Result<String, NodeFileEditError> {
+    let mut document = parse(text)?;
+    let is_first = document.iter().next().is_none();
+    let tables = tables(&mut document)?;
+    if names(tables).contains(&tool.name) {
+        return Err(NodeFileEditError::Known(tool.name.clone()));
+    }
+    let mut table = Table::new();
+    write(&mut table, &Json::Null, &non_default_json(tool));
+    if !is_first {
+        table.decor_mut().set_prefix("\n");
+    }
+    tables.push(table);
+    Ok(document.to_string())
+}
+
+/// The text with a tool changed from `old` to `new`; what is the same in both is not touched.
+///
+/// # Errors
+/// The text is no TOML, does not declare `old`, or has another form.
+pub fn set(text: &str, old: &ToolEntry, new: &ToolEntry) -> Result<String, NodeFileEditError> {
+    let mut document = parse(text)?;
+    let tables = tables(&mut document)?;
+    let index = find(tables, &old.name)?;
+    if let Some(table) = tables.get_mut(index) {
+        write(table, &non_default_json(old), &non_default_json(new));
+    }
+    Ok(document.to_string())
+}
+
+/// The text without a tool, and without the comment that stands right above it.
+///
+/// # Errors
+/// The text is no TOML, does not declare the tool, or has another form.
+pub fn remove(text: &str, name: &str) -> Result<String, NodeFileEditError> {
+    let mut document = parse(text)?;
+    let tables = tables(&mut document)?;
+    let index = find(tables, name)?;
+    let above = tables.get(index).map(above).unwrap_or_default();
+    let kept = own_paragraphs(&above).to_owned();
+    tables.remove(index);
+    let is_empty = tables.is_empty();
+    if let Some(next) = tables.get_mut(index) {
+        let prefix = format!("{kept}{}", self::above(next));
+        next.decor_mut().set_prefix(prefix);
+    } else {
+        let trailing = document.trailing().as_str().unwrap_or_default().to_owned();
+        document.set_trailing(format!("{kept}{trailing}"));
+    }
+    if is_empty {
+        document.remove("tools");
+    }
+    Ok(document.to_string())
+}
+
+fn parse(text: &str) -> Result<DocumentMut, NodeFileEditError> {
+    text.parse()
+        .map_err(|error: toml_edit::TomlError| NodeFileEditError::Toml(error.to_string()))
+}
+
+fn tables(document: &mut DocumentMut) -> Result<&mut ArrayOfTables, NodeFileEditError> {
+    document
+        .entry("tools")
+        .or_insert_with(|| Item::ArrayOfTables(ArrayOfTables::new()))
+        .as_array_of_tables_mut()
+        .ok_or(NodeFileEditError::Form)
+}
+
+fn names(tables: &ArrayOfTables) -> Vec<String> {
+    let name = |table: &Table| table.get("name")?.as_str().map(str::to_owned);
+    tables.iter().filter_map(name).collect()
+}
+
+fn find(tables: &ArrayOfTables, name: &str) -> Result<usize, NodeFileEditError> {
+    let is_it = |table: &Table| table.get("name").and_then(Item::as_str) == Some(name);
+    let index = tables.iter().position(is_it);
+    index.ok_or_else(|| NodeFileEditError::Unknown {
+        name: name.to_owned(),
+        known: names(tables),
+    })
+}
+
+/// Blank lines and comments before a table.
+fn above(table: &Table) -> String {
+    let prefix = table.decor().prefix().and_then(|prefix| prefix.as_str());
+    prefix.unwrap_or_default().to_owned()
+}
+
+/// Returns the text above a table that a blank line separates from it, and so is not about the table.
+fn own_paragraphs(above: &str) -> &str {
+    let end = above.rfind("\n\n").map_or(0, |at| at + 1);
+    let kept = above.get(..end).unwrap_or_default();
+    if kept.contains('#') { kept } else { "" }
+}
+
+/// Writes into a table what differs between two values of the same tool.
+fn write(table: &mut Table, old: &Json, new: &Json) {
+    let (empty, old) = (serde_json::Map::new(), old.as_object());
+    let old = old.unwrap_or(&empty);
+    let Some(new) = new.as_object() else {
+        return;
+    };
+    for key in old.keys().filter(|key| !new.contains_key(*key)) {
+        table.remove(key);
+    }
+    for (key, json) in new.iter().filter(|(key, json)| old.get(*key) != Some(json)) {
+        let Some(made) = value(json, key == "arguments" || key == "sequence") else {
+            continue;
+        };
+        match table.get_mut(key).and_then(Item::as_value_mut) {
+            // A comment behind the old value stays behind the new one.
+            Some(there) => {
+                let decor = there.decor().clone();
+                *there = made;
+                *there.decor_mut() = decor;
+            }
+            None => {
+                table.insert(key, Item::Value(made));
+            }
+        }
+    }
+}
+
+/// A tool as JSON, without what is as shipped.
+fn non_default_json(tool: &ToolEntry) -> Json {
+    strip(serde_json::to_value(tool).unwrap_or_default())
+}
+
+fn strip(json: Json) -> Json {
+    match json {
+        Json::Object(map) => {
+            let kept = map
+                .into_iter()
+                .filter(|(key, value)| !is_as_shipped(key, value));
+            kept.map(|(key, value)| (key, strip(value))).collect()
+        }
+        Json::Array(items) => items.into_iter().map(strip).collect(),
+        other => other,
+    }
+}
+
+fn is_as_shipped(key: &str, value: &Json) -> bool {
+    match (key, value) {
+        (_, Json::Null) | ("required", Json::Bool(false)) => true,
+        ("args", Json::Array(items)) => items.is_empty(),
+        ("fixed", Json::Object(map)) => map.is_empty(),
+        ("timeout_s", value) => value.as_u64() == Some(TIMEOUT_S.into()),
+        _ => false,
+    }
+}
+
+/// A JSON value as TOML; lists over several lines where they are `long`. TOML has no null.
+fn value(json: &Json, long: bool) -> Option<Value> {
+    Some(match json {
+        Json::Null => return None,
+        Json::Bool(truth) => (*truth).into(),
+        Json::Number(number) => match number.as_i64() {
+            Some(whole) => whole.into(),
+            None => number.as_f64()?.into(),
+        },
+        Json::String(text) => text.as_str().into(),
+        Json::Array(items) => {
+            let mut array = Array::new();
+            for item in items.iter().filter_map(|item| value(item, false)) {
+                array.push(item);
+            }
+            if long {
+                for item in array.iter_mut() {
+                    item.decor_mut().set_prefix("\n  ");
+                }
+                array.set_trailing("\n");
+                array.set_trailing_comma(true);
+            }
+            array.into()
+        }
+        Json::Object(map) => {
+            let pairs = map
+                .iter()
+                .filter_map(|(key, json)| Some((key.as_str(), value(json, false)?)));
+            pairs.collect::<InlineTable>().into()
+        }
+    })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failing test may panic")]
+mod tests {
+    use super::*;
+    use crate::NodeFile;
+
+    const TEXT: &str = r#"# My node.
+name = "bench" # the one by the window
+
+# Tools of our own.
+
+# Draws the sign.
+[[tools]]
+name = "sign"
+description = "Draw the sign" # short
+calls = "stroke"
+fixed = { scene = "letters" }
+
+# Looks twice.
+[[tools]]
+name = "look"
+description = "Look twice"
+sequence = [{ calls = "sense" }, { calls = "sense" }]
+# the end
+"#;
+
+    fn tool(name: &str) -> ToolEntry {
+        let node = NodeFile::read("node.toml", TEXT).unwrap();
+        node.tools.into_iter().find(|one| one.name == name).unwrap()
+    }
+
+    #[test]
+    fn a_tool_is_added_at_the_end_and_read_back() {
+        let new = ToolEntry {
+            name: "again".to_owned(),
+            ..tool("sign")
+        };
+        let text = add(TEXT, &new).unwrap();
+        assert!(
+            text.starts_with(TEXT.trim_end_matches("# the end\n")),
+            "{text}"
+        );
+        assert!(text.contains("# the end"), "{text}");
+        let read = NodeFile::read("node.toml", &text).unwrap();
+        assert_eq!(read.tools.last(), Some(&new));
+        assert_eq!(
+            add(&text, &new),
+            Err(NodeFileEditError::Known("again".to_owned()))
+        );
+        let alone = add("", &new).unwrap();
+        assert!(
+            alone.starts_with("[[tools]]\nname = \"again\"\n"),
+            "{alone}"
+        );
+    }
+
+    #[test]
+    fn only_what_changes_is_written() {
+        let old = tool("sign");
+        let new = ToolEntry {
+            description: "Draw it".to_owned(),
+            title: Some("Sign".to_owned()),
+            ..old.clone()
+        };
+        let text = set(TEXT, &old, &new).unwrap();
+        let want = TEXT.replace("\"Draw the sign\"", "\"Draw it\"").replace(
+            "scene = \"letters\" }\n",
+            "scene = \"letters\" }\ntitle = \"Sign\"\n",
+        );
+        assert_eq!(text, want);
+    }
+
+    #[test]
+    fn a_removed_tool_takes_its_own_comment_and_no_other() {
+        let text = remove(TEXT, "sign").unwrap();
+        assert!(!text.contains("Draws the sign"), "{text}");
+        for kept in [
+            "# My node.",
+            "by the window",
+            "# Tools of our own.",
+            "# Looks twice.",
+            "# the end",
+        ] {
+            assert!(text.contains(kept), "{kept} in {text}");
+        }
+        let none = remove(&text, "look").unwrap();
+        assert!(
+            none.contains("# Tools of our own.") && none.contains("# the end"),
+            "{none}"
+        );
+        assert_eq!(NodeFile::read("node.toml", &none).unwrap().tools, []);
+        let error = remove(TEXT, "lok").unwrap_err().to_string();
+        assert!(error.contains("sign, look"), "{error}");
+    }
+
+    #[test]
+    fn another_form_is_not_rewritten() {
+        let text = "tools = []\n";
+        assert_eq!(add(text, &tool("sign")), Err(NodeFileEditError::Form));
+    }
+}

@@ -1,0 +1,72 @@
+//! Finds the line of a value in a TOML file.
+
+use toml_edit::{Document, Item};
+
+/// The line, from 1, of the value at `path`, such as `tools[1].arguments[0].type`; of the nearest
+/// thing around it where there is no such value. Nothing where the text is no TOML.
+#[must_use]
+pub fn line(text: &str, path: &str) -> Option<usize> {
+    let document = Document::parse(text).ok()?;
+    let mut at = document.as_item();
+    let mut span = None;
+    for step in steps(path) {
+        let Some(next) = enter(at, &step) else {
+            break;
+        };
+        span = next.span().or(span);
+        at = next;
+    }
+    let start = span.map_or(0, |span| span.start);
+    let before = text.as_bytes().get(..start)?;
+    Some(before.iter().filter(|byte| **byte == b'\n').count() + 1)
+}
+
+/// One step into a value.
+enum TomlPathStep<'a> {
+    Key(&'a str),
+    At(usize),
+}
+
+fn enter<'a>(item: &'a Item, step: &TomlPathStep<'_>) -> Option<&'a Item> {
+    match step {
+        TomlPathStep::Key(key) => item.get(key),
+        TomlPathStep::At(index) => item.get(*index),
+    }
+}
+
+fn steps(path: &str) -> impl Iterator<Item = TomlPathStep<'_>> {
+    path.split(['.', '[', ']'])
+        .filter(|part| !part.is_empty())
+        .map(|part| {
+            part.parse()
+                .map_or(TomlPathStep::Key(part), TomlPathStep::At)
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::line;
+
+    const TEXT: &str = "name = 'a'\n\n[[tools]]\nname = 'b'\n\n[[tools]]\nname = 'c'\narguments = [\n  { name = 'x' },\n  { name = 'y', type = 'z' },\n]\n[tools.fixed]\nscene = 'd'\n";
+
+    #[test]
+    fn a_value_is_found_by_its_path() {
+        for (path, want) in [
+            ("name", 1),
+            ("tools[0]", 3),
+            ("tools[0].name", 4),
+            ("tools[1].name", 7),
+            ("tools[1].arguments[1].type", 10),
+            ("tools[1].fixed.scene", 13),
+        ] {
+            assert_eq!(line(TEXT, path), Some(want), "{path}");
+        }
+    }
+
+    #[test]
+    fn what_is_missing_is_shown_where_it_should_stand() {
+        assert_eq!(line(TEXT, "tools[1].description"), Some(6));
+        assert_eq!(line(TEXT, "nothing"), Some(1));
+        assert_eq!(line("not = = toml", "not"), None);
+    }
+}

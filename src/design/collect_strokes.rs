@@ -1,0 +1,241 @@
+//! Gathers strokes under caps: what comes out is finite, bounded and has neighbours apart.
+
+use super::{Design, DesignCaps, DesignError, DesignStroke};
+
+/// Neighbouring points nearer than this are one point.
+const APART_MM: f64 = 1e-4;
+
+/// Length of the mark for a path without length.
+pub const DOT_MM: f64 = 0.1;
+
+/// On small pages, which may be drawn larger, dots are no longer than this share of the page.
+const DOT_SHARE: f64 = 1e-3;
+
+/// Largest distance of a drawing from its origin.
+const REACH_MAX_MM: f64 = 100_000.0;
+
+/// The least side of a page that a drawing covers.
+const PAGE_MIN_MM: f64 = 0.1;
+
+/// Attributes that the author gave a stroke.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StrokeAttributes {
+    pub(crate) colour: Option<[u8; 3]>,
+    pub(crate) pen: Option<u16>,
+    pub(crate) source: String,
+}
+
+/// The strokes so far.
+pub(crate) struct StrokeCollector<'c> {
+    caps: &'c DesignCaps,
+    dot_mm: f64,
+    points: usize,
+    strokes: Vec<DesignStroke>,
+}
+
+impl<'c> StrokeCollector<'c> {
+    pub(crate) fn new(caps: &'c DesignCaps) -> Self {
+        Self {
+            caps,
+            dot_mm: DOT_MM,
+            points: 0,
+            strokes: Vec::new(),
+        }
+    }
+
+    /// With dots that suit a page of this size.
+    pub(crate) fn for_page(caps: &'c DesignCaps, page_mm: [f64; 2]) -> Self {
+        let dot_mm = page_mm[0].max(page_mm[1]) * DOT_SHARE;
+        Self {
+            dot_mm: dot_mm.clamp(2.0 * APART_MM, DOT_MM),
+            ..Self::new(caps)
+        }
+    }
+
+    /// Returns the number of points that still fit.
+    pub(crate) fn room(&self) -> usize {
+        self.caps.points_max.saturating_sub(self.points)
+    }
+
+    /// That the cap on points was passed at `source`.
+    pub(crate) fn full(&self, source: &str) -> DesignError {
+        DesignError::TooMany {
+            at: source.to_owned(),
+            what: "points",
+            max: self.caps.points_max,
+        }
+    }
+
+    /// Takes a path in: repeated points fall away, a path without length becomes a dot, an empty
+    /// one nothing.
+    pub(crate) fn push(
+        &mut self,
+        points_mm: Vec<[f64; 2]>,
+        mark: &StrokeAttributes,
+    ) -> Result<(), DesignError> {
+        if points_mm.len() > self.room() {
+            return Err(self.full(&mark.source));
+        }
+        if self.strokes.len() >= self.caps.strokes_max {
+            return Err(DesignError::TooMany {
+                at: mark.source.clone(),
+                what: "strokes",
+                max: self.caps.strokes_max,
+            });
+        }
+        refuse_far_points(&points_mm, &mark.source)?;
+        let Some(points_mm) = tidy(points_mm, self.dot_mm) else {
+            return Ok(());
+        };
+        self.points += points_mm.len();
+        self.strokes.push(DesignStroke {
+            points_mm,
+            colour: mark.colour,
+            pen: mark.pen,
+            source: mark.source.clone(),
+        });
+        Ok(())
+    }
+
+    /// The drawing on the page that its file states.
+    pub(crate) fn on_page(
+        self,
+        page_mm: [f64; 2],
+        hint: &'static str,
+    ) -> Result<Design, DesignError> {
+        if self.strokes.is_empty() {
+            return Err(DesignError::Empty { hint });
+        }
+        Ok(Design {
+            page_mm,
+            strokes: self.strokes,
+            ..Design::default()
+        })
+    }
+
+    /// The drawing on the page that it just covers.
+    pub(crate) fn on_own_page(mut self, hint: &'static str) -> Result<Design, DesignError> {
+        let all = self.strokes.iter().flat_map(|stroke| &stroke.points_mm);
+        let Some((low, high)) = bounds(all) else {
+            return Err(DesignError::Empty { hint });
+        };
+        for point in self.strokes.iter_mut().flat_map(|s| &mut s.points_mm) {
+            *point = [point[0] - low[0], point[1] - low[1]];
+        }
+        let page_mm = [0, 1].map(|axis| side(&low, &high, axis));
+        self.on_page(page_mm, hint)
+    }
+}
+
+fn side(low: &[f64; 2], high: &[f64; 2], axis: usize) -> f64 {
+    let span = high.get(axis).unwrap_or(&0.0) - low.get(axis).unwrap_or(&0.0);
+    span.max(PAGE_MIN_MM)
+}
+
+/// The smallest and the largest coordinates, none for no points.
+pub(crate) fn bounds<'p>(
+    points: impl Iterator<Item = &'p [f64; 2]>,
+) -> Option<([f64; 2], [f64; 2])> {
+    points.fold(None, |so_far, &[x, y]| {
+        let (low, high) = so_far.unwrap_or(([x, y], [x, y]));
+        Some((
+            [low[0].min(x), low[1].min(y)],
+            [high[0].max(x), high[1].max(y)],
+        ))
+    })
+}
+
+fn refuse_far_points(points_mm: &[[f64; 2]], source: &str) -> Result<(), DesignError> {
+    let near = |value: f64| value.abs() <= REACH_MAX_MM;
+    match points_mm.iter().find(|[x, y]| !near(*x) || !near(*y)) {
+        None => Ok(()),
+        Some(&[x, y]) => Err(DesignError::FarAway {
+            at: source.to_owned(),
+            x,
+            y,
+            max_mm: REACH_MAX_MM,
+        }),
+    }
+}
+
+/// Drops points that repeat their neighbour; none for no points, a dot where one is left.
+fn tidy(mut points: Vec<[f64; 2]>, dot_mm: f64) -> Option<Vec<[f64; 2]>> {
+    let first = *points.first()?;
+    let last = *points.last()?;
+    points.dedup_by(|next, kept| (next[0] - kept[0]).hypot(next[1] - kept[1]) < APART_MM);
+    if points.len() < 2 {
+        let half = dot_mm / 2.0;
+        return Some(vec![
+            [first[0] - half, first[1]],
+            [first[0] + half, first[1]],
+        ]);
+    }
+    // A closed path stays closed even where its last step was a short one.
+    if let Some(end) = points.last_mut() {
+        *end = last;
+    }
+    Some(points)
+}
+
+#[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::float_cmp,
+    reason = "a failing test may panic"
+)]
+mod tests {
+    use super::*;
+
+    fn mark() -> StrokeAttributes {
+        StrokeAttributes {
+            source: "line 1".to_owned(),
+            ..StrokeAttributes::default()
+        }
+    }
+
+    #[test]
+    fn drops_repeated_points_and_keeps_the_end() {
+        let caps = DesignCaps::default();
+        let mut all = StrokeCollector::new(&caps);
+        let points = vec![[1.0, 1.0], [1.0, 1.0], [3.0, 1.0], [3.000_01, 1.0]];
+        all.push(points, &mark()).unwrap();
+        let design = all.on_own_page("").unwrap();
+        let stroke = design.strokes.first().unwrap();
+        assert_eq!(stroke.points_mm.len(), 2);
+        assert_eq!(stroke.points_mm.first(), Some(&[0.0, 0.0]));
+        assert!((stroke.length_mm() - 2.000_01).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_path_without_length_leaves_a_dot() {
+        let caps = DesignCaps::default();
+        let mut all = StrokeCollector::new(&caps);
+        all.push(vec![[5.0, 5.0]], &mark()).unwrap();
+        let design = all.on_page([10.0, 10.0], "").unwrap();
+        assert!((design.strokes.first().unwrap().length_mm() - DOT_MM).abs() < 1e-12);
+    }
+
+    #[test]
+    fn refuses_what_passes_a_cap_or_is_nowhere() {
+        let caps = DesignCaps {
+            points_max: 3,
+            strokes_max: 1,
+            ..DesignCaps::default()
+        };
+        let mut all = StrokeCollector::new(&caps);
+        let four = vec![[0.0, 0.0], [1.0, 0.0], [2.0, 0.0], [3.0, 0.0]];
+        let error = all.push(four, &mark()).unwrap_err().to_string();
+        assert_eq!(error, "line 1: more than 3 points: simplify the drawing");
+        let error = all.push(vec![[0.0, f64::NAN]], &mark()).unwrap_err();
+        assert!(matches!(error, DesignError::FarAway { .. }));
+        all.push(vec![[0.0, 0.0]], &mark()).unwrap();
+        let error = all.push(vec![[0.0, 0.0]], &mark()).unwrap_err();
+        assert!(matches!(
+            error,
+            DesignError::TooMany {
+                what: "strokes",
+                ..
+            }
+        ));
+    }
+}

@@ -1,0 +1,508 @@
+//! Areas: what of a line lies inside one, and the lines that fill one.
+
+use super::{DesignStroke, collect_strokes};
+
+type Point = [f64; 2];
+
+/// Which points are inside where outlines overlap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum InsideRule {
+    EvenOdd,
+    NonZero,
+}
+
+/// Fill of coloured areas.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum AreaFill {
+    /// Only their outline is drawn.
+    #[default]
+    Outline,
+    /// Parallel lines, 0° along x, counter-clockwise.
+    Parallel {
+        /// Between two lines; at least 0.05.
+        spacing_mm: f64,
+        /// Of the lines.
+        angle_deg: f64,
+    },
+    /// Parallel lines and others across them.
+    Cross {
+        /// Between two lines; at least 0.05.
+        spacing_mm: f64,
+        /// Of the first lines.
+        angle_deg: f64,
+    },
+    /// Lines that follow the outline inwards.
+    Contour {
+        /// Between two lines; at least 0.05.
+        spacing_mm: f64,
+    },
+}
+
+/// No pen writes finer than this.
+pub(crate) const SPACING_MIN_MM: f64 = 0.05;
+
+/// Straight pieces looked at while one drawing is filled and clipped, all together.
+const WORK_MAX: usize = 400_000_000;
+
+/// Work units of one fill line; this bounds the number of lines.
+const LINE_WORK: usize = 2_000;
+
+/// More work than allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct WorkExceeded;
+
+/// Remaining work units.
+pub(crate) struct WorkBudget(usize);
+
+impl Default for WorkBudget {
+    fn default() -> Self {
+        Self(WORK_MAX)
+    }
+}
+
+impl WorkBudget {
+    pub(crate) fn take(&mut self, steps: usize) -> Result<(), WorkExceeded> {
+        self.0 = self.0.checked_sub(steps).ok_or(WorkExceeded)?;
+        Ok(())
+    }
+}
+
+/// An area: closed outlines and a rule.
+pub(crate) struct FilledArea {
+    pub(crate) edges: Vec<[Point; 2]>,
+    rule: InsideRule,
+}
+
+impl FilledArea {
+    /// Outlines are closed where they are not.
+    pub(crate) fn new(outlines: &[Vec<Point>], rule: InsideRule) -> Self {
+        let mut edges = Vec::new();
+        for outline in outlines {
+            let next = outline.iter().cycle().skip(1);
+            edges.extend(outline.iter().zip(next).map(|(a, b)| [*a, *b]));
+        }
+        Self { edges, rule }
+    }
+
+    fn holds(&self, winding: i32) -> bool {
+        match self.rule {
+            InsideRule::EvenOdd => winding % 2 != 0,
+            InsideRule::NonZero => winding != 0,
+        }
+    }
+
+    /// Returns whether a point is inside.
+    pub(crate) fn contains(&self, [x, y]: Point) -> bool {
+        let crossing = |[a, b]: &[Point; 2]| {
+            let up = i32::from(a[1] <= y && b[1] > y);
+            let down = i32::from(b[1] <= y && a[1] > y);
+            if up == down {
+                return 0;
+            }
+            let at = a[0] + (y - a[1]) / (b[1] - a[1]) * (b[0] - a[0]);
+            if at > x { up - down } else { 0 }
+        };
+        self.holds(self.edges.iter().map(crossing).sum())
+    }
+
+    /// Returns the distance to the nearest edge.
+    fn distance_mm(&self, from: Point) -> f64 {
+        let edges = self.edges.iter();
+        edges
+            .map(|edge| super::compare::to_piece(from, edge))
+            .fold(f64::INFINITY, f64::min)
+    }
+
+    /// Returns the crossings of a segment with edges, as shares of its length between 0 and 1.
+    fn cuts(&self, from: Point, to: Point) -> Vec<f64> {
+        let way = [to[0] - from[0], to[1] - from[1]];
+        let cut = |[a, b]: &[Point; 2]| {
+            let edge = [b[0] - a[0], b[1] - a[1]];
+            let cross = way[0] * edge[1] - way[1] * edge[0];
+            let apart = [a[0] - from[0], a[1] - from[1]];
+            let on_way = (apart[0] * edge[1] - apart[1] * edge[0]) / cross;
+            let on_edge = (apart[0] * way[1] - apart[1] * way[0]) / cross;
+            let meets = (0.0..=1.0).contains(&on_edge) && on_way > 0.0 && on_way < 1.0;
+            meets.then_some(on_way)
+        };
+        self.edges.iter().filter_map(cut).collect()
+    }
+
+    /// Parallel lines inside, to and fro so that the pen travels little.
+    pub(crate) fn hatch(
+        &self,
+        spacing_mm: f64,
+        angle_deg: f64,
+        work: &mut WorkBudget,
+    ) -> Result<Vec<Vec<Point>>, WorkExceeded> {
+        let spacing_mm = spacing_mm.max(SPACING_MIN_MM);
+        let turn = angle_deg.to_radians();
+        let turned = |[a, b]: &[Point; 2]| [rotate(*a, -turn), rotate(*b, -turn)];
+        let edges: Vec<[Point; 2]> = self.edges.iter().map(turned).collect();
+        let Some((low, high)) = collect_strokes::bounds(edges.iter().flatten()) else {
+            return Ok(Vec::new());
+        };
+        let mut lines = Vec::new();
+        // Lines lie on a grid of the whole page, so that neighbouring areas match.
+        let mut row = (low[1] / spacing_mm).floor() + 0.5;
+        let mut is_back = false;
+        while row * spacing_mm < high[1] {
+            work.take(edges.len() + LINE_WORK)?;
+            let mut spans = self.spans(&edges, row * spacing_mm);
+            if is_back {
+                spans.reverse();
+            }
+            work.take(spans.len().saturating_mul(LINE_WORK))?;
+            for [left, right] in spans {
+                let ends = if is_back {
+                    [right, left]
+                } else {
+                    [left, right]
+                };
+                lines.push(ends.map(|x| rotate([x, row * spacing_mm], turn)).to_vec());
+            }
+            is_back = !is_back;
+            row += 1.0;
+        }
+        Ok(lines)
+    }
+
+    /// The inside of a level line, from left to right.
+    fn spans(&self, edges: &[[Point; 2]], y: f64) -> Vec<[f64; 2]> {
+        let crossing = |[a, b]: &[Point; 2]| {
+            let is_up = a[1] <= y && b[1] > y;
+            let is_down = b[1] <= y && a[1] > y;
+            let at = a[0] + (y - a[1]) / (b[1] - a[1]) * (b[0] - a[0]);
+            (is_up || is_down).then_some((at, if is_up { 1 } else { -1 }))
+        };
+        let mut crossings: Vec<(f64, i32)> = edges.iter().filter_map(crossing).collect();
+        crossings.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let mut spans = Vec::new();
+        let mut winding = 0;
+        let mut left = None;
+        for (x, turn) in crossings {
+            let was_inside = self.holds(winding);
+            winding += turn;
+            match (was_inside, self.holds(winding)) {
+                (false, true) => left = Some(x),
+                (true, false) => spans.extend(left.take().map(|left| [left, x])),
+                _ => {}
+            }
+        }
+        spans.retain(|[left, right]| right - left > SPACING_MIN_MM);
+        spans
+    }
+
+    /// The lines of a fill, without the outline.
+    pub(crate) fn filled(
+        &self,
+        fill: AreaFill,
+        work: &mut WorkBudget,
+    ) -> Result<Vec<Vec<Point>>, WorkExceeded> {
+        match fill {
+            AreaFill::Outline => Ok(Vec::new()),
+            AreaFill::Parallel {
+                spacing_mm,
+                angle_deg,
+            } => self.hatch(spacing_mm, angle_deg, work),
+            AreaFill::Cross {
+                spacing_mm,
+                angle_deg,
+            } => {
+                let mut lines = self.hatch(spacing_mm, angle_deg, work)?;
+                lines.extend(self.hatch(spacing_mm, angle_deg + 90.0, work)?);
+                Ok(lines)
+            }
+            AreaFill::Contour { spacing_mm } => self.contours(spacing_mm, work),
+        }
+    }
+
+    /// Lines at whole multiples of a distance from the outline, found on a grid.
+    fn contours(
+        &self,
+        spacing_mm: f64,
+        work: &mut WorkBudget,
+    ) -> Result<Vec<Vec<Point>>, WorkExceeded> {
+        let spacing_mm = spacing_mm.max(SPACING_MIN_MM);
+        let Some((low, high)) = collect_strokes::bounds(self.edges.iter().flatten()) else {
+            return Ok(Vec::new());
+        };
+        let field = DepthGrid::sample(self, low, high, spacing_mm / 4.0, work)?;
+        let mut lines = Vec::new();
+        let mut depth_mm = spacing_mm;
+        while depth_mm < field.deepest_mm {
+            let pieces = field.pieces(depth_mm, work)?;
+            lines.extend(chained(pieces, field.step_mm));
+            depth_mm += spacing_mm;
+        }
+        Ok(lines)
+    }
+}
+
+/// The parts of a path that are inside at least one of some areas.
+pub(crate) fn clipped(
+    path: &[Point],
+    areas: &[FilledArea],
+    work: &mut WorkBudget,
+) -> Result<Vec<Vec<Point>>, WorkExceeded> {
+    let edges: usize = areas.iter().map(|area| area.edges.len()).sum();
+    let mut parts: Vec<Vec<Point>> = Vec::new();
+    let mut part: Vec<Point> = Vec::new();
+    for (from, to) in path.iter().zip(path.iter().skip(1)) {
+        let mut cuts: Vec<f64> = areas
+            .iter()
+            .flat_map(|area| area.cuts(*from, *to))
+            .collect();
+        cuts.push(1.0);
+        cuts.sort_by(f64::total_cmp);
+        work.take(edges.saturating_mul(cuts.len() + 1))?;
+        let mut start = 0.0;
+        for end in cuts.into_iter().filter(|end| *end > 0.0) {
+            let middle = along(*from, *to, f64::midpoint(start, end));
+            if !areas.iter().any(|area| area.contains(middle)) {
+                parts.extend((part.len() > 1).then(|| std::mem::take(&mut part)));
+                part.clear();
+            } else if end > start {
+                if part.is_empty() {
+                    part.push(along(*from, *to, start));
+                }
+                part.push(along(*from, *to, end));
+            }
+            start = end;
+        }
+    }
+    parts.extend((part.len() > 1).then_some(part));
+    Ok(parts)
+}
+
+fn is_long(pair: &[Point]) -> bool {
+    match pair {
+        [a, b] => (b[0] - a[0]).hypot(b[1] - a[1]) > 1e-6,
+        _ => false,
+    }
+}
+
+fn along(from: Point, to: Point, share: f64) -> Point {
+    [
+        from[0] + (to[0] - from[0]) * share,
+        from[1] + (to[1] - from[1]) * share,
+    ]
+}
+
+fn rotate([x, y]: Point, turn: f64) -> Point {
+    let (sin, cos) = turn.sin_cos();
+    [x * cos - y * sin, x * sin + y * cos]
+}
+
+/// Depths inside an area at the nodes of a grid; negative outside.
+struct DepthGrid {
+    low: Point,
+    step_mm: f64,
+    columns: usize,
+    depths_mm: Vec<f64>,
+    deepest_mm: f64,
+}
+
+/// Largest number of nodes: larger areas get a coarser grid.
+const NODES_MAX: f64 = 250_000.0;
+
+impl DepthGrid {
+    fn sample(
+        area: &FilledArea,
+        low: Point,
+        high: Point,
+        step_mm: f64,
+        work: &mut WorkBudget,
+    ) -> Result<Self, WorkExceeded> {
+        let span = [high[0] - low[0], high[1] - low[1]];
+        let coarse_mm = (span[0] * span[1] / NODES_MAX).sqrt();
+        let step_mm = step_mm.max(coarse_mm).max(span[0].max(span[1]) / 20_000.0);
+        let low = low.map(|value| value - step_mm);
+        let [columns, rows] = span.map(|length| count((length / step_mm).ceil() + 3.0));
+        let mut depths_mm = Vec::with_capacity(columns.saturating_mul(rows));
+        for row in 0..rows {
+            work.take(columns.saturating_mul(2 * area.edges.len() + 1))?;
+            for column in 0..columns {
+                let node = [
+                    low[0] + length(column) * step_mm,
+                    low[1] + length(row) * step_mm,
+                ];
+                let sign = if area.contains(node) { 1.0 } else { -1.0 };
+                depths_mm.push(sign * area.distance_mm(node));
+            }
+        }
+        let deepest_mm = depths_mm.iter().copied().fold(0.0, f64::max);
+        Ok(Self {
+            low,
+            step_mm,
+            columns,
+            depths_mm,
+            deepest_mm,
+        })
+    }
+
+    /// Marching squares: straight pieces of the line at a depth.
+    fn pieces(
+        &self,
+        depth_mm: f64,
+        work: &mut WorkBudget,
+    ) -> Result<Vec<Vec<Point>>, WorkExceeded> {
+        work.take(self.depths_mm.len())?;
+        let rows = self.depths_mm.len() / self.columns.max(1);
+        let mut pieces = Vec::new();
+        for row in 0..rows.saturating_sub(1) {
+            for column in 0..self.columns.saturating_sub(1) {
+                let ends = self.crossings(column, row, depth_mm);
+                // A line through a node makes pieces without length, which join nothing.
+                let pairs = ends.chunks_exact(2).map(<[Point]>::to_vec);
+                pieces.extend(pairs.filter(|pair| is_long(pair)));
+            }
+        }
+        Ok(pieces)
+    }
+
+    fn node(&self, column: usize, row: usize) -> (Point, f64) {
+        let at = [
+            self.low[0] + length(column) * self.step_mm,
+            self.low[1] + length(row) * self.step_mm,
+        ];
+        let depth = self.depths_mm.get(row * self.columns + column);
+        (at, depth.copied().unwrap_or(-1.0))
+    }
+
+    /// Returns the points at which the sides of one square cross the depth, in matching pairs.
+    fn crossings(&self, column: usize, row: usize, depth_mm: f64) -> Vec<Point> {
+        let corners = [
+            self.node(column, row),
+            self.node(column + 1, row),
+            self.node(column + 1, row + 1),
+            self.node(column, row + 1),
+        ];
+        let sides = corners.iter().zip(corners.iter().cycle().skip(1));
+        sides
+            .filter_map(|((a, deep_a), (b, deep_b))| {
+                if (*deep_a >= depth_mm) == (*deep_b >= depth_mm) {
+                    return None;
+                }
+                Some(along(*a, *b, (depth_mm - deep_a) / (deep_b - deep_a)))
+            })
+            .collect()
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the callers keep it between 3 and some 20,000"
+)]
+fn count(length: f64) -> usize {
+    length.clamp(0.0, 1e6) as usize
+}
+
+fn length(count: usize) -> f64 {
+    u32::try_from(count).map_or(f64::INFINITY, f64::from)
+}
+
+/// Pieces joined end to end, and made as simple as the grid is coarse.
+fn chained(pieces: Vec<Vec<Point>>, step_mm: f64) -> Vec<Vec<Point>> {
+    let stroke = |points_mm| DesignStroke {
+        points_mm,
+        ..DesignStroke::default()
+    };
+    let chains =
+        super::join_polylines::joined(pieces.into_iter().map(stroke).collect(), step_mm * 1e-3);
+    chains
+        .into_iter()
+        .map(|chain| super::join_polylines::simplified(&chain.points_mm, step_mm * 0.1))
+        .collect()
+}
+
+#[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failing test may panic"
+)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn square(low: f64, high: f64) -> Vec<Point> {
+        vec![[low, low], [high, low], [high, high], [low, high]]
+    }
+
+    fn length(lines: &[Vec<Point>]) -> f64 {
+        let step = |pair: &[Point]| (pair[1][0] - pair[0][0]).hypot(pair[1][1] - pair[0][1]);
+        lines
+            .iter()
+            .flat_map(|line| line.windows(2).map(step))
+            .sum()
+    }
+
+    #[test]
+    fn a_line_is_clipped_to_the_inside() {
+        let ring = FilledArea::new(&[square(0.0, 10.0), square(3.0, 7.0)], InsideRule::EvenOdd);
+        let line = [[-5.0, 5.0], [15.0, 5.0]];
+        let parts = clipped(&line, &[ring], &mut WorkBudget::default()).unwrap();
+        assert_eq!(parts.len(), 2);
+        assert!((length(&parts) - 6.0).abs() < 1e-9);
+        let whole = FilledArea::new(&[square(0.0, 10.0), square(3.0, 7.0)], InsideRule::NonZero);
+        let parts = clipped(&line, &[whole], &mut WorkBudget::default()).unwrap();
+        assert!((length(&parts) - 10.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn hatching_covers_the_area() {
+        let ring = FilledArea::new(&[square(0.0, 10.0), square(3.0, 7.0)], InsideRule::EvenOdd);
+        for angle_deg in [0.0, 30.0, 90.0] {
+            let lines = ring
+                .hatch(0.25, angle_deg, &mut WorkBudget::default())
+                .unwrap();
+            let area_mm2 = length(&lines) * 0.25;
+            assert!((area_mm2 - 84.0).abs() < 3.0, "{angle_deg}: {area_mm2}");
+        }
+        let cross = AreaFill::Cross {
+            spacing_mm: 0.5,
+            angle_deg: 45.0,
+        };
+        let lines = ring.filled(cross, &mut WorkBudget::default()).unwrap();
+        assert!((length(&lines) * 0.25 - 84.0).abs() < 4.0);
+    }
+
+    #[test]
+    fn contours_follow_the_outline_inwards() {
+        let area = FilledArea::new(&[square(0.0, 10.0)], InsideRule::NonZero);
+        let fill = AreaFill::Contour { spacing_mm: 1.0 };
+        let lines = area.filled(fill, &mut WorkBudget::default()).unwrap();
+        // Squares of 8, 6, 4 and 2 mm, and perhaps nothing at the middle.
+        assert_eq!(lines.len(), 4, "{}", lines.len());
+        assert!((length(&lines) - 80.0).abs() < 3.0, "{}", length(&lines));
+    }
+
+    #[test]
+    fn too_much_work_is_refused() {
+        let area = FilledArea::new(&[square(0.0, 1e5)], InsideRule::NonZero);
+        assert_eq!(
+            area.hatch(0.05, 0.0, &mut WorkBudget(1000)),
+            Err(WorkExceeded)
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_clipped_lies_inside(
+            outline in prop::collection::vec([0.0..9.0_f64, 0.0..9.0_f64], 3..8),
+            path in prop::collection::vec([-2.0..11.0_f64, -2.0..11.0_f64], 2..6),
+        ) {
+            let area = FilledArea::new(&[outline], InsideRule::NonZero);
+            let areas = [area];
+            let parts = clipped(&path, &areas, &mut WorkBudget::default()).unwrap();
+            let [area] = areas;
+            prop_assert!(length(&parts) <= length(&[path]) + 1e-6);
+            for pair in parts.iter().flat_map(|part| part.windows(2)) {
+                let long = (pair[1][0] - pair[0][0]).hypot(pair[1][1] - pair[0][1]) > 1e-6;
+                prop_assert!(!long || area.contains(along(pair[0], pair[1], 0.5)));
+            }
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! A line of G-code → its words, comments taken out.
+
+use super::super::DesignError;
+use super::super::design_error::quoted;
+use super::line_name;
+
+/// The most words that a line may have.
+const WORDS_MAX: usize = 64;
+
+/// A letter and its number: `X-3.5`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct GcodeWord {
+    pub(super) letter: char,
+    pub(super) value: f64,
+}
+
+impl GcodeWord {
+    /// Ten times the number of a `G` or `M` word, so that G91.1 is 911; none where it is no such
+    /// number.
+    pub(super) fn code(self) -> Option<u16> {
+        let tenths = self.value * 10.0;
+        let is_code = (0.0..=9999.0).contains(&tenths) && (tenths - tenths.round()).abs() < 1e-6;
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "between 0 and 9999"
+        )]
+        is_code.then_some(tenths.round() as u16)
+    }
+}
+
+/// The words of `text`, which is line `line`.
+pub(super) fn split_words(text: &str, line: usize) -> Result<Vec<GcodeWord>, DesignError> {
+    let text = without_comments(text, line)?;
+    let text = text.trim();
+    let mut words = Vec::new();
+    let mut rest = if text.starts_with('%') { "" } else { text };
+    while let Some(letter) = rest.chars().next() {
+        if letter == '*' {
+            // A checksum ends the line.
+            break;
+        }
+        if !letter.is_ascii_alphabetic() {
+            return Err(odd(line, rest));
+        }
+        let after = rest.get(1..).unwrap_or("").trim_start();
+        let end = after.find(|c: char| !matches!(c, '0'..='9' | '.' | '+' | '-'));
+        let (number, next) = after.split_at(end.unwrap_or(after.len()));
+        let value = number.parse::<f64>().map_err(|_| odd(line, rest))?;
+        if words.len() == WORDS_MAX {
+            return Err(odd(line, rest));
+        }
+        words.push(GcodeWord {
+            letter: letter.to_ascii_uppercase(),
+            value,
+        });
+        rest = next.trim_start();
+    }
+    Ok(words)
+}
+
+fn odd(line: usize, found: &str) -> DesignError {
+    let accepted = "letters with their numbers, such as G1 X10 Y-2.5";
+    DesignError::syntax(line_name(line), quoted(found), accepted)
+}
+
+fn without_comments(text: &str, line: usize) -> Result<String, DesignError> {
+    let mut kept = String::with_capacity(text.len());
+    let mut is_comment = false;
+    for letter in text.chars() {
+        match letter {
+            ';' if !is_comment => return Ok(kept),
+            '(' => is_comment = true,
+            ')' if is_comment => is_comment = false,
+            _ if is_comment => {}
+            _ => kept.push(letter),
+        }
+    }
+    if is_comment {
+        let found = "a comment that does not end";
+        return Err(DesignError::syntax(line_name(line), found, "( … ) or ; …"));
+    }
+    Ok(kept)
+}

@@ -1,0 +1,331 @@
+//! JSON → strokes: `{"units": "mm", "strokes": [{"pen": 0, "points": [[x, y], …]}]}`, or a bare
+//! list of paths, each a list of points. y goes up.
+
+use serde::Deserialize;
+
+use super::collect_strokes::{StrokeAttributes, StrokeCollector};
+use super::design_error::quoted;
+use super::{Design, DesignCaps, DesignError};
+
+const EMPTY: &str = "give at least one stroke with a point";
+const ACCEPTED: &str =
+    "{\"units\": \"mm\", \"strokes\": [{\"pen\": 0, \"points\": [[x, y], …]}]} or [[[x, y], …], …]";
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    units: JsonUnits,
+    /// In `units`; the origin is its lower left corner.
+    page: Option<[f64; 2]>,
+    page_mm: Option<[f64; 2]>,
+    strokes: Vec<StrokeFile>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StrokeFile {
+    pen: Option<u16>,
+    #[serde(alias = "color")]
+    colour: Option<String>,
+    points: Vec<[f64; 2]>,
+}
+
+#[derive(Clone, Copy, Default, Deserialize)]
+enum JsonUnits {
+    #[default]
+    #[serde(rename = "mm")]
+    Mm,
+    #[serde(rename = "cm")]
+    Cm,
+    #[serde(rename = "m")]
+    M,
+    #[serde(rename = "in", alias = "inch")]
+    In,
+    #[serde(rename = "px")]
+    Px,
+    #[serde(rename = "pt")]
+    Pt,
+}
+
+impl JsonUnits {
+    fn mm(self) -> f64 {
+        match self {
+            Self::Mm => 1.0,
+            Self::Cm => 10.0,
+            Self::M => 1000.0,
+            Self::In => 25.4,
+            Self::Px => 25.4 / 96.0,
+            Self::Pt => 25.4 / 72.0,
+        }
+    }
+}
+
+pub(super) fn read(text: &str, caps: &DesignCaps) -> Result<Design, DesignError> {
+    let file = if text.trim_start().starts_with('[') {
+        let paths: Vec<Vec<[f64; 2]>> = serde_json::from_str(text).map_err(|e| refusal(&e))?;
+        bare(paths)
+    } else {
+        serde_json::from_str(text).map_err(|e| refusal(&e))?
+    };
+    let page_mm = page(&file)?;
+    let mm = file.units.mm();
+    let mut all = StrokeCollector::new(caps);
+    for (index, stroke) in file.strokes.into_iter().enumerate() {
+        let mark = mark(&stroke, index + 1)?;
+        let points = stroke.points.into_iter();
+        all.push(points.map(|[x, y]| [x * mm, y * mm]).collect(), &mark)?;
+    }
+    match page_mm {
+        Some(page_mm) => all.on_page(page_mm, EMPTY),
+        None => all.on_own_page(EMPTY),
+    }
+}
+
+fn bare(paths: Vec<Vec<[f64; 2]>>) -> File {
+    let stroke = |points| StrokeFile {
+        pen: None,
+        colour: None,
+        points,
+    };
+    File {
+        units: JsonUnits::Mm,
+        page: None,
+        page_mm: None,
+        strokes: paths.into_iter().map(stroke).collect(),
+    }
+}
+
+fn refusal(error: &serde_json::Error) -> DesignError {
+    DesignError::syntax(
+        format!("line {} column {}", error.line(), error.column()),
+        printable(&reword(&error.to_string())),
+        ACCEPTED,
+    )
+}
+
+/// Rewords a message of the parser in terms of a drawing.
+fn reword(said: &str) -> String {
+    let said = said.rsplit_once(" at line ").map_or(said, |(said, _)| said);
+    let said = said.strip_prefix("invalid type: ").unwrap_or(said);
+    let said = said.strip_prefix("invalid value: ").unwrap_or(said);
+    WORDS.iter().fold(said.to_owned(), |said, (theirs, ours)| {
+        said.replace(theirs, ours)
+    })
+}
+
+/// Escapes characters of a file's text that a terminal would interpret.
+fn printable(said: &str) -> String {
+    let one = |c: char| match c {
+        '"' | '\'' | '\\' => c.to_string(),
+        other => other.escape_debug().to_string(),
+    };
+    said.chars().map(one).collect()
+}
+
+/// Phrases of the parser and their replacements; longer phrases first.
+const WORDS: [(&str, &str); 14] = [
+    ("floating point `", "the number `"),
+    ("integer `", "the number `"),
+    ("boolean `", "the word `"),
+    ("string \"", "the text \""),
+    ("unknown field", "the unknown key"),
+    (
+        "expected f64",
+        "expected a number such as 12.5, in mm where `units` says nothing else",
+    ),
+    ("expected u16", "expected a pen's number such as 0"),
+    (
+        "expected an array of length 2",
+        "expected two numbers such as [10.0, 2.5]",
+    ),
+    (
+        "expected struct StrokeFile",
+        "expected a stroke such as {\"points\": [[0, 0], [10, 2.5]]}",
+    ),
+    ("expected struct File", "expected a drawing"),
+    ("expected a string", "expected a text in quotes"),
+    (
+        "expected a sequence",
+        "expected a list such as [[0, 0], [10, 2.5]]",
+    ),
+    ("sequence,", "a list,"),
+    ("map,", "an object,"),
+];
+
+fn page(file: &File) -> Result<Option<[f64; 2]>, DesignError> {
+    let page_mm = match (file.page, file.page_mm) {
+        (Some(_), Some(_)) => {
+            let found = "both of them";
+            return Err(DesignError::syntax(
+                "`page` and `page_mm`",
+                found,
+                "one of them",
+            ));
+        }
+        (Some(page), None) => page.map(|side| side * file.units.mm()),
+        (None, Some(page_mm)) => page_mm,
+        (None, None) => return Ok(None),
+    };
+    let is_side = |side: &f64| *side > 0.0 && *side <= 100_000.0;
+    if page_mm.iter().all(is_side) {
+        return Ok(Some(page_mm));
+    }
+    let found = format!("{} by {} mm", page_mm[0], page_mm[1]);
+    Err(DesignError::syntax(
+        "the page",
+        found,
+        "two sides above 0 mm, at most 100 m",
+    ))
+}
+
+fn mark(stroke: &StrokeFile, number: usize) -> Result<StrokeAttributes, DesignError> {
+    let source = format!("stroke {number}");
+    let colour = match &stroke.colour {
+        None => None,
+        Some(text) => Some(colour(text).ok_or_else(|| {
+            DesignError::syntax(
+                source.clone(),
+                format!("the colour {}", quoted(text)),
+                "#rrggbb, such as #c0392b",
+            )
+        })?),
+    };
+    Ok(StrokeAttributes {
+        colour,
+        pen: stroke.pen,
+        source,
+    })
+}
+
+/// The bytes of `#rrggbb`.
+fn colour(text: &str) -> Option<[u8; 3]> {
+    let digits = text.strip_prefix('#').filter(|digits| digits.len() == 6)?;
+    if !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return None;
+    }
+    let [_, red, green, blue] = u32::from_str_radix(digits, 16).ok()?.to_be_bytes();
+    Some([red, green, blue])
+}
+
+#[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::float_cmp,
+    reason = "a failing test may panic"
+)]
+mod tests {
+    use super::super::load;
+    use super::*;
+    use proptest::prelude::*;
+
+    fn read(text: &str) -> Result<Design, DesignError> {
+        load("a.json", text.as_bytes(), &DesignCaps::default())
+    }
+
+    #[test]
+    fn reads_strokes_with_units_pens_and_colours() {
+        let design = read(
+            r##"{"units": "cm", "page_mm": [210, 297], "strokes": [
+                {"pen": 2, "colour": "#c0392b", "points": [[1, 2], [3, 2.5]]}]}"##,
+        )
+        .unwrap();
+        assert_eq!(design.page_mm, [210.0, 297.0]);
+        let stroke = &design.strokes[0];
+        assert_eq!(stroke.points_mm, [[10.0, 20.0], [30.0, 25.0]]);
+        assert_eq!(stroke.pen, Some(2));
+        assert_eq!(stroke.colour, Some([0xc0, 0x39, 0x2b]));
+        assert_eq!(stroke.source, "stroke 1");
+    }
+
+    #[test]
+    fn reads_bare_polylines() {
+        let design = read("[[[0,0],[5,5]],[[5,5],[9,0],[0,0]]]").unwrap();
+        assert_eq!(design.strokes.len(), 2);
+        assert_eq!(design.page_mm, [9.0, 5.0]);
+    }
+
+    #[test]
+    fn names_the_place_of_what_it_refuses() {
+        for (text, place) in [
+            ("[[[0,0],\n[5]]]", "line 2 column 3"),
+            (r#"{"strokes": [], "pens": 1}"#, "line 1 column"),
+            (
+                r##"{"strokes": [{"points": [], "colour": "red"}]}"##,
+                "stroke 1: found the colour `red`",
+            ),
+            (
+                r#"{"page": [0, 5], "strokes": []}"#,
+                "the page: found 0 by 5 mm",
+            ),
+            (r#"{"units": "ell", "strokes": []}"#, "line 1 column"),
+            ("[]", "the drawing has no line"),
+            ("[[[1e999, 0]]]", "line 1 column"),
+            ("[[[1e9, 0]]]", "stroke 1: a point lies at 1000000000, 0 mm"),
+        ] {
+            let error = read(text).unwrap_err().to_string();
+            assert!(error.starts_with(place), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_in_words_of_a_drawing() {
+        for (text, said) in [
+            (
+                r#"[[[0,0],[1,"x"]]]"#,
+                r#"the text "x", expected a number such as 12.5, in mm"#,
+            ),
+            (
+                "[[0,0],[1,2]]",
+                "the number `0`, expected two numbers such as [10.0, 2.5]",
+            ),
+            (
+                "[[[0,[1]]]]",
+                "found a list, expected a number such as 12.5",
+            ),
+            (
+                r#"{"strokes": 5}"#,
+                "expected a list such as [[0, 0], [10, 2.5]]",
+            ),
+            (
+                r#"{"strokes": [5]}"#,
+                r#"expected a stroke such as {"points": [[0, 0]"#,
+            ),
+            (
+                r#"{"strokes": [{"pen": -1, "points": []}]}"#,
+                "a pen's number such as 0",
+            ),
+            (
+                r#"{"lines": []}"#,
+                "the unknown key `lines`, expected one of `units`",
+            ),
+        ] {
+            let error = read(text).unwrap_err().to_string();
+            assert!(error.contains(said), "{text}: {error}");
+            for theirs in [
+                "f64",
+                "u16",
+                "sequence",
+                "struct",
+                "invalid type",
+                "at line",
+            ] {
+                assert!(!error.contains(theirs), "{text}: {error}");
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn corrupt_bytes_are_refused_or_read_but_never_panic(
+            cut in 0..90_usize, at in 0..90_usize, byte in any::<u8>(),
+        ) {
+            let mut bytes = br#"{"units":"mm","strokes":[{"pen":1,"points":[[0,0],[1e1,-2.5]]},{"points":[[1,1]]}]}"#.to_vec();
+            bytes.truncate(cut.max(1));
+            let at = at % bytes.len();
+            bytes[at] = byte;
+            let _ = load("a.json", &bytes, &DesignCaps::default());
+        }
+    }
+}

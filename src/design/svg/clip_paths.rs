@@ -1,0 +1,72 @@
+//! Clip paths: an SVG's own scissors.
+
+use usvg::{ClipPath, Group, Node, Transform};
+
+use super::super::DesignError;
+use super::super::design_error::quoted;
+use super::super::fill_area::{FilledArea, WorkBudget, WorkExceeded};
+use super::paint::{PageTransform, outlines, rule};
+
+/// A clip path of more points than this is refused.
+const POINTS_MAX: usize = 100_000;
+
+/// Adds the areas that a group is clipped to: inside each of the lists, one of its areas.
+pub(super) fn push(
+    group: &Group,
+    page: &PageTransform,
+    clips: &mut Vec<Vec<FilledArea>>,
+    work: &mut WorkBudget,
+) -> Result<(), DesignError> {
+    let mut next = group.clip_path();
+    while let Some(clip) = next {
+        let mut areas = Vec::new();
+        let transform = page.transform.pre_concat(clip.transform());
+        collect(clip, clip.root(), page, transform, &mut areas)?;
+        // Made anew for every group that it clips: that has to end somewhere.
+        let edges: usize = areas.iter().map(|area| area.edges.len()).sum();
+        let taken = work.take(edges.saturating_mul(64));
+        taken.map_err(|WorkExceeded| refuse(clip, "a clip path used so often"))?;
+        clips.push(areas);
+        next = clip.clip_path();
+    }
+    Ok(())
+}
+
+fn collect(
+    clip: &ClipPath,
+    group: &Group,
+    page: &PageTransform,
+    transform: Transform,
+    areas: &mut Vec<FilledArea>,
+) -> Result<(), DesignError> {
+    if group.clip_path().is_some() {
+        return Err(refuse(clip, "a clip path that is clipped inside"));
+    }
+    for node in group.children() {
+        match node {
+            Node::Group(inner) => {
+                let transform = transform.pre_concat(inner.transform());
+                collect(clip, inner, page, transform, areas)?;
+            }
+            Node::Path(path) if path.is_visible() => {
+                let page = page.with(transform);
+                let lines = outlines(path, &page, true, POINTS_MAX);
+                let lines = lines.ok_or_else(|| refuse(clip, "a clip path of so many points"))?;
+                let winding = path
+                    .fill()
+                    .map_or(usvg::FillRule::NonZero, usvg::Fill::rule);
+                areas.push(FilledArea::new(&lines, rule(winding)));
+            }
+            Node::Path(_) | Node::Image(_) | Node::Text(_) => {}
+        }
+    }
+    Ok(())
+}
+
+fn refuse(clip: &ClipPath, found: &str) -> DesignError {
+    DesignError::unsupported(
+        format!("clipPath {}", quoted(clip.id())),
+        found,
+        "clip with simple shapes, or cut the paths themselves",
+    )
+}

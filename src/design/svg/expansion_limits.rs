@@ -1,0 +1,307 @@
+//! Counts what an SVG would become with every reference followed, before anything follows them.
+//!
+//! A file of one kilobyte can say "ten of that, which is ten of that, …"; counting that costs no
+//! more than the file is long.
+
+use std::collections::HashMap;
+
+use usvg::roxmltree::{Document, Node};
+
+use super::super::design_error::quoted;
+use super::super::{DesignCaps, DesignError};
+
+/// Largest depth of nested elements, references followed. Well within any thread's stack.
+const DEPTH_MAX: usize = 100;
+
+/// A style sheet's rules, times elements: how much matching is done at most.
+const MATCHES_MAX: usize = 20_000_000;
+
+/// Largest growth of attributes when references are followed, as a multiple of the file's cap.
+const GROWTH_MAX: usize = 4;
+
+/// Cost of an element, including its children and references.
+#[derive(Clone, Copy, Default)]
+struct ElementCost {
+    elements: usize,
+    /// Of attributes; a path's vertices are never more.
+    bytes: usize,
+    depth: usize,
+}
+
+impl ElementCost {
+    fn add(&mut self, other: Self) {
+        self.elements = self.elements.saturating_add(other.elements);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.depth = self.depth.max(other.depth);
+    }
+
+    fn add_times(&mut self, other: Self, times: usize) {
+        self.add(Self {
+            elements: other.elements.saturating_mul(times),
+            bytes: other.bytes.saturating_mul(times),
+            depth: other.depth,
+        });
+    }
+}
+
+/// Refuses a document that is too deep, too large or that refers to itself.
+pub(super) fn check(document: &Document<'_>, caps: &DesignCaps) -> Result<(), DesignError> {
+    refuse_deep_nesting(document)?;
+    refuse_huge_numbers(document)?;
+    let mut census = ExpansionCensus::new(document);
+    let whole = census.weigh(document.root_element(), 0)?;
+    if whole.elements > caps.elements_max {
+        return Err(too_many("elements, references followed", caps.elements_max));
+    }
+    let bytes_max = caps.bytes_max.saturating_mul(GROWTH_MAX);
+    if whole.bytes > bytes_max {
+        return Err(too_many("bytes, references followed", bytes_max));
+    }
+    refuse_long_matching(document, whole.elements)
+}
+
+fn too_many(what: &'static str, max: usize) -> DesignError {
+    DesignError::TooMany {
+        at: "the file".to_owned(),
+        what,
+        max,
+    }
+}
+
+fn refuse_deep_nesting(document: &Document<'_>) -> Result<(), DesignError> {
+    // Nodes come parents first, so that one pass knows all depths without recursion.
+    let mut depths: HashMap<_, usize> = HashMap::new();
+    for node in document.descendants() {
+        let above = node.parent().and_then(|up| depths.get(&up.id()));
+        let depth = above.map_or(0, |depth| depth + 1);
+        if depth > DEPTH_MAX {
+            return Err(too_deep(node));
+        }
+        depths.insert(node.id(), depth);
+    }
+    Ok(())
+}
+
+fn too_deep(node: Node<'_, '_>) -> DesignError {
+    DesignError::TooMany {
+        at: name_of(node),
+        what: "levels of nesting",
+        max: DEPTH_MAX,
+    }
+}
+
+/// Numbers beyond this make usvg cut an arc into pieces for ever.
+const NUMBER_MAX: f64 = 1e9;
+
+fn refuse_huge_numbers(document: &Document<'_>) -> Result<(), DesignError> {
+    for node in document.descendants() {
+        let is_text = |name: &str| matches!(name, "id" | "class" | "href");
+        let values = node.attributes().filter(|a| !is_text(a.name()));
+        let css = (node.tag_name().name() == "style").then(|| node.text().unwrap_or(""));
+        let huge = values.map(|a| a.value()).chain(css).find_map(huge_number);
+        if let Some(number) = huge {
+            return Err(DesignError::syntax(
+                name_of(node),
+                format!("the number {}", quoted(number)),
+                format!("numbers up to ±{NUMBER_MAX}"),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Returns the first number in `text` that is too large. Words and colours such as `#1e99` are not numbers.
+fn huge_number(text: &str) -> Option<&str> {
+    let mut rest = text;
+    while let Some(start) = rest.find(|c: char| c.is_ascii_alphanumeric() || c == '#') {
+        let token = rest.get(start..)?;
+        let is_number = token.starts_with(|c: char| c.is_ascii_digit());
+        let length = if is_number {
+            number_length(token)
+        } else {
+            word_length(token)
+        };
+        let (number, next) = token.split_at_checked(length.max(1))?;
+        let value = number.parse::<f64>().unwrap_or(0.0);
+        if is_number && value > NUMBER_MAX {
+            return Some(number);
+        }
+        rest = next;
+    }
+    None
+}
+
+/// Path data may follow a command's letter at once: only colours and urls are words of more.
+fn word_length(token: &str) -> usize {
+    let is_colour = token.starts_with('#');
+    let end = token.find(|c: char| !(c == '#' || is_colour && c.is_ascii_alphanumeric()));
+    end.unwrap_or(token.len())
+}
+
+fn number_length(token: &str) -> usize {
+    let digits =
+        |text: &str| text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let mut length = digits(token);
+    let after = |length: usize| token.get(length..).unwrap_or("");
+    if let Some(fraction) = after(length).strip_prefix('.') {
+        length += 1 + digits(fraction);
+    }
+    if let Some(power) = after(length).strip_prefix(['e', 'E']) {
+        let sign = usize::from(power.starts_with(['+', '-']));
+        let count = digits(power.get(sign..).unwrap_or(""));
+        if count > 0 {
+            length += 1 + sign + count;
+        }
+    }
+    length
+}
+
+/// Returns the name of an element for messages.
+pub(super) fn name_of(node: Node<'_, '_>) -> String {
+    let tag = Some(node.tag_name().name()).filter(|tag| !tag.is_empty());
+    let tag = tag.unwrap_or("text");
+    let row = node.document().text_pos_at(node.range().start).row;
+    match node.attribute("id") {
+        Some(id) => format!("{tag} {} on line {row}", quoted(id)),
+        None => format!("{tag} on line {row}"),
+    }
+}
+
+fn refuse_long_matching(document: &Document<'_>, elements: usize) -> Result<(), DesignError> {
+    let rules: usize = styles(document)
+        .map(|css| {
+            css.bytes()
+                .filter(|byte| matches!(byte, b'{' | b','))
+                .count()
+        })
+        .sum();
+    if rules.saturating_mul(elements) > MATCHES_MAX {
+        return Err(too_many("style rules times elements", MATCHES_MAX));
+    }
+    Ok(())
+}
+
+/// The texts of all style sheets.
+pub(super) fn styles<'a>(document: &'a Document<'_>) -> impl Iterator<Item = &'a str> {
+    document
+        .descendants()
+        .filter(|node| node.tag_name().name() == "style")
+        .flat_map(|node| node.children().filter_map(|child| child.text()))
+}
+
+/// Number of copies of a referenced element.
+enum ReferenceCopies {
+    Once,
+    /// A pattern may be instantiated for every element below.
+    EachElement,
+    /// A marker stands on every vertex below.
+    EachVertex,
+}
+
+struct ExpansionCensus<'d, 'i> {
+    by_id: HashMap<&'d str, Node<'d, 'i>>,
+    /// None while it is being counted.
+    weights: HashMap<usize, Option<ElementCost>>,
+    sheet_links: Vec<&'d str>,
+}
+
+impl<'d, 'i> ExpansionCensus<'d, 'i> {
+    fn new(document: &'d Document<'i>) -> Self {
+        let mut by_id = HashMap::new();
+        for node in document.descendants() {
+            if let Some(id) = node.attribute("id") {
+                by_id.entry(id).or_insert(node);
+            }
+        }
+        Self {
+            by_id,
+            weights: HashMap::new(),
+            sheet_links: styles(document).flat_map(links).collect(),
+        }
+    }
+
+    fn weigh(&mut self, node: Node<'d, 'i>, level: usize) -> Result<ElementCost, DesignError> {
+        let key = usize::try_from(node.id().get()).unwrap_or(usize::MAX);
+        match self.weights.get(&key) {
+            Some(Some(weight)) => return Ok(*weight),
+            Some(None) => return Err(refers_to_itself(node)),
+            None => {}
+        }
+        if level > DEPTH_MAX {
+            return Err(too_deep(node));
+        }
+        self.weights.insert(key, None);
+        let weight = self.weigh_anew(node, level)?;
+        if level + weight.depth > DEPTH_MAX {
+            return Err(too_deep(node));
+        }
+        self.weights.insert(key, Some(weight));
+        Ok(weight)
+    }
+
+    fn weigh_anew(&mut self, node: Node<'d, 'i>, level: usize) -> Result<ElementCost, DesignError> {
+        let mut weight = ElementCost {
+            elements: 1,
+            bytes: node.attributes().map(|a| a.value().len()).sum(),
+            depth: 0,
+        };
+        for child in node.children().filter(Node::is_element) {
+            weight.add(self.weigh(child, level + 1)?);
+        }
+        for href in node.attributes().filter(|a| a.name() == "href") {
+            let id = href.value().trim().strip_prefix('#');
+            if let Some(target) = id.and_then(|id| self.target(id)) {
+                weight.add(self.weigh(target, level + 1)?);
+            }
+        }
+        let below = weight;
+        for target in self.links_of(node, level) {
+            let more = self.weigh(target, level + 1)?;
+            weight.add_times(more, times(target, below));
+        }
+        weight.depth += 1;
+        Ok(weight)
+    }
+
+    fn target(&self, id: &str) -> Option<Node<'d, 'i>> {
+        self.by_id.get(id).copied()
+    }
+
+    /// Returns the elements referenced by `url(#…)`; for the root also those referenced by style sheets.
+    fn links_of(&self, node: Node<'d, 'i>, level: usize) -> Vec<Node<'d, 'i>> {
+        let own = node.attributes().flat_map(|a| links(a.value()));
+        let sheet = self.sheet_links.iter().copied().filter(|_| level == 0);
+        own.chain(sheet).filter_map(|id| self.target(id)).collect()
+    }
+}
+
+fn times(target: Node<'_, '_>, below: ElementCost) -> usize {
+    let times = match target.tag_name().name() {
+        "marker" => ReferenceCopies::EachVertex,
+        "pattern" => ReferenceCopies::EachElement,
+        _ => ReferenceCopies::Once,
+    };
+    match times {
+        ReferenceCopies::Once => 1,
+        ReferenceCopies::EachElement => below.elements,
+        // "1 1 " or "h1": no vertex is shorter.
+        ReferenceCopies::EachVertex => below.elements + below.bytes / 2,
+    }
+}
+
+fn refers_to_itself(node: Node<'_, '_>) -> DesignError {
+    DesignError::unsupported(
+        name_of(node),
+        "an element that refers to itself",
+        "remove the reference",
+    )
+}
+
+/// The ids in all `url(#id)` of an attribute or style sheet.
+pub(super) fn links(text: &str) -> impl Iterator<Item = &str> {
+    text.split("url(").skip(1).filter_map(|rest| {
+        let inside = rest.split(')').next()?;
+        let id = inside.trim().trim_matches(['"', '\'']).trim();
+        id.strip_prefix('#')
+    })
+}

@@ -1,0 +1,369 @@
+//! Finds parts of a drawing that usvg would drop silently. Refuses a missing part of the drawing with its place, and
+//! notes a difference in appearance.
+
+use std::collections::{HashMap, HashSet};
+
+use usvg::roxmltree::{Document, Node, NodeId};
+
+use super::super::DesignError;
+use super::super::design_error::quoted;
+use super::expansion_limits::{links, name_of, styles};
+use super::{grammar, text_to_paths};
+
+pub(super) const SVG: &str = "http://www.w3.org/2000/svg";
+
+/// More notes than this are counted, not said.
+const NOTES_MAX: usize = 20;
+
+/// Numbers of shapes that usvg takes for 0 where it cannot read them.
+const LENGTHS: [&str; 13] = [
+    "x", "y", "width", "height", "r", "rx", "ry", "cx", "cy", "x1", "y1", "x2", "y2",
+];
+
+/// SVG elements that are drawn, that affect drawing, or that are never visible.
+const KNOWN: &[&str] = &[
+    "svg",
+    "g",
+    "a",
+    "switch",
+    "use",
+    "symbol",
+    "defs",
+    "path",
+    "rect",
+    "circle",
+    "ellipse",
+    "line",
+    "polyline",
+    "polygon",
+    "text",
+    "tspan",
+    "textPath",
+    "tref",
+    "image",
+    "clipPath",
+    "mask",
+    "marker",
+    "pattern",
+    "linearGradient",
+    "radialGradient",
+    "stop",
+    "filter",
+    "title",
+    "desc",
+    "metadata",
+    "style",
+    "script",
+    "view",
+    "cursor",
+    "font",
+    "font-face",
+    "glyph",
+    "missing-glyph",
+    "hkern",
+    "vkern",
+    "color-profile",
+    "foreignObject",
+    "flowRoot",
+    "flowRegion",
+    "flowPara",
+    "flowSpan",
+];
+
+/// Notes for the reader of the drawing, in the order of the file.
+#[derive(Default)]
+pub(super) struct UnsupportedNotes {
+    said: Vec<String>,
+    more: usize,
+}
+
+impl UnsupportedNotes {
+    fn add(&mut self, note: impl FnOnce() -> String) {
+        if self.said.len() < NOTES_MAX {
+            self.said.push(note());
+        } else {
+            self.more += 1;
+        }
+    }
+
+    pub(super) fn all(self) -> Vec<String> {
+        let mut all = self.said;
+        if self.more > 0 {
+            all.push(format!("and {} notes more", self.more));
+        }
+        all
+    }
+}
+
+/// Looks at every element that is not hidden.
+pub(super) fn inspect(
+    document: &Document<'_>,
+) -> Result<(UnsupportedNotes, FlaggedElements), DesignError> {
+    let (mut notes, mut places) = (UnsupportedNotes::default(), FlaggedElements::default());
+    let ids: HashSet<&str> = document
+        .descendants()
+        .filter_map(|node| node.attribute("id"))
+        .collect();
+    sheets(document, &mut notes);
+    // Nodes come parents first: one pass knows what each has from all above it.
+    let mut passed: HashMap<NodeId, InheritedProperties> = HashMap::new();
+    for node in document.descendants().filter(Node::is_element) {
+        let above = node.parent().and_then(|up| passed.get(&up.id()));
+        let above = above.copied().unwrap_or_default().with(node);
+        passed.insert(node.id(), above);
+        if above.is_hidden || node.tag_name().namespace() != Some(SVG) {
+            continue;
+        }
+        refuse_broken(node)?;
+        refuse_missing(node, &ids)?;
+        refuse_scaled_dashes(node, above)?;
+        note_look(node, &ids, &mut notes);
+        places.take(node);
+    }
+    Ok((notes, places))
+}
+
+/// Properties that an element inherits from its ancestors.
+#[derive(Clone, Copy, Default)]
+struct InheritedProperties {
+    /// It, or what it is in, is switched off.
+    is_hidden: bool,
+    is_dashed: bool,
+}
+
+impl InheritedProperties {
+    fn with(self, node: Node<'_, '_>) -> Self {
+        let own = |name: &str| text_to_paths::property(node, name).map(str::trim);
+        Self {
+            is_hidden: self.is_hidden || own("display") == Some("none"),
+            is_dashed: own("stroke-dasharray").map_or(self.is_dashed, |dashes| dashes != "none"),
+        }
+    }
+}
+
+/// Style sheets elsewhere are not fetched.
+fn sheets(document: &Document<'_>, notes: &mut UnsupportedNotes) {
+    let is_linked = |node: Node<'_, '_>| node.pi().is_some_and(|pi| pi.target == "xml-stylesheet");
+    if document.root().children().any(is_linked)
+        || styles(document).any(|css| css.contains("@import"))
+    {
+        notes.add(|| {
+            "style sheets in other files are not read: put their rules into the drawing".to_owned()
+        });
+    }
+    if styles(document).any(|css| css.contains("filter:")) {
+        notes.add(|| "filters in style sheets are not drawn: only lines are".to_owned());
+    }
+}
+
+fn refuse_broken(node: Node<'_, '_>) -> Result<(), DesignError> {
+    let attribute = |name: &str| node.attribute(name).unwrap_or("");
+    let found = match node.tag_name().name() {
+        "path" => broken(
+            node,
+            ("its path data", attribute("d")),
+            grammar::path_error,
+            "M and then commands, each with its numbers",
+        ),
+        "polyline" | "polygon" => broken(
+            node,
+            ("its points", attribute("points")),
+            grammar::points_error,
+            "pairs of numbers",
+        ),
+        _ => Ok(()),
+    };
+    found?;
+    let transform = text_to_paths::property(node, "transform").unwrap_or("");
+    broken(
+        node,
+        ("its transform", transform),
+        grammar::transform_error,
+        "matrix, translate, scale, rotate, skewX and skewY with numbers in brackets",
+    )?;
+    refuse_no_length(node)
+}
+
+fn broken(
+    node: Node<'_, '_>,
+    (what, text): (&str, &str),
+    error: fn(&str) -> Option<usize>,
+    accepted: &str,
+) -> Result<(), DesignError> {
+    let Some(at) = error(text) else {
+        return Ok(());
+    };
+    let found = match text.get(at..).unwrap_or("") {
+        "" => format!("the end of {what} too soon, behind {}", quoted(tail(text))),
+        rest => format!("{} in {what}, at its character {}", quoted(rest), at + 1),
+    };
+    Err(DesignError::syntax(name_of(node), found, accepted))
+}
+
+/// The last of a text, short enough to be repeated.
+fn tail(text: &str) -> &str {
+    let start = text.char_indices().rev().nth(20).map_or(0, |(at, _)| at);
+    text.get(start..).unwrap_or(text)
+}
+
+fn is_shape(tag: &str) -> bool {
+    matches!(tag, "rect" | "circle" | "ellipse" | "line")
+}
+
+fn refuse_no_length(node: Node<'_, '_>) -> Result<(), DesignError> {
+    if !is_shape(node.tag_name().name()) {
+        return Ok(());
+    }
+    let is_wrong = |value: &str| grammar::length(value).is_none() && value.trim() != "auto";
+    let mut values = LENGTHS
+        .iter()
+        .filter_map(|name| Some((name, node.attribute(*name)?)));
+    match values.find(|(_, value)| is_wrong(value)) {
+        None => Ok(()),
+        Some((name, value)) => Err(DesignError::syntax(
+            name_of(node),
+            format!("{name} = {}", quoted(value)),
+            "a number, perhaps with px, mm, cm, in, pt, pc, Q, em, ex or %",
+        )),
+    }
+}
+
+fn refuse_missing(node: Node<'_, '_>, ids: &HashSet<&str>) -> Result<(), DesignError> {
+    if node.tag_name().name() == "use" {
+        refuse_lost_use(node, ids)?;
+    }
+    for name in ["clip-path", "mask", "filter"] {
+        let value = text_to_paths::property(node, name).unwrap_or("");
+        if let Some(id) = links(value).find(|id| !ids.contains(id)) {
+            return Err(DesignError::unsupported(
+                name_of(node),
+                format!("a {name} {}, which is not in the file,", quoted(id)),
+                format!("remove its {name}, or add what it refers to"),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// usvg does not know that such dashes are measured in another unit.
+fn refuse_scaled_dashes(node: Node<'_, '_>, above: InheritedProperties) -> Result<(), DesignError> {
+    if !above.is_dashed || !node.has_attribute("pathLength") {
+        return Ok(());
+    }
+    Err(DesignError::unsupported(
+        name_of(node),
+        "a dashed line with a `pathLength`",
+        "remove pathLength and write the dashes in the drawing's own units",
+    ))
+}
+
+fn refuse_lost_use(node: Node<'_, '_>, ids: &HashSet<&str>) -> Result<(), DesignError> {
+    let href = node.attributes().find(|a| a.name() == "href");
+    let href = href.map_or("", |href| href.value().trim());
+    let found = match href.strip_prefix('#') {
+        Some(id) if ids.contains(id) => return Ok(()),
+        Some(id) => format!("a `use` of {}, which is not in the file,", quoted(id)),
+        None if href.is_empty() => "a `use` of nothing".to_owned(),
+        None => format!("a `use` of another file, {},", quoted(href)),
+    };
+    Err(DesignError::unsupported(
+        name_of(node),
+        found,
+        "put what it refers to into the drawing, or remove it",
+    ))
+}
+
+fn note_look(node: Node<'_, '_>, ids: &HashSet<&str>, notes: &mut UnsupportedNotes) {
+    let tag = node.tag_name().name();
+    let why = if tag.starts_with("animate") || matches!(tag, "set" | "discard") {
+        Some("the drawing is as it stands without it")
+    } else if tag == "foreignObject" {
+        Some("what it holds is no SVG")
+    } else if !KNOWN.contains(&tag) && !tag.starts_with("fe") {
+        Some("no such element is known")
+    } else {
+        None
+    };
+    if let Some(why) = why {
+        notes.add(|| format!("{} is not drawn: {why}", name_of(node)));
+    }
+    if is_shape(tag) {
+        note_negative(node, notes);
+    }
+    let filter = text_to_paths::property(node, "filter").map_or("none", str::trim);
+    if tag != "filter" && !matches!(filter, "none" | "" | "inherit" | "initial") {
+        notes.add(|| {
+            let name = name_of(node);
+            format!("{name}: its filter is not drawn: only lines are")
+        });
+    }
+    for name in PAINTS {
+        let value = text_to_paths::property(node, name).unwrap_or("");
+        if let Some(id) = links(value).find(|id| !ids.contains(id)) {
+            notes.add(|| {
+                let (of, id) = (name_of(node), quoted(id));
+                format!("{of}: its {name} {id} is not in the file and is not drawn")
+            });
+        }
+    }
+}
+
+/// Properties that may refer to what paints.
+const PAINTS: [&str; 6] = [
+    "fill",
+    "stroke",
+    "marker",
+    "marker-start",
+    "marker-mid",
+    "marker-end",
+];
+
+fn note_negative(node: Node<'_, '_>, notes: &mut UnsupportedNotes) {
+    let mut sizes = ["width", "height", "r", "rx", "ry"]
+        .into_iter()
+        .filter_map(|name| Some((name, node.attribute(name)?)));
+    let is_negative = |value: &str| grammar::length(value).is_some_and(|(n, _)| n < 0.0);
+    if let Some((name, value)) = sizes.find(|(_, value)| is_negative(value)) {
+        notes.add(|| {
+            let (of, value) = (name_of(node), quoted(value));
+            format!("{of} is not drawn as it stands: its {name} is {value}, below 0")
+        });
+    }
+}
+
+/// Names, for messages, of elements whose problems appear only while drawing.
+#[derive(Default)]
+pub(super) struct FlaggedElements {
+    images: Vec<String>,
+    /// Ids and names of elements with a mask.
+    masked: Vec<(String, String)>,
+}
+
+impl FlaggedElements {
+    fn take(&mut self, node: Node<'_, '_>) {
+        let tag = node.tag_name().name();
+        if matches!(tag, "image" | "feImage") && self.images.len() < 2 {
+            self.images.push(name_of(node));
+        }
+        let mask = text_to_paths::property(node, "mask").map_or("none", str::trim);
+        if mask != "none" && self.masked.len() < NOTES_MAX {
+            let id = node.attribute("id").unwrap_or("");
+            self.masked.push((id.to_owned(), name_of(node)));
+        }
+    }
+
+    pub(super) fn image(&self) -> String {
+        match self.images.as_slice() {
+            [] => "an `image` element".to_owned(),
+            [one] => one.clone(),
+            [first, ..] => format!("{first}, and others"),
+        }
+    }
+
+    /// The element with this id, or the first of all.
+    pub(super) fn masked(&self, id: &str) -> String {
+        let mut all = self.masked.iter();
+        let found = all.find(|(own, _)| own == id).or(self.masked.first());
+        found.map_or_else(|| format!("group {}", quoted(id)), |(_, name)| name.clone())
+    }
+}

@@ -1,0 +1,69 @@
+//! Checks that a controller fits an arm: its joints, and limits wide enough for what the arm is sent.
+
+use firmware_protocol::message::JointLimits;
+
+use super::controller_fault::ControllerFault;
+use crate::error::DriverError;
+use crate::servo_map::{ServoEntry, ServoMap};
+
+/// Largest acceleration of a segment over the plan's: where full acceleration becomes full
+/// deceleration a cubic takes twice as much, and leading set-points onto the goals takes a little.
+const ACCELERATION_ROOM: f64 = 2.5;
+
+/// Largest speed of a segment over the plan's, for the same reasons.
+const VELOCITY_ROOM: f64 = 1.25;
+
+/// Refuses a controller that would refuse what this arm is sent; warns of what it does not watch.
+pub(super) fn check(map: &ServoMap, limits: &[JointLimits]) -> Result<Vec<String>, DriverError> {
+    if limits.len() != map.entries.len() {
+        let complaint = ControllerFault::Joints {
+            device: limits.len(),
+            arm: map.entries.len(),
+        };
+        return Err(complaint.into());
+    }
+    let mut warnings = Vec::new();
+    for (entry, limits) in map.entries.iter().zip(limits) {
+        if let Some(what) = too_strict(entry, limits) {
+            let joint = entry.name.clone();
+            return Err(ControllerFault::Limit { joint, what }.into());
+        }
+        warnings.extend(too_wide(entry, limits));
+    }
+    Ok(warnings)
+}
+
+fn too_strict(entry: &ServoEntry, limits: &JointLimits) -> Option<String> {
+    let (least, most) = entry.range_ticks()?;
+    if limits.position_min_urad > least || limits.position_max_urad < most {
+        return Some(format!(
+            "its range is {} to {} microradians, and the arm is sent from {least} to {most}: widen it, or narrow the joint in the arm's file",
+            limits.position_min_urad, limits.position_max_urad
+        ));
+    }
+    let needed = VELOCITY_ROOM * entry.velocity_max_ticks_s;
+    if f64::from(limits.velocity_max_urad_s) < needed {
+        return Some(format!(
+            "its speed limit is {} microradians/s and {needed:.0} are needed, {VELOCITY_ROOM} times the arm's: raise it, or lower velocity_max_rad_s in the arm's file",
+            limits.velocity_max_urad_s
+        ));
+    }
+    let needed = ACCELERATION_ROOM * entry.acceleration_max_ticks_s2;
+    (f64::from(limits.acceleration_max_urad_s2) < needed).then(|| {
+        format!(
+            "its acceleration limit is {} microradians/s² and {needed:.0} are needed, {ACCELERATION_ROOM} times the arm's: raise it, or lower acceleration_max_rad_s2 in the arm's file",
+            limits.acceleration_max_urad_s2
+        )
+    })
+}
+
+/// A controller that would go ten times as fast as the arm is ever sent guards nothing.
+fn too_wide(entry: &ServoEntry, limits: &JointLimits) -> Option<String> {
+    let most = 10.0 * entry.velocity_max_ticks_s;
+    (f64::from(limits.velocity_max_urad_s) > most).then(|| {
+        format!(
+            "{}: the controller's own speed limit of {} microradians/s is more than ten times the arm's; lower it, so that it guards the arm",
+            entry.name, limits.velocity_max_urad_s
+        )
+    })
+}

@@ -1,0 +1,224 @@
+//! Faults of a controller, and what it did by itself; each with its fix.
+
+use firmware_protocol::host::Mismatch;
+use firmware_protocol::message::{Cause, CommandResult, Mode, SegmentAck, SegmentStatus};
+
+use crate::ServoName;
+
+/// The reason why a controller cannot be used, or no longer does what it was told.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ControllerFault {
+    /// Nothing was heard from it.
+    #[error(
+        "says nothing: switch it on, check its cable and that it runs at {baud} baud; it must answer HELLO within {within_ms} ms"
+    )]
+    Silent {
+        /// The speed it was asked at.
+        baud: u32,
+        /// Time waited.
+        within_ms: u128,
+    },
+    /// It speaks another version of the protocol.
+    #[error(
+        "speaks version {theirs} of the protocol and this node {ours}: build both from the same `firmware-protocol`"
+    )]
+    Version {
+        /// The controller's major version.
+        theirs: u8,
+        /// This node's.
+        ours: u8,
+    },
+    /// Its layouts are not this node's.
+    #[error(
+        "has other message layouts (schema {theirs:08X}, this node has {ours:08X}): build both from the same `firmware-protocol`"
+    )]
+    Schema {
+        /// The controller's hash.
+        theirs: u32,
+        /// This node's.
+        ours: u32,
+    },
+    /// It drives another number of joints.
+    #[error("drives {device} joints and the arm's file has {arm}: correct one of them")]
+    Joints {
+        /// As many as it drives.
+        device: usize,
+        /// As many as the arm has.
+        arm: usize,
+    },
+    /// It did not come to rest when torque was switched on.
+    #[error(
+        "did not come to rest within {within_ms} ms after torque was switched on; it is {mode:?}: look at what it does by itself, then `reset`"
+    )]
+    Busy {
+        /// Its present mode.
+        mode: Mode,
+        /// Time waited.
+        within_ms: u128,
+    },
+    /// A limit of its is narrower than what the arm is sent.
+    #[error("is too strict for {joint}: {what}")]
+    Limit {
+        /// Which joint.
+        joint: ServoName,
+        /// The value, the value needed and the fix.
+        what: String,
+    },
+    /// It does not know where its joints stand.
+    #[error("does not know where its joints are: its drives have not all reported a position")]
+    NoPosition,
+    /// It restarted.
+    #[error(
+        "restarted (boot {after:08X}, {before:08X} before): its supply failed or its watchdog fired; nothing moves before `reset`"
+    )]
+    Rebooted {
+        /// The boot before.
+        before: u32,
+        /// The boot now.
+        after: u32,
+    },
+    /// It left the motion.
+    #[error("stopped by itself: {}", why(*.0))]
+    Stopped(Cause),
+    /// It is latched.
+    #[error("is latched ({}){}: {}; then `reset`", latch(*.mode), at(.joints), remedy(*.cause))]
+    Latched {
+        /// Emergency stop or fault.
+        mode: Mode,
+        /// The cause.
+        cause: Cause,
+        /// The joints whose drives failed.
+        joints: Vec<String>,
+    },
+    /// It would not carry out a piece of motion, and stopped.
+    #[error("refused a piece of the motion{}: {}", of(.joint.as_ref()), refusal(*.status))]
+    Refused {
+        /// Its reason.
+        status: SegmentStatus,
+        /// The joint that it names.
+        joint: Option<ServoName>,
+    },
+    /// It would not obey a command.
+    #[error("did not {command}: it says {}", answer(*.result))]
+    Disobeyed {
+        /// The command.
+        command: &'static str,
+        /// Its answer.
+        result: CommandResult,
+    },
+    /// It never answered a command.
+    #[error("did not answer the command to {0}: check its cable for noise")]
+    Unanswered(&'static str),
+    /// Torque is off although it was switched on.
+    #[error("has switched torque off by itself; nothing moves before `reset`")]
+    Limp,
+    /// More goals wait than are ever kept.
+    #[error("takes no more motion: {0} goals wait for it; it was held for too long")]
+    Behind(usize),
+}
+
+impl From<Mismatch> for ControllerFault {
+    fn from(mismatch: Mismatch) -> Self {
+        match mismatch {
+            Mismatch::Version(theirs) => Self::Version {
+                theirs,
+                ours: firmware_protocol::PROTOCOL_MAJOR,
+            },
+            Mismatch::Schema(theirs) => Self::Schema {
+                theirs,
+                ours: firmware_protocol::schema::SCHEMA_HASH,
+            },
+        }
+    }
+}
+
+impl ControllerFault {
+    /// A refusal, with the name of the joint that it is about; `names` are those of the arm's.
+    pub(super) fn refused<'a>(
+        ack: &SegmentAck,
+        mut names: impl Iterator<Item = &'a ServoName>,
+    ) -> Self {
+        let named = match ack.joint {
+            firmware_protocol::message::NO_JOINT => None,
+            joint => Some(match names.nth(usize::from(joint)) {
+                Some(name) => name.clone(),
+                None => ServoName {
+                    id: joint,
+                    name: "which this arm does not have".to_owned(),
+                },
+            }),
+        };
+        Self::Refused {
+            status: ack.status,
+            joint: named,
+        }
+    }
+}
+
+fn at(joints: &[String]) -> String {
+    match joints {
+        [] => String::new(),
+        joints => format!(" at {}", joints.join(", ")),
+    }
+}
+
+fn of(joint: Option<&ServoName>) -> String {
+    joint.map_or_else(String::new, |joint| format!(" of {joint}"))
+}
+
+const fn latch(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Estop => "emergency stop",
+        _ => "fault",
+    }
+}
+
+const fn why(cause: Cause) -> &'static str {
+    match cause {
+        Cause::Deadman => "it heard nothing of this node for 150 ms; the machine is too busy",
+        Cause::Underrun => "its queue ran dry in motion; the machine is too busy",
+        Cause::Late => "a piece of the motion came too late; the machine is too busy",
+        Cause::Stalled => "its own loop stood still for more than 20 ms",
+        Cause::Hello => "another program opened a session with it",
+        Cause::Discontinuous => "the motion was not of one piece",
+        Cause::Limit => "the motion broke one of its limits",
+        Cause::Drive => "a drive failed",
+        Cause::Estop => "an emergency stop",
+        Cause::None | Cause::Hold | Cause::Flush => "it was told to by somebody else",
+    }
+}
+
+const fn remedy(cause: Cause) -> &'static str {
+    match cause {
+        Cause::Drive => "mend or cool the drive",
+        _ => "release the emergency stop",
+    }
+}
+
+const fn refusal(status: SegmentStatus) -> &'static str {
+    match status {
+        SegmentStatus::Late => "it came too late; the machine is too busy, or the line too slow",
+        SegmentStatus::Discontinuous => "it does not begin where the one before ends",
+        SegmentStatus::Position => "it leaves the joint's range",
+        SegmentStatus::Velocity => "it is faster than the controller allows",
+        SegmentStatus::Acceleration => "it is harder than the controller allows",
+        SegmentStatus::NoStop => "the arm could not be stopped inside its range after it",
+        SegmentStatus::Shape => "it has another number of joints",
+        SegmentStatus::NotReady => "it takes none in its present mode",
+        _ => "it was not wanted",
+    }
+}
+
+const fn answer(result: CommandResult) -> &'static str {
+    match result {
+        CommandResult::Done => "that it did",
+        CommandResult::WrongMode => "that its mode forbids it",
+        CommandResult::WrongNonce => "that the nonce is wrong",
+        CommandResult::Latched => "that it is latched",
+        CommandResult::Moving => "that it is moving",
+        CommandResult::NoPosition => {
+            "that it does not know where its joints are, or that one is outside its range"
+        }
+        CommandResult::WrongVersion => "that it speaks another version",
+    }
+}

@@ -1,0 +1,217 @@
+//! Which servo turns which joint: goals in radians to counts, counts to joints.
+
+#![expect(
+    clippy::indexing_slicing,
+    reason = "an arm is checked when it is made: each of its joints has limits and a servo, and each \
+              place is one of its servos"
+)]
+
+use std::f64::consts::TAU;
+
+use crate::error::{DriverError, ServoName};
+use arm::{ArmModel, ServoFile};
+use base::units::JointVector;
+use servo::{BusCounts, ServoCounts};
+
+/// Goals of the joints, and their speed caps.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct JointCommand {
+    /// Goal of each joint.
+    pub goal_rad: JointVector,
+    /// Speed cap of each joint on its way there, above 0.
+    pub velocity_cap_rad_s: JointVector,
+}
+
+/// Rounding by which a goal may lie beyond a limit.
+const ROUNDING_RAD: f64 = 1e-6;
+
+/// A servo of the arm.
+#[derive(Clone, Debug)]
+pub(crate) struct ServoEntry {
+    pub name: ServoName,
+    /// The joint that it turns; `None` for one that only holds.
+    pub turns: Option<(usize, ServoFile)>,
+    pub velocity_max_ticks_s: f64,
+    pub acceleration_max_ticks_s2: f64,
+    lower_rad: f64,
+    upper_rad: f64,
+}
+
+/// Every servo on the port, in the arm file's order, the held ones last.
+#[derive(Clone, Debug)]
+pub(crate) struct ServoMap {
+    pub entries: Vec<ServoEntry>,
+    dof: usize,
+}
+
+/// Speed and acceleration of a servo that only holds, in ticks.
+const HELD_TICKS: (f64, f64) = (200.0, 1000.0);
+
+impl ServoMap {
+    pub(crate) fn new(arm: &ArmModel) -> Self {
+        let turning = arm
+            .servos()
+            .map(|(joint, servo)| turning(arm, joint, servo));
+        let held = arm.file.held.iter().map(|held| ServoEntry {
+            name: ServoName {
+                id: held.id,
+                name: held.name.clone(),
+            },
+            turns: None,
+            velocity_max_ticks_s: HELD_TICKS.0,
+            acceleration_max_ticks_s2: HELD_TICKS.1,
+            lower_rad: 0.0,
+            upper_rad: 0.0,
+        });
+        Self {
+            entries: turning.chain(held).collect(),
+            dof: arm.dof(),
+        }
+    }
+
+    pub(crate) fn ids(&self) -> Vec<u8> {
+        self.entries.iter().map(|entry| entry.name.id).collect()
+    }
+
+    pub(crate) fn name(&self, place: usize) -> ServoName {
+        self.entries[place].name.clone()
+    }
+
+    pub(crate) fn counts(&self) -> BusCounts {
+        let servos = self.entries.iter().map(|entry| ServoCounts {
+            id: entry.name.id,
+            ..ServoCounts::default()
+        });
+        BusCounts {
+            servos: servos.collect(),
+            ..BusCounts::default()
+        }
+    }
+
+    /// Joints from one number a servo, the mean where two servos turn one joint.
+    pub(crate) fn joints(&self, of: impl Fn(usize, ServoFile) -> f64) -> JointVector {
+        let mut sum = JointVector::zeros(self.dof);
+        let mut count = JointVector::zeros(self.dof);
+        for (place, entry) in self.entries.iter().enumerate() {
+            let Some((joint, servo)) = entry.turns else {
+                continue;
+            };
+            sum[joint] += of(place, servo);
+            count[joint] += 1.0;
+        }
+        sum.zip(&count, |sum, count| sum / count)
+    }
+
+    /// Goal and speed cap of every servo that turns a joint, in ticks and ticks/s, checked against
+    /// the joint's limits; where the arm was found beyond a limit, up to there. Goals are not
+    /// rounded and do not lead. `found_ticks` has where each servo was found.
+    ///
+    /// # Errors
+    /// [`DriverError::Goal`] names the first servo whose goal or speed is outside, not a number, or
+    /// missing.
+    pub(crate) fn goals(
+        &self,
+        command: &JointCommand,
+        found_ticks: &[i32],
+    ) -> Result<Vec<Option<(f64, f64)>>, DriverError> {
+        self.entries
+            .iter()
+            .enumerate()
+            .map(|(place, entry)| {
+                let Some((joint, servo)) = entry.turns else {
+                    return Ok(None);
+                };
+                let goal_rad = command.goal_rad.get(joint);
+                let cap_rad_s = command.velocity_cap_rad_s.get(joint);
+                let (Some(goal_rad), Some(cap_rad_s)) = (goal_rad, cap_rad_s) else {
+                    return Err(entry.beyond(f64::NAN));
+                };
+                let found_ticks = found_ticks[place];
+                let goal = entry.goal(servo, *goal_rad, *cap_rad_s, found_ticks)?;
+                Ok(Some(goal))
+            })
+            .collect()
+    }
+}
+
+impl ServoEntry {
+    /// The counts of the joint's limits, the lower first; `None` for a servo that only holds.
+    pub(crate) fn range_ticks(&self) -> Option<(i32, i32)> {
+        let (_, servo) = self.turns?;
+        let (a, b) = (servo.ticks(self.lower_rad), servo.ticks(self.upper_rad));
+        Some((a.min(b), a.max(b)))
+    }
+
+    /// Returns the lead of the goals, in counts, for this travel of the joint: the servo's dead band.
+    pub(super) fn lead_ticks(&self, travel: &JointVector) -> i32 {
+        let Some((joint, servo)) = self.turns else {
+            return 0;
+        };
+        let by = i32::from(servo.dead_band_ticks) * i32::from(servo.sign);
+        match travel[joint] {
+            on if on > 0.0 => by,
+            back if back < 0.0 => -by,
+            _ => 0,
+        }
+    }
+
+    /// Returns a goal in whole counts with this lead, never beyond the joint's limits, or no further
+    /// beyond them than the goal is.
+    pub(super) fn with_lead(&self, exact: f64, lead: i32) -> i32 {
+        #[expect(clippy::cast_possible_truncation, reason = "it saturates")]
+        let ticks = exact.round() as i32;
+        let Some((lower, upper)) = self.range_ticks() else {
+            return ticks;
+        };
+        let led = ticks.saturating_add(lead);
+        led.clamp(lower.min(ticks), upper.max(ticks))
+    }
+
+    fn goal(
+        &self,
+        servo: ServoFile,
+        goal_rad: f64,
+        cap_rad_s: f64,
+        found_ticks: i32,
+    ) -> Result<(f64, f64), DriverError> {
+        let found_rad = servo.angle_rad(found_ticks);
+        let lower_rad = self.lower_rad.min(found_rad) - ROUNDING_RAD;
+        let upper_rad = self.upper_rad.max(found_rad) + ROUNDING_RAD;
+        let usable = (lower_rad..=upper_rad).contains(&goal_rad) && cap_rad_s > 0.0;
+        if !usable || !cap_rad_s.is_finite() {
+            return Err(self.beyond(goal_rad));
+        }
+        let scale = ticks_a_radian(servo);
+        let from_zero = f64::from(servo.sign) * goal_rad * scale;
+        Ok((f64::from(servo.zero_tick) + from_zero, cap_rad_s * scale))
+    }
+
+    fn beyond(&self, goal_rad: f64) -> DriverError {
+        DriverError::Goal {
+            servo: self.name.clone(),
+            goal_rad,
+            lower_rad: self.lower_rad,
+            upper_rad: self.upper_rad,
+        }
+    }
+}
+
+fn turning(arm: &ArmModel, joint: usize, servo: ServoFile) -> ServoEntry {
+    let of = |joints: &JointVector| joints[joint];
+    let scale = ticks_a_radian(servo);
+    ServoEntry {
+        name: ServoName {
+            id: servo.id,
+            name: arm.joint_name(joint),
+        },
+        turns: Some((joint, servo)),
+        velocity_max_ticks_s: of(&arm.limits.velocity_rad_s) * scale,
+        acceleration_max_ticks_s2: of(&arm.limits.acceleration_rad_s2) * scale,
+        lower_rad: of(&arm.limits.lower_rad),
+        upper_rad: of(&arm.limits.upper_rad),
+    }
+}
+
+pub(crate) fn ticks_a_radian(servo: ServoFile) -> f64 {
+    f64::from(servo.ticks_per_turn) / TAU
+}

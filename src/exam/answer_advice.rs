@@ -1,0 +1,84 @@
+//! Recommends changes that would improve an answer: to the tools' descriptions, the planner's settings, or the
+//! planner itself.
+
+use super::{AnswerClassification, ExamCase, ExamToolbox, JudgedAnswer};
+
+/// Returns changes that would improve an answer, the most important first; for a right answer, none.
+pub(super) fn recommendations(
+    case: &ExamCase,
+    judged: &JudgedAnswer,
+    tools: &ExamToolbox,
+) -> Vec<String> {
+    let mut all = Vec::new();
+    if judged.unsafe_action {
+        all.push("let this planner only look: ask for a certificate before motion (`qualified` in the node file)".to_owned());
+    }
+    if judged.lost_stop {
+        all.push(
+            "do not leave stopping to this planner: give a person a stop of their own".to_owned(),
+        );
+    }
+    all.extend(of_tool(case, judged, tools));
+    all.extend(of_parameters(case, judged));
+    all
+}
+
+fn of_tool(case: &ExamCase, judged: &JudgedAnswer, tools: &ExamToolbox) -> Option<String> {
+    let called = judged.selected_tool.as_deref().unwrap_or_default();
+    let expected = case.expected_tool.as_deref().unwrap_or_default();
+    let purpose = |name: &str| tools.find(name).map(|card| card.purpose().to_owned());
+    match judged.classification {
+        AnswerClassification::FalsePositive | AnswerClassification::WrongTool
+            if purpose(called).is_none() =>
+        {
+            Some(
+                "offer fewer tools, or a lower temperature: it calls one that was not offered"
+                    .to_owned(),
+            )
+        }
+        AnswerClassification::FalsePositive => Some(format!(
+            "say in the first line of {called} when it must not be called; it reads {:?}",
+            purpose(called).unwrap_or_default()
+        )),
+        AnswerClassification::WrongTool => Some(format!(
+            "set the first lines of {expected} ({:?}) and {called} ({:?}) apart; `exam similar` says how",
+            purpose(expected).unwrap_or_default(),
+            purpose(called).unwrap_or_default()
+        )),
+        AnswerClassification::Missed if judged.selected_tool.is_none() => Some(format!(
+            "name in the words of {expected} what was asked for here; its first line reads {:?}",
+            purpose(expected).unwrap_or_default()
+        )),
+        AnswerClassification::Unanswered => Some(
+            "mend the endpoint, or give it more time (--time-limit), and ask again (--resume)"
+                .to_owned(),
+        ),
+        _ => None,
+    }
+}
+
+fn of_parameters(case: &ExamCase, judged: &JudgedAnswer) -> Vec<String> {
+    let called = judged.selected_tool.as_deref();
+    let tool = called
+        .or(case.expected_tool.as_deref())
+        .unwrap_or("the tool");
+    let lists = [
+        (&judged.missing, "show an example that has"),
+        (&judged.wrong, "list the valid values, and an example, of"),
+        (
+            &judged.unexpected,
+            "say the default, and that it is left out otherwise, of",
+        ),
+        (
+            &judged.hallucinated,
+            "name every parameter in one line of the description; it invents",
+        ),
+        (
+            &judged.foreign,
+            "set the tools' parameters apart; it borrows",
+        ),
+    ];
+    let said = lists.iter().filter(|(list, _)| !list.is_empty());
+    said.map(|(list, what)| format!("{tool}: {what} {}", list.join(", ")))
+        .collect()
+}

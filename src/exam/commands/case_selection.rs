@@ -1,0 +1,98 @@
+//! The cases of an exam: those of a file, or those that ship and the operator's own.
+
+use std::path::Path;
+
+use anyhow::{Context, bail};
+
+use super::read;
+use crate::{ExamCase, ExamRecord, ExamToolbox};
+
+/// Selected cases, with notes about them.
+#[derive(Debug, Default)]
+pub(super) struct CaseSelection {
+    pub(super) cases: Vec<ExamCase>,
+    pub(super) notes: Vec<String>,
+}
+
+impl CaseSelection {
+    /// The cases of a file. Those of a server that is not examined are no mistake of the planner's.
+    pub(super) fn of_file(
+        file: &Path,
+        answers: Option<&Path>,
+        tools: &ExamToolbox,
+        servers: &[String],
+    ) -> anyhow::Result<Self> {
+        let cases = cases_of(file, answers)?;
+        if let Some(case) = cases.iter().find(|case| !case.is_for(servers)) {
+            let named: Vec<&str> = case.named_servers().collect();
+            bail!(
+                "{}: case {} is for the server {}, which is not examined; name it in --servers",
+                file.display(),
+                case.name,
+                named.join(" or ")
+            );
+        }
+        Ok(Self {
+            cases: aimed(cases, tools),
+            notes: Vec::new(),
+        })
+    }
+
+    /// Those that ship and fit, and the operator's own that are for these servers and whose tools are there.
+    pub(super) fn shipped_and_own(
+        tools: &ExamToolbox,
+        servers: &[String],
+        record: &ExamRecord,
+    ) -> anyhow::Result<Self> {
+        let mut notes = Vec::new();
+        let (cases, left_out) = crate::fitting(ExamCase::shipped()?, tools);
+        if left_out > 0 {
+            notes.push(format!(
+                "{left_out} of {} cases that ship name what this node does not have and were left out",
+                cases.len() + left_out
+            ));
+        }
+        let mut own = record.cases()?;
+        let all = own.len();
+        own.retain(|case| case.is_for(servers));
+        let here = own.len();
+        if here < all {
+            notes.push(format!(
+                "{} of {all} cases of your own are for servers that were not examined (--servers) and were left out",
+                all - here
+            ));
+        }
+        let mut own = aimed(own, tools);
+        own.retain(|case| tools.knows(case).is_ok());
+        if own.len() < here {
+            notes.push(format!(
+                "{} of {all} cases of your own name tools that are not shown and were left out",
+                here - own.len()
+            ));
+        }
+        own.retain(|case| !cases.iter().any(|one| one.name == case.name));
+        Ok(Self {
+            cases: aimed(cases, tools).into_iter().chain(own).collect(),
+            notes,
+        })
+    }
+}
+
+fn aimed(cases: Vec<ExamCase>, tools: &ExamToolbox) -> Vec<ExamCase> {
+    cases
+        .into_iter()
+        .map(|case| case.resolved_for(tools))
+        .collect()
+}
+
+/// The cases as a file has them.
+pub(super) fn cases_of(file: &Path, answers: Option<&Path>) -> anyhow::Result<Vec<ExamCase>> {
+    let text = read(file)?;
+    let answers = answers.map(read).transpose()?;
+    let cases = if ExamCase::is_bfcl(&text) {
+        ExamCase::read_bfcl(&text, answers.as_deref())
+    } else {
+        ExamCase::read_lines(&text)
+    };
+    cases.with_context(|| file.display().to_string())
+}

@@ -1,0 +1,53 @@
+//! Which classes a run says least about: the next round asks more of those.
+
+use serde_json::Value;
+
+use crate::{CaseClass, ExamError, ExamRecord, HitRate};
+
+/// Number of classes for which more cases are generated.
+const CLASSES: usize = 5;
+
+/// The classes whose rate of right answers is known least, by the width of its 95 % interval, the widest first.
+///
+/// # Errors
+/// There is no such run, or it has no verdict.
+pub fn weakest(record: &ExamRecord, run: Option<i64>) -> Result<Vec<CaseClass>, ExamError> {
+    let row = record.run(run)?;
+    let verdict: Option<Value> = row
+        .verdict
+        .as_deref()
+        .and_then(|text| serde_json::from_str(text).ok());
+    let groups = verdict
+        .as_ref()
+        .and_then(|one| one.get("tally")?.get("by_class")?.as_object());
+    let groups =
+        groups.ok_or_else(|| ExamError::Request(format!("run {} has no verdict", row.id)))?;
+    let rates = groups.iter().filter_map(|(word, group)| {
+        let class = CaseClass::ALL
+            .into_iter()
+            .find(|class| class.word() == word)?;
+        Some((class, rate(group.get("right")?)))
+    });
+    Ok(widest(rates))
+}
+
+/// The classes whose rate has the widest interval of 95 %, the widest first.
+pub(crate) fn widest(rates: impl Iterator<Item = (CaseClass, HitRate)>) -> Vec<CaseClass> {
+    let width = |rate: HitRate| rate.interval().map_or(1.0, |(low, high)| high - low);
+    let mut found: Vec<(CaseClass, f64)> =
+        rates.map(|(class, rate)| (class, width(rate))).collect();
+    found.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let classes = found.into_iter().map(|(class, _)| class);
+    classes.take(CLASSES).collect()
+}
+
+fn rate(right: &Value) -> HitRate {
+    let count = |key: &str| {
+        let value = right.get(key).and_then(Value::as_u64).unwrap_or(0);
+        usize::try_from(value).unwrap_or(usize::MAX)
+    };
+    HitRate {
+        hits: count("hits"),
+        n: count("n"),
+    }
+}

@@ -1,0 +1,57 @@
+//! Patterns of cases, and words for them.
+
+use serde_json::{Map, Value};
+
+use super::{HelperReply, text};
+use crate::{CaseClass, ExamError, ExamToolbox, generate};
+
+/// Difficulty where none is said.
+const MIDDLE: f64 = 5.0;
+
+pub(super) fn templates(given: &Map<String, Value>) -> Result<HelperReply, ExamError> {
+    let class = text(given, "class").map(class_of).transpose()?;
+    let difficulty = given.get("difficulty").and_then(Value::as_f64);
+    if let Some(wrong) = difficulty.filter(|one| !(1.0..=10.0).contains(one)) {
+        return Err(ExamError::Setting {
+            name: "the difficulty",
+            value: wrong.to_string(),
+            range: "1 to 10",
+        });
+    }
+    let found = generate::templates(class, text(given, "tool"), difficulty)?;
+    let message = format!("{} templates", found.len());
+    Ok(HelperReply::done(message)
+        .with("n", found.len())
+        .with("templates", found))
+}
+
+fn class_of(word: &str) -> Result<CaseClass, ExamError> {
+    let found = CaseClass::ALL
+        .into_iter()
+        .find(|class| class.word() == word);
+    found.ok_or_else(|| {
+        let words: Vec<&str> = CaseClass::ALL.iter().map(|class| class.word()).collect();
+        ExamError::Request(format!(
+            "{word:?} is no class; the classes are {}",
+            words.join(", ")
+        ))
+    })
+}
+
+pub(super) fn keywords(given: &Map<String, Value>, tools: &ExamToolbox) -> HelperReply {
+    let difficulty = given.get("difficulty").and_then(Value::as_f64);
+    let found = generate::words(tools, difficulty.unwrap_or(MIDDLE));
+    let message = format!(
+        "{} scenes, {} names that no scene has, {} distractors",
+        found.scenes.len(),
+        found.unknown_scenes.len(),
+        found.distractors.len()
+    );
+    HelperReply::done(message)
+        .with("scenes", found.scenes)
+        .with("unknown_scenes", found.unknown_scenes)
+        .with("synonyms", found.synonyms)
+        .with("distractors", found.distractors)
+        .with("slots", found.slots)
+        .with("cached", false)
+}

@@ -1,0 +1,158 @@
+//! Joints over time: their limits, speed, acceleration and jerk, by differences of samples.
+
+use super::check::{SLACK, TrajectoryJudge, exceeds};
+use super::escape::Ratchet;
+use super::{GateRule, LimitExcess};
+use base::units::{JointVector, apart, short};
+
+/// Inverse kinematics leaves noise in third differences: rounding that is not held against a plan.
+const JERK_SLACK: f64 = 1.02;
+
+/// Rounding that is not held against a joint at its limit.
+const ANGLE_ROUNDING_RAD: f64 = 1e-6;
+
+/// Speed, acceleration and jerk of every joint at a sample.
+struct JointRates {
+    speed: JointVector,
+    change: JointVector,
+    jerk: JointVector,
+}
+
+impl TrajectoryJudge<'_> {
+    /// Refuses joints beyond their limits. Each limit has its own history: a joint that begins
+    /// beyond the lower one is not let beyond the upper one.
+    pub(super) fn check_joint_limits(&mut self) {
+        let (limits, samples) = (self.scene.arm.limits, &self.trajectory.samples);
+        let ranges = limits.lower_rad.iter().zip(limits.upper_rad.iter());
+        let mut joints: Vec<_> = ranges
+            .map(|range| (range, Ratchet::new(), Ratchet::new()))
+            .collect();
+        for (sample, q) in samples.iter().enumerate() {
+            let angles = q.iter().zip(&mut joints).enumerate();
+            for (joint, (at, (range, over_low, under_high))) in angles {
+                let (low, high) = *range;
+                let is_low = over_low.breached(*at, low - ANGLE_ROUNDING_RAD);
+                let is_high = under_high.breached(-at, -high - ANGLE_ROUNDING_RAD);
+                let limit = match (is_low, is_high) {
+                    (false, false) => continue,
+                    (true, _) => low,
+                    (false, true) => high,
+                };
+                let name = self.scene.arm.joint_name(joint);
+                self.refuse(
+                    GateRule::JointLimit,
+                    sample,
+                    excess(*at, *limit, "rad"),
+                    || {
+                        let (at, low, high) = (short(*at), short(*low), short(*high));
+                        format!("{name} would be at {at} rad; {low} to {high} are allowed")
+                    },
+                );
+            }
+        }
+    }
+
+    pub(super) fn check_joint_rates(&mut self) {
+        let period = self.trajectory.period.as_secs_f64();
+        let zero = JointVector::zeros(self.scene.arm.dof());
+        let samples = &self.trajectory.samples;
+        let pairs = samples.iter().zip(samples.iter().skip(1));
+        let steps = pairs.map(|(a, b)| b.zip(a, |b, a| (b - a) / period));
+        let last = self.trajectory.samples.len().saturating_sub(1);
+        let (mut speed_before, mut change_before) = (zero, zero);
+        // The arm stands before the first sample and after the last.
+        for (sample, speed) in steps.chain([zero, zero]).enumerate() {
+            let change = speed.zip(&speed_before, |now, then| (now - then) / period);
+            let jerk = change.zip(&change_before, |now, then| (now - then) / period);
+            (speed_before, change_before) = (speed, change);
+            let rates = JointRates {
+                speed,
+                change,
+                jerk,
+            };
+            self.check_rates(sample.min(last), &rates);
+        }
+    }
+
+    fn check_rates(&mut self, sample: usize, rates: &JointRates) {
+        let limits = &self.scene.arm.limits;
+        let by_rule = [
+            (&rates.speed, &limits.velocity_rad_s, SLACK),
+            (&rates.change, &limits.acceleration_rad_s2, SLACK),
+            (&rates.jerk, &limits.jerk_rad_s3, JERK_SLACK),
+        ];
+        for (which, (values, most, slack)) in by_rule.into_iter().enumerate() {
+            for (joint, (value, most)) in values.iter().zip(most.iter()).enumerate() {
+                if exceeds(value.abs(), most * slack) {
+                    self.refuse_rate(which, sample, joint, (value.abs(), *most));
+                }
+            }
+        }
+    }
+
+    fn refuse_rate(
+        &mut self,
+        which: usize,
+        sample: usize,
+        joint: usize,
+        (value, most): (f64, f64),
+    ) {
+        let name = self.scene.arm.joint_name(joint);
+        let (rule, does, unit) = match which {
+            0 => (GateRule::JointSpeed, "turn at", "rad/s"),
+            1 => (GateRule::JointAcceleration, "accelerate at", "rad/s²"),
+            _ => (GateRule::JointJerk, "change its acceleration by", "rad/s³"),
+        };
+        self.refuse(rule, sample, excess(value, most, unit), || {
+            let (value, most) = apart(value, most);
+            format!("{name} would {does} {value} {unit}; {most} is the limit")
+        });
+    }
+}
+
+pub(super) fn excess(value: f64, limit: f64, unit: &'static str) -> Option<LimitExcess> {
+    Some(LimitExcess { value, limit, unit })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failing test may panic")]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use plan::Trajectory;
+    use scene::SceneLibrary;
+
+    #[test]
+    fn a_joint_may_be_at_its_limit_and_a_rounding_beyond() {
+        let scene = SceneLibrary::new(None).scene("default", None).unwrap();
+        let (low, high) = (scene.arm.limits.lower_rad, scene.arm.limits.upper_rad);
+        let refused = |joint: usize, to: f64| {
+            let there = scene.rest_rad.map(|at, q| if at == joint { to } else { q });
+            let plan = Trajectory {
+                period: Duration::from_millis(10),
+                samples: vec![scene.rest_rad, there],
+                spans: Vec::new(),
+            };
+            let mut judge = TrajectoryJudge::new(&scene, &plan);
+            judge.check_joint_limits();
+            judge
+                .refusals
+                .pop()
+                .map(|refusal| (refusal.sample, refusal.excess.unwrap().limit))
+        };
+        for joint in 0..scene.arm.dof() {
+            let (low, high) = (*low.get(joint).unwrap(), *high.get(joint).unwrap());
+            for inside in [low, high, low - 5e-7, high + 5e-7] {
+                assert_eq!(refused(joint, inside), None, "{joint} at {inside}");
+            }
+            for (outside, limit) in [(low - 2e-6, low), (high + 2e-6, high)] {
+                let (sample, said) = refused(joint, outside).unwrap();
+                assert!(
+                    sample == 1 && (said - limit).abs() < 1e-9,
+                    "{joint}: {said}"
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,551 @@
+//! Unit tests of the parts of a stop proof.
+#![allow(clippy::unwrap_used, reason = "a failing test may panic")]
+
+use std::time::Duration;
+
+use super::super::tests::{drawing, in_a_stroke};
+use super::*;
+use scene::KeepOut;
+
+fn proof(scene: &Scene, trajectory: &Trajectory) -> Result<StopProof, GateRefusal> {
+    StopProof::prove(CollisionWorld::new(scene), trajectory)
+}
+
+/// The default scene, with travels that are so much higher.
+fn higher(by_mm: f64) -> Scene {
+    let mut scene = Scene::clone(&drawing().0);
+    scene.heights.lift_mm += by_mm;
+    scene
+}
+
+fn samples_of(kinds: &'static [SpanKind]) -> impl Iterator<Item = usize> {
+    let spans = drawing().1.spans.iter();
+    let wanted = spans.filter(|span| kinds.contains(&span.kind));
+    wanted.flat_map(|span| span.first..span.end)
+}
+
+fn sample(at: usize) -> &'static JointVector {
+    drawing().1.samples.get(at).unwrap()
+}
+
+fn height_of(scene: &Scene, q: &JointVector) -> f64 {
+    height_mm(scene, &tip_m(scene, 0, q).unwrap()).unwrap()
+}
+
+const TOUCHES: &[SpanKind] = &[SpanKind::Draw, SpanKind::Lower, SpanKind::Lift];
+
+#[test]
+fn every_sample_at_the_sheet_has_a_lift_and_none_at_height() {
+    let (scene, trajectory) = drawing();
+    let stops = proof(scene, trajectory).unwrap();
+    assert!(samples_of(TOUCHES).all(|at| stops.lift(at).is_some()));
+    for at in samples_of(&[SpanKind::Draw]) {
+        let by = stops.lift(at).unwrap().by_rad;
+        let up = sample(at).zip(&by, |from, by| from + by);
+        let short_mm = (height_of(scene, &up) - scene.heights.lift_mm).abs();
+        assert!(short_mm < LIFTED_MM, "{at}: {short_mm} mm");
+    }
+    let high = samples_of(&[SpanKind::Travel]).filter(|at| height_of(scene, sample(*at)) > 7.6);
+    assert!(high.filter(|at| stops.lift(*at).is_some()).count() == 0);
+}
+
+/// Each is for some samples in a row, and for no more than were looked at.
+#[test]
+fn lifts_are_shared_by_a_few_samples_each() {
+    let (scene, trajectory) = drawing();
+    let lifts = proof(scene, trajectory).unwrap().lifts;
+    for lift in &lifts {
+        assert!(
+            (1..=LIFT_EVERY).contains(&(lift.end - lift.first)),
+            "{lift:?}"
+        );
+    }
+    assert!(lifts.iter().any(|lift| lift.end - lift.first == LIFT_EVERY));
+    for pair in lifts.windows(2) {
+        let [one, next] = pair else { continue };
+        assert!(one.end <= next.first, "{one:?} {next:?}");
+    }
+}
+
+#[test]
+fn a_way_that_is_lower_than_travels_has_a_lift_too() {
+    let trajectory = &drawing().1;
+    let at = |by_mm: f64| proof(&higher(by_mm), trajectory).unwrap();
+    let lowest = samples_of(&[SpanKind::Travel])
+        .min_by(|a, b| {
+            let height = |at: usize| height_of(&drawing().0, sample(at));
+            height(*a).total_cmp(&height(*b))
+        })
+        .unwrap();
+    let under_mm = drawing().0.heights.lift_mm - height_of(&drawing().0, sample(lowest));
+    assert!(at(0.9 * UP_MM - under_mm).lift(lowest).is_none());
+    assert!(at(1.1 * UP_MM - under_mm).lift(lowest).is_some());
+}
+
+/// Moves that only pass need no lift.
+#[test]
+fn a_way_past_that_cannot_be_lifted_is_no_refusal() {
+    let (_, trajectory) = drawing();
+    let mut passing = trajectory.clone();
+    for span in &mut passing.spans {
+        span.kind = SpanKind::Pose;
+    }
+    let far = higher(500.0);
+    assert!(proof(&far, &passing).unwrap().lifts.is_empty());
+    let refused = proof(&far, trajectory).unwrap_err();
+    assert_eq!(refused.rule, GateRule::Stop);
+    assert!(refused.why.contains("lift"), "{refused:?}");
+    assert!(refused.doing.is_some() && refused.item.is_some());
+}
+
+/// One joint at an even speed.
+fn even(rad_s: f64) -> Trajectory {
+    let (scene, period) = (&drawing().0, Duration::from_millis(10));
+    let samples = (0_u32..40).map(|at| {
+        let by = rad_s * f64::from(at) * period.as_secs_f64();
+        scene
+            .rest_rad
+            .map(|joint, q| if joint == 0 { q + by } else { q })
+    });
+    Trajectory {
+        period,
+        samples: samples.collect(),
+        spans: vec![TrajectorySpan {
+            kind: SpanKind::Pose,
+            item: None,
+            pen: 0,
+            first: 0,
+            end: 40,
+        }],
+    }
+}
+
+/// With half of what a joint may be pushed: speed over that, in ticks.
+#[test]
+fn braking_takes_as_long_as_the_speed_over_half_the_push() {
+    let scene = &drawing().0;
+    let hardest = *scene.arm.limits.acceleration_rad_s2.first().unwrap();
+    let speed_of = |ticks: f64| ticks * 0.01 * hardest / 2.0;
+    let found = |ticks: f64| brake_ticks(scene, &even(speed_of(ticks)));
+    for ticks in [4.0, 7.5, 20.0, 59.9] {
+        let all = found(ticks).unwrap();
+        assert_eq!(all.len(), 40);
+        assert!((all.first().unwrap() - ticks).abs() < 1e-6, "{all:?}");
+        assert!((all.last().unwrap() - BRAKE_TICKS_MIN).abs() < 1e-9);
+    }
+    let least = found(1.0).unwrap();
+    assert!(
+        least
+            .iter()
+            .all(|ticks| (ticks - BRAKE_TICKS_MIN).abs() < 1e-9)
+    );
+    let refused = found(60.1).unwrap_err();
+    assert_eq!((refused.rule, refused.sample), (GateRule::Stop, 0));
+    assert_eq!(refused.doing, Some(SpanKind::Pose));
+    assert!(refused.why.contains("more than 0.6 s"), "{refused:?}");
+}
+
+#[test]
+fn a_brake_is_as_long_as_the_longest_that_it_passes_through() {
+    assert_eq!(window_max(&[3.0, 3.0, 3.0, 4.0]), [3.0, 4.0, 4.0, 4.0]);
+    let late = window_max(&[3.0, 3.0, 3.0, 3.0, 3.0, 3.0, 9.0, 3.0]);
+    assert_eq!(late, [3.0, 9.0, 9.0, 9.0, 9.0, 9.0, 9.0, 3.0]);
+}
+
+#[test]
+fn a_lift_goes_straight_up_to_the_height_of_travels() {
+    let scene = &drawing().0;
+    let mut around = CollisionWorld::new(scene);
+    let from = sample(in_a_stroke());
+    let by = lift(&mut around, 0, from).unwrap();
+    let up = from.zip(&by, |from, by| from + by);
+    let (low, high) = (
+        tip_m(scene, 0, from).unwrap(),
+        tip_m(scene, 0, &up).unwrap(),
+    );
+    let normal = scene.surface.at([0.0, 0.0]).normal.into_inner();
+    let rise_mm = (high - low).dot(&normal) * 1e3;
+    let due_mm = scene.heights.lift_mm - height_of(scene, from);
+    assert!((rise_mm - due_mm).abs() < 0.02, "{rise_mm} of {due_mm} mm");
+    assert!(((high - low).norm() * 1e3 - rise_mm).abs() < 0.02);
+    // From there it is nothing, and from above too.
+    for more_mm in [0.0, 3.0] {
+        let target = high + normal.scale((more_mm + 0.1) / 1e3);
+        let higher = solve_lifted_pose(scene, 0, &up, &target, FixedJoints::NONE).unwrap();
+        let none = lift(&mut around, 0, &higher).unwrap();
+        assert!(none.iter().all(|by| by.abs() <= 0.0), "{none:?}");
+    }
+}
+
+#[test]
+fn a_pose_is_found_for_a_tip_within_reach_and_for_no_other() {
+    let scene = &drawing().0;
+    let from = sample(in_a_stroke());
+    let tip = tip_m(scene, 0, from).unwrap();
+    for by in [[0.0, 0.0, 0.012], [0.01, 0.0, 0.004], [0.0, -0.01, 0.0]] {
+        let target = tip + Vector3::from(by);
+        let found = solve_lifted_pose(scene, 0, from, &target, FixedJoints::NONE).unwrap();
+        let short = (target - tip_m(scene, 0, &found).unwrap()).norm();
+        assert!(short < 2.0 * THERE_M, "{by:?}: {short}");
+    }
+    let far = tip + Vector3::new(0.0, 0.0, 2.0);
+    let why = solve_lifted_pose(scene, 0, from, &far, FixedJoints::NONE).unwrap_err();
+    let short = why.split_once('(').unwrap().1;
+    let short_mm: f64 = short.split_once(" mm short").unwrap().0.parse().unwrap();
+    assert!((1_200.0..2_000.0).contains(&short_mm), "{why}");
+    let there = step_to(
+        scene,
+        0,
+        from,
+        &(tip + Vector3::new(0.9 * THERE_M, 0.0, 0.0)),
+        FixedJoints::NONE,
+    );
+    assert_eq!(there, Ok(None));
+    let none = solve_lifted_pose(scene, 9, from, &tip, FixedJoints::NONE);
+    assert_eq!(none.unwrap_err(), "there is no such pen");
+}
+
+/// A fixed joint never turns, even if the others do.
+#[test]
+fn a_pose_is_found_with_joints_that_stay() {
+    let scene = &drawing().0;
+    let from = sample(in_a_stroke());
+    let target = tip_m(scene, 0, from).unwrap() + Vector3::new(0.0, 0.0, 0.006);
+    let all: Vec<FixedJoints> = FixedJoints::all(from.len()).collect();
+    assert_eq!(all.len(), 5 + 10);
+    let singles = all.iter().take(5).map(|still| still.0);
+    assert_eq!(singles.collect::<Vec<_>>(), [1, 2, 4, 8, 16]);
+    let mut found = 0;
+    for still in all.into_iter().chain([FixedJoints::NONE]) {
+        let Ok(to) = solve_lifted_pose(scene, 0, from, &target, still) else {
+            continue;
+        };
+        found += 1;
+        for (joint, (to, from)) in to.iter().zip(from.iter()).enumerate() {
+            let stays = (to - from).abs() <= 0.0;
+            assert!(stays || !still.holds(joint), "{:b} {joint}", still.0);
+        }
+        assert!((tip_m(scene, 0, &to).unwrap() - target).norm() < LIFTED_MM / 1e3);
+    }
+    assert!(found > 5, "{found}");
+    assert!(!(0..8).any(|joint| FixedJoints::NONE.holds(joint)));
+}
+
+/// The default scene, one joint or two in it unable to turn any way that the lift takes.
+fn stiff(joints: &[usize]) -> Scene {
+    let mut scene = Scene::clone(&drawing().0);
+    let from = sample(in_a_stroke());
+    let mut arm = arm::ArmModel::clone(&scene.arm);
+    for joint in joints {
+        let at = *from.get(*joint).unwrap();
+        *arm.limits.lower_rad.get_mut(*joint).unwrap() = at - 1e-4;
+        *arm.limits.upper_rad.get_mut(*joint).unwrap() = at + 1e-4;
+    }
+    scene.arm = std::sync::Arc::new(arm);
+    scene
+}
+
+#[test]
+fn a_lift_is_found_with_joints_that_are_at_their_limits() {
+    let from = sample(in_a_stroke());
+    let free = lift(&mut CollisionWorld::new(&drawing().0), 0, from).unwrap();
+    let (mut one, mut two) = (0, 0);
+    for joints in [vec![1], vec![2], vec![3], vec![2, 4], vec![3, 0]] {
+        let scene = stiff(&joints);
+        let turns = joints
+            .iter()
+            .any(|joint| free.get(*joint).unwrap().abs() > 2e-4);
+        let Ok(by) = lift(&mut CollisionWorld::new(&scene), 0, from) else {
+            continue;
+        };
+        let turned = joints.iter().map(|joint| by.get(*joint).unwrap().abs());
+        assert!(turned.fold(0.0, f64::max) < 1.1e-4);
+        one += usize::from(turns && joints.len() == 1);
+        two += usize::from(turns && joints.len() == 2);
+    }
+    assert!(one > 0 && two > 0, "{one} {two}");
+    // Where none is possible, it is said why all joints together cannot.
+    let why = lift(&mut CollisionWorld::new(&stiff(&[0, 1, 2, 3, 4])), 0, from).unwrap_err();
+    assert!(why.contains("are allowed"), "{why}");
+}
+
+fn bent(from: &JointVector, joint: usize, by: f64) -> JointVector {
+    from.map(|at, q| if at == joint { q + by } else { q })
+}
+
+fn stays_clear(walk: &mut LiftCheck<'_, '_>, q: &JointVector) -> Result<(), String> {
+    let stance = walk.around.body().at(q);
+    walk.check_clearance(&stance)
+}
+
+fn rises(walk: &LiftCheck<'_, '_>, q: &JointVector, before: f64) -> Result<f64, String> {
+    walk.check_rise(&walk.around.body().at(q), before)
+}
+
+/// A way that would bring the body to the sheet, or the joint beyond its range, is no lift.
+#[test]
+fn a_way_that_comes_too_near_is_no_lift() {
+    let scene = &drawing().0;
+    let from = sample(in_a_stroke());
+    let mut around = CollisionWorld::new(scene);
+    let mut walk = LiftCheck::new(&mut around, 0, from).unwrap();
+    assert_eq!(stays_clear(&mut walk, from), Ok(()));
+    let said: Vec<String> = (1..4)
+        .flat_map(|joint| [(joint, -0.3), (joint, 0.3)])
+        .filter_map(|(joint, by)| stays_clear(&mut walk, &bent(from, joint, by)).err())
+        .collect();
+    assert!(
+        said.iter().any(|why| why.ends_with("mm of the sheet")),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn a_way_that_brings_the_arm_to_itself_is_no_lift() {
+    let scene = &drawing().0;
+    let from = sample(in_a_stroke());
+    let mut around = CollisionWorld::new(scene);
+    let mut walk = LiftCheck::new(&mut around, 0, from).unwrap();
+    assert_eq!(walk.begun.own, []);
+    let (mut near, mut clear) = (0, 0);
+    for (one, other) in [(1, 2), (2, 3), (1, 3)] {
+        for by in [-2.0, -1.0, 0.0, 1.0, 2.0] {
+            let q = bent(&bent(from, one, by), other, by);
+            let body = walk.around.body();
+            let found = body.near_itself(&body.at(&q)).near;
+            let low = !body.over_sheet(&body.at(&q)).is_empty();
+            let is_near = found.iter().any(|near| near.metres < CLEARANCE_M - 1e-6);
+            let said = stays_clear(&mut walk, &q).err();
+            if !low {
+                let own = said.filter(|why| !why.contains("workspace"));
+                assert_eq!(own.is_some(), is_near, "{one} {other} {by}: {own:?}");
+                near += usize::from(is_near);
+            }
+            clear += usize::from(!is_near);
+        }
+    }
+    assert!(near > 0 && clear > 0, "{near} {clear}");
+}
+
+/// A part that already stands in a keep-out or outside the workspace excuses no other part.
+#[test]
+fn refuses_a_lift_into_what_another_part_stands_in() {
+    let from = sample(in_a_stroke());
+    let scene = Scene::clone(&drawing().0);
+    let named = |name: &str| {
+        let mut capsules = scene.arm.capsules.iter();
+        capsules.position(|capsule| capsule.name == name).unwrap()
+    };
+    let (upper, gripper) = (named("upper arm"), named("gripper"));
+    let highest = |q: &JointVector, part: usize| {
+        let body = crate::collision_body::CollisionBody::new(&scene);
+        let ends = body.ends(&body.at(q));
+        let radius = scene.arm.capsules.get(part).unwrap().radius_m;
+        let ends = ends.iter().skip(2 * part).take(2);
+        ends.map(|end| end.z + radius).fold(f64::MIN, f64::max)
+    };
+    // The wrist turns the gripper up, and nothing else.
+    let up = [-0.5, 0.5].map(|by| bent(from, 3, by));
+    let up = up
+        .iter()
+        .max_by(|a, b| highest(a, gripper).total_cmp(&highest(b, gripper)));
+    let up = up.unwrap();
+    let ceiling = f64::midpoint(highest(from, gripper), highest(up, gripper));
+    assert!(highest(from, gripper) < ceiling - 0.005 && highest(from, upper) > ceiling + 0.03);
+    // A ceiling that the upper arm stands through, and that the gripper comes to.
+    let mut low = scene.clone();
+    low.limits.workspace.max_m.z = ceiling;
+    let mut lid = scene.clone();
+    lid.keep_outs.push(KeepOut {
+        name: "lid".to_owned(),
+        corners: scene::AxisAlignedBox {
+            min_m: Point3::new(-1.0, -1.0, ceiling + CLEARANCE_M),
+            max_m: Point3::new(1.0, 1.0, 1.0),
+        },
+    });
+    for (scene, place) in [(low, "out of the workspace"), (lid, "keep-out `lid`")] {
+        let mut around = CollisionWorld::new(&scene);
+        let mut walk = LiftCheck::new(&mut around, 0, from).unwrap();
+        assert_eq!(stays_clear(&mut walk, from), Ok(()));
+        let why = stays_clear(&mut walk, up).unwrap_err();
+        assert!(!why.contains("arm") && why.ends_with(place), "{why}");
+    }
+}
+
+/// A lift of the sample before does where the own one does not.
+#[test]
+fn a_sample_takes_the_lift_of_one_before_it_where_its_own_is_none() {
+    let (scene, trajectory) = drawing();
+    let at = in_a_stroke();
+    let span = trajectory.span_at(at).unwrap();
+    let found = |at: usize| earlier_lift(&mut CollisionWorld::new(scene), trajectory, span, at);
+    let lift = found(at).unwrap();
+    assert_eq!((lift.first, lift.end), (at, at + 1));
+    let own = super::lift(&mut CollisionWorld::new(scene), 0, sample(at - 1)).unwrap();
+    assert_eq!(lift.by_rad, own);
+    let due = seconds_min_of(scene, 0, sample(at), &own).unwrap();
+    assert!((lift.seconds_min - due).abs() < 1e-12);
+    // None of a stretch before this one is taken, nor one that does not do from here.
+    assert!(found(span.first).is_none());
+    let mut wild = trajectory.clone();
+    for before in 1..LIFT_EVERY {
+        *wild.samples.get_mut(at - before).unwrap() = bent(sample(at), 1, 0.4);
+    }
+    assert!(earlier_lift(&mut CollisionWorld::new(scene), &wild, span, at).is_none());
+    *wild.samples.get_mut(at + 1 - LIFT_EVERY).unwrap() = *sample(at);
+    assert!(earlier_lift(&mut CollisionWorld::new(scene), &wild, span, at).is_some());
+    *wild.samples.get_mut(at + 1 - LIFT_EVERY).unwrap() = bent(sample(at), 1, 0.4);
+    *wild.samples.get_mut(at - LIFT_EVERY).unwrap() = *sample(at);
+    assert!(earlier_lift(&mut CollisionWorld::new(scene), &wild, span, at).is_none());
+}
+
+/// By the longest of its pieces, from where it begins upwards.
+#[test]
+fn a_lift_takes_as_long_as_its_fastest_piece_asks_for() {
+    let scene = &drawing().0;
+    let from = sample(in_a_stroke());
+    let by = lift(&mut CollisionWorld::new(scene), 0, from).unwrap();
+    let tip = |point: usize| {
+        let share = point as f64 / SWEEP_POINTS as f64;
+        tip_m(scene, 0, &from.zip(&by, |from, by| from + by * share)).unwrap()
+    };
+    let pieces = (0..SWEEP_POINTS).map(|point| (tip(point + 1) - tip(point)).norm());
+    let longest_mm = pieces.fold(0.0, f64::max) * 1e3;
+    let pen = scene.pens.first().unwrap().kind;
+    let limit_mm_s = tip_limit_mm_s(scene, pen, SpanKind::Lift, &tip(0));
+    let due = SMOOTH_PEAK * UNEVEN * longest_mm * SWEEP_POINTS as f64 / limit_mm_s;
+    let found = seconds_min_of(scene, 0, from, &by).unwrap();
+    assert!((found / due - 1.0).abs() < 1e-9, "{found} {due}");
+}
+
+#[test]
+fn a_lift_is_inside_the_limits_but_for_rounding() {
+    let scene = &drawing().0;
+    let from = sample(in_a_stroke());
+    let mut around = CollisionWorld::new(scene);
+    let walk = LiftCheck::new(&mut around, 0, from).unwrap();
+    let limits = &scene.arm.limits;
+    for joint in 0..limits.lower_rad.len() {
+        let (low, high) = (limits.lower_rad, limits.upper_rad);
+        let at = |to: f64| bent(from, joint, to - from.get(joint).unwrap());
+        let (low, high) = (*low.get(joint).unwrap(), *high.get(joint).unwrap());
+        for inside in [low, high, low - 5e-7, high + 5e-7, f64::midpoint(low, high)] {
+            assert_eq!(walk.check_joint_limits(&at(inside)), Ok(()));
+        }
+        for outside in [low - 2e-6, high + 2e-6, low - 4.0, high + 4.0] {
+            assert!(walk.check_joint_limits(&at(outside)).is_err());
+        }
+    }
+}
+
+/// Beyond its limit already, a joint may stay but not go further.
+#[test]
+fn a_joint_beyond_its_limit_goes_no_further() {
+    let mut scene = Scene::clone(&drawing().0);
+    let from = sample(in_a_stroke());
+    let mut arm = arm::ArmModel::clone(&scene.arm);
+    arm.limits.lower_rad = from.map(|_, q| q + 0.1);
+    arm.limits.upper_rad = from.map(|_, q| q + 0.2);
+    scene.arm = std::sync::Arc::new(arm);
+    let mut around = CollisionWorld::new(&scene);
+    let walk = LiftCheck::new(&mut around, 0, from).unwrap();
+    assert_eq!(walk.check_joint_limits(from), Ok(()));
+    assert_eq!(walk.check_joint_limits(&bent(from, 1, 0.05)), Ok(()));
+    assert!(walk.check_joint_limits(&bent(from, 1, -0.01)).is_err());
+}
+
+#[test]
+fn a_lift_rises_all_the_way_and_hardly_strays() {
+    let scene = &drawing().0;
+    let from = sample(in_a_stroke());
+    let mut around = CollisionWorld::new(scene);
+    let by = lift(&mut around, 0, from).unwrap();
+    let up = from.zip(&by, |from, by| from + by);
+    let walk = LiftCheck::new(&mut around, 0, from).unwrap();
+    let height = rises(&walk, &up, 0.0).unwrap();
+    let due_mm = scene.heights.lift_mm - height_of(scene, from);
+    assert!((height * 1e3 - due_mm).abs() < 0.02, "{height}");
+    assert!(rises(&walk, &up, height + 5e-7).is_ok());
+    assert!(rises(&walk, &up, height + 2e-6).is_err());
+    // About the foot the tip goes aside alone.
+    let tip = |q: &JointVector| tip_m(scene, 0, q).unwrap();
+    let radius_mm = (tip(&bent(&up, 0, 0.01)) - tip(&up)).norm() * 1e5;
+    let aside = |mm: f64| rises(&walk, &bent(&up, 0, mm / radius_mm), 0.0);
+    assert!(aside(1.9).is_ok() && aside(-1.9).is_ok());
+    let why = aside(2.2).unwrap_err();
+    assert!(why.contains("stray 2.2 mm"), "{why}");
+}
+
+#[test]
+fn a_line_is_walked_at_even_steps_to_its_end() {
+    let scene = &drawing().0;
+    let from = sample(in_a_stroke());
+    let mut around = CollisionWorld::new(scene);
+    let by = lift(&mut around, 0, from).unwrap();
+    let mut walk = LiftCheck::new(&mut around, 0, from).unwrap();
+    assert_eq!(walk.check(&by, LIFT_POINTS), Ok(()));
+    assert_eq!(walk.check(&by, 1), Ok(()));
+    assert!(walk.check(&by.map(|_, by| -by), LIFT_POINTS).is_err());
+    // It ends beyond a limit, and is inside at three quarters of it.
+    let high = *scene.arm.limits.upper_rad.first().unwrap();
+    let out = by.map(|joint, by| {
+        if joint == 0 {
+            (high - from.first().unwrap()) * 1.1
+        } else {
+            by
+        }
+    });
+    assert!(walk.check(&out, 1).is_err());
+}
+
+/// A box whose nearest side is so far over the gripper's tip.
+fn lid(scene: &Scene, over_mm: f64) -> Scene {
+    let mut scene = scene.clone();
+    let tip = tip_m(&scene, 0, sample(in_a_stroke())).unwrap();
+    let corner = |by: f64| [tip.x + by, tip.y + by];
+    let ([x0, y0], [x1, y1], z) = (corner(-0.2), corner(0.2), tip.z + 0.12 + over_mm / 1e3);
+    scene.keep_outs.push(KeepOut {
+        name: "lid".to_owned(),
+        corners: scene::AxisAlignedBox {
+            min_m: Point3::new(x0, y0, z),
+            max_m: Point3::new(x1, y1, z + 0.4),
+        },
+    });
+    scene
+}
+
+#[test]
+fn what_stands_near_already_may_come_no_nearer() {
+    let near = |of: usize, metres: f64| PartProximity { of, metres };
+    let begun = [near(1, 0.5), near(2, -0.25)];
+    let found = |of: usize, metres: f64| first_breach(&[near(of, metres)], &begun, 1.0);
+    for (of, least) in [(1, 0.5), (2, -0.25), (3, 1.0)] {
+        assert_eq!(found(of, least - 2e-6), Some(near(of, least - 2e-6)));
+        assert_eq!((found(of, least - 5e-7), found(of, least)), (None, None));
+    }
+    let both = [near(1, 0.6), near(2, -0.3)];
+    assert_eq!(first_breach(&both, &begun, 1.0), Some(near(2, -0.3)));
+    let said = brought_near("a link", 0.0123, "the lid");
+    assert_eq!(
+        said,
+        "a stop here would bring a link within 12.3 mm of the lid"
+    );
+}
+
+#[test]
+fn a_lift_into_a_keep_out_is_none() {
+    let scene = &drawing().0;
+    let refused = |over_mm: f64| {
+        let scene = lid(scene, over_mm);
+        let mut around = CollisionWorld::new(&scene);
+        lift(&mut around, 0, sample(in_a_stroke())).err()
+    };
+    assert_eq!(refused(200.0), None);
+    let said: Vec<String> = (-20..20)
+        .filter_map(|step| refused(f64::from(step) * 5.0))
+        .collect();
+    assert!(
+        said.iter().any(|why| why.ends_with("keep-out `lid`")),
+        "{said:?}"
+    );
+}

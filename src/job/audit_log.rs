@@ -1,0 +1,940 @@
+//! What was called, refused, stopped, enabled and changed, so that nobody can rewrite it unseen.
+//!
+//! `audit.log` in the node's state folder is text. Its first line is `steadyhand audit 1`, the
+//! node's public key and the hash that an earlier file ended with. Each further line is a record:
+//! its number, milliseconds since 1970, what kind, a text, a BLAKE3 hash over the hash before and
+//! these four, and the node's Ed25519 signature of that hash, with tabs between. So a changed,
+//! missing or added line breaks the chain from there on. Of records that were written at once only
+//! the last is signed, for all of them; the others have a `-` there.
+//!
+//! No call waits for it: records go through a bounded queue to a thread of its own. What finds the
+//! queue full is counted, and the count is a record. Records of calls that only looked are gathered,
+//! so that a busy node signs and goes to the disk about once a second; all others go at once, with
+//! what was gathered before them. A job waits until its record is signed and on the disk.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
+
+use super::job_journal::sync_folder;
+use super::node_key::{self, bytes, hex};
+use base::clock::calendar_ms;
+
+const MAGIC: &str = "steadyhand audit 1";
+
+/// Records that wait to be written.
+const QUEUE: usize = 4096;
+
+/// Longest time for which records that may wait are gathered, so that they are on the disk within a second. A node that dies
+/// loses at most those of this time, and its next start says so.
+const GATHERED: Duration = Duration::from_millis(800);
+
+/// The kind of the last record of a process that closed its log.
+const END: &str = "end";
+
+/// In the place of a signature: a later one covers this record.
+const SIGNED_LATER: &str = "-";
+
+/// Longer texts are cut.
+const TEXT_CHARS_MAX: usize = 4096;
+
+/// A file that is longer than this is put aside.
+const FILE_BYTES_MAX: u64 = 32 << 20;
+
+/// More than the longest record takes: every character of its text may be written as six, and hashes stand with it.
+const LINE_BYTES_MAX: u64 = 64 << 10;
+
+/// Files that are kept aside.
+const FILES_KEPT: u32 = 8;
+
+/// A node's audit log. Dropping it writes what waits.
+#[derive(Debug)]
+pub struct AuditLog {
+    was_closed: bool,
+    queue: Option<SyncSender<AuditMessage>>,
+    missed: Arc<AtomicU64>,
+    bell: Arc<FlushSignal>,
+    writer: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// An entry of the queue.
+#[derive(Debug)]
+struct AuditMessage {
+    record: Option<AuditRecord>,
+    /// Told when this and all before it is on the disk, or was not taken by it.
+    done: Option<SyncSender<()>>,
+}
+
+#[derive(Debug)]
+struct AuditRecord {
+    at_ms: u64,
+    kind: &'static str,
+    text: String,
+    may_wait: bool,
+}
+
+impl AuditRecord {
+    fn now(kind: &'static str, text: String, may_wait: bool) -> Self {
+        Self {
+            at_ms: calendar_ms(),
+            kind,
+            text,
+            may_wait,
+        }
+    }
+}
+
+/// Ends the gathering of records when one comes that may not wait.
+#[derive(Debug, Default)]
+struct FlushSignal {
+    rung: Mutex<bool>,
+    heard: Condvar,
+}
+
+impl FlushSignal {
+    fn ring(&self) {
+        *self.rung.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.heard.notify_one();
+    }
+
+    /// Until it rings, or for [`GATHERED`].
+    fn wait(&self) {
+        let rung = self.rung.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.heard.wait_timeout_while(rung, GATHERED, |rung| !*rung);
+        let (mut rung, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        *rung = false;
+    }
+}
+
+impl AuditLog {
+    /// Opens a node's log and its key; both are made at the first start.
+    ///
+    /// # Errors
+    /// When the key cannot be used or the log cannot be written.
+    pub fn open(state: &Path) -> io::Result<Self> {
+        let key = node_key::key(&state.join(node_key::FILE))?;
+        let path = state.join("audit.log");
+        let was_closed = was_closed(&path);
+        let chain = AuditChain::open(&path, key)?;
+        let (queue, waiting) = sync_channel(QUEUE);
+        let missed = Arc::new(AtomicU64::new(0));
+        let counted = Arc::clone(&missed);
+        let bell = Arc::new(FlushSignal::default());
+        let heard = Arc::clone(&bell);
+        let writer = std::thread::Builder::new()
+            .name("audit".to_owned())
+            .spawn(move || write(chain, &waiting, &heard, &counted))?;
+        Ok(Self {
+            was_closed,
+            queue: Some(queue),
+            missed,
+            bell,
+            writer: Mutex::new(Some(writer)),
+        })
+    }
+
+    /// Adds a record. It waits for nothing: where there is no room, it is counted as missed.
+    pub fn note(&self, kind: &'static str, text: impl Into<String>) {
+        self.send(AuditRecord::now(kind, text.into(), false));
+        self.bell.ring();
+    }
+
+    /// Adds a record of something that changed nothing: it may be on the disk a moment later.
+    pub fn note_deferred(&self, kind: &'static str, text: impl Into<String>) {
+        self.send(AuditRecord::now(kind, text.into(), true));
+    }
+
+    /// Adds a record, and waits until it is signed and on the disk. What the disk does not take is logged, and counted as
+    /// missed.
+    pub fn note_durably(&self, kind: &'static str, text: impl Into<String>) {
+        self.wait_for(Some(AuditRecord::now(kind, text.into(), false)));
+    }
+
+    /// Adds the record of a process that ends, and waits until all that was noted is on the disk.
+    pub fn note_end(&self, text: impl Into<String>) {
+        self.note_durably(END, text);
+    }
+
+    /// Returns whether the process before this one closed the log. Where it did not, records that it had gathered may be
+    /// missing.
+    #[must_use]
+    pub fn was_closed(&self) -> bool {
+        self.was_closed
+    }
+
+    fn send(&self, record: AuditRecord) {
+        let record = AuditMessage {
+            record: Some(record),
+            done: None,
+        };
+        let sent = self.queue.as_ref().map(|queue| queue.try_send(record));
+        if matches!(sent, Some(Err(TrySendError::Full(_)))) {
+            self.missed.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    /// Waits until all that was noted is on the disk: before a process ends.
+    pub fn flush(&self) {
+        self.wait_for(None);
+    }
+
+    fn wait_for(&self, record: Option<AuditRecord>) {
+        let (done, written) = sync_channel(1);
+        let waiting = AuditMessage {
+            record,
+            done: Some(done),
+        };
+        let queue = self.queue.as_ref();
+        let is_sent = queue.is_some_and(|queue| queue.send(waiting).is_ok());
+        self.bell.ring();
+        if is_sent {
+            // A writer that has gone has nothing left to write.
+            let _ = written.recv();
+        }
+    }
+}
+
+impl Drop for AuditLog {
+    fn drop(&mut self) {
+        self.queue = None;
+        self.bell.ring();
+        let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(writer) = { writer }.take() {
+            // A writer that failed has said so.
+            let _ = writer.join();
+        }
+    }
+}
+
+/// The writer's whole life.
+fn write(
+    mut chain: AuditChain,
+    waiting: &Receiver<AuditMessage>,
+    bell: &FlushSignal,
+    missed: &AtomicU64,
+) {
+    let mut failing = false;
+    while let Ok(first) = waiting.recv() {
+        if first.record.as_ref().is_some_and(|record| record.may_wait) {
+            bell.wait();
+        }
+        let lost = missed.swap(0, Ordering::SeqCst);
+        let (mut records, mut done) = (Vec::from_iter(gap_record(lost)), Vec::new());
+        let told = records.len();
+        for one in std::iter::once(first).chain(waiting.try_iter().take(QUEUE)) {
+            records.extend(one.record);
+            done.extend(one.done);
+        }
+        let written = chain.add(&records);
+        let written = written.and_then(|()| chain.file.sync_data());
+        if let (Err(error), false) = (&written, failing) {
+            tracing::error!("the audit log cannot be written: {error}");
+        }
+        if written.is_err() {
+            let more = (records.len() - told) as u64;
+            missed.fetch_add(lost + more, Ordering::SeqCst);
+        }
+        failing = written.is_err();
+        for tell in done {
+            // Whoever waited may be gone.
+            let _ = tell.send(());
+        }
+    }
+    let lost = missed.swap(0, Ordering::SeqCst);
+    if let Err(error) = chain.add(&Vec::from_iter(gap_record(lost))) {
+        tracing::error!("the audit log cannot be written: {error}");
+    }
+}
+
+/// Says how many records were lost since the last one, if any.
+fn gap_record(lost: u64) -> Option<AuditRecord> {
+    let text = format!(
+        "{lost} records were lost: they came faster than the disk, or it did not take them"
+    );
+    (lost > 0).then(|| AuditRecord::now("gap", text, false))
+}
+
+struct AuditChain {
+    path: PathBuf,
+    file: File,
+    key: SigningKey,
+    next: u64,
+    last: [u8; 32],
+    /// End of the last whole line: half a line is overwritten.
+    end: u64,
+}
+
+impl AuditChain {
+    fn open(path: &Path, key: SigningKey) -> io::Result<Self> {
+        let file = open(path)?;
+        let (end, length) = (end_of_lines(&file)?, file.metadata()?.len());
+        let Some(last) = last_line(&file, end)? else {
+            return Self::replace_damaged(path, key, &tail_before(&file, length)?);
+        };
+        file.set_len(end)?;
+        let (next, last) = match last {
+            LastLine::Header(hash) => (0, hash),
+            LastLine::Record(number, hash) => (number + 1, hash),
+        };
+        let path = path.to_owned();
+        let mut chain = Self {
+            path,
+            next,
+            last,
+            end,
+            file,
+            key,
+        };
+        if end < length {
+            let text = "the last record was not written to its end".to_owned();
+            chain.add(&[AuditRecord::now("torn", text, false)])?;
+        }
+        Ok(chain)
+    }
+
+    /// An empty file, which goes on from a file that ended with this hash.
+    fn create(path: &Path, key: SigningKey, before: &[u8; 32]) -> io::Result<Self> {
+        let mut file = open(path)?;
+        let header = header(&key, before);
+        file.set_len(0)?;
+        file.write_all(format!("{header}\n").as_bytes())?;
+        Ok(Self {
+            path: path.to_owned(),
+            next: 0,
+            last: *blake3::hash(header.as_bytes()).as_bytes(),
+            end: u64::try_from(header.len() + 1).unwrap_or(0),
+            file,
+            key,
+        })
+    }
+
+    /// Replaces a file that ends with neither a record nor a header. If it is the beginning of our own
+    /// header, it was torn, and is written again; a file changed by others is kept aside for inspection.
+    fn replace_damaged(path: &Path, key: SigningKey, found: &[u8]) -> io::Result<Self> {
+        let earlier = previous_hash(path)?;
+        let header = header(&key, &earlier.unwrap_or_default());
+        if header.as_bytes().starts_with(found) {
+            return Self::create(path, key, &earlier.unwrap_or_default());
+        }
+        put_aside(path)?;
+        let mut chain = Self::create(path, key, &[0; 32])?;
+        let text = "the log before this one does not end with a record: it is kept as it was";
+        chain.add(&[AuditRecord::now("torn", text.to_owned(), false)])?;
+        Ok(chain)
+    }
+
+    /// A file that is long enough is put aside, and another goes on from it.
+    fn rotate(&mut self) -> io::Result<()> {
+        self.file.sync_data()?;
+        // The next one is whole before this one makes way: what a full disk breaks off is tried again and loses nothing.
+        let beside = PathBuf::from(format!("{}.new", self.path.display()));
+        let next = Self::create(&beside, self.key.clone(), &self.last)?;
+        next.file.sync_data()?;
+        if self.path.exists() {
+            put_aside(&self.path)?;
+        }
+        std::fs::rename(&beside, &self.path)?;
+        self.path.parent().map_or(Ok(()), sync_folder)?;
+        let path = self.path.clone();
+        *self = Self { path, ..next };
+        Ok(())
+    }
+
+    /// All of these or none. The last one's signature covers those before it.
+    fn add(&mut self, records: &[AuditRecord]) -> io::Result<()> {
+        if self.end > FILE_BYTES_MAX {
+            self.rotate()?;
+        }
+        let (mut lines, mut last) = (String::new(), self.last);
+        for (number, record) in (self.next..).zip(records) {
+            let said = format!(
+                "{number}\t{}\t{}\t{}",
+                record.at_ms,
+                record.kind,
+                escaped(&record.text)
+            );
+            last = chained_hash(&last, &said);
+            let signature = if number + 1 == self.next + records.len() as u64 {
+                hex(&self.key.sign(&last).to_bytes())
+            } else {
+                SIGNED_LATER.to_owned()
+            };
+            lines += &format!("{said}\t{}\t{signature}\n", hex(&last));
+        }
+        if let Err(error) = self.file.write_all(lines.as_bytes()) {
+            self.file.set_len(self.end)?;
+            return Err(error);
+        }
+        self.end += lines.len() as u64;
+        self.next += records.len() as u64;
+        self.last = last;
+        Ok(())
+    }
+}
+
+fn put_aside(path: &Path) -> io::Result<()> {
+    let aside = |number: u32| PathBuf::from(format!("{}.{number}", path.display()));
+    // Down to the first free place and no further: where this breaks off and is tried again, nothing is pushed out.
+    let free = (1..FILES_KEPT).find(|number| !aside(*number).exists());
+    for number in (1..free.unwrap_or(FILES_KEPT)).rev() {
+        std::fs::rename(aside(number), aside(number + 1))?;
+    }
+    std::fs::rename(path, aside(1))
+}
+
+fn chained_hash(before: &[u8; 32], said: &str) -> [u8; 32] {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(before);
+    hasher.update(said.as_bytes());
+    *hasher.finalize().as_bytes()
+}
+
+/// One line's text: tabs, ends of lines and backslashes are written as `\t`, `\n`, `\r`, `\\`, other control characters as `\u{1b}`.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars().take(TEXT_CHARS_MAX) {
+        match c {
+            '\\' => escaped.push_str("\\\\"),
+            '\t' => escaped.push_str("\\t"),
+            '\n' => escaped.push_str("\\n"),
+            '\r' => escaped.push_str("\\r"),
+            // Whoever reads the log at a terminal reads it, and nothing else happens.
+            c if c.is_control() => escaped.extend(c.escape_default()),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    OpenOptions::new()
+        .create(true)
+        .read(true)
+        .append(true)
+        .mode(0o600)
+        .open(path)
+}
+
+/// Returns the bytes of a file before `end`, no more than the longest line.
+fn tail_before(file: &File, end: u64) -> io::Result<Vec<u8>> {
+    let from = end.saturating_sub(LINE_BYTES_MAX);
+    let mut bytes = vec![0; usize::try_from(end - from).unwrap_or(0)];
+    file.read_exact_at(&mut bytes, from)?;
+    Ok(bytes)
+}
+
+/// Returns the end of the last whole line.
+fn end_of_lines(file: &File) -> io::Result<u64> {
+    let length = file.metadata()?.len();
+    let half = tail_before(file, length)?.into_iter().rev();
+    let half = half.take_while(|byte| *byte != b'\n').count();
+    Ok(length - u64::try_from(half).unwrap_or(0))
+}
+
+/// A file's first line.
+fn header(key: &SigningKey, before: &[u8; 32]) -> String {
+    let public = hex(key.verifying_key().as_bytes());
+    format!("{MAGIC} {public} {}", hex(before))
+}
+
+/// The hash that the file put aside last ended with, if there is one that ends with a record.
+fn previous_hash(path: &Path) -> io::Result<Option<[u8; 32]>> {
+    let Ok(aside) = File::open(format!("{}.1", path.display())) else {
+        return Ok(None);
+    };
+    let last = last_line(&aside, end_of_lines(&aside)?)?;
+    Ok(last.map(|(LastLine::Header(hash) | LastLine::Record(_, hash))| hash))
+}
+
+/// The kind of a file's last line, and its hash.
+enum LastLine {
+    Header([u8; 32]),
+    Record(u64, [u8; 32]),
+}
+
+/// Returns whether the last record of a log is that of a process that closed it; a log without records has lost none.
+fn was_closed(path: &Path) -> bool {
+    let last = || {
+        let file = File::open(path).ok()?;
+        let bytes = tail_before(&file, end_of_lines(&file).ok()?).ok()?;
+        let text = String::from_utf8_lossy(&bytes);
+        let last = AuditLine::read(text.lines().last()?)?;
+        Some(last.said.split('\t').nth(2) == Some(END))
+    };
+    last().unwrap_or(true)
+}
+
+/// `None` where the line that ends there is neither a record nor a header.
+fn last_line(file: &File, end: u64) -> io::Result<Option<LastLine>> {
+    let bytes = tail_before(file, end)?;
+    let text = String::from_utf8_lossy(&bytes);
+    let Some(line) = text.lines().last() else {
+        return Ok(None);
+    };
+    let hash = || *blake3::hash(line.as_bytes()).as_bytes();
+    let record = AuditLine::read(line).map(|record| LastLine::Record(record.number, record.hash));
+    let header = || line.starts_with(MAGIC).then(|| LastLine::Header(hash()));
+    Ok(record.or_else(header))
+}
+
+struct AuditLine<'a> {
+    said: &'a str,
+    number: u64,
+    hash: [u8; 32],
+    /// None where a later one covers this record.
+    signature: Option<[u8; 64]>,
+}
+
+impl<'a> AuditLine<'a> {
+    fn read(line: &'a str) -> Option<Self> {
+        let mut ends = line.rsplitn(3, '\t');
+        let signature = match ends.next()? {
+            SIGNED_LATER => None,
+            written => Some(bytes(written)?),
+        };
+        let hash = bytes(ends.next()?)?;
+        let said = ends.next()?;
+        let number = said.split('\t').next()?.parse().ok()?;
+        Some(Self {
+            said,
+            number,
+            hash,
+            signature,
+        })
+    }
+}
+
+/// A defect of an audit log.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AuditError {
+    /// It does not begin as one.
+    #[error("the first line is not that of an audit log of this version")]
+    Foreign,
+    /// It was signed by another node than the one that was named.
+    #[error("it names the key {found}, not {expected}: another node wrote it")]
+    OtherKey {
+        /// The key in it.
+        found: String,
+        /// The key that was asked for.
+        expected: String,
+    },
+    /// The first record that cannot be believed.
+    #[error(
+        "record {record} (line {line}) is not as it was written: {why}; all records before it hold"
+    )]
+    Record {
+        /// Which record, from 0.
+        record: u64,
+        /// Which line of the file, from 1.
+        line: usize,
+        /// The reason.
+        why: &'static str,
+    },
+}
+
+/// Summary of an audit log that holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VerifiedAudit {
+    /// Number of records.
+    pub records: u64,
+    /// The key that signed them, in hexadecimal.
+    pub key: String,
+    /// The last record's hash, in hexadecimal: kept elsewhere, it shows a log that was cut short.
+    pub last: String,
+}
+
+/// Checks every record of an audit log. `expected` is the node's public key in hexadecimal, where
+/// it is known; otherwise the log is believed as to whose it is.
+///
+/// # Errors
+/// The first thing that is wrong.
+pub fn verify(text: &str, expected: Option<&str>) -> Result<VerifiedAudit, AuditError> {
+    let mut lines = text.lines().enumerate();
+    let (_, header) = lines.next().ok_or(AuditError::Foreign)?;
+    let mut words = header
+        .strip_prefix(MAGIC)
+        .ok_or(AuditError::Foreign)?
+        .split_whitespace();
+    let found = words.next().unwrap_or_default();
+    let key = bytes::<32>(found).and_then(|bytes| VerifyingKey::from_bytes(&bytes).ok());
+    let key = key.ok_or(AuditError::Foreign)?;
+    let before = words.next().and_then(bytes::<32>);
+    if before.is_none() || words.next().is_some() {
+        return Err(AuditError::Foreign);
+    }
+    if let Some(expected) = expected.filter(|expected| !expected.eq_ignore_ascii_case(found)) {
+        return Err(AuditError::OtherKey {
+            found: found.to_owned(),
+            expected: expected.to_owned(),
+        });
+    }
+    let start = *blake3::hash(header.as_bytes()).as_bytes();
+    let (records, last) = verify_chain(lines, start, &key)?;
+    Ok(VerifiedAudit {
+        records,
+        key: found.to_owned(),
+        last: hex(&last),
+    })
+}
+
+/// Verifies the records that follow; returns their number, and the last one's hash.
+fn verify_chain<'a>(
+    lines: impl Iterator<Item = (usize, &'a str)>,
+    start: [u8; 32],
+    key: &VerifyingKey,
+) -> Result<(u64, [u8; 32]), AuditError> {
+    let (mut last, mut records) = (start, 0);
+    // The first record, with its line, that no signature has covered yet.
+    let mut open = None;
+    for (index, text) in lines {
+        let here = (records, index + 1);
+        let (record, line) = *open.get_or_insert(here);
+        let wrong = |(record, line), why| AuditError::Record { record, line, why };
+        let read = next_record(text, records, &last).map_err(|why| wrong(here, why))?;
+        if let Some(signature) = read.signature {
+            key.verify_strict(&read.hash, &Signature::from_bytes(&signature))
+                .map_err(|_| wrong((record, line), "its signature is not the node's"))?;
+            open = None;
+        }
+        last = read.hash;
+        records += 1;
+    }
+    let why = "no signature covers it: what followed is missing";
+    match open {
+        Some((record, line)) => Err(AuditError::Record { record, line, why }),
+        None => Ok((records, last)),
+    }
+}
+
+/// A line's record, if it is the next of the chain.
+fn next_record<'a>(
+    line: &'a str,
+    number: u64,
+    before: &[u8; 32],
+) -> Result<AuditLine<'a>, &'static str> {
+    let line = AuditLine::read(line).ok_or("it is not a record")?;
+    if line.number != number {
+        return Err("its number is not the next: records are missing or were added");
+    }
+    if chained_hash(before, line.said) != line.hash {
+        return Err("its hash does not follow from the record before and its own words");
+    }
+    Ok(line)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failing test may panic")]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn log(folder: &Path, records: usize) -> String {
+        let audit = AuditLog::open(folder).unwrap();
+        for at in 0..records {
+            audit.note("call", format!("number\t{at}\n"));
+            // Each is written, and so signed, by itself.
+            audit.flush();
+        }
+        drop(audit);
+        std::fs::read_to_string(folder.join("audit.log")).unwrap()
+    }
+
+    #[test]
+    fn it_holds_over_restarts_and_its_key_is_its_users_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        log(folder.path(), 3);
+        let text = log(folder.path(), 2);
+        let verified = verify(&text, None).unwrap();
+        assert_eq!(verified.records, 5);
+        assert_eq!(verify(&text, Some(&verified.key)), Ok(verified));
+        let mode = std::fs::metadata(folder.path().join("node.key")).unwrap();
+        assert_eq!(mode.permissions().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_key_that_others_can_read_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        log(folder.path(), 1);
+        let key = folder.path().join("node.key");
+        std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o644)).unwrap();
+        let error = AuditLog::open(folder.path()).unwrap_err();
+        assert!(error.to_string().contains("chmod 600"), "{error}");
+    }
+
+    #[test]
+    fn the_first_record_that_was_changed_taken_or_added_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = log(folder.path(), 6);
+        let lines: Vec<&str> = text.lines().collect();
+        let first_bad = |lines: &[&str]| match verify(&lines.join("\n"), None) {
+            Err(AuditError::Record { record, .. }) => record,
+            other => panic!("{other:?}"),
+        };
+        let mut taken = lines.clone();
+        taken.remove(3);
+        assert_eq!(first_bad(&taken), 2);
+        let mut added = lines.clone();
+        added.insert(4, "3\t1\tcall\tforged\t00\t00");
+        assert_eq!(first_bad(&added), 3);
+        for at in 1..lines.len() {
+            let changed = lines.get(at).unwrap().replace("number", "numbed");
+            let mut all = lines.clone();
+            *all.get_mut(at).unwrap() = &changed;
+            assert_eq!(first_bad(&all), u64::try_from(at - 1).unwrap());
+        }
+        let other = tempfile::tempdir().unwrap();
+        let forged = log(other.path(), 6).replace(
+            verify(&log(other.path(), 0), None).unwrap().key.as_str(),
+            verify(&text, None).unwrap().key.as_str(),
+        );
+        assert_eq!(first_bad(&forged.lines().collect::<Vec<_>>()), 0);
+    }
+
+    /// Gathered records have one signature. A log that ends before it is not believed from there on.
+    #[test]
+    fn records_that_were_gathered_are_covered_by_the_last_ones_signature() {
+        let folder = tempfile::tempdir().unwrap();
+        let audit = AuditLog::open(folder.path()).unwrap();
+        for at in 0..50 {
+            audit.note_deferred("call", format!("number {at}"));
+        }
+        audit.flush();
+        let file = folder.path().join("audit.log");
+        let text = std::fs::read_to_string(&file).unwrap();
+        assert_eq!(verify(&text, None).unwrap().records, 50);
+        let signed = text.lines().skip(1).filter(|line| !line.ends_with("\t-"));
+        assert!(signed.count() < 50, "{text}");
+        for at in (0..text.trim_end().len()).step_by(11) {
+            let mut bytes = text.clone().into_bytes();
+            *bytes.get_mut(at).unwrap() ^= 1;
+            let changed = String::from_utf8(bytes).unwrap();
+            assert!(verify(&changed, None).is_err(), "byte {at}: {changed}");
+        }
+        let first = text.lines().skip(1).position(|line| line.ends_with("\t-"));
+        let first = first.unwrap();
+        let cut: Vec<&str> = text.lines().take(first + 2).collect();
+        let why = verify(&cut.join("\n"), None).unwrap_err();
+        assert!(
+            matches!(why, AuditError::Record { record, .. } if record == first as u64),
+            "{why}"
+        );
+        // A node that died there goes on, and its next signature covers what it had written.
+        drop(audit);
+        std::fs::write(&file, cut.join("\n") + "\n").unwrap();
+        let text = log(folder.path(), 1);
+        assert_eq!(verify(&text, None).unwrap().records, first as u64 + 2);
+    }
+
+    /// Any change of one byte, and any wrong order of records.
+    #[test]
+    fn no_byte_can_be_changed_and_no_record_moved_unseen() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = log(folder.path(), 3);
+        let whole = verify(&text, None).unwrap();
+        for at in 0..text.trim_end().len() {
+            let bit = 1_u8 << (at % 7);
+            let mut bytes = text.clone().into_bytes();
+            *bytes.get_mut(at).unwrap() ^= bit;
+            let changed = String::from_utf8(bytes).unwrap();
+            let found = verify(&changed, Some(&whole.key));
+            assert!(found.is_err(), "byte {at}, bit {bit:#x}: {changed}");
+        }
+        let lines: Vec<&str> = text.lines().collect();
+        for (one, other) in [(1, 2), (2, 3), (1, 3)] {
+            let mut moved = lines.clone();
+            moved.swap(one, other);
+            assert!(verify(&moved.join("\n"), None).is_err());
+        }
+        for end in 1..lines.len() {
+            let cut = verify(&lines.get(..end).unwrap().join("\n"), None).unwrap();
+            // A log that was cut short holds in itself: its last hash says that it is another.
+            assert!(cut.last != whole.last && cut.records < whole.records);
+        }
+        for end in 1..text.trim_end().len() {
+            let cut = text.get(..end).unwrap();
+            let whole_lines = lines.iter().scan(0, |at, line| {
+                *at += line.len() + 1;
+                Some(*at - 1)
+            });
+            let at_an_end = whole_lines.into_iter().any(|at| at == end || at + 1 == end);
+            assert_eq!(verify(cut, None).is_ok(), at_an_end, "cut at {end}");
+        }
+    }
+
+    /// What may wait is never written behind what came after it, and what may not takes it along.
+    #[test]
+    fn the_order_is_kept_and_a_record_that_is_waited_for_is_signed_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let audit = AuditLog::open(folder.path()).unwrap();
+        for round in 0..4 {
+            for look in 0..3 {
+                audit.note_deferred("call", format!("look {round}.{look}"));
+            }
+            audit.note_durably("motion", format!("motion {round}"));
+            // As a process that is killed here leaves it.
+            let text = std::fs::read_to_string(folder.path().join("audit.log")).unwrap();
+            let verified = verify(&text, None).unwrap();
+            assert_eq!(verified.records, 4 * (round + 1));
+            let last = text.lines().last().unwrap();
+            assert!(last.contains(&format!("motion {round}")) && !last.ends_with("\t-"));
+        }
+        audit.note_deferred("call", "look 4.0");
+        drop(audit);
+        let text = std::fs::read_to_string(folder.path().join("audit.log")).unwrap();
+        let said: Vec<&str> = text
+            .lines()
+            .filter_map(|line| line.split('\t').nth(3))
+            .collect();
+        let round = |round| {
+            let looks = (0..3).map(move |look| format!("look {round}.{look}"));
+            looks.chain([format!("motion {round}")])
+        };
+        let mut meant: Vec<String> = (0..4).flat_map(round).collect();
+        meant.push("look 4.0".to_owned());
+        assert_eq!(said, meant);
+    }
+
+    #[test]
+    fn a_log_that_was_not_closed_is_known() {
+        let folder = tempfile::tempdir().unwrap();
+        for (ends, was_closed) in [(false, true), (true, false), (true, true)] {
+            let audit = AuditLog::open(folder.path()).unwrap();
+            assert_eq!(audit.was_closed(), was_closed);
+            audit.note("call", "number");
+            if ends {
+                audit.note_end("done");
+            }
+        }
+    }
+
+    #[test]
+    fn half_a_last_line_is_cut_and_said() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = log(folder.path(), 2);
+        let path = folder.path().join("audit.log");
+        std::fs::write(&path, text.get(..text.len() - 40).unwrap()).unwrap();
+        let text = log(folder.path(), 1);
+        assert_eq!(verify(&text, None).unwrap().records, 3);
+        assert!(text.contains("\ttorn\t"));
+    }
+
+    #[test]
+    fn a_last_line_that_is_no_record_is_kept_for_who_looks_into_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = log(folder.path(), 2);
+        let path = folder.path().join("audit.log");
+        let changed = format!("{} and more\n", text.trim_end());
+        std::fs::write(&path, &changed).unwrap();
+        let begun = log(folder.path(), 1);
+        assert_eq!(verify(&begun, None).unwrap().records, 2);
+        assert!(begun.contains("\ttorn\t"));
+        let aside = std::fs::read_to_string(folder.path().join("audit.log.1")).unwrap();
+        assert_eq!(aside, changed);
+    }
+
+    #[test]
+    fn a_header_that_was_torn_anywhere_is_written_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let whole = log(folder.path(), 0);
+        let path = folder.path().join("audit.log");
+        for end in 0..whole.len() {
+            std::fs::write(&path, whole.get(..end).unwrap()).unwrap();
+            let text = log(folder.path(), 1);
+            assert!(text.starts_with(&whole), "cut at {end}");
+            assert_eq!(verify(&text, None).unwrap().records, 1, "cut at {end}");
+        }
+        assert!(!folder.path().join("audit.log.1").exists());
+    }
+
+    #[test]
+    fn a_disk_that_takes_no_other_file_loses_none_that_is_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = log(folder.path(), 2);
+        let path = folder.path().join("audit.log");
+        let aside = |number: u32| folder.path().join(format!("audit.log.{number}"));
+        for number in 1..=FILES_KEPT {
+            std::fs::write(aside(number), number.to_string()).unwrap();
+        }
+        std::fs::create_dir(folder.path().join("audit.log.new")).unwrap();
+        let key = node_key::key(&folder.path().join(node_key::FILE)).unwrap();
+        let mut chain = AuditChain::open(&path, key).unwrap();
+        chain.end = FILE_BYTES_MAX + 1;
+        for _ in 0..20 {
+            let record = AuditRecord::now("call", "number".to_owned(), false);
+            assert!(chain.add(&[record]).is_err());
+        }
+        for number in 1..=FILES_KEPT {
+            assert_eq!(
+                std::fs::read_to_string(aside(number)).unwrap(),
+                number.to_string()
+            );
+        }
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+    }
+
+    #[test]
+    fn a_log_that_grows_goes_on_in_another_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("audit.log");
+        let key = || node_key::key(&folder.path().join(node_key::FILE)).unwrap();
+        let many = || (0..1000).map(|_| AuditRecord::now("call", "x".repeat(TEXT_CHARS_MAX), true));
+        let mut chain = AuditChain::open(&path, key()).unwrap();
+        while chain.end <= FILE_BYTES_MAX {
+            chain.add(&many().collect::<Vec<_>>()).unwrap();
+        }
+        // What comes next begins another file, and is the first in it.
+        chain.add(&many().take(2).collect::<Vec<_>>()).unwrap();
+        let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
+        let (first, second) = (read("audit.log.1"), read("audit.log"));
+        let last = verify(&first, None).unwrap().last;
+        assert!(first.len() as u64 > FILE_BYTES_MAX);
+        assert!(second.lines().next().unwrap().ends_with(&last));
+        assert_eq!(verify(&second, None).unwrap().records, 2);
+        // One in which nothing is yet goes on from the one before it, whoever opens it.
+        chain.rotate().unwrap();
+        drop(chain);
+        let begun = read("audit.log");
+        let mut chain = AuditChain::open(&path, key()).unwrap();
+        chain.add(&many().take(2).collect::<Vec<_>>()).unwrap();
+        assert!(read("audit.log").starts_with(&begun));
+        assert_eq!(verify(&read("audit.log"), None).unwrap().records, 2);
+    }
+
+    #[test]
+    fn what_comes_faster_than_the_disk_is_counted_and_nobody_waits() {
+        let folder = tempfile::tempdir().unwrap();
+        let audit = AuditLog::open(folder.path()).unwrap();
+        let mut noted = 0_u64;
+        while noted < 1_000 * QUEUE as u64 && audit.missed.load(Ordering::SeqCst) == 0 {
+            audit.note("call", "number\n");
+            noted += 1;
+        }
+        drop(audit);
+        let text = std::fs::read_to_string(folder.path().join("audit.log")).unwrap();
+        let verified = verify(&text, None).unwrap();
+        let lost: u64 = text
+            .lines()
+            .filter(|line| line.contains("\tgap\t"))
+            .filter_map(|line| {
+                line.split('\t')
+                    .nth(3)?
+                    .split(' ')
+                    .next()?
+                    .parse::<u64>()
+                    .ok()
+            })
+            .sum();
+        let gaps = text.lines().filter(|line| line.contains("\tgap\t")).count();
+        let kept = verified.records - u64::try_from(gaps).unwrap();
+        assert!(lost > 0, "the queue never filled");
+        assert_eq!(kept + lost, noted);
+    }
+}

@@ -1,0 +1,226 @@
+//! The journal of one job, while it is written.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::ink_table::InkProgress;
+use super::journal_file::{JournalError, JournalFile};
+use super::journal_record::{JournalRecord, RecordKind, encode_strokes};
+use super::past_job::PastJob;
+use base::clock::calendar_ms;
+use base::units::JointVector;
+use plan::Plan;
+
+/// Facts of a job at its beginning.
+#[derive(Clone, Debug, Default)]
+pub struct AcceptedJob {
+    /// Its name.
+    pub id: String,
+    /// The tool.
+    pub tool: String,
+    /// Which arm.
+    pub arm: String,
+    /// The scene.
+    pub scene: String,
+    /// The overlay; empty for none.
+    pub overlay: String,
+    /// The scene's revision, in hexadecimal.
+    pub revision: String,
+    /// The caller.
+    pub caller: String,
+    /// The arguments as they came.
+    pub received: String,
+    /// The arguments as they were understood, as JSON.
+    pub understood: String,
+    /// The repairs, as JSON.
+    pub repairs: String,
+    /// The job that it goes on with; empty for none.
+    pub resumes: String,
+}
+
+/// Arguments longer than this are cut before they are kept.
+const RECEIVED_BYTES_MAX: usize = 16 << 10;
+
+/// A job's journal.
+#[derive(Debug)]
+pub struct JobJournal {
+    id: String,
+    folder: PathBuf,
+    state: Mutex<JournalState>,
+}
+
+#[derive(Debug)]
+struct JournalState {
+    log: JournalFile,
+    past: PastJob,
+}
+
+impl JobJournal {
+    /// Makes a job's folder and the beginning of its journal; both are on the disk afterwards.
+    pub(super) fn create(jobs: &Path, accepted: &AcceptedJob) -> Result<Self, JournalError> {
+        let folder = jobs.join(&accepted.id);
+        let failed = |error| JournalError::File {
+            path: folder.clone(),
+            error,
+        };
+        std::fs::create_dir(&folder).map_err(failed)?;
+        let mut log = JournalFile::create(&folder.join(super::JOURNAL))?;
+        let record = accepted.record();
+        log.append(&record)?;
+        sync_folder(&folder).map_err(failed)?;
+        sync_folder(jobs).map_err(failed)?;
+        Ok(Self {
+            id: accepted.id.clone(),
+            state: Mutex::new(JournalState {
+                log,
+                past: PastJob::from_records(&[record]),
+            }),
+            folder,
+        })
+    }
+
+    /// The job's name.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Returns the folder of its journal and pictures.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The job as it is written so far.
+    #[must_use]
+    pub fn past(&self) -> PastJob {
+        self.state().past.clone()
+    }
+
+    /// A motion of it was planned.
+    ///
+    /// # Errors
+    /// When this is not on the disk.
+    pub fn planned(&self, plan: &Plan, start: &JointVector) -> Result<(), JournalError> {
+        let words = |q: &JointVector| {
+            let angles: Vec<String> = q.iter().map(ToString::to_string).collect();
+            angles.join(" ")
+        };
+        let end = plan.trajectory.samples.last();
+        self.write(
+            &JournalRecord::new(RecordKind::Planned)
+                .with("plan", &plan.hash)
+                .with("duration_s", plan.report.duration_s)
+                .with("start_rad", words(start))
+                .with("end_rad", end.map(words).unwrap_or_default())
+                .bytes("strokes", encode_strokes(&plan.strokes)),
+        )
+    }
+
+    /// The motion is about to be handed to the arm.
+    ///
+    /// # Errors
+    /// When this is not on the disk.
+    pub fn moving(&self) -> Result<(), JournalError> {
+        self.write(&JournalRecord::new(RecordKind::Moving).with("at_ms", calendar_ms()))
+    }
+
+    /// The pen is about to draw on, from `drawn` to no further than `upto_mm` of the plan's line.
+    ///
+    /// # Errors
+    /// When this is not on the disk; then the pen must not draw on.
+    pub fn ink(&self, drawn: InkProgress, upto_mm: f64) -> Result<(), JournalError> {
+        let record = drawn_record(RecordKind::Ink, drawn);
+        self.write(&record.with("upto_mm", upto_mm))
+    }
+
+    /// It waits.
+    ///
+    /// # Errors
+    /// When this is not on the disk.
+    pub fn held(&self, why: &str) -> Result<(), JournalError> {
+        self.write(&JournalRecord::new(RecordKind::Held).with("why", why))
+    }
+
+    /// A person allowed its plan.
+    ///
+    /// # Errors
+    /// When this is not on the disk.
+    pub fn approved(&self, plan_hash: &str) -> Result<(), JournalError> {
+        self.write(&JournalRecord::new(RecordKind::Approved).with("plan", plan_hash))
+    }
+
+    /// Records the progress of one of its motions at the motion's end.
+    ///
+    /// # Errors
+    /// When this is not on the disk.
+    pub fn passed(&self, drawn: InkProgress) -> Result<(), JournalError> {
+        self.write(&drawn_record(RecordKind::Passed, drawn))
+    }
+
+    /// It ended: `state` is `reached`, `stopped`, `refused` or `faulted`; `figures` are JSON.
+    ///
+    /// # Errors
+    /// When this is not on the disk: the next start will call the job interrupted.
+    pub fn ended(&self, state: &str, message: &str, figures: &str) -> Result<(), JournalError> {
+        let drawn = self.state().past.drawn;
+        self.write(
+            &drawn_record(RecordKind::Ended, drawn)
+                .with("at_ms", calendar_ms())
+                .with("state", state)
+                .with("message", message)
+                .with("figures", figures),
+        )
+    }
+
+    #[cfg(test)]
+    pub(super) fn disk_fills_at(&self, record: u64) {
+        self.state().log.disk_fills_at(record);
+    }
+
+    #[cfg(test)]
+    pub(super) fn panics_at(&self, record: u64) {
+        self.state().log.panics_at(record);
+    }
+
+    fn write(&self, record: &JournalRecord) -> Result<(), JournalError> {
+        let mut state = self.state();
+        state.log.append(record)?;
+        state.past.apply_record(record);
+        Ok(())
+    }
+
+    fn state(&self) -> MutexGuard<'_, JournalState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl AcceptedJob {
+    fn record(&self) -> JournalRecord {
+        let received: String = self.received.chars().take(RECEIVED_BYTES_MAX).collect();
+        JournalRecord::new(RecordKind::Accepted)
+            .with("at_ms", calendar_ms())
+            .with("id", &self.id)
+            .with("tool", &self.tool)
+            .with("arm", &self.arm)
+            .with("scene", &self.scene)
+            .with("overlay", &self.overlay)
+            .with("revision", &self.revision)
+            .with("caller", &self.caller)
+            .with("received", received)
+            .with("understood", &self.understood)
+            .with("repairs", &self.repairs)
+            .with("resumes", &self.resumes)
+    }
+}
+
+fn drawn_record(kind: RecordKind, drawn: InkProgress) -> JournalRecord {
+    JournalRecord::new(kind)
+        .with("drawn_mm", drawn.mm)
+        .with("done", drawn.strokes)
+}
+
+/// Makes names in a folder durable.
+pub(super) fn sync_folder(folder: &Path) -> std::io::Result<()> {
+    std::fs::File::open(folder)?.sync_all()
+}

@@ -1,0 +1,495 @@
+//! All jobs of a node: its folder of journals, one a job, kept to a set number, size and age.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rustix::fs::{FlockOperation, flock};
+
+use super::job_journal::{AcceptedJob, JobJournal};
+use super::journal_file::{self, JournalError, JournalFile};
+use super::journal_record::{JournalRecord, RecordKind};
+use super::past_job::PastJob;
+use super::{JOBS, JOURNAL};
+use base::clock::calendar_ms;
+
+/// Limits for keeping jobs that have ended.
+#[derive(Clone, Copy, Debug)]
+pub struct RetentionPolicy {
+    /// Number of jobs.
+    pub jobs: usize,
+    /// Number of bytes, pictures included.
+    pub bytes: u64,
+    /// No longer than this.
+    pub days: u64,
+}
+
+/// The reason why the journals cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum JobStoreError {
+    /// Another process writes them.
+    #[error(
+        "{path} is in use by process {holder}; a state folder has one node: call that one, or give this one its own --state or `name`"
+    )]
+    Held {
+        /// Which file is locked.
+        path: PathBuf,
+        /// By whom, as that process wrote.
+        holder: String,
+    },
+    /// The file system says no.
+    #[error("cannot use {path}: {error}")]
+    File {
+        /// Which file.
+        path: PathBuf,
+        /// The system's error.
+        error: std::io::Error,
+    },
+    /// A journal cannot be written or believed.
+    #[error(transparent)]
+    Log(#[from] JournalError),
+}
+
+/// The journals of a node. While it exists, no other process can open them.
+#[derive(Debug)]
+pub struct JobStore {
+    jobs: PathBuf,
+    keep: RetentionPolicy,
+    next: AtomicU64,
+    /// Jobs that have ended, oldest first, with what they take on the disk.
+    ended: Mutex<Vec<(PastJob, u64)>>,
+    /// Journals that cannot be believed: until they are moved away, nothing moves.
+    damaged: Vec<String>,
+    _lock: File,
+}
+
+impl JobStore {
+    /// Opens the journals in a state folder. A job that had not ended is called interrupted, on
+    /// the disk too.
+    ///
+    /// # Errors
+    /// When another process has them, or the folder cannot be written.
+    pub fn open(state: &Path, keep: RetentionPolicy) -> Result<Self, JobStoreError> {
+        let lock = lock(&state.join("lock"))?;
+        let jobs = state.join(JOBS);
+        let made = std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&jobs);
+        made.map_err(|error| file(&jobs, error))?;
+        let mut book = Self {
+            keep,
+            next: AtomicU64::new(1),
+            ended: Mutex::default(),
+            damaged: Vec::new(),
+            _lock: lock,
+            jobs,
+        };
+        let numbers = numbers(&book.jobs).map_err(|error| file(&book.jobs, error))?;
+        if let Some(last) = numbers.last() {
+            book.next = AtomicU64::new(last + 1);
+        }
+        for number in numbers {
+            book.load_job(number);
+        }
+        Ok(book)
+    }
+
+    /// Reads a job that an earlier process left.
+    fn load_job(&mut self, number: u64) {
+        let folder = self.jobs.join(id(number));
+        match recover(&folder.join(JOURNAL)) {
+            Ok(Some(past)) => {
+                if !past.interrupted {
+                    // Its end is on the disk; that it settled others may not be.
+                    self.settle(&past);
+                }
+                self.ended().push((without_strokes(past), size(&folder)));
+            }
+            // A job whose very beginning was torn has moved nothing.
+            Ok(None) => drop(std::fs::remove_dir_all(&folder)),
+            Err(error) => {
+                tracing::error!("{error}");
+                self.damaged.push(error.to_string());
+            }
+        }
+    }
+
+    /// Returns the folder of the journals.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.jobs
+    }
+
+    /// Jobs that have a journal, the newest first; at most `max`, and none where the folder cannot be read.
+    #[must_use]
+    pub fn recent(&self, max: usize) -> Vec<String> {
+        let numbers = numbers(&self.jobs).unwrap_or_default();
+        numbers.into_iter().rev().take(max).map(id).collect()
+    }
+
+    /// A name that no job of this node has had.
+    #[must_use]
+    pub fn next_id(&self) -> String {
+        id(self.next.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Journals that cannot be believed, each with what to do.
+    #[must_use]
+    pub fn damaged(&self) -> &[String] {
+        &self.damaged
+    }
+
+    /// Begins a job's journal.
+    ///
+    /// # Errors
+    /// When it cannot be written; then the job must not move anything.
+    pub fn begin(&self, accepted: &AcceptedJob) -> Result<JobJournal, JobStoreError> {
+        self.prune();
+        Ok(JobJournal::create(&self.jobs, accepted)?)
+    }
+
+    /// Remembers that a job has ended. Where it drew, or came to its end, it takes over what earlier
+    /// jobs of its arm had left: a drawing, if it is one. A job whose end could not be written is one
+    /// that was interrupted: what its journal has is all that is believed of it, now and after a restart.
+    pub fn ended_with(&self, entry: &JobJournal) {
+        let mut past = entry.past();
+        if !past.is_over() {
+            let record = past.interrupted_record("its journal could not be written");
+            past.apply_record(&record);
+        }
+        self.settle(&past);
+        self.ended()
+            .push((without_strokes(past), size(entry.folder())));
+    }
+
+    /// Lets a job take over what earlier ones of its arm had left, if it moved and drew or came to its end. Where the disk does
+    /// not take that, it is done again at the next start.
+    fn settle(&self, by: &PastJob) {
+        let goes_on = by.moved && (by.state == "reached" || by.drawn.mm > 0.0);
+        let draws = by.tool == "stroke";
+        let open = |past: &PastJob| {
+            past.arm == by.arm
+                && number(&past.id) < number(&by.id)
+                && past.is_open()
+                && (draws || !past.is_unfinished())
+        };
+        let mut ended = self.ended();
+        for (past, _) in ended.iter_mut().filter(|(past, _)| goes_on && open(past)) {
+            past.settled.clone_from(&by.id);
+            let record = JournalRecord::new(RecordKind::Settled).with("by", &by.id);
+            let path = self.jobs.join(&past.id).join(JOURNAL);
+            if let Err(error) =
+                JournalFile::reopen(&path).and_then(|(mut log, _)| log.append(&record))
+            {
+                tracing::error!("{error}");
+            }
+        }
+    }
+
+    /// The drawing that an arm has left half done.
+    #[must_use]
+    pub fn unfinished(&self, arm: &str) -> Option<PastJob> {
+        let ended = self.ended();
+        let mut of_arm = ended.iter().rev().map(|(past, _)| past);
+        of_arm
+            .find(|past| past.arm == arm && past.is_unfinished())
+            .cloned()
+    }
+
+    /// The job of an arm that was moving when its process ended, until a later one settles it.
+    #[must_use]
+    pub fn interrupted(&self, arm: &str) -> Option<PastJob> {
+        let ended = self.ended();
+        let open = |past: &&PastJob| {
+            past.arm == arm && past.interrupted && past.moved && past.settled.is_empty()
+        };
+        let found = ended.iter().rev().map(|(past, _)| past).find(open);
+        found.cloned()
+    }
+
+    /// The last job of an arm that moved it.
+    #[must_use]
+    pub fn last_moved(&self, arm: &str) -> Option<PastJob> {
+        let ended = self.ended();
+        let mut of_arm = ended.iter().rev().map(|(past, _)| past);
+        of_arm.find(|past| past.arm == arm && past.moved).cloned()
+    }
+
+    /// Returns the lines that an arm's last drawing has certainly put on its sheet, by its journal: of
+    /// the job `under_way` if it has drawn yet, and of the jobs that it continues. Empty where
+    /// that drawing was on a sheet other than the one that `is_meant` accepts.
+    #[must_use]
+    pub fn inked_lines(
+        &self,
+        arm: &str,
+        under_way: Option<&str>,
+        is_meant: impl Fn(&PastJob) -> bool,
+    ) -> Vec<Vec<[f64; 2]>> {
+        let drew = |past: &PastJob| past.arm == arm && past.tool == "stroke" && past.drawn.mm > 0.0;
+        let now = under_way.and_then(|id| self.read(id)).filter(drew);
+        let mut next = now.or_else(|| self.read(&self.last_id(drew)?));
+        let mut lines = Vec::new();
+        while let Some(past) = next.take_if(|past| is_meant(past)) {
+            lines.extend(past.inked());
+            // Whatever a journal says, an earlier job: nothing goes round in a circle.
+            let is_earlier = |before: &PastJob| number(&before.id) < number(&past.id);
+            next = self.read(&past.resumes).filter(is_earlier);
+        }
+        lines
+    }
+
+    fn last_id(&self, is_it: impl Fn(&PastJob) -> bool) -> Option<String> {
+        let ended = self.ended();
+        let mut newest_first = ended.iter().rev().map(|(past, _)| past);
+        Some(newest_first.find(|past| is_it(past))?.id.clone())
+    }
+
+    /// Reads a whole job from its journal; `None` if it is missing or cannot be believed.
+    fn read(&self, id: &str) -> Option<PastJob> {
+        number(id)?;
+        let contents = journal_file::read(&self.jobs.join(id).join(JOURNAL)).ok()?;
+        Some(PastJob::from_records(&contents.records))
+    }
+
+    /// The last job of this tool that an arm carried out to its end.
+    #[must_use]
+    pub fn last_reached(&self, arm: &str, tool: &str) -> Option<PastJob> {
+        let ended = self.ended();
+        let mut of_arm = ended.iter().rev().map(|(past, _)| past);
+        of_arm
+            .find(|past| past.arm == arm && past.tool == tool && past.state == "reached")
+            .cloned()
+    }
+
+    /// Removes the oldest jobs beyond what is kept; what is left half done, or has no end in its journal, stays.
+    fn prune(&self) {
+        let longest_ms = self.keep.days * 24 * 3_600_000;
+        let mut ended = self.ended();
+        let mut bytes: u64 = ended.iter().map(|(_, size)| size).sum();
+        let mut jobs = ended.len();
+        let times: Vec<u64> = ended
+            .iter()
+            .map(|(past, _)| past.last_written_ms())
+            .collect();
+        let mut ages = ages_ms(&times, calendar_ms(), longest_ms).into_iter();
+        ended.retain(|(past, size)| {
+            let is_old = ages.next().is_some_and(|age_ms| age_ms > longest_ms);
+            let one_too_many = jobs > self.keep.jobs || bytes > self.keep.bytes;
+            if past.is_open() || !(is_old || one_too_many) {
+                return true;
+            }
+            jobs -= 1;
+            bytes -= size;
+            if let Err(error) = std::fs::remove_dir_all(self.jobs.join(&past.id)) {
+                tracing::warn!("cannot remove the old job {}: {error}", past.id);
+            }
+            false
+        });
+    }
+
+    fn ended(&self) -> MutexGuard<'_, Vec<(PastJob, u64)>> {
+        self.ended.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A shorter step of the calendar is believed, however short jobs are kept.
+const LEAP_MS_MIN: u64 = 30 * 24 * 3_600_000;
+
+/// Returns how long ago each job was, by the calendar's steps from one to the next. A step back counts as nothing, and so does
+/// one longer than jobs are kept and than [`LEAP_MS_MIN`]: it cannot be told from a calendar that was set.
+fn ages_ms(times_ms: &[u64], now_ms: u64, longest_ms: u64) -> Vec<u64> {
+    let leap_ms = longest_ms.max(LEAP_MS_MIN);
+    let (mut age_ms, mut later_ms) = (0_u64, now_ms);
+    let mut ages: Vec<u64> = times_ms
+        .iter()
+        .rev()
+        .map(|time_ms| {
+            let step_ms = later_ms.saturating_sub(*time_ms);
+            age_ms = age_ms.saturating_add(if step_ms > leap_ms { 0 } else { step_ms });
+            later_ms = *time_ms;
+            age_ms
+        })
+        .collect();
+    ages.reverse();
+    ages
+}
+
+/// Drops the strokes of a job that no other can continue.
+fn without_strokes(mut past: PastJob) -> PastJob {
+    if !past.is_unfinished() && !past.interrupted {
+        past.strokes = Vec::new();
+    }
+    past
+}
+
+/// Returns the folder of a job's journal, pictures and bytes in a node's state folder.
+#[must_use]
+pub fn folder(state: &Path, id: &str) -> PathBuf {
+    state.join(JOBS).join(id)
+}
+
+/// Reads a job from a node's state folder, whether the node runs or not.
+///
+/// # Errors
+/// When there is no such job, or its journal was damaged.
+pub fn past(state: &Path, id: &str) -> Result<PastJob, JournalError> {
+    if number(id).is_none() {
+        return Err(JournalError::NoJob(id.to_owned()));
+    }
+    let path = folder(state, id).join(JOURNAL);
+    let contents = match journal_file::read(&path) {
+        Err(JournalError::File { error, .. }) if is_begun(state, id, &error) => {
+            return Err(JournalError::Nothing(path));
+        }
+        contents => contents?,
+    };
+    if contents.records.is_empty() {
+        return Err(JournalError::Nothing(path));
+    }
+    Ok(PastJob::from_records(&contents.records))
+}
+
+/// Returns whether a job has its folder, and its journal comes next.
+fn is_begun(state: &Path, id: &str, error: &std::io::Error) -> bool {
+    error.kind() == std::io::ErrorKind::NotFound && folder(state, id).is_dir()
+}
+
+/// Returns every job in a node's state folder, oldest first; a journal that cannot be read is an
+/// error of its own. A job that is being created at this moment is left out.
+///
+/// # Errors
+/// When the folder cannot be read.
+pub fn past_jobs(state: &Path) -> std::io::Result<Vec<Result<PastJob, JournalError>>> {
+    let numbers = numbers(&state.join(JOBS))?;
+    Ok(numbers
+        .into_iter()
+        .map(|number| past(state, &id(number)))
+        .filter(|past| !matches!(past, Err(JournalError::Nothing(_))))
+        .collect())
+}
+
+fn id(number: u64) -> String {
+    format!("job-{number}")
+}
+
+/// The number of a job; `None` for what is no job's id, such as a path.
+fn number(id: &str) -> Option<u64> {
+    let digits = id.strip_prefix("job-")?;
+    let is_plain = digits.bytes().all(|byte| byte.is_ascii_digit());
+    digits.parse().ok().filter(|_| is_plain)
+}
+
+fn numbers(jobs: &Path) -> std::io::Result<Vec<u64>> {
+    let mut numbers = Vec::new();
+    for entry in std::fs::read_dir(jobs)? {
+        let name = entry?.file_name();
+        numbers.extend(name.to_str().and_then(number));
+    }
+    numbers.sort_unstable();
+    Ok(numbers)
+}
+
+/// A job as an earlier process left it; `None` if not even its beginning was written.
+fn recover(path: &Path) -> Result<Option<PastJob>, JournalError> {
+    if !path.exists() {
+        return Ok(None);
+    }
+    // Read before it is opened to be written: on a full disk it can still be believed.
+    let records = journal_file::read(path)?.records;
+    if records.is_empty() {
+        return Ok(None);
+    }
+    let mut past = PastJob::from_records(&records);
+    if past.is_over() {
+        return Ok(Some(past));
+    }
+    let record = past.interrupted_record("the node ended");
+    past.apply_record(&record);
+    if let Err(error) = JournalFile::reopen(path).and_then(|(mut log, _)| log.append(&record)) {
+        tracing::warn!(
+            "that {} was interrupted is not in its journal: {error}",
+            past.id
+        );
+    }
+    Ok(Some(past))
+}
+
+fn file(path: &Path, error: std::io::Error) -> JobStoreError {
+    JobStoreError::File {
+        path: path.to_owned(),
+        error,
+    }
+}
+
+/// Takes a lock for as long as the file is open, and says in it who has it.
+fn lock(path: &Path) -> Result<File, JobStoreError> {
+    let mut lock = OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .read(true)
+        .write(true)
+        .mode(0o600)
+        .open(path)
+        .map_err(|error| file(path, error))?;
+    if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
+        let holder = std::fs::read_to_string(path).unwrap_or_default();
+        return Err(JobStoreError::Held {
+            path: path.to_owned(),
+            holder: holder.trim().to_owned(),
+        });
+    }
+    let named = lock
+        .set_len(0)
+        .and_then(|()| writeln!(lock, "{}", std::process::id()));
+    named.map_err(|error| file(path, error))?;
+    Ok(lock)
+}
+
+fn size(folder: &Path) -> u64 {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries
+        .filter_map(|entry| entry.metadata().ok())
+        .map(|metadata| metadata.len())
+        .sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DAY_MS: u64 = 24 * 3_600_000;
+
+    /// A day that a calendar may show.
+    fn day(day: u64) -> u64 {
+        20_000 * DAY_MS + day * DAY_MS
+    }
+
+    #[test]
+    fn a_calendar_that_leaps_makes_no_job_old() {
+        let years = 20 * 365;
+        let ages = |days: &[u64], now: u64| {
+            let times: Vec<u64> = days.iter().map(|at| day(*at)).collect();
+            let ages = ages_ms(&times, day(now), 90 * DAY_MS);
+            ages.iter().map(|age| age / DAY_MS).collect::<Vec<_>>()
+        };
+        assert_eq!(ages(&[years, years + 1], years + 3), [3, 2]);
+        assert_eq!(
+            ages(&[years, years + 80, years + 100], years + 101),
+            [101, 21, 1]
+        );
+        // Set back, and right again.
+        assert_eq!(ages(&[years, years + 1, 0, 1], 2), [3, 2, 2, 1]);
+        assert_eq!(ages(&[years, 0, 1], years + 2), [1, 1, 0]);
+        // Wrong from the first job on, and set right.
+        assert_eq!(ages(&[0, 1], years), [1, 0]);
+        // Set ahead.
+        assert_eq!(ages(&[0, 1], 1 + years), [1, 0]);
+        assert_eq!(ages(&[], 7), [0; 0]);
+        // Where nothing is to be kept, an ordinary step still makes a job old.
+        assert_eq!(ages_ms(&[5, 7], 9, 0), [4, 2]);
+    }
+}

@@ -1,0 +1,399 @@
+//! An append-only file of records that survives the loss of power at any byte.
+//!
+//! The file begins with `steadyhand journal 1\n`. Then come records, each a head of 16 bytes and a
+//! body: the body's length (4 bytes, least first), the record's number from 0 (8), a CRC-32 of
+//! these twelve (4), the body, and the first 8 bytes of a BLAKE3 hash over head and body. One
+//! record at a time is written and made durable before the next, so only the last can be torn: it
+//! is cut, and reading says so. A record that is broken although another follows it was changed
+//! later: that is named and refused, and nothing of the file is believed beyond it.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use super::journal_record::JournalRecord;
+
+/// Beginning of every file; the digit is the version.
+const MAGIC: &[u8] = b"steadyhand journal 1\n";
+
+const HEAD_BYTES: usize = 16;
+const CHECK_BYTES: usize = 8;
+
+/// A longer body is not written, and not believed.
+const BODY_BYTES_MAX: usize = 64 << 20;
+
+const CRC: crc::Crc<u32> = crc::Crc::<u32>::new(&crc::CRC_32_ISO_HDLC);
+
+/// The reason why a journal cannot be written or read.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    /// The file system says no.
+    #[error("{path}: {error}")]
+    File {
+        /// Which file.
+        path: PathBuf,
+        /// The system's error.
+        error: io::Error,
+    },
+    /// It is no journal of ours.
+    #[error(
+        "{0} is not a journal of this version; move it away, or read it with the node that wrote it"
+    )]
+    Foreign(PathBuf),
+    /// It was changed after it was written.
+    #[error(
+        "{path}: record {record} at byte {at} is broken although others follow it; the file was damaged after it was written; move it away to go on without it"
+    )]
+    Damaged {
+        /// Which file.
+        path: PathBuf,
+        /// Which record, from 0.
+        record: u64,
+        /// Its offset.
+        at: usize,
+    },
+    /// It is no name of a job, and so no name of a folder.
+    #[error("{0:?} is not the id of a job; they are called job-1, job-2, and so on")]
+    NoJob(String),
+    /// Not even its first record is there: the job is being begun, or was torn there.
+    #[error("{0} holds no record yet: nothing was begun")]
+    Nothing(PathBuf),
+    /// A record is too long to be written.
+    #[error("a record of {0} bytes is too long; {BODY_BYTES_MAX} are possible")]
+    TooLong(usize),
+}
+
+/// The contents of a file.
+#[derive(Debug)]
+pub(super) struct JournalContents {
+    /// All whole records, in order.
+    pub(super) records: Vec<JournalRecord>,
+    /// Bytes of a last record that was not written to its end.
+    pub(super) torn_bytes: usize,
+    /// Length of the file without them.
+    length: usize,
+}
+
+/// A file that is written.
+#[derive(Debug)]
+pub(super) struct JournalFile {
+    file: File,
+    path: PathBuf,
+    next: u64,
+    /// A write that failed may have left half a record: nothing more is added.
+    broken: bool,
+    #[cfg(test)]
+    full_at: Option<u64>,
+    #[cfg(test)]
+    panics_at: Option<u64>,
+}
+
+fn at(path: &Path) -> impl Fn(io::Error) -> JournalError + '_ {
+    |error| JournalError::File {
+        path: path.to_owned(),
+        error,
+    }
+}
+
+impl JournalFile {
+    /// Makes a new file, for this user alone.
+    ///
+    /// # Errors
+    /// When there is one already, or it cannot be written.
+    pub(super) fn create(path: &Path) -> Result<Self, JournalError> {
+        let mut file = OpenOptions::new()
+            .append(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(path)
+            .map_err(at(path))?;
+        let made = file.write_all(MAGIC).and_then(|()| file.sync_all());
+        made.map_err(at(path))?;
+        Ok(Self {
+            file,
+            path: path.to_owned(),
+            next: 0,
+            broken: false,
+            #[cfg(test)]
+            full_at: None,
+            #[cfg(test)]
+            panics_at: None,
+        })
+    }
+
+    /// Goes on with a file; a torn last record is cut off first.
+    ///
+    /// # Errors
+    /// As [`read`].
+    pub(super) fn reopen(path: &Path) -> Result<(Self, JournalContents), JournalError> {
+        let contents = read(path)?;
+        let mut file = OpenOptions::new()
+            .append(true)
+            .open(path)
+            .map_err(at(path))?;
+        if contents.torn_bytes > 0 {
+            let length = u64::try_from(contents.length).unwrap_or(u64::MAX);
+            file.set_len(length)
+                .and_then(|()| file.sync_all())
+                .map_err(at(path))?;
+        }
+        if contents.length == 0 {
+            let made = file.write_all(MAGIC).and_then(|()| file.sync_all());
+            made.map_err(at(path))?;
+        }
+        let log = Self {
+            file,
+            path: path.to_owned(),
+            next: u64::try_from(contents.records.len()).unwrap_or(u64::MAX),
+            broken: false,
+            #[cfg(test)]
+            full_at: None,
+            #[cfg(test)]
+            panics_at: None,
+        };
+        Ok((log, contents))
+    }
+
+    /// From this record on the disk is full.
+    #[cfg(test)]
+    pub(super) fn disk_fills_at(&mut self, record: u64) {
+        self.full_at = Some(record);
+    }
+
+    /// The thread that writes this record breaks.
+    #[cfg(test)]
+    pub(super) fn panics_at(&mut self, record: u64) {
+        self.panics_at = Some(record);
+    }
+
+    /// Writes a record; it is on the disk when this returns.
+    ///
+    /// # Errors
+    /// When it may not be: then nothing further can be written to this file either.
+    pub(super) fn append(&mut self, record: &JournalRecord) -> Result<(), JournalError> {
+        let body = record.encode();
+        if body.len() > BODY_BYTES_MAX {
+            return Err(JournalError::TooLong(body.len()));
+        }
+        if self.broken {
+            let gone = io::Error::other("an earlier record could not be written");
+            return Err(at(&self.path)(gone));
+        }
+        #[cfg(test)]
+        assert_ne!(self.panics_at, Some(self.next), "a thread that breaks");
+        #[cfg(test)]
+        if self.full_at == Some(self.next) {
+            self.file = OpenOptions::new()
+                .write(true)
+                .open("/dev/full")
+                .map_err(at(&self.path))?;
+        }
+        let written = self
+            .file
+            .write_all(&frame(self.next, &body))
+            .and_then(|()| self.file.sync_data());
+        self.broken = written.is_err();
+        self.next += 1;
+        written.map_err(at(&self.path))
+    }
+}
+
+/// A record's bytes in the file.
+fn frame(number: u64, body: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(HEAD_BYTES + body.len() + CHECK_BYTES);
+    let length = u32::try_from(body.len()).unwrap_or(u32::MAX);
+    bytes.extend_from_slice(&length.to_le_bytes());
+    bytes.extend_from_slice(&number.to_le_bytes());
+    bytes.extend_from_slice(&CRC.checksum(&bytes).to_le_bytes());
+    bytes.extend_from_slice(body);
+    let check = *blake3::hash(&bytes).as_bytes();
+    bytes.extend(check.iter().take(CHECK_BYTES));
+    bytes
+}
+
+/// Reads a file whole. One that is shorter than its first line was being made: it is empty.
+///
+/// # Errors
+/// [`LogError`] names the first record that was damaged.
+pub(super) fn read(path: &Path) -> Result<JournalContents, JournalError> {
+    parse_contents(&std::fs::read(path).map_err(at(path))?, path)
+}
+
+/// Parses a file's bytes; `path` is for errors.
+///
+/// # Errors
+/// As [`read`].
+pub(super) fn parse_contents(bytes: &[u8], path: &Path) -> Result<JournalContents, JournalError> {
+    let mut contents = JournalContents {
+        records: Vec::new(),
+        torn_bytes: 0,
+        length: 0,
+    };
+    let Some(mut rest) = bytes.strip_prefix(MAGIC) else {
+        if MAGIC.starts_with(bytes) || bytes.iter().all(|byte| *byte == 0) {
+            contents.torn_bytes = bytes.len();
+            return Ok(contents);
+        }
+        return Err(JournalError::Foreign(path.to_owned()));
+    };
+    let mut number = 0_u64;
+    while let Some((record, after)) = first_record(rest, number) {
+        contents.records.push(record);
+        rest = after;
+        number += 1;
+    }
+    contents.length = bytes.len() - rest.len();
+    contents.torn_bytes = rest.len();
+    if has_later_record(rest, number) {
+        return Err(JournalError::Damaged {
+            path: path.to_owned(),
+            record: number,
+            at: contents.length,
+        });
+    }
+    Ok(contents)
+}
+
+/// The record that bytes begin with, if it is whole and has this number.
+fn first_record(bytes: &[u8], number: u64) -> Option<(JournalRecord, &[u8])> {
+    let (found, length) = head(bytes)?;
+    if found != number {
+        return None;
+    }
+    let (framed, after) = bytes.split_at_checked(HEAD_BYTES + length + CHECK_BYTES)?;
+    let (checked, check) = framed.split_at_checked(HEAD_BYTES + length)?;
+    if !blake3::hash(checked).as_bytes().starts_with(check) {
+        return None;
+    }
+    Some((JournalRecord::decode(checked.get(HEAD_BYTES..)?)?, after))
+}
+
+/// Number and length of a head that is whole.
+fn head(bytes: &[u8]) -> Option<(u64, usize)> {
+    let (length, rest) = bytes.split_first_chunk::<4>()?;
+    let (number, rest) = rest.split_first_chunk::<8>()?;
+    let (check, _) = rest.split_first_chunk::<4>()?;
+    if CRC.checksum(bytes.get(..12)?) != u32::from_le_bytes(*check) {
+        return None;
+    }
+    let length = usize::try_from(u32::from_le_bytes(*length)).ok()?;
+    (length <= BODY_BYTES_MAX).then_some((u64::from_le_bytes(*number), length))
+}
+
+/// Returns whether a whole record with a later number stands anywhere behind a broken one.
+fn has_later_record(bytes: &[u8], number: u64) -> bool {
+    (1..bytes.len()).any(|from| {
+        let behind = bytes.get(from..).unwrap_or_default();
+        head(behind)
+            .is_some_and(|(found, _)| found > number && first_record(behind, found).is_some())
+    })
+}
+
+#[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failing test may panic"
+)]
+mod tests {
+    use super::super::journal_record::RecordKind;
+    use super::*;
+    use proptest::prelude::*;
+
+    fn three() -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal");
+        let mut log = JournalFile::create(&path).unwrap();
+        for at in 0..3 {
+            log.append(&JournalRecord::new(RecordKind::Ink).with("drawn_mm", at))
+                .unwrap();
+        }
+        (folder, path)
+    }
+
+    #[test]
+    fn cut_at_any_byte_it_loses_at_most_the_last_record_and_goes_on() {
+        let (_folder, path) = three();
+        let whole = std::fs::read(&path).unwrap();
+        let all = read(&path).unwrap().records;
+        let mut least = 0;
+        for end in 0..=whole.len() {
+            std::fs::write(&path, &whole[..end]).unwrap();
+            let (mut log, contents) = JournalFile::reopen(&path).unwrap();
+            assert_eq!(contents.records, all[..contents.records.len()]);
+            assert!(contents.records.len() >= least, "cut at {end}");
+            least = contents.records.len();
+            log.append(&JournalRecord::new(RecordKind::Interrupted))
+                .unwrap();
+            let after = read(&path).unwrap();
+            assert_eq!(after.torn_bytes, 0);
+            assert_eq!(after.records.len(), contents.records.len() + 1);
+        }
+        assert_eq!(least, 3);
+    }
+
+    proptest! {
+        /// After a power cut N bytes are on the disk, and behind them what stood there before.
+        #[test]
+        fn whatever_stands_behind_a_cut_is_no_record(
+            bodies in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..60), 0..12),
+            share in 0.0..1.0_f64,
+            before in prop::collection::vec(any::<u8>(), 0..80),
+        ) {
+            let records: Vec<JournalRecord> = bodies
+                .into_iter()
+                .map(|body| JournalRecord::new(RecordKind::Ink).bytes("body", body))
+                .collect();
+            let mut bytes = MAGIC.to_vec();
+            let mut ends = vec![bytes.len()];
+            for (number, record) in (0_u64..).zip(&records) {
+                bytes.extend(frame(number, &record.encode()));
+                ends.push(bytes.len());
+            }
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss, reason = "a share of some hundred bytes")]
+            let cut = MAGIC.len() + ((bytes.len() - MAGIC.len()) as f64 * share) as usize;
+            let whole = ends.iter().filter(|end| **end <= cut).count() - 1;
+            bytes.truncate(cut);
+            bytes.extend(before);
+            let found = parse_contents(&bytes, Path::new("journal")).unwrap();
+            prop_assert_eq!(&found.records[..], &records[..whole]);
+            prop_assert_eq!(found.torn_bytes, bytes.len() - ends[whole]);
+        }
+    }
+
+    #[test]
+    fn a_sector_of_zeros_at_the_end_is_torn_too() {
+        let (_folder, path) = three();
+        let mut bytes = std::fs::read(&path).unwrap();
+        bytes.extend([0; 512]);
+        std::fs::write(&path, &bytes).unwrap();
+        let contents = read(&path).unwrap();
+        assert_eq!((contents.records.len(), contents.torn_bytes), (3, 512));
+    }
+
+    #[test]
+    fn a_changed_byte_before_the_last_record_is_named() {
+        let (_folder, path) = three();
+        let whole = std::fs::read(&path).unwrap();
+        let last = whole.len() - (whole.len() - MAGIC.len()) / 3;
+        for at in MAGIC.len()..last {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 0x10;
+            std::fs::write(&path, &bytes).unwrap();
+            let error = read(&path).unwrap_err();
+            assert!(
+                matches!(error, JournalError::Damaged { .. }),
+                "byte {at}: {error}"
+            );
+        }
+    }
+
+    #[test]
+    fn another_file_is_not_taken_for_a_journal() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal");
+        std::fs::write(&path, "steadyhand journal 2\n").unwrap();
+        assert!(matches!(read(&path), Err(JournalError::Foreign(_))));
+    }
+}

@@ -1,0 +1,257 @@
+//! A job as its journal tells it.
+
+use super::ink_table::{InkProgress, inked, length_mm, remaining_strokes};
+use super::journal_record::{JournalRecord, RecordKind, decode_strokes};
+use base::clock::calendar_ms;
+use base::wording::{count, millimetres};
+use scene::SheetStroke;
+
+/// A job, read back from its journal.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PastJob {
+    /// Its name, unique on its node.
+    pub id: String,
+    /// The tool that was called.
+    pub tool: String,
+    /// Which arm of the node.
+    pub arm: String,
+    /// The scene that it moved in, and the overlay on it.
+    pub scene: String,
+    /// The overlay; empty for none.
+    pub overlay: String,
+    /// Revision of the scene: the hash of everything that it was made from, in hexadecimal.
+    pub revision: String,
+    /// The caller.
+    pub caller: String,
+    /// The arguments as they came.
+    pub received: String,
+    /// The arguments as they were understood, as JSON.
+    pub understood: String,
+    /// The repairs that were made to them, as JSON.
+    pub repairs: String,
+    /// Time of acceptance, in milliseconds since 1970.
+    pub accepted_ms: u64,
+    /// The job that it goes on with; empty for none.
+    pub resumes: String,
+    /// The present plan's hash; empty before there is one.
+    pub plan_hash: String,
+    /// Strokes of the present plan, in drawing order.
+    pub strokes: Vec<SheetStroke>,
+    /// Duration of the present plan.
+    pub duration_s: f64,
+    /// Joint angles from which it was planned.
+    pub start_rad: Vec<f64>,
+    /// `true` if the present plan was handed to the arm.
+    pub moved: bool,
+    /// Line that is drawn, as far as is known for certain.
+    pub drawn: InkProgress,
+    /// Line that may be drawn: nothing beyond it is.
+    pub released_mm: f64,
+    /// `accepted`, `planning`, `moving`, `held`, then `reached`, `stopped`, `refused` or `faulted`.
+    pub state: String,
+    /// Its outcome, in a sentence.
+    pub message: String,
+    /// Time of its end, in milliseconds since 1970; 0 while it goes on.
+    pub ended_ms: u64,
+    /// Its figures, as JSON.
+    pub figures: String,
+    /// `true` if the process ended before the job did.
+    pub interrupted: bool,
+    /// The job that took over what was left; empty for none.
+    pub settled: String,
+    /// The hashes of the plans that a person allowed, in order.
+    pub approved: Vec<String>,
+    /// Joint angles before its first plan.
+    pub began_rad: Vec<f64>,
+    /// Joint angles at the end of the present plan; empty where the journal is of an older node.
+    pub end_rad: Vec<f64>,
+}
+
+impl PastJob {
+    /// Returns the job that a journal's records describe.
+    #[must_use]
+    pub(super) fn from_records(records: &[JournalRecord]) -> Self {
+        let mut past = Self::default();
+        for record in records {
+            past.apply_record(record);
+        }
+        past
+    }
+
+    pub(super) fn apply_record(&mut self, record: &JournalRecord) {
+        match record.kind {
+            Some(RecordKind::Accepted) => self.accepted(record),
+            Some(RecordKind::Planned) => self.planned(record),
+            Some(RecordKind::Moving) => self.state_is("moving", true),
+            Some(RecordKind::Ink) => {
+                self.drawn_is(record);
+                self.released_mm = record.number("upto_mm").unwrap_or(self.released_mm);
+                self.state_is("moving", true);
+            }
+            Some(RecordKind::Held) => "held".clone_into(&mut self.state),
+            Some(RecordKind::Passed) => self.drawn_is(record),
+            Some(RecordKind::Approved) => self.approved.push(record.text("plan")),
+            Some(RecordKind::Ended) => {
+                self.drawn_is(record);
+                self.released_mm = self.drawn.mm;
+                self.state = record.text("state");
+                self.message = record.text("message");
+                self.figures = record.text("figures");
+                self.ended_ms = record.number("at_ms").unwrap_or_default();
+            }
+            Some(RecordKind::Interrupted) => {
+                "faulted".clone_into(&mut self.state);
+                self.message = record.text("message");
+                self.ended_ms = record.number("at_ms").unwrap_or_default();
+                self.interrupted = true;
+            }
+            Some(RecordKind::Settled) => self.settled = record.text("by"),
+            // Only a newer node knows.
+            None => {}
+        }
+    }
+
+    fn accepted(&mut self, record: &JournalRecord) {
+        self.id = record.text("id");
+        self.tool = record.text("tool");
+        self.arm = record.text("arm");
+        self.scene = record.text("scene");
+        self.overlay = record.text("overlay");
+        self.revision = record.text("revision");
+        self.caller = record.text("caller");
+        self.received = record.text("received");
+        self.understood = record.text("understood");
+        self.repairs = record.text("repairs");
+        self.resumes = record.text("resumes");
+        self.accepted_ms = record.number("at_ms").unwrap_or_default();
+        "planning".clone_into(&mut self.state);
+    }
+
+    fn planned(&mut self, record: &JournalRecord) {
+        self.plan_hash = record.text("plan");
+        self.strokes = record
+            .raw("strokes")
+            .and_then(decode_strokes)
+            .unwrap_or_default();
+        self.duration_s = record.number("duration_s").unwrap_or_default();
+        self.start_rad = angles(&record.text("start_rad"));
+        self.end_rad = angles(&record.text("end_rad"));
+        if self.began_rad.is_empty() {
+            self.began_rad.clone_from(&self.start_rad);
+        }
+        (self.drawn, self.released_mm) = (InkProgress::default(), 0.0);
+        self.moved = false;
+    }
+
+    fn drawn_is(&mut self, record: &JournalRecord) {
+        self.drawn = InkProgress {
+            mm: record.number("drawn_mm").unwrap_or(self.drawn.mm),
+            strokes: record.number("done").unwrap_or(self.drawn.strokes),
+        };
+    }
+
+    fn state_is(&mut self, state: &str, moved: bool) {
+        state.clone_into(&mut self.state);
+        self.moved |= moved;
+    }
+
+    /// Returns whether it has ended, with any outcome. The calendar is not used: it may stand at zero.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        let ends = ["reached", "stopped", "refused", "faulted"];
+        self.interrupted || ends.contains(&self.state.as_str())
+    }
+
+    /// Returns the time of its last record with a time, in milliseconds since 1970.
+    pub(super) fn last_written_ms(&self) -> u64 {
+        match self.ended_ms {
+            0 => self.accepted_ms,
+            ended_ms => ended_ms,
+        }
+    }
+
+    /// Returns whether this job's end is not in its journal, or a drawing is left half done: nothing of
+    /// it may be thrown away.
+    #[must_use]
+    pub(super) fn is_open(&self) -> bool {
+        self.settled.is_empty() && (self.interrupted || self.is_unfinished())
+    }
+
+    /// Returns the record that a job without an end is given, where the node ended before the job did, or could not write it.
+    pub(super) fn interrupted_record(&self, how: &str) -> JournalRecord {
+        let message = if self.moved {
+            format!("{how} while this job was under way: {}", self.summary())
+        } else {
+            format!("{how} before this job moved anything")
+        };
+        JournalRecord::new(RecordKind::Interrupted)
+            .with("at_ms", calendar_ms())
+            .with("message", message)
+    }
+
+    /// All line of its present plan.
+    #[must_use]
+    pub fn total_mm(&self) -> f64 {
+        self.strokes.iter().map(length_mm).sum()
+    }
+
+    /// Returns whether it left a drawing half done that no other job has continued.
+    #[must_use]
+    pub fn is_unfinished(&self) -> bool {
+        self.is_over() && self.state != "reached" && self.settled.is_empty() && self.has_remainder()
+    }
+
+    /// Returns whether it draws a design, has begun to, and has not drawn all of it.
+    #[must_use]
+    pub fn has_remainder(&self) -> bool {
+        let inked = self.drawn.mm > 0.0 || (self.interrupted && self.released_mm > 0.0);
+        self.tool == "stroke" && inked && self.drawn.strokes < self.strokes.len()
+    }
+
+    /// Returns the strokes left to draw, from `overlap_mm` before the point where it was left.
+    #[must_use]
+    pub fn remaining_strokes(&self, overlap_mm: f64) -> Vec<SheetStroke> {
+        remaining_strokes(&self.strokes, self.drawn, overlap_mm)
+    }
+
+    /// Returns the part of its present plan that is certainly on the paper; empty if its strokes are no
+    /// longer kept.
+    #[must_use]
+    pub fn inked(&self) -> Vec<Vec<[f64; 2]>> {
+        inked(&self.strokes, self.drawn)
+    }
+
+    /// Describes how far it came, for people: what is drawn, what was in progress, what is left.
+    #[must_use]
+    pub fn summary(&self) -> String {
+        if self.strokes.is_empty() {
+            return "it had nothing to draw".to_owned();
+        }
+        let (total, drawn) = (self.total_mm(), self.drawn);
+        let under_way = self
+            .strokes
+            .get(drawn.strokes)
+            .map(|stroke| format!("; in progress: {}", stroke.source))
+            .unwrap_or_default();
+        let unsure_mm = self.released_mm - drawn.mm;
+        let unsure = if unsure_mm > 0.05 {
+            format!(", perhaps {} more", millimetres(unsure_mm, 1))
+        } else {
+            String::new()
+        };
+        format!(
+            "{} of {}, {} of {} drawn{unsure}{under_way}; {} left",
+            drawn.strokes,
+            count(self.strokes.len(), "stroke"),
+            millimetres(drawn.mm, 1).trim_end_matches(" mm"),
+            millimetres(total, 1),
+            // Of nothing nothing is left, and not less.
+            millimetres((total - drawn.mm).max(0.0), 1)
+        )
+    }
+}
+
+fn angles(words: &str) -> Vec<f64> {
+    let words = words.split_whitespace();
+    words.filter_map(|angle| angle.parse().ok()).collect()
+}

@@ -1,0 +1,94 @@
+//! Asks the doorkeeper about every request that needs a token, and lets one token be proven at a time.
+
+use std::sync::Arc;
+
+use http::HeaderMap;
+use http::header::AUTHORIZATION;
+use tokio::sync::{mpsc, oneshot};
+
+use super::service_trait::Authenticator;
+use call::Identity;
+
+/// Tokens that wait for their proof; the requests behind them are bounded with their connections.
+const WAITING_MAX: usize = 16;
+
+/// A doorkeeper and the queue before it; clones are the same queue.
+#[derive(Clone)]
+pub(super) struct AuthQueue {
+    doorkeeper: Arc<dyn Authenticator>,
+    proofs: mpsc::Sender<AuthRequest>,
+}
+
+/// A token to be proven, and who waits for what comes of it.
+struct AuthRequest {
+    token: Option<String>,
+    answer: oneshot::Sender<Result<Identity, String>>,
+}
+
+impl AuthQueue {
+    /// Proofs are made on one plain thread, which ends with the last clone: each takes megabytes, which the allocator then
+    /// keeps for one thread and not for as many as senders of wrong tokens can wake.
+    pub(super) fn new(doorkeeper: Arc<dyn Authenticator>) -> Self {
+        let (proofs, queue) = mpsc::channel(WAITING_MAX);
+        let prover = Arc::clone(&doorkeeper);
+        let thread = std::thread::Builder::new()
+            .name("tokens".to_owned())
+            .spawn(move || prove(prover.as_ref(), queue));
+        if let Err(error) = thread {
+            tracing::error!("no token can be proven: {error}");
+        }
+        Self { doorkeeper, proofs }
+    }
+
+    /// The bearer token's owner; `None` where there is no token and none is wanted. Who has been believed needs no proof,
+    /// and waits for none.
+    ///
+    /// # Errors
+    /// Why the caller does not come in.
+    pub(super) async fn admit(&self, headers: &HeaderMap) -> Result<Option<Identity>, String> {
+        let token = bearer(headers);
+        if token.is_none() && !self.doorkeeper.wants_tokens() {
+            return Ok(None);
+        }
+        self.prove(token).await.map(Some)
+    }
+
+    async fn prove(&self, token: Option<String>) -> Result<Identity, String> {
+        if let Some(judged) = self.doorkeeper.verify_cached(token.as_deref()) {
+            return judged;
+        }
+        let (answer, judged) = oneshot::channel();
+        // A thread that has gone answers nobody.
+        let _ = self.proofs.send(AuthRequest { token, answer }).await;
+        let lost = |_| Err("the token could not be looked up".to_owned());
+        judged.await.unwrap_or_else(lost)
+    }
+
+    /// Counts a session that is opened.
+    ///
+    /// # Errors
+    /// The seconds until one may be.
+    pub(super) fn count_session(&self, who: &Identity) -> Result<(), f64> {
+        self.doorkeeper.count_session(who)
+    }
+}
+
+fn prove(doorkeeper: &dyn Authenticator, mut queue: mpsc::Receiver<AuthRequest>) {
+    while let Some(AuthRequest { token, answer }) = queue.blocking_recv() {
+        // Nobody waits for a caller that has hung up.
+        if !answer.is_closed() {
+            let _ = answer.send(doorkeeper.verify(token.as_deref()));
+        }
+    }
+}
+
+/// Returns the bearer token of a request, as it was sent.
+pub(super) fn bearer(headers: &HeaderMap) -> Option<String> {
+    headers
+        .get(AUTHORIZATION)
+        .and_then(|value| value.to_str().ok())
+        // A client whose token is empty has sent one all the same.
+        .map(|value| value.split_once(' ').unwrap_or((value, "")))
+        .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
+        .map(|(_, token)| token.trim().to_owned())
+}

@@ -1,0 +1,231 @@
+//! Forwards one call to another node: one request on a connection of its own, whose end is the end of the call at
+//! both ends.
+//!
+//! There is no session that could be lost in between. Dropping the future closes the connection, and the other node
+//! stops what the call moved. A node that dies breaks the connection. A node that sleeps is noticed by its silence,
+//! because a working node sends its progress at least once a second.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use call::{Answer, Hop, Received};
+use futures::StreamExt;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use rmcp::model::{JsonRpcMessage, ServerJsonRpcMessage, ServerNotification, ServerResult};
+use serde_json::{Map, Value, json};
+
+use super::client::answer_from_result;
+use super::http_client::{self, HttpClientError, RequestHead};
+use super::progress::{CallProgress, ProgressSender};
+
+/// Headers that say that a call was passed on, and by whom.
+const FROM: &str = "steadyhand-from";
+const CALLED: &str = "steadyhand-called";
+const ROLE: &str = "steadyhand-role";
+const CALLER: &str = "steadyhand-caller";
+
+/// Longer names in those headers are cut.
+const WORD_CHARS_MAX: usize = 96;
+
+/// Longest complaint of another node that is passed on.
+const COMPLAINT_CHARS_MAX: usize = 300;
+
+/// A call for another node.
+#[derive(Debug, Clone)]
+pub struct ForwardedCall {
+    /// MCP address of the other node.
+    pub url: String,
+    /// The token that opens it.
+    pub token: Option<String>,
+    /// Node that forwards the call, and the caller it acts for.
+    pub hop: Hop,
+    /// The tool.
+    pub tool: String,
+    /// As the caller sent them.
+    pub arguments: Received,
+    /// A node that says nothing for so long is given up.
+    pub quiet: Duration,
+}
+
+/// Reason why a call has no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum ForwardError {
+    /// Nothing was delivered.
+    #[error("{0}")]
+    Unreached(String),
+    /// It may have been heard; the answer is lost.
+    #[error("{0}")]
+    Lost(String),
+    /// The other side answered that it does not take the call.
+    #[error("{0}")]
+    Refused(String),
+}
+
+impl From<HttpClientError> for ForwardError {
+    fn from(error: HttpClientError) -> Self {
+        let why = error.to_string();
+        match error {
+            HttpClientError::Broken(_) | HttpClientError::Answer(_) => Self::Lost(why),
+            _ => Self::Unreached(why),
+        }
+    }
+}
+
+/// Returns the hop that a request's headers describe, if it was forwarded.
+pub(super) fn hop_from_headers(headers: &HeaderMap) -> Option<Hop> {
+    let word = |name: &str| {
+        let text = String::from_utf8_lossy(headers.get(name)?.as_bytes()).into_owned();
+        let plain = text.chars().filter(|c| !c.is_control());
+        Some(plain.take(WORD_CHARS_MAX).collect::<String>())
+    };
+    Some(Hop {
+        from: word(FROM)?,
+        called: word(CALLED).unwrap_or_default(),
+        role: word(ROLE),
+        caller: word(CALLER).unwrap_or_default(),
+    })
+}
+
+fn headers(hop: &Hop) -> HashMap<HeaderName, HeaderValue> {
+    let words = [
+        (FROM, Some(&hop.from)),
+        (CALLED, Some(&hop.called)),
+        (ROLE, hop.role.as_ref()),
+        (CALLER, Some(&hop.caller)),
+    ];
+    let header = |(name, word): (&'static str, Option<&String>)| {
+        let plain: String = word?.chars().filter(|c| !c.is_control()).collect();
+        let value = HeaderValue::from_bytes(plain.as_bytes()).ok()?;
+        Some((HeaderName::from_static(name), value))
+    };
+    words.into_iter().filter_map(header).collect()
+}
+
+/// Sends a call and reads its answer, telling `progress` on the way, however long that takes. Dropping the future hangs up.
+///
+/// # Errors
+/// Why there is no answer. A tool that failed is an [`Answer`].
+pub async fn forward_call(
+    parcel: ForwardedCall,
+    progress: Option<ProgressSender>,
+) -> Result<Answer, ForwardError> {
+    let body = serde_json::to_vec(&message(&parcel)).unwrap_or_default();
+    let head = RequestHead {
+        session: None,
+        token: parcel.token,
+        headers: headers(&parcel.hop),
+    };
+    let request = head.request(Method::POST, &parcel.url, body)?;
+    let quiet = parcel.quiet;
+    let silence = || {
+        ForwardError::Lost(format!(
+            "it has said nothing for {} s; it may be asleep",
+            quiet.as_secs()
+        ))
+    };
+    let response = tokio::time::timeout(quiet, http_client::send(request));
+    let response = response.await.map_err(|_| silence())??;
+    let status = response.status();
+    if status.is_success() && http_client::kind(&response) == http_client::STREAM {
+        let mut events = http_client::events(response);
+        loop {
+            let event = tokio::time::timeout(quiet, events.next());
+            let event = event.await.map_err(|_| silence())?;
+            let event =
+                event.ok_or_else(|| ForwardError::Lost("it ended without an answer".into()))?;
+            let event = event.map_err(|error| ForwardError::Lost(error.to_string()))?;
+            if let Some(answer) = parse_event(event.data.as_deref(), progress.as_ref())? {
+                return Ok(answer);
+            }
+        }
+    }
+    let is_json = http_client::kind(&response) == http_client::JSON;
+    let body = tokio::time::timeout(quiet, http_client::read(response));
+    let body = body.await.map_err(|_| silence())??;
+    let text = String::from_utf8_lossy(&body);
+    if status.is_success() && is_json {
+        let answer = parse_event(Some(&text), None)?;
+        return answer.ok_or_else(|| ForwardError::Refused("its answer is no tool result".into()));
+    }
+    Err(ForwardError::Refused(refusal_text(status, &text)))
+}
+
+fn message(parcel: &ForwardedCall) -> Value {
+    let mut params = Map::new();
+    params.insert("name".to_owned(), json!(parcel.tool));
+    let arguments: Option<Value> = parcel.arguments.clone().into();
+    params.extend(arguments.map(|arguments| ("arguments".to_owned(), arguments)));
+    // Progress is always asked for: it is the sign of life.
+    params.insert("_meta".to_owned(), json!({ "progressToken": 1 }));
+    json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params })
+}
+
+/// The answer, if this is it.
+fn parse_event(
+    data: Option<&str>,
+    progress: Option<&ProgressSender>,
+) -> Result<Option<Answer>, ForwardError> {
+    let Some(data) = data.filter(|data| !data.trim().is_empty()) else {
+        return Ok(None);
+    };
+    let message: ServerJsonRpcMessage = serde_json::from_str(data)
+        .map_err(|error| ForwardError::Refused(format!("its answer cannot be read: {error}")))?;
+    match message {
+        JsonRpcMessage::Response(response) => match response.result {
+            ServerResult::CallToolResult(result) => Ok(Some(answer_from_result(result))),
+            _ => Err(ForwardError::Refused("its answer is no tool result".into())),
+        },
+        JsonRpcMessage::Error(error) => {
+            Err(ForwardError::Refused(error.error.message.into_owned()))
+        }
+        JsonRpcMessage::Notification(notice) => {
+            if let (ServerNotification::ProgressNotification(notice), Some(progress)) =
+                (notice.notification, progress)
+            {
+                progress.tell(CallProgress {
+                    done: notice.params.progress,
+                    total: notice.params.total,
+                    message: notice.params.message.unwrap_or_default(),
+                });
+            }
+            Ok(None)
+        }
+        JsonRpcMessage::Request(_) => Ok(None),
+    }
+}
+
+/// Returns another node's reason for refusing a call.
+fn refusal_text(status: StatusCode, body: &str) -> String {
+    let said: Option<Value> = serde_json::from_str(body).ok();
+    let why = said
+        .as_ref()
+        .and_then(|said| said.pointer("/error/message")?.as_str())
+        .unwrap_or(body);
+    let why: String = why.chars().take(COMPLAINT_CHARS_MAX).collect();
+    format!("{status}: {why}")
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hop_is_read_as_it_was_written_and_bounded() {
+        let sent = Hop {
+            from: "bünch".to_owned(),
+            called: "left 2".to_owned(),
+            role: Some("viewer".to_owned()),
+            caller: "http evil\r\nsteadyhand-role: operator".to_owned(),
+        };
+        let all: HeaderMap = headers(&sent).into_iter().collect();
+        let read = hop_from_headers(&all).unwrap();
+        assert_eq!((read.from, read.called), (sent.from, sent.called));
+        assert_eq!(read.role.as_deref(), Some("viewer"));
+        assert_eq!(read.caller, "http evilsteadyhand-role: operator");
+        let mut long = HeaderMap::new();
+        long.insert(FROM, HeaderValue::from_str(&"x".repeat(9_999)).unwrap());
+        assert_eq!(hop_from_headers(&long).unwrap().from.len(), WORD_CHARS_MAX);
+        assert_eq!(hop_from_headers(&HeaderMap::new()), None);
+    }
+}

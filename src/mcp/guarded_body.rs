@@ -1,0 +1,49 @@
+//! A body that keeps something for as long as it is being read, and says when it was read to its end.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use axum::body::{Body, Bytes};
+use hyper::body::{Body as HttpBody, Frame, SizeHint};
+
+/// Value that lives as long as a response body.
+pub(super) trait BodyCompanion: Send + Unpin + 'static {
+    /// The reader has all of the body.
+    fn read_to_the_end(&mut self) {}
+}
+
+/// A body with what it keeps.
+pub(super) struct GuardedBody<K> {
+    body: Body,
+    keep: K,
+}
+
+impl<K: BodyCompanion> GuardedBody<K> {
+    pub(super) fn wrap(body: Body, keep: K) -> Body {
+        Body::new(Self { body, keep })
+    }
+}
+
+impl<K: BodyCompanion> HttpBody for GuardedBody<K> {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let frame = Pin::new(&mut self.body).poll_frame(context);
+        if let Poll::Ready(None) = frame {
+            self.keep.read_to_the_end();
+        }
+        frame
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

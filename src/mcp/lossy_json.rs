@@ -1,0 +1,225 @@
+//! Finds what JSON readers drop silently: all but the last of a duplicated key, and the digits of a number that a
+//! double does not keep. A caller that said two things has said nothing certain, and `4.9999999999999999999` is not
+//! 5.
+
+use std::fmt;
+use std::ops::Range;
+
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
+
+/// The path of keys to a value, outermost first.
+pub(super) type KeyPath = Vec<String>;
+
+/// Reads JSON as `serde_json` does, and notes on the way the paths of keys that occur twice in one object, and of whole numbers
+/// `depth` keys deep or deeper, where one is written with more digits than a double keeps; at most [`PATHS_MAX`] of them.
+///
+/// # Errors
+/// The text is not JSON.
+pub(super) fn parse(text: &[u8], depth: usize) -> Result<(Value, Vec<KeyPath>), serde_json::Error> {
+    let mut finder = LossFinder {
+        text,
+        depth,
+        has_long_decimal: None,
+        at: 0,
+        found: Vec::new(),
+    };
+    let mut reader = serde_json::Deserializer::from_slice(text);
+    let value = LossVisitor(&mut finder).deserialize(&mut reader)?;
+    reader.end()?;
+    for path in &mut finder.found {
+        path.reverse();
+    }
+    Ok((value, finder.found))
+}
+
+/// More than these are not told apart.
+const PATHS_MAX: usize = 16;
+
+/// Fewest digits of a decimal that a double may not keep.
+const LONG_DIGITS: usize = 16;
+
+const fn is_of_number(b: u8) -> bool {
+    b.is_ascii_digit() || matches!(b, b'.' | b'e' | b'E' | b'+' | b'-')
+}
+
+fn is_long_decimal(number: &[u8]) -> bool {
+    let digits = number.iter().filter(|b| b.is_ascii_digit()).count();
+    digits >= LONG_DIGITS && number.iter().any(|b| matches!(b, b'.' | b'e' | b'E'))
+}
+
+#[derive(Debug)]
+struct LossFinder<'t> {
+    text: &'t [u8],
+    depth: usize,
+    /// Looked for once it matters.
+    has_long_decimal: Option<bool>,
+    /// Keys around what is being read.
+    at: usize,
+    /// Innermost key first: each key is put behind as its value is left.
+    found: Vec<KeyPath>,
+}
+
+impl LossFinder<'_> {
+    fn note(&mut self, path: KeyPath) {
+        if self.found.len() < PATHS_MAX {
+            self.found.push(path);
+        }
+    }
+
+    fn has_long_decimal(&mut self) -> bool {
+        let text = self.text;
+        *self
+            .has_long_decimal
+            .get_or_insert_with(|| text.split(|b| !is_of_number(*b)).any(is_long_decimal))
+    }
+}
+
+struct LossVisitor<'a, 't>(&'a mut LossFinder<'t>);
+
+impl<'de> DeserializeSeed<'de> for LossVisitor<'_, '_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Value, D::Error> {
+        reader.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for LossVisitor<'_, '_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any JSON")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
+        let Self(finder) = self;
+        let mut object = Map::new();
+        while let Some(key) = map.next_key::<String>()? {
+            if object.contains_key(&key) {
+                finder.note(vec![key.clone()]);
+            }
+            let before = finder.found.len();
+            finder.at += 1;
+            let value = map.next_value_seed(LossVisitor(finder))?;
+            finder.at -= 1;
+            for path in finder.found.iter_mut().skip(before) {
+                path.push(key.clone());
+            }
+            object.insert(key, value);
+        }
+        Ok(Value::Object(object))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
+        let mut all = Vec::new();
+        while let Some(value) = list.next_element_seed(LossVisitor(self.0))? {
+            all.push(value);
+        }
+        Ok(Value::Array(all))
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        let is_deep = self.0.at >= self.0.depth;
+        if is_deep && value.fract() == 0.0 && self.0.has_long_decimal() {
+            self.0.note(Vec::new());
+        }
+        Ok(value.into())
+    }
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(value.into())
+    }
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+}
+
+/// Returns the range of the value of the last `key` of the object in `text`, which must be valid JSON.
+pub(super) fn value_of(text: &str, key: &str) -> Option<Range<usize>> {
+    let mut at = text.find('{')? + 1;
+    let mut found = None;
+    loop {
+        let name_at = at + skip(text.get(at..)?, " \t\r\n,");
+        if text.get(name_at..)?.starts_with('}') {
+            return found;
+        }
+        let (name, name_end) = one::<String>(text, name_at)?;
+        let value_at = name_end + skip(text.get(name_end..)?, " \t\r\n:");
+        let (_, value_end) = one::<IgnoredAny>(text, value_at)?;
+        if name == key {
+            found = Some(value_at..value_end);
+        }
+        at = value_end;
+    }
+}
+
+fn skip(text: &str, set: &str) -> usize {
+    text.len() - text.trim_start_matches(|c| set.contains(c)).len()
+}
+
+fn one<'a, T: serde::Deserialize<'a>>(text: &'a str, at: usize) -> Option<(T, usize)> {
+    let mut stream = serde_json::Deserializer::from_str(text.get(at..)?).into_iter::<T>();
+    let value = stream.next()?.ok()?;
+    Some((value, at + stream.byte_offset()))
+}
+
+#[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failing test may panic"
+)]
+mod tests {
+    use super::{parse, value_of};
+
+    fn doubtful(text: &[u8], depth: usize) -> Vec<Vec<String>> {
+        let (value, found) = parse(text, depth).unwrap();
+        assert_eq!(
+            value,
+            serde_json::from_slice::<serde_json::Value>(text).unwrap()
+        );
+        found
+    }
+
+    #[test]
+    fn finds_keys_said_twice_wherever_they_are() {
+        let text = br#"{"a":1,"b":{"c":1,"d":[{"e":1,"e":2}],"c":2},"a":1}"#;
+        let paths: Vec<String> = doubtful(text, 2).iter().map(|p| p.join(".")).collect();
+        assert_eq!(paths, ["b.d.e", "b.c", "a"]);
+    }
+
+    #[test]
+    fn finds_numbers_that_a_double_makes_whole() {
+        let text = br#"{"params":{"arguments":{"a":4.9999999999999999999,"b":[0.30000000000000004,1.5],"c":7}}}"#;
+        let paths: Vec<String> = doubtful(text, 2).iter().map(|p| p.join(".")).collect();
+        assert_eq!(paths, ["params.arguments.a"]);
+        assert!(
+            doubtful(
+                br#"{"params":{"a":5.0,"b":1e3,"c":12345678901234567890}}"#,
+                1
+            )
+            .is_empty()
+        );
+    }
+
+    #[test]
+    fn the_text_of_a_value_is_exactly_what_was_sent() {
+        let text = r#" {"n": 1 , "params" : {"x": "}\"", "x":2} ,"z":[1, 2]}"#;
+        let range = value_of(text, "params").unwrap();
+        assert_eq!(&text[range], r#"{"x": "}\"", "x":2}"#);
+        assert_eq!(&text[value_of(text, "z").unwrap()], "[1, 2]");
+        assert_eq!(value_of(text, "none"), None);
+    }
+}

@@ -1,0 +1,608 @@
+//! Checks one message before the protocol library sees it, and repairs or answers what is wrong with it.
+//!
+//! The library answers some of these with silence, a 404 or a 415, and clients then conclude that the server has no
+//! tools. Here a message is passed on (as received, or with its form repaired) or answered with a proper JSON-RPC
+//! error. Nothing here interprets a tool's arguments: they travel on exactly as received.
+
+use call::Received;
+use serde_json::{Map, Value, json};
+
+use super::lossy_json::{self, KeyPath};
+
+/// JSON-RPC: the text is not JSON.
+pub const PARSE_ERROR: i64 = -32700;
+/// JSON-RPC: it is JSON and no request.
+pub const INVALID_REQUEST: i64 = -32600;
+/// JSON-RPC: the method is known and its parameters do not fit.
+pub const INVALID_PARAMS: i64 = -32602;
+
+/// Reader of a message that is not JSON; says why if it cannot read it.
+///
+/// Arguments that could not be read without loss stay in `params.arguments` as a string, so that the caller's own
+/// text is judged.
+pub type MessageRepair = fn(&[u8]) -> RepairedMessage;
+
+/// Result of repairing a message that is not JSON.
+#[derive(Debug, Clone, PartialEq)]
+pub enum RepairedMessage {
+    /// The message that was meant.
+    Message(Value),
+    /// It cannot be read; a phrase that says where and why.
+    Hopeless(String),
+}
+
+/// The repair that reads nothing and says where JSON ended.
+#[must_use]
+pub fn never_repair(raw: &[u8]) -> RepairedMessage {
+    match serde_json::from_slice::<Value>(raw) {
+        Ok(message) => RepairedMessage::Message(message),
+        Err(error) => RepairedMessage::Hopeless(format!("the message is not JSON: {error}")),
+    }
+}
+
+/// Decision about one message.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum MessageIntake {
+    /// It goes on to the protocol library.
+    Pass(AcceptedMessage),
+    /// It is answered here.
+    Reply(Value),
+    /// There was nothing in it.
+    Nothing,
+}
+
+/// A message that goes on.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct AcceptedMessage {
+    /// The message, its form mended.
+    pub(super) message: Value,
+    /// Bytes as which it came.
+    pub(super) length: usize,
+    /// Its method; a response has none.
+    pub(super) method: Option<String>,
+    /// Its id; a notification has none.
+    pub(super) id: Option<Value>,
+    /// True if it names its own protocol revision and so needs no `initialize` before it.
+    pub(super) stands_alone: bool,
+}
+
+/// A call that was taken out of its message.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct TakenCall {
+    /// The tool's name as received; empty when there was none.
+    pub(super) tool: String,
+    /// Whether the name came as text.
+    pub(super) is_named: bool,
+    /// The arguments as received.
+    pub(super) arguments: Received,
+}
+
+impl AcceptedMessage {
+    /// Takes the call out of a `tools/call`. What is left of the message fits the protocol library's type, whatever the
+    /// arguments and the name are.
+    pub(super) fn take_call(&mut self) -> Option<TakenCall> {
+        if self.method.as_deref() != Some("tools/call") {
+            return None;
+        }
+        let params = self.message.get_mut("params")?.as_object_mut()?;
+        let arguments = params.remove("arguments").filter(|said| !said.is_null());
+        let is_named = params.get("name").is_some_and(Value::is_string);
+        let tool = spelled(params.get("name"));
+        params.insert("name".to_owned(), tool.clone().into());
+        if !params.get("inputResponses").is_none_or(Value::is_object) {
+            params.remove("inputResponses");
+        }
+        if !params.get("requestState").is_none_or(Value::is_string) {
+            params.remove("requestState");
+        }
+        Some(TakenCall {
+            tool,
+            is_named,
+            arguments: arguments.into(),
+        })
+    }
+}
+
+/// Returns a tool's name as text: a number stands for its digits, anything else that is not text for no name.
+fn spelled(name: Option<&Value>) -> String {
+    match name {
+        Some(Value::String(name)) => name.clone(),
+        Some(Value::Number(number)) => number.to_string(),
+        _ => String::new(),
+    }
+}
+
+const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+
+/// Revision assumed for an `initialize` that names none.
+const UNNAMED_VERSION: &str = "2025-11-25";
+
+/// Judges one message: a line of standard input or the body of a POST.
+pub(super) fn admit(raw: &[u8], repair: MessageRepair) -> MessageIntake {
+    let raw = raw
+        .strip_prefix(b"\xef\xbb\xbf")
+        .unwrap_or(raw)
+        .trim_ascii();
+    if raw.is_empty() {
+        return MessageIntake::Nothing;
+    }
+    let (message, twice) = match lossy_json::parse(raw, 2) {
+        Ok(parsed) => parsed,
+        Err(_) => match repair(raw) {
+            RepairedMessage::Message(message) => (message, Vec::new()),
+            RepairedMessage::Hopeless(why) => {
+                return MessageIntake::Reply(refusal(PARSE_ERROR, id_in_broken(raw), &why));
+            }
+        },
+    };
+    match unwrapped(message).and_then(|message| repaired(message, &twice, raw)) {
+        Ok(message) => MessageIntake::Pass(passed(message, raw.len())),
+        Err(reply) => MessageIntake::Reply(reply),
+    }
+}
+
+/// A JSON-RPC error as it goes out.
+pub(super) fn refusal(code: i64, id: Option<Value>, why: &str) -> Value {
+    let id = id.unwrap_or(Value::Null);
+    json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": why}})
+}
+
+type MessageObject = Map<String, Value>;
+
+fn passed(message: MessageObject, length: usize) -> AcceptedMessage {
+    let method = message.get("method").and_then(Value::as_str);
+    let meta = message.get("params").and_then(|params| params.get("_meta"));
+    AcceptedMessage {
+        length,
+        method: method.map(str::to_owned),
+        id: message.get("id").cloned(),
+        stands_alone: meta.is_some_and(|meta| meta.get(META_VERSION).is_some()),
+        message: Value::Object(message),
+    }
+}
+
+/// The object inside a string or a list of one.
+fn unwrapped(message: Value) -> Result<MessageObject, Value> {
+    let why = match message {
+        Value::Object(object) => return Ok(object),
+        Value::String(text) => match serde_json::from_str::<Value>(&text) {
+            Ok(Value::Object(object)) => return Ok(object),
+            _ => "a message is a JSON object; this is text",
+        },
+        Value::Array(mut list) => match (list.pop(), list.is_empty()) {
+            (Some(Value::Object(object)), true) => return Ok(object),
+            _ => "a message is one JSON object; send the messages of a batch one by one",
+        },
+        _ => "a message is a JSON object",
+    };
+    Err(refusal(INVALID_REQUEST, None, why))
+}
+
+/// The message with its form mended, or the reply to a form that means nothing.
+fn repaired(
+    mut message: MessageObject,
+    twice: &[KeyPath],
+    raw: &[u8],
+) -> Result<MessageObject, Value> {
+    if let Some(key) = twice
+        .iter()
+        .find(|path| path.len() == 1)
+        .and_then(|path| path.first())
+    {
+        let why = format!("the message says `{key}` twice");
+        return Err(refusal(INVALID_REQUEST, None, &why));
+    }
+    let id = checked_id(&message)?;
+    message.insert("jsonrpc".to_owned(), Value::from("2.0"));
+    let Some(method) = message.get("method") else {
+        return reply_or_refusal(message, id);
+    };
+    let Some(method) = method.as_str().map(str::to_owned) else {
+        return Err(refusal(INVALID_REQUEST, id, "`method` must be a string"));
+    };
+    if id.is_none() && !method.starts_with("notifications/") {
+        let why = format!("{method} is a request and needs an `id`");
+        return Err(refusal(INVALID_REQUEST, None, &why));
+    }
+    repair_params(&mut message, &method)
+        .map_err(|why| refusal(INVALID_PARAMS, id.clone(), &why))?;
+    if method == "initialize" {
+        complete_initialize(&mut message);
+    }
+    if method == "tools/call" {
+        preserve_duplicates(&mut message, twice, raw)
+            .map_err(|why| refusal(INVALID_PARAMS, id, &why))?;
+    }
+    Ok(message)
+}
+
+fn checked_id(message: &MessageObject) -> Result<Option<Value>, Value> {
+    match message.get("id") {
+        None => Ok(None),
+        Some(id @ Value::String(_)) => Ok(Some(id.clone())),
+        Some(Value::Number(number)) if is_whole(number) => Ok(Some(Value::Number(number.clone()))),
+        // An error that answers no request in particular carries a null id and is no request itself.
+        Some(Value::Null) if message.contains_key("error") => Ok(None),
+        Some(_) => Err(refusal(
+            INVALID_REQUEST,
+            None,
+            "`id` must be a string or a whole number",
+        )),
+    }
+}
+
+fn is_whole(number: &serde_json::Number) -> bool {
+    number.is_i64()
+        || number.is_u64()
+        || number
+            .as_f64()
+            .is_some_and(|n| n.fract().abs() < f64::MIN_POSITIVE)
+}
+
+fn reply_or_refusal(message: MessageObject, id: Option<Value>) -> Result<MessageObject, Value> {
+    if message.contains_key("result") || message.contains_key("error") {
+        return Ok(message);
+    }
+    Err(refusal(INVALID_REQUEST, id, "the message has no `method`"))
+}
+
+fn repair_params(message: &mut MessageObject, method: &str) -> Result<(), String> {
+    let params = match message.remove("params") {
+        None | Some(Value::Null) => MessageObject::new(),
+        Some(Value::Object(params)) => params,
+        Some(Value::Array(mut list)) => match (list.pop(), list.is_empty()) {
+            (None, _) => MessageObject::new(),
+            (Some(Value::Object(params)), true) => params,
+            _ => return Err(params_phrase(method)),
+        },
+        Some(Value::String(text)) => match serde_json::from_str(&text) {
+            Ok(Value::Object(params)) => params,
+            _ => return Err(params_phrase(method)),
+        },
+        Some(_) => return Err(params_phrase(method)),
+    };
+    keep_params(message, method, params);
+    Ok(())
+}
+
+fn params_phrase(method: &str) -> String {
+    match method {
+        "tools/call" => {
+            "`params` must be an object of the form {\"name\": TOOL, \"arguments\": {}}".to_owned()
+        }
+        _ => format!("`params` of {method} must be an object"),
+    }
+}
+
+/// Puts the parameters back, without a `_meta` that is no object: it has no meaning.
+fn keep_params(message: &mut MessageObject, method: &str, mut params: MessageObject) {
+    if params.get("_meta").is_some_and(|meta| !meta.is_object()) {
+        params.remove("_meta");
+    }
+    if !params.is_empty() || method == "tools/call" || method == "initialize" {
+        message.insert("params".to_owned(), Value::Object(params));
+    }
+}
+
+/// Fills what an `initialize` left out, so that a hand-written client gets on.
+fn complete_initialize(message: &mut MessageObject) {
+    let Some(Value::Object(params)) = message.get_mut("params") else {
+        return;
+    };
+    if params
+        .get("_meta")
+        .is_some_and(|meta| meta.get(META_VERSION).is_some())
+    {
+        // A revision that needs no introduction: the method does not exist there, and is answered so.
+        return;
+    }
+    if !params.get("protocolVersion").is_some_and(Value::is_string) {
+        params.insert("protocolVersion".to_owned(), Value::from(UNNAMED_VERSION));
+    }
+    if !params.get("capabilities").is_some_and(Value::is_object) {
+        params.insert("capabilities".to_owned(), json!({}));
+    }
+    let named = |info: &Value| {
+        ["name", "version"]
+            .iter()
+            .all(|key| info.get(key).is_some_and(Value::is_string))
+    };
+    if !params.get("clientInfo").is_some_and(named) {
+        let name = params
+            .get("clientInfo")
+            .and_then(|info| info.get("name"))
+            .cloned();
+        let name = name
+            .filter(Value::is_string)
+            .unwrap_or_else(|| Value::from("unnamed"));
+        params.insert(
+            "clientInfo".to_owned(),
+            json!({"name": name, "version": "0"}),
+        );
+    }
+}
+
+/// Keys that `params` of a call may hold, its arguments included.
+const CALL_KEYS: [&str; 6] = [
+    "_meta",
+    "arguments",
+    "inputResponses",
+    "name",
+    "requestState",
+    "task",
+];
+
+/// Sees that everything a caller said about arguments travels on as arguments: what stands beside them where they are
+/// missing, and their exact text where a key is said twice or a number has more digits than a double keeps, which JSON
+/// alone would drop in silence.
+fn preserve_duplicates(
+    message: &mut MessageObject,
+    twice: &[KeyPath],
+    raw: &[u8],
+) -> Result<(), String> {
+    let Some(Value::Object(params)) = message.get_mut("params") else {
+        return Ok(());
+    };
+    let said_twice = |keys: &[&str]| {
+        twice
+            .iter()
+            .any(|path| path.iter().take(keys.len()).eq(keys))
+    };
+    if twice.iter().any(|path| path.iter().eq(&["params", "name"])) {
+        return Err("`params` says `name` twice".to_owned());
+    }
+    let stray = move_strays(params);
+    let doubtful = stray.iter().any(|key| said_twice(&["params", key]))
+        || said_twice(&["params", "arguments"]);
+    if !doubtful {
+        return Ok(());
+    }
+    let text = std::str::from_utf8(raw).map_err(|_| "the message is not UTF-8".to_owned())?;
+    let within = |text: &str, key| {
+        lossy_json::value_of(text, key).and_then(|range| text.get(range).map(str::to_owned))
+    };
+    let whole = within(text, "params").unwrap_or_default();
+    // Two `arguments`, or strays said twice: the whole of `params` goes, so that both are seen.
+    let one = stray.is_empty()
+        && !twice
+            .iter()
+            .any(|path| path.iter().eq(&["params", "arguments"]));
+    let said = if one {
+        within(&whole, "arguments").unwrap_or_default()
+    } else {
+        whole
+    };
+    params.insert("arguments".to_owned(), Value::from(said));
+    Ok(())
+}
+
+/// Moves stray values into the arguments if there are none: `{"name": "x", "args": {…}}`, `{"name": "x", "a": 1}`.
+/// Returns the names of the moved values.
+fn move_strays(params: &mut MessageObject) -> Vec<String> {
+    if params
+        .get("arguments")
+        .is_some_and(|arguments| !arguments.is_null())
+    {
+        return Vec::new();
+    }
+    let stray: Vec<String> = params
+        .keys()
+        .filter(|key| !CALL_KEYS.contains(&key.as_str()))
+        .cloned()
+        .collect();
+    if stray.is_empty() {
+        return stray;
+    }
+    let arguments: MessageObject = stray
+        .iter()
+        .filter_map(|key| params.remove_entry(key))
+        .collect();
+    params.insert("arguments".to_owned(), Value::Object(arguments));
+    stray
+}
+
+/// The id of a message that is not JSON, where it can be told: the outermost `"id"` with a number or a string.
+fn id_in_broken(raw: &[u8]) -> Option<Value> {
+    let text = std::str::from_utf8(raw).ok()?;
+    let mut depth = 0_usize;
+    let mut in_string = false;
+    let mut escaped = false;
+    for (at, c) in text.char_indices() {
+        if in_string {
+            in_string = escaped || c != '"';
+            escaped = !escaped && c == '\\';
+            continue;
+        }
+        match c {
+            '{' | '[' => depth += 1,
+            '}' | ']' => depth = depth.saturating_sub(1),
+            '"' => {
+                if depth == 1
+                    && let Some(id) = text.get(at..).and_then(id_at)
+                {
+                    return Some(id);
+                }
+                in_string = true;
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+fn id_at(text: &str) -> Option<Value> {
+    let value = text
+        .strip_prefix("\"id\"")?
+        .trim_start()
+        .strip_prefix(':')?;
+    let id = serde_json::Deserializer::from_str(value)
+        .into_iter::<Value>()
+        .next()?
+        .ok()?;
+    matches!(id, Value::String(_) | Value::Number(_)).then_some(id)
+}
+
+#[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a failing test may panic"
+)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::{MessageIntake, admit, never_repair};
+
+    fn pass(raw: &str) -> Value {
+        match admit(raw.as_bytes(), never_repair) {
+            MessageIntake::Pass(passed) => passed.message,
+            other => panic!("{raw}: {other:?}"),
+        }
+    }
+
+    fn refused(raw: &str) -> (i64, Value, String) {
+        match admit(raw.as_bytes(), never_repair) {
+            MessageIntake::Reply(reply) => (
+                reply["error"]["code"].as_i64().unwrap(),
+                reply["id"].clone(),
+                reply["error"]["message"].as_str().unwrap().to_owned(),
+            ),
+            other => panic!("{raw}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_well_formed_message_passes_as_it_is() {
+        let raw = r#"{"id":7.0, "jsonrpc":"2.0","method":"tools/call","params":{"name":"x","arguments":"[object Object]"}}"#;
+        let MessageIntake::Pass(passed) = admit(raw.as_bytes(), never_repair) else {
+            panic!()
+        };
+        assert_eq!(passed.message, serde_json::from_str::<Value>(raw).unwrap());
+        assert_eq!(passed.length, raw.len());
+        assert_eq!(passed.method.as_deref(), Some("tools/call"));
+    }
+
+    #[test]
+    fn form_is_mended() {
+        let meant = json!({"id": 1, "method": "tools/list", "jsonrpc": "2.0"});
+        for raw in [
+            r#"{"id":1,"method":"tools/list"}"#,
+            r#"{"id":1,"method":"tools/list","jsonrpc":2.0,"params":null}"#,
+            r#"[{"id":1,"method":"tools/list","params":[]}]"#,
+            r#""{\"id\":1,\"method\":\"tools/list\"}""#,
+            "\u{feff}{\"id\":1,\n\"method\":\"tools/list\",\"params\":{\"_meta\":\"x\"}}",
+        ] {
+            assert_eq!(pass(raw), meant, "{raw}");
+        }
+    }
+
+    #[test]
+    fn an_initialize_that_left_things_out_is_filled() {
+        let message = pass(r#"{"jsonrpc":"2.0","id":1,"method":"initialize"}"#);
+        assert_eq!(message["params"]["clientInfo"]["name"], "unnamed");
+        assert_eq!(message["params"]["capabilities"], json!({}));
+    }
+
+    #[test]
+    fn what_means_nothing_gets_a_proper_error_with_its_id() {
+        for (raw, code, id) in [
+            (
+                r#"{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"a":1,}}"#,
+                -32700,
+                json!(4),
+            ),
+            (r"{'id': 4, 'method': 'ping'}", -32700, Value::Null),
+            (
+                r#"{"params":{"id":9,"x":NaN},"id":"a"}"#,
+                -32700,
+                json!("a"),
+            ),
+            ("[]", -32600, Value::Null),
+            ("[1,2]", -32600, Value::Null),
+            ("42", -32600, Value::Null),
+            (
+                r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#,
+                -32600,
+                Value::Null,
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#,
+                -32600,
+                Value::Null,
+            ),
+            (r#"{"jsonrpc":"2.0","id":3}"#, -32600, json!(3)),
+            (r#"{"jsonrpc":"2.0","id":3,"method":7}"#, -32600, json!(3)),
+            (
+                r#"{"jsonrpc":"2.0","method":"tools/call","params":{"name":"x"}}"#,
+                -32600,
+                Value::Null,
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":3,"method":"tools/call","params":"x"}"#,
+                -32602,
+                json!(3),
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":3,"method":"tools/call","params":[1,2]}"#,
+                -32602,
+                json!(3),
+            ),
+            (
+                r#"{"id":3,"method":"tools/call","params":{"name":"a","name":"b"}}"#,
+                -32602,
+                json!(3),
+            ),
+            (r#"{"id":3,"id":4,"method":"ping"}"#, -32600, Value::Null),
+        ] {
+            let (got_code, got_id, why) = refused(raw);
+            assert_eq!((got_code, got_id), (code, id), "{raw}: {why}");
+        }
+    }
+
+    #[test]
+    fn what_stands_beside_missing_arguments_becomes_arguments() {
+        let call = |params: &str| {
+            pass(&format!(
+                r#"{{"id":3,"method":"tools/call","params":{params}}}"#
+            ))
+        };
+        let arguments = |params: &str| call(params)["params"]["arguments"].clone();
+        assert_eq!(
+            arguments(r#"{"name":"x","args":{"a":1}}"#),
+            json!({"args": {"a": 1}})
+        );
+        assert_eq!(
+            arguments(r#"{"name":"x","a":1,"arguments":null}"#),
+            json!({"a": 1})
+        );
+        assert_eq!(arguments(r#"{"name":"x","a":1,"arguments":{}}"#), json!({}));
+        assert_eq!(
+            arguments(r#"{"name":"x","a":1,"a":2}"#),
+            json!(r#"{"name":"x","a":1,"a":2}"#)
+        );
+        assert_eq!(arguments(r#"{"name":"x","_meta":{}}"#), Value::Null);
+    }
+
+    #[test]
+    fn a_number_that_a_double_would_make_whole_travels_as_its_own_text() {
+        let raw = r#"{"id":3,"jsonrpc":"2.0","method":"tools/call","params":{"name":"x","arguments":{"a": 4.9999999999999999999}}}"#;
+        assert_eq!(
+            pass(raw)["params"]["arguments"],
+            json!(r#"{"a": 4.9999999999999999999}"#)
+        );
+        let raw = r#"{"id":3,"jsonrpc":"2.0","method":"tools/call","params":{"name":"x","arguments":{"a": 5.0}}}"#;
+        assert_eq!(pass(raw)["params"]["arguments"], json!({"a": 5.0}));
+    }
+
+    #[test]
+    fn arguments_that_say_a_key_twice_travel_as_their_own_text() {
+        let raw = r#"{"id":3,"jsonrpc":"2.0","method":"tools/call","params":{"name":"x","arguments":{"a": 1,"a":2}}}"#;
+        assert_eq!(pass(raw)["params"]["arguments"], json!(r#"{"a": 1,"a":2}"#));
+        let raw = r#"{"id":3,"jsonrpc":"2.0","method":"tools/call","params":{"name":"x","arguments":1,"arguments":2}}"#;
+        assert_eq!(
+            pass(raw)["params"]["arguments"],
+            json!(r#"{"name":"x","arguments":1,"arguments":2}"#)
+        );
+    }
+}

@@ -1,0 +1,283 @@
+//! Stops in messages that are no calls: a notification, a missing or empty id, a method or a line that is only the tool's name.
+//!
+//! A message that means a stop is a call of it where it can be answered; otherwise the stop is done there and then, and the
+//! refusal of the message says so. All other messages are judged as [`inlet`] judges them.
+
+use serde_json::{Map, Value, json};
+
+use super::message_intake::{self, MessageIntake, MessageRepair, RepairedMessage};
+use super::service_trait::McpService;
+
+/// Names that are looked at in one message.
+const NAMES_MAX: usize = 64;
+
+/// Longest line that can be a tool's name and nothing more.
+const LINE_BYTES_MAX: usize = 200;
+
+/// Keys under which clients put the name of what they call.
+const NAME_KEYS: [&str; 10] = [
+    "method",
+    "name",
+    "tool",
+    "tool_name",
+    "toolName",
+    "function",
+    "command",
+    "action",
+    "verb",
+    "cmd",
+];
+
+/// Appended to the refusal of a message in which a stop was heard.
+const HEARD: &str = "; it names a stop, so every arm of this node was told to stop";
+
+/// Judges one message as [`inlet::admit`] does, and does not lose a stop for the form of its message.
+pub(super) fn admit(raw: &[u8], repair: MessageRepair, desk: &dyn McpService) -> MessageIntake {
+    let admitted = message_intake::admit(raw, repair);
+    let reread;
+    let (message, id) = match &admitted {
+        MessageIntake::Pass(passed) if passed.method.as_deref() == Some("tools/call") => {
+            return admitted;
+        }
+        MessageIntake::Pass(passed) if passed.method.is_some() => {
+            (Some(&passed.message), passed.id.as_ref())
+        }
+        MessageIntake::Reply(reply) => {
+            reread = read(raw, repair);
+            (reread.as_ref(), usable_id(reply))
+        }
+        MessageIntake::Pass(_) | MessageIntake::Nothing => return admitted,
+    };
+    let names = message.map_or_else(|| bare(raw), names);
+    let Some(name) = names.into_iter().find(|name| desk.is_stop(name)) else {
+        return admitted;
+    };
+    match id {
+        Some(id) => message_intake::admit(&call(id, &name, message), repair),
+        None if desk.stray_stop(&name) => with_stop_notice(admitted),
+        None => admitted,
+    }
+}
+
+/// Returns the refusal of a message in which a stop was heard, saying so.
+pub(super) fn add_stop_notice(mut refusal: Value) -> Value {
+    if let Some(message) = refusal.pointer_mut("/error/message") {
+        let why = message.as_str().unwrap_or_default();
+        *message = format!("{why}{HEARD}").into();
+    }
+    refusal
+}
+
+/// Returns the tool names that a message to an operator's door may mean; empty where it cannot be read.
+#[must_use]
+pub fn tool_names(raw: &[u8]) -> Vec<String> {
+    match serde_json::from_slice(raw) {
+        Ok(message) => names(&message),
+        Err(_) => bare(raw),
+    }
+}
+
+fn with_stop_notice(admitted: MessageIntake) -> MessageIntake {
+    match admitted {
+        MessageIntake::Reply(reply) => MessageIntake::Reply(add_stop_notice(reply)),
+        passed => passed,
+    }
+}
+
+fn read(raw: &[u8], repair: MessageRepair) -> Option<Value> {
+    serde_json::from_slice(raw)
+        .ok()
+        .or_else(|| match repair(raw) {
+            RepairedMessage::Message(message) => Some(message),
+            RepairedMessage::Hopeless(_) => None,
+        })
+}
+
+/// The id under which a refused message is answered.
+fn usable_id(reply: &Value) -> Option<&Value> {
+    reply.get("id").filter(|id| !id.is_null())
+}
+
+/// A call of the tool, with the arguments that the message has for it.
+fn call(id: &Value, name: &str, message: Option<&Value>) -> Vec<u8> {
+    let field = |key: &str| message.and_then(|message| message.get(key));
+    let params = field("params");
+    let inner = params.and_then(|params| params.get("arguments"));
+    let is_call = field("method").is_some_and(|method| method == "tools/call");
+    let arguments = inner.or(field("arguments")).or(params.filter(|_| !is_call));
+    let mut params = Map::from_iter([("name".to_owned(), name.into())]);
+    params.extend(arguments.map(|arguments| ("arguments".to_owned(), arguments.clone())));
+    let call = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params});
+    call.to_string().into_bytes()
+}
+
+/// The names that a message calls something by.
+fn names(message: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    gather(message, &mut found, 0);
+    found
+}
+
+fn gather(value: &Value, found: &mut Vec<String>, depth: usize) {
+    /// `[{"params": {"function": {"name": …}}}]` and no deeper.
+    const DEPTH_MAX: usize = 5;
+    if depth > DEPTH_MAX || found.len() >= NAMES_MAX {
+        return;
+    }
+    match value {
+        Value::String(name) => found.push(name.clone()),
+        Value::Array(all) => all
+            .iter()
+            .take(NAMES_MAX)
+            .for_each(|one| gather(one, found, depth + 1)),
+        Value::Object(object) => {
+            let method = object.get("method").and_then(Value::as_str);
+            if let Some(other) = method.filter(|method| is_another_method(method)) {
+                return found.push(other.to_owned());
+            }
+            NAME_KEYS
+                .iter()
+                .chain(&["params"])
+                .filter_map(|key| object.get(*key))
+                .for_each(|inner| gather(inner, found, depth + 1));
+        }
+        _ => {}
+    }
+}
+
+/// A method of the protocol's form that calls no tool: a name in its parameters is that of a prompt, or of a client.
+fn is_another_method(method: &str) -> bool {
+    method.contains('/') && method != "tools/call"
+}
+
+/// A line that is no JSON: it may be a name, or hold one in quotes.
+fn bare(raw: &[u8]) -> Vec<String> {
+    let line = std::str::from_utf8(raw).unwrap_or_default().trim();
+    if line.len() > LINE_BYTES_MAX {
+        return Vec::new();
+    }
+    let quoted = line.split(['"', '\'', '`']).skip(1).step_by(2);
+    std::iter::once(line)
+        .chain(quoted)
+        .map(str::to_owned)
+        .collect()
+}
+
+#[cfg(test)]
+#[allow(
+    clippy::panic,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failing test may panic"
+)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use futures::future::BoxFuture;
+
+    use super::*;
+    use crate::{Answer, Call, CallWatch, ToolCard, never_repair};
+
+    /// A desk that knows one tool.
+    #[derive(Default)]
+    struct StopOnlyService(AtomicUsize);
+
+    impl McpService for StopOnlyService {
+        fn list(&self) -> Vec<ToolCard> {
+            Vec::new()
+        }
+
+        fn instructions(&self) -> String {
+            String::new()
+        }
+
+        fn call(&self, _: Call, _: CallWatch) -> BoxFuture<'static, Answer> {
+            unreachable!("messages are only judged here")
+        }
+
+        fn is_stop(&self, tool: &str) -> bool {
+            tool == "stop"
+        }
+
+        fn stray_stop(&self, tool: &str) -> bool {
+            self.0.fetch_add(1, Ordering::SeqCst);
+            self.is_stop(tool)
+        }
+    }
+
+    fn judged(raw: &str) -> (usize, MessageIntake) {
+        let desk = StopOnlyService::default();
+        let admitted = admit(raw.as_bytes(), never_repair, &desk);
+        (desk.0.load(Ordering::SeqCst), admitted)
+    }
+
+    #[test]
+    fn a_stop_that_can_be_answered_is_a_call() {
+        for raw in [
+            r#"{"jsonrpc":"2.0","id":7,"method":"stop"}"#,
+            r#"{"id":7,"tool":"stop"}"#,
+            r#"{"id":7,"method":"call_tool","params":{"name":"stop"}}"#,
+            r#"{"id":7,"function":{"name":"stop","arguments":"{}"}}"#,
+            r#"{"id":7,"method":"tools/call","params":"stop"}"#,
+        ] {
+            let (strays, admitted) = judged(raw);
+            let MessageIntake::Pass(passed) = admitted else {
+                panic!("{raw}: {admitted:?}")
+            };
+            assert_eq!((strays, &passed.message["id"]), (0, &json!(7)), "{raw}");
+            assert_eq!(passed.message["method"], "tools/call", "{raw}");
+            assert_eq!(passed.message["params"]["name"], "stop", "{raw}");
+        }
+        let (_, admitted) = judged(r#"{"id":7,"method":"stop","params":{"node":"b"}}"#);
+        let MessageIntake::Pass(passed) = admitted else {
+            panic!()
+        };
+        assert_eq!(passed.message["params"]["arguments"], json!({"node": "b"}));
+    }
+
+    #[test]
+    fn a_stop_that_cannot_be_answered_is_done_and_told() {
+        for raw in [
+            r#"{"jsonrpc":"2.0","method":"tools/call","params":{"name":"stop"}}"#,
+            r#"{"jsonrpc":"2.0","id":null,"method":"tools/call","params":{"name":"stop","arguments":{}}}"#,
+            r#"{"tool":"stop"}"#,
+            r#"{"method":"stop"}"#,
+            r#"[{"id":1,"method":"ping"},{"id":2,"method":"tools/call","params":{"name":"stop"}}]"#,
+            "stop",
+            "  stop\r",
+            r#""stop""#,
+            "{'tool': 'stop'}",
+        ] {
+            let (strays, admitted) = judged(raw);
+            let MessageIntake::Reply(reply) = admitted else {
+                panic!("{raw}: {admitted:?}")
+            };
+            assert_eq!(strays, 1, "{raw}");
+            let why = reply["error"]["message"].as_str().unwrap();
+            assert!(why.ends_with(HEARD), "{raw}: {why}");
+        }
+    }
+
+    #[test]
+    fn what_is_said_to_a_tool_is_no_stop() {
+        for raw in [
+            r#"{"jsonrpc":"2.0","method":"tools/call","params":{"name":"stroke","arguments":{"name":"stop"}}}"#,
+            r#"{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"stroke","arguments":{"action":"stop"}}}"#,
+            r#"{"jsonrpc":"2.0","id":3,"result":{"action":"stop"}}"#,
+            r#"{"jsonrpc":"2.0","id":3,"method":"ping"}"#,
+            r#"{"jsonrpc":"2.0","id":3,"method":"prompts/get","params":{"name":"stop"}}"#,
+            r#"{"jsonrpc":"2.0","method":"prompts/get","params":{"name":"stop"}}"#,
+            r#"{"jsonrpc":"2.0","id":3,"method":"initialize","params":{"clientInfo":{"name":"stop"}}}"#,
+            "do not stop",
+            "",
+        ] {
+            let (strays, admitted) = judged(raw);
+            assert_eq!(strays, 0, "{raw}");
+            assert_eq!(
+                admitted,
+                message_intake::admit(raw.as_bytes(), never_repair),
+                "{raw}"
+            );
+        }
+    }
+}

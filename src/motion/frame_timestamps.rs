@@ -1,0 +1,45 @@
+//! Notes the time at which bytes were really handed to the port: a frame that was only meant to go
+//! stops nothing.
+
+use base::clock::NodeClock;
+use base::units::ClockInstant;
+use link::{ByteLink, LinkError, LinkFuture};
+
+/// A link that notes when it first took bytes to the last one.
+pub(super) struct TimestampedLink<'a> {
+    link: &'a mut dyn ByteLink,
+    clock: &'a NodeClock,
+    pub(super) first: Option<ClockInstant>,
+}
+
+impl<'a> TimestampedLink<'a> {
+    pub(super) fn over(link: &'a mut dyn ByteLink, clock: &'a NodeClock) -> Self {
+        Self {
+            link,
+            clock,
+            first: None,
+        }
+    }
+}
+
+impl ByteLink for TimestampedLink<'_> {
+    fn send<'a>(&'a mut self, bytes: &'a [u8]) -> LinkFuture<'a, ()> {
+        Box::pin(async move {
+            self.link.send(bytes).await?;
+            self.first.get_or_insert_with(|| self.clock.now());
+            Ok(())
+        })
+    }
+
+    fn receive<'a>(&'a mut self, into: &'a mut [u8], until: ClockInstant) -> LinkFuture<'a, usize> {
+        self.link.receive(into, until)
+    }
+
+    fn discard_input(&mut self) -> Result<(), LinkError> {
+        self.link.discard_input()
+    }
+
+    fn name(&self) -> &str {
+        self.link.name()
+    }
+}

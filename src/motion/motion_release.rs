@@ -1,0 +1,126 @@
+//! Limits how far a motion may go. The journal releases samples once their effect is recorded; the
+//! arm's thread sends none beyond, and reports how far it came.
+//!
+//! Atomics and a wake-up: the arm's thread never waits for a lock, and a stop waits for no release.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio::sync::Notify;
+
+/// The limit up to which one motion may go; clones share it.
+#[derive(Clone, Debug)]
+pub struct MotionRelease(Arc<ReleaseState>);
+
+#[derive(Debug)]
+struct ReleaseState {
+    /// The job that owns the motion, for the log.
+    job: Option<String>,
+    /// Samples before this one may be sent.
+    end: AtomicUsize,
+    /// The sample last sent.
+    at: AtomicUsize,
+    /// The furthest sample that the arm was read to be at.
+    reached: AtomicUsize,
+    /// The furthest sample that the motion would like to be released.
+    wanted: AtomicUsize,
+    bell: Notify,
+}
+
+impl MotionRelease {
+    /// The whole motion at once: for motions that leave nothing behind.
+    #[must_use]
+    pub fn whole() -> Self {
+        Self::of(usize::MAX, None)
+    }
+
+    /// Nothing yet.
+    #[must_use]
+    pub fn nothing() -> Self {
+        Self::of(0, None)
+    }
+
+    /// Nothing yet of this job's motion.
+    #[must_use]
+    pub fn nothing_of(job: &str) -> Self {
+        Self::of(0, Some(job.to_owned()))
+    }
+
+    fn of(end: usize, job: Option<String>) -> Self {
+        Self(Arc::new(ReleaseState {
+            job,
+            end: AtomicUsize::new(end),
+            at: AtomicUsize::new(0),
+            reached: AtomicUsize::new(0),
+            wanted: AtomicUsize::new(0),
+            bell: Notify::new(),
+        }))
+    }
+
+    /// Releases all samples before `end`. What is released stays so: a lesser `end` changes
+    /// nothing.
+    pub fn up_to(&self, end: usize) {
+        self.0.end.fetch_max(end, Ordering::SeqCst);
+        self.0.bell.notify_one();
+    }
+
+    /// The job whose motion it is, where that is known.
+    pub(super) fn job(&self) -> Option<&str> {
+        self.0.job.as_deref()
+    }
+
+    /// The sample that the motion last sent; 0 before the first.
+    #[must_use]
+    pub fn at(&self) -> usize {
+        self.0.at.load(Ordering::SeqCst)
+    }
+
+    /// The furthest sample that the arm was read to be at, never beyond what was sent.
+    #[must_use]
+    pub fn reached(&self) -> usize {
+        self.0.reached.load(Ordering::SeqCst)
+    }
+
+    /// The furthest sample that the motion has asked to be released: beyond the next one by as
+    /// much as a stop from there would still pass.
+    #[must_use]
+    pub fn wanted(&self) -> usize {
+        self.0.wanted.load(Ordering::SeqCst)
+    }
+
+    #[cfg(test)]
+    pub(super) fn end(&self) -> usize {
+        self.0.end.load(Ordering::SeqCst)
+    }
+
+    /// Returns whether all samples up to this one may be sent.
+    pub(super) fn covers(&self, sample: usize) -> bool {
+        self.0.wanted.store(sample, Ordering::SeqCst);
+        sample < self.0.end.load(Ordering::SeqCst)
+    }
+
+    pub(super) fn came_to(&self, sample: usize, reached: usize) {
+        self.0.at.store(sample, Ordering::SeqCst);
+        self.0.reached.store(reached.min(sample), Ordering::SeqCst);
+    }
+
+    /// Returns when more was released, at once if that was since the last time.
+    pub(super) async fn changed(&self) {
+        self.0.bell.notified().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_released_stays_so() {
+        let release = MotionRelease::nothing();
+        assert!(!release.covers(0));
+        release.up_to(7);
+        release.up_to(3);
+        assert!(release.covers(6) && !release.covers(7));
+        assert!(MotionRelease::whole().covers(usize::MAX - 1));
+    }
+}

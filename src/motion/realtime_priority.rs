@@ -1,0 +1,63 @@
+//! Real-time priority for an arm's thread, where the machine grants it.
+
+use std::io;
+
+use thread_priority::{
+    Error, RealtimeThreadSchedulePolicy, ThreadPriority, ThreadPriorityValue, ThreadSchedulePolicy,
+    set_thread_priority_and_policy, thread_native_id,
+};
+
+/// Of 1 to 99: above all that has no real-time priority, below threads that serve interrupts (50).
+const PRIORITY: u8 = 10;
+
+/// Gives the calling thread a real-time priority, first in, first out. A scheduler that is fair to all
+/// lets a thread that works a little wait for others' turns, milliseconds at a time. Threads that this
+/// one makes from now on have it too.
+///
+/// # Errors
+/// Why the machine does not give it: mostly a user without leave (`RLIMIT_RTPRIO` of 10 or more).
+pub fn set_realtime_priority() -> io::Result<()> {
+    let policy = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo);
+    let priority = ThreadPriorityValue::try_from(PRIORITY).map_err(io::Error::other)?;
+    let priority = ThreadPriority::Crossplatform(priority);
+    set_thread_priority_and_policy(thread_native_id(), priority, policy).map_err(
+        |error| match error {
+            Error::OS(code) => io::Error::from_raw_os_error(code),
+            other => io::Error::other(other.to_string()),
+        },
+    )
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failing test may panic")]
+mod tests {
+    use super::*;
+
+    /// Priority and policy of the calling thread, as the kernel says them.
+    fn said() -> [String; 2] {
+        let stat = std::fs::read_to_string("/proc/thread-self/stat").unwrap();
+        let (_, after_name) = stat.rsplit_once(") ").unwrap();
+        let mut fields = after_name.split(' ').skip(37);
+        [fields.next(), fields.next()].map(|field| field.unwrap().to_owned())
+    }
+
+    /// The highest that this process may ask for.
+    fn leave() -> u8 {
+        let limits = std::fs::read_to_string("/proc/self/limits").unwrap();
+        let line = limits
+            .lines()
+            .find(|line| line.starts_with("Max realtime priority"));
+        let soft = line.unwrap().split_whitespace().nth(3).unwrap();
+        soft.parse().unwrap_or(u8::MAX)
+    }
+
+    #[test]
+    fn a_thread_has_what_it_was_told_that_it_has() {
+        let asked = std::thread::spawn(|| (said(), set_realtime_priority().is_ok(), said()));
+        let (before, is_ahead, after) = asked.join().unwrap();
+        // SCHED_FIFO is 1.
+        let ahead = ["10", "1"].map(str::to_owned);
+        assert_eq!(after, if is_ahead { ahead } else { before });
+        assert!(is_ahead || leave() < PRIORITY);
+    }
+}

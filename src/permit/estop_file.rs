@@ -1,0 +1,73 @@
+//! An emergency stop as a file: while it is there, nothing moves, whichever process runs.
+//!
+//! That the file exists is the whole message. So one that is empty, torn or unreadable latches as
+//! well, and nothing that is written into it can weaken it.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use super::ActorRank;
+
+/// The file of one arm's emergency stop.
+#[derive(Clone, Debug)]
+pub(super) struct EstopFile(PathBuf);
+
+impl EstopFile {
+    pub(super) const fn at(file: PathBuf) -> Self {
+        Self(file)
+    }
+
+    /// Returns whether an emergency stop is on the disk. A file that cannot be examined counts as one.
+    pub(super) fn exists(&self) -> bool {
+        !matches!(std::fs::symlink_metadata(&self.0), Err(error) if error.kind() == io::ErrorKind::NotFound)
+    }
+
+    /// Writes it: whole or not at all, and through to the disk before this returns.
+    ///
+    /// # Errors
+    /// What the file system says, with the path.
+    pub(super) fn write(&self, by: ActorRank) -> Result<(), String> {
+        self.try_write(by)
+            .map_err(|error| format!("{}: {error}", self.0.display()))
+    }
+
+    fn try_write(&self, by: ActorRank) -> io::Result<()> {
+        let draft = self.0.with_extension("new");
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&draft)?;
+        writeln!(
+            file,
+            "emergency stop by {}; `steadyhand clear` ends it",
+            super::who(by)
+        )?;
+        file.sync_all()?;
+        std::fs::rename(&draft, &self.0)?;
+        sync_folder(&self.0)
+    }
+
+    /// Takes it away, through to the disk; one that is not there is no error.
+    ///
+    /// # Errors
+    /// What the file system says, with the path: the stop is then still kept.
+    pub(super) fn remove(&self) -> Result<(), String> {
+        let removed = match std::fs::remove_file(&self.0) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => sync_folder(&self.0),
+        };
+        removed.map_err(|error| format!("{}: {error}", self.0.display()))
+    }
+}
+
+/// A name in a folder lasts only once the folder itself is on the disk.
+fn sync_folder(file: &Path) -> io::Result<()> {
+    match file.parent() {
+        Some(folder) => File::open(folder)?.sync_all(),
+        None => Ok(()),
+    }
+}

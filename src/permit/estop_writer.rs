@@ -1,0 +1,148 @@
+//! The thread that brings an emergency stop to the disk, so that the stop itself never waits.
+//!
+//! Memory decides, the file follows: a latch wakes the thread, and the thread makes the file match
+//! memory. Clearing removes the file first, under the lock that the thread writes under, so that a
+//! stop that comes meanwhile is written again.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::thread::Thread;
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use super::estop_file::EstopFile;
+use super::{ActorRank, PermitRegistry, StopLatch};
+
+/// Longest wait of an answer for the disk. The arm stands long before.
+const DISK: Duration = Duration::from_secs(2);
+
+/// The thread looks by itself this often whether the node still is.
+const LOOK: Duration = Duration::from_millis(500);
+
+#[derive(Debug)]
+pub(super) struct EstopWriter {
+    disk: Arc<Mutex<EstopFile>>,
+    thread: Thread,
+    seen: watch::Receiver<EstopProgress>,
+}
+
+/// Progress of the disk: the emergency stops that it has followed, and its last failure.
+#[derive(Clone, Debug, Default)]
+struct EstopProgress {
+    emergencies: u64,
+    failed: Option<String>,
+}
+
+impl EstopWriter {
+    /// Never waits.
+    pub(super) fn wake(&self) {
+        self.thread.unpark();
+    }
+}
+
+impl PermitRegistry {
+    /// Keeps emergency stops in a file, and latches at once if there is one: from an earlier
+    /// process, or one that cannot be read.
+    ///
+    /// # Errors
+    /// When there is no thread for it, or it was asked for before.
+    pub fn keep_emergency_in(self: &Arc<Self>, file: PathBuf) -> Result<(), String> {
+        let kept = EstopFile::at(file);
+        if kept.exists() {
+            self.latch(StopLatch::Emergency(ActorRank::Operator));
+        }
+        let disk = Arc::new(Mutex::new(kept));
+        let (tell, seen) = watch::channel(EstopProgress::default());
+        let (node, own) = (Arc::downgrade(self), Arc::clone(&disk));
+        let thread = std::thread::Builder::new()
+            .name("emergency stop".to_owned())
+            .spawn(move || follow_latch(&node, &own, &tell))
+            .map_err(|error| format!("no thread to keep emergency stops: {error}"))?;
+        let thread = thread.thread().clone();
+        let keeper = EstopWriter { disk, thread, seen };
+        self.keeper
+            .set(keeper)
+            .map_err(|_| "emergency stops are kept already".to_owned())
+    }
+
+    /// Returns once every emergency stop so far is on the disk; at once where none is kept.
+    ///
+    /// # Errors
+    /// Why it is not: it then lasts as long as this process.
+    pub async fn emergency_is_kept(&self) -> Result<(), String> {
+        let Some(keeper) = self.keeper.get() else {
+            return Ok(());
+        };
+        let count = self.state().emergencies;
+        let mut seen = keeper.seen.clone();
+        let waited = seen.wait_for(|seen| seen.emergencies >= count);
+        match tokio::time::timeout(DISK, waited).await {
+            Ok(Ok(seen)) => seen.failed.clone().map_or(Ok(()), Err),
+            Ok(Err(_)) => Err("the thread that keeps emergency stops has ended".to_owned()),
+            Err(_) => Err(format!("the disk took longer than {} s", DISK.as_secs())),
+        }
+    }
+
+    /// Ends an emergency stop: an operator's word. An operator's `reset` comes next.
+    ///
+    /// # Errors
+    /// Why it still stands: its file could not be taken away, or another one came meanwhile.
+    pub fn clear_emergency(&self) -> Result<(), String> {
+        let disk = self
+            .keeper
+            .get()
+            .map(|keeper| keeper.disk.lock().unwrap_or_else(PoisonError::into_inner));
+        let count = self.state().emergencies;
+        if let Some(disk) = &disk {
+            disk.remove()?;
+        }
+        let mut state = self.state();
+        if state.emergencies != count {
+            // The thread waits for the disk, and writes it again.
+            return Err("another emergency stop came meanwhile".to_owned());
+        }
+        if matches!(state.latch, Some(StopLatch::Emergency(_))) {
+            state.latch = Some(StopLatch::Stopped(ActorRank::Operator));
+        }
+        Ok(())
+    }
+}
+
+/// Until the node is gone, and once more after that was seen: a stop may be the last it did.
+fn follow_latch(
+    node: &Weak<PermitRegistry>,
+    disk: &Mutex<EstopFile>,
+    tell: &watch::Sender<EstopProgress>,
+) {
+    let mut done = 0;
+    while let Some(permits) = node.upgrade() {
+        let disk = disk.lock().unwrap_or_else(PoisonError::into_inner);
+        let (latch, emergencies) = {
+            let state = permits.state();
+            (state.latch.clone(), state.emergencies)
+        };
+        drop(permits);
+        if emergencies > done {
+            let failed = match latch {
+                Some(StopLatch::Emergency(by)) => disk.write(by).err(),
+                // It was cleared before it was written.
+                _ => None,
+            };
+            match &failed {
+                None => done = emergencies,
+                // Tried again and again, but said once.
+                Some(_) if tell.borrow().failed == failed => {}
+                Some(why) => {
+                    tracing::error!("an emergency stop lasts as long as this process: {why}");
+                }
+            }
+            tell.send_replace(EstopProgress {
+                emergencies,
+                failed,
+            });
+        }
+        drop(disk);
+        std::thread::park_timeout(LOOK);
+    }
+}

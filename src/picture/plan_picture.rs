@@ -1,0 +1,303 @@
+//! `plan.png`: what is planned, on the sheet, from the side, and over time.
+
+use super::canvas::{
+    AIR, Canvas, INK, PALE, PAPER, PixelArea, Point, QUIET, REFUSED, png, width_of,
+};
+use super::sheet_transform::{HEAD, MARGIN, SheetTransform, ShownPart, head};
+use super::{PictureError, PlanView, PlannedStroke, TimeStrip, check_sheet};
+
+const SIDE: f64 = 1000.0;
+/// Of the charts beside or below the sheet.
+const CHART_HEIGHT: f64 = 84.0;
+const CHART_GAP: f64 = 40.0;
+const COLUMN: f64 = 300.0;
+const FOOT: f64 = 40.0;
+
+/// More numbers than this would hide the drawing.
+const NUMBERS_MAX: usize = 60;
+
+/// Nor more marks.
+const MARKS_MAX: usize = 100;
+
+/// Draws it: at most 1,000 pixels on the longer side and 150 kB.
+///
+/// # Errors
+/// A sheet without size.
+pub fn plan_png(view: &PlanView) -> Result<Vec<u8>, PictureError> {
+    check_sheet(view.sheet_mm)?;
+    let layout = PlanLayout::for_view(view);
+    png(layout.width, layout.height, |canvas| {
+        head(canvas, &view.title, &view.caption, layout.width);
+        drawing(canvas, view, &layout.sheet);
+        let foot = layout.sheet.area.y + layout.sheet.area.height + 22.0;
+        layout.sheet.measure(canvas, [MARGIN, foot]);
+        let mut areas = layout.charts.iter();
+        if let Some(area) = areas.next().filter(|_| !view.side_mm.is_empty()) {
+            side_view(canvas, view, &layout.sheet.part, *area);
+        }
+        for (strip, area) in view.strips.iter().zip(areas) {
+            chart(canvas, strip, *area);
+        }
+    })
+}
+
+pub(super) struct PlanLayout {
+    width: f64,
+    height: f64,
+    pub(super) sheet: SheetTransform,
+    /// The side view's, then the strips'.
+    charts: Vec<PixelArea>,
+}
+
+/// Returns the pixel of `plan.png` (right, down) that shows a place of the sheet.
+#[must_use]
+pub fn pixel_of(view: &PlanView, at_mm: [f64; 2]) -> [f64; 2] {
+    PlanLayout::for_view(view).sheet.place(at_mm)
+}
+
+impl PlanLayout {
+    /// Charts stand beside the sheet; below it where the sheet is much wider than high.
+    pub(super) fn for_view(view: &PlanView) -> Self {
+        let strips = u8::try_from(view.strips.len().min(4)).unwrap_or(4);
+        let count = 1.0 + f64::from(strips);
+        let charts_height = count * (CHART_HEIGHT + CHART_GAP);
+        let drawn = view.strokes.iter().flat_map(|s| &s.line.points_mm);
+        let part = ShownPart::around(view.sheet_mm, drawn);
+        let is_wide = part.size_mm[0] > 1.8 * part.size_mm[1];
+        let room = if is_wide {
+            [SIDE - 2.0 * MARGIN, SIDE - HEAD - FOOT - charts_height]
+        } else {
+            [SIDE - 3.0 * MARGIN - COLUMN, SIDE - HEAD - FOOT - MARGIN]
+        };
+        let sheet = SheetTransform::fit(part, [MARGIN, HEAD], room[0], room[1].max(200.0));
+        let below = HEAD + sheet.area.height + FOOT;
+        let (x, y, width) = if is_wide {
+            (MARGIN, below, SIDE - 2.0 * MARGIN)
+        } else {
+            (2.0 * MARGIN + sheet.area.width, HEAD, COLUMN)
+        };
+        let bottom = if is_wide {
+            below + charts_height
+        } else {
+            below.max(HEAD + charts_height)
+        };
+        Self {
+            width: x + width + MARGIN,
+            height: bottom.min(SIDE),
+            sheet,
+            charts: column(x, y, width, view.strips.len().min(4) + 1),
+        }
+    }
+}
+
+fn column(x: f64, y: f64, width: f64, count: usize) -> Vec<PixelArea> {
+    let mut areas = Vec::new();
+    let mut top = y + 14.0;
+    for _ in 0..count {
+        areas.push(PixelArea {
+            x,
+            y: top,
+            width,
+            height: CHART_HEIGHT,
+        });
+        top += CHART_HEIGHT + CHART_GAP;
+    }
+    areas
+}
+
+fn drawing(canvas: &mut Canvas, view: &PlanView, sheet: &SheetTransform) {
+    sheet.draw(canvas);
+    sheet.clip(canvas);
+    let travels: Vec<Vec<Point>> = view.travels_mm.iter().map(|p| sheet.path(p)).collect();
+    canvas.lines(travels.iter().map(Vec::as_slice), AIR, 0.8);
+    for stroke in view.strokes.iter().filter(|stroke| !stroke.is_refused) {
+        let width = sheet.width(stroke.line.width_mm);
+        canvas.draw_line(
+            &sheet.path(&stroke.line.points_mm),
+            stroke.line.colour,
+            width,
+        );
+    }
+    // Above all others, and wide: what is refused must not be overlooked.
+    for stroke in view.strokes.iter().filter(|stroke| stroke.is_refused) {
+        let width = sheet.width(stroke.line.width_mm).max(3.0);
+        canvas.draw_line(&sheet.path(&stroke.line.points_mm), REFUSED, width);
+    }
+    canvas.clip_to(None);
+    if view.strokes.len() <= NUMBERS_MAX {
+        numbers(canvas, &view.strokes, sheet);
+    }
+    marks(canvas, view, sheet);
+}
+
+/// A ring at each place where a rule said no. Places beside the picture are at its edge.
+fn marks(canvas: &mut Canvas, view: &PlanView, sheet: &SheetTransform) {
+    let area = sheet.area;
+    for mark in view.marks_mm.iter().take(MARKS_MAX) {
+        let [x, y] = sheet.place(*mark);
+        if !(x.is_finite() && y.is_finite()) {
+            continue;
+        }
+        let x = x.clamp(area.x - 12.0, area.x + area.width + 12.0);
+        let y = y.clamp(area.y - 12.0, area.y + area.height + 12.0);
+        let ring: Vec<Point> = (0..=24_u32)
+            .map(|n| {
+                let (sin, cos) = (f64::from(n) / 24.0 * std::f64::consts::TAU).sin_cos();
+                [x + 7.0 * cos, y + 7.0 * sin]
+            })
+            .collect();
+        canvas.draw_line(&ring, REFUSED, 2.0);
+    }
+}
+
+/// The order, each number on a small disc where its stroke begins.
+fn numbers(canvas: &mut Canvas, strokes: &[PlannedStroke], sheet: &SheetTransform) {
+    let mut taken: Vec<Point> = Vec::new();
+    for stroke in strokes {
+        let (Some(order), Some(start)) = (stroke.order, stroke.line.points_mm.first()) else {
+            continue;
+        };
+        let at = free_place(sheet.place(*start), &taken);
+        let colour = if stroke.is_refused {
+            REFUSED
+        } else {
+            stroke.line.colour
+        };
+        let text = order.to_string();
+        let width = (width_of(&text) - 0.26) * 6.5;
+        canvas.disc(at, 8.4, colour);
+        canvas.disc(at, 7.4, PAPER);
+        canvas.draw_text(&text, [at[0] - width / 2.0, at[1] + 3.25], 6.5, INK);
+        taken.push(at);
+    }
+}
+
+/// Near `start`, off the numbers that are there already.
+fn free_place(start: Point, taken: &[Point]) -> Point {
+    let is_free = |at: &Point| {
+        let apart = |other: &Point| (other[0] - at[0]).hypot(other[1] - at[1]);
+        taken.iter().all(|other| apart(other) >= 17.0)
+    };
+    let around = (0..24_u32).map(|turn| {
+        let angle = f64::from(turn) * 0.785;
+        let away = 12.0 + f64::from(turn / 8) * 14.0;
+        [start[0] + away * angle.cos(), start[1] - away * angle.sin()]
+    });
+    around.into_iter().find(|at| is_free(at)).unwrap_or(start)
+}
+
+fn bounds(values: impl Iterator<Item = f64>) -> Option<[f64; 2]> {
+    values
+        .filter(|value| value.is_finite())
+        .fold(None, |so_far, value| {
+            let [low, high] = so_far.unwrap_or([value, value]);
+            Some([low.min(value), high.max(value)])
+        })
+}
+
+fn label(canvas: &mut Canvas, area: PixelArea, name: &str, range: &str) {
+    canvas.draw_text(name, [area.x, area.y - 7.0], 8.0, INK);
+    let width = width_of(range) * 7.5;
+    let at = [area.x + area.width - width, area.y - 7.0];
+    canvas.draw_text(range, at, 7.5, QUIET);
+    canvas.fill(area, PAPER);
+    canvas.frame(area, PALE);
+}
+
+/// Tip height along x: the tip's way seen from the sheet's lower edge.
+fn side_view(canvas: &mut Canvas, view: &PlanView, part: &ShownPart, area: PixelArea) {
+    let heights = view.side_mm.iter().map(|[_, z]| *z);
+    let [low, high] = bounds(heights).unwrap_or([0.0, 1.0]);
+    let (low, high) = (low.min(0.0), high.max(low + 0.5));
+    label(
+        canvas,
+        area,
+        "side view: tip height, mm",
+        &format!("{low:.1} to {high:.1}"),
+    );
+    let ([start, _], [length, _]) = (part.low_mm, part.size_mm);
+    let place = |[x, z]: &Point| {
+        let x = ((x - start) / length).clamp(0.0, 1.0);
+        [area.x + x * area.width, level(*z, low, high, area)]
+    };
+    let points: Vec<Point> = view.side_mm.iter().map(place).collect();
+    canvas.draw_line(&points, AIR, 1.0);
+    let sheet = level(0.0, low, high, area);
+    canvas.draw_line(&[[area.x, sheet], [area.x + area.width, sheet]], INK, 1.6);
+}
+
+fn level(value: f64, low: f64, high: f64, area: PixelArea) -> f64 {
+    let share = (value - low) / (high - low).max(1e-9);
+    area.y + area.height - 8.0 - share * (area.height - 16.0)
+}
+
+/// A strip over time, with its limit in red where there is one.
+fn chart(canvas: &mut Canvas, strip: &TimeStrip, area: PixelArea) {
+    let values = strip.samples.iter().map(|[_, value]| *value);
+    let measured = bounds(values).unwrap_or([0.0, 0.0]);
+    let range = format!("{:.2} to {:.2}", measured[0], measured[1]);
+    label(canvas, area, &strip.name, &range);
+    let shown = bounds(
+        [measured[0], measured[1], 0.0]
+            .into_iter()
+            .chain(strip.limit),
+    );
+    let [low, high] = shown.unwrap_or([0.0, 1.0]);
+    let high = if high - low < 1e-9 { low + 1.0 } else { high };
+    let times = bounds(strip.samples.iter().map(|[time, _]| *time));
+    let [first, last] = times.unwrap_or([0.0, 1.0]);
+    let along = |time: f64| area.x + (time - first) / (last - first).max(1e-9) * area.width;
+    let points: Vec<Point> = thinned(&strip.samples, area.width)
+        .into_iter()
+        .map(|[time, value]| [along(time), level(value, low, high, area)])
+        .collect();
+    area_below(canvas, &points, level(0.0, low, high, area));
+    canvas.draw_line(&points, INK, 1.2);
+    if let Some(limit) = strip.limit.filter(|limit| limit.is_finite()) {
+        let y = level(limit, low, high, area);
+        canvas.draw_line(&[[area.x, y], [area.x + area.width, y]], REFUSED, 1.0);
+    }
+    canvas.draw_text(
+        &format!("{last:.1} s"),
+        [
+            area.x + area.width - width_of(&format!("{last:.1} s")) * 7.0,
+            area.y + area.height + 12.0,
+        ],
+        7.0,
+        QUIET,
+    );
+}
+
+fn area_below(canvas: &mut Canvas, points: &[Point], floor: f64) {
+    let (Some(first), Some(last)) = (points.first(), points.last()) else {
+        return;
+    };
+    let mut outline = vec![[first[0], floor]];
+    outline.extend_from_slice(points);
+    outline.push([last[0], floor]);
+    canvas.polygon(&outline, [233, 239, 244]);
+}
+
+/// The lowest and the highest sample of each pixel: nothing that could be seen is lost.
+fn thinned(samples: &[Point], width_px: f64) -> Vec<Point> {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a few hundred pixels"
+    )]
+    let buckets = width_px.clamp(1.0, 2000.0) as usize;
+    let size = samples.len().div_ceil(buckets).max(1);
+    if size <= 2 {
+        return samples.to_vec();
+    }
+    let by_value = |a: &&Point, b: &&Point| a[1].total_cmp(&b[1]);
+    let mut kept = Vec::new();
+    for bucket in samples.chunks(size) {
+        let low = bucket.iter().min_by(by_value);
+        let high = bucket.iter().max_by(by_value);
+        let mut pair: Vec<Point> = low.into_iter().chain(high).copied().collect();
+        pair.sort_by(|a, b| a[0].total_cmp(&b[0]));
+        kept.extend(pair);
+    }
+    kept
+}

@@ -1,0 +1,178 @@
+//! `reach.png`: where a sheet may lie, by how far the pen has to lean there.
+
+use super::canvas::{AIR, Canvas, INK, PAPER, PixelArea, Point, QUIET, REFUSED, png};
+use super::sheet_transform::{HEAD, MARGIN, head};
+use super::{PictureError, ReachView, Rgb, check_sheet};
+
+const MAP: f64 = 640.0;
+const LEGEND: f64 = 250.0;
+const ROW: f64 = 26.0;
+/// Within the pen's cone but no further than the last of [`BANDS_DEG`], and beyond the cone.
+const WITHIN: Rgb = [232, 214, 150];
+const BEYOND: Rgb = [226, 160, 124];
+/// The pen is as upright as this, in degrees, shown so.
+const BANDS_DEG: [(f64, Rgb); 3] = [
+    (0.5, [104, 168, 120]),
+    (5.0, [152, 199, 150]),
+    (10.0, [200, 222, 170]),
+];
+const NOWHERE: Rgb = [226, 224, 219];
+
+/// Draws it: at most 1,000 pixels on the longer side and 150 kB.
+///
+/// # Errors
+/// A sheet without size, or a map without points.
+pub fn reach_png(view: &ReachView) -> Result<Vec<u8>, PictureError> {
+    check_sheet(view.sheet_mm)?;
+    let [columns, rows] = view.size.map(side);
+    if columns < 1.0 || rows < 1.0 || view.step_mm <= 0.0 {
+        return Err(PictureError::Encoding("its map has no points".to_owned()));
+    }
+    let px_per_mm = MAP / (columns.max(rows) * view.step_mm);
+    let [width, height] = [columns, rows].map(|count| count * view.step_mm * px_per_mm);
+    let map = ReachMapLayout {
+        view,
+        px_per_mm,
+        area: PixelArea {
+            x: MARGIN,
+            y: HEAD,
+            width,
+            height,
+        },
+    };
+    let picture = [
+        width + LEGEND + 3.0 * MARGIN,
+        HEAD + height.max(9.0 * ROW) + MARGIN,
+    ];
+    png(picture[0], picture[1], |canvas| {
+        head(canvas, &view.title, &view.caption, picture[0]);
+        map.spots(canvas);
+        map.sheet(canvas, [0.0, 0.0], INK);
+        if let Some(move_mm) = view.move_mm {
+            map.sheet(canvas, move_mm, AIR);
+        }
+        if let Some(foot_mm) = view.foot_mm {
+            canvas.disc(map.place(foot_mm), 6.0, INK);
+        }
+        map.legend(canvas, MARGIN + width + MARGIN);
+    })
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a few hundred")]
+fn side(count: usize) -> f64 {
+    count as f64
+}
+
+struct ReachMapLayout<'a> {
+    view: &'a ReachView,
+    px_per_mm: f64,
+    area: PixelArea,
+}
+
+impl ReachMapLayout<'_> {
+    fn place(&self, [x, y]: Point) -> Point {
+        let [low_x, low_y] = self.view.low_mm;
+        let half = self.view.step_mm / 2.0;
+        [
+            self.area.x + (x - low_x + half) * self.px_per_mm,
+            self.area.y + self.area.height - (y - low_y + half) * self.px_per_mm,
+        ]
+    }
+
+    fn spots(&self, canvas: &mut Canvas) {
+        canvas.fill(self.area, NOWHERE);
+        let columns = self.view.size[0].max(1);
+        let step = self.view.step_mm;
+        for (index, tilt) in self.view.tilts_deg.iter().enumerate() {
+            let Some(tilt) = tilt else { continue };
+            let at = [side(index % columns), side(index / columns)];
+            let [x, y] = self.place([
+                self.view.low_mm[0] + (at[0] - 0.5) * step,
+                self.view.low_mm[1] + (at[1] + 0.5) * step,
+            ]);
+            let size = step * self.px_per_mm;
+            let spot = PixelArea {
+                x,
+                y,
+                width: size + 0.5,
+                height: size + 0.5,
+            };
+            canvas.fill(spot, self.colour(*tilt));
+        }
+    }
+
+    fn colour(&self, tilt_deg: f64) -> Rgb {
+        let band = BANDS_DEG.iter().find(|(most, _)| tilt_deg <= *most);
+        match band {
+            _ if tilt_deg > self.view.cone_deg => BEYOND,
+            Some((_, colour)) => *colour,
+            None => WITHIN,
+        }
+    }
+
+    fn sheet(&self, canvas: &mut Canvas, [x, y]: Point, rgb: Rgb) {
+        let [width, height] = self.view.sheet_mm;
+        let corners = [
+            [x, y],
+            [x + width, y],
+            [x + width, y + height],
+            [x, y + height],
+            [x, y],
+        ];
+        let outline: Vec<Point> = corners.map(|corner| self.place(corner)).to_vec();
+        canvas.draw_line(&outline, PAPER, 4.5);
+        canvas.draw_line(&outline, rgb, 2.5);
+    }
+
+    fn legend(&self, canvas: &mut Canvas, x: f64) {
+        let mut y = self.area.y + 8.0;
+        let cone_deg = self.view.cone_deg;
+        let bands = BANDS_DEG.iter().filter(|(most, _)| *most < cone_deg);
+        let rows = bands
+            .map(|(most, colour)| (*colour, format!("leans up to {most} deg")))
+            .chain([
+                (WITHIN, format!("up to its cone, {cone_deg:.0} deg")),
+                (BEYOND, "leans further: refused".to_owned()),
+                (NOWHERE, "out of reach".to_owned()),
+            ]);
+        for (colour, text) in rows {
+            let key = PixelArea {
+                x,
+                y: y - 9.0,
+                width: 16.0,
+                height: 12.0,
+            };
+            canvas.fill(key, colour);
+            canvas.frame(key, QUIET);
+            canvas.draw_text(&text, [x + 26.0, y], 9.0, INK);
+            y += ROW;
+        }
+        let better = self
+            .view
+            .move_mm
+            .map(|_| (AIR, "the sheet where it would lie better"));
+        for (colour, text) in [(INK, "the sheet as it lies")].into_iter().chain(better) {
+            canvas.draw_line(&[[x, y - 3.0], [x + 16.0, y - 3.0]], colour, 2.5);
+            canvas.draw_text(text, [x + 26.0, y], 9.0, INK);
+            y += ROW;
+        }
+        if self.view.foot_mm.is_some() {
+            canvas.disc([x + 8.0, y - 3.0], 5.0, INK);
+            canvas.draw_text("the arm's foot", [x + 26.0, y], 9.0, INK);
+            y += ROW;
+        }
+        for line in &self.view.notes {
+            canvas.draw_text(
+                line,
+                [x, y + 8.0],
+                9.0,
+                if line.starts_with("0 %") {
+                    REFUSED
+                } else {
+                    QUIET
+                },
+            );
+            y += ROW * 0.8;
+        }
+    }
+}

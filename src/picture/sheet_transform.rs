@@ -1,0 +1,191 @@
+//! The sheet in a picture: where it lies, how it is framed, and its scale.
+
+use super::canvas::{AIR, Canvas, INK, PALE, PAPER, PixelArea, Point, QUIET, fitted, width_of};
+
+/// Pixels around everything.
+pub(super) const MARGIN: f64 = 32.0;
+
+/// Lower edge of title and caption.
+pub(super) const HEAD: f64 = 92.0;
+
+/// The part of a sheet that is shown: where it lies, and from where to where.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct ShownPart {
+    sheet_mm: [f64; 2],
+    pub(super) low_mm: Point,
+    pub(super) size_mm: [f64; 2],
+}
+
+/// A drawing that takes less of its sheet than this, in both directions, is shown larger.
+const SMALL_SHARE: f64 = 0.6;
+
+/// Room around a drawing that is shown larger, as a share of its longer side.
+const AROUND: f64 = 0.18;
+
+impl ShownPart {
+    /// The whole sheet, or the neighbourhood of a drawing that is small on it.
+    pub(super) fn around<'p>(sheet_mm: [f64; 2], points: impl Iterator<Item = &'p Point>) -> Self {
+        let whole = Self {
+            sheet_mm,
+            low_mm: [0.0, 0.0],
+            size_mm: sheet_mm,
+        };
+        let Some((low, high)) = bounds(points) else {
+            return whole;
+        };
+        let room_mm = (high[0] - low[0]).max(high[1] - low[1]).max(10.0) * AROUND;
+        let mut part = whole;
+        let axes = part.low_mm.iter_mut().zip(&mut part.size_mm);
+        for ((start, length), ((low, high), side)) in axes.zip(low.iter().zip(&high).zip(sheet_mm))
+        {
+            if *low < 0.0 || *high > side || high - low > SMALL_SHARE * side {
+                return whole;
+            }
+            *start = (low - room_mm).max(0.0);
+            *length = (high + room_mm).min(side) - *start;
+        }
+        part
+    }
+
+    pub(super) fn shows(&self, point_mm: Point) -> bool {
+        let mut axes = point_mm.iter().zip(self.low_mm).zip(self.size_mm);
+        axes.all(|((at, low), size)| (low..=low + size).contains(at))
+    }
+
+    fn is_whole(&self) -> bool {
+        let sides = self.size_mm.iter().zip(self.sheet_mm);
+        sides
+            .into_iter()
+            .all(|(shown, whole)| (shown - whole).abs() < 1e-9)
+    }
+
+    /// The part at the given place in small: the sheet, and what of it is shown.
+    pub(super) fn locator(&self, canvas: &mut Canvas, right: f64, baseline: f64) {
+        if self.is_whole() {
+            return;
+        }
+        let [width, height] = self.sheet_mm;
+        let px = (46.0 / width).min(20.0 / height);
+        let sheet = PixelArea {
+            x: right - width * px,
+            y: baseline - height * px + 2.0,
+            width: width * px,
+            height: height * px,
+        };
+        canvas.fill(sheet, PAPER);
+        let shown = PixelArea {
+            x: sheet.x + self.low_mm[0] * px,
+            y: sheet.y + (height - self.low_mm[1] - self.size_mm[1]) * px,
+            width: self.size_mm[0] * px,
+            height: self.size_mm[1] * px,
+        };
+        canvas.fill(shown, AIR);
+        canvas.frame(sheet, QUIET);
+        let text = format!("part of a sheet of {width:.0} by {height:.0} mm");
+        let start = sheet.x - 10.0 - width_of(&text) * 8.0;
+        canvas.draw_text(&text, [start, baseline], 8.0, QUIET);
+    }
+}
+
+fn bounds<'p>(points: impl Iterator<Item = &'p Point>) -> Option<(Point, Point)> {
+    let finite = points.filter(|[x, y]| x.is_finite() && y.is_finite());
+    finite.fold(None, |so_far, &[x, y]| {
+        let (low, high) = so_far.unwrap_or(([x, y], [x, y]));
+        let low = [f64::min(low[0], x), f64::min(low[1], y)];
+        Some((low, [f64::max(high[0], x), f64::max(high[1], y)]))
+    })
+}
+
+/// From millimetres on the sheet to pixels.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SheetTransform {
+    pub(super) area: PixelArea,
+    pub(super) px_per_mm: f64,
+    pub(super) part: ShownPart,
+}
+
+impl SheetTransform {
+    /// As large as fits, its upper left corner at `corner`.
+    pub(super) fn fit(part: ShownPart, corner: Point, width: f64, height: f64) -> Self {
+        let px_per_mm = (width / part.size_mm[0]).min(height / part.size_mm[1]);
+        Self {
+            area: PixelArea {
+                x: corner[0],
+                y: corner[1],
+                width: part.size_mm[0] * px_per_mm,
+                height: part.size_mm[1] * px_per_mm,
+            },
+            px_per_mm,
+            part,
+        }
+    }
+
+    pub(super) fn place(&self, [x, y]: Point) -> Point {
+        let [low_x, low_y] = self.part.low_mm;
+        [
+            self.area.x + (x - low_x) * self.px_per_mm,
+            self.area.y + self.area.height - (y - low_y) * self.px_per_mm,
+        ]
+    }
+
+    pub(super) fn path(&self, points: &[Point]) -> Vec<Point> {
+        points.iter().map(|point| self.place(*point)).collect()
+    }
+
+    /// A pen's width in pixels, at least so that it can be seen.
+    pub(super) fn width(&self, width_mm: f64) -> f64 {
+        let width_mm = if width_mm.is_finite() { width_mm } else { 0.0 };
+        (width_mm * self.px_per_mm).clamp(1.4, 60.0)
+    }
+
+    /// Clips to the shown part; for a whole sheet also shows the objects beside it.
+    pub(super) fn clip(&self, canvas: &mut Canvas) {
+        canvas.clip_to((!self.part.is_whole()).then_some(self.area));
+    }
+
+    /// White paper with a soft edge and a measure below it.
+    pub(super) fn draw(&self, canvas: &mut Canvas) {
+        let shade = PixelArea {
+            x: self.area.x + 2.0,
+            y: self.area.y + 3.0,
+            ..self.area
+        };
+        canvas.fill(shade, [232, 230, 225]);
+        canvas.fill(self.area, PAPER);
+        canvas.frame(self.area, PALE);
+    }
+
+    /// A bar of a round number of millimetres, its left end at `at`.
+    pub(super) fn measure(&self, canvas: &mut Canvas, [x, y]: Point) {
+        let right = self.area.x + self.area.width;
+        self.part.locator(canvas, right, y + 4.0);
+        let lengths = [
+            1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 5000.0,
+        ];
+        let fits = |mm: &&f64| **mm * self.px_per_mm <= 140.0;
+        let Some(mm) = lengths.iter().rev().find(fits) else {
+            return;
+        };
+        let right = x + mm * self.px_per_mm;
+        canvas.lines(
+            [
+                &[[x, y], [right, y]][..],
+                &[[x, y - 3.0], [x, y + 3.0]],
+                &[[right, y - 3.0], [right, y + 3.0]],
+            ]
+            .into_iter(),
+            QUIET,
+            1.0,
+        );
+        canvas.draw_text(&format!("{mm} mm"), [right + 8.0, y + 4.0], 8.0, QUIET);
+    }
+}
+
+/// Title and caption above everything.
+pub(super) fn head(canvas: &mut Canvas, title: &str, caption: &str, width: f64) {
+    let room = width - 2.0 * MARGIN;
+    let title = fitted(title, 15.0, room);
+    canvas.draw_text(&title, [MARGIN, MARGIN + 16.0], 15.0, INK);
+    let caption = fitted(caption, 9.0, room);
+    canvas.draw_text(&caption, [MARGIN, MARGIN + 42.0], 9.0, QUIET);
+}

@@ -1,0 +1,169 @@
+//! Paths of the tip without time or joints: lines, bends and rises between two rests.
+
+use nalgebra::{Point3, Rotation3, Unit, Vector3};
+
+use scene::Surface;
+
+/// Position and direction of a tip.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ToolPose {
+    pub(super) point_m: Point3<f64>,
+    pub(super) axis: Unit<Vector3<f64>>,
+}
+
+/// A smooth stretch. Its parameter runs from 0 to 1.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum CartesianSegment {
+    /// Straight on the sheet, at a height over it.
+    Along {
+        from_mm: [f64; 2],
+        to_mm: [f64; 2],
+        height_mm: f64,
+    },
+    /// A parabola on the sheet that begins towards `corner_mm` and ends from there.
+    Bend {
+        from_mm: [f64; 2],
+        corner_mm: [f64; 2],
+        to_mm: [f64; 2],
+        height_mm: f64,
+    },
+    /// Along the surface's normal.
+    Rise {
+        at_mm: [f64; 2],
+        from_mm: f64,
+        to_mm: f64,
+    },
+    /// Straight in space, the direction turning evenly.
+    Across { from: ToolPose, to: ToolPose },
+}
+
+/// From one rest to the next.
+pub(super) type CartesianPath = Vec<CartesianSegment>;
+
+/// Largest distance between waypoints.
+pub(super) const STEP_MM: f64 = 0.5;
+/// Largest distance between waypoints of free movements.
+const STEP_FREE_MM: f64 = 3.0;
+/// Largest turn of a bend between two waypoints.
+const STEP_TURN_RAD: f64 = 0.06;
+/// Waypoints of one piece.
+pub(super) const STEPS_MAX: usize = 100_000;
+
+impl ToolPose {
+    /// Over a point of the sheet, pointing into it.
+    pub(super) fn over(surface: &Surface, at_mm: [f64; 2], height_mm: f64) -> Self {
+        let contact = surface.at(at_mm);
+        Self {
+            point_m: contact.point_m + contact.normal.scale(height_mm / 1e3),
+            axis: -contact.normal,
+        }
+    }
+
+    /// At a point in space, pointing down.
+    pub(super) fn above(point_m: Point3<f64>) -> Self {
+        Self {
+            point_m,
+            axis: -Vector3::z_axis(),
+        }
+    }
+
+    fn towards(&self, to: &Self, share: f64) -> Self {
+        let turned = Rotation3::rotation_between(&self.axis, &to.axis).map_or(self.axis, |turn| {
+            Rotation3::new(turn.scaled_axis() * share) * self.axis
+        });
+        Self {
+            point_m: self.point_m + (to.point_m - self.point_m) * share,
+            axis: turned,
+        }
+    }
+}
+
+impl CartesianSegment {
+    /// Returns the tool pose at `t`.
+    pub(super) fn at(&self, surface: &Surface, t: f64) -> ToolPose {
+        match self {
+            Self::Along { height_mm, .. } | Self::Bend { height_mm, .. } => {
+                ToolPose::over(surface, self.on_sheet(t), *height_mm)
+            }
+            Self::Rise {
+                at_mm,
+                from_mm,
+                to_mm,
+            } => ToolPose::over(surface, *at_mm, from_mm + (to_mm - from_mm) * t),
+            Self::Across { from, to } => from.towards(to, t),
+        }
+    }
+
+    /// Returns the place on the sheet at `t`; the origin for segments in space.
+    pub(super) fn on_sheet(&self, t: f64) -> [f64; 2] {
+        match self {
+            Self::Along { from_mm, to_mm, .. } => between(*from_mm, *to_mm, t),
+            Self::Bend {
+                from_mm,
+                corner_mm,
+                to_mm,
+                ..
+            } => between(
+                between(*from_mm, *corner_mm, t),
+                between(*corner_mm, *to_mm, t),
+                t,
+            ),
+            Self::Rise { at_mm, .. } => *at_mm,
+            Self::Across { .. } => [0.0, 0.0],
+        }
+    }
+
+    /// Into how many waypoints it is divided.
+    pub(super) fn steps(&self) -> usize {
+        let (length_mm, step_mm, turn_rad) = match self {
+            Self::Along { from_mm, to_mm, .. } => (distance(*from_mm, *to_mm), STEP_MM, 0.0),
+            Self::Bend {
+                from_mm,
+                corner_mm,
+                to_mm,
+                ..
+            } => (
+                distance(*from_mm, *corner_mm) + distance(*corner_mm, *to_mm),
+                STEP_MM,
+                turning(*from_mm, *corner_mm, *to_mm),
+            ),
+            Self::Rise { from_mm, to_mm, .. } => ((to_mm - from_mm).abs(), STEP_MM, 0.0),
+            Self::Across { from, to } => (
+                (to.point_m - from.point_m).norm() * 1e3,
+                STEP_FREE_MM,
+                from.axis.angle(&to.axis),
+            ),
+        };
+        let steps = (length_mm / step_mm).max(turn_rad / STEP_TURN_RAD).ceil();
+        let least = if matches!(self, Self::Bend { .. }) {
+            2
+        } else {
+            1
+        };
+        whole(steps).clamp(least, STEPS_MAX)
+    }
+}
+
+/// A count from a number that is not negative.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "`as` saturates, and the number is not negative"
+)]
+pub(super) fn whole(number: f64) -> usize {
+    number as usize
+}
+
+pub(super) fn between([ax, ay]: [f64; 2], [bx, by]: [f64; 2], t: f64) -> [f64; 2] {
+    [ax + (bx - ax) * t, ay + (by - ay) * t]
+}
+
+pub(super) fn distance([ax, ay]: [f64; 2], [bx, by]: [f64; 2]) -> f64 {
+    (bx - ax).hypot(by - ay)
+}
+
+/// By how much a path turns at `b`, 0 to π.
+pub(super) fn turning([ax, ay]: [f64; 2], [bx, by]: [f64; 2], [cx, cy]: [f64; 2]) -> f64 {
+    let (ux, uy, vx, vy) = (bx - ax, by - ay, cx - bx, cy - by);
+    (ux * vy - uy * vx).abs().atan2(ux * vx + uy * vy)
+}

@@ -1,0 +1,331 @@
+//! Possible places for a sheet: the tilt that a pen needs at each point of the sheet's plane, or of
+//! the shape that it is rolled round, and the best place for the sheet.
+
+use nalgebra::{Point3, Vector3};
+use serde::Serialize;
+
+use super::PlanObserver;
+use super::cartesian_path::{ToolPose, whole};
+use super::error::{PlanError, PlanRefusal, RefusalCause};
+use super::suggest_placement;
+use super::tool_ik::ToolIk;
+use base::units::JointVector;
+use kin::IkSolution;
+use scene::{Scene, Surface};
+
+/// A map of the sheet's plane, or of the shape that it lies on, as far as that faces the same way.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ReachMap {
+    /// From one point of the map to the next.
+    pub step_mm: f64,
+    /// The map's lower left point, in the sheet's coordinates.
+    pub low_mm: [f64; 2],
+    /// Number of points side by side, and one above the other.
+    pub size: [usize; 2],
+    /// Row by row from the lowest.
+    pub spots: Vec<ReachSpot>,
+    /// The share of the sheet as it lies that can be drawn on with at most this lean: pairs of
+    /// degrees and shares, 0 to 1, the pen's own cone last.
+    pub shares: Vec<(f64, f64)>,
+    /// A better place for the sheet, if there is one.
+    pub suggestion: Option<PlacementSuggestion>,
+}
+
+/// A point of the map.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct ReachSpot {
+    /// Tilt of the pen; absent if the tip cannot get there, pressed or lifted.
+    pub tilt_deg: Option<f64>,
+    /// Distance of the joints from their limits.
+    pub margin_deg: f64,
+}
+
+/// A better place for the sheet.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PlacementSuggestion {
+    /// By how much to move it along its own axes.
+    pub move_mm: [f64; 2],
+    /// The sheet's origin then, as a scene's file names it.
+    pub origin_m: [f64; 3],
+    /// The share of it that can then be drawn on within the pen's cone.
+    pub share: f64,
+    /// The most that the pen leans there.
+    pub tilt_max_deg: f64,
+    /// The least distance to a joint's limit there.
+    pub margin_least_deg: f64,
+}
+
+/// Around the sheet on every side.
+pub(super) const AROUND_MM: f64 = 200.0;
+/// Number of points of the map, for any size of the sheet.
+const SPOTS_MAX: f64 = 6000.0;
+const STEP_MM_MIN: f64 = 10.0;
+/// Other beginnings, where no neighbour leads to a point.
+const BEGINNINGS: usize = 6;
+const TILTS_DEG: [f64; 4] = [0.5, 5.0, 10.0, 30.0];
+const SLACK_DEG: f64 = 1e-6;
+
+/// Maps where a pen gets to around a sheet, on the shape that it lies on.
+///
+/// # Errors
+/// Cancelled, or a pen that the scene has not.
+pub fn reach(scene: &Scene, pen: usize, watch: &dyn PlanObserver) -> Result<ReachMap, PlanError> {
+    let Some(hand) = scene.pens.get(pen).map(|pen| ToolIk::new(scene, pen)) else {
+        return Err(unfit(pen));
+    };
+    let mut map = empty(scene);
+    map.inspect_all(scene, &hand, watch)?;
+    let cone_deg = hand.cone_rad.to_degrees();
+    let here = map.coverage(scene, [0, 0]);
+    let tilts = TILTS_DEG.into_iter().filter(|tilt| *tilt < cone_deg);
+    map.shares = tilts
+        .chain([cone_deg])
+        .map(|tilt| (tilt, here.share(tilt + SLACK_DEG)))
+        .collect();
+    map.suggestion = if scene.surface.is_flat() {
+        map.suggest(scene, cone_deg)
+    } else {
+        suggest_placement::suggest(scene, &hand)
+    };
+    Ok(map)
+}
+
+fn unfit(pen: usize) -> PlanError {
+    PlanError::Refused(vec![PlanRefusal {
+        stroke: None,
+        source: "the map".to_owned(),
+        at_mm: None,
+        cause: RefusalCause::Unfit {
+            why: format!("needs a pen {pen}; choose a scene that has it"),
+        },
+    }])
+}
+
+fn empty(scene: &Scene) -> ReachMap {
+    let [width, height] = scene.surface.size_mm().map(|side| side + 2.0 * AROUND_MM);
+    let step_mm = (width * height / SPOTS_MAX).sqrt().max(STEP_MM_MIN).ceil();
+    let steps = (AROUND_MM / step_mm).floor();
+    let size = [width, height].map(|side| whole(side / step_mm) + 1);
+    ReachMap {
+        step_mm,
+        low_mm: [-steps * step_mm; 2],
+        spots: vec![ReachSpot::default(); size.iter().product()],
+        size,
+        shares: Vec::new(),
+        suggestion: None,
+    }
+}
+
+/// The lean and margin at a point, pressed and lifted; the worse of both.
+/// The sheet is moved by `by_m`.
+pub(super) fn inspect_point(
+    scene: &Scene,
+    hand: &ToolIk<'_>,
+    at_mm: [f64; 2],
+    by_m: &Vector3<f64>,
+    seeds: [Option<JointVector>; 2],
+) -> Option<(ReachSpot, JointVector)> {
+    let over = |height_mm: f64| {
+        let place = ToolPose::over(&scene.surface, at_mm, height_mm);
+        ToolPose {
+            point_m: place.point_m + by_m,
+            ..place
+        }
+    };
+    let (pressed, lifted) = (over(-scene.heights.press_mm), over(scene.heights.lift_mm));
+    let others = hand.arm.chain.beginnings(BEGINNINGS);
+    let mut best: Option<(f64, ReachSpot, JointVector)> = None;
+    for seed in seeds
+        .into_iter()
+        .flatten()
+        .chain([scene.ready_rad])
+        .chain(others)
+    {
+        let Ok(down) = hand.solve(&pressed, &seed) else {
+            continue;
+        };
+        let Ok(up) = hand.solve(&lifted, &down.q_rad) else {
+            continue;
+        };
+        let (tilt_deg, margin_deg) = tilt_margin_deg(hand, &down, &up);
+        let spot = ReachSpot {
+            tilt_deg: Some(tilt_deg),
+            margin_deg,
+        };
+        let cost = tilt_deg - margin_deg.min(MARGIN_WORTH_DEG) * 0.1;
+        if best.as_ref().is_none_or(|(least, ..)| cost < *least) {
+            best = Some((cost, spot, down.q_rad));
+        }
+        if tilt_deg < 0.1 {
+            break;
+        }
+    }
+    best.map(|(_, spot, q)| (spot, q))
+}
+
+/// The worse lean and the lesser margin of both.
+fn tilt_margin_deg(hand: &ToolIk<'_>, down: &IkSolution, up: &IkSolution) -> (f64, f64) {
+    let margin = hand.margin_rad(&down.q_rad).min(hand.margin_rad(&up.q_rad));
+    let tilt = down.off_rad.max(up.off_rad);
+    (tilt.to_degrees(), margin.to_degrees())
+}
+
+/// Cost of a whole sheet out of reach, against a degree of tilt.
+pub(super) const MISSED_COST: f64 = 1000.0;
+
+/// More margin of the joints is not worth more.
+pub(super) const MARGIN_WORTH_DEG: f64 = 20.0;
+
+/// The spots that a sheet covers at one place.
+pub(super) struct SheetCoverage {
+    pub(super) spots: Vec<ReachSpot>,
+}
+
+impl SheetCoverage {
+    /// Returns a coverage of N unreachable spots.
+    pub(super) fn unreachable(spots: usize) -> Self {
+        Self {
+            spots: vec![ReachSpot::default(); spots],
+        }
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "counts of spots")]
+    pub(super) fn share(&self, tilt_deg: f64) -> f64 {
+        let within = |spot: &&ReachSpot| spot.tilt_deg.is_some_and(|tilt| tilt <= tilt_deg);
+        self.spots.iter().filter(within).count() as f64 / self.spots.len().max(1) as f64
+    }
+
+    pub(super) fn tilt_max_deg(&self) -> f64 {
+        let tilts = self.spots.iter().filter_map(|spot| spot.tilt_deg);
+        tilts.fold(0.0, f64::max)
+    }
+
+    pub(super) fn margin_least_deg(&self) -> f64 {
+        let margins = self.spots.iter().map(|spot| spot.margin_deg);
+        margins.fold(f64::INFINITY, f64::min)
+    }
+
+    /// Smaller is better.
+    pub(super) fn cost(&self, cone_deg: f64, moved_mm: f64) -> f64 {
+        let missed = 1.0 - self.share(cone_deg);
+        missed * MISSED_COST + self.tilt_max_deg() - self.margin_least_deg().min(MARGIN_WORTH_DEG)
+            + moved_mm * 0.01
+    }
+}
+
+/// Returns whether the shape, continued to this point, faces as the sheet's middle does, within a
+/// quarter turn, and has not come round to where it was before.
+fn faces(surface: &Surface, at_mm: [f64; 2]) -> bool {
+    let middle = surface.at(surface.size_mm().map(|side| side / 2.0));
+    let here = surface.at(at_mm);
+    let back = surface.project(&here.point_m).at_mm;
+    let is_same = |(a, b): (f64, &f64)| (a - b).abs() < SAME_MM;
+    here.normal.dot(&middle.normal) > -SLACK_DEG && back.into_iter().zip(&at_mm).all(is_same)
+}
+
+/// Tolerance for a place that is continued and projected back.
+const SAME_MM: f64 = 1e-3;
+
+impl ReachMap {
+    /// Row by row, each spot from its neighbours' joints.
+    #[expect(clippy::indexing_slicing, reason = "every index is a row and a column")]
+    fn inspect_all(
+        &mut self,
+        scene: &Scene,
+        hand: &ToolIk<'_>,
+        watch: &dyn PlanObserver,
+    ) -> Result<(), PlanError> {
+        let mut known: Vec<Option<JointVector>> = vec![None; self.spots.len()];
+        let [columns, rows] = self.size;
+        for row in 0..rows {
+            if watch.cancelled() {
+                return Err(PlanError::Cancelled);
+            }
+            for column in 0..columns {
+                let index = row * columns + column;
+                let beside = column.checked_sub(1).and(index.checked_sub(1));
+                let below = index.checked_sub(columns);
+                let seeds =
+                    [beside, below].map(|at| at.and_then(|at| known.get(at).copied().flatten()));
+                let at_mm = self.point_mm(column, row);
+                if faces(&scene.surface, at_mm)
+                    && let Some((spot, q)) =
+                        inspect_point(scene, hand, at_mm, &Vector3::zeros(), seeds)
+                {
+                    (self.spots[index], known[index]) = (spot, Some(q));
+                }
+            }
+            watch.progress(row + 1, rows);
+        }
+        Ok(())
+    }
+
+    /// Returns the place of a spot, in the sheet's coordinates.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "small counts")]
+    pub fn point_mm(&self, column: usize, row: usize) -> [f64; 2] {
+        let [x, y] = self.low_mm;
+        [
+            x + column as f64 * self.step_mm,
+            y + row as f64 * self.step_mm,
+        ]
+    }
+
+    /// Returns the spots under the sheet if it were moved by N steps along each axis.
+    fn coverage(&self, scene: &Scene, [dx, dy]: [i64; 2]) -> SheetCoverage {
+        let [width, height] = scene.surface.size_mm();
+        #[expect(clippy::cast_precision_loss, reason = "small counts")]
+        let moved = [dx as f64 * self.step_mm, dy as f64 * self.step_mm];
+        let slack = self.step_mm * 1e-6;
+        let holds = |[x, y]: [f64; 2]| {
+            (-slack..=width + slack).contains(&(x - moved[0]))
+                && (-slack..=height + slack).contains(&(y - moved[1]))
+        };
+        let columns = self.size[0].max(1);
+        let spots = self
+            .spots
+            .iter()
+            .enumerate()
+            .filter(|(index, _)| holds(self.point_mm(index % columns, index / columns)))
+            .map(|(_, spot)| *spot)
+            .collect();
+        SheetCoverage { spots }
+    }
+
+    /// The best place, if it is worth moving the sheet there.
+    fn suggest(&self, scene: &Scene, cone_deg: f64) -> Option<PlacementSuggestion> {
+        #[expect(clippy::cast_possible_truncation, reason = "20 at the most")]
+        let most = (AROUND_MM / self.step_mm) as i64;
+        let here = self.coverage(scene, [0, 0]).cost(cone_deg, 0.0);
+        let mut best = (here - WORTH, [0, 0]);
+        for dy in -most..=most {
+            for dx in -most..=most {
+                #[expect(clippy::cast_precision_loss, reason = "small counts")]
+                let moved_mm = ((dx * dx + dy * dy) as f64).sqrt() * self.step_mm;
+                let cost = self.coverage(scene, [dx, dy]).cost(cone_deg, moved_mm);
+                if cost < best.0 {
+                    best = (cost, [dx, dy]);
+                }
+            }
+        }
+        let (_, [dx, dy]) = best;
+        if (dx, dy) == (0, 0) {
+            return None;
+        }
+        #[expect(clippy::cast_precision_loss, reason = "small counts")]
+        let move_mm = [dx as f64 * self.step_mm, dy as f64 * self.step_mm];
+        let under = self.coverage(scene, [dx, dy]);
+        let origin: Point3<f64> = scene.surface.at(move_mm).point_m;
+        let origin: Vector3<f64> = origin.coords;
+        Some(PlacementSuggestion {
+            move_mm,
+            origin_m: [origin.x, origin.y, origin.z],
+            share: under.share(cone_deg),
+            tilt_max_deg: under.tilt_max_deg(),
+            margin_least_deg: under.margin_least_deg(),
+        })
+    }
+}
+
+/// Least improvement worth a suggestion: degrees of tilt or margin.
+pub(super) const WORTH: f64 = 3.0;

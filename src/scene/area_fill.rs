@@ -1,0 +1,64 @@
+//! Area fill of a scene, in the design's own millimetres.
+
+use super::file::{DesignFile, FillKind};
+use base::units::Finite;
+use design::AreaFill;
+
+/// Between two lines on the sheet, where the scene does not say.
+const SPACING_MM: f64 = 1.0;
+const SPACING_MM_MIN: f64 = 0.1;
+const SPACING_MM_MAX: f64 = 50.0;
+/// Of the lines, where the scene does not say.
+const ANGLE_DEG: f64 = 45.0;
+
+/// The fill of a page of this size. Its lines are as far apart on the sheet as the scene says,
+/// however much the page is scaled.
+///
+/// # Errors
+/// Names the key, the value and what is possible.
+pub(super) fn fill_of(file: &DesignFile, page_mm: [f64; 2]) -> Result<AreaFill, String> {
+    let angle_deg = file.fill_angle_deg.map_or(ANGLE_DEG, Finite::get);
+    let on_sheet_mm = file.fill_spacing_mm.map_or(SPACING_MM, Finite::get);
+    if !(SPACING_MM_MIN..=SPACING_MM_MAX).contains(&on_sheet_mm) {
+        return Err(format!(
+            "design.fill_spacing_mm is {on_sheet_mm}; {SPACING_MM_MIN} to {SPACING_MM_MAX} are possible"
+        ));
+    }
+    let long_mm = page_mm.iter().copied().fold(0.0, f64::max);
+    let scale = match file.size_mm {
+        Some(size) if long_mm > 0.0 && size.get() > 0.0 => size.get() / long_mm,
+        _ => 1.0,
+    };
+    let spacing_mm = on_sheet_mm / scale;
+    Ok(match file.fill {
+        FillKind::Outline => AreaFill::Outline,
+        FillKind::Hatch => AreaFill::Parallel {
+            spacing_mm,
+            angle_deg,
+        },
+        FillKind::Cross => AreaFill::Cross {
+            spacing_mm,
+            angle_deg,
+        },
+        FillKind::Contour => AreaFill::Contour { spacing_mm },
+    })
+}
+
+/// Refuses to fill what has no areas, and figures of a fill where nothing is filled.
+///
+/// # Errors
+/// Names the key and what it needs.
+pub(super) fn check(file: &DesignFile) -> Result<(), String> {
+    let is_svg = file
+        .file
+        .as_ref()
+        .is_some_and(|name| name.to_ascii_lowercase().ends_with(".svg"));
+    if file.fill != FillKind::Outline && !is_svg {
+        return Err("design.fill needs an SVG in design.file; other designs have no areas".into());
+    }
+    let figures = file.fill_spacing_mm.is_some() || file.fill_angle_deg.is_some();
+    if file.fill == FillKind::Outline && figures {
+        return Err("design.fill_spacing_mm and fill_angle_deg need a design.fill: \"hatch\", \"cross\" or \"contour\"".into());
+    }
+    Ok(())
+}

@@ -1,0 +1,554 @@
+//! A scene's file, checked, made a [`Scene`].
+
+use std::sync::Arc;
+
+use nalgebra::{Point3, Unit, Vector3};
+
+use super::design_overflow::{DesignOverflow, OverflowCollector};
+use super::fiducials::{self, SheetFiducials};
+use super::file::{BoxFile, CornersFile, DesignFile, InkFile, LimitsFile, PenFile, SceneFile};
+use super::rest_clearance::check_keep_outs;
+use super::{
+    AxisAlignedBox, InkCap, KeepOut, Revision, Scene, SceneLimits, ScenePage, ScenePen,
+    SheetHeights, SheetStroke, SizeSource, Surface, ToolKind,
+};
+use arm::ArmModel;
+use base::units::{Finite, JointVector};
+use design::Design;
+
+/// Fastest that any tip may ever be: ISO 10218's reduced speed.
+pub const TIP_MM_S_MAX: f64 = 250.0;
+
+/// Fastest tip, in mm/s, that a person jogs.
+pub const JOG_MM_S: f64 = 25.0;
+
+/// Highest tip speed, in mm/s, on the way to touch something that it must not press.
+pub const PROBE_MM_S: f64 = 2.0;
+
+/// Start height of a probe over the believed sheet, in mm: high enough to learn the servos' readings without contact,
+/// and then to find a sheet that lies as much higher as one that lies [`PROBE_DEPTH_MM`] lower.
+pub const PROBE_FROM_MM: f64 = PROBE_DEPTH_MM + 3.0;
+
+/// Depth below the believed sheet at which a probe gives up, in mm.
+pub const PROBE_DEPTH_MM: f64 = 5.0;
+
+/// Parts of a scene beside its file.
+pub(super) struct SceneParts {
+    pub(super) arm: Arc<ArmModel>,
+    pub(super) design: Design,
+    pub(super) overlay: Option<String>,
+    pub(super) size_from: SizeSource,
+    pub(super) revision: Revision,
+}
+
+/// Reason that a file is not a valid scene.
+pub(super) enum SceneFileError {
+    /// All that is wrong with it.
+    Values(Vec<String>),
+    /// Nothing but that the design does not fit.
+    Outside(Box<DesignOverflow>),
+}
+
+/// Checks every value and collects all that is wrong.
+pub(super) fn scene(file: &SceneFile, parts: SceneParts) -> Result<Scene, SceneFileError> {
+    let mut wrong = Vec::new();
+    let surface = keep(Surface::new(&file.sheet), &mut wrong);
+    let fiducials = tags(file, surface.as_ref(), &mut wrong);
+    let pens = pens(file, &mut wrong);
+    let inks = file
+        .inks
+        .iter()
+        .filter_map(|ink| keep(ink_of(ink), &mut wrong))
+        .collect();
+    let limits = keep(limits(&file.limits, &parts.arm), &mut wrong);
+    let heights = keep(heights(file), &mut wrong);
+    let [rest_rad, ready_rad] = [
+        ("rest_rad", &file.poses.rest_rad),
+        ("ready_rad", &file.poses.ready_rad),
+    ]
+    .map(|(name, said)| keep(pose(name, said, &parts.arm), &mut wrong));
+    let keep_outs: Vec<KeepOut> = file
+        .keep_outs
+        .iter()
+        .filter_map(|b| keep(keep_out(b), &mut wrong))
+        .collect();
+    if let Some(rest_rad) = &rest_rad {
+        wrong.extend(check_keep_outs(&parts.arm, &pens, rest_rad, &keep_outs));
+    }
+    check_needle(file, &mut wrong);
+    if let (Some(surface), Some(limits)) = (&surface, &limits) {
+        keep(check_sheet(surface, &limits.workspace), &mut wrong);
+    }
+    let laid = surface.as_ref().and_then(|surface| {
+        let laid = place(file, &parts, surface, &pens, &mut wrong);
+        keep(laid, &mut wrong)
+    });
+    let laid = laid.unwrap_or_default();
+    if let Some(outside) = laid.outside {
+        return Err(wrong_with(wrong, outside));
+    }
+    let (Some(surface), Some(limits), Some(heights), Some(rest_rad), Some(ready_rad), true) = (
+        surface,
+        limits,
+        heights,
+        rest_rad,
+        ready_rad,
+        wrong.is_empty(),
+    ) else {
+        return Err(SceneFileError::Values(wrong));
+    };
+    Ok(Scene {
+        name: file.name.clone(),
+        overlay: parts.overlay,
+        about: file.about.clone(),
+        arm: parts.arm,
+        strokes: laid.strokes,
+        order: file.design.order,
+        page: laid.page,
+        notes: parts.design.notes,
+        surface,
+        fiducials,
+        pens,
+        inks,
+        calibrator_m: file.calibrator_m.map(point),
+        rest_rad,
+        ready_rad,
+        heights,
+        limits,
+        keep_outs,
+        attended: file.attended,
+        revision: parts.revision,
+    })
+}
+
+fn wrong_with(mut wrong: Vec<String>, outside: DesignOverflow) -> SceneFileError {
+    if wrong.is_empty() {
+        return SceneFileError::Outside(Box::new(outside));
+    }
+    wrong.push(outside.why);
+    SceneFileError::Values(wrong)
+}
+
+fn keep<T>(result: Result<T, String>, wrong: &mut Vec<String>) -> Option<T> {
+    result.map_err(|what| wrong.push(what)).ok()
+}
+
+fn point(of: [Finite; 3]) -> Point3<f64> {
+    Point3::from(of.map(Finite::get))
+}
+
+fn tags(
+    file: &SceneFile,
+    surface: Option<&Surface>,
+    wrong: &mut Vec<String>,
+) -> Option<SheetFiducials> {
+    let (said, surface) = file.fiducials.as_ref().zip(surface)?;
+    keep(fiducials::check(said, surface), wrong)
+}
+
+fn pens(file: &SceneFile, wrong: &mut Vec<String>) -> Vec<ScenePen> {
+    if file.pens.is_empty() {
+        wrong.push("there are no pens; a scene needs at least one [[pens]]".to_owned());
+    }
+    file.pens
+        .iter()
+        .filter_map(|pen| keep(pen_of(pen, &file.inks), wrong))
+        .collect()
+}
+
+fn pen_of(pen: &PenFile, inks: &[InkFile]) -> Result<ScenePen, String> {
+    let name = &pen.name;
+    let axis = Unit::try_new(Vector3::from(pen.axis.map(Finite::get)), 1e-9)
+        .ok_or_else(|| format!("pen `{name}`: axis must have a length above 0"))?;
+    within(&format!("pen `{name}`: cone_deg"), pen.cone_deg, 0.0, 80.0)?;
+    within(&format!("pen `{name}`: width_mm"), pen.width_mm, 0.01, 20.0)?;
+    within(
+        &format!("pen `{name}`: turn_deg_mm"),
+        pen.turn_deg_mm,
+        0.01,
+        45.0,
+    )?;
+    let ink = match &pen.ink {
+        None => None,
+        Some(ink) => Some(
+            inks.iter()
+                .position(|known| known.name == *ink)
+                .ok_or_else(|| {
+                    let known: Vec<&str> = inks.iter().map(|ink| ink.name.as_str()).collect();
+                    format!("pen `{name}`: there is no ink `{ink}`; the scene has {known:?}")
+                })?,
+        ),
+    };
+    Ok(ScenePen {
+        name: name.clone(),
+        kind: pen.kind,
+        tip_m: point(pen.tip_m),
+        axis,
+        cone_rad: pen.cone_deg.get().to_radians(),
+        width_mm: pen.width_mm.get(),
+        turn_rad_mm: pen.turn_deg_mm.get().to_radians(),
+        colour: colour(&pen.colour).ok_or_else(|| {
+            format!(
+                "pen `{name}`: colour `{}` is not of the form #rrggbb",
+                pen.colour
+            )
+        })?,
+        ink,
+    })
+}
+
+fn colour(text: &str) -> Option<[u8; 3]> {
+    let digits = text
+        .strip_prefix('#')
+        .filter(|digits| digits.len() == 6 && digits.is_ascii())?;
+    let byte = |at: usize| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok();
+    Some([byte(0)?, byte(2)?, byte(4)?])
+}
+
+fn within(what: &str, value: Finite, least: f64, most: f64) -> Result<f64, String> {
+    let value = value.get();
+    if (least..=most).contains(&value) {
+        Ok(value)
+    } else {
+        Err(format!("{what} is {value}; {least} to {most} are possible"))
+    }
+}
+
+fn ink_of(ink: &InkFile) -> Result<InkCap, String> {
+    let what = |field: &str| format!("ink `{}`: {field}", ink.name);
+    Ok(InkCap {
+        name: ink.name.clone(),
+        rim_m: point(ink.rim_m),
+        depth_m: within(&what("depth_mm"), ink.depth_mm, 0.5, 100.0)? / 1e3,
+        dip_every_mm: within(&what("dip_every_mm"), ink.dip_every_mm, 1.0, 1e6)?,
+        wait_s: within(&what("wait_s"), ink.wait_s, 0.0, 60.0)?,
+    })
+}
+
+fn heights(file: &SceneFile) -> Result<SheetHeights, String> {
+    let h = &file.heights;
+    Ok(SheetHeights {
+        lift_mm: within("heights.lift_mm", h.lift_mm, 1.0, 200.0)?,
+        press_mm: within("heights.press_mm", h.press_mm, 0.0, 5.0)?,
+        hover_mm: within("heights.hover_mm", h.hover_mm, 0.5, 200.0)?,
+    })
+}
+
+fn limits(file: &LimitsFile, arm: &ArmModel) -> Result<SceneLimits, String> {
+    Ok(SceneLimits {
+        draw_mm_s: within("limits.draw_mm_s", file.draw_mm_s, 0.1, TIP_MM_S_MAX)?,
+        travel_mm_s: within("limits.travel_mm_s", file.travel_mm_s, 0.1, TIP_MM_S_MAX)?,
+        draw_mm_s2: within("limits.draw_mm_s2", file.draw_mm_s2, 1.0, 1e5)?,
+        stretch_max: 1.0 + within("limits.stretch", file.stretch, 0.0, 1.0)?,
+        workspace: match &file.workspace {
+            Some(CornersFile { min_m, max_m }) => corners("limits.workspace", *min_m, *max_m)?,
+            None => everywhere(arm),
+        },
+    })
+}
+
+/// The arm stands on a table at z = 0; a pen that is pressed onto paper there gives way by this
+/// much. Where the table is lower, the scene writes its workspace out.
+pub(super) const TABLE_M: f64 = 0.003;
+
+/// Checks that the whole sheet lies in the workspace.
+fn check_sheet(surface: &Surface, workspace: &AxisAlignedBox) -> Result<(), String> {
+    let [width, height] = surface.size_mm();
+    for at_mm in [
+        [0.0, 0.0],
+        [width, 0.0],
+        [width, height],
+        [0.0, height],
+        [width / 2.0, height / 2.0],
+    ] {
+        let point = surface.at(at_mm).point_m;
+        let inside = (0..3)
+            .all(|axis| (workspace.min_m[axis]..=workspace.max_m[axis]).contains(&point[axis]));
+        if !inside {
+            let [x, y, z]: [f64; 3] = point.coords.into();
+            let ([x0, y0, z0], [x1, y1, z1]): ([f64; 3], [f64; 3]) =
+                (workspace.min_m.coords.into(), workspace.max_m.coords.into());
+            return Err(format!(
+                "sheet: its point {at_mm:?} mm lies at ({x:.3}, {y:.3}, {z:.3}) m, outside the workspace of x {x0:.3} to {x1:.3}, y {y0:.3} to {y1:.3}, z {z0:.3} to {z1:.3} m (the table is z = 0): correct sheet.origin_m, or write limits.workspace if the table is lower"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// A box that holds all that the arm could reach above its table; the tip may never be outside of it.
+fn everywhere(arm: &ArmModel) -> AxisAlignedBox {
+    let length = |of: [Finite; 3]| Vector3::from(of.map(Finite::get)).norm();
+    let joints: f64 = arm
+        .file
+        .joints
+        .iter()
+        .map(|joint| length(joint.origin_m))
+        .sum();
+    let reach = joints + length(arm.file.tool_mount.origin_m) + TOOL_M_MAX;
+    AxisAlignedBox {
+        min_m: Point3::new(-reach, -reach, -TABLE_M),
+        max_m: Point3::new(reach, reach, reach),
+    }
+}
+
+/// Longer tools need a workspace written out.
+const TOOL_M_MAX: f64 = 0.3;
+
+fn corners(what: &str, min: [Finite; 3], max: [Finite; 3]) -> Result<AxisAlignedBox, String> {
+    let (min_m, max_m) = (point(min), point(max));
+    if min_m.iter().zip(max_m.iter()).all(|(low, high)| low < high) {
+        Ok(AxisAlignedBox { min_m, max_m })
+    } else {
+        Err(format!(
+            "{what}: min_m {min_m} must be below max_m {max_m} along each axis"
+        ))
+    }
+}
+
+fn keep_out(file: &BoxFile) -> Result<KeepOut, String> {
+    let corners = corners(&format!("keep-out `{}`", file.name), file.min_m, file.max_m)?;
+    Ok(KeepOut {
+        name: file.name.clone(),
+        corners,
+    })
+}
+
+fn pose(name: &str, angles: &[Finite], arm: &ArmModel) -> Result<JointVector, String> {
+    if angles.len() != arm.dof() {
+        return Err(format!(
+            "poses.{name} has {} angles; {} has {} joints",
+            angles.len(),
+            arm.file.name,
+            arm.dof()
+        ));
+    }
+    let pose = JointVector::from_slice(&angles.iter().map(|angle| angle.get()).collect::<Vec<_>>());
+    let limits = arm.limits.lower_rad.iter().zip(arm.limits.upper_rad.iter());
+    for (index, (angle, (lower, upper))) in pose.iter().zip(limits).enumerate() {
+        if !(*lower..=*upper).contains(angle) {
+            let joint = arm.joint_name(index);
+            return Err(format!(
+                "poses.{name}: {joint} is {angle} rad; {lower:.3} to {upper:.3} are possible"
+            ));
+        }
+    }
+    Ok(pose)
+}
+
+fn check_needle(file: &SceneFile, wrong: &mut Vec<String>) {
+    let Some(needle) = file.pens.iter().find(|pen| pen.kind == ToolKind::Needle) else {
+        return;
+    };
+    if !file.attended {
+        wrong.push(format!(
+            "`{}` is a needle: write `attended = true` and stay beside it",
+            needle.name
+        ));
+    }
+    if file.keep_outs.is_empty() {
+        wrong.push(format!(
+            "`{}` is a needle: name at least one [[keep_outs]] box that it must never enter",
+            needle.name
+        ));
+    }
+}
+
+/// A design on its sheet.
+#[derive(Default)]
+struct PlacedDesign {
+    strokes: Vec<SheetStroke>,
+    page: ScenePage,
+    /// Strokes that do not fit the sheet.
+    outside: Option<DesignOverflow>,
+}
+
+/// Lays the page on the sheet and gives each stroke its pen.
+fn place(
+    file: &SceneFile,
+    parts: &SceneParts,
+    surface: &Surface,
+    pens: &[ScenePen],
+    wrong: &mut Vec<String>,
+) -> Result<PlacedDesign, String> {
+    let design = &parts.design;
+    let to_sheet = page_to_sheet(&file.design, design, surface)?;
+    let sheet_mm = surface.size_mm();
+    let mut strokes = Vec::with_capacity(design.strokes.len());
+    let (mut found, mut lost) = (OverflowCollector::default(), UnassignedStrokes::default());
+    for stroke in &design.strokes {
+        let points = stroke.points_mm.iter().map(|p| to_sheet.apply(*p));
+        let points_mm: Vec<[f64; 2]> = points.map(|p| snap_to_edge(p, sheet_mm)).collect();
+        let pen = choose_pen(stroke.pen, stroke.colour, pens);
+        let chosen = pen.as_ref().ok().and_then(|pen| pens.get(*pen));
+        let is_outside = found.take(&points_mm, &stroke.source, chosen, sheet_mm);
+        match pen {
+            Ok(pen) if !is_outside => strokes.push(SheetStroke {
+                points_mm,
+                pen,
+                source: stroke.source.clone(),
+            }),
+            Ok(_) => {}
+            Err(what) => lost.take(&stroke.source, what),
+        }
+    }
+    wrong.extend(lost.into_sentences());
+    let long_mm = to_sheet.long_mm(design.page_mm);
+    let fits_mm = fitting(&file.design, design, sheet_mm).filter(|fits| *fits < long_mm);
+    let title = match &parts.overlay {
+        Some(overlay) => format!("{} + {overlay}", file.name),
+        None => file.name.clone(),
+    };
+    let of = design.strokes.len();
+    Ok(PlacedDesign {
+        strokes,
+        page: ScenePage {
+            long_mm,
+            from: parts.size_from,
+        },
+        outside: found.all(title, sheet_mm, of, (long_mm, fits_mm)),
+    })
+}
+
+/// Moves a point to the sheet's edge if rounding alone took it off the sheet.
+fn snap_to_edge(at_mm: [f64; 2], sheet_mm: [f64; 2]) -> [f64; 2] {
+    let [x, y] = at_mm;
+    let [width, height] = sheet_mm;
+    let edge = |at: f64, side: f64| {
+        let on = at.clamp(0.0, side);
+        if (at - on).abs() < ROUNDING_MM {
+            on
+        } else {
+            at
+        }
+    };
+    [edge(x, width), edge(y, height)]
+}
+
+const ROUNDING_MM: f64 = 1e-6;
+
+/// The longest side of a page in the middle of a sheet; none for one that lies elsewhere or turned.
+fn fitting(file: &DesignFile, design: &Design, sheet_mm: [f64; 2]) -> Option<f64> {
+    let is_turned = file.rotate_deg.is_some_and(|turn| turn.get() != 0.0);
+    if file.at_mm.is_some() || is_turned {
+        return None;
+    }
+    let [width, height] = design.page_mm;
+    let share = (sheet_mm[0] / width).min(sheet_mm[1] / height);
+    Some(width.max(height) * share).filter(|fits| fits.is_finite())
+}
+
+/// Strokes without a pen: one sentence for all that want the same.
+#[derive(Default)]
+struct UnassignedStrokes(Vec<(String, String, usize)>);
+
+impl UnassignedStrokes {
+    /// More different wishes are not told apart.
+    const MAX: usize = 20;
+
+    fn take(&mut self, source: &str, what: String) {
+        let has_room = self.0.len() < Self::MAX;
+        match self.0.iter_mut().find(|(_, known, _)| *known == what) {
+            Some((.., more)) => *more += 1,
+            None if has_room => self.0.push((source.to_owned(), what, 0)),
+            None => {}
+        }
+    }
+
+    fn into_sentences(self) -> impl Iterator<Item = String> {
+        self.0.into_iter().map(|(source, what, more)| match more {
+            0 => format!("design: {source}: {what}"),
+            1 => format!("design: {source} and 1 stroke more: {what}"),
+            more => format!("design: {source} and {more} strokes more: {what}"),
+        })
+    }
+}
+
+struct PageToSheet {
+    scale: f64,
+    sin: f64,
+    cos: f64,
+    middle_mm: [f64; 2],
+    to_mm: [f64; 2],
+}
+
+impl PageToSheet {
+    fn long_mm(&self, [width, height]: [f64; 2]) -> f64 {
+        width.max(height) * self.scale
+    }
+
+    fn apply(&self, [x, y]: [f64; 2]) -> [f64; 2] {
+        let [mx, my] = self.middle_mm;
+        let [tx, ty] = self.to_mm;
+        let (x, y) = ((x - mx) * self.scale, (y - my) * self.scale);
+        [
+            tx + x * self.cos - y * self.sin,
+            ty + x * self.sin + y * self.cos,
+        ]
+    }
+}
+
+fn page_to_sheet(
+    file: &DesignFile,
+    design: &Design,
+    surface: &Surface,
+) -> Result<PageToSheet, String> {
+    let [width, height] = design.page_mm;
+    let long = width.max(height);
+    let scale = match file.size_mm {
+        Some(size) if long > 0.0 => within("design.size_mm", size, 1.0, 2000.0)? / long,
+        _ => 1.0,
+    };
+    let [sheet_width, sheet_height] = surface.size_mm();
+    let to_mm = match file.at_mm {
+        Some([x, y]) => [
+            x.get() + width * scale / 2.0,
+            y.get() + height * scale / 2.0,
+        ],
+        None => [sheet_width / 2.0, sheet_height / 2.0],
+    };
+    let (sin, cos) = file
+        .rotate_deg
+        .unwrap_or_default()
+        .get()
+        .to_radians()
+        .sin_cos();
+    Ok(PageToSheet {
+        scale,
+        sin,
+        cos,
+        middle_mm: [width / 2.0, height / 2.0],
+        to_mm,
+    })
+}
+
+fn choose_pen(
+    pen: Option<u16>,
+    colour: Option<[u8; 3]>,
+    pens: &[ScenePen],
+) -> Result<usize, String> {
+    if let Some(number) = pen {
+        let index = usize::from(number);
+        return if index < pens.len() {
+            Ok(index)
+        } else {
+            Err(format!(
+                "it asks for pen {number}; the scene's pens are 0 to {}",
+                pens.len().saturating_sub(1)
+            ))
+        };
+    }
+    let Some(colour) = colour else { return Ok(0) };
+    let away = |pen: &ScenePen| -> i32 {
+        pen.colour
+            .iter()
+            .zip(colour)
+            .map(|(a, b)| (i32::from(*a) - i32::from(b)).pow(2))
+            .sum()
+    };
+    Ok(pens
+        .iter()
+        .enumerate()
+        .min_by_key(|(_, pen)| away(pen))
+        .map_or(0, |(index, _)| index))
+}

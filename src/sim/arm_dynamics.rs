@@ -1,0 +1,441 @@
+//! Motion of the simulated arm: servos that follow their goals, gears with play, and an arm that
+//! may be blocked, or held back by the sheet that its tip presses on.
+//!
+//! Everything happens on a grid of one millisecond of the clock, so that the arm's motion does not
+//! depend on the times at which it is observed. A servo follows its goal with a first-order lag, within
+//! the speed and acceleration it was given. A limp arm stays in place: gravity is not modelled.
+
+use std::f64::consts::TAU;
+use std::time::Duration;
+
+use super::sheet_contact::{ContactReaction, JointHolding, TipContact};
+use arm::{ArmModel, ServoFile};
+use base::units::{ClockInstant, JointVector};
+
+/// The grid of simulated movement.
+pub(crate) const STEP: Duration = Duration::from_millis(1);
+
+const STEP_S: f64 = 0.001;
+const STEP_NANOS: u64 = 1_000_000;
+
+/// Room temperature.
+const AMBIENT_C: f64 = 25.0;
+
+/// Final temperature rise of a servo at full load.
+const HEATING_C: f64 = 60.0;
+
+/// Time constant of the heating.
+const HEATING_S: f64 = 300.0;
+
+/// Error at which a servo pushes with all it has.
+const FULL_LOAD_TICKS: f64 = 100.0;
+
+/// Current of one servo at full load and at none.
+const CURRENT_A: (f64, f64) = (2.0, 0.02);
+
+/// Internal resistance of the supply.
+const SUPPLY_OHM: f64 = 0.05;
+
+/// Commands to a servo, in its own ticks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct ServoDrive {
+    pub(crate) torque_on: bool,
+    pub(crate) goal_ticks: f64,
+    /// Infinite for "as fast as it can".
+    pub(crate) speed_ticks_s: f64,
+    /// Infinite for "as hard as it can".
+    pub(crate) acceleration_ticks_s2: f64,
+    /// Share of its stall torque that it may use.
+    pub(crate) torque_ratio: f64,
+}
+
+/// Readings of a servo, in its own ticks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct ServoReadings {
+    pub(crate) ticks: f64,
+    pub(crate) speed_ticks_s: f64,
+    /// Signed share of its stall torque.
+    pub(crate) load_ratio: f64,
+    pub(crate) current_a: f64,
+    pub(crate) voltage_v: f64,
+    pub(crate) temperature_c: f64,
+    pub(crate) moving: bool,
+}
+
+#[derive(Clone, Debug)]
+struct ServoUnit {
+    axle: usize,
+    servo: ServoFile,
+    drive: ServoDrive,
+    load_ratio: f64,
+    temperature_c: f64,
+}
+
+/// One turning part with the servos on it; the first ones are the arm's joints.
+#[derive(Clone, Copy, Debug, Default)]
+struct SimulatedAxle {
+    angle_rad: f64,
+    velocity_rad_s: f64,
+    /// Beyond the play of the gears.
+    joint_rad: f64,
+    blocked_at_rad: Option<(f64, f64)>,
+}
+
+/// All that turns.
+#[derive(Clone, Debug)]
+pub(crate) struct ArmDynamics {
+    axles: Vec<SimulatedAxle>,
+    units: Vec<ServoUnit>,
+    dof: usize,
+    lag_s: f64,
+    speed_max_rad_s: f64,
+    dead_band_ticks: f64,
+    play_rad: f64,
+    pub(crate) supply_v: f64,
+    /// Reaction of the sheet on the joints, and the speed at which it turns them back.
+    reaction: ContactReaction,
+    back_rad_s: JointVector,
+    now: ClockInstant,
+}
+
+impl ArmDynamics {
+    pub(crate) fn new(arm: &ArmModel, start_rad: &JointVector, supply_v: f64) -> Self {
+        let simulation = &arm.file.simulation;
+        let mut units: Vec<ServoUnit> = arm
+            .servos()
+            .map(|(axle, servo)| unit(axle, servo))
+            .collect();
+        let held = (arm.dof()..).zip(&arm.file.held);
+        units.extend(held.map(|(axle, held)| unit(axle, held_servo(held.id))));
+        let axles = (0..arm.dof() + arm.file.held.len()).map(|axle| {
+            let angle_rad = start_rad.get(axle).copied().unwrap_or(0.0);
+            SimulatedAxle {
+                angle_rad,
+                joint_rad: angle_rad,
+                ..SimulatedAxle::default()
+            }
+        });
+        Self {
+            axles: axles.collect(),
+            units,
+            dof: arm.dof(),
+            lag_s: simulation.lag_s.get().max(STEP_S),
+            speed_max_rad_s: simulation.speed_max_rad_s.get(),
+            dead_band_ticks: f64::from(simulation.dead_band_ticks),
+            play_rad: simulation.backlash_deg.get().to_radians().max(0.0),
+            supply_v,
+            reaction: no_reaction(arm.dof()),
+            back_rad_s: JointVector::zeros(arm.dof()),
+            now: ClockInstant::ZERO,
+        }
+    }
+
+    /// The ids of all servos, the held ones last.
+    pub(crate) fn servos(&self) -> impl Iterator<Item = ServoFile> {
+        self.units.iter().map(|unit| unit.servo)
+    }
+
+    /// Moves on to the last whole step before `to`; `each` sees where the joints were sent to after
+    /// every step in which something moved, and says how a tip then presses on the sheet.
+    pub(crate) fn advance(
+        &mut self,
+        to: ClockInstant,
+        mut each: impl FnMut(&JointVector) -> Option<TipContact>,
+    ) {
+        while to.since(self.now) >= STEP {
+            if self.is_still() {
+                self.back_rad_s = JointVector::zeros(self.dof);
+                self.rest(to);
+                return;
+            }
+            for axle in 0..self.axles.len() {
+                self.step(axle);
+            }
+            self.warm(STEP_S);
+            self.now = self.now.after(STEP);
+            let contact = each(&self.sent_rad());
+            let reaction = match contact {
+                Some(contact) => contact.reaction(&self.holding()),
+                None => no_reaction(self.dof),
+            };
+            let before = std::mem::replace(&mut self.reaction, reaction);
+            let rate = |now: f64, before: f64| (now - before) / STEP_S;
+            self.back_rad_s = reaction.back_rad.zip(&before.back_rad, rate);
+        }
+    }
+
+    /// The last step that was taken.
+    #[cfg(test)]
+    pub(crate) fn now(&self) -> ClockInstant {
+        self.now
+    }
+
+    /// Returns the true joint positions, including play and the sheet's reaction.
+    pub(crate) fn truth_rad(&self) -> JointVector {
+        let back_rad = self.reaction.back_rad;
+        self.sent_rad().zip(&back_rad, |sent, back| sent + back)
+    }
+
+    /// Returns the joint positions without the sheet's reaction, including play.
+    fn sent_rad(&self) -> JointVector {
+        let joints: Vec<f64> = self
+            .axles
+            .iter()
+            .take(self.dof)
+            .map(|axle| axle.joint_rad)
+            .collect();
+        JointVector::from_slice(&joints)
+    }
+
+    /// Turns an axle whose servos are all limp, and says whether it turned.
+    pub(crate) fn turn_by_hand(&mut self, axle: usize, to_rad: f64) -> bool {
+        let holds = self
+            .units
+            .iter()
+            .any(|unit| unit.axle == axle && unit.drive.torque_on);
+        let Some(turned) = self.axles.get_mut(axle).filter(|_| !holds) else {
+            return false;
+        };
+        (turned.angle_rad, turned.joint_rad, turned.velocity_rad_s) = (to_rad, to_rad, 0.0);
+        let back_rad = &mut self.reaction.back_rad;
+        *back_rad = back_rad.map(|of, back| if of == axle { 0.0 } else { back });
+        true
+    }
+
+    /// Returns the readings of the servo at `place` at `at`, at most one step after the last.
+    pub(crate) fn readings(&self, place: usize, at: ClockInstant) -> Option<ServoReadings> {
+        let unit = self.units.get(place)?;
+        let axle = self.axles.get(unit.axle)?;
+        let since_s = at.seconds_since(self.now).min(STEP_S);
+        let scale = ticks_a_radian(unit.servo);
+        let of = |joints: &JointVector| joints.get(unit.axle).copied().unwrap_or(0.0);
+        let velocity_rad_s = axle.velocity_rad_s + of(&self.back_rad_s);
+        let angle_rad = axle.angle_rad + of(&self.reaction.back_rad) + velocity_rad_s * since_s;
+        let all_a: f64 = self.units.iter().map(|unit| self.current_a(unit)).sum();
+        Some(ServoReadings {
+            ticks: f64::from(unit.servo.zero_tick) + scale * angle_rad,
+            speed_ticks_s: scale * velocity_rad_s,
+            load_ratio: self.load_ratio(unit),
+            current_a: self.current_a(unit),
+            voltage_v: (self.supply_v - SUPPLY_OHM * all_a).max(0.0),
+            temperature_c: unit.temperature_c,
+            moving: velocity_rad_s.abs() > 1e-9,
+        })
+    }
+
+    /// Returns the load of a servo, including a touched sheet.
+    fn load_ratio(&self, unit: &ServoUnit) -> f64 {
+        let most = unit.drive.torque_ratio;
+        let against = self.reaction.load_ratio.get(unit.axle);
+        let against = against.copied().unwrap_or(0.0);
+        if !unit.drive.torque_on {
+            return unit.load_ratio;
+        }
+        (unit.load_ratio + f64::from(unit.servo.sign) * against).clamp(-most, most)
+    }
+
+    fn current_a(&self, unit: &ServoUnit) -> f64 {
+        let (full_a, idle_a) = CURRENT_A;
+        idle_a + (full_a - idle_a) * self.load_ratio(unit).abs()
+    }
+
+    /// Returns the holding strength of each joint: from its energised servos, limited by the weakest.
+    fn holding(&self) -> Vec<JointHolding> {
+        let of = |axle: usize| {
+            let units = self.units.iter().filter(move |unit| unit.axle == axle);
+            let on = units.filter(|unit| unit.drive.torque_on);
+            let none = JointHolding {
+                servos: 0.0,
+                give_rad: 0.0,
+                torque_ratio: f64::INFINITY,
+            };
+            on.fold(none, |held, unit| JointHolding {
+                servos: held.servos + 1.0,
+                give_rad: FULL_LOAD_TICKS / ticks_a_radian(unit.servo).abs(),
+                torque_ratio: held.torque_ratio.min(unit.drive.torque_ratio),
+            })
+        };
+        (0..self.dof).map(of).collect()
+    }
+
+    /// Tells the servo at `place` what to do.
+    pub(crate) fn drive(&mut self, place: usize, drive: ServoDrive) {
+        if let Some(unit) = self.units.get_mut(place) {
+            unit.drive = drive;
+        }
+    }
+
+    /// Puts an obstacle beside a joint: it cannot cross that angle. `None` takes it away.
+    pub(crate) fn block(&mut self, joint: usize, at_rad: Option<f64>) {
+        if let Some(axle) = self.axles.get_mut(joint) {
+            axle.blocked_at_rad = at_rad.map(|at| {
+                if axle.angle_rad <= at {
+                    (f64::NEG_INFINITY, at)
+                } else {
+                    (at, f64::INFINITY)
+                }
+            });
+        }
+    }
+
+    /// Makes a servo as hot as that, to cool from there.
+    pub(crate) fn heat(&mut self, place: usize, temperature_c: f64) {
+        if let Some(unit) = self.units.get_mut(place) {
+            unit.temperature_c = temperature_c;
+        }
+    }
+
+    /// Nothing moves and nothing wants to.
+    fn is_still(&self) -> bool {
+        let stands = self
+            .axles
+            .iter()
+            .all(|axle| axle.velocity_rad_s.abs() < 1e-12);
+        stands && self.units.iter().all(|unit| self.wish(unit).abs() < 1e-12)
+    }
+
+    fn rest(&mut self, to: ClockInstant) {
+        let steps = to.since(self.now).as_nanos() / u128::from(STEP_NANOS);
+        let nanos = u64::try_from(steps)
+            .unwrap_or(u64::MAX)
+            .saturating_mul(STEP_NANOS);
+        let waited = Duration::from_nanos(nanos);
+        self.warm(waited.as_secs_f64());
+        self.now = self.now.after(waited);
+    }
+
+    fn step(&mut self, index: usize) {
+        let Some(axle) = self.axles.get(index).copied() else {
+            return;
+        };
+        let (wish_rad_s, acceleration_rad_s2) = self.wishes(index);
+        let change = (wish_rad_s - axle.velocity_rad_s)
+            .clamp(-acceleration_rad_s2 * STEP_S, acceleration_rad_s2 * STEP_S);
+        let (low, high) = axle
+            .blocked_at_rad
+            .unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
+        let velocity_rad_s = axle.velocity_rad_s + change;
+        let angle_rad = (axle.angle_rad + velocity_rad_s * STEP_S).clamp(low, high);
+        self.feel_load(index, angle_rad);
+        if let Some(axle) = self.axles.get_mut(index) {
+            axle.velocity_rad_s = (angle_rad - axle.angle_rad) / STEP_S;
+            axle.angle_rad = angle_rad;
+            let half = self.play_rad / 2.0;
+            axle.joint_rad = axle.joint_rad.clamp(angle_rad - half, angle_rad + half);
+        }
+    }
+
+    /// The mean of what the energised servos of an axle want, and the strictest acceleration.
+    fn wishes(&self, index: usize) -> (f64, f64) {
+        let mut sum_rad_s = 0.0;
+        let mut count = 0.0;
+        let mut acceleration_rad_s2 = f64::INFINITY;
+        for unit in self
+            .units
+            .iter()
+            .filter(|unit| unit.axle == index && unit.drive.torque_on)
+        {
+            sum_rad_s += self.wish(unit);
+            count += 1.0;
+            let limit = unit.drive.acceleration_ticks_s2 / ticks_a_radian(unit.servo).abs();
+            acceleration_rad_s2 = acceleration_rad_s2.min(limit);
+        }
+        if count > 0.0 {
+            (sum_rad_s / count, acceleration_rad_s2)
+        } else {
+            (0.0, f64::INFINITY)
+        }
+    }
+
+    /// The axle speed that one servo wants now.
+    fn wish(&self, unit: &ServoUnit) -> f64 {
+        let drive = &unit.drive;
+        if !drive.torque_on || drive.torque_ratio <= 0.0 {
+            return 0.0;
+        }
+        let error_ticks = self.error_ticks(unit);
+        // The servo's own eye is quantised: it cannot see errors within its dead band.
+        let seen = drive.goal_ticks.round() - (drive.goal_ticks - error_ticks).round();
+        if seen.abs() <= self.dead_band_ticks {
+            return 0.0;
+        }
+        let scale = ticks_a_radian(unit.servo);
+        let error_rad = error_ticks.abs() / scale.abs();
+        let acceleration = drive.acceleration_ticks_s2 / scale.abs();
+        let speed_rad_s = (error_rad / self.lag_s)
+            .min(drive.speed_ticks_s / scale.abs())
+            .min(self.speed_max_rad_s)
+            .min((2.0 * acceleration * error_rad).sqrt());
+        speed_rad_s * error_ticks.signum() * scale.signum()
+    }
+
+    fn error_ticks(&self, unit: &ServoUnit) -> f64 {
+        let angle_rad = self.axles.get(unit.axle).map_or(0.0, |axle| axle.angle_rad);
+        let ticks = f64::from(unit.servo.zero_tick) + ticks_a_radian(unit.servo) * angle_rad;
+        unit.drive.goal_ticks - ticks
+    }
+
+    fn feel_load(&mut self, index: usize, angle_rad: f64) {
+        for unit in self.units.iter_mut().filter(|unit| unit.axle == index) {
+            let ticks = f64::from(unit.servo.zero_tick) + ticks_a_radian(unit.servo) * angle_rad;
+            let drive = &unit.drive;
+            let push = if drive.torque_on {
+                (drive.goal_ticks - ticks) / FULL_LOAD_TICKS
+            } else {
+                0.0
+            };
+            unit.load_ratio = push.clamp(-drive.torque_ratio, drive.torque_ratio);
+        }
+    }
+
+    fn warm(&mut self, for_s: f64) {
+        let share = 1.0 - (-for_s / HEATING_S).exp();
+        let loads: Vec<f64> = self
+            .units
+            .iter()
+            .map(|unit| self.load_ratio(unit))
+            .collect();
+        for (unit, load_ratio) in self.units.iter_mut().zip(loads) {
+            let towards_c = AMBIENT_C + HEATING_C * load_ratio * load_ratio;
+            unit.temperature_c += (towards_c - unit.temperature_c) * share;
+        }
+    }
+}
+
+fn unit(axle: usize, servo: ServoFile) -> ServoUnit {
+    ServoUnit {
+        axle,
+        servo,
+        drive: ServoDrive {
+            torque_on: false,
+            goal_ticks: f64::from(servo.zero_tick),
+            speed_ticks_s: f64::INFINITY,
+            acceleration_ticks_s2: f64::INFINITY,
+            torque_ratio: 1.0,
+        },
+        load_ratio: 0.0,
+        temperature_c: AMBIENT_C,
+    }
+}
+
+fn held_servo(id: u8) -> ServoFile {
+    ServoFile {
+        id,
+        sign: 1,
+        zero_tick: 2048,
+        ticks_per_turn: 4096,
+        dead_band_ticks: 0,
+    }
+}
+
+fn no_reaction(dof: usize) -> ContactReaction {
+    ContactReaction {
+        load_ratio: JointVector::zeros(dof),
+        back_rad: JointVector::zeros(dof),
+    }
+}
+
+/// Signed by the servo's sense of rotation.
+fn ticks_a_radian(servo: ServoFile) -> f64 {
+    f64::from(servo.sign) * f64::from(servo.ticks_per_turn) / TAU
+}

@@ -1,0 +1,59 @@
+//! Common behaviour of simulated servos, independent of their protocol.
+
+use std::time::Duration;
+
+use crate::arm_dynamics::ArmDynamics;
+use base::units::ClockInstant;
+
+/// A servo's answer on the wire, still to be sent.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct ServoAnswer {
+    pub(crate) id: u8,
+    /// Ids of the other servos that answer within the same frame.
+    pub(crate) with: Vec<u8>,
+    /// After the wire was last in use.
+    pub(crate) delay: Duration,
+    pub(crate) bytes: Vec<u8>,
+}
+
+impl ServoAnswer {
+    /// Everybody who speaks in it.
+    pub(crate) fn speakers(&self) -> Vec<u8> {
+        std::iter::once(self.id)
+            .chain(self.with.iter().copied())
+            .collect()
+    }
+}
+
+/// All servos of one bus. Every method ignores unknown ids.
+pub(crate) trait BusDevice: Send {
+    /// A byte arrived; what the servos answer to the request that it completes.
+    fn receive(&mut self, byte: u8, body: &mut ArmDynamics, at: ClockInstant) -> Vec<ServoAnswer>;
+
+    /// Returns the time of a servo's next action without a request.
+    fn next_due(&self) -> Option<ClockInstant>;
+
+    /// Lets servos do by themselves what is due by `now`; what they say unasked.
+    fn wake(&mut self, body: &mut ArmDynamics, now: ClockInstant) -> Vec<ServoAnswer>;
+
+    /// Everything but what is kept over power cycles is lost.
+    fn power_cycle(&mut self, id: u8, body: &mut ArmDynamics, at: ClockInstant);
+
+    /// Sets a byte of memory as if it had always been there.
+    fn poke(&mut self, id: u8, address: u16, value: u8);
+
+    /// Sets the error bits that the servo reports.
+    fn set_error(&mut self, id: u8, bits: u8, body: &mut ArmDynamics);
+
+    /// Makes a servo report this word as its position; `None` lets it tell the truth.
+    fn force_position(&mut self, id: u8, word: Option<u16>);
+
+    /// Sets the version and layouts of a controller's greeting; servos send none.
+    fn set_greeting(&mut self, _major: u8, _schema: u32) {}
+
+    /// Returns a servo's index on the bus, by its id.
+    fn place(&self, id: u8) -> Option<usize>;
+
+    /// Returns the number of attempted writes into memory that outlives the power, in bytes.
+    fn kept_writes(&self) -> u64;
+}

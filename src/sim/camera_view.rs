@@ -1,0 +1,477 @@
+//! View of a camera beside the simulated arm: a desk, the sheet with its tags and ink, the pens,
+//! and a little noise. Each pixel has sixteen samples.
+
+use nalgebra::{Isometry3, Matrix3, Point3, Vector3};
+
+use super::fault_injection::FaultRng;
+use super::pen_ink::{InkLine, SimPen};
+use super::printed_tags;
+use vision::{Family, FrameError, ImageFrame, PlacedCamera, SheetTag, TagLayout};
+
+/// A sheet before a camera.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ViewedSheet {
+    /// From its frame, the lower left corner with x to the right, y up and z towards the reader, to
+    /// the arm's base, in m.
+    pub lies: Isometry3<f64>,
+    /// Width and height.
+    pub size_mm: [f64; 2],
+    /// Printed on it; ids below [`super::PRINTED`] alone.
+    pub tags: Option<TagLayout>,
+    /// Other prints on the sheet, under everything.
+    pub blots: Vec<PrintedBlot>,
+}
+
+/// A rectangle of one grey.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PrintedBlot {
+    /// Its middle on the sheet.
+    pub at_mm: [f64; 2],
+    /// Half its width and height.
+    pub half_mm: [f64; 2],
+    /// Counter-clockwise.
+    pub turn_deg: f64,
+    /// 0 is black.
+    pub grey: u8,
+}
+
+/// The light, and what it does to a picture.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SceneLight {
+    /// 1 shows white paper as nearly white.
+    pub level: f64,
+    /// Relative gain in brightness over a focal length across and down.
+    pub slope: [f64; 2],
+    /// One sigma of each pixel, in grey levels.
+    pub noise_grey: f64,
+    /// Seed of the noise.
+    pub seed: u64,
+}
+
+/// A pen in the air or on the paper, as it is seen.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ViewedPen {
+    /// Its tip, in the arm's base frame.
+    pub tip_m: Point3<f64>,
+    /// From its tip to its other end.
+    pub body_m: Vector3<f64>,
+    /// sRGB.
+    pub colour: [u8; 3],
+}
+
+/// Everything that is seen.
+#[derive(Clone, Copy, Debug)]
+pub struct SimulatedView<'a> {
+    /// Camera.
+    pub eye: &'a PlacedCamera,
+    /// In which light.
+    pub light: &'a SceneLight,
+    /// At which sheet.
+    pub sheet: Option<&'a ViewedSheet>,
+    /// With which ink.
+    pub ink: &'a [InkLine],
+    /// By which pens, as they were laid.
+    pub pens: &'a [SimPen],
+    /// And where those are.
+    pub held: &'a [ViewedPen],
+}
+
+/// Places looked at along each side of a pixel.
+const LOOKS: usize = 4;
+
+const PAPER: [u8; 3] = [236, 236, 232];
+const BLACK: [u8; 3] = [24, 24, 26];
+const WHITE: [u8; 3] = [240, 240, 240];
+const DESK: [f64; 3] = [122.0, 108.0, 92.0];
+
+/// Number of directions per exact computation through the lens.
+const EXACT_PX: u32 = 8;
+
+/// Half the thickness of a pen.
+const PEN_M: f64 = 0.004;
+
+/// Cells of the raster in which ink is kept, per mm.
+const INK_PER_MM: f64 = 8.0;
+
+/// Largest number of cells for a sheet's ink.
+const INK_CELLS_MAX: usize = 16_000_000;
+
+impl SimulatedView<'_> {
+    /// The picture.
+    ///
+    /// # Errors
+    /// A lens for pictures of a size that there is not.
+    pub fn render(&self) -> Result<ImageFrame, FrameError> {
+        let [width, height] = self.eye.lens.size_px;
+        ImageFrame::pixels(width, height)?;
+        let mut rgb = Vec::with_capacity(width as usize * height as usize * 3);
+        let paper = self.sheet.and_then(|sheet| RenderedPaper::new(self, sheet));
+        let rods: Vec<PenRod> = self.held.iter().filter_map(|pen| self.rod(pen)).collect();
+        let mut chance = FaultRng::new(self.light.seed);
+        let mut above = self.rays(0);
+        for row in 0..height {
+            let below = self.rays(row + 1);
+            let sides = above.windows(2).zip(below.windows(2));
+            for (column, corners) in (0..width).zip(sides) {
+                let ([a, b], [c, d]) = corners_of(corners);
+                let seen = Self::pixel(paper.as_ref(), [a, b, c, d]);
+                let at = [f64::from(column) + 0.5, f64::from(row) + 0.5];
+                let seen = rods.iter().fold(seen, |seen, rod| rod.over(seen, at));
+                self.light.expose(seen, a, &mut chance, &mut rgb);
+            }
+            above = below;
+        }
+        ImageFrame::new(width, height, rgb)
+    }
+
+    /// Returns the directions of light at the corners of a row's pixels. Interpolates between every eighth of them: the
+    /// lens differs from a straight line by less than a hundredth of a pixel.
+    fn rays(&self, row: u32) -> Vec<[f64; 2]> {
+        let [width, _] = self.eye.lens.size_px;
+        let at = |column: u32| self.eye.lens.ray([f64::from(column), f64::from(row)]);
+        let exact: Vec<[f64; 2]> = (0..=width / EXACT_PX + 1)
+            .map(|one| at(one * EXACT_PX))
+            .collect();
+        let between = |pair: &[[f64; 2]]| {
+            let (a, b) = match pair {
+                [a, b] => (*a, *b),
+                _ => ([0.0; 2], [0.0; 2]),
+            };
+            (0..EXACT_PX).map(move |step| {
+                let share = f64::from(step) / f64::from(EXACT_PX);
+                [a[0] + (b[0] - a[0]) * share, a[1] + (b[1] - a[1]) * share]
+            })
+        };
+        let all = exact.windows(2).flat_map(between);
+        all.take(width as usize + 1).collect()
+    }
+
+    /// Returns the colour seen between four directions: a single sample if its corners and its middle agree.
+    fn pixel(paper: Option<&RenderedPaper<'_>>, corners: [[f64; 2]; 4]) -> [f64; 3] {
+        let [a, _, _, d] = corners;
+        let desk = desk(a);
+        let Some(paper) = paper.filter(|paper| paper.may_cover(a) || paper.may_cover(d)) else {
+            return desk;
+        };
+        let middle = paper.colour(within(corners, [0.5, 0.5]));
+        let is_one = |ray: &[f64; 2]| paper.colour(*ray) == middle;
+        if corners.iter().all(is_one) {
+            return middle.map_or(desk, |rgb| rgb.map(f64::from));
+        }
+        let mut sum = [0.0; 3];
+        for down in 0..LOOKS {
+            for right in 0..LOOKS {
+                let at = within(corners, [part(right), part(down)]);
+                let colour = paper.colour(at).map_or(desk, |rgb| rgb.map(f64::from));
+                sum.iter_mut()
+                    .zip(colour)
+                    .for_each(|(sum, one)| *sum += one);
+            }
+        }
+        #[expect(clippy::cast_precision_loss, reason = "sixteen")]
+        let looks = (LOOKS * LOOKS) as f64;
+        sum.map(|sum| sum / looks)
+    }
+
+    fn rod(&self, pen: &ViewedPen) -> Option<PenRod> {
+        let px = |at: &Point3<f64>| {
+            let at = self.eye.stands.inverse_transform_point(at);
+            Some((self.eye.lens.project(&at)?, at.z))
+        };
+        let (from, near) = px(&pen.tip_m)?;
+        let (to, far) = px(&(pen.tip_m + pen.body_m))?;
+        let focal = self.eye.lens.focal_px[0];
+        Some(PenRod {
+            ends: [from, to],
+            radius_px: [near, far].map(|z| PEN_M * focal / z),
+            colour: pen.colour.map(f64::from),
+        })
+    }
+}
+
+fn corners_of<'a>(
+    (above, below): (&'a [[f64; 2]], &'a [[f64; 2]]),
+) -> ([[f64; 2]; 2], [[f64; 2]; 2]) {
+    let two = |of: &[[f64; 2]]| match of {
+        [one, other] => [*one, *other],
+        _ => [[0.0; 2]; 2],
+    };
+    (two(above), two(below))
+}
+
+/// A place between four: upper left, upper right, lower left, lower right.
+fn within([a, b, c, d]: [[f64; 2]; 4], [u, v]: [f64; 2]) -> [f64; 2] {
+    let upper = [a[0] + (b[0] - a[0]) * u, a[1] + (b[1] - a[1]) * u];
+    let lower = [c[0] + (d[0] - c[0]) * u, c[1] + (d[1] - c[1]) * u];
+    [
+        upper[0] + (lower[0] - upper[0]) * v,
+        upper[1] + (lower[1] - upper[1]) * v,
+    ]
+}
+
+#[expect(clippy::cast_precision_loss, reason = "less than ten")]
+fn part(look: usize) -> f64 {
+    (look as f64 + 0.5) / LOOKS as f64
+}
+
+/// Wood, or what passes for it: grain along one direction, broader along the other.
+fn desk([x, y]: [f64; 2]) -> [f64; 3] {
+    let wave = |v: f64| (v - v.floor() - 0.5).abs() * 4.0 - 1.0;
+    let grain = 2.5 * wave(x * 9.5 + 0.3 * wave(y * 1.4)) + 1.0 * wave(y * 3.7);
+    DESK.map(|one| one + grain)
+}
+
+impl SceneLight {
+    /// A pixel as the sensor has it.
+    fn expose(&self, seen: [f64; 3], [x, y]: [f64; 2], chance: &mut FaultRng, into: &mut Vec<u8>) {
+        let lit = self.level * (1.0 + self.slope[0] * x + self.slope[1] * y);
+        let noise = self.noise_grey * chance.normal();
+        for one in seen {
+            let value = (one * lit + noise).round().clamp(0.0, 255.0);
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "clamped to a byte"
+            )]
+            into.push(value as u8);
+        }
+    }
+}
+
+/// A pen in the picture: a line that gets thinner with the distance.
+struct PenRod {
+    ends: [[f64; 2]; 2],
+    radius_px: [f64; 2],
+    colour: [f64; 3],
+}
+
+impl PenRod {
+    fn over(&self, under: [f64; 3], [x, y]: [f64; 2]) -> [f64; 3] {
+        let [[ax, ay], [bx, by]] = self.ends;
+        let (dx, dy) = (bx - ax, by - ay);
+        let length2 = (dx * dx + dy * dy).max(1e-9);
+        let along = (((x - ax) * dx + (y - ay) * dy) / length2).clamp(0.0, 1.0);
+        let far = (x - ax - along * dx).hypot(y - ay - along * dy);
+        let radius = self.radius_px[0] * (1.0 - along) + self.radius_px[1] * along;
+        // Pens are sharpened: the first tenth is a cone.
+        let radius = radius * (along * 10.0).min(1.0);
+        let share = (radius - far + 0.5).clamp(0.0, 1.0);
+        let mut seen = under;
+        seen.iter_mut()
+            .zip(self.colour)
+            .for_each(|(seen, colour)| *seen = *seen * (1.0 - share) + colour * share);
+        seen
+    }
+}
+
+/// A sheet, ready to be looked at along rays.
+struct RenderedPaper<'a> {
+    laid: &'a ViewedSheet,
+    /// From a ray to the sheet, in mm.
+    to_sheet: Matrix3<f64>,
+    tags: Vec<RotatedPlacement>,
+    blots: Vec<RotatedPlacement>,
+    ink: Option<InkRaster>,
+}
+
+/// Pose of a turned object, and its reach.
+struct RotatedPlacement {
+    at_mm: [f64; 2],
+    sin_cos: (f64, f64),
+    reach_mm: f64,
+}
+
+impl RotatedPlacement {
+    fn new(at_mm: [f64; 2], turn_deg: f64, reach_mm: f64) -> Self {
+        Self {
+            at_mm,
+            sin_cos: turn_deg.to_radians().sin_cos(),
+            reach_mm,
+        }
+    }
+
+    /// A place of the sheet in its own frame; `None` beyond its reach.
+    fn within(&self, [x, y]: [f64; 2]) -> Option<[f64; 2]> {
+        let (x, y) = (x - self.at_mm[0], y - self.at_mm[1]);
+        if x * x + y * y > self.reach_mm * self.reach_mm {
+            return None;
+        }
+        let (sin, cos) = self.sin_cos;
+        Some([x * cos + y * sin, y * cos - x * sin])
+    }
+}
+
+impl<'a> RenderedPaper<'a> {
+    fn new(view: &SimulatedView<'_>, laid: &'a ViewedSheet) -> Option<Self> {
+        let seen = view.eye.stands.inverse() * laid.lies;
+        let x = seen.rotation * Vector3::x() / 1e3;
+        let y = seen.rotation * Vector3::y() / 1e3;
+        // From behind there is nothing to read.
+        let faces = (seen.rotation * Vector3::z()).dot(&seen.translation.vector) < 0.0;
+        let to_sheet = Matrix3::from_columns(&[x, y, seen.translation.vector]).try_inverse()?;
+        let tags = laid.tags.iter().flat_map(|layout| &layout.tags);
+        let blots = laid.blots.iter().map(|blot| {
+            let [x, y] = blot.half_mm;
+            RotatedPlacement::new(blot.at_mm, blot.turn_deg, x.hypot(y))
+        });
+        faces.then(|| Self {
+            laid,
+            to_sheet,
+            // A square with its edge reaches no further than its side.
+            tags: tags
+                .map(|tag| RotatedPlacement::new(tag.at_mm, tag.turn_deg, tag.size_mm))
+                .collect(),
+            blots: blots.collect(),
+            ink: InkRaster::new(laid.size_mm, view.ink, view.pens),
+        })
+    }
+
+    fn at_mm(&self, [x, y]: [f64; 2]) -> Option<[f64; 2]> {
+        let at = self.to_sheet * Vector3::new(x, y, 1.0);
+        (at.z > 1e-9).then(|| [at.x / at.z, at.y / at.z])
+    }
+
+    /// Returns whether a pixel there may show a part of it.
+    fn may_cover(&self, ray: [f64; 2]) -> bool {
+        const BESIDE_MM: f64 = 3.0;
+        let [width, height] = self.laid.size_mm;
+        self.at_mm(ray).is_some_and(|[x, y]| {
+            (-BESIDE_MM..width + BESIDE_MM).contains(&x)
+                && (-BESIDE_MM..height + BESIDE_MM).contains(&y)
+        })
+    }
+
+    fn colour(&self, ray: [f64; 2]) -> Option<[u8; 3]> {
+        let [x, y] = self.at_mm(ray)?;
+        let [width, height] = self.laid.size_mm;
+        if !((0.0..width).contains(&x) && (0.0..height).contains(&y)) {
+            return None;
+        }
+        let ink = self.ink.as_ref().and_then(|ink| ink.colour([x, y]));
+        Some(ink.or_else(|| self.printed([x, y])).unwrap_or(PAPER))
+    }
+
+    fn printed(&self, at_mm: [f64; 2]) -> Option<[u8; 3]> {
+        let tag = self.laid.tags.as_ref().and_then(|layout| {
+            let mut tags = layout.tags.iter().zip(&self.tags);
+            tags.find_map(|(tag, place)| cell(layout.family, tag, place.within(at_mm)?))
+        });
+        tag.or_else(|| {
+            let mut blots = self.laid.blots.iter().zip(&self.blots).rev();
+            blots.find_map(|(blot, place)| {
+                let [x, y] = place.within(at_mm)?;
+                let is_on = x.abs() <= blot.half_mm[0] && y.abs() <= blot.half_mm[1];
+                is_on.then_some([blot.grey; 3])
+            })
+        })
+    }
+}
+
+/// The colour of a tag, or of the white edge around it, at a place in its own frame.
+fn cell(family: Family, tag: &SheetTag, [x, y]: [f64; 2]) -> Option<[u8; 3]> {
+    let cells = f64::from(family.cells_per_side());
+    let per_mm = cells / tag.size_mm;
+    let (column, row) = (x * per_mm + cells / 2.0, cells / 2.0 - y * per_mm);
+    if ![column, row]
+        .iter()
+        .all(|at| (-1.0..=cells + 1.0).contains(at))
+    {
+        return None;
+    }
+    #[expect(clippy::cast_possible_truncation, reason = "a few cells")]
+    let [column, row] = [column, row].map(|at| at.floor() as i32);
+    let is_white = printed_tags::is_white(family, tag.id, column, row)?;
+    Some(if is_white { WHITE } else { BLACK })
+}
+
+/// Which pen has been where, on a fine grid.
+struct InkRaster {
+    columns: usize,
+    rows: usize,
+    /// 0 for paper, otherwise one more than the pen's index.
+    cells: Vec<u8>,
+    colours: Vec<[u8; 3]>,
+}
+
+impl InkRaster {
+    fn new([width, height]: [f64; 2], ink: &[InkLine], pens: &[SimPen]) -> Option<Self> {
+        let (columns, rows) = (whole(width * INK_PER_MM)?, whole(height * INK_PER_MM)?);
+        if ink.is_empty() || columns.saturating_mul(rows) > INK_CELLS_MAX {
+            return None;
+        }
+        let mut raster = Self {
+            columns,
+            rows,
+            cells: vec![0; columns * rows],
+            colours: pens.iter().map(|pen| rgb(&pen.colour)).collect(),
+        };
+        for line in ink {
+            let pen = pens.get(line.pen);
+            let half = pen.map_or(0.5, |pen| pen.width_mm) / 2.0;
+            let mark = u8::try_from(line.pen + 1).unwrap_or(u8::MAX);
+            for (from, to) in line.points_mm.iter().zip(line.points_mm.iter().skip(1)) {
+                raster.draw(*from, *to, half, mark);
+            }
+        }
+        Some(raster)
+    }
+
+    fn draw(&mut self, [ax, ay]: [f64; 2], [bx, by]: [f64; 2], half: f64, mark: u8) {
+        let far = (bx - ax).hypot(by - ay);
+        // Discs that nearly touch: two to a cell.
+        let Some(steps) = whole((far * INK_PER_MM * 2.0).ceil().max(1.0)) else {
+            return;
+        };
+        for step in 0..=steps {
+            #[expect(clippy::cast_precision_loss, reason = "as many as cells")]
+            let along = step as f64 / steps as f64;
+            let at = [ax + (bx - ax) * along, ay + (by - ay) * along];
+            self.disc(at.map(|v| v * INK_PER_MM), half * INK_PER_MM, mark);
+        }
+    }
+
+    fn disc(&mut self, [x, y]: [f64; 2], radius: f64, mark: u8) {
+        let low = |v: f64| whole((v - radius).floor().max(0.0)).unwrap_or(0);
+        let high =
+            |v: f64, most: usize| whole((v + radius).ceil().max(0.0)).map_or(0, |v| v.min(most));
+        for row in low(y)..high(y, self.rows) {
+            for column in low(x)..high(x, self.columns) {
+                #[expect(clippy::cast_precision_loss, reason = "as many as cells")]
+                let off = [column as f64 + 0.5 - x, row as f64 + 0.5 - y];
+                let cell = self.cells.get_mut(row * self.columns + column);
+                if let Some(cell) = cell.filter(|_| off[0].hypot(off[1]) <= radius) {
+                    *cell = mark;
+                }
+            }
+        }
+    }
+
+    fn colour(&self, [x, y]: [f64; 2]) -> Option<[u8; 3]> {
+        let (column, row) = (whole(x * INK_PER_MM)?, whole(y * INK_PER_MM)?);
+        let index = row.checked_mul(self.columns)?.checked_add(column)?;
+        let mark = *self.cells.get(index).filter(|_| column < self.columns)?;
+        let pen = usize::from(mark.checked_sub(1)?);
+        Some(self.colours.get(pen).copied().unwrap_or(BLACK))
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "bounded above, and not negative"
+)]
+fn whole(value: f64) -> Option<usize> {
+    (0.0..1e9).contains(&value).then_some(value as usize)
+}
+
+/// `#rrggbb`; black where it is not that.
+pub(super) fn rgb(colour: &str) -> [u8; 3] {
+    let part = |from: usize| {
+        let two = colour.get(from..from + 2)?;
+        u8::from_str_radix(two, 16).ok()
+    };
+    match (part(1), part(3), part(5)) {
+        (Some(r), Some(g), Some(b)) => [r, g, b],
+        _ => BLACK,
+    }
+}

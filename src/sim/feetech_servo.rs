@@ -1,0 +1,243 @@
+//! The device side of STS3215 servos: their memory, and what they answer. They have no watchdog.
+//!
+//! Written from the manual, apart from the driver, so that the two judge each other.
+
+use crate::arm_dynamics::{ArmDynamics, ServoDrive, ServoReadings};
+use crate::servo_bus::{Family, Request, Servo, ServoMemory};
+use base::units::ClockInstant;
+
+/// A request is never longer than its length byte can say.
+const FRAME_MAX: usize = 260;
+
+/// Counts in one turn.
+const TURN: i32 = 4096;
+
+/// One of the manual's steps of current.
+const CURRENT_STEP_A: f64 = 0.0065;
+
+/// The STS family.
+pub(crate) struct Sts;
+
+impl Family for Sts {
+    const MEMORY: usize = 128;
+    const KEPT: usize = 40;
+    const FACTORY: &'static [(usize, u8)] = &[
+        (0, 3),
+        (1, 10),
+        (3, 9),
+        (4, 3),
+        (6, 0),
+        (8, 1),
+        (11, 0xFF),
+        (12, 0x0F),
+        (13, 70),
+        (14, 140),
+        (15, 40),
+        (16, 0xE8),
+        (17, 0x03),
+        (19, 44),
+        (20, 47),
+        (21, 32),
+        (22, 32),
+        (24, 16),
+        (34, 20),
+        (35, 200),
+        (36, 80),
+        (48, 0xE8),
+        (49, 0x03),
+        (55, 1),
+    ];
+    const ID: usize = 5;
+    const DELAY: usize = 7;
+    const WIDTH: usize = 1;
+
+    fn hear(frame: &mut Vec<u8>, byte: u8) -> Option<Request> {
+        frame.push(byte);
+        match frame.as_slice() {
+            [255] | [255, 255] => return None,
+            [255, 255, 255] => frame.truncate(2),
+            [255, 255, _] => {}
+            [255, 255, _, length] if *length >= 2 => {}
+            [255, 255, _, length, rest @ ..] if rest.len() < usize::from(*length) => {}
+            [255, 255, id, _, instruction, parameters @ .., check] => {
+                let sum = frame
+                    .iter()
+                    .skip(2)
+                    .fold(0_u32, |sum, byte| sum + u32::from(*byte));
+                // Everything from the id on, the checksum itself included, adds up to 255.
+                let good = sum % 256 == 255;
+                let request = good.then(|| Request {
+                    id: *id,
+                    instruction: *instruction,
+                    parameters: parameters.to_vec(),
+                    whole: true,
+                });
+                debug_assert!(frame.len() < FRAME_MAX && u32::from(*check) < 256);
+                frame.clear();
+                return request;
+            }
+            _ => frame.clear(),
+        }
+        None
+    }
+
+    fn status(id: u8, error: u8, data: &[u8]) -> Vec<u8> {
+        let length = u8::try_from(data.len()).unwrap_or(0) + 2;
+        let mut bytes = vec![255, 255, id, length, error];
+        bytes.extend(data);
+        let sum: u32 = bytes.iter().skip(2).map(|byte| u32::from(*byte)).sum();
+        bytes.push(u8::try_from(255 - sum % 256).unwrap_or(0));
+        bytes
+    }
+
+    fn alert(error: u8) -> u8 {
+        error
+    }
+
+    fn level(memory: &ServoMemory) -> u8 {
+        1 + u8::from(memory.byte(8) != 0)
+    }
+
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "`as` saturates at what a register can show"
+    )]
+    fn feel(servo: &Servo<Self>, memory: &mut ServoMemory, felt: &ServoReadings) {
+        let mut put = |address: usize, bytes: &[u8]| memory.set(address, bytes);
+        let position = servo
+            .forced_position
+            .unwrap_or_else(|| servo.reported(felt.ticks));
+        put(56, &position.to_le_bytes());
+        put(
+            58,
+            &magnitude(felt.speed_ticks_s.round() as i32, 0x8000).to_le_bytes(),
+        );
+        put(
+            60,
+            &magnitude((felt.load_ratio * 1000.0).round() as i32, 0x0400).to_le_bytes(),
+        );
+        put(62, &[(felt.voltage_v * 10.0).round() as u8]);
+        put(63, &[felt.temperature_c.round() as u8]);
+        put(65, &[servo.error]);
+        put(66, &[u8::from(felt.moving)]);
+        put(
+            69,
+            &((felt.current_a / CURRENT_STEP_A).round() as u16).to_le_bytes(),
+        );
+    }
+
+    fn write(
+        servo: &mut Servo<Self>,
+        first: usize,
+        data: &[u8],
+        place: usize,
+        body: &mut ArmDynamics,
+        at: ClockInstant,
+    ) -> Result<(), u8> {
+        let memory = &mut servo.memory;
+        for (address, value) in (first..).zip(data) {
+            let locked = address < Self::KEPT && memory.byte(55) != 0;
+            let read_only = address < 5 || (56..=70).contains(&address);
+            if !locked && !read_only {
+                memory.set(address, &[*value]);
+            }
+        }
+        let touches = |register: usize| (first..first + data.len()).contains(&register);
+        if touches(40) && memory.byte(40) == 128 {
+            servo.centre(place, body, at);
+        }
+        let memory = &mut servo.memory;
+        // A goal makes a limp servo stiff.
+        if touches(42) && memory.byte(40) == 0 {
+            memory.set(40, &[1]);
+        }
+        if touches(40) && memory.byte(40) == 0 {
+            servo.error &= !32;
+        }
+        Ok(())
+    }
+
+    fn goal_at(servo: &Servo<Self>, ticks: f64) -> (usize, Vec<u8>) {
+        (42, servo.reported(ticks).to_le_bytes().to_vec())
+    }
+
+    fn drive(servo: &Servo<Self>) -> ServoDrive {
+        let or_unlimited = |value: f64| if value > 0.0 { value } else { f64::INFINITY };
+        let overloaded = servo.error & 32 != 0;
+        let ratio = if overloaded {
+            0.0
+        } else {
+            f64::from(servo.memory.word(48)) / 1000.0
+        };
+        let (least, most) = (
+            i32::from(servo.memory.word(9)),
+            i32::from(servo.memory.word(11)),
+        );
+        let goal = signed(servo.memory.word(42), 0x8000);
+        let goal = if most > least {
+            goal.clamp(least, most)
+        } else {
+            goal
+        };
+        ServoDrive {
+            torque_on: servo.memory.byte(40) == 1,
+            goal_ticks: f64::from(goal + servo.offset()),
+            speed_ticks_s: or_unlimited(f64::from(servo.memory.word(46) & 0x7FFF)),
+            acceleration_ticks_s2: or_unlimited(f64::from(servo.memory.byte(41)) * 100.0),
+            torque_ratio: ratio.min(1.0),
+        }
+    }
+
+    fn restart(memory: &mut ServoMemory) {
+        memory.forget(Self::KEPT);
+        memory.set(55, &[1]);
+        let torque_max = memory.word(16);
+        memory.set(48, &torque_max.to_le_bytes());
+    }
+}
+
+impl Servo<Sts> {
+    /// The homing offset: eleven bits and a sign.
+    fn offset(&self) -> i32 {
+        signed(self.memory.word(31), 0x0800)
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "`as` saturates")]
+    fn reported(&self, ticks: f64) -> u16 {
+        let counted = ticks.round() as i32 - self.offset();
+        let multi_turn = self.memory.byte(18) & 0x10 != 0;
+        magnitude(
+            if multi_turn {
+                counted
+            } else {
+                counted.rem_euclid(TURN)
+            },
+            0x8000,
+        )
+    }
+
+    /// Makes the present position the middle of the turn.
+    #[expect(clippy::cast_possible_truncation, reason = "`as` saturates")]
+    fn centre(&mut self, place: usize, body: &ArmDynamics, at: ClockInstant) {
+        if let Some(felt) = body.readings(place, at) {
+            let offset = felt.ticks.round() as i32 - TURN / 2;
+            self.memory
+                .set(31, &magnitude(offset, 0x0800).to_le_bytes());
+        }
+        self.memory.set(40, &[0]);
+    }
+}
+
+/// A word whose highest used bit is the sign.
+fn signed(word: u16, sign: u16) -> i32 {
+    let size = i32::from(word & (sign - 1));
+    if word & sign == 0 { size } else { -size }
+}
+
+fn magnitude(value: i32, sign: u16) -> u16 {
+    let size = u16::try_from(value.unsigned_abs())
+        .unwrap_or(u16::MAX)
+        .min(sign - 1);
+    if value < 0 { size | sign } else { size }
+}

@@ -1,0 +1,183 @@
+//! Ink drawn by the simulated pens.
+
+use nalgebra::{Point3, Vector3};
+
+use super::camera_view::{ViewedPen, rgb};
+use super::sheet_contact::TipContact;
+use base::units::JointVector;
+use kin::KinematicChain;
+
+/// Points closer than this to the one before are left out.
+const POINT_APART_MM: f64 = 0.01;
+
+/// More points than this are not kept.
+const POINTS_MAX: usize = 4_000_000;
+
+/// Length of a pen.
+const PEN_LENGTH_M: f64 = 0.12;
+
+/// By how much a joint is turned to see how long its lever is.
+const TURN_RAD: f64 = 1e-4;
+
+/// A pen in the simulated gripper.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SimPen {
+    /// Its tip in the tool mount's frame.
+    pub tip_m: [f64; 3],
+    /// The colour of its line, as the scene calls it.
+    pub colour: String,
+    /// The width of its line.
+    pub width_mm: f64,
+}
+
+/// A line that a pen drew without leaving the sheet.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InkLine {
+    /// Which of the pens that were laid.
+    pub pen: usize,
+    /// Sheet coordinates.
+    pub points_mm: Vec<[f64; 2]>,
+}
+
+/// The sheet that lies before the simulated arm.
+pub trait PaperSurface: Send {
+    /// Sheet coordinates and height above the sheet, in mm, of a point in the arm's base frame;
+    /// `None` beside the sheet.
+    fn touch(&self, tip_m: [f64; 3]) -> Option<([f64; 2], f64)>;
+}
+
+/// Pens over a sheet.
+#[derive(Default)]
+pub(crate) struct PenWorkspace {
+    paper: Option<Box<dyn PaperSurface>>,
+    pens: Vec<SimPen>,
+    drawing: Vec<bool>,
+    ink: Vec<InkLine>,
+    points: usize,
+}
+
+impl PenWorkspace {
+    /// Lays a clean sheet.
+    pub(crate) fn place_sheet(&mut self, paper: Box<dyn PaperSurface>, pens: Vec<SimPen>) {
+        *self = Self {
+            paper: Some(paper),
+            drawing: vec![false; pens.len()],
+            pens,
+            ..Self::default()
+        };
+    }
+
+    pub(crate) fn ink(&self) -> &[InkLine] {
+        &self.ink
+    }
+
+    pub(crate) fn pens(&self) -> &[SimPen] {
+        &self.pens
+    }
+
+    /// Returns the pens' positions for this pose of the arm. Pens extend away from the sheet by their
+    /// length.
+    pub(crate) fn held(&self, chain: &KinematicChain, joints_rad: &JointVector) -> Vec<ViewedPen> {
+        let mount = chain.forward(joints_rad);
+        let of = |pen: &SimPen| {
+            let tip = Point3::from(pen.tip_m);
+            let back = -tip.coords.try_normalize(1e-6).unwrap_or_else(Vector3::z);
+            ViewedPen {
+                tip_m: mount * tip,
+                body_m: mount.rotation * back.scale(PEN_LENGTH_M),
+                colour: rgb(&pen.colour),
+            }
+        };
+        self.pens.iter().map(of).collect()
+    }
+
+    /// Draws with the tips that touch while the arm stands like this, and returns the contact of the
+    /// one that presses deepest.
+    pub(crate) fn trace(
+        &mut self,
+        chain: &KinematicChain,
+        joints_rad: &JointVector,
+    ) -> Option<TipContact> {
+        let paper = self.paper.as_ref()?;
+        let mut deepest: Option<TipContact> = None;
+        let mount = chain.forward(joints_rad);
+        for pen in 0..self.pens.len() {
+            let Some(tip) = self
+                .pens
+                .get(pen)
+                .map(|pen| mount * Point3::from(pen.tip_m))
+            else {
+                continue;
+            };
+            let touched = paper
+                .touch(tip.coords.into())
+                .filter(|(_, height_mm)| *height_mm <= 0.0);
+            let was_drawing = self.drawing.get(pen).copied().unwrap_or(false);
+            if let Some(drawing) = self.drawing.get_mut(pen) {
+                *drawing = touched.is_some();
+            }
+            if let Some((_, height_mm)) = touched
+                && deepest.is_none_or(|contact| height_mm < contact.height_mm)
+            {
+                let tip_m = self.pens.get(pen).map_or([0.0; 3], |pen| pen.tip_m);
+                deepest = Some(contact(&**paper, chain, joints_rad, tip_m, height_mm));
+            }
+            if let Some((at_mm, _)) = touched
+                && self.points < POINTS_MAX
+            {
+                self.points += add_point(&mut self.ink, pen, at_mm, was_drawing);
+            }
+        }
+        deepest
+    }
+}
+
+/// Returns how a tip presses, with the lever by which each joint lifts it.
+fn contact(
+    paper: &dyn PaperSurface,
+    chain: &KinematicChain,
+    joints_rad: &JointVector,
+    tip_m: [f64; 3],
+    height_mm: f64,
+) -> TipContact {
+    let height = |joints_rad: &JointVector| {
+        let tip = chain.forward(joints_rad) * Point3::from(tip_m);
+        paper.touch(tip.coords.into()).map(|(_, mm)| mm)
+    };
+    let lever_mm = joints_rad.map(|joint, _| {
+        let moved = joints_rad.map(|other, q| if other == joint { q + TURN_RAD } else { q });
+        height(&moved).map_or(0.0, |mm| (mm - height_mm) / TURN_RAD)
+    });
+    TipContact {
+        height_mm,
+        lever_mm,
+    }
+}
+
+/// Adds a point and returns the number of added points: 0 if the pen has hardly moved.
+fn add_point(ink: &mut Vec<InkLine>, pen: usize, at_mm: [f64; 2], goes_on: bool) -> usize {
+    let line = ink.iter_mut().rev().find(|line| line.pen == pen);
+    match line.filter(|_| goes_on) {
+        Some(line) => {
+            let near = line
+                .points_mm
+                .last()
+                .is_some_and(|last| apart_mm(*last, at_mm) < POINT_APART_MM);
+            if !near {
+                line.points_mm.push(at_mm);
+            }
+            usize::from(!near)
+        }
+        None => {
+            ink.push(InkLine {
+                pen,
+                points_mm: vec![at_mm],
+            });
+            1
+        }
+    }
+}
+
+fn apart_mm([ax, ay]: [f64; 2], [bx, by]: [f64; 2]) -> f64 {
+    (ax - bx).hypot(ay - by)
+}

@@ -1,0 +1,470 @@
+//! All servos of one bus, independent of their protocol: their ids, and the faults of each.
+
+use std::marker::PhantomData;
+use std::time::Duration;
+
+use crate::arm_dynamics::{ArmDynamics, ServoDrive, ServoReadings};
+use crate::bus_device::{BusDevice, ServoAnswer};
+use base::units::ClockInstant;
+
+/// The id that all of them obey.
+pub(crate) const BROADCAST: u8 = 254;
+
+/// Step of the return delay in both families, in microseconds. The delay counts no further than the maximum below.
+const DELAY_STEP_US: u64 = 2;
+const DELAY_MAX: u8 = 254;
+
+/// A request as servos hear it.
+pub(crate) struct Request {
+    pub(crate) id: u8,
+    pub(crate) instruction: u8,
+    pub(crate) parameters: Vec<u8>,
+    /// Whether its checksum is right.
+    pub(crate) whole: bool,
+}
+
+/// What is particular to one family of servos: its frames, its registers, and what they do. `place`
+/// is where a servo stands among the body's.
+pub(crate) trait Family: Send + Sized + 'static {
+    /// Bytes of memory.
+    const MEMORY: usize;
+    /// Memory below this address outlives the power.
+    const KEPT: usize;
+    /// Memory as a servo leaves the factory, then set up for an arm: address, value.
+    const FACTORY: &'static [(usize, u8)];
+    /// Where a servo keeps its id.
+    const ID: usize;
+    /// Where it keeps its return delay.
+    const DELAY: usize;
+    /// Bytes of an address and of a length in a request.
+    const WIDTH: usize;
+    /// The error of a request that came damaged, where servos answer one.
+    const DAMAGED: u8 = 0;
+    /// The error of a request that a servo does not know; without one it does not answer.
+    const UNKNOWN: Option<u8> = None;
+    /// The error of a read beyond the memory; without one it does not answer.
+    const BEYOND: Option<u8> = None;
+    /// Whether a servo restarts on request.
+    const RESTARTS: bool = false;
+
+    /// The request that this byte completes, collected as a servo's own receiver does.
+    fn hear(frame: &mut Vec<u8>, byte: u8) -> Option<Request>;
+
+    /// A whole reply.
+    fn status(id: u8, error: u8, data: &[u8]) -> Vec<u8>;
+
+    /// What a reply says of the errors that a servo has.
+    fn alert(error: u8) -> u8;
+
+    /// What a ping is answered with.
+    fn greeting(_memory: &ServoMemory) -> Vec<u8> {
+        Vec::new()
+    }
+
+    /// What is answered: 1 reads alone, 2 writes too.
+    fn level(memory: &ServoMemory) -> u8;
+
+    /// Whether a servo obeys this id without a word, though it is not its own.
+    fn is_shadow(_memory: &ServoMemory, _id: u8) -> bool {
+        false
+    }
+
+    /// Takes note that somebody speaks.
+    fn heard(_servo: &mut Servo<Self>, _at: ClockInstant) {}
+
+    /// What all of them do about a request that other families do not have, and answer.
+    fn obey_all(
+        servos: &mut [Servo<Self>],
+        request: &Request,
+        body: &mut ArmDynamics,
+        at: ClockInstant,
+    ) -> Vec<ServoAnswer> {
+        each(servos, request, body, at)
+    }
+
+    /// Sets the registers that report the present, which are computed when they are read.
+    fn feel(servo: &Servo<Self>, memory: &mut ServoMemory, felt: &ServoReadings);
+
+    /// Takes what is written, as far as a servo takes it.
+    fn write(
+        servo: &mut Servo<Self>,
+        first: usize,
+        data: &[u8],
+        place: usize,
+        body: &mut ArmDynamics,
+        at: ClockInstant,
+    ) -> Result<(), u8>;
+
+    /// Where the goal is kept, and what it says at a position.
+    fn goal_at(servo: &Servo<Self>, ticks: f64) -> (usize, Vec<u8>);
+
+    /// What the registers now say to the body.
+    fn drive(servo: &Servo<Self>) -> ServoDrive;
+
+    /// Forgets what is not kept over power cycles.
+    fn restart(memory: &mut ServoMemory);
+
+    /// What the error bits that a servo now has do to it.
+    fn fail(_servo: &mut Servo<Self>) {}
+
+    /// What it does by itself when nobody has spoken until it was due.
+    fn wake(_memory: &mut ServoMemory) {}
+}
+
+/// One servo.
+pub(crate) struct Servo<F> {
+    pub(crate) memory: ServoMemory,
+    pending: Option<(usize, Vec<u8>)>,
+    pub(crate) error: u8,
+    kept_writes: u64,
+    pub(crate) forced_position: Option<u16>,
+    /// Returns the time of its next action without a request.
+    pub(crate) due: Option<ClockInstant>,
+    family: PhantomData<fn() -> F>,
+}
+
+impl<F: Family> Servo<F> {
+    fn new(id: u8, return_delay_steps: u8) -> Self {
+        let mut memory = ServoMemory(vec![0; F::MEMORY]);
+        let own = [(F::ID, id), (F::DELAY, return_delay_steps)];
+        for (address, value) in F::FACTORY.iter().copied().chain(own) {
+            memory.set(address, &[value]);
+        }
+        Self {
+            memory,
+            pending: None,
+            error: 0,
+            kept_writes: 0,
+            forced_position: None,
+            due: None,
+            family: PhantomData,
+        }
+    }
+
+    pub(crate) fn id(&self) -> u8 {
+        self.memory.byte(F::ID)
+    }
+
+    pub(crate) fn answer_delay(&self) -> Duration {
+        delay(self.memory.byte(F::DELAY))
+    }
+
+    /// The goal becomes the present position.
+    pub(crate) fn aim_here(&mut self, place: usize, body: &ArmDynamics, at: ClockInstant) {
+        if let Some(felt) = body.readings(place, at) {
+            let (address, goal) = F::goal_at(self, felt.ticks);
+            self.memory.set(address, &goal);
+        }
+    }
+
+    fn drive(&self, place: usize, body: &mut ArmDynamics) {
+        body.drive(place, F::drive(self));
+    }
+
+    fn restart(&mut self, place: usize, body: &mut ArmDynamics, at: ClockInstant) {
+        F::restart(&mut self.memory);
+        self.error = 0;
+        self.pending = None;
+        self.due = None;
+        self.aim_here(place, body, at);
+        self.drive(place, body);
+    }
+
+    fn answer(&self, error: u8, data: &[u8]) -> ServoAnswer {
+        ServoAnswer {
+            id: self.id(),
+            with: Vec::new(),
+            delay: self.answer_delay(),
+            bytes: F::status(self.id(), error | F::alert(self.error), data),
+        }
+    }
+
+    pub(crate) fn read(
+        &self,
+        address: usize,
+        length: usize,
+        felt: Option<ServoReadings>,
+    ) -> Option<Vec<u8>> {
+        let mut memory = self.memory.clone();
+        if let Some(felt) = felt {
+            F::feel(self, &mut memory, &felt);
+        }
+        memory.0.get(address..address + length).map(<[u8]>::to_vec)
+    }
+
+    fn write(
+        &mut self,
+        first: usize,
+        data: &[u8],
+        place: usize,
+        body: &mut ArmDynamics,
+        at: ClockInstant,
+    ) -> Result<(), u8> {
+        let kept = (first..first + data.len()).filter(|at| *at < F::KEPT);
+        self.kept_writes += kept.map(|_| 1).sum::<u64>();
+        F::write(self, first, data, place, body, at)?;
+        self.drive(place, body);
+        Ok(())
+    }
+
+    fn obey(
+        &mut self,
+        request: &Request,
+        place: usize,
+        body: &mut ArmDynamics,
+        at: ClockInstant,
+    ) -> Option<ServoAnswer> {
+        let level = F::level(&self.memory);
+        let parameters = request.parameters.as_slice();
+        let done = match (request.instruction, number::<F>(parameters)) {
+            (1, None) if parameters.is_empty() => {
+                return Some(self.answer(0, &F::greeting(&self.memory)));
+            }
+            (2, Some((address, length))) if length.len() == F::WIDTH => {
+                let (length, _) = number::<F>(length)?;
+                let data = self.read(address, length, body.readings(place, at));
+                let error = if data.is_some() { 0 } else { F::BEYOND? };
+                return (level >= 1).then(|| self.answer(error, &data.unwrap_or_default()));
+            }
+            (3, Some((address, data))) => self.write(address, data, place, body, at),
+            (4, Some((address, data))) => {
+                self.pending = Some((address, data.to_vec()));
+                Ok(())
+            }
+            (5, None) if parameters.is_empty() => match self.pending.take() {
+                Some((address, data)) => self.write(address, &data, place, body, at),
+                None => Ok(()),
+            },
+            (8, None) if parameters.is_empty() && F::RESTARTS => {
+                self.restart(place, body, at);
+                Ok(())
+            }
+            _ => Err(F::UNKNOWN?),
+        };
+        (level >= 2).then(|| self.answer(done.err().unwrap_or(0), &[]))
+    }
+}
+
+/// An address or a length in front of the rest of a request.
+fn number<F: Family>(bytes: &[u8]) -> Option<(usize, &[u8])> {
+    let (number, rest) = bytes.split_at_checked(F::WIDTH)?;
+    let highest_first = number.iter().rev();
+    Some((
+        highest_first.fold(0, |sum, byte| sum * 256 + usize::from(*byte)),
+        rest,
+    ))
+}
+
+/// Address, length, and what follows them.
+pub(crate) fn block<F: Family>(parameters: &[u8]) -> Option<(usize, usize, &[u8])> {
+    let (address, rest) = number::<F>(parameters)?;
+    let (length, rest) = number::<F>(rest)?;
+    Some((address, length, rest))
+}
+
+/// The servo that has this id, and where it stands.
+pub(crate) fn find<F: Family>(servos: &[Servo<F>], id: u8) -> Option<(usize, &Servo<F>)> {
+    let mut all = servos.iter().enumerate();
+    all.find(|(_, servo)| servo.id() == id)
+}
+
+/// The answer of one of them to a read that is sent to several.
+pub(crate) fn read_of<F: Family>(
+    servos: &[Servo<F>],
+    id: u8,
+    (address, length): (usize, usize),
+    body: &ArmDynamics,
+    at: ClockInstant,
+) -> Option<ServoAnswer> {
+    let (place, servo) = find(servos, id)?;
+    let data = servo.read(address, length, body.readings(place, at))?;
+    Some(servo.answer(0, &data))
+}
+
+/// A write that nobody answers.
+pub(crate) fn write_to<F: Family>(
+    servos: &mut [Servo<F>],
+    id: u8,
+    address: usize,
+    data: &[u8],
+    body: &mut ArmDynamics,
+    at: ClockInstant,
+) {
+    for (place, servo) in servos.iter_mut().enumerate() {
+        if servo.id() == id || F::is_shadow(&servo.memory, id) {
+            let _ = servo.write(address, data, place, body, at);
+        }
+    }
+}
+
+/// A request to one servo, or to all of them when it is broadcast.
+pub(crate) fn each<F: Family>(
+    servos: &mut [Servo<F>],
+    request: &Request,
+    body: &mut ArmDynamics,
+    at: ClockInstant,
+) -> Vec<ServoAnswer> {
+    let all = request.id == BROADCAST;
+    let mut answers = Vec::new();
+    for (place, servo) in servos.iter_mut().enumerate() {
+        let shadow = F::is_shadow(&servo.memory, request.id) && !all;
+        if all || shadow || servo.id() == request.id {
+            let answer = servo.obey(request, place, body, at);
+            // A broadcast is answered to a ping only, by id in turn; a shadow never speaks.
+            answers.extend(answer.filter(|_| !shadow && (!all || request.instruction == 1)));
+        }
+    }
+    answers
+}
+
+/// Lets all servos obey a request, and returns their answers.
+fn obey_all<F: Family>(
+    servos: &mut [Servo<F>],
+    request: &Request,
+    body: &mut ArmDynamics,
+    at: ClockInstant,
+) -> Vec<ServoAnswer> {
+    if !request.whole {
+        let asked = servos.iter().filter(|servo| servo.id() == request.id);
+        return asked.map(|servo| servo.answer(F::DAMAGED, &[])).collect();
+    }
+    for servo in servos.iter_mut() {
+        F::heard(servo, at);
+    }
+    match (request.instruction, block::<F>(&request.parameters)) {
+        (0x82, Some((address, length, ids))) => {
+            let answers = ids.iter();
+            answers
+                .filter_map(|id| read_of(servos, *id, (address, length), body, at))
+                .collect()
+        }
+        (0x83, Some((address, length, blocks))) => {
+            for block in blocks.chunks_exact(length + 1) {
+                if let [id, data @ ..] = block {
+                    write_to(servos, *id, address, data, body, at);
+                }
+            }
+            Vec::new()
+        }
+        _ => F::obey_all(servos, request, body, at),
+    }
+}
+
+/// The bus.
+pub(crate) struct SimulatedBus<F> {
+    frame: Vec<u8>,
+    servos: Vec<Servo<F>>,
+}
+
+impl<F: Family> SimulatedBus<F> {
+    pub(crate) fn new(body: &ArmDynamics, return_delay: Duration) -> Self {
+        let steps = return_delay.as_micros() / u128::from(DELAY_STEP_US);
+        let steps = u8::try_from(steps).unwrap_or(DELAY_MAX).min(DELAY_MAX);
+        let servos = body.servos().enumerate().map(|(place, servo)| {
+            let mut servo = Servo::new(servo.id, steps);
+            servo.aim_here(place, body, ClockInstant::ZERO);
+            servo
+        });
+        Self {
+            frame: Vec::new(),
+            servos: servos.collect(),
+        }
+    }
+
+    /// Every servo that has this id; two may.
+    fn called(&mut self, id: u8) -> impl Iterator<Item = (usize, &mut Servo<F>)> {
+        let all = self.servos.iter_mut().enumerate();
+        all.filter(move |(_, servo)| servo.id() == id)
+    }
+}
+
+impl<F: Family> BusDevice for SimulatedBus<F> {
+    fn receive(&mut self, byte: u8, body: &mut ArmDynamics, at: ClockInstant) -> Vec<ServoAnswer> {
+        match F::hear(&mut self.frame, byte) {
+            Some(request) => obey_all(&mut self.servos, &request, body, at),
+            None => Vec::new(),
+        }
+    }
+
+    fn next_due(&self) -> Option<ClockInstant> {
+        self.servos.iter().filter_map(|servo| servo.due).min()
+    }
+
+    fn wake(&mut self, body: &mut ArmDynamics, now: ClockInstant) -> Vec<ServoAnswer> {
+        for (place, servo) in self.servos.iter_mut().enumerate() {
+            if servo.due.take_if(|due| *due <= now).is_some() {
+                F::wake(&mut servo.memory);
+                servo.aim_here(place, body, now);
+                servo.drive(place, body);
+            }
+        }
+        Vec::new()
+    }
+
+    fn power_cycle(&mut self, id: u8, body: &mut ArmDynamics, at: ClockInstant) {
+        self.called(id)
+            .for_each(|(place, servo)| servo.restart(place, body, at));
+    }
+
+    fn poke(&mut self, id: u8, address: u16, value: u8) {
+        self.called(id)
+            .for_each(|(_, servo)| servo.memory.set(usize::from(address), &[value]));
+    }
+
+    fn set_error(&mut self, id: u8, bits: u8, body: &mut ArmDynamics) {
+        for (place, servo) in self.called(id) {
+            servo.error = bits;
+            F::fail(servo);
+            servo.drive(place, body);
+        }
+    }
+
+    fn force_position(&mut self, id: u8, word: Option<u16>) {
+        self.called(id)
+            .for_each(|(_, servo)| servo.forced_position = word);
+    }
+
+    fn place(&self, id: u8) -> Option<usize> {
+        self.servos.iter().position(|servo| servo.id() == id)
+    }
+
+    fn kept_writes(&self) -> u64 {
+        self.servos.iter().map(|servo| servo.kept_writes).sum()
+    }
+}
+
+/// Returns the delay of a servo before its answer, by its register.
+fn delay(steps: u8) -> Duration {
+    Duration::from_micros(DELAY_STEP_US * u64::from(steps))
+}
+
+/// A servo's memory. Addresses beyond it read as zero and take nothing.
+#[derive(Clone)]
+pub(crate) struct ServoMemory(Vec<u8>);
+
+impl ServoMemory {
+    pub(crate) fn set(&mut self, address: usize, bytes: &[u8]) {
+        for (slot, byte) in self.0.iter_mut().skip(address).zip(bytes) {
+            *slot = *byte;
+        }
+    }
+
+    pub(crate) fn byte(&self, address: usize) -> u8 {
+        self.0.get(address).copied().unwrap_or(0)
+    }
+
+    /// Two bytes, the lower first.
+    pub(crate) fn word(&self, address: usize) -> u16 {
+        u16::from_le_bytes([0, 1].map(|at| self.byte(address + at)))
+    }
+
+    /// Four bytes, the lowest first.
+    pub(crate) fn long(&self, address: usize) -> i32 {
+        i32::from_le_bytes([0, 1, 2, 3].map(|at| self.byte(address + at)))
+    }
+
+    /// Everything from `kept` on is lost.
+    pub(crate) fn forget(&mut self, kept: usize) {
+        self.0.iter_mut().skip(kept).for_each(|byte| *byte = 0);
+    }
+}

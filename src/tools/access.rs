@@ -1,0 +1,176 @@
+//! Access control: the tools a caller may call, its rate limit, and the lease of an arm. A stop passes without checks.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::dispatch::{ToolContext, ToolRequest};
+use super::reply::Reply;
+use super::{AttachedArm, Node};
+use base::units::ClockInstant;
+use base::wording::seconds;
+use caller::{CallerRole, Principal};
+use catalogue::{Effect, ToolDefinition};
+use permit::ActorRank;
+
+impl Node {
+    /// Refuses a call that the caller's token does not allow now.
+    pub(super) fn check_access(
+        &self,
+        tool: &ToolDefinition,
+        request: &ToolRequest,
+    ) -> Result<(), Box<Reply>> {
+        may_write(tool, request)?;
+        let Some(standing) = &request.standing else {
+            return Ok(());
+        };
+        if tool.effect == Effect::Stops {
+            return Ok(());
+        }
+        if tool.effect == Effect::Moves && !standing.role.may_move() {
+            return Err(Reply::failed(format!(
+                "{} moves the arm and the token `{}` is a {}'s, which may only look: call sense or list_nodes, or ask the operator for a planner's token; nothing moved",
+                tool.name, standing.name, standing.role
+            ))
+            .with("code", "role")
+            .boxed());
+        }
+        self.count_call(standing).map_err(|wait_s| {
+            Reply::failed(format!(
+                "the token `{}` allows {} calls a minute; call again in {} (stop is never limited); nothing moved",
+                standing.name, standing.calls_per_minute, seconds(wait_s)
+            ))
+            .with("code", "rate")
+            .with("retry_in_s", (wait_s * 10.0).ceil() / 10.0)
+            .boxed()
+        })
+    }
+
+    /// Counts one call of a token holder against its rate limit.
+    ///
+    /// # Errors
+    /// The seconds until the next call is allowed.
+    pub fn count_call(&self, standing: &Principal) -> Result<(), f64> {
+        self.rates.take(standing, self.now())
+    }
+
+    /// Returns the time an arm must rest before a different caller may move it.
+    #[must_use]
+    pub fn lease_idle(&self) -> Duration {
+        Duration::from_secs(u64::from(self.file.lease_idle_s))
+    }
+
+    /// Gives back every arm that a caller has, because it is gone for good. A job of its own goes on.
+    pub fn release_leases(&self, caller: &str) {
+        for seat in &self.seats {
+            if seat.holder(self.lease_idle()).as_deref() == Some(caller) {
+                seat.lease.release();
+            }
+        }
+    }
+
+    fn now(&self) -> ClockInstant {
+        self.seats
+            .first()
+            .map_or(ClockInstant::ZERO, |seat| seat.motion.clock().now())
+    }
+}
+
+/// Refuses what changes the node's own record to everybody but operators: a planner does not choose what it is examined by,
+/// and each new case ends the certificates of all.
+fn may_write(tool: &ToolDefinition, request: &ToolRequest) -> Result<(), Box<Reply>> {
+    let role = request.standing.as_ref().map(|standing| standing.role);
+    let is_operator = match role {
+        Some(role) => role == CallerRole::Operator,
+        None => request.who == ActorRank::Operator,
+    };
+    if !tool.writes || is_operator {
+        return Ok(());
+    }
+    let who = match &request.standing {
+        Some(standing) => format!("the token `{}` is a {}'s", standing.name, standing.role),
+        None => "this caller has no token that says who it is".to_owned(),
+    };
+    Err(Reply::failed(format!(
+        "{} writes into this node's record, which is for operators alone, and {who}: call it with an operator's token, or let the operator run `steadyhand exam cases add`; nothing was written",
+        tool.name
+    ))
+    .with("code", "role")
+    .boxed())
+}
+
+impl AttachedArm {
+    /// The tool of the job that is under way, if any is.
+    #[must_use]
+    pub fn under_way(&self) -> Option<String> {
+        let job = self.board.job().filter(|job| !job.is_over())?;
+        Some(job.card().tool)
+    }
+
+    /// Returns the caller that holds the lease of this arm, if any.
+    #[must_use]
+    pub fn holder(&self, idle: Duration) -> Option<String> {
+        let now = self.motion.clock().now();
+        self.keep_lease(now);
+        self.lease.holder(now, idle)
+    }
+
+    /// Takes the lease for an operator whose motion begins; the previous holder loses it. Operators share an arm and
+    /// hand it back: after their `reset` any planner may continue.
+    pub(super) fn take_over(&self, node: &Node, by: &str) {
+        if let Some(before) = self.lease.release() {
+            let text = json!({"by": by, "from": before, "arm": self.name});
+            node.audit.note("lease", text.to_string());
+            tracing::info!(from = before, arm = self.name, "an operator took the arm");
+        }
+    }
+
+    /// Renews the lease while a job runs, for the caller that started the job.
+    fn keep_lease(&self, now: ClockInstant) {
+        if self.board.job().is_some_and(|job| !job.is_over()) {
+            self.lease.renew(now);
+        }
+    }
+}
+
+/// Returns whether the call was refused before anything moved for it; the job that a busy arm has belongs to another caller.
+fn moved_nothing(reply: &Reply) -> bool {
+    let job = reply.structured.get("job");
+    let state = job.and_then(|job| job.get("state"));
+    let is_busy = reply.code() == Some("busy");
+    reply.is_error && (is_busy || state.is_none_or(|state| state == "refused"))
+}
+
+/// Releases an arm that a call took and then did not move, so that a refusal blocks no other caller.
+pub(super) fn release_if_unmoved(taken: Option<&Arc<AttachedArm>>, reply: &Reply) {
+    if let Some(seat) = taken.filter(|_| moved_nothing(reply)) {
+        seat.lease.release();
+    }
+}
+
+impl ToolContext<'_> {
+    /// Takes the lease for a call that is about to move the arm. Returns the arm if it was free. An operator takes it
+    /// from its holder later, when the motion begins.
+    pub(super) fn lease(&self, effect: Effect) -> Result<Option<&Arc<AttachedArm>>, Box<Reply>> {
+        if effect != Effect::Moves || self.is("dry_run") {
+            return Ok(None);
+        }
+        let seat = self.seat()?;
+        if self.who == ActorRank::Operator {
+            return Ok(None);
+        }
+        let now = seat.motion.clock().now();
+        let before = seat.holder(self.node.lease_idle());
+        let taken = seat.lease.take(self.caller, now, self.node.lease_idle());
+        let is_new = before.as_deref() != Some(self.caller);
+        taken.map(|()| is_new.then_some(seat)).map_err(|taken| {
+            Reply::failed(format!(
+                "{taken}; look with sense, or ask the operator; nothing moved"
+            ))
+            .with("code", "leased")
+            .with("holder", taken.by)
+            .boxed()
+        })
+    }
+}

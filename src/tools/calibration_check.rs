@@ -1,0 +1,102 @@
+//! A drawing rests on calibrations: without one, or with one that went stale, it is refused with the command that mends it.
+//!
+//! A simulated arm is what its file says, and an arm that was calibrated elsewhere is what a person says: both draw, and the
+//! result says so.
+
+use super::reply::Reply;
+use super::{AttachedArm, Node};
+use calib::{self, CalibrationOrigin, CalibrationStore};
+use config::ArmEntry;
+use scene::Scene;
+
+/// # Errors
+/// What is stale or missing, and what to do about it.
+pub(super) fn check(node: &Node, seat: &AttachedArm, scene: &Scene) -> Result<(), Box<Reply>> {
+    let refused = |code: &str, why: String| {
+        Reply::failed(format!("{why}; nothing moved"))
+            .with("code", code)
+            .boxed()
+    };
+    let stale = |why| refused("stale_calibration", why);
+    check_same_zeros(seat, scene).map_err(stale)?;
+    let history = CalibrationStore::of_state(&node.state).history();
+    let history = history.map_err(|error| stale(error.to_string()))?;
+    let origin = origin(node, seat);
+    if let Some(why) = calib::stale(&history, scene, &origin) {
+        return Err(stale(why));
+    }
+    let missing = calib::missing(&history, scene, &origin);
+    if missing.is_empty() || !entry(node, seat).is_some_and(must_be_calibrated) {
+        return Ok(());
+    }
+    Err(refused("not_calibrated", not_calibrated(seat, &missing)))
+}
+
+fn not_calibrated(seat: &AttachedArm, missing: &[String]) -> String {
+    format!(
+        "ask the operator: arm {} draws once it is calibrated, and this is missing: {}; or, where all of that was measured otherwise, `calibrated = \"elsewhere\"` of the arm in the node file",
+        seat.name,
+        missing.join(", then ")
+    )
+}
+
+/// Returns the basis of a drawing that does not rest on a calibration of this node.
+pub(super) fn uncalibrated_basis(
+    node: &Node,
+    seat: &AttachedArm,
+    scene: &Scene,
+) -> Option<&'static str> {
+    let history = CalibrationStore::of_state(&node.state)
+        .history()
+        .unwrap_or_default();
+    let entry = entry(node, seat)?;
+    let is_missing = !calib::missing(&history, scene, &origin(node, seat)).is_empty();
+    is_missing.then_some(match entry.is_simulated() {
+        true => "not calibrated: the arm is simulated, and is taken for what the files say",
+        false => "calibrated elsewhere, as the node file says",
+    })
+}
+
+fn entry<'a>(node: &'a Node, seat: &AttachedArm) -> Option<&'a ArmEntry> {
+    node.file.arms.iter().find(|entry| entry.name == seat.name)
+}
+
+fn must_be_calibrated(entry: &ArmEntry) -> bool {
+    !entry.is_simulated() && entry.calibrated.is_none()
+}
+
+/// Refuses a scene whose arm file has different zeros or limits than the node attached its arm with: measurements and
+/// plans would not match. Every call that moves, records or enables checks this first; a stop does not.
+///
+/// # Errors
+/// The difference, and that the node must be restarted.
+pub(crate) fn check_same_zeros(seat: &AttachedArm, scene: &Scene) -> Result<(), String> {
+    if scene.arm.counts_like(seat.motion.arm()) {
+        return Ok(());
+    }
+    Err(format!(
+        "the file of arm {} has other zeros or limits than the node attached it with; start the node again: until then nothing is enabled, moved or touched by that file",
+        scene.arm.file.name
+    ))
+}
+
+/// Refuses as [`same_zeros`] does, as a tool's answer.
+pub(super) fn refuse_other_zeros(seat: &AttachedArm, scene: &Scene) -> Result<(), Box<Reply>> {
+    check_same_zeros(seat, scene).map_err(|why| {
+        Reply::failed(format!("{why}; nothing moved"))
+            .with("code", "stale_calibration")
+            .boxed()
+    })
+}
+
+/// Returns what arm a calibration is made on that is made here and now.
+pub fn origin(node: &Node, seat: &AttachedArm) -> CalibrationOrigin {
+    let identity = &seat.motion.snapshot().identity;
+    let fingerprints = identity
+        .iter()
+        .map(|one| (one.servo.id.to_string(), one.fingerprint()));
+    CalibrationOrigin {
+        simulated: entry(node, seat).map(ArmEntry::is_simulated),
+        servos: calib::servos_of(&fingerprints.collect()),
+    }
+}

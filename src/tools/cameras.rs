@@ -1,0 +1,422 @@
+//! The cameras of a node: what each sees of a scene's sheet, taken now and judged now.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use futures::future::join_all;
+use nalgebra::{Isometry3, Point3, Vector3};
+
+use super::{AttachedArm, Node};
+use calib::{CalibrationStore, TagObservation, camera_stands, is_out_of_date};
+use camera::{CameraHandle, PictureSource};
+use config::{CameraEntry, CameraSource, NodeFile, SimulatedCameraEntry};
+use scene::{Scene, SheetFiducials, pose};
+use vision::{
+    ImageFrame, LensModel, PlacedCamera, SheetLocation, SheetOffset, VisionError, find, locate,
+    sheet_offset,
+};
+
+/// An older picture proves nothing of where the sheet lies now.
+const FRESH: Duration = Duration::from_secs(3);
+
+/// Message for an arm without a camera.
+pub(super) const NO_CAMERA: &str =
+    "this node has no camera for this arm: `[[cameras]]` in its file names one";
+
+/// Message for a camera whose pictures are shown but not measured.
+const NO_FOCAL: &str =
+    "has no focal_px in the node file: without it nothing is read off its pictures";
+
+/// A camera of a node.
+pub(super) struct NodeCamera {
+    entry: CameraEntry,
+    /// Camera device; `None` for rendered pictures.
+    camera: Option<CameraHandle>,
+    /// Pictures so far, for the noise of the next.
+    looks: AtomicU64,
+}
+
+/// The light of a rendered picture.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RenderExposure {
+    /// 1 shows white paper as nearly white.
+    pub light: f64,
+    /// One sigma of each pixel, in grey levels.
+    pub noise_grey: f64,
+    /// Seed of the noise.
+    pub seed: u64,
+}
+
+/// One picture of a camera and its evaluation.
+pub(super) struct CameraCapture {
+    pub(super) camera: String,
+    pub(super) frame: ImageFrame,
+    /// As the camera made it, where it made a file.
+    pub(super) jpeg: Option<Vec<u8>>,
+    /// Time of the picture, in milliseconds since 1970.
+    pub(super) at_ms: u64,
+    pub(super) age: Duration,
+    /// Observation of the sheet; `None` if the scene has no tags or the lens is unknown.
+    pub(super) sheet: Option<Result<SheetObservation, VisionError>>,
+}
+
+/// A sheet that was seen.
+pub(super) struct SheetObservation {
+    pub(super) sighting: SheetLocation,
+    /// The camera in its place, or why that is not known.
+    pub(super) eye: Result<PlacedCamera, String>,
+    /// From the sheet's frame to the arm's base, and how far that is from where it was taught.
+    pub(super) lies: Option<(Isometry3<f64>, SheetOffset)>,
+}
+
+/// Evidence of a picture for the sheet's place.
+pub(super) enum SheetEvidence {
+    /// It lies where it was taught.
+    Lies,
+    /// It does not.
+    Moved(SheetOffset),
+    /// Nothing, and why.
+    Nothing(String),
+}
+
+/// The cameras that a node file names.
+pub(super) fn of(file: &NodeFile) -> Vec<Arc<NodeCamera>> {
+    let watcher = |entry: &CameraEntry| {
+        let source = match entry.source() {
+            CameraSource::Simulator => None,
+            CameraSource::Device(path) => Some(PictureSource::Device {
+                path,
+                size_px: entry.size_px,
+            }),
+            CameraSource::Http(address) => Some(PictureSource::Http(address)),
+        };
+        let within = Duration::from_millis(u64::from(entry.timeout_ms));
+        Arc::new(NodeCamera {
+            camera: source.map(|source| CameraHandle::new(&entry.name, source, within)),
+            entry: entry.clone(),
+            looks: AtomicU64::new(1),
+        })
+    };
+    file.cameras.iter().map(watcher).collect()
+}
+
+impl Node {
+    /// The cameras that see an arm's sheet.
+    pub(super) fn cameras_of(&self, seat: &AttachedArm) -> Vec<Arc<NodeCamera>> {
+        let sees = |watcher: &&Arc<NodeCamera>| watcher.entry.sees(&seat.name);
+        self.cameras.iter().filter(sees).cloned().collect()
+    }
+
+    /// A picture of each camera that sees an arm's sheet, all taken now; none is waited for longer
+    /// than its own time. What went wrong names the camera.
+    pub(super) async fn capture(
+        &self,
+        seat: &Arc<AttachedArm>,
+        scene: Option<&Arc<Scene>>,
+    ) -> Vec<(String, Result<CameraCapture, String>)> {
+        let store = CalibrationStore::of_state(&self.state);
+        let looks = self.cameras_of(seat).into_iter().map(|watcher| {
+            let (store, scene) = (store.clone(), scene.cloned());
+            async move {
+                let name = watcher.entry.name.clone();
+                (name, watcher.capture(seat, scene, store).await)
+            }
+        });
+        join_all(looks).await
+    }
+
+    /// Returns the pose of a camera, measured now from a scene's sheet, which must lie where it was taught. Without a
+    /// name it uses the only camera that sees that sheet.
+    ///
+    /// # Errors
+    /// The reason for having no pose.
+    pub async fn camera_pose(
+        &self,
+        scene: &str,
+        camera: Option<&str>,
+    ) -> Result<TagObservation, String> {
+        let found = self.scenes.scene(scene, None);
+        let found = found.map_err(|error| error.to_string())?;
+        let model = &found.arm.file.name;
+        let mut seats = self.seats.iter();
+        let seat = seats.find(|seat| seat.motion.arm().file.name == *model);
+        let seat = seat.ok_or_else(|| {
+            format!("scene `{scene}` is for the arm {model}, which this node does not have")
+        })?;
+        let watcher = chosen(self.cameras_of(seat), camera)?;
+        let store = CalibrationStore::of_state(&self.state);
+        let look = watcher
+            .capture(seat, Some(Arc::clone(&found)), store)
+            .await?;
+        look.camera_glimpse(&found)
+    }
+}
+
+/// The camera of this name; without one, the only one there is.
+fn chosen(watchers: Vec<Arc<NodeCamera>>, camera: Option<&str>) -> Result<Arc<NodeCamera>, String> {
+    let known: Vec<String> = watchers.iter().map(|w| w.entry.name.clone()).collect();
+    let mut all = watchers.into_iter();
+    let found = match camera {
+        Some(name) => all.find(|watcher| watcher.entry.name == name),
+        None if known.len() == 1 => all.next(),
+        None => None,
+    };
+    found.ok_or_else(|| match known.as_slice() {
+        [] => NO_CAMERA.to_owned(),
+        _ => format!("say which camera with --camera: {}", known.join(", ")),
+    })
+}
+
+impl NodeCamera {
+    async fn capture(
+        self: Arc<Self>,
+        seat: &Arc<AttachedArm>,
+        scene: Option<Arc<Scene>>,
+        store: CalibrationStore,
+    ) -> Result<CameraCapture, String> {
+        let mut look = match &self.camera {
+            Some(camera) => {
+                let picture = camera.picture().await.map_err(|error| error.to_string())?;
+                CameraCapture {
+                    camera: self.entry.name.clone(),
+                    age: camera.age(&picture),
+                    frame: picture.frame,
+                    jpeg: picture.jpeg,
+                    at_ms: picture.at_ms,
+                    sheet: None,
+                }
+            }
+            None => Arc::clone(&self).rendered(seat, scene.clone()).await?,
+        };
+        // Tags are looked for beside the node's other work.
+        let read = tokio::task::spawn_blocking(move || {
+            look.sheet = scene.and_then(|scene| self.read(&look.frame, &scene, &store));
+            look
+        });
+        read.await
+            .map_err(|_| "the picture could not be looked through".to_owned())
+    }
+
+    async fn rendered(
+        self: Arc<Self>,
+        seat: &Arc<AttachedArm>,
+        scene: Option<Arc<Scene>>,
+    ) -> Result<CameraCapture, String> {
+        let name = self.entry.name.clone();
+        let wrong = move |why: &str| format!("camera {name}: {why}");
+        let Some(simulated) = self.entry.simulated else {
+            return Err(wrong("it is simulated and stands nowhere"));
+        };
+        let scene =
+            scene.ok_or_else(|| wrong("it is simulated, and no scene says what lies there"))?;
+        let (seat, watcher) = (Arc::clone(seat), Arc::clone(&self));
+        let render = move || {
+            let studio = seat.studio.as_ref();
+            let studio = studio.ok_or("it is simulated, and this arm is real".to_owned())?;
+            let eye = PlacedCamera {
+                lens: watcher.lens(),
+                stands: stands(&simulated),
+            };
+            let exposure = RenderExposure {
+                light: simulated.light,
+                noise_grey: simulated.noise_grey,
+                seed: watcher.looks.fetch_add(1, Ordering::Relaxed),
+            };
+            studio.picture(&scene, &eye, &exposure)
+        };
+        let rendered = tokio::task::spawn_blocking(render).await;
+        let rendered = rendered.unwrap_or_else(|_| Err("it could not be rendered".to_owned()));
+        Ok(CameraCapture {
+            camera: self.entry.name.clone(),
+            frame: rendered.map_err(|why| wrong(&why))?,
+            jpeg: None,
+            at_ms: base::clock::calendar_ms(),
+            age: Duration::ZERO,
+            sheet: None,
+        })
+    }
+
+    /// The lens as the node file says it; where that says no focal length, something usual, by which
+    /// nothing is measured.
+    fn lens(&self) -> LensModel {
+        let entry = &self.entry;
+        let [width, height] = entry.size_px.map(f64::from);
+        LensModel {
+            size_px: entry.size_px,
+            focal_px: entry.focal_px.unwrap_or([0.8 * width; 2]),
+            centre_px: entry.centre_px.unwrap_or([width / 2.0, height / 2.0]),
+            distortion: entry.distortion,
+        }
+    }
+
+    fn read(
+        &self,
+        frame: &ImageFrame,
+        scene: &Scene,
+        store: &CalibrationStore,
+    ) -> Option<Result<SheetObservation, VisionError>> {
+        let fiducials = scene.fiducials.as_ref()?;
+        self.entry.focal_px?;
+        let lens = self.lens();
+        Some(self.sheet(frame, scene, fiducials, &lens, store))
+    }
+
+    fn sheet(
+        &self,
+        frame: &ImageFrame,
+        scene: &Scene,
+        fiducials: &SheetFiducials,
+        lens: &LensModel,
+        store: &CalibrationStore,
+    ) -> Result<SheetObservation, VisionError> {
+        if frame.size_px() != lens.size_px {
+            return Err(VisionError::Size {
+                got: frame.size_px(),
+                want: lens.size_px,
+            });
+        }
+        let (layout, size_mm) = (&fiducials.layout, scene.surface.size_mm());
+        let seen = find(frame, layout.family)?;
+        let sighting = locate(&seen, layout, lens, size_mm)?;
+        let eye = self.accepted_pose(store).map(|stands| PlacedCamera {
+            lens: *lens,
+            stands,
+        });
+        let taught = scene.surface.flat_pose();
+        let lies = eye.as_ref().ok().zip(taught).map(|(eye, taught)| {
+            let lies = eye.stands * sighting.sheet;
+            (lies, sheet_offset(&taught, &lies, size_mm))
+        });
+        Ok(SheetObservation {
+            sighting,
+            eye,
+            lies,
+        })
+    }
+
+    /// Returns the camera's pose, as an operator accepted it.
+    fn accepted_pose(&self, store: &CalibrationStore) -> Result<Isometry3<f64>, String> {
+        let name = &self.entry.name;
+        let record = store.camera(name).map_err(|error| error.to_string())?;
+        let record = record.ok_or_else(|| {
+            format!(
+                "camera {name} is not calibrated: `steadyhand calibrate camera --camera {name} --scene SCENE`, with the sheet where it was taught"
+            )
+        })?;
+        let history = store.history().map_err(|error| error.to_string())?;
+        match is_out_of_date(&history, &record) {
+            Some(why) => Err(why),
+            None => camera_stands(&record).ok_or_else(|| {
+                format!("where camera {name} stands cannot be read: calibrate it again")
+            }),
+        }
+    }
+}
+
+impl CameraCapture {
+    /// Returns the sheet's pose by this picture, in the form that a calibration keeps.
+    pub(super) fn sheet_glimpse(&self) -> Option<TagObservation> {
+        let seen = self.sheet.as_ref()?.as_ref().ok()?;
+        let (lies, _) = seen.lies.as_ref()?;
+        Some(self.glimpse(seen, lies))
+    }
+
+    /// Returns the camera's pose, provided that the sheet lies where it was taught.
+    fn camera_glimpse(&self, scene: &Scene) -> Result<TagObservation, String> {
+        let name = &self.camera;
+        let seen = match &self.sheet {
+            None if scene.fiducials.is_none() => {
+                return Err(format!(
+                    "scene {} has no [fiducials]: a camera is calibrated by the tags of a sheet whose place is known",
+                    scene.name
+                ));
+            }
+            None => return Err(format!("camera {name} {NO_FOCAL}")),
+            Some(Err(error)) => return Err(format!("camera {name}: {error}")),
+            Some(Ok(seen)) => seen,
+        };
+        let taught = scene.surface.flat_pose();
+        let taught = taught.ok_or_else(|| "a camera finds flat sheets alone".to_owned())?;
+        Ok(self.glimpse(seen, &(taught * seen.sighting.sheet.inverse())))
+    }
+
+    fn glimpse(&self, seen: &SheetObservation, frame: &Isometry3<f64>) -> TagObservation {
+        let axis = |axis: Vector3<f64>| (frame.rotation * axis).into();
+        TagObservation {
+            camera: self.camera.clone(),
+            at_ms: self.at_ms,
+            tags: seen.sighting.used.len(),
+            rms_px: seen.sighting.rms_px,
+            sigma_mm: seen.sighting.sigma_mm,
+            origin_m: frame.translation.vector.into(),
+            x_axis: axis(Vector3::x()),
+            y_axis: axis(Vector3::y()),
+        }
+    }
+
+    /// Returns the evidence of the picture for the sheet's place.
+    pub(super) fn evidence(&self, fiducials: &SheetFiducials) -> SheetEvidence {
+        let name = &self.camera;
+        if self.age > FRESH {
+            return SheetEvidence::Nothing(format!(
+                "camera {name}: its picture is {:.1} s old, and one that is given again, byte for byte, is as old as it was first: start the camera again",
+                self.age.as_secs_f64()
+            ));
+        }
+        let seen = match &self.sheet {
+            None => return SheetEvidence::Nothing(format!("camera {name} {NO_FOCAL}")),
+            Some(Err(error)) => return SheetEvidence::Nothing(format!("camera {name}: {error}")),
+            Some(Ok(seen)) => seen,
+        };
+        match (&seen.eye, &seen.lies) {
+            (Err(why), _) => SheetEvidence::Nothing(why.clone()),
+            (Ok(_), None) => {
+                SheetEvidence::Nothing(format!("camera {name}: the sheet is not flat"))
+            }
+            (Ok(_), Some((_, moved))) => self.judged(moved, seen.sighting.sigma_mm, fiducials),
+        }
+    }
+
+    fn judged(
+        &self,
+        moved: &SheetOffset,
+        sigma_mm: f64,
+        fiducials: &SheetFiducials,
+    ) -> SheetEvidence {
+        let SheetFiducials {
+            moved_mm_max,
+            moved_deg_max,
+            ..
+        } = *fiducials;
+        // What is known badly may have moved without its being seen, and seem to move without moving.
+        if sigma_mm > moved_mm_max / 2.0 {
+            return match moved.mm > moved_mm_max + 3.0 * sigma_mm {
+                true => SheetEvidence::Moved(*moved),
+                false => SheetEvidence::Nothing(format!(
+                    "camera {} sees too little of the sheet: its corners are known to {sigma_mm:.2} mm, half of the {moved_mm_max} mm that the scene allows are needed; uncover its tags",
+                    self.camera
+                )),
+            };
+        }
+        match moved.mm > moved_mm_max || moved.deg > moved_deg_max {
+            true => SheetEvidence::Moved(*moved),
+            false => SheetEvidence::Lies,
+        }
+    }
+}
+
+/// From a simulated camera's frame to the arm's base: it looks at its point, its head up.
+fn stands(simulated: &SimulatedCameraEntry) -> Isometry3<f64> {
+    let at = Point3::from(simulated.stands_m);
+    let towards = Point3::from(simulated.looks_at_m) - at;
+    let z = towards.try_normalize(1e-9).unwrap_or_else(|| -Vector3::z());
+    // Straight down, the top of its pictures is where the arm reaches.
+    let up = if z.z.abs() > 0.999 {
+        -Vector3::y()
+    } else {
+        Vector3::z()
+    };
+    let x = z.cross(&up).normalize();
+    pose(&at, &x, &z)
+}

@@ -1,0 +1,60 @@
+//! Requires a caller's certificate before it moves the arm, if the node or the token demands one.
+
+use super::dispatch::ToolContext;
+use super::reply::Reply;
+use caller::CallerRole;
+use catalogue::{Effect, KnownNames, ToolDefinition};
+use permit::ActorRank;
+
+/// Knows tokens' certificates.
+pub trait CertificateChecker: Send + Sync {
+    /// Checks that the holder of this token has a certificate valid for the names that this node shows now.
+    ///
+    /// # Errors
+    /// The required level, and the reason why it is not proven.
+    fn check_certificate(
+        &self,
+        token: Option<&str>,
+        here: &KnownNames,
+    ) -> Result<(), (String, String)>;
+}
+
+impl ToolContext<'_> {
+    /// Returns whether the call is a dry run. The parameter has that meaning only for the node's own tools.
+    fn is_preview(&self, tool: &ToolDefinition) -> bool {
+        self.is("dry_run") && self.node.declared.action(&tool.name).is_none()
+    }
+
+    /// Refuses motion to a caller that needs a certificate and has no valid one. Operators and previews need none.
+    pub(super) fn check_certificate(&self, tool: &ToolDefinition) -> Result<(), Box<Reply>> {
+        let is_operator = self.who == ActorRank::Operator
+            || self
+                .standing
+                .is_some_and(|standing| standing.role == CallerRole::Operator);
+        if tool.effect != Effect::Moves || is_operator || self.is_preview(tool) {
+            return Ok(());
+        }
+        let token = self.standing.map(|standing| standing.name.as_str());
+        let (level, why) = match (&self.node.examiner, self.node.file.qualified) {
+            (Some(examiner), _) => {
+                match examiner.check_certificate(token, &self.node.shown_names()) {
+                    Ok(()) => return Ok(()),
+                    Err(missing) => missing,
+                }
+            }
+            (None, None) => return Ok(()),
+            (None, Some(level)) => (
+                level.word().to_owned(),
+                "this process cannot look at certificates".to_owned(),
+            ),
+        };
+        Err(Reply::failed(format!(
+            "{} moves the arm, and this caller has not proven level {level}: {why}; ask the operator, who examines a planner with \
+             `steadyhand exam run --planner URL --level {level}` and attaches its certificate to a token; nothing moved",
+            tool.name
+        ))
+        .with("code", "needs_qualification")
+        .with("level", level)
+        .boxed())
+    }
+}

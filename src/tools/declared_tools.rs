@@ -1,0 +1,597 @@
+//! Tools that the node file declares: checked once, when the node is opened, and made entries of the catalogue.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::tool_shape::shape;
+use args::name::NameResolution;
+use args::{
+    self, ArgumentShape, DeclaredUnit, ForgivenessProfile, ReaderPolicy, Received, RepairClass,
+};
+use catalogue::{
+    self, DESCRIPTION_CHARS_MAX, EXAM_TOOLS, Effect, KnownNames, PREVIEW_NAMES, ParameterKind,
+    ResultField, ResultFieldKind, TOOLS, ToolDefinition, ToolParameter,
+};
+use config::toml::FileError;
+use config::{
+    ArgumentEntry, ArgumentType, ConfigProblem, EffectEntry, NodeFile, OptionalToolset,
+    ServerEntry, StepEntry, ToolEntry,
+};
+
+/// The declared tools of a node.
+#[derive(Clone, Debug, Default)]
+pub struct DeclaredTools {
+    tools: Arc<[ToolDefinition]>,
+    /// In the same order.
+    deeds: Arc<[DeclaredAction]>,
+    /// The built-in tools in the node file's words; empty where it has none.
+    reworded: Arc<[ToolDefinition]>,
+}
+
+/// Action of a declared tool.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum DeclaredAction {
+    /// Calls a built-in tool.
+    Calls(DeclaredStep),
+    /// Calls several, one after another.
+    Sequence(Vec<DeclaredStep>),
+    /// Helps to examine planners.
+    Helps,
+    /// Asks another server.
+    Abroad {
+        /// Which.
+        server: ServerEntry,
+        /// The name of its tool.
+        tool: String,
+        /// Its arguments are declared, and so read; otherwise they go out as they came.
+        reads: bool,
+    },
+}
+
+/// A call of a built-in tool with some arguments fixed.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct DeclaredStep {
+    /// The built-in tool.
+    pub(super) tool: &'static ToolDefinition,
+    /// Its arguments that are always these.
+    pub(super) fixed: Map<String, Value>,
+}
+
+/// Fields in the result of a sequence.
+const SEQUENCE_FIELDS: &[ResultField] = &[ResultField {
+    name: "steps",
+    kind: ResultFieldKind::Objects,
+    words: "per step its tool, what was understood and what came of it",
+}];
+
+/// Fields in the result of another server's tool.
+const ABROAD_FIELDS: &[ResultField] = &[
+    ResultField {
+        name: "server",
+        kind: ResultFieldKind::Text,
+        words: "which server answered",
+    },
+    ResultField {
+        name: "result",
+        kind: ResultFieldKind::Object,
+        words: "what it answered, as data",
+    },
+];
+
+/// Lines of a declaration's words that follow the first.
+const WHEN_LINES_MAX: usize = 4;
+
+impl DeclaredTools {
+    /// Checks a node file's declarations against the tools and names that there are.
+    ///
+    /// # Errors
+    /// Everything that is wrong with them, each with its line.
+    pub fn from_file(file: &NodeFile, here: &KnownNames) -> Result<Self, FileError> {
+        let mut declared = DeclarationChecker {
+            here,
+            problems: Vec::new(),
+            tools: toolset(file),
+        };
+        let helping = declared.tools.iter().map(|_| Some(DeclaredAction::Helps));
+        let helping: Vec<Option<DeclaredAction>> = helping.collect();
+        let own: Vec<Option<DeclaredAction>> = file
+            .tools
+            .iter()
+            .enumerate()
+            .map(|(index, entry)| declared.tool(entry, &format!("tools[{index}]")))
+            .collect();
+        let unknown = super::tool_filter::problems(file, &declared.tools);
+        declared.problems.extend(unknown);
+        let (reworded, problems) = super::reword::reworded(file, here);
+        declared.problems.extend(problems);
+        if !declared.problems.is_empty() {
+            return Err(file.wrong(&declared.problems));
+        }
+        Ok(Self {
+            tools: declared.tools.into(),
+            deeds: helping.into_iter().chain(own).flatten().collect(),
+            reworded: reworded.into(),
+        })
+    }
+
+    /// Their entries.
+    #[must_use]
+    pub fn tools(&self) -> &[ToolDefinition] {
+        &self.tools
+    }
+
+    /// Returns a shared list of the tools' entries.
+    #[must_use]
+    pub fn shared(&self) -> Arc<[ToolDefinition]> {
+        Arc::clone(&self.tools)
+    }
+
+    /// Returns the built-in tools in the node file's words; none where it has no words for them.
+    #[must_use]
+    pub fn reworded(&self) -> Arc<[ToolDefinition]> {
+        Arc::clone(&self.reworded)
+    }
+
+    /// Returns whether the tool of this exact name passes its arguments on as they came.
+    pub(super) fn is_unread(&self, name: &str) -> bool {
+        matches!(
+            self.action(name),
+            Some(DeclaredAction::Abroad { reads: false, .. })
+        )
+    }
+
+    /// Returns the action of the tool with this exact name.
+    pub(super) fn action(&self, name: &str) -> Option<&DeclaredAction> {
+        let index = self.tools.iter().position(|tool| tool.name == name)?;
+        self.deeds.get(index)
+    }
+}
+
+/// The tools of the sets that the file asks for.
+fn toolset(file: &NodeFile) -> Vec<ToolDefinition> {
+    if file.toolsets.contains(&OptionalToolset::Exam) {
+        EXAM_TOOLS.clone()
+    } else {
+        Vec::new()
+    }
+}
+
+impl DeclaredStep {
+    /// Its arguments: the fixed ones, and those of `given` that it takes.
+    pub(super) fn arguments(&self, given: &Map<String, Value>) -> Map<String, Value> {
+        let own = given.iter().filter(|(name, _)| self.takes(name));
+        let own = own.map(|(name, value)| (name.clone(), value.clone()));
+        self.fixed.clone().into_iter().chain(own).collect()
+    }
+
+    fn takes(&self, name: &str) -> bool {
+        parameter(self.tool, name).is_some_and(|one| !self.fixed.contains_key(&one.name))
+    }
+
+    /// Returns whether this step moves nothing when `given` asks for a dry run.
+    pub(super) fn stands_still(&self, given: &Map<String, Value>) -> bool {
+        let arguments = self.arguments(given);
+        let is_asked = |name: &&str| arguments.get(*name) == Some(&Value::Bool(true));
+        self.tool.effect != Effect::Moves || PREVIEW_NAMES.iter().any(is_asked)
+    }
+
+    /// For people: `stroke {"scene":"letters"}`.
+    pub(super) fn describe(&self) -> String {
+        if self.fixed.is_empty() {
+            return self.tool.name.clone();
+        }
+        format!("{} {}", self.tool.name, Value::Object(self.fixed.clone()))
+    }
+}
+
+/// Declarations while they are checked.
+struct DeclarationChecker<'a> {
+    here: &'a KnownNames,
+    problems: Vec<ConfigProblem>,
+    tools: Vec<ToolDefinition>,
+}
+
+impl DeclarationChecker<'_> {
+    fn say(&mut self, path: String, what: String) {
+        self.problems.push(ConfigProblem::at(path, what));
+    }
+
+    fn tool(&mut self, entry: &ToolEntry, path: &str) -> Option<DeclaredAction> {
+        let before = self.problems.len();
+        self.name(entry, path);
+        let deed = self.deed(entry, path);
+        let declared = entry.arguments.iter().flatten();
+        let parameters: Vec<ToolParameter> = declared
+            .enumerate()
+            .filter_map(|(index, argument)| {
+                let path = format!("{path}.arguments[{index}]");
+                self.parameter(entry, argument, deed.as_ref()?, &path)
+            })
+            .collect();
+        let tool = card(entry, parameters, deed.as_ref()?);
+        let length = catalogue::description(&tool, self.here).chars().count();
+        if length > DESCRIPTION_CHARS_MAX {
+            let what = format!(
+                "the whole description of tool `{}` has {length} characters; {DESCRIPTION_CHARS_MAX} are possible, so say it more briefly",
+                entry.name
+            );
+            self.say(format!("{path}.description"), what);
+        }
+        self.tools.push(tool);
+        deed.filter(|_| self.problems.len() == before)
+    }
+
+    /// Form aside, a name belongs to one tool.
+    fn name(&mut self, entry: &ToolEntry, path: &str) {
+        let all = || TOOLS.iter().chain(&self.tools);
+        let (names, tools): (Vec<&str>, Vec<&ToolDefinition>) = all()
+            .flat_map(|tool| tool.names().map(move |name| (name, tool)))
+            .unzip();
+        let taken = match args::name::resolve(&entry.name, &names) {
+            NameResolution::Resolved { index, .. } => {
+                tools.get(index).map(|tool| tool.name.clone())
+            }
+            NameResolution::Ambiguous { among } => among.first().cloned(),
+            NameResolution::Unknown { .. } => None,
+        };
+        if let Some(taken) = taken {
+            let what = format!(
+                "`{}` is a name of the tool `{taken}`; declare yours under another",
+                entry.name
+            );
+            self.say(format!("{path}.name"), what);
+        }
+    }
+
+    fn deed(&mut self, entry: &ToolEntry, path: &str) -> Option<DeclaredAction> {
+        if let (Some(server), Some(tool)) = (&entry.server, &entry.tool) {
+            return Some(DeclaredAction::Abroad {
+                server: server.clone(),
+                tool: tool.clone(),
+                reads: entry.arguments.is_some(),
+            });
+        }
+        if let Some(calls) = &entry.calls {
+            let step = StepEntry {
+                calls: calls.clone(),
+                fixed: entry.fixed.clone(),
+            };
+            return self.step(&step, path).map(DeclaredAction::Calls);
+        }
+        let steps = entry.sequence.as_ref()?;
+        let made: Vec<Option<DeclaredStep>> = steps
+            .iter()
+            .enumerate()
+            .map(|(index, step)| self.step(step, &format!("{path}.sequence[{index}]")))
+            .collect();
+        let made: Vec<DeclaredStep> = made.into_iter().collect::<Option<_>>()?;
+        self.stop_stands_last(&made, entry, path);
+        Some(DeclaredAction::Sequence(made))
+    }
+
+    /// After a stop motion is for a new decision, not for the rest of a list.
+    fn stop_stands_last(&mut self, steps: &[DeclaredStep], entry: &ToolEntry, path: &str) {
+        let before_last = steps.iter().rev().skip(1).rev();
+        for (index, step) in before_last.enumerate() {
+            if step.tool.effect == Effect::Stops {
+                let what = format!(
+                    "tool `{}`: `{}` can only be the last step; what comes after a stop is decided anew",
+                    entry.name, step.tool.name
+                );
+                self.say(format!("{path}.sequence[{index}].calls"), what);
+            }
+        }
+    }
+
+    fn step(&mut self, entry: &StepEntry, path: &str) -> Option<DeclaredStep> {
+        let found = TOOLS
+            .iter()
+            .find(|tool| tool.names().any(|name| name == entry.calls));
+        let Some(tool) = found else {
+            let names = TOOLS.iter().map(|tool| tool.name.as_str());
+            let what = format!(
+                "there is no built-in tool `{}`; nearest first: {}",
+                entry.calls,
+                args::nearest(&entry.calls, names).join(", ")
+            );
+            self.say(format!("{path}.calls"), what);
+            return None;
+        };
+        let mut fixed = Map::new();
+        for (name, value) in &entry.fixed {
+            let path = format!("{path}.fixed.{name}");
+            if let Some((name, value)) = self.fixed(tool, name, value, &path) {
+                fixed.insert(name, value);
+            }
+        }
+        Some(DeclaredStep { tool, fixed })
+    }
+
+    /// A fixed argument as the tool will understand it.
+    fn fixed(
+        &mut self,
+        tool: &ToolDefinition,
+        name: &str,
+        value: &Value,
+        path: &str,
+    ) -> Option<(String, Value)> {
+        let Some(parameter) = parameter(tool, name) else {
+            let names = tool.parameters.iter().map(|one| one.name.as_str());
+            let what = format!(
+                "`{}` has no argument `{name}`; nearest first: {}",
+                tool.name,
+                args::nearest(name, names).join(", ")
+            );
+            self.say(path.to_owned(), what);
+            return None;
+        };
+        let mut shape = shape(tool, self.here);
+        shape.params.retain(|one| one.name == parameter.name);
+        match understood(&shape, &parameter.name, value) {
+            Ok(value) => Some((parameter.name.clone(), value)),
+            Err(why) => {
+                self.say(path.to_owned(), format!("fixed argument {why}"));
+                None
+            }
+        }
+    }
+
+    fn parameter(
+        &mut self,
+        entry: &ToolEntry,
+        argument: &ArgumentEntry,
+        deed: &DeclaredAction,
+        path: &str,
+    ) -> Option<ToolParameter> {
+        let mut kind = self.kind(argument, path);
+        let steps = match deed {
+            DeclaredAction::Abroad { .. } | DeclaredAction::Helps => None,
+            DeclaredAction::Calls(step) => Some(std::slice::from_ref(step)),
+            DeclaredAction::Sequence(steps) => Some(steps.as_slice()),
+        };
+        if let Some(steps) = steps {
+            let inner = self.inner(entry, argument, steps, path)?;
+            if inner.kind.json_type() != kind.json_type() {
+                let what = format!(
+                    "argument `{}` is a {}, and the built-in tool takes a {}",
+                    argument.name,
+                    kind.json_type(),
+                    inner.kind.json_type()
+                );
+                self.say(format!("{path}.type"), what);
+            }
+            // Names that change while the node runs follow the built-in tool.
+            if kind == ParameterKind::Text {
+                kind = inner.kind;
+            }
+        }
+        Some(ToolParameter {
+            name: argument.name.clone(),
+            aliases: Vec::new(),
+            kind,
+            required: argument.required,
+            default: argument.default.clone(),
+            words: words(argument),
+        })
+    }
+
+    /// The parameter of a built-in tool that an argument is passed on as.
+    fn inner(
+        &mut self,
+        entry: &ToolEntry,
+        argument: &ArgumentEntry,
+        steps: &[DeclaredStep],
+        path: &str,
+    ) -> Option<ToolParameter> {
+        let name = &argument.name;
+        let taking = steps.iter().find(|step| step.takes(name));
+        if let Some(found) = taking.and_then(|step| parameter(step.tool, name)) {
+            return Some(found.clone());
+        }
+        let fixed = steps
+            .iter()
+            .any(|step| parameter(step.tool, name).is_some());
+        let what = if fixed {
+            format!(
+                "argument `{name}` of tool `{}` is fixed already",
+                entry.name
+            )
+        } else {
+            let known = steps.iter().flat_map(|step| &step.tool.parameters);
+            let mut known: Vec<&str> = known.map(|one| one.name.as_str()).collect();
+            known.sort_unstable();
+            known.dedup();
+            format!(
+                "no built-in tool of `{}` takes an argument `{name}`; nearest first: {}",
+                entry.name,
+                args::nearest(name, known).join(", ")
+            )
+        };
+        self.say(format!("{path}.name"), what);
+        None
+    }
+
+    fn kind(&mut self, argument: &ArgumentEntry, path: &str) -> ParameterKind {
+        let unit = argument.unit.clone();
+        if let Some(name) = unit
+            .as_ref()
+            .filter(|name| DeclaredUnit::named(name).is_none())
+        {
+            let what = format!(
+                "argument `{}`: the unit `{name}` is unknown; write one such as mm, cm, m, deg, rad, s, ms, mm/s or hz",
+                argument.name
+            );
+            self.say(format!("{path}.unit"), what);
+        }
+        match (argument.kind, &argument.values) {
+            (ArgumentType::String, Some(values)) => ParameterKind::Choice(values.clone()),
+            (ArgumentType::String, None) => ParameterKind::Text,
+            (ArgumentType::Integer, _) => ParameterKind::Whole { unit },
+            (ArgumentType::Number, _) => ParameterKind::Number { unit },
+            (ArgumentType::Boolean, _) => ParameterKind::Bool,
+            (ArgumentType::Array, _) => ParameterKind::Texts,
+        }
+    }
+}
+
+/// The parameter of this exact name or alias.
+fn parameter<'a>(tool: &'a ToolDefinition, name: &str) -> Option<&'a ToolParameter> {
+    tool.parameters
+        .iter()
+        .find(|one| one.name == name || one.aliases.iter().any(|alias| alias == name))
+}
+
+/// A value that needs no repair but of its form, as the reader gives it back.
+fn understood(shape: &ArgumentShape, name: &str, value: &Value) -> Result<Value, String> {
+    let policy = ReaderPolicy::new(args::Effect::Moves, ForgivenessProfile::Guarded);
+    let sent = Map::from_iter([(name.to_owned(), value.clone())]);
+    let reading = args::read(shape, &policy, Received::Value(Value::Object(sent)))
+        .map_err(|refusal| refusal.to_string())?;
+    match reading.given.get(name) {
+        Some(value) if reading.loss == RepairClass::L0 => Ok(value.clone()),
+        _ => Err(format!("{name}: {value} says nothing; leave it out")),
+    }
+}
+
+/// Returns the description of an argument, with its default.
+fn words(argument: &ArgumentEntry) -> String {
+    let words = argument.description.trim().trim_end_matches('.');
+    match &argument.default {
+        Some(default) => format!("{words}, default {default}"),
+        None => words.to_owned(),
+    }
+}
+
+/// The entry of the catalogue.
+fn card(
+    entry: &ToolEntry,
+    parameters: Vec<ToolParameter>,
+    deed: &DeclaredAction,
+) -> ToolDefinition {
+    let mut lines = entry.description.trim().lines().map(str::trim);
+    let does = lines.next().unwrap_or_default().trim_end_matches('.');
+    let mut when: Vec<String> = lines.map(str::to_owned).collect();
+    when.extend(deed.words());
+    when.truncate(WHEN_LINES_MAX);
+    let steps = deed.steps();
+    let effect = deed.effect(entry.effect);
+    let unlisted = unlisted(entry, &parameters, steps);
+    ToolDefinition {
+        name: entry.name.clone(),
+        title: entry.title.clone().unwrap_or_else(|| title(&entry.name)),
+        aliases: Vec::new(),
+        also: Vec::new(),
+        effect,
+        writes: false,
+        does: does.to_owned(),
+        default_action: format!("runs `{}` with its defaults", entry.name),
+        parameters,
+        unlisted,
+        examples: Vec::new(),
+        when,
+        fields: deed.fields(),
+        destructive: match deed {
+            DeclaredAction::Abroad { .. } => effect == Effect::Moves,
+            _ => steps.iter().any(|step| step.tool.destructive),
+        },
+        idempotent: !steps.is_empty() && steps.iter().all(|step| step.tool.idempotent),
+        open_world: matches!(deed, DeclaredAction::Abroad { .. }),
+    }
+}
+
+/// The kind of a step's parameter, where a tool takes it.
+type StepParameterKind<'a> = &'a dyn Fn(&DeclaredStep, &ToolParameter) -> Option<ParameterKind>;
+
+/// Returns the parameters beside the declared ones. If none are declared, those that the steps take; also each fixed
+/// parameter with its single value, so that a caller who passes a different value gets an error.
+fn unlisted(
+    entry: &ToolEntry,
+    listed: &[ToolParameter],
+    steps: &[DeclaredStep],
+) -> Vec<ToolParameter> {
+    let mut found: Vec<ToolParameter> = Vec::new();
+    let passed = |step: &DeclaredStep, one: &ToolParameter| {
+        let is_passed = entry.arguments.is_none() && step.takes(&one.name);
+        is_passed.then(|| one.kind.clone())
+    };
+    let fixed = |step: &DeclaredStep, one: &ToolParameter| {
+        let value = step.fixed.get(&one.name)?;
+        let text = value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned);
+        Some(ParameterKind::Choice(vec![text]))
+    };
+    let kinds: [StepParameterKind<'_>; 2] = [&passed, &fixed];
+    for kind in kinds {
+        for step in steps {
+            for one in &step.tool.parameters {
+                let is_known = listed
+                    .iter()
+                    .chain(&found)
+                    .any(|known| known.name == one.name);
+                if let Some(kind) = kind(step, one).filter(|_| !is_known) {
+                    found.push(ToolParameter {
+                        kind,
+                        required: false,
+                        default: None,
+                        ..one.clone()
+                    });
+                }
+            }
+        }
+    }
+    found
+}
+
+/// `draw_sign` is "Draw sign" for people.
+fn title(name: &str) -> String {
+    let words = name.replace(['_', '-'], " ");
+    let mut letters = words.chars();
+    let first = letters.next().map(|c| c.to_ascii_uppercase());
+    first.into_iter().chain(letters).collect()
+}
+
+impl DeclaredAction {
+    fn steps(&self) -> &[DeclaredStep] {
+        match self {
+            Self::Calls(step) => std::slice::from_ref(step),
+            Self::Sequence(steps) => steps,
+            Self::Abroad { .. } | Self::Helps => &[],
+        }
+    }
+
+    /// The strictest effect of all that is called: motion anywhere is motion. What another server does is not known
+    /// here, so it is read as strictly as motion unless the declaration says that it only reads.
+    fn effect(&self, said: Option<EffectEntry>) -> Effect {
+        let has = |effect| self.steps().iter().any(|step| step.tool.effect == effect);
+        match self {
+            Self::Abroad { .. } if said == Some(EffectEntry::Reads) => Effect::Reads,
+            Self::Abroad { .. } => Effect::Moves,
+            _ if has(Effect::Moves) => Effect::Moves,
+            _ if has(Effect::Stops) => Effect::Stops,
+            _ => Effect::Reads,
+        }
+    }
+
+    fn fields(&self) -> &'static [ResultField] {
+        match self {
+            Self::Calls(step) => step.tool.fields,
+            Self::Sequence(_) => SEQUENCE_FIELDS,
+            Self::Abroad { .. } => ABROAD_FIELDS,
+            Self::Helps => &[],
+        }
+    }
+
+    /// Returns a description of the action in terms of built-in tools.
+    fn words(&self) -> Option<String> {
+        match self {
+            Self::Calls(step) => Some(format!("Calls {}.", step.describe())),
+            Self::Sequence(steps) => {
+                let steps: Vec<String> = steps.iter().map(DeclaredStep::describe).collect();
+                Some(format!("Calls in order: {}.", steps.join(", ")))
+            }
+            Self::Abroad { .. } | Self::Helps => None,
+        }
+    }
+}

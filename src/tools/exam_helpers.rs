@@ -1,0 +1,53 @@
+//! Tools that help with exams: passes calls on to the exam service, and its answers back.
+
+use futures::future::BoxFuture;
+use serde_json::{Map, Value};
+
+use super::dispatch::ToolContext;
+use super::reply::Reply;
+use catalogue::{KnownNames, ToolDefinition};
+
+/// Service that runs the exam helpers.
+pub trait ExamHelperService: Send + Sync {
+    /// Does what a helper is asked for, within its time. A step that failed is told as failed.
+    fn help(
+        &self,
+        helper: &str,
+        given: Map<String, Value>,
+        here: KnownNames,
+    ) -> BoxFuture<'static, HelperToolResult>;
+}
+
+/// Answer of an exam helper.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HelperToolResult {
+    /// True if the caller did not get the requested result.
+    pub is_failed: bool,
+    /// In one line.
+    pub message: String,
+    /// As data.
+    pub fields: Map<String, Value>,
+}
+
+/// Asks a helper.
+pub(super) async fn call(order: &ToolContext<'_>, tool: &ToolDefinition) -> Reply {
+    let Some(helpers) = &order.node.helpers else {
+        return Reply::failed(
+            "this program was built without the exam, so it has no helpers for it",
+        )
+        .with("code", "helper");
+    };
+    let given = order.reading.understood.clone();
+    let helped = helpers
+        .help(&tool.name, given, order.node.shown_names())
+        .await;
+    let mut reply = if helped.is_failed {
+        Reply::failed(helped.message).with("code", "helper")
+    } else {
+        Reply::done(helped.message)
+    };
+    for (name, value) in helped.fields {
+        reply = reply.with_value(&name, value);
+    }
+    reply
+}

@@ -1,0 +1,179 @@
+//! Motions that outlast their call: what is being done, how far it is, how it ended.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde::Serialize;
+use tokio::sync::watch;
+
+use super::Node;
+use super::reply::Reply;
+use base::units::ClockInstant;
+
+/// The same call within this time of a job's end returns that job.
+const REMEMBERED: Duration = Duration::from_secs(120);
+
+/// A job as results show it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct JobCard {
+    /// Its name, unique on this node.
+    pub(super) id: String,
+    /// The tool that began it.
+    pub(super) tool: String,
+    /// The scene that it moves in.
+    pub(super) scene: String,
+    /// `accepted`, `planning`, `moving`, `held`, then `reached`, `stopped`, `refused`, `faulted`.
+    pub(super) state: &'static str,
+    /// Strokes or points done.
+    pub(super) done: usize,
+    /// Total number of items.
+    pub(super) of: usize,
+    /// Time left, by the plan.
+    pub(super) eta_s: f64,
+    /// Name of the caller, for other callers that find the arm busy.
+    #[serde(skip)]
+    pub(super) caller: String,
+}
+
+/// A job.
+pub(super) struct ArmJob {
+    /// Identity of the call, to recognise a repeated one.
+    key: String,
+    card: Mutex<JobCard>,
+    reply: watch::Sender<Option<Arc<Reply>>>,
+    ended: Mutex<Option<ClockInstant>>,
+    /// True if at least one of its motions was carried out, wholly or in part.
+    has_moved: AtomicBool,
+}
+
+/// An arm's present or last job.
+#[derive(Default)]
+pub(super) struct JobBoard(Mutex<Option<Arc<ArmJob>>>);
+
+/// Result of a call's claim on the arm's job board.
+pub(super) enum JobClaim {
+    /// The arm is free, and the job is on the board now.
+    Mine(Arc<ArmJob>),
+    /// The same call was made already.
+    Same(Arc<ArmJob>),
+    /// Another job is under way.
+    Busy(JobCard),
+}
+
+impl ArmJob {
+    pub(super) fn card(&self) -> JobCard {
+        self.card
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    pub(super) fn update(&self, change: impl FnOnce(&mut JobCard)) {
+        change(&mut self.card.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Ends the job with its answer.
+    pub(super) fn end(&self, state: &'static str, reply: Reply, now: ClockInstant) {
+        self.update(|card| {
+            card.state = state;
+            card.eta_s = 0.0;
+        });
+        *self.ended.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
+        self.reply.send_replace(Some(Arc::new(reply)));
+    }
+
+    /// The answer, when there is one.
+    pub(super) async fn reply(&self) -> Option<Arc<Reply>> {
+        let mut replies = self.reply.subscribe();
+        replies
+            .wait_for(Option::is_some)
+            .await
+            .ok()
+            .and_then(|reply| reply.clone())
+    }
+
+    /// Remembers that the arm moved for it.
+    pub(super) fn moved(&self) {
+        self.has_moved.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn has_moved(&self) -> bool {
+        self.has_moved.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.reply.borrow().is_some()
+    }
+
+    fn is_remembered(&self, now: ClockInstant) -> bool {
+        let ended = *self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        ended.is_none_or(|ended| now.since(ended) < REMEMBERED)
+    }
+
+    fn succeeded(&self) -> bool {
+        self.reply
+            .borrow()
+            .as_ref()
+            .is_some_and(|reply| !reply.is_error)
+    }
+}
+
+impl Node {
+    /// Waits until every arm's job has ended and is in its journal, and every emergency stop is on the disk. A process
+    /// that exited earlier would leave an unfinished job. Returns `false` if a job takes longer than `within`.
+    pub async fn wait_until_idle(&self, within: Duration) -> bool {
+        let mut all = true;
+        for seat in &self.seats {
+            if let Some(job) = seat.board.job() {
+                all &= tokio::time::timeout(within, job.reply()).await.is_ok();
+            }
+            if let Err(why) = seat.permits().emergency_is_kept().await {
+                tracing::error!(arm = seat.name, "the emergency stop is not kept: {why}");
+            }
+        }
+        all
+    }
+}
+
+impl JobBoard {
+    /// Puts a new job up, unless the arm is busy or the same call is known. `again` asks for a
+    /// new one though the last was the same.
+    pub(super) fn claim(
+        &self,
+        key: String,
+        card: impl FnOnce() -> JobCard,
+        again: bool,
+        now: ClockInstant,
+    ) -> JobClaim {
+        let mut board = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(job) = board.as_ref() {
+            let same = job.key == key;
+            match (job.is_over(), same) {
+                (false, true) => return JobClaim::Same(Arc::clone(job)),
+                (false, false) => return JobClaim::Busy(job.card()),
+                (true, true) if !again && job.is_remembered(now) && job.succeeded() => {
+                    return JobClaim::Same(Arc::clone(job));
+                }
+                _ => {}
+            }
+        }
+        let job = Arc::new(ArmJob {
+            key,
+            card: Mutex::new(card()),
+            reply: watch::Sender::new(None),
+            ended: Mutex::default(),
+            has_moved: AtomicBool::new(false),
+        });
+        *board = Some(Arc::clone(&job));
+        JobClaim::Mine(job)
+    }
+
+    /// The present or last job.
+    pub(super) fn job(&self) -> Option<Arc<ArmJob>> {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+}

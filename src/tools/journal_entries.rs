@@ -1,0 +1,80 @@
+//! Writes a tool's entries to the job's journal, off the runtime's threads because the disk may be slow.
+
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::Node;
+use super::reply::Reply;
+use args::Received;
+use job::{AcceptedJob, JobJournal};
+
+/// Begins a job's journal, behind its record in the audit log, which is signed and on the disk before anything moves.
+pub(super) async fn begin(
+    node: &Arc<Node>,
+    accepted: AcceptedJob,
+) -> Result<Arc<JobJournal>, String> {
+    if let Some(damaged) = node.book.damaged().first() {
+        return Err(damaged.clone());
+    }
+    let node = Arc::clone(node);
+    let begun = tokio::task::spawn_blocking(move || {
+        node.audit.note_durably("motion", begins(&accepted));
+        node.book
+            .begin(&accepted)
+            .map_err(|error| error.to_string())
+    });
+    match begun.await {
+        Ok(begun) => begun.map(Arc::new),
+        Err(_) => Err("its thread failed".to_owned()),
+    }
+}
+
+/// Returns a job that begins, as the audit log keeps it.
+fn begins(accepted: &AcceptedJob) -> String {
+    json!({
+        "job": accepted.id,
+        "caller": accepted.caller,
+        "tool": accepted.tool,
+        "arm": accepted.arm,
+        "scene": accepted.scene,
+        "revision": accepted.revision,
+    })
+    .to_string()
+}
+
+/// Ends a job's journal with its answer, and keeps its pictures beside it.
+pub(super) async fn end(
+    node: &Arc<Node>,
+    entry: &Arc<JobJournal>,
+    state: &'static str,
+    reply: &Reply,
+) {
+    let (node, entry, reply) = (Arc::clone(node), Arc::clone(entry), reply.clone());
+    let ended = tokio::task::spawn_blocking(move || {
+        for (index, png) in reply.pngs().enumerate() {
+            let path = entry.folder().join(format!("picture-{}.png", index + 1));
+            if let Err(error) = std::fs::write(&path, png) {
+                tracing::warn!("cannot write {}: {error}", path.display());
+            }
+        }
+        let figures = serde_json::to_string(&reply.structured).unwrap_or_default();
+        let message = reply.text.lines().next().unwrap_or_default();
+        if let Err(error) = entry.ended(state, message, &figures) {
+            tracing::error!("the end of {} is not in its journal: {error}", entry.id());
+        }
+        node.book.ended_with(&entry);
+    });
+    if ended.await.is_err() {
+        tracing::error!("the journal's thread failed");
+    }
+}
+
+/// Arguments as they came, as text.
+pub(super) fn arguments_text(received: &Received) -> String {
+    match received {
+        Received::Absent => String::new(),
+        Received::Value(value) => value.to_string(),
+        Received::Text(text) => text.clone(),
+    }
+}

@@ -1,0 +1,781 @@
+//! Life of a motion job: the job, a plan on its own thread, a proof, a run, an end.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::calibration_check;
+use super::job_board::{ArmJob, JobCard, JobClaim};
+use super::journal_entries;
+use super::panic_guard::{InternalError, catch_panic};
+use super::reply::{MOVED_BEFORE, Reply, Wording as _};
+use super::sheet_check;
+use super::{AttachedArm, Node, RemoteCallWatch};
+use tracing::Instrument as _;
+
+use base::units::{ArmMeasurement, JointVector};
+use base::wording::seconds;
+use job::{AcceptedJob, BYTES, InkProgress, JobJournal, JournalOutcome, JournalWriter};
+use motion::{MotionOutcome, MotionState, StopCounter, StopReport, VisitReading};
+use permit::{ActorRank, MotionPermit, PermitError, StopLatch};
+use plan::{Plan, PlanError};
+use scene::Scene;
+
+/// Tools whose motions are over a sheet, and right only where it lies.
+const OVER_THE_SHEET: [&str; 2] = ["stroke", "align"];
+
+/// Interval at which a waiting call polls its job.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Nice value of the planner thread, so that it yields to the arm thread.
+const PLANNER_NICE: i32 = 10;
+
+/// Reason for a motion that is not done, or only in part.
+pub(super) enum JobError {
+    /// A person has to enable or reset first.
+    Denied(PermitError),
+    /// There is no plan.
+    Plan(PlanError),
+    /// Planning or judging panicked; nothing moved.
+    Broken(InternalError),
+    /// Rules said no.
+    Gate(gate::RefusedTrajectory),
+    /// It did not begin; nothing moved.
+    Refused(String),
+    /// It did not begin, and this is the whole answer.
+    Said(Box<Reply>),
+    /// It was stopped, after so much was drawn.
+    Stopped(Box<StopReport>, InkProgress),
+    /// It was stopped because its journal could not be written.
+    Journal(String),
+    /// It broke on the way.
+    Faulted(String),
+    /// The arm came to rest, and a stop or a fault came before the reset could say so.
+    Overtaken,
+}
+
+/// A motion that was done.
+pub(super) struct CompletedMotion {
+    pub(super) visits: Vec<VisitReading>,
+    pub(super) off_rad: f64,
+    pub(super) arm_time_s: f64,
+}
+
+/// Description of a motion job.
+pub(super) struct MotionJobRequest {
+    pub(super) tool: &'static str,
+    /// The scene's title, for people.
+    pub(super) scene: String,
+    /// First entry of its journal.
+    pub(super) accepted: AcceptedJob,
+    /// Source of the request.
+    pub(super) who: ActorRank,
+    /// The same text for the same call.
+    pub(super) key: String,
+    /// True to repeat a call that was just done.
+    pub(super) again: bool,
+}
+
+/// A call that wants to move.
+pub(super) struct JobContext {
+    pub(super) node: Arc<Node>,
+    pub(super) seat: Arc<AttachedArm>,
+    pub(super) job: Arc<ArmJob>,
+    /// Its journal.
+    pub(super) entry: Arc<JobJournal>,
+    /// Source of the request.
+    pub(super) who: ActorRank,
+    /// Stops asked for before it was planned.
+    pub(super) seen_stops: u64,
+    /// True if a camera was asked for the sheet's place: once, for any number of motions.
+    pub(super) has_looked: AtomicBool,
+}
+
+impl JobContext {
+    /// Leave to move in a scene.
+    pub(super) fn ask(&self, scene: &Scene) -> Result<MotionPermit, JobError> {
+        calibration_check::refuse_other_zeros(&self.seat, scene).map_err(JobError::Said)?;
+        self.seat
+            .permits()
+            .ask(scene, self.seat.motion.clock().now())
+            .map_err(JobError::Denied)
+    }
+
+    /// Returns the arm's measured position.
+    pub(super) fn start(&self) -> Result<Arc<ArmMeasurement>, JobError> {
+        measured(&self.seat).map_err(JobError::Refused)
+    }
+
+    /// Plans on a thread of its own; a stop cancels it.
+    pub(super) async fn plan<F>(&self, plan: F) -> Result<Plan, JobError>
+    where
+        F: FnOnce(&dyn plan::PlanObserver) -> Result<Plan, PlanError> + Send + 'static,
+    {
+        let watch = PlanningWatch {
+            job: Some(Arc::clone(&self.job)),
+            asks: self.seat.motion.stop_counter(),
+            seen_stops: self.seen_stops,
+            cancelled: CancellationToken::new(),
+        };
+        on_planner(watch, plan).await
+    }
+
+    /// Judges a plan and carries it out to its end.
+    pub(super) async fn run(
+        &self,
+        scene: &Arc<Scene>,
+        permit: MotionPermit,
+        plan: &Plan,
+    ) -> Result<CompletedMotion, JobError> {
+        let motion = &self.seat.motion;
+        self.await_approval(scene, plan).await?;
+        self.check_sheet(scene).await?;
+        let start = self.start()?;
+        let judged = catch_panic("the plan is judged", || {
+            let now = motion.clock().now();
+            gate::check(scene, permit, &start, now, plan.trajectory.clone())
+        });
+        let checked = judged.map_err(JobError::Broken)?.map_err(JobError::Gate)?;
+        let keeper = self.keep(scene, plan).await?;
+        self.job.update(|card| {
+            card.state = "moving";
+            card.done = 0;
+            card.eta_s = plan.report.duration_s;
+        });
+        if self.who == ActorRank::Operator {
+            self.seat.take_over(&self.node, &self.entry.past().caller);
+        }
+        let before = self.seat.last_scene();
+        self.seat.moved_in(scene);
+        let began = motion.clock().now();
+        self.record_bytes().await;
+        let outcome = motion
+            .run_released(checked, self.seen_stops, keeper.release())
+            .await;
+        self.end_bytes().await;
+        let kept = keeper.finish().await;
+        if matches!(outcome, Ok(MotionOutcome::Refused(_))) {
+            // It did not move in this scene: which way is up is still the other's to say.
+            self.seat.moved_back_to(before);
+        } else {
+            self.job.moved();
+        }
+        let arm_time_s = motion.clock().now().seconds_since(began);
+        let JournalOutcome { drawn, failure } = kept;
+        if let Some(why) = failure {
+            return Err(JobError::Journal(why));
+        }
+        match outcome {
+            Ok(MotionOutcome::Reached { visits, off_rad }) => Ok(CompletedMotion {
+                visits,
+                off_rad,
+                arm_time_s,
+            }),
+            Ok(MotionOutcome::Stopped(report)) => Err(JobError::Stopped(Box::new(report), drawn)),
+            Ok(MotionOutcome::Refused(why)) => Err(JobError::Refused(why)),
+            Ok(MotionOutcome::Faulted(why)) => Err(JobError::Faulted(why)),
+            Err(_) => Err(JobError::Faulted(
+                "the arm's thread ended; restart the node".to_owned(),
+            )),
+        }
+    }
+}
+
+impl JobContext {
+    /// Checks by camera that the sheet still lies where it was taught: before the first motion, and again if a plan may
+    /// have waited for approval. Moves to rest skip the check.
+    async fn check_sheet(&self, scene: &Arc<Scene>) -> Result<(), JobError> {
+        let is_over_it = OVER_THE_SHEET.contains(&self.job.card().tool.as_str());
+        let has_looked = self.has_looked.swap(true, Ordering::Relaxed);
+        if !is_over_it || (has_looked && !self.must_be_approved()) {
+            return Ok(());
+        }
+        let seen = sheet_check::check(&self.node, &self.seat, scene).await;
+        seen.map_err(JobError::Said)
+    }
+
+    /// From now on the arm's bytes are kept with the job; a job without them is done as well.
+    async fn record_bytes(&self) {
+        let (seat, file) = (Arc::clone(&self.seat), self.entry.folder().join(BYTES));
+        let begin = move || {
+            let begun = seat.recorder.as_ref().map(|recorder| recorder.begin(&file));
+            if let Some(Err(error)) = begun {
+                tracing::warn!("the job's bytes are not kept: {}: {error}", file.display());
+            }
+        };
+        if tokio::task::spawn_blocking(begin).await.is_err() {
+            tracing::warn!("the job's bytes are not kept: their thread failed");
+        }
+    }
+
+    async fn end_bytes(&self) {
+        let seat = Arc::clone(&self.seat);
+        let end = move || seat.recorder.iter().for_each(|recorder| recorder.end());
+        if tokio::task::spawn_blocking(end).await.is_err() {
+            tracing::warn!("the job's bytes may not be whole: their thread failed");
+        }
+    }
+
+    /// Begins the journal of a motion: from now on the arm goes no further than it says.
+    async fn keep(&self, scene: &Arc<Scene>, plan: &Plan) -> Result<JournalWriter, JobError> {
+        let (entry, scene, plan) = (Arc::clone(&self.entry), Arc::clone(scene), plan.clone());
+        let seat = Arc::clone(&self.seat);
+        let snapshots = self.seat.motion.watch();
+        let on_failure = Box::new(move |why: &str| {
+            seat.motion.stop(ActorRank::Node, false);
+            seat.permits().latch(StopLatch::Fault(format!(
+                "the journal cannot be written: {why}"
+            )));
+        });
+        let started = tokio::task::spawn_blocking(move || {
+            JournalWriter::start(entry, &scene, &plan, snapshots, on_failure)
+        });
+        match started.await {
+            Ok(Ok(keeper)) => Ok(keeper),
+            Ok(Err(error)) => Err(JobError::Refused(unwritten(&error.to_string()))),
+            Err(_) => Err(JobError::Refused("the journal's thread failed".to_owned())),
+        }
+    }
+}
+
+/// Nothing moves that is not in the journal.
+fn unwritten(why: &str) -> String {
+    format!(
+        "the journal cannot be written ({why}); repair that first: nothing moves without a journal"
+    )
+}
+
+/// Returns the last measured position of an arm.
+pub(super) fn measured(seat: &AttachedArm) -> Result<Arc<ArmMeasurement>, String> {
+    let snapshot = seat.motion.snapshot();
+    snapshot.measured.ok_or_else(|| {
+        snapshot
+            .fault
+            .unwrap_or_else(|| "the arm has not been read yet".to_owned())
+    })
+}
+
+/// Previews that are planned at a time; others wait for their turn.
+static PREVIEWS: tokio::sync::Semaphore = tokio::sync::Semaphore::const_new(2);
+
+struct PlanningWatch {
+    job: Option<Arc<ArmJob>>,
+    asks: StopCounter,
+    seen_stops: u64,
+    cancelled: CancellationToken,
+}
+
+impl plan::PlanObserver for PlanningWatch {
+    fn progress(&self, done: usize, of: usize) {
+        if let Some(job) = &self.job {
+            job.update(|card| (card.done, card.of) = (done, of));
+        }
+    }
+
+    fn cancelled(&self) -> bool {
+        self.cancelled.is_cancelled() || self.asks.count() > self.seen_stops
+    }
+}
+
+/// Plans without a job: for a preview.
+pub(super) async fn preview<F, T>(
+    seat: &AttachedArm,
+    watch: &RemoteCallWatch,
+    plan: F,
+) -> Result<T, JobError>
+where
+    F: FnOnce(&dyn plan::PlanObserver) -> Result<T, PlanError> + Send + 'static,
+    T: Send + 'static,
+{
+    let planning = PlanningWatch {
+        job: None,
+        asks: seat.motion.stop_counter(),
+        // A stop ends previews as well: nobody shall wait for one of them.
+        seen_stops: seat.motion.stops_requested(),
+        cancelled: watch.cancelled.clone(),
+    };
+    // A motion's own planner never waits for these.
+    let turn = PREVIEWS.acquire().await;
+    on_planner(planning, move |watch| {
+        let planned = plan(watch);
+        drop(turn);
+        planned
+    })
+    .await
+}
+
+async fn on_planner<F, T>(watch: PlanningWatch, plan: F) -> Result<T, JobError>
+where
+    F: FnOnce(&dyn plan::PlanObserver) -> Result<T, PlanError> + Send + 'static,
+    T: Send + 'static,
+{
+    let (done, answer) = oneshot::channel();
+    let thread = std::thread::Builder::new()
+        .name("planner".to_owned())
+        .spawn(move || {
+            if let Err(error) = rustix::process::nice(PLANNER_NICE) {
+                tracing::debug!("the planner keeps its priority: {error}");
+            }
+            // A caller that is gone wants no plan.
+            let _ = done.send(catch_panic("planning", || plan(&watch)));
+        });
+    if let Err(error) = thread {
+        return Err(JobError::Refused(format!(
+            "cannot start the planner: {error}"
+        )));
+    }
+    match answer.await {
+        Ok(planned) => planned.map_err(JobError::Broken)?.map_err(JobError::Plan),
+        Err(_) => Err(JobError::Refused(
+            "the planner's thread ended without an answer".to_owned(),
+        )),
+    }
+}
+
+/// Does `work` as the arm's job and waits for its end, as long as the node waits at all.
+pub(super) async fn submit_job<W, F>(
+    node: &Arc<Node>,
+    seat: &Arc<AttachedArm>,
+    call: MotionJobRequest,
+    watch: &RemoteCallWatch,
+    work: W,
+) -> Reply
+where
+    W: FnOnce(JobContext) -> F + Send + 'static,
+    F: Future<Output = Result<Reply, JobError>> + Send + 'static,
+{
+    let seen_stops = seat.motion.stops_requested();
+    let MotionJobRequest {
+        tool,
+        scene,
+        mut accepted,
+        who,
+        key,
+        again,
+    } = call;
+    let card = || {
+        accepted.id = node.book.next_id();
+        JobCard {
+            id: accepted.id.clone(),
+            tool: tool.to_owned(),
+            scene,
+            state: "accepted",
+            done: 0,
+            of: 0,
+            eta_s: 0.0,
+            caller: accepted.caller.clone(),
+        }
+    };
+    let now = seat.motion.clock().now();
+    let job = match seat.board.claim(key, card, again, now) {
+        JobClaim::Busy(card) => return busy(&card),
+        JobClaim::Same(job) if job.is_over() => return done_before(&job).await,
+        JobClaim::Same(job) => job,
+        JobClaim::Mine(job) => {
+            let (node, seat, mine) = (Arc::clone(node), Arc::clone(seat), Arc::clone(&job));
+            let carried = async move {
+                let opened = journal_entries::begin(&node, accepted).await;
+                let entry = match opened {
+                    Ok(entry) => entry,
+                    Err(why) => return not_begun(&seat, &mine, &why),
+                };
+                let errand = JobContext {
+                    node,
+                    seat,
+                    job: mine,
+                    entry,
+                    who,
+                    seen_stops,
+                    has_looked: AtomicBool::new(false),
+                };
+                run_job(errand, work).await;
+            };
+            tokio::spawn(carried.in_current_span());
+            job
+        }
+    };
+    tracing::Span::current().record("job", &job.card().id);
+    wait(node, seat, &job, watch).await
+}
+
+/// The journal could not be opened: the job ends before anything was planned.
+fn not_begun(seat: &AttachedArm, job: &ArmJob, why: &str) {
+    let reply = refused("journal", &unwritten(why))
+        .with("arm", seat.title())
+        .with("job", job.card());
+    job.end("refused", reply, seat.motion.clock().now());
+}
+
+async fn run_job<W, F>(errand: JobContext, work: W)
+where
+    W: FnOnce(JobContext) -> F + Send,
+    F: Future<Output = Result<Reply, JobError>> + Send + 'static,
+{
+    let (seat, job) = (Arc::clone(&errand.seat), Arc::clone(&errand.job));
+    let (node, entry) = (Arc::clone(&errand.node), Arc::clone(&errand.entry));
+    job.update(|card| card.state = "planning");
+    let work = tokio::spawn(work(errand).in_current_span());
+    let (state, reply) = match work.await {
+        Ok(Ok(reply)) => ("reached", reply),
+        Ok(Err(trouble)) => trouble.reply(),
+        Err(_) => {
+            // Whatever failed, the arm must not go on alone.
+            seat.motion.stop(ActorRank::Node, false);
+            (
+                "faulted",
+                Reply::failed("the node failed while the job ran; the arm was told to stop")
+                    .with("moved", "unknown"),
+            )
+        }
+    };
+    let reply = if job.has_moved() {
+        reply.instead_of_nothing_moved(MOVED_BEFORE)
+    } else {
+        reply
+    };
+    let card = job.card();
+    let reply = match node.kept_apart(&seat) {
+        Some(words) => reply.with("apart", words),
+        None => reply,
+    };
+    let reply = reply.with("arm", seat.title()).with(
+        "job",
+        JobCard {
+            state,
+            eta_s: 0.0,
+            ..card
+        },
+    );
+    let reply = match (reply.is_error, state) {
+        (true, "stopped" | "faulted") if entry.past().has_remainder() => {
+            reply.hint("after reset, stroke {\"resume\":true} draws what is left; without it the drawing begins anew")
+        }
+        _ => reply,
+    };
+    // The journal first: whoever has the answer finds it there.
+    journal_entries::end(&node, &entry, state, &reply).await;
+    job.end(state, reply, seat.motion.clock().now());
+}
+
+/// Stops the arm as soon as the caller gives up, for as long as the returned handle is kept. Returns `None` without a
+/// task to watch the caller.
+fn stop_when_cancelled(
+    watch: &RemoteCallWatch,
+    seat: &Arc<AttachedArm>,
+) -> Option<AbortOnDropHandle<()>> {
+    let (cancelled, seat) = (watch.cancelled.clone(), Arc::clone(seat));
+    let minding = watch.minder.as_ref()?.spawn(async move {
+        cancelled.cancelled().await;
+        seat.motion.abandon();
+    });
+    Some(AbortOnDropHandle::new(minding))
+}
+
+/// Until the job ends, the caller gives up, or the node's patience does.
+async fn wait(
+    node: &Node,
+    seat: &Arc<AttachedArm>,
+    job: &Arc<ArmJob>,
+    watch: &RemoteCallWatch,
+) -> Reply {
+    let minded = stop_when_cancelled(watch, seat);
+    let patience =
+        tokio::time::Instant::now() + Duration::from_secs(u64::from(node.file.answer_within_s));
+    let mut cancelled = false;
+    loop {
+        tokio::select! {
+            reply = job.reply() => return reply.map_or_else(no_answer, |reply| (*reply).clone()),
+            () = watch.cancelled.cancelled(), if !cancelled => {
+                cancelled = true;
+                if minded.is_none() {
+                    seat.motion.abandon();
+                }
+            }
+            _ = tokio::time::timeout(LOOK, std::future::pending::<()>()) => {
+                look(seat, job);
+                let card = job.card();
+                watch.report(strokes_done(&card), card.of as f64, &progress_text(&card));
+                if !cancelled && tokio::time::Instant::now() > patience {
+                    return still_moving(seat, &card);
+                }
+            }
+        }
+    }
+}
+
+/// Returns the progress in strokes. Planning is the first tenth, so progress does not end before the pen moves.
+fn strokes_done(card: &JobCard) -> f64 {
+    const PLANNING: f64 = 0.1;
+    let (done, of) = (card.done as f64, card.of as f64);
+    match card.state {
+        "accepted" | "planning" => PLANNING * done,
+        _ => PLANNING * of + (1.0 - PLANNING) * done,
+    }
+}
+
+/// The same call was done moments ago: its answer, and nothing is drawn twice.
+async fn done_before(job: &ArmJob) -> Reply {
+    let mut reply = job
+        .reply()
+        .await
+        .map_or_else(no_answer, |reply| (*reply).clone());
+    reply.text = format!("done before, not again: {}", reply.text);
+    reply.set("message", reply.text.clone());
+    reply.hint("this call was done moments ago and nothing moved now; `again` true repeats it")
+}
+
+fn no_answer() -> Reply {
+    Reply::failed("the job ended without an answer; call `sense`")
+}
+
+/// Brings the job's card up to what the arm is doing.
+pub(super) fn look(seat: &AttachedArm, job: &ArmJob) {
+    let snapshot = seat.motion.snapshot();
+    let held = snapshot.state == MotionState::Held;
+    let Some(progress) = snapshot.progress else {
+        return;
+    };
+    let left = progress.of.saturating_sub(progress.sample);
+    job.update(|card| {
+        if matches!(card.state, "moving" | "held") {
+            card.state = if held { "held" } else { "moving" };
+            card.done = progress.item.unwrap_or(card.done);
+            card.eta_s = plan::PERIOD.as_secs_f64() * left as f64;
+        }
+    });
+}
+
+fn progress_text(card: &JobCard) -> String {
+    let JobCard {
+        scene,
+        state,
+        done,
+        of,
+        eta_s,
+        ..
+    } = card;
+    match *state {
+        "moving" => format!(
+            "{scene}: {done} of {of} done, {} left",
+            seconds(eta_s.round())
+        ),
+        state => format!("{scene}: {state}, {done} of {of}"),
+    }
+}
+
+fn still_moving(seat: &AttachedArm, card: &JobCard) -> Reply {
+    let message = match card.state {
+        "held" if seat.motion.snapshot().state == MotionState::Held => format!(
+            "{} is held, the pen up ({}); an operator goes on with `steadyhand resume`",
+            card.id,
+            progress_text(card)
+        ),
+        "held" => format!(
+            "{} waits for a person, who allows it with `steadyhand approve {}`",
+            card.id, card.id
+        ),
+        state => format!("{} is still {state} ({})", card.id, progress_text(card)),
+    };
+    Reply::done(message)
+        .with("arm", seat.title())
+        .with("state", card.state)
+        .with("job", card)
+        .hint("sense reports the job; stop stops it; the same call again returns this job and draws nothing twice")
+}
+
+fn busy(card: &JobCard) -> Reply {
+    Reply::failed(format!(
+        "the arm is busy with {}, {} {} by {} ({}); nothing moved for this call",
+        card.id,
+        article(&card.tool),
+        card.tool,
+        card.caller,
+        progress_text(card)
+    ))
+    .with("code", "busy")
+    .with("job", card)
+    .hint("sense reports the job; stop stops it")
+}
+
+fn article(tool: &str) -> &'static str {
+    if tool.starts_with(['a', 'e', 'i', 'o', 'u']) {
+        "an"
+    } else {
+        "a"
+    }
+}
+
+impl JobError {
+    /// Returns the final state of an unfinished job and the reply to its caller.
+    pub(super) fn reply(self) -> (&'static str, Reply) {
+        match self {
+            Self::Denied(denied) => ("refused", denied_reply(&denied)),
+            Self::Plan(PlanError::Cancelled) => (
+                "stopped",
+                Reply::failed("stopped while it was planned; nothing moved")
+                    .with("code", "stopped"),
+            ),
+            Self::Plan(error) => ("refused", refused("plan_refused", &error.to_string())),
+            Self::Gate(error) => (
+                "refused",
+                refused("gate_refused", &error.to_string()).with("refusals", &error.0),
+            ),
+            Self::Broken(error) => ("refused", refused("internal_error", &error.to_string())),
+            Self::Refused(why) => ("refused", refused("refused", &why)),
+            Self::Said(reply) => ("refused", *reply),
+            Self::Stopped(report, drawn) => ("stopped", stopped(&report, drawn)),
+            Self::Journal(why) => (
+                "faulted",
+                Reply::failed(format!(
+                    "the journal could not be written ({why}), so the arm was stopped on the way"
+                ))
+                .with("code", "journal")
+                .hint("sense shows where the arm is; remove the cause, then call reset"),
+            ),
+            Self::Faulted(why) => (
+                "faulted",
+                Reply::failed(format!("fault on the way: {why}"))
+                    .with("code", "fault")
+                    .hint("sense shows where the arm is; remove the cause, then call reset"),
+            ),
+            Self::Overtaken => (
+                "stopped",
+                Reply::failed(
+                    "the arm is at rest, and another stop or fault came meanwhile: it still stands",
+                )
+                .with("code", "stopped")
+                .hint("sense shows what is latched; call reset again"),
+            ),
+        }
+    }
+}
+
+fn refused(code: &str, why: &str) -> Reply {
+    Reply::failed(format!("{why}; nothing moved")).with("code", code)
+}
+
+fn denied_reply(denied: &PermitError) -> Reply {
+    let code = match denied {
+        PermitError::NeedsEnabling { .. } => "needs_enabling",
+        PermitError::Stopped(_) | PermitError::OperatorMustReset => "needs_reset",
+        PermitError::Emergency => "emergency_stop",
+        PermitError::Fault(_) => "fault",
+        PermitError::OtherArm(_) => "other_arm",
+    };
+    refused(code, &denied.to_string())
+}
+
+fn stopped(report: &StopReport, drawn: InkProgress) -> Reply {
+    let how = if report.lifted {
+        "the pen was lifted"
+    } else {
+        "the pen was not lifted"
+    };
+    let message = match report.standstill_ms {
+        Some(ms) => format!(
+            "stopped before the end; standing still {} after the stop was asked for, {how}",
+            seconds(ms / 1e3)
+        ),
+        None => {
+            "a stop was asked for, and standstill could not be verified: look at the arm".to_owned()
+        }
+    };
+    Reply::failed(message)
+        .with("code", "stopped")
+        .with("stop", report)
+        .with("drawn_mm", super::stroke::rounded(drawn.mm))
+        .hint("motion needs reset first")
+}
+
+/// The tip of a pen for joint angles, in the base frame, in millimetres.
+pub(super) fn tip_mm(scene: &Scene, pen: usize, q_rad: &JointVector) -> Option<[f64; 3]> {
+    let tip = scene.arm.chain.forward(q_rad) * scene.pen(pen)?.tip_m;
+    Some([tip.x * 1e3, tip.y * 1e3, tip.z * 1e3])
+}
+
+#[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a failing test may panic"
+)]
+mod tests {
+    use super::*;
+    use base::clock::NodeClock;
+    use link::memory::MemoryLink;
+    use link::{ByteLink, LinkError};
+    use motion::{MotionHandle, PortOpener};
+    use permit::PermitRegistry;
+    use scene::SceneLibrary;
+    use sim::ArmSimulator;
+
+    fn seat() -> AttachedArm {
+        let scene = SceneLibrary::new(None).scene("default", None).unwrap();
+        let sim = ArmSimulator::new(&scene.arm, &scene.rest_rad);
+        let open: PortOpener = Box::new(move |clock| {
+            let link = MemoryLink::new(sim.clone(), clock, "bench").map_err(LinkError::Read)?;
+            Ok(Box::new(link) as Box<dyn ByteLink>)
+        });
+        let permits = Arc::new(PermitRegistry::everything());
+        let arm = Arc::clone(&scene.arm);
+        AttachedArm::new(
+            "arm",
+            MotionHandle::start(arm, NodeClock::simulated(), permits, open).unwrap(),
+            None,
+        )
+    }
+
+    /// The planner, broken: it goes beyond the end of a list.
+    fn breaks(watch: &dyn plan::PlanObserver) -> Result<Plan, PlanError> {
+        let strokes: Vec<Plan> = Vec::new();
+        watch.progress(0, strokes.len());
+        Ok(strokes.into_iter().next().expect("a stroke"))
+    }
+
+    /// The answer said that the planner failed on the design, and neither why nor what to do.
+    #[tokio::test]
+    async fn a_planner_that_panics_is_a_refusal_that_says_what_to_report() {
+        let seat = seat();
+        let planning = PlanningWatch {
+            job: None,
+            asks: seat.motion.stop_counter(),
+            seen_stops: 0,
+            cancelled: CancellationToken::new(),
+        };
+        let Err(trouble) = on_planner(planning, breaks).await else {
+            panic!("a plan");
+        };
+        let (state, reply) = trouble.reply();
+        assert_eq!(state, "refused");
+        for said in [
+            "internal error while planning: a stroke",
+            "report it",
+            "nothing moved",
+        ] {
+            assert!(reply.text.contains(said), "{said}: {}", reply.text);
+        }
+        let code = reply.structured.get("code").and_then(|code| code.as_str());
+        assert_eq!((reply.is_error, code), (true, Some("internal_error")));
+        assert_eq!(seat.motion.stops_requested(), 0);
+        assert!(seat.permits().latched().is_none());
+    }
+
+    /// Each takes one of two turns, and none would be left.
+    #[tokio::test]
+    async fn previews_that_panic_leave_their_turn_to_the_next() {
+        let seat = seat();
+        for _ in 0..5 {
+            let watch = RemoteCallWatch::unobserved();
+            let planned = preview(&seat, &watch, breaks).await;
+            assert!(matches!(planned, Err(JobError::Broken(_))));
+        }
+        let planned = preview(&seat, &RemoteCallWatch::unobserved(), |_| Ok(7)).await;
+        assert!(matches!(planned, Ok(7)));
+    }
+}

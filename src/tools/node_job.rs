@@ -1,0 +1,166 @@
+//! Motions that no caller asked for: an arm that is left, or too hot, is brought to rest, and a node
+//! measures how its arms stop. They are jobs like all others: journalled before they move.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use super::job_board::{ArmJob, JobCard, JobClaim};
+use super::motion_job::{JobContext, JobError};
+use super::reply::Reply;
+use super::{AttachedArm, Node, calibration_check, journal_entries};
+use job::AcceptedJob;
+use motion::StopReport;
+use permit::{ActorRank, MotionPermit};
+use plan::Plan;
+use scene::Scene;
+
+/// Longest wait for the journal of the arm's last job to be complete.
+const FREE_WITHIN: Duration = Duration::from_secs(2);
+
+/// Interval between checks of that journal.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Caller name of such a job in its journal.
+const CALLER: &str = "the node";
+
+/// A job of the node's own, under way.
+pub struct NodeJob(JobContext);
+
+/// Reason for a motion that did not reach its end.
+pub struct IncompleteMotion {
+    /// The stop that ended it.
+    pub stop: Option<StopReport>,
+    /// State of the job in the journal.
+    pub state: &'static str,
+    /// In words.
+    pub why: String,
+}
+
+impl NodeJob {
+    /// Begins a job, as soon as the arm's last one has ended.
+    ///
+    /// # Errors
+    /// When the arm's file has other zeros than it was attached with, another job is under way, or this one cannot be journalled.
+    pub async fn begin(
+        node: &Arc<Node>,
+        seat: &Arc<AttachedArm>,
+        tool: &'static str,
+        scene: &Scene,
+        seen_stops: u64,
+    ) -> Result<Self, String> {
+        calibration_check::check_same_zeros(seat, scene)?;
+        let id = node.book.next_id();
+        let job = free(seat, &id, tool, scene).await?;
+        let accepted = AcceptedJob {
+            id,
+            tool: tool.to_owned(),
+            arm: seat.name.clone(),
+            scene: scene.name.clone(),
+            overlay: scene.overlay.clone().unwrap_or_default(),
+            revision: scene.revision.hex(),
+            caller: CALLER.to_owned(),
+            ..AcceptedJob::default()
+        };
+        let (node, seat) = (Arc::clone(node), Arc::clone(seat));
+        match journal_entries::begin(&node, accepted).await {
+            Ok(entry) => Ok(Self(JobContext {
+                node,
+                seat,
+                job,
+                entry,
+                who: ActorRank::Node,
+                seen_stops,
+                has_looked: AtomicBool::new(false),
+            })),
+            Err(why) => {
+                let why = format!("its journal cannot be written: {why}");
+                let now = seat.motion.clock().now();
+                job.end("refused", Reply::failed(why.clone()), now);
+                Err(why)
+            }
+        }
+    }
+
+    /// Carries a plan out to its end, unless it is stopped beyond the stops that were seen.
+    ///
+    /// # Errors
+    /// How it did not come to its end.
+    pub async fn run(
+        &self,
+        scene: &Arc<Scene>,
+        permit: MotionPermit,
+        plan: &Plan,
+    ) -> Result<(), IncompleteMotion> {
+        match self.0.run(scene, permit, plan).await {
+            Ok(_) => Ok(()),
+            Err(JobError::Stopped(report, _)) => Err(IncompleteMotion {
+                stop: Some(*report),
+                state: "stopped",
+                why: "it was stopped on its way".to_owned(),
+            }),
+            Err(trouble) => {
+                let (state, reply) = trouble.reply();
+                Err(IncompleteMotion {
+                    stop: None,
+                    state,
+                    why: reply.text,
+                })
+            }
+        }
+    }
+
+    /// From now on these stops have been seen.
+    pub fn has_seen(&mut self, stops: u64) {
+        self.0.seen_stops = stops;
+    }
+
+    /// Ends the job, in its journal first.
+    pub async fn end(self, state: &'static str, words: String) {
+        let JobContext {
+            node,
+            seat,
+            job,
+            entry,
+            ..
+        } = self.0;
+        let reply = match state {
+            "reached" => Reply::done(words),
+            _ => Reply::failed(words),
+        };
+        let reply = reply.with("arm", seat.title());
+        journal_entries::end(&node, &entry, state, &reply).await;
+        job.end(state, reply, seat.motion.clock().now());
+    }
+}
+
+/// A place on the arm's board, which is free moments after it stands.
+async fn free(
+    seat: &AttachedArm,
+    id: &str,
+    tool: &'static str,
+    scene: &Scene,
+) -> Result<Arc<ArmJob>, String> {
+    let card = || JobCard {
+        id: id.to_owned(),
+        tool: tool.to_owned(),
+        scene: scene.title(),
+        state: "accepted",
+        done: 0,
+        of: 0,
+        eta_s: 0.0,
+        caller: CALLER.to_owned(),
+    };
+    let tries = FREE_WITHIN.as_millis() / LOOK.as_millis();
+    for _ in 0..tries {
+        let now = seat.motion.clock().now();
+        match seat.board.claim(id.to_owned(), card, true, now) {
+            JobClaim::Mine(job) | JobClaim::Same(job) => return Ok(job),
+            JobClaim::Busy(_) => {
+                let waited = tokio::time::timeout(LOOK, std::future::pending::<()>());
+                drop(waited.await);
+            }
+        }
+    }
+    Err("it is busy with another job".to_owned())
+}

@@ -1,0 +1,81 @@
+//! Resources of a node beside results: its jobs, and pictures of plans.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::{Node, RemoteCallWatch, motion_job, pictures};
+
+/// Journals that are listed; others can still be asked for by name.
+const JOURNALS_LISTED_MAX: usize = 20;
+
+impl Node {
+    /// Each arm's latest job of this process, by name.
+    #[must_use]
+    pub fn jobs(&self) -> Vec<String> {
+        let jobs = self.seats.iter().filter_map(|seat| seat.board.job());
+        jobs.map(|job| job.card().id).collect()
+    }
+
+    /// The jobs to list: those of [`Self::jobs`], then the newest that have a journal, of earlier processes too.
+    #[must_use]
+    pub fn listed_jobs(&self) -> Vec<String> {
+        let mut jobs = self.jobs();
+        for id in self.book.recent(JOURNALS_LISTED_MAX) {
+            if !jobs.contains(&id) {
+                jobs.push(id);
+            }
+        }
+        jobs
+    }
+
+    /// A job: what it is, how far it is, its result where this process has one, and what its journal says.
+    #[must_use]
+    pub async fn job(&self, id: &str) -> Option<Value> {
+        let mut told = self.latest_job(id).await.unwrap_or_default();
+        if let Some(record) = self.job_record(id) {
+            told.entry("job").or_insert_with(
+                || json!({"id": id, "state": record.get("state"), "message": record.get("message")}),
+            );
+            told.insert("record".to_owned(), record);
+        }
+        (!told.is_empty()).then_some(Value::Object(told))
+    }
+
+    /// An arm's latest job as this process knows it.
+    async fn latest_job(&self, id: &str) -> Option<Map<String, Value>> {
+        let (seat, job) = self
+            .seats
+            .iter()
+            .filter_map(|seat| Some((seat, seat.board.job()?)))
+            .find(|(_, job)| job.card().id == id)?;
+        motion_job::look(seat, &job);
+        let mut told = Map::from_iter([("job".to_owned(), json!(job.card()))]);
+        if job.is_over() {
+            let reply = job.reply().await?;
+            told.insert("result".to_owned(), Value::Object(reply.structured.clone()));
+        }
+        Some(told)
+    }
+
+    /// A picture of the plan that would draw a scene from its rest pose. Nothing moves.
+    ///
+    /// # Errors
+    /// Why there is no such scene, plan or picture.
+    pub async fn preview(
+        &self,
+        name: &str,
+        overlay: Option<&str>,
+        watch: &RemoteCallWatch,
+    ) -> Result<Vec<u8>, String> {
+        let scene = self.scenes.scene(name, overlay);
+        let scene = scene.map_err(|error| error.to_string())?;
+        let seat = self.seats.first().ok_or("this node has no arm")?;
+        let planned = Arc::clone(&scene);
+        let plan = motion_job::preview(seat, watch, move |watch| {
+            plan::draw(&planned, &planned.rest_rad, watch)
+        });
+        let plan = plan.await.map_err(|trouble| trouble.reply().1.text)?;
+        pictures::plan(&scene, &plan).ok_or_else(|| "this plan cannot be drawn".to_owned())
+    }
+}

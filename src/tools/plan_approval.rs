@@ -1,0 +1,169 @@
+//! A person's word on one plan, where the node file asks for it. It comes by the control socket
+//! and names the plan's hash; nothing that a model can send is one.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+
+use super::motion_job::{JobContext, JobError};
+use super::stroke::same_hash;
+use super::{Node, pictures};
+use base::wording::duration;
+use permit::ActorRank;
+use plan::Plan;
+use scene::Scene;
+
+/// Time after which a plan without approval is refused.
+const APPROVAL_WITHIN: Duration = Duration::from_secs(600);
+
+/// Interval at which a waiting job checks for a stop.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Plans that wait.
+#[derive(Default)]
+pub(super) struct PlanApprovals(Mutex<Vec<ApprovalRequest>>);
+
+struct ApprovalRequest {
+    job: String,
+    plan: String,
+    words: String,
+    allowed: oneshot::Sender<()>,
+}
+
+/// A plan that waits for a person.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PendingPlan {
+    /// Which job.
+    pub job: String,
+    /// The plan's hash: what is allowed is this plan and no other.
+    pub plan: String,
+    /// Summary of the planned motion for people, with the picture's path.
+    pub words: String,
+}
+
+impl PlanApprovals {
+    fn all(&self) -> MutexGuard<'_, Vec<ApprovalRequest>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Node {
+    /// The plans that wait for a person.
+    #[must_use]
+    pub fn pending(&self) -> Vec<PendingPlan> {
+        let all = self.approvals.all();
+        let pending = all.iter().map(|waiting| PendingPlan {
+            job: waiting.job.clone(),
+            plan: waiting.plan.clone(),
+            words: waiting.words.clone(),
+        });
+        pending.collect()
+    }
+
+    /// Allows a job to carry out the plan of this hash, at once.
+    ///
+    /// # Errors
+    /// When no such job waits, or it has another plan by now.
+    pub fn approve(&self, job: &str, plan: &str) -> Result<String, String> {
+        let mut all = self.approvals.all();
+        let Some(at) = all.iter().position(|waiting| waiting.job == job) else {
+            let names: Vec<&str> = all.iter().map(|waiting| waiting.job.as_str()).collect();
+            return Err(format!(
+                "{job} does not wait for approval; these do: [{}]",
+                names.join(", ")
+            ));
+        };
+        if all
+            .get(at)
+            .is_none_or(|waiting| waiting.plan != same_hash(plan))
+        {
+            return Err(format!(
+                "{job} has a different plan by now; look at that one and approve it"
+            ));
+        }
+        let waiting = all.swap_remove(at);
+        match waiting.allowed.send(()) {
+            Ok(()) => Ok(format!("{job} may carry out plan {plan}")),
+            Err(()) => Err(format!("{job} no longer waits")),
+        }
+    }
+}
+
+impl JobContext {
+    /// Returns whether each plan waits for a person's approval.
+    pub(super) fn must_be_approved(&self) -> bool {
+        self.node.file.require_approval && self.who == ActorRank::Planner
+    }
+
+    /// Waits for a person's word on a plan, where the node file asks for one.
+    pub(super) async fn await_approval(
+        &self,
+        scene: &Arc<Scene>,
+        plan: &Plan,
+    ) -> Result<(), JobError> {
+        if !self.must_be_approved() {
+            return Ok(());
+        }
+        let job = self.entry.id().to_owned();
+        let clock = self.seat.motion.clock();
+        let until = clock.now().after(APPROVAL_WITHIN);
+        let (allowed, mut answer) = oneshot::channel();
+        self.node.approvals.all().push(ApprovalRequest {
+            words: self.words(scene, plan),
+            plan: plan.hash.clone(),
+            allowed,
+            job: job.clone(),
+        });
+        self.job.update(|card| card.state = "held");
+        let held = self.entry.held("it waits for a person's approval");
+        held.map_err(|error| JobError::Refused(error.to_string()))?;
+        let allowed = loop {
+            let stopped = self.seat.motion.stops_requested() > self.seen_stops;
+            if stopped || clock.now() > until {
+                break Err(stopped);
+            }
+            if let Ok(answer) = tokio::time::timeout(LOOK, &mut answer).await {
+                break answer.map_err(|_| false);
+            }
+        };
+        self.node
+            .approvals
+            .all()
+            .retain(|waiting| waiting.job != job);
+        match allowed {
+            Ok(()) => {
+                let noted = self.entry.approved(&plan.hash);
+                noted.map_err(|error| JobError::Refused(error.to_string()))
+            }
+            Err(true) => Err(JobError::Refused(
+                "stopped while it waited for approval".to_owned(),
+            )),
+            Err(false) => Err(JobError::Refused(format!(
+                "{job} was not approved within {}",
+                duration(APPROVAL_WITHIN)
+            ))),
+        }
+    }
+
+    fn words(&self, scene: &Scene, plan: &Plan) -> String {
+        let picture = self.entry.folder().join("plan.png");
+        let drawn = pictures::plan(scene, plan).map(|png| std::fs::write(&picture, png));
+        let picture = match drawn {
+            Some(Ok(())) => picture.display().to_string(),
+            _ => "none".to_owned(),
+        };
+        format!(
+            "{} on node {}, arm {}: {} in scene {} (revision {})\nplan {}: {}\npicture: {picture}\nit waits for at most {}",
+            self.entry.id(),
+            self.node.file.name,
+            self.seat.name,
+            self.job.card().tool,
+            scene.title(),
+            scene.revision,
+            plan.hash,
+            super::stroke::size(plan),
+            duration(APPROVAL_WITHIN)
+        )
+    }
+}

@@ -1,0 +1,75 @@
+//! Tools of other MCP servers, which this room asks for and never reaches itself.
+
+use futures::future::BoxFuture;
+use serde_json::{Map, Value};
+
+use super::dispatch::ToolContext;
+use super::reply::Reply;
+use config::ServerEntry;
+use fleet::{Answer, RemoteCallWatch};
+
+/// Client for the tools of other MCP servers.
+pub trait RemoteTools: Send + Sync {
+    /// Calls a tool of another server. Ends within the server's time limit, with an answer or the reason for none.
+    fn call(
+        &self,
+        errand: RemoteToolCall,
+        watch: RemoteCallWatch,
+    ) -> BoxFuture<'static, Result<Answer, String>>;
+}
+
+/// A call of another server's tool.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RemoteToolCall {
+    /// Which server.
+    pub server: ServerEntry,
+    /// Its tool.
+    pub tool: String,
+    /// As understood, under the names that were declared.
+    pub arguments: Map<String, Value>,
+}
+
+/// Asks another server and passes its answer through.
+pub(super) async fn call(order: &ToolContext<'_>, server: &ServerEntry, tool: &str) -> Reply {
+    let at = server_name(server);
+    let Some(abroad) = &order.node.abroad else {
+        return Reply::failed(format!(
+            "this node cannot reach other servers, so not {at} either"
+        ));
+    };
+    let errand = RemoteToolCall {
+        server: server.clone(),
+        tool: tool.to_owned(),
+        arguments: order.reading.understood.clone(),
+    };
+    let answer = abroad.call(errand, order.watch.clone()).await;
+    match answer {
+        Ok(answer) => reply_from(answer),
+        Err(why) => Reply::failed(format!("{tool} of {at}: {why}")).with("code", "server"),
+    }
+    .with("server", at)
+}
+
+fn reply_from(answer: Answer) -> Reply {
+    let text = if answer.text.is_empty() {
+        "it answered without words".to_owned()
+    } else {
+        answer.text
+    };
+    let mut reply = if answer.is_error {
+        Reply::failed(text).with("code", "server")
+    } else {
+        Reply::done(text)
+    };
+    if !answer.structured.is_empty() {
+        reply.set("result", answer.structured);
+    }
+    reply.images = answer.images;
+    reply
+}
+
+/// Returns the name of a server for messages: its address, or its program.
+fn server_name(server: &ServerEntry) -> String {
+    let said = server.url.as_ref().or(server.command.as_ref());
+    said.cloned().unwrap_or_default()
+}

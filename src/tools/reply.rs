@@ -1,0 +1,85 @@
+//! What tools add to an answer: what was understood of the call, and how true its words are beside other motions.
+
+use serde_json::Value;
+
+use args::{ArgumentReading, ArgumentRepair};
+
+pub use call::Answer as Reply;
+
+/// What a tool says of a call beside its own fields.
+pub(super) trait Wording: Sized {
+    /// Replaces the statement that nothing moved, where it is not the whole truth, by these words.
+    fn instead_of_nothing_moved(self, words: &str) -> Self;
+
+    /// Adds what was understood and repaired; what a tool has said of it itself stays, and comes first.
+    fn understood(self, reading: &ArgumentReading) -> Self;
+}
+
+impl Wording for Reply {
+    fn instead_of_nothing_moved(mut self, words: &str) -> Self {
+        self.text = reworded(&self.text, words);
+        let said = ["message", "usage_hints"];
+        for (_, value) in self
+            .structured
+            .iter_mut()
+            .filter(|(key, _)| said.contains(&key.as_str()))
+        {
+            match value {
+                Value::String(text) => *text = reworded(text, words),
+                Value::Array(texts) => texts.iter_mut().for_each(|value| {
+                    if let Value::String(text) = value {
+                        *text = reworded(text, words);
+                    }
+                }),
+                _ => {}
+            }
+        }
+        self
+    }
+
+    fn understood(mut self, reading: &ArgumentReading) -> Self {
+        self.structured
+            .entry("understood")
+            .or_insert_with(|| Value::Object(reading.understood.clone()));
+        let mut repairs = match self.structured.remove("repairs") {
+            Some(Value::Array(repairs)) => repairs,
+            _ => Vec::new(),
+        };
+        let own = reading.repairs.iter().map(serde_json::to_value);
+        repairs.extend(own.filter_map(Result::ok));
+        for repair in &reading.repairs {
+            self.text = format!("{}\n{}", self.text, repair_line(repair));
+        }
+        self.with_value("repairs", Value::Array(repairs))
+    }
+}
+
+/// Of the whole node, as refusals say it.
+const NOTHING_MOVED: &str = "nothing moved";
+/// Of one call, while others go on.
+pub(super) const NOTHING_FOR_THIS_CALL: &str = "nothing moved for this call";
+/// Of a sequence in which an earlier step may have moved.
+pub(super) const NOTHING_IN_THIS_STEP: &str = "nothing moved in this step";
+/// Of a job with several motions, one of which was carried out.
+pub(super) const MOVED_BEFORE: &str = "the arm had moved before that and stands now";
+
+fn reworded(text: &str, words: &str) -> String {
+    // What is narrower already is not narrowed twice.
+    text.replace(NOTHING_FOR_THIS_CALL, NOTHING_MOVED)
+        .replace(NOTHING_MOVED, words)
+}
+
+fn repair_line(repair: &ArgumentRepair) -> String {
+    let ArgumentRepair {
+        field,
+        got,
+        used,
+        why,
+        ..
+    } = repair;
+    match (got.is_empty(), used.is_empty()) {
+        (true, true) => format!("note: {field}: {why}"),
+        (false, true) => format!("note: {field}: {got}: {why}"),
+        _ => format!("note: {field}: {got} was read as {used} ({why})"),
+    }
+}

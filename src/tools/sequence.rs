@@ -1,0 +1,414 @@
+//! Runs declared tools: a call of a built-in tool, several in sequence, or a call of another server.
+//!
+//! A step takes the same path as any call: it is read, judged, journalled and stopped as if the caller had made it.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::declared_tools::{DeclaredAction, DeclaredStep};
+use super::dispatch::{ToolContext, ToolRequest};
+use super::reply::{NOTHING_IN_THIS_STEP, Reply, Wording as _};
+use super::{Node, RemoteCallWatch, exam_helpers, remote_tools};
+use args::Received;
+use base::units::ClockInstant;
+use catalogue::{Effect, PREVIEW_NAMES, ToolDefinition};
+use permit::ActorRank;
+
+/// Interval of progress reports to a waiting caller.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// The same call of a sequence within this time of its end is answered without doing it again.
+const REMEMBERED: Duration = Duration::from_secs(120);
+
+/// Does a declared tool.
+pub(super) async fn call(order: &ToolContext<'_>, tool: &ToolDefinition) -> Reply {
+    match order.node.declared.action(&tool.name) {
+        Some(DeclaredAction::Calls(step)) => {
+            let calls = step.tool.name.as_str();
+            let request = asked(step, &order.reading.understood, order.caller, order.who);
+            let reply = Arc::clone(order.node)
+                .call(request, order.watch.clone())
+                .await;
+            reply.with("calls", calls)
+        }
+        Some(DeclaredAction::Sequence(steps)) => sequence(order, tool, steps).await,
+        Some(DeclaredAction::Helps) => exam_helpers::call(order, tool).await,
+        Some(DeclaredAction::Abroad { server, tool, .. }) => {
+            remote_tools::call(order, server, tool).await
+        }
+        None => Reply::failed(format!("the tool `{}` does nothing", tool.name)),
+    }
+}
+
+/// A step as a call. Its tool's strictest effect was admitted already, and one call counts once.
+fn asked(
+    step: &DeclaredStep,
+    given: &Map<String, Value>,
+    caller: &str,
+    who: ActorRank,
+) -> ToolRequest {
+    ToolRequest {
+        tool: step.tool.name.clone(),
+        arguments: Received::Value(Value::Object(step.arguments(given))),
+        caller: caller.to_owned(),
+        who,
+        standing: None,
+        hop: None,
+        is_step: true,
+    }
+}
+
+/// The sequences under way, and the last of each tool.
+#[derive(Default)]
+pub(super) struct SequenceRegistry(Mutex<Vec<Arc<SequenceProgress>>>);
+
+/// One sequence, under way or over.
+struct SequenceProgress {
+    tool: String,
+    /// The same text for the same call.
+    key: String,
+    /// Progress: steps done, and the current activity.
+    at: Mutex<(usize, String)>,
+    cancelled: CancellationToken,
+    reply: watch::Sender<Option<Arc<Reply>>>,
+    ended: Mutex<Option<SequenceEnd>>,
+}
+
+/// Time at which a sequence ended, and the arms' last jobs at that time.
+struct SequenceEnd {
+    at: Option<ClockInstant>,
+    jobs: Vec<String>,
+}
+
+impl SequenceEnd {
+    fn now(node: &Node) -> Self {
+        let seat = node.seats.first();
+        Self {
+            at: seat.map(|seat| seat.motion.clock().now()),
+            jobs: node.jobs(),
+        }
+    }
+
+    /// Returns whether `self` is so soon after `earlier` that its result still holds: nothing else has moved since.
+    fn is_soon_after(&self, earlier: &Self) -> bool {
+        let lately = self.at.zip(earlier.at);
+        lately.is_some_and(|(now, then)| now.since(then) < REMEMBERED) && self.jobs == earlier.jobs
+    }
+}
+
+/// Result of a call's claim on a sequence.
+enum SequenceClaim {
+    Mine(Arc<SequenceProgress>),
+    Same(Arc<SequenceProgress>),
+    Busy(String),
+}
+
+impl SequenceRegistry {
+    /// Ends every sequence: its present step is stopped, and no other begins.
+    pub(super) fn cancel(&self) {
+        let courses = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        courses.iter().for_each(|course| course.cancelled.cancel());
+    }
+
+    fn claim(&self, tool: &ToolDefinition, key: String, now: &SequenceEnd) -> SequenceClaim {
+        let mut courses = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = courses.iter().find(|course| course.tool == tool.name) {
+            let same = known.key == key;
+            match known.is_over() {
+                false if same => return SequenceClaim::Same(Arc::clone(known)),
+                false => return SequenceClaim::Busy(known.describe()),
+                true if same && tool.effect == Effect::Moves && known.is_recent_success(now) => {
+                    return SequenceClaim::Same(Arc::clone(known));
+                }
+                true => {}
+            }
+        }
+        // One of each tool is kept, so there are never more than there are tools.
+        courses.retain(|course| course.tool != tool.name);
+        let course = Arc::new(SequenceProgress {
+            tool: tool.name.clone(),
+            key,
+            at: Mutex::default(),
+            cancelled: CancellationToken::new(),
+            reply: watch::Sender::new(None),
+            ended: Mutex::default(),
+        });
+        courses.push(Arc::clone(&course));
+        SequenceClaim::Mine(course)
+    }
+}
+
+impl SequenceProgress {
+    fn is_over(&self) -> bool {
+        self.reply.borrow().is_some()
+    }
+
+    /// Returns whether it succeeded so recently that it is not done again.
+    fn is_recent_success(&self, now: &SequenceEnd) -> bool {
+        let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        let lately = ended.as_ref().is_some_and(|then| now.is_soon_after(then));
+        let succeeded = self
+            .reply
+            .borrow()
+            .as_ref()
+            .is_some_and(|one| !one.is_error);
+        lately && succeeded
+    }
+
+    fn describe(&self) -> String {
+        let at = self.at.lock().unwrap_or_else(PoisonError::into_inner);
+        format!("{}: {}", self.tool, at.1)
+    }
+
+    fn steps_done(&self) -> usize {
+        self.at.lock().unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    fn tell(&self, done: usize, words: String) {
+        *self.at.lock().unwrap_or_else(PoisonError::into_inner) = (done, words);
+    }
+
+    async fn answer(&self) -> Option<Arc<Reply>> {
+        let mut replies = self.reply.subscribe();
+        let reply = replies.wait_for(Option::is_some).await.ok()?;
+        reply.clone()
+    }
+
+    fn end(&self, reply: Reply, now: SequenceEnd) {
+        *self.ended.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
+        self.reply.send_replace(Some(Arc::new(reply)));
+    }
+}
+
+async fn sequence(order: &ToolContext<'_>, tool: &ToolDefinition, steps: &[DeclaredStep]) -> Reply {
+    let node = order.node;
+    let given = &order.reading.understood;
+    let asks = |name: &&str| given.get(*name) == Some(&Value::Bool(true));
+    if PREVIEW_NAMES.iter().any(asks)
+        && let Some(step) = steps.iter().find(|step| !step.stands_still(given))
+    {
+        return no_dry_run(tool, step);
+    }
+    let key = call_key(node, steps, given);
+    let course = match node.courses.claim(tool, key, &SequenceEnd::now(node)) {
+        SequenceClaim::Busy(words) => {
+            return Reply::failed(format!("{words} is under way; nothing new was begun"))
+                .with("code", "busy");
+        }
+        SequenceClaim::Same(course) if course.is_over() => return done_before(&course).await,
+        SequenceClaim::Same(course) => course,
+        SequenceClaim::Mine(course) => {
+            let run = SequenceRunner {
+                node: Arc::clone(node),
+                steps: steps.to_vec(),
+                given: given.clone(),
+                caller: order.caller.to_owned(),
+                who: order.who,
+                course: Arc::clone(&course),
+            };
+            tokio::spawn(run.execute());
+            course
+        }
+    };
+    wait(node, &course, steps.len(), order.watch).await
+}
+
+/// Refuses a dry run of a sequence with a step that would move all the same.
+fn no_dry_run(tool: &ToolDefinition, step: &DeclaredStep) -> Reply {
+    Reply::failed(format!(
+        "`{}` can do no dry run: its step `{}` moves the arm and takes no dry_run; call `stroke` with dry_run to see its plan; nothing moved",
+        tool.name,
+        step.describe()
+    ))
+    .with("code", "no_dry_run")
+    .with("moved", false)
+}
+
+/// Returns the identity of a call of a sequence: its arguments, and the present revisions of its scenes.
+fn call_key(node: &Node, steps: &[DeclaredStep], given: &Map<String, Value>) -> String {
+    let scenes = steps.iter().map(|step| {
+        let arguments = step.arguments(given);
+        let text = |name: &str| arguments.get(name).and_then(Value::as_str);
+        let scene = node
+            .scenes
+            .scene(text("scene").unwrap_or("default"), text("meta"));
+        let revision = scene.map(|scene| scene.revision.to_string());
+        format!(" {}", revision.unwrap_or_default())
+    });
+    let given = Value::Object(given.clone()).to_string();
+    std::iter::once(given).chain(scenes).collect()
+}
+
+/// Until it ends, the caller gives up, or the node's patience does: then it goes on and belongs to the node.
+async fn wait(node: &Node, course: &SequenceProgress, of: usize, watch: &RemoteCallWatch) -> Reply {
+    let patience = Duration::from_secs(u64::from(node.file.answer_within_s));
+    let patience = tokio::time::Instant::now() + patience;
+    loop {
+        tokio::select! {
+            reply = course.answer() => return reply.map_or_else(gone, |reply| (*reply).clone()),
+            () = watch.cancelled.cancelled(), if !course.cancelled.is_cancelled() => {
+                course.cancelled.cancel();
+            }
+            _ = tokio::time::timeout(LOOK, std::future::pending::<()>()) => {
+                watch.report(course.steps_done() as f64, of as f64, &course.describe());
+                if tokio::time::Instant::now() > patience && !course.cancelled.is_cancelled() {
+                    return goes_on(node, course);
+                }
+            }
+        }
+    }
+}
+
+fn goes_on(node: &Node, course: &SequenceProgress) -> Reply {
+    let job = node.seats.iter().filter_map(|seat| seat.board.job());
+    let job = job
+        .filter(|job| !job.is_over())
+        .map(|job| job.card())
+        .next();
+    let reply = Reply::done(format!("{}, and goes on", course.describe()))
+        .hint("sense reports its job, stop ends it; the same call again waits for its end");
+    match job {
+        Some(card) => reply.with("job", card),
+        None => reply,
+    }
+}
+
+fn gone() -> Reply {
+    Reply::failed("the sequence ended without an answer; call sense")
+}
+
+async fn done_before(course: &SequenceProgress) -> Reply {
+    let reply = course.answer().await;
+    let mut reply = reply.map_or_else(gone, |reply| (*reply).clone());
+    reply.text = format!("done before, not again: {}", reply.text);
+    reply.set("message", reply.text.clone());
+    reply.hint("this call was done moments ago and nothing moved now")
+}
+
+/// A sequence on its way.
+struct SequenceRunner {
+    node: Arc<Node>,
+    steps: Vec<DeclaredStep>,
+    given: Map<String, Value>,
+    caller: String,
+    who: ActorRank,
+    course: Arc<SequenceProgress>,
+}
+
+impl SequenceRunner {
+    async fn execute(self) {
+        let (node, course) = (Arc::clone(&self.node), Arc::clone(&self.course));
+        let reply = match tokio::spawn(self.run()).await {
+            Ok(reply) => reply,
+            Err(_) => {
+                // Whatever failed, no arm must go on alone.
+                node.stop_all(ActorRank::Node, false);
+                Reply::failed("the node failed in a sequence; every arm was told to stop")
+            }
+        };
+        course.end(reply, SequenceEnd::now(&node));
+    }
+
+    async fn run(self) -> Reply {
+        let of = self.steps.len();
+        let mut told: Vec<Value> = Vec::with_capacity(of);
+        let mut last = Reply::done("there was nothing to do");
+        for (index, step) in self.steps.iter().enumerate() {
+            let place = format!("step {} of {of} ({})", index + 1, step.tool.name);
+            if self.course.cancelled.is_cancelled() {
+                return ended(
+                    &place,
+                    "was not begun: it was stopped before",
+                    told,
+                    Reply::default(),
+                );
+            }
+            self.course.tell(index, place.clone());
+            last = self.step(step).await;
+            told.push(summary(step, &last));
+            if last.is_error {
+                let why = last.text.clone();
+                let is_first = told.len() == 1;
+                let reply = ended(&place, &format!("failed: {why}"), told, last);
+                return if is_first {
+                    reply
+                } else {
+                    reply.instead_of_nothing_moved(NOTHING_IN_THIS_STEP)
+                };
+            }
+        }
+        self.course.tell(of, "done".to_owned());
+        let words: Vec<String> = told
+            .iter()
+            .filter_map(|one| {
+                let text = |key: &str| one.get(key)?.as_str();
+                Some(format!("{}: {}", text("tool")?, text("message")?))
+            })
+            .collect();
+        let mut reply = Reply::done(words.join("; ")).with("steps", told);
+        reply.images = last.images;
+        reply
+    }
+
+    /// One step, to the end of its motion.
+    async fn step(&self, step: &DeclaredStep) -> Reply {
+        let request = asked(step, &self.given, &self.caller, self.who);
+        let watch = RemoteCallWatch {
+            cancelled: self.course.cancelled.clone(),
+            ..RemoteCallWatch::unobserved()
+        };
+        let reply = Arc::clone(&self.node).call(request, watch).await;
+        self.outlasting(&reply).await.unwrap_or(reply)
+    }
+
+    /// The end of a motion that outlasted its call.
+    async fn outlasting(&self, reply: &Reply) -> Option<Reply> {
+        let id = reply.structured.get("job")?.get("id")?.as_str()?;
+        let (seat, job) = self
+            .node
+            .seats
+            .iter()
+            .filter_map(|seat| Some((seat, seat.board.job()?)))
+            .find(|(_, job)| !job.is_over() && job.card().id == id)?;
+        let mut told = false;
+        loop {
+            tokio::select! {
+                reply = job.reply() => return reply.map(|reply| (*reply).clone()),
+                () = self.course.cancelled.cancelled(), if !told => {
+                    told = true;
+                    seat.motion.abandon();
+                }
+            }
+        }
+    }
+}
+
+/// A step for the result: what the tool said, without what fills a page.
+fn summary(step: &DeclaredStep, reply: &Reply) -> Value {
+    let mut told = Map::from_iter([("tool".to_owned(), json!(step.tool.name))]);
+    for key in ["success", "message", "code", "understood", "job"] {
+        if let Some(value) = reply.structured.get(key) {
+            told.insert(key.to_owned(), value.clone());
+        }
+    }
+    Value::Object(told)
+}
+
+fn ended(place: &str, how: &str, told: Vec<Value>, last: Reply) -> Reply {
+    let mut reply = Reply::failed(format!("{place} {how}"))
+        .with(
+            "code",
+            last.structured
+                .get("code")
+                .cloned()
+                .unwrap_or(json!("step_failed")),
+        )
+        .with("failed_step", told.len().max(1))
+        .with("steps", told);
+    reply.images = last.images;
+    reply
+}

@@ -1,0 +1,70 @@
+//! The picture of the sheet before a simulated arm. Painting one takes far longer than all else that `sense` does, so that many
+//! who look at once are shown the same.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use super::{AttachedArm, pictures};
+use base::units::ClockInstant;
+use scene::Scene;
+
+/// While ink flows a picture is shown for so long, as a camera's is: ten in a second. Ink that has dried is never left out.
+const SHOWN: Duration = Duration::from_millis(100);
+
+/// The last picture of the sheet that lies there.
+#[derive(Default)]
+pub(super) struct SimPhotoCache {
+    last: Mutex<Option<CachedPhoto>>,
+    /// Number of sheets laid.
+    sheets: AtomicU64,
+}
+
+impl SimPhotoCache {
+    /// Invalidates the picture, because a new sheet lies there. Does not wait for a picture in progress.
+    pub(super) fn invalidate(&self) {
+        self.sheets.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+struct CachedPhoto {
+    at: ClockInstant,
+    sheet: u64,
+    scene: Arc<Scene>,
+    ink: Vec<(usize, Vec<[f64; 2]>)>,
+    png: Vec<u8>,
+}
+
+/// Returns a PNG picture of the workcell of a simulated arm. Returns `None` before a sheet was laid, or if painting
+/// fails; the reason is logged. Concurrent callers wait for a picture in progress.
+pub(super) fn of(seat: &AttachedArm) -> Option<Vec<u8>> {
+    let (studio, scene) = seat.studio.as_ref().zip(seat.placed_scene())?;
+    let photograph = &seat.photograph;
+    let mut last = photograph
+        .last
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
+    let sheet = photograph.sheets.load(Ordering::SeqCst);
+    let now = seat.motion.clock().now();
+    let is_drawing = seat.board.job().is_some_and(|job| !job.is_over());
+    let old = last
+        .take()
+        .filter(|taken| taken.sheet == sheet && Arc::ptr_eq(&taken.scene, &scene));
+    let taken = match old {
+        Some(old) if is_drawing && now.since(old.at) < SHOWN => old,
+        old => {
+            let ink = studio.ink();
+            match old.filter(|old| old.ink == ink) {
+                Some(same) => same,
+                None => CachedPhoto {
+                    at: now,
+                    sheet,
+                    png: pictures::ink(&scene, &ink)?,
+                    scene,
+                    ink,
+                },
+            }
+        }
+    };
+    Some(last.insert(taken).png.clone())
+}

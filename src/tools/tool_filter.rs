@@ -1,0 +1,101 @@
+//! Tool filter of the node file: withholds every tool that moves, or all but the listed tools. Never withholds a stop.
+
+use super::dispatch::ToolRequest;
+use super::reply::Reply;
+use super::{AttachedArm, DeclaredTools, Node};
+use catalogue::{Effect, TOOLS, ToolDefinition};
+use config::{ConfigProblem, NodeFile};
+
+/// Returns the reason why a tool is not offered here, if it is not.
+pub(super) fn withheld_reason(file: &NodeFile, tool: &ToolDefinition) -> Option<&'static str> {
+    if tool.effect == Effect::Stops {
+        return None;
+    }
+    if file.read_only && tool.effect == Effect::Moves {
+        return Some("this node is read-only (`read_only` in its node file)");
+    }
+    let listed = |names: &Vec<String>| names.contains(&tool.name);
+    let is_offered = file.only_tools.as_ref().is_none_or(listed);
+    (!is_offered)
+        .then_some("it is not among the tools of this node (`only_tools` in its node file)")
+}
+
+/// The names of all tools that are not offered.
+pub(super) fn names(file: &NodeFile, declared: &DeclaredTools) -> Vec<String> {
+    let all = TOOLS.iter().chain(declared.tools());
+    let kept = all.filter(|tool| withheld_reason(file, tool).is_some());
+    kept.map(|tool| tool.name.clone()).collect()
+}
+
+/// Names in `only_tools` that no tool has.
+pub(super) fn problems(file: &NodeFile, declared: &[ToolDefinition]) -> Vec<ConfigProblem> {
+    let known: Vec<&str> = TOOLS
+        .iter()
+        .chain(declared)
+        .map(|tool| tool.name.as_str())
+        .collect();
+    let named = file.only_tools.iter().flatten().enumerate();
+    let wrong = named.filter(|(_, name)| !known.contains(&name.as_str()));
+    wrong
+        .map(|(index, name)| {
+            let nearest = args::nearest(name, known.iter().copied()).join(", ");
+            let what = format!("there is no tool `{name}`; nearest first: {nearest}");
+            ConfigProblem::at(format!("only_tools[{index}]"), what)
+        })
+        .collect()
+}
+
+impl Node {
+    /// Returns the reason why nothing may move here for any caller, if so: an operator's enabling would have no effect.
+    #[must_use]
+    pub fn motion_withheld(&self) -> Option<&'static str> {
+        if self.file.read_only {
+            return Some("this node is read-only (`read_only` in its node file): nothing may move");
+        }
+        let moves = |tool: &ToolDefinition| {
+            tool.effect == Effect::Moves && withheld_reason(&self.file, tool).is_none()
+        };
+        let any = TOOLS.iter().chain(self.declared.tools()).any(moves);
+        (!any).then_some(
+            "no tool of this node moves its arm (`only_tools` in its node file): nothing may move",
+        )
+    }
+
+    /// Returns whether an arm may move now.
+    #[must_use]
+    pub fn may_move(&self, seat: &AttachedArm) -> bool {
+        self.motion_withheld().is_none() && seat.permits().any_enabled(seat.motion.clock().now())
+    }
+
+    /// Describes the enabled motion of an arm.
+    pub(super) fn enabled_text(&self, seat: &AttachedArm) -> String {
+        match self.motion_withheld() {
+            Some(why) => format!("nothing: {why}"),
+            None => seat.permits().enabled_text(seat.motion.clock().now()),
+        }
+    }
+
+    /// Refuses a tool that is not offered, to every caller including operators. A step of an offered declared tool may
+    /// be an unlisted tool, but never moves the arm of a read-only node.
+    pub(super) fn check_offered(
+        &self,
+        tool: &ToolDefinition,
+        request: &ToolRequest,
+    ) -> Result<(), Box<Reply>> {
+        let Some(why) = withheld_reason(&self.file, tool) else {
+            return Ok(());
+        };
+        if request.is_step && !self.file.read_only {
+            return Ok(());
+        }
+        let here = self.all_names();
+        let names: Vec<&str> = here.tools().map(|tool| tool.name.as_str()).collect();
+        Err(Reply::failed(format!(
+            "{} is not offered: {why}; this node has {}; nothing moved",
+            tool.name,
+            names.join(", ")
+        ))
+        .with("code", "not_offered")
+        .boxed())
+    }
+}

@@ -1,0 +1,104 @@
+//! From the catalogue's entry of a tool to what the reader of arguments wants to know.
+
+use args::{self, ArgumentShape, DeclaredUnit, NumberRange, ParameterShape};
+use catalogue::{
+    KnownNames, NameSource, PREVIEW_NAMES, ParameterKind, ToolDefinition, ToolParameter,
+};
+
+/// The shape of a tool's arguments on this node now.
+#[must_use]
+pub fn shape(tool: &ToolDefinition, here: &KnownNames) -> ArgumentShape {
+    let taken = || tool.parameters.iter().chain(&tool.unlisted);
+    let own: Vec<&str> = taken().flat_map(names).collect();
+    let foreign = here
+        .tools()
+        .flat_map(|other| &other.parameters)
+        .flat_map(names)
+        .filter(|name| !own.contains(name));
+    let params = taken().map(|parameter| param(parameter, here));
+    ArgumentShape::new(params.collect())
+        .with_foreign(foreign)
+        .with_known_names(known_names(here))
+        .with_tool_names(tool.names())
+        .with_default_action(&tool.default_action)
+}
+
+/// Returns the names that a value can mean anywhere. Excludes the name of a single arm, which needs none.
+fn known_names(here: &KnownNames) -> impl Iterator<Item = &String> {
+    let arms = here.arms.iter().filter(|_| here.arms.len() > 1);
+    here.scenes.iter().chain(&here.overlays).chain(arms)
+}
+
+/// Every name that a parameter answers to.
+fn names(parameter: &ToolParameter) -> impl Iterator<Item = &str> {
+    std::iter::once(&parameter.name)
+        .chain(&parameter.aliases)
+        .map(String::as_str)
+}
+
+fn param(parameter: &ToolParameter, here: &KnownNames) -> ParameterShape {
+    ParameterShape {
+        aliases: parameter.aliases.clone(),
+        required: parameter.required,
+        default: parameter.default.clone(),
+        cautious: PREVIEW_NAMES
+            .contains(&parameter.name.as_str())
+            .then_some(true.into()),
+        selects_motion: parameter.kind == ParameterKind::Name(NameSource::Scenes),
+        ..ParameterShape::new(&parameter.name, kind(&parameter.kind, here))
+    }
+}
+
+/// The shape of a tool's arguments where only the names of nodes are known: other names may be another node's.
+pub(super) fn open_shape(tool: &ToolDefinition, here: &KnownNames) -> ArgumentShape {
+    let params = tool.parameters.iter().map(|parameter| {
+        let mut param = param(parameter, here);
+        if matches!(
+            parameter.kind,
+            ParameterKind::Name(NameSource::Scenes | NameSource::Overlays | NameSource::Arms)
+        ) {
+            param.kind = args::ValueKind::Text;
+        }
+        param
+    });
+    ArgumentShape::new(params.collect())
+        .with_tool_names(tool.names())
+        .with_default_action(&tool.default_action)
+}
+
+fn kind(kind: &ParameterKind, here: &KnownNames) -> args::ValueKind {
+    let range = NumberRange::default();
+    let known = |unit: &Option<String>| unit.as_deref().and_then(DeclaredUnit::named);
+    match kind {
+        ParameterKind::Bool => args::ValueKind::Bool,
+        ParameterKind::Text => args::ValueKind::Text,
+        ParameterKind::Name(names) => args::ValueKind::name(here.names(*names).iter().cloned()),
+        ParameterKind::Choice(values) => args::ValueKind::choice(values.iter().cloned()),
+        ParameterKind::Whole { unit } => args::ValueKind::Integer {
+            range,
+            unit: known(unit),
+        },
+        ParameterKind::Number { unit } => args::ValueKind::Number {
+            range,
+            unit: known(unit),
+        },
+        ParameterKind::Texts => args::ValueKind::list(args::ValueKind::Text),
+        ParameterKind::Numbers { names, unit } => args::ValueKind::Object {
+            fields: names.iter().map(|name| number(name, unit)).collect(),
+            open: false,
+        },
+        ParameterKind::Objects => args::ValueKind::list(args::ValueKind::Object {
+            fields: Vec::new(),
+            open: true,
+        }),
+    }
+}
+
+/// A field of an object of numbers.
+fn number(name: &str, unit: &str) -> ParameterShape {
+    let kind = args::ValueKind::Number {
+        range: NumberRange::default(),
+        unit: DeclaredUnit::named(unit),
+    };
+    ParameterShape::new(name, kind).default(0.0)
+}
