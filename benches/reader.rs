@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 use steadyhand::args::{
-    ArgumentShape, DeclaredUnit, Effect, ForgivenessProfile, ParameterShape, ReaderPolicy,
-    Received, ValueKind, envelope, read,
+    ArgumentShape, DeclaredUnit, ForgivenessProfile, ParameterShape, ReaderPolicy,
+    ReceivedArguments, ToolEffect, ValueKind, envelope, read,
 };
 
 const SMALL_BYTES: usize = 64 << 10;
@@ -67,10 +67,10 @@ fn shape() -> ArgumentShape {
 fn calls() {
     let (shape, policy) = (
         shape(),
-        ReaderPolicy::new(Effect::Moves, ForgivenessProfile::Guarded),
+        ReaderPolicy::new(ToolEffect::Moves, ForgivenessProfile::Guarded),
     );
     let ours = |text: &str| {
-        let reading = read(&shape, &policy, Received::Text(text.to_owned()));
+        let reading = read(&shape, &policy, ReceivedArguments::Text(text.to_owned()));
         assert!(reading.is_ok(), "{text}");
     };
     println!(
@@ -195,9 +195,9 @@ fn worst(name: &str, make: Make) -> Duration {
 fn once(text: &str) -> Duration {
     let (shape, policy) = (
         shape(),
-        ReaderPolicy::new(Effect::Moves, ForgivenessProfile::Guarded),
+        ReaderPolicy::new(ToolEffect::Moves, ForgivenessProfile::Guarded),
     );
-    let received = Received::Text(text.to_owned());
+    let received = ReceivedArguments::Text(text.to_owned());
     let start = now();
     let _ = black_box(read(&shape, &policy, received));
     let arguments = now() - start;
@@ -231,11 +231,11 @@ fn child(name: &str) {
         .find(|(known, _)| *known == name)
         .map(|(_, make)| make);
     let text = make.unwrap()(LARGE_BYTES - 64);
-    let received = Received::Text(text);
+    let received = ReceivedArguments::Text(text);
     if !only {
         let _ = black_box(read(
             &shape(),
-            &ReaderPolicy::new(Effect::Moves, ForgivenessProfile::Guarded),
+            &ReaderPolicy::new(ToolEffect::Moves, ForgivenessProfile::Guarded),
             received,
         ));
     } else {

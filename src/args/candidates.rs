@@ -83,7 +83,7 @@ impl CandidateReading {
     }
 }
 
-/// All readings of `text`; never none: the last resort is [`Flaw::NoArguments`].
+/// All readings of `text`; never none: the last resort is [`TextFlaw::NoArguments`].
 pub(super) fn of_text(text: &str) -> Vec<CandidateReading> {
     if text.len() > TEXT_BYTES_MAX {
         return vec![CandidateReading::flawed(

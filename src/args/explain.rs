@@ -3,8 +3,8 @@
 use super::{
     arguments::JudgedCandidate,
     outcome::{ArgumentComplaint, ArgumentReading, ArgumentRepair},
-    read::{self, Received},
-    rules::{Effect, ForgivenessProfile, ReaderPolicy, RepairClass},
+    read::{self, ReceivedArguments},
+    rules::{ForgivenessProfile, ReaderPolicy, RepairClass, ToolEffect},
     shape::ArgumentShape,
 };
 use serde::Serialize;
@@ -55,7 +55,7 @@ pub struct ProfileVerdict {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ReadingExplanation {
     /// Effect of the tool.
-    pub effect: Effect,
+    pub effect: ToolEffect,
     /// Each candidate reading, judged as the guarded profile judges.
     pub candidates: Vec<ReadingAlternative>,
     /// Decision of each profile.
@@ -64,9 +64,9 @@ pub struct ReadingExplanation {
 
 /// Explains how `text` would be read as the arguments of a tool of this shape and effect.
 #[must_use]
-pub fn explain(shape: &ArgumentShape, effect: Effect, text: &str) -> ReadingExplanation {
+pub fn explain(shape: &ArgumentShape, effect: ToolEffect, text: &str) -> ReadingExplanation {
     let guarded = ReaderPolicy::new(effect, ForgivenessProfile::Guarded);
-    let judged = read::judged(shape, &guarded, Received::Text(text.to_owned()));
+    let judged = read::judged(shape, &guarded, ReceivedArguments::Text(text.to_owned()));
     ReadingExplanation {
         effect,
         candidates: judged.map(alternative).collect(),
@@ -173,14 +173,14 @@ fn alternative(judged: JudgedCandidate) -> ReadingAlternative {
 
 fn verdict(
     shape: &ArgumentShape,
-    effect: Effect,
+    effect: ToolEffect,
     profile: ForgivenessProfile,
     text: &str,
 ) -> ProfileVerdict {
     match read::read(
         shape,
         &ReaderPolicy::new(effect, profile),
-        Received::Text(text.to_owned()),
+        ReceivedArguments::Text(text.to_owned()),
     ) {
         Ok(reading) => ProfileVerdict {
             profile,
@@ -239,7 +239,7 @@ pub fn explain_line(shape: &ArgumentShape, text: &str) -> LineReading {
     match read::read(
         shape,
         &ReaderPolicy::of_foreign_schema(),
-        Received::Text(text.to_owned()),
+        ReceivedArguments::Text(text.to_owned()),
     ) {
         Ok(reading) => LineReading::Understood {
             understood: reading

@@ -1,6 +1,6 @@
 //! The forgiving reader: whatever form arguments arrive in, their meaning is found or asked for, never guessed.
 //!
-//! It knows no tool and no scene: a [`Shape`] says what may be sent, a [`Policy`] what the tool does and how much is forgiven.
+//! It knows no tool and no scene: a [`Shape`] says what may be sent, a [`ReaderPolicy`] what the tool does and how much is forgiven.
 //!
 //! ```text
 //! text ─▶ strict JSON, else: quotes, fences, tags, objects in prose, calls, keywords, lines, options   (candidates)
@@ -63,10 +63,10 @@ pub use heuristics::is_physical;
 pub use nearest::nearest;
 pub use outcome::{ArgumentComplaint, ArgumentReading, ArgumentRefusal, ArgumentRepair};
 pub use pass_through::pass_on;
-pub use read::{Received, read};
+pub use read::{ReceivedArguments, read};
 pub use refusal_memory::{RefusalAdvice, RefusalMemory};
 pub use rules::{
-    Effect, ForgivenessProfile, ReaderPolicy, ReaderRule, RepairClass, UnknownKeyPolicy,
+    ForgivenessProfile, ReaderPolicy, ReaderRule, RepairClass, ToolEffect, UnknownKeyPolicy,
     ValueRendering,
 };
 pub use schema::SchemaError;

@@ -4,7 +4,7 @@ use super::{
     arguments::whole_text,
     outcome::{self, ArgumentReading, ArgumentRefusal},
     parsed_value::{self, ParsedValue},
-    read::Received,
+    read::ReceivedArguments,
     rules::{ReaderRule, RepairClass},
     strict,
 };
@@ -14,12 +14,14 @@ use serde_json::{Map, Value};
 ///
 /// # Errors
 /// Anything else: what is not read here cannot be mended here.
-pub fn pass_on(received: &Received) -> Result<ArgumentReading, Box<ArgumentRefusal>> {
+pub fn pass_on(received: &ReceivedArguments) -> Result<ArgumentReading, Box<ArgumentRefusal>> {
     let sent = match received {
-        Received::Absent | Received::Value(Value::Null) => Some(Map::new()),
-        Received::Value(Value::Object(object)) => Some(object.clone()),
-        Received::Text(text) | Received::Value(Value::String(text)) => object_of(text),
-        Received::Value(_) => None,
+        ReceivedArguments::Absent | ReceivedArguments::Value(Value::Null) => Some(Map::new()),
+        ReceivedArguments::Value(Value::Object(object)) => Some(object.clone()),
+        ReceivedArguments::Text(text) | ReceivedArguments::Value(Value::String(text)) => {
+            object_of(text)
+        }
+        ReceivedArguments::Value(_) => None,
     };
     let understood = sent.ok_or_else(|| Box::new(refusal(received)))?;
     Ok(ArgumentReading {
@@ -42,11 +44,13 @@ fn object_of(text: &str) -> Option<Map<String, Value>> {
     }
 }
 
-fn refusal(received: &Received) -> ArgumentRefusal {
+fn refusal(received: &ReceivedArguments) -> ArgumentRefusal {
     let shown = match received {
-        Received::Absent => String::new(),
-        Received::Text(text) => parsed_value::shown(text),
-        Received::Value(value) => parsed_value::shown_node(&ParsedValue::from(value.clone())),
+        ReceivedArguments::Absent => String::new(),
+        ReceivedArguments::Text(text) => parsed_value::shown(text),
+        ReceivedArguments::Value(value) => {
+            parsed_value::shown_node(&ParsedValue::from(value.clone()))
+        }
     };
     let why = "this tool passes its arguments on unread, so they must be one JSON object";
     let trouble = whole_text(ReaderRule::Unplaceable, "not_an_object", why).received(shown);

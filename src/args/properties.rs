@@ -6,8 +6,8 @@
 )]
 
 use super::{
-    ArgumentShape, Effect, ForgivenessProfile, ParameterShape, ReaderPolicy, Received, ValueKind,
-    envelope, explain_line, read,
+    ArgumentShape, ForgivenessProfile, ParameterShape, ReaderPolicy, ReceivedArguments, ToolEffect,
+    ValueKind, envelope, explain_line, read,
 };
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -30,10 +30,10 @@ fn shape() -> ArgumentShape {
 }
 
 const POLICIES: [ReaderPolicy; 4] = [
-    ReaderPolicy::new(Effect::Stops, ForgivenessProfile::Guarded),
-    ReaderPolicy::new(Effect::Reads, ForgivenessProfile::Lenient),
-    ReaderPolicy::new(Effect::Moves, ForgivenessProfile::Lenient),
-    ReaderPolicy::new(Effect::Moves, ForgivenessProfile::Guarded),
+    ReaderPolicy::new(ToolEffect::Stops, ForgivenessProfile::Guarded),
+    ReaderPolicy::new(ToolEffect::Reads, ForgivenessProfile::Lenient),
+    ReaderPolicy::new(ToolEffect::Moves, ForgivenessProfile::Lenient),
+    ReaderPolicy::new(ToolEffect::Moves, ForgivenessProfile::Guarded),
 ];
 
 /// Returns the letters and digits in lower case: the content of a text, regardless of its form.
@@ -300,8 +300,8 @@ proptest! {
     fn never_panics_and_never_invents(text in prop_oneof![fragments(), ".{0,60}", "[\\[\\]{}\"':,=a0 ]{0,40}"]) {
         let shape = shape();
         for policy in &POLICIES {
-            let outcome = read(&shape, policy, Received::Text(text.clone()));
-            prop_assert!(policy.effect != Effect::Stops || outcome.is_ok());
+            let outcome = read(&shape, policy, ReceivedArguments::Text(text.clone()));
+            prop_assert!(policy.effect != ToolEffect::Stops || outcome.is_ok());
             let Ok(reading) = outcome else { continue };
             for (name, value) in &reading.understood {
                 let default = shape.params.iter().find(|param| param.name == *name).and_then(|param| param.default.as_ref());
@@ -314,19 +314,19 @@ proptest! {
 
     #[test]
     fn a_correction_is_always_accepted(text in fragments()) {
-        let policy = ReaderPolicy::new(Effect::Moves, ForgivenessProfile::Guarded);
-        if let Err(refusal) = read(&shape(), &policy, Received::Text(text.clone())) {
+        let policy = ReaderPolicy::new(ToolEffect::Moves, ForgivenessProfile::Guarded);
+        if let Err(refusal) = read(&shape(), &policy, ReceivedArguments::Text(text.clone())) {
             let Some(corrected) = refusal.corrected else { return Ok(()) };
-            let again = read(&shape(), &policy, Received::Value(Value::Object(corrected.clone())));
+            let again = read(&shape(), &policy, ReceivedArguments::Value(Value::Object(corrected.clone())));
             prop_assert!(again.is_ok(), "{text:?}: {corrected:?}");
         }
     }
 
     #[test]
     fn any_object_comes_back_from_any_rendering(object in object()) {
-        let policy = ReaderPolicy::new(Effect::Moves, ForgivenessProfile::Guarded);
+        let policy = ReaderPolicy::new(ToolEffect::Moves, ForgivenessProfile::Guarded);
         for text in renderings(&object) {
-            match read(&shape(), &policy, Received::Text(text.clone())) {
+            match read(&shape(), &policy, ReceivedArguments::Text(text.clone())) {
                 Ok(reading) => prop_assert_eq!(Value::Object(reading.given), Value::Object(object.clone()), "{}", text),
                 Err(refusal) => prop_assert!(false, "{text}: {refusal}"),
             }
@@ -335,18 +335,18 @@ proptest! {
 
     #[test]
     fn a_text_cut_anywhere_never_moves(object in object(), at in any::<prop::sample::Index>()) {
-        let policy = ReaderPolicy::new(Effect::Moves, ForgivenessProfile::Guarded);
+        let policy = ReaderPolicy::new(ToolEffect::Moves, ForgivenessProfile::Guarded);
         for text in [Value::Object(object.clone()).to_string(), format!("{{{}}}", pairs(&object, ", ", ": ", "'", |v| python(v, '\'')))] {
             let cut: String = text.chars().take(1 + at.index(text.chars().count() - 1)).collect();
             if cut.len() < text.len() {
-                prop_assert!(read(&shape(), &policy, Received::Text(cut.clone())).is_err(), "{cut}");
+                prop_assert!(read(&shape(), &policy, ReceivedArguments::Text(cut.clone())).is_err(), "{cut}");
             }
         }
     }
 
     #[test]
     fn a_text_cut_anywhere_says_all_or_nothing(object in object(), at in any::<prop::sample::Index>()) {
-        let policy = ReaderPolicy::new(Effect::Moves, ForgivenessProfile::Guarded);
+        let policy = ReaderPolicy::new(ToolEffect::Moves, ForgivenessProfile::Guarded);
         let marked = renderings(&object).into_iter().filter(|text| {
             object.is_empty() || !bracketless(&object).contains(text)
         });
@@ -355,7 +355,7 @@ proptest! {
             if cut.trim_matches('\u{feff}').is_empty() {
                 continue;
             }
-            if let Ok(reading) = read(&shape(), &policy, Received::Text(cut.clone())) {
+            if let Ok(reading) = read(&shape(), &policy, ReceivedArguments::Text(cut.clone())) {
                 prop_assert_eq!(Value::Object(reading.given), Value::Object(object.clone()), "{} of {}", cut, text);
             }
         }

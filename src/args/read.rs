@@ -6,10 +6,10 @@ use super::{
     corrected_call::RefusedCall,
     outcome::{self, ArgumentReading, ArgumentRefusal, ArgumentRepair},
     parsed_value::ParsedValue,
-    rules::{Effect, ReaderPolicy, ReaderRule},
+    rules::{ReaderPolicy, ReaderRule, ToolEffect},
     shape::ArgumentShape,
 };
-pub use call::Received;
+pub use call::ReceivedArguments;
 use serde_json::{Map, Value};
 
 /// Reads arguments.
@@ -20,7 +20,7 @@ use serde_json::{Map, Value};
 pub fn read(
     shape: &ArgumentShape,
     policy: &ReaderPolicy,
-    received: Received,
+    received: ReceivedArguments,
 ) -> Result<ArgumentReading, Box<ArgumentRefusal>> {
     choose(judged(shape, policy, received), shape, policy)
 }
@@ -29,17 +29,17 @@ pub fn read(
 pub(super) fn judged<'a>(
     shape: &'a ArgumentShape,
     policy: &'a ReaderPolicy,
-    received: Received,
+    received: ReceivedArguments,
 ) -> impl Iterator<Item = JudgedCandidate> {
     let (candidates, text) = match received {
-        Received::Absent => (
+        ReceivedArguments::Absent => (
             vec![CandidateReading::of_node(ParsedValue::Null)],
             String::new(),
         ),
-        Received::Text(text) | Received::Value(Value::String(text)) => {
+        ReceivedArguments::Text(text) | ReceivedArguments::Value(Value::String(text)) => {
             (candidates::of_text(&text), text)
         }
-        Received::Value(value) => (
+        ReceivedArguments::Value(value) => (
             vec![CandidateReading::of_node(ParsedValue::from(value))],
             String::new(),
         ),
@@ -96,7 +96,7 @@ fn choose(
         }
         // Arguments that were read and refused are not made good by reading the text as none.
         (Some((_, reading)), Some((_, refusal)))
-            if policy.effect == Effect::Moves && has_no_arguments(&reading) =>
+            if policy.effect == ToolEffect::Moves && has_no_arguments(&reading) =>
         {
             Err(refusal)
         }

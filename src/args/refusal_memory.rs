@@ -166,7 +166,8 @@ impl RememberedRefusal {
 )]
 mod tests {
     use super::super::{
-        ArgumentShape, Effect, ForgivenessProfile, ParameterShape, Received, ValueKind, read,
+        ArgumentShape, ForgivenessProfile, ParameterShape, ReceivedArguments, ToolEffect,
+        ValueKind, read,
     };
     use super::*;
     use serde_json::json;
@@ -185,12 +186,12 @@ mod tests {
                 .default(false)
                 .cautious(true),
         ]);
-        let policy = ReaderPolicy::new(Effect::Moves, profile);
+        let policy = ReaderPolicy::new(ToolEffect::Moves, profile);
         memory.judge(
             "caller",
             "stroke",
             &policy,
-            read(&shape, &policy, Received::Value(arguments)),
+            read(&shape, &policy, ReceivedArguments::Value(arguments)),
         )
     }
 
@@ -320,8 +321,12 @@ mod tests {
             json!({"scene": "tigger"}),
         )
         .unwrap_err();
-        let policy = ReaderPolicy::new(Effect::Moves, ForgivenessProfile::Guarded);
-        let fine = read(&ArgumentShape::default(), &policy, Received::Absent);
+        let policy = ReaderPolicy::new(ToolEffect::Moves, ForgivenessProfile::Guarded);
+        let fine = read(
+            &ArgumentShape::default(),
+            &policy,
+            ReceivedArguments::Absent,
+        );
         assert!(
             memory
                 .judge("other", "stroke", &policy, fine.clone())
@@ -333,12 +338,12 @@ mod tests {
     #[test]
     fn remembers_a_bounded_number_of_callers() {
         let mut memory = RefusalMemory::default();
-        let policy = ReaderPolicy::new(Effect::Moves, ForgivenessProfile::Guarded);
+        let policy = ReaderPolicy::new(ToolEffect::Moves, ForgivenessProfile::Guarded);
         for caller in 0..2 * CALLERS_MAX {
             let refused = read(
                 &ArgumentShape::default(),
                 &policy,
-                Received::Text("draw".into()),
+                ReceivedArguments::Text("draw".into()),
             );
             assert!(
                 memory

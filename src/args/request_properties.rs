@@ -9,8 +9,8 @@
 )]
 
 use super::{
-    ArgumentShape, Effect, ForgivenessProfile, ParameterShape, ReaderPolicy, Received, ValueKind,
-    properties::renderings, read,
+    ArgumentShape, ForgivenessProfile, ParameterShape, ReaderPolicy, ReceivedArguments, ToolEffect,
+    ValueKind, properties::renderings, read,
 };
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -72,8 +72,8 @@ const PROFILES: [ForgivenessProfile; 2] =
     [ForgivenessProfile::Lenient, ForgivenessProfile::Guarded];
 
 /// Returns whether a tool of this shape would move.
-fn moves(shape: &ArgumentShape, profile: ForgivenessProfile, received: Received) -> bool {
-    let policy = ReaderPolicy::new(Effect::Moves, profile);
+fn moves(shape: &ArgumentShape, profile: ForgivenessProfile, received: ReceivedArguments) -> bool {
+    let policy = ReaderPolicy::new(ToolEffect::Moves, profile);
     let reading = read(shape, &policy, received);
     reading.is_ok_and(|reading| reading.understood.get("dry_run") != Some(&json!(true)))
 }
@@ -253,9 +253,9 @@ fn more_words_around_a_call_never_move_an_arm_that_stood() {
             for shape in shapes() {
                 for profile in PROFILES {
                     let more = format!("{before} {call} {after}");
-                    let moved = moves(&shape, profile, Received::Text(call.clone()));
+                    let moved = moves(&shape, profile, ReceivedArguments::Text(call.clone()));
                     prop_assert!(
-                        moved || !moves(&shape, profile, Received::Text(more.clone())),
+                        moved || !moves(&shape, profile, ReceivedArguments::Text(more.clone())),
                         "{profile:?} {more}"
                     );
                 }
@@ -277,7 +277,7 @@ fn words_around_any_rendering_never_move_an_arm_that_stood() {
                 moves(
                     &shape,
                     ForgivenessProfile::Guarded,
-                    Received::Text(text.to_owned()),
+                    ReceivedArguments::Text(text.to_owned()),
                 )
             };
             prop_assert!(as_guarded(call) || !as_guarded(&more), "{more}");
@@ -299,14 +299,14 @@ fn more_keys_never_move_an_arm_that_stood() {
             for shape in shapes() {
                 for profile in PROFILES {
                     let as_value = |object: &Map<String, Value>| {
-                        Received::Value(Value::Object(object.clone()))
+                        ReceivedArguments::Value(Value::Object(object.clone()))
                     };
                     let moved = moves(&shape, profile, as_value(&object));
                     prop_assert!(
                         moved || !moves(&shape, profile, as_value(&more)),
                         "{profile:?} {more:?}"
                     );
-                    let as_text = Received::Text(text(&more));
+                    let as_text = ReceivedArguments::Text(text(&more));
                     prop_assert!(
                         moved || !moves(&shape, profile, as_text),
                         "{profile:?} {more:?}"
@@ -363,12 +363,12 @@ fn a_dry_run_as_a_key_never_moves() {
         let object: Map<String, Value> = pairs.into_iter().collect();
         for shape in shapes() {
             for profile in PROFILES {
-                let as_value = Received::Value(Value::Object(object.clone()));
+                let as_value = ReceivedArguments::Value(Value::Object(object.clone()));
                 prop_assert!(!moves(&shape, profile, as_value), "{profile:?} {object:?}");
                 let all = renderings(&object);
                 let call = &all[which.index(all.len())];
                 prop_assert!(
-                    !moves(&shape, profile, Received::Text(call.clone())),
+                    !moves(&shape, profile, ReceivedArguments::Text(call.clone())),
                     "{profile:?} {call}"
                 );
             }
@@ -420,7 +420,7 @@ fn a_dry_run_as_a_word_never_moves() {
         for shape in shapes() {
             for profile in PROFILES {
                 prop_assert!(
-                    !moves(&shape, profile, Received::Text(asked.clone())),
+                    !moves(&shape, profile, ReceivedArguments::Text(asked.clone())),
                     "{profile:?} {asked}"
                 );
             }

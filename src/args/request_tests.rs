@@ -7,8 +7,8 @@
 )]
 
 use super::{
-    ArgumentReading, ArgumentRefusal, ArgumentShape, Effect, ForgivenessProfile, ParameterShape,
-    ReaderPolicy, Received, ValueKind, read,
+    ArgumentReading, ArgumentRefusal, ArgumentShape, ForgivenessProfile, ParameterShape,
+    ReaderPolicy, ReceivedArguments, ToolEffect, ValueKind, read,
 };
 use serde_json::{Value, json};
 
@@ -42,8 +42,8 @@ fn reset() -> ArgumentShape {
 }
 
 fn moves(profile: ForgivenessProfile, text: &str) -> Result<ArgumentReading, Box<ArgumentRefusal>> {
-    let policy = ReaderPolicy::new(Effect::Moves, profile);
-    read(&stroke(), &policy, Received::Text(text.into()))
+    let policy = ReaderPolicy::new(ToolEffect::Moves, profile);
+    read(&stroke(), &policy, ReceivedArguments::Text(text.into()))
 }
 
 /// Returns whether the call would draw.
@@ -348,8 +348,8 @@ fn a_tool_that_can_do_no_dry_run_refuses_to_move_for_one() {
         "{\"scene\":\"letters\"} as a dry run",
     ] {
         for profile in [ForgivenessProfile::Lenient, ForgivenessProfile::Guarded] {
-            let policy = ReaderPolicy::new(Effect::Moves, profile);
-            let outcome = read(&reset(), &policy, Received::Text(text.into()));
+            let policy = ReaderPolicy::new(ToolEffect::Moves, profile);
+            let outcome = read(&reset(), &policy, ReceivedArguments::Text(text.into()));
             let refusal = outcome.unwrap_err();
             assert!(
                 refusal.complaints.iter().any(|one| one.code == "withheld"),
@@ -406,10 +406,10 @@ fn a_tool_that_reads_or_stops_is_not_kept_from_it() {
         r#"{"scene":"letters","options":{"dry_run":true},"real":false}"#,
         "just a dry run",
     ] {
-        for effect in [Effect::Reads, Effect::Stops] {
+        for effect in [ToolEffect::Reads, ToolEffect::Stops] {
             let policy = ReaderPolicy::new(effect, ForgivenessProfile::Guarded);
             assert!(
-                read(&stroke(), &policy, Received::Text(text.into())).is_ok(),
+                read(&stroke(), &policy, ReceivedArguments::Text(text.into())).is_ok(),
                 "{text}"
             );
         }
@@ -451,8 +451,8 @@ fn a_hundred_calls_with_extra_keys_and_a_scene_still_run() {
     for key in keys {
         for value in &extras {
             let call = json!({"scene": "letters", key: value});
-            let policy = ReaderPolicy::new(Effect::Moves, ForgivenessProfile::Guarded);
-            let outcome = read(&stroke(), &policy, Received::Value(call.clone()));
+            let policy = ReaderPolicy::new(ToolEffect::Moves, ForgivenessProfile::Guarded);
+            let outcome = read(&stroke(), &policy, ReceivedArguments::Value(call.clone()));
             let reading = outcome.unwrap_or_else(|why| panic!("{call}: {why}"));
             assert_eq!(
                 Value::Object(reading.given),

@@ -1,6 +1,6 @@
 //! The table of forgiveness as data: what each kind of oddity may do to a tool that stops, reads or moves.
 
-pub use call::Effect;
+pub use call::ToolEffect;
 use serde::{Deserialize, Serialize};
 
 /// Degree to which a node forgives a caller that wants to move something.
@@ -47,7 +47,7 @@ pub enum ValueRendering {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReaderPolicy {
     /// Effect of the tool.
-    pub effect: Effect,
+    pub effect: ToolEffect,
     /// Degree of forgiveness.
     pub profile: ForgivenessProfile,
     /// The default scene is all that a person has enabled, so a lost payload can mean nothing else.
@@ -61,7 +61,7 @@ pub struct ReaderPolicy {
 impl ReaderPolicy {
     /// The policy of a tool of this node, with nothing assumed about what is enabled.
     #[must_use]
-    pub const fn new(effect: Effect, profile: ForgivenessProfile) -> Self {
+    pub const fn new(effect: ToolEffect, profile: ForgivenessProfile) -> Self {
         Self {
             effect,
             profile,
@@ -78,7 +78,7 @@ impl ReaderPolicy {
             default_is_all_enabled: true,
             unknown_keys: UnknownKeyPolicy::Ignored,
             render: ValueRendering::AsSent,
-            ..Self::new(Effect::Moves, ForgivenessProfile::Guarded)
+            ..Self::new(ToolEffect::Moves, ForgivenessProfile::Guarded)
         }
     }
 
@@ -86,7 +86,7 @@ impl ReaderPolicy {
     pub(super) const fn guards_motion(&self) -> bool {
         matches!(
             (self.effect, self.unknown_keys),
-            (Effect::Moves, UnknownKeyPolicy::Judged)
+            (ToolEffect::Moves, UnknownKeyPolicy::Judged)
         )
     }
 
@@ -94,9 +94,9 @@ impl ReaderPolicy {
     #[must_use]
     pub const fn refuses(&self, rule: ReaderRule) -> bool {
         match self.effect {
-            Effect::Stops => false,
-            Effect::Reads => matches!(rule, ReaderRule::Unplaceable),
-            Effect::Moves => self.refuses_to_move(rule),
+            ToolEffect::Stops => false,
+            ToolEffect::Reads => matches!(rule, ReaderRule::Unplaceable),
+            ToolEffect::Moves => self.refuses_to_move(rule),
         }
     }
 
@@ -196,10 +196,10 @@ mod tests {
     #[test]
     fn every_row_and_column_is_as_agreed() {
         let columns = [
-            (Effect::Stops, ForgivenessProfile::Guarded),
-            (Effect::Reads, ForgivenessProfile::Guarded),
-            (Effect::Moves, ForgivenessProfile::Lenient),
-            (Effect::Moves, ForgivenessProfile::Guarded),
+            (ToolEffect::Stops, ForgivenessProfile::Guarded),
+            (ToolEffect::Reads, ForgivenessProfile::Guarded),
+            (ToolEffect::Moves, ForgivenessProfile::Lenient),
+            (ToolEffect::Moves, ForgivenessProfile::Guarded),
         ];
         for (rule, want) in TABLE {
             let row: String = columns
@@ -216,7 +216,7 @@ mod tests {
         }
         let known = ReaderPolicy {
             default_is_all_enabled: true,
-            ..ReaderPolicy::new(Effect::Moves, ForgivenessProfile::Guarded)
+            ..ReaderPolicy::new(ToolEffect::Moves, ForgivenessProfile::Guarded)
         };
         assert!(!known.refuses(ReaderRule::PayloadLost));
     }

@@ -7,17 +7,17 @@
 )]
 
 use super::{
-    ArgumentReading, ArgumentRefusal, ArgumentShape, DeclaredUnit, Effect, ForgivenessProfile,
-    LineReading, ParameterShape, ReaderPolicy, Received, RepairClass, ValueKind, explain,
+    ArgumentReading, ArgumentRefusal, ArgumentShape, DeclaredUnit, ForgivenessProfile, LineReading,
+    ParameterShape, ReaderPolicy, ReceivedArguments, RepairClass, ToolEffect, ValueKind, explain,
     explain_line, read,
 };
 use serde_json::{Value, json};
 
-const COLUMNS: [(Effect, ForgivenessProfile); 4] = [
-    (Effect::Stops, ForgivenessProfile::Guarded),
-    (Effect::Reads, ForgivenessProfile::Guarded),
-    (Effect::Moves, ForgivenessProfile::Lenient),
-    (Effect::Moves, ForgivenessProfile::Guarded),
+const COLUMNS: [(ToolEffect, ForgivenessProfile); 4] = [
+    (ToolEffect::Stops, ForgivenessProfile::Guarded),
+    (ToolEffect::Reads, ForgivenessProfile::Guarded),
+    (ToolEffect::Moves, ForgivenessProfile::Lenient),
+    (ToolEffect::Moves, ForgivenessProfile::Guarded),
 ];
 
 /// A drawing tool such as the node has.
@@ -45,19 +45,19 @@ pub(super) fn stroke() -> ArgumentShape {
 }
 
 fn run(
-    effect: Effect,
+    effect: ToolEffect,
     profile: ForgivenessProfile,
     text: &str,
 ) -> Result<ArgumentReading, Box<ArgumentRefusal>> {
     read(
         &stroke(),
         &ReaderPolicy::new(effect, profile),
-        Received::Text(text.into()),
+        ReceivedArguments::Text(text.into()),
     )
 }
 
 pub(super) fn guarded(text: &str) -> Result<ArgumentReading, Box<ArgumentRefusal>> {
-    run(Effect::Moves, ForgivenessProfile::Guarded, text)
+    run(ToolEffect::Moves, ForgivenessProfile::Guarded, text)
 }
 
 /// One letter per column of the table: `.` runs, `!` runs after a loss, `r` is refused.
@@ -116,8 +116,8 @@ fn nothing_said_is_defaults() {
     assert!(
         read(
             &stroke(),
-            &ReaderPolicy::new(Effect::Moves, ForgivenessProfile::Guarded),
-            Received::Absent
+            &ReaderPolicy::new(ToolEffect::Moves, ForgivenessProfile::Guarded),
+            ReceivedArguments::Absent
         )
         .is_ok()
     );
@@ -140,17 +140,17 @@ fn a_lost_payload_is_told_apart() {
             guidance.contains("`{}` draws the default scene"),
             "{guidance}"
         );
-        for effect in [Effect::Reads, Effect::Moves] {
+        for effect in [ToolEffect::Reads, ToolEffect::Moves] {
             let reading = run(effect, ForgivenessProfile::Lenient, text).unwrap();
             let why = &reading.repairs.last().unwrap().why;
             assert!(why.contains("send {} for defaults"), "{why}");
         }
         let policy = ReaderPolicy {
             default_is_all_enabled: true,
-            ..ReaderPolicy::new(Effect::Moves, ForgivenessProfile::Guarded)
+            ..ReaderPolicy::new(ToolEffect::Moves, ForgivenessProfile::Guarded)
         };
         assert!(
-            read(&stroke(), &policy, Received::Text(text.into()))
+            read(&stroke(), &policy, ReceivedArguments::Text(text.into()))
                 .unwrap()
                 .is_payload_lost()
         );
@@ -494,7 +494,7 @@ fn contradictions_never_move() {
         r#"{"scene":"koi"}, "fps": 5"#,
     ] {
         check(&[(text, "!!rr")]);
-        let reading = run(Effect::Reads, ForgivenessProfile::Guarded, text).unwrap();
+        let reading = run(ToolEffect::Reads, ForgivenessProfile::Guarded, text).unwrap();
         assert_eq!(reading.understood["scene"], "default", "{text}");
     }
 }
@@ -650,8 +650,8 @@ fn a_stop_is_never_refused() {
             assert!(
                 read(
                     &shape,
-                    &ReaderPolicy::new(Effect::Stops, profile),
-                    Received::Text(text.into())
+                    &ReaderPolicy::new(ToolEffect::Stops, profile),
+                    ReceivedArguments::Text(text.into())
                 )
                 .is_ok(),
                 "{text}"
@@ -660,8 +660,8 @@ fn a_stop_is_never_refused() {
     }
     let reading = read(
         &shape,
-        &ReaderPolicy::new(Effect::Stops, ForgivenessProfile::Guarded),
-        Received::Text("{node: 'LEFT'}".into()),
+        &ReaderPolicy::new(ToolEffect::Stops, ForgivenessProfile::Guarded),
+        ReceivedArguments::Text("{node: 'LEFT'}".into()),
     )
     .unwrap();
     assert_eq!(reading.understood["node"], "left");
@@ -688,7 +688,7 @@ fn text_parameters_are_not_looked_into() {
 
 #[test]
 fn values_from_a_client_are_read_like_text() {
-    let policy = ReaderPolicy::new(Effect::Moves, ForgivenessProfile::Guarded);
+    let policy = ReaderPolicy::new(ToolEffect::Moves, ForgivenessProfile::Guarded);
     for value in [
         json!({"scene": "koi"}),
         json!("{\"scene\": \"koi\"}"),
@@ -697,7 +697,7 @@ fn values_from_a_client_are_read_like_text() {
         json!("scene='koi'"),
     ] {
         assert_eq!(
-            read(&stroke(), &policy, Received::Value(value.clone()))
+            read(&stroke(), &policy, ReceivedArguments::Value(value.clone()))
                 .unwrap()
                 .given,
             *json!({"scene": "koi"}).as_object().unwrap(),
@@ -706,7 +706,7 @@ fn values_from_a_client_are_read_like_text() {
     }
     for value in [json!(5), json!(true), json!(["koi"]), json!("koi")] {
         assert!(
-            read(&stroke(), &policy, Received::Value(value.clone())).is_err(),
+            read(&stroke(), &policy, ReceivedArguments::Value(value.clone())).is_err(),
             "{value}"
         );
     }
@@ -831,7 +831,7 @@ fn nested_schemas_are_judged_through() {
 
 #[test]
 fn explaining_shows_candidates_and_both_profiles() {
-    let explanation = explain(&stroke(), Effect::Moves, "{scene: 'koi', depth: 2}");
+    let explanation = explain(&stroke(), ToolEffect::Moves, "{scene: 'koi', depth: 2}");
     assert_eq!(explanation.candidates.len(), 1);
     assert_eq!(
         explanation

@@ -18,7 +18,7 @@ const CHANNEL: (&str, &str) = ("<|channel|>analysis<|message|>", "<|end|>");
 const THOUGHTS_MAX: usize = 64;
 
 /// A thought in a text.
-pub(super) struct Thought<'a> {
+pub(super) struct ThoughtSpan<'a> {
     /// The text before it; a thought whose opening tag the template wrote begins the text.
     pub(super) before: &'a str,
     /// The thought itself, without its tags.
@@ -30,7 +30,7 @@ pub(super) struct Thought<'a> {
     tags: (&'static str, &'static str),
 }
 
-impl Thought<'_> {
+impl ThoughtSpan<'_> {
     /// Returns whether the same tags stand in the text after it.
     pub(super) fn recurs(&self) -> bool {
         let (open, close) = self.tags;
@@ -40,11 +40,11 @@ impl Thought<'_> {
 }
 
 /// Returns the first thought between tags.
-pub(super) fn first_tagged(text: &str) -> Option<Thought<'_>> {
+pub(super) fn first_tagged(text: &str) -> Option<ThoughtSpan<'_>> {
     first(text, &TAGS)
 }
 
-fn first<'a>(text: &'a str, all: &[(&'static str, &'static str)]) -> Option<Thought<'a>> {
+fn first<'a>(text: &'a str, all: &[(&'static str, &'static str)]) -> Option<ThoughtSpan<'a>> {
     let place = |(open, close): &(&str, &str)| match (text.find(open), text.find(close)) {
         (Some(open), Some(close)) => Some(open.min(close)),
         (open, close) => open.or(close),
@@ -65,7 +65,7 @@ fn first<'a>(text: &'a str, all: &[(&'static str, &'static str)]) -> Option<Thou
         Some((inside, after)) => (inside, Some(after)),
         None => (rest, None),
     };
-    Some(Thought {
+    Some(ThoughtSpan {
         before,
         inside,
         after,

@@ -56,7 +56,7 @@ impl<'a> UrdfOptions<'a> {
 /// An arm's description and what was assumed to make it.
 #[derive(Clone, Debug)]
 pub struct UrdfImport {
-    /// The description; [`Arm::new`] takes it.
+    /// The description; [`ArmModel::new`] takes it.
     pub file: ArmFile,
     /// Assumptions that a person must check before a real arm moves by this file.
     pub assumed: Vec<String>,

@@ -88,7 +88,7 @@ impl NodeClock {
         }))
     }
 
-    /// A clock like [`Clock::simulated`] that people can watch: waiting on it takes a `rate`th of
+    /// A clock like [`NodeClock::simulated`] that people can watch: waiting on it takes a `rate`th of
     /// the time. A rate of 0 counts as 1.
     #[must_use]
     pub fn simulated_at(rate: u32) -> Self {

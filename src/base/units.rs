@@ -89,7 +89,7 @@ impl JointVector {
     /// All of `values`.
     ///
     /// # Panics
-    /// As [`Joints::zeros`].
+    /// As [`JointVector::zeros`].
     #[must_use]
     pub fn from_slice(values: &[f64]) -> Self {
         let mut all = Self::zeros(values.len());

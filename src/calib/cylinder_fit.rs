@@ -6,7 +6,7 @@
 use nalgebra::{DMatrix, DVector, Isometry3, Point3, Translation3, UnitQuaternion, Vector3};
 
 use super::calibration_record::TouchRole;
-use super::fit::{self, Model, nudge};
+use super::fit::{self, FitModel, nudge};
 use super::sheet_frame::{SQUARE_MAX_RAD, scale};
 use super::stats::{FitRows, ResidualKind, TouchOutlier, robust, touch_fit};
 use super::{FitError, RulerDistances};
@@ -151,9 +151,9 @@ impl CylinderEstimate {
 }
 
 /// A sheet that is fitted to all touches but one.
-struct Sheet<'a, 'b>(&'b CylinderProblem<'a>, Option<usize>);
+struct CylinderSheet<'a, 'b>(&'b CylinderProblem<'a>, Option<usize>);
 
-impl Model for Sheet<'_, '_> {
+impl FitModel for CylinderSheet<'_, '_> {
     type State = CylinderEstimate;
 
     fn off(&self, state: &CylinderEstimate) -> Option<DVector<f64>> {
@@ -284,7 +284,7 @@ impl<'a> CylinderProblem<'a> {
                 need: ROLLED_TOUCHES_MIN,
             });
         }
-        let sheet = Sheet(self, without);
+        let sheet = CylinderSheet(self, without);
         let (state, off) = fit::least_squares(&sheet, *start).ok_or(FitError::NotRolled)?;
         self.made(state, &off, without)
     }
@@ -296,7 +296,8 @@ impl<'a> CylinderProblem<'a> {
         without: Option<usize>,
     ) -> Result<CylinderFit, FitError> {
         let surface = state.surface(self.believed).ok_or(FitError::NotRolled)?;
-        let slopes = fit::slopes(&Sheet(self, without), &state).ok_or(FitError::NotRolled)?;
+        let slopes =
+            fit::slopes(&CylinderSheet(self, without), &state).ok_or(FitError::NotRolled)?;
         let inverse = slopes.tr_mul(&slopes).try_inverse();
         let inverse = inverse.ok_or(FitError::NotRolled)?;
         let freedom = self.freedom(off.len(), without);

@@ -12,7 +12,7 @@ const DAMPING_MIN: f64 = 1e-12;
 const DAMPING_MAX: f64 = 1e9;
 
 /// What should have been measured, as a function of what is not known.
-pub(super) trait Model {
+pub(super) trait FitModel {
     /// Values of the unknowns.
     type State;
 
@@ -34,7 +34,7 @@ pub(super) fn nudge(steps: &[f64], unknown: usize) -> DVector<f64> {
 }
 
 /// Returns how the residuals change with each unknown.
-pub(super) fn slopes<M: Model>(model: &M, state: &M::State) -> Option<DMatrix<f64>> {
+pub(super) fn slopes<M: FitModel>(model: &M, state: &M::State) -> Option<DMatrix<f64>> {
     let steps = model.steps();
     let slope = |(unknown, step): (usize, &f64)| {
         let by = nudge(&steps, unknown);
@@ -47,7 +47,7 @@ pub(super) fn slopes<M: Model>(model: &M, state: &M::State) -> Option<DMatrix<f6
 }
 
 /// Returns the state with the least squares near `state`, and its residuals.
-pub(super) fn least_squares<M: Model>(
+pub(super) fn least_squares<M: FitModel>(
     model: &M,
     mut state: M::State,
 ) -> Option<(M::State, DVector<f64>)> {

@@ -11,7 +11,7 @@
 use nalgebra::{DMatrix, DVector, Matrix3, Point3, Vector3};
 
 use super::FitError;
-use super::fit::{self, Model};
+use super::fit::{self, FitModel};
 use super::stats::{TouchOutlier, is_outlier, rms};
 use base::units::JointVector;
 use kin::{KinematicChain, ToolTip};
@@ -146,9 +146,9 @@ fn slipped(problem: &ZerosProblem<'_>, fit: &ZerosFit) -> Option<TouchOutlier> {
 
 /// Zeros of which those unknowns are fitted that show in the touches. Behind the touches come the
 /// Tikhonov terms.
-struct Kept<'a, 'b>(&'b ZerosProblem<'a>, &'b [usize]);
+struct KeptZeros<'a, 'b>(&'b ZerosProblem<'a>, &'b [usize]);
 
-impl Model for Kept<'_, '_> {
+impl FitModel for KeptZeros<'_, '_> {
     type State = DVector<f64>;
 
     fn off(&self, x: &DVector<f64>) -> Option<DVector<f64>> {
@@ -319,7 +319,7 @@ impl<'a> ZerosProblem<'a> {
 
     #[expect(clippy::expect_used, reason = "zeros of any size have residuals")]
     fn jacobian(&self, x: &DVector<f64>, kept: &[usize]) -> DMatrix<f64> {
-        let all = fit::slopes(&Kept(self, kept), x).expect("every state is possible");
+        let all = fit::slopes(&KeptZeros(self, kept), x).expect("every state is possible");
         let touches = all.nrows().saturating_sub(kept.len());
         all.rows(0, touches).into_owned()
     }
@@ -350,7 +350,7 @@ impl<'a> ZerosProblem<'a> {
     fn solve(&self) -> Result<ZerosFit, FitError> {
         let (kept, condition) = self.observable()?;
         let start = DVector::zeros(self.unknowns);
-        let found = fit::least_squares(&Kept(self, &kept), start);
+        let found = fit::least_squares(&KeptZeros(self, &kept), start);
         let (x, _) = found.ok_or(FitError::Unobservable)?;
         Ok(self.fit_result(&x, &kept, condition))
     }

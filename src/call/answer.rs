@@ -8,7 +8,7 @@ const PNG: &str = "image/png";
 
 /// The outcome of a call.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Answer {
+pub struct ToolAnswer {
     /// The result as data, shaped by the tool's output schema.
     pub structured: Map<String, Value>,
     /// The result as short text.
@@ -19,7 +19,7 @@ pub struct Answer {
     pub images: Vec<(String, Vec<u8>)>,
 }
 
-impl Answer {
+impl ToolAnswer {
     /// Returns the answer to a call that was carried out.
     pub fn done(message: impl Into<String>) -> Self {
         Self::new(true, message.into())

@@ -7,22 +7,22 @@ mod answer;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use answer::Answer;
+pub use answer::ToolAnswer;
 
 /// A tool call as it came.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Call {
+pub struct ToolCall {
     /// The tool's name as received, perhaps decorated (`robotAlign()`); empty when the caller sent none.
     pub tool: String,
     /// The arguments as received.
-    pub arguments: Received,
+    pub arguments: ReceivedArguments,
     /// The sender and the way in.
-    pub caller: Caller,
+    pub caller: ToolCaller,
 }
 
 /// A call's arguments before they are read.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Received {
+pub enum ReceivedArguments {
     /// No `arguments` at all.
     Absent,
     /// A JSON value: an object as it should be, or a list, a number, `null`; a string may itself hold arguments, even twice over.
@@ -32,7 +32,7 @@ pub enum Received {
     Text(String),
 }
 
-impl From<Option<Value>> for Received {
+impl From<Option<Value>> for ReceivedArguments {
     fn from(arguments: Option<Value>) -> Self {
         match arguments {
             None => Self::Absent,
@@ -42,21 +42,21 @@ impl From<Option<Value>> for Received {
     }
 }
 
-impl From<Received> for Option<Value> {
-    fn from(arguments: Received) -> Self {
+impl From<ReceivedArguments> for Option<Value> {
+    fn from(arguments: ReceivedArguments) -> Self {
         match arguments {
-            Received::Absent => None,
-            Received::Value(value) => Some(value),
-            Received::Text(text) => Some(Value::String(text)),
+            ReceivedArguments::Absent => None,
+            ReceivedArguments::Value(value) => Some(value),
+            ReceivedArguments::Text(text) => Some(Value::String(text)),
         }
     }
 }
 
 /// The sender of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Caller {
+pub struct ToolCaller {
     /// The way in.
-    pub via: Via,
+    pub via: EntryPoint,
     /// The session's id, where the protocol has sessions.
     pub session: Option<String>,
     /// The client's name as it introduced itself.
@@ -66,14 +66,14 @@ pub struct Caller {
     /// The protocol's revision that this request is served by, such as `2026-07-28`.
     pub protocol: Option<String>,
     /// The identity that the caller has proven, where the way in asks for one.
-    pub identity: Option<Identity>,
+    pub identity: Option<VerifiedIdentity>,
     /// Set where another node passes the call on.
-    pub hop: Option<Hop>,
+    pub hop: Option<CallHop>,
 }
 
 /// A way into the node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Via {
+pub enum EntryPoint {
     /// Standard input and output.
     Stdio,
     /// Streamable HTTP, with a session or without.
@@ -84,7 +84,7 @@ pub enum Via {
 
 /// A caller that was authenticated.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Identity {
+pub struct VerifiedIdentity {
     /// The name under which the caller is known.
     pub name: String,
     /// The role, by its word.
@@ -95,7 +95,7 @@ pub struct Identity {
 
 /// The node that passes a call on, in its own words: they take rights away and give none. Calls go one hop.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Hop {
+pub struct CallHop {
     /// The node that passes the call on.
     pub from: String,
     /// Its name for the node that the call goes to.
@@ -109,7 +109,7 @@ pub struct Hop {
 /// What a tool does to the world, and so how strictly its arguments are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Effect {
+pub enum ToolEffect {
     /// Stops motion: accepts anything at all.
     Stops,
     /// Looks and reports: may assume, and says so.
@@ -120,7 +120,7 @@ pub enum Effect {
 
 /// The protocol's annotations of a tool, all of them said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Hints {
+pub struct ToolHints {
     /// Changes nothing.
     pub read_only: bool,
     /// May undo or spoil something.
@@ -131,10 +131,10 @@ pub struct Hints {
     pub open_world: bool,
 }
 
-impl Caller {
+impl ToolCaller {
     /// Returns a caller of whom only the way in is known.
     #[must_use]
-    pub fn unnamed(via: Via) -> Self {
+    pub fn unnamed(via: EntryPoint) -> Self {
         Self {
             via,
             session: None,
@@ -163,16 +163,16 @@ impl Caller {
         }
         match (&self.session, self.via) {
             (Some(session), _) => session_key(session),
-            (None, Via::Stdio) => "stdio".to_owned(),
-            (None, Via::InProcess) => "in process".to_owned(),
-            (None, Via::Http) => {
+            (None, EntryPoint::Stdio) => "stdio".to_owned(),
+            (None, EntryPoint::InProcess) => "in process".to_owned(),
+            (None, EntryPoint::Http) => {
                 format!("http {}", self.client_name.as_deref().unwrap_or("unnamed"))
             }
         }
     }
 }
 
-/// Returns the [`Caller::key`] of calls within a session.
+/// Returns the [`McpCaller::key`] of calls within a session.
 #[must_use]
 pub fn session_key(session: &str) -> String {
     format!("session {session}")

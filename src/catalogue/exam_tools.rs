@@ -4,7 +4,9 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 
-use super::{Effect, ParameterKind, ResultField, ResultFieldKind, ToolDefinition, ToolParameter};
+use super::{
+    ParameterKind, ResultField, ResultFieldKind, ToolDefinition, ToolEffect, ToolParameter,
+};
 
 /// The helpers, in the order in which they are used and listed.
 pub static EXAM_TOOLS: LazyLock<Vec<ToolDefinition>> = LazyLock::new(|| {
@@ -58,7 +60,7 @@ fn helper(name: &str, title: &str, does: &str, parameters: Vec<ToolParameter>) -
         title: title.to_owned(),
         aliases: Vec::new(),
         also: Vec::new(),
-        effect: Effect::Reads,
+        effect: ToolEffect::Reads,
         writes: false,
         does: does.to_owned(),
         default_action: String::new(),

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::describe::{examples, summary};
 use super::schema::words;
-use super::{Effect, KnownNames, ToolDefinition, ToolParameter};
+use super::{KnownNames, ToolDefinition, ToolEffect, ToolParameter};
 
 /// Width of the column of names.
 const HELP_NAME_WIDTH: usize = 12;
@@ -123,9 +123,9 @@ pub fn table(here: &KnownNames) -> String {
             })
             .collect();
         let moves = match tool.effect {
-            Effect::Moves => "yes",
-            Effect::Reads => "no",
-            Effect::Stops => "stops",
+            ToolEffect::Moves => "yes",
+            ToolEffect::Reads => "no",
+            ToolEffect::Stops => "stops",
         };
         let _ = writeln!(
             out,

@@ -22,8 +22,8 @@ pub use render::CatalogueFormat;
 pub use schema::{input, output};
 pub use stop_words::says_stop;
 pub use tool_definition::{
-    Effect, Hints, ListedTool, NameSource, ParameterKind, ResultField, ResultFieldKind,
-    ToolDefinition, ToolParameter,
+    ListedTool, NameSource, ParameterKind, ResultField, ResultFieldKind, ToolDefinition,
+    ToolEffect, ToolHints, ToolParameter,
 };
 pub use tools::{PREVIEW, PREVIEW_NAMES, TOOLS};
 
@@ -87,7 +87,7 @@ fn tests_here() -> KnownNames {
 mod tests {
     use std::collections::BTreeSet;
 
-    use super::{Effect, ListedNames, TOOLS, list, tests_here};
+    use super::{ListedNames, TOOLS, ToolEffect, list, tests_here};
 
     #[test]
     fn no_two_tools_answer_to_one_name() {
@@ -111,7 +111,7 @@ mod tests {
             "abort",
             "freeze",
         ] {
-            assert_eq!(here.find(name).unwrap().effect, Effect::Stops);
+            assert_eq!(here.find(name).unwrap().effect, ToolEffect::Stops);
             assert!(!listed.iter().any(|listed| listed == name));
         }
     }

@@ -131,7 +131,7 @@ fn is_invisible(c: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{EXAM_TOOLS, Effect, TOOLS};
+    use crate::{EXAM_TOOLS, TOOLS, ToolEffect};
 
     #[test]
     fn hears_stop_in_any_language_case_and_width() {
@@ -258,7 +258,10 @@ mod tests {
                 .names()
                 .chain(tool.parameters.iter().map(|one| one.name.as_str()))
             {
-                assert!(tool.effect == Effect::Stops || !says_stop(name), "{name}");
+                assert!(
+                    tool.effect == ToolEffect::Stops || !says_stop(name),
+                    "{name}"
+                );
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Parts of a catalogue entry.
 
-pub use call::{Effect, Hints};
+pub use call::{ToolEffect, ToolHints};
 use serde_json::{Map, Value};
 
 use super::KnownNames;
@@ -17,7 +17,7 @@ pub struct ToolDefinition {
     /// More names that it answers to and that are never listed.
     pub also: Vec<String>,
     /// Effect of the tool on the world.
-    pub effect: Effect,
+    pub effect: ToolEffect,
     /// Keeps what it is given, though it moves nothing.
     pub writes: bool,
     /// Action of the tool, as a phrase that begins with a verb and has no full stop.
@@ -77,11 +77,11 @@ impl ToolDefinition {
 
     /// The annotations, which follow from the entry.
     #[must_use]
-    pub fn hints(&self) -> Hints {
-        Hints {
-            read_only: self.effect == Effect::Reads && !self.writes,
+    pub fn hints(&self) -> ToolHints {
+        ToolHints {
+            read_only: self.effect == ToolEffect::Reads && !self.writes,
             destructive: self.destructive,
-            idempotent: self.idempotent || self.effect == Effect::Reads,
+            idempotent: self.idempotent || self.effect == ToolEffect::Reads,
             open_world: self.open_world,
         }
     }
@@ -247,7 +247,7 @@ pub struct ListedTool {
     /// JSON Schema of its result.
     pub output_schema: Option<Map<String, Value>>,
     /// Effect of the tool on the world.
-    pub hints: Hints,
+    pub hints: ToolHints,
     /// The tool whose alias this is.
     pub alias_of: Option<String>,
 }

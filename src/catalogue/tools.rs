@@ -5,7 +5,8 @@ use std::sync::LazyLock;
 use serde_json::Value;
 
 use super::{
-    Effect, NameSource, ParameterKind, ResultField, ResultFieldKind, ToolDefinition, ToolParameter,
+    NameSource, ParameterKind, ResultField, ResultFieldKind, ToolDefinition, ToolEffect,
+    ToolParameter,
 };
 
 fn scene() -> ToolParameter {
@@ -189,7 +190,7 @@ fn align() -> ToolDefinition {
         title: "Align".to_owned(),
         aliases: texts(&["robot_align"]),
         also: Vec::new(),
-        effect: Effect::Moves,
+        effect: ToolEffect::Moves,
         writes: false,
         does: "Run the calibration strokes and measure the pen's tracking error".to_owned(),
         default_action: "visits points of the default scene and draws its cross".to_owned(),
@@ -241,7 +242,7 @@ fn reset() -> ToolDefinition {
         title: "Reset".to_owned(),
         aliases: texts(&["robot_reset"]),
         also: Vec::new(),
-        effect: Effect::Moves,
+        effect: ToolEffect::Moves,
         writes: false,
         does: "Lift the pen and go to rest; ends an ordinary stop".to_owned(),
         default_action: "lifts the pen and goes to rest".to_owned(),
@@ -264,7 +265,7 @@ fn sense() -> ToolDefinition {
         title: "Sense".to_owned(),
         aliases: texts(&["robot_sense"]),
         also: Vec::new(),
-        effect: Effect::Reads,
+        effect: ToolEffect::Reads,
         writes: false,
         does: "Report joints, pen tip, servos, running job and a picture; nothing moves".to_owned(),
         default_action: String::new(),
@@ -308,7 +309,7 @@ fn stroke() -> ToolDefinition {
         title: "Stroke".to_owned(),
         aliases: texts(&["robot_stroke"]),
         also: Vec::new(),
-        effect: Effect::Moves,
+        effect: ToolEffect::Moves,
         writes: false,
         does: "Draw the scene's design with the pen".to_owned(),
         default_action: "draws the default scene".to_owned(),
@@ -360,7 +361,7 @@ fn list_nodes() -> ToolDefinition {
         title: "List nodes".to_owned(),
         aliases: texts(&["system_list_nodes"]),
         also: texts(&["robot_list_nodes", "list_scenes", "ping_nodes"]),
-        effect: Effect::Reads,
+        effect: ToolEffect::Reads,
         writes: false,
         does: "List nodes with arm, state, scenes and what is enabled".to_owned(),
         default_action: String::new(),
@@ -392,7 +393,7 @@ fn stop() -> ToolDefinition {
             "abort",
             "freeze",
         ]),
-        effect: Effect::Stops,
+        effect: ToolEffect::Stops,
         writes: false,
         does: "Stop the arm now: slow down, lift the pen, hold".to_owned(),
         default_action: String::new(),

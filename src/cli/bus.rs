@@ -13,9 +13,9 @@ use link::serial::SerialLink;
 use link::{ByteLink, LinkError};
 use node::open;
 use servo::host::HostSystem;
-use servo::look::{self, Seen};
 use servo::reboot::reboot;
 use servo::scan::{self, BusScan, BusSettings, FoundServo, ScanEffort};
+use servo::servo_readout::{self, ServoReadout};
 use servo::setup::{self, SetupChange, SetupStep};
 use servo::{SLACK, ServiceError, ServoLine};
 
@@ -249,7 +249,7 @@ async fn monitor(node: &NodeOptions, args: &MonitorArgs) -> anyhow::Result<ExitS
         let began = clock.now();
         let mut seen = Vec::new();
         for id in &ids {
-            seen.push((*id, look::at(&mut line, link.as_mut(), *id).await?));
+            seen.push((*id, servo_readout::at(&mut line, link.as_mut(), *id).await?));
         }
         let took = clock.now().since(began);
         if args.json {
@@ -277,7 +277,7 @@ async fn monitor(node: &NodeOptions, args: &MonitorArgs) -> anyhow::Result<ExitS
     }
 }
 
-fn table(seen: &[(u8, Option<Seen>)], line: &ServoLine, took: Duration, live: bool) {
+fn table(seen: &[(u8, Option<ServoReadout>)], line: &ServoLine, took: Duration, live: bool) {
     if live {
         terminal_output::clear();
     }
@@ -301,7 +301,7 @@ fn table(seen: &[(u8, Option<Seen>)], line: &ServoLine, took: Duration, live: bo
     ));
 }
 
-fn seen_line(seen: &Seen) -> String {
+fn seen_line(seen: &ServoReadout) -> String {
     format!(
         "{:>3}  {:>8}  {:>8}  {:>4} %  {:>6}  {:>7}  {:>6}  {:>6}",
         seen.id,
@@ -367,7 +367,7 @@ async fn start_anew(node: &NodeOptions, args: &RebootArgs) -> anyhow::Result<Exi
         return Ok(ExitStatus::Refused);
     }
     reboot(&mut line, link.as_mut(), &clock, args.id).await?;
-    let seen = look::at(&mut line, link.as_mut(), args.id).await?;
+    let seen = servo_readout::at(&mut line, link.as_mut(), args.id).await?;
     let seen = seen.ok_or_else(|| ServiceError::NoServo {
         id: args.id,
         baud: line.baud(),

@@ -15,33 +15,35 @@ mod write;
 pub(super) use arguments::CalibrateCommand;
 
 use super::{ExitStatus, NodeOptions};
-use place::Place;
+use place::CalibrationFolders;
 
 pub(super) async fn run(node: &NodeOptions, what: CalibrateCommand) -> anyhow::Result<ExitStatus> {
     match what {
         CalibrateCommand::Joints(args) => joints::run(node, &args).await,
-        CalibrateCommand::Touch(args) => Place::find(node, &args.here.at).await?.touch(&args),
+        CalibrateCommand::Touch(args) => CalibrationFolders::find(node, &args.here.at)
+            .await?
+            .touch(&args),
         CalibrateCommand::Camera(args) => {
-            let place = Place::find(node, &args.at).await?;
+            let place = CalibrationFolders::find(node, &args.at).await?;
             place.camera(&args).await
         }
-        CalibrateCommand::Show { out, json, at } => {
-            Place::find(node, &at).await?.show(out.as_deref(), json)
-        }
-        CalibrateCommand::Undo(at) => Place::find(node, &at).await?.undo(),
+        CalibrateCommand::Show { out, json, at } => CalibrationFolders::find(node, &at)
+            .await?
+            .show(out.as_deref(), json),
+        CalibrateCommand::Undo(at) => CalibrationFolders::find(node, &at).await?.undo(),
         CalibrateCommand::Discard(at) => {
-            let place = Place::find(node, &at).await?;
+            let place = CalibrationFolders::find(node, &at).await?;
             place.discard()
         }
-        CalibrateCommand::Accept { change, at } => {
-            Place::find(node, &at).await?.accept(change.overridden)
-        }
-        CalibrateCommand::History(at) => Place::find(node, &at).await?.history(),
-        CalibrateCommand::Diff { number, other, at } => {
-            Place::find(node, &at).await?.diff(number, other)
-        }
+        CalibrateCommand::Accept { change, at } => CalibrationFolders::find(node, &at)
+            .await?
+            .accept(change.overridden),
+        CalibrateCommand::History(at) => CalibrationFolders::find(node, &at).await?.history(),
+        CalibrateCommand::Diff { number, other, at } => CalibrationFolders::find(node, &at)
+            .await?
+            .diff(number, other),
         CalibrateCommand::Restore { number, change, at } => {
-            let place = Place::find(node, &at).await?;
+            let place = CalibrationFolders::find(node, &at).await?;
             place.restore(number, change.overridden)
         }
         CalibrateCommand::Import {
@@ -51,9 +53,11 @@ pub(super) async fn run(node: &NodeOptions, what: CalibrateCommand) -> anyhow::R
             change,
             at,
         } => {
-            let place = Place::find(node, &at).await?;
+            let place = CalibrationFolders::find(node, &at).await?;
             place.import(&file, &arm, accept, change.overridden)
         }
-        CalibrateCommand::Export { arm, at, .. } => Place::find(node, &at).await?.export(&arm),
+        CalibrateCommand::Export { arm, at, .. } => {
+            CalibrationFolders::find(node, &at).await?.export(&arm)
+        }
     }
 }

@@ -16,7 +16,7 @@ use super::stop_keys::StopKeyListener;
 use super::{ExitStatus, NodeOptions, terminal_output};
 use mcp::client::{self, ClientError, McpClient};
 use mcp::http_client;
-use mcp::{Answer, CallProgress, CallWatch, ProgressSender, Received};
+use mcp::{CallProgress, CallWatch, ProgressSender, ReceivedArguments, ToolAnswer};
 use node::config_changes::ConfigWatcher;
 use node::mcp_service::NodeMcpService;
 use node::open::{self, SimulationRate};
@@ -101,7 +101,7 @@ pub(super) async fn run(node: &NodeOptions, args: CallArgs) -> anyhow::Result<Ex
 /// Outcome of a call.
 struct CallOutcome {
     /// None where the process was told to end before there was one.
-    answer: Option<Answer>,
+    answer: Option<ToolAnswer>,
     /// The arms of a node of its own, when the process was told to end.
     leaves: Option<ShutdownRequests>,
 }
@@ -137,7 +137,7 @@ async fn end(node: &Arc<Node>, leaves: Option<&ShutdownRequests>) -> ExitStatus 
 }
 
 /// The answer to a call that was given up because the process was told to end.
-fn interrupted_answer(ended: ExitStatus) -> Answer {
+fn interrupted_answer(ended: ExitStatus) -> ToolAnswer {
     let text = match ended {
         ExitStatus::Energised => {
             "told to end: the arm was stopped and is still energised where it stands"
@@ -150,11 +150,11 @@ fn interrupted_answer(ended: ExitStatus) -> Answer {
     let mut structured = Map::new();
     structured.insert("success".to_owned(), false.into());
     structured.insert("message".to_owned(), text.into());
-    Answer {
+    ToolAnswer {
         is_error: true,
         structured,
         text: text.to_owned(),
-        ..Answer::default()
+        ..ToolAnswer::default()
     }
 }
 
@@ -201,7 +201,7 @@ async fn call(
     let arguments = args
         .arguments
         .as_deref()
-        .map_or(Received::Absent, client::arguments_from_text);
+        .map_or(ReceivedArguments::Absent, client::arguments_from_text);
     let (sender, mut news) = ProgressSender::pair();
     let cancelled = CancellationToken::new();
     let watch = CallWatch {
@@ -234,10 +234,10 @@ async fn call(
     let answer = match answer {
         Err(ClientError::Cancelled) if leaves.is_some() => None,
         // Given up, and so stopped: whoever gave up is told that the arm stands, or that it does not.
-        Err(ClientError::Cancelled) => Some(Answer {
+        Err(ClientError::Cancelled) => Some(ToolAnswer {
             is_error: true,
             ..client
-                .call("stop", Received::Absent, uncancellable_watch())
+                .call("stop", ReceivedArguments::Absent, uncancellable_watch())
                 .await?
         }),
         answer => Some(answer?),
@@ -290,7 +290,7 @@ fn show_progress(bar: &ProgressBar, progress: &CallProgress) {
     bar.set_message(terminal_output::harmless(&progress.message).into_owned());
 }
 
-fn print(answer: &Answer, json: bool) {
+fn print(answer: &ToolAnswer, json: bool) {
     if json {
         let text = serde_json::to_string_pretty(&answer.structured).unwrap_or_default();
         terminal_output::line(&text);

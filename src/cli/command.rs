@@ -19,11 +19,11 @@ pub struct Cli {
     #[command(flatten)]
     pub(super) node: NodeArgs,
     #[command(subcommand)]
-    pub(super) command: Command,
+    pub(super) command: CliCommand,
 }
 
 #[derive(Debug, Subcommand)]
-pub(super) enum Command {
+pub(super) enum CliCommand {
     /// Call a tool and show what came of it: here on a node of its own, or on another node
     #[command(after_help = tools::help())]
     Call(call::CallArgs),
@@ -205,7 +205,7 @@ mod tests {
         let said = "steadyhand --scenes mine enable --scene letters --scene default --for 30m";
         let cli = Cli::try_parse_from(said.split(' ')).unwrap();
         assert_eq!(cli.node.scenes, Some(PathBuf::from("mine")));
-        let Command::Enable { scenes, for_, .. } = cli.command else {
+        let CliCommand::Enable { scenes, for_, .. } = cli.command else {
             panic!("not read as `enable`");
         };
         assert_eq!(scenes, ["letters", "default"]);

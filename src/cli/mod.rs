@@ -34,7 +34,7 @@ pub use command::Cli;
 pub use node::{ExitStatus, node_service};
 pub use terminal_output::harmless;
 
-use command::Command;
+use command::CliCommand;
 use node::{NodeOptions, control_socket, serve, systemd};
 use node_args::AtArgs;
 
@@ -44,10 +44,10 @@ use node_args::AtArgs;
 /// One message that names the value, the limit and the fix.
 pub fn run(cli: Cli) -> anyhow::Result<ExitStatus> {
     let sockets = match cli.command {
-        Command::Serve(_) => systemd::sockets()?,
+        CliCommand::Serve(_) => systemd::sockets()?,
         _ => systemd::ActivatedSockets::default(),
     };
-    let quiet = !matches!(cli.command, Command::Serve(_) | Command::Sim(_));
+    let quiet = !matches!(cli.command, CliCommand::Serve(_) | CliCommand::Sim(_));
     if let Err(error) = node::log::begin(cli.node.log.map(Into::into), quiet) {
         terminal_output::note(&format!("the log cannot be set up: {error}"));
     }
@@ -67,66 +67,70 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitStatus> {
 async fn command(cli: Cli, sockets: systemd::ActivatedSockets) -> anyhow::Result<ExitStatus> {
     let node = NodeOptions::from(cli.node);
     match cli.command {
-        Command::Call(args) => call::run(&node, args).await,
-        Command::Serve(args) => serve::run(&node, args.into(), sockets).await,
-        Command::Tools { format, what } => tools::run(&node, &format, what.map(|what| *what)),
-        Command::Scene(what) => scenes::run(&node, what),
-        Command::Plan(args) => plan::run(&node, &args),
-        Command::Reach(args) => reach::run(&node, &args),
-        Command::Arm(what) => arm::run(&what),
-        Command::Calibrate(what) => calibrate::run(&node, what).await,
-        Command::Jog(args) => jog::run(args).await,
-        Command::Teach(what) => calibrate::teach::run(&node, &what).await,
-        Command::Explain(args) => explain::run(&node, &args),
+        CliCommand::Call(args) => call::run(&node, args).await,
+        CliCommand::Serve(args) => serve::run(&node, args.into(), sockets).await,
+        CliCommand::Tools { format, what } => tools::run(&node, &format, what.map(|what| *what)),
+        CliCommand::Scene(what) => scenes::run(&node, what),
+        CliCommand::Plan(args) => plan::run(&node, &args),
+        CliCommand::Reach(args) => reach::run(&node, &args),
+        CliCommand::Arm(what) => arm::run(&what),
+        CliCommand::Calibrate(what) => calibrate::run(&node, what).await,
+        CliCommand::Jog(args) => jog::run(args).await,
+        CliCommand::Teach(what) => calibrate::teach::run(&node, &what).await,
+        CliCommand::Explain(args) => explain::run(&node, &args),
         #[cfg(feature = "exam")]
-        Command::Exam(args) => exam::run_command(&node, *args).await,
+        CliCommand::Exam(args) => exam::run_command(&node, *args).await,
         #[cfg(not(feature = "exam"))]
-        Command::Exam { .. } => anyhow::bail!(
+        CliCommand::Exam { .. } => anyhow::bail!(
             "this program was built without the exam: build it with the cargo feature `exam`, which is on by default"
         ),
-        Command::Sim(args) => sim::run(&node, args).await,
-        Command::Bus(what) => bus::run(&node, what).await,
-        Command::Doctor(args) => doctor::run(&node, &args).await,
-        Command::Enable {
+        CliCommand::Sim(args) => sim::run(&node, args).await,
+        CliCommand::Bus(what) => bus::run(&node, what).await,
+        CliCommand::Doctor(args) => doctor::run(&node, &args).await,
+        CliCommand::Enable {
             scenes,
             meta,
             for_,
             arm,
             at,
         } => operator_client::enable(&at, scenes, meta, for_, arm).await,
-        Command::Disable(at) => {
+        CliCommand::Disable(at) => {
             operator_client::verb(&at, control_socket::OperatorVerb::Disable).await
         }
-        Command::Stop(at) => operator_client::verb(&at, control_socket::OperatorVerb::Stop).await,
-        Command::Estop(at) => operator_client::verb(&at, control_socket::OperatorVerb::Estop).await,
-        Command::Clear(at) => operator_client::clear(&at).await,
-        Command::Hold { now, at } => {
+        CliCommand::Stop(at) => {
+            operator_client::verb(&at, control_socket::OperatorVerb::Stop).await
+        }
+        CliCommand::Estop(at) => {
+            operator_client::verb(&at, control_socket::OperatorVerb::Estop).await
+        }
+        CliCommand::Clear(at) => operator_client::clear(&at).await,
+        CliCommand::Hold { now, at } => {
             operator_client::verb(&at, control_socket::OperatorVerb::Hold { now }).await
         }
-        Command::Resume(at) => {
+        CliCommand::Resume(at) => {
             operator_client::verb(&at, control_socket::OperatorVerb::Resume).await
         }
-        Command::TorqueOff { yes, at } => operator_client::torque_off(&at, yes).await,
-        Command::Selftest { scene, rounds, at } => {
+        CliCommand::TorqueOff { yes, at } => operator_client::torque_off(&at, yes).await,
+        CliCommand::Selftest { scene, rounds, at } => {
             operator_client::verb(
                 &at,
                 control_socket::OperatorVerb::Selftest { scene, rounds },
             )
             .await
         }
-        Command::Reset { scene, arm, at } => {
+        CliCommand::Reset { scene, arm, at } => {
             operator_client::verb(&at, control_socket::OperatorVerb::Reset { scene, arm }).await
         }
-        Command::Init(args) => init::run(&node, args).await,
-        Command::Check => check::run(&node),
-        Command::Token(command) => token::run(&node, command),
-        Command::Status(at) => {
+        CliCommand::Init(args) => init::run(&node, args).await,
+        CliCommand::Check => check::run(&node),
+        CliCommand::Token(command) => token::run(&node, command),
+        CliCommand::Status(at) => {
             operator_client::verb(&at, control_socket::OperatorVerb::Status).await
         }
-        Command::Jobs { id, json, at } => jobs::run(&node, id, json, &at).await,
-        Command::Approve { job, yes, at } => approve::run(job, yes, &at).await,
-        Command::Replay { job, bytes } => replay::run(&node, &job, bytes).await,
-        Command::Audit(audit::AuditCommand::Verify { file, key }) => {
+        CliCommand::Jobs { id, json, at } => jobs::run(&node, id, json, &at).await,
+        CliCommand::Approve { job, yes, at } => approve::run(job, yes, &at).await,
+        CliCommand::Replay { job, bytes } => replay::run(&node, &job, bytes).await,
+        CliCommand::Audit(audit::AuditCommand::Verify { file, key }) => {
             audit::verify(&file, key.as_deref())
         }
     }

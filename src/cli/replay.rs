@@ -11,7 +11,7 @@ use job::{self, PastJob};
 use link::memory::MemoryLink;
 use link::{ByteLink, LinkError};
 use motion::{MotionHandle, MotionOutcome, PortOpener};
-use node::control_socket::{Folders, OperatorVerb};
+use node::control_socket::{NodeFolders, OperatorVerb};
 use node::{job_list, open, state_folder};
 use permit::PermitRegistry;
 use plan::{self, Plan, SilentObserver};
@@ -57,7 +57,7 @@ async fn of_running_node(args: &NodeOptions) -> anyhow::Result<NodeOptions> {
         return Ok(args.clone());
     }
     let told = operator_client::ask(&AtArgs::default(), &OperatorVerb::Folders).await?;
-    let folders: Folders = serde_json::from_str(&told.text)
+    let folders: NodeFolders = serde_json::from_str(&told.text)
         .context("the node on this machine is of another version")?;
     Ok(NodeOptions {
         state: Some(folders.state),

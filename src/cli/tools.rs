@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{ExitStatus, NodeOptions, terminal_output};
 use base::disk;
-use catalogue::{Effect, KnownNames};
+use catalogue::{KnownNames, ToolEffect};
 use config::{
     ArgumentEntry, EffectEntry, NodeFile, ServerEntry, StepEntry, TIMEOUT_S, ToolEntry,
     edit_node_file,
@@ -223,9 +223,9 @@ fn list(node: &NodeOptions) -> anyhow::Result<ExitStatus> {
     }
     for tool in here.declared.iter() {
         let effect = match tool.effect {
-            Effect::Moves => "moves",
-            Effect::Reads => "reads",
-            Effect::Stops => "stops",
+            ToolEffect::Moves => "moves",
+            ToolEffect::Reads => "reads",
+            ToolEffect::Stops => "stops",
         };
         terminal_output::line(&format!("{:<20} {effect:<6} {}", tool.name, tool.does));
     }

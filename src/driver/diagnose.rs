@@ -55,7 +55,7 @@ pub async fn controller(
 /// Whether an arm's own driver finds its servos as it needs them; its complaint is a finding.
 ///
 /// # Errors
-/// As [`Driver::attach`], once the finding has been added.
+/// As [`ArmDriver::attach`], once the finding has been added.
 pub async fn setup(
     link: &mut dyn ByteLink,
     arm: &ArmModel,

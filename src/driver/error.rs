@@ -4,7 +4,7 @@ use crate::firmware::ControllerFault;
 use base::units::{ArmMeasurement, short};
 use link::LinkError;
 use servo::error::TooLarge;
-pub use servo::error::{Ailment, BusError, ServoName};
+pub use servo::error::{BusError, ServoFault, ServoName};
 
 /// An error in communication with servos.
 #[derive(Debug, thiserror::Error)]
@@ -85,7 +85,7 @@ pub enum DriverError {
         /// The servo.
         servo: ServoName,
         /// The reported fault.
-        ailment: Ailment,
+        ailment: ServoFault,
         /// The readings of that cycle where they were complete.
         measured: Option<Box<ArmMeasurement>>,
     },

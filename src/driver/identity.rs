@@ -2,7 +2,7 @@
 
 use crate::error::DriverError;
 use arm::ArmFile;
-use servo::Identity;
+use servo::ServoIdentity;
 
 const _: () = assert!(
     arm::IDENTITY_DIGITS == servo::IDENTITY_DIGITS,
@@ -14,7 +14,7 @@ const _: () = assert!(
 ///
 /// # Errors
 /// [`DriverError::Stranger`] names the first of them.
-pub fn check(file: &ArmFile, servos: &[Identity]) -> Result<(), DriverError> {
+pub fn check(file: &ArmFile, servos: &[ServoIdentity]) -> Result<(), DriverError> {
     for servo in servos {
         let known = file.identity.get(&servo.servo.id.to_string());
         let found = servo.fingerprint();

@@ -28,9 +28,9 @@ mod servos;
 #[cfg(test)]
 mod tests;
 
-pub use error::{Ailment, BusError, DriverError, ServoName};
+pub use error::{BusError, DriverError, ServoFault, ServoName};
 pub use identity::check as check_identity;
-pub use servo::{BusCounts, DurationHistogram, Identity, ServoCounts};
+pub use servo::{BusCounts, DurationHistogram, ServoCounts, ServoIdentity};
 
 /// The result of attaching to a bus.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,7 +38,7 @@ pub struct AttachReport {
     /// Position of every joint.
     pub measured: ArmMeasurement,
     /// Every servo, in the servo map's order.
-    pub servos: Vec<Identity>,
+    pub servos: Vec<ServoIdentity>,
     /// Warnings for an operator that do not keep the arm from moving.
     pub warnings: Vec<String>,
     /// The slowest turn-round of a ping, adapter and return delay included.

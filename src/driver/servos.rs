@@ -13,10 +13,10 @@ use std::marker::PhantomData;
 use std::time::Duration;
 
 use crate::dead_band_lead::{DeadBandLead, ServoAim};
-use crate::error::{Ailment, DriverError, ServoName};
+use crate::error::{DriverError, ServoFault, ServoName};
 use crate::position_filter::{JUMPS_MAX, PositionFilter, ReadingVerdict};
 use crate::servo_map::{JointCommand, ServoMap, ticks_a_radian};
-use crate::{AttachReport, BusCounts, BusError, Identity, TorqueOffReport};
+use crate::{AttachReport, BusCounts, BusError, ServoIdentity, TorqueOffReport};
 use arm::{ArmFile, ArmModel};
 use base::clock::NodeClock;
 use base::units::{ArmMeasurement, ClockInstant, JointVector, ServoState};
@@ -65,14 +65,14 @@ pub(crate) struct ServoDriver<D: Dialect> {
     leads: Vec<DeadBandLead>,
     goals: Option<Vec<ServoGoal>>,
     known: Vec<SlowReadings>,
-    /// Torque limit of each servo for [`TorqueLimit::Work`] and for [`TorqueLimit::Touch`], and the one
+    /// Torque limit of each servo for [`TorqueLimit::Work`] and for [`TorqueLimit::ZerosTouch`], and the one
     /// that was written and read back last.
     torque_limits: Vec<[i32; 2]>,
     torque_limit: Option<TorqueLimit>,
     /// Last reported fault of each servo, and the fault that was established.
-    suspected: Vec<Option<Ailment>>,
-    doubted: Vec<Option<Ailment>>,
-    ailing: Vec<Option<Ailment>>,
+    suspected: Vec<Option<ServoFault>>,
+    doubted: Vec<Option<ServoFault>>,
+    ailing: Vec<Option<ServoFault>>,
     /// Number of consecutive readings of each servo that lie beyond one turn.
     strange: Vec<u32>,
     state_next: usize,
@@ -169,7 +169,7 @@ impl<D: Dialect> ServoDriver<D> {
         self.count_time();
         let found = self.find_ailment(&readings, &measured);
         if let Err(DriverError::Device {
-            ailment: Ailment::TorqueLost,
+            ailment: ServoFault::TorqueLost,
             ..
         }) = found
         {
@@ -491,22 +491,22 @@ impl<D: Dialect> ServoDriver<D> {
     /// Returns whether a servo reports that a fault is latched without naming it.
     fn has_unnamed_fault(&self, readings: &[ServoReading]) -> bool {
         let mut all = readings.iter().enumerate();
-        all.any(|(place, reading)| self.reading_fault(place, reading) == Some(Ailment::Hardware))
+        all.any(|(place, reading)| self.reading_fault(place, reading) == Some(ServoFault::Hardware))
     }
 
-    fn servo_fault(&self, place: usize, reading: &ServoReading) -> Option<Ailment> {
+    fn servo_fault(&self, place: usize, reading: &ServoReading) -> Option<ServoFault> {
         let ailing = self.ailing[place];
         self.reading_fault(place, reading)
             .or(ailing.filter(|_| self.goals.is_some()))
     }
 
     /// Returns the fault that a reading reports by itself.
-    fn reading_fault(&self, place: usize, reading: &ServoReading) -> Option<Ailment> {
+    fn reading_fault(&self, place: usize, reading: &ServoReading) -> Option<ServoFault> {
         let known = &self.known[place];
         let (least_v, most_v) = known.voltage_limits_v;
         let volts = reading.voltage_v.or(known.voltage_v);
         let voltage = volts.is_some_and(|volts| volts < least_v || volts > most_v);
-        D::reported_fault(reading.error, known).or(voltage.then_some(Ailment::Voltage))
+        D::reported_fault(reading.error, known).or(voltage.then_some(ServoFault::Voltage))
     }
 
     /// Asks the servos at `places` for a register; `first` goes out in front of the request.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{ExamToolbox, extract_calls};
-use args::Received;
+use args::ReceivedArguments;
 
 /// One call, as it was made.
 #[derive(Clone, Debug, PartialEq)]
@@ -11,7 +11,7 @@ pub struct PlannerCall {
     /// The tool's name, perhaps decorated.
     pub name: String,
     /// Its arguments, as they came.
-    pub arguments: Received,
+    pub arguments: ReceivedArguments,
 }
 
 /// Text and calls of a planner's answer.
@@ -122,11 +122,11 @@ fn probability(choice: &Value) -> Option<f64> {
 }
 
 /// Arguments as a message has them: usually JSON in a text.
-pub(super) fn args_of(arguments: Option<&Value>) -> Received {
+pub(super) fn args_of(arguments: Option<&Value>) -> ReceivedArguments {
     match arguments {
-        None => Received::Absent,
-        Some(Value::String(text)) => Received::Text(text.clone()),
-        Some(value) => Received::Value(value.clone()),
+        None => ReceivedArguments::Absent,
+        Some(Value::String(text)) => ReceivedArguments::Text(text.clone()),
+        Some(value) => ReceivedArguments::Value(value.clone()),
     }
 }
 
@@ -153,7 +153,7 @@ mod tests {
             let answer = PlannerAnswer::of(&output, &ExamToolbox::default());
             let want = PlannerCall {
                 name: "stroke".into(),
-                arguments: Received::Text("{}".into()),
+                arguments: ReceivedArguments::Text("{}".into()),
             };
             assert_eq!(answer.calls, [want], "{output}");
         }

@@ -5,7 +5,7 @@
 use serde_json::Value;
 
 use super::answer::{PlannerCall, args_of};
-use args::Received;
+use args::ReceivedArguments;
 
 /// Most calls of one answer.
 pub(super) const CALLS_MAX: usize = 32;
@@ -123,13 +123,13 @@ fn broken_call(text: &str) -> Option<PlannerCall> {
     if arguments.is_none() && !is_whole {
         return None;
     }
-    let arguments = arguments.map_or(Received::Absent, |rest| {
+    let arguments = arguments.map_or(ReceivedArguments::Absent, |rest| {
         let end = if rest.starts_with('{') {
             balanced(rest, 0).unwrap_or(rest.len())
         } else {
             rest.len()
         };
-        Received::Text(rest.get(..end).unwrap_or_default().to_owned())
+        ReceivedArguments::Text(rest.get(..end).unwrap_or_default().to_owned())
     });
     Some(PlannerCall { name, arguments })
 }
@@ -179,7 +179,7 @@ fn reasoned(text: &str) -> Vec<PlannerCall> {
         let input = own
             .clone()
             .position(|line| value_of(line, "action input").is_some());
-        let arguments = input.map_or(Received::Absent, |at| {
+        let arguments = input.map_or(ReceivedArguments::Absent, |at| {
             input_from(rest.get(at..).unwrap_or_default())
         });
         let is_none = ["none", "n/a", "final answer", ""].contains(&name.to_lowercase().as_str());
@@ -192,7 +192,7 @@ fn reasoned(text: &str) -> Vec<PlannerCall> {
 }
 
 /// The arguments that begin after `Action Input:`, over lines where they are an object.
-fn input_from(lines: &[&str]) -> Received {
+fn input_from(lines: &[&str]) -> ReceivedArguments {
     let text = lines.join("\n");
     let rest = text
         .split_once(':')
@@ -203,7 +203,7 @@ fn input_from(lines: &[&str]) -> Received {
     } else {
         rest.find('\n').unwrap_or(rest.len())
     };
-    Received::Text(rest.get(..end).unwrap_or_default().trim().to_owned())
+    ReceivedArguments::Text(rest.get(..end).unwrap_or_default().trim().to_owned())
 }
 
 /// Returns the text after `key:` at the beginning of a line.
@@ -222,9 +222,9 @@ fn tagged(text: &str) -> Vec<PlannerCall> {
         };
         let body = rest.split("</function>").next().unwrap_or_default().trim();
         let arguments = if body.is_empty() {
-            Received::Absent
+            ReceivedArguments::Absent
         } else {
-            Received::Text(body.to_owned())
+            ReceivedArguments::Text(body.to_owned())
         };
         let name = name.trim_matches(['"', '\'', ' ']).to_owned();
         calls.push(PlannerCall { name, arguments });
@@ -276,9 +276,9 @@ fn expression(text: &str) -> Option<(PlannerCall, &str)> {
     let end = balanced(text, open)?;
     let arguments = text.get(open + 1..end - 1)?.trim();
     let arguments = if arguments.is_empty() {
-        Received::Absent
+        ReceivedArguments::Absent
     } else {
-        Received::Text(arguments.to_owned())
+        ReceivedArguments::Text(arguments.to_owned())
     };
     let name = name.to_owned();
     Some((PlannerCall { name, arguments }, text.get(end..)?))
@@ -293,9 +293,9 @@ mod tests {
 
     fn found(text: &str) -> Vec<(String, String)> {
         let told = |call: &PlannerCall| match &call.arguments {
-            Received::Absent => String::new(),
-            Received::Value(value) => value.to_string(),
-            Received::Text(text) => text.clone(),
+            ReceivedArguments::Absent => String::new(),
+            ReceivedArguments::Value(value) => value.to_string(),
+            ReceivedArguments::Text(text) => text.clone(),
         };
         calls(text, |name| name == "stroke")
             .iter()

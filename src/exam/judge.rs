@@ -9,7 +9,9 @@ use super::accepted_values::{is_one_of, may_be_absent};
 use super::answer::PlannerCall;
 use super::answer_advice::recommendations;
 use super::{CaseHazard, ExamCase, ExamToolCard, ExamToolbox, PlannerAnswer};
-use args::{self, ArgumentReading, ArgumentRefusal, ArgumentShape, ReaderPolicy, Received};
+use args::{
+    self, ArgumentReading, ArgumentRefusal, ArgumentShape, ReaderPolicy, ReceivedArguments,
+};
 
 /// Classification of an answer by its tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -298,18 +300,18 @@ fn take_refusal(
 }
 
 /// The arguments as they were sent, where they are an object at all.
-fn sent(arguments: &Received) -> Option<Map<String, Value>> {
+fn sent(arguments: &ReceivedArguments) -> Option<Map<String, Value>> {
     match arguments {
-        Received::Absent => Some(Map::new()),
-        Received::Value(Value::Object(map)) => Some(map.clone()),
-        Received::Value(_) => None,
-        Received::Text(text) if text.trim().is_empty() => Some(Map::new()),
-        Received::Text(text) => serde_json::from_str(text).ok(),
+        ReceivedArguments::Absent => Some(Map::new()),
+        ReceivedArguments::Value(Value::Object(map)) => Some(map.clone()),
+        ReceivedArguments::Value(_) => None,
+        ReceivedArguments::Text(text) if text.trim().is_empty() => Some(Map::new()),
+        ReceivedArguments::Text(text) => serde_json::from_str(text).ok(),
     }
 }
 
 /// Returns the arguments as far as they can be read, regardless of their tool.
-fn readable_arguments(arguments: &Received) -> Option<Map<String, Value>> {
+fn readable_arguments(arguments: &ReceivedArguments) -> Option<Map<String, Value>> {
     let anything = ArgumentShape {
         open: true,
         ..ArgumentShape::default()
@@ -340,13 +342,15 @@ fn take_strays(judged: &mut JudgedAnswer, card: &ExamToolCard, sent: Option<&Map
 
 fn conformance(
     card: &ExamToolCard,
-    arguments: &Received,
+    arguments: &ReceivedArguments,
     sent: Option<&Map<String, Value>>,
 ) -> f64 {
     let Some(sent) = sent else {
         return 0.0;
     };
-    if matches!(arguments, Received::Text(text) if text.trim().is_empty()) || sent.is_empty() {
+    if matches!(arguments, ReceivedArguments::Text(text) if text.trim().is_empty())
+        || sent.is_empty()
+    {
         return 1.0;
     }
     let types = card.input_schema.get("properties");

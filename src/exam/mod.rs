@@ -68,6 +68,6 @@ pub use tally::{ExamTally, HitRate, SampledFigure};
 pub use tool_similarity::{
     SimilarityOptions, SimilarityReport, THRESHOLD, ToolPair, ToolRecommendation,
 };
-pub use toolbox::{ExamToolCard, ExamToolEffect, ExamToolbox, Listing};
+pub use toolbox::{ExamToolCard, ExamToolEffect, ExamToolbox, ToolListing};
 pub use trouble::EndpointFailure;
 pub use verdict::{ExamVerdict, HazardBound, Level};

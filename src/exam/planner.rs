@@ -73,7 +73,7 @@ struct TimedReply {
 }
 
 /// What came of one try.
-enum Try {
+enum AskAttempt {
     /// An answer, or an error that another try does not mend.
     Done(Result<Value, String>),
     /// An error that another try may mend.
@@ -131,7 +131,7 @@ impl PlannerExam {
         planner.canary(&self.tools).await?;
         let settings = planner.settings;
         let came = record.outcomes(run)?.into_iter().filter(CaseOutcome::came);
-        let mut session = Session {
+        let mut session = PlannerSession {
             kept: came
                 .map(|one| ((one.case.name.clone(), one.sample), one))
                 .collect(),
@@ -211,7 +211,7 @@ fn message(turn: &CaseTurn, number: usize) -> Value {
 }
 
 /// The answers of a run as they come.
-struct Session<'a> {
+struct PlannerSession<'a> {
     /// Answers of an earlier part of the run, by case and sample.
     kept: HashMap<(String, u32), CaseOutcome>,
     outcomes: Vec<CaseOutcome>,
@@ -221,7 +221,7 @@ struct Session<'a> {
     progress: &'a (dyn Fn(ExamProgress) + Sync),
 }
 
-impl Session<'_> {
+impl PlannerSession<'_> {
     /// Asks every case from the one numbered `first` on; returns why it ended early, where the endpoint is gone.
     async fn round(
         &mut self,
@@ -318,11 +318,11 @@ impl ExaminedPlanner<'_> {
         let mut retries = 0;
         loop {
             match self.once(messages, tools, sample).await {
-                Try::Done(output) => return (output, retries),
-                Try::Again(trouble) if retries == self.settings.retries => {
+                AskAttempt::Done(output) => return (output, retries),
+                AskAttempt::Again(trouble) if retries == self.settings.retries => {
                     return (Err(trouble), retries);
                 }
-                Try::Again(_) => {}
+                AskAttempt::Again(_) => {}
             }
             retries += 1;
             let _ = tokio::time::timeout(wait, std::future::pending::<()>()).await;
@@ -330,25 +330,30 @@ impl ExaminedPlanner<'_> {
         }
     }
 
-    async fn once(&mut self, messages: &Value, tools: &ExamToolbox, sample: u32) -> Try {
+    async fn once(&mut self, messages: &Value, tools: &ExamToolbox, sample: u32) -> AskAttempt {
         let limit = Duration::from_secs(self.settings.time_limit_s.into());
         loop {
             let body = self.body(messages, tools, sample);
             let response = tokio::time::timeout(limit, self.endpoint.ask(body)).await;
             let Ok(response) = response else {
-                return Try::Done(Err(format!("it did not come within {} s", limit.as_secs())));
+                return AskAttempt::Done(Err(format!(
+                    "it did not come within {} s",
+                    limit.as_secs()
+                )));
             };
             return match response {
-                Ok(response) if response.status == 200 => Try::Done(completion(&response.body)),
+                Ok(response) if response.status == 200 => {
+                    AskAttempt::Done(completion(&response.body))
+                }
                 Ok(response) if matches!(response.status, 400 | 422) && self.wants_logprobs => {
                     self.wants_logprobs = false;
                     continue;
                 }
                 Ok(response) if matches!(response.status, 408 | 429 | 500..=599) => {
-                    Try::Again(complaint(&response))
+                    AskAttempt::Again(complaint(&response))
                 }
-                Ok(response) => Try::Done(Err(complaint(&response))),
-                Err(trouble) => Try::Again(trouble),
+                Ok(response) => AskAttempt::Done(Err(complaint(&response))),
+                Err(trouble) => AskAttempt::Again(trouble),
             };
         }
     }

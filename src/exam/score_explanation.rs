@@ -11,7 +11,7 @@ use super::{
     AnswerClassification, ExamCase, ExamToolCard, ExamToolbox, JudgedAnswer, PlannerAnswer,
     PlannerCall,
 };
-use args::{self, ArgumentRepair, Received};
+use args::{self, ArgumentRepair, ReceivedArguments};
 
 /// An explanation is at least so long.
 pub(super) const EXPLANATION_CHARS_MIN: usize = 500;
@@ -258,11 +258,11 @@ fn answered(answer: &PlannerAnswer, call: Option<&PlannerCall>) -> String {
 }
 
 /// Returns arguments as they were sent, cut.
-fn sent(arguments: &Received) -> String {
+fn sent(arguments: &ReceivedArguments) -> String {
     match arguments {
-        Received::Absent => "no arguments".to_owned(),
-        Received::Text(text) => quoted(&cut(text, SAID_CHARS_MAX)),
-        Received::Value(value) => cut(&value.to_string(), SAID_CHARS_MAX),
+        ReceivedArguments::Absent => "no arguments".to_owned(),
+        ReceivedArguments::Text(text) => quoted(&cut(text, SAID_CHARS_MAX)),
+        ReceivedArguments::Value(value) => cut(&value.to_string(), SAID_CHARS_MAX),
     }
 }
 
@@ -331,7 +331,7 @@ mod tests {
     use super::*;
     use crate::{ExamToolEffect, judge};
     use args::{
-        ArgumentShape, Effect, ForgivenessProfile, ParameterShape, ReaderPolicy, ValueKind,
+        ArgumentShape, ForgivenessProfile, ParameterShape, ReaderPolicy, ToolEffect, ValueKind,
     };
 
     fn tools() -> ExamToolbox {
@@ -344,7 +344,7 @@ mod tests {
         let card = ExamToolCard {
             does: ExamToolEffect::Moves,
             shape,
-            policy: ReaderPolicy::new(Effect::Moves, ForgivenessProfile::Lenient),
+            policy: ReaderPolicy::new(ToolEffect::Moves, ForgivenessProfile::Lenient),
             description: "Draw a scene. Minimal call: {}".to_owned(),
             ..ExamToolCard::named("stroke")
         };

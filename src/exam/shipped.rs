@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::accepted_values::{may_be_absent, options};
 use super::{ExamCase, ExamError, ExamToolCard, ExamToolbox, PlannerAnswer, PlannerCall, judge};
-use args::Received;
+use args::ReceivedArguments;
 
 const SHIPPED: &str = include_str!("shipped.jsonl");
 
@@ -31,7 +31,9 @@ impl ExamCase {
         tools.find(expected).is_some_and(|card| {
             // A key that the tool has not would be passed over, and what then moves is not what was meant.
             is_known(card)
-                && (card.read(&Received::Value(self.right_arguments())).is_ok()
+                && (card
+                    .read(&ReceivedArguments::Value(self.right_arguments()))
+                    .is_ok()
                     || card.is_foreign() && self.is_right_by_itself(tools))
         })
     }
@@ -40,7 +42,7 @@ impl ExamCase {
     /// out what their schema requires.
     fn is_right_by_itself(&self, tools: &ExamToolbox) -> bool {
         let name = self.expected_tool.clone().unwrap_or_default();
-        let arguments = Received::Value(self.right_arguments());
+        let arguments = ReceivedArguments::Value(self.right_arguments());
         let answer = PlannerAnswer {
             calls: vec![PlannerCall { name, arguments }],
             ..PlannerAnswer::default()

@@ -5,7 +5,9 @@ use serde_json::{Map, Value, json};
 use super::answer::PlannerCall;
 use super::{ExamCase, ExamError};
 use args::name::{NameResolution, normalise, resolve};
-use args::{self, ArgumentReading, ArgumentRefusal, ArgumentShape, ReaderPolicy, Received};
+use args::{
+    self, ArgumentReading, ArgumentRefusal, ArgumentShape, ReaderPolicy, ReceivedArguments,
+};
 
 /// Effect of a tool on the world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,7 +153,10 @@ impl ExamToolCard {
     ///
     /// # Errors
     /// The refusal that a caller would get.
-    pub fn read(&self, arguments: &Received) -> Result<ArgumentReading, Box<ArgumentRefusal>> {
+    pub fn read(
+        &self,
+        arguments: &ReceivedArguments,
+    ) -> Result<ArgumentReading, Box<ArgumentRefusal>> {
         args::read(&self.shape, &self.policy, arguments.clone())
     }
 
@@ -197,12 +202,12 @@ const SERVER_CHARS_MAX: usize = 24;
 #[derive(Clone, Debug, Default)]
 pub struct ExamToolbox {
     cards: Vec<ExamToolCard>,
-    listing: Listing,
+    listing: ToolListing,
 }
 
 /// The names by which a planner is shown tools.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Listing {
+pub enum ToolListing {
     /// Each by one name.
     #[default]
     Plain,
@@ -216,29 +221,29 @@ impl ExamToolbox {
     pub fn new(cards: Vec<ExamToolCard>) -> Self {
         Self {
             cards,
-            listing: Listing::Plain,
+            listing: ToolListing::Plain,
         }
     }
 
     /// Returns the same tools, listed by these names.
     #[must_use]
-    pub fn listed(self, listing: Listing) -> Self {
+    pub fn listed(self, listing: ToolListing) -> Self {
         Self { listing, ..self }
     }
 
     /// Returns whether each tool is listed by one name.
     #[must_use]
     pub fn is_plain(&self) -> bool {
-        self.listing == Listing::Plain
+        self.listing == ToolListing::Plain
     }
 
     /// Returns the tools as chat completions define them, by every name that is listed.
     #[must_use]
     pub fn functions(&self) -> Vec<Value> {
         let names = |card: &ExamToolCard| match self.listing {
-            Listing::Plain => vec![card.name.clone()],
-            Listing::Both if card.names.is_empty() => vec![card.name.clone()],
-            Listing::Both => card.names.clone(),
+            ToolListing::Plain => vec![card.name.clone()],
+            ToolListing::Both if card.names.is_empty() => vec![card.name.clone()],
+            ToolListing::Both => card.names.clone(),
         };
         let all = self.cards.iter();
         all.flat_map(|card| names(card).into_iter().map(|name| card.function_as(&name)))
@@ -316,7 +321,7 @@ impl ExamToolbox {
         self.all_known(case, case.expected_tool.iter().map(String::as_str))
     }
 
-    /// As [`Toolbox::knows`], for every tool that the case names.
+    /// As [`ExamToolbox::knows`], for every tool that the case names.
     ///
     /// # Errors
     /// The first such name, with the tool that comes nearest.

@@ -5,27 +5,28 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
 use super::{
-    Answer, Effect, Fleet, FleetPeer, FleetPolicy, OutgoingCall, RemoteCallError, RemoteCallWatch,
+    Fleet, FleetPeer, FleetPolicy, OutgoingCall, RemoteCallError, RemoteCallWatch, ToolAnswer,
+    ToolEffect,
 };
 
 /// A stop is sent again at once, as often as this, while there is time.
 const STOP_RETRIES: u32 = 10;
 
 impl FleetPolicy {
-    fn limit(&self, deed: Effect) -> Duration {
+    fn limit(&self, deed: ToolEffect) -> Duration {
         match deed {
-            Effect::Reads => self.read_within,
-            Effect::Moves => self.move_within,
-            Effect::Stops => self.stop_within,
+            ToolEffect::Reads => self.read_within,
+            ToolEffect::Moves => self.move_within,
+            ToolEffect::Stops => self.stop_within,
         }
     }
 
     /// Returns the number of retries for a call that did not get through.
-    fn retries(&self, deed: Effect) -> u32 {
+    fn retries(&self, deed: ToolEffect) -> u32 {
         match deed {
-            Effect::Reads => self.read_retries,
-            Effect::Moves => 0,
-            Effect::Stops => STOP_RETRIES,
+            ToolEffect::Reads => self.read_retries,
+            ToolEffect::Moves => 0,
+            ToolEffect::Stops => STOP_RETRIES,
         }
     }
 }
@@ -39,9 +40,9 @@ impl Fleet {
         &self,
         peer: &FleetPeer,
         letter: OutgoingCall,
-        deed: Effect,
+        deed: ToolEffect,
         watch: &RemoteCallWatch,
-    ) -> Result<Answer, RemoteCallError> {
+    ) -> Result<ToolAnswer, RemoteCallError> {
         let limit = self.rules.limit(deed);
         let until = Instant::now() + limit;
         let sent = self.send_with_retries(peer, letter, deed, watch, until);
@@ -56,10 +57,10 @@ impl Fleet {
         &self,
         peer: &FleetPeer,
         letter: OutgoingCall,
-        deed: Effect,
+        deed: ToolEffect,
         watch: &RemoteCallWatch,
         until: Instant,
-    ) -> Result<Answer, RemoteCallError> {
+    ) -> Result<ToolAnswer, RemoteCallError> {
         let mut pause = self.rules.retry_after;
         for _ in 0..self.rules.retries(deed) {
             match self.reach.send(peer, letter.clone(), watch.clone()).await {

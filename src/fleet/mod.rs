@@ -14,9 +14,9 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
-use call::Received;
+use call::ReceivedArguments;
 
-pub use call::{Answer, Effect, Hop};
+pub use call::{CallHop, ToolAnswer, ToolEffect};
 pub use peer_list::{ClockOffset, PeerSighting};
 
 /// A way to find and reach other nodes.
@@ -31,7 +31,7 @@ pub trait PeerTransport: Send + Sync {
         peer: &FleetPeer,
         letter: OutgoingCall,
         watch: RemoteCallWatch,
-    ) -> BoxFuture<'static, Result<Answer, RemoteCallError>>;
+    ) -> BoxFuture<'static, Result<ToolAnswer, RemoteCallError>>;
 }
 
 /// Another node, as this one knows it.
@@ -51,9 +51,9 @@ pub struct OutgoingCall {
     /// The tool.
     pub tool: String,
     /// As they came.
-    pub arguments: Received,
+    pub arguments: ReceivedArguments,
     /// By whom it is brought, and for whom.
-    pub hop: Hop,
+    pub hop: CallHop,
 }
 
 /// Told how far a call is: so much done, of how much, and what is going on.

@@ -8,9 +8,11 @@ use serde_json::{Map, Value};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::{Answer, Fleet, FleetPeer, Hop, OutgoingCall, RemoteCallError, RemoteCallWatch};
+use super::{
+    CallHop, Fleet, FleetPeer, OutgoingCall, RemoteCallError, RemoteCallWatch, ToolAnswer,
+};
 use base::clock::calendar_ms;
-use call::Received;
+use call::ReceivedArguments;
 
 /// A node that did not answer the last time is asked again and waited for no longer than this: one that is back answers sooner.
 const GRACE: Duration = Duration::from_millis(150);
@@ -136,8 +138,8 @@ impl Fleet {
     async fn question(&self, peer: &FleetPeer) -> Result<PeerReport, RemoteCallError> {
         let letter = OutgoingCall {
             tool: "list_nodes".to_owned(),
-            arguments: Received::Absent,
-            hop: Hop {
+            arguments: ReceivedArguments::Absent,
+            hop: CallHop {
                 from: self.me.clone(),
                 called: peer.name.clone(),
                 role: None,
@@ -162,8 +164,8 @@ impl Fleet {
 }
 
 /// Returns a node's report about itself: the entry in its list that is the node itself.
-fn own_report(answer: Answer) -> Result<Map<String, Value>, RemoteCallError> {
-    let Answer {
+fn own_report(answer: ToolAnswer) -> Result<Map<String, Value>, RemoteCallError> {
+    let ToolAnswer {
         mut structured,
         text,
         is_error,

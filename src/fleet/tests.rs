@@ -15,11 +15,11 @@ struct Village {
     asleep: Mutex<bool>,
 }
 
-fn answer(name: &str) -> Answer {
+fn answer(name: &str) -> ToolAnswer {
     let nodes = json!([{ "name": name, "this": true, "time_ms": 1_000 }, { "name": "other" }]);
-    Answer {
+    ToolAnswer {
         structured: Map::from_iter([("nodes".to_owned(), nodes)]),
-        ..Answer::default()
+        ..ToolAnswer::default()
     }
 }
 
@@ -39,7 +39,7 @@ impl PeerTransport for Village {
         peer: &FleetPeer,
         _letter: OutgoingCall,
         _watch: RemoteCallWatch,
-    ) -> BoxFuture<'static, Result<Answer, RemoteCallError>> {
+    ) -> BoxFuture<'static, Result<ToolAnswer, RemoteCallError>> {
         self.asked.fetch_add(1, Ordering::SeqCst);
         let asleep = *self.asleep.lock().unwrap();
         let name = peer.name.clone();
@@ -47,7 +47,7 @@ impl PeerTransport for Village {
             match name.as_str() {
                 "sleepy" if asleep => std::future::pending().await,
                 "dead" => Err(RemoteCallError::Unreached("nobody listens".to_owned())),
-                "odd" => Ok(Answer::default()),
+                "odd" => Ok(ToolAnswer::default()),
                 name => Ok(answer(name)),
             }
         })
@@ -142,8 +142,8 @@ async fn what_was_said_lately_is_not_asked_again() {
 fn letter() -> OutgoingCall {
     OutgoingCall {
         tool: "sense".to_owned(),
-        arguments: Received::Absent,
-        hop: Hop {
+        arguments: ReceivedArguments::Absent,
+        hop: CallHop {
             from: "me".to_owned(),
             called: "dead".to_owned(),
             role: None,
@@ -154,7 +154,7 @@ fn letter() -> OutgoingCall {
 
 #[tokio::test]
 async fn what_looks_is_sent_again_and_what_moves_is_not() {
-    for (deed, times) in [(Effect::Reads, 3), (Effect::Moves, 1)] {
+    for (deed, times) in [(ToolEffect::Reads, 3), (ToolEffect::Moves, 1)] {
         let (fleet, village) = fleet(false);
         let dead = fleet.peer("dead").unwrap();
         let failed = fleet
@@ -170,9 +170,9 @@ async fn every_kind_of_call_has_its_limit() {
     let (fleet, _) = fleet(true);
     let sleepy = fleet.peer("sleepy").unwrap();
     for (deed, ms) in [
-        (Effect::Reads, 200),
-        (Effect::Moves, 400),
-        (Effect::Stops, 100),
+        (ToolEffect::Reads, 200),
+        (ToolEffect::Moves, 400),
+        (ToolEffect::Stops, 100),
     ] {
         let failed = fleet
             .forward(&sleepy, letter(), deed, &RemoteCallWatch::unobserved())
@@ -191,7 +191,7 @@ async fn a_caller_that_gives_up_is_answered_at_once() {
     let watch = RemoteCallWatch::unobserved();
     watch.cancelled.cancel();
     let failed = fleet
-        .forward(&sleepy, letter(), Effect::Moves, &watch)
+        .forward(&sleepy, letter(), ToolEffect::Moves, &watch)
         .await;
     assert_eq!(failed, Err(RemoteCallError::Cancelled));
 }

@@ -215,7 +215,7 @@ fn frame(number: u64, body: &[u8]) -> Vec<u8> {
 /// Reads a file whole. One that is shorter than its first line was being made: it is empty.
 ///
 /// # Errors
-/// [`LogError`] names the first record that was damaged.
+/// [`JournalError`] names the first record that was damaged.
 pub(super) fn read(path: &Path) -> Result<JournalContents, JournalError> {
     parse_contents(&std::fs::read(path).map_err(at(path))?, path)
 }

@@ -22,7 +22,7 @@ impl PlacedCapsule {
             - other.radius_m
     }
 
-    /// Never more than [`Placed::clearance_m`], and cheaper: by the balls around both.
+    /// Never more than [`PlacedCapsule::clearance_m`], and cheaper: by the balls around both.
     fn clearance_at_least_m(&self, other: &Self) -> f64 {
         let ball = |of: &Self| {
             let half = (of.to_m - of.from_m) / 2.0;

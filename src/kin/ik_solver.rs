@@ -82,7 +82,7 @@ impl KinematicChain {
     /// Joints near `seed` that meet the goal.
     ///
     /// # Errors
-    /// [`Missed`] with the nearest that was found.
+    /// [`IkFailure`] with the nearest that was found.
     pub fn solve(
         &self,
         tip: &ToolTip,
@@ -101,7 +101,7 @@ impl KinematicChain {
     /// are tried; always the same ones.
     ///
     /// # Errors
-    /// [`Missed`] with the nearest that was found.
+    /// [`IkFailure`] with the nearest that was found.
     pub fn solve_anywhere(
         &self,
         tip: &ToolTip,

@@ -7,7 +7,7 @@ use http::header::AUTHORIZATION;
 use tokio::sync::{mpsc, oneshot};
 
 use super::service_trait::Authenticator;
-use call::Identity;
+use call::VerifiedIdentity;
 
 /// Tokens that wait for their proof; the requests behind them are bounded with their connections.
 const WAITING_MAX: usize = 16;
@@ -22,7 +22,7 @@ pub(super) struct AuthQueue {
 /// A token to be proven, and who waits for what comes of it.
 struct AuthRequest {
     token: Option<String>,
-    answer: oneshot::Sender<Result<Identity, String>>,
+    answer: oneshot::Sender<Result<VerifiedIdentity, String>>,
 }
 
 impl AuthQueue {
@@ -45,7 +45,10 @@ impl AuthQueue {
     ///
     /// # Errors
     /// Why the caller does not come in.
-    pub(super) async fn admit(&self, headers: &HeaderMap) -> Result<Option<Identity>, String> {
+    pub(super) async fn admit(
+        &self,
+        headers: &HeaderMap,
+    ) -> Result<Option<VerifiedIdentity>, String> {
         let token = bearer(headers);
         if token.is_none() && !self.doorkeeper.wants_tokens() {
             return Ok(None);
@@ -53,7 +56,7 @@ impl AuthQueue {
         self.prove(token).await.map(Some)
     }
 
-    async fn prove(&self, token: Option<String>) -> Result<Identity, String> {
+    async fn prove(&self, token: Option<String>) -> Result<VerifiedIdentity, String> {
         if let Some(judged) = self.doorkeeper.verify_cached(token.as_deref()) {
             return judged;
         }
@@ -68,7 +71,7 @@ impl AuthQueue {
     ///
     /// # Errors
     /// The seconds until one may be.
-    pub(super) fn count_session(&self, who: &Identity) -> Result<(), f64> {
+    pub(super) fn count_session(&self, who: &VerifiedIdentity) -> Result<(), f64> {
         self.doorkeeper.count_session(who)
     }
 }

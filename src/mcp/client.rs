@@ -24,7 +24,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 
-use call::{Answer, Hints, Received, Via};
+use call::{EntryPoint, ReceivedArguments, ToolAnswer, ToolHints};
 
 use super::http_client::{HttpClient, host_and_port};
 use super::message_intake::never_repair;
@@ -91,10 +91,10 @@ impl From<ServiceError> for ClientError {
 
 /// Returns typed text as arguments: as JSON if it is JSON and loses nothing by it, otherwise as the text itself.
 #[must_use]
-pub fn arguments_from_text(text: &str) -> Received {
+pub fn arguments_from_text(text: &str) -> ReceivedArguments {
     match lossy_json::parse(text.as_bytes(), 1) {
         Ok((value, doubtful)) if doubtful.is_empty() || value.is_string() => Some(value).into(),
-        _ => Received::Text(text.to_owned()),
+        _ => ReceivedArguments::Text(text.to_owned()),
     }
 }
 
@@ -214,7 +214,8 @@ pub async fn in_process(desk: Arc<dyn McpService>) -> Result<McpClient, ClientEr
     let stop = end.clone();
     tokio::spawn(async move {
         let ends = tokio::io::split(theirs);
-        let served = stdio::serve_on(desk, Via::InProcess, never_repair, ends, || (), stop).await;
+        let served =
+            stdio::serve_on(desk, EntryPoint::InProcess, never_repair, ends, || (), stop).await;
         if let Err(error) = served {
             tracing::warn!(%error, "the server in this process ended");
         }
@@ -292,9 +293,9 @@ impl McpClient {
     pub async fn call(
         &self,
         tool: &str,
-        arguments: Received,
+        arguments: ReceivedArguments,
         watch: CallWatch,
-    ) -> Result<Answer, ClientError> {
+    ) -> Result<ToolAnswer, ClientError> {
         let request = request(tool, arguments);
         let options = PeerRequestOptions::no_options();
         let mut handle = self
@@ -333,7 +334,7 @@ impl McpClient {
     }
 }
 
-fn request(tool: &str, arguments: Received) -> ClientRequest {
+fn request(tool: &str, arguments: ReceivedArguments) -> ClientRequest {
     let mut params = Map::new();
     params.insert("name".to_owned(), json!(tool));
     let arguments: Option<Value> = arguments.into();
@@ -342,7 +343,7 @@ fn request(tool: &str, arguments: Received) -> ClientRequest {
     ClientRequest::CustomRequest(CustomRequest::new("tools/call", params))
 }
 
-fn answer(result: ServerResult) -> Result<Answer, ClientError> {
+fn answer(result: ServerResult) -> Result<ToolAnswer, ClientError> {
     match result {
         ServerResult::CallToolResult(result) => Ok(answer_from_result(result)),
         _ => Err(ClientError::Broken(
@@ -351,10 +352,10 @@ fn answer(result: ServerResult) -> Result<Answer, ClientError> {
     }
 }
 
-pub(super) fn answer_from_result(result: CallToolResult) -> Answer {
-    let mut answer = Answer {
+pub(super) fn answer_from_result(result: CallToolResult) -> ToolAnswer {
+    let mut answer = ToolAnswer {
         is_error: result.is_error.unwrap_or(false),
-        ..Answer::default()
+        ..ToolAnswer::default()
     };
     if let Some(Value::Object(structured)) = result.structured_content {
         answer.structured = structured;
@@ -381,7 +382,7 @@ fn card(tool: Tool) -> ToolCard {
         description: tool.description.unwrap_or_default().into_owned(),
         input_schema: tool.input_schema.as_ref().clone(),
         output_schema: tool.output_schema.map(|schema| schema.as_ref().clone()),
-        hints: Hints {
+        hints: ToolHints {
             read_only: hints.read_only_hint.unwrap_or(false),
             destructive: hints.is_destructive(),
             idempotent: hints.is_idempotent(),

@@ -12,7 +12,7 @@ use rmcp::model::{
 };
 use serde_json::{Value, json};
 
-use call::{Answer, Hints};
+use call::{ToolAnswer, ToolHints};
 
 use super::service_trait::{
     McpService, PromptCard, PromptText, ResourceBody, ResourceCard, ResourceText,
@@ -62,7 +62,7 @@ pub(super) fn tool(card: ToolCard) -> Tool {
     tool.with_annotations(annotations(card.hints))
 }
 
-fn annotations(hints: Hints) -> ToolAnnotations {
+fn annotations(hints: ToolHints) -> ToolAnnotations {
     ToolAnnotations::new()
         .read_only(hints.read_only)
         .destructive(hints.destructive)
@@ -70,7 +70,7 @@ fn annotations(hints: Hints) -> ToolAnnotations {
         .open_world(hints.open_world)
 }
 
-pub(super) fn result(answer: Answer) -> CallToolResult {
+pub(super) fn result(answer: ToolAnswer) -> CallToolResult {
     let mut content = vec![ContentBlock::text(answer.text)];
     let pictures = answer.images.into_iter();
     content.extend(pictures.map(|(mime, bytes)| ContentBlock::image(STANDARD.encode(bytes), mime)));

@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use call::{Answer, Hop, Received};
+use call::{CallHop, ReceivedArguments, ToolAnswer};
 use futures::StreamExt;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use rmcp::model::{JsonRpcMessage, ServerJsonRpcMessage, ServerNotification, ServerResult};
@@ -38,11 +38,11 @@ pub struct ForwardedCall {
     /// The token that opens it.
     pub token: Option<String>,
     /// Node that forwards the call, and the caller it acts for.
-    pub hop: Hop,
+    pub hop: CallHop,
     /// The tool.
     pub tool: String,
     /// As the caller sent them.
-    pub arguments: Received,
+    pub arguments: ReceivedArguments,
     /// A node that says nothing for so long is given up.
     pub quiet: Duration,
 }
@@ -72,13 +72,13 @@ impl From<HttpClientError> for ForwardError {
 }
 
 /// Returns the hop that a request's headers describe, if it was forwarded.
-pub(super) fn hop_from_headers(headers: &HeaderMap) -> Option<Hop> {
+pub(super) fn hop_from_headers(headers: &HeaderMap) -> Option<CallHop> {
     let word = |name: &str| {
         let text = String::from_utf8_lossy(headers.get(name)?.as_bytes()).into_owned();
         let plain = text.chars().filter(|c| !c.is_control());
         Some(plain.take(WORD_CHARS_MAX).collect::<String>())
     };
-    Some(Hop {
+    Some(CallHop {
         from: word(FROM)?,
         called: word(CALLED).unwrap_or_default(),
         role: word(ROLE),
@@ -86,7 +86,7 @@ pub(super) fn hop_from_headers(headers: &HeaderMap) -> Option<Hop> {
     })
 }
 
-fn headers(hop: &Hop) -> HashMap<HeaderName, HeaderValue> {
+fn headers(hop: &CallHop) -> HashMap<HeaderName, HeaderValue> {
     let words = [
         (FROM, Some(&hop.from)),
         (CALLED, Some(&hop.called)),
@@ -108,7 +108,7 @@ fn headers(hop: &Hop) -> HashMap<HeaderName, HeaderValue> {
 pub async fn forward_call(
     parcel: ForwardedCall,
     progress: Option<ProgressSender>,
-) -> Result<Answer, ForwardError> {
+) -> Result<ToolAnswer, ForwardError> {
     let body = serde_json::to_vec(&message(&parcel)).unwrap_or_default();
     let head = RequestHead {
         session: None,
@@ -164,7 +164,7 @@ fn message(parcel: &ForwardedCall) -> Value {
 fn parse_event(
     data: Option<&str>,
     progress: Option<&ProgressSender>,
-) -> Result<Option<Answer>, ForwardError> {
+) -> Result<Option<ToolAnswer>, ForwardError> {
     let Some(data) = data.filter(|data| !data.trim().is_empty()) else {
         return Ok(None);
     };
@@ -212,7 +212,7 @@ mod tests {
 
     #[test]
     fn a_hop_is_read_as_it_was_written_and_bounded() {
-        let sent = Hop {
+        let sent = CallHop {
             from: "bünch".to_owned(),
             called: "left 2".to_owned(),
             role: Some("viewer".to_owned()),

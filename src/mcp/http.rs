@@ -13,7 +13,7 @@ use axum::body::{Body, Bytes, HttpBody as _};
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{any, get, post as posted};
-use call::{Identity, Via};
+use call::{EntryPoint, VerifiedIdentity};
 use futures::future::BoxFuture;
 use http::header::{
     ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, ORIGIN, RETRY_AFTER, WWW_AUTHENTICATE,
@@ -95,8 +95,9 @@ pub type PageRenderer = Arc<dyn Fn() -> String + Send + Sync>;
 
 /// Handler of operators' verbs: takes a caller and the request's body, returns the answer's. Fails with the reason if
 /// the caller is not allowed to.
-pub type OperatorHandler =
-    Arc<dyn Fn(Identity, Vec<u8>) -> BoxFuture<'static, Result<Value, String>> + Send + Sync>;
+pub type OperatorHandler = Arc<
+    dyn Fn(VerifiedIdentity, Vec<u8>) -> BoxFuture<'static, Result<Value, String>> + Send + Sync,
+>;
 
 /// Probe of the node's readiness to serve calls, with the reason in either case.
 pub type ReadinessProbe = Arc<dyn Fn() -> Result<String, String> + Send + Sync>;
@@ -176,7 +177,7 @@ impl BoundListener {
         repair: MessageRepair,
         stop: CancellationToken,
     ) -> Result<(), HttpError> {
-        let handler = McpHandler::new(Arc::clone(&desk), Via::Http);
+        let handler = McpHandler::new(Arc::clone(&desk), EntryPoint::Http);
         self.serve_all(handler, Some(desk), config, repair, stop)
             .await
     }
@@ -535,7 +536,7 @@ fn refuse_session<H>(
     parts: &http::request::Parts,
     way: ResponseMode,
 ) -> Option<Response> {
-    let identity = parts.extensions.get::<Identity>();
+    let identity = parts.extensions.get::<VerifiedIdentity>();
     if let (Some(porter), Some(identity)) = (&door.porter, identity)
         && let Err(wait_s) = porter.count_session(identity)
     {

@@ -4,7 +4,7 @@
 //! tools. Here a message is passed on (as received, or with its form repaired) or answered with a proper JSON-RPC
 //! error. Nothing here interprets a tool's arguments: they travel on exactly as received.
 
-use call::Received;
+use call::ReceivedArguments;
 use serde_json::{Map, Value, json};
 
 use super::lossy_json::{self, KeyPath};
@@ -74,7 +74,7 @@ pub(super) struct TakenCall {
     /// Whether the name came as text.
     pub(super) is_named: bool,
     /// The arguments as received.
-    pub(super) arguments: Received,
+    pub(super) arguments: ReceivedArguments,
 }
 
 impl AcceptedMessage {

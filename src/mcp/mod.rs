@@ -30,7 +30,10 @@ mod sessions;
 mod stray_stop;
 mod write_timeout;
 
-pub use call::{Answer, Call, Caller, Hints, Hop, Identity, Received, Via, session_key};
+pub use call::{
+    CallHop, EntryPoint, ReceivedArguments, ToolAnswer, ToolCall, ToolCaller, ToolHints,
+    VerifiedIdentity, session_key,
+};
 pub use forward::{ForwardError, ForwardedCall, forward_call};
 pub use message_intake::{MessageRepair, RepairedMessage, never_repair};
 pub use progress::{CallProgress, ProgressSender};

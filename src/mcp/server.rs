@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use call::{Answer, Call, Caller, Identity, Received, Via};
+use call::{EntryPoint, ReceivedArguments, ToolAnswer, ToolCall, ToolCaller, VerifiedIdentity};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use rmcp::model::{
@@ -59,22 +59,22 @@ pub(super) struct ConnectionClosed(pub(super) CancellationToken);
 /// A call's arguments on their way through the library, whose type holds objects alone: in the request's extensions, or in
 /// those of the HTTP request that it came by.
 #[derive(Debug, Clone)]
-pub(super) struct RawArguments(pub(super) Received);
+pub(super) struct RawArguments(pub(super) ReceivedArguments);
 
 /// A call's answer; an error where its code panicked, of which the panic's hook has said why.
-type Finished = Result<Answer, Box<dyn Any + Send>>;
+type FinishedCall = Result<ToolAnswer, Box<dyn Any + Send>>;
 
 /// One connection's handler; all of them share the desk.
 #[derive(Clone)]
 pub(super) struct McpHandler {
     desk: Arc<dyn McpService>,
-    via: Via,
+    via: EntryPoint,
     /// Set when this connection has ended for good.
     gone: CancellationToken,
 }
 
 impl McpHandler {
-    pub(super) fn new(desk: Arc<dyn McpService>, via: Via) -> Self {
+    pub(super) fn new(desk: Arc<dyn McpService>, via: EntryPoint) -> Self {
         let gone = CancellationToken::new();
         Self { desk, via, gone }
     }
@@ -87,9 +87,9 @@ impl McpHandler {
     async fn run(
         &self,
         tool: String,
-        arguments: Received,
+        arguments: ReceivedArguments,
         context: &RequestContext<RoleServer>,
-    ) -> Answer {
+    ) -> ToolAnswer {
         let cancelled = CancellationToken::new();
         // Dropped half way, this future takes the call's watch with it; the call itself goes on to its rest.
         let abandoned = cancelled.clone().drop_guard();
@@ -102,7 +102,7 @@ impl McpHandler {
                 (Some(sender), Some((tokio::spawn(pump), finish)))
             }
         };
-        let call = Call {
+        let call = ToolCall {
             tool,
             arguments,
             caller: self.caller(context),
@@ -129,10 +129,10 @@ impl McpHandler {
     /// Brings a call to its end on a task of its own, and tells it when its client gives up.
     async fn finish(
         &self,
-        working: BoxFuture<'static, Finished>,
+        working: BoxFuture<'static, FinishedCall>,
         cancelled: &CancellationToken,
         context: &RequestContext<RoleServer>,
-    ) -> Finished {
+    ) -> FinishedCall {
         let mut working = tokio::spawn(working);
         let signs = [context.ct.clone(), hung_up(context), self.gone.clone()];
         // Once it is answered, no sign counts any more: the library cancels a request's token then, and a job that goes
@@ -148,14 +148,14 @@ impl McpHandler {
         answer.unwrap_or_else(|error| Err(Box::new(error)))
     }
 
-    fn caller(&self, context: &RequestContext<RoleServer>) -> Caller {
+    fn caller(&self, context: &RequestContext<RoleServer>) -> ToolCaller {
         let client = context.client_info();
         let header = |name: &str| {
             let parts = context.extensions.get::<http::request::Parts>()?;
             let value = parts.headers.get(name)?;
             value.to_str().ok().map(str::to_owned)
         };
-        Caller {
+        ToolCaller {
             via: self.via,
             session: header("mcp-session-id"),
             client_name: client.as_ref().map(|client| client.name.clone()),
@@ -166,7 +166,7 @@ impl McpHandler {
             identity: context
                 .extensions
                 .get::<http::request::Parts>()
-                .and_then(|parts| parts.extensions.get::<Identity>())
+                .and_then(|parts| parts.extensions.get::<VerifiedIdentity>())
                 .cloned(),
             hop: context
                 .extensions
@@ -260,9 +260,9 @@ fn hung_up(context: &RequestContext<RoleServer>) -> CancellationToken {
         .unwrap_or_default()
 }
 
-fn panic_answer() -> Answer {
+fn panic_answer() -> ToolAnswer {
     tracing::error!("a tool broke");
-    Answer::failed("the node broke while it answered; its log says why")
+    ToolAnswer::failed("the node broke while it answered; its log says why")
 }
 
 impl ServerHandler for McpHandler {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use call::{Answer, Call, Hints, Identity, Received};
+use call::{ReceivedArguments, ToolAnswer, ToolCall, ToolHints, VerifiedIdentity};
 use futures::future::BoxFuture;
 use serde_json::{Map, Value};
 use tokio::sync::broadcast;
@@ -22,11 +22,11 @@ pub trait McpService: Send + Sync + 'static {
     ///
     /// The future is never dropped half way. A caller that gives up sets [`CallWatch::cancelled`]; the service then comes
     /// to rest and answers, even if no client listens any more.
-    fn call(&self, call: Call, watch: CallWatch) -> BoxFuture<'static, Answer>;
+    fn call(&self, call: ToolCall, watch: CallWatch) -> BoxFuture<'static, ToolAnswer>;
 
     /// A call of this tool was read and may have to wait for its turn. What cannot wait, a stop, is done here and now;
     /// the call itself still comes. Must not wait for anything.
-    fn preempt_stop(&self, tool: &str, arguments: &Received) {
+    fn preempt_stop(&self, tool: &str, arguments: &ReceivedArguments) {
         let _ = (tool, arguments);
     }
 
@@ -51,7 +51,7 @@ pub trait McpService: Send + Sync + 'static {
         ServiceCapabilities::default()
     }
 
-    /// Notices of changed lists, where [`Offers::changes`] says that there are any.
+    /// Notices of changed lists, where [`ServiceCapabilities::changes`] says that there are any.
     fn changes(&self) -> Option<broadcast::Receiver<ListChange>> {
         None
     }
@@ -66,7 +66,7 @@ pub trait McpService: Send + Sync + 'static {
         Vec::new()
     }
 
-    /// Reads one resource; [`Unknown`] carries what there is instead.
+    /// Reads one resource; [`UnknownNameError`] carries what there is instead.
     fn read(&self, uri: String) -> BoxFuture<'static, Result<ResourceText, UnknownNameError>> {
         let message = format!("there is no resource {uri}");
         Box::pin(std::future::ready(Err(UnknownNameError { message })))
@@ -99,13 +99,13 @@ pub trait McpService: Send + Sync + 'static {
 pub trait Authenticator: Send + Sync + 'static {
     /// Judges the bearer token of one request if that takes no time: there is none, it cannot be valid, or it was verified
     /// before. Returns `None` if [`Authenticator::verify`] has to verify it.
-    fn verify_cached(&self, token: Option<&str>) -> Option<Result<Identity, String>>;
+    fn verify_cached(&self, token: Option<&str>) -> Option<Result<VerifiedIdentity, String>>;
 
     /// Judges the bearer token of one request; may take long, and memory: it is asked for one at a time.
     ///
     /// # Errors
     /// Why the caller may not come in, and how one may.
-    fn verify(&self, token: Option<&str>) -> Result<Identity, String>;
+    fn verify(&self, token: Option<&str>) -> Result<VerifiedIdentity, String>;
 
     /// Returns whether a request without a token is turned away. Where it is not, a token that is sent counts all the same.
     fn wants_tokens(&self) -> bool {
@@ -116,7 +116,7 @@ pub trait Authenticator: Send + Sync + 'static {
     ///
     /// # Errors
     /// The seconds until it may open one.
-    fn count_session(&self, who: &Identity) -> Result<(), f64>;
+    fn count_session(&self, who: &VerifiedIdentity) -> Result<(), f64>;
 }
 
 /// Cancellation and progress of a running call.
@@ -142,7 +142,7 @@ pub struct ToolCard {
     /// JSON Schema of [`Answer::structured`].
     pub output_schema: Option<Map<String, Value>>,
     /// Effect of the tool on the world.
-    pub hints: Hints,
+    pub hints: ToolHints,
 }
 
 /// Features that a service offers beside tools.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use call::Via;
+use call::EntryPoint;
 use rmcp::RoleServer;
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::service::{ServerInitializeError, ServiceExt};
@@ -68,7 +68,15 @@ pub async fn serve(
     stop: CancellationToken,
 ) -> Result<(), StdioError> {
     let (input, output) = rmcp::transport::stdio_pipes();
-    serve_on(desk, Via::Stdio, repair, (input, output), ended, stop).await
+    serve_on(
+        desk,
+        EntryPoint::Stdio,
+        repair,
+        (input, output),
+        ended,
+        stop,
+    )
+    .await
 }
 
 /// Serves any pair of streams as [`serve`] does standard input and output.
@@ -77,7 +85,7 @@ pub async fn serve(
 /// See [`StdioError`].
 pub async fn serve_on<R, W>(
     desk: Arc<dyn McpService>,
-    via: Via,
+    via: EntryPoint,
     repair: MessageRepair,
     (input, output): (R, W),
     ended: impl FnOnce() + Send + 'static,

@@ -176,7 +176,7 @@ mod tests {
     use futures::future::BoxFuture;
 
     use super::*;
-    use crate::{Answer, Call, CallWatch, ToolCard, never_repair};
+    use crate::{CallWatch, ToolAnswer, ToolCall, ToolCard, never_repair};
 
     /// A desk that knows one tool.
     #[derive(Default)]
@@ -191,7 +191,7 @@ mod tests {
             String::new()
         }
 
-        fn call(&self, _: Call, _: CallWatch) -> BoxFuture<'static, Answer> {
+        fn call(&self, _: ToolCall, _: CallWatch) -> BoxFuture<'static, ToolAnswer> {
             unreachable!("messages are only judged here")
         }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use arm::ServoFamily;
 use base::units::ClockInstant;
-use driver::{AttachReport, BusCounts, Identity};
+use driver::{AttachReport, BusCounts, ServoIdentity};
 use plan::PERIOD;
 
 /// Shortest observation of the line before it is judged.
@@ -88,7 +88,12 @@ impl BusHealth {
     }
 
     /// Looks at the counts as of now.
-    pub(super) fn update(&mut self, now: ClockInstant, counts: &BusCounts, servos: &[Identity]) {
+    pub(super) fn update(
+        &mut self,
+        now: ClockInstant,
+        counts: &BusCounts,
+        servos: &[ServoIdentity],
+    ) {
         let sums = BusTotals::of(counts);
         let is_worse = sums.wrong > self.wrong;
         self.wrong = sums.wrong;
@@ -149,7 +154,7 @@ fn bad_line(
     before: &BusTotals,
     now: &BusTotals,
     lasted: Duration,
-    servos: &[Identity],
+    servos: &[ServoIdentity],
 ) -> Option<String> {
     let asked = now.asked.saturating_sub(before.asked);
     let wrong = now.wrong.saturating_sub(before.wrong);
@@ -175,7 +180,7 @@ fn bad_line(
 }
 
 /// The servo that had to be asked again most.
-fn worst_servo_text(before: &BusTotals, now: &BusTotals, servos: &[Identity]) -> String {
+fn worst_servo_text(before: &BusTotals, now: &BusTotals, servos: &[ServoIdentity]) -> String {
     let pairs = now.retries.iter().zip(&before.retries);
     let again = pairs.map(|(now, before)| now.saturating_sub(*before));
     let worst = again.zip(servos).max_by_key(|(again, _)| *again);

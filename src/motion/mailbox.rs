@@ -11,9 +11,9 @@ use futures::task::AtomicWaker;
 
 /// Things to do, in order.
 #[derive(Debug)]
-pub(super) struct Mailbox<T>(Mutex<Option<VecDeque<T>>>);
+pub(super) struct CommandMailbox<T>(Mutex<Option<VecDeque<T>>>);
 
-impl<T> Mailbox<T> {
+impl<T> CommandMailbox<T> {
     pub(super) fn new() -> Self {
         Self(Mutex::new(Some(VecDeque::new())))
     }
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn the_taker_waits_for_nobody_who_puts() {
-        let mailbox = Mailbox::new();
+        let mailbox = CommandMailbox::new();
         mailbox.put(1).unwrap();
         mailbox.put(2).unwrap();
         let putting = mailbox.0.lock().unwrap();

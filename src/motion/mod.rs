@@ -34,13 +34,13 @@ use tokio::sync::{oneshot, watch};
 use arm::ArmModel;
 use base::clock::NodeClock;
 use base::units::{ArmMeasurement, ClockInstant, JointVector};
-use driver::{BusCounts, Identity, TorqueOffReport};
+use driver::{BusCounts, ServoIdentity, TorqueOffReport};
 use gate::{CheckedTrajectory, ExecutionProgress, HoldAt};
 use link::{ByteLink, LinkError};
 use permit::{ActorRank, MotionPermit, PermitRegistry, StopLatch};
 
 pub use driver::{DurationHistogram, ServoCounts};
-use mailbox::Mailbox;
+use mailbox::CommandMailbox;
 pub use realtime_priority::set_realtime_priority;
 pub use servo_health::{HealthAction, ServoHealth};
 use snapshot_publisher::SnapshotPublisher;
@@ -61,7 +61,7 @@ pub struct MotionHandle {
     clock: NodeClock,
     permits: Arc<PermitRegistry>,
     snapshots: watch::Receiver<Snapshot>,
-    orders: Arc<Mailbox<MotionCommand>>,
+    orders: Arc<CommandMailbox<MotionCommand>>,
     stop: Arc<StopSignal>,
     heart: Arc<OnceLock<Heartbeat>>,
     thread: Option<JoinHandle<()>>,
@@ -113,7 +113,7 @@ pub struct Snapshot {
     /// Steps for an operator, in order, where a servo needs more than `reset`.
     pub recovery: &'static [&'static str],
     /// Each servo's model and firmware, since the port was opened.
-    pub identity: Arc<Vec<Identity>>,
+    pub identity: Arc<Vec<ServoIdentity>>,
     /// Bus counters since the port was opened.
     pub counts: BusCounts,
     /// By how much ticks came too late while the arm moved.
@@ -260,7 +260,7 @@ impl MotionHandle {
         permits: Arc<PermitRegistry>,
         open: PortOpener,
     ) -> Result<Self, String> {
-        let orders = Arc::new(Mailbox::new());
+        let orders = Arc::new(CommandMailbox::new());
         let (publish, snapshots) = watch::channel(Snapshot::detached());
         let outbox = SnapshotPublisher::start(publish)
             .map_err(|error| format!("cannot start the arm's herald: {error}"))?;

@@ -1,46 +1,49 @@
 //! Recovery steps for a person, where `reset` alone does not bring a servo back.
 
 use arm::ServoFamily;
-use driver::Ailment;
+use driver::ServoFault;
 
 /// The last step of each is the `reset` that checks whether the others helped. Empty where `reset`
 /// alone is what to do.
-pub(super) fn recovery(family: ServoFamily, ailment: Ailment) -> &'static [&'static str] {
+pub(super) fn recovery(family: ServoFamily, ailment: ServoFault) -> &'static [&'static str] {
     match (ailment, family) {
-        (Ailment::Overload | Ailment::Current, ServoFamily::FeetechSts) => &[
+        (ServoFault::Overload | ServoFault::Current, ServoFamily::FeetechSts) => &[
             "hold the arm: it will drop",
             "`steadyhand torque-off`: a servo that cut its torque for overload takes it again only after that",
             "take away what blocks the joint that is named, and move it by hand: it must turn freely",
             "`steadyhand reset`",
         ],
-        (Ailment::Overload | Ailment::Current, ServoFamily::Firmware) => &[
+        (ServoFault::Overload | ServoFault::Current, ServoFamily::Firmware) => &[
             "hold the arm: it may drop",
             "take away what blocks the joint that is named, and move it by hand: it must turn freely",
             "`steadyhand torque-off`, if the controller keeps the fault",
             "`steadyhand reset`",
         ],
-        (Ailment::Overload | Ailment::Current | Ailment::Hardware, ServoFamily::Dynamixel2) => &[
+        (
+            ServoFault::Overload | ServoFault::Current | ServoFault::Hardware,
+            ServoFamily::Dynamixel2,
+        ) => &[
             "hold the arm: it will drop",
             "switch the servo supply off: a latched hardware error ends only with the power",
             "take away what blocks the joint that is named, and move it by hand: it must turn freely",
             "switch the supply on again",
             "`steadyhand reset`",
         ],
-        (Ailment::Heat, _) => &[
+        (ServoFault::Heat, _) => &[
             "let the servo cool below 55 °C; its temperature is in `sense`",
             "lessen its load: a lighter pen holder, slower strokes, a rest pose that hangs",
             "`steadyhand reset`",
         ],
-        (Ailment::Voltage, _) => &[
+        (ServoFault::Voltage, _) => &[
             "check the supply and its plugs: the voltage of each servo is in `sense`",
             "`steadyhand reset`",
         ],
-        (Ailment::TorqueLost | Ailment::Watchdog, _) => &[
+        (ServoFault::TorqueLost | ServoFault::Watchdog, _) => &[
             "hold the arm: single joints may have dropped",
             "see that nothing is in its way to rest",
             "`steadyhand reset`",
         ],
-        (Ailment::Encoder | Ailment::Hardware, _) => &[
+        (ServoFault::Encoder | ServoFault::Hardware, _) => &[
             "switch the servo supply off and on; replace the servo if the fault stays",
             "`steadyhand reset`",
         ],

@@ -12,7 +12,7 @@ use super::active_motion::ActiveMotion;
 use super::active_stop::ActiveStop;
 use super::bus_health::{self, BusHealth};
 use super::finish::REACHED_COUNTS;
-use super::mailbox::Mailbox;
+use super::mailbox::CommandMailbox;
 use super::realtime_priority::set_realtime_priority;
 use super::snapshot_publisher::{ReplyCallback, SnapshotPublisher};
 use super::standstill::{StandstillDetector, counts_rad};
@@ -21,7 +21,7 @@ use super::{Heartbeat, MotionCommand, MotionState, PortOpener, Snapshot};
 use arm::ArmModel;
 use base::clock::{ClockAlarm, NodeClock};
 use base::units::ClockInstant;
-use driver::{ArmDriver, Identity};
+use driver::{ArmDriver, ServoIdentity};
 use gate::CheckedTrajectory;
 use link::ByteLink;
 use permit::{PermitRegistry, StopLatch};
@@ -44,7 +44,7 @@ pub(super) struct ArmThreadContext {
     pub(super) clock: NodeClock,
     pub(super) permits: Arc<PermitRegistry>,
     pub(super) open: PortOpener,
-    pub(super) orders: Arc<Mailbox<MotionCommand>>,
+    pub(super) orders: Arc<CommandMailbox<MotionCommand>>,
     pub(super) stop: Arc<StopSignal>,
     pub(super) heart: Arc<OnceLock<Heartbeat>>,
     pub(super) outbox: Arc<SnapshotPublisher>,
@@ -200,7 +200,7 @@ impl ArmThread {
     }
 
     /// A port that comes back may have another arm behind it, with other zeros.
-    fn is_same_arm(&self, found: &[Identity]) -> Result<(), String> {
+    fn is_same_arm(&self, found: &[ServoIdentity]) -> Result<(), String> {
         let known = self.snapshot.identity.iter();
         let other = known
             .zip(found)

@@ -16,7 +16,7 @@ use tokio::net::{UnixListener, UnixStream};
 use super::jog::{self, JOG};
 use super::open::users_temporary;
 use super::{job_list, measurements, operator_verbs, selftest, worker_pool};
-use args::Received;
+use args::ReceivedArguments;
 use base::disk;
 use base::wording::duration;
 use permit::ActorRank;
@@ -150,7 +150,7 @@ pub struct VerbReply {
 
 /// Folders and files of a node that runs on this machine.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub struct Folders {
+pub struct NodeFolders {
     /// The folder of its state.
     pub state: PathBuf,
     /// The node file, where it has one.
@@ -159,7 +159,7 @@ pub struct Folders {
     pub scenes: Option<PathBuf>,
 }
 
-impl Folders {
+impl NodeFolders {
     fn of(node: &Node) -> Self {
         // Paths may be relative to the folder in which the node was started.
         let whole = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
@@ -382,7 +382,7 @@ async fn act(node: &Arc<Node>, verb: OperatorVerb) -> VerbReply {
                 "nothing is enabled now; a motion under way is held at the end of its stroke: `steadyhand stop` stops it at once",
             )
         }
-        OperatorVerb::Stop => call(node, "stop", Received::Absent).await,
+        OperatorVerb::Stop => call(node, "stop", ReceivedArguments::Absent).await,
         OperatorVerb::Estop => operator_verbs::estop(node).await,
         OperatorVerb::Clear => operator_verbs::clear(node),
         OperatorVerb::Hold { now } => operator_verbs::hold(node, now).await,
@@ -398,14 +398,14 @@ async fn act(node: &Arc<Node>, verb: OperatorVerb) -> VerbReply {
                 .filter_map(|(name, said)| Some((name.to_owned(), said?.into())))
                 .collect();
             let arguments = match said.is_empty() {
-                true => Received::Absent,
-                false => Received::Value(said.into()),
+                true => ReceivedArguments::Absent,
+                false => ReceivedArguments::Value(said.into()),
             };
             call(node, "reset", arguments).await
         }
-        OperatorVerb::Status => call(node, "sense", Received::Absent).await,
+        OperatorVerb::Status => call(node, "sense", ReceivedArguments::Absent).await,
         OperatorVerb::Jobs { id, json } => job_list::jobs_reply(&node.state, id.as_deref(), json),
-        OperatorVerb::Folders => VerbReply::done(Folders::of(node).words()),
+        OperatorVerb::Folders => VerbReply::done(NodeFolders::of(node).words()),
         OperatorVerb::Measured => measurements::measurements_reply(node),
         OperatorVerb::Look { scene, camera } => {
             measurements::camera_pose_reply(node, &scene, camera.as_deref()).await
@@ -470,7 +470,7 @@ fn enable(
     }
 }
 
-async fn call(node: &Arc<Node>, tool: &str, arguments: Received) -> VerbReply {
+async fn call(node: &Arc<Node>, tool: &str, arguments: ReceivedArguments) -> VerbReply {
     let request = ToolRequest {
         tool: tool.to_owned(),
         arguments,

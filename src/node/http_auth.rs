@@ -9,7 +9,7 @@ use super::control_socket::{self, OperatorVerb, VerbReply};
 use base::clock::calendar_ms;
 use caller::{AccessDenied, CallerRole, Principal, TokenStore};
 use mcp::http::OperatorHandler;
-use mcp::{Authenticator, Hop, Identity};
+use mcp::{Authenticator, CallHop, VerifiedIdentity};
 use tools::Node;
 
 /// Returns whether every request over HTTP needs a token.
@@ -52,14 +52,14 @@ struct NodeAuthenticator {
 const WANTS_TOKEN: &str = "this node wants a token: send `Authorization: Bearer …`; an operator makes one with `steadyhand token add`";
 
 impl Authenticator for NodeAuthenticator {
-    fn verify_cached(&self, token: Option<&str>) -> Option<Result<Identity, String>> {
+    fn verify_cached(&self, token: Option<&str>) -> Option<Result<VerifiedIdentity, String>> {
         match token {
             None => Some(Err(WANTS_TOKEN.to_owned())),
             Some(token) => self.book.check_cached(token, calendar_ms()).map(judged),
         }
     }
 
-    fn verify(&self, token: Option<&str>) -> Result<Identity, String> {
+    fn verify(&self, token: Option<&str>) -> Result<VerifiedIdentity, String> {
         judged(self.book.check(token.ok_or(WANTS_TOKEN)?, calendar_ms()))
     }
 
@@ -67,17 +67,17 @@ impl Authenticator for NodeAuthenticator {
         self.is_wanted
     }
 
-    fn count_session(&self, who: &Identity) -> Result<(), f64> {
+    fn count_session(&self, who: &VerifiedIdentity) -> Result<(), f64> {
         self.node.count_call(&principal(who, None))
     }
 }
 
-fn judged(found: Result<Principal, AccessDenied>) -> Result<Identity, String> {
+fn judged(found: Result<Principal, AccessDenied>) -> Result<VerifiedIdentity, String> {
     let standing = found.map_err(|denied| {
         tracing::warn!(%denied, "a caller was turned away");
         denied.to_string()
     })?;
-    Ok(Identity {
+    Ok(VerifiedIdentity {
         name: standing.name,
         role: standing.role.to_string(),
         calls_per_minute: standing.calls_per_minute,
@@ -140,7 +140,7 @@ impl Drop for JogGuard {
 }
 
 /// Returns the permissions of an identity from [`NodeAuthenticator`], capped at those of the caller behind a hop.
-pub(crate) fn principal(identity: &Identity, hop: Option<&Hop>) -> Principal {
+pub(crate) fn principal(identity: &VerifiedIdentity, hop: Option<&CallHop>) -> Principal {
     // A word that is no role comes from no keeper of ours; it may look.
     let role = |word: &str| word.parse().unwrap_or(CallerRole::Viewer);
     let own = role(&identity.role);

@@ -12,9 +12,10 @@ use args::{self, envelope};
 use caller::CallerRole;
 use catalogue::{self, CataloguePrompt, PROMPTS};
 use mcp::{
-    self, Answer, Call, CallProgress, CallWatch, CompletionRequest, ListChange, McpService,
-    MessageRepair, PromptCard, PromptParameter, PromptText, Received, RepairedMessage,
-    ResourceCard, ResourceText, ServiceCapabilities, TemplateCard, ToolCard, UnknownNameError, Via,
+    self, CallProgress, CallWatch, CompletionRequest, EntryPoint, ListChange, McpService,
+    MessageRepair, PromptCard, PromptParameter, PromptText, ReceivedArguments, RepairedMessage,
+    ResourceCard, ResourceText, ServiceCapabilities, TemplateCard, ToolAnswer, ToolCall, ToolCard,
+    UnknownNameError,
 };
 use permit::ActorRank;
 use tools::{self, Node, ToolRequest};
@@ -73,7 +74,7 @@ impl McpService for NodeMcpService {
         catalogue::instructions(&self.node.all_names())
     }
 
-    fn preempt_stop(&self, tool: &str, arguments: &Received) {
+    fn preempt_stop(&self, tool: &str, arguments: &ReceivedArguments) {
         if !self.node.stops(tool) {
             return;
         }
@@ -94,7 +95,7 @@ impl McpService for NodeMcpService {
         }
     }
 
-    fn call(&self, call: Call, watch: CallWatch) -> BoxFuture<'static, Answer> {
+    fn call(&self, call: ToolCall, watch: CallWatch) -> BoxFuture<'static, ToolAnswer> {
         let node = Arc::clone(&self.node);
         let request = request(&node, call);
         let progress = watch.progress.map(|sender| {
@@ -183,11 +184,11 @@ impl McpService for NodeMcpService {
     }
 }
 
-fn request(node: &Node, call: Call) -> ToolRequest {
+fn request(node: &Node, call: ToolCall) -> ToolRequest {
     let standing = call.caller.identity.as_ref();
     let standing = standing.map(|one| http_auth::principal(one, call.caller.hop.as_ref()));
     // A call in this process was typed by a person, who tries what a planner may do; what it writes is the person's.
-    let is_typed = call.caller.via == Via::InProcess && node.writes(&call.tool);
+    let is_typed = call.caller.via == EntryPoint::InProcess && node.writes(&call.tool);
     let is_person = standing
         .as_ref()
         .map_or(is_typed, |standing| standing.role == CallerRole::Operator);

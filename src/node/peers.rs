@@ -8,8 +8,8 @@ use futures::future::BoxFuture;
 
 use config::{FleetEntry, NodeFile, PeerEntry};
 use fleet::{
-    Answer, Fleet, FleetPeer, FleetPolicy, OutgoingCall, PeerTransport, RemoteCallError,
-    RemoteCallWatch,
+    Fleet, FleetPeer, FleetPolicy, OutgoingCall, PeerTransport, RemoteCallError, RemoteCallWatch,
+    ToolAnswer,
 };
 use mcp::{self, ForwardError, ForwardedCall};
 
@@ -65,7 +65,7 @@ impl PeerTransport for PeerDirectory {
         peer: &FleetPeer,
         letter: OutgoingCall,
         watch: RemoteCallWatch,
-    ) -> BoxFuture<'static, Result<Answer, RemoteCallError>> {
+    ) -> BoxFuture<'static, Result<ToolAnswer, RemoteCallError>> {
         let parcel = self
             .entries
             .iter()

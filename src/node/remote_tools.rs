@@ -13,8 +13,8 @@ use tokio::sync::Mutex;
 
 use config::ServerEntry;
 use mcp::client::{self, ClientError, McpClient};
-use mcp::{self, CallProgress, CallWatch, ProgressSender, Received, ToolCard};
-use tools::{Answer, RemoteCallWatch, RemoteToolCall, RemoteTools};
+use mcp::{self, CallProgress, CallWatch, ProgressSender, ReceivedArguments, ToolCard};
+use tools::{RemoteCallWatch, RemoteToolCall, RemoteTools, ToolAnswer};
 
 /// Connections by server; at most as many as there are declared tools.
 #[derive(Default)]
@@ -45,7 +45,7 @@ impl RemoteTools for RemoteServers {
         &self,
         errand: RemoteToolCall,
         watch: RemoteCallWatch,
-    ) -> BoxFuture<'static, Result<Answer, String>> {
+    ) -> BoxFuture<'static, Result<ToolAnswer, String>> {
         let slot = self.slot(&errand.server);
         Box::pin(async move {
             let limit_s = errand.server.timeout_s;
@@ -73,9 +73,9 @@ async fn ask(
     slot: &Mutex<Option<Arc<RemoteConnection>>>,
     errand: RemoteToolCall,
     watch: RemoteCallWatch,
-) -> Result<Answer, ClientError> {
+) -> Result<ToolAnswer, ClientError> {
     let open = connection(slot, &errand.server).await?;
-    let arguments = Received::Value(Value::Object(errand.arguments));
+    let arguments = ReceivedArguments::Value(Value::Object(errand.arguments));
     let (told, hearing) = hear(watch);
     let answer = open.client.call(&errand.tool, arguments, told).await;
     hearing.abort();

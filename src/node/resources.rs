@@ -154,7 +154,7 @@ impl NodeResources {
     async fn nodes(&self) -> ResourceText {
         let request = ToolRequest {
             tool: "list_nodes".to_owned(),
-            arguments: args::Received::Absent,
+            arguments: args::ReceivedArguments::Absent,
             caller: "resources".to_owned(),
             who: ActorRank::Planner,
             standing: None,

@@ -84,7 +84,7 @@ pub enum StopLatch {
     Hot(String),
 }
 
-/// Leave to move in one scene. Made only by [`Permits::ask`] and [`Permits::ask_reset`].
+/// Leave to move in one scene. Made only by [`PermitRegistry::ask`] and [`PermitRegistry::ask_reset`].
 #[derive(Clone, Debug)]
 pub struct MotionPermit {
     revision: Revision,

@@ -23,7 +23,7 @@ impl AxisAlignedBox {
         if inside > 0.0 { outside.sqrt() } else { inside }
     }
 
-    /// Returns how far a segment is outside of the box, in metres, as [`Corners::distance_m`] of
+    /// Returns how far a segment is outside of the box, in metres, as [`AxisAlignedBox::distance_m`] of
     /// its nearest point; `None` where that is more than `most_m`.
     #[must_use]
     pub fn segment_distance_m(

@@ -120,7 +120,7 @@ impl SceneLibrary {
     /// Lets `arm` draw the scenes of the arm that its file says it is like, if it says so.
     ///
     /// # Errors
-    /// As [`Library::arm`], and where the two have not as many joints.
+    /// As [`SceneLibrary::arm`], and where the two have not as many joints.
     pub fn let_stand_in(&mut self, arm: &ArmModel) -> Result<(), SceneError> {
         let Some(like) = arm.file.like.clone() else {
             return Ok(());
@@ -234,7 +234,7 @@ impl SceneLibrary {
     /// A scene from a file anywhere; its designs are looked for beside it first.
     ///
     /// # Errors
-    /// As [`Library::scene`].
+    /// As [`SceneLibrary::scene`].
     pub fn scene_file(&self, path: &Path, overlay: Option<&str>) -> Result<Arc<Scene>, SceneError> {
         let text = String::from_utf8(read_file(path)?)
             .map_err(|_| FileError::single(&path.display().to_string(), "is not UTF-8 text"))?;
@@ -255,7 +255,7 @@ impl SceneLibrary {
     /// An arm.
     ///
     /// # Errors
-    /// As [`Library::scene`].
+    /// As [`SceneLibrary::scene`].
     pub fn arm(&self, name: &str) -> Result<Arc<ArmModel>, SceneError> {
         let text = self.text("arm", "arms/", name, &self.arms())?;
         let file: ArmFile = strict::read(&format!("arms/{name}.toml"), &text)?;

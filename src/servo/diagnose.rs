@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::host::HostSystem;
 use super::scan::{self, BusScan, FoundServo, ScanEffort};
 use super::servo_line::{PATIENT, SLACK};
-use super::{OpenPort, ServiceError, ServoLine, ServoProtocol, look, unknown_device};
+use super::{OpenPort, ServiceError, ServoLine, ServoProtocol, servo_readout, unknown_device};
 use base::clock::NodeClock;
 use link::{ByteLink, LinkError};
 
@@ -246,7 +246,7 @@ async fn ping_ids(
             continue;
         };
         slowest = slowest.max(Some(took));
-        if let Some(servo) = look::at(line, link, *id).await? {
+        if let Some(servo) = servo_readout::at(line, link, *id).await? {
             into.found.push(FoundServo {
                 family: line.speech(),
                 baud: line.baud(),

@@ -5,10 +5,10 @@ use std::ops::RangeInclusive;
 
 use crate::authority::MotionAuthority;
 use crate::bus::StatusReply;
-use crate::error::{Ailment, ServoName, TooLarge};
+use crate::error::{ServoFault, ServoName, TooLarge};
 use crate::framing::ReplyFraming;
-use crate::identity::Identity;
-use crate::wire::{BROADCAST, Instruction, Wire};
+use crate::identity::ServoIdentity;
+use crate::wire::{BROADCAST, ServoInstruction, ServoWire};
 
 /// A place in a servo's memory: address and length in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,7 +98,7 @@ impl Default for SlowReadings {
 pub type RegisterSetting = (ServoRegister, i32);
 
 /// One family's bytes.
-pub trait Dialect: Wire + Send + Sized + 'static {
+pub trait Dialect: ServoWire + Send + Sized + 'static {
     /// Its frames.
     type Framing: ReplyFraming + Default + 'static;
 
@@ -136,17 +136,17 @@ pub trait Dialect: Wire + Send + Sized + 'static {
     /// Appends a request's bytes; whether the family has such a request and it may be sent.
     fn encode(out: &mut Vec<u8>, request: ServoRequest<'_>) -> bool {
         let (id, instruction, parameters) = match request {
-            ServoRequest::Ping(id) => (id, Instruction::Ping, Vec::new()),
-            ServoRequest::Read(id, register) => (id, Instruction::Read, Self::place(register)),
+            ServoRequest::Ping(id) => (id, ServoInstruction::Ping, Vec::new()),
+            ServoRequest::Read(id, register) => (id, ServoInstruction::Read, Self::place(register)),
             ServoRequest::SyncRead(register, ids) => {
                 let parameters = [&Self::place(register), ids].concat();
-                (BROADCAST, Instruction::SyncRead, parameters)
+                (BROADCAST, ServoInstruction::SyncRead, parameters)
             }
             ServoRequest::FastSyncRead(register, ids) if Self::FAST => {
                 let parameters = [&Self::place(register), ids].concat();
-                (BROADCAST, Instruction::FastSyncRead, parameters)
+                (BROADCAST, ServoInstruction::FastSyncRead, parameters)
             }
-            ServoRequest::Reboot(id) if Self::REBOOTS => (id, Instruction::Reboot, Vec::new()),
+            ServoRequest::Reboot(id) if Self::REBOOTS => (id, ServoInstruction::Reboot, Vec::new()),
             ServoRequest::FastSyncRead(..) | ServoRequest::Reboot(_) => return false,
             ServoRequest::SyncWrite(register, blocks) if !is_harmless::<Self>(register, blocks) => {
                 return false;
@@ -158,7 +158,7 @@ pub trait Dialect: Wire + Send + Sized + 'static {
                     parameters.push(*id);
                     parameters.extend(block);
                 }
-                (BROADCAST, Instruction::SyncWrite, parameters)
+                (BROADCAST, ServoInstruction::SyncWrite, parameters)
             }
         };
         Self::frame(out, id, instruction, &parameters);
@@ -183,7 +183,7 @@ pub trait Dialect: Wire + Send + Sized + 'static {
         settings: &StatusReply,
         servo: ServoName,
         others: &[u8],
-    ) -> Result<Identity, String> {
+    ) -> Result<ServoIdentity, String> {
         Self::check(settings, servo.id, others)?;
         Ok(Self::describe(settings, servo))
     }
@@ -192,7 +192,7 @@ pub trait Dialect: Wire + Send + Sized + 'static {
     fn check(settings: &StatusReply, asked: u8, others: &[u8]) -> Result<(), String>;
 
     /// Who a servo is, from [`Self::SETTINGS`].
-    fn describe(settings: &StatusReply, servo: ServoName) -> Identity;
+    fn describe(settings: &StatusReply, servo: ServoName) -> ServoIdentity;
 
     /// Returns the supply limits from a servo's settings.
     fn voltage_limits_v(settings: &StatusReply) -> (f64, f64);
@@ -207,10 +207,10 @@ pub trait Dialect: Wire + Send + Sized + 'static {
         index: usize,
         status: &StatusReply,
         known: &mut SlowReadings,
-    ) -> Option<Ailment>;
+    ) -> Option<ServoFault>;
 
     /// Returns the fault that a servo reports in its replies.
-    fn reported_fault(error: u8, known: &SlowReadings) -> Option<Ailment>;
+    fn reported_fault(error: u8, known: &SlowReadings) -> Option<ServoFault>;
 
     /// Parameter bytes of the one packet with which servos answer a fast request.
     fn fast_length(register: ServoRegister, servos: usize) -> usize {

@@ -44,7 +44,7 @@ pub enum BusError {
 
 /// A fault that a servo reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Ailment {
+pub enum ServoFault {
     /// Supply outside the servo's limits.
     #[error("supply voltage outside the servo's limits: check the supply and its cable")]
     Voltage,

@@ -9,7 +9,7 @@ pub const IDENTITY_DIGITS: usize = 8;
 
 /// Identity of a servo, read when the driver attaches. It does not change while it is attached.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Identity {
+pub struct ServoIdentity {
     /// Id and joint.
     pub servo: ServoName,
     /// Model number.
@@ -32,7 +32,7 @@ pub struct Identity {
     pub error_bits: u8,
 }
 
-impl Identity {
+impl ServoIdentity {
     /// Returns whether it is the same servo as before; torque and error bits are ignored.
     #[must_use]
     pub fn is_same(&self, before: &Self) -> bool {
@@ -68,8 +68,8 @@ impl Identity {
 mod tests {
     use super::*;
 
-    fn servo() -> Identity {
-        Identity {
+    fn servo() -> ServoIdentity {
+        ServoIdentity {
             servo: ServoName {
                 id: 3,
                 name: "elbow".to_owned(),
@@ -91,7 +91,7 @@ mod tests {
         let known = servo().fingerprint();
         // Frozen: arm files hold such digits.
         assert_eq!(known, "166ec3d9");
-        let mut others: [Identity; 8] = std::array::from_fn(|_| servo());
+        let mut others: [ServoIdentity; 8] = std::array::from_fn(|_| servo());
         let [id, model, major, minor, least, most, offset, phase] = &mut others;
         id.servo.id = 4;
         model.model = 778;
@@ -104,7 +104,7 @@ mod tests {
         for other in &others {
             assert_ne!(other.fingerprint(), known, "{other:?}");
         }
-        let same = Identity {
+        let same = ServoIdentity {
             return_delay: Duration::from_micros(500),
             torque_on: true,
             error_bits: 32,

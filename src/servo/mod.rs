@@ -13,11 +13,11 @@ pub mod feetech;
 pub mod framing;
 pub mod host;
 pub mod identity;
-pub mod look;
 pub mod model_names;
 pub mod reboot;
 pub mod scan;
 mod servo_line;
+pub mod servo_readout;
 pub mod setup;
 #[cfg(test)]
 mod tests;
@@ -31,9 +31,9 @@ pub use authority::MotionAuthority;
 pub use counts::{BusCounts, ServoCounts};
 pub use dialect::ServoRegister;
 pub use duration_histogram::DurationHistogram;
-pub use error::{Ailment, BusError, ServoName};
+pub use error::{BusError, ServoFault, ServoName};
 pub use framing::{RawReply, ReplyFraming};
-pub use identity::{IDENTITY_DIGITS, Identity};
+pub use identity::{IDENTITY_DIGITS, ServoIdentity};
 pub use servo_line::{IDS, PATIENT, SLACK, ServoLine, ServoProtocol};
 
 use link::{ByteLink, LinkError};

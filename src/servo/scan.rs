@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::look::{self, Seen};
 use super::servo_line::IDS;
+use super::servo_readout::{self, ServoReadout};
 use super::{OpenPort, PATIENT, ServiceError, ServoLine, ServoProtocol};
 use base::clock::NodeClock;
 use link::ByteLink;
@@ -19,7 +19,7 @@ pub struct FoundServo {
     pub baud: u32,
     /// Its own report.
     #[serde(flatten)]
-    pub servo: Seen,
+    pub servo: ServoReadout,
 }
 
 /// Traffic at one speed beside replies.
@@ -179,7 +179,7 @@ async fn look_at(
     id: u8,
     into: &mut BusScan,
 ) -> Result<(), ServiceError> {
-    match look::at(line, link, id).await? {
+    match servo_readout::at(line, link, id).await? {
         Some(servo) => into.found.push(FoundServo {
             family: line.speech(),
             baud: line.baud(),

@@ -86,7 +86,9 @@ impl Bench {
         let mut link = self.link();
         link.send(&frame).await.unwrap();
         let mut line = ServoLine::new(speech, &self.clock, self.arm.file.baud, SLACK);
-        let servo = look::at(&mut line, link.as_mut(), id).await.unwrap();
+        let servo = servo_readout::at(&mut line, link.as_mut(), id)
+            .await
+            .unwrap();
         assert!(servo.unwrap().torque_on);
     }
 
@@ -391,12 +393,16 @@ async fn a_latched_servo_starts_anew_on_request() {
     let mut link = bench.link();
     let baud = bench.arm.file.baud;
     let mut line = ServoLine::new(ServoProtocol::Dynamixel2, &bench.clock, baud, SLACK);
-    let latched = look::at(&mut line, link.as_mut(), 5).await.unwrap();
+    let latched = servo_readout::at(&mut line, link.as_mut(), 5)
+        .await
+        .unwrap();
     assert_ne!(latched.unwrap().error_bits, 0);
     reboot(&mut line, link.as_mut(), &bench.clock, 5)
         .await
         .unwrap();
-    let free = look::at(&mut line, link.as_mut(), 5).await.unwrap();
+    let free = servo_readout::at(&mut line, link.as_mut(), 5)
+        .await
+        .unwrap();
     assert_eq!(free.unwrap().error_bits, 0);
     let nobody = reboot(&mut line, link.as_mut(), &bench.clock, 99).await;
     assert!(

@@ -11,7 +11,7 @@ pub(crate) const BROADCAST: u8 = 0xFE;
 /// What a servo is asked to do; both families count alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Instruction {
+pub enum ServoInstruction {
     /// Answer.
     Ping = 0x01,
     /// Address, length.
@@ -30,7 +30,7 @@ pub enum Instruction {
 }
 
 /// A family's requests.
-pub trait Wire {
+pub trait ServoWire {
     /// Whether servos can answer in one packet that they build together.
     const FAST: bool = false;
     /// Whether servos restart on request.
@@ -40,7 +40,7 @@ pub trait Wire {
     ///
     /// # Panics
     /// With more parameters than fit into a frame: cut, the frame would say something else.
-    fn frame(out: &mut Vec<u8>, id: u8, instruction: Instruction, parameters: &[u8]);
+    fn frame(out: &mut Vec<u8>, id: u8, instruction: ServoInstruction, parameters: &[u8]);
 
     /// Returns a register's address and length, as requests begin with them.
     fn place(register: ServoRegister) -> Vec<u8>;

@@ -7,7 +7,8 @@ use std::time::Duration;
 use crate::arm_dynamics::{ArmDynamics, ServoDrive, ServoReadings};
 use crate::bus_device::ServoAnswer;
 use crate::servo_bus::{
-    BROADCAST, Family, Request, Servo, ServoMemory, block, each, find, read_of, write_to,
+    BROADCAST, RegisterServo, Request, ServoMemory, SimulatedFamily, block, each, find, read_of,
+    write_to,
 };
 use base::units::ClockInstant;
 
@@ -100,7 +101,7 @@ fn word(bytes: &[u8], at: usize) -> u16 {
 /// The Dynamixel X family.
 pub(crate) struct DynamixelX;
 
-impl Family for DynamixelX {
+impl SimulatedFamily for DynamixelX {
     const MEMORY: usize = 160;
     const KEPT: usize = 64;
     const FACTORY: &'static [(usize, u8)] = &[
@@ -194,14 +195,14 @@ impl Family for DynamixelX {
     }
 
     /// Feeds the watchdog.
-    fn heard(servo: &mut Servo<Self>, at: ClockInstant) {
+    fn heard(servo: &mut RegisterServo<Self>, at: ClockInstant) {
         let steps = servo.memory.byte(WATCHDOG);
         let armed = (1..=127).contains(&steps);
         servo.due = armed.then(|| at.after(WATCHDOG_STEP * u32::from(steps)));
     }
 
     fn obey_all(
-        servos: &mut [Servo<Self>],
+        servos: &mut [RegisterServo<Self>],
         request: &Request,
         body: &mut ArmDynamics,
         at: ClockInstant,
@@ -233,7 +234,7 @@ impl Family for DynamixelX {
         clippy::cast_sign_loss,
         reason = "`as` saturates at what a register can show"
     )]
-    fn feel(servo: &Servo<Self>, memory: &mut ServoMemory, felt: &ServoReadings) {
+    fn feel(servo: &RegisterServo<Self>, memory: &mut ServoMemory, felt: &ServoReadings) {
         let position = match servo.forced_position {
             Some(word) => i32::from(word),
             None => felt.ticks.round() as i32 + servo.memory.long(20),
@@ -251,7 +252,7 @@ impl Family for DynamixelX {
     }
 
     fn write(
-        servo: &mut Servo<Self>,
+        servo: &mut RegisterServo<Self>,
         first: usize,
         data: &[u8],
         place: usize,
@@ -293,12 +294,12 @@ impl Family for DynamixelX {
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "`as` saturates")]
-    fn goal_at(servo: &Servo<Self>, ticks: f64) -> (usize, Vec<u8>) {
+    fn goal_at(servo: &RegisterServo<Self>, ticks: f64) -> (usize, Vec<u8>) {
         let goal = ticks.round() as i32 + servo.memory.long(20);
         (116, goal.to_le_bytes().to_vec())
     }
 
-    fn drive(servo: &Servo<Self>) -> ServoDrive {
+    fn drive(servo: &RegisterServo<Self>) -> ServoDrive {
         let or_unlimited = |steps: i32, step: f64| match steps {
             0 => f64::INFINITY,
             steps => f64::from(steps) * step,
@@ -323,7 +324,7 @@ impl Family for DynamixelX {
     }
 
     /// Which errors switch the torque off, the servo's shutdown register says.
-    fn fail(servo: &mut Servo<Self>) {
+    fn fail(servo: &mut RegisterServo<Self>) {
         if servo.error & servo.memory.byte(63) != 0 {
             servo.memory.set(64, &[0]);
         }
@@ -337,7 +338,7 @@ impl Family for DynamixelX {
 
 /// All answer within one frame: each adds its share and the CRC of everything so far.
 fn fast_sync_read(
-    servos: &[Servo<DynamixelX>],
+    servos: &[RegisterServo<DynamixelX>],
     (address, length): (usize, usize),
     ids: &[u8],
     body: &ArmDynamics,
@@ -374,7 +375,7 @@ fn fast_sync_read(
 }
 
 fn bulk_write(
-    servos: &mut [Servo<DynamixelX>],
+    servos: &mut [RegisterServo<DynamixelX>],
     mut blocks: &[u8],
     body: &mut ArmDynamics,
     at: ClockInstant,

@@ -3,7 +3,7 @@
 //! Written from the manual, apart from the driver, so that the two judge each other.
 
 use crate::arm_dynamics::{ArmDynamics, ServoDrive, ServoReadings};
-use crate::servo_bus::{Family, Request, Servo, ServoMemory};
+use crate::servo_bus::{RegisterServo, Request, ServoMemory, SimulatedFamily};
 use base::units::ClockInstant;
 
 /// A request is never longer than its length byte can say.
@@ -18,7 +18,7 @@ const CURRENT_STEP_A: f64 = 0.0065;
 /// The STS family.
 pub(crate) struct Sts;
 
-impl Family for Sts {
+impl SimulatedFamily for Sts {
     const MEMORY: usize = 128;
     const KEPT: usize = 40;
     const FACTORY: &'static [(usize, u8)] = &[
@@ -103,7 +103,7 @@ impl Family for Sts {
         clippy::cast_sign_loss,
         reason = "`as` saturates at what a register can show"
     )]
-    fn feel(servo: &Servo<Self>, memory: &mut ServoMemory, felt: &ServoReadings) {
+    fn feel(servo: &RegisterServo<Self>, memory: &mut ServoMemory, felt: &ServoReadings) {
         let mut put = |address: usize, bytes: &[u8]| memory.set(address, bytes);
         let position = servo
             .forced_position
@@ -128,7 +128,7 @@ impl Family for Sts {
     }
 
     fn write(
-        servo: &mut Servo<Self>,
+        servo: &mut RegisterServo<Self>,
         first: usize,
         data: &[u8],
         place: usize,
@@ -158,11 +158,11 @@ impl Family for Sts {
         Ok(())
     }
 
-    fn goal_at(servo: &Servo<Self>, ticks: f64) -> (usize, Vec<u8>) {
+    fn goal_at(servo: &RegisterServo<Self>, ticks: f64) -> (usize, Vec<u8>) {
         (42, servo.reported(ticks).to_le_bytes().to_vec())
     }
 
-    fn drive(servo: &Servo<Self>) -> ServoDrive {
+    fn drive(servo: &RegisterServo<Self>) -> ServoDrive {
         let or_unlimited = |value: f64| if value > 0.0 { value } else { f64::INFINITY };
         let overloaded = servo.error & 32 != 0;
         let ratio = if overloaded {
@@ -197,7 +197,7 @@ impl Family for Sts {
     }
 }
 
-impl Servo<Sts> {
+impl RegisterServo<Sts> {
     /// The homing offset: eleven bits and a sign.
     fn offset(&self) -> i32 {
         signed(self.memory.word(31), 0x0800)

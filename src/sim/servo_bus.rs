@@ -25,7 +25,7 @@ pub(crate) struct Request {
 
 /// What is particular to one family of servos: its frames, its registers, and what they do. `place`
 /// is where a servo stands among the body's.
-pub(crate) trait Family: Send + Sized + 'static {
+pub(crate) trait SimulatedFamily: Send + Sized + 'static {
     /// Bytes of memory.
     const MEMORY: usize;
     /// Memory below this address outlives the power.
@@ -70,11 +70,11 @@ pub(crate) trait Family: Send + Sized + 'static {
     }
 
     /// Takes note that somebody speaks.
-    fn heard(_servo: &mut Servo<Self>, _at: ClockInstant) {}
+    fn heard(_servo: &mut RegisterServo<Self>, _at: ClockInstant) {}
 
     /// What all of them do about a request that other families do not have, and answer.
     fn obey_all(
-        servos: &mut [Servo<Self>],
+        servos: &mut [RegisterServo<Self>],
         request: &Request,
         body: &mut ArmDynamics,
         at: ClockInstant,
@@ -83,11 +83,11 @@ pub(crate) trait Family: Send + Sized + 'static {
     }
 
     /// Sets the registers that report the present, which are computed when they are read.
-    fn feel(servo: &Servo<Self>, memory: &mut ServoMemory, felt: &ServoReadings);
+    fn feel(servo: &RegisterServo<Self>, memory: &mut ServoMemory, felt: &ServoReadings);
 
     /// Takes what is written, as far as a servo takes it.
     fn write(
-        servo: &mut Servo<Self>,
+        servo: &mut RegisterServo<Self>,
         first: usize,
         data: &[u8],
         place: usize,
@@ -96,23 +96,23 @@ pub(crate) trait Family: Send + Sized + 'static {
     ) -> Result<(), u8>;
 
     /// Where the goal is kept, and what it says at a position.
-    fn goal_at(servo: &Servo<Self>, ticks: f64) -> (usize, Vec<u8>);
+    fn goal_at(servo: &RegisterServo<Self>, ticks: f64) -> (usize, Vec<u8>);
 
     /// What the registers now say to the body.
-    fn drive(servo: &Servo<Self>) -> ServoDrive;
+    fn drive(servo: &RegisterServo<Self>) -> ServoDrive;
 
     /// Forgets what is not kept over power cycles.
     fn restart(memory: &mut ServoMemory);
 
     /// What the error bits that a servo now has do to it.
-    fn fail(_servo: &mut Servo<Self>) {}
+    fn fail(_servo: &mut RegisterServo<Self>) {}
 
     /// What it does by itself when nobody has spoken until it was due.
     fn wake(_memory: &mut ServoMemory) {}
 }
 
 /// One servo.
-pub(crate) struct Servo<F> {
+pub(crate) struct RegisterServo<F> {
     pub(crate) memory: ServoMemory,
     pending: Option<(usize, Vec<u8>)>,
     pub(crate) error: u8,
@@ -123,7 +123,7 @@ pub(crate) struct Servo<F> {
     family: PhantomData<fn() -> F>,
 }
 
-impl<F: Family> Servo<F> {
+impl<F: SimulatedFamily> RegisterServo<F> {
     fn new(id: u8, return_delay_steps: u8) -> Self {
         let mut memory = ServoMemory(vec![0; F::MEMORY]);
         let own = [(F::ID, id), (F::DELAY, return_delay_steps)];
@@ -246,7 +246,7 @@ impl<F: Family> Servo<F> {
 }
 
 /// An address or a length in front of the rest of a request.
-fn number<F: Family>(bytes: &[u8]) -> Option<(usize, &[u8])> {
+fn number<F: SimulatedFamily>(bytes: &[u8]) -> Option<(usize, &[u8])> {
     let (number, rest) = bytes.split_at_checked(F::WIDTH)?;
     let highest_first = number.iter().rev();
     Some((
@@ -256,21 +256,24 @@ fn number<F: Family>(bytes: &[u8]) -> Option<(usize, &[u8])> {
 }
 
 /// Address, length, and what follows them.
-pub(crate) fn block<F: Family>(parameters: &[u8]) -> Option<(usize, usize, &[u8])> {
+pub(crate) fn block<F: SimulatedFamily>(parameters: &[u8]) -> Option<(usize, usize, &[u8])> {
     let (address, rest) = number::<F>(parameters)?;
     let (length, rest) = number::<F>(rest)?;
     Some((address, length, rest))
 }
 
 /// The servo that has this id, and where it stands.
-pub(crate) fn find<F: Family>(servos: &[Servo<F>], id: u8) -> Option<(usize, &Servo<F>)> {
+pub(crate) fn find<F: SimulatedFamily>(
+    servos: &[RegisterServo<F>],
+    id: u8,
+) -> Option<(usize, &RegisterServo<F>)> {
     let mut all = servos.iter().enumerate();
     all.find(|(_, servo)| servo.id() == id)
 }
 
 /// The answer of one of them to a read that is sent to several.
-pub(crate) fn read_of<F: Family>(
-    servos: &[Servo<F>],
+pub(crate) fn read_of<F: SimulatedFamily>(
+    servos: &[RegisterServo<F>],
     id: u8,
     (address, length): (usize, usize),
     body: &ArmDynamics,
@@ -282,8 +285,8 @@ pub(crate) fn read_of<F: Family>(
 }
 
 /// A write that nobody answers.
-pub(crate) fn write_to<F: Family>(
-    servos: &mut [Servo<F>],
+pub(crate) fn write_to<F: SimulatedFamily>(
+    servos: &mut [RegisterServo<F>],
     id: u8,
     address: usize,
     data: &[u8],
@@ -298,8 +301,8 @@ pub(crate) fn write_to<F: Family>(
 }
 
 /// A request to one servo, or to all of them when it is broadcast.
-pub(crate) fn each<F: Family>(
-    servos: &mut [Servo<F>],
+pub(crate) fn each<F: SimulatedFamily>(
+    servos: &mut [RegisterServo<F>],
     request: &Request,
     body: &mut ArmDynamics,
     at: ClockInstant,
@@ -318,8 +321,8 @@ pub(crate) fn each<F: Family>(
 }
 
 /// Lets all servos obey a request, and returns their answers.
-fn obey_all<F: Family>(
-    servos: &mut [Servo<F>],
+fn obey_all<F: SimulatedFamily>(
+    servos: &mut [RegisterServo<F>],
     request: &Request,
     body: &mut ArmDynamics,
     at: ClockInstant,
@@ -353,15 +356,15 @@ fn obey_all<F: Family>(
 /// The bus.
 pub(crate) struct SimulatedBus<F> {
     frame: Vec<u8>,
-    servos: Vec<Servo<F>>,
+    servos: Vec<RegisterServo<F>>,
 }
 
-impl<F: Family> SimulatedBus<F> {
+impl<F: SimulatedFamily> SimulatedBus<F> {
     pub(crate) fn new(body: &ArmDynamics, return_delay: Duration) -> Self {
         let steps = return_delay.as_micros() / u128::from(DELAY_STEP_US);
         let steps = u8::try_from(steps).unwrap_or(DELAY_MAX).min(DELAY_MAX);
         let servos = body.servos().enumerate().map(|(place, servo)| {
-            let mut servo = Servo::new(servo.id, steps);
+            let mut servo = RegisterServo::new(servo.id, steps);
             servo.aim_here(place, body, ClockInstant::ZERO);
             servo
         });
@@ -372,13 +375,13 @@ impl<F: Family> SimulatedBus<F> {
     }
 
     /// Every servo that has this id; two may.
-    fn called(&mut self, id: u8) -> impl Iterator<Item = (usize, &mut Servo<F>)> {
+    fn called(&mut self, id: u8) -> impl Iterator<Item = (usize, &mut RegisterServo<F>)> {
         let all = self.servos.iter_mut().enumerate();
         all.filter(move |(_, servo)| servo.id() == id)
     }
 }
 
-impl<F: Family> BusDevice for SimulatedBus<F> {
+impl<F: SimulatedFamily> BusDevice for SimulatedBus<F> {
     fn receive(&mut self, byte: u8, body: &mut ArmDynamics, at: ClockInstant) -> Vec<ServoAnswer> {
         match F::hear(&mut self.frame, byte) {
             Some(request) => obey_all(&mut self.servos, &request, body, at),

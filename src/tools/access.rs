@@ -11,7 +11,7 @@ use super::{AttachedArm, Node};
 use base::units::ClockInstant;
 use base::wording::seconds;
 use caller::{CallerRole, Principal};
-use catalogue::{Effect, ToolDefinition};
+use catalogue::{ToolDefinition, ToolEffect};
 use permit::ActorRank;
 
 impl Node {
@@ -25,10 +25,10 @@ impl Node {
         let Some(standing) = &request.standing else {
             return Ok(());
         };
-        if tool.effect == Effect::Stops {
+        if tool.effect == ToolEffect::Stops {
             return Ok(());
         }
-        if tool.effect == Effect::Moves && !standing.role.may_move() {
+        if tool.effect == ToolEffect::Moves && !standing.role.may_move() {
             return Err(Reply::failed(format!(
                 "{} moves the arm and the token `{}` is a {}'s, which may only look: call sense or list_nodes, or ask the operator for a planner's token; nothing moved",
                 tool.name, standing.name, standing.role
@@ -152,8 +152,11 @@ pub(super) fn release_if_unmoved(taken: Option<&Arc<AttachedArm>>, reply: &Reply
 impl ToolContext<'_> {
     /// Takes the lease for a call that is about to move the arm. Returns the arm if it was free. An operator takes it
     /// from its holder later, when the motion begins.
-    pub(super) fn lease(&self, effect: Effect) -> Result<Option<&Arc<AttachedArm>>, Box<Reply>> {
-        if effect != Effect::Moves || self.is("dry_run") {
+    pub(super) fn lease(
+        &self,
+        effect: ToolEffect,
+    ) -> Result<Option<&Arc<AttachedArm>>, Box<Reply>> {
+        if effect != ToolEffect::Moves || self.is("dry_run") {
             return Ok(None);
         }
         let seat = self.seat()?;

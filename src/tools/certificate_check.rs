@@ -3,7 +3,7 @@
 use super::dispatch::ToolContext;
 use super::reply::Reply;
 use caller::CallerRole;
-use catalogue::{Effect, KnownNames, ToolDefinition};
+use catalogue::{KnownNames, ToolDefinition, ToolEffect};
 use permit::ActorRank;
 
 /// Knows tokens' certificates.
@@ -31,7 +31,7 @@ impl ToolContext<'_> {
             || self
                 .standing
                 .is_some_and(|standing| standing.role == CallerRole::Operator);
-        if tool.effect != Effect::Moves || is_operator || self.is_preview(tool) {
+        if tool.effect != ToolEffect::Moves || is_operator || self.is_preview(tool) {
             return Ok(());
         }
         let token = self.standing.map(|standing| standing.name.as_str());

@@ -7,11 +7,12 @@ use serde_json::{Map, Value};
 use super::tool_shape::shape;
 use args::name::NameResolution;
 use args::{
-    self, ArgumentShape, DeclaredUnit, ForgivenessProfile, ReaderPolicy, Received, RepairClass,
+    self, ArgumentShape, DeclaredUnit, ForgivenessProfile, ReaderPolicy, ReceivedArguments,
+    RepairClass,
 };
 use catalogue::{
-    self, DESCRIPTION_CHARS_MAX, EXAM_TOOLS, Effect, KnownNames, PREVIEW_NAMES, ParameterKind,
-    ResultField, ResultFieldKind, TOOLS, ToolDefinition, ToolParameter,
+    self, DESCRIPTION_CHARS_MAX, EXAM_TOOLS, KnownNames, PREVIEW_NAMES, ParameterKind, ResultField,
+    ResultFieldKind, TOOLS, ToolDefinition, ToolEffect, ToolParameter,
 };
 use config::toml::FileError;
 use config::{
@@ -173,7 +174,7 @@ impl DeclaredStep {
     pub(super) fn stands_still(&self, given: &Map<String, Value>) -> bool {
         let arguments = self.arguments(given);
         let is_asked = |name: &&str| arguments.get(*name) == Some(&Value::Bool(true));
-        self.tool.effect != Effect::Moves || PREVIEW_NAMES.iter().any(is_asked)
+        self.tool.effect != ToolEffect::Moves || PREVIEW_NAMES.iter().any(is_asked)
     }
 
     /// For people: `stroke {"scene":"letters"}`.
@@ -274,7 +275,7 @@ impl DeclarationChecker<'_> {
     fn stop_stands_last(&mut self, steps: &[DeclaredStep], entry: &ToolEntry, path: &str) {
         let before_last = steps.iter().rev().skip(1).rev();
         for (index, step) in before_last.enumerate() {
-            if step.tool.effect == Effect::Stops {
+            if step.tool.effect == ToolEffect::Stops {
                 let what = format!(
                     "tool `{}`: `{}` can only be the last step; what comes after a stop is decided anew",
                     entry.name, step.tool.name
@@ -444,10 +445,14 @@ fn parameter<'a>(tool: &'a ToolDefinition, name: &str) -> Option<&'a ToolParamet
 
 /// A value that needs no repair but of its form, as the reader gives it back.
 fn understood(shape: &ArgumentShape, name: &str, value: &Value) -> Result<Value, String> {
-    let policy = ReaderPolicy::new(args::Effect::Moves, ForgivenessProfile::Guarded);
+    let policy = ReaderPolicy::new(args::ToolEffect::Moves, ForgivenessProfile::Guarded);
     let sent = Map::from_iter([(name.to_owned(), value.clone())]);
-    let reading = args::read(shape, &policy, Received::Value(Value::Object(sent)))
-        .map_err(|refusal| refusal.to_string())?;
+    let reading = args::read(
+        shape,
+        &policy,
+        ReceivedArguments::Value(Value::Object(sent)),
+    )
+    .map_err(|refusal| refusal.to_string())?;
     match reading.given.get(name) {
         Some(value) if reading.loss == RepairClass::L0 => Ok(value.clone()),
         _ => Err(format!("{name}: {value} says nothing; leave it out")),
@@ -492,7 +497,7 @@ fn card(
         when,
         fields: deed.fields(),
         destructive: match deed {
-            DeclaredAction::Abroad { .. } => effect == Effect::Moves,
+            DeclaredAction::Abroad { .. } => effect == ToolEffect::Moves,
             _ => steps.iter().any(|step| step.tool.destructive),
         },
         idempotent: !steps.is_empty() && steps.iter().all(|step| step.tool.idempotent),
@@ -563,14 +568,14 @@ impl DeclaredAction {
 
     /// The strictest effect of all that is called: motion anywhere is motion. What another server does is not known
     /// here, so it is read as strictly as motion unless the declaration says that it only reads.
-    fn effect(&self, said: Option<EffectEntry>) -> Effect {
+    fn effect(&self, said: Option<EffectEntry>) -> ToolEffect {
         let has = |effect| self.steps().iter().any(|step| step.tool.effect == effect);
         match self {
-            Self::Abroad { .. } if said == Some(EffectEntry::Reads) => Effect::Reads,
-            Self::Abroad { .. } => Effect::Moves,
-            _ if has(Effect::Moves) => Effect::Moves,
-            _ if has(Effect::Stops) => Effect::Stops,
-            _ => Effect::Reads,
+            Self::Abroad { .. } if said == Some(EffectEntry::Reads) => ToolEffect::Reads,
+            Self::Abroad { .. } => ToolEffect::Moves,
+            _ if has(ToolEffect::Moves) => ToolEffect::Moves,
+            _ if has(ToolEffect::Stops) => ToolEffect::Stops,
+            _ => ToolEffect::Reads,
         }
     }
 

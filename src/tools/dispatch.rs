@@ -8,7 +8,7 @@ use tracing::Instrument as _;
 
 use super::declared_tools::DeclaredTools;
 use super::motion_job::MotionJobRequest;
-use super::reply::{Reply, Wording as _};
+use super::reply::{Reply, ReplyWording as _};
 use super::route::CallRoute;
 use super::tool_shape::shape;
 use super::{
@@ -16,11 +16,13 @@ use super::{
     repair_log, reset, sense, sequence, stop, stroke, tool_filter,
 };
 use args::name::NameResolution;
-use args::{self, ArgumentReading, ArgumentRefusal, ReaderPolicy, Received, RefusalAdvice};
+use args::{
+    self, ArgumentReading, ArgumentRefusal, ReaderPolicy, ReceivedArguments, RefusalAdvice,
+};
 use caller::Principal;
-use catalogue::{EVERYWHERE, Effect, KnownNames, ListedNames, TOOLS, ToolDefinition};
+use catalogue::{EVERYWHERE, KnownNames, ListedNames, TOOLS, ToolDefinition, ToolEffect};
 use config::{NamesEntry, NodeFile};
-use fleet::Hop;
+use fleet::CallHop;
 use job::AcceptedJob;
 use permit::ActorRank;
 use scene::{Scene, SceneLibrary};
@@ -33,7 +35,7 @@ pub struct ToolRequest {
     /// The tool's name, perhaps decorated.
     pub tool: String,
     /// The arguments.
-    pub arguments: Received,
+    pub arguments: ReceivedArguments,
     /// The same text for the same caller.
     pub caller: String,
     /// Source of the call, such as an operator at the node.
@@ -41,7 +43,7 @@ pub struct ToolRequest {
     /// Permissions of the caller's token, where callers need one.
     pub standing: Option<Principal>,
     /// Set where another node passes the call on.
-    pub hop: Option<Hop>,
+    pub hop: Option<CallHop>,
     /// True if a declared tool makes the call on its caller's behalf.
     pub is_step: bool,
 }
@@ -91,7 +93,7 @@ impl Node {
     pub fn is_brief(&self, request: &ToolRequest) -> bool {
         let is_asked = self.fleet.is_none() && self.cameras.is_empty();
         let in_memory = is_asked && self.scenes.folder().is_none();
-        let reads = |tool: &ToolDefinition| tool.effect == Effect::Reads;
+        let reads = |tool: &ToolDefinition| tool.effect == ToolEffect::Reads;
         in_memory
             && names_nothing(&request.arguments)
             && resolve(&request.tool, &[]).is_some_and(reads)
@@ -126,7 +128,7 @@ impl Node {
     async fn call_audited(self: Arc<Self>, request: ToolRequest, watch: RemoteCallWatch) -> Reply {
         let asked = audit::AuditedCall::from_request(&request);
         let tool = self.tool_for(&request.tool);
-        let looks = tool.is_some_and(|tool| tool.effect == Effect::Reads && !tool.writes);
+        let looks = tool.is_some_and(|tool| tool.effect == ToolEffect::Reads && !tool.writes);
         let reply = Arc::clone(&self).route_call(request, watch).await;
         let reply = self.refusals.judge(&asked, self.truthful(reply));
         if looks {
@@ -206,7 +208,7 @@ impl Node {
         // A declared tool takes no arm itself: its steps do.
         let is_declared = self.declared.action(&tool.name).is_some();
         let taken = match order.lease(if is_declared {
-            Effect::Reads
+            ToolEffect::Reads
         } else {
             tool.effect
         }) {
@@ -288,7 +290,7 @@ impl Node {
             return Ok(());
         };
         let own = &self.file.name;
-        if tool.effect == Effect::Stops || named == own || named == hop.called {
+        if tool.effect == ToolEffect::Stops || named == own || named == hop.called {
             return Ok(());
         }
         Err(Reply::failed(format!(
@@ -389,13 +391,15 @@ impl ToolContext<'_> {
 }
 
 /// Returns whether arguments are a few numbers and truths at most.
-fn names_nothing(arguments: &Received) -> bool {
+fn names_nothing(arguments: &ReceivedArguments) -> bool {
     const FEW: usize = 4;
     let is_plain = |value: &Value| value.is_null() || value.is_boolean() || value.is_number();
     match arguments {
-        Received::Absent => true,
-        Received::Value(Value::Object(said)) => said.len() <= FEW && said.values().all(is_plain),
-        Received::Value(_) | Received::Text(_) => false,
+        ReceivedArguments::Absent => true,
+        ReceivedArguments::Value(Value::Object(said)) => {
+            said.len() <= FEW && said.values().all(is_plain)
+        }
+        ReceivedArguments::Value(_) | ReceivedArguments::Text(_) => false,
     }
 }
 
@@ -489,7 +493,7 @@ pub(super) fn refused(
     let needless = refusal.repairs.iter();
     let needless = needless.filter(|repair| repair.why.contains("do not send "));
     told.extend(needless.map(|repair| format!("do not send {}", repair.field)));
-    if tool.effect != Effect::Moves && tool.required().next().is_none() {
+    if tool.effect != ToolEffect::Moves && tool.required().next().is_none() {
         told.push(format!("send {}", tool.minimal(here)));
     }
     let reply = Reply::failed(format!("{}; nothing moved", told.join("; ")))

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::Node;
 use super::reply::Reply;
-use args::Received;
+use args::ReceivedArguments;
 use job::{AcceptedJob, JobJournal};
 
 /// Begins a job's journal, behind its record in the audit log, which is signed and on the disk before anything moves.
@@ -71,10 +71,10 @@ pub(super) async fn end(
 }
 
 /// Arguments as they came, as text.
-pub(super) fn arguments_text(received: &Received) -> String {
+pub(super) fn arguments_text(received: &ReceivedArguments) -> String {
     match received {
-        Received::Absent => String::new(),
-        Received::Value(value) => value.to_string(),
-        Received::Text(text) => text.clone(),
+        ReceivedArguments::Absent => String::new(),
+        ReceivedArguments::Value(value) => value.to_string(),
+        ReceivedArguments::Text(text) => text.clone(),
     }
 }

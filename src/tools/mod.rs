@@ -47,7 +47,7 @@ pub use certificate_check::CertificateChecker;
 pub use declared_tools::DeclaredTools;
 pub use dispatch::{ToolRequest, here, shown};
 pub use exam_helpers::{ExamHelperService, HelperToolResult};
-pub use fleet::{Answer, ProgressCallback, RemoteCallWatch};
+pub use fleet::{ProgressCallback, RemoteCallWatch, ToolAnswer};
 pub use interlock::{ArmSeparation, separations};
 pub use metrics::metrics;
 pub use node::{AT_REST_RAD, AttachedArm, Node, NodeStorage, SimulatedWorkcell, TrafficRecorder};

@@ -13,7 +13,7 @@ use super::calibration_check;
 use super::job_board::{ArmJob, JobCard, JobClaim};
 use super::journal_entries;
 use super::panic_guard::{InternalError, catch_panic};
-use super::reply::{MOVED_BEFORE, Reply, Wording as _};
+use super::reply::{MOVED_BEFORE, Reply, ReplyWording as _};
 use super::sheet_check;
 use super::{AttachedArm, Node, RemoteCallWatch};
 use tracing::Instrument as _;

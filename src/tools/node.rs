@@ -224,7 +224,7 @@ impl AttachedArm {
             .unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(scene));
     }
 
-    /// Takes back [`Seat::moved_in`] after a motion that did not begin.
+    /// Takes back [`AttachedArm::moved_in`] after a motion that did not begin.
     pub fn moved_back_to(&self, scene: Option<Arc<Scene>>) {
         *self
             .last_scene

@@ -3,18 +3,18 @@
 use serde_json::json;
 
 use super::dispatch::{ToolRequest, resolve};
-use super::reply::{NOTHING_FOR_THIS_CALL, Reply, Wording as _};
+use super::reply::{NOTHING_FOR_THIS_CALL, Reply, ReplyWording as _};
 use super::route::CallRoute;
 use super::{AttachedArm, Node, RemoteCallWatch};
-use args::{self, Received};
-use catalogue::{Effect, TOOLS, ToolDefinition, says_stop};
+use args::{self, ReceivedArguments};
+use catalogue::{TOOLS, ToolDefinition, ToolEffect, says_stop};
 use motion::MotionState;
 use permit::{ActorRank, StopLatch};
 
 impl Node {
     /// Stops at once if a tool of this name stops; its call is still to come, and reports. A stop that plainly names
     /// another node leaves this one alone.
-    pub fn preempt_stop(&self, tool: &str, arguments: &Received, who: ActorRank) {
+    pub fn preempt_stop(&self, tool: &str, arguments: &ReceivedArguments, who: ActorRank) {
         if let Some(tool) = self.tool_for(tool)
             && !self.names_other_node(arguments)
         {
@@ -41,7 +41,7 @@ impl Node {
     #[must_use]
     pub fn stops(&self, tool: &str) -> bool {
         self.tool_for(tool)
-            .is_some_and(|tool| tool.effect == Effect::Stops)
+            .is_some_and(|tool| tool.effect == ToolEffect::Stops)
     }
 
     /// Returns the tool that a call means: the one of this name, form aside; otherwise `stop` while an arm moves, where
@@ -54,7 +54,7 @@ impl Node {
     }
 
     pub(super) fn stop_if_meant(&self, tool: &ToolDefinition, who: ActorRank) {
-        if tool.effect == Effect::Stops {
+        if tool.effect == ToolEffect::Stops {
             self.stop_all(who, false);
             self.courses.cancel();
         }
@@ -92,7 +92,9 @@ impl Node {
         request: &ToolRequest,
         reply: Reply,
     ) -> Reply {
-        if tool.effect != Effect::Stops || resolve(&request.tool, self.declared.tools()).is_some() {
+        if tool.effect != ToolEffect::Stops
+            || resolve(&request.tool, self.declared.tools()).is_some()
+        {
             return reply;
         }
         let name: String = request.tool.chars().take(80).collect();
@@ -138,7 +140,7 @@ impl AttachedArm {
 }
 
 fn stop_tool() -> Option<&'static ToolDefinition> {
-    TOOLS.iter().find(|tool| tool.effect == Effect::Stops)
+    TOOLS.iter().find(|tool| tool.effect == ToolEffect::Stops)
 }
 
 fn unknown(name: &str, declared: &[ToolDefinition]) -> Reply {

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::dispatch::ToolContext;
 use super::reply::Reply;
 use config::ServerEntry;
-use fleet::{Answer, RemoteCallWatch};
+use fleet::{RemoteCallWatch, ToolAnswer};
 
 /// Client for the tools of other MCP servers.
 pub trait RemoteTools: Send + Sync {
@@ -15,7 +15,7 @@ pub trait RemoteTools: Send + Sync {
         &self,
         errand: RemoteToolCall,
         watch: RemoteCallWatch,
-    ) -> BoxFuture<'static, Result<Answer, String>>;
+    ) -> BoxFuture<'static, Result<ToolAnswer, String>>;
 }
 
 /// A call of another server's tool.
@@ -50,7 +50,7 @@ pub(super) async fn call(order: &ToolContext<'_>, server: &ServerEntry, tool: &s
     .with("server", at)
 }
 
-fn reply_from(answer: Answer) -> Reply {
+fn reply_from(answer: ToolAnswer) -> Reply {
     let text = if answer.text.is_empty() {
         "it answered without words".to_owned()
     } else {

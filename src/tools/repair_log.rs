@@ -3,14 +3,18 @@
 use serde_json::Value;
 
 use super::journal_entries;
-use args::{ArgumentReading, ArgumentRefusal, Received};
+use args::{ArgumentReading, ArgumentRefusal, ReceivedArguments};
 use catalogue::ToolDefinition;
 
 /// Most characters of what arrived, and of what was used, that are logged.
 const LOGGED_CHARS_MAX: usize = 200;
 
 /// Warns of arguments that were repaired.
-pub(super) fn repaired(tool: &ToolDefinition, received: &Received, reading: &ArgumentReading) {
+pub(super) fn repaired(
+    tool: &ToolDefinition,
+    received: &ReceivedArguments,
+    reading: &ArgumentReading,
+) {
     if reading.repairs.is_empty() {
         return;
     }
@@ -30,7 +34,11 @@ pub(super) fn repaired(tool: &ToolDefinition, received: &Received, reading: &Arg
 }
 
 /// Warns of arguments that were refused, so that none of them was used.
-pub(super) fn refused(tool: &ToolDefinition, received: &Received, refusal: &ArgumentRefusal) {
+pub(super) fn refused(
+    tool: &ToolDefinition,
+    received: &ReceivedArguments,
+    refusal: &ArgumentRefusal,
+) {
     tracing::warn!(
         tool = tool.name,
         received = cut(&journal_entries::arguments_text(received)),

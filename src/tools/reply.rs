@@ -4,10 +4,10 @@ use serde_json::Value;
 
 use args::{ArgumentReading, ArgumentRepair};
 
-pub use call::Answer as Reply;
+pub use call::ToolAnswer as Reply;
 
 /// What a tool says of a call beside its own fields.
-pub(super) trait Wording: Sized {
+pub(super) trait ReplyWording: Sized {
     /// Replaces the statement that nothing moved, where it is not the whole truth, by these words.
     fn instead_of_nothing_moved(self, words: &str) -> Self;
 
@@ -15,7 +15,7 @@ pub(super) trait Wording: Sized {
     fn understood(self, reading: &ArgumentReading) -> Self;
 }
 
-impl Wording for Reply {
+impl ReplyWording for Reply {
     fn instead_of_nothing_moved(mut self, words: &str) -> Self {
         self.text = reworded(&self.text, words);
         let said = ["message", "usage_hints"];

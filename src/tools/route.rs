@@ -9,9 +9,9 @@ use super::dispatch::{ToolRequest, refused};
 use super::reply::Reply;
 use super::tool_shape::open_shape;
 use super::{Node, RemoteCallWatch};
-use args::{self, ArgumentReading, ReaderPolicy, Received};
-use catalogue::{EVERYWHERE, Effect, NameSource, ParameterKind, ToolDefinition};
-use fleet::{Fleet, FleetPeer, Hop, OutgoingCall, RemoteCallError};
+use args::{self, ArgumentReading, ReaderPolicy, ReceivedArguments};
+use catalogue::{EVERYWHERE, NameSource, ParameterKind, ToolDefinition, ToolEffect};
+use fleet::{CallHop, Fleet, FleetPeer, OutgoingCall, RemoteCallError};
 use permit::ActorRank;
 
 /// Destination of a call.
@@ -65,7 +65,7 @@ impl Node {
             .find(|repair| repair.field == "node" && named.is_none());
         match lost {
             // Whoever meant another node by a name that nobody has gets every arm stopped that can be.
-            Some(lost) if tool.effect == Effect::Stops => {
+            Some(lost) if tool.effect == ToolEffect::Stops => {
                 CallRoute::Everywhere(Some(lost.got.clone()))
             }
             _ => self.at(named),
@@ -83,8 +83,8 @@ impl Node {
 
     /// Returns whether a stop clearly names a different node: its arguments are a well-formed object, and its `node` is
     /// exactly the name of a known other node. In any doubt this node stops first.
-    pub(super) fn names_other_node(&self, arguments: &Received) -> bool {
-        let Received::Value(Value::Object(arguments)) = arguments else {
+    pub(super) fn names_other_node(&self, arguments: &ReceivedArguments) -> bool {
+        let ReceivedArguments::Value(Value::Object(arguments)) = arguments else {
             return false;
         };
         let named = arguments.get("node").and_then(Value::as_str);
@@ -124,7 +124,7 @@ impl Node {
         OutgoingCall {
             tool: tool.name.clone(),
             arguments: request.arguments.clone(),
-            hop: Hop {
+            hop: CallHop {
                 from: self.file.name.clone(),
                 called: peer.name.clone(),
                 role: Some(role.to_string()),
@@ -192,15 +192,15 @@ fn reply_from_peer(peer: &FleetPeer, mut reply: Reply) -> Reply {
 fn unanswered(peer: &FleetPeer, tool: &ToolDefinition, failure: &RemoteCallError) -> Reply {
     let name = &peer.name;
     let next = match (tool.effect, failure) {
-        (Effect::Stops, _) => {
+        (ToolEffect::Stops, _) => {
             "whether its arm stands is not known: go there, or cut its power".to_owned()
         }
-        (Effect::Reads, _) => "try again, or look with list_nodes".to_owned(),
-        (Effect::Moves, RemoteCallError::Unreached(_) | RemoteCallError::Refused(_)) => {
+        (ToolEffect::Reads, _) => "try again, or look with list_nodes".to_owned(),
+        (ToolEffect::Moves, RemoteCallError::Unreached(_) | RemoteCallError::Refused(_)) => {
             "nothing moved".to_owned()
         }
         // The connection is closed by now: a node that still lives stops what the call moved.
-        (Effect::Moves, _) => format!(
+        (ToolEffect::Moves, _) => format!(
             "whether anything moved is not known; that node stops what this call began; look with sense and node {name}"
         ),
     };

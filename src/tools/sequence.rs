@@ -11,11 +11,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::declared_tools::{DeclaredAction, DeclaredStep};
 use super::dispatch::{ToolContext, ToolRequest};
-use super::reply::{NOTHING_IN_THIS_STEP, Reply, Wording as _};
+use super::reply::{NOTHING_IN_THIS_STEP, Reply, ReplyWording as _};
 use super::{Node, RemoteCallWatch, exam_helpers, remote_tools};
-use args::Received;
+use args::ReceivedArguments;
 use base::units::ClockInstant;
-use catalogue::{Effect, PREVIEW_NAMES, ToolDefinition};
+use catalogue::{PREVIEW_NAMES, ToolDefinition, ToolEffect};
 use permit::ActorRank;
 
 /// Interval of progress reports to a waiting caller.
@@ -53,7 +53,7 @@ fn asked(
 ) -> ToolRequest {
     ToolRequest {
         tool: step.tool.name.clone(),
-        arguments: Received::Value(Value::Object(step.arguments(given))),
+        arguments: ReceivedArguments::Value(Value::Object(step.arguments(given))),
         caller: caller.to_owned(),
         who,
         standing: None,
@@ -121,7 +121,10 @@ impl SequenceRegistry {
             match known.is_over() {
                 false if same => return SequenceClaim::Same(Arc::clone(known)),
                 false => return SequenceClaim::Busy(known.describe()),
-                true if same && tool.effect == Effect::Moves && known.is_recent_success(now) => {
+                true if same
+                    && tool.effect == ToolEffect::Moves
+                    && known.is_recent_success(now) =>
+                {
                     return SequenceClaim::Same(Arc::clone(known));
                 }
                 true => {}

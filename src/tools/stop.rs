@@ -153,7 +153,7 @@ mod tests {
     use super::super::motion_job::{MotionJobRequest, submit_job};
     use super::super::{AttachedArm, Node, NodeStorage, RemoteCallWatch};
     use super::*;
-    use args::Received;
+    use args::ReceivedArguments;
     use base::clock::NodeClock;
     use config::NodeFile;
     use job::AcceptedJob;
@@ -215,7 +215,7 @@ mod tests {
         let seat = node.seats.first().unwrap();
         for (tool, stops) in [("E-Stop!", true), ("robot_stop", true), ("stroke", false)] {
             let before = seat.motion.stops_requested();
-            node.preempt_stop(tool, &Received::Absent, ActorRank::Planner);
+            node.preempt_stop(tool, &ReceivedArguments::Absent, ActorRank::Planner);
             assert_eq!(seat.motion.stops_requested() > before, stops, "{tool}");
         }
     }

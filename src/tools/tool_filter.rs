@@ -3,15 +3,15 @@
 use super::dispatch::ToolRequest;
 use super::reply::Reply;
 use super::{AttachedArm, DeclaredTools, Node};
-use catalogue::{Effect, TOOLS, ToolDefinition};
+use catalogue::{TOOLS, ToolDefinition, ToolEffect};
 use config::{ConfigProblem, NodeFile};
 
 /// Returns the reason why a tool is not offered here, if it is not.
 pub(super) fn withheld_reason(file: &NodeFile, tool: &ToolDefinition) -> Option<&'static str> {
-    if tool.effect == Effect::Stops {
+    if tool.effect == ToolEffect::Stops {
         return None;
     }
-    if file.read_only && tool.effect == Effect::Moves {
+    if file.read_only && tool.effect == ToolEffect::Moves {
         return Some("this node is read-only (`read_only` in its node file)");
     }
     let listed = |names: &Vec<String>| names.contains(&tool.name);
@@ -53,7 +53,7 @@ impl Node {
             return Some("this node is read-only (`read_only` in its node file): nothing may move");
         }
         let moves = |tool: &ToolDefinition| {
-            tool.effect == Effect::Moves && withheld_reason(&self.file, tool).is_none()
+            tool.effect == ToolEffect::Moves && withheld_reason(&self.file, tool).is_none()
         };
         let any = TOOLS.iter().chain(self.declared.tools()).any(moves);
         (!any).then_some(

@@ -100,6 +100,6 @@ pub struct TagLayout {
 pub struct DetectedTag {
     /// Its number in its family.
     pub id: u16,
-    /// In the order of [`Tag::corners_mm`].
+    /// In the order of [`SheetTag::corners_mm`].
     pub corners_px: [[f64; 2]; 4],
 }

@@ -8,8 +8,8 @@
 use serde_json::{Value, json};
 use std::{fs, path::PathBuf};
 use steadyhand::args::{
-    ArgumentShape, DeclaredUnit, Effect, ForgivenessProfile, LineReading, ParameterShape,
-    ReaderPolicy, Received, ValueKind, explain_line, read,
+    ArgumentShape, DeclaredUnit, ForgivenessProfile, LineReading, ParameterShape, ReaderPolicy,
+    ReceivedArguments, ToolEffect, ValueKind, explain_line, read,
 };
 
 fn rows(file: &str) -> Vec<Value> {
@@ -198,8 +198,8 @@ fn nothing_moves_with_a_value_that_was_not_emitted() {
         for profile in [ForgivenessProfile::Lenient, ForgivenessProfile::Guarded] {
             let Ok(reading) = read(
                 &shape,
-                &ReaderPolicy::new(Effect::Moves, profile),
-                Received::Text(text.into()),
+                &ReaderPolicy::new(ToolEffect::Moves, profile),
+                ReceivedArguments::Text(text.into()),
             ) else {
                 continue;
             };
@@ -239,8 +239,8 @@ fn nothing_moves_after_text_that_cannot_be_trusted() {
         }
         if let Ok(reading) = read(
             &shape,
-            &ReaderPolicy::new(Effect::Moves, ForgivenessProfile::Guarded),
-            Received::Text(text.into()),
+            &ReaderPolicy::new(ToolEffect::Moves, ForgivenessProfile::Guarded),
+            ReceivedArguments::Text(text.into()),
         ) {
             ran.push(format!(
                 "{labels:?}: {text} -> {}",
@@ -356,12 +356,12 @@ fn documented_tool() -> ArgumentShape {
 #[test]
 fn every_example_of_the_page_is_true() {
     let shape = documented_tool();
-    let policy = ReaderPolicy::new(Effect::Moves, ForgivenessProfile::Guarded);
+    let policy = ReaderPolicy::new(ToolEffect::Moves, ForgivenessProfile::Guarded);
     let lines = documented("arguments");
     assert!(lines.len() > 90, "{}", lines.len());
     for line in lines {
         check_documented(&line, |text| {
-            match read(&shape, &policy, Received::Text(text.into())) {
+            match read(&shape, &policy, ReceivedArguments::Text(text.into())) {
                 Ok(reading) => Ok(Value::Object(reading.given)),
                 Err(refusal) => Err(refusal.complaints.iter().map(|c| c.code).collect()),
             }

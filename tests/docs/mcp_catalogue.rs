@@ -10,7 +10,9 @@
 
 use crate::snapshots;
 use serde_json::{Value, json};
-use steadyhand::catalogue::{self, CatalogueFormat, Effect, KnownNames, ListedNames, ListedTool};
+use steadyhand::catalogue::{
+    self, CatalogueFormat, KnownNames, ListedNames, ListedTool, ToolEffect,
+};
 use steadyhand::config::NodeFile;
 use steadyhand::tools::DeclaredTools;
 
@@ -188,16 +190,16 @@ fn declaring() -> KnownNames {
 fn declared_tools_stand_beside_the_six_with_the_strictest_effect_of_what_they_call() {
     let here = declaring();
     let effect = |name: &str| here.find(name).unwrap().effect;
-    assert_eq!(effect("sign"), Effect::Moves);
-    assert_eq!(effect("session"), Effect::Moves);
-    assert_eq!(effect("look_twice"), Effect::Reads);
-    assert_eq!(effect("out"), Effect::Stops);
+    assert_eq!(effect("sign"), ToolEffect::Moves);
+    assert_eq!(effect("session"), ToolEffect::Moves);
+    assert_eq!(effect("look_twice"), ToolEffect::Reads);
+    assert_eq!(effect("out"), ToolEffect::Stops);
     assert_eq!(
         effect("searchWeb"),
-        Effect::Moves,
+        ToolEffect::Moves,
         "nobody said that it only reads"
     );
-    assert_eq!(effect("lookWeb"), Effect::Reads);
+    assert_eq!(effect("lookWeb"), ToolEffect::Reads);
     let listed = catalogue::list(&here);
     let one = |name: &str| listed.iter().find(|tool| tool.name == name).unwrap();
     let search = one("searchWeb");

@@ -23,8 +23,8 @@ use serde_json::{Value, json};
 use steadyhand::mcp::client::{self, ClientError};
 use steadyhand::mcp::http::{HttpConfig, HttpError, listen};
 use steadyhand::mcp::{
-    CallWatch, ListChange, ProgressSender, Received, RepairedMessage, ServiceCapabilities, Via,
-    stdio,
+    CallWatch, EntryPoint, ListChange, ProgressSender, ReceivedArguments, RepairedMessage,
+    ServiceCapabilities, stdio,
 };
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf};
 use tokio_util::sync::CancellationToken;
@@ -132,7 +132,7 @@ impl Pipe {
         let told = move || *note.lock().unwrap() = Some(Instant::now());
         tokio::spawn(stdio::serve_on(
             desk.clone(),
-            Via::Stdio,
+            EntryPoint::Stdio,
             repair,
             ends,
             told,
@@ -670,7 +670,10 @@ async fn our_own_client_gets_progress_and_the_answer_both_ways() {
             progress: Some(progress),
             ..watch()
         };
-        let answer = client.call("slow", Received::Absent, watch).await.unwrap();
+        let answer = client
+            .call("slow", ReceivedArguments::Absent, watch)
+            .await
+            .unwrap();
         assert_eq!((answer.text.as_str(), answer.is_error), ("finished", false));
         client.close().await;
         let heard = hearing.await.unwrap();
@@ -717,7 +720,7 @@ async fn our_own_client_sends_arguments_as_they_were_typed() {
             assert_eq!(answer.images, [("image/png".to_owned(), vec![1, 2, 3])]);
         }
         let unknown = client
-            .call("dance", Received::Absent, watch())
+            .call("dance", ReceivedArguments::Absent, watch())
             .await
             .unwrap();
         assert!(
@@ -749,15 +752,18 @@ async fn our_own_client_cancels_both_ways() {
     for (client, desk) in ways {
         let watch = watch();
         let cancel = watch.cancelled.clone();
-        let (answer, ()) = tokio::join!(client.call("slow", Received::Absent, watch), async {
-            until(|| !desk.seen.calls.lock().unwrap().is_empty()).await;
-            cancel.cancel();
-        });
+        let (answer, ()) = tokio::join!(
+            client.call("slow", ReceivedArguments::Absent, watch),
+            async {
+                until(|| !desk.seen.calls.lock().unwrap().is_empty()).await;
+                cancel.cancel();
+            }
+        );
         assert!(matches!(answer, Err(ClientError::Cancelled)), "{answer:?}");
         until(|| desk.seen.cancelled.load(Ordering::SeqCst) == 1).await;
         let after = client.call(
             "echo",
-            Received::Absent,
+            ReceivedArguments::Absent,
             CallWatch {
                 cancelled: CancellationToken::new(),
                 progress: None,
@@ -772,7 +778,7 @@ async fn a_token_that_the_answer_ends_is_not_a_caller_that_gives_up() {
     let desk = Echo::new();
     let client = client::in_process(desk.clone()).await.unwrap();
     client
-        .call("slow", Received::Absent, watch())
+        .call("slow", ReceivedArguments::Absent, watch())
         .await
         .unwrap();
     client.close().await;
@@ -811,7 +817,9 @@ async fn a_server_that_is_told_to_stop_answers_what_runs_and_ends() {
     let (answer, ()) = tokio::join!(
         async {
             let client = client::connect(&url).await.unwrap();
-            client.call("echo", Received::Absent, watch()).await
+            client
+                .call("echo", ReceivedArguments::Absent, watch())
+                .await
         },
         async {
             until(|| !server.desk.seen.calls.lock().unwrap().is_empty()).await;
@@ -876,7 +884,7 @@ async fn a_changed_list_is_told_to_whoever_listens() {
     let ends = tokio::io::split(theirs);
     tokio::spawn(stdio::serve_on(
         desk.clone(),
-        Via::Stdio,
+        EntryPoint::Stdio,
         repair,
         ends,
         || (),

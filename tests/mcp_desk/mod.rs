@@ -8,9 +8,9 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use serde_json::{Map, Value, json};
 use steadyhand::mcp::{
-    Answer, Call, CallProgress, CallWatch, CompletionRequest, Hints, ListChange, McpService,
-    PromptCard, PromptText, Received, ResourceBody, ResourceCard, ResourceText,
-    ServiceCapabilities, ToolCard, UnknownNameError,
+    CallProgress, CallWatch, CompletionRequest, ListChange, McpService, PromptCard, PromptText,
+    ReceivedArguments, ResourceBody, ResourceCard, ResourceText, ServiceCapabilities, ToolAnswer,
+    ToolCall, ToolCard, ToolHints, UnknownNameError,
 };
 use tokio::sync::broadcast;
 
@@ -26,7 +26,7 @@ pub(crate) struct Seen {
     /// Calls that saw their caller give up.
     pub(crate) cancelled: AtomicUsize,
     /// Everything that arrived.
-    pub(crate) calls: Mutex<Vec<Call>>,
+    pub(crate) calls: Mutex<Vec<ToolCall>>,
 }
 
 /// The desk.
@@ -62,7 +62,7 @@ fn card(name: &str) -> ToolCard {
         description: format!("{name}: for tests of the wire"),
         input_schema: schema.clone(),
         output_schema: Some(schema),
-        hints: Hints {
+        hints: ToolHints {
             read_only: true,
             destructive: false,
             idempotent: true,
@@ -80,7 +80,7 @@ impl McpService for Echo {
         "Echo.".to_owned()
     }
 
-    fn call(&self, call: Call, watch: CallWatch) -> BoxFuture<'static, Answer> {
+    fn call(&self, call: ToolCall, watch: CallWatch) -> BoxFuture<'static, ToolAnswer> {
         self.seen.calls.lock().unwrap().push(call.clone());
         let seen = self.seen.clone();
         Box::pin(async move {
@@ -157,11 +157,11 @@ impl McpService for Echo {
     }
 }
 
-fn echo(call: &Call) -> Answer {
+fn echo(call: &ToolCall) -> ToolAnswer {
     let (kind, value) = match &call.arguments {
-        Received::Absent => ("absent", Value::Null),
-        Received::Value(value) => ("value", value.clone()),
-        Received::Text(text) => ("text", Value::from(text.clone())),
+        ReceivedArguments::Absent => ("absent", Value::Null),
+        ReceivedArguments::Value(value) => ("value", value.clone()),
+        ReceivedArguments::Text(text) => ("text", Value::from(text.clone())),
     };
     let structured = Map::from_iter([
         ("received".to_owned(), Value::from(kind)),
@@ -172,7 +172,7 @@ fn echo(call: &Call) -> Answer {
     answer
 }
 
-async fn slow(seen: &Seen, watch: CallWatch) -> Answer {
+async fn slow(seen: &Seen, watch: CallWatch) -> ToolAnswer {
     for step in 0..STEPS {
         if let Some(progress) = &watch.progress {
             let message = format!("step {step}");
@@ -195,9 +195,9 @@ async fn slow(seen: &Seen, watch: CallWatch) -> Answer {
     said("finished", false, Map::new())
 }
 
-fn said(text: &str, is_error: bool, mut structured: Map<String, Value>) -> Answer {
+fn said(text: &str, is_error: bool, mut structured: Map<String, Value>) -> ToolAnswer {
     structured.insert("success".to_owned(), Value::from(!is_error));
-    Answer {
+    ToolAnswer {
         structured,
         text: text.to_owned(),
         is_error,

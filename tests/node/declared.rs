@@ -9,7 +9,7 @@
 
 use crate::support;
 use serde_json::{Value, json};
-use steadyhand::mcp::{CallWatch, Received, client};
+use steadyhand::mcp::{CallWatch, ReceivedArguments, client};
 use support::{Bench, SHORT_LINES, scene};
 use tokio_util::sync::CancellationToken;
 
@@ -623,13 +623,13 @@ async fn a_stop_ends_a_sequence_and_what_is_left_is_not_begun() {
             .unwrap()
             .contains(&json!("short"))
     );
-    let arguments = || Received::Value(json!({"scene": "short"}));
+    let arguments = || ReceivedArguments::Value(json!({"scene": "short"}));
     let (drawn, stopped) = tokio::join!(
         drawing.call("look_and_draw", arguments(), nobody()),
         async {
             moving(&stopping).await;
             stopping
-                .call("stop", Received::Absent, nobody())
+                .call("stop", ReceivedArguments::Absent, nobody())
                 .await
                 .unwrap()
         }
@@ -642,7 +642,7 @@ async fn a_stop_ends_a_sequence_and_what_is_left_is_not_begun() {
         drawn.text
     );
     let sensed = stopping
-        .call("sense", Received::Absent, nobody())
+        .call("sense", ReceivedArguments::Absent, nobody())
         .await
         .unwrap();
     assert_eq!(
@@ -656,7 +656,7 @@ async fn moving(client: &client::McpClient) {
     let began = std::time::Instant::now();
     loop {
         let sensed = client
-            .call("sense", Received::Absent, nobody())
+            .call("sense", ReceivedArguments::Absent, nobody())
             .await
             .unwrap();
         if sensed.structured["state"] == "moving" {
@@ -676,7 +676,7 @@ async fn a_long_sequence_goes_on_after_its_answer_and_is_not_done_twice() {
     let args = with(&bench, &[]);
     let served = bench.serve(&args.iter().map(String::as_str).collect::<Vec<_>>());
     let client = client::connect(&served.url).await.unwrap();
-    let arguments = || Received::Value(json!({"scene": "short"}));
+    let arguments = || ReceivedArguments::Value(json!({"scene": "short"}));
     let call = || async {
         client
             .call("look_and_draw", arguments(), nobody())
@@ -696,7 +696,7 @@ async fn a_long_sequence_goes_on_after_its_answer_and_is_not_done_twice() {
     );
     let other = client.call(
         "look_and_draw",
-        Received::Value(json!({"scene": "default"})),
+        ReceivedArguments::Value(json!({"scene": "default"})),
         nobody(),
     );
     let other = other.await.unwrap();
@@ -716,7 +716,7 @@ async fn a_long_sequence_goes_on_after_its_answer_and_is_not_done_twice() {
     );
     // Another motion came between: it is done anew.
     let stroke = client
-        .call("reset", Received::Absent, nobody())
+        .call("reset", ReceivedArguments::Absent, nobody())
         .await
         .unwrap();
     assert!(!stroke.is_error, "{}", stroke.text);

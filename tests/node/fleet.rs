@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use steadyhand::mcp::client::{self, McpClient};
-use steadyhand::mcp::{Answer, CallWatch, ProgressSender, Received};
+use steadyhand::mcp::{CallWatch, ProgressSender, ReceivedArguments, ToolAnswer};
 use support::{Bench, PATIENCE, Served, scene};
 use tokio_util::sync::CancellationToken;
 
@@ -91,13 +91,13 @@ fn quiet() -> CallWatch {
     }
 }
 
-async fn call(client: &McpClient, tool: &str, arguments: Value) -> Answer {
-    let answer = client.call(tool, Received::Value(arguments), quiet());
+async fn call(client: &McpClient, tool: &str, arguments: Value) -> ToolAnswer {
+    let answer = client.call(tool, ReceivedArguments::Value(arguments), quiet());
     let answer = tokio::time::timeout(PATIENCE, answer).await;
     answer.unwrap().unwrap()
 }
 
-fn data(answer: &Answer) -> Value {
+fn data(answer: &ToolAnswer) -> Value {
     Value::Object(answer.structured.clone())
 }
 
@@ -207,7 +207,7 @@ async fn a_call_is_passed_on_whole_with_progress_and_pictures() {
     let hub = hub(&peer("left", left.address()));
     let client = hub.client().await;
     let sloppy = "{'Scene': 'there', node: 'LEFT', dryRun: 'yes',}".to_owned();
-    let planned = client.call("stroke", Received::Text(sloppy), quiet());
+    let planned = client.call("stroke", ReceivedArguments::Text(sloppy), quiet());
     let planned = planned.await.unwrap();
     assert!(!planned.is_error, "{}", planned.text);
     assert_eq!(planned.structured["node"], "left");
@@ -222,7 +222,7 @@ async fn a_call_is_passed_on_whole_with_progress_and_pictures() {
         cancelled: CancellationToken::new(),
         progress: Some(sender),
     };
-    let arguments = Received::Value(json!({"node": "left", "scene": "short"}));
+    let arguments = ReceivedArguments::Value(json!({"node": "left", "scene": "short"}));
     let drawn = client.call("stroke", arguments, watch).await.unwrap();
     assert!(!drawn.is_error, "{}", drawn.text);
     assert!(
@@ -260,7 +260,7 @@ async fn a_caller_that_gives_up_stops_the_arm_of_the_other_node() {
     let client = hub.client().await;
     let watch = quiet();
     let cancelled = watch.cancelled.clone();
-    let arguments = Received::Value(json!({"node": "left", "scene": "long"}));
+    let arguments = ReceivedArguments::Value(json!({"node": "left", "scene": "long"}));
     let drawing = client.call("stroke", arguments, watch);
     let looking = hub.client().await;
     let given_up = async {

@@ -11,7 +11,7 @@ use crate::support;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
-use steadyhand::args::Received;
+use steadyhand::args::ReceivedArguments;
 use steadyhand::clock::NodeClock;
 use steadyhand::config::NodeFile;
 use steadyhand::link::memory::MemoryLink;
@@ -59,7 +59,7 @@ impl House {
     async fn call(&self, tool: &str) -> Map<String, Value> {
         let request = ToolRequest {
             tool: tool.to_owned(),
-            arguments: Received::Absent,
+            arguments: ReceivedArguments::Absent,
             caller: "health".to_owned(),
             who: ActorRank::Operator,
             standing: None,

@@ -14,7 +14,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
-use steadyhand::args::Received;
+use steadyhand::args::ReceivedArguments;
 use steadyhand::calib::{
     CalibrationKind, CalibrationOrigin, CalibrationRecord, CalibrationSession, CalibrationStore,
     FileValues, FitVerdict,
@@ -103,7 +103,7 @@ impl House {
     async fn call_as(&self, who: ActorRank, tool: &str, arguments: Value) -> Map<String, Value> {
         let request = ToolRequest {
             tool: tool.to_owned(),
-            arguments: Received::Value(arguments),
+            arguments: ReceivedArguments::Value(arguments),
             caller: format!("{who:?}"),
             who,
             standing: None,

@@ -14,7 +14,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 use steadyhand::mcp::client::{self, McpClient};
-use steadyhand::mcp::{Answer, CallWatch, ProgressSender, Received};
+use steadyhand::mcp::{CallWatch, ProgressSender, ReceivedArguments, ToolAnswer};
 use support::{Bench, SHORT_LINES, scene};
 use tokio_util::sync::CancellationToken;
 
@@ -36,17 +36,17 @@ async fn converse(client: &McpClient) -> String {
         );
     }
     for (words, arguments) in [
-        ("{}", Received::Value(json!({}))),
+        ("{}", ReceivedArguments::Value(json!({}))),
         (
             "\"[object Object]\"",
-            Received::Text("[object Object]".to_owned()),
+            ReceivedArguments::Text("[object Object]".to_owned()),
         ),
     ] {
         let (answer, heard) = stroke(client, arguments).await;
         assert!(heard, "no progress for {words}");
         let _ = writeln!(said, "\nstroke {words}\n{}", written(&answer));
         let reset = client
-            .call("reset", Received::Absent, nobody())
+            .call("reset", ReceivedArguments::Absent, nobody())
             .await
             .unwrap();
         assert!(!reset.is_error, "{}", reset.text);
@@ -61,7 +61,7 @@ fn nobody() -> CallWatch {
     }
 }
 
-async fn stroke(client: &McpClient, arguments: Received) -> (Answer, bool) {
+async fn stroke(client: &McpClient, arguments: ReceivedArguments) -> (ToolAnswer, bool) {
     let (sender, news) = ProgressSender::pair();
     let watch = CallWatch {
         progress: Some(sender),
@@ -72,7 +72,7 @@ async fn stroke(client: &McpClient, arguments: Received) -> (Answer, bool) {
     (answer, heard)
 }
 
-fn written(answer: &Answer) -> String {
+fn written(answer: &ToolAnswer) -> String {
     let pictures: Vec<&str> = answer
         .images
         .iter()

@@ -31,7 +31,7 @@ pub struct DeviceConfig {
     pub limits: Joints<JointLimits>,
     /// The park pose in microradians, inside the ranges.
     pub park_urad: Joints<i32>,
-    /// How often [`super::Device::tick`] is called: [`TICK_MIN_US`] to [`TICK_MAX_US`].
+    /// How often [`super::BusDevice::tick`] is called: [`TICK_MIN_US`] to [`TICK_MAX_US`].
     pub tick_us: u16,
     /// How often STATE is sent, at least 5 000 microseconds.
     pub state_period_us: u32,

@@ -1,8 +1,8 @@
 //! The device side as a state machine: bytes, instants and measurements in, set-points and bytes out.
 //!
 //! Nothing here reads a clock, sleeps, allocates or uses floating point. A firmware calls
-//! [`Device::receive`] with whatever its UART gave, [`Device::tick`] at a steady rate with what its
-//! drives measured, and sends what [`Device::transmit`] hands out.
+//! [`BusDevice::receive`] with whatever its UART gave, [`BusDevice::tick`] at a steady rate with what its
+//! drives measured, and sends what [`BusDevice::transmit`] hands out.
 //!
 //! What the machine promises, whatever arrives: no set-point outside a joint's range; no speed above
 //! its limit; acceleration along a path within `acceleration_max`, within twice that while a hold

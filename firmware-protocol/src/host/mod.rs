@@ -1,6 +1,6 @@
 //! The host side as a state machine: bytes and instants in, bytes and events out.
 //!
-//! A host calls [`Host::poll`] from its *control loop* and from nowhere else: the beats that keep an
+//! A host calls [`HostSystem::poll`] from its *control loop* and from nowhere else: the beats that keep an
 //! arm moving must stop when that loop stops. It reads no clock and does no input or output.
 
 mod clock;

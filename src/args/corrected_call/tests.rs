@@ -7,8 +7,9 @@
 )]
 
 use super::super::{
-    ArgumentRefusal, ArgumentShape, Effect, ForgivenessProfile, LineReading, ParameterShape,
-    ReaderPolicy, ReaderRule, Received, RefusalMemory, RepairClass, ValueKind, explain_line, read,
+    ArgumentRefusal, ArgumentShape, ForgivenessProfile, LineReading, ParameterShape, ReaderPolicy,
+    ReaderRule, ReceivedArguments, RefusalMemory, RepairClass, ToolEffect, ValueKind, explain_line,
+    read,
     tests::{previewed, stroke},
 };
 use proptest::{
@@ -215,7 +216,11 @@ fn check(
         policy.profile,
         Value::Object(call.clone())
     );
-    let again = read(shape, policy, Received::Value(Value::Object(call.clone())));
+    let again = read(
+        shape,
+        policy,
+        ReceivedArguments::Value(Value::Object(call.clone())),
+    );
     let reading = again.map_err(|refusal| TestCaseError::fail(format!("{told}: {refusal}")))?;
     prop_assert_eq!(&reading.given, call, "{}", &told);
     prop_assert!(reading.repairs.is_empty(), "{}", &told);
@@ -255,10 +260,10 @@ fn check_memory(
         let outcome = read(shape, policy, received);
         memory.judge("caller", "stroke", policy, outcome)
     };
-    if let Err((refusal, _)) = judge(Received::Text(sent.text.clone()))
+    if let Err((refusal, _)) = judge(ReceivedArguments::Text(sent.text.clone()))
         && let Some(call) = refusal.corrected
     {
-        let again = judge(Received::Value(Value::Object(call)));
+        let again = judge(ReceivedArguments::Value(Value::Object(call)));
         prop_assert!(again.is_ok(), "{sent:?}");
     }
     Ok(())
@@ -276,9 +281,9 @@ fn a_corrected_call_is_accepted_and_does_no_more_than_was_asked_for() {
     let rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
     let outcome = TestRunner::new_with_rng(config, rng).run(&sent(), |sent| {
         for profile in [ForgivenessProfile::Lenient, ForgivenessProfile::Guarded] {
-            let policy = ReaderPolicy::new(Effect::Moves, profile);
+            let policy = ReaderPolicy::new(ToolEffect::Moves, profile);
             for shape in &shapes {
-                let received = Received::Text(sent.text.clone());
+                let received = ReceivedArguments::Text(sent.text.clone());
                 if let Err(refusal) = read(shape, &policy, received) {
                     check(shape, &policy, &sent, &refusal)?;
                     check_memory(shape, &policy, &sent)?;
@@ -293,9 +298,9 @@ fn a_corrected_call_is_accepted_and_does_no_more_than_was_asked_for() {
 /// A tool that reads is answered with what was readable, even `{}`; nothing of it is invented either.
 #[test]
 fn a_tool_that_reads_is_offered_its_readable_arguments() {
-    let policy = ReaderPolicy::new(Effect::Reads, ForgivenessProfile::Guarded);
+    let policy = ReaderPolicy::new(ToolEffect::Reads, ForgivenessProfile::Guarded);
     let offered = |text: &str| {
-        let refusal = read(&previewed(), &policy, Received::Text(text.into()));
+        let refusal = read(&previewed(), &policy, ReceivedArguments::Text(text.into()));
         refusal.unwrap_err().corrected
     };
     let map = |value: Value| value.as_object().cloned();
@@ -310,16 +315,16 @@ fn a_tool_that_reads_is_offered_its_readable_arguments() {
     let shape = ArgumentShape::new(vec![
         ParameterShape::new("cases", ValueKind::list(ValueKind::Any)).required(),
     ]);
-    let refusal = read(&shape, &policy, Received::Absent).unwrap_err();
+    let refusal = read(&shape, &policy, ReceivedArguments::Absent).unwrap_err();
     assert_eq!(refusal.corrected, None);
     assert!(refusal.guidance.contains("cases"), "{}", refusal.guidance);
 }
 
 #[test]
 fn every_complaint_comes_at_once_with_a_call_that_works() {
-    let policy = ReaderPolicy::new(Effect::Moves, ForgivenessProfile::Guarded);
+    let policy = ReaderPolicy::new(ToolEffect::Moves, ForgivenessProfile::Guarded);
     let text = r#"{"scene": "tigger", "debug": "maybe", "fps": 0, "note": "hi", "depth": 3}"#;
-    let refusal = read(&previewed(), &policy, Received::Text(text.into())).unwrap_err();
+    let refusal = read(&previewed(), &policy, ReceivedArguments::Text(text.into())).unwrap_err();
     assert_eq!(refusal.complaints.len(), 4, "{refusal}");
     let of_scene = refusal.complaints.iter().find(|c| c.path == "scene");
     assert_eq!(of_scene.unwrap().valid[0], "tiger");
@@ -329,14 +334,14 @@ fn every_complaint_comes_at_once_with_a_call_that_works() {
         json!({"debug": false, "fps": 10, "note": "hi", "dry_run": true})
     );
     assert_eq!(refusal.kind, ReaderRule::Unplaceable);
-    assert!(read(&previewed(), &policy, Received::Value(corrected)).is_ok());
+    assert!(read(&previewed(), &policy, ReceivedArguments::Value(corrected)).is_ok());
 }
 
 /// Small models send the corrected call as it is: it must not draw what they did not name, nor draw where a look was asked for.
 #[test]
 fn a_corrected_call_moves_nothing_where_it_is_in_doubt_what_was_meant() {
-    let policy = ReaderPolicy::new(Effect::Moves, ForgivenessProfile::Guarded);
-    let read = |text: &str| read(&previewed(), &policy, Received::Text(text.into()));
+    let policy = ReaderPolicy::new(ToolEffect::Moves, ForgivenessProfile::Guarded);
+    let read = |text: &str| read(&previewed(), &policy, ReceivedArguments::Text(text.into()));
     let koi = json!({"scene": "koi", "dry_run": true});
     let look = json!({"dry_run": true});
     for (text, corrected) in [
@@ -403,8 +408,8 @@ fn a_tool_without_preview_offers_only_the_callers_own_scene() {
         foreign: vec!["dry_run".into()],
         ..stroke()
     };
-    let policy = ReaderPolicy::new(Effect::Moves, ForgivenessProfile::Guarded);
-    let read = |text: &str| read(&shape, &policy, Received::Text(text.into()));
+    let policy = ReaderPolicy::new(ToolEffect::Moves, ForgivenessProfile::Guarded);
+    let read = |text: &str| read(&shape, &policy, ReceivedArguments::Text(text.into()));
     for text in [
         r#"{"scene": "koi", "dry_run": true}"#,
         r#"{"scene": "koi", "measured": "abc"}"#,

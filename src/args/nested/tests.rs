@@ -6,8 +6,8 @@
 )]
 
 use super::super::{
-    ArgumentShape, Effect, ForgivenessProfile, LineReading, ParameterShape, ReaderPolicy, Received,
-    ValueKind, read,
+    ArgumentShape, ForgivenessProfile, LineReading, ParameterShape, ReaderPolicy,
+    ReceivedArguments, ToolEffect, ValueKind, read,
     tests::{guarded, line},
 };
 use serde_json::{Value, json};
@@ -19,8 +19,8 @@ fn required_arguments_are_required_after_a_lost_payload_too() {
         ParameterShape::new("b", ValueKind::integer(0, 9)).default(3),
     ]);
     for (effect, profile) in [
-        (Effect::Reads, ForgivenessProfile::Guarded),
-        (Effect::Moves, ForgivenessProfile::Lenient),
+        (ToolEffect::Reads, ForgivenessProfile::Guarded),
+        (ToolEffect::Moves, ForgivenessProfile::Lenient),
     ] {
         let policy = ReaderPolicy::new(effect, profile);
         for text in [
@@ -29,7 +29,7 @@ fn required_arguments_are_required_after_a_lost_payload_too() {
             "{}",
             "{\"a\": \"[object Object]\"}",
         ] {
-            let refusal = read(&shape, &policy, Received::Text(text.into())).unwrap_err();
+            let refusal = read(&shape, &policy, ReceivedArguments::Text(text.into())).unwrap_err();
             let codes: Vec<_> = refusal.complaints.iter().map(|one| one.code).collect();
             assert_eq!(
                 (codes.as_slice(), refusal.corrected),
@@ -38,8 +38,15 @@ fn required_arguments_are_required_after_a_lost_payload_too() {
             );
         }
     }
-    let stops = ReaderPolicy::new(Effect::Stops, ForgivenessProfile::Guarded);
-    assert!(read(&shape, &stops, Received::Text("[object Object]".into())).is_ok());
+    let stops = ReaderPolicy::new(ToolEffect::Stops, ForgivenessProfile::Guarded);
+    assert!(
+        read(
+            &shape,
+            &stops,
+            ReceivedArguments::Text("[object Object]".into())
+        )
+        .is_ok()
+    );
 }
 
 #[test]
@@ -49,8 +56,8 @@ fn a_declared_default_is_a_value_to_the_letter_and_fills_in_everywhere() {
         "few": {"type": "array", "items": {"type": "string"}, "minItems": 1, "default": []},
         "inner": {"type": "object", "properties": {"mode": {"enum": ["a", "b"], "default": "auto"}, "n": {"type": "integer", "minimum": 1, "default": 0}}}}}))
     .unwrap();
-    let policy = ReaderPolicy::new(Effect::Moves, ForgivenessProfile::Guarded);
-    let read = |text: &str| read(&shape, &policy, Received::Text(text.into())).unwrap();
+    let policy = ReaderPolicy::new(ToolEffect::Moves, ForgivenessProfile::Guarded);
+    let read = |text: &str| read(&shape, &policy, ReceivedArguments::Text(text.into())).unwrap();
     let sent =
         r#"{"level": "auto", "text": "<none>", "few": [], "inner": {"mode": "auto", "n": 0}}"#;
     let reading = read(sent);

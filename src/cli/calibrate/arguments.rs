@@ -90,10 +90,10 @@ pub(crate) enum CalibrateCommand {
 #[derive(Debug, Args)]
 pub(crate) struct TouchArgs {
     /// What is calibrated
-    pub(super) what: What,
+    pub(super) what: CalibrationTarget,
     /// What the tip touches [default: the one fixed point of a tool, the sheet of a sheet]
     #[arg(long)]
-    pub(super) of: Option<Of>,
+    pub(super) of: Option<TouchTargetArg>,
     /// Of x and y: how far from the origin, as a ruler says [default: the sheet's width and height]
     #[arg(long, value_name = "MM", value_parser = millimetres)]
     pub(super) mm: Option<f64>,
@@ -164,7 +164,7 @@ pub(crate) struct CameraArgs {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum What {
+pub(crate) enum CalibrationTarget {
     /// A pen's tip: one fixed point, touched with the tool turned and tilted
     Tool,
     /// The sheet: origin, x, y and three more places
@@ -174,7 +174,7 @@ pub(crate) enum What {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum Of {
+pub(crate) enum TouchTargetArg {
     Point,
     Origin,
     X,

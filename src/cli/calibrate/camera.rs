@@ -3,13 +3,13 @@
 use anyhow::{Context, bail};
 
 use super::arguments::CameraArgs;
-use super::place::Place;
+use super::place::CalibrationFolders;
 use crate::{ExitStatus, operator_client, terminal_output};
 use calib::{self, CalibrationKind, CalibrationSession, FitVerdict, TagObservation, report};
 use node::control_socket::OperatorVerb;
 use scene::Scene;
 
-impl Place {
+impl CalibrationFolders {
     pub(super) async fn camera(&self, args: &CameraArgs) -> anyhow::Result<ExitStatus> {
         if !self.runs {
             bail!(

@@ -4,12 +4,12 @@ use std::path::Path;
 
 use anyhow::{Context, anyhow};
 
-use super::place::Place;
+use super::place::CalibrationFolders;
 use super::write::of_arm;
 use crate::{ExitStatus, terminal_output};
 use calib::{self, CalibrationRecord, lerobot, report};
 
-impl Place {
+impl CalibrationFolders {
     pub(super) fn import(
         &self,
         file: &Path,

@@ -2,12 +2,12 @@
 
 use anyhow::bail;
 
-use super::place::Place;
+use super::place::CalibrationFolders;
 use crate::{ExitStatus, terminal_output};
 use base::clock;
 use calib::{CalibrationRecord, FileValues, report};
 
-impl Place {
+impl CalibrationFolders {
     pub(super) fn history(&self) -> anyhow::Result<ExitStatus> {
         let history = self.store.history()?;
         if history.is_empty() {

@@ -13,7 +13,7 @@ use serde::Deserialize;
 
 use super::arguments::ConsentArgs;
 use super::operator_input::{OperatorAnswer, OperatorInput};
-use super::place::{Place, torque};
+use super::place::{CalibrationFolders, torque};
 use super::write::of_arm;
 use crate::{AtArgs, ExitStatus, NodeOptions, operator_client, terminal_output};
 use base::clock::NodeClock;
@@ -53,7 +53,7 @@ struct RecordingLine {
 }
 
 pub(super) async fn run(node: &NodeOptions, args: &JointsArgs) -> anyhow::Result<ExitStatus> {
-    let place = Place::find(node, &args.at).await?;
+    let place = CalibrationFolders::find(node, &args.at).await?;
     let arm = place.library.arm(&args.arm)?;
     let mut ranges = RangeRecorder::new(&arm);
     let present = place.arms.iter().find(|seen| seen.model == arm.file.name);
@@ -164,7 +164,7 @@ async fn by_hand(
 }
 
 async fn save(
-    place: &Place,
+    place: &CalibrationFolders,
     args: &JointsArgs,
     found: &RangeResult,
     servos: Option<&std::collections::BTreeMap<u8, String>>,

@@ -14,7 +14,7 @@ use node::{open, state_folder};
 use scene::{Scene, SceneLibrary};
 
 /// The folders that a calibration reads and writes: the running node's, otherwise those named.
-pub(super) struct Place {
+pub(super) struct CalibrationFolders {
     pub(super) store: CalibrationStore,
     pub(super) library: SceneLibrary,
     pub(super) arms: Vec<MeasuredArm>,
@@ -23,7 +23,7 @@ pub(super) struct Place {
     pub(super) runs: bool,
 }
 
-impl Place {
+impl CalibrationFolders {
     pub(super) async fn find(node: &NodeOptions, at: &AtArgs) -> anyhow::Result<Self> {
         if let Some(url) = &at.node {
             bail!(

@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use super::place::{Place, origin_words};
+use super::place::{CalibrationFolders, origin_words};
 use crate::{ExitStatus, terminal_output};
 use base::clock;
 use base::wording::count;
 use calib::{self, CalibrationRecord, FitVerdict, report};
 
-impl Place {
+impl CalibrationFolders {
     pub(super) fn show(&self, out: Option<&Path>, json: bool) -> anyhow::Result<ExitStatus> {
         let session = self.proposal()?;
         let assessed = self.assess(&session)?;

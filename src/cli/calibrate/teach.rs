@@ -2,9 +2,9 @@
 
 use clap::{Args, Subcommand};
 
-use super::arguments::{ConsentArgs, HereArgs, Of, TouchArgs, What};
+use super::arguments::{CalibrationTarget, ConsentArgs, HereArgs, TouchArgs, TouchTargetArg};
 use super::operator_input::{OperatorAnswer, OperatorInput};
-use super::place::Place;
+use super::place::CalibrationFolders;
 use crate::{ExitStatus, NodeOptions, terminal_output};
 use base::clock;
 use base::units::JointVector;
@@ -57,12 +57,12 @@ pub(crate) async fn run(node: &NodeOptions, what: &TeachCommand) -> anyhow::Resu
         TeachCommand::Calibrator { args } => (CalibrationKind::Calibrator, "", args),
         TeachCommand::Sheet { args } => return sheet(node, args).await,
     };
-    let place = Place::find(node, &args.here.at).await?;
+    let place = CalibrationFolders::find(node, &args.here.at).await?;
     one(&place, kind, name, args).await
 }
 
 async fn one(
-    place: &Place,
+    place: &CalibrationFolders,
     kind: CalibrationKind,
     name: &str,
     args: &TeachArgs,
@@ -126,23 +126,27 @@ async fn one(
 }
 
 /// Points to touch, in order, with their names for people.
-const SHEET: [(Of, &str); 5] = [
-    (Of::Origin, "the sheet's lower left corner"),
-    (Of::X, "its lower right corner"),
-    (Of::Y, "its upper left corner"),
-    (Of::Sheet, "its upper right corner"),
-    (Of::Sheet, "its middle"),
+const SHEET: [(TouchTargetArg, &str); 5] = [
+    (TouchTargetArg::Origin, "the sheet's lower left corner"),
+    (TouchTargetArg::X, "its lower right corner"),
+    (TouchTargetArg::Y, "its upper left corner"),
+    (TouchTargetArg::Sheet, "its upper right corner"),
+    (TouchTargetArg::Sheet, "its middle"),
 ];
 
 /// Further points of a flat sheet, and of one on a cylinder, whose middle stands out over its sides.
-const FLAT: [(Of, &str); 1] = [(Of::Sheet, "another place, far from those")];
-const ROLLED: [(Of, &str); 2] = [
-    (Of::Sheet, "the middle of its lower edge"),
-    (Of::Sheet, "the middle of its upper edge"),
+const FLAT: [(TouchTargetArg, &str); 1] =
+    [(TouchTargetArg::Sheet, "another place, far from those")];
+const ROLLED: [(TouchTargetArg, &str); 2] = [
+    (TouchTargetArg::Sheet, "the middle of its lower edge"),
+    (TouchTargetArg::Sheet, "the middle of its upper edge"),
 ];
-const VERIFY: (Of, &str) = (Of::Verify, "one more place, which the fit does not see");
+const VERIFY: (TouchTargetArg, &str) = (
+    TouchTargetArg::Verify,
+    "one more place, which the fit does not see",
+);
 
-fn places(is_rolled: bool) -> Vec<(Of, &'static str)> {
+fn places(is_rolled: bool) -> Vec<(TouchTargetArg, &'static str)> {
     let more: &[_] = if is_rolled { &ROLLED } else { &FLAT };
     [&SHEET, more, &[VERIFY]].concat()
 }
@@ -151,7 +155,7 @@ fn places(is_rolled: bool) -> Vec<(Of, &'static str)> {
 /// for and accepted.
 async fn sheet(node: &NodeOptions, args: &TeachArgs) -> anyhow::Result<ExitStatus> {
     let TeachArgs { here, consent } = args;
-    let place = Place::find(node, &here.at).await?;
+    let place = CalibrationFolders::find(node, &here.at).await?;
     let scene = place.library.scene(&here.scene, None)?;
     let mut person = OperatorInput::listen()?;
     for (of, what) in places(scene.surface.radius_mm().is_some()) {
@@ -160,9 +164,9 @@ async fn sheet(node: &NodeOptions, args: &TeachArgs) -> anyhow::Result<ExitStatu
                 return kept(node, here, "").await;
             }
             // Where the arm is now, read anew.
-            let place = Place::find(node, &here.at).await?;
+            let place = CalibrationFolders::find(node, &here.at).await?;
             place.touch(&TouchArgs {
-                what: What::Sheet,
+                what: CalibrationTarget::Sheet,
                 of: Some(of),
                 mm: None,
                 number: 0,
@@ -173,13 +177,13 @@ async fn sheet(node: &NodeOptions, args: &TeachArgs) -> anyhow::Result<ExitStatu
     if !person.confirm(QUESTION, consent.yes).await? {
         return kept(node, here, "nothing was written; ").await;
     }
-    let place = Place::find(node, &here.at).await?;
+    let place = CalibrationFolders::find(node, &here.at).await?;
     place.accept(consent.change.overridden)
 }
 
 /// Says what is left of it all: the touches, and an arm that holds or lies limp.
 async fn kept(node: &NodeOptions, here: &HereArgs, before: &str) -> anyhow::Result<ExitStatus> {
-    let place = Place::find(node, &here.at).await?;
+    let place = CalibrationFolders::find(node, &here.at).await?;
     let scene = place.library.scene(&here.scene, None)?;
     let left = place.left(&scene.arm.file.name);
     terminal_output::line(&format!(

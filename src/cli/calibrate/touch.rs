@@ -2,14 +2,14 @@
 
 use anyhow::{Context, bail};
 
-use super::arguments::{Of, TouchArgs, What};
-use super::place::{Place, origin_words};
+use super::arguments::{CalibrationTarget, TouchArgs, TouchTargetArg};
+use super::place::{CalibrationFolders, origin_words};
 use crate::{ExitStatus, terminal_output};
 use base::clock;
 use calib::{self, CalibrationKind, CalibrationSession, TouchContact, TouchRole, report};
 use scene::Scene;
 
-impl Place {
+impl CalibrationFolders {
     pub(super) fn touch(&self, args: &TouchArgs) -> anyhow::Result<ExitStatus> {
         let lock = self.store.lock()?;
         let scene = self.library.scene(&args.here.scene, None)?;
@@ -50,9 +50,9 @@ impl Place {
         scene: &Scene,
     ) -> anyhow::Result<CalibrationSession> {
         let kind = match args.what {
-            What::Tool => CalibrationKind::Tool,
-            What::Sheet => CalibrationKind::Sheet,
-            What::Zeros => CalibrationKind::Zeros,
+            CalibrationTarget::Tool => CalibrationKind::Tool,
+            CalibrationTarget::Sheet => CalibrationKind::Sheet,
+            CalibrationTarget::Zeros => CalibrationKind::Zeros,
         };
         let pen = args.here.pen_of(scene);
         Ok(CalibrationSession {
@@ -100,16 +100,16 @@ impl Place {
 
 fn role(args: &TouchArgs, kind: CalibrationKind) -> anyhow::Result<TouchRole> {
     let role = match (kind, args.of) {
-        (_, Some(Of::Verify)) if kind != CalibrationKind::Zeros => TouchRole::Verify,
-        (CalibrationKind::Tool, None | Some(Of::Point))
-        | (CalibrationKind::Zeros, Some(Of::Point)) => TouchRole::Point,
-        (CalibrationKind::Sheet | CalibrationKind::Zeros, None | Some(Of::Sheet)) => {
+        (_, Some(TouchTargetArg::Verify)) if kind != CalibrationKind::Zeros => TouchRole::Verify,
+        (CalibrationKind::Tool, None | Some(TouchTargetArg::Point))
+        | (CalibrationKind::Zeros, Some(TouchTargetArg::Point)) => TouchRole::Point,
+        (CalibrationKind::Sheet | CalibrationKind::Zeros, None | Some(TouchTargetArg::Sheet)) => {
             TouchRole::Sheet
         }
-        (CalibrationKind::Sheet, Some(Of::Origin)) => TouchRole::Origin,
-        (CalibrationKind::Sheet, Some(Of::X)) => TouchRole::X,
-        (CalibrationKind::Sheet, Some(Of::Y)) => TouchRole::Y,
-        (CalibrationKind::Zeros, Some(Of::Calibrator)) => TouchRole::Calibrator,
+        (CalibrationKind::Sheet, Some(TouchTargetArg::Origin)) => TouchRole::Origin,
+        (CalibrationKind::Sheet, Some(TouchTargetArg::X)) => TouchRole::X,
+        (CalibrationKind::Sheet, Some(TouchTargetArg::Y)) => TouchRole::Y,
+        (CalibrationKind::Zeros, Some(TouchTargetArg::Calibrator)) => TouchRole::Calibrator,
         _ => bail!(
             "a calibration of {} has no such touch: tool takes point and verify; sheet takes origin, x, y, sheet and verify; zeros takes sheet, point and calibrator",
             kind.word()

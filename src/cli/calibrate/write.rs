@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use anyhow::Context;
 
-use super::place::Place;
+use super::place::CalibrationFolders;
 use crate::terminal_output;
 use base::clock;
 use calib::{self, CalibrationKind, CalibrationRecord, CalibrationSession, FileValues, FitVerdict};
 
-impl Place {
+impl CalibrationFolders {
     /// Returns whether an arm's joints keep their signs, or a person said that they shall not. A sign that flips is told in a line
     /// of its own either way.
     pub(super) fn keeps_signs(
@@ -130,7 +130,11 @@ impl Place {
 }
 
 /// A record of an arm's zeros that no touch was made for.
-pub(super) fn of_arm(place: &Place, arm: &arm::ArmModel, method: &str) -> CalibrationRecord {
+pub(super) fn of_arm(
+    place: &CalibrationFolders,
+    arm: &arm::ArmModel,
+    method: &str,
+) -> CalibrationRecord {
     CalibrationRecord {
         number: place.store.next_number(),
         at_ms: clock::calendar_ms(),

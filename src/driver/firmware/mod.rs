@@ -11,7 +11,7 @@ use firmware_protocol::message::{HelloAck, JointLimits, JointState, Knot, Messag
 
 use crate::error::{BusError, DriverError};
 use crate::servo_map::{JointCommand, ServoMap};
-use crate::{AttachReport, BusCounts, HaltMode, Identity, TorqueOffReport, identity};
+use crate::{AttachReport, BusCounts, HaltMode, ServoIdentity, TorqueOffReport, identity};
 use arm::{ArmFile, ArmModel, ServoFile};
 use base::clock::NodeClock;
 use base::units::{ArmMeasurement, ClockInstant, ServoState};
@@ -182,11 +182,11 @@ impl FirmwareDriver {
         }
     }
 
-    fn identities(&self, ack: &HelloAck) -> Vec<Identity> {
+    fn identities(&self, ack: &HelloAck) -> Vec<ServoIdentity> {
         let torque_on = self.torque_on();
         let entries = self.map.entries.iter().zip(&ack.limits);
         entries
-            .map(|(entry, limits)| Identity {
+            .map(|(entry, limits)| ServoIdentity {
                 servo: entry.name.clone(),
                 model: 0,
                 firmware: (ack.major, ack.minor),

@@ -139,7 +139,7 @@ impl<D: Dialect> ServoDriver<D> {
         &mut self,
         link: &mut dyn ByteLink,
         place: usize,
-    ) -> Result<Identity, DriverError> {
+    ) -> Result<ServoIdentity, DriverError> {
         let settings = self.read(link, place, D::SETTINGS).await?;
         let servo = self.map.name(place);
         let identity = D::identify(&settings, servo.clone(), &self.ids);
@@ -192,8 +192,8 @@ impl<D: Dialect> ServoDriver<D> {
     }
 
     /// A servo with other firmware than the rest is the odd one out.
-    fn check_firmware(&self, servos: &[Identity]) -> Result<(), DriverError> {
-        let like = |servo: &Identity| {
+    fn check_firmware(&self, servos: &[ServoIdentity]) -> Result<(), DriverError> {
+        let like = |servo: &ServoIdentity| {
             let same = servos
                 .iter()
                 .filter(|other| other.firmware == servo.firmware);
@@ -214,7 +214,7 @@ impl<D: Dialect> ServoDriver<D> {
     }
 
     /// Joints that their servos would stop short of their limits.
-    fn range_warnings(&self, servos: &[Identity]) -> Vec<String> {
+    fn range_warnings(&self, servos: &[ServoIdentity]) -> Vec<String> {
         let entries = self.map.entries.iter().zip(servos);
         entries
             .filter_map(|(entry, servo)| {
@@ -252,7 +252,7 @@ fn fits_turn<D: Dialect>(entry: &ServoEntry) -> Result<(), String> {
 const DELAY_SHARE: u32 = 10;
 
 /// Servos that wait long before they answer.
-fn delay_warnings(servos: &[Identity]) -> Option<String> {
+fn delay_warnings(servos: &[ServoIdentity]) -> Option<String> {
     let all: Duration = servos.iter().map(|servo| servo.return_delay).sum();
     let slowest = servos.iter().max_by_key(|servo| servo.return_delay)?;
     (all > PERIOD_DEFAULT / DELAY_SHARE).then(|| {

@@ -1,7 +1,7 @@
 //! Tests of what only Dynamixel servos have: a watchdog, coupled servos, answers in one packet.
 
 use super::*;
-use crate::error::Ailment;
+use crate::error::ServoFault;
 
 #[tokio::test]
 async fn an_arm_is_attached_energised_and_follows_a_wave() {
@@ -61,7 +61,7 @@ async fn the_watchdog_stops_an_arm_whose_host_has_died() {
         matches!(
             error,
             DriverError::Device {
-                ailment: Ailment::Watchdog,
+                ailment: ServoFault::Watchdog,
                 ..
             }
         ),
@@ -140,7 +140,7 @@ async fn a_hardware_error_is_named_and_needs_a_restart() {
         matches!(
             error,
             DriverError::Device {
-                ailment: Ailment::Overload,
+                ailment: ServoFault::Overload,
                 ..
             }
         ),
@@ -168,7 +168,7 @@ async fn a_restart_of_one_of_two_coupled_servos_is_noticed_within_200_ms() {
         matches!(
             error,
             DriverError::Device {
-                ailment: Ailment::TorqueLost,
+                ailment: ServoFault::TorqueLost,
                 ..
             }
         ),

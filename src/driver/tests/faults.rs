@@ -1,7 +1,7 @@
 //! Faults of users' buses during a stroke: each is injected at the far end of the wire.
 
 use super::*;
-use crate::error::Ailment;
+use crate::error::ServoFault;
 use link::fault_link::{CableFaults, FaultLink};
 
 /// A swing of every joint about where the arm stands, well within its limits.
@@ -69,7 +69,7 @@ async fn an_overload_names_its_servo_and_the_others_go_on_holding() {
         matches!(
             error,
             DriverError::Device {
-                ailment: Ailment::Overload,
+                ailment: ServoFault::Overload,
                 ..
             }
         ),
@@ -264,7 +264,7 @@ async fn a_servo_that_restarts_is_noticed_within_200_ms() {
         matches!(
             error,
             DriverError::Device {
-                ailment: Ailment::TorqueLost,
+                ailment: ServoFault::TorqueLost,
                 ..
             }
         ),
@@ -305,7 +305,7 @@ async fn a_weak_supply_is_named() {
         matches!(
             error,
             DriverError::Device {
-                ailment: Ailment::Voltage,
+                ailment: ServoFault::Voltage,
                 ..
             }
         ),
@@ -354,7 +354,7 @@ async fn a_low_voltage_is_told_as_such_through_every_adapter() {
             }
             assert_eq!(bench.driver.counts().echoes > 0, echo);
             let error = bench.cycle(None).await.unwrap_err();
-            let voltage = Ailment::Voltage;
+            let voltage = ServoFault::Voltage;
             assert!(
                 matches!(&error, DriverError::Device { ailment, .. } if *ailment == voltage),
                 "{error}"

@@ -23,7 +23,7 @@ use serde_json::Value;
 use crate::{ExamRecord, ExamToolCard, ExamToolEffect, ExamToolbox};
 use args::{ForgivenessProfile, ReaderPolicy};
 use base::terminal as show;
-use catalogue::{self, Effect, KnownNames, ToolDefinition};
+use catalogue::{self, KnownNames, ToolDefinition, ToolEffect};
 use config::{ForgivenessSetting, NodeFile};
 use node::{CertificateCheck, ExamServices, ExitStatus, NodeOptions, open, state_folder};
 use tools::ExamHelperService;
@@ -170,9 +170,9 @@ fn card(tool: &ToolDefinition, here: &KnownNames, profile: ForgivenessProfile) -
         input_schema: Value::Object(catalogue::input(tool, here)),
         output_schema: Some(Value::Object(catalogue::output(tool))),
         does: match tool.effect {
-            Effect::Stops => ExamToolEffect::Stops,
-            Effect::Reads => ExamToolEffect::Reads,
-            Effect::Moves => ExamToolEffect::Moves,
+            ToolEffect::Stops => ExamToolEffect::Stops,
+            ToolEffect::Reads => ExamToolEffect::Reads,
+            ToolEffect::Moves => ExamToolEffect::Moves,
         },
         shape: tools::shape(tool, here),
         policy: ReaderPolicy::new(tool.effect, profile),

@@ -13,7 +13,7 @@ use super::endpoint::HttpModelEndpoint;
 use super::{ExitStatus, NodeOptions, foreign_servers, read, show, toolbox};
 use crate::{
     AddressKind, AnswerReplay, ExamProgress, ExamRecord, ExamReport, ExamToolbox, ExamVerdict,
-    Level, Listing, PlannerExam, PlannerSettings, RunComparison,
+    Level, PlannerExam, PlannerSettings, RunComparison, ToolListing,
 };
 
 #[derive(Debug, Args)]
@@ -52,7 +52,7 @@ pub(super) struct RunArgs {
         default_value = "plain",
         conflicts_with = "replay"
     )]
-    names: Vec<Names>,
+    names: Vec<ListedNamesArg>,
     #[command(flatten)]
     asking: PlannerAskArgs,
     /// Print the verdict as JSON
@@ -62,18 +62,18 @@ pub(super) struct RunArgs {
 
 /// Which names of the tools are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Names {
+enum ListedNamesArg {
     /// One name each
     Plain,
     /// Every name, each a whole tool
     Both,
 }
 
-impl From<Names> for Listing {
-    fn from(names: Names) -> Self {
+impl From<ListedNamesArg> for ToolListing {
+    fn from(names: ListedNamesArg) -> Self {
         match names {
-            Names::Plain => Self::Plain,
-            Names::Both => Self::Both,
+            ListedNamesArg::Plain => Self::Plain,
+            ListedNamesArg::Both => Self::Both,
         }
     }
 }
@@ -224,7 +224,7 @@ async fn snapshot(
     let listing = args
         .names
         .first()
-        .map_or(Listing::Plain, |names| Listing::from(*names));
+        .map_or(ToolListing::Plain, |names| ToolListing::from(*names));
     Ok(own.beside(others).listed(listing))
 }
 

@@ -5,7 +5,9 @@ use serde_json::json;
 
 use super::*;
 use crate::{ExamRecord, ExamToolCard, ExamToolEffect};
-use args::{ArgumentShape, Effect, ForgivenessProfile, ParameterShape, ReaderPolicy, ValueKind};
+use args::{
+    ArgumentShape, ForgivenessProfile, ParameterShape, ReaderPolicy, ToolEffect, ValueKind,
+};
 
 fn card(name: &str, does: ExamToolEffect) -> ExamToolCard {
     let scene = ValueKind::Name {
@@ -23,7 +25,7 @@ fn card(name: &str, does: ExamToolEffect) -> ExamToolCard {
     ExamToolCard {
         does,
         shape,
-        policy: ReaderPolicy::new(Effect::Moves, ForgivenessProfile::Guarded),
+        policy: ReaderPolicy::new(ToolEffect::Moves, ForgivenessProfile::Guarded),
         ..ExamToolCard::named(name)
     }
 }

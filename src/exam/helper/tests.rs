@@ -19,7 +19,7 @@ fn tools() -> Arc<ExamToolbox> {
         ExamToolCard {
             does,
             shape: ArgumentShape::new(vec![ParameterShape::new("scene", scene)]),
-            policy: ReaderPolicy::new(args::Effect::Moves, ForgivenessProfile::Guarded),
+            policy: ReaderPolicy::new(args::ToolEffect::Moves, ForgivenessProfile::Guarded),
             ..ExamToolCard::named(name)
         }
     };

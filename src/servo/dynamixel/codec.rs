@@ -7,7 +7,7 @@
 use crc::{CRC_16_UMTS, Crc, Table};
 
 use crate::framing::{self, FrameFormat, FrameMatch};
-use crate::wire::{BROADCAST, Instruction};
+use crate::wire::{BROADCAST, ServoInstruction};
 
 /// Parameter bytes that fit into a frame, stuffed.
 pub const PARAMETERS_MAX: usize = 1000;
@@ -28,7 +28,7 @@ const CHECK: Crc<u16, Table<16>> = Crc::<u16, Table<16>>::new(&CRC_16_UMTS);
     clippy::cast_possible_truncation,
     reason = "stuffed, at most 4/3 of PARAMETERS_MAX"
 )]
-pub(crate) fn encode(out: &mut Vec<u8>, id: u8, instruction: Instruction, parameters: &[u8]) {
+pub(crate) fn encode(out: &mut Vec<u8>, id: u8, instruction: ServoInstruction, parameters: &[u8]) {
     let count = parameters.len();
     assert!(count <= PARAMETERS_MAX, "{count} parameters for a frame");
     let begin = out.len();
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
     use crate::framing::ReplyFraming;
 
-    fn frame(id: u8, instruction: Instruction, parameters: &[u8]) -> Vec<u8> {
+    fn frame(id: u8, instruction: ServoInstruction, parameters: &[u8]) -> Vec<u8> {
         let mut out = Vec::new();
         encode(&mut out, id, instruction, parameters);
         out
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn frames_are_the_manufacturers() {
-        use Instruction::*;
+        use ServoInstruction::*;
         for (made, known) in [
             (frame(1, Ping, &[]), "FF FF FD 00 01 03 00 01 19 4E"),
             (
@@ -198,7 +198,11 @@ mod tests {
     #[test]
     #[should_panic = "1001 parameters for a frame"]
     fn refuses_a_frame_that_would_be_cut() {
-        let _ = frame(BROADCAST, Instruction::SyncWrite, &[0; PARAMETERS_MAX + 1]);
+        let _ = frame(
+            BROADCAST,
+            ServoInstruction::SyncWrite,
+            &[0; PARAMETERS_MAX + 1],
+        );
     }
 
     fn status(id: u8, parameters: &[u8]) -> Vec<u8> {
@@ -237,7 +241,7 @@ mod tests {
     #[test]
     fn our_own_echo_is_no_reply() {
         let mut decoder = DynamixelDecoder::default();
-        decoder.push(&frame(1, Instruction::Read, &[132, 0, 4, 0]));
+        decoder.push(&frame(1, ServoInstruction::Read, &[132, 0, 4, 0]));
         decoder.push(&status(1, &[0, 8, 0, 0]));
         assert_eq!(decoder.next(4).unwrap().parameters, [0, 8, 0, 0]);
     }

@@ -7,9 +7,9 @@ use crate::bus::StatusReply;
 use crate::dialect::{
     Dialect, RegisterSetting, ServoGoal, ServoReading, ServoRegister, SlowReadings,
 };
-use crate::error::{Ailment, ServoName, TooLarge};
-use crate::identity::Identity;
-use crate::wire::{Instruction, Wire};
+use crate::error::{ServoFault, ServoName, TooLarge};
+use crate::identity::ServoIdentity;
+use crate::wire::{ServoInstruction, ServoWire};
 
 pub mod codec;
 pub mod registers;
@@ -28,11 +28,11 @@ const ALERT: u8 = 0x80;
 #[derive(Debug)]
 pub struct DynamixelDialect;
 
-impl Wire for DynamixelDialect {
+impl ServoWire for DynamixelDialect {
     const FAST: bool = true;
     const REBOOTS: bool = true;
 
-    fn frame(out: &mut Vec<u8>, id: u8, instruction: Instruction, parameters: &[u8]) {
+    fn frame(out: &mut Vec<u8>, id: u8, instruction: ServoInstruction, parameters: &[u8]) {
         codec::encode(out, id, instruction, parameters);
     }
 
@@ -99,8 +99,8 @@ impl Dialect for DynamixelDialect {
         check_settings(status, others)
     }
 
-    fn describe(status: &StatusReply, servo: ServoName) -> Identity {
-        Identity {
+    fn describe(status: &StatusReply, servo: ServoName) -> ServoIdentity {
+        ServoIdentity {
             servo,
             model: status.word(settings::MODEL),
             firmware: (status.byte(settings::FIRMWARE), 0),
@@ -128,17 +128,17 @@ impl Dialect for DynamixelDialect {
         index: usize,
         status: &StatusReply,
         known: &mut SlowReadings,
-    ) -> Option<Ailment> {
+    ) -> Option<ServoFault> {
         match index {
             0 => {
                 let on = status.byte(torque_state::TORQUE) == 1;
                 known.torque_on = Some(on);
                 known.hardware_error = status.byte(torque_state::HARDWARE_ERROR);
-                (!on).then_some(Ailment::TorqueLost)
+                (!on).then_some(ServoFault::TorqueLost)
             }
-            1 if status.byte(0) == registers::WATCHDOG_TRIPPED => Some(Ailment::Watchdog),
+            1 if status.byte(0) == registers::WATCHDOG_TRIPPED => Some(ServoFault::Watchdog),
             // A servo that restarted has forgotten its watchdog.
-            1 => (status.number() != registers::WATCHDOG_STEPS).then_some(Ailment::TorqueLost),
+            1 => (status.number() != registers::WATCHDOG_STEPS).then_some(ServoFault::TorqueLost),
             _ => {
                 known.voltage_v = Some(f64::from(status.word(0)) / 10.0);
                 known.temperature_c = Some(f64::from(status.byte(2)));
@@ -147,23 +147,23 @@ impl Dialect for DynamixelDialect {
         }
     }
 
-    fn reported_fault(error: u8, known: &SlowReadings) -> Option<Ailment> {
+    fn reported_fault(error: u8, known: &SlowReadings) -> Option<ServoFault> {
         if error & ALERT == 0 {
             return None;
         }
         // The gravest first.
         let named = [
-            (0x20, Ailment::Overload),
-            (0x04, Ailment::Heat),
-            (0x10, Ailment::Current),
-            (0x08, Ailment::Encoder),
-            (0x01, Ailment::Voltage),
+            (0x20, ServoFault::Overload),
+            (0x04, ServoFault::Heat),
+            (0x10, ServoFault::Current),
+            (0x08, ServoFault::Encoder),
+            (0x01, ServoFault::Voltage),
         ];
         let bits = known.hardware_error;
         let named = named
             .into_iter()
             .find_map(|(bit, ailment)| (bits & bit != 0).then_some(ailment));
-        named.or(Some(Ailment::Hardware))
+        named.or(Some(ServoFault::Hardware))
     }
 
     fn fast_length(register: ServoRegister, servos: usize) -> usize {

@@ -6,7 +6,7 @@
 
 use crate::error::TooLarge;
 use crate::framing::{self, FrameFormat, FrameMatch};
-use crate::wire::Instruction;
+use crate::wire::ServoInstruction;
 
 /// Parameter bytes that fit into a frame.
 pub const PARAMETERS_MAX: usize = 250;
@@ -24,7 +24,7 @@ const ID_ADDRESS: u8 = 5;
     clippy::cast_possible_truncation,
     reason = "refused above PARAMETERS_MAX"
 )]
-pub(crate) fn encode(out: &mut Vec<u8>, id: u8, instruction: Instruction, parameters: &[u8]) {
+pub(crate) fn encode(out: &mut Vec<u8>, id: u8, instruction: ServoInstruction, parameters: &[u8]) {
     let count = parameters.len();
     assert!(count <= PARAMETERS_MAX, "{count} parameters for a frame");
     let begin = out.len() + 2;
@@ -114,12 +114,14 @@ impl FrameFormat for FeetechFrames {
     /// a read of two bytes its reply with the encoder's bit and two certain bytes.
     fn distinct(request: &[u8]) -> Option<Vec<u8>> {
         let id = match request {
-            [_, _, id, 2, instruction, _] if *instruction == Instruction::Ping as u8 => *id,
-            [_, _, id, 4, instruction, _, 2, _] if *instruction == Instruction::Read as u8 => *id,
+            [_, _, id, 2, instruction, _] if *instruction == ServoInstruction::Ping as u8 => *id,
+            [_, _, id, 4, instruction, _, 2, _] if *instruction == ServoInstruction::Read as u8 => {
+                *id
+            }
             _ => return None,
         };
         let mut other = Vec::new();
-        encode(&mut other, id, Instruction::Read, &[ID_ADDRESS, 1]);
+        encode(&mut other, id, ServoInstruction::Read, &[ID_ADDRESS, 1]);
         Some(other)
     }
 }
@@ -137,7 +139,7 @@ mod tests {
     use crate::framing::ReplyFraming;
     use crate::wire::BROADCAST;
 
-    fn frame(id: u8, instruction: Instruction, parameters: &[u8]) -> Vec<u8> {
+    fn frame(id: u8, instruction: ServoInstruction, parameters: &[u8]) -> Vec<u8> {
         let mut out = Vec::new();
         encode(&mut out, id, instruction, parameters);
         out
@@ -152,29 +154,29 @@ mod tests {
     #[test]
     fn frames_are_the_manufacturers() {
         for (made, known) in [
-            (frame(1, Instruction::Ping, &[]), "FF FF 01 02 01 FB"),
+            (frame(1, ServoInstruction::Ping, &[]), "FF FF 01 02 01 FB"),
             (
-                frame(1, Instruction::Read, &[56, 8]),
+                frame(1, ServoInstruction::Read, &[56, 8]),
                 "FF FF 01 04 02 38 08 B8",
             ),
             (
-                frame(1, Instruction::Write, &[41, 50, 0, 8, 0, 0, 0x58, 2]),
+                frame(1, ServoInstruction::Write, &[41, 50, 0, 8, 0, 0, 0x58, 2]),
                 "FF FF 01 0A 03 29 32 00 08 00 00 58 02 34",
             ),
             (
                 frame(
                     BROADCAST,
-                    Instruction::SyncWrite,
+                    ServoInstruction::SyncWrite,
                     &[42, 2, 1, 0, 8, 2, 0, 8],
                 ),
                 "FF FF FE 0A 83 2A 02 01 00 08 02 00 08 35",
             ),
             (
-                frame(BROADCAST, Instruction::SyncRead, &[56, 8, 1, 2]),
+                frame(BROADCAST, ServoInstruction::SyncRead, &[56, 8, 1, 2]),
                 "FF FF FE 06 82 38 08 01 02 36",
             ),
             (
-                frame(BROADCAST, Instruction::Write, &[40, 0]),
+                frame(BROADCAST, ServoInstruction::Write, &[40, 0]),
                 "FF FF FE 04 03 28 00 D2",
             ),
         ] {
@@ -220,7 +222,11 @@ mod tests {
     #[test]
     #[should_panic = "251 parameters for a frame"]
     fn refuses_a_frame_that_would_be_cut() {
-        let _ = frame(BROADCAST, Instruction::SyncWrite, &[0; PARAMETERS_MAX + 1]);
+        let _ = frame(
+            BROADCAST,
+            ServoInstruction::SyncWrite,
+            &[0; PARAMETERS_MAX + 1],
+        );
     }
 
     #[test]
@@ -265,10 +271,10 @@ mod tests {
                 reply.push(checksum(&reply[2..]));
                 reply
             };
-            let ping = frame(id, Instruction::Ping, &[]);
-            prop_assert_eq!(reply(0) == ping, error == Instruction::Ping as u8);
+            let ping = frame(id, ServoInstruction::Ping, &[]);
+            prop_assert_eq!(reply(0) == ping, error == ServoInstruction::Ping as u8);
             prop_assert!(FeetechFrames::distinct(&ping).is_some());
-            let read = frame(id, Instruction::Read, &[address, length]);
+            let read = frame(id, ServoInstruction::Read, &[address, length]);
             match FeetechFrames::distinct(&read) {
                 None => prop_assert_ne!(reply(length), read),
                 Some(other) => {

@@ -7,9 +7,9 @@ use crate::bus::StatusReply;
 use crate::dialect::{
     Dialect, RegisterSetting, ServoGoal, ServoReading, ServoRegister, SlowReadings,
 };
-use crate::error::{Ailment, ServoName, TooLarge};
-use crate::identity::Identity;
-use crate::wire::{Instruction, Wire};
+use crate::error::{ServoFault, ServoName, TooLarge};
+use crate::identity::ServoIdentity;
+use crate::wire::{ServoInstruction, ServoWire};
 
 pub mod codec;
 pub mod registers;
@@ -33,8 +33,8 @@ const TORQUE_LIMIT_TOUCH_PERMILLE: i32 = 475;
 #[derive(Debug)]
 pub struct FeetechDialect;
 
-impl Wire for FeetechDialect {
-    fn frame(out: &mut Vec<u8>, id: u8, instruction: Instruction, parameters: &[u8]) {
+impl ServoWire for FeetechDialect {
+    fn frame(out: &mut Vec<u8>, id: u8, instruction: ServoInstruction, parameters: &[u8]) {
         codec::encode(out, id, instruction, parameters);
     }
 
@@ -109,8 +109,8 @@ impl Dialect for FeetechDialect {
         check_settings(status, asked)
     }
 
-    fn describe(status: &StatusReply, servo: ServoName) -> Identity {
-        Identity {
+    fn describe(status: &StatusReply, servo: ServoName) -> ServoIdentity {
+        ServoIdentity {
             servo,
             model: status.word(settings::MODEL),
             firmware: (
@@ -140,22 +140,22 @@ impl Dialect for FeetechDialect {
         _index: usize,
         status: &StatusReply,
         known: &mut SlowReadings,
-    ) -> Option<Ailment> {
+    ) -> Option<ServoFault> {
         let limit = i32::from(status.word(registers::TORQUE_LIMIT_AT));
         let on = status.byte(0) == 1;
         known.torque_on = Some(on);
         let is_ours = [TORQUE_LIMIT_PERMILLE, TORQUE_LIMIT_TOUCH_PERMILLE].contains(&limit);
-        (!on || !is_ours).then_some(Ailment::TorqueLost)
+        (!on || !is_ours).then_some(ServoFault::TorqueLost)
     }
 
-    fn reported_fault(error: u8, _known: &SlowReadings) -> Option<Ailment> {
+    fn reported_fault(error: u8, _known: &SlowReadings) -> Option<ServoFault> {
         // The gravest first.
         [
-            (32, Ailment::Overload),
-            (4, Ailment::Heat),
-            (8, Ailment::Current),
-            (2, Ailment::Encoder),
-            (1, Ailment::Voltage),
+            (32, ServoFault::Overload),
+            (4, ServoFault::Heat),
+            (8, ServoFault::Current),
+            (2, ServoFault::Encoder),
+            (1, ServoFault::Voltage),
         ]
         .into_iter()
         .find_map(|(bit, ailment)| (error & bit != 0).then_some(ailment))

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::{NodeStorage, ToolRequest};
-use args::Received;
+use args::ReceivedArguments;
 use base::clock::NodeClock;
 use base::units::ClockInstant;
 use config::SIMULATOR_PORT;
@@ -200,7 +200,7 @@ async fn a_person_s_word_keeps_two_arms_apart_and_is_quoted_in_results() {
     );
     let request = ToolRequest {
         tool: "reset".to_owned(),
-        arguments: Received::Value(json!({"scene": "default"})),
+        arguments: ReceivedArguments::Value(json!({"scene": "default"})),
         caller: "test".to_owned(),
         who: ActorRank::Operator,
         standing: None,

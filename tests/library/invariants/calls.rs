@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use steadyhand::args::Received;
+use steadyhand::args::ReceivedArguments;
 use steadyhand::config::NodeFile;
 use steadyhand::permit::ActorRank;
 use steadyhand::scene::SceneLibrary;
@@ -39,7 +39,7 @@ impl House {
     }
 
     /// Calls, whatever becomes of it.
-    async fn call(&self, tool: &str, arguments: Received) {
+    async fn call(&self, tool: &str, arguments: ReceivedArguments) {
         let request = ToolRequest {
             tool: tool.to_owned(),
             arguments,
@@ -109,7 +109,7 @@ impl Chance {
 }
 
 /// A tool and its arguments: right ones, wrong ones, and no JSON at all.
-fn nonsense(chance: &mut Chance) -> (&'static str, Received) {
+fn nonsense(chance: &mut Chance) -> (&'static str, ReceivedArguments) {
     let tools = [
         "stroke", "stroke", "stroke", "reset", "align", "sense", "stop", "Stroke ",
     ];
@@ -131,10 +131,10 @@ fn nonsense(chance: &mut Chance) -> (&'static str, Received) {
         arguments[key] = value;
     }
     let arguments = match chance.below(12) {
-        0 => Received::Absent,
-        1 => Received::Text(format!("{arguments}}}")),
-        2 => Received::Value(json!([arguments])),
-        _ => Received::Value(arguments),
+        0 => ReceivedArguments::Absent,
+        1 => ReceivedArguments::Text(format!("{arguments}}}")),
+        2 => ReceivedArguments::Value(json!([arguments])),
+        _ => ReceivedArguments::Value(arguments),
     };
     (tool, arguments)
 }
@@ -158,7 +158,7 @@ async fn invariant_2_no_call_of_a_tool_sends_a_goal_outside_the_limits() {
             if tool == "stop" {
                 // Or nothing would move any more.
                 let scene = json!({"scene": "short"});
-                house.call("reset", Received::Value(scene)).await;
+                house.call("reset", ReceivedArguments::Value(scene)).await;
             }
             house.judge(&mut judge);
             moved += usize::from(judge.frames > before + 100);

@@ -8,11 +8,11 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use steadyhand::args::Received;
+use steadyhand::args::ReceivedArguments;
 use steadyhand::cli;
 use steadyhand::config::NodeFile;
 use steadyhand::mcp::http::{self, HttpConfig};
-use steadyhand::mcp::{Via, stdio};
+use steadyhand::mcp::{EntryPoint, stdio};
 use steadyhand::motion::MotionHandle;
 use steadyhand::permit::ActorRank;
 use steadyhand::scene::SceneLibrary;
@@ -196,7 +196,7 @@ impl House {
         let streams = tokio::io::split(server);
         tokio::spawn(stdio::serve_on(
             desk,
-            Via::Stdio,
+            EntryPoint::Stdio,
             repair,
             streams,
             ended,
@@ -219,7 +219,7 @@ impl House {
     async fn job(&self) -> Value {
         let request = ToolRequest {
             tool: "sense".to_owned(),
-            arguments: Received::Absent,
+            arguments: ReceivedArguments::Absent,
             caller: "bounds".to_owned(),
             who: ActorRank::Operator,
             standing: None,

@@ -11,7 +11,7 @@ use link::ByteLink;
 
 /// A servo as it was read.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Seen {
+pub struct ServoReadout {
     /// Its id.
     pub id: u8,
     /// Its model's number.
@@ -50,7 +50,7 @@ pub async fn at(
     line: &mut ServoLine,
     link: &mut dyn ByteLink,
     id: u8,
-) -> Result<Option<Seen>, BusError> {
+) -> Result<Option<ServoReadout>, BusError> {
     match line.speech() {
         ServoProtocol::FeetechSts => read::<FeetechDialect>(line, link, id).await,
         ServoProtocol::Dynamixel2 => read::<DynamixelDialect>(line, link, id).await,
@@ -61,7 +61,7 @@ async fn read<D: Dialect>(
     line: &mut ServoLine,
     link: &mut dyn ByteLink,
     id: u8,
-) -> Result<Option<Seen>, BusError> {
+) -> Result<Option<ServoReadout>, BusError> {
     let Some(settings) = line.read(link, id, D::SETTINGS).await? else {
         return Ok(None);
     };
@@ -87,7 +87,7 @@ async fn read<D: Dialect>(
         ServoProtocol::FeetechSts => (format!("{major}.{minor}"), reading.error),
         ServoProtocol::Dynamixel2 => (major.to_string(), known.hardware_error),
     };
-    Ok(Some(Seen {
+    Ok(Some(ServoReadout {
         id,
         model: identity.model,
         name: model_names::name(speech, identity.model),
