@@ -35,7 +35,8 @@ pub use node::{ExitStatus, node_service};
 pub use terminal_output::harmless;
 
 use command::CliCommand;
-use node::{NodeOptions, control_socket, serve, systemd};
+use node::control_socket::OperatorVerb;
+use node::{NodeOptions, serve, systemd};
 use node_args::AtArgs;
 
 /// Does what the command line says.
@@ -94,39 +95,25 @@ async fn command(cli: Cli, sockets: systemd::ActivatedSockets) -> anyhow::Result
             arm,
             at,
         } => operator_client::enable(&at, scenes, meta, for_, arm).await,
-        CliCommand::Disable(at) => {
-            operator_client::verb(&at, control_socket::OperatorVerb::Disable).await
-        }
-        CliCommand::Stop(at) => {
-            operator_client::verb(&at, control_socket::OperatorVerb::Stop).await
-        }
-        CliCommand::Estop(at) => {
-            operator_client::verb(&at, control_socket::OperatorVerb::Estop).await
-        }
+        CliCommand::Disable(at) => operator_client::verb(&at, OperatorVerb::Disable).await,
+        CliCommand::Stop(at) => operator_client::verb(&at, OperatorVerb::Stop).await,
+        CliCommand::Estop(at) => operator_client::verb(&at, OperatorVerb::Estop).await,
         CliCommand::Clear(at) => operator_client::clear(&at).await,
         CliCommand::Hold { now, at } => {
-            operator_client::verb(&at, control_socket::OperatorVerb::Hold { now }).await
+            operator_client::verb(&at, OperatorVerb::Hold { now }).await
         }
-        CliCommand::Resume(at) => {
-            operator_client::verb(&at, control_socket::OperatorVerb::Resume).await
-        }
+        CliCommand::Resume(at) => operator_client::verb(&at, OperatorVerb::Resume).await,
         CliCommand::TorqueOff { yes, at } => operator_client::torque_off(&at, yes).await,
         CliCommand::Selftest { scene, rounds, at } => {
-            operator_client::verb(
-                &at,
-                control_socket::OperatorVerb::Selftest { scene, rounds },
-            )
-            .await
+            operator_client::verb(&at, OperatorVerb::Selftest { scene, rounds }).await
         }
         CliCommand::Reset { scene, arm, at } => {
-            operator_client::verb(&at, control_socket::OperatorVerb::Reset { scene, arm }).await
+            operator_client::verb(&at, OperatorVerb::Reset { scene, arm }).await
         }
         CliCommand::Init(args) => init::run(&node, args).await,
         CliCommand::Check => check::run(&node),
         CliCommand::Token(command) => token::run(&node, command),
-        CliCommand::Status(at) => {
-            operator_client::verb(&at, control_socket::OperatorVerb::Status).await
-        }
+        CliCommand::Status(at) => operator_client::verb(&at, OperatorVerb::Status).await,
         CliCommand::Jobs { id, json, at } => jobs::run(&node, id, json, &at).await,
         CliCommand::Approve { job, yes, at } => approve::run(job, yes, &at).await,
         CliCommand::Replay { job, bytes } => replay::run(&node, &job, bytes).await,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use firmware_protocol::message::{Cause, Message, Mode};
+use firmware_protocol::message::{Cause, Message, Mode, SegmentStatus};
 
 use super::controller_fault::ControllerFault;
 use super::goal_stream::{self, GoalStream, STEP_US};
@@ -221,11 +221,14 @@ impl FirmwareDriver {
         if matches!(self.phase, StreamPhase::Limp | StreamPhase::Stopped) {
             return Ok(());
         }
-        let complaint = match refused {
-            Some(ack) => {
-                let names = self.map.entries.iter().map(|entry| &entry.name);
-                Some(ControllerFault::refused(&ack, names))
-            }
+        let refusal = refused.map(|ack| {
+            let names = self.map.entries.iter().map(|entry| &entry.name);
+            (ack.status, ControllerFault::refused(&ack, names))
+        });
+        let complaint = match refusal {
+            // A controller that takes no segments says in its STATE why not.
+            Some((SegmentStatus::NotReady, refused)) => Some(self.broken().unwrap_or(refused)),
+            Some((_, refused)) => Some(refused),
             None => self.broken(),
         };
         let Some(complaint) = complaint else {
