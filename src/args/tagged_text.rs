@@ -244,7 +244,7 @@ impl TaggedText {
         for (key, node) in attributes {
             match (key.as_str(), node) {
                 ("name", ParsedValue::Text(tool) | ParsedValue::Word(tool)) if wraps => {
-                    self.called(&tool)
+                    self.called(&tool);
                 }
                 ("id" | "type", node) if wraps => self.remark(&node),
                 (_, node) => self.pairs.push((key, as_word(node))),

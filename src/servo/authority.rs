@@ -1,6 +1,6 @@
-//! The leave to make servos move, handed in as a value.
+//! Permission to make servos move, handed in as a value.
 
-/// Authority to write goals and to switch torque on; see [`Request::MotionWrite`].
+/// Authority to write goals and to switch torque on; see [`ServoRequest::MotionWrite`].
 ///
 /// It cannot be made from its fields, copied or defaulted, so code that was not handed one cannot ask a
 /// servo to move through this crate:
@@ -17,15 +17,15 @@
 /// copied::<steadyhand_servo::MotionAuthority>();
 /// ```
 /// ```compile_fail,E0061
-/// use steadyhand_servo::dialect::{Dialect, Request};
-/// use steadyhand_servo::feetech::Feetech;
+/// use steadyhand_servo::dialect::{Dialect, ServoRequest};
+/// use steadyhand_servo::feetech::FeetechDialect;
 ///
 /// let goal = [(1, vec![0; 7])];
 /// let mut frame = Vec::new();
-/// Feetech::encode(&mut frame, Request::MotionWrite(Feetech::GOAL, &goal));
+/// FeetechDialect::encode(&mut frame, ServoRequest::MotionWrite(FeetechDialect::GOAL, &goal));
 /// ```
 ///
-/// [`Request::MotionWrite`]: crate::dialect::Request::MotionWrite
+/// [`ServoRequest::MotionWrite`]: crate::dialect::ServoRequest::MotionWrite
 #[derive(Debug)]
 pub struct MotionAuthority(());
 

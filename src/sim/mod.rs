@@ -264,7 +264,7 @@ impl SimulatedWorld {
                 (faults.corrupt, faults.corrupt_bits) = (share, bits);
             }
             SimulatedFault::LateReplies { share, by } => {
-                (faults.late, faults.late_by) = (share, by)
+                (faults.late, faults.late_by) = (share, by);
             }
             SimulatedFault::Silence(id) => faults.silent.push(id),
             SimulatedFault::Speak(id) => faults.silent.retain(|silent| *silent != id),
@@ -286,7 +286,7 @@ impl SimulatedWorld {
             SimulatedFault::SupplyV(volts) => self.body.supply_v = volts,
             SimulatedFault::PowerCycle(id) => self.servos.power_cycle(id, &mut self.body, self.now),
             SimulatedFault::ErrorBits { id, bits } => {
-                self.servos.set_error(id, bits, &mut self.body)
+                self.servos.set_error(id, bits, &mut self.body);
             }
             SimulatedFault::Block { joint, at_rad } => self.body.block(joint, at_rad),
             SimulatedFault::Heat { id, temperature_c } => {
@@ -297,7 +297,7 @@ impl SimulatedWorld {
             SimulatedFault::Register { id, address, value } => self.servos.poke(id, address, value),
             SimulatedFault::Position { id, word } => self.servos.force_position(id, word),
             SimulatedFault::OtherProtocol { major, schema } => {
-                self.servos.set_greeting(major, schema)
+                self.servos.set_greeting(major, schema);
             }
             _ => {}
         }

@@ -114,12 +114,12 @@ async fn perform(
         JogAction::Stop => {
             view.message = operator_client::ask(&args.at, &OperatorVerb::Stop)
                 .await?
-                .text
+                .text;
         }
         JogAction::LetGo => {
             view.message = operator_client::ask(&args.at, &OperatorVerb::TorqueOff)
                 .await?
-                .text
+                .text;
         }
         JogAction::Record => view.message = record(args, view)?,
         JogAction::Quit | JogAction::Own => {}

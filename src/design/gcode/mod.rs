@@ -124,7 +124,7 @@ impl GcodePlotter<'_> {
                 flatten::arc(&mut self.path, centre, sweep_rad, [x, y]);
             }
             GcodeMotion::Rapid | GcodeMotion::Straight | GcodeMotion::None => {
-                self.path.push([x, y])
+                self.path.push([x, y]);
             }
         }
         if self.path.len() > self.all.room() {
