@@ -1,5 +1,9 @@
 //! The audit log of a node that is killed: what it loses, what it says of that, and what cannot be changed in it unseen.
-#![expect(clippy::unwrap_used, reason = "a failing test may panic")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a failing test may panic"
+)]
 
 use crate::support;
 use std::time::{Duration, Instant};
