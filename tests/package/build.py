@@ -41,7 +41,8 @@ def stage(assets, binary, pages, folder):
 
 
 def main(binary, pages, out):
-    package = tomllib.loads((ROOT / "Cargo.toml").read_text())["package"]
+    manifest = tomllib.loads((ROOT / "Cargo.toml").read_text())
+    package = manifest["package"] | {"version": manifest["workspace"]["package"]["version"]}
     deb = package["metadata"]["deb"]
     architecture = ARCHITECTURES[platform.machine()]
     with tempfile.TemporaryDirectory() as name:

@@ -19,7 +19,7 @@ th,td{text-align:left;padding:.3rem .5rem;border-bottom:1px solid var(--line);ve
 td.n{text-align:right;white-space:nowrap}.wide{overflow-x:auto}
 details{border:1px solid var(--line);border-radius:.4rem;padding:.4rem .7rem;margin:.5rem 0}
 summary{cursor:pointer}pre{white-space:pre-wrap;overflow-wrap:anywhere;font-size:.85rem}
-li,dd,td{overflow-wrap:anywhere}small{opacity:.75}
+li,dd,td,th{overflow-wrap:anywhere}small{opacity:.75}
 @media (max-width:30rem){body{padding:.6rem}table{font-size:.85rem}th,td{padding:.25rem .3rem}}
 @media print{body{max-width:none;padding:0;font-size:10.5pt}details,tr{break-inside:avoid}.wide{overflow:visible}
 details::details-content{content-visibility:visible;display:block}}
