@@ -312,6 +312,8 @@ fn a_call_that_asks_for_a_dry_run_never_moves_in_either_profile() {
         r#"{"scene":"letters","dry_run":{}}"#,
         r#"{"scene":"letters","dry_run":[]}"#,
         r#"{"scene":"letters","dry_run":""}"#,
+        "scene=letters&dry_run=",
+        r#"{"scene":"letters","emulate":true}"#,
         r#"{"scene":"letters","dry_run":"perhaps"}"#,
         r#"{"scene":"letters","mode":"dry run"}"#,
         r#"{"scene":"letters","comment":"only as a dry run"}"#,

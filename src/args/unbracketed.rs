@@ -261,10 +261,13 @@ pub(super) fn url_pairs(text: &str) -> Option<UnbracketedPairs> {
         let (key, value) = part
             .split_once('=')
             .filter(|(key, _)| is_plain_key(key) && loose.pairs.len() < PAIRS_MAX)?;
-        loose.push(
-            &percent_decoded(&key.replace('+', " "))?,
-            &percent_decoded(&value.replace('+', " "))?,
-        )?;
+        let key = percent_decoded(&key.replace('+', " "))?;
+        if value.is_empty() {
+            // `dry_run=` is an empty text, as `"dry_run": ""` is: it was sent.
+            loose.pairs.push((key, ParsedValue::Text(String::new())));
+            continue;
+        }
+        loose.push(&key, &percent_decoded(&value.replace('+', " "))?)?;
     }
     Some(loose)
 }
