@@ -21,6 +21,12 @@ pub fn count(number: usize, noun: &str) -> String {
     }
 }
 
+/// Returns the first `most` characters of a text.
+#[must_use]
+pub fn cut(text: &str, most: usize) -> String {
+    text.chars().take(most).collect()
+}
+
 /// Returns the plural of a regular English noun.
 #[must_use]
 pub fn plural(noun: &str) -> String {

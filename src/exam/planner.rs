@@ -16,6 +16,7 @@ use super::{
     CaseTurn, ExamCase, ExamError, ExamToolCard, ExamToolbox, ExamVerdict, PlannerSettings,
 };
 use base::clock::NodeClock;
+use base::wording::cut;
 
 /// The first wait before another try; each further one is twice as long, up to the longest.
 const BACK_OFF: Duration = Duration::from_millis(500);
@@ -426,7 +427,7 @@ fn completion(body: &str) -> Result<Value, String> {
     {
         return Err(format!(
             "the endpoint's answer is no chat completion: {}",
-            cut(body)
+            cut(body, TOLD_CHARS_MAX)
         ));
     }
     let ended = choice.and_then(|one| one.get("finish_reason")?.as_str());
@@ -459,11 +460,14 @@ fn no_json(body: &str, error: &serde_json::Error) -> String {
     } else {
         "is not JSON"
     };
-    format!("the endpoint's answer {what}: {}", cut(start))
+    format!(
+        "the endpoint's answer {what}: {}",
+        cut(start, TOLD_CHARS_MAX)
+    )
 }
 
 fn complaint(response: &EndpointResponse) -> String {
-    let told = cut(&response.body);
+    let told = cut(&response.body, TOLD_CHARS_MAX);
     match response.status {
         401 | 403 => format!(
             "the endpoint wants a key, or another one ({}): set STEADYHAND_API_KEY; {told}",
@@ -474,8 +478,4 @@ fn complaint(response: &EndpointResponse) -> String {
         ),
         status => format!("the endpoint answered {status}: {told}"),
     }
-}
-
-fn cut(text: &str) -> String {
-    text.chars().take(TOLD_CHARS_MAX).collect()
 }

@@ -12,6 +12,7 @@ use super::{
     PlannerCall,
 };
 use args::{self, ArgumentRepair, ReceivedArguments};
+use base::wording::cut;
 
 /// An explanation is at least so long.
 pub(super) const EXPLANATION_CHARS_MIN: usize = 500;
@@ -317,10 +318,6 @@ fn findings_text(case: &ExamCase, judged: &JudgedAnswer, tools: &ExamToolbox) ->
         }
     }
     text
-}
-
-fn cut(text: &str, most: usize) -> String {
-    text.chars().take(most).collect()
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use super::ExamReport;
 use crate::run::CaseOutcome;
 use crate::verdict::answer_text;
+use base::wording::cut;
 
 /// Longest part of an answer that is shown.
 const SHOWN_CHARS_MAX: usize = 400;
@@ -46,16 +47,9 @@ pub fn html(report: &ExamReport) -> String {
         text(&report.run.version),
         settings.in_words(),
     );
-    list(&mut out, "Why", &report.texts("reasons"));
-    list(&mut out, "What to change", &report.texts("changes"));
-    let failures = report.endpoint_failures();
-    let failures: Vec<&str> = failures.iter().map(String::as_str).collect();
-    list(
-        &mut out,
-        "Trouble with the endpoint, which is none of the planner's",
-        &failures,
-    );
-    list(&mut out, "Also", &report.texts("notes"));
+    for (title, items) in report.leading_lists() {
+        list(&mut out, title, &items);
+    }
     worst(&mut out, report);
     out.push_str("<h2>Figures</h2><table>\n");
     for (name, value) in report.figures() {
@@ -114,13 +108,13 @@ fn worst(out: &mut String, report: &ExamReport) {
     }
 }
 
-fn list(out: &mut String, title: &str, items: &[&str]) {
+fn list(out: &mut String, title: &str, items: &[impl AsRef<str>]) {
     if items.is_empty() {
         return;
     }
     let _ = writeln!(out, "<h2>{title}</h2><ul>");
     for item in items {
-        let _ = writeln!(out, "<li>{}</li>", text(item));
+        let _ = writeln!(out, "<li>{}</li>", text(item.as_ref()));
     }
     out.push_str("</ul>\n");
 }
@@ -167,16 +161,12 @@ fn answer(out: &mut String, outcome: &CaseOutcome) {
         out,
         "<details><summary><b>{}</b> {} <small>{}</small></summary><p>{}</p><p>Expected: {}. Got:</p><pre>{}</pre></details>",
         text(outcome.judged.classification.word()),
-        text(&cut(&outcome.case.query)),
+        text(&cut(&outcome.case.query, SHOWN_CHARS_MAX)),
         text(&outcome.case.name),
         text(&outcome.judged.reasons.join("; ")),
         text(&outcome.case.expected()),
-        text(&cut(&answer_text(&outcome.raw))),
+        text(&cut(&answer_text(&outcome.raw), SHOWN_CHARS_MAX)),
     );
-}
-
-fn cut(text: &str) -> String {
-    text.chars().take(SHOWN_CHARS_MAX).collect()
 }
 
 /// Escapes text so that no browser reads it as markup, regardless of what a model wrote.

@@ -23,16 +23,9 @@ pub fn markdown(report: &ExamReport) -> String {
         settings.in_words(),
         report.run.version
     );
-    list(&mut out, "Why", &report.texts("reasons"));
-    list(&mut out, "What to change", &report.texts("changes"));
-    let failures = report.endpoint_failures();
-    let failures: Vec<&str> = failures.iter().map(String::as_str).collect();
-    list(
-        &mut out,
-        "Trouble with the endpoint, which is none of the planner's",
-        &failures,
-    );
-    list(&mut out, "Also", &report.texts("notes"));
+    for (title, items) in report.leading_lists() {
+        list(&mut out, title, &items);
+    }
     worst(&mut out, report);
     out.push_str("## Figures\n\n| what | value |\n|---|---|\n");
     for (name, value) in report.figures() {
@@ -89,13 +82,13 @@ fn worst(out: &mut String, report: &ExamReport) {
     }
 }
 
-fn list(out: &mut String, title: &str, items: &[&str]) {
+fn list(out: &mut String, title: &str, items: &[impl AsRef<str>]) {
     if items.is_empty() {
         return;
     }
     let _ = writeln!(out, "{title}:\n");
     for item in items {
-        let _ = writeln!(out, "* {}", plain(item));
+        let _ = writeln!(out, "* {}", plain(item.as_ref()));
     }
     out.push('\n');
 }

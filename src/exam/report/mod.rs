@@ -107,6 +107,20 @@ impl ExamReport {
         ReportObject(&self.verdict).texts(key)
     }
 
+    /// Lists that a report begins with: their titles and items.
+    fn leading_lists(&self) -> [(&'static str, Vec<String>); 4] {
+        let said = |key: &str| self.texts(key).into_iter().map(str::to_owned).collect();
+        [
+            ("Why", said("reasons")),
+            ("What to change", said("changes")),
+            (
+                "Trouble with the endpoint, which is none of the planner's",
+                self.endpoint_failures(),
+            ),
+            ("Also", said("notes")),
+        ]
+    }
+
     /// The worst answers, as the verdict has them.
     fn worst(&self) -> Vec<ReportObject<'_>> {
         let all = self.verdict.get("worst").and_then(Value::as_array);
