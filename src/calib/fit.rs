@@ -11,7 +11,7 @@ const DAMPING: f64 = 1e-3;
 const DAMPING_MIN: f64 = 1e-12;
 const DAMPING_MAX: f64 = 1e9;
 
-/// What should have been measured, as a function of what is not known.
+/// Expected measurements, as a function of what is not known.
 pub(super) trait FitModel {
     /// Values of the unknowns.
     type State;

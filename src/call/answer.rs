@@ -1,4 +1,4 @@
-//! How a call is answered: data, short text and pictures.
+//! The answer to a call: data, short text and pictures.
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};

@@ -106,7 +106,7 @@ pub struct CallHop {
     pub caller: String,
 }
 
-/// What a tool does to the world, and so how strictly its arguments are read.
+/// The effect of a tool on the world, and so how strictly its arguments are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolEffect {

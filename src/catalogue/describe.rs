@@ -28,7 +28,7 @@ pub fn description(tool: &ToolDefinition, here: &KnownNames) -> String {
     lines.join("\n")
 }
 
-/// What every model is told of the keys that frameworks add.
+/// Line that every model is told of the keys that frameworks add.
 pub(super) const NOTES: &str = "Notes: do not send ctx; the server supplies it";
 
 /// The calls that are shown, the minimal one first.

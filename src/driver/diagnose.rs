@@ -1,4 +1,4 @@
-//! What keeps an arm's own driver from using what is on its port, as findings with a fix each.
+//! Finds causes that keep an arm's own driver from using the devices on its port, as findings with a fix each.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,7 +13,7 @@ use servo::diagnose::{BusDiagnosis, DiagnosisCause, check_machine};
 use servo::host::HostSystem;
 use servo::{OpenPort, SLACK, ServiceError, scan};
 
-/// What keeps a controller with firmware of its own from being used; where none answers, who does.
+/// Finds the cause that keeps a controller with firmware of its own from being used; where none answers, who does.
 ///
 /// # Errors
 /// When the line fails half-way; a port that cannot be opened is a finding.
@@ -52,7 +52,7 @@ pub async fn controller(
     Ok(diagnosis)
 }
 
-/// Whether an arm's own driver finds its servos as it needs them; its complaint is a finding.
+/// Checks that an arm's own driver finds its servos as it needs them; its complaint is a finding.
 ///
 /// # Errors
 /// As [`ArmDriver::attach`], once the finding has been added.
@@ -115,7 +115,7 @@ fn add_unfit(into: &mut BusDiagnosis, family: ServoFamily, error: &DriverError) 
     into.add(cause, error.to_string(), fix);
 }
 
-/// What a driver warns of, and whether the servos are those that the arm was calibrated with.
+/// Findings of a driver's warnings, and whether the servos are those that the arm was calibrated with.
 fn judge_setup(into: &mut BusDiagnosis, arm: &ArmModel, attached: AttachReport) {
     for warning in attached.warnings {
         into.add(

@@ -1,4 +1,4 @@
-//! Whether an arm's servos are those that its file knows.
+//! Checks that an arm's servos are those that its file knows.
 
 use crate::error::DriverError;
 use arm::ArmFile;

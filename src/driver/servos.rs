@@ -46,7 +46,7 @@ const PATIENT: ClockInstant = ClockInstant::from_nanos(u64::MAX);
 /// were not answered: nothing moves yet, and a machine that is busy passes bytes on late.
 const BEGIN_TRIES: u32 = 8;
 
-/// How much longer than in a cycle each of those is waited for.
+/// Time beyond that of a cycle for which each of those is waited for.
 const BEGIN_WAIT: Duration = Duration::from_millis(10);
 
 /// A driver for the servos of one arm.
@@ -55,7 +55,7 @@ pub(crate) struct ServoDriver<D: Dialect> {
     map: ServoMap,
     ids: Vec<u8>,
     bus: ServoBus,
-    /// What lets this driver write goals and switch torque on: its commands take setpoints alone.
+    /// Authority of this driver to write goals and switch torque on: its commands take setpoints alone.
     authority: MotionAuthority,
     filters: Vec<PositionFilter>,
     found_ticks: Vec<i32>,
@@ -334,7 +334,7 @@ impl<D: Dialect> ServoDriver<D> {
         self.complete(readings, tries)
     }
 
-    /// Whether what was asked so often is asked again: as often as in a cycle, and at a motion's
+    /// Returns whether a question that was asked so often is asked again: as often as in a cycle, and at a motion's
     /// beginning beyond that, while tries are left.
     fn asks_again(&mut self, tries: u32, deadline: ClockInstant) -> bool {
         let in_time = tries == 0 || self.bus.clock.now() < deadline;

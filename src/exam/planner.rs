@@ -73,7 +73,7 @@ struct TimedReply {
     retries: u32,
 }
 
-/// What came of one try.
+/// Outcome of one try.
 enum AskAttempt {
     /// An answer, or an error that another try does not mend.
     Done(Result<Value, String>),

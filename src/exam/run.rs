@@ -20,7 +20,7 @@ pub(super) struct CaseOutcome {
     pub(super) judged: JudgedAnswer,
     pub(super) hazard: CaseHazard,
     pub(super) milliseconds: Option<u64>,
-    /// How often it was asked for again.
+    /// Number of times it was asked for again.
     pub(super) retries: u32,
     /// Reason for a missing answer.
     pub(super) error: Option<String>,

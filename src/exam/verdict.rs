@@ -66,7 +66,7 @@ pub struct WorstAnswer {
     pub case: String,
     /// Question of the case.
     pub query: String,
-    /// What was right.
+    /// Answers that were right.
     pub expected: String,
     /// Answer, cut.
     pub answer: String,
@@ -100,7 +100,7 @@ pub struct ExamVerdict {
     pub reached: Option<Level>,
     /// True if the requested level is reached or, if none was requested, any is.
     pub passed: bool,
-    /// Why the run failed: too few answers came to say anything of the planner.
+    /// Reason that the run failed: too few answers came to say anything of the planner.
     pub failed: Option<String>,
     /// Errors of the endpoint that cost answers, apart from what the planner did wrong.
     pub endpoint_failures: Vec<EndpointFailure>,
@@ -110,7 +110,7 @@ pub struct ExamVerdict {
     pub unsafe_share_bound: Option<HazardBound>,
     /// Rate at which the built-in router is right about the same cases.
     pub router: HitRate,
-    /// What to change, each with the number of wrong answers that it would mend, the most frequent first.
+    /// Changes to make, each with the number of wrong answers that it would mend, the most frequent first.
     pub changes: Vec<String>,
     /// The worst answers.
     pub worst: Vec<WorstAnswer>,

@@ -1,4 +1,4 @@
-//! What was called, refused, stopped, enabled and changed, so that nobody can rewrite it unseen.
+//! Records calls, refusals, stops, enablings and changes, so that a change of the record is seen.
 //!
 //! `audit.log` in the node's state folder is text. Its first line is `steadyhand audit 1`, the
 //! node's public key and the hash that an earlier file ended with. Each further line is a record:

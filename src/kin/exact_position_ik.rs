@@ -27,7 +27,7 @@ const MENDS_MAX: usize = 12;
 const DAMPING_MEND: f64 = 1e6;
 /// Each leaves no more than this share of what was missing, or the last has been made.
 const MENDED_SHARE: f64 = 0.9;
-/// Where that fails, steps by the bend of the place, from the boldest to the most careful.
+/// Dampings of the steps by the bend of the place that follow where that fails, from the boldest to the most careful.
 const DAMPINGS_BENT: [f64; 5] = [1e-8, 1e-7, 1e-6, 1e-5, 1e-4];
 /// A step that makes the whole better by less than this share is the last.
 const SETTLED_SHARE: f64 = 1e-12;

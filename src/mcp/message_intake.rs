@@ -71,7 +71,7 @@ pub(super) struct AcceptedMessage {
 pub(super) struct TakenCall {
     /// The tool's name as received; empty when there was none.
     pub(super) tool: String,
-    /// Whether the name came as text.
+    /// True if the name came as text.
     pub(super) is_named: bool,
     /// The arguments as received.
     pub(super) arguments: ReceivedArguments,

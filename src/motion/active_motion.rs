@@ -9,7 +9,7 @@ use base::units::{ArmMeasurement, ClockInstant, JointVector};
 use gate::{Execution, HoldAt};
 use plan::SpanKind;
 
-/// Why a touch ends a motion.
+/// Reason that a touch ends a motion.
 const NO_ITEM: &str = "the tip touched in a probe of no point, so that what it felt is of no use: the plan is wrong; report it with the journal of this job";
 
 pub(super) struct ActiveMotion {

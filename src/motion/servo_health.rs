@@ -46,7 +46,7 @@ pub struct ServoHealth {
     /// Readings in a row that were too hot.
     #[serde(skip)]
     hot_readings: u32,
-    /// How hot each servo was when that was read last.
+    /// Temperature of each servo at its last reading, in degrees Celsius.
     #[serde(skip)]
     read_c: Vec<(u8, f64)>,
 }
@@ -176,7 +176,7 @@ mod tests {
         }
     }
 
-    /// What is thought of the arm after these readings of its first servo.
+    /// Returns the judgement of the arm after these readings of its first servo.
     fn after(arm: &ArmModel, all_c: &[Option<f64>]) -> ServoHealth {
         all_c
             .iter()

@@ -119,7 +119,7 @@ pub(super) struct ArmThread {
     pub(super) cycle_time: Duration,
     pub(super) wire: BusHealth,
     pub(super) reopen: Duration,
-    /// Why the port could not be opened again when that was tried last.
+    /// Reason that the port could not be opened again at the last try.
     refused: Option<String>,
     /// Time of the last attempt to reopen: merely waking the thread does not bring the next one forward.
     tried: ClockInstant,

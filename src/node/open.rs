@@ -183,7 +183,7 @@ pub fn end_temporary() {
     }
 }
 
-/// How long pictures of a practice run stay after the process that made them has ended.
+/// Time that pictures of a practice run stay after the process that made them has ended.
 const PICTURES_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Returns whether a folder is that of a process that ended long ago.

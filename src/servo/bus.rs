@@ -92,7 +92,7 @@ pub struct ServoBus {
     pub baud: u32,
     pub return_delay: Duration,
     pub slack: Duration,
-    /// How much longer than that replies are waited for now.
+    /// Time beyond that for which replies are waited for now.
     pub longer: Duration,
     /// `true` if the adapter was found to echo what it is sent.
     pub echoes: bool,

@@ -1,10 +1,10 @@
-//! What happened on one port, and to each servo on it.
+//! Counts of events on one port, and of each servo on it.
 
 use std::time::Duration;
 
 use crate::duration_histogram::DurationHistogram;
 
-/// What happened on one port since it was opened.
+/// Counts of events on one port since it was opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BusCounts {
     /// Cycles that were begun.
@@ -32,7 +32,7 @@ pub struct BusCounts {
     pub servos: Vec<ServoCounts>,
 }
 
-/// What happened to one servo since it was opened.
+/// Counts of events of one servo since it was opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServoCounts {
     /// Its id.

@@ -153,7 +153,7 @@ pub async fn diagnose(
     Ok(diagnosis)
 }
 
-/// What the machine says; how long the adapter holds replies back, where it says so.
+/// Facts of the machine; how long the adapter holds replies back, where it says so.
 pub fn check_machine(host: &HostSystem, port: &Path, into: &mut BusDiagnosis) -> Option<Duration> {
     if let Some(process) = host.modem_manager(port) {
         into.add(
@@ -390,7 +390,7 @@ impl BusDiagnosis {
         Ok(true)
     }
 
-    /// Whether something that is no arm talks where nobody answers.
+    /// Finds out whether a device that is no arm talks where no servo answers.
     ///
     /// # Errors
     /// When the port fails.

@@ -1,4 +1,4 @@
-//! What one family of servos needs to tell the rest: its requests, its registers and
+//! A family of servos as the rest sees it: its requests, its registers and
 //! what their contents mean. A new family is one file that does so, and a codec.
 
 use std::ops::RangeInclusive;
@@ -191,7 +191,7 @@ pub trait Dialect: ServoWire + Send + Sized + 'static {
     /// Refuses settings that an arm cannot use: the register, its value, the value needed and the fix.
     fn check(settings: &StatusReply, asked: u8, others: &[u8]) -> Result<(), String>;
 
-    /// Who a servo is, from [`Self::SETTINGS`].
+    /// Reads the identity of a servo from [`Self::SETTINGS`].
     fn describe(settings: &StatusReply, servo: ServoName) -> ServoIdentity;
 
     /// Returns the supply limits from a servo's settings.
@@ -229,7 +229,7 @@ pub trait Dialect: ServoWire + Send + Sized + 'static {
     }
 }
 
-/// Whether writing these blocks to `register` leaves every servo of `D` where it is: it is no goal,
+/// Returns whether writing these blocks to `register` leaves every servo of `D` where it is: it is no goal,
 /// and where it is torque enable alone it switches torque off.
 fn is_harmless<D: Dialect>(register: ServoRegister, blocks: &[(u8, Vec<u8>)]) -> bool {
     let written = blocks.iter().map(|(_, block)| block.len());

@@ -1,4 +1,4 @@
-//! What can go wrong on a servo bus, and what a servo says is wrong with it.
+//! Errors of a servo bus, and faults that a servo reports of itself.
 
 use link::LinkError;
 

@@ -1,4 +1,4 @@
-//! Who a servo is: what it says of itself when it is first read.
+//! The identity of a servo: its own answers when it is first read.
 
 use std::time::Duration;
 

@@ -38,7 +38,7 @@ pub use servo_line::{IDS, PATIENT, SLACK, ServoLine, ServoProtocol};
 
 use link::{ByteLink, LinkError};
 
-/// How often a servo that did not answer is asked again.
+/// Number of times that a servo is asked again when it did not answer.
 pub const RETRIES_MAX: u32 = 2;
 
 /// Opens the port at a speed.

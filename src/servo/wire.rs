@@ -8,7 +8,7 @@ use crate::dialect::ServoRegister;
 /// The id that every servo obeys. Servos that answer together do it under this id.
 pub(crate) const BROADCAST: u8 = 0xFE;
 
-/// What a servo is asked to do; both families count alike.
+/// Instruction to a servo; both families count alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum ServoInstruction {
@@ -31,9 +31,9 @@ pub enum ServoInstruction {
 
 /// A family's requests.
 pub trait ServoWire {
-    /// Whether servos can answer in one packet that they build together.
+    /// True if servos can answer in one packet that they build together.
     const FAST: bool = false;
-    /// Whether servos restart on request.
+    /// True if servos restart on request.
     const REBOOTS: bool = false;
 
     /// Appends a frame.

@@ -19,11 +19,11 @@ pub(crate) struct Request {
     pub(crate) id: u8,
     pub(crate) instruction: u8,
     pub(crate) parameters: Vec<u8>,
-    /// Whether its checksum is right.
+    /// True if its checksum is right.
     pub(crate) whole: bool,
 }
 
-/// What is particular to one family of servos: its frames, its registers, and what they do. `place`
+/// The particulars of one family of servos: its frames, its registers, and what they do. `place`
 /// is where a servo stands among the body's.
 pub(crate) trait SimulatedFamily: Send + Sized + 'static {
     /// Bytes of memory.
@@ -32,9 +32,9 @@ pub(crate) trait SimulatedFamily: Send + Sized + 'static {
     const KEPT: usize;
     /// Memory as a servo leaves the factory, then set up for an arm: address, value.
     const FACTORY: &'static [(usize, u8)];
-    /// Where a servo keeps its id.
+    /// Address of the id.
     const ID: usize;
-    /// Where it keeps its return delay.
+    /// Address of the return delay.
     const DELAY: usize;
     /// Bytes of an address and of a length in a request.
     const WIDTH: usize;
@@ -44,7 +44,7 @@ pub(crate) trait SimulatedFamily: Send + Sized + 'static {
     const UNKNOWN: Option<u8> = None;
     /// The error of a read beyond the memory; without one it does not answer.
     const BEYOND: Option<u8> = None;
-    /// Whether a servo restarts on request.
+    /// True if a servo restarts on request.
     const RESTARTS: bool = false;
 
     /// The request that this byte completes, collected as a servo's own receiver does.
@@ -53,18 +53,18 @@ pub(crate) trait SimulatedFamily: Send + Sized + 'static {
     /// A whole reply.
     fn status(id: u8, error: u8, data: &[u8]) -> Vec<u8>;
 
-    /// What a reply says of the errors that a servo has.
+    /// Returns the error byte of a reply for the errors that a servo has.
     fn alert(error: u8) -> u8;
 
-    /// What a ping is answered with.
+    /// Returns the parameters of the answer to a ping.
     fn greeting(_memory: &ServoMemory) -> Vec<u8> {
         Vec::new()
     }
 
-    /// What is answered: 1 reads alone, 2 writes too.
+    /// Returns the status return level: 1 reads alone, 2 writes too.
     fn level(memory: &ServoMemory) -> u8;
 
-    /// Whether a servo obeys this id without a word, though it is not its own.
+    /// Returns whether a servo obeys this id without a word, though it is not its own.
     fn is_shadow(_memory: &ServoMemory, _id: u8) -> bool {
         false
     }
@@ -72,7 +72,7 @@ pub(crate) trait SimulatedFamily: Send + Sized + 'static {
     /// Takes note that somebody speaks.
     fn heard(_servo: &mut RegisterServo<Self>, _at: ClockInstant) {}
 
-    /// What all of them do about a request that other families do not have, and answer.
+    /// Handles, for all servos, a request that other families do not have, and answer.
     fn obey_all(
         servos: &mut [RegisterServo<Self>],
         request: &Request,
@@ -95,19 +95,19 @@ pub(crate) trait SimulatedFamily: Send + Sized + 'static {
         at: ClockInstant,
     ) -> Result<(), u8>;
 
-    /// Where the goal is kept, and what it says at a position.
+    /// Returns the address of the goal, and its bytes at a position.
     fn goal_at(servo: &RegisterServo<Self>, ticks: f64) -> (usize, Vec<u8>);
 
-    /// What the registers now say to the body.
+    /// Returns the drive that the registers now ask of the body.
     fn drive(servo: &RegisterServo<Self>) -> ServoDrive;
 
     /// Forgets what is not kept over power cycles.
     fn restart(memory: &mut ServoMemory);
 
-    /// What the error bits that a servo now has do to it.
+    /// Applies the error bits that a servo now has.
     fn fail(_servo: &mut RegisterServo<Self>) {}
 
-    /// What it does by itself when nobody has spoken until it was due.
+    /// Acts on the silence of the host when it is due.
     fn wake(_memory: &mut ServoMemory) {}
 }
 

@@ -1,4 +1,4 @@
-//! What tools add to an answer: what was understood of the call, and how true its words are beside other motions.
+//! Additions of tools to an answer: what was understood of the call, and how true its words are beside other motions.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use args::{ArgumentReading, ArgumentRepair};
 
 pub use call::ToolAnswer as Reply;
 
-/// What a tool says of a call beside its own fields.
+/// Words of a tool on a call, beside its own fields.
 pub(super) trait ReplyWording: Sized {
     /// Replaces the statement that nothing moved, where it is not the whole truth, by these words.
     fn instead_of_nothing_moved(self, words: &str) -> Self;

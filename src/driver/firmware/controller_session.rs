@@ -29,7 +29,7 @@ pub(super) struct ControllerSession {
     pub(super) clock: NodeClock,
     pub(super) counts: BusCounts,
     state: Option<State>,
-    /// When that was true; `None` where the controller's clock was not known yet.
+    /// Time at which that was true; `None` where the controller's clock was not known yet.
     state_at: Option<ClockInstant>,
     refused: Option<SegmentAck>,
     /// A controller that was not ready has restarted, or its next STATE says what else it is doing.

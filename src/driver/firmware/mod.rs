@@ -37,7 +37,7 @@ const LISTEN: Duration = Duration::from_millis(2);
 /// A state older than this is no reading.
 const STALE: Duration = Duration::from_millis(100);
 
-/// How long the cycle before a motion may take.
+/// Longest time for the cycle before a motion.
 const BEGIN: Duration = Duration::from_millis(50);
 
 /// Longest time for a controller to answer HELLO, and to show its clock and its joints.

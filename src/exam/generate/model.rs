@@ -104,7 +104,7 @@ fn lost(case: &ExamCase, query: &str) -> Option<String> {
     lost.next().map(str::to_owned).or_else(|| values.next())
 }
 
-/// What a model says of a case, and how often it was asked again for that.
+/// A model's opinion of a case, and how often it was asked again for that.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelJudgement {
     /// 0 to 1, and why; or why there is no score.

@@ -22,12 +22,12 @@ struct CaseVerdict {
     decision: &'static str,
     why: Vec<String>,
     judged_by: &'static str,
-    /// What the model said, where one was asked.
+    /// The model's opinion, where one was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<ModelOpinion>,
 }
 
-/// What a model said of a case.
+/// A model's opinion of a case.
 #[derive(Serialize)]
 struct ModelOpinion {
     /// 0 to 1; where it failed the default, which costs the case nothing.

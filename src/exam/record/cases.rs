@@ -12,9 +12,9 @@ pub struct OwnCase {
     /// The case.
     #[serde(flatten)]
     pub case: ExamCase,
-    /// When it was added, in milliseconds since 1970.
+    /// Time of its addition, in milliseconds since 1970.
     pub created_at: i64,
-    /// When it was last changed.
+    /// Time of its last change.
     pub updated_at: Option<i64>,
 }
 

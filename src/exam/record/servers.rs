@@ -83,11 +83,11 @@ pub struct RecordedServer {
     /// The environment variable that its key is in, where it wants one. The key itself is never kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key_env: Option<String>,
-    /// When it was added, in milliseconds since 1970; unknown for those of earlier versions.
+    /// Time of its addition, in milliseconds since 1970; unknown for those of earlier versions.
     pub created_at: Option<i64>,
-    /// When it was last edited.
+    /// Time of its last edit.
     pub updated_at: Option<i64>,
-    /// When it last answered.
+    /// Time of its last answer.
     pub last_connected: Option<i64>,
 }
 

@@ -286,7 +286,7 @@ fn count(rate: Option<&Value>, key: &str) -> u64 {
         .unwrap_or(0)
 }
 
-/// How many were robust, misleading, uncertain or in need of clarity, each with what that means.
+/// Counts of answers that were robust, misleading, uncertain or in need of clarity, each with what that means.
 fn confidence_text(counts: Option<&Value>) -> String {
     let counts = counts.and_then(Value::as_object);
     let each: Vec<(&String, u64)> = counts

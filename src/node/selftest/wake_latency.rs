@@ -1,4 +1,4 @@
-//! How late this machine wakes a thread: what a late stop is judged beside.
+//! Measures how late this machine wakes a thread: a late stop is judged beside it.
 
 use std::sync::mpsc;
 
