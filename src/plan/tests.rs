@@ -73,6 +73,7 @@ fn scene(arm: &str, pens: Vec<ScenePen>, surface: Surface, ready: &[f64], rest: 
         ready_rad: JointVector::from_slice(ready),
         heights: SheetHeights {
             lift_mm: 8.0,
+            lift_least_mm: 2.0,
             press_mm: 1.0,
             hover_mm: 5.0,
         },
