@@ -10,11 +10,15 @@ use nalgebra::Vector3;
 use super::cartesian_path::{CartesianSegment, ToolPose, distance};
 use super::error::{PlanError, PlanRefusal, RefusalCause};
 use super::follow_path::PathError;
+use super::hop::{HopEnds, HopPlanner, PlannedHop};
+use super::hop_clearance::HopClearance;
 use super::order::{StrokeTurn, order};
 use super::plan_report::{self, StrokeReport};
 use super::prepare_strokes::{PreparedStroke, prepare_strokes};
 use super::trajectory::SpanKind;
-use super::trajectory_builder::{HoverTarget, SpanLabel, TrajectoryBuilder, without_place};
+use super::trajectory_builder::{
+    BuildCheckpoint, HoverTarget, SpanLabel, TrajectoryBuilder, hop_limits, without_place,
+};
 use super::{Plan, PlanObserver, corner_blending, ink, posture};
 use base::units::JointVector;
 use scene::{InkCap, Order, Scene, SheetStroke};
@@ -92,8 +96,12 @@ fn attempt_strokes(
     ink::divide(scene, &mut tidied);
     let alone: Vec<SheetStroke> = tidied.iter().map(|one| one.stroke.clone()).collect();
     let turns = order(&alone, how);
+    let pens = 0..scene.pens.len();
+    let hops = pens.map(|pen| HopPlanner::new(scene, hop_limits(scene, pen)));
     let mut drawing = DrawingPlanner {
         build: TrajectoryBuilder::new(scene, start, watch)?,
+        hops: hops.collect(),
+        raised: None,
         given: strokes,
         since_dip_mm: vec![f64::INFINITY; scene.pens.len()],
         reports: Vec::with_capacity(turns.len()),
@@ -155,8 +163,24 @@ struct SurfaceFit {
     stretch: f64,
 }
 
+/// The end of a stroke, from which the tip was lifted to hover over it: where another stroke
+/// follows, a hop takes the lift's place.
+#[derive(Clone)]
+struct LiftedEnd {
+    /// With the tip still down.
+    down: BuildCheckpoint,
+    what: SpanLabel,
+    at_mm: [f64; 2],
+    /// The samples of the lift.
+    lift: Vec<JointVector>,
+}
+
 struct DrawingPlanner<'a> {
     build: TrajectoryBuilder<'a>,
+    /// One a pen.
+    hops: Vec<HopPlanner<'a>>,
+    /// The end of the stroke before, while the tip hovers over it.
+    raised: Option<LiftedEnd>,
     given: &'a [SheetStroke],
     since_dip_mm: Vec<f64>,
     reports: Vec<StrokeReport>,
@@ -175,6 +199,7 @@ impl DrawingPlanner<'_> {
         }
         let mark = (
             self.build.checkpoint(),
+            self.raised.clone(),
             self.since_dip_mm.clone(),
             self.dips,
         );
@@ -187,12 +212,22 @@ impl DrawingPlanner<'_> {
                 }
                 Err(stuck) => failed = Some(stuck),
             }
-            self.build.restore(&mark.0);
-            (self.since_dip_mm, self.dips) = (mark.1.clone(), mark.2);
+            self.restore(&mark.0, mark.1.clone());
+            (self.since_dip_mm, self.dips) = (mark.2.clone(), mark.3);
         }
         if let Some(stuck) = failed {
             self.refuse(&stroke, tidied, stuck);
         }
+    }
+
+    /// Takes back all since a mark. The lift before it may have given way to a hop.
+    fn restore(&mut self, mark: &BuildCheckpoint, raised: Option<LiftedEnd>) {
+        if let Some(end) = &raised {
+            self.build.restore(&end.down);
+            self.build.reappend(end.what, &end.lift);
+        }
+        self.build.restore(mark);
+        self.raised = raised;
     }
 
     fn report(
@@ -277,7 +312,10 @@ impl DrawingPlanner<'_> {
                 why: "has no points".to_owned(),
             }));
         };
-        self.go_above(item, stroke, *first, retake)?;
+        let hopped = !retake && self.hop_to(item, stroke, *first)?;
+        if !hopped {
+            self.go_above(item, stroke, *first, retake)?;
+        }
         let what = |kind| SpanLabel {
             kind,
             item: Some(item),
@@ -285,15 +323,62 @@ impl DrawingPlanner<'_> {
         };
         let (travelling, drawing) = (self.build.travel_limits(), self.build.draw_limits());
         let (lift, press) = (heights.lift_mm, -heights.press_mm);
-        let lower = rise(*first, lift, press);
-        self.build
-            .follow(what(SpanKind::Lower), &[vec![lower]], travelling)?;
+        if !hopped {
+            let lower = vec![rise(*first, lift, press)];
+            self.build
+                .follow(what(SpanKind::Lower), &[lower], travelling)?;
+        }
         let tilt_rad = self.build.follow(what(SpanKind::Draw), &courses, drawing)?;
-        let raise = rise(*last, press, lift);
+        let down = self.build.checkpoint();
+        let raise = vec![rise(*last, press, lift)];
         self.build
-            .follow(what(SpanKind::Lift), &[vec![raise]], travelling)?;
+            .follow(what(SpanKind::Lift), &[raise], travelling)?;
         self.build.in_use = Some((stroke.pen, HoverTarget::Sheet(*last)));
+        self.raised = Some(LiftedEnd {
+            lift: self.build.samples_since(&down).to_vec(),
+            down,
+            what: what(SpanKind::Lift),
+            at_mm: *last,
+        });
         Ok(SurfaceFit { tilt_rad, stretch })
+    }
+
+    /// Hops from the end of the stroke before, in place of the lift from there. `false`, and nothing
+    /// changes, with another pen, where ink is due, or where no hop is clear.
+    fn hop_to(
+        &mut self,
+        item: usize,
+        stroke: &SheetStroke,
+        to_mm: [f64; 2],
+    ) -> Result<bool, PathError> {
+        let (pen, length_mm) = (stroke.pen, length(&stroke.points_mm));
+        let before = self.raised.take().filter(|end| end.what.pen == pen);
+        let Some(before) = before.filter(|_| self.ink_due(pen, length_mm).is_none()) else {
+            return Ok(false);
+        };
+        let Some(hop) = self.clear_hop(&before, to_mm) else {
+            return Ok(false);
+        };
+        self.build.restore(&before.down);
+        self.build
+            .append_hop(before.what, item, &hop)
+            .map_err(without_place)?;
+        self.since_dip_mm[pen] += length_mm;
+        Ok(true)
+    }
+
+    fn clear_hop(&self, before: &LiftedEnd, to_mm: [f64; 2]) -> Option<PlannedHop> {
+        let (scene, pen) = (self.build.scene, before.what.pen);
+        let ends = HopEnds {
+            from_mm: before.at_mm,
+            to_mm,
+            start: self.build.joints_at(&before.down),
+        };
+        let hand = self.build.hand(pen).ok()?;
+        self.hops.get(pen)?.plan(&hand, &ends, |samples| {
+            let last = samples.last().unwrap_or(&ends.start);
+            HopClearance::new(scene, pen, [&ends.start, last]).is_clear(samples)
+        })
     }
 
     /// Refuses a line that the surface stretches too much, or that turns too fast under the pen;

@@ -5,6 +5,7 @@ use nalgebra::{Point3, Vector3};
 use super::cartesian_path::{CartesianPath, CartesianSegment, ToolPose};
 use super::error::{PlanError, PlanRefusal, RefusalCause};
 use super::follow_path::{PathError, follow_path};
+use super::hop::PlannedHop;
 use super::limit_violations::seam_ratio;
 use super::time_parameterization::{self, NOISE, PacingMode, TipLimits};
 use super::tool_ik::ToolIk;
@@ -59,6 +60,7 @@ pub(super) struct TrajectoryBuilder<'a> {
 }
 
 /// A state of the builder to return to.
+#[derive(Clone)]
 pub(super) struct BuildCheckpoint {
     samples: usize,
     spans: usize,
@@ -157,6 +159,50 @@ impl<'a> TrajectoryBuilder<'a> {
         (self.in_use, self.hover_from) = (mark.in_use, mark.hover_from);
     }
 
+    /// The joints with which the arm stood at a state that is still part of the trajectory.
+    pub(super) fn joints_at(&self, mark: &BuildCheckpoint) -> JointVector {
+        let before = self.samples.get(mark.samples.saturating_sub(1));
+        before.copied().unwrap_or_else(|| self.last_joints())
+    }
+
+    /// The samples after a state that is still part of the trajectory.
+    pub(super) fn samples_since(&self, mark: &BuildCheckpoint) -> &[JointVector] {
+        self.samples.get(mark.samples..).unwrap_or_default()
+    }
+
+    /// Appends samples that were part of the trajectory before, in the same place.
+    pub(super) fn reappend(&mut self, what: SpanLabel, samples: &[JointVector]) {
+        let first = self.samples.len();
+        self.samples.extend_from_slice(samples);
+        self.spans.push(TrajectorySpan {
+            kind: what.kind,
+            item: what.item,
+            pen: what.pen,
+            first,
+            end: self.samples.len(),
+        });
+    }
+
+    /// Appends a hop: of what is done before it, up to where the tip is clear, then of the next
+    /// item.
+    pub(super) fn append_hop(
+        &mut self,
+        before: SpanLabel,
+        item: usize,
+        hop: &PlannedHop,
+    ) -> Result<(), RefusalCause> {
+        let (up, clear) = hop.joints.split_at(hop.clear.start);
+        let (across, down) = clear.split_at(hop.clear.len());
+        let next = |kind| SpanLabel {
+            kind,
+            item: Some(item),
+            ..before
+        };
+        self.append(before, up)?;
+        self.append(next(SpanKind::Travel), across)?;
+        self.append(next(SpanKind::Lower), down)
+    }
+
     /// Appends samples; neighbours of one kind and item are one span.
     pub(super) fn append(
         &mut self,
@@ -251,12 +297,7 @@ impl<'a> TrajectoryBuilder<'a> {
     }
 
     pub(super) fn travel_limits(&self) -> TipLimits {
-        TipLimits {
-            speed_m_s: self.scene.limits.travel_mm_s / 1e3,
-            acceleration_m_s2: TRAVEL_M_S2,
-            jerk_m_s3: TRAVEL_M_S3,
-            manner: PacingMode::Ramp,
-        }
+        travel_limits(self.scene)
     }
 
     pub(super) fn draw_limits(&self) -> TipLimits {
@@ -430,6 +471,31 @@ impl<'a> TrajectoryBuilder<'a> {
             },
             hover_from,
         ))
+    }
+}
+
+fn travel_limits(scene: &Scene) -> TipLimits {
+    TipLimits {
+        speed_m_s: scene.limits.travel_mm_s / 1e3,
+        acceleration_m_s2: TRAVEL_M_S2,
+        jerk_m_s3: TRAVEL_M_S3,
+        manner: PacingMode::Ramp,
+    }
+}
+
+/// Limits of a pen's tip between two lines. A hop begins at the sheet, and a needle is slow there.
+pub(super) fn hop_limits(scene: &Scene, pen: usize) -> TipLimits {
+    let travelling = travel_limits(scene);
+    if scene
+        .pen(pen)
+        .is_some_and(|pen| pen.kind == ToolKind::Needle)
+    {
+        TipLimits {
+            speed_m_s: travelling.speed_m_s.min(NEEDLE_M_S),
+            ..travelling
+        }
+    } else {
+        travelling
     }
 }
 
