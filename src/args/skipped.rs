@@ -40,7 +40,10 @@ impl SkippedText {
         let folded = FoldedText::new(&self.text);
         if is_tool(&self.text, tools) {
             SkippedMeaning::Packaging
-        } else if known.dry_run.is_near(&folded) || known.negations.is_in(&folded) {
+        } else if known.dry_run.is_near(&folded)
+            || known.negations.is_in(&folded)
+            || self.is_not_sign()
+        {
             SkippedMeaning::Refusal
         } else if match self.place {
             SkippedPlace::Around => PackagingScanner::new(&self.text, tools).takes_all(),
@@ -50,6 +53,14 @@ impl SkippedText {
         } else {
             SkippedMeaning::Words
         }
+    }
+
+    /// An exclamation mark alone before arguments, which programs read as "not".
+    fn is_not_sign(&self) -> bool {
+        let text = self.text.trim();
+        self.place == SkippedPlace::Around
+            && !text.is_empty()
+            && text.chars().all(|c| matches!(c, '!' | '¬'))
     }
 }
 
@@ -318,6 +329,8 @@ mod tests {
             "don't: ",
             "as a dry run",
             "<dry_run>",
+            "!",
+            "¬ ",
             "# dry run\n",
             "不要",
         ] {

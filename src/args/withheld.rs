@@ -186,8 +186,17 @@ fn key_asks(key: &FoldedText, node: &ParsedValue, is_judged: bool) -> bool {
     if known.dry_run.is_in_key(key) {
         return !is_clear_no(node);
     }
-    if !is_judged || node.is_empty() {
+    if !is_judged {
         return false;
+    }
+    if is_none(node) {
+        return known.withholds_if_false(key);
+    }
+    if node.is_empty() {
+        return false;
+    }
+    if (known.asks_if_true(key) && is_clear_yes(node)) || is_still_mode(key, node) {
+        return true;
     }
     let says_no = is_clear_no(node) || is_negation(node);
     if says_no {
@@ -232,6 +241,36 @@ fn is_clear_no(node: &ParsedValue) -> bool {
         }
         _ => false,
     }
+}
+
+/// True, or a word for it.
+fn is_clear_yes(node: &ParsedValue) -> bool {
+    match node {
+        ParsedValue::Bool(value) => *value,
+        ParsedValue::Flag => true,
+        ParsedValue::Number(number) => number.as_f64() == Some(1.0),
+        ParsedValue::Text(text) | ParsedValue::Word(text) => {
+            matches!(
+                text.trim().to_ascii_lowercase().as_str(),
+                "true" | "yes" | "on" | "1"
+            )
+        }
+        _ => false,
+    }
+}
+
+/// The word "none": under a key such as `motion` it says more than that nothing was sent.
+fn is_none(node: &ParsedValue) -> bool {
+    matches!(node, ParsedValue::Text(text) | ParsedValue::Word(text) if text.trim().eq_ignore_ascii_case("none"))
+}
+
+fn is_still_mode(key: &FoldedText, node: &ParsedValue) -> bool {
+    matches!(node, ParsedValue::Text(text) | ParsedValue::Word(text) if vocabulary().is_still_mode(key, &FoldedText::new(text)))
+}
+
+/// Returns whether a key withholds the act where it is not true, and nothing clear is said under it.
+pub(super) fn is_unclear_assent(key: &str, node: &ParsedValue) -> bool {
+    node.is_empty() && vocabulary().withholds_if_false(&FoldedText::new(key))
 }
 
 /// Returns whether a text is a negation in any known language.
