@@ -40,10 +40,46 @@ pub struct DesignStroke {
     pub points_mm: Vec<[f64; 2]>,
     /// The colour that the author gave it, as sRGB bytes; says which pen draws it.
     pub colour: Option<[u8; 3]>,
-    /// The pen's number that the author gave it, counted from 0 (layers, G-code files).
+    /// The pen's number that the author gave it, counted from 1 (layers, names of G-code files, HPGL's SP).
     pub pen: Option<u16>,
+    /// Name of the layer that it is in.
+    pub layer: Option<String>,
+    /// Its author asks for a pause before it: a layer whose name begins with `!`, M0 or M6 of G-code.
+    pub pause_before: bool,
     /// Position in the author's file, for messages: an id, an element, a line.
     pub source: String,
+}
+
+/// Pauses that are noted one by one; more are counted.
+const PAUSE_NOTES_MAX: usize = 5;
+
+impl Design {
+    /// Returns whether it is no more than a dot, which has no size.
+    #[must_use]
+    pub fn is_a_dot(&self) -> bool {
+        let is_dot = |mm: f64| mm <= DOT_MM * (1.0 + 1e-9);
+        let [width_mm, height_mm] = self.page_mm;
+        let of_dots = |stroke: &DesignStroke| stroke.points_mm.len() == 2;
+        is_dot(width_mm.max(height_mm)) && self.strokes.iter().all(of_dots)
+    }
+
+    /// Says of each pause that a file asks for that nothing makes it.
+    fn with_pause_notes(mut self) -> Self {
+        let pausing = self.strokes.iter().filter(|stroke| stroke.pause_before);
+        let notes = pausing.clone().take(PAUSE_NOTES_MAX).map(|stroke| {
+            let what = stroke.layer.as_deref().map_or_else(
+                || stroke.source.clone(),
+                |layer| format!("layer {}", design_error::quoted(layer)),
+            );
+            format!("{what} asks for a pause before it: not done yet, all is drawn in one go")
+        });
+        let more = pausing.clone().count().saturating_sub(PAUSE_NOTES_MAX);
+        self.notes.extend(notes.collect::<Vec<_>>());
+        if more > 0 {
+            self.notes.push(format!("and {more} pauses more"));
+        }
+        self
+    }
 }
 
 impl DesignStroke {
@@ -114,14 +150,15 @@ pub fn load_filled(
     }
     let text = utf8(bytes)?;
     let (_, extension) = name.rsplit_once('.').unwrap_or(("", ""));
-    match extension.to_ascii_lowercase().as_str() {
+    let design = match extension.to_ascii_lowercase().as_str() {
         "svg" => svg::read(text, caps, fill),
         "gcode" | "gco" | "nc" | "ngc" => gcode::read(&[(name, text)], caps),
         "json" => json_design::read(text, caps),
         _ => Err(DesignError::Kind {
             name: design_error::quoted(name).trim_matches('`').to_owned(),
         }),
-    }
+    };
+    design.map(Design::with_pause_notes)
 }
 
 /// Endings of the names that [`load`] reads.
@@ -151,7 +188,7 @@ pub fn load_set(files: &[(&str, &[u8])], caps: &DesignCaps) -> Result<Design, De
         }
         texts.push((*name, utf8(bytes)?));
     }
-    gcode::read(&texts, caps)
+    gcode::read(&texts, caps).map(Design::with_pause_notes)
 }
 
 /// The drawing that a G-code file is a pen's part of: `flower` of `flower_pen3_red.gcode`.

@@ -393,6 +393,9 @@ impl SceneLibrary {
         let parts: Vec<(&str, &[u8])> = parts.collect();
         let mut plain = design::load_set(&parts, &caps).map_err(wrap)?;
         plain.notes.extend(set_note(&files));
+        if plain.is_a_dot() {
+            plain.notes.push(DOT_NOTE.to_owned());
+        }
         // A size on paper is its author's will; the scene's is that of its own design.
         let is_unasked = self.instead.as_ref().is_some_and(|d| d.size_mm.is_none());
         if plain.states_size && is_unasked {
@@ -530,6 +533,9 @@ fn wrong_file(file: &str, wrong: SceneFileError) -> SceneError {
         SceneFileError::Outside(outside) => SceneError::Outside { file, outside },
     }
 }
+
+/// Says why a dot is as small as it is.
+const DOT_NOTE: &str = "the drawing is one dot, which has no size: it is not made larger";
 
 /// Says which files make up the drawing, where there are several.
 fn set_note(files: &[(String, Vec<u8>)]) -> Option<String> {

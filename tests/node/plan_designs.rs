@@ -169,6 +169,10 @@ fn files_for_several_pens_are_one_drawing() {
         near(&plan, "pen_down_mm", 36.0, 0.1);
         assert_eq!(
             plan["notes"][0],
+            "the files' names count pens from 0: `_pen0_` is drawn with pen 1, `_pen1_` with pen 2, and so on"
+        );
+        assert_eq!(
+            plan["notes"][1],
             "2 files are one drawing: X_pen0_black.gcode, X_pen1_red.gcode"
         );
     }
@@ -196,7 +200,7 @@ fn in_a_scene(bench: &Bench, folder: &std::path::Path) {
     bench.scene("set", &set);
     let plan = json(&bench.run(&["plan", "set", "--json"]));
     near(&plan, "pen_down_mm", 36.0, 0.1);
-    assert_eq!(plan["notes"].as_array().unwrap().len(), 1, "{plan:#}");
+    assert_eq!(plan["notes"].as_array().unwrap().len(), 2, "{plan:#}");
 }
 
 #[test]
@@ -265,6 +269,39 @@ fn a_line_on_a_line_is_drawn_once() {
         assert_eq!(code, Some(0), "{plan:#}");
         near(&plan, "pen_down_mm", 50.0, 0.1);
         assert_eq!(plan["stroke_count"], 1, "{lines}");
+    }
+}
+
+/// Issue 21: a four-line drawing became a dot that was scaled to the full size.
+#[test]
+fn m3_beside_a_z_that_lifts_draws_by_z_and_a_dot_stays_a_dot() {
+    let bench = Bench::new();
+    let square = "M3 S1000\nG0 Z5\nG0 X0 Y0\nG1 Z-1\nG1 X10\nG1 Y10\nG1 X0\nG1 Y0\nG0 Z5\nM5\nM2";
+    let (code, plan) = planned(&bench, "square.nc", square, &["--size", "60mm"]);
+    assert_eq!(code, Some(0), "{plan:#}");
+    near(&plan, "pen_down_mm", 240.0, 0.5);
+    let dot = "G0 Z5\nG0 X3 Y3\nG1 Z0\nG0 Z5";
+    let (_, plan) = planned(&bench, "dot.nc", dot, &["--size", "60mm"]);
+    near(&plan, "size_mm", 0.1, 1e-6);
+    let note = plan["notes"][0].as_str().unwrap();
+    assert!(note.starts_with("the drawing is one dot"), "{note}");
+}
+
+#[test]
+fn pens_count_from_1() {
+    let bench = Bench::new();
+    let lines =
+        |pen: &str| format!(r#"{{"strokes": [{{"pen": {pen}, "points": [[0, 0], [50, 0]]}}]}}"#);
+    let (code, plan) = planned(&bench, "first.json", &lines("1"), &[]);
+    assert_eq!(code, Some(0), "{plan:#}");
+    for (pen, said) in [
+        ("2", "it asks for pen 2; the scene's only pen is 1, `"),
+        ("0", "stroke 1: found pen 0; accepted: 1 for the first pen"),
+    ] {
+        let (code, plan) = planned(&bench, "other.json", &lines(pen), &[]);
+        assert_eq!(code, Some(1));
+        let why = plan["message"].as_str().unwrap();
+        assert!(why.contains(said), "{why}");
     }
 }
 

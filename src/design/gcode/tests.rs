@@ -108,6 +108,7 @@ fn the_file_name_says_the_pen() {
     let draw = b"G0 X0 Y0\nG1 X1 Y1";
     for (name, pen) in [
         ("flower_pen3_red.gcode", Some(3)),
+        ("flower_pen0_red.gcode", Some(1)),
         ("a/b/flower_pen12.nc", Some(12)),
         ("flower.gcode", None),
         ("pencil_case.gcode", None),
@@ -158,8 +159,8 @@ fn refuses_by_name_and_line() {
             "line 2: several heights, all on one side of 0",
         ),
         (
-            "M3 S30\nG1 X1\nM3 S90",
-            "line 3: S90 after S30 cannot be drawn",
+            "M3 S30\nG1 X1\nM3 S90\nG1 X2",
+            "line 4: S90 after S30 cannot be drawn",
         ),
         ("G0 X1", "the drawing has no line to draw"),
         ("G0 X1\nG1 X9e9", "line 2: E9 cannot be drawn"),
@@ -215,7 +216,7 @@ fn files_of_a_set_share_their_page_and_have_a_pen_each() {
     assert_eq!(design.strokes[1].points_mm[0], [45.0, 45.0]);
     assert_eq!(
         design.strokes.iter().map(|s| s.pen).collect::<Vec<_>>(),
-        [Some(0), Some(1)]
+        [Some(1), Some(2)]
     );
     assert_eq!(design.strokes[1].source, "X_pen1_red.gcode line 2");
     let broken = [files[0], ("X_pen1_red.gcode", &b"G0 X0\nFOO"[..])];

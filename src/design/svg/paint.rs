@@ -129,6 +129,7 @@ impl<'p> SvgPainter<'p> {
             colour: look.colour,
             pen: self.place.iter().rev().find_map(|place| place.pen),
             source: self.source(path.id()),
+            ..StrokeAttributes::default()
         };
         let page = self.to_page(path.abs_transform());
         let outlines = outlines(path, &page, look.closes_areas, all.room())
