@@ -37,6 +37,9 @@ pub(super) struct PlanArgs {
     /// The longer side of the drawing on the sheet, such as 60mm, 6cm or 2.5in
     #[arg(long, value_name = "LENGTH", value_parser = length_mm, allow_hyphen_values = true)]
     pub(super) size: Option<f64>,
+    /// Leave pictures made of pixels out of an SVG, and say which; without it they are refused
+    #[arg(long, requires = "design")]
+    pub(super) skip_images: bool,
     /// Folder for pictures; without it none are written
     #[arg(long, value_name = "DIR")]
     pub(super) out: Option<PathBuf>,
@@ -289,7 +292,7 @@ impl DesignReport {
             self.set("design", design.path.display().to_string());
         }
         let library = match design {
-            Some(design) => &library.with_drawing(drawing(&design.files, args.size)?),
+            Some(design) => &library.with_drawing(drawing(&design.files, args)?),
             None => library,
         };
         let scene = match scenes::find(library, &args.scene, args.meta.as_deref()) {
@@ -440,11 +443,12 @@ fn in_full(error: &anyhow::Error) -> String {
 }
 
 /// A design from its files.
-fn drawing(paths: &[PathBuf], size_mm: Option<f64>) -> anyhow::Result<DesignReplacement> {
+fn drawing(paths: &[PathBuf], args: &PlanArgs) -> anyhow::Result<DesignReplacement> {
     let files: anyhow::Result<_> = paths.iter().map(|path| read(path)).collect();
     Ok(DesignReplacement {
         files: files?,
-        size_mm: size_mm.and_then(|size| Finite::new(size).ok()),
+        size_mm: args.size.and_then(|size| Finite::new(size).ok()),
+        skip_images: args.skip_images,
     })
 }
 

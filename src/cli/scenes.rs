@@ -63,6 +63,7 @@ fn planned(
         meta,
         design: Vec::new(),
         size: None,
+        skip_images: false,
         out,
         json: false,
     };

@@ -118,6 +118,15 @@ impl Default for DesignCaps {
     }
 }
 
+/// Choices of whoever has a drawing read.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ReadOptions {
+    /// Fill of an SVG's coloured areas.
+    pub fill: AreaFill,
+    /// Leaves pictures made of pixels out of an SVG and notes them; without it they are refused.
+    pub skip_images: bool,
+}
+
 /// Reads a drawing. The extension of `name` gives its kind; a G-code file called `*_pen3_red.gcode`
 /// is drawn with pen 3.
 ///
@@ -129,18 +138,18 @@ impl Default for DesignCaps {
 /// skipped without a note except invisible parts: hidden elements, and white areas without an
 /// outline.
 pub fn load(name: &str, bytes: &[u8], caps: &DesignCaps) -> Result<Design, DesignError> {
-    load_filled(name, bytes, caps, AreaFill::Outline)
+    load_with(name, bytes, caps, ReadOptions::default())
 }
 
-/// Reads a drawing like [`load`], and fills the coloured areas of an SVG with lines.
+/// Reads a drawing like [`load`], by choices of the caller.
 ///
 /// # Errors
 /// As [`load`]; and areas that need too many lines.
-pub fn load_filled(
+pub fn load_with(
     name: &str,
     bytes: &[u8],
     caps: &DesignCaps,
-    fill: AreaFill,
+    options: ReadOptions,
 ) -> Result<Design, DesignError> {
     if bytes.len() > caps.bytes_max {
         return Err(DesignError::TooLarge {
@@ -151,7 +160,7 @@ pub fn load_filled(
     let text = utf8(bytes)?;
     let (_, extension) = name.rsplit_once('.').unwrap_or(("", ""));
     let design = match extension.to_ascii_lowercase().as_str() {
-        "svg" => svg::read(text, caps, fill),
+        "svg" => svg::read(text, caps, options),
         "gcode" | "gco" | "nc" | "ngc" => gcode::read(&[(name, text)], caps),
         "json" => json_design::read(text, caps),
         _ => Err(DesignError::Kind {
@@ -165,13 +174,17 @@ pub fn load_filled(
 pub const ENDINGS: [&str; 6] = ["svg", "gcode", "gco", "nc", "ngc", "json"];
 
 /// Reads files that are one drawing together, each for its pen, on the page that they just cover:
-/// those of which [`set_of`] says the same. One file is read as [`load`] does.
+/// those of which [`set_of`] says the same. One file is read as [`load_with`] does.
 ///
 /// # Errors
 /// As [`load`], with the file's name; files of a set that are no G-code.
-pub fn load_set(files: &[(&str, &[u8])], caps: &DesignCaps) -> Result<Design, DesignError> {
+pub fn load_set(
+    files: &[(&str, &[u8])],
+    caps: &DesignCaps,
+    options: ReadOptions,
+) -> Result<Design, DesignError> {
     if let [(name, bytes)] = files {
-        return load(name, bytes, caps);
+        return load_with(name, bytes, caps, options);
     }
     let bytes = files.iter().map(|(_, bytes)| bytes.len()).sum();
     if bytes > caps.bytes_max {

@@ -69,10 +69,12 @@ pub struct DesignFile {
     pub order: Order,
     /// Fill of an SVG's coloured areas.
     pub fill: FillKind,
-    /// Between two lines of a fill, on the sheet.
+    /// Between two lines of a fill, on the sheet; absent is the width of the finest pen.
     pub fill_spacing_mm: Option<Finite>,
     /// Of a fill's lines on the page, 0 along x, counter-clockwise.
     pub fill_angle_deg: Option<Finite>,
+    /// Leaves pictures made of pixels out of an SVG; without it they are refused.
+    pub skip_images: bool,
 }
 
 /// Fill of coloured areas.

@@ -9,12 +9,12 @@ use super::area_fill;
 use super::build_scene::{self, SceneFileError, SceneParts};
 use super::design_overflow::DesignOverflow;
 use super::embedded::{self, EmbeddedFile};
-use super::file::{DesignFile, SceneFile};
+use super::file::{DesignFile, PenFile, SceneFile};
 use super::{Revision, Scene, SizeSource};
 use arm::{ArmError, ArmFile, ArmModel};
 use base::units::Finite;
 use config::toml::{self as strict, FileError};
-use design::{self, AreaFill, Design, DesignCaps, DesignError};
+use design::{self, AreaFill, Design, DesignCaps, DesignError, ReadOptions};
 
 /// Source of scenes: a folder and the files in the binary.
 #[derive(Clone, Debug, Default)]
@@ -42,6 +42,8 @@ pub struct DesignReplacement {
     pub files: Vec<(String, Vec<u8>)>,
     /// Its longer side on the sheet, above 0; without it what the file says, or else the scene.
     pub size_mm: Option<Finite>,
+    /// Leaves pictures made of pixels out of an SVG, as `skip_images` of a scene does.
+    pub skip_images: bool,
 }
 
 /// A file larger than this is not read.
@@ -285,7 +287,8 @@ impl SceneLibrary {
         let mut scene = self.overlaid(file, text, overlay, &mut hash)?;
         if let Some(drawing) = &self.instead {
             drawing.take_place(&mut scene.design);
-            hash_part(&mut hash, format!("{:?}", drawing.size_mm).as_bytes());
+            let choices = (drawing.size_mm, drawing.skip_images);
+            hash_part(&mut hash, format!("{choices:?}").as_bytes());
         }
         if let Some(name) = name.filter(|name| *name != scene.name) {
             let why = format!(
@@ -299,7 +302,7 @@ impl SceneLibrary {
             &mut hash,
             &serde_json::to_vec(&arm.file).unwrap_or_default(),
         );
-        let design = self.design(file, &mut scene.design, &mut hash)?;
+        let design = self.design(file, &mut scene.design, &scene.pens, &mut hash)?;
         let revision = Revision(*hash.finalize().as_bytes());
         let parts = SceneParts {
             arm,
@@ -343,6 +346,7 @@ impl SceneLibrary {
         &self,
         scene: &str,
         file: &mut DesignFile,
+        pens: &[PenFile],
         hash: &mut blake3::Hasher,
     ) -> Result<Design, SceneError> {
         let wrap = |name: &str| {
@@ -354,7 +358,7 @@ impl SceneLibrary {
         match (&file.file, &file.text, &file.polylines) {
             (Some(name), None, None) => {
                 let name = name.clone();
-                self.file_design(scene, &name, file, hash)
+                self.file_design(scene, &name, file, pens, hash)
             }
             (None, Some(text), None) => {
                 let height_mm = file.letter_height_mm.map_or(LETTER_HEIGHT_MM, |h| h.get());
@@ -380,6 +384,7 @@ impl SceneLibrary {
         scene: &str,
         name: &str,
         file: &mut DesignFile,
+        pens: &[PenFile],
         hash: &mut blake3::Hasher,
     ) -> Result<Design, SceneError> {
         let wrap = |source| SceneError::Design {
@@ -391,7 +396,11 @@ impl SceneLibrary {
         hash_files(hash, &files);
         let parts = files.iter().map(|(n, b)| (n.as_str(), b.as_slice()));
         let parts: Vec<(&str, &[u8])> = parts.collect();
-        let mut plain = design::load_set(&parts, &caps).map_err(wrap)?;
+        let options = ReadOptions {
+            skip_images: file.skip_images,
+            ..ReadOptions::default()
+        };
+        let mut plain = design::load_set(&parts, &caps, options).map_err(wrap)?;
         plain.notes.extend(set_note(&files));
         if plain.is_a_dot() {
             plain.notes.push(DOT_NOTE.to_owned());
@@ -401,11 +410,12 @@ impl SceneLibrary {
         if plain.states_size && is_unasked {
             file.size_mm = None;
         }
-        let fill = area_fill::fill_of(file, plain.page_mm);
+        let fill = area_fill::fill_of(file, pens, plain.page_mm);
         let fill = fill.map_err(|what| SceneError::from(FileError::single(scene, what)))?;
         match parts.as_slice() {
             [(_, bytes)] if fill != AreaFill::Outline => {
-                design::load_filled(name, bytes, &caps, fill).map_err(wrap)
+                let options = ReadOptions { fill, ..options };
+                design::load_with(name, bytes, &caps, options).map_err(wrap)
             }
             _ => Ok(plain),
         }
@@ -566,6 +576,7 @@ impl DesignReplacement {
         (design.text, design.polylines) = (None, None);
         (design.at_mm, design.rotate_deg) = (None, None);
         design.size_mm = self.size_mm.or(design.size_mm);
+        design.skip_images |= self.skip_images;
     }
 }
 

@@ -203,6 +203,54 @@ fn in_a_scene(bench: &Bench, folder: &std::path::Path) {
     assert_eq!(plan["notes"].as_array().unwrap().len(), 2, "{plan:#}");
 }
 
+/// Files in the forms in which people's programs write them: `src/design/tests`.
+#[test]
+fn designs_of_many_programs_plan_on_the_default_scene() {
+    let bench = Bench::new();
+    for kind in ["svg", "gcode"] {
+        let folder = format!("{}/src/design/tests/{kind}", env!("CARGO_MANIFEST_DIR"));
+        let output = bench.run(&["plan", "--design", &folder, "--size", "60mm", "--json"]);
+        let plans: Vec<Value> = text(&output)
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        assert!(plans.len() > 20, "{}", plans.len());
+        for plan in plans {
+            assert_eq!(plan["success"], true, "{plan:#}");
+            near(&plan, "size_mm", 60.0, 0.01);
+        }
+    }
+}
+
+#[test]
+fn pictures_in_an_svg_are_left_out_when_asked() {
+    let bench = Bench::new();
+    let design = r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 20 10">
+        <image href="photo.png" width="9" height="9"/><path stroke="black" d="M5 5h10"/></svg>"#;
+    let (code, plan) = planned(&bench, "photo.svg", design, &[]);
+    assert_eq!(code, Some(1));
+    let why = plan["message"].as_str().unwrap();
+    assert!(why.contains("--skip-images"), "{why}");
+    let (code, plan) = planned(&bench, "photo.svg", design, &["--skip-images"]);
+    assert_eq!(code, Some(0), "{plan:#}");
+    assert_eq!(
+        plan["notes"][0],
+        "1 picture made of pixels is left out: image on line 2"
+    );
+}
+
+#[test]
+fn areas_are_filled_by_the_pens_width_where_nothing_else_is_said() {
+    let bench = Bench::new();
+    let square = r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 20 20"><rect width="20" height="20"/></svg>"#;
+    std::fs::create_dir_all(bench.path("scenes/designs")).unwrap();
+    std::fs::write(bench.path("scenes/designs/square.svg"), square).unwrap();
+    let design = "file = \"square.svg\"\nsize_mm = 20.0\nfill = \"hatch\"\nfill_angle_deg = 0.0";
+    let filled = scene(&bench, "filled", design);
+    // A pen of 0.5 mm: 80 mm around, and forty lines of 20 mm.
+    near(&filled, "pen_down_mm", 880.0, 40.0);
+}
+
 #[test]
 fn a_folder_takes_every_kind_of_design() {
     let bench = Bench::new();

@@ -8,7 +8,7 @@
 
 use proptest::prelude::*;
 
-use super::super::{Design, DesignCaps, DesignError, load};
+use super::super::{Design, DesignCaps, DesignError, ReadOptions, load};
 
 fn read(text: &str) -> Result<Design, DesignError> {
     load("drawing.gcode", text.as_bytes(), &DesignCaps::default())
@@ -211,7 +211,8 @@ fn files_of_a_set_share_their_page_and_have_a_pen_each() {
     let black: &[u8] = b"G21 G90\nG0 X0 Y0\nG1 X100 Y0\nG1 X100 Y100";
     let red: &[u8] = b"G0 X45 Y45\nG1 X55 Y45\nG1 X55 Y55";
     let files = [("X_pen0_black.gcode", black), ("X_pen1_red.gcode", red)];
-    let design = super::super::load_set(&files, &DesignCaps::default()).unwrap();
+    let design =
+        super::super::load_set(&files, &DesignCaps::default(), ReadOptions::default()).unwrap();
     assert_eq!(design.page_mm, [100.0, 100.0]);
     assert_eq!(design.strokes[1].points_mm[0], [45.0, 45.0]);
     assert_eq!(
@@ -220,7 +221,8 @@ fn files_of_a_set_share_their_page_and_have_a_pen_each() {
     );
     assert_eq!(design.strokes[1].source, "X_pen1_red.gcode line 2");
     let broken = [files[0], ("X_pen1_red.gcode", &b"G0 X0\nFOO"[..])];
-    let error = super::super::load_set(&broken, &DesignCaps::default()).unwrap_err();
+    let error = super::super::load_set(&broken, &DesignCaps::default(), ReadOptions::default())
+        .unwrap_err();
     assert!(
         error.to_string().starts_with("`X_pen1_red.gcode`: line 2"),
         "{error}"
