@@ -8,6 +8,7 @@ mod design_error;
 mod fill_area;
 mod flatten;
 mod gcode;
+mod hpgl;
 mod join_polylines;
 mod json_design;
 pub mod letters;
@@ -157,12 +158,12 @@ pub fn load_with(
             bytes_max: caps.bytes_max,
         });
     }
-    let text = utf8(bytes)?;
     let (_, extension) = name.rsplit_once('.').unwrap_or(("", ""));
     let design = match extension.to_ascii_lowercase().as_str() {
-        "svg" => svg::read(text, caps, options),
-        "gcode" | "gco" | "nc" | "ngc" => gcode::read(&[(name, text)], caps),
-        "json" => json_design::read(text, caps),
+        "svg" => svg::read(utf8(bytes)?, caps, options),
+        "gcode" | "gco" | "nc" | "ngc" => gcode::read(&[(name, utf8(bytes)?)], caps),
+        "hpgl" | "hpg" | "plt" => hpgl::read(bytes, caps),
+        "json" => json_design::read(utf8(bytes)?, caps),
         _ => Err(DesignError::Kind {
             name: design_error::quoted(name).trim_matches('`').to_owned(),
         }),
@@ -171,7 +172,9 @@ pub fn load_with(
 }
 
 /// Endings of the names that [`load`] reads.
-pub const ENDINGS: [&str; 6] = ["svg", "gcode", "gco", "nc", "ngc", "json"];
+pub const ENDINGS: [&str; 9] = [
+    "svg", "gcode", "gco", "nc", "ngc", "hpgl", "hpg", "plt", "json",
+];
 
 /// Reads files that are one drawing together, each for its pen, on the page that they just cover:
 /// those of which [`set_of`] says the same. One file is read as [`load_with`] does.
