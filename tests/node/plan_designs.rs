@@ -265,6 +265,8 @@ fn a_folder_takes_every_kind_of_design() {
         ("c.nc", gcode),
         ("d.ngc", gcode),
         ("e.json", "[[[0, 0], [10, 0]]]"),
+        ("h.plt", "IN;SP1;PU0,0;PD400,0;PU;"),
+        ("i.hpgl", "PD400,0;"),
         ("f.g", "no design"),
         ("g.txt", "no design"),
     ] {
@@ -273,7 +275,7 @@ fn a_folder_takes_every_kind_of_design() {
     let (folder, to) = (folder.to_str().unwrap(), out.to_str().unwrap());
     let output = bench.run(&["plan", "--design", folder, "--json", "--out", to]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output));
-    assert_eq!(text(&output).lines().count(), 6);
+    assert_eq!(text(&output).lines().count(), 8);
     // Two designs of one stem have a picture each.
     for picture in ["a.svg.png", "a.gcode.png", "b.png", "e.png"] {
         assert!(out.join(picture).is_file(), "{picture}");
