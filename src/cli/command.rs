@@ -8,8 +8,8 @@ use super::duration::duration;
 use super::node_args::{AtArgs, NodeArgs};
 use super::serve_args::ServeArgs;
 use super::{
-    arm, audit, bus, calibrate, call, doctor, draw, explain, init, jog, plan, reach, scenes, sim,
-    token, tools,
+    arm, audit, bus, calibrate, call, clients, doctor, draw, explain, init, jog, plan, reach,
+    scenes, sim, token, tools,
 };
 
 /// A robot-arm MCP server that forgives how a caller writes and never forgives physics.
@@ -191,6 +191,8 @@ pub(super) enum CliCommand {
     Init(init::InitArgs),
     /// Say everything that is wrong with a node before it is started: file, scenes, port, folders
     Check,
+    /// Print the configuration of an MCP client for this node, or write it into the client's file
+    Clients(clients::ClientsArgs),
     /// Make, list and revoke the tokens by which callers from elsewhere come in
     #[command(subcommand)]
     Token(token::TokenCommand),
