@@ -34,6 +34,7 @@ mod remote_tools;
 mod repair_log;
 mod reply;
 mod reset;
+mod result_pictures;
 mod resume;
 mod reword;
 mod route;
