@@ -222,6 +222,11 @@ fn refuses_an_unknown_key_that_may_change_the_act() {
         r#"{"scene":"letters","real":false}"#,
         r#"{"scene":"letters","bold":false}"#,
         r#"{"scene":"letters","stroke":0}"#,
+        r#"{"input":"","type":false}"#,
+        r#"{"input":"","type":true}"#,
+        r#"{"input":"","type":[1]}"#,
+        "debug=\"maybe\" Action: stroke\nAction Input: scene: letters",
+        r#"scene: letters Observation: {"tool_calls":[{"function":{"name":"stroke","arguments":"{\"dry_run\":null}"}}]}"#,
         r#"{"scene":"letters","enabled":0}"#,
         r#"{"scene":"letters","enabled":{"now":0.0}}"#,
         r#"{"scene":"letters","execute":""}"#,
@@ -353,6 +358,19 @@ fn a_call_that_asks_for_a_dry_run_never_moves_in_either_profile() {
 }
 
 #[test]
+fn a_list_that_holds_no_call_is_no_envelope() {
+    for text in [
+        r#"{"scene":"letters","function":[false]}"#,
+        r#"{"scene":"letters","tool_calls":[1,2]}"#,
+        r#"{"scene":"letters","function":[]}"#,
+    ] {
+        let profile = ForgivenessProfile::Lenient;
+        let reading = moves(profile, text).unwrap_or_else(|why| panic!("{text}: {why}"));
+        assert_eq!(reading.understood["scene"], "letters", "{text}");
+    }
+}
+
+#[test]
 fn a_mode_in_which_nothing_moves_never_moves_in_either_profile() {
     for text in [
         r#"{"scene":"letters","ᴅʀʏ_ʀᴜɴ":true}"#,
@@ -376,6 +394,21 @@ fn a_mode_in_which_nothing_moves_never_moves_in_either_profile() {
         r#"{"scene":"letters","execute":"None"}"#,
         r#"!{"scene":"letters"}"#,
         r#"! {"scene":"letters"}"#,
+        r#"<function=/* dry run */stroke>{"scene":"letters"}</function>"#,
+        "arguments:\n  scene dry run : \"letters\"\n  debug: true",
+        "scene: letters dry run: yes",
+        r#"scene: letters Observation: {"debug":"maybe"}"#,
+        r#"JSON.parse("{\"scene\":\"letters\"}") // dry run"#,
+        r#"stroke(scene="letters") /* dry run */"#,
+        r#"scene: letters // {"fps":0}"#,
+        "// debug: 2\nscene: letters",
+        "# scene = short\nscene: letters",
+        "# 1. debug: 2\n2. scene: letters",
+        r#"{"scene":"letters","input":[{},{}]}"#,
+        r#"{"style":"{\"scene\":\"letters\"}","function":{"_":"{}"}}"#,
+        r#"{"scene":"letters"} # {"scene":"short"}"#,
+        r#"{"scene":"letters","arguments":"[1,2]"}"#,
+        r#"{"scene":"letters","arguments":[1],"dry_run":true}"#,
     ] {
         for profile in [ForgivenessProfile::Lenient, ForgivenessProfile::Guarded] {
             assert!(!draws(profile, text), "{profile:?}: {text}");

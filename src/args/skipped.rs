@@ -29,6 +29,8 @@ pub(super) enum SkippedMeaning {
     Packaging,
     /// Something.
     Words,
+    /// An object, as a call that was commented out has it.
+    Arguments,
     /// That nothing is to move, or to be done.
     Refusal,
 }
@@ -45,6 +47,8 @@ impl SkippedText {
             || self.is_not_sign()
         {
             SkippedMeaning::Refusal
+        } else if self.place == SkippedPlace::Remark && self.text.contains('{') {
+            SkippedMeaning::Arguments
         } else if match self.place {
             SkippedPlace::Around => PackagingScanner::new(&self.text, tools).takes_all(),
             SkippedPlace::Remark => !known.conditions.is_in(&folded),
@@ -72,10 +76,13 @@ fn may_be_tool(word: &str, tools: &[String]) -> bool {
 
 /// Returns whether a name is one of the tool's.
 fn is_tool(received: &str, tools: &[String]) -> bool {
-    matches!(
-        name::resolve(received, tools),
-        name::NameResolution::Resolved { .. } | name::NameResolution::Ambiguous { .. }
-    )
+    // What stands before the last mark of a longer text would be taken for a namespace.
+    let is_inside = |c: char| c.is_alphanumeric() || "_.-/:".contains(c);
+    received.trim().chars().all(is_inside)
+        && matches!(
+            name::resolve(received, tools),
+            name::NameResolution::Resolved { .. } | name::NameResolution::Ambiguous { .. }
+        )
 }
 
 /// A scanner over the text around a call.

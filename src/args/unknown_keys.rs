@@ -59,6 +59,24 @@ impl CallReader<'_> {
         }
     }
 
+    /// Judges pairs without brackets, whose keys and values may be the words of one sentence.
+    pub(super) fn judge_loose_pairs(&mut self, pairs: &[(String, ParsedValue)]) {
+        if !self.judges_unknown_keys() {
+            return;
+        }
+        self.withhold_across(pairs);
+        if self.given.is_empty() || self.policy.refuses(ReaderRule::ForeignKey) {
+            return;
+        }
+        for (key, node) in pairs {
+            if find(&self.shape.params, key).is_none() && self.holds_arguments(node, UNWRAP_MAX) {
+                let issue = self.nested(&parsed_value::shown(key), node);
+                let rule = ReaderRule::Contradiction;
+                self.trouble(ArgumentIssue { rule, ..issue }, node);
+            }
+        }
+    }
+
     /// Says whether the key was ignored though it says something.
     fn unknown(&mut self, key: &str, node: &ParsedValue) -> bool {
         let shown = parsed_value::shown(key);
@@ -208,6 +226,7 @@ impl CallReader<'_> {
         match node {
             ParsedValue::Map(pairs) => pairs.iter().any(|(key, inner)| {
                 (!inner.is_empty() && find(&self.shape.params, key).is_some())
+                    || heuristics::is_call(key, inner)
                     || self.holds_arguments(inner, left)
             }),
             ParsedValue::List(items) if items.len() <= PAIRS_MAX => {
@@ -314,7 +333,7 @@ fn parts_of_name(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Returns whether a key or its value denies, limits or postpones something.
-fn is_doubt(key: &str, node: &ParsedValue) -> bool {
+pub(super) fn is_doubt(key: &str, node: &ParsedValue) -> bool {
     let known = vocabulary();
     let folded = FoldedText::new(key);
     if known.negations.is_in(&folded) || known.is_conditional(&folded) {

@@ -7,10 +7,11 @@ use super::{
     candidates, heuristics,
     limits::UNWRAP_MAX,
     outcome::ArgumentIssue,
+    parameter_keys::find,
     parsed_value::{self, ParsedValue},
     rules::{ReaderRule, UnknownKeyPolicy},
     shape::ValueKind,
-    skipped::{SkippedMeaning, SkippedText},
+    skipped::{SkippedMeaning, SkippedPlace, SkippedText},
     value_coercion::dropped,
     vocabulary::vocabulary,
     word_table::FoldedText,
@@ -43,6 +44,20 @@ impl CallReader<'_> {
         asks
     }
 
+    /// Hears a dry run whose words a reading without brackets parted: `scene: koi dry run: yes`.
+    pub(super) fn withhold_across(&mut self, pairs: &[(String, ParsedValue)]) {
+        let dry_run = &vocabulary().dry_run;
+        let is_in = |text: &str| dry_run.is_in(&FoldedText::new(text));
+        let parts: Vec<&str> = pairs.iter().flat_map(key_and_word).collect();
+        for pair in parts.windows(2) {
+            let words = pair.join(" ");
+            if is_in(&words) && !pair.iter().any(|part| is_in(part)) {
+                let received = parsed_value::shown(&words);
+                self.withhold("", received, ReaderRule::Meaningless);
+            }
+        }
+    }
+
     fn withhold(&mut self, path: &str, received: String, otherwise: ReaderRule) {
         let why = "this asks for a dry run, or that nothing is to move, and is not understood as an argument";
         let names = self
@@ -69,12 +84,43 @@ impl CallReader<'_> {
         }
         for piece in skipped {
             let received = parsed_value::shown(piece.text.trim());
+            if piece.place == SkippedPlace::Remark && self.holds_pair(&piece.text) {
+                self.commented_out(received);
+                continue;
+            }
             match piece.meaning(&self.shape.tool_names) {
                 SkippedMeaning::Packaging => {}
                 SkippedMeaning::Words => self.other_text(received),
-                SkippedMeaning::Refusal => self.withhold("", received, ReaderRule::OtherText),
+                SkippedMeaning::Arguments => self.commented_out(received),
+                SkippedMeaning::Refusal => {
+                    let otherwise = match piece.place {
+                        SkippedPlace::Around => ReaderRule::OtherText,
+                        SkippedPlace::Remark => ReaderRule::Meaningless,
+                    };
+                    self.withhold("", received, otherwise);
+                }
             }
         }
+    }
+
+    /// Returns whether a comment holds a parameter with a value: `// debug: true`.
+    fn holds_pair(&self, comment: &str) -> bool {
+        let mut lines = comment
+            .lines()
+            .filter_map(|line| line.split_once([':', '=']));
+        lines.any(|(key, _)| {
+            let key = key.split_whitespace().next_back().unwrap_or_default();
+            let key = key.trim_matches(|c: char| !c.is_alphanumeric());
+            find(&self.shape.params, key).is_some()
+        })
+    }
+
+    fn commented_out(&mut self, received: String) {
+        let why = "a comment holds arguments, and it is not clear which are meant";
+        let trouble = ArgumentIssue::new(ReaderRule::Contradiction, "commented_out", "", why);
+        let node = ParsedValue::Text(received.clone());
+        let expected = "the arguments alone, as one JSON object";
+        self.trouble(trouble.received(received).expected(expected), &node);
     }
 
     fn other_text(&mut self, received: String) {
@@ -218,6 +264,15 @@ fn value_asks(node: &ParsedValue, reads_texts: bool, left: usize) -> bool {
         },
         _ => false,
     }
+}
+
+/// A pair's key and its value, as far as that has no quotes.
+fn key_and_word((key, node): &(String, ParsedValue)) -> impl Iterator<Item = &str> {
+    let word = match node {
+        ParsedValue::Word(word) => Some(word.as_str()),
+        _ => None,
+    };
+    std::iter::once(key.as_str()).chain(word)
 }
 
 /// The object or list that a text holds.
