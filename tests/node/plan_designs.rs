@@ -319,7 +319,14 @@ fn a_line_on_a_line_is_drawn_once() {
         assert_eq!(code, Some(0), "{plan:#}");
         near(&plan, "pen_down_mm", 50.0, 0.1);
         assert_eq!(plan["stroke_count"], 1, "{lines}");
+        assert_eq!(plan["design_strokes"], 2, "{lines}");
     }
+    let file = bench.path("lines.json");
+    std::fs::write(&file, "[[[0,0],[50,0]], [[50,0],[50,9]], [[10,0],[20,0]]]").unwrap();
+    let said = text(&bench.run(&["plan", "--design", file.to_str().unwrap()]));
+    let words =
+        "3 strokes of the design drawn as 1: ends that touch are joined, 1 left out, drawn already";
+    assert!(said.contains(words), "{said}");
 }
 
 /// Issue 21: a four-line drawing became a dot that was scaled to the full size.
