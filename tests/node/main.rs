@@ -12,6 +12,7 @@ mod calibrate;
 mod curved;
 mod declared;
 mod doctor;
+mod draw;
 mod emulated;
 mod errors;
 #[cfg(feature = "exam")]
