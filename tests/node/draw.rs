@@ -438,7 +438,7 @@ fn a_node_that_runs_draws_what_its_operator_allows_and_is_followed_beyond_a_call
     assert!(result["arm_time_s"].as_f64().unwrap() > 1.0, "{result:#}");
     assert_eq!(result["job"]["state"], "reached");
     // That word was for that drawing: the scene's own design needs another.
-    let url = served.url.clone();
+    let url = served.url;
     let (code, refused) = desk
         .bench
         .call(&["stroke", r#"{"scene":"short"}"#, "--node", &url]);
@@ -459,7 +459,7 @@ fn a_node_that_runs_draws_what_its_operator_allows_and_is_followed_beyond_a_call
     );
     let unknown = desk.bench.run(&["watch", "job-9"]);
     assert_eq!(unknown.status.code(), Some(1), "{}", text(&unknown));
-    let kept = std::fs::read_to_string(desk.bench.path("state/jobs/job-1/design.json")).unwrap();
+    let kept = std::fs::read_to_string(desk.bench.path("state/jobs/job-1/design.toml")).unwrap();
     assert!(kept.contains("M0 20V0H40V10"), "{kept}");
 }
 
