@@ -82,7 +82,7 @@ impl Node {
             of: total,
             words: past.message.clone(),
             is_over: past.is_over(),
-            result: serde_json::from_str(&past.figures).unwrap_or_default(),
+            result: serde_json::Map::new(),
             state: past.state,
         })
     }

@@ -35,7 +35,7 @@ fn kept_design(state: &Path, past: &PastJob) -> Result<DesignReplacement, String
     let text = job::kept_design(state, &past.id);
     let text =
         text.map_err(|error| format!("its drawing {} was not kept: {error}", past.drawing))?;
-    serde_json::from_str(&text)
+    DesignReplacement::from_toml(&format!("design of {}", past.id), &text)
         .map_err(|error| format!("its drawing {} cannot be read: {error}", past.drawing))
 }
 
