@@ -16,14 +16,23 @@ pub(super) struct HpglCommand {
     /// Index of its first byte.
     pub(super) at: usize,
     pub(super) numbers: Vec<f64>,
-    /// Of a label, or the symbol of SM.
-    pub(super) text: String,
+    /// Bytes of a label, of an encoded polyline, or the symbol of SM.
+    pub(super) raw: Vec<u8>,
 }
 
 impl HpglCommand {
     /// Its two letters.
     pub(super) fn word(&self) -> String {
         self.name.map(char::from).iter().collect()
+    }
+
+    /// Its bytes as text.
+    pub(super) fn text(&self) -> String {
+        match std::str::from_utf8(&self.raw) {
+            Ok(text) => text.to_owned(),
+            // Plotters' programs of old write a byte a letter.
+            Err(_) => self.raw.iter().map(|byte| char::from(*byte)).collect(),
+        }
     }
 
     /// The number at this place, or what the plotter takes without it.
@@ -104,12 +113,12 @@ impl<'b> HpglScanner<'b> {
             name: [first, second].map(|letter| letter.to_ascii_uppercase()),
             at,
             numbers: Vec::new(),
-            text: String::new(),
+            raw: Vec::new(),
         };
         match &command.name {
-            b"LB" => command.text = self.text_until(self.label_end),
-            b"CO" => _ = self.text_until(b';'),
-            b"SM" => command.text = self.text_until(b';'),
+            b"LB" => command.raw = self.bytes_until(self.label_end),
+            b"CO" => _ = self.bytes_until(b';'),
+            b"PE" | b"SM" => command.raw = self.bytes_until(b';'),
             b"DT" => self.define_label_end(),
             b"IN" | b"DF" => {
                 self.label_end = END_OF_TEXT;
@@ -170,16 +179,13 @@ impl<'b> HpglScanner<'b> {
         Ok(())
     }
 
-    fn text_until(&mut self, end: u8) -> String {
+    fn bytes_until(&mut self, end: u8) -> Vec<u8> {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
         let length = rest.iter().position(|byte| *byte == end);
-        let text = rest.get(..length.unwrap_or(rest.len())).unwrap_or_default();
         self.at += length.map_or(rest.len(), |length| length + 1);
-        match std::str::from_utf8(text) {
-            Ok(text) => text.to_owned(),
-            // Plotters' programs of old write a byte a letter.
-            Err(_) => text.iter().map(|byte| char::from(*byte)).collect(),
-        }
+        rest.get(..length.unwrap_or(rest.len()))
+            .unwrap_or_default()
+            .to_vec()
     }
 
     /// The byte behind DT ends labels; without one it is that of the beginning again.

@@ -5,6 +5,7 @@ use super::super::{CHORD_ERROR_MM, DesignError, flatten};
 use super::byte_name;
 use super::commands::HpglCommand;
 use super::coordinates::Point;
+use super::encoded_polyline::{EncodedStep, steps};
 use super::plotter::{HpglPlotter, PolygonBuffer, unknown};
 use super::shapes::{UserArc, rectangle, wedge};
 
@@ -81,6 +82,32 @@ impl HpglPlotter<'_> {
         }
     }
 
+    /// An encoded polyline, whose pen is down but for the moves that it marks.
+    pub(super) fn encoded(&mut self, command: &HpglCommand) -> Result<(), DesignError> {
+        self.lift()?;
+        for step in steps(command)? {
+            match step {
+                EncodedStep::Pen(number) => {
+                    self.lift()?;
+                    self.select_pen(number, command)?;
+                }
+                EncodedStep::Move {
+                    to,
+                    is_absolute,
+                    is_down,
+                } => {
+                    if !is_down {
+                        self.lift()?;
+                    }
+                    self.is_down = is_down;
+                    let to = self.named(to, !is_absolute);
+                    self.go(to, command.at)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Circles, rectangles and wedges, drawn wherever the pen is; areas by their outline.
     pub(super) fn shape(&mut self, command: &HpglCommand) -> Result<(), DesignError> {
         let at = self.place.to_user(self.at);
@@ -137,13 +164,16 @@ impl HpglPlotter<'_> {
 
     pub(super) fn write(&mut self, command: &HpglCommand) -> Result<(), DesignError> {
         self.lift()?;
-        let label = self.label.laid(&command.text, self.at).map_err(|letter| {
-            DesignError::unsupported(
-                byte_name(command.at),
-                format!("{} in a label", quoted(letter.encode_utf8(&mut [0; 4]))),
-                "use Latin letters, digits and common signs",
-            )
-        })?;
+        let label = self
+            .label
+            .laid(&command.text(), self.at)
+            .map_err(|letter| {
+                DesignError::unsupported(
+                    byte_name(command.at),
+                    format!("{} in a label", quoted(letter.encode_utf8(&mut [0; 4]))),
+                    "use Latin letters, digits and common signs",
+                )
+            })?;
         for stroke in label.strokes {
             let line = stroke.into_iter().map(|point| self.place.to_mm(point));
             let line = line.collect();

@@ -6,6 +6,7 @@
 mod commands;
 mod coordinates;
 mod draw_shapes;
+mod encoded_polyline;
 mod label;
 mod line_type;
 mod losses;

@@ -88,6 +88,7 @@ impl<'c> HpglPlotter<'c> {
             b"BZ" | b"BR" => self.bezier(command),
             b"CI" | b"EA" | b"ER" | b"EW" | b"RA" | b"RR" | b"WG" => self.shape(command),
             b"PM" | b"EP" | b"FP" => self.polygon(command),
+            b"PE" => self.encoded(command),
             b"LB" => self.write(command),
             b"XT" | b"YT" => self.tick(command),
             _ => self.set_up(command),
@@ -99,7 +100,7 @@ impl<'c> HpglPlotter<'c> {
         self.lift()?;
         match &command.name {
             b"IN" | b"DF" => self.initialize(command.name == *b"IN"),
-            b"SP" => self.select_pen(command)?,
+            b"SP" => self.select_pen(command.number(0, 0.0), command)?,
             b"IP" => self.place.set_scaling_points(command),
             b"SC" => self.place.set_user_units(command)?,
             b"RO" => self.place.rotate(command)?,
@@ -118,7 +119,7 @@ impl<'c> HpglPlotter<'c> {
                 self.at = self.label.moved(self.at, cells);
             }
             b"PG" | b"AF" | b"AH" => self.page_ended = Some(command.at),
-            b"SM" if command.text.trim().is_empty() => {}
+            b"SM" if command.raw.trim_ascii().is_empty() => {}
             b"DV" if command.choice(0, 0) == 0 => {}
             _ if self.label.set(command, self.place.frame_mm()) => {}
             _ if self.losses.take(command) => {}
@@ -143,10 +144,22 @@ impl<'c> HpglPlotter<'c> {
         }
     }
 
-    fn select_pen(&mut self, command: &HpglCommand) -> Result<(), DesignError> {
-        self.pen = match command.choice(0, 0) {
-            0 => HeldPen::Away,
-            number => HeldPen::Numbered(u16::try_from(number).map_err(|_| unknown(command))?),
+    pub(super) fn select_pen(
+        &mut self,
+        number: f64,
+        command: &HpglCommand,
+    ) -> Result<(), DesignError> {
+        let is_pen = (0.0..=f64::from(u16::MAX)).contains(&number);
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "between 0 and 65535"
+        )]
+        let pen = is_pen.then_some(number.round() as u16);
+        self.pen = match pen {
+            None => return Err(unknown(command)),
+            Some(0) => HeldPen::Away,
+            Some(number) => HeldPen::Numbered(number),
         };
         Ok(())
     }

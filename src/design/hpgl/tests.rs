@@ -145,6 +145,35 @@ fn labels_are_written_in_their_cells() {
 }
 
 #[test]
+fn encoded_polylines_draw_what_they_mean() {
+    use super::encoded_polyline::tests::encoded;
+    let numbers = |values: &[i32], is_seven: bool| -> Vec<u8> {
+        let bytes = values.iter().map(|value| encoded(*value, is_seven));
+        bytes.collect::<Vec<_>>().concat()
+    };
+    for is_seven in [false, true] {
+        let mut file = b"IN;SP1;PU800,800;PE".to_vec();
+        file.extend(if is_seven { &b"7"[..] } else { b"" });
+        // To 40, 40 with the pen up; right and up; then from 40, 240 with pen 2, to the right.
+        for (flags, values) in [
+            (&b"<="[..], &[40, 40][..]),
+            (b"", &[400, 0, 0, 200]),
+            (b":", &[2]),
+            (b"<", &[-400, 0, 200, 0]),
+        ] {
+            file.extend(flags);
+            file.extend(numbers(values, is_seven));
+        }
+        file.extend(b";PU;SP0;");
+        let design = load("a.plt", &file, &DesignCaps::default()).unwrap();
+        let found: Vec<_> = design.strokes.iter().map(|s| s.points_mm.clone()).collect();
+        assert_eq!(found[0], [[0.0, 0.0], [10.0, 0.0], [10.0, 5.0]]);
+        assert_eq!(found[1], [[0.0, 5.0], [5.0, 5.0]]);
+        assert_eq!(design.strokes[1].pen, Some(2));
+    }
+}
+
+#[test]
 fn what_draws_nothing_is_counted() {
     let design =
         read("IN;VS10;VS20;FS3;PS4;SP1;PU0,0;RA400,400;PU;SC0,1,0,1;PU0,0;PD1,1;").unwrap();
@@ -169,7 +198,8 @@ fn an_origin_in_the_middle_of_the_sheet_stays_there() {
 fn refuses_by_name_and_byte() {
     for (text, message) in [
         ("IN;PU0,0;XX5;", "byte 9: `XX` cannot be drawn"),
-        ("PE<=ab;", "byte 0: `PE` cannot be drawn"),
+        ("PE<=ab;", "byte 6: found the end of PE inside a number"),
+        ("PE!;", "byte 2: found the byte 33 in PE"),
         (
             "PU0,0;PD5;",
             "byte 6: found PD with 1 coordinates; accepted: coordinates in pairs",
