@@ -389,10 +389,8 @@ impl DesignReport {
             self.exit = ExitStatus::Refused;
             self.set("success", false);
         }
-        let said = preview
-            .refusals
-            .iter()
-            .map(|refusal| format!("refused: {}", refusal.why));
+        let said = preview.refusals_by_rule();
+        let said = said.iter().map(|words| format!("refused: {words}"));
         self.lines.extend(said);
         Ok(())
     }

@@ -25,6 +25,7 @@ mod pictures;
 mod plan_approval;
 mod preempt;
 mod preview;
+mod preview_text;
 mod remote_tools;
 mod repair_log;
 mod reply;

@@ -12,6 +12,8 @@ use scene::{Scene, SheetStroke};
 /// Preview of a drawing.
 #[derive(Clone, Debug)]
 pub struct DrawingPreview {
+    /// The scene that is drawn.
+    pub(super) scene: Arc<Scene>,
     /// As much as can be planned; none where nothing can.
     pub plan: Option<Plan>,
     /// Every rule that says no.
@@ -64,6 +66,7 @@ impl DrawingPreview {
             Ok(attempt) => attempt,
             Err(PlanError::Refused(refusals)) => {
                 return Ok(Self {
+                    scene: Arc::clone(scene),
                     plan: None,
                     refusals: refusals.iter().map(RuleViolation::of_planner).collect(),
                     refused: scene.strokes.clone(),
@@ -89,44 +92,13 @@ impl DrawingPreview {
             all.extend(refused.0.iter().map(of_gate));
         }
         Self {
+            scene: Arc::clone(scene),
             plan,
             refusals: all,
             refused,
         }
     }
-
-    /// Returns a one-line summary.
-    #[must_use]
-    pub fn message(&self) -> String {
-        let planned = self.plan.as_ref().map_or_else(
-            || "nothing of it can be planned".to_owned(),
-            |plan| sum_up(&plan.report),
-        );
-        match self.refusals.len() {
-            0 => planned,
-            1 => format!("{planned}; refused: {}", self.said(1)),
-            count => format!("{planned}; refused {count} times: {}", self.said(NAMED_MAX)),
-        }
-    }
-
-    fn said(&self, most: usize) -> String {
-        let named: Vec<&str> = self
-            .refusals
-            .iter()
-            .take(most)
-            .map(|refusal| refusal.why.as_str())
-            .collect();
-        let more = self.refusals.len().saturating_sub(most);
-        if more == 0 {
-            named.join("; ")
-        } else {
-            format!("{}; and {more} more", named.join("; "))
-        }
-    }
 }
-
-/// Refusals named in a message.
-const NAMED_MAX: usize = 3;
 
 /// Length, time and dips.
 pub(super) fn sum_up(report: &PlanReport) -> String {

@@ -3,9 +3,12 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use serde_json::{Map, Value, json};
+
 use super::dispatch::ToolContext;
 use super::motion_job::{self, CompletedMotion, JobContext, JobError};
 use super::preview::DrawingPreview;
+use super::preview_text::DrawnExtent;
 use super::reply::Reply;
 use super::{calibration_check, pictures, resume, sheet_check};
 use base::units::JointVector;
@@ -49,6 +52,28 @@ impl ToolContext<'_> {
     /// Returns the hash of the only plan that may be drawn; capitals and blanks around it are form.
     pub(super) fn plan_hash(&self) -> Option<String> {
         self.text("plan").map(same_hash)
+    }
+}
+
+impl ToolContext<'_> {
+    /// Returns the arguments of the call that draws exactly the previewed plan: those of this call without its `dry_run`;
+    /// `None` for a plan that is refused.
+    fn drawing_call(&self, preview: &DrawingPreview) -> Option<Map<String, Value>> {
+        let plan = preview
+            .plan
+            .as_ref()
+            .filter(|_| preview.refusals.is_empty())?;
+        let mut call = Map::new();
+        if !self.is("resume") {
+            let scene = self.reading.understood.get("scene").cloned();
+            call.extend(scene.map(|scene| ("scene".to_owned(), scene)));
+        }
+        let is_about_it = |name: &str| !["dry_run", "debug", "plan"].contains(&name);
+        let given = self.reading.given.iter();
+        let given = given.filter(|(name, _)| is_about_it(name));
+        call.extend(given.map(|(name, value)| (name.clone(), value.clone())));
+        call.insert("plan".to_owned(), plan.hash.as_str().into());
+        Some(call)
     }
 }
 
@@ -213,7 +238,9 @@ async fn previewed(
         &format!("preview-{number}"),
         &[("plan.png", picture.as_deref())],
     );
-    let message = format!("planned, not drawn: {}", preview.message());
+    let call = order.drawing_call(&preview);
+    let message = preview.text(call.as_ref());
+    let message = format!("planned, not drawn: {message}");
     let mut reply = if preview.refusals.is_empty() {
         Reply::done(message)
     } else {
@@ -221,8 +248,14 @@ async fn previewed(
             .with("code", "plan_refused")
             .with("refusals", &preview.refusals)
     };
+    if let Some(call) = call {
+        reply.set("draw_call", json!({"tool": "stroke", "arguments": call}));
+    }
     if let Some(plan) = &preview.plan {
         facts(&mut reply, plan);
+        if let Some(extent) = DrawnExtent::of(&plan.strokes) {
+            reply.set("box_mm", extent);
+        }
         add_extremes(&mut reply, plan);
         stretch(&mut reply, scene, plan);
         reply.set("arm_time_s", rounded(plan.report.duration_s));

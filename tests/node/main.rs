@@ -31,6 +31,7 @@ mod mcp_conformance;
 mod messages;
 mod plan;
 mod plan_designs;
+mod previewed;
 mod pty;
 mod resources;
 mod security;
