@@ -12,6 +12,7 @@ mod dispatch;
 mod exam_helpers;
 mod interlock;
 mod job_board;
+mod job_progress;
 mod journal_entries;
 mod list_nodes;
 mod metrics;

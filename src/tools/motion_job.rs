@@ -142,11 +142,8 @@ impl JobContext {
         });
         let checked = judged.map_err(JobError::Broken)?.map_err(JobError::Gate)?;
         let keeper = self.keep(scene, plan).await?;
-        self.job.update(|card| {
-            card.state = "moving";
-            card.done = 0;
-            card.eta_s = plan.report.duration_s;
-        });
+        self.job
+            .update(|card| card.begins_motion(plan.report.duration_s));
         if self.who == ActorRank::Operator {
             self.seat.take_over(&self.node, &self.entry.past().caller);
         }
@@ -365,10 +362,8 @@ where
             tool: tool.to_owned(),
             scene,
             state: "accepted",
-            done: 0,
-            of: 0,
-            eta_s: 0.0,
             caller: accepted.caller.clone(),
+            ..JobCard::default()
         }
     };
     let now = seat.motion.clock().now();
@@ -487,9 +482,15 @@ async fn wait(
     let patience =
         tokio::time::Instant::now() + Duration::from_secs(u64::from(node.file.answer_within_s));
     let mut cancelled = false;
+    job.card().report_to(watch);
     loop {
         tokio::select! {
-            reply = job.reply() => return reply.map_or_else(no_answer, |reply| (*reply).clone()),
+            reply = job.reply() => {
+                if let card @ JobCard { state: "reached", .. } = job.card() {
+                    card.report_to(watch);
+                }
+                return reply.map_or_else(no_answer, |reply| (*reply).clone());
+            }
             () = watch.cancelled.cancelled(), if !cancelled => {
                 cancelled = true;
                 if minded.is_none() {
@@ -499,22 +500,12 @@ async fn wait(
             _ = tokio::time::timeout(LOOK, std::future::pending::<()>()) => {
                 look(seat, job);
                 let card = job.card();
-                watch.report(strokes_done(&card), card.of as f64, &progress_text(&card));
+                card.report_to(watch);
                 if !cancelled && tokio::time::Instant::now() > patience {
                     return still_moving(seat, &card);
                 }
             }
         }
-    }
-}
-
-/// Returns the progress in strokes. Planning is the first tenth, so progress does not end before the pen moves.
-fn strokes_done(card: &JobCard) -> f64 {
-    const PLANNING: f64 = 0.1;
-    let (done, of) = (card.done as f64, card.of as f64);
-    match card.state {
-        "accepted" | "planning" => PLANNING * done,
-        _ => PLANNING * of + (1.0 - PLANNING) * done,
     }
 }
 
@@ -550,36 +541,15 @@ pub(super) fn look(seat: &AttachedArm, job: &ArmJob) {
     });
 }
 
-fn progress_text(card: &JobCard) -> String {
-    let JobCard {
-        scene,
-        state,
-        done,
-        of,
-        eta_s,
-        ..
-    } = card;
-    match *state {
-        "moving" => format!(
-            "{scene}: {done} of {of} done, {} left",
-            seconds(eta_s.round())
-        ),
-        state => format!("{scene}: {state}, {done} of {of}"),
-    }
-}
-
 fn still_moving(seat: &AttachedArm, card: &JobCard) -> Reply {
     let message = match card.state {
         "held" if seat.motion.snapshot().state == MotionState::Held => format!(
             "{} is held, the pen up ({}); an operator goes on with `steadyhand resume`",
             card.id,
-            progress_text(card)
+            card.progress_text()
         ),
-        "held" => format!(
-            "{} waits for a person, who allows it with `steadyhand approve {}`",
-            card.id, card.id
-        ),
-        state => format!("{} is still {state} ({})", card.id, progress_text(card)),
+        "held" => card.progress_text(),
+        state => format!("{} is still {state} ({})", card.id, card.progress_text()),
     };
     Reply::done(message)
         .with("arm", seat.title())
@@ -595,7 +565,7 @@ fn busy(card: &JobCard) -> Reply {
         article(&card.tool),
         card.tool,
         card.caller,
-        progress_text(card)
+        card.progress_text()
     ))
     .with("code", "busy")
     .with("job", card)

@@ -115,7 +115,10 @@ impl JobContext {
             allowed,
             job: job.clone(),
         });
-        self.job.update(|card| card.state = "held");
+        self.job.update(|card| {
+            card.state = "held";
+            card.awaits_approval = true;
+        });
         let held = self.entry.held("it waits for a person's approval");
         held.map_err(|error| JobError::Refused(error.to_string()))?;
         let allowed = loop {
@@ -127,6 +130,7 @@ impl JobContext {
                 break answer.map_err(|_| false);
             }
         };
+        self.job.update(|card| card.awaits_approval = false);
         self.node
             .approvals
             .all()

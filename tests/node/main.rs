@@ -43,6 +43,7 @@ mod tls;
 mod torture;
 mod transcript;
 mod two_arms;
+mod waiting;
 #[cfg(not(feature = "exam"))]
 mod without_exam;
 
