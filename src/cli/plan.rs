@@ -13,7 +13,8 @@ use base::wording::{count, millimetres, seconds};
 use node::open;
 use plan::{PlanError, PlanReport, SilentObserver};
 use scene::{
-    DesignOverflow, DesignReplacement, Scene, SceneError, SceneLibrary, SheetStroke, SizeSource,
+    DesignOverflow, DesignPlacement, DesignReplacement, Scene, SceneError, SceneLibrary,
+    SheetStroke, SizeSource,
 };
 use tools::{self, DrawingPreview};
 
@@ -325,6 +326,7 @@ impl DesignReport {
         self.set("notes", scene.notes.clone());
         let who = match from {
             SizeSource::Asked => "as --size says",
+            SizeSource::Fitted => "the largest that its sheet holds there",
             SizeSource::Scene => "as the scene says",
             SizeSource::File => "as the design itself says",
         };
@@ -348,6 +350,7 @@ impl DesignReport {
             "limit": 0.0,
             "unit": "mm",
             "strokes": outside.count,
+            "fits_mm": outside.fits_mm.map(|mm| (mm * 10.0 + 1e-3).floor() / 10.0),
             "why": outside.why,
         });
         self.set("refusals", json!([refusal]));
@@ -441,8 +444,11 @@ fn in_full(error: &anyhow::Error) -> String {
 fn drawing(paths: &[PathBuf], size_mm: Option<f64>) -> anyhow::Result<DesignReplacement> {
     let files: anyhow::Result<_> = paths.iter().map(|path| read(path)).collect();
     Ok(DesignReplacement {
-        files: files?,
-        size_mm: size_mm.and_then(|size| Finite::new(size).ok()),
+        placement: DesignPlacement {
+            size_mm: size_mm.and_then(|size| Finite::new(size).ok()),
+            ..DesignPlacement::default()
+        },
+        ..DesignReplacement::from_files(files?)
     })
 }
 
