@@ -61,7 +61,7 @@ pub(super) async fn pump(
     let mut earliest = Instant::now();
     loop {
         let finished = wait(&mut news, earliest, &finish).await;
-        if finished && !news.has_changed().unwrap_or(false) {
+        if finished && !news.borrow().has_changed() {
             return;
         }
         let progress = news.borrow_and_update().clone();
