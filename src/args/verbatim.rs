@@ -158,12 +158,12 @@ fn flaw(text: &str, name: &str, bytes_max: usize) -> Option<(&'static str, Strin
 }
 
 fn is_cut(trimmed: &str) -> bool {
-    let ends_with = |mark: &&str| {
+    let ends_with = |mark: &str| {
         let at = trimmed.len().checked_sub(mark.len());
         let end = at.and_then(|at| trimmed.get(at..));
         end.is_some_and(|end| end.eq_ignore_ascii_case(mark))
     };
-    CUT_MARKS.iter().any(|mark| ends_with(&mark))
+    CUT_MARKS.iter().any(|mark| ends_with(mark))
 }
 
 /// Returns whether a text begins as a JSON object, which may be cut off, or is a list.
