@@ -60,6 +60,7 @@ fn scene(arm: &str, pens: Vec<ScenePen>, surface: Surface, ready: &[f64], rest: 
         name: "test".to_owned(),
         overlay: None,
         drawing: None,
+        canvas: None,
         about: String::new(),
         arm: Arc::new(ArmModel::new(toml::from_str(arm).unwrap()).unwrap()),
         strokes: Vec::new(),
