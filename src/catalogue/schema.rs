@@ -40,6 +40,9 @@ fn property(parameter: &ToolParameter, here: &KnownNames) -> Map<String, Value> 
         ParameterKind::Texts => {
             schema.insert("items".to_owned(), json!({"type": "string"}));
         }
+        ParameterKind::Point { .. } => {
+            schema.insert("items".to_owned(), json!({"type": "number"}));
+        }
         ParameterKind::Objects => {
             schema.insert("items".to_owned(), json!({"type": "object"}));
         }

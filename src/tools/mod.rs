@@ -2,6 +2,7 @@
 
 mod access;
 mod align;
+mod arm_time_progress;
 mod audit;
 mod calibration_check;
 mod camera_report;
@@ -12,7 +13,6 @@ mod dispatch;
 mod exam_helpers;
 mod interlock;
 mod job_board;
-mod job_progress;
 mod journal_entries;
 mod list_nodes;
 mod metrics;
