@@ -26,6 +26,8 @@ pub struct SceneLibrary {
     /// Arms that stand in for others: whose scenes, which arm.
     stand_ins: Vec<(String, String)>,
     instead: Option<Arc<DesignReplacement>>,
+    /// It comes from a caller, and goes on a canvas alone.
+    is_of_caller: bool,
     /// What each scene's file said of itself when it was last read, for every call lists scenes.
     heads_seen: Arc<Mutex<HashMap<String, CachedSceneHead>>>,
 }
@@ -122,7 +124,18 @@ impl SceneLibrary {
     pub fn with_drawing(&self, drawing: DesignReplacement) -> Self {
         Self {
             instead: Some(Arc::new(drawing)),
+            is_of_caller: false,
             ..self.clone()
+        }
+    }
+
+    /// The same canvases with a caller's design on them, and no other scenes. Their revisions stay the same: a person enables
+    /// a canvas with all that is drawn on it.
+    #[must_use]
+    pub fn with_design_of_caller(&self, design: DesignReplacement) -> Self {
+        Self {
+            is_of_caller: true,
+            ..self.with_drawing(design)
         }
     }
 
@@ -281,6 +294,7 @@ impl SceneLibrary {
             folder: Some(beside.unwrap_or_else(|| PathBuf::from("."))),
             stand_ins: self.stand_ins.clone(),
             instead: self.instead.clone(),
+            is_of_caller: self.is_of_caller,
             ..Self::default()
         };
         let name = path.file_stem().and_then(|stem| stem.to_str());
@@ -318,18 +332,12 @@ impl SceneLibrary {
         let mut hash = blake3::Hasher::new();
         hash_part(&mut hash, text.as_bytes());
         let mut scene = self.overlaid(file, text, overlay, &mut hash)?;
-        let mut canvas = Canvas::of(&scene).map_err(|problems| FileError {
-            file: file.to_owned(),
-            problems,
-        })?;
+        let canvas = self.canvas(file, &scene)?;
         if let Some(drawing) = &self.instead {
             drawing.apply_to(&mut scene.design);
-            match &mut canvas {
-                // What is drawn on a canvas is no part of what a person enables.
-                Some(canvas) => {
-                    canvas.design_hash = Some(*blake3::hash(&drawing.hashed()).as_bytes());
-                }
-                None => hash_part(&mut hash, &drawing.hashed()),
+            // What a caller draws on a canvas is no part of what a person enables.
+            if canvas.is_none() {
+                hash_part(&mut hash, &drawing.hashed());
             }
         }
         if let Some(name) = name.filter(|name| *name != scene.name) {
@@ -373,6 +381,27 @@ impl SceneLibrary {
             bound,
         })?;
         Ok(Arc::new(built))
+    }
+
+    /// The canvas that a scene is, with the caller's design on it. It is none for an operator's drawing, which is enabled
+    /// on its own.
+    fn canvas(&self, file: &str, scene: &SceneFile) -> Result<Option<Canvas>, SceneError> {
+        let canvas = Canvas::of(scene).map_err(|problems| FileError {
+            file: file.to_owned(),
+            problems,
+        })?;
+        match (canvas, &self.instead) {
+            (None, Some(_)) if self.is_of_caller => {
+                let what = "is no canvas: [design] has no `from_caller`";
+                Err(FileError::single(file, what).into())
+            }
+            (Some(canvas), Some(drawing)) if self.is_of_caller => Ok(Some(Canvas {
+                design_hash: Some(*blake3::hash(&drawing.hashed()).as_bytes()),
+                ..canvas
+            })),
+            (_, Some(_)) => Ok(None),
+            (canvas, None) => Ok(canvas),
+        }
     }
 
     fn size_from(&self, file: &DesignFile) -> SizeSource {

@@ -15,12 +15,12 @@ impl JobCard {
     }
 
     /// Returns the arm time that is over.
-    fn done_s(&self) -> f64 {
+    pub(super) fn done_s(&self) -> f64 {
         self.earlier_s + (self.motion_s - self.eta_s).clamp(0.0, self.motion_s)
     }
 
     /// Returns the arm time of all motions that are planned so far.
-    fn total_s(&self) -> f64 {
+    pub(super) fn total_s(&self) -> f64 {
         self.earlier_s + self.motion_s
     }
 

@@ -3,15 +3,12 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::preview::{DrawingPreview, RuleViolation, sum_up};
+use super::preview::{DrawingPreview, sum_up};
+use super::refusal_groups::{RefusalGroup, refusal_groups};
 use super::stroke::rounded;
 use base::units::short;
-use base::wording::count;
 use plan::Plan;
 use scene::{Scene, SheetStroke};
-
-/// Strokes that are named for each rule that refuses them.
-const STROKES_NAMED_MAX: usize = 5;
 
 /// Longest call that the text repeats; a longer one carries a design that its caller has.
 const CALL_BYTES_MAX: usize = 1000;
@@ -58,28 +55,15 @@ impl DrawingPreview {
             Some(plan) => planned(&self.scene, plan),
             None => vec!["nothing of it can be planned".to_owned()],
         };
-        let refused = self.refusals_by_rule();
+        let refused: Vec<String> = refusal_groups(&self.refusals)
+            .iter()
+            .map(RefusalGroup::words)
+            .collect();
         if !refused.is_empty() {
             said.push(format!("refused: {}", refused.join("; ")));
         }
         said.extend(call.zip(self.plan.as_ref()).map(drawn_by));
         said.join("; ")
-    }
-
-    /// Returns each rule that refuses something, in words: which strokes, the worst case and the remedy.
-    #[must_use]
-    pub fn refusals_by_rule(&self) -> Vec<String> {
-        let mut rules: Vec<&str> = Vec::new();
-        for violation in &self.refusals {
-            if !rules.contains(&violation.rule.as_str()) {
-                rules.push(&violation.rule);
-            }
-        }
-        let of = |rule: &str| {
-            let hits = self.refusals.iter().filter(move |one| one.rule == rule);
-            refused_by(rule, hits)
-        };
-        rules.into_iter().filter_map(of).collect()
     }
 }
 
@@ -116,60 +100,6 @@ fn drawn_by((call, plan): (&Map<String, Value>, &Plan)) -> String {
         format!(
             "plan_hash {hash}; to draw exactly this: this call without `dry_run` and with \"plan\":\"{hash}\""
         )
-    }
-}
-
-/// One rule: which strokes it refuses, and its worst case with the remedy.
-fn refused_by<'a>(
-    rule: &str,
-    hits: impl Iterator<Item = &'a RuleViolation> + Clone,
-) -> Option<String> {
-    let worst = hits.clone().max_by(|a, b| {
-        let excess = |one: &RuleViolation| one.value.zip(one.limit).map(|(v, l)| (v - l).abs());
-        excess(a)
-            .unwrap_or(0.0)
-            .total_cmp(&excess(b).unwrap_or(0.0))
-    })?;
-    let mut strokes: Vec<usize> = hits.filter_map(|one| one.stroke).collect();
-    strokes.sort_unstable();
-    strokes.dedup();
-    let remedy = remedy(rule).map_or_else(String::new, |words| format!("; {words}"));
-    let why = &worst.why;
-    Some(match strokes.len() {
-        0 | 1 => format!("{why}{remedy}"),
-        several => {
-            let named: Vec<String> = strokes
-                .iter()
-                .take(STROKES_NAMED_MAX)
-                .map(ToString::to_string)
-                .collect();
-            let more = several.saturating_sub(STROKES_NAMED_MAX);
-            let more = if more == 0 {
-                String::new()
-            } else {
-                format!(" and {more} more")
-            };
-            format!(
-                "{} ({}{more}) by the rule {rule}, the worst of them: {why}{remedy}",
-                count(several, "stroke"),
-                named.join(", ")
-            )
-        }
-    })
-}
-
-/// Returns the remedy for a rule of the gate whose own words name none.
-fn remedy(rule: &str) -> Option<&'static str> {
-    match rule {
-        "joint_limit" | "condition" | "workspace" => {
-            Some("move the sheet, or make the design smaller")
-        }
-        "joint_speed" | "joint_acceleration" | "joint_jerk" | "tip_speed" | "midpoint" => {
-            Some("lower `draw_mm_s` or `travel_mm_s` of the scene, or move the sheet")
-        }
-        "keep_out" => Some("move the sheet or the design away from there"),
-        "body" | "self_collision" => Some("move the sheet, or mount the tool at another angle"),
-        _ => None,
     }
 }
 

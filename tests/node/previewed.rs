@@ -69,7 +69,7 @@ fn a_cause_is_told_once_with_its_strokes_and_its_remedy() {
     let (text, shown) = told(&served, "stroke", &json!({"scene": "far", "dry_run": true}));
     assert_eq!(shown["refusals"].as_array().unwrap().len(), 7, "{shown:#}");
     assert!(
-        text.contains("refused: 7 strokes (1, 2, 3, 4, 5 and 2 more) by the rule out_of_reach"),
+        text.contains("refused: 7 strokes (1, 2, 3, 4, 5 and 2 more), the worst: "),
         "{text}"
     );
     assert_eq!(text.matches("beyond reach").count(), 1, "{text}");

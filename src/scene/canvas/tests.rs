@@ -30,7 +30,9 @@ fn words(text: &str) -> DesignReplacement {
 }
 
 fn drawn(library: &SceneLibrary, text: &str) -> Result<Arc<Scene>, SceneError> {
-    library.with_drawing(words(text)).scene("mine", None)
+    library
+        .with_design_of_caller(words(text))
+        .scene("mine", None)
 }
 
 #[test]
@@ -107,4 +109,23 @@ fn a_design_beyond_the_bounds_is_refused() {
         let refused = drawn(&library, "hello").unwrap_err().to_string();
         assert!(refused.contains(said), "{said}: {refused}");
     }
+}
+
+#[test]
+fn what_an_operator_draws_there_is_enabled_on_its_own() {
+    let (_folder, library) = library(CANVAS);
+    let empty = library.scene("mine", None).unwrap();
+    let drawn = library
+        .with_drawing(words("hello"))
+        .scene("mine", None)
+        .unwrap();
+    assert_ne!(empty.revision, drawn.revision);
+    assert_eq!(drawn.canvas, None);
+}
+
+#[test]
+fn a_scene_with_a_design_of_its_own_takes_no_caller_s() {
+    let library = SceneLibrary::new(None).with_design_of_caller(words("hello"));
+    let refused = library.scene("default", None).unwrap_err().to_string();
+    assert!(refused.contains("is no canvas"), "{refused}");
 }
