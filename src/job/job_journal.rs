@@ -50,6 +50,14 @@ pub struct JournalDrawing {
     pub design: String,
 }
 
+impl JournalDrawing {
+    /// Returns the hash of its design, in hexadecimal.
+    #[must_use]
+    pub fn hash_hex(&self) -> String {
+        blake3::hash(self.design.as_bytes()).to_hex().to_string()
+    }
+}
+
 /// Arguments longer than this are cut before they are kept.
 const RECEIVED_BYTES_MAX: usize = 16 << 10;
 

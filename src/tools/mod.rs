@@ -5,6 +5,7 @@ mod align;
 mod arm_time_progress;
 mod audit;
 mod calibration_check;
+mod caller_design;
 mod camera_report;
 mod cameras;
 mod certificate_check;

@@ -189,7 +189,7 @@ impl JobContext {
     async fn check_sheet(&self, scene: &Arc<Scene>) -> Result<(), JobError> {
         let is_over_it = OVER_THE_SHEET.contains(&self.job.card().tool.as_str());
         let has_looked = self.has_looked.swap(true, Ordering::Relaxed);
-        if !is_over_it || (has_looked && !self.must_be_approved()) {
+        if !is_over_it || (has_looked && !self.must_be_approved(scene)) {
             return Ok(());
         }
         let seen = sheet_check::check(&self.node, &self.seat, scene).await;

@@ -7,7 +7,7 @@ use serde::Serialize;
 use base::units::{JointVector, short};
 use base::wording::{count, millimetres, seconds};
 use plan::{self, PartialPlan, Plan, PlanError, PlanObserver, PlanReport};
-use scene::{Scene, SheetStroke};
+use scene::{CanvasBoundError, Scene, SheetStroke};
 
 /// Preview of a drawing.
 #[derive(Clone, Debug)]
@@ -91,6 +91,10 @@ impl DrawingPreview {
             let of_gate = |refusal| RuleViolation::of_gate(refusal, &plan.report);
             all.extend(refused.0.iter().map(of_gate));
         }
+        if let (Some(canvas), Some(plan)) = (&scene.canvas, &plan) {
+            let within = canvas.check_time(plan.report.duration_s);
+            all.extend(within.err().map(|bound| RuleViolation::of_canvas(&bound)));
+        }
         Self {
             scene: Arc::clone(scene),
             plan,
@@ -126,6 +130,20 @@ impl RuleViolation {
             limit: excess.map(|(_, limit, _)| round(limit)),
             unit: excess.map(|(.., unit)| unit),
             why: refusal.to_string(),
+            item: None,
+        }
+    }
+
+    fn of_canvas(bound: &CanvasBoundError) -> Self {
+        Self {
+            rule: "canvas".to_owned(),
+            stroke: None,
+            source: None,
+            at_mm: None,
+            value: None,
+            limit: None,
+            unit: None,
+            why: bound.to_string(),
             item: None,
         }
     }

@@ -11,7 +11,7 @@ use plan::Plan;
 use scene::{Scene, SheetStroke};
 
 /// Longest call that the text repeats; a longer one carries a design that its caller has.
-const CALL_BYTES_MAX: usize = 1000;
+pub(super) const CALL_BYTES_MAX: usize = 1000;
 
 /// Smallest box on the sheet that holds all that is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]

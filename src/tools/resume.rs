@@ -29,9 +29,10 @@ pub(super) async fn call(
     check_is_one_thing(order)?;
     let past = order.node.book.unfinished(&seat.name);
     let past = past.ok_or_else(|| nothing_to_resume(order.node, seat).boxed())?;
-    check_is_callers(order, &past)?;
     check_means(order, &past)?;
     let scene = same_scene(order.node, seat, &past)?;
+    check_is_callers(order, &past, &scene)?;
+    order.check_canvas_previewed(seat, &scene)?;
     calibration_check::check(order.node, seat, &scene)?;
     let drawing = DrawingScope {
         rest: Some(rest_of(order.node, &past)),
@@ -215,8 +216,13 @@ pub(super) fn same_scene(
 }
 
 /// Refuses a planner who goes on with a drawing that an operator allowed at the terminal: that word was for one drawing.
-fn check_is_callers(order: &ToolContext<'_>, past: &PastJob) -> Result<(), Box<Reply>> {
-    if past.drawing.is_empty() || order.who == ActorRank::Operator {
+fn check_is_callers(
+    order: &ToolContext<'_>,
+    past: &PastJob,
+    scene: &Scene,
+) -> Result<(), Box<Reply>> {
+    let is_of_operator = !past.drawing.is_empty() && scene.canvas.is_none();
+    if !is_of_operator || order.who == ActorRank::Operator {
         return Ok(());
     }
     Err(Reply::failed(format!(
