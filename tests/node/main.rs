@@ -9,6 +9,7 @@
 mod align;
 mod audit_log;
 mod calibrate;
+mod canvas;
 mod curved;
 mod declared;
 mod doctor;

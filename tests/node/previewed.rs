@@ -7,13 +7,18 @@
 
 use crate::support;
 use serde_json::{Value, json};
-use support::{Bench, Served, post};
+use support::{Bench, Served, post_to};
 
 /// A call's text and its structured result.
 pub(crate) fn told(served: &Served, tool: &str, arguments: &Value) -> (String, Value) {
+    told_at(&served.host(), tool, arguments)
+}
+
+/// The same where only the node's host is known.
+pub(crate) fn told_at(host: &str, tool: &str, arguments: &Value) -> (String, Value) {
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
         "params": {"name": tool, "arguments": arguments}});
-    let (_, answer) = post(served, "Accept: application/json\r\n", &body.to_string());
+    let (_, answer) = post_to(host, "Accept: application/json\r\n", &body.to_string());
     let result = &answer["result"];
     let text = result["content"][0]["text"].as_str();
     (
