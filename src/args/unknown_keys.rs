@@ -14,7 +14,7 @@ use super::{
     shape::{ParameterShape, ValueKind},
     value_coercion::{ValueCoercer, ValuePosition, dropped},
     vocabulary::vocabulary,
-    withheld::is_negation,
+    withheld::{is_negation, is_unclear_assent},
     word_table::FoldedText,
 };
 use serde_json::Value;
@@ -59,6 +59,24 @@ impl CallReader<'_> {
         }
     }
 
+    /// Judges pairs without brackets, whose keys and values may be the words of one sentence.
+    pub(super) fn judge_loose_pairs(&mut self, pairs: &[(String, ParsedValue)]) {
+        if !self.judges_unknown_keys() {
+            return;
+        }
+        self.withhold_across(pairs);
+        if self.given.is_empty() || self.policy.refuses(ReaderRule::ForeignKey) {
+            return;
+        }
+        for (key, node) in pairs {
+            if find(&self.shape.params, key).is_none() && self.holds_arguments(node, UNWRAP_MAX) {
+                let issue = self.nested(&parsed_value::shown(key), node);
+                let rule = ReaderRule::Contradiction;
+                self.trouble(ArgumentIssue { rule, ..issue }, node);
+            }
+        }
+    }
+
     /// Says whether the key was ignored though it says something.
     fn unknown(&mut self, key: &str, node: &ParsedValue) -> bool {
         let shown = parsed_value::shown(key);
@@ -78,7 +96,7 @@ impl CallReader<'_> {
         } else if heuristics::is_harmless(key) {
             let why = format!("the server supplies it; do not send {shown}");
             self.ignored(&shown, node, "ignored_key", why);
-        } else if node.is_empty() {
+        } else if node.is_empty() && !(self.judges_unknown_keys() && is_unclear_assent(key, node)) {
             self.ignored(&shown, node, "ignored_key", "empty; ignored");
         } else if !self.judges_unknown_keys() {
             self.ignored(&shown, node, "unknown_key", "no such parameter; ignored");
@@ -209,6 +227,7 @@ impl CallReader<'_> {
         match node {
             ParsedValue::Map(pairs) => pairs.iter().any(|(key, inner)| {
                 (!inner.is_empty() && find(&self.shape.params, key).is_some())
+                    || heuristics::is_call(key, inner)
                     || self.holds_arguments(inner, left)
             }),
             ParsedValue::List(items) if items.len() <= PAIRS_MAX => {
@@ -313,28 +332,27 @@ impl CallReader<'_> {
     }
 }
 
-/// Most words of a value that are taken for a name with something around it.
-const NAME_PARTS_MAX: usize = 3;
+/// Most words of a value in which a name is looked for.
+const NAME_PARTS_MAX: usize = 200;
 
-/// A value as a name, and the words of a short one: `the letters`, `letters.svg`.
+/// A value as a name, and its words: `the letters`, `letters.svg`, `please draw the letters for me`.
 fn parts_of_name(text: &str) -> impl Iterator<Item = &str> {
-    let parts = || {
-        text.split([' ', '.', '/', ',', '\\', ':'])
-            .filter(|part| !part.is_empty())
-    };
-    let is_short = text.len() <= SLIP_BYTES_MAX && parts().count() <= NAME_PARTS_MAX;
-    std::iter::once(text).chain(parts().filter(move |_| is_short))
+    let parts = text.split(|c: char| c.is_whitespace() || ".,;:!?/\\()[]{}<>|+=\"'`".contains(c));
+    let parts = parts.filter(|part| !part.is_empty()).take(NAME_PARTS_MAX);
+    std::iter::once(text).chain(parts)
 }
 
 /// Returns whether a key or its value denies, limits or postpones something.
-fn is_doubt(key: &str, node: &ParsedValue) -> bool {
+pub(super) fn is_doubt(key: &str, node: &ParsedValue) -> bool {
     let known = vocabulary();
     let folded = FoldedText::new(key);
     if known.negations.is_in(&folded) || known.is_conditional(&folded) {
         return true;
     }
     match node {
+        _ if is_unclear_assent(key, node) => true,
         ParsedValue::Bool(value) => !value,
+        ParsedValue::Number(number) => number.as_f64() == Some(0.0),
         ParsedValue::Text(text) | ParsedValue::Word(text) => {
             is_negation(node) || known.conditions.is_in(&FoldedText::new(text)) || is_time(text)
         }
