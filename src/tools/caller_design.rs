@@ -12,7 +12,7 @@ use super::reply::Reply;
 use base::units::Finite;
 use base::wording::count;
 use config::CanvasApproval;
-use job::JournalDrawing;
+use job::{DrawingOrigin, JournalDrawing};
 use permit::ActorRank;
 use scene::{
     CallerDesignKind, DesignOverflow, DesignPlacement, DesignReplacement, DesignSource, Scene,
@@ -46,6 +46,7 @@ impl CallScene {
             .map(|text| JournalDrawing {
                 label: design.label(),
                 design: text,
+                origin: DrawingOrigin::Caller,
             });
     }
 

@@ -1,5 +1,6 @@
 //! The tools: dispatch, and one file a tool. Independent of the transport of a call.
 
+mod abandoned_call;
 mod access;
 mod align;
 mod arm_time_progress;

@@ -14,6 +14,7 @@ use super::job_board::{ArmJob, JobCard, JobClaim};
 use super::journal_entries;
 use super::panic_guard::{InternalError, catch_panic};
 use super::reply::{MOVED_BEFORE, Reply, ReplyWording as _};
+use super::resume;
 use super::sheet_check;
 use super::{AttachedArm, Node, RemoteCallWatch};
 use tracing::Instrument as _;
@@ -149,6 +150,7 @@ impl JobContext {
         }
         let before = self.seat.last_scene();
         self.seat.moved_in(scene);
+        self.seat.abandoned.clear();
         let began = motion.clock().now();
         self.record_bytes().await;
         let outcome = motion
@@ -462,6 +464,7 @@ where
         reply
     };
     let card = job.card();
+    let reply = seat.told_for_whom(seat.told_who_left(reply, &card.id));
     let reply = match node.kept_apart(&seat) {
         Some(words) => reply.with("apart", words),
         None => reply,
@@ -487,7 +490,7 @@ where
 
 /// Says how the rest of a drawing that was left is drawn.
 const fn how_to_go_on(past: &PastJob) -> &'static str {
-    if past.drawing.is_empty() {
+    if !resume::is_of_operator(past) {
         "after reset, stroke {\"resume\":true} draws what is left; without it the drawing begins anew"
     } else {
         "after reset, `steadyhand draw --resume` draws what is left"
@@ -499,11 +502,14 @@ const fn how_to_go_on(past: &PastJob) -> &'static str {
 fn stop_when_cancelled(
     watch: &RemoteCallWatch,
     seat: &Arc<AttachedArm>,
+    job: &ArmJob,
+    began: tokio::time::Instant,
 ) -> Option<AbortOnDropHandle<()>> {
-    let (cancelled, seat) = (watch.cancelled.clone(), Arc::clone(seat));
-    let minding = watch.minder.as_ref()?.spawn(async move {
-        cancelled.cancelled().await;
-        seat.motion.abandon();
+    let (watch, seat, id) = (watch.clone(), Arc::clone(seat), job.card().id);
+    let minder = watch.minder.clone()?;
+    let minding = minder.spawn(async move {
+        watch.cancelled.cancelled().await;
+        seat.abandon(&id, began.elapsed(), &watch);
     });
     Some(AbortOnDropHandle::new(minding))
 }
@@ -515,9 +521,9 @@ async fn wait(
     job: &Arc<ArmJob>,
     watch: &RemoteCallWatch,
 ) -> Reply {
-    let minded = stop_when_cancelled(watch, seat);
-    let patience =
-        tokio::time::Instant::now() + Duration::from_secs(u64::from(node.file.answer_within_s));
+    let began = tokio::time::Instant::now();
+    let minded = stop_when_cancelled(watch, seat, job, began);
+    let patience = began + Duration::from_secs(u64::from(node.file.answer_within_s));
     let mut cancelled = false;
     job.card().report_to(watch);
     loop {
@@ -531,7 +537,7 @@ async fn wait(
             () = watch.cancelled.cancelled(), if !cancelled => {
                 cancelled = true;
                 if minded.is_none() {
-                    seat.motion.abandon();
+                    seat.abandon(&job.card().id, began.elapsed(), watch);
                 }
             }
             _ = tokio::time::timeout(LOOK, std::future::pending::<()>()) => {

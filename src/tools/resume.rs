@@ -29,9 +29,9 @@ pub(super) async fn call(
     check_is_one_thing(order)?;
     let past = order.node.book.unfinished(&seat.name);
     let past = past.ok_or_else(|| nothing_to_resume(order.node, seat).boxed())?;
+    check_is_callers(order, &past)?;
     check_means(order, &past)?;
     let scene = same_scene(order.node, seat, &past)?;
-    check_is_callers(order, &past, &scene)?;
     order.check_canvas_previewed(seat, &scene)?;
     calibration_check::check(order.node, seat, &scene)?;
     let drawing = DrawingScope {
@@ -215,14 +215,14 @@ pub(super) fn same_scene(
     Ok(scene)
 }
 
+/// Returns whether a job draws what an operator brought.
+pub(super) const fn is_of_operator(past: &PastJob) -> bool {
+    !past.drawing.is_empty() && !past.is_drawing_of_caller
+}
+
 /// Refuses a planner who goes on with a drawing that an operator allowed at the terminal: that word was for one drawing.
-fn check_is_callers(
-    order: &ToolContext<'_>,
-    past: &PastJob,
-    scene: &Scene,
-) -> Result<(), Box<Reply>> {
-    let is_of_operator = !past.drawing.is_empty() && scene.canvas.is_none();
-    if !is_of_operator || order.who == ActorRank::Operator {
+fn check_is_callers(order: &ToolContext<'_>, past: &PastJob) -> Result<(), Box<Reply>> {
+    if !is_of_operator(past) || order.who == ActorRank::Operator {
         return Ok(());
     }
     Err(Reply::failed(format!(
@@ -302,11 +302,11 @@ impl Node {
         for seat in &self.seats {
             if let Some(past) = self.book.interrupted(&seat.name) {
                 seat.permits().disable();
-                let next = match past.drawing.as_str() {
-                    "" => {
+                let next = match is_of_operator(&past) {
+                    false => {
                         "motion is disabled until an operator enables it; then `stroke {\"resume\":true}` goes on"
                     }
-                    _ => "motion is disabled; `steadyhand draw --resume` asks and goes on",
+                    true => "motion is disabled; `steadyhand draw --resume` asks and goes on",
                 };
                 told.push(format!(
                     "{} of arm {} was interrupted: {}{}; {next}",

@@ -142,3 +142,74 @@ fn waiting_for_a_person_is_told_with_the_command_that_approves() {
     assert_eq!(approved.status.code(), Some(0));
     assert_eq!(client.answer(2)["structuredContent"]["success"], true);
 }
+
+/// Ten lines of 60 mm: half a minute of arm time.
+fn long_lines() -> String {
+    let line = |row: usize| format!("[[0.0, {0}.0], [60.0, {0}.0]]", row * 6);
+    let lines: Vec<String> = (0..10).map(line).collect();
+    format!("[{}]", lines.join(", "))
+}
+
+#[test]
+fn who_stopped_waiting_is_named_to_everybody_who_comes_after() {
+    let bench = Bench::new();
+    bench.scene("long", &support::scene("long", &long_lines()));
+    let state = bench.state();
+    let mut client = StdioClient::new(&bench, "hasty", &["--state", &state]);
+    client.calls(2, "stroke", &json!({"scene": "long"}));
+    loop {
+        let heard = client.hears();
+        let message = heard["params"]["message"].as_str().unwrap_or_default();
+        if message.contains("s left") {
+            break;
+        }
+    }
+    client.says(
+        &json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2}}),
+    );
+    let named = "it was stopped because client hasty 1.2 stopped waiting for job-1 after ";
+    for id in 3.. {
+        client.calls(id, "sense", &json!({}));
+        let sensed = client.answer(id);
+        let text = sensed["content"][0]["text"].as_str().unwrap();
+        if text.contains("latched: stopped") {
+            assert!(text.contains(named), "{text}");
+            let left = &sensed["structuredContent"]["client_left"];
+            assert_eq!(left["client"], "client hasty 1.2", "{left}");
+            break;
+        }
+    }
+    client.calls(1000, "stroke", &json!({"scene": "long"}));
+    let refused = client.answer(1000);
+    let text = refused["content"][0]["text"].as_str().unwrap();
+    assert!(
+        text.contains("call `reset` first") && text.contains(named),
+        "{text}"
+    );
+    let job = bench.run(&["jobs", "job-1", "--json", "--state", &state]);
+    let job = String::from_utf8_lossy(&job.stdout).into_owned();
+    assert!(job.contains("your client stopped waiting after "), "{job}");
+}
+
+#[test]
+fn a_client_that_keeps_a_dead_session_is_told_once_and_then_answered() {
+    let bench = Bench::new();
+    let served = bench.serve(&[]);
+    let sense = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": {"name": "sense", "arguments": {}}});
+    let stale =
+        "Mcp-Session-Id: of-the-process-before\r\nAccept: application/json, text/event-stream\r\n";
+    let (status, _) = support::post(&served, stale, &sense.to_string());
+    assert_eq!(status, 404, "it is told to open another");
+    let (status, answer) = support::post(&served, stale, &sense.to_string());
+    assert_eq!(status, 200, "{answer:#}");
+    assert_eq!(
+        answer["result"]["structuredContent"]["success"], true,
+        "{answer:#}"
+    );
+    let open = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}});
+    let stale = stale.replace("before", "first");
+    let (status, opened) = support::post(&served, &stale, &open.to_string());
+    assert_eq!(status, 200, "{opened:#}");
+}
