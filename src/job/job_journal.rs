@@ -48,6 +48,8 @@ pub struct JournalDrawing {
     pub label: String,
     /// All of it as JSON, from which the scene is built again.
     pub design: String,
+    /// The words, where it is a text.
+    pub words: Option<String>,
     /// The one who brought it.
     pub origin: DrawingOrigin,
 }

@@ -194,7 +194,7 @@ fn client_text(caller: &ToolCaller) -> Option<String> {
     let words = format!("{name} {version}");
     let plain = words.chars().filter(|c| !c.is_control()).take(CHARS_MAX);
     let plain: String = plain.collect();
-    Some(format!("client {}", plain.trim()))
+    Some(plain.trim().to_owned())
 }
 
 fn request(node: &Node, call: ToolCall) -> ToolRequest {

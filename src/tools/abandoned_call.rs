@@ -45,7 +45,7 @@ impl AttachedArm {
     pub(super) fn abandon(&self, job: &str, waited: Duration, watch: &RemoteCallWatch) {
         // The stop first: it waits for no note.
         self.motion.abandon();
-        let unnamed = || "a client that gave no name".to_owned();
+        let unnamed = || "of no name".to_owned();
         self.abandoned.set(Some(AbandonedCall {
             job: job.to_owned(),
             client: watch.client.clone().unwrap_or_else(unnamed),
@@ -96,7 +96,8 @@ impl AttachedArm {
 impl AbandonedCall {
     fn to_its_client(&self) -> String {
         format!(
-            "your client stopped waiting after {}",
+            "your client ({}) stopped waiting after {}",
+            self.client,
             duration(self.waited)
         )
     }
@@ -104,7 +105,7 @@ impl AbandonedCall {
     /// Returns it in words for other callers.
     pub(super) fn to_others(&self) -> String {
         format!(
-            "it was stopped because {} stopped waiting for {} after {}",
+            "it was stopped because the client {} stopped waiting for {} after {}",
             self.client,
             self.job,
             duration(self.waited)

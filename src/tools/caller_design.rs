@@ -46,8 +46,17 @@ impl CallScene {
             .map(|text| JournalDrawing {
                 label: design.label(),
                 design: text,
+                words: self.words(),
                 origin: DrawingOrigin::Caller,
             });
+    }
+
+    /// The words that are written, where the design is a text.
+    fn words(&self) -> Option<String> {
+        match &self.design.as_ref()?.source {
+            DesignSource::Text { text, .. } => Some(text.clone()),
+            DesignSource::Files(_) => None,
+        }
     }
 
     /// The arguments as they are used: with the canvas that is meant, and without the text of an SVG.

@@ -42,6 +42,7 @@ fn kept_design(state: &Path, past: &PastJob) -> Result<DesignReplacement, String
     let drawing = JournalDrawing {
         label: past.drawing.clone(),
         design: text,
+        words: None,
         origin: origin(past),
     };
     // The revision of a canvas does not cover it.
@@ -61,6 +62,7 @@ pub(super) fn kept_drawing(node: &Node, past: &PastJob) -> Option<JournalDrawing
     (!label.is_empty()).then_some(JournalDrawing {
         label,
         design,
+        words: None,
         origin,
     })
 }

@@ -8,7 +8,6 @@ use super::Node;
 use super::reply::Reply;
 use args::ReceivedArguments;
 use job::{AcceptedJob, JobJournal, JournalDrawing};
-use scene::{DesignReplacement, DesignSource};
 
 /// Begins a job's journal, behind its record in the audit log, which is signed and on the disk before anything moves.
 pub(super) async fn begin(
@@ -47,15 +46,10 @@ fn begins(accepted: &AcceptedJob) -> String {
 
 /// Returns the design that came with a call, as the audit log keeps it: its hash, its length, and the words of a text.
 fn design_entry(drawing: &JournalDrawing) -> Value {
-    let design: Option<DesignReplacement> = serde_json::from_str(&drawing.design).ok();
-    let text = design.and_then(|design| match design.source {
-        DesignSource::Text { text, .. } => Some(text),
-        DesignSource::Files(_) => None,
-    });
     json!({
         "blake3": drawing.hash_hex(),
         "bytes": drawing.design.len(),
-        "text": text,
+        "text": drawing.words,
     })
 }
 

@@ -249,6 +249,7 @@ impl Node {
                 .map(|json| JournalDrawing {
                     label: design.label(),
                     design: json,
+                    words: None,
                     origin: DrawingOrigin::Operator,
                 }),
             (None, Some(past)) => job_scene::kept_drawing(self, past),
