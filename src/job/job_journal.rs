@@ -46,7 +46,7 @@ pub struct AcceptedJob {
 pub struct JournalDrawing {
     /// Its name for people.
     pub label: String,
-    /// All of it as JSON, from which the scene is built again.
+    /// All of it as TOML, from which the scene is built again.
     pub design: String,
     /// The words, where it is a text.
     pub words: Option<String>,

@@ -42,4 +42,4 @@ pub const BYTES: &str = "bytes.trace";
 const JOURNAL: &str = "journal";
 
 /// The file in a job's folder that keeps the drawing in place of its scene's own design.
-const DESIGN: &str = "design.json";
+const DESIGN: &str = "design.toml";

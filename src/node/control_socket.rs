@@ -217,8 +217,8 @@ impl VerbReply {
     }
 }
 
-/// Longer lines are not read. A verb may carry a drawing of 8 MiB, as JSON.
-const LINE_BYTES_MAX: u64 = 18 * 1024 * 1024;
+/// Longest verb: it may carry a drawing of 8 MiB, as JSON.
+pub(crate) const VERB_BYTES_MAX: usize = 18 * 1024 * 1024;
 
 /// An open control socket; its file goes with it, where this process has made it.
 pub struct ControlListener {
@@ -326,7 +326,7 @@ async fn one(mut stream: UnixStream, node: Arc<Node>) -> anyhow::Result<()> {
         bail!("user {caller} was turned away");
     }
     let mut line = Vec::new();
-    let mut reader = BufReader::new(read.take(LINE_BYTES_MAX));
+    let mut reader = BufReader::new(read.take(VERB_BYTES_MAX as u64));
     reader.read_until(b'\n', &mut line).await?;
     if line.is_empty() {
         // It only looked whether a node answers.

@@ -63,7 +63,9 @@ pub(super) fn scene(file: &SceneFile, parts: SceneParts) -> Result<Scene, SceneF
     let surface = keep(Surface::new(&file.sheet), &mut wrong);
     let fiducials = tags(file, surface.as_ref(), &mut wrong);
     let pens = pens(file, &mut wrong);
-    let inks = inks(file, &mut wrong);
+    let inks = file.inks.iter();
+    let inks = inks.filter_map(|ink| keep(ink_of(ink), &mut wrong));
+    let inks = inks.collect();
     let limits = keep(limits(&file.limits, &parts.arm), &mut wrong);
     let heights = keep(heights(file), &mut wrong);
     let [rest_rad, ready_rad] = [
@@ -160,11 +162,6 @@ fn pens(file: &SceneFile, wrong: &mut Vec<String>) -> Vec<ScenePen> {
         .iter()
         .filter_map(|pen| keep(pen_of(pen, &file.inks), wrong))
         .collect()
-}
-
-fn inks(file: &SceneFile, wrong: &mut Vec<String>) -> Vec<InkCap> {
-    let inks = file.inks.iter();
-    inks.filter_map(|ink| keep(ink_of(ink), wrong)).collect()
 }
 
 fn pen_of(pen: &PenFile, inks: &[InkFile]) -> Result<ScenePen, String> {

@@ -4,9 +4,11 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::SceneError;
 use super::file::{DesignFile, FillKind};
 use super::placement::DesignPlacement;
 use base::units::Finite;
+use config::toml::FileError;
 
 /// A design that comes in place of a scene's own, and how it is drawn.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
@@ -92,6 +94,24 @@ impl DesignReplacement {
     pub(super) fn hashed(&self) -> Vec<u8> {
         // The only values that could fail are a file's bytes that are not text, and reading the design refuses those.
         serde_json::to_vec(self).unwrap_or_default()
+    }
+
+    /// Returns it as TOML, as jobs keep it.
+    ///
+    /// # Errors
+    /// A file is not text, which no kind of design may be.
+    pub fn to_toml(&self) -> Result<String, SceneError> {
+        let text = toml::to_string(self);
+        text.map_err(|error| FileError::single(&self.label(), error.to_string()).into())
+    }
+
+    /// Reads what [`Self::to_toml`] has written.
+    ///
+    /// # Errors
+    /// It is something else; unknown keys are refused.
+    pub fn from_toml(file: &str, text: &str) -> Result<Self, SceneError> {
+        let read = toml::from_str(text);
+        read.map_err(|error| FileError::single(file, error.to_string()).into())
     }
 
     /// Takes the place of a scene's design. Its order stays; the place, size and fill of a scene are its own design's.

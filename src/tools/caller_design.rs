@@ -36,19 +36,24 @@ pub(super) struct CallScene {
 
 impl CallScene {
     /// Keeps the design with the job that draws it.
-    pub(super) fn note_in(&self, order: &ToolContext<'_>, call: &mut MotionJobRequest) {
+    pub(super) fn note_in(
+        &self,
+        order: &ToolContext<'_>,
+        call: &mut MotionJobRequest,
+    ) -> Result<(), Box<Reply>> {
         let Some(design) = &self.design else {
-            return;
+            return Ok(());
         };
+        let kept = design.to_toml();
+        let kept = kept.map_err(|error| refused("design_refused", &error.to_string()))?;
         call.accepted.understood = Value::Object(self.understood(order)).to_string();
-        call.accepted.drawing = serde_json::to_string(design)
-            .ok()
-            .map(|text| JournalDrawing {
-                label: design.label(),
-                design: text,
-                words: self.words(),
-                origin: DrawingOrigin::Caller,
-            });
+        call.accepted.drawing = Some(JournalDrawing {
+            label: design.label(),
+            design: kept,
+            words: self.words(),
+            origin: DrawingOrigin::Caller,
+        });
+        Ok(())
     }
 
     /// The words that are written, where the design is a text.

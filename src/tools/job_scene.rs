@@ -49,8 +49,7 @@ fn kept_design(state: &Path, past: &PastJob) -> Result<DesignReplacement, String
     if drawing.hash_hex() != past.design_hash {
         return Err(format!("its drawing {} is not what was kept", past.drawing));
     }
-    let text = drawing.design;
-    serde_json::from_str(&text)
+    DesignReplacement::from_toml(&format!("design of {}", past.id), &drawing.design)
         .map_err(|error| format!("its drawing {} cannot be read: {error}", past.drawing))
 }
 

@@ -128,7 +128,7 @@ impl Node {
         let seen = sheet_check::check(self, &seat, &scene).await;
         seen.map_err(|reply| reply.text)?;
         self.enable_drawing(&seat, &scene, assent.duration_s)?;
-        let call = self.drawing_job(order, &drawing);
+        let call = self.drawing_job(order, &drawing)?;
         let scope = DrawingScope {
             plan: Some(stroke::same_hash(&assent.plan)),
             ..drawing.scope
@@ -241,17 +241,19 @@ impl Node {
         Ok(())
     }
 
-    fn drawing_job(&self, order: &DrawingOrder, drawing: &ResolvedDrawing) -> MotionJobRequest {
+    fn drawing_job(
+        &self,
+        order: &DrawingOrder,
+        drawing: &ResolvedDrawing,
+    ) -> Result<MotionJobRequest, String> {
         let scene = &drawing.scene;
         let journal = match (&order.design, &drawing.past) {
-            (Some(design), _) => serde_json::to_string(design)
-                .ok()
-                .map(|json| JournalDrawing {
-                    label: design.label(),
-                    design: json,
-                    words: None,
-                    origin: DrawingOrigin::Operator,
-                }),
+            (Some(design), _) => Some(JournalDrawing {
+                label: design.label(),
+                design: design.to_toml().map_err(|error| error.to_string())?,
+                words: None,
+                origin: DrawingOrigin::Operator,
+            }),
             (None, Some(past)) => job_scene::kept_drawing(self, past),
             (None, None) => None,
         };
@@ -270,14 +272,14 @@ impl Node {
             drawing: journal,
             ..AcceptedJob::default()
         };
-        MotionJobRequest {
+        Ok(MotionJobRequest {
             tool: "stroke",
             scene: scene.title(),
             key: format!("draw {} {}", scene.revision, accepted.resumes),
             accepted,
             who: ActorRank::Operator,
             again: true,
-        }
+        })
     }
 }
 

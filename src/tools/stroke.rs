@@ -60,7 +60,7 @@ async fn begin_in(
     // again before anything moves.
     sheet_check::check(order.node, seat, &scene).await?;
     let mut call = order.job("stroke", &scene, order.is("again"));
-    drawn.note_in(order, &mut call);
+    drawn.note_in(order, &mut call)?;
     let work = move |errand| draw(errand, scene, drawing);
     Ok(motion_job::submit_job(order.node, seat, call, order.watch, work).await)
 }

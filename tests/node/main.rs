@@ -13,6 +13,7 @@ mod canvas;
 mod curved;
 mod declared;
 mod doctor;
+mod draw;
 mod emulated;
 mod errors;
 #[cfg(feature = "exam")]
