@@ -204,6 +204,20 @@ mod tests {
     }
 
     #[test]
+    fn a_canvas_brings_its_parameters() {
+        let mut here = tests_here();
+        let stroke = here.find("stroke").unwrap().clone();
+        let keys = ["text", "svg", "size_mm", "at_mm"];
+        let shown = |here: &_, key: &str| input(&stroke, here)["properties"].get(key).cloned();
+        assert!(keys.iter().all(|key| shown(&here, key).is_none()));
+        here.canvases.push("canvas".to_owned());
+        assert!(keys.iter().all(|key| shown(&here, key).is_some()));
+        let at = shown(&here, "at_mm").unwrap();
+        assert_eq!(at["items"]["type"], "number");
+        check_plain(&Value::Object(input(&stroke, &here)), "stroke");
+    }
+
+    #[test]
     fn more_than_twelve_values_move_into_the_words() {
         let mut here = tests_here();
         here.scenes = (0..15).map(|i| format!("s{i}")).collect();

@@ -116,7 +116,7 @@ impl ToolContext<'_> {
             let why = format!(
                 "`{key}` is of a design that comes as `text` or `svg`, and this call has none"
             );
-            return Err(with_correction(refused("no_design", &why), call));
+            return Err(with_correction(*refused("no_design", &why), call));
         }
         let scene = self.scene(seat)?;
         if scene.canvas.is_some() {
@@ -143,7 +143,7 @@ impl ToolContext<'_> {
         let name = self.canvas_name(kind)?;
         let library = self.node.scenes.with_design_of_caller(design.clone());
         let built = library.scene(&name, self.text("meta"));
-        let scene = built.map_err(|error| self.not_drawable(error))?;
+        let scene = built.map_err(|error| self.not_drawable(&error))?;
         check_is_for(seat, &scene).map_err(|why| refused("scene", &why))?;
         let takes = scene.canvas.as_ref().map(|canvas| canvas.takes.as_slice());
         if !takes.unwrap_or_default().contains(&kind) {
@@ -186,7 +186,7 @@ impl ToolContext<'_> {
                 Err(match all {
                     [only] => {
                         call.insert("scene".to_owned(), only.as_str().into());
-                        with_correction(refusal, call)
+                        with_correction(*refusal, call)
                     }
                     _ => refusal,
                 })
@@ -248,9 +248,9 @@ impl ToolContext<'_> {
     }
 
     /// Says why a design cannot be drawn on its canvas, with a size that fits where there is one.
-    fn not_drawable(&self, error: SceneError) -> Box<Reply> {
+    fn not_drawable(&self, error: &SceneError) -> Box<Reply> {
         let refusal = refused("design_refused", &error.to_string());
-        let fits_mm = match &error {
+        let fits_mm = match error {
             SceneError::Outside { outside, .. } => fitting_mm(outside),
             _ => None,
         };
@@ -259,7 +259,7 @@ impl ToolContext<'_> {
         };
         let mut call = self.reading.given.clone();
         call.insert("size_mm".to_owned(), json!(fits_mm));
-        with_correction(refusal, call)
+        with_correction(*refusal, call)
     }
 
     /// Refuses a design on a canvas of hardware that was not previewed, where its node file asks for a preview instead of a
@@ -312,14 +312,14 @@ fn refused(code: &str, why: &str) -> Box<Reply> {
 }
 
 /// Adds a corrected call, with which nothing moves.
-fn with_correction(refusal: Box<Reply>, mut call: Map<String, Value>) -> Box<Reply> {
+fn with_correction(refusal: Reply, mut call: Map<String, Value>) -> Box<Reply> {
     // It was for what was refused.
     call.shift_remove("plan");
     call.insert("dry_run".to_owned(), true.into());
     let words = Value::Object(call.clone()).to_string();
     let refusal = match words.len() <= super::preview_text::CALL_BYTES_MAX {
         true => refusal.with_more_words(&format!("corrected call: stroke {words}")),
-        false => *refusal,
+        false => refusal,
     };
     refusal
         .with(

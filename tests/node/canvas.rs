@@ -11,7 +11,7 @@ use crate::support;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
+use serde_json::json;
 use support::{Bench, PATIENCE, Served, on_port};
 
 /// A second canvas, whose plans may take no time to speak of.
