@@ -200,29 +200,22 @@ impl ToolContext<'_> {
 
     /// Reads the design that the call brings.
     fn design(&self) -> Result<Option<(CallerDesignKind, DesignReplacement)>, Box<Reply>> {
-        let (kind, source) = match (self.data("text"), self.data("svg")) {
+        let (kind, design) = match (self.data("text"), self.data("svg")) {
             (None, None) => return Ok(None),
-            (Some(text), None) => (
-                CallerDesignKind::Text,
-                DesignSource::Text {
-                    text: text.to_owned(),
-                    letter_height_mm: None,
-                },
-            ),
-            (None, Some(svg)) => (
-                CallerDesignKind::Svg,
-                DesignSource::Files(vec![(SVG_NAME.to_owned(), svg.as_bytes().to_vec())]),
-            ),
+            (Some(text), None) => (CallerDesignKind::Text, DesignReplacement::from_text(text)),
+            (None, Some(svg)) => {
+                let file = (SVG_NAME.to_owned(), svg.as_bytes().to_vec());
+                let design = DesignReplacement::from_files(vec![file]);
+                (CallerDesignKind::Svg, design)
+            }
             (Some(_), Some(_)) => {
                 let why = "`text` and `svg` are two designs: send one of them";
                 return Err(refused("arguments_refused", why));
             }
         };
         let design = DesignReplacement {
-            source,
             placement: self.placement(),
-            fill: None,
-            one_pen: false,
+            ..design
         };
         Ok(Some((kind, design)))
     }

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use super::super::{
-    DesignPlacement, DesignReplacement, DesignSource, Scene, SceneError, SceneLibrary,
-};
+use super::super::{DesignReplacement, Scene, SceneError, SceneLibrary};
 
 const CANVAS: &str = include_str!("../scenes/canvas.toml");
 
@@ -17,21 +15,9 @@ fn library(text: &str) -> (tempfile::TempDir, SceneLibrary) {
     (folder, library)
 }
 
-fn words(text: &str) -> DesignReplacement {
-    DesignReplacement {
-        source: DesignSource::Text {
-            text: text.to_owned(),
-            letter_height_mm: None,
-        },
-        placement: DesignPlacement::default(),
-        fill: None,
-        one_pen: false,
-    }
-}
-
 fn drawn(library: &SceneLibrary, text: &str) -> Result<Arc<Scene>, SceneError> {
     library
-        .with_design_of_caller(words(text))
+        .with_design_of_caller(DesignReplacement::from_text(text))
         .scene("mine", None)
 }
 
@@ -116,7 +102,7 @@ fn what_an_operator_draws_there_is_enabled_on_its_own() {
     let (_folder, library) = library(CANVAS);
     let empty = library.scene("mine", None).unwrap();
     let drawn = library
-        .with_drawing(words("hello"))
+        .with_drawing(DesignReplacement::from_text("hello"))
         .scene("mine", None)
         .unwrap();
     assert_ne!(empty.revision, drawn.revision);
@@ -125,7 +111,8 @@ fn what_an_operator_draws_there_is_enabled_on_its_own() {
 
 #[test]
 fn a_scene_with_a_design_of_its_own_takes_no_caller_s() {
-    let library = SceneLibrary::new(None).with_design_of_caller(words("hello"));
+    let library =
+        SceneLibrary::new(None).with_design_of_caller(DesignReplacement::from_text("hello"));
     let refused = library.scene("default", None).unwrap_err().to_string();
     assert!(refused.contains("is no canvas"), "{refused}");
 }
