@@ -42,6 +42,7 @@ pub(super) fn judge(
     };
     call.read(candidate, text);
     call.answer_withheld();
+    call.check_verbatim();
     let cost = call.coercer.repairs.cost;
     JudgedCandidate {
         cost,
@@ -93,6 +94,9 @@ impl CallReader<'_> {
                     .is_loose
                     .then(|| flaw_without_default(TextFlaw::NoArguments, text));
                 self.pairs(&pairs, flaw);
+                if candidate.is_loose {
+                    self.judge_loose_pairs(&pairs);
+                }
                 if candidate.is_loose && self.given.is_empty() {
                     self.search_unread(text, &ParsedValue::Null);
                 }

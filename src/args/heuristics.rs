@@ -200,7 +200,15 @@ pub(super) fn is_envelope(key: &str, value: &ParsedValue) -> bool {
 }
 
 pub(super) fn is_call(key: &str, value: &ParsedValue) -> bool {
-    matches!(value, ParsedValue::Map(_) | ParsedValue::List(_)) && is_one_of(key, &CALLS)
+    let holds_object = match value {
+        ParsedValue::Map(_) => true,
+        ParsedValue::List(items) => items.iter().any(|item| match item {
+            ParsedValue::Text(text) => text.trim_start().starts_with('{'),
+            item => matches!(item, ParsedValue::Map(_)),
+        }),
+        _ => false,
+    };
+    holds_object && is_one_of(key, &CALLS)
 }
 
 pub(super) fn is_tool_name(key: &str) -> bool {

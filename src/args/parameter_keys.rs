@@ -63,6 +63,12 @@ impl CallReader<'_> {
         pairs: &[(String, ParsedValue)],
         flaw: Option<ArgumentIssue>,
     ) -> bool {
+        let is_no_argument = |(key, node): &(String, ParsedValue)| {
+            heuristics::is_template_pair(key, node) || heuristics::holds_schema(node)
+        };
+        if pairs.iter().any(is_no_argument) {
+            return false;
+        }
         let lost = self.lost_arguments(pairs);
         let (trouble, node) = match (flaw, lost) {
             (Some(flaw), _) if !pairs.is_empty() => (flaw, ParsedValue::Map(pairs.to_vec())),

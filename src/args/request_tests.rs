@@ -221,6 +221,19 @@ fn refuses_an_unknown_key_that_may_change_the_act() {
         // Its value is false, a negation or a condition.
         r#"{"scene":"letters","real":false}"#,
         r#"{"scene":"letters","bold":false}"#,
+        r#"{"scene":"letters","stroke":0}"#,
+        r#"{"input":"","type":false}"#,
+        r#"{"input":"","type":true}"#,
+        r#"{"input":"","type":[1]}"#,
+        "debug=\"maybe\" Action: stroke\nAction Input: scene: letters",
+        r#"scene: letters Observation: {"tool_calls":[{"function":{"name":"stroke","arguments":"{\"dry_run\":null}"}}]}"#,
+        r#"{"scene":"letters","enabled":0}"#,
+        r#"{"scene":"letters","enabled":{"now":0.0}}"#,
+        r#"{"scene":"letters","execute":""}"#,
+        r#"{"scene":"letters","execute":[]}"#,
+        r#"{"scene":"letters","confirm":null}"#,
+        r#"{"scene":"letters","motion":"null"}"#,
+        r#"{"scene":"letters","comment":"please draw the short lines for my friend"}"#,
         r#"{"scene":"letters","style":{"bold":"no"}}"#,
         r#"{"scene":"letters","confirm":"not yet"}"#,
         r#"{"scene":"letters","when":"tomorrow"}"#,
@@ -252,6 +265,10 @@ fn an_unknown_key_beside_arguments_that_say_what_to_do_is_ignored() {
         r#"{"scene":"letters","extra":null,"more":{}}"#,
         r#"{"scene":"letters","confirm":true}"#,
         r#"{"scene":"letters","comment":"please draw it nicely"}"#,
+        r#"{"scene":"letters","comment":"please draw all of the letters as nicely as you can"}"#,
+        r#"{"scene":"letters","plan":"First the long strokes, then the rest."}"#,
+        r#"{"scene":"letters","mode":"draw"}"#,
+        r#"{"scene":"letters","action":"stroke"}"#,
     ] {
         for profile in [ForgivenessProfile::Lenient, ForgivenessProfile::Guarded] {
             assert!(
@@ -333,6 +350,65 @@ fn a_call_that_asks_for_a_dry_run_never_moves_in_either_profile() {
         "<tool_call dry_run=\"true\">{\"scene\":\"letters\"}</tool_call>",
         "<parameter name=\"scene\" type=\"dry_run\">letters</parameter>",
         "<tool_call id=\"dry_run\"><scene>letters</scene></tool_call>",
+    ] {
+        for profile in [ForgivenessProfile::Lenient, ForgivenessProfile::Guarded] {
+            assert!(!draws(profile, text), "{profile:?}: {text}");
+        }
+    }
+}
+
+#[test]
+fn a_list_that_holds_no_call_is_no_envelope() {
+    for text in [
+        r#"{"scene":"letters","function":[false]}"#,
+        r#"{"scene":"letters","tool_calls":[1,2]}"#,
+        r#"{"scene":"letters","function":[]}"#,
+    ] {
+        let profile = ForgivenessProfile::Lenient;
+        let reading = moves(profile, text).unwrap_or_else(|why| panic!("{text}: {why}"));
+        assert_eq!(reading.understood["scene"], "letters", "{text}");
+    }
+}
+
+#[test]
+fn a_mode_in_which_nothing_moves_never_moves_in_either_profile() {
+    for text in [
+        r#"{"scene":"letters","ᴅʀʏ_ʀᴜɴ":true}"#,
+        r#"{"scene":"letters","🅳🆁🆈 🆁🆄🅽":true}"#,
+        r#"{"scene":"letters","note_to_arm":"ᴅʀʏ ʀᴜɴ"}"#,
+        r#"{"scene":"letters","sim":true}"#,
+        r#"{"scene":"letters","isVirtual":"yes"}"#,
+        r#"{"scene":"letters","plan":true}"#,
+        r#"{"scene":"letters","plan_only":1}"#,
+        r#"{"scene":"letters","draft":"true"}"#,
+        r#"{"scene":"letters","options":{"estimate":true}}"#,
+        r#"{"scene":"letters","offline_mode":true}"#,
+        r#"{"scene":"letters","mode":"plan"}"#,
+        r#"{"scene":"letters","mode":"test"}"#,
+        r#"{"scene":"letters","mode":"validate only"}"#,
+        r#"{"scene":"letters","run_mode":"OFFLINE"}"#,
+        r#"{"scene":"letters","action":"stop"}"#,
+        r#"{"scene":"letters","tool":"stop"}"#,
+        r#"{"scene":"letters","options":{"action":"halt"}}"#,
+        r#"{"scene":"letters","motion":"none"}"#,
+        r#"{"scene":"letters","execute":"None"}"#,
+        r#"!{"scene":"letters"}"#,
+        r#"! {"scene":"letters"}"#,
+        r#"<function=/* dry run */stroke>{"scene":"letters"}</function>"#,
+        "arguments:\n  scene dry run : \"letters\"\n  debug: true",
+        "scene: letters dry run: yes",
+        r#"scene: letters Observation: {"debug":"maybe"}"#,
+        r#"JSON.parse("{\"scene\":\"letters\"}") // dry run"#,
+        r#"stroke(scene="letters") /* dry run */"#,
+        r#"scene: letters // {"fps":0}"#,
+        "// debug: 2\nscene: letters",
+        "# scene = short\nscene: letters",
+        "# 1. debug: 2\n2. scene: letters",
+        r#"{"scene":"letters","input":[{},{}]}"#,
+        r#"{"style":"{\"scene\":\"letters\"}","function":{"_":"{}"}}"#,
+        r#"{"scene":"letters"} # {"scene":"short"}"#,
+        r#"{"scene":"letters","arguments":"[1,2]"}"#,
+        r#"{"scene":"letters","arguments":[1],"dry_run":true}"#,
     ] {
         for profile in [ForgivenessProfile::Lenient, ForgivenessProfile::Guarded] {
             assert!(!draws(profile, text), "{profile:?}: {text}");

@@ -29,6 +29,8 @@ pub(super) enum SkippedMeaning {
     Packaging,
     /// Something.
     Words,
+    /// An object, as a call that was commented out has it.
+    Arguments,
     /// That nothing is to move, or to be done.
     Refusal,
 }
@@ -40,8 +42,13 @@ impl SkippedText {
         let folded = FoldedText::new(&self.text);
         if is_tool(&self.text, tools) {
             SkippedMeaning::Packaging
-        } else if known.dry_run.is_near(&folded) || known.negations.is_in(&folded) {
+        } else if known.dry_run.is_near(&folded)
+            || known.negations.is_in(&folded)
+            || self.is_not_sign()
+        {
             SkippedMeaning::Refusal
+        } else if self.place == SkippedPlace::Remark && self.text.contains('{') {
+            SkippedMeaning::Arguments
         } else if match self.place {
             SkippedPlace::Around => PackagingScanner::new(&self.text, tools).takes_all(),
             SkippedPlace::Remark => !known.conditions.is_in(&folded),
@@ -50,6 +57,14 @@ impl SkippedText {
         } else {
             SkippedMeaning::Words
         }
+    }
+
+    /// An exclamation mark alone before arguments, which programs read as "not".
+    fn is_not_sign(&self) -> bool {
+        let text = self.text.trim();
+        self.place == SkippedPlace::Around
+            && !text.is_empty()
+            && text.chars().all(|c| matches!(c, '!' | '¬'))
     }
 }
 
@@ -61,10 +76,13 @@ fn may_be_tool(word: &str, tools: &[String]) -> bool {
 
 /// Returns whether a name is one of the tool's.
 fn is_tool(received: &str, tools: &[String]) -> bool {
-    matches!(
-        name::resolve(received, tools),
-        name::NameResolution::Resolved { .. } | name::NameResolution::Ambiguous { .. }
-    )
+    // What stands before the last mark of a longer text would be taken for a namespace.
+    let is_inside = |c: char| c.is_alphanumeric() || "_.-/:".contains(c);
+    received.trim().chars().all(is_inside)
+        && matches!(
+            name::resolve(received, tools),
+            name::NameResolution::Resolved { .. } | name::NameResolution::Ambiguous { .. }
+        )
 }
 
 /// A scanner over the text around a call.
@@ -318,6 +336,8 @@ mod tests {
             "don't: ",
             "as a dry run",
             "<dry_run>",
+            "!",
+            "¬ ",
             "# dry run\n",
             "不要",
         ] {

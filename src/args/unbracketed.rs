@@ -71,8 +71,8 @@ pub(super) fn call(text: &str, quotes: QuoteMatching) -> Option<(String, Unbrack
     let mut parser = TolerantParser::new(text, open + 1, quotes);
     let pairs = call_pairs(&mut parser, name)?;
     let mut loose = UnbracketedPairs::of(FormRepair::Call);
-    loose.forms.extend(&parser.forms);
     if parser.cut {
+        loose.forms.extend(&parser.forms);
         return Some((
             name.to_owned(),
             UnbracketedPairs {
@@ -83,6 +83,7 @@ pub(super) fn call(text: &str, quotes: QuoteMatching) -> Option<(String, Unbrack
         ));
     }
     parser.filler();
+    loose.forms.extend(&parser.forms);
     let after = text.get(parser.position()..)?;
     if after.contains(char::is_alphanumeric) || !is_prose(after) {
         return None;

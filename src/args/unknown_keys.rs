@@ -11,10 +11,10 @@ use super::{
     parameter_keys::find,
     parsed_value::{self, ParsedValue},
     rules::ReaderRule,
-    shape::ParameterShape,
+    shape::{ParameterShape, ValueKind},
     value_coercion::{ValueCoercer, ValuePosition, dropped},
     vocabulary::vocabulary,
-    withheld::is_negation,
+    withheld::{is_negation, is_unclear_assent},
     word_table::FoldedText,
 };
 use serde_json::Value;
@@ -59,6 +59,24 @@ impl CallReader<'_> {
         }
     }
 
+    /// Judges pairs without brackets, whose keys and values may be the words of one sentence.
+    pub(super) fn judge_loose_pairs(&mut self, pairs: &[(String, ParsedValue)]) {
+        if !self.judges_unknown_keys() {
+            return;
+        }
+        self.withhold_across(pairs);
+        if self.given.is_empty() || self.policy.refuses(ReaderRule::ForeignKey) {
+            return;
+        }
+        for (key, node) in pairs {
+            if find(&self.shape.params, key).is_none() && self.holds_arguments(node, UNWRAP_MAX) {
+                let issue = self.nested(&parsed_value::shown(key), node);
+                let rule = ReaderRule::Contradiction;
+                self.trouble(ArgumentIssue { rule, ..issue }, node);
+            }
+        }
+    }
+
     /// Says whether the key was ignored though it says something.
     fn unknown(&mut self, key: &str, node: &ParsedValue) -> bool {
         let shown = parsed_value::shown(key);
@@ -78,7 +96,7 @@ impl CallReader<'_> {
         } else if heuristics::is_harmless(key) {
             let why = format!("the server supplies it; do not send {shown}");
             self.ignored(&shown, node, "ignored_key", why);
-        } else if node.is_empty() {
+        } else if node.is_empty() && !(self.judges_unknown_keys() && is_unclear_assent(key, node)) {
             self.ignored(&shown, node, "ignored_key", "empty; ignored");
         } else if !self.judges_unknown_keys() {
             self.ignored(&shown, node, "unknown_key", "no such parameter; ignored");
@@ -125,7 +143,8 @@ impl CallReader<'_> {
             return Some(trouble.in_doubt(true));
         } else if self.slip(key).is_some() {
             let why = "this is nearly a parameter's name, or that name in other words";
-            let trouble = self.stray(ReaderRule::ForeignKey, "near_key", shown, why, node);
+            let rule = self.slip_rule(key, node);
+            let trouble = self.stray(rule, "near_key", shown, why, node);
             return Some(self.mended(trouble, key, node));
         } else if self.names_other(key, node) {
             let why = "this names something known here that is not what would be used";
@@ -208,6 +227,7 @@ impl CallReader<'_> {
         match node {
             ParsedValue::Map(pairs) => pairs.iter().any(|(key, inner)| {
                 (!inner.is_empty() && find(&self.shape.params, key).is_some())
+                    || heuristics::is_call(key, inner)
                     || self.holds_arguments(inner, left)
             }),
             ParsedValue::List(items) if items.len() <= PAIRS_MAX => {
@@ -249,6 +269,15 @@ impl CallReader<'_> {
         };
         let meant = unsent.find(|(_, param)| is_meant(param));
         meant.map(|(_, param)| param)
+    }
+
+    /// Returns the rule for a slip: data under a misspelt key is as lost as data that is refused.
+    fn slip_rule(&self, key: &str, node: &ParsedValue) -> ReaderRule {
+        let kind = self.slip(key).map(|param| &param.kind);
+        match (kind, node) {
+            (Some(ValueKind::Verbatim { .. }), ParsedValue::Text(_)) => ReaderRule::Verbatim,
+            _ => ReaderRule::ForeignKey,
+        }
     }
 
     /// The value under a slip, if it is one of the parameter that is meant.
@@ -303,28 +332,27 @@ impl CallReader<'_> {
     }
 }
 
-/// Most words of a value that are taken for a name with something around it.
-const NAME_PARTS_MAX: usize = 3;
+/// Most words of a value in which a name is looked for.
+const NAME_PARTS_MAX: usize = 200;
 
-/// A value as a name, and the words of a short one: `the letters`, `letters.svg`.
+/// A value as a name, and its words: `the letters`, `letters.svg`, `please draw the letters for me`.
 fn parts_of_name(text: &str) -> impl Iterator<Item = &str> {
-    let parts = || {
-        text.split([' ', '.', '/', ',', '\\', ':'])
-            .filter(|part| !part.is_empty())
-    };
-    let is_short = text.len() <= SLIP_BYTES_MAX && parts().count() <= NAME_PARTS_MAX;
-    std::iter::once(text).chain(parts().filter(move |_| is_short))
+    let parts = text.split(|c: char| c.is_whitespace() || ".,;:!?/\\()[]{}<>|+=\"'`".contains(c));
+    let parts = parts.filter(|part| !part.is_empty()).take(NAME_PARTS_MAX);
+    std::iter::once(text).chain(parts)
 }
 
 /// Returns whether a key or its value denies, limits or postpones something.
-fn is_doubt(key: &str, node: &ParsedValue) -> bool {
+pub(super) fn is_doubt(key: &str, node: &ParsedValue) -> bool {
     let known = vocabulary();
     let folded = FoldedText::new(key);
     if known.negations.is_in(&folded) || known.is_conditional(&folded) {
         return true;
     }
     match node {
+        _ if is_unclear_assent(key, node) => true,
         ParsedValue::Bool(value) => !value,
+        ParsedValue::Number(number) => number.as_f64() == Some(0.0),
         ParsedValue::Text(text) | ParsedValue::Word(text) => {
             is_negation(node) || known.conditions.is_in(&FoldedText::new(text)) || is_time(text)
         }

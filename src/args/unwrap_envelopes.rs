@@ -12,6 +12,7 @@ use super::{
     parsed_value::{self, ParsedValue},
     rules::ReaderRule,
     unbracketed,
+    unknown_keys::is_doubt,
     value_coercion::dropped,
 };
 
@@ -120,6 +121,14 @@ impl CallReader<'_> {
                     || is_named_call(names, key, value)
                     || self.holds_all_arguments(&pairs, value))
         };
+        let holds_several = |(key, value): &(String, ParsedValue)| {
+            let are_several = matches!(value, ParsedValue::List(items) if items.len() > 1
+                && items.iter().all(|item| matches!(item, ParsedValue::Map(_))));
+            are_several && !is_param(key) && heuristics::is_wrapper(key)
+        };
+        if pairs.iter().any(holds_several) {
+            return Err(flaw_trouble(TextFlaw::TwoObjects));
+        }
         let mut wrappers = pairs.iter().enumerate().filter(|(_, pair)| wraps(pair));
         match (wrappers.next(), wrappers.next()) {
             (None, _) => self.scalar_envelope(pairs, left),
@@ -178,7 +187,10 @@ impl CallReader<'_> {
                 {
                     self.check_tool_name(tool, &value);
                 }
-                _ if !is_param && heuristics::stands_beside_a_call(&key) => {
+                _ if !is_param
+                    && heuristics::stands_beside_a_call(&key)
+                    && is_plain_mark(&key, &value) =>
+                {
                     if self.is_withheld(&key, &value) {
                         continue;
                     }
@@ -192,7 +204,18 @@ impl CallReader<'_> {
                 _ => out.push((key, value)),
             }
         }
-        out.extend(self.unwrapped_pairs(inner, left)?);
+        let is_given = out
+            .iter()
+            .any(|(key, _)| find(&self.shape.params, key).is_some());
+        let inside = self.unwrapped_pairs(inner, left).map_err(|issue| {
+            // Defaults would take the place of the arguments beside the envelope.
+            let rule = match issue.rule {
+                ReaderRule::NoArguments if is_given => ReaderRule::Contradiction,
+                rule => rule,
+            };
+            ArgumentIssue { rule, ..issue }
+        });
+        out.extend(inside?);
         Ok(out)
     }
 
@@ -266,6 +289,15 @@ fn as_pairs(items: Vec<ParsedValue>) -> ArgumentPairs {
 /// `{"stroke": {"scene": "koi"}}`: the tool's own name as an envelope.
 fn is_named_call(names: &[String], key: &str, value: &ParsedValue) -> bool {
     matches!(value, ParsedValue::Map(_)) && names.iter().any(|name| heuristics::same_key(name, key))
+}
+
+/// Returns whether a value beside a call says no more than which call it is: an id, a kind, a number.
+fn is_plain_mark(key: &str, value: &ParsedValue) -> bool {
+    let is_plain = match value {
+        ParsedValue::Map(_) | ParsedValue::List(_) => value.is_empty(),
+        value => !matches!(value, ParsedValue::Bool(_)),
+    };
+    is_plain && !is_doubt(key, value)
 }
 
 /// One envelope or text less may be opened.

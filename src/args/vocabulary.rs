@@ -25,6 +25,11 @@ pub(super) struct ReaderVocabulary {
     pub(super) dry_run: WordTable,
     /// Whole values that ask for one.
     dry_run_values: Vec<String>,
+    /// Whole keys that ask for one where they are true, `sim` and `is_draft`; and the words that may stand beside them.
+    dry_run_if_true: Vec<String>,
+    dry_run_fillers: Vec<String>,
+    /// Keys whose value says what is to be done: `mode`, `action`.
+    mode_keys: Vec<String>,
     /// Negations and refusals.
     pub(super) negations: WordTable,
     /// Conditions, times and limits: what makes "now, and all of it" something else.
@@ -81,6 +86,9 @@ impl ReaderVocabulary {
             physical_abroad: table("physical_abroad"),
             dry_run: table("dry_run"),
             dry_run_values: list("dry_run_values"),
+            dry_run_if_true: list("dry_run_if_true"),
+            dry_run_fillers: list("dry_run_fillers"),
+            mode_keys: list("mode_keys"),
             negations: table("negations"),
             conditions: table("conditions"),
             meanings: sections.iter().filter_map(meaning).collect(),
@@ -112,6 +120,21 @@ impl ReaderVocabulary {
         has_word(key, &self.dissents) || (has_word(key, &self.limits) && has_word(key, &self.acts))
     }
 
+    /// Returns whether a key asks for a dry run if its value is true: `sim`, `is_draft`, `planOnly`.
+    pub(super) fn asks_if_true(&self, key: &FoldedText) -> bool {
+        is_made_of(
+            key,
+            &[self.dry_run_if_true.as_slice()],
+            &self.dry_run_fillers,
+        )
+    }
+
+    /// Returns whether a key and its value are a way of working in which nothing moves: `"mode": "test"`, `"action": "stop"`.
+    pub(super) fn is_still_mode(&self, key: &FoldedText, value: &FoldedText) -> bool {
+        let words = [self.dry_run_if_true.as_slice(), &self.dissents];
+        self.mode_keys.contains(&key.letters()) && is_made_of(value, &words, &self.dry_run_fillers)
+    }
+
     /// Returns whether a key states a time or a condition.
     pub(super) fn is_conditional(&self, key: &FoldedText) -> bool {
         has_word(key, &self.when_keys) || self.conditions.is_in(key)
@@ -128,6 +151,17 @@ impl ReaderVocabulary {
         let mut meanings = self.meanings.iter();
         meanings.any(|(known, words)| known == name && words.contains(&letters))
     }
+}
+
+/// Returns whether a text has no other words than `words` and `fillers`, and one of the former at least.
+fn is_made_of(text: &FoldedText, words: &[&[String]], fillers: &[String]) -> bool {
+    let is_known = |word: &str| {
+        words
+            .iter()
+            .any(|list| list.iter().any(|known| known == word))
+    };
+    let is_filler = |word: &str| fillers.iter().any(|known| known == word);
+    text.words().any(is_known) && text.words().all(|word| is_known(word) || is_filler(word))
 }
 
 fn has_word(key: &FoldedText, words: &[String]) -> bool {

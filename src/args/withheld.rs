@@ -7,10 +7,11 @@ use super::{
     candidates, heuristics,
     limits::UNWRAP_MAX,
     outcome::ArgumentIssue,
+    parameter_keys::find,
     parsed_value::{self, ParsedValue},
     rules::{ReaderRule, UnknownKeyPolicy},
     shape::ValueKind,
-    skipped::{SkippedMeaning, SkippedText},
+    skipped::{SkippedMeaning, SkippedPlace, SkippedText},
     value_coercion::dropped,
     vocabulary::vocabulary,
     word_table::FoldedText,
@@ -43,6 +44,20 @@ impl CallReader<'_> {
         asks
     }
 
+    /// Hears a dry run whose words a reading without brackets parted: `scene: koi dry run: yes`.
+    pub(super) fn withhold_across(&mut self, pairs: &[(String, ParsedValue)]) {
+        let dry_run = &vocabulary().dry_run;
+        let is_in = |text: &str| dry_run.is_in(&FoldedText::new(text));
+        let parts: Vec<&str> = pairs.iter().flat_map(key_and_word).collect();
+        for pair in parts.windows(2) {
+            let words = pair.join(" ");
+            if is_in(&words) && !pair.iter().any(|part| is_in(part)) {
+                let received = parsed_value::shown(&words);
+                self.withhold("", received, ReaderRule::Meaningless);
+            }
+        }
+    }
+
     fn withhold(&mut self, path: &str, received: String, otherwise: ReaderRule) {
         let why = "this asks for a dry run, or that nothing is to move, and is not understood as an argument";
         let names = self
@@ -69,12 +84,43 @@ impl CallReader<'_> {
         }
         for piece in skipped {
             let received = parsed_value::shown(piece.text.trim());
+            if piece.place == SkippedPlace::Remark && self.holds_pair(&piece.text) {
+                self.commented_out(received);
+                continue;
+            }
             match piece.meaning(&self.shape.tool_names) {
                 SkippedMeaning::Packaging => {}
                 SkippedMeaning::Words => self.other_text(received),
-                SkippedMeaning::Refusal => self.withhold("", received, ReaderRule::OtherText),
+                SkippedMeaning::Arguments => self.commented_out(received),
+                SkippedMeaning::Refusal => {
+                    let otherwise = match piece.place {
+                        SkippedPlace::Around => ReaderRule::OtherText,
+                        SkippedPlace::Remark => ReaderRule::Meaningless,
+                    };
+                    self.withhold("", received, otherwise);
+                }
             }
         }
+    }
+
+    /// Returns whether a comment holds a parameter with a value: `// debug: true`.
+    fn holds_pair(&self, comment: &str) -> bool {
+        let mut lines = comment
+            .lines()
+            .filter_map(|line| line.split_once([':', '=']));
+        lines.any(|(key, _)| {
+            let key = key.split_whitespace().next_back().unwrap_or_default();
+            let key = key.trim_matches(|c: char| !c.is_alphanumeric());
+            find(&self.shape.params, key).is_some()
+        })
+    }
+
+    fn commented_out(&mut self, received: String) {
+        let why = "a comment holds arguments, and it is not clear which are meant";
+        let trouble = ArgumentIssue::new(ReaderRule::Contradiction, "commented_out", "", why);
+        let node = ParsedValue::Text(received.clone());
+        let expected = "the arguments alone, as one JSON object";
+        self.trouble(trouble.received(received).expected(expected), &node);
     }
 
     fn other_text(&mut self, received: String) {
@@ -186,8 +232,17 @@ fn key_asks(key: &FoldedText, node: &ParsedValue, is_judged: bool) -> bool {
     if known.dry_run.is_in_key(key) {
         return !is_clear_no(node);
     }
-    if !is_judged || node.is_empty() {
+    if !is_judged {
         return false;
+    }
+    if is_none(node) {
+        return known.withholds_if_false(key);
+    }
+    if node.is_empty() {
+        return false;
+    }
+    if (known.asks_if_true(key) && is_clear_yes(node)) || is_still_mode(key, node) {
+        return true;
     }
     let says_no = is_clear_no(node) || is_negation(node);
     if says_no {
@@ -211,6 +266,15 @@ fn value_asks(node: &ParsedValue, reads_texts: bool, left: usize) -> bool {
     }
 }
 
+/// A pair's key and its value, as far as that has no quotes.
+fn key_and_word((key, node): &(String, ParsedValue)) -> impl Iterator<Item = &str> {
+    let word = match node {
+        ParsedValue::Word(word) => Some(word.as_str()),
+        _ => None,
+    };
+    std::iter::once(key.as_str()).chain(word)
+}
+
 /// The object or list that a text holds.
 fn opened(text: &str, left: usize) -> Option<ParsedValue> {
     let may_hold = left > 0 && text.trim_start().starts_with(['{', '[']);
@@ -232,6 +296,36 @@ fn is_clear_no(node: &ParsedValue) -> bool {
         }
         _ => false,
     }
+}
+
+/// True, or a word for it.
+fn is_clear_yes(node: &ParsedValue) -> bool {
+    match node {
+        ParsedValue::Bool(value) => *value,
+        ParsedValue::Flag => true,
+        ParsedValue::Number(number) => number.as_f64() == Some(1.0),
+        ParsedValue::Text(text) | ParsedValue::Word(text) => {
+            matches!(
+                text.trim().to_ascii_lowercase().as_str(),
+                "true" | "yes" | "on" | "1"
+            )
+        }
+        _ => false,
+    }
+}
+
+/// The word "none": under a key such as `motion` it says more than that nothing was sent.
+fn is_none(node: &ParsedValue) -> bool {
+    matches!(node, ParsedValue::Text(text) | ParsedValue::Word(text) if text.trim().eq_ignore_ascii_case("none"))
+}
+
+fn is_still_mode(key: &FoldedText, node: &ParsedValue) -> bool {
+    matches!(node, ParsedValue::Text(text) | ParsedValue::Word(text) if vocabulary().is_still_mode(key, &FoldedText::new(text)))
+}
+
+/// Returns whether a key withholds the act where it is not true, and nothing clear is said under it.
+pub(super) fn is_unclear_assent(key: &str, node: &ParsedValue) -> bool {
+    node.is_empty() && vocabulary().withholds_if_false(&FoldedText::new(key))
 }
 
 /// Returns whether a text is a negation in any known language.

@@ -45,7 +45,7 @@ fn folded(text: &str, splits_camel_case: bool) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push(' ');
     let mut before_lower = false;
-    for c in text.nfkd().filter(|c| !is_ignored(*c)) {
+    for c in text.nfkd().filter(|c| !is_ignored(*c)).map(plain_letter) {
         if splits_camel_case && c.is_uppercase() && before_lower {
             part(&mut out);
         }
@@ -58,6 +58,23 @@ fn folded(text: &str, splits_camel_case: bool) -> String {
     }
     part(&mut out);
     out
+}
+
+/// Returns the letter that is drawn as a small capital, in a disc, in a square or as a flag, which have no decomposition.
+fn plain_letter(c: char) -> char {
+    const SMALL_CAPITALS: &str = "ᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘꞯʀꜱᴛᴜᴠᴡ?ʏᴢ";
+    let at = match c {
+        '\u{1f150}'..='\u{1f169}' => Some(u32::from(c) - 0x1f150),
+        '\u{1f170}'..='\u{1f189}' => Some(u32::from(c) - 0x1f170),
+        '\u{1f1e6}'..='\u{1f1ff}' => Some(u32::from(c) - 0x1f1e6),
+        c if c.is_ascii() => None,
+        c => SMALL_CAPITALS
+            .chars()
+            .position(|small| small == c)
+            .and_then(|at| u32::try_from(at).ok()),
+    };
+    at.and_then(|at| char::from_u32(u32::from('a') + at))
+        .unwrap_or(c)
 }
 
 fn part(out: &mut String) {

@@ -8,6 +8,7 @@ use super::journal_file::{JournalError, JournalFile};
 use super::journal_record::{JournalRecord, RecordKind, encode_strokes};
 use super::past_job::PastJob;
 use base::clock::calendar_ms;
+use base::disk;
 use base::units::JointVector;
 use plan::Plan;
 
@@ -36,6 +37,47 @@ pub struct AcceptedJob {
     pub repairs: String,
     /// The job that it goes on with; empty for none.
     pub resumes: String,
+    /// The drawing that comes in place of the scene's own design.
+    pub drawing: Option<JournalDrawing>,
+}
+
+/// A drawing that comes in place of a scene's own design, as a job keeps it.
+#[derive(Clone, Debug)]
+pub struct JournalDrawing {
+    /// Its name for people.
+    pub label: String,
+    /// All of it as TOML, from which the scene is built again.
+    pub design: String,
+    /// The words, where it is a text.
+    pub words: Option<String>,
+    /// The one who brought it.
+    pub origin: DrawingOrigin,
+}
+
+/// The one who brought a drawing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DrawingOrigin {
+    /// An operator at a terminal.
+    Operator,
+    /// A caller, for a canvas.
+    Caller,
+}
+
+impl DrawingOrigin {
+    pub(super) const fn word(self) -> &'static str {
+        match self {
+            Self::Operator => "operator",
+            Self::Caller => "caller",
+        }
+    }
+}
+
+impl JournalDrawing {
+    /// Returns the hash of its design, in hexadecimal.
+    #[must_use]
+    pub fn hash_hex(&self) -> String {
+        blake3::hash(self.design.as_bytes()).to_hex().to_string()
+    }
 }
 
 /// Arguments longer than this are cut before they are kept.
@@ -64,6 +106,9 @@ impl JobJournal {
             error,
         };
         std::fs::create_dir(&folder).map_err(failed)?;
+        if let Some(drawing) = &accepted.drawing {
+            disk::put(&folder.join(super::DESIGN), &drawing.design).map_err(failed)?;
+        }
         let mut log = JournalFile::create(&folder.join(super::JOURNAL))?;
         let record = accepted.record();
         log.append(&record)?;
@@ -197,6 +242,9 @@ impl JobJournal {
 
 impl AcceptedJob {
     fn record(&self) -> JournalRecord {
+        let drawing = |word: fn(&JournalDrawing) -> String| {
+            self.drawing.as_ref().map(word).unwrap_or_default()
+        };
         let received: String = self.received.chars().take(RECEIVED_BYTES_MAX).collect();
         JournalRecord::new(RecordKind::Accepted)
             .with("at_ms", calendar_ms())
@@ -211,6 +259,9 @@ impl AcceptedJob {
             .with("understood", &self.understood)
             .with("repairs", &self.repairs)
             .with("resumes", &self.resumes)
+            .with("drawing", self.drawing.as_ref().map_or("", |of| &of.label))
+            .with("drawing_of", drawing(|of| of.origin.word().to_owned()))
+            .with("design_hash", drawing(JournalDrawing::hash_hex))
     }
 }
 

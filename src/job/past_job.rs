@@ -1,6 +1,7 @@
 //! A job as its journal tells it.
 
 use super::ink_table::{InkProgress, inked, length_mm, remaining_strokes};
+use super::job_journal::DrawingOrigin;
 use super::journal_record::{JournalRecord, RecordKind, decode_strokes};
 use base::clock::calendar_ms;
 use base::wording::{count, millimetres};
@@ -19,6 +20,12 @@ pub struct PastJob {
     pub scene: String,
     /// The overlay; empty for none.
     pub overlay: String,
+    /// The drawing in place of the scene's own design, by name; empty for none.
+    pub drawing: String,
+    /// `true` if a caller brought it for a canvas, and no operator.
+    pub is_drawing_of_caller: bool,
+    /// Hash of what it kept of the drawing, in hexadecimal; empty for none.
+    pub design_hash: String,
     /// Revision of the scene: the hash of everything that it was made from, in hexadecimal.
     pub revision: String,
     /// The caller.
@@ -117,6 +124,9 @@ impl PastJob {
         self.arm = record.text("arm");
         self.scene = record.text("scene");
         self.overlay = record.text("overlay");
+        self.drawing = record.text("drawing");
+        self.is_drawing_of_caller = record.text("drawing_of") == DrawingOrigin::Caller.word();
+        self.design_hash = record.text("design_hash");
         self.revision = record.text("revision");
         self.caller = record.text("caller");
         self.received = record.text("received");
@@ -187,6 +197,14 @@ impl PastJob {
         JournalRecord::new(RecordKind::Interrupted)
             .with("at_ms", calendar_ms())
             .with("message", message)
+    }
+
+    /// Returns the scene's name with those of the overlay and of the drawing in place of parts of it.
+    #[must_use]
+    pub fn scene_title(&self) -> String {
+        let some = |name: &'_ str| (!name.is_empty()).then(|| name.to_owned());
+        let (overlay, drawing) = (some(&self.overlay), some(&self.drawing));
+        scene::scene_title(&self.scene, overlay.as_deref(), drawing.as_deref())
     }
 
     /// All line of its present plan.

@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use nalgebra::{Point3, Unit, Vector3};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use arm::ArmModel;
 use base::units::JointVector;
@@ -14,23 +14,29 @@ use base::units::JointVector;
 mod area_fill;
 mod axis_aligned_box;
 mod build_scene;
+mod canvas;
 mod design_overflow;
 mod embedded;
 mod fiducials;
 pub mod file;
 mod library;
+mod placement;
+mod replacement;
 mod rest_clearance;
 mod surface;
 
 pub use build_scene::{JOG_MM_S, PROBE_DEPTH_MM, PROBE_FROM_MM, PROBE_MM_S, TIP_MM_S_MAX};
+pub use canvas::{CallerDesignKind, Canvas, CanvasBoundError};
 pub use design_overflow::{DesignOverflow, OverflowStroke};
 pub use fiducials::SheetFiducials;
 pub use file::{FillKind, Lay, Order, SceneFile, ToolKind};
-pub use library::{DesignReplacement, SceneError, SceneLibrary};
+pub use library::{SceneError, SceneLibrary};
+pub use placement::{DesignPlacement, PAGE_SIDE_MM};
+pub use replacement::{DesignReplacement, DesignSource};
 pub use rest_clearance::{CLEARANCE_M, PEN_RADIUS_M};
 pub use surface::{SheetShape, Surface, SurfaceDistortion, SurfacePoint, SurfaceProjection, pose};
 
-/// A hash over everything that a scene depends on: its file, overlay, design's bytes, and arm.
+/// A hash over everything that a scene depends on, except what a caller draws on a canvas: its file, overlay, design's bytes and place, and arm.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Revision([u8; 32]);
 
@@ -41,6 +47,10 @@ pub struct Scene {
     pub name: String,
     /// The overlay that was laid over it.
     pub overlay: Option<String>,
+    /// The drawing that comes in place of its own design, by name.
+    pub drawing: Option<String>,
+    /// Set where the design comes with the call.
+    pub canvas: Option<Canvas>,
     /// One line for people and models.
     pub about: String,
     /// The arm that moves in it.
@@ -89,11 +99,13 @@ pub struct ScenePage {
 }
 
 /// Source of a design's size.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SizeSource {
     /// The request for the drawing.
     Asked,
+    /// The sheet: the request was for the largest size that it holds.
+    Fitted,
     /// The scene's file.
     Scene,
     /// The design itself.
@@ -208,13 +220,10 @@ pub struct KeepOut {
 }
 
 impl Scene {
-    /// Its name, with the overlay's where one is laid over it.
+    /// Its name, with those of the overlay and of the drawing that come in place of parts of it.
     #[must_use]
     pub fn title(&self) -> String {
-        match &self.overlay {
-            Some(overlay) => format!("{} + {overlay}", self.name),
-            None => self.name.clone(),
-        }
+        scene_title(&self.name, self.overlay.as_deref(), self.drawing.as_deref())
     }
 
     /// Returns how far from the base frame's origin any point of the arm or of a mounted pen can be, in metres.
@@ -232,6 +241,16 @@ impl Scene {
     pub fn pen(&self, index: usize) -> Option<&ScenePen> {
         self.pens.get(index)
     }
+}
+
+/// Returns a scene's name with those of the overlay and of the drawing that come in place of parts of it.
+#[must_use]
+pub fn scene_title(scene: &str, overlay: Option<&str>, drawing: Option<&str>) -> String {
+    let overlaid = overlay.map_or_else(|| scene.to_owned(), |over| format!("{scene} + {over}"));
+    drawing.map_or_else(
+        || overlaid.clone(),
+        |drawing| format!("{drawing} in {overlaid}"),
+    )
 }
 
 impl Revision {

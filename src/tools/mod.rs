@@ -1,17 +1,23 @@
 //! The tools: dispatch, and one file a tool. Independent of the transport of a call.
 
+mod abandoned_call;
 mod access;
 mod align;
+mod arm_time_progress;
 mod audit;
 mod calibration_check;
+mod caller_design;
 mod camera_report;
 mod cameras;
 mod certificate_check;
 mod declared_tools;
 mod dispatch;
+mod drawing_offer;
 mod exam_helpers;
 mod interlock;
 mod job_board;
+mod job_progress;
+mod job_scene;
 mod journal_entries;
 mod list_nodes;
 mod metrics;
@@ -20,15 +26,19 @@ mod names_cache;
 mod node;
 mod node_job;
 mod node_status;
+mod operator_drawing;
 mod panic_guard;
 mod pictures;
 mod plan_approval;
 mod preempt;
 mod preview;
+mod preview_text;
+mod refusal_groups;
 mod remote_tools;
 mod repair_log;
 mod reply;
 mod reset;
+mod result_pictures;
 mod resume;
 mod reword;
 mod route;
@@ -46,12 +56,16 @@ pub use cameras::RenderExposure;
 pub use certificate_check::CertificateChecker;
 pub use declared_tools::DeclaredTools;
 pub use dispatch::{ToolRequest, here, shown};
+pub use drawing_offer::DrawingOffer;
 pub use exam_helpers::{ExamHelperService, HelperToolResult};
 pub use fleet::{ProgressCallback, RemoteCallWatch, ToolAnswer};
 pub use interlock::{ArmSeparation, separations};
+pub use job_progress::JobProgress;
+pub use job_scene::of_job as scene_of_job;
 pub use metrics::metrics;
 pub use node::{AT_REST_RAD, AttachedArm, Node, NodeStorage, SimulatedWorkcell, TrafficRecorder};
 pub use node_job::{IncompleteMotion, NodeJob};
+pub use operator_drawing::{DrawingAssent, DrawingOrder};
 pub use panic_guard::{InternalError, catch_panic};
 pub use pictures::{
     ink as ink_picture, outside as outside_picture, preview as preview_picture,
@@ -59,6 +73,7 @@ pub use pictures::{
 };
 pub use plan_approval::PendingPlan;
 pub use preview::{DrawingPreview, RuleViolation};
+pub use refusal_groups::{RefusalGroup, refusal_groups};
 pub use remote_tools::{RemoteToolCall, RemoteTools};
 pub use reply::Reply;
 pub use resume::record as job_record;

@@ -15,6 +15,7 @@ use permit::{ActorRank, PermitRegistry};
 use scene::{Scene, SceneError, SceneLibrary};
 use vision::{ImageFrame, PlacedCamera};
 
+use super::abandoned_call::LastAbandoned;
 use super::cameras::{self, NodeCamera, RenderExposure};
 use super::declared_tools::DeclaredTools;
 use super::interlock::{self, ArmSeparation};
@@ -71,6 +72,7 @@ pub struct AttachedArm {
     pub(super) recorder: Option<Box<dyn TrafficRecorder>>,
     pub(super) board: JobBoard,
     pub(super) lease: ArmLease,
+    pub(super) abandoned: LastAbandoned,
     last_scene: Mutex<Option<Arc<Scene>>>,
     laid: Mutex<Option<Arc<Scene>>>,
     pub(super) photograph: SimPhotoCache,
@@ -162,6 +164,7 @@ impl AttachedArm {
             recorder: None,
             board: JobBoard::default(),
             lease: ArmLease::default(),
+            abandoned: LastAbandoned::default(),
             last_scene: Mutex::default(),
             laid: Mutex::default(),
             photograph: SimPhotoCache::default(),
@@ -374,15 +377,8 @@ impl Node {
             .scenes
             .scene(name, overlay)
             .map_err(|error: SceneError| error.to_string())?;
-        let model = &seat.motion.arm().file.name;
-        if scene.arm.file.name == *model {
-            Ok(scene)
-        } else {
-            Err(format!(
-                "scene `{name}` is for the arm {}; this arm is a {model}",
-                scene.arm.file.name
-            ))
-        }
+        check_is_for(seat, &scene)?;
+        Ok(scene)
     }
 
     /// Returns the last self-test's measurements, on this arm or from before this node's start.
@@ -403,4 +399,16 @@ impl Node {
     pub(super) fn number(&self) -> u64 {
         self.numbers.fetch_add(1, Ordering::Relaxed)
     }
+}
+
+/// Refuses a scene that is for another arm.
+pub(super) fn check_is_for(seat: &AttachedArm, scene: &Scene) -> Result<(), String> {
+    let model = &seat.motion.arm().file.name;
+    if scene.arm.file.name == *model {
+        return Ok(());
+    }
+    Err(format!(
+        "scene `{}` is for the arm {}; this arm is a {model}",
+        scene.name, scene.arm.file.name
+    ))
 }

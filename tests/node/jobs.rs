@@ -507,8 +507,6 @@ fn a_node_that_is_killed_goes_on_where_it_was_with_nothing_missing_and_little_tw
             Some(0)
         );
     }
-    bench.run(&["enable", "--scene", "short"]);
-    insist(&bench, &served);
     let scenes = steadyhand::scene::SceneLibrary::new(Some(bench.path("scenes")));
     let scene = scenes.scene("short", None).unwrap();
     let design: Vec<Line> = scene
@@ -516,9 +514,15 @@ fn a_node_that_is_killed_goes_on_where_it_was_with_nothing_missing_and_little_tw
         .iter()
         .map(|one| one.points_mm.clone())
         .collect();
-    let ink = ink_of(&file);
-    let missing = ink::missing_mm(&design, &ink, 0.8);
+    let missing_mm = || ink::missing_mm(&design, &ink_of(&file), 0.8);
+    // On a busy machine a kill may come after the end of the drawing, which is not to be drawn again.
+    if missing_mm() >= 0.5 {
+        bench.run(&["enable", "--scene", "short"]);
+        insist(&bench, &served);
+    }
+    let missing = missing_mm();
     assert!(missing < 0.5, "{missing} mm are missing");
+    let ink = ink_of(&file);
     let twice = ink::length_mm(&ink) - ink::length_mm(&design);
     // Each attempt redraws the overlap and at most 5 mm, and sets the pen down once more.
     let attempts = text(&bench.run(&["jobs", "--state", &state]))

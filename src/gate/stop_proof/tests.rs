@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::super::tests::{drawing, in_a_stroke};
 use super::*;
-use scene::KeepOut;
+use scene::{KeepOut, SceneLibrary};
 
 fn proof(scene: &Scene, trajectory: &Trajectory) -> Result<StopProof, GateRefusal> {
     StopProof::prove(CollisionWorld::new(scene), trajectory)
@@ -325,6 +325,35 @@ fn a_way_that_comes_too_near_is_no_lift() {
         said.iter().any(|why| why.ends_with("mm of the sheet")),
         "{said:?}"
     );
+}
+
+/// The pen that does not draw may not be brought below the sheet.
+#[test]
+fn a_way_that_lowers_an_idle_pen_to_the_sheet_is_no_lift() {
+    let scene = SceneLibrary::new(None).scene("two_pens", None).unwrap();
+    let mut around = CollisionWorld::new(&scene);
+    let mut walk = LiftCheck::new(&mut around, 0, &scene.ready_rad).unwrap();
+    assert_eq!(walk.begun.idle, []);
+    let (mut above, mut below) = (0, 0);
+    for (down, roll) in (0..30).flat_map(|down| [0.0, 0.3, 0.6].map(|roll| (down, roll))) {
+        let lowered = bent(&scene.ready_rad, 1, f64::from(down) * 0.02);
+        let q = bent(&lowered, 4, roll);
+        let body = walk.around.body();
+        let stance = body.at(&q);
+        if !body.over_sheet(&stance).is_empty() {
+            continue;
+        }
+        let is_below = !body.idle_pens(&stance, 0).is_empty();
+        let said = stays_clear(&mut walk, &q).err().unwrap_or_default();
+        assert_eq!(
+            said.contains("bring pen `red` within"),
+            is_below,
+            "{down} {roll}: {said}"
+        );
+        above += usize::from(!is_below);
+        below += usize::from(is_below);
+    }
+    assert!(above > 3 && below > 3, "{above} {below}");
 }
 
 #[test]

@@ -1,0 +1,208 @@
+//! A design in place of a scene's own.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::SceneError;
+use super::file::{DesignFile, FillKind};
+use super::placement::DesignPlacement;
+use base::units::Finite;
+use config::toml::FileError;
+
+/// A design that comes in place of a scene's own, and how it is drawn.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct DesignReplacement {
+    /// The drawing itself.
+    pub source: DesignSource,
+    /// Its place on the sheet.
+    #[serde(default)]
+    pub placement: DesignPlacement,
+    /// Fill of an SVG's coloured areas; absent keeps the scene's.
+    #[serde(default)]
+    pub fill: Option<FillKind>,
+    /// True draws all of it with the scene's first pen, whatever colours and pens it names.
+    #[serde(default)]
+    pub one_pen: bool,
+    /// True leaves pictures made of pixels out of an SVG, as `skip_images` of a scene does.
+    #[serde(default)]
+    pub skip_images: bool,
+}
+
+/// The strokes' source.
+#[derive(Clone, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum DesignSource {
+    /// One file, or the files of a set, of which [`design::set_of`] says the same: each with its name, whose ending
+    /// says what it is, and its bytes.
+    Files(#[serde(with = "design_texts")] Vec<(String, Vec<u8>)>),
+    /// Words in single-line letters.
+    Text {
+        /// The words.
+        text: String,
+        /// Height of a capital letter on the sheet; absent is that of a scene that does not say.
+        #[serde(default)]
+        letter_height_mm: Option<Finite>,
+    },
+}
+
+impl fmt::Debug for DesignSource {
+    /// Sizes in place of bytes: it is written into logs.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Files(files) => {
+                let sizes = files.iter().map(|(name, bytes)| (name, bytes.len()));
+                f.debug_map().entries(sizes).finish()
+            }
+            Self::Text { text, .. } => write!(f, "{text:?}"),
+        }
+    }
+}
+
+/// Letters of a text that its label shows.
+const LABEL_LETTERS: usize = 24;
+
+impl DesignReplacement {
+    /// A drawing from files, in the middle of the sheet.
+    #[must_use]
+    pub fn from_files(files: Vec<(String, Vec<u8>)>) -> Self {
+        Self {
+            source: DesignSource::Files(files),
+            placement: DesignPlacement::default(),
+            fill: None,
+            one_pen: false,
+            skip_images: false,
+        }
+    }
+
+    /// Words in single-line letters, in the middle of the sheet.
+    #[must_use]
+    pub fn from_text(text: &str) -> Self {
+        Self {
+            source: DesignSource::Text {
+                text: text.to_owned(),
+                letter_height_mm: None,
+            },
+            ..Self::from_files(Vec::new())
+        }
+    }
+
+    /// Returns the drawing's name for people: its first file, or the beginning of its text.
+    #[must_use]
+    pub fn label(&self) -> String {
+        match &self.source {
+            DesignSource::Files(files) => match files.as_slice() {
+                [] => "nothing".to_owned(),
+                [(name, _)] => name.clone(),
+                [(name, _), more @ ..] => format!("{name} and {} more", more.len()),
+            },
+            DesignSource::Text { text, .. } => {
+                let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+                let shown: String = words.chars().take(LABEL_LETTERS).collect();
+                let more = if shown == words { "" } else { "…" };
+                format!("“{shown}{more}”")
+            }
+        }
+    }
+
+    /// Returns the bytes that a revision covers: all that it says.
+    pub(super) fn hashed(&self) -> Vec<u8> {
+        // The only values that could fail are a file's bytes that are not text, and reading the design refuses those.
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+
+    /// Returns it as TOML, as jobs keep it.
+    ///
+    /// # Errors
+    /// A file is not text, which no kind of design may be.
+    pub fn to_toml(&self) -> Result<String, SceneError> {
+        let text = toml::to_string(self);
+        text.map_err(|error| FileError::single(&self.label(), error.to_string()).into())
+    }
+
+    /// Reads what [`Self::to_toml`] has written.
+    ///
+    /// # Errors
+    /// It is something else; unknown keys are refused.
+    pub fn from_toml(file: &str, text: &str) -> Result<Self, SceneError> {
+        let read = toml::from_str(text);
+        read.map_err(|error| FileError::single(file, error.to_string()).into())
+    }
+
+    /// Takes the place of a scene's design. Its order stays; the place, size and fill of a scene are its own design's.
+    pub(super) fn apply_to(&self, design: &mut DesignFile) {
+        (design.file, design.text, design.polylines) = (None, None, None);
+        design.skip_images |= self.skip_images;
+        let mut is_svg = false;
+        match &self.source {
+            DesignSource::Files(files) => {
+                design.file = files.first().map(|(name, _)| name.clone());
+                is_svg = files.first().is_some_and(|(name, _)| {
+                    let ending = name.rsplit_once('.').map(|(_, ending)| ending);
+                    ending.is_some_and(|ending| ending.eq_ignore_ascii_case("svg"))
+                });
+            }
+            DesignSource::Text {
+                text,
+                letter_height_mm,
+            } => {
+                design.text = Some(text.clone());
+                design.letter_height_mm = *letter_height_mm;
+                // Letters have a size of their own.
+                design.size_mm = None;
+            }
+        }
+        self.placement.apply_to(design);
+        match self.fill {
+            Some(fill) => design.fill = fill,
+            // Only areas can be filled: what has none is drawn as it is.
+            None if !is_svg => design.fill = FillKind::Outline,
+            None => {}
+        }
+        if design.fill == FillKind::Outline {
+            (design.fill_spacing_mm, design.fill_angle_deg) = (None, None);
+        }
+    }
+}
+
+/// Files of a design as JSON: all kinds of designs are text.
+mod design_texts {
+    use serde::de::Deserializer;
+    use serde::ser::{Error as _, SerializeSeq as _, Serializer};
+    use serde::{Deserialize as _, Serialize};
+
+    #[derive(Serialize)]
+    struct DesignText<'a> {
+        name: &'a str,
+        text: &'a str,
+    }
+
+    #[derive(serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct OwnedDesignText {
+        name: String,
+        text: String,
+    }
+
+    pub(super) fn serialize<S: Serializer>(
+        files: &[(String, Vec<u8>)],
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        let mut all = to.serialize_seq(Some(files.len()))?;
+        for (name, bytes) in files {
+            let text = std::str::from_utf8(bytes)
+                .map_err(|_| S::Error::custom(format!("{name} is not UTF-8 text")))?;
+            all.serialize_element(&DesignText { name, text })?;
+        }
+        all.end()
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Vec<(String, Vec<u8>)>, D::Error> {
+        let files = Vec::<OwnedDesignText>::deserialize(from)?;
+        let files = files.into_iter();
+        Ok(files.map(|of| (of.name, of.text.into_bytes())).collect())
+    }
+}
