@@ -6,12 +6,12 @@ use crate::scalar_profile::{ProfileLimits, ScalarProfile};
 use kin::capsule::place;
 use scene::{CLEARANCE_M, KeepOut, PEN_RADIUS_M, SceneLibrary};
 
+/// The shipped scenes that have a design.
 fn shipped() -> Vec<Scene> {
     let library = SceneLibrary::new(None);
     let names = library.scenes().into_iter();
-    names
-        .map(|name| Scene::clone(&library.scene(&name, None).unwrap()))
-        .collect()
+    let scenes = names.map(|name| Scene::clone(&library.scene(&name, None).unwrap()));
+    scenes.filter(|scene| !scene.strokes.is_empty()).collect()
 }
 
 fn planned(scene: &Scene, strokes: &[SheetStroke]) -> Plan {
