@@ -330,34 +330,41 @@ fn a_hold_at_the_strokes_end_draws_that_stroke() {
     );
 }
 
-/// The hops of a hatched area are short and low, and yet the motion stands on each of them, lifted.
+/// Hops are short and low, and yet the motion stands on each of them, lifted.
 #[test]
 fn a_hold_at_any_strokes_end_stands_before_the_next_stroke() {
-    let scene = SceneLibrary::new(None).scene("hatched", None).unwrap();
-    let trajectory = plan::draw(&scene, &scene.rest_rad, &Wanted)
-        .unwrap()
-        .trajectory;
-    let draws = || {
-        let spans = trajectory.spans.iter();
-        spans.filter(|span| span.kind == SpanKind::Draw)
-    };
-    let pairs = draws().zip(draws().skip(1));
-    for (draw, next) in pairs.step_by(5) {
-        let mut execution = begun(&scene, &trajectory);
-        let mut now = ClockInstant::ZERO;
-        run_to(&mut execution, &mut now, draw.first + 5);
-        assert!(execution.hold(HoldAt::StrokeEnd));
-        while !execution.is_held() {
-            tick(&mut execution, &mut now).unwrap();
+    for name in ["hatched", "bottle", "widowx"] {
+        let scene = SceneLibrary::new(None).scene(name, None).unwrap();
+        let trajectory = plan::draw(&scene, &scene.rest_rad, &Wanted)
+            .unwrap()
+            .trajectory;
+        let draws = || {
+            let spans = trajectory.spans.iter();
+            spans.filter(|span| span.kind == SpanKind::Draw)
+        };
+        for (draw, next) in draws().zip(draws().skip(1)).step_by(3) {
+            let mut execution = begun(&scene, &trajectory);
+            let mut now = ClockInstant::ZERO;
+            run_to(&mut execution, &mut now, draw.first + 5);
+            assert!(execution.hold(HoldAt::StrokeEnd));
+            while !execution.is_held() {
+                tick(&mut execution, &mut now).unwrap();
+            }
+            let stands = execution.progress().sample;
+            assert!(
+                (draw.end..next.first).contains(&stands),
+                "{name}: {stands} after {draw:?}"
+            );
+            let tip = clearance::tip_m(&scene, draw.pen, execution.goal_rad()).unwrap();
+            let height_mm = clearance::height_mm(&scene, &tip).unwrap();
+            assert!(
+                height_mm > scene.heights.lift_mm - 1.0,
+                "{name}: {height_mm} mm"
+            );
+            let is = seen(*execution.goal_rad(), now);
+            execution.resume(&is, leave(&scene), now).unwrap();
+            run_to(&mut execution, &mut now, next.first + 5);
         }
-        let stands = execution.progress().sample;
-        assert!((draw.end..next.first).contains(&stands), "{stands}");
-        let tip = clearance::tip_m(&scene, 0, execution.goal_rad()).unwrap();
-        let height_mm = clearance::height_mm(&scene, &tip).unwrap();
-        assert!(height_mm > scene.heights.lift_mm - 1.0, "{height_mm} mm");
-        let is = seen(*execution.goal_rad(), now);
-        execution.resume(&is, leave(&scene), now).unwrap();
-        run_to(&mut execution, &mut now, next.first + 5);
     }
 }
 
