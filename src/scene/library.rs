@@ -317,8 +317,7 @@ impl SceneLibrary {
             arm,
             design,
             overlay: overlay.map(str::to_owned),
-            drawing: self.instead.as_ref().map(|drawing| drawing.label()),
-            one_pen: self.instead.as_ref().is_some_and(|drawing| drawing.one_pen),
+            drawing: self.instead.clone(),
             size_from: self.size_from(&scene.design),
             revision,
         };

@@ -86,18 +86,31 @@ impl Desk {
             let args = if is_own { self.own(&args) } else { args };
             let before = self.last_job()["id"].clone();
             let mut drawing = self.begin(&args);
-            while drawing.0.try_wait().unwrap().is_none() {
-                let job = self.last_job();
-                if job["id"] != before && job["drawn_mm"].as_f64() > Some(3.0) {
-                    return drawing;
-                }
-                sleep(Duration::from_millis(50));
+            if self.draws_3_mm(&before, &mut drawing) {
+                return drawing;
             }
             if !is_own {
                 self.bench.run(&["reset"]);
             }
         }
         panic!("it never draws: {:#}", self.last_job());
+    }
+
+    /// Waits until the program has drawn 3 mm in a new job, or has ended before.
+    fn draws_3_mm(&self, before: &Value, program: &mut Running) -> bool {
+        let began = Instant::now();
+        while program.0.try_wait().unwrap().is_none() {
+            let job = self.last_job();
+            if job["id"] != *before && job["drawn_mm"].as_f64() > Some(3.0) {
+                return true;
+            }
+            assert!(
+                began.elapsed() < PATIENCE * 2,
+                "it neither draws nor ends: {job:#}"
+            );
+            sleep(Duration::from_millis(50));
+        }
+        false
     }
 
     /// Runs a command until no fault of a busy machine ends it.
@@ -129,17 +142,25 @@ fn a_real_arm_asks_and_draws_where_it_said() {
         let refused = desk.bench.run(&draw);
         let told = text(&refused);
         assert_eq!(refused.status.code(), Some(1), "{told}");
+        // A starved machine may not hear the arm at all.
+        if told.contains("cannot be used") {
+            continue;
+        }
         assert!(told.contains("a person is asked at a terminal"), "{told}");
         assert!(told.contains("--at 30,40 --rotate 90 --yes"), "{told}");
         assert_eq!(jobs(&desk.state), 0);
         let mut person = Person::at(&desk.bench, &draw);
-        person.sees("? [y/N]");
+        if !person.sees_before_the_end("? [y/N]") {
+            continue;
+        }
         person.types("n\n");
         person.sees("not drawn; nothing moved");
         person.ends_with(1);
         assert_eq!(jobs(&desk.state), 0);
         let mut person = Person::at(&desk.bench, &draw);
-        person.sees("arm (so101) of node local, at /dev/pts/");
+        if !person.sees_before_the_end("arm (so101) of node local, at /dev/pts/") {
+            continue;
+        }
         person.sees("? [y/N]");
         person.types("y\n");
         person.sees("space, q or Ctrl-C stops");
@@ -167,14 +188,14 @@ fn a_key_stops_what_a_person_agreed_to() {
         let draw = ["draw", desk.hook.as_str(), "--size", "70mm"];
         let draw = desk.own(&draw);
         let mut person = Person::at(&desk.bench, &draw);
-        person.sees("? [y/N]");
+        // A starved machine may not hear the arm at all.
+        if !person.sees_before_the_end("? [y/N]") {
+            continue;
+        }
         person.types("yes\n");
         person.sees("space, q or Ctrl-C stops");
-        while desk.last_job()["drawn_mm"].as_f64() < Some(3.0) {
-            if desk.last_job()["state"] == "faulted" {
-                break;
-            }
-            sleep(Duration::from_millis(50));
+        if !desk.draws_3_mm(&Value::Null, &mut person.program) {
+            continue;
         }
         person.types(" ");
         let ended = person.program.exit_code();
@@ -327,6 +348,8 @@ fn a_planner_does_not_go_on_with_an_operators_drawing() {
     );
     let reset = desk.bench.run(&["reset"]);
     assert_eq!(reset.status.code(), Some(0), "{}", text(&reset));
+    // The next process shall know in which scene the arm moved last.
+    assert_eq!(desk.last_job()["drawing"], "hook.svg");
     let resume = ["stroke", r#"{"resume":true}"#, "--node", &served.url];
     let (code, refused) = desk.bench.call(&resume);
     assert_eq!(
