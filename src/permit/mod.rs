@@ -233,7 +233,7 @@ impl PermitRegistry {
         let grant = SceneGrant {
             scene: scene.name.clone(),
             overlay: scene.overlay.clone(),
-            drawing: scene.drawing_label(),
+            drawing: scene.drawing.clone(),
             revision: scene.revision,
             until: for_.map(|for_| now.after(for_)),
         };

@@ -8,7 +8,6 @@ use super::design_overflow::{DesignOverflow, OverflowCollector, OverflowPlacemen
 use super::fiducials::{self, SheetFiducials};
 use super::file::{BoxFile, CornersFile, InkFile, LimitsFile, PenFile, SceneFile};
 use super::placement::{PageOnSheet, fitting_size_mm};
-use super::replacement::DesignReplacement;
 use super::rest_clearance::check_keep_outs;
 use super::{
     AxisAlignedBox, InkCap, KeepOut, Revision, Scene, SceneLimits, ScenePage, ScenePen,
@@ -39,8 +38,10 @@ pub(super) struct SceneParts {
     pub(super) arm: Arc<ArmModel>,
     pub(super) design: Design,
     pub(super) overlay: Option<String>,
-    /// The drawing that comes in place of the scene's own design.
-    pub(super) drawing: Option<Arc<DesignReplacement>>,
+    /// Name of the drawing that comes in place of the scene's own design.
+    pub(super) drawing: Option<String>,
+    /// True if the first pen draws everything.
+    pub(super) one_pen: bool,
     pub(super) size_from: SizeSource,
     pub(super) revision: Revision,
 }
@@ -377,13 +378,12 @@ fn place(
     let design = &parts.design;
     let sheet_mm = surface.size_mm();
     let page = PageOnSheet::new(&file.design, design.page_mm, sheet_mm)?;
-    let one_pen = parts.drawing.as_ref().is_some_and(|of| of.one_pen);
     let mut strokes = Vec::with_capacity(design.strokes.len());
     let (mut found, mut lost) = (OverflowCollector::default(), UnassignedStrokes::default());
     for stroke in &design.strokes {
         let points = stroke.points_mm.iter().map(|p| page.apply(*p));
         let points_mm: Vec<[f64; 2]> = points.map(|p| snap_to_edge(p, sheet_mm)).collect();
-        let pen = match one_pen {
+        let pen = match parts.one_pen {
             true => Ok(0),
             false => choose_pen(stroke.pen, stroke.colour, pens),
         };
@@ -405,7 +405,7 @@ fn place(
         title: super::scene_title(
             &file.name,
             parts.overlay.as_deref(),
-            parts.drawing.as_ref().map(|of| of.label()).as_deref(),
+            parts.drawing.as_deref(),
         ),
         long_mm,
         fits_mm: fitting_size_mm(&file.design, design, sheet_mm),

@@ -317,7 +317,8 @@ impl SceneLibrary {
             arm,
             design,
             overlay: overlay.map(str::to_owned),
-            drawing: self.instead.clone(),
+            drawing: self.instead.as_ref().map(|drawing| drawing.label()),
+            one_pen: self.instead.as_ref().is_some_and(|drawing| drawing.one_pen),
             size_from: self.size_from(&scene.design),
             revision,
         };

@@ -45,8 +45,8 @@ pub struct Scene {
     pub name: String,
     /// The overlay that was laid over it.
     pub overlay: Option<String>,
-    /// The drawing that comes in place of its own design.
-    pub drawing: Option<Arc<DesignReplacement>>,
+    /// The drawing that comes in place of its own design, by name.
+    pub drawing: Option<String>,
     /// One line for people and models.
     pub about: String,
     /// The arm that moves in it.
@@ -217,14 +217,7 @@ impl Scene {
     /// Its name, with those of the overlay and of the drawing that come in place of parts of it.
     #[must_use]
     pub fn title(&self) -> String {
-        let drawing = self.drawing_label();
-        scene_title(&self.name, self.overlay.as_deref(), drawing.as_deref())
-    }
-
-    /// Returns the name for people of the drawing that comes in place of its own design.
-    #[must_use]
-    pub fn drawing_label(&self) -> Option<String> {
-        self.drawing.as_ref().map(|drawing| drawing.label())
+        scene_title(&self.name, self.overlay.as_deref(), self.drawing.as_deref())
     }
 
     /// Returns how far from the base frame's origin any point of the arm or of a mounted pen can be, in metres.

@@ -12,8 +12,8 @@ use super::reply::{Reply, ReplyWording as _};
 use super::route::CallRoute;
 use super::tool_shape::shape;
 use super::{
-    AttachedArm, Node, RemoteCallWatch, access, align, audit, job_scene, journal_entries,
-    list_nodes, repair_log, reset, sense, sequence, stop, stroke, tool_filter,
+    AttachedArm, Node, RemoteCallWatch, access, align, audit, journal_entries, list_nodes,
+    repair_log, reset, sense, sequence, stop, stroke, tool_filter,
 };
 use args::name::NameResolution;
 use args::{
@@ -373,7 +373,6 @@ impl ToolContext<'_> {
             scene: scene.name.clone(),
             overlay: scene.overlay.clone().unwrap_or_default(),
             revision: scene.revision.hex(),
-            drawing: job_scene::journal_drawing(scene),
             caller: self.caller.to_owned(),
             received: self.received.clone(),
             understood: Value::Object(self.reading.understood.clone()).to_string(),

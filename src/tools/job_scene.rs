@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use super::Node;
 use job::{JournalDrawing, PastJob};
 use scene::{DesignReplacement, Scene, SceneLibrary};
 
@@ -38,18 +39,9 @@ fn kept_design(state: &Path, past: &PastJob) -> Result<DesignReplacement, String
         .map_err(|error| format!("its drawing {} cannot be read: {error}", past.drawing))
 }
 
-/// Returns the drawing of a scene as the journal of each job in that scene keeps it.
-pub(super) fn journal_drawing(scene: &Scene) -> Option<JournalDrawing> {
-    let drawing = scene.drawing.as_ref()?;
-    match drawing.to_toml() {
-        Ok(design) => Some(JournalDrawing {
-            label: drawing.label(),
-            design,
-        }),
-        Err(error) => {
-            // Its bytes were read as text when the scene was built.
-            tracing::error!("{} is not kept with its job: {error}", drawing.label());
-            None
-        }
-    }
+/// Returns the drawing of an earlier job, for the journal of one that goes on with it.
+pub(super) fn kept_drawing(node: &Node, past: &PastJob) -> Option<JournalDrawing> {
+    let design = job::kept_design(&node.state, &past.id).ok()?;
+    let label = past.drawing.clone();
+    (!label.is_empty()).then_some(JournalDrawing { label, design })
 }

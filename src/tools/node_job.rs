@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::job_board::{ArmJob, JobCard, JobClaim};
 use super::motion_job::{JobContext, JobError};
 use super::reply::Reply;
-use super::{AttachedArm, Node, calibration_check, job_scene, journal_entries};
+use super::{AttachedArm, Node, calibration_check, journal_entries};
 use job::AcceptedJob;
 use motion::StopReport;
 use permit::{ActorRank, MotionPermit};
@@ -59,7 +59,6 @@ impl NodeJob {
             scene: scene.name.clone(),
             overlay: scene.overlay.clone().unwrap_or_default(),
             revision: scene.revision.hex(),
-            drawing: job_scene::journal_drawing(scene),
             caller: CALLER.to_owned(),
             ..AcceptedJob::default()
         };

@@ -11,7 +11,7 @@ use super::motion_job::{MotionJobRequest, StartedJob};
 use super::node::check_is_for;
 use super::stroke::{self, DrawingScope};
 use super::{AttachedArm, Node, calibration_check, job_scene, motion_job, resume, sheet_check};
-use job::{AcceptedJob, PastJob};
+use job::{AcceptedJob, JournalDrawing, PastJob};
 use permit::{ActorRank, PermitError};
 use scene::{DesignReplacement, Scene, SceneError};
 
@@ -128,7 +128,7 @@ impl Node {
         let seen = sheet_check::check(self, &seat, &scene).await;
         seen.map_err(|reply| reply.text)?;
         self.enable_drawing(&seat, &scene, assent.duration_s)?;
-        let call = drawing.job();
+        let call = self.drawing_job(order, &drawing)?;
         let scope = DrawingScope {
             plan: Some(stroke::same_hash(&assent.plan)),
             ..drawing.scope
@@ -232,32 +232,44 @@ impl Node {
         self.enable(scene, Some(&seat.name), Some(for_))?;
         Ok(())
     }
-}
 
-impl ResolvedDrawing {
-    /// Describes it as a job of an operator.
-    fn job(&self) -> MotionJobRequest {
-        let scene = &self.scene;
-        let resumes = self.past.as_ref().map(|past| past.id.clone());
+    fn drawing_job(
+        &self,
+        order: &DrawingOrder,
+        drawing: &ResolvedDrawing,
+    ) -> Result<MotionJobRequest, String> {
+        let scene = &drawing.scene;
+        let journal = match (&order.design, &drawing.past) {
+            (Some(design), _) => Some(JournalDrawing {
+                label: design.label(),
+                design: design.to_toml().map_err(|error| error.to_string())?,
+            }),
+            (None, Some(past)) => job_scene::kept_drawing(self, past),
+            (None, None) => None,
+        };
         let accepted = AcceptedJob {
             tool: "stroke".to_owned(),
-            arm: self.seat.name.clone(),
+            arm: drawing.seat.name.clone(),
             scene: scene.name.clone(),
             overlay: scene.overlay.clone().unwrap_or_default(),
             revision: scene.revision.hex(),
-            drawing: job_scene::journal_drawing(scene),
             caller: CALLER.to_owned(),
-            resumes: resumes.unwrap_or_default(),
+            resumes: drawing
+                .past
+                .as_ref()
+                .map(|past| past.id.clone())
+                .unwrap_or_default(),
+            drawing: journal,
             ..AcceptedJob::default()
         };
-        MotionJobRequest {
+        Ok(MotionJobRequest {
             tool: "stroke",
             scene: scene.title(),
             key: format!("draw {} {}", scene.revision, accepted.resumes),
             accepted,
             who: ActorRank::Operator,
             again: true,
-        }
+        })
     }
 }
 

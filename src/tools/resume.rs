@@ -45,6 +45,7 @@ pub(super) async fn call(
         sheet_check::check(order.node, seat, &scene).await?;
         let mut call = order.job("stroke", &scene, false);
         call.accepted.resumes.clone_from(&past.id);
+        call.accepted.drawing = job_scene::kept_drawing(order.node, &past);
         call.accepted.understood = Value::Object(understood.clone()).to_string();
         // The same job, however it was named.
         call.key = format!("stroke resume {} {}", drawing_key(&understood), past.id);
