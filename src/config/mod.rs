@@ -58,6 +58,8 @@ pub struct NodeFile {
     pub require_preview: bool,
     /// True if a person must allow each job: `steadyhand approve JOB`.
     pub require_approval: bool,
+    /// True if results carry pictures; where a client counts them as text, false leaves their files alone.
+    pub images: bool,
     /// What a caller's design on a canvas needs on an arm that is not simulated: `person`, who allows each with `steadyhand approve
     /// JOB`, or `preview`, which draws exactly the plan that was previewed.
     pub canvas_approval: CanvasApproval,
@@ -274,6 +276,7 @@ impl Default for NodeFile {
             keep_jobs_days: 90,
             require_preview: false,
             require_approval: false,
+            images: true,
             canvas_approval: CanvasApproval::Person,
             answer_within_s: 45,
             lease_idle_s: 120,

@@ -475,15 +475,14 @@ fn choose_pen(
     pens: &[ScenePen],
 ) -> Result<usize, String> {
     if let Some(number) = pen {
-        let index = usize::from(number);
-        return if index < pens.len() {
-            Ok(index)
-        } else {
-            Err(format!(
-                "it asks for pen {number}; the scene's pens are 0 to {}",
-                pens.len().saturating_sub(1)
-            ))
-        };
+        let index = usize::from(number).checked_sub(1);
+        return index.filter(|index| *index < pens.len()).ok_or_else(|| {
+            let have = match pens {
+                [only] => format!("the scene's only pen is 1, `{}`", only.name),
+                _ => format!("the scene's pens are 1 to {}", pens.len()),
+            };
+            format!("it asks for pen {number}; {have}")
+        });
     }
     let Some(colour) = colour else { return Ok(0) };
     let away = |pen: &ScenePen| -> i32 {

@@ -53,7 +53,7 @@ pub struct SceneFile {
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DesignFile {
-    /// An SVG, G-code or JSON file, beside the scene file or in its `designs` folder.
+    /// An SVG, G-code, HP-GL or JSON file, beside the scene file or in its `designs` folder.
     pub file: Option<String>,
     /// Words, drawn in single-line letters.
     pub text: Option<String>,
@@ -79,10 +79,12 @@ pub struct DesignFile {
     pub order: Order,
     /// Fill of an SVG's coloured areas.
     pub fill: FillKind,
-    /// Between two lines of a fill, on the sheet.
+    /// Between two lines of a fill, on the sheet; absent is the width of the finest pen.
     pub fill_spacing_mm: Option<Finite>,
     /// Of a fill's lines on the page, 0 along x, counter-clockwise.
     pub fill_angle_deg: Option<Finite>,
+    /// Leaves pictures made of pixels out of an SVG; without it they are refused.
+    pub skip_images: bool,
 }
 
 /// Fill of coloured areas.

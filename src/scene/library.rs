@@ -10,14 +10,14 @@ use super::build_scene::{self, SceneFileError, SceneParts};
 use super::canvas::{Canvas, CanvasBoundError};
 use super::design_overflow::DesignOverflow;
 use super::embedded::{self, EmbeddedFile};
-use super::file::{DesignFile, SceneFile};
+use super::file::{DesignFile, PenFile, SceneFile};
 use super::placement::fitting_size_mm;
 use super::replacement::{DesignReplacement, DesignSource};
 use super::{Revision, Scene, SizeSource};
 use arm::{ArmError, ArmFile, ArmModel};
 use base::units::Finite;
 use config::toml::{self as strict, FileError};
-use design::{self, AreaFill, Design, DesignCaps, DesignError};
+use design::{self, AreaFill, Design, DesignCaps, DesignError, ReadOptions};
 
 /// Source of scenes: a folder and the files in the binary.
 #[derive(Clone, Debug, Default)]
@@ -279,6 +279,25 @@ impl SceneLibrary {
         self.build(&format!("{name}.toml"), Some(name), &text, overlay)
     }
 
+    /// Builds a scene from a text that is in no file yet, with this library's arms and designs.
+    ///
+    /// # Errors
+    /// As [`SceneLibrary::scene`].
+    pub fn scene_from_text(&self, name: &str, text: &str) -> Result<Arc<Scene>, SceneError> {
+        self.build(&format!("{name}.toml"), Some(name), text, None)
+    }
+
+    /// Returns what an overlay says of itself.
+    ///
+    /// # Errors
+    /// As [`SceneLibrary::scene`].
+    pub fn overlay_about(&self, name: &str) -> Result<String, SceneError> {
+        let text = self.text("overlay", "overlays/", name, &self.overlays())?;
+        let overlay: super::file::OverlayFile =
+            strict::read(&format!("overlays/{name}.toml"), &text)?;
+        Ok(overlay.about)
+    }
+
     /// A scene from a file anywhere; its designs are looked for beside it first.
     ///
     /// # Errors
@@ -358,7 +377,11 @@ impl SceneLibrary {
             Some(_) => &mut of_caller,
             None => &mut hash,
         };
-        let design = self.design(file, &mut scene.design, sheet_mm, hash_of_design)?;
+        let (pens, into) = (&scene.pens, hash_of_design);
+        let mut design = self.design(file, &mut scene.design, pens, sheet_mm, into)?;
+        if design.is_a_dot() && scene.design.size_mm.take().is_some() {
+            design.notes.push(DOT_NOTE.to_owned());
+        }
         let revision = Revision(*hash.finalize().as_bytes());
         let parts = SceneParts {
             arm,
@@ -436,6 +459,7 @@ impl SceneLibrary {
         &self,
         scene: &str,
         file: &mut DesignFile,
+        pens: &[PenFile],
         sheet_mm: [f64; 2],
         hash: &mut blake3::Hasher,
     ) -> Result<Design, SceneError> {
@@ -448,7 +472,7 @@ impl SceneLibrary {
         match (&file.file, &file.text, &file.polylines) {
             (Some(name), None, None) => {
                 let name = name.clone();
-                self.file_design(scene, &name, file, sheet_mm, hash)
+                self.file_design(scene, &name, file, pens, sheet_mm, hash)
             }
             (None, Some(text), None) => {
                 let height_mm = file.letter_height_mm.map_or(LETTER_HEIGHT_MM, |h| h.get());
@@ -477,6 +501,7 @@ impl SceneLibrary {
         scene: &str,
         name: &str,
         file: &mut DesignFile,
+        pens: &[PenFile],
         sheet_mm: [f64; 2],
         hash: &mut blake3::Hasher,
     ) -> Result<Design, SceneError> {
@@ -489,7 +514,11 @@ impl SceneLibrary {
         hash_files(hash, &files);
         let parts = files.iter().map(|(n, b)| (n.as_str(), b.as_slice()));
         let parts: Vec<(&str, &[u8])> = parts.collect();
-        let mut plain = design::load_set(&parts, &caps).map_err(wrap)?;
+        let options = ReadOptions {
+            skip_images: file.skip_images,
+            ..ReadOptions::default()
+        };
+        let mut plain = design::load_set(&parts, &caps, options).map_err(wrap)?;
         plain.notes.extend(set_note(&files));
         // A size on paper is its author's will; the scene's is that of its own design.
         let is_unasked = self
@@ -500,11 +529,12 @@ impl SceneLibrary {
             file.size_mm = None;
         }
         self.fit(scene, file, &plain, sheet_mm)?;
-        let fill = area_fill::fill_of(file, plain.page_mm);
+        let fill = area_fill::fill_of(file, pens, plain.page_mm);
         let fill = fill.map_err(|what| SceneError::from(FileError::single(scene, what)))?;
         match parts.as_slice() {
             [(_, bytes)] if fill != AreaFill::Outline => {
-                design::load_filled(name, bytes, &caps, fill).map_err(wrap)
+                let options = ReadOptions { fill, ..options };
+                design::load_with(name, bytes, &caps, options).map_err(wrap)
             }
             _ => Ok(plain),
         }
@@ -661,6 +691,9 @@ fn wrong_file(file: &str, wrong: SceneFileError) -> SceneError {
         SceneFileError::Outside(outside) => SceneError::Outside { file, outside },
     }
 }
+
+/// Says why a dot is as small as it is.
+const DOT_NOTE: &str = "the drawing is one dot, which has no size: it is not made larger";
 
 /// Says which files make up the drawing, where there are several.
 fn set_note(files: &[(String, Vec<u8>)]) -> Option<String> {

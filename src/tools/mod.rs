@@ -38,6 +38,7 @@ mod remote_tools;
 mod repair_log;
 mod reply;
 mod reset;
+mod result_pictures;
 mod resume;
 mod reword;
 mod route;

@@ -243,11 +243,15 @@ pub(super) fn check_none_cut_short(
 ) -> Result<(), Box<Reply>> {
     match order.node.book.interrupted(&seat.name) {
         Some(past) if past.is_unfinished() && !order.is("again") => Err(Reply::failed(format!(
-            "{} was interrupted, which draws {}: {}{}; stroke with `resume` true resumes it, and this call with `again` true draws its own scene from the beginning; nothing moved",
+            "{} was interrupted, which draws {}: {}{}; {}, and this call with `again` true draws its own scene from the beginning; nothing moved",
             past.id,
             title(&past),
             past.summary(),
-            pen_words(seat, &past)
+            pen_words(seat, &past),
+            match past.drawing.as_str() {
+                "" => "stroke with `resume` true resumes it",
+                _ => "an operator resumes it by `steadyhand draw --resume`",
+            }
         ))
         .with("code", "interrupted")
         .with("unfinished", unfinished_json(&past))

@@ -525,3 +525,86 @@ fn an_operators_token_draws_on_a_node_elsewhere_and_a_planners_does_not() {
     assert_eq!(done.status.code(), Some(0), "{}", text(&done));
     assert_eq!(json(&done)["drawing"]["title"], "hook.svg in default");
 }
+
+#[test]
+fn a_scene_of_ones_own_is_written_checked_and_drawn_in() {
+    let bench = Bench::new();
+    let scene = bench.path("scenes/desk.toml").display().to_string();
+    let new = |more: &[&str]| bench.run(&[&["scene", "new", &scene, "--yes"], more].concat());
+    let written = new(&["--sheet", "12x8cm"]);
+    assert_eq!(written.status.code(), Some(0), "{}", text(&written));
+    assert!(bench.path("scenes/desk.png").is_file());
+    let checked = bench.run(&["scene", "check", &scene]);
+    assert_eq!(checked.status.code(), Some(0), "{}", text(&checked));
+    let hook = file(&bench, "hook.svg", HOOK);
+    let (code, shown) = drawn(&bench, &[&hook, "--scene", "desk", "--fit"]);
+    assert_eq!(code, Some(0), "{shown:#}");
+    assert_eq!(
+        shown["drawing"]["sheet_mm"],
+        serde_json::json!([120.0, 80.0])
+    );
+    // As wide as the sheet, and half as high.
+    assert!(
+        is_near(&shown["drawing"]["box_mm"][0], [0.0, 10.0]),
+        "{shown:#}"
+    );
+    let again = new(&[]);
+    assert!(
+        text(&again).contains("is there already"),
+        "{}",
+        text(&again)
+    );
+    for (more, said) in [
+        (
+            &["--force", "--sheet", "500x500"][..],
+            "say a smaller --sheet",
+        ),
+        (
+            &["--force", "--arm", "nothing"],
+            "there is no arm `nothing`",
+        ),
+        (
+            &["--force", "--arm", "custom"],
+            "no scene is known for arm custom",
+        ),
+        (&["--force", "--name", "other"], "called as its file"),
+        (&["--force", "--sheet", "big"], "such as 100x80mm"),
+    ] {
+        let refused = new(more);
+        assert_ne!(refused.status.code(), Some(0), "{more:?}");
+        assert!(
+            text(&refused).contains(said),
+            "{more:?}: {}",
+            text(&refused)
+        );
+    }
+    let listed = text(&bench.run(&["scene", "list"]));
+    assert!(
+        listed.contains("desk ") && listed.contains("overlay"),
+        "{listed}"
+    );
+}
+
+#[test]
+fn a_scene_is_asked_for_at_a_terminal() {
+    let bench = Bench::new();
+    let scene = bench.path("scenes/desk.toml").display().to_string();
+    let mut person = Person::at(&bench, &["scene", "new", &scene]);
+    person.sees("which arm is it for?");
+    person.sees("its number");
+    person.types("1\n");
+    person.sees("how large is the sheet");
+    person.types("90x60mm\n");
+    person.sees("what is the pen called?");
+    person.types("brush\n");
+    person.sees("is written");
+    person.ends_with(0);
+    let written = std::fs::read_to_string(&scene).unwrap();
+    for words in [
+        "size_mm = [90.0, 60.0]",
+        "name = \"brush\"",
+        "arm = \"so101\"",
+    ] {
+        assert!(written.contains(words), "{words}: {written}");
+    }
+}

@@ -10,6 +10,7 @@ mod align;
 mod audit_log;
 mod calibrate;
 mod canvas;
+mod clients;
 mod curved;
 mod declared;
 mod doctor;
