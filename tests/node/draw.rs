@@ -184,7 +184,7 @@ fn strokes_beyond_reach_are_one_refusal_with_a_size_that_is_drawn() {
     let told = text(&output);
     assert_eq!(output.status.code(), Some(1), "{told}");
     assert_eq!(told.matches("beyond reach").count(), 1, "{told}");
-    assert!(told.contains("strokes, the worst: "), "{told}");
+    assert!(told.contains(" more), the worst: "), "{told}");
     let size = told.split("at this place and turn: --size ").nth(1);
     let size = size.unwrap_or_else(|| panic!("no size: {told}"));
     let size = size.lines().next().unwrap().trim();
