@@ -36,6 +36,7 @@ use super::origin_guard::{OriginGuard, SESSION};
 use super::server::{ConnectionClosed, McpHandler, RawArguments};
 use super::service_trait::{Authenticator, McpService};
 use super::sessions::{McpSessions, SESSIONS_MAX, SessionOwner};
+use super::stranded_clients::UnknownSession;
 use super::stray_stop;
 use super::tls::SharedTlsAcceptor;
 
@@ -349,6 +350,17 @@ impl<H: ServerHandler + Clone> HttpRoutes<H> {
         (!self.sessions.may_use(id, owner(headers))).then(|| refusal(StatusCode::NOT_FOUND, why))
     }
 
+    /// Takes the session off a request whose client goes on naming one of a process before this one, and off one that opens
+    /// another: nothing of the old session is inherited.
+    fn let_stranded_go_alone(&self, headers: &mut HeaderMap, passed: &AcceptedMessage) {
+        let id = headers.get(SESSION).and_then(|id| id.to_str().ok());
+        let unknown = id.and_then(|id| self.sessions.unknown(id, owner(headers)));
+        let opens = passed.method.as_deref() == Some("initialize");
+        if unknown == Some(UnknownSession::Alone) || (unknown.is_some() && opens) {
+            headers.remove(SESSION);
+        }
+    }
+
     /// Answers within a session. Binds a session that this opens to the token that opened it, before the answer is sent:
     /// until then no other client can name it.
     async fn answer_in_session(&self, request: Request) -> Response {
@@ -583,6 +595,7 @@ async fn post<H: ServerHandler + Clone>(
         }
         parts.extensions.insert(RawArguments(call.arguments));
     }
+    door.let_stranded_go_alone(&mut parts.headers, &passed);
     let way = ResponseMode::of(&parts.headers, &passed);
     if passed.method.as_deref() == Some("initialize")
         && let Some(refused) = refuse_session(door, &parts, way)

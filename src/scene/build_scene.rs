@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use nalgebra::{Point3, Unit, Vector3};
 
+use super::canvas::Canvas;
 use super::design_overflow::{DesignOverflow, OverflowCollector, OverflowPlacement};
 use super::fiducials::{self, SheetFiducials};
 use super::file::{BoxFile, CornersFile, InkFile, LimitsFile, PenFile, SceneFile};
@@ -38,6 +39,8 @@ pub(super) struct SceneParts {
     pub(super) arm: Arc<ArmModel>,
     pub(super) design: Design,
     pub(super) overlay: Option<String>,
+    /// Set where the design comes with the call.
+    pub(super) canvas: Option<Canvas>,
     /// Name of the drawing that comes in place of the scene's own design.
     pub(super) drawing: Option<String>,
     /// True if the first pen draws everything.
@@ -104,6 +107,7 @@ pub(super) fn scene(file: &SceneFile, parts: SceneParts) -> Result<Scene, SceneF
         name: file.name.clone(),
         overlay: parts.overlay,
         drawing: parts.drawing,
+        canvas: parts.canvas,
         about: file.about.clone(),
         arm: parts.arm,
         strokes: laid.strokes,

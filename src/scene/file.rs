@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 use base::units::Finite;
 use vision::Family;
 
+use super::canvas::CallerDesignKind;
+
 /// A scene file.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -47,7 +49,7 @@ pub struct SceneFile {
     pub attended: bool,
 }
 
-/// The design to draw: exactly one of `file`, `text` and `polylines`.
+/// The design to draw: exactly one of `file`, `text`, `polylines` and `from_caller`.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DesignFile {
@@ -55,6 +57,14 @@ pub struct DesignFile {
     pub file: Option<String>,
     /// Words, drawn in single-line letters.
     pub text: Option<String>,
+    /// Makes the scene a canvas: its design comes with each call, as one of these.
+    pub from_caller: Vec<CallerDesignKind>,
+    /// Of a canvas: most strokes of a design; absent is 500.
+    pub strokes_max: Option<u32>,
+    /// Of a canvas: longest line of a design, all strokes together; absent is 5000.
+    pub length_mm_max: Option<Finite>,
+    /// Of a canvas: longest arm time of a plan; absent is 600.
+    pub time_s_max: Option<Finite>,
     /// Height of a capital letter of `text`.
     pub letter_height_mm: Option<Finite>,
     /// Paths, each a list of points on the page, y up.

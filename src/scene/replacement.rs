@@ -76,6 +76,18 @@ impl DesignReplacement {
         }
     }
 
+    /// Words in single-line letters, in the middle of the sheet.
+    #[must_use]
+    pub fn from_text(text: &str) -> Self {
+        Self {
+            source: DesignSource::Text {
+                text: text.to_owned(),
+                letter_height_mm: None,
+            },
+            ..Self::from_files(Vec::new())
+        }
+    }
+
     /// Returns the drawing's name for people: its first file, or the beginning of its text.
     #[must_use]
     pub fn label(&self) -> String {

@@ -9,6 +9,7 @@
 mod align;
 mod audit_log;
 mod calibrate;
+mod canvas;
 mod clients;
 mod curved;
 mod declared;
@@ -33,6 +34,7 @@ mod mcp_conformance;
 mod messages;
 mod plan;
 mod plan_designs;
+mod previewed;
 mod pty;
 mod resources;
 mod security;
@@ -44,6 +46,7 @@ mod tls;
 mod torture;
 mod transcript;
 mod two_arms;
+mod waiting;
 #[cfg(not(feature = "exam"))]
 mod without_exam;
 
