@@ -66,7 +66,14 @@ pub(super) fn run(args: &NodeOptions) -> anyhow::Result<ExitStatus> {
         Ok(library) => {
             with_scenes(args, &file, &library, &mut findings);
             let declared = open::declared(&file, &library).map_err(|error| format!("{error:#}"));
-            let words = declared.map(|declared| format!("{} declared", declared.tools().len()));
+            let words = declared.map(|declared| {
+                let long = declared.long_names().map(|long| format!("; {long}"));
+                format!(
+                    "{} declared{}",
+                    declared.tools().len(),
+                    long.unwrap_or_default()
+                )
+            });
             findings.note("tools", words);
         }
         Err(error) => findings.note("scenes", Err(format!("{error:#}"))),

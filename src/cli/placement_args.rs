@@ -139,6 +139,22 @@ fn point_mm(text: &str) -> Result<[f64; 2], String> {
     Ok([parse_number(&x)? * x_factor, parse_number(&y)? * y_factor])
 }
 
+/// A sheet's width and height such as `100x80mm` or `10 x 8 cm`.
+pub(super) fn size_mm(text: &str) -> Result<[f64; 2], String> {
+    let hint = "write width x height, such as 100x80mm";
+    let (width, height) = text.split_once(['x', 'X', '×']).ok_or(hint)?;
+    let point = format!("{};{}", width.replace(',', "."), height.replace(',', "."));
+    let sides_mm = point_mm(&point).map_err(|why| format!("{why}; {hint}"))?;
+    if sides_mm.iter().all(|side| PAGE_SIDE_MM.contains(side)) {
+        return Ok(sides_mm);
+    }
+    Err(format!(
+        "each side is {} to {} mm; {hint}",
+        PAGE_SIDE_MM.start(),
+        PAGE_SIDE_MM.end()
+    ))
+}
+
 fn parse_number(number: &str) -> Result<f64, String> {
     let value = number.parse();
     value.map_err(|_| "write a number and its unit, such as 60mm, 6cm or 2.5in".to_owned())

@@ -58,6 +58,8 @@ pub struct NodeFile {
     pub require_preview: bool,
     /// True if a person must allow each job: `steadyhand approve JOB`.
     pub require_approval: bool,
+    /// True if results carry pictures; where a client counts them as text, false leaves their files alone.
+    pub images: bool,
     /// A motion that lasts longer than this is answered with its job while it goes on.
     pub answer_within_s: u32,
     /// After so long at rest, in seconds, an arm may be moved by another caller than the last.
@@ -260,6 +262,7 @@ impl Default for NodeFile {
             keep_jobs_days: 90,
             require_preview: false,
             require_approval: false,
+            images: true,
             answer_within_s: 45,
             lease_idle_s: 120,
             require_tokens: false,

@@ -42,9 +42,6 @@ use super::tls::SharedTlsAcceptor;
 /// Longest body that is read.
 pub const BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// Longest body of an operator's verb.
-const OPERATOR_BYTES_MAX: usize = 64 * 1024;
-
 /// The header that repeats the name of the tool that is called.
 const NAME: &str = "mcp-name";
 
@@ -72,7 +69,7 @@ pub struct HttpConfig {
     /// Answer at `/metrics`, for clients that the authenticator lets in: numbers only.
     pub metrics: Option<PageRenderer>,
     /// Does what is sent to `/operator`, for callers that the doorkeeper let in; without a doorkeeper there is no such address.
-    pub operate: Option<OperatorHandler>,
+    pub operate: Option<OperatorEndpoint>,
     /// Encrypts, where it is given; nothing is then said in plain text.
     pub tls: Option<SharedTlsAcceptor>,
     /// Asked at `/readyz`: whether calls can be served now, in words either way.
@@ -92,6 +89,15 @@ pub type SessionEndCallback = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// Renderer of a page of text, called for each request.
 pub type PageRenderer = Arc<dyn Fn() -> String + Send + Sync>;
+
+/// The address of operators' verbs.
+#[derive(Clone)]
+pub struct OperatorEndpoint {
+    /// Longest body that is read of a caller.
+    pub bytes_max: fn(&VerifiedIdentity) -> usize,
+    /// Handler of what was read.
+    pub run: OperatorHandler,
+}
 
 /// Handler of operators' verbs: takes a caller and the request's body, returns the answer's. Fails with the reason if
 /// the caller is not allowed to.
@@ -499,7 +505,7 @@ fn turned_away(why: &str) -> Response {
 }
 
 /// An operator's verb. No page of any site is an operator, not even one of ours.
-async fn operated(porter: AuthQueue, operate: OperatorHandler, request: Request) -> Response {
+async fn operated(porter: AuthQueue, operate: OperatorEndpoint, request: Request) -> Response {
     let identity = match porter.admit(request.headers()).await {
         Ok(Some(identity)) => identity,
         Ok(None) => return turned_away("verbs are for operators' tokens: send one"),
@@ -508,12 +514,13 @@ async fn operated(porter: AuthQueue, operate: OperatorHandler, request: Request)
     if request.headers().contains_key(ORIGIN) {
         return refusal(StatusCode::FORBIDDEN, "a web page is no operator");
     }
+    let bytes_max = (operate.bytes_max)(&identity);
     let (parts, body) = request.into_parts();
-    let body = match read_body(&parts.headers, body, OPERATOR_BYTES_MAX).await {
+    let body = match read_body(&parts.headers, body, bytes_max).await {
         Ok(body) => body,
         Err(refused) => return refused,
     };
-    match operate(identity, body.to_vec()).await {
+    match (operate.run)(identity, body.to_vec()).await {
         Ok(told) => json(StatusCode::OK, &told),
         Err(why) => refusal(StatusCode::FORBIDDEN, &why),
     }

@@ -60,11 +60,9 @@ pub(super) fn scene(file: &SceneFile, parts: SceneParts) -> Result<Scene, SceneF
     let surface = keep(Surface::new(&file.sheet), &mut wrong);
     let fiducials = tags(file, surface.as_ref(), &mut wrong);
     let pens = pens(file, &mut wrong);
-    let inks = file
-        .inks
-        .iter()
-        .filter_map(|ink| keep(ink_of(ink), &mut wrong))
-        .collect();
+    let inks = file.inks.iter();
+    let inks = inks.filter_map(|ink| keep(ink_of(ink), &mut wrong));
+    let inks = inks.collect();
     let limits = keep(limits(&file.limits, &parts.arm), &mut wrong);
     let heights = keep(heights(file), &mut wrong);
     let [rest_rad, ready_rad] = [

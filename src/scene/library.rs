@@ -223,6 +223,25 @@ impl SceneLibrary {
         self.build(&format!("{name}.toml"), Some(name), &text, overlay)
     }
 
+    /// Builds a scene from a text that is in no file yet, with this library's arms and designs.
+    ///
+    /// # Errors
+    /// As [`SceneLibrary::scene`].
+    pub fn scene_from_text(&self, name: &str, text: &str) -> Result<Arc<Scene>, SceneError> {
+        self.build(&format!("{name}.toml"), Some(name), text, None)
+    }
+
+    /// Returns what an overlay says of itself.
+    ///
+    /// # Errors
+    /// As [`SceneLibrary::scene`].
+    pub fn overlay_about(&self, name: &str) -> Result<String, SceneError> {
+        let text = self.text("overlay", "overlays/", name, &self.overlays())?;
+        let overlay: super::file::OverlayFile =
+            strict::read(&format!("overlays/{name}.toml"), &text)?;
+        Ok(overlay.about)
+    }
+
     /// A scene from a file anywhere; its designs are looked for beside it first.
     ///
     /// # Errors

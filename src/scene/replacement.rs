@@ -1,10 +1,14 @@
 //! A design in place of a scene's own.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
+use super::SceneError;
 use super::file::{DesignFile, FillKind};
 use super::placement::DesignPlacement;
 use base::units::Finite;
+use config::toml::FileError;
 
 /// A design that comes in place of a scene's own, and how it is drawn.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
@@ -24,7 +28,7 @@ pub struct DesignReplacement {
 }
 
 /// The strokes' source.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[derive(Clone, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum DesignSource {
     /// One file, or the files of a set, of which [`design::set_of`] says the same: each with its name, whose ending
@@ -38,6 +42,19 @@ pub enum DesignSource {
         #[serde(default)]
         letter_height_mm: Option<Finite>,
     },
+}
+
+impl fmt::Debug for DesignSource {
+    /// Sizes in place of bytes: it is written into logs.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Files(files) => {
+                let sizes = files.iter().map(|(name, bytes)| (name, bytes.len()));
+                f.debug_map().entries(sizes).finish()
+            }
+            Self::Text { text, .. } => write!(f, "{text:?}"),
+        }
+    }
 }
 
 /// Letters of a text that its label shows.
@@ -77,6 +94,24 @@ impl DesignReplacement {
     pub(super) fn hashed(&self) -> Vec<u8> {
         // The only values that could fail are a file's bytes that are not text, and reading the design refuses those.
         serde_json::to_vec(self).unwrap_or_default()
+    }
+
+    /// Returns it as TOML, as jobs keep it.
+    ///
+    /// # Errors
+    /// A file is not text, which no kind of design may be.
+    pub fn to_toml(&self) -> Result<String, SceneError> {
+        let text = toml::to_string(self);
+        text.map_err(|error| FileError::single(&self.label(), error.to_string()).into())
+    }
+
+    /// Reads what [`Self::to_toml`] has written.
+    ///
+    /// # Errors
+    /// It is something else; unknown keys are refused.
+    pub fn from_toml(file: &str, text: &str) -> Result<Self, SceneError> {
+        let read = toml::from_str(text);
+        read.map_err(|error| FileError::single(file, error.to_string()).into())
     }
 
     /// Takes the place of a scene's design. Its order stays; the place, size and fill of a scene are its own design's.

@@ -9,9 +9,11 @@
 mod align;
 mod audit_log;
 mod calibrate;
+mod clients;
 mod curved;
 mod declared;
 mod doctor;
+mod draw;
 mod emulated;
 mod errors;
 #[cfg(feature = "exam")]
