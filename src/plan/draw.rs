@@ -16,10 +16,10 @@ use super::prepare_strokes::{PreparedStroke, prepare_strokes};
 use super::tool_ik::ToolIk;
 use super::trajectory::SpanKind;
 use super::trajectory_builder::{HoverTarget, SpanLabel, TrajectoryBuilder, without_place};
-use super::{Plan, PlanObserver, corner_blending, ink};
+use super::{Plan, PlanObserver, corner_blending, hand_changed_pens, ink};
 use base::units::JointVector;
 use kin::IkSolution;
-use scene::{InkCap, Order, Scene, SheetStroke};
+use scene::{InkCap, Order, PenHolder, Scene, SheetStroke};
 
 /// Strokes of one plan.
 const STROKES_MAX: usize = 100_000;
@@ -90,6 +90,34 @@ fn attempt_strokes(
     watch: &dyn PlanObserver,
 ) -> Result<PartialPlan, PlanError> {
     check(strokes)?;
+    match &scene.holder {
+        PenHolder::ByHand {
+            mounted: None,
+            change_rad,
+        } => hand_changed_pens::attempt(scene, (start, change_rad), strokes, how, watch),
+        PenHolder::ByHand {
+            mounted: Some(_),
+            change_rad,
+        } => {
+            let ends = (start, Some(change_rad));
+            attempt_mounted(scene, ends, strokes, how, watch).map(|(planned, _)| planned)
+        }
+        PenHolder::AllMounted => {
+            let planned = attempt_mounted(scene, (start, None), strokes, how, watch);
+            planned.map(|(planned, _)| planned)
+        }
+    }
+}
+
+/// Plans what pens in the holder draw, and the way to the last pose, if there is one. Returns the sample at which the
+/// approach ends as well.
+pub(super) fn attempt_mounted(
+    scene: &Scene,
+    (start, end): (&JointVector, Option<&JointVector>),
+    strokes: &[SheetStroke],
+    how: Order,
+    watch: &dyn PlanObserver,
+) -> Result<(PartialPlan, usize), PlanError> {
     // Somebody who waits hears at once that planning has begun.
     watch.progress(0, strokes.len());
     let mut tidied = prepare_strokes(strokes, how);
@@ -113,15 +141,19 @@ fn attempt_strokes(
             break;
         }
     }
+    if let Some(end) = end {
+        drawing.leave_for(end);
+    }
     let refusals = std::mem::take(&mut drawing.build.refusals);
     let (reports, drawn, dips) = (drawing.reports, drawing.drawn, drawing.dips);
     let (trajectory, hover_from) = drawing.build.finish()?;
     let drawn = (reports, drawn);
-    Ok(PartialPlan {
+    let planned = PartialPlan {
         plan: plan_report::plan(scene, trajectory, hover_from, drawn, dips),
         refusals,
         refused: drawing.refused,
-    })
+    };
+    Ok((planned, hover_from))
 }
 
 fn check(strokes: &[SheetStroke]) -> Result<(), PlanError> {
@@ -199,6 +231,23 @@ impl DrawingPlanner<'_> {
         }
     }
 
+    /// Goes from the last stroke to a pose, from where the arm stands over the sheet.
+    fn leave_for(&mut self, end: &JointVector) {
+        let pen = self.build.in_use.map_or(0, |(pen, _)| pen);
+        let what = SpanLabel {
+            kind: SpanKind::Pose,
+            item: None,
+            pen,
+        };
+        if let Err(cause) = self.build.swing_to(what, end) {
+            self.build.refuse(
+                None,
+                "the pose in which the pen is changed",
+                without_place(cause),
+            );
+        }
+    }
+
     fn report(
         &mut self,
         turn: &StrokeTurn,
@@ -256,7 +305,7 @@ impl DrawingPlanner<'_> {
         let mut seed = scene.ready_rad;
         let mut worst: Option<([f64; 2], f64)> = None;
         for at_mm in sample_evenly(&stroke.points_mm) {
-            let place = ToolPose::over(&scene.surface, at_mm, -scene.heights.press_mm);
+            let place = ToolPose::over(&scene.surface, at_mm, -hand.pen.press_mm);
             match hand.solve(&place, &seed) {
                 Ok(found) => seed = found.q_rad,
                 Err(missed) => {
@@ -274,7 +323,8 @@ impl DrawingPlanner<'_> {
         let stretch = self.fits_surface(stroke)?;
         let item = self.reports.len();
         let heights = self.build.scene.heights;
-        let courses = corner_blending::courses(&stroke.points_mm, -heights.press_mm);
+        let pen = self.build.hand(stroke.pen).map_err(without_place)?.pen;
+        let courses = corner_blending::courses(&stroke.points_mm, -pen.press_mm);
         let points = &stroke.points_mm;
         let (Some(first), Some(last)) = (points.first(), points.last()) else {
             return Err(without_place(RefusalCause::Unfit {
@@ -287,8 +337,8 @@ impl DrawingPlanner<'_> {
             item: Some(item),
             pen: stroke.pen,
         };
-        let (travelling, drawing) = (self.build.travel_limits(), self.build.draw_limits());
-        let (lift, press) = (heights.lift_mm, -heights.press_mm);
+        let (travelling, drawing) = (self.build.travel_limits(), self.build.draw_limits(pen));
+        let (lift, press) = (heights.lift_mm, -pen.press_mm);
         let lower = rise(*first, lift, press);
         self.build
             .follow(what(SpanKind::Lower), &[vec![lower]], travelling)?;
@@ -460,9 +510,10 @@ impl DrawingPlanner<'_> {
     /// The whole of a stroke, at the depth of drawing.
     fn along(&self, stroke: &SheetStroke) -> Vec<ToolPose> {
         let scene = self.build.scene;
+        let press_mm = self.press_mm(stroke.pen);
         sample_evenly(&stroke.points_mm)
             .into_iter()
-            .map(|at_mm| ToolPose::over(&scene.surface, at_mm, -scene.heights.press_mm))
+            .map(|at_mm| ToolPose::over(&scene.surface, at_mm, -press_mm))
             .collect()
     }
 
@@ -474,11 +525,18 @@ impl DrawingPlanner<'_> {
             low = [low[0].min(*x), low[1].min(*y)];
             high = [high[0].max(*x), high[1].max(*y)];
         }
-        let scene = self.build.scene;
+        let (scene, press_mm) = (self.build.scene, self.press_mm(pen));
         let middle = [(low[0] + high[0]) / 2.0, (low[1] + high[1]) / 2.0];
         [low, [high[0], low[1]], high, [low[0], high[1]], middle]
-            .map(|at_mm| ToolPose::over(&scene.surface, at_mm, -scene.heights.press_mm))
+            .map(|at_mm| ToolPose::over(&scene.surface, at_mm, -press_mm))
             .to_vec()
+    }
+
+    fn press_mm(&self, pen: usize) -> f64 {
+        let scene = self.build.scene;
+        scene
+            .pen(pen)
+            .map_or(scene.heights.press_mm, |pen| pen.press_mm)
     }
 
     /// Down to a third of the cap's depth, wait, up.

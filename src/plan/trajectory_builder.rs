@@ -11,7 +11,7 @@ use super::tool_ik::ToolIk;
 use super::trajectory::{SpanKind, Trajectory, TrajectorySpan};
 use super::{PERIOD, PERIOD_S, PlanObserver, SAMPLES_MAX, joint_move};
 use base::units::JointVector;
-use scene::{Scene, ToolKind};
+use scene::{Scene, ScenePen, ToolKind};
 
 /// Hardest acceleration of a tip that does not draw.
 const TRAVEL_M_S2: f64 = 1.0;
@@ -139,6 +139,12 @@ impl<'a> TrajectoryBuilder<'a> {
             })
     }
 
+    /// The pens that are in the holder, or may be.
+    fn hands_in_holder(&self) -> impl Iterator<Item = (usize, &ToolIk<'a>)> {
+        let all = self.hands.iter().enumerate();
+        all.filter(|(pen, _)| self.scene.holder.may_hold(*pen))
+    }
+
     pub(super) fn sample_count(&self) -> usize {
         self.samples.len()
     }
@@ -263,10 +269,10 @@ impl<'a> TrajectoryBuilder<'a> {
         }
     }
 
-    pub(super) fn draw_limits(&self) -> TipLimits {
+    pub(super) fn draw_limits(&self, pen: &ScenePen) -> TipLimits {
         let limits = &self.scene.limits;
         TipLimits {
-            speed_m_s: limits.draw_mm_s / 1e3,
+            speed_m_s: pen.draw_mm_s.min(limits.draw_mm_s) / 1e3,
             acceleration_m_s2: limits.draw_mm_s2 / 1e3,
             jerk_m_s3: limits.draw_mm_s2 / 1e3 / DRAW_RISE_S,
             manner: PacingMode::Soonest,
@@ -317,7 +323,7 @@ impl<'a> TrajectoryBuilder<'a> {
     /// Returns the height of the lowest tip over the surface, and its pen.
     pub(super) fn lowest_tip(&self, q: &JointVector) -> (f64, usize) {
         let mut lowest = (f64::INFINITY, 0);
-        for (pen, hand) in self.hands.iter().enumerate() {
+        for (pen, hand) in self.hands_in_holder() {
             let height_mm = self.scene.surface.project(&hand.point(q)).height_mm;
             if height_mm < lowest.0 {
                 lowest = (height_mm, pen);
@@ -374,7 +380,7 @@ impl<'a> TrajectoryBuilder<'a> {
         from: &JointVector,
         to: &JointVector,
     ) -> Result<Vec<JointVector>, RefusalCause> {
-        let tips: Vec<_> = self.hands.iter().map(|hand| hand.tip).collect();
+        let tips: Vec<_> = self.hands_in_holder().map(|(_, hand)| hand.tip).collect();
         let speed_m_s = self.scene.limits.travel_mm_s / 1e3;
         let samples = joint_move::plan_joint_move(&self.scene.arm, &tips, from, to, speed_m_s)?;
         let needle = self

@@ -19,6 +19,7 @@ mod embedded;
 mod fiducials;
 pub mod file;
 mod library;
+mod pen_holder;
 mod placement;
 mod replacement;
 mod rest_clearance;
@@ -27,8 +28,9 @@ mod surface;
 pub use build_scene::{JOG_MM_S, PROBE_DEPTH_MM, PROBE_FROM_MM, PROBE_MM_S, TIP_MM_S_MAX};
 pub use design_overflow::{DesignOverflow, OverflowStroke};
 pub use fiducials::SheetFiducials;
-pub use file::{FillKind, Lay, Order, SceneFile, ToolKind};
+pub use file::{FillKind, Lay, Order, PenChangeKind, SceneFile, ToolKind};
 pub use library::{SceneError, SceneLibrary};
+pub use pen_holder::PenHolder;
 pub use placement::{DesignPlacement, PAGE_SIDE_MM};
 pub use replacement::{DesignReplacement, DesignSource};
 pub use rest_clearance::{CLEARANCE_M, PEN_RADIUS_M};
@@ -65,6 +67,8 @@ pub struct Scene {
     pub fiducials: Option<SheetFiducials>,
     /// Pens; at least one.
     pub pens: Vec<ScenePen>,
+    /// Pens that are mounted.
+    pub holder: PenHolder,
     /// Ink caps for dipping pens.
     pub inks: Vec<InkCap>,
     /// A point whose place is known well.
@@ -152,6 +156,10 @@ pub struct ScenePen {
     pub colour: [u8; 3],
     /// Index of the ink that it is dipped into.
     pub ink: Option<usize>,
+    /// Depth below the surface to which it is sent; no more than the scene's.
+    pub press_mm: f64,
+    /// Fastest while it draws; no more than the scene's.
+    pub draw_mm_s: f64,
 }
 
 /// An ink cap.

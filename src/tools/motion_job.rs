@@ -13,6 +13,7 @@ use super::calibration_check;
 use super::job_board::{ArmJob, JobCard, JobClaim};
 use super::journal_entries;
 use super::panic_guard::{InternalError, catch_panic};
+use super::pen_change::WAITING;
 use super::reply::{MOVED_BEFORE, Reply, ReplyWording as _};
 use super::sheet_check;
 use super::{AttachedArm, Node, RemoteCallWatch};
@@ -51,6 +52,8 @@ pub(super) enum JobError {
     Said(Box<Reply>),
     /// It was stopped, after so much was drawn.
     Stopped(Box<StopReport>, InkProgress),
+    /// It waited for a pen that nobody confirmed.
+    PenNotConfirmed(String),
     /// It was stopped because its journal could not be written.
     Journal(String),
     /// It broke on the way.
@@ -132,7 +135,7 @@ impl JobContext {
         permit: MotionPermit,
         plan: &Plan,
     ) -> Result<CompletedMotion, JobError> {
-        let motion = &self.seat.motion;
+        let (motion, scene) = (&self.seat.motion, &self.seat.with_confirmed_pen(scene));
         self.await_approval(scene, plan).await?;
         self.check_sheet(scene).await?;
         let start = self.start()?;
@@ -144,7 +147,7 @@ impl JobContext {
         let keeper = self.keep(scene, plan).await?;
         self.job.update(|card| {
             card.state = "moving";
-            card.done = 0;
+            card.done = card.done_before;
             card.eta_s = plan.report.duration_s;
         });
         if self.who == ActorRank::Operator {
@@ -166,7 +169,8 @@ impl JobContext {
             self.job.moved();
         }
         let arm_time_s = motion.clock().now().seconds_since(began);
-        let JournalOutcome { drawn, failure } = kept;
+        let JournalOutcome { failure, .. } = kept;
+        let drawn = self.entry.past().drawn;
         if let Some(why) = failure {
             return Err(JobError::Journal(why));
         }
@@ -395,6 +399,8 @@ where
             state: "accepted",
             done: 0,
             of: 0,
+            done_before: 0,
+            waits_for: None,
             eta_s: 0.0,
             caller: accepted.caller.clone(),
         }
@@ -581,7 +587,9 @@ pub(super) fn look(seat: &AttachedArm, job: &ArmJob) {
     job.update(|card| {
         if matches!(card.state, "moving" | "held") {
             card.state = if held { "held" } else { "moving" };
-            card.done = progress.item.unwrap_or(card.done);
+            card.done = progress
+                .item
+                .map_or(card.done, |item| card.done_before + item);
             card.eta_s = plan::PERIOD.as_secs_f64() * left as f64;
         }
     });
@@ -594,8 +602,15 @@ pub(super) fn progress_text(card: &JobCard) -> String {
         done,
         of,
         eta_s,
+        waits_for,
         ..
     } = card;
+    if let Some(pen) = waits_for {
+        return format!(
+            "{scene}: waits for {pen}; `steadyhand pen {}` confirms it; {done} of {of} done",
+            card.id
+        );
+    }
     match *state {
         "moving" => format!(
             "{scene}: {done} of {of} done, {} left",
@@ -615,6 +630,12 @@ fn still_moving(seat: &AttachedArm, card: &JobCard) -> Reply {
         "held" => format!(
             "{} waits for a person, who allows it with `steadyhand approve {}`",
             card.id, card.id
+        ),
+        WAITING => format!(
+            "{} waits for {}: a person puts it into the holder and confirms it with `steadyhand pen {}`; no tool call does",
+            card.id,
+            card.waits_for.as_deref().unwrap_or("a pen"),
+            card.id
         ),
         state => format!("{} is still {state} ({})", card.id, progress_text(card)),
     };
@@ -665,6 +686,7 @@ impl JobError {
             Self::Broken(error) => ("refused", refused("internal_error", &error.to_string())),
             Self::Refused(why) => ("refused", refused("refused", &why)),
             Self::Said(reply) => ("refused", *reply),
+            Self::PenNotConfirmed(why) => ("stopped", refused("pen_not_confirmed", &why)),
             Self::Stopped(report, drawn) => ("stopped", stopped(&report, drawn)),
             Self::Journal(why) => (
                 "faulted",
@@ -704,6 +726,7 @@ fn denied_reply(denied: &PermitError) -> Reply {
         PermitError::Stopped(_) | PermitError::OperatorMustReset => "needs_reset",
         PermitError::Emergency => "emergency_stop",
         PermitError::Fault(_) => "fault",
+        PermitError::PenChange(_) => "pen_change",
         PermitError::OtherArm(_) => "other_arm",
     };
     refused(code, &denied.to_string())

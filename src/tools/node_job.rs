@@ -148,6 +148,8 @@ async fn free(
         state: "accepted",
         done: 0,
         of: 0,
+        done_before: 0,
+        waits_for: None,
         eta_s: 0.0,
         caller: CALLER.to_owned(),
     };
