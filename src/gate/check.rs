@@ -403,7 +403,7 @@ impl<'a> TrajectoryJudge<'a> {
         let speed = (now.tip - before).norm() * 1e3 / self.trajectory.period.as_secs_f64();
         let limit = tip_limit_mm_s(self.scene, now.pen.kind, now.span.kind, &now.tip);
         let limit = match now.span.kind {
-            SpanKind::Draw => limit.min(now.pen.draw_mm_s),
+            SpanKind::Draw => limit.min(self.scene.draw_mm_s(now.pen)),
             _ => limit,
         };
         if exceeds(speed, limit * SLACK) {
@@ -474,7 +474,9 @@ impl<'a> TrajectoryJudge<'a> {
         };
         let floor = self.floor_mm(now.span.kind, &now.tip);
         let floor = match now.span.kind {
-            SpanKind::Draw | SpanKind::Lower => floor.max(-now.pen.press_mm - DEPTH_SLACK_MM),
+            SpanKind::Draw | SpanKind::Lower => {
+                floor.max(-self.scene.press_mm(now.pen) - DEPTH_SLACK_MM)
+            }
             _ => floor,
         };
         if escapes.sheet.breached(height, floor) {

@@ -305,7 +305,7 @@ impl DrawingPlanner<'_> {
         let mut seed = scene.ready_rad;
         let mut worst: Option<([f64; 2], f64)> = None;
         for at_mm in sample_evenly(&stroke.points_mm) {
-            let place = ToolPose::over(&scene.surface, at_mm, -hand.pen.press_mm);
+            let place = ToolPose::over(&scene.surface, at_mm, -scene.press_mm(hand.pen));
             match hand.solve(&place, &seed) {
                 Ok(found) => seed = found.q_rad,
                 Err(missed) => {
@@ -324,7 +324,8 @@ impl DrawingPlanner<'_> {
         let item = self.reports.len();
         let heights = self.build.scene.heights;
         let pen = self.build.hand(stroke.pen).map_err(without_place)?.pen;
-        let courses = corner_blending::courses(&stroke.points_mm, -pen.press_mm);
+        let press_mm = self.build.scene.press_mm(pen);
+        let courses = corner_blending::courses(&stroke.points_mm, -press_mm);
         let points = &stroke.points_mm;
         let (Some(first), Some(last)) = (points.first(), points.last()) else {
             return Err(without_place(RefusalCause::Unfit {
@@ -338,7 +339,7 @@ impl DrawingPlanner<'_> {
             pen: stroke.pen,
         };
         let (travelling, drawing) = (self.build.travel_limits(), self.build.draw_limits(pen));
-        let (lift, press) = (heights.lift_mm, -pen.press_mm);
+        let (lift, press) = (heights.lift_mm, -press_mm);
         let lower = rise(*first, lift, press);
         self.build
             .follow(what(SpanKind::Lower), &[vec![lower]], travelling)?;
@@ -536,7 +537,7 @@ impl DrawingPlanner<'_> {
         let scene = self.build.scene;
         scene
             .pen(pen)
-            .map_or(scene.heights.press_mm, |pen| pen.press_mm)
+            .map_or(scene.heights.press_mm, |pen| scene.press_mm(pen))
     }
 
     /// Down to a third of the cap's depth, wait, up.

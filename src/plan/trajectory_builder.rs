@@ -272,7 +272,7 @@ impl<'a> TrajectoryBuilder<'a> {
     pub(super) fn draw_limits(&self, pen: &ScenePen) -> TipLimits {
         let limits = &self.scene.limits;
         TipLimits {
-            speed_m_s: pen.draw_mm_s.min(limits.draw_mm_s) / 1e3,
+            speed_m_s: self.scene.draw_mm_s(pen) / 1e3,
             acceleration_m_s2: limits.draw_mm_s2 / 1e3,
             jerk_m_s3: limits.draw_mm_s2 / 1e3 / DRAW_RISE_S,
             manner: PacingMode::Soonest,

@@ -174,9 +174,10 @@ fn pens(file: &SceneFile, wrong: &mut Vec<String>) -> Vec<ScenePen> {
 
 fn pen_of(pen: &PenFile, file: &SceneFile) -> Result<ScenePen, String> {
     let (name, inks) = (&pen.name, &file.inks);
-    let own = |key: &str, own: Option<Finite>, least: f64, scenes: Finite| match own {
-        None => Ok(scenes.get()),
-        Some(own) => within(&format!("pen `{name}`: {key}"), own, least, scenes.get()),
+    let own = |key: &str, own: Option<Finite>, least: f64, scenes: Finite| {
+        let what = format!("pen `{name}`: {key}");
+        let own = own.map(|own| within(&what, own, least, scenes.get()));
+        own.transpose()
     };
     let axis = Unit::try_new(Vector3::from(pen.axis.map(Finite::get)), 1e-9)
         .ok_or_else(|| format!("pen `{name}`: axis must have a length above 0"))?;

@@ -156,10 +156,10 @@ pub struct ScenePen {
     pub colour: [u8; 3],
     /// Index of the ink that it is dipped into.
     pub ink: Option<usize>,
-    /// Depth below the surface to which it is sent; no more than the scene's.
-    pub press_mm: f64,
-    /// Fastest while it draws; no more than the scene's.
-    pub draw_mm_s: f64,
+    /// Depth below the surface to which it is sent, where that is less than the scene's.
+    pub press_mm: Option<f64>,
+    /// Fastest while it draws, where that is less than the scene's.
+    pub draw_mm_s: Option<f64>,
 }
 
 /// An ink cap.
@@ -236,6 +236,20 @@ impl Scene {
             .iter()
             .map(|pen| self.arm.tool_reach_m(&pen.tip_m));
         pens.fold(self.arm.reach_m(), f64::max)
+    }
+
+    /// Returns how deep below the surface a pen is sent.
+    #[must_use]
+    pub fn press_mm(&self, pen: &ScenePen) -> f64 {
+        let own = pen.press_mm.unwrap_or(f64::INFINITY);
+        own.min(self.heights.press_mm)
+    }
+
+    /// Returns how fast a pen draws at the most.
+    #[must_use]
+    pub fn draw_mm_s(&self, pen: &ScenePen) -> f64 {
+        let own = pen.draw_mm_s.unwrap_or(f64::INFINITY);
+        own.min(self.limits.draw_mm_s)
     }
 
     /// The pen of an index; every scene has at least one, and indices come from the scene itself.

@@ -31,6 +31,7 @@ mod jobs;
 mod leave;
 mod mcp_conformance;
 mod messages;
+mod pen_change;
 mod plan;
 mod plan_designs;
 mod pty;
