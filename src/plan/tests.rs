@@ -21,6 +21,7 @@ use scene::{
     SheetStroke, Surface, ToolKind,
 };
 
+mod hand_changed_pens;
 mod laws;
 
 fn numbers<const N: usize>(of: [f64; N]) -> [Finite; N] {
