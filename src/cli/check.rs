@@ -176,6 +176,10 @@ fn with_scenes(
     for name in library.scenes() {
         let what = format!("scene {name}");
         match library.scene(&name, None) {
+            Ok(scene) if scene.canvas.is_some() => {
+                let words = "a canvas: what is drawn on it comes with a call";
+                findings.note(&what, Ok(words.to_owned()));
+            }
             Ok(scene) if models.contains(&scene.arm.file.name.as_str()) => {
                 let planned = plan::draw(&scene, &scene.rest_rad, &SilentObserver)
                     .map_err(|error| error.to_string())

@@ -37,6 +37,9 @@ pub(super) struct PlacementArgs {
     /// Fill of an SVG's coloured areas, in place of the scene's
     #[arg(long, value_enum)]
     fill: Option<AreaFillChoice>,
+    /// Leave pictures made of pixels out of an SVG, and say which; without it they are refused
+    #[arg(long)]
+    skip_images: bool,
 }
 
 /// Fill of coloured areas.
@@ -70,6 +73,7 @@ impl PlacementArgs {
             || self.rotate.is_some()
             || self.one_pen
             || self.fill.is_some()
+            || self.skip_images
     }
 
     /// Returns the drawing from files, or of the words where there are any.
@@ -91,6 +95,7 @@ impl PlacementArgs {
             placement: self.placement()?,
             fill: self.fill.map(FillKind::from),
             one_pen: self.one_pen,
+            skip_images: self.skip_images,
         })
     }
 

@@ -36,6 +36,7 @@ use super::origin_guard::{OriginGuard, SESSION};
 use super::server::{ConnectionClosed, McpHandler, RawArguments};
 use super::service_trait::{Authenticator, McpService};
 use super::sessions::{McpSessions, SESSIONS_MAX, SessionOwner};
+use super::stranded_clients::UnknownSession;
 use super::stray_stop;
 use super::tls::SharedTlsAcceptor;
 
@@ -349,6 +350,17 @@ impl<H: ServerHandler + Clone> HttpRoutes<H> {
         (!self.sessions.may_use(id, owner(headers))).then(|| refusal(StatusCode::NOT_FOUND, why))
     }
 
+    /// Takes the session off a request whose client goes on naming one of a process before this one, and off one that opens
+    /// another: nothing of the old session is inherited.
+    fn let_stranded_go_alone(&self, headers: &mut HeaderMap, passed: &AcceptedMessage) {
+        let id = headers.get(SESSION).and_then(|id| id.to_str().ok());
+        let unknown = id.and_then(|id| self.sessions.unknown(id, owner(headers)));
+        let opens = passed.method.as_deref() == Some("initialize");
+        if unknown == Some(UnknownSession::Alone) || (unknown.is_some() && opens) {
+            headers.remove(SESSION);
+        }
+    }
+
     /// Answers within a session. Binds a session that this opens to the token that opened it, before the answer is sent:
     /// until then no other client can name it.
     async fn answer_in_session(&self, request: Request) -> Response {
@@ -464,23 +476,47 @@ async fn enter<H: ServerHandler + Clone>(
             Err(why) => return turned_away(&why),
         }
     }
-    if let Some(refused) = door.of_another(request.headers()) {
-        return refused;
-    }
+    let foreign = door.of_another(request.headers());
     if request.method() != Method::POST {
-        return without_body(&door, request).await;
+        return match foreign {
+            Some(refused) => refused,
+            None => without_body(&door, request).await,
+        };
     }
-    let (parts, body) = request.into_parts();
+    let (mut parts, body) = request.into_parts();
     let body = match read_body(&parts.headers, body, BODY_BYTES_MAX).await {
         Ok(body) => body,
         Err(refused) => return refused,
     };
     let admitted = match &door.desk {
-        Some(desk) => stray_stop::admit(&body, door.repair, desk.as_ref()),
+        Some(desk) => {
+            let sender = parts.extensions.get::<VerifiedIdentity>();
+            stray_stop::admit(&body, door.repair, desk.as_ref(), sender)
+        }
         None => message_intake::admit(&body, door.repair),
     };
+    match (admitted, foreign) {
+        (MessageIntake::Pass(passed), Some(refused)) => {
+            let stops =
+                |desk: &Arc<dyn McpService>| passed.tool().is_some_and(|tool| desk.is_stop(tool));
+            if !door.desk.as_ref().is_some_and(stops) {
+                return refused;
+            }
+            // A stop needs no session, whosever it names.
+            parts.headers.remove(SESSION);
+            post(&door, parts, passed).await
+        }
+        (admitted, _) => answer_admitted(&door, parts, admitted).await,
+    }
+}
+
+async fn answer_admitted<H: ServerHandler + Clone>(
+    door: &HttpRoutes<H>,
+    parts: http::request::Parts,
+    admitted: MessageIntake,
+) -> Response {
     match admitted {
-        MessageIntake::Pass(passed) => post(&door, parts, passed).await,
+        MessageIntake::Pass(passed) => post(door, parts, passed).await,
         MessageIntake::Reply(reply) => json(StatusCode::BAD_REQUEST, &reply),
         MessageIntake::Nothing => json(
             StatusCode::BAD_REQUEST,
@@ -573,7 +609,8 @@ async fn post<H: ServerHandler + Clone>(
         && let Some(call) = passed.take_call()
     {
         // Before its session, its revision or the other calls are looked at.
-        desk.preempt_stop(&call.tool, &call.arguments);
+        let sender = parts.extensions.get::<VerifiedIdentity>();
+        desk.preempt_stop(&call.tool, &call.arguments, sender);
         // The library compares the header with the name, which is in the message now whatever it was.
         if !call.is_named
             && let Some(header) = parts.headers.get_mut(NAME)
@@ -583,6 +620,7 @@ async fn post<H: ServerHandler + Clone>(
         }
         parts.extensions.insert(RawArguments(call.arguments));
     }
+    door.let_stranded_go_alone(&mut parts.headers, &passed);
     let way = ResponseMode::of(&parts.headers, &passed);
     if passed.method.as_deref() == Some("initialize")
         && let Some(refused) = refuse_session(door, &parts, way)

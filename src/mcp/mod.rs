@@ -10,6 +10,7 @@
 //! * [`forward_call`]: one call to another node, on a connection of its own
 
 mod accept;
+mod cancellation;
 pub mod client;
 pub mod http;
 pub mod http_client;
@@ -27,6 +28,7 @@ mod lossy_json;
 mod origin_guard;
 mod progress;
 mod sessions;
+mod stranded_clients;
 mod stray_stop;
 mod write_timeout;
 

@@ -10,6 +10,7 @@ use base::clock::calendar_ms;
 use caller::{AccessDenied, CallerRole, Principal, TokenStore};
 use mcp::http::{OperatorEndpoint, OperatorHandler};
 use mcp::{Authenticator, CallHop, VerifiedIdentity};
+use permit::ActorRank;
 use tools::Node;
 
 /// Returns whether every request over HTTP needs a token.
@@ -112,8 +113,14 @@ fn run_verb(node: &Arc<Node>) -> OperatorHandler {
         // Whoever hangs up undoes nothing else: what was begun is done and noted.
         let doing = async move {
             if !is_operator {
+                let stops = matches!(verb, Ok(OperatorVerb::Stop | OperatorVerb::Estop));
+                let heard = if stops && node.stray_stop("stop", ActorRank::Planner) {
+                    "; it names a stop, so every arm of this node was told to stop"
+                } else {
+                    ""
+                };
                 return Err(format!(
-                    "the token `{}` is a {}'s; verbs are for operators' tokens",
+                    "the token `{}` is a {}'s; verbs are for operators' tokens{heard}",
                     identity.name, identity.role
                 ));
             }

@@ -9,13 +9,14 @@ use tokio::sync::broadcast;
 use super::resources::{self, NodeResources};
 use super::{http_auth, list_changes, worker_pool};
 use args::{self, envelope};
+use call::VerifiedIdentity;
 use caller::CallerRole;
 use catalogue::{self, CataloguePrompt, PROMPTS};
 use mcp::{
     self, CallProgress, CallWatch, CompletionRequest, EntryPoint, ListChange, McpService,
     MessageRepair, PromptCard, PromptParameter, PromptText, ReceivedArguments, RepairedMessage,
-    ResourceCard, ResourceText, ServiceCapabilities, TemplateCard, ToolAnswer, ToolCall, ToolCard,
-    UnknownNameError,
+    ResourceCard, ResourceText, ServiceCapabilities, TemplateCard, ToolAnswer, ToolCall,
+    ToolCaller, ToolCard, UnknownNameError,
 };
 use permit::ActorRank;
 use tools::{self, Node, ToolRequest};
@@ -74,19 +75,24 @@ impl McpService for NodeMcpService {
         catalogue::instructions(&self.node.all_names())
     }
 
-    fn preempt_stop(&self, tool: &str, arguments: &ReceivedArguments) {
+    fn preempt_stop(
+        &self,
+        tool: &str,
+        arguments: &ReceivedArguments,
+        sender: Option<&VerifiedIdentity>,
+    ) {
         if !self.node.stops(tool) {
             return;
         }
-        self.node.preempt_stop(tool, arguments, ActorRank::Planner);
+        self.node.preempt_stop(tool, arguments, rank(sender));
     }
 
     fn is_stop(&self, tool: &str) -> bool {
         self.node.stops(tool)
     }
 
-    fn stray_stop(&self, tool: &str) -> bool {
-        self.node.stray_stop(tool, ActorRank::Planner)
+    fn stray_stop(&self, tool: &str, sender: Option<&VerifiedIdentity>) -> bool {
+        self.node.stray_stop(tool, rank(sender))
     }
 
     fn abort_motion(&self) {
@@ -97,6 +103,7 @@ impl McpService for NodeMcpService {
 
     fn call(&self, call: ToolCall, watch: CallWatch) -> BoxFuture<'static, ToolAnswer> {
         let node = Arc::clone(&self.node);
+        let client = client_text(&call.caller);
         let request = request(&node, call);
         let progress = watch.progress.map(|sender| {
             Arc::new(move |done: f64, of: f64, message: &str| {
@@ -111,6 +118,7 @@ impl McpService for NodeMcpService {
         let watch = tools::RemoteCallWatch {
             cancelled: watch.cancelled,
             progress,
+            client,
             minder: tokio::runtime::Handle::try_current().ok(),
         };
         if node.stops(&request.tool) || node.is_brief(&request) {
@@ -181,6 +189,25 @@ impl McpService for NodeMcpService {
 
     fn complete(&self, completion: &CompletionRequest) -> Vec<String> {
         self.resources.complete(completion)
+    }
+}
+
+/// Returns the name and version of the caller's program. They are its own words, so they are short and on one line.
+fn client_text(caller: &ToolCaller) -> Option<String> {
+    const CHARS_MAX: usize = 60;
+    let name = caller.client_name.as_deref()?;
+    let version = caller.client_version.as_deref().unwrap_or_default();
+    let words = format!("{name} {version}");
+    let plain = words.chars().filter(|c| !c.is_control()).take(CHARS_MAX);
+    let plain: String = plain.collect();
+    Some(plain.trim().to_owned())
+}
+
+/// Returns whose a stop is that is done before its call, or without one: only an operator ends an operator's.
+fn rank(sender: Option<&VerifiedIdentity>) -> ActorRank {
+    match sender.map(|sender| http_auth::principal(sender, None).role) {
+        Some(CallerRole::Operator) => ActorRank::Operator,
+        _ => ActorRank::Planner,
     }
 }
 

@@ -14,6 +14,7 @@ use base::units::JointVector;
 mod area_fill;
 mod axis_aligned_box;
 mod build_scene;
+mod canvas;
 mod design_overflow;
 mod embedded;
 mod fiducials;
@@ -26,6 +27,7 @@ mod rest_clearance;
 mod surface;
 
 pub use build_scene::{JOG_MM_S, PROBE_DEPTH_MM, PROBE_FROM_MM, PROBE_MM_S, TIP_MM_S_MAX};
+pub use canvas::{CallerDesignKind, Canvas, CanvasBoundError};
 pub use design_overflow::{DesignOverflow, OverflowStroke};
 pub use fiducials::SheetFiducials;
 pub use file::{FillKind, Lay, Order, PenChangeKind, SceneFile, ToolKind};
@@ -36,7 +38,7 @@ pub use replacement::{DesignReplacement, DesignSource};
 pub use rest_clearance::{CLEARANCE_M, PEN_RADIUS_M};
 pub use surface::{SheetShape, Surface, SurfaceDistortion, SurfacePoint, SurfaceProjection, pose};
 
-/// A hash over everything that a scene depends on: its file, overlay, design's bytes and place, and arm.
+/// A hash over everything that a scene depends on, except what a caller draws on a canvas: its file, overlay, design's bytes and place, and arm.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Revision([u8; 32]);
 
@@ -49,6 +51,8 @@ pub struct Scene {
     pub overlay: Option<String>,
     /// The drawing that comes in place of its own design, by name.
     pub drawing: Option<String>,
+    /// Set where the design comes with the call.
+    pub canvas: Option<Canvas>,
     /// One line for people and models.
     pub about: String,
     /// The arm that moves in it.
@@ -180,8 +184,10 @@ pub struct InkCap {
 /// Heights over the sheet along its normal.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct SheetHeights {
-    /// Of travel.
+    /// Of travel, and the greatest of a hop between two lines.
     pub lift_mm: f64,
+    /// The least of a hop, never more than `lift_mm`.
+    pub lift_least_mm: f64,
     /// Depth below the surface to which a pen is sent.
     pub press_mm: f64,
     /// Over a point that is only visited.
@@ -243,6 +249,13 @@ impl Scene {
     pub fn press_mm(&self, pen: &ScenePen) -> f64 {
         let own = pen.press_mm.unwrap_or(f64::INFINITY);
         own.min(self.heights.press_mm)
+    }
+
+    /// Returns how deep below the surface the pen of an index is sent.
+    #[must_use]
+    pub fn pen_press_mm(&self, pen: usize) -> f64 {
+        let known = self.pen(pen);
+        known.map_or(self.heights.press_mm, |pen| self.press_mm(pen))
     }
 
     /// Returns how fast a pen draws at the most.

@@ -25,6 +25,9 @@ pub struct DesignReplacement {
     /// True draws all of it with the scene's first pen, whatever colours and pens it names.
     #[serde(default)]
     pub one_pen: bool,
+    /// True leaves pictures made of pixels out of an SVG, as `skip_images` of a scene does.
+    #[serde(default)]
+    pub skip_images: bool,
 }
 
 /// The strokes' source.
@@ -69,6 +72,19 @@ impl DesignReplacement {
             placement: DesignPlacement::default(),
             fill: None,
             one_pen: false,
+            skip_images: false,
+        }
+    }
+
+    /// Words in single-line letters, in the middle of the sheet.
+    #[must_use]
+    pub fn from_text(text: &str) -> Self {
+        Self {
+            source: DesignSource::Text {
+                text: text.to_owned(),
+                letter_height_mm: None,
+            },
+            ..Self::from_files(Vec::new())
         }
     }
 
@@ -117,6 +133,7 @@ impl DesignReplacement {
     /// Takes the place of a scene's design. Its order stays; the place, size and fill of a scene are its own design's.
     pub(super) fn apply_to(&self, design: &mut DesignFile) {
         (design.file, design.text, design.polylines) = (None, None, None);
+        design.skip_images |= self.skip_images;
         let mut is_svg = false;
         match &self.source {
             DesignSource::Files(files) => {

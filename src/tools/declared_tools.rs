@@ -514,6 +514,7 @@ fn card(
         default_action: format!("runs `{}` with its defaults", entry.name),
         parameters,
         unlisted,
+        canvas_parameters: Vec::new(),
         examples: Vec::new(),
         when,
         fields: deed.fields(),

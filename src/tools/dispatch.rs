@@ -414,6 +414,7 @@ pub fn here(file: &NodeFile, library: &SceneLibrary, declared: &DeclaredTools) -
     let nodes = names_of_nodes(file);
     KnownNames {
         scenes,
+        canvases: library.canvases_for(&models),
         overlays: library.overlays(),
         arms: file.arms.iter().map(|arm| arm.name.clone()).collect(),
         everywhere: everywhere(&nodes),

@@ -9,6 +9,7 @@
 mod align;
 mod audit_log;
 mod calibrate;
+mod canvas;
 mod clients;
 mod curved;
 mod declared;
@@ -34,6 +35,7 @@ mod messages;
 mod pen_change;
 mod plan;
 mod plan_designs;
+mod previewed;
 mod pty;
 mod resources;
 mod security;
@@ -45,6 +47,8 @@ mod tls;
 mod torture;
 mod transcript;
 mod two_arms;
+mod waiting;
+mod whose_stop;
 #[cfg(not(feature = "exam"))]
 mod without_exam;
 
