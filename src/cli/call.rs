@@ -9,6 +9,8 @@ use serde_json::Map;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
+use super::operator_door::OperatorDoor;
+use super::pen_prompt::PenPrompt;
 use super::stop_keys::StopKeyListener;
 use super::{ExitStatus, NodeOptions, own_node, progress_bar, terminal_output};
 use mcp::client::{self, ClientError, McpClient};
@@ -43,6 +45,9 @@ pub(super) struct CallArgs {
     #[arg(long, value_name = "SCENE", num_args = 1..)]
     enable: Vec<String>,
 }
+
+/// Interval at which a call to a node of its own looks whether a pen is awaited.
+const LOOK: std::time::Duration = std::time::Duration::from_millis(100);
 
 /// HTTP status of a request that wants a token and has none.
 const UNAUTHORIZED: u16 = 401;
@@ -84,7 +89,7 @@ pub(super) async fn run(node: &NodeOptions, args: CallArgs) -> anyhow::Result<Ex
     if let Some(node) = &own {
         own_node::escalate_second_interrupt(node)?;
     }
-    let called = call(&client, &args, own.as_deref()).await;
+    let called = call(&client, &args, own.as_ref()).await;
     client.close().await;
     let leaves = called
         .as_ref()
@@ -170,7 +175,7 @@ fn in_plain_words(error: &str) -> String {
 async fn call(
     client: &McpClient,
     args: &CallArgs,
-    own: Option<&Node>,
+    own: Option<&Arc<Node>>,
 ) -> anyhow::Result<CallOutcome> {
     let arguments = args
         .arguments
@@ -189,6 +194,8 @@ async fn call(
     let mut terminate = signal(SignalKind::terminate())?;
     let mut hang_up = signal(SignalKind::hangup())?;
     let mut keys = StopKeyListener::listen(progress_bar::is_shown(args.json));
+    let door = own.map(|node| OperatorDoor::Own(Arc::clone(node)));
+    let (mut pens, mut look) = (PenPrompt::default(), tokio::time::interval(LOOK));
     let mut call = std::pin::pin!(client.call(&args.tool, arguments, watch));
     let mut leaves = None;
     let answer = loop {
@@ -197,10 +204,17 @@ async fn call(
             Ok(()) = news.changed() => progress_bar::show(&bar, &news.borrow_and_update()),
             // The server stops the arm when its caller gives up.
             Ok(()) = tokio::signal::ctrl_c() => cancelled.cancel(),
-            () = keys.stop() => cancelled.cancel(),
+            agrees = keys.any() => match &door {
+                Some(door) if agrees => pens.confirm(door).await,
+                _ if agrees => {}
+                _ => cancelled.cancel(),
+            },
+            _ = look.tick() => if let Some(door) = &door {
+                pens.look(door, None, keys.is_heard()).await;
+            },
             _ = terminate.recv() => {
                 // As they were before they are stopped for it.
-                leaves = leaves.or_else(|| own.map(serve::leaves));
+                leaves = leaves.or_else(|| own.map(|node| serve::leaves(node)));
                 cancelled.cancel();
             }
             _ = hang_up.recv() => cancelled.cancel(),

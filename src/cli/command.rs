@@ -176,6 +176,19 @@ pub(super) enum CliCommand {
         #[command(flatten)]
         at: AtArgs,
     },
+    /// Say that a pen is in the holder that a drawing waits for, and let the arm go on
+    Pen {
+        /// Which job; may be left out where one waits
+        job: Option<String>,
+        /// The pen that is in the holder, counted from 1: refused if another is awaited
+        #[arg(long, value_name = "N")]
+        pen: Option<usize>,
+        /// Do not ask at the terminal: somebody has put it in, and all hands are away
+        #[arg(long)]
+        yes: bool,
+        #[command(flatten)]
+        at: AtArgs,
+    },
     /// Carry out an earlier job's plan, or its recorded bytes, on a simulated arm, and compare
     Replay {
         /// Which job

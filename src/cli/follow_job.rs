@@ -4,6 +4,7 @@ use anyhow::{Context, bail};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::operator_door::OperatorDoor;
+use super::pen_prompt::PenPrompt;
 use super::progress_bar;
 use super::stop_keys::StopKeyListener;
 use mcp::CallProgress;
@@ -42,6 +43,7 @@ pub(super) async fn own_job(
     let mut keys = StopKeyListener::listen(progress_bar::is_shown(json));
     let (mut leaves, mut stops) = (None, 0_u32);
     let mut questions = JobQuestions::new(door, Some(job));
+    let mut pens = PenPrompt::default();
     let outcome = loop {
         tokio::select! {
             progress = questions.next() => {
@@ -50,9 +52,19 @@ pub(super) async fn own_job(
                 if progress.is_over {
                     break progress;
                 }
+                if progress.pen.is_some() {
+                    pens.look(door, Some(job), keys.is_heard()).await;
+                }
             }
             _ = interrupt.recv() => { stop(door, stops > 0); stops += 1; }
-            () = keys.stop() => { stop(door, false); stops += 1; }
+            agrees = keys.any() => {
+                if agrees {
+                    pens.confirm(door).await;
+                } else {
+                    stop(door, false);
+                    stops += 1;
+                }
+            }
             _ = hang_up.recv() => stop(door, false),
             _ = terminate.recv() => match door.own() {
                 Some(node) => {

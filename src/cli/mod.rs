@@ -24,6 +24,8 @@ mod node_args;
 mod operator_client;
 mod operator_door;
 mod own_node;
+mod pen;
+mod pen_prompt;
 mod placement_args;
 mod plan;
 mod playback;
@@ -134,6 +136,7 @@ async fn command(cli: Cli, sockets: systemd::ActivatedSockets) -> anyhow::Result
         CliCommand::Status(at) => operator_client::verb(&at, OperatorVerb::Status).await,
         CliCommand::Jobs { id, json, at } => jobs::run(&node, id, json, &at).await,
         CliCommand::Approve { job, yes, at } => approve::run(job, yes, &at).await,
+        CliCommand::Pen { job, pen, yes, at } => pen::run(job, pen, yes, &at).await,
         CliCommand::Replay { job, bytes } => replay::run(&node, &job, bytes).await,
         CliCommand::Audit(audit::AuditCommand::Verify { file, key }) => {
             audit::verify(&file, key.as_deref())

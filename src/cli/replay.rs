@@ -30,6 +30,11 @@ pub(super) async fn run(args: &NodeOptions, id: &str, bytes: bool) -> anyhow::Re
     let library = open::library(args, &file)?;
     let scene = tools::scene_of_job(&library, &folder, &past)
         .map_err(|why| anyhow!("{id} cannot be replayed: {why}; restore it to replay"))?;
+    if scene.holder.is_by_hand() {
+        bail!(
+            "{id} cannot be replayed: a person changed its pens, and a replay has nobody to change them"
+        );
+    }
     if bytes {
         return recorded_playback::run(&folder, &past, &scene).await;
     }

@@ -18,7 +18,7 @@ use link::memory::FarEnd;
 use link::pty;
 use node::open;
 use scene::{Scene, SceneLibrary};
-use sim::ArmSimulator;
+use sim::{ArmSimulator, HeldPens};
 
 #[derive(Debug, Args)]
 pub(super) struct SimArgs {
@@ -28,12 +28,13 @@ pub(super) struct SimArgs {
     /// Which arm
     #[arg(long, default_value = "so101")]
     arm: String,
-    /// The scene whose sheet lies before it and whose pens it holds [default: the default scene
+    /// The scene whose sheet lies before it and whose pens it holds; where a person changes them,
+    /// the first, until a line `pen N` on standard input puts another in [default: the default scene
     /// where it is this arm's, otherwise the first that is]
     #[arg(long)]
     scene: Option<String>,
     /// File for the drawing, written every second while it changes: a picture, or points in
-    /// sheet millimetres if the name ends in .json
+    /// sheet millimetres if the name ends in .json, with each line's pen if it ends in .pens.json
     #[arg(long, value_name = "FILE")]
     ink: Option<PathBuf>,
     /// File for every byte that the arm receives, in hexadecimal
@@ -65,6 +66,10 @@ pub(super) async fn run(node: &NodeOptions, args: SimArgs) -> anyhow::Result<Exi
     let simulator = ArmSimulator::new(&arm, &scene.rest_rad);
     simulator.set_paced(!args.unpaced);
     open::lay(&simulator, &scene);
+    if scene.holder.is_by_hand() {
+        simulator.hold_pens(HeldPens::One(0));
+        change_pens(&simulator, &scene)?;
+    }
     let mut terminate = signal(SignalKind::terminate())?;
     let heard = TracedSimulator {
         inner: simulator.clone(),
@@ -83,6 +88,33 @@ pub(super) async fn run(node: &NodeOptions, args: SimArgs) -> anyhow::Result<Exi
     }
     save(&simulator, &scene, args.ink.as_deref());
     Ok(ExitStatus::Done)
+}
+
+/// Hears on standard input which pen is put into the holder, where a person changes them.
+fn change_pens(simulator: &ArmSimulator, scene: &Arc<Scene>) -> std::io::Result<()> {
+    let (simulator, scene) = (simulator.clone(), Arc::clone(scene));
+    let hear = move || {
+        for line in std::io::stdin().lines().map_while(Result::ok) {
+            let number: Option<usize> = line
+                .trim()
+                .strip_prefix("pen ")
+                .and_then(|number| number.trim().parse().ok());
+            let pen = number.and_then(|number| number.checked_sub(1));
+            match pen.filter(|pen| scene.pen(*pen).is_some()) {
+                Some(pen) => {
+                    simulator.hold_pens(HeldPens::One(pen));
+                    terminal_output::line(&format!("{} is in the holder", scene.pen_words(pen)));
+                }
+                None => terminal_output::line(&format!(
+                    "{line:?} is no pen: write `pen 1` to `pen {}`",
+                    scene.pens.len()
+                )),
+            }
+        }
+    };
+    // It ends with the process.
+    let heard = std::thread::Builder::new().name("pens".to_owned());
+    heard.spawn(hear).map(drop)
 }
 
 /// The wire has a thread of its own: it stays awake so long for what is due that other work would wait.
@@ -173,7 +205,14 @@ fn save(simulator: &ArmSimulator, scene: &Scene, path: Option<&Path>) {
         .into_iter()
         .map(|ink| (ink.pen, ink.points_mm))
         .collect();
-    let picture = if path.extension().is_some_and(|end| end == "json") {
+    let is_by_pen = path.to_string_lossy().ends_with(".pens.json");
+    let picture = if is_by_pen {
+        let lines: Vec<_> = ink
+            .iter()
+            .map(|(pen, line)| serde_json::json!({"pen": pen + 1, "points_mm": line}))
+            .collect();
+        serde_json::to_vec(&lines).ok()
+    } else if path.extension().is_some_and(|end| end == "json") {
         let lines: Vec<_> = ink.iter().map(|(_, line)| line).collect();
         serde_json::to_vec(&lines).ok()
     } else {

@@ -321,9 +321,38 @@ impl<'a> TrajectoryJudge<'a> {
                 )
             });
         }
+        self.check_pens_confirmed();
         let first = self.trajectory.samples.first();
         if let Some(Err(why)) = first.map(|first| check_at_start(self.scene, first, start, now)) {
             self.refuse(GateRule::Start, 0, None, || why);
+        }
+    }
+
+    /// Refuses to bring a pen down that no person has confirmed: where another is in the holder, its tip is elsewhere.
+    fn check_pens_confirmed(&mut self) {
+        let comes_down = |span: &&TrajectorySpan| match span.kind {
+            SpanKind::Lower
+            | SpanKind::Draw
+            | SpanKind::Dip
+            | SpanKind::Dwell
+            | SpanKind::Probe => true,
+            // A person who jogs sees which pen is there.
+            SpanKind::Approach
+            | SpanKind::Travel
+            | SpanKind::Lift
+            | SpanKind::Pose
+            | SpanKind::Jog => false,
+        };
+        let scene = self.scene;
+        for span in self.trajectory.spans.iter().filter(comes_down) {
+            if !scene.holder.holds(span.pen) {
+                self.refuse(GateRule::Pen, span.first, None, || {
+                    format!(
+                        "no person has confirmed that {} is in the holder: draw with it first, which asks for it",
+                        scene.pen_words(span.pen)
+                    )
+                });
+            }
         }
     }
 
@@ -373,6 +402,10 @@ impl<'a> TrajectoryJudge<'a> {
         };
         let speed = (now.tip - before).norm() * 1e3 / self.trajectory.period.as_secs_f64();
         let limit = tip_limit_mm_s(self.scene, now.pen.kind, now.span.kind, &now.tip);
+        let limit = match now.span.kind {
+            SpanKind::Draw => limit.min(self.scene.draw_mm_s(now.pen)),
+            _ => limit,
+        };
         if exceeds(speed, limit * SLACK) {
             self.refuse(
                 GateRule::TipSpeed,
@@ -440,6 +473,12 @@ impl<'a> TrajectoryJudge<'a> {
             return;
         };
         let floor = self.floor_mm(now.span.kind, &now.tip);
+        let floor = match now.span.kind {
+            SpanKind::Draw | SpanKind::Lower => {
+                floor.max(-self.scene.press_mm(now.pen) - DEPTH_SLACK_MM)
+            }
+            _ => floor,
+        };
         if escapes.sheet.breached(height, floor) {
             self.refuse(
                 GateRule::Sheet,

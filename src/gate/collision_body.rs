@@ -209,7 +209,11 @@ impl<'a> CollisionBody<'a> {
         drawing: usize,
     ) -> impl Iterator<Item = (usize, &'s BodyPart<'a>, &'s PlacedCapsule)> {
         let pens = self.each(stance).filter(|(_, part, _)| part.is_pen);
-        let idle = pens.enumerate().filter(move |(pen, _)| *pen != drawing);
+        // One pen at a time is in a holder whose pen a person changes.
+        let by_hand = self.scene.holder.is_by_hand();
+        let idle = pens
+            .enumerate()
+            .filter(move |(pen, _)| !by_hand && *pen != drawing);
         idle.map(|(_, part)| part)
     }
 
@@ -327,7 +331,9 @@ fn capsules(scene: &Scene) -> impl Iterator<Item = BodyPart<'_>> {
 }
 
 fn pens(scene: &Scene) -> impl Iterator<Item = BodyPart<'_>> {
-    scene.pens.iter().map(|pen| BodyPart {
+    let pens = scene.pens.iter().enumerate();
+    let there = pens.filter(|(pen, _)| scene.holder.may_hold(*pen));
+    there.map(|(_, pen)| BodyPart {
         name: &pen.name,
         joints_before: scene.arm.dof(),
         is_pen: true,

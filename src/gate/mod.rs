@@ -205,6 +205,8 @@ pub enum GateRule {
     Body,
     /// Two parts of arm and tools too near to each other.
     SelfCollision,
+    /// No person has confirmed that the pen is in the holder.
+    Pen,
     /// No stop could be proven.
     Stop,
 }

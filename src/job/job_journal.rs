@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::ink_table::InkProgress;
+use super::ink_table::{InkProgress, length_mm};
 use super::journal_file::{JournalError, JournalFile};
 use super::journal_record::{JournalRecord, RecordKind, encode_strokes};
 use super::past_job::PastJob;
@@ -11,6 +11,7 @@ use base::clock::calendar_ms;
 use base::disk;
 use base::units::JointVector;
 use plan::Plan;
+use scene::SheetStroke;
 
 /// Facts of a job at its beginning.
 #[derive(Clone, Debug, Default)]
@@ -95,6 +96,35 @@ pub struct JobJournal {
 struct JournalState {
     log: JournalFile,
     past: PastJob,
+    /// The place of the present motion in a drawing of several parts.
+    part: DrawingPart,
+}
+
+/// The place of a motion in a drawing that is drawn in parts, one a pen: strokes of other parts, in drawing order.
+#[derive(Clone, Debug, Default)]
+pub struct DrawingPart {
+    /// Drawn before it.
+    pub earlier: Vec<SheetStroke>,
+    /// To be drawn after it.
+    pub later: Vec<SheetStroke>,
+}
+
+impl DrawingPart {
+    fn drawn_before(&self) -> InkProgress {
+        InkProgress {
+            mm: self.earlier.iter().map(length_mm).sum(),
+            strokes: self.earlier.len(),
+        }
+    }
+
+    /// Returns the progress of the whole drawing.
+    fn whole(&self, drawn: InkProgress) -> InkProgress {
+        let before = self.drawn_before();
+        InkProgress {
+            mm: before.mm + drawn.mm,
+            strokes: before.strokes + drawn.strokes,
+        }
+    }
 }
 
 impl JobJournal {
@@ -119,6 +149,7 @@ impl JobJournal {
             state: Mutex::new(JournalState {
                 log,
                 past: PastJob::from_records(&[record]),
+                part: DrawingPart::default(),
             }),
             folder,
         })
@@ -142,7 +173,12 @@ impl JobJournal {
         self.state().past.clone()
     }
 
-    /// A motion of it was planned.
+    /// The next motions are this part of the drawing.
+    pub fn begins_part(&self, part: DrawingPart) {
+        self.state().part = part;
+    }
+
+    /// A motion of it was planned. What is kept are the strokes of the whole drawing.
     ///
     /// # Errors
     /// When this is not on the disk.
@@ -152,13 +188,18 @@ impl JobJournal {
             angles.join(" ")
         };
         let end = plan.trajectory.samples.last();
+        let part = self.state().part.clone();
+        let before = part.drawn_before();
+        let all = [&part.earlier, &plan.strokes, &part.later].map(Vec::as_slice);
         self.write(
             &JournalRecord::new(RecordKind::Planned)
                 .with("plan", &plan.hash)
                 .with("duration_s", plan.report.duration_s)
                 .with("start_rad", words(start))
                 .with("end_rad", end.map(words).unwrap_or_default())
-                .bytes("strokes", encode_strokes(&plan.strokes)),
+                .with("before_mm", before.mm)
+                .with("before", before.strokes)
+                .bytes("strokes", encode_strokes(&all.concat())),
         )
     }
 
@@ -175,8 +216,9 @@ impl JobJournal {
     /// # Errors
     /// When this is not on the disk; then the pen must not draw on.
     pub fn ink(&self, drawn: InkProgress, upto_mm: f64) -> Result<(), JournalError> {
-        let record = drawn_record(RecordKind::Ink, drawn);
-        self.write(&record.with("upto_mm", upto_mm))
+        let part = self.state().part.clone();
+        let record = drawn_record(RecordKind::Ink, part.whole(drawn));
+        self.write(&record.with("upto_mm", part.drawn_before().mm + upto_mm))
     }
 
     /// It waits.
@@ -195,12 +237,22 @@ impl JobJournal {
         self.write(&JournalRecord::new(RecordKind::Approved).with("plan", plan_hash))
     }
 
+    /// A person confirmed that a pen of this name is in the holder; `number` counts from 1.
+    ///
+    /// # Errors
+    /// When this is not on the disk; then the pen must not draw.
+    pub fn pen_confirmed(&self, number: usize, name: &str) -> Result<(), JournalError> {
+        let record = JournalRecord::new(RecordKind::PenConfirmed);
+        self.write(&record.with("pen", number).with("name", name))
+    }
+
     /// Records the progress of one of its motions at the motion's end.
     ///
     /// # Errors
     /// When this is not on the disk.
     pub fn passed(&self, drawn: InkProgress) -> Result<(), JournalError> {
-        self.write(&drawn_record(RecordKind::Passed, drawn))
+        let whole = self.state().part.whole(drawn);
+        self.write(&drawn_record(RecordKind::Passed, whole))
     }
 
     /// It ended: `state` is `reached`, `stopped`, `refused` or `faulted`; `figures` are JSON.

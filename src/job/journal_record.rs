@@ -27,10 +27,12 @@ pub(super) enum RecordKind {
     Settled = 9,
     /// A person allowed the plan.
     Approved = 10,
+    /// A person confirmed that a pen is in the holder.
+    PenConfirmed = 11,
 }
 
 impl RecordKind {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
         Self::Accepted,
         Self::Planned,
         Self::Moving,
@@ -41,6 +43,7 @@ impl RecordKind {
         Self::Interrupted,
         Self::Settled,
         Self::Approved,
+        Self::PenConfirmed,
     ];
 
     fn of(number: u8) -> Option<Self> {

@@ -23,7 +23,7 @@ mod tests;
 
 pub use audit_log::{AuditError, AuditLog, VerifiedAudit, verify};
 pub use ink_table::{InkProgress, InkTable, length_mm, remaining_strokes};
-pub use job_journal::{AcceptedJob, DrawingOrigin, JobJournal, JournalDrawing};
+pub use job_journal::{AcceptedJob, DrawingOrigin, DrawingPart, JobJournal, JournalDrawing};
 pub use job_store::{
     JobStore, JobStoreError, RetentionPolicy, folder, kept_design, past, past_jobs,
 };

@@ -68,6 +68,8 @@ pub struct PastJob {
     pub settled: String,
     /// The hashes of the plans that a person allowed, in order.
     pub approved: Vec<String>,
+    /// The pens that a person confirmed to be in the holder, in order, as people know them.
+    pub pens_confirmed: Vec<String>,
     /// Joint angles before its first plan.
     pub began_rad: Vec<f64>,
     /// Joint angles at the end of the present plan; empty where the journal is of an older node.
@@ -95,8 +97,16 @@ impl PastJob {
                 self.released_mm = record.number("upto_mm").unwrap_or(self.released_mm);
                 self.state_is("moving", true);
             }
-            Some(RecordKind::Held) => "held".clone_into(&mut self.state),
+            Some(RecordKind::Held) => {
+                "held".clone_into(&mut self.state);
+                self.message = record.text("why");
+            }
             Some(RecordKind::Passed) => self.drawn_is(record),
+            Some(RecordKind::PenConfirmed) => self.pens_confirmed.push(format!(
+                "pen {} `{}`",
+                record.text("pen"),
+                record.text("name")
+            )),
             Some(RecordKind::Approved) => self.approved.push(record.text("plan")),
             Some(RecordKind::Ended) => {
                 self.drawn_is(record);
@@ -149,7 +159,12 @@ impl PastJob {
         if self.began_rad.is_empty() {
             self.began_rad.clone_from(&self.start_rad);
         }
-        (self.drawn, self.released_mm) = (InkProgress::default(), 0.0);
+        // Where the drawing has parts, its strokes are those of all, and this is what the earlier ones have drawn.
+        self.drawn = InkProgress {
+            mm: record.number("before_mm").unwrap_or_default(),
+            strokes: record.number("before").unwrap_or_default(),
+        };
+        self.released_mm = self.drawn.mm;
         self.moved = false;
     }
 
@@ -224,6 +239,14 @@ impl PastJob {
     pub fn has_remainder(&self) -> bool {
         let inked = self.drawn.mm > 0.0 || (self.interrupted && self.released_mm > 0.0);
         self.tool == "stroke" && inked && self.drawn.strokes < self.strokes.len()
+    }
+
+    /// Returns the index of the pen that draws next, if anything is left.
+    #[must_use]
+    pub fn next_pen(&self) -> Option<usize> {
+        self.strokes
+            .get(self.drawn.strokes)
+            .map(|stroke| stroke.pen)
     }
 
     /// Returns the strokes left to draw, from `overlap_mm` before the point where it was left.

@@ -534,3 +534,67 @@ fn the_drawing_under_way_is_on_paper_and_what_it_goes_on_with() {
     let third = begin("job-3", 2.0);
     assert!((on_paper_mm(Some(third.id())) - 2.0).abs() < 1e-6);
 }
+
+/// Of a drawing in parts, one a pen, the journal has all strokes, wherever in it the process ends.
+#[test]
+fn a_drawing_in_parts_is_left_with_all_that_the_later_pens_draw() {
+    let state = tempfile::tempdir().unwrap();
+    let (bench, book) = (Bench::new(), JobStore::open(state.path(), KEEP).unwrap());
+    let entry = book.begin(&accepted(&book)).unwrap();
+    let strokes = &bench.plan.strokes;
+    let of_pen = |pen: usize| {
+        let renamed = strokes.iter().map(|stroke| SheetStroke {
+            pen,
+            ..stroke.clone()
+        });
+        renamed.collect::<Vec<_>>()
+    };
+    let (count, part_mm) = (strokes.len(), bench.plan.report.pen_down_mm);
+    let start = &bench.scene.rest_rad;
+    let (mut part, parts) = (DrawingPart::default(), 3);
+    for pen in 0..parts {
+        part.later = (pen + 1..parts).flat_map(of_pen).collect();
+        entry.begins_part(part.clone());
+        entry.pen_confirmed(pen + 1, "ink").unwrap();
+        entry.planned(&bench.plan, start).unwrap();
+        entry.moving().unwrap();
+        let before_mm = part_mm * pen as f64;
+        let is_left = |past: &PastJob, drawn_mm: f64| {
+            assert!((past.total_mm() - 3.0 * part_mm).abs() < 1e-6);
+            assert!((past.drawn.mm - drawn_mm).abs() < 1e-6, "{:?}", past.drawn);
+            let left_mm: f64 = past.remaining_strokes(0.0).iter().map(length_mm).sum();
+            assert!(
+                (left_mm + drawn_mm - 3.0 * part_mm).abs() < 0.1,
+                "{left_mm}"
+            );
+        };
+        is_left(&entry.past(), before_mm);
+        let drawn = InkProgress {
+            mm: 7.0,
+            strokes: 0,
+        };
+        entry.ink(drawn, 12.0).unwrap();
+        is_left(&entry.past(), before_mm + 7.0);
+        assert!((entry.past().released_mm - before_mm - 12.0).abs() < 1e-6);
+        assert_eq!(PastJob::from_records(&records(&entry)), entry.past());
+        let drawn = InkProgress {
+            mm: part_mm,
+            strokes: count,
+        };
+        entry.passed(drawn).unwrap();
+        entry.held("it waits for the next pen").unwrap();
+        is_left(&entry.past(), before_mm + part_mm);
+        assert_eq!(entry.past().drawn.strokes, count * (pen + 1));
+        assert_eq!(entry.past().has_remainder(), pen + 1 < parts);
+        let next = entry.past().next_pen();
+        assert_eq!(next, part.later.first().map(|stroke| stroke.pen));
+        part.earlier.extend(strokes.clone());
+    }
+    let confirmed = entry.past().pens_confirmed;
+    assert_eq!(confirmed, ["pen 1 `ink`", "pen 2 `ink`", "pen 3 `ink`"]);
+}
+
+fn records(entry: &JobJournal) -> Vec<JournalRecord> {
+    let path = entry.folder().join(JOURNAL);
+    journal_file::read(&path).unwrap().records
+}

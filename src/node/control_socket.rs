@@ -20,7 +20,9 @@ use args::ReceivedArguments;
 use base::disk;
 use base::wording::duration;
 use permit::ActorRank;
-use tools::{AttachedArm, DrawingAssent, DrawingOrder, Node, RemoteCallWatch, ToolRequest};
+use tools::{
+    AttachedArm, AwaitedPen, DrawingAssent, DrawingOrder, Node, RemoteCallWatch, ToolRequest,
+};
 
 /// Request of an operator.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -119,6 +121,14 @@ pub enum OperatorVerb {
     Progress {
         /// Which; without one, the one that is under way, or the last.
         job: Option<String>,
+    },
+    /// The pens that jobs wait for; with a number, confirm that this one is in the holder.
+    Pen {
+        /// One of the jobs.
+        job: Option<String>,
+        /// The confirmed pen, counted from 1.
+        #[serde(default)]
+        confirmed: Option<usize>,
     },
     /// Allow a plan.
     Approve {
@@ -373,6 +383,13 @@ pub async fn run_for_operator(node: &Arc<Node>, caller: &str, verb: OperatorVerb
         // Asked several times a second: nothing is done, and nothing is recorded.
         return progress(node, job.as_deref()).await;
     }
+    if let OperatorVerb::Pen {
+        job,
+        confirmed: None,
+    } = &verb
+    {
+        return pen(node, job.as_deref(), None);
+    }
     tracing::info!(caller, ?verb, "operator");
     let words = format!("{caller}: {verb:?}");
     let told = if matches!(verb, OperatorVerb::Stop | OperatorVerb::Estop) {
@@ -398,6 +415,10 @@ async fn act(node: &Arc<Node>, verb: OperatorVerb) -> VerbReply {
                 ..
             }
             | OperatorVerb::Selftest { .. }
+            | OperatorVerb::Pen {
+                confirmed: Some(_),
+                ..
+            }
             | OperatorVerb::Resume
             | OperatorVerb::Jog { .. }
     );
@@ -452,6 +473,7 @@ async fn act(node: &Arc<Node>, verb: OperatorVerb) -> VerbReply {
         OperatorVerb::Pending { job } => pending(node, job.as_deref()),
         OperatorVerb::Draw { order, assent } => draw(node, &order, assent.as_ref()).await,
         OperatorVerb::Progress { job } => progress(node, job.as_deref()).await,
+        OperatorVerb::Pen { job, confirmed } => pen(node, job.as_deref(), confirmed),
         OperatorVerb::Approve { job, plan } => match node.approve(&job, &plan) {
             Ok(text) => VerbReply::done(text),
             Err(text) => VerbReply::failed(text),
@@ -479,6 +501,33 @@ async fn progress(node: &Node, job: Option<&str>) -> VerbReply {
     progress.map_or_else(VerbReply::failed, |progress| {
         VerbReply::with_data(&progress.words, &progress)
     })
+}
+
+/// The pens that are awaited, as data if it is one; or the word of a person that one is in the holder.
+fn pen(node: &Node, job: Option<&str>, confirmed: Option<usize>) -> VerbReply {
+    let mut all = node.awaited_pens();
+    all.retain(|awaited| job.is_none_or(|job| awaited.job == job));
+    let words = |awaited: &AwaitedPen| {
+        let AwaitedPen {
+            job, arm, words, ..
+        } = awaited;
+        format!("{job} on arm {arm} waits for {words}")
+    };
+    match (all.as_slice(), confirmed, job) {
+        ([], _, Some(job)) => VerbReply::failed(format!("{job} does not wait for a pen")),
+        ([], Some(_), None) => VerbReply::failed("no job waits for a pen"),
+        ([], None, None) => VerbReply::done("no job waits for a pen"),
+        ([one], Some(pen), _) => match node.confirm_pen(&one.job, pen) {
+            Ok(text) => VerbReply::done(text),
+            Err(text) => VerbReply::failed(text),
+        },
+        (_, Some(_), _) => VerbReply::failed("several jobs wait for a pen: name one of them"),
+        ([one], None, _) => VerbReply::with_data(words(one), one),
+        (several, None, _) => {
+            let lines: Vec<String> = several.iter().map(words).collect();
+            VerbReply::done(lines.join("\n"))
+        }
+    }
 }
 
 /// The plans that wait, or one of them.

@@ -170,6 +170,7 @@ fn card(state: &Path, past: &PastJob) -> String {
                 .collect::<Vec<_>>()
                 .join(", "),
         ),
+        ("pens", past.pens_confirmed.join(", ")),
         ("pictures", files.join(", ")),
         ("bytes", traffic_text(&folder)),
         ("figures", figures(&past.figures)),

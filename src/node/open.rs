@@ -22,8 +22,8 @@ use link::tap::{TapLink, TapSwitch};
 use link::{ByteLink, LinkError};
 use motion::{MotionHandle, PortOpener};
 use permit::{PermitRegistry, StopLatch};
-use scene::{Scene, SceneLibrary, Surface};
-use sim::{ArmSimulator, PRINTED, PaperSurface, SceneLight, SimPen, ViewedSheet};
+use scene::{PenHolder, Scene, SceneLibrary, Surface};
+use sim::{ArmSimulator, HeldPens, PRINTED, PaperSurface, SceneLight, SimPen, ViewedSheet};
 use tools::{
     self, AttachedArm, DeclaredTools, Node, NodeStorage, RenderExposure, SimulatedWorkcell,
     TrafficRecorder,
@@ -399,6 +399,11 @@ impl SimulatedWorkcell for EmbeddedWorkcell {
         lay(&self.simulator, true_one.as_deref().unwrap_or(scene));
     }
 
+    fn hold_pen(&self, pen: Option<usize>) {
+        self.simulator
+            .hold_pens(pen.map_or(HeldPens::Empty, HeldPens::One));
+    }
+
     fn ink(&self) -> Vec<(usize, Vec<[f64; 2]>)> {
         self.simulator
             .ink()
@@ -459,7 +464,8 @@ fn simulated_sheet(scene: &Scene) -> Result<ViewedSheet, String> {
     })
 }
 
-/// Lays a scene's sheet before a simulated arm and puts its pens into the holder.
+/// Lays a scene's sheet before a simulated arm and puts its pens into the holder; of pens that a person changes, the one
+/// that is known to be there.
 pub fn lay(simulator: &ArmSimulator, scene: &Scene) {
     let pens = scene.pens.iter().map(|pen| {
         let [r, g, b] = pen.colour;
@@ -473,6 +479,10 @@ pub fn lay(simulator: &ArmSimulator, scene: &Scene) {
         Box::new(SimulatedSheet(scene.surface.clone())),
         pens.collect(),
     );
+    simulator.hold_pens(match &scene.holder {
+        PenHolder::AllMounted => HeldPens::All,
+        PenHolder::ByHand { mounted, .. } => mounted.map_or(HeldPens::Empty, HeldPens::One),
+    });
 }
 
 struct SimulatedSheet(Surface);

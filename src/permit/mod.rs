@@ -7,6 +7,7 @@
 mod arm_interlock;
 mod estop_file;
 mod estop_writer;
+mod pen_change;
 #[cfg(test)]
 mod tests;
 
@@ -43,6 +44,8 @@ struct PermitState {
     withdrawals: u64,
     /// Number of emergency stops latched.
     emergencies: u64,
+    /// Why nothing may move: a person changes the pen.
+    pen_change: Option<String>,
 }
 
 /// A scene that a person has enabled.
@@ -138,6 +141,9 @@ pub enum PermitError {
     /// A fault that has not been reset.
     #[error("the arm has a fault: {0}; remove its cause, then call `reset`")]
     Fault(String),
+    /// A person changes the pen; the text says which pen is awaited, and how it is confirmed.
+    #[error("a person changes the pen, so nothing may move: {0}")]
+    PenChange(String),
     /// Another arm of the node can be touched, and is in the way; the text names it.
     #[error("{0}")]
     OtherArm(String),
@@ -285,14 +291,8 @@ impl PermitRegistry {
             interlock.check_reach(scene)?;
         }
         let state = self.state();
-        match &state.latch {
-            None => state.grant(scene, now),
-            Some(StopLatch::Stopped(by)) => Err(PermitError::Stopped(*by)),
-            Some(StopLatch::Emergency(_)) => Err(PermitError::Emergency),
-            Some(StopLatch::Fault(why) | StopLatch::Hot(why)) => {
-                Err(PermitError::Fault(why.clone()))
-            }
-        }
+        state.check_no_pen_change()?;
+        state.leave(scene, now)
     }
 
     /// Gives permission to move out of an ordinary stop or a fault, in the scene last moved in. The node
@@ -309,6 +309,7 @@ impl PermitRegistry {
         now: ClockInstant,
     ) -> Result<MotionPermit, PermitError> {
         let state = self.state();
+        state.check_no_pen_change()?;
         match &state.latch {
             Some(StopLatch::Emergency(_)) => Err(PermitError::Emergency),
             Some(StopLatch::Stopped(ActorRank::Operator)) if by != ActorRank::Operator => {
@@ -410,6 +411,18 @@ impl PermitRegistry {
 }
 
 impl PermitState {
+    /// Leave where nothing is latched.
+    fn leave(&self, scene: &Scene, now: ClockInstant) -> Result<MotionPermit, PermitError> {
+        match &self.latch {
+            None => self.grant(scene, now),
+            Some(StopLatch::Stopped(by)) => Err(PermitError::Stopped(*by)),
+            Some(StopLatch::Emergency(_)) => Err(PermitError::Emergency),
+            Some(StopLatch::Fault(why) | StopLatch::Hot(why)) => {
+                Err(PermitError::Fault(why.clone()))
+            }
+        }
+    }
+
     fn grant(&self, scene: &Scene, now: ClockInstant) -> Result<MotionPermit, PermitError> {
         self.grant_where(scene, now, |grant| grant.revision == scene.revision)
     }

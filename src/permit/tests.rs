@@ -222,3 +222,39 @@ fn a_drawing_is_enabled_beside_its_scene_and_gives_no_leave_for_it() {
     permits.enable(&dog, now, None).unwrap();
     assert!(permits.ask(&own, now).is_ok() && permits.ask(&dog, now).is_ok());
 }
+
+#[test]
+fn while_a_person_changes_the_pen_nothing_may_move_and_only_the_word_ends_it() {
+    let (permits, scene) = (PermitRegistry::none(), scene());
+    let minute = std::time::Duration::from_secs(60);
+    let enable = |now| permits.enable(&scene, now, Some(minute)).unwrap();
+    enable(ClockInstant::ZERO);
+    let given = permits.ask(&scene, ClockInstant::ZERO).unwrap();
+    permits.begin_pen_change("job-1 waits for pen 2");
+    assert!(!permits.is_current(&given));
+    for who in [ActorRank::Node, ActorRank::Planner, ActorRank::Operator] {
+        let denied = permits.ask_reset(&scene, who, ClockInstant::ZERO);
+        assert!(matches!(denied, Err(PermitError::PenChange(_))));
+    }
+    enable(ClockInstant::ZERO);
+    let denied = permits.ask(&scene, ClockInstant::ZERO).unwrap_err();
+    assert!(denied.to_string().contains("pen 2"), "{denied}");
+    // What was enabled has run out: the word is not taken, and the change goes on.
+    let late = ClockInstant::ZERO.after(2 * minute);
+    let denied = permits.confirm_pen_change(&scene, late);
+    assert!(matches!(denied, Err(PermitError::NeedsEnabling { .. })));
+    assert!(matches!(
+        permits.ask(&scene, late),
+        Err(PermitError::PenChange(_))
+    ));
+    enable(late);
+    permits.confirm_pen_change(&scene, late).unwrap();
+    assert!(permits.ask(&scene, late).is_ok());
+    // Given up, nothing is enabled: a hand may be at the arm.
+    permits.begin_pen_change("job-1 waits for pen 3");
+    permits.give_up_pen_change();
+    assert!(matches!(
+        permits.ask(&scene, late),
+        Err(PermitError::NeedsEnabling { .. })
+    ));
+}

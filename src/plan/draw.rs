@@ -19,9 +19,9 @@ use super::trajectory::SpanKind;
 use super::trajectory_builder::{
     BuildCheckpoint, HoverTarget, SpanLabel, TrajectoryBuilder, hop_limits, without_place,
 };
-use super::{Plan, PlanObserver, corner_blending, ink, posture};
+use super::{Plan, PlanObserver, corner_blending, hand_changed_pens, ink, posture};
 use base::units::JointVector;
-use scene::{InkCap, Order, Scene, SheetStroke};
+use scene::{InkCap, Order, PenHolder, Scene, SheetStroke};
 
 /// Strokes of one plan.
 const STROKES_MAX: usize = 100_000;
@@ -90,6 +90,34 @@ fn attempt_strokes(
     watch: &dyn PlanObserver,
 ) -> Result<PartialPlan, PlanError> {
     check(strokes)?;
+    match &scene.holder {
+        PenHolder::ByHand {
+            mounted: None,
+            change_rad,
+        } => hand_changed_pens::attempt(scene, (start, change_rad), strokes, how, watch),
+        PenHolder::ByHand {
+            mounted: Some(_),
+            change_rad,
+        } => {
+            let ends = (start, Some(change_rad));
+            attempt_mounted(scene, ends, strokes, how, watch).map(|(planned, _)| planned)
+        }
+        PenHolder::AllMounted => {
+            let planned = attempt_mounted(scene, (start, None), strokes, how, watch);
+            planned.map(|(planned, _)| planned)
+        }
+    }
+}
+
+/// Plans what pens in the holder draw, and the way to the last pose, if there is one. Returns the sample at which the
+/// approach ends as well.
+pub(super) fn attempt_mounted(
+    scene: &Scene,
+    (start, end): (&JointVector, Option<&JointVector>),
+    strokes: &[SheetStroke],
+    how: Order,
+    watch: &dyn PlanObserver,
+) -> Result<(PartialPlan, usize), PlanError> {
     // Somebody who waits hears at once that planning has begun.
     watch.progress(0, strokes.len());
     let mut tidied = prepare_strokes(strokes, how);
@@ -97,7 +125,7 @@ fn attempt_strokes(
     let alone: Vec<SheetStroke> = tidied.iter().map(|one| one.stroke.clone()).collect();
     let turns = order(&alone, how);
     let pens = 0..scene.pens.len();
-    let hops = pens.map(|pen| HopPlanner::new(scene, hop_limits(scene, pen)));
+    let hops = pens.map(|pen| HopPlanner::new(scene, pen, hop_limits(scene, pen)));
     let mut drawing = DrawingPlanner {
         build: TrajectoryBuilder::new(scene, start, watch)?,
         hops: hops.collect(),
@@ -117,15 +145,19 @@ fn attempt_strokes(
             break;
         }
     }
+    if let Some(end) = end {
+        drawing.leave_for(end);
+    }
     let refusals = std::mem::take(&mut drawing.build.refusals);
     let (reports, drawn, dips) = (drawing.reports, drawing.drawn, drawing.dips);
     let (trajectory, hover_from) = drawing.build.finish()?;
     let drawn = (reports, drawn);
-    Ok(PartialPlan {
+    let planned = PartialPlan {
         plan: plan_report::plan(scene, trajectory, hover_from, drawn, dips),
         refusals,
         refused: drawing.refused,
-    })
+    };
+    Ok((planned, hover_from))
 }
 
 fn check(strokes: &[SheetStroke]) -> Result<(), PlanError> {
@@ -220,6 +252,23 @@ impl DrawingPlanner<'_> {
         }
     }
 
+    /// Goes from the last stroke to a pose, from where the arm stands over the sheet.
+    fn leave_for(&mut self, end: &JointVector) {
+        let pen = self.build.in_use.map_or(0, |(pen, _)| pen);
+        let what = SpanLabel {
+            kind: SpanKind::Pose,
+            item: None,
+            pen,
+        };
+        if let Err(cause) = self.build.swing_to(what, end) {
+            self.build.refuse(
+                None,
+                "the pose in which the pen is changed",
+                without_place(cause),
+            );
+        }
+    }
+
     /// Takes back all since a mark. The lift before it may have given way to a hop.
     fn restore(&mut self, mark: &BuildCheckpoint, raised: Option<LiftedEnd>) {
         if let Some(end) = &raised {
@@ -287,7 +336,7 @@ impl DrawingPlanner<'_> {
         let mut seed = scene.ready_rad;
         let mut worst: Option<([f64; 2], f64)> = None;
         for at_mm in posture::sample_evenly(&stroke.points_mm) {
-            let place = ToolPose::over(&scene.surface, at_mm, -scene.heights.press_mm);
+            let place = ToolPose::over(&scene.surface, at_mm, -scene.press_mm(hand.pen));
             match hand.solve(&place, &seed) {
                 Ok(found) => seed = found.q_rad,
                 Err(missed) => {
@@ -305,7 +354,9 @@ impl DrawingPlanner<'_> {
         let stretch = self.fits_surface(stroke)?;
         let item = self.reports.len();
         let heights = self.build.scene.heights;
-        let courses = corner_blending::courses(&stroke.points_mm, -heights.press_mm);
+        let pen = self.build.hand(stroke.pen).map_err(without_place)?.pen;
+        let press_mm = self.build.scene.press_mm(pen);
+        let courses = corner_blending::courses(&stroke.points_mm, -press_mm);
         let points = &stroke.points_mm;
         let (Some(first), Some(last)) = (points.first(), points.last()) else {
             return Err(without_place(RefusalCause::Unfit {
@@ -321,8 +372,8 @@ impl DrawingPlanner<'_> {
             item: Some(item),
             pen: stroke.pen,
         };
-        let (travelling, drawing) = (self.build.travel_limits(), self.build.draw_limits());
-        let (lift, press) = (heights.lift_mm, -heights.press_mm);
+        let (travelling, drawing) = (self.build.travel_limits(), self.build.draw_limits(pen));
+        let (lift, press) = (heights.lift_mm, -press_mm);
         if !hopped {
             let lower = vec![rise(*first, lift, press)];
             self.build

@@ -36,6 +36,7 @@ const APART_MM: f64 = 1e-6;
 /// The hops of one pen: what they have in common.
 pub(super) struct HopPlanner<'a> {
     scene: &'a Scene,
+    press_m: f64,
     limits: TipLimits,
     /// To each height in two forms.
     rises: Vec<HopRise>,
@@ -104,13 +105,18 @@ struct HopState {
 }
 
 impl<'a> HopPlanner<'a> {
-    /// Hops within the tip's limits, between the scene's least and greatest height.
-    pub(super) fn new(scene: &'a Scene, limits: TipLimits) -> Self {
+    /// Hops of a pen within its tip's limits, between the scene's least and greatest height.
+    pub(super) fn new(scene: &'a Scene, pen: usize, limits: TipLimits) -> Self {
+        let of_pen = SheetHeights {
+            press_mm: scene.pen_press_mm(pen),
+            ..scene.heights
+        };
         let SheetHeights {
             lift_mm,
             lift_least_mm,
+            press_mm,
             ..
-        } = scene.heights;
+        } = of_pen;
         let heights = (0..HEIGHTS).map(|n| {
             let share = f64::from(n) / f64::from(HEIGHTS - 1);
             lift_least_mm + (lift_mm - lift_least_mm) * share
@@ -118,9 +124,10 @@ impl<'a> HopPlanner<'a> {
         let both = |height_mm| [RiseForm::Crest, RiseForm::Plateau].map(|form| (height_mm, form));
         let rises = heights
             .flat_map(both)
-            .filter_map(|(height_mm, form)| HopRise::new(&scene.heights, height_mm, form, limits));
+            .filter_map(|(height_mm, form)| HopRise::new(&of_pen, height_mm, form, limits));
         Self {
             scene,
+            press_m: press_mm / 1e3,
             limits,
             rises: rises.collect(),
         }
@@ -157,10 +164,7 @@ impl<'a> HopPlanner<'a> {
         let mut timings: Vec<HopTiming<'_>> = self
             .rises
             .iter()
-            .map(|rise| {
-                let press_m = self.scene.heights.press_mm / 1e3;
-                HopTiming::new(rise, crossing, press_m).slowed(self.limits)
-            })
+            .map(|rise| HopTiming::new(rise, crossing, self.press_m).slowed(self.limits))
             .collect();
         // Of two that take as many samples the higher is farther from everything.
         timings.sort_by(|a, b| {

@@ -60,7 +60,8 @@ impl<'a> HopClearance<'a> {
         both.all(|(height_m, least_m)| height_m >= least_m)
     }
 
-    /// The height over the sheet of every capsule that moves and of every tip that does not draw.
+    /// The height over the sheet of every capsule that moves and of every tip that does not draw; where a person changes the
+    /// pens, there is none of those.
     fn heights_m(&self, q: &JointVector) -> Vec<f64> {
         let (arm, frames) = (&self.scene.arm, self.scene.arm.chain.frames(q));
         let capsules = arm.capsules.iter().map(|capsule| {
@@ -74,7 +75,7 @@ impl<'a> HopClearance<'a> {
             }
         });
         let pens = self.scene.pens.iter().enumerate().map(|(index, pen)| {
-            if index == self.pen {
+            if index == self.pen || self.scene.holder.is_by_hand() {
                 f64::INFINITY
             } else {
                 self.height_m(&(frames.tool * pen.tip_m))
@@ -122,8 +123,9 @@ impl<'a> HopClearance<'a> {
             Some(place(frame, &of.from_m, &of.to_m, of.radius_m))
         });
         let tool: &IsometryMatrix3<f64> = &frames.tool;
-        let pens = self.scene.pens.iter();
-        let pens = pens.map(|pen| place(tool, &Point3::origin(), &pen.tip_m, PEN_RADIUS_M));
+        let pens = self.scene.pens.iter().enumerate();
+        let there = pens.filter(|(pen, _)| self.scene.holder.may_hold(*pen));
+        let pens = there.map(|(_, pen)| place(tool, &Point3::origin(), &pen.tip_m, PEN_RADIUS_M));
         body.chain(pens).collect()
     }
 }

@@ -13,6 +13,7 @@ mod dedup_overlaps;
 mod draw;
 mod error;
 mod follow_path;
+mod hand_changed_pens;
 mod hop;
 mod hop_clearance;
 mod ink;
@@ -40,6 +41,7 @@ pub use scene;
 
 pub use draw::{PartialPlan, attempt, draw, draw_strokes};
 pub use error::{PlanError, PlanRefusal, RefusalCause};
+pub use hand_changed_pens::{PenPart, part_trajectories, pen_parts};
 pub use jog::{JogIncrement, jog};
 pub use plan_report::{PlanReport, StrokeReport};
 pub use probe::probe;

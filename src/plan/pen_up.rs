@@ -80,10 +80,10 @@ impl PenUpWay<'_> {
             return 0.0;
         };
         let limits = self.pens.map(|pen| hop_limits(scene, pen));
-        let heights = limits.iter().zip(self.touches);
+        let heights = limits.iter().zip(self.pens).zip(self.touches);
         let rises_s: f64 = heights
             .filter(|(_, touches)| *touches)
-            .map(|(limits, _)| rise_s(scene, *limits))
+            .map(|((limits, pen), _)| rise_s(scene, pen, *limits))
             .sum();
         joints_s(scene, from, to)
             .max(self.straight_s(scene, from, to))
@@ -103,8 +103,8 @@ impl PenUpWay<'_> {
 
 /// The time in which a tip that presses comes to the least height of a hop, before it would come
 /// down again.
-fn rise_s(scene: &Scene, limits: TipLimits) -> f64 {
-    let height_m = (scene.heights.press_mm + scene.heights.lift_least_mm) / 1e3;
+fn rise_s(scene: &Scene, pen: usize, limits: TipLimits) -> f64 {
+    let height_m = (scene.pen_press_mm(pen) + scene.heights.lift_least_mm) / 1e3;
     let profile = ScalarProfile::to_crest(height_m, limits.as_profile());
     profile.map_or(0.0, |profile| profile.duration_s())
 }

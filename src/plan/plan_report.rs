@@ -183,7 +183,7 @@ fn tips(report: &mut PlanReport, scene: &Scene, trajectory: &Trajectory) {
             match span.kind {
                 SpanKind::Draw => {
                     drawn_mm += step_mm;
-                    if step_mm >= AT_SPEED * scene.limits.draw_mm_s * PERIOD_S {
+                    if step_mm >= AT_SPEED * scene.draw_mm_s(pen) * PERIOD_S {
                         at_speed_mm += step_mm;
                     }
                 }

@@ -90,7 +90,7 @@ fn cost(scene: &Scene, hand: &ToolIk<'_>, way: &IkSolution, serves: &[ToolPose])
 pub(super) fn along(scene: &Scene, stroke: &SheetStroke) -> Vec<ToolPose> {
     sample_evenly(&stroke.points_mm)
         .into_iter()
-        .map(|at_mm| ToolPose::over(&scene.surface, at_mm, -scene.heights.press_mm))
+        .map(|at_mm| ToolPose::over(&scene.surface, at_mm, -scene.pen_press_mm(stroke.pen)))
         .collect()
 }
 
@@ -104,6 +104,6 @@ pub(super) fn corners(scene: &Scene, given: &[SheetStroke], pen: usize) -> Vec<T
     }
     let middle = [(low[0] + high[0]) / 2.0, (low[1] + high[1]) / 2.0];
     [low, [high[0], low[1]], high, [low[0], high[1]], middle]
-        .map(|at_mm| ToolPose::over(&scene.surface, at_mm, -scene.heights.press_mm))
+        .map(|at_mm| ToolPose::over(&scene.surface, at_mm, -scene.pen_press_mm(pen)))
         .to_vec()
 }

@@ -21,7 +21,7 @@ impl TrajectoryBuilder<'_> {
     /// Returns the height of the lowest tip over the surface, and its pen.
     pub(super) fn lowest_tip(&self, q: &JointVector) -> (f64, usize) {
         let mut lowest = (f64::INFINITY, 0);
-        for (pen, hand) in self.hands.iter().enumerate() {
+        for (pen, hand) in self.hands_in_holder() {
             let height_mm = self.scene.surface.project(&hand.point(q)).height_mm;
             if height_mm < lowest.0 {
                 lowest = (height_mm, pen);
@@ -78,7 +78,7 @@ impl TrajectoryBuilder<'_> {
         from: &JointVector,
         to: &JointVector,
     ) -> Result<Vec<JointVector>, RefusalCause> {
-        let tips: Vec<_> = self.hands.iter().map(|hand| hand.tip).collect();
+        let tips: Vec<_> = self.hands_in_holder().map(|(_, hand)| hand.tip).collect();
         let speed_m_s = self.scene.limits.travel_mm_s / 1e3;
         let samples = joint_move::plan_joint_move(&self.scene.arm, &tips, from, to, speed_m_s)?;
         let needle = self

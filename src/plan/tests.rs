@@ -21,6 +21,7 @@ use scene::{
     SheetStroke, Surface, ToolKind,
 };
 
+mod hand_changed_pens;
 mod hops;
 mod laws;
 
@@ -40,6 +41,8 @@ fn pen(axis: [f64; 3]) -> ScenePen {
         turn_rad_mm: 0.1,
         colour: [0, 0, 0],
         ink: None,
+        press_mm: None,
+        draw_mm_s: None,
     }
 }
 
@@ -70,6 +73,7 @@ fn scene(arm: &str, pens: Vec<ScenePen>, surface: Surface, ready: &[f64], rest: 
         notes: Vec::new(),
         surface,
         pens,
+        holder: scene::PenHolder::AllMounted,
         inks: Vec::new(),
         calibrator_m: None,
         rest_rad: JointVector::from_slice(rest),

@@ -12,7 +12,7 @@ use super::tool_ik::ToolIk;
 use super::trajectory::{SpanKind, Trajectory, TrajectorySpan};
 use super::{PERIOD, PERIOD_S, PlanObserver, SAMPLES_MAX};
 use base::units::JointVector;
-use scene::{Scene, ToolKind};
+use scene::{Scene, ScenePen, ToolKind};
 
 /// Hardest acceleration of a tip that does not draw.
 const TRAVEL_M_S2: f64 = 1.0;
@@ -135,6 +135,12 @@ impl<'a> TrajectoryBuilder<'a> {
                     self.hands.len()
                 ),
             })
+    }
+
+    /// The pens that are in the holder, or may be.
+    pub(super) fn hands_in_holder(&self) -> impl Iterator<Item = (usize, &ToolIk<'a>)> {
+        let all = self.hands.iter().enumerate();
+        all.filter(|(pen, _)| self.scene.holder.may_hold(*pen))
     }
 
     pub(super) fn sample_count(&self) -> usize {
@@ -300,10 +306,10 @@ impl<'a> TrajectoryBuilder<'a> {
         travel_limits(self.scene)
     }
 
-    pub(super) fn draw_limits(&self) -> TipLimits {
+    pub(super) fn draw_limits(&self, pen: &ScenePen) -> TipLimits {
         let limits = &self.scene.limits;
         TipLimits {
-            speed_m_s: limits.draw_mm_s / 1e3,
+            speed_m_s: self.scene.draw_mm_s(pen) / 1e3,
             acceleration_m_s2: limits.draw_mm_s2 / 1e3,
             jerk_m_s3: limits.draw_mm_s2 / 1e3 / DRAW_RISE_S,
             manner: PacingMode::Soonest,

@@ -7,7 +7,10 @@ use nalgebra::{Point3, Unit, Vector3};
 use super::canvas::Canvas;
 use super::design_overflow::{DesignOverflow, OverflowCollector, OverflowPlacement};
 use super::fiducials::{self, SheetFiducials};
-use super::file::{BoxFile, CornersFile, HeightsFile, InkFile, LimitsFile, PenFile, SceneFile};
+use super::file::{
+    BoxFile, CornersFile, HeightsFile, InkFile, LimitsFile, PenChangeKind, PenFile, SceneFile,
+};
+use super::pen_holder::PenHolder;
 use super::placement::{PageOnSheet, fitting_size_mm};
 use super::rest_clearance::check_keep_outs;
 use super::{
@@ -68,6 +71,9 @@ pub(super) fn scene(file: &SceneFile, parts: SceneParts) -> Result<Scene, SceneF
     let inks = inks.collect();
     let limits = keep(limits(&file.limits, &parts.arm), &mut wrong);
     let heights = keep(heights(&file.heights), &mut wrong);
+    let change_said = file.poses.change_rad.as_ref();
+    let change_rad =
+        change_said.and_then(|said| keep(pose("change_rad", said, &parts.arm), &mut wrong));
     let [rest_rad, ready_rad] = [
         ("rest_rad", &file.poses.rest_rad),
         ("ready_rad", &file.poses.ready_rad),
@@ -82,6 +88,7 @@ pub(super) fn scene(file: &SceneFile, parts: SceneParts) -> Result<Scene, SceneF
         wrong.extend(check_keep_outs(&parts.arm, &pens, rest_rad, &keep_outs));
     }
     check_needle(file, &mut wrong);
+    check_pen_change(file, &mut wrong);
     if let (Some(surface), Some(limits)) = (&surface, &limits) {
         keep(check_sheet(surface, &limits.workspace), &mut wrong);
     }
@@ -117,6 +124,13 @@ pub(super) fn scene(file: &SceneFile, parts: SceneParts) -> Result<Scene, SceneF
         surface,
         fiducials,
         pens,
+        holder: match file.pen_change {
+            PenChangeKind::AllMounted => PenHolder::AllMounted,
+            PenChangeKind::ByHand => PenHolder::ByHand {
+                mounted: None,
+                change_rad: change_rad.unwrap_or(rest_rad),
+            },
+        },
         inks,
         calibrator_m: file.calibrator_m.map(point),
         rest_rad,
@@ -160,12 +174,17 @@ fn pens(file: &SceneFile, wrong: &mut Vec<String>) -> Vec<ScenePen> {
     }
     file.pens
         .iter()
-        .filter_map(|pen| keep(pen_of(pen, &file.inks), wrong))
+        .filter_map(|pen| keep(pen_of(pen, file), wrong))
         .collect()
 }
 
-fn pen_of(pen: &PenFile, inks: &[InkFile]) -> Result<ScenePen, String> {
-    let name = &pen.name;
+fn pen_of(pen: &PenFile, file: &SceneFile) -> Result<ScenePen, String> {
+    let (name, inks) = (&pen.name, &file.inks);
+    let own = |key: &str, own: Option<Finite>, least: f64, scenes: Finite| {
+        let what = format!("pen `{name}`: {key}");
+        let own = own.map(|own| within(&what, own, least, scenes.get()));
+        own.transpose()
+    };
     let axis = Unit::try_new(Vector3::from(pen.axis.map(Finite::get)), 1e-9)
         .ok_or_else(|| format!("pen `{name}`: axis must have a length above 0"))?;
     within(&format!("pen `{name}`: cone_deg"), pen.cone_deg, 0.0, 80.0)?;
@@ -202,6 +221,8 @@ fn pen_of(pen: &PenFile, inks: &[InkFile]) -> Result<ScenePen, String> {
             )
         })?,
         ink,
+        press_mm: own("press_mm", pen.press_mm, 0.0, file.heights.press_mm)?,
+        draw_mm_s: own("draw_mm_s", pen.draw_mm_s, 0.1, file.limits.draw_mm_s)?,
     })
 }
 
@@ -370,6 +391,19 @@ fn check_needle(file: &SceneFile, wrong: &mut Vec<String>) {
             "`{}` is a needle: name at least one [[keep_outs]] box that it must never enter",
             needle.name
         ));
+    }
+}
+
+fn check_pen_change(file: &SceneFile, wrong: &mut Vec<String>) {
+    if file.measure_change {
+        wrong.push(
+            "measure_change: a pen cannot be measured by a touch before it draws yet; leave it out, and calibrate each pen with `steadyhand calibrate tool`".to_owned(),
+        );
+    }
+    if file.poses.change_rad.is_some() && file.pen_change == PenChangeKind::AllMounted {
+        wrong.push(
+            "poses.change_rad is for pens that a person changes: write `pen_change = \"by_hand\"` as well, or leave it out".to_owned(),
+        );
     }
 }
 

@@ -25,8 +25,14 @@ pub struct SceneFile {
     /// Tags on the sheet, by which a camera knows where it lies; of a flat sheet alone.
     #[serde(default)]
     pub fiducials: Option<FiducialsFile>,
-    /// The drawing pens, one or more. All of them are mounted at once.
+    /// The drawing pens, one or more.
     pub pens: Vec<PenFile>,
+    /// Exchange of the pens: all mounted at once, or one holder whose pen a person changes.
+    #[serde(default)]
+    pub pen_change: PenChangeKind,
+    /// True if a pen is to be measured by a touch before it draws. Not possible yet.
+    #[serde(default)]
+    pub measure_change: bool,
     /// Ink caps for dipping pens.
     #[serde(default)]
     pub inks: Vec<InkFile>,
@@ -100,6 +106,17 @@ pub enum FillKind {
     Cross,
     /// With lines that follow the outline inwards.
     Contour,
+}
+
+/// Exchange of a scene's pens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PenChangeKind {
+    /// All pens are mounted at once.
+    #[default]
+    AllMounted,
+    /// One pen is in the holder, and a person changes it.
+    ByHand,
 }
 
 /// In which order strokes are drawn.
@@ -226,6 +243,12 @@ pub struct PenFile {
     /// The ink that it is dipped into.
     #[serde(default)]
     pub ink: Option<String>,
+    /// Depth below the surface to which it is sent; absent as the scene's, and never more.
+    #[serde(default)]
+    pub press_mm: Option<Finite>,
+    /// Its fastest tip while it draws; absent as the scene's, and never more.
+    #[serde(default)]
+    pub draw_mm_s: Option<Finite>,
 }
 
 const fn finite(value: f64) -> Finite {
@@ -273,6 +296,9 @@ pub struct PosesFile {
     pub rest_rad: Vec<Finite>,
     /// Waiting pose between jobs, above the sheet.
     pub ready_rad: Vec<Finite>,
+    /// Pose in which a person changes the pen, where a hand can reach it; absent the rest pose.
+    #[serde(default)]
+    pub change_rad: Option<Vec<Finite>>,
 }
 
 /// Heights over the sheet, along its normal.

@@ -20,6 +20,7 @@ mod embedded;
 mod fiducials;
 pub mod file;
 mod library;
+mod pen_holder;
 mod placement;
 mod replacement;
 mod rest_clearance;
@@ -29,8 +30,9 @@ pub use build_scene::{JOG_MM_S, PROBE_DEPTH_MM, PROBE_FROM_MM, PROBE_MM_S, TIP_M
 pub use canvas::{CallerDesignKind, Canvas, CanvasBoundError};
 pub use design_overflow::{DesignOverflow, OverflowStroke};
 pub use fiducials::SheetFiducials;
-pub use file::{FillKind, Lay, Order, SceneFile, ToolKind};
+pub use file::{FillKind, Lay, Order, PenChangeKind, SceneFile, ToolKind};
 pub use library::{SceneError, SceneLibrary};
+pub use pen_holder::PenHolder;
 pub use placement::{DesignPlacement, PAGE_SIDE_MM};
 pub use replacement::{DesignReplacement, DesignSource};
 pub use rest_clearance::{CLEARANCE_M, PEN_RADIUS_M};
@@ -69,6 +71,8 @@ pub struct Scene {
     pub fiducials: Option<SheetFiducials>,
     /// Pens; at least one.
     pub pens: Vec<ScenePen>,
+    /// Pens that are mounted.
+    pub holder: PenHolder,
     /// Ink caps for dipping pens.
     pub inks: Vec<InkCap>,
     /// A point whose place is known well.
@@ -156,6 +160,10 @@ pub struct ScenePen {
     pub colour: [u8; 3],
     /// Index of the ink that it is dipped into.
     pub ink: Option<usize>,
+    /// Depth below the surface to which it is sent, where that is less than the scene's.
+    pub press_mm: Option<f64>,
+    /// Fastest while it draws, where that is less than the scene's.
+    pub draw_mm_s: Option<f64>,
 }
 
 /// An ink cap.
@@ -234,6 +242,27 @@ impl Scene {
             .iter()
             .map(|pen| self.arm.tool_reach_m(&pen.tip_m));
         pens.fold(self.arm.reach_m(), f64::max)
+    }
+
+    /// Returns how deep below the surface a pen is sent.
+    #[must_use]
+    pub fn press_mm(&self, pen: &ScenePen) -> f64 {
+        let own = pen.press_mm.unwrap_or(f64::INFINITY);
+        own.min(self.heights.press_mm)
+    }
+
+    /// Returns how deep below the surface the pen of an index is sent.
+    #[must_use]
+    pub fn pen_press_mm(&self, pen: usize) -> f64 {
+        let known = self.pen(pen);
+        known.map_or(self.heights.press_mm, |pen| self.press_mm(pen))
+    }
+
+    /// Returns how fast a pen draws at the most.
+    #[must_use]
+    pub fn draw_mm_s(&self, pen: &ScenePen) -> f64 {
+        let own = pen.draw_mm_s.unwrap_or(f64::INFINITY);
+        own.min(self.limits.draw_mm_s)
     }
 
     /// The pen of an index; every scene has at least one, and indices come from the scene itself.

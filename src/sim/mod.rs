@@ -31,7 +31,7 @@ mod uart_timing;
 
 pub use camera_view::{PrintedBlot, SceneLight, SimulatedView, ViewedPen, ViewedSheet};
 pub use fault_injection::SimulatedFault;
-pub use pen_ink::{InkLine, PaperSurface, SimPen};
+pub use pen_ink::{HeldPens, InkLine, PaperSurface, SimPen};
 pub use printed_tags::PRINTED;
 
 use arm_dynamics::ArmDynamics;
@@ -108,6 +108,11 @@ impl ArmSimulator {
     /// Lays a clean sheet before the arm and puts pens into its gripper.
     pub fn place_sheet(&self, paper: Box<dyn PaperSurface>, pens: Vec<SimPen>) {
         self.world().desk.place_sheet(paper, pens);
+    }
+
+    /// Puts other pens into the holder, as a person does. The sheet and its ink stay.
+    pub fn hold_pens(&self, held: HeldPens) {
+        self.world().desk.hold(held);
     }
 
     /// Returns the ink drawn since the sheet was laid.

@@ -46,11 +46,34 @@ pub trait PaperSurface: Send {
     fn touch(&self, tip_m: [f64; 3]) -> Option<([f64; 2], f64)>;
 }
 
+/// Pens in the simulated holder.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HeldPens {
+    /// All that were laid.
+    #[default]
+    All,
+    /// One of them.
+    One(usize),
+    /// None: nothing draws.
+    Empty,
+}
+
+impl HeldPens {
+    fn holds(self, pen: usize) -> bool {
+        match self {
+            Self::All => true,
+            Self::One(held) => held == pen,
+            Self::Empty => false,
+        }
+    }
+}
+
 /// Pens over a sheet.
 #[derive(Default)]
 pub(crate) struct PenWorkspace {
     paper: Option<Box<dyn PaperSurface>>,
     pens: Vec<SimPen>,
+    held: HeldPens,
     drawing: Vec<bool>,
     ink: Vec<InkLine>,
     points: usize,
@@ -65,6 +88,12 @@ impl PenWorkspace {
             pens,
             ..Self::default()
         };
+    }
+
+    /// Puts other pens into the holder; the ink stays.
+    pub(crate) fn hold(&mut self, held: HeldPens) {
+        self.held = held;
+        self.drawing.fill(false);
     }
 
     pub(crate) fn ink(&self) -> &[InkLine] {
@@ -88,7 +117,9 @@ impl PenWorkspace {
                 colour: rgb(&pen.colour),
             }
         };
-        self.pens.iter().map(of).collect()
+        let pens = self.pens.iter().enumerate();
+        let there = pens.filter(|(pen, _)| self.held.holds(*pen));
+        there.map(|(_, pen)| of(pen)).collect()
     }
 
     /// Draws with the tips that touch while the arm stands like this, and returns the contact of the
@@ -105,6 +136,7 @@ impl PenWorkspace {
             let Some(tip) = self
                 .pens
                 .get(pen)
+                .filter(|_| self.held.holds(pen))
                 .map(|pen| mount * Point3::from(pen.tip_m))
             else {
                 continue;

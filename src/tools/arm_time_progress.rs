@@ -8,7 +8,7 @@ impl JobCard {
     /// Marks the begin of a motion that takes `motion_s` by its plan; a job may have several.
     pub(super) fn begins_motion(&mut self, motion_s: f64) {
         self.state = "moving";
-        self.done = 0;
+        self.done = self.done_before;
         self.eta_s = motion_s;
         self.earlier_s += self.motion_s;
         self.motion_s = motion_s;
@@ -38,8 +38,14 @@ impl JobCard {
             done,
             of,
             eta_s,
+            waits_for,
             ..
         } = self;
+        if let Some(pen) = waits_for {
+            return format!(
+                "{scene}: waits for {pen}; an operator puts it in and confirms it with `steadyhand pen {id}`; {done} of {of} done"
+            );
+        }
         match *state {
             "moving" => format!(
                 "{scene}: {done} of {of} done, {} left",

@@ -23,12 +23,18 @@ pub(super) struct JobCard {
     pub(super) tool: String,
     /// The scene that it moves in.
     pub(super) scene: String,
-    /// `accepted`, `planning`, `moving`, `held`, then `reached`, `stopped`, `refused`, `faulted`.
+    /// `accepted`, `planning`, `moving`, `held`, `waiting_for_pen`, then `reached`, `stopped`, `refused`, `faulted`.
     pub(super) state: &'static str,
     /// Strokes or points done.
     pub(super) done: usize,
     /// Total number of items.
     pub(super) of: usize,
+    /// Strokes done by earlier motions of the job.
+    #[serde(skip)]
+    pub(super) done_before: usize,
+    /// The pen that it waits for, in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) waits_for: Option<String>,
     /// Time left, by the plan.
     pub(super) eta_s: f64,
     /// Arm time of its motion under way, by the plan; 0 before one is planned.

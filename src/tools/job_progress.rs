@@ -13,7 +13,7 @@ pub struct JobProgress {
     pub tool: String,
     /// The scene that it moves in.
     pub scene: String,
-    /// `accepted`, `planning`, `moving`, `held`, then `reached`, `stopped`, `refused`, `faulted`.
+    /// `accepted`, `planning`, `moving`, `held`, `waiting_for_pen`, then `reached`, `stopped`, `refused`, `faulted`.
     pub state: String,
     /// Seconds of arm time done; of an earlier process' job, the share of its plan that is drawn.
     pub done: f64,
@@ -21,6 +21,9 @@ pub struct JobProgress {
     pub of: f64,
     /// How far it is, or its outcome, in words.
     pub words: String,
+    /// The pen that it waits for, in words.
+    #[serde(default)]
+    pub pen: Option<String>,
     /// True if it has ended.
     pub is_over: bool,
     /// Its result as data, once it has ended.
@@ -60,6 +63,7 @@ impl Node {
                 .as_ref()
                 .map_or_else(|| card.progress_text(), |reply| reply.text.clone()),
             is_over: reply.is_some(),
+            pen: card.waits_for,
             result: reply
                 .map(|reply| reply.structured.clone())
                 .unwrap_or_default(),
@@ -81,6 +85,7 @@ impl Node {
             of: past.duration_s,
             words: past.message.clone(),
             is_over: past.is_over(),
+            pen: None,
             result: serde_json::Map::new(),
             state: past.state,
         })

@@ -28,6 +28,7 @@ mod node_job;
 mod node_status;
 mod operator_drawing;
 mod panic_guard;
+mod pen_change;
 mod pictures;
 mod plan_approval;
 mod preempt;
@@ -67,6 +68,7 @@ pub use node::{AT_REST_RAD, AttachedArm, Node, NodeStorage, SimulatedWorkcell, T
 pub use node_job::{IncompleteMotion, NodeJob};
 pub use operator_drawing::{DrawingAssent, DrawingOrder};
 pub use panic_guard::{InternalError, catch_panic};
+pub use pen_change::AwaitedPen;
 pub use pictures::{
     ink as ink_picture, outside as outside_picture, preview as preview_picture,
     reach as reach_picture,

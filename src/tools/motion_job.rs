@@ -13,6 +13,7 @@ use super::calibration_check;
 use super::job_board::{ArmJob, JobCard, JobClaim};
 use super::journal_entries;
 use super::panic_guard::{InternalError, catch_panic};
+use super::pen_change::WAITING;
 use super::reply::{MOVED_BEFORE, Reply, ReplyWording as _};
 use super::resume;
 use super::sheet_check;
@@ -52,6 +53,8 @@ pub(super) enum JobError {
     Said(Box<Reply>),
     /// It was stopped, after so much was drawn.
     Stopped(Box<StopReport>, InkProgress),
+    /// It waited for a pen that nobody confirmed.
+    PenNotConfirmed(String),
     /// It was stopped because its journal could not be written.
     Journal(String),
     /// It broke on the way.
@@ -133,7 +136,7 @@ impl JobContext {
         permit: MotionPermit,
         plan: &Plan,
     ) -> Result<CompletedMotion, JobError> {
-        let motion = &self.seat.motion;
+        let (motion, scene) = (&self.seat.motion, &self.seat.with_confirmed_pen(scene));
         self.await_approval(scene, plan).await?;
         self.check_sheet(scene).await?;
         let start = self.start()?;
@@ -165,7 +168,8 @@ impl JobContext {
             self.job.moved();
         }
         let arm_time_s = motion.clock().now().seconds_since(began);
-        let JournalOutcome { drawn, failure } = kept;
+        let JournalOutcome { failure, .. } = kept;
+        let drawn = self.entry.past().drawn;
         if let Some(why) = failure {
             return Err(JobError::Journal(why));
         }
@@ -578,7 +582,9 @@ pub(super) fn look(seat: &AttachedArm, job: &ArmJob) {
     job.update(|card| {
         if matches!(card.state, "moving" | "held") {
             card.state = if held { "held" } else { "moving" };
-            card.done = progress.item.unwrap_or(card.done);
+            card.done = progress
+                .item
+                .map_or(card.done, |item| card.done_before + item);
             card.eta_s = plan::PERIOD.as_secs_f64() * left as f64;
         }
     });
@@ -592,6 +598,12 @@ fn still_moving(seat: &AttachedArm, card: &JobCard) -> Reply {
             card.progress_text()
         ),
         "held" => card.progress_text(),
+        WAITING => format!(
+            "{} waits for {}: a person puts it into the holder and confirms it with `steadyhand pen {}`; no tool call does",
+            card.id,
+            card.waits_for.as_deref().unwrap_or("a pen"),
+            card.id
+        ),
         state => format!("{} is still {state} ({})", card.id, card.progress_text()),
     };
     Reply::done(message)
@@ -641,6 +653,7 @@ impl JobError {
             Self::Broken(error) => ("refused", refused("internal_error", &error.to_string())),
             Self::Refused(why) => ("refused", refused("refused", &why)),
             Self::Said(reply) => ("refused", *reply),
+            Self::PenNotConfirmed(why) => ("stopped", refused("pen_not_confirmed", &why)),
             Self::Stopped(report, drawn) => ("stopped", stopped(&report, drawn)),
             Self::Journal(why) => (
                 "faulted",
@@ -680,6 +693,7 @@ fn denied_reply(denied: &PermitError) -> Reply {
         PermitError::Stopped(_) | PermitError::OperatorMustReset => "needs_reset",
         PermitError::Emergency => "emergency_stop",
         PermitError::Fault(_) => "fault",
+        PermitError::PenChange(_) => "pen_change",
         PermitError::OtherArm(_) => "other_arm",
     };
     refused(code, &denied.to_string())

@@ -21,6 +21,7 @@ use super::declared_tools::DeclaredTools;
 use super::interlock::{self, ArmSeparation};
 use super::job_board::JobBoard;
 use super::names_cache::NamesCache;
+use super::pen_change::{ConfirmedPen, PenChanges};
 use super::remote_tools::RemoteTools;
 use super::sequence::SequenceRegistry;
 use super::sim_photo_cache::SimPhotoCache;
@@ -30,6 +31,9 @@ use super::sim_photo_cache::SimPhotoCache;
 pub trait SimulatedWorkcell: Send + Sync {
     /// Lays a clean sheet of this scene before the arm and puts its pens into the holder.
     fn place_sheet(&self, scene: &Scene);
+
+    /// Puts a pen of the laid scene into the holder, alone, or takes the pen out.
+    fn hold_pen(&self, pen: Option<usize>);
 
     /// Returns the ink on the sheet: pen index and points in sheet millimetres.
     fn ink(&self) -> Vec<(usize, Vec<[f64; 2]>)>;
@@ -75,6 +79,8 @@ pub struct AttachedArm {
     pub(super) abandoned: LastAbandoned,
     last_scene: Mutex<Option<Arc<Scene>>>,
     laid: Mutex<Option<Arc<Scene>>>,
+    /// The pen that a person has confirmed to be in the holder, since this process began.
+    pub(super) pen: Mutex<Option<ConfirmedPen>>,
     pub(super) photograph: SimPhotoCache,
 }
 
@@ -106,6 +112,7 @@ pub struct Node {
     pub(super) memory: Mutex<super::dispatch::RefusalMemory>,
     pub(super) refusals: super::audit::RefusalHistory,
     pub(super) approvals: super::plan_approval::PlanApprovals,
+    pub(super) pen_changes: PenChanges,
     pub(super) previews: super::stroke::PreviewHistory,
     selftest: Mutex<Option<serde_json::Value>>,
     pub(super) separations: Vec<ArmSeparation>,
@@ -167,6 +174,7 @@ impl AttachedArm {
             abandoned: LastAbandoned::default(),
             last_scene: Mutex::default(),
             laid: Mutex::default(),
+            pen: Mutex::default(),
             photograph: SimPhotoCache::default(),
         }
     }
@@ -224,7 +232,11 @@ impl AttachedArm {
         *self
             .last_scene
             .lock()
-            .unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(scene));
+            .unwrap_or_else(PoisonError::into_inner) = Some(match scene.holder.is_by_hand() {
+            // Which pen is in the holder is asked when the arm moves next.
+            true => Arc::new(scene.without_mounted()),
+            false => Arc::clone(scene),
+        });
     }
 
     /// Takes back [`AttachedArm::moved_in`] after a motion that did not begin.
@@ -238,7 +250,7 @@ impl AttachedArm {
     /// Lays a clean sheet for a drawing, if the arm is simulated.
     pub(super) fn place_sheet(&self, scene: &Arc<Scene>) {
         if let Some(studio) = &self.studio {
-            studio.place_sheet(scene);
+            studio.place_sheet(&self.with_confirmed_pen(scene));
             self.photograph.invalidate();
             *self.laid.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(scene));
         }
@@ -282,6 +294,7 @@ impl Node {
             memory: Mutex::default(),
             refusals: super::audit::RefusalHistory::default(),
             approvals: super::plan_approval::PlanApprovals::default(),
+            pen_changes: PenChanges::default(),
             previews: super::stroke::PreviewHistory::default(),
             selftest: Mutex::default(),
             rates: RateLimiter::default(),

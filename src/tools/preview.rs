@@ -85,11 +85,10 @@ impl DrawingPreview {
         } = attempt;
         let mut all: Vec<RuleViolation> = refusals.iter().map(RuleViolation::of_planner).collect();
         let plan = (plan.report.stroke_count > 0).then_some(plan);
-        if let Some(plan) = &plan
-            && let Err(refused) = gate::preview(scene, &plan.trajectory)
-        {
+        if let Some(plan) = &plan {
+            let refused = refused_by_gate(scene, plan);
             let of_gate = |refusal| RuleViolation::of_gate(refusal, &plan.report);
-            all.extend(refused.0.iter().map(of_gate));
+            all.extend(refused.iter().map(of_gate));
         }
         if let (Some(canvas), Some(plan)) = (&scene.canvas, &plan) {
             let within = canvas.check_time(plan.report.duration_s);
@@ -102,6 +101,26 @@ impl DrawingPreview {
             refused,
         }
     }
+}
+
+/// Returns what the gate refuses of a plan: of one whose pens a person changes, part by part, each with its pen.
+fn refused_by_gate(scene: &Arc<Scene>, plan: &Plan) -> Vec<gate::GateRefusal> {
+    let refusals = |scene: &Arc<Scene>, trajectory: &plan::Trajectory| {
+        let judged = gate::preview(scene, trajectory);
+        judged.err().map(|refused| refused.0).unwrap_or_default()
+    };
+    if !scene.holder.is_by_hand() {
+        return refusals(scene, &plan.trajectory);
+    }
+    let parts = plan::part_trajectories(plan).into_iter();
+    let of_part = parts.map(|(pen, trajectory, first)| {
+        let refused = refusals(&scene.with_mounted(pen), &trajectory);
+        refused.into_iter().map(move |refusal| gate::GateRefusal {
+            item: refusal.item.map(|item| item + first),
+            ..refusal
+        })
+    });
+    of_part.flatten().collect()
 }
 
 /// Length, time and dips.

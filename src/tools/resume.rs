@@ -297,6 +297,7 @@ pub(super) fn unfinished_json(past: &PastJob) -> Value {
         "left_mm": rounded(past.total_mm() - past.drawn.mm),
         "in_progress": past.strokes.get(past.drawn.strokes).map(|stroke| stroke.source.clone()),
         "overlap_mm": OVERLAP_MM,
+        "next_pen": past.next_pen().map(|pen| pen + 1),
         "words": past.summary(),
     })
 }
@@ -390,6 +391,7 @@ pub fn record(past: &PastJob) -> Value {
         "figures": past.figures,
         "interrupted": past.interrupted,
         "approved": past.approved,
+        "pens_confirmed": past.pens_confirmed,
         "settled_by": past.settled,
     })
 }

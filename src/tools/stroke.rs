@@ -319,7 +319,7 @@ pub(super) async fn draw(
     if !goes_on {
         errand.seat.place_sheet(&scene);
     }
-    let done = errand.run(&scene, permit, &plan).await?;
+    let done = errand.run_drawing(&scene, permit, &plan).await?;
     errand.job.update(|card| card.done = card.of);
     let done_before = drawing.rest.as_ref().map(|rest| rest.done_before);
     let design = match drawing.rest {

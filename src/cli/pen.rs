@@ -1,0 +1,54 @@
+//! `pen`: shows the pen that a drawing waits for, and lets it go on once a person has put that pen in.
+
+use std::io::{BufRead, IsTerminal};
+
+use anyhow::bail;
+use serde::Deserialize as _;
+
+use super::{AtArgs, ExitStatus, operator_client, terminal_output};
+use node::control_socket::OperatorVerb;
+use tools::AwaitedPen;
+
+pub(super) async fn run(
+    job: Option<String>,
+    pen: Option<usize>,
+    yes: bool,
+    at: &AtArgs,
+) -> anyhow::Result<ExitStatus> {
+    let ask = OperatorVerb::Pen {
+        job,
+        confirmed: None,
+    };
+    let told = operator_client::ask(at, &ask).await?;
+    terminal_output::line(&told.text);
+    let Some(awaited) = told.data.map(AwaitedPen::deserialize).transpose()? else {
+        return Ok(if told.done {
+            ExitStatus::Done
+        } else {
+            ExitStatus::Refused
+        });
+    };
+    if !yes && !is_in_holder(&awaited)? {
+        terminal_output::line("not confirmed; nothing moved");
+        return Ok(ExitStatus::Refused);
+    }
+    let confirm = OperatorVerb::Pen {
+        job: Some(awaited.job),
+        confirmed: Some(pen.unwrap_or(awaited.pen)),
+    };
+    operator_client::verb(at, confirm).await
+}
+
+fn is_in_holder(awaited: &AwaitedPen) -> anyhow::Result<bool> {
+    if !std::io::stdin().is_terminal() {
+        bail!("a person confirms a pen at a terminal; say --yes where one has put it in");
+    }
+    terminal_output::note(&format!(
+        "is {} in the holder, and are all hands away? [y/N]",
+        awaited.words
+    ));
+    let mut said = String::new();
+    std::io::stdin().lock().read_line(&mut said)?;
+    let said = said.trim().to_lowercase();
+    Ok(said == "y" || said == "yes")
+}

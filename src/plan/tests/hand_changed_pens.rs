@@ -1,0 +1,118 @@
+//! Drawings whose pens a person changes.
+
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+
+use super::*;
+use crate::tool_ik::ToolIk;
+use crate::{SpanKind, attempt, part_trajectories, pen_parts};
+use scene::PenHolder;
+
+fn by_hand(mounted: Option<usize>) -> Scene {
+    let mut scene = so101();
+    let pen = scene.pens[0].clone();
+    scene.pens = (0..3)
+        .map(|longer| ScenePen {
+            tip_m: pen.tip_m * (1.0 + 0.05 * f64::from(longer)),
+            ..pen.clone()
+        })
+        .collect();
+    scene.holder = PenHolder::ByHand {
+        mounted,
+        change_rad: scene.rest_rad,
+    };
+    scene
+}
+
+fn line(pen: usize, y: f64) -> SheetStroke {
+    SheetStroke {
+        points_mm: vec![[20.0, y], [60.0, y]],
+        pen,
+        source: format!("line at {y}"),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { rng_seed: RngSeed::Fixed(0x9e45), ..ProptestConfig::default() })]
+    /// In the order of the pens, and of each pen as they were given; none is lost, none is twice there.
+    #[test]
+    fn parts_are_all_strokes_pen_by_pen(pens in prop::collection::vec(0_usize..4, 0..40)) {
+        let strokes: Vec<SheetStroke> = pens
+            .iter()
+            .enumerate()
+            .map(|(index, pen)| line(*pen, index as f64))
+            .collect();
+        let parts = pen_parts(&strokes);
+        prop_assert!(parts.windows(2).all(|pair| pair[0].pen < pair[1].pen));
+        let mut sorted = strokes.clone();
+        sorted.sort_by_key(|stroke| stroke.pen);
+        let joined: Vec<SheetStroke> = parts.into_iter().flat_map(|part| part.strokes).collect();
+        prop_assert_eq!(joined, sorted);
+    }
+}
+
+#[test]
+fn each_part_begins_and_ends_where_the_pen_is_changed_and_has_one_pen() {
+    let mut scene = by_hand(None);
+    scene.strokes = vec![line(2, 50.0), line(0, 30.0), line(1, 40.0), line(0, 34.0)];
+    let planned = attempt(&scene, &scene.rest_rad, &SilentObserver).unwrap();
+    assert!(planned.refusals.is_empty(), "{:?}", planned.refusals);
+    let plan = planned.plan;
+    let pens: Vec<usize> = plan.strokes.iter().map(|stroke| stroke.pen).collect();
+    assert_eq!(pens, [0, 0, 1, 2]);
+    let given: Vec<usize> = plan.report.strokes.iter().map(|one| one.stroke).collect();
+    assert!(
+        given.starts_with(&[1]) || given.starts_with(&[3]),
+        "{given:?}"
+    );
+    assert_eq!(given[2..], [2, 0]);
+    let parts = part_trajectories(&plan);
+    let firsts: Vec<_> = parts.iter().map(|(pen, _, first)| (*pen, *first)).collect();
+    assert_eq!(firsts, [(0, 0), (1, 2), (2, 3)]);
+    for (pen, trajectory, first) in parts {
+        let ends = [trajectory.samples.first(), trajectory.samples.last()];
+        for end in ends.into_iter().flatten() {
+            assert!(end.distance_max(&scene.rest_rad) < 1e-9, "pen {pen}");
+        }
+        // The same as that part alone, with its pen in the holder.
+        let of_pen: Vec<SheetStroke> = plan
+            .strokes
+            .iter()
+            .filter(|stroke| stroke.pen == pen)
+            .cloned()
+            .collect();
+        let alone = draw_strokes(
+            &by_hand(Some(pen)),
+            &scene.rest_rad,
+            &of_pen,
+            Order::AsDrawn,
+            &SilentObserver,
+        );
+        assert_eq!(
+            alone.unwrap().trajectory,
+            trajectory,
+            "pen {pen} from {first}"
+        );
+    }
+}
+
+#[test]
+fn a_pen_draws_as_deep_and_as_fast_as_it_is_allowed() {
+    let mut scene = by_hand(Some(0));
+    scene.pens[0].press_mm = Some(0.4);
+    scene.pens[0].draw_mm_s = Some(10.0);
+    let strokes = [line(0, 30.0)];
+    let rest = scene.rest_rad;
+    let plan = draw_strokes(&scene, &rest, &strokes, Order::AsDrawn, &SilentObserver).unwrap();
+    let hand = ToolIk::new(&scene, &scene.pens[0]);
+    let draws = plan.trajectory.spans.iter();
+    for span in draws.filter(|span| span.kind == SpanKind::Draw) {
+        let samples = &plan.trajectory.samples[span.first..span.end];
+        for pair in samples.windows(2) {
+            let moved_mm = 1e3 * (hand.point(&pair[1]) - hand.point(&pair[0])).norm();
+            assert!(moved_mm <= 10.0 * PERIOD_S * 1.01, "{moved_mm}");
+            let seen = scene.surface.project(&hand.point(&pair[1]));
+            assert!((seen.height_mm + 0.4).abs() < 0.05, "{}", seen.height_mm);
+        }
+    }
+}

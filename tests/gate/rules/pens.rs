@@ -1,0 +1,108 @@
+//! Pens: the one in a holder whose pen a person changes, and each pen's own press and speed.
+
+use super::*;
+use base::units::{ArmMeasurement, ClockInstant};
+use permit::PermitRegistry;
+use scene::PenHolder;
+
+/// The shipped scene whose pens a person changes, with one of them in the holder, and what that one draws.
+fn part(pen: usize) -> (Arc<Scene>, Trajectory) {
+    let scene = SceneLibrary::new(None).scene("pens_by_hand", None).unwrap();
+    let mounted = scene.with_mounted(pen);
+    let of_pen = scene.strokes.iter().filter(|stroke| stroke.pen == pen);
+    let strokes: Vec<_> = of_pen.cloned().collect();
+    let (rest_rad, order) = (&scene.rest_rad, scene.order);
+    let plan = plan::draw_strokes(&mounted, rest_rad, &strokes, order, &SilentObserver).unwrap();
+    (mounted, plan.trajectory)
+}
+
+/// What the gate says where the arm is at the beginning and everything is enabled.
+fn checked(scene: &Arc<Scene>, trajectory: &Trajectory) -> Vec<GateRefusal> {
+    let start = ArmMeasurement {
+        at: ClockInstant::ZERO,
+        position_rad: trajectory.samples[0],
+        velocity_rad_s: trajectory.samples[0].map(|_, _| 0.0),
+        servos: Vec::new(),
+    };
+    let permit = PermitRegistry::everything().ask(scene, ClockInstant::ZERO);
+    let judged = gate::check(
+        scene,
+        permit.unwrap(),
+        &start,
+        ClockInstant::ZERO,
+        trajectory.clone(),
+    );
+    judged.err().map_or_else(Vec::new, |refused| refused.0)
+}
+
+#[test]
+fn refuses_to_bring_down_a_pen_that_nobody_has_confirmed() {
+    let (mounted, trajectory) = part(1);
+    assert!(checked(&mounted, &trajectory).is_empty());
+    let unknown = Arc::new(mounted.without_mounted());
+    for scene in [unknown, mounted.with_mounted(0)] {
+        let said = checked(&scene, &trajectory);
+        let is_it = |refusal: &GateRefusal| {
+            refusal.rule == GateRule::Pen && refusal.why.contains("pen 2 `red`")
+        };
+        assert!(said.iter().any(is_it), "{said:#?}");
+        // Away from the sheet it may go with any pen.
+        let to = plan::go_to(
+            &scene,
+            &scene.rest_rad,
+            &[scene.ready_rad, scene.rest_rad],
+            &SilentObserver,
+        );
+        let said = checked(&scene, &to.unwrap().trajectory);
+        assert!(said.is_empty(), "{said:#?}");
+    }
+}
+
+/// The third pen made so long that it would stand in a box under the drawing arm.
+#[test]
+fn a_pen_that_is_not_in_the_holder_is_not_there_and_the_one_that_is_is() {
+    let (mounted, trajectory) = part(0);
+    let long = |scene: &Scene| {
+        let mut scene = Scene::clone(scene);
+        scene.pens[2].tip_m *= 3.0;
+        // Where the mounted pen's tip never comes: below the table.
+        scene.limits.workspace.min_m.z = -0.02;
+        scene
+    };
+    assert!(refusals(long(&mounted), &trajectory).is_empty());
+    let with = |pen| {
+        let mut scene = long(&mounted);
+        if let PenHolder::ByHand { mounted, .. } = &mut scene.holder {
+            *mounted = pen;
+        }
+        refusals(scene, &trajectory)
+    };
+    for pen in [Some(2), None] {
+        let said = with(pen);
+        let is_it = |refusal: &GateRefusal| refusal.why.contains("`green`");
+        assert!(said.iter().any(is_it), "{pen:?}: {said:#?}");
+    }
+}
+
+#[test]
+fn holds_a_pen_to_a_press_and_a_speed_of_its_own() {
+    let (scene, plan) = default_plan();
+    let of_pen = |press_mm, draw_mm_s| {
+        let mut scene = Scene::clone(scene);
+        scene.pens[0].press_mm = press_mm;
+        scene.pens[0].draw_mm_s = draw_mm_s;
+        refusals(scene, plan)
+    };
+    // As it was planned, and beyond the scene's: that one holds.
+    assert!(of_pen(Some(1.0), Some(40.0)).is_empty());
+    assert!(of_pen(Some(3.0), Some(90.0)).is_empty());
+    for (press_mm, draw_mm_s, rule) in [
+        (Some(0.5), None, GateRule::Sheet),
+        (None, Some(20.0), GateRule::TipSpeed),
+    ] {
+        let said = of_pen(press_mm, draw_mm_s);
+        assert!(!said.is_empty());
+        let is_it = |refusal: &GateRefusal| refusal.rule == rule;
+        assert!(said.iter().all(is_it), "{rule:?}: {said:#?}");
+    }
+}

@@ -1,0 +1,449 @@
+//! Pens that a person changes: asked for, confirmed by an operator alone, and asked for anew after a crash.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::disallowed_methods,
+    reason = "a failing test may panic"
+)]
+
+use crate::support;
+use std::io::Write;
+use std::process::{ChildStdin, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use support::ink::{self, Line};
+use support::{Bench, PATIENCE, Running, Served, connect, on_port};
+
+/// One line of each pen, in the order of the pens.
+const LAYERS: [[[f64; 2]; 3]; 3] = [
+    [[0.0, 0.0], [45.0, 0.0], [45.0, 8.0]],
+    [[0.0, 14.0], [45.0, 14.0], [45.0, 22.0]],
+    [[0.0, 28.0], [45.0, 28.0], [45.0, 36.0]],
+];
+
+const COLOURS: [&str; 3] = ["#1a1a2e", "#c0392b", "#1e8449"];
+
+const STROKE: &str = r#"{"scene":"layers"}"#;
+
+/// Ink nearer than this to a design is on it.
+const NEAR_MM: f64 = 0.5;
+
+/// Line that may be drawn twice where a drawing was cut short: the overlap, and what the arm was ahead of its journal.
+const TWICE_MM: f64 = 9.0;
+
+fn text(output: &std::process::Output) -> String {
+    let of = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    of(&output.stdout) + &of(&output.stderr)
+}
+
+/// The scene, with a pen of each colour in one holder.
+fn scene() -> String {
+    let base = support::scene("layers", "[[[0.0, 0.0], [1.0, 0.0]]]");
+    let (head, rest) = base.split_once("[[pens]]").unwrap();
+    let (_, poses) = rest.split_once("[poses]").unwrap();
+    let head = head.replace(
+        "polylines = [[[0.0, 0.0], [1.0, 0.0]]]",
+        "file = \"layers.svg\"\nat_mm = [20.0, 30.0]",
+    );
+    let head = head.replace("[design]", "pen_change = \"by_hand\"\n\n[design]");
+    let pens = COLOURS.iter().enumerate().map(|(index, colour)| {
+        format!(
+            "[[pens]]\nname = \"pen-{}\"\ntip_m = [0.0, -0.038637, -0.010353]\naxis = [0.0, -0.965926, -0.258819]\ncolour = \"{colour}\"\n\n",
+            index + 1
+        )
+    });
+    format!("{head}{}[poses]{poses}", pens.collect::<String>())
+}
+
+/// The layers, last first: the pens' order is what counts.
+fn design() -> String {
+    let layers = LAYERS.iter().zip(COLOURS).rev().map(|(line, colour)| {
+        let points = line.map(|[x, y]| format!("{x},{}", 36.0 - y)).join(" ");
+        format!(r#"<polyline fill="none" stroke="{colour}" points="{points}"/>"#)
+    });
+    format!(
+        r#"<svg xmlns="http://www.w3.org/2000/svg" width="45mm" height="36mm" viewBox="0 0 45 36">{}</svg>"#,
+        layers.collect::<String>()
+    )
+}
+
+fn layer(index: usize) -> Line {
+    LAYERS[index].map(|[x, y]| [x + 20.0, y + 30.0]).to_vec()
+}
+
+/// An arm on a pseudo-terminal whose pen is changed, and a node that draws with it.
+struct Desk {
+    bench: Bench,
+    port: String,
+    hand: ChildStdin,
+    sim: Running,
+    served: Option<Served>,
+    /// Layers in which a drawing was cut short, by the test or by a bus that a busy machine starved.
+    cut: Vec<usize>,
+}
+
+impl Desk {
+    fn new() -> Self {
+        let bench = Bench::new();
+        bench.scene("layers", &scene());
+        std::fs::create_dir_all(bench.path("scenes/designs")).unwrap();
+        std::fs::write(bench.path("scenes/designs/layers.svg"), design()).unwrap();
+        std::fs::write(bench.path("node.toml"), "answer_within_s = 1\n").unwrap();
+        let ink = bench.path("ink.pens.json");
+        let args = ["sim", "--pty", "--scene", "layers", "--ink"];
+        let mut command = bench.command(&[&args[..], &[ink.to_str().unwrap()]].concat());
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let lines = support::lines(child.stdout.take().unwrap());
+        let hand = child.stdin.take().unwrap();
+        let sim = Running(child);
+        let port = lines.recv_timeout(PATIENCE).unwrap();
+        let mut desk = Self {
+            bench,
+            port,
+            hand,
+            sim,
+            served: None,
+            cut: Vec::new(),
+        };
+        desk.serve();
+        desk.enable();
+        desk
+    }
+
+    fn serve(&mut self) {
+        let (state, config) = (self.bench.state(), self.bench.path("node.toml"));
+        let here = on_port(&self.port, &state);
+        let config = ["--config", config.to_str().unwrap()];
+        self.served = Some(self.bench.serve(&[&here[..], &config].concat()));
+    }
+
+    /// `kill -9`, and another start. Whatever was being drawn must be asked for again.
+    fn kill(&mut self) {
+        let position_mm = self.position_mm();
+        let mut served = self.served.take().unwrap();
+        served.child.0.kill().unwrap();
+        served.child.0.wait().unwrap();
+        self.serve();
+        if position_mm > 0.0 {
+            let told = self.call("stroke", STROKE);
+            assert_eq!(told["code"], "interrupted", "{told:#}");
+        }
+    }
+
+    fn verb(&self, words: &[&str]) -> (bool, String) {
+        let told = self.bench.run(words);
+        (told.status.success(), text(&told))
+    }
+
+    fn enable(&self) {
+        let (done, told) = self.verb(&["enable", "--scene", "layers", "--for", "30m"]);
+        assert!(done, "{told}");
+    }
+
+    fn call(&self, tool: &str, arguments: &str) -> Value {
+        let url = &self.served.as_ref().unwrap().url;
+        self.bench.call(&[tool, arguments, "--node", url]).1
+    }
+
+    /// All jobs, the newest first.
+    fn jobs(&self) -> Vec<Value> {
+        let told = self.bench.run(&["jobs", "--json"]);
+        serde_json::from_slice(&told.stdout).unwrap_or_default()
+    }
+
+    /// The last job that draws, over or not.
+    fn drawing(&self) -> Value {
+        let mut jobs = self.jobs().into_iter();
+        jobs.find(|job| job["tool"] == "stroke").unwrap_or_default()
+    }
+
+    /// The pen that is awaited, counted from 1.
+    fn awaited(&self) -> Option<usize> {
+        let (_, told) = self.verb(&["pen"]);
+        (1..=3).find(|pen| told.contains(&format!("pen {pen} `pen-{pen}`")))
+    }
+
+    /// How far the drawing is: its layers, one behind the other.
+    fn position_mm(&self) -> f64 {
+        let job = self.drawing();
+        let mm = |name: &str| job[name].as_f64().unwrap_or_default();
+        let left_mm = mm("total_mm") - mm("drawn_mm");
+        if mm("total_mm") == 0.0 {
+            return 0.0;
+        }
+        LAYER_MM * 3.0 - left_mm
+    }
+
+    /// A person puts a pen in and says so.
+    fn change(&mut self, pen: usize) {
+        writeln!(self.hand, "pen {pen}").unwrap();
+        // The hand is a thread of the simulator's.
+        sleep(Duration::from_millis(300));
+        let (done, told) = self.verb(&["pen", "--pen", &pen.to_string(), "--yes"]);
+        assert!(done, "{told}");
+    }
+
+    /// A drawing that came to no good end is gone on with, as a person does.
+    fn recover(&mut self) {
+        let at_mm = self.position_mm();
+        self.cut
+            .extend((0..3).filter(|layer| is_in(*layer, at_mm, 0.0)));
+        self.enable();
+        let began = Instant::now();
+        while self.jobs()[0]["tool"] != "reset" || self.jobs()[0]["state"] != "reached" {
+            self.verb(&["reset", "--scene", "layers"]);
+            assert!(began.elapsed() < PATIENCE, "{:#?}", self.jobs());
+        }
+        let told = self.call("stroke", r#"{"resume":true}"#);
+        // Before anything was drawn nothing can be resumed.
+        if told["code"] == "nothing_to_resume" {
+            let told = self.call("stroke", r#"{"scene":"layers","again":true}"#);
+            assert_eq!(told["success"], true, "{told:#}");
+        }
+    }
+
+    /// Draws until a pen is awaited, or the end; a drawing that broke is gone on with.
+    fn until_awaited(&mut self) -> Option<usize> {
+        let began = Instant::now();
+        loop {
+            if let Some(pen) = self.awaited() {
+                return Some(pen);
+            }
+            let job = self.drawing();
+            if job["state"] == "reached" {
+                return None;
+            }
+            if job["ended_ms"].as_u64().unwrap_or_default() > 0 {
+                self.recover();
+            }
+            assert!(began.elapsed() < PATIENCE * 3, "{:#?}", self.jobs());
+            sleep(Duration::from_millis(100));
+        }
+    }
+
+    /// Puts in every pen that is asked for, to the end. Returns them.
+    fn finish(&mut self) -> Vec<usize> {
+        let mut asked = Vec::new();
+        while let Some(pen) = self.until_awaited() {
+            self.change(pen);
+            asked.push(pen);
+        }
+        asked
+    }
+
+    /// Until the middle of a layer; `false` if the drawing broke or went by before.
+    fn is_drawing(&self, layer: usize) -> bool {
+        let began = Instant::now();
+        loop {
+            let (job, at_mm) = (self.drawing(), self.position_mm());
+            if is_in(layer, at_mm, 12.0) {
+                return true;
+            }
+            let is_over = job["ended_ms"].as_u64().unwrap_or_default() > 0;
+            if is_over || at_mm > LAYER_MM * (layer as f64 + 1.0) - 1.0 {
+                return false;
+            }
+            assert!(began.elapsed() < PATIENCE * 2, "{job:#}");
+            sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// The ink of one pen, once the arm has been put away.
+    fn ink(&mut self) -> Vec<Vec<Line>> {
+        assert_eq!(self.sim.terminate(), Some(0));
+        let text = std::fs::read_to_string(self.bench.path("ink.pens.json")).unwrap();
+        let lines: Vec<Value> = serde_json::from_str(&text).unwrap();
+        let of = |pen: usize| {
+            let of_pen = lines.iter().filter(|line| line["pen"] == pen);
+            of_pen
+                .map(|line| serde_json::from_value(line["points_mm"].clone()).unwrap())
+                .collect()
+        };
+        (1..=COLOURS.len()).map(of).collect()
+    }
+
+    /// Every line is there once, with its pen; where a layer was cut short a little of it is there twice.
+    fn is_drawn_once(&mut self) {
+        for (index, ink) in self.ink().into_iter().enumerate() {
+            let design = vec![layer(index)];
+            let missing_mm = ink::missing_mm(&design, &ink, NEAR_MM);
+            assert!(missing_mm < 0.5, "pen {}: {missing_mm} mm", index + 1);
+            let cuts = self.cut.iter().filter(|cut| **cut == index).count();
+            let may_mm = 0.5 + TWICE_MM * cuts as f64;
+            let twice_mm = drawn_twice_mm(&design, &ink);
+            assert!(
+                twice_mm < may_mm,
+                "pen {}: {twice_mm} mm twice, cut {cuts} times",
+                index + 1
+            );
+            let elsewhere_mm = ink::missing_mm(&ink, &design, 2.0);
+            assert!(elsewhere_mm < 0.5, "pen {}: {elsewhere_mm} mm", index + 1);
+        }
+    }
+}
+
+/// Length of a layer.
+const LAYER_MM: f64 = 53.0;
+
+/// Whether a place of the drawing is in a layer, so far from its ends.
+fn is_in(layer: usize, at_mm: f64, apart_mm: f64) -> bool {
+    let from_mm = LAYER_MM * layer as f64;
+    (from_mm + apart_mm..from_mm + LAYER_MM - apart_mm).contains(&at_mm)
+}
+
+/// Length of the design over which more than one line was drawn.
+fn drawn_twice_mm(design: &[Line], ink: &[Line]) -> f64 {
+    let drawn_mm = |ink: &[Line]| ink::length_mm(design) - ink::missing_mm(design, ink, NEAR_MM);
+    let each_mm = ink.iter().map(|line| drawn_mm(std::slice::from_ref(line)));
+    each_mm.sum::<f64>() - drawn_mm(ink)
+}
+
+#[test]
+fn three_pens_are_asked_for_one_after_the_other() {
+    let mut desk = Desk::new();
+    let waits = desk.call("stroke", STROKE);
+    assert_eq!(waits["state"], "waiting_for_pen", "{waits:#}");
+    let sensed = desk.call("sense", "{}");
+    let awaited = sensed["job"]["waits_for"].as_str().unwrap();
+    assert!(awaited.contains("1 of 3"), "{sensed:#}");
+    // The answer to an equal call is the same job; it confirms nothing.
+    let same = desk.call("stroke", STROKE);
+    assert_eq!(same["job"]["id"], waits["job"]["id"], "{same:#}");
+    assert_eq!(desk.awaited(), Some(1));
+    let asked = desk.finish();
+    let told = desk.drawing();
+    if desk.cut.is_empty() {
+        assert_eq!(asked, [1, 2, 3]);
+        assert_eq!(
+            told["pens_confirmed"],
+            json!(["pen 1 `pen-1`", "pen 2 `pen-2`", "pen 3 `pen-3`"])
+        );
+    }
+    desk.is_drawn_once();
+}
+
+/// Killed while it waits for each pen, and in the middle of each layer.
+#[test]
+fn a_drawing_that_is_killed_anywhere_asks_for_the_missing_pen_and_draws_every_line_once() {
+    let mut desk = Desk::new();
+    desk.call("stroke", STROKE);
+    for layer in 0..3 {
+        let pen = layer + 1;
+        assert_eq!(desk.until_awaited(), Some(pen));
+        desk.kill();
+        assert_eq!(desk.until_awaited(), Some(pen));
+        desk.change(pen);
+        let is_killed = desk.is_drawing(layer);
+        if is_killed {
+            desk.kill();
+        }
+        let next = desk.until_awaited();
+        // A crash forgets which pen is in the holder.
+        if is_killed {
+            assert_eq!(next, Some(pen));
+            desk.change(pen);
+        }
+    }
+    desk.finish();
+    desk.is_drawn_once();
+}
+
+#[test]
+fn while_it_waits_nothing_moves_and_no_tool_confirms() {
+    let mut desk = Desk::new();
+    desk.call("stroke", STROKE);
+    assert_eq!(desk.until_awaited(), Some(1));
+    for (tool, arguments) in [
+        ("stroke", STROKE),
+        ("stroke", r#"{"scene":"layers","again":true}"#),
+        ("stroke", r#"{"resume":true}"#),
+        ("align", r#"{"scene":"layers"}"#),
+        ("reset", "{}"),
+        ("sense", "{}"),
+    ] {
+        desk.call(tool, arguments);
+        assert_eq!(desk.awaited(), Some(1), "{tool} {arguments}");
+    }
+    // An operator's other verbs do not move it either, and another pen is not this one.
+    let (_, resumed) = desk.verb(&["resume"]);
+    assert!(!resumed.contains("goes on"), "{resumed}");
+    let (done, told) = desk.verb(&["pen", "job-1", "--pen", "2", "--yes"]);
+    assert!(!done && told.contains("not for pen 2"), "{told}");
+    let (done, told) = desk.verb(&["pen", "job-1"]);
+    assert!(!done && told.contains("at a terminal"), "{told}");
+    assert_eq!(desk.awaited(), Some(1));
+    // Enabling is looked at anew.
+    assert!(desk.verb(&["disable"]).0);
+    let (done, told) = desk.verb(&["pen", "job-1", "--yes"]);
+    assert!(!done && told.contains("not enabled"), "{told}");
+    assert_eq!(desk.awaited(), Some(1));
+    desk.enable();
+    desk.change(1);
+    assert_eq!(desk.until_awaited(), Some(2));
+    // A stop ends the waiting; nothing moves until a person enables it, and then the rest is drawn.
+    let stopped = desk.call("stop", "{}");
+    assert_eq!(stopped["success"], true, "{stopped:#}");
+    let began = Instant::now();
+    while desk.drawing()["state"] != "stopped" {
+        assert!(began.elapsed() < PATIENCE, "{:#}", desk.drawing());
+        sleep(Duration::from_millis(100));
+    }
+    let reset = desk.call("reset", "{}");
+    assert_eq!(reset["code"], "needs_enabling", "{reset:#}");
+    assert_eq!(desk.finish(), [2, 3], "{:#?}", desk.jobs());
+    desk.is_drawn_once();
+}
+
+/// A verb over HTTP, with a token.
+fn operate(served: &Served, token: &str, verb: &Value) -> u16 {
+    let (mut stream, host) = connect(served);
+    let body = verb.to_string();
+    let request = format!(
+        "POST /operator HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+        body.len()
+    );
+    stream.write_all(request.as_bytes()).unwrap();
+    support::answer(&mut stream).0
+}
+
+#[test]
+fn a_planners_token_confirms_no_pen() {
+    let bench = Bench::new();
+    std::fs::write(bench.path("node.toml"), "require_tokens = true\n").unwrap();
+    let (state, config) = (bench.state(), bench.path("node.toml"));
+    let at = ["--state", &state, "--config", config.to_str().unwrap()];
+    let token = |role: &str| {
+        let made = bench.run(&[&["token", "add", role, "--role", role], &at[..]].concat());
+        String::from_utf8(made.stdout).unwrap().trim().to_owned()
+    };
+    let (planner, operator) = (token("planner"), token("operator"));
+    let served = bench.serve(&at);
+    let verb = json!({"verb": "pen", "job": "job-1", "confirmed": 1});
+    assert_eq!(operate(&served, &planner, &verb), 403);
+    assert_eq!(operate(&served, &operator, &verb), 200);
+}
+
+/// A simulated arm has no hand at it: the command changes its pens and says so.
+#[test]
+fn an_embedded_arm_changes_its_pens_at_once() {
+    let bench = Bench::new();
+    let drawn = bench.run(&["call", "--json", "stroke", r#"{"scene":"pens_by_hand"}"#]);
+    let said = text(&drawn);
+    assert_eq!(drawn.status.code(), Some(0), "{said}");
+    for pen in ["pen 1 `black`", "pen 2 `red`", "pen 3 `green`"] {
+        assert!(said.contains(pen), "{said}");
+    }
+    let result: Value = serde_json::from_slice(&drawn.stdout).unwrap();
+    assert!(
+        result["deviation_mm_p95"].as_f64().unwrap() < 0.5,
+        "{result:#}"
+    );
+}
