@@ -1,27 +1,20 @@
 //! `plan`: what a drawing would be, without a node: length, time, every refusal, and a picture.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::Args;
 use serde_json::{Map, Value, json};
 
+use super::design_files::{NamedDesign, designs, file_name, stem};
+use super::placement_args::PlacementArgs;
 use super::{ExitStatus, NodeOptions, scenes, terminal_output};
-use base::units::Finite;
 use base::wording::{count, millimetres, seconds};
 use node::open;
 use plan::{PlanError, PlanReport, SilentObserver};
-use scene::{
-    DesignOverflow, DesignReplacement, Scene, SceneError, SceneLibrary, SheetStroke, SizeSource,
-};
+use scene::{DesignOverflow, Scene, SceneError, SceneLibrary, SheetStroke, SizeSource};
 use tools::{self, DrawingPreview};
-
-/// Files of a folder; more are not looked at.
-const DESIGNS_MAX: usize = 100_000;
-
-/// A larger design is not read.
-const DESIGN_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 #[derive(Debug, Args)]
 pub(super) struct PlanArgs {
@@ -34,9 +27,8 @@ pub(super) struct PlanArgs {
     /// Draw this instead: SVG, G-code or JSON, or a folder of them; say it once for each
     #[arg(long, value_name = "FILE")]
     pub(super) design: Vec<PathBuf>,
-    /// The longer side of the drawing on the sheet, such as 60mm, 6cm or 2.5in
-    #[arg(long, value_name = "LENGTH", value_parser = length_mm, allow_hyphen_values = true)]
-    pub(super) size: Option<f64>,
+    #[command(flatten)]
+    pub(super) placement: PlacementArgs,
     /// Folder for pictures; without it none are written
     #[arg(long, value_name = "DIR")]
     pub(super) out: Option<PathBuf>,
@@ -47,8 +39,11 @@ pub(super) struct PlanArgs {
 
 pub(super) fn run(node: &NodeOptions, args: &PlanArgs) -> anyhow::Result<ExitStatus> {
     let library = open::library(node, &open::file(node)?)?;
-    if args.size.is_some() && args.design.is_empty() {
-        bail!("--size is the size of a --design; a scene's own is design.size_mm in its file");
+    let is_text = args.placement.text.is_some();
+    if args.placement.is_said() && args.design.is_empty() && !is_text {
+        bail!(
+            "--size, --at and their like place a --design FILE or --text WORDS; a scene's own design is placed by its file"
+        );
     }
     if let Some(out) = &args.out {
         std::fs::create_dir_all(out)
@@ -94,60 +89,6 @@ fn run_many(
     Ok(exit)
 }
 
-fn stem(path: &Path) -> String {
-    path.file_stem()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned()
-}
-
-/// A design that was named: its file, or the files of its set in order.
-struct NamedDesign {
-    path: PathBuf,
-    files: Vec<PathBuf>,
-}
-
-impl NamedDesign {
-    /// With its set around it, whichever of it was named.
-    fn of(path: &Path) -> Self {
-        let folder = path.parent().unwrap_or(Path::new(""));
-        let look_in = if folder.as_os_str().is_empty() {
-            Path::new(".")
-        } else {
-            folder
-        };
-        let set = file_name(path);
-        let set = design::set_of(&set);
-        let entries = set.and_then(|_| std::fs::read_dir(look_in).ok());
-        let names = entries.into_iter().flatten().take(DESIGNS_MAX).flatten();
-        let mut files: Vec<PathBuf> = names
-            .map(|entry| entry.file_name().to_string_lossy().into_owned())
-            .filter(|name| design::set_of(name) == set)
-            .take(SET_MAX)
-            .map(|name| folder.join(name))
-            .collect();
-        files.sort();
-        Self {
-            path: files.first().cloned().unwrap_or_else(|| path.to_path_buf()),
-            files: if files.is_empty() {
-                vec![path.to_path_buf()]
-            } else {
-                files
-            },
-        }
-    }
-}
-
-/// A set has no more files for other pens.
-const SET_MAX: usize = 100;
-
-fn file_name(path: &Path) -> String {
-    path.file_name()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned()
-}
-
 /// Returns the name of each design's picture: that of its file, with the extension if two would be equal.
 fn pictures(designs: &[NamedDesign]) -> Vec<String> {
     let mut count: HashMap<String, usize> = HashMap::new();
@@ -171,52 +112,6 @@ fn pictures(designs: &[NamedDesign]) -> Vec<String> {
         }
     };
     designs.iter().map(name).collect()
-}
-
-/// Every design that was named, folders opened, in order; each set once.
-fn designs(named: &[PathBuf]) -> anyhow::Result<Vec<NamedDesign>> {
-    let mut seen = HashSet::new();
-    let files = files(named)?;
-    let designs = files.iter().map(|path| NamedDesign::of(path));
-    Ok(designs
-        .filter(|design| design.files.len() == 1 || seen.insert(design.path.clone()))
-        .take(DESIGNS_MAX)
-        .collect())
-}
-
-fn files(named: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
-    for path in named {
-        if !path.is_dir() {
-            found.push(path.clone());
-            continue;
-        }
-        let entries = std::fs::read_dir(path)
-            .with_context(|| format!("cannot read the folder {}", path.display()))?;
-        let is_design = |path: &PathBuf| {
-            let ending = path
-                .extension()
-                .unwrap_or_default()
-                .to_string_lossy()
-                .to_lowercase();
-            design::ENDINGS.contains(&ending.as_str())
-        };
-        let mut inside: Vec<PathBuf> = entries
-            .take(DESIGNS_MAX)
-            .filter_map(|entry| entry.ok().map(|entry| entry.path()))
-            .filter(is_design)
-            .collect();
-        inside.sort();
-        if inside.is_empty() {
-            bail!(
-                "{} has no design in it: files ending in {}",
-                path.display(),
-                design::ENDINGS.join(", ")
-            );
-        }
-        found.extend(inside);
-    }
-    Ok(found)
 }
 
 /// Result for one design.
@@ -289,8 +184,8 @@ impl DesignReport {
             self.set("design", design.path.display().to_string());
         }
         let library = match design {
-            Some(design) => &library.with_drawing(drawing(&design.files, args.size)?),
-            None => library,
+            None if args.placement.text.is_none() => library,
+            design => &library.with_drawing(args.placement.drawing(design)?),
         };
         let scene = match scenes::find(library, &args.scene, args.meta.as_deref()) {
             Ok(scene) => scene,
@@ -325,6 +220,7 @@ impl DesignReport {
         self.set("notes", scene.notes.clone());
         let who = match from {
             SizeSource::Asked => "as --size says",
+            SizeSource::Fitted => "the largest that its sheet holds there",
             SizeSource::Scene => "as the scene says",
             SizeSource::File => "as the design itself says",
         };
@@ -348,6 +244,7 @@ impl DesignReport {
             "limit": 0.0,
             "unit": "mm",
             "strokes": outside.count,
+            "fits_mm": outside.fits_mm.map(|mm| (mm * 10.0 + 1e-3).floor() / 10.0),
             "why": outside.why,
         });
         self.set("refusals", json!([refusal]));
@@ -439,27 +336,6 @@ fn in_full(error: &anyhow::Error) -> String {
     said
 }
 
-/// A design from its files.
-fn drawing(paths: &[PathBuf], size_mm: Option<f64>) -> anyhow::Result<DesignReplacement> {
-    let files: anyhow::Result<_> = paths.iter().map(|path| read(path)).collect();
-    Ok(DesignReplacement {
-        files: files?,
-        size_mm: size_mm.and_then(|size| Finite::new(size).ok()),
-    })
-}
-
-fn read(path: &Path) -> anyhow::Result<(String, Vec<u8>)> {
-    let cannot = || format!("cannot read {}", path.display());
-    let bytes_count = std::fs::metadata(path).with_context(cannot)?.len();
-    if bytes_count > DESIGN_BYTES_MAX {
-        bail!(
-            "{} has {bytes_count} bytes; at most {DESIGN_BYTES_MAX} are read",
-            path.display()
-        );
-    }
-    Ok((file_name(path), std::fs::read(path).with_context(cannot)?))
-}
-
 /// To a thousandth: more digits than anybody can use are noise.
 fn rounded(value: f64) -> Value {
     Value::from((value * 1e3).round() / 1e3)
@@ -513,41 +389,6 @@ fn in_words(report: &PlanReport) -> Vec<String> {
     ]
 }
 
-/// A length such as `60mm`, `6 cm`, `6,5cm` or `2.5in`; a bare number is millimetres.
-pub(super) fn length_mm(text: &str) -> Result<f64, String> {
-    let text = text.trim().to_lowercase();
-    let split = text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | ',' | '+' | '-')));
-    let (number, unit) = text.split_at(split.unwrap_or(text.len()));
-    let factor = match unit.trim() {
-        "" | "mm" | "millimetre" | "millimetres" | "millimeter" | "millimeters" => 1.0,
-        "cm" | "centimetre" | "centimetres" | "centimeter" | "centimeters" => 10.0,
-        "m" | "metre" | "metres" | "meter" | "meters" => 1e3,
-        "in" | "\"" | "inch" | "inches" => 25.4,
-        "pt" => 25.4 / 72.0,
-        other => {
-            return Err(format!(
-                "{other:?} is not a unit of length; write one number, such as 60mm, 6cm or 2.5in: the longer side"
-            ));
-        }
-    };
-    let number = number.replace(',', ".");
-    let value: f64 = number
-        .parse()
-        .map_err(|_| "write a number and its unit, such as 60mm, 6cm or 2.5in".to_owned())?;
-    let size_mm = value * factor;
-    if SIZE_MM.contains(&size_mm) {
-        Ok(size_mm)
-    } else {
-        Err(format!(
-            "that is {size_mm} mm; {} to {} mm are possible",
-            SIZE_MM.start(),
-            SIZE_MM.end()
-        ))
-    }
-}
-
-const SIZE_MM: std::ops::RangeInclusive<f64> = 1.0..=2000.0;
-
 #[cfg(test)]
 #[allow(
     clippy::unwrap_used,
@@ -573,41 +414,5 @@ mod tests {
             said.contains("internal error while planning: index out"),
             "{said}"
         );
-    }
-
-    #[test]
-    fn lengths_come_in_many_forms() {
-        for (text, mm) in [
-            ("60mm", 60.0),
-            (" 60 MM ", 60.0),
-            ("60", 60.0),
-            ("6cm", 60.0),
-            ("6,5 cm", 65.0),
-            ("0.06m", 60.0),
-            ("2in", 50.8),
-            ("2\"", 50.8),
-            ("72pt", 25.4),
-        ] {
-            assert!((length_mm(text).unwrap() - mm).abs() < 1e-9, "{text}");
-        }
-    }
-
-    #[test]
-    fn lengths_that_are_none_say_what_would_be() {
-        for (text, said) in [
-            ("", "such as 60mm"),
-            ("big", "not a unit"),
-            ("60x40", "longer side"),
-            ("60px", "not a unit"),
-            ("-5mm", "1 to 2000 mm"),
-            ("0", "1 to 2000 mm"),
-            ("1e3", "not a unit"),
-            ("9m", "that is 9000 mm"),
-            ("1.2.3", "a number"),
-            ("nan", "not a unit"),
-        ] {
-            let error = length_mm(text).unwrap_err();
-            assert!(error.contains(said), "{text}: {error}");
-        }
     }
 }

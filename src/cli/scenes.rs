@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use clap::Subcommand;
 
+use super::placement_args::PlacementArgs;
 use super::plan::PlanArgs;
 use super::{ExitStatus, NodeOptions, terminal_output};
 use node::open;
@@ -62,7 +63,7 @@ fn planned(
         scene,
         meta,
         design: Vec::new(),
-        size: None,
+        placement: PlacementArgs::default(),
         out,
         json: false,
     };

@@ -52,6 +52,8 @@ pub struct SceneGrant {
     pub scene: String,
     /// The overlay that was laid over it.
     pub overlay: Option<String>,
+    /// The drawing in place of its own design, by name.
+    pub drawing: Option<String>,
     /// Its revision when it was enabled.
     pub revision: Revision,
     /// End of the permission; `None` lasts as long as the node runs.
@@ -106,6 +108,18 @@ pub enum PermitError {
         /// The scene, with its overlay.
         scene: String,
         /// Its revision.
+        revision: String,
+        /// The scenes that are enabled.
+        enabled: String,
+    },
+    /// No operator has enabled this drawing in place of a scene's own design.
+    #[error(
+        "motion is not enabled for {scene} (revision {revision}); an operator who draws it with `steadyhand draw` enables it; enabled now: {enabled}"
+    )]
+    DrawingNeedsEnabling {
+        /// The drawing and the scene.
+        scene: String,
+        /// Their revision.
         revision: String,
         /// The scenes that are enabled.
         enabled: String,
@@ -219,13 +233,12 @@ impl PermitRegistry {
         let grant = SceneGrant {
             scene: scene.name.clone(),
             overlay: scene.overlay.clone(),
+            drawing: scene.drawing.clone(),
             revision: scene.revision,
             until: for_.map(|for_| now.after(for_)),
         };
         let mut state = self.state();
-        state
-            .grants
-            .retain(|old| (&old.scene, &old.overlay) != (&grant.scene, &grant.overlay));
+        state.grants.retain(|old| !old.is_for_same(&grant));
         state.grants.push(grant);
         Ok(())
     }
@@ -257,7 +270,9 @@ impl PermitRegistry {
         let state = self.state();
         let mut live = state.live(now);
         !state.everything
-            && live.next().is_some_and(|grant| grant.scene == scene)
+            && live
+                .next()
+                .is_some_and(|grant| grant.scene == scene && grant.drawing.is_none())
             && live.next().is_none()
     }
 
@@ -433,11 +448,24 @@ impl PermitState {
                 withdrawals: self.withdrawals,
                 nodes_own: false,
             }),
-            None => Err(PermitError::NeedsEnabling {
-                scene: scene.title(),
-                revision: scene.revision.to_string(),
-                enabled: self.enabled(now),
-            }),
+            None => Err(self.not_enabled(scene, now)),
+        }
+    }
+
+    fn not_enabled(&self, scene: &Scene, now: ClockInstant) -> PermitError {
+        let (title, revision) = (scene.title(), scene.revision.to_string());
+        let enabled = self.enabled(now);
+        match scene.drawing {
+            Some(_) => PermitError::DrawingNeedsEnabling {
+                scene: title,
+                revision,
+                enabled,
+            },
+            None => PermitError::NeedsEnabling {
+                scene: title,
+                revision,
+                enabled,
+            },
         }
     }
 
@@ -462,9 +490,22 @@ impl PermitState {
 
 impl SceneGrant {
     fn words(&self) -> String {
-        match &self.overlay {
-            Some(overlay) => format!("{} + {overlay}", self.scene),
-            None => self.scene.clone(),
-        }
+        scene::scene_title(
+            &self.scene,
+            self.overlay.as_deref(),
+            self.drawing.as_deref(),
+        )
+    }
+
+    /// Returns whether both are for the same scene, overlay and drawing, by name.
+    fn is_for_same(&self, other: &Self) -> bool {
+        let names = |grant: &Self| {
+            (
+                grant.scene.clone(),
+                grant.overlay.clone(),
+                grant.drawing.clone(),
+            )
+        };
+        names(self) == names(other)
     }
 }

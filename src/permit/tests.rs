@@ -195,3 +195,30 @@ async fn clearing_never_loses_a_later_stop() {
     let again = matches!(kept(&file).latched(), Some(StopLatch::Emergency(_)));
     assert_eq!(latched, again);
 }
+
+#[test]
+fn a_drawing_is_enabled_beside_its_scene_and_gives_no_leave_for_it() {
+    use scene::DesignReplacement;
+    let drawn = |name: &str| {
+        let file = (name.to_owned(), b"[[[0, 0], [9, 9]]]".to_vec());
+        let library =
+            SceneLibrary::new(None).with_drawing(DesignReplacement::from_files(vec![file]));
+        library.scene("default", None).unwrap()
+    };
+    let (permits, now) = (PermitRegistry::none(), ClockInstant::ZERO);
+    let (own, cat, dog) = (scene(), drawn("cat.json"), drawn("dog.json"));
+    permits.enable(&cat, now, None).unwrap();
+    assert!(permits.ask(&cat, now).is_ok());
+    // A garbled request must not be taken for the scene's own design.
+    assert!(!permits.is_only_enabled("default", now));
+    for other in [&own, &dog] {
+        let why = permits.ask(other, now).unwrap_err().to_string();
+        assert!(why.contains("enabled now: cat.json in default"), "{why}");
+    }
+    let why = permits.ask(&dog, now).unwrap_err().to_string();
+    assert!(why.contains("`steadyhand draw`"), "{why}");
+    // The scene's own grant stays when a drawing is enabled.
+    permits.enable(&own, now, None).unwrap();
+    permits.enable(&dog, now, None).unwrap();
+    assert!(permits.ask(&own, now).is_ok() && permits.ask(&dog, now).is_ok());
+}

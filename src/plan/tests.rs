@@ -59,6 +59,7 @@ fn scene(arm: &str, pens: Vec<ScenePen>, surface: Surface, ready: &[f64], rest: 
         fiducials: None,
         name: "test".to_owned(),
         overlay: None,
+        drawing: None,
         about: String::new(),
         arm: Arc::new(ArmModel::new(toml::from_str(arm).unwrap()).unwrap()),
         strokes: Vec::new(),

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use nalgebra::{Point3, Unit, Vector3};
 
-use super::design_overflow::{DesignOverflow, OverflowCollector};
+use super::design_overflow::{DesignOverflow, OverflowCollector, OverflowPlacement};
 use super::fiducials::{self, SheetFiducials};
-use super::file::{BoxFile, CornersFile, DesignFile, InkFile, LimitsFile, PenFile, SceneFile};
+use super::file::{BoxFile, CornersFile, InkFile, LimitsFile, PenFile, SceneFile};
+use super::placement::{PageOnSheet, fitting_size_mm};
 use super::rest_clearance::check_keep_outs;
 use super::{
     AxisAlignedBox, InkCap, KeepOut, Revision, Scene, SceneLimits, ScenePage, ScenePen,
@@ -37,6 +38,10 @@ pub(super) struct SceneParts {
     pub(super) arm: Arc<ArmModel>,
     pub(super) design: Design,
     pub(super) overlay: Option<String>,
+    /// Name of the drawing that comes in place of the scene's own design.
+    pub(super) drawing: Option<String>,
+    /// True if the first pen draws everything.
+    pub(super) one_pen: bool,
     pub(super) size_from: SizeSource,
     pub(super) revision: Revision,
 }
@@ -100,6 +105,7 @@ pub(super) fn scene(file: &SceneFile, parts: SceneParts) -> Result<Scene, SceneF
     Ok(Scene {
         name: file.name.clone(),
         overlay: parts.overlay,
+        drawing: parts.drawing,
         about: file.about.clone(),
         arm: parts.arm,
         strokes: laid.strokes,
@@ -372,14 +378,17 @@ fn place(
     wrong: &mut Vec<String>,
 ) -> Result<PlacedDesign, String> {
     let design = &parts.design;
-    let to_sheet = page_to_sheet(&file.design, design, surface)?;
     let sheet_mm = surface.size_mm();
+    let page = PageOnSheet::new(&file.design, design.page_mm, sheet_mm)?;
     let mut strokes = Vec::with_capacity(design.strokes.len());
     let (mut found, mut lost) = (OverflowCollector::default(), UnassignedStrokes::default());
     for stroke in &design.strokes {
-        let points = stroke.points_mm.iter().map(|p| to_sheet.apply(*p));
+        let points = stroke.points_mm.iter().map(|p| page.apply(*p));
         let points_mm: Vec<[f64; 2]> = points.map(|p| snap_to_edge(p, sheet_mm)).collect();
-        let pen = choose_pen(stroke.pen, stroke.colour, pens);
+        let pen = match parts.one_pen {
+            true => Ok(0),
+            false => choose_pen(stroke.pen, stroke.colour, pens),
+        };
         let chosen = pen.as_ref().ok().and_then(|pen| pens.get(*pen));
         let is_outside = found.take(&points_mm, &stroke.source, chosen, sheet_mm);
         match pen {
@@ -393,20 +402,25 @@ fn place(
         }
     }
     wrong.extend(lost.into_sentences());
-    let long_mm = to_sheet.long_mm(design.page_mm);
-    let fits_mm = fitting(&file.design, design, sheet_mm).filter(|fits| *fits < long_mm);
-    let title = match &parts.overlay {
-        Some(overlay) => format!("{} + {overlay}", file.name),
-        None => file.name.clone(),
-    };
-    let of = design.strokes.len();
+    let long_mm = page.long_mm(design.page_mm);
+    let outside = found.all(sheet_mm, design.strokes.len(), || OverflowPlacement {
+        title: super::scene_title(
+            &file.name,
+            parts.overlay.as_deref(),
+            parts.drawing.as_deref(),
+        ),
+        long_mm,
+        fits_mm: fitting_size_mm(&file.design, design, sheet_mm),
+        at_mm: file.design.at_mm.map(|at| at.map(Finite::get)),
+        turn_deg: file.design.rotate_deg.map_or(0.0, Finite::get),
+    });
     Ok(PlacedDesign {
         strokes,
         page: ScenePage {
             long_mm,
             from: parts.size_from,
         },
-        outside: found.all(title, sheet_mm, of, (long_mm, fits_mm)),
+        outside,
     })
 }
 
@@ -426,17 +440,6 @@ fn snap_to_edge(at_mm: [f64; 2], sheet_mm: [f64; 2]) -> [f64; 2] {
 }
 
 const ROUNDING_MM: f64 = 1e-6;
-
-/// The longest side of a page in the middle of a sheet; none for one that lies elsewhere or turned.
-fn fitting(file: &DesignFile, design: &Design, sheet_mm: [f64; 2]) -> Option<f64> {
-    let is_turned = file.rotate_deg.is_some_and(|turn| turn.get() != 0.0);
-    if file.at_mm.is_some() || is_turned {
-        return None;
-    }
-    let [width, height] = design.page_mm;
-    let share = (sheet_mm[0] / width).min(sheet_mm[1] / height);
-    Some(width.max(height) * share).filter(|fits| fits.is_finite())
-}
 
 /// Strokes without a pen: one sentence for all that want the same.
 #[derive(Default)]
@@ -462,64 +465,6 @@ impl UnassignedStrokes {
             more => format!("design: {source} and {more} strokes more: {what}"),
         })
     }
-}
-
-struct PageToSheet {
-    scale: f64,
-    sin: f64,
-    cos: f64,
-    middle_mm: [f64; 2],
-    to_mm: [f64; 2],
-}
-
-impl PageToSheet {
-    fn long_mm(&self, [width, height]: [f64; 2]) -> f64 {
-        width.max(height) * self.scale
-    }
-
-    fn apply(&self, [x, y]: [f64; 2]) -> [f64; 2] {
-        let [mx, my] = self.middle_mm;
-        let [tx, ty] = self.to_mm;
-        let (x, y) = ((x - mx) * self.scale, (y - my) * self.scale);
-        [
-            tx + x * self.cos - y * self.sin,
-            ty + x * self.sin + y * self.cos,
-        ]
-    }
-}
-
-fn page_to_sheet(
-    file: &DesignFile,
-    design: &Design,
-    surface: &Surface,
-) -> Result<PageToSheet, String> {
-    let [width, height] = design.page_mm;
-    let long = width.max(height);
-    let scale = match file.size_mm {
-        Some(size) if long > 0.0 => within("design.size_mm", size, 1.0, 2000.0)? / long,
-        _ => 1.0,
-    };
-    let [sheet_width, sheet_height] = surface.size_mm();
-    let to_mm = match file.at_mm {
-        Some([x, y]) => [
-            x.get() + width * scale / 2.0,
-            y.get() + height * scale / 2.0,
-        ],
-        None => [sheet_width / 2.0, sheet_height / 2.0],
-    };
-    let (sin, cos) = file
-        .rotate_deg
-        .unwrap_or_default()
-        .get()
-        .to_radians()
-        .sin_cos();
-    Ok(PageToSheet {
-        scale,
-        sin,
-        cos,
-        middle_mm: [width / 2.0, height / 2.0],
-        to_mm,
-    })
 }
 
 fn choose_pen(

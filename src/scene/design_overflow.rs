@@ -25,6 +25,8 @@ pub struct DesignOverflow {
     pub by_mm: f64,
     /// Place of that point.
     pub at_mm: [f64; 2],
+    /// The longest side of its page that fits at the place and turn that were asked for, if any does.
+    pub fits_mm: Option<f64>,
     /// All of it as a sentence.
     pub why: String,
 }
@@ -82,43 +84,83 @@ impl OverflowCollector {
         true
     }
 
-    /// None where nothing reaches out. `fits_mm` is the longest side that would fit, if a smaller
-    /// page is all that it takes.
+    /// None where nothing reaches out.
     pub(super) fn all(
         self,
-        title: String,
         sheet_mm: [f64; 2],
         of: usize,
-        (long_mm, fits_mm): (f64, Option<f64>),
+        placed: impl FnOnce() -> OverflowPlacement,
     ) -> Option<DesignOverflow> {
         let (by_mm, at_mm, source) = self.worst?;
+        let placed = placed();
         let ([x, y], [width, height]) = (at_mm, sheet_mm);
         let strokes = match (self.count, of) {
             (1, 1) => "the only stroke reaches".to_owned(),
             (1, of) => format!("1 of {of} strokes reaches"),
             (count, of) => format!("{count} of {of} strokes reach"),
         };
-        let fix = fits_mm.map_or_else(
-            || "make design.size_mm smaller or move design.at_mm".to_owned(),
-            |fits| {
-                let fits = (fits * 10.0 + ROUNDING).floor() / 10.0;
-                format!("its longer side is {long_mm:.1} mm, and at most {fits} mm fit: make design.size_mm (or --size) smaller")
-            },
-        );
+        let edge = farthest_edge(at_mm, sheet_mm);
         let why = format!(
-            "design: {strokes} beyond the sheet of {width} by {height} mm, the worst by {by_mm:.1} mm ({source}, at ({x:.1}, {y:.1}) mm); {fix}"
+            "design: {strokes} beyond the sheet of {width} by {height} mm, the worst by {by_mm:.1} mm over its {edge} edge ({source}, at ({x:.1}, {y:.1}) mm); {}",
+            placed.remedy()
         );
         Some(DesignOverflow {
-            title,
+            title: placed.title,
             sheet_mm,
             lines: self.lines,
             count: self.count,
             of,
             by_mm,
             at_mm,
+            fits_mm: placed.fits_mm,
             why,
         })
     }
+}
+
+/// Place of a design that does not fit, and the size that would.
+pub(super) struct OverflowPlacement {
+    /// The scene's title.
+    pub(super) title: String,
+    /// The longer side of its page.
+    pub(super) long_mm: f64,
+    /// The longest that fits there.
+    pub(super) fits_mm: Option<f64>,
+    /// Its corner; absent in the middle of the sheet.
+    pub(super) at_mm: Option<[f64; 2]>,
+    pub(super) turn_deg: f64,
+}
+
+impl OverflowPlacement {
+    fn remedy(&self) -> String {
+        let at = self.at_mm.map(|[x, y]| format!(" at ({x}, {y}) mm"));
+        let turned = (self.turn_deg != 0.0).then(|| format!(" turned by {}°", self.turn_deg));
+        let place = [at, turned].into_iter().flatten().collect::<String>();
+        let long_mm = self.long_mm;
+        match self.fits_mm {
+            // Down to a tenth, so that the size that is named does fit.
+            Some(fits_mm) if fits_mm < long_mm => format!(
+                "its longer side is {long_mm:.1} mm, and at most {} mm fit{place}: make design.size_mm (or --size) smaller",
+                (fits_mm * 10.0 + ROUNDING).floor() / 10.0
+            ),
+            Some(fits_mm) => format!(
+                "its longer side is {long_mm:.1} mm, and only {fits_mm:.1} mm would fit{place}: move design.at_mm (or --at)"
+            ),
+            None => format!("no size of it fits{place}: move design.at_mm (or --at)"),
+        }
+    }
+}
+
+/// Returns the name of the edge that a point lies farthest beyond.
+fn farthest_edge([x, y]: [f64; 2], [width, height]: [f64; 2]) -> &'static str {
+    let beyond = [
+        (-x, "left"),
+        (x - width, "right"),
+        (-y, "lower"),
+        (y - height, "upper"),
+    ];
+    let farthest = beyond.into_iter().max_by(|a, b| a.0.total_cmp(&b.0));
+    farthest.map_or("", |(_, edge)| edge)
 }
 
 /// Returns the distance of a point beyond the sheet's edge; 0 on the sheet.

@@ -61,7 +61,7 @@ pub struct DesignFile {
     pub polylines: Option<Vec<Vec<[Finite; 2]>>>,
     /// The length of the page's longer side on the sheet; absent draws it as large as its file says.
     pub size_mm: Option<Finite>,
-    /// Place of the page's lower left corner on the sheet; absent centres the page.
+    /// Place of the lower left corner of the page on the sheet before it is turned; absent centres the page.
     pub at_mm: Option<[Finite; 2]>,
     /// Turns the page about its centre, counter-clockwise.
     pub rotate_deg: Option<Finite>,

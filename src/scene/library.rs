@@ -10,6 +10,8 @@ use super::build_scene::{self, SceneFileError, SceneParts};
 use super::design_overflow::DesignOverflow;
 use super::embedded::{self, EmbeddedFile};
 use super::file::{DesignFile, SceneFile};
+use super::placement::fitting_size_mm;
+use super::replacement::{DesignReplacement, DesignSource};
 use super::{Revision, Scene, SizeSource};
 use arm::{ArmError, ArmFile, ArmModel};
 use base::units::Finite;
@@ -32,16 +34,6 @@ pub struct SceneLibrary {
 struct CachedArmName {
     stamp: Option<(SystemTime, u64)>,
     arm: Option<String>,
-}
-
-/// A design that comes in place of a scene's own.
-#[derive(Clone, Debug)]
-pub struct DesignReplacement {
-    /// The name of each of its files, whose ending says what it is, and what is in it: one, or the
-    /// files of a set, of which [`design::set_of`] says the same.
-    pub files: Vec<(String, Vec<u8>)>,
-    /// Its longer side on the sheet, above 0; without it what the file says, or else the scene.
-    pub size_mm: Option<Finite>,
 }
 
 /// A file larger than this is not read.
@@ -108,7 +100,7 @@ impl SceneLibrary {
         }
     }
 
-    /// The same scenes, all with another design, in the middle of their sheets.
+    /// The same scenes, all with another design, placed on their sheets as it says.
     #[must_use]
     pub fn with_drawing(&self, drawing: DesignReplacement) -> Self {
         Self {
@@ -284,8 +276,8 @@ impl SceneLibrary {
         hash_part(&mut hash, text.as_bytes());
         let mut scene = self.overlaid(file, text, overlay, &mut hash)?;
         if let Some(drawing) = &self.instead {
-            drawing.take_place(&mut scene.design);
-            hash_part(&mut hash, format!("{:?}", drawing.size_mm).as_bytes());
+            drawing.apply_to(&mut scene.design);
+            hash_part(&mut hash, &drawing.hashed());
         }
         if let Some(name) = name.filter(|name| *name != scene.name) {
             let why = format!(
@@ -299,12 +291,15 @@ impl SceneLibrary {
             &mut hash,
             &serde_json::to_vec(&arm.file).unwrap_or_default(),
         );
-        let design = self.design(file, &mut scene.design, &mut hash)?;
+        let sheet_mm = scene.sheet.size_mm.map(Finite::get);
+        let design = self.design(file, &mut scene.design, sheet_mm, &mut hash)?;
         let revision = Revision(*hash.finalize().as_bytes());
         let parts = SceneParts {
             arm,
             design,
             overlay: overlay.map(str::to_owned),
+            drawing: self.instead.as_ref().map(|drawing| drawing.label()),
+            one_pen: self.instead.as_ref().is_some_and(|drawing| drawing.one_pen),
             size_from: self.size_from(&scene.design),
             revision,
         };
@@ -313,11 +308,12 @@ impl SceneLibrary {
     }
 
     fn size_from(&self, file: &DesignFile) -> SizeSource {
-        let asked = self.instead.as_ref().is_some_and(|d| d.size_mm.is_some());
-        match file.size_mm {
-            _ if asked => SizeSource::Asked,
-            Some(_) => SizeSource::Scene,
-            None => SizeSource::File,
+        let placement = self.instead.as_ref().map(|drawing| drawing.placement);
+        match (placement, file.size_mm) {
+            (Some(placement), _) if placement.fits => SizeSource::Fitted,
+            (Some(placement), _) if placement.size_mm.is_some() => SizeSource::Asked,
+            (_, Some(_)) => SizeSource::Scene,
+            (_, None) => SizeSource::File,
         }
     }
 
@@ -343,6 +339,7 @@ impl SceneLibrary {
         &self,
         scene: &str,
         file: &mut DesignFile,
+        sheet_mm: [f64; 2],
         hash: &mut blake3::Hasher,
     ) -> Result<Design, SceneError> {
         let wrap = |name: &str| {
@@ -354,11 +351,13 @@ impl SceneLibrary {
         match (&file.file, &file.text, &file.polylines) {
             (Some(name), None, None) => {
                 let name = name.clone();
-                self.file_design(scene, &name, file, hash)
+                self.file_design(scene, &name, file, sheet_mm, hash)
             }
             (None, Some(text), None) => {
                 let height_mm = file.letter_height_mm.map_or(LETTER_HEIGHT_MM, |h| h.get());
-                design::letters(text, height_mm).map_err(wrap("text"))
+                let design = design::letters(text, height_mm).map_err(wrap("text"))?;
+                self.fit(scene, file, &design, sheet_mm)?;
+                Ok(design)
             }
             (None, None, Some(paths)) => {
                 let paths: Vec<Vec<[f64; 2]>> = paths
@@ -380,6 +379,7 @@ impl SceneLibrary {
         scene: &str,
         name: &str,
         file: &mut DesignFile,
+        sheet_mm: [f64; 2],
         hash: &mut blake3::Hasher,
     ) -> Result<Design, SceneError> {
         let wrap = |source| SceneError::Design {
@@ -394,10 +394,14 @@ impl SceneLibrary {
         let mut plain = design::load_set(&parts, &caps).map_err(wrap)?;
         plain.notes.extend(set_note(&files));
         // A size on paper is its author's will; the scene's is that of its own design.
-        let is_unasked = self.instead.as_ref().is_some_and(|d| d.size_mm.is_none());
+        let is_unasked = self
+            .instead
+            .as_ref()
+            .is_some_and(|drawing| !drawing.placement.is_sized());
         if plain.states_size && is_unasked {
             file.size_mm = None;
         }
+        self.fit(scene, file, &plain, sheet_mm)?;
         let fill = area_fill::fill_of(file, plain.page_mm);
         let fill = fill.map_err(|what| SceneError::from(FileError::single(scene, what)))?;
         match parts.as_slice() {
@@ -408,10 +412,39 @@ impl SceneLibrary {
         }
     }
 
+    /// Makes a drawing as large as its sheet holds, where that is asked for.
+    fn fit(
+        &self,
+        scene: &str,
+        file: &mut DesignFile,
+        design: &Design,
+        sheet_mm: [f64; 2],
+    ) -> Result<(), SceneError> {
+        if !self
+            .instead
+            .as_ref()
+            .is_some_and(|drawing| drawing.placement.fits)
+        {
+            return Ok(());
+        }
+        let size_mm = fitting_size_mm(file, design, sheet_mm).and_then(|mm| Finite::new(mm).ok());
+        let nowhere = || {
+            let [width, height] = sheet_mm;
+            FileError::single(
+                scene,
+                format!(
+                    "design: no size of it lies on the sheet of {width} by {height} mm there: move it by --at, or leave --at out"
+                ),
+            )
+        };
+        file.size_mm = Some(size_mm.ok_or_else(nowhere)?);
+        Ok(())
+    }
+
     /// The file of that name, or all of the set that it belongs to.
     fn design_files(&self, scene: &str, name: &str) -> Result<Vec<(String, Vec<u8>)>, SceneError> {
-        if let Some(drawing) = &self.instead {
-            return Ok(drawing.files.clone());
+        if let Some(DesignSource::Files(files)) = self.instead.as_deref().map(|of| &of.source) {
+            return Ok(files.clone());
         }
         if !is_plain(name) {
             let why = format!("design.file `{name}` must be a file name without folders");
@@ -551,15 +584,6 @@ fn hash_files(hash: &mut blake3::Hasher, files: &[(String, Vec<u8>)]) {
             hash_part(hash, name.as_bytes());
         }
         hash_part(hash, bytes);
-    }
-}
-
-impl DesignReplacement {
-    fn take_place(&self, design: &mut DesignFile) {
-        design.file = self.files.first().map(|(name, _)| name.clone());
-        (design.text, design.polylines) = (None, None);
-        (design.at_mm, design.rotate_deg) = (None, None);
-        design.size_mm = self.size_mm.or(design.size_mm);
     }
 }
 

@@ -19,6 +19,8 @@ mod embedded;
 mod fiducials;
 pub mod file;
 mod library;
+mod placement;
+mod replacement;
 mod rest_clearance;
 mod surface;
 
@@ -26,11 +28,13 @@ pub use build_scene::{JOG_MM_S, PROBE_DEPTH_MM, PROBE_FROM_MM, PROBE_MM_S, TIP_M
 pub use design_overflow::{DesignOverflow, OverflowStroke};
 pub use fiducials::SheetFiducials;
 pub use file::{FillKind, Lay, Order, SceneFile, ToolKind};
-pub use library::{DesignReplacement, SceneError, SceneLibrary};
+pub use library::{SceneError, SceneLibrary};
+pub use placement::{DesignPlacement, PAGE_SIDE_MM};
+pub use replacement::{DesignReplacement, DesignSource};
 pub use rest_clearance::{CLEARANCE_M, PEN_RADIUS_M};
 pub use surface::{SheetShape, Surface, SurfaceDistortion, SurfacePoint, SurfaceProjection, pose};
 
-/// A hash over everything that a scene depends on: its file, overlay, design's bytes, and arm.
+/// A hash over everything that a scene depends on: its file, overlay, design's bytes and place, and arm.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Revision([u8; 32]);
 
@@ -41,6 +45,8 @@ pub struct Scene {
     pub name: String,
     /// The overlay that was laid over it.
     pub overlay: Option<String>,
+    /// The drawing that comes in place of its own design, by name.
+    pub drawing: Option<String>,
     /// One line for people and models.
     pub about: String,
     /// The arm that moves in it.
@@ -94,6 +100,8 @@ pub struct ScenePage {
 pub enum SizeSource {
     /// The request for the drawing.
     Asked,
+    /// The sheet: the request was for the largest size that it holds.
+    Fitted,
     /// The scene's file.
     Scene,
     /// The design itself.
@@ -206,13 +214,10 @@ pub struct KeepOut {
 }
 
 impl Scene {
-    /// Its name, with the overlay's where one is laid over it.
+    /// Its name, with those of the overlay and of the drawing that come in place of parts of it.
     #[must_use]
     pub fn title(&self) -> String {
-        match &self.overlay {
-            Some(overlay) => format!("{} + {overlay}", self.name),
-            None => self.name.clone(),
-        }
+        scene_title(&self.name, self.overlay.as_deref(), self.drawing.as_deref())
     }
 
     /// Returns how far from the base frame's origin any point of the arm or of a mounted pen can be, in metres.
@@ -230,6 +235,16 @@ impl Scene {
     pub fn pen(&self, index: usize) -> Option<&ScenePen> {
         self.pens.get(index)
     }
+}
+
+/// Returns a scene's name with those of the overlay and of the drawing that come in place of parts of it.
+#[must_use]
+pub fn scene_title(scene: &str, overlay: Option<&str>, drawing: Option<&str>) -> String {
+    let overlaid = overlay.map_or_else(|| scene.to_owned(), |over| format!("{scene} + {over}"));
+    drawing.map_or_else(
+        || overlaid.clone(),
+        |drawing| format!("{drawing} in {overlaid}"),
+    )
 }
 
 impl Revision {

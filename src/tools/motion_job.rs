@@ -661,7 +661,9 @@ fn refused(code: &str, why: &str) -> Reply {
 
 fn denied_reply(denied: &PermitError) -> Reply {
     let code = match denied {
-        PermitError::NeedsEnabling { .. } => "needs_enabling",
+        PermitError::NeedsEnabling { .. } | PermitError::DrawingNeedsEnabling { .. } => {
+            "needs_enabling"
+        }
         PermitError::Stopped(_) | PermitError::OperatorMustReset => "needs_reset",
         PermitError::Emergency => "emergency_stop",
         PermitError::Fault(_) => "fault",

@@ -156,7 +156,7 @@ fn mistakes_on_the_command_line_say_what_would_be_right() {
         ),
         (
             vec!["plan", "--size", "60mm"],
-            "--size is the size of a --design",
+            "place a --design FILE or --text WORDS",
         ),
         (vec!["plan", "defualt"], "valid: default"),
         (

@@ -110,7 +110,7 @@ fn a_design_larger_than_its_sheet_is_one_refusal_and_a_picture() {
         assert!(
             why.contains(
                 "30 of 31 strokes reach beyond the sheet of 100 by 100 mm, the worst by 40.0 mm"
-            ) && why.contains("at most 100 mm fit"),
+            ) && why.contains("at most 111.1 mm fit"),
             "{why}"
         );
         let message = plan["message"].as_str().unwrap();

@@ -1,0 +1,132 @@
+//! Files of designs as they are named on the command line: folders opened, sets gathered, bytes read.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+
+/// Files of a folder; more are not looked at.
+const DESIGNS_MAX: usize = 100_000;
+
+/// A larger design is not read.
+const DESIGN_BYTES_MAX: u64 = 16 * 1024 * 1024;
+
+/// A design that was named: its file, or the files of its set in order.
+pub(super) struct NamedDesign {
+    pub(super) path: PathBuf,
+    files: Vec<PathBuf>,
+}
+
+impl NamedDesign {
+    /// With its set around it, whichever of it was named.
+    pub(super) fn of(path: &Path) -> Self {
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let look_in = if folder.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            folder
+        };
+        let set = file_name(path);
+        let set = design::set_of(&set);
+        let entries = set.and_then(|_| std::fs::read_dir(look_in).ok());
+        let names = entries.into_iter().flatten().take(DESIGNS_MAX).flatten();
+        let mut files: Vec<PathBuf> = names
+            .map(|entry| entry.file_name().to_string_lossy().into_owned())
+            .filter(|name| design::set_of(name) == set)
+            .take(SET_MAX)
+            .map(|name| folder.join(name))
+            .collect();
+        files.sort();
+        Self {
+            path: files.first().cloned().unwrap_or_else(|| path.to_path_buf()),
+            files: if files.is_empty() {
+                vec![path.to_path_buf()]
+            } else {
+                files
+            },
+        }
+    }
+
+    /// Returns the name and the bytes of each of its files.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or is too large.
+    pub(super) fn read(&self) -> anyhow::Result<Vec<(String, Vec<u8>)>> {
+        self.files.iter().map(|path| read(path)).collect()
+    }
+}
+
+/// A set has no more files for other pens.
+const SET_MAX: usize = 100;
+
+pub(super) fn file_name(path: &Path) -> String {
+    path.file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
+}
+
+pub(super) fn stem(path: &Path) -> String {
+    path.file_stem()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
+}
+
+/// Every design that was named, folders opened, in order; each set once.
+pub(super) fn designs(named: &[PathBuf]) -> anyhow::Result<Vec<NamedDesign>> {
+    let mut seen = HashSet::new();
+    let files = files(named)?;
+    let designs = files.iter().map(|path| NamedDesign::of(path));
+    Ok(designs
+        .filter(|design| design.files.len() == 1 || seen.insert(design.path.clone()))
+        .take(DESIGNS_MAX)
+        .collect())
+}
+
+fn files(named: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for path in named {
+        if !path.is_dir() {
+            found.push(path.clone());
+            continue;
+        }
+        let entries = std::fs::read_dir(path)
+            .with_context(|| format!("cannot read the folder {}", path.display()))?;
+        let is_design = |path: &PathBuf| {
+            let ending = path
+                .extension()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .to_lowercase();
+            design::ENDINGS.contains(&ending.as_str())
+        };
+        let mut inside: Vec<PathBuf> = entries
+            .take(DESIGNS_MAX)
+            .filter_map(|entry| entry.ok().map(|entry| entry.path()))
+            .filter(is_design)
+            .collect();
+        inside.sort();
+        if inside.is_empty() {
+            bail!(
+                "{} has no design in it: files ending in {}",
+                path.display(),
+                design::ENDINGS.join(", ")
+            );
+        }
+        found.extend(inside);
+    }
+    Ok(found)
+}
+
+fn read(path: &Path) -> anyhow::Result<(String, Vec<u8>)> {
+    let cannot = || format!("cannot read {}", path.display());
+    let bytes_count = std::fs::metadata(path).with_context(cannot)?.len();
+    if bytes_count > DESIGN_BYTES_MAX {
+        bail!(
+            "{} has {bytes_count} bytes; at most {DESIGN_BYTES_MAX} are read",
+            path.display()
+        );
+    }
+    Ok((file_name(path), std::fs::read(path).with_context(cannot)?))
+}

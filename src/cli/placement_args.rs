@@ -1,0 +1,228 @@
+//! Options that say what is drawn in place of a scene's own design, where on the sheet and how large.
+
+use anyhow::{anyhow, bail};
+use clap::{Args, ValueEnum};
+
+use super::design_files::NamedDesign;
+use base::units::Finite;
+use scene::{DesignPlacement, DesignReplacement, DesignSource, FillKind, PAGE_SIDE_MM};
+
+/// Place, size and look of a drawing that comes in place of a scene's own design.
+#[derive(Debug, Clone, Default, Args)]
+pub(super) struct PlacementArgs {
+    /// Draw these words in single-line letters, in place of a file
+    #[arg(long, value_name = "WORDS")]
+    pub(super) text: Option<String>,
+    /// Height of a capital letter of --text [default: 10mm]
+    #[arg(long, value_name = "LENGTH", value_parser = length_mm, requires = "text", conflicts_with_all = ["size", "fit"])]
+    letter_height: Option<f64>,
+    /// The longer side of the drawing's page on the sheet, such as 60mm, 6cm or 2.5in
+    #[arg(long, value_name = "LENGTH", value_parser = length_mm, allow_hyphen_values = true, conflicts_with = "fit")]
+    size: Option<f64>,
+    /// As large as the sheet holds, there and turned so
+    #[arg(long)]
+    fit: bool,
+    /// The page's lower left corner on the sheet before it is turned, such as 20mm,30mm
+    #[arg(long, value_name = "X,Y", value_parser = point_mm, allow_hyphen_values = true)]
+    at: Option<[f64; 2]>,
+    /// In the middle of the sheet, which is the default
+    #[arg(long, conflicts_with = "at")]
+    center: bool,
+    /// Turn the page about its centre, counter-clockwise, in degrees
+    #[arg(long, value_name = "DEGREES", allow_hyphen_values = true)]
+    rotate: Option<f64>,
+    /// Draw all of it with the scene's first pen
+    #[arg(long)]
+    one_pen: bool,
+    /// Fill of an SVG's coloured areas, in place of the scene's
+    #[arg(long, value_enum)]
+    fill: Option<AreaFillChoice>,
+}
+
+/// Fill of coloured areas.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum AreaFillChoice {
+    Outline,
+    Hatch,
+    Cross,
+    Contour,
+}
+
+impl From<AreaFillChoice> for FillKind {
+    fn from(choice: AreaFillChoice) -> Self {
+        match choice {
+            AreaFillChoice::Outline => Self::Outline,
+            AreaFillChoice::Hatch => Self::Hatch,
+            AreaFillChoice::Cross => Self::Cross,
+            AreaFillChoice::Contour => Self::Contour,
+        }
+    }
+}
+
+impl PlacementArgs {
+    /// Returns whether any of it was said.
+    pub(super) const fn is_said(&self) -> bool {
+        self.text.is_some()
+            || self.size.is_some()
+            || self.fit
+            || self.at.is_some()
+            || self.center
+            || self.rotate.is_some()
+            || self.one_pen
+            || self.fill.is_some()
+    }
+
+    /// Returns the drawing from files, or of the words where there are any.
+    ///
+    /// # Errors
+    /// Files and words at once, or neither; a file that cannot be read; a turn that is not a number.
+    pub(super) fn drawing(&self, files: Option<&NamedDesign>) -> anyhow::Result<DesignReplacement> {
+        let source = match (files, &self.text) {
+            (Some(design), None) => DesignSource::Files(design.read()?),
+            (None, Some(text)) => DesignSource::Text {
+                text: text.clone(),
+                letter_height_mm: self.letter_height.map(finite).transpose()?,
+            },
+            (Some(_), Some(_)) => bail!("name a file or say --text, not both"),
+            (None, None) => bail!("name a file to draw, or say --text WORDS"),
+        };
+        Ok(DesignReplacement {
+            source,
+            placement: self.placement()?,
+            fill: self.fill.map(FillKind::from),
+            one_pen: self.one_pen,
+        })
+    }
+
+    fn placement(&self) -> anyhow::Result<DesignPlacement> {
+        let at_mm = match self.at {
+            Some([x, y]) => Some([finite(x)?, finite(y)?]),
+            None => None,
+        };
+        Ok(DesignPlacement {
+            size_mm: self.size.map(finite).transpose()?,
+            at_mm,
+            rotate_deg: self.rotate.map(finite).transpose()?,
+            fits: self.fit,
+        })
+    }
+}
+
+fn finite(value: f64) -> anyhow::Result<Finite> {
+    Finite::new(value).map_err(|error| anyhow!("{error}"))
+}
+
+/// A length of a page such as `60mm`, `6 cm`, `6,5cm` or `2.5in`; a bare number is millimetres.
+fn length_mm(text: &str) -> Result<f64, String> {
+    let (number, factor_mm) = number_and_unit(text)?;
+    let length_mm = parse_number(&number.replace(',', "."))? * factor_mm.unwrap_or(1.0);
+    if PAGE_SIDE_MM.contains(&length_mm) {
+        Ok(length_mm)
+    } else {
+        Err(format!(
+            "that is {length_mm} mm; {} to {} mm are possible",
+            PAGE_SIDE_MM.start(),
+            PAGE_SIDE_MM.end()
+        ))
+    }
+}
+
+/// A point of the sheet such as `20mm,30mm`, `2cm, 3cm` or `20,30`; a unit that is said once is that of both.
+fn point_mm(text: &str) -> Result<[f64; 2], String> {
+    let parts: Vec<&str> = text.split([',', ';']).collect();
+    let &[x, y] = parts.as_slice() else {
+        return Err("write two lengths with a comma between, such as 20mm,30mm".to_owned());
+    };
+    let ((x, x_factor), (y, y_factor)) = (number_and_unit(x)?, number_and_unit(y)?);
+    let both = y_factor.or(x_factor).unwrap_or(1.0);
+    let (x_factor, y_factor) = (x_factor.unwrap_or(both), y_factor.unwrap_or(both));
+    Ok([parse_number(&x)? * x_factor, parse_number(&y)? * y_factor])
+}
+
+fn parse_number(number: &str) -> Result<f64, String> {
+    let value = number.parse();
+    value.map_err(|_| "write a number and its unit, such as 60mm, 6cm or 2.5in".to_owned())
+}
+
+/// Splits a length into its number, and the millimetres of its unit where it has one.
+fn number_and_unit(text: &str) -> Result<(String, Option<f64>), String> {
+    let text = text.trim().to_lowercase();
+    let split = text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | ',' | '+' | '-')));
+    let (number, unit) = text.split_at(split.unwrap_or(text.len()));
+    let factor_mm = match unit.trim() {
+        "" => return Ok((number.to_owned(), None)),
+        "mm" | "millimetre" | "millimetres" | "millimeter" | "millimeters" => 1.0,
+        "cm" | "centimetre" | "centimetres" | "centimeter" | "centimeters" => 10.0,
+        "m" | "metre" | "metres" | "meter" | "meters" => 1e3,
+        "in" | "\"" | "inch" | "inches" => 25.4,
+        "pt" => 25.4 / 72.0,
+        other => {
+            return Err(format!(
+                "{other:?} is not a unit of length; write one number, such as 60mm, 6cm or 2.5in: the longer side"
+            ));
+        }
+    };
+    Ok((number.to_owned(), Some(factor_mm)))
+}
+
+#[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::float_cmp,
+    reason = "a failing test may panic"
+)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn points_take_a_unit_each_or_one_for_both() {
+        for (text, mm) in [
+            ("20mm,30mm", [20.0, 30.0]),
+            ("20,30", [20.0, 30.0]),
+            ("2cm, 5mm", [20.0, 5.0]),
+            ("2,3cm", [20.0, 30.0]),
+            ("-1.5;2mm", [-1.5, 2.0]),
+        ] {
+            assert_eq!(point_mm(text).unwrap(), mm, "{text}");
+        }
+        for text in ["20mm", "1,2,3", "a,b", "20,", "20px,30px"] {
+            assert!(point_mm(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn lengths_come_in_many_forms() {
+        for (text, mm) in [
+            ("60mm", 60.0),
+            (" 60 MM ", 60.0),
+            ("60", 60.0),
+            ("6cm", 60.0),
+            ("6,5 cm", 65.0),
+            ("0.06m", 60.0),
+            ("2in", 50.8),
+            ("2\"", 50.8),
+            ("72pt", 25.4),
+        ] {
+            assert!((length_mm(text).unwrap() - mm).abs() < 1e-9, "{text}");
+        }
+    }
+
+    #[test]
+    fn lengths_that_are_none_say_what_would_be() {
+        for (text, said) in [
+            ("", "such as 60mm"),
+            ("big", "not a unit"),
+            ("60x40", "longer side"),
+            ("60px", "not a unit"),
+            ("-5mm", "1 to 2000 mm"),
+            ("0", "1 to 2000 mm"),
+            ("1e3", "not a unit"),
+            ("9m", "that is 9000 mm"),
+            ("1.2.3", "a number"),
+            ("nan", "not a unit"),
+        ] {
+            let error = length_mm(text).unwrap_err();
+            assert!(error.contains(said), "{text}: {error}");
+        }
+    }
+}

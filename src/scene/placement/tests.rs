@@ -1,0 +1,247 @@
+//! Placed designs against an affine map that is written here a second time, and fits against what is refused.
+
+use super::*;
+use crate::{DesignReplacement, Scene, SceneError, SceneLibrary};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngSeed};
+
+/// The sheet of scene `default`.
+const SHEET_MM: f64 = 100.0;
+
+fn number(value: f64) -> Finite {
+    Finite::new(value).unwrap()
+}
+
+fn page_json(page_mm: [f64; 2], lines: &[[[f64; 2]; 2]]) -> Vec<u8> {
+    let [width, height] = page_mm;
+    let strokes: Vec<String> = lines
+        .iter()
+        .map(|line| format!(r#"{{"points": {line:?}}}"#))
+        .collect();
+    format!(
+        r#"{{"page_mm": [{width}, {height}], "strokes": [{}]}}"#,
+        strokes.join(", ")
+    )
+    .into_bytes()
+}
+
+fn placed(bytes: &[u8], placement: DesignPlacement) -> Result<std::sync::Arc<Scene>, SceneError> {
+    let design = DesignReplacement {
+        placement,
+        ..DesignReplacement::from_files(vec![("page.json".to_owned(), bytes.to_vec())])
+    };
+    SceneLibrary::new(None)
+        .with_drawing(design)
+        .scene("default", None)
+}
+
+/// A point of the page on the sheet: scaled, its corner put to its place, turned about its middle.
+fn affine(
+    [x, y]: [f64; 2],
+    [width, height]: [f64; 2],
+    scale: f64,
+    at_mm: Option<[f64; 2]>,
+    turn_deg: f64,
+) -> [f64; 2] {
+    let (width, height) = (width * scale, height * scale);
+    let [left, low] = at_mm.unwrap_or([(SHEET_MM - width) / 2.0, (SHEET_MM - height) / 2.0]);
+    let (dx, dy) = (x * scale - width / 2.0, y * scale - height / 2.0);
+    let angle = turn_deg.to_radians() + dy.atan2(dx);
+    let far = dx.hypot(dy);
+    [
+        left + width / 2.0 + far * angle.cos(),
+        low + height / 2.0 + far * angle.sin(),
+    ]
+}
+
+#[derive(Clone, Debug)]
+struct Page {
+    size_mm: [f64; 2],
+    lines: Vec<[[f64; 2]; 2]>,
+}
+
+/// A page of any shape with a few lines anywhere on it, each of some length.
+fn pages() -> impl Strategy<Value = Page> {
+    let side = || 20.0..300.0_f64;
+    let line = [
+        [0.05..0.45_f64, 0.0..1.0_f64],
+        [0.55..1.0_f64, 0.0..1.0_f64],
+    ];
+    let lines = proptest::collection::vec(line, 1..5);
+    ([side(), side()], lines).prop_map(|(size_mm, shares)| Page {
+        size_mm,
+        lines: shares
+            .into_iter()
+            .map(|line| line.map(|[x, y]| [x * size_mm[0], y * size_mm[1]]))
+            .collect(),
+    })
+}
+
+fn places() -> impl Strategy<Value = Option<[f64; 2]>> {
+    proptest::option::of([0.0..60.0_f64, 0.0..60.0_f64])
+}
+
+fn turns() -> impl Strategy<Value = f64> {
+    prop_oneof![
+        Just(0.0),
+        Just(90.0),
+        Just(180.0),
+        Just(-90.0),
+        -200.0..200.0_f64
+    ]
+}
+
+fn placement(at_mm: Option<[f64; 2]>, turn_deg: f64) -> DesignPlacement {
+    DesignPlacement {
+        at_mm: at_mm.map(|at| at.map(number)),
+        rotate_deg: Some(number(turn_deg)),
+        ..DesignPlacement::default()
+    }
+}
+
+proptest! {
+    #![proptest_config(Config { cases: 300, rng_seed: RngSeed::Fixed(21), ..Config::default() })]
+
+    #[test]
+    fn the_largest_size_that_fits_is_accepted_and_a_thousandth_more_is_refused(
+        page in pages(), at_mm in places(), turn_deg in turns(),
+    ) {
+        let bytes = page_json(page.size_mm, &page.lines);
+        let fitted = placed(&bytes, DesignPlacement { fits: true, ..placement(at_mm, turn_deg) });
+        let larger = |size_mm: f64| {
+            let size_mm = Some(number(size_mm));
+            placed(&bytes, DesignPlacement { size_mm, ..placement(at_mm, turn_deg) })
+        };
+        match fitted {
+            Ok(fitted) => {
+                let fits_mm = fitted.page.long_mm;
+                let more = fits_mm * 1.001;
+                prop_assert_eq!(fitted.page.from, crate::SizeSource::Fitted);
+                prop_assert!(larger(fits_mm).is_ok());
+                prop_assume!(PAGE_SIDE_MM.contains(&more));
+                match larger(more) {
+                    Err(SceneError::Outside { outside, .. }) => {
+                        let found_mm = outside.fits_mm.unwrap();
+                        prop_assert!((found_mm - fits_mm).abs() < 1e-6 * fits_mm, "{found_mm} {fits_mm}");
+                    }
+                    other => prop_assert!(false, "{:?}", other.map(|scene| scene.page)),
+                }
+            }
+            // No size lies on the sheet there: neither do these.
+            Err(SceneError::File(_)) => for size_mm in [1.0, 3.0, 10.0, 30.0, 90.0] {
+                prop_assert!(larger(size_mm).is_err(), "{size_mm} mm fits");
+            },
+            Err(other) => prop_assert!(false, "{other}"),
+        }
+    }
+
+    #[test]
+    fn every_stroke_lies_where_an_affine_map_of_its_own_puts_it(
+        page in pages(), at_mm in places(), turn_deg in turns(), share in 0.1..1.0_f64,
+    ) {
+        let bytes = page_json(page.size_mm, &page.lines);
+        let fitted = placed(&bytes, DesignPlacement { fits: true, ..placement(at_mm, turn_deg) });
+        prop_assume!(fitted.is_ok());
+        let size_mm = fitted.unwrap().page.long_mm * share;
+        let scene = placed(&bytes, DesignPlacement { size_mm: Some(number(size_mm)), ..placement(at_mm, turn_deg) });
+        // Below its largest size it may leave the sheet again where its corner lies on an edge.
+        prop_assume!(scene.is_ok());
+        let scene = scene.unwrap();
+        let scale = size_mm / page.size_mm[0].max(page.size_mm[1]);
+        prop_assert_eq!(scene.strokes.len(), page.lines.len());
+        for (stroke, line) in scene.strokes.iter().zip(&page.lines) {
+            for (found, point) in stroke.points_mm.iter().zip(line) {
+                let wanted = affine(*point, page.size_mm, scale, at_mm, turn_deg);
+                let off_mm = (found[0] - wanted[0]).hypot(found[1] - wanted[1]);
+                prop_assert!(off_mm < 1e-5, "{found:?} {wanted:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_refusal_names_the_edge_the_place_the_turn_and_the_size_that_fits() {
+    let bytes = page_json([20.0, 10.0], &[[[0.0, 0.0], [20.0, 10.0]]]);
+    let asked = DesignPlacement {
+        size_mm: Some(number(90.0)),
+        ..placement(Some([30.0, 5.0]), 90.0)
+    };
+    let refused = placed(&bytes, asked).unwrap_err().to_string();
+    // Its middle is at (75, 27.5), and it is 90 mm high as it lies.
+    assert!(refused.contains("over its lower edge"), "{refused}");
+    assert!(
+        refused.contains(
+            "mm fit at (30, 5) mm turned by 90°: make design.size_mm (or --size) smaller"
+        ),
+        "{refused}"
+    );
+    let fits_mm: f64 = refused
+        .split("at most ")
+        .nth(1)
+        .and_then(|rest| rest.split(' ').next()?.parse().ok())
+        .unwrap();
+    let fits = DesignPlacement {
+        size_mm: Some(number(fits_mm)),
+        ..asked
+    };
+    assert!(placed(&bytes, fits).is_ok());
+}
+
+#[test]
+fn a_corner_beyond_the_sheet_leaves_no_size_and_says_so() {
+    let bytes = page_json([20.0, 10.0], &[[[0.0, 0.0], [20.0, 10.0]]]);
+    let beyond = placement(Some([120.0, 5.0]), 0.0);
+    let fitted = placed(
+        &bytes,
+        DesignPlacement {
+            fits: true,
+            ..beyond
+        },
+    );
+    let said = fitted.unwrap_err().to_string();
+    assert!(said.contains("no size of it lies on the sheet"), "{said}");
+    let said = placed(&bytes, beyond).unwrap_err().to_string();
+    assert!(said.contains("no size of it fits at (120, 5) mm"), "{said}");
+}
+
+#[test]
+fn revisions_differ_by_design_place_fill_and_pen() {
+    let bytes = page_json([20.0, 10.0], &[[[0.0, 0.0], [20.0, 10.0]]]);
+    let plain = DesignReplacement::from_files(vec![("page.json".to_owned(), bytes)]);
+    let moved = DesignReplacement {
+        placement: placement(Some([1.0, 2.0]), 0.0),
+        ..plain.clone()
+    };
+    let one_pen = DesignReplacement {
+        one_pen: true,
+        ..plain.clone()
+    };
+    let mut all: Vec<String> = [plain.clone(), moved, one_pen]
+        .into_iter()
+        .map(|design| {
+            let library = SceneLibrary::new(None).with_drawing(design);
+            library.scene("two_pens", None).unwrap().revision.hex()
+        })
+        .collect();
+    let again = SceneLibrary::new(None).with_drawing(plain);
+    assert_eq!(
+        all[0],
+        again.scene("two_pens", None).unwrap().revision.hex()
+    );
+    all.sort();
+    all.dedup();
+    assert_eq!(all.len(), 3);
+}
+
+#[test]
+fn a_design_survives_json_to_the_byte() {
+    let design = DesignReplacement {
+        placement: placement(Some([1.5, 2.0]), 90.0),
+        ..DesignReplacement::from_files(vec![("é \"x\".svg".to_owned(), "<svg>é\n\"</svg>".into())])
+    };
+    let json = serde_json::to_string(&design).unwrap();
+    assert_eq!(
+        serde_json::from_str::<DesignReplacement>(&json).unwrap(),
+        design
+    );
+}

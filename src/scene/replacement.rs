@@ -1,0 +1,156 @@
+//! A design in place of a scene's own.
+
+use serde::{Deserialize, Serialize};
+
+use super::file::{DesignFile, FillKind};
+use super::placement::DesignPlacement;
+use base::units::Finite;
+
+/// A design that comes in place of a scene's own, and how it is drawn.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct DesignReplacement {
+    /// The drawing itself.
+    pub source: DesignSource,
+    /// Its place on the sheet.
+    #[serde(default)]
+    pub placement: DesignPlacement,
+    /// Fill of an SVG's coloured areas; absent keeps the scene's.
+    #[serde(default)]
+    pub fill: Option<FillKind>,
+    /// True draws all of it with the scene's first pen, whatever colours and pens it names.
+    #[serde(default)]
+    pub one_pen: bool,
+}
+
+/// The strokes' source.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum DesignSource {
+    /// One file, or the files of a set, of which [`design::set_of`] says the same: each with its name, whose ending
+    /// says what it is, and its bytes.
+    Files(#[serde(with = "design_texts")] Vec<(String, Vec<u8>)>),
+    /// Words in single-line letters.
+    Text {
+        /// The words.
+        text: String,
+        /// Height of a capital letter on the sheet; absent is that of a scene that does not say.
+        #[serde(default)]
+        letter_height_mm: Option<Finite>,
+    },
+}
+
+/// Letters of a text that its label shows.
+const LABEL_LETTERS: usize = 24;
+
+impl DesignReplacement {
+    /// A drawing from files, in the middle of the sheet.
+    #[must_use]
+    pub fn from_files(files: Vec<(String, Vec<u8>)>) -> Self {
+        Self {
+            source: DesignSource::Files(files),
+            placement: DesignPlacement::default(),
+            fill: None,
+            one_pen: false,
+        }
+    }
+
+    /// Returns the drawing's name for people: its first file, or the beginning of its text.
+    #[must_use]
+    pub fn label(&self) -> String {
+        match &self.source {
+            DesignSource::Files(files) => match files.as_slice() {
+                [] => "nothing".to_owned(),
+                [(name, _)] => name.clone(),
+                [(name, _), more @ ..] => format!("{name} and {} more", more.len()),
+            },
+            DesignSource::Text { text, .. } => {
+                let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+                let shown: String = words.chars().take(LABEL_LETTERS).collect();
+                let more = if shown == words { "" } else { "…" };
+                format!("“{shown}{more}”")
+            }
+        }
+    }
+
+    /// Returns the bytes that a revision covers: all that it says.
+    pub(super) fn hashed(&self) -> Vec<u8> {
+        // The only values that could fail are a file's bytes that are not text, and reading the design refuses those.
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+
+    /// Takes the place of a scene's design. Its order stays; the place, size and fill of a scene are its own design's.
+    pub(super) fn apply_to(&self, design: &mut DesignFile) {
+        (design.file, design.text, design.polylines) = (None, None, None);
+        let mut is_svg = false;
+        match &self.source {
+            DesignSource::Files(files) => {
+                design.file = files.first().map(|(name, _)| name.clone());
+                is_svg = files.first().is_some_and(|(name, _)| {
+                    let ending = name.rsplit_once('.').map(|(_, ending)| ending);
+                    ending.is_some_and(|ending| ending.eq_ignore_ascii_case("svg"))
+                });
+            }
+            DesignSource::Text {
+                text,
+                letter_height_mm,
+            } => {
+                design.text = Some(text.clone());
+                design.letter_height_mm = *letter_height_mm;
+                // Letters have a size of their own.
+                design.size_mm = None;
+            }
+        }
+        self.placement.apply_to(design);
+        match self.fill {
+            Some(fill) => design.fill = fill,
+            // Only areas can be filled: what has none is drawn as it is.
+            None if !is_svg => design.fill = FillKind::Outline,
+            None => {}
+        }
+        if design.fill == FillKind::Outline {
+            (design.fill_spacing_mm, design.fill_angle_deg) = (None, None);
+        }
+    }
+}
+
+/// Files of a design as JSON: all kinds of designs are text.
+mod design_texts {
+    use serde::de::Deserializer;
+    use serde::ser::{Error as _, SerializeSeq as _, Serializer};
+    use serde::{Deserialize as _, Serialize};
+
+    #[derive(Serialize)]
+    struct DesignText<'a> {
+        name: &'a str,
+        text: &'a str,
+    }
+
+    #[derive(serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct OwnedDesignText {
+        name: String,
+        text: String,
+    }
+
+    pub(super) fn serialize<S: Serializer>(
+        files: &[(String, Vec<u8>)],
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        let mut all = to.serialize_seq(Some(files.len()))?;
+        for (name, bytes) in files {
+            let text = std::str::from_utf8(bytes)
+                .map_err(|_| S::Error::custom(format!("{name} is not UTF-8 text")))?;
+            all.serialize_element(&DesignText { name, text })?;
+        }
+        all.end()
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Vec<(String, Vec<u8>)>, D::Error> {
+        let files = Vec::<OwnedDesignText>::deserialize(from)?;
+        let files = files.into_iter();
+        Ok(files.map(|of| (of.name, of.text.into_bytes())).collect())
+    }
+}
