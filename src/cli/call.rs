@@ -1,29 +1,24 @@
 //! `call`: a tool call as any MCP client makes it, with a progress bar.
 
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::bail;
 use clap::Args;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::Map;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use super::stop_keys::StopKeyListener;
-use super::{ExitStatus, NodeOptions, terminal_output};
+use super::{ExitStatus, NodeOptions, own_node, progress_bar, terminal_output};
 use mcp::client::{self, ClientError, McpClient};
 use mcp::http_client;
-use mcp::{CallProgress, CallWatch, ProgressSender, ReceivedArguments, ToolAnswer};
+use mcp::{CallWatch, ProgressSender, ReceivedArguments, ToolAnswer};
 use node::config_changes::ConfigWatcher;
 use node::mcp_service::NodeMcpService;
 use node::open::{self, SimulationRate};
-use node::parking;
 use node::peers::read_token;
 use node::serve::{self, ShutdownRequests};
-use permit::ActorRank;
 use tools::Node;
 
 #[derive(Debug, Args)]
@@ -41,6 +36,9 @@ pub(super) struct CallArgs {
     /// Print the structured result alone
     #[arg(long)]
     json: bool,
+    /// A file to draw is drawn by `steadyhand draw`
+    #[arg(long, value_name = "FILE", hide = true)]
+    design: Option<PathBuf>,
     /// Scenes to enable first, where the arm is not the embedded simulator
     #[arg(long, value_name = "SCENE", num_args = 1..)]
     enable: Vec<String>,
@@ -50,12 +48,18 @@ pub(super) struct CallArgs {
 const UNAUTHORIZED: u16 = 401;
 
 pub(super) async fn run(node: &NodeOptions, args: CallArgs) -> anyhow::Result<ExitStatus> {
+    if let Some(design) = &args.design {
+        bail!(
+            "`call` sends a tool call as a client does, and a tool takes no file: `steadyhand draw {}` draws it",
+            design.display()
+        );
+    }
     let at = node;
     // The node, if it is ours, outlives the call: its arm is stopped when it goes.
     let own = match &args.node {
         Some(_) => None,
         None => {
-            let watched = shows_progress(args.json);
+            let watched = progress_bar::is_shown(args.json);
             let node = open::node(
                 node,
                 if watched {
@@ -78,7 +82,7 @@ pub(super) async fn run(node: &NodeOptions, args: CallArgs) -> anyhow::Result<Ex
         }
     };
     if let Some(node) = &own {
-        escalate_second_interrupt(node)?;
+        own_node::escalate_second_interrupt(node)?;
     }
     let called = call(&client, &args, own.as_deref()).await;
     client.close().await;
@@ -86,7 +90,7 @@ pub(super) async fn run(node: &NodeOptions, args: CallArgs) -> anyhow::Result<Ex
         .as_ref()
         .map_or(None, |called| called.leaves.as_ref());
     let ended = match &own {
-        Some(node) => end(node, leaves).await,
+        Some(node) => own_node::end(node, leaves).await,
         None => ExitStatus::Done,
     };
     let called = called?;
@@ -104,36 +108,6 @@ struct CallOutcome {
     answer: Option<ToolAnswer>,
     /// The arms of a node of its own, when the process was told to end.
     leaves: Option<ShutdownRequests>,
-}
-
-/// A second interrupt is an emergency stop, here as in a node that serves.
-fn escalate_second_interrupt(node: &Arc<Node>) -> anyhow::Result<()> {
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let node = Arc::clone(node);
-    tokio::spawn(async move {
-        interrupt.recv().await;
-        interrupt.recv().await;
-        node.stop_all(ActorRank::Operator, true);
-    });
-    Ok(())
-}
-
-/// Brings a node of one call to its end: its arm is parked where the process was told to end, and
-/// all that was under way is in its journal.
-async fn end(node: &Arc<Node>, leaves: Option<&ShutdownRequests>) -> ExitStatus {
-    let ended = match leaves {
-        Some(leaves) => serve::end(node, Some(leaves)).await,
-        None => ExitStatus::Done,
-    };
-    serve::close(node).await;
-    node.audit.note_end(format!("{ended:?}"));
-    for seat in node.seats.iter().filter(|seat| parking::stays_up(seat)) {
-        terminal_output::note(&format!(
-            "{}: the arm is still energised where it stands",
-            seat.name
-        ));
-    }
-    ended
 }
 
 /// The answer to a call that was given up because the process was told to end.
@@ -208,16 +182,19 @@ async fn call(
         cancelled: cancelled.clone(),
         progress: Some(sender),
     };
-    let bar = bar(&args.tool, args.json);
+    let bar = progress_bar::begin(
+        &format!("{} (space, q or Ctrl-C stops)", args.tool),
+        args.json,
+    );
     let mut terminate = signal(SignalKind::terminate())?;
     let mut hang_up = signal(SignalKind::hangup())?;
-    let mut keys = StopKeyListener::listen(shows_progress(args.json));
+    let mut keys = StopKeyListener::listen(progress_bar::is_shown(args.json));
     let mut call = std::pin::pin!(client.call(&args.tool, arguments, watch));
     let mut leaves = None;
     let answer = loop {
         tokio::select! {
             answer = &mut call => break answer,
-            Ok(()) = news.changed() => show_progress(&bar, &news.borrow_and_update()),
+            Ok(()) = news.changed() => progress_bar::show(&bar, &news.borrow_and_update()),
             // The server stops the arm when its caller gives up.
             Ok(()) = tokio::signal::ctrl_c() => cancelled.cancel(),
             () = keys.stop() => cancelled.cancel(),
@@ -251,43 +228,6 @@ fn uncancellable_watch() -> CallWatch {
         cancelled: CancellationToken::new(),
         progress: None,
     }
-}
-
-/// Returns whether a person sees the progress bar.
-fn shows_progress(json: bool) -> bool {
-    !json && std::io::stderr().is_terminal()
-}
-
-fn bar(tool: &str, json: bool) -> ProgressBar {
-    let target = if shows_progress(json) {
-        ProgressDrawTarget::stderr()
-    } else {
-        ProgressDrawTarget::hidden()
-    };
-    let bar = ProgressBar::with_draw_target(None, target);
-    if let Ok(style) = ProgressStyle::with_template("{prefix} {spinner} {msg}") {
-        bar.set_style(style);
-    }
-    let prefix = format!("{tool} (space, q or Ctrl-C stops)");
-    bar.set_prefix(terminal_output::harmless(&prefix).into_owned());
-    bar.enable_steady_tick(Duration::from_millis(100));
-    bar
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "saturates; for a bar only"
-)]
-fn show_progress(bar: &ProgressBar, progress: &CallProgress) {
-    if let Some(total) = progress.total {
-        bar.set_length(total.round() as u64);
-        if let Ok(style) = ProgressStyle::with_template("{prefix} [{bar:24}] {msg}") {
-            bar.set_style(style.progress_chars("=> "));
-        }
-    }
-    bar.set_position(progress.done.round() as u64);
-    bar.set_message(terminal_output::harmless(&progress.message).into_owned());
 }
 
 fn print(answer: &ToolAnswer, json: bool) {

@@ -8,8 +8,8 @@ use super::duration::duration;
 use super::node_args::{AtArgs, NodeArgs};
 use super::serve_args::ServeArgs;
 use super::{
-    arm, audit, bus, calibrate, call, doctor, explain, init, jog, plan, reach, scenes, sim, token,
-    tools,
+    arm, audit, bus, calibrate, call, doctor, draw, explain, init, jog, plan, reach, scenes, sim,
+    token, tools,
 };
 
 /// A robot-arm MCP server that forgives how a caller writes and never forgives physics.
@@ -27,6 +27,18 @@ pub(super) enum CliCommand {
     /// Call a tool and show what came of it: here on a node of its own, or on another node
     #[command(after_help = tools::help())]
     Call(call::CallArgs),
+    /// Draw an SVG, G-code or JSON file, or words: shown first, and on a real arm asked for
+    Draw(Box<draw::DrawArgs>),
+    /// Follow a job of the node on this machine, or elsewhere, to its end
+    Watch {
+        /// Which job [default: the one that is under way]
+        job: Option<String>,
+        /// Print its result as JSON
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        at: AtArgs,
+    },
     /// Serve MCP: on standard input and output, or over HTTP with --http
     Serve(ServeArgs),
     /// Show the tools as a model sees them, or edit those that the node file declares

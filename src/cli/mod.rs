@@ -10,16 +10,22 @@ mod check;
 mod command;
 mod design_files;
 mod doctor;
+mod draw;
+mod drawing_words;
 mod duration;
 mod explain;
+mod follow_job;
 mod init;
 mod jobs;
 mod jog;
 mod node_args;
 mod operator_client;
+mod operator_door;
+mod own_node;
 mod placement_args;
 mod plan;
 mod playback;
+mod progress_bar;
 mod reach;
 mod recorded_playback;
 mod replay;
@@ -31,6 +37,7 @@ mod terminal_output;
 mod token;
 mod tools;
 mod trace;
+mod watch;
 
 pub use command::Cli;
 pub use node::{ExitStatus, node_service};
@@ -71,6 +78,8 @@ async fn command(cli: Cli, sockets: systemd::ActivatedSockets) -> anyhow::Result
     let node = NodeOptions::from(cli.node);
     match cli.command {
         CliCommand::Call(args) => call::run(&node, args).await,
+        CliCommand::Draw(args) => draw::run(&node, &args).await,
+        CliCommand::Watch { job, json, at } => watch::run(job.as_deref(), json, &at).await,
         CliCommand::Serve(args) => serve::run(&node, args.into(), sockets).await,
         CliCommand::Tools { format, what } => tools::run(&node, &format, what.map(|what| *what)),
         CliCommand::Scene(what) => scenes::run(&node, what),

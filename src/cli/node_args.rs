@@ -103,3 +103,18 @@ pub(super) struct AtArgs {
     #[arg(long, value_name = "FILE", requires = "node")]
     pub(super) token_file: Option<PathBuf>,
 }
+
+impl AtArgs {
+    /// Returns whether a node is named.
+    pub(super) const fn is_named(&self) -> bool {
+        self.socket.is_some() || self.node.is_some()
+    }
+
+    /// The node at a control socket.
+    pub(super) fn at_socket(socket: PathBuf) -> Self {
+        Self {
+            socket: Some(socket),
+            ..Self::default()
+        }
+    }
+}

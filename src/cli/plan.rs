@@ -8,12 +8,13 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 
 use super::design_files::{NamedDesign, designs, file_name, stem};
+use super::drawing_words::size_words;
 use super::placement_args::PlacementArgs;
 use super::{ExitStatus, NodeOptions, scenes, terminal_output};
 use base::wording::{count, millimetres, seconds};
 use node::open;
 use plan::{PlanError, PlanReport, SilentObserver};
-use scene::{DesignOverflow, Scene, SceneError, SceneLibrary, SheetStroke, SizeSource};
+use scene::{DesignOverflow, Scene, SceneError, SceneLibrary, SheetStroke};
 use tools::{self, DrawingPreview};
 
 #[derive(Debug, Args)]
@@ -218,12 +219,7 @@ impl DesignReport {
         self.set("size_mm", rounded(size_mm));
         self.set("size_from", json!(from));
         self.set("notes", scene.notes.clone());
-        let who = match from {
-            SizeSource::Asked => "as --size says",
-            SizeSource::Fitted => "the largest that its sheet holds there",
-            SizeSource::Scene => "as the scene says",
-            SizeSource::File => "as the design itself says",
-        };
+        let who = size_words(from);
         self.lines
             .push(format!("{size_mm:.1} mm on its longer side, {who}"));
         let notes = scene.notes.iter().map(|note| format!("note: {note}"));
@@ -286,10 +282,10 @@ impl DesignReport {
             self.exit = ExitStatus::Refused;
             self.set("success", false);
         }
-        let said = preview
-            .refusals
+        let groups = tools::refusal_groups(&preview.refusals);
+        let said = groups
             .iter()
-            .map(|refusal| format!("refused: {}", refusal.why));
+            .map(|group| format!("refused: {}", group.words()));
         self.lines.extend(said);
         Ok(())
     }

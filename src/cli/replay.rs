@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 
 use super::{AtArgs, ExitStatus, NodeOptions, operator_client, recorded_playback, terminal_output};
 use base::clock::NodeClock;
@@ -27,15 +27,9 @@ pub(super) async fn run(args: &NodeOptions, id: &str, bytes: bool) -> anyhow::Re
     let folder = state_folder::place(args, &file)?;
     let past = job::past(&folder, id)
         .map_err(|error| anyhow::Error::msg(job_list::unread(&folder, id, &error)))?;
-    let overlay = Some(past.overlay.as_str()).filter(|overlay| !overlay.is_empty());
-    let scene = open::library(args, &file)?.scene(&past.scene, overlay)?;
-    if scene.revision.hex() != past.revision {
-        bail!(
-            "scene `{}` was changed since {id}: it is revision {} now; restore it to replay",
-            scene.title(),
-            scene.revision
-        );
-    }
+    let library = open::library(args, &file)?;
+    let scene = tools::scene_of_job(&library, &folder, &past)
+        .map_err(|why| anyhow!("{id} cannot be replayed: {why}; restore it to replay"))?;
     if bytes {
         return recorded_playback::run(&folder, &past, &scene).await;
     }

@@ -8,6 +8,7 @@ use super::journal_file::{JournalError, JournalFile};
 use super::journal_record::{JournalRecord, RecordKind, encode_strokes};
 use super::past_job::PastJob;
 use base::clock::calendar_ms;
+use base::disk;
 use base::units::JointVector;
 use plan::Plan;
 
@@ -36,6 +37,17 @@ pub struct AcceptedJob {
     pub repairs: String,
     /// The job that it goes on with; empty for none.
     pub resumes: String,
+    /// The drawing that comes in place of the scene's own design.
+    pub drawing: Option<JournalDrawing>,
+}
+
+/// A drawing that comes in place of a scene's own design, as a job keeps it.
+#[derive(Clone, Debug)]
+pub struct JournalDrawing {
+    /// Its name for people.
+    pub label: String,
+    /// All of it as JSON, from which the scene is built again.
+    pub design: String,
 }
 
 /// Arguments longer than this are cut before they are kept.
@@ -64,6 +76,9 @@ impl JobJournal {
             error,
         };
         std::fs::create_dir(&folder).map_err(failed)?;
+        if let Some(drawing) = &accepted.drawing {
+            disk::put(&folder.join(super::DESIGN), &drawing.design).map_err(failed)?;
+        }
         let mut log = JournalFile::create(&folder.join(super::JOURNAL))?;
         let record = accepted.record();
         log.append(&record)?;
@@ -211,6 +226,7 @@ impl AcceptedJob {
             .with("understood", &self.understood)
             .with("repairs", &self.repairs)
             .with("resumes", &self.resumes)
+            .with("drawing", self.drawing.as_ref().map_or("", |of| &of.label))
     }
 }
 

@@ -13,7 +13,7 @@ use super::job_journal::{AcceptedJob, JobJournal};
 use super::journal_file::{self, JournalError, JournalFile};
 use super::journal_record::{JournalRecord, RecordKind};
 use super::past_job::PastJob;
-use super::{JOBS, JOURNAL};
+use super::{DESIGN, JOBS, JOURNAL};
 use base::clock::calendar_ms;
 
 /// Limits for keeping jobs that have ended.
@@ -330,6 +330,14 @@ fn without_strokes(mut past: PastJob) -> PastJob {
 #[must_use]
 pub fn folder(state: &Path, id: &str) -> PathBuf {
     state.join(JOBS).join(id)
+}
+
+/// Returns the drawing that a job kept in place of its scene's own design, as JSON.
+///
+/// # Errors
+/// When it cannot be read, or was not kept.
+pub fn kept_design(state: &Path, id: &str) -> std::io::Result<String> {
+    std::fs::read_to_string(folder(state, id).join(DESIGN))
 }
 
 /// Reads a job from a node's state folder, whether the node runs or not.

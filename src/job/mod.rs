@@ -23,8 +23,10 @@ mod tests;
 
 pub use audit_log::{AuditError, AuditLog, VerifiedAudit, verify};
 pub use ink_table::{InkProgress, InkTable, length_mm, remaining_strokes};
-pub use job_journal::{AcceptedJob, JobJournal};
-pub use job_store::{JobStore, JobStoreError, RetentionPolicy, folder, past, past_jobs};
+pub use job_journal::{AcceptedJob, JobJournal, JournalDrawing};
+pub use job_store::{
+    JobStore, JobStoreError, RetentionPolicy, folder, kept_design, past, past_jobs,
+};
 pub use journal_file::JournalError;
 pub use journal_writer::{JournalOutcome, JournalWriter, OnFailure};
 pub use node_key::{has_signed, sign};
@@ -38,3 +40,6 @@ pub const BYTES: &str = "bytes.trace";
 
 /// A job's journal in its folder.
 const JOURNAL: &str = "journal";
+
+/// The file in a job's folder that keeps the drawing in place of its scene's own design.
+const DESIGN: &str = "design.json";

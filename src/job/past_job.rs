@@ -19,6 +19,8 @@ pub struct PastJob {
     pub scene: String,
     /// The overlay; empty for none.
     pub overlay: String,
+    /// The drawing in place of the scene's own design, by name; empty for none.
+    pub drawing: String,
     /// Revision of the scene: the hash of everything that it was made from, in hexadecimal.
     pub revision: String,
     /// The caller.
@@ -117,6 +119,7 @@ impl PastJob {
         self.arm = record.text("arm");
         self.scene = record.text("scene");
         self.overlay = record.text("overlay");
+        self.drawing = record.text("drawing");
         self.revision = record.text("revision");
         self.caller = record.text("caller");
         self.received = record.text("received");
@@ -187,6 +190,14 @@ impl PastJob {
         JournalRecord::new(RecordKind::Interrupted)
             .with("at_ms", calendar_ms())
             .with("message", message)
+    }
+
+    /// Returns the scene's name with those of the overlay and of the drawing in place of parts of it.
+    #[must_use]
+    pub fn scene_title(&self) -> String {
+        let some = |name: &'_ str| (!name.is_empty()).then(|| name.to_owned());
+        let (overlay, drawing) = (some(&self.overlay), some(&self.drawing));
+        scene::scene_title(&self.scene, overlay.as_deref(), drawing.as_deref())
     }
 
     /// All line of its present plan.

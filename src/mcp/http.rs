@@ -42,8 +42,8 @@ use super::tls::SharedTlsAcceptor;
 /// Longest body that is read.
 pub const BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// Longest body of an operator's verb.
-const OPERATOR_BYTES_MAX: usize = 64 * 1024;
+/// Longest body of an operator's verb, which may carry a drawing.
+const OPERATOR_BYTES_MAX: usize = 18 * 1024 * 1024;
 
 /// The header that repeats the name of the tool that is called.
 const NAME: &str = "mcp-name";

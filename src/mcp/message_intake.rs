@@ -129,16 +129,38 @@ pub(super) fn admit(raw: &[u8], repair: MessageRepair) -> MessageIntake {
     let (message, twice) = match lossy_json::parse(raw, 2) {
         Ok(parsed) => parsed,
         Err(_) => match repair(raw) {
-            RepairedMessage::Message(message) => (message, Vec::new()),
+            RepairedMessage::Message(message) => {
+                warn_of_repair(raw, &message);
+                (message, Vec::new())
+            }
             RepairedMessage::Hopeless(why) => {
+                tracing::warn!(received = cut(raw), why, "a message could not be read");
                 return MessageIntake::Reply(refusal(PARSE_ERROR, id_in_broken(raw), &why));
             }
         },
     };
+    if !message.is_object() {
+        warn_of_repair(raw, &message);
+    }
     match unwrapped(message).and_then(|message| repaired(message, &twice, raw)) {
         Ok(message) => MessageIntake::Pass(passed(message, raw.len())),
         Err(reply) => MessageIntake::Reply(reply),
     }
+}
+
+/// Most characters of a message that are logged.
+const LOGGED_CHARS_MAX: usize = 200;
+
+fn warn_of_repair(raw: &[u8], used: &Value) {
+    let used = cut(used.to_string().as_bytes());
+    tracing::warn!(received = cut(raw), used, "a message was repaired");
+}
+
+/// The beginning of a message, as text.
+fn cut(message: &[u8]) -> String {
+    let bytes = message.get(..4 * LOGGED_CHARS_MAX).unwrap_or(message);
+    let text = String::from_utf8_lossy(bytes);
+    text.chars().take(LOGGED_CHARS_MAX).collect()
 }
 
 /// A JSON-RPC error as it goes out.

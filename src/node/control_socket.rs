@@ -20,7 +20,7 @@ use args::ReceivedArguments;
 use base::disk;
 use base::wording::duration;
 use permit::ActorRank;
-use tools::{AttachedArm, Node, RemoteCallWatch, ToolRequest};
+use tools::{AttachedArm, DrawingAssent, DrawingOrder, Node, RemoteCallWatch, ToolRequest};
 
 /// Request of an operator.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -107,6 +107,19 @@ pub enum OperatorVerb {
         /// One of them.
         job: Option<String>,
     },
+    /// Show a drawing; with an assent, enable exactly that and begin it.
+    Draw {
+        /// What is drawn, where and by which arm.
+        order: Box<DrawingOrder>,
+        /// A person's yes to what was shown.
+        #[serde(default)]
+        assent: Option<DrawingAssent>,
+    },
+    /// How far a job is.
+    Progress {
+        /// Which; without one, the one that is under way, or the last.
+        job: Option<String>,
+    },
     /// Allow a plan.
     Approve {
         /// Of which job.
@@ -146,6 +159,9 @@ pub struct VerbReply {
     /// The hash of the plan that it is about.
     #[serde(default)]
     pub plan: Option<String>,
+    /// The same as data, for verbs whose clients need it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<serde_json::Value>,
 }
 
 /// Folders and files of a node that runs on this machine.
@@ -181,6 +197,15 @@ impl VerbReply {
             done: true,
             text: text.into(),
             plan: None,
+            data: None,
+        }
+    }
+
+    /// Done, with the same as data.
+    fn with_data(text: impl Into<String>, data: &impl Serialize) -> Self {
+        Self {
+            data: serde_json::to_value(data).ok(),
+            ..Self::done(text)
         }
     }
 
@@ -192,8 +217,8 @@ impl VerbReply {
     }
 }
 
-/// Longer lines are not read.
-const LINE_BYTES_MAX: u64 = 64 * 1024;
+/// Longer lines are not read. A verb may carry a drawing of 8 MiB, as JSON.
+const LINE_BYTES_MAX: u64 = 18 * 1024 * 1024;
 
 /// An open control socket; its file goes with it, where this process has made it.
 pub struct ControlListener {
@@ -303,6 +328,10 @@ async fn one(mut stream: UnixStream, node: Arc<Node>) -> anyhow::Result<()> {
     let mut line = Vec::new();
     let mut reader = BufReader::new(read.take(LINE_BYTES_MAX));
     reader.read_until(b'\n', &mut line).await?;
+    if line.is_empty() {
+        // It only looked whether a node answers.
+        return Ok(());
+    }
     let told = match OperatorVerb::read(&node, &line) {
         Ok(verb @ OperatorVerb::Jog { .. }) => {
             let who = format!("user {caller}");
@@ -340,6 +369,10 @@ async fn gone(reader: &mut (impl tokio::io::AsyncRead + Unpin)) {
 
 /// Runs a verb of an authenticated operator and records it.
 pub async fn run_for_operator(node: &Arc<Node>, caller: &str, verb: OperatorVerb) -> VerbReply {
+    if let OperatorVerb::Progress { job } = &verb {
+        // Asked several times a second: nothing is done, and nothing is recorded.
+        return progress(node, job.as_deref()).await;
+    }
     tracing::info!(caller, ?verb, "operator");
     let words = format!("{caller}: {verb:?}");
     let told = if matches!(verb, OperatorVerb::Stop | OperatorVerb::Estop) {
@@ -360,6 +393,10 @@ async fn act(node: &Arc<Node>, verb: OperatorVerb) -> VerbReply {
     let moves = matches!(
         verb,
         OperatorVerb::Enable { .. }
+            | OperatorVerb::Draw {
+                assent: Some(_),
+                ..
+            }
             | OperatorVerb::Selftest { .. }
             | OperatorVerb::Resume
             | OperatorVerb::Jog { .. }
@@ -413,11 +450,35 @@ async fn act(node: &Arc<Node>, verb: OperatorVerb) -> VerbReply {
         OperatorVerb::Jog { scene, step } => jog::step(node, &scene, step).await,
         OperatorVerb::Jogged { scene } => jog::stand(node, &scene),
         OperatorVerb::Pending { job } => pending(node, job.as_deref()),
+        OperatorVerb::Draw { order, assent } => draw(node, &order, assent.as_ref()).await,
+        OperatorVerb::Progress { job } => progress(node, job.as_deref()).await,
         OperatorVerb::Approve { job, plan } => match node.approve(&job, &plan) {
             Ok(text) => VerbReply::done(text),
             Err(text) => VerbReply::failed(text),
         },
     }
+}
+
+/// Shows a drawing as data, or begins the one that a person agreed to.
+async fn draw(node: &Arc<Node>, order: &DrawingOrder, assent: Option<&DrawingAssent>) -> VerbReply {
+    let told = match assent {
+        None => node
+            .offer_drawing(order)
+            .await
+            .map(|offer| VerbReply::with_data(&offer.title, &offer)),
+        Some(assent) => node
+            .begin_drawing(order, assent)
+            .await
+            .map(|job| VerbReply::with_data(format!("{job} has begun"), &job)),
+    };
+    told.unwrap_or_else(VerbReply::failed)
+}
+
+async fn progress(node: &Node, job: Option<&str>) -> VerbReply {
+    let progress = node.job_progress(job).await;
+    progress.map_or_else(VerbReply::failed, |progress| {
+        VerbReply::with_data(&progress.words, &progress)
+    })
 }
 
 /// The plans that wait, or one of them.
@@ -500,6 +561,18 @@ pub async fn ask(path: &Path, verb: &OperatorVerb) -> anyhow::Result<VerbReply> 
     BufReader::new(stream).read_line(&mut answer).await?;
     serde_json::from_str(&answer)
         .with_context(|| format!("the node's answer cannot be read: {answer:?}"))
+}
+
+/// The sockets at which a node answers now: of this user's nodes, otherwise of the machine's service.
+pub fn answering_sockets() -> Vec<PathBuf> {
+    let is_safe = |folder: &Path| !folder.exists() || check_owner(folder).is_ok();
+    let answers = |path: &PathBuf| std::os::unix::net::UnixStream::connect(path).is_ok();
+    let users = Some(folder()).filter(|folder| is_safe(folder));
+    let folders = users.into_iter().chain([PathBuf::from(SERVICE_FOLDER)]);
+    let mut found = folders.map(|folder| sockets_in(&folder).into_iter().filter(answers).collect());
+    found
+        .find(|found: &Vec<PathBuf>| !found.is_empty())
+        .unwrap_or_default()
 }
 
 /// The one socket there is, where none is named: of this user's nodes, otherwise of the machine's service.

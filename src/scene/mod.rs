@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use nalgebra::{Point3, Unit, Vector3};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use arm::ArmModel;
 use base::units::JointVector;
@@ -95,7 +95,7 @@ pub struct ScenePage {
 }
 
 /// Source of a design's size.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SizeSource {
     /// The request for the drawing.

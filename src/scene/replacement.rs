@@ -1,5 +1,7 @@
 //! A design in place of a scene's own.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use super::file::{DesignFile, FillKind};
@@ -24,7 +26,7 @@ pub struct DesignReplacement {
 }
 
 /// The strokes' source.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[derive(Clone, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum DesignSource {
     /// One file, or the files of a set, of which [`design::set_of`] says the same: each with its name, whose ending
@@ -38,6 +40,19 @@ pub enum DesignSource {
         #[serde(default)]
         letter_height_mm: Option<Finite>,
     },
+}
+
+impl fmt::Debug for DesignSource {
+    /// Sizes in place of bytes: it is written into logs.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Files(files) => {
+                let sizes = files.iter().map(|(name, bytes)| (name, bytes.len()));
+                f.debug_map().entries(sizes).finish()
+            }
+            Self::Text { text, .. } => write!(f, "{text:?}"),
+        }
+    }
 }
 
 /// Letters of a text that its label shows.

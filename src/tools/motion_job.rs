@@ -20,7 +20,7 @@ use tracing::Instrument as _;
 
 use base::units::{ArmMeasurement, JointVector};
 use base::wording::seconds;
-use job::{AcceptedJob, BYTES, InkProgress, JobJournal, JournalOutcome, JournalWriter};
+use job::{AcceptedJob, BYTES, InkProgress, JobJournal, JournalOutcome, JournalWriter, PastJob};
 use motion::{MotionOutcome, MotionState, StopCounter, StopReport, VisitReading};
 use permit::{ActorRank, MotionPermit, PermitError, StopLatch};
 use plan::{Plan, PlanError};
@@ -349,6 +349,34 @@ where
     W: FnOnce(JobContext) -> F + Send + 'static,
     F: Future<Output = Result<Reply, JobError>> + Send + 'static,
 {
+    match start_job(node, seat, call, work) {
+        StartedJob::UnderWay(job) => wait(node, seat, &job, watch).await,
+        StartedJob::DoneBefore(job) => done_before(&job).await,
+        StartedJob::Busy(reply) => *reply,
+    }
+}
+
+/// Outcome of a wish for a job.
+pub(super) enum StartedJob {
+    /// It goes on, begun by this call or by an equal one.
+    UnderWay(Arc<ArmJob>),
+    /// An equal one ended moments ago.
+    DoneBefore(Arc<ArmJob>),
+    /// Another job has the arm.
+    Busy(Box<Reply>),
+}
+
+/// Begins `work` as the arm's job, and does not wait for it.
+pub(super) fn start_job<W, F>(
+    node: &Arc<Node>,
+    seat: &Arc<AttachedArm>,
+    call: MotionJobRequest,
+    work: W,
+) -> StartedJob
+where
+    W: FnOnce(JobContext) -> F + Send + 'static,
+    F: Future<Output = Result<Reply, JobError>> + Send + 'static,
+{
     let seen_stops = seat.motion.stops_requested();
     let MotionJobRequest {
         tool,
@@ -373,8 +401,8 @@ where
     };
     let now = seat.motion.clock().now();
     let job = match seat.board.claim(key, card, again, now) {
-        JobClaim::Busy(card) => return busy(&card),
-        JobClaim::Same(job) if job.is_over() => return done_before(&job).await,
+        JobClaim::Busy(card) => return StartedJob::Busy(busy(&card).boxed()),
+        JobClaim::Same(job) if job.is_over() => return StartedJob::DoneBefore(job),
         JobClaim::Same(job) => job,
         JobClaim::Mine(job) => {
             let (node, seat, mine) = (Arc::clone(node), Arc::clone(seat), Arc::clone(&job));
@@ -400,7 +428,7 @@ where
         }
     };
     tracing::Span::current().record("job", &job.card().id);
-    wait(node, seat, &job, watch).await
+    StartedJob::UnderWay(job)
 }
 
 /// The journal could not be opened: the job ends before anything was planned.
@@ -453,13 +481,22 @@ where
     );
     let reply = match (reply.is_error, state) {
         (true, "stopped" | "faulted") if entry.past().has_remainder() => {
-            reply.hint("after reset, stroke {\"resume\":true} draws what is left; without it the drawing begins anew")
+            reply.hint(how_to_go_on(&entry.past()))
         }
         _ => reply,
     };
     // The journal first: whoever has the answer finds it there.
     journal_entries::end(&node, &entry, state, &reply).await;
     job.end(state, reply, seat.motion.clock().now());
+}
+
+/// Says how the rest of a drawing that was left is drawn.
+const fn how_to_go_on(past: &PastJob) -> &'static str {
+    if past.drawing.is_empty() {
+        "after reset, stroke {\"resume\":true} draws what is left; without it the drawing begins anew"
+    } else {
+        "after reset, `steadyhand draw --resume` draws what is left"
+    }
 }
 
 /// Stops the arm as soon as the caller gives up, for as long as the returned handle is kept. Returns `None` without a
@@ -509,7 +546,7 @@ async fn wait(
 }
 
 /// Returns the progress in strokes. Planning is the first tenth, so progress does not end before the pen moves.
-fn strokes_done(card: &JobCard) -> f64 {
+pub(super) fn strokes_done(card: &JobCard) -> f64 {
     const PLANNING: f64 = 0.1;
     let (done, of) = (card.done as f64, card.of as f64);
     match card.state {
@@ -550,7 +587,7 @@ pub(super) fn look(seat: &AttachedArm, job: &ArmJob) {
     });
 }
 
-fn progress_text(card: &JobCard) -> String {
+pub(super) fn progress_text(card: &JobCard) -> String {
     let JobCard {
         scene,
         state,

@@ -374,15 +374,8 @@ impl Node {
             .scenes
             .scene(name, overlay)
             .map_err(|error: SceneError| error.to_string())?;
-        let model = &seat.motion.arm().file.name;
-        if scene.arm.file.name == *model {
-            Ok(scene)
-        } else {
-            Err(format!(
-                "scene `{name}` is for the arm {}; this arm is a {model}",
-                scene.arm.file.name
-            ))
-        }
+        check_is_for(seat, &scene)?;
+        Ok(scene)
     }
 
     /// Returns the last self-test's measurements, on this arm or from before this node's start.
@@ -403,4 +396,16 @@ impl Node {
     pub(super) fn number(&self) -> u64 {
         self.numbers.fetch_add(1, Ordering::Relaxed)
     }
+}
+
+/// Refuses a scene that is for another arm.
+pub(super) fn check_is_for(seat: &AttachedArm, scene: &Scene) -> Result<(), String> {
+    let model = &seat.motion.arm().file.name;
+    if scene.arm.file.name == *model {
+        return Ok(());
+    }
+    Err(format!(
+        "scene `{}` is for the arm {}; this arm is a {model}",
+        scene.name, scene.arm.file.name
+    ))
 }

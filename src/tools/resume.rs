@@ -5,11 +5,13 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::dispatch::ToolContext;
+use super::node::check_is_for;
 use super::reply::Reply;
 use super::sense::pen_words;
 use super::stroke::{self, DrawingScope, UnfinishedRest, rounded};
-use super::{AttachedArm, Node, calibration_check, motion_job, sheet_check};
+use super::{AttachedArm, Node, calibration_check, job_scene, motion_job, sheet_check};
 use job::PastJob;
+use permit::ActorRank;
 use scene::Scene;
 
 /// Length of the last drawn line that is drawn again: servos lag behind their setpoints, and after a power failure the
@@ -27,14 +29,12 @@ pub(super) async fn call(
     check_is_one_thing(order)?;
     let past = order.node.book.unfinished(&seat.name);
     let past = past.ok_or_else(|| nothing_to_resume(order.node, seat).boxed())?;
+    check_is_callers(order, &past)?;
     check_means(order, &past)?;
     let scene = same_scene(order.node, seat, &past)?;
     calibration_check::check(order.node, seat, &scene)?;
     let drawing = DrawingScope {
-        rest: Some(UnfinishedRest {
-            strokes: past.remaining_strokes(OVERLAP_MM),
-            done_before: past.drawn.strokes + done_before(order.node, &past),
-        }),
+        rest: Some(rest_of(order.node, &past)),
         plan: order.plan_hash(),
     };
     let understood = understood(order, &past);
@@ -45,6 +45,7 @@ pub(super) async fn call(
         sheet_check::check(order.node, seat, &scene).await?;
         let mut call = order.job("stroke", &scene, false);
         call.accepted.resumes.clone_from(&past.id);
+        call.accepted.drawing = job_scene::kept_drawing(order.node, &past);
         call.accepted.understood = Value::Object(understood.clone()).to_string();
         // The same job, however it was named.
         call.key = format!("stroke resume {} {}", drawing_key(&understood), past.id);
@@ -57,6 +58,14 @@ pub(super) async fn call(
     Ok(reply
         .with("understood", understood)
         .with("resumed", unfinished_json(&past)))
+}
+
+/// Returns the part of a drawing that a job left.
+pub(super) fn rest_of(node: &Node, past: &PastJob) -> UnfinishedRest {
+    UnfinishedRest {
+        strokes: past.remaining_strokes(OVERLAP_MM),
+        done_before: past.drawn.strokes + done_before(node, past),
+    }
 }
 
 /// Counts the strokes that were drawn to their end before an unfinished job, itself the rest of earlier ones.
@@ -151,6 +160,7 @@ fn check_means(order: &ToolContext<'_>, past: &PastJob) -> Result<(), Box<Reply>
 /// The scene of a job, and the overlay on it, for people.
 fn title(past: &PastJob) -> String {
     match past.overlay.as_str() {
+        _ if !past.drawing.is_empty() => past.scene_title(),
         "" => format!("scene {:?}", past.scene),
         overlay => format!("scene {:?} with overlay {overlay:?}", past.scene),
     }
@@ -186,8 +196,11 @@ fn check_is_one_thing(order: &ToolContext<'_>) -> Result<(), Box<Reply>> {
 
 /// The scene of an earlier job, if all that it depends on is as it was: file, overlay, design, arm
 /// and calibration.
-fn same_scene(node: &Node, seat: &AttachedArm, past: &PastJob) -> Result<Arc<Scene>, Box<Reply>> {
-    let overlay = Some(past.overlay.as_str()).filter(|overlay| !overlay.is_empty());
+pub(super) fn same_scene(
+    node: &Node,
+    seat: &AttachedArm,
+    past: &PastJob,
+) -> Result<Arc<Scene>, Box<Reply>> {
     let changed = |why: String| {
         Reply::failed(format!(
             "{} cannot be resumed: {why}; restore it, or start over with `again` true; nothing moved",
@@ -196,16 +209,24 @@ fn same_scene(node: &Node, seat: &AttachedArm, past: &PastJob) -> Result<Arc<Sce
         .with("code", "scene_changed")
         .boxed()
     };
-    let scene = node.scene(seat, &past.scene, overlay).map_err(changed)?;
-    if scene.revision.hex() != past.revision {
-        let before: String = past.revision.chars().take(12).collect();
-        return Err(changed(format!(
-            "scene `{}` was revision {before} then and is {} now: its file, design, overlay, arm or calibration was changed",
-            scene.title(),
-            scene.revision
-        )));
-    }
+    let scene = job_scene::of_job(&node.scenes, &node.state, past).map_err(changed)?;
+    check_is_for(seat, &scene).map_err(changed)?;
     Ok(scene)
+}
+
+/// Refuses a planner who goes on with a drawing that an operator allowed at the terminal: that word was for one drawing.
+fn check_is_callers(order: &ToolContext<'_>, past: &PastJob) -> Result<(), Box<Reply>> {
+    if past.drawing.is_empty() || order.who == ActorRank::Operator {
+        return Ok(());
+    }
+    Err(Reply::failed(format!(
+        "{} draws {} for an operator, who goes on with it by `steadyhand draw --resume`; nothing moved",
+        past.id,
+        past.scene_title()
+    ))
+    .with("code", "operators_drawing")
+    .with("unfinished", unfinished_json(past))
+    .boxed())
 }
 
 /// Refuses a new drawing over one that a crash cut short, unless the caller asks for it explicitly: it would draw the
@@ -230,7 +251,7 @@ pub(super) fn check_none_cut_short(
 }
 
 /// Describes an unfinished drawing as data.
-fn unfinished_json(past: &PastJob) -> Value {
+pub(super) fn unfinished_json(past: &PastJob) -> Value {
     json!({
         "job": past.id,
         "scene": past.scene,
@@ -275,9 +296,18 @@ impl Node {
         for seat in &self.seats {
             if let Some(past) = self.book.interrupted(&seat.name) {
                 seat.permits().disable();
+                let next = match past.drawing.as_str() {
+                    "" => {
+                        "motion is disabled until an operator enables it; then `stroke {\"resume\":true}` goes on"
+                    }
+                    _ => "motion is disabled; `steadyhand draw --resume` asks and goes on",
+                };
                 told.push(format!(
-                    "{} of arm {} was interrupted: {}{}; motion is disabled until an operator enables it; then `stroke {{\"resume\":true}}` goes on",
-                    past.id, seat.name, past.summary(), pen_words(seat, &past)
+                    "{} of arm {} was interrupted: {}{}; {next}",
+                    past.id,
+                    seat.name,
+                    past.summary(),
+                    pen_words(seat, &past)
                 ));
             }
             if seat.studio.is_none()
@@ -307,6 +337,7 @@ pub fn record(past: &PastJob) -> Value {
         "arm": past.arm,
         "scene": past.scene,
         "overlay": past.overlay,
+        "drawing": past.drawing,
         "revision": past.revision,
         "caller": past.caller,
         "received": past.received,

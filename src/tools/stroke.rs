@@ -57,8 +57,8 @@ pub(super) fn same_hash(written: &str) -> String {
     written.trim().to_lowercase()
 }
 
-/// Part of a scene to draw.
-#[derive(Clone)]
+/// Part of a scene to draw; the default is all of it.
+#[derive(Clone, Default)]
 pub(super) struct DrawingScope {
     /// Remaining strokes of an earlier job, in place of the whole design.
     pub(super) rest: Option<UnfinishedRest>,
@@ -93,7 +93,7 @@ impl DrawingScope {
 
 impl DrawingScope {
     /// The scene with nothing else to draw.
-    fn scene(&self, scene: &Arc<Scene>) -> Arc<Scene> {
+    pub(super) fn scene(&self, scene: &Arc<Scene>) -> Arc<Scene> {
         match &self.rest {
             None => Arc::clone(scene),
             Some(rest) => Arc::new(Scene {

@@ -281,6 +281,13 @@ fn each_repaired_or_refused_call_is_a_warning_in_the_log() {
         let arrived = arguments.as_str().unwrap_or("perhaps");
         check(&line, &[arrived], &[]);
     }
+    let broken = r#"{"jsonrpc":"2.0","id":7,"method":"ping",}"#;
+    support::post(&served, "", broken);
+    let line = support::wait_for(&served.lines, "a message was repaired");
+    check(&line, &["WARN", "ping"], &[]);
+    support::post(&served, "", "{nothing of the kind");
+    let line = support::wait_for(&served.lines, "a message could not be read");
+    check(&line, &["WARN", "nothing of the kind"], &[]);
 }
 
 #[test]

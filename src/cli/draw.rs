@@ -1,0 +1,373 @@
+//! `draw`: a file or words onto the sheet, shown first, asked for on a real arm, and followed to its end.
+
+use std::io::{BufRead, IsTerminal};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::design_files::{self, NamedDesign};
+use super::drawing_words::{in_words, question, remedies};
+use super::follow_job::{self, FollowedJob};
+use super::operator_door::OperatorDoor;
+use super::placement_args::PlacementArgs;
+use super::{AtArgs, ExitStatus, NodeOptions, own_node, progress_bar, terminal_output, watch};
+use node::control_socket::{OperatorVerb, VerbReply};
+use node::open::{self, SimulationRate};
+use tools::{DrawingAssent, DrawingOffer, DrawingOrder};
+
+#[derive(Debug, Args)]
+pub(super) struct DrawArgs {
+    /// SVG, G-code or JSON to draw; several only as the files of one G-code set
+    #[arg(value_name = "FILE", conflicts_with_all = ["text", "resume"])]
+    files: Vec<PathBuf>,
+    #[command(flatten)]
+    placement: PlacementArgs,
+    /// The scene that says where the sheet lies and what draws
+    #[arg(long, value_name = "NAME", default_value = "default")]
+    scene: String,
+    /// The overlay on it
+    #[arg(long, value_name = "OVERLAY")]
+    meta: Option<String>,
+    /// The arm, where several of the node draw the scene
+    #[arg(long, value_name = "NAME")]
+    arm: Option<String>,
+    /// Go on with the drawing that the arm left half done
+    #[arg(long)]
+    resume: bool,
+    /// Draw from the beginning, though an interrupted drawing could be resumed
+    #[arg(long, conflicts_with = "resume")]
+    again: bool,
+    /// Show what would be drawn, and draw nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Folder for the plan's picture [default: the node's output]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Do not ask: somebody has looked, and stands by the arm
+    #[arg(long)]
+    yes: bool,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    at: AtArgs,
+}
+
+pub(super) async fn run(options: &NodeOptions, args: &DrawArgs) -> anyhow::Result<ExitStatus> {
+    let order = order(args)?;
+    let simulation = if progress_bar::is_shown(args.json) {
+        SimulationRate::Watched
+    } else {
+        SimulationRate::Fast
+    };
+    let door = OperatorDoor::open(options, &args.at, simulation)?;
+    let command = DrawCommand {
+        options,
+        args,
+        order,
+        door: &door,
+    };
+    let drawn = command.run().await;
+    let leaves = drawn.as_ref().ok().and_then(|drawn| drawn.leaves.as_ref());
+    let ended = match door.own() {
+        Some(node) => own_node::end(node, leaves).await,
+        None => ExitStatus::Done,
+    };
+    Ok(match (ended, drawn?.exit) {
+        (ExitStatus::Done, exit) => exit,
+        (ended, _) => ended,
+    })
+}
+
+/// Reads the drawing that is asked for.
+fn order(args: &DrawArgs) -> anyhow::Result<DrawingOrder> {
+    let design = match args.resume {
+        true if args.placement.is_said() => bail!(
+            "--resume goes on with a drawing as it lies: leave --size, --at and their like out"
+        ),
+        true => None,
+        false => Some(args.placement.drawing(only_design(&args.files)?.as_ref())?),
+    };
+    Ok(DrawingOrder {
+        scene: args.scene.clone(),
+        overlay: args.meta.clone(),
+        arm: args.arm.clone(),
+        design,
+        again: args.again,
+    })
+}
+
+/// Returns the one drawing that files are.
+fn only_design(files: &[PathBuf]) -> anyhow::Result<Option<NamedDesign>> {
+    let mut designs = design_files::designs(files)?;
+    let Some(first) = designs.pop() else {
+        return Ok(None);
+    };
+    if designs.is_empty() {
+        return Ok(Some(first));
+    }
+    bail!(
+        "these are {} drawings, and one sheet takes one: draw them one at a time, or compare them with `steadyhand plan --design FILE --design FILE`; several files are one drawing only as a G-code set, STEM_pen0_NAME.gcode, STEM_pen1_NAME.gcode",
+        designs.len() + 1
+    )
+}
+
+/// End of the command.
+struct DrawOutcome {
+    exit: ExitStatus,
+    leaves: Option<node::serve::ShutdownRequests>,
+}
+
+impl From<ExitStatus> for DrawOutcome {
+    fn from(exit: ExitStatus) -> Self {
+        Self { exit, leaves: None }
+    }
+}
+
+struct DrawCommand<'a> {
+    options: &'a NodeOptions,
+    args: &'a DrawArgs,
+    order: DrawingOrder,
+    door: &'a OperatorDoor,
+}
+
+impl DrawCommand<'_> {
+    async fn run(&self) -> anyhow::Result<DrawOutcome> {
+        let offer: DrawingOffer = self.ask(None).await?;
+        let picture = self.save_picture(&offer)?;
+        if !self.args.json {
+            in_words(&offer, picture.as_deref())
+                .iter()
+                .for_each(|line| terminal_output::line(line));
+        }
+        if !offer.refusals.is_empty() {
+            return self.refused(&offer, picture.as_deref(), &remedies(&offer));
+        }
+        if self.args.dry_run {
+            let message = "planned, not drawn; nothing moved";
+            self.print_offer(&offer, picture.as_deref(), true, message);
+            return Ok(ExitStatus::Done.into());
+        }
+        if let Some(why) = &offer.hindrance {
+            return self.refused(&offer, picture.as_deref(), std::slice::from_ref(why));
+        }
+        let plan = offer.plan.clone();
+        let plan = plan.context("nothing of it can be planned; nothing moved")?;
+        if offer.is_real && !self.args.yes && !self.is_agreed(&offer)? {
+            let why = "not drawn; nothing moved".to_owned();
+            return self.refused(&offer, picture.as_deref(), &[why]);
+        }
+        let assent = DrawingAssent {
+            revision: offer.revision.clone(),
+            plan,
+            duration_s: offer.duration_s,
+        };
+        let job: String = self.ask(Some(assent)).await?;
+        let followed = follow_job::own_job(self.door, &job, &offer.title, self.args.json).await?;
+        Ok(self.print_outcome(&offer, picture.as_deref(), followed))
+    }
+
+    async fn ask<T: serde::de::DeserializeOwned>(
+        &self,
+        assent: Option<DrawingAssent>,
+    ) -> anyhow::Result<T> {
+        let order = Box::new(self.order.clone());
+        let reply: VerbReply = self.door.ask(OperatorVerb::Draw { order, assent }).await?;
+        if !reply.done {
+            bail!("{}", reply.text);
+        }
+        let data = reply.data.context("the node is of another version")?;
+        Ok(serde_json::from_value(data)?)
+    }
+
+    /// A yes from a person at the terminal.
+    fn is_agreed(&self, offer: &DrawingOffer) -> anyhow::Result<bool> {
+        if !std::io::stdin().is_terminal() {
+            bail!(
+                "arm {} is real, and a person is asked at a terminal before it draws; where one has looked at the picture and stands by: {} --yes",
+                offer.arm,
+                self.said()
+            );
+        }
+        terminal_output::note(&question(offer));
+        let mut said = String::new();
+        std::io::stdin().lock().read_line(&mut said)?;
+        let said = said.trim().to_lowercase();
+        Ok(said == "y" || said == "yes")
+    }
+
+    /// The command as it was typed.
+    fn said(&self) -> String {
+        let words = std::env::args().skip(1).map(quoted_for_shell);
+        format!("steadyhand {}", words.collect::<Vec<_>>().join(" "))
+    }
+
+    fn save_picture(&self, offer: &DrawingOffer) -> anyhow::Result<Option<String>> {
+        let Some(png) = offer.png() else {
+            return Ok(None);
+        };
+        let folder = match (&self.args.out, &self.options.output) {
+            (Some(out), _) | (None, Some(out)) => out.clone(),
+            (None, None) => open::own_temporary()?,
+        };
+        std::fs::create_dir_all(&folder)
+            .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+        let path = folder.join("draw-plan.png");
+        std::fs::write(&path, png).with_context(|| format!("cannot write {}", path.display()))?;
+        Ok(Some(absolute(&path)))
+    }
+
+    fn refused(
+        &self,
+        offer: &DrawingOffer,
+        picture: Option<&str>,
+        why: &[String],
+    ) -> anyhow::Result<DrawOutcome> {
+        if self.args.json {
+            self.print_offer(offer, picture, false, &why.join("; "));
+        } else {
+            why.iter()
+                .for_each(|line| terminal_output::line(&format!("refused: {line}")));
+        }
+        Ok(ExitStatus::Refused.into())
+    }
+
+    fn print_offer(
+        &self,
+        offer: &DrawingOffer,
+        picture: Option<&str>,
+        success: bool,
+        message: &str,
+    ) {
+        if self.args.json {
+            let said = json!({ "success": success, "message": message });
+            terminal_output::line(&format!("{:#}", with_offer(said, offer, picture)));
+        } else {
+            terminal_output::line(message);
+        }
+    }
+
+    fn print_outcome(
+        &self,
+        offer: &DrawingOffer,
+        picture: Option<&str>,
+        followed: FollowedJob,
+    ) -> DrawOutcome {
+        let FollowedJob { outcome, leaves } = followed;
+        let exit = watch::exit_of(&outcome);
+        let next = self.how_to_go_on(&outcome.result);
+        if self.args.json {
+            let mut said = Value::Object(outcome.result);
+            if let (Some(next), Some(said)) = (&next, said.as_object_mut()) {
+                said.insert("next".to_owned(), next.clone().into());
+            }
+            terminal_output::line(&format!("{:#}", with_offer(said, offer, picture)));
+        } else {
+            terminal_output::line(&outcome.words);
+            terminal_output::facts(&outcome.result);
+            next.iter().for_each(|next| terminal_output::line(next));
+        }
+        DrawOutcome { exit, leaves }
+    }
+
+    /// Says how a drawing that did not come to its end is gone on with.
+    fn how_to_go_on(&self, result: &serde_json::Map<String, Value>) -> Option<String> {
+        let hints = result.get("usage_hints").and_then(Value::as_array)?;
+        let is_left = |hint: &Value| {
+            hint.as_str()
+                .is_some_and(|hint| hint.contains("draw --resume"))
+        };
+        if !hints.iter().any(is_left) {
+            return None;
+        }
+        let resume = format!("steadyhand {}draw --resume", self.node_words());
+        Some(match (self.door.own(), self.is_kept()) {
+            (None, _) => format!(
+                "what is left: `steadyhand reset{}`, then `{resume}{}`",
+                self.at_words(),
+                self.at_words()
+            ),
+            (Some(_), true) => format!("what is left: `{resume}`"),
+            (Some(_), false) => "what is left cannot be resumed: this simulated arm ends with the command; --state DIR keeps its jobs".to_owned(),
+        })
+    }
+
+    /// True if jobs outlive this process.
+    fn is_kept(&self) -> bool {
+        let options = self.options;
+        options.state.is_some() || options.config.is_some() || options.port.is_some()
+    }
+
+    /// The options of the command's own node, as words before a command.
+    fn node_words(&self) -> String {
+        let options = self.options;
+        let path = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
+        let said = [
+            ("--config", path(&options.config)),
+            ("--scenes", path(&options.scenes)),
+            ("--state", path(&options.state)),
+            ("--port", options.port.clone()),
+            (
+                "--calibrated",
+                options.calibrated_elsewhere.then(|| "elsewhere".to_owned()),
+            ),
+        ];
+        words_of(said).map(|words| format!("{words} ")).collect()
+    }
+
+    /// The options of a running node, as words behind a command.
+    fn at_words(&self) -> String {
+        let AtArgs {
+            socket,
+            node,
+            token_file,
+        } = &self.args.at;
+        let path = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
+        let said = [
+            ("--socket", path(socket)),
+            ("--node", node.clone()),
+            ("--token-file", path(token_file)),
+        ];
+        words_of(said).map(|words| format!(" {words}")).collect()
+    }
+}
+
+fn words_of<const N: usize>(
+    said: [(&'static str, Option<String>); N],
+) -> impl Iterator<Item = String> {
+    let said = said.into_iter();
+    said.filter_map(|(option, value)| Some(format!("{option} {}", quoted_for_shell(value?))))
+}
+
+/// A word as a shell takes it for one.
+fn quoted_for_shell(word: String) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word;
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+/// The result with what was shown before it.
+fn with_offer(mut said: Value, offer: &DrawingOffer, picture: Option<&str>) -> Value {
+    let shown = serde_json::to_value(offer).map(|mut shown| {
+        if let Some(shown) = shown.as_object_mut() {
+            shown.insert("picture".to_owned(), picture.into());
+        }
+        shown
+    });
+    if let (Ok(shown), Some(said)) = (shown, said.as_object_mut()) {
+        said.insert("drawing".to_owned(), shown);
+    }
+    said
+}
+
+fn absolute(path: &Path) -> String {
+    let whole = std::path::absolute(path);
+    whole
+        .unwrap_or_else(|_| path.to_owned())
+        .display()
+        .to_string()
+}

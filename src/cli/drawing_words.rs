@@ -1,0 +1,122 @@
+//! A drawing in words, for the person who is asked whether to draw it.
+
+use base::wording::{count, seconds};
+use scene::SizeSource;
+use tools::DrawingOffer;
+
+/// Width of the labels.
+const LABEL: usize = 14;
+
+fn row(label: &str, words: impl AsRef<str>) -> String {
+    format!("  {label:<LABEL$}{}", words.as_ref())
+}
+
+/// Returns what would be drawn, a line each.
+pub(super) fn in_words(offer: &DrawingOffer, picture: Option<&str>) -> Vec<String> {
+    let mut lines = vec![offer.title.clone()];
+    if let Some(resumes) = &offer.resumes {
+        lines.push(row("goes on with", resumes));
+    }
+    if let Some([low, high]) = offer.box_mm {
+        let [width, height] = offer.sheet_mm;
+        lines.push(row(
+            "on the sheet",
+            format!(
+                "x {:.1} to {:.1} mm, y {:.1} to {:.1} mm, of {width} by {height} mm",
+                low[0], high[0], low[1], high[1]
+            ),
+        ));
+    }
+    if let Some(from) = offer.size_from {
+        lines.push(row(
+            "size",
+            format!(
+                "{:.1} mm on its longer side, {}",
+                offer.size_mm,
+                size_words(from)
+            ),
+        ));
+    }
+    if offer.plan.is_some() {
+        lines.extend(plan_lines(offer));
+    }
+    lines.extend(offer.notes.iter().map(|note| row("note", note)));
+    if !offer.arm.is_empty() {
+        lines.push(row(
+            "arm",
+            format!("{} of node {}, at {}", offer.arm, offer.node, offer.port),
+        ));
+    }
+    lines.extend(picture.map(|path| row("picture", path)));
+    lines
+}
+
+fn plan_lines(offer: &DrawingOffer) -> [String; 3] {
+    let dips = match offer.dips {
+        0 => String::new(),
+        dips => format!(", {}", count(dips, "dip")),
+    };
+    [
+        row(
+            "line",
+            format!(
+                "{}, {:.2} m, {}: {}{dips}",
+                count(offer.strokes, "stroke"),
+                offer.pen_down_mm / 1e3,
+                count(offer.pens.len(), "pen"),
+                offer.pens.join(", ")
+            ),
+        ),
+        row("time", seconds(offer.duration_s)),
+        row(
+            "margin",
+            format!(
+                "{} comes within {:.1}° of the end of its range",
+                offer.margin_least_joint, offer.margin_least_deg
+            ),
+        ),
+    ]
+}
+
+/// Describes the source of a design's size.
+pub(super) const fn size_words(from: SizeSource) -> &'static str {
+    match from {
+        SizeSource::Asked => "as --size says",
+        SizeSource::Fitted => "the largest that its sheet holds there",
+        SizeSource::Scene => "as the scene says",
+        SizeSource::File => "as the design itself says",
+    }
+}
+
+/// Returns what refuses a drawing, each rule once, and the size that would not be refused.
+pub(super) fn remedies(offer: &DrawingOffer) -> Vec<String> {
+    let mut said: Vec<String> = offer.refusals.iter().map(|group| group.words()).collect();
+    let is_said = |group: &tools::RefusalGroup| group.rule == "outside";
+    if let Some(fits_mm) = offer
+        .fits_mm
+        .filter(|_| !offer.refusals.iter().any(is_said))
+    {
+        said.push(format!(
+            "at this place and turn it can be drawn with --size {fits_mm}mm"
+        ));
+    }
+    said
+}
+
+/// Returns the question to the person at the terminal.
+pub(super) fn question(offer: &DrawingOffer) -> String {
+    let place = offer.box_mm.map_or_else(String::new, |[low, high]| {
+        format!(
+            ", x {:.0} to {:.0} mm and y {:.0} to {:.0} mm",
+            low[0], high[0], low[1], high[1]
+        )
+    });
+    format!(
+        "draw {}{place}, in {}, on node {}, arm {} at {}? [y/N]",
+        offer.title,
+        seconds(offer.duration_s),
+        offer.node,
+        offer.arm,
+        offer.port
+    )
+}

@@ -1,0 +1,170 @@
+//! Follows a job of a node to its end, however long it takes, with a bar and, where it is the terminal's own, with keys that stop.
+
+use anyhow::{Context, bail};
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::operator_door::OperatorDoor;
+use super::progress_bar;
+use super::stop_keys::StopKeyListener;
+use mcp::CallProgress;
+use node::control_socket::OperatorVerb;
+use node::serve::{self, ShutdownRequests};
+use permit::ActorRank;
+use tools::JobProgress;
+
+/// Questions in a row that a node may leave unanswered.
+const UNANSWERED_MAX: u32 = 10;
+
+/// End of a job that was followed.
+pub(super) struct FollowedJob {
+    pub(super) outcome: JobProgress,
+    /// The arms of a node of the command's own, when the process was told to end.
+    pub(super) leaves: Option<ShutdownRequests>,
+}
+
+/// Follows a job that this terminal began: space, q and Ctrl-C stop the arm, a second Ctrl-C is an emergency stop, and so
+/// does the end of the terminal.
+///
+/// # Errors
+/// The node no longer answers.
+pub(super) async fn own_job(
+    door: &OperatorDoor,
+    job: &str,
+    title: &str,
+    json: bool,
+) -> anyhow::Result<FollowedJob> {
+    let bar = progress_bar::begin(&format!("{title} (space, q or Ctrl-C stops)"), json);
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut hang_up = signal(SignalKind::hangup())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut keys = StopKeyListener::listen(progress_bar::is_shown(json));
+    let (mut leaves, mut stops) = (None, 0_u32);
+    let mut questions = JobQuestions::new(door, Some(job));
+    let outcome = loop {
+        tokio::select! {
+            progress = questions.next() => {
+                let progress = progress?;
+                show(&bar, &progress);
+                if progress.is_over {
+                    break progress;
+                }
+            }
+            _ = interrupt.recv() => { stop(door, stops > 0); stops += 1; }
+            () = keys.stop() => { stop(door, false); stops += 1; }
+            _ = hang_up.recv() => stop(door, false),
+            _ = terminate.recv() => match door.own() {
+                Some(node) => {
+                    // As they were before they are stopped for it.
+                    leaves = leaves.or_else(|| Some(serve::leaves(node)));
+                    node.stop_all(ActorRank::Node, false);
+                }
+                None => stop(door, false),
+            },
+        }
+    };
+    drop(keys);
+    bar.finish_and_clear();
+    Ok(FollowedJob { outcome, leaves })
+}
+
+/// Follows a job that goes on without this terminal.
+///
+/// # Errors
+/// There is no such job, or the node no longer answers.
+pub(super) async fn watched_job(
+    door: &OperatorDoor,
+    job: Option<&str>,
+    json: bool,
+) -> anyhow::Result<JobProgress> {
+    let bar = progress_bar::begin("watching (Ctrl-C leaves, and the job goes on)", json);
+    let mut questions = JobQuestions::new(door, job);
+    let outcome = loop {
+        let progress = questions.next().await?;
+        show(&bar, &progress);
+        if progress.is_over {
+            break progress;
+        }
+    };
+    bar.finish_and_clear();
+    Ok(outcome)
+}
+
+fn show(bar: &indicatif::ProgressBar, progress: &JobProgress) {
+    let shown = CallProgress {
+        done: progress.done,
+        total: (progress.of > 0.0).then_some(progress.of),
+        message: progress.words.clone(),
+    };
+    progress_bar::show(bar, &shown);
+}
+
+/// Tells the node to stop, beside what is being done: a second word must not wait for the first one's answer.
+fn stop(door: &OperatorDoor, is_emergency: bool) {
+    if let Some(node) = door.own() {
+        node.stop_all(ActorRank::Operator, is_emergency);
+        return;
+    }
+    let verb = if is_emergency {
+        OperatorVerb::Estop
+    } else {
+        OperatorVerb::Stop
+    };
+    let door = door.clone();
+    tokio::spawn(async move {
+        if let Err(error) = door.ask(verb).await {
+            super::terminal_output::note(&format!("the node did not hear the stop: {error:#}"));
+        }
+    });
+}
+
+/// Questions about a job, one after the other.
+struct JobQuestions<'d> {
+    door: &'d OperatorDoor,
+    job: Option<String>,
+    is_first: bool,
+    unanswered: u32,
+}
+
+impl<'d> JobQuestions<'d> {
+    fn new(door: &'d OperatorDoor, job: Option<&str>) -> Self {
+        Self {
+            door,
+            job: job.map(str::to_owned),
+            is_first: true,
+            unanswered: 0,
+        }
+    }
+
+    /// Returns the progress at the next question that is answered. May be dropped at any time.
+    async fn next(&mut self) -> anyhow::Result<JobProgress> {
+        loop {
+            if !std::mem::take(&mut self.is_first) {
+                let wait = tokio::time::timeout(self.door.poll(), std::future::pending::<()>());
+                drop(wait.await);
+            }
+            let job = self.job.clone();
+            let reply = match self.door.ask(OperatorVerb::Progress { job }).await {
+                Ok(reply) => reply,
+                Err(error) if self.unanswered < UNANSWERED_MAX && self.job.is_some() => {
+                    self.unanswered += 1;
+                    tracing::debug!("{error:#}");
+                    continue;
+                }
+                Err(error) => {
+                    let job = self.job.as_deref().unwrap_or("the job");
+                    return Err(
+                        error.context(format!("{job} may go on, and is no longer followed"))
+                    );
+                }
+            };
+            self.unanswered = 0;
+            if !reply.done {
+                bail!("{}", reply.text);
+            }
+            let data = reply.data.context("the node is of another version")?;
+            let progress: JobProgress = serde_json::from_value(data)?;
+            self.job = Some(progress.job.clone());
+            return Ok(progress);
+        }
+    }
+}

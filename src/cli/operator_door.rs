@@ -1,0 +1,101 @@
+//! The way to the node that an operator's command means: one that runs, or one of the command's own.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::bail;
+
+use super::{AtArgs, NodeOptions, operator_client};
+use node::config_changes::ConfigWatcher;
+use node::control_socket::{self, OperatorVerb, VerbReply};
+use node::open::{self, SimulationRate};
+use tools::Node;
+
+/// Interval between questions to a node on this machine, and to one elsewhere.
+const POLL_HERE: Duration = Duration::from_millis(100);
+const POLL_REMOTE: Duration = Duration::from_secs(1);
+
+/// A node that takes operators' verbs.
+#[derive(Clone)]
+pub(super) enum OperatorDoor {
+    /// It lives as long as this command.
+    Own(Arc<Node>),
+    /// It runs already.
+    Running(AtArgs),
+}
+
+impl OperatorDoor {
+    /// Opens the node that is meant: the one that is named; one from a node file or a port that is named; the one that runs
+    /// on this machine; or else one with an embedded simulated arm.
+    ///
+    /// # Errors
+    /// Several nodes run here and none is named; a node of the command's own cannot be opened.
+    pub(super) fn open(
+        options: &NodeOptions,
+        at: &AtArgs,
+        simulation: SimulationRate,
+    ) -> anyhow::Result<Self> {
+        if at.is_named() {
+            return Ok(Self::Running(at.clone()));
+        }
+        let is_own = options.config.is_some() || options.port.is_some() || options.state.is_some();
+        let running = if is_own {
+            Vec::new()
+        } else {
+            control_socket::answering_sockets()
+        };
+        match running.as_slice() {
+            [] => {
+                let node = open::node(options, simulation)?;
+                node.note_start();
+                ConfigWatcher::since_last(&node, options);
+                Ok(Self::Own(node))
+            }
+            [one] => Ok(Self::Running(AtArgs::at_socket(one.clone()))),
+            several => bail!("several nodes run here; name one with --socket: {several:?}"),
+        }
+    }
+
+    /// Opens a node that runs.
+    ///
+    /// # Errors
+    /// None runs here, or several do, and none is named.
+    pub(super) fn running(at: &AtArgs) -> anyhow::Result<Self> {
+        if at.is_named() {
+            return Ok(Self::Running(at.clone()));
+        }
+        let socket: PathBuf = control_socket::only_socket()?;
+        Ok(Self::Running(AtArgs::at_socket(socket)))
+    }
+
+    /// Asks it.
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub(super) async fn ask(&self, verb: OperatorVerb) -> anyhow::Result<VerbReply> {
+        match self {
+            Self::Own(node) => {
+                let user = format!("user {}", rustix::process::geteuid().as_raw());
+                Ok(control_socket::run_for_operator(node, &user, verb).await)
+            }
+            Self::Running(at) => operator_client::ask(at, &verb).await,
+        }
+    }
+
+    /// Returns the node, if it is the command's own.
+    pub(super) const fn own(&self) -> Option<&Arc<Node>> {
+        match self {
+            Self::Own(node) => Some(node),
+            Self::Running(_) => None,
+        }
+    }
+
+    /// Returns the time between two questions about a job.
+    pub(super) const fn poll(&self) -> Duration {
+        match self {
+            Self::Running(AtArgs { node: Some(_), .. }) => POLL_REMOTE,
+            _ => POLL_HERE,
+        }
+    }
+}

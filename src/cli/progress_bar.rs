@@ -1,0 +1,47 @@
+//! The bar on a terminal of what is under way.
+
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use super::terminal_output;
+use mcp::CallProgress;
+
+/// Returns whether a person sees the bar.
+pub(super) fn is_shown(json: bool) -> bool {
+    !json && std::io::stderr().is_terminal()
+}
+
+/// Returns a bar for something under way, which `prefix` names.
+pub(super) fn begin(prefix: &str, json: bool) -> ProgressBar {
+    let target = if is_shown(json) {
+        ProgressDrawTarget::stderr()
+    } else {
+        ProgressDrawTarget::hidden()
+    };
+    let bar = ProgressBar::with_draw_target(None, target);
+    if let Ok(style) = ProgressStyle::with_template("{prefix} {spinner} {msg}") {
+        bar.set_style(style);
+    }
+    bar.set_prefix(terminal_output::harmless(prefix).into_owned());
+    bar.enable_steady_tick(Duration::from_millis(100));
+    bar
+}
+
+/// Shows how far it is.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "saturates; for a bar only"
+)]
+pub(super) fn show(bar: &ProgressBar, progress: &CallProgress) {
+    if let Some(total) = progress.total {
+        bar.set_length(total.round() as u64);
+        if let Ok(style) = ProgressStyle::with_template("{prefix} [{bar:24}] {msg}") {
+            bar.set_style(style.progress_chars("=> "));
+        }
+    }
+    bar.set_position(progress.done.round() as u64);
+    bar.set_message(terminal_output::harmless(&progress.message).into_owned());
+}

@@ -1,0 +1,28 @@
+//! `watch`: follows a job of a running node to its end.
+
+use serde_json::Value;
+
+use super::operator_door::OperatorDoor;
+use super::{AtArgs, ExitStatus, follow_job, terminal_output};
+use tools::JobProgress;
+
+pub(super) async fn run(job: Option<&str>, json: bool, at: &AtArgs) -> anyhow::Result<ExitStatus> {
+    let door = OperatorDoor::running(at)?;
+    let outcome = follow_job::watched_job(&door, job, json).await?;
+    if json {
+        terminal_output::line(&format!("{:#}", serde_json::to_value(&outcome)?));
+    } else {
+        terminal_output::line(&format!("{}: {}", outcome.job, outcome.words));
+        terminal_output::facts(&outcome.result);
+    }
+    Ok(exit_of(&outcome))
+}
+
+/// Returns the exit status that a job's end stands for.
+pub(super) fn exit_of(outcome: &JobProgress) -> ExitStatus {
+    let succeeded = outcome.result.get("success").and_then(Value::as_bool);
+    match succeeded.unwrap_or(outcome.state == "reached") {
+        true => ExitStatus::Done,
+        false => ExitStatus::Refused,
+    }
+}

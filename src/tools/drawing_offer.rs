@@ -1,0 +1,245 @@
+//! What a drawing would be, for the person who is asked whether to draw it.
+
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
+
+use super::operator_drawing::{DrawingOrder, ResolvedDrawing, hindrance};
+use super::preview::DrawingPreview;
+use super::refusal_groups::{RefusalGroup, refusal_groups};
+use super::stroke::rounded;
+use super::{AttachedArm, Node, RemoteCallWatch, motion_job, pictures};
+use plan::{PlanObserver, SilentObserver};
+use scene::{DesignOverflow, DesignPlacement, DesignReplacement, Scene, SheetStroke, SizeSource};
+
+/// Plans that look for the largest size that can be drawn: each halves the span.
+const SIZE_TRIALS: usize = 6;
+
+/// A drawing, as a person is shown it.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+pub struct DrawingOffer {
+    /// The node's name.
+    pub node: String,
+    /// The arm's name and model.
+    pub arm: String,
+    /// Its port.
+    pub port: String,
+    /// True if a person must agree before it moves: it is not simulated in the node.
+    pub is_real: bool,
+    /// The drawing and its scene.
+    pub title: String,
+    /// The unfinished job that it goes on with, and how far that came.
+    pub resumes: Option<String>,
+    /// The scene's revision with the design in it, in hexadecimal.
+    pub revision: String,
+    /// The plan's hash; absent if nothing can be planned.
+    pub plan: Option<String>,
+    /// Longer side of the page on the sheet.
+    pub size_mm: f64,
+    /// Source of that size: `asked`, `fitted`, `scene` or `file`.
+    pub size_from: Option<SizeSource>,
+    /// The sheet's width and height.
+    pub sheet_mm: [f64; 2],
+    /// Lowest and highest point of all that is drawn, on the sheet.
+    pub box_mm: Option<[[f64; 2]; 2]>,
+    /// Number of strokes.
+    pub strokes: usize,
+    /// Line to draw.
+    pub pen_down_mm: f64,
+    /// Time that it takes.
+    pub duration_s: f64,
+    /// The pens that draw, by name.
+    pub pens: Vec<String>,
+    /// Number of dips into ink.
+    pub dips: usize,
+    /// Smallest distance of any joint from its limit.
+    pub margin_least_deg: f64,
+    /// That joint.
+    pub margin_least_joint: String,
+    /// Parts of the file that are not drawn, and other notes.
+    pub notes: Vec<String>,
+    /// Rules that refuse it, each once.
+    pub refusals: Vec<RefusalGroup>,
+    /// The largest size that is not refused at this place and turn, where one was found.
+    pub fits_mm: Option<f64>,
+    /// Reason that it could not begin now.
+    pub hindrance: Option<String>,
+    /// A picture of the plan, PNG in base64.
+    pub picture: Option<String>,
+}
+
+impl DrawingOffer {
+    /// Plans a drawing from where the arm stands and describes it.
+    pub(super) async fn of(
+        node: &Arc<Node>,
+        order: &DrawingOrder,
+        drawing: ResolvedDrawing,
+    ) -> Result<Self, String> {
+        let (seat, scene) = (Arc::clone(&drawing.seat), Arc::clone(&drawing.scene));
+        let start = motion_job::measured(&seat)?.position_rad;
+        let planned = drawing.scope.scene(&scene);
+        let strokes = planned.strokes.clone();
+        let resize = order
+            .design
+            .clone()
+            .map(|design| (Arc::clone(node), order.clone(), design));
+        let watch = RemoteCallWatch::unobserved();
+        let previewed = motion_job::preview(&seat, &watch, move |watch| {
+            let preview = DrawingPreview::new(&planned, &start, watch)?;
+            let fits_mm = match (preview.refusals.is_empty(), &resize) {
+                (false, Some((node, order, design))) => {
+                    largest_drawn_mm(node, order, design, &planned, watch)
+                }
+                _ => None,
+            };
+            Ok((preview, fits_mm))
+        });
+        let previewed = previewed.await.map_err(|trouble| trouble.reply().1.text);
+        let (preview, fits_mm) = previewed?;
+        let shown = Self {
+            resumes: drawing
+                .past
+                .as_ref()
+                .map(|past| format!("{}: {}", past.id, past.summary())),
+            hindrance: hindrance(node, &drawing, order.again),
+            fits_mm,
+            ..Self::of_arm(node, &seat)
+        };
+        Ok(shown
+            .with_scene(&scene, &strokes)
+            .with_preview(&scene, &preview))
+    }
+
+    /// Describes a design that does not fit its sheet.
+    pub(super) fn outside(node: &Node, outside: &DesignOverflow) -> Self {
+        Self {
+            node: node.file.name.clone(),
+            title: outside.title.clone(),
+            sheet_mm: outside.sheet_mm,
+            strokes: outside.of,
+            refusals: vec![RefusalGroup {
+                rule: "outside".to_owned(),
+                strokes: outside.count,
+                why: outside.why.clone(),
+            }],
+            fits_mm: outside.fits_mm.map(down_to_a_tenth),
+            picture: pictures::outside(outside).map(|png| STANDARD.encode(png)),
+            ..Self::default()
+        }
+    }
+
+    /// Returns the picture's bytes.
+    #[must_use]
+    pub fn png(&self) -> Option<Vec<u8>> {
+        STANDARD.decode(self.picture.as_ref()?).ok()
+    }
+
+    fn of_arm(node: &Node, seat: &AttachedArm) -> Self {
+        let entry = node.file.arms.iter().find(|entry| entry.name == seat.name);
+        Self {
+            node: node.file.name.clone(),
+            arm: format!("{} ({})", seat.name, seat.title()),
+            port: entry.map(|entry| entry.port.clone()).unwrap_or_default(),
+            is_real: seat.studio.is_none(),
+            ..Self::default()
+        }
+    }
+
+    fn with_scene(self, scene: &Scene, strokes: &[SheetStroke]) -> Self {
+        let mut pens: Vec<usize> = strokes.iter().map(|stroke| stroke.pen).collect();
+        pens.sort_unstable();
+        pens.dedup();
+        let pens = pens
+            .into_iter()
+            .filter_map(|pen| Some(scene.pen(pen)?.name.clone()));
+        Self {
+            title: scene.title(),
+            revision: scene.revision.hex(),
+            size_mm: rounded(scene.page.long_mm),
+            size_from: Some(scene.page.from),
+            sheet_mm: scene.surface.size_mm(),
+            box_mm: box_of(strokes),
+            strokes: strokes.len(),
+            pens: pens.collect(),
+            notes: scene.notes.clone(),
+            ..self
+        }
+    }
+
+    fn with_preview(mut self, scene: &Scene, preview: &DrawingPreview) -> Self {
+        if let Some(plan) = &preview.plan {
+            self.plan = Some(plan.hash.clone());
+            self.strokes = plan.report.stroke_count;
+            self.pen_down_mm = rounded(plan.report.pen_down_mm);
+            self.duration_s = rounded(plan.report.duration_s);
+            self.dips = plan.report.dips;
+            self.margin_least_deg = rounded(plan.report.margin_least_deg);
+            self.margin_least_joint
+                .clone_from(&plan.report.margin_least_joint);
+        }
+        self.refusals = refusal_groups(&preview.refusals);
+        self.picture = pictures::preview(scene, preview).map(|png| STANDARD.encode(png));
+        self
+    }
+}
+
+fn box_of(strokes: &[SheetStroke]) -> Option<[[f64; 2]; 2]> {
+    let points = strokes.iter().flat_map(|stroke| &stroke.points_mm);
+    let around = points.fold(None, |so_far: Option<[[f64; 2]; 2]>, [x, y]| {
+        let [low, high] = so_far.unwrap_or([[*x, *y], [*x, *y]]);
+        Some([
+            [low[0].min(*x), low[1].min(*y)],
+            [high[0].max(*x), high[1].max(*y)],
+        ])
+    })?;
+    Some(around.map(|corner| corner.map(rounded)))
+}
+
+fn down_to_a_tenth(length_mm: f64) -> f64 {
+    (length_mm * 10.0 + 1e-3).floor() / 10.0
+}
+
+/// Looks for a size, smaller than that of a refused drawing, at which a plan from rest is accepted. The size that is returned was
+/// planned and is not refused; a few tenths more might not be either.
+fn largest_drawn_mm(
+    node: &Node,
+    order: &DrawingOrder,
+    design: &DesignReplacement,
+    refused: &Scene,
+    watch: &dyn PlanObserver,
+) -> Option<f64> {
+    let is_drawn = |size_mm: f64| {
+        let placement = DesignPlacement {
+            size_mm: base::units::Finite::new(size_mm).ok(),
+            fits: false,
+            ..design.placement
+        };
+        let design = DesignReplacement {
+            placement,
+            ..design.clone()
+        };
+        let library = node.scenes.with_drawing(design);
+        let scene = library.scene(&order.scene, order.overlay.as_deref()).ok();
+        let preview = scene
+            .and_then(|scene| DrawingPreview::new(&scene, &scene.rest_rad, &SilentObserver).ok());
+        preview.is_some_and(|preview| preview.refusals.is_empty())
+    };
+    let (mut drawn, mut least_mm, mut most_mm) = (None, 0.0, refused.page.long_mm);
+    for _ in 0..SIZE_TRIALS {
+        if watch.cancelled() {
+            return None;
+        }
+        let trial_mm = down_to_a_tenth((least_mm + most_mm) / 2.0);
+        if trial_mm < 1.0 {
+            break;
+        }
+        if is_drawn(trial_mm) {
+            (drawn, least_mm) = (Some(trial_mm), trial_mm);
+        } else {
+            most_mm = trial_mm;
+        }
+    }
+    drawn
+}

@@ -1,0 +1,89 @@
+//! How far a job is, for a terminal that follows it to its end.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Node, motion_job};
+
+/// Progress of a job, for a terminal that follows it.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct JobProgress {
+    /// The job.
+    pub job: String,
+    /// What it does.
+    pub tool: String,
+    /// The scene that it moves in.
+    pub scene: String,
+    /// `accepted`, `planning`, `moving`, `held`, then `reached`, `stopped`, `refused`, `faulted`.
+    pub state: String,
+    /// Strokes done, planning counted as a tenth of them.
+    pub done: f64,
+    /// Strokes in all.
+    pub of: f64,
+    /// How far it is, or its outcome, in words.
+    pub words: String,
+    /// True if it has ended.
+    pub is_over: bool,
+    /// Its result as data, once it has ended.
+    #[serde(default)]
+    pub result: serde_json::Map<String, serde_json::Value>,
+}
+
+impl Node {
+    /// Returns the progress of a job, or of the one that is under way, or else the last of this process.
+    ///
+    /// # Errors
+    /// There is no such job.
+    pub async fn job_progress(&self, id: Option<&str>) -> Result<JobProgress, String> {
+        let jobs = self
+            .seats
+            .iter()
+            .filter_map(|seat| Some((seat, seat.board.job()?)));
+        let mut jobs: Vec<_> = jobs
+            .filter(|(_, job)| id.is_none_or(|id| job.card().id == id))
+            .collect();
+        jobs.sort_by_key(|(_, job)| job.is_over());
+        let Some((seat, job)) = jobs.into_iter().next() else {
+            let id = id.ok_or("no job is under way, and none was since this node started")?;
+            return self.past_progress(id);
+        };
+        motion_job::look(seat, &job);
+        let card = job.card();
+        let reply = if job.is_over() {
+            job.reply().await
+        } else {
+            None
+        };
+        Ok(JobProgress {
+            done: motion_job::strokes_done(&card),
+            of: card.of as f64,
+            words: reply.as_ref().map_or_else(
+                || motion_job::progress_text(&card),
+                |reply| reply.text.clone(),
+            ),
+            is_over: reply.is_some(),
+            result: reply
+                .map(|reply| reply.structured.clone())
+                .unwrap_or_default(),
+            job: card.id,
+            tool: card.tool,
+            scene: card.scene,
+            state: card.state.to_owned(),
+        })
+    }
+
+    fn past_progress(&self, id: &str) -> Result<JobProgress, String> {
+        let past = job::past(&self.state, id).map_err(|error| error.to_string())?;
+        let total = past.strokes.len() as f64;
+        Ok(JobProgress {
+            job: past.id.clone(),
+            tool: past.tool.clone(),
+            scene: past.scene_title(),
+            done: past.drawn.strokes as f64,
+            of: total,
+            words: past.message.clone(),
+            is_over: past.is_over(),
+            result: serde_json::from_str(&past.figures).unwrap_or_default(),
+            state: past.state,
+        })
+    }
+}

@@ -1,0 +1,47 @@
+//! The scene of an earlier job, built again from what it was made from, with the drawing that the job kept.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::Node;
+use job::{JournalDrawing, PastJob};
+use scene::{DesignReplacement, Scene, SceneLibrary};
+
+/// Returns the scene of an earlier job.
+///
+/// # Errors
+/// Why it cannot be built, or that something it depends on was changed: file, overlay, design, arm or calibration.
+pub fn of_job(library: &SceneLibrary, state: &Path, past: &PastJob) -> Result<Arc<Scene>, String> {
+    let overlay = Some(past.overlay.as_str()).filter(|overlay| !overlay.is_empty());
+    let scene = if past.drawing.is_empty() {
+        library.scene(&past.scene, overlay)
+    } else {
+        let design = kept_design(state, past)?;
+        library.with_drawing(design).scene(&past.scene, overlay)
+    };
+    let scene = scene.map_err(|error| error.to_string())?;
+    if scene.revision.hex() == past.revision {
+        return Ok(scene);
+    }
+    let before: String = past.revision.chars().take(12).collect();
+    Err(format!(
+        "scene `{}` was revision {before} then and is {} now: its file, design, overlay, arm or calibration was changed",
+        scene.title(),
+        scene.revision
+    ))
+}
+
+fn kept_design(state: &Path, past: &PastJob) -> Result<DesignReplacement, String> {
+    let text = job::kept_design(state, &past.id);
+    let text =
+        text.map_err(|error| format!("its drawing {} was not kept: {error}", past.drawing))?;
+    serde_json::from_str(&text)
+        .map_err(|error| format!("its drawing {} cannot be read: {error}", past.drawing))
+}
+
+/// Returns the drawing of an earlier job, for the journal of one that goes on with it.
+pub(super) fn kept_drawing(node: &Node, past: &PastJob) -> Option<JournalDrawing> {
+    let design = job::kept_design(&node.state, &past.id).ok()?;
+    let label = past.drawing.clone();
+    (!label.is_empty()).then_some(JournalDrawing { label, design })
+}

@@ -1,0 +1,320 @@
+//! A drawing that an operator asks for: shown first, then begun as an ordinary job, by exactly the word that was given.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::drawing_offer::DrawingOffer;
+use super::job_board::JobCard;
+use super::motion_job::{MotionJobRequest, StartedJob};
+use super::node::check_is_for;
+use super::stroke::{self, DrawingScope};
+use super::{AttachedArm, Node, calibration_check, job_scene, motion_job, resume, sheet_check};
+use job::{AcceptedJob, JournalDrawing, PastJob};
+use permit::{ActorRank, PermitError};
+use scene::{DesignReplacement, Scene, SceneError};
+
+/// Caller name of an operator's drawing in its journal.
+const CALLER: &str = "operator";
+
+/// Time that a drawing stays enabled beyond twice what it is planned to take: for holds, and for `reset` after a stop.
+const ENABLED_BEYOND: Duration = Duration::from_secs(15 * 60);
+
+/// No drawing is enabled for longer.
+const ENABLED_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// A drawing that an operator asks for.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct DrawingOrder {
+    /// The scene that says where the sheet lies and what draws.
+    pub scene: String,
+    /// The overlay on it.
+    #[serde(default)]
+    pub overlay: Option<String>,
+    /// The arm, where several of the node draw the scene.
+    #[serde(default)]
+    pub arm: Option<String>,
+    /// The design in place of the scene's own; absent goes on with what the arm left half done.
+    #[serde(default)]
+    pub design: Option<DesignReplacement>,
+    /// True draws from the beginning though an interrupted drawing waits to be resumed.
+    #[serde(default)]
+    pub again: bool,
+}
+
+/// An operator's yes to a drawing that was shown.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct DrawingAssent {
+    /// The scene's revision, with the design in its place.
+    pub revision: String,
+    /// The hash of the plan: no other is carried out.
+    pub plan: String,
+    /// Time that the plan takes.
+    pub duration_s: f64,
+}
+
+/// A drawing with all that its order stands for.
+pub(super) struct ResolvedDrawing {
+    pub(super) seat: Arc<AttachedArm>,
+    pub(super) scene: Arc<Scene>,
+    pub(super) scope: DrawingScope,
+    /// The job that it goes on with.
+    pub(super) past: Option<PastJob>,
+}
+
+/// Reason that an order stands for no drawing.
+pub(super) enum UnresolvedDrawing {
+    /// The design does not fit its sheet.
+    Scene(Box<SceneError>),
+    /// In words.
+    Said(String),
+}
+
+impl From<String> for UnresolvedDrawing {
+    fn from(why: String) -> Self {
+        Self::Said(why)
+    }
+}
+
+impl From<SceneError> for UnresolvedDrawing {
+    fn from(error: SceneError) -> Self {
+        Self::Scene(Box::new(error))
+    }
+}
+
+impl Node {
+    /// Plans a drawing and says what would be drawn, on which arm; nothing moves.
+    ///
+    /// # Errors
+    /// Why there is nothing to show.
+    pub async fn offer_drawing(
+        self: &Arc<Self>,
+        order: &DrawingOrder,
+    ) -> Result<DrawingOffer, String> {
+        match self.resolve(order) {
+            Ok(drawing) => DrawingOffer::of(self, order, drawing).await,
+            Err(UnresolvedDrawing::Scene(error)) => match *error {
+                SceneError::Outside { outside, .. } => Ok(DrawingOffer::outside(self, &outside)),
+                other => Err(other.to_string()),
+            },
+            Err(UnresolvedDrawing::Said(why)) => Err(why),
+        }
+    }
+
+    /// Enables a drawing that an operator agreed to, for a bounded time, and begins it. Returns the job's name.
+    ///
+    /// # Errors
+    /// Why nothing was begun.
+    pub async fn begin_drawing(
+        self: &Arc<Self>,
+        order: &DrawingOrder,
+        assent: &DrawingAssent,
+    ) -> Result<String, String> {
+        let drawing = self.resolve(order).map_err(|unresolved| match unresolved {
+            UnresolvedDrawing::Scene(error) => error.to_string(),
+            UnresolvedDrawing::Said(why) => why,
+        })?;
+        let (seat, scene) = (Arc::clone(&drawing.seat), Arc::clone(&drawing.scene));
+        if scene.revision.hex() != assent.revision {
+            return Err(format!(
+                "{} is not what was shown: its scene, overlay, arm or calibration was changed meanwhile; look again; nothing moved",
+                scene.title()
+            ));
+        }
+        if let Some(why) = hindrance(self, &drawing, order.again) {
+            return Err(why);
+        }
+        let seen = sheet_check::check(self, &seat, &scene).await;
+        seen.map_err(|reply| reply.text)?;
+        self.enable_drawing(&seat, &scene, assent.duration_s)?;
+        let call = self.drawing_job(order, &drawing);
+        let scope = DrawingScope {
+            plan: Some(stroke::same_hash(&assent.plan)),
+            ..drawing.scope
+        };
+        let work = move |errand| stroke::draw(errand, scene, scope);
+        match motion_job::start_job(self, &seat, call, work) {
+            StartedJob::UnderWay(job) | StartedJob::DoneBefore(job) => Ok(job.card().id),
+            StartedJob::Busy(reply) => Err(reply.text),
+        }
+    }
+
+    /// Finds the arm and builds the scene of an order.
+    pub(super) fn resolve(
+        &self,
+        order: &DrawingOrder,
+    ) -> Result<ResolvedDrawing, UnresolvedDrawing> {
+        let Some(design) = &order.design else {
+            return Ok(self.left_half_done(order.arm.as_deref())?);
+        };
+        let library = self.scenes.with_drawing(design.clone());
+        let scene = library.scene(&order.scene, order.overlay.as_deref())?;
+        let seat = self.arm_for(&scene, order.arm.as_deref())?;
+        Ok(ResolvedDrawing {
+            seat: Arc::clone(seat),
+            scene,
+            scope: DrawingScope::default(),
+            past: None,
+        })
+    }
+
+    fn left_half_done(&self, arm: Option<&str>) -> Result<ResolvedDrawing, String> {
+        let mut seats = self
+            .seats
+            .iter()
+            .filter(|seat| arm.is_none_or(|arm| seat.name == arm));
+        let found = seats.find_map(|seat| Some((seat, self.book.unfinished(&seat.name)?)));
+        let (seat, past) = found.ok_or_else(|| match arm {
+            Some(arm) => format!("no drawing of arm `{arm}` was left half done; nothing moved"),
+            None => "no drawing was left half done; nothing moved".to_owned(),
+        })?;
+        let scene = resume::same_scene(self, seat, &past).map_err(|reply| reply.text)?;
+        Ok(ResolvedDrawing {
+            seat: Arc::clone(seat),
+            scene,
+            scope: DrawingScope {
+                rest: Some(resume::rest_of(self, &past)),
+                plan: None,
+            },
+            past: Some(past),
+        })
+    }
+
+    /// Returns the one arm that is meant for a scene.
+    fn arm_for(&self, scene: &Scene, arm: Option<&str>) -> Result<&Arc<AttachedArm>, String> {
+        let is_for = |seat: &&Arc<AttachedArm>| check_is_for(seat, scene).is_ok();
+        let able: Vec<_> = self.seats.iter().filter(is_for).collect();
+        let names = || {
+            able.iter()
+                .map(|seat| seat.name.as_str())
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
+        let meant: Vec<_> = able
+            .iter()
+            .filter(|seat| arm.is_none_or(|arm| seat.name == arm))
+            .collect();
+        match (meant.as_slice(), able.is_empty()) {
+            ([one], _) => Ok(one),
+            (_, true) => Err(format!(
+                "scene {} is for the arm {}, which this node does not have; nothing moved",
+                scene.title(),
+                scene.arm.file.name
+            )),
+            ([], _) => Err(format!(
+                "this node has no arm `{}` for scene {}; valid: {}; nothing moved",
+                arm.unwrap_or_default(),
+                scene.title(),
+                names()
+            )),
+            _ => Err(format!(
+                "several arms of this node draw scene {}: name one with --arm: {}; nothing moved",
+                scene.title(),
+                names()
+            )),
+        }
+    }
+
+    /// Enables this revision, unless the arm is simulated in this process and may move already.
+    fn enable_drawing(
+        &self,
+        seat: &AttachedArm,
+        scene: &Scene,
+        duration_s: f64,
+    ) -> Result<(), String> {
+        let now = seat.motion.clock().now();
+        if seat.studio.is_some() && seat.permits().ask(scene, now).is_ok() {
+            return Ok(());
+        }
+        let planned = Duration::try_from_secs_f64(duration_s * 2.0).unwrap_or(ENABLED_MAX);
+        let for_ = planned.saturating_add(ENABLED_BEYOND).min(ENABLED_MAX);
+        self.enable(scene, Some(&seat.name), Some(for_))?;
+        Ok(())
+    }
+
+    fn drawing_job(&self, order: &DrawingOrder, drawing: &ResolvedDrawing) -> MotionJobRequest {
+        let scene = &drawing.scene;
+        let journal = match (&order.design, &drawing.past) {
+            (Some(design), _) => serde_json::to_string(design)
+                .ok()
+                .map(|json| JournalDrawing {
+                    label: design.label(),
+                    design: json,
+                }),
+            (None, Some(past)) => job_scene::kept_drawing(self, past),
+            (None, None) => None,
+        };
+        let accepted = AcceptedJob {
+            tool: "stroke".to_owned(),
+            arm: drawing.seat.name.clone(),
+            scene: scene.name.clone(),
+            overlay: scene.overlay.clone().unwrap_or_default(),
+            revision: scene.revision.hex(),
+            caller: CALLER.to_owned(),
+            resumes: drawing
+                .past
+                .as_ref()
+                .map(|past| past.id.clone())
+                .unwrap_or_default(),
+            drawing: journal,
+            ..AcceptedJob::default()
+        };
+        MotionJobRequest {
+            tool: "stroke",
+            scene: scene.title(),
+            key: format!("draw {} {}", scene.revision, accepted.resumes),
+            accepted,
+            who: ActorRank::Operator,
+            again: true,
+        }
+    }
+}
+
+/// Returns why a drawing could not begin now, other than that nobody has enabled it.
+pub(super) fn hindrance(node: &Node, drawing: &ResolvedDrawing, again: bool) -> Option<String> {
+    let ResolvedDrawing {
+        seat, scene, past, ..
+    } = drawing;
+    if let Some(why) = node.motion_withheld() {
+        return Some(why.to_owned());
+    }
+    if let Err(refused) = calibration_check::check(node, seat, scene) {
+        return Some(refused.text);
+    }
+    if let Some(JobCard { id, scene, .. }) = seat.job_under_way() {
+        return Some(format!(
+            "arm {} is busy with {id} ({scene}): `steadyhand watch {id}` follows it, `steadyhand stop` ends it; nothing moved",
+            seat.name
+        ));
+    }
+    let denied = seat.permits().ask(scene, seat.motion.clock().now()).err();
+    match denied {
+        None
+        | Some(PermitError::NeedsEnabling { .. } | PermitError::DrawingNeedsEnabling { .. }) => {}
+        Some(PermitError::Stopped(_)) => {
+            return Some(
+                "the arm was stopped before: `steadyhand reset` first; nothing moved".to_owned(),
+            );
+        }
+        Some(denied) => return Some(format!("{denied}; nothing moved")),
+    }
+    let cut_short = node
+        .book
+        .interrupted(&seat.name)
+        .filter(PastJob::is_unfinished);
+    let cut_short = cut_short.filter(|_| past.is_none() && !again)?;
+    Some(format!(
+        "{} was interrupted, which draws {}: {}; `steadyhand draw --resume` goes on with it, and this command with --again draws its own design from the beginning; nothing moved",
+        cut_short.id,
+        cut_short.scene_title(),
+        cut_short.summary()
+    ))
+}
+
+impl AttachedArm {
+    fn job_under_way(&self) -> Option<JobCard> {
+        let job = self.board.job().filter(|job| !job.is_over())?;
+        Some(job.card())
+    }
+}

@@ -1,0 +1,96 @@
+//! Refusals for people: each rule once, with the number of strokes that it refuses and the worst of them.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use super::preview::RuleViolation;
+use base::wording::count;
+
+/// A rule that refuses strokes.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub struct RefusalGroup {
+    /// Which.
+    pub rule: String,
+    /// Number of strokes that it refuses.
+    pub strokes: usize,
+    /// The worst of them, with its place, value, limit and remedy, in a sentence.
+    pub why: String,
+}
+
+impl RefusalGroup {
+    /// Returns it as one sentence.
+    #[must_use]
+    pub fn words(&self) -> String {
+        match (self.strokes, self.rule.as_str()) {
+            (0 | 1, _) | (_, "outside") => self.why.clone(),
+            (strokes, _) => format!("{}, the worst: {}", count(strokes, "stroke"), self.why),
+        }
+    }
+}
+
+/// Groups refusals by their rules, in the order in which each is first met.
+#[must_use]
+pub fn refusal_groups(refusals: &[RuleViolation]) -> Vec<RefusalGroup> {
+    let mut rules: Vec<&str> = Vec::new();
+    for refusal in refusals {
+        if !rules.contains(&refusal.rule.as_str()) {
+            rules.push(&refusal.rule);
+        }
+    }
+    let groups = rules.into_iter().filter_map(|rule| {
+        let of_rule = || refusals.iter().filter(move |refusal| refusal.rule == rule);
+        let strokes: BTreeSet<_> = of_rule()
+            .map(|refusal| (refusal.stroke, &refusal.source))
+            .collect();
+        let worst = of_rule().max_by(|a, b| excess(a).total_cmp(&excess(b)))?;
+        Some(RefusalGroup {
+            rule: rule.to_owned(),
+            strokes: strokes.len(),
+            why: worst.why.clone(),
+        })
+    });
+    groups.collect()
+}
+
+fn excess(refusal: &RuleViolation) -> f64 {
+    let of = refusal.value.zip(refusal.limit);
+    of.map_or(0.0, |(value, limit)| (value - limit).abs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(rule: &str, stroke: usize, value: f64) -> RuleViolation {
+        RuleViolation {
+            rule: rule.to_owned(),
+            stroke: Some(stroke),
+            source: None,
+            at_mm: None,
+            value: Some(value),
+            limit: Some(0.0),
+            unit: Some("mm"),
+            why: format!("path {stroke} is beyond reach by {value} mm"),
+            item: None,
+        }
+    }
+
+    #[test]
+    fn thirteen_strokes_beyond_reach_are_one_sentence_about_the_worst() {
+        let mut all: Vec<_> = (1..=13)
+            .map(|stroke| refusal("out_of_reach", stroke, 40.0 - 1.0 * stroke as f64))
+            .collect();
+        all.push(refusal("out_of_reach", 1, 2.0));
+        all.push(refusal("tilt", 4, 3.0));
+        let groups = refusal_groups(&all);
+        let words: Vec<String> = groups.iter().map(RefusalGroup::words).collect();
+        assert_eq!(
+            words,
+            [
+                "13 strokes, the worst: path 1 is beyond reach by 39 mm",
+                "path 4 is beyond reach by 3 mm"
+            ]
+        );
+    }
+}
