@@ -18,7 +18,9 @@ use super::open::users_temporary;
 use super::{job_list, measurements, operator_verbs, selftest, worker_pool};
 use args::ReceivedArguments;
 use base::disk;
+use base::units::ClockInstant;
 use base::wording::duration;
+use caller::CODE_VALID;
 use permit::ActorRank;
 use tools::{AttachedArm, DrawingAssent, DrawingOrder, Node, RemoteCallWatch, ToolRequest};
 
@@ -119,6 +121,15 @@ pub enum OperatorVerb {
     Progress {
         /// Which; without one, the one that is under way, or the last.
         job: Option<String>,
+    },
+    /// Make a code that opens the operator's page once. By the control socket alone, where the kernel says who asks.
+    PageLogin,
+    /// Refuse a plan that waits.
+    Refuse {
+        /// Of which job.
+        job: String,
+        /// Its hash.
+        plan: String,
     },
     /// Allow a plan.
     Approve {
@@ -343,6 +354,7 @@ async fn one(mut stream: UnixStream, node: Arc<Node>) -> anyhow::Result<()> {
                 }
             }
         }
+        Ok(OperatorVerb::PageLogin) => page_login(&node, &format!("user {caller}")),
         Ok(verb) => run_for_operator(&node, &format!("user {caller}"), verb).await,
         Err(why) => VerbReply::failed(why),
     };
@@ -350,6 +362,24 @@ async fn one(mut stream: UnixStream, node: Arc<Node>) -> anyhow::Result<()> {
     answer.push(b'\n');
     write.write_all(&answer).await?;
     Ok(())
+}
+
+/// Makes a code for the page. The audit log gets to know that there is one, and not which.
+fn page_login(node: &Node, caller: &str) -> VerbReply {
+    let now = node
+        .seats
+        .first()
+        .map_or(ClockInstant::ZERO, |seat| seat.motion.clock().now());
+    let told = match node.login_codes.make(caller, now) {
+        Ok((address, code)) => VerbReply::done(format!(
+            "open {address} and type {code} there; it opens once, within {}",
+            duration(CODE_VALID)
+        )),
+        Err(error) => VerbReply::failed(error.to_string()),
+    };
+    let note = format!("{caller}: PageLogin: done {}", told.done);
+    node.audit.note("operator", note);
+    told
 }
 
 /// Stops the motion that a departed jog client may have requested, even before it has begun: a jog needs a client that
@@ -452,6 +482,13 @@ async fn act(node: &Arc<Node>, verb: OperatorVerb) -> VerbReply {
         OperatorVerb::Pending { job } => pending(node, job.as_deref()),
         OperatorVerb::Draw { order, assent } => draw(node, &order, assent.as_ref()).await,
         OperatorVerb::Progress { job } => progress(node, job.as_deref()).await,
+        OperatorVerb::PageLogin => VerbReply::failed(
+            "a login code is made on the node's own machine alone: run `steadyhand page` there",
+        ),
+        OperatorVerb::Refuse { job, plan } => match node.refuse_plan(&job, &plan) {
+            Ok(text) => VerbReply::done(text),
+            Err(text) => VerbReply::failed(text),
+        },
         OperatorVerb::Approve { job, plan } => match node.approve(&job, &plan) {
             Ok(text) => VerbReply::done(text),
             Err(text) => VerbReply::failed(text),

@@ -14,6 +14,7 @@ pub mod measurements;
 pub mod open;
 mod operator_verbs;
 mod options;
+mod page_services;
 pub mod parking;
 pub mod peers;
 mod qualification;
