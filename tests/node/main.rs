@@ -29,6 +29,7 @@ mod jobs;
 mod leave;
 mod mcp_conformance;
 mod messages;
+mod page;
 mod plan;
 mod plan_designs;
 mod pty;
