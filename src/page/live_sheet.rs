@@ -224,7 +224,7 @@ fn lines(strokes: &[SheetStroke]) -> Vec<SheetLine> {
 
 fn sheet_line(stroke: &SheetStroke, every: usize) -> SheetLine {
     let last = stroke.points_mm.len().saturating_sub(1);
-    let is_kept = |at: usize| at % every == 0 || at == last;
+    let is_kept = |at: usize| at.is_multiple_of(every) || at == last;
     let kept = stroke
         .points_mm
         .iter()

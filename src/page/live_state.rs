@@ -179,7 +179,7 @@ fn joints(seat: &AttachedArm, seen: &ArmMeasurement) -> Vec<LiveJoint> {
     let measured = seen.position_rad.iter().zip(seen.velocity_rad_s.iter());
     let each = measured.zip(limits).enumerate();
     each.map(|(index, ((angle, speed), (lower, upper)))| LiveJoint {
-        name: arm.joint_name(index).to_owned(),
+        name: arm.joint_name(index),
         angle_deg: rounded(angle.to_degrees()),
         speed_deg_s: rounded(speed.to_degrees()),
         lower_deg: rounded(lower.to_degrees()),

@@ -13,7 +13,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Where JSON stops being text.
-const JSON_READERS: [&str; 6] = ["args", "cli", "design", "exam", "mcp", "node"];
+const JSON_READERS: [&str; 7] = ["args", "cli", "design", "exam", "mcp", "node", "page"];
 const JSON_READS: [&str; 3] = [
     "serde_json::from_str",
     "serde_json::from_slice",

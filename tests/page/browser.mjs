@@ -68,6 +68,9 @@ const steps = {
   async "looking sends no command"() {
     const context = await browser.newContext();
     const page = await open(context, "looking");
+    const bytes = await page.evaluate(() => performance.getEntriesByType("resource").concat(performance.getEntriesByType("navigation"))
+      .filter((entry) => !entry.name.includes("/events")).reduce((sum, entry) => sum + entry.transferSize, 0));
+    assert.ok(bytes > 0 && bytes <= 300_000, `${bytes} bytes on the wire`);
     const posts = [];
     page.on("request", (request) => { if (request.method() !== "GET") posts.push(request.url()); });
     await page.reload();
@@ -75,9 +78,6 @@ const steps = {
     await page.goBack();
     await page.getByText("live", { exact: true }).waitFor();
     assert.deepEqual(posts, []);
-    const bytes = await page.evaluate(() => performance.getEntriesByType("resource").concat(performance.getEntriesByType("navigation"))
-      .filter((entry) => !entry.name.includes("/events")).reduce((sum, entry) => sum + entry.transferSize, 0));
-    assert.ok(bytes > 0 && bytes <= 300_000, `${bytes} bytes on the wire`);
     await accessible(page, "logged out");
     assert.equal(await page.getByRole("button", { name: "Enable" }).isVisible(), false);
     await context.close();
@@ -128,7 +128,8 @@ const steps = {
     await draw.dblclick();
     await page.getByText(/moving, \d+ of \d+/).waitFor();
     assert.equal(sent.filter((verb) => verb.assent).length, 1, "a double click begins one drawing");
-    await page.locator("path.ink[d]").first().waitFor();
+    await page.locator("path.ink[d]").first().waitFor({ state: "attached" });
+    await page.getByText(/moving, [45] of 7/).waitFor({ timeout: 60_000 });
     await shot(page, "drawing");
     await page.getByRole("button", { name: "Hold now" }).click();
     await page.getByText(/held, pen up/).waitFor();

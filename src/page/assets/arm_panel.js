@@ -73,7 +73,7 @@ export class ArmPanel {
   live(arm) {
     this.arm = arm;
     say(this.title, `${arm.name}: ${arm.title}`);
-    say(this.state, `${arm.words}. Enabled: ${arm.enabled}.${arm.holder ? ` ${arm.holder} has it.` : ""}`);
+    say(this.state, `It ${arm.words}. Enabled: ${arm.enabled}.${arm.holder ? ` ${arm.holder} has it.` : ""}`);
     this.#notes(arm);
     this.#job(arm.job);
     say(this.stop, stopWords(arm.stop));

@@ -4,6 +4,12 @@ import { element, say, set, shape } from "./elements.js";
 
 const EDGE_MM = 30;
 
+function penWords(tip) {
+  if (!tip) return "no scene yet";
+  const mm = Math.abs(tip.height_mm).toFixed(1);
+  return tip.height_mm < 0 ? `pen on the sheet, pressed ${mm} mm in` : `pen ${mm} mm over the sheet`;
+}
+
 export class SideView {
   constructor(arm) {
     this.arm = arm;
@@ -36,7 +42,7 @@ export class SideView {
     set(this.links, "points", points.map((point) => point.join(",")).join(" "));
     set(this.paper, "points", paper.map((point) => point.join(",")).join(" "));
     this.#dots(points);
-    const height = arm.tip ? `pen ${arm.tip.height_mm.toFixed(1)} mm over the sheet` : "no scene yet";
+    const height = penWords(arm.tip);
     say(this.caption, `From the side: ${height}`);
     set(this.svg, "aria-label", `${arm.title} from the side, ${height}.`);
   }
