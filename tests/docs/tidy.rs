@@ -218,7 +218,7 @@ fn head(text: &str) -> Option<String> {
 }
 
 #[test]
-fn json_stops_being_text_in_six_rooms() {
+fn json_stops_being_text_in_few_rooms() {
     for (room, files) in rooms() {
         for (path, code) in &files {
             assert!(
