@@ -28,6 +28,7 @@ fn main() -> io::Result<()> {
         )?;
     }
     files(root, &root.join("../scenes"))?;
+    files(root, &root.join("../src/design/tests"))?;
     files(root, &root.join("../tests/robots"))?;
     for (target, name, text) in SMALL {
         write(root, target, name, text.as_bytes())?;
@@ -36,7 +37,7 @@ fn main() -> io::Result<()> {
 }
 
 /// Short, so that much of them is tried soon.
-const SMALL: [(&str, &str, &str); 5] = [
+const SMALL: [(&str, &str, &str); 6] = [
     (
         "svg",
         "small",
@@ -52,6 +53,11 @@ const SMALL: [(&str, &str, &str); 5] = [
         "G21 G90\nG0 Z5\nG0 X1 Y1\nG1 Z0 F300\nG2 X11 I5 J0\nG3 X1 Y1 R5.1\nG0 Z5\nG92 X0\nG91\nG28\nM2\n",
     ),
     ("gcode", "tool", "G20\nM5\nG0 X1 Y1\nM3 S90\nG4 P0.2\nG1 X2\nM5\nM30\n"),
+    (
+        "hpgl",
+        "small",
+        "IN;SP1;IP0,0,4000,4000;SC0,100,0,100;LT3,5;PU1,1;PD5,1,5,6;CI5;AA2,2,45;EW9,0,90;SI.5,.7;LBHi\u{3}PM0;PR5,5;PM2;FP;RO90;SP0;",
+    ),
     (
         "polylines",
         "small",
@@ -81,7 +87,8 @@ fn files(root: &Path, folder: &Path) -> io::Result<()> {
         let target = match path.extension().and_then(|extension| extension.to_str()) {
             Some("urdf") => "urdf",
             Some("svg") => "svg",
-            Some("gcode") => "gcode",
+            Some("gcode" | "nc" | "ngc") => "gcode",
+            Some("hpgl" | "plt") => "hpgl",
             Some("json") => "polylines",
             Some("toml") => "scene",
             _ => continue,

@@ -1,9 +1,9 @@
 //! What holds of every drawing, whoever made it.
 
-use steadyhand::design::{Caps, load};
+use steadyhand::design::{DesignCaps, load};
 
 /// What the fuzzed designs may hold.
-const CAPS: Caps = Caps {
+const CAPS: DesignCaps = DesignCaps {
     bytes_max: 1 << 16,
     strokes_max: 1000,
     points_max: 20_000,

@@ -42,6 +42,7 @@ pub(super) fn judge(
     };
     call.read(candidate, text);
     call.answer_withheld();
+    call.check_verbatim();
     let cost = call.coercer.repairs.cost;
     JudgedCandidate {
         cost,

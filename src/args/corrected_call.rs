@@ -71,7 +71,8 @@ impl RefusedCall<'_> {
     /// Returns the corrected call, if there is one that is accepted and does no more than was asked for.
     pub(super) fn correction(&self) -> CorrectedCall {
         let readable = self.readable();
-        let missing = self.missing(&readable);
+        let mut missing = self.missing(&readable);
+        missing.extend(self.lost_data());
         if !missing.is_empty() {
             let guidance = format!(
                 "no corrected call can be offered, since {} must come from the caller",
@@ -139,6 +140,19 @@ impl RefusedCall<'_> {
         };
         let missing = self.shape.params.iter().filter(is_missing);
         missing.map(|param| param.name.as_str()).collect()
+    }
+
+    /// Returns the parameters whose data was refused, or came in a text that was not read to the letter.
+    fn lost_data(&self) -> Vec<&str> {
+        let is_whole_lost = self.troubles.iter().any(|one| one.subject().is_empty());
+        let is_lost = |param: &&ParameterShape| {
+            let is_its_own = |one: &ArgumentIssue| one.subject() == param.name;
+            matches!(param.kind, ValueKind::Verbatim { .. })
+                && (self.troubles.iter().any(is_its_own)
+                    || (is_whole_lost && self.given.contains_key(&param.name)))
+        };
+        let lost = self.shape.params.iter().filter(is_lost);
+        lost.map(|param| param.name.as_str()).collect()
     }
 
     /// Returns whether a call may move that a caller sends back without another look.

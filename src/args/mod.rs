@@ -51,6 +51,7 @@ mod unit;
 mod unknown_keys;
 mod unwrap_envelopes;
 mod value_coercion;
+mod verbatim;
 mod vocabulary;
 mod withheld;
 mod word_table;

@@ -17,6 +17,9 @@ impl CallReader<'_> {
         param: &ParameterShape,
         mut sent: impl Iterator<Item = &'n ParsedValue> + Clone,
     ) {
+        if let ValueKind::Verbatim { bytes_max } = param.kind {
+            return self.verbatim(param, bytes_max, sent);
+        }
         let says_something =
             |node: &&ParsedValue| !is_unspecified(param, node) || is_own_word(&param.kind, node);
         let mut said = sent.clone().filter(says_something);

@@ -60,6 +60,7 @@ fn choose(
     let mut tie = false;
     let mut moves = false;
     let mut withheld: Option<Box<ArgumentRefusal>> = None;
+    let mut verbatim: Option<Box<ArgumentRefusal>> = None;
     for JudgedCandidate {
         outcome,
         cost,
@@ -67,6 +68,7 @@ fn choose(
     } in judged
     {
         match outcome {
+            Err(found) if found.kind == ReaderRule::Verbatim => verbatim = verbatim.or(Some(found)),
             Err(found) if found.kind == ReaderRule::Withheld => withheld = withheld.or(Some(found)),
             Ok(reading) => match &best {
                 Some((least, chosen)) if cost >= *least => {
@@ -83,6 +85,10 @@ fn choose(
             }
             Err(_) => {}
         }
+    }
+    // Data that one way of reading finds and refuses is not passed over by another.
+    if let Some(refused) = verbatim {
+        return Err(refused);
     }
     // What one way of reading hears as a request not to move is not overheard by another.
     if let Some(refused) = withheld

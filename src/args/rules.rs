@@ -95,7 +95,7 @@ impl ReaderPolicy {
     pub const fn refuses(&self, rule: ReaderRule) -> bool {
         match self.effect {
             ToolEffect::Stops => false,
-            ToolEffect::Reads => matches!(rule, ReaderRule::Unplaceable),
+            ToolEffect::Reads => matches!(rule, ReaderRule::Unplaceable | ReaderRule::Verbatim),
             ToolEffect::Moves => self.refuses_to_move(rule),
         }
     }
@@ -111,7 +111,10 @@ impl ReaderPolicy {
             | ReaderRule::OtherText
             | ReaderRule::NoArguments
             | ReaderRule::RefusedArgumentLeftOut => guarded,
-            ReaderRule::Contradiction | ReaderRule::Unplaceable | ReaderRule::Withheld => true,
+            ReaderRule::Contradiction
+            | ReaderRule::Unplaceable
+            | ReaderRule::Withheld
+            | ReaderRule::Verbatim => true,
         }
     }
 }
@@ -138,6 +141,8 @@ pub enum ReaderRule {
     OtherText,
     /// A request for a dry run, or not to move, that is not understood as one.
     Withheld,
+    /// Data that is empty, lost or a stand-in, or that did not come as plain JSON.
+    Verbatim,
     /// Text with nothing in it that can be read as arguments.
     NoArguments,
     /// Cut off, two objects, duplicates that disagree, a template, the schema echoed.
@@ -168,6 +173,7 @@ impl ReaderRule {
             Self::PayloadLost | Self::NoArguments | Self::RefusedArgumentLeftOut => 100,
             Self::Contradiction | Self::Unplaceable => 110,
             Self::Withheld => 120,
+            Self::Verbatim => 130,
         }
     }
 }
@@ -177,7 +183,7 @@ mod tests {
     use super::*;
 
     /// Rows of the table in the order stops, reads, moves lenient, moves guarded; `r` refuses.
-    const TABLE: [(ReaderRule, &str); 13] = [
+    const TABLE: [(ReaderRule, &str); 14] = [
         (ReaderRule::Form, "...."),
         (ReaderRule::Meaningless, "...."),
         (ReaderRule::Empty, "...."),
@@ -187,6 +193,7 @@ mod tests {
         (ReaderRule::DoubtfulKey, "...r"),
         (ReaderRule::OtherText, "...r"),
         (ReaderRule::Withheld, "..rr"),
+        (ReaderRule::Verbatim, ".rrr"),
         (ReaderRule::NoArguments, "...r"),
         (ReaderRule::Contradiction, "..rr"),
         (ReaderRule::Unplaceable, ".rrr"),

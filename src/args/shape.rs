@@ -49,6 +49,11 @@ pub struct ParameterShape {
 pub enum ValueKind {
     /// Any text, kept as it is, JSON-like or not.
     Text,
+    /// A text that is data: taken to the letter from plain JSON, or refused. No profile forgives anything about it.
+    Verbatim {
+        /// Most bytes of it.
+        bytes_max: usize,
+    },
     /// The name of something that exists: form aside it must be one of these.
     Name {
         /// The names that exist now.
@@ -325,6 +330,7 @@ impl ValueKind {
     pub fn describe(&self) -> String {
         match self {
             Self::Text => "a text".into(),
+            Self::Verbatim { .. } => "the text itself, which is taken to the letter".into(),
             Self::Name { .. } => "a known name".into(),
             Self::Choice { .. } => "one of the listed values".into(),
             Self::Bool => "true or false".into(),

@@ -11,7 +11,7 @@ use super::{
     parameter_keys::find,
     parsed_value::{self, ParsedValue},
     rules::ReaderRule,
-    shape::ParameterShape,
+    shape::{ParameterShape, ValueKind},
     value_coercion::{ValueCoercer, ValuePosition, dropped},
     vocabulary::vocabulary,
     withheld::{is_negation, is_unclear_assent},
@@ -143,7 +143,8 @@ impl CallReader<'_> {
             return Some(trouble.in_doubt(true));
         } else if self.slip(key).is_some() {
             let why = "this is nearly a parameter's name, or that name in other words";
-            let trouble = self.stray(ReaderRule::ForeignKey, "near_key", shown, why, node);
+            let rule = self.slip_rule(key, node);
+            let trouble = self.stray(rule, "near_key", shown, why, node);
             return Some(self.mended(trouble, key, node));
         } else if self.names_other(key, node) {
             let why = "this names something known here that is not what would be used";
@@ -268,6 +269,15 @@ impl CallReader<'_> {
         };
         let meant = unsent.find(|(_, param)| is_meant(param));
         meant.map(|(_, param)| param)
+    }
+
+    /// Returns the rule for a slip: data under a misspelt key is as lost as data that is refused.
+    fn slip_rule(&self, key: &str, node: &ParsedValue) -> ReaderRule {
+        let kind = self.slip(key).map(|param| &param.kind);
+        match (kind, node) {
+            (Some(ValueKind::Verbatim { .. }), ParsedValue::Text(_)) => ReaderRule::Verbatim,
+            _ => ReaderRule::ForeignKey,
+        }
     }
 
     /// The value under a slip, if it is one of the parameter that is meant.

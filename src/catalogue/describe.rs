@@ -105,12 +105,20 @@ fn declared_names(here: &KnownNames) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::{TOOLS, tests_here};
-    use super::{DESCRIPTION_CHARS_MAX, description, instructions};
+    use super::{DESCRIPTION_CHARS_MAX, KnownNames, description, instructions};
 
     #[test]
     fn a_description_says_things_in_the_agreed_order() {
-        for tool in TOOLS.iter() {
-            let text = description(tool, &tests_here());
+        let with_canvas = KnownNames {
+            canvases: vec!["canvas".to_owned()],
+            ..tests_here()
+        };
+        let all = [tests_here(), with_canvas];
+        let each = all
+            .iter()
+            .flat_map(|here| TOOLS.iter().map(move |tool| (here, tool)));
+        for (here, tool) in each {
+            let text = description(tool, here);
             let starts: Vec<&str> = text
                 .lines()
                 .map(|line| line.split(':').next().unwrap_or_default())

@@ -66,6 +66,7 @@ fn helper(name: &str, title: &str, does: &str, parameters: Vec<ToolParameter>) -
         default_action: String::new(),
         parameters,
         unlisted: Vec::new(),
+        canvas_parameters: Vec::new(),
         examples: Vec::new(),
         when: Vec::new(),
         fields: &[],

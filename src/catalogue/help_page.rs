@@ -53,16 +53,20 @@ fn arguments(tool: &ToolDefinition, here: &KnownNames) -> String {
         (false, false) => "Those that are not marked as required are optional.",
     });
     out.push_str("\n\n");
-    for parameter in &tool.parameters {
+    for parameter in tool.parameters.iter().chain(&tool.canvas_parameters) {
         let mut names = vec![parameter.name.as_str()];
         names.extend(parameter.aliases.iter().map(String::as_str));
         let _ = writeln!(
             out,
-            "- `{}` ({}{}): {}",
+            "- `{}` ({}{}): {}{}",
             names.join("`, `"),
             parameter.kind.json_type(),
             needed(parameter),
-            words(parameter, here)
+            words(parameter, here),
+            match tool.canvas_parameters.contains(parameter) {
+                true => "; only on a node with a canvas",
+                false => "",
+            }
         );
     }
     out

@@ -15,6 +15,8 @@ pub const EVERYWHERE: &str = "all";
 pub struct KnownNames {
     /// Scenes, the default one first.
     pub scenes: Vec<String>,
+    /// Scenes whose design comes with the call; they are among `scenes`.
+    pub canvases: Vec<String>,
     /// Overlays.
     pub overlays: Vec<String>,
     /// Arms.

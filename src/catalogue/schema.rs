@@ -40,6 +40,9 @@ fn property(parameter: &ToolParameter, here: &KnownNames) -> Map<String, Value> 
         ParameterKind::Texts => {
             schema.insert("items".to_owned(), json!({"type": "string"}));
         }
+        ParameterKind::Point { .. } => {
+            schema.insert("items".to_owned(), json!({"type": "number"}));
+        }
         ParameterKind::Objects => {
             schema.insert("items".to_owned(), json!({"type": "object"}));
         }
@@ -198,6 +201,20 @@ mod tests {
                 "scene", "arm", "node", "dry_run", "plan", "resume", "again", "debug"
             ]
         );
+    }
+
+    #[test]
+    fn a_canvas_brings_its_parameters() {
+        let mut here = tests_here();
+        let stroke = here.find("stroke").unwrap().clone();
+        let keys = ["text", "svg", "size_mm", "at_mm"];
+        let shown = |here: &_, key: &str| input(&stroke, here)["properties"].get(key).cloned();
+        assert!(keys.iter().all(|key| shown(&here, key).is_none()));
+        here.canvases.push("canvas".to_owned());
+        assert!(keys.iter().all(|key| shown(&here, key).is_some()));
+        let at = shown(&here, "at_mm").unwrap();
+        assert_eq!(at["items"]["type"], "number");
+        check_plain(&Value::Object(input(&stroke, &here)), "stroke");
     }
 
     #[test]

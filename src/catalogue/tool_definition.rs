@@ -28,6 +28,8 @@ pub struct ToolDefinition {
     pub parameters: Vec<ToolParameter>,
     /// Further parameters that are not listed, such as those that a declared tool passes on.
     pub unlisted: Vec<ToolParameter>,
+    /// Further parameters that it has only on a node with a canvas.
+    pub canvas_parameters: Vec<ToolParameter>,
     /// Calls beside the minimal one, each the text of a JSON object; `$scene` stands for a scene of this node.
     pub examples: Vec<String>,
     /// Advice on when to use it, what must come before and what to call next: at most four lines.
@@ -62,9 +64,15 @@ impl ToolDefinition {
 
     /// The parameters that mean something on this node, such as `arm` where there is more than one.
     pub fn shown_parameters(&self, here: &KnownNames) -> impl Iterator<Item = &ToolParameter> {
-        self.parameters
-            .iter()
+        self.listed_parameters(here)
             .filter(|parameter| parameter.required || here.shows(&parameter.kind))
+    }
+
+    /// The parameters that are listed for it on this node, whether there is a choice or not.
+    pub fn listed_parameters(&self, here: &KnownNames) -> impl Iterator<Item = &ToolParameter> {
+        let has_canvas = !here.canvases.is_empty();
+        let of_canvas = self.canvas_parameters.iter().filter(move |_| has_canvas);
+        self.parameters.iter().chain(of_canvas)
     }
 
     /// The least that is a whole call: `{}`, or an example of what is required.
@@ -114,7 +122,8 @@ impl ToolParameter {
             ParameterKind::Name(names) => here.names(*names).first().cloned().into(),
             ParameterKind::Choice(values) => values.first().cloned().into(),
             ParameterKind::Bool => true.into(),
-            ParameterKind::Text => "example".into(),
+            ParameterKind::Text | ParameterKind::Verbatim { .. } => "example".into(),
+            ParameterKind::Point { .. } => Value::Array(vec![1.5.into(), 1.5.into()]),
             ParameterKind::Whole { .. } => 1.into(),
             ParameterKind::Number { .. } => 1.5.into(),
             ParameterKind::Texts => Value::Array(vec!["example".into()]),
@@ -138,6 +147,16 @@ pub enum ParameterKind {
     Bool,
     /// Any text.
     Text,
+    /// A text that is data: taken to the letter, or refused.
+    Verbatim {
+        /// Most bytes of it.
+        bytes_max: usize,
+    },
+    /// A point as a list of two numbers.
+    Point {
+        /// The symbol of their unit, such as `mm`.
+        unit: String,
+    },
     /// A whole number.
     Whole {
         /// The symbol of its unit, such as `mm`.
@@ -167,11 +186,15 @@ impl ParameterKind {
     pub fn json_type(&self) -> &'static str {
         match self {
             // Some providers refuse objects within objects: it is said to be the text of one, and read as either.
-            Self::Name(_) | Self::Choice(_) | Self::Text | Self::Numbers { .. } => "string",
+            Self::Name(_)
+            | Self::Choice(_)
+            | Self::Text
+            | Self::Verbatim { .. }
+            | Self::Numbers { .. } => "string",
             Self::Bool => "boolean",
             Self::Whole { .. } => "integer",
             Self::Number { .. } => "number",
-            Self::Texts | Self::Objects => "array",
+            Self::Texts | Self::Objects | Self::Point { .. } => "array",
         }
     }
 
@@ -180,7 +203,7 @@ impl ParameterKind {
     pub fn unit(&self) -> Option<&str> {
         match self {
             Self::Whole { unit } | Self::Number { unit } => unit.as_deref(),
-            Self::Numbers { unit, .. } => Some(unit),
+            Self::Numbers { unit, .. } | Self::Point { unit } => Some(unit),
             _ => None,
         }
     }

@@ -156,6 +156,56 @@ fn resume() -> ToolParameter {
     }
 }
 
+/// Most bytes of words to write, and of an SVG.
+const TEXT_BYTES_MAX: usize = 4 << 10;
+const SVG_BYTES_MAX: usize = 64 << 10;
+
+fn text() -> ToolParameter {
+    ToolParameter {
+        name: "text".to_owned(),
+        aliases: Vec::new(),
+        kind: ParameterKind::Verbatim {
+            bytes_max: TEXT_BYTES_MAX,
+        },
+        required: false,
+        default: None,
+        words: "words to write on a canvas".to_owned(),
+    }
+}
+
+fn svg() -> ToolParameter {
+    ToolParameter {
+        name: "svg".to_owned(),
+        kind: ParameterKind::Verbatim {
+            bytes_max: SVG_BYTES_MAX,
+        },
+        words: "SVG to draw on a canvas".to_owned(),
+        ..text()
+    }
+}
+
+fn size_mm() -> ToolParameter {
+    ToolParameter {
+        name: "size_mm".to_owned(),
+        kind: ParameterKind::Number {
+            unit: Some("mm".to_owned()),
+        },
+        words: "longer side of text or svg".to_owned(),
+        ..text()
+    }
+}
+
+fn at_mm() -> ToolParameter {
+    ToolParameter {
+        name: "at_mm".to_owned(),
+        kind: ParameterKind::Point {
+            unit: "mm".to_owned(),
+        },
+        words: "[x, y] of its lower left corner".to_owned(),
+        ..text()
+    }
+}
+
 const ARM_STATE: ResultField = ResultField {
     name: "arm",
     kind: ResultFieldKind::Text,
@@ -196,6 +246,7 @@ fn align() -> ToolDefinition {
         default_action: "visits points of the default scene and draws its cross".to_owned(),
         parameters: vec![scene(), meta(), arm(), node(), touch(), measured(), debug()],
         unlisted: Vec::new(),
+        canvas_parameters: Vec::new(),
         examples: texts(&[r#"{"scene":"$scene"}"#]),
         when: texts(&[
             "Use first, or after a pen change. Before: a person enables motion. After: stroke.",
@@ -248,6 +299,7 @@ fn reset() -> ToolDefinition {
         default_action: "lifts the pen and goes to rest".to_owned(),
         parameters: vec![last_scene(), arm(), node(), debug()],
         unlisted: Vec::new(),
+        canvas_parameters: Vec::new(),
         examples: Vec::new(),
         when: texts(&[
             "Use after a stop, refusal or fault, and at the end. A person clears an emergency stop.",
@@ -271,6 +323,7 @@ fn sense() -> ToolDefinition {
         default_action: String::new(),
         parameters: vec![scene(), meta(), arm(), node(), debug()],
         unlisted: Vec::new(),
+        canvas_parameters: Vec::new(),
         examples: texts(&[r#"{"debug":true}"#]),
         when: texts(&["Use at any time."]),
         fields: &[
@@ -325,9 +378,10 @@ fn stroke() -> ToolDefinition {
             debug(),
         ],
         unlisted: Vec::new(),
+        canvas_parameters: vec![text(), svg(), size_mm(), at_mm()],
         examples: texts(&[r#"{"scene":"$scene"}"#, r#"{"dry_run":true}"#]),
         when: texts(&[
-            "Before: align; a person enables motion. A long drawing answers with a job: sense reports it, stop ends it.",
+            "Before: align; a person enables motion. Long drawings become jobs: see sense.",
         ]),
         fields: &[
             ARM_STATE,
@@ -367,6 +421,7 @@ fn list_nodes() -> ToolDefinition {
         default_action: String::new(),
         parameters: vec![node(), debug()],
         unlisted: Vec::new(),
+        canvas_parameters: Vec::new(),
         examples: Vec::new(),
         when: texts(&["Use to find valid names."]),
         fields: &[ResultField {
@@ -399,6 +454,7 @@ fn stop() -> ToolDefinition {
         default_action: String::new(),
         parameters: vec![nodes(), debug()],
         unlisted: Vec::new(),
+        canvas_parameters: Vec::new(),
         examples: Vec::new(),
         when: texts(&["Always allowed; use whenever in doubt. After: reset."]),
         fields: &[

@@ -66,7 +66,14 @@ pub(super) fn run(args: &NodeOptions) -> anyhow::Result<ExitStatus> {
         Ok(library) => {
             with_scenes(args, &file, &library, &mut findings);
             let declared = open::declared(&file, &library).map_err(|error| format!("{error:#}"));
-            let words = declared.map(|declared| format!("{} declared", declared.tools().len()));
+            let words = declared.map(|declared| {
+                let long = declared.long_names().map(|long| format!("; {long}"));
+                format!(
+                    "{} declared{}",
+                    declared.tools().len(),
+                    long.unwrap_or_default()
+                )
+            });
             findings.note("tools", words);
         }
         Err(error) => findings.note("scenes", Err(format!("{error:#}"))),
@@ -169,6 +176,10 @@ fn with_scenes(
     for name in library.scenes() {
         let what = format!("scene {name}");
         match library.scene(&name, None) {
+            Ok(scene) if scene.canvas.is_some() => {
+                let words = "a canvas: what is drawn on it comes with a call";
+                findings.note(&what, Ok(words.to_owned()));
+            }
             Ok(scene) if models.contains(&scene.arm.file.name.as_str()) => {
                 let planned = plan::draw(&scene, &scene.rest_rad, &SilentObserver)
                     .map_err(|error| error.to_string())

@@ -8,8 +8,8 @@ use super::duration::duration;
 use super::node_args::{AtArgs, NodeArgs};
 use super::serve_args::ServeArgs;
 use super::{
-    arm, audit, bus, calibrate, call, doctor, draw, explain, init, jog, plan, reach, scenes, sim,
-    token, tools,
+    arm, audit, bus, calibrate, call, clients, doctor, draw, explain, init, jog, plan, reach,
+    scenes, sim, token, tools,
 };
 
 /// A robot-arm MCP server that forgives how a caller writes and never forgives physics.
@@ -27,7 +27,7 @@ pub(super) enum CliCommand {
     /// Call a tool and show what came of it: here on a node of its own, or on another node
     #[command(after_help = tools::help())]
     Call(call::CallArgs),
-    /// Draw an SVG, G-code or JSON file, or words: shown first, and on a real arm asked for
+    /// Draw an SVG, G-code, HP-GL or JSON file, or words: shown first, and on a real arm asked for
     Draw(Box<draw::DrawArgs>),
     /// Follow a job of the node on this machine, or elsewhere, to its end
     Watch {
@@ -197,6 +197,8 @@ pub(super) enum CliCommand {
     Init(init::InitArgs),
     /// Say everything that is wrong with a node before it is started: file, scenes, port, folders
     Check,
+    /// Print the configuration of an MCP client for this node, or write it into the client's file
+    Clients(clients::ClientsArgs),
     /// Make, list and revoke the tokens by which callers from elsewhere come in
     #[command(subcommand)]
     Token(token::TokenCommand),

@@ -5,11 +5,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 
+use design::DesignCaps;
+
 /// Files of a folder; more are not looked at.
 const DESIGNS_MAX: usize = 100_000;
-
-/// A larger design is not read.
-const DESIGN_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// A design that was named: its file, or the files of its set in order.
 pub(super) struct NamedDesign {
@@ -52,7 +51,9 @@ impl NamedDesign {
     /// # Errors
     /// A file that cannot be read, or is too large.
     pub(super) fn read(&self) -> anyhow::Result<Vec<(String, Vec<u8>)>> {
-        self.files.iter().map(|path| read(path)).collect()
+        let mut bytes_left = DesignCaps::default().bytes_max as u64;
+        let files = self.files.iter().map(|path| read(path, &mut bytes_left));
+        files.collect()
     }
 }
 
@@ -119,14 +120,17 @@ fn files(named: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-fn read(path: &Path) -> anyhow::Result<(String, Vec<u8>)> {
+/// Reads one file of a drawing, whose files together have no more bytes than are left.
+fn read(path: &Path, bytes_left: &mut u64) -> anyhow::Result<(String, Vec<u8>)> {
     let cannot = || format!("cannot read {}", path.display());
     let bytes_count = std::fs::metadata(path).with_context(cannot)?.len();
-    if bytes_count > DESIGN_BYTES_MAX {
+    let Some(left) = bytes_left.checked_sub(bytes_count) else {
         bail!(
-            "{} has {bytes_count} bytes; at most {DESIGN_BYTES_MAX} are read",
-            path.display()
+            "{} has {bytes_count} bytes; at most {} are read of a drawing: simplify it",
+            path.display(),
+            DesignCaps::default().bytes_max
         );
-    }
+    };
+    *bytes_left = left;
     Ok((file_name(path), std::fs::read(path).with_context(cannot)?))
 }

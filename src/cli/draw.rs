@@ -8,7 +8,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::design_files::{self, NamedDesign};
-use super::drawing_words::{in_words, question, remedies};
+use super::drawing_words::{in_words, question, refusals};
 use super::follow_job::{self, FollowedJob};
 use super::operator_door::OperatorDoor;
 use super::placement_args::PlacementArgs;
@@ -19,7 +19,7 @@ use tools::{DrawingAssent, DrawingOffer, DrawingOrder};
 
 #[derive(Debug, Args)]
 pub(super) struct DrawArgs {
-    /// SVG, G-code or JSON to draw; several only as the files of one G-code set
+    /// SVG, G-code, HP-GL or JSON to draw; several only as the files of one G-code set
     #[arg(value_name = "FILE", conflicts_with_all = ["text", "resume"])]
     files: Vec<PathBuf>,
     #[command(flatten)]
@@ -143,7 +143,7 @@ impl DrawCommand<'_> {
                 .for_each(|line| terminal_output::line(line));
         }
         if !offer.refusals.is_empty() {
-            return self.refused(&offer, picture.as_deref(), &remedies(&offer));
+            return self.refused(&offer, picture.as_deref(), &refusals(&offer));
         }
         if self.args.dry_run {
             let message = "planned, not drawn; nothing moved";
@@ -151,7 +151,7 @@ impl DrawCommand<'_> {
             return Ok(ExitStatus::Done.into());
         }
         if let Some(why) = &offer.hindrance {
-            return self.refused(&offer, picture.as_deref(), std::slice::from_ref(why));
+            return self.refused(&offer, picture.as_deref(), &[format!("refused: {why}")]);
         }
         let plan = offer.plan.clone();
         let plan = plan.context("nothing of it can be planned; nothing moved")?;
@@ -179,15 +179,16 @@ impl DrawCommand<'_> {
             bail!("{}", reply.text);
         }
         let data = reply.data.context("the node is of another version")?;
-        Ok(serde_json::from_value(data)?)
+        Ok(T::deserialize(data)?)
     }
 
     /// A yes from a person at the terminal.
     fn is_agreed(&self, offer: &DrawingOffer) -> anyhow::Result<bool> {
         if !std::io::stdin().is_terminal() {
             bail!(
-                "arm {} is real, and a person is asked at a terminal before it draws; where one has looked at the picture and stands by: {} --yes",
+                "arm {} at {} is no simulator of this node: a person is asked at a terminal before it draws; where one has looked at the picture and stands by: {} --yes",
                 offer.arm,
+                offer.port,
                 self.said()
             );
         }
@@ -228,8 +229,7 @@ impl DrawCommand<'_> {
         if self.args.json {
             self.print_offer(offer, picture, false, &why.join("; "));
         } else {
-            why.iter()
-                .for_each(|line| terminal_output::line(&format!("refused: {line}")));
+            why.iter().for_each(|line| terminal_output::line(line));
         }
         Ok(ExitStatus::Refused.into())
     }

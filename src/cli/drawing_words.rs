@@ -88,16 +88,20 @@ pub(super) const fn size_words(from: SizeSource) -> &'static str {
     }
 }
 
-/// Returns what refuses a drawing, each rule once, and the size that would not be refused.
-pub(super) fn remedies(offer: &DrawingOffer) -> Vec<String> {
-    let mut said: Vec<String> = offer.refusals.iter().map(|group| group.words()).collect();
+/// Returns what refuses a drawing, each rule once, and the size that is not refused.
+pub(super) fn refusals(offer: &DrawingOffer) -> Vec<String> {
+    let mut said: Vec<String> = offer
+        .refusals
+        .iter()
+        .map(|group| format!("refused: {}", group.words()))
+        .collect();
     let is_said = |group: &tools::RefusalGroup| group.rule == "outside";
     if let Some(fits_mm) = offer
         .fits_mm
         .filter(|_| !offer.refusals.iter().any(is_said))
     {
         said.push(format!(
-            "at this place and turn it can be drawn with --size {fits_mm}mm"
+            "not refused at this place and turn: --size {fits_mm}mm"
         ));
     }
     said

@@ -7,6 +7,8 @@ use super::operator_door::OperatorDoor;
 use super::progress_bar;
 use super::stop_keys::StopKeyListener;
 use mcp::CallProgress;
+use serde::Deserialize as _;
+
 use node::control_socket::OperatorVerb;
 use node::serve::{self, ShutdownRequests};
 use permit::ActorRank;
@@ -162,7 +164,7 @@ impl<'d> JobQuestions<'d> {
                 bail!("{}", reply.text);
             }
             let data = reply.data.context("the node is of another version")?;
-            let progress: JobProgress = serde_json::from_value(data)?;
+            let progress = JobProgress::deserialize(data)?;
             self.job = Some(progress.job.clone());
             return Ok(progress);
         }

@@ -8,6 +8,7 @@ use anyhow::{Context, bail};
 use clap::Args;
 use rustix::fs::{Gid, fchown};
 
+use super::questions::{ask, pick};
 use super::{ExitStatus, NodeOptions, bus, terminal_output};
 use arm::ServoFamily;
 use config::{NodeFile, SIMULATOR_PORT};
@@ -22,9 +23,6 @@ const TEMPLATE: &str = include_str!("../../systemd/node.toml");
 
 /// File mode of a node file.
 const MODE: u32 = 0o640;
-
-/// Longest answer to a question.
-const ANSWER_CHARS_MAX: usize = 400;
 
 #[derive(Debug, Args)]
 pub(super) struct InitArgs {
@@ -217,38 +215,6 @@ fn machine() -> String {
         "node".to_owned()
     } else {
         plain
-    }
-}
-
-/// One of several, by its number.
-fn pick(question: &str, among: &[String]) -> anyhow::Result<String> {
-    terminal_output::note(question);
-    for (index, one) in among.iter().enumerate() {
-        terminal_output::note(&format!("  {}: {one}", index + 1));
-    }
-    let said = ask("its number", "1");
-    let index = said.parse::<usize>().ok().and_then(|n| n.checked_sub(1));
-    match index.and_then(|index| among.get(index)) {
-        Some(one) => Ok(one.clone()),
-        None => bail!("{said:?} is not one of 1 to {}", among.len()),
-    }
-}
-
-/// Returns a person's answer, or the default if it is missing or empty.
-fn ask(question: &str, default: &str) -> String {
-    if !std::io::stdin().is_terminal() {
-        return default.to_owned();
-    }
-    terminal_output::note(&format!("{question} [{default}]"));
-    let mut said = String::new();
-    if std::io::stdin().read_line(&mut said).is_err() {
-        return default.to_owned();
-    }
-    let said: String = said.trim().chars().take(ANSWER_CHARS_MAX).collect();
-    if said.is_empty() {
-        default.to_owned()
-    } else {
-        said
     }
 }
 

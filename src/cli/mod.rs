@@ -7,6 +7,7 @@ mod bus;
 mod calibrate;
 mod call;
 mod check;
+mod clients;
 mod command;
 mod design_files;
 mod doctor;
@@ -18,6 +19,7 @@ mod follow_job;
 mod init;
 mod jobs;
 mod jog;
+mod new_scene;
 mod node_args;
 mod operator_client;
 mod operator_door;
@@ -26,6 +28,7 @@ mod placement_args;
 mod plan;
 mod playback;
 mod progress_bar;
+mod questions;
 mod reach;
 mod recorded_playback;
 mod replay;
@@ -33,6 +36,7 @@ mod scenes;
 mod serve_args;
 mod sim;
 mod stop_keys;
+mod stroke_joining;
 mod terminal_output;
 mod token;
 mod tools;
@@ -124,6 +128,7 @@ async fn command(cli: Cli, sockets: systemd::ActivatedSockets) -> anyhow::Result
         }
         CliCommand::Init(args) => init::run(&node, args).await,
         CliCommand::Check => check::run(&node),
+        CliCommand::Clients(args) => clients::run(&node, &args),
         CliCommand::Token(command) => token::run(&node, command),
         CliCommand::Status(at) => operator_client::verb(&at, OperatorVerb::Status).await,
         CliCommand::Jobs { id, json, at } => jobs::run(&node, id, json, &at).await,

@@ -37,6 +37,9 @@ pub(super) struct PlacementArgs {
     /// Fill of an SVG's coloured areas, in place of the scene's
     #[arg(long, value_enum)]
     fill: Option<AreaFillChoice>,
+    /// Leave pictures made of pixels out of an SVG, and say which; without it they are refused
+    #[arg(long)]
+    skip_images: bool,
 }
 
 /// Fill of coloured areas.
@@ -70,6 +73,7 @@ impl PlacementArgs {
             || self.rotate.is_some()
             || self.one_pen
             || self.fill.is_some()
+            || self.skip_images
     }
 
     /// Returns the drawing from files, or of the words where there are any.
@@ -91,6 +95,7 @@ impl PlacementArgs {
             placement: self.placement()?,
             fill: self.fill.map(FillKind::from),
             one_pen: self.one_pen,
+            skip_images: self.skip_images,
         })
     }
 
@@ -137,6 +142,22 @@ fn point_mm(text: &str) -> Result<[f64; 2], String> {
     let both = y_factor.or(x_factor).unwrap_or(1.0);
     let (x_factor, y_factor) = (x_factor.unwrap_or(both), y_factor.unwrap_or(both));
     Ok([parse_number(&x)? * x_factor, parse_number(&y)? * y_factor])
+}
+
+/// A sheet's width and height such as `100x80mm` or `10 x 8 cm`.
+pub(super) fn size_mm(text: &str) -> Result<[f64; 2], String> {
+    let hint = "write width x height, such as 100x80mm";
+    let (width, height) = text.split_once(['x', 'X', '×']).ok_or(hint)?;
+    let point = format!("{};{}", width.replace(',', "."), height.replace(',', "."));
+    let sides_mm = point_mm(&point).map_err(|why| format!("{why}; {hint}"))?;
+    if sides_mm.iter().all(|side| PAGE_SIDE_MM.contains(side)) {
+        return Ok(sides_mm);
+    }
+    Err(format!(
+        "each side is {} to {} mm; {hint}",
+        PAGE_SIDE_MM.start(),
+        PAGE_SIDE_MM.end()
+    ))
 }
 
 fn parse_number(number: &str) -> Result<f64, String> {

@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use super::design_files::{NamedDesign, designs, file_name, stem};
 use super::drawing_words::size_words;
 use super::placement_args::PlacementArgs;
+use super::stroke_joining::StrokeJoining;
 use super::{ExitStatus, NodeOptions, scenes, terminal_output};
 use base::wording::{count, millimetres, seconds};
 use node::open;
@@ -25,7 +26,7 @@ pub(super) struct PlanArgs {
     /// The overlay on it
     #[arg(long)]
     pub(super) meta: Option<String>,
-    /// Draw this instead: SVG, G-code or JSON, or a folder of them; say it once for each
+    /// Draw this instead: SVG, G-code, HP-GL or JSON, or a folder of them; say it once for each
     #[arg(long, value_name = "FILE")]
     pub(super) design: Vec<PathBuf>,
     #[command(flatten)]
@@ -204,6 +205,9 @@ impl DesignReport {
         let lengths = scene.strokes.iter().map(SheetStroke::length_mm);
         self.set("design_mm", rounded(lengths.sum()));
         self.judged(&preview, scene.surface.is_flat())?;
+        if let Some(plan) = &preview.plan {
+            self.joining(&StrokeJoining::of(&plan.report, scene.strokes.len()));
+        }
         if let Some(out) = &args.out {
             self.picture(out, picture, tools::preview_picture(&scene, &preview))?;
         }
@@ -288,6 +292,15 @@ impl DesignReport {
             .map(|group| format!("refused: {}", group.words()));
         self.lines.extend(said);
         Ok(())
+    }
+
+    /// Says what became of the design's strokes.
+    fn joining(&mut self, joining: &StrokeJoining) {
+        self.set("design_strokes", joining.of_design);
+        self.set("strokes_joined", joining.joined);
+        self.set("strokes_left_out", joining.left_out);
+        self.set("strokes_reversed", joining.reversed);
+        self.lines.extend(joining.words());
     }
 
     /// Prints it; the worse of both exits.

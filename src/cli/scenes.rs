@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use clap::Subcommand;
 
+use super::new_scene::{self, NewSceneArgs};
 use super::placement_args::PlacementArgs;
 use super::plan::PlanArgs;
 use super::{ExitStatus, NodeOptions, terminal_output};
@@ -13,8 +14,10 @@ use scene::{Scene, SceneError, SceneFile, SceneLibrary};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum SceneCommand {
-    /// Names and what they are
+    /// Names of scenes and overlays, and what they are
     List,
+    /// Write a scene of your own: asks, or takes what is said; checked, and its first drawing painted
+    New(NewSceneArgs),
     /// Say everything that is wrong with a scene, or that it can be drawn, as `plan SCENE` does
     Check {
         /// A scene's file, or its name
@@ -41,6 +44,7 @@ pub(super) enum SceneCommand {
 pub(super) fn run(args: &NodeOptions, what: SceneCommand) -> anyhow::Result<ExitStatus> {
     match what {
         SceneCommand::List => list(&open::library(args, &open::file(args)?)?),
+        SceneCommand::New(new) => new_scene::run(args, &new),
         SceneCommand::Check { scene, meta } => planned(args, scene, meta, None),
         SceneCommand::Preview { scene, meta, out } => planned(args, scene, meta, Some(out)),
         SceneCommand::Schema => {
@@ -79,6 +83,11 @@ fn list(library: &SceneLibrary) -> anyhow::Result<ExitStatus> {
             )),
             Err(error) => terminal_output::line(&format!("{name:<16}{error}")),
         }
+    }
+    for name in library.overlays() {
+        let about = library.overlay_about(&name);
+        let about = about.unwrap_or_else(|error| error.to_string());
+        terminal_output::line(&format!("{name:<16}{:<12}{about}", "overlay"));
     }
     Ok(ExitStatus::Done)
 }

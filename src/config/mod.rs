@@ -58,6 +58,11 @@ pub struct NodeFile {
     pub require_preview: bool,
     /// True if a person must allow each job: `steadyhand approve JOB`.
     pub require_approval: bool,
+    /// True if results carry pictures; where a client counts them as text, false leaves their files alone.
+    pub images: bool,
+    /// What a caller's design on a canvas needs on an arm that is not simulated: `person`, who allows each with `steadyhand approve
+    /// JOB`, or `preview`, which draws exactly the plan that was previewed.
+    pub canvas_approval: CanvasApproval,
     /// A motion that lasts longer than this is answered with its job while it goes on.
     pub answer_within_s: u32,
     /// After so long at rest, in seconds, an arm may be moved by another caller than the last.
@@ -183,6 +188,17 @@ pub enum ForgivenessSetting {
     Guarded,
 }
 
+/// What a caller's design on a canvas needs on an arm that is not simulated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CanvasApproval {
+    /// A person's word on each plan. A planner's own preview is none.
+    #[default]
+    Person,
+    /// The hash of a previewed plan: exactly that is drawn.
+    Preview,
+}
+
 /// Level that a planner can be examined for; each includes the one before.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize, JsonSchema,
@@ -260,6 +276,8 @@ impl Default for NodeFile {
             keep_jobs_days: 90,
             require_preview: false,
             require_approval: false,
+            images: true,
+            canvas_approval: CanvasApproval::Person,
             answer_within_s: 45,
             lease_idle_s: 120,
             require_tokens: false,

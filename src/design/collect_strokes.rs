@@ -22,6 +22,8 @@ const PAGE_MIN_MM: f64 = 0.1;
 pub(crate) struct StrokeAttributes {
     pub(crate) colour: Option<[u8; 3]>,
     pub(crate) pen: Option<u16>,
+    pub(crate) layer: Option<String>,
+    pub(crate) pause_before: bool,
     pub(crate) source: String,
 }
 
@@ -92,6 +94,8 @@ impl<'c> StrokeCollector<'c> {
             points_mm,
             colour: mark.colour,
             pen: mark.pen,
+            layer: mark.layer.clone(),
+            pause_before: mark.pause_before,
             source: mark.source.clone(),
         });
         Ok(())
@@ -114,17 +118,59 @@ impl<'c> StrokeCollector<'c> {
     }
 
     /// The drawing on the page that it just covers.
-    pub(crate) fn on_own_page(mut self, hint: &'static str) -> Result<Design, DesignError> {
-        let all = self.strokes.iter().flat_map(|stroke| &stroke.points_mm);
-        let Some((low, high)) = bounds(all) else {
-            return Err(DesignError::Empty { hint });
-        };
+    pub(crate) fn on_own_page(self, hint: &'static str) -> Result<Design, DesignError> {
+        match self.bounds() {
+            Some((low, high)) => self.moved_onto_page(low, high, hint),
+            None => Err(DesignError::Empty { hint }),
+        }
+    }
+
+    /// The drawing on a page of which its file's origin is the middle, if that lies in the middle of the lines, and
+    /// otherwise on the page that it just covers.
+    pub(crate) fn on_page_about_origin(self, hint: &'static str) -> Result<Design, DesignError> {
+        match self.bounds() {
+            Some((low, high)) if is_central(low, high) => {
+                let half = [0, 1].map(|axis| half_side(&low, &high, axis));
+                let mut design = self.moved_onto_page(half.map(|mm| -mm), half, hint)?;
+                let note =
+                    "the file's origin, which lies inside the drawing, is the middle of its page";
+                design.notes.push(note.to_owned());
+                Ok(design)
+            }
+            _ => self.on_own_page(hint),
+        }
+    }
+
+    fn bounds(&self) -> Option<([f64; 2], [f64; 2])> {
+        bounds(self.strokes.iter().flat_map(|stroke| &stroke.points_mm))
+    }
+
+    fn moved_onto_page(
+        mut self,
+        low: [f64; 2],
+        high: [f64; 2],
+        hint: &'static str,
+    ) -> Result<Design, DesignError> {
         for point in self.strokes.iter_mut().flat_map(|s| &mut s.points_mm) {
             *point = [point[0] - low[0], point[1] - low[1]];
         }
         let page_mm = [0, 1].map(|axis| side(&low, &high, axis));
         self.on_page(page_mm, hint)
     }
+}
+
+/// The origin is a drawing's middle if no side of it is farther away than this many times the other.
+const OFF_CENTRE_MAX: f64 = 3.0;
+
+fn is_central(low: [f64; 2], high: [f64; 2]) -> bool {
+    low.iter().zip(&high).all(|(low, high)| {
+        *low < 0.0 && *high > 0.0 && (-low).max(*high) <= OFF_CENTRE_MAX * (-low).min(*high)
+    })
+}
+
+fn half_side(low: &[f64; 2], high: &[f64; 2], axis: usize) -> f64 {
+    let [low, high] = [low, high].map(|corner| corner.get(axis).map_or(0.0, |mm| mm.abs()));
+    low.max(high)
 }
 
 fn side(low: &[f64; 2], high: &[f64; 2], axis: usize) -> f64 {

@@ -7,7 +7,9 @@ const QUOTED_MAX: usize = 40;
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum DesignError {
     /// The file's name says nothing about its kind.
-    #[error("`{name}` is of no kind known here: name it .svg, .gcode (.gco, .nc, .ngc) or .json")]
+    #[error(
+        "`{name}` is of no kind known here: name it .svg, .gcode (.gco, .nc, .ngc), .hpgl (.hpg, .plt) or .json"
+    )]
     Kind {
         /// The name as given.
         name: String,

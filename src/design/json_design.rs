@@ -1,4 +1,4 @@
-//! JSON → strokes: `{"units": "mm", "strokes": [{"pen": 0, "points": [[x, y], …]}]}`, or a bare
+//! JSON → strokes: `{"units": "mm", "strokes": [{"pen": 1, "points": [[x, y], …]}]}`, or a bare
 //! list of paths, each a list of points. y goes up.
 
 use serde::Deserialize;
@@ -9,7 +9,7 @@ use super::{Design, DesignCaps, DesignError};
 
 const EMPTY: &str = "give at least one stroke with a point";
 const ACCEPTED: &str =
-    "{\"units\": \"mm\", \"strokes\": [{\"pen\": 0, \"points\": [[x, y], …]}]} or [[[x, y], …], …]";
+    "{\"units\": \"mm\", \"strokes\": [{\"pen\": 1, \"points\": [[x, y], …]}]} or [[[x, y], …], …]";
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -134,7 +134,7 @@ const WORDS: [(&str, &str); 14] = [
         "expected f64",
         "expected a number such as 12.5, in mm where `units` says nothing else",
     ),
-    ("expected u16", "expected a pen's number such as 0"),
+    ("expected u16", "expected a pen's number such as 1"),
     (
         "expected an array of length 2",
         "expected two numbers such as [10.0, 2.5]",
@@ -191,10 +191,18 @@ fn mark(stroke: &StrokeFile, number: usize) -> Result<StrokeAttributes, DesignEr
             )
         })?),
     };
+    if stroke.pen == Some(0) {
+        return Err(DesignError::syntax(
+            source,
+            "pen 0",
+            "1 for the first pen, 2 for the next: pens count from 1",
+        ));
+    }
     Ok(StrokeAttributes {
         colour,
         pen: stroke.pen,
         source,
+        ..StrokeAttributes::default()
     })
 }
 
@@ -260,6 +268,10 @@ mod tests {
                 "the page: found 0 by 5 mm",
             ),
             (r#"{"units": "ell", "strokes": []}"#, "line 1 column"),
+            (
+                r#"{"strokes": [{"pen": 0, "points": [[0, 0]]}]}"#,
+                "stroke 1: found pen 0; accepted: 1 for the first pen",
+            ),
             ("[]", "the drawing has no line"),
             ("[[[1e999, 0]]]", "line 1 column"),
             ("[[[1e9, 0]]]", "stroke 1: a point lies at 1000000000, 0 mm"),
@@ -294,7 +306,7 @@ mod tests {
             ),
             (
                 r#"{"strokes": [{"pen": -1, "points": []}]}"#,
-                "a pen's number such as 0",
+                "a pen's number such as 1",
             ),
             (
                 r#"{"lines": []}"#,

@@ -8,6 +8,7 @@ mod design_error;
 mod fill_area;
 mod flatten;
 mod gcode;
+mod hpgl;
 mod join_polylines;
 mod json_design;
 pub mod letters;
@@ -40,10 +41,46 @@ pub struct DesignStroke {
     pub points_mm: Vec<[f64; 2]>,
     /// The colour that the author gave it, as sRGB bytes; says which pen draws it.
     pub colour: Option<[u8; 3]>,
-    /// The pen's number that the author gave it, counted from 0 (layers, G-code files).
+    /// The pen's number that the author gave it, counted from 1 (layers, names of G-code files, HPGL's SP).
     pub pen: Option<u16>,
+    /// Name of the layer that it is in.
+    pub layer: Option<String>,
+    /// Its author asks for a pause before it: a layer whose name begins with `!`, M0 or M6 of G-code.
+    pub pause_before: bool,
     /// Position in the author's file, for messages: an id, an element, a line.
     pub source: String,
+}
+
+/// Pauses that are noted one by one; more are counted.
+const PAUSE_NOTES_MAX: usize = 5;
+
+impl Design {
+    /// Returns whether it is no more than a dot, which has no size.
+    #[must_use]
+    pub fn is_a_dot(&self) -> bool {
+        let is_dot = |mm: f64| mm <= DOT_MM * (1.0 + 1e-9);
+        let [width_mm, height_mm] = self.page_mm;
+        let of_dots = |stroke: &DesignStroke| stroke.points_mm.len() == 2;
+        is_dot(width_mm.max(height_mm)) && self.strokes.iter().all(of_dots)
+    }
+
+    /// Says of each pause that a file asks for that nothing makes it.
+    fn with_pause_notes(mut self) -> Self {
+        let pausing = self.strokes.iter().filter(|stroke| stroke.pause_before);
+        let notes = pausing.clone().take(PAUSE_NOTES_MAX).map(|stroke| {
+            let what = stroke.layer.as_deref().map_or_else(
+                || stroke.source.clone(),
+                |layer| format!("layer {}", design_error::quoted(layer)),
+            );
+            format!("{what} asks for a pause before it: not done yet, all is drawn in one go")
+        });
+        let more = pausing.clone().count().saturating_sub(PAUSE_NOTES_MAX);
+        self.notes.extend(notes.collect::<Vec<_>>());
+        if more > 0 {
+            self.notes.push(format!("and {more} pauses more"));
+        }
+        self
+    }
 }
 
 impl DesignStroke {
@@ -82,6 +119,15 @@ impl Default for DesignCaps {
     }
 }
 
+/// Choices of whoever has a drawing read.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ReadOptions {
+    /// Fill of an SVG's coloured areas.
+    pub fill: AreaFill,
+    /// Leaves pictures made of pixels out of an SVG and notes them; without it they are refused.
+    pub skip_images: bool,
+}
+
 /// Reads a drawing. The extension of `name` gives its kind; a G-code file called `*_pen3_red.gcode`
 /// is drawn with pen 3.
 ///
@@ -93,18 +139,18 @@ impl Default for DesignCaps {
 /// skipped without a note except invisible parts: hidden elements, and white areas without an
 /// outline.
 pub fn load(name: &str, bytes: &[u8], caps: &DesignCaps) -> Result<Design, DesignError> {
-    load_filled(name, bytes, caps, AreaFill::Outline)
+    load_with(name, bytes, caps, ReadOptions::default())
 }
 
-/// Reads a drawing like [`load`], and fills the coloured areas of an SVG with lines.
+/// Reads a drawing like [`load`], by choices of the caller.
 ///
 /// # Errors
 /// As [`load`]; and areas that need too many lines.
-pub fn load_filled(
+pub fn load_with(
     name: &str,
     bytes: &[u8],
     caps: &DesignCaps,
-    fill: AreaFill,
+    options: ReadOptions,
 ) -> Result<Design, DesignError> {
     if bytes.len() > caps.bytes_max {
         return Err(DesignError::TooLarge {
@@ -112,29 +158,36 @@ pub fn load_filled(
             bytes_max: caps.bytes_max,
         });
     }
-    let text = utf8(bytes)?;
     let (_, extension) = name.rsplit_once('.').unwrap_or(("", ""));
-    match extension.to_ascii_lowercase().as_str() {
-        "svg" => svg::read(text, caps, fill),
-        "gcode" | "gco" | "nc" | "ngc" => gcode::read(&[(name, text)], caps),
-        "json" => json_design::read(text, caps),
+    let design = match extension.to_ascii_lowercase().as_str() {
+        "svg" => svg::read(utf8(bytes)?, caps, options),
+        "gcode" | "gco" | "nc" | "ngc" => gcode::read(&[(name, utf8(bytes)?)], caps),
+        "hpgl" | "hpg" | "plt" => hpgl::read(bytes, caps),
+        "json" => json_design::read(utf8(bytes)?, caps),
         _ => Err(DesignError::Kind {
             name: design_error::quoted(name).trim_matches('`').to_owned(),
         }),
-    }
+    };
+    design.map(Design::with_pause_notes)
 }
 
 /// Endings of the names that [`load`] reads.
-pub const ENDINGS: [&str; 6] = ["svg", "gcode", "gco", "nc", "ngc", "json"];
+pub const ENDINGS: [&str; 9] = [
+    "svg", "gcode", "gco", "nc", "ngc", "hpgl", "hpg", "plt", "json",
+];
 
 /// Reads files that are one drawing together, each for its pen, on the page that they just cover:
-/// those of which [`set_of`] says the same. One file is read as [`load`] does.
+/// those of which [`set_of`] says the same. One file is read as [`load_with`] does.
 ///
 /// # Errors
 /// As [`load`], with the file's name; files of a set that are no G-code.
-pub fn load_set(files: &[(&str, &[u8])], caps: &DesignCaps) -> Result<Design, DesignError> {
+pub fn load_set(
+    files: &[(&str, &[u8])],
+    caps: &DesignCaps,
+    options: ReadOptions,
+) -> Result<Design, DesignError> {
     if let [(name, bytes)] = files {
-        return load(name, bytes, caps);
+        return load_with(name, bytes, caps, options);
     }
     let bytes = files.iter().map(|(_, bytes)| bytes.len()).sum();
     if bytes > caps.bytes_max {
@@ -151,7 +204,7 @@ pub fn load_set(files: &[(&str, &[u8])], caps: &DesignCaps) -> Result<Design, De
         }
         texts.push((*name, utf8(bytes)?));
     }
-    gcode::read(&texts, caps)
+    gcode::read(&texts, caps).map(Design::with_pause_notes)
 }
 
 /// The drawing that a G-code file is a pen's part of: `flower` of `flower_pen3_red.gcode`.

@@ -66,6 +66,8 @@ pub struct RemoteCallWatch {
     pub cancelled: CancellationToken,
     /// Receiver of progress, if the caller wants any.
     pub progress: Option<ProgressCallback>,
+    /// Name and version of the caller's program, as it introduced itself.
+    pub client: Option<String>,
     /// Runtime that notices at once that the caller gave up, even while others are busy; `None` if the
     /// call's own runtime does.
     pub minder: Option<tokio::runtime::Handle>,
@@ -78,6 +80,7 @@ impl RemoteCallWatch {
         Self {
             cancelled: CancellationToken::new(),
             progress: None,
+            client: None,
             minder: None,
         }
     }

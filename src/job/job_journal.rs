@@ -46,8 +46,38 @@ pub struct AcceptedJob {
 pub struct JournalDrawing {
     /// Its name for people.
     pub label: String,
-    /// All of it as JSON, from which the scene is built again.
+    /// All of it as TOML, from which the scene is built again.
     pub design: String,
+    /// The words, where it is a text.
+    pub words: Option<String>,
+    /// The one who brought it.
+    pub origin: DrawingOrigin,
+}
+
+/// The one who brought a drawing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DrawingOrigin {
+    /// An operator at a terminal.
+    Operator,
+    /// A caller, for a canvas.
+    Caller,
+}
+
+impl DrawingOrigin {
+    pub(super) const fn word(self) -> &'static str {
+        match self {
+            Self::Operator => "operator",
+            Self::Caller => "caller",
+        }
+    }
+}
+
+impl JournalDrawing {
+    /// Returns the hash of its design, in hexadecimal.
+    #[must_use]
+    pub fn hash_hex(&self) -> String {
+        blake3::hash(self.design.as_bytes()).to_hex().to_string()
+    }
 }
 
 /// Arguments longer than this are cut before they are kept.
@@ -212,6 +242,9 @@ impl JobJournal {
 
 impl AcceptedJob {
     fn record(&self) -> JournalRecord {
+        let drawing = |word: fn(&JournalDrawing) -> String| {
+            self.drawing.as_ref().map(word).unwrap_or_default()
+        };
         let received: String = self.received.chars().take(RECEIVED_BYTES_MAX).collect();
         JournalRecord::new(RecordKind::Accepted)
             .with("at_ms", calendar_ms())
@@ -227,6 +260,8 @@ impl AcceptedJob {
             .with("repairs", &self.repairs)
             .with("resumes", &self.resumes)
             .with("drawing", self.drawing.as_ref().map_or("", |of| &of.label))
+            .with("drawing_of", drawing(|of| of.origin.word().to_owned()))
+            .with("design_hash", drawing(JournalDrawing::hash_hex))
     }
 }
 

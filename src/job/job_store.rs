@@ -332,7 +332,7 @@ pub fn folder(state: &Path, id: &str) -> PathBuf {
     state.join(JOBS).join(id)
 }
 
-/// Returns the drawing that a job kept in place of its scene's own design, as JSON.
+/// Returns the drawing that a job kept in place of its scene's own design, as TOML.
 ///
 /// # Errors
 /// When it cannot be read, or was not kept.

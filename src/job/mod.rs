@@ -23,7 +23,7 @@ mod tests;
 
 pub use audit_log::{AuditError, AuditLog, VerifiedAudit, verify};
 pub use ink_table::{InkProgress, InkTable, length_mm, remaining_strokes};
-pub use job_journal::{AcceptedJob, JobJournal, JournalDrawing};
+pub use job_journal::{AcceptedJob, DrawingOrigin, JobJournal, JournalDrawing};
 pub use job_store::{
     JobStore, JobStoreError, RetentionPolicy, folder, kept_design, past, past_jobs,
 };
@@ -42,4 +42,4 @@ pub const BYTES: &str = "bytes.trace";
 const JOURNAL: &str = "journal";
 
 /// The file in a job's folder that keeps the drawing in place of its scene's own design.
-const DESIGN: &str = "design.json";
+const DESIGN: &str = "design.toml";

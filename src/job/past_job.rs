@@ -1,6 +1,7 @@
 //! A job as its journal tells it.
 
 use super::ink_table::{InkProgress, inked, length_mm, remaining_strokes};
+use super::job_journal::DrawingOrigin;
 use super::journal_record::{JournalRecord, RecordKind, decode_strokes};
 use base::clock::calendar_ms;
 use base::wording::{count, millimetres};
@@ -21,6 +22,10 @@ pub struct PastJob {
     pub overlay: String,
     /// The drawing in place of the scene's own design, by name; empty for none.
     pub drawing: String,
+    /// `true` if a caller brought it for a canvas, and no operator.
+    pub is_drawing_of_caller: bool,
+    /// Hash of what it kept of the drawing, in hexadecimal; empty for none.
+    pub design_hash: String,
     /// Revision of the scene: the hash of everything that it was made from, in hexadecimal.
     pub revision: String,
     /// The caller.
@@ -120,6 +125,8 @@ impl PastJob {
         self.scene = record.text("scene");
         self.overlay = record.text("overlay");
         self.drawing = record.text("drawing");
+        self.is_drawing_of_caller = record.text("drawing_of") == DrawingOrigin::Caller.word();
+        self.design_hash = record.text("design_hash");
         self.revision = record.text("revision");
         self.caller = record.text("caller");
         self.received = record.text("received");

@@ -37,14 +37,12 @@ use super::origin_guard::{OriginGuard, SESSION};
 use super::server::{ConnectionClosed, McpHandler, RawArguments};
 use super::service_trait::McpService;
 use super::sessions::{McpSessions, SESSIONS_MAX, SessionOwner};
+use super::stranded_clients::UnknownSession;
 use super::stray_stop;
 use super::tls::SharedTlsAcceptor;
 
 /// Longest body that is read.
 pub const BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
-
-/// Longest body of an operator's verb, which may carry a drawing.
-const OPERATOR_BYTES_MAX: usize = 18 * 1024 * 1024;
 
 /// The header that repeats the name of the tool that is called.
 const NAME: &str = "mcp-name";
@@ -73,7 +71,7 @@ pub struct HttpConfig {
     /// Answer at `/metrics`, for clients that the authenticator lets in: numbers only.
     pub metrics: Option<PageRenderer>,
     /// Does what is sent to `/operator`, for callers that the doorkeeper let in; without a doorkeeper there is no such address.
-    pub operate: Option<OperatorHandler>,
+    pub operate: Option<OperatorEndpoint>,
     /// Encrypts, where it is given; nothing is then said in plain text.
     pub tls: Option<SharedTlsAcceptor>,
     /// Asked at `/readyz`: whether calls can be served now, in words either way.
@@ -95,6 +93,15 @@ pub type SessionEndCallback = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// Renderer of a page of text, called for each request.
 pub type PageRenderer = Arc<dyn Fn() -> String + Send + Sync>;
+
+/// The address of operators' verbs.
+#[derive(Clone)]
+pub struct OperatorEndpoint {
+    /// Longest body that is read of a caller.
+    pub bytes_max: fn(&VerifiedIdentity) -> usize,
+    /// Handler of what was read.
+    pub run: OperatorHandler,
+}
 
 /// Handler of operators' verbs: takes a caller and the request's body, returns the answer's. Fails with the reason if
 /// the caller is not allowed to.
@@ -350,6 +357,17 @@ impl<H: ServerHandler + Clone> HttpRoutes<H> {
         (!self.sessions.may_use(id, owner(headers))).then(|| refusal(StatusCode::NOT_FOUND, why))
     }
 
+    /// Takes the session off a request whose client goes on naming one of a process before this one, and off one that opens
+    /// another: nothing of the old session is inherited.
+    fn let_stranded_go_alone(&self, headers: &mut HeaderMap, passed: &AcceptedMessage) {
+        let id = headers.get(SESSION).and_then(|id| id.to_str().ok());
+        let unknown = id.and_then(|id| self.sessions.unknown(id, owner(headers)));
+        let opens = passed.method.as_deref() == Some("initialize");
+        if unknown == Some(UnknownSession::Alone) || (unknown.is_some() && opens) {
+            headers.remove(SESSION);
+        }
+    }
+
     /// Answers within a session. Binds a session that this opens to the token that opened it, before the answer is sent:
     /// until then no other client can name it.
     async fn answer_in_session(&self, request: Request) -> Response {
@@ -506,7 +524,7 @@ fn turned_away(why: &str) -> Response {
 }
 
 /// An operator's verb. No page of any site is an operator, not even one of ours.
-async fn operated(porter: AuthQueue, operate: OperatorHandler, request: Request) -> Response {
+async fn operated(porter: AuthQueue, operate: OperatorEndpoint, request: Request) -> Response {
     let identity = match porter.admit(request.headers()).await {
         Ok(Some(identity)) => identity,
         Ok(None) => return turned_away("verbs are for operators' tokens: send one"),
@@ -515,12 +533,13 @@ async fn operated(porter: AuthQueue, operate: OperatorHandler, request: Request)
     if request.headers().contains_key(ORIGIN) {
         return refusal(StatusCode::FORBIDDEN, "a web page is no operator");
     }
+    let bytes_max = (operate.bytes_max)(&identity);
     let (parts, body) = request.into_parts();
-    let body = match read_body(&parts.headers, body, OPERATOR_BYTES_MAX).await {
+    let body = match read_body(&parts.headers, body, bytes_max).await {
         Ok(body) => body,
         Err(refused) => return refused,
     };
-    match operate(identity, body.to_vec()).await {
+    match (operate.run)(identity, body.to_vec()).await {
         Ok(told) => json(StatusCode::OK, &told),
         Err(why) => refusal(StatusCode::FORBIDDEN, &why),
     }
@@ -583,6 +602,7 @@ async fn post<H: ServerHandler + Clone>(
         }
         parts.extensions.insert(RawArguments(call.arguments));
     }
+    door.let_stranded_go_alone(&mut parts.headers, &passed);
     let way = ResponseMode::of(&parts.headers, &passed);
     if passed.method.as_deref() == Some("initialize")
         && let Some(refused) = refuse_session(door, &parts, way)

@@ -27,6 +27,7 @@ mod lossy_json;
 mod origin_guard;
 mod progress;
 mod sessions;
+mod stranded_clients;
 mod stray_stop;
 mod write_timeout;
 

@@ -15,13 +15,14 @@ pub(super) const PROGRESS_PERIOD_MAX: Duration = Duration::from_millis(900);
 /// Shortest time between two notices, so that a fast job does not flood a slow client.
 pub(super) const PROGRESS_PERIOD_MIN: Duration = Duration::from_millis(100);
 
-/// Step by which a notice without news rises, because the protocol wants each greater than the last.
-const STEP_WITHOUT_NEWS: f64 = 1e-6;
+/// Notices count in thousandths. One without news is a thousandth greater than the last, because the protocol wants each
+/// to rise.
+const STEPS_PER_UNIT: f64 = 1e3;
 
 /// Progress of a call.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct CallProgress {
-    /// Amount done, in the same unit as `total`. A step back is not sent.
+    /// Amount done, in the same unit as `total`: of a motion, seconds of arm time. A step back is not sent.
     pub done: f64,
     /// Of so much, where it is known.
     pub total: Option<f64>,
@@ -60,7 +61,7 @@ pub(super) async fn pump(
     let mut earliest = Instant::now();
     loop {
         let finished = wait(&mut news, earliest, &finish).await;
-        if finished && !news.has_changed().unwrap_or(false) {
+        if finished && !news.borrow().has_changed() {
             return;
         }
         let progress = news.borrow_and_update().clone();
@@ -95,7 +96,7 @@ async fn wait(
 /// Progress that was sent so far.
 #[derive(Debug, Default)]
 struct SentProgress {
-    last: Option<f64>,
+    last_steps: Option<f64>,
 }
 
 impl SentProgress {
@@ -112,14 +113,15 @@ impl SentProgress {
     }
 
     fn rise(&mut self, done: f64) -> f64 {
-        let floor = self.last.map_or(0.0, |last| last + STEP_WITHOUT_NEWS);
-        let next = if done.is_finite() {
-            done.max(floor)
+        let floor = self.last_steps.map_or(0.0, |last| last + 1.0);
+        let steps = if done.is_finite() {
+            (done * STEPS_PER_UNIT).round().max(floor)
         } else {
             floor
         };
-        self.last = Some(next);
-        next
+        self.last_steps = Some(steps);
+        // Divided once, so that it is the decimal that it is written as.
+        steps / STEPS_PER_UNIT
     }
 }
 
@@ -134,5 +136,13 @@ mod tests {
         let sent: Vec<f64> = said.into_iter().map(|done| wire.rise(done)).collect();
         assert!(sent.is_sorted_by(|a, b| a < b), "{sent:?}");
         assert!(sent.iter().all(|done| *done <= 3.0), "{sent:?}");
+    }
+
+    #[test]
+    fn the_first_notice_is_zero_and_none_has_noise() {
+        let mut wire = SentProgress::default();
+        let said = [0.0, 0.1 + 0.2, 0.3, 2.0 / 3.0, 2.0];
+        let sent = said.map(|done| wire.rise(done).to_string());
+        assert_eq!(sent, ["0", "0.3", "0.301", "0.667", "2"]);
     }
 }

@@ -15,6 +15,7 @@ use rmcp::transport::streamable_http_server::session::{
 };
 
 use super::http::SessionEndCallback;
+use super::stranded_clients::{StrandedClients, UnknownSession};
 
 /// Sessions at one time. Calls that need none, and every stop, come in beside them.
 pub(super) const SESSIONS_MAX: usize = 64;
@@ -39,6 +40,7 @@ pub(super) struct McpSessions {
     library: LocalSessionManager,
     all: Arc<SessionTable>,
     left: Option<SessionEndCallback>,
+    stranded: StrandedClients,
 }
 
 /// All sessions, the one that has been idle longest first.
@@ -133,6 +135,7 @@ impl McpSessions {
             library,
             all: Arc::default(),
             left,
+            stranded: StrandedClients::default(),
         }
     }
 
@@ -156,7 +159,14 @@ impl McpSessions {
         found.is_none_or(|session| session.owner.get() == Some(&owner))
     }
 
+    /// Judges a session that a request names; `None` for one that is open.
+    pub(super) fn unknown(&self, id: &str, owner: SessionOwner) -> Option<UnknownSession> {
+        let is_open = self.all.lock().iter().any(|session| *session.id == *id);
+        (!is_open).then(|| self.stranded.judge(id, owner))
+    }
+
     fn notify_ended(&self, id: &SessionId) {
+        self.stranded.ended(id);
         if let Some(left) = &self.left {
             left(id);
         }

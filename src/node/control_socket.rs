@@ -203,6 +203,10 @@ impl NodeFolders {
 }
 
 impl VerbReply {
+    fn of(told: Result<String, String>) -> Self {
+        told.map_or_else(Self::failed, Self::done)
+    }
+
     pub fn done(text: impl Into<String>) -> Self {
         Self {
             done: true,
@@ -228,8 +232,8 @@ impl VerbReply {
     }
 }
 
-/// Longer lines are not read. A verb may carry a drawing of 8 MiB, as JSON.
-const LINE_BYTES_MAX: u64 = 18 * 1024 * 1024;
+/// Longest verb: it may carry a drawing of 8 MiB, as JSON.
+pub(crate) const VERB_BYTES_MAX: usize = 18 * 1024 * 1024;
 
 /// An open control socket; its file goes with it, where this process has made it.
 pub struct ControlListener {
@@ -337,7 +341,7 @@ async fn one(mut stream: UnixStream, node: Arc<Node>) -> anyhow::Result<()> {
         bail!("user {caller} was turned away");
     }
     let mut line = Vec::new();
-    let mut reader = BufReader::new(read.take(LINE_BYTES_MAX));
+    let mut reader = BufReader::new(read.take(VERB_BYTES_MAX as u64));
     reader.read_until(b'\n', &mut line).await?;
     if line.is_empty() {
         // It only looked whether a node answers.
@@ -443,12 +447,7 @@ async fn act(node: &Arc<Node>, verb: OperatorVerb) -> VerbReply {
             for_s,
             arm,
         } => enable(node, &scene, meta.as_deref(), for_s, arm.as_deref()),
-        OperatorVerb::Disable => {
-            node.seats.iter().for_each(|seat| seat.permits().disable());
-            VerbReply::done(
-                "nothing is enabled now; a motion under way is held at the end of its stroke: `steadyhand stop` stops it at once",
-            )
-        }
+        OperatorVerb::Disable => disable(node),
         OperatorVerb::Stop => call(node, "stop", ReceivedArguments::Absent).await,
         OperatorVerb::Estop => operator_verbs::estop(node).await,
         OperatorVerb::Clear => operator_verbs::clear(node),
@@ -485,14 +484,8 @@ async fn act(node: &Arc<Node>, verb: OperatorVerb) -> VerbReply {
         OperatorVerb::PageLogin => VerbReply::failed(
             "a login code is made on the node's own machine alone: run `steadyhand page` there",
         ),
-        OperatorVerb::Refuse { job, plan } => match node.refuse_plan(&job, &plan) {
-            Ok(text) => VerbReply::done(text),
-            Err(text) => VerbReply::failed(text),
-        },
-        OperatorVerb::Approve { job, plan } => match node.approve(&job, &plan) {
-            Ok(text) => VerbReply::done(text),
-            Err(text) => VerbReply::failed(text),
-        },
+        OperatorVerb::Refuse { job, plan } => VerbReply::of(node.refuse_plan(&job, &plan)),
+        OperatorVerb::Approve { job, plan } => VerbReply::of(node.approve(&job, &plan)),
     }
 }
 
@@ -534,6 +527,13 @@ fn pending(node: &Node, job: Option<&str>) -> VerbReply {
             VerbReply::done(words.join("\n\n"))
         }
     }
+}
+
+fn disable(node: &Node) -> VerbReply {
+    node.seats.iter().for_each(|seat| seat.permits().disable());
+    VerbReply::done(
+        "nothing is enabled now; a motion under way is held at the end of its stroke: `steadyhand stop` stops it at once",
+    )
 }
 
 fn enable(

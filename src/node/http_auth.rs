@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::control_socket::{self, OperatorVerb, VerbReply};
 use base::clock::calendar_ms;
 use caller::{AccessDenied, CallerRole, Principal, TokenStore};
-use mcp::http::{AuthQueue, OperatorHandler};
+use mcp::http::{AuthQueue, OperatorEndpoint, OperatorHandler};
 use mcp::{Authenticator, CallHop, VerifiedIdentity};
 use tools::Node;
 
@@ -84,7 +84,23 @@ fn judged(found: Result<Principal, AccessDenied>) -> Result<VerifiedIdentity, St
 }
 
 /// Operators' verbs over HTTP: as by the control socket, for operators' tokens alone, noted under the token's name.
-pub(crate) fn operate(node: &Arc<Node>) -> OperatorHandler {
+pub(crate) fn operate(node: &Arc<Node>) -> OperatorEndpoint {
+    OperatorEndpoint {
+        bytes_max: verb_bytes_max,
+        run: run_for_token(node),
+    }
+}
+
+/// Returns the longest verb that is read of a caller: only an operator may send a drawing.
+fn verb_bytes_max(identity: &VerifiedIdentity) -> usize {
+    const OTHERS: usize = 64 * 1024;
+    match principal(identity, None).role {
+        CallerRole::Operator => control_socket::VERB_BYTES_MAX,
+        _ => OTHERS,
+    }
+}
+
+fn run_for_token(node: &Arc<Node>) -> OperatorHandler {
     let node = Arc::clone(node);
     Arc::new(move |identity, body| {
         if principal(&identity, None).role != CallerRole::Operator {

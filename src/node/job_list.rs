@@ -130,10 +130,7 @@ fn card(state: &Path, past: &PastJob) -> String {
         .map(|path| path.display().to_string())
         .collect();
     files.sort();
-    let scene = match past.overlay.as_str() {
-        "" => past.scene.clone(),
-        overlay => format!("{} + {overlay}", past.scene),
-    };
+    let scene = past.scene_title();
     let revision: String = past.revision.chars().take(12).collect();
     let rows = [
         ("job", past.id.clone()),

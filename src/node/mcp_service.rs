@@ -14,8 +14,8 @@ use catalogue::{self, CataloguePrompt, PROMPTS};
 use mcp::{
     self, CallProgress, CallWatch, CompletionRequest, EntryPoint, ListChange, McpService,
     MessageRepair, PromptCard, PromptParameter, PromptText, ReceivedArguments, RepairedMessage,
-    ResourceCard, ResourceText, ServiceCapabilities, TemplateCard, ToolAnswer, ToolCall, ToolCard,
-    UnknownNameError,
+    ResourceCard, ResourceText, ServiceCapabilities, TemplateCard, ToolAnswer, ToolCall,
+    ToolCaller, ToolCard, UnknownNameError,
 };
 use permit::ActorRank;
 use tools::{self, Node, ToolRequest};
@@ -97,6 +97,7 @@ impl McpService for NodeMcpService {
 
     fn call(&self, call: ToolCall, watch: CallWatch) -> BoxFuture<'static, ToolAnswer> {
         let node = Arc::clone(&self.node);
+        let client = client_text(&call.caller);
         let request = request(&node, call);
         let progress = watch.progress.map(|sender| {
             Arc::new(move |done: f64, of: f64, message: &str| {
@@ -111,6 +112,7 @@ impl McpService for NodeMcpService {
         let watch = tools::RemoteCallWatch {
             cancelled: watch.cancelled,
             progress,
+            client,
             minder: tokio::runtime::Handle::try_current().ok(),
         };
         if node.stops(&request.tool) || node.is_brief(&request) {
@@ -182,6 +184,17 @@ impl McpService for NodeMcpService {
     fn complete(&self, completion: &CompletionRequest) -> Vec<String> {
         self.resources.complete(completion)
     }
+}
+
+/// Returns the name and version of the caller's program. They are its own words, so they are short and on one line.
+fn client_text(caller: &ToolCaller) -> Option<String> {
+    const CHARS_MAX: usize = 60;
+    let name = caller.client_name.as_deref()?;
+    let version = caller.client_version.as_deref().unwrap_or_default();
+    let words = format!("{name} {version}");
+    let plain = words.chars().filter(|c| !c.is_control()).take(CHARS_MAX);
+    let plain: String = plain.collect();
+    Some(plain.trim().to_owned())
 }
 
 fn request(node: &Node, call: ToolCall) -> ToolRequest {

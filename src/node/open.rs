@@ -141,6 +141,9 @@ pub fn node(args: &NodeOptions, pace: SimulationRate) -> anyhow::Result<Arc<Node
         Some(helpers) => node.with_helpers(helpers),
         None => node,
     };
+    if let Some(long) = declared.long_names() {
+        tracing::warn!("declared tools: {long}");
+    }
     let mut node = node.with_declared(declared, Arc::new(RemoteServers::default()));
     if let Some(fleet) = fleet {
         node = node.with_fleet(fleet);

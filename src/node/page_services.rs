@@ -54,6 +54,10 @@ impl PageServices for NodePageServices {
         self.tokens.verify_cached(token)
     }
 
+    fn verb_bytes_max(&self) -> usize {
+        control_socket::VERB_BYTES_MAX
+    }
+
     fn operate(&self, caller: String, verb: Vec<u8>) -> BoxFuture<'static, Result<Value, String>> {
         http_auth::run_verb(&self.node, caller, &verb)
     }

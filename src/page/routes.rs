@@ -26,8 +26,8 @@ use super::same_origin::{PAGE_HEADER, check_command, check_post, check_read, is_
 use super::services::{PageServices, StopAnswer};
 use super::sessions::{PageSessions, SessionHolder, SessionUse};
 
-/// Longest body of a command: a design comes in one.
-const BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Longest body of a login.
+const LOGIN_BYTES_MAX: usize = 4 * 1024;
 
 /// A command's body has to be here so soon after its head.
 const BODY_MAX: Duration = Duration::from_secs(15);
@@ -228,12 +228,12 @@ fn json_response(value: &Value) -> Response {
 }
 
 /// Reads a command's body.
-async fn body_of(request: Request) -> Result<Bytes, PageRefusal> {
-    let read = axum::body::to_bytes(request.into_body(), BODY_BYTES_MAX);
+async fn body_of(request: Request, bytes_max: usize) -> Result<Bytes, PageRefusal> {
+    let read = axum::body::to_bytes(request.into_body(), bytes_max);
     match tokio::time::timeout(BODY_MAX, read).await {
         Ok(Ok(body)) => Ok(body),
         Ok(Err(_)) => Err(PageRefusal::Body(format!(
-            "it ends early or is longer than {BODY_BYTES_MAX} bytes"
+            "it ends early or is longer than {bytes_max} bytes"
         ))),
         Err(_) => Err(PageRefusal::Body(format!(
             "its body was not here after {} s",
@@ -321,7 +321,7 @@ async fn log_in(State(door): SharedDoor, request: Request) -> Result<Response, P
     if door.scheme != "https" && !is_on_this_machine(request.headers()) {
         return Err(PageRefusal::PlainText);
     }
-    let body = body_of(request).await?;
+    let body = body_of(request, LOGIN_BYTES_MAX).await?;
     let said: LoginRequest =
         serde_json::from_slice(&body).map_err(|error| PageRefusal::Body(error.to_string()))?;
     let (holder, identity) = prove(&door, said.token.trim()).await?;
@@ -377,7 +377,7 @@ async fn operate(State(door): SharedDoor, request: Request) -> Result<Response, 
     check_command(request.headers(), door.scheme)?;
     let identity = door.operator(request.headers())?;
     door.check_new(request.headers())?;
-    let body = body_of(request).await?;
+    let body = body_of(request, door.services.verb_bytes_max()).await?;
     let told = door
         .services
         .operate(audit_name(&identity), body.to_vec())

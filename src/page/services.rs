@@ -12,6 +12,9 @@ pub trait PageServices: Send + Sync + 'static {
     /// Returns the holder of a token that was proven before, unless it was revoked or has ended meanwhile. Takes no time.
     fn holder(&self, token: &str) -> Option<VerifiedIdentity>;
 
+    /// Returns the longest verb that is read: a design may come in one.
+    fn verb_bytes_max(&self) -> usize;
+
     /// Does an operator's verb, written as on the control socket, under a caller's name.
     fn operate(&self, caller: String, verb: Vec<u8>) -> BoxFuture<'static, Result<Value, String>>;
 

@@ -455,13 +455,19 @@ impl PermitState {
     fn not_enabled(&self, scene: &Scene, now: ClockInstant) -> PermitError {
         let (title, revision) = (scene.title(), scene.revision.to_string());
         let enabled = self.enabled(now);
-        match scene.drawing {
-            Some(_) => PermitError::DrawingNeedsEnabling {
+        match (&scene.canvas, &scene.drawing) {
+            // Of a canvas everything that is drawn on it is enabled at once, by the scene's name.
+            (Some(_), _) => PermitError::NeedsEnabling {
+                scene: scene.name.clone(),
+                revision,
+                enabled,
+            },
+            (None, Some(_)) => PermitError::DrawingNeedsEnabling {
                 scene: title,
                 revision,
                 enabled,
             },
-            None => PermitError::NeedsEnabling {
+            (None, None) => PermitError::NeedsEnabling {
                 scene: title,
                 revision,
                 enabled,

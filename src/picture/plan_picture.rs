@@ -16,6 +16,9 @@ const FOOT: f64 = 40.0;
 /// More numbers than this would hide the drawing.
 const NUMBERS_MAX: usize = 60;
 
+/// A shorter stroke, in pixels, has no number unless it is the first or the last: a number would hide it.
+const NUMBERED_PX_MIN: f64 = 48.0;
+
 /// Nor more marks.
 const MARKS_MAX: usize = 100;
 
@@ -124,9 +127,7 @@ fn drawing(canvas: &mut Canvas, view: &PlanView, sheet: &SheetTransform) {
         canvas.draw_line(&sheet.path(&stroke.line.points_mm), REFUSED, width);
     }
     canvas.clip_to(None);
-    if view.strokes.len() <= NUMBERS_MAX {
-        numbers(canvas, &view.strokes, sheet);
-    }
+    numbers(canvas, &numbered(&view.strokes, sheet), sheet);
     marks(canvas, view, sheet);
 }
 
@@ -150,14 +151,47 @@ fn marks(canvas: &mut Canvas, view: &PlanView, sheet: &SheetTransform) {
     }
 }
 
-/// The order, each number on a small disc where its stroke begins.
-fn numbers(canvas: &mut Canvas, strokes: &[PlannedStroke], sheet: &SheetTransform) {
+/// Returns the strokes that have room for a number: the longest, and the first and the last.
+fn numbered<'v>(strokes: &'v [PlannedStroke], sheet: &SheetTransform) -> Vec<&'v PlannedStroke> {
+    let length_px = |stroke: &PlannedStroke| {
+        let points = &stroke.line.points_mm;
+        let steps = points.iter().zip(points.iter().skip(1));
+        let length_mm: f64 = steps
+            .map(|([ax, ay], [bx, by])| (bx - ax).hypot(by - ay))
+            .sum();
+        length_mm * sheet.px_per_mm
+    };
+    let last = strokes.iter().filter_map(|stroke| stroke.order).max();
+    let is_end = |stroke: &PlannedStroke| stroke.order == Some(1) || stroke.order == last;
+    let mut chosen: Vec<(f64, &PlannedStroke)> = strokes
+        .iter()
+        .map(|stroke| {
+            (
+                if is_end(stroke) {
+                    f64::INFINITY
+                } else {
+                    length_px(stroke)
+                },
+                stroke,
+            )
+        })
+        .filter(|(length_px, stroke)| stroke.order.is_some() && *length_px >= NUMBERED_PX_MIN)
+        .collect();
+    chosen.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    chosen.truncate(NUMBERS_MAX);
+    chosen.into_iter().map(|(_, stroke)| stroke).collect()
+}
+
+/// The order, each number on a small disc where its stroke begins; one that would cover another is left out.
+fn numbers(canvas: &mut Canvas, strokes: &[&PlannedStroke], sheet: &SheetTransform) {
     let mut taken: Vec<Point> = Vec::new();
     for stroke in strokes {
         let (Some(order), Some(start)) = (stroke.order, stroke.line.points_mm.first()) else {
             continue;
         };
-        let at = free_place(sheet.place(*start), &taken);
+        let Some(at) = free_place(sheet.place(*start), &taken) else {
+            continue;
+        };
         let colour = if stroke.is_refused {
             REFUSED
         } else {
@@ -173,7 +207,7 @@ fn numbers(canvas: &mut Canvas, strokes: &[PlannedStroke], sheet: &SheetTransfor
 }
 
 /// Near `start`, off the numbers that are there already.
-fn free_place(start: Point, taken: &[Point]) -> Point {
+fn free_place(start: Point, taken: &[Point]) -> Option<Point> {
     let is_free = |at: &Point| {
         let apart = |other: &Point| (other[0] - at[0]).hypot(other[1] - at[1]);
         taken.iter().all(|other| apart(other) >= 17.0)
@@ -183,7 +217,7 @@ fn free_place(start: Point, taken: &[Point]) -> Point {
         let away = 12.0 + f64::from(turn / 8) * 14.0;
         [start[0] + away * angle.cos(), start[1] - away * angle.sin()]
     });
-    around.into_iter().find(|at| is_free(at)).unwrap_or(start)
+    around.into_iter().find(|at| is_free(at))
 }
 
 fn bounds(values: impl Iterator<Item = f64>) -> Option<[f64; 2]> {
@@ -256,6 +290,7 @@ fn chart(canvas: &mut Canvas, strip: &TimeStrip, area: PixelArea) {
     if let Some(limit) = strip.limit.filter(|limit| limit.is_finite()) {
         let y = level(limit, low, high, area);
         canvas.draw_line(&[[area.x, y], [area.x + area.width, y]], REFUSED, 1.0);
+        limit_label(canvas, limit, y, area);
     }
     canvas.draw_text(
         &format!("{last:.1} s"),
@@ -266,6 +301,27 @@ fn chart(canvas: &mut Canvas, strip: &TimeStrip, area: PixelArea) {
         7.0,
         QUIET,
     );
+}
+
+/// Names a limit on the right of its line, above it where there is room.
+fn limit_label(canvas: &mut Canvas, limit: f64, y: f64, area: PixelArea) {
+    const HEIGHT: f64 = 7.0;
+    let text = format!("limit {}", (limit * 100.0).round() / 100.0);
+    let width = width_of(&text) * HEIGHT;
+    let baseline = if y - HEIGHT - 6.0 > area.y {
+        y - 4.0
+    } else {
+        y + HEIGHT + 5.0
+    };
+    let x = area.x + area.width - width - 6.0;
+    let behind = PixelArea {
+        x: x - 3.0,
+        y: baseline - HEIGHT - 2.0,
+        width: width + 6.0,
+        height: HEIGHT + 4.0,
+    };
+    canvas.fill(behind, PAPER);
+    canvas.draw_text(&text, [x, baseline], HEIGHT, REFUSED);
 }
 
 fn area_below(canvas: &mut Canvas, points: &[Point], floor: f64) {

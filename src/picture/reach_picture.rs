@@ -1,10 +1,14 @@
 //! `reach.png`: where a sheet may lie, by how far the pen has to lean there.
 
-use super::canvas::{AIR, Canvas, INK, PAPER, PixelArea, Point, QUIET, REFUSED, png};
+use super::canvas::{AIR, Canvas, INK, PAPER, PixelArea, Point, QUIET, REFUSED, png, width_of};
 use super::sheet_transform::{HEAD, MARGIN, head};
 use super::{PictureError, ReachView, Rgb, check_sheet};
 
-const MAP: f64 = 640.0;
+const MAP: f64 = 620.0;
+/// Room on the left and below for the axes.
+const AXIS: f64 = 34.0;
+/// Ticks of an axis: no nearer than this, in pixels.
+const TICK_PX_MIN: f64 = 56.0;
 const LEGEND: f64 = 250.0;
 const ROW: f64 = 26.0;
 /// Within the pen's cone but no further than the last of [`BANDS_DEG`], and beyond the cone.
@@ -34,15 +38,15 @@ pub fn reach_png(view: &ReachView) -> Result<Vec<u8>, PictureError> {
         view,
         px_per_mm,
         area: PixelArea {
-            x: MARGIN,
+            x: MARGIN + AXIS,
             y: HEAD,
             width,
             height,
         },
     };
     let picture = [
-        width + LEGEND + 3.0 * MARGIN,
-        HEAD + height.max(9.0 * ROW) + MARGIN,
+        AXIS + width + LEGEND + 3.0 * MARGIN,
+        HEAD + height.max(9.0 * ROW) + AXIS + MARGIN,
     ];
     png(picture[0], picture[1], |canvas| {
         head(canvas, &view.title, &view.caption, picture[0]);
@@ -54,13 +58,29 @@ pub fn reach_png(view: &ReachView) -> Result<Vec<u8>, PictureError> {
         if let Some(foot_mm) = view.foot_mm {
             canvas.disc(map.place(foot_mm), 6.0, INK);
         }
-        map.legend(canvas, MARGIN + width + MARGIN);
+        map.axes(canvas);
+        map.legend(canvas, MARGIN + AXIS + width + MARGIN);
     })
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a few hundred")]
 fn side(count: usize) -> f64 {
     count as f64
+}
+
+/// Returns the least of 1, 2 and 5 times a power of ten that is not below a length.
+fn round_mm(least_mm: f64) -> f64 {
+    let power = 10_f64.powf(least_mm.max(1e-3).log10().floor());
+    let steps = [1.0, 2.0, 5.0].map(|step| step * power);
+    let fits = steps.into_iter().find(|step| *step >= least_mm);
+    fits.unwrap_or(10.0 * power)
+}
+
+/// Returns the multiples of a step within a range; 100 of them at the most.
+fn multiples(step: f64, low: f64, high: f64) -> impl Iterator<Item = f64> {
+    let first = (low / step).ceil();
+    let all = (0..100_u32).map(move |index| (first + f64::from(index)) * step);
+    all.take_while(move |at| *at <= high)
 }
 
 struct ReachMapLayout<'a> {
@@ -99,6 +119,62 @@ impl ReachMapLayout<'_> {
             };
             canvas.fill(spot, self.colour(*tilt));
         }
+    }
+
+    /// Ticks along the lower and the left edge, in the sheet's millimetres: 0 is its lower left corner.
+    fn axes(&self, canvas: &mut Canvas) {
+        let PixelArea {
+            x,
+            y,
+            width,
+            height,
+        } = self.area;
+        let bottom = y + height;
+        let every_mm = round_mm(TICK_PX_MIN / self.px_per_mm);
+        let [low, high] = self.shown_mm();
+        for at_mm in multiples(every_mm, low[0], high[0]) {
+            let [px, _] = self.place([at_mm, 0.0]);
+            canvas.draw_line(&[[px, bottom], [px, bottom + 5.0]], QUIET, 1.0);
+            let text = format!("{at_mm:.0}");
+            let half = width_of(&text) * 4.0;
+            canvas.draw_text(&text, [px - half, bottom + 17.0], 8.0, QUIET);
+        }
+        for at_mm in multiples(every_mm, low[1], high[1]) {
+            let [_, py] = self.place([0.0, at_mm]);
+            canvas.draw_line(&[[x - 5.0, py], [x, py]], QUIET, 1.0);
+            let text = format!("{at_mm:.0}");
+            let left = x - 9.0 - width_of(&text) * 8.0;
+            canvas.draw_text(&text, [left, py + 3.5], 8.0, QUIET);
+        }
+        canvas.draw_text("x and y of the sheet, mm", [x, bottom + 33.0], 8.0, QUIET);
+        self.scale_bar(canvas, [x + width, bottom + 29.0], every_mm);
+    }
+
+    /// A bar of so many millimetres that ends at a place.
+    fn scale_bar(&self, canvas: &mut Canvas, [right, y]: Point, length_mm: f64) {
+        let text = format!("{length_mm:.0} mm");
+        let right = right - width_of(&text) * 8.0 - 8.0;
+        let left = right - length_mm * self.px_per_mm;
+        for [from, to] in [
+            [[left, y], [right, y]],
+            [[left, y - 4.0], [left, y + 4.0]],
+            [[right, y - 4.0], [right, y + 4.0]],
+        ] {
+            canvas.draw_line(&[from, to], INK, 1.5);
+        }
+        canvas.draw_text(&text, [right + 8.0, y + 4.0], 8.0, INK);
+    }
+
+    /// Returns the corners of the map in the sheet's millimetres.
+    fn shown_mm(&self) -> [Point; 2] {
+        let [low_x, low_y] = self.view.low_mm;
+        let half = self.view.step_mm / 2.0;
+        let low = [low_x - half, low_y - half];
+        let high = [
+            low[0] + self.area.width / self.px_per_mm,
+            low[1] + self.area.height / self.px_per_mm,
+        ];
+        [low, high]
     }
 
     fn colour(&self, tilt_deg: f64) -> Rgb {

@@ -243,6 +243,10 @@ fn nearest_limit(scene: &Scene, three: &[JointVector], mut most: (f64, usize)) -
 fn hash(scene: &Scene, trajectory: &Trajectory, hover_from: usize) -> String {
     let mut hasher = blake3::Hasher::new();
     hasher.update(scene.revision.as_bytes());
+    // The revision of a canvas does not cover what a caller draws on it.
+    if let Some(design) = scene.canvas.as_ref().and_then(|canvas| canvas.design_hash) {
+        hasher.update(&design);
+    }
     let from = hover_from.saturating_sub(1);
     for value in trajectory.samples.iter().skip(from).flat_map(|q| q.iter()) {
         hasher.update(&value.to_le_bytes());

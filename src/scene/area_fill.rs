@@ -1,24 +1,27 @@
 //! Area fill of a scene, in the design's own millimetres.
 
-use super::file::{DesignFile, FillKind};
+use super::file::{DesignFile, FillKind, PenFile};
 use base::units::Finite;
 use design::AreaFill;
 
-/// Between two lines on the sheet, where the scene does not say.
-const SPACING_MM: f64 = 1.0;
 const SPACING_MM_MIN: f64 = 0.1;
 const SPACING_MM_MAX: f64 = 50.0;
 /// Of the lines, where the scene does not say.
 const ANGLE_DEG: f64 = 45.0;
 
-/// The fill of a page of this size. Its lines are as far apart on the sheet as the scene says,
-/// however much the page is scaled.
+/// The fill of a page of this size. Its lines are as far apart on the sheet as the scene says, or as its finest pen is
+/// wide, however much the page is scaled.
 ///
 /// # Errors
 /// Names the key, the value and what is possible.
-pub(super) fn fill_of(file: &DesignFile, page_mm: [f64; 2]) -> Result<AreaFill, String> {
+pub(super) fn fill_of(
+    file: &DesignFile,
+    pens: &[PenFile],
+    page_mm: [f64; 2],
+) -> Result<AreaFill, String> {
     let angle_deg = file.fill_angle_deg.map_or(ANGLE_DEG, Finite::get);
-    let on_sheet_mm = file.fill_spacing_mm.map_or(SPACING_MM, Finite::get);
+    let said_mm = file.fill_spacing_mm.map(Finite::get);
+    let on_sheet_mm = said_mm.unwrap_or_else(|| finest_mm(pens));
     if !(SPACING_MM_MIN..=SPACING_MM_MAX).contains(&on_sheet_mm) {
         return Err(format!(
             "design.fill_spacing_mm is {on_sheet_mm}; {SPACING_MM_MIN} to {SPACING_MM_MAX} are possible"
@@ -42,6 +45,12 @@ pub(super) fn fill_of(file: &DesignFile, page_mm: [f64; 2]) -> Result<AreaFill, 
         },
         FillKind::Contour => AreaFill::Contour { spacing_mm },
     })
+}
+
+/// Width of the finest pen: lines so far apart cover an area, whichever pen draws them.
+fn finest_mm(pens: &[PenFile]) -> f64 {
+    let widths = pens.iter().map(|pen| pen.width_mm.get());
+    widths.fold(SPACING_MM_MAX, f64::min).max(SPACING_MM_MIN)
 }
 
 /// Refuses to fill what has no areas, and figures of a fill where nothing is filled.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use nalgebra::{Point3, Unit, Vector3};
 
+use super::canvas::Canvas;
 use super::design_overflow::{DesignOverflow, OverflowCollector, OverflowPlacement};
 use super::fiducials::{self, SheetFiducials};
 use super::file::{BoxFile, CornersFile, InkFile, LimitsFile, PenFile, SceneFile};
@@ -38,6 +39,8 @@ pub(super) struct SceneParts {
     pub(super) arm: Arc<ArmModel>,
     pub(super) design: Design,
     pub(super) overlay: Option<String>,
+    /// Set where the design comes with the call.
+    pub(super) canvas: Option<Canvas>,
     /// Name of the drawing that comes in place of the scene's own design.
     pub(super) drawing: Option<String>,
     /// True if the first pen draws everything.
@@ -60,11 +63,9 @@ pub(super) fn scene(file: &SceneFile, parts: SceneParts) -> Result<Scene, SceneF
     let surface = keep(Surface::new(&file.sheet), &mut wrong);
     let fiducials = tags(file, surface.as_ref(), &mut wrong);
     let pens = pens(file, &mut wrong);
-    let inks = file
-        .inks
-        .iter()
-        .filter_map(|ink| keep(ink_of(ink), &mut wrong))
-        .collect();
+    let inks = file.inks.iter();
+    let inks = inks.filter_map(|ink| keep(ink_of(ink), &mut wrong));
+    let inks = inks.collect();
     let limits = keep(limits(&file.limits, &parts.arm), &mut wrong);
     let heights = keep(heights(file), &mut wrong);
     let [rest_rad, ready_rad] = [
@@ -106,6 +107,7 @@ pub(super) fn scene(file: &SceneFile, parts: SceneParts) -> Result<Scene, SceneF
         name: file.name.clone(),
         overlay: parts.overlay,
         drawing: parts.drawing,
+        canvas: parts.canvas,
         about: file.about.clone(),
         arm: parts.arm,
         strokes: laid.strokes,
@@ -473,15 +475,14 @@ fn choose_pen(
     pens: &[ScenePen],
 ) -> Result<usize, String> {
     if let Some(number) = pen {
-        let index = usize::from(number);
-        return if index < pens.len() {
-            Ok(index)
-        } else {
-            Err(format!(
-                "it asks for pen {number}; the scene's pens are 0 to {}",
-                pens.len().saturating_sub(1)
-            ))
-        };
+        let index = usize::from(number).checked_sub(1);
+        return index.filter(|index| *index < pens.len()).ok_or_else(|| {
+            let have = match pens {
+                [only] => format!("the scene's only pen is 1, `{}`", only.name),
+                _ => format!("the scene's pens are 1 to {}", pens.len()),
+            };
+            format!("it asks for pen {number}; {have}")
+        });
     }
     let Some(colour) = colour else { return Ok(0) };
     let away = |pen: &ScenePen| -> i32 {

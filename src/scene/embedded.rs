@@ -23,6 +23,7 @@ pub(super) const FILES: &[EmbeddedFile] = files![
     "arms/widowx250s.toml",
     "bottle.toml",
     "calibration.toml",
+    "canvas.toml",
     "default.toml",
     "designs/crosses.gcode",
     "designs/fish.svg",

@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 use base::units::Finite;
 use vision::Family;
 
+use super::canvas::CallerDesignKind;
+
 /// A scene file.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -47,14 +49,22 @@ pub struct SceneFile {
     pub attended: bool,
 }
 
-/// The design to draw: exactly one of `file`, `text` and `polylines`.
+/// The design to draw: exactly one of `file`, `text`, `polylines` and `from_caller`.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DesignFile {
-    /// An SVG, G-code or JSON file, beside the scene file or in its `designs` folder.
+    /// An SVG, G-code, HP-GL or JSON file, beside the scene file or in its `designs` folder.
     pub file: Option<String>,
     /// Words, drawn in single-line letters.
     pub text: Option<String>,
+    /// Makes the scene a canvas: its design comes with each call, as one of these.
+    pub from_caller: Vec<CallerDesignKind>,
+    /// Of a canvas: most strokes of a design; absent is 500.
+    pub strokes_max: Option<u32>,
+    /// Of a canvas: longest line of a design, all strokes together; absent is 5000.
+    pub length_mm_max: Option<Finite>,
+    /// Of a canvas: longest arm time of a plan; absent is 600.
+    pub time_s_max: Option<Finite>,
     /// Height of a capital letter of `text`.
     pub letter_height_mm: Option<Finite>,
     /// Paths, each a list of points on the page, y up.
@@ -69,10 +79,12 @@ pub struct DesignFile {
     pub order: Order,
     /// Fill of an SVG's coloured areas.
     pub fill: FillKind,
-    /// Between two lines of a fill, on the sheet.
+    /// Between two lines of a fill, on the sheet; absent is the width of the finest pen.
     pub fill_spacing_mm: Option<Finite>,
     /// Of a fill's lines on the page, 0 along x, counter-clockwise.
     pub fill_angle_deg: Option<Finite>,
+    /// Leaves pictures made of pixels out of an SVG; without it they are refused.
+    pub skip_images: bool,
 }
 
 /// Fill of coloured areas.

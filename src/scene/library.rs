@@ -7,16 +7,17 @@ use std::time::SystemTime;
 
 use super::area_fill;
 use super::build_scene::{self, SceneFileError, SceneParts};
+use super::canvas::{Canvas, CanvasBoundError};
 use super::design_overflow::DesignOverflow;
 use super::embedded::{self, EmbeddedFile};
-use super::file::{DesignFile, SceneFile};
+use super::file::{DesignFile, PenFile, SceneFile};
 use super::placement::fitting_size_mm;
 use super::replacement::{DesignReplacement, DesignSource};
 use super::{Revision, Scene, SizeSource};
 use arm::{ArmError, ArmFile, ArmModel};
 use base::units::Finite;
 use config::toml::{self as strict, FileError};
-use design::{self, AreaFill, Design, DesignCaps, DesignError};
+use design::{self, AreaFill, Design, DesignCaps, DesignError, ReadOptions};
 
 /// Source of scenes: a folder and the files in the binary.
 #[derive(Clone, Debug, Default)]
@@ -25,15 +26,25 @@ pub struct SceneLibrary {
     /// Arms that stand in for others: whose scenes, which arm.
     stand_ins: Vec<(String, String)>,
     instead: Option<Arc<DesignReplacement>>,
-    /// Which arm each scene's file named when it was last read, for every call lists scenes.
-    arms_seen: Arc<Mutex<HashMap<String, CachedArmName>>>,
+    /// It comes from a caller, and goes on a canvas alone.
+    is_of_caller: bool,
+    /// What each scene's file said of itself when it was last read, for every call lists scenes.
+    heads_seen: Arc<Mutex<HashMap<String, CachedSceneHead>>>,
 }
 
-/// The arm that a file named, and the file's date and length then; `None` for one of the binary's.
+/// What a scene's file said of itself, and the file's date and length then; `None` for one of the binary's.
 #[derive(Clone, Debug)]
-struct CachedArmName {
+struct CachedSceneHead {
     stamp: Option<(SystemTime, u64)>,
+    head: SceneHead,
+}
+
+/// What every list of scenes asks of a scene's file.
+#[derive(Clone, Debug, Default)]
+struct SceneHead {
+    /// The arm that it is for.
     arm: Option<String>,
+    is_canvas: bool,
 }
 
 /// A file larger than this is not read.
@@ -80,6 +91,14 @@ pub enum SceneError {
         /// Extent of the overflow, with the lines for a picture of it.
         outside: Box<DesignOverflow>,
     },
+    /// The design is beyond the bounds of its canvas.
+    #[error("{file}: {bound}")]
+    Canvas {
+        /// The scene's file.
+        file: String,
+        /// The bound.
+        bound: CanvasBoundError,
+    },
     /// The design cannot be drawn.
     #[error("{file}: {source}")]
     Design {
@@ -105,7 +124,18 @@ impl SceneLibrary {
     pub fn with_drawing(&self, drawing: DesignReplacement) -> Self {
         Self {
             instead: Some(Arc::new(drawing)),
+            is_of_caller: false,
             ..self.clone()
+        }
+    }
+
+    /// The same canvases with a caller's design on them, and no other scenes. Their revisions stay the same: a person enables
+    /// a canvas with all that is drawn on it.
+    #[must_use]
+    pub fn with_design_of_caller(&self, design: DesignReplacement) -> Self {
+        Self {
+            is_of_caller: true,
+            ..self.with_drawing(design)
         }
     }
 
@@ -164,11 +194,23 @@ impl SceneLibrary {
         self.scenes().into_iter().filter(is_for).collect()
     }
 
-    /// The arm that a scene's file names. A file that has not changed is not read again.
+    /// The names of those of the scenes for these arms whose designs come with the call, in order.
+    #[must_use]
+    pub fn canvases_for(&self, arms: &[&str]) -> Vec<String> {
+        let scenes = self.scenes_for(arms).into_iter();
+        scenes.filter(|name| self.head_of(name).is_canvas).collect()
+    }
+
+    /// The arm that a scene's file names.
     fn arm_of(&self, scene: &str) -> Option<String> {
+        self.head_of(scene).arm
+    }
+
+    /// Returns what a scene's file says of itself. A file that has not changed is not read again.
+    fn head_of(&self, scene: &str) -> SceneHead {
         let stamp = self.stamp(&format!("{scene}.toml"));
         let seen = || {
-            self.arms_seen
+            self.heads_seen
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
         };
@@ -177,15 +219,15 @@ impl SceneLibrary {
             .filter(|known| known.stamp == stamp)
             .cloned();
         if let Some(known) = known {
-            return known.arm;
+            return known.head;
         }
-        let arm = self.read_arm_of(scene);
-        let now = CachedArmName {
+        let head = self.read_head_of(scene).unwrap_or_default();
+        let now = CachedSceneHead {
             stamp,
-            arm: arm.clone(),
+            head: head.clone(),
         };
         seen().insert(scene.to_owned(), now);
-        arm
+        head
     }
 
     fn stamp(&self, place: &str) -> Option<(SystemTime, u64)> {
@@ -193,13 +235,27 @@ impl SceneLibrary {
         Some((file.modified().ok()?, file.len()))
     }
 
-    fn read_arm_of(&self, scene: &str) -> Option<String> {
+    fn read_head_of(&self, scene: &str) -> Option<SceneHead> {
         let text = String::from_utf8(self.bytes(&format!("{scene}.toml")).ok()??).ok()?;
-        if let Some(arm) = plain_arm(&text) {
-            return Some(arm.to_owned());
+        let may_be_canvas = text.contains("from_caller");
+        if let Some(arm) = plain_arm(&text).filter(|_| !may_be_canvas) {
+            return Some(SceneHead {
+                arm: Some(arm.to_owned()),
+                is_canvas: false,
+            });
         }
         let table: toml::Table = toml::from_str(&text).ok()?;
-        table.get("arm")?.as_str().map(str::to_owned)
+        let from_caller = table
+            .get("design")
+            .and_then(|design| design.get("from_caller"));
+        let kinds = from_caller.and_then(toml::Value::as_array);
+        Some(SceneHead {
+            arm: table
+                .get("arm")
+                .and_then(toml::Value::as_str)
+                .map(str::to_owned),
+            is_canvas: kinds.is_some_and(|kinds| !kinds.is_empty()),
+        })
     }
 
     /// Every overlay's name, in order.
@@ -223,6 +279,25 @@ impl SceneLibrary {
         self.build(&format!("{name}.toml"), Some(name), &text, overlay)
     }
 
+    /// Builds a scene from a text that is in no file yet, with this library's arms and designs.
+    ///
+    /// # Errors
+    /// As [`SceneLibrary::scene`].
+    pub fn scene_from_text(&self, name: &str, text: &str) -> Result<Arc<Scene>, SceneError> {
+        self.build(&format!("{name}.toml"), Some(name), text, None)
+    }
+
+    /// Returns what an overlay says of itself.
+    ///
+    /// # Errors
+    /// As [`SceneLibrary::scene`].
+    pub fn overlay_about(&self, name: &str) -> Result<String, SceneError> {
+        let text = self.text("overlay", "overlays/", name, &self.overlays())?;
+        let overlay: super::file::OverlayFile =
+            strict::read(&format!("overlays/{name}.toml"), &text)?;
+        Ok(overlay.about)
+    }
+
     /// A scene from a file anywhere; its designs are looked for beside it first.
     ///
     /// # Errors
@@ -238,6 +313,7 @@ impl SceneLibrary {
             folder: Some(beside.unwrap_or_else(|| PathBuf::from("."))),
             stand_ins: self.stand_ins.clone(),
             instead: self.instead.clone(),
+            is_of_caller: self.is_of_caller,
             ..Self::default()
         };
         let name = path.file_stem().and_then(|stem| stem.to_str());
@@ -275,9 +351,13 @@ impl SceneLibrary {
         let mut hash = blake3::Hasher::new();
         hash_part(&mut hash, text.as_bytes());
         let mut scene = self.overlaid(file, text, overlay, &mut hash)?;
+        let canvas = self.canvas(file, &scene)?;
         if let Some(drawing) = &self.instead {
             drawing.apply_to(&mut scene.design);
-            hash_part(&mut hash, &drawing.hashed());
+            // What a caller draws on a canvas is no part of what a person enables.
+            if canvas.is_none() {
+                hash_part(&mut hash, &drawing.hashed());
+            }
         }
         if let Some(name) = name.filter(|name| *name != scene.name) {
             let why = format!(
@@ -292,19 +372,59 @@ impl SceneLibrary {
             &serde_json::to_vec(&arm.file).unwrap_or_default(),
         );
         let sheet_mm = scene.sheet.size_mm.map(Finite::get);
-        let design = self.design(file, &mut scene.design, sheet_mm, &mut hash)?;
+        let mut of_caller = blake3::Hasher::new();
+        let hash_of_design = match canvas {
+            Some(_) => &mut of_caller,
+            None => &mut hash,
+        };
+        let (pens, into) = (&scene.pens, hash_of_design);
+        let mut design = self.design(file, &mut scene.design, pens, sheet_mm, into)?;
+        if design.is_a_dot() && scene.design.size_mm.take().is_some() {
+            design.notes.push(DOT_NOTE.to_owned());
+        }
         let revision = Revision(*hash.finalize().as_bytes());
         let parts = SceneParts {
             arm,
             design,
             overlay: overlay.map(str::to_owned),
+            canvas,
             drawing: self.instead.as_ref().map(|drawing| drawing.label()),
             one_pen: self.instead.as_ref().is_some_and(|drawing| drawing.one_pen),
             size_from: self.size_from(&scene.design),
             revision,
         };
-        let built = build_scene::scene(&scene, parts).map(Arc::new);
-        built.map_err(|wrong| wrong_file(file, wrong))
+        let built = build_scene::scene(&scene, parts);
+        let built = built.map_err(|wrong| wrong_file(file, wrong))?;
+        let within = built
+            .canvas
+            .as_ref()
+            .map_or(Ok(()), |canvas| canvas.check(&built));
+        within.map_err(|bound| SceneError::Canvas {
+            file: file.to_owned(),
+            bound,
+        })?;
+        Ok(Arc::new(built))
+    }
+
+    /// The canvas that a scene is, with the caller's design on it. It is none for an operator's drawing, which is enabled
+    /// on its own.
+    fn canvas(&self, file: &str, scene: &SceneFile) -> Result<Option<Canvas>, SceneError> {
+        let canvas = Canvas::of(scene).map_err(|problems| FileError {
+            file: file.to_owned(),
+            problems,
+        })?;
+        match (canvas, &self.instead) {
+            (None, Some(_)) if self.is_of_caller => {
+                let what = "is no canvas: [design] has no `from_caller`";
+                Err(FileError::single(file, what).into())
+            }
+            (Some(canvas), Some(drawing)) if self.is_of_caller => Ok(Some(Canvas {
+                design_hash: Some(*blake3::hash(&drawing.hashed()).as_bytes()),
+                ..canvas
+            })),
+            (_, Some(_)) => Ok(None),
+            (canvas, None) => Ok(canvas),
+        }
     }
 
     fn size_from(&self, file: &DesignFile) -> SizeSource {
@@ -339,6 +459,7 @@ impl SceneLibrary {
         &self,
         scene: &str,
         file: &mut DesignFile,
+        pens: &[PenFile],
         sheet_mm: [f64; 2],
         hash: &mut blake3::Hasher,
     ) -> Result<Design, SceneError> {
@@ -351,7 +472,7 @@ impl SceneLibrary {
         match (&file.file, &file.text, &file.polylines) {
             (Some(name), None, None) => {
                 let name = name.clone();
-                self.file_design(scene, &name, file, sheet_mm, hash)
+                self.file_design(scene, &name, file, pens, sheet_mm, hash)
             }
             (None, Some(text), None) => {
                 let height_mm = file.letter_height_mm.map_or(LETTER_HEIGHT_MM, |h| h.get());
@@ -366,9 +487,10 @@ impl SceneLibrary {
                     .collect();
                 design::polylines(&paths).map_err(wrap("polylines"))
             }
+            (None, None, None) if !file.from_caller.is_empty() => Ok(Design::default()),
             _ => Err(FileError::single(
                 scene,
-                "[design] needs exactly one of `file`, `text` and `polylines`",
+                "[design] needs exactly one of `file`, `text`, `polylines` and `from_caller`",
             )
             .into()),
         }
@@ -379,6 +501,7 @@ impl SceneLibrary {
         scene: &str,
         name: &str,
         file: &mut DesignFile,
+        pens: &[PenFile],
         sheet_mm: [f64; 2],
         hash: &mut blake3::Hasher,
     ) -> Result<Design, SceneError> {
@@ -391,7 +514,11 @@ impl SceneLibrary {
         hash_files(hash, &files);
         let parts = files.iter().map(|(n, b)| (n.as_str(), b.as_slice()));
         let parts: Vec<(&str, &[u8])> = parts.collect();
-        let mut plain = design::load_set(&parts, &caps).map_err(wrap)?;
+        let options = ReadOptions {
+            skip_images: file.skip_images,
+            ..ReadOptions::default()
+        };
+        let mut plain = design::load_set(&parts, &caps, options).map_err(wrap)?;
         plain.notes.extend(set_note(&files));
         // A size on paper is its author's will; the scene's is that of its own design.
         let is_unasked = self
@@ -402,11 +529,12 @@ impl SceneLibrary {
             file.size_mm = None;
         }
         self.fit(scene, file, &plain, sheet_mm)?;
-        let fill = area_fill::fill_of(file, plain.page_mm);
+        let fill = area_fill::fill_of(file, pens, plain.page_mm);
         let fill = fill.map_err(|what| SceneError::from(FileError::single(scene, what)))?;
         match parts.as_slice() {
             [(_, bytes)] if fill != AreaFill::Outline => {
-                design::load_filled(name, bytes, &caps, fill).map_err(wrap)
+                let options = ReadOptions { fill, ..options };
+                design::load_with(name, bytes, &caps, options).map_err(wrap)
             }
             _ => Ok(plain),
         }
@@ -563,6 +691,9 @@ fn wrong_file(file: &str, wrong: SceneFileError) -> SceneError {
         SceneFileError::Outside(outside) => SceneError::Outside { file, outside },
     }
 }
+
+/// Says why a dot is as small as it is.
+const DOT_NOTE: &str = "the drawing is one dot, which has no size: it is not made larger";
 
 /// Says which files make up the drawing, where there are several.
 fn set_note(files: &[(String, Vec<u8>)]) -> Option<String> {

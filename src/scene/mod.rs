@@ -14,6 +14,7 @@ use base::units::JointVector;
 mod area_fill;
 mod axis_aligned_box;
 mod build_scene;
+mod canvas;
 mod design_overflow;
 mod embedded;
 mod fiducials;
@@ -25,6 +26,7 @@ mod rest_clearance;
 mod surface;
 
 pub use build_scene::{JOG_MM_S, PROBE_DEPTH_MM, PROBE_FROM_MM, PROBE_MM_S, TIP_MM_S_MAX};
+pub use canvas::{CallerDesignKind, Canvas, CanvasBoundError};
 pub use design_overflow::{DesignOverflow, OverflowStroke};
 pub use fiducials::SheetFiducials;
 pub use file::{FillKind, Lay, Order, SceneFile, ToolKind};
@@ -34,7 +36,7 @@ pub use replacement::{DesignReplacement, DesignSource};
 pub use rest_clearance::{CLEARANCE_M, PEN_RADIUS_M};
 pub use surface::{SheetShape, Surface, SurfaceDistortion, SurfacePoint, SurfaceProjection, pose};
 
-/// A hash over everything that a scene depends on: its file, overlay, design's bytes and place, and arm.
+/// A hash over everything that a scene depends on, except what a caller draws on a canvas: its file, overlay, design's bytes and place, and arm.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Revision([u8; 32]);
 
@@ -47,6 +49,8 @@ pub struct Scene {
     pub overlay: Option<String>,
     /// The drawing that comes in place of its own design, by name.
     pub drawing: Option<String>,
+    /// Set where the design comes with the call.
+    pub canvas: Option<Canvas>,
     /// One line for people and models.
     pub about: String,
     /// The arm that moves in it.

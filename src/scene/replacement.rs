@@ -4,9 +4,11 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::SceneError;
 use super::file::{DesignFile, FillKind};
 use super::placement::DesignPlacement;
 use base::units::Finite;
+use config::toml::FileError;
 
 /// A design that comes in place of a scene's own, and how it is drawn.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
@@ -23,6 +25,9 @@ pub struct DesignReplacement {
     /// True draws all of it with the scene's first pen, whatever colours and pens it names.
     #[serde(default)]
     pub one_pen: bool,
+    /// True leaves pictures made of pixels out of an SVG, as `skip_images` of a scene does.
+    #[serde(default)]
+    pub skip_images: bool,
 }
 
 /// The strokes' source.
@@ -67,6 +72,19 @@ impl DesignReplacement {
             placement: DesignPlacement::default(),
             fill: None,
             one_pen: false,
+            skip_images: false,
+        }
+    }
+
+    /// Words in single-line letters, in the middle of the sheet.
+    #[must_use]
+    pub fn from_text(text: &str) -> Self {
+        Self {
+            source: DesignSource::Text {
+                text: text.to_owned(),
+                letter_height_mm: None,
+            },
+            ..Self::from_files(Vec::new())
         }
     }
 
@@ -94,9 +112,28 @@ impl DesignReplacement {
         serde_json::to_vec(self).unwrap_or_default()
     }
 
+    /// Returns it as TOML, as jobs keep it.
+    ///
+    /// # Errors
+    /// A file is not text, which no kind of design may be.
+    pub fn to_toml(&self) -> Result<String, SceneError> {
+        let text = toml::to_string(self);
+        text.map_err(|error| FileError::single(&self.label(), error.to_string()).into())
+    }
+
+    /// Reads what [`Self::to_toml`] has written.
+    ///
+    /// # Errors
+    /// It is something else; unknown keys are refused.
+    pub fn from_toml(file: &str, text: &str) -> Result<Self, SceneError> {
+        let read = toml::from_str(text);
+        read.map_err(|error| FileError::single(file, error.to_string()).into())
+    }
+
     /// Takes the place of a scene's design. Its order stays; the place, size and fill of a scene are its own design's.
     pub(super) fn apply_to(&self, design: &mut DesignFile) {
         (design.file, design.text, design.polylines) = (None, None, None);
+        design.skip_images |= self.skip_images;
         let mut is_svg = false;
         match &self.source {
             DesignSource::Files(files) => {

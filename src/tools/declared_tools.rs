@@ -83,6 +83,9 @@ const ABROAD_FIELDS: &[ResultField] = &[
 /// Lines of a declaration's words that follow the first.
 const WHEN_LINES_MAX: usize = 4;
 
+/// Longest name that every client takes.
+const PREFIXED_CHARS_MAX: usize = 40;
+
 impl DeclaredTools {
     /// Checks a node file's declarations against the tools and names that there are.
     ///
@@ -120,6 +123,24 @@ impl DeclaredTools {
     #[must_use]
     pub fn tools(&self) -> &[ToolDefinition] {
         &self.tools
+    }
+
+    /// Says which names are too long for clients that put the server's before them and allow 60 letters in all.
+    #[must_use]
+    pub fn long_names(&self) -> Option<String> {
+        let long = |tool: &&ToolDefinition| tool.name.len() > PREFIXED_CHARS_MAX;
+        let names: Vec<&str> = self
+            .tools
+            .iter()
+            .filter(long)
+            .map(|tool| &*tool.name)
+            .collect();
+        (!names.is_empty()).then(|| {
+            format!(
+                "longer than {PREFIXED_CHARS_MAX} letters, which some clients refuse with the server's name before it: {}",
+                names.join(", ")
+            )
+        })
     }
 
     /// Returns a shared list of the tools' entries.
@@ -493,6 +514,7 @@ fn card(
         default_action: format!("runs `{}` with its defaults", entry.name),
         parameters,
         unlisted,
+        canvas_parameters: Vec::new(),
         examples: Vec::new(),
         when,
         fields: deed.fields(),

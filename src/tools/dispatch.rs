@@ -13,7 +13,7 @@ use super::route::CallRoute;
 use super::tool_shape::shape;
 use super::{
     AttachedArm, Node, RemoteCallWatch, access, align, audit, journal_entries, list_nodes,
-    repair_log, reset, sense, sequence, stop, stroke, tool_filter,
+    repair_log, reset, result_pictures, sense, sequence, stop, stroke, tool_filter,
 };
 use args::name::NameResolution;
 use args::{
@@ -131,6 +131,7 @@ impl Node {
         let looks = tool.is_some_and(|tool| tool.effect == ToolEffect::Reads && !tool.writes);
         let reply = Arc::clone(&self).route_call(request, watch).await;
         let reply = self.refusals.judge(&asked, self.truthful(reply));
+        let reply = result_pictures::bound(reply, self.file.images);
         if looks {
             self.audit.note_deferred("call", asked.entry_text(&reply));
         } else {
@@ -413,6 +414,7 @@ pub fn here(file: &NodeFile, library: &SceneLibrary, declared: &DeclaredTools) -
     let nodes = names_of_nodes(file);
     KnownNames {
         scenes,
+        canvases: library.canvases_for(&models),
         overlays: library.overlays(),
         arms: file.arms.iter().map(|arm| arm.name.clone()).collect(),
         everywhere: everywhere(&nodes),

@@ -122,6 +122,7 @@ impl DrawingOffer {
             refusals: vec![RefusalGroup {
                 rule: "outside".to_owned(),
                 strokes: outside.count,
+                first: Vec::new(),
                 why: outside.why.clone(),
             }],
             fits_mm: outside.fits_mm.map(down_to_a_tenth),

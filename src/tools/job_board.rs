@@ -15,7 +15,7 @@ use base::units::ClockInstant;
 const REMEMBERED: Duration = Duration::from_secs(120);
 
 /// A job as results show it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(super) struct JobCard {
     /// Its name, unique on this node.
     pub(super) id: String,
@@ -31,6 +31,15 @@ pub(super) struct JobCard {
     pub(super) of: usize,
     /// Time left, by the plan.
     pub(super) eta_s: f64,
+    /// Arm time of its motion under way, by the plan; 0 before one is planned.
+    #[serde(skip)]
+    pub(super) motion_s: f64,
+    /// Arm time of its motions before that one.
+    #[serde(skip)]
+    pub(super) earlier_s: f64,
+    /// True while a plan of it waits for a person's approval.
+    #[serde(skip)]
+    pub(super) awaits_approval: bool,
     /// Name of the caller, for other callers that find the arm busy.
     #[serde(skip)]
     pub(super) caller: String,

@@ -15,9 +15,9 @@ pub struct JobProgress {
     pub scene: String,
     /// `accepted`, `planning`, `moving`, `held`, then `reached`, `stopped`, `refused`, `faulted`.
     pub state: String,
-    /// Strokes done, planning counted as a tenth of them.
+    /// Seconds of arm time done; of an earlier process' job, the share of its plan that is drawn.
     pub done: f64,
-    /// Strokes in all.
+    /// Seconds of arm time in all, by the plan; 0 before there is one.
     pub of: f64,
     /// How far it is, or its outcome, in words.
     pub words: String,
@@ -54,12 +54,11 @@ impl Node {
             None
         };
         Ok(JobProgress {
-            done: motion_job::strokes_done(&card),
-            of: card.of as f64,
-            words: reply.as_ref().map_or_else(
-                || motion_job::progress_text(&card),
-                |reply| reply.text.clone(),
-            ),
+            done: card.done_s(),
+            of: card.total_s(),
+            words: reply
+                .as_ref()
+                .map_or_else(|| card.progress_text(), |reply| reply.text.clone()),
             is_over: reply.is_some(),
             result: reply
                 .map(|reply| reply.structured.clone())
@@ -73,16 +72,16 @@ impl Node {
 
     fn past_progress(&self, id: &str) -> Result<JobProgress, String> {
         let past = job::past(&self.state, id).map_err(|error| error.to_string())?;
-        let total = past.strokes.len() as f64;
+        let share = past.drawn.mm / past.total_mm().max(f64::MIN_POSITIVE);
         Ok(JobProgress {
             job: past.id.clone(),
             tool: past.tool.clone(),
             scene: past.scene_title(),
-            done: past.drawn.strokes as f64,
-            of: total,
+            done: past.duration_s * share.clamp(0.0, 1.0),
+            of: past.duration_s,
             words: past.message.clone(),
             is_over: past.is_over(),
-            result: serde_json::from_str(&past.figures).unwrap_or_default(),
+            result: serde_json::Map::new(),
             state: past.state,
         })
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::Node;
-use job::{JournalDrawing, PastJob};
+use job::{DrawingOrigin, JournalDrawing, PastJob};
 use scene::{DesignReplacement, Scene, SceneLibrary};
 
 /// Returns the scene of an earlier job.
@@ -17,7 +17,11 @@ pub fn of_job(library: &SceneLibrary, state: &Path, past: &PastJob) -> Result<Ar
         library.scene(&past.scene, overlay)
     } else {
         let design = kept_design(state, past)?;
-        library.with_drawing(design).scene(&past.scene, overlay)
+        let library = match past.is_drawing_of_caller {
+            true => library.with_design_of_caller(design),
+            false => library.with_drawing(design),
+        };
+        library.scene(&past.scene, overlay)
     };
     let scene = scene.map_err(|error| error.to_string())?;
     if scene.revision.hex() == past.revision {
@@ -35,7 +39,17 @@ fn kept_design(state: &Path, past: &PastJob) -> Result<DesignReplacement, String
     let text = job::kept_design(state, &past.id);
     let text =
         text.map_err(|error| format!("its drawing {} was not kept: {error}", past.drawing))?;
-    serde_json::from_str(&text)
+    let drawing = JournalDrawing {
+        label: past.drawing.clone(),
+        design: text,
+        words: None,
+        origin: origin(past),
+    };
+    // The revision of a canvas does not cover it.
+    if drawing.hash_hex() != past.design_hash {
+        return Err(format!("its drawing {} is not what was kept", past.drawing));
+    }
+    DesignReplacement::from_toml(&format!("design of {}", past.id), &drawing.design)
         .map_err(|error| format!("its drawing {} cannot be read: {error}", past.drawing))
 }
 
@@ -43,5 +57,18 @@ fn kept_design(state: &Path, past: &PastJob) -> Result<DesignReplacement, String
 pub(super) fn kept_drawing(node: &Node, past: &PastJob) -> Option<JournalDrawing> {
     let design = job::kept_design(&node.state, &past.id).ok()?;
     let label = past.drawing.clone();
-    (!label.is_empty()).then_some(JournalDrawing { label, design })
+    let origin = origin(past);
+    (!label.is_empty()).then_some(JournalDrawing {
+        label,
+        design,
+        words: None,
+        origin,
+    })
+}
+
+const fn origin(past: &PastJob) -> DrawingOrigin {
+    match past.is_drawing_of_caller {
+        true => DrawingOrigin::Caller,
+        false => DrawingOrigin::Operator,
+    }
 }

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::Node;
 use super::reply::Reply;
 use args::ReceivedArguments;
-use job::{AcceptedJob, JobJournal};
+use job::{AcceptedJob, JobJournal, JournalDrawing};
 
 /// Begins a job's journal, behind its record in the audit log, which is signed and on the disk before anything moves.
 pub(super) async fn begin(
@@ -39,8 +39,18 @@ fn begins(accepted: &AcceptedJob) -> String {
         "arm": accepted.arm,
         "scene": accepted.scene,
         "revision": accepted.revision,
+        "design": accepted.drawing.as_ref().map(design_entry),
     })
     .to_string()
+}
+
+/// Returns the design that came with a call, as the audit log keeps it: its hash, its length, and the words of a text.
+fn design_entry(drawing: &JournalDrawing) -> Value {
+    json!({
+        "blake3": drawing.hash_hex(),
+        "bytes": drawing.design.len(),
+        "text": drawing.words,
+    })
 }
 
 /// Ends a job's journal with its answer, and keeps its pictures beside it.

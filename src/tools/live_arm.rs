@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::AttachedArm;
-use super::motion_job::{look, progress_text};
+use super::motion_job::look;
 use super::sense::{activity_words, latch_words};
 use permit::StopLatch;
 
@@ -24,6 +24,10 @@ pub struct LiveJob {
     pub of: usize,
     /// Time left, by the plan.
     pub eta_s: f64,
+    /// Arm time that is over.
+    pub done_s: f64,
+    /// That of all motions that are planned so far.
+    pub total_s: f64,
     /// True if it has ended.
     pub is_over: bool,
     /// How far it is, or its outcome, in words.
@@ -39,8 +43,10 @@ impl AttachedArm {
         let card = job.card();
         let outcome = job.outcome_text();
         Some(LiveJob {
+            done_s: card.done_s(),
+            total_s: card.total_s(),
             is_over: outcome.is_some(),
-            words: outcome.unwrap_or_else(|| progress_text(&card)),
+            words: outcome.unwrap_or_else(|| card.progress_text()),
             id: card.id,
             tool: card.tool,
             scene: card.scene,

@@ -1,9 +1,12 @@
 //! The tools: dispatch, and one file a tool. Independent of the transport of a call.
 
+mod abandoned_call;
 mod access;
 mod align;
+mod arm_time_progress;
 mod audit;
 mod calibration_check;
+mod caller_design;
 mod camera_report;
 mod cameras;
 mod certificate_check;
@@ -30,11 +33,13 @@ mod pictures;
 mod plan_approval;
 mod preempt;
 mod preview;
+mod preview_text;
 mod refusal_groups;
 mod remote_tools;
 mod repair_log;
 mod reply;
 mod reset;
+mod result_pictures;
 mod resume;
 mod reword;
 mod route;

@@ -14,6 +14,7 @@ use super::job_board::{ArmJob, JobCard, JobClaim};
 use super::journal_entries;
 use super::panic_guard::{InternalError, catch_panic};
 use super::reply::{MOVED_BEFORE, Reply, ReplyWording as _};
+use super::resume;
 use super::sheet_check;
 use super::{AttachedArm, Node, RemoteCallWatch};
 use tracing::Instrument as _;
@@ -142,16 +143,14 @@ impl JobContext {
         });
         let checked = judged.map_err(JobError::Broken)?.map_err(JobError::Gate)?;
         let keeper = self.keep(scene, plan).await?;
-        self.job.update(|card| {
-            card.state = "moving";
-            card.done = 0;
-            card.eta_s = plan.report.duration_s;
-        });
+        self.job
+            .update(|card| card.begins_motion(plan.report.duration_s));
         if self.who == ActorRank::Operator {
             self.seat.take_over(&self.node, &self.entry.past().caller);
         }
         let before = self.seat.last_scene();
         self.seat.moved_in(scene);
+        self.seat.abandoned.clear();
         let began = motion.clock().now();
         self.record_bytes().await;
         let outcome = motion
@@ -192,7 +191,7 @@ impl JobContext {
     async fn check_sheet(&self, scene: &Arc<Scene>) -> Result<(), JobError> {
         let is_over_it = OVER_THE_SHEET.contains(&self.job.card().tool.as_str());
         let has_looked = self.has_looked.swap(true, Ordering::Relaxed);
-        if !is_over_it || (has_looked && !self.must_be_approved()) {
+        if !is_over_it || (has_looked && !self.must_be_approved(scene)) {
             return Ok(());
         }
         let seen = sheet_check::check(&self.node, &self.seat, scene).await;
@@ -393,10 +392,8 @@ where
             tool: tool.to_owned(),
             scene,
             state: "accepted",
-            done: 0,
-            of: 0,
-            eta_s: 0.0,
             caller: accepted.caller.clone(),
+            ..JobCard::default()
         }
     };
     let now = seat.motion.clock().now();
@@ -467,6 +464,7 @@ where
         reply
     };
     let card = job.card();
+    let reply = seat.told_for_whom(seat.told_who_left(reply, &card.id));
     let reply = match node.kept_apart(&seat) {
         Some(words) => reply.with("apart", words),
         None => reply,
@@ -492,7 +490,7 @@ where
 
 /// Says how the rest of a drawing that was left is drawn.
 const fn how_to_go_on(past: &PastJob) -> &'static str {
-    if past.drawing.is_empty() {
+    if !resume::is_of_operator(past) {
         "after reset, stroke {\"resume\":true} draws what is left; without it the drawing begins anew"
     } else {
         "after reset, `steadyhand draw --resume` draws what is left"
@@ -504,11 +502,14 @@ const fn how_to_go_on(past: &PastJob) -> &'static str {
 fn stop_when_cancelled(
     watch: &RemoteCallWatch,
     seat: &Arc<AttachedArm>,
+    job: &ArmJob,
+    began: tokio::time::Instant,
 ) -> Option<AbortOnDropHandle<()>> {
-    let (cancelled, seat) = (watch.cancelled.clone(), Arc::clone(seat));
-    let minding = watch.minder.as_ref()?.spawn(async move {
-        cancelled.cancelled().await;
-        seat.motion.abandon();
+    let (watch, seat, id) = (watch.clone(), Arc::clone(seat), job.card().id);
+    let minder = watch.minder.clone()?;
+    let minding = minder.spawn(async move {
+        watch.cancelled.cancelled().await;
+        seat.abandon(&id, began.elapsed(), &watch);
     });
     Some(AbortOnDropHandle::new(minding))
 }
@@ -520,38 +521,34 @@ async fn wait(
     job: &Arc<ArmJob>,
     watch: &RemoteCallWatch,
 ) -> Reply {
-    let minded = stop_when_cancelled(watch, seat);
-    let patience =
-        tokio::time::Instant::now() + Duration::from_secs(u64::from(node.file.answer_within_s));
+    let began = tokio::time::Instant::now();
+    let minded = stop_when_cancelled(watch, seat, job, began);
+    let patience = began + Duration::from_secs(u64::from(node.file.answer_within_s));
     let mut cancelled = false;
+    job.card().report_to(watch);
     loop {
         tokio::select! {
-            reply = job.reply() => return reply.map_or_else(no_answer, |reply| (*reply).clone()),
+            reply = job.reply() => {
+                if let card @ JobCard { state: "reached", .. } = job.card() {
+                    card.report_to(watch);
+                }
+                return reply.map_or_else(no_answer, |reply| (*reply).clone());
+            }
             () = watch.cancelled.cancelled(), if !cancelled => {
                 cancelled = true;
                 if minded.is_none() {
-                    seat.motion.abandon();
+                    seat.abandon(&job.card().id, began.elapsed(), watch);
                 }
             }
             _ = tokio::time::timeout(LOOK, std::future::pending::<()>()) => {
                 look(seat, job);
                 let card = job.card();
-                watch.report(strokes_done(&card), card.of as f64, &progress_text(&card));
+                card.report_to(watch);
                 if !cancelled && tokio::time::Instant::now() > patience {
                     return still_moving(seat, &card);
                 }
             }
         }
-    }
-}
-
-/// Returns the progress in strokes. Planning is the first tenth, so progress does not end before the pen moves.
-pub(super) fn strokes_done(card: &JobCard) -> f64 {
-    const PLANNING: f64 = 0.1;
-    let (done, of) = (card.done as f64, card.of as f64);
-    match card.state {
-        "accepted" | "planning" => PLANNING * done,
-        _ => PLANNING * of + (1.0 - PLANNING) * done,
     }
 }
 
@@ -587,36 +584,15 @@ pub(super) fn look(seat: &AttachedArm, job: &ArmJob) {
     });
 }
 
-pub(super) fn progress_text(card: &JobCard) -> String {
-    let JobCard {
-        scene,
-        state,
-        done,
-        of,
-        eta_s,
-        ..
-    } = card;
-    match *state {
-        "moving" => format!(
-            "{scene}: {done} of {of} done, {} left",
-            seconds(eta_s.round())
-        ),
-        state => format!("{scene}: {state}, {done} of {of}"),
-    }
-}
-
 fn still_moving(seat: &AttachedArm, card: &JobCard) -> Reply {
     let message = match card.state {
         "held" if seat.motion.snapshot().state == MotionState::Held => format!(
             "{} is held, the pen up ({}); an operator goes on with `steadyhand resume`",
             card.id,
-            progress_text(card)
+            card.progress_text()
         ),
-        "held" => format!(
-            "{} waits for a person, who allows it with `steadyhand approve {}`",
-            card.id, card.id
-        ),
-        state => format!("{} is still {state} ({})", card.id, progress_text(card)),
+        "held" => card.progress_text(),
+        state => format!("{} is still {state} ({})", card.id, card.progress_text()),
     };
     Reply::done(message)
         .with("arm", seat.title())
@@ -632,7 +608,7 @@ fn busy(card: &JobCard) -> Reply {
         article(&card.tool),
         card.tool,
         card.caller,
-        progress_text(card)
+        card.progress_text()
     ))
     .with("code", "busy")
     .with("job", card)

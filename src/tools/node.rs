@@ -15,6 +15,7 @@ use permit::{ActorRank, PermitRegistry};
 use scene::{Scene, SceneError, SceneLibrary};
 use vision::{ImageFrame, PlacedCamera};
 
+use super::abandoned_call::LastAbandoned;
 use super::cameras::{self, NodeCamera, RenderExposure};
 use super::declared_tools::DeclaredTools;
 use super::interlock::{self, ArmSeparation};
@@ -71,6 +72,7 @@ pub struct AttachedArm {
     pub(super) recorder: Option<Box<dyn TrafficRecorder>>,
     pub(super) board: JobBoard,
     pub(super) lease: ArmLease,
+    pub(super) abandoned: LastAbandoned,
     last_scene: Mutex<Option<Arc<Scene>>>,
     laid: Mutex<Option<Arc<Scene>>>,
     pub(super) photograph: SimPhotoCache,
@@ -164,6 +166,7 @@ impl AttachedArm {
             recorder: None,
             board: JobBoard::default(),
             lease: ArmLease::default(),
+            abandoned: LastAbandoned::default(),
             last_scene: Mutex::default(),
             laid: Mutex::default(),
             photograph: SimPhotoCache::default(),

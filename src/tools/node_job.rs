@@ -146,10 +146,8 @@ async fn free(
         tool: tool.to_owned(),
         scene: scene.title(),
         state: "accepted",
-        done: 0,
-        of: 0,
-        eta_s: 0.0,
         caller: CALLER.to_owned(),
+        ..JobCard::default()
     };
     let tries = FREE_WITHIN.as_millis() / LOOK.as_millis();
     for _ in 0..tries {

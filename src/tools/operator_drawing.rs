@@ -11,7 +11,7 @@ use super::motion_job::{MotionJobRequest, StartedJob};
 use super::node::check_is_for;
 use super::stroke::{self, DrawingScope};
 use super::{AttachedArm, Node, calibration_check, job_scene, motion_job, resume, sheet_check};
-use job::{AcceptedJob, JournalDrawing, PastJob};
+use job::{AcceptedJob, DrawingOrigin, JournalDrawing, PastJob};
 use permit::{ActorRank, PermitError};
 use scene::{DesignReplacement, Scene, SceneError};
 
@@ -128,7 +128,7 @@ impl Node {
         let seen = sheet_check::check(self, &seat, &scene).await;
         seen.map_err(|reply| reply.text)?;
         self.enable_drawing(&seat, &scene, assent.duration_s)?;
-        let call = self.drawing_job(order, &drawing);
+        let call = self.drawing_job(order, &drawing)?;
         let scope = DrawingScope {
             plan: Some(stroke::same_hash(&assent.plan)),
             ..drawing.scope
@@ -169,6 +169,14 @@ impl Node {
             Some(arm) => format!("no drawing of arm `{arm}` was left half done; nothing moved"),
             None => "no drawing was left half done; nothing moved".to_owned(),
         })?;
+        if past.is_drawing_of_caller {
+            return Err(format!(
+                "{} draws {} for {}, who goes on with it by stroke {{\"resume\":true}}; nothing moved",
+                past.id,
+                past.scene_title(),
+                past.caller
+            ));
+        }
         let scene = resume::same_scene(self, seat, &past).map_err(|reply| reply.text)?;
         Ok(ResolvedDrawing {
             seat: Arc::clone(seat),
@@ -233,15 +241,19 @@ impl Node {
         Ok(())
     }
 
-    fn drawing_job(&self, order: &DrawingOrder, drawing: &ResolvedDrawing) -> MotionJobRequest {
+    fn drawing_job(
+        &self,
+        order: &DrawingOrder,
+        drawing: &ResolvedDrawing,
+    ) -> Result<MotionJobRequest, String> {
         let scene = &drawing.scene;
         let journal = match (&order.design, &drawing.past) {
-            (Some(design), _) => serde_json::to_string(design)
-                .ok()
-                .map(|json| JournalDrawing {
-                    label: design.label(),
-                    design: json,
-                }),
+            (Some(design), _) => Some(JournalDrawing {
+                label: design.label(),
+                design: design.to_toml().map_err(|error| error.to_string())?,
+                words: None,
+                origin: DrawingOrigin::Operator,
+            }),
             (None, Some(past)) => job_scene::kept_drawing(self, past),
             (None, None) => None,
         };
@@ -260,14 +272,14 @@ impl Node {
             drawing: journal,
             ..AcceptedJob::default()
         };
-        MotionJobRequest {
+        Ok(MotionJobRequest {
             tool: "stroke",
             scene: scene.title(),
             key: format!("draw {} {}", scene.revision, accepted.resumes),
             accepted,
             who: ActorRank::Operator,
             again: true,
-        }
+        })
     }
 }
 

@@ -10,6 +10,7 @@ use super::motion_job::{JobContext, JobError};
 use super::stroke::same_hash;
 use super::{Node, pictures};
 use base::wording::duration;
+use config::CanvasApproval;
 use permit::ActorRank;
 use plan::Plan;
 use scene::Scene;
@@ -111,9 +112,11 @@ impl Node {
 }
 
 impl JobContext {
-    /// Returns whether each plan waits for a person's approval.
-    pub(super) fn must_be_approved(&self) -> bool {
-        self.node.file.require_approval && self.who == ActorRank::Planner
+    /// Returns whether each plan in a scene waits for a person's approval.
+    pub(super) fn must_be_approved(&self, scene: &Scene) -> bool {
+        let asks = self.node.canvas_approval(&self.seat, scene, self.who);
+        asks == Some(CanvasApproval::Person)
+            || (self.node.file.require_approval && self.who == ActorRank::Planner)
     }
 
     /// Waits for a person's word on a plan, where the node file asks for one.
@@ -122,7 +125,7 @@ impl JobContext {
         scene: &Arc<Scene>,
         plan: &Plan,
     ) -> Result<(), JobError> {
-        if !self.must_be_approved() {
+        if !self.must_be_approved(scene) {
             return Ok(());
         }
         let job = self.entry.id().to_owned();
@@ -135,7 +138,10 @@ impl JobContext {
             judge,
             job: job.clone(),
         });
-        self.job.update(|card| card.state = "held");
+        self.job.update(|card| {
+            card.state = "held";
+            card.awaits_approval = true;
+        });
         let held = self.entry.held("it waits for a person's approval");
         held.map_err(|error| JobError::Refused(error.to_string()))?;
         let verdict = loop {
@@ -147,6 +153,7 @@ impl JobContext {
                 break verdict.map_err(|_| false);
             }
         };
+        self.job.update(|card| card.awaits_approval = false);
         self.node
             .approvals
             .all()

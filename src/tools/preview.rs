@@ -7,11 +7,13 @@ use serde::Serialize;
 use base::units::{JointVector, short};
 use base::wording::{count, millimetres, seconds};
 use plan::{self, PartialPlan, Plan, PlanError, PlanObserver, PlanReport};
-use scene::{Scene, SheetStroke};
+use scene::{CanvasBoundError, Scene, SheetStroke};
 
 /// Preview of a drawing.
 #[derive(Clone, Debug)]
 pub struct DrawingPreview {
+    /// The scene that is drawn.
+    pub(super) scene: Arc<Scene>,
     /// As much as can be planned; none where nothing can.
     pub plan: Option<Plan>,
     /// Every rule that says no.
@@ -64,6 +66,7 @@ impl DrawingPreview {
             Ok(attempt) => attempt,
             Err(PlanError::Refused(refusals)) => {
                 return Ok(Self {
+                    scene: Arc::clone(scene),
                     plan: None,
                     refusals: refusals.iter().map(RuleViolation::of_planner).collect(),
                     refused: scene.strokes.clone(),
@@ -88,45 +91,18 @@ impl DrawingPreview {
             let of_gate = |refusal| RuleViolation::of_gate(refusal, &plan.report);
             all.extend(refused.0.iter().map(of_gate));
         }
+        if let (Some(canvas), Some(plan)) = (&scene.canvas, &plan) {
+            let within = canvas.check_time(plan.report.duration_s);
+            all.extend(within.err().map(|bound| RuleViolation::of_canvas(&bound)));
+        }
         Self {
+            scene: Arc::clone(scene),
             plan,
             refusals: all,
             refused,
         }
     }
-
-    /// Returns a one-line summary.
-    #[must_use]
-    pub fn message(&self) -> String {
-        let planned = self.plan.as_ref().map_or_else(
-            || "nothing of it can be planned".to_owned(),
-            |plan| sum_up(&plan.report),
-        );
-        match self.refusals.len() {
-            0 => planned,
-            1 => format!("{planned}; refused: {}", self.said(1)),
-            count => format!("{planned}; refused {count} times: {}", self.said(NAMED_MAX)),
-        }
-    }
-
-    fn said(&self, most: usize) -> String {
-        let named: Vec<&str> = self
-            .refusals
-            .iter()
-            .take(most)
-            .map(|refusal| refusal.why.as_str())
-            .collect();
-        let more = self.refusals.len().saturating_sub(most);
-        if more == 0 {
-            named.join("; ")
-        } else {
-            format!("{}; and {more} more", named.join("; "))
-        }
-    }
 }
-
-/// Refusals named in a message.
-const NAMED_MAX: usize = 3;
 
 /// Length, time and dips.
 pub(super) fn sum_up(report: &PlanReport) -> String {
@@ -154,6 +130,20 @@ impl RuleViolation {
             limit: excess.map(|(_, limit, _)| round(limit)),
             unit: excess.map(|(.., unit)| unit),
             why: refusal.to_string(),
+            item: None,
+        }
+    }
+
+    fn of_canvas(bound: &CanvasBoundError) -> Self {
+        Self {
+            rule: "canvas".to_owned(),
+            stroke: None,
+            source: None,
+            at_mm: None,
+            value: None,
+            limit: None,
+            unit: None,
+            why: bound.to_string(),
             item: None,
         }
     }

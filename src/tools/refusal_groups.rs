@@ -14,6 +14,9 @@ pub struct RefusalGroup {
     pub rule: String,
     /// Number of strokes that it refuses.
     pub strokes: usize,
+    /// The first of them, counted from 1.
+    #[serde(default)]
+    pub first: Vec<usize>,
     /// The worst of them, with its place, value, limit and remedy, in a sentence.
     pub why: String,
 }
@@ -24,8 +27,41 @@ impl RefusalGroup {
     pub fn words(&self) -> String {
         match (self.strokes, self.rule.as_str()) {
             (0 | 1, _) | (_, "outside") => self.why.clone(),
-            (strokes, _) => format!("{}, the worst: {}", count(strokes, "stroke"), self.why),
+            (strokes, _) => format!(
+                "{}{}, the worst: {}",
+                count(strokes, "stroke"),
+                self.numbers(),
+                self.why
+            ),
         }
+    }
+
+    /// The numbers of its first strokes, in brackets.
+    fn numbers(&self) -> String {
+        let named: Vec<String> = self.first.iter().map(ToString::to_string).collect();
+        match self.strokes.saturating_sub(named.len()) {
+            _ if named.is_empty() => String::new(),
+            0 => format!(" ({})", named.join(", ")),
+            more => format!(" ({} and {more} more)", named.join(", ")),
+        }
+    }
+}
+
+/// Strokes whose numbers are named.
+const NUMBERS_MAX: usize = 5;
+
+/// Returns the remedy for a rule of the gate whose own words name none.
+fn remedy(rule: &str) -> Option<&'static str> {
+    match rule {
+        "joint_limit" | "condition" | "workspace" => {
+            Some("move the sheet, or make the design smaller")
+        }
+        "joint_speed" | "joint_acceleration" | "joint_jerk" | "tip_speed" | "midpoint" => {
+            Some("lower `draw_mm_s` or `travel_mm_s` of the scene, or move the sheet")
+        }
+        "keep_out" => Some("move the sheet or the design away from there"),
+        "body" | "self_collision" => Some("move the sheet, or mount the tool at another angle"),
+        _ => None,
     }
 }
 
@@ -44,10 +80,16 @@ pub fn refusal_groups(refusals: &[RuleViolation]) -> Vec<RefusalGroup> {
             .map(|refusal| (refusal.stroke, &refusal.source))
             .collect();
         let worst = of_rule().max_by(|a, b| excess(a).total_cmp(&excess(b)))?;
+        let numbers: BTreeSet<usize> = of_rule().filter_map(|refusal| refusal.stroke).collect();
+        let why = match remedy(rule) {
+            Some(remedy) => format!("{}; {remedy}", worst.why),
+            None => worst.why.clone(),
+        };
         Some(RefusalGroup {
             rule: rule.to_owned(),
             strokes: strokes.len(),
-            why: worst.why.clone(),
+            first: numbers.into_iter().take(NUMBERS_MAX).collect(),
+            why,
         })
     });
     groups.collect()
@@ -88,7 +130,7 @@ mod tests {
         assert_eq!(
             words,
             [
-                "13 strokes, the worst: path 1 is beyond reach by 39 mm",
+                "13 strokes (1, 2, 3, 4, 5 and 8 more), the worst: path 1 is beyond reach by 39 mm",
                 "path 4 is beyond reach by 3 mm"
             ]
         );

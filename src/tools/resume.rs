@@ -32,6 +32,7 @@ pub(super) async fn call(
     check_is_callers(order, &past)?;
     check_means(order, &past)?;
     let scene = same_scene(order.node, seat, &past)?;
+    order.check_canvas_previewed(seat, &scene)?;
     calibration_check::check(order.node, seat, &scene)?;
     let drawing = DrawingScope {
         rest: Some(rest_of(order.node, &past)),
@@ -214,9 +215,14 @@ pub(super) fn same_scene(
     Ok(scene)
 }
 
+/// Returns whether a job draws what an operator brought.
+pub(super) const fn is_of_operator(past: &PastJob) -> bool {
+    !past.drawing.is_empty() && !past.is_drawing_of_caller
+}
+
 /// Refuses a planner who goes on with a drawing that an operator allowed at the terminal: that word was for one drawing.
 fn check_is_callers(order: &ToolContext<'_>, past: &PastJob) -> Result<(), Box<Reply>> {
-    if past.drawing.is_empty() || order.who == ActorRank::Operator {
+    if !is_of_operator(past) || order.who == ActorRank::Operator {
         return Ok(());
     }
     Err(Reply::failed(format!(
@@ -237,11 +243,15 @@ pub(super) fn check_none_cut_short(
 ) -> Result<(), Box<Reply>> {
     match order.node.book.interrupted(&seat.name) {
         Some(past) if past.is_unfinished() && !order.is("again") => Err(Reply::failed(format!(
-            "{} was interrupted, which draws {}: {}{}; stroke with `resume` true resumes it, and this call with `again` true draws its own scene from the beginning; nothing moved",
+            "{} was interrupted, which draws {}: {}{}; {}, and this call with `again` true draws its own scene from the beginning; nothing moved",
             past.id,
             title(&past),
             past.summary(),
-            pen_words(seat, &past)
+            pen_words(seat, &past),
+            match past.drawing.as_str() {
+                "" => "stroke with `resume` true resumes it",
+                _ => "an operator resumes it by `steadyhand draw --resume`",
+            }
         ))
         .with("code", "interrupted")
         .with("unfinished", unfinished_json(&past))
@@ -296,11 +306,11 @@ impl Node {
         for seat in &self.seats {
             if let Some(past) = self.book.interrupted(&seat.name) {
                 seat.permits().disable();
-                let next = match past.drawing.as_str() {
-                    "" => {
+                let next = match is_of_operator(&past) {
+                    false => {
                         "motion is disabled until an operator enables it; then `stroke {\"resume\":true}` goes on"
                     }
-                    _ => "motion is disabled; `steadyhand draw --resume` asks and goes on",
+                    true => "motion is disabled; `steadyhand draw --resume` asks and goes on",
                 };
                 told.push(format!(
                     "{} of arm {} was interrupted: {}{}; {next}",

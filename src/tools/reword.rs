@@ -51,7 +51,9 @@ fn reword(
         }
     }
     for (name, words) in &entry.arguments {
-        match tool.parameters.iter_mut().find(|one| one.name == *name) {
+        let of_canvas = tool.canvas_parameters.iter_mut();
+        let mut parameters = tool.parameters.iter_mut().chain(of_canvas);
+        match parameters.find(|one| one.name == *name) {
             Some(parameter) => words.trim().clone_into(&mut parameter.words),
             None => {
                 let names: Vec<&str> = tool

@@ -32,6 +32,9 @@ fn report(order: &ToolContext<'_>, shots: CameraReport) -> Result<Reply, Box<Rep
     let seat = order.seat()?;
     let snapshot = seat.motion.snapshot();
     let mut message = message(seat, &snapshot);
+    if let Some(call) = seat.stopped_for() {
+        message = format!("{message}; {}", call.to_others());
+    }
     if let Some(past) = order.node.book.interrupted(&seat.name) {
         let paper = pen_words(seat, &past);
         message = format!(
@@ -50,6 +53,9 @@ fn report(order: &ToolContext<'_>, shots: CameraReport) -> Result<Reply, Box<Rep
     }
     if let Some(latch) = seat.permits().latched() {
         reply.set("latched", latch_words(&latch));
+    }
+    if let Some(call) = seat.stopped_for() {
+        reply.set("client_left", call.figures());
     }
     if !snapshot.warnings.is_empty() {
         reply.set("warnings", &snapshot.warnings);

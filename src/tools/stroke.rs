@@ -3,11 +3,15 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use serde_json::{Map, Value, json};
+
+use super::caller_design::CallScene;
 use super::dispatch::ToolContext;
 use super::motion_job::{self, CompletedMotion, JobContext, JobError};
 use super::preview::DrawingPreview;
+use super::preview_text::DrawnExtent;
 use super::reply::Reply;
-use super::{calibration_check, pictures, resume, sheet_check};
+use super::{AttachedArm, calibration_check, pictures, resume, sheet_check};
 use base::units::JointVector;
 use base::wording::{count, millimetres, seconds};
 use design::compare::{InkDeviation, deviation_mm};
@@ -24,9 +28,23 @@ pub(super) async fn call(order: &ToolContext<'_>) -> Reply {
 async fn begin(order: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
     let seat = order.seat()?;
     if order.is("resume") {
+        order.check_no_design_beside_resume()?;
         return resume::call(order, seat).await;
     }
-    let scene = order.scene(seat)?;
+    let drawn = order.drawing_scene(seat)?;
+    let understood = drawn.understood(order);
+    let reply = begin_in(order, seat, drawn).await;
+    let reply = reply.unwrap_or_else(|refused| *refused);
+    Ok(reply.with("understood", understood))
+}
+
+/// Previews or draws a scene, with the caller's design on it where there is one.
+async fn begin_in(
+    order: &ToolContext<'_>,
+    seat: &Arc<AttachedArm>,
+    drawn: CallScene,
+) -> Result<Reply, Box<Reply>> {
+    let scene = Arc::clone(&drawn.scene);
     let drawing = DrawingScope {
         rest: None,
         plan: order.plan_hash(),
@@ -37,10 +55,12 @@ async fn begin(order: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
     calibration_check::check(order.node, seat, &scene)?;
     resume::check_none_cut_short(order, seat)?;
     check_previewed(order)?;
+    order.check_canvas_previewed(seat, &scene)?;
     // Before it is planned, so that nobody waits for a plan that is not carried out; it is looked
     // again before anything moves.
     sheet_check::check(order.node, seat, &scene).await?;
-    let call = order.job("stroke", &scene, order.is("again"));
+    let mut call = order.job("stroke", &scene, order.is("again"));
+    drawn.note_in(order, &mut call)?;
     let work = move |errand| draw(errand, scene, drawing);
     Ok(motion_job::submit_job(order.node, seat, call, order.watch, work).await)
 }
@@ -49,6 +69,27 @@ impl ToolContext<'_> {
     /// Returns the hash of the only plan that may be drawn; capitals and blanks around it are form.
     pub(super) fn plan_hash(&self) -> Option<String> {
         self.text("plan").map(same_hash)
+    }
+}
+
+impl ToolContext<'_> {
+    /// Returns the arguments of the call that draws exactly the previewed plan: those of this call without its `dry_run`;
+    /// `None` for a plan that is refused.
+    fn drawing_call(&self, scene: &Scene, preview: &DrawingPreview) -> Option<Map<String, Value>> {
+        let plan = preview
+            .plan
+            .as_ref()
+            .filter(|_| preview.refusals.is_empty())?;
+        let mut call = Map::new();
+        if !self.is("resume") {
+            call.insert("scene".to_owned(), scene.name.as_str().into());
+        }
+        let is_about_it = |name: &str| !["dry_run", "debug", "plan"].contains(&name);
+        let given = self.reading.given.iter();
+        let given = given.filter(|(name, _)| is_about_it(name));
+        call.extend(given.map(|(name, value)| (name.clone(), value.clone())));
+        call.insert("plan".to_owned(), plan.hash.as_str().into());
+        Some(call)
     }
 }
 
@@ -149,6 +190,10 @@ impl PreviewHistory {
                 "scene {} was revision {} then and is {} now: its file, design, overlay, arm or calibration was changed; the plan was {} and would be {now}",
                 before.scene, before.revision, scene.revision, before.words
             ),
+            Some(before) if scene.canvas.is_some() => format!(
+                "the design, its size or its place is another: the plan was {} and would be {now}",
+                before.words
+            ),
             Some(before) => format!(
                 "what is left to draw is another: the plan was {} and would be {now}",
                 before.words
@@ -213,7 +258,9 @@ async fn previewed(
         &format!("preview-{number}"),
         &[("plan.png", picture.as_deref())],
     );
-    let message = format!("planned, not drawn: {}", preview.message());
+    let call = order.drawing_call(scene, &preview);
+    let message = preview.text(call.as_ref());
+    let message = format!("planned, not drawn: {message}");
     let mut reply = if preview.refusals.is_empty() {
         Reply::done(message)
     } else {
@@ -221,8 +268,14 @@ async fn previewed(
             .with("code", "plan_refused")
             .with("refusals", &preview.refusals)
     };
+    if let Some(call) = call {
+        reply.set("draw_call", json!({"tool": "stroke", "arguments": call}));
+    }
     if let Some(plan) = &preview.plan {
         facts(&mut reply, plan);
+        if let Some(extent) = DrawnExtent::of(&plan.strokes) {
+            reply.set("box_mm", extent);
+        }
         add_extremes(&mut reply, plan);
         stretch(&mut reply, scene, plan);
         reply.set("arm_time_s", rounded(plan.report.duration_s));
@@ -245,6 +298,10 @@ pub(super) async fn draw(
     let plan = errand
         .plan(move |watch| what.plan(&planned, &start.position_rad, watch))
         .await?;
+    if let Some(canvas) = &scene.canvas {
+        let within = canvas.check_time(plan.report.duration_s);
+        within.map_err(|bound| JobError::Refused(bound.to_string()))?;
+    }
     if let Some(wanted) = drawing.plan.as_ref().filter(|wanted| **wanted != plan.hash) {
         return Err(JobError::Said(refuse_changed_plan(
             &errand, wanted, &scene, &plan,

@@ -1,6 +1,6 @@
 //! From the catalogue's entry of a tool to what the reader of arguments wants to know.
 
-use args::{self, ArgumentShape, DeclaredUnit, NumberRange, ParameterShape};
+use args::{self, ArgumentShape, DeclaredUnit, ItemCount, NumberRange, ParameterShape};
 use catalogue::{
     KnownNames, NameSource, PREVIEW_NAMES, ParameterKind, ToolDefinition, ToolParameter,
 };
@@ -8,11 +8,11 @@ use catalogue::{
 /// The shape of a tool's arguments on this node now.
 #[must_use]
 pub fn shape(tool: &ToolDefinition, here: &KnownNames) -> ArgumentShape {
-    let taken = || tool.parameters.iter().chain(&tool.unlisted);
+    let taken = || tool.listed_parameters(here).chain(&tool.unlisted);
     let own: Vec<&str> = taken().flat_map(names).collect();
     let foreign = here
         .tools()
-        .flat_map(|other| &other.parameters)
+        .flat_map(|other| other.listed_parameters(here))
         .flat_map(names)
         .filter(|name| !own.contains(name));
     let params = taken().map(|parameter| param(parameter, here));
@@ -51,7 +51,9 @@ fn param(parameter: &ToolParameter, here: &KnownNames) -> ParameterShape {
 
 /// The shape of a tool's arguments where only the names of nodes are known: other names may be another node's.
 pub(super) fn open_shape(tool: &ToolDefinition, here: &KnownNames) -> ArgumentShape {
-    let params = tool.parameters.iter().map(|parameter| {
+    // What another node draws is data here too.
+    let taken = tool.parameters.iter().chain(&tool.canvas_parameters);
+    let params = taken.map(|parameter| {
         let mut param = param(parameter, here);
         if matches!(
             parameter.kind,
@@ -72,6 +74,16 @@ fn kind(kind: &ParameterKind, here: &KnownNames) -> args::ValueKind {
     match kind {
         ParameterKind::Bool => args::ValueKind::Bool,
         ParameterKind::Text => args::ValueKind::Text,
+        ParameterKind::Verbatim { bytes_max } => args::ValueKind::Verbatim {
+            bytes_max: *bytes_max,
+        },
+        ParameterKind::Point { unit } => args::ValueKind::List {
+            item: Box::new(args::ValueKind::Number {
+                range,
+                unit: DeclaredUnit::named(unit),
+            }),
+            count: ItemCount { min: 2, max: 2 },
+        },
         ParameterKind::Name(names) => args::ValueKind::name(here.names(*names).iter().cloned()),
         ParameterKind::Choice(values) => args::ValueKind::choice(values.iter().cloned()),
         ParameterKind::Whole { unit } => args::ValueKind::Integer {

@@ -1,4 +1,4 @@
-"""FastMCP's client against a node: list, call, progress, cancel, error text.
+"""FastMCP's client against a node: list, call, progress, cancel, words on a canvas, error text.
 
 python_fastmcp.py URL                  over HTTP
 python_fastmcp.py COMMAND ARGUMENT...  over standard input and output
@@ -56,6 +56,12 @@ async def check(client):
         await asyncio.sleep(0.2)
     assert state == "stopped", state
     yield "cancel"
+
+    await client.call_tool("reset", {})
+    written = await client.call_tool("stroke", {"text": "hello"})
+    understood = written.structured_content["understood"]
+    assert understood["text"] == "hello" and understood["scene"] == "canvas", written
+    yield "canvas"
 
     wrong = await client.call_tool("strok", {}, raise_on_error=False)
     assert wrong.is_error and "stroke" in wrong.content[0].text, wrong

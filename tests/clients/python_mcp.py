@@ -1,4 +1,4 @@
-"""The official Python client against a node: list, call, progress, cancel, error text.
+"""The official Python client against a node: list, call, progress, cancel, words on a canvas, error text.
 
 python_mcp.py URL                  over HTTP
 python_mcp.py COMMAND ARGUMENT...  over standard input and output
@@ -56,6 +56,13 @@ async def check(session):
         await asyncio.sleep(0.2)
     assert state == "stopped", state
     yield "cancel"
+
+    await session.call_tool("reset", {})
+    written = await session.call_tool("stroke", {"text": "hello"})
+    assert not written.is_error, written
+    understood = written.structured_content["understood"]
+    assert understood["text"] == "hello" and understood["scene"] == "canvas", understood
+    yield "canvas"
 
     wrong = await session.call_tool("strok", {})
     assert wrong.is_error and "stroke" in wrong.content[0].text, wrong

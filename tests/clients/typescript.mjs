@@ -1,4 +1,4 @@
-// A TypeScript SDK's client against a node: list, call, progress, cancel, error text.
+// A TypeScript SDK's client against a node: list, call, progress, cancel, words on a canvas, error text.
 //
 // typescript.mjs v1|v2 URL                  over HTTP
 // typescript.mjs v1|v2 COMMAND ARGUMENT...  over standard input and output
@@ -59,6 +59,12 @@ for (let tries = 0; tries < STILL_TRIES && ["moving", "stopping"].includes(state
   await new Promise((later) => setTimeout(later, 200));
 }
 assert(state === "stopped" && done.includes("cancel"), `${state} ${done}`);
+
+await call(client, { name: "reset", arguments: {} });
+const written = await call(client, { name: "stroke", arguments: { text: "hello" } });
+const { text, scene } = written.structuredContent.understood;
+assert(!written.isError && text === "hello" && scene === "canvas", JSON.stringify(written));
+done.push("canvas");
 
 const wrong = await call(client, { name: "strok", arguments: {} });
 assert(wrong.isError && wrong.content[0].text.includes("stroke"), JSON.stringify(wrong));

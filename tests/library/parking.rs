@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use steadyhand::plan::{self, SilentObserver};
-use steadyhand::scene::{Scene, SceneLibrary};
+use steadyhand::scene::{DesignReplacement, Scene, SceneLibrary};
 use steadyhand::units::JointVector;
 
 /// Places along a drawing from which the arm is sent to rest.
@@ -27,7 +27,11 @@ fn way_to_rest(scene: &Scene, from: &JointVector) -> Duration {
 fn every_shipped_arm_is_at_rest_soon_from_anywhere_in_its_drawing() {
     let library = SceneLibrary::new(None);
     for name in library.scenes() {
-        let scene = library.scene(&name, None).unwrap();
+        let mut scene = library.scene(&name, None).unwrap();
+        if scene.canvas.is_some() {
+            let canvases = library.with_design_of_caller(DesignReplacement::from_text("hello"));
+            scene = canvases.scene(&name, None).unwrap();
+        }
         let drawing = plan::draw(&scene, &scene.rest_rad, &SilentObserver).unwrap();
         let samples = drawing.trajectory.samples;
         for from in samples.iter().step_by(samples.len().div_ceil(PLACES)) {

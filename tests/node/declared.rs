@@ -722,3 +722,37 @@ async fn a_long_sequence_goes_on_after_its_answer_and_is_not_done_twice() {
     assert!(!stroke.is_error, "{}", stroke.text);
     assert!(call().await.text.ends_with("and goes on"));
 }
+
+#[test]
+fn a_name_that_is_too_long_with_a_servers_before_it_is_warned_of() {
+    let long = "draw_the_short_lines_that_everybody_wants_most_of_all";
+    let bench = bench(&TOOLS.replace("draw_short", long));
+    let (code, said, _) = run(&bench, &["check"]);
+    assert_eq!(code, 0, "{said}");
+    assert!(
+        said.contains("longer than 40 letters") && said.contains(long),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_node_file_keeps_pictures_out_of_results() {
+    let bench = bench("images = false\n");
+    let path = |name: &str| bench.path(name).display().to_string();
+    let served = bench.serve(&["--config", &path("node.toml"), "--state", &path("state")]);
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
+        "name": "stroke", "arguments": {"dry_run": true}}});
+    let headers = "Accept: application/json, text/event-stream\r\n";
+    let (_, answer) = support::post(&served, headers, &body.to_string());
+    let result = &answer["result"];
+    assert_eq!(result["structuredContent"]["success"], true, "{answer:#}");
+    let kinds: Vec<&Value> = result["content"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|part| &part["type"])
+        .collect();
+    assert!(!kinds.contains(&&json!("image")), "{kinds:?}");
+    let files = &result["structuredContent"]["files"];
+    assert!(files.to_string().contains("plan.png"), "{answer:#}");
+}

@@ -9,9 +9,12 @@
 mod align;
 mod audit_log;
 mod calibrate;
+mod canvas;
+mod clients;
 mod curved;
 mod declared;
 mod doctor;
+mod draw;
 mod emulated;
 mod errors;
 #[cfg(feature = "exam")]
@@ -32,6 +35,7 @@ mod messages;
 mod page;
 mod plan;
 mod plan_designs;
+mod previewed;
 mod pty;
 mod resources;
 mod security;
@@ -43,6 +47,7 @@ mod tls;
 mod torture;
 mod transcript;
 mod two_arms;
+mod waiting;
 #[cfg(not(feature = "exam"))]
 mod without_exam;
 

@@ -169,6 +169,10 @@ fn files_for_several_pens_are_one_drawing() {
         near(&plan, "pen_down_mm", 36.0, 0.1);
         assert_eq!(
             plan["notes"][0],
+            "the files' names count pens from 0: `_pen0_` is drawn with pen 1, `_pen1_` with pen 2, and so on"
+        );
+        assert_eq!(
+            plan["notes"][1],
             "2 files are one drawing: X_pen0_black.gcode, X_pen1_red.gcode"
         );
     }
@@ -196,7 +200,55 @@ fn in_a_scene(bench: &Bench, folder: &std::path::Path) {
     bench.scene("set", &set);
     let plan = json(&bench.run(&["plan", "set", "--json"]));
     near(&plan, "pen_down_mm", 36.0, 0.1);
-    assert_eq!(plan["notes"].as_array().unwrap().len(), 1, "{plan:#}");
+    assert_eq!(plan["notes"].as_array().unwrap().len(), 2, "{plan:#}");
+}
+
+/// Files in the forms in which people's programs write them: `src/design/tests`.
+#[test]
+fn designs_of_many_programs_plan_on_the_default_scene() {
+    let bench = Bench::new();
+    for kind in ["svg", "gcode"] {
+        let folder = format!("{}/src/design/tests/{kind}", env!("CARGO_MANIFEST_DIR"));
+        let output = bench.run(&["plan", "--design", &folder, "--size", "60mm", "--json"]);
+        let plans: Vec<Value> = text(&output)
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        assert!(plans.len() > 20, "{}", plans.len());
+        for plan in plans {
+            assert_eq!(plan["success"], true, "{plan:#}");
+            near(&plan, "size_mm", 60.0, 0.01);
+        }
+    }
+}
+
+#[test]
+fn pictures_in_an_svg_are_left_out_when_asked() {
+    let bench = Bench::new();
+    let design = r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 20 10">
+        <image href="photo.png" width="9" height="9"/><path stroke="black" d="M5 5h10"/></svg>"#;
+    let (code, plan) = planned(&bench, "photo.svg", design, &[]);
+    assert_eq!(code, Some(1));
+    let why = plan["message"].as_str().unwrap();
+    assert!(why.contains("--skip-images"), "{why}");
+    let (code, plan) = planned(&bench, "photo.svg", design, &["--skip-images"]);
+    assert_eq!(code, Some(0), "{plan:#}");
+    assert_eq!(
+        plan["notes"][0],
+        "1 picture made of pixels is left out: image on line 2"
+    );
+}
+
+#[test]
+fn areas_are_filled_by_the_pens_width_where_nothing_else_is_said() {
+    let bench = Bench::new();
+    let square = r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 20 20"><rect width="20" height="20"/></svg>"#;
+    std::fs::create_dir_all(bench.path("scenes/designs")).unwrap();
+    std::fs::write(bench.path("scenes/designs/square.svg"), square).unwrap();
+    let design = "file = \"square.svg\"\nsize_mm = 20.0\nfill = \"hatch\"\nfill_angle_deg = 0.0";
+    let filled = scene(&bench, "filled", design);
+    // A pen of 0.5 mm: 80 mm around, and forty lines of 20 mm.
+    near(&filled, "pen_down_mm", 880.0, 40.0);
 }
 
 #[test]
@@ -213,6 +265,8 @@ fn a_folder_takes_every_kind_of_design() {
         ("c.nc", gcode),
         ("d.ngc", gcode),
         ("e.json", "[[[0, 0], [10, 0]]]"),
+        ("h.plt", "IN;SP1;PU0,0;PD400,0;PU;"),
+        ("i.hpgl", "PD400,0;"),
         ("f.g", "no design"),
         ("g.txt", "no design"),
     ] {
@@ -221,7 +275,7 @@ fn a_folder_takes_every_kind_of_design() {
     let (folder, to) = (folder.to_str().unwrap(), out.to_str().unwrap());
     let output = bench.run(&["plan", "--design", folder, "--json", "--out", to]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output));
-    assert_eq!(text(&output).lines().count(), 6);
+    assert_eq!(text(&output).lines().count(), 8);
     // Two designs of one stem have a picture each.
     for picture in ["a.svg.png", "a.gcode.png", "b.png", "e.png"] {
         assert!(out.join(picture).is_file(), "{picture}");
@@ -265,6 +319,46 @@ fn a_line_on_a_line_is_drawn_once() {
         assert_eq!(code, Some(0), "{plan:#}");
         near(&plan, "pen_down_mm", 50.0, 0.1);
         assert_eq!(plan["stroke_count"], 1, "{lines}");
+        assert_eq!(plan["design_strokes"], 2, "{lines}");
+    }
+    let file = bench.path("lines.json");
+    std::fs::write(&file, "[[[0,0],[50,0]], [[50,0],[50,9]], [[10,0],[20,0]]]").unwrap();
+    let said = text(&bench.run(&["plan", "--design", file.to_str().unwrap()]));
+    let words =
+        "3 strokes of the design drawn as 1: ends that touch are joined, 1 left out, drawn already";
+    assert!(said.contains(words), "{said}");
+}
+
+/// Issue 21: a four-line drawing became a dot that was scaled to the full size.
+#[test]
+fn m3_beside_a_z_that_lifts_draws_by_z_and_a_dot_stays_a_dot() {
+    let bench = Bench::new();
+    let square = "M3 S1000\nG0 Z5\nG0 X0 Y0\nG1 Z-1\nG1 X10\nG1 Y10\nG1 X0\nG1 Y0\nG0 Z5\nM5\nM2";
+    let (code, plan) = planned(&bench, "square.nc", square, &["--size", "60mm"]);
+    assert_eq!(code, Some(0), "{plan:#}");
+    near(&plan, "pen_down_mm", 240.0, 0.5);
+    let dot = "G0 Z5\nG0 X3 Y3\nG1 Z0\nG0 Z5";
+    let (_, plan) = planned(&bench, "dot.nc", dot, &["--size", "60mm"]);
+    near(&plan, "size_mm", 0.1, 1e-6);
+    let note = plan["notes"][0].as_str().unwrap();
+    assert!(note.starts_with("the drawing is one dot"), "{note}");
+}
+
+#[test]
+fn pens_count_from_1() {
+    let bench = Bench::new();
+    let lines =
+        |pen: &str| format!(r#"{{"strokes": [{{"pen": {pen}, "points": [[0, 0], [50, 0]]}}]}}"#);
+    let (code, plan) = planned(&bench, "first.json", &lines("1"), &[]);
+    assert_eq!(code, Some(0), "{plan:#}");
+    for (pen, said) in [
+        ("2", "it asks for pen 2; the scene's only pen is 1, `"),
+        ("0", "stroke 1: found pen 0; accepted: 1 for the first pen"),
+    ] {
+        let (code, plan) = planned(&bench, "other.json", &lines(pen), &[]);
+        assert_eq!(code, Some(1));
+        let why = plan["message"].as_str().unwrap();
+        assert!(why.contains(said), "{why}");
     }
 }
 

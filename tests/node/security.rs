@@ -190,7 +190,7 @@ fn operators_verbs_are_for_operators_tokens_alone() {
     let page = format!("Origin: {}\r\n", node.served.url.replace("/mcp", ""));
     assert_eq!(node.operate(Some(operator), &page, &disable).0, 403);
     let long = json!({"verb": "x".repeat(100_000)});
-    assert_eq!(node.operate(Some(operator), "", &long).0, 413);
+    assert_eq!(node.operate(Some(planner), "", &long).0, 413);
     assert_eq!(enabled(), true, "nothing of this was done");
     for (verb, still) in [
         (&["disable"][..], false),

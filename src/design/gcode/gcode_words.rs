@@ -29,6 +29,12 @@ impl GcodeWord {
     }
 }
 
+/// The lines of `text`, whichever way they end: by line feeds, with carriage returns or by these alone.
+pub(super) fn text_lines(text: &str) -> impl Iterator<Item = &str> {
+    let end = if text.contains('\n') { '\n' } else { '\r' };
+    text.split(end)
+}
+
 /// The words of `text`, which is line `line`.
 pub(super) fn split_words(text: &str, line: usize) -> Result<Vec<GcodeWord>, DesignError> {
     let text = without_comments(text, line)?;

@@ -3,8 +3,9 @@
 use std::f64::consts::TAU;
 
 use super::super::DesignError;
-use super::gcode_words::{GcodeWord, split_words};
+use super::gcode_words::{GcodeWord, split_words, text_lines};
 use super::line_name;
+use super::tool_switch::{ToolLevel, ToolSwitch};
 
 type Point = [f64; 2];
 
@@ -12,8 +13,8 @@ type Point = [f64; 2];
 /// than a hundredth of its radius, is a mistake.
 const RADIUS_SLACK_MM: f64 = 0.05;
 
-const ACCEPTED: &str =
-    "G0 G1 G2 G3, G4, G17, G20 G21, G28, G90 G91, G92, M3 M4 M5, M2 M30, F and N";
+const ACCEPTED: &str = "G0 G1 G2 G3, G4, G17, G20 G21, G28 G53, G43 G54 G64, G90 G91, G92, \
+     M3 M4 M5, M280 M300, M0 M1 M6, M2 M30, F, N and T";
 
 /// Motion of the tool to its next place.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -28,6 +29,19 @@ pub(super) enum GcodeMotion {
     Arc { centre: Point, sweep_rad: f64 },
 }
 
+impl GcodeMotion {
+    /// Its word, for messages.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::None => "a pause",
+            Self::Rapid => "G0",
+            Self::Straight => "G1",
+            Self::Arc { sweep_rad, .. } if sweep_rad < 0.0 => "G2",
+            Self::Arc { .. } => "G3",
+        }
+    }
+}
+
 /// One step of the machine.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct GcodeMove {
@@ -36,10 +50,26 @@ pub(super) struct GcodeMove {
     /// In millimetres.
     pub(super) from: [f64; 3],
     pub(super) to: [f64; 3],
-    /// M3 or M4 was said, and not M5 or S0 since.
-    pub(super) tool_is_on: bool,
-    /// True if a Z was given; before that the tool's height is unknown.
+    /// The tool as M3, M4, M5 and S left it.
+    pub(super) tool: ToolLevel,
+    /// True if a Z was given; before that, and at the machine's own zero, the tool's height is unknown.
     pub(super) height_is_known: bool,
+    /// The machine stops here for its operator or for another tool: M0, M1, M6.
+    pub(super) pauses: bool,
+}
+
+impl GcodeMove {
+    /// Returns whether the tool goes along the paper.
+    pub(super) fn is_along_paper(&self) -> bool {
+        let [[x, y, _], [x_end, y_end, _]] = [self.from, self.to];
+        let is_circle = matches!(self.motion, GcodeMotion::Arc { .. });
+        self.motion != GcodeMotion::None && (is_circle || (x_end - x).hypot(y_end - y) > 0.0)
+    }
+
+    /// Returns whether the tool goes along the paper, and not by G0.
+    pub(super) fn is_cut(&self) -> bool {
+        self.motion != GcodeMotion::Rapid && self.is_along_paper()
+    }
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -57,11 +87,10 @@ struct GcodeMachine {
     mm_per_unit: f64,
     is_relative: bool,
     height_is_known: bool,
+    /// Axes whose place is the machine's own zero, which the file does not know.
+    lost: [bool; 3],
     mode: Option<GcodeMode>,
-    spindle: bool,
-    /// The last S word, and the one other than 0 that this file uses.
-    power: Option<f64>,
-    power_on: Option<f64>,
+    tool: ToolSwitch,
 }
 
 /// Commands in the words of one line.
@@ -75,7 +104,14 @@ struct GcodeLine {
     motion: Option<GcodeMode>,
     waits: bool,
     homes: bool,
+    /// G53: the line's coordinates are the machine's own.
+    of_machine: bool,
     renames: bool,
+    pauses: bool,
+    /// M280 and M300: S is a servo's angle, P its number or a time.
+    is_servo: bool,
+    /// P, H and K, which mean something beside certain words alone.
+    beside: Vec<GcodeWord>,
     ends: bool,
 }
 
@@ -90,12 +126,11 @@ pub(super) fn run(
         mm_per_unit: 1.0,
         is_relative: false,
         height_is_known: false,
+        lost: [false; 3],
         mode: None,
-        spindle: false,
-        power: None,
-        power_on: None,
+        tool: ToolSwitch::default(),
     };
-    for (index, text) in text.lines().enumerate() {
+    for (index, text) in text_lines(text).enumerate() {
         let number = index + 1;
         let words = split_words(text, number)?;
         if words.is_empty() {
@@ -128,12 +163,16 @@ impl GcodeMachine {
                 'J' => set(&mut line.centre[1], value, *word, number)?,
                 'R' => set(&mut line.radius, value, *word, number)?,
                 'S' => set(&mut line.power, value, *word, number)?,
-                'F' | 'N' => {}
-                'P' if line.waits => {}
+                'F' | 'N' | 'T' => {}
+                'O' if words.len() == 1 => {}
+                'P' | 'H' | 'K' => line.beside.push(*word),
                 _ => return Err(refused(number, *word)),
             }
         }
-        Ok(line)
+        match line.beside.iter().find(|word| !line.knows(words, **word)) {
+            Some(word) => Err(refused(number, *word)),
+            None => Ok(line),
+        }
     }
 
     fn general(&mut self, word: GcodeWord, line: &mut GcodeLine) -> Result<(), DesignError> {
@@ -158,6 +197,10 @@ impl GcodeMachine {
                 line.homes = true;
                 Ok(())
             }
+            Some(530) => {
+                line.of_machine = true;
+                Ok(())
+            }
             Some(900) => {
                 self.is_relative = false;
                 Ok(())
@@ -170,20 +213,26 @@ impl GcodeMachine {
                 line.renames = true;
                 Ok(())
             }
-            // Plane XY, no compensation, first coordinate system, path modes, feed per minute,
-            // arc centres relative: what is done here anyway.
-            Some(170 | 400 | 490 | 540 | 610 | 640 | 800 | 911 | 940) => Ok(()),
+            // Plane XY, no compensation of radius, a tool's length, first coordinate system, path modes,
+            // no cycle, return height, feed per minute, arc centres relative: what is done here anyway.
+            Some(170 | 400 | 430 | 490 | 540 | 610 | 640 | 800 | 911 | 940 | 980 | 990) => Ok(()),
             _ => Err(refused(line.number, word)),
         }
     }
 
     fn miscellaneous(&mut self, word: GcodeWord, line: &mut GcodeLine) -> Result<(), DesignError> {
         match word.code() {
-            Some(30 | 40) => self.spindle = true,
-            Some(50) => self.spindle = false,
+            Some(30) => self.tool.switch_on(false),
+            Some(40) => self.tool.switch_on(true),
+            Some(50) => self.tool.switch_off(),
+            Some(2800 | 3000) => {
+                line.is_servo = true;
+                self.tool.switch_on(false);
+            }
+            Some(0 | 10 | 60) => line.pauses = true,
             Some(20 | 300) => line.ends = true,
-            // Motors on and off.
-            Some(170 | 180 | 840) => {}
+            // Coolant and air; motors on and off; an extruder's mode; waiting until all is done.
+            Some(70 | 80 | 90 | 170 | 180 | 820 | 830 | 840 | 4000) => {}
             _ => return Err(refused(line.number, word)),
         }
         Ok(())
@@ -191,16 +240,13 @@ impl GcodeMachine {
 
     fn step(&mut self, line: &GcodeLine) -> Result<GcodeMove, DesignError> {
         if let Some(power) = line.power.filter(|_| !line.waits) {
-            self.set_power(power, line.number)?;
+            self.tool.set_power(power, line.is_servo);
         }
         let from = self.position_mm;
-        let [_, _, height] = line.axes;
-        self.height_is_known |= height.is_some();
         let motion = if line.waits {
             GcodeMotion::None
-        } else if line.homes {
-            self.position_mm = [0.0; 3];
-            self.shift_mm = [0.0; 3];
+        } else if line.homes || line.of_machine {
+            self.lose(line)?;
             GcodeMotion::Rapid
         } else if line.renames {
             self.rename(line);
@@ -213,24 +259,39 @@ impl GcodeMachine {
             motion,
             from,
             to: self.position_mm,
-            tool_is_on: self.spindle && self.power.is_none_or(|power| power > 0.0),
+            tool: self.tool.level(motion == GcodeMotion::Rapid),
             height_is_known: self.height_is_known,
+            pauses: line.pauses,
         })
     }
 
-    fn set_power(&mut self, power: f64, line: usize) -> Result<(), DesignError> {
-        let differs = |before: f64| (before - power).abs() > 1e-9;
-        if power > 0.0 && self.power_on.is_some_and(differs) {
-            return Err(DesignError::unsupported(
-                line_name(line),
-                format!("S{power} after S{}", self.power_on.unwrap_or(0.0)),
-                "use S0 or M5 for up and one other S for down",
+    /// Goes to the machine's own zero, or to a place counted from it: all axes that are named, or by G28 alone every
+    /// one. Where that is the file does not know; its work is at 0 until it says otherwise.
+    fn lose(&mut self, line: &GcodeLine) -> Result<(), DesignError> {
+        if line.of_machine && line.axes.iter().all(Option::is_none) {
+            let found = "G53 without coordinates";
+            return Err(DesignError::syntax(
+                line_name(line.number),
+                found,
+                "G53 G0 Z0",
             ));
         }
-        if power > 0.0 {
-            self.power_on = Some(power);
+        let all = line.axes.iter().all(Option::is_none);
+        for (axis, value) in line.axes.iter().enumerate() {
+            if !all && value.is_none() {
+                continue;
+            }
+            if let (Some(lost), Some(position), Some(shift)) = (
+                self.lost.get_mut(axis),
+                self.position_mm.get_mut(axis),
+                self.shift_mm.get_mut(axis),
+            ) {
+                // G28 is where a plotter begins, too: its paper's corner.
+                *lost = line.of_machine || axis == 2;
+                (*position, *shift) = (0.0, 0.0);
+            }
+            self.height_is_known &= axis != 2;
         }
-        self.power = Some(power);
         Ok(())
     }
 
@@ -241,6 +302,8 @@ impl GcodeMachine {
                 *shift = position - value * self.mm_per_unit;
             }
         }
+        let [_, _, height] = line.axes;
+        self.height_is_known |= height.is_some();
     }
 
     fn go(&mut self, line: &GcodeLine) -> Result<GcodeMotion, DesignError> {
@@ -254,6 +317,7 @@ impl GcodeMachine {
             DesignError::syntax(line_name(line.number), found, "G0 or G1 in front of them")
         })?;
         let from = self.position_mm;
+        self.find(line, mode)?;
         let to = self.target(&line.axes);
         let is_arc = matches!(mode, GcodeMode::Clockwise | GcodeMode::CounterClockwise);
         if has_arc_words && !is_arc {
@@ -271,6 +335,27 @@ impl GcodeMachine {
             GcodeMode::Clockwise => self.arc(line, from, to, true),
             GcodeMode::CounterClockwise => self.arc(line, from, to, false),
         }
+    }
+
+    /// Takes a lost axis as known where its place is said, and refuses to draw from a place that is not known.
+    fn find(&mut self, line: &GcodeLine, mode: GcodeMode) -> Result<(), DesignError> {
+        let [lost_x, lost_y, lost_z] = self.lost;
+        let [x, y, z] = line.axes;
+        if mode != GcodeMode::Rapid && (lost_x || lost_y) && (x.is_some() || y.is_some()) {
+            return Err(DesignError::unsupported(
+                line_name(line.number),
+                "a line that begins at a place in the machine's own coordinates (G53)",
+                "go to its beginning by G0 with X and Y first",
+            ));
+        }
+        if !self.is_relative {
+            for (lost, value) in self.lost.iter_mut().zip(&line.axes) {
+                *lost &= value.is_none();
+            }
+        }
+        // A lift from a height that is not known leaves it unknown.
+        self.height_is_known |= z.is_some() && !(lost_z && self.is_relative);
+        Ok(())
     }
 
     fn target(&self, axes: &[Option<f64>; 3]) -> [f64; 3] {
@@ -310,6 +395,21 @@ impl GcodeMachine {
         })?;
         let sweep_rad = sweep(start, end, centre, clockwise, line.number)?;
         Ok(GcodeMotion::Arc { centre, sweep_rad })
+    }
+}
+
+impl GcodeLine {
+    /// Returns whether `word`, a P, H or K, belongs to another word of its line.
+    fn knows(&self, words: &[GcodeWord], word: GcodeWord) -> bool {
+        let has = |letter: char, codes: &[u16]| {
+            let mut of_letter = words.iter().filter(|word| word.letter == letter);
+            of_letter.any(|word| word.code().is_some_and(|code| codes.contains(&code)))
+        };
+        match word.letter {
+            'P' => self.waits || has('G', &[640]) || has('M', &[30, 40, 2800, 3000]),
+            'H' => has('G', &[430]),
+            _ => word.value == 0.0,
+        }
     }
 }
 

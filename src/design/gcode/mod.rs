@@ -1,16 +1,21 @@
-//! G-code → strokes: G0 to G3 in millimetres or inches, absolute or relative, with the pen lifted
-//! by Z, by M3 and M5, or by G0 itself as DrawingBotV3 writes it.
+//! G-code → strokes: G0 to G3 in millimetres or inches, absolute or relative, with the pen lifted by Z, by M3 and M5,
+//! or by G0 itself as DrawingBotV3 writes it: by the one that changes between cuts.
 //!
 //! What is not known here is refused by name and line: a plotter must not guess.
 
 mod gcode_words;
+mod lift_evidence;
 mod machine;
 mod pen_lift;
+mod pen_sets;
+mod tool_switch;
 
 use super::collect_strokes::{StrokeAttributes, StrokeCollector};
 use super::{Design, DesignCaps, DesignError, flatten};
 use machine::{GcodeMotion, GcodeMove};
 use pen_lift::LiftRule;
+use pen_sets::PenNumbering;
+pub(super) use pen_sets::set_of;
 
 const EMPTY: &str = "G1, G2 or G3 draw while the pen is down";
 
@@ -19,60 +24,39 @@ type Point = [f64; 2];
 /// Reads files, each a name and its text, that share their coordinates and so their page.
 pub(super) fn read(files: &[(&str, &str)], caps: &DesignCaps) -> Result<Design, DesignError> {
     let mut all = StrokeCollector::new(caps);
+    let pens = PenNumbering::of(files.iter().map(|(name, _)| *name));
     for (name, text) in files {
         let file = (files.len() > 1).then_some(*name);
-        all = read_one(name, text, file, all).map_err(|error| match file {
+        all = read_one(text, pens.pen_of(name), file, all).map_err(|error| match file {
             Some(file) => error.in_file(file),
             None => error,
         })?;
     }
-    all.on_own_page(EMPTY)
+    let mut design = all.on_page_about_origin(EMPTY)?;
+    design.notes.extend(pens.note());
+    Ok(design)
 }
 
 fn read_one<'c>(
-    name: &str,
     text: &str,
+    pen: Option<u16>,
     file: Option<&str>,
     all: StrokeCollector<'c>,
 ) -> Result<StrokeCollector<'c>, DesignError> {
     let mut drawer = GcodePlotter {
         lift: LiftRule::from_text(text)?,
-        pen: pen_of(name),
+        pen,
         of_file: file.map_or_else(String::new, |file| format!("{file} ")),
         all,
         path: Vec::new(),
         from_line: 0,
         was_down: false,
+        has_drawn: false,
+        pauses: false,
     };
     machine::run(text, |movement| drawer.take(movement))?;
     drawer.finish()?;
     Ok(drawer.all)
-}
-
-/// The 3 of `flower_pen3_red.gcode`.
-fn pen_of(name: &str) -> Option<u16> {
-    let name = name.rsplit(['/', '\\']).next()?;
-    name.split('_').find_map(|part| {
-        let part = part.split('.').next()?;
-        part.strip_prefix("pen")?.parse().ok()
-    })
-}
-
-/// The `flower` of `flower_pen3_red.gcode`; none of other files.
-pub(super) fn set_of(name: &str) -> Option<&str> {
-    let (_, ending) = name.rsplit_once('.')?;
-    let is_gcode = matches!(
-        ending.to_ascii_lowercase().as_str(),
-        "gcode" | "gco" | "nc" | "ngc"
-    );
-    pen_of(name).filter(|_| is_gcode)?;
-    let mut marks = name.match_indices("_pen");
-    let (at, _) = marks.find(|(at, mark)| {
-        let number = name.get(at + mark.len()..).unwrap_or("");
-        let behind = number.trim_start_matches(|c: char| c.is_ascii_digit());
-        behind.len() < number.len() && behind.starts_with(['_', '.'])
-    })?;
-    name.get(..at).filter(|stem| !stem.is_empty())
 }
 
 /// Returns the name of a line for messages.
@@ -90,6 +74,9 @@ struct GcodePlotter<'c> {
     path: Vec<Point>,
     from_line: usize,
     was_down: bool,
+    has_drawn: bool,
+    /// The machine stopped for its operator since the last stroke, which was not before the first.
+    pauses: bool,
 }
 
 impl GcodePlotter<'_> {
@@ -99,9 +86,15 @@ impl GcodePlotter<'_> {
         if draws {
             self.draw(movement)?;
         }
-        if !is_down {
+        if !is_down || movement.pauses {
             self.finish()?;
-        } else if self.path.is_empty() {
+            self.pauses |= movement.pauses && self.has_drawn;
+        }
+        if !is_down {
+            self.was_down = false;
+            return Ok(());
+        }
+        if self.path.is_empty() && !movement.pauses {
             // The pen came down here, and may go up again without moving: a dot.
             self.start(movement.to, movement.line);
         }
@@ -138,10 +131,12 @@ impl GcodePlotter<'_> {
             return Ok(());
         }
         let mark = StrokeAttributes {
-            colour: None,
             pen: self.pen,
+            pause_before: std::mem::take(&mut self.pauses),
             source: format!("{}{}", self.of_file, line_name(self.from_line)),
+            ..StrokeAttributes::default()
         };
+        self.has_drawn = true;
         self.all.push(std::mem::take(&mut self.path), &mark)
     }
 }

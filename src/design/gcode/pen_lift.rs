@@ -1,11 +1,10 @@
 //! Pen lift of a G-code file: by Z, by M3 and M5, or by G0 itself.
 
 use super::super::DesignError;
+use super::lift_evidence::LiftEvidence;
 use super::line_name;
-use super::machine::{self, GcodeMotion, GcodeMove};
-
-/// Heights nearer than this to 0 are 0.
-const ZERO_MM: f64 = 1e-6;
+use super::machine::{GcodeMotion, GcodeMove};
+use super::tool_switch::ToolLevel;
 
 /// One rule for a whole file.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -14,30 +13,15 @@ pub(super) enum LiftRule {
     Rapid,
     /// The pen is down at this height and below.
     Height { down_max_mm: f64 },
-    /// The pen is down while M3 or M4 holds.
-    Tool,
-}
-
-/// Statements of a file about heights and tools.
-#[derive(Default)]
-struct LiftEvidence {
-    tool: bool,
-    above: bool,
-    level: bool,
-    below: bool,
-    /// Line of the lowest or highest point, for the refusal.
-    line: usize,
-    heights: Option<(f64, f64)>,
+    /// The pen is down while the tool is at this level.
+    Tool { down: ToolLevel },
 }
 
 impl LiftRule {
+    /// Reads the rule from the whole of a file: by Z where Z moves between cuts, by the tool's switch where only that
+    /// does, by G0 where neither does.
     pub(super) fn from_text(text: &str) -> Result<Self, DesignError> {
-        let mut signs = LiftEvidence::default();
-        machine::run(text, |movement| {
-            signs.see(movement);
-            Ok(())
-        })?;
-        signs.judge()
+        LiftEvidence::of(text)?.judge(text)
     }
 
     /// Returns whether the pen is down after this move.
@@ -46,7 +30,7 @@ impl LiftRule {
             Self::Height { down_max_mm } => {
                 movement.height_is_known && movement.to[2] <= down_max_mm
             }
-            Self::Tool => movement.tool_is_on,
+            Self::Tool { down } => movement.tool == down,
             Self::Rapid => match movement.motion {
                 GcodeMotion::Straight | GcodeMotion::Arc { .. } => true,
                 GcodeMotion::Rapid => false,
@@ -57,82 +41,35 @@ impl LiftRule {
 
     /// Returns whether the move leaves ink.
     pub(super) fn draws(self, movement: &GcodeMove, was_down: bool) -> Result<bool, DesignError> {
-        let [from, to] = [movement.from, movement.to];
-        let moves = (to[0] - from[0]).hypot(to[1] - from[1]) > 0.0;
+        if !movement.is_along_paper() {
+            return Ok(false);
+        }
         let is_down = self.is_down(movement, was_down);
-        match (self, movement.motion) {
-            (_, GcodeMotion::None) => Ok(false),
-            (Self::Rapid, motion) => Ok(motion != GcodeMotion::Rapid),
-            (_, GcodeMotion::Rapid) if moves && was_down && is_down => {
-                Err(DesignError::unsupported(
-                    line_name(movement.line),
-                    "G0 with the pen down",
-                    "draw with G1, or lift the pen first",
-                ))
+        match self {
+            Self::Rapid => Ok(movement.motion != GcodeMotion::Rapid),
+            _ if movement.motion == GcodeMotion::Rapid => {
+                refuse_rapid_with_pen_down(movement, was_down && is_down)
             }
-            (_, GcodeMotion::Rapid) => Ok(false),
-            (Self::Height { .. }, GcodeMotion::Straight) if moves && was_down != is_down => {
-                Err(DesignError::unsupported(
-                    line_name(movement.line),
-                    "G1 along the paper that also lifts or lowers the pen",
-                    "move Z in a line of its own",
-                ))
-            }
-            (Self::Tool, _) => Ok(is_down),
-            (Self::Height { .. }, GcodeMotion::Arc { .. }) => Ok(was_down && is_down),
-            (Self::Height { .. }, GcodeMotion::Straight) => Ok(moves && was_down && is_down),
+            Self::Height { .. } if was_down != is_down => Err(DesignError::unsupported(
+                line_name(movement.line),
+                format!(
+                    "{} along the paper that also lifts or lowers the pen",
+                    movement.motion.name()
+                ),
+                "move Z in a line of its own",
+            )),
+            Self::Height { .. } | Self::Tool { .. } => Ok(is_down),
         }
     }
 }
 
-impl LiftEvidence {
-    fn see(&mut self, movement: &GcodeMove) {
-        self.tool |= movement.tool_is_on;
-        let height = movement.to[2];
-        if !movement.height_is_known {
-            return;
-        }
-        let (low, high) = self.heights.unwrap_or((height, height));
-        if self.heights.is_none() || height < low || height > high {
-            self.line = movement.line;
-        }
-        self.heights = Some((low.min(height), high.max(height)));
-        match height {
-            h if h > ZERO_MM => self.above = true,
-            h if h < -ZERO_MM => self.below = true,
-            _ => self.level = true,
-        }
+fn refuse_rapid_with_pen_down(movement: &GcodeMove, is_down: bool) -> Result<bool, DesignError> {
+    if !is_down {
+        return Ok(false);
     }
-
-    fn judge(&self) -> Result<LiftRule, DesignError> {
-        if self.tool {
-            return Ok(LiftRule::Tool);
-        }
-        match (self.above, self.level, self.below) {
-            (true, true, false) => Ok(LiftRule::Height {
-                down_max_mm: ZERO_MM,
-            }),
-            (_, false, true) if self.above => Ok(LiftRule::Height { down_max_mm: 0.0 }),
-            (false, true, true) => Ok(LiftRule::Height {
-                down_max_mm: -ZERO_MM,
-            }),
-            (true, true, true) => Err(self.refusal("heights above, at and below 0")),
-            _ if self.one_height() => Ok(LiftRule::Rapid),
-            _ => Err(self.refusal("several heights, all on one side of 0")),
-        }
-    }
-
-    fn one_height(&self) -> bool {
-        self.heights
-            .is_none_or(|(low, high)| (high - low).abs() <= ZERO_MM)
-    }
-
-    fn refusal(&self, found: &str) -> DesignError {
-        let (low, high) = self.heights.unwrap_or((0.0, 0.0));
-        DesignError::unsupported(
-            line_name(self.line),
-            format!("{found} (Z from {low} to {high} mm)"),
-            "lift the pen to one Z above 0 and draw at one at or below 0",
-        )
-    }
+    Err(DesignError::unsupported(
+        line_name(movement.line),
+        "G0 with the pen down",
+        "draw with G1, or lift the pen first",
+    ))
 }

@@ -8,7 +8,7 @@
 
 use proptest::prelude::*;
 
-use super::super::{Design, DesignCaps, DesignError, load};
+use super::super::{Design, DesignCaps, DesignError, ReadOptions, load};
 
 fn read(text: &str) -> Result<Design, DesignError> {
     load("drawing.gcode", text.as_bytes(), &DesignCaps::default())
@@ -108,6 +108,7 @@ fn the_file_name_says_the_pen() {
     let draw = b"G0 X0 Y0\nG1 X1 Y1";
     for (name, pen) in [
         ("flower_pen3_red.gcode", Some(3)),
+        ("flower_pen0_red.gcode", Some(1)),
         ("a/b/flower_pen12.nc", Some(12)),
         ("flower.gcode", None),
         ("pencil_case.gcode", None),
@@ -158,8 +159,8 @@ fn refuses_by_name_and_line() {
             "line 2: several heights, all on one side of 0",
         ),
         (
-            "M3 S30\nG1 X1\nM3 S90",
-            "line 3: S90 after S30 cannot be drawn",
+            "M3 S30\nG1 X1\nM3 S90\nG1 X2",
+            "line 4: S90 after S30 cannot be drawn",
         ),
         ("G0 X1", "the drawing has no line to draw"),
         ("G0 X1\nG1 X9e9", "line 2: E9 cannot be drawn"),
@@ -210,16 +211,18 @@ fn files_of_a_set_share_their_page_and_have_a_pen_each() {
     let black: &[u8] = b"G21 G90\nG0 X0 Y0\nG1 X100 Y0\nG1 X100 Y100";
     let red: &[u8] = b"G0 X45 Y45\nG1 X55 Y45\nG1 X55 Y55";
     let files = [("X_pen0_black.gcode", black), ("X_pen1_red.gcode", red)];
-    let design = super::super::load_set(&files, &DesignCaps::default()).unwrap();
+    let design =
+        super::super::load_set(&files, &DesignCaps::default(), ReadOptions::default()).unwrap();
     assert_eq!(design.page_mm, [100.0, 100.0]);
     assert_eq!(design.strokes[1].points_mm[0], [45.0, 45.0]);
     assert_eq!(
         design.strokes.iter().map(|s| s.pen).collect::<Vec<_>>(),
-        [Some(0), Some(1)]
+        [Some(1), Some(2)]
     );
     assert_eq!(design.strokes[1].source, "X_pen1_red.gcode line 2");
     let broken = [files[0], ("X_pen1_red.gcode", &b"G0 X0\nFOO"[..])];
-    let error = super::super::load_set(&broken, &DesignCaps::default()).unwrap_err();
+    let error = super::super::load_set(&broken, &DesignCaps::default(), ReadOptions::default())
+        .unwrap_err();
     assert!(
         error.to_string().starts_with("`X_pen1_red.gcode`: line 2"),
         "{error}"

@@ -6,6 +6,7 @@
 mod clip_paths;
 mod expansion_limits;
 mod grammar;
+mod layers;
 mod normalize_units;
 mod paint;
 mod text_to_paths;
@@ -17,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use usvg::roxmltree::{Document, Node, ParsingOptions};
 
 use super::design_error::quoted;
-use super::{AreaFill, Design, DesignCaps, DesignError, StrokeCollector};
+use super::{Design, DesignCaps, DesignError, ReadOptions, StrokeCollector};
 
 /// CSS pixels, the unit that usvg counts in.
 const PX_PER_IN: f64 = 96.0;
@@ -29,20 +30,26 @@ const FONT_SIZE_PX: f32 = 16.0;
 const NOTHING_SEEN: &str =
     "shapes need a stroke or a fill that is not white, and must not be hidden";
 
-pub(super) fn read(text: &str, caps: &DesignCaps, fill: AreaFill) -> Result<Design, DesignError> {
+pub(super) fn read(
+    text: &str,
+    caps: &DesignCaps,
+    options: ReadOptions,
+) -> Result<Design, DesignError> {
     let document = parse(text, caps)?;
     expansion_limits::check(&document, caps)?;
     let (notes, places) = unsupported::inspect(&document)?;
     let design = match normalize_units::mended(text, &document) {
-        None => worded(text, &document, caps, fill, &places),
+        None => worded(text, &document, caps, options, &places),
         Some(mended) => {
             let document = parse(&mended, caps)?;
-            worded(&mended, &document, caps, fill, &places)
+            worded(&mended, &document, caps, options, &places)
         }
     }?;
+    let mut notes = notes.all();
+    notes.extend(design.notes);
     Ok(Design {
         states_size: states_size(document.root_element()),
-        notes: notes.all(),
+        notes,
         ..design
     })
 }
@@ -52,15 +59,15 @@ fn worded(
     text: &str,
     document: &Document<'_>,
     caps: &DesignCaps,
-    fill: AreaFill,
+    options: ReadOptions,
     places: &unsupported::FlaggedElements,
 ) -> Result<Design, DesignError> {
     match text_to_paths::as_paths(text, document)? {
-        None => draw(document, caps, fill, places),
+        None => draw(document, caps, options, places),
         Some(redrawn) => {
             let document = parse(&redrawn, caps)?;
             expansion_limits::check(&document, caps)?;
-            draw(&document, caps, fill, places)
+            draw(&document, caps, options, places)
         }
     }
 }
@@ -99,22 +106,21 @@ fn parse<'t>(text: &'t str, caps: &DesignCaps) -> Result<Document<'t>, DesignErr
 fn draw(
     document: &Document<'_>,
     caps: &DesignCaps,
-    fill: AreaFill,
+    options: ReadOptions,
     places: &unsupported::FlaggedElements,
 ) -> Result<Design, DesignError> {
     let (tree, has_image) = resolve(document)?;
-    if has_image {
-        return Err(DesignError::unsupported(
-            places.image(),
-            "a picture made of pixels",
-            "remove it, or trace it into paths first",
-        ));
+    if has_image && !options.skip_images {
+        return Err(places.refuse_images());
     }
     let mm = MM_PER_IN / PX_PER_IN;
     let page_mm = [tree.size().width(), tree.size().height()].map(|px| f64::from(px) * mm);
     let mut all = StrokeCollector::for_page(caps, page_mm);
-    paint::SvgPainter::new(document, places, page_mm, mm, fill).group(tree.root(), &mut all)?;
-    all.on_page(page_mm, NOTHING_SEEN)
+    paint::SvgPainter::new(document, places, page_mm, mm, options.fill)
+        .group(tree.root(), &mut all)?;
+    let mut design = all.on_page(page_mm, NOTHING_SEEN)?;
+    design.notes.extend(has_image.then(|| places.images_note()));
+    Ok(design)
 }
 
 /// usvg's tree, and whether a picture would be seen in it.

@@ -1,12 +1,12 @@
 //! The file with what usvg does not know said in words that it knows: lengths in quarters of a
-//! millimetre, and layers that have a name but no id.
+//! millimetre, layers that have a name but no id or are not to be drawn, and elements that ask for features.
 
 use std::ops::Range;
 
 use usvg::roxmltree::{Document, Node};
 
 use super::grammar;
-use super::paint::label_of;
+use super::layers::{is_left_out, label_of};
 use super::unsupported::SVG;
 
 /// Attributes that are lengths.
@@ -39,6 +39,8 @@ pub(super) fn mended(text: &str, document: &Document<'_>) -> Option<String> {
     for (index, node) in document.descendants().filter(of_svg).enumerate() {
         edits.extend(quarters(node));
         edits.extend(layer_id(text, node, index));
+        edits.extend(hidden(text, node));
+        edits.extend(features(node));
     }
     if edits.is_empty() {
         return None;
@@ -73,12 +75,35 @@ fn layer_id(text: &str, node: Node<'_, '_>, index: usize) -> Option<SvgEdit> {
     if node.has_attribute("id") || !matches!(node.tag_name().name(), "g" | "svg") {
         return None;
     }
+    let behind = behind_name(text, node)?;
+    Some((behind, format!(" id=\"layer-without-an-id-{index}\"")))
+}
+
+/// A layer whose name begins with `%` is switched off, whatever its style says.
+fn hidden(text: &str, node: Node<'_, '_>) -> Option<SvgEdit> {
+    if !is_left_out(node) {
+        return None;
+    }
+    let hidden = "display:none";
+    match node.attribute_node("style") {
+        Some(style) => Some((style.range_value(), hidden.to_owned())),
+        None => Some((behind_name(text, node)?, format!(" style=\"{hidden}\""))),
+    }
+}
+
+/// What any viewer of SVG 1.1 shows is drawn; only what another language writes (`foreignObject`) is not, and a `switch`
+/// that asks for it goes on to the next.
+fn features(node: Node<'_, '_>) -> Option<SvgEdit> {
+    let features = node.attribute_node("requiredFeatures")?;
+    let is_ours = node.tag_name().name() != "foreignObject";
+    is_ours.then(|| (features.range(), String::new()))
+}
+
+/// The place behind an element's name, where another attribute fits.
+fn behind_name(text: &str, node: Node<'_, '_>) -> Option<Range<usize>> {
     let start = node.range().start;
     let name = text.get(start..)?.strip_prefix('<')?;
     let length = name.find(|c: char| c.is_ascii_whitespace() || matches!(c, '>' | '/'))?;
     let behind = start + 1 + length;
-    Some((
-        behind..behind,
-        format!(" id=\"layer-without-an-id-{index}\""),
-    ))
+    Some(behind..behind)
 }

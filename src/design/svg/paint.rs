@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use usvg::roxmltree::{Document, Node as Element};
+use usvg::roxmltree::Document;
 use usvg::tiny_skia_path::PathSegment;
 use usvg::{Group, Node, Paint, Path, Transform};
 
@@ -12,28 +12,25 @@ use super::super::fill_area::{
     AreaFill, FilledArea, InsideRule, WorkBudget, WorkExceeded, clipped,
 };
 use super::super::{DesignError, dash, flatten};
+use super::layers::{self, SvgLayer};
 use super::unsupported::FlaggedElements;
 use super::{clip_paths, text_to_paths};
 
 type Point = [f64; 2];
 
-const INKSCAPE: &str = "http://www.inkscape.org/namespaces/inkscape";
-
 /// Areas in this colour without an outline are paper.
 const PAPER: [u8; 3] = [255, 255, 255];
-
-/// Returns the author's name of an element: layers are groups with a label.
-pub(super) fn label_of<'n>(node: Element<'n, '_>) -> Option<&'n str> {
-    node.attribute((INKSCAPE, "label"))
-}
 
 pub(super) struct SvgPainter<'p> {
     places: &'p FlaggedElements,
     height_mm: f64,
     error_mm: f64,
     mm_per_px: f64,
-    /// Ids of groups that are layers → how their author called them.
-    layers: HashMap<String, String>,
+    /// The author's names of elements by their ids, for messages, and what those of layers say.
+    labels: HashMap<String, String>,
+    layers: HashMap<String, SvgLayer>,
+    /// A layer that asks for a pause was entered, and nothing of it is drawn yet.
+    pauses: bool,
     /// From the page inwards: what encloses the path being drawn.
     place: Vec<EnclosingElement>,
     paths: usize,
@@ -45,7 +42,13 @@ pub(super) struct SvgPainter<'p> {
 
 struct EnclosingElement {
     name: String,
-    pen: Option<u16>,
+    layer: Option<SvgLayer>,
+}
+
+impl EnclosingElement {
+    fn pauses(&self) -> bool {
+        self.layer.as_ref().is_some_and(|layer| layer.pauses)
+    }
 }
 
 impl<'p> SvgPainter<'p> {
@@ -56,8 +59,8 @@ impl<'p> SvgPainter<'p> {
         mm_per_px: f64,
         fill: AreaFill,
     ) -> Self {
-        let layers = document.descendants().filter_map(|node| {
-            let label = label_of(node)?;
+        let labels = document.descendants().filter_map(|node| {
+            let label = layers::label_of(node)?;
             Some((node.attribute("id")?.to_owned(), label.to_owned()))
         });
         Self {
@@ -65,7 +68,9 @@ impl<'p> SvgPainter<'p> {
             height_mm: page_mm[1],
             error_mm: flatten::chord_error_mm(page_mm),
             mm_per_px,
-            layers: layers.collect(),
+            labels: labels.collect(),
+            layers: layers::by_id(document),
+            pauses: false,
             place: Vec::new(),
             paths: 0,
             fill,
@@ -93,30 +98,48 @@ impl<'p> SvgPainter<'p> {
         let page = self.to_page(group.abs_transform());
         clip_paths::push(group, &page, &mut self.clips, &mut self.work)?;
         let place = self.place_of(group.id());
+        let asks = place.as_ref().is_some_and(EnclosingElement::pauses);
+        let asked_above = self.pauses;
+        self.pauses |= asks;
         let entered = place.is_some();
         self.place.extend(place);
-        for node in group.children() {
-            match node {
-                Node::Group(inner) => self.group(inner, all)?,
-                Node::Path(path) => self.path(path, all)?,
-                Node::Image(_) | Node::Text(_) => {}
-            }
-        }
+        self.children(group, all)?;
         if entered {
             self.place.pop();
         }
+        if asks {
+            // An empty layer asks for nothing.
+            self.pauses &= asked_above;
+        }
         self.clips.truncate(clips_before);
         Ok(())
+    }
+
+    /// Draws what a group holds: layers with numbers first, by their numbers, and the rest as in the file.
+    fn children(
+        &mut self,
+        group: &Group,
+        all: &mut StrokeCollector<'_>,
+    ) -> Result<(), DesignError> {
+        let mut children: Vec<&Node> = group.children().iter().collect();
+        children.sort_by_cached_key(|node| match node {
+            Node::Group(inner) => self.layers.get(inner.id()).map_or(u32::MAX, SvgLayer::turn),
+            Node::Path(_) | Node::Image(_) | Node::Text(_) => u32::MAX,
+        });
+        children.into_iter().try_for_each(|node| match node {
+            Node::Group(inner) => self.group(inner, all),
+            Node::Path(path) => self.path(path, all),
+            Node::Image(_) | Node::Text(_) => Ok(()),
+        })
     }
 
     fn place_of(&self, id: &str) -> Option<EnclosingElement> {
         if id.is_empty() {
             return None;
         }
-        let label = self.layers.get(id);
         Some(EnclosingElement {
-            name: label.map_or(id, String::as_str).to_owned(),
-            pen: label.and_then(|label| layer_pen(label)),
+            name: self.labels.get(id).map_or(id, String::as_str).to_owned(),
+            layer: self.layers.get(id).cloned(),
         })
     }
 
@@ -125,10 +148,17 @@ impl<'p> SvgPainter<'p> {
         let Some(look) = PathAppearance::of_path(path) else {
             return Ok(());
         };
+        let mut layers = self
+            .place
+            .iter()
+            .rev()
+            .filter_map(|place| place.layer.as_ref());
         let mark = StrokeAttributes {
             colour: look.colour,
-            pen: self.place.iter().rev().find_map(|place| place.pen),
+            pen: layers.clone().find_map(|layer| layer.pen),
+            layer: layers.next().map(|layer| layer.name.clone()),
             source: self.source(path.id()),
+            ..StrokeAttributes::default()
         };
         let page = self.to_page(path.abs_transform());
         let outlines = outlines(path, &page, look.closes_areas, all.room())
@@ -166,7 +196,7 @@ impl<'p> SvgPainter<'p> {
         all: &mut StrokeCollector<'_>,
     ) -> Result<(), DesignError> {
         if self.clips.is_empty() {
-            return all.push(points, mark);
+            return self.push(points, mark, all);
         }
         let mut parts = vec![points];
         for areas in &self.clips {
@@ -177,7 +207,27 @@ impl<'p> SvgPainter<'p> {
             }
             parts = inside;
         }
-        parts.into_iter().try_for_each(|part| all.push(part, mark))
+        parts
+            .into_iter()
+            .try_for_each(|part| self.push(part, mark, all))
+    }
+
+    /// Takes a line in; the first of a layer that asks for a pause has it before it.
+    fn push(
+        &mut self,
+        points: Vec<Point>,
+        mark: &StrokeAttributes,
+        all: &mut StrokeCollector<'_>,
+    ) -> Result<(), DesignError> {
+        if points.is_empty() || !self.pauses {
+            return all.push(points, mark);
+        }
+        self.pauses = false;
+        let mark = StrokeAttributes {
+            pause_before: true,
+            ..mark.clone()
+        };
+        all.push(points, &mark)
     }
 
     fn dashed(
@@ -253,14 +303,6 @@ pub(super) fn rule(rule: usvg::FillRule) -> InsideRule {
         usvg::FillRule::NonZero => InsideRule::NonZero,
         usvg::FillRule::EvenOdd => InsideRule::EvenOdd,
     }
-}
-
-/// A layer called "2", "2-red" or "pen2 red" is drawn with pen 2.
-fn layer_pen(label: &str) -> Option<u16> {
-    let label = label.trim();
-    let label = label.strip_prefix("pen").unwrap_or(label).trim_start();
-    let digits = label.len() - label.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-    label.get(..digits)?.parse().ok()
 }
 
 /// Returns the mean factor by which lengths grow, over all directions.

@@ -7,7 +7,9 @@
 
 use proptest::prelude::*;
 
-use super::super::{AreaFill, Design, DesignCaps, DesignError, DesignStroke, load, load_filled};
+use super::super::{
+    AreaFill, Design, DesignCaps, DesignError, DesignStroke, ReadOptions, load, load_with,
+};
 
 fn read(body: &str) -> Result<Design, DesignError> {
     let text = format!(
@@ -136,12 +138,136 @@ fn layers_name_pens() {
             <path stroke="red" d="M0 0h5"/></g>"#
         ));
         assert_eq!(stroke.pen, pen, "{label}");
+        assert_eq!(stroke.layer.as_deref(), Some(label));
         assert_eq!(stroke.source, format!("path 1 in `{label}`"));
         let nameless = only(&format!(
             r#"<g inkscape:groupmode="layer" inkscape:label="{label}"><path stroke="red" d="M0 0h5"/></g>"#
         ));
         assert_eq!(nameless, stroke, "without an id");
+        let group = only(&format!(
+            r#"<g id="g9" inkscape:label="{label}"><path stroke="red" d="M0 0h5"/></g>"#
+        ));
+        assert_eq!(
+            (group.pen, group.layer),
+            (None, None),
+            "a group is no layer"
+        );
     }
+}
+
+/// A layer with one line of this length.
+fn layer(label: &str, mm: u8) -> String {
+    format!(
+        r#"<g inkscape:groupmode="layer" inkscape:label="{label}" style="display:inline">
+        <path stroke="red" d="M0 0h{mm}"/></g>"#
+    )
+}
+
+#[test]
+fn layers_are_drawn_by_their_numbers_and_then_as_in_the_file() {
+    let body = layer("frame", 1)
+        + &layer("10 blue", 2)
+        + &layer("2 red", 3)
+        + &layer("!2 gold", 4)
+        + &layer("text", 5);
+    let design = read(&body).unwrap();
+    let drawn: Vec<_> = design
+        .strokes
+        .iter()
+        .map(|s| {
+            (
+                s.layer.as_deref().unwrap(),
+                s.length_mm().round(),
+                s.pause_before,
+            )
+        })
+        .collect();
+    assert_eq!(
+        drawn,
+        [
+            ("2 red", 3.0, false),
+            ("!2 gold", 4.0, true),
+            ("10 blue", 2.0, false),
+            ("frame", 1.0, false),
+            ("text", 5.0, false),
+        ]
+    );
+    assert_eq!(
+        design.notes,
+        ["layer `!2 gold` asks for a pause before it: not done yet, all is drawn in one go"]
+    );
+}
+
+#[test]
+fn only_the_first_stroke_of_a_layer_that_pauses_pauses() {
+    let empty = r#"<g id="e" inkscape:groupmode="layer" inkscape:label="!empty"/>"#;
+    let two = r#"<g id="t" inkscape:groupmode="layer" inkscape:label="!1">
+        <path stroke="red" d="M0 0h5M0 9h5"/></g><path stroke="red" d="M0 5h5"/>"#;
+    let design = read(&(empty.to_owned() + two)).unwrap();
+    let pauses: Vec<_> = design.strokes.iter().map(|s| s.pause_before).collect();
+    assert_eq!(pauses, [true, false, false]);
+    assert_eq!(design.notes.len(), 1);
+    let many: String = (1..=9_u8).map(|mm| layer(&format!("!{mm}"), mm)).collect();
+    let notes = read(&many).unwrap().notes;
+    assert_eq!(notes.len(), 6);
+    assert_eq!(notes.last().unwrap(), "and 4 pauses more");
+}
+
+#[test]
+fn a_layer_with_a_percent_sign_is_left_out_whatever_is_in_it() {
+    let left_out = r#"<g inkscape:groupmode="layer" inkscape:label="% guides" style="display:inline">
+        <path stroke="red" d="M0 0h50"/><image href="a.png" width="9" height="9"/><text>漢</text></g>"#;
+    let design = read(&(left_out.to_owned() + &layer("1", 5))).unwrap();
+    assert_eq!(design.strokes.len(), 1);
+    assert_eq!(
+        design.notes,
+        ["layer `% guides` is not drawn, for its name begins with %: 3 elements"]
+    );
+    assert!(matches!(read(left_out), Err(DesignError::Empty { .. })));
+}
+
+#[test]
+fn layers_say_what_they_cannot_have() {
+    let error = read(&layer("0 base", 5)).unwrap_err().to_string();
+    assert!(
+        error.ends_with(
+            "found pen 0 in the layer's name `0 base`; accepted: 1 for the first pen, 2 for the next: pens count from 1"
+        ),
+        "{error}"
+    );
+    let design = read(&layer("1 +S25", 5)).unwrap();
+    assert_eq!(
+        design.notes,
+        ["layer `1 +S25`: speed, height and delay in a layer's name are not used"]
+    );
+}
+
+#[test]
+fn pictures_are_left_out_when_asked() {
+    let body = r#"<image id="photo" href="a.png" width="9" height="9"/><image href="b.png" width="9" height="9"/>
+        <image href="c.png" width="9" height="9"/><image href="d.png" width="9" height="9"/><path stroke="red" d="M0 0h5"/>"#;
+    let error = read(body).unwrap_err().to_string();
+    assert!(
+        error.starts_with(
+            "image `photo` on line 3: a picture made of pixels (one of 4) cannot be drawn: "
+        ) && error.contains("--skip-images"),
+        "{error}"
+    );
+    let text = format!(
+        r#"<svg xmlns="http://www.w3.org/2000/svg" width="100mm" height="50mm" viewBox="0 0 100 50">{body}</svg>"#
+    );
+    let options = ReadOptions {
+        skip_images: true,
+        ..ReadOptions::default()
+    };
+    let design = load_with("a.svg", text.as_bytes(), &DesignCaps::default(), options).unwrap();
+    assert_eq!(design.strokes.len(), 1);
+    assert_eq!(
+        design.notes,
+        [
+            "4 pictures made of pixels are left out: image `photo` on line 1, image on line 1, image on line 2 and 1 more"
+        ]
+    );
 }
 
 #[test]
@@ -232,6 +358,13 @@ fn clip_paths_cut() {
     }
 }
 
+fn filled(fill: AreaFill) -> ReadOptions {
+    ReadOptions {
+        fill,
+        ..ReadOptions::default()
+    }
+}
+
 #[test]
 fn areas_are_filled_when_asked() {
     let text = r##"<svg xmlns="http://www.w3.org/2000/svg" width="40mm" height="40mm" viewBox="0 0 40 40">
@@ -240,7 +373,13 @@ fn areas_are_filled_when_asked() {
         spacing_mm: 1.0,
         angle_deg: 0.0,
     };
-    let design = load_filled("a.svg", text.as_bytes(), &DesignCaps::default(), fill).unwrap();
+    let design = load_with(
+        "a.svg",
+        text.as_bytes(),
+        &DesignCaps::default(),
+        filled(fill),
+    )
+    .unwrap();
     assert_eq!(design.strokes.len(), 21);
     assert_eq!(design.strokes[0].colour, Some([255, 0, 0]));
     let hatch = &design.strokes[1..];
@@ -250,7 +389,15 @@ fn areas_are_filled_when_asked() {
         spacing_mm: 0.0,
         angle_deg: 0.0,
     };
-    assert!(load_filled("a.svg", text.as_bytes(), &DesignCaps::default(), fine).is_ok());
+    assert!(
+        load_with(
+            "a.svg",
+            text.as_bytes(),
+            &DesignCaps::default(),
+            filled(fine)
+        )
+        .is_ok()
+    );
 }
 
 #[test]
@@ -368,6 +515,10 @@ fn what_changes_no_line_is_noted_with_its_place() {
             "crcle on line 3 is not drawn: no such element is known",
         ),
         (
+            r#"<text textLength="30"/>"#,
+            "text on line 3: its textLength is not used: the letters have widths of their own",
+        ),
+        (
             "<animate attributeName='x'/>",
             "animate on line 3 is not drawn: the drawing is as it stands without it",
         ),
@@ -397,6 +548,8 @@ fn what_nobody_would_look_for_is_not_noted() {
         r#"<path d=""/><path/><rect width="0" height="5"/><g/><script>1</script>"#,
         r##"<g display="none"><use href="#lost"/><path d="M0 0 broken"/><image href="a.png"/></g>"##,
         "<!-- a comment --><flowRoot/>",
+        r#"<switch><foreignObject requiredExtensions="x"><p xmlns="http://www.w3.org/1999/xhtml">hi</p></foreignObject><g/></switch>"#,
+        r#"<switch><g requiredFeatures="http://www.w3.org/TR/SVG11/feature#Extensibility"/><text>no</text></switch>"#,
     ] {
         let body = format!(r#"{harmless}<path stroke="red" d="M0 0h5"/>"#);
         let design = read(&body).unwrap_or_else(|error| panic!("{harmless}: {error}"));

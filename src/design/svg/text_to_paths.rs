@@ -33,7 +33,8 @@ pub(super) fn as_paths(
     let is_outermost = |node: &Node<'_, '_>| {
         is(*node, "text") && !node.ancestors().skip(1).any(|above| is(above, "text"))
     };
-    let texts: Vec<_> = document.descendants().filter(is_outermost).collect();
+    let texts = document.descendants().filter(is_outermost);
+    let texts: Vec<_> = texts.filter(|text| !is_hidden(*text)).collect();
     if texts.is_empty() {
         return Ok(None);
     }
@@ -56,6 +57,12 @@ pub(super) fn as_paths(
     Ok(Some(redrawn))
 }
 
+/// Returns whether an element, or what it is in, is switched off.
+fn is_hidden(node: Node<'_, '_>) -> bool {
+    node.ancestors()
+        .any(|above| property(above, "display").map(str::trim) == Some("none"))
+}
+
 fn is(node: Node<'_, '_>, name: &str) -> bool {
     node.is_element() && node.tag_name().name() == name
 }
@@ -75,9 +82,8 @@ fn refuse_other_words(document: &Document<'_>) -> Result<(), DesignError> {
             let texts = node.descendants().filter_map(|inner| inner.text());
             texts.into_iter().any(|text| !text.trim().is_empty())
         };
-        // What needs an extension is meant for one program only.
-        let is_foreign = is(*node, "foreignObject") && !node.has_attribute("requiredExtensions");
-        (is_foreign || is(*node, "flowRoot")) && has_words()
+        let is_foreign = is(*node, "foreignObject") && !has_alternative(*node);
+        (is_foreign || is(*node, "flowRoot")) && !is_hidden(*node) && has_words()
     };
     match document.descendants().find(is_other) {
         None => Ok(()),
@@ -87,6 +93,15 @@ fn refuse_other_words(document: &Document<'_>) -> Result<(), DesignError> {
             "turn it into plain text or into paths",
         )),
     }
+}
+
+/// Returns whether an element is meant for one program only, or stands in a `switch` with something to draw behind it.
+pub(super) fn has_alternative(node: Node<'_, '_>) -> bool {
+    if node.has_attribute("requiredExtensions") {
+        return true;
+    }
+    let is_in_switch = node.parent().is_some_and(|above| is(above, "switch"));
+    is_in_switch && node.next_siblings().skip(1).any(|next| next.is_element())
 }
 
 /// Style rules may place words in ways that are only known to usvg.
@@ -473,7 +488,6 @@ fn refuse_odd_attributes(node: Node<'_, '_>) -> Result<(), DesignError> {
             "writing-mode",
             &["lr", "lr-tb", "horizontal-tb", "rl", "rl-tb"],
         ),
-        ("textLength", &[]),
     ];
     match odd.iter().find(|(name, plain)| is_odd(name, plain)) {
         None => Ok(()),

@@ -8,7 +8,7 @@ use usvg::roxmltree::{Document, Node, NodeId};
 use super::super::DesignError;
 use super::super::design_error::quoted;
 use super::expansion_limits::{links, name_of, styles};
-use super::{grammar, text_to_paths};
+use super::{grammar, layers, text_to_paths};
 
 pub(super) const SVG: &str = "http://www.w3.org/2000/svg";
 
@@ -111,6 +111,12 @@ pub(super) fn inspect(
         let above = node.parent().and_then(|up| passed.get(&up.id()));
         let above = above.copied().unwrap_or_default().with(node);
         passed.insert(node.id(), above);
+        let was_hidden = node.parent().and_then(|up| passed.get(&up.id()));
+        if !was_hidden.is_some_and(|above| above.is_hidden)
+            && let Some(note) = layers::judge(node)?
+        {
+            notes.add(|| note);
+        }
         if above.is_hidden || node.tag_name().namespace() != Some(SVG) {
             continue;
         }
@@ -135,7 +141,9 @@ impl InheritedProperties {
     fn with(self, node: Node<'_, '_>) -> Self {
         let own = |name: &str| text_to_paths::property(node, name).map(str::trim);
         Self {
-            is_hidden: self.is_hidden || own("display") == Some("none"),
+            is_hidden: self.is_hidden
+                || own("display") == Some("none")
+                || layers::is_left_out(node),
             is_dashed: own("stroke-dasharray").map_or(self.is_dashed, |dashes| dashes != "none"),
         }
     }
@@ -277,7 +285,7 @@ fn note_look(node: Node<'_, '_>, ids: &HashSet<&str>, notes: &mut UnsupportedNot
     let tag = node.tag_name().name();
     let why = if tag.starts_with("animate") || matches!(tag, "set" | "discard") {
         Some("the drawing is as it stands without it")
-    } else if tag == "foreignObject" {
+    } else if tag == "foreignObject" && !text_to_paths::has_alternative(node) {
         Some("what it holds is no SVG")
     } else if !KNOWN.contains(&tag) && !tag.starts_with("fe") {
         Some("no such element is known")
@@ -289,6 +297,12 @@ fn note_look(node: Node<'_, '_>, ids: &HashSet<&str>, notes: &mut UnsupportedNot
     }
     if is_shape(tag) {
         note_negative(node, notes);
+    }
+    if matches!(tag, "text" | "tspan") && node.has_attribute("textLength") {
+        notes.add(|| {
+            let name = name_of(node);
+            format!("{name}: its textLength is not used: the letters have widths of their own")
+        });
     }
     let filter = text_to_paths::property(node, "filter").map_or("none", str::trim);
     if tag != "filter" && !matches!(filter, "none" | "" | "inherit" | "initial") {
@@ -331,10 +345,14 @@ fn note_negative(node: Node<'_, '_>, notes: &mut UnsupportedNotes) {
     }
 }
 
+/// Pictures that are named in a note; more are counted.
+const IMAGES_NAMED_MAX: usize = 3;
+
 /// Names, for messages, of elements whose problems appear only while drawing.
 #[derive(Default)]
 pub(super) struct FlaggedElements {
     images: Vec<String>,
+    images_more: usize,
     /// Ids and names of elements with a mask.
     masked: Vec<(String, String)>,
 }
@@ -342,8 +360,12 @@ pub(super) struct FlaggedElements {
 impl FlaggedElements {
     fn take(&mut self, node: Node<'_, '_>) {
         let tag = node.tag_name().name();
-        if matches!(tag, "image" | "feImage") && self.images.len() < 2 {
-            self.images.push(name_of(node));
+        if matches!(tag, "image" | "feImage") {
+            if self.images.len() < IMAGES_NAMED_MAX {
+                self.images.push(name_of(node));
+            } else {
+                self.images_more += 1;
+            }
         }
         let mask = text_to_paths::property(node, "mask").map_or("none", str::trim);
         if mask != "none" && self.masked.len() < NOTES_MAX {
@@ -352,12 +374,34 @@ impl FlaggedElements {
         }
     }
 
-    pub(super) fn image(&self) -> String {
-        match self.images.as_slice() {
-            [] => "an `image` element".to_owned(),
-            [one] => one.clone(),
-            [first, ..] => format!("{first}, and others"),
-        }
+    /// The refusal of pictures, which says how many there are and where.
+    pub(super) fn refuse_images(&self) -> DesignError {
+        let found = match self.images.len() + self.images_more {
+            0 | 1 => "a picture made of pixels".to_owned(),
+            count => format!("a picture made of pixels (one of {count})"),
+        };
+        let at = self
+            .images
+            .first()
+            .map_or("an `image` element", String::as_str);
+        DesignError::unsupported(
+            at,
+            found,
+            "trace it into paths first, remove it, or leave out all pictures: --skip-images, or skip_images = true in [design]",
+        )
+    }
+
+    /// Says which pictures are left out.
+    pub(super) fn images_note(&self) -> String {
+        let more = match self.images_more {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let pictures = match self.images.len() + self.images_more {
+            1 => "1 picture made of pixels is".to_owned(),
+            count => format!("{count} pictures made of pixels are"),
+        };
+        format!("{pictures} left out: {}{more}", self.images.join(", "))
     }
 
     /// The element with this id, or the first of all.

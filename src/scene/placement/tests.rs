@@ -234,14 +234,15 @@ fn revisions_differ_by_design_place_fill_and_pen() {
 }
 
 #[test]
-fn a_design_survives_json_to_the_byte() {
+fn a_design_survives_json_and_toml_to_the_byte() {
     let design = DesignReplacement {
         placement: placement(Some([1.5, 2.0]), 90.0),
         ..DesignReplacement::from_files(vec![("é \"x\".svg".to_owned(), "<svg>é\n\"</svg>".into())])
     };
     let json = serde_json::to_string(&design).unwrap();
-    assert_eq!(
-        serde_json::from_str::<DesignReplacement>(&json).unwrap(),
-        design
-    );
+    let read: DesignReplacement = serde_json::from_str(&json).unwrap();
+    assert_eq!(read, design);
+    let kept = design.to_toml().unwrap();
+    let read = DesignReplacement::from_toml("design.toml", &kept).unwrap();
+    assert_eq!(read, design);
 }

@@ -19,8 +19,10 @@ use super::{default_plan, ease, only, refusals, slow, with_arm};
 
 const SEED: u64 = 0x0057_eadf;
 
-/// Pairs in a normal run, and the most that `STEADYHAND_CASES` is taken for.
+/// Pairs in a normal run of all shares, and the most that `STEADYHAND_CASES` is taken for.
 const PAIRS: u32 = 1_000;
+/// Shares of them, each a test with a seed of its own, so that processors judge them side by side.
+const SHARES: u32 = 4;
 const PAIRS_MAX: u32 = 100_000;
 
 /// Samples of a shipped drawing that are judged alone.
@@ -494,15 +496,35 @@ fn stays_refused(loose: &[GateRule], strict: &[GateRule]) -> Option<GateRule> {
 
 #[test]
 fn no_stricter_scene_lets_through_what_a_looser_one_refuses() {
+    judge_share(0);
+}
+
+#[test]
+fn no_stricter_scene_lets_through_what_a_looser_one_refuses_second_share() {
+    judge_share(1);
+}
+
+#[test]
+fn no_stricter_scene_lets_through_what_a_looser_one_refuses_third_share() {
+    judge_share(2);
+}
+
+#[test]
+fn no_stricter_scene_lets_through_what_a_looser_one_refuses_fourth_share() {
+    judge_share(3);
+}
+
+fn judge_share(share: u64) {
     let asked = std::env::var("STEADYHAND_CASES").ok();
     let pairs = asked.and_then(|n| n.parse().ok()).unwrap_or(PAIRS);
     // `PROPTEST_CASES` may ask for fewer.
     let fewer = std::env::var_os("PROPTEST_CASES").map(|_| ProptestConfig::default().cases);
     let pairs = fewer.map_or(pairs, |fewer| pairs.min(fewer)).min(PAIRS_MAX);
-    println!("{pairs} pairs from seed {SEED:#x}");
+    let (pairs, seed) = (pairs.div_ceil(SHARES), SEED + share);
+    println!("{pairs} pairs from seed {seed:#x}");
     let mut runner = TestRunner::new(ProptestConfig {
         cases: pairs,
-        rng_seed: RngSeed::Fixed(SEED),
+        rng_seed: RngSeed::Fixed(seed),
         failure_persistence: None,
         ..ProptestConfig::default()
     });
@@ -531,14 +553,14 @@ fn no_stricter_scene_lets_through_what_a_looser_one_refuses() {
         }
         Ok(())
     });
-    judged.unwrap_or_else(|failed| panic!("seed {SEED:#x}: {failed}"));
+    judged.unwrap_or_else(|failed| panic!("seed {seed:#x}: {failed}"));
     let [refused, stricter_only, let_out] = [refused, stricter_only, let_out].map(Cell::into_inner);
     println!(
         "{refused} refused for a place, {stricter_only} in the stricter scene alone, {let_out} let out"
     );
     // A few say nothing of how many there are.
     let told = refused > pairs / 4 && stricter_only > pairs / 20 && let_out < pairs / 50;
-    assert!(told || pairs < PAIRS);
+    assert!(told || pairs < PAIRS / SHARES);
 }
 
 /// Every shipped scene of one arm with its plan, and boxes of all sizes about the place of its first line.

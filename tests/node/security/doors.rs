@@ -87,17 +87,18 @@ fn refuses_what_another_site_made_unless_its_page_may_call() {
 #[test]
 fn refuses_a_body_announced_as_too_long_before_it_is_read() {
     let node = Guarded::new();
-    let operator = bearer(&node.tokens[2]);
+    let [_, planner, operator] = node.tokens.each_ref().map(|token| bearer(token));
     let host = node.served.host();
-    for (path, length) in [
-        ("/mcp", 4 * 1024 * 1024 + 1),
-        ("/mcp", usize::MAX / 2),
-        ("/operator", 64 * 1024 + 1),
+    for (caller, path, length) in [
+        (&operator, "/mcp", 4 * 1024 * 1024 + 1),
+        (&operator, "/mcp", usize::MAX / 2),
+        (&operator, "/operator", 18 * 1024 * 1024 + 1),
+        (&planner, "/operator", 64 * 1024 + 1),
     ] {
         for more in ["", "Expect: 100-continue\r\n"] {
             let began = Instant::now();
             let head = format!(
-                "POST {path} HTTP/1.1\r\nHost: {host}\r\n{operator}{more}Content-Length: {length}\r\nConnection: close\r\n\r\n"
+                "POST {path} HTTP/1.1\r\nHost: {host}\r\n{caller}{more}Content-Length: {length}\r\nConnection: close\r\n\r\n"
             );
             // Nothing of the body is ever sent.
             let (status, told) = bytes(&node.served, &head);

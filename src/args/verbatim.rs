@@ -1,0 +1,176 @@
+//! Parameters whose text is data: taken to the letter from plain JSON, or refused. Nothing is trimmed, unescaped,
+//! searched or made up for them, in any profile, and no other oddity is forgiven beside them.
+
+use super::{
+    arguments::CallReader,
+    heuristics,
+    limits::REPAIRS_MAX,
+    outcome::{ArgumentIssue, ArgumentRepair},
+    parsed_value::{self, ParsedValue},
+    rules::{ReaderRule, RepairClass},
+    shape::{ParameterShape, ValueKind},
+    strict,
+};
+use serde_json::Value;
+
+/// Repairs of the text as a whole that leave every value in it as it was.
+const LOSSLESS_FORMS: [&str; 2] = ["envelope", "list_of_one"];
+
+/// Repairs that leave out what no parameter answers to and what changes nothing.
+const HARMLESS_LEFT_OUT: [&str; 3] = ["ignored_key", "envelope", "tool_name"];
+
+/// Ends of a text that a client or a log has cut.
+const CUT_MARKS: [&str; 3] = ["[truncated]", "(truncated)", "<truncated>"];
+
+impl CallReader<'_> {
+    /// Takes the text that was sent for a parameter, to the letter.
+    pub(super) fn verbatim<'n>(
+        &mut self,
+        param: &ParameterShape,
+        bytes_max: usize,
+        mut sent: impl Iterator<Item = &'n ParsedValue>,
+    ) {
+        let Some(node) = sent.next() else {
+            return;
+        };
+        if sent.next().is_some() {
+            let why = "given twice";
+            return self.trouble(unusable(param, "duplicate_keys", why, node), node);
+        }
+        match node {
+            // Judged with the other arguments.
+            ParsedValue::Null => {}
+            ParsedValue::Text(text) => match flaw(text, &param.name, bytes_max) {
+                None => drop(
+                    self.given
+                        .insert(param.name.clone(), Value::from(text.as_str())),
+                ),
+                Some((code, why)) => self.trouble(unusable(param, code, &why, node), node),
+            },
+            _ => {
+                let why = "this is not a text in quotes";
+                self.trouble(unusable(param, "not_text", why, node), node);
+            }
+        }
+    }
+
+    /// Refuses a call whose data would be left out for a null, or stand beside something that was not read to the letter.
+    pub(super) fn check_verbatim(&mut self) {
+        let is_verbatim =
+            |param: &&ParameterShape| matches!(param.kind, ValueKind::Verbatim { .. });
+        let shape = self.shape;
+        let params: Vec<&ParameterShape> = shape.params.iter().filter(is_verbatim).collect();
+        if params
+            .iter()
+            .any(|param| self.given.contains_key(&param.name))
+        {
+            if let Some(beside) = self.repaired_beside(&params) {
+                self.trouble(beside, &ParsedValue::Null);
+            }
+            return;
+        }
+        let is_chosen =
+            |param: &ParameterShape| param.selects_motion && self.given.contains_key(&param.name);
+        if shape.params.iter().any(is_chosen) {
+            return;
+        }
+        for (index, param) in shape.params.iter().enumerate() {
+            let is_refused = self.refused.iter().any(|one| one.subject() == param.name);
+            if is_verbatim(&param) && self.sent.contains(&index) && !is_refused {
+                let why = "null draws nothing";
+                let issue = unusable(param, "empty", why, &ParsedValue::Null);
+                self.trouble(issue, &ParsedValue::Null);
+            }
+        }
+    }
+
+    /// Returns the issue with a repair that data must not stand beside.
+    fn repaired_beside(&self, verbatim: &[&ParameterShape]) -> Option<ArgumentIssue> {
+        let log = &self.coercer.repairs.list;
+        let is_known = |field: &str| self.shape.params.iter().any(|param| param.name == field);
+        let is_harmless = |repair: &&ArgumentRepair| match repair.field.as_str() {
+            "arguments" => LOSSLESS_FORMS.contains(&repair.code),
+            field if verbatim.iter().any(|param| param.name == field) => repair.code == "key_form",
+            field if is_known(field) => repair.class != RepairClass::L2,
+            _ => HARMLESS_LEFT_OUT.contains(&repair.code),
+        };
+        let first = log.iter().find(|repair| !is_harmless(repair));
+        let first = first.or_else(|| log.last().filter(|_| log.len() >= REPAIRS_MAX))?;
+        let names: Vec<&str> = verbatim.iter().map(|param| param.name.as_str()).collect();
+        let path = match first.field.as_str() {
+            "arguments" => "",
+            field => field,
+        };
+        let why = format!(
+            "{}; beside {} nothing is repaired or left out",
+            first.why,
+            names.join(" or ")
+        );
+        let issue = ArgumentIssue::new(ReaderRule::Verbatim, "beside_data", path, why);
+        let expected = "plain JSON with the tool's own parameters alone";
+        Some(
+            issue
+                .received(first.got.clone())
+                .expected(expected)
+                .in_doubt(true),
+        )
+    }
+}
+
+fn unusable(
+    param: &ParameterShape,
+    code: &'static str,
+    why: &str,
+    node: &ParsedValue,
+) -> ArgumentIssue {
+    ArgumentIssue::new(ReaderRule::Verbatim, code, &param.name, why)
+        .received(parsed_value::shown_node(node))
+        .expected(param.kind.describe())
+        .in_doubt(true)
+}
+
+/// Returns why a text cannot be what was meant, if that is certain.
+fn flaw(text: &str, name: &str, bytes_max: usize) -> Option<(&'static str, String)> {
+    let said = |code, why: &str| Some((code, why.to_owned()));
+    let trimmed = text.trim();
+    if text.len() > bytes_max {
+        let why = format!(
+            "this has {} bytes, and {bytes_max} are possible",
+            text.len()
+        );
+        Some(("too_long", why))
+    } else if trimmed.is_empty() {
+        said("empty", "an empty text draws nothing")
+    } else if parsed_value::is_nothing(text) || parsed_value::is_lost_payload(text) {
+        said("payload_lost", "the client lost this value on the way")
+    } else if heuristics::is_template(text) || heuristics::is_dressed_name(text, name) {
+        said("template", "this is a stand-in for a value, not a value")
+    } else if is_cut(trimmed) {
+        said("cut_off", "this text was cut on the way")
+    } else if holds_call(trimmed) {
+        said(
+            "nested_arguments",
+            "this is JSON, as arguments are; send arguments at the top",
+        )
+    } else {
+        None
+    }
+}
+
+fn is_cut(trimmed: &str) -> bool {
+    let ends_with = |mark: &str| {
+        let at = trimmed.len().checked_sub(mark.len());
+        let end = at.and_then(|at| trimmed.get(at..));
+        end.is_some_and(|end| end.eq_ignore_ascii_case(mark))
+    };
+    CUT_MARKS.iter().any(|mark| ends_with(mark))
+}
+
+/// Returns whether a text begins as a JSON object, which may be cut off, or is a list.
+fn holds_call(trimmed: &str) -> bool {
+    let is_list = || matches!(strict::parse(trimmed), Some(ParsedValue::List(_)));
+    trimmed.starts_with('{') || (trimmed.starts_with('[') && is_list())
+}
+
+#[cfg(test)]
+mod tests;

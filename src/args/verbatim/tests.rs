@@ -1,0 +1,310 @@
+//! Hostile texts for a parameter that is data: either exactly that text is taken, or the call is refused.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failing test may panic"
+)]
+
+use super::super::{
+    ArgumentShape, ForgivenessProfile, ParameterShape, ReaderPolicy, ReceivedArguments, ToolEffect,
+    ValueKind, read,
+};
+use proptest::prelude::*;
+use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
+use serde_json::{Map, Value, json};
+
+const BYTES_MAX: usize = 200;
+
+fn shape() -> ArgumentShape {
+    ArgumentShape::new(vec![
+        ParameterShape::new("scene", ValueKind::name(["default", "koi", "canvas"]))
+            .default("default")
+            .selects_motion(),
+        ParameterShape::new("dry_run", ValueKind::Bool)
+            .default(false)
+            .cautious(true),
+        ParameterShape::new(
+            "text",
+            ValueKind::Verbatim {
+                bytes_max: BYTES_MAX,
+            },
+        ),
+        ParameterShape::new(
+            "svg",
+            ValueKind::Verbatim {
+                bytes_max: BYTES_MAX,
+            },
+        ),
+        ParameterShape::new(
+            "size_mm",
+            ValueKind::number(1.0, 500.0, super::super::DeclaredUnit::named("mm")),
+        ),
+    ])
+    .with_known_names(["default", "koi", "canvas"])
+    .with_tool_names(["stroke"])
+    .with_default_action("draws the default scene")
+}
+
+const PROFILES: [ForgivenessProfile; 2] =
+    [ForgivenessProfile::Lenient, ForgivenessProfile::Guarded];
+
+/// What was sent as understood, in each profile; `None` where it was refused.
+fn taken(received: &ReceivedArguments) -> [Option<Map<String, Value>>; 2] {
+    PROFILES.map(|profile| {
+        let policy = ReaderPolicy::new(ToolEffect::Moves, profile);
+        read(&shape(), &policy, received.clone())
+            .ok()
+            .map(|reading| reading.given)
+    })
+}
+
+fn value(value: Value) -> [Option<Map<String, Value>>; 2] {
+    taken(&ReceivedArguments::Value(value))
+}
+
+fn text(text: &str) -> [Option<Map<String, Value>>; 2] {
+    taken(&ReceivedArguments::Text(text.to_owned()))
+}
+
+#[test]
+fn words_are_taken_to_the_letter() {
+    for words in [
+        "hello",
+        " hello ",
+        "a\nb",
+        "true",
+        "12",
+        "koi",
+        "--dry_run",
+        "scene=koi",
+        "dry run",
+        "\"hello\"",
+        "it's \\n fine",
+        "&amp;",
+        "%20",
+        "stroke(scene='koi')",
+        "```x```",
+        "ＡＢＣ",
+        "[1] note",
+    ] {
+        let want = Some(json!({"text": words}).as_object().unwrap().clone());
+        let call = json!({"text": words});
+        assert_eq!(value(call.clone()), [want.clone(), want.clone()], "{words}");
+        assert_eq!(
+            text(&call.to_string()),
+            [want.clone(), want.clone()],
+            "{words}"
+        );
+        assert_eq!(
+            value(json!({"arguments": call})),
+            [want.clone(), want],
+            "{words}"
+        );
+    }
+}
+
+#[test]
+fn what_is_no_design_is_refused_in_both_profiles() {
+    for lost in [
+        json!(null),
+        json!(""),
+        json!(" \n"),
+        json!("null"),
+        json!("undefined"),
+        json!("None"),
+        json!("[object Object]"),
+        json!("<text>"),
+        json!("{{text}}"),
+        json!("..."),
+        json!("YOUR_TEXT_HERE"),
+        json!("hel [truncated]"),
+        json!("{\"scene\":\"koi\"}"),
+        json!("{\"text\":\"hel"),
+        json!("[{\"scene\":\"koi\"}]"),
+        json!(["hello"]),
+        json!({"text": "hello"}),
+        json!(12),
+        json!(true),
+        json!("x".repeat(BYTES_MAX + 1)),
+    ] {
+        for call in [
+            json!({"text": lost}),
+            json!({"svg": lost}),
+            json!({"text": lost, "size_mm": 5}),
+        ] {
+            // A stand-in is known by its parameter's name.
+            if lost == json!("YOUR_TEXT_HERE") && call.get("svg").is_some() {
+                continue;
+            }
+            assert_eq!(value(call.clone()), [None, None], "{call}");
+        }
+        // A null beside a scene says that the scene's own design is meant.
+        if !lost.is_null() {
+            let call = json!({"scene": "koi", "text": lost});
+            assert!(value(call.clone()) == [None, None], "{call}");
+        }
+    }
+    let koi = Some(json!({"scene": "koi"}).as_object().unwrap().clone());
+    assert_eq!(
+        value(json!({"scene": "koi", "text": null, "svg": null})),
+        [koi.clone(), koi]
+    );
+}
+
+#[test]
+fn data_is_taken_from_plain_json_alone() {
+    for sloppy in [
+        "{'text': 'hello'}",
+        "{text: \"hello\"}",
+        "text=hello",
+        "text: hello",
+        "--text hello",
+        "stroke(text=\"hello\")",
+        "```json\n{\"text\":\"hello\"}\n```",
+        "Sure! {\"text\":\"hello\"}",
+        "{\"text\":\"hello\",}",
+        "{\"text\":\"hello\"",
+        "{\"text\":\"hel",
+        "{\"text\":\"a\nb\"}",
+        "'{\"text\":\"hello\"}'",
+        "{\\\"text\\\":\\\"hello\\\"}",
+        "text=hello&size_mm=5",
+        "{\"text\":\"a\"} {\"text\":\"b\"}",
+        "{\"text\":\"a\",\"text\":\"b\"}",
+        "{\"text\":\"a\",\"text\":\"a\"}",
+        "{\"text\":\"hello\",\"type\":\"text\"}",
+        "{\"text\":\"hello\",\"speed\":3}",
+        "{\"text\":\"hello\",\"colour_of_text\":\"red\"}",
+        "{\"txet\":\"hello\"}",
+        "{\"arguments\":\"{\\\"text\\\":\\\"hello\\\"}\"}",
+    ] {
+        assert_eq!(text(sloppy), [None, None], "{sloppy}");
+    }
+    let own = Some(
+        json!({"dry_run": true, "text": "hello"})
+            .as_object()
+            .unwrap()
+            .clone(),
+    );
+    let call = json!({"text": "hello", "dry_run": "yes", "ctx": {"a": 1}, "_meta": {}});
+    assert_eq!(value(call), [own.clone(), own]);
+}
+
+#[test]
+fn no_corrected_call_goes_on_without_the_data() {
+    for call in [
+        "{\"text\":\"\",\"scene\":\"koi\"}",
+        "{\"text\":\"null\"}",
+        "{'text': 'hello'}",
+    ] {
+        for profile in PROFILES {
+            let policy = ReaderPolicy::new(ToolEffect::Moves, profile);
+            let refusal =
+                read(&shape(), &policy, ReceivedArguments::Text(call.to_owned())).unwrap_err();
+            assert_eq!(refusal.corrected, None, "{call}");
+            assert!(
+                refusal.guidance.contains("text must come from the caller"),
+                "{}",
+                refusal.guidance
+            );
+        }
+    }
+}
+
+/// Whether a JSON value holds this text under this key, at any depth.
+fn holds(within: &Value, key: &str, text: &Value) -> bool {
+    match within {
+        Value::Object(map) => map
+            .iter()
+            .any(|(own, inner)| (own == key && inner == text) || holds(inner, key, text)),
+        Value::Array(items) => items.iter().any(|inner| holds(inner, key, text)),
+        _ => false,
+    }
+}
+
+fn hostile() -> impl Strategy<Value = String> {
+    let pieces = prop::sample::select(vec![
+        "{",
+        "}",
+        "[",
+        "]",
+        "\"",
+        "'",
+        ":",
+        ",",
+        "=",
+        " ",
+        "\n",
+        "\\",
+        "text",
+        "svg",
+        "scene",
+        "koi",
+        "dry_run",
+        "true",
+        "null",
+        "[object Object]",
+        "hello",
+        "```",
+        "<svg>",
+        "</svg>",
+        "--",
+        "&",
+        "%20",
+        "arguments",
+        "stroke(",
+        ")",
+        "\\u0041",
+        "é",
+        "\u{202e}",
+        "…",
+    ]);
+    prop_oneof![
+        prop::collection::vec(pieces, 0..14).prop_map(|pieces| pieces.concat()),
+        any::<String>(),
+    ]
+}
+
+/// Runs a property on hostile texts from a fixed seed.
+fn for_hostile_texts(property: impl Fn(String) -> Result<(), TestCaseError>) {
+    let config = ProptestConfig {
+        cases: 500,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    };
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[21; 32]);
+    let mut runner = TestRunner::new_with_rng(config, rng);
+    runner.run(&hostile(), property).unwrap();
+}
+
+#[test]
+fn exactly_the_text_is_taken_or_nothing() {
+    for_hostile_texts(|words| {
+        for key in ["text", "svg"] {
+            let call = json!({key: words});
+            let only = call.as_object().unwrap().clone();
+            let read = value(call.clone())
+                .into_iter()
+                .chain(text(&call.to_string()));
+            for given in read.flatten() {
+                prop_assert_eq!(&given, &only);
+            }
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn a_text_that_is_taken_was_there_as_json() {
+    for_hostile_texts(|raw| {
+        for given in text(&raw).into_iter().flatten() {
+            for key in ["text", "svg"] {
+                if let Some(words) = given.get(key) {
+                    let strict: Value = serde_json::from_str(&raw).unwrap();
+                    prop_assert!(holds(&strict, key, words), "{} of {}", words, raw);
+                }
+            }
+        }
+        Ok(())
+    });
+}

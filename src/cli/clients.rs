@@ -1,0 +1,233 @@
+//! `clients`: prints a client's configuration for this node, or writes it into the client's own file.
+
+mod config_file;
+mod entry;
+
+use std::io::{BufRead, IsTerminal};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use clap::{Args, ValueEnum};
+use serde_json::{Value, json};
+
+use super::{ExitStatus, NodeOptions, terminal_output};
+use config_file::{ConfigChange, ConfigFile};
+use entry::NodeConnection;
+
+#[derive(Debug, Args)]
+pub(super) struct ClientsArgs {
+    /// The client [default: all of them are listed]
+    client: Option<ClientKind>,
+    /// Connect to a node that runs and serves HTTP, such as http://127.0.0.1:8700, instead of starting one
+    #[arg(long, value_name = "URL")]
+    node: Option<String>,
+    /// Send a token; the configuration says where the client looks for it
+    #[arg(long, requires = "node")]
+    token: bool,
+    /// Name of the server in the client; clients put it before each tool's name
+    #[arg(long, default_value = "steadyhand", value_parser = server_name)]
+    name: String,
+    /// Write it into the client's file, beside what is there; asks first
+    #[arg(long, requires = "client")]
+    write: bool,
+    /// The file, where the client keeps it elsewhere
+    #[arg(long, value_name = "FILE", requires = "write")]
+    file: Option<PathBuf>,
+    /// Do not ask
+    #[arg(long, requires = "write")]
+    yes: bool,
+}
+
+/// An MCP client, or a program that gives a model tools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum ClientKind {
+    ClaudeDesktop,
+    ClaudeCode,
+    Vscode,
+    Cursor,
+    LmStudio,
+    Inspector,
+    /// The web page of `llama-server`
+    #[value(name = "llama.cpp")]
+    LlamaCpp,
+    /// Agents that take servers as the OpenAI Agents SDK does
+    OpenaiAgents,
+}
+
+/// Longest name, so that it and a tool's stay below the 60 letters that some clients allow.
+const NAME_CHARS_MAX: usize = 20;
+
+fn server_name(name: &str) -> Result<String, &'static str> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    let fits = (1..=NAME_CHARS_MAX).contains(&name.len());
+    let begins = name.starts_with(|c: char| c.is_ascii_alphabetic());
+    (fits && begins && name.chars().all(is_plain))
+        .then(|| name.to_owned())
+        .ok_or("a name is a letter and at most 19 letters, digits, - or _ more")
+}
+
+pub(super) fn run(node: &NodeOptions, args: &ClientsArgs) -> anyhow::Result<ExitStatus> {
+    let connection = match &args.node {
+        Some(url) => NodeConnection::to_url(url, args.token)?,
+        None => NodeConnection::started(node)?,
+    };
+    let Some(client) = args.client else {
+        list(&connection);
+        return Ok(ExitStatus::Done);
+    };
+    let printed = client.configuration(&args.name, &connection)?;
+    if args.write {
+        return write(client, args, &printed);
+    }
+    terminal_output::line(&serde_json::to_string_pretty(&printed)?);
+    terminal_output::note(&client.next_step(&args.name, &connection));
+    Ok(ExitStatus::Done)
+}
+
+fn list(connection: &NodeConnection) {
+    for client in ClientKind::value_variants() {
+        let file = match client.file() {
+            Some(file) if client.can_reach(connection) => file.display().to_string(),
+            Some(_) => "starts a node; leave --node out".to_owned(),
+            None => "no file; printed".to_owned(),
+        };
+        terminal_output::line(&format!("{:16} {file}", client.word()));
+    }
+    terminal_output::note(
+        "`steadyhand clients NAME` prints a configuration, with --write it is put into that file",
+    );
+}
+
+impl ClientKind {
+    fn word(self) -> String {
+        self.to_possible_value()
+            .map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+
+    /// Key under which the client's file has its servers.
+    const fn servers_key(self) -> &'static str {
+        match self {
+            Self::Vscode => "servers",
+            _ => "mcpServers",
+        }
+    }
+
+    /// Returns whether the client's file can name a server that runs elsewhere.
+    fn can_reach(self, connection: &NodeConnection) -> bool {
+        match self {
+            Self::ClaudeDesktop => connection.is_started(),
+            Self::LlamaCpp => !connection.is_started(),
+            _ => true,
+        }
+    }
+
+    fn configuration(self, name: &str, connection: &NodeConnection) -> anyhow::Result<Value> {
+        if !self.can_reach(connection) {
+            bail!(match self {
+                Self::LlamaCpp =>
+                    "llama.cpp's page connects to a node that runs: `steadyhand serve --http 127.0.0.1:8700`, then say --node http://127.0.0.1:8700",
+                _ =>
+                    "Claude Desktop's file starts servers and names none that run: leave --node out, or add the address under Settings, Connectors",
+            });
+        }
+        let entry = connection.entry(self);
+        Ok(match self {
+            Self::LlamaCpp => entry,
+            Self::OpenaiAgents => json!({ "name": name, "params": entry }),
+            _ => json!({ self.servers_key(): { name: entry } }),
+        })
+    }
+
+    /// The file in which the client looks for servers: its own, or the project's in this folder.
+    fn file(self) -> Option<PathBuf> {
+        let home = || std::env::var_os("HOME").map(PathBuf::from);
+        match self {
+            Self::ClaudeDesktop => {
+                let settings = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
+                let settings = settings.or_else(|| Some(home()?.join(".config")));
+                Some(settings?.join("Claude/claude_desktop_config.json"))
+            }
+            Self::ClaudeCode => Some(PathBuf::from(".mcp.json")),
+            Self::Vscode => Some(PathBuf::from(".vscode/mcp.json")),
+            Self::Cursor => Some(home()?.join(".cursor/mcp.json")),
+            Self::LmStudio => Some(home()?.join(".lmstudio/mcp.json")),
+            Self::Inspector => Some(PathBuf::from("mcp.json")),
+            Self::LlamaCpp | Self::OpenaiAgents => None,
+        }
+    }
+
+    fn next_step(self, name: &str, connection: &NodeConnection) -> String {
+        let step = match self {
+            Self::ClaudeDesktop => "then end Claude Desktop and start it again".to_owned(),
+            Self::ClaudeCode => "then start `claude` in this folder and allow the server".to_owned(),
+            Self::Vscode => "then open this folder and press Start over the entry".to_owned(),
+            Self::Cursor => "then switch the server on under Settings, MCP".to_owned(),
+            Self::LmStudio => "then switch the server on in the Program tab".to_owned(),
+            Self::Inspector => format!(
+                "then `npx @modelcontextprotocol/inspector --config mcp.json --server {name}`"
+            ),
+            Self::LlamaCpp => {
+                "start `llama-server --jinja --webui-mcp-proxy` and add the address under Settings, MCP"
+                    .to_owned()
+            }
+            Self::OpenaiAgents => {
+                let class = if connection.is_started() {
+                    "MCPServerStdio"
+                } else {
+                    "MCPServerStreamableHttp"
+                };
+                format!("these are the arguments of `{class}`; `steadyhand tools --format openai` prints the tools for a plain chat endpoint")
+            }
+        };
+        let place = self
+            .file()
+            .map(|file| format!("goes into {}; ", file.display()));
+        format!("{}{step}", place.unwrap_or_default())
+    }
+}
+
+fn write(client: ClientKind, args: &ClientsArgs, printed: &Value) -> anyhow::Result<ExitStatus> {
+    let file = args.file.clone().or_else(|| client.file());
+    let path = file.with_context(|| {
+        format!(
+            "{} keeps servers in no file: leave --write out, and copy what is printed",
+            client.word()
+        )
+    })?;
+    let (key, name) = (client.servers_key(), args.name.as_str());
+    let entry = printed
+        .get(key)
+        .and_then(|servers| servers.get(name))
+        .cloned()
+        .with_context(|| format!("{} takes no file", client.word()))?;
+    let file = ConfigFile::read(&path)?;
+    let (text, change) = file.with_server(key, name, entry)?;
+    let question = match change {
+        ConfigChange::None => {
+            terminal_output::line(&format!("{} has it already", path.display()));
+            return Ok(ExitStatus::Done);
+        }
+        ConfigChange::Added => format!("add `{name}` to {}?", path.display()),
+        ConfigChange::Replaced => format!("replace `{name}` in {}?", path.display()),
+    };
+    if !args.yes && !confirm(&question, &path)? {
+        terminal_output::line("nothing was written");
+        return Ok(ExitStatus::Refused);
+    }
+    file.write(&text)?;
+    terminal_output::line(&format!("wrote {}", path.display()));
+    Ok(ExitStatus::Done)
+}
+
+fn confirm(question: &str, path: &Path) -> anyhow::Result<bool> {
+    if !std::io::stdin().is_terminal() {
+        bail!(
+            "a person says yes at a terminal before {} is changed; say --yes where one has",
+            path.display()
+        );
+    }
+    terminal_output::note(&format!("{question} [y/N]"));
+    let mut said = String::new();
+    std::io::stdin().lock().read_line(&mut said)?;
+    Ok(matches!(said.trim(), "y" | "Y" | "yes"))
+}

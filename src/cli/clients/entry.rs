@@ -1,0 +1,186 @@
+//! A node as clients' files name it: a command that starts one, or the address of one that runs.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use serde_json::{Value, json};
+
+use super::ClientKind;
+use crate::NodeOptions;
+
+/// How a client comes to its node.
+pub(super) enum NodeConnection {
+    /// It starts one and speaks over standard input and output.
+    Started {
+        command: PathBuf,
+        arguments: Vec<String>,
+    },
+    /// It connects to one that runs.
+    Running { url: String, has_token: bool },
+}
+
+/// Variable of the environment in which clients that read one look for the token.
+const TOKEN_VARIABLE: &str = "STEADYHAND_TOKEN";
+
+impl NodeConnection {
+    /// Returns this program, with its options made absolute: clients start it in a folder and with a `PATH` of their own.
+    pub(super) fn started(node: &NodeOptions) -> anyhow::Result<Self> {
+        let command = std::env::current_exe().context("where this program lies is not known")?;
+        let paths = [
+            ("--config", &node.config),
+            ("--scenes", &node.scenes),
+            ("--output", &node.output),
+            ("--state", &node.state),
+            ("--trace", &node.trace),
+        ];
+        let mut arguments = Vec::new();
+        for (option, path) in paths {
+            if let Some(path) = path {
+                arguments.extend([option.to_owned(), absolute(path)?]);
+            }
+        }
+        if let Some(port) = &node.port {
+            arguments.extend(["--port".to_owned(), port.clone()]);
+        }
+        if node.calibrated_elsewhere {
+            arguments.extend(["--calibrated", "elsewhere"].map(str::to_owned));
+        }
+        if node.allow_root {
+            arguments.push("--allow-root".to_owned());
+        }
+        arguments.push("serve".to_owned());
+        Ok(Self::Started { command, arguments })
+    }
+
+    /// Returns the address of a running node, `/mcp` added where it is missing.
+    pub(super) fn to_url(url: &str, has_token: bool) -> anyhow::Result<Self> {
+        let named = if url.contains("://") {
+            url.to_owned()
+        } else {
+            format!("http://{url}")
+        };
+        let uri: http::Uri = named
+            .parse()
+            .with_context(|| format!("{url:?} is no address, such as http://127.0.0.1:8700"))?;
+        let is_http = matches!(uri.scheme_str(), Some("http" | "https"));
+        if !is_http || uri.authority().is_none() {
+            bail!("{url:?} is no address, such as http://127.0.0.1:8700");
+        }
+        let base = named.trim_end_matches('/');
+        let url = match uri.path() {
+            "" | "/" => format!("{base}/mcp"),
+            _ => base.to_owned(),
+        };
+        Ok(Self::Running { url, has_token })
+    }
+
+    pub(super) const fn is_started(&self) -> bool {
+        matches!(self, Self::Started { .. })
+    }
+
+    /// Returns the entry of this node in the form of a client.
+    pub(super) fn entry(&self, client: ClientKind) -> Value {
+        match self {
+            Self::Started { command, arguments } => {
+                let mut entry = json!({ "command": command, "args": arguments });
+                if has_types(client) {
+                    set(&mut entry, "type", json!("stdio"));
+                }
+                entry
+            }
+            Self::Running { url, has_token } => {
+                let mut entry = json!({ "url": url });
+                if has_types(client) {
+                    set(&mut entry, "type", json!(http_type(client)));
+                }
+                if *has_token {
+                    let token = format!("Bearer {}", token_place(client));
+                    set(&mut entry, "headers", json!({ "Authorization": token }));
+                }
+                entry
+            }
+        }
+    }
+}
+
+/// Returns whether entries say which transport they are for.
+const fn has_types(client: ClientKind) -> bool {
+    matches!(
+        client,
+        ClientKind::ClaudeCode | ClientKind::Vscode | ClientKind::Inspector
+    )
+}
+
+const fn http_type(client: ClientKind) -> &'static str {
+    match client {
+        ClientKind::Inspector => "streamable-http",
+        _ => "http",
+    }
+}
+
+/// The place where a client looks for the token; those that read no variables want it written there.
+fn token_place(client: ClientKind) -> String {
+    match client {
+        ClientKind::ClaudeCode => format!("${{{TOKEN_VARIABLE}}}"),
+        ClientKind::Vscode | ClientKind::Cursor => format!("${{env:{TOKEN_VARIABLE}}}"),
+        _ => "PASTE-THE-TOKEN-HERE".to_owned(),
+    }
+}
+
+fn set(entry: &mut Value, key: &str, value: Value) {
+    if let Some(entry) = entry.as_object_mut() {
+        entry.insert(key.to_owned(), value);
+    }
+}
+
+fn absolute(path: &Path) -> anyhow::Result<String> {
+    let path = std::path::absolute(path)
+        .with_context(|| format!("{} cannot be made absolute", path.display()))?;
+    let text = path.to_str().map(str::to_owned);
+    text.with_context(|| {
+        format!(
+            "{} is not text: clients' files cannot name it",
+            path.display()
+        )
+    })
+}
+
+#[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failing test may panic"
+)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_gets_its_path_and_nothing_else_is_one() {
+        for (said, url) in [
+            ("127.0.0.1:8700", "http://127.0.0.1:8700/mcp"),
+            ("http://arm:8700/", "http://arm:8700/mcp"),
+            ("https://arm/mcp", "https://arm/mcp"),
+            ("https://arm/lab/mcp/", "https://arm/lab/mcp"),
+        ] {
+            let connection = NodeConnection::to_url(said, false).unwrap();
+            let entry = connection.entry(ClientKind::Cursor);
+            assert_eq!(entry, json!({ "url": url }), "{said}");
+        }
+        for said in ["", "ftp://arm", "http://", "a b"] {
+            assert!(NodeConnection::to_url(said, false).is_err(), "{said:?}");
+        }
+    }
+
+    #[test]
+    fn a_token_is_named_and_never_written() {
+        let connection = NodeConnection::to_url("arm:8700", true).unwrap();
+        for (client, place) in [
+            (ClientKind::ClaudeCode, "Bearer ${STEADYHAND_TOKEN}"),
+            (ClientKind::Vscode, "Bearer ${env:STEADYHAND_TOKEN}"),
+            (ClientKind::LmStudio, "Bearer PASTE-THE-TOKEN-HERE"),
+        ] {
+            let entry = connection.entry(client);
+            assert_eq!(entry["headers"]["Authorization"], place);
+        }
+    }
+}

@@ -1,0 +1,336 @@
+//! `scene new`: writes a complete, commented scene from an arm, a sheet's size and a name, at a place that the arm reaches well.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, anyhow, bail};
+use clap::Args;
+use nalgebra::{Point3, Vector3};
+
+use super::placement_args::size_mm;
+use super::questions::{ask, pick};
+use super::{ExitStatus, NodeOptions, terminal_output};
+use base::disk;
+use base::wording::seconds;
+use node::open;
+use plan::SilentObserver;
+use scene::{Scene, SceneLibrary, ScenePen};
+use tools::DrawingPreview;
+
+/// Share of the sheet's shorter side that the first drawing takes.
+const FIRST_DRAWING: f64 = 0.6;
+
+#[derive(Debug, Args)]
+pub(super) struct NewSceneArgs {
+    /// The file to write; its name is the scene's [default: NAME.toml, in the folder of --scenes]
+    file: Option<PathBuf>,
+    /// The scene's name: lower case letters, digits, _ and - [default: the file's, or mine]
+    #[arg(long)]
+    name: Option<String>,
+    /// The arm [default: so101]
+    #[arg(long)]
+    arm: Option<String>,
+    /// The sheet's width and height, such as 100x80mm
+    #[arg(long, value_name = "WxH", value_parser = size_mm)]
+    sheet: Option<[f64; 2]>,
+    /// The pen's name
+    #[arg(long, value_name = "NAME")]
+    pen: Option<String>,
+    /// Do not ask: what is not said is the default
+    #[arg(long)]
+    yes: bool,
+    /// Write over a file that is there
+    #[arg(long)]
+    force: bool,
+}
+
+/// Answers to the questions of a new scene.
+struct SceneChoices {
+    name: String,
+    sheet_mm: [f64; 2],
+    pen: String,
+    /// The scene that arm, pen and poses are taken from.
+    like: Arc<Scene>,
+}
+
+pub(super) fn run(options: &NodeOptions, args: &NewSceneArgs) -> anyhow::Result<ExitStatus> {
+    let library = open::library(options, &open::file(options)?)?;
+    let choices = SceneChoices::ask(&library, args)?;
+    let file = args.file.clone().unwrap_or_else(|| {
+        let folder = library.folder().unwrap_or(Path::new(""));
+        folder.join(format!("{}.toml", choices.name))
+    });
+    if file.exists() && !args.force {
+        bail!(
+            "{} is there already: name another file, or say --force",
+            file.display()
+        );
+    }
+    let sheet = SheetPlace::beside(&choices.like, choices.sheet_mm)?;
+    let first = library.scene_from_text(&choices.name, &choices.text(&sheet))?;
+    // Where the arm reaches the whole sheet better, it is proposed there.
+    let better = plan::reach(&first, 0, &SilentObserver)?.suggestion;
+    let sheet = better.map_or(sheet.clone(), |better| sheet.moved_to(better.origin_m));
+    let text = choices.text(&sheet);
+    let scene = library.scene_from_text(&choices.name, &text)?;
+    let preview = DrawingPreview::new(&scene, &scene.rest_rad, &SilentObserver)?;
+    if let Some(refusal) = preview.refusals.first() {
+        bail!(
+            "a sheet of {} by {} mm cannot be drawn on by {}: {}; say a smaller --sheet; nothing was written",
+            choices.sheet_mm[0],
+            choices.sheet_mm[1],
+            scene.arm.file.name,
+            refusal.why
+        );
+    }
+    save(&file, &text)?;
+    terminal_output::line(&format!("{} is written", file.display()));
+    let picture = file.with_extension("png");
+    if let Some(png) = tools::preview_picture(&scene, &preview) {
+        std::fs::write(&picture, png)
+            .with_context(|| format!("cannot write {}", picture.display()))?;
+        terminal_output::line(&format!("{} shows its first drawing", picture.display()));
+    }
+    if let Some(plan) = &preview.plan {
+        let time = seconds(plan.report.duration_s);
+        terminal_output::line(&format!("it draws its name in {time}; nothing is refused"));
+    }
+    terminal_output::line(&format!(
+        "next: correct sheet.origin_m and the pen's tip_m to what is on your table (`steadyhand teach`, `steadyhand calibrate`), then `steadyhand --scenes {} draw FILE --scene {}`",
+        folder_of(&file).display(),
+        choices.name
+    ));
+    Ok(ExitStatus::Done)
+}
+
+fn folder_of(file: &Path) -> &Path {
+    let folder = file
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    folder.unwrap_or(Path::new("."))
+}
+
+fn save(file: &Path, text: &str) -> anyhow::Result<()> {
+    let cannot = || format!("cannot write {}", file.display());
+    std::fs::create_dir_all(folder_of(file)).with_context(cannot)?;
+    disk::put(file, text).with_context(cannot)
+}
+
+impl SceneChoices {
+    /// Takes what was said, and asks for the rest at a terminal.
+    fn ask(library: &SceneLibrary, args: &NewSceneArgs) -> anyhow::Result<Self> {
+        let answer = |said: Option<String>, question: &str, default: &str| match said {
+            Some(said) => said,
+            None if args.yes => default.to_owned(),
+            None => ask(question, default),
+        };
+        let stem = args.file.as_ref().and_then(|file| file.file_stem());
+        let stem = stem.map(|stem| stem.to_string_lossy().into_owned());
+        if let (Some(stem), Some(name)) = (&stem, &args.name)
+            && stem != name
+        {
+            bail!("a scene is called as its file: the file is {stem}.toml and --name is {name}");
+        }
+        let name = answer(
+            args.name.clone().or(stem),
+            "what is the scene called?",
+            "mine",
+        );
+        check_name(&name)?;
+        let arm = match &args.arm {
+            Some(arm) => arm.clone(),
+            None if args.yes => "so101".to_owned(),
+            None => pick("which arm is it for?", &arms_with_scenes(library))?,
+        };
+        let like = scene_of(library, &arm)?;
+        let [width, height] = like.surface.size_mm();
+        let sheet_mm = match args.sheet {
+            Some(sheet_mm) => sheet_mm,
+            None => {
+                let default = format!("{width}x{height}mm");
+                let said = answer(None, "how large is the sheet, width x height?", &default);
+                size_mm(&said).map_err(|why| anyhow!("the sheet: {why}"))?
+            }
+        };
+        let pen = like.pen(0).map(|pen| pen.name.clone()).unwrap_or_default();
+        let pen = answer(args.pen.clone(), "what is the pen called?", &pen);
+        Ok(Self {
+            name,
+            sheet_mm,
+            pen,
+            like,
+        })
+    }
+
+    /// Writes the scene's file.
+    fn text(&self, sheet: &SheetPlace) -> String {
+        let like = &self.like;
+        let arm = &like.arm.file.name;
+        let [width, height] = self.sheet_mm;
+        let size_mm = (width.min(height) * FIRST_DRAWING).floor().max(1.0);
+        let mut text = format!(
+            r#"# A scene: what is there and what is allowed. docs/scenes.md explains every key; lengths on the sheet are
+# millimetres, places in space metres in the arm's base frame.
+name = {name}
+about = "A sheet of {width} by {height} mm"   # one line for people and models
+arm = {arm}
+
+# Drawn by `stroke`; `steadyhand draw FILE --scene {plain}` draws another file in its place.
+[design]
+text = {name}          # or file = "drawing.svg", beside this file or in designs/
+size_mm = {size_mm:?}          # the longer side of the page on the sheet
+# at_mm = [10.0, 10.0]     # its lower left corner; left out, it lies in the middle
+
+# Where the sheet lies. `steadyhand reach` shows where the arm reaches well; teach or calibrate it before a real arm draws.
+[sheet]
+origin_m = {origin}   # the lower left corner, as a reader sees it
+x_axis = {x}
+y_axis = {y}
+size_mm = [{width:?}, {height:?}]
+"#,
+            name = quoted(&self.name),
+            plain = self.name,
+            arm = quoted(arm),
+            origin = numbers(&sheet.origin_m.coords, 4),
+            x = numbers(&sheet.x, 6),
+            y = numbers(&sheet.y, 6),
+        );
+        if let Some(pen) = like.pen(0) {
+            text.push_str(&self.pen_text(pen));
+        }
+        let angles = |q: &base::units::JointVector| {
+            let all: Vec<String> = q.iter().map(|angle| format!("{angle:?}")).collect();
+            format!("[{}]", all.join(", "))
+        };
+        // A text never fails to take more.
+        let _ = write!(
+            text,
+            r"
+# Where the arm is left, and where it waits between jobs; rad, a number a joint.
+[poses]
+rest_rad = {}
+ready_rad = {}
+
+# Heights over the sheet.
+[heights]
+lift_mm = {:?}      # of travel between strokes
+press_mm = {:?}     # as deep below the surface is a yielding pen sent
+
+# Limits of the tip; the arm's own limits hold as well.
+[limits]
+draw_mm_s = {:?}
+travel_mm_s = {:?}
+",
+            angles(&like.rest_rad),
+            angles(&like.ready_rad),
+            like.heights.lift_mm,
+            like.heights.press_mm,
+            like.limits.draw_mm_s,
+            like.limits.travel_mm_s,
+        );
+        text
+    }
+
+    fn pen_text(&self, pen: &ScenePen) -> String {
+        let [r, g, b] = pen.colour;
+        format!(
+            r##"
+# What draws: its tip and its direction in the tool mount's frame, as mounted in scene `{like}`. Measure yours:
+# `steadyhand calibrate touch tool`.
+[[pens]]
+name = {name}
+tip_m = {tip}
+axis = {axis}
+width_mm = {width:?}
+colour = "#{r:02x}{g:02x}{b:02x}"
+"##,
+            like = self.like.name,
+            name = quoted(&self.pen),
+            tip = numbers(&pen.tip_m.coords, 6),
+            axis = numbers(&pen.axis, 6),
+            width = pen.width_mm,
+        )
+    }
+}
+
+/// A text as TOML has it, which for these is as JSON has it.
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+fn numbers(of: &Vector3<f64>, decimals: i32) -> String {
+    let step = 10_f64.powi(decimals);
+    let all: Vec<String> = of
+        .iter()
+        .map(|value| format!("{:?}", (value * step).round() / step + 0.0))
+        .collect();
+    format!("[{}]", all.join(", "))
+}
+
+fn check_name(name: &str) -> anyhow::Result<()> {
+    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "_-".contains(c);
+    if !name.is_empty() && name.chars().all(is_plain) {
+        return Ok(());
+    }
+    bail!("{name:?} cannot be a scene's name: use lower case letters, digits, _ and -")
+}
+
+fn arms_with_scenes(library: &SceneLibrary) -> Vec<String> {
+    let mut arms = library.arms();
+    arms.retain(|arm| flat_scene_of(library, arm).is_some());
+    // The first is the default.
+    arms.sort_by_key(|arm| arm != "so101");
+    arms
+}
+
+/// Returns a scene of an arm with a flat sheet, to take its pen and poses from.
+fn flat_scene_of(library: &SceneLibrary, arm: &str) -> Option<Arc<Scene>> {
+    let names = std::iter::once("default".to_owned()).chain(library.scenes_for(&[arm]));
+    let mut scenes = names.filter_map(|name| library.scene(&name, None).ok());
+    scenes.find(|scene| scene.arm.file.name == arm && scene.surface.is_flat())
+}
+
+/// Returns the scene to take an arm's pen and poses from.
+///
+/// # Errors
+/// No such arm, or no scene of it.
+fn scene_of(library: &SceneLibrary, arm: &str) -> anyhow::Result<Arc<Scene>> {
+    library.arm(arm)?;
+    flat_scene_of(library, arm).with_context(|| {
+        format!(
+            "no scene is known for arm {arm} to take its pen and poses from: write one by docs/scenes.md, or say --arm with one of {}",
+            arms_with_scenes(library).join(", ")
+        )
+    })
+}
+
+/// Where a flat sheet lies.
+#[derive(Clone)]
+struct SheetPlace {
+    origin_m: Point3<f64>,
+    x: Vector3<f64>,
+    y: Vector3<f64>,
+}
+
+impl SheetPlace {
+    /// A sheet of another size with the same middle as a scene's.
+    fn beside(like: &Scene, [width, height]: [f64; 2]) -> anyhow::Result<Self> {
+        let surface = &like.surface;
+        let middle = surface.at(surface.size_mm().map(|side| side / 2.0));
+        if !surface.is_flat() {
+            bail!("the sheet of scene `{}` is not flat", like.name);
+        }
+        let (x, normal) = (middle.x.into_inner(), middle.normal.into_inner());
+        let y = normal.cross(&x);
+        let origin_m = middle.point_m - x * (width / 2e3) - y * (height / 2e3);
+        Ok(Self { origin_m, x, y })
+    }
+
+    fn moved_to(&self, origin_m: [f64; 3]) -> Self {
+        Self {
+            origin_m: Point3::from(origin_m),
+            ..self.clone()
+        }
+    }
+}

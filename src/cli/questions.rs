@@ -1,0 +1,42 @@
+//! Questions to a person at the terminal; where there is none, the default is the answer.
+
+use std::io::IsTerminal;
+
+use anyhow::bail;
+
+use super::terminal_output;
+
+/// Longest answer to a question.
+const ANSWER_CHARS_MAX: usize = 400;
+
+/// One of several, by its number.
+pub(super) fn pick(question: &str, among: &[String]) -> anyhow::Result<String> {
+    terminal_output::note(question);
+    for (index, one) in among.iter().enumerate() {
+        terminal_output::note(&format!("  {}: {one}", index + 1));
+    }
+    let said = ask("its number", "1");
+    let index = said.parse::<usize>().ok().and_then(|n| n.checked_sub(1));
+    match index.and_then(|index| among.get(index)) {
+        Some(one) => Ok(one.clone()),
+        None => bail!("{said:?} is not one of 1 to {}", among.len()),
+    }
+}
+
+/// Returns a person's answer, or the default if it is missing or empty.
+pub(super) fn ask(question: &str, default: &str) -> String {
+    if !std::io::stdin().is_terminal() {
+        return default.to_owned();
+    }
+    terminal_output::note(&format!("{question} [{default}]"));
+    let mut said = String::new();
+    if std::io::stdin().read_line(&mut said).is_err() {
+        return default.to_owned();
+    }
+    let said: String = said.trim().chars().take(ANSWER_CHARS_MAX).collect();
+    if said.is_empty() {
+        default.to_owned()
+    } else {
+        said
+    }
+}

@@ -1,0 +1,106 @@
+//! What becomes of a design's strokes in a plan: joined, left out, turned round, put into another order.
+
+use std::collections::BTreeSet;
+
+use base::wording::count;
+use plan::{PlanReport, StrokeReport};
+
+/// A design's strokes and a plan's, counted.
+pub(super) struct StrokeJoining {
+    /// Strokes of the design on the sheet.
+    pub(super) of_design: usize,
+    /// Strokes of the plan.
+    pub(super) drawn: usize,
+    /// Strokes of the plan that are several of the design.
+    pub(super) joined: usize,
+    /// Strokes of the design of which nothing is drawn, for they lie on others.
+    pub(super) left_out: usize,
+    /// Strokes of the plan that are drawn from their ends.
+    pub(super) reversed: usize,
+    is_reordered: bool,
+}
+
+impl StrokeJoining {
+    pub(super) fn of(report: &PlanReport, of_design: usize) -> Self {
+        let strokes = &report.strokes;
+        let drawn: BTreeSet<usize> = strokes.iter().flat_map(|s| &s.parts).copied().collect();
+        let is_joined = |stroke: &&StrokeReport| stroke.parts.len() > 1;
+        let firsts: Vec<usize> = strokes.iter().map(|stroke| stroke.stroke).collect();
+        Self {
+            of_design,
+            drawn: strokes.len(),
+            joined: strokes.iter().filter(is_joined).count(),
+            left_out: of_design.saturating_sub(drawn.len()),
+            reversed: strokes.iter().filter(|stroke| stroke.reversed).count(),
+            is_reordered: !firsts.is_sorted(),
+        }
+    }
+
+    /// Returns what was changed, in words; none where all is drawn as the author has it.
+    pub(super) fn words(&self) -> Option<String> {
+        let backwards = match self.reversed {
+            0 => None,
+            reversed => Some(format!("{reversed} backwards")),
+        };
+        let changes: Vec<String> = [
+            (self.joined > 0).then(|| "ends that touch are joined".to_owned()),
+            (self.left_out > 0).then(|| format!("{} left out, drawn already", self.left_out)),
+            self.is_reordered
+                .then(|| "in the order that is soonest done".to_owned()),
+            backwards,
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        let of_design = count(self.of_design, "stroke");
+        (!changes.is_empty()).then(|| {
+            format!(
+                "{of_design} of the design drawn as {}: {}",
+                self.drawn,
+                changes.join(", ")
+            )
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(strokes: &[(&[usize], bool)]) -> PlanReport {
+        let strokes = strokes.iter().map(|(parts, reversed)| StrokeReport {
+            stroke: parts.first().copied().unwrap_or(0),
+            parts: parts.to_vec(),
+            reversed: *reversed,
+            ..StrokeReport::default()
+        });
+        PlanReport {
+            strokes: strokes.collect(),
+            ..PlanReport::default()
+        }
+    }
+
+    #[test]
+    fn says_what_was_changed_and_nothing_where_nothing_was() {
+        for (strokes, of_design, words) in [
+            (&[(&[0][..], false), (&[1], false)][..], 2, None),
+            (
+                &[(&[0, 2, 3], false)],
+                5,
+                Some(
+                    "5 strokes of the design drawn as 1: ends that touch are joined, 2 left out, drawn already",
+                ),
+            ),
+            (
+                &[(&[1], true), (&[0], false)],
+                2,
+                Some(
+                    "2 strokes of the design drawn as 2: in the order that is soonest done, 1 backwards",
+                ),
+            ),
+        ] {
+            let found = StrokeJoining::of(&report(strokes), of_design).words();
+            assert_eq!(found.as_deref(), words);
+        }
+    }
+}

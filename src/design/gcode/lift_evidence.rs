@@ -1,0 +1,266 @@
+//! Evidence of what lifts a G-code file's pen: which of Z and the tool's switch changes between cuts.
+
+use super::super::DesignError;
+use super::line_name;
+use super::machine::{self, GcodeMove};
+use super::pen_lift::LiftRule;
+use super::tool_switch::ToolLevel;
+
+/// Heights nearer than this to one another are one height.
+const SAME_MM: f64 = 1e-6;
+
+/// Lowest and highest of some heights.
+#[derive(Clone, Copy)]
+struct HeightRange {
+    low_mm: f64,
+    high_mm: f64,
+}
+
+impl HeightRange {
+    fn with(range: Option<Self>, height_mm: f64) -> Option<Self> {
+        let (low_mm, high_mm) = range.map_or((height_mm, height_mm), |r| (r.low_mm, r.high_mm));
+        Some(Self {
+            low_mm: low_mm.min(height_mm),
+            high_mm: high_mm.max(height_mm),
+        })
+    }
+}
+
+/// Sides of 0 on which heights lie.
+#[derive(Clone, Copy, Default)]
+struct HeightSides {
+    above: bool,
+    level: bool,
+    below: bool,
+}
+
+impl HeightSides {
+    fn take(&mut self, height_mm: f64) {
+        match height_mm {
+            h if h > SAME_MM => self.above = true,
+            h if h < -SAME_MM => self.below = true,
+            _ => self.level = true,
+        }
+    }
+}
+
+/// Statements of a file about heights and tools.
+#[derive(Default)]
+pub(super) struct LiftEvidence {
+    /// Line of the lowest or highest point, for the refusal.
+    line: usize,
+    heights: Option<HeightRange>,
+    sides: HeightSides,
+    /// Sides of the heights at which G1 to G3 go along the paper.
+    cut_sides: HeightSides,
+    cuts: Option<HeightRange>,
+    travels: Option<HeightRange>,
+    /// The first level at which the tool is on in a cut or, before any, at all.
+    tool: Option<ToolLevel>,
+    tool_cuts: bool,
+    /// Another level at which it cuts, and its line.
+    other_tool: Option<(ToolLevel, usize)>,
+}
+
+/// Cuts by whether Z and the tool say that the pen is down.
+#[derive(Default)]
+struct LiftAgreement {
+    both: bool,
+    by_height: LiftCount,
+    by_tool: LiftCount,
+}
+
+/// Cuts that one of Z and the tool has the pen down for.
+#[derive(Clone, Copy, Default)]
+struct LiftCount {
+    /// Times that it lifts the pen on the way from one cut to the next.
+    lifts: usize,
+    has_cut: bool,
+    is_lifted: bool,
+    /// Line of the first cut for which the other has the pen up.
+    alone: Option<usize>,
+}
+
+impl LiftCount {
+    fn see(&mut self, movement: &GcodeMove, is_down: bool, other_is_down: bool) {
+        if !is_down {
+            self.is_lifted = true;
+            return;
+        }
+        if !movement.is_cut() {
+            return;
+        }
+        self.lifts += usize::from(self.has_cut && self.is_lifted);
+        self.has_cut = true;
+        self.is_lifted = false;
+        if !other_is_down && self.alone.is_none() {
+            self.alone = Some(movement.line);
+        }
+    }
+}
+
+impl LiftEvidence {
+    pub(super) fn of(text: &str) -> Result<Self, DesignError> {
+        let mut evidence = Self::default();
+        machine::run(text, |movement| {
+            evidence.see_tool(movement);
+            if movement.height_is_known {
+                evidence.see_height(movement);
+            }
+            Ok(())
+        })?;
+        Ok(evidence)
+    }
+
+    pub(super) fn judge(&self, text: &str) -> Result<LiftRule, DesignError> {
+        let by_height = self.height_rule();
+        match (by_height, self.tool) {
+            (Ok(Some(down_max_mm)), Some(_)) => self.choose(text, down_max_mm),
+            (Ok(Some(down_max_mm)), None) => Ok(LiftRule::Height { down_max_mm }),
+            (_, Some(down)) => self.tool_rule(down),
+            (Ok(None), None) => Ok(LiftRule::Rapid),
+            (Err(refusal), None) => Err(refusal),
+        }
+    }
+
+    fn see_tool(&mut self, movement: &GcodeMove) {
+        if movement.tool == ToolLevel::Off {
+            return;
+        }
+        let cuts = movement.is_cut();
+        if self.tool.is_none() || (cuts && !self.tool_cuts) {
+            self.tool = Some(movement.tool);
+        } else if cuts && self.other_tool.is_none() && self.tool != Some(movement.tool) {
+            self.other_tool = Some((movement.tool, movement.line));
+        }
+        self.tool_cuts |= cuts;
+    }
+
+    fn see_height(&mut self, movement: &GcodeMove) {
+        let [from_mm, to_mm] = [movement.from[2], movement.to[2]];
+        let known = self.heights;
+        self.heights = HeightRange::with(known, to_mm);
+        if known.is_none_or(|known| to_mm < known.low_mm || to_mm > known.high_mm) {
+            self.line = movement.line;
+        }
+        self.sides.take(to_mm);
+        if movement.is_cut() {
+            self.cuts = HeightRange::with(self.cuts, to_mm);
+            self.cut_sides.take(to_mm);
+        } else if movement.is_along_paper() {
+            self.travels = HeightRange::with(self.travels, from_mm.max(to_mm));
+        }
+    }
+
+    /// The height below which Z has the pen down; none where Z never moves.
+    fn height_rule(&self) -> Result<Option<f64>, DesignError> {
+        let is_one = |range: HeightRange| range.high_mm - range.low_mm <= SAME_MM;
+        if self.heights.is_none_or(is_one) {
+            return Ok(None);
+        }
+        if let (Some(cuts), Some(travels)) = (self.cuts, self.travels) {
+            // All cuts lie below all travels, and none is a travel by G1: none is higher than another, or above 0.
+            let is_cut_alone = is_one(cuts) || cuts.high_mm <= SAME_MM;
+            if is_cut_alone && cuts.high_mm + SAME_MM < travels.low_mm {
+                return Ok(Some(cuts.high_mm + SAME_MM / 2.0));
+            }
+        }
+        let HeightSides {
+            above,
+            level,
+            below,
+        } = self.sides;
+        match (above, level, below) {
+            (true, true, false) => Ok(Some(SAME_MM)),
+            (true, false, true) => Ok(Some(0.0)),
+            (false, true, true) => Ok(Some(-SAME_MM)),
+            // At 0 nothing is cut, or nothing below it: the tool passes there, or parks.
+            (true, true, true) if !(self.cut_sides.level && self.cut_sides.below) => {
+                let is_below = self.cut_sides.below;
+                match is_below || self.cut_sides.level {
+                    true => Ok(Some(if is_below { -SAME_MM } else { SAME_MM })),
+                    false => Err(self.refusal("heights above, at and below 0")),
+                }
+            }
+            (true, true, true) => Err(self.refusal("heights above, at and below 0")),
+            _ => Err(self.refusal("several heights, all on one side of 0")),
+        }
+    }
+
+    fn tool_rule(&self, down: ToolLevel) -> Result<LiftRule, DesignError> {
+        match (self.other_tool, down) {
+            (None, down) => Ok(LiftRule::Tool { down }),
+            (Some((other, line)), down) => Err(DesignError::unsupported(
+                line_name(line),
+                format!("{} after {}", level_name(other), level_name(down)),
+                "use M5, S0 or another S in G0 for up, and one S in G1 for down",
+            )),
+        }
+    }
+
+    /// Chooses where both change. A pen marks where both have it down, so the one that says so for fewer cuts decides,
+    /// if it also lifts at least as often; where both say the same, the one that lifts more often.
+    fn choose(&self, text: &str, down_max_mm: f64) -> Result<LiftRule, DesignError> {
+        let mut agreement = LiftAgreement::default();
+        machine::run(text, |movement| {
+            agreement.see(movement, down_max_mm);
+            Ok(())
+        })?;
+        let LiftAgreement {
+            both,
+            by_height,
+            by_tool,
+        } = agreement;
+        let is_by_height = match (by_height.alone, by_tool.alone) {
+            (None, None) => by_height.lifts >= by_tool.lifts,
+            (None, Some(_)) if !both => false,
+            (Some(_), None) if !both => true,
+            (None, Some(_)) if by_height.lifts >= by_tool.lifts => true,
+            (Some(_), None) if by_tool.lifts >= by_height.lifts => false,
+            (height, tool) => return Err(disagreement(height.or(tool).unwrap_or(self.line))),
+        };
+        if is_by_height {
+            return Ok(LiftRule::Height { down_max_mm });
+        }
+        self.tool_rule(self.tool.unwrap_or(ToolLevel::On))
+    }
+
+    fn refusal(&self, found: &str) -> DesignError {
+        let (low, high) = self.heights.map_or((0.0, 0.0), |h| (h.low_mm, h.high_mm));
+        DesignError::unsupported(
+            line_name(self.line),
+            format!("{found} (Z from {low} to {high} mm)"),
+            "lift the pen to one Z above 0 and draw at one at or below 0",
+        )
+    }
+}
+
+impl LiftAgreement {
+    fn see(&mut self, movement: &GcodeMove, down_max_mm: f64) {
+        if !movement.is_along_paper() {
+            return;
+        }
+        let height_mm = movement.from[2].max(movement.to[2]);
+        let by_height = movement.height_is_known && height_mm <= down_max_mm;
+        let by_tool = movement.tool != ToolLevel::Off;
+        self.both |= by_height && by_tool && movement.is_cut();
+        self.by_height.see(movement, by_height, by_tool);
+        self.by_tool.see(movement, by_tool, by_height);
+    }
+}
+
+fn disagreement(line: usize) -> DesignError {
+    DesignError::unsupported(
+        line_name(line),
+        "a cut for which Z and the tool (M3, M5, S) disagree whether the pen is down",
+        "lift the pen by Z alone or by the tool alone",
+    )
+}
+
+fn level_name(level: ToolLevel) -> String {
+    match level {
+        ToolLevel::Off => "M5".to_owned(),
+        ToolLevel::On => "M3".to_owned(),
+        ToolLevel::Power(power) => format!("S{power}"),
+    }
+}

@@ -1,0 +1,48 @@
+//! The tool's switch: M3 and M4 with their power, M5, and the angle of a pen's servo.
+
+/// A tool's switch and power at a moment.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum ToolLevel {
+    /// M5, S0, or nothing said yet.
+    Off,
+    /// M3 without any S.
+    On,
+    /// M3 or M4 with this S, or a servo at this angle.
+    Power(f64),
+}
+
+#[derive(Default)]
+pub(super) struct ToolSwitch {
+    is_on: bool,
+    /// A servo's angle of 0 is a place like any other, a spindle's power of 0 is off.
+    is_servo: bool,
+    /// M4: a laser that is dark while G0 travels.
+    is_dynamic: bool,
+    power: Option<f64>,
+}
+
+impl ToolSwitch {
+    pub(super) fn switch_on(&mut self, is_dynamic: bool) {
+        self.is_on = true;
+        self.is_dynamic = is_dynamic;
+    }
+
+    pub(super) fn switch_off(&mut self) {
+        self.is_on = false;
+    }
+
+    pub(super) fn set_power(&mut self, power: f64, is_servo: bool) {
+        self.is_servo |= is_servo;
+        self.power = Some(power);
+    }
+
+    /// Returns the level during a move; a laser that M4 switched on is dark while G0 travels.
+    pub(super) fn level(&self, in_rapid: bool) -> ToolLevel {
+        match self.power {
+            _ if !self.is_on || (in_rapid && self.is_dynamic) => ToolLevel::Off,
+            None => ToolLevel::On,
+            Some(power) if power <= 0.0 && !self.is_servo => ToolLevel::Off,
+            Some(power) => ToolLevel::Power(power),
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! Bytes of HP-GL → commands: two letters and their numbers, or a label and its text.
+
+use super::super::DesignError;
+use super::super::design_error::quoted;
+use super::byte_name;
+
+/// The byte that ends a label where DT says nothing else.
+const END_OF_TEXT: u8 = 3;
+const ESCAPE: u8 = 0x1b;
+
+/// A command as it stands in the file.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct HpglCommand {
+    /// In capitals: `PD`.
+    pub(super) name: [u8; 2],
+    /// Index of its first byte.
+    pub(super) at: usize,
+    pub(super) numbers: Vec<f64>,
+    /// Bytes of a label, of an encoded polyline, or the symbol of SM.
+    pub(super) raw: Vec<u8>,
+}
+
+impl HpglCommand {
+    /// Its two letters.
+    pub(super) fn word(&self) -> String {
+        self.name.map(char::from).iter().collect()
+    }
+
+    /// Its bytes as text.
+    pub(super) fn text(&self) -> String {
+        match std::str::from_utf8(&self.raw) {
+            Ok(text) => text.to_owned(),
+            // Plotters' programs of old write a byte a letter.
+            Err(_) => self.raw.iter().map(|byte| char::from(*byte)).collect(),
+        }
+    }
+
+    /// The number at this place, or what the plotter takes without it.
+    pub(super) fn number(&self, index: usize, otherwise: f64) -> f64 {
+        self.numbers.get(index).copied().unwrap_or(otherwise)
+    }
+
+    /// The number at this place as one of a few whole ones.
+    pub(super) fn choice(&self, index: usize, otherwise: i32) -> i32 {
+        let number = self.number(index, f64::from(otherwise));
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "saturates, and no choice is so large"
+        )]
+        let choice = number.round() as i32;
+        choice
+    }
+
+    /// Its numbers as points.
+    ///
+    /// # Errors
+    /// An odd number of them.
+    pub(super) fn points(&self) -> Result<impl Iterator<Item = [f64; 2]> + '_, DesignError> {
+        if !self.numbers.len().is_multiple_of(2) {
+            let found = format!("{} with {} coordinates", self.word(), self.numbers.len());
+            return Err(DesignError::syntax(
+                byte_name(self.at),
+                found,
+                "coordinates in pairs",
+            ));
+        }
+        let pairs = self.numbers.chunks_exact(2);
+        Ok(pairs.filter_map(|pair| <[f64; 2]>::try_from(pair).ok()))
+    }
+
+    /// Refuses fewer numbers than the command needs.
+    pub(super) fn needs(&self, count: usize) -> Result<(), DesignError> {
+        if self.numbers.len() >= count {
+            return Ok(());
+        }
+        let found = format!("{} with {} numbers", self.word(), self.numbers.len());
+        Err(DesignError::syntax(
+            byte_name(self.at),
+            found,
+            format!("{count} numbers"),
+        ))
+    }
+}
+
+/// A place in the file.
+pub(super) struct HpglScanner<'b> {
+    bytes: &'b [u8],
+    at: usize,
+    label_end: u8,
+}
+
+impl<'b> HpglScanner<'b> {
+    pub(super) fn new(bytes: &'b [u8]) -> Self {
+        Self {
+            bytes,
+            at: 0,
+            label_end: END_OF_TEXT,
+        }
+    }
+
+    /// Takes the next command; none at the end of the file.
+    pub(super) fn command(&mut self) -> Result<Option<HpglCommand>, DesignError> {
+        self.skip_between()?;
+        let at = self.at;
+        let Some(first) = self.take() else {
+            return Ok(None);
+        };
+        let second = self.take().unwrap_or(b' ');
+        if !first.is_ascii_alphabetic() || !second.is_ascii_alphabetic() {
+            return Err(self.odd(at));
+        }
+        let mut command = HpglCommand {
+            name: [first, second].map(|letter| letter.to_ascii_uppercase()),
+            at,
+            numbers: Vec::new(),
+            raw: Vec::new(),
+        };
+        match &command.name {
+            b"LB" => command.raw = self.bytes_until(self.label_end),
+            b"CO" => _ = self.bytes_until(b';'),
+            b"PE" | b"SM" => command.raw = self.bytes_until(b';'),
+            b"DT" => self.define_label_end(),
+            b"IN" | b"DF" => {
+                self.label_end = END_OF_TEXT;
+                command.numbers = self.numbers()?;
+            }
+            _ => command.numbers = self.numbers()?,
+        }
+        Ok(Some(command))
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.bytes.get(self.at).copied()
+    }
+
+    fn take(&mut self) -> Option<u8> {
+        let byte = self.peek()?;
+        self.at += 1;
+        Some(byte)
+    }
+
+    /// Skips blanks, ends of commands and the plotter's own escape sequences.
+    fn skip_between(&mut self) -> Result<(), DesignError> {
+        while let Some(byte) = self.peek() {
+            match byte {
+                ESCAPE => self.skip_escape()?,
+                b';' | b',' | 0 | END_OF_TEXT => self.at += 1,
+                byte if byte.is_ascii_whitespace() => self.at += 1,
+                _ => break,
+            }
+        }
+        Ok(())
+    }
+
+    /// Skips `ESC .` with its letter and numbers, which set up the line to a plotter. Other escapes change to another
+    /// language.
+    fn skip_escape(&mut self) -> Result<(), DesignError> {
+        let after = self.bytes.get(self.at + 1).copied();
+        if after != Some(b'.') {
+            let found = match after {
+                Some(byte) => format!("the escape sequence ESC {}", char::from(byte)),
+                None => "an escape at the end".to_owned(),
+            };
+            return Err(DesignError::unsupported(
+                byte_name(self.at),
+                format!("{found}, which belongs to PCL, RTL or PJL,"),
+                "write the file as plain HP-GL for a pen plotter",
+            ));
+        }
+        self.at = self.bytes.len().min(self.at + 3);
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        let length = rest
+            .iter()
+            .take_while(|b| b.is_ascii_digit() || **b == b';')
+            .count();
+        if rest.get(length) == Some(&b':') {
+            self.at += length + 1;
+        }
+        Ok(())
+    }
+
+    fn bytes_until(&mut self, end: u8) -> Vec<u8> {
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        let length = rest.iter().position(|byte| *byte == end);
+        self.at += length.map_or(rest.len(), |length| length + 1);
+        rest.get(..length.unwrap_or(rest.len()))
+            .unwrap_or_default()
+            .to_vec()
+    }
+
+    /// The byte behind DT ends labels; without one it is that of the beginning again.
+    fn define_label_end(&mut self) {
+        self.label_end = match self.take() {
+            None | Some(b';') => END_OF_TEXT,
+            Some(byte) => byte,
+        };
+        // A mode, which says whether the byte is drawn: it never is here.
+        while self.peek().is_some_and(|b| b == b',' || b.is_ascii_digit()) {
+            self.at += 1;
+        }
+    }
+
+    /// The numbers up to the next command.
+    fn numbers(&mut self) -> Result<Vec<f64>, DesignError> {
+        let mut numbers = Vec::new();
+        while let Some(byte) = self.peek() {
+            match byte {
+                b',' => self.at += 1,
+                byte if byte.is_ascii_whitespace() => self.at += 1,
+                b'+' | b'-' | b'.' | b'0'..=b'9' => numbers.push(self.a_number()?),
+                _ => break,
+            }
+        }
+        Ok(numbers)
+    }
+
+    fn a_number(&mut self) -> Result<f64, DesignError> {
+        let at = self.at;
+        let rest = self.bytes.get(at..).unwrap_or_default();
+        let is_part = |(index, byte): (usize, &u8)| match byte {
+            b'+' | b'-' => index == 0,
+            byte => byte.is_ascii_digit() || *byte == b'.',
+        };
+        let length = rest
+            .iter()
+            .enumerate()
+            .take_while(|(i, b)| is_part((*i, b)))
+            .count();
+        self.at += length.max(1);
+        let text = rest.get(..length).map(std::str::from_utf8);
+        let number = text.and_then(Result::ok).and_then(|text| text.parse().ok());
+        number.ok_or_else(|| self.odd(at))
+    }
+
+    fn odd(&self, at: usize) -> DesignError {
+        let rest = self.bytes.get(at..).unwrap_or_default();
+        let found: String = rest.iter().take(12).map(|byte| char::from(*byte)).collect();
+        DesignError::syntax(
+            byte_name(at),
+            quoted(&found),
+            "two letters and their numbers, such as PD100,-20;",
+        )
+    }
+}

@@ -1,0 +1,184 @@
+//! From the units of a file to millimetres: plotter units, scaling points, user units, rotation.
+
+use super::super::DesignError;
+use super::byte_name;
+use super::commands::HpglCommand;
+
+pub(super) type Point = [f64; 2];
+
+/// Plotter units in a millimetre.
+pub(super) const UNITS_PER_MM: f64 = 40.0;
+
+/// The scaling points of a sheet A4, where no IP says others.
+const SCALING_POINTS: [Point; 2] = [[603.0, 521.0], [10603.0, 7721.0]];
+
+/// What the coordinates of a file mean at a moment.
+#[derive(Clone, Debug)]
+pub(super) struct PlotterCoordinates {
+    scaling_points: [Point; 2],
+    /// The file said its scaling points.
+    has_own_points: bool,
+    /// User units of SC: where an axis' coordinate is 0, in plotter units, and how many of these a unit has.
+    user: Option<[AxisScale; 2]>,
+    quarter_turns: u8,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct AxisScale {
+    zero: f64,
+    units: f64,
+}
+
+impl Default for PlotterCoordinates {
+    fn default() -> Self {
+        Self {
+            scaling_points: SCALING_POINTS,
+            has_own_points: false,
+            user: None,
+            quarter_turns: 0,
+        }
+    }
+}
+
+impl PlotterCoordinates {
+    /// IP: the scaling points, in plotter units.
+    pub(super) fn set_scaling_points(&mut self, command: &HpglCommand) {
+        let [[x1, y1], [x2, y2]] = self.scaling_points;
+        let first = [command.number(0, x1), command.number(1, y1)];
+        // The second follows the first where it is not said.
+        let moved = [x2 - x1 + first[0], y2 - y1 + first[1]];
+        let second = [command.number(2, moved[0]), command.number(3, moved[1])];
+        (self.scaling_points, self.has_own_points) = match command.numbers.is_empty() {
+            true => (SCALING_POINTS, false),
+            false => ([first, second], true),
+        };
+    }
+
+    /// SC: user units between the scaling points, or none.
+    pub(super) fn set_user_units(&mut self, command: &HpglCommand) -> Result<(), DesignError> {
+        if command.numbers.is_empty() {
+            self.user = None;
+            return Ok(());
+        }
+        command.needs(4)?;
+        let [x, y] = [0, 1].map(|axis| {
+            let at = |corner: usize| self.scaling_points.get(corner).and_then(|p| p.get(axis));
+            let [low, high] = [0, 1].map(|corner| at(corner).copied().unwrap_or(0.0));
+            let from = command.number(2 * axis, 0.0);
+            let to = command.number(2 * axis + 1, 0.0);
+            // Of type 2 the second number is the units themselves.
+            let units = match command.choice(4, 0) {
+                2 => to,
+                _ => (high - low) / (to - from),
+            };
+            AxisScale {
+                zero: low - from * units,
+                units,
+            }
+        });
+        let mut user = [x, y];
+        if command.choice(4, 0) == 1 {
+            user = self.isotropic(user, command);
+        }
+        let is_usable = |scale: &AxisScale| scale.units.is_finite() && scale.units != 0.0;
+        if !user.iter().all(is_usable) {
+            return Err(DesignError::syntax(
+                byte_name(command.at),
+                "SC with two equal coordinates",
+                "the lowest and the highest x and y, such as SC0,100,0,80",
+            ));
+        }
+        self.user = Some(user);
+        Ok(())
+    }
+
+    /// The same scale both ways, with what is left over on both sides alike.
+    fn isotropic(&self, [x, y]: [AxisScale; 2], command: &HpglCommand) -> [AxisScale; 2] {
+        let least = x.units.abs().min(y.units.abs());
+        let middle = |axis: usize| {
+            let at = |corner: usize| self.scaling_points.get(corner).and_then(|p| p.get(axis));
+            let sum: f64 = [0, 1].iter().filter_map(|corner| at(*corner)).sum();
+            let user = command.number(2 * axis, 0.0) + command.number(2 * axis + 1, 0.0);
+            (sum / 2.0, user / 2.0)
+        };
+        let scale = |axis: usize, of: AxisScale| {
+            let units = least * of.units.signum();
+            let (plotter, user) = middle(axis);
+            AxisScale {
+                zero: plotter - user * units,
+                units,
+            }
+        };
+        [scale(0, x), scale(1, y)]
+    }
+
+    /// RO: turns all that follows.
+    pub(super) fn rotate(&mut self, command: &HpglCommand) -> Result<(), DesignError> {
+        self.quarter_turns = match command.choice(0, 0) {
+            0 => 0,
+            90 => 1,
+            180 => 2,
+            270 => 3,
+            other => {
+                return Err(DesignError::syntax(
+                    byte_name(command.at),
+                    format!("RO{other}"),
+                    "0, 90, 180 or 270 degrees",
+                ));
+            }
+        };
+        Ok(())
+    }
+
+    /// Takes over how another turns.
+    pub(super) fn keep_rotation(&mut self, other: &Self) {
+        self.quarter_turns = other.quarter_turns;
+    }
+
+    /// The scale depends on a plotter's own scaling points.
+    pub(super) fn is_of_unknown_size(&self) -> bool {
+        self.user.is_some() && !self.has_own_points
+    }
+
+    pub(super) fn to_plotter(&self, [x, y]: Point) -> Point {
+        match self.user {
+            None => [x, y],
+            Some([of_x, of_y]) => [of_x.zero + x * of_x.units, of_y.zero + y * of_y.units],
+        }
+    }
+
+    pub(super) fn to_user(&self, [x, y]: Point) -> Point {
+        match self.user {
+            None => [x, y],
+            Some([of_x, of_y]) => [(x - of_x.zero) / of_x.units, (y - of_y.zero) / of_y.units],
+        }
+    }
+
+    /// A plotter's place in millimetres, turned as RO says.
+    pub(super) fn to_mm(&self, [x, y]: Point) -> Point {
+        let [x, y] = [x / UNITS_PER_MM, y / UNITS_PER_MM];
+        match self.quarter_turns {
+            0 => [x, y],
+            1 => [-y, x],
+            2 => [-x, -y],
+            _ => [y, -x],
+        }
+    }
+
+    /// The larger of a user unit's two lengths, in mm.
+    pub(super) fn mm_per_user_unit(&self) -> f64 {
+        let units = self
+            .user
+            .map_or(1.0, |[x, y]| x.units.abs().max(y.units.abs()));
+        units / UNITS_PER_MM
+    }
+
+    /// Distances between the scaling points along both axes, in mm.
+    pub(super) fn frame_mm(&self) -> Point {
+        let [[x1, y1], [x2, y2]] = self.scaling_points;
+        [
+            (x2 - x1).abs() / UNITS_PER_MM,
+            (y2 - y1).abs() / UNITS_PER_MM,
+        ]
+    }
+}

@@ -1,0 +1,22 @@
+(Block-name: Header)
+M3 S12000
+G4 P3
+(Block-name: Path_1)
+G0 Z3
+G0 X10 Y10
+G0 Z0
+G1 Z-1 F500
+G1 X40 Y10 F1200
+G1 X40 Y30
+G1 X10 Y30
+G1 X10 Y10
+G0 Z3
+(Block-name: Path_2)
+G0 X30 Y20
+G0 Z0
+G1 Z-1 F500
+G2 X30 Y20 I-5 J0 F1200
+G0 Z3
+(Block-name: Footer)
+M5
+M2

@@ -1,0 +1,19 @@
+; pen held by a printer: paper at 1.2 mm, travel at 4 mm
+G21
+G90
+M82
+G28
+G0 Z4 F600
+G0 X10 Y10
+G1 Z1.2
+G1 X40 Y10 F1500
+G1 X40 Y30
+G1 X10 Y30
+G1 X10 Y10
+G0 Z4
+G0 X15 Y15
+G1 Z1.2
+G1 X35 Y25
+G0 Z4
+G28
+M84

@@ -1,0 +1,17 @@
+; a laser: Z focuses once, M3 and M5 draw
+G21 G90
+G0 Z20
+G0 Z0
+G0 X10 Y10
+M3 S100
+G1 X40 F1000
+G1 Y30
+G1 X10
+G1 Y10
+M5
+G0 X15 Y15
+M3 S100
+G1 X35 Y25
+M5
+G0 Z20
+M2

@@ -1,0 +1,22 @@
+(two tools, changed by hand)
+G21 G90
+G0 Z5
+T1 M6
+M3 S1
+G0 X10 Y10
+G1 Z-1 F100
+G1 X40
+G1 Y30
+G1 X10
+G1 Y10
+G0 Z5
+M5
+T2 M6
+M0 (put the other pen in)
+M3 S1
+G0 X15 Y15
+G1 Z-1
+G1 X35 Y25
+G0 Z5
+M5
+M30

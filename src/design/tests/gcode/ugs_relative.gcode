@@ -1,0 +1,17 @@
+; sent by a program like Universal G-code Sender
+G21
+G91
+G0 Z5
+G0 X10 Y10
+G1 Z-6 F100
+G1 X30 F500
+G1 Y20
+G1 X-30
+G1 Y-20
+G0 Z6
+G0 X5 Y5
+G1 Z-6
+G1 X20 Y10
+G0 Z6
+G90
+M30

@@ -1,0 +1,139 @@
+//! SVG in the forms in which drawing, plotting and office programs write it (`svg/`). The lengths are reckoned from the
+//! shapes' own numbers, not from a reading.
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use std::f64::consts::PI;
+use std::path::Path;
+
+use steadyhand_design::{Design, DesignCaps, load};
+
+const PX_MM: f64 = 25.4 / 96.0;
+const PT_MM: f64 = 25.4 / 72.0;
+
+fn read(name: &str) -> Design {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/svg");
+    let bytes = std::fs::read(folder.join(name)).unwrap();
+    load(name, &bytes, &DesignCaps::default()).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+#[test]
+fn svg_of_many_programs_draws_its_shapes() {
+    let rows: [(&str, usize, &[f64]); 22] = [
+        (
+            "affinity.svg",
+            3,
+            &[(2.0 * f64::hypot(84.0, 132.0) + 168.0) * PX_MM],
+        ),
+        ("cairo.svg", 3, &[100.0 * PT_MM]),
+        ("corel.svg", 2, &[220.0, 30.0 * PI]),
+        (
+            "d3_observable.svg",
+            7,
+            &[6.0 * PX_MM, 6.0 * PX_MM, 6.0 * PI * PX_MM],
+        ),
+        (
+            "drawingbot.svg",
+            2,
+            &[f64::hypot(2.5, 4.0)
+                + f64::hypot(4.5, 1.0)
+                + f64::hypot(13.0, 42.0)
+                + f64::hypot(50.0, 35.0)],
+        ),
+        ("drawio.svg", 13, &[240.0 * PX_MM, 80.0 * PI * PX_MM]),
+        ("excalidraw.svg", 12, &[80.0 * PX_MM, 40.0 * PX_MM]),
+        (
+            "figma.svg",
+            5,
+            &[
+                (40.0 + 19.0 * PI) * PX_MM,
+                24.0 * PI * PX_MM,
+                200.0 * PX_MM,
+                120.0 * PX_MM,
+            ],
+        ),
+        ("gnuplot.svg", 7, &[9.0 * PX_MM; 4]),
+        ("graphviz.svg", 8, &[25.59 * PT_MM]),
+        ("illustrator.svg", 4, &[81.0 * PI * PX_MM, 240.0 * PX_MM]),
+        ("inkscape.svg", 3, &[168.0 + 8.0 * PI]),
+        ("kicad.svg", 4, &[40.0, 30.0, 5.0 * PI, 3.0 * PI]),
+        (
+            "libreoffice.svg",
+            10,
+            &[200.0, 200.0, f64::hypot(40.0, 50.0)],
+        ),
+        ("matplotlib.svg", 4, &[3.5 * PT_MM, 130.0 * PT_MM]),
+        ("openscad.svg", 2, &[30.0]),
+        (
+            "p5js.svg",
+            3,
+            &[300.0 * PI * PX_MM, f64::hypot(100.0, 30.0) * PX_MM],
+        ),
+        ("plantuml.svg", 14, &[51.0 * PX_MM, 5.0 * PX_MM]),
+        ("potrace.svg", 3, &[240.0 * PT_MM]),
+        ("qcad.svg", 6, &[70.0, 6.0, 6.0, 6.0]),
+        ("sketch.svg", 2, &[6.0 * PI * PX_MM]),
+        ("vpype.svg", 3, &[200.0, 200.0 * PX_MM]),
+    ];
+    for (name, count, lengths_mm) in rows {
+        let design = read(name);
+        assert_eq!(design.strokes.len(), count, "{name}");
+        let mut found: Vec<f64> = design
+            .strokes
+            .iter()
+            .map(|stroke| stroke.length_mm())
+            .collect();
+        for wanted in lengths_mm {
+            let near = |length: &f64| (length - wanted).abs() < 0.1;
+            let at = found.iter().position(near);
+            found.remove(at.unwrap_or_else(|| panic!("{name}: no {wanted} mm in {found:?}")));
+        }
+    }
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/svg");
+    assert_eq!(std::fs::read_dir(folder).unwrap().count(), rows.len());
+}
+
+#[test]
+fn what_a_program_asks_for_in_vain_is_noted() {
+    for (name, notes) in [
+        (
+            "inkscape.svg",
+            &["layer `%guides` is not drawn, for its name begins with %: 1 elements"][..],
+        ),
+        (
+            "figma.svg",
+            &["g on line 7: its filter is not drawn: only lines are"],
+        ),
+        (
+            "plantuml.svg",
+            &["text on line 1: its textLength is not used: the letters have widths of their own"],
+        ),
+        ("illustrator.svg", &[]),
+        ("drawio.svg", &[]),
+    ] {
+        assert_eq!(read(name).notes, notes, "{name}");
+    }
+}
+
+#[test]
+fn line_ends_and_comments_change_no_stroke() {
+    for name in ["inkscape.svg", "matplotlib.svg", "qcad.svg", "drawio.svg"] {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/svg");
+        let text = std::fs::read_to_string(folder.join(name)).unwrap();
+        let points = |text: &str| {
+            let design = load(name, text.as_bytes(), &DesignCaps::default()).unwrap();
+            design
+                .strokes
+                .into_iter()
+                .map(|s| s.points_mm)
+                .collect::<Vec<_>>()
+        };
+        let before = points(&text);
+        let unix = text.replace("\r\n", "\n");
+        for variant in [
+            unix.replace('\n', "\r\n"),
+            unix.replace("</g>", "<!-- <path d='M0 0h9'/> --></g>\n\n"),
+        ] {
+            assert_eq!(points(&variant), before, "{name}");
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Calls whose clients stopped waiting while the arm moved for them: the arm was stopped, and what comes next says for whom.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::AttachedArm;
+use super::RemoteCallWatch;
+use super::reply::Reply;
+use base::wording::duration;
+use permit::{ActorRank, StopLatch};
+
+/// A call that its client cancelled, timed out or hung up on.
+#[derive(Clone, Debug)]
+pub(super) struct AbandonedCall {
+    job: String,
+    /// Name and version of the client, as it introduced itself.
+    client: String,
+    waited: Duration,
+}
+
+/// The last abandoned call since the arm's last motion began.
+#[derive(Default)]
+pub(super) struct LastAbandoned(Mutex<Option<AbandonedCall>>);
+
+impl LastAbandoned {
+    fn set(&self, call: Option<AbandonedCall>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = call;
+    }
+
+    fn get(&self) -> Option<AbandonedCall> {
+        let call = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        call.clone()
+    }
+
+    /// Forgets it: another motion begins.
+    pub(super) fn clear(&self) {
+        self.set(None);
+    }
+}
+
+impl AttachedArm {
+    /// Stops the arm for a client that stopped waiting, and remembers which.
+    pub(super) fn abandon(&self, job: &str, waited: Duration, watch: &RemoteCallWatch) {
+        // The stop first: it waits for no note.
+        self.motion.abandon();
+        let unnamed = || "of no name".to_owned();
+        self.abandoned.set(Some(AbandonedCall {
+            job: job.to_owned(),
+            client: watch.client.clone().unwrap_or_else(unnamed),
+            waited,
+        }));
+    }
+
+    /// The abandoned call for which the arm stands stopped, if it does.
+    pub(super) fn stopped_for(&self) -> Option<AbandonedCall> {
+        let is_stopped = self.permits().latched() == Some(StopLatch::Stopped(ActorRank::Planner));
+        self.abandoned.get().filter(|_| is_stopped)
+    }
+
+    /// Says, of a job that was stopped, that its client had stopped waiting for it.
+    pub(super) fn told_who_left(&self, reply: Reply, job: &str) -> Reply {
+        let Some(call) = self.abandoned.get().filter(|call| call.job == job) else {
+            return reply;
+        };
+        let reply = Reply {
+            text: format!(
+                "{}, so the arm was stopped: {}",
+                call.to_its_client(),
+                reply.text
+            ),
+            ..reply
+        };
+        let text = reply.text.clone();
+        reply
+            .with("message", text)
+            .with("client_left", call.figures())
+            .hint("give the client a longer timeout, or let the node answer sooner (`answer_within_s` of its file): the motion then goes on as a job")
+    }
+
+    /// Adds to a refusal for a stop which client it was for.
+    pub(super) fn told_for_whom(&self, reply: Reply) -> Reply {
+        match self
+            .stopped_for()
+            .filter(|_| reply.code() == Some("needs_reset"))
+        {
+            Some(call) => reply
+                .with_more_words(&call.to_others())
+                .with("client_left", call.figures()),
+            None => reply,
+        }
+    }
+}
+
+impl AbandonedCall {
+    fn to_its_client(&self) -> String {
+        format!(
+            "your client ({}) stopped waiting after {}",
+            self.client,
+            duration(self.waited)
+        )
+    }
+
+    /// Returns it in words for other callers.
+    pub(super) fn to_others(&self) -> String {
+        format!(
+            "it was stopped because the client {} stopped waiting for {} after {}",
+            self.client,
+            self.job,
+            duration(self.waited)
+        )
+    }
+
+    /// Returns it as data.
+    pub(super) fn figures(&self) -> Value {
+        json!({
+            "client": self.client,
+            "job": self.job,
+            "waited_s": super::stroke::rounded(self.waited.as_secs_f64()),
+        })
+    }
+}

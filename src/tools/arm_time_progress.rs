@@ -1,0 +1,88 @@
+//! Progress of a job in arm time, for callers that wait: seconds done of the seconds that the plan takes.
+
+use super::RemoteCallWatch;
+use super::job_board::JobCard;
+use base::wording::seconds;
+
+impl JobCard {
+    /// Marks the begin of a motion that takes `motion_s` by its plan; a job may have several.
+    pub(super) fn begins_motion(&mut self, motion_s: f64) {
+        self.state = "moving";
+        self.done = 0;
+        self.eta_s = motion_s;
+        self.earlier_s += self.motion_s;
+        self.motion_s = motion_s;
+    }
+
+    /// Returns the arm time that is over.
+    pub(super) fn done_s(&self) -> f64 {
+        self.earlier_s + (self.motion_s - self.eta_s).clamp(0.0, self.motion_s)
+    }
+
+    /// Returns the arm time of all motions that are planned so far.
+    pub(super) fn total_s(&self) -> f64 {
+        self.earlier_s + self.motion_s
+    }
+
+    /// Tells a waiting caller how far the job is.
+    pub(super) fn report_to(&self, watch: &RemoteCallWatch) {
+        watch.report(self.done_s(), self.total_s(), &self.progress_text());
+    }
+
+    /// Returns the progress as a line for people.
+    pub(super) fn progress_text(&self) -> String {
+        let Self {
+            id,
+            scene,
+            state,
+            done,
+            of,
+            eta_s,
+            ..
+        } = self;
+        match *state {
+            "moving" => format!(
+                "{scene}: {done} of {of} done, {} left",
+                seconds(eta_s.round())
+            ),
+            "held" if self.awaits_approval => {
+                format!("{id} waits for a person, who allows it with `steadyhand approve {id}`")
+            }
+            state if *of == 0 => format!("{scene}: {state}"),
+            state => format!("{scene}: {state}, {done} of {of}"),
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::float_cmp, reason = "whole seconds")]
+mod tests {
+    use super::JobCard;
+
+    #[test]
+    fn time_goes_on_from_one_motion_of_a_job_to_the_next() {
+        let mut card = JobCard::default();
+        assert_eq!((card.done_s(), card.total_s()), (0.0, 0.0));
+        card.begins_motion(10.0);
+        assert_eq!((card.done_s(), card.total_s()), (0.0, 10.0));
+        card.eta_s = 4.0;
+        assert_eq!((card.done_s(), card.total_s()), (6.0, 10.0));
+        card.begins_motion(5.0);
+        assert_eq!((card.done_s(), card.total_s()), (10.0, 15.0));
+    }
+
+    #[test]
+    fn planning_and_waiting_are_told_in_words() {
+        let mut card = JobCard {
+            id: "job-3".to_owned(),
+            scene: "koi".to_owned(),
+            state: "planning",
+            ..JobCard::default()
+        };
+        assert_eq!(card.progress_text(), "koi: planning");
+        (card.done, card.of) = (3, 12);
+        assert_eq!(card.progress_text(), "koi: planning, 3 of 12");
+        (card.state, card.awaits_approval) = ("held", true);
+        assert!(card.progress_text().ends_with("`steadyhand approve job-3`"));
+    }
+}

@@ -1,0 +1,323 @@
+//! Designs that come with a call, and the canvas that each is for.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::AttachedArm;
+use super::dispatch::ToolContext;
+use super::motion_job::MotionJobRequest;
+use super::node::check_is_for;
+use super::reply::Reply;
+use base::units::Finite;
+use base::wording::count;
+use config::CanvasApproval;
+use job::{DrawingOrigin, JournalDrawing};
+use permit::ActorRank;
+use scene::{
+    CallerDesignKind, DesignOverflow, DesignPlacement, DesignReplacement, DesignSource, Scene,
+    SceneError,
+};
+
+/// Parameters that carry a design.
+const DESIGN_KEYS: [&str; 2] = ["text", "svg"];
+
+/// Parameters of its place.
+const PLACE_KEYS: [&str; 2] = ["size_mm", "at_mm"];
+
+/// The name under which an SVG is read.
+const SVG_NAME: &str = "design.svg";
+
+/// A scene to draw in, with the caller's design on it where the call brings one.
+pub(super) struct CallScene {
+    pub(super) scene: Arc<Scene>,
+    design: Option<DesignReplacement>,
+}
+
+impl CallScene {
+    /// Keeps the design with the job that draws it.
+    pub(super) fn note_in(
+        &self,
+        order: &ToolContext<'_>,
+        call: &mut MotionJobRequest,
+    ) -> Result<(), Box<Reply>> {
+        let Some(design) = &self.design else {
+            return Ok(());
+        };
+        let kept = design.to_toml();
+        let kept = kept.map_err(|error| refused("design_refused", &error.to_string()))?;
+        call.accepted.understood = Value::Object(self.understood(order)).to_string();
+        call.accepted.drawing = Some(JournalDrawing {
+            label: design.label(),
+            design: kept,
+            words: self.words(),
+            origin: DrawingOrigin::Caller,
+        });
+        Ok(())
+    }
+
+    /// The words that are written, where the design is a text.
+    fn words(&self) -> Option<String> {
+        match &self.design.as_ref()?.source {
+            DesignSource::Text { text, .. } => Some(text.clone()),
+            DesignSource::Files(_) => None,
+        }
+    }
+
+    /// The arguments as they are used: with the canvas that is meant, and without the text of an SVG.
+    pub(super) fn understood(&self, order: &ToolContext<'_>) -> Map<String, Value> {
+        let mut understood = order.reading.understood.clone();
+        if self.design.is_some() {
+            understood.insert("scene".to_owned(), self.scene.name.as_str().into());
+        }
+        if let Some(Value::String(svg)) = understood.get_mut("svg") {
+            *svg = format!("<an SVG of {}>", count(svg.len(), "byte"));
+        }
+        understood
+    }
+}
+
+impl ToolContext<'_> {
+    /// Returns the scene that a drawing is in.
+    pub(super) fn drawing_scene(&self, seat: &AttachedArm) -> Result<CallScene, Box<Reply>> {
+        match self.design()? {
+            Some((kind, design)) => self.on_canvas(seat, kind, design),
+            None => self.without_design(seat),
+        }
+    }
+
+    /// Refuses a design beside a request to go on with another.
+    pub(super) fn check_no_design_beside_resume(&self) -> Result<(), Box<Reply>> {
+        let given = &self.reading.given;
+        let keys = DESIGN_KEYS.iter().chain(&PLACE_KEYS);
+        let said: Vec<&str> = keys
+            .filter(|key| given.contains_key(**key))
+            .copied()
+            .collect();
+        if said.is_empty() {
+            return Ok(());
+        }
+        Err(refused(
+            "resume_differs",
+            &format!(
+                "`resume` goes on with the drawing that was left, and {} would begin another: send one of them",
+                said.join(" and ")
+            ),
+        ))
+    }
+
+    fn without_design(&self, seat: &AttachedArm) -> Result<CallScene, Box<Reply>> {
+        let given = &self.reading.given;
+        if let Some(key) = PLACE_KEYS.iter().find(|key| given.contains_key(**key)) {
+            let mut call = given.clone();
+            PLACE_KEYS
+                .iter()
+                .for_each(|key| drop(call.shift_remove(*key)));
+            let why = format!(
+                "`{key}` is of a design that comes as `text` or `svg`, and this call has none"
+            );
+            return Err(with_correction(*refused("no_design", &why), call));
+        }
+        let scene = self.scene(seat)?;
+        if scene.canvas.is_some() {
+            let name = &scene.name;
+            return Err(refused(
+                "no_design",
+                &format!(
+                    "scene `{name}` is a canvas and has no design of its own: send what is to be drawn as `text` or `svg`, such as stroke {{\"scene\":\"{name}\",\"text\":\"hello\"}}"
+                ),
+            ));
+        }
+        Ok(CallScene {
+            scene,
+            design: None,
+        })
+    }
+
+    fn on_canvas(
+        &self,
+        seat: &AttachedArm,
+        kind: CallerDesignKind,
+        design: DesignReplacement,
+    ) -> Result<CallScene, Box<Reply>> {
+        let name = self.canvas_name(kind)?;
+        let library = self.node.scenes.with_design_of_caller(design.clone());
+        let built = library.scene(&name, self.text("meta"));
+        let scene = built.map_err(|error| self.not_drawable(&error))?;
+        check_is_for(seat, &scene).map_err(|why| refused("scene", &why))?;
+        let takes = scene.canvas.as_ref().map(|canvas| canvas.takes.as_slice());
+        if !takes.unwrap_or_default().contains(&kind) {
+            let words: Vec<&str> = takes
+                .unwrap_or_default()
+                .iter()
+                .map(|one| one.word())
+                .collect();
+            return Err(refused(
+                "no_design",
+                &format!(
+                    "canvas `{name}` takes {}, and not {}",
+                    words.join(" and "),
+                    kind.word()
+                ),
+            ));
+        }
+        Ok(CallScene {
+            scene,
+            design: Some(design),
+        })
+    }
+
+    /// Returns the name of the canvas that is meant.
+    fn canvas_name(&self, kind: CallerDesignKind) -> Result<String, Box<Reply>> {
+        let here = self.node.all_names();
+        let canvases = &here.canvases;
+        let named = self.reading.given.get("scene").and_then(Value::as_str);
+        match (named, canvases.as_slice()) {
+            (Some(named), all) if all.iter().any(|one| one == named) => Ok(named.to_owned()),
+            (None, [only]) => Ok(only.clone()),
+            (Some(named), all) => {
+                let why = format!(
+                    "scene `{named}` draws its own design, and `{}` is drawn on a canvas: {}; without it stroke {{\"scene\":\"{named}\"}} draws the scene",
+                    kind.word(),
+                    all.join(", ")
+                );
+                let mut call = self.reading.given.clone();
+                let refusal = refused("no_canvas", &why);
+                Err(match all {
+                    [only] => {
+                        call.insert("scene".to_owned(), only.as_str().into());
+                        with_correction(*refusal, call)
+                    }
+                    _ => refusal,
+                })
+            }
+            (None, all) => Err(refused(
+                "no_canvas",
+                &format!("say on which canvas, as `scene`: {}", all.join(", ")),
+            )),
+        }
+    }
+
+    /// Reads the design that the call brings.
+    fn design(&self) -> Result<Option<(CallerDesignKind, DesignReplacement)>, Box<Reply>> {
+        let (kind, design) = match (self.data("text"), self.data("svg")) {
+            (None, None) => return Ok(None),
+            (Some(text), None) => (CallerDesignKind::Text, DesignReplacement::from_text(text)),
+            (None, Some(svg)) => {
+                let file = (SVG_NAME.to_owned(), svg.as_bytes().to_vec());
+                let design = DesignReplacement::from_files(vec![file]);
+                (CallerDesignKind::Svg, design)
+            }
+            (Some(_), Some(_)) => {
+                let why = "`text` and `svg` are two designs: send one of them";
+                return Err(refused("arguments_refused", why));
+            }
+        };
+        let design = DesignReplacement {
+            placement: self.placement(),
+            ..design
+        };
+        Ok(Some((kind, design)))
+    }
+
+    /// A text that was sent, to the letter.
+    fn data(&self, name: &str) -> Option<&str> {
+        self.reading.given.get(name).and_then(Value::as_str)
+    }
+
+    fn placement(&self) -> DesignPlacement {
+        let given = &self.reading.given;
+        let length = |value: &Value| value.as_f64().and_then(|mm| Finite::new(mm).ok());
+        let point = given.get("at_mm").and_then(Value::as_array);
+        let at_mm = point.and_then(|point| match point.as_slice() {
+            [x, y] => Some([length(x)?, length(y)?]),
+            _ => None,
+        });
+        DesignPlacement {
+            size_mm: given.get("size_mm").and_then(length),
+            at_mm,
+            ..DesignPlacement::default()
+        }
+    }
+
+    /// Says why a design cannot be drawn on its canvas, with a size that fits where there is one.
+    fn not_drawable(&self, error: &SceneError) -> Box<Reply> {
+        let refusal = refused("design_refused", &error.to_string());
+        let fits_mm = match error {
+            SceneError::Outside { outside, .. } => fitting_mm(outside),
+            _ => None,
+        };
+        let Some(fits_mm) = fits_mm else {
+            return refusal;
+        };
+        let mut call = self.reading.given.clone();
+        call.insert("size_mm".to_owned(), json!(fits_mm));
+        with_correction(*refusal, call)
+    }
+
+    /// Refuses a design on a canvas of hardware that was not previewed, where its node file asks for a preview instead of a
+    /// person.
+    pub(super) fn check_canvas_previewed(
+        &self,
+        seat: &AttachedArm,
+        scene: &Scene,
+    ) -> Result<(), Box<Reply>> {
+        let is_asked =
+            self.node.canvas_approval(seat, scene, self.who) == Some(CanvasApproval::Preview);
+        if !is_asked || self.text("plan").is_some() {
+            return Ok(());
+        }
+        Err(refused(
+            "needs_preview",
+            "on a canvas this node draws only what was previewed: send this call with `dry_run` true, then with the `plan_hash` of its result as `plan`",
+        ))
+    }
+}
+
+impl super::Node {
+    /// Returns what a design on a canvas needs beside enabling: nothing on a simulated arm, and nothing from an operator.
+    pub(super) fn canvas_approval(
+        &self,
+        seat: &AttachedArm,
+        scene: &Scene,
+        who: ActorRank,
+    ) -> Option<CanvasApproval> {
+        let is_on_canvas = scene
+            .canvas
+            .as_ref()
+            .is_some_and(|canvas| canvas.design_hash.is_some());
+        let is_asked = is_on_canvas && seat.studio.is_none() && who == ActorRank::Planner;
+        is_asked.then_some(self.file.canvas_approval)
+    }
+}
+
+/// The largest size that fits, down to a tenth of a millimetre.
+fn fitting_mm(outside: &DesignOverflow) -> Option<f64> {
+    let fits_mm = outside.fits_mm.map(|mm| (mm * 10.0).floor() / 10.0);
+    fits_mm.filter(|mm| *mm >= 1.0)
+}
+
+fn refused(code: &str, why: &str) -> Box<Reply> {
+    Reply::failed(format!("{why}; nothing moved"))
+        .with("code", code)
+        .with("moved", false)
+        .boxed()
+}
+
+/// Adds a corrected call, with which nothing moves.
+fn with_correction(refusal: Reply, mut call: Map<String, Value>) -> Box<Reply> {
+    // It was for what was refused.
+    call.shift_remove("plan");
+    call.insert("dry_run".to_owned(), true.into());
+    let words = Value::Object(call.clone()).to_string();
+    let refusal = match words.len() <= super::preview_text::CALL_BYTES_MAX {
+        true => refusal.with_more_words(&format!("corrected call: stroke {words}")),
+        false => refusal,
+    };
+    refusal
+        .with(
+            "corrected_call",
+            json!({"tool": "stroke", "arguments": call}),
+        )
+        .boxed()
+}

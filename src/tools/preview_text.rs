@@ -1,0 +1,109 @@
+//! The text of a dry run: enough by itself to judge the plan and to draw exactly that.
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::preview::{DrawingPreview, sum_up};
+use super::refusal_groups::{RefusalGroup, refusal_groups};
+use super::stroke::rounded;
+use base::units::short;
+use plan::Plan;
+use scene::{Scene, SheetStroke};
+
+/// Longest call that the text repeats; a longer one carries a design that its caller has.
+pub(super) const CALL_BYTES_MAX: usize = 1000;
+
+/// Smallest box on the sheet that holds all that is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub(super) struct DrawnExtent {
+    x: [f64; 2],
+    y: [f64; 2],
+}
+
+impl DrawnExtent {
+    /// Returns the box around strokes; `None` for no strokes.
+    pub(super) fn of(strokes: &[SheetStroke]) -> Option<Self> {
+        let points = || strokes.iter().flat_map(|stroke| &stroke.points_mm);
+        points().next()?;
+        let range = |axis: fn(&[f64; 2]) -> f64| {
+            let values = || points().map(axis);
+            let low = values().fold(f64::INFINITY, f64::min);
+            [low, values().fold(f64::NEG_INFINITY, f64::max)].map(rounded)
+        };
+        Some(Self {
+            x: range(|[x, _]| *x),
+            y: range(|[_, y]| *y),
+        })
+    }
+
+    fn words(self) -> String {
+        let [x, y] = [self.x, self.y].map(|[from, to]| format!("{} to {}", tenth(from), tenth(to)));
+        format!("on the sheet x {x} mm, y {y} mm")
+    }
+}
+
+impl DrawingPreview {
+    /// Returns the preview in words.
+    #[must_use]
+    pub fn message(&self) -> String {
+        self.text(None)
+    }
+
+    /// Returns the preview in words, with the call that draws it, where nothing refuses that.
+    pub(super) fn text(&self, call: Option<&Map<String, Value>>) -> String {
+        let mut said = match &self.plan {
+            Some(plan) => planned(&self.scene, plan),
+            None => vec!["nothing of it can be planned".to_owned()],
+        };
+        let refused: Vec<String> = refusal_groups(&self.refusals)
+            .iter()
+            .map(RefusalGroup::words)
+            .collect();
+        if !refused.is_empty() {
+            said.push(format!("refused: {}", refused.join("; ")));
+        }
+        said.extend(call.zip(self.plan.as_ref()).map(drawn_by));
+        said.join("; ")
+    }
+}
+
+fn planned(scene: &Scene, plan: &Plan) -> Vec<String> {
+    let report = &plan.report;
+    let mut said = vec![sum_up(report)];
+    said.extend(DrawnExtent::of(&plan.strokes).map(DrawnExtent::words));
+    said.push(pens(scene, plan));
+    said.push(format!(
+        "nearest to a joint limit: {}, {}° from it",
+        report.margin_least_joint,
+        tenth(report.margin_least_deg)
+    ));
+    said
+}
+
+/// The pens that draw, by number and name.
+fn pens(scene: &Scene, plan: &Plan) -> String {
+    let draws = |index: &usize| plan.strokes.iter().any(|stroke| stroke.pen == *index);
+    let pens = scene.pens.iter().enumerate();
+    let used: Vec<String> = pens
+        .filter(|(index, _)| draws(index))
+        .map(|(index, pen)| format!("{} ({})", index + 1, pen.name))
+        .collect();
+    let noun = if used.len() == 1 { "pen" } else { "pens" };
+    format!("{noun} {}", used.join(", "))
+}
+
+fn drawn_by((call, plan): (&Map<String, Value>, &Plan)) -> String {
+    let (hash, call) = (&plan.hash, Value::Object(call.clone()).to_string());
+    if call.len() <= CALL_BYTES_MAX {
+        format!("plan_hash {hash}; to draw exactly this: stroke {call}")
+    } else {
+        format!(
+            "plan_hash {hash}; to draw exactly this: this call without `dry_run` and with \"plan\":\"{hash}\""
+        )
+    }
+}
+
+/// Writes a length or angle to a tenth.
+fn tenth(value: f64) -> String {
+    short((value * 10.0).round() / 10.0)
+}

@@ -1,0 +1,268 @@
+//! Drawing from a call: words and SVG on a canvas, and nothing from what is no design.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "a failing test may panic"
+)]
+
+use crate::previewed::{told, told_at};
+use crate::support;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use support::{Bench, PATIENCE, Served, on_port};
+
+/// A second canvas, whose plans may take no time to speak of.
+const QUICK: &str = include_str!("../../scenes/canvas.toml");
+
+const SQUARE: &str = r#"<svg xmlns="http://www.w3.org/2000/svg" width="20mm" height="20mm" viewBox="0 0 20 20" fill="none" stroke="black"><path d="M1 1h18v18h-18z"/></svg>"#;
+
+fn with_second_canvas(bench: &Bench) {
+    let text = QUICK
+        .replace("name = \"canvas\"", "name = \"quick\"")
+        .replace(
+            "from_caller = [\"text\", \"svg\"]",
+            "from_caller = [\"text\"]\ntime_s_max = 1.0",
+        );
+    bench.scene("quick", &text);
+}
+
+/// A node with its state in the bench's folder, and this in its node file.
+fn serve(bench: &Bench, file: &str) -> Served {
+    std::fs::write(bench.path("node.toml"), file).unwrap();
+    let config = bench.path("node.toml").display().to_string();
+    bench.serve(&["--config", &config, "--state", &bench.state()])
+}
+
+#[test]
+fn words_are_written_on_the_only_canvas_and_kept_with_the_job() {
+    let bench = Bench::new();
+    let served = serve(&bench, "");
+    let (text, drawn) = told(&served, "stroke", &json!({"text": "hi!"}));
+    assert_eq!(drawn["success"], true, "{text}");
+    assert_eq!(drawn["understood"]["scene"], "canvas");
+    assert_eq!(drawn["understood"]["text"], "hi!");
+    let off_mm = drawn["deviation_mm_max"].as_f64().unwrap();
+    assert!(off_mm < 1.0, "{off_mm} mm");
+    let job = drawn["job"]["id"].as_str().unwrap();
+    let design = bench.path("state/jobs").join(job).join("design.toml");
+    let design = std::fs::read_to_string(design).unwrap();
+    assert!(design.contains("text = \"hi!\""), "{design}");
+    let audit = std::fs::read_to_string(bench.path("state/audit.log")).unwrap();
+    let motion = audit.lines().find(|line| line.contains("motion")).unwrap();
+    let length = format!("\"bytes\":{}", design.len());
+    assert!(
+        motion.contains("hi!") && motion.contains(&length),
+        "{motion}"
+    );
+}
+
+#[test]
+fn an_svg_is_drawn_where_and_as_large_as_the_call_says() {
+    let bench = Bench::new();
+    let served = serve(&bench, "");
+    let call = json!({"svg": SQUARE, "size_mm": 40, "at_mm": [10, 20], "dry_run": true});
+    let (text, shown) = told(&served, "stroke", &call);
+    // The square is 18 of the page's 20 mm.
+    assert_eq!(
+        shown["box_mm"],
+        json!({"x": [12.0, 48.0], "y": [22.0, 58.0]}),
+        "{text}"
+    );
+    assert!(
+        !shown["understood"]["svg"]
+            .as_str()
+            .unwrap()
+            .contains("<path")
+    );
+    let (text, drawn) = told(&served, "stroke", &shown["draw_call"]["arguments"]);
+    assert_eq!(drawn["plan_hash"], shown["plan_hash"], "{text}");
+    let elsewhere =
+        json!({"svg": SQUARE, "size_mm": 40, "at_mm": [11, 20], "plan": shown["plan_hash"]});
+    let (text, refused) = told(&served, "stroke", &elsewhere);
+    assert_eq!(refused["code"], "plan_changed", "{text}");
+}
+
+#[test]
+fn what_is_no_design_draws_nothing_in_either_profile() {
+    for profile in ["lenient", "guarded"] {
+        let bench = Bench::new();
+        let served = serve(&bench, &format!("forgiveness = \"{profile}\"\n"));
+        for call in [
+            json!({"scene": "canvas"}),
+            json!({"text": null}),
+            json!({"text": ""}),
+            json!({"text": "  "}),
+            json!({"text": "null"}),
+            json!({"text": "undefined"}),
+            json!({"text": "[object Object]"}),
+            json!({"text": {"a": 1}}),
+            json!({"text": "{\"scene\":\"short\"}"}),
+            json!({"svg": "<svg"}),
+            json!({"svg": "[object Object]"}),
+            json!({"svg": SQUARE.get(..100).unwrap()}),
+            json!({"text": "漢"}),
+            json!({"text": "hi", "svg": SQUARE}),
+            json!({"text": "hi", "speed": 3}),
+            json!({"scene": "short", "text": "hi"}),
+            json!({"scene": "short", "size_mm": 30}),
+            json!({"text": "hi", "size_mm": 500}),
+            json!({"resume": true, "text": "hi"}),
+        ] {
+            let (text, refused) = told(&served, "stroke", &call);
+            assert_eq!(refused["success"], false, "{call}: {text}");
+            assert!(text.contains("nothing moved"), "{call}: {text}");
+            let corrected = &refused["corrected_call"]["arguments"];
+            let is_still = corrected.is_null() || corrected["dry_run"] == true;
+            assert!(is_still, "{call}: {corrected}");
+        }
+        let (_, sensed) = told(&served, "sense", &json!({}));
+        assert_eq!(sensed.get("job"), None, "{profile}: {sensed:#}");
+    }
+}
+
+#[test]
+fn of_several_canvases_one_is_named_and_its_bounds_hold() {
+    let bench = Bench::new();
+    with_second_canvas(&bench);
+    let served = serve(&bench, "");
+    let (text, refused) = told(&served, "stroke", &json!({"text": "hi"}));
+    assert!(text.contains("canvas, quick"), "{text}");
+    assert_eq!(refused["code"], "no_canvas");
+    for dry_run in [true, false] {
+        let call = json!({"scene": "quick", "text": "hello", "dry_run": dry_run});
+        let (text, refused) = told(&served, "stroke", &call);
+        assert!(
+            text.contains("s of arm time, and this canvas allows 1 s"),
+            "{text}"
+        );
+        assert_eq!(refused["success"], false);
+    }
+    let (text, _) = told(&served, "stroke", &json!({"scene": "quick", "svg": SQUARE}));
+    assert!(text.contains("takes text, and not svg"), "{text}");
+}
+
+#[test]
+fn a_node_without_a_canvas_has_no_such_parameters() {
+    let bench = Bench::new();
+    let without = serve(
+        &bench,
+        "[[arms]]\nname = \"default\"\nport = \"simulator\"\nmodel = \"widowx250s\"\n",
+    );
+    let listed = |served: &Served| {
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}});
+        let (_, answer) = support::post(served, "Accept: application/json\r\n", &body.to_string());
+        let tools = answer["result"]["tools"].as_array().unwrap().clone();
+        let stroke = tools.iter().find(|tool| tool["name"] == "stroke").unwrap();
+        stroke.to_string()
+    };
+    assert!(!listed(&without).contains("\"svg\""));
+    let (text, refused) = told(
+        &without,
+        "stroke",
+        &json!({"scene": "widowx", "text": "hi", "dry_run": true}),
+    );
+    assert!(refused["understood"].get("text").is_none(), "{text}");
+    let with = Bench::new();
+    let with = serve(&with, "");
+    for key in ["\"text\"", "\"svg\"", "\"size_mm\"", "\"at_mm\""] {
+        assert!(listed(&with).contains(key), "{key}");
+    }
+}
+
+/// A node whose arm is on a pseudo-terminal, with the canvas enabled by a person.
+fn on_hardware(bench: &Bench, file: &str) -> (support::Running, Served) {
+    std::fs::write(bench.path("node.toml"), file).unwrap();
+    let (sim, path) = bench.sim(&["--scene", "canvas"]);
+    let (config, state) = (bench.path("node.toml").display().to_string(), bench.state());
+    let port = on_port(&path, &state);
+    let words = [&["--config", &config], &port[..], &["--enable", "canvas"]].concat();
+    (sim, bench.serve(&words))
+}
+
+/// Waits until a job waits for a person.
+fn awaited(bench: &Bench) -> String {
+    let began = Instant::now();
+    loop {
+        let shown = bench.run(&["approve"]);
+        let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+        if shown.contains("job-") {
+            return shown;
+        }
+        assert!(began.elapsed() < PATIENCE, "{shown}");
+        sleep(Duration::from_millis(100));
+    }
+}
+
+#[test]
+fn on_hardware_a_person_approves_each_design() {
+    let bench = Bench::new();
+    let (_sim, served) = on_hardware(&bench, "");
+    // The planner's own look at the plan is no word of a person.
+    let (text, shown) = told(&served, "stroke", &json!({"text": "l", "dry_run": true}));
+    assert_eq!(shown["success"], true, "{text}");
+    let host = served.host();
+    std::thread::scope(|scope| {
+        let drawn = scope.spawn(|| told_at(&host, "stroke", &shown["draw_call"]["arguments"]));
+        let waiting = awaited(&bench);
+        assert!(
+            waiting.contains("canvas") && waiting.contains("“l”"),
+            "{waiting}"
+        );
+        let id = waiting
+            .split_whitespace()
+            .find(|word| word.starts_with("job-"))
+            .unwrap();
+        let approved = bench.run(&["approve", id, "--yes"]);
+        assert_eq!(approved.status.code(), Some(0));
+        let (text, drawn) = drawn.join().unwrap();
+        assert_eq!(drawn["success"], true, "{text}");
+    });
+}
+
+#[test]
+fn a_node_file_may_ask_for_the_previewed_plan_instead_of_a_person() {
+    let bench = Bench::new();
+    let (_sim, served) = on_hardware(&bench, "canvas_approval = \"preview\"\n");
+    let (text, refused) = told(&served, "stroke", &json!({"text": "l"}));
+    assert_eq!(refused["code"], "needs_preview", "{text}");
+    let (_, shown) = told(&served, "stroke", &json!({"text": "l", "dry_run": true}));
+    let other = json!({"text": "i", "plan": shown["plan_hash"]});
+    let (text, refused) = told(&served, "stroke", &other);
+    assert_eq!(refused["code"], "plan_changed", "{text}");
+    let (text, drawn) = told(&served, "stroke", &shown["draw_call"]["arguments"]);
+    assert_eq!(drawn["success"], true, "{text}");
+    assert_eq!(drawn["plan_hash"], shown["plan_hash"]);
+}
+
+#[test]
+fn a_stopped_drawing_on_a_canvas_is_gone_on_with() {
+    let bench = Bench::new();
+    let served = serve(&bench, "");
+    let host = served.host();
+    std::thread::scope(|scope| {
+        let stopped = scope.spawn(|| told_at(&host, "stroke", &json!({"text": "hello"})));
+        let began = Instant::now();
+        loop {
+            let (_, sensed) = told(&served, "sense", &json!({}));
+            if sensed["job"]["done"].as_u64() >= Some(1) && sensed["job"]["state"] == "moving" {
+                break;
+            }
+            assert!(began.elapsed() < PATIENCE, "{sensed:#}");
+            sleep(Duration::from_millis(50));
+        }
+        told(&served, "stop", &json!({}));
+        let (text, stopped) = stopped.join().unwrap();
+        assert_eq!(stopped["job"]["state"], "stopped", "{text}");
+    });
+    told(&served, "reset", &json!({}));
+    let (text, rest) = told(&served, "stroke", &json!({"resume": true}));
+    assert_eq!(rest["success"], true, "{text}");
+    assert_eq!(rest["understood"]["scene"], "canvas");
+    assert!(
+        text.contains("the drawing is complete: 6 of 6 strokes"),
+        "{text}"
+    );
+}

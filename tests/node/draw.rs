@@ -1,0 +1,610 @@
+//! `steadyhand draw` as a person uses it: files and words onto the sheet, refusals with their remedies, a real arm that asks,
+//! a node that runs, a job that is followed, and a drawing that is gone on with.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::disallowed_methods,
+    reason = "a failing test may panic"
+)]
+
+use crate::support;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use serde_json::Value;
+use support::ink::{self, Line};
+use support::person::Person;
+use support::{Bench, PATIENCE, Running, on_port};
+
+/// A hook on a page of 40 by 20 units, to each of its edges.
+const HOOK: &str = r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 40 20"><path fill="none" stroke="black" d="M0 20V0H40V10"/></svg>"#;
+
+/// The same hook on a page with y up.
+const HOOK_POINTS: [[f64; 2]; 4] = [[0.0, 0.0], [0.0, 20.0], [40.0, 20.0], [40.0, 10.0]];
+
+fn text(output: &Output) -> String {
+    let of = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    of(&output.stdout) + &of(&output.stderr)
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", text(output)))
+}
+
+fn file(bench: &Bench, name: &str, words: &str) -> String {
+    let path = bench.path(name);
+    std::fs::write(&path, words).unwrap();
+    path.display().to_string()
+}
+
+/// Runs `draw` on a node of its own: the exit code and the result.
+fn drawn(bench: &Bench, args: &[&str]) -> (Option<i32>, Value) {
+    let output = bench.run(&[&["draw", "--json"], args].concat());
+    (output.status.code(), json(&output))
+}
+
+/// The hook, `long_mm` wide, its corner at a place and then turned by 90° about its middle.
+fn hook_turned(long_mm: f64, [left, low]: [f64; 2]) -> Vec<[f64; 2]> {
+    let scale = long_mm / 40.0;
+    let middle = [left + 20.0 * scale, low + 10.0 * scale];
+    let turned = HOOK_POINTS.map(|[x, y]| {
+        let (dx, dy) = ((x - 20.0) * scale, (y - 10.0) * scale);
+        [middle[0] - dy, middle[1] + dx]
+    });
+    turned.to_vec()
+}
+
+fn is_near(found: &Value, wanted: [f64; 2]) -> bool {
+    let off = |axis: usize| (found[axis].as_f64().unwrap() - wanted[axis]).abs();
+    off(0) < 0.01 && off(1) < 0.01
+}
+
+/// Jobs that a state folder holds.
+fn jobs(state: &str) -> usize {
+    std::fs::read_dir(Path::new(state).join("jobs")).map_or(0, Iterator::count)
+}
+
+#[test]
+fn a_file_is_drawn_where_it_was_asked_for() {
+    let bench = Bench::new();
+    let hook = file(&bench, "hook.svg", HOOK);
+    let (code, result) = drawn(
+        &bench,
+        &[
+            &hook,
+            "--size",
+            "4cm",
+            "--at",
+            "20mm,30mm",
+            "--rotate",
+            "90",
+        ],
+    );
+    assert_eq!(code, Some(0), "{result:#}");
+    let shown = &result["drawing"];
+    // Its middle is at (40, 40), and it is as high now as it was wide.
+    assert!(is_near(&shown["box_mm"][0], [30.0, 20.0]), "{shown:#}");
+    assert!(is_near(&shown["box_mm"][1], [50.0, 60.0]), "{shown:#}");
+    assert_eq!(shown["title"], "hook.svg in default");
+    assert_eq!(shown["size_from"], "asked");
+    let off_mm = result["deviation_mm_max"].as_f64().unwrap();
+    assert!(off_mm < 0.6, "{result:#}");
+    let length_mm = result["pen_down_mm"].as_f64().unwrap();
+    assert!((length_mm - 70.0).abs() < 0.5, "{result:#}");
+    let picture = PathBuf::from(shown["picture"].as_str().unwrap());
+    assert!(std::fs::read(picture).unwrap().starts_with(b"\x89PNG"));
+    assert_eq!(result["files"].as_array().unwrap().len(), 2, "{result:#}");
+}
+
+#[test]
+fn words_are_drawn_and_people_are_told_what_comes() {
+    let bench = Bench::new();
+    let output = bench.run(&["draw", "--text", "hi", "--letter-height", "8mm"]);
+    let told = text(&output);
+    assert_eq!(output.status.code(), Some(0), "{told}");
+    for words in [
+        "“hi” in default",
+        "on the sheet  x ",
+        "as the design itself says",
+        "1 pen: fineliner",
+        "comes within ",
+        "arm (simulated so101) of node local, at simulator",
+        "draw-plan.png",
+        "of line, in ",
+        "drawn.png",
+    ] {
+        assert!(told.contains(words), "{words}: {told}");
+    }
+}
+
+#[test]
+fn a_dry_run_moves_nothing_and_keeps_no_job() {
+    let bench = Bench::new();
+    let (hook, state) = (file(&bench, "hook.svg", HOOK), bench.state());
+    let out = bench.path("pictures").display().to_string();
+    let args = [
+        &hook,
+        "--dry-run",
+        "--fit",
+        "--out",
+        &out,
+        "--state",
+        &state,
+    ];
+    let (code, shown) = drawn(&bench, &args);
+    assert_eq!(
+        (code, &shown["success"]),
+        (Some(0), &true.into()),
+        "{shown:#}"
+    );
+    assert_eq!(shown["drawing"]["size_mm"], 100.0, "{shown:#}");
+    assert_eq!(shown["drawing"]["size_from"], "fitted", "{shown:#}");
+    assert!(bench.path("pictures/draw-plan.png").is_file());
+    assert_eq!(jobs(&state), 0);
+}
+
+#[test]
+fn what_is_too_large_names_the_size_that_then_works() {
+    let bench = Bench::new();
+    let hook = file(&bench, "hook.svg", HOOK);
+    let place = ["--at", "25,35", "--rotate", "90"];
+    let (code, refused) = drawn(
+        &bench,
+        &[&[hook.as_str(), "--size", "200"], &place[..]].concat(),
+    );
+    assert_eq!(code, Some(1), "{refused:#}");
+    let why = refused["message"].as_str().unwrap();
+    for words in ["over its ", "edge", "at (25, 35) mm turned by 90°"] {
+        assert!(why.contains(words), "{words}: {why}");
+    }
+    let size = why.split("at most ").nth(1).unwrap();
+    let size = size.split(' ').next().unwrap();
+    let (code, result) = drawn(
+        &bench,
+        &[&[hook.as_str(), "--size", size], &place[..]].concat(),
+    );
+    assert_eq!(code, Some(0), "{size}: {result:#}");
+    let more = format!("{}", size.parse::<f64>().unwrap() + 0.2);
+    let (code, _) = drawn(
+        &bench,
+        &[&[hook.as_str(), "--size", &more], &place[..]].concat(),
+    );
+    assert_eq!(code, Some(1), "{more}");
+}
+
+/// The default sheet, moved so far away that only its near part is reached.
+fn far_scene() -> String {
+    let far = support::scene("far", support::SHORT_LINES);
+    far.replace("[0.0708, -0.1731, 0.005]", "[0.0708, -0.3931, 0.005]")
+}
+
+#[test]
+fn strokes_beyond_reach_are_one_refusal_with_a_size_that_is_drawn() {
+    let bench = Bench::new();
+    bench.scene("far", &far_scene());
+    let lines: Vec<String> = (0..13)
+        .map(|row| format!("[[0, {row}], [13, {row}]]"))
+        .collect();
+    let rows = file(&bench, "rows.json", &format!("[{}]", lines.join(", ")));
+    let place = ["--scene", "far", "--at", "2,2"];
+    let output = bench.run(&[&["draw", &rows, "--size", "96mm"], &place[..]].concat());
+    let told = text(&output);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert_eq!(told.matches("beyond reach").count(), 1, "{told}");
+    assert!(told.contains("strokes, the worst: "), "{told}");
+    let size = told.split("at this place and turn: --size ").nth(1);
+    let size = size.unwrap_or_else(|| panic!("no size: {told}"));
+    let size = size.lines().next().unwrap().trim();
+    let output = bench.run(&[&["draw", &rows, "--size", size], &place[..]].concat());
+    assert_eq!(output.status.code(), Some(0), "{size}: {}", text(&output));
+}
+
+#[test]
+fn mistakes_on_the_command_line_say_what_to_do() {
+    let bench = Bench::new();
+    let hook = file(&bench, "hook.svg", HOOK);
+    let other = file(&bench, "other.svg", HOOK);
+    for (args, said) in [
+        (vec!["draw"], "name a file to draw, or say --text"),
+        (vec!["draw", "missing.svg"], "cannot read missing.svg"),
+        (vec!["draw", &hook, &other], "draw them one at a time"),
+        (vec!["draw", &hook, "--text", "hi"], "cannot be used with"),
+        (
+            vec!["draw", &hook, "--fit", "--size", "9"],
+            "cannot be used with",
+        ),
+        (
+            vec!["draw", &hook, "--center", "--at", "1,2"],
+            "cannot be used with",
+        ),
+        (vec!["draw", &hook, "--at", "1"], "such as 20mm,30mm"),
+        (vec!["draw", "--resume"], "no drawing was left half done"),
+        (vec!["draw", "--resume", "--size", "9"], "leave --size"),
+        (vec!["draw", &hook, "--scene", "defualt"], "valid: default"),
+        (
+            vec!["call", "stroke", "--design", &hook],
+            "`steadyhand draw ",
+        ),
+    ] {
+        let output = bench.run(&args);
+        assert_ne!(output.status.code(), Some(0), "{args:?}");
+        let told = text(&output);
+        assert!(told.contains(said), "{args:?}: {told}");
+    }
+}
+
+#[test]
+fn one_pen_draws_all_colours() {
+    let bench = Bench::new();
+    let two = r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 20 20"><path stroke="black" d="M1 1h9"/><path stroke="red" d="M1 5h9"/></svg>"#;
+    let two = file(&bench, "two.svg", two);
+    let pens = |more: &[&str]| {
+        let args = [&[two.as_str(), "--scene", "two_pens", "--dry-run"], more].concat();
+        let (code, shown) = drawn(&bench, &args);
+        assert_eq!(code, Some(0), "{shown:#}");
+        shown["drawing"]["pens"].as_array().unwrap().len()
+    };
+    assert_eq!(pens(&[]), 2);
+    assert_eq!(pens(&["--one-pen"]), 1);
+}
+
+/// A simulated arm at the far end of a pseudo-terminal, its ink, and the words that name it as a real one.
+struct Desk {
+    bench: Bench,
+    sim: Running,
+    port: String,
+    hook: String,
+}
+
+impl Desk {
+    fn new() -> Self {
+        let bench = Bench::new();
+        let ink = bench.path("ink.json").display().to_string();
+        let (sim, port) = bench.sim(&["--scene", "short", "--ink", &ink]);
+        let hook = file(&bench, "hook.svg", HOOK);
+        Self {
+            bench,
+            sim,
+            port,
+            hook,
+        }
+    }
+
+    /// The command line of a command with this arm.
+    fn with_arm<'a>(&'a self, state: &'a str, args: &[&'a str]) -> Vec<&'a str> {
+        [&on_port(&self.port, state)[..], args].concat()
+    }
+
+    /// The ink on the paper, when the arm is taken away.
+    fn ink(mut self) -> Vec<Line> {
+        assert_eq!(self.sim.terminate(), Some(0));
+        let ink = std::fs::read(self.bench.path("ink.json")).unwrap();
+        serde_json::from_slice(&ink).unwrap()
+    }
+
+    /// Waits until the journal of a job says that it has drawn a little.
+    fn draws(&self, job: &str) {
+        let (began, state) = (Instant::now(), self.bench.state());
+        let drawn_mm = || {
+            let told = self.bench.run(&["jobs", job, "--json", "--state", &state]);
+            let told: Value = serde_json::from_slice(&told.stdout).unwrap_or_default();
+            told["drawn_mm"].as_f64().unwrap_or(0.0)
+        };
+        while drawn_mm() < 3.0 {
+            assert!(began.elapsed() < PATIENCE, "{job} does not draw");
+            sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+const PLACE: [&str; 6] = ["--size", "24mm", "--at", "30,40", "--rotate", "90"];
+
+#[test]
+fn a_real_arm_asks_and_draws_where_it_said() {
+    let desk = Desk::new();
+    let state = desk.bench.state();
+    let draw = [&["draw", desk.hook.as_str()], &PLACE[..]].concat();
+    let draw = desk.with_arm(&state, &draw);
+    // Nobody to ask: nothing moves, and the command that would is there.
+    let refused = desk.bench.run(&draw);
+    let told = text(&refused);
+    assert_eq!(refused.status.code(), Some(1), "{told}");
+    assert!(told.contains("a person is asked at a terminal"), "{told}");
+    assert!(told.contains("--at 30,40 --rotate 90 --yes"), "{told}");
+    assert_eq!(jobs(&state), 0);
+    let mut person = Person::at(&desk.bench, &draw);
+    person.sees("? [y/N]");
+    person.types("n\n");
+    person.sees("not drawn; nothing moved");
+    person.ends_with(1);
+    assert_eq!(jobs(&state), 0);
+    let mut person = Person::at(&desk.bench, &draw);
+    person.sees("arm (so101) of node local, at /dev/pts/");
+    person.sees("? [y/N]");
+    person.types("y\n");
+    person.sees("space, q or Ctrl-C stops");
+    person.sees("of line, in ");
+    person.ends_with(0);
+    let design = vec![hook_turned(24.0, [30.0, 40.0])];
+    let ink = desk.ink();
+    let missing_mm = ink::missing_mm(&design, &ink, 0.6);
+    assert!(missing_mm < 0.3, "{missing_mm} mm are missing");
+    let strayed_mm = ink::missing_mm(&ink, &design, 0.6);
+    assert!(strayed_mm < 0.3, "{strayed_mm} mm lie elsewhere");
+}
+
+#[test]
+fn an_interrupted_drawing_says_how_to_go_on_and_does() {
+    let desk = Desk::new();
+    let state = desk.bench.state();
+    let hook = ["draw", desk.hook.as_str(), "--size", "70mm", "--yes"];
+    let draw = |args: &[&str]| {
+        let args = [&on_port(&desk.port, &state)[..], args].concat();
+        let mut command = desk.bench.command(&args);
+        command.stdout(std::process::Stdio::piped());
+        Running(command.stderr(std::process::Stdio::null()).spawn().unwrap())
+    };
+    // Killed: nobody could say anything.
+    let mut killed = draw(&hook);
+    desk.draws("job-1");
+    killed.0.kill().unwrap();
+    killed.0.wait().unwrap();
+    let over = desk.bench.run(&desk.with_arm(&state, &hook));
+    let told = text(&over);
+    assert_eq!(over.status.code(), Some(1), "{told}");
+    assert!(
+        told.contains("job-1 was interrupted, which draws hook.svg in default: ")
+            && told.contains("`steadyhand draw --resume`"),
+        "{told}"
+    );
+    // Interrupted: it says how to go on.
+    let mut resumed = draw(&["draw", "--resume", "--yes"]);
+    desk.draws("job-2");
+    resumed.signal(Signal::INT);
+    let mut told = String::new();
+    let lines = support::lines(resumed.0.stdout.take().unwrap());
+    assert_eq!(resumed.exit_code(), Some(1));
+    while let Ok(line) = lines.recv_timeout(PATIENCE) {
+        told.push_str(&line);
+        told.push('\n');
+    }
+    assert!(told.contains("goes on with  job-1: "), "{told}");
+    assert!(
+        told.contains("what is left: `steadyhand --scenes ") && told.contains(" draw --resume`"),
+        "{told}"
+    );
+    // Nobody to ask, again; and then to its end.
+    let unasked = desk
+        .bench
+        .run(&desk.with_arm(&state, &["draw", "--resume"]));
+    assert!(
+        text(&unasked).contains("a person is asked"),
+        "{}",
+        text(&unasked)
+    );
+    let done = desk
+        .bench
+        .run(&desk.with_arm(&state, &["draw", "--resume", "--yes"]));
+    let told = text(&done);
+    assert_eq!(done.status.code(), Some(0), "{told}");
+    assert!(told.contains("the drawing is complete: "), "{told}");
+    // In the middle of the sheet, 70 by 35 mm.
+    let at = |[x, y]: [f64; 2]| [15.0 + x * 1.75, 32.5 + y * 1.75];
+    let design = vec![HOOK_POINTS.map(at).to_vec()];
+    let ink = desk.ink();
+    let missing_mm = ink::missing_mm(&design, &ink, 0.8);
+    assert!(missing_mm < 0.5, "{missing_mm} mm are missing");
+    let strayed_mm = ink::missing_mm(&ink, &design, 0.8);
+    assert!(strayed_mm < 0.5, "{strayed_mm} mm lie elsewhere");
+    let twice_mm = ink::length_mm(&ink) - ink::length_mm(&design);
+    assert!(twice_mm < 30.0, "{twice_mm} mm were drawn twice");
+}
+
+#[test]
+fn a_node_that_runs_draws_what_its_operator_allows_and_is_followed_beyond_a_calls_wait() {
+    let desk = Desk::new();
+    let state = desk.bench.state();
+    let config = file(&desk.bench, "node.toml", "answer_within_s = 1\n");
+    let serve = [&["--config", &config][..], &on_port(&desk.port, &state)].concat();
+    let served = desk.bench.serve(&serve);
+    let unasked = desk.bench.run(&["draw", &desk.hook, "--size", "30mm"]);
+    assert!(
+        text(&unasked).contains("a person is asked"),
+        "{}",
+        text(&unasked)
+    );
+    assert_eq!(jobs(&state), 0);
+    let mut draw = desk
+        .bench
+        .command(&["draw", &desk.hook, "--size", "30mm", "--yes", "--json"]);
+    let draw = draw.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    desk.draws("job-1");
+    // Another terminal sees it to its end, with its outcome.
+    let watched = desk.bench.run(&["watch", "--json"]);
+    assert_eq!(watched.status.code(), Some(0), "{}", text(&watched));
+    let watched = json(&watched);
+    assert_eq!(
+        (&watched["job"], &watched["state"]),
+        (&"job-1".into(), &"reached".into()),
+        "{watched:#}"
+    );
+    let output = draw.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    let result = json(&output);
+    assert!(result["arm_time_s"].as_f64().unwrap() > 1.0, "{result:#}");
+    assert_eq!(result["job"]["state"], "reached");
+    // That word was for that drawing: the scene's own design needs another.
+    let url = served.url;
+    let (code, refused) = desk
+        .bench
+        .call(&["stroke", r#"{"scene":"short"}"#, "--node", &url]);
+    assert_eq!(
+        (code, &refused["code"]),
+        (1, &"needs_enabling".into()),
+        "{refused:#}"
+    );
+    let why = refused["message"].as_str().unwrap();
+    assert!(why.contains("enabled now: hook.svg in default"), "{why}");
+    // A job that is over is told at once.
+    let past = desk.bench.run(&["watch", "job-1"]);
+    assert_eq!(past.status.code(), Some(0), "{}", text(&past));
+    assert!(
+        text(&past).contains("job-1: drew 1 stroke"),
+        "{}",
+        text(&past)
+    );
+    let unknown = desk.bench.run(&["watch", "job-9"]);
+    assert_eq!(unknown.status.code(), Some(1), "{}", text(&unknown));
+    let kept = std::fs::read_to_string(desk.bench.path("state/jobs/job-1/design.toml")).unwrap();
+    assert!(kept.contains("M0 20V0H40V10"), "{kept}");
+}
+
+#[test]
+fn a_planner_does_not_go_on_with_an_operators_drawing() {
+    let desk = Desk::new();
+    let state = desk.bench.state();
+    let served = desk.bench.serve(&on_port(&desk.port, &state));
+    let mut draw = desk
+        .bench
+        .command(&["draw", &desk.hook, "--size", "60mm", "--yes"]);
+    let mut draw = Running(draw.stdout(std::process::Stdio::null()).spawn().unwrap());
+    desk.draws("job-1");
+    draw.signal(Signal::INT);
+    assert_eq!(draw.exit_code(), Some(1));
+    let latched = desk.bench.run(&["draw", "--resume", "--yes"]);
+    assert_eq!(latched.status.code(), Some(1));
+    assert!(
+        text(&latched).contains("`steadyhand reset` first"),
+        "{}",
+        text(&latched)
+    );
+    let reset = desk.bench.run(&["reset"]);
+    assert_eq!(reset.status.code(), Some(0), "{}", text(&reset));
+    let resume = ["stroke", r#"{"resume":true}"#, "--node", &served.url];
+    let (code, refused) = desk.bench.call(&resume);
+    assert_eq!(
+        (code, &refused["code"]),
+        (1, &"operators_drawing".into()),
+        "{refused:#}"
+    );
+    let done = desk.bench.run(&["draw", "--resume", "--yes"]);
+    assert_eq!(done.status.code(), Some(0), "{}", text(&done));
+}
+
+#[test]
+fn an_operators_token_draws_on_a_node_elsewhere_and_a_planners_does_not() {
+    let bench = Bench::new();
+    let (hook, state) = (file(&bench, "hook.svg", HOOK), bench.state());
+    let config = file(&bench, "node.toml", "require_tokens = true\n");
+    let here = ["--state", &state, "--config", &config];
+    let token = |role: &str| {
+        let made = bench.run(&[&["token", "add", role, "--role", role], &here[..]].concat());
+        let token = String::from_utf8(made.stdout).unwrap();
+        file(&bench, &format!("{role}.token"), token.trim())
+    };
+    let (operator, planner) = (token("operator"), token("planner"));
+    let served = bench.serve(&here);
+    let host = served.host();
+    let draw = |token: &str| {
+        let at = ["--node", &host, "--token-file", token];
+        bench.run(&[&["draw", &hook, "--size", "20mm", "--json"], &at[..]].concat())
+    };
+    let refused = draw(&planner);
+    assert_eq!(refused.status.code(), Some(1), "{}", text(&refused));
+    assert!(
+        text(&refused).contains("verbs are for operators' tokens"),
+        "{}",
+        text(&refused)
+    );
+    // A simulated arm in that node asks nobody.
+    let done = draw(&operator);
+    assert_eq!(done.status.code(), Some(0), "{}", text(&done));
+    assert_eq!(json(&done)["drawing"]["title"], "hook.svg in default");
+}
+
+#[test]
+fn a_scene_of_ones_own_is_written_checked_and_drawn_in() {
+    let bench = Bench::new();
+    let scene = bench.path("scenes/desk.toml").display().to_string();
+    let new = |more: &[&str]| bench.run(&[&["scene", "new", &scene, "--yes"], more].concat());
+    let written = new(&["--sheet", "12x8cm"]);
+    assert_eq!(written.status.code(), Some(0), "{}", text(&written));
+    assert!(bench.path("scenes/desk.png").is_file());
+    let checked = bench.run(&["scene", "check", &scene]);
+    assert_eq!(checked.status.code(), Some(0), "{}", text(&checked));
+    let hook = file(&bench, "hook.svg", HOOK);
+    let (code, shown) = drawn(&bench, &[&hook, "--scene", "desk", "--fit"]);
+    assert_eq!(code, Some(0), "{shown:#}");
+    assert_eq!(
+        shown["drawing"]["sheet_mm"],
+        serde_json::json!([120.0, 80.0])
+    );
+    // As wide as the sheet, and half as high.
+    assert!(
+        is_near(&shown["drawing"]["box_mm"][0], [0.0, 10.0]),
+        "{shown:#}"
+    );
+    let again = new(&[]);
+    assert!(
+        text(&again).contains("is there already"),
+        "{}",
+        text(&again)
+    );
+    for (more, said) in [
+        (
+            &["--force", "--sheet", "500x500"][..],
+            "say a smaller --sheet",
+        ),
+        (
+            &["--force", "--arm", "nothing"],
+            "there is no arm `nothing`",
+        ),
+        (
+            &["--force", "--arm", "custom"],
+            "no scene is known for arm custom",
+        ),
+        (&["--force", "--name", "other"], "called as its file"),
+        (&["--force", "--sheet", "big"], "such as 100x80mm"),
+    ] {
+        let refused = new(more);
+        assert_ne!(refused.status.code(), Some(0), "{more:?}");
+        assert!(
+            text(&refused).contains(said),
+            "{more:?}: {}",
+            text(&refused)
+        );
+    }
+    let listed = text(&bench.run(&["scene", "list"]));
+    assert!(
+        listed.contains("desk ") && listed.contains("overlay"),
+        "{listed}"
+    );
+}
+
+#[test]
+fn a_scene_is_asked_for_at_a_terminal() {
+    let bench = Bench::new();
+    let scene = bench.path("scenes/desk.toml").display().to_string();
+    let mut person = Person::at(&bench, &["scene", "new", &scene]);
+    person.sees("which arm is it for?");
+    person.sees("its number");
+    person.types("1\n");
+    person.sees("how large is the sheet");
+    person.types("90x60mm\n");
+    person.sees("what is the pen called?");
+    person.types("brush\n");
+    person.sees("is written");
+    person.ends_with(0);
+    let written = std::fs::read_to_string(&scene).unwrap();
+    for words in [
+        "size_mm = [90.0, 60.0]",
+        "name = \"brush\"",
+        "arm = \"so101\"",
+    ] {
+        assert!(written.contains(words), "{words}: {written}");
+    }
+}
