@@ -1,18 +1,21 @@
-//! What the operator's page has done for it: tokens proven, verbs and stops carried out.
+//! What the operator's page has done for it: tokens proven, arms sensed, verbs and stops carried out.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::control_socket::{self, OperatorVerb};
-use super::http_auth;
+use super::{http_auth, worker_pool};
+use args::ReceivedArguments;
+use call::ToolAnswer;
 use mcp::VerifiedIdentity;
 use mcp::http::AuthQueue;
 use page::{PageDoor, PageServices, StopAnswer};
-use tools::Node;
+use permit::ActorRank;
+use tools::{Node, RemoteCallWatch, ToolRequest};
 
 /// Returns the addresses of the page, and remembers where it is for `steadyhand page`.
 pub(crate) fn pages(
@@ -60,6 +63,33 @@ impl PageServices for NodePageServices {
 
     fn operate(&self, caller: String, verb: Vec<u8>) -> BoxFuture<'static, Result<Value, String>> {
         http_auth::run_verb(&self.node, caller, &verb)
+    }
+
+    fn sense(&self, caller: String, arm: Option<String>) -> BoxFuture<'static, ToolAnswer> {
+        let mut arguments = json!({"debug": true});
+        if let (Some(arguments), Some(arm)) = (arguments.as_object_mut(), arm)
+            && self.node.seats.len() > 1
+        {
+            arguments.insert("arm".to_owned(), arm.into());
+        }
+        let request = ToolRequest {
+            tool: "sense".to_owned(),
+            arguments: ReceivedArguments::Value(arguments),
+            caller,
+            who: ActorRank::Planner,
+            standing: None,
+            hop: None,
+            is_step: false,
+        };
+        let node = Arc::clone(&self.node);
+        let sensing =
+            worker_pool::spawn(
+                async move { node.call(request, RemoteCallWatch::unobserved()).await },
+            );
+        Box::pin(async move {
+            let broke = |_| ToolAnswer::failed("the node broke while it sensed; its log says why");
+            sensing.await.unwrap_or_else(broke)
+        })
     }
 
     fn stop(&self, caller: String, emergency: bool) -> BoxFuture<'static, StopAnswer> {

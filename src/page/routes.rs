@@ -9,6 +9,8 @@ use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 use base::units::ClockInstant;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use call::VerifiedIdentity;
 use caller::is_login_code;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, COOKIE, HeaderName, SET_COOKIE};
@@ -26,8 +28,8 @@ use super::same_origin::{PAGE_HEADER, check_command, check_post, check_read, is_
 use super::services::{PageServices, StopAnswer};
 use super::sessions::{PageSessions, SessionHolder, SessionUse};
 
-/// Longest body of a login.
-const LOGIN_BYTES_MAX: usize = 4 * 1024;
+/// Longest body of what is no verb.
+const SHORT_BYTES_MAX: usize = 4 * 1024;
 
 /// A command's body has to be here so soon after its head.
 const BODY_MAX: Duration = Duration::from_secs(15);
@@ -203,6 +205,7 @@ pub fn routes(door: PageDoor) -> Router {
         .route("/page/scenes", get(scenes))
         .route("/page/login", post(log_in))
         .route("/page/logout", post(log_out))
+        .route("/page/sense", post(sense))
         .route("/page/operate", post(operate))
         .route("/page/stop", post(stop))
         .route("/page/estop", post(emergency_stop))
@@ -321,7 +324,7 @@ async fn log_in(State(door): SharedDoor, request: Request) -> Result<Response, P
     if door.scheme != "https" && !is_on_this_machine(request.headers()) {
         return Err(PageRefusal::PlainText);
     }
-    let body = body_of(request, LOGIN_BYTES_MAX).await?;
+    let body = body_of(request, SHORT_BYTES_MAX).await?;
     let said: LoginRequest =
         serde_json::from_slice(&body).map_err(|error| PageRefusal::Body(error.to_string()))?;
     let (holder, identity) = prove(&door, said.token.trim()).await?;
@@ -370,6 +373,30 @@ async fn log_out(State(door): SharedDoor, headers: HeaderMap) -> Result<Response
     let cookie = door.cookie_header("", "; Max-Age=0")?;
     response.headers_mut().insert(SET_COOKIE, cookie);
     Ok(response)
+}
+
+#[derive(Deserialize)]
+struct SenseRequest {
+    arm: Option<String>,
+}
+
+/// Has an arm sensed for anybody who has logged in. A command and no reading: cameras take pictures for it.
+async fn sense(State(door): SharedDoor, request: Request) -> Result<Response, PageRefusal> {
+    check_command(request.headers(), door.scheme)?;
+    let identity = door.identity(request.headers(), SessionUse::Person)?;
+    let body = body_of(request, SHORT_BYTES_MAX).await?;
+    let said: SenseRequest =
+        serde_json::from_slice(&body).map_err(|error| PageRefusal::Body(error.to_string()))?;
+    let answer = door.services.sense(audit_name(&identity), said.arm).await;
+    let pictures = answer
+        .images
+        .iter()
+        .map(|(mime, bytes)| format!("data:{mime};base64,{}", STANDARD.encode(bytes)));
+    Ok(json_response(&json!({
+        "text": answer.text,
+        "bus": answer.structured.get("bus"),
+        "pictures": pictures.collect::<Vec<_>>(),
+    })))
 }
 
 /// An operator's verb.

@@ -1,6 +1,6 @@
-//! What the page has done for it: tokens proven, verbs and stops carried out.
+//! What the page has done for it: tokens proven, arms sensed, verbs and stops carried out.
 
-use call::VerifiedIdentity;
+use call::{ToolAnswer, VerifiedIdentity};
 use futures::future::BoxFuture;
 use serde_json::Value;
 
@@ -17,6 +17,9 @@ pub trait PageServices: Send + Sync + 'static {
 
     /// Does an operator's verb, written as on the control socket, under a caller's name.
     fn operate(&self, caller: String, verb: Vec<u8>) -> BoxFuture<'static, Result<Value, String>>;
+
+    /// Has an arm sensed, with its cameras and its bus; the only one where none is named. Moves nothing.
+    fn sense(&self, caller: String, arm: Option<String>) -> BoxFuture<'static, ToolAnswer>;
 
     /// Stops every arm, as an operator, before anything that waits. What began goes on if the future is dropped.
     fn stop(&self, caller: String, emergency: bool) -> BoxFuture<'static, StopAnswer>;

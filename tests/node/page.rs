@@ -244,6 +244,8 @@ fn without_a_login_it_shows_and_stops_and_does_nothing_else() {
         r#"{"verb":"disable"}"#,
     );
     assert_eq!(refused.status, 401, "{}", refused.body);
+    let sensed = request(&served, "POST", "/page/sense", &headers, "{}");
+    assert_eq!(sensed.status, 401, "{}", sensed.body);
     assert_eq!(
         state(&served)["arms"][0]["may_move"],
         true,
@@ -341,6 +343,7 @@ fn a_hostile_page_reads_nothing_and_changes_nothing() {
             "/page/stop",
             "/page/estop",
             "/page/operate",
+            "/page/sense",
             "/page/login",
             "/page/logout",
         ] {

@@ -137,6 +137,9 @@ const steps = {
     await page.getByText(/: goes on/).waitFor();
     await page.getByText(/: reached, \d+ of \d+/).waitFor({ timeout: 120_000 });
     await page.getByText(/planned, (99|100) % drawn/).waitFor();
+    await page.getByRole("button", { name: /^Look closer/ }).click();
+    await page.getByRole("region", { name: /^Bus of/ }).waitFor();
+    await page.getByAltText(/has drawn/).first().waitFor();
     const summary = page.locator("#jobs summary").first();
     await summary.click();
     await page.locator("#jobs details[open] dl").waitFor();
@@ -178,10 +181,12 @@ const steps = {
     const context = await browser.newContext();
     const page = await open(context, "stopping");
     await logIn(page);
-    const others = [];
-    for (let tab = 0; tab < 6; tab += 1) others.push(await open(context, `tab ${tab}`));
-    const streams = await Promise.all([page, ...others].map((tab) => tab.evaluate(() => performance.getEntriesByType("resource").filter((one) => one.name.endsWith("/events")).length)));
-    assert.ok(streams.length === 7);
+    const streams = new Set();
+    context.on("request", (request) => { if (request.url().endsWith("/page/events")) streams.add(request); });
+    for (const end of ["requestfinished", "requestfailed"]) context.on(end, (request) => streams.delete(request));
+    for (let tab = 0; tab < 6; tab += 1) await open(context, `tab ${tab}`);
+    // The first tab's stream was there before anybody counted.
+    assert.ok(streams.size <= 2, `${streams.size} streams more for six tabs more`);
     await page.getByLabel("or words").fill("a plan that takes a while to compute, and while it does the arm must stop");
     await page.getByRole("button", { name: "Preview" }).click();
     await page.route("**/page/events", (route) => route.abort());

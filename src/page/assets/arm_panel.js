@@ -1,6 +1,6 @@
 // One arm: what it does, who may move it, its sheet, its joints and servos, and what an operator can ask of it.
 
-import { command, door, session } from "./door.js";
+import { command, door, sense, session } from "./door.js";
 import { LiveTable, byId, element, say, seconds, set } from "./elements.js";
 import { SheetView } from "./sheet_view.js";
 import { SideView } from "./side_view.js";
@@ -22,6 +22,8 @@ export class ArmPanel {
     this.progress = element("progress", { max: 1, value: 0, "aria-label": `Progress of ${arm.name}` });
     this.stop = element("p");
     this.answer = element("p", { role: "status" });
+    this.look = element("button", { type: "button", onclick: () => this.#look() }, `Look closer at ${arm.name}: cameras and bus`);
+    this.looked = element("div");
     this.actions = this.#actions();
     this.sheet = new SheetView(arm);
     this.side = new SideView(arm);
@@ -30,7 +32,7 @@ export class ArmPanel {
     this.node = element("article", { "aria-labelledby": title },
       this.title, this.state, this.age, this.notes, this.job, this.progress, this.actions, this.answer, this.stop,
       element("div", { class: "views" }, this.sheet.node, this.side.node),
-      element("div", { class: "views" }, this.joints.node, this.servos.node));
+      element("div", { class: "views" }, this.joints.node, this.servos.node), this.look, this.looked);
     door.addEventListener("session", () => this.#offer());
     this.#offer();
   }
@@ -50,6 +52,8 @@ export class ArmPanel {
 
   #offer() {
     this.actions.hidden = session()?.role !== "operator";
+    this.look.hidden = session() === null;
+    if (!session()) this.looked.replaceChildren();
   }
 
   async #ask(button, verb) {
@@ -63,6 +67,18 @@ export class ArmPanel {
       say(this.answer, `Not done: ${failure.message}`);
     }
     set(button, "aria-disabled", false);
+  }
+
+  async #look() {
+    this.look.disabled = true;
+    try {
+      const seen = await sense(this.name);
+      const images = seen.pictures.map((picture, at) => element("img", { src: picture, alt: `Picture ${at + 1} of what ${this.name} has drawn, or of a camera with the sheet that was found` }));
+      this.looked.replaceChildren(element("p", { class: "words" }, seen.text), ...busTable(this.name, seen.bus), ...images);
+    } catch (failure) {
+      this.looked.replaceChildren(element("p", {}, `Not done: ${failure.message}`));
+    }
+    this.look.disabled = false;
   }
 
   showSheet(sheet) {
@@ -135,6 +151,19 @@ function servoRow(servo) {
     known(load, "%", 0),
     torque[String(servo.torque_on)],
   ];
+}
+
+// Who answers on the bus, how often it had to be asked again, and how long its cycles take.
+function busTable(arm, bus) {
+  if (!bus) return [];
+  const servos = new LiveTable(`Bus of ${arm}`, ["Servo", "Model and firmware", "Asked again", "Not read", "Jumps"]);
+  servos.show(bus.servos.map((one) => {
+    const known = bus.identity.find(({ servo }) => servo.startsWith(`servo ${one.id} `));
+    const words = known ? `${known.model}, ${known.firmware}` : "not told";
+    return [known?.servo || `servo ${one.id}`, words, one.retries, one.blind, one.jumps];
+  }));
+  const times = `Cycles take ${bus.cycle_ms.p50} ms, 99 of 100 at most ${bus.cycle_ms.p99} ms; ${bus.cycles} so far, ${bus.corrupt} damaged replies.`;
+  return [servos.node, element("p", {}, times)];
 }
 
 function stopWords(stop) {

@@ -62,6 +62,11 @@ export function command(verb) {
   return post("/page/operate", verb, { "Steadyhand-Command": commandNumber() });
 }
 
+// Has an arm sensed: cameras take pictures, and nothing moves.
+export function sense(arm) {
+  return post("/page/sense", { arm });
+}
+
 export async function logIn(token) {
   const told = await post("/page/login", { token });
   localStorage.setItem(SECRET, told.secret);

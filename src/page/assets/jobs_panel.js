@@ -7,7 +7,9 @@ import { resume } from "./draw_panel.js";
 async function pictures(job, names, into) {
   for (const name of names) {
     const source = await picture(`/page/jobs/${encodeURIComponent(job)}/${encodeURIComponent(name)}`);
-    into.append(element("img", { src: source, alt: `${name.replace(/\.png$/, "")} of ${job}` }));
+    const shown = element("img", { src: source, alt: `${name.replace(/\.png$/, "")} of ${job}` });
+    shown.addEventListener("load", () => URL.revokeObjectURL(source));
+    into.append(shown);
   }
 }
 
