@@ -24,7 +24,7 @@ pub(crate) fn wants_tokens(node: &Node, address: SocketAddr) -> bool {
 /// # Errors
 /// The address is reachable from other machines but no token exists: every caller would be refused, while the address
 /// looks open.
-pub(crate) fn auth_queue(node: &Arc<Node>, address: SocketAddr) -> anyhow::Result<AuthQueue> {
+pub fn auth_queue(node: &Arc<Node>, address: SocketAddr) -> anyhow::Result<AuthQueue> {
     let is_wanted = wants_tokens(node, address);
     let book = TokenStore::at(&node.state);
     if is_wanted && book.list()?.is_empty() {

@@ -18,7 +18,7 @@ use permit::ActorRank;
 use tools::{Node, RemoteCallWatch, ToolRequest};
 
 /// Returns the addresses of the page, and remembers where it is for `steadyhand page`.
-pub(crate) fn pages(
+pub fn pages(
     node: &Arc<Node>,
     tokens: &AuthQueue,
     scheme: &'static str,
