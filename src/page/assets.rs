@@ -38,6 +38,7 @@ pub(super) const ASSETS: &[PageAsset] = &[
     asset!("stop.js", SCRIPT),
     asset!("page.js", SCRIPT),
     asset!("door.js", SCRIPT),
+    asset!("commands.js", SCRIPT),
     asset!("elements.js", SCRIPT),
     asset!("feed.js", SCRIPT),
     asset!("arm_panel.js", SCRIPT),

@@ -548,3 +548,18 @@ fn fifty_pages_follow_and_a_drawing_does_not_notice() {
     let arm = &seen["arms"][0];
     assert_eq!(arm["job"]["state"], "reached", "{arm}");
 }
+
+#[test]
+fn an_open_page_keeps_no_node_from_its_end() {
+    let bench = Bench::new();
+    let mut served = bench.serve(&[]);
+    let (mut stream, host) = connect(&served);
+    let head = format!("GET /page/events HTTP/1.1\r\nHost: {host}\r\n{SAME_ORIGIN}\r\n");
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut bytes = [0_u8; 1024];
+    assert!(stream.read(&mut bytes).unwrap() > 0);
+    assert_eq!(served.child.terminate(), Some(0));
+    let mut rest = Vec::new();
+    let ended = stream.read_to_end(&mut rest);
+    assert!(ended.is_ok(), "the stream was told its end: {ended:?}");
+}

@@ -1,6 +1,7 @@
 // One arm: what it does, who may move it, its sheet, its joints and servos, and what an operator can ask of it.
 
-import { command, door, sense, session } from "./door.js";
+import { isOperator, verbButton } from "./commands.js";
+import { door, sense, session } from "./door.js";
 import { LiveTable, byId, element, say, seconds, set } from "./elements.js";
 import { SheetView } from "./sheet_view.js";
 import { SideView } from "./side_view.js";
@@ -24,49 +25,23 @@ export class ArmPanel {
     this.answer = element("p", { role: "status" });
     this.look = element("button", { type: "button", onclick: () => this.#look() }, `Look closer at ${arm.name}: cameras and bus`);
     this.looked = element("div");
-    this.actions = this.#actions();
+    this.reset = verbButton(`Reset ${arm.name}: to rest`, { verb: "reset", scene: null, arm: arm.name }, this.answer);
     this.sheet = new SheetView(arm);
     this.side = new SideView(arm);
     this.joints = new LiveTable(`Joints of ${arm.name}`, ["Joint", "Angle", "Limits", "Speed"]);
     this.servos = new LiveTable(`Servos of ${arm.name}`, ["Servo", "Temperature", "Voltage", "Load", "Torque"]);
     this.node = element("article", { "aria-labelledby": title },
-      this.title, this.state, this.age, this.notes, this.job, this.progress, this.actions, this.answer, this.stop,
+      this.title, this.state, this.age, this.notes, this.job, this.progress, this.reset, this.answer, this.stop,
       element("div", { class: "views" }, this.sheet.node, this.side.node),
       element("div", { class: "views" }, this.joints.node, this.servos.node), this.look, this.looked);
     door.addEventListener("session", () => this.#offer());
     this.#offer();
   }
 
-  #actions() {
-    const reset = { verb: "reset", scene: null, arm: this.name };
-    const verbs = [
-      ["Hold at the stroke's end", { verb: "hold", now: false }],
-      ["Hold now", { verb: "hold", now: true }],
-      ["Resume", { verb: "resume" }],
-      ["Clear emergency stop", { verb: "clear" }],
-      ["Reset: to rest", reset],
-    ];
-    const buttons = verbs.map(([label, verb]) => element("button", { type: "button", onclick: (event) => this.#ask(event.currentTarget, verb) }, label));
-    return element("div", { class: "row actions", role: "group", "aria-label": `Commands for ${this.name}` }, ...buttons);
-  }
-
   #offer() {
-    this.actions.hidden = session()?.role !== "operator";
+    this.reset.hidden = !isOperator();
     this.look.hidden = session() === null;
     if (!session()) this.looked.replaceChildren();
-  }
-
-  async #ask(button, verb) {
-    if (button.getAttribute("aria-disabled") === "true") return;
-    set(button, "aria-disabled", true);
-    say(this.answer, `${button.textContent} …`);
-    try {
-      const told = await command(verb);
-      say(this.answer, `${told.done ? "" : "Not done: "}${told.text}`);
-    } catch (failure) {
-      say(this.answer, `Not done: ${failure.message}`);
-    }
-    set(button, "aria-disabled", false);
   }
 
   async #look() {

@@ -2,6 +2,7 @@
 
 import { command } from "./door.js";
 import { byId, element, say, seconds } from "./elements.js";
+import { chosenArm } from "./setup_panel.js";
 
 let busy = false;
 
@@ -27,7 +28,7 @@ async function order() {
     rotate_deg: number("draw-turn"),
     fits: false,
   };
-  return { scene: byId("draw-scene").value, design: { source: await source(), placement } };
+  return { scene: byId("draw-scene").value, arm: chosenArm("draw-arm"), design: { source: await source(), placement } };
 }
 
 // One question at a time: a second press while the first is answered asks nothing.

@@ -1,5 +1,6 @@
 // What was asked, planned and done; and what waits for a person's word.
 
+import { isOperator } from "./commands.js";
 import { command, door, picture, read, session } from "./door.js";
 import { byId, element, moment, say } from "./elements.js";
 import { resume } from "./draw_panel.js";
@@ -73,7 +74,7 @@ function waiting(plan) {
     element("button", { type: "button", onclick: () => judge("approve", plan, buttons) }, `Approve ${plan.job}`),
     element("button", { type: "button", onclick: () => judge("refuse", plan, buttons) }, `Refuse ${plan.job}`),
   ];
-  const row = session()?.role === "operator" ? element("div", { class: "row" }, ...buttons) : null;
+  const row = isOperator() ? element("div", { class: "row" }, ...buttons) : null;
   const asked = plan.received ? element("p", {}, `${plan.caller} asked: ${plan.received}`) : null;
   return element("article", {}, element("p", { class: "words" }, plan.words), asked, images, row);
 }

@@ -1,12 +1,13 @@
 // Puts the page together. Nothing here sends a command by itself: loading, reloading and going back only look.
 
 import { ArmPanels } from "./arm_panel.js";
+import { beginCommands } from "./commands.js";
 import { watchSession } from "./door.js";
 import { beginDraw } from "./draw_panel.js";
-import { byId, say, seconds, set } from "./elements.js";
+import { byId, say, seconds } from "./elements.js";
 import { follow, silence } from "./feed.js";
 import { beginJobs, jobsLive } from "./jobs_panel.js";
-import { beginSetup } from "./setup_panel.js";
+import { beginSetup, offerArms } from "./setup_panel.js";
 
 const AGE_LOOK_MS = 100;
 const OLD_S = 0.5;
@@ -19,6 +20,7 @@ function told(kind, value) {
   say(byId("node"), value.node);
   document.title = `${value.node}: ${value.arms.map((arm) => arm.words).join(", ")}`;
   arms.live(value.arms);
+  offerArms(value.arms);
   jobsLive(value);
 }
 
@@ -26,14 +28,15 @@ function showAge() {
   const old = silence();
   const lost = old >= LOST_S;
   const words = !Number.isFinite(old) ? "connecting"
-    : lost ? `NOT CONNECTED: what is shown is ${seconds(old)} old`
-      : old >= OLD_S ? `last heard ${seconds(old)} ago` : "live";
+    : old >= OLD_S ? `last heard ${seconds(old)} ago` : "live";
   say(byId("connection"), words);
-  set(byId("connection"), "class", lost ? "connection lost" : "connection");
+  // Said once, and not with every tenth of a second.
+  say(byId("lost"), lost && Number.isFinite(old) ? "NOT CONNECTED: what is shown is old" : "");
   arms.aged(Number.isFinite(old) ? old : 0);
 }
 
 beginSetup();
+beginCommands();
 beginDraw();
 beginJobs();
 watchSession();

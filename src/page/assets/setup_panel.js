@@ -1,5 +1,6 @@
 // Who has logged in, and what may move until when.
 
+import { isOperator, verbButton } from "./commands.js";
 import { command, door, logIn, logOut, read, session } from "./door.js";
 import { byId, element, say } from "./elements.js";
 
@@ -28,7 +29,7 @@ function showSession() {
   say(byId("session-words"), words);
   byId("login").hidden = who !== null;
   byId("logout").hidden = who === null;
-  for (const id of ["setup", "draw"]) byId(id).hidden = who?.role !== "operator";
+  for (const id of ["setup", "draw"]) byId(id).hidden = !isOperator();
   if (who) offerScenes().catch((failure) => say(byId("setup-answer"), failure.message));
 }
 
@@ -38,6 +39,24 @@ async function offerScenes() {
     const options = scenes.map((scene) => element("option", { selected: scene === "default" }, scene));
     byId(id).replaceChildren(...options);
   }
+}
+
+let armNames = "";
+
+// Asks which arm is meant where there are several.
+export function offerArms(arms) {
+  const names = arms.map((arm) => arm.name);
+  if (names.join() === armNames) return;
+  armNames = names.join();
+  for (const id of ["enable-arm", "draw-arm"]) {
+    byId(id).replaceChildren(...names.map((name) => element("option", {}, name)));
+    byId(id).closest(".arm-choice").hidden = names.length < 2;
+  }
+}
+
+// The arm that is chosen, where there is a choice.
+export function chosenArm(id) {
+  return byId(id).options.length > 1 ? byId(id).value : null;
 }
 
 async function ask(verb) {
@@ -56,8 +75,8 @@ export function beginSetup() {
   byId("enable").addEventListener("submit", (event) => {
     event.preventDefault();
     const for_s = Math.round(Number(byId("enable-minutes").value) * 60);
-    ask({ verb: "enable", scene: byId("enable-scene").value, meta: null, for_s });
+    ask({ verb: "enable", scene: byId("enable-scene").value, meta: null, for_s, arm: chosenArm("enable-arm") });
   });
-  byId("disable").addEventListener("click", () => ask({ verb: "disable" }));
+  byId("enable-buttons").append(verbButton("Disable everything", { verb: "disable" }, byId("setup-answer")));
   door.addEventListener("session", showSession);
 }

@@ -2,6 +2,7 @@
 "use strict";
 (() => {
   const TRIES = 4;
+  const AGAIN_MS = 200;
   const answer = document.getElementById("stop-answer");
 
   // The name in the audit log depends on it, and nothing else.
@@ -24,6 +25,7 @@
         });
       } catch (lost) {
         if (tried === TRIES) throw lost;
+        await new Promise((again) => setTimeout(again, AGAIN_MS));
       }
     }
   }
