@@ -3,6 +3,7 @@
 //! Described in TOML, one file an arm. It knows nothing of scenes or of the bytes on a bus.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use nalgebra::{Isometry3, Point3, Translation3, Unit, UnitQuaternion, Vector3};
 use schemars::JsonSchema;
@@ -397,8 +398,16 @@ fn check(file: &ArmFile) -> Result<(), String> {
 /// Longer than any part of an arm on a table.
 const PART_MAX_M: f64 = 10.0;
 
-/// Refuses a capsule larger than any part of an arm. The message warns that lengths are in metres, not millimetres.
+/// Refuses a capsule without thickness, which would hide a part of the arm, or larger than any part of an arm. The message
+/// warns that lengths are in metres, not millimetres.
 fn check_size(capsule: &CapsuleFile) -> Result<(), String> {
+    let radius_m = capsule.radius_m.get();
+    if radius_m <= 0.0 {
+        return Err(format!(
+            "capsule `{}`: radius_m is {radius_m}; it must be above 0",
+            capsule.name
+        ));
+    }
     let ends = capsule.from_m.iter().chain(&capsule.to_m);
     let mut all = ends.chain([&capsule.radius_m]).map(|of| of.get());
     match all.find(|of| of.abs() > PART_MAX_M) {
@@ -424,6 +433,12 @@ fn check_may_touch(file: &ArmFile) -> Result<(), String> {
     }
 }
 
+/// Joint speeds of arms on a table: a goal is never further ahead than 150 ms of the fastest.
+const VELOCITY_RANGE_RAD_S: RangeInclusive<f64> = 0.001..=40.0;
+
+/// Joint accelerations of arms on a table.
+const ACCELERATION_RANGE_RAD_S2: RangeInclusive<f64> = 0.001..=2_000.0;
+
 fn check_joint(joint: &JointFile) -> Result<(), String> {
     let name = &joint.name;
     let (lower, upper) = (joint.lower_rad.get(), joint.upper_rad.get());
@@ -433,13 +448,22 @@ fn check_joint(joint: &JointFile) -> Result<(), String> {
             "joint `{name}`: no range is left between {lower} and {upper} rad with a margin of {margin} rad"
         ));
     }
-    for (what, value) in [
-        ("velocity_max_rad_s", joint.velocity_max_rad_s),
-        ("acceleration_max_rad_s2", joint.acceleration_max_rad_s2),
+    for (what, value, range) in [
+        (
+            "velocity_max_rad_s",
+            joint.velocity_max_rad_s,
+            VELOCITY_RANGE_RAD_S,
+        ),
+        (
+            "acceleration_max_rad_s2",
+            joint.acceleration_max_rad_s2,
+            ACCELERATION_RANGE_RAD_S2,
+        ),
     ] {
-        if value.get() <= 0.0 {
+        if !range.contains(&value.get()) {
+            let (least, most) = (range.start(), range.end());
             return Err(format!(
-                "joint `{name}`: {what} is {}; it must be above 0",
+                "joint `{name}`: {what} is {}; {least} to {most} are possible",
                 value.get()
             ));
         }

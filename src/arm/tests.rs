@@ -300,3 +300,39 @@ fn a_place_that_is_hard_to_come_to_is_met() {
     check(&chain, &found.q_rad, &point_m, None);
     assert!(found.off_rad <= leans + 1e-6, "{} {leans}", found.off_rad);
 }
+
+/// The shipped arm's file with one value changed everywhere.
+fn refusal(key: &str, value: &str) -> String {
+    let text = include_str!("../../scenes/arms/so101.toml");
+    let changed = |line: &str| match line.split_once(" = ") {
+        Some((name, _)) if name == key => format!("{key} = {value}"),
+        _ => line.to_owned(),
+    };
+    let lines: Vec<String> = text.lines().map(changed).collect();
+    let file = toml::from_str(&lines.join("\n")).unwrap();
+    ArmModel::new(file).unwrap_err().to_string()
+}
+
+#[test]
+fn refuses_a_part_without_thickness_and_joints_that_no_arm_has() {
+    for (key, value, said) in [
+        ("radius_m", "-0.02", "radius_m is -0.02; it must be above 0"),
+        ("radius_m", "0.0", "radius_m is 0; it must be above 0"),
+        ("velocity_max_rad_s", "1e308", "0.001 to 40 are possible"),
+        ("velocity_max_rad_s", "1e-300", "0.001 to 40 are possible"),
+        ("velocity_max_rad_s", "-1.0", "0.001 to 40 are possible"),
+        (
+            "acceleration_max_rad_s2",
+            "1e9",
+            "0.001 to 2000 are possible",
+        ),
+        (
+            "acceleration_max_rad_s2",
+            "0.0",
+            "0.001 to 2000 are possible",
+        ),
+    ] {
+        let why = refusal(key, value);
+        assert!(why.contains(said), "{key} = {value}: {why}");
+    }
+}

@@ -27,7 +27,7 @@ pub(super) enum CliCommand {
     /// Call a tool and show what came of it: here on a node of its own, or on another node
     #[command(after_help = tools::help())]
     Call(call::CallArgs),
-    /// Draw an SVG, G-code, HP-GL or JSON file, or words: shown first, and on a real arm asked for
+    /// Draw an SVG, G-code, HP-GL, DXF or JSON file, or words: shown first, and on a real arm asked for
     Draw(Box<draw::DrawArgs>),
     /// Follow a job of the node on this machine, or elsewhere, to its end
     Watch {

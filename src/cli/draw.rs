@@ -19,7 +19,7 @@ use tools::{DrawingAssent, DrawingOffer, DrawingOrder};
 
 #[derive(Debug, Args)]
 pub(super) struct DrawArgs {
-    /// SVG, G-code, HP-GL or JSON to draw; several only as the files of one G-code set
+    /// SVG, G-code, HP-GL, DXF or JSON to draw; several only as the files of one G-code set
     #[arg(value_name = "FILE", conflicts_with_all = ["text", "resume"])]
     files: Vec<PathBuf>,
     #[command(flatten)]

@@ -26,7 +26,7 @@ pub(super) struct PlanArgs {
     /// The overlay on it
     #[arg(long)]
     pub(super) meta: Option<String>,
-    /// Draw this instead: SVG, G-code, HP-GL or JSON, or a folder of them; say it once for each
+    /// Draw this instead: SVG, G-code, HP-GL, DXF or JSON, or a folder of them; say it once for each
     #[arg(long, value_name = "FILE")]
     pub(super) design: Vec<PathBuf>,
     #[command(flatten)]

@@ -8,7 +8,7 @@ const QUOTED_MAX: usize = 40;
 pub enum DesignError {
     /// The file's name says nothing about its kind.
     #[error(
-        "`{name}` is of no kind known here: name it .svg, .gcode (.gco, .nc, .ngc), .hpgl (.hpg, .plt) or .json"
+        "`{name}` is of no kind known here: name it .svg, .gcode (.gco, .nc, .ngc), .hpgl (.hpg, .plt), .dxf or .json"
     )]
     Kind {
         /// The name as given.

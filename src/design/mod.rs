@@ -5,6 +5,7 @@ mod collect_strokes;
 pub mod compare;
 mod dash;
 mod design_error;
+mod dxf;
 mod fill_area;
 mod flatten;
 mod gcode;
@@ -163,6 +164,7 @@ pub fn load_with(
         "svg" => svg::read(utf8(bytes)?, caps, options),
         "gcode" | "gco" | "nc" | "ngc" => gcode::read(&[(name, utf8(bytes)?)], caps),
         "hpgl" | "hpg" | "plt" => hpgl::read(bytes, caps),
+        "dxf" => dxf::read(utf8(bytes)?, caps),
         "json" => json_design::read(utf8(bytes)?, caps),
         _ => Err(DesignError::Kind {
             name: design_error::quoted(name).trim_matches('`').to_owned(),
@@ -172,8 +174,8 @@ pub fn load_with(
 }
 
 /// Endings of the names that [`load`] reads.
-pub const ENDINGS: [&str; 9] = [
-    "svg", "gcode", "gco", "nc", "ngc", "hpgl", "hpg", "plt", "json",
+pub const ENDINGS: [&str; 10] = [
+    "svg", "gcode", "gco", "nc", "ngc", "hpgl", "hpg", "plt", "dxf", "json",
 ];
 
 /// Reads files that are one drawing together, each for its pen, on the page that they just cover:
@@ -261,8 +263,8 @@ mod tests {
 
     #[test]
     fn refuses_what_it_does_not_know_by_name() {
-        let error = load("cat.dxf", b"", &DesignCaps::default()).unwrap_err();
-        assert!(error.to_string().starts_with("`cat.dxf` is of no kind"));
+        let error = load("cat.dwg", b"", &DesignCaps::default()).unwrap_err();
+        assert!(error.to_string().starts_with("`cat.dwg` is of no kind"));
     }
 
     #[test]

@@ -100,13 +100,17 @@ fn prove(doorkeeper: &dyn Authenticator, mut queue: mpsc::Receiver<AuthRequest>)
     }
 }
 
-/// Returns the bearer token of a request, as it was sent.
+/// Returns the bearer token of a request, as it was sent. What is sent under another scheme, or is no text, is a token that
+/// nobody has: whoever sends one does not come in as one who sends none.
 pub(super) fn bearer(headers: &HeaderMap) -> Option<String> {
-    headers
-        .get(AUTHORIZATION)
-        .and_then(|value| value.to_str().ok())
-        // A client whose token is empty has sent one all the same.
-        .map(|value| value.split_once(' ').unwrap_or((value, "")))
-        .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
-        .map(|(_, token)| token.trim().to_owned())
+    let value = headers.get(AUTHORIZATION)?;
+    let value = String::from_utf8_lossy(value.as_bytes());
+    // A client whose token is empty has sent one all the same.
+    let (scheme, token) = value.split_once(' ').unwrap_or((&value, ""));
+    let token = if scheme.eq_ignore_ascii_case("bearer") {
+        token.trim()
+    } else {
+        value.as_ref()
+    };
+    Some(token.to_owned())
 }

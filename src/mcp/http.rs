@@ -483,23 +483,47 @@ async fn enter<H: ServerHandler + Clone>(
             Err(why) => return turned_away(&why),
         }
     }
-    if let Some(refused) = door.of_another(request.headers()) {
-        return refused;
-    }
+    let foreign = door.of_another(request.headers());
     if request.method() != Method::POST {
-        return without_body(&door, request).await;
+        return match foreign {
+            Some(refused) => refused,
+            None => without_body(&door, request).await,
+        };
     }
-    let (parts, body) = request.into_parts();
+    let (mut parts, body) = request.into_parts();
     let body = match read_body(&parts.headers, body, BODY_BYTES_MAX).await {
         Ok(body) => body,
         Err(refused) => return refused,
     };
     let admitted = match &door.desk {
-        Some(desk) => stray_stop::admit(&body, door.repair, desk.as_ref()),
+        Some(desk) => {
+            let sender = parts.extensions.get::<VerifiedIdentity>();
+            stray_stop::admit(&body, door.repair, desk.as_ref(), sender)
+        }
         None => message_intake::admit(&body, door.repair),
     };
+    match (admitted, foreign) {
+        (MessageIntake::Pass(passed), Some(refused)) => {
+            let stops =
+                |desk: &Arc<dyn McpService>| passed.tool().is_some_and(|tool| desk.is_stop(tool));
+            if !door.desk.as_ref().is_some_and(stops) {
+                return refused;
+            }
+            // A stop needs no session, whosever it names.
+            parts.headers.remove(SESSION);
+            post(&door, parts, passed).await
+        }
+        (admitted, _) => answer_admitted(&door, parts, admitted).await,
+    }
+}
+
+async fn answer_admitted<H: ServerHandler + Clone>(
+    door: &HttpRoutes<H>,
+    parts: http::request::Parts,
+    admitted: MessageIntake,
+) -> Response {
     match admitted {
-        MessageIntake::Pass(passed) => post(&door, parts, passed).await,
+        MessageIntake::Pass(passed) => post(door, parts, passed).await,
         MessageIntake::Reply(reply) => json(StatusCode::BAD_REQUEST, &reply),
         MessageIntake::Nothing => json(
             StatusCode::BAD_REQUEST,
@@ -592,7 +616,8 @@ async fn post<H: ServerHandler + Clone>(
         && let Some(call) = passed.take_call()
     {
         // Before its session, its revision or the other calls are looked at.
-        desk.preempt_stop(&call.tool, &call.arguments);
+        let sender = parts.extensions.get::<VerifiedIdentity>();
+        desk.preempt_stop(&call.tool, &call.arguments, sender);
         // The library compares the header with the name, which is in the message now whatever it was.
         if !call.is_named
             && let Some(header) = parts.headers.get_mut(NAME)

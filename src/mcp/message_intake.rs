@@ -78,6 +78,16 @@ pub(super) struct TakenCall {
 }
 
 impl AcceptedMessage {
+    /// Returns the tool that a `tools/call` names.
+    pub(super) fn tool(&self) -> Option<&str> {
+        let is_call = self.method.as_deref() == Some("tools/call");
+        let name = self
+            .message
+            .get("params")
+            .and_then(|params| params.get("name"));
+        name.filter(|_| is_call).and_then(Value::as_str)
+    }
+
     /// Takes the call out of a `tools/call`. What is left of the message fits the protocol library's type, whatever the
     /// arguments and the name are.
     pub(super) fn take_call(&mut self) -> Option<TakenCall> {

@@ -26,8 +26,14 @@ pub trait McpService: Send + Sync + 'static {
 
     /// A call of this tool was read and may have to wait for its turn. What cannot wait, a stop, is done here and now;
     /// the call itself still comes. Must not wait for anything.
-    fn preempt_stop(&self, tool: &str, arguments: &ReceivedArguments) {
-        let _ = (tool, arguments);
+    /// `sender` is whom the token of the message belongs to, where it came with one: whose stop it is.
+    fn preempt_stop(
+        &self,
+        tool: &str,
+        arguments: &ReceivedArguments,
+        sender: Option<&VerifiedIdentity>,
+    ) {
+        let _ = (tool, arguments, sender);
     }
 
     /// Returns whether a tool of this name stops now. Must not wait for anything.
@@ -38,8 +44,8 @@ pub trait McpService: Send + Sync + 'static {
 
     /// Stops here and now if a tool of this name stops, and returns whether it does: a message that is no call named it, so
     /// that no call comes after. Must not wait for anything.
-    fn stray_stop(&self, tool: &str) -> bool {
-        let _ = tool;
+    fn stray_stop(&self, tool: &str, sender: Option<&VerifiedIdentity>) -> bool {
+        let _ = (tool, sender);
         false
     }
 

@@ -183,7 +183,7 @@ impl StdioReader {
 
     /// Handles one line. Returns `false` when no client listens any more.
     fn take(&mut self, line: &[u8]) -> bool {
-        match stray_stop::admit(line, self.repair, self.desk.as_ref()) {
+        match stray_stop::admit(line, self.repair, self.desk.as_ref(), None) {
             MessageIntake::Nothing => true,
             MessageIntake::Reply(reply) => self.reply(&reply),
             MessageIntake::Pass(passed) => self.pass(passed),
@@ -201,7 +201,7 @@ impl StdioReader {
         }
         let call = passed.take_call();
         if let Some(call) = &call {
-            self.desk.preempt_stop(&call.tool, &call.arguments);
+            self.desk.preempt_stop(&call.tool, &call.arguments, None);
         }
         let message = std::mem::take(&mut passed.message);
         // The library tries one of its types after the other; what a call is, is known already.
@@ -224,7 +224,7 @@ impl StdioReader {
     fn too_early(&self, mut passed: AcceptedMessage) -> bool {
         let call = passed.take_call();
         let refusal = too_early(passed.id);
-        match call.is_some_and(|call| self.desk.stray_stop(&call.tool)) {
+        match call.is_some_and(|call| self.desk.stray_stop(&call.tool, None)) {
             true => self.reply(&stray_stop::add_stop_notice(refusal)),
             false => self.reply(&refusal),
         }

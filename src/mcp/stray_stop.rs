@@ -3,6 +3,7 @@
 //! A message that means a stop is a call of it where it can be answered; otherwise the stop is done there and then, and the
 //! refusal of the message says so. All other messages are judged as [`inlet`] judges them.
 
+use call::VerifiedIdentity;
 use serde_json::{Map, Value, json};
 
 use super::message_intake::{self, MessageIntake, MessageRepair, RepairedMessage};
@@ -14,29 +15,42 @@ const NAMES_MAX: usize = 64;
 /// Longest line that can be a tool's name and nothing more.
 const LINE_BYTES_MAX: usize = 200;
 
-/// Keys under which clients put the name of what they call.
-const NAME_KEYS: [&str; 10] = [
+/// Bytes of an unreadable message that are searched for names.
+const SEARCHED_BYTES_MAX: usize = 1 << 20;
+
+/// Keys under which clients put the name of what they call, and what they call it with; capitals and marks are form.
+const NAME_KEYS: [&str; 14] = [
     "method",
     "name",
     "tool",
-    "tool_name",
-    "toolName",
+    "toolname",
+    "toolcall",
+    "toolcalls",
     "function",
+    "functioncall",
     "command",
     "action",
     "verb",
     "cmd",
+    "call",
+    "params",
 ];
 
 /// Appended to the refusal of a message in which a stop was heard.
 const HEARD: &str = "; it names a stop, so every arm of this node was told to stop";
 
 /// Judges one message as [`inlet::admit`] does, and does not lose a stop for the form of its message.
-pub(super) fn admit(raw: &[u8], repair: MessageRepair, desk: &dyn McpService) -> MessageIntake {
+/// `sender` is whose stop it then is.
+pub(super) fn admit(
+    raw: &[u8],
+    repair: MessageRepair,
+    desk: &dyn McpService,
+    sender: Option<&VerifiedIdentity>,
+) -> MessageIntake {
     let admitted = message_intake::admit(raw, repair);
     let reread;
     let (message, id) = match &admitted {
-        MessageIntake::Pass(passed) if passed.method.as_deref() == Some("tools/call") => {
+        MessageIntake::Pass(passed) if passed.tool().is_some_and(|tool| !tool.is_empty()) => {
             return admitted;
         }
         MessageIntake::Pass(passed) if passed.method.is_some() => {
@@ -54,7 +68,7 @@ pub(super) fn admit(raw: &[u8], repair: MessageRepair, desk: &dyn McpService) ->
     };
     match id {
         Some(id) => message_intake::admit(&call(id, &name, message), repair),
-        None if desk.stray_stop(&name) => with_stop_notice(admitted),
+        None if desk.stray_stop(&name, sender) => with_stop_notice(admitted),
         None => admitted,
     }
 }
@@ -130,37 +144,71 @@ fn gather(value: &Value, found: &mut Vec<String>, depth: usize) {
             .iter()
             .take(NAMES_MAX)
             .for_each(|one| gather(one, found, depth + 1)),
-        Value::Object(object) => {
-            let method = object.get("method").and_then(Value::as_str);
-            if let Some(other) = method.filter(|method| is_another_method(method)) {
-                return found.push(other.to_owned());
-            }
-            NAME_KEYS
-                .iter()
-                .chain(&["params"])
-                .filter_map(|key| object.get(*key))
-                .for_each(|inner| gather(inner, found, depth + 1));
-        }
+        Value::Object(object) => gather_object(object, found, depth),
         _ => {}
     }
 }
 
-/// A method of the protocol's form that calls no tool: a name in its parameters is that of a prompt, or of a client.
-fn is_another_method(method: &str) -> bool {
-    method.contains('/') && method != "tools/call"
+fn gather_object(object: &Map<String, Value>, found: &mut Vec<String>, depth: usize) {
+    let method = object.get("method").and_then(Value::as_str);
+    if let Some(other) = method.filter(|method| is_another_method(method)) {
+        return found.push(other.to_owned());
+    }
+    let named = object.iter().filter(|(key, _)| is_name_key(key));
+    let named: Vec<&Value> = named.map(|(_, inner)| inner).collect();
+    for inner in &named {
+        gather(inner, found, depth + 1);
+    }
+    if !named.is_empty() {
+        return;
+    }
+    for (key, inner) in object.iter().take(NAMES_MAX) {
+        match inner {
+            // `{"stop": true}`, `{"verb": {"stop": {}}}`.
+            Value::Bool(true) => found.push(key.clone()),
+            Value::Object(empty) if empty.is_empty() => found.push(key.clone()),
+            // The arguments of a call without a name may be the call.
+            inner if key == "arguments" => gather(inner, found, depth + 1),
+            _ => {}
+        }
+    }
 }
 
-/// A line that is no JSON: it may be a name, or hold one in quotes.
+fn is_name_key(key: &str) -> bool {
+    let letters = key.chars().filter(char::is_ascii_alphanumeric);
+    let folded: String = letters.map(|c| c.to_ascii_lowercase()).collect();
+    NAME_KEYS.contains(&folded.as_str())
+}
+
+/// A method of the protocol's form that calls no tool: a name in its parameters is that of a prompt, or of a client.
+fn is_another_method(method: &str) -> bool {
+    method.contains('/') && !method.eq_ignore_ascii_case("tools/call")
+}
+
+/// A message that cannot be read: a short one may be a name or hold one in quotes, a longer one holds names after their keys.
+/// Bytes that are no text, or text of two bytes a letter, hide none.
 fn bare(raw: &[u8]) -> Vec<String> {
-    let line = std::str::from_utf8(raw).unwrap_or_default().trim();
-    if line.len() > LINE_BYTES_MAX {
-        return Vec::new();
+    let head = raw.get(..SEARCHED_BYTES_MAX).unwrap_or(raw);
+    let text: String = String::from_utf8_lossy(head)
+        .chars()
+        .filter(|c| *c != '\0')
+        .collect();
+    let line = text.trim_matches(|c: char| c.is_whitespace() || c == char::REPLACEMENT_CHARACTER);
+    let pieces: Vec<&str> = line.split(['"', '\'', '`']).collect();
+    if line.len() <= LINE_BYTES_MAX {
+        let quoted = pieces.into_iter().skip(1).step_by(2);
+        return std::iter::once(line)
+            .chain(quoted)
+            .map(str::to_owned)
+            .collect();
     }
-    let quoted = line.split(['"', '\'', '`']).skip(1).step_by(2);
-    std::iter::once(line)
-        .chain(quoted)
-        .map(str::to_owned)
-        .collect()
+    let after_keys = pieces.windows(3).filter_map(|three| match three {
+        [key, between, name] if is_name_key(key) && matches!(between.trim(), ":" | "=") => {
+            Some(*name)
+        }
+        _ => None,
+    });
+    after_keys.take(NAMES_MAX).map(str::to_owned).collect()
 }
 
 #[cfg(test)]
@@ -199,7 +247,7 @@ mod tests {
             tool == "stop"
         }
 
-        fn stray_stop(&self, tool: &str) -> bool {
+        fn stray_stop(&self, tool: &str, _: Option<&VerifiedIdentity>) -> bool {
             self.0.fetch_add(1, Ordering::SeqCst);
             self.is_stop(tool)
         }
@@ -207,7 +255,7 @@ mod tests {
 
     fn judged(raw: &str) -> (usize, MessageIntake) {
         let desk = StopOnlyService::default();
-        let admitted = admit(raw.as_bytes(), never_repair, &desk);
+        let admitted = admit(raw.as_bytes(), never_repair, &desk, None);
         (desk.0.load(Ordering::SeqCst), admitted)
     }
 
@@ -219,6 +267,17 @@ mod tests {
             r#"{"id":7,"method":"call_tool","params":{"name":"stop"}}"#,
             r#"{"id":7,"function":{"name":"stop","arguments":"{}"}}"#,
             r#"{"id":7,"method":"tools/call","params":"stop"}"#,
+            r#"{"id":7,"method":"tools/call","params":{"name":["stop"]}}"#,
+            r#"{"id":7,"method":"tools/call","params":{"name":{"name":"stop"}}}"#,
+            r#"{"id":7,"method":"tools/call","params":{"tool":"stop"}}"#,
+            r#"{"id":7,"method":"tools/call","params":{"Name":"stop"}}"#,
+            r#"{"id":7,"method":"tools/call","params":{"function":{"name":"stop","arguments":"{}"}}}"#,
+            r#"{"id":7,"method":"tools/call","params":{"arguments":{"name":"stop"}}}"#,
+            r#"{"id":7,"method":"tools/call","tool":"stop"}"#,
+            r#"{"id":7,"method":"TOOLS/CALL","params":{"name":"stop"}}"#,
+            r#"{"id":7,"tool_calls":[{"function":{"name":"stop"}}]}"#,
+            r#"{"id":7,"function_call":{"name":"stop"}}"#,
+            r#"{"id":7,"Tool":"stop"}"#,
         ] {
             let (strays, admitted) = judged(raw);
             let MessageIntake::Pass(passed) = admitted else {
@@ -241,6 +300,8 @@ mod tests {
             r#"{"jsonrpc":"2.0","method":"tools/call","params":{"name":"stop"}}"#,
             r#"{"jsonrpc":"2.0","id":null,"method":"tools/call","params":{"name":"stop","arguments":{}}}"#,
             r#"{"tool":"stop"}"#,
+            r#"{"stop":true}"#,
+            r#"{"verb":{"stop":{}}}"#,
             r#"{"method":"stop"}"#,
             r#"[{"id":1,"method":"ping"},{"id":2,"method":"tools/call","params":{"name":"stop"}}]"#,
             "stop",
@@ -255,6 +316,34 @@ mod tests {
             assert_eq!(strays, 1, "{raw}");
             let why = reply["error"]["message"].as_str().unwrap();
             assert!(why.ends_with(HEARD), "{raw}: {why}");
+        }
+    }
+
+    #[test]
+    fn a_stop_is_heard_through_bytes_that_are_no_text_and_any_depth() {
+        let call = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"stop","arguments":{"reason":"d?faut"}}}"#;
+        let latin = call
+            .bytes()
+            .map(|byte| if byte == b'?' { 0xe9 } else { byte });
+        let wide = call.encode_utf16().flat_map(u16::to_le_bytes);
+        let deep = call.replace(
+            r#""d?faut""#,
+            &format!("{}{}", "[".repeat(300), "]".repeat(300)),
+        );
+        let all = [
+            latin.collect(),
+            wide.collect(),
+            deep.into_bytes(),
+            b"\xffstop\n".to_vec(),
+        ];
+        for raw in all {
+            let desk = StopOnlyService::default();
+            let admitted = admit(&raw, never_repair, &desk, None);
+            let is_call =
+                matches!(&admitted, MessageIntake::Pass(passed) if passed.tool() == Some("stop"));
+            let is_heard = desk.0.load(Ordering::SeqCst) == 1;
+            let shown = String::from_utf8_lossy(&raw).into_owned();
+            assert!(is_call || is_heard, "{shown}: {admitted:?}");
         }
     }
 

@@ -12,6 +12,7 @@ use base::clock::calendar_ms;
 use caller::{AccessDenied, CallerRole, Principal, TokenStore};
 use mcp::http::{AuthQueue, OperatorEndpoint, OperatorHandler};
 use mcp::{Authenticator, CallHop, VerifiedIdentity};
+use permit::ActorRank;
 use tools::Node;
 
 /// Returns whether every request over HTTP needs a token.
@@ -104,14 +105,26 @@ fn run_for_token(node: &Arc<Node>) -> OperatorHandler {
     let node = Arc::clone(node);
     Arc::new(move |identity, body| {
         if principal(&identity, None).role != CallerRole::Operator {
-            let why = format!(
-                "the token `{}` is a {}'s; verbs are for operators' tokens",
-                identity.name, identity.role
-            );
+            let why = refuse_verb(&node, &identity, &body);
             return Box::pin(std::future::ready(Err(why)));
         }
         run_verb(&node, format!("token {}", identity.name), &body)
     })
+}
+
+/// Returns the refusal of a verb of somebody who is no operator. A stop is done all the same, as any caller's.
+fn refuse_verb(node: &Arc<Node>, identity: &VerifiedIdentity, body: &[u8]) -> String {
+    let verb = OperatorVerb::read(node, body);
+    let stops = matches!(verb, Ok(OperatorVerb::Stop | OperatorVerb::Estop));
+    let heard = if stops && node.stray_stop("stop", ActorRank::Planner) {
+        "; it names a stop, so every arm of this node was told to stop"
+    } else {
+        ""
+    };
+    format!(
+        "the token `{}` is a {}'s; verbs are for operators' tokens{heard}",
+        identity.name, identity.role
+    )
 }
 
 /// Does a verb of an operator who is not on the control socket.

@@ -112,7 +112,7 @@ fn job_line(past: &Result<PastJob, JournalError>) -> String {
             past.id,
             calendar::second(past.accepted_ms),
             past.tool,
-            past.scene,
+            past.scene_title(),
             past.state,
             past.message
         ),

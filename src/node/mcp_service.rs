@@ -9,6 +9,7 @@ use tokio::sync::broadcast;
 use super::resources::{self, NodeResources};
 use super::{http_auth, list_changes, worker_pool};
 use args::{self, envelope};
+use call::VerifiedIdentity;
 use caller::CallerRole;
 use catalogue::{self, CataloguePrompt, PROMPTS};
 use mcp::{
@@ -74,19 +75,24 @@ impl McpService for NodeMcpService {
         catalogue::instructions(&self.node.all_names())
     }
 
-    fn preempt_stop(&self, tool: &str, arguments: &ReceivedArguments) {
+    fn preempt_stop(
+        &self,
+        tool: &str,
+        arguments: &ReceivedArguments,
+        sender: Option<&VerifiedIdentity>,
+    ) {
         if !self.node.stops(tool) {
             return;
         }
-        self.node.preempt_stop(tool, arguments, ActorRank::Planner);
+        self.node.preempt_stop(tool, arguments, rank(sender));
     }
 
     fn is_stop(&self, tool: &str) -> bool {
         self.node.stops(tool)
     }
 
-    fn stray_stop(&self, tool: &str) -> bool {
-        self.node.stray_stop(tool, ActorRank::Planner)
+    fn stray_stop(&self, tool: &str, sender: Option<&VerifiedIdentity>) -> bool {
+        self.node.stray_stop(tool, rank(sender))
     }
 
     fn abort_motion(&self) {
@@ -195,6 +201,14 @@ fn client_text(caller: &ToolCaller) -> Option<String> {
     let plain = words.chars().filter(|c| !c.is_control()).take(CHARS_MAX);
     let plain: String = plain.collect();
     Some(plain.trim().to_owned())
+}
+
+/// Returns whose a stop is that is done before its call, or without one: only an operator ends an operator's.
+fn rank(sender: Option<&VerifiedIdentity>) -> ActorRank {
+    match sender.map(|sender| http_auth::principal(sender, None).role) {
+        Some(CallerRole::Operator) => ActorRank::Operator,
+        _ => ActorRank::Planner,
+    }
 }
 
 fn request(node: &Node, call: ToolCall) -> ToolRequest {

@@ -53,7 +53,7 @@ pub struct SceneFile {
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DesignFile {
-    /// An SVG, G-code, HP-GL or JSON file, beside the scene file or in its `designs` folder.
+    /// An SVG, G-code, HP-GL, DXF or JSON file, beside the scene file or in its `designs` folder.
     pub file: Option<String>,
     /// Words, drawn in single-line letters.
     pub text: Option<String>,

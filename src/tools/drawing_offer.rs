@@ -11,11 +11,14 @@ use super::preview::DrawingPreview;
 use super::refusal_groups::{RefusalGroup, refusal_groups};
 use super::stroke::rounded;
 use super::{AttachedArm, Node, RemoteCallWatch, motion_job, pictures};
-use plan::{PlanObserver, SilentObserver};
+use plan::PlanObserver;
 use scene::{DesignOverflow, DesignPlacement, DesignReplacement, Scene, SheetStroke, SizeSource};
 
 /// Plans that look for the largest size that can be drawn: each halves the span.
 const SIZE_TRIALS: usize = 6;
+
+/// Strokes of a design beyond which no size is looked for: each trial plans all of them.
+const SIZED_STROKES_MAX: usize = 2_000;
 
 /// A drawing, as a person is shown it.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
@@ -223,10 +226,13 @@ fn largest_drawn_mm(
         };
         let library = node.scenes.with_drawing(design);
         let scene = library.scene(&order.scene, order.overlay.as_deref()).ok();
-        let preview = scene
-            .and_then(|scene| DrawingPreview::new(&scene, &scene.rest_rad, &SilentObserver).ok());
+        let preview =
+            scene.and_then(|scene| DrawingPreview::new(&scene, &scene.rest_rad, watch).ok());
         preview.is_some_and(|preview| preview.refusals.is_empty())
     };
+    if refused.strokes.len() > SIZED_STROKES_MAX {
+        return None;
+    }
     let (mut drawn, mut least_mm, mut most_mm) = (None, 0.0, refused.page.long_mm);
     for _ in 0..SIZE_TRIALS {
         if watch.cancelled() {

@@ -28,17 +28,29 @@ pub(super) async fn call(
 ) -> Result<Reply, Box<Reply>> {
     check_is_one_thing(order)?;
     let past = order.node.book.unfinished(&seat.name);
-    let past = past.ok_or_else(|| nothing_to_resume(order.node, seat).boxed())?;
-    check_is_callers(order, &past)?;
-    check_means(order, &past)?;
-    let scene = same_scene(order.node, seat, &past)?;
+    let past = past.ok_or_else(|| {
+        let refused = nothing_to_resume(order.node, seat);
+        refused.with("understood", as_given(order)).boxed()
+    })?;
+    let resumed = go_on(order, seat, &past).await;
+    resumed.map_err(|refused| refused.with("understood", understood(order, &past)).boxed())
+}
+
+async fn go_on(
+    order: &ToolContext<'_>,
+    seat: &Arc<AttachedArm>,
+    past: &PastJob,
+) -> Result<Reply, Box<Reply>> {
+    check_is_callers(order, past)?;
+    check_means(order, past)?;
+    let scene = same_scene(order.node, seat, past)?;
     order.check_canvas_previewed(seat, &scene)?;
     calibration_check::check(order.node, seat, &scene)?;
     let drawing = DrawingScope {
-        rest: Some(rest_of(order.node, &past)),
+        rest: Some(rest_of(order.node, past)),
         plan: order.plan_hash(),
     };
-    let understood = understood(order, &past);
+    let understood = understood(order, past);
     let reply = if order.is("dry_run") {
         stroke::dry_run(order, &scene, drawing).await
     } else {
@@ -46,7 +58,7 @@ pub(super) async fn call(
         sheet_check::check(order.node, seat, &scene).await?;
         let mut call = order.job("stroke", &scene, false);
         call.accepted.resumes.clone_from(&past.id);
-        call.accepted.drawing = job_scene::kept_drawing(order.node, &past);
+        call.accepted.drawing = job_scene::kept_drawing(order.node, past);
         call.accepted.understood = Value::Object(understood.clone()).to_string();
         // The same job, however it was named.
         call.key = format!("stroke resume {} {}", drawing_key(&understood), past.id);
@@ -58,7 +70,7 @@ pub(super) async fn call(
     };
     Ok(reply
         .with("understood", understood)
-        .with("resumed", unfinished_json(&past)))
+        .with("resumed", unfinished_json(past)))
 }
 
 /// Returns the part of a drawing that a job left.
@@ -93,6 +105,17 @@ fn understood(order: &ToolContext<'_>, past: &PastJob) -> Map<String, Value> {
             Some(value) => understood.insert(name.to_owned(), value.into()),
             None => understood.shift_remove(name),
         };
+    }
+    understood
+}
+
+/// The arguments without the scene that nobody named: where there is no unfinished drawing there is none.
+fn as_given(order: &ToolContext<'_>) -> Map<String, Value> {
+    let mut understood = order.reading.understood.clone();
+    for name in ["scene", "meta"] {
+        if !order.reading.given.contains_key(name) {
+            understood.shift_remove(name);
+        }
     }
     understood
 }

@@ -12,7 +12,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use support::{Bench, PATIENCE, Served, on_port};
+use support::{Bench, PATIENCE, Served};
 
 /// A second canvas, whose plans may take no time to speak of.
 const QUICK: &str = include_str!("../../scenes/canvas.toml");
@@ -170,71 +170,6 @@ fn a_node_without_a_canvas_has_no_such_parameters() {
     for key in ["\"text\"", "\"svg\"", "\"size_mm\"", "\"at_mm\""] {
         assert!(listed(&with).contains(key), "{key}");
     }
-}
-
-/// A node whose arm is on a pseudo-terminal, with the canvas enabled by a person.
-fn on_hardware(bench: &Bench, file: &str) -> (support::Running, Served) {
-    std::fs::write(bench.path("node.toml"), file).unwrap();
-    let (sim, path) = bench.sim(&["--scene", "canvas"]);
-    let (config, state) = (bench.path("node.toml").display().to_string(), bench.state());
-    let port = on_port(&path, &state);
-    let words = [&["--config", &config], &port[..], &["--enable", "canvas"]].concat();
-    (sim, bench.serve(&words))
-}
-
-/// Waits until a job waits for a person.
-fn awaited(bench: &Bench) -> String {
-    let began = Instant::now();
-    loop {
-        let shown = bench.run(&["approve"]);
-        let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
-        if shown.contains("job-") {
-            return shown;
-        }
-        assert!(began.elapsed() < PATIENCE, "{shown}");
-        sleep(Duration::from_millis(100));
-    }
-}
-
-#[test]
-fn on_hardware_a_person_approves_each_design() {
-    let bench = Bench::new();
-    let (_sim, served) = on_hardware(&bench, "");
-    // The planner's own look at the plan is no word of a person.
-    let (text, shown) = told(&served, "stroke", &json!({"text": "l", "dry_run": true}));
-    assert_eq!(shown["success"], true, "{text}");
-    let host = served.host();
-    std::thread::scope(|scope| {
-        let drawn = scope.spawn(|| told_at(&host, "stroke", &shown["draw_call"]["arguments"]));
-        let waiting = awaited(&bench);
-        assert!(
-            waiting.contains("canvas") && waiting.contains("“l”"),
-            "{waiting}"
-        );
-        let id = waiting
-            .split_whitespace()
-            .find(|word| word.starts_with("job-"))
-            .unwrap();
-        let approved = bench.run(&["approve", id, "--yes"]);
-        assert_eq!(approved.status.code(), Some(0));
-        let (text, drawn) = drawn.join().unwrap();
-        assert_eq!(drawn["success"], true, "{text}");
-    });
-}
-
-#[test]
-fn a_node_file_may_ask_for_the_previewed_plan_instead_of_a_person() {
-    let bench = Bench::new();
-    let (_sim, served) = on_hardware(&bench, "canvas_approval = \"preview\"\n");
-    let (text, refused) = told(&served, "stroke", &json!({"text": "l"}));
-    assert_eq!(refused["code"], "needs_preview", "{text}");
-    let (_, shown) = told(&served, "stroke", &json!({"text": "l", "dry_run": true}));
-    let other = json!({"text": "i", "plan": shown["plan_hash"]});
-    let (text, refused) = told(&served, "stroke", &other);
-    assert_eq!(refused["code"], "plan_changed", "{text}");
-    let (text, drawn) = told(&served, "stroke", &shown["draw_call"]["arguments"]);
-    assert_eq!(drawn["success"], true, "{text}");
-    assert_eq!(drawn["plan_hash"], shown["plan_hash"]);
 }
 
 #[test]

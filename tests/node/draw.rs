@@ -14,11 +14,11 @@ use std::process::Output;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use rustix::process::Signal;
 use serde_json::Value;
-use support::ink::{self, Line};
 use support::person::Person;
-use support::{Bench, PATIENCE, Running, on_port};
+use support::{Bench, PATIENCE, Running};
+
+mod ports;
 
 /// A hook on a page of 40 by 20 units, to each of its edges.
 const HOOK: &str = r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 40 20"><path fill="none" stroke="black" d="M0 20V0H40V10"/></svg>"#;
@@ -45,17 +45,6 @@ fn file(bench: &Bench, name: &str, words: &str) -> String {
 fn drawn(bench: &Bench, args: &[&str]) -> (Option<i32>, Value) {
     let output = bench.run(&[&["draw", "--json"], args].concat());
     (output.status.code(), json(&output))
-}
-
-/// The hook, `long_mm` wide, its corner at a place and then turned by 90° about its middle.
-fn hook_turned(long_mm: f64, [left, low]: [f64; 2]) -> Vec<[f64; 2]> {
-    let scale = long_mm / 40.0;
-    let middle = [left + 20.0 * scale, low + 10.0 * scale];
-    let turned = HOOK_POINTS.map(|[x, y]| {
-        let (dx, dy) = ((x - 20.0) * scale, (y - 10.0) * scale);
-        [middle[0] - dy, middle[1] + dx]
-    });
-    turned.to_vec()
 }
 
 fn is_near(found: &Value, wanted: [f64; 2]) -> bool {
@@ -195,7 +184,7 @@ fn strokes_beyond_reach_are_one_refusal_with_a_size_that_is_drawn() {
     let told = text(&output);
     assert_eq!(output.status.code(), Some(1), "{told}");
     assert_eq!(told.matches("beyond reach").count(), 1, "{told}");
-    assert!(told.contains("strokes, the worst: "), "{told}");
+    assert!(told.contains(" more), the worst: "), "{told}");
     let size = told.split("at this place and turn: --size ").nth(1);
     let size = size.unwrap_or_else(|| panic!("no size: {told}"));
     let size = size.lines().next().unwrap().trim();
@@ -250,249 +239,6 @@ fn one_pen_draws_all_colours() {
     };
     assert_eq!(pens(&[]), 2);
     assert_eq!(pens(&["--one-pen"]), 1);
-}
-
-/// A simulated arm at the far end of a pseudo-terminal, its ink, and the words that name it as a real one.
-struct Desk {
-    bench: Bench,
-    sim: Running,
-    port: String,
-    hook: String,
-}
-
-impl Desk {
-    fn new() -> Self {
-        let bench = Bench::new();
-        let ink = bench.path("ink.json").display().to_string();
-        let (sim, port) = bench.sim(&["--scene", "short", "--ink", &ink]);
-        let hook = file(&bench, "hook.svg", HOOK);
-        Self {
-            bench,
-            sim,
-            port,
-            hook,
-        }
-    }
-
-    /// The command line of a command with this arm.
-    fn with_arm<'a>(&'a self, state: &'a str, args: &[&'a str]) -> Vec<&'a str> {
-        [&on_port(&self.port, state)[..], args].concat()
-    }
-
-    /// The ink on the paper, when the arm is taken away.
-    fn ink(mut self) -> Vec<Line> {
-        assert_eq!(self.sim.terminate(), Some(0));
-        let ink = std::fs::read(self.bench.path("ink.json")).unwrap();
-        serde_json::from_slice(&ink).unwrap()
-    }
-
-    /// Waits until the journal of a job says that it has drawn a little.
-    fn draws(&self, job: &str) {
-        let (began, state) = (Instant::now(), self.bench.state());
-        let drawn_mm = || {
-            let told = self.bench.run(&["jobs", job, "--json", "--state", &state]);
-            let told: Value = serde_json::from_slice(&told.stdout).unwrap_or_default();
-            told["drawn_mm"].as_f64().unwrap_or(0.0)
-        };
-        while drawn_mm() < 3.0 {
-            assert!(began.elapsed() < PATIENCE, "{job} does not draw");
-            sleep(Duration::from_millis(50));
-        }
-    }
-}
-
-const PLACE: [&str; 6] = ["--size", "24mm", "--at", "30,40", "--rotate", "90"];
-
-#[test]
-fn a_real_arm_asks_and_draws_where_it_said() {
-    let desk = Desk::new();
-    let state = desk.bench.state();
-    let draw = [&["draw", desk.hook.as_str()], &PLACE[..]].concat();
-    let draw = desk.with_arm(&state, &draw);
-    // Nobody to ask: nothing moves, and the command that would is there.
-    let refused = desk.bench.run(&draw);
-    let told = text(&refused);
-    assert_eq!(refused.status.code(), Some(1), "{told}");
-    assert!(told.contains("a person is asked at a terminal"), "{told}");
-    assert!(told.contains("--at 30,40 --rotate 90 --yes"), "{told}");
-    assert_eq!(jobs(&state), 0);
-    let mut person = Person::at(&desk.bench, &draw);
-    person.sees("? [y/N]");
-    person.types("n\n");
-    person.sees("not drawn; nothing moved");
-    person.ends_with(1);
-    assert_eq!(jobs(&state), 0);
-    let mut person = Person::at(&desk.bench, &draw);
-    person.sees("arm (so101) of node local, at /dev/pts/");
-    person.sees("? [y/N]");
-    person.types("y\n");
-    person.sees("space, q or Ctrl-C stops");
-    person.sees("of line, in ");
-    person.ends_with(0);
-    let design = vec![hook_turned(24.0, [30.0, 40.0])];
-    let ink = desk.ink();
-    let missing_mm = ink::missing_mm(&design, &ink, 0.6);
-    assert!(missing_mm < 0.3, "{missing_mm} mm are missing");
-    let strayed_mm = ink::missing_mm(&ink, &design, 0.6);
-    assert!(strayed_mm < 0.3, "{strayed_mm} mm lie elsewhere");
-}
-
-#[test]
-fn an_interrupted_drawing_says_how_to_go_on_and_does() {
-    let desk = Desk::new();
-    let state = desk.bench.state();
-    let hook = ["draw", desk.hook.as_str(), "--size", "70mm", "--yes"];
-    let draw = |args: &[&str]| {
-        let args = [&on_port(&desk.port, &state)[..], args].concat();
-        let mut command = desk.bench.command(&args);
-        command.stdout(std::process::Stdio::piped());
-        Running(command.stderr(std::process::Stdio::null()).spawn().unwrap())
-    };
-    // Killed: nobody could say anything.
-    let mut killed = draw(&hook);
-    desk.draws("job-1");
-    killed.0.kill().unwrap();
-    killed.0.wait().unwrap();
-    let over = desk.bench.run(&desk.with_arm(&state, &hook));
-    let told = text(&over);
-    assert_eq!(over.status.code(), Some(1), "{told}");
-    assert!(
-        told.contains("job-1 was interrupted, which draws hook.svg in default: ")
-            && told.contains("`steadyhand draw --resume`"),
-        "{told}"
-    );
-    // Interrupted: it says how to go on.
-    let mut resumed = draw(&["draw", "--resume", "--yes"]);
-    desk.draws("job-2");
-    resumed.signal(Signal::INT);
-    let mut told = String::new();
-    let lines = support::lines(resumed.0.stdout.take().unwrap());
-    assert_eq!(resumed.exit_code(), Some(1));
-    while let Ok(line) = lines.recv_timeout(PATIENCE) {
-        told.push_str(&line);
-        told.push('\n');
-    }
-    assert!(told.contains("goes on with  job-1: "), "{told}");
-    assert!(
-        told.contains("what is left: `steadyhand --scenes ") && told.contains(" draw --resume`"),
-        "{told}"
-    );
-    // Nobody to ask, again; and then to its end.
-    let unasked = desk
-        .bench
-        .run(&desk.with_arm(&state, &["draw", "--resume"]));
-    assert!(
-        text(&unasked).contains("a person is asked"),
-        "{}",
-        text(&unasked)
-    );
-    let done = desk
-        .bench
-        .run(&desk.with_arm(&state, &["draw", "--resume", "--yes"]));
-    let told = text(&done);
-    assert_eq!(done.status.code(), Some(0), "{told}");
-    assert!(told.contains("the drawing is complete: "), "{told}");
-    // In the middle of the sheet, 70 by 35 mm.
-    let at = |[x, y]: [f64; 2]| [15.0 + x * 1.75, 32.5 + y * 1.75];
-    let design = vec![HOOK_POINTS.map(at).to_vec()];
-    let ink = desk.ink();
-    let missing_mm = ink::missing_mm(&design, &ink, 0.8);
-    assert!(missing_mm < 0.5, "{missing_mm} mm are missing");
-    let strayed_mm = ink::missing_mm(&ink, &design, 0.8);
-    assert!(strayed_mm < 0.5, "{strayed_mm} mm lie elsewhere");
-    let twice_mm = ink::length_mm(&ink) - ink::length_mm(&design);
-    assert!(twice_mm < 30.0, "{twice_mm} mm were drawn twice");
-}
-
-#[test]
-fn a_node_that_runs_draws_what_its_operator_allows_and_is_followed_beyond_a_calls_wait() {
-    let desk = Desk::new();
-    let state = desk.bench.state();
-    let config = file(&desk.bench, "node.toml", "answer_within_s = 1\n");
-    let serve = [&["--config", &config][..], &on_port(&desk.port, &state)].concat();
-    let served = desk.bench.serve(&serve);
-    let unasked = desk.bench.run(&["draw", &desk.hook, "--size", "30mm"]);
-    assert!(
-        text(&unasked).contains("a person is asked"),
-        "{}",
-        text(&unasked)
-    );
-    assert_eq!(jobs(&state), 0);
-    let mut draw = desk
-        .bench
-        .command(&["draw", &desk.hook, "--size", "30mm", "--yes", "--json"]);
-    let draw = draw.stdout(std::process::Stdio::piped()).spawn().unwrap();
-    desk.draws("job-1");
-    // Another terminal sees it to its end, with its outcome.
-    let watched = desk.bench.run(&["watch", "--json"]);
-    assert_eq!(watched.status.code(), Some(0), "{}", text(&watched));
-    let watched = json(&watched);
-    assert_eq!(
-        (&watched["job"], &watched["state"]),
-        (&"job-1".into(), &"reached".into()),
-        "{watched:#}"
-    );
-    let output = draw.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
-    let result = json(&output);
-    assert!(result["arm_time_s"].as_f64().unwrap() > 1.0, "{result:#}");
-    assert_eq!(result["job"]["state"], "reached");
-    // That word was for that drawing: the scene's own design needs another.
-    let url = served.url;
-    let (code, refused) = desk
-        .bench
-        .call(&["stroke", r#"{"scene":"short"}"#, "--node", &url]);
-    assert_eq!(
-        (code, &refused["code"]),
-        (1, &"needs_enabling".into()),
-        "{refused:#}"
-    );
-    let why = refused["message"].as_str().unwrap();
-    assert!(why.contains("enabled now: hook.svg in default"), "{why}");
-    // A job that is over is told at once.
-    let past = desk.bench.run(&["watch", "job-1"]);
-    assert_eq!(past.status.code(), Some(0), "{}", text(&past));
-    assert!(
-        text(&past).contains("job-1: drew 1 stroke"),
-        "{}",
-        text(&past)
-    );
-    let unknown = desk.bench.run(&["watch", "job-9"]);
-    assert_eq!(unknown.status.code(), Some(1), "{}", text(&unknown));
-    let kept = std::fs::read_to_string(desk.bench.path("state/jobs/job-1/design.toml")).unwrap();
-    assert!(kept.contains("M0 20V0H40V10"), "{kept}");
-}
-
-#[test]
-fn a_planner_does_not_go_on_with_an_operators_drawing() {
-    let desk = Desk::new();
-    let state = desk.bench.state();
-    let served = desk.bench.serve(&on_port(&desk.port, &state));
-    let mut draw = desk
-        .bench
-        .command(&["draw", &desk.hook, "--size", "60mm", "--yes"]);
-    let mut draw = Running(draw.stdout(std::process::Stdio::null()).spawn().unwrap());
-    desk.draws("job-1");
-    draw.signal(Signal::INT);
-    assert_eq!(draw.exit_code(), Some(1));
-    let latched = desk.bench.run(&["draw", "--resume", "--yes"]);
-    assert_eq!(latched.status.code(), Some(1));
-    assert!(
-        text(&latched).contains("`steadyhand reset` first"),
-        "{}",
-        text(&latched)
-    );
-    let reset = desk.bench.run(&["reset"]);
-    assert_eq!(reset.status.code(), Some(0), "{}", text(&reset));
-    let resume = ["stroke", r#"{"resume":true}"#, "--node", &served.url];
-    let (code, refused) = desk.bench.call(&resume);
-    assert_eq!(
-        (code, &refused["code"]),
-        (1, &"operators_drawing".into()),
-        "{refused:#}"
-    );
-    let done = desk.bench.run(&["draw", "--resume", "--yes"]);
-    assert_eq!(done.status.code(), Some(0), "{}", text(&done));
 }
 
 #[test]
@@ -607,4 +353,40 @@ fn a_scene_is_asked_for_at_a_terminal() {
     ] {
         assert!(written.contains(words), "{words}: {written}");
     }
+}
+
+#[test]
+fn a_simulated_arm_that_was_killed_goes_on_without_a_question() {
+    let bench = Bench::new();
+    let (hook, state) = (file(&bench, "hook.svg", HOOK), bench.state());
+    let mut served = bench.serve(&["--state", &state]);
+    let mut draw = bench.command(&["draw", &hook, "--size", "60mm"]);
+    let draw = draw.stdout(std::process::Stdio::null());
+    let mut draw = Running(draw.stderr(std::process::Stdio::null()).spawn().unwrap());
+    let began = Instant::now();
+    let drawn_mm = || {
+        let told = bench.run(&["jobs", "job-1", "--json", "--state", &state]);
+        let told: Value = serde_json::from_slice(&told.stdout).unwrap_or_default();
+        told["drawn_mm"].as_f64().unwrap_or(0.0)
+    };
+    while drawn_mm() < 3.0 {
+        assert!(began.elapsed() < PATIENCE, "it does not draw");
+        sleep(Duration::from_millis(50));
+    }
+    served.child.0.kill().unwrap();
+    served.child.0.wait().unwrap();
+    // Its terminal says that nobody follows the job any more.
+    assert_eq!(draw.exit_code(), Some(1));
+    let done = bench.run(&["--state", &state, "draw", "--resume", "--json"]);
+    assert_eq!(done.status.code(), Some(0), "{}", text(&done));
+    let done = json(&done);
+    assert!(
+        done["drawing"]["resumes"]
+            .as_str()
+            .unwrap()
+            .starts_with("job-1: "),
+        "{done:#}"
+    );
+    let message = done["message"].as_str().unwrap();
+    assert!(message.contains("the drawing is complete"), "{message}");
 }

@@ -544,7 +544,7 @@ fn a_full_disk_stops_the_motion_and_says_so() {
     let binary = env!("CARGO_BIN_EXE_steadyhand");
     let state = bench.state();
     let line = format!(
-        "trap '' XFSZ; ulimit -f 4; exec {binary} --scenes {} --output {} --state {state} call --json stroke '{STROKE}'",
+        "ulimit -f 4; exec {binary} --scenes {} --output {} --state {state} call --json stroke '{STROKE}'",
         bench.path("scenes").display(),
         bench.path("out").display()
     );

@@ -20,7 +20,7 @@ use steadyhand::calib::{
     FileValues, FitVerdict,
 };
 use steadyhand::clock::NodeClock;
-use steadyhand::config::NodeFile;
+use steadyhand::config::{CanvasApproval, NodeFile};
 use steadyhand::link::memory::MemoryLink;
 use steadyhand::link::{ByteLink, LinkError};
 use steadyhand::motion::{MotionHandle, PortOpener};
@@ -207,6 +207,62 @@ async fn an_approval_is_for_one_plan_and_not_for_what_was_swapped_in() {
     assert!(said(&refused).contains("nothing moved"), "{refused:#?}");
     assert!(house.node.approve(&second.job, &second.plan).is_err());
     assert!(house.sim.true_joints().distance_max(&before) < 0.05);
+}
+
+/// Enables the shipped canvas on the arm of a house.
+fn enable_canvas(house: &House) {
+    let canvas = library(&house.bench).scene("canvas", None).unwrap();
+    let now = house.motion().clock().now();
+    house.motion().permits().enable(&canvas, now, None).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn on_hardware_a_person_approves_each_design_of_a_caller() {
+    let house = House::new(NodeFile::default());
+    let write = |dry_run: bool| json!({"scene": "canvas", "text": "l", "dry_run": dry_run});
+    let refused = house.call("stroke", write(false)).await;
+    assert_eq!(refused["code"], "needs_enabling", "{refused:#?}");
+    assert!(
+        said(&refused).contains("enable --scene canvas "),
+        "{refused:#?}"
+    );
+    enable_canvas(&house);
+    // The planner's own look at the plan is no word of a person.
+    let shown = house.call("stroke", write(true)).await;
+    assert_eq!(shown["success"], true, "{shown:#?}");
+    let before = house.sim.true_joints();
+    let person = async {
+        let seen = house.pending().await;
+        assert!(seen.words.contains("“l”"), "{seen:?}");
+        assert_eq!(json!(seen.plan), shown["plan_hash"]);
+        assert!(house.sim.true_joints().distance_max(&before) < 0.05);
+        house.node.approve(&seen.job, &seen.plan).unwrap();
+    };
+    let call = shown["draw_call"]["arguments"].clone();
+    let (drawn, ()) = tokio::join!(house.call("stroke", call), person);
+    assert_eq!(drawn["success"], true, "{drawn:#?}");
+    assert_eq!(drawn["plan_hash"], shown["plan_hash"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_file_may_ask_for_a_previewed_design_instead_of_a_person() {
+    let house = House::new(NodeFile {
+        canvas_approval: CanvasApproval::Preview,
+        ..NodeFile::default()
+    });
+    enable_canvas(&house);
+    let refused = house.call("stroke", json!({"text": "l"})).await;
+    assert_eq!(refused["code"], "needs_preview", "{refused:#?}");
+    let shown = house
+        .call("stroke", json!({"text": "l", "dry_run": true}))
+        .await;
+    let other = json!({"text": "i", "plan": shown["plan_hash"]});
+    let refused = house.call("stroke", other).await;
+    assert_eq!(refused["code"], "plan_changed", "{refused:#?}");
+    let call = shown["draw_call"]["arguments"].clone();
+    let drawn = house.call("stroke", call).await;
+    assert_eq!(drawn["success"], true, "{drawn:#?}");
+    assert_eq!(drawn["plan_hash"], shown["plan_hash"]);
 }
 
 /// Another zero for the first joint, as a calibration would write it.

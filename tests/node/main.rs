@@ -48,6 +48,7 @@ mod torture;
 mod transcript;
 mod two_arms;
 mod waiting;
+mod whose_stop;
 #[cfg(not(feature = "exam"))]
 mod without_exam;
 

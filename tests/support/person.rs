@@ -88,6 +88,20 @@ impl Person {
         self.looks_until(words, |new| new.find(words).map(|at| at + words.len()));
     }
 
+    /// As [`Self::sees`], unless the program ends before.
+    pub(crate) fn sees_before_the_end(&mut self, words: &str) -> bool {
+        let began = Instant::now();
+        while !self.screen.lock().unwrap().contains(words) {
+            if self.program.0.try_wait().unwrap().is_some() {
+                return false;
+            }
+            assert!(began.elapsed() < PATIENCE, "no {words:?}");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        self.sees(words);
+        true
+    }
+
     /// Waits until a table was drawn anew so many times.
     pub(crate) fn sees_redrawn(&mut self, times: usize) {
         const CLEARED: &str = "\u{1b}[H\u{1b}[J";

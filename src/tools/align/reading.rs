@@ -9,6 +9,7 @@ use crate::dispatch::ToolContext;
 use crate::reply::Reply;
 use crate::sheet_check;
 use crate::{AttachedArm, Node};
+use base::units::short;
 use calib::{
     self, AlignmentResult, CalibrationKind, CalibrationSession, CalibrationStore, TouchAssessment,
     report,
@@ -26,6 +27,9 @@ pub(super) fn measured_offset_mm(order: &ToolContext<'_>) -> Option<[f64; 2]> {
     }
 }
 
+/// Farthest that a person can have read a cross from its place: a sheet is no larger.
+const READ_MM_MAX: f64 = 100.0;
+
 /// Keeps the reading as the proposal for the scene's sheet; an operator accepts it or does not.
 pub(super) fn propose(
     order: &ToolContext<'_>,
@@ -37,6 +41,13 @@ pub(super) fn propose(
         ..session(order.node, order.seat()?, scene)?
     };
     let [dx, dy] = read_mm;
+    if dx.hypot(dy) > READ_MM_MAX {
+        return Err(refused(&format!(
+            "`measured` is {} mm from the cross's place; {READ_MM_MAX} mm is the limit: measure from the cross as printed, in mm",
+            short(dx.hypot(dy))
+        ))
+        .boxed());
+    }
     let what = format!("the cross was read {dx:+.2}, {dy:+.2} mm from its place");
     proposed(order, scene, &session, &what)
 }

@@ -1,0 +1,172 @@
+//! Curves of DXF as points: arcs of ellipses, bulges, splines.
+
+use std::f64::consts::TAU;
+
+use super::super::CHORD_ERROR_MM;
+
+pub(super) type Point = [f64; 2];
+
+/// The most pieces of a curve.
+const PIECES_MAX: f64 = 4096.0;
+/// The highest degree of a spline.
+const DEGREE_MAX: usize = 10;
+
+/// A part of an ellipse: `centre + major · cos t + minor · sin t`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct EllipseArc {
+    pub(super) centre: Point,
+    pub(super) major: Point,
+    pub(super) minor: Point,
+    pub(super) start_rad: f64,
+    /// Positive is from major to minor.
+    pub(super) sweep_rad: f64,
+}
+
+impl EllipseArc {
+    /// Part of a circle, from one angle to another counter-clockwise; all of it where they are the same.
+    pub(super) fn of_circle(centre: Point, radius: f64, from_rad: f64, to_rad: f64) -> Self {
+        let turn = (to_rad - from_rad).rem_euclid(TAU);
+        Self {
+            centre,
+            major: [radius, 0.0],
+            minor: [0.0, radius],
+            start_rad: from_rad,
+            sweep_rad: if turn < 1e-9 { TAU } else { turn },
+        }
+    }
+
+    /// The arc between two vertices of a polyline with this bulge, the tangent of a quarter of its angle.
+    pub(super) fn of_bulge(from: Point, to: Point, bulge: f64) -> Self {
+        let [dx, dy] = [to[0] - from[0], to[1] - from[1]];
+        let aside = (1.0 - bulge * bulge) / (4.0 * bulge);
+        let centre = [
+            f64::midpoint(from[0], to[0]) - dy * aside,
+            f64::midpoint(from[1], to[1]) + dx * aside,
+        ];
+        let [x, y] = [from[0] - centre[0], from[1] - centre[1]];
+        Self {
+            centre,
+            major: [x, y],
+            minor: [-y, x],
+            start_rad: 0.0,
+            sweep_rad: 4.0 * bulge.atan(),
+        }
+    }
+
+    /// Its points, both ends with them; `mm` are millimetres of a unit.
+    pub(super) fn points(&self, mm: f64) -> Vec<Point> {
+        let radius_mm = self.major[0]
+            .hypot(self.major[1])
+            .max(self.minor[0].hypot(self.minor[1]))
+            * mm;
+        let step = 2.0 * (1.0 - CHORD_ERROR_MM / radius_mm.max(CHORD_ERROR_MM)).acos();
+        let pieces = (self.sweep_rad.abs() / step).ceil().clamp(1.0, PIECES_MAX);
+        let at = |t: f64| {
+            let (sin, cos) = (self.start_rad + self.sweep_rad * t).sin_cos();
+            [0, 1].map(|axis| {
+                let of = |vector: Point| vector.get(axis).copied().unwrap_or(0.0);
+                of(self.centre) + of(self.major) * cos + of(self.minor) * sin
+            })
+        };
+        let mut points = vec![at(0.0)];
+        let mut step = 1.0;
+        while step < pieces {
+            points.push(at(step / pieces));
+            step += 1.0;
+        }
+        // A whole ellipse ends exactly where it began.
+        let is_whole = (self.sweep_rad.abs() - TAU).abs() < 1e-9;
+        let end = if is_whole {
+            points.first().copied()
+        } else {
+            None
+        };
+        points.push(end.unwrap_or_else(|| at(1.0)));
+        points
+    }
+}
+
+/// A rational B-spline.
+pub(super) struct BSpline {
+    pub(super) degree: usize,
+    pub(super) knots: Vec<f64>,
+    pub(super) controls: Vec<Point>,
+    /// One for each control, or none.
+    pub(super) weights: Vec<f64>,
+}
+
+impl BSpline {
+    /// Its points; none for knots and controls that do not belong together.
+    pub(super) fn points(&self, mm: f64) -> Option<Vec<Point>> {
+        let count = self.controls.len();
+        let is_spline = (1..=DEGREE_MAX).contains(&self.degree)
+            && count > self.degree
+            && self.knots.len() == count + self.degree + 1
+            && self.knots.is_sorted()
+            && (self.weights.is_empty() || self.weights.len() == count)
+            && self.weights.iter().all(|weight| *weight > 0.0);
+        if !is_spline {
+            return None;
+        }
+        let pieces = self.pieces(mm);
+        let mut points = Vec::new();
+        for span in self.degree..count {
+            let (from, to) = (*self.knots.get(span)?, *self.knots.get(span + 1)?);
+            if to <= from {
+                continue;
+            }
+            let mut step = 0.0;
+            while step < pieces {
+                points.push(self.at(span, from + (to - from) * step / pieces)?);
+                step += 1.0;
+            }
+        }
+        points.push(self.at(count - 1, *self.knots.get(count)?)?);
+        Some(points)
+    }
+
+    /// Pieces of each span, by how much the controls bend; weights may bend them twice as much.
+    fn pieces(&self, mm: f64) -> f64 {
+        let bends = self.controls.windows(3).map(|three| match three {
+            [a, b, c] => (a[0] - 2.0 * b[0] + c[0]).hypot(a[1] - 2.0 * b[1] + c[1]),
+            _ => 0.0,
+        });
+        let bend_mm = bends.fold(0.0, f64::max) * mm;
+        let degree = f64::from(u8::try_from(self.degree).unwrap_or(u8::MAX));
+        let of_weights = if self.weights.is_empty() { 1.0 } else { 2.0 };
+        let bound = of_weights * degree * (degree - 1.0) / 8.0 * bend_mm / CHORD_ERROR_MM;
+        bound.sqrt().ceil().clamp(1.0, PIECES_MAX / 16.0)
+    }
+
+    /// De Boor's algorithm with weights.
+    fn at(&self, span: usize, t: f64) -> Option<Point> {
+        let mut near: Vec<[f64; 3]> = Vec::with_capacity(self.degree + 1);
+        for index in span - self.degree..=span {
+            let [x, y] = *self.controls.get(index)?;
+            let weight = self.weights.get(index).copied().unwrap_or(1.0);
+            near.push([x * weight, y * weight, weight]);
+        }
+        for level in 1..=self.degree {
+            for index in (level..=self.degree).rev() {
+                let knot = span + index - self.degree;
+                let (from, to) = (
+                    *self.knots.get(knot)?,
+                    *self.knots.get(knot + self.degree + 1 - level)?,
+                );
+                let share = if to > from {
+                    (t - from) / (to - from)
+                } else {
+                    0.0
+                };
+                let (before, own) = (*near.get(index - 1)?, *near.get(index)?);
+                let mut between = [0.0; 3];
+                for (between, (before, own)) in between.iter_mut().zip(before.iter().zip(own)) {
+                    *between = before * (1.0 - share) + own * share;
+                }
+                *near.get_mut(index)? = between;
+            }
+        }
+        let [x, y, weight] = *near.last()?;
+        Some([x / weight, y / weight])
+    }
+}

@@ -1,0 +1,161 @@
+//! Layers and colours of a DXF: which pen draws an entity, and which layers are off.
+
+use std::collections::HashMap;
+
+use super::super::DesignError;
+use super::group_codes::{DxfEntity, DxfSection};
+
+/// Colours 1 to 9 of AutoCAD's index; 7 is black on paper.
+const COLOURS: [[u8; 3]; 9] = [
+    [255, 0, 0],
+    [255, 255, 0],
+    [0, 255, 0],
+    [0, 255, 255],
+    [0, 0, 255],
+    [255, 0, 255],
+    [0, 0, 0],
+    [128, 128, 128],
+    [192, 192, 192],
+];
+/// Shares of full brightness of the ten shades of a hue, two and two.
+const SHADES: [f64; 5] = [1.0, 0.65, 0.5, 0.3, 0.15];
+/// An entity's colour that is its layer's.
+const BY_LAYER: i64 = 256;
+
+#[derive(Clone, Copy)]
+struct DxfLayer {
+    colour: Option<[u8; 3]>,
+    is_shown: bool,
+}
+
+/// The layers by their names.
+pub(super) struct DxfLayers<'t>(HashMap<&'t str, DxfLayer>);
+
+impl<'t> DxfLayers<'t> {
+    pub(super) fn of(sections: &[DxfSection<'t>]) -> Result<Self, DesignError> {
+        let mut layers = HashMap::new();
+        let tables = sections.iter().filter(|section| section.name == "TABLES");
+        for entity in tables.flat_map(|section| &section.entities) {
+            if entity.kind != "LAYER" {
+                continue;
+            }
+            let colour = entity.flags(62)?;
+            let layer = DxfLayer {
+                colour: true_colour(entity)?.or_else(|| of_index(colour.abs())),
+                // Switched off, or frozen.
+                is_shown: colour >= 0 && entity.flags(70)? & 1 == 0,
+            };
+            layers.insert(entity.text(2).unwrap_or(""), layer);
+        }
+        Ok(Self(layers))
+    }
+
+    pub(super) fn is_shown(&self, name: &str) -> bool {
+        self.0.get(name).is_none_or(|layer| layer.is_shown)
+    }
+
+    /// The colour of an entity on this layer.
+    pub(super) fn colour_of(
+        &self,
+        entity: &DxfEntity<'_>,
+        layer: &str,
+    ) -> Result<Option<[u8; 3]>, DesignError> {
+        let own = match true_colour(entity)? {
+            Some(colour) => Some(colour),
+            None => match entity.text(62) {
+                None => None,
+                Some(_) => Some(entity.flags(62)?)
+                    .filter(|index| *index != BY_LAYER)
+                    .and_then(of_index),
+            },
+        };
+        Ok(own.or_else(|| self.0.get(layer).and_then(|layer| layer.colour)))
+    }
+}
+
+/// The number at the start of a layer's name, counted from 1. The layer `0`, which every file has, names no pen.
+pub(super) fn pen_of(name: &str) -> Option<u16> {
+    let name = name.trim();
+    let name = name.strip_prefix("pen").unwrap_or(name).trim_start();
+    let digits = name.len() - name.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    name.get(..digits)?.parse().ok().filter(|pen| *pen > 0)
+}
+
+fn true_colour(entity: &DxfEntity<'_>) -> Result<Option<[u8; 3]>, DesignError> {
+    if entity.text(420).is_none() {
+        return Ok(None);
+    }
+    let [.., red, green, blue] = entity.flags(420)?.to_be_bytes();
+    Ok(Some([red, green, blue]))
+}
+
+/// A colour of the index: hues of 15° from 10 on, in ten shades each, every second of them paler.
+fn of_index(index: i64) -> Option<[u8; 3]> {
+    let index = usize::try_from(index)
+        .ok()
+        .filter(|index| (1..256).contains(index))?;
+    if let Some(colour) = COLOURS.get(index - 1) {
+        return Some(*colour);
+    }
+    if index >= 250 {
+        let grey = u8::try_from((index - 250) * 40 + 51).unwrap_or(u8::MAX);
+        return Some([grey; 3]);
+    }
+    let (hue, shade) = (index / 10 - 1, index % 10);
+    let bright = SHADES.get(shade / 2)? * 255.0;
+    let pale = if shade % 2 == 1 { 0.5 } else { 0.0 };
+    let share = |offset: usize| {
+        // Twenty-four hues; a colour is full for eight of them and fades over four.
+        let away = (hue + 24 - offset) % 24;
+        let away = f64::from(u8::try_from(away.min(24 - away)).unwrap_or(0));
+        ((8.0 - away) / 4.0).clamp(0.0, 1.0)
+    };
+    Some([0, 8, 16].map(|offset| {
+        let share = share(offset);
+        let value = bright * (share + (1.0 - share) * pale);
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "between 0 and 255"
+        )]
+        let byte = value.round() as u8;
+        byte
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_of_the_index_are_near_those_of_a_screen() {
+        for (index, colour) in [
+            (1, [255, 0, 0]),
+            (7, [0, 0, 0]),
+            (10, [255, 0, 0]),
+            (30, [255, 128, 0]),
+            (90, [0, 255, 0]),
+            (170, [0, 0, 255]),
+            (11, [255, 128, 128]),
+        ] {
+            assert_eq!(of_index(index), Some(colour), "{index}");
+        }
+        assert_eq!(
+            (of_index(0), of_index(256), of_index(-3)),
+            (None, None, None)
+        );
+    }
+
+    #[test]
+    fn a_layers_number_is_its_pen() {
+        for (name, pen) in [
+            ("0", None),
+            ("1", Some(1)),
+            ("2-cut", Some(2)),
+            ("pen3", Some(3)),
+            ("walls", None),
+        ] {
+            assert_eq!(pen_of(name), pen, "{name}");
+        }
+    }
+}

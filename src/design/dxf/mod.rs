@@ -1,0 +1,91 @@
+//! DXF as CAD programs write it in text: lines, arcs, polylines, splines, texts and blocks of its plane → strokes.
+//!
+//! Layers that are off are not drawn; entities of other kinds are named and counted.
+
+mod curves;
+mod group_codes;
+mod layers;
+mod plot_entities;
+
+use std::collections::BTreeMap;
+
+use super::collect_strokes::StrokeCollector;
+use super::{Design, DesignCaps, DesignError};
+use group_codes::DxfSection;
+use plot_entities::DxfPlotter;
+
+const EMPTY: &str = "no line, arc, polyline, spline or text on a layer that is on";
+
+pub(super) fn read(text: &str, caps: &DesignCaps) -> Result<Design, DesignError> {
+    if text.starts_with("AutoCAD Binary DXF") {
+        return Err(DesignError::unsupported(
+            "the file",
+            "a binary DXF",
+            "save it as DXF in text (ASCII)",
+        ));
+    }
+    let sections = group_codes::sections(text, caps.elements_max)?;
+    let (mm_per_unit, unit_note) = units(&sections)?;
+    let mut plotter = DxfPlotter::new(&sections, mm_per_unit, caps)?;
+    for section in sections.iter().filter(|section| section.name == "ENTITIES") {
+        plotter.draw(&section.entities)?;
+    }
+    let (all, losses) = plotter.finish();
+    finished(all, &losses, unit_note)
+}
+
+fn finished(
+    all: StrokeCollector<'_>,
+    losses: &BTreeMap<String, usize>,
+    unit_note: Option<String>,
+) -> Result<Design, DesignError> {
+    let mut design = all.on_own_page(EMPTY)?;
+    design.notes.extend(unit_note);
+    if !losses.is_empty() {
+        let counted: Vec<String> = losses
+            .iter()
+            .map(|(what, count)| format!("{what} ({count})"))
+            .collect();
+        design
+            .notes
+            .push(format!("not drawn: {}", counted.join(", ")));
+    }
+    Ok(design)
+}
+
+/// Millimetres of the file's unit, by `$INSUNITS`.
+fn units(sections: &[DxfSection<'_>]) -> Result<(f64, Option<String>), DesignError> {
+    let header = sections.iter().filter(|section| section.name == "HEADER");
+    let mut variables = header.flat_map(|section| &section.entities);
+    let unit = match variables.find(|variable| variable.kind == "$INSUNITS") {
+        Some(variable) => variable.flags(70)?,
+        None => 0,
+    };
+    let mm = match unit {
+        0 => {
+            let note = "the file says no units ($INSUNITS): they are taken for millimetres";
+            return Ok((1.0, Some(note.to_owned())));
+        }
+        1 => 25.4,
+        2 => 304.8,
+        4 => 1.0,
+        5 => 10.0,
+        6 => 1000.0,
+        8 => 25.4e-6,
+        9 => 0.0254,
+        10 => 914.4,
+        13 => 1e-3,
+        14 => 100.0,
+        other => {
+            return Err(DesignError::unsupported(
+                "$INSUNITS",
+                format!("the unit {other}"),
+                "save it in millimetres, centimetres, metres, inches or feet",
+            ));
+        }
+    };
+    Ok((mm, None))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,395 @@
+//! Entities of a DXF, and blocks of them, made strokes.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::super::collect_strokes::{StrokeAttributes, StrokeCollector};
+use super::super::letters::lay_out_line;
+use super::super::{DesignCaps, DesignError};
+use super::curves::{BSpline, EllipseArc, Point};
+use super::group_codes::{DxfEntity, DxfSection};
+use super::layers::{DxfLayers, pen_of};
+
+/// Blocks in blocks in blocks: no deeper.
+const DEPTH_MAX: usize = 16;
+
+/// An affine map of the plane: `x · [a, b] + y · [c, d] + [e, f]`.
+#[derive(Clone, Copy)]
+struct PlaneMap([f64; 6]);
+
+impl PlaneMap {
+    fn apply(&self, [x, y]: Point) -> Point {
+        let [a, b, c, d, e, f] = self.0;
+        [x * a + y * c + e, x * b + y * d + f]
+    }
+
+    /// This map behind another.
+    fn after(&self, inner: Self) -> Self {
+        let [a, b, c, d, e, f] = inner.0;
+        let [x, y] = [[a, b], [c, d]].map(|v| self.direction(v));
+        let origin = self.apply([e, f]);
+        Self([x[0], x[1], y[0], y[1], origin[0], origin[1]])
+    }
+
+    fn direction(&self, [x, y]: Point) -> Point {
+        let [a, b, c, d, _, _] = self.0;
+        [x * a + y * c, x * b + y * d]
+    }
+
+    /// The larger factor by which an axis grows.
+    fn growth(&self) -> f64 {
+        let [a, b, c, d, _, _] = self.0;
+        a.hypot(b).max(c.hypot(d))
+    }
+}
+
+/// A named block: its base point and its entities.
+struct DxfBlock<'t> {
+    base: Point,
+    entities: Vec<DxfEntity<'t>>,
+}
+
+/// Where entities are drawn: the map of the block that they are in, and its layer.
+#[derive(Clone, Copy)]
+struct BlockPlace<'t> {
+    map: PlaneMap,
+    layer: &'t str,
+    depth: usize,
+}
+
+pub(super) struct DxfPlotter<'c, 't> {
+    all: StrokeCollector<'c>,
+    layers: DxfLayers<'t>,
+    blocks: HashMap<&'t str, DxfBlock<'t>>,
+    mm_per_unit: f64,
+    entities_left: usize,
+    entities_max: usize,
+    losses: BTreeMap<String, usize>,
+}
+
+impl<'c, 't> DxfPlotter<'c, 't> {
+    pub(super) fn new(
+        sections: &[DxfSection<'t>],
+        mm_per_unit: f64,
+        caps: &'c DesignCaps,
+    ) -> Result<Self, DesignError> {
+        Ok(Self {
+            all: StrokeCollector::new(caps),
+            layers: DxfLayers::of(sections)?,
+            blocks: blocks(sections)?,
+            mm_per_unit,
+            entities_left: caps.elements_max,
+            entities_max: caps.elements_max,
+            losses: BTreeMap::new(),
+        })
+    }
+
+    pub(super) fn draw(&mut self, entities: &[DxfEntity<'t>]) -> Result<(), DesignError> {
+        let mm = self.mm_per_unit;
+        let place = BlockPlace {
+            map: PlaneMap([mm, 0.0, 0.0, mm, 0.0, 0.0]),
+            layer: "0",
+            depth: 0,
+        };
+        self.entities(entities, place)
+    }
+
+    pub(super) fn finish(self) -> (StrokeCollector<'c>, BTreeMap<String, usize>) {
+        (self.all, self.losses)
+    }
+
+    fn entities(
+        &mut self,
+        entities: &[DxfEntity<'t>],
+        place: BlockPlace<'t>,
+    ) -> Result<(), DesignError> {
+        let mut rest = entities;
+        while let Some((entity, next)) = rest.split_first() {
+            self.count(entity)?;
+            // The vertices of an old polyline follow it, up to the end of their sequence.
+            let followers = next
+                .iter()
+                .take_while(|e| matches!(e.kind, "VERTEX" | "SEQEND"))
+                .count();
+            let (vertices, behind) = next.split_at_checked(followers).unwrap_or((next, &[]));
+            rest = behind;
+            self.entity(entity, vertices, place)?;
+        }
+        Ok(())
+    }
+
+    /// Counts what is drawn, blocks followed, so that a few that hold one another take no endless time.
+    fn count(&mut self, entity: &DxfEntity<'t>) -> Result<(), DesignError> {
+        let left = self.entities_left.checked_sub(1);
+        self.entities_left = left.ok_or_else(|| DesignError::TooMany {
+            at: entity.place(),
+            what: "entities, blocks followed",
+            max: self.entities_max,
+        })?;
+        Ok(())
+    }
+
+    fn entity(
+        &mut self,
+        entity: &DxfEntity<'t>,
+        vertices: &[DxfEntity<'t>],
+        place: BlockPlace<'t>,
+    ) -> Result<(), DesignError> {
+        // Layer 0 in a block is the layer that the block is put on.
+        let own = entity.text(8).unwrap_or("0");
+        let layer = if own == "0" { place.layer } else { own };
+        let is_in_paper = entity.flags(67)? == 1;
+        if !self.layers.is_shown(layer) || is_in_paper || entity.flags(60)? == 1 {
+            return self.lose("entities that are hidden");
+        }
+        let Some(turned) = extrusion(entity)? else {
+            return self.lose("entities outside the plane");
+        };
+        let place = BlockPlace { layer, ..place };
+        let in_own_plane = BlockPlace {
+            map: place.map.after(turned),
+            ..place
+        };
+        match entity.kind {
+            "LINE" => {
+                let line = vec![entity.point(10)?, entity.point(11)?];
+                self.stroke(entity, place, &line)
+            }
+            "POINT" => self.stroke(entity, place, &[entity.point(10)?]),
+            "CIRCLE" | "ARC" => self.arc(entity, in_own_plane),
+            "ELLIPSE" => self.ellipse(entity, place),
+            "LWPOLYLINE" => {
+                let (points, bulges) = (entity.points(10)?, entity.of_each_point(42)?);
+                self.polyline(entity, in_own_plane, &points, &bulges)
+            }
+            // Meshes and surfaces are no lines.
+            "POLYLINE" if entity.flags(70)? & 0b101_0000 != 0 => self.lose("POLYLINE mesh"),
+            "POLYLINE" => {
+                // Vertices of a spline's frame are not on the line.
+                let shown = vertices.iter().filter(|v| v.kind == "VERTEX");
+                let shown: Vec<&DxfEntity<'_>> = shown
+                    .filter(|v| !matches!(v.flags(70), Ok(flags) if flags & 16 != 0))
+                    .collect();
+                let points: Result<Vec<Point>, _> = shown.iter().map(|v| v.point(10)).collect();
+                let bulges: Result<Vec<f64>, _> = shown.iter().map(|v| v.number(42, 0.0)).collect();
+                self.polyline(entity, in_own_plane, &points?, &bulges?)
+            }
+            "SPLINE" => self.spline(entity, place),
+            "TEXT" => self.text(entity, in_own_plane),
+            "INSERT" => self.insert(entity, in_own_plane),
+            "VERTEX" | "SEQEND" | "VIEWPORT" | "ATTDEF" => Ok(()),
+            other => self.lose(other),
+        }
+    }
+
+    fn lose(&mut self, what: &str) -> Result<(), DesignError> {
+        // A file may have any number of kinds; their names are bounded by its size, and their count here.
+        let what: String = what.chars().take(60).collect();
+        if self.losses.len() < 20 || self.losses.contains_key(&what) {
+            *self.losses.entry(what).or_default() += 1;
+        } else {
+            *self.losses.entry("others".to_owned()).or_default() += 1;
+        }
+        Ok(())
+    }
+
+    fn stroke(
+        &mut self,
+        entity: &DxfEntity<'t>,
+        place: BlockPlace<'t>,
+        points: &[Point],
+    ) -> Result<(), DesignError> {
+        let mark = StrokeAttributes {
+            colour: self.layers.colour_of(entity, place.layer)?,
+            pen: pen_of(place.layer),
+            layer: Some(place.layer.to_owned()),
+            source: entity.place(),
+            ..StrokeAttributes::default()
+        };
+        let points = points.iter().map(|point| place.map.apply(*point));
+        self.all.push(points.collect(), &mark)
+    }
+
+    fn arc(&mut self, entity: &DxfEntity<'t>, place: BlockPlace<'t>) -> Result<(), DesignError> {
+        let (centre, radius) = (entity.point(10)?, entity.number(40, 0.0)?);
+        let (from, to) = match entity.kind {
+            "ARC" => (entity.number(50, 0.0)?, entity.number(51, 360.0)?),
+            _ => (0.0, 0.0),
+        };
+        let arc = EllipseArc::of_circle(centre, radius, from.to_radians(), to.to_radians());
+        self.stroke(entity, place, &arc.points(place.map.growth()))
+    }
+
+    fn ellipse(
+        &mut self,
+        entity: &DxfEntity<'t>,
+        place: BlockPlace<'t>,
+    ) -> Result<(), DesignError> {
+        let major = entity.point(11)?;
+        let ratio = entity.number(40, 1.0)?;
+        // Seen from below, angles go the other way round.
+        let side = if entity.number(230, 1.0)? < 0.0 {
+            -ratio
+        } else {
+            ratio
+        };
+        let (from, to) = (
+            entity.number(41, 0.0)?,
+            entity.number(42, std::f64::consts::TAU)?,
+        );
+        let turn = EllipseArc::of_circle([0.0; 2], 1.0, from, to);
+        let arc = EllipseArc {
+            centre: entity.point(10)?,
+            major,
+            minor: [-major[1] * side, major[0] * side],
+            ..turn
+        };
+        self.stroke(entity, place, &arc.points(place.map.growth()))
+    }
+
+    fn polyline(
+        &mut self,
+        entity: &DxfEntity<'t>,
+        place: BlockPlace<'t>,
+        points: &[Point],
+        bulges: &[f64],
+    ) -> Result<(), DesignError> {
+        let is_closed = entity.flags(70)? & 1 != 0;
+        let mut line: Vec<Point> = points.first().copied().into_iter().collect();
+        let around = points.first().filter(|_| is_closed && points.len() > 1);
+        let next = points.iter().skip(1).chain(around);
+        for ((from, to), bulge) in points.iter().zip(next).zip(bulges) {
+            if bulge.abs() > 1e-9 && (to[0] - from[0]).hypot(to[1] - from[1]) > 0.0 {
+                let arc = EllipseArc::of_bulge(*from, *to, *bulge).points(place.map.growth());
+                line.extend(arc.into_iter().skip(1));
+                if let Some(last) = line.last_mut() {
+                    *last = *to;
+                }
+            } else {
+                line.push(*to);
+            }
+        }
+        self.stroke(entity, place, &line)
+    }
+
+    fn spline(&mut self, entity: &DxfEntity<'t>, place: BlockPlace<'t>) -> Result<(), DesignError> {
+        let degree = usize::try_from(entity.flags(71)?).unwrap_or(0);
+        let spline = BSpline {
+            degree,
+            knots: entity.numbers(40)?,
+            controls: entity.points(10)?,
+            weights: entity.numbers(41)?,
+        };
+        match spline.points(place.map.growth()) {
+            Some(points) => self.stroke(entity, place, &points),
+            None => self.lose("SPLINE without control points and knots that fit"),
+        }
+    }
+
+    /// One line of single-line letters, set by its left, middle or right end.
+    fn text(&mut self, entity: &DxfEntity<'t>, place: BlockPlace<'t>) -> Result<(), DesignError> {
+        let (words, height) = (entity.text(1).unwrap_or(""), entity.number(40, 1.0)?);
+        let Ok(line) = lay_out_line(words) else {
+            return self.lose("TEXT with letters that are not known");
+        };
+        let share = match entity.flags(72)? {
+            0 => 0.0,
+            1 | 4 => 0.5,
+            2 => 1.0,
+            _ => return self.lose("TEXT fitted between two points"),
+        };
+        let is_placed_by_second = share > 0.0 || entity.flags(73)? > 0;
+        let from = entity.point(if is_placed_by_second { 11 } else { 10 })?;
+        let (sin, cos) = entity.number(50, 0.0)?.to_radians().sin_cos();
+        let width = entity.number(41, 1.0)?;
+        let raised = match entity.flags(73)? {
+            2 => 0.5,
+            3 => 1.0,
+            _ => 0.0,
+        };
+        for stroke in line.strokes {
+            let points = stroke.into_iter().map(|[x, y]| {
+                let x = (x - line.advance * share) * height * width;
+                let y = (y - raised) * height;
+                [from[0] + x * cos - y * sin, from[1] + x * sin + y * cos]
+            });
+            self.stroke(entity, place, &points.collect::<Vec<_>>())?;
+        }
+        Ok(())
+    }
+
+    fn insert(&mut self, entity: &DxfEntity<'t>, place: BlockPlace<'t>) -> Result<(), DesignError> {
+        let name = entity.text(2).unwrap_or("");
+        let Some(block) = self.blocks.get(name) else {
+            return self.lose("INSERT of a block that is not in the file");
+        };
+        if place.depth == DEPTH_MAX {
+            return Err(DesignError::TooMany {
+                at: entity.place(),
+                what: "blocks in one another",
+                max: DEPTH_MAX,
+            });
+        }
+        let (base, entities) = (block.base, block.entities.clone());
+        let (sin, cos) = entity.number(50, 0.0)?.to_radians().sin_cos();
+        let (sx, sy) = (entity.number(41, 1.0)?, entity.number(42, 1.0)?);
+        let at = entity.point(10)?;
+        let count = |code: i32| Ok::<_, DesignError>(entity.flags(code)?.clamp(1, 1000));
+        for row in 0..count(71)? {
+            for column in 0..count(70)? {
+                self.count(entity)?;
+                #[expect(clippy::cast_precision_loss, reason = "a thousand at the most")]
+                let [dx, dy] = [
+                    column as f64 * entity.number(44, 0.0)?,
+                    row as f64 * entity.number(45, 0.0)?,
+                ];
+                let turned = PlaneMap([cos, sin, -sin, cos, at[0], at[1]]);
+                let scaled = PlaneMap([sx, 0.0, 0.0, sy, dx - base[0] * sx, dy - base[1] * sy]);
+                let inner = BlockPlace {
+                    map: place.map.after(turned.after(scaled)),
+                    depth: place.depth + 1,
+                    ..place
+                };
+                self.entities(&entities, inner)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The plane that an entity lies in: as it is, mirrored where it is seen from below, none where it is tilted.
+fn extrusion(entity: &DxfEntity<'_>) -> Result<Option<PlaneMap>, DesignError> {
+    let (x, y, z) = (
+        entity.number(210, 0.0)?,
+        entity.number(220, 0.0)?,
+        entity.number(230, 1.0)?,
+    );
+    if x.abs() > 1e-6 || y.abs() > 1e-6 {
+        return Ok(None);
+    }
+    let side = if z < 0.0 { -1.0 } else { 1.0 };
+    Ok(Some(PlaneMap([side, 0.0, 0.0, 1.0, 0.0, 0.0])))
+}
+
+fn blocks<'t>(sections: &[DxfSection<'t>]) -> Result<HashMap<&'t str, DxfBlock<'t>>, DesignError> {
+    let mut blocks = HashMap::new();
+    let mut open: Option<(&'t str, DxfBlock<'t>)> = None;
+    let sections = sections.iter().filter(|section| section.name == "BLOCKS");
+    for entity in sections.flat_map(|section| &section.entities) {
+        match entity.kind {
+            "BLOCK" => {
+                let block = DxfBlock {
+                    base: entity.point(10)?,
+                    entities: Vec::new(),
+                };
+                open = Some((entity.text(2).unwrap_or(""), block));
+            }
+            "ENDBLK" => blocks.extend(open.take()),
+            _ => {
+                if let Some((_, block)) = &mut open {
+                    block.entities.push(entity.clone());
+                }
+            }
+        }
+    }
+    Ok(blocks)
+}

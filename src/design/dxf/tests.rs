@@ -1,0 +1,234 @@
+//! Tests of reading DXF, and of refusals.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failing test may panic"
+)]
+
+use std::f64::consts::PI;
+
+use proptest::prelude::*;
+
+use super::super::{Design, DesignCaps, DesignError, load};
+
+/// A file from groups that are written `CODE VALUE`, one after another, between bars.
+fn dxf(groups: &str) -> String {
+    let lines = groups
+        .split('|')
+        .map(str::trim)
+        .filter(|group| !group.is_empty());
+    let lines = lines.map(|group| match group.split_once(' ') {
+        Some((code, value)) => format!("{code:>3}\n{value}\n"),
+        None => format!("{group:>3}\n\n"),
+    });
+    lines.collect()
+}
+
+fn drawn(entities: &str) -> Result<Design, DesignError> {
+    let text = format!(
+        "0 SECTION|2 HEADER|9 $INSUNITS|70 4|0 ENDSEC|0 SECTION|2 ENTITIES|{entities}|0 ENDSEC|0 EOF"
+    );
+    load("a.dxf", dxf(&text).as_bytes(), &DesignCaps::default())
+}
+
+fn check(entities: &str, wanted: &[f64]) {
+    let design = drawn(entities).unwrap_or_else(|error| panic!("{entities}: {error}"));
+    let found: Vec<f64> = design.strokes.iter().map(|s| s.length_mm()).collect();
+    assert_eq!(found.len(), wanted.len(), "{entities}: {found:?}");
+    for (found, wanted) in found.iter().zip(wanted) {
+        assert!(
+            (found - wanted).abs() < 0.05,
+            "{entities}: {found} is not {wanted}"
+        );
+    }
+}
+
+#[test]
+fn every_entity_has_its_length() {
+    for (entities, wanted) in [
+        ("0 LINE|8 0|10 1|20 1|11 4|21 5", &[5.0][..]),
+        ("0 CIRCLE|8 0|10 5|20 5|40 10", &[20.0 * PI]),
+        ("0 ARC|8 0|10 0|20 0|40 10|50 270|51 90", &[10.0 * PI]),
+        (
+            "0 ELLIPSE|8 0|10 0|20 0|11 10|21 0|40 1.0|41 0|42 6.283185307179586",
+            &[20.0 * PI],
+        ),
+        (
+            "0 LWPOLYLINE|8 0|90 3|70 1|10 0|20 0|10 3|20 0|10 3|20 4",
+            &[12.0],
+        ),
+        // Bulges of 1 are half circles: from 0 to 10 below, and back above.
+        (
+            "0 LWPOLYLINE|8 0|90 2|70 1|10 0|20 0|42 1|10 10|20 0|42 1",
+            &[10.0 * PI],
+        ),
+        (
+            "0 LWPOLYLINE|8 0|90 2|70 0|10 0|20 0|42 -0.41421356237|10 10|20 10",
+            &[5.0 * PI],
+        ),
+        (
+            "0 POLYLINE|8 0|66 1|70 0|0 VERTEX|8 0|10 0|20 0|0 VERTEX|8 0|10 3|20 4|0 SEQEND|0 LINE|8 0|11 2",
+            &[5.0, 2.0],
+        ),
+        // A cubic with its ends clamped: a straight line, and then a quarter of a circle by weights.
+        (
+            "0 SPLINE|8 0|71 3|40 0|40 0|40 0|40 0|40 1|40 1|40 1|40 1|10 0|20 0|10 1|20 0|10 2|20 0|10 3|20 0",
+            &[3.0],
+        ),
+        (
+            "0 SPLINE|8 0|71 2|40 0|40 0|40 0|40 1|40 1|40 1|41 1|41 0.70710678|41 1|10 10|20 0|10 10|20 10|10 0|20 10",
+            &[5.0 * PI],
+        ),
+        ("0 POINT|8 0|10 5|20 5|0 LINE|8 0|11 9", &[0.1, 9.0]),
+        ("0 TEXT|8 0|10 0|20 0|40 10|1 I", &[10.0]),
+    ] {
+        check(entities, wanted);
+    }
+}
+
+#[test]
+fn a_bulge_goes_to_the_right_side() {
+    let design = drawn("0 LWPOLYLINE|8 0|90 2|10 0|20 0|42 1|10 10|20 0").unwrap();
+    let lowest = design.strokes[0]
+        .points_mm
+        .iter()
+        .map(|p| p[1])
+        .fold(f64::INFINITY, f64::min);
+    // Counter-clockwise from left to right is below: the ends lie at the top of the page.
+    assert!(lowest.abs() < 1e-9 && (design.strokes[0].points_mm[0][1] - 5.0).abs() < 0.05);
+    let mirrored = drawn("0 LWPOLYLINE|8 0|90 2|230 -1|10 0|20 0|42 1|10 -10|20 0").unwrap();
+    assert!((mirrored.page_mm[0] - 10.0).abs() < 0.05);
+}
+
+#[test]
+fn blocks_are_put_where_they_are_inserted() {
+    let blocks = "0 SECTION|2 BLOCKS|0 BLOCK|2 B|10 1|20 1|0 LINE|8 0|10 1|20 1|11 2|21 1|0 ENDBLK|0 ENDSEC|\
+         0 SECTION|2 ENTITIES|0 INSERT|8 2 red|2 B|10 0|20 0|41 3|42 3|0 INSERT|8 0|2 B|10 0|20 10|50 90|70 2|44 5|\
+         0 INSERT|8 0|2 LOST|0 ENDSEC|0 EOF";
+    let design = load("a.dxf", dxf(blocks).as_bytes(), &DesignCaps::default()).unwrap();
+    let points: Vec<_> = design.strokes.iter().map(|s| s.points_mm.clone()).collect();
+    let wanted = [
+        vec![[0.0, 0.0], [3.0, 0.0]],
+        vec![[0.0, 10.0], [0.0, 11.0]],
+        vec![[0.0, 15.0], [0.0, 16.0]],
+    ];
+    for (found, wanted) in points.iter().flatten().zip(wanted.iter().flatten()) {
+        assert!(
+            (found[0] - wanted[0]).hypot(found[1] - wanted[1]) < 1e-9,
+            "{points:?}"
+        );
+    }
+    assert_eq!(design.strokes[0].pen, Some(2));
+    assert_eq!(
+        design.notes,
+        [
+            "the file says no units ($INSUNITS): they are taken for millimetres",
+            "not drawn: INSERT of a block that is not in the file (1)",
+        ]
+    );
+}
+
+#[test]
+fn layers_give_pens_and_colours_and_may_be_off() {
+    let text = "0 SECTION|2 TABLES|0 TABLE|2 LAYER|0 LAYER|2 1 outline|62 5|70 0|0 LAYER|2 off|62 -1|70 0|\
+         0 LAYER|2 frozen|62 1|70 1|0 ENDTAB|0 ENDSEC|0 SECTION|2 ENTITIES|0 LINE|8 1 outline|11 5|\
+         0 LINE|8 1 outline|62 1|11 5|0 LINE|8 1 outline|420 12603691|11 5|0 LINE|8 off|11 5|0 LINE|8 frozen|11 5|\
+         0 MTEXT|8 0|1 hi|0 HATCH|8 0|0 HATCH|8 0|0 ENDSEC|0 EOF";
+    let design = load("a.dxf", dxf(text).as_bytes(), &DesignCaps::default()).unwrap();
+    let found: Vec<_> = design
+        .strokes
+        .iter()
+        .map(|s| (s.pen, s.colour.unwrap()))
+        .collect();
+    let pen = Some(1);
+    assert_eq!(
+        found,
+        [
+            (pen, [0, 0, 255]),
+            (pen, [255, 0, 0]),
+            (pen, [0xc0, 0x51, 0x2b])
+        ]
+    );
+    assert_eq!(design.strokes[0].layer.as_deref(), Some("1 outline"));
+    assert_eq!(
+        design.notes.last().unwrap(),
+        "not drawn: HATCH (2), MTEXT (1), entities that are hidden (2)"
+    );
+}
+
+#[test]
+fn units_are_the_files() {
+    for (unit, mm) in [(1, 25.4), (4, 1.0), (5, 10.0), (6, 1000.0)] {
+        let text = format!(
+            "0 SECTION|2 HEADER|9 $INSUNITS|70 {unit}|0 ENDSEC|0 SECTION|2 ENTITIES|0 LINE|8 0|11 2|0 ENDSEC"
+        );
+        let design = load("a.dxf", dxf(&text).as_bytes(), &DesignCaps::default()).unwrap();
+        assert!((design.page_mm[0] - 2.0 * mm).abs() < 1e-9, "{unit}");
+    }
+}
+
+#[test]
+fn refuses_by_place() {
+    for (entities, message) in [
+        (
+            "0 LINE|8 0|10 x|11 5",
+            "LINE on line 16: found `x` as its group 10; accepted: a number",
+        ),
+        (
+            "0 LINE|8 0|11 5|zero",
+            "line 21: found `zero`; accepted: a group code",
+        ),
+        ("0 MTEXT|8 0", "the drawing has no line to draw"),
+        (
+            "0 LINE|8 0|11 1e9",
+            "LINE on line 16: a point lies at 1000000000, 0 mm",
+        ),
+    ] {
+        let error = drawn(entities).unwrap_err().to_string();
+        assert!(error.starts_with(message), "{entities}: {error}");
+    }
+    let binary = load(
+        "a.dxf",
+        b"AutoCAD Binary DXF\r\n\x1a",
+        &DesignCaps::default(),
+    )
+    .unwrap_err();
+    assert!(
+        binary
+            .to_string()
+            .starts_with("the file: a binary DXF cannot be drawn: save it as DXF in text")
+    );
+}
+
+#[test]
+fn blocks_that_hold_one_another_end() {
+    let mut text = String::from("0 SECTION|2 BLOCKS|");
+    for level in 1..=12 {
+        let inner = format!("0 INSERT|8 0|2 B{}|70 1000|71 1000|", level - 1);
+        text += &format!("0 BLOCK|2 B{level}|{inner}0 ENDBLK|");
+    }
+    text += "0 BLOCK|2 B0|0 ENDBLK|0 BLOCK|2 ME|0 INSERT|8 0|2 ME|0 ENDBLK|0 ENDSEC|0 SECTION|2 ENTITIES|";
+    for name in ["B12", "ME"] {
+        let text = format!("{text}0 INSERT|8 0|2 {name}|0 ENDSEC|0 EOF");
+        let error = load("a.dxf", dxf(&text).as_bytes(), &DesignCaps::default()).unwrap_err();
+        assert!(matches!(error, DesignError::TooMany { .. }), "{error}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_groups_are_refused_or_drawn_but_never_panic(
+        groups in prop::collection::vec(
+            "(0 (LINE|ARC|CIRCLE|ELLIPSE|LWPOLYLINE|POLYLINE|VERTEX|SPLINE|TEXT|INSERT|POINT)|(10|11|20|21|40|41|42|50|51|62|70|71|72|210|230|420) -?[0-9]{1,3}|8 [0-9a]|2 [ab])", 0..40),
+    ) {
+        if let Ok(design) = drawn(&groups.join("|")) {
+            let points = design.strokes.iter().flat_map(|s| &s.points_mm);
+            prop_assert!(points.flatten().all(|mm| mm.is_finite()));
+        }
+    }
+
+    #[test]
+    fn any_text_is_refused_or_drawn_but_never_panics(text in "\\PC{0,200}") {
+        let _ = load("a.dxf", text.as_bytes(), &DesignCaps::default());
+    }
+}
