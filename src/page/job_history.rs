@@ -12,13 +12,13 @@ const LISTED_MAX: usize = 40;
 
 /// Returns the newest jobs, the newest first. Reads journals: not for a thread that others wait for.
 pub(super) fn jobs(node: &Node) -> Value {
-    let ids = node.book.recent(usize::MAX);
+    let ids = node.book.recent(LISTED_MAX);
     let unfinished: Vec<String> = node
         .seats
         .iter()
         .filter_map(|seat| Some(node.book.unfinished(&seat.name)?.id))
         .collect();
-    let all = ids.iter().rev().take(LISTED_MAX).map(|id| {
+    let all = ids.iter().map(|id| {
         let mut record = match job::past(&node.state, id) {
             Ok(past) => job_record(&past),
             Err(error) => json!({"id": id, "state": "unreadable", "message": error.to_string()}),

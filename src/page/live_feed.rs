@@ -200,7 +200,7 @@ impl LivePublisher {
             if let (Some(seat), Some(arm)) = (self.node.seats.get(at), state.arms.get_mut(at)) {
                 let key = SheetKey::of(seat.last_scene().as_deref(), arm.job.as_ref());
                 is_news |= followed.keep_up(&self.node, at, key).await;
-                arm.ink_mm = followed.sheet.ink_mm(seat);
+                arm.ink_mm = Some(followed.sheet.ink_mm(seat));
             }
         }
         let headline = state.headline();

@@ -2,7 +2,7 @@
 
 use base::clock::calendar_ms;
 use base::units::{ArmMeasurement, JointVector, ServoState};
-use motion::{Snapshot, StopReport};
+use motion::{MotionState, StopReport};
 use nalgebra::Point3;
 use scene::Scene;
 use serde::Serialize;
@@ -25,7 +25,7 @@ pub(super) struct LiveArm {
     pub(super) name: String,
     title: String,
     is_simulated: bool,
-    state: serde_json::Value,
+    state: MotionState,
     words: String,
     /// Scenes that may be drawn and until when, in words.
     enabled: String,
@@ -47,8 +47,9 @@ pub(super) struct LiveArm {
     pub(super) job: Option<LiveJob>,
     stops_done: u64,
     stop: Option<StopReport>,
-    /// Line drawn so far of the strokes that are planned.
-    pub(super) ink_mm: f64,
+    /// Line drawn so far of the strokes that are planned; only where somebody follows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) ink_mm: Option<f64>,
 }
 
 #[derive(Debug, Serialize)]
@@ -112,60 +113,33 @@ impl LiveNode {
 fn live_arm(node: &Node, seat: &AttachedArm) -> LiveArm {
     let snapshot = seat.motion.snapshot();
     let scene = seat.last_scene();
-    let seen = snapshot.measured.clone();
+    let seen = snapshot.measured.as_deref();
     let latched = seat.permits().latched();
     LiveArm {
+        name: seat.name.clone(),
         title: seat.title(),
         is_simulated: seat.studio.is_some(),
+        state: snapshot.state,
         words: seat.activity_text(),
         enabled: node.enabled_text(seat),
         may_move: node.may_move(seat),
         holder: seat.holder(node.lease_idle()),
-        latched: latched.as_ref().map(latch_text),
-        age_ms: seen.as_ref().map(|seen| age_ms(seat, seen)),
-        joints: seen
-            .as_ref()
-            .map_or_else(Vec::new, |seen| joints(seat, seen)),
-        servos: seen
-            .as_ref()
-            .map_or_else(Vec::new, |seen| seen.servos.clone()),
-        chain_mm: seen.as_ref().map_or_else(Vec::new, |seen| {
-            chain_mm(seat, scene.as_deref(), &seen.position_rad)
-        }),
-        tip: seen
-            .zip(scene)
-            .and_then(|(seen, scene)| live_tip(&scene, &seen.position_rad)),
-        job: seat.live_job(),
-        ink_mm: 0.0,
-        ..of_snapshot(seat, snapshot)
-    }
-}
-
-/// Fills in what a snapshot says by itself.
-fn of_snapshot(seat: &AttachedArm, snapshot: Snapshot) -> LiveArm {
-    LiveArm {
-        name: seat.name.clone(),
-        title: String::new(),
-        is_simulated: false,
-        state: serde_json::to_value(snapshot.state).unwrap_or_default(),
-        words: String::new(),
-        enabled: String::new(),
-        may_move: false,
-        holder: None,
         energised: snapshot.energised,
         fault: snapshot.fault,
-        latched: None,
+        latched: latched.as_ref().map(latch_text),
         warnings: snapshot.warnings,
         steps: snapshot.recovery,
-        age_ms: None,
-        joints: Vec::new(),
-        servos: Vec::new(),
-        chain_mm: Vec::new(),
-        tip: None,
-        job: None,
+        age_ms: seen.map(|seen| age_ms(seat, seen)),
+        joints: seen.map_or_else(Vec::new, |seen| joints(seat, seen)),
+        servos: seen.map_or_else(Vec::new, |seen| seen.servos.clone()),
+        chain_mm: seen.map_or_else(Vec::new, |seen| {
+            chain_mm(seat, scene.as_deref(), &seen.position_rad)
+        }),
+        tip: seen.and_then(|seen| live_tip(scene.as_deref()?, &seen.position_rad)),
+        job: seat.live_job(),
         stops_done: snapshot.stops_done,
         stop: snapshot.stop,
-        ink_mm: 0.0,
+        ink_mm: None,
     }
 }
 

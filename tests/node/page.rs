@@ -563,3 +563,115 @@ fn an_open_page_keeps_no_node_from_its_end() {
     let ended = stream.read_to_end(&mut rest);
     assert!(ended.is_ok(), "the stream was told its end: {ended:?}");
 }
+
+#[test]
+fn a_waiting_plan_is_shown_and_refused_on_the_page() {
+    let bench = Bench::new();
+    std::fs::write(bench.path("node.toml"), "require_approval = true\n").unwrap();
+    let config = bench.path("node.toml");
+    let state_folder = bench.state();
+    let at = [
+        "--config",
+        config.to_str().unwrap(),
+        "--state",
+        &state_folder,
+    ];
+    let served = bench.serve(&at);
+    let page = LoggedIn::with(&served, &login_code(&bench))
+        .ok()
+        .expect("let in");
+    let told = std::thread::scope(|scope| {
+        let host = served.host();
+        let draw =
+            scope.spawn(move || post_to(&host, "", &call("stroke", &json!({"scene": "short"}))));
+        until(&served, |seen| seen["waiting"] == 1);
+        let pending = page.read("/page/pending").json();
+        let plan = &pending[0];
+        let words = plan["words"].as_str().unwrap();
+        assert!(words.contains("2 strokes"), "{words}");
+        assert!(
+            !words.contains(&state_folder),
+            "a path of the machine: {words}"
+        );
+        let job = plan["job"].as_str().unwrap();
+        let picture = plan["pictures"][0].as_str().unwrap();
+        let shown = page.read(&format!("/page/jobs/{job}/{picture}"));
+        assert_eq!(
+            shown.header("content-type"),
+            Some("image/png"),
+            "{}",
+            shown.head
+        );
+        for elsewhere in [
+            format!("/page/jobs/{job}/journal"),
+            format!("/page/jobs/{job}/..%2F..%2Faudit.log"),
+            format!("/page/jobs/..%2F{job}/{picture}"),
+            format!("/page/jobs/%2E%2E/{picture}"),
+        ] {
+            assert_eq!(page.read(&elsewhere).status, 404, "{elsewhere}");
+        }
+        let other = page.operate("one", &json!({"verb": "refuse", "job": job, "plan": "00"}));
+        assert_eq!(other.json()["done"], false, "{}", other.body);
+        let verdict = json!({"verb": "refuse", "job": job, "plan": plan["plan"]});
+        let refused = page.operate("two", &verdict);
+        assert_eq!(refused.json()["done"], true, "{}", refused.body);
+        draw.join().unwrap().1
+    });
+    let told = &told["result"]["structuredContent"];
+    assert_eq!(told["success"], false, "{told}");
+    assert!(
+        told["message"]
+            .as_str()
+            .unwrap()
+            .contains("refused this plan"),
+        "{told}"
+    );
+    let jobs = page.read("/page/jobs").json();
+    assert_eq!(jobs[0]["state"], "refused", "{jobs}");
+    assert_eq!(jobs[0]["drawn_mm"], 0.0, "{jobs}");
+}
+
+#[test]
+fn what_the_page_has_previewed_is_drawn_and_nothing_else() {
+    let bench = Bench::new();
+    let served = bench.serve(&[]);
+    let page = LoggedIn::with(&served, &login_code(&bench))
+        .ok()
+        .expect("let in");
+    let order = json!({"scene": "short", "arm": null, "design": {
+        "source": {"text": {"text": "hi"}},
+        "placement": {"size_mm": 20.0, "at_mm": null, "rotate_deg": 10.0, "fits": false}}});
+    let offered = page.operate("one", &json!({"verb": "draw", "order": order}));
+    let offer = &offered.json()["data"];
+    assert!(offer["plan"].is_string(), "{}", offered.body);
+    assert_eq!(
+        state(&served)["arms"][0]["job"],
+        Value::Null,
+        "a preview is no job"
+    );
+    let assent = |plan: &Value| json!({"revision": offer["revision"], "plan": plan, "duration_s": offer["duration_s"]});
+    let draw = |command: &str, assent: &Value| {
+        page.operate(
+            command,
+            &json!({"verb": "draw", "order": order, "assent": assent}),
+        )
+    };
+    let other = draw("two", &assent(&json!("00000000000000000000000000000000")));
+    let ended = until(&served, |seen| seen["arms"][0]["job"]["is_over"] == true);
+    assert_eq!(
+        ended["arms"][0]["job"]["state"], "refused",
+        "{} {ended}",
+        other.body
+    );
+    let begun = draw("three", &assent(&offer["plan"]));
+    assert_eq!(begun.json()["done"], true, "{}", begun.body);
+    let drawn = until(&served, |seen| seen["arms"][0]["job"]["state"] == "reached");
+    let length_mm = offer["pen_down_mm"].as_f64().unwrap();
+    let jobs = page.read("/page/jobs").json();
+    let drawn_mm = jobs[0]["drawn_mm"].as_f64().unwrap();
+    assert!(
+        (drawn_mm - length_mm).abs() < 0.1,
+        "{drawn_mm} of {length_mm} mm: {drawn}"
+    );
+    assert_eq!(jobs[0]["plan_hash"], offer["plan"], "{jobs}");
+}
