@@ -355,6 +355,8 @@ fn figures(facts: &mut Map<String, Value>, report: &PlanReport) {
         ("stroke_count", Value::from(report.stroke_count)),
         ("pen_down_mm", rounded(report.pen_down_mm)),
         ("pen_up_mm", rounded(report.pen_up_mm)),
+        ("pen_up_s", rounded(report.pen_up_s)),
+        ("pen_up_bound_s", rounded(report.pen_up_bound_s)),
         ("duration_s", rounded(report.duration_s)),
         ("approach_s", rounded(report.approach_s)),
         ("dips", Value::from(report.dips)),
@@ -390,6 +392,12 @@ fn in_words(report: &PlanReport) -> Vec<String> {
             report.at_speed_share * 1e2,
             report.limiting_joint,
             report.limiting_ratio * 1e2
+        ),
+        format!(
+            "pen up {}, {:.0} % of the time; {} is the least under the same limits",
+            seconds(report.pen_up_s),
+            report.pen_up_s / report.duration_s * 1e2,
+            seconds(report.pen_up_bound_s)
         ),
         format!(
             "the pen leans {:.1}° at the most; {} comes within {:.1}° of the end of its range",

@@ -330,6 +330,44 @@ fn a_hold_at_the_strokes_end_draws_that_stroke() {
     );
 }
 
+/// Hops are short and low, and yet the motion stands on each of them, lifted.
+#[test]
+fn a_hold_at_any_strokes_end_stands_before_the_next_stroke() {
+    for name in ["hatched", "bottle", "widowx"] {
+        let scene = SceneLibrary::new(None).scene(name, None).unwrap();
+        let trajectory = plan::draw(&scene, &scene.rest_rad, &Wanted)
+            .unwrap()
+            .trajectory;
+        let draws = || {
+            let spans = trajectory.spans.iter();
+            spans.filter(|span| span.kind == SpanKind::Draw)
+        };
+        for (draw, next) in draws().zip(draws().skip(1)).step_by(3) {
+            let mut execution = begun(&scene, &trajectory);
+            let mut now = ClockInstant::ZERO;
+            run_to(&mut execution, &mut now, draw.first + 5);
+            assert!(execution.hold(HoldAt::StrokeEnd));
+            while !execution.is_held() {
+                tick(&mut execution, &mut now).unwrap();
+            }
+            let stands = execution.progress().sample;
+            assert!(
+                (draw.end..next.first).contains(&stands),
+                "{name}: {stands} after {draw:?}"
+            );
+            let tip = clearance::tip_m(&scene, draw.pen, execution.goal_rad()).unwrap();
+            let height_mm = clearance::height_mm(&scene, &tip).unwrap();
+            assert!(
+                height_mm > scene.heights.lift_mm - 1.0,
+                "{name}: {height_mm} mm"
+            );
+            let is = seen(*execution.goal_rad(), now);
+            execution.resume(&is, leave(&scene), now).unwrap();
+            run_to(&mut execution, &mut now, next.first + 5);
+        }
+    }
+}
+
 /// A later request to hold at the stroke's end does not delay an earlier request to hold at once.
 #[test]
 fn a_hold_at_once_is_not_put_off_to_the_strokes_end() {

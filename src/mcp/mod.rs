@@ -10,6 +10,7 @@
 //! * [`forward_call`]: one call to another node, on a connection of its own
 
 mod accept;
+mod cancellation;
 pub mod client;
 pub mod http;
 pub mod http_client;

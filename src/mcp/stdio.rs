@@ -20,6 +20,7 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{Mutex, mpsc};
 use tokio_util::sync::CancellationToken;
 
+use super::cancellation::{CANCELLED, RecentIds};
 use super::message_intake::{self, AcceptedMessage, MessageIntake, MessageRepair};
 use super::server::{McpHandler, call_request};
 use super::service_trait::McpService;
@@ -107,6 +108,7 @@ where
         replies,
         forward,
         waiting_bytes: Arc::clone(&waiting_bytes),
+        recent: RecentIds::default(),
         opened: false,
     };
     let end = gone.clone();
@@ -156,6 +158,8 @@ struct StdioReader {
     replies: mpsc::Sender<Vec<u8>>,
     forward: mpsc::Sender<(usize, ClientJsonRpcMessage)>,
     waiting_bytes: Arc<AtomicUsize>,
+    /// What a cancellation may mean.
+    recent: RecentIds,
     /// True if the client has opened the protocol. Until then only requests may come; anything else would end the server.
     opened: bool,
 }
@@ -198,6 +202,11 @@ impl StdioReader {
                 HandshakeStep::Dropped => return true,
                 HandshakeStep::TooEarly => return self.too_early(passed),
             }
+        }
+        match (&passed.id, passed.method.as_deref()) {
+            (Some(id), Some(_)) => self.recent.note(id),
+            (None, Some(CANCELLED)) => self.recent.settle(&mut passed.message),
+            _ => {}
         }
         let call = passed.take_call();
         if let Some(call) = &call {
@@ -242,7 +251,7 @@ impl StdioReader {
             }
         }
         self.waiting_bytes.fetch_sub(bytes, Ordering::SeqCst);
-        if passed.method.as_deref() == Some("notifications/cancelled") {
+        if passed.method.as_deref() == Some(CANCELLED) {
             self.desk.abort_motion();
         }
         passed.id.is_none_or(|id| self.reply(&too_busy(id)))

@@ -6,6 +6,7 @@
 use call::VerifiedIdentity;
 use serde_json::{Map, Value, json};
 
+use super::cancellation::{self, CANCELLED, is_cancellation};
 use super::message_intake::{self, MessageIntake, MessageRepair, RepairedMessage};
 use super::service_trait::McpService;
 
@@ -47,7 +48,17 @@ pub(super) fn admit(
     desk: &dyn McpService,
     sender: Option<&VerifiedIdentity>,
 ) -> MessageIntake {
-    let admitted = message_intake::admit(raw, repair);
+    let mut admitted = message_intake::admit(raw, repair);
+    if let MessageIntake::Pass(passed) = &mut admitted
+        && passed.method.as_deref().is_some_and(is_cancellation)
+    {
+        // What it cancels cannot be told: it may be what moves.
+        if !cancellation::mend(&mut passed.message) {
+            desk.abort_motion();
+        }
+        passed.method = Some(CANCELLED.to_owned());
+        return admitted;
+    }
     let reread;
     let (message, id) = match &admitted {
         MessageIntake::Pass(passed) if passed.tool().is_some_and(|tool| !tool.is_empty()) => {

@@ -7,24 +7,24 @@
 
 use nalgebra::Vector3;
 
-use super::cartesian_path::{CartesianSegment, STEP_MM, ToolPose, distance};
+use super::cartesian_path::{CartesianSegment, ToolPose, distance};
 use super::error::{PlanError, PlanRefusal, RefusalCause};
-use super::follow_path::{JUMP_RAD, PathError};
+use super::follow_path::PathError;
+use super::hop::{HopEnds, HopPlanner, PlannedHop};
+use super::hop_clearance::HopClearance;
 use super::order::{StrokeTurn, order};
 use super::plan_report::{self, StrokeReport};
 use super::prepare_strokes::{PreparedStroke, prepare_strokes};
-use super::tool_ik::ToolIk;
 use super::trajectory::SpanKind;
-use super::trajectory_builder::{HoverTarget, SpanLabel, TrajectoryBuilder, without_place};
-use super::{Plan, PlanObserver, corner_blending, ink};
+use super::trajectory_builder::{
+    BuildCheckpoint, HoverTarget, SpanLabel, TrajectoryBuilder, hop_limits, without_place,
+};
+use super::{Plan, PlanObserver, corner_blending, ink, posture};
 use base::units::JointVector;
-use kin::IkSolution;
 use scene::{InkCap, Order, Scene, SheetStroke};
 
 /// Strokes of one plan.
 const STROKES_MAX: usize = 100_000;
-/// Number of ways to hold the pen that are compared over the whole drawing.
-const WAYS_MAX: usize = 12;
 /// Refusals after which no further ones are looked for.
 const REFUSALS_MAX: usize = 1000;
 
@@ -96,8 +96,12 @@ fn attempt_strokes(
     ink::divide(scene, &mut tidied);
     let alone: Vec<SheetStroke> = tidied.iter().map(|one| one.stroke.clone()).collect();
     let turns = order(&alone, how);
+    let pens = 0..scene.pens.len();
+    let hops = pens.map(|pen| HopPlanner::new(scene, hop_limits(scene, pen)));
     let mut drawing = DrawingPlanner {
         build: TrajectoryBuilder::new(scene, start, watch)?,
+        hops: hops.collect(),
+        raised: None,
         given: strokes,
         since_dip_mm: vec![f64::INFINITY; scene.pens.len()],
         reports: Vec::with_capacity(turns.len()),
@@ -159,8 +163,24 @@ struct SurfaceFit {
     stretch: f64,
 }
 
+/// The end of a stroke, from which the tip was lifted to hover over it: where another stroke
+/// follows, a hop takes the lift's place.
+#[derive(Clone)]
+struct LiftedEnd {
+    /// With the tip still down.
+    down: BuildCheckpoint,
+    what: SpanLabel,
+    at_mm: [f64; 2],
+    /// The samples of the lift.
+    lift: Vec<JointVector>,
+}
+
 struct DrawingPlanner<'a> {
     build: TrajectoryBuilder<'a>,
+    /// One a pen.
+    hops: Vec<HopPlanner<'a>>,
+    /// The end of the stroke before, while the tip hovers over it.
+    raised: Option<LiftedEnd>,
     given: &'a [SheetStroke],
     since_dip_mm: Vec<f64>,
     reports: Vec<StrokeReport>,
@@ -179,6 +199,7 @@ impl DrawingPlanner<'_> {
         }
         let mark = (
             self.build.checkpoint(),
+            self.raised.clone(),
             self.since_dip_mm.clone(),
             self.dips,
         );
@@ -191,12 +212,22 @@ impl DrawingPlanner<'_> {
                 }
                 Err(stuck) => failed = Some(stuck),
             }
-            self.build.restore(&mark.0);
-            (self.since_dip_mm, self.dips) = (mark.1.clone(), mark.2);
+            self.restore(&mark.0, mark.1.clone());
+            (self.since_dip_mm, self.dips) = (mark.2.clone(), mark.3);
         }
         if let Some(stuck) = failed {
             self.refuse(&stroke, tidied, stuck);
         }
+    }
+
+    /// Takes back all since a mark. The lift before it may have given way to a hop.
+    fn restore(&mut self, mark: &BuildCheckpoint, raised: Option<LiftedEnd>) {
+        if let Some(end) = &raised {
+            self.build.restore(&end.down);
+            self.build.reappend(end.what, &end.lift);
+        }
+        self.build.restore(mark);
+        self.raised = raised;
     }
 
     fn report(
@@ -255,7 +286,7 @@ impl DrawingPlanner<'_> {
         let hand = self.build.hand(stroke.pen).ok()?;
         let mut seed = scene.ready_rad;
         let mut worst: Option<([f64; 2], f64)> = None;
-        for at_mm in sample_evenly(&stroke.points_mm) {
+        for at_mm in posture::sample_evenly(&stroke.points_mm) {
             let place = ToolPose::over(&scene.surface, at_mm, -scene.heights.press_mm);
             match hand.solve(&place, &seed) {
                 Ok(found) => seed = found.q_rad,
@@ -281,7 +312,10 @@ impl DrawingPlanner<'_> {
                 why: "has no points".to_owned(),
             }));
         };
-        self.go_above(item, stroke, *first, retake)?;
+        let hopped = !retake && self.hop_to(item, stroke, *first)?;
+        if !hopped {
+            self.go_above(item, stroke, *first, retake)?;
+        }
         let what = |kind| SpanLabel {
             kind,
             item: Some(item),
@@ -289,15 +323,62 @@ impl DrawingPlanner<'_> {
         };
         let (travelling, drawing) = (self.build.travel_limits(), self.build.draw_limits());
         let (lift, press) = (heights.lift_mm, -heights.press_mm);
-        let lower = rise(*first, lift, press);
-        self.build
-            .follow(what(SpanKind::Lower), &[vec![lower]], travelling)?;
+        if !hopped {
+            let lower = vec![rise(*first, lift, press)];
+            self.build
+                .follow(what(SpanKind::Lower), &[lower], travelling)?;
+        }
         let tilt_rad = self.build.follow(what(SpanKind::Draw), &courses, drawing)?;
-        let raise = rise(*last, press, lift);
+        let down = self.build.checkpoint();
+        let raise = vec![rise(*last, press, lift)];
         self.build
-            .follow(what(SpanKind::Lift), &[vec![raise]], travelling)?;
+            .follow(what(SpanKind::Lift), &[raise], travelling)?;
         self.build.in_use = Some((stroke.pen, HoverTarget::Sheet(*last)));
+        self.raised = Some(LiftedEnd {
+            lift: self.build.samples_since(&down).to_vec(),
+            down,
+            what: what(SpanKind::Lift),
+            at_mm: *last,
+        });
         Ok(SurfaceFit { tilt_rad, stretch })
+    }
+
+    /// Hops from the end of the stroke before, in place of the lift from there. `false`, and nothing
+    /// changes, with another pen, where ink is due, or where no hop is clear.
+    fn hop_to(
+        &mut self,
+        item: usize,
+        stroke: &SheetStroke,
+        to_mm: [f64; 2],
+    ) -> Result<bool, PathError> {
+        let (pen, length_mm) = (stroke.pen, length(&stroke.points_mm));
+        let before = self.raised.take().filter(|end| end.what.pen == pen);
+        let Some(before) = before.filter(|_| self.ink_due(pen, length_mm).is_none()) else {
+            return Ok(false);
+        };
+        let Some(hop) = self.clear_hop(&before, to_mm) else {
+            return Ok(false);
+        };
+        self.build.restore(&before.down);
+        self.build
+            .append_hop(before.what, item, &hop)
+            .map_err(without_place)?;
+        self.since_dip_mm[pen] += length_mm;
+        Ok(true)
+    }
+
+    fn clear_hop(&self, before: &LiftedEnd, to_mm: [f64; 2]) -> Option<PlannedHop> {
+        let (scene, pen) = (self.build.scene, before.what.pen);
+        let ends = HopEnds {
+            from_mm: before.at_mm,
+            to_mm,
+            start: self.build.joints_at(&before.down),
+        };
+        let hand = self.build.hand(pen).ok()?;
+        self.hops.get(pen)?.plan(&hand, &ends, |samples| {
+            let last = samples.last().unwrap_or(&ends.start);
+            HopClearance::new(scene, pen, [&ends.start, last]).is_clear(samples)
+        })
     }
 
     /// Refuses a line that the surface stretches too much, or that turns too fast under the pen;
@@ -351,9 +432,9 @@ impl DrawingPlanner<'_> {
             self.build.travel(travel, from, first)?;
         } else {
             // The whole of the stroke, and where others of this pen will lie.
-            let mut serves = self.along(stroke);
+            let mut serves = posture::along(self.build.scene, stroke);
             if !retake {
-                serves.extend(self.corners(pen));
+                serves.extend(posture::corners(self.build.scene, self.given, pen));
             }
             self.take_pen(item, pen, first, &serves)?;
         }
@@ -397,8 +478,7 @@ impl DrawingPlanner<'_> {
             HoverTarget::Sheet(at_mm) => Some(at_mm),
             HoverTarget::Space(_) => None,
         };
-        let pose = self
-            .best_solution(&hand, &place, serves)
+        let pose = posture::best_posture(self.build.scene, &hand, &place, serves)
             .map_err(|cause| PathError { at_mm, cause })?;
         let item = begun.then_some(item);
         self.build
@@ -409,76 +489,6 @@ impl DrawingPlanner<'_> {
             self.build.hover_from = Some(self.build.sample_count());
         }
         Ok(())
-    }
-
-    /// The way of holding the pen that serves all places, one after the other, best.
-    #[expect(clippy::expect_used, reason = "`ways` refuses a place without one")]
-    fn best_solution(
-        &self,
-        hand: &ToolIk<'_>,
-        place: &ToolPose,
-        serves: &[ToolPose],
-    ) -> Result<JointVector, RefusalCause> {
-        let ways = hand.solutions(place, &[self.build.scene.ready_rad])?;
-        let costs = ways.iter().take(WAYS_MAX).map(|way| {
-            let cost = self.cost(hand, way, serves);
-            (cost, way.q_rad)
-        });
-        let best = costs.min_by(|a, b| a.0.total_cmp(&b.0));
-        Ok(best.expect("a way").1)
-    }
-
-    /// Smaller is better: places missed, or met with too much lean or by a jump, then lean, then
-    /// the largest step from one place to the next, margin, and nearness to the ready pose.
-    fn cost(&self, hand: &ToolIk<'_>, way: &IkSolution, serves: &[ToolPose]) -> f64 {
-        let mut margin = hand.margin_rad(&way.q_rad);
-        let (mut lean, mut step, mut missed) = (way.off_rad, 0.0_f64, 0.0);
-        // Where it begins it may lean too much, and yet lead to where it would not.
-        if way.off_rad > hand.cone_rad {
-            missed += MISSED_COST;
-        }
-        let (mut at, mut point_m) = (way.q_rad, hand.point(&way.q_rad));
-        for place in serves {
-            let Ok(found) = hand.solve(place, &at) else {
-                missed += MISSED_COST;
-                continue;
-            };
-            let by = found.q_rad.distance_max(&at);
-            let steps = (place.point_m - point_m).norm() * 1e3 / STEP_MM;
-            if found.off_rad > hand.cone_rad || by > JUMP_RAD * steps.max(1.0) {
-                missed += MISSED_COST;
-            }
-            lean = lean.max(found.off_rad);
-            step = step.max(by);
-            margin = margin.min(hand.margin_rad(&found.q_rad));
-            (at, point_m) = (found.q_rad, place.point_m);
-        }
-        let away = way.q_rad.distance_max(&self.build.scene.ready_rad);
-        missed + lean * 10.0 + step * 0.2 + away * 0.1 - margin.min(0.5) * 2.0
-    }
-
-    /// The whole of a stroke, at the depth of drawing.
-    fn along(&self, stroke: &SheetStroke) -> Vec<ToolPose> {
-        let scene = self.build.scene;
-        sample_evenly(&stroke.points_mm)
-            .into_iter()
-            .map(|at_mm| ToolPose::over(&scene.surface, at_mm, -scene.heights.press_mm))
-            .collect()
-    }
-
-    /// The corners and the middle of all that a pen draws, at the depth of drawing.
-    fn corners(&self, pen: usize) -> Vec<ToolPose> {
-        let (mut low, mut high) = ([f64::INFINITY; 2], [f64::NEG_INFINITY; 2]);
-        let of_pen = self.given.iter().filter(|stroke| stroke.pen == pen);
-        for [x, y] in of_pen.flat_map(|stroke| &stroke.points_mm) {
-            low = [low[0].min(*x), low[1].min(*y)];
-            high = [high[0].max(*x), high[1].max(*y)];
-        }
-        let scene = self.build.scene;
-        let middle = [(low[0] + high[0]) / 2.0, (low[1] + high[1]) / 2.0];
-        [low, [high[0], low[1]], high, [low[0], high[1]], middle]
-            .map(|at_mm| ToolPose::over(&scene.surface, at_mm, -scene.heights.press_mm))
-            .to_vec()
     }
 
     /// Down to a third of the cap's depth, wait, up.
@@ -499,34 +509,6 @@ impl DrawingPlanner<'_> {
         self.since_dip_mm[pen] = 0.0;
         Ok(())
     }
-}
-
-/// Number of points that represent a whole stroke when ways of holding the arm are compared.
-const TRACED_MAX: f64 = 200.0;
-
-/// And how far they are apart at the least.
-const TRACED_MM: f64 = 2.0;
-
-/// Cost of an unreachable place, against tenths of a radian of tilt.
-const MISSED_COST: f64 = 1000.0;
-
-/// Points all along a stroke, its first and last among them: a straight line between two corners
-/// may leave the arm's reach, or its joints' ranges, half-way.
-fn sample_evenly(points_mm: &[[f64; 2]]) -> Vec<[f64; 2]> {
-    let every_mm = (length(points_mm) / TRACED_MAX).max(TRACED_MM);
-    let mut all: Vec<[f64; 2]> = points_mm.first().copied().into_iter().collect();
-    let mut next_mm = every_mm;
-    for (from, to) in points_mm.iter().zip(points_mm.iter().skip(1)) {
-        let (long_mm, [ax, ay], [bx, by]) = (distance(*from, *to), *from, *to);
-        while next_mm < long_mm {
-            let share = next_mm / long_mm;
-            all.push([ax + (bx - ax) * share, ay + (by - ay) * share]);
-            next_mm += every_mm;
-        }
-        next_mm -= long_mm;
-    }
-    all.extend(points_mm.last());
-    all
 }
 
 fn rise(at_mm: [f64; 2], from_mm: f64, to_mm: f64) -> CartesianSegment {

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::error::PlanError;
+use super::pen_up::pen_up_time;
 use super::tool_ik::margin_rad;
 use super::trajectory::{SpanKind, Trajectory};
 use super::trajectory_builder::TrajectoryBuilder;
@@ -20,6 +21,10 @@ pub struct PlanReport {
     pub pen_down_mm: f64,
     /// The tip's way otherwise, the approach not counted.
     pub pen_up_mm: f64,
+    /// The time of that way, dips and all.
+    pub pen_up_s: f64,
+    /// A time that no plan of the same lines in the same order can beat under the same limits.
+    pub pen_up_bound_s: f64,
     /// Number of dips.
     pub dips: usize,
     /// From the first sample to the last.
@@ -124,6 +129,10 @@ pub(super) fn plan(
         ..PlanReport::default()
     };
     times(&mut report, &trajectory);
+    if report.stroke_count > 0 {
+        let pen_up = pen_up_time(scene, &trajectory);
+        (report.pen_up_s, report.pen_up_bound_s) = (pen_up.spent_s, pen_up.bound_s);
+    }
     tips(&mut report, scene, &trajectory);
     joints(&mut report, scene, &trajectory, hover_from);
     let hash = hash(scene, &trajectory, hover_from);

@@ -1,4 +1,5 @@
-//! From rest to rest over a way in one number, as soon as speed, acceleration and jerk allow.
+//! A way in one number, as soon as speed, acceleration and jerk allow: from rest to rest, or from
+//! rest to a crest.
 
 #![expect(clippy::indexing_slicing, reason = "everything has one dimension")]
 
@@ -19,10 +20,22 @@ pub(super) struct ScalarProfile {
 }
 
 impl ScalarProfile {
-    /// `None` where a number makes no sense; for lengths above 0 there always is one otherwise.
+    /// From rest to rest. `None` where a number makes no sense; for lengths above 0 there always is
+    /// one otherwise.
     pub(super) fn new(length: f64, most: ProfileLimits) -> Option<Self> {
+        Self::ending(length, 0.0, most)
+    }
+
+    /// From rest to a crest: there it has no speed but still decelerates, and the way back is its
+    /// mirror image. `None` as [`ScalarProfile::new`].
+    pub(super) fn to_crest(length: f64, most: ProfileLimits) -> Option<Self> {
+        Self::ending(length, -crest_deceleration(length, most), most)
+    }
+
+    fn ending(length: f64, acceleration: f64, most: ProfileLimits) -> Option<Self> {
         let mut input = InputParameter::<1>::new(None);
         input.target_position[0] = length;
+        input.target_acceleration[0] = acceleration;
         input.max_velocity[0] = most.speed;
         input.max_acceleration[0] = most.acceleration;
         input.max_jerk[0] = most.jerk;
@@ -40,17 +53,97 @@ impl ScalarProfile {
 
     /// Returns the distance covered after `t_s`, from 0 to the length.
     pub(super) fn at(&self, t_s: f64) -> f64 {
-        let mut position = DataArrayOrVec::Stack([0.0]);
-        let none = || None;
+        self.state(t_s).position
+    }
+
+    /// Returns the state after `t_s`.
+    pub(super) fn state(&self, t_s: f64) -> ProfileState {
+        let [mut position, mut speed, mut acceleration] =
+            [const { DataArrayOrVec::Stack([0.0]) }; 3];
         self.trajectory.at_time(
             t_s,
             &mut Some(&mut position),
-            &mut none(),
-            &mut none(),
-            &mut none(),
+            &mut Some(&mut speed),
+            &mut Some(&mut acceleration),
+            &mut None,
             &mut None,
         );
-        position[0].clamp(0.0, self.length)
+        ProfileState {
+            position: position[0].clamp(0.0, self.length),
+            speed: speed[0],
+            acceleration: acceleration[0],
+        }
+    }
+
+    /// Returns the time after which `position` is passed.
+    pub(super) fn time_at(&self, position: f64) -> f64 {
+        let (mut before, mut after) = (0.0, self.duration_s());
+        for _ in 0..BISECTIONS {
+            let middle = f64::midpoint(before, after);
+            if self.at(middle) < position {
+                before = middle;
+            } else {
+                after = middle;
+            }
+        }
+        after
+    }
+}
+
+/// Halvings of a profile's duration: to less than a nanosecond for a second.
+const BISECTIONS: usize = 30;
+
+/// Position, speed and acceleration at one time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ProfileState {
+    pub(super) position: f64,
+    pub(super) speed: f64,
+    pub(super) acceleration: f64,
+}
+
+/// The deceleration at a crest that is reached soonest. Where nothing but the jerk limits it, the
+/// jerk is positive for a time `t` and then negative for `x·t`, and no speed is left if
+/// `1/2 + x - x²/2 = 0`. Otherwise it is the hardest, or what the speed's limit leaves room for.
+fn crest_deceleration(length: f64, most: ProfileLimits) -> f64 {
+    let x = 1.0 + std::f64::consts::SQRT_2;
+    let height_jt3 = 1.0 / 6.0 + x / 2.0 + x * x / 2.0 - x.powi(3) / 6.0;
+    let rising_s = (length / (height_jt3 * most.jerk)).cbrt();
+    let from_speed = (2.0 * most.jerk * most.speed).sqrt();
+    ((x - 1.0) * most.jerk * rising_s)
+        .min(most.acceleration)
+        .min(from_speed)
+        * BELOW
+}
+
+/// A crest's deceleration is so little below what it may be that rounding never takes it beyond.
+const BELOW: f64 = 1.0 - 1e-6;
+
+/// Returns the time from rest to rest, without the profile: in closed form.
+pub(super) fn rest_to_rest_s(length: f64, most: ProfileLimits) -> f64 {
+    let ProfileLimits {
+        speed,
+        acceleration,
+        jerk,
+    } = most;
+    let rise_s = acceleration / jerk;
+    let ramp_s = |peak: f64| {
+        if peak < acceleration * rise_s {
+            2.0 * (peak / jerk).sqrt()
+        } else {
+            peak / acceleration + rise_s
+        }
+    };
+    let cruise = length - speed * ramp_s(speed);
+    if cruise >= 0.0 {
+        return 2.0 * ramp_s(speed) + cruise / speed;
+    }
+    // The speed whose two ramps are the whole way, if the acceleration's limit is reached.
+    let half_s = f64::midpoint(-rise_s, rise_s.hypot(2.0 * (length / acceleration).sqrt()));
+    let peak = acceleration * half_s;
+    if peak < acceleration * rise_s {
+        (32.0 * length / jerk).cbrt()
+    } else {
+        2.0 * ramp_s(peak)
     }
 }
 
@@ -78,6 +171,86 @@ mod tests {
                 assert!(jerk.abs() <= most.jerk * 1.05, "{jerk}");
             }
             assert!((ramp.at(ramp.duration_s()) - length).abs() < 1e-9);
+        }
+    }
+
+    /// Limits of each kind in turn, and lengths at which each of them is the one that counts.
+    fn cases() -> impl Iterator<Item = (f64, ProfileLimits)> {
+        let limits = [
+            (0.1, 1.0, 20.0),
+            (3.0, 15.0, 750.0),
+            (0.025, 1.0, 20.0),
+            (0.01, 1.0, 2.0),
+            (10.0, 1.0, 20.0),
+        ];
+        let lengths = (0..40).map(|n| 1e-5 * 1.4_f64.powi(n));
+        lengths.flat_map(move |length| {
+            limits.map(|(speed, acceleration, jerk)| {
+                let most = ProfileLimits {
+                    speed,
+                    acceleration,
+                    jerk,
+                };
+                (length, most)
+            })
+        })
+    }
+
+    #[test]
+    fn the_closed_form_takes_as_long_as_the_profile() {
+        for (length, most) in cases() {
+            let profile_s = ScalarProfile::new(length, most).unwrap().duration_s();
+            let closed_s = rest_to_rest_s(length, most);
+            assert!(
+                (closed_s - profile_s).abs() < 1e-6 * profile_s,
+                "{length} {most:?}: {closed_s} {profile_s}"
+            );
+        }
+    }
+
+    /// From rest to `peak` and on to no speed at a crest: the time, and the way. The acceleration rises
+    /// from nothing and falls to nothing; the deceleration rises, and stays.
+    fn over_a_peak(peak: f64, most: ProfileLimits) -> (f64, f64) {
+        let rise_s = most.acceleration / most.jerk;
+        let up_s = if peak < most.acceleration * rise_s {
+            2.0 * (peak / most.jerk).sqrt()
+        } else {
+            peak / most.acceleration + rise_s
+        };
+        let at_once_s = (2.0 * peak / most.jerk).sqrt();
+        let (down_s, down) = if at_once_s < rise_s {
+            (at_once_s, peak * at_once_s * 2.0 / 3.0)
+        } else {
+            let left = peak - most.acceleration * rise_s / 2.0;
+            let rising = peak * rise_s - most.jerk * rise_s.powi(3) / 6.0;
+            let falling = left * left / most.acceleration / 2.0;
+            (rise_s + left / most.acceleration, rising + falling)
+        };
+        (up_s + down_s, peak * up_s / 2.0 + down)
+    }
+
+    #[test]
+    fn a_crest_is_reached_as_soon_as_its_limits_allow() {
+        for (length, most) in cases() {
+            let (mut low, mut high) = (0.0, most.speed);
+            for _ in 0..100 {
+                let peak = f64::midpoint(low, high);
+                let is_short = over_a_peak(peak, most).1 < length;
+                (low, high) = if is_short { (peak, high) } else { (low, peak) };
+            }
+            let (ramps_s, ramps) = over_a_peak(high, most);
+            let due_s = ramps_s + (length - ramps).max(0.0) / most.speed;
+            let profile = ScalarProfile::to_crest(length, most)
+                .unwrap_or_else(|| panic!("{length} {most:?}"));
+            let found_s = profile.duration_s();
+            assert!(
+                (found_s - due_s).abs() < 1e-4 * due_s,
+                "{length} {most:?}: {found_s} {due_s}"
+            );
+            let crest = profile.state(found_s);
+            assert!((crest.position - length).abs() < 1e-9 && crest.speed.abs() < 1e-6);
+            let half = profile.time_at(length / 2.0);
+            assert!((profile.at(half) - length / 2.0).abs() < 1e-6 * length);
         }
     }
 }

@@ -21,6 +21,7 @@ use scene::{
     SheetStroke, Surface, ToolKind,
 };
 
+mod hops;
 mod laws;
 
 fn numbers<const N: usize>(of: [f64; N]) -> [Finite; N] {
@@ -75,6 +76,7 @@ fn scene(arm: &str, pens: Vec<ScenePen>, surface: Surface, ready: &[f64], rest: 
         ready_rad: JointVector::from_slice(ready),
         heights: SheetHeights {
             lift_mm: 8.0,
+            lift_least_mm: 2.0,
             press_mm: 1.0,
             hover_mm: 5.0,
         },

@@ -29,6 +29,17 @@ pub(super) struct TipLimits {
     pub(super) manner: PacingMode,
 }
 
+impl TipLimits {
+    /// The same for a way in one number.
+    pub(super) fn as_profile(self) -> ProfileLimits {
+        ProfileLimits {
+            speed: self.speed_m_s,
+            acceleration: self.acceleration_m_s2,
+            jerk: self.jerk_m_s3,
+        }
+    }
+}
+
 /// The pacing of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PacingMode {

@@ -35,13 +35,13 @@ pub struct TrajectorySpan {
 pub enum SpanKind {
     /// From wherever the arm was to above the first point. Not part of the plan's hash.
     Approach,
-    /// Straight down along the surface's normal.
+    /// Down along the surface's normal; where it ends a hop, from where the tip is no longer clear.
     Lower,
     /// The tip is on the surface and draws.
     Draw,
-    /// Straight up along the surface's normal.
+    /// Up along the surface's normal; where it begins a hop, until the tip is clear.
     Lift,
-    /// Above the surface, from one point to the next.
+    /// Clear of the surface, from one point to the next.
     Travel,
     /// Into an ink cap and out.
     Dip,
@@ -72,9 +72,17 @@ impl Trajectory {
     ///
     /// # Panics
     /// At a span of another trajectory.
-    #[expect(clippy::indexing_slicing, reason = "a span ends within its trajectory")]
     pub(super) fn samples_of(&self, span: &TrajectorySpan, before: usize) -> &[JointVector] {
-        &self.samples[span.first.saturating_sub(before)..span.end]
+        self.between(span.first.saturating_sub(before), span.end)
+    }
+
+    /// The samples from one on, up to where a span ends.
+    ///
+    /// # Panics
+    /// At the end of a span of another trajectory.
+    #[expect(clippy::indexing_slicing, reason = "a span ends within its trajectory")]
+    pub(super) fn between(&self, first: usize, end: usize) -> &[JointVector] {
+        &self.samples[first..end]
     }
 
     /// The span that a sample belongs to.

@@ -5,11 +5,12 @@ use nalgebra::{Point3, Vector3};
 use super::cartesian_path::{CartesianPath, CartesianSegment, ToolPose};
 use super::error::{PlanError, PlanRefusal, RefusalCause};
 use super::follow_path::{PathError, follow_path};
+use super::hop::PlannedHop;
 use super::limit_violations::seam_ratio;
 use super::time_parameterization::{self, NOISE, PacingMode, TipLimits};
 use super::tool_ik::ToolIk;
 use super::trajectory::{SpanKind, Trajectory, TrajectorySpan};
-use super::{PERIOD, PERIOD_S, PlanObserver, SAMPLES_MAX, joint_move};
+use super::{PERIOD, PERIOD_S, PlanObserver, SAMPLES_MAX};
 use base::units::JointVector;
 use scene::{Scene, ToolKind};
 
@@ -20,12 +21,8 @@ const TRAVEL_M_S3: f64 = 20.0;
 /// Shortest time in which a drawing tip reaches its largest acceleration.
 const DRAW_RISE_S: f64 = 0.04;
 /// Height below which a needle is slow, even if a higher speed is asked.
-const NEEDLE_NEAR_MM: f64 = 20.0;
-const NEEDLE_M_S: f64 = 0.025;
-/// Heights that a swing is tried over where the straight one comes too near the surface.
-const OVER_MM: [f64; 4] = [15.0, 40.0, 70.0, 100.0];
-/// A swing may come this much nearer to the surface than its ends.
-const DIP_MM: f64 = 0.5;
+pub(super) const NEEDLE_NEAR_MM: f64 = 20.0;
+pub(super) const NEEDLE_M_S: f64 = 0.025;
 
 /// Reach of third differences, in samples, on either side of a seam between two courses.
 const SEAM_SAMPLES: usize = 3;
@@ -63,6 +60,7 @@ pub(super) struct TrajectoryBuilder<'a> {
 }
 
 /// A state of the builder to return to.
+#[derive(Clone)]
 pub(super) struct BuildCheckpoint {
     samples: usize,
     spans: usize,
@@ -161,6 +159,50 @@ impl<'a> TrajectoryBuilder<'a> {
         (self.in_use, self.hover_from) = (mark.in_use, mark.hover_from);
     }
 
+    /// The joints with which the arm stood at a state that is still part of the trajectory.
+    pub(super) fn joints_at(&self, mark: &BuildCheckpoint) -> JointVector {
+        let before = self.samples.get(mark.samples.saturating_sub(1));
+        before.copied().unwrap_or_else(|| self.last_joints())
+    }
+
+    /// The samples after a state that is still part of the trajectory.
+    pub(super) fn samples_since(&self, mark: &BuildCheckpoint) -> &[JointVector] {
+        self.samples.get(mark.samples..).unwrap_or_default()
+    }
+
+    /// Appends samples that were part of the trajectory before, in the same place.
+    pub(super) fn reappend(&mut self, what: SpanLabel, samples: &[JointVector]) {
+        let first = self.samples.len();
+        self.samples.extend_from_slice(samples);
+        self.spans.push(TrajectorySpan {
+            kind: what.kind,
+            item: what.item,
+            pen: what.pen,
+            first,
+            end: self.samples.len(),
+        });
+    }
+
+    /// Appends a hop: of what is done before it, up to where the tip is clear, then of the next
+    /// item.
+    pub(super) fn append_hop(
+        &mut self,
+        before: SpanLabel,
+        item: usize,
+        hop: &PlannedHop,
+    ) -> Result<(), RefusalCause> {
+        let (up, clear) = hop.joints.split_at(hop.clear.start);
+        let (across, down) = clear.split_at(hop.clear.len());
+        let next = |kind| SpanLabel {
+            kind,
+            item: Some(item),
+            ..before
+        };
+        self.append(before, up)?;
+        self.append(next(SpanKind::Travel), across)?;
+        self.append(next(SpanKind::Lower), down)
+    }
+
     /// Appends samples; neighbours of one kind and item are one span.
     pub(super) fn append(
         &mut self,
@@ -255,12 +297,7 @@ impl<'a> TrajectoryBuilder<'a> {
     }
 
     pub(super) fn travel_limits(&self) -> TipLimits {
-        TipLimits {
-            speed_m_s: self.scene.limits.travel_mm_s / 1e3,
-            acceleration_m_s2: TRAVEL_M_S2,
-            jerk_m_s3: TRAVEL_M_S3,
-            manner: PacingMode::Ramp,
-        }
+        travel_limits(self.scene)
     }
 
     pub(super) fn draw_limits(&self) -> TipLimits {
@@ -312,167 +349,6 @@ impl<'a> TrajectoryBuilder<'a> {
         }
         let still = vec![self.last_joints(); count];
         self.append(what, &still)
-    }
-
-    /// Returns the height of the lowest tip over the surface, and its pen.
-    pub(super) fn lowest_tip(&self, q: &JointVector) -> (f64, usize) {
-        let mut lowest = (f64::INFINITY, 0);
-        for (pen, hand) in self.hands.iter().enumerate() {
-            let height_mm = self.scene.surface.project(&hand.point(q)).height_mm;
-            if height_mm < lowest.0 {
-                lowest = (height_mm, pen);
-            }
-        }
-        lowest
-    }
-
-    /// Lifts the lowest tip along the surface's normal if it is below the height of travel.
-    pub(super) fn lift_if_low(&mut self, kind: SpanKind) -> Result<(), PathError> {
-        let lift_mm = self.scene.heights.lift_mm;
-        let (height_mm, pen) = self.lowest_tip(&self.last_joints());
-        if height_mm >= lift_mm - DIP_MM {
-            return Ok(());
-        }
-        self.enter_limits(kind, pen)?;
-        let hand = self.hand(pen).map_err(without_place)?;
-        let from = hand.tip_pose(&self.last_joints());
-        let seen = self.scene.surface.project(&from.point_m);
-        let normal = self.scene.surface.at(seen.at_mm).normal;
-        let to = ToolPose {
-            point_m: from.point_m + normal.scale((lift_mm - seen.height_mm) / 1e3),
-            axis: from.axis,
-        };
-        let item = None;
-        let what = SpanLabel { kind, item, pen };
-        let asked = self.travel_limits();
-        self.follow(what, &[vec![CartesianSegment::Across { from, to }]], asked)?;
-        Ok(())
-    }
-
-    /// An arm that was found beyond its limits is first brought to them.
-    fn enter_limits(&mut self, kind: SpanKind, pen: usize) -> Result<(), PathError> {
-        let here = self.last_joints();
-        let limits = &self.scene.arm.limits;
-        let within = here
-            .zip(&limits.lower_rad, f64::max)
-            .zip(&limits.upper_rad, f64::min);
-        if within == here {
-            return Ok(());
-        }
-        let item = None;
-        self.swing_straight(SpanLabel { kind, item, pen }, &within)
-            .map_err(without_place)
-    }
-
-    fn swing_straight(&mut self, what: SpanLabel, to: &JointVector) -> Result<(), RefusalCause> {
-        let samples = self.swing_samples(&self.last_joints(), to)?;
-        self.append(what, &samples)
-    }
-
-    fn swing_samples(
-        &self,
-        from: &JointVector,
-        to: &JointVector,
-    ) -> Result<Vec<JointVector>, RefusalCause> {
-        let tips: Vec<_> = self.hands.iter().map(|hand| hand.tip).collect();
-        let speed_m_s = self.scene.limits.travel_mm_s / 1e3;
-        let samples = joint_move::plan_joint_move(&self.scene.arm, &tips, from, to, speed_m_s)?;
-        let needle = self
-            .scene
-            .pens
-            .iter()
-            .any(|pen| pen.kind == ToolKind::Needle);
-        if needle
-            && samples
-                .iter()
-                .any(|q| self.lowest_tip(q).0 < NEEDLE_NEAR_MM)
-        {
-            return joint_move::plan_joint_move(
-                &self.scene.arm,
-                &tips,
-                from,
-                to,
-                speed_m_s.min(NEEDLE_M_S),
-            );
-        }
-        Ok(samples)
-    }
-
-    /// Swings to a pose, over vias above both ends where the straight way comes too low.
-    pub(super) fn swing_to(
-        &mut self,
-        what: SpanLabel,
-        to: &JointVector,
-    ) -> Result<(), RefusalCause> {
-        if self.last_joints().distance_max(to) == 0.0 {
-            return Ok(());
-        }
-        let mut height_mm = f64::NEG_INFINITY;
-        let straight = std::iter::once(Some(Vec::new()));
-        let from = self.last_joints();
-        let over = OVER_MM.map(|mm| self.raised_vias(what.pen, &from, to, mm));
-        for vias in straight.chain(over).flatten() {
-            let (samples, lowest_mm) = self.joint_path_over(&vias, to)?;
-            if lowest_mm >= 0.0 {
-                return self.append(what, &samples);
-            }
-            height_mm = height_mm.max(lowest_mm);
-        }
-        Err(RefusalCause::NoWay {
-            height_mm: height_mm + self.least_mm(),
-            least_mm: self.least_mm(),
-        })
-    }
-
-    /// Half of the height of travel.
-    fn least_mm(&self) -> f64 {
-        self.scene.heights.lift_mm / 2.0
-    }
-
-    /// A way over poses, and how much higher its lowest point is than it must be.
-    fn joint_path_over(
-        &self,
-        vias: &[JointVector],
-        to: &JointVector,
-    ) -> Result<(Vec<JointVector>, f64), RefusalCause> {
-        let from = self.last_joints();
-        let least_mm = self
-            .least_mm()
-            .min(self.lowest_tip(&from).0 - DIP_MM)
-            .min(self.lowest_tip(to).0 - DIP_MM);
-        let mut samples = Vec::new();
-        let mut at = from;
-        for via in vias.iter().chain([to]) {
-            samples.extend(self.swing_samples(&at, via)?);
-            at = *via;
-        }
-        let lowest_mm = samples
-            .iter()
-            .map(|q| self.lowest_tip(q).0)
-            .fold(f64::INFINITY, f64::min);
-        Ok((samples, lowest_mm - least_mm))
-    }
-
-    /// The poses between which a way goes that first rises and last descends.
-    fn raised_vias(
-        &self,
-        pen: usize,
-        from: &JointVector,
-        to: &JointVector,
-        by_mm: f64,
-    ) -> Option<Vec<JointVector>> {
-        let hand = self.hand(pen).ok()?;
-        let raised = |q: &JointVector| {
-            let place = hand.tip_pose(q);
-            let seen = self.scene.surface.project(&place.point_m);
-            let normal = self.scene.surface.at(seen.at_mm).normal;
-            let higher = ToolPose {
-                point_m: place.point_m + normal.scale(by_mm / 1e3),
-                ..place
-            };
-            hand.solve(&higher, q).ok().map(|found| found.q_rad)
-        };
-        Some(vec![raised(from)?, raised(to)?])
     }
 
     /// From where the pen's tip stands to above a point: over the sheet along the sheet, otherwise
@@ -595,6 +471,31 @@ impl<'a> TrajectoryBuilder<'a> {
             },
             hover_from,
         ))
+    }
+}
+
+fn travel_limits(scene: &Scene) -> TipLimits {
+    TipLimits {
+        speed_m_s: scene.limits.travel_mm_s / 1e3,
+        acceleration_m_s2: TRAVEL_M_S2,
+        jerk_m_s3: TRAVEL_M_S3,
+        manner: PacingMode::Ramp,
+    }
+}
+
+/// Limits of a pen's tip between two lines. A hop begins at the sheet, and a needle is slow there.
+pub(super) fn hop_limits(scene: &Scene, pen: usize) -> TipLimits {
+    let travelling = travel_limits(scene);
+    if scene
+        .pen(pen)
+        .is_some_and(|pen| pen.kind == ToolKind::Needle)
+    {
+        TipLimits {
+            speed_m_s: travelling.speed_m_s.min(NEEDLE_M_S),
+            ..travelling
+        }
+    } else {
+        travelling
     }
 }
 

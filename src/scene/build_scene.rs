@@ -7,7 +7,7 @@ use nalgebra::{Point3, Unit, Vector3};
 use super::canvas::Canvas;
 use super::design_overflow::{DesignOverflow, OverflowCollector, OverflowPlacement};
 use super::fiducials::{self, SheetFiducials};
-use super::file::{BoxFile, CornersFile, InkFile, LimitsFile, PenFile, SceneFile};
+use super::file::{BoxFile, CornersFile, HeightsFile, InkFile, LimitsFile, PenFile, SceneFile};
 use super::placement::{PageOnSheet, fitting_size_mm};
 use super::rest_clearance::check_keep_outs;
 use super::{
@@ -67,7 +67,7 @@ pub(super) fn scene(file: &SceneFile, parts: SceneParts) -> Result<Scene, SceneF
     let inks = inks.filter_map(|ink| keep(ink_of(ink), &mut wrong));
     let inks = inks.collect();
     let limits = keep(limits(&file.limits, &parts.arm), &mut wrong);
-    let heights = keep(heights(file), &mut wrong);
+    let heights = keep(heights(&file.heights), &mut wrong);
     let [rest_rad, ready_rad] = [
         ("rest_rad", &file.poses.rest_rad),
         ("ready_rad", &file.poses.ready_rad),
@@ -233,10 +233,21 @@ fn ink_of(ink: &InkFile) -> Result<InkCap, String> {
     })
 }
 
-fn heights(file: &SceneFile) -> Result<SheetHeights, String> {
-    let h = &file.heights;
+/// No hop is lower: below, the paper's own unevenness would touch the pen.
+const LIFT_LEAST_MM: f64 = 0.5;
+
+/// Least height of a hop where the scene says nothing of it.
+const LIFT_LEAST_DEFAULT_MM: f64 = 2.0;
+
+fn heights(h: &HeightsFile) -> Result<SheetHeights, String> {
+    let lift_mm = within("heights.lift_mm", h.lift_mm, 1.0, 200.0)?;
+    let lift_least_mm = match h.lift_least_mm {
+        Some(least) => within("heights.lift_least_mm", least, LIFT_LEAST_MM, lift_mm)?,
+        None => lift_mm.min(LIFT_LEAST_DEFAULT_MM),
+    };
     Ok(SheetHeights {
-        lift_mm: within("heights.lift_mm", h.lift_mm, 1.0, 200.0)?,
+        lift_mm,
+        lift_least_mm,
         press_mm: within("heights.press_mm", h.press_mm, 0.0, 5.0)?,
         hover_mm: within("heights.hover_mm", h.hover_mm, 0.5, 200.0)?,
     })
@@ -497,4 +508,38 @@ fn choose_pen(
         .enumerate()
         .min_by_key(|(_, pen)| away(pen))
         .map_or(0, |(index, _)| index))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failing test may panic")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hop_is_at_least_half_a_millimetre_high_and_no_higher_than_travel() {
+        let read = |text: &str| heights(&toml::from_str(text).unwrap());
+        for (text, lift_mm, least_mm) in [
+            ("", 8.0, 2.0),
+            ("lift_mm = 1.5", 1.5, 1.5),
+            ("lift_least_mm = 0.5", 8.0, 0.5),
+            ("lift_mm = 12\nlift_least_mm = 12", 12.0, 12.0),
+        ] {
+            let read = read(text).unwrap();
+            let both = (read.lift_mm - lift_mm, read.lift_least_mm - least_mm);
+            assert!(
+                both.0.abs() < 1e-9 && both.1.abs() < 1e-9,
+                "{text}: {read:?}"
+            );
+        }
+        for (text, why) in [
+            (
+                "lift_least_mm = 0.4",
+                "heights.lift_least_mm is 0.4; 0.5 to 8",
+            ),
+            ("lift_mm = 3\nlift_least_mm = 3.1", "is 3.1; 0.5 to 3 are"),
+        ] {
+            let said = read(text).unwrap_err();
+            assert!(said.contains(why), "{said}");
+        }
+    }
 }

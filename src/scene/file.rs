@@ -279,8 +279,10 @@ pub struct PosesFile {
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct HeightsFile {
-    /// Of travel between strokes.
+    /// Of travel, and the greatest height of a hop between two lines.
     pub lift_mm: Finite,
+    /// Least height of a hop between two lines; where it is absent 2, or `lift_mm` if that is less.
+    pub lift_least_mm: Option<Finite>,
     /// Depth below the surface to which a yielding pen is sent, so that it always touches.
     pub press_mm: Finite,
     /// Of the tip over a point that is only visited.
@@ -291,6 +293,7 @@ impl Default for HeightsFile {
     fn default() -> Self {
         Self {
             lift_mm: finite(8.0),
+            lift_least_mm: None,
             press_mm: finite(1.0),
             hover_mm: finite(5.0),
         }

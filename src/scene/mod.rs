@@ -176,8 +176,10 @@ pub struct InkCap {
 /// Heights over the sheet along its normal.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct SheetHeights {
-    /// Of travel.
+    /// Of travel, and the greatest of a hop between two lines.
     pub lift_mm: f64,
+    /// The least of a hop, never more than `lift_mm`.
+    pub lift_least_mm: f64,
     /// Depth below the surface to which a pen is sent.
     pub press_mm: f64,
     /// Over a point that is only visited.

@@ -49,6 +49,36 @@ fn every_sample_at_the_sheet_has_a_lift_and_none_at_height() {
     assert!(high.filter(|at| stops.lift(*at).is_some()).count() == 0);
 }
 
+/// Hops are low: wherever one is stopped, the way straight up is proven.
+#[test]
+fn from_the_first_line_on_every_low_sample_has_a_lift() {
+    let library = scene::SceneLibrary::new(None);
+    for name in library.scenes() {
+        let scene = library.scene(&name, None).unwrap();
+        if scene.strokes.is_empty() {
+            continue;
+        }
+        let trajectory = plan::draw(&scene, &scene.rest_rad, &plan::SilentObserver)
+            .unwrap()
+            .trajectory;
+        let stops = proof(&scene, &trajectory).unwrap();
+        let spans = &trajectory.spans;
+        let line = spans.iter().position(|span| span.kind == SpanKind::Draw);
+        let (mut low, after) = (0, spans.iter().skip(line.unwrap()));
+        for span in after.filter(|span| span.kind == SpanKind::Travel) {
+            for at in span.first..span.end {
+                let q = trajectory.samples.get(at).unwrap();
+                if is_low(&scene, span.pen, q) {
+                    low += 1;
+                    let lift = stops.lift(at);
+                    assert!(lift.is_some(), "{name}: sample {at} of {span:?}");
+                }
+            }
+        }
+        assert!(low > 20, "{name}: {low}");
+    }
+}
+
 /// Each is for some samples in a row, and for no more than were looked at.
 #[test]
 fn lifts_are_shared_by_a_few_samples_each() {

@@ -1,0 +1,130 @@
+//! The time with the pen up, and a bound that no plan of the same lines in the same order can beat
+//! under the same limits.
+
+use super::PERIOD_S;
+use super::scalar_profile::{ProfileLimits, ScalarProfile, rest_to_rest_s};
+use super::time_parameterization::TipLimits;
+use super::trajectory::{SpanKind, Trajectory, TrajectorySpan};
+use super::trajectory_builder::hop_limits;
+use base::units::JointVector;
+use scene::Scene;
+
+/// The time with the pen up, and the least that it could be.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct PenUpTime {
+    /// From the end of the approach on, all but the lines.
+    pub(super) spent_s: f64,
+    /// Its lower bound. A dip counts as it is.
+    pub(super) bound_s: f64,
+}
+
+/// A way with the pen up, from one stand to the next.
+struct PenUpWay<'t> {
+    samples: &'t [JointVector],
+    /// The pen at either end.
+    pens: [usize; 2],
+    /// The tip touches the sheet there.
+    touches: [bool; 2],
+}
+
+/// Adds up all ways with the pen up.
+pub(super) fn pen_up_time(scene: &Scene, trajectory: &Trajectory) -> PenUpTime {
+    let (mut time, mut touches) = (PenUpTime::default(), false);
+    let mut spans = trajectory.spans.iter().peekable();
+    while let Some(span) = spans.next() {
+        match span.kind {
+            SpanKind::Approach => touches = false,
+            SpanKind::Draw => touches = true,
+            SpanKind::Dip => {
+                time.spent_s += seconds(span.first, span.end);
+                time.bound_s += seconds(span.first, span.end);
+                touches = false;
+            }
+            _ => {
+                let mut last = span;
+                while let Some(next) = spans.next_if(|next| is_on_the_way(next)) {
+                    last = next;
+                }
+                let lands = spans.peek().is_some_and(|next| next.kind == SpanKind::Draw);
+                let way = PenUpWay {
+                    samples: trajectory.between(span.first.saturating_sub(1), last.end),
+                    pens: [span.pen, last.pen],
+                    touches: [touches, lands],
+                };
+                time.spent_s += seconds(span.first, last.end);
+                time.bound_s += way.bound_s(scene);
+                touches = false;
+            }
+        }
+    }
+    time
+}
+
+fn is_on_the_way(span: &TrajectorySpan) -> bool {
+    !matches!(
+        span.kind,
+        SpanKind::Approach | SpanKind::Draw | SpanKind::Dip
+    )
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts of samples")]
+fn seconds(first: usize, end: usize) -> f64 {
+    (end - first) as f64 * PERIOD_S
+}
+
+impl PenUpWay<'_> {
+    /// The largest of three times: of the joint that takes longest from rest to rest; of the tip
+    /// on the straight line; and of the tip up to the least height and down again.
+    fn bound_s(&self, scene: &Scene) -> f64 {
+        let (Some(from), Some(to)) = (self.samples.first(), self.samples.last()) else {
+            return 0.0;
+        };
+        let limits = self.pens.map(|pen| hop_limits(scene, pen));
+        let heights = limits.iter().zip(self.touches);
+        let rises_s: f64 = heights
+            .filter(|(_, touches)| *touches)
+            .map(|(limits, _)| rise_s(scene, *limits))
+            .sum();
+        joints_s(scene, from, to)
+            .max(self.straight_s(scene, from, to))
+            .max(rises_s)
+    }
+
+    /// With one pen from end to end.
+    fn straight_s(&self, scene: &Scene, from: &JointVector, to: &JointVector) -> f64 {
+        let [pen, other] = self.pens;
+        let Some(tool) = scene.pen(pen).filter(|_| pen == other) else {
+            return 0.0;
+        };
+        let [a, b] = [from, to].map(|q| scene.arm.chain.point(q, &tool.tip_m));
+        rest_to_rest_s((b - a).norm(), hop_limits(scene, pen).as_profile())
+    }
+}
+
+/// The time in which a tip that presses comes to the least height of a hop, before it would come
+/// down again.
+fn rise_s(scene: &Scene, limits: TipLimits) -> f64 {
+    let height_m = (scene.heights.press_mm + scene.heights.lift_least_mm) / 1e3;
+    let profile = ScalarProfile::to_crest(height_m, limits.as_profile());
+    profile.map_or(0.0, |profile| profile.duration_s())
+}
+
+fn joints_s(scene: &Scene, from: &JointVector, to: &JointVector) -> f64 {
+    let limits = &scene.arm.limits;
+    let turns = from.zip(to, |from, to| (to - from).abs());
+    let most = limits
+        .velocity_rad_s
+        .iter()
+        .zip(limits.acceleration_rad_s2.iter())
+        .zip(limits.jerk_rad_s3.iter());
+    let each = turns.iter().zip(most);
+    each.map(|(turn, ((speed, acceleration), jerk))| {
+        let most = ProfileLimits {
+            speed: *speed,
+            acceleration: *acceleration,
+            jerk: *jerk,
+        };
+        rest_to_rest_s(*turn, most)
+    })
+    .fold(0.0, f64::max)
+}

@@ -1,0 +1,288 @@
+//! Hops from one line to the next: how they leave the sheet, how high they go, what they clear, and
+//! how near their time comes to its bound.
+
+use super::*;
+use crate::scalar_profile::{ProfileLimits, ScalarProfile};
+use kin::capsule::place;
+use scene::{CLEARANCE_M, KeepOut, PEN_RADIUS_M, SceneLibrary};
+
+/// The shipped scenes that have a design.
+fn shipped() -> Vec<Scene> {
+    let library = SceneLibrary::new(None);
+    let names = library.scenes().into_iter();
+    let scenes = names.map(|name| Scene::clone(&library.scene(&name, None).unwrap()));
+    scenes.filter(|scene| !scene.strokes.is_empty()).collect()
+}
+
+fn planned(scene: &Scene, strokes: &[SheetStroke]) -> Plan {
+    draw_strokes(
+        scene,
+        &scene.rest_rad,
+        strokes,
+        Order::AsDrawn,
+        &SilentObserver,
+    )
+    .unwrap()
+}
+
+/// The samples between two lines that one pen draws without being dipped in between.
+fn hops(plan: &Plan) -> Vec<(usize, std::ops::Range<usize>)> {
+    let lines: Vec<usize> = (0..plan.trajectory.spans.len())
+        .filter(|at| plan.trajectory.spans[*at].kind == SpanKind::Draw)
+        .collect();
+    let between = lines.windows(2).filter_map(|pair| {
+        let spans = &plan.trajectory.spans[pair[0]..=pair[1]];
+        let is_hop = spans
+            .iter()
+            .all(|span| span.pen == spans[0].pen && span.kind != SpanKind::Dip);
+        is_hop.then(|| (spans[0].pen, spans[0].end..spans[spans.len() - 1].first))
+    });
+    between.collect()
+}
+
+fn heights_mm(
+    scene: &Scene,
+    plan: &Plan,
+    pen: usize,
+    samples: std::ops::Range<usize>,
+) -> Vec<(f64, [f64; 2])> {
+    let tip = tip(scene, pen);
+    samples
+        .map(|n| {
+            let point_m = scene.arm.chain.tip(&plan.trajectory.samples[n], &tip).0;
+            let seen = scene.surface.project(&point_m);
+            (seen.height_mm, seen.at_mm)
+        })
+        .collect()
+}
+
+fn peak_mm(scene: &Scene, plan: &Plan) -> f64 {
+    let (pen, samples) = hops(plan).remove(0);
+    let heights = heights_mm(scene, plan, pen, samples).into_iter();
+    heights
+        .map(|(height_mm, _)| height_mm)
+        .fold(f64::NEG_INFINITY, f64::max)
+}
+
+/// What is drawn is not smeared: near the paper the tip goes along the normal.
+#[test]
+fn a_tip_near_the_sheet_does_not_move_along_it() {
+    for scene in shipped() {
+        let plan = draw(&scene, &scene.rest_rad, &SilentObserver).unwrap();
+        let mut seen = 0;
+        for (pen, samples) in hops(&plan) {
+            let ends = [
+                samples.start - 1..samples.start,
+                samples.end - 1..samples.end,
+            ]
+            .map(|end| heights_mm(&scene, &plan, pen, end)[0].1);
+            for (height_mm, at_mm) in heights_mm(&scene, &plan, pen, samples) {
+                if height_mm < 0.3 {
+                    let aside_mm = ends.map(|end| (at_mm[0] - end[0]).hypot(at_mm[1] - end[1]));
+                    assert!(
+                        aside_mm[0].min(aside_mm[1]) <= 0.15,
+                        "{}: {aside_mm:?} mm aside at {height_mm} mm",
+                        scene.name
+                    );
+                    seen += 1;
+                }
+            }
+        }
+        assert!(seen > 10, "{}: {seen} samples", scene.name);
+    }
+}
+
+#[test]
+fn a_hop_is_between_its_least_and_its_greatest_height() {
+    for (least_mm, lift_mm) in [(2.0, 8.0), (0.5, 3.0), (5.0, 5.0), (10.0, 30.0)] {
+        let mut scene = so101();
+        (scene.heights.lift_least_mm, scene.heights.lift_mm) = (least_mm, lift_mm);
+        for across_mm in [0.2, 3.0, 12.0, 60.0] {
+            let strokes = [20.0, 20.0 + across_mm].map(|x| stroke(&[[x, 40.0], [x, 60.0]]));
+            let plan = planned(&scene, &strokes);
+            assert_eq!(plan.report.stroke_count, 2);
+            check(&scene, &scene.rest_rad, &plan.trajectory);
+            let peak_mm = peak_mm(&scene, &plan);
+            assert!(
+                (least_mm - 0.05..=lift_mm + 0.01).contains(&peak_mm),
+                "{peak_mm} mm of {least_mm} to {lift_mm}, {across_mm} mm across"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_short_hop_is_low_and_a_long_one_as_high_as_costs_nothing() {
+    let scene = so101();
+    let peaks_mm = [1.0, 10.0, 60.0].map(|across_mm| {
+        let strokes = [20.0, 20.0 + across_mm].map(|x| {
+            let to = if x > 20.0 { [x, 40.0] } else { [x, 60.0] };
+            stroke(&[[x, 100.0 - to[1]], to])
+        });
+        peak_mm(&scene, &planned(&scene, &strokes))
+    });
+    assert!(peaks_mm[0] < 2.1, "{peaks_mm:?}");
+    assert!((2.5..6.0).contains(&peaks_mm[1]), "{peaks_mm:?}");
+    assert!(peaks_mm[2] > 6.0, "{peaks_mm:?}");
+}
+
+/// Two lines with a wall between them that is 5 mm high.
+fn over_a_wall() -> (Scene, Vec<SheetStroke>, KeepOut) {
+    let mut scene = so101();
+    (scene.heights.lift_mm, scene.heights.lift_least_mm) = (20.0, 2.0);
+    let strokes = [30.0, 54.0]
+        .map(|x| stroke(&[[x, 40.0], [x, 60.0]]))
+        .to_vec();
+    let [a, b] = [[41.0, 49.0], [43.0, 51.0]].map(|at_mm| scene.surface.at(at_mm).point_m);
+    let wall = KeepOut {
+        name: "wall".to_owned(),
+        corners: AxisAlignedBox {
+            min_m: Point3::new(a.x.min(b.x), -0.5, a.z),
+            max_m: Point3::new(a.x.max(b.x), 0.0, a.z + 0.005),
+        },
+    };
+    (scene, strokes, wall)
+}
+
+#[test]
+fn a_hop_over_something_is_as_high_as_clears_it() {
+    let (mut scene, strokes, wall) = over_a_wall();
+    let low_mm = peak_mm(&scene, &planned(&scene, &strokes));
+    assert!(low_mm < 10.0, "{low_mm}");
+    scene.keep_outs.push(wall);
+    let plan = planned(&scene, &strokes);
+    check(&scene, &scene.rest_rad, &plan.trajectory);
+    let high_mm = peak_mm(&scene, &plan);
+    assert!((13.0..20.1).contains(&high_mm), "{high_mm}");
+    let (_, samples) = hops(&plan).remove(0);
+    for q in &plan.trajectory.samples[samples] {
+        let tool = scene.arm.chain.frames(q).tool;
+        let pen = place(&tool, &Point3::origin(), &scene.pens[0].tip_m, PEN_RADIUS_M);
+        let corners = &scene.keep_outs[0].corners;
+        let apart_m = corners.segment_distance_m(&pen.from_m, &pen.to_m, 1.0);
+        assert!(apart_m.unwrap() - PEN_RADIUS_M >= CLEARANCE_M);
+    }
+}
+
+/// Where no hop clears it, the tip goes up, across and down, and the gate says what it thinks.
+#[test]
+fn what_no_hop_clears_is_crossed_at_full_height() {
+    let (mut scene, strokes, mut wall) = over_a_wall();
+    wall.corners.max_m.z += 0.02;
+    scene.keep_outs.push(wall);
+    let plan = planned(&scene, &strokes);
+    let (pen, samples) = hops(&plan).remove(0);
+    for (height_mm, at_mm) in heights_mm(&scene, &plan, pen, samples) {
+        let is_at_an_end = [30.0, 54.0].iter().any(|x| (x - at_mm[0]).abs() < 0.01);
+        assert!(
+            is_at_an_end || height_mm > 19.9,
+            "{height_mm} mm at {at_mm:?}"
+        );
+    }
+}
+
+/// A stroke that cannot be drawn leaves no trace of itself, though a hop to it was planned.
+#[test]
+fn what_is_refused_leaves_the_hops_around_it_as_they_were() {
+    let mut scene = so101();
+    let good = [30.0, 50.0].map(|x| stroke(&[[x, 40.0], [x, 60.0]]));
+    let far = stroke(&[[40.0, 60.0], [40.0, 400.0]]);
+    let all = vec![good[0].clone(), far, good[1].clone()];
+    (scene.strokes, scene.order) = (all, Order::AsDrawn);
+    let part = attempt(&scene, &scene.rest_rad, &SilentObserver).unwrap();
+    assert_eq!(part.refusals.len(), 1);
+    let whole = planned(&scene, &good);
+    assert_eq!(part.plan.trajectory, whole.trajectory);
+}
+
+/// As closely as the goal asks for: 1.4 times what no plan can beat.
+#[test]
+fn shipped_designs_are_near_the_bound_of_the_time_with_the_pen_up() {
+    for scene in shipped() {
+        let report = draw(&scene, &scene.rest_rad, &SilentObserver)
+            .unwrap()
+            .report;
+        let (spent_s, bound_s) = (report.pen_up_s, report.pen_up_bound_s);
+        assert!(
+            bound_s <= spent_s && spent_s <= 1.4 * bound_s,
+            "{}: {spent_s} s, at least {bound_s} s",
+            scene.name
+        );
+        let drawn_s: f64 = report.strokes.iter().map(|stroke| stroke.duration_s).sum();
+        let rest_s = report.duration_s - report.approach_s - drawn_s;
+        assert!(
+            (spent_s - rest_s).abs() < 0.011,
+            "{}: {spent_s} {rest_s}",
+            scene.name
+        );
+    }
+}
+
+/// The least time of a way with the pen up, by the profiles that motions are planned with.
+fn bound_s(scene: &Scene, plan: &Plan, samples: std::ops::Range<usize>, rises: f64) -> f64 {
+    let limits = &scene.arm.limits;
+    let ends = [samples.start - 1, samples.end - 1].map(|n| plan.trajectory.samples[n]);
+    let profile_s = |length: f64, [speed, acceleration, jerk]: [f64; 3]| {
+        let most = ProfileLimits {
+            speed,
+            acceleration,
+            jerk,
+        };
+        ScalarProfile::new(length, most).map_or(0.0, |profile| profile.duration_s())
+    };
+    let joints_s = (0..scene.arm.dof()).map(|joint| {
+        let most = [
+            &limits.velocity_rad_s,
+            &limits.acceleration_rad_s2,
+            &limits.jerk_rad_s3,
+        ];
+        profile_s(
+            (ends[1][joint] - ends[0][joint]).abs(),
+            most.map(|limit| limit[joint]),
+        )
+    });
+    let [a, b] = ends.map(|q| scene.arm.chain.tip(&q, &tip(scene, 0)).0);
+    let most = ProfileLimits {
+        speed: 0.1,
+        acceleration: 1.0,
+        jerk: 20.0,
+    };
+    let height_m = (scene.heights.press_mm + scene.heights.lift_least_mm) / 1e3;
+    let rise_s = ScalarProfile::to_crest(height_m, most)
+        .unwrap()
+        .duration_s();
+    let straight_s = profile_s((b - a).norm(), [0.1, 1.0, 20.0]);
+    joints_s.fold(straight_s.max(rises * rise_s), f64::max)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn no_plan_is_sooner_than_its_bound(
+        from in [20.0..80.0_f64, 20.0..80.0_f64],
+        to in [20.0..80.0_f64, 20.0..80.0_f64],
+        least_mm in 0.5..8.0_f64,
+        six in any::<bool>(),
+    ) {
+        let mut scene = if six { widowx() } else { so101() };
+        scene.heights.lift_least_mm = least_mm;
+        let strokes = [
+            stroke(&[[from[0] - 5.0, from[1]], from]),
+            stroke(&[to, [to[0] + 5.0, to[1]]]),
+        ];
+        let plan = planned(&scene, &strokes);
+        prop_assume!(plan.report.stroke_count == 2);
+        let ways = plan.trajectory.spans.iter().filter(|span| span.kind != SpanKind::Draw);
+        let ways: Vec<_> = ways.collect();
+        let (first, last) = (ways[1], ways[ways.len() - 1]);
+        prop_assert_eq!((first.kind, last.kind), (SpanKind::Lower, SpanKind::Lift));
+        let (_, hop) = hops(&plan).remove(0);
+        let due_s = bound_s(&scene, &plan, first.first..first.end, 1.0)
+            + bound_s(&scene, &plan, hop, 2.0)
+            + bound_s(&scene, &plan, last.first..last.end, 1.0);
+        let report = &plan.report;
+        prop_assert!((report.pen_up_bound_s - due_s).abs() < 1e-6, "{} {due_s}", report.pen_up_bound_s);
+        prop_assert!(report.pen_up_bound_s <= report.pen_up_s);
+    }
+}
