@@ -104,6 +104,11 @@ report-in-browser:
     cargo build
     tests/exam/of_recorded
 
+# The operator's page in headless Chromium; its pictures are in target/page.
+page:
+    cargo build
+    tests/page/run target/page
+
 # Every question of three files of the Berkeley Function-Calling Leaderboard; a tenth of them is in `test`.
 bfcl:
     tests/exam/whole_bfcl

@@ -24,6 +24,7 @@ pub use link;
 pub use mcp;
 pub use motion;
 pub use node;
+pub use page;
 pub use permit;
 pub use picture;
 pub use plan;

@@ -1,7 +1,8 @@
-//! Callers and their permissions: roles, tokens, rates and the lease of the arm.
+//! Callers and their permissions: roles, tokens, login codes, rates and the lease of the arm.
 
 mod auth_backoff;
 mod lease;
+mod login_codes;
 mod rate_limit;
 mod token;
 
@@ -11,6 +12,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 pub use lease::{ArmLease, LeaseHeldError};
+pub use login_codes::{CODE_VALID, LoginCodeError, LoginCodes, is_login_code};
 pub use rate_limit::RateLimiter;
 pub use token::{AccessDenied, TokenCard, TokenError, TokenStore};
 

@@ -88,6 +88,12 @@ pub(super) enum CliCommand {
     Bus(bus::BusCommand),
     /// Say why an arm does not answer, and what to do about it; nothing is written
     Doctor(doctor::DoctorArgs),
+    /// Say where the operator's page of the node on this machine is, and let you in with a code that opens it once
+    Page {
+        /// The node's control socket
+        #[arg(long, value_name = "PATH")]
+        socket: Option<std::path::PathBuf>,
+    },
     /// Allow motion for scenes, on the node that runs on this machine
     Enable {
         /// The scene; say it once for each

@@ -114,6 +114,7 @@ async fn command(cli: Cli, sockets: systemd::ActivatedSockets) -> anyhow::Result
             arm,
             at,
         } => operator_client::enable(&at, scenes, meta, for_, arm).await,
+        CliCommand::Page { socket } => operator_client::page(socket).await,
         CliCommand::Disable(at) => operator_client::verb(&at, OperatorVerb::Disable).await,
         CliCommand::Stop(at) => operator_client::verb(&at, OperatorVerb::Stop).await,
         CliCommand::Estop(at) => operator_client::verb(&at, OperatorVerb::Estop).await,

@@ -65,6 +65,12 @@ fn socket(at: &AtArgs) -> anyhow::Result<PathBuf> {
     }
 }
 
+/// Asks the node on this machine for a code that opens its page once.
+pub(super) async fn page(socket: Option<PathBuf>) -> anyhow::Result<ExitStatus> {
+    let socket = socket.map_or_else(control_socket::only_socket, Ok)?;
+    verb(&AtArgs::at_socket(socket), OperatorVerb::PageLogin).await
+}
+
 pub(super) async fn verb(at: &AtArgs, verb: OperatorVerb) -> anyhow::Result<ExitStatus> {
     let told = ask(at, &verb).await?;
     terminal_output::line(&told.text);

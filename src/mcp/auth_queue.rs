@@ -14,7 +14,7 @@ const WAITING_MAX: usize = 16;
 
 /// A doorkeeper and the queue before it; clones are the same queue.
 #[derive(Clone)]
-pub(super) struct AuthQueue {
+pub struct AuthQueue {
     doorkeeper: Arc<dyn Authenticator>,
     proofs: mpsc::Sender<AuthRequest>,
 }
@@ -28,7 +28,8 @@ struct AuthRequest {
 impl AuthQueue {
     /// Proofs are made on one plain thread, which ends with the last clone: each takes megabytes, which the allocator then
     /// keeps for one thread and not for as many as senders of wrong tokens can wake.
-    pub(super) fn new(doorkeeper: Arc<dyn Authenticator>) -> Self {
+    #[must_use]
+    pub fn new(doorkeeper: Arc<dyn Authenticator>) -> Self {
         let (proofs, queue) = mpsc::channel(WAITING_MAX);
         let prover = Arc::clone(&doorkeeper);
         let thread = std::thread::Builder::new()
@@ -54,6 +55,20 @@ impl AuthQueue {
             return Ok(None);
         }
         self.prove(token).await.map(Some)
+    }
+
+    /// Returns the owner of a token, proven in its turn.
+    ///
+    /// # Errors
+    /// Why it opens nothing.
+    pub async fn verify(&self, token: String) -> Result<VerifiedIdentity, String> {
+        self.prove(Some(token)).await
+    }
+
+    /// Returns the owner of a token that was proven before, if it still opens anything. Takes no time.
+    #[must_use]
+    pub fn verify_cached(&self, token: &str) -> Option<VerifiedIdentity> {
+        self.doorkeeper.verify_cached(Some(token))?.ok()
     }
 
     async fn prove(&self, token: Option<String>) -> Result<VerifiedIdentity, String> {

@@ -29,12 +29,13 @@ use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::accept::{HttpConnections, SharedConnectionSetup};
-use super::auth_queue::{AuthQueue, bearer};
+pub use super::auth_queue::AuthQueue;
+use super::auth_queue::bearer;
 use super::guarded_body::{BodyCompanion, GuardedBody};
 use super::message_intake::{self, AcceptedMessage, MessageIntake, MessageRepair};
 use super::origin_guard::{OriginGuard, SESSION};
 use super::server::{ConnectionClosed, McpHandler, RawArguments};
-use super::service_trait::{Authenticator, McpService};
+use super::service_trait::McpService;
 use super::sessions::{McpSessions, SESSIONS_MAX, SessionOwner};
 use super::stranded_clients::UnknownSession;
 use super::stray_stop;
@@ -64,7 +65,7 @@ pub struct HttpConfig {
     /// Origins of web pages that may call, `https://app.example:443`, beside the server's own. As shipped no other may.
     pub origins: Vec<String>,
     /// Authenticator asked for every request. Without one, every client that reaches the address is let in.
-    pub doorkeeper: Option<Arc<dyn Authenticator>>,
+    pub doorkeeper: Option<AuthQueue>,
     /// Told the id of each session that has ended: by its client, by its idleness, or for another.
     pub left: Option<SessionEndCallback>,
     /// Answer at `/metrics`, for clients that the authenticator lets in: numbers only.
@@ -75,6 +76,8 @@ pub struct HttpConfig {
     pub tls: Option<SharedTlsAcceptor>,
     /// Asked at `/readyz`: whether calls can be served now, in words either way.
     pub ready: Option<ReadinessProbe>,
+    /// Addresses of another room's, behind the same guard of hosts and origins, with an access control of their own.
+    pub pages: Option<Router>,
 }
 
 impl HttpConfig {
@@ -214,18 +217,22 @@ impl BoundListener {
         let quit = CancellationToken::new();
         let door = HttpRoutes {
             desk,
-            porter: config.doorkeeper.clone().map(AuthQueue::new),
+            porter: config.doorkeeper.clone(),
             ..HttpRoutes::new(&handler, &config, self.address, repair, &quit)
         };
         let calls = door.calls.clone();
         let guard = OriginGuard::new(
+            config.scheme(),
             &hosts(&config, self.address),
             &origins(&config, self.address),
         );
+        let pages = config.pages.clone().unwrap_or_default();
         let site = SharedConnectionSetup {
             guard: Arc::new(guard),
             tls: config.tls.clone(),
-            router: routes(config, door.porter.clone()).with_state(Arc::new(door)),
+            router: routes(config, door.porter.clone())
+                .with_state(Arc::new(door))
+                .merge(pages),
         };
         let connections = HttpConnections::default();
         connections.serve(self.listener, site, &stop).await;

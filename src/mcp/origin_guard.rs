@@ -10,6 +10,8 @@ use http::{HeaderMap, Request, StatusCode, Uri};
 /// The names of a server and the pages that may call it.
 #[derive(Debug)]
 pub(super) struct OriginGuard {
+    /// URL scheme of this server.
+    scheme: &'static str,
     hosts: Vec<HostAndPort>,
     /// Scheme, name, and the port where it is given.
     origins: Vec<(String, HostAndPort)>,
@@ -43,7 +45,7 @@ impl HostAndPort {
 
 impl OriginGuard {
     /// Hosts as they are written, with a port or without; origins as browsers write them, `:*` for any port.
-    pub(super) fn new(hosts: &[String], origins: &[String]) -> Self {
+    pub(super) fn new(scheme: &'static str, hosts: &[String], origins: &[String]) -> Self {
         let host = |said: &String| match Authority::try_from(said.as_str()) {
             Ok(authority) => HostAndPort::of(&authority),
             // A bare IPv6 address is none.
@@ -55,6 +57,7 @@ impl OriginGuard {
             Some((scheme, HostAndPort::of(&authority)))
         });
         Self {
+            scheme,
             hosts: hosts.iter().map(host).collect(),
             origins: origins.collect(),
         }
@@ -80,7 +83,7 @@ impl OriginGuard {
             return Some((StatusCode::FORBIDDEN, why));
         }
         let headers = request.headers();
-        if !self.is_own_page(headers) {
+        if !self.is_own_page(headers) && !self.is_sent_here(headers, &host) {
             let why = "the Origin header names the page of another server";
             return Some((StatusCode::FORBIDDEN, why));
         }
@@ -94,17 +97,25 @@ impl OriginGuard {
         self.hosts.iter().any(|own| own.is_of(name))
     }
 
+    /// Returns whether the page that asks came from the very host and port that the request names, which is this server: so
+    /// it is by another name of this server, or through a tunnel.
+    fn is_sent_here(&self, headers: &HeaderMap, host: &HostAndPort) -> bool {
+        let port_of = |port: Option<u16>| port.or(standard_port(self.scheme));
+        let origin = headers.get(ORIGIN).and_then(|origin| origin.to_str().ok());
+        origin.and_then(parts).is_some_and(|(scheme, authority)| {
+            let page = HostAndPort::of(&authority);
+            let is_same_port = port_of(page.port) == port_of(host.port);
+            scheme == self.scheme && page.host == host.host && is_same_port
+        })
+    }
+
     fn is_own_page(&self, headers: &HeaderMap) -> bool {
         let Some(origin) = headers.get(ORIGIN) else {
             return true;
         };
         let said = origin.to_str().ok().and_then(parts);
         said.is_some_and(|(scheme, authority)| {
-            let port = authority.port_u16().or(match scheme.as_str() {
-                "http" => Some(80),
-                "https" => Some(443),
-                _ => None,
-            });
+            let port = authority.port_u16().or(standard_port(&scheme));
             let page = HostAndPort::new(authority.host(), port);
             let is_it = |(own, name): &(String, HostAndPort)| *own == scheme && name.is_of(&page);
             self.origins.iter().any(is_it)
@@ -149,6 +160,15 @@ fn is_of_another_site(headers: &HeaderMap) -> bool {
     said.is_some_and(|said| ![&b"same-origin"[..], b"none"].contains(&said.as_bytes()))
 }
 
+/// The port of a URL that names none.
+fn standard_port(scheme: &str) -> Option<u16> {
+    match scheme {
+        "http" => Some(80),
+        "https" => Some(443),
+        _ => None,
+    }
+}
+
 fn named<B>(request: &Request<B>) -> Option<HostAndPort> {
     let Some(said) = request.headers().get(HOST) else {
         return request.uri().authority().map(HostAndPort::of);
@@ -185,7 +205,7 @@ mod tests {
             "http://[::1]:8700",
             "https://app.example:443",
         ];
-        let guard = OriginGuard::new(&hosts, &origins.map(str::to_owned));
+        let guard = OriginGuard::new("http", &hosts, &origins.map(str::to_owned));
         let mut request = Request::builder().uri(uri);
         for (header, said) in headers {
             request = request.header(header, *said);
@@ -284,6 +304,23 @@ mod tests {
             ("", 403),
         ] {
             assert_eq!(judged(Some("localhost"), Some(origin)), status, "{origin}");
+        }
+    }
+
+    #[test]
+    fn a_page_of_this_server_under_its_other_names_is_its_own() {
+        for (host, origin, status) in [
+            ("arm.example:8700", "http://arm.example:8700", 200),
+            ("arm.example:8700", "http://ARM.example:8700", 200),
+            ("arm.example:8700", "http://arm.example:8701", 403),
+            ("arm.example:8700", "https://arm.example:8700", 403),
+            ("arm.example:8700", "http://arm.example", 403),
+            ("localhost:9000", "http://localhost:9000", 200),
+            ("localhost:9000", "http://localhost:9001", 403),
+            ("localhost", "http://localhost:80", 200),
+            ("evil.example:8700", "http://evil.example:8700", 403),
+        ] {
+            assert_eq!(judged(Some(host), Some(origin)), status, "{host} {origin}");
         }
     }
 }

@@ -18,7 +18,9 @@ use super::open::users_temporary;
 use super::{job_list, measurements, operator_verbs, selftest, worker_pool};
 use args::ReceivedArguments;
 use base::disk;
+use base::units::ClockInstant;
 use base::wording::duration;
+use caller::CODE_VALID;
 use permit::ActorRank;
 use tools::{
     AttachedArm, AwaitedPen, DrawingAssent, DrawingOrder, Node, RemoteCallWatch, ToolRequest,
@@ -130,6 +132,15 @@ pub enum OperatorVerb {
         #[serde(default)]
         confirmed: Option<usize>,
     },
+    /// Make a code that opens the operator's page once. By the control socket alone, where the kernel says who asks.
+    PageLogin,
+    /// Refuse a plan that waits.
+    Refuse {
+        /// Of which job.
+        job: String,
+        /// Its hash.
+        plan: String,
+    },
     /// Allow a plan.
     Approve {
         /// Of which job.
@@ -202,6 +213,10 @@ impl NodeFolders {
 }
 
 impl VerbReply {
+    fn of(told: Result<String, String>) -> Self {
+        told.map_or_else(Self::failed, Self::done)
+    }
+
     pub fn done(text: impl Into<String>) -> Self {
         Self {
             done: true,
@@ -353,6 +368,7 @@ async fn one(mut stream: UnixStream, node: Arc<Node>) -> anyhow::Result<()> {
                 }
             }
         }
+        Ok(OperatorVerb::PageLogin) => page_login(&node, &format!("user {caller}")),
         Ok(verb) => run_for_operator(&node, &format!("user {caller}"), verb).await,
         Err(why) => VerbReply::failed(why),
     };
@@ -360,6 +376,24 @@ async fn one(mut stream: UnixStream, node: Arc<Node>) -> anyhow::Result<()> {
     answer.push(b'\n');
     write.write_all(&answer).await?;
     Ok(())
+}
+
+/// Makes a code for the page. The audit log gets to know that there is one, and not which.
+fn page_login(node: &Node, caller: &str) -> VerbReply {
+    let now = node
+        .seats
+        .first()
+        .map_or(ClockInstant::ZERO, |seat| seat.motion.clock().now());
+    let told = match node.login_codes.make(caller, now) {
+        Ok((address, code)) => VerbReply::done(format!(
+            "open {address} and type {code} there; it opens once, within {}",
+            duration(CODE_VALID)
+        )),
+        Err(error) => VerbReply::failed(error.to_string()),
+    };
+    let note = format!("{caller}: PageLogin: done {}", told.done);
+    node.audit.note("operator", note);
+    told
 }
 
 /// Stops the motion that a departed jog client may have requested, even before it has begun: a jog needs a client that
@@ -434,12 +468,7 @@ async fn act(node: &Arc<Node>, verb: OperatorVerb) -> VerbReply {
             for_s,
             arm,
         } => enable(node, &scene, meta.as_deref(), for_s, arm.as_deref()),
-        OperatorVerb::Disable => {
-            node.seats.iter().for_each(|seat| seat.permits().disable());
-            VerbReply::done(
-                "nothing is enabled now; a motion under way is held at the end of its stroke: `steadyhand stop` stops it at once",
-            )
-        }
+        OperatorVerb::Disable => disable(node),
         OperatorVerb::Stop => call(node, "stop", ReceivedArguments::Absent).await,
         OperatorVerb::Estop => operator_verbs::estop(node).await,
         OperatorVerb::Clear => operator_verbs::clear(node),
@@ -474,10 +503,11 @@ async fn act(node: &Arc<Node>, verb: OperatorVerb) -> VerbReply {
         OperatorVerb::Draw { order, assent } => draw(node, &order, assent.as_ref()).await,
         OperatorVerb::Progress { job } => progress(node, job.as_deref()).await,
         OperatorVerb::Pen { job, confirmed } => pen(node, job.as_deref(), confirmed),
-        OperatorVerb::Approve { job, plan } => match node.approve(&job, &plan) {
-            Ok(text) => VerbReply::done(text),
-            Err(text) => VerbReply::failed(text),
-        },
+        OperatorVerb::PageLogin => VerbReply::failed(
+            "a login code is made on the node's own machine alone: run `steadyhand page` there",
+        ),
+        OperatorVerb::Refuse { job, plan } => VerbReply::of(node.refuse_plan(&job, &plan)),
+        OperatorVerb::Approve { job, plan } => VerbReply::of(node.approve(&job, &plan)),
     }
 }
 
@@ -546,6 +576,13 @@ fn pending(node: &Node, job: Option<&str>) -> VerbReply {
             VerbReply::done(words.join("\n\n"))
         }
     }
+}
+
+fn disable(node: &Node) -> VerbReply {
+    node.seats.iter().for_each(|seat| seat.permits().disable());
+    VerbReply::done(
+        "nothing is enabled now; a motion under way is held at the end of its stroke: `steadyhand stop` stops it at once",
+    )
 }
 
 fn enable(

@@ -4,11 +4,13 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anyhow::bail;
+use futures::future::BoxFuture;
+use serde_json::Value;
 
 use super::control_socket::{self, OperatorVerb, VerbReply};
 use base::clock::calendar_ms;
 use caller::{AccessDenied, CallerRole, Principal, TokenStore};
-use mcp::http::{OperatorEndpoint, OperatorHandler};
+use mcp::http::{AuthQueue, OperatorEndpoint, OperatorHandler};
 use mcp::{Authenticator, CallHop, VerifiedIdentity};
 use permit::ActorRank;
 use tools::Node;
@@ -18,15 +20,12 @@ pub(crate) fn wants_tokens(node: &Node, address: SocketAddr) -> bool {
     !address.ip().is_loopback() || node.file.require_tokens
 }
 
-/// Returns the authenticator of HTTP requests. Where no token is required, a token still identifies its caller.
+/// Returns the queue of tokens that HTTP requests and the page's logins bring. Where no token is required, a token still identifies its caller.
 ///
 /// # Errors
 /// The address is reachable from other machines but no token exists: every caller would be refused, while the address
 /// looks open.
-pub(crate) fn authenticator(
-    node: &Arc<Node>,
-    address: SocketAddr,
-) -> anyhow::Result<Arc<dyn Authenticator>> {
+pub fn auth_queue(node: &Arc<Node>, address: SocketAddr) -> anyhow::Result<AuthQueue> {
     let is_wanted = wants_tokens(node, address);
     let book = TokenStore::at(&node.state);
     if is_wanted && book.list()?.is_empty() {
@@ -35,11 +34,11 @@ pub(crate) fn authenticator(
         );
     }
     let node = Arc::clone(node);
-    Ok(Arc::new(NodeAuthenticator {
+    Ok(AuthQueue::new(Arc::new(NodeAuthenticator {
         book,
         node,
         is_wanted,
-    }))
+    })))
 }
 
 struct NodeAuthenticator {
@@ -89,7 +88,7 @@ fn judged(found: Result<Principal, AccessDenied>) -> Result<VerifiedIdentity, St
 pub(crate) fn operate(node: &Arc<Node>) -> OperatorEndpoint {
     OperatorEndpoint {
         bytes_max: verb_bytes_max,
-        run: run_verb(node),
+        run: run_for_token(node),
     }
 }
 
@@ -102,44 +101,55 @@ fn verb_bytes_max(identity: &VerifiedIdentity) -> usize {
     }
 }
 
-fn run_verb(node: &Arc<Node>) -> OperatorHandler {
+fn run_for_token(node: &Arc<Node>) -> OperatorHandler {
     let node = Arc::clone(node);
     Arc::new(move |identity, body| {
-        let verb = OperatorVerb::read(&node, &body);
-        let is_operator = principal(&identity, None).role == CallerRole::Operator;
-        let jogs = is_operator && matches!(verb, Ok(OperatorVerb::Jog { .. }));
-        let watch = JogGuard(jogs.then(|| Arc::clone(&node)));
-        let node = Arc::clone(&node);
-        // Whoever hangs up undoes nothing else: what was begun is done and noted.
-        let doing = async move {
-            if !is_operator {
-                let stops = matches!(verb, Ok(OperatorVerb::Stop | OperatorVerb::Estop));
-                let heard = if stops && node.stray_stop("stop", ActorRank::Planner) {
-                    "; it names a stop, so every arm of this node was told to stop"
-                } else {
-                    ""
-                };
-                return Err(format!(
-                    "the token `{}` is a {}'s; verbs are for operators' tokens{heard}",
-                    identity.name, identity.role
-                ));
-            }
-            let told = match verb {
-                Ok(verb) => {
-                    let caller = format!("token {}", identity.name);
-                    control_socket::run_for_operator(&node, &caller, verb).await
-                }
-                Err(why) => VerbReply::failed(why),
-            };
-            serde_json::to_value(told).map_err(|error| error.to_string())
+        if principal(&identity, None).role != CallerRole::Operator {
+            let why = refuse_verb(&node, &identity, &body);
+            return Box::pin(std::future::ready(Err(why)));
+        }
+        run_verb(&node, format!("token {}", identity.name), &body)
+    })
+}
+
+/// Returns the refusal of a verb of somebody who is no operator. A stop is done all the same, as any caller's.
+fn refuse_verb(node: &Arc<Node>, identity: &VerifiedIdentity, body: &[u8]) -> String {
+    let verb = OperatorVerb::read(node, body);
+    let stops = matches!(verb, Ok(OperatorVerb::Stop | OperatorVerb::Estop));
+    let heard = if stops && node.stray_stop("stop", ActorRank::Planner) {
+        "; it names a stop, so every arm of this node was told to stop"
+    } else {
+        ""
+    };
+    format!(
+        "the token `{}` is a {}'s; verbs are for operators' tokens{heard}",
+        identity.name, identity.role
+    )
+}
+
+/// Does a verb of an operator who is not on the control socket.
+pub(crate) fn run_verb(
+    node: &Arc<Node>,
+    caller: String,
+    body: &[u8],
+) -> BoxFuture<'static, Result<Value, String>> {
+    let verb = OperatorVerb::read(node, body);
+    let jogs = matches!(verb, Ok(OperatorVerb::Jog { .. }));
+    let watch = JogGuard(jogs.then(|| Arc::clone(node)));
+    let node = Arc::clone(node);
+    // Whoever hangs up undoes nothing else: what was begun is done and noted.
+    let done = tokio::spawn(async move {
+        let told = match verb {
+            Ok(verb) => control_socket::run_for_operator(&node, &caller, verb).await,
+            Err(why) => VerbReply::failed(why),
         };
-        let done = tokio::spawn(doing);
-        Box::pin(async move {
-            let broke = |_| Err("the node broke while it did this; its log says why".to_owned());
-            let told = done.await.unwrap_or_else(broke);
-            watch.ends();
-            told
-        })
+        serde_json::to_value(told).map_err(|error| error.to_string())
+    });
+    Box::pin(async move {
+        let broke = |_| Err("the node broke while it did this; its log says why".to_owned());
+        let told = done.await.unwrap_or_else(broke);
+        watch.ends();
+        told
     })
 }
 

@@ -14,6 +14,7 @@ pub mod measurements;
 pub mod open;
 mod operator_verbs;
 mod options;
+mod page_services;
 pub mod parking;
 pub mod peers;
 mod qualification;
@@ -27,6 +28,8 @@ pub mod tls_identity;
 mod worker_pool;
 
 pub use exit::ExitStatus;
+pub use http_auth::auth_queue;
 pub use mcp_service::node_service;
 pub use options::{ExamServices, NodeOptions};
+pub use page_services::pages;
 pub use qualification::CertificateCheck;

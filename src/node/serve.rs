@@ -13,7 +13,10 @@ use super::config_changes::ConfigWatcher;
 use super::mcp_service::{self, repair};
 use super::open::{self, SimulationRate};
 use super::systemd::ActivatedSockets;
-use super::{ExitStatus, NodeOptions, control_socket, http_auth, parking, systemd, tls_identity};
+use super::{
+    ExitStatus, NodeOptions, control_socket, http_auth, page_services, parking, systemd,
+    tls_identity,
+};
 use base::clock::{CALENDAR_OFFSET, calendar_offset_ms};
 use mcp::http::{self, BoundListener, HttpConfig};
 use mcp::{McpService, session_key, stdio};
@@ -215,14 +218,18 @@ async fn speak(
         ready(node);
         return serve_stdio(node, desk, stop).await;
     };
-    let doorkeeper = http_auth::authenticator(node, listening.address())?;
+    let tokens = http_auth::auth_queue(node, listening.address())?;
+    let tls = tls_identity::acceptor(&node.file)?;
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    let pages = page_services::pages(node, &tokens, scheme, listening.address(), &stop);
     let leaving = Arc::clone(node);
     let config = HttpConfig {
-        tls: tls_identity::acceptor(&node.file)?,
+        tls,
+        pages: Some(pages),
         left: Some(Arc::new(move |session| {
             leaving.release_leases(&session_key(session));
         })),
-        doorkeeper: Some(doorkeeper),
+        doorkeeper: Some(tokens),
         operate: http_auth::wants_tokens(node, listening.address())
             .then(|| http_auth::operate(node)),
         hosts: serve.host.clone(),
@@ -230,6 +237,8 @@ async fn speak(
         ready: Some(readiness(node)),
         ..HttpConfig::default()
     };
+    let page = page_services::page_address(scheme, listening.address());
+    tracing::info!("page for operators at {page}; `steadyhand page` lets you in");
     tracing::info!("MCP at {}://{}/mcp", config.scheme(), listening.address());
     ready(node);
     let web = listening.serve(Arc::clone(&desk), config, repair, stop.clone());

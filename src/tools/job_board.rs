@@ -121,6 +121,12 @@ impl ArmJob {
         self.reply.borrow().is_some()
     }
 
+    /// The answer's words, once there is one.
+    pub(super) fn outcome_text(&self) -> Option<String> {
+        let reply = self.reply.borrow();
+        reply.as_ref().map(|reply| reply.text.clone())
+    }
+
     fn is_remembered(&self, now: ClockInstant) -> bool {
         let ended = *self.ended.lock().unwrap_or_else(PoisonError::into_inner);
         ended.is_none_or(|ended| now.since(ended) < REMEMBERED)

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use args::ForgivenessProfile;
 use base::units::ArmMeasurement;
-use caller::{ArmLease, RateLimiter};
+use caller::{ArmLease, LoginCodes, RateLimiter};
 use config::{ForgivenessSetting, NodeFile};
 use fleet::Fleet;
 use job::{AuditLog, JobStore, RetentionPolicy};
@@ -118,6 +118,8 @@ pub struct Node {
     pub(super) separations: Vec<ArmSeparation>,
     pub(super) rates: RateLimiter,
     pub(super) names: NamesCache,
+    /// Codes by which a person logs in to the operator's page.
+    pub login_codes: LoginCodes,
     numbers: AtomicU64,
 }
 
@@ -299,6 +301,7 @@ impl Node {
             selftest: Mutex::default(),
             rates: RateLimiter::default(),
             names: NamesCache::default(),
+            login_codes: LoginCodes::default(),
             numbers: AtomicU64::new(1),
         }
     }

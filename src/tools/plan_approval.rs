@@ -29,7 +29,14 @@ struct ApprovalRequest {
     job: String,
     plan: String,
     words: String,
-    allowed: oneshot::Sender<()>,
+    judge: oneshot::Sender<PlanVerdict>,
+}
+
+/// A person's word on a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PlanVerdict {
+    Approved,
+    Refused,
 }
 
 /// A plan that waits for a person.
@@ -67,6 +74,22 @@ impl Node {
     /// # Errors
     /// When no such job waits, or it has another plan by now.
     pub fn approve(&self, job: &str, plan: &str) -> Result<String, String> {
+        self.judge_plan(job, plan, PlanVerdict::Approved)?;
+        Ok(format!("{job} may carry out plan {plan}"))
+    }
+
+    /// Refuses the plan of this hash: its job ends, and nothing moves.
+    ///
+    /// # Errors
+    /// When no such job waits, or it has another plan by now.
+    pub fn refuse_plan(&self, job: &str, plan: &str) -> Result<String, String> {
+        self.judge_plan(job, plan, PlanVerdict::Refused)?;
+        Ok(format!(
+            "{job} may not carry out plan {plan}; nothing moves"
+        ))
+    }
+
+    fn judge_plan(&self, job: &str, plan: &str, verdict: PlanVerdict) -> Result<(), String> {
         let mut all = self.approvals.all();
         let Some(at) = all.iter().position(|waiting| waiting.job == job) else {
             let names: Vec<&str> = all.iter().map(|waiting| waiting.job.as_str()).collect();
@@ -83,11 +106,8 @@ impl Node {
                 "{job} has a different plan by now; look at that one and approve it"
             ));
         }
-        let waiting = all.swap_remove(at);
-        match waiting.allowed.send(()) {
-            Ok(()) => Ok(format!("{job} may carry out plan {plan}")),
-            Err(()) => Err(format!("{job} no longer waits")),
-        }
+        let sent = all.swap_remove(at).judge.send(verdict);
+        sent.map_err(|_| format!("{job} no longer waits"))
     }
 }
 
@@ -111,11 +131,11 @@ impl JobContext {
         let job = self.entry.id().to_owned();
         let clock = self.seat.motion.clock();
         let until = clock.now().after(APPROVAL_WITHIN);
-        let (allowed, mut answer) = oneshot::channel();
+        let (judge, mut verdict) = oneshot::channel();
         self.node.approvals.all().push(ApprovalRequest {
             words: self.words(scene, plan),
             plan: plan.hash.clone(),
-            allowed,
+            judge,
             job: job.clone(),
         });
         self.job.update(|card| {
@@ -124,13 +144,13 @@ impl JobContext {
         });
         let held = self.entry.held("it waits for a person's approval");
         held.map_err(|error| JobError::Refused(error.to_string()))?;
-        let allowed = loop {
+        let verdict = loop {
             let stopped = self.seat.motion.stops_requested() > self.seen_stops;
             if stopped || clock.now() > until {
                 break Err(stopped);
             }
-            if let Ok(answer) = tokio::time::timeout(LOOK, &mut answer).await {
-                break answer.map_err(|_| false);
+            if let Ok(verdict) = tokio::time::timeout(LOOK, &mut verdict).await {
+                break verdict.map_err(|_| false);
             }
         };
         self.job.update(|card| card.awaits_approval = false);
@@ -138,8 +158,11 @@ impl JobContext {
             .approvals
             .all()
             .retain(|waiting| waiting.job != job);
-        match allowed {
-            Ok(()) => {
+        match verdict {
+            Ok(PlanVerdict::Refused) => Err(JobError::Refused(
+                "an operator refused this plan; ask what should be different".to_owned(),
+            )),
+            Ok(PlanVerdict::Approved) => {
                 let noted = self.entry.approved(&plan.hash);
                 noted.map_err(|error| JobError::Refused(error.to_string()))
             }

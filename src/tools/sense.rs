@@ -149,17 +149,18 @@ pub(super) fn pen_words(seat: &AttachedArm, past: &PastJob) -> String {
 }
 
 fn message(seat: &AttachedArm, snapshot: &Snapshot) -> String {
-    let state = serde_json::to_value(snapshot.state)
-        .ok()
-        .and_then(|state| state.as_str().map(str::to_owned))
-        .unwrap_or_default();
     let fault = snapshot
         .fault
         .as_ref()
         .map(|fault| format!("; fault: {fault}"))
         .unwrap_or_default();
-    let state = state_words(&state, !snapshot.energised);
-    format!("{} {state}{fault}", seat.title())
+    format!("{} {}{fault}", seat.title(), activity_words(snapshot))
+}
+
+/// Says what an arm does, by its snapshot.
+pub(super) fn activity_words(snapshot: &Snapshot) -> String {
+    let state = serde_json::to_value(snapshot.state).unwrap_or_default();
+    state_words(state.as_str().unwrap_or_default(), !snapshot.energised)
 }
 
 /// Says what an arm does, as the rest of a sentence that begins with its name. An arm that stands without torque is limp; it holds

@@ -68,7 +68,8 @@ impl Node {
     }
 
     /// Describes the enabled motion of an arm.
-    pub(super) fn enabled_text(&self, seat: &AttachedArm) -> String {
+    #[must_use]
+    pub fn enabled_text(&self, seat: &AttachedArm) -> String {
         match self.motion_withheld() {
             Some(why) => format!("nothing: {why}"),
             None => seat.permits().enabled_text(seat.motion.clock().now()),

@@ -13,7 +13,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Where JSON stops being text.
-const JSON_READERS: [&str; 6] = ["args", "cli", "design", "exam", "mcp", "node"];
+const JSON_READERS: [&str; 7] = ["args", "cli", "design", "exam", "mcp", "node", "page"];
 const JSON_READS: [&str; 3] = [
     "serde_json::from_str",
     "serde_json::from_slice",
@@ -218,7 +218,7 @@ fn head(text: &str) -> Option<String> {
 }
 
 #[test]
-fn json_stops_being_text_in_six_rooms() {
+fn json_stops_being_text_in_few_rooms() {
     for (room, files) in rooms() {
         for (path, code) in &files {
             assert!(
@@ -341,7 +341,7 @@ fn the_protocol_crate_needs_no_standard_library() {
 }
 
 /// The safety contract has so many.
-const INVARIANTS: usize = 40;
+const INVARIANTS: usize = 41;
 
 #[test]
 fn the_page_of_invariants_names_a_test_for_each() {

@@ -32,6 +32,7 @@ mod jobs;
 mod leave;
 mod mcp_conformance;
 mod messages;
+mod page;
 mod pen_change;
 mod plan;
 mod plan_designs;

@@ -14,6 +14,7 @@ use steadyhand::config::NodeFile;
 use steadyhand::mcp::http::{self, HttpConfig};
 use steadyhand::mcp::{EntryPoint, stdio};
 use steadyhand::motion::MotionHandle;
+use steadyhand::node;
 use steadyhand::permit::ActorRank;
 use steadyhand::scene::SceneLibrary;
 use steadyhand::tools::{AttachedArm, Node, NodeStorage, RemoteCallWatch, ToolRequest};
@@ -86,8 +87,13 @@ impl House {
         let over = CancellationToken::new();
         let (desk, repair) = cli::node_service(&node);
         let end = over.clone();
+        let served = Arc::clone(&node);
         tokio::spawn(async move {
-            let config = HttpConfig::default();
+            let tokens = node::auth_queue(&served, address).unwrap();
+            let config = HttpConfig {
+                pages: Some(node::pages(&served, &tokens, "http", address, &end)),
+                ..HttpConfig::default()
+            };
             listening.serve(desk, config, repair, end).await.unwrap();
         });
         Self {
@@ -121,6 +127,36 @@ impl House {
             .write_all(format!("{head}{body}").as_bytes())
             .unwrap();
         stream
+    }
+
+    /// Sends a request as the operator's page does.
+    fn page_request(&self, method: &str, path: &str) -> TcpStream {
+        let mut stream = TcpStream::connect(self.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let at = self.address;
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nHost: {at}\r\nOrigin: http://{at}\r\nSec-Fetch-Site: same-origin\r\nSteadyhand-Page: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        stream
+    }
+
+    /// Asks as the operator's page does, and waits for the answer.
+    pub(super) fn on_page(&self, method: &str, path: &str) -> String {
+        let mut said = Vec::new();
+        self.page_request(method, path)
+            .read_to_end(&mut said)
+            .unwrap();
+        String::from_utf8_lossy(&said).into_owned()
+    }
+
+    /// Follows the arm as an open page does, until the node ends.
+    pub(super) fn follows_on_page(&self) -> JoinHandle<()> {
+        let mut stream = self.page_request("GET", "/page/events");
+        std::thread::spawn(move || {
+            let mut bytes = [0_u8; 64 * 1024];
+            while stream.read(&mut bytes).is_ok_and(|count| count > 0) {}
+        })
     }
 
     /// Calls over HTTP and waits for the answer.

@@ -245,8 +245,38 @@ fn fast_line() -> String {
 async fn a_stop_is_heard_while_a_long_plan_is_made_and_clients_ask() {
     let _alone = ALONE.lock().await;
     let house = House::new(&vast_scene()).await;
-    let (over, sensed) = (AtomicBool::new(false), AtomicUsize::new(0));
-    let (over, sensed) = (&over, &sensed);
+    plans_cut_short(
+        &house,
+        "stop request over HTTP to first stop frame, busy",
+        &|house| house.ask("stop", "{}"),
+        &|house| assert!(house.ask("sense", "{}").contains("age_ms")),
+    );
+}
+
+/// The same for the button of the operator's page, while so many pages follow the arm.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stop_on_the_page_is_heard_while_a_long_plan_is_made_and_pages_follow() {
+    const FOLLOWERS: usize = 50;
+    let _alone = ALONE.lock().await;
+    let house = House::new(&vast_scene()).await;
+    let _followers: Vec<_> = (0..FOLLOWERS).map(|_| house.follows_on_page()).collect();
+    plans_cut_short(
+        &house,
+        "stop on the page to first stop frame, busy",
+        &|house| house.on_page("POST", "/page/stop"),
+        &|house| assert!(house.on_page("GET", "/page/state").contains("joints")),
+    );
+}
+
+/// Stops a swing and a plan again and again while clients ask, and judges how soon each was heard.
+fn plans_cut_short(
+    house: &House,
+    title: &str,
+    stop: &(dyn Fn(&House) -> String + Sync),
+    ask: &(dyn Fn(&House) + Sync),
+) {
+    let (over, asked) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let (over, asked) = (&over, &asked);
     // Whatever breaks here, the others come to their end.
     let end = Over(over);
     let runtime = tokio::runtime::Handle::current();
@@ -257,15 +287,15 @@ async fn a_stop_is_heard_while_a_long_plan_is_made_and_clients_ask() {
             for _ in 0..CLIENTS {
                 scope.spawn(|| {
                     while !over.load(Ordering::SeqCst) {
-                        assert!(house.ask("sense", "{}").contains("age_ms"));
-                        sensed.fetch_add(1, Ordering::SeqCst);
+                        ask(house);
+                        asked.fetch_add(1, Ordering::SeqCst);
                     }
                 });
             }
             let bare = Bare::start(&house.rig.clock);
             while first_ms.len() < stops() {
                 let into_plan = INTO_PLAN * u32::try_from(first_ms.len() % INTO_PLANS).unwrap();
-                match cuts_a_plan(&house, &runtime, &bare, into_plan) {
+                match cuts_a_plan(house, &runtime, &bare, into_plan, stop) {
                     Some((first, bare)) => {
                         first_ms.push(first);
                         bare_ms.push(bare);
@@ -276,15 +306,10 @@ async fn a_stop_is_heard_while_a_long_plan_is_made_and_clients_ask() {
             }
         });
     });
-    let sensed = sensed.load(Ordering::SeqCst);
-    eprintln!("{sensed} readings were taken; {uncounted} stops cut no plan and do not count");
-    assert!(sensed > CLIENTS * stops());
-    assert_bound(
-        "stop request over HTTP to first stop frame, busy",
-        &first_ms,
-        &bare_ms,
-        FIRST_FRAME_BUSY_MS,
-    );
+    let asked = asked.load(Ordering::SeqCst);
+    eprintln!("{asked} readings were taken; {uncounted} stops cut no plan and do not count");
+    assert!(asked > CLIENTS * stops());
+    assert_bound(title, &first_ms, &bare_ms, FIRST_FRAME_BUSY_MS);
 }
 
 /// Stops come so long after a plan was begun: at each of these steps in turn.
@@ -298,6 +323,7 @@ fn cuts_a_plan(
     runtime: &tokio::runtime::Handle,
     bare: &Bare,
     into_plan: Duration,
+    stop: &(dyn Fn(&House) -> String + Sync),
 ) -> Option<(f64, f64)> {
     let swings = house
         .rig
@@ -310,7 +336,7 @@ fn cuts_a_plan(
         }
         std::thread::sleep(into_plan);
         let asked = Asked::watch(house);
-        let stop = scope.spawn(|| house.ask("stop", "{}"));
+        let stop = scope.spawn(|| stop(house));
         let bare_ms = bare.wake();
         let first_ms = runtime.block_on(asked.first_frame_ms(house));
         assert!(stop.join().unwrap().contains("stopped"));

@@ -1,0 +1,120 @@
+//! What the operator's page has done for it: tokens proven, arms sensed, verbs and stops carried out.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::control_socket::{self, OperatorVerb};
+use super::{http_auth, worker_pool};
+use args::ReceivedArguments;
+use call::ToolAnswer;
+use mcp::VerifiedIdentity;
+use mcp::http::AuthQueue;
+use page::{PageDoor, PageServices, StopAnswer};
+use permit::ActorRank;
+use tools::{Node, RemoteCallWatch, ToolRequest};
+
+/// Returns the addresses of the page, and remembers where it is for `steadyhand page`.
+pub fn pages(
+    node: &Arc<Node>,
+    tokens: &AuthQueue,
+    scheme: &'static str,
+    address: SocketAddr,
+    stop: &CancellationToken,
+) -> page::Router {
+    let services = Arc::new(NodePageServices {
+        node: Arc::clone(node),
+        tokens: tokens.clone(),
+    });
+    node.login_codes.served_at(&page_address(scheme, address));
+    let door = PageDoor::new(node, services, scheme, address.port(), stop.clone());
+    page::routes(door)
+}
+
+/// Returns the address of the page for a browser on the node's own machine.
+pub(crate) fn page_address(scheme: &str, address: SocketAddr) -> String {
+    match address.ip().is_unspecified() {
+        true => format!("{scheme}://localhost:{}/", address.port()),
+        false => format!("{scheme}://{address}/"),
+    }
+}
+
+struct NodePageServices {
+    node: Arc<Node>,
+    tokens: AuthQueue,
+}
+
+impl PageServices for NodePageServices {
+    fn verify(&self, token: String) -> BoxFuture<'static, Result<VerifiedIdentity, String>> {
+        let tokens = self.tokens.clone();
+        Box::pin(async move { tokens.verify(token).await })
+    }
+
+    fn holder(&self, token: &str) -> Option<VerifiedIdentity> {
+        self.tokens.verify_cached(token)
+    }
+
+    fn verb_bytes_max(&self) -> usize {
+        control_socket::VERB_BYTES_MAX
+    }
+
+    fn operate(&self, caller: String, verb: Vec<u8>) -> BoxFuture<'static, Result<Value, String>> {
+        http_auth::run_verb(&self.node, caller, &verb)
+    }
+
+    fn sense(&self, caller: String, arm: Option<String>) -> BoxFuture<'static, ToolAnswer> {
+        let mut arguments = json!({"debug": true});
+        if let (Some(arguments), Some(arm)) = (arguments.as_object_mut(), arm)
+            && self.node.seats.len() > 1
+        {
+            arguments.insert("arm".to_owned(), arm.into());
+        }
+        let request = ToolRequest {
+            tool: "sense".to_owned(),
+            arguments: ReceivedArguments::Value(arguments),
+            caller,
+            who: ActorRank::Planner,
+            standing: None,
+            hop: None,
+            is_step: false,
+        };
+        let node = Arc::clone(&self.node);
+        let sensing =
+            worker_pool::spawn(
+                async move { node.call(request, RemoteCallWatch::unobserved()).await },
+            );
+        Box::pin(async move {
+            let broke = |_| ToolAnswer::failed("the node broke while it sensed; its log says why");
+            sensing.await.unwrap_or_else(broke)
+        })
+    }
+
+    fn stop(&self, caller: String, emergency: bool) -> BoxFuture<'static, StopAnswer> {
+        let verb = match emergency {
+            true => OperatorVerb::Estop,
+            false => OperatorVerb::Stop,
+        };
+        let node = Arc::clone(&self.node);
+        // However soon the page is closed, the stop is noted with its outcome.
+        let stopping =
+            tokio::spawn(
+                async move { control_socket::run_for_operator(&node, &caller, verb).await },
+            );
+        Box::pin(async move {
+            match stopping.await {
+                Ok(told) => StopAnswer {
+                    verified: told.done,
+                    words: told.text,
+                },
+                Err(_) => StopAnswer {
+                    verified: false,
+                    words: "the node broke while it stopped: look at the arm, cut its power if it moves"
+                        .to_owned(),
+                },
+            }
+        })
+    }
+}

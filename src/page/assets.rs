@@ -1,0 +1,92 @@
+//! The files that a browser loads: compiled in, as they are written.
+
+use axum::response::{IntoResponse as _, Response};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
+use http::{HeaderMap, StatusCode};
+
+/// A file of the page.
+pub(super) struct PageAsset {
+    /// Its address below `/page/`; empty for the page itself.
+    pub(super) name: &'static str,
+    /// Media type.
+    pub(super) mime: &'static str,
+    /// Contents.
+    pub(super) text: &'static str,
+}
+
+const SCRIPT: &str = "text/javascript; charset=utf-8";
+
+macro_rules! asset {
+    ($name:literal, $mime:expr) => {
+        PageAsset {
+            name: $name,
+            mime: $mime,
+            text: include_str!(concat!("assets/", $name)),
+        }
+    };
+}
+
+/// All files.
+pub(super) const ASSETS: &[PageAsset] = &[
+    PageAsset {
+        name: "",
+        mime: "text/html; charset=utf-8",
+        text: include_str!("assets/index.html"),
+    },
+    asset!("page.css", "text/css; charset=utf-8"),
+    asset!("icon.svg", "image/svg+xml"),
+    asset!("stop.js", SCRIPT),
+    asset!("page.js", SCRIPT),
+    asset!("door.js", SCRIPT),
+    asset!("commands.js", SCRIPT),
+    asset!("elements.js", SCRIPT),
+    asset!("feed.js", SCRIPT),
+    asset!("arm_panel.js", SCRIPT),
+    asset!("sheet_view.js", SCRIPT),
+    asset!("side_view.js", SCRIPT),
+    asset!("jobs_panel.js", SCRIPT),
+    asset!("setup_panel.js", SCRIPT),
+    asset!("draw_panel.js", SCRIPT),
+];
+
+/// Answers with a file, or says that the browser has it already.
+pub(super) fn serve(asset: &'static PageAsset, headers: &HeaderMap) -> Response {
+    let tag = format!("\"{}\"", blake3::hash(asset.text.as_bytes()).to_hex());
+    let known = headers.get(IF_NONE_MATCH);
+    let is_known = known.is_some_and(|known| known.as_bytes() == tag.as_bytes());
+    let about = [
+        (ETAG, tag.as_str()),
+        // Asked for again each time: a newer node has another page.
+        (CACHE_CONTROL, "no-cache"),
+        (CONTENT_TYPE, asset.mime),
+    ];
+    match is_known {
+        true => (StatusCode::NOT_MODIFIED, about).into_response(),
+        false => (about, asset.text).into_response(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What may cross the wire before the page can be used.
+    const BYTES_MAX: usize = 300 * 1_000;
+
+    #[test]
+    fn all_of_it_is_small_and_asks_nobody_else() {
+        let bytes: usize = ASSETS.iter().map(|asset| asset.text.len()).sum();
+        assert!(bytes <= BYTES_MAX, "{bytes} bytes");
+        for asset in ASSETS {
+            let foreign = asset
+                .text
+                .split("://")
+                .skip(1)
+                .filter(|rest| !rest.starts_with("www.w3.org/2000/svg"));
+            assert_eq!(foreign.count(), 0, "{} names another address", asset.name);
+            for inline in ["<script>", "<style", " style=", "onclick=", "innerHTML"] {
+                assert!(!asset.text.contains(inline), "{}: {inline}", asset.name);
+            }
+        }
+    }
+}

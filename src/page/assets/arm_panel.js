@@ -1,0 +1,181 @@
+// One arm: what it does, who may move it, its sheet, its joints and servos, and what an operator can ask of it.
+
+import { isOperator, verbButton } from "./commands.js";
+import { door, sense, session } from "./door.js";
+import { LiveTable, byId, element, say, seconds, set } from "./elements.js";
+import { SheetView } from "./sheet_view.js";
+import { SideView } from "./side_view.js";
+
+// A joint this close to its limit, and a servo this hot, are pointed out.
+const NEAR_LIMIT_DEG = 5;
+const HOT_C = 60;
+const OLD_S = 0.5;
+
+export class ArmPanel {
+  constructor(arm) {
+    this.name = arm.name;
+    const title = `arm-${arm.name}`;
+    this.title = element("h2", { id: title });
+    this.state = element("p", { class: "state", role: "status" });
+    this.age = element("p", { class: "age" });
+    this.notes = element("ul", { class: "notes" });
+    this.job = element("p");
+    this.progress = element("progress", { max: 1, value: 0, "aria-label": `Progress of ${arm.name}` });
+    this.stop = element("p");
+    this.answer = element("p", { role: "status" });
+    this.look = element("button", { type: "button", onclick: () => this.#look() }, `Look closer at ${arm.name}: cameras and bus`);
+    this.looked = element("div");
+    this.reset = verbButton(`Reset ${arm.name}: to rest`, { verb: "reset", scene: null, arm: arm.name }, this.answer);
+    this.sheet = new SheetView(arm);
+    this.side = new SideView(arm);
+    this.joints = new LiveTable(`Joints of ${arm.name}`, ["Joint", "Angle", "Limits", "Speed"]);
+    this.servos = new LiveTable(`Servos of ${arm.name}`, ["Servo", "Temperature", "Voltage", "Load", "Torque"]);
+    this.node = element("article", { "aria-labelledby": title },
+      this.title, this.state, this.age, this.notes, this.job, this.progress, this.reset, this.answer, this.stop,
+      element("div", { class: "views" }, this.sheet.node, this.side.node),
+      element("div", { class: "views" }, this.joints.node, this.servos.node), this.look, this.looked);
+    door.addEventListener("session", () => this.#offer());
+    this.#offer();
+  }
+
+  #offer() {
+    this.reset.hidden = !isOperator();
+    this.look.hidden = session() === null;
+    if (!session()) this.looked.replaceChildren();
+  }
+
+  async #look() {
+    this.look.disabled = true;
+    try {
+      const seen = await sense(this.name);
+      const images = seen.pictures.map((picture, at) => element("img", { src: picture, alt: `Picture ${at + 1} of what ${this.name} has drawn, or of a camera with the sheet that was found` }));
+      this.looked.replaceChildren(element("p", { class: "words" }, seen.text), ...busTable(this.name, seen.bus), ...images);
+    } catch (failure) {
+      this.looked.replaceChildren(element("p", {}, `Not done: ${failure.message}`));
+    }
+    this.look.disabled = false;
+  }
+
+  showSheet(sheet) {
+    this.sheet.show(sheet);
+    this.side.show(sheet);
+  }
+
+  live(arm) {
+    this.arm = arm;
+    say(this.title, `${arm.name}: ${arm.title}`);
+    say(this.state, `It ${arm.words}. Enabled: ${arm.enabled}.${arm.holder ? ` ${arm.holder} has it.` : ""}`);
+    this.#notes(arm);
+    this.#job(arm.job);
+    say(this.stop, stopWords(arm.stop));
+    this.sheet.live(arm);
+    this.side.live(arm);
+    this.joints.show(arm.joints.map(jointRow));
+    this.servos.show(arm.servos.map(servoRow));
+  }
+
+  // Says how old the reading is; `silence` is the time since the node was heard.
+  aged(silence) {
+    const old = (this.arm?.age_ms ?? Infinity) / 1000 + silence;
+    const words = old < OLD_S ? "" : Number.isFinite(old) ? `Last read ${seconds(old)} ago.` : "Not read yet.";
+    say(this.age, words);
+    set(this.node, "class", old < 2 ? "arm" : "arm old");
+  }
+
+  #notes(arm) {
+    const notes = [
+      ...(arm.fault ? [`Fault: ${arm.fault}`] : []),
+      ...(arm.latched ? [`Latched: ${arm.latched}`] : []),
+      ...arm.warnings,
+      ...arm.steps,
+    ];
+    const shown = Array.from(this.notes.children, (item) => item.textContent);
+    if (JSON.stringify(shown) === JSON.stringify(notes)) return;
+    this.notes.replaceChildren(...notes.map((note) => element("li", {}, note)));
+  }
+
+  #job(job) {
+    this.progress.hidden = !job || job.is_over;
+    if (!job) return say(this.job, "No job since this node started.");
+    const left = job.is_over || job.eta_s <= 0 ? "" : `, ${seconds(job.eta_s)} left`;
+    say(this.job, `${job.id} (${job.tool}, ${job.scene}): ${job.state}, ${job.done} of ${job.of}${left}. ${job.is_over ? job.words : ""}`);
+    set(this.progress, "value", job.total_s > 0 ? (job.done_s / job.total_s).toFixed(3) : 0);
+  }
+}
+
+function jointRow(joint) {
+  const room = Math.min(joint.angle_deg - joint.lower_deg, joint.upper_deg - joint.angle_deg);
+  const near = room < NEAR_LIMIT_DEG;
+  return [
+    joint.name,
+    { text: `${joint.angle_deg.toFixed(1)}°${near ? " near its limit" : ""}`, warns: near },
+    `${joint.lower_deg.toFixed(0)}° to ${joint.upper_deg.toFixed(0)}°`,
+    `${joint.speed_deg_s.toFixed(1)}°/s`,
+  ];
+}
+
+function servoRow(servo) {
+  const known = (value, unit, digits) => value === null ? "not read" : `${value.toFixed(digits)} ${unit}`;
+  const hot = servo.temperature_c !== null && servo.temperature_c >= HOT_C;
+  const load = servo.load_ratio === null ? null : servo.load_ratio * 100;
+  const torque = { true: "on", false: "off", null: "not read" };
+  return [
+    `${servo.id}${servo.error_bits ? ` (error bits ${servo.error_bits})` : ""}`,
+    { text: `${known(servo.temperature_c, "°C", 0)}${hot ? " hot" : ""}`, warns: hot },
+    known(servo.voltage_v, "V", 1),
+    known(load, "%", 0),
+    torque[String(servo.torque_on)],
+  ];
+}
+
+// Who answers on the bus, how often it had to be asked again, and how long its cycles take.
+function busTable(arm, bus) {
+  if (!bus) return [];
+  const servos = new LiveTable(`Bus of ${arm}`, ["Servo", "Model and firmware", "Asked again", "Not read", "Jumps"]);
+  servos.show(bus.servos.map((one) => {
+    const known = bus.identity.find(({ servo }) => servo.startsWith(`servo ${one.id} `));
+    const words = known ? `${known.model}, ${known.firmware}` : "not told";
+    return [known?.servo || `servo ${one.id}`, words, one.retries, one.blind, one.jumps];
+  }));
+  const times = `Cycles take ${bus.cycle_ms.p50} ms, 99 of 100 at most ${bus.cycle_ms.p99} ms; ${bus.cycles} so far, ${bus.corrupt} damaged replies.`;
+  return [servos.node, element("p", {}, times)];
+}
+
+function stopWords(stop) {
+  if (!stop) return "";
+  const kind = stop.emergency ? "emergency stop" : "stop";
+  const first = stop.first_frame_ms === null ? "the arm was not moving" : `first frame after ${seconds(stop.first_frame_ms / 1000)}`;
+  const still = stop.standstill_ms === null ? "" : `, standing after ${seconds(stop.standstill_ms / 1000)}`;
+  return `Last ${kind}: ${first}${still}, standstill ${stop.verified ? "verified" : "NOT verified"}.`;
+}
+
+export class ArmPanels {
+  #panels = new Map();
+
+  // Sheets may come before the arm whose they are.
+  #sheets = new Map();
+
+  sheet(sheet) {
+    this.#sheets.set(sheet.arm, sheet);
+    this.#panels.get(sheet.arm)?.showSheet(sheet);
+  }
+
+  live(arms) {
+    for (const arm of arms) this.#panel(arm).live(arm);
+  }
+
+  aged(silence) {
+    for (const panel of this.#panels.values()) panel.aged(silence);
+  }
+
+  #panel(arm) {
+    let panel = this.#panels.get(arm.name);
+    if (!panel) {
+      panel = new ArmPanel(arm);
+      this.#panels.set(arm.name, panel);
+      byId("arms").append(panel.node);
+      if (this.#sheets.has(arm.name)) panel.showSheet(this.#sheets.get(arm.name));
+    }
+    return panel;
+  }
+}

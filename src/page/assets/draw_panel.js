@@ -1,0 +1,108 @@
+// A drawing of an operator's own: shown first, then drawn exactly as it was shown.
+
+import { command } from "./door.js";
+import { byId, element, say, seconds } from "./elements.js";
+import { chosenArm } from "./setup_panel.js";
+
+let busy = false;
+
+function number(id) {
+  const text = byId(id).value.trim();
+  return text === "" ? null : Number(text);
+}
+
+async function source() {
+  const [file] = byId("draw-file").files;
+  if (file) return { files: [{ name: file.name, text: await file.text() }] };
+  const text = byId("draw-text").value.trim();
+  if (text === "") throw new Error("choose a file or write some words");
+  return { text: { text } };
+}
+
+async function order() {
+  const [x, y] = [number("draw-x"), number("draw-y")];
+  if ((x === null) !== (y === null)) throw new Error("say both edges, or none for the middle of the sheet");
+  const placement = {
+    size_mm: number("draw-size"),
+    at_mm: x === null ? null : [x, y],
+    rotate_deg: number("draw-turn"),
+    fits: false,
+  };
+  return { scene: byId("draw-scene").value, arm: chosenArm("draw-arm"), design: { source: await source(), placement } };
+}
+
+// One question at a time: a second press while the first is answered asks nothing.
+async function once(work) {
+  if (busy) return;
+  busy = true;
+  try {
+    await work();
+  } catch (failure) {
+    say(byId("draw-answer"), `Not done: ${failure.message}`);
+  }
+  busy = false;
+}
+
+function facts(offer) {
+  const box = offer.box_mm ? `${offer.box_mm[0].join(", ")} to ${offer.box_mm[1].join(", ")} mm` : "";
+  const rows = [
+    ["On", `${offer.arm}${offer.is_real ? "" : ", simulated"}`],
+    ["Goes on with", offer.resumes],
+    ["Strokes", `${offer.strokes}, ${offer.pen_down_mm} mm of line`],
+    ["Takes", offer.plan ? seconds(offer.duration_s) : "nothing can be planned"],
+    ["Pens", offer.pens.join(", ")],
+    ["Size", `${offer.size_mm} mm on a sheet of ${offer.sheet_mm.join(" by ")} mm`],
+    ["Place", box],
+    ["Fits at", offer.fits_mm ? `${offer.fits_mm} mm` : ""],
+    ["Plan", offer.plan],
+  ];
+  const shown = rows.filter(([, value]) => value);
+  return element("dl", {}, ...shown.flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]));
+}
+
+function show(wanted, offer) {
+  const image = offer.picture ? element("img", { src: `data:image/png;base64,${offer.picture}`, alt: `Plan of ${offer.title}; refused parts are red` }) : null;
+  const refusals = offer.refusals.map((refusal) => element("li", {}, refusal.why));
+  const notes = [...offer.notes, ...(offer.hindrance ? [`It cannot begin now: ${offer.hindrance}`] : [])];
+  const may = offer.plan && offer.refusals.length === 0 && !offer.hindrance;
+  const draw = element("button", { type: "button", class: "draw" }, `Draw this on ${offer.arm}`);
+  draw.addEventListener("click", () => once(() => begin(wanted, offer, draw)));
+  byId("offer").replaceChildren(
+    element("h3", {}, offer.title), ...(image ? [image] : []), facts(offer),
+    ...(refusals.length > 0 ? [element("h4", {}, "Refused"), element("ul", { class: "notes" }, ...refusals)] : []),
+    ...(notes.length > 0 ? [element("ul", {}, ...notes.map((note) => element("li", {}, note)))] : []),
+    ...(may ? [draw] : []));
+  byId("offer").hidden = false;
+}
+
+async function preview(wanted) {
+  say(byId("draw-answer"), "Planning …");
+  byId("offer").hidden = true;
+  const told = await command({ verb: "draw", order: wanted });
+  if (!told.done) throw new Error(told.text);
+  show(wanted, told.data);
+  say(byId("draw-answer"), told.data.refusals.length > 0 ? "Refused: see below." : "This is what would be drawn. Nothing moves yet.");
+}
+
+// The design as it was shown, the revision and the plan that were shown: nothing else is drawn.
+async function begin(wanted, offer, button) {
+  button.disabled = true;
+  const assent = { revision: offer.revision, plan: offer.plan, duration_s: offer.duration_s };
+  const told = await command({ verb: "draw", order: wanted, assent });
+  if (!told.done) throw new Error(told.text);
+  byId("offer").hidden = true;
+  say(byId("draw-answer"), told.text);
+}
+
+// Shows what is left of an unfinished job.
+export function resume(job) {
+  byId("draw").scrollIntoView();
+  once(() => preview({ scene: job.scene, arm: job.arm, design: null }));
+}
+
+export function beginDraw() {
+  byId("draw-form").addEventListener("submit", (event) => {
+    event.preventDefault();
+    once(async () => preview(await order()));
+  });
+}

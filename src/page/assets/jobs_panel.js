@@ -1,0 +1,117 @@
+// What was asked, planned and done; and what waits for a person's word.
+
+import { isOperator } from "./commands.js";
+import { command, door, picture, read, session } from "./door.js";
+import { byId, element, moment, say } from "./elements.js";
+import { resume } from "./draw_panel.js";
+
+async function pictures(job, names, into) {
+  for (const name of names) {
+    const source = await picture(`/page/jobs/${encodeURIComponent(job)}/${encodeURIComponent(name)}`);
+    const shown = element("img", { src: source, alt: `${name.replace(/\.png$/, "")} of ${job}` });
+    shown.addEventListener("load", () => URL.revokeObjectURL(source));
+    into.append(shown);
+  }
+}
+
+function facts(job) {
+  const drawn = job.total_mm > 0 ? `${job.drawn_mm} of ${job.total_mm} mm, ${job.strokes_done} strokes whole` : "";
+  const rows = [
+    ["Asked by", job.caller],
+    ["Received", job.received],
+    ["Understood", job.understood],
+    ["Repairs", job.repairs === "[]" ? "" : job.repairs],
+    ["Accepted", moment(job.accepted_ms)],
+    ["Ended", moment(job.ended_ms)],
+    ["Plan", job.plan_hash],
+    ["Approved", (job.approved || []).join(", ")],
+    ["Drawn", drawn],
+    ["Goes on with", job.resumes],
+  ];
+  const shown = rows.filter(([, value]) => value);
+  return element("dl", {}, ...shown.flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]));
+}
+
+function card(job) {
+  const images = element("div", { class: "pictures" });
+  const again = job.can_resume ? element("button", { type: "button", onclick: () => resume(job) }, `Go on with ${job.id} …`) : null;
+  const details = element("details", {},
+    element("summary", {}, `${job.id}: ${job.tool || ""} ${job.scene || ""}, ${job.state}`),
+    element("p", {}, job.message || ""), facts(job), again, images);
+  details.addEventListener("toggle", () => {
+    if (details.open && images.childNodes.length === 0) pictures(job.id, job.pictures, images).catch(() => {});
+  });
+  return details;
+}
+
+async function showJobs() {
+  if (!session()) return;
+  const list = byId("jobs-list");
+  try {
+    const jobs = await read("/page/jobs");
+    const cards = jobs.map(card);
+    list.replaceChildren(...(cards.length > 0 ? cards : [element("p", {}, "No jobs yet.")]));
+  } catch (failure) {
+    list.replaceChildren(element("p", {}, `Not read: ${failure.message}`));
+  }
+}
+
+async function judge(verb, plan, buttons) {
+  const answer = byId("approve-answer");
+  buttons.forEach((button) => { button.disabled = true; });
+  try {
+    const told = await command({ verb, job: plan.job, plan: plan.plan });
+    say(answer, `${told.done ? "" : "Not done: "}${told.text}`);
+  } catch (failure) {
+    say(answer, `Not done: ${failure.message}`);
+  }
+}
+
+function waiting(plan) {
+  const images = element("div", { class: "pictures" });
+  pictures(plan.job, plan.pictures, images).catch(() => {});
+  const buttons = [
+    element("button", { type: "button", onclick: () => judge("approve", plan, buttons) }, `Approve ${plan.job}`),
+    element("button", { type: "button", onclick: () => judge("refuse", plan, buttons) }, `Refuse ${plan.job}`),
+  ];
+  const row = isOperator() ? element("div", { class: "row" }, ...buttons) : null;
+  const asked = plan.received ? element("p", {}, `${plan.caller} asked: ${plan.received}`) : null;
+  return element("article", {}, element("p", { class: "words" }, plan.words), asked, images, row);
+}
+
+let shownPending = "";
+
+async function showPending(count) {
+  const isShown = session() !== null && count > 0;
+  byId("approve").hidden = !isShown && byId("approve-answer").textContent === "";
+  if (!isShown) {
+    shownPending = "";
+    return byId("pending").replaceChildren();
+  }
+  const plans = await read("/page/pending");
+  const key = JSON.stringify(plans);
+  if (key === shownPending) return;
+  shownPending = key;
+  byId("pending").replaceChildren(...plans.map(waiting));
+}
+
+let headline = "";
+
+// Looks again when a job begins or ends, and when another plan waits.
+export function jobsLive(state) {
+  const jobs = state.arms.map((arm) => arm.job && `${arm.job.id} ${arm.job.state}`);
+  const next = JSON.stringify([state.waiting, jobs]);
+  if (next === headline) return;
+  headline = next;
+  showPending(state.waiting).catch(() => {});
+  showJobs();
+}
+
+export function beginJobs() {
+  byId("jobs-look").addEventListener("click", showJobs);
+  door.addEventListener("session", () => {
+    byId("jobs").hidden = session() === null;
+    byId("jobs-list").replaceChildren();
+    headline = "";
+  });
+}

@@ -1,0 +1,82 @@
+// Who has logged in, and what may move until when.
+
+import { isOperator, verbButton } from "./commands.js";
+import { command, door, logIn, logOut, read, session } from "./door.js";
+import { byId, element, say } from "./elements.js";
+
+async function enter(event) {
+  event.preventDefault();
+  const token = byId("token");
+  say(byId("session-answer"), "Looking at it …");
+  try {
+    await logIn(token.value.trim());
+    say(byId("session-answer"), "");
+  } catch (failure) {
+    say(byId("session-answer"), failure.message);
+  }
+  token.value = "";
+}
+
+async function leave() {
+  await logOut().catch((failure) => say(byId("session-answer"), failure.message));
+}
+
+function showSession() {
+  const who = session();
+  const words = who
+    ? `${who.name} is logged in here, as ${who.role}.`
+    : "Nobody is logged in here: this page shows and stops, and does nothing else.";
+  say(byId("session-words"), words);
+  byId("login").hidden = who !== null;
+  byId("logout").hidden = who === null;
+  for (const id of ["setup", "draw"]) byId(id).hidden = !isOperator();
+  if (who) offerScenes().catch((failure) => say(byId("setup-answer"), failure.message));
+}
+
+async function offerScenes() {
+  const { scenes } = await read("/page/scenes");
+  for (const id of ["enable-scene", "draw-scene"]) {
+    const options = scenes.map((scene) => element("option", { selected: scene === "default" }, scene));
+    byId(id).replaceChildren(...options);
+  }
+}
+
+let armNames = "";
+
+// Asks which arm is meant where there are several.
+export function offerArms(arms) {
+  const names = arms.map((arm) => arm.name);
+  if (names.join() === armNames) return;
+  armNames = names.join();
+  for (const id of ["enable-arm", "draw-arm"]) {
+    byId(id).replaceChildren(...names.map((name) => element("option", {}, name)));
+    byId(id).closest(".arm-choice").hidden = names.length < 2;
+  }
+}
+
+// The arm that is chosen, where there is a choice.
+export function chosenArm(id) {
+  return byId(id).options.length > 1 ? byId(id).value : null;
+}
+
+async function ask(verb) {
+  say(byId("setup-answer"), "Asking …");
+  try {
+    const told = await command(verb);
+    say(byId("setup-answer"), `${told.done ? "" : "Not done: "}${told.text}`);
+  } catch (failure) {
+    say(byId("setup-answer"), `Not done: ${failure.message}`);
+  }
+}
+
+export function beginSetup() {
+  byId("login").addEventListener("submit", enter);
+  byId("logout").addEventListener("click", leave);
+  byId("enable").addEventListener("submit", (event) => {
+    event.preventDefault();
+    const for_s = Math.round(Number(byId("enable-minutes").value) * 60);
+    ask({ verb: "enable", scene: byId("enable-scene").value, meta: null, for_s, arm: chosenArm("enable-arm") });
+  });
+  byId("enable-buttons").append(verbButton("Disable everything", { verb: "disable" }, byId("setup-answer")));
+  door.addEventListener("session", showSession);
+}

@@ -1,0 +1,82 @@
+//! Earlier jobs: arguments as received and understood, outcome and pictures, from their journals.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use tools::{Node, job_record};
+
+use super::page_refusal::PageRefusal;
+
+/// Jobs that a page lists, the newest.
+const LISTED_MAX: usize = 40;
+
+/// Returns the newest jobs, the newest first. Reads journals: not for a thread that others wait for.
+pub(super) fn jobs(node: &Node) -> Value {
+    let ids = node.book.recent(LISTED_MAX);
+    let unfinished: Vec<String> = node
+        .seats
+        .iter()
+        .filter_map(|seat| Some(node.book.unfinished(&seat.name)?.id))
+        .collect();
+    let all = ids.iter().map(|id| {
+        let mut record = match job::past(&node.state, id) {
+            Ok(past) => job_record(&past),
+            Err(error) => json!({"id": id, "state": "unreadable", "message": error.to_string()}),
+        };
+        if let Some(record) = record.as_object_mut() {
+            record.insert("pictures".to_owned(), json!(pictures(&node.state, id)));
+            record.insert("can_resume".to_owned(), json!(unfinished.contains(id)));
+        }
+        record
+    });
+    all.collect()
+}
+
+/// Returns the plans that wait for a person, with their words and pictures.
+pub(super) fn pending(node: &Node) -> Value {
+    let plans = node.pending().into_iter().map(|pending| {
+        // Its last lines name files of this machine, which the page shows instead.
+        let words = pending
+            .words
+            .split("\npicture: ")
+            .next()
+            .unwrap_or_default();
+        let pictures = pictures(&node.state, &pending.job);
+        let asked = job::past(&node.state, &pending.job).ok();
+        json!({
+            "job": pending.job,
+            "plan": pending.plan,
+            "words": words,
+            "received": asked.as_ref().map(|past| &past.received),
+            "caller": asked.as_ref().map(|past| &past.caller),
+            "pictures": pictures,
+        })
+    });
+    plans.collect()
+}
+
+/// Names of the pictures in a job's folder.
+fn pictures(state: &Path, id: &str) -> Vec<String> {
+    let entries = std::fs::read_dir(job::folder(state, id));
+    let mut names: Vec<String> = entries
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .filter(|name| Path::new(name).extension().is_some_and(|end| end == "png"))
+        .collect();
+    names.sort();
+    names
+}
+
+/// Reads a picture of a job. Only names that its folder lists are ever opened.
+pub(super) fn picture(node: &Node, id: &str, name: &str) -> Result<Vec<u8>, PageRefusal> {
+    let missing = || PageRefusal::Missing(format!("picture {name:?} of a job {id:?}"));
+    let is_job = id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+    let is_listed = is_job && pictures(&node.state, id).iter().any(|known| known == name);
+    if !is_listed {
+        return Err(missing());
+    }
+    let path: PathBuf = job::folder(&node.state, id).join(name);
+    std::fs::read(path).map_err(|_| missing())
+}

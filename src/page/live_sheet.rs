@@ -1,0 +1,304 @@
+//! The sheet before an arm: its design, the strokes that are planned and how much of them is drawn. It is sent when it changes,
+//! and not with every reading.
+
+use std::sync::Arc;
+
+use plan::SpanKind;
+use scene::{Scene, SheetStroke};
+use serde::Serialize;
+use tools::{AttachedArm, LiveJob, Node};
+
+use super::live_state::{point_mm, rounded, tip_on_sheet};
+
+/// Points of a design that are sent; of larger ones every n-th.
+const POINTS_MAX: usize = 20_000;
+
+/// Way along a stroke within which the tip is looked for, ahead of where it was.
+const AHEAD_MM: f64 = 25.0;
+
+/// By what a sheet is recognised as the one that was sent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct SheetKey {
+    revision: String,
+    job: String,
+    phase: SheetPhase,
+}
+
+/// What is known of a job's strokes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum SheetPhase {
+    #[default]
+    NoJob,
+    Unplanned,
+    Planned,
+    Over,
+}
+
+impl SheetKey {
+    pub(super) fn of(scene: Option<&Scene>, job: Option<&LiveJob>) -> Self {
+        let phase = match job {
+            None => SheetPhase::NoJob,
+            Some(job) if job.is_over => SheetPhase::Over,
+            Some(job) if matches!(job.state, "moving" | "held") => SheetPhase::Planned,
+            Some(_) => SheetPhase::Unplanned,
+        };
+        Self {
+            revision: scene.map(|scene| scene.revision.hex()).unwrap_or_default(),
+            job: job.map(|job| job.id.clone()).unwrap_or_default(),
+            phase,
+        }
+    }
+}
+
+/// A sheet as it is sent.
+#[derive(Debug, Serialize)]
+pub(super) struct SheetMessage {
+    arm: String,
+    scene: String,
+    job: String,
+    size_mm: [f64; 2],
+    is_flat: bool,
+    /// The sheet's corners in the base's frame.
+    corners_mm: [[f64; 3]; 4],
+    pens: Vec<SheetPen>,
+    design: Vec<SheetLine>,
+    /// In the order in which they are drawn; empty before there is a plan.
+    plan: Vec<SheetLine>,
+}
+
+#[derive(Debug, Serialize)]
+struct SheetPen {
+    name: String,
+    colour: String,
+    width_mm: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct SheetLine {
+    pen: usize,
+    /// x, y, x, y.
+    xy_mm: Vec<f64>,
+}
+
+/// A sheet, and what is needed to say how much of it is drawn.
+#[derive(Debug, Default)]
+pub(super) struct LiveSheet {
+    pub(super) key: SheetKey,
+    pub(super) message: Option<SheetMessage>,
+    plan: Arc<Vec<SheetStroke>>,
+    ink: InkFollower,
+}
+
+/// How far the tip has come along the planned strokes, by where it was measured.
+#[derive(Clone, Copy, Debug, Default)]
+struct InkFollower {
+    /// Stroke that is being drawn, and the way along it.
+    stroke: usize,
+    along_mm: f64,
+    /// All line so far; it never falls.
+    mm: f64,
+}
+
+impl LiveSheet {
+    /// Reads a sheet. Reads a journal and, where the arm has not moved yet, a scene: not for a thread that others wait for.
+    pub(super) fn read(node: &Node, seat: &AttachedArm, key: SheetKey) -> Self {
+        let scene = seat.last_scene().or_else(|| first_scene(node, seat));
+        let past = match key.phase {
+            SheetPhase::NoJob | SheetPhase::Unplanned => None,
+            SheetPhase::Planned | SheetPhase::Over => job::past(&node.state, &key.job).ok(),
+        };
+        let past = past
+            .filter(|past| past.tool == "stroke")
+            .unwrap_or_default();
+        let message = scene.map(|scene| SheetMessage {
+            arm: seat.name.clone(),
+            scene: scene.title(),
+            job: key.job.clone(),
+            size_mm: scene.surface.size_mm(),
+            is_flat: scene.surface.is_flat(),
+            corners_mm: corners_mm(&scene),
+            pens: scene.pens.iter().map(sheet_pen).collect(),
+            design: lines(&scene.strokes),
+            plan: lines(&past.strokes),
+        });
+        let ink = InkFollower {
+            mm: past.drawn.mm,
+            ..InkFollower::default()
+        };
+        Self {
+            key,
+            message,
+            plan: Arc::new(past.strokes),
+            ink,
+        }
+    }
+
+    /// Returns the line drawn so far, in millimetres of the planned strokes.
+    pub(super) fn ink_mm(&mut self, seat: &AttachedArm) -> f64 {
+        let snapshot = seat.motion.snapshot();
+        let seen = snapshot.measured.zip(seat.last_scene());
+        if let Some(progress) = snapshot.progress
+            && let Some(item) = progress.item
+            && let Some((measured, scene)) = seen
+            && let Some((tip_mm, _)) = tip_on_sheet(&scene, &measured.position_rad)
+        {
+            self.ink.advance(&self.plan, item, progress.doing, tip_mm);
+        }
+        rounded(self.ink.mm)
+    }
+}
+
+impl InkFollower {
+    fn advance(&mut self, plan: &[SheetStroke], item: usize, doing: SpanKind, tip_mm: [f64; 2]) {
+        let Some(stroke) = plan.get(item) else {
+            return;
+        };
+        if item != self.stroke {
+            (self.stroke, self.along_mm) = (item, 0.0);
+        }
+        match doing {
+            SpanKind::Draw => self.along_mm = nearest_ahead_mm(stroke, self.along_mm, tip_mm),
+            SpanKind::Lift => self.along_mm = stroke.length_mm(),
+            _ => {}
+        }
+        let before: f64 = plan.iter().take(item).map(SheetStroke::length_mm).sum();
+        self.mm = self.mm.max(before + self.along_mm);
+    }
+}
+
+/// Returns the way along a stroke to its point nearest to `tip_mm`, not before `from_mm` and not far beyond.
+fn nearest_ahead_mm(stroke: &SheetStroke, from_mm: f64, tip_mm: [f64; 2]) -> f64 {
+    let (mut way_mm, mut best_mm, mut least_mm) = (0.0, from_mm, f64::INFINITY);
+    for (a, b) in stroke.points_mm.iter().zip(stroke.points_mm.iter().skip(1)) {
+        let [dx, dy] = [b[0] - a[0], b[1] - a[1]];
+        let length_mm = dx.hypot(dy);
+        let end_mm = way_mm + length_mm;
+        if end_mm >= from_mm && way_mm <= from_mm + AHEAD_MM && length_mm > 0.0 {
+            let along = ((tip_mm[0] - a[0]) * dx + (tip_mm[1] - a[1]) * dy) / length_mm;
+            let along = along.clamp((from_mm - way_mm).clamp(0.0, length_mm), length_mm);
+            let share = along / length_mm;
+            let off = [a[0] + share * dx - tip_mm[0], a[1] + share * dy - tip_mm[1]];
+            let off_mm = off[0].hypot(off[1]);
+            if off_mm < least_mm {
+                (least_mm, best_mm) = (off_mm, way_mm + along);
+            }
+        }
+        way_mm = end_mm;
+    }
+    best_mm
+}
+
+/// The scene that is shown before an arm has moved in one.
+fn first_scene(node: &Node, seat: &AttachedArm) -> Option<Arc<Scene>> {
+    let names = node.scenes.scenes();
+    let default = names.iter().filter(|name| *name == "default");
+    let mut scenes = default
+        .chain(&names)
+        .filter_map(|name| node.scene(seat, name, None).ok());
+    scenes.next()
+}
+
+fn sheet_pen(pen: &scene::ScenePen) -> SheetPen {
+    let [red, green, blue] = pen.colour;
+    SheetPen {
+        name: pen.name.clone(),
+        colour: format!("#{red:02x}{green:02x}{blue:02x}"),
+        width_mm: pen.width_mm,
+    }
+}
+
+fn corners_mm(scene: &Scene) -> [[f64; 3]; 4] {
+    let [width, height] = scene.surface.size_mm();
+    let corners = [[0.0, 0.0], [width, 0.0], [width, height], [0.0, height]];
+    corners.map(|corner| point_mm(&scene.surface.at(corner).point_m))
+}
+
+fn lines(strokes: &[SheetStroke]) -> Vec<SheetLine> {
+    let points: usize = strokes.iter().map(|stroke| stroke.points_mm.len()).sum();
+    let every = points.div_ceil(POINTS_MAX).max(1);
+    strokes
+        .iter()
+        .map(|stroke| sheet_line(stroke, every))
+        .collect()
+}
+
+fn sheet_line(stroke: &SheetStroke, every: usize) -> SheetLine {
+    let last = stroke.points_mm.len().saturating_sub(1);
+    let is_kept = |at: usize| at.is_multiple_of(every) || at == last;
+    let kept = stroke
+        .points_mm
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| is_kept(*at));
+    SheetLine {
+        pen: stroke.pen,
+        xy_mm: kept.flat_map(|(_, point)| point.map(rounded)).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stroke(points_mm: &[[f64; 2]]) -> SheetStroke {
+        SheetStroke {
+            points_mm: points_mm.to_vec(),
+            pen: 0,
+            source: String::new(),
+        }
+    }
+
+    #[test]
+    fn ink_follows_the_tip_and_never_goes_back() {
+        let plan = [
+            stroke(&[[0.0, 0.0], [40.0, 0.0]]),
+            stroke(&[[0.0, 10.0], [20.0, 10.0], [20.0, 30.0]]),
+        ];
+        let mut ink = InkFollower::default();
+        for (item, doing, tip_mm, wanted_mm) in [
+            (0, SpanKind::Lower, [0.0, 0.0], 0.0),
+            (0, SpanKind::Draw, [10.0, 0.2], 10.0),
+            (0, SpanKind::Draw, [8.0, 0.0], 10.0),
+            (0, SpanKind::Draw, [30.0, -0.2], 30.0),
+            (0, SpanKind::Lift, [40.0, 0.0], 40.0),
+            (1, SpanKind::Travel, [20.0, 5.0], 40.0),
+            (1, SpanKind::Draw, [15.0, 10.0], 55.0),
+            (1, SpanKind::Draw, [20.0, 22.0], 72.0),
+            (9, SpanKind::Draw, [0.0, 0.0], 72.0),
+        ] {
+            ink.advance(&plan, item, doing, tip_mm);
+            assert!(
+                (ink.mm - wanted_mm).abs() < 1e-9,
+                "{doing:?} {tip_mm:?}: {ink:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_closed_stroke_begins_at_its_beginning() {
+        let square = stroke(&[
+            [0.0, 0.0],
+            [20.0, 0.0],
+            [20.0, 20.0],
+            [0.0, 20.0],
+            [0.0, 0.0],
+        ]);
+        assert!(nearest_ahead_mm(&square, 0.0, [0.1, 0.0]) < 1.0);
+        assert!(nearest_ahead_mm(&square, 60.0, [0.0, 1.0]) > 78.0);
+    }
+
+    #[test]
+    fn a_large_design_is_thinned_and_keeps_its_ends() {
+        let points: Vec<[f64; 2]> = (0..90_001).map(|at| [f64::from(at), 0.0]).collect();
+        let sent = lines(&[stroke(&points)]);
+        let xy = sent
+            .first()
+            .map(|line| line.xy_mm.clone())
+            .unwrap_or_default();
+        assert!(xy.len() <= 2 * POINTS_MAX + 2, "{}", xy.len());
+        assert_eq!(
+            xy.first().copied().zip(xy.get(xy.len() - 2).copied()),
+            Some((0.0, 90_000.0))
+        );
+    }
+}

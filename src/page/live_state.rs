@@ -1,0 +1,196 @@
+//! What a node's arms do now, as the page reads it several times a second. Made of copies: no arm's thread is asked.
+
+use base::clock::calendar_ms;
+use base::units::{ArmMeasurement, JointVector, ServoState};
+use motion::{MotionState, StopReport};
+use nalgebra::Point3;
+use scene::Scene;
+use serde::Serialize;
+use tools::{AttachedArm, LiveJob, Node, latch_text};
+
+/// State of a node.
+#[derive(Debug, Serialize)]
+pub(super) struct LiveNode {
+    node: String,
+    version: &'static str,
+    time_ms: u64,
+    /// Plans that wait for a person.
+    waiting: usize,
+    pub(super) arms: Vec<LiveArm>,
+}
+
+/// State of one arm.
+#[derive(Debug, Serialize)]
+pub(super) struct LiveArm {
+    pub(super) name: String,
+    title: String,
+    is_simulated: bool,
+    state: MotionState,
+    words: String,
+    /// Scenes that may be drawn and until when, in words.
+    enabled: String,
+    may_move: bool,
+    /// The planner that has the arm.
+    holder: Option<String>,
+    energised: bool,
+    fault: Option<String>,
+    latched: Option<&'static str>,
+    warnings: Vec<String>,
+    steps: &'static [&'static str],
+    /// Age of the reading when this was written.
+    age_ms: Option<f64>,
+    joints: Vec<LiveJoint>,
+    servos: Vec<ServoState>,
+    /// The base, each joint, the tool's mount and the pen's tip, in the base's frame.
+    chain_mm: Vec<[f64; 3]>,
+    tip: Option<LiveTip>,
+    pub(super) job: Option<LiveJob>,
+    stops_done: u64,
+    stop: Option<StopReport>,
+    /// Line drawn so far of the strokes that are planned; only where somebody follows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) ink_mm: Option<f64>,
+}
+
+#[derive(Debug, Serialize)]
+struct LiveJoint {
+    name: String,
+    angle_deg: f64,
+    speed_deg_s: f64,
+    lower_deg: f64,
+    upper_deg: f64,
+}
+
+/// Place of the pen's tip.
+#[derive(Debug, Serialize)]
+struct LiveTip {
+    sheet_mm: [f64; 2],
+    height_mm: f64,
+}
+
+/// Decimals of what is shown.
+pub(super) fn rounded(value: f64) -> f64 {
+    (value * 100.0).round() / 100.0
+}
+
+impl LiveNode {
+    /// Looks at a node; the ink is its caller's to fill in.
+    pub(super) fn of(node: &Node) -> Self {
+        Self {
+            node: node.file.name.clone(),
+            version: env!("CARGO_PKG_VERSION"),
+            time_ms: calendar_ms(),
+            waiting: node.pending().len(),
+            arms: node.seats.iter().map(|seat| live_arm(node, seat)).collect(),
+        }
+    }
+
+    /// Returns whether something of it changes many times a second.
+    pub(super) fn is_busy(&self) -> bool {
+        let is_under_way = |arm: &LiveArm| arm.job.as_ref().is_some_and(|job| !job.is_over);
+        self.arms.iter().any(is_under_way)
+    }
+
+    /// Returns what must reach a page soon when it changes, in one line.
+    pub(super) fn headline(&self) -> String {
+        let arm = |arm: &LiveArm| {
+            format!(
+                "{} {} {} {:?} {:?} {:?} {}",
+                arm.name,
+                arm.words,
+                arm.enabled,
+                arm.fault,
+                arm.latched,
+                arm.job.as_ref().map(|job| (&job.id, job.state)),
+                arm.stops_done
+            )
+        };
+        let arms: Vec<String> = self.arms.iter().map(arm).collect();
+        format!("{} {}", self.waiting, arms.join("|"))
+    }
+}
+
+fn live_arm(node: &Node, seat: &AttachedArm) -> LiveArm {
+    let snapshot = seat.motion.snapshot();
+    let scene = seat.last_scene();
+    let seen = snapshot.measured.as_deref();
+    let latched = seat.permits().latched();
+    LiveArm {
+        name: seat.name.clone(),
+        title: seat.title(),
+        is_simulated: seat.studio.is_some(),
+        state: snapshot.state,
+        words: seat.activity_text(),
+        enabled: node.enabled_text(seat),
+        may_move: node.may_move(seat),
+        holder: seat.holder(node.lease_idle()),
+        energised: snapshot.energised,
+        fault: snapshot.fault,
+        latched: latched.as_ref().map(latch_text),
+        warnings: snapshot.warnings,
+        steps: snapshot.recovery,
+        age_ms: seen.map(|seen| age_ms(seat, seen)),
+        joints: seen.map_or_else(Vec::new, |seen| joints(seat, seen)),
+        servos: seen.map_or_else(Vec::new, |seen| seen.servos.clone()),
+        chain_mm: seen.map_or_else(Vec::new, |seen| {
+            chain_mm(seat, scene.as_deref(), &seen.position_rad)
+        }),
+        tip: seen.and_then(|seen| live_tip(scene.as_deref()?, &seen.position_rad)),
+        job: seat.live_job(),
+        stops_done: snapshot.stops_done,
+        stop: snapshot.stop,
+        ink_mm: None,
+    }
+}
+
+fn age_ms(seat: &AttachedArm, seen: &ArmMeasurement) -> f64 {
+    (seat.motion.clock().now().seconds_since(seen.at) * 1e3).round()
+}
+
+fn joints(seat: &AttachedArm, seen: &ArmMeasurement) -> Vec<LiveJoint> {
+    let arm = seat.motion.arm();
+    let limits = arm.limits.lower_rad.iter().zip(arm.limits.upper_rad.iter());
+    let measured = seen.position_rad.iter().zip(seen.velocity_rad_s.iter());
+    let each = measured.zip(limits).enumerate();
+    each.map(|(index, ((angle, speed), (lower, upper)))| LiveJoint {
+        name: arm.joint_name(index),
+        angle_deg: rounded(angle.to_degrees()),
+        speed_deg_s: rounded(speed.to_degrees()),
+        lower_deg: rounded(lower.to_degrees()),
+        upper_deg: rounded(upper.to_degrees()),
+    })
+    .collect()
+}
+
+fn chain_mm(seat: &AttachedArm, scene: Option<&Scene>, q_rad: &JointVector) -> Vec<[f64; 3]> {
+    let frames = seat.motion.arm().chain.frames(q_rad);
+    let tip = scene
+        .and_then(|scene| scene.pens.first())
+        .map(|pen| frames.tool * pen.tip_m);
+    let links = frames.iter().chain(std::iter::once(&frames.tool));
+    let mut points: Vec<[f64; 3]> = links
+        .map(|frame| point_mm(&Point3::from(frame.translation.vector)))
+        .collect();
+    points.extend(tip.map(|tip| point_mm(&tip)));
+    points
+}
+
+/// A point of the base's frame in millimetres.
+pub(super) fn point_mm(point: &Point3<f64>) -> [f64; 3] {
+    [point.x, point.y, point.z].map(|metres| rounded(metres * 1e3))
+}
+
+/// Returns the place of the first pen's tip over a scene's sheet.
+pub(super) fn tip_on_sheet(scene: &Scene, q_rad: &JointVector) -> Option<([f64; 2], f64)> {
+    let tip = scene.arm.chain.forward(q_rad) * scene.pens.first()?.tip_m;
+    let over = scene.surface.project(&tip);
+    Some((over.at_mm, over.height_mm))
+}
+
+fn live_tip(scene: &Scene, q_rad: &JointVector) -> Option<LiveTip> {
+    let (at_mm, height_mm) = tip_on_sheet(scene, q_rad)?;
+    Some(LiveTip {
+        sheet_mm: at_mm.map(rounded),
+        height_mm: rounded(height_mm),
+    })
+}

@@ -1,0 +1,82 @@
+//! Why a request to the page's addresses is refused.
+
+use axum::response::{IntoResponse, Response};
+use http::StatusCode;
+use serde_json::json;
+
+/// Reason why the page does not get what it asked for.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum PageRefusal {
+    /// A browser would say that the page itself asks.
+    #[error(
+        "only this node's own page may ask this: the request's Sec-Fetch-Site must be same-origin"
+    )]
+    OtherSite,
+    /// A command from another page, or from none.
+    #[error("only this node's own page may do this: the request's Origin must be {0}")]
+    OtherOrigin(String),
+    /// A form could have sent it.
+    #[error("a command needs Content-Type application/json and the header Steadyhand-Page")]
+    NotByScript,
+    /// Nobody is logged in, or no longer.
+    #[error(
+        "log in first: type a token, or the code that `steadyhand page` prints; stopping needs no login"
+    )]
+    NoSession,
+    /// Somebody is logged in who may not.
+    #[error("{name} is a {role}; only an operator may do this; stopping needs no role")]
+    Role {
+        /// The session's holder.
+        name: String,
+        /// Its role.
+        role: String,
+    },
+    /// The token or code is none.
+    #[error("{0}")]
+    Login(String),
+    /// A token would go over the network in plain text.
+    #[error(
+        "a token typed here would cross the network in plain text: give the node TLS in its node file, or open the page on the node's own machine, or through `ssh -L`"
+    )]
+    PlainText,
+    /// The command of this number was done before.
+    #[error("this command was sent before and is not done twice")]
+    Twice,
+    /// The body is none that can be read.
+    #[error("the request cannot be read: {0}")]
+    Body(String),
+    /// There is no such thing.
+    #[error("there is no {0}")]
+    Missing(String),
+    /// No more pages can follow the arms at once.
+    #[error("{0} pages follow this node, the most that may: close one")]
+    Full(usize),
+    /// The node cannot do it now.
+    #[error("{0}")]
+    Broken(String),
+}
+
+impl PageRefusal {
+    fn status(&self) -> StatusCode {
+        match self {
+            Self::OtherSite | Self::OtherOrigin(_) | Self::NotByScript | Self::Role { .. } => {
+                StatusCode::FORBIDDEN
+            }
+            Self::PlainText => StatusCode::FORBIDDEN,
+            Self::NoSession | Self::Login(_) => StatusCode::UNAUTHORIZED,
+            Self::Twice => StatusCode::CONFLICT,
+            Self::Body(_) => StatusCode::BAD_REQUEST,
+            Self::Missing(_) => StatusCode::NOT_FOUND,
+            Self::Full(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Broken(_) => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+}
+
+impl IntoResponse for PageRefusal {
+    fn into_response(self) -> Response {
+        let body = json!({"error": self.to_string()}).to_string();
+        let kind = [(http::header::CONTENT_TYPE, "application/json")];
+        (self.status(), kind, body).into_response()
+    }
+}

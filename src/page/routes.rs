@@ -1,0 +1,461 @@
+//! The addresses of the page. Reading changes nothing; every command needs a session, and a stop needs none.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::{Path, Request, State};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::{get, post};
+use base::units::ClockInstant;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use call::VerifiedIdentity;
+use caller::is_login_code;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, COOKIE, HeaderName, SET_COOKIE};
+use http::{HeaderMap, HeaderValue, StatusCode};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+use tools::Node;
+
+use super::assets::{self, ASSETS};
+use super::job_history;
+use super::live_feed::{LiveFeed, state_json};
+use super::page_refusal::PageRefusal;
+use super::same_origin::{PAGE_HEADER, check_command, check_post, check_read, is_on_this_machine};
+use super::services::{PageServices, StopAnswer};
+use super::sessions::{PageSessions, SessionHolder, SessionUse};
+
+/// Longest body of what is no verb.
+const SHORT_BYTES_MAX: usize = 4 * 1024;
+
+/// A command's body has to be here so soon after its head.
+const BODY_MAX: Duration = Duration::from_secs(15);
+
+/// Longest number of a command.
+const COMMAND_CHARS_MAX: usize = 64;
+
+/// The number of a command: the same is not done twice.
+const COMMAND_HEADER: HeaderName = HeaderName::from_static("steadyhand-command");
+
+/// Role that may command.
+const OPERATOR: &str = "operator";
+
+/// What a browser must keep to.
+const HEADERS: [(&str, &str); 6] = [
+    (
+        "content-security-policy",
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    ),
+    ("x-content-type-options", "nosniff"),
+    // With `no-referrer`, a form's request would say that its origin is `null`.
+    ("referrer-policy", "same-origin"),
+    ("cross-origin-opener-policy", "same-origin"),
+    ("cross-origin-resource-policy", "same-origin"),
+    (
+        "permissions-policy",
+        "camera=(), microphone=(), geolocation=()",
+    ),
+];
+
+/// All that the page's addresses need.
+pub struct PageDoor {
+    node: Arc<Node>,
+    services: Arc<dyn PageServices>,
+    sessions: PageSessions,
+    feed: LiveFeed,
+    scheme: &'static str,
+    cookie: String,
+}
+
+impl PageDoor {
+    /// A door to a node that listens at this port with this URL scheme. `stop` ends all streams. Must be called on a runtime.
+    #[must_use]
+    pub fn new(
+        node: &Arc<Node>,
+        services: Arc<dyn PageServices>,
+        scheme: &'static str,
+        port: u16,
+        stop: CancellationToken,
+    ) -> Self {
+        Self {
+            node: Arc::clone(node),
+            services,
+            sessions: PageSessions::default(),
+            feed: LiveFeed::of(node, stop),
+            scheme,
+            // Two nodes on one machine share their cookies.
+            cookie: format!("steadyhand_{port}"),
+        }
+    }
+
+    fn now(&self) -> ClockInstant {
+        let seat = self.node.seats.first();
+        seat.map_or(ClockInstant::ZERO, |seat| seat.motion.clock().now())
+    }
+
+    /// The two halves of a session's key, as a request brings them.
+    fn keys<'a>(&self, headers: &'a HeaderMap) -> Option<(&'a str, &'a str)> {
+        let secret = headers.get(PAGE_HEADER)?.to_str().ok()?;
+        let mut cookies = headers
+            .get_all(COOKIE)
+            .iter()
+            .filter_map(|cookies| cookies.to_str().ok())
+            .flat_map(|cookies| cookies.split(';'))
+            .filter_map(|cookie| cookie.trim().split_once('='));
+        let (_, cookie) = cookies.find(|(name, _)| *name == self.cookie)?;
+        Some((cookie, secret))
+    }
+
+    /// Returns who has logged in. A token that was revoked has ended its sessions.
+    fn identity(
+        &self,
+        headers: &HeaderMap,
+        by: SessionUse,
+    ) -> Result<VerifiedIdentity, PageRefusal> {
+        let keys = self.keys(headers).ok_or(PageRefusal::NoSession)?;
+        let holder = self.sessions.holder(keys, by, self.now());
+        match holder.ok_or(PageRefusal::NoSession)? {
+            SessionHolder::Person(name) => Ok(operator(name)),
+            SessionHolder::Token { token, .. } => self.services.holder(&token).ok_or_else(|| {
+                self.sessions.close(keys.0, keys.1);
+                PageRefusal::NoSession
+            }),
+        }
+    }
+
+    /// Returns the name under which a stop is recorded. Looks at nothing but memory.
+    fn name_of_stop(&self, headers: &HeaderMap) -> String {
+        let keys = self.keys(headers);
+        let holder = keys.and_then(|keys| self.sessions.holder(keys, SessionUse::Page, self.now()));
+        let name = holder.as_ref().map_or("not logged in", SessionHolder::name);
+        format!("{name} (page)")
+    }
+
+    fn operator(&self, headers: &HeaderMap) -> Result<VerifiedIdentity, PageRefusal> {
+        let identity = self.identity(headers, SessionUse::Person)?;
+        match identity.role == OPERATOR {
+            true => Ok(identity),
+            false => Err(PageRefusal::Role {
+                name: identity.name,
+                role: identity.role,
+            }),
+        }
+    }
+
+    /// Lets a command pass once.
+    fn check_new(&self, headers: &HeaderMap) -> Result<(), PageRefusal> {
+        let (cookie, secret) = self.keys(headers).ok_or(PageRefusal::NoSession)?;
+        let number = headers.get(COMMAND_HEADER).and_then(|n| n.to_str().ok());
+        let number = number.filter(|n| (1..=COMMAND_CHARS_MAX).contains(&n.len()));
+        let why = "a command needs a number of its own in the header Steadyhand-Command";
+        let number = number.ok_or_else(|| PageRefusal::Body(why.to_owned()))?;
+        match self.sessions.is_new_command(cookie, secret, number) {
+            true => Ok(()),
+            false => Err(PageRefusal::Twice),
+        }
+    }
+
+    fn cookie_header(&self, value: &str, ends: &str) -> Result<HeaderValue, PageRefusal> {
+        let secure = if self.scheme == "https" {
+            "; Secure"
+        } else {
+            ""
+        };
+        let name = &self.cookie;
+        let text = format!("{name}={value}; Path=/page; HttpOnly; SameSite=Strict{secure}{ends}");
+        HeaderValue::from_str(&text).map_err(|error| PageRefusal::Broken(error.to_string()))
+    }
+}
+
+fn operator(name: String) -> VerifiedIdentity {
+    VerifiedIdentity {
+        name,
+        role: OPERATOR.to_owned(),
+        calls_per_minute: u32::MAX,
+    }
+}
+
+/// The name under which a session's commands are recorded.
+fn audit_name(identity: &VerifiedIdentity) -> String {
+    format!("{} (page)", identity.name)
+}
+
+type SharedDoor = State<Arc<PageDoor>>;
+
+/// Returns the routes of the page: `/` and what is below `/page/`.
+pub fn routes(door: PageDoor) -> Router {
+    let files = ASSETS.iter().fold(Router::new(), |router, asset| {
+        let path = match asset.name {
+            "" => "/".to_owned(),
+            name => format!("/page/{name}"),
+        };
+        let file = move |headers: HeaderMap| async move { assets::serve(asset, &headers) };
+        router.route(&path, get(file))
+    });
+    files
+        .route("/page/state", get(state))
+        .route("/page/events", get(events))
+        .route("/page/session", get(session))
+        .route("/page/jobs", get(jobs))
+        .route("/page/pending", get(pending))
+        .route("/page/jobs/{id}/{picture}", get(picture))
+        .route("/page/scenes", get(scenes))
+        .route("/page/login", post(log_in))
+        .route("/page/logout", post(log_out))
+        .route("/page/sense", post(sense))
+        .route("/page/operate", post(operate))
+        .route("/page/stop", post(stop))
+        .route("/page/estop", post(emergency_stop))
+        .layer(axum::middleware::map_response(with_headers))
+        .with_state(Arc::new(door))
+}
+
+async fn with_headers(mut response: Response) -> Response {
+    let headers = response.headers_mut();
+    for (name, value) in HEADERS {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    // What is not a file is of this moment, and of this session.
+    headers
+        .entry(CACHE_CONTROL)
+        .or_insert(HeaderValue::from_static("no-store"));
+    response
+}
+
+fn json_response(value: &Value) -> Response {
+    let kind = [(CONTENT_TYPE, "application/json")];
+    (kind, value.to_string()).into_response()
+}
+
+/// Reads a command's body.
+async fn body_of(request: Request, bytes_max: usize) -> Result<Bytes, PageRefusal> {
+    let read = axum::body::to_bytes(request.into_body(), bytes_max);
+    match tokio::time::timeout(BODY_MAX, read).await {
+        Ok(Ok(body)) => Ok(body),
+        Ok(Err(_)) => Err(PageRefusal::Body(format!(
+            "it ends early or is longer than {bytes_max} bytes"
+        ))),
+        Err(_) => Err(PageRefusal::Body(format!(
+            "its body was not here after {} s",
+            BODY_MAX.as_secs()
+        ))),
+    }
+}
+
+/// Does what reads files on a thread for that.
+async fn read<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, PageRefusal> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|_| PageRefusal::Broken("it could not be read; the log says why".to_owned()))
+}
+
+async fn state(State(door): SharedDoor, headers: HeaderMap) -> Result<Response, PageRefusal> {
+    check_read(&headers)?;
+    let kind = [(CONTENT_TYPE, "application/json")];
+    Ok((kind, state_json(&door.node)).into_response())
+}
+
+async fn events(State(door): SharedDoor, headers: HeaderMap) -> Result<Response, PageRefusal> {
+    check_read(&headers)?;
+    let kind = [(CONTENT_TYPE, "text/event-stream")];
+    Ok((kind, door.feed.follow()?).into_response())
+}
+
+async fn session(State(door): SharedDoor, headers: HeaderMap) -> Result<Response, PageRefusal> {
+    check_read(&headers)?;
+    let identity = door.identity(&headers, SessionUse::Page)?;
+    Ok(json_response(&session_json(&identity)))
+}
+
+fn session_json(identity: &VerifiedIdentity) -> Value {
+    json!({"name": identity.name, "role": identity.role})
+}
+
+async fn jobs(State(door): SharedDoor, headers: HeaderMap) -> Result<Response, PageRefusal> {
+    check_read(&headers)?;
+    door.identity(&headers, SessionUse::Person)?;
+    let node = Arc::clone(&door.node);
+    Ok(json_response(
+        &read(move || job_history::jobs(&node)).await?,
+    ))
+}
+
+async fn pending(State(door): SharedDoor, headers: HeaderMap) -> Result<Response, PageRefusal> {
+    check_read(&headers)?;
+    door.identity(&headers, SessionUse::Page)?;
+    let node = Arc::clone(&door.node);
+    Ok(json_response(
+        &read(move || job_history::pending(&node)).await?,
+    ))
+}
+
+async fn picture(
+    State(door): SharedDoor,
+    Path((id, name)): Path<(String, String)>,
+    headers: HeaderMap,
+) -> Result<Response, PageRefusal> {
+    check_read(&headers)?;
+    door.identity(&headers, SessionUse::Person)?;
+    let node = Arc::clone(&door.node);
+    let png = read(move || job_history::picture(&node, &id, &name)).await??;
+    Ok(([(CONTENT_TYPE, "image/png")], png).into_response())
+}
+
+async fn scenes(State(door): SharedDoor, headers: HeaderMap) -> Result<Response, PageRefusal> {
+    check_read(&headers)?;
+    door.identity(&headers, SessionUse::Person)?;
+    let node = Arc::clone(&door.node);
+    let names = move || json!({"scenes": node.scenes.scenes(), "overlays": node.scenes.overlays()});
+    Ok(json_response(&read(names).await?))
+}
+
+#[derive(Deserialize)]
+struct LoginRequest {
+    token: String,
+}
+
+/// Opens a session for a token, or for a code that `steadyhand page` has printed.
+async fn log_in(State(door): SharedDoor, request: Request) -> Result<Response, PageRefusal> {
+    check_command(request.headers(), door.scheme)?;
+    if door.scheme != "https" && !is_on_this_machine(request.headers()) {
+        return Err(PageRefusal::PlainText);
+    }
+    let body = body_of(request, SHORT_BYTES_MAX).await?;
+    let said: LoginRequest =
+        serde_json::from_slice(&body).map_err(|error| PageRefusal::Body(error.to_string()))?;
+    let (holder, identity) = prove(&door, said.token.trim()).await?;
+    let keys = door.sessions.open(holder, door.now());
+    let keys = keys.map_err(|error| PageRefusal::Broken(error.to_string()))?;
+    let note = format!("{}: logged in as {}", audit_name(&identity), identity.role);
+    door.node.audit.note("operator", note);
+    let mut told = session_json(&identity);
+    if let Some(told) = told.as_object_mut() {
+        told.insert("secret".to_owned(), keys.secret.into());
+    }
+    let mut response = json_response(&told);
+    let cookie = door.cookie_header(&keys.cookie, "")?;
+    response.headers_mut().insert(SET_COOKIE, cookie);
+    Ok(response)
+}
+
+async fn prove(
+    door: &PageDoor,
+    said: &str,
+) -> Result<(SessionHolder, VerifiedIdentity), PageRefusal> {
+    if is_login_code(said) {
+        let name = door.node.login_codes.spend(said, door.now());
+        let why = "this code is not valid: it opens once, and for five minutes; `steadyhand page` prints another";
+        let name = name.ok_or_else(|| PageRefusal::Login(why.to_owned()))?;
+        return Ok((SessionHolder::Person(name.clone()), operator(name)));
+    }
+    let identity = door.services.verify(said.to_owned()).await;
+    let identity = identity.map_err(PageRefusal::Login)?;
+    let holder = SessionHolder::Token {
+        token: said.to_owned(),
+        name: identity.name.clone(),
+    };
+    Ok((holder, identity))
+}
+
+async fn log_out(State(door): SharedDoor, headers: HeaderMap) -> Result<Response, PageRefusal> {
+    check_command(&headers, door.scheme)?;
+    let identity = door.identity(&headers, SessionUse::Person)?;
+    if let Some((cookie, secret)) = door.keys(&headers) {
+        door.sessions.close(cookie, secret);
+    }
+    let note = format!("{}: logged out", audit_name(&identity));
+    door.node.audit.note("operator", note);
+    let mut response = json_response(&json!({}));
+    let cookie = door.cookie_header("", "; Max-Age=0")?;
+    response.headers_mut().insert(SET_COOKIE, cookie);
+    Ok(response)
+}
+
+#[derive(Deserialize)]
+struct SenseRequest {
+    arm: Option<String>,
+}
+
+/// Has an arm sensed for anybody who has logged in. A command and no reading: cameras take pictures for it.
+async fn sense(State(door): SharedDoor, request: Request) -> Result<Response, PageRefusal> {
+    check_command(request.headers(), door.scheme)?;
+    let identity = door.identity(request.headers(), SessionUse::Person)?;
+    let body = body_of(request, SHORT_BYTES_MAX).await?;
+    let said: SenseRequest =
+        serde_json::from_slice(&body).map_err(|error| PageRefusal::Body(error.to_string()))?;
+    let answer = door.services.sense(audit_name(&identity), said.arm).await;
+    let pictures = answer
+        .images
+        .iter()
+        .map(|(mime, bytes)| format!("data:{mime};base64,{}", STANDARD.encode(bytes)));
+    Ok(json_response(&json!({
+        "text": answer.text,
+        "bus": answer.structured.get("bus"),
+        "pictures": pictures.collect::<Vec<_>>(),
+    })))
+}
+
+/// An operator's verb.
+async fn operate(State(door): SharedDoor, request: Request) -> Result<Response, PageRefusal> {
+    check_command(request.headers(), door.scheme)?;
+    let identity = door.operator(request.headers())?;
+    door.check_new(request.headers())?;
+    let body = body_of(request, door.services.verb_bytes_max()).await?;
+    let told = door
+        .services
+        .operate(audit_name(&identity), body.to_vec())
+        .await;
+    Ok(json_response(&told.map_err(PageRefusal::Body)?))
+}
+
+async fn stop(State(door): SharedDoor, headers: HeaderMap) -> Result<Response, PageRefusal> {
+    stopped(&door, &headers, false).await
+}
+
+async fn emergency_stop(
+    State(door): SharedDoor,
+    headers: HeaderMap,
+) -> Result<Response, PageRefusal> {
+    stopped(&door, &headers, true).await
+}
+
+/// Stops for whoever looks at the page, logged in or not. A form may ask: the buttons work before any script is there.
+async fn stopped(
+    door: &PageDoor,
+    headers: &HeaderMap,
+    emergency: bool,
+) -> Result<Response, PageRefusal> {
+    check_post(headers, door.scheme)?;
+    let answer = door
+        .services
+        .stop(door.name_of_stop(headers), emergency)
+        .await;
+    match headers.contains_key(PAGE_HEADER) {
+        true => Ok(json_response(
+            &json!({"verified": answer.verified, "words": answer.words}),
+        )),
+        false => Ok(stop_page(&answer)),
+    }
+}
+
+/// The answer to a form.
+fn stop_page(answer: &StopAnswer) -> Response {
+    let escape = |text: &str| {
+        let text = text.replace('&', "&amp;").replace('<', "&lt;");
+        text.replace('>', "&gt;")
+    };
+    let title = match answer.verified {
+        true => "Stopped",
+        false => "Standstill NOT verified",
+    };
+    let words = escape(&answer.words);
+    let html = format!(
+        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\"><title>{title}</title><link rel=\"stylesheet\" href=\"/page/page.css\"><main><h1>{title}</h1><p>{words}</p><p><a href=\"/\">Back to the page</a></p></main></html>"
+    );
+    let kind = [(CONTENT_TYPE, "text/html; charset=utf-8")];
+    (StatusCode::OK, kind, Body::from(html)).into_response()
+}

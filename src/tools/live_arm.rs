@@ -1,0 +1,71 @@
+//! What an arm does now, for a page that follows it.
+
+use serde::Serialize;
+
+use super::AttachedArm;
+use super::motion_job::look;
+use super::sense::{activity_words, latch_words};
+use permit::StopLatch;
+
+/// The present or last job of an arm.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LiveJob {
+    /// Its name, unique on this node.
+    pub id: String,
+    /// The tool that began it.
+    pub tool: String,
+    /// The scene that it moves in.
+    pub scene: String,
+    /// `accepted`, `planning`, `moving`, `held`, then `reached`, `stopped`, `refused`, `faulted`.
+    pub state: &'static str,
+    /// Strokes or points done.
+    pub done: usize,
+    /// Total number of items.
+    pub of: usize,
+    /// Time left, by the plan.
+    pub eta_s: f64,
+    /// Arm time that is over.
+    pub done_s: f64,
+    /// That of all motions that are planned so far.
+    pub total_s: f64,
+    /// True if it has ended.
+    pub is_over: bool,
+    /// How far it is, or its outcome, in words.
+    pub words: String,
+}
+
+impl AttachedArm {
+    /// Returns the present or last job, brought up to what the arm is doing.
+    #[must_use]
+    pub fn live_job(&self) -> Option<LiveJob> {
+        let job = self.board.job()?;
+        look(self, &job);
+        let card = job.card();
+        let outcome = job.outcome_text();
+        Some(LiveJob {
+            done_s: card.done_s(),
+            total_s: card.total_s(),
+            is_over: outcome.is_some(),
+            words: outcome.unwrap_or_else(|| card.progress_text()),
+            id: card.id,
+            tool: card.tool,
+            scene: card.scene,
+            state: card.state,
+            done: card.done,
+            of: card.of,
+            eta_s: card.eta_s,
+        })
+    }
+
+    /// Says what the arm does, as the rest of a sentence that begins with its name.
+    #[must_use]
+    pub fn activity_text(&self) -> String {
+        activity_words(&self.motion.snapshot())
+    }
+}
+
+/// Says what a latched stop keeps from moving, and what ends it.
+#[must_use]
+pub fn latch_text(latch: &StopLatch) -> &'static str {
+    latch_words(latch)
+}

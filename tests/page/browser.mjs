@@ -1,0 +1,296 @@
+// What a person does with the operator's page, in a real browser on a real node with a simulated arm.
+//
+// node browser.mjs URL CHROMIUM "LOGIN COMMAND" FOLDER
+
+import assert from "node:assert/strict";
+import { execSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { chromium } from "playwright-core";
+
+const [url, executablePath, loginCommand, folder] = process.argv.slice(2);
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-dev-shm-usage"] });
+const complaints = [];
+
+function listen(page, name) {
+  page.on("console", (message) => { if (message.type() === "error") complaints.push(`${name}: ${message.text()}`); });
+  page.on("pageerror", (error) => complaints.push(`${name}: ${error}`));
+  return page;
+}
+
+async function open(context, name) {
+  const page = listen(await context.newPage(), name);
+  await page.goto(url);
+  await page.getByText("live", { exact: true }).waitFor();
+  return page;
+}
+
+async function accessible(page, name) {
+  // Evaluated from outside, as the page's own policy lets no other script in.
+  await page.evaluate(axe);
+  const result = await page.evaluate(() => globalThis.axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"] }));
+  const found = result.violations.map((one) => `${one.id}: ${one.nodes.map((node) => node.html).join(" ")}`);
+  assert.deepEqual(found, [], `${name}: axe finds ${found.length} violations`);
+  assert.ok(result.passes.length > 10, `${name}: axe looked at little`);
+}
+
+async function fits(page, name) {
+  const [wide, screen] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+  assert.ok(wide <= screen, `${name}: ${wide} px wide on a screen of ${screen}`);
+}
+
+async function shot(page, name) {
+  await page.evaluate(() => scrollTo(0, 0));
+  await page.screenshot({ path: join(folder, `${name}.png`) });
+}
+
+async function tool(name, args) {
+  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name, arguments: args } });
+  const answer = await fetch(`${url}/mcp`, { method: "POST", body, headers: { "Content-Type": "application/json", Accept: "application/json" } });
+  return (await answer.json()).result.structuredContent;
+}
+
+function loginCode() {
+  const [, code] = execSync(loginCommand, { encoding: "utf8" }).match(/ and type (\S+) /);
+  return code;
+}
+
+async function logIn(page) {
+  await page.getByLabel(/^Token/).fill(loginCode());
+  await page.getByRole("button", { name: "Log in" }).click();
+  await page.getByText("is logged in here, as operator").waitFor();
+}
+
+const steps = {
+  async "looking sends no command"() {
+    const context = await browser.newContext();
+    const page = await open(context, "looking");
+    const bytes = await page.evaluate(() => performance.getEntriesByType("resource").concat(performance.getEntriesByType("navigation"))
+      .filter((entry) => !entry.name.includes("/events")).reduce((sum, entry) => sum + entry.transferSize, 0));
+    assert.ok(bytes > 0 && bytes <= 300_000, `${bytes} bytes on the wire`);
+    const posts = [];
+    page.on("request", (request) => { if (request.method() !== "GET") posts.push(request.url()); });
+    await page.reload();
+    await page.goto("about:blank");
+    await page.goBack();
+    await page.getByText("live", { exact: true }).waitFor();
+    assert.deepEqual(posts, []);
+    await accessible(page, "logged out");
+    assert.equal(await page.getByRole("button", { name: "Enable" }).isVisible(), false);
+    await context.close();
+  },
+
+  async "it fits a phone, a zoomed screen, the dark and the keyboard"() {
+    for (const [name, options] of [
+      ["phone", { viewport: { width: 320, height: 640 }, hasTouch: true }],
+      ["zoomed", { viewport: { width: 640, height: 400 }, deviceScaleFactor: 2 }],
+      ["dark", { colorScheme: "dark", reducedMotion: "reduce" }],
+    ]) {
+      const context = await browser.newContext(options);
+      const page = await open(context, name);
+      await logIn(page);
+      await fits(page, name);
+      await accessible(page, name);
+      for (const button of ["Stop Esc", "Emergency stop"]) {
+        const box = await page.getByRole("button", { name: button, exact: true }).boundingBox();
+        assert.ok(box.height >= 44 && box.width >= 44, `${name}: ${button} is ${box.width} by ${box.height}`);
+      }
+      await page.keyboard.press("Tab");
+      await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
+      assert.ok(await page.getByRole("button", { name: "Stop Esc" }).isVisible());
+      const top = (await page.getByRole("button", { name: "Stop Esc" }).boundingBox()).y;
+      assert.ok(top >= 0 && top < 200, `${name}: Stop scrolled away to ${top}`);
+      await shot(page, name);
+      await page.getByRole("button", { name: "Log out" }).click();
+      await page.getByText("Nobody is logged in here").waitFor();
+      await context.close();
+    }
+  },
+
+  async "an operator draws words exactly as shown, holds and goes on"() {
+    const context = await browser.newContext({ viewport: { width: 1200, height: 1000 } });
+    const page = await open(context, "drawing");
+    await logIn(page);
+    await page.getByLabel("or words").fill("Hello");
+    await page.getByLabel("Longer side, mm").fill("40");
+    await page.getByRole("button", { name: "Preview" }).click();
+    const draw = page.getByRole("button", { name: /^Draw this/ });
+    await draw.waitFor();
+    assert.equal((await tool("sense", {})).state, "holding", "a preview moves nothing");
+    await accessible(page, "offer");
+    await page.locator("#offer").scrollIntoViewIfNeeded();
+    await page.screenshot({ path: join(folder, "preview.png") });
+    const sent = [];
+    page.on("request", (request) => { if (request.url().endsWith("/page/operate")) sent.push(request.postDataJSON()); });
+    await draw.dblclick();
+    await page.getByText(/moving, \d+ of \d+/).waitFor();
+    assert.equal(sent.filter((verb) => verb.assent).length, 1, "a double click begins one drawing");
+    await page.locator("path.ink[d]").first().waitFor({ state: "attached" });
+    await page.getByText(/moving, [45] of 7/).waitFor({ timeout: 60_000 });
+    await shot(page, "drawing");
+    await page.getByRole("button", { name: "Hold now" }).click();
+    await page.getByText(/held, pen up/).waitFor();
+    await page.getByRole("button", { name: "Resume" }).click();
+    await page.getByText(/: goes on/).waitFor();
+    await page.getByText(/: reached, \d+ of \d+/).waitFor({ timeout: 120_000 });
+    await page.getByText(/planned, (99|100) % drawn/).waitFor();
+    await page.getByRole("button", { name: /^Look closer/ }).click();
+    await page.getByRole("region", { name: /^Bus of/ }).waitFor();
+    await page.getByAltText(/has drawn/).first().waitFor();
+    const summary = page.locator("#jobs summary").first();
+    await summary.click();
+    await page.locator("#jobs details[open] dl").waitFor();
+    await accessible(page, "jobs");
+    await context.close();
+  },
+
+  async "a person approves and refuses what a planner asked for"() {
+    const context = await browser.newContext({ viewport: { width: 1000, height: 900 } });
+    const page = await open(context, "approving");
+    await logIn(page);
+    for (const [press, success] of [["Refuse", false], ["Approve", true]]) {
+      const asked = tool("stroke", { scene: "default", again: true });
+      const button = page.getByRole("button", { name: new RegExp(`^${press} job`) });
+      await button.waitFor({ timeout: 60_000 });
+      await page.locator("#pending img").first().waitFor();
+      await accessible(page, "approval");
+      if (press === "Approve") {
+        await page.locator("#approve").evaluate((node) => node.scrollIntoView());
+        await page.screenshot({ path: join(folder, "approval.png") });
+      }
+      await button.click();
+      if (success) {
+        await page.getByText(/moving, \d+ of \d+/).waitFor({ timeout: 60_000 });
+        await page.keyboard.press("Escape");
+        await page.getByText(/^Stop: standstill verified/).waitFor();
+        const told = await page.locator("#stop-answer").textContent();
+        assert.match(told, /first stop frame after/);
+      }
+      assert.equal((await asked).success, false, press);
+      if (!success) assert.match((await asked).message, /refused this plan/);
+    }
+    await page.getByRole("button", { name: /^Reset / }).click();
+    await page.getByText(/is at rest|at rest/).first().waitFor({ timeout: 60_000 });
+    await context.close();
+  },
+
+  async "a stop finds its way past six other tabs, a plan and a cut stream"() {
+    const context = await browser.newContext();
+    const page = await open(context, "stopping");
+    await logIn(page);
+    const streams = new Set();
+    context.on("request", (request) => { if (request.url().endsWith("/page/events")) streams.add(request); });
+    for (const end of ["requestfinished", "requestfailed"]) context.on(end, (request) => streams.delete(request));
+    for (let tab = 0; tab < 6; tab += 1) await open(context, `tab ${tab}`);
+    // The first tab's stream was there before anybody counted.
+    assert.ok(streams.size <= 2, `${streams.size} streams more for six tabs more`);
+    await page.getByLabel("or words").fill("a plan that takes a while to compute, and while it does the arm must stop");
+    await page.getByRole("button", { name: "Preview" }).click();
+    await page.route("**/page/events", (route) => route.abort());
+    const answered = await page.evaluate(async () => {
+      const began = performance.now();
+      document.getElementById("stop").click();
+      const answer = document.getElementById("stop-answer");
+      while (!answer.className) await new Promise((tick) => setTimeout(tick, 5));
+      return [answer.textContent, performance.now() - began];
+    });
+    assert.match(answered[0], /^Stop: standstill verified/);
+    console.log(`   a stop was answered after ${Math.round(answered[1])} ms`);
+    await context.close();
+  },
+
+  async "a page whose node is gone says how old it is"() {
+    const context = await browser.newContext();
+    const page = await open(context, "cut off");
+    const before = complaints.length;
+    await context.setOffline(true);
+    await page.evaluate(() => { globalThis.EventSource = class { addEventListener() {} close() {} }; });
+    await page.route("**/*", (route) => route.abort());
+    // A stream that is open stays so when the network is only said to be gone: the tab is hidden and shown again.
+    await page.evaluate(() => {
+      Object.defineProperty(document, "hidden", { value: true, configurable: true });
+      document.dispatchEvent(new Event("visibilitychange"));
+      Object.defineProperty(document, "hidden", { value: false, configurable: true });
+    });
+    await page.getByText(/last heard \d/).waitFor();
+    await page.getByText(/NOT CONNECTED: what is shown is/).waitFor();
+    await page.getByRole("button", { name: "Stop Esc" }).click();
+    await page.getByText(/Stop WAS NOT CONFIRMED/).waitFor();
+    // The network errors are this step's own.
+    complaints.length = before;
+    await context.close();
+  },
+
+  async "a hostile page reads and changes nothing"() {
+    const context = await browser.newContext();
+    const own = await open(context, "own");
+    await logIn(own);
+    const before = (await (await own.evaluateHandle(async () => (await fetch("/page/state")).json())).jsonValue()).arms[0];
+    const hostile = createServer((request, response) => {
+      response.setHeader("Content-Type", "text/html");
+      response.end(`<!doctype html><title>hostile</title><form id=f method=post target=sink action="${url}/page/estop"></form><iframe name=sink></iframe><iframe id=frame src="${url}/"></iframe>`);
+    });
+    await new Promise((ready) => hostile.listen(0, "127.0.0.1", ready));
+    const { port } = hostile.address();
+    // The other port of this host is the same site: cookies go there and to us.
+    for (const host of ["127.0.0.1", "localhost"]) {
+      const page = await context.newPage();
+      await page.goto(`http://${host}:${port}/`);
+      const read = await page.evaluate(async (node) => {
+        const told = [];
+        const attempt = async (name, work) => told.push([name, await work().then((value) => value, () => "refused")]);
+        await attempt("read", async () => (await fetch(`${node}/page/state`, { credentials: "include" })).text());
+        await attempt("blind", async () => (await fetch(`${node}/page/estop`, { method: "POST", mode: "no-cors", credentials: "include" })).type);
+        await attempt("json", async () => (await fetch(`${node}/page/operate`, { method: "POST", credentials: "include", headers: { "Content-Type": "application/json", "Steadyhand-Page": "1" }, body: '{"verb":"disable"}' })).text());
+        await attempt("stream", () => new Promise((heard, refused) => {
+          const source = new EventSource(`${node}/page/events`, { withCredentials: true });
+          source.addEventListener("state", (event) => heard(event.data));
+          source.addEventListener("error", refused);
+        }));
+        document.getElementById("f").submit();
+        await new Promise((tick) => setTimeout(tick, 300));
+        let framed = "refused";
+        try { framed = document.getElementById("frame").contentDocument.title; } catch (closed) { framed = "refused"; }
+        told.push(["frame", framed]);
+        return told;
+      }, url);
+      for (const [name, value] of read) {
+        assert.ok(["refused", "opaque"].includes(value), `${host} ${name}: ${String(value).slice(0, 200)}`);
+      }
+      await page.close();
+    }
+    hostile.close();
+    const after = (await (await own.evaluateHandle(async () => (await fetch("/page/state")).json())).jsonValue()).arms[0];
+    assert.equal(after.stops_done, before.stops_done, "a hostile page has stopped the arm");
+    assert.equal(after.may_move, before.may_move, "a hostile page has disabled the arm");
+    assert.equal(await own.evaluate(() => document.cookie), "", "a script can read the cookie");
+    await context.close();
+  },
+};
+
+let failed = 0;
+const wanted = process.env.PAGE_STEP;
+for (const [name, step] of Object.entries(steps)) {
+  if (wanted && !name.includes(wanted)) continue;
+  const began = performance.now();
+  try {
+    await step();
+    console.log(`ok: ${name} (${((performance.now() - began) / 1000).toFixed(1)} s)`);
+  } catch (failure) {
+    failed += 1;
+    console.log(`FAILED: ${name}: ${failure.message}`);
+    for (const context of browser.contexts()) {
+      for (const page of context.pages()) await page.screenshot({ path: join(folder, `failed-${failed}.png`), fullPage: true }).catch(() => {});
+      await context.close();
+    }
+  }
+}
+await browser.close();
+if (complaints.length > 0) {
+  failed += 1;
+  console.log(`FAILED: the console has errors:\n${[...new Set(complaints)].join("\n")}`);
+}
+process.exit(failed === 0 ? 0 : 1);
