@@ -60,30 +60,30 @@ pub(super) enum SceneFileError {
     Outside(Box<DesignOverflow>),
 }
 
+fn inks(file: &SceneFile, wrong: &mut Vec<String>) -> Vec<InkCap> {
+    let inks = file.inks.iter();
+    inks.filter_map(|ink| keep(ink_of(ink), wrong)).collect()
+}
+
 /// Checks every value and collects all that is wrong.
 pub(super) fn scene(file: &SceneFile, parts: SceneParts) -> Result<Scene, SceneFileError> {
     let mut wrong = Vec::new();
     let surface = keep(Surface::new(&file.sheet), &mut wrong);
     let fiducials = tags(file, surface.as_ref(), &mut wrong);
     let pens = pens(file, &mut wrong);
-    let inks = file.inks.iter();
-    let inks = inks.filter_map(|ink| keep(ink_of(ink), &mut wrong));
-    let inks = inks.collect();
+    let inks = inks(file, &mut wrong);
     let limits = keep(limits(&file.limits, &parts.arm), &mut wrong);
     let heights = keep(heights(&file.heights), &mut wrong);
-    let change_said = file.poses.change_rad.as_ref();
-    let change_rad =
-        change_said.and_then(|said| keep(pose("change_rad", said, &parts.arm), &mut wrong));
-    let [rest_rad, ready_rad] = [
-        ("rest_rad", &file.poses.rest_rad),
-        ("ready_rad", &file.poses.ready_rad),
+    let poses = &file.poses;
+    let [rest_rad, ready_rad, change_rad] = [
+        ("rest_rad", Some(&poses.rest_rad)),
+        ("ready_rad", Some(&poses.ready_rad)),
+        ("change_rad", poses.change_rad.as_ref()),
     ]
-    .map(|(name, said)| keep(pose(name, said, &parts.arm), &mut wrong));
-    let keep_outs: Vec<KeepOut> = file
-        .keep_outs
-        .iter()
-        .filter_map(|b| keep(keep_out(b), &mut wrong))
-        .collect();
+    .map(|(name, said)| said.and_then(|said| keep(pose(name, said, &parts.arm), &mut wrong)));
+    let keep_outs = file.keep_outs.iter();
+    let keep_outs = keep_outs.filter_map(|b| keep(keep_out(b), &mut wrong));
+    let keep_outs: Vec<KeepOut> = keep_outs.collect();
     if let Some(rest_rad) = &rest_rad {
         wrong.extend(check_keep_outs(&parts.arm, &pens, rest_rad, &keep_outs));
     }
@@ -124,13 +124,7 @@ pub(super) fn scene(file: &SceneFile, parts: SceneParts) -> Result<Scene, SceneF
         surface,
         fiducials,
         pens,
-        holder: match file.pen_change {
-            PenChangeKind::AllMounted => PenHolder::AllMounted,
-            PenChangeKind::ByHand => PenHolder::ByHand {
-                mounted: None,
-                change_rad: change_rad.unwrap_or(rest_rad),
-            },
-        },
+        holder: holder(file.pen_change, change_rad.unwrap_or(rest_rad)),
         inks,
         calibrator_m: file.calibrator_m.map(point),
         rest_rad,
@@ -141,6 +135,16 @@ pub(super) fn scene(file: &SceneFile, parts: SceneParts) -> Result<Scene, SceneF
         attended: file.attended,
         revision: parts.revision,
     })
+}
+
+fn holder(kind: PenChangeKind, change_rad: JointVector) -> PenHolder {
+    match kind {
+        PenChangeKind::AllMounted => PenHolder::AllMounted,
+        PenChangeKind::ByHand => PenHolder::ByHand {
+            mounted: None,
+            change_rad,
+        },
+    }
 }
 
 fn wrong_with(mut wrong: Vec<String>, outside: DesignOverflow) -> SceneFileError {

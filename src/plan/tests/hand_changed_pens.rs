@@ -44,7 +44,7 @@ proptest! {
             .collect();
         let parts = pen_parts(&strokes);
         prop_assert!(parts.windows(2).all(|pair| pair[0].pen < pair[1].pen));
-        let mut sorted = strokes.clone();
+        let mut sorted = strokes;
         sorted.sort_by_key(|stroke| stroke.pen);
         let joined: Vec<SheetStroke> = parts.into_iter().flat_map(|part| part.strokes).collect();
         prop_assert_eq!(joined, sorted);
