@@ -151,6 +151,25 @@ pub enum OperatorVerb {
 }
 
 impl OperatorVerb {
+    /// Returns whether something may move because of it.
+    fn moves(&self) -> bool {
+        matches!(
+            self,
+            Self::Enable { .. }
+                | Self::Draw {
+                    assent: Some(_),
+                    ..
+                }
+                | Self::Selftest { .. }
+                | Self::Pen {
+                    confirmed: Some(_),
+                    ..
+                }
+                | Self::Resume
+                | Self::Jog { .. }
+        )
+    }
+
     /// Reads a verb. An invalid text that names a stop becomes one: an emergency stop if it says so.
     pub(super) fn read(node: &Node, text: &[u8]) -> Result<Self, String> {
         serde_json::from_slice(text).or_else(|error| {
@@ -441,21 +460,7 @@ pub async fn run_for_operator(node: &Arc<Node>, caller: &str, verb: OperatorVerb
 }
 
 async fn act(node: &Arc<Node>, verb: OperatorVerb) -> VerbReply {
-    let moves = matches!(
-        verb,
-        OperatorVerb::Enable { .. }
-            | OperatorVerb::Draw {
-                assent: Some(_),
-                ..
-            }
-            | OperatorVerb::Selftest { .. }
-            | OperatorVerb::Pen {
-                confirmed: Some(_),
-                ..
-            }
-            | OperatorVerb::Resume
-            | OperatorVerb::Jog { .. }
-    );
+    let moves = verb.moves();
     // An arm whose torque goes drops, which is a motion too.
     let drops = matches!(verb, OperatorVerb::TorqueOff) && node.file.read_only;
     if let Some(why) = node.motion_withheld().filter(|_| moves || drops) {

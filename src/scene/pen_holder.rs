@@ -101,3 +101,67 @@ impl Scene {
         }
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failing test may panic")]
+mod tests {
+    use crate::{PenHolder, SceneLibrary};
+
+    /// What is said of the shipped scene with other words in it; empty for nothing.
+    fn said_of(change: impl Fn(&str) -> String) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        let shipped = include_str!(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/scenes/pens_by_hand.toml"
+        ));
+        std::fs::write(folder.path().join("pens_by_hand.toml"), change(shipped)).unwrap();
+        let library = SceneLibrary::new(Some(folder.path().to_owned()));
+        let scene = library.scene("pens_by_hand", None);
+        scene
+            .err()
+            .map_or_else(String::new, |error| error.to_string())
+    }
+
+    #[test]
+    fn a_pen_narrows_what_the_scene_allows_and_never_widens_it() {
+        assert_eq!(said_of(str::to_owned), "");
+        for (key, own, words) in [
+            ("press_mm", "1.1", "0 to 1 are possible"),
+            ("press_mm", "-0.1", "0 to 1 are possible"),
+            ("draw_mm_s", "41.0", "0.1 to 40 are possible"),
+        ] {
+            let line = |text: &str| {
+                let lines = text.lines().map(|line| match line.starts_with(key) {
+                    true => format!("{key} = {own}"),
+                    false => line.to_owned(),
+                });
+                lines.collect::<Vec<_>>().join("\n")
+            };
+            let said = said_of(line);
+            assert!(said.contains(key) && said.contains(words), "{said}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_done_is_refused_and_the_rest_pose_is_where_pens_are_changed() {
+        let said = said_of(|text| text.replace("[design]", "measure_change = true\n\n[design]"));
+        assert!(said.contains("measure_change"), "{said}");
+        let said = said_of(|text| {
+            let all = text.replace("pen_change = \"by_hand\"", "");
+            all.replace(
+                "[poses]",
+                "[poses]\nchange_rad = [0.0, -1.5, 1.2, 0.8, 0.0]",
+            )
+        });
+        assert!(said.contains("change_rad"), "{said}");
+        let scene = SceneLibrary::new(None).scene("pens_by_hand", None).unwrap();
+        assert_eq!(scene.holder.change_rad(), Some(&scene.rest_rad));
+        assert!((0..3).all(|pen| scene.holder.may_hold(pen) && !scene.holder.holds(pen)));
+        let mounted = scene.with_mounted(1);
+        let there = (0..3).filter(|pen| mounted.holder.may_hold(*pen));
+        assert_eq!(there.collect::<Vec<_>>(), [1]);
+        assert_eq!(mounted.without_mounted().holder, scene.holder);
+        let all = SceneLibrary::new(None).scene("two_pens", None).unwrap();
+        assert_eq!(all.with_mounted(1).holder, PenHolder::AllMounted);
+    }
+}

@@ -482,7 +482,7 @@ where
         },
     );
     let reply = match (reply.is_error, state) {
-        (true, "stopped" | "faulted") if entry.past().has_remainder() => {
+        (true, "stopped" | "faulted" | "refused") if entry.past().has_remainder() => {
             reply.hint(how_to_go_on(&entry.past()))
         }
         _ => reply,

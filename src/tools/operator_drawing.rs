@@ -9,6 +9,7 @@ use super::drawing_offer::DrawingOffer;
 use super::job_board::JobCard;
 use super::motion_job::{MotionJobRequest, StartedJob};
 use super::node::check_is_for;
+use super::pen_change::CHANGE_WITHIN;
 use super::stroke::{self, DrawingScope};
 use super::{AttachedArm, Node, calibration_check, job_scene, motion_job, resume, sheet_check};
 use job::{AcceptedJob, DrawingOrigin, JournalDrawing, PastJob};
@@ -236,7 +237,14 @@ impl Node {
             return Ok(());
         }
         let planned = Duration::try_from_secs_f64(duration_s * 2.0).unwrap_or(ENABLED_MAX);
-        let for_ = planned.saturating_add(ENABLED_BEYOND).min(ENABLED_MAX);
+        let changes = match scene.holder.is_by_hand() {
+            true => u32::try_from(scene.pens.len()).unwrap_or(u32::MAX),
+            false => 0,
+        };
+        let for_ = planned
+            .saturating_add(CHANGE_WITHIN.saturating_mul(changes))
+            .saturating_add(ENABLED_BEYOND)
+            .min(ENABLED_MAX);
         self.enable(scene, Some(&seat.name), Some(for_))?;
         Ok(())
     }

@@ -337,11 +337,12 @@ impl Node {
                     true => "motion is disabled; `steadyhand draw --resume` asks and goes on",
                 };
                 told.push(format!(
-                    "{} of arm {} was interrupted: {}{}; {next}",
+                    "{} of arm {} was interrupted: {}{}; {next}{}",
                     past.id,
                     seat.name,
                     past.summary(),
-                    pen_words(seat, &past)
+                    pen_words(seat, &past),
+                    self.next_pen_text(seat, &past)
                 ));
             }
             if seat.studio.is_none()
@@ -352,6 +353,16 @@ impl Node {
             }
         }
         told
+    }
+
+    /// Names the pen that a person is asked for when an unfinished drawing is gone on with; empty where no pens are changed.
+    fn next_pen_text(&self, seat: &AttachedArm, past: &PastJob) -> String {
+        let scene = same_scene(self, seat, past).ok();
+        let by_hand = scene.filter(|scene| scene.holder.is_by_hand());
+        match by_hand.zip(past.next_pen()) {
+            Some((scene, pen)) => format!(" and asks for {}", scene.pen_words(pen)),
+            None => String::new(),
+        }
     }
 
     /// Returns whether the last process ended while one of these arms moved, and the job has not been resumed.
