@@ -2,7 +2,7 @@
 
 import { isOperator, verbButton } from "./commands.js";
 import { door, sense, session } from "./door.js";
-import { LiveTable, byId, element, say, seconds, set } from "./elements.js";
+import { LiveTable, byId, element, milliseconds, say, seconds, set } from "./elements.js";
 import { SheetView } from "./sheet_view.js";
 import { SideView } from "./side_view.js";
 
@@ -144,8 +144,8 @@ function busTable(arm, bus) {
 function stopWords(stop) {
   if (!stop) return "";
   const kind = stop.emergency ? "emergency stop" : "stop";
-  const first = stop.first_frame_ms === null ? "the arm was not moving" : `first frame after ${seconds(stop.first_frame_ms / 1000)}`;
-  const still = stop.standstill_ms === null ? "" : `, standing after ${seconds(stop.standstill_ms / 1000)}`;
+  const first = stop.first_frame_ms === null ? "the arm was not moving" : `first frame after ${milliseconds(stop.first_frame_ms)}`;
+  const still = stop.standstill_ms === null ? "" : `, standing after ${milliseconds(stop.standstill_ms)}`;
   return `Last ${kind}: ${first}${still}, standstill ${stop.verified ? "verified" : "NOT verified"}.`;
 }
 

@@ -67,6 +67,11 @@ export function seconds(value) {
   return `${Math.round(value / 60)} minutes`;
 }
 
+// A time that a stop took.
+export function milliseconds(value) {
+  return value < 1000 ? `${value.toFixed(value < 10 ? 1 : 0)} ms` : seconds(value / 1000);
+}
+
 export function moment(ms) {
   return ms ? new Date(ms).toLocaleString() : "not yet";
 }

@@ -36,7 +36,7 @@ function card(job) {
   const images = element("div", { class: "pictures" });
   const again = job.can_resume ? element("button", { type: "button", onclick: () => resume(job) }, `Go on with ${job.id} …`) : null;
   const details = element("details", {},
-    element("summary", {}, `${job.id}: ${job.tool || ""} ${job.scene || ""}, ${job.state}`),
+    element("summary", {}, `${job.id}: ${job.tool || ""} ${job.drawing ? `${job.drawing} in ` : ""}${job.scene || ""}, ${job.state}`),
     element("p", {}, job.message || ""), facts(job), again, images);
   details.addEventListener("toggle", () => {
     if (details.open && images.childNodes.length === 0) pictures(job.id, job.pictures, images).catch(() => {});
