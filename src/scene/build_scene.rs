@@ -66,14 +66,10 @@ pub(super) fn scene(file: &SceneFile, parts: SceneParts) -> Result<Scene, SceneF
     let surface = keep(Surface::new(&file.sheet), &mut wrong);
     let fiducials = tags(file, surface.as_ref(), &mut wrong);
     let pens = pens(file, &mut wrong);
-    let inks = file.inks.iter();
-    let inks = inks.filter_map(|ink| keep(ink_of(ink), &mut wrong));
-    let inks = inks.collect();
+    let inks = inks(file, &mut wrong);
     let limits = keep(limits(&file.limits, &parts.arm), &mut wrong);
     let heights = keep(heights(&file.heights), &mut wrong);
-    let change_said = file.poses.change_rad.as_ref();
-    let change_rad =
-        change_said.and_then(|said| keep(pose("change_rad", said, &parts.arm), &mut wrong));
+    let change_rad = change_pose(file, &parts.arm, &mut wrong);
     let [rest_rad, ready_rad] = [
         ("rest_rad", &file.poses.rest_rad),
         ("ready_rad", &file.poses.ready_rad),
@@ -88,7 +84,6 @@ pub(super) fn scene(file: &SceneFile, parts: SceneParts) -> Result<Scene, SceneF
         wrong.extend(check_keep_outs(&parts.arm, &pens, rest_rad, &keep_outs));
     }
     check_needle(file, &mut wrong);
-    check_pen_change(file, &mut wrong);
     if let (Some(surface), Some(limits)) = (&surface, &limits) {
         keep(check_sheet(surface, &limits.workspace), &mut wrong);
     }
@@ -124,13 +119,7 @@ pub(super) fn scene(file: &SceneFile, parts: SceneParts) -> Result<Scene, SceneF
         surface,
         fiducials,
         pens,
-        holder: match file.pen_change {
-            PenChangeKind::AllMounted => PenHolder::AllMounted,
-            PenChangeKind::ByHand => PenHolder::ByHand {
-                mounted: None,
-                change_rad: change_rad.unwrap_or(rest_rad),
-            },
-        },
+        holder: holder(file, change_rad.unwrap_or(rest_rad)),
         inks,
         calibrator_m: file.calibrator_m.map(point),
         rest_rad,
@@ -141,6 +130,28 @@ pub(super) fn scene(file: &SceneFile, parts: SceneParts) -> Result<Scene, SceneF
         attended: file.attended,
         revision: parts.revision,
     })
+}
+
+fn inks(file: &SceneFile, wrong: &mut Vec<String>) -> Vec<InkCap> {
+    let inks = file.inks.iter();
+    inks.filter_map(|ink| keep(ink_of(ink), wrong)).collect()
+}
+
+/// Checks what a change of pens asks for. Returns the pose in which a person changes them, where the file says one.
+fn change_pose(file: &SceneFile, arm: &ArmModel, wrong: &mut Vec<String>) -> Option<JointVector> {
+    check_pen_change(file, wrong);
+    let said = file.poses.change_rad.as_ref()?;
+    keep(pose("change_rad", said, arm), wrong)
+}
+
+fn holder(file: &SceneFile, change_rad: JointVector) -> PenHolder {
+    match file.pen_change {
+        PenChangeKind::AllMounted => PenHolder::AllMounted,
+        PenChangeKind::ByHand => PenHolder::ByHand {
+            mounted: None,
+            change_rad,
+        },
+    }
 }
 
 fn wrong_with(mut wrong: Vec<String>, outside: DesignOverflow) -> SceneFileError {
