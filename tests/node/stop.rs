@@ -758,7 +758,8 @@ fn the_page_names_every_source_and_a_test_for_each() {
 }
 
 /// Words that the page's rows must have between them.
-const SOURCES: [&str; 32] = [
+const SOURCES: [&str; 33] = [
+    "the operator's page",
     "the `stop` tool",
     "under a name that no tool has",
     "a message that is no call",
