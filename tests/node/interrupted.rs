@@ -30,33 +30,43 @@ struct Drawing {
 }
 
 impl Drawing {
-    /// A call whose pen is on the paper.
+    /// A call whose pen is on the paper. Where the machine is too busy for its arm, the call ends with a fault, and another is
+    /// made beside another arm.
     fn start() -> Self {
+        let mut attempts = std::iter::repeat_with(Self::attempt).take(5);
+        attempts.find_map(|drawing| drawing).unwrap()
+    }
+
+    fn attempt() -> Option<Self> {
         let bench = Bench::new();
         bench.scene("long", &support::scene("long", LINES));
         let heard = bench.path("wire.txt");
         let (sim, port) = bench.sim(&["--scene", "long", "--trace", heard.to_str().unwrap()]);
         let caller = call(&bench, &port);
-        let drawing = Self {
+        let mut drawing = Self {
             caller: Running(caller),
             bench,
             port,
             _sim: sim,
         };
-        drawing.wait_until_near();
-        drawing
+        drawing.comes_near().then_some(drawing)
     }
 
     fn trace(&self) -> Trace {
         Trace(self.bench.path("wire.txt"))
     }
 
-    fn wait_until_near(&self) {
+    /// Waits until the pen is on the paper; false if the call ends before.
+    fn comes_near(&mut self) -> bool {
         let began = Instant::now();
         while self.trace().mark() == 0 || self.trace().stand(0).height_mm > 0.5 {
             assert!(began.elapsed() < PATIENCE, "it never drew");
+            if self.caller.0.try_wait().unwrap().is_some() {
+                return false;
+            }
             sleep(Duration::from_millis(50));
         }
+        true
     }
 
     fn state(&self) -> String {
