@@ -758,8 +758,9 @@ fn the_page_names_every_source_and_a_test_for_each() {
 }
 
 /// Words that the page's rows must have between them.
-const SOURCES: [&str; 33] = [
-    "the operator's page",
+const SOURCES: [&str; 34] = [
+    "Stop on the operator's page",
+    "Emergency stop on the operator's page",
     "the `stop` tool",
     "under a name that no tool has",
     "a message that is no call",
