@@ -19,6 +19,7 @@ use plan::{SilentObserver, SpanKind, Trajectory, TrajectorySpan};
 use proptest::prelude::*;
 use proptest::sample::Index;
 use proptest::test_runner::{RngSeed, TestCaseResult};
+use scene::PenHolder;
 use scene::file::SheetFile;
 use scene::{AxisAlignedBox, KeepOut, Scene, SceneLibrary, Surface, ToolKind};
 
@@ -145,6 +146,11 @@ fn every_shipped_so101_scene_passes() {
     assert!(names.len() >= 4, "{names:?}");
     for name in names {
         let scene = library.scene(&name, None).unwrap();
+        // A canvas has no design; pens that a person changes are judged one by one, in `rules/pens.rs`.
+        let is_by_hand = matches!(scene.holder, PenHolder::ByHand { .. });
+        if scene.strokes.is_empty() || is_by_hand {
+            continue;
+        }
         let plan = plan::draw(&scene, &scene.rest_rad, &SilentObserver)
             .unwrap_or_else(|error| panic!("{name}: {error}"));
         judge(&scene, plan.trajectory).unwrap_or_else(|refused| panic!("{name}: {refused}"));
