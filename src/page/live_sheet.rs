@@ -24,7 +24,7 @@ pub(super) struct SheetKey {
     phase: SheetPhase,
 }
 
-/// What is known of a job's strokes.
+/// Knowledge of a job's strokes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum SheetPhase {
     #[default]
@@ -85,18 +85,18 @@ struct SheetLine {
 pub(super) struct LiveSheet {
     pub(super) key: SheetKey,
     pub(super) message: Option<SheetMessage>,
-    plan: Vec<PlannedStroke>,
+    plan: Vec<LiveStroke>,
     ink: InkFollower,
 }
 
 /// A planned stroke, and the line that is drawn before it.
 #[derive(Debug)]
-struct PlannedStroke {
+struct LiveStroke {
     stroke: SheetStroke,
     before_mm: f64,
 }
 
-/// How far the tip has come along the planned strokes, by where it was measured.
+/// Follows the tip along the planned strokes by its measured places.
 #[derive(Clone, Copy, Debug, Default)]
 struct InkFollower {
     /// Stroke that is being drawn, and the way along it.
@@ -156,8 +156,8 @@ impl LiveSheet {
 }
 
 impl InkFollower {
-    fn advance(&mut self, plan: &[PlannedStroke], item: usize, doing: SpanKind, tip_mm: [f64; 2]) {
-        let Some(PlannedStroke { stroke, before_mm }) = plan.get(item) else {
+    fn advance(&mut self, plan: &[LiveStroke], item: usize, doing: SpanKind, tip_mm: [f64; 2]) {
+        let Some(LiveStroke { stroke, before_mm }) = plan.get(item) else {
             return;
         };
         if item != self.stroke {
@@ -172,11 +172,11 @@ impl InkFollower {
     }
 }
 
-fn with_line_before(strokes: Vec<SheetStroke>) -> Vec<PlannedStroke> {
+fn with_line_before(strokes: Vec<SheetStroke>) -> Vec<LiveStroke> {
     let mut before_mm = 0.0;
     let planned = strokes.into_iter().map(|stroke| {
         let length_mm = stroke.length_mm();
-        let planned = PlannedStroke { stroke, before_mm };
+        let planned = LiveStroke { stroke, before_mm };
         before_mm += length_mm;
         planned
     });

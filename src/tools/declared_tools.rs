@@ -41,7 +41,7 @@ pub(super) enum DeclaredAction {
     Helps,
     /// Asks another server.
     Abroad {
-        /// Which.
+        /// The server.
         server: ServerEntry,
         /// The name of its tool.
         tool: String,

@@ -1,4 +1,4 @@
-//! What a drawing would be, for the person who is asked whether to draw it.
+//! Describes a drawing to the person who is asked whether to draw it.
 
 use std::sync::Arc;
 
