@@ -14,7 +14,7 @@ use arm::ArmModel;
 use base::clock::NodeClock;
 use base::disk;
 use base::units::JointVector;
-use config::{ANSWER_WITHIN_S_MAX, ArmEntry, CalibrationSource, NodeFile};
+use config::{ANSWER_WITHIN_S_MAX, ArmEntry, CalibrationSource, NodeFile, RecordEntry};
 use link::byte_trace::{self, RecordLink};
 use link::memory::MemoryLink;
 use link::serial::SerialLink;
@@ -25,8 +25,8 @@ use permit::{PermitRegistry, StopLatch};
 use scene::{PenHolder, Scene, SceneLibrary, Surface};
 use sim::{ArmSimulator, HeldPens, PRINTED, PaperSurface, SceneLight, SimPen, ViewedSheet};
 use tools::{
-    self, AttachedArm, DeclaredTools, Node, NodeStorage, RenderExposure, SimulatedWorkcell,
-    TrafficRecorder,
+    self, AttachedArm, DeclaredTools, JobRecorder, Node, NodeStorage, RenderExposure,
+    SimulatedWorkcell, TrafficRecorder,
 };
 use vision::{ImageFrame, PlacedCamera};
 
@@ -65,6 +65,9 @@ pub fn file(args: &NodeOptions) -> anyhow::Result<NodeFile> {
     }
     if let (true, Some(arm)) = (args.calibrated_elsewhere, file.arms.first_mut()) {
         arm.calibrated = Some(CalibrationSource::Elsewhere);
+    }
+    if args.record && !file.record.is_on() {
+        file.record = RecordEntry::Motion(true);
     }
     Ok(file)
 }
@@ -129,6 +132,8 @@ pub fn node(args: &NodeOptions, pace: SimulationRate) -> anyhow::Result<Arc<Node
         Some(exams) => Some(exams.helpers(state.folder(), &file)?),
         None => None,
     };
+    let recorder = recorder(args, &file, state.folder())?;
+    let recordings = args.recordings.map(|of| of.library(state.folder()));
     let check = args.exams.map(|exams| exams.certificates(state.folder()));
     let policy = QualificationPolicy::new(state.folder(), &file, check);
     let output = match args.output.clone().or_else(|| file.output.clone()) {
@@ -139,6 +144,14 @@ pub fn node(args: &NodeOptions, pace: SimulationRate) -> anyhow::Result<Arc<Node
     let node = Node::new(file, library, seats, output, state).with_examiner(Arc::new(policy));
     let node = match helpers {
         Some(helpers) => node.with_helpers(helpers),
+        None => node,
+    };
+    let node = match recordings {
+        Some(recordings) => node.with_recordings(recordings),
+        None => node,
+    };
+    let node = match recorder {
+        Some(recorder) => node.with_job_recorder(recorder),
         None => node,
     };
     if let Some(long) = declared.long_names() {
@@ -155,6 +168,23 @@ pub fn node(args: &NodeOptions, pace: SimulationRate) -> anyhow::Result<Arc<Node
     }
     node.note_stops();
     Ok(node)
+}
+
+/// Returns the recorder of the node's jobs, where its file or the command line asks for one.
+fn recorder(
+    args: &NodeOptions,
+    file: &NodeFile,
+    state: &Path,
+) -> anyhow::Result<Option<Arc<dyn JobRecorder>>> {
+    if !file.record.is_on() {
+        return Ok(None);
+    }
+    let Some(recordings) = args.recordings else {
+        bail!(
+            "`record` is asked for, and this program was built without recordings: take it away, or build with the cargo feature `recording`, which is on by default"
+        );
+    };
+    Ok(Some(recordings.recorder(state, file)))
 }
 
 /// Returns a folder of this process's own, in the one that this user has in the system's temporary one.

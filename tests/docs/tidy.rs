@@ -13,7 +13,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Where JSON stops being text.
-const JSON_READERS: [&str; 7] = ["args", "cli", "design", "exam", "mcp", "node", "page"];
+const JSON_READERS: [&str; 8] = [
+    "args",
+    "cli",
+    "design",
+    "exam",
+    "mcp",
+    "node",
+    "page",
+    "recording",
+];
 const JSON_READS: [&str; 3] = [
     "serde_json::from_str",
     "serde_json::from_slice",

@@ -38,6 +38,8 @@ mod plan;
 mod plan_designs;
 mod previewed;
 mod pty;
+#[cfg(feature = "recording")]
+mod recordings;
 mod resources;
 mod security;
 mod sighted;
