@@ -99,7 +99,7 @@ pub(crate) const LOG_INFO: u8 = 2;
 pub(crate) const LOG_WARNING: u8 = 3;
 
 /// `foxglove.CompressedImage`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct CompressedImageMessage {
     pub(crate) timestamp: MessageTime,
     pub(crate) frame_id: String,

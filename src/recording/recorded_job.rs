@@ -3,17 +3,20 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use mcap::records::Record;
 use serde::de::DeserializeOwned;
 
 use crate::error::RecordingError;
 use crate::job_facts::{JOB_ATTACHMENT, JobFacts};
 use crate::message::{
-    BusMessage, JobMessage, JointStatesMessage, LogMessage, PoseInFrameMessage, ServosMessage,
+    BusMessage, CompressedImageMessage, JobMessage, JointStatesMessage, LogMessage,
+    PoseInFrameMessage, ServosMessage,
 };
 use crate::plan_record::{PLAN_ATTACHMENT, PlanRecord};
 use crate::records;
-use crate::topic::Topic;
+use crate::topic::{CAMERA_TOPIC, Topic};
 
 /// A job as it was recorded.
 #[derive(Debug, Default)]
@@ -25,6 +28,7 @@ pub(crate) struct RecordedJob {
     pub(crate) ticks: Vec<RecordedTick>,
     pub(crate) log: Vec<LogMessage>,
     pub(crate) bus: Vec<BusMessage>,
+    pub(crate) pictures: Vec<RecordedStill>,
     /// How it ended; `None` in a torn file.
     pub(crate) facts: Option<JobFacts>,
     pub(crate) attachments: Vec<String>,
@@ -52,6 +56,17 @@ pub(crate) struct RecordedTick {
     pub(crate) target_mm: Option<[f64; 3]>,
     pub(crate) load_ratio: Vec<Option<f64>>,
     pub(crate) temperature_c: Vec<Option<f64>>,
+}
+
+/// A picture of a camera.
+#[derive(Clone, Debug)]
+pub(crate) struct RecordedStill {
+    pub(crate) at_ns: u64,
+    pub(crate) camera: String,
+    /// `jpeg` or `png`.
+    pub(crate) format: String,
+    /// The file.
+    pub(crate) bytes: Vec<u8>,
 }
 
 impl RecordedJob {
@@ -166,7 +181,9 @@ impl JobReading {
     }
 
     fn message(&mut self, topic: &str, at_ns: u64, data: &[u8]) -> Result<(), RecordingError> {
-        if topic == Topic::JointSetpoints.name() {
+        if let Some(camera) = topic.strip_prefix(CAMERA_TOPIC) {
+            self.picture(camera, at_ns, data)?;
+        } else if topic == Topic::JointSetpoints.name() {
             // The first message of a tick.
             self.tick = RecordedTick {
                 at_ns,
@@ -191,6 +208,21 @@ impl JobReading {
             let job: JobMessage = self.json(topic, data)?;
             self.end_tick(job);
         }
+        Ok(())
+    }
+
+    fn picture(&mut self, camera: &str, at_ns: u64, data: &[u8]) -> Result<(), RecordingError> {
+        let picture: CompressedImageMessage = self.json("a picture", data)?;
+        let Ok(bytes) = STANDARD.decode(&picture.data) else {
+            let why = format!("a picture of {camera} is not in base64");
+            return Err(RecordingError::unusable(&self.job.path, why));
+        };
+        self.job.pictures.push(RecordedStill {
+            at_ns,
+            camera: camera.to_owned(),
+            format: picture.format,
+            bytes,
+        });
         Ok(())
     }
 

@@ -46,7 +46,7 @@ pub(crate) fn each(
     let records = ChunkFlattener::new_with_options(bytes, options);
     for record in records.map_err(RecordingError::mcap(path))? {
         match record {
-            Ok(Record::DataEnd(_)) => return Ok(false),
+            Ok(Record::DataEnd(_)) => return Ok(!is_ended(bytes)),
             Ok(record) => take(record)?,
             Err(error) if is_torn(&error) && !is_ended(bytes) => return Ok(true),
             Err(error) => return Err(RecordingError::mcap(path)(error)),

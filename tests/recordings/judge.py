@@ -209,6 +209,28 @@ def judge_exports(folder, config):
     print(f"data set: {info['total_episodes']} episodes, {info['total_frames']} frames, {list(info['features'])}")
 
 
+def judge_pictures(folder, config, schemas):
+    """A drawing in real time, with pictures of a camera: recorded at their rate, and in the data set."""
+    state = folder / "seen"
+    serve = [BINARY, "--config", str(config), "--state", str(state), "serve", "--http", "127.0.0.1:0", "--socket", str(folder / "node.sock")]
+    with (folder / "log").open("w+") as log:
+        node = subprocess.Popen(serve, stderr=log, stdin=subprocess.DEVNULL)
+        url = address(folder / "log", node)
+        steadyhand("call", "stroke", '{"scene":"letters"}', "--node", url)
+        node.send_signal(signal.SIGTERM)
+        node.wait()
+    recording = state / "jobs/job-1/job.mcap"
+    counts = judge_recording(recording, schemas)
+    check(counts.get("/camera/over", 0) >= 10, f"pictures are recorded: {counts}")
+    steadyhand("recording", "export", "lerobot", recording, "--fps", FPS, "--out", folder / "seen-set")
+    info, frames = judge_dataset(folder / "seen-set")
+    check("observation.images.over" in info["features"], f"pictures are exported: {list(info['features'])}")
+    if KILLS >= 200:
+        judge_with_datasets(folder / "seen-set", info, frames)
+    size = sum(path.stat().st_size for path in (folder / "seen-set").rglob("*") if path.is_file())
+    print(f"pictures: {counts['/camera/over']}, recording {recording.stat().st_size // 1000} kB, data set {size // 1000} kB")
+
+
 def torn_ticks(path):
     """Ticks that Python's reader finds in a file that ends anywhere."""
     ticks = 0
@@ -233,7 +255,7 @@ def judge_kill(folder, config, chance):
         recording = state / "jobs/job-1/job.mcap"
         wait(lambda: recording.exists(), node, "the recording begins")
         began = time.monotonic()
-        for_s = chance.uniform(0.2, 6.0)
+        for_s = chance.uniform(0.2, 5.0)
         while time.monotonic() - began < for_s:
             time.sleep(0.01)
         node.send_signal(signal.SIGKILL)
@@ -298,6 +320,7 @@ def main():
             counts = judge_recording(folder / f"state/jobs/{job}/job.mcap", schemas)
             print(f"{job}: {sum(counts.values())} messages, {counts}")
         judge_exports(folder, config)
+        judge_pictures(folder, config, schemas)
         steadyhand("--config", config, "recording", "replay", "job-1")
         steadyhand("--config", config, "recording", "report", "job-1", "--out", folder / "report.html")
         steadyhand("--config", config, "recording", "show", "job-1", "--out", folder / "show.png")

@@ -13,6 +13,8 @@ pub(crate) struct Episode<'a> {
     pub(crate) task: String,
     /// Frames a second.
     pub(crate) fps: f64,
+    /// The recording that it is cut from.
+    pub(crate) recording: &'a RecordedJob,
     pub(crate) frames: Vec<&'a RecordedTick>,
 }
 
@@ -63,6 +65,7 @@ fn episode<'a>(
         stroke,
         task: format!("draw stroke {} of {what} with the {pen} pen", stroke + 1),
         fps: f64::from(fps),
+        recording: job,
         frames,
     })
 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::error::RecordingError;
+use crate::lerobot::camera_feature::{self, CameraFeature};
 use crate::lerobot::episode::Episode;
 use crate::recorded_job::{RecordedJob, RecordedTick};
 
@@ -19,7 +20,8 @@ type FeatureValue = fn(&RecordedTick) -> Option<Vec<f64>>;
 /// All features that a data set has.
 pub(crate) struct DatasetFeatures {
     pub(crate) features: Vec<DatasetFeature>,
-    left_out: Vec<&'static str>,
+    pub(crate) cameras: Vec<CameraFeature>,
+    left_out: Vec<String>,
 }
 
 impl DatasetFeatures {
@@ -74,7 +76,8 @@ impl DatasetFeatures {
                 tick.temperature_c.iter().copied().collect()
             }),
         ];
-        let (mut features, mut left_out) = (Vec::new(), Vec::new());
+        let (cameras, mut left_out) = camera_feature::cameras(episodes, out)?;
+        let mut features = Vec::new();
         for (name, names, value) in all {
             let many = names.len();
             let is_whole =
@@ -82,14 +85,18 @@ impl DatasetFeatures {
             if many > 0 && frames().all(is_whole) {
                 features.push(DatasetFeature { name, names, value });
             } else {
-                left_out.push(name);
+                left_out.push(name.to_owned());
             }
         }
-        Ok(Self { features, left_out })
+        Ok(Self {
+            features,
+            cameras,
+            left_out,
+        })
     }
 
     /// Names of features that were not read on every frame.
-    pub(crate) fn left_out(&self) -> &[&'static str] {
+    pub(crate) fn left_out(&self) -> &[String] {
         &self.left_out
     }
 }

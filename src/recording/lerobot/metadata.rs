@@ -30,6 +30,17 @@ pub(crate) fn info(
             json!({ "dtype": "float32", "shape": [feature.names.len()], "names": feature.names }),
         );
     }
+    for camera in &features.cameras {
+        let [height, width] = camera.size_px;
+        described.insert(
+            camera.name.clone(),
+            json!({
+                "dtype": "image",
+                "shape": [height, width, 3],
+                "names": ["height", "width", "channels"],
+            }),
+        );
+    }
     for name in INDEX_COLUMNS {
         let kind = if name == "timestamp" {
             "float32"
@@ -61,12 +72,23 @@ pub(crate) fn info(
 }
 
 /// `meta/stats.json`.
-pub(crate) fn stats(all: &[FeatureStatistics]) -> Value {
+pub(crate) fn stats(all: &[FeatureStatistics], features: &DatasetFeatures) -> Value {
     let mut stats = Map::new();
     for feature in all {
         let mut values = Map::new();
+        let is_picture = features
+            .cameras
+            .iter()
+            .any(|camera| camera.name == feature.feature);
         for (name, numbers) in &feature.values {
-            values.insert((*name).to_owned(), json!(numbers));
+            // A number a channel, as an array of 3 by 1 by 1.
+            let channels = || numbers.iter().map(|number| json!([[number]])).collect();
+            let figure = if is_picture {
+                channels()
+            } else {
+                json!(numbers)
+            };
+            values.insert((*name).to_owned(), figure);
         }
         values.insert("count".to_owned(), json!([feature.count]));
         stats.insert(feature.feature.clone(), Value::Object(values));

@@ -3,6 +3,7 @@
 //! Files are put into their places one by one and `meta/info.json` last: an export that was cut short has none, so that no
 //! loader takes it for whole, and the same command goes on from nothing and ends with the same files.
 
+mod camera_feature;
 mod episode;
 mod feature;
 mod metadata;
@@ -51,10 +52,16 @@ pub(crate) fn export(
     let own = metadata::own(jobs, &episodes, fps);
     metadata::put_json(&out.join(OWN_FILE), &own)?;
     let places = parquet_file::write_data(&episodes, &features, out)?;
-    let all = statistics::of_dataset(&episodes, &features);
+    let mut all = statistics::of_dataset(&episodes, &features);
+    for camera in &features.cameras {
+        all.push(camera.statistics(&episodes, out)?);
+    }
     parquet_file::write_episodes(&episodes, &features, &places, out)?;
     parquet_file::write_tasks(&tasks(&episodes), out)?;
-    metadata::put_json(&out.join("meta/stats.json"), &metadata::stats(&all))?;
+    metadata::put_json(
+        &out.join("meta/stats.json"),
+        &metadata::stats(&all, &features),
+    )?;
     metadata::put_readme(out, jobs)?;
     metadata::put_json(&info, &metadata::info(jobs, &episodes, &features, fps))?;
     let frames = episodes.iter().map(|episode| episode.frames.len()).sum();

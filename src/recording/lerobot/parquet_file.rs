@@ -67,6 +67,13 @@ fn frames(episodes: &[Episode<'_>], at: usize, features: &DatasetFeatures) -> Ve
         TableColumn::new(feature.name, data)
     };
     let mut columns: Vec<TableColumn> = features.features.iter().map(column).collect();
+    if let Some(episode) = episodes.get(at) {
+        columns.extend(features.cameras.iter().map(|camera| {
+            let pictures = camera.pictures(episode).into_iter();
+            let cells = pictures.map(|(file, name)| (file.to_vec(), name));
+            TableColumn::new(&camera.name, ColumnData::Pictures(cells.collect()))
+        }));
+    }
     let numbered = index_columns(episodes, at..at + 1);
     for (name, cells) in INDEX_COLUMNS.into_iter().zip(numbered) {
         let data = match name {

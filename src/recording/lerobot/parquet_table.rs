@@ -9,7 +9,9 @@ use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, FloatTy
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
-use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
+use parquet::file::writer::{
+    SerializedColumnWriter, SerializedFileWriter, SerializedRowGroupWriter,
+};
 use parquet::schema::parser::parse_message_type;
 
 use crate::error::RecordingError;
@@ -29,6 +31,8 @@ pub(super) enum ColumnData {
     DoubleLists(Vec<Vec<f64>>),
     IntLists(Vec<Vec<i64>>),
     TextLists(Vec<Vec<String>>),
+    /// Files with their names.
+    Pictures(Vec<(Vec<u8>, String)>),
 }
 
 impl TableColumn {
@@ -55,10 +59,17 @@ impl TableColumn {
             ColumnData::DoubleLists(_) => list("double element"),
             ColumnData::IntLists(_) => list("int64 element"),
             ColumnData::TextLists(_) => list("binary element (STRING)"),
+            ColumnData::Pictures(_) => format!(
+                "optional group {name} {{ optional binary bytes; optional binary path (STRING); }}"
+            ),
         }
     }
 
-    fn write(&self, mut to: SerializedColumnWriter<'_>) -> Result<(), ParquetError> {
+    fn write(&self, group: &mut TableGroup<'_>) -> Result<(), ParquetError> {
+        if let ColumnData::Pictures(cells) = &self.data {
+            return pictures(group, cells);
+        }
+        let mut to = next(group)?;
         let bytes = |text: &String| ByteArray::from(text.as_str());
         match &self.data {
             ColumnData::Float(cells) => flat::<FloatType>(&mut to, cells)?,
@@ -77,9 +88,32 @@ impl TableColumn {
                     .collect();
                 nested::<ByteArrayType>(&mut to, &rows)?;
             }
+            ColumnData::Pictures(_) => {}
         }
         to.close()
     }
+}
+
+/// A group of rows while it is written.
+type TableGroup<'a> = SerializedRowGroupWriter<'a, File>;
+
+fn next<'a>(group: &'a mut TableGroup<'_>) -> Result<SerializedColumnWriter<'a>, ParquetError> {
+    let next = group.next_column()?;
+    next.ok_or_else(|| ParquetError::General("more columns than before".to_owned()))
+}
+
+/// Two columns: the files, and their names.
+fn pictures(group: &mut TableGroup<'_>, cells: &[(Vec<u8>, String)]) -> Result<(), ParquetError> {
+    let present = vec![2; cells.len()];
+    let files = cells.iter().map(|(file, _)| ByteArray::from(file.clone()));
+    let names = cells.iter().map(|(_, name)| ByteArray::from(name.as_str()));
+    for column in [files.collect::<Vec<_>>(), names.collect()] {
+        let mut to = next(group)?;
+        to.typed::<ByteArrayType>()
+            .write_batch(&column, Some(&present), None)?;
+        to.close()?;
+    }
+    Ok(())
 }
 
 /// Cells that are all there.
@@ -146,10 +180,7 @@ impl TableFile {
         let mut append = || {
             let mut group = writer.next_row_group()?;
             for column in columns {
-                let Some(to) = group.next_column()? else {
-                    return Err(ParquetError::General("more columns than before".to_owned()));
-                };
-                column.write(to)?;
+                column.write(&mut group)?;
             }
             group.close().map(drop)
         };

@@ -66,7 +66,8 @@ pub(crate) fn of_frames(
 }
 
 impl FeatureStatistics {
-    fn of(feature: &str, columns: Vec<Vec<f64>>) -> Self {
+    /// Of columns of numbers.
+    pub(crate) fn of(feature: &str, columns: Vec<Vec<f64>>) -> Self {
         let count = columns.first().map_or(0, Vec::len);
         let sorted: Vec<Vec<f64>> = columns
             .into_iter()
@@ -135,7 +136,7 @@ mod tests {
             ("min", 1.0),
             ("max", 9.0),
             ("mean", 3.875),
-            ("std", 2.570_870_475_150_3917),
+            ("std", 2.570_870_475),
             ("q01", 1.0),
             ("q50", 3.5),
             ("q90", 6.9),
