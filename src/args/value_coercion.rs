@@ -321,19 +321,10 @@ impl ValueCoercer<'_> {
             ParsedValue::Number(number) => number.to_string().trim_end_matches(".0").to_owned(),
             _ => String::new(),
         };
-        let value = match word.as_str() {
-            "true" | "yes" | "on" | "1" => true,
-            "false" | "no" | "off" | "0" => false,
-            _ => {
-                return Err(unplaceable(
-                    "not_boolean",
-                    kind,
-                    node,
-                    at,
-                    "this is neither true nor false",
-                )
+        let Some(value) = truth_word(&word) else {
+            let why = "this is neither true nor false";
+            return Err(unplaceable("not_boolean", kind, node, at, why)
                 .valid(vec!["true".into(), "false".into()]));
-            }
         };
         let value = Value::Bool(value);
         self.note(
@@ -489,5 +480,13 @@ pub(super) fn is_declared(kind: &ValueKind, text: &str) -> bool {
         ValueKind::List { item, .. } => is_declared(item, text),
         ValueKind::AnyOf(kinds) => kinds.iter().any(|kind| is_declared(kind, text)),
         _ => false,
+    }
+}
+/// Returns what a lower-case word for true or false says.
+pub(crate) fn truth_word(word: &str) -> Option<bool> {
+    match word {
+        "true" | "yes" | "on" | "1" => Some(true),
+        "false" | "no" | "off" | "0" => Some(false),
+        _ => None,
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! A call with one never moves: it is understood as a dry run, or it is refused.
 
+use super::value_coercion::truth_word;
 use super::{
     arguments::CallReader,
     candidates, heuristics,
@@ -291,8 +292,9 @@ fn is_clear_no(node: &ParsedValue) -> bool {
         ParsedValue::Number(number) => number.as_f64() == Some(0.0),
         ParsedValue::Text(text) | ParsedValue::Word(text) => {
             let word = text.trim().to_ascii_lowercase();
-            let is_no = matches!(word.as_str(), "false" | "no" | "off" | "0" | "never");
-            is_no || (!word.is_empty() && parsed_value::is_nothing(&word))
+            truth_word(&word) == Some(false)
+                || word == "never"
+                || (!word.is_empty() && parsed_value::is_nothing(&word))
         }
         _ => false,
     }
@@ -305,10 +307,7 @@ fn is_clear_yes(node: &ParsedValue) -> bool {
         ParsedValue::Flag => true,
         ParsedValue::Number(number) => number.as_f64() == Some(1.0),
         ParsedValue::Text(text) | ParsedValue::Word(text) => {
-            matches!(
-                text.trim().to_ascii_lowercase().as_str(),
-                "true" | "yes" | "on" | "1"
-            )
+            truth_word(&text.trim().to_ascii_lowercase()) == Some(true)
         }
         _ => false,
     }

@@ -2,7 +2,8 @@
 //!
 //! A real clock counts from its making and waits on a timer descriptor, whose grain is finer than
 //! an asynchronous runtime's. A simulated clock jumps to what it is asked to wait for, so that
-//! arm time costs only computing time.
+//! arm time costs only computing time. A starvation-tolerant one keeps the machine's time, but stands
+//! still while the machine does not run the thread that waits on it.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,6 +26,13 @@ pub struct NodeClock(Arc<ClockSource>);
 enum ClockSource {
     Real {
         origin: std::time::Instant,
+    },
+    Tolerant {
+        origin: std::time::Instant,
+        /// Time that did not count.
+        lost_nanos: AtomicU64,
+        /// Latest time on this clock until its thread waits again.
+        cap_nanos: AtomicU64,
     },
     Simulated {
         nanos: AtomicU64,
@@ -78,6 +86,22 @@ impl NodeClock {
         }))
     }
 
+    /// Creates a clock for one simulated arm that is served: the machine's, except that between two waits of the arm's
+    /// thread at most [`BUSY_MAX`] pass, and that a wait which ends late ends on time. So an arm whose time is ours is not
+    /// starved by other programs. One thread at a time may wait on it; any may read it.
+    #[must_use]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the one home of the machine's clock"
+    )]
+    pub fn starvation_tolerant() -> Self {
+        Self(Arc::new(ClockSource::Tolerant {
+            origin: std::time::Instant::now(),
+            lost_nanos: AtomicU64::new(0),
+            cap_nanos: AtomicU64::new(nanos(BUSY_MAX)),
+        }))
+    }
+
     /// Creates a clock that stands still until a task waits on it.
     #[must_use]
     pub fn simulated() -> Self {
@@ -119,9 +143,19 @@ impl NodeClock {
     #[must_use]
     pub fn now(&self) -> ClockInstant {
         match &*self.0 {
-            ClockSource::Real { origin } => ClockInstant::from_nanos(
-                u64::try_from(origin.elapsed().as_nanos()).unwrap_or(u64::MAX),
-            ),
+            ClockSource::Real { origin } => ClockInstant::from_nanos(nanos(origin.elapsed())),
+            ClockSource::Tolerant {
+                origin,
+                lost_nanos,
+                cap_nanos,
+            } => {
+                // In this order the clock never goes back for a thread that reads while another waits: what is lost was
+                // lost before the machine's time is read, and an older cap only holds the time back.
+                let cap = cap_nanos.load(Ordering::SeqCst);
+                let lost = lost_nanos.load(Ordering::SeqCst);
+                let counted = nanos(origin.elapsed()).saturating_sub(lost);
+                ClockInstant::from_nanos(counted.min(cap))
+            }
             ClockSource::Simulated { nanos, .. } => {
                 ClockInstant::from_nanos(nanos.load(Ordering::SeqCst))
             }
@@ -158,8 +192,7 @@ impl NodeClock {
     /// Has the machine of a simulated clock sleep for so long; a real clock is left alone.
     pub fn sleep_through(&self, for_: Duration) {
         if let ClockSource::Simulated { slept_nanos, .. } = &*self.0 {
-            let nanos = u64::try_from(for_.as_nanos()).unwrap_or(u64::MAX);
-            slept_nanos.fetch_add(nanos, Ordering::SeqCst);
+            slept_nanos.fetch_add(nanos(for_), Ordering::SeqCst);
         }
     }
 
@@ -167,6 +200,21 @@ impl NodeClock {
     pub fn jump_to(&self, to: ClockInstant) {
         if let ClockSource::Simulated { nanos, .. } = &*self.0 {
             nanos.fetch_max(to.as_nanos(), Ordering::SeqCst);
+        }
+    }
+
+    /// Has a starvation-tolerant clock stand at its cap if it has come there, and go on to `cap` at most.
+    fn go_on_to(&self, cap: ClockInstant) {
+        if let ClockSource::Tolerant {
+            origin,
+            lost_nanos,
+            cap_nanos,
+        } = &*self.0
+        {
+            let before = cap_nanos.load(Ordering::SeqCst);
+            let counted = nanos(origin.elapsed()).saturating_sub(lost_nanos.load(Ordering::SeqCst));
+            lost_nanos.fetch_add(counted.saturating_sub(before), Ordering::SeqCst);
+            cap_nanos.store(cap.as_nanos().max(counted.min(before)), Ordering::SeqCst);
         }
     }
 
@@ -188,6 +236,13 @@ impl NodeClock {
 
 /// Accuracy of the time that the machine was suspended.
 pub const SLEPT_WITHIN: Duration = Duration::from_millis(1);
+
+/// Time that passes at most on a starvation-tolerant clock while its thread computes: half a cycle of an arm.
+pub const BUSY_MAX: Duration = Duration::from_millis(5);
+
+fn nanos(span: Duration) -> u64 {
+    u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
+}
 
 /// Number of attempts to read it.
 const SLEPT_TRIES: u32 = 3;
@@ -216,11 +271,13 @@ impl ClockAlarm {
             self.clock.jump_to(moment);
             return Ok(());
         };
+        self.clock.go_on_to(moment);
         let wait = moment.since(self.clock.now()) / self.clock.rate();
         if !wait.is_zero() {
             timer.wait(wait).await?;
         }
         self.clock.jump_to(moment);
+        self.clock.go_on_to(self.clock.now().after(BUSY_MAX));
         Ok(())
     }
 }
@@ -290,6 +347,48 @@ mod tests {
         watched.alarm().unwrap().until(moment).await.unwrap();
         assert_eq!(watched.now(), moment);
         assert!(real.now().since(began) >= Duration::from_millis(5));
+    }
+
+    #[tokio::test]
+    async fn a_tolerant_clock_does_not_count_what_its_thread_was_kept_from() {
+        let (real, clock) = (NodeClock::real(), NodeClock::starvation_tolerant());
+        let mut alarm = clock.alarm().unwrap();
+        let first = clock.now().after(Duration::from_millis(10));
+        alarm.until(first).await.unwrap();
+        assert!(clock.now() >= first);
+        let began = real.now();
+        while real.now().since(began) < 8 * BUSY_MAX {
+            assert!(clock.now() <= first.after(2 * BUSY_MAX));
+        }
+        let second = clock.now().after(Duration::from_millis(10));
+        let waiting = real.now();
+        alarm.until(second).await.unwrap();
+        assert!(real.now().since(waiting) >= Duration::from_millis(10));
+        assert!(clock.now() >= second && clock.now() <= second.after(BUSY_MAX));
+    }
+
+    #[tokio::test]
+    async fn a_tolerant_clock_never_goes_back_for_whoever_reads_it() {
+        let clock = NodeClock::starvation_tolerant();
+        let reader = clock.clone();
+        let is_done = Arc::new(std::sync::atomic::AtomicBool::new(false));
+        let seen = Arc::clone(&is_done);
+        let watcher = std::thread::spawn(move || {
+            let mut last = reader.now();
+            while !seen.load(Ordering::SeqCst) {
+                let now = reader.now();
+                assert!(now >= last, "{now:?} after {last:?}");
+                last = now;
+            }
+        });
+        let mut alarm = clock.alarm().unwrap();
+        for _ in 0..200 {
+            let moment = clock.now().after(Duration::from_micros(700));
+            alarm.until(moment).await.unwrap();
+            assert!(clock.now() >= moment);
+        }
+        is_done.store(true, Ordering::SeqCst);
+        watcher.join().unwrap();
     }
 
     #[tokio::test]

@@ -10,7 +10,7 @@ use vision::FrameError;
 #[derive(Debug, thiserror::Error)]
 #[error("camera {camera}: {why}")]
 pub struct CameraError {
-    /// Which.
+    /// The camera.
     pub camera: String,
     /// And why.
     pub why: CameraFailure,

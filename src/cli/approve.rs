@@ -1,11 +1,11 @@
 //! `approve`: shows a plan that waits for a person, and allows exactly that one.
 
-use std::io::{BufRead, IsTerminal};
-
-use anyhow::bail;
-
+use super::questions::{self, WHOLE_YES};
 use super::{AtArgs, ExitStatus, operator_client, terminal_output};
 use node::control_socket::OperatorVerb;
+
+const NO_TERMINAL: &str =
+    "a person approves at a terminal; say --yes where one has looked at the plan above";
 
 pub(super) async fn run(job: Option<String>, yes: bool, at: &AtArgs) -> anyhow::Result<ExitStatus> {
     let told = operator_client::ask(at, &OperatorVerb::Pending { job: job.clone() }).await?;
@@ -17,7 +17,7 @@ pub(super) async fn run(job: Option<String>, yes: bool, at: &AtArgs) -> anyhow::
             ExitStatus::Refused
         });
     };
-    if !yes && !confirm()? {
+    if !yes && !questions::confirm("type yes to let the arm move", &WHOLE_YES, NO_TERMINAL)? {
         terminal_output::line("not approved; nothing moved");
         return Ok(ExitStatus::Refused);
     }
@@ -28,14 +28,4 @@ pub(super) async fn run(job: Option<String>, yes: bool, at: &AtArgs) -> anyhow::
     } else {
         ExitStatus::Refused
     })
-}
-
-fn confirm() -> anyhow::Result<bool> {
-    if !std::io::stdin().is_terminal() {
-        bail!("a person approves at a terminal; say --yes where one has looked at the plan above");
-    }
-    terminal_output::note("type yes to let the arm move");
-    let mut said = String::new();
-    std::io::stdin().lock().read_line(&mut said)?;
-    Ok(said.trim().eq_ignore_ascii_case("yes"))
 }

@@ -3,13 +3,13 @@
 mod config_file;
 mod entry;
 
-use std::io::{BufRead, IsTerminal};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
+use super::questions::{self, SHORT_YES};
 use super::{ExitStatus, NodeOptions, terminal_output};
 use config_file::{ConfigChange, ConfigFile};
 use entry::NodeConnection;
@@ -210,24 +210,15 @@ fn write(client: ClientKind, args: &ClientsArgs, printed: &Value) -> anyhow::Res
         ConfigChange::Added => format!("add `{name}` to {}?", path.display()),
         ConfigChange::Replaced => format!("replace `{name}` in {}?", path.display()),
     };
-    if !args.yes && !confirm(&question, &path)? {
+    let refusal = format!(
+        "a person says yes at a terminal before {} is changed; say --yes where one has",
+        path.display()
+    );
+    if !args.yes && !questions::confirm(&format!("{question} [y/N]"), &SHORT_YES, &refusal)? {
         terminal_output::line("nothing was written");
         return Ok(ExitStatus::Refused);
     }
     file.write(&text)?;
     terminal_output::line(&format!("wrote {}", path.display()));
     Ok(ExitStatus::Done)
-}
-
-fn confirm(question: &str, path: &Path) -> anyhow::Result<bool> {
-    if !std::io::stdin().is_terminal() {
-        bail!(
-            "a person says yes at a terminal before {} is changed; say --yes where one has",
-            path.display()
-        );
-    }
-    terminal_output::note(&format!("{question} [y/N]"));
-    let mut said = String::new();
-    std::io::stdin().lock().read_line(&mut said)?;
-    Ok(matches!(said.trim(), "y" | "Y" | "yes"))
 }

@@ -31,7 +31,7 @@ pub(super) enum CliCommand {
     Draw(Box<draw::DrawArgs>),
     /// Follow a job of the node on this machine, or elsewhere, to its end
     Watch {
-        /// Which job [default: the one that is under way]
+        /// The job [default: the one that is under way]
         job: Option<String>,
         /// Print its result as JSON
         #[arg(long)]
@@ -194,7 +194,7 @@ pub(super) enum CliCommand {
     },
     /// Say that a pen is in the holder that a drawing waits for, and let the arm go on
     Pen {
-        /// Which job; may be left out where one waits
+        /// The job; may be left out where one waits
         job: Option<String>,
         /// The pen that is in the holder, counted from 1: refused if another is awaited
         #[arg(long, value_name = "N")]

@@ -1,6 +1,5 @@
 //! `draw`: a file or words onto the sheet, shown first, asked for on a real arm, and followed to its end.
 
-use std::io::{BufRead, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
@@ -12,6 +11,7 @@ use super::drawing_words::{in_words, question, refusals};
 use super::follow_job::{self, FollowedJob};
 use super::operator_door::OperatorDoor;
 use super::placement_args::PlacementArgs;
+use super::questions::{self, SHORT_YES};
 use super::{AtArgs, ExitStatus, NodeOptions, own_node, progress_bar, terminal_output, watch};
 use node::control_socket::{OperatorVerb, VerbReply};
 use node::open::{self, SimulationRate};
@@ -184,19 +184,13 @@ impl DrawCommand<'_> {
 
     /// A yes from a person at the terminal.
     fn is_agreed(&self, offer: &DrawingOffer) -> anyhow::Result<bool> {
-        if !std::io::stdin().is_terminal() {
-            bail!(
-                "arm {} at {} is no simulator of this node: a person is asked at a terminal before it draws; where one has looked at the picture and stands by: {} --yes",
-                offer.arm,
-                offer.port,
-                self.said()
-            );
-        }
-        terminal_output::note(&question(offer));
-        let mut said = String::new();
-        std::io::stdin().lock().read_line(&mut said)?;
-        let said = said.trim().to_lowercase();
-        Ok(said == "y" || said == "yes")
+        let refusal = format!(
+            "arm {} at {} is no simulator of this node: a person is asked at a terminal before it draws; where one has looked at the picture and stands by: {} --yes",
+            offer.arm,
+            offer.port,
+            self.said()
+        );
+        questions::confirm(&question(offer), &SHORT_YES, &refusal)
     }
 
     /// The command as it was typed.

@@ -305,7 +305,7 @@ fn scene_of(library: &SceneLibrary, arm: &str) -> anyhow::Result<Arc<Scene>> {
     })
 }
 
-/// Where a flat sheet lies.
+/// Place of a flat sheet.
 #[derive(Clone)]
 struct SheetPlace {
     origin_m: Point3<f64>,

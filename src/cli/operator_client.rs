@@ -1,11 +1,11 @@
 //! Operators' verbs: by the control socket of a node on this machine, or with an operator's token over HTTP.
 
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
 
+use super::questions::{self, WHOLE_YES};
 use super::{AtArgs, ExitStatus, NodeOptions, terminal_output};
 use mcp::http_client;
 use node::control_socket::{self, OperatorVerb, VerbReply};
@@ -114,13 +114,9 @@ pub(super) async fn torque_off(at: &AtArgs, yes: bool) -> anyhow::Result<ExitSta
     const WARNING: &str =
         "the arm will DROP when its torque is off: hold it, or be sure that it lies";
     if !yes {
-        if !std::io::stdin().is_terminal() {
-            bail!("{WARNING}; say --yes if that is what you want");
-        }
-        terminal_output::note(&format!("{WARNING}. Type yes to take its torque off:"));
-        let mut said = String::new();
-        std::io::stdin().read_line(&mut said)?;
-        if said.trim() != "yes" {
+        let question = format!("{WARNING}. Type yes to take its torque off:");
+        let refusal = format!("{WARNING}; say --yes if that is what you want");
+        if !questions::confirm(&question, &WHOLE_YES, &refusal)? {
             terminal_output::line("nothing was done");
             return Ok(ExitStatus::Refused);
         }

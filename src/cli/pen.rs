@@ -1,10 +1,8 @@
 //! `pen`: shows the pen that a drawing waits for, and lets it go on once a person has put that pen in.
 
-use std::io::{BufRead, IsTerminal};
-
-use anyhow::bail;
 use serde::Deserialize as _;
 
+use super::questions::{self, SHORT_YES};
 use super::{AtArgs, ExitStatus, operator_client, terminal_output};
 use node::control_socket::OperatorVerb;
 use tools::AwaitedPen;
@@ -40,15 +38,12 @@ pub(super) async fn run(
 }
 
 fn is_in_holder(awaited: &AwaitedPen) -> anyhow::Result<bool> {
-    if !std::io::stdin().is_terminal() {
-        bail!("a person confirms a pen at a terminal; say --yes where one has put it in");
-    }
-    terminal_output::note(&format!(
-        "is {} in the holder, and are all hands away? [y/N]",
-        awaited.words
-    ));
-    let mut said = String::new();
-    std::io::stdin().lock().read_line(&mut said)?;
-    let said = said.trim().to_lowercase();
-    Ok(said == "y" || said == "yes")
+    questions::confirm(
+        &format!(
+            "is {} in the holder, and are all hands away? [y/N]",
+            awaited.words
+        ),
+        &SHORT_YES,
+        "a person confirms a pen at a terminal; say --yes where one has put it in",
+    )
 }

@@ -6,6 +6,26 @@ use anyhow::bail;
 
 use super::terminal_output;
 
+/// Answers that agree to a question which shows `[y/N]`.
+pub(super) const SHORT_YES: [&str; 2] = ["y", "yes"];
+
+/// The answer that agrees where an arm moves or drops at once: nobody types it by accident.
+pub(super) const WHOLE_YES: [&str; 1] = ["yes"];
+
+/// Asks a person to agree, and returns whether one of the `accepted` words was typed.
+///
+/// # Errors
+/// `refusal`, where no terminal is there to ask at.
+pub(super) fn confirm(question: &str, accepted: &[&str], refusal: &str) -> anyhow::Result<bool> {
+    if !std::io::stdin().is_terminal() {
+        bail!("{refusal}");
+    }
+    terminal_output::note(question);
+    let mut said = String::new();
+    std::io::stdin().read_line(&mut said)?;
+    Ok(accepted.contains(&said.trim().to_lowercase().as_str()))
+}
+
 /// Longest answer to a question.
 const ANSWER_CHARS_MAX: usize = 400;
 

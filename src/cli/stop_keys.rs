@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 /// Which keys stop. Ctrl-C is a signal, and stops as well.
 const STOPS: [u8; 3] = [b' ', b'q', 0x1b];
 
-/// Which key says yes.
+/// The key that says yes.
 const YES: u8 = b'y';
 
 /// The terminal as it is while keys are heard; it is itself again when this goes.

@@ -1,4 +1,4 @@
-//! What becomes of a design's strokes in a plan: joined, left out, turned round, put into another order.
+//! Changes to a design's strokes in a plan: joined, left out, turned round, put into another order.
 
 use std::collections::BTreeSet;
 

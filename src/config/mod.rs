@@ -192,7 +192,7 @@ pub enum ForgivenessSetting {
     Guarded,
 }
 
-/// What a caller's design on a canvas needs on an arm that is not simulated.
+/// Consent that a caller's design on a canvas needs on an arm that is not simulated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CanvasApproval {

@@ -50,7 +50,7 @@ pub enum ExamError {
     /// A setting is out of its range.
     #[error("{name} is {value}; {range} is possible")]
     Setting {
-        /// Which.
+        /// Name of the value.
         name: &'static str,
         /// Value that was given.
         value: String,

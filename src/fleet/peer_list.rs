@@ -57,7 +57,7 @@ pub struct ClockOffset {
 /// One node in a list.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PeerSighting {
-    /// Which.
+    /// The peer.
     pub peer: FleetPeer,
     /// Reason why it counts as out of reach; absent if it answered.
     pub unreached: Option<String>,

@@ -214,7 +214,7 @@ pub enum GateRule {
 /// A rule that said no, where and why.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct GateRefusal {
-    /// Which.
+    /// The rule that refuses.
     pub rule: GateRule,
     /// Which sample.
     pub sample: usize,

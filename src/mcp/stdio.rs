@@ -158,7 +158,7 @@ struct StdioReader {
     replies: mpsc::Sender<Vec<u8>>,
     forward: mpsc::Sender<(usize, ClientJsonRpcMessage)>,
     waiting_bytes: Arc<AtomicUsize>,
-    /// What a cancellation may mean.
+    /// Meanings of a cancellation.
     recent: RecentIds,
     /// True if the client has opened the protocol. Until then only requests may come; anything else would end the server.
     opened: bool,

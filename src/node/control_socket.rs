@@ -113,15 +113,15 @@ pub enum OperatorVerb {
     },
     /// Show a drawing; with an assent, enable exactly that and begin it.
     Draw {
-        /// What is drawn, where and by which arm.
+        /// The drawing, its place and its arm.
         order: Box<DrawingOrder>,
         /// A person's yes to what was shown.
         #[serde(default)]
         assent: Option<DrawingAssent>,
     },
-    /// How far a job is.
+    /// Progress of a job.
     Progress {
-        /// Which; without one, the one that is under way, or the last.
+        /// The job; without one, the one that is under way, or the last.
         job: Option<String>,
     },
     /// The pens that jobs wait for; with a number, confirm that this one is in the holder.

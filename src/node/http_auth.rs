@@ -95,16 +95,17 @@ pub(crate) fn operate(node: &Arc<Node>) -> OperatorEndpoint {
 /// Returns the longest verb that is read of a caller: only an operator may send a drawing.
 fn verb_bytes_max(identity: &VerifiedIdentity) -> usize {
     const OTHERS: usize = 64 * 1024;
-    match principal(identity, None).role {
-        CallerRole::Operator => control_socket::VERB_BYTES_MAX,
-        _ => OTHERS,
+    if is_operator(identity) {
+        control_socket::VERB_BYTES_MAX
+    } else {
+        OTHERS
     }
 }
 
 fn run_for_token(node: &Arc<Node>) -> OperatorHandler {
     let node = Arc::clone(node);
     Arc::new(move |identity, body| {
-        if principal(&identity, None).role != CallerRole::Operator {
+        if !is_operator(&identity) {
             let why = refuse_verb(&node, &identity, &body);
             return Box::pin(std::future::ready(Err(why)));
         }
@@ -170,6 +171,11 @@ impl Drop for JogGuard {
         tracing::warn!("the client that jogged has gone: the arm was told to stop");
         control_socket::abort_jog(node);
     }
+}
+
+/// Returns whether an identity is an operator's own, with nobody behind it.
+pub(super) fn is_operator(identity: &VerifiedIdentity) -> bool {
+    principal(identity, None).role == CallerRole::Operator
 }
 
 /// Returns the permissions of an identity from [`NodeAuthenticator`], capped at those of the caller behind a hop.

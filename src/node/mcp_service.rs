@@ -205,9 +205,10 @@ fn client_text(caller: &ToolCaller) -> Option<String> {
 
 /// Returns whose a stop is that is done before its call, or without one: only an operator ends an operator's.
 fn rank(sender: Option<&VerifiedIdentity>) -> ActorRank {
-    match sender.map(|sender| http_auth::principal(sender, None).role) {
-        Some(CallerRole::Operator) => ActorRank::Operator,
-        _ => ActorRank::Planner,
+    if sender.is_some_and(http_auth::is_operator) {
+        ActorRank::Operator
+    } else {
+        ActorRank::Planner
     }
 }
 

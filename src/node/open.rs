@@ -118,6 +118,7 @@ pub fn node(args: &NodeOptions, pace: SimulationRate) -> anyhow::Result<Arc<Node
         let clock = match pace {
             SimulationRate::Fast if all_simulated => NodeClock::simulated(),
             SimulationRate::Watched if all_simulated => NodeClock::simulated_at(WATCHED_RATE),
+            _ if entry.is_simulated() => NodeClock::starvation_tolerant(),
             _ => real.clone(),
         };
         let seat = if entry.is_simulated() {

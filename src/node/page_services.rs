@@ -1,4 +1,4 @@
-//! What the operator's page has done for it: tokens proven, arms sensed, verbs and stops carried out.
+//! Services to the operator's page: proves tokens, senses arms, carries out verbs and stops.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -70,7 +70,7 @@ pub(super) fn serve(asset: &'static PageAsset, headers: &HeaderMap) -> Response 
 mod tests {
     use super::*;
 
-    /// What may cross the wire before the page can be used.
+    /// Bytes that may cross the wire before the page can be used.
     const BYTES_MAX: usize = 300 * 1_000;
 
     #[test]

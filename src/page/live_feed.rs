@@ -30,7 +30,7 @@ pub(super) const FOLLOWERS_MAX: usize = 64;
 /// Begins each stream: a browser that loses it tries again after this many milliseconds.
 const RETRY: &str = "retry: 1000\n\n";
 
-/// What open pages follow.
+/// Feed that open pages follow.
 #[derive(Clone)]
 pub(super) struct LiveFeed {
     frames: watch::Sender<LiveFrame>,

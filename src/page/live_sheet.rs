@@ -24,7 +24,7 @@ pub(super) struct SheetKey {
     phase: SheetPhase,
 }
 
-/// What is known of a job's strokes.
+/// Knowledge of a job's strokes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum SheetPhase {
     #[default]
@@ -85,11 +85,18 @@ struct SheetLine {
 pub(super) struct LiveSheet {
     pub(super) key: SheetKey,
     pub(super) message: Option<SheetMessage>,
-    plan: Arc<Vec<SheetStroke>>,
+    plan: Vec<LiveStroke>,
     ink: InkFollower,
 }
 
-/// How far the tip has come along the planned strokes, by where it was measured.
+/// A planned stroke, and the line that is drawn before it.
+#[derive(Debug)]
+struct LiveStroke {
+    stroke: SheetStroke,
+    before_mm: f64,
+}
+
+/// Follows the tip along the planned strokes by its measured places.
 #[derive(Clone, Copy, Debug, Default)]
 struct InkFollower {
     /// Stroke that is being drawn, and the way along it.
@@ -128,7 +135,7 @@ impl LiveSheet {
         Self {
             key,
             message,
-            plan: Arc::new(past.strokes),
+            plan: with_line_before(past.strokes),
             ink,
         }
     }
@@ -149,8 +156,8 @@ impl LiveSheet {
 }
 
 impl InkFollower {
-    fn advance(&mut self, plan: &[SheetStroke], item: usize, doing: SpanKind, tip_mm: [f64; 2]) {
-        let Some(stroke) = plan.get(item) else {
+    fn advance(&mut self, plan: &[LiveStroke], item: usize, doing: SpanKind, tip_mm: [f64; 2]) {
+        let Some(LiveStroke { stroke, before_mm }) = plan.get(item) else {
             return;
         };
         if item != self.stroke {
@@ -161,9 +168,19 @@ impl InkFollower {
             SpanKind::Lift => self.along_mm = stroke.length_mm(),
             _ => {}
         }
-        let before: f64 = plan.iter().take(item).map(SheetStroke::length_mm).sum();
-        self.mm = self.mm.max(before + self.along_mm);
+        self.mm = self.mm.max(before_mm + self.along_mm);
     }
+}
+
+fn with_line_before(strokes: Vec<SheetStroke>) -> Vec<LiveStroke> {
+    let mut before_mm = 0.0;
+    let planned = strokes.into_iter().map(|stroke| {
+        let length_mm = stroke.length_mm();
+        let planned = LiveStroke { stroke, before_mm };
+        before_mm += length_mm;
+        planned
+    });
+    planned.collect()
 }
 
 /// Returns the way along a stroke to its point nearest to `tip_mm`, not before `from_mm` and not far beyond.
@@ -250,10 +267,10 @@ mod tests {
 
     #[test]
     fn ink_follows_the_tip_and_never_goes_back() {
-        let plan = [
+        let plan = with_line_before(vec![
             stroke(&[[0.0, 0.0], [40.0, 0.0]]),
             stroke(&[[0.0, 10.0], [20.0, 10.0], [20.0, 30.0]]),
-        ];
+        ]);
         let mut ink = InkFollower::default();
         for (item, doing, tip_mm, wanted_mm) in [
             (0, SpanKind::Lower, [0.0, 0.0], 0.0),

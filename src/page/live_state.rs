@@ -1,4 +1,4 @@
-//! What a node's arms do now, as the page reads it several times a second. Made of copies: no arm's thread is asked.
+//! State of a node's arms, as the page reads it several times a second. Made of copies: no arm's thread is asked.
 
 use base::clock::calendar_ms;
 use base::units::{ArmMeasurement, JointVector, ServoState};

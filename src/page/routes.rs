@@ -43,7 +43,7 @@ const COMMAND_HEADER: HeaderName = HeaderName::from_static("steadyhand-command")
 /// Role that may command.
 const OPERATOR: &str = "operator";
 
-/// What a browser must keep to.
+/// Headers that bind a browser.
 const HEADERS: [(&str, &str); 6] = [
     (
         "content-security-policy",

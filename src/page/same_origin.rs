@@ -1,4 +1,4 @@
-//! Which requests this node's own page can have made.
+//! Recognises the requests that this node's own page can have made.
 //!
 //! The host that a request names is one of this node's before anything is asked here. Cookies do not tell ports of one host
 //! apart, and a browser names no Origin for what it only reads: so every answer with data needs what the browser says of the

@@ -1,4 +1,4 @@
-//! What the page has done for it: tokens proven, arms sensed, verbs and stops carried out.
+//! Services that the page needs: tokens proven, arms sensed, verbs and stops carried out.
 
 use call::{ToolAnswer, VerifiedIdentity};
 use futures::future::BoxFuture;
@@ -25,7 +25,7 @@ pub trait PageServices: Send + Sync + 'static {
     fn stop(&self, caller: String, emergency: bool) -> BoxFuture<'static, StopAnswer>;
 }
 
-/// What came of a stop.
+/// Outcome of a stop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StopAnswer {
     /// True if every arm was read back to stand.

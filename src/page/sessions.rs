@@ -1,4 +1,4 @@
-//! Who has logged in to the page. Sessions are in memory alone: a node that starts again has none.
+//! Sessions of persons who have logged in to the page. They are in memory alone: a node that starts again has none.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -167,7 +167,7 @@ fn no_bounds(design: &DesignFile) -> Result<Option<Canvas>, Vec<String>> {
     }
 }
 
-/// What callers draw without a person beside the arm is drawn by a pen on a flat sheet.
+/// Refuses canvases but for a pen on a flat sheet: callers draw on them without a person beside the arm.
 fn unfit(file: &SceneFile) -> impl Iterator<Item = String> {
     let needle = file.pens.iter().find(|pen| pen.kind == ToolKind::Needle);
     let needle = needle.map(|pen| format!("`{}` is a needle", pen.name));

@@ -28,18 +28,18 @@ pub struct SceneLibrary {
     instead: Option<Arc<DesignReplacement>>,
     /// It comes from a caller, and goes on a canvas alone.
     is_of_caller: bool,
-    /// What each scene's file said of itself when it was last read, for every call lists scenes.
+    /// Words of each scene's file about itself when it was last read, for every call lists scenes.
     heads_seen: Arc<Mutex<HashMap<String, CachedSceneHead>>>,
 }
 
-/// What a scene's file said of itself, and the file's date and length then; `None` for one of the binary's.
+/// Words of a scene's file about itself, and the file's date and length then; `None` for one of the binary's.
 #[derive(Clone, Debug)]
 struct CachedSceneHead {
     stamp: Option<(SystemTime, u64)>,
     head: SceneHead,
 }
 
-/// What every list of scenes asks of a scene's file.
+/// Facts of a scene's file that every list of scenes shows.
 #[derive(Clone, Debug, Default)]
 struct SceneHead {
     /// The arm that it is for.

@@ -107,7 +107,7 @@ impl Scene {
 mod tests {
     use crate::{PenHolder, SceneLibrary};
 
-    /// What is said of the shipped scene with other words in it; empty for nothing.
+    /// Complaint about the shipped scene with other words in it; empty for none.
     fn said_of(change: impl Fn(&str) -> String) -> String {
         let folder = tempfile::tempdir().unwrap();
         let shipped = include_str!(concat!(

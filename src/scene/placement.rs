@@ -1,4 +1,4 @@
-//! Where a design's page lies on the sheet, and how large it can be there.
+//! Place of a design's page on the sheet, and the largest size that it can have there.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use design::Design;
 /// Smallest and largest longer side of a page on a sheet, in mm.
 pub const PAGE_SIDE_MM: std::ops::RangeInclusive<f64> = 1.0..=2000.0;
 
-/// Where and how large a design lies on the sheet, in place of what the scene says of its own. The default is the
+/// Place and size of a design on the sheet, instead of the scene's own. The default is the
 /// middle of the sheet, not turned, as large as the design's file says, or else the scene.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]

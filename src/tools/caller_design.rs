@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::AttachedArm;
 use super::dispatch::ToolContext;
+use super::drawing_offer::down_to_a_tenth;
 use super::motion_job::MotionJobRequest;
 use super::node::check_is_for;
 use super::reply::Reply;
@@ -293,7 +294,7 @@ impl super::Node {
 
 /// The largest size that fits, down to a tenth of a millimetre.
 fn fitting_mm(outside: &DesignOverflow) -> Option<f64> {
-    let fits_mm = outside.fits_mm.map(|mm| (mm * 10.0).floor() / 10.0);
+    let fits_mm = outside.fits_mm.map(down_to_a_tenth);
     fits_mm.filter(|mm| *mm >= 1.0)
 }
 

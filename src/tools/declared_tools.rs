@@ -44,7 +44,7 @@ pub(super) enum DeclaredAction {
     Recordings,
     /// Asks another server.
     Abroad {
-        /// Which.
+        /// The server.
         server: ServerEntry,
         /// The name of its tool.
         tool: String,

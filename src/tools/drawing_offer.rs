@@ -1,4 +1,4 @@
-//! What a drawing would be, for the person who is asked whether to draw it.
+//! Describes a drawing to the person who is asked whether to draw it.
 
 use std::sync::Arc;
 
@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::operator_drawing::{DrawingOrder, ResolvedDrawing, hindrance};
 use super::preview::DrawingPreview;
+use super::preview_text::{DrawnExtent, used_pens};
 use super::refusal_groups::{RefusalGroup, refusal_groups};
 use super::stroke::rounded;
 use super::{AttachedArm, Node, RemoteCallWatch, motion_job, pictures};
@@ -152,19 +153,14 @@ impl DrawingOffer {
     }
 
     fn with_scene(self, scene: &Scene, strokes: &[SheetStroke]) -> Self {
-        let mut pens: Vec<usize> = strokes.iter().map(|stroke| stroke.pen).collect();
-        pens.sort_unstable();
-        pens.dedup();
-        let pens = pens
-            .into_iter()
-            .filter_map(|pen| Some(scene.pen(pen)?.name.clone()));
+        let pens = used_pens(scene, strokes).map(|(_, pen)| pen.name.clone());
         Self {
             title: scene.title(),
             revision: scene.revision.hex(),
             size_mm: rounded(scene.page.long_mm),
             size_from: Some(scene.page.from),
             sheet_mm: scene.surface.size_mm(),
-            box_mm: box_of(strokes),
+            box_mm: DrawnExtent::of(strokes).map(DrawnExtent::corners),
             strokes: strokes.len(),
             pens: pens.collect(),
             notes: scene.notes.clone(),
@@ -189,19 +185,8 @@ impl DrawingOffer {
     }
 }
 
-fn box_of(strokes: &[SheetStroke]) -> Option<[[f64; 2]; 2]> {
-    let points = strokes.iter().flat_map(|stroke| &stroke.points_mm);
-    let around = points.fold(None, |so_far: Option<[[f64; 2]; 2]>, [x, y]| {
-        let [low, high] = so_far.unwrap_or([[*x, *y], [*x, *y]]);
-        Some([
-            [low[0].min(*x), low[1].min(*y)],
-            [high[0].max(*x), high[1].max(*y)],
-        ])
-    })?;
-    Some(around.map(|corner| corner.map(rounded)))
-}
-
-fn down_to_a_tenth(length_mm: f64) -> f64 {
+/// Rounds a length down to a tenth of a millimetre, so that what fits still does.
+pub(super) fn down_to_a_tenth(length_mm: f64) -> f64 {
     (length_mm * 10.0 + 1e-3).floor() / 10.0
 }
 

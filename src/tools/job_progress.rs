@@ -1,4 +1,4 @@
-//! How far a job is, for a terminal that follows it to its end.
+//! Progress of a job, for a terminal that follows it to its end.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use super::{Node, motion_job};
 pub struct JobProgress {
     /// The job.
     pub job: String,
-    /// What it does.
+    /// Action under way.
     pub tool: String,
     /// The scene that it moves in.
     pub scene: String,
@@ -19,7 +19,7 @@ pub struct JobProgress {
     pub done: f64,
     /// Seconds of arm time in all, by the plan; 0 before there is one.
     pub of: f64,
-    /// How far it is, or its outcome, in words.
+    /// Progress or outcome, in words.
     pub words: String,
     /// The pen that it waits for, in words.
     #[serde(default)]

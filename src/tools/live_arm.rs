@@ -1,4 +1,4 @@
-//! What an arm does now, for a page that follows it.
+//! State of an arm, for a page that follows it.
 
 use serde::Serialize;
 
@@ -30,7 +30,7 @@ pub struct LiveJob {
     pub total_s: f64,
     /// True if it has ended.
     pub is_over: bool,
-    /// How far it is, or its outcome, in words.
+    /// Progress or outcome, in words.
     pub words: String,
 }
 

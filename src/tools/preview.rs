@@ -25,7 +25,7 @@ pub struct DrawingPreview {
 /// A rule that said no, wherever it was asked.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RuleViolation {
-    /// Which.
+    /// The rule that refuses.
     pub rule: String,
     /// Which of the design's strokes, counted from 1 as its author drew them.
     #[serde(skip_serializing_if = "Option::is_none")]

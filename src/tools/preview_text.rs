@@ -8,7 +8,7 @@ use super::refusal_groups::{RefusalGroup, refusal_groups};
 use super::stroke::rounded;
 use base::units::short;
 use plan::Plan;
-use scene::{Scene, SheetStroke};
+use scene::{Scene, ScenePen, SheetStroke};
 
 /// Longest call that the text repeats; a longer one carries a design that its caller has.
 pub(super) const CALL_BYTES_MAX: usize = 1000;
@@ -34,6 +34,11 @@ impl DrawnExtent {
             x: range(|[x, _]| *x),
             y: range(|[_, y]| *y),
         })
+    }
+
+    /// Returns the lower left and the upper right corner.
+    pub(super) fn corners(self) -> [[f64; 2]; 2] {
+        [[self.x[0], self.y[0]], [self.x[1], self.y[1]]]
     }
 
     fn words(self) -> String {
@@ -80,12 +85,18 @@ fn planned(scene: &Scene, plan: &Plan) -> Vec<String> {
     said
 }
 
+/// Returns the indices of a scene's pens that draw these strokes, and the pens.
+pub(super) fn used_pens<'a>(
+    scene: &'a Scene,
+    strokes: &'a [SheetStroke],
+) -> impl Iterator<Item = (usize, &'a ScenePen)> {
+    let pens = scene.pens.iter().enumerate();
+    pens.filter(|(index, _)| strokes.iter().any(|stroke| stroke.pen == *index))
+}
+
 /// The pens that draw, by number and name.
 fn pens(scene: &Scene, plan: &Plan) -> String {
-    let draws = |index: &usize| plan.strokes.iter().any(|stroke| stroke.pen == *index);
-    let pens = scene.pens.iter().enumerate();
-    let used: Vec<String> = pens
-        .filter(|(index, _)| draws(index))
+    let used: Vec<String> = used_pens(scene, &plan.strokes)
         .map(|(index, pen)| format!("{} ({})", index + 1, pen.name))
         .collect();
     let noun = if used.len() == 1 { "pen" } else { "pens" };

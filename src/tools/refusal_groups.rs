@@ -10,7 +10,7 @@ use base::wording::count;
 /// A rule that refuses strokes.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct RefusalGroup {
-    /// Which.
+    /// The rule that refuses.
     pub rule: String,
     /// Number of strokes that it refuses.
     pub strokes: usize,

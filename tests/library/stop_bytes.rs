@@ -88,7 +88,7 @@ async fn after_a_stop_only_the_stop_leaves_the_port() {
     let permits = Arc::new(PermitRegistry::everything());
     let motion = MotionHandle::start(
         Arc::clone(&scene.arm),
-        NodeClock::real(),
+        NodeClock::starvation_tolerant(),
         Arc::clone(&permits),
         open,
     )

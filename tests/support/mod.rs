@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 /// No step of any test takes longer.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(25);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Two lines of 30 mm: less than five seconds of arm time.
 pub(crate) const SHORT_LINES: &str = "[[[0.0, 0.0], [30.0, 0.0]], [[30.0, 12.0], [0.0, 12.0]]]";

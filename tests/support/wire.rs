@@ -27,7 +27,7 @@ pub(crate) struct Stand {
 const STANDS: usize = 4;
 
 /// A machine that is busy writes down what was heard so much later.
-const LATE: Duration = Duration::from_secs(3);
+const LATE: Duration = Duration::from_secs(30);
 
 /// No brake takes longer than this on a sheet, and no machine is later.
 const BRAKE_MM: f64 = 15.0;

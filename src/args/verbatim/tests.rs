@@ -48,7 +48,7 @@ fn shape() -> ArgumentShape {
 const PROFILES: [ForgivenessProfile; 2] =
     [ForgivenessProfile::Lenient, ForgivenessProfile::Guarded];
 
-/// What was sent as understood, in each profile; `None` where it was refused.
+/// The arguments as understood, in each profile; `None` for a refusal.
 fn taken(received: &ReceivedArguments) -> [Option<Map<String, Value>>; 2] {
     PROFILES.map(|profile| {
         let policy = ReaderPolicy::new(ToolEffect::Moves, profile);
@@ -211,7 +211,7 @@ fn no_corrected_call_goes_on_without_the_data() {
     }
 }
 
-/// Whether a JSON value holds this text under this key, at any depth.
+/// Returns true if a JSON value holds this text under this key, at any depth.
 fn holds(within: &Value, key: &str, text: &Value) -> bool {
     match within {
         Value::Object(map) => map

@@ -15,7 +15,7 @@ pub(super) struct ConfigFile {
     text: Option<String>,
 }
 
-/// What a server more changes in a file.
+/// The change that one more server makes to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ConfigChange {
     /// Nothing: it is there as it should be.

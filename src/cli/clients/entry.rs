@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::ClientKind;
 use crate::NodeOptions;
 
-/// How a client comes to its node.
+/// A client's way to its node.
 pub(super) enum NodeConnection {
     /// It starts one and speaks over standard input and output.
     Started {

@@ -48,7 +48,7 @@ struct DxfBlock<'t> {
     entities: Vec<DxfEntity<'t>>,
 }
 
-/// Where entities are drawn: the map of the block that they are in, and its layer.
+/// Context in which entities are drawn: the map of the block that they are in, and its layer.
 #[derive(Clone, Copy)]
 struct BlockPlace<'t> {
     map: PlaneMap,

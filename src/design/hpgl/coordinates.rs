@@ -12,7 +12,7 @@ pub(super) const UNITS_PER_MM: f64 = 40.0;
 /// The scaling points of a sheet A4, where no IP says others.
 const SCALING_POINTS: [Point; 2] = [[603.0, 521.0], [10603.0, 7721.0]];
 
-/// What the coordinates of a file mean at a moment.
+/// Meaning of a file's coordinates at a moment.
 #[derive(Clone, Debug)]
 pub(super) struct PlotterCoordinates {
     scaling_points: [Point; 2],

@@ -1,4 +1,4 @@
-//! What HP-GL draws beside lines: arcs, curves, shapes, polygons, labels and ticks.
+//! Shapes of HP-GL beside lines: arcs, curves, polygons, labels and ticks.
 
 use super::super::design_error::quoted;
 use super::super::{CHORD_ERROR_MM, DesignError, flatten};

@@ -103,7 +103,7 @@ impl LabelStyle {
         ]
     }
 
-    /// Where the first letter's lower left corner lies for a text of this length.
+    /// Returns the place of the first letter's lower left corner for a text of this length.
     fn start_mm(&self, cells: f64) -> Point {
         let [width, height] = self.size_mm;
         let index = (self.origin.clamp(1, 19) - 1) % 10;

@@ -1,4 +1,4 @@
-//! What an HP-GL file asks for and does not get, for its notes.
+//! Requests of an HP-GL file that are not granted, for its notes.
 
 use std::collections::BTreeMap;
 

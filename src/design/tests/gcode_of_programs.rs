@@ -6,7 +6,7 @@ use std::path::Path;
 
 use steadyhand_design::{Design, DesignCaps, DesignError, load};
 
-/// What a file draws beside the rectangle.
+/// Shapes that a file draws beside the rectangle.
 #[derive(Clone, Copy, PartialEq)]
 enum Second {
     Nothing,

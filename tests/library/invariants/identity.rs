@@ -110,7 +110,7 @@ async fn invariant_22_a_controller_with_other_limits_is_not_armed() {
 async fn invariant_22_another_arm_behind_the_same_port_is_not_driven() {
     for family in Family::ALL {
         let rig = Rig {
-            clock: NodeClock::real(),
+            clock: NodeClock::starvation_tolerant(),
             ..Rig::new(family)
         };
         let motion = rig.attach().unwrap();
@@ -138,7 +138,7 @@ async fn invariant_22_another_arm_behind_the_same_port_is_not_driven() {
         });
         let mut snapshots = motion.watch();
         let back = snapshots.wait_for(|snapshot| snapshot.state != MotionState::Detached);
-        tokio::time::timeout(Duration::from_secs(10), back)
+        tokio::time::timeout(Duration::from_secs(60), back)
             .await
             .unwrap()
             .unwrap();
@@ -165,7 +165,7 @@ async fn wait(rig: &Rig, time: Duration) {
 async fn invariant_16_an_unplugged_arm_is_asked_for_ever_more_seldom_and_stands_when_it_is_back() {
     for family in Family::ALL {
         let rig = Rig {
-            clock: NodeClock::real(),
+            clock: NodeClock::starvation_tolerant(),
             ..Rig::new(family)
         };
         let (opener, opened) = counted(&rig);
@@ -194,7 +194,7 @@ async fn invariant_16_an_unplugged_arm_is_asked_for_ever_more_seldom_and_stands_
         rig.sim.break_it(SimulatedFault::Plug);
         let back = snapshots.wait_for(|snapshot| snapshot.state != MotionState::Detached);
         // It is looked for every 5 s at the least.
-        let back = tokio::time::timeout(Duration::from_secs(12), back).await;
+        let back = tokio::time::timeout(Duration::from_secs(60), back).await;
         back.unwrap().unwrap();
         wait(&rig, Duration::from_millis(300)).await;
         let denied = rig.permits.ask(&rig.scene, rig.clock.now());

@@ -10,7 +10,7 @@ use super::flood::{STREAMS, bearer, session};
 use super::support::{Bench, Served, answer, connect, post};
 use super::{Guarded, call, result, untouched};
 
-/// Sooner than any wait for a body ends.
+/// Sooner than a wait for a body ends.
 const AT_ONCE: Duration = Duration::from_secs(10);
 
 /// Sends bytes, and nothing behind them: the status, and the body as JSON where it is.

@@ -13,7 +13,7 @@ use super::{Guarded, call, get, resident_mib, result, untouched};
 const GROWTH_MIB_MAX: f64 = 24.0;
 
 /// How soon a stop is answered meanwhile, on a machine that is busy with the flood itself.
-const STOP_MAX: Duration = Duration::from_secs(5);
+const STOP_MAX: Duration = Duration::from_secs(60);
 
 pub(super) fn bearer(token: &str) -> String {
     format!("Authorization: Bearer {token}\r\n")
