@@ -175,7 +175,7 @@ fn mend_all(jobs: &Path) {
 }
 
 fn mend_one(path: &Path) -> Result<(), RecordingError> {
-    if records::is_ended(&records::bytes(path)?) {
+    if records::is_ended_file(path)? {
         return Ok(());
     }
     finish::make_whole(path)

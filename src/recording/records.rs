@@ -1,5 +1,7 @@
 //! Reads the records of a recording, whole or torn.
 
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
 use mcap::McapError;
@@ -33,6 +35,19 @@ pub(crate) fn bytes(path: &Path) -> Result<Vec<u8>, RecordingError> {
 /// Returns whether these bytes are a recording that was ended.
 pub(crate) fn is_ended(bytes: &[u8]) -> bool {
     bytes.len() > MAGIC.len() && bytes.ends_with(MAGIC)
+}
+
+/// As [`is_ended`], by the end of the file alone.
+pub(crate) fn is_ended_file(path: &Path) -> Result<bool, RecordingError> {
+    let end = || {
+        let mut file = File::open(path)?;
+        let start = file.metadata()?.len().saturating_sub(MAGIC.len() as u64);
+        file.seek(SeekFrom::Start(start))?;
+        let mut end = Vec::new();
+        file.read_to_end(&mut end)?;
+        Ok(start > 0 && end == MAGIC)
+    };
+    end().map_err(RecordingError::file(path))
 }
 
 /// Hands every record of the data section to `take`, in the order of the file. Returns whether the file is torn: it is read
@@ -132,9 +147,10 @@ mod tests {
         for end in [whole.len(), whole.len() / 2, whole.len() / 4, 40] {
             let (count, _) = messages(&path, &whole[..end]).unwrap();
             std::fs::write(&path, &whole[..end]).unwrap();
+            assert_eq!(is_ended_file(&path).unwrap(), end == whole.len());
             crate::finish::make_whole(&path).unwrap();
             let mended = bytes(&path).unwrap();
-            assert!(is_ended(&mended), "{end}");
+            assert!(is_ended(&mended) && is_ended_file(&path).unwrap(), "{end}");
             assert_eq!(messages(&path, &mended).unwrap(), (count, false), "{end}");
         }
     }

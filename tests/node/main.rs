@@ -54,6 +54,8 @@ mod waiting;
 mod whose_stop;
 #[cfg(not(feature = "exam"))]
 mod without_exam;
+#[cfg(not(feature = "recording"))]
+mod without_recording;
 
 #[path = "../snapshots/mod.rs"]
 mod snapshots;
