@@ -25,8 +25,8 @@ use permit::{PermitRegistry, StopLatch};
 use scene::{PenHolder, Scene, SceneLibrary, Surface};
 use sim::{ArmSimulator, HeldPens, PRINTED, PaperSurface, SceneLight, SimPen, ViewedSheet};
 use tools::{
-    self, AttachedArm, DeclaredTools, JobRecorder, Node, NodeStorage, RenderExposure,
-    SimulatedWorkcell, TrafficRecorder,
+    self, AttachedArm, DeclaredTools, Node, NodeStorage, RenderExposure, SimulatedWorkcell,
+    TrafficRecorder,
 };
 use vision::{ImageFrame, PlacedCamera};
 
@@ -133,8 +133,6 @@ pub fn node(args: &NodeOptions, pace: SimulationRate) -> anyhow::Result<Arc<Node
         Some(exams) => Some(exams.helpers(state.folder(), &file)?),
         None => None,
     };
-    let recorder = recorder(args, &file, state.folder())?;
-    let recordings = args.recordings.map(|of| of.library(state.folder()));
     let check = args.exams.map(|exams| exams.certificates(state.folder()));
     let policy = QualificationPolicy::new(state.folder(), &file, check);
     let output = match args.output.clone().or_else(|| file.output.clone()) {
@@ -147,14 +145,7 @@ pub fn node(args: &NodeOptions, pace: SimulationRate) -> anyhow::Result<Arc<Node
         Some(helpers) => node.with_helpers(helpers),
         None => node,
     };
-    let node = match recordings {
-        Some(recordings) => node.with_recordings(recordings),
-        None => node,
-    };
-    let node = match recorder {
-        Some(recorder) => node.with_job_recorder(recorder),
-        None => node,
-    };
+    let node = recorded(args, node)?;
     if let Some(long) = declared.long_names() {
         tracing::warn!("declared tools: {long}");
     }
@@ -171,21 +162,27 @@ pub fn node(args: &NodeOptions, pace: SimulationRate) -> anyhow::Result<Arc<Node
     Ok(node)
 }
 
-/// Returns the recorder of the node's jobs, where its file or the command line asks for one.
-fn recorder(
-    args: &NodeOptions,
-    file: &NodeFile,
-    state: &Path,
-) -> anyhow::Result<Option<Arc<dyn JobRecorder>>> {
-    if !file.record.is_on() {
-        return Ok(None);
-    }
+/// Returns the node with what tells of its recordings, and with a recorder where its file or the command line asks for one.
+fn recorded(args: &NodeOptions, node: Node) -> anyhow::Result<Node> {
     let Some(recordings) = args.recordings else {
-        bail!(
-            "`record` is asked for, and this program was built without recordings: take it away, or build with the cargo feature `recording`, which is on by default"
-        );
+        if node.file.record.is_on() {
+            bail!(
+                "`record` is asked for, and this program was built without recordings: take it away, or build with the cargo feature `recording`, which is on by default"
+            );
+        }
+        return Ok(node);
     };
-    Ok(Some(recordings.recorder(state, file)))
+    let recorder = node
+        .file
+        .record
+        .is_on()
+        .then(|| recordings.recorder(&node.state, &node.file));
+    let library = recordings.library(&node.state);
+    let node = node.with_recordings(library);
+    Ok(match recorder {
+        Some(recorder) => node.with_job_recorder(recorder),
+        None => node,
+    })
 }
 
 /// Returns a folder of this process's own, in the one that this user has in the system's temporary one.

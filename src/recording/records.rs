@@ -5,13 +5,16 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
 use mcap::McapError;
-use mcap::read::{ChunkFlattener, Options};
 use mcap::records::Record;
+use mcap::sans_io::{LinearReadEvent, LinearReader, LinearReaderOptions};
 
 use crate::error::RecordingError;
 
 /// The largest recording that is read: it is read as a whole.
 const BYTES_MAX: u64 = 4 << 30;
+
+/// A record may be so long, however short the file is: it may be compressed. A damaged length asks for more.
+const RECORD_BYTES_MAX: usize = 64 << 20;
 
 /// The bytes that an MCAP begins and ends with.
 const MAGIC: &[u8] = b"\x89MCAP0\r\n";
@@ -57,9 +60,24 @@ pub(crate) fn each(
     bytes: &[u8],
     mut take: impl FnMut(Record<'_>) -> Result<(), RecordingError>,
 ) -> Result<bool, RecordingError> {
-    let options = Options::IgnoreEndMagic | Options::ValidateChunkCrcs;
-    let records = ChunkFlattener::new_with_options(bytes, options);
-    for record in records.map_err(RecordingError::mcap(path))? {
+    let limit = bytes.len().max(RECORD_BYTES_MAX);
+    let options = LinearReaderOptions::default()
+        .with_skip_end_magic(true)
+        .with_validate_chunk_crcs(true)
+        .with_record_length_limit(limit);
+    let (mut reader, mut rest) = (LinearReader::new_with_options(options), bytes);
+    while let Some(event) = reader.next_event() {
+        let record = match event {
+            Ok(LinearReadEvent::ReadRequest(wanted)) => {
+                let (next, after) = rest.split_at(wanted.min(rest.len()));
+                reader.insert(next.len()).copy_from_slice(next);
+                reader.notify_read(next.len());
+                rest = after;
+                continue;
+            }
+            Ok(LinearReadEvent::Record { data, opcode }) => mcap::parse_record(opcode, data),
+            Err(error) => Err(error),
+        };
         match record {
             Ok(Record::DataEnd(_)) => return Ok(!is_ended(bytes)),
             Ok(record) => take(record)?,
@@ -137,6 +155,25 @@ mod tests {
             before = count;
         }
         assert_eq!(before, MESSAGES);
+    }
+
+    /// A damaged length asked for more memory than there is, and the process was gone.
+    #[test]
+    fn no_damaged_byte_takes_all_memory() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("job.mcap");
+        recording(&path);
+        crate::finish::make_whole(&path).unwrap();
+        let whole = bytes(&path).unwrap();
+        for at in 0..whole.len() {
+            for flip in [0x01, 0x55, 0xff] {
+                let mut damaged = whole.clone();
+                damaged[at] ^= flip;
+                // An error, or damage to what is not read; never the end of the process.
+                let read = messages(&path, &damaged);
+                assert!(read.is_err() || read.is_ok_and(|(count, _)| count <= MESSAGES));
+            }
+        }
     }
 
     #[test]
