@@ -13,6 +13,8 @@ test:
 slow:
     STEADYHAND_CASES=1000000 STEADYHAND_MINUTES=10 cargo test --workspace --release -- --include-ignored
     cargo test --release --test timing -- stop_bounds:: call_cost::
+    STEADYHAND_RECORD=1 cargo test --release --test timing -- stop_bounds::
+    tests/recordings/run 200
 
 # Random trouble in so many rounds, from a seed; 200 are in `test`.
 chaos rounds="2000" seed="20261121":
@@ -122,6 +124,11 @@ report-in-browser:
 page:
     cargo build
     tests/page/run target/page
+
+# Recordings judged by other people's programs, and a node that records killed 200 times.
+recordings:
+    cargo build
+    tests/recordings/run 200
 
 # Every question of three files of the Berkeley Function-Calling Leaderboard; a tenth of them is in `test`.
 bfcl:

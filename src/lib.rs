@@ -28,6 +28,8 @@ pub use page;
 pub use permit;
 pub use picture;
 pub use plan;
+#[cfg(feature = "recording")]
+pub use recording;
 pub use scene;
 pub use servo;
 pub use sim;

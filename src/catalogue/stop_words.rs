@@ -131,7 +131,7 @@ fn is_invisible(c: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{EXAM_TOOLS, TOOLS, ToolEffect};
+    use crate::{EXAM_TOOLS, RECORDING_TOOLS, TOOLS, ToolEffect};
 
     #[test]
     fn hears_stop_in_any_language_case_and_width() {
@@ -253,7 +253,8 @@ mod tests {
 
     #[test]
     fn no_tool_that_does_not_stop_is_taken_for_a_stop() {
-        for tool in TOOLS.iter().chain(EXAM_TOOLS.iter()) {
+        let sets = EXAM_TOOLS.iter().chain(RECORDING_TOOLS.iter());
+        for tool in TOOLS.iter().chain(sets) {
             for name in tool
                 .names()
                 .chain(tool.parameters.iter().map(|one| one.name.as_str()))

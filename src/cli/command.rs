@@ -81,6 +81,16 @@ pub(super) enum CliCommand {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         _arguments: Vec<String>,
     },
+    /// Look at recordings of jobs, export them as data sets and drawings, report on them and replay them
+    #[cfg(feature = "recording")]
+    Recording(Box<recording::RecordingArgs>),
+    /// Not part of this program: it was built without recordings
+    #[cfg(not(feature = "recording"))]
+    Recording {
+        /// Anything
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        _arguments: Vec<String>,
+    },
     /// Put a simulated arm on a pseudo-terminal, for any program that opens serial ports
     Sim(sim::SimArgs),
     /// Look at, set up and replay the servos of a port, without a node

@@ -104,6 +104,12 @@ async fn command(cli: Cli, sockets: systemd::ActivatedSockets) -> anyhow::Result
         CliCommand::Exam { .. } => anyhow::bail!(
             "this program was built without the exam: build it with the cargo feature `exam`, which is on by default"
         ),
+        #[cfg(feature = "recording")]
+        CliCommand::Recording(args) => recording::run_command(&node, *args).await,
+        #[cfg(not(feature = "recording"))]
+        CliCommand::Recording { .. } => anyhow::bail!(
+            "this program was built without recordings: build it with the cargo feature `recording`, which is on by default"
+        ),
         CliCommand::Sim(args) => sim::run(&node, args).await,
         CliCommand::Bus(what) => bus::run(&node, what).await,
         CliCommand::Doctor(args) => doctor::run(&node, &args).await,

@@ -32,6 +32,9 @@ pub(super) struct NodeArgs {
     /// Write every byte to and from the ports of the node's arms to this file
     #[arg(long, global = true, value_name = "FILE")]
     pub(super) trace: Option<PathBuf>,
+    /// Record each job, as `record = true` in the node file: job.mcap beside its journal
+    #[arg(long, global = true)]
+    pub(super) record: bool,
     /// How the log is written [default: fields under systemd's journal, text elsewhere]
     #[arg(long, global = true, value_enum)]
     pub(super) log: Option<LogForm>,
@@ -73,6 +76,8 @@ impl From<NodeArgs> for NodeOptions {
             trace: args.trace,
             allow_root: args.allow_root,
             exams: exams(),
+            record: args.record,
+            recordings: recordings(),
         }
     }
 }
@@ -82,6 +87,14 @@ fn exams() -> Option<&'static dyn node::ExamServices> {
     #[cfg(feature = "exam")]
     return Some(&exam::NodeExams);
     #[cfg(not(feature = "exam"))]
+    return None;
+}
+
+/// Returns the recordings' part of a running node, where the program has one.
+fn recordings() -> Option<&'static dyn node::RecordingServices> {
+    #[cfg(feature = "recording")]
+    return Some(&recording::NodeRecordings);
+    #[cfg(not(feature = "recording"))]
     return None;
 }
 

@@ -11,6 +11,8 @@ use super::ConfigProblem;
 pub enum OptionalToolset {
     /// The helpers that make and score cases for examining planners.
     Exam,
+    /// What was recorded: reading only.
+    Recording,
 }
 
 /// The helpers of the exam: a model to ask, and each one's limits.

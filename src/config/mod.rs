@@ -4,6 +4,7 @@ mod cameras;
 pub mod edit_node_file;
 mod exam;
 mod peers;
+mod record;
 pub mod toml;
 mod tools;
 pub mod value_lines;
@@ -19,6 +20,7 @@ use serde::{Deserialize, Serialize};
 pub use cameras::{CameraEntry, CameraSource, SimulatedCameraEntry};
 pub use exam::{ExamEntry, HelperEntry, OptionalToolset};
 pub use peers::{FleetEntry, PeerEntry, SecretText};
+pub use record::{RecordEntry, RecordedCamerasEntry};
 pub use tools::{
     ArgumentEntry, ArgumentType, ConfigProblem, EffectEntry, ServerEntry, StepEntry, TIMEOUT_S,
     ToolEntry,
@@ -54,6 +56,8 @@ pub struct NodeFile {
     pub keep_jobs_mb: u64,
     /// Maximum age of a kept job, in days.
     pub keep_jobs_days: u64,
+    /// What is recorded of each job, beside its journal: `true` for its motion, `{ cameras = ["NAME"], fps = 1 }` for pictures as well.
+    pub record: RecordEntry,
     /// True if a drawing must be previewed first: `stroke` then needs the plan's hash.
     pub require_preview: bool,
     /// True if a person must allow each job: `steadyhand approve JOB`.
@@ -86,7 +90,7 @@ pub struct NodeFile {
     pub fleet: FleetEntry,
     /// Tools beside the six.
     pub tools: Vec<ToolEntry>,
-    /// Sets of tools that are listed beside them: `exam`, or none, as shipped.
+    /// Sets of tools that are listed beside them: `exam`, `recording`, or none, as shipped.
     pub toolsets: Vec<OptionalToolset>,
     /// Limits for the helpers of the exam.
     pub exam: ExamEntry,
@@ -274,6 +278,7 @@ impl Default for NodeFile {
             keep_jobs: 200,
             keep_jobs_mb: 256,
             keep_jobs_days: 90,
+            record: RecordEntry::default(),
             require_preview: false,
             require_approval: false,
             images: true,
@@ -448,6 +453,7 @@ impl NodeFile {
         problems.extend(self.fleet.problems());
         problems.extend(tools::problems(&self.tools));
         problems.extend(self.exam.problems());
+        problems.extend(self.record.problems(&self.cameras));
         problems
     }
 }

@@ -23,6 +23,7 @@ mod stop_signal;
 mod tests;
 mod thread;
 mod tick;
+mod tick_queue;
 
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
@@ -34,12 +35,12 @@ use tokio::sync::{oneshot, watch};
 use arm::ArmModel;
 use base::clock::NodeClock;
 use base::units::{ArmMeasurement, ClockInstant, JointVector};
-use driver::{BusCounts, ServoIdentity, TorqueOffReport};
+use driver::{ServoIdentity, TorqueOffReport};
 use gate::{CheckedTrajectory, ExecutionProgress, HoldAt};
 use link::{ByteLink, LinkError};
 use permit::{ActorRank, MotionPermit, PermitRegistry, StopLatch};
 
-pub use driver::{DurationHistogram, ServoCounts};
+pub use driver::{BusCounts, DurationHistogram, ServoCounts};
 use mailbox::CommandMailbox;
 pub use realtime_priority::set_realtime_priority;
 pub use servo_health::{HealthAction, ServoHealth};
@@ -47,6 +48,7 @@ use snapshot_publisher::SnapshotPublisher;
 use stop_signal::StopSignal;
 
 pub use motion_release::MotionRelease;
+pub use tick_queue::{MotionTick, TickQueue};
 
 /// Opens the port, on the thread that will own it. Called again after the cable was unplugged.
 pub type PortOpener = Box<dyn Fn(&NodeClock) -> Result<Box<dyn ByteLink>, LinkError> + Send>;
@@ -64,6 +66,7 @@ pub struct MotionHandle {
     orders: Arc<CommandMailbox<MotionCommand>>,
     stop: Arc<StopSignal>,
     heart: Arc<OnceLock<Heartbeat>>,
+    ticks: TickQueue,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -266,6 +269,7 @@ impl MotionHandle {
             .map_err(|error| format!("cannot start the arm's herald: {error}"))?;
         let stop = Arc::new(StopSignal::default());
         let heart = Arc::new(OnceLock::new());
+        let ticks = TickQueue::default();
         let (attached, answer) = std::sync::mpsc::channel();
         let own = thread::ArmThreadContext {
             arm: Arc::clone(&arm),
@@ -276,6 +280,7 @@ impl MotionHandle {
             stop: Arc::clone(&stop),
             heart: Arc::clone(&heart),
             outbox: Arc::new(outbox),
+            ticks: ticks.clone(),
             span: tracing::Span::current(),
         };
         let thread = std::thread::Builder::new()
@@ -290,6 +295,7 @@ impl MotionHandle {
             orders,
             stop,
             heart,
+            ticks,
             thread: Some(thread),
         };
         let attached = answer.recv();
@@ -325,6 +331,12 @@ impl MotionHandle {
     #[must_use]
     pub fn watch(&self) -> watch::Receiver<Snapshot> {
         self.snapshots.clone()
+    }
+
+    /// The queue of copies of its ticks, for a recording.
+    #[must_use]
+    pub const fn ticks(&self) -> &TickQueue {
+        &self.ticks
     }
 
     /// Returns the number of stops requested so far; [`MotionHandle::run`] takes the count from before

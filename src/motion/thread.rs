@@ -17,7 +17,7 @@ use super::realtime_priority::set_realtime_priority;
 use super::snapshot_publisher::{ReplyCallback, SnapshotPublisher};
 use super::standstill::{StandstillDetector, counts_rad};
 use super::stop_signal::StopSignal;
-use super::{Heartbeat, MotionCommand, MotionState, PortOpener, Snapshot};
+use super::{Heartbeat, MotionCommand, MotionState, MotionTick, PortOpener, Snapshot, TickQueue};
 use arm::ArmModel;
 use base::clock::{ClockAlarm, NodeClock};
 use base::units::ClockInstant;
@@ -48,6 +48,8 @@ pub(super) struct ArmThreadContext {
     pub(super) stop: Arc<StopSignal>,
     pub(super) heart: Arc<OnceLock<Heartbeat>>,
     pub(super) outbox: Arc<SnapshotPublisher>,
+    /// Copies for a recording.
+    pub(super) ticks: TickQueue,
     /// Which node and arm its lines in the log are about.
     pub(super) span: tracing::Span,
 }
@@ -280,12 +282,14 @@ impl ArmThread {
         self.job.is_none() && self.stopping.is_none()
     }
 
-    /// Simulated time stands still until the next sample is released; a stop waits for nothing.
+    /// Simulated time stands still until the next sample is released and its recording has room; a stop waits for
+    /// nothing.
     async fn wait_for_release(&self) {
         if !self.own.clock.is_simulated() {
             return;
         }
-        while let Some(job) = self.job.as_ref().filter(|job| !job.is_released()) {
+        let waits = |job: &&ActiveMotion| !job.is_released() || self.own.ticks.is_full();
+        while let Some(job) = self.job.as_ref().filter(waits) {
             tokio::select! {
                 biased;
                 () = self.own.stop.woken() => {
@@ -295,6 +299,7 @@ impl ArmThread {
                     }
                 }
                 () = job.release.changed() => {}
+                () = self.own.ticks.emptied() => {}
             }
         }
     }
@@ -429,8 +434,25 @@ impl ArmThread {
         {
             self.snapshot.state = MotionState::Holding;
         }
+        self.keep_tick();
         let answers = std::mem::take(&mut self.answers);
         self.own.outbox.publish(self.snapshot.clone(), answers);
+    }
+
+    /// Copies the tick of a motion for its recording, where there is one.
+    fn keep_tick(&self) {
+        let (Some(job), Some(progress)) = (&self.job, self.snapshot.progress) else {
+            return;
+        };
+        self.own.ticks.put(|serial, with_counts| MotionTick {
+            serial,
+            at: self.own.clock.now(),
+            state: self.snapshot.state,
+            setpoint_rad: *job.execution.goal_rad(),
+            measured: self.snapshot.measured.clone(),
+            progress,
+            counts: with_counts.then(|| Box::new(self.snapshot.counts.clone())),
+        });
     }
 }
 

@@ -30,6 +30,6 @@ mod worker_pool;
 pub use exit::ExitStatus;
 pub use http_auth::auth_queue;
 pub use mcp_service::node_service;
-pub use options::{ExamServices, NodeOptions};
+pub use options::{ExamServices, NodeOptions, RecordingServices};
 pub use page_services::pages;
 pub use qualification::CertificateCheck;

@@ -14,7 +14,7 @@ use arm::ArmModel;
 use base::clock::NodeClock;
 use base::disk;
 use base::units::JointVector;
-use config::{ANSWER_WITHIN_S_MAX, ArmEntry, CalibrationSource, NodeFile};
+use config::{ANSWER_WITHIN_S_MAX, ArmEntry, CalibrationSource, NodeFile, RecordEntry};
 use link::byte_trace::{self, RecordLink};
 use link::memory::MemoryLink;
 use link::serial::SerialLink;
@@ -65,6 +65,9 @@ pub fn file(args: &NodeOptions) -> anyhow::Result<NodeFile> {
     }
     if let (true, Some(arm)) = (args.calibrated_elsewhere, file.arms.first_mut()) {
         arm.calibrated = Some(CalibrationSource::Elsewhere);
+    }
+    if args.record && !file.record.is_on() {
+        file.record = RecordEntry::Motion(true);
     }
     Ok(file)
 }
@@ -142,6 +145,7 @@ pub fn node(args: &NodeOptions, pace: SimulationRate) -> anyhow::Result<Arc<Node
         Some(helpers) => node.with_helpers(helpers),
         None => node,
     };
+    let node = recorded(args, node)?;
     if let Some(long) = declared.long_names() {
         tracing::warn!("declared tools: {long}");
     }
@@ -156,6 +160,29 @@ pub fn node(args: &NodeOptions, pace: SimulationRate) -> anyhow::Result<Arc<Node
     }
     node.note_stops();
     Ok(node)
+}
+
+/// Returns the node with what tells of its recordings, and with a recorder where its file or the command line asks for one.
+fn recorded(args: &NodeOptions, node: Node) -> anyhow::Result<Node> {
+    let Some(recordings) = args.recordings else {
+        if node.file.record.is_on() {
+            bail!(
+                "`record` is asked for, and this program was built without recordings: take it away, or build with the cargo feature `recording`, which is on by default"
+            );
+        }
+        return Ok(node);
+    };
+    let recorder = node
+        .file
+        .record
+        .is_on()
+        .then(|| recordings.recorder(&node.state, &node.file));
+    let library = recordings.library(&node.state);
+    let node = node.with_recordings(library);
+    Ok(match recorder {
+        Some(recorder) => node.with_job_recorder(recorder),
+        None => node,
+    })
 }
 
 /// Returns a folder of this process's own, in the one that this user has in the system's temporary one.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use config::NodeFile;
-use tools::ExamHelperService;
+use tools::{ExamHelperService, JobRecorder, RecordingLibrary};
 
 use crate::CertificateCheck;
 
@@ -29,6 +29,19 @@ pub struct NodeOptions {
     pub allow_root: bool,
     /// Exams and certificates, where they are part of the program.
     pub exams: Option<&'static dyn ExamServices>,
+    /// True if jobs are recorded whatever the node file says.
+    pub record: bool,
+    /// Recordings, where they are part of the program.
+    pub recordings: Option<&'static dyn RecordingServices>,
+}
+
+/// Services that recordings offer to a running node.
+pub trait RecordingServices: Sync {
+    /// Returns the recorder of a node's jobs.
+    fn recorder(&self, state: &Path, file: &NodeFile) -> Arc<dyn JobRecorder>;
+
+    /// Returns what answers the toolset `recording`.
+    fn library(&self, state: &Path) -> Arc<dyn RecordingLibrary>;
 }
 
 /// Services that the exam of planners offers to a running node.

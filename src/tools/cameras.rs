@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::future::join_all;
 use nalgebra::{Isometry3, Point3, Vector3};
 
-use super::{AttachedArm, Node};
+use super::{AttachedArm, Node, RecordedPicture};
 use calib::{CalibrationStore, TagObservation, camera_stands, is_out_of_date};
 use camera::{CameraHandle, PictureSource};
 use config::{CameraEntry, CameraSource, NodeFile, SimulatedCameraEntry};
@@ -169,6 +169,28 @@ fn chosen(watchers: Vec<Arc<NodeCamera>>, camera: Option<&str>) -> Result<Arc<No
 }
 
 impl NodeCamera {
+    /// Its name.
+    pub(super) fn name(&self) -> &str {
+        &self.entry.name
+    }
+
+    /// Takes a picture: the camera's own JPEG where there is one.
+    pub(super) async fn still(
+        self: Arc<Self>,
+        seat: &Arc<AttachedArm>,
+        scene: Arc<Scene>,
+    ) -> Result<RecordedPicture, String> {
+        let Some(camera) = &self.camera else {
+            let rendered = self.rendered(seat, Some(scene)).await?;
+            return Ok(RecordedPicture::Frame(rendered.frame));
+        };
+        let picture = camera.picture().await.map_err(|error| error.to_string())?;
+        Ok(match picture.jpeg {
+            Some(jpeg) => RecordedPicture::Jpeg(jpeg),
+            None => RecordedPicture::Frame(picture.frame),
+        })
+    }
+
     async fn capture(
         self: Arc<Self>,
         seat: &Arc<AttachedArm>,

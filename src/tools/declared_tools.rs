@@ -11,8 +11,9 @@ use args::{
     RepairClass,
 };
 use catalogue::{
-    self, DESCRIPTION_CHARS_MAX, EXAM_TOOLS, KnownNames, PREVIEW_NAMES, ParameterKind, ResultField,
-    ResultFieldKind, TOOLS, ToolDefinition, ToolEffect, ToolParameter,
+    self, DESCRIPTION_CHARS_MAX, EXAM_TOOLS, KnownNames, PREVIEW_NAMES, ParameterKind,
+    RECORDING_TOOLS, ResultField, ResultFieldKind, TOOLS, ToolDefinition, ToolEffect,
+    ToolParameter,
 };
 use config::toml::FileError;
 use config::{
@@ -39,6 +40,8 @@ pub(super) enum DeclaredAction {
     Sequence(Vec<DeclaredStep>),
     /// Helps to examine planners.
     Helps,
+    /// Tells of recordings.
+    Recordings,
     /// Asks another server.
     Abroad {
         /// The server.
@@ -92,13 +95,13 @@ impl DeclaredTools {
     /// # Errors
     /// Everything that is wrong with them, each with its line.
     pub fn from_file(file: &NodeFile, here: &KnownNames) -> Result<Self, FileError> {
+        let (tools, deeds_of_sets) = toolsets(file);
         let mut declared = DeclarationChecker {
             here,
             problems: Vec::new(),
-            tools: toolset(file),
+            tools,
         };
-        let helping = declared.tools.iter().map(|_| Some(DeclaredAction::Helps));
-        let helping: Vec<Option<DeclaredAction>> = helping.collect();
+        let of_sets: Vec<Option<DeclaredAction>> = deeds_of_sets.into_iter().map(Some).collect();
         let own: Vec<Option<DeclaredAction>> = file
             .tools
             .iter()
@@ -114,7 +117,7 @@ impl DeclaredTools {
         }
         Ok(Self {
             tools: declared.tools.into(),
-            deeds: helping.into_iter().chain(own).flatten().collect(),
+            deeds: of_sets.into_iter().chain(own).flatten().collect(),
             reworded: reworded.into(),
         })
     }
@@ -170,13 +173,20 @@ impl DeclaredTools {
     }
 }
 
-/// The tools of the sets that the file asks for.
-fn toolset(file: &NodeFile) -> Vec<ToolDefinition> {
-    if file.toolsets.contains(&OptionalToolset::Exam) {
-        EXAM_TOOLS.clone()
-    } else {
-        Vec::new()
-    }
+/// The tools of the sets that the file asks for, each with what it does.
+fn toolsets(file: &NodeFile) -> (Vec<ToolDefinition>, Vec<DeclaredAction>) {
+    let sets: [(OptionalToolset, &[ToolDefinition], DeclaredAction); 2] = [
+        (OptionalToolset::Exam, &EXAM_TOOLS, DeclaredAction::Helps),
+        (
+            OptionalToolset::Recording,
+            &RECORDING_TOOLS,
+            DeclaredAction::Recordings,
+        ),
+    ];
+    let asked = sets.iter().filter(|(set, ..)| file.toolsets.contains(set));
+    asked
+        .flat_map(|(_, tools, deed)| tools.iter().map(|tool| (tool.clone(), deed.clone())))
+        .unzip()
 }
 
 impl DeclaredStep {
@@ -368,7 +378,9 @@ impl DeclarationChecker<'_> {
     ) -> Option<ToolParameter> {
         let mut kind = self.kind(argument, path);
         let steps = match deed {
-            DeclaredAction::Abroad { .. } | DeclaredAction::Helps => None,
+            DeclaredAction::Abroad { .. } | DeclaredAction::Helps | DeclaredAction::Recordings => {
+                None
+            }
             DeclaredAction::Calls(step) => Some(std::slice::from_ref(step)),
             DeclaredAction::Sequence(steps) => Some(steps.as_slice()),
         };
@@ -584,7 +596,7 @@ impl DeclaredAction {
         match self {
             Self::Calls(step) => std::slice::from_ref(step),
             Self::Sequence(steps) => steps,
-            Self::Abroad { .. } | Self::Helps => &[],
+            Self::Abroad { .. } | Self::Helps | Self::Recordings => &[],
         }
     }
 
@@ -606,7 +618,7 @@ impl DeclaredAction {
             Self::Calls(step) => step.tool.fields,
             Self::Sequence(_) => SEQUENCE_FIELDS,
             Self::Abroad { .. } => ABROAD_FIELDS,
-            Self::Helps => &[],
+            Self::Helps | Self::Recordings => &[],
         }
     }
 
@@ -618,7 +630,7 @@ impl DeclaredAction {
                 let steps: Vec<String> = steps.iter().map(DeclaredStep::describe).collect();
                 Some(format!("Calls in order: {}.", steps.join(", ")))
             }
-            Self::Abroad { .. } | Self::Helps => None,
+            Self::Abroad { .. } | Self::Helps | Self::Recordings => None,
         }
     }
 }

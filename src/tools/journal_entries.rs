@@ -73,6 +73,10 @@ pub(super) async fn end(
         if let Err(error) = entry.ended(state, message, &figures) {
             tracing::error!("the end of {} is not in its journal: {error}", entry.id());
         }
+        if let Some(recorder) = &node.job_recorder {
+            recorder.finish(entry.id(), state, message);
+        }
+        // Last, for it counts what the job takes on the disk.
         node.book.ended_with(&entry);
     });
     if ended.await.is_err() {

@@ -156,9 +156,11 @@ impl JobContext {
         self.seat.abandoned.clear();
         let began = motion.clock().now();
         self.record_bytes().await;
+        self.record_motion(scene, plan).await;
         let outcome = motion
             .run_released(checked, self.seen_stops, keeper.release())
             .await;
+        self.end_recorded_motion();
         self.end_bytes().await;
         let kept = keeper.finish().await;
         if matches!(outcome, Ok(MotionOutcome::Refused(_))) {

@@ -105,6 +105,8 @@ pub struct Node {
     pub(super) abroad: Option<Arc<dyn RemoteTools>>,
     pub(super) examiner: Option<Arc<dyn super::CertificateChecker>>,
     pub(super) helpers: Option<Arc<dyn super::ExamHelperService>>,
+    pub(super) recordings: Option<Arc<dyn super::RecordingLibrary>>,
+    pub(super) job_recorder: Option<Arc<dyn super::JobRecorder>>,
     pub(super) cameras: Vec<Arc<NodeCamera>>,
     /// The other nodes, where there are any.
     pub fleet: Option<Arc<Fleet>>,
@@ -291,6 +293,8 @@ impl Node {
             abroad: None,
             examiner: None,
             helpers: None,
+            recordings: None,
+            job_recorder: None,
             fleet: None,
             courses: SequenceRegistry::default(),
             memory: Mutex::default(),
@@ -320,6 +324,24 @@ impl Node {
     pub fn with_helpers(self, helpers: Arc<dyn super::ExamHelperService>) -> Self {
         Self {
             helpers: Some(helpers),
+            ..self
+        }
+    }
+
+    /// Sets what answers the toolset `recording`.
+    #[must_use]
+    pub fn with_recordings(self, recordings: Arc<dyn super::RecordingLibrary>) -> Self {
+        Self {
+            recordings: Some(recordings),
+            ..self
+        }
+    }
+
+    /// Sets the recorder of its jobs.
+    #[must_use]
+    pub fn with_job_recorder(self, recorder: Arc<dyn super::JobRecorder>) -> Self {
+        Self {
+            job_recorder: Some(recorder),
             ..self
         }
     }

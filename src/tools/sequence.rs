@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::declared_tools::{DeclaredAction, DeclaredStep};
 use super::dispatch::{ToolContext, ToolRequest};
 use super::reply::{NOTHING_IN_THIS_STEP, Reply, ReplyWording as _};
-use super::{Node, RemoteCallWatch, exam_helpers, remote_tools};
+use super::{Node, RemoteCallWatch, exam_helpers, recording_tools, remote_tools};
 use args::ReceivedArguments;
 use base::units::ClockInstant;
 use catalogue::{PREVIEW_NAMES, ToolDefinition, ToolEffect};
@@ -37,6 +37,7 @@ pub(super) async fn call(order: &ToolContext<'_>, tool: &ToolDefinition) -> Repl
         }
         Some(DeclaredAction::Sequence(steps)) => sequence(order, tool, steps).await,
         Some(DeclaredAction::Helps) => exam_helpers::call(order, tool).await,
+        Some(DeclaredAction::Recordings) => recording_tools::call(order, tool).await,
         Some(DeclaredAction::Abroad { server, tool, .. }) => {
             remote_tools::call(order, server, tool).await
         }

@@ -38,6 +38,8 @@ mod plan;
 mod plan_designs;
 mod previewed;
 mod pty;
+#[cfg(feature = "recording")]
+mod recordings;
 mod resources;
 mod security;
 mod sighted;
@@ -52,6 +54,8 @@ mod waiting;
 mod whose_stop;
 #[cfg(not(feature = "exam"))]
 mod without_exam;
+#[cfg(not(feature = "recording"))]
+mod without_recording;
 
 #[path = "../snapshots/mod.rs"]
 mod snapshots;

@@ -81,7 +81,15 @@ impl House {
         let seats = vec![Arc::new(AttachedArm::new("arm", motion, None))];
         let state = NodeStorage::open(state, &file).unwrap();
         let library = SceneLibrary::new(Some(scenes));
-        let node = Arc::new(Node::new(file, library, seats, output, state));
+        let recorder = super::is_recorded().then(|| {
+            let recordings = &steadyhand::recording::NodeRecordings;
+            node::RecordingServices::recorder(recordings, state.folder(), &file)
+        });
+        let node = Node::new(file, library, seats, output, state);
+        let node = Arc::new(match recorder {
+            Some(recorder) => node.with_job_recorder(recorder),
+            None => node,
+        });
         let listening = http::listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
         let address = listening.address();
         let over = CancellationToken::new();

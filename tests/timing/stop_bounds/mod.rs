@@ -1,6 +1,7 @@
 //! How fast an arm stops, measured on the bytes at the far end of its link.
 //!
-//! `STEADYHAND_STOPS` says how many stops each test makes; 100 where it does not. Latencies of
+//! `STEADYHAND_STOPS` says how many stops each test makes; 100 where it does not. With `STEADYHAND_RECORD` nodes record
+//! what they move. Latencies of
 //! a machine that does other things as well are compared with those of a bare thread in the same run.
 //! The tests run one after the other, for each would be another's load.
 #![allow(
@@ -29,6 +30,11 @@ use rig::{Bare, Rig, print_histogram, quantile};
 use steadyhand::clock::NodeClock;
 use steadyhand::permit::ActorRank;
 use told::{Told, Until};
+
+/// Returns whether nodes record what they move: the bounds are the same.
+fn is_recorded() -> bool {
+    std::env::var_os("STEADYHAND_RECORD").is_some()
+}
 
 /// What is promised.
 const FIRST_FRAME_MS: f64 = 10.0;

@@ -92,7 +92,12 @@ impl Told {
     fn moves(&self) -> (Served, Running) {
         let state = self.bench.state();
         let here = on_port(&self.port, &state);
-        let words = [&here[..], &["--enable", "lines"]].concat();
+        let recorded: &[&str] = if super::is_recorded() {
+            &["--record"]
+        } else {
+            &[]
+        };
+        let words = [&here[..], &["--enable", "lines"], recorded].concat();
         let served = self.bench.serve(&words);
         for _ in 0..CALLS_MAX {
             let mut caller = self.calls(&served);

@@ -1,0 +1,80 @@
+//! What a node records while its jobs move.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{CameraEntry, ConfigProblem};
+
+/// The most pictures a second that a recording takes of a camera.
+const FPS_MAX: f64 = 30.0;
+
+/// Whether jobs are recorded: `true`, `false`, or `true` with more in a table.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum RecordEntry {
+    /// The motion, or nothing.
+    Motion(bool),
+    /// The motion and cameras.
+    WithCameras(RecordedCamerasEntry),
+}
+
+/// Cameras that are recorded beside the motion.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RecordedCamerasEntry {
+    /// Names of cameras of this node; absent: none is recorded.
+    pub cameras: Vec<String>,
+    /// Pictures a second of each, up to 30; absent: 1.
+    pub fps: Option<f64>,
+}
+
+impl Default for RecordEntry {
+    fn default() -> Self {
+        Self::Motion(false)
+    }
+}
+
+impl RecordEntry {
+    /// Returns whether jobs are recorded.
+    #[must_use]
+    pub const fn is_on(&self) -> bool {
+        !matches!(self, Self::Motion(false))
+    }
+
+    /// The cameras that are recorded.
+    #[must_use]
+    pub fn cameras(&self) -> &[String] {
+        match self {
+            Self::Motion(_) => &[],
+            Self::WithCameras(entry) => &entry.cameras,
+        }
+    }
+
+    /// Time from one picture of a camera to the next, in seconds.
+    #[must_use]
+    pub fn picture_period_s(&self) -> f64 {
+        match self {
+            Self::WithCameras(RecordedCamerasEntry { fps: Some(fps), .. }) => 1.0 / fps,
+            _ => 1.0,
+        }
+    }
+
+    pub(super) fn problems(&self, cameras: &[CameraEntry]) -> Vec<ConfigProblem> {
+        let mut problems = Vec::new();
+        for name in self.cameras() {
+            if !cameras.iter().any(|camera| camera.name == *name) {
+                let what = format!(
+                    "record.cameras names {name}, and this node has no such camera: `[[cameras]]` names them"
+                );
+                problems.push(ConfigProblem::at("record", what));
+            }
+        }
+        if let Self::WithCameras(RecordedCamerasEntry { fps: Some(fps), .. }) = self
+            && !(*fps > 0.0 && *fps <= FPS_MAX)
+        {
+            let what = format!("record.fps is {fps}; above 0 and up to {FPS_MAX} are possible");
+            problems.push(ConfigProblem::at("record", what));
+        }
+        problems
+    }
+}

@@ -1,0 +1,177 @@
+//! `recording export`: recordings in other programs' formats. The same recordings give the same files.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use super::{ExportForm, recorded};
+use crate::lerobot;
+use crate::recorded_job::{RecordedJob, seconds};
+use base::disk;
+use base::terminal as show;
+use base::wording::count;
+use node::{ExitStatus, NodeOptions};
+
+/// Height of the pen over the paper between lines, in exported G-code.
+const TRAVEL_MM: f64 = 5.0;
+
+/// Speed of lines in exported G-code, in mm a minute.
+const FEED_MM_MIN: u32 = 1_200;
+
+pub(super) fn run(
+    node: &NodeOptions,
+    form: ExportForm,
+    of: &[String],
+    out: &Path,
+    fps: u32,
+) -> anyhow::Result<ExitStatus> {
+    let jobs: Vec<RecordedJob> = of
+        .iter()
+        .map(|of| recorded(node, of))
+        .collect::<anyhow::Result<_>>()?;
+    for job in jobs.iter().filter(|job| job.is_torn) {
+        show::note(&format!(
+            "{} is torn: what it holds up to there is exported",
+            job.path.display()
+        ));
+    }
+    std::fs::create_dir_all(out)?;
+    let text: fn(&RecordedJob) -> String = match form {
+        ExportForm::Lerobot => {
+            let told = lerobot::export(&jobs, out, fps)?;
+            told.iter().for_each(|line| show::line(line));
+            return Ok(ExitStatus::Done);
+        }
+        ExportForm::Csv => csv,
+        ExportForm::Svg => svg,
+        ExportForm::Gcode => gcode,
+    };
+    for job in &jobs {
+        let file = place(out, job, form);
+        disk::put(&file, &text(job))?;
+        let lines = count(job.ink().len(), "line");
+        show::line(&format!(
+            "{} ({lines}, {} ticks)",
+            file.display(),
+            job.ticks.len()
+        ));
+    }
+    Ok(ExitStatus::Done)
+}
+
+fn place(out: &Path, job: &RecordedJob, form: ExportForm) -> PathBuf {
+    let ending = match form {
+        ExportForm::Svg => "svg",
+        ExportForm::Gcode => "gcode",
+        ExportForm::Csv | ExportForm::Lerobot => "csv",
+    };
+    out.join(format!("{}.{ending}", job.name()))
+}
+
+/// A row a tick: time, what was sent and what was read. What was not read is empty.
+fn csv(job: &RecordedJob) -> String {
+    let names = job.plans.first().map(|plan| plan.joints.clone());
+    let names = names.unwrap_or_default();
+    let servos = job.ticks.iter().map(|tick| tick.load_ratio.len()).max();
+    let servos = servos.unwrap_or(0);
+    let mut heads: Vec<String> = [
+        "time_s", "motion", "sample", "doing", "stroke", "pen", "state",
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    heads.extend(names.iter().map(|name| format!("{name}_sent_rad")));
+    heads.extend(names.iter().map(|name| format!("{name}_read_rad")));
+    heads.extend(
+        ["tip", "target"]
+            .iter()
+            .flat_map(|of| ["x", "y", "height"].map(|axis| format!("{of}_{axis}_mm"))),
+    );
+    heads.extend((1..=servos).map(|servo| format!("servo_{servo}_load_ratio")));
+    heads.extend((1..=servos).map(|servo| format!("servo_{servo}_temperature_c")));
+    let mut text = heads.join(",") + "\n";
+    let began_ns = job.ticks.first().map_or(0, |tick| tick.at_ns);
+    for tick in &job.ticks {
+        let mut cells = vec![
+            format!("{:.6}", seconds(tick.at_ns - began_ns)),
+            tick.motion.to_string(),
+            tick.sample.to_string(),
+            tick.doing.clone(),
+            tick.stroke
+                .map_or_else(String::new, |stroke| (stroke + 1).to_string()),
+            (tick.pen + 1).to_string(),
+            tick.state.clone(),
+        ];
+        let known = |values: &[f64], many: usize| -> Vec<String> {
+            (0..many)
+                .map(|at| values.get(at).map_or_else(String::new, ToString::to_string))
+                .collect()
+        };
+        cells.extend(known(&tick.setpoint_rad, names.len()));
+        cells.extend(known(&tick.position_rad, names.len()));
+        for place in [tick.tip_mm, tick.target_mm] {
+            cells.extend(known(
+                place.as_ref().map_or(&[], |place| place.as_slice()),
+                3,
+            ));
+        }
+        for values in [&tick.load_ratio, &tick.temperature_c] {
+            let read = |at: usize| values.get(at).copied().flatten();
+            cells
+                .extend((0..servos).map(|at| read(at).map_or_else(String::new, |v| v.to_string())));
+        }
+        text.push_str(&cells.join(","));
+        text.push('\n');
+    }
+    text
+}
+
+/// The ink on its sheet, in millimetres; y up on the sheet is down in SVG.
+fn svg(job: &RecordedJob) -> String {
+    let [width, height] = job
+        .plans
+        .first()
+        .map_or([100.0, 100.0], |plan| plan.sheet_mm);
+    let mut text = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}mm\" height=\"{height}mm\" viewBox=\"0 0 {width} {height}\">\n"
+    );
+    for ink in job.ink() {
+        let pen = job.plan(ink.motion).and_then(|plan| plan.pens.get(ink.pen));
+        let ([r, g, b], width_mm) = pen.map_or(([0, 0, 0], 0.3), |pen| (pen.colour, pen.width_mm));
+        let points = ink
+            .points_mm
+            .iter()
+            .map(|[x, y]| format!("{x:.3},{:.3}", height - y));
+        let points: Vec<String> = points.collect();
+        // Writing to a text cannot fail.
+        let _ = writeln!(
+            text,
+            "  <polyline fill=\"none\" stroke=\"#{r:02x}{g:02x}{b:02x}\" stroke-width=\"{width_mm}\" stroke-linecap=\"round\" stroke-linejoin=\"round\" points=\"{}\"/>",
+            points.join(" ")
+        );
+    }
+    text.push_str("</svg>\n");
+    text
+}
+
+/// The ink as moves in millimetres: z 0 is on the paper.
+fn gcode(job: &RecordedJob) -> String {
+    let mut text = format!("; ink of {} as it was drawn\nG21\nG90\n", job.name());
+    let mut pen = None;
+    for ink in job.ink() {
+        if pen != Some(ink.pen) {
+            pen = Some(ink.pen);
+            let _ = writeln!(text, "T{}", ink.pen);
+        }
+        let mut points = ink.points_mm.iter();
+        if let Some([x, y]) = points.next() {
+            let _ = writeln!(
+                text,
+                "G0 Z{TRAVEL_MM}\nG0 X{x:.3} Y{y:.3}\nG1 Z0 F{FEED_MM_MIN}"
+            );
+        }
+        for [x, y] in points {
+            let _ = writeln!(text, "G1 X{x:.3} Y{y:.3}");
+        }
+    }
+    let _ = writeln!(text, "G0 Z{TRAVEL_MM}\nM2");
+    text
+}

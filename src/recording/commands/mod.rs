@@ -1,0 +1,134 @@
+//! `recording`: looks at recordings, exports and replays them. Wiring only.
+
+mod export;
+mod replay;
+mod report;
+mod show;
+
+pub(crate) use show::summary_json;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::bail;
+use clap::{Args, Subcommand, ValueEnum};
+
+use crate::RECORDING;
+use crate::recorded_job::RecordedJob;
+use node::{ExitStatus, NodeOptions, open, state_folder};
+
+/// `recording`.
+#[derive(Debug, Args)]
+pub struct RecordingArgs {
+    #[command(subcommand)]
+    what: RecordingCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum RecordingCommand {
+    /// Say what a recording holds, and paint plan, ink and error over time
+    Show {
+        /// A job of the node whose state --state or --config names, or a file
+        of: String,
+        /// The picture to write [default: JOB-recording.png in --output's folder]
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+        /// As JSON, without a picture
+        #[arg(long)]
+        json: bool,
+    },
+    /// Write recordings as a LeRobot data set, tables, drawings or G-code
+    Export {
+        /// In which form
+        #[arg(value_enum)]
+        form: ExportForm,
+        /// Jobs or files, in the order of the export
+        #[arg(required = true, value_name = "JOB")]
+        of: Vec<String>,
+        /// The folder to write into
+        #[arg(long, value_name = "DIR")]
+        out: PathBuf,
+        /// Frames a second of a LeRobot data set
+        #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100))]
+        fps: u32,
+    },
+    /// Write a report: how joints followed, how near the ink is, temperatures, the bus
+    Report {
+        /// A job, or a file
+        of: String,
+        /// The HTML file to write [default: JOB-recording.html in --output's folder]
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+    },
+    /// Carry out the recorded setpoints on a simulated arm, through the same gate, and compare
+    Replay {
+        /// A job, or a file
+        of: String,
+    },
+}
+
+/// The form of an export.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum ExportForm {
+    /// A `LeRobotDataset` v3.0, an episode a stroke
+    Lerobot,
+    /// A table, a row a tick
+    Csv,
+    /// The ink as it was drawn
+    Svg,
+    /// The ink as it was drawn, as moves
+    Gcode,
+}
+
+/// Does what the command line says.
+///
+/// # Errors
+/// Which recording cannot be used, and why.
+pub async fn run(node: &NodeOptions, args: RecordingArgs) -> anyhow::Result<ExitStatus> {
+    match args.what {
+        RecordingCommand::Show { of, out, json } => show::run(node, &of, out, json),
+        RecordingCommand::Export { form, of, out, fps } => export::run(node, form, &of, &out, fps),
+        RecordingCommand::Report { of, out } => report::run(node, &of, out),
+        RecordingCommand::Replay { of } => replay::run(node, &of).await,
+    }
+}
+
+/// Reads the recording that a word means: a file, or a job.
+fn recorded(node: &NodeOptions, of: &str) -> anyhow::Result<RecordedJob> {
+    let path = place(node, of)?;
+    let job = RecordedJob::read(&path)?;
+    if job.ticks.is_empty() {
+        bail!(
+            "{} holds no ticks: nothing moved while it was recorded",
+            path.display()
+        );
+    }
+    Ok(job)
+}
+
+fn place(node: &NodeOptions, of: &str) -> anyhow::Result<PathBuf> {
+    let path = Path::new(of);
+    if path.is_file() {
+        return Ok(path.to_owned());
+    }
+    let file = open::file(node)?;
+    let state = state_folder::place(node, &file)?;
+    let path = job::folder(&state, of).join(RECORDING);
+    let is_name = of.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+    if !is_name || !path.is_file() {
+        bail!(
+            "there is no recording {of}: it is neither a file nor a recorded job of {}; `steadyhand jobs` lists jobs, and `--record` or `record = true` in the node file records them",
+            state.display()
+        );
+    }
+    Ok(path)
+}
+
+/// Returns where something that is made of a recording is written, where nothing else was said.
+fn usual_place(node: &NodeOptions, job: &RecordedJob, ending: &str) -> anyhow::Result<PathBuf> {
+    let folder = match &node.output {
+        Some(folder) => folder.clone(),
+        None => open::own_temporary()?,
+    };
+    std::fs::create_dir_all(&folder)?;
+    Ok(folder.join(format!("{}-recording.{ending}", job.name())))
+}

@@ -1,0 +1,143 @@
+//! `recording replay`: the recorded setpoints as a trajectory, judged by the same gate and carried out by a simulated arm.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, anyhow, bail};
+
+use super::recorded;
+use super::show::missing;
+use crate::plan_record::span_kind;
+use crate::recorded_job::{RecordedJob, RecordedTick};
+use base::clock::NodeClock;
+use base::terminal as show;
+use base::units::JointVector;
+use link::memory::MemoryLink;
+use link::{ByteLink, LinkError};
+use motion::{MotionHandle, MotionOutcome, PortOpener};
+use node::{ExitStatus, NodeOptions, open, state_folder};
+use permit::PermitRegistry;
+use plan::{Trajectory, TrajectorySpan};
+use scene::Scene;
+use sim::ArmSimulator;
+
+/// Maximum distance of the replayed ink from the recorded one.
+const APART_MM_MAX: f64 = 1.0;
+
+pub(super) async fn run(node: &NodeOptions, of: &str) -> anyhow::Result<ExitStatus> {
+    let job = recorded(node, of)?;
+    let scene = scene_of(node, &job)?;
+    if missing(&job) > 0 {
+        bail!(
+            "{of} cannot be replayed: {} ticks are missing in it",
+            missing(&job)
+        );
+    }
+    let motions: Vec<u32> = job.plans.iter().map(|plan| plan.motion).collect();
+    let mut replayed = Vec::new();
+    for motion in motions {
+        let ticks = job.ticks.iter().filter(|tick| tick.motion == motion);
+        let ticks: Vec<&RecordedTick> = ticks.collect();
+        let trajectory = trajectory(&ticks)?;
+        let ink = carried_out(&scene, trajectory)
+            .await
+            .with_context(|| format!("motion {motion}"))?;
+        replayed.extend(ink);
+    }
+    let drawn: Vec<Vec<[f64; 2]>> = job.ink().into_iter().map(|ink| ink.points_mm).collect();
+    if drawn.is_empty() {
+        show::line(&format!("{}: replayed; it drew nothing", job.name()));
+        return Ok(ExitStatus::Done);
+    }
+    let apart = design::compare::deviation_mm(&drawn, &replayed);
+    show::line(&format!(
+        "{}: on the simulator {} of the recorded ink",
+        job.name(),
+        apart.describe()
+    ));
+    Ok(match apart.max_mm <= APART_MM_MAX {
+        true => ExitStatus::Done,
+        false => ExitStatus::Refused,
+    })
+}
+
+/// The scene of the recorded job, which must be what it was.
+fn scene_of(node: &NodeOptions, job: &RecordedJob) -> anyhow::Result<Arc<Scene>> {
+    let plan = job.plans.first().context("the recording has no plan")?;
+    let file = open::file(node)?;
+    let library = open::library(node, &file)?;
+    if plan.drawing.is_some() {
+        let state = state_folder::place(node, &file)?;
+        let past = job::past(&state, &plan.job)?;
+        return tools::scene_of_job(&library, &state, &past)
+            .map_err(|why| anyhow!("{} cannot be replayed: {why}", plan.job));
+    }
+    let scene = library.scene(&plan.scene, plan.overlay.as_deref())?;
+    if scene.revision.hex() != plan.revision {
+        bail!(
+            "scene `{}` was changed since {} was recorded: restore it to replay",
+            plan.scene,
+            plan.job
+        );
+    }
+    Ok(scene)
+}
+
+/// The setpoints as they were sent, tick by tick.
+fn trajectory(ticks: &[&RecordedTick]) -> anyhow::Result<Trajectory> {
+    let mut spans: Vec<TrajectorySpan> = Vec::new();
+    for (at, tick) in ticks.iter().enumerate() {
+        let kind = span_kind(&tick.doing)
+            .with_context(|| format!("{:?} is nothing that an arm does", tick.doing))?;
+        let goes_on = |span: &&mut TrajectorySpan| {
+            span.kind == kind && span.item == tick.stroke && span.pen == tick.pen
+        };
+        match spans.last_mut().filter(goes_on) {
+            Some(span) => span.end = at + 1,
+            None => spans.push(TrajectorySpan {
+                kind,
+                item: tick.stroke,
+                pen: tick.pen,
+                first: at,
+                end: at + 1,
+            }),
+        }
+    }
+    let sent = ticks
+        .iter()
+        .map(|tick| JointVector::from_slice(&tick.setpoint_rad));
+    Ok(Trajectory {
+        period: Duration::from_secs_f64(plan::PERIOD.as_secs_f64()),
+        samples: sent.collect(),
+        spans,
+    })
+}
+
+async fn carried_out(
+    scene: &Arc<Scene>,
+    trajectory: Trajectory,
+) -> anyhow::Result<Vec<Vec<[f64; 2]>>> {
+    let start = trajectory.samples.first().context("nothing was sent")?;
+    let simulator = ArmSimulator::new(&scene.arm, start);
+    open::lay(&simulator, scene);
+    let device = simulator.clone();
+    let open: PortOpener = Box::new(move |clock| {
+        let link =
+            MemoryLink::new(device.clone(), clock, "simulated arm").map_err(LinkError::Read)?;
+        Ok(Box::new(link) as Box<dyn ByteLink>)
+    });
+    let permits = Arc::new(PermitRegistry::everything());
+    let arm = Arc::clone(&scene.arm);
+    let motion = MotionHandle::start(arm, NodeClock::simulated(), permits, open)
+        .map_err(anyhow::Error::msg)?;
+    let now = motion.clock().now();
+    let permit = motion.permits().ask(scene, now)?;
+    let measured = motion.snapshot().measured.context("the arm was not read")?;
+    let checked = gate::check(scene, permit, &measured, now, trajectory)?;
+    match motion.run(checked, 0).await? {
+        MotionOutcome::Reached { .. } => {}
+        other => bail!("the replay did not reach its end: {other:?}"),
+    }
+    let ink = simulator.ink().into_iter();
+    Ok(ink.map(|ink| ink.points_mm).collect())
+}

@@ -1,0 +1,174 @@
+//! `recording report`: one HTML file for people, without scripts and without anything from elsewhere.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use super::show::{missing, png, summary};
+use super::{recorded, usual_place};
+use crate::figures::{OFF_MM, RecordingFigures};
+use crate::message::LOG_WARNING;
+use crate::recorded_job::RecordedJob;
+use base::disk;
+use base::terminal as show;
+use node::{ExitStatus, NodeOptions};
+
+const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222;background:#fff}\
+table{border-collapse:collapse;width:100%}td,th{padding:.25rem .75rem .25rem 0;text-align:left;border-bottom:1px solid #ddd}\
+td.n{text-align:right;font-variant-numeric:tabular-nums}img{max-width:100%}";
+
+pub(super) fn run(
+    node: &NodeOptions,
+    of: &str,
+    out: Option<PathBuf>,
+) -> anyhow::Result<ExitStatus> {
+    let job = recorded(node, of)?;
+    let figures = RecordingFigures::of(&job);
+    let html = html(&job, &figures, &png(&job, &figures)?);
+    let out = match out {
+        Some(out) => out,
+        None => usual_place(node, &job, "html")?,
+    };
+    disk::put(&out, &html)?;
+    for line in summary(&job, &figures) {
+        show::line(&line);
+    }
+    show::line(&format!("report          {}", out.display()));
+    Ok(ExitStatus::Done)
+}
+
+fn html(job: &RecordedJob, figures: &RecordingFigures, png: &[u8]) -> String {
+    let title = escaped(&job.name());
+    let mut html = format!(
+        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\"><title>{title}</title><style>{STYLE}</style><h1>{title}</h1>"
+    );
+    let ended = job.facts.as_ref().map_or_else(
+        || "The process ended before the job did.".to_owned(),
+        |facts| format!("{}: {}", facts.state, facts.message),
+    );
+    // Writing to a text cannot fail.
+    let _ = write!(
+        html,
+        "<p>{}</p><p>{} ticks in {:.1} s, {} missing. Ink {:.2} mm from the plan at most, {:.2} mm on average.</p><img alt=\"plan, ink and error over time\" src=\"data:image/png;base64,{}\">",
+        escaped(&ended),
+        job.ticks.len(),
+        job.duration_s(),
+        missing(job),
+        figures.max_mm,
+        figures.mean_mm,
+        STANDARD.encode(png)
+    );
+    html.push_str(&off_table(figures));
+    let joints = figures.joints.iter().map(|joint| {
+        vec![
+            joint.name.clone(),
+            format!("{:.2}", joint.max_deg),
+            format!("{:.2}", joint.rms_deg),
+        ]
+    });
+    html.push_str(&table(
+        "Following error",
+        &["joint", "most, °", "rms, °"],
+        joints,
+    ));
+    let hottest = figures
+        .hottest_c
+        .iter()
+        .enumerate()
+        .map(|(servo, hottest)| {
+            let hottest = hottest.map_or_else(|| "not read".to_owned(), |c| format!("{c:.0}"));
+            vec![(servo + 1).to_string(), hottest]
+        });
+    html.push_str(&table("Temperatures", &["servo", "hottest, °C"], hottest));
+    html.push_str(&bus_table(job));
+    let log = job.log.iter().map(|line| {
+        let level = if line.level >= LOG_WARNING {
+            "warning"
+        } else {
+            ""
+        };
+        vec![level.to_owned(), line.message.clone()]
+    });
+    html.push_str(&table("Log", &["", "message"], log));
+    html.push_str("</html>\n");
+    html
+}
+
+/// Where the ink is off, the worst stroke first, and why.
+fn off_table(figures: &RecordingFigures) -> String {
+    let mut strokes = figures.strokes.clone();
+    strokes.retain(|stroke| stroke.max_mm > OFF_MM);
+    strokes.sort_by(|a, b| b.max_mm.total_cmp(&a.max_mm));
+    if strokes.is_empty() {
+        return format!("<h2>Where the ink is off</h2><p>Nowhere by more than {OFF_MM} mm.</p>");
+    }
+    let rows = strokes.into_iter().map(|stroke| {
+        let [x, y] = stroke.at_mm;
+        vec![
+            (stroke.stroke + 1).to_string(),
+            format!("{:.2}", stroke.max_mm),
+            format!("{x:.1}, {y:.1}"),
+            format!("{:.2}", stroke.at_s),
+            stroke.cause,
+        ]
+    });
+    table(
+        "Where the ink is off",
+        &["stroke", "by, mm", "at, mm", "time, s", "why"],
+        rows,
+    )
+}
+
+/// What the bus counted from the first reading of its counters to the last.
+fn bus_table(job: &RecordedJob) -> String {
+    let Some((first, last)) = job.bus.first().zip(job.bus.last()) else {
+        return String::new();
+    };
+    let counts = [
+        ("cycles", first.cycles, last.cycles),
+        ("requests", first.transactions, last.transactions),
+        ("damaged replies", first.corrupt, last.corrupt),
+        ("requests sent again", first.resent, last.resent),
+        ("replies to no request", first.foreign, last.foreign),
+        ("servos asked again", first.retries, last.retries),
+        ("readings that did not come", first.blind, last.blind),
+        (
+            "readings that no movement explains",
+            first.jumps,
+            last.jumps,
+        ),
+    ];
+    let rows = counts
+        .into_iter()
+        .map(|(name, first, last)| vec![name.to_owned(), last.saturating_sub(first).to_string()]);
+    table("Bus", &["", "count"], rows)
+}
+
+fn table(title: &str, heads: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
+    let mut html = format!("<h2>{title}</h2><table><tr>");
+    for head in heads {
+        let _ = write!(html, "<th>{head}</th>");
+    }
+    for row in rows {
+        html.push_str("<tr>");
+        for cell in row {
+            let kind = if cell.parse::<f64>().is_ok() {
+                " class=\"n\""
+            } else {
+                ""
+            };
+            let _ = write!(html, "<td{kind}>{}</td>", escaped(&cell));
+        }
+    }
+    html.push_str("</table>");
+    html
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
+}

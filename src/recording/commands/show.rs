@@ -1,0 +1,154 @@
+//! `recording show`: a summary, and a picture of plan, ink and error over time.
+
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use super::{recorded, usual_place};
+use crate::figures::RecordingFigures;
+use crate::recorded_job::RecordedJob;
+use base::terminal as show;
+use base::wording::{count, millimetres, seconds};
+use node::{ExitStatus, NodeOptions};
+use picture::{PictureError, PlanView, PlannedStroke, SheetLine, TimeStrip};
+
+pub(super) fn run(
+    node: &NodeOptions,
+    of: &str,
+    out: Option<PathBuf>,
+    as_json: bool,
+) -> anyhow::Result<ExitStatus> {
+    let job = recorded(node, of)?;
+    let figures = RecordingFigures::of(&job);
+    if as_json {
+        show::line(&summary_json(&job, &figures).to_string());
+        return Ok(ExitStatus::Done);
+    }
+    for line in summary(&job, &figures) {
+        show::line(&line);
+    }
+    let out = match out {
+        Some(out) => out,
+        None => usual_place(node, &job, "png")?,
+    };
+    std::fs::write(&out, png(&job, &figures)?)?;
+    show::line(&format!("picture         {}", out.display()));
+    Ok(ExitStatus::Done)
+}
+
+/// Returns what a recording holds, in lines.
+pub(super) fn summary(job: &RecordedJob, figures: &RecordingFigures) -> Vec<String> {
+    let size = std::fs::metadata(&job.path).map_or(0, |about| about.len());
+    let ended = match &job.facts {
+        Some(facts) => format!("{}: {}", facts.state, facts.message),
+        None => "not told: the process ended before the job did".to_owned(),
+    };
+    let mut lines = Vec::new();
+    if let Some(plan) = job.plans.first() {
+        lines.push(format!(
+            "{:<15} {} by {} in {}, plan {}",
+            plan.job, plan.tool, plan.model, plan.scene, plan.plan_hash
+        ));
+    }
+    lines.push(format!("ended           {ended}"));
+    lines.push(format!(
+        "ticks           {} in {}, {} motions{}",
+        job.ticks.len(),
+        seconds(job.duration_s()),
+        job.plans.len(),
+        if job.is_torn {
+            "; the file is torn"
+        } else {
+            ""
+        }
+    ));
+    lines.push(format!("missing         {}", count(missing(job), "tick")));
+    lines.push(format!("size            {} kB", size / 1000));
+    if !figures.errors_mm.is_empty() {
+        lines.push(format!(
+            "ink             {} from the plan at most, {} on average",
+            millimetres(figures.max_mm, 2),
+            millimetres(figures.mean_mm, 2)
+        ));
+    }
+    for joint in &figures.joints {
+        lines.push(format!(
+            "{:<15} followed within {:.2}°, {:.2}° rms",
+            joint.name, joint.max_deg, joint.rms_deg
+        ));
+    }
+    for (topic, messages) in &job.messages {
+        lines.push(format!("{topic:<15} {messages}"));
+    }
+    lines
+}
+
+/// Returns the number of ticks that the recorder was too slow for.
+pub(super) fn missing(job: &RecordedJob) -> usize {
+    let missing = job.facts.as_ref().map_or(0, |facts| facts.dropped_ticks);
+    usize::try_from(missing).unwrap_or(usize::MAX)
+}
+
+/// Returns the same as JSON.
+pub(crate) fn summary_json(job: &RecordedJob, figures: &RecordingFigures) -> serde_json::Value {
+    let joints = figures.joints.iter().map(
+        |joint| json!({ "name": joint.name, "max_deg": joint.max_deg, "rms_deg": joint.rms_deg }),
+    );
+    json!({
+        "job": job.name(),
+        "file": job.path,
+        "is_torn": job.is_torn,
+        "state": job.facts.as_ref().map(|facts| &facts.state),
+        "motions": job.plans.len(),
+        "strokes": figures.strokes.len(),
+        "ticks": job.ticks.len(),
+        "missing_ticks": missing(job),
+        "duration_s": job.duration_s(),
+        "ink_max_mm": figures.max_mm,
+        "ink_mean_mm": figures.mean_mm,
+        "joints": joints.collect::<Vec<_>>(),
+        "topics": job.messages,
+        "attachments": job.attachments,
+    })
+}
+
+/// Paints the plan grey and the ink over it in the pens' colours, with the ink's error over time.
+pub(super) fn png(job: &RecordedJob, figures: &RecordingFigures) -> Result<Vec<u8>, PictureError> {
+    let planned = job.plans.iter().flat_map(|plan| &plan.strokes);
+    let mut strokes: Vec<PlannedStroke> = planned
+        .map(|stroke| line(stroke.points_mm.clone(), [190, 190, 190], 0.2))
+        .collect();
+    strokes.extend(job.ink().into_iter().map(|ink| {
+        let pen = job.plan(ink.motion).and_then(|plan| plan.pens.get(ink.pen));
+        let (colour, width_mm) = pen.map_or(([0, 0, 0], 0.3), |pen| (pen.colour, pen.width_mm));
+        line(ink.points_mm, colour, width_mm)
+    }));
+    let first = job.plans.first();
+    picture::plan_png(&PlanView {
+        title: job.name(),
+        caption: format!(
+            "ink {} from the plan at most, {} on average",
+            millimetres(figures.max_mm, 2),
+            millimetres(figures.mean_mm, 2)
+        ),
+        sheet_mm: first.map_or([100.0, 100.0], |plan| plan.sheet_mm),
+        strokes,
+        strips: vec![TimeStrip {
+            name: "ink off plan, mm".to_owned(),
+            samples: figures.errors_mm.clone(),
+            limit: None,
+        }],
+        ..PlanView::default()
+    })
+}
+
+fn line(points_mm: Vec<[f64; 2]>, colour: [u8; 3], width_mm: f64) -> PlannedStroke {
+    PlannedStroke {
+        line: SheetLine {
+            points_mm,
+            colour,
+            width_mm,
+        },
+        ..PlannedStroke::default()
+    }
+}

@@ -1,0 +1,207 @@
+//! Figures of a recording: how well joints followed, how near the ink is to the plan, and why it is not nearer.
+
+use crate::recorded_job::{RecordedJob, RecordedTick, seconds};
+
+/// Ink that is farther from its planned line than this is listed.
+pub(crate) const OFF_MM: f64 = 0.5;
+
+/// How a joint followed its setpoints.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct JointFollowing {
+    pub(crate) name: String,
+    pub(crate) max_deg: f64,
+    pub(crate) rms_deg: f64,
+}
+
+/// A stroke's ink, where it is farthest from the plan.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct StrokeError {
+    pub(crate) motion: u32,
+    pub(crate) stroke: usize,
+    pub(crate) max_mm: f64,
+    pub(crate) at_mm: [f64; 2],
+    pub(crate) at_s: f64,
+    /// Why, as far as the recording says.
+    pub(crate) cause: String,
+}
+
+/// Figures of a whole recording.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RecordingFigures {
+    pub(crate) joints: Vec<JointFollowing>,
+    /// Time since the first tick and distance of the ink from the plan, in mm.
+    pub(crate) errors_mm: Vec<[f64; 2]>,
+    pub(crate) mean_mm: f64,
+    pub(crate) max_mm: f64,
+    pub(crate) strokes: Vec<StrokeError>,
+    /// The hottest reading of each servo.
+    pub(crate) hottest_c: Vec<Option<f64>>,
+}
+
+impl RecordingFigures {
+    pub(crate) fn of(job: &RecordedJob) -> Self {
+        let began_ns = job.ticks.first().map_or(0, |tick| tick.at_ns);
+        let mut figures = Self {
+            joints: joints(job),
+            hottest_c: hottest_c(&job.ticks),
+            ..Self::default()
+        };
+        for tick in job.ticks.iter().filter(|tick| tick.pen_down) {
+            let Some(off) = ink_error(job, tick) else {
+                continue;
+            };
+            let at_s = seconds(tick.at_ns - began_ns);
+            figures.errors_mm.push([at_s, off.mm]);
+            figures.note_stroke(job, tick, &off, at_s);
+        }
+        let errors = figures.errors_mm.iter().map(|[_, mm]| *mm);
+        figures.max_mm = errors.clone().fold(0.0, f64::max);
+        figures.mean_mm = errors.sum::<f64>() / figures.errors_mm.len().max(1) as f64;
+        figures
+    }
+
+    /// Keeps where each stroke is worst.
+    fn note_stroke(&mut self, job: &RecordedJob, tick: &RecordedTick, off: &InkError, at_s: f64) {
+        let Some(stroke) = tick.stroke else {
+            return;
+        };
+        let worst = StrokeError {
+            motion: tick.motion,
+            stroke,
+            max_mm: off.mm,
+            at_mm: off.at_mm,
+            at_s,
+            cause: String::new(),
+        };
+        let known = self.strokes.last_mut();
+        match known.filter(|known| known.motion == tick.motion && known.stroke == stroke) {
+            Some(known) if known.max_mm >= off.mm => {}
+            Some(known) => *known = with_cause(worst, job, tick, off),
+            None => self.strokes.push(with_cause(worst, job, tick, off)),
+        }
+    }
+}
+
+/// Distance of the ink at a tick from its planned line.
+struct InkError {
+    mm: f64,
+    at_mm: [f64; 2],
+    /// Distance of the setpoint from that line.
+    target_mm: Option<f64>,
+}
+
+fn ink_error(job: &RecordedJob, tick: &RecordedTick) -> Option<InkError> {
+    let plan = job.plan(tick.motion)?;
+    let line = &plan.strokes.get(tick.stroke?)?.points_mm;
+    let [x, y, _] = tick.tip_mm?;
+    let target = tick.target_mm.map(|[x, y, _]| [x, y]);
+    Some(InkError {
+        mm: distance_mm([x, y], line),
+        at_mm: [x, y],
+        target_mm: target.map(|at| distance_mm(at, line)),
+    })
+}
+
+fn with_cause(
+    mut worst: StrokeError,
+    job: &RecordedJob,
+    tick: &RecordedTick,
+    off: &InkError,
+) -> StrokeError {
+    worst.cause = match off.target_mm {
+        Some(target_mm) if target_mm > off.mm / 2.0 => {
+            format!("the plan itself is {target_mm:.2} mm off the design there")
+        }
+        _ => lag_cause(job, tick),
+    };
+    worst
+}
+
+/// Names the joint that followed worst at a tick.
+fn lag_cause(job: &RecordedJob, tick: &RecordedTick) -> String {
+    let lags = tick.setpoint_rad.iter().zip(&tick.position_rad);
+    let lags = lags.map(|(sent, read)| (sent - read).abs().to_degrees());
+    let worst = lags.enumerate().max_by(|a, b| a.1.total_cmp(&b.1));
+    let Some((joint, deg)) = worst else {
+        return "the joints were not read there".to_owned();
+    };
+    let names = job.plan(tick.motion).map(|plan| plan.joints.as_slice());
+    let name = names.and_then(|names| names.get(joint));
+    let name = name.map_or("a joint", String::as_str);
+    let load = tick.load_ratio.get(joint).copied().flatten();
+    let load = load.map_or_else(String::new, |load| {
+        format!(", at {:.0} % load", load.abs() * 100.0)
+    });
+    format!("{name} was {deg:.2}° from its setpoint{load}")
+}
+
+fn joints(job: &RecordedJob) -> Vec<JointFollowing> {
+    let names = job.plans.first().map(|plan| plan.joints.clone());
+    let names = names.unwrap_or_default().into_iter().enumerate();
+    let following = names.map(|(joint, name)| {
+        let read = job.ticks.iter().filter_map(|tick| {
+            let sent = tick.setpoint_rad.get(joint)?;
+            Some((sent - tick.position_rad.get(joint)?).abs().to_degrees())
+        });
+        let (mut max_deg, mut squares, mut count) = (0.0_f64, 0.0, 0_u32);
+        for off_deg in read {
+            max_deg = max_deg.max(off_deg);
+            squares += off_deg * off_deg;
+            count += 1;
+        }
+        JointFollowing {
+            name,
+            max_deg,
+            rms_deg: (squares / f64::from(count.max(1))).sqrt(),
+        }
+    });
+    following.collect()
+}
+
+fn hottest_c(ticks: &[RecordedTick]) -> Vec<Option<f64>> {
+    let servos = ticks.iter().map(|tick| tick.temperature_c.len()).max();
+    let of = |servo: usize| {
+        let read = ticks
+            .iter()
+            .filter_map(|tick| tick.temperature_c.get(servo).copied().flatten());
+        read.reduce(f64::max)
+    };
+    (0..servos.unwrap_or(0)).map(of).collect()
+}
+
+/// Distance of a point from a line of straight pieces; infinite for a line without points.
+pub(crate) fn distance_mm([x, y]: [f64; 2], line: &[[f64; 2]]) -> f64 {
+    let first = line
+        .first()
+        .map_or(f64::INFINITY, |[a, b]| (x - a).hypot(y - b));
+    let pieces = line.iter().zip(line.iter().skip(1));
+    pieces.fold(first, |least, ([ax, ay], [bx, by])| {
+        let (dx, dy) = (bx - ax, by - ay);
+        let square = dx * dx + dy * dy;
+        let share = if square > 0.0 {
+            (((x - ax) * dx + (y - ay) * dy) / square).clamp(0.0, 1.0)
+        } else {
+            0.0
+        };
+        least.min((x - ax - share * dx).hypot(y - ay - share * dy))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_point_is_as_far_as_the_nearest_piece_of_the_line() {
+        let line = [[0.0, 0.0], [10.0, 0.0], [10.0, 10.0]];
+        for (at, far) in [
+            ([5.0, 2.0], 2.0),
+            ([12.0, 5.0], 2.0),
+            ([-3.0, 4.0], 5.0),
+            ([10.0, 10.0], 0.0),
+        ] {
+            assert!((distance_mm(at, &line) - far).abs() < 1e-9, "{at:?}");
+        }
+        assert!(distance_mm([0.0, 0.0], &[]).is_infinite());
+    }
+}

@@ -1,0 +1,102 @@
+//! Makes a recording whole: in chunks, indexed and compressed, put into its place in one step.
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::BufWriter;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use mcap::records::{MessageHeader, Record};
+use mcap::{Attachment, Compression, WriteOptions, Writer};
+
+use crate::error::RecordingError;
+use crate::mcap_file::LIBRARY;
+use crate::records;
+
+/// Bytes of a chunk before it is compressed.
+const CHUNK_BYTES: u64 = 1 << 20;
+
+/// Rewrites a recording. A torn one then holds all that was whole.
+pub(crate) fn make_whole(path: &Path) -> Result<(), RecordingError> {
+    let bytes = records::bytes(path)?;
+    let part = path.with_extension("mcap.part");
+    let written = rewrite(path, &bytes, &part)
+        .and_then(|()| std::fs::rename(&part, path).map_err(RecordingError::file(path)));
+    if written.is_err() {
+        // What is in place stays as it is.
+        let _ = std::fs::remove_file(&part);
+    }
+    written
+}
+
+fn rewrite(path: &Path, bytes: &[u8], part: &Path) -> Result<(), RecordingError> {
+    let mut options = OpenOptions::new();
+    let file = options.create(true).write(true).truncate(true).mode(0o600);
+    let file = file.open(part).map_err(RecordingError::file(part))?;
+    let options = WriteOptions::new()
+        .compression(Some(Compression::Lz4))
+        .chunk_size(Some(CHUNK_BYTES))
+        .library(LIBRARY);
+    let writer = options.create(BufWriter::new(file));
+    let mut copy = RecordCopy {
+        writer: writer.map_err(RecordingError::mcap(part))?,
+        channels: BTreeMap::new(),
+        schemas: BTreeMap::new(),
+    };
+    records::each(path, bytes, |record| {
+        copy.take(record).map_err(RecordingError::mcap(part))
+    })?;
+    copy.writer.finish().map_err(RecordingError::mcap(part))?;
+    let file = copy.writer.into_inner().into_inner();
+    let file: File = file.map_err(|error| RecordingError::file(part)(error.into_error()))?;
+    file.sync_all().map_err(RecordingError::file(part))
+}
+
+/// Copies records into another file, where schemas and channels have other numbers.
+struct RecordCopy {
+    writer: Writer<BufWriter<File>>,
+    channels: BTreeMap<u16, u16>,
+    schemas: BTreeMap<u16, u16>,
+}
+
+impl RecordCopy {
+    fn take(&mut self, record: Record<'_>) -> Result<(), mcap::McapError> {
+        match record {
+            Record::Schema { header, data } => {
+                let id = self
+                    .writer
+                    .add_schema(&header.name, &header.encoding, &data)?;
+                self.schemas.insert(header.id, id);
+            }
+            Record::Channel(channel) => {
+                let schema = self.schemas.get(&channel.schema_id).copied().unwrap_or(0);
+                let id = self.writer.add_channel(
+                    schema,
+                    &channel.topic,
+                    &channel.message_encoding,
+                    &channel.metadata,
+                )?;
+                self.channels.insert(channel.id, id);
+            }
+            Record::Message { header, data } => {
+                if let Some(channel) = self.channels.get(&header.channel_id) {
+                    let header = MessageHeader {
+                        channel_id: *channel,
+                        ..header
+                    };
+                    self.writer.write_to_known_channel(&header, &data)?;
+                }
+            }
+            Record::Attachment { header, data, .. } => self.writer.attach(&Attachment {
+                log_time: header.log_time,
+                create_time: header.create_time,
+                name: header.name,
+                media_type: header.media_type,
+                data,
+            })?,
+            Record::Metadata(metadata) => self.writer.write_metadata(&metadata)?,
+            _ => {}
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,44 @@
+//! What is attached to a recording at its end: how the job ended, and the files that it depended on.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::RecordingError;
+use crate::mcap_file::McapFile;
+
+/// The attachment's name.
+pub(crate) const JOB_ATTACHMENT: &str = "job.json";
+
+/// The end of a job.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct JobFacts {
+    pub(crate) job: String,
+    pub(crate) state: String,
+    pub(crate) message: String,
+    /// Ticks that are missing because the machine was too slow to record them.
+    pub(crate) dropped_ticks: u64,
+    /// Files that are attached as they are, where they exist: the attachment's name and the path.
+    #[serde(skip)]
+    pub(crate) files: Vec<(String, PathBuf)>,
+    /// Texts that are attached: the attachment's name and the text.
+    #[serde(skip)]
+    pub(crate) texts: Vec<(String, String)>,
+}
+
+impl JobFacts {
+    /// Attaches them.
+    pub(crate) fn attach(&self, file: &mut McapFile, at_ns: u64) -> Result<(), RecordingError> {
+        for (name, path) in &self.files {
+            // What is not there was not used.
+            if let Ok(data) = std::fs::read(path) {
+                file.attach(name, "text/plain", at_ns, &data)?;
+            }
+        }
+        for (name, text) in &self.texts {
+            file.attach(name, "text/plain", at_ns, text.as_bytes())?;
+        }
+        let own = serde_json::to_vec(self).unwrap_or_default();
+        file.attach(JOB_ATTACHMENT, "application/json", at_ns, &own)
+    }
+}

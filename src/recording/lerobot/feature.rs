@@ -1,0 +1,118 @@
+//! Features of a data set: numbers that each frame has.
+
+use std::path::Path;
+
+use crate::error::RecordingError;
+use crate::lerobot::camera_feature::{self, CameraFeature};
+use crate::lerobot::episode::Episode;
+use crate::recorded_job::{RecordedJob, RecordedTick};
+
+/// A feature of float32 numbers.
+pub(crate) struct DatasetFeature {
+    pub(crate) name: &'static str,
+    /// Names of its numbers.
+    pub(crate) names: Vec<String>,
+    value: FeatureValue,
+}
+
+type FeatureValue = fn(&RecordedTick) -> Option<Vec<f64>>;
+
+/// All features that a data set has.
+pub(crate) struct DatasetFeatures {
+    pub(crate) features: Vec<DatasetFeature>,
+    pub(crate) cameras: Vec<CameraFeature>,
+    left_out: Vec<String>,
+}
+
+impl DatasetFeatures {
+    /// Of these recordings, which must be of the same joints. What was not read on every frame is left out.
+    pub(crate) fn of(
+        jobs: &[RecordedJob],
+        episodes: &[Episode<'_>],
+        out: &Path,
+    ) -> Result<Self, RecordingError> {
+        let plans = || jobs.iter().flat_map(|job| &job.plans);
+        let joints = plans().next().map(|plan| plan.joints.clone());
+        let joints = joints.unwrap_or_default();
+        if let Some(other) = plans().find(|plan| plan.joints != joints) {
+            let why = format!(
+                "{} has the joints {} and not {}: export arms of different kinds apart",
+                other.job,
+                other.joints.join(", "),
+                joints.join(", ")
+            );
+            return Err(RecordingError::unusable(out, why));
+        }
+        let positions: Vec<String> = joints.iter().map(|name| format!("{name}.pos")).collect();
+        let frames = || episodes.iter().flat_map(|episode| &episode.frames);
+        let servos = frames()
+            .map(|tick| tick.load_ratio.len())
+            .min()
+            .unwrap_or(0);
+        let servos: Vec<String> = (1..=servos).map(|servo| format!("servo_{servo}")).collect();
+        let place = || ["x", "y", "height"].map(str::to_owned).to_vec();
+        let all: [(&'static str, Vec<String>, FeatureValue); 7] = [
+            ("action", positions.clone(), |tick| {
+                degrees(&tick.setpoint_rad)
+            }),
+            ("observation.state", positions, |tick| {
+                degrees(&tick.position_rad)
+            }),
+            ("observation.tip_mm", place(), |tick| {
+                tick.tip_mm.map(Vec::from)
+            }),
+            ("observation.target_mm", place(), |tick| {
+                tick.target_mm.map(Vec::from)
+            }),
+            (
+                "observation.pen_down",
+                vec!["pen_down".to_owned()],
+                |tick| Some(vec![f64::from(u8::from(tick.pen_down))]),
+            ),
+            ("observation.load", servos.clone(), |tick| {
+                tick.load_ratio.iter().copied().collect()
+            }),
+            ("observation.temperature", servos, |tick| {
+                tick.temperature_c.iter().copied().collect()
+            }),
+        ];
+        let (cameras, mut left_out) = camera_feature::cameras(episodes, out)?;
+        let mut features = Vec::new();
+        for (name, names, value) in all {
+            let many = names.len();
+            let is_whole =
+                |tick: &&RecordedTick| value(tick).is_some_and(|values| values.len() == many);
+            if many > 0 && frames().all(is_whole) {
+                features.push(DatasetFeature { name, names, value });
+            } else {
+                left_out.push(name.to_owned());
+            }
+        }
+        Ok(Self {
+            features,
+            cameras,
+            left_out,
+        })
+    }
+
+    /// Names of features that were not read on every frame.
+    pub(crate) fn left_out(&self) -> &[String] {
+        &self.left_out
+    }
+}
+
+impl DatasetFeature {
+    /// Its numbers at a frame.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "LeRobot keeps float32: a ten-millionth of what is read"
+    )]
+    pub(crate) fn values(&self, tick: &RecordedTick) -> Vec<f32> {
+        let values = (self.value)(tick).unwrap_or_default();
+        values.into_iter().map(|value| value as f32).collect()
+    }
+}
+
+fn degrees(angles_rad: &[f64]) -> Option<Vec<f64>> {
+    Some(angles_rad.iter().map(|angle| angle.to_degrees()).collect())
+}

@@ -1,0 +1,137 @@
+//! A recording while it is written: records are appended as they are, without chunks, so that a file that ends anywhere is
+//! read up to there.
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::BufWriter;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use mcap::records::MessageHeader;
+use mcap::{Attachment, WriteOptions, Writer};
+use serde::Serialize;
+
+use crate::error::RecordingError;
+use crate::topic::{MessageSchema, Topic};
+
+/// The name of a job's recording in the folder of its journal.
+pub const RECORDING: &str = "job.mcap";
+
+/// Who writes, as the file's header says.
+pub(crate) const LIBRARY: &str = concat!("steadyhand ", env!("CARGO_PKG_VERSION"));
+
+/// A recording that grows.
+pub(crate) struct McapFile {
+    path: PathBuf,
+    writer: Writer<BufWriter<File>>,
+    channels: BTreeMap<String, u16>,
+    sequence: u32,
+    bytes: u64,
+}
+
+impl McapFile {
+    /// Makes the file, which is this user's alone.
+    pub(crate) fn create(path: &Path) -> Result<Self, RecordingError> {
+        let mut options = OpenOptions::new();
+        let file = options.create(true).write(true).truncate(true).mode(0o600);
+        let file = file.open(path).map_err(RecordingError::file(path))?;
+        let options = WriteOptions::new()
+            .use_chunks(false)
+            .compression(None)
+            .library(LIBRARY);
+        let writer = options.create(BufWriter::new(file));
+        Ok(Self {
+            path: path.to_owned(),
+            writer: writer.map_err(RecordingError::mcap(path))?,
+            channels: BTreeMap::new(),
+            sequence: 0,
+            bytes: 0,
+        })
+    }
+
+    /// Returns the number of bytes of its messages and attachments.
+    pub(crate) const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Appends a message.
+    pub(crate) fn write<T: Serialize>(
+        &mut self,
+        topic: Topic,
+        at_ns: u64,
+        message: &T,
+    ) -> Result<(), RecordingError> {
+        self.write_to(topic.name(), topic.schema(), at_ns, message)
+    }
+
+    /// As [`McapFile::write`], to a topic whose name is not fixed.
+    pub(crate) fn write_to<T: Serialize>(
+        &mut self,
+        topic: &str,
+        schema: MessageSchema,
+        at_ns: u64,
+        message: &T,
+    ) -> Result<(), RecordingError> {
+        let channel_id = self.channel(topic, schema)?;
+        let data = serde_json::to_vec(message).map_err(RecordingError::json(&self.path, topic))?;
+        self.sequence = self.sequence.wrapping_add(1);
+        let header = MessageHeader {
+            channel_id,
+            sequence: self.sequence,
+            log_time: at_ns,
+            publish_time: at_ns,
+        };
+        self.bytes += data.len() as u64;
+        let written = self.writer.write_to_known_channel(&header, &data);
+        written.map_err(RecordingError::mcap(&self.path))
+    }
+
+    fn channel(&mut self, topic: &str, schema: MessageSchema) -> Result<u16, RecordingError> {
+        if let Some(channel) = self.channels.get(topic) {
+            return Ok(*channel);
+        }
+        let failed = RecordingError::mcap(&self.path);
+        let added = self
+            .writer
+            .add_schema(schema.name, "jsonschema", schema.text.as_bytes())
+            .and_then(|schema| {
+                self.writer
+                    .add_channel(schema, topic, "json", &BTreeMap::new())
+            });
+        let channel = added.map_err(failed)?;
+        self.channels.insert(topic.to_owned(), channel);
+        Ok(channel)
+    }
+
+    /// Appends a file.
+    pub(crate) fn attach(
+        &mut self,
+        name: &str,
+        media_type: &str,
+        at_ns: u64,
+        data: &[u8],
+    ) -> Result<(), RecordingError> {
+        self.bytes += data.len() as u64;
+        let attached = self.writer.attach(&Attachment {
+            log_time: at_ns,
+            create_time: at_ns,
+            name: name.to_owned(),
+            media_type: media_type.to_owned(),
+            data: data.into(),
+        });
+        attached.map_err(RecordingError::mcap(&self.path))
+    }
+
+    /// Hands all that was written to the system: it outlives this process.
+    pub(crate) fn flush(&mut self) -> Result<(), RecordingError> {
+        self.writer
+            .flush()
+            .map_err(RecordingError::mcap(&self.path))
+    }
+
+    /// Ends the file.
+    pub(crate) fn finish(mut self) -> Result<(), RecordingError> {
+        let finished = self.writer.finish();
+        finished.map(drop).map_err(RecordingError::mcap(&self.path))
+    }
+}

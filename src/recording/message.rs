@@ -1,0 +1,240 @@
+//! Messages of a recording, as they are written and read. Lengths are in metres and angles in radians, as Foxglove's
+//! schemas want them.
+
+use nalgebra::{Isometry3, Point3};
+use serde::{Deserialize, Serialize};
+
+/// Nanoseconds of a second.
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// A time since 1970.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct MessageTime {
+    pub(crate) sec: u64,
+    pub(crate) nsec: u64,
+}
+
+impl MessageTime {
+    pub(crate) const fn from_ns(ns: u64) -> Self {
+        Self {
+            sec: ns / SECOND_NS,
+            nsec: ns % SECOND_NS,
+        }
+    }
+}
+
+/// `foxglove.JointStates`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct JointStatesMessage {
+    pub(crate) timestamp: MessageTime,
+    pub(crate) joints: Vec<JointStateMessage>,
+}
+
+/// `foxglove.JointState`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct JointStateMessage {
+    pub(crate) name: String,
+    pub(crate) position: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) velocity: Option<f64>,
+}
+
+/// A vector.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct MessageVector {
+    pub(crate) x: f64,
+    pub(crate) y: f64,
+    pub(crate) z: f64,
+}
+
+/// A quaternion.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct MessageQuaternion {
+    x: f64,
+    y: f64,
+    z: f64,
+    w: f64,
+}
+
+/// A pose.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct MessagePose {
+    pub(crate) position: MessageVector,
+    pub(crate) orientation: MessageQuaternion,
+}
+
+/// `foxglove.FrameTransform`.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct FrameTransformMessage {
+    pub(crate) timestamp: MessageTime,
+    pub(crate) parent_frame_id: &'static str,
+    pub(crate) child_frame_id: &'static str,
+    pub(crate) translation: MessageVector,
+    pub(crate) rotation: MessageQuaternion,
+}
+
+/// `foxglove.PoseInFrame`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct PoseInFrameMessage {
+    pub(crate) timestamp: MessageTime,
+    pub(crate) frame_id: String,
+    pub(crate) pose: MessagePose,
+}
+
+/// `foxglove.Log`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct LogMessage {
+    pub(crate) timestamp: MessageTime,
+    pub(crate) level: u8,
+    pub(crate) message: String,
+    pub(crate) name: String,
+    pub(crate) file: String,
+    pub(crate) line: u32,
+}
+
+/// The level of a log message for people.
+pub(crate) const LOG_INFO: u8 = 2;
+
+/// The level of a warning.
+pub(crate) const LOG_WARNING: u8 = 3;
+
+/// `foxglove.CompressedImage`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct CompressedImageMessage {
+    pub(crate) timestamp: MessageTime,
+    pub(crate) frame_id: String,
+    /// In base64.
+    pub(crate) data: String,
+    pub(crate) format: String,
+}
+
+/// `steadyhand.Servos`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct ServosMessage {
+    pub(crate) timestamp: MessageTime,
+    pub(crate) load_ratio: Vec<Option<f64>>,
+    pub(crate) temperature_c: Vec<Option<f64>>,
+    pub(crate) voltage_v: Vec<Option<f64>>,
+}
+
+/// `steadyhand.Bus`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct BusMessage {
+    pub(crate) timestamp: MessageTime,
+    pub(crate) cycles: u64,
+    pub(crate) transactions: u64,
+    pub(crate) corrupt: u64,
+    pub(crate) resent: u64,
+    pub(crate) foreign: u64,
+    pub(crate) retries: u64,
+    pub(crate) blind: u64,
+    pub(crate) jumps: u64,
+}
+
+/// `steadyhand.Job`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct JobMessage {
+    pub(crate) timestamp: MessageTime,
+    pub(crate) job: String,
+    /// Which motion of the job, counted from 1.
+    pub(crate) motion: u32,
+    /// The sample of the plan that was sent last.
+    pub(crate) sample: usize,
+    /// Number of samples of the plan.
+    pub(crate) samples: usize,
+    pub(crate) doing: String,
+    /// The stroke that the tick belongs to, with its approach and lift.
+    pub(crate) stroke: Option<usize>,
+    pub(crate) pen: usize,
+    pub(crate) pen_down: bool,
+    pub(crate) state: String,
+}
+
+impl From<Point3<f64>> for MessageVector {
+    fn from(at: Point3<f64>) -> Self {
+        Self {
+            x: rounded(at.x),
+            y: rounded(at.y),
+            z: rounded(at.z),
+        }
+    }
+}
+
+/// A length or a share to seven places: a tenth of a micrometre, and half as many bytes.
+fn rounded(value: f64) -> f64 {
+    (value * 1e7).round() / 1e7
+}
+
+impl MessageQuaternion {
+    /// No rotation.
+    pub(crate) const IDENTITY: Self = Self {
+        x: 0.0,
+        y: 0.0,
+        z: 0.0,
+        w: 1.0,
+    };
+
+    pub(crate) fn of(pose: &Isometry3<f64>) -> Self {
+        let turned = pose.rotation.coords;
+        Self {
+            x: rounded(turned.x),
+            y: rounded(turned.y),
+            z: rounded(turned.z),
+            w: rounded(turned.w),
+        }
+    }
+}
+
+/// Lines in space, as a scene update with one entity.
+pub(crate) fn lines_update(
+    timestamp: MessageTime,
+    id: &str,
+    lines: &[SpaceLine],
+) -> serde_json::Value {
+    let none: [u8; 0] = [];
+    let lines: Vec<serde_json::Value> = lines.iter().map(SpaceLine::message).collect();
+    serde_json::json!({
+        "deletions": none,
+        "entities": [{
+            "timestamp": timestamp,
+            "frame_id": "base",
+            "id": id,
+            "lifetime": { "sec": 0, "nsec": 0 },
+            "frame_locked": false,
+            "metadata": none,
+            "arrows": none,
+            "cubes": none,
+            "spheres": none,
+            "cylinders": none,
+            "lines": lines,
+            "triangles": none,
+            "texts": none,
+            "models": none,
+        }],
+    })
+}
+
+/// A line in the arm's base frame.
+pub(crate) struct SpaceLine {
+    pub(crate) points_m: Vec<Point3<f64>>,
+    pub(crate) width_mm: f64,
+    pub(crate) colour: [u8; 3],
+}
+
+impl SpaceLine {
+    fn message(&self) -> serde_json::Value {
+        let points: Vec<MessageVector> = self.points_m.iter().copied().map(Into::into).collect();
+        let [r, g, b] = self.colour.map(|part| f64::from(part) / 255.0);
+        let none: [u8; 0] = [];
+        serde_json::json!({
+            "type": 0,
+            "pose": { "position": { "x": 0.0, "y": 0.0, "z": 0.0 }, "orientation": MessageQuaternion::IDENTITY },
+            "thickness": self.width_mm / 1e3,
+            "scale_invariant": false,
+            "points": points,
+            "color": { "r": r, "g": g, "b": b, "a": 1.0 },
+            "colors": none,
+            "indices": none,
+        })
+    }
+}

@@ -1,0 +1,250 @@
+//! A recording, read back: ticks, plans and what was logged.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use mcap::records::Record;
+use serde::de::DeserializeOwned;
+
+use crate::error::RecordingError;
+use crate::job_facts::{JOB_ATTACHMENT, JobFacts};
+use crate::message::{
+    BusMessage, CompressedImageMessage, JobMessage, JointStatesMessage, LogMessage,
+    PoseInFrameMessage, ServosMessage,
+};
+use crate::plan_record::{PLAN_ATTACHMENT, PlanRecord};
+use crate::records;
+use crate::topic::{CAMERA_TOPIC, Topic};
+
+/// A job as it was recorded.
+#[derive(Debug, Default)]
+pub(crate) struct RecordedJob {
+    pub(crate) path: PathBuf,
+    /// Set if the file ends in the middle: the process was killed.
+    pub(crate) is_torn: bool,
+    pub(crate) plans: Vec<PlanRecord>,
+    pub(crate) ticks: Vec<RecordedTick>,
+    pub(crate) log: Vec<LogMessage>,
+    pub(crate) bus: Vec<BusMessage>,
+    pub(crate) pictures: Vec<RecordedStill>,
+    /// How it ended; `None` in a torn file.
+    pub(crate) facts: Option<JobFacts>,
+    pub(crate) attachments: Vec<String>,
+    /// Number of messages by topic.
+    pub(crate) messages: BTreeMap<String, u64>,
+}
+
+/// One tick of the arm.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RecordedTick {
+    /// Since 1970.
+    pub(crate) at_ns: u64,
+    pub(crate) motion: u32,
+    pub(crate) sample: usize,
+    pub(crate) doing: String,
+    pub(crate) stroke: Option<usize>,
+    pub(crate) pen: usize,
+    pub(crate) pen_down: bool,
+    pub(crate) state: String,
+    pub(crate) setpoint_rad: Vec<f64>,
+    /// Empty where nothing was read.
+    pub(crate) position_rad: Vec<f64>,
+    /// On the sheet: x, y and the height over the paper.
+    pub(crate) tip_mm: Option<[f64; 3]>,
+    pub(crate) target_mm: Option<[f64; 3]>,
+    pub(crate) load_ratio: Vec<Option<f64>>,
+    pub(crate) temperature_c: Vec<Option<f64>>,
+}
+
+/// A picture of a camera.
+#[derive(Clone, Debug)]
+pub(crate) struct RecordedStill {
+    pub(crate) at_ns: u64,
+    pub(crate) camera: String,
+    /// `jpeg` or `png`.
+    pub(crate) format: String,
+    /// The file.
+    pub(crate) bytes: Vec<u8>,
+}
+
+impl RecordedJob {
+    /// Reads a recording, whole or torn.
+    pub(crate) fn read(path: &Path) -> Result<Self, RecordingError> {
+        let bytes = records::bytes(path)?;
+        let mut reading = JobReading {
+            job: Self {
+                path: path.to_owned(),
+                ..Self::default()
+            },
+            topics: BTreeMap::new(),
+            tick: RecordedTick::default(),
+        };
+        let is_torn = records::each(path, &bytes, |record| reading.take(record))?;
+        let mut job = reading.job;
+        job.is_torn = is_torn;
+        Ok(job)
+    }
+
+    /// The plan of a motion.
+    pub(crate) fn plan(&self, motion: u32) -> Option<&PlanRecord> {
+        self.plans.iter().find(|plan| plan.motion == motion)
+    }
+
+    /// The job's name.
+    pub(crate) fn name(&self) -> String {
+        let plan = self.plans.first().map(|plan| plan.job.clone());
+        plan.unwrap_or_else(|| "job".to_owned())
+    }
+
+    /// From the first tick to the last.
+    pub(crate) fn duration_s(&self) -> f64 {
+        let ends = self.ticks.first().zip(self.ticks.last());
+        ends.map_or(0.0, |(first, last)| seconds(last.at_ns - first.at_ns))
+    }
+
+    /// Lines that the tip was read to draw, one a stroke, with its motion and pen.
+    pub(crate) fn ink(&self) -> Vec<RecordedInk> {
+        let mut lines: Vec<RecordedInk> = Vec::new();
+        for tick in self.ticks.iter().filter(|tick| tick.pen_down) {
+            let (Some(stroke), Some([x, y, _])) = (tick.stroke, tick.tip_mm) else {
+                continue;
+            };
+            let is_same =
+                |line: &&mut RecordedInk| line.motion == tick.motion && line.stroke == stroke;
+            match lines.last_mut().filter(is_same) {
+                Some(line) => line.points_mm.push([x, y]),
+                None => lines.push(RecordedInk {
+                    motion: tick.motion,
+                    stroke,
+                    pen: tick.pen,
+                    points_mm: vec![[x, y]],
+                }),
+            }
+        }
+        lines
+    }
+}
+
+/// A line as it was drawn.
+#[derive(Clone, Debug)]
+pub(crate) struct RecordedInk {
+    pub(crate) motion: u32,
+    pub(crate) stroke: usize,
+    pub(crate) pen: usize,
+    pub(crate) points_mm: Vec<[f64; 2]>,
+}
+
+/// Seconds of so many nanoseconds.
+pub(crate) fn seconds(ns: u64) -> f64 {
+    std::time::Duration::from_nanos(ns).as_secs_f64()
+}
+
+struct JobReading {
+    job: RecordedJob,
+    topics: BTreeMap<u16, String>,
+    /// What is known of the tick so far; the job's message ends it.
+    tick: RecordedTick,
+}
+
+impl JobReading {
+    fn take(&mut self, record: Record<'_>) -> Result<(), RecordingError> {
+        match record {
+            Record::Channel(channel) => {
+                self.topics.insert(channel.id, channel.topic);
+            }
+            Record::Message { header, data } => {
+                let topic = self.topics.get(&header.channel_id).cloned();
+                let topic = topic.unwrap_or_default();
+                self.message(&topic, header.log_time, &data)?;
+                *self.job.messages.entry(topic).or_default() += 1;
+            }
+            Record::Attachment { header, data, .. } => self.attachment(&header.name, &data)?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn attachment(&mut self, name: &str, data: &[u8]) -> Result<(), RecordingError> {
+        if name.starts_with(PLAN_ATTACHMENT) {
+            self.job.plans.push(self.json(name, data)?);
+        } else if name == JOB_ATTACHMENT {
+            self.job.facts = Some(self.json(name, data)?);
+        }
+        self.job.attachments.push(name.to_owned());
+        Ok(())
+    }
+
+    fn json<T: DeserializeOwned>(&self, what: &str, data: &[u8]) -> Result<T, RecordingError> {
+        serde_json::from_slice(data).map_err(RecordingError::json(&self.job.path, what))
+    }
+
+    fn message(&mut self, topic: &str, at_ns: u64, data: &[u8]) -> Result<(), RecordingError> {
+        if let Some(camera) = topic.strip_prefix(CAMERA_TOPIC) {
+            self.picture(camera, at_ns, data)?;
+        } else if topic == Topic::JointSetpoints.name() {
+            // The first message of a tick.
+            self.tick = RecordedTick {
+                at_ns,
+                setpoint_rad: positions(&self.json(topic, data)?),
+                ..RecordedTick::default()
+            };
+        } else if topic == Topic::JointStates.name() {
+            self.tick.position_rad = positions(&self.json(topic, data)?);
+        } else if topic == Topic::Pen.name() {
+            self.tick.tip_mm = Some(place_mm(&self.json(topic, data)?));
+        } else if topic == Topic::Target.name() {
+            self.tick.target_mm = Some(place_mm(&self.json(topic, data)?));
+        } else if topic == Topic::Servos.name() {
+            let servos: ServosMessage = self.json(topic, data)?;
+            self.tick.load_ratio = servos.load_ratio;
+            self.tick.temperature_c = servos.temperature_c;
+        } else if topic == Topic::Bus.name() {
+            self.job.bus.push(self.json(topic, data)?);
+        } else if topic == Topic::Log.name() {
+            self.job.log.push(self.json(topic, data)?);
+        } else if topic == Topic::Job.name() {
+            let job: JobMessage = self.json(topic, data)?;
+            self.end_tick(job);
+        }
+        Ok(())
+    }
+
+    fn picture(&mut self, camera: &str, at_ns: u64, data: &[u8]) -> Result<(), RecordingError> {
+        let picture: CompressedImageMessage = self.json("a picture", data)?;
+        let Ok(bytes) = STANDARD.decode(&picture.data) else {
+            let why = format!("a picture of {camera} is not in base64");
+            return Err(RecordingError::unusable(&self.job.path, why));
+        };
+        self.job.pictures.push(RecordedStill {
+            at_ns,
+            camera: camera.to_owned(),
+            format: picture.format,
+            bytes,
+        });
+        Ok(())
+    }
+
+    fn end_tick(&mut self, job: JobMessage) {
+        self.job.ticks.push(RecordedTick {
+            motion: job.motion,
+            sample: job.sample,
+            doing: job.doing,
+            stroke: job.stroke,
+            pen: job.pen,
+            pen_down: job.pen_down,
+            state: job.state,
+            ..std::mem::take(&mut self.tick)
+        });
+    }
+}
+
+fn positions(message: &JointStatesMessage) -> Vec<f64> {
+    message.joints.iter().map(|joint| joint.position).collect()
+}
+
+fn place_mm(message: &PoseInFrameMessage) -> [f64; 3] {
+    let at = message.pose.position;
+    [at.x * 1e3, at.y * 1e3, at.z * 1e3]
+}

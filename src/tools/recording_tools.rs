@@ -1,0 +1,42 @@
+//! Tools that tell of recordings: pass calls on to the node's recordings, and their answers back.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::dispatch::ToolContext;
+use super::reply::Reply;
+use catalogue::ToolDefinition;
+
+/// Answers what was recorded. It waits for the disk.
+pub trait RecordingLibrary: Send + Sync {
+    /// Answers a tool of the toolset `recording`: a line, and fields.
+    ///
+    /// # Errors
+    /// What is not there, or cannot be read.
+    fn answer(
+        &self,
+        tool: &str,
+        given: &Map<String, Value>,
+    ) -> Result<(String, Map<String, Value>), String>;
+}
+
+/// Asks the node's recordings.
+pub(super) async fn call(order: &ToolContext<'_>, tool: &ToolDefinition) -> Reply {
+    let failed = |why: String| Reply::failed(why).with("code", "recording");
+    let Some(library) = order.node.recordings.clone() else {
+        return failed("this program was built without recordings".to_owned());
+    };
+    let (name, given) = (tool.name.clone(), order.reading.understood.clone());
+    let answered =
+        tokio::task::spawn_blocking(move || Arc::clone(&library).answer(&name, &given)).await;
+    match answered {
+        Ok(Ok((message, fields))) => fields
+            .into_iter()
+            .fold(Reply::done(message), |reply, (name, value)| {
+                reply.with_value(&name, value)
+            }),
+        Ok(Err(why)) => failed(why),
+        Err(_) => failed("the recording could not be read: its thread failed".to_owned()),
+    }
+}

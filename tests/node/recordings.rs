@@ -1,0 +1,278 @@
+//! Recordings as their users meet them: written while a job runs, shown, exported, replayed, and told to MCP clients.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "a failing test may panic"
+)]
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::support::{Bench, PATIENCE, Running};
+
+const STROKE: &str = r#"{"scene":"short"}"#;
+
+fn text(output: &std::process::Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn recording(bench: &Bench, job: &str) -> PathBuf {
+    bench.path(&format!("state/jobs/{job}/job.mcap"))
+}
+
+fn shown(bench: &Bench, of: &Path) -> Value {
+    let shown = bench.run(&["recording", "show", of.to_str().unwrap(), "--json"]);
+    assert!(shown.status.success(), "{shown:?}");
+    serde_json::from_slice(&shown.stdout).unwrap()
+}
+
+/// A bench with one recorded drawing, `job-1`.
+fn recorded() -> Bench {
+    let bench = Bench::new();
+    let state = bench.state();
+    let (code, drawn) = bench.call(&["stroke", STROKE, "--state", &state, "--record"]);
+    assert_eq!(code, 0, "{drawn:#}");
+    bench
+}
+
+#[test]
+fn a_job_is_recorded_only_where_that_was_asked_for() {
+    let bench = Bench::new();
+    let state = bench.state();
+    let at = ["--state", state.as_str()];
+    let (code, _) = bench.call(&[&["stroke", STROKE][..], &at].concat());
+    assert_eq!(code, 0);
+    assert!(!recording(&bench, "job-1").exists());
+    std::fs::write(bench.path("node.toml"), "record = true\n").unwrap();
+    let config = bench.path("node.toml").display().to_string();
+    let (code, drawn) = bench.call(&[&["stroke", STROKE, "--config", &config][..], &at].concat());
+    assert_eq!(code, 0, "{drawn:#}");
+    let told = shown(&bench, &recording(&bench, "job-2"));
+    assert_eq!(told["state"], "reached");
+    assert_eq!(
+        (&told["strokes"], &told["missing_ticks"]),
+        (&json!(2), &json!(0))
+    );
+    // Simulated time waits for its recording: every tick of the drawing is there.
+    let ticks = told["ticks"].as_f64().unwrap();
+    let whole = told["duration_s"].as_f64().unwrap() * 100.0;
+    assert!((ticks - whole - 1.0).abs() < 1.5, "{told:#}");
+    assert_eq!(told["topics"]["/job"], told["topics"]["/joint_states"]);
+    assert!(told["topics"].get("/camera/top").is_none());
+    let far = told["ink_max_mm"].as_f64().unwrap();
+    assert!(far > 0.0 && far < 1.0, "{told:#}");
+    let files = told["attachments"].as_array().unwrap();
+    assert!(files.contains(&json!("plan-1.json")) && files.contains(&json!("audit.log")));
+}
+
+#[test]
+fn a_camera_that_nobody_knows_cannot_be_recorded() {
+    let bench = Bench::new();
+    let config = bench.path("node.toml").display().to_string();
+    for (key, why) in [
+        ("record = { cameras = [\"top\"] }", "no such camera"),
+        ("record = { fps = 0.0 }", "above 0 and up to 30"),
+    ] {
+        std::fs::write(bench.path("node.toml"), key).unwrap();
+        let checked = bench.run(&["check", "--config", &config]);
+        let said = format!(
+            "{}{}",
+            text(&checked),
+            String::from_utf8_lossy(&checked.stderr)
+        );
+        assert!(
+            !checked.status.success() && said.contains(why),
+            "{key}: {said}"
+        );
+    }
+}
+
+#[test]
+fn a_recording_is_shown_exported_reported_and_replayed() {
+    let bench = recorded();
+    let state = bench.state();
+    let out = |name: &str| bench.path(name).display().to_string();
+    let told = |args: &[&str]| {
+        let ran = bench.run(&[args, &["--state", &state]].concat());
+        assert!(ran.status.success(), "{args:?}: {ran:?}");
+        text(&ran)
+    };
+    let summary = told(&["recording", "show", "job-1", "--out", &out("show.png")]);
+    assert!(summary.contains("missing         0 ticks"), "{summary}");
+    assert!(
+        std::fs::read(out("show.png"))
+            .unwrap()
+            .starts_with(b"\x89PNG")
+    );
+    told(&["recording", "report", "job-1", "--out", &out("report.html")]);
+    let report = std::fs::read_to_string(out("report.html")).unwrap();
+    for heading in [
+        "Where the ink is off",
+        "Following error",
+        "Temperatures",
+        "Bus",
+        "Log",
+    ] {
+        assert!(report.contains(&format!("<h2>{heading}</h2>")), "{heading}");
+    }
+    assert!(
+        !report.contains("<script") && !report.contains("http"),
+        "from elsewhere"
+    );
+    let replayed = told(&["recording", "replay", "job-1"]);
+    assert!(replayed.contains("of the recorded ink"), "{replayed}");
+    for form in ["csv", "svg", "gcode"] {
+        told(&[
+            "recording",
+            "export",
+            form,
+            "job-1",
+            "--out",
+            &out("exported"),
+        ]);
+    }
+    let svg = std::fs::read_to_string(out("exported/job-1.svg")).unwrap();
+    assert_eq!(svg.matches("<polyline").count(), 2);
+    // What was exported can be drawn.
+    let gcode = out("exported/job-1.gcode");
+    let planned = bench.run(&["draw", &gcode, "--dry-run", "--state", &state]);
+    assert!(planned.status.success(), "{planned:?}");
+    told(&[
+        "recording",
+        "export",
+        "lerobot",
+        "job-1",
+        "--out",
+        &out("set"),
+    ]);
+    let info = std::fs::read_to_string(out("set/meta/info.json")).unwrap();
+    let info: Value = serde_json::from_str(&info).unwrap();
+    assert_eq!(
+        (&info["total_episodes"], &info["fps"]),
+        (&json!(2), &json!(20))
+    );
+}
+
+#[test]
+fn what_is_no_recording_is_named() {
+    let bench = recorded();
+    let state = bench.state();
+    std::fs::write(bench.path("text.mcap"), "no recording").unwrap();
+    let file = bench.path("text.mcap").display().to_string();
+    for (of, why) in [
+        ("job-7", "there is no recording job-7"),
+        ("../job-1", "there is no recording ../job-1"),
+        (file.as_str(), "is not a recording"),
+    ] {
+        let shown = bench.run(&["recording", "show", of, "--state", &state]);
+        let said = String::from_utf8_lossy(&shown.stderr).into_owned();
+        assert!(
+            !shown.status.success() && said.contains(why),
+            "{of}: {said}"
+        );
+    }
+}
+
+#[test]
+fn a_finished_recording_that_is_cut_says_so_and_a_damaged_one_is_refused() {
+    let bench = recorded();
+    let whole = std::fs::read(recording(&bench, "job-1")).unwrap();
+    let file = bench.path("cut.mcap");
+    let all = shown(&bench, &recording(&bench, "job-1"))["ticks"].clone();
+    let mut middle = whole.clone();
+    let at = middle.len() / 2;
+    middle[at] ^= 0x55;
+    std::fs::write(&file, middle).unwrap();
+    let shown = bench.run(&["recording", "show", file.to_str().unwrap(), "--json"]);
+    let said = String::from_utf8_lossy(&shown.stderr).into_owned();
+    assert!(
+        !shown.status.success() && said.contains("cut.mcap"),
+        "{said}"
+    );
+    // Only its index is cut off.
+    std::fs::write(&file, &whole[..whole.len() - 20]).unwrap();
+    let told = self::shown(&bench, &file);
+    assert_eq!((&told["ticks"], &told["is_torn"]), (&all, &json!(true)));
+    std::fs::write(&file, &whole[..whole.len() / 2]).unwrap();
+    let cut = bench.run(&["recording", "show", file.to_str().unwrap(), "--json"]);
+    let said = String::from_utf8_lossy(&cut.stderr).into_owned();
+    assert!(
+        cut.status.success() || said.contains("holds no ticks"),
+        "{said}"
+    );
+}
+
+#[test]
+fn mcp_clients_are_told_of_recordings_only_where_the_node_file_lists_the_toolset() {
+    let bench = recorded();
+    let state = bench.state();
+    let config = bench.path("node.toml").display().to_string();
+    let (code, _) = bench.call(&["list_recordings", "--state", &state]);
+    assert_ne!(code, 0, "listed without its toolset");
+    std::fs::write(bench.path("node.toml"), "toolsets = [\"recording\"]\n").unwrap();
+    let at = ["--state", state.as_str(), "--config", config.as_str()];
+    let (code, listed) = bench.call(&[&["list_recordings"][..], &at].concat());
+    assert_eq!(
+        (code, &listed["recordings"][0]["job"]),
+        (0, &json!("job-1"))
+    );
+    let get = |job: &str| {
+        let given = json!({ "job": job }).to_string();
+        bench.call(&[&["get_recording", &given][..], &at].concat())
+    };
+    let (code, told) = get("job-1");
+    assert_eq!(
+        (code, &told["recording"]["strokes"]),
+        (0, &json!(2)),
+        "{told:#}"
+    );
+    assert!(told["recording"].get("file").is_none(), "{told:#}");
+    for other in ["job-9", "../job-1", ""] {
+        let (code, told) = get(other);
+        assert_ne!(code, 0, "{other}: {told:#}");
+    }
+}
+
+#[test]
+fn a_node_that_is_killed_leaves_a_recording_that_is_read_and_made_whole_at_the_next_start() {
+    let bench = Bench::new();
+    let state = bench.state();
+    let at = ["--state", state.as_str(), "--record"];
+    let mut served = bench.serve(&at);
+    let file = recording(&bench, "job-1");
+    let mut call = bench.command(&["call", "stroke", STROKE, "--node", &served.url]);
+    let call = call.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    let caller = Running(call.unwrap());
+    let until = Instant::now() + PATIENCE;
+    // Two seconds of messages have been handed to the system.
+    while std::fs::metadata(&file).map_or(0, |about| about.len()) < 300_000 {
+        assert!(Instant::now() < until, "the recording does not grow");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    served.child.0.kill().unwrap();
+    served.child.0.wait().unwrap();
+    drop(caller);
+    let torn = shown(&bench, &file);
+    assert_eq!(
+        (&torn["is_torn"], &torn["state"]),
+        (&json!(true), &json!(null))
+    );
+    assert!(torn["ticks"].as_u64().unwrap() > 100, "{torn:#}");
+    let again = bench.serve(&at);
+    let until = Instant::now() + PATIENCE;
+    let mended = loop {
+        let told = shown(&bench, &file);
+        if told["is_torn"] == false {
+            break told;
+        }
+        assert!(Instant::now() < until, "{told:#}");
+        std::thread::sleep(Duration::from_millis(50));
+    };
+    assert_eq!(mended["ticks"], torn["ticks"]);
+    drop(again);
+}

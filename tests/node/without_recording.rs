@@ -1,0 +1,17 @@
+//! A program that was built without recordings: it says so, and does not move what it was asked to record.
+
+use super::support::Bench;
+
+#[test]
+fn what_asks_for_a_recording_is_told_that_there_are_none() {
+    let bench = Bench::new();
+    for command in [
+        &["recording", "show", "job-1"][..],
+        &["call", "stroke", r#"{"scene":"short"}"#, "--record"],
+    ] {
+        let told = bench.run(command);
+        let words = String::from_utf8_lossy(&told.stderr).into_owned();
+        assert!(!told.status.success(), "{command:?}");
+        assert!(words.contains("built without recordings"), "{words}");
+    }
+}

@@ -1,0 +1,334 @@
+"""Judges recordings, exports and torn files; see `run` beside this file."""
+
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import jsonschema
+import numpy
+import pandas
+import pyarrow.parquet
+from mcap.exceptions import McapError
+from mcap.reader import NonSeekingReader, make_reader
+
+BINARY, SCHEMAS, KILLS = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
+SEED = int(os.environ.get("STEADYHAND_SEED", "20261123"))
+FPS = 20
+INDEX_COLUMNS = {"timestamp": "float32", "frame_index": "int64", "episode_index": "int64", "index": "int64", "task_index": "int64"}
+
+judged = 0
+
+
+def check(holds, what):
+    """Counts what was looked at, and ends at the first thing that is wrong."""
+    global judged
+    judged += 1
+    if not holds:
+        sys.exit(f"NOT TRUE: {what}")
+
+
+def steadyhand(*args, code=0):
+    ran = subprocess.run([BINARY, *map(str, args)], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    check(ran.returncode == code, f"{' '.join(map(str, args))} ends with {ran.returncode}: {ran.stdout[-500:]} {ran.stderr[-1500:]}")
+    return ran.stdout
+
+
+def node_file(folder):
+    """A node with a camera that it records."""
+    file = folder / "node.toml"
+    file.write_text(
+        f'state = "{folder / "state"}"\noutput = "{folder / "out"}"\nrecord = {{ cameras = ["over"], fps = 2 }}\n'
+        '[[cameras]]\nname = "over"\nsource = "simulator"\nfocal_px = [450.0, 450.0]\nsize_px = [640, 480]\n'
+        "[cameras.simulated]\nstands_m = [0.03, -0.45, 0.345]\nlooks_at_m = [0.02, -0.223, 0.005]\n"
+    )
+    return file
+
+
+def validator(schema):
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return jsonschema.Draft202012Validator(schema)
+
+
+def judge_recording(path, schemas):
+    """Every message of a finished recording: sums, schemas, order, and that each tick is whole."""
+    counts, validators = {}, {}
+    with path.open("rb") as file:
+        reader = make_reader(file, validate_crcs=True)
+        summary = reader.get_summary()
+        check(summary is not None and summary.chunk_indexes, f"{path} is indexed")
+        check({chunk.compression for chunk in summary.chunk_indexes} == {"lz4"}, "its chunks are compressed")
+        for schema, channel, message in reader.iter_messages():
+            said = json.loads(message.data)
+            if schema.id not in validators:
+                validators[schema.id] = [validator(json.loads(schema.data))]
+                if schema.name.startswith("foxglove."):
+                    validators[schema.id].append(validator(schemas[schema.name.removeprefix("foxglove.")]))
+            for each in validators[schema.id]:
+                wrong = next(each.iter_errors(said), None)
+                check(wrong is None, f"{channel.topic}: {wrong}")
+            counts[channel.topic] = counts.get(channel.topic, 0) + 1
+        names = [attachment.name for attachment in reader.iter_attachments()]
+    stored = {summary.channels[channel].topic: count for channel, count in summary.statistics.channel_message_counts.items()}
+    check(counts == stored, f"{counts} are the messages that its statistics count: {stored}")
+    ticks = counts["/job"]
+    for topic in ["/joint_states", "/joint_setpoints", "/pen", "/target", "/servos"]:
+        check(counts[topic] == ticks, f"{topic} has {counts[topic]} messages for {ticks} ticks")
+    for topic in ["/tf", "/plan", "/ink", "/log", "/bus"]:
+        check(counts.get(topic, 0) > 0, f"{topic} has messages")
+    for name in ["plan-1.json", "job.json", "audit.log"]:
+        check(name in names, f"{name} is attached: {names}")
+    return counts
+
+
+def tables(out, kind):
+    files = sorted((out / kind).glob("chunk-*/file-*.parquet"))
+    check(files, f"{kind} has files")
+    return pandas.concat([pandas.read_parquet(file) for file in files], ignore_index=True), files
+
+
+def judge_dataset(out):
+    """The data set as LeRobot's loader sees it, and its statistics against numpy's."""
+    info = json.loads((out / "meta/info.json").read_text())
+    stats = json.loads((out / "meta/stats.json").read_text())
+    frames, files = tables(out, "data")
+    episodes, _ = tables(out, "meta/episodes")
+    tasks = pandas.read_parquet(out / "meta/tasks.parquet")
+    check(info["codebase_version"] == "v3.0" and info["fps"] == FPS, "v3.0 at the frames a second that were asked for")
+    check(info["total_frames"] == len(frames) == episodes["length"].sum(), "as many frames as info.json and the episodes say")
+    check(info["total_episodes"] == len(episodes), "as many episodes as info.json says")
+    check(info["total_tasks"] == len(tasks) and list(tasks.columns) == ["task_index"], "tasks are indexed by their text")
+    groups = sum(pyarrow.parquet.ParquetFile(file).num_row_groups for file in files)
+    check(groups == len(episodes), "a row group an episode")
+    check(set(frames.columns) == set(info["features"]), f"the features are the columns: {list(frames.columns)}")
+    check((frames["index"] == numpy.arange(len(frames))).all(), "index runs over the data set")
+    exact = (frames["frame_index"] / FPS).astype("float32")
+    check((frames["timestamp"] == exact).all(), "timestamp is frame / fps")
+    for name, kind in INDEX_COLUMNS.items():
+        check(str(frames[name].dtype) == kind, f"{name} is {frames[name].dtype}")
+    for row in episodes.itertuples():
+        ours = frames.iloc[row.dataset_from_index : row.dataset_to_index]
+        check(len(ours) == row.length and (ours["episode_index"] == row.episode_index).all(), f"episode {row.episode_index}")
+        check((ours["frame_index"] == numpy.arange(row.length)).all(), "frames of an episode are counted from 0")
+        check(row.tasks[0] in tasks.index, f"its task is known: {row.tasks}")
+        check((ours["task_index"] == tasks.loc[row.tasks[0], "task_index"]).all(), "its frames have its task")
+    for name, feature in info["features"].items():
+        if feature["dtype"] == "image":
+            judge_images(frames[name], feature, stats[name])
+            continue
+        values = numpy.stack([numpy.atleast_1d(value) for value in frames[name]]).astype(numpy.float64)
+        check(values.shape[1] == feature["shape"][0], f"{name} has {feature['shape']} numbers: {values.shape}")
+        check(feature["names"] is None or len(feature["names"]) == feature["shape"][0], f"{name} names each")
+        check(numpy.isfinite(values).all(), f"{name} has numbers")
+        right = {
+            "min": values.min(0), "max": values.max(0), "mean": values.mean(0), "std": values.std(0), "count": [len(values)],
+            **{f"q{share:02}": numpy.quantile(values, share / 100, axis=0) for share in (1, 10, 50, 90, 99)},
+        }
+        for figure, expected in right.items():
+            told = numpy.array(stats[name][figure])
+            check(numpy.allclose(told, expected, rtol=1e-9, atol=1e-6), f"{figure} of {name} is {expected}, not {told}")
+    moved = numpy.stack(frames["action"]).std(0).max()
+    check(moved > 1.0, f"the arm moved: {moved} degrees")
+    off = numpy.abs(numpy.stack(frames["action"]) - numpy.stack(frames["observation.state"])).max()
+    check(0 < off < 10, f"what was read follows what was sent, and is not the same: {off} degrees")
+    return info, frames
+
+
+def judge_images(column, feature, stats):
+    """Pictures are files inside the table, with the size that the feature says."""
+    height, width, _ = feature["shape"]
+    for picture in column:
+        data = picture["bytes"]
+        check(data[:8] == b"\x89PNG\r\n\x1a\n" or data[:2] == b"\xff\xd8", "a PNG or a JPEG")
+        if data[:4] == b"\x89PNG":
+            size = (int.from_bytes(data[16:20], "big"), int.from_bytes(data[20:24], "big"))
+            check(size == (width, height), f"a picture of {width} by {height}: {size}")
+    for figure in ["min", "max", "mean", "std"]:
+        told = numpy.array(stats[figure])
+        check(told.shape == (3, 1, 1) and (0 <= told).all() and (told <= 1).all(), f"{figure} is per channel: {told}")
+
+
+def judge_with_datasets(out, info, frames):
+    """Hugging Face's own reader, with the features that LeRobot gives it."""
+    import datasets
+
+    kinds = {}
+    for name, feature in info["features"].items():
+        if feature["dtype"] == "image":
+            kinds[name] = datasets.Image()
+        elif feature["shape"] == [1]:
+            kinds[name] = datasets.Value(feature["dtype"])
+        else:
+            kinds[name] = datasets.List(datasets.Value(feature["dtype"]), length=feature["shape"][0])
+    files = [str(file) for file in sorted(out.glob("data/chunk-*/file-*.parquet"))]
+    with tempfile.TemporaryDirectory() as cache:
+        read = datasets.Dataset.from_parquet(files, features=datasets.Features(kinds), cache_dir=cache)
+        check(len(read) == len(frames), "as many rows")
+        row = len(read) // 2
+        check(read[row]["index"] == row and len(read[row]["action"]) == info["features"]["action"]["shape"][0], "a row in the middle")
+
+
+def same_files(one, other):
+    paths = lambda folder: sorted(path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
+    check(paths(one) == paths(other), "the same names")
+    for path in paths(one):
+        check((one / path).read_bytes() == (other / path).read_bytes(), f"{path} is the same")
+
+
+def judge_exports(folder, config):
+    """Each form twice: the same recordings give the same files."""
+    for form in ["csv", "svg", "gcode"]:
+        steadyhand("--config", config, "recording", "export", form, "job-1", "--out", folder / form)
+    svg = (folder / "svg/job-1.svg").read_text()
+    gcode = (folder / "gcode/job-1.gcode").read_text()
+    table = pandas.read_csv(folder / "csv/job-1.csv")
+    strokes = table[table["doing"] == "draw"]["stroke"].nunique()
+    check(svg.count("<polyline") == strokes == gcode.count("G1 Z0"), "a line a stroke in each form")
+    check((table["time_s"].diff().dropna() > 0).all(), "time goes on")
+    args = ["--config", config, "recording", "export", "lerobot", "job-1", "job-2", "--fps", FPS, "--out"]
+    steadyhand(*args, folder / "set")
+    info, frames = judge_dataset(folder / "set")
+    steadyhand(*args, folder / "again")
+    same_files(folder / "set", folder / "again")
+    # One that was cut short has no info.json; the same command makes it whole.
+    (folder / "again/meta/info.json").unlink()
+    (folder / "again/data/chunk-000/file-000.parquet").write_bytes(b"PAR1")
+    steadyhand(*args, folder / "again")
+    same_files(folder / "set", folder / "again")
+    (folder / "foreign").mkdir()
+    (folder / "foreign/mine.txt").write_text("mine")
+    steadyhand(*args, folder / "foreign", code=1)
+    if KILLS >= 200:
+        judge_with_datasets(folder / "set", info, frames)
+    print(f"data set: {info['total_episodes']} episodes, {info['total_frames']} frames, {list(info['features'])}")
+
+
+def judge_pictures(folder, config, schemas):
+    """A drawing in real time, with pictures of a camera: recorded at their rate, and in the data set."""
+    state = folder / "seen"
+    serve = [BINARY, "--config", str(config), "--state", str(state), "serve", "--http", "127.0.0.1:0", "--socket", str(folder / "node.sock")]
+    with (folder / "log").open("w+") as log:
+        node = subprocess.Popen(serve, stderr=log, stdin=subprocess.DEVNULL)
+        url = address(folder / "log", node)
+        steadyhand("call", "stroke", '{"scene":"letters"}', "--node", url)
+        node.send_signal(signal.SIGTERM)
+        node.wait()
+    recording = state / "jobs/job-1/job.mcap"
+    counts = judge_recording(recording, schemas)
+    check(counts.get("/camera/over", 0) >= 10, f"pictures are recorded: {counts}")
+    steadyhand("recording", "export", "lerobot", recording, "--fps", FPS, "--out", folder / "seen-set")
+    info, frames = judge_dataset(folder / "seen-set")
+    check("observation.images.over" in info["features"], f"pictures are exported: {list(info['features'])}")
+    if KILLS >= 200:
+        judge_with_datasets(folder / "seen-set", info, frames)
+    size = sum(path.stat().st_size for path in (folder / "seen-set").rglob("*") if path.is_file())
+    print(f"pictures: {counts['/camera/over']}, recording {recording.stat().st_size // 1000} kB, data set {size // 1000} kB")
+
+
+def torn_ticks(path):
+    """Ticks that Python's reader finds in a file that ends anywhere."""
+    ticks = 0
+    with path.open("rb") as file:
+        try:
+            for _, channel, message in NonSeekingReader(file).iter_messages(log_time_order=False):
+                json.loads(message.data)
+                ticks += channel.topic == "/job"
+        except (McapError, EOFError):
+            pass
+    return ticks
+
+
+def judge_kill(folder, config, chance):
+    """A node that draws in real time is killed; its recording is read up to the last second, and its strokes exported."""
+    state = folder / "killed"
+    serve = [BINARY, "--config", str(config), "--state", str(state), "serve", "--http", "127.0.0.1:0", "--socket", str(folder / "node.sock")]
+    with (folder / "log").open("w+") as log:
+        node = subprocess.Popen(serve, stderr=log, stdin=subprocess.DEVNULL)
+        url = address(folder / "log", node)
+        call = subprocess.Popen([BINARY, "call", "stroke", '{"scene":"letters"}', "--node", url], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+        recording = state / "jobs/job-1/job.mcap"
+        wait(lambda: recording.exists(), node, "the recording begins")
+        began = time.monotonic()
+        for_s = chance.uniform(0.2, 5.0)
+        while time.monotonic() - began < for_s:
+            time.sleep(0.01)
+        node.send_signal(signal.SIGKILL)
+        node.wait()
+        call.wait()
+    found = torn_ticks(recording)
+    check(found >= 100 * (for_s - 1.0) * 0.5 - 60, f"{found} ticks of {for_s:.1f} s are read")
+    told = json.loads(steadyhand("recording", "show", recording, "--json")) if found else {"ticks": 0}
+    check(told["ticks"] == found, f"we read {told['ticks']} ticks and mcap reads {found}")
+    finished = finished_strokes(recording)
+    if finished:
+        steadyhand("recording", "export", "lerobot", recording, "--fps", FPS, "--out", state / "set")
+        episodes = json.loads((state / "set/meta/info.json").read_text())["total_episodes"]
+        check(episodes == finished, f"{finished} finished strokes, {episodes} episodes")
+    # The next start makes the file whole.
+    steadyhand("--config", config, "--state", state, "call", "sense")
+    subprocess.run(["rm", "-rf", state], check=True)
+    return for_s, found, finished
+
+
+def finished_strokes(path):
+    """Strokes of a torn file whose drawing samples were all sent, by the plan that is attached."""
+    plan, furthest = None, -1
+    with path.open("rb") as file:
+        reader = NonSeekingReader(file)
+        try:
+            for _, channel, message in reader.iter_messages(log_time_order=False):
+                if channel.topic == "/job":
+                    furthest = max(furthest, json.loads(message.data)["sample"])
+        except (McapError, EOFError):
+            pass
+    with path.open("rb") as file:
+        text = file.read()
+    found = re.search(rb"plan-1\.json.{4}application/json.{8}", text, re.DOTALL)
+    if found:
+        plan, _ = json.JSONDecoder().raw_decode(text[found.end() :].decode("utf-8", "replace"))
+    return sum(1 for stroke in plan["strokes"] if furthest + 1 >= stroke["drawn_at"]) if plan else 0
+
+
+def address(log, node):
+    found = []
+    wait(lambda: found.extend(re.findall(r"http://127\.0\.0\.1:\d+/mcp", log.read_text())) or found, node, "the node serves")
+    return found[0]
+
+
+def wait(holds, node, what):
+    until = time.monotonic() + 60
+    while not holds():
+        if node.poll() is not None or time.monotonic() > until:
+            sys.exit(f"NOT TRUE: {what}")
+        time.sleep(0.02)
+
+
+def main():
+    schemas = json.loads(SCHEMAS.read_text())
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        config = node_file(folder)
+        for scene in ["letters", "default"]:
+            steadyhand("--config", config, "call", "stroke", json.dumps({"scene": scene}))
+        for job in ["job-1", "job-2"]:
+            counts = judge_recording(folder / f"state/jobs/{job}/job.mcap", schemas)
+            print(f"{job}: {sum(counts.values())} messages, {counts}")
+        judge_exports(folder, config)
+        judge_pictures(folder, config, schemas)
+        steadyhand("--config", config, "recording", "replay", "job-1")
+        steadyhand("--config", config, "recording", "report", "job-1", "--out", folder / "report.html")
+        steadyhand("--config", config, "recording", "show", "job-1", "--out", folder / "show.png")
+        chance = random.Random(SEED)
+        killed = [judge_kill(folder, config, chance) for _ in range(KILLS)]
+        for for_s, ticks, strokes in killed[:10]:
+            print(f"killed after {for_s:.1f} s: {ticks} ticks, {strokes} strokes")
+    print(f"{judged} things hold; {KILLS} kills, seed {SEED}")
+
+
+main()
