@@ -100,6 +100,8 @@ fn words_are_drawn_and_people_are_told_what_comes() {
         "on the sheet  x ",
         "as the design itself says",
         "1 pen: fineliner",
+        "  drawn         ",
+        " of the design drawn as ",
         "comes within ",
         "arm (simulated so101) of node local, at simulator",
         "draw-plan.png",
@@ -270,6 +272,34 @@ fn an_operators_token_draws_on_a_node_elsewhere_and_a_planners_does_not() {
     let done = draw(&operator);
     assert_eq!(done.status.code(), Some(0), "{}", text(&done));
     assert_eq!(json(&done)["drawing"]["title"], "hook.svg in default");
+}
+
+/// Whatever moves in a drawing's scene is read back with that scene: at the next start, and by `jobs`.
+#[test]
+fn a_reset_after_a_drawing_keeps_the_drawing() {
+    let bench = Bench::new();
+    let (hook, state) = (file(&bench, "hook.svg", HOOK), bench.state());
+    let mut served = bench.serve(&["--state", &state]);
+    let done = bench.run(&["draw", &hook, "--size", "20mm", "--json"]);
+    assert_eq!(done.status.code(), Some(0), "{}", text(&done));
+    let told = bench.run(&["call", "reset", "--json", "--node", &served.host()]);
+    assert_eq!(told.status.code(), Some(0), "{}", text(&told));
+    assert_eq!(served.child.terminate(), Some(0));
+    let job = |id: &str| json(&bench.run(&["jobs", id, "--json", "--state", &state]));
+    let (drawn, reset) = (job("job-1"), job("job-2"));
+    assert_eq!(
+        (&drawn["tool"], &reset["tool"]),
+        (&"stroke".into(), &"reset".into())
+    );
+    assert_eq!(reset["revision"], drawn["revision"], "{reset:#}");
+    assert!(
+        drawn["drawing"]
+            .as_str()
+            .is_some_and(|name| !name.is_empty()),
+        "{drawn:#}"
+    );
+    assert_eq!(reset["drawing"], drawn["drawing"], "{reset:#}");
+    assert_eq!(reset["design_hash"], drawn["design_hash"], "{reset:#}");
 }
 
 #[test]
