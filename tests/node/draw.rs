@@ -274,6 +274,31 @@ fn an_operators_token_draws_on_a_node_elsewhere_and_a_planners_does_not() {
     assert_eq!(json(&done)["drawing"]["title"], "hook.svg in default");
 }
 
+/// HP-GL of plotters has labels in 8-bit letters, which are not UTF-8: kept with the job as they came, and in the revision.
+#[test]
+fn a_plotter_file_with_letters_of_eight_bits_is_drawn_and_replayed() {
+    let bench = Bench::new();
+    let state = bench.state();
+    let revision = |last: u8| {
+        let path = bench.path("label.plt");
+        let words = [
+            &b"IN;SP1;PU400,400;PD800,400;PU400,600;SI0.5,0.7;LBi\xe4"[..],
+            &[last],
+            b"\x03;",
+        ];
+        std::fs::write(&path, words.concat()).unwrap();
+        let path = path.display().to_string();
+        let (code, told) = drawn(&bench, &[&path, "--size", "20mm", "--state", &state]);
+        assert_eq!(code, Some(0), "{told:#}");
+        told["drawing"]["revision"].clone()
+    };
+    assert_ne!(revision(b'l'), revision(b'i'));
+    for job in ["job-1", "job-2"] {
+        let replayed = bench.run(&["replay", job, "--state", &state]);
+        assert_eq!(replayed.status.code(), Some(0), "{}", text(&replayed));
+    }
+}
+
 /// Whatever moves in a drawing's scene is read back with that scene: at the next start, and by `jobs`.
 #[test]
 fn a_reset_after_a_drawing_keeps_the_drawing() {
