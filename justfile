@@ -78,9 +78,23 @@ fuzz-decoders:
 bus:
     cargo bench --bench bus
 
-# The Debian package, built, installed in an empty Debian and looked at (needs root, a network and debootstrap).
+# The Debian package, built, installed in an empty Debian and looked at, and so the wheel (needs root, a network and debootstrap);
+# they are in target/package.
 package:
     tests/package/run
+
+# The wheel for PyPI, its binary linked against glibc 2.17 by zig, so that nearly every Linux takes it; it is in target/package.
+wheel:
+    mkdir -p target/package
+    python3 -m venv target/zig
+    target/zig/bin/pip install --quiet ziglang cargo-zigbuild
+    PATH=$PWD/target/zig/bin:$PATH cargo zigbuild --locked --profile dist --target $(uname -m)-unknown-linux-gnu.2.17
+    python3 tests/package/wheel.py target/$(uname -m)-unknown-linux-gnu/dist/steadyhand target/package
+
+# The bundle for desktop clients and the registry's server.json, judged and run; they are in target/package.
+bundle: dist
+    mkdir -p target/package
+    tests/package/desktop target/dist/steadyhand target/package
 
 # A minute of 32 callers while an arm draws, with the binary as it is installed.
 load: dist

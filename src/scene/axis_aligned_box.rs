@@ -11,6 +11,7 @@ const SEARCH_STEPS: usize = 34;
 impl AxisAlignedBox {
     /// Returns how far a point is outside of the box, in metres; negative inside, as far as the
     /// nearest side.
+    #[inline]
     #[must_use]
     pub fn distance_m(&self, point: &Point3<f64>) -> f64 {
         let mut outside = 0.0_f64;
@@ -25,6 +26,7 @@ impl AxisAlignedBox {
 
     /// Returns how far a segment is outside of the box, in metres, as [`AxisAlignedBox::distance_m`] of
     /// its nearest point; `None` where that is more than `most_m`.
+    #[inline]
     #[must_use]
     pub fn segment_distance_m(
         &self,
@@ -53,6 +55,7 @@ impl AxisAlignedBox {
 
     /// Returns how far inside the box a point is from each of its sides, in metres, the three low
     /// sides first; negative beyond a side.
+    #[inline]
     #[must_use]
     pub fn inside_m(&self, point: &Point3<f64>) -> [f64; 6] {
         let (low, high) = (point - self.min_m, self.max_m - point);

@@ -17,7 +17,16 @@ use steadyhand::vision::{
     Family, ImageFrame, LensModel, PlacedCamera, SheetTag, TagLayout, find, locate, sheet_offset,
 };
 
-const PICTURES: u64 = 500;
+/// Pictures of a normal run, and the most that `STEADYHAND_CASES` is taken for.
+const PICTURES: u64 = 100;
+const PICTURES_MAX: u64 = 500;
+
+fn pictures() -> u64 {
+    let asked = std::env::var("STEADYHAND_CASES").ok();
+    asked
+        .and_then(|text| text.parse().ok())
+        .map_or(PICTURES, |asked: u64| asked.min(PICTURES_MAX))
+}
 
 const SHEET_MM: [f64; 2] = [100.0, 100.0];
 
@@ -221,7 +230,7 @@ fn for_all<T: Send>(work: impl Fn(u64) -> T + Sync) -> Vec<T> {
         let parts: Vec<_> = (0..threads)
             .map(|part| {
                 scope.spawn(move || {
-                    (part..PICTURES)
+                    (part..pictures())
                         .step_by(threads as usize)
                         .map(work)
                         .collect::<Vec<T>>()

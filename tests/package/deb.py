@@ -1,27 +1,27 @@
 """Builds the Debian package that `cargo deb` would build, from the same list of files in Cargo.toml, with dpkg-deb alone.
 
-Usage: build.py BINARY PAGES OUT
+Usage: deb.py BINARY PAGES OUT
 """
 
 import glob
 import pathlib
 import platform
-import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import tomllib
 
+import libc
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "armv7l": "armhf"}
 
 
-def libc(binary):
-    """The newest version of libc that the binary asks for."""
-    text = subprocess.run(["grep", "-aoE", r"GLIBC_2\.[0-9]+", binary], capture_output=True, text=True).stdout
-    versions = {int(found) for found in re.findall(r"GLIBC_2\.(\d+)", text)}
-    return f"libc6 (>= 2.{max(versions)}), libgcc-s1" if versions else "libc6, libgcc-s1"
+def depends(binary):
+    """The packages that the binary needs."""
+    version = libc.newest(binary)
+    return f"libc6 (>= 2.{version}), libgcc-s1" if version else "libc6, libgcc-s1"
 
 
 def stage(assets, binary, pages, folder):
@@ -55,7 +55,7 @@ def main(binary, pages, out):
         (control / "control").write_text(
             f"Package: {package['name']}\nVersion: {package['version']}-1\nArchitecture: {architecture}\n"
             f"Maintainer: {deb['maintainer']}\nSection: {deb['section']}\nPriority: {deb['priority']}\n"
-            f"Depends: {libc(binary)}\nInstalled-Size: {size}\n"
+            f"Depends: {depends(binary)}\nInstalled-Size: {size}\n"
             f"Description: {package['description']}\n {deb['extended-description']}\n"
         )
         (control / "conffiles").write_text("".join(f"{file}\n" for file in deb["conf-files"]))
