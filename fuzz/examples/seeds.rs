@@ -93,6 +93,7 @@ fn files(root: &Path, folder: &Path) -> io::Result<()> {
             Some("svg") => "svg",
             Some("gcode" | "nc" | "ngc") => "gcode",
             Some("hpgl" | "plt") => "hpgl",
+            Some("dxf") => "dxf",
             Some("json") => "polylines",
             Some("toml") => "scene",
             _ => continue,
