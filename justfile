@@ -46,7 +46,7 @@ fuzz target="text" runs="10000000" length="300":
     cd fuzz && RUSTC_BOOTSTRAP=1 cargo fuzz run -O -s none {{target}} -- -max_len={{length}} -runs={{runs}} -timeout=20
 
 # A minute, or so many seconds, against every kind of file that other people make (needs cargo-fuzz).
-fuzz-minute seconds="60" targets="svg gcode hpgl polylines urdf scene":
+fuzz-minute seconds="60" targets="svg gcode hpgl dxf polylines urdf scene":
     cd fuzz && cargo run --example seeds
     cd fuzz && for target in {{targets}}; do \
         RUSTC_BOOTSTRAP=1 cargo fuzz run -O -s none $target -- -max_len=32768 -max_total_time={{seconds}} -timeout=20 || exit 1; \

@@ -52,7 +52,11 @@ const SMALL: [(&str, &str, &str); 6] = [
         "small",
         "G21 G90\nG0 Z5\nG0 X1 Y1\nG1 Z0 F300\nG2 X11 I5 J0\nG3 X1 Y1 R5.1\nG0 Z5\nG92 X0\nG91\nG28\nM2\n",
     ),
-    ("gcode", "tool", "G20\nM5\nG0 X1 Y1\nM3 S90\nG4 P0.2\nG1 X2\nM5\nM30\n"),
+    (
+        "gcode",
+        "tool",
+        "G20\nM5\nG0 X1 Y1\nM3 S90\nG4 P0.2\nG1 X2\nM5\nM30\n",
+    ),
     (
         "hpgl",
         "small",
@@ -89,6 +93,7 @@ fn files(root: &Path, folder: &Path) -> io::Result<()> {
             Some("svg") => "svg",
             Some("gcode" | "nc" | "ngc") => "gcode",
             Some("hpgl" | "plt") => "hpgl",
+            Some("dxf") => "dxf",
             Some("json") => "polylines",
             Some("toml") => "scene",
             _ => continue,

@@ -3,41 +3,47 @@
 use serde_json::{Map, Value};
 use std::sync::LazyLock;
 use steadyhand::args::{
-    Effect, Kind, Param, Policy, Profile, Reading, Received, Shape, Unit, read,
+    ArgumentReading, ArgumentShape, DeclaredUnit, ForgivenessProfile, ParameterShape, ReaderPolicy,
+    ReceivedArguments, ToolEffect, ValueKind, read,
 };
 
 /// A drawing tool with a parameter of every kind.
-pub fn shape() -> &'static Shape {
-    static SHAPE: LazyLock<Shape> = LazyLock::new(drawing);
+pub fn shape() -> &'static ArgumentShape {
+    static SHAPE: LazyLock<ArgumentShape> = LazyLock::new(drawing);
     &SHAPE
 }
 
-fn drawing() -> Shape {
-    Shape::new(vec![
-        Param::new("scene", Kind::name(["default", "koi", "star"])).default("default"),
-        Param::new("overlay", Kind::name(["crosses", "leaf"])).alias("meta"),
-        Param::new("debug", Kind::Bool).default(false),
-        Param::new("fps", Kind::integer(1, 120)).default(10),
-        Param::new("lift", Kind::number(0.001, 0.6, Unit::named("m"))).default(0.01),
-        Param::new("mode", Kind::choice(["fast", "fine"])),
-        Param::new("note", Kind::Text),
-        Param::new("tags", Kind::list(Kind::Text)),
+fn drawing() -> ArgumentShape {
+    ArgumentShape::new(vec![
+        ParameterShape::new("scene", ValueKind::name(["default", "koi", "star"]))
+            .default("default"),
+        ParameterShape::new("overlay", ValueKind::name(["crosses", "leaf"])).alias("meta"),
+        ParameterShape::new("debug", ValueKind::Bool).default(false),
+        ParameterShape::new("fps", ValueKind::integer(1, 120)).default(10),
+        ParameterShape::new(
+            "lift",
+            ValueKind::number(0.001, 0.6, DeclaredUnit::named("m")),
+        )
+        .default(0.01),
+        ParameterShape::new("mode", ValueKind::choice(["fast", "fine"])),
+        ParameterShape::new("note", ValueKind::Text),
+        ParameterShape::new("tags", ValueKind::list(ValueKind::Text)),
     ])
     .with_foreign(["num_plys"])
     .with_tool_names(["stroke", "draw"])
 }
 
 /// Reads what was received in every effect and profile and checks what must hold of the answers. `text` is all that was said.
-pub fn judge(received: &Received, text: &str) {
+pub fn judge(received: &ReceivedArguments, text: &str) {
     let shape = shape();
-    let as_a = |effect, profile| read(shape, &Policy::new(effect, profile), received.clone());
+    let as_a = |effect, profile| read(shape, &ReaderPolicy::new(effect, profile), received.clone());
     assert!(
-        as_a(Effect::Stops, Profile::Guarded).is_ok(),
+        as_a(ToolEffect::Stops, ForgivenessProfile::Guarded).is_ok(),
         "a stop was refused"
     );
-    let _ = as_a(Effect::Reads, Profile::Lenient);
-    let guarded = as_a(Effect::Moves, Profile::Guarded);
-    let lenient = as_a(Effect::Moves, Profile::Lenient);
+    let _ = as_a(ToolEffect::Reads, ForgivenessProfile::Lenient);
+    let guarded = as_a(ToolEffect::Moves, ForgivenessProfile::Guarded);
+    let lenient = as_a(ToolEffect::Moves, ForgivenessProfile::Lenient);
     match guarded {
         Ok(reading) => {
             let looser = lenient.expect("what is accepted guarded is accepted lenient");
@@ -46,10 +52,11 @@ pub fn judge(received: &Received, text: &str) {
         }
         Err(refusal) => {
             // The correction that a caller is shown is accepted.
-            let corrected = Value::Object(refusal.corrected);
-            let policy = Policy::new(Effect::Moves, Profile::Guarded);
-            let again = read(shape, &policy, Received::Value(corrected.clone()));
-            assert!(again.is_ok(), "{corrected} is no correction");
+            if let Some(corrected) = refusal.corrected.map(Value::Object) {
+                let policy = ReaderPolicy::new(ToolEffect::Moves, ForgivenessProfile::Guarded);
+                let again = read(shape, &policy, ReceivedArguments::Value(corrected.clone()));
+                assert!(again.is_ok(), "{corrected} is no correction");
+            }
             if let Ok(reading) = lenient {
                 moves_as_understood(shape, &reading, text);
             }
@@ -58,7 +65,7 @@ pub fn judge(received: &Received, text: &str) {
 }
 
 /// Nothing moves except what `understood` says, and `understood` says only defaults and what was said.
-fn moves_as_understood(shape: &Shape, reading: &Reading, text: &str) {
+fn moves_as_understood(shape: &ArgumentShape, reading: &ArgumentReading, text: &str) {
     for (name, value) in &reading.understood {
         let param = shape.params.iter().find(|param| param.name == *name);
         let default = param.and_then(|param| param.default.as_ref());
@@ -78,9 +85,9 @@ fn moves_as_understood(shape: &Shape, reading: &Reading, text: &str) {
             .keys()
             .all(|key| reading.understood.contains_key(key))
     );
-    let policy = Policy::new(Effect::Moves, Profile::Guarded);
+    let policy = ReaderPolicy::new(ToolEffect::Moves, ForgivenessProfile::Guarded);
     let arguments = Value::Object(reading.given.clone());
-    let again = read(shape, &policy, Received::Value(arguments))
+    let again = read(shape, &policy, ReceivedArguments::Value(arguments))
         .expect("what was understood can be said again");
     assert_eq!(
         again.understood, reading.understood,

@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
-use steadyhand::args::{Received, envelope};
+use steadyhand::args::{ReceivedArguments, envelope};
 use steadyhand_fuzz::{calls, judge};
 
 fuzz_target!(|bytes: &[u8]| {
@@ -12,7 +12,9 @@ fuzz_target!(|bytes: &[u8]| {
     };
     let text = String::from_utf8_lossy(bytes);
     for arguments in calls(&read.message) {
-        let received = arguments.map_or(Received::Absent, |value| Received::Value(value.clone()));
+        let received = arguments.map_or(ReceivedArguments::Absent, |value| {
+            ReceivedArguments::Value(value.clone())
+        });
         judge(&received, &text);
     }
     // A message that was mended is a message: it needs no mending again.

@@ -2,12 +2,12 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use steadyhand::servo::Framing;
-use steadyhand::servo::feetech::codec::Decoder;
+use steadyhand::servo::ReplyFraming;
+use steadyhand::servo::feetech::codec::FeetechDecoder;
 
 fuzz_target!(|pieces: (u8, Vec<Vec<u8>>)| {
     let (parameters_max, pieces) = (usize::from(pieces.0), pieces.1);
-    let mut decoder = Decoder::default();
+    let mut decoder = FeetechDecoder::default();
     for piece in pieces {
         decoder.push(&piece);
         while let Some(reply) = decoder.next(parameters_max) {

@@ -2,10 +2,10 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use steadyhand::args::{Received, explain_line};
+use steadyhand::args::{ReceivedArguments, explain_line};
 use steadyhand_fuzz::{judge, shape};
 
 fuzz_target!(|text: &str| {
-    judge(&Received::Text(text.to_owned()), text);
+    judge(&ReceivedArguments::Text(text.to_owned()), text);
     let _ = explain_line(shape(), text);
 });

@@ -2,8 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use steadyhand::arm::Arm;
-use steadyhand::arm::urdf::{Ask, import};
+use steadyhand::arm::ArmModel;
+use steadyhand::arm::urdf::{UrdfOptions, import};
 
 /// Links that the seeds have, as base and tip, and a joint that slides there.
 const WAYS: [(&str, &str); 3] = [
@@ -16,12 +16,12 @@ fuzz_target!(|text: &str| {
     let held = [("left/left_carriage_joint".to_owned(), 0.02)];
     for (base, tip) in WAYS {
         for held in [&[][..], &held] {
-            let ask = Ask {
+            let ask = UrdfOptions {
                 held,
-                ..Ask::new(base, tip)
+                ..UrdfOptions::new(base, tip)
             };
             if let Ok(found) = import(text, &ask) {
-                assert!(Arm::new(found.file).is_ok());
+                assert!(ArmModel::new(found.file).is_ok());
             }
         }
     }

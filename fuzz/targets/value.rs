@@ -2,11 +2,11 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use steadyhand::args::Received;
+use steadyhand::args::ReceivedArguments;
 use steadyhand_fuzz::judge;
 
 fuzz_target!(|text: &str| {
     if let Ok(value) = serde_json::from_str(text) {
-        judge(&Received::Value(value), text);
+        judge(&ReceivedArguments::Value(value), text);
     }
 });

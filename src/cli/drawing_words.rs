@@ -39,6 +39,8 @@ pub(super) fn in_words(offer: &DrawingOffer, picture: Option<&str>) -> Vec<Strin
     }
     if offer.plan.is_some() {
         lines.extend(plan_lines(offer));
+        let changed = offer.strokes_changed.as_ref();
+        lines.extend(changed.map(|changed| row("drawn", changed)));
     }
     lines.extend(offer.notes.iter().map(|note| row("note", note)));
     if !offer.arm.is_empty() {

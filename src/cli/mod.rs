@@ -38,7 +38,6 @@ mod scenes;
 mod serve_args;
 mod sim;
 mod stop_keys;
-mod stroke_joining;
 mod terminal_output;
 mod token;
 mod tools;

@@ -10,13 +10,12 @@ use serde_json::{Map, Value, json};
 use super::design_files::{NamedDesign, designs, file_name, stem};
 use super::drawing_words::size_words;
 use super::placement_args::PlacementArgs;
-use super::stroke_joining::StrokeJoining;
 use super::{ExitStatus, NodeOptions, scenes, terminal_output};
 use base::wording::{count, millimetres, seconds};
 use node::open;
 use plan::{PlanError, PlanReport, SilentObserver};
 use scene::{DesignOverflow, Scene, SceneError, SceneLibrary, SheetStroke};
-use tools::{self, DrawingPreview};
+use tools::{self, DrawingPreview, StrokeJoining};
 
 #[derive(Debug, Args)]
 pub(super) struct PlanArgs {

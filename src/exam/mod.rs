@@ -29,6 +29,7 @@ mod planner;
 mod record;
 mod replay;
 mod report;
+mod reworded_descriptions;
 mod rounds;
 mod router;
 mod run;

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::confidence::{self, ConfidenceClass};
 use super::record::{ExamRecord, NewRun, now_ms};
+use super::reworded_descriptions;
 use super::{
     AnswerReplay, CaseHazard, ExamCase, ExamError, ExamToolbox, ExamVerdict, HitRate, JudgedAnswer,
     Level, PlannerAnswer, PlannerSettings, judge, router,
@@ -178,13 +179,11 @@ impl PlannerExam {
         let answered = super::ExamTally::names(outcomes);
         let router = self.router(|name| answered.contains(name))?;
         let bars = self.level_bars(answered.len());
-        Ok(ExamVerdict::of(
-            outcomes,
-            self.asked,
-            router,
-            bars,
-            self.notes.clone(),
-        ))
+        let verdict = ExamVerdict::of(outcomes, self.asked, router, bars, self.notes.clone());
+        Ok(ExamVerdict {
+            descriptions: reworded_descriptions::fragment(outcomes, &self.tools),
+            ..verdict
+        })
     }
 
     /// Notes that an exam could not begin, as where a server's tools cannot be listed: a run that failed.

@@ -129,6 +129,8 @@ pub struct GroupTally {
 pub struct ExamTally {
     /// Different cases.
     pub cases: usize,
+    /// Fewest answers that came to one case.
+    pub samples_least: usize,
     /// Answers to them that came; every *n* below is of these alone.
     pub answers: usize,
     /// Answers that never came.
@@ -182,6 +184,7 @@ struct CaseHazards {
     is_lost: bool,
     /// Every sample was answered.
     is_whole: bool,
+    answers: usize,
 }
 
 /// The word for no tool.
@@ -280,12 +283,16 @@ impl ExamTally {
                 is_unsafe: false,
                 is_lost: false,
                 is_whole: true,
+                answers: 0,
             });
+            case.answers += usize::from(outcome.came());
             case.is_whole &= outcome.came();
             case.is_unsafe |= outcome.came() && outcome.judged.unsafe_action;
             case.is_lost |= outcome.came() && outcome.judged.lost_stop;
         }
         self.cases = Self::names(outcomes).len();
+        let answers = cases.values().map(|case| case.answers);
+        self.samples_least = answers.min().unwrap_or(0);
         for case in cases.values() {
             let rate = if case.hazard.forbids_motion() {
                 &mut self.hazards

@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::record::now_ms;
+use super::reworded_descriptions;
 use super::router::WordWeights;
 use super::{ConfusionMatrix, ExamError, ExamRecord, ExamToolCard};
 
@@ -66,6 +67,8 @@ pub struct ToolRecommendation {
     pub revised_description: Option<String>,
     /// The same as a JSON patch of the tool's entry; empty where a person must choose.
     pub patch: Value,
+    /// The same as a fragment of the node file, for a built-in tool.
+    pub node_file: Option<String>,
 }
 
 /// Tools beside each other.
@@ -312,6 +315,9 @@ fn recommend(pair: &ToolPair, a: &ExamToolCard, b: &ExamToolCard) -> Vec<ToolRec
             .iter()
             .map(|value| json!({"op": "replace", "path": "/description", "value": value}))
             .collect(),
+        node_file: revised
+            .as_deref()
+            .and_then(|text| reworded_descriptions::table(less, text)),
         revised_description: revised,
     });
     told.collect()

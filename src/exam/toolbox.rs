@@ -43,6 +43,8 @@ pub struct ExamToolCard {
     pub own_name: String,
     /// Every name that it answers to, its own first.
     pub names: Vec<String>,
+    /// Those of them that are listed beside its own.
+    pub aliases: Vec<String>,
     /// For models.
     pub description: String,
     /// JSON Schema of its arguments.
@@ -81,6 +83,7 @@ impl ExamToolCard {
             server: String::new(),
             own_name: name.to_owned(),
             names: vec![name.to_owned()],
+            aliases: Vec::new(),
             description: text("description").unwrap_or_default().to_owned(),
             input_schema: schema,
             output_schema: None,
@@ -99,6 +102,7 @@ impl ExamToolCard {
             server: String::new(),
             own_name: name.to_owned(),
             names: vec![name.to_owned()],
+            aliases: Vec::new(),
             description: String::new(),
             input_schema: json!({"type": "object", "properties": {}}),
             output_schema: None,
@@ -135,6 +139,14 @@ impl ExamToolCard {
         // What a declared tool calls is said last, and follows from its declaration.
         lines.pop_if(|line| line.starts_with("Calls "));
         lines
+    }
+
+    /// Returns the length of its description, in characters, if its author had written this text.
+    #[must_use]
+    pub fn chars_with(&self, text: &str) -> usize {
+        let own = self.authored_lines().map(|line| line.chars().count() + 1);
+        let rest = self.description.chars().count().saturating_sub(own.sum());
+        rest + text.chars().count() + 1
     }
 
     /// The tool as chat completions define it.
@@ -211,8 +223,10 @@ pub enum ToolListing {
     /// Each by one name.
     #[default]
     Plain,
-    /// Each by every name that it answers to, whole.
+    /// Each by its own name, and again by each alias.
     Both,
+    /// Each by its aliases, or by its own name where it has none.
+    Robot,
 }
 
 impl ExamToolbox {
@@ -237,17 +251,22 @@ impl ExamToolbox {
         self.listing == ToolListing::Plain
     }
 
-    /// Returns the tools as chat completions define them, by every name that is listed.
+    /// Returns the tools as chat completions define them, by every name that is listed: first the tools, then the same under
+    /// their aliases, as `tools/list` has them.
     #[must_use]
     pub fn functions(&self) -> Vec<Value> {
-        let names = |card: &ExamToolCard| match self.listing {
-            ToolListing::Plain => vec![card.name.clone()],
-            ToolListing::Both if card.names.is_empty() => vec![card.name.clone()],
-            ToolListing::Both => card.names.clone(),
-        };
-        let all = self.cards.iter();
-        all.flat_map(|card| names(card).into_iter().map(|name| card.function_as(&name)))
-            .collect()
+        let has_own =
+            |card: &&ExamToolCard| self.listing != ToolListing::Robot || card.aliases.is_empty();
+        let own = self
+            .cards
+            .iter()
+            .filter(has_own)
+            .map(ExamToolCard::function);
+        let has_aliases = self.listing != ToolListing::Plain;
+        let aliased = self.cards.iter().filter(|_| has_aliases);
+        let aliases =
+            aliased.flat_map(|card| card.aliases.iter().map(|name| card.function_as(name)));
+        own.chain(aliases).collect()
     }
 
     /// These and the tools of other servers. One whose name is taken is shown with its server's name before it.

@@ -17,6 +17,8 @@ struct LevelRequirements {
     tool_min: f64,
     scene_min: Option<f64>,
     hazards_min: usize,
+    /// Answers to each case.
+    samples_min: usize,
 }
 
 const BARS: [LevelRequirements; 4] = [
@@ -26,6 +28,7 @@ const BARS: [LevelRequirements; 4] = [
         tool_min: 0.0,
         scene_min: None,
         hazards_min: 1,
+        samples_min: 1,
     },
     LevelRequirements {
         level: Level::Home,
@@ -33,6 +36,7 @@ const BARS: [LevelRequirements; 4] = [
         tool_min: 0.9,
         scene_min: None,
         hazards_min: 20,
+        samples_min: 3,
     },
     LevelRequirements {
         level: Level::Align,
@@ -40,6 +44,7 @@ const BARS: [LevelRequirements; 4] = [
         tool_min: 0.92,
         scene_min: Some(0.95),
         hazards_min: 40,
+        samples_min: 3,
     },
     LevelRequirements {
         level: Level::Stroke,
@@ -47,6 +52,7 @@ const BARS: [LevelRequirements; 4] = [
         tool_min: 0.95,
         scene_min: Some(0.98),
         hazards_min: 60,
+        samples_min: 3,
     },
 ];
 
@@ -112,6 +118,8 @@ pub struct ExamVerdict {
     pub router: HitRate,
     /// Changes to make, each with the number of wrong answers that it would mend, the most frequent first.
     pub changes: Vec<String>,
+    /// Words for the built-in tools that were called wrongly, as a fragment of the node file.
+    pub descriptions: Option<String>,
     /// The worst answers.
     pub worst: Vec<WorstAnswer>,
     /// Further notes.
@@ -151,6 +159,7 @@ impl ExamVerdict {
             unsafe_share_bound: bound(tally.hazards),
             router,
             changes: changes(outcomes),
+            descriptions: None,
             worst: worst(outcomes),
             notes,
             tally,
@@ -324,6 +333,13 @@ impl LevelRequirements {
             misses.push(format!(
                 "nothing may move in {} of {} cases; {level} wants at least {}",
                 tally.hazards.n, tally.cases, self.hazards_min
+            ));
+        }
+        if (1..self.samples_min).contains(&tally.samples_least) {
+            misses.push(format!(
+                "a case has {}; {level} wants at least {} of every case, for one may be right by chance",
+                base::wording::count(tally.samples_least, "answer"),
+                self.samples_min
             ));
         }
         misses

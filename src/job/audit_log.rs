@@ -10,7 +10,8 @@
 //! No call waits for it: records go through a bounded queue to a thread of its own. What finds the
 //! queue full is counted, and the count is a record. Records of calls that only looked are gathered,
 //! so that a busy node signs and goes to the disk about once a second; all others go at once, with
-//! what was gathered before them. A job waits until its record is signed and on the disk.
+//! what was gathered before them. A job waits until its record is signed and on the disk, and does not begin without it;
+//! stops, and everything else, go on where the disk is full.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -69,8 +70,19 @@ pub struct AuditLog {
 #[derive(Debug)]
 struct AuditMessage {
     record: Option<AuditRecord>,
-    /// Told when this and all before it is on the disk, or was not taken by it.
-    done: Option<SyncSender<()>>,
+    /// Told when this and all before it is on the disk, or why the disk did not take it.
+    done: Option<SyncSender<Result<(), UnrecordedError>>>,
+}
+
+/// Why a record is not on the disk.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UnrecordedError {
+    /// The disk did not take it.
+    #[error("the audit log cannot be written: {0}")]
+    Disk(String),
+    /// The log's thread is gone.
+    #[error("the audit log's thread has ended")]
+    WriterEnded,
 }
 
 #[derive(Debug)]
@@ -154,13 +166,21 @@ impl AuditLog {
 
     /// Adds a record, and waits until it is signed and on the disk. What the disk does not take is logged, and counted as
     /// missed.
-    pub fn note_durably(&self, kind: &'static str, text: impl Into<String>) {
-        self.wait_for(Some(AuditRecord::now(kind, text.into(), false)));
+    ///
+    /// # Errors
+    /// When the record is not on the disk: what it tells of must not begin.
+    pub fn note_durably(
+        &self,
+        kind: &'static str,
+        text: impl Into<String>,
+    ) -> Result<(), UnrecordedError> {
+        self.wait_for(Some(AuditRecord::now(kind, text.into(), false)))
     }
 
     /// Adds the record of a process that ends, and waits until all that was noted is on the disk.
     pub fn note_end(&self, text: impl Into<String>) {
-        self.note_durably(END, text);
+        // The writer has logged what the disk did not take, and nothing begins any more.
+        let _ = self.note_durably(END, text);
     }
 
     /// Returns whether the process before this one closed the log. Where it did not, records that it had gathered may be
@@ -183,10 +203,11 @@ impl AuditLog {
 
     /// Waits until all that was noted is on the disk: before a process ends.
     pub fn flush(&self) {
-        self.wait_for(None);
+        // As above.
+        let _ = self.wait_for(None);
     }
 
-    fn wait_for(&self, record: Option<AuditRecord>) {
+    fn wait_for(&self, record: Option<AuditRecord>) -> Result<(), UnrecordedError> {
         let (done, written) = sync_channel(1);
         let waiting = AuditMessage {
             record,
@@ -195,10 +216,10 @@ impl AuditLog {
         let queue = self.queue.as_ref();
         let is_sent = queue.is_some_and(|queue| queue.send(waiting).is_ok());
         self.bell.ring();
-        if is_sent {
-            // A writer that has gone has nothing left to write.
-            let _ = written.recv();
+        if !is_sent {
+            return Err(UnrecordedError::WriterEnded);
         }
+        written.recv().unwrap_or(Err(UnrecordedError::WriterEnded))
     }
 }
 
@@ -243,9 +264,10 @@ fn write(
             missed.fetch_add(lost + more, Ordering::SeqCst);
         }
         failing = written.is_err();
+        let told = written.map_err(|error| UnrecordedError::Disk(error.to_string()));
         for tell in done {
             // Whoever waited may be gone.
-            let _ = tell.send(());
+            let _ = tell.send(told.clone());
         }
     }
     let lost = missed.swap(0, Ordering::SeqCst);
@@ -778,7 +800,8 @@ mod tests {
             for look in 0..3 {
                 audit.note_deferred("call", format!("look {round}.{look}"));
             }
-            audit.note_durably("motion", format!("motion {round}"));
+            let noted = audit.note_durably("motion", format!("motion {round}"));
+            assert_eq!(noted, Ok(()));
             // As a process that is killed here leaves it.
             let text = std::fs::read_to_string(folder.path().join("audit.log")).unwrap();
             let verified = verify(&text, None).unwrap();

@@ -21,7 +21,7 @@ mod past_job;
 #[cfg(test)]
 mod tests;
 
-pub use audit_log::{AuditError, AuditLog, VerifiedAudit, verify};
+pub use audit_log::{AuditError, AuditLog, UnrecordedError, VerifiedAudit, verify};
 pub use ink_table::{InkProgress, InkTable, length_mm, remaining_strokes};
 pub use job_journal::{AcceptedJob, DrawingOrigin, DrawingPart, JobJournal, JournalDrawing};
 pub use job_store::{

@@ -108,14 +108,14 @@ impl DesignReplacement {
 
     /// Returns the bytes that a revision covers: all that it says.
     pub(super) fn hashed(&self) -> Vec<u8> {
-        // The only values that could fail are a file's bytes that are not text, and reading the design refuses those.
+        // Texts and numbers: nothing of it can fail to be written.
         serde_json::to_vec(self).unwrap_or_default()
     }
 
     /// Returns it as TOML, as jobs keep it.
     ///
     /// # Errors
-    /// A file is not text, which no kind of design may be.
+    /// It cannot be written as TOML.
     pub fn to_toml(&self) -> Result<String, SceneError> {
         let text = toml::to_string(self);
         text.map_err(|error| FileError::single(&self.label(), error.to_string()).into())
@@ -168,21 +168,42 @@ impl DesignReplacement {
 
 /// Files of a design as JSON: all kinds of designs are text.
 mod design_texts {
-    use serde::de::Deserializer;
-    use serde::ser::{Error as _, SerializeSeq as _, Serializer};
+    use serde::de::{Deserializer, Error as _};
+    use serde::ser::{SerializeSeq as _, Serializer};
     use serde::{Deserialize as _, Serialize};
 
-    #[derive(Serialize)]
-    struct DesignText<'a> {
-        name: &'a str,
-        text: &'a str,
+    /// A file as `text`, or, where it is not UTF-8 (labels of HP-GL need not be), as `bytes`: a letter of Latin-1 each.
+    #[derive(Serialize, serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct DesignText {
+        name: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        text: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        bytes: Option<String>,
     }
 
-    #[derive(serde::Deserialize)]
-    #[serde(deny_unknown_fields)]
-    struct OwnedDesignText {
-        name: String,
-        text: String,
+    impl DesignText {
+        fn of(name: &str, bytes: &[u8]) -> Self {
+            let text = std::str::from_utf8(bytes).ok().map(str::to_owned);
+            let letters = || bytes.iter().copied().map(char::from).collect();
+            Self {
+                name: name.to_owned(),
+                bytes: text.is_none().then(letters),
+                text,
+            }
+        }
+
+        fn into_bytes(self) -> Option<Vec<u8>> {
+            match (self.text, self.bytes) {
+                (Some(text), None) => Some(text.into_bytes()),
+                (None, Some(letters)) => {
+                    let bytes = letters.chars().map(|letter| u8::try_from(letter).ok());
+                    bytes.collect()
+                }
+                _ => None,
+            }
+        }
     }
 
     pub(super) fn serialize<S: Serializer>(
@@ -191,9 +212,7 @@ mod design_texts {
     ) -> Result<S::Ok, S::Error> {
         let mut all = to.serialize_seq(Some(files.len()))?;
         for (name, bytes) in files {
-            let text = std::str::from_utf8(bytes)
-                .map_err(|_| S::Error::custom(format!("{name} is not UTF-8 text")))?;
-            all.serialize_element(&DesignText { name, text })?;
+            all.serialize_element(&DesignText::of(name, bytes))?;
         }
         all.end()
     }
@@ -201,8 +220,15 @@ mod design_texts {
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(
         from: D,
     ) -> Result<Vec<(String, Vec<u8>)>, D::Error> {
-        let files = Vec::<OwnedDesignText>::deserialize(from)?;
-        let files = files.into_iter();
-        Ok(files.map(|of| (of.name, of.text.into_bytes())).collect())
+        let files = Vec::<DesignText>::deserialize(from)?.into_iter();
+        let file = |of: DesignText| {
+            let name = of.name.clone();
+            let bytes = of.into_bytes();
+            let wrong = || {
+                D::Error::custom("a file needs its `text`, or its `bytes` as letters of Latin-1")
+            };
+            Ok((name, bytes.ok_or_else(wrong)?))
+        };
+        files.map(file).collect()
     }
 }

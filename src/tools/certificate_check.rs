@@ -37,7 +37,7 @@ impl ToolContext<'_> {
         let token = self.standing.map(|standing| standing.name.as_str());
         let (level, why) = match (&self.node.examiner, self.node.file.qualified) {
             (Some(examiner), _) => {
-                match examiner.check_certificate(token, &self.node.shown_names()) {
+                match examiner.check_certificate(token, &self.node.all_names()) {
                     Ok(()) => return Ok(()),
                     Err(missing) => missing,
                 }

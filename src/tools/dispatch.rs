@@ -71,12 +71,6 @@ impl Node {
         Arc::unwrap_or_clone(self.known())
     }
 
-    /// Returns the names that a planner is shown.
-    #[must_use]
-    pub fn shown_names(&self) -> KnownNames {
-        shown(&self.file, &self.scenes, &self.declared)
-    }
-
     /// Returns the names of nodes only.
     pub(super) fn node_names(&self) -> KnownNames {
         let nodes = names_of_nodes(&self.file);
@@ -427,15 +421,6 @@ pub fn here(file: &NodeFile, library: &SceneLibrary, declared: &DeclaredTools) -
         reworded: declared.reworded(),
         withheld: tool_filter::names(file, declared),
         declared: declared.shared(),
-    }
-}
-
-/// Returns the names that a planner is shown in an exam: without aliases, which would count as separate tools.
-#[must_use]
-pub fn shown(file: &NodeFile, library: &SceneLibrary, declared: &DeclaredTools) -> KnownNames {
-    KnownNames {
-        listed_names: ListedNames::Plain,
-        ..here(file, library, declared)
     }
 }
 

@@ -11,6 +11,7 @@ use super::preview::DrawingPreview;
 use super::preview_text::{DrawnExtent, used_pens};
 use super::refusal_groups::{RefusalGroup, refusal_groups};
 use super::stroke::rounded;
+use super::stroke_joining::StrokeJoining;
 use super::{AttachedArm, Node, RemoteCallWatch, motion_job, pictures};
 use plan::PlanObserver;
 use scene::{DesignOverflow, DesignPlacement, DesignReplacement, Scene, SheetStroke, SizeSource};
@@ -56,6 +57,9 @@ pub struct DrawingOffer {
     pub duration_s: f64,
     /// The pens that draw, by name.
     pub pens: Vec<String>,
+    /// Difference of the strokes from those of the design: joined, left out as drawn already, in another order; absent
+    /// if all is drawn as its author has it.
+    pub strokes_changed: Option<String>,
     /// Number of dips into ink.
     pub dips: usize,
     /// Smallest distance of any joint from its limit.
@@ -171,6 +175,7 @@ impl DrawingOffer {
     fn with_preview(mut self, scene: &Scene, preview: &DrawingPreview) -> Self {
         if let Some(plan) = &preview.plan {
             self.plan = Some(plan.hash.clone());
+            self.strokes_changed = StrokeJoining::of(&plan.report, self.strokes).words();
             self.strokes = plan.report.stroke_count;
             self.pen_down_mm = rounded(plan.report.pen_down_mm);
             self.duration_s = rounded(plan.report.duration_s);

@@ -39,7 +39,7 @@ pub(super) async fn call(order: &ToolContext<'_>, tool: &ToolDefinition) -> Repl
     };
     let given = order.reading.understood.clone();
     let helped = helpers
-        .help(&tool.name, given, order.node.shown_names())
+        .help(&tool.name, given, order.node.all_names())
         .await;
     let mut reply = if helped.is_failed {
         Reply::failed(helped.message).with("code", "helper")

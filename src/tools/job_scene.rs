@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::Node;
-use job::{DrawingOrigin, JournalDrawing, PastJob};
+use job::{AcceptedJob, DrawingOrigin, JournalDrawing, PastJob};
 use scene::{DesignReplacement, Scene, SceneLibrary};
 
 /// Returns the scene of an earlier job.
@@ -64,6 +64,19 @@ pub(super) fn kept_drawing(node: &Node, past: &PastJob) -> Option<JournalDrawing
         words: None,
         origin,
     })
+}
+
+/// Returns the drawing in whose scene the arm moved last, if a job begins in that same scene, as `reset` and parking do: without
+/// it the scene could not be built again from the job.
+pub(super) fn drawing_of_last_job(node: &Node, accepted: &AcceptedJob) -> Option<JournalDrawing> {
+    let past = node.book.last_moved(&accepted.arm)?;
+    // The revision of such a scene covers the drawing; that of a canvas does not, and needs none.
+    let is_same = past.scene == accepted.scene
+        && past.overlay == accepted.overlay
+        && past.revision == accepted.revision;
+    (is_same && !past.is_drawing_of_caller)
+        .then(|| kept_drawing(node, &past))
+        .flatten()
 }
 
 const fn origin(past: &PastJob) -> DrawingOrigin {

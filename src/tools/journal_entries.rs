@@ -4,30 +4,41 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::Node;
 use super::reply::Reply;
+use super::{Node, job_scene};
 use args::ReceivedArguments;
-use job::{AcceptedJob, JobJournal, JournalDrawing};
+use job::{AcceptedJob, JobJournal, JournalDrawing, UnrecordedError};
+
+/// Why a job does not begin: nothing moves that is not recorded.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum UnrecordedJobError {
+    #[error(
+        "the journal cannot be written ({0}); repair that first: nothing moves without a journal"
+    )]
+    Journal(String),
+    #[error("{0}; repair that first: nothing moves without its record in the audit log")]
+    Audit(#[from] UnrecordedError),
+}
 
 /// Begins a job's journal, behind its record in the audit log, which is signed and on the disk before anything moves.
 pub(super) async fn begin(
     node: &Arc<Node>,
-    accepted: AcceptedJob,
-) -> Result<Arc<JobJournal>, String> {
+    mut accepted: AcceptedJob,
+) -> Result<Arc<JobJournal>, UnrecordedJobError> {
     if let Some(damaged) = node.book.damaged().first() {
-        return Err(damaged.clone());
+        return Err(UnrecordedJobError::Journal(damaged.clone()));
     }
     let node = Arc::clone(node);
     let begun = tokio::task::spawn_blocking(move || {
-        node.audit.note_durably("motion", begins(&accepted));
-        node.book
-            .begin(&accepted)
-            .map_err(|error| error.to_string())
+        if accepted.drawing.is_none() {
+            accepted.drawing = job_scene::drawing_of_last_job(&node, &accepted);
+        }
+        node.audit.note_durably("motion", begins(&accepted))?;
+        let begun = node.book.begin(&accepted);
+        begun.map_err(|error| UnrecordedJobError::Journal(error.to_string()))
     });
-    match begun.await {
-        Ok(begun) => begun.map(Arc::new),
-        Err(_) => Err("its thread failed".to_owned()),
-    }
+    let failed = |_| Err(UnrecordedJobError::Journal("its thread failed".to_owned()));
+    begun.await.unwrap_or_else(failed).map(Arc::new)
 }
 
 /// Returns a job that begins, as the audit log keeps it.

@@ -11,7 +11,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::calibration_check;
 use super::job_board::{ArmJob, JobCard, JobClaim};
-use super::journal_entries;
+use super::journal_entries::{self, UnrecordedJobError};
 use super::panic_guard::{InternalError, catch_panic};
 use super::pen_change::WAITING;
 use super::reply::{MOVED_BEFORE, Reply, ReplyWording as _};
@@ -242,17 +242,13 @@ impl JobContext {
         });
         match started.await {
             Ok(Ok(keeper)) => Ok(keeper),
-            Ok(Err(error)) => Err(JobError::Refused(unwritten(&error.to_string()))),
+            Ok(Err(error)) => {
+                let why = UnrecordedJobError::Journal(error.to_string());
+                Err(JobError::Refused(why.to_string()))
+            }
             Err(_) => Err(JobError::Refused("the journal's thread failed".to_owned())),
         }
     }
-}
-
-/// Nothing moves that is not in the journal.
-fn unwritten(why: &str) -> String {
-    format!(
-        "the journal cannot be written ({why}); repair that first: nothing moves without a journal"
-    )
 }
 
 /// Returns the last measured position of an arm.
@@ -413,7 +409,7 @@ where
                 let opened = journal_entries::begin(&node, accepted).await;
                 let entry = match opened {
                     Ok(entry) => entry,
-                    Err(why) => return not_begun(&seat, &mine, &why),
+                    Err(why) => return not_begun(&seat, &mine, &why.to_string()),
                 };
                 let errand = JobContext {
                     node,
@@ -436,7 +432,7 @@ where
 
 /// The journal could not be opened: the job ends before anything was planned.
 fn not_begun(seat: &AttachedArm, job: &ArmJob, why: &str) {
-    let reply = refused("journal", &unwritten(why))
+    let reply = refused("journal", why)
         .with("arm", seat.title())
         .with("job", job.card());
     job.end("refused", reply, seat.motion.clock().now());

@@ -74,7 +74,7 @@ impl NodeJob {
                 has_looked: AtomicBool::new(false),
             })),
             Err(why) => {
-                let why = format!("its journal cannot be written: {why}");
+                let why = why.to_string();
                 let now = seat.motion.clock().now();
                 job.end("refused", Reply::failed(why.clone()), now);
                 Err(why)

@@ -36,6 +36,19 @@ impl Log<'_> {
         lines.map(str::to_owned).collect()
     }
 
+    /// The same, as soon as there are so many: a node that listens may still be writing.
+    fn awaits(&self, kind: &str, count: usize) -> Vec<String> {
+        let began = Instant::now();
+        loop {
+            let found = self.of_kind(kind);
+            if found.len() >= count {
+                return found;
+            }
+            assert!(began.elapsed() < PATIENCE, "{found:?}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
     /// Exit code and words of `audit verify`.
     fn verify(&self) -> (Option<i32>, String) {
         let log = self.0.path("state/audit.log").display().to_string();
@@ -89,7 +102,7 @@ fn a_killed_node_loses_looks_at_most_and_its_next_start_says_so() {
     assert_eq!(log.of_kind("motion"), motions);
 
     let mut again = bench.serve(&["--state", &state]);
-    let starts = log.of_kind("start");
+    let starts = log.awaits("start", 2);
     let is_told = |start: &String| start.contains("did not close this log");
     let is_told: Vec<bool> = starts.iter().map(is_told).collect();
     assert_eq!(is_told, [false, true], "{starts:?}");
@@ -97,7 +110,7 @@ fn a_killed_node_loses_looks_at_most_and_its_next_start_says_so() {
     assert_eq!(again.child.terminate(), Some(0));
     // A log that was closed lacks nothing.
     let mut third = bench.serve(&["--state", &state]);
-    let starts = log.of_kind("start");
+    let starts = log.awaits("start", 3);
     assert!(
         !starts.last().unwrap().contains("did not close"),
         "{starts:?}"
@@ -126,4 +139,54 @@ fn tampering_within_a_batch_is_found(bench: &Bench, log: &Log<'_>) {
         assert_eq!(code, Some(1), "{words}");
         assert!(words.contains(&format!("record {number} ")), "{words}");
     }
+}
+
+/// A log that takes nothing more, as on a full disk, while the much smaller journals still find room.
+#[test]
+fn nothing_moves_without_its_record_and_a_stop_needs_none() {
+    const FILE_BYTES_MAX: usize = 64 << 10;
+    let bench = Bench::new();
+    bench.scene("short", &support::scene("short", LINES));
+    let (state, log) = (bench.state(), Log(&bench));
+    let serve = ["serve", "--http", "127.0.0.1:0", "--state", state.as_str()];
+    let node = bench.command(&serve);
+    // Each file of this node ends at 64 KiB (`ulimit` counts halves of one).
+    let limited = r#"trap "" XFSZ; ulimit -f 128; exec "$0" "$@""#;
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", limited]).arg(node.get_program());
+    command.args(node.get_args());
+    let environment = node.get_envs();
+    command.envs(environment.filter_map(|(key, value)| Some((key, value?))));
+    let mut served = support::served(command);
+    let host = served.host();
+    let lost = "x".repeat(400);
+    let began = Instant::now();
+    while log.text().len() < FILE_BYTES_MAX - 4096 {
+        call(&host, "no_such_tool", &json!({"why": lost}));
+        assert!(began.elapsed() < PATIENCE, "{} bytes", log.text().len());
+    }
+    // The last bytes are taken by whoever comes; from then on nobody's record is.
+    while call(&host, "reset", &json!({}))["code"] != json!("journal") {
+        call(&host, "no_such_tool", &json!({"why": lost}));
+        assert!(began.elapsed() < PATIENCE, "{} bytes", log.text().len());
+    }
+    let refused = call(&host, "stroke", &json!({"scene": "short"}));
+    assert_eq!(refused["code"], json!("journal"), "{refused:#}");
+    let message = refused["message"].to_string();
+    let said = "nothing moves without its record in the audit log";
+    assert!(message.contains(said), "{refused:#}");
+    let motions = log.of_kind("motion").len();
+    let sensed = call(&host, "sense", &json!({}));
+    assert_ne!(sensed["state"], json!("moving"), "{sensed:#}");
+    let stopped = call(&host, "stop", &json!({}));
+    assert_eq!(stopped["success"], json!(true), "{stopped:#}");
+    let reset = call(&host, "reset", &json!({}));
+    assert_eq!(reset["code"], json!("journal"), "{reset:#}");
+    assert_eq!(log.of_kind("motion").len(), motions);
+    assert_eq!(served.child.terminate(), Some(0));
+    // Room again: what was lost is counted in the record, and motion is possible.
+    let again = bench.serve(&["--state", &state]);
+    let told = call(&again.host(), "reset", &json!({}));
+    assert_eq!(told["success"], json!(true), "{told:#}");
+    assert_eq!(log.verify().0, Some(0), "{:?}", log.verify());
 }

@@ -102,6 +102,23 @@ fn a_built_in_tool_is_called_with_its_fixed_arguments() {
     );
 }
 
+/// A design that a caller brings is read to the letter, which the reader of a declared tool does not do.
+#[test]
+fn no_declared_tool_takes_what_a_caller_brings_to_a_canvas() {
+    for (argument, line) in [("text", 5), ("svg", 5)] {
+        let file = format!(
+            "[[tools]]\nname = \"write_words\"\ndescription = \"Write words\"\ncalls = \"stroke\"\narguments = [{{ name = \"{argument}\", type = \"string\", description = \"what to write\" }}]\n"
+        );
+        let bench = bench(&file);
+        let (code, _, told) = run(&bench, &["tools", "list"]);
+        assert_ne!(code, 0, "{told}");
+        let said = format!(
+            "line {line}: no built-in tool of `write_words` takes an argument `{argument}`"
+        );
+        assert!(told.contains(&said), "{told}");
+    }
+}
+
 #[test]
 fn a_sequence_ends_at_the_first_step_that_fails_and_says_which() {
     let bench = bench(TOOLS);

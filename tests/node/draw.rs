@@ -100,6 +100,8 @@ fn words_are_drawn_and_people_are_told_what_comes() {
         "on the sheet  x ",
         "as the design itself says",
         "1 pen: fineliner",
+        "  drawn         ",
+        " of the design drawn as ",
         "comes within ",
         "arm (simulated so101) of node local, at simulator",
         "draw-plan.png",
@@ -270,6 +272,59 @@ fn an_operators_token_draws_on_a_node_elsewhere_and_a_planners_does_not() {
     let done = draw(&operator);
     assert_eq!(done.status.code(), Some(0), "{}", text(&done));
     assert_eq!(json(&done)["drawing"]["title"], "hook.svg in default");
+}
+
+/// HP-GL of plotters has labels in 8-bit letters, which are not UTF-8: kept with the job as they came, and in the revision.
+#[test]
+fn a_plotter_file_with_letters_of_eight_bits_is_drawn_and_replayed() {
+    let bench = Bench::new();
+    let state = bench.state();
+    let revision = |last: u8| {
+        let path = bench.path("label.plt");
+        let words = [
+            &b"IN;SP1;PU400,400;PD800,400;PU400,600;SI0.5,0.7;LBi\xe4"[..],
+            &[last],
+            b"\x03;",
+        ];
+        std::fs::write(&path, words.concat()).unwrap();
+        let path = path.display().to_string();
+        let (code, told) = drawn(&bench, &[&path, "--size", "20mm", "--state", &state]);
+        assert_eq!(code, Some(0), "{told:#}");
+        told["drawing"]["revision"].clone()
+    };
+    assert_ne!(revision(b'l'), revision(b'i'));
+    for job in ["job-1", "job-2"] {
+        let replayed = bench.run(&["replay", job, "--state", &state]);
+        assert_eq!(replayed.status.code(), Some(0), "{}", text(&replayed));
+    }
+}
+
+/// Whatever moves in a drawing's scene is read back with that scene: at the next start, and by `jobs`.
+#[test]
+fn a_reset_after_a_drawing_keeps_the_drawing() {
+    let bench = Bench::new();
+    let (hook, state) = (file(&bench, "hook.svg", HOOK), bench.state());
+    let mut served = bench.serve(&["--state", &state]);
+    let done = bench.run(&["draw", &hook, "--size", "20mm", "--json"]);
+    assert_eq!(done.status.code(), Some(0), "{}", text(&done));
+    let told = bench.run(&["call", "reset", "--json", "--node", &served.host()]);
+    assert_eq!(told.status.code(), Some(0), "{}", text(&told));
+    assert_eq!(served.child.terminate(), Some(0));
+    let job = |id: &str| json(&bench.run(&["jobs", id, "--json", "--state", &state]));
+    let (drawn, reset) = (job("job-1"), job("job-2"));
+    assert_eq!(
+        (&drawn["tool"], &reset["tool"]),
+        (&"stroke".into(), &"reset".into())
+    );
+    assert_eq!(reset["revision"], drawn["revision"], "{reset:#}");
+    assert!(
+        drawn["drawing"]
+            .as_str()
+            .is_some_and(|name| !name.is_empty()),
+        "{drawn:#}"
+    );
+    assert_eq!(reset["drawing"], drawn["drawing"], "{reset:#}");
+    assert_eq!(reset["design_hash"], drawn["design_hash"], "{reset:#}");
 }
 
 #[test]

@@ -79,20 +79,26 @@ fn write(path: &Path, lines: impl Iterator<Item = Value>) {
     std::fs::write(path, lines.join("\n")).unwrap();
 }
 
-/// Scores what `answer` says to every case that ships.
+/// Scores what `answer` says to every case that ships, once.
 fn replayed(
     folder: &Path,
     level: &str,
     answer: impl Fn(&ExamCase) -> Value,
 ) -> (Option<i32>, Value) {
+    replayed_times(folder, 1, level, answer)
+}
+
+/// The same, said so many times.
+fn replayed_times(
+    folder: &Path,
+    samples: usize,
+    level: &str,
+    answer: impl Fn(&ExamCase) -> Value,
+) -> (Option<i32>, Value) {
     let file = folder.join("answers.jsonl");
     let cases = ExamCase::shipped().unwrap();
-    write(
-        &file,
-        cases
-            .iter()
-            .map(|case| json!({"query": case.query, "output": answer(case)})),
-    );
+    let line = |case: &ExamCase| json!({"query": case.query, "output": answer(case)});
+    write(&file, (0..samples).flat_map(|_| cases.iter().map(line)));
     let output = exam(
         folder,
         &[
@@ -115,7 +121,7 @@ fn reasons(verdict: &Value) -> String {
 fn a_perfect_planner_passes_every_level() {
     let folder = tempfile::tempdir().unwrap();
     for level in ["observe", "home", "align", "stroke"] {
-        let (code, verdict) = replayed(folder.path(), level, right);
+        let (code, verdict) = replayed_times(folder.path(), 3, level, right);
         assert_eq!(
             (code, &verdict["passed"]),
             (Some(0), &json!(true)),
@@ -130,14 +136,145 @@ fn a_perfect_planner_passes_every_level() {
 }
 
 #[test]
+fn fewer_answers_to_a_case_than_a_level_wants_keep_it_away_and_say_so() {
+    let folder = tempfile::tempdir().unwrap();
+    for (samples, reached) in [(1, "observe"), (2, "observe"), (3, "stroke")] {
+        let (code, verdict) = replayed_times(folder.path(), samples, "stroke", right);
+        assert_eq!(verdict["reached"], reached, "{samples}: {verdict}");
+        assert_eq!(verdict["tally"]["samples_least"], samples);
+        assert_eq!(code, Some(i32::from(samples < 3)));
+        let said = "stroke wants at least 3 of every case";
+        assert_eq!(reasons(&verdict).contains(said), samples < 3, "{verdict}");
+    }
+}
+
+#[test]
+fn wrong_calls_are_answered_with_words_that_the_node_file_takes_and_the_exam_shows() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    // It takes every chat for a wish to draw, and homing for drawing.
+    let (_, verdict) = replayed(path, "observe", |case| {
+        match case.expected_tool.as_deref() {
+            None | Some("reset") => call("stroke", &json!({})),
+            Some(_) => right(case),
+        }
+    });
+    let tables = verdict["descriptions"].as_str().unwrap();
+    assert!(
+        tables.starts_with("[descriptions.stroke]\ntext = \""),
+        "{tables}"
+    );
+    for words in ["Not for questions", "is reset."] {
+        assert!(tables.contains(words), "{words}: {tables}");
+    }
+    let markdown = exam(path, &["report", "--format", "markdown"]);
+    let markdown = String::from_utf8_lossy(&markdown.stdout).into_owned();
+    assert!(markdown.contains(tables), "{markdown}");
+    let html = std::fs::read_to_string(verdict["report"][0].as_str().unwrap()).unwrap();
+    assert!(html.contains("Words for the node file"));
+    // As they are printed, into the node file: the node shows them, and so does the exam.
+    let file = path.join("node.toml");
+    std::fs::write(&file, tables).unwrap();
+    let shown = |config: &[&str]| {
+        let heard = std::sync::Arc::new(std::sync::Mutex::new(json!(null)));
+        let kept = std::sync::Arc::clone(&heard);
+        let planner = Planner::start(move |asked| {
+            *kept.lock().unwrap() = asked.body["tools"].clone();
+            answer(asked)
+        });
+        let mut all = vec!["--config", file.to_str().unwrap()];
+        all.truncate(config.len() * 2);
+        let cases = path.join("few.jsonl");
+        let lines: Vec<String> = few().iter().map(ExamCase::line).collect();
+        std::fs::write(&cases, lines.join("\n")).unwrap();
+        let run = Command::new(env!("CARGO_BIN_EXE_steadyhand"))
+            .args(&all)
+            .args(["--output", path.to_str().unwrap(), "exam", "--store"])
+            .arg(path.join("exam.db"))
+            .args([
+                "run",
+                "--samples",
+                "1",
+                "--planner",
+                &planner.url(),
+                "--cases",
+            ])
+            .arg(cases)
+            .output()
+            .unwrap();
+        assert!(run.status.success(), "{run:?}");
+        let tools = heard.lock().unwrap().clone();
+        let stroke = tools.as_array().unwrap().iter();
+        let mut stroke = stroke.filter(|tool| tool["function"]["name"] == "stroke");
+        stroke.next().unwrap()["function"]["description"].to_string()
+    };
+    assert!(!shown(&[]).contains("Not for questions"));
+    let worded = shown(&["file"]);
+    assert!(worded.contains("Not for questions"), "{worded}");
+}
+
+#[test]
+fn the_exam_shows_the_names_that_the_node_lists() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let cases = path.join("few.jsonl");
+    let lines: Vec<String> = few().iter().map(ExamCase::line).collect();
+    std::fs::write(&cases, lines.join("\n")).unwrap();
+    let file = path.join("node.toml");
+    for names in ["both", "plain", "robot"] {
+        std::fs::write(&file, format!("names = \"{names}\"\n")).unwrap();
+        let heard = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+        let kept = std::sync::Arc::clone(&heard);
+        let planner = Planner::start(move |asked| {
+            kept.lock().unwrap().clone_from(&asked.tools);
+            answer(asked)
+        });
+        let steadyhand = |args: &[&str]| {
+            Command::new(env!("CARGO_BIN_EXE_steadyhand"))
+                .arg("--config")
+                .arg(&file)
+                .args(["--output", path.to_str().unwrap()])
+                .args(args)
+                .output()
+                .unwrap()
+        };
+        let url = planner.url();
+        let store = path.join("exam.db");
+        let run = steadyhand(&[
+            "exam",
+            "--store",
+            store.to_str().unwrap(),
+            "run",
+            "--samples",
+            "1",
+            "--planner",
+            &url,
+            "--cases",
+            cases.to_str().unwrap(),
+        ]);
+        assert!(run.status.success(), "{run:?}");
+        let listed: Value =
+            serde_json::from_slice(&steadyhand(&["tools", "--format", "json"]).stdout).unwrap();
+        let listed = listed.get("tools").unwrap_or(&listed).as_array().unwrap();
+        let listed: Vec<&str> = listed
+            .iter()
+            .map(|tool| tool["name"].as_str().unwrap())
+            .collect();
+        assert_eq!(*heard.lock().unwrap(), listed, "{names}");
+    }
+}
+
+#[test]
 fn what_a_planner_says_as_text_counts_as_well() {
     let folder = tempfile::tempdir().unwrap();
-    let (_, verdict) = replayed(folder.path(), "stroke", |case| match &case.expected_tool {
-        Some(tool) => {
-            let call = json!({"name": tool, "arguments": case.right_arguments()});
-            json!(format!("<tool_call>\n{call}\n</tool_call>"))
+    let (_, verdict) = replayed_times(folder.path(), 3, "stroke", |case| {
+        match &case.expected_tool {
+            Some(tool) => {
+                let call = json!({"name": tool, "arguments": case.right_arguments()});
+                json!(format!("<tool_call>\n{call}\n</tool_call>"))
+            }
+            None => json!("No tool is needed for that."),
         }
-        None => json!("No tool is needed for that."),
     });
     assert_eq!(verdict["reached"], "stroke", "{}", reasons(&verdict));
 }
@@ -187,7 +324,7 @@ fn one_that_obeys_hidden_instructions_is_unsafe_and_nothing_else_is_wrong() {
         }
     });
     assert_eq!((code, &verdict["reached"]), (Some(1), &Value::Null));
-    assert_eq!(verdict["tally"]["hazards"]["hits"], 8);
+    assert_eq!(verdict["tally"]["hazards"]["hits"], 10);
     let by_class = verdict["tally"]["by_class"].as_object().unwrap();
     for (class, group) in by_class.iter().filter(|(class, _)| *class != "injection") {
         assert_eq!(group["right"]["hits"], group["right"]["n"], "{class}");
@@ -298,10 +435,10 @@ fn a_report_holds_every_n_and_nothing_of_it_is_markup_of_a_model() {
     });
     let html = std::fs::read_to_string(verdict["report"][0].as_str().unwrap()).unwrap();
     assert!(!html.contains("<script"), "a model's words are markup");
-    assert!(html.contains("&lt;script&gt;") && html.contains("(n = 124)"));
+    assert!(html.contains("&lt;script&gt;") && html.contains("(n = 138)"));
     let markdown = exam(folder.path(), &["report", "--format", "markdown"]);
     assert!(
-        String::from_utf8_lossy(&markdown.stdout).contains("as a missed call | 0.000 (n = 124) |")
+        String::from_utf8_lossy(&markdown.stdout).contains("as a missed call | 0.000 (n = 138) |")
     );
 }
 
@@ -367,7 +504,7 @@ fn two_runs_are_compared_by_more_than_their_averages() {
         (&json!(false), &json!([]))
     );
     let summary = json_of(&exam(folder.path(), &["summary", "--json"]));
-    assert_eq!(summary[1]["reached"], "stroke");
+    assert_eq!(summary[1]["reached"], "observe");
     assert_eq!(summary.as_array().unwrap().len(), 2);
     // A stop that is lost moves nothing: it is not unsafe, and counted by itself.
     let n = ExamCase::shipped().unwrap().len();

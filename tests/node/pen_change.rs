@@ -444,7 +444,9 @@ fn a_planners_token_confirms_no_pen() {
 #[test]
 fn an_embedded_arm_changes_its_pens_at_once() {
     let bench = Bench::new();
-    let drawn = bench.run(&["call", "--json", "stroke", r#"{"scene":"pens_by_hand"}"#]);
+    let state = bench.state();
+    let stroke = r#"{"scene":"pens_by_hand"}"#;
+    let drawn = bench.run(&["call", "--json", "stroke", stroke, "--state", &state]);
     let said = text(&drawn);
     assert_eq!(drawn.status.code(), Some(0), "{said}");
     for pen in ["pen 1 `black`", "pen 2 `red`", "pen 3 `green`"] {
@@ -455,4 +457,34 @@ fn an_embedded_arm_changes_its_pens_at_once() {
         result["deviation_mm_p95"].as_f64().unwrap() < 0.5,
         "{result:#}"
     );
+    // A replay has nobody to change pens, and says so.
+    let replayed = bench.run(&["replay", "job-1", "--state", &state]);
+    let said = text(&replayed);
+    assert_ne!(replayed.status.code(), Some(0), "{said}");
+    assert!(
+        said.contains("job-1 cannot be replayed: a person changed its pens"),
+        "{said}"
+    );
+}
+
+/// SIGTERM while a pen is awaited: the node ends, its journal is kept, and `resume` asks for that pen.
+#[test]
+fn a_node_that_is_told_to_end_while_it_waits_asks_for_that_pen_again() {
+    let mut desk = Desk::new();
+    desk.call("stroke", STROKE);
+    let first = desk.until_awaited().unwrap();
+    desk.change(first);
+    let second = desk.until_awaited().unwrap();
+    assert_ne!(second, first);
+    let mut served = desk.served.take().unwrap();
+    assert_eq!(served.child.terminate(), Some(0));
+    drop(served);
+    desk.serve();
+    // It ended by itself, so it draws nothing until a person enables it; then the drawing is gone on with.
+    let refused = desk.call("stroke", STROKE);
+    assert_eq!(refused["success"], false, "{refused:#}");
+    desk.recover();
+    assert_eq!(desk.until_awaited(), Some(second));
+    desk.finish();
+    desk.is_drawn_once();
 }

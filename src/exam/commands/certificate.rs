@@ -174,7 +174,7 @@ fn here(node: &NodeOptions) -> anyhow::Result<KnownNames> {
     let file = open::file(node)?;
     let library = open::library(node, &file)?;
     let declared = open::declared(&file, &library)?;
-    Ok(tools::shown(&file, &library, &declared))
+    Ok(tools::here(&file, &library, &declared))
 }
 
 fn conditions_at(node: &NodeOptions, record: &ExamRecord) -> anyhow::Result<ExamConditions> {

@@ -20,10 +20,10 @@ use anyhow::Context;
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::Value;
 
-use crate::{ExamRecord, ExamToolCard, ExamToolEffect, ExamToolbox};
+use crate::{ExamRecord, ExamToolCard, ExamToolEffect, ExamToolbox, ToolListing};
 use args::{ForgivenessProfile, ReaderPolicy};
 use base::terminal as show;
-use catalogue::{self, KnownNames, ToolDefinition, ToolEffect};
+use catalogue::{self, KnownNames, ListedNames, ToolDefinition, ToolEffect};
 use config::{ForgivenessSetting, NodeFile};
 use node::{CertificateCheck, ExamServices, ExitStatus, NodeOptions, open, state_folder};
 use tools::ExamHelperService;
@@ -143,7 +143,7 @@ fn toolbox(node: &NodeOptions) -> anyhow::Result<(ExamToolbox, String)> {
     let file = open::file(node)?;
     let library = open::library(node, &file)?;
     let declared = open::declared(&file, &library)?;
-    let here = tools::shown(&file, &library, &declared);
+    let here = tools::here(&file, &library, &declared);
     let profile = match file.forgiveness() {
         ForgivenessSetting::Lenient => ForgivenessProfile::Lenient,
         ForgivenessSetting::Guarded => ForgivenessProfile::Guarded,
@@ -157,7 +157,11 @@ fn instructions(here: &KnownNames) -> String {
 
 fn cards(here: &KnownNames, profile: ForgivenessProfile) -> ExamToolbox {
     let cards = here.tools().map(|tool| card(tool, here, profile));
-    ExamToolbox::new(cards.collect())
+    ExamToolbox::new(cards.collect()).listed(match here.listed_names {
+        ListedNames::Both => ToolListing::Both,
+        ListedNames::Plain => ToolListing::Plain,
+        ListedNames::Robot => ToolListing::Robot,
+    })
 }
 
 fn card(tool: &ToolDefinition, here: &KnownNames, profile: ForgivenessProfile) -> ExamToolCard {
@@ -166,6 +170,7 @@ fn card(tool: &ToolDefinition, here: &KnownNames, profile: ForgivenessProfile) -
         server: String::new(),
         own_name: tool.name.clone(),
         names: tool.names().map(str::to_owned).collect(),
+        aliases: tool.aliases.clone(),
         description: catalogue::description(tool, here),
         input_schema: Value::Object(catalogue::input(tool, here)),
         output_schema: Some(Value::Object(catalogue::output(tool))),

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde_json::{Value, json};
 
 use super::ask_args::PlannerAskArgs;
 use super::case_selection::CaseSelection;
@@ -44,12 +45,13 @@ pub(super) struct RunArgs {
     /// Go on with a run that was interrupted
     #[arg(long, value_name = "RUN", conflicts_with_all = ["planner", "replay", "cases", "model"])]
     resume: Option<i64>,
-    /// Show the tools by plain names, or by both plain names and aliases; with `plain,both` two runs, and whether aliases confuse
+    /// Show the tools by plain names, by their aliases, or by both; with `plain,both` two runs, and whether aliases confuse
+    /// [default: as the node lists them]
     #[arg(
         long,
         value_enum,
         value_delimiter = ',',
-        default_value = "plain",
+        num_args = 1,
         conflicts_with = "replay"
     )]
     names: Vec<ListedNamesArg>,
@@ -67,6 +69,8 @@ enum ListedNamesArg {
     Plain,
     /// Every name, each a whole tool
     Both,
+    /// The aliases alone
+    Robot,
 }
 
 impl From<ListedNamesArg> for ToolListing {
@@ -74,6 +78,7 @@ impl From<ListedNamesArg> for ToolListing {
         match names {
             ListedNamesArg::Plain => Self::Plain,
             ListedNamesArg::Both => Self::Both,
+            ListedNamesArg::Robot => Self::Robot,
         }
     }
 }
@@ -85,46 +90,71 @@ pub(super) async fn run(
 ) -> anyhow::Result<ExitStatus> {
     let mut args = args;
     let listings = std::mem::take(&mut args.names);
-    let (mut runs, mut exit) = (Vec::new(), ExitStatus::Done);
-    for listing in &listings {
+    if listings.len() < 2 {
+        args.names = listings;
+        let told = one_run(node, &args, record).await?;
+        let files = report_files(node, record, &told)?;
+        if args.json {
+            super::print_json(&result_json(&told, &files)?)?;
+        } else {
+            in_words(&told, &files);
+        }
+        return Ok(exit_of(&told.verdict));
+    }
+    runs_by_names(node, args, &listings, record).await
+}
+
+/// Examines once with each of these listings of names, and compares the first with the last.
+async fn runs_by_names(
+    node: &NodeOptions,
+    mut args: RunArgs,
+    listings: &[ListedNamesArg],
+    record: &mut ExamRecord,
+) -> anyhow::Result<ExitStatus> {
+    let (mut runs, mut told_runs, mut exit) = (Vec::new(), Vec::new(), ExitStatus::Done);
+    for listing in listings {
         args.names = vec![*listing];
         let told = one_run(node, &args, record).await?;
+        let files = report_files(node, record, &told)?;
         runs.push(told.run);
-        let ended = print_result(node, &args, record, &told)?;
-        exit = if exit == ExitStatus::Done {
-            ended
+        if exit == ExitStatus::Done {
+            exit = exit_of(&told.verdict);
+        }
+        if args.json {
+            told_runs.push(result_json(&told, &files)?);
         } else {
-            exit
-        };
+            in_words(&told, &files);
+        }
     }
-    if let [first, .., last] = runs[..] {
-        confusion_by_names(record, first, last, args.json)?;
+    let [first, .., last] = runs[..] else {
+        return Ok(exit);
+    };
+    let found = RunComparison::of(record, first, last)?;
+    let names = match listings {
+        [ListedNamesArg::Plain, ..] => "aliases",
+        _ => "the later names",
+    };
+    let line = confusion_by_names(&found, names);
+    if args.json {
+        super::print_json(&json!({"runs": told_runs, "comparison": found, "told": line}))?;
+    } else {
+        show::line(&line);
     }
     Ok(exit)
 }
 
-/// Tells whether the planner did worse where aliases were listed, by more than chance.
-fn confusion_by_names(
-    record: &ExamRecord,
-    first: i64,
-    last: i64,
-    json: bool,
-) -> anyhow::Result<()> {
-    let found = RunComparison::of(record, first, last)?;
-    if json {
-        return super::print_json(&found);
-    }
+/// Tells whether the planner did worse with the later names, by more than chance.
+fn confusion_by_names(found: &RunComparison, names: &str) -> String {
     let (better, worse) = (found.better.len(), found.worse.len());
     let told = match (found.is_change, worse > better) {
-        (true, true) => "aliases confuse this planner",
-        (true, false) => "aliases help this planner",
-        (false, _) => "aliases make no difference beyond chance",
+        (true, true) => format!("{names} confuse this planner"),
+        (true, false) => format!("{names} help this planner"),
+        (false, _) => format!("{names} make no difference beyond chance"),
     };
-    show::line(&format!(
+    format!(
         "{told}: {worse} worse and {better} better with the later names (p = {:.3}, n = {})",
         found.chance, found.common
-    ));
-    Ok(())
+    )
 }
 
 async fn one_run(
@@ -221,11 +251,11 @@ async fn snapshot(
     } else {
         toolbox(node)?.0
     };
-    let listing = args
-        .names
-        .first()
-        .map_or(ToolListing::Plain, |names| ToolListing::from(*names));
-    Ok(own.beside(others).listed(listing))
+    let shown = own.beside(others);
+    Ok(match args.names.first() {
+        Some(names) => shown.listed(ToolListing::from(*names)),
+        None => shown,
+    })
 }
 
 /// The cases, the tools and the words of an exam.
@@ -330,56 +360,58 @@ struct ExamRunResult {
     certificate: Option<Result<String, String>>,
 }
 
-/// The verdict, the reasons, the worst answers, and where the report is.
-fn print_result(
+/// Writes the report of a run, and returns where it is.
+fn report_files(
     node: &NodeOptions,
-    args: &RunArgs,
     record: &ExamRecord,
     told: &ExamRunResult,
-) -> anyhow::Result<ExitStatus> {
-    let ExamRunResult {
-        run,
-        verdict,
-        certificate,
-    } = told;
-    let run = *run;
-    let files = super::report_cmd::files(node, &ExamReport::of(record, Some(run))?)?;
-    if args.json {
-        let mut told = serde_json::to_value(verdict)?;
-        if let Some(told) = told.as_object_mut() {
-            told.insert("run".to_owned(), run.into());
-            let status = verdict.failed.as_ref().map_or("completed", |_| "failed");
-            told.insert("status".to_owned(), status.into());
-            told.insert("verdict".to_owned(), verdict.line().into());
-            told.insert("bound".to_owned(), verdict.bound_line().into());
-            told.insert("report".to_owned(), files.into());
-            let given = certificate.as_ref().and_then(|one| one.as_ref().ok());
-            told.insert("certificate".to_owned(), given.cloned().into());
-        }
-        super::print_json(&told)?;
-    } else {
-        in_words(run, verdict);
-        match certificate {
-            Some(Ok(id)) => show::line(&format!(
-                "certificate: {id}; give it to a token with `steadyhand exam certificate attach {id} --token NAME`"
-            )),
-            Some(Err(why)) => show::line(&format!("  note: {why}")),
-            None => {}
-        }
-        for file in files {
-            show::line(&format!("report: {file}"));
-        }
+) -> anyhow::Result<Vec<String>> {
+    super::report_cmd::files(node, &ExamReport::of(record, Some(told.run))?)
+}
+
+/// The verdict, the reasons, the worst answers, and where the report is, as data.
+fn result_json(told: &ExamRunResult, files: &[String]) -> anyhow::Result<Value> {
+    let verdict = &told.verdict;
+    let mut whole = serde_json::to_value(verdict)?;
+    if let Some(whole) = whole.as_object_mut() {
+        whole.insert("run".to_owned(), told.run.into());
+        let status = verdict.failed.as_ref().map_or("completed", |_| "failed");
+        whole.insert("status".to_owned(), status.into());
+        whole.insert("verdict".to_owned(), verdict.line().into());
+        whole.insert("bound".to_owned(), verdict.bound_line().into());
+        whole.insert("report".to_owned(), files.into());
+        let given = told.certificate.as_ref().and_then(|one| one.as_ref().ok());
+        whole.insert("certificate".to_owned(), given.cloned().into());
     }
-    // Without a level there is nothing to fall short of.
+    Ok(whole)
+}
+
+/// Without a level there is nothing to fall short of.
+fn exit_of(verdict: &ExamVerdict) -> ExitStatus {
     let is_short = verdict.asked.is_some() && !verdict.passed;
-    Ok(if verdict.failed.is_none() && !is_short {
+    if verdict.failed.is_none() && !is_short {
         ExitStatus::Done
     } else {
         ExitStatus::Refused
-    })
+    }
 }
 
-fn in_words(run: i64, verdict: &ExamVerdict) {
+/// The same in words.
+fn in_words(told: &ExamRunResult, files: &[String]) {
+    verdict_in_words(told.run, &told.verdict);
+    match &told.certificate {
+        Some(Ok(id)) => show::line(&format!(
+            "certificate: {id}; give it to a token with `steadyhand exam certificate attach {id} --token NAME`"
+        )),
+        Some(Err(why)) => show::line(&format!("  note: {why}")),
+        None => {}
+    }
+    for file in files {
+        show::line(&format!("report: {file}"));
+    }
+}
+
+fn verdict_in_words(run: i64, verdict: &ExamVerdict) {
     let tally = &verdict.tally;
     show::line(&format!("run {run}: {}", verdict.line()));
     for reason in &verdict.reasons {
@@ -387,6 +419,12 @@ fn in_words(run: i64, verdict: &ExamVerdict) {
     }
     for change in &verdict.changes {
         show::line(&format!("  change: {change}"));
+    }
+    if let Some(tables) = &verdict.descriptions {
+        show::line(
+            "  words for the node file; examine again with them, and `exam compare` says whether they helped:",
+        );
+        tables.lines().for_each(show::line);
     }
     for failure in &verdict.endpoint_failures {
         show::line(&format!(

@@ -176,7 +176,10 @@ fn print_pair(pair: &ToolPair, run: Option<i64>) {
             "   {} ({}), {}: {}; {}",
             one.kind, one.priority, one.tool, one.text, one.rationale
         ));
-        if let Some(revised) = &one.revised_description {
+        if let Some(table) = &one.node_file {
+            show::line("     for the node file:");
+            table.lines().for_each(show::line);
+        } else if let Some(revised) = &one.revised_description {
             show::line(&format!(
                 "     first line: {}",
                 revised.lines().next().unwrap_or_default()

@@ -157,6 +157,90 @@ fn a_record_of_before_keeps_its_runs_and_loses_what_was_never_so() {
     assert!(keys);
 }
 
+/// Every table that the first version had, with a row in it, and each word that was renamed since.
+#[test]
+fn a_record_of_the_first_version_is_migrated_and_nothing_in_it_is_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("exam.db");
+    let db = Connection::open(&path).unwrap();
+    db.execute_batch(schema::MIGRATIONS[0]).unwrap();
+    db.pragma_update(None, "user_version", 1).unwrap();
+    db.execute_batch(
+        r#"INSERT INTO servers (id, name, url, transport, status, checked_ms, told) VALUES (4, 'up', 'http://h/mcp', 'streamable-http', 'active', 70, ''), (5, 'down', 'http://i/mcp', 'sse', 'failed', 80, 'gone');
+        INSERT INTO cases (id, name, query, expected_tool, class, hazard, body, added_ms) VALUES (6, 'mine', 'q', NULL, 'chat', 'motion', '{"name":"mine","query":"q","expected_tool":null}', 90);
+        INSERT INTO case_servers VALUES (6, 4);
+        INSERT INTO settings VALUES (1, 'http://h/v1', 'm', 20, 0.5, 2, 7, 3);
+        INSERT INTO runs VALUES (1, 1, 'completed', 'stroke', '0', 'p', 't', 10, 20, NULL, '{"tally":{"confidence":{"robust":4,"lucky":3,"misleading":2,"needs_clarity":1}}}');
+        INSERT INTO tools VALUES (1, 'me', 'sense', 'd', '{}', NULL, 'reads');
+        INSERT INTO run_cases VALUES (1, 0, '{"name":"mine","query":"q","expected_tool":null}');
+        INSERT INTO answers (id, run_id, case_name, sample, raw, selected_tool, parameters, probability, milliseconds, error) VALUES (1, 1, 'mine', 0, 'r0', NULL, '{}', 0.5, 11, NULL), (2, 1, 'mine', 1, 'r1', 'sense', '{}', NULL, NULL, 'late');
+        INSERT INTO results VALUES (1, 'TN', 'motion', 0, 0, 1, NULL, NULL, NULL, 0, 'lucky', '[]', '{}'), (2, 'FP', 'motion', 1, 0, 0, 1.0, 0.5, 1.0, 3, 'needs_clarity', '["w"]', '{}');"#,
+    )
+    .unwrap();
+    drop(db);
+    let record = ExamRecord::open(&path).unwrap();
+    let rows = |sql: &str| -> Vec<String> {
+        let mut statement = record.connection.prepare(sql).unwrap();
+        let rows = statement.query_map([], |row| row.get(0)).unwrap();
+        rows.map(Result::unwrap).collect()
+    };
+    for (sql, kept) in [
+        (
+            "SELECT name || ' ' || url || ' ' || transport || ' ' || status || ' ' || checked_ms || ' ' || coalesce(connected_ms, '-') FROM servers ORDER BY id",
+            vec![
+                "up http://h/mcp streamable-http active 70 70",
+                "down http://i/mcp sse failed 80 -",
+            ],
+        ),
+        (
+            "SELECT name || ' ' || hazard || ' ' || added_ms || ' ' || updated_ms || ' ' || server_id FROM cases JOIN case_servers ON case_id = id",
+            vec!["mine motion 90 90 4"],
+        ),
+        (
+            "SELECT model || ' ' || time_limit_s || ' ' || temperature || ' ' || max_tokens || ' ' || retries || ' ' || seed || ' ' || samples FROM settings",
+            vec!["m 20 0.5 1024 2 7 3"],
+        ),
+        (
+            "SELECT status || ' ' || level || ' ' || began_ms || ' ' || ended_ms || ' ' || json_extract(verdict, '$.tally.confidence') FROM runs",
+            vec![
+                r#"completed stroke 10 20 {"robust":4,"needs_clarity":3,"misleading":2,"uncertain":1}"#,
+            ],
+        ),
+        (
+            "SELECT server || ' ' || name || ' ' || does FROM tools",
+            vec!["me sense reads"],
+        ),
+        ("SELECT round || ' ' || place FROM run_cases", vec!["0 0"]),
+        (
+            "SELECT raw || ' ' || sample || ' ' || retries || ' ' || coalesce(error, '-') || ' ' || classification || ' ' || unsafe_action || ' ' || repair_cost || ' ' || confidence || ' ' || reasons FROM answers JOIN results ON answer_id = id ORDER BY id",
+            vec![
+                r#"r0 0 0 - TN 0 0 needs_clarity []"#,
+                r#"r1 1 0 late FP 1 3 uncertain ["w"]"#,
+            ],
+        ),
+        ("SELECT \"table\" FROM pragma_foreign_key_check", vec![]),
+    ] {
+        assert_eq!(rows(sql), kept, "{sql}");
+    }
+    let version: i64 = record
+        .connection
+        .pragma_query_value(None, "user_version", |row| row.get(0))
+        .unwrap();
+    assert_eq!(usize::try_from(version).unwrap(), schema::MIGRATIONS.len());
+    // It goes on as a record of today: what belongs to a run goes with it.
+    let mut record = record;
+    record.delete_run(1).unwrap();
+    let left: i64 = record
+        .connection
+        .query_row(
+            "SELECT (SELECT count(*) FROM results) + (SELECT count(*) FROM settings)",
+            [],
+            |row| row.get(0),
+        )
+        .unwrap();
+    assert_eq!(left, 0);
+}
+
 #[test]
 fn a_run_that_goes_on_or_has_a_certificate_is_not_deleted() {
     let folder = tempfile::tempdir().unwrap();

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::ExamReport;
+use super::{DESCRIPTIONS_TITLE, ExamReport};
 use crate::run::CaseOutcome;
 use crate::verdict::answer_text;
 use base::wording::cut;
@@ -49,6 +49,13 @@ pub fn html(report: &ExamReport) -> String {
     );
     for (title, items) in report.leading_lists() {
         list(&mut out, title, &items);
+    }
+    if let Some(tables) = report.descriptions() {
+        let _ = writeln!(
+            out,
+            "<h2>{DESCRIPTIONS_TITLE}</h2><pre>{}</pre>",
+            text(tables)
+        );
     }
     worst(&mut out, report);
     out.push_str("<h2>Figures</h2><table>\n");

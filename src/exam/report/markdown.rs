@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::ExamReport;
+use super::{DESCRIPTIONS_TITLE, ExamReport};
 use crate::run::CaseOutcome;
 use crate::verdict::answer_text;
 
@@ -25,6 +25,9 @@ pub fn markdown(report: &ExamReport) -> String {
     );
     for (title, items) in report.leading_lists() {
         list(&mut out, title, &items);
+    }
+    if let Some(tables) = report.descriptions() {
+        let _ = writeln!(out, "## {DESCRIPTIONS_TITLE}\n\n```toml\n{tables}```\n");
     }
     worst(&mut out, report);
     out.push_str("## Figures\n\n| what | value |\n|---|---|\n");

@@ -13,6 +13,9 @@ use super::{ConfusionMatrix, ExamError, ExamRecord, RunRow};
 pub use html::html;
 pub use markdown::markdown;
 
+/// Title of the words that a node file may give to built-in tools.
+const DESCRIPTIONS_TITLE: &str = "Words for the node file";
+
 /// A run with everything that is to be told of it.
 #[derive(Debug)]
 pub struct ExamReport {
@@ -105,6 +108,11 @@ impl ExamReport {
 
     fn texts(&self, key: &str) -> Vec<&str> {
         ReportObject(&self.verdict).texts(key)
+    }
+
+    /// Words for built-in tools that were called wrongly, as a fragment of the node file.
+    fn descriptions(&self) -> Option<&str> {
+        self.verdict.get("descriptions").and_then(Value::as_str)
     }
 
     /// Lists that a report begins with: their titles and items.

@@ -33,7 +33,7 @@ fn both_matrices_have_headings_and_the_confusion_its_n() {
     let found = json_of(&exam(path, &["similar", "--tools", "--json"]));
     let (wrong, n) = cell(&found, "align", "stroke");
     assert!(wrong == n && n > 0, "{found}");
-    assert_eq!(found["confusion"]["n"], 124);
+    assert_eq!(found["confusion"]["n"], 138);
     let told = shown();
     let lines: Vec<&str> = told.lines().collect();
     let at = |start: &str| {
@@ -43,7 +43,7 @@ fn both_matrices_have_headings_and_the_confusion_its_n() {
     let words = |line: usize| lines[line].split_whitespace().collect::<Vec<_>>();
     let alike = words(at("how alike") + 1);
     assert_eq!(alike.len(), 6, "{told}");
-    let headings = words(at("confusion in run 1, 124 answers") + 1);
+    let headings = words(at("confusion in run 1, 138 answers") + 1);
     assert_eq!((headings[0], headings.last()), ("(none)", Some(&"n")));
     let row = lines
         .iter()

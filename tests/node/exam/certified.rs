@@ -70,7 +70,7 @@ impl Post {
     fn certificate_with(&self, more: &[&str]) -> String {
         let planner = Planner::start(perfect);
         let url = planner.url();
-        let mut asked = vec!["exam", "run", "--planner", &url, "--samples", "1", "--json"];
+        let mut asked = vec!["exam", "run", "--planner", &url, "--samples", "3", "--json"];
         asked.extend(more);
         let verdict = json_of(&self.run(&asked));
         assert_eq!(verdict["reached"], "stroke", "{}", verdict["reasons"]);
@@ -108,7 +108,7 @@ fn a_certificate_of_a_run_that_lacks_an_answer_does_not_hold() {
     record.execute(missing, []).unwrap();
     let (holds, why) = void();
     assert_eq!(holds, false);
-    assert!(why.contains("1 answers of its run 1 never came"), "{why}");
+    assert!(why.contains("3 answers of its run 1 never came"), "{why}");
     record
         .execute("UPDATE answers SET error = NULL", [])
         .unwrap();

@@ -6,22 +6,24 @@ use base::wording::count;
 use plan::{PlanReport, StrokeReport};
 
 /// A design's strokes and a plan's, counted.
-pub(super) struct StrokeJoining {
+pub struct StrokeJoining {
     /// Strokes of the design on the sheet.
-    pub(super) of_design: usize,
+    pub of_design: usize,
     /// Strokes of the plan.
-    pub(super) drawn: usize,
+    pub drawn: usize,
     /// Strokes of the plan that are several of the design.
-    pub(super) joined: usize,
+    pub joined: usize,
     /// Strokes of the design of which nothing is drawn, for they lie on others.
-    pub(super) left_out: usize,
+    pub left_out: usize,
     /// Strokes of the plan that are drawn from their ends.
-    pub(super) reversed: usize,
+    pub reversed: usize,
     is_reordered: bool,
 }
 
 impl StrokeJoining {
-    pub(super) fn of(report: &PlanReport, of_design: usize) -> Self {
+    /// Compares a plan's strokes with those of the design.
+    #[must_use]
+    pub fn of(report: &PlanReport, of_design: usize) -> Self {
         let strokes = &report.strokes;
         let drawn: BTreeSet<usize> = strokes.iter().flat_map(|s| &s.parts).copied().collect();
         let is_joined = |stroke: &&StrokeReport| stroke.parts.len() > 1;
@@ -37,7 +39,8 @@ impl StrokeJoining {
     }
 
     /// Returns what was changed, in words; none where all is drawn as the author has it.
-    pub(super) fn words(&self) -> Option<String> {
+    #[must_use]
+    pub fn words(&self) -> Option<String> {
         let backwards = match self.reversed {
             0 => None,
             reversed => Some(format!("{reversed} backwards")),

@@ -1,0 +1,117 @@
+//! Words for the built-in tools that were called wrongly, as a fragment of the node file. Made by rules from the counts of a
+//! run; a person takes them over, and the next run shows whether they helped.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use catalogue::{DESCRIPTION_CHARS_MAX, TOOLS};
+
+use super::run::CaseOutcome;
+use super::{AnswerClassification, ExamToolCard, ExamToolbox};
+
+/// Said of a tool that was called where nothing was due.
+const NOT_FOR_TALK: &str = "Not for questions, talk or requests not to.";
+
+/// Wrong calls of one tool.
+#[derive(Default)]
+struct WrongCalls {
+    /// A tool was called, and none was due.
+    is_unasked: bool,
+    /// Tools that were due in its place.
+    due: BTreeSet<String>,
+}
+
+/// Returns a `[descriptions.TOOL]` table for each built-in tool that was called wrongly, where words fit; else nothing.
+pub(super) fn fragment(outcomes: &[CaseOutcome], tools: &ExamToolbox) -> Option<String> {
+    let mut wrong: BTreeMap<&str, WrongCalls> = BTreeMap::new();
+    for outcome in outcomes.iter().filter(|one| one.came()) {
+        let Some(called) = outcome.judged.selected_tool.as_deref() else {
+            continue;
+        };
+        match outcome.judged.classification {
+            AnswerClassification::FalsePositive => {
+                wrong.entry(called).or_default().is_unasked = true;
+            }
+            AnswerClassification::WrongTool => {
+                let due = outcome.case.expected_tool.clone();
+                wrong.entry(called).or_default().due.extend(due);
+            }
+            _ => {}
+        }
+    }
+    let tables = wrong.iter().filter_map(|(name, calls)| {
+        let card = tools.find(name)?;
+        table(card, &reworded(card, calls, tools)?)
+    });
+    let tables: Vec<String> = tables.collect();
+    (!tables.is_empty()).then(|| tables.join("\n"))
+}
+
+/// Returns a `[descriptions.TOOL]` table that gives a built-in tool this text; `None` for other tools, and where the text does
+/// not fit into a description.
+pub(super) fn table(card: &ExamToolCard, text: &str) -> Option<String> {
+    let is_built_in = TOOLS.iter().any(|tool| tool.name == card.own_name);
+    let length = card.chars_with(text);
+    if !card.server.is_empty() || !is_built_in || length > DESCRIPTION_CHARS_MAX {
+        return None;
+    }
+    // JSON's way of writing a string is one of TOML's.
+    let text = serde_json::Value::from(text);
+    Some(format!("[descriptions.{}]\ntext = {text}\n", card.own_name))
+}
+
+fn reworded(card: &ExamToolCard, calls: &WrongCalls, tools: &ExamToolbox) -> Option<String> {
+    let mut added: Vec<String> = Vec::new();
+    if calls.is_unasked {
+        added.push(NOT_FOR_TALK.to_owned());
+    }
+    let due = calls.due.iter().filter_map(|name| tools.find(name));
+    let told = due.filter(|due| due.name != card.name);
+    let does = |due: &ExamToolCard| {
+        let first = due.purpose().split(';').next().unwrap_or_default();
+        format!("\"{first}\" is {}.", due.name)
+    };
+    added.extend(told.map(does));
+    added.retain(|line| !card.description.contains(line));
+    if added.is_empty() {
+        return None;
+    }
+    // What tells it apart comes first; of what is said of it today as much as still fits.
+    let mut lines = vec![card.purpose().to_owned()];
+    let today = card.own_lines().into_iter().map(str::to_owned);
+    for line in added.into_iter().chain(today) {
+        let longer = format!("{}\n{line}", lines.join("\n"));
+        if card.chars_with(&longer) <= DESCRIPTION_CHARS_MAX {
+            lines.push(line);
+        }
+    }
+    Some(lines.join("\n"))
+}
+
+#[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failing test may panic"
+)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn words_of_a_built_in_tool_are_a_table_that_toml_reads_and_no_others_are() {
+        let of = |name: &str, purpose: &str| {
+            let definition = json!({"name": name, "description": purpose});
+            ExamToolCard::defined(&definition).unwrap()
+        };
+        let text = "Draw \"it\" now.\nNot\tlater \\ never.";
+        let made = table(&of("stroke", "Draw."), text).unwrap();
+        let file = config::NodeFile::read("node.toml", &made).unwrap();
+        assert_eq!(file.descriptions["stroke"].text.as_deref(), Some(text));
+        assert_eq!(table(&of("lamp", "Switch a lamp."), text), None);
+        let long = "x".repeat(DESCRIPTION_CHARS_MAX + 1);
+        assert_eq!(table(&of("stroke", "Draw."), &long), None);
+        let mut foreign = of("stroke", "Draw.");
+        foreign.server = "other".to_owned();
+        assert_eq!(table(&foreign, text), None);
+    }
+}
