@@ -11,8 +11,8 @@ import sys
 from fastmcp import Client
 from fastmcp.client.transports import StdioTransport
 
-PROGRESS_WAIT_S = 15
-STILL_TRIES = 25
+PROGRESS_WAIT_S = 60
+STILL_TRIES = 150
 
 
 def connection(words):

@@ -11,8 +11,8 @@ import sys
 from mcp import ClientSession, StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
-PROGRESS_WAIT_S = 15
-STILL_TRIES = 25
+PROGRESS_WAIT_S = 60
+STILL_TRIES = 150
 
 
 def connection(words):

@@ -6,8 +6,8 @@
 import assert from "node:assert/strict";
 
 const [version, ...words] = process.argv.slice(2);
-const PROGRESS_WAIT_MS = 15_000;
-const STILL_TRIES = 25;
+const PROGRESS_WAIT_MS = 60_000;
+const STILL_TRIES = 150;
 
 async function sdk() {
   if (version === "v1") {
@@ -49,7 +49,7 @@ await new Promise((enough, tooLate) => {
   options.onprogress = ({ progress }) => heard.push(progress) >= 3 && enough();
   call(client, { name: "stroke", arguments: {} }, options).catch((error) => done.push(abort.signal.aborted ? "cancel" : error));
 });
-assert.deepEqual(heard, [...new Set(heard)].sort((a, b) => a - b));
+assert(heard.every((progress, at) => at === 0 || progress > heard[at - 1]), heard.join());
 done.push("progress");
 
 abort.abort("enough");

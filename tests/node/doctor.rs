@@ -22,7 +22,7 @@ use steadyhand::sim::SimulatedFault;
 mod causes;
 
 use causes::Patient;
-use support::Bench;
+use support::{Bench, unless_starved};
 
 /// Exit code and standard output.
 fn run(bench: &Bench, args: &[&str]) -> (i32, String) {
@@ -61,43 +61,45 @@ fn cause(bench: &Bench, args: &[&str]) -> (i32, Vec<String>) {
 
 #[test]
 fn servos_are_scanned_watched_and_set_up_from_the_command_line() {
-    let bench = Bench::new();
-    let (_sim, port) = bench.sim(&["--unpaced"]);
-    let (code, text) = run(&bench, &["bus", "scan", &port, "--first", "--json"]);
-    let found = json(&text);
-    assert_eq!((code, found.as_array().unwrap().len()), (0, 6), "{text}");
-    assert_eq!(found[0]["name"], "STS3215");
-    assert_eq!(found[0]["baud"], 1_000_000);
+    unless_starved(|| {
+        let bench = Bench::new();
+        let (_sim, port) = bench.sim(&["--unpaced"]);
+        let (code, text) = run(&bench, &["bus", "scan", &port, "--first", "--json"]);
+        let found = json(&text);
+        assert_eq!((code, found.as_array().unwrap().len()), (0, 6), "{text}");
+        assert_eq!(found[0]["name"], "STS3215");
+        assert_eq!(found[0]["baud"], 1_000_000);
 
-    let (code, text) = run(&bench, &["bus", "monitor", &port, "--once"]);
-    assert_eq!(code, 0);
-    assert!(
-        text.contains("position") && text.contains("25 °C"),
-        "{text}"
-    );
+        let (code, text) = run(&bench, &["bus", "monitor", &port, "--once"]);
+        assert_eq!(code, 0);
+        assert!(
+            text.contains("position") && text.contains("25 °C"),
+            "{text}"
+        );
 
-    let change = [
-        "bus",
-        "configure",
-        &port,
-        "--id",
-        "6",
-        "--return-delay-us",
-        "40",
-    ];
-    // Nobody is there to say yes.
-    let (code, text) = run(&bench, &change);
-    assert!(
-        code == 1 && text.contains("nothing was written"),
-        "{code}: {text}"
-    );
-    let (code, text) = run(&bench, &[&change[..], &["--yes"]].concat());
-    assert!(
-        code == 0 && text.contains("written and read back: return delay"),
-        "{code}: {text}"
-    );
-    let (_, text) = run(&bench, &["bus", "scan", &port, "--first", "--json"]);
-    assert_eq!(json(&text)[5]["return_delay_us"], 40);
+        let change = [
+            "bus",
+            "configure",
+            &port,
+            "--id",
+            "6",
+            "--return-delay-us",
+            "40",
+        ];
+        // Nobody is there to say yes.
+        let (code, text) = run(&bench, &change);
+        assert!(
+            code == 1 && text.contains("nothing was written"),
+            "{code}: {text}"
+        );
+        let (code, text) = run(&bench, &[&change[..], &["--yes"]].concat());
+        assert!(
+            code == 0 && text.contains("written and read back: return delay"),
+            "{code}: {text}"
+        );
+        let (_, text) = run(&bench, &["bus", "scan", &port, "--first", "--json"]);
+        assert_eq!(json(&text)[5]["return_delay_us"], 40);
+    });
 }
 
 #[test]
@@ -124,11 +126,13 @@ fn a_latched_servo_starts_anew_from_the_command_line() {
 
 #[test]
 fn the_doctor_finds_nothing_wrong_with_a_good_arm_and_the_family_of_another() {
-    let bench = Bench::new();
-    let (_sim, port) = bench.sim(&["--unpaced"]);
-    assert_eq!(cause(&bench, &[&port, "--arm", "so101"]), (0, vec![]));
-    let (code, causes) = cause(&bench, &[&port, "--arm", "widowx250s"]);
-    assert_eq!((code, causes), (1, vec!["wrong_family".to_owned()]));
+    unless_starved(|| {
+        let bench = Bench::new();
+        let (_sim, port) = bench.sim(&["--unpaced"]);
+        assert_eq!(cause(&bench, &[&port, "--arm", "so101"]), (0, vec![]));
+        let (code, causes) = cause(&bench, &[&port, "--arm", "widowx250s"]);
+        assert_eq!((code, causes), (1, vec!["wrong_family".to_owned()]));
+    });
 }
 
 #[tokio::test]
@@ -162,24 +166,26 @@ const NOBODY: u32 = 65_534;
 
 #[test]
 fn the_doctor_says_that_this_user_may_not_open_the_port() {
-    let bench = Bench::new();
-    let (_sim, port) = bench.sim(&["--unpaced"]);
-    std::fs::set_permissions(&port, Permissions::from_mode(0o000)).unwrap();
-    let (_folder, program) = for_everybody();
-    let mut doctor = Command::new(program);
-    doctor.args(["doctor", "--json", &port]).current_dir("/");
-    if rustix::process::getuid().is_root() {
-        // Root may open anything.
-        doctor.uid(NOBODY).gid(NOBODY);
-    }
-    let output = doctor.output().unwrap();
-    let finding = json(&String::from_utf8(output.stdout).unwrap())["findings"][0].clone();
-    assert_eq!(finding["cause"], "no_permission", "{finding}");
-    assert!(
-        finding["fix"].as_str().unwrap().contains("group"),
-        "{finding}"
-    );
-    assert_eq!(output.status.code(), Some(1));
+    unless_starved(|| {
+        let bench = Bench::new();
+        let (_sim, port) = bench.sim(&["--unpaced"]);
+        std::fs::set_permissions(&port, Permissions::from_mode(0o000)).unwrap();
+        let (_folder, program) = for_everybody();
+        let mut doctor = Command::new(program);
+        doctor.args(["doctor", "--json", &port]).current_dir("/");
+        if rustix::process::getuid().is_root() {
+            // Root may open anything.
+            doctor.uid(NOBODY).gid(NOBODY);
+        }
+        let output = doctor.output().unwrap();
+        let finding = json(&String::from_utf8(output.stdout).unwrap())["findings"][0].clone();
+        assert_eq!(finding["cause"], "no_permission", "{finding}");
+        assert!(
+            finding["fix"].as_str().unwrap().contains("group"),
+            "{finding}"
+        );
+        assert_eq!(output.status.code(), Some(1));
+    });
 }
 
 #[test]

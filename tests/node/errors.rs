@@ -8,7 +8,7 @@
 
 use crate::support;
 use serde_json::Value;
-use support::{Bench, SHORT_LINES, scene};
+use support::{Bench, SHORT_LINES, scene, unless_starved};
 
 /// A call that is refused: one line that says all of `words`, and no sign of motion.
 fn refused(bench: &Bench, arguments: &str, words: &[&str]) -> Value {
@@ -153,33 +153,37 @@ fn a_missing_port_is_an_error_and_never_the_simulator() {
 
 #[test]
 fn a_busy_port_is_an_error_that_names_the_port() {
-    let bench = Bench::new();
-    let (_sim, port) = bench.sim(&[]);
-    let _first = bench.serve(&["--port", &port]);
-    let state = bench.path("another");
-    let state = state.to_str().unwrap();
-    let second = bench.run(&["--port", &port, "--state", state, "call", "sense", "--json"]);
-    assert!(!second.status.success());
-    assert!(second.stdout.is_empty());
-    let said = String::from_utf8(second.stderr).unwrap();
-    for word in [port.as_str(), "is held by process", "nothing moved"] {
-        assert!(said.contains(word), "{word:?} is not in: {said}");
-    }
+    unless_starved(|| {
+        let bench = Bench::new();
+        let (_sim, port) = bench.sim(&[]);
+        let _first = bench.serve(&["--port", &port]);
+        let state = bench.path("another");
+        let state = state.to_str().unwrap();
+        let second = bench.run(&["--port", &port, "--state", state, "call", "sense", "--json"]);
+        assert!(!second.status.success());
+        assert!(second.stdout.is_empty());
+        let said = String::from_utf8(second.stderr).unwrap();
+        for word in [port.as_str(), "is held by process", "nothing moved"] {
+            assert!(said.contains(word), "{word:?} is not in: {said}");
+        }
+    });
 }
 
 #[test]
 fn an_arm_on_a_port_moves_for_nobody_until_a_person_enables_it() {
-    let bench = Bench::new();
-    let (_sim, port) = bench.sim(&[]);
-    let here = ["--port", &port, "--calibrated", "elsewhere"];
-    let stroke = ["stroke", r#"{"scene":"short"}"#];
-    let (code, result) = bench.call(&[&here[..], &stroke].concat());
-    assert_eq!(code, 1);
-    assert_eq!(result["code"], "needs_enabling", "{result:#}");
-    let message = result["message"].as_str().unwrap();
-    assert!(
-        message.contains("steadyhand enable --scene short"),
-        "{message}"
-    );
-    assert!(message.contains("nothing moved"), "{message}");
+    unless_starved(|| {
+        let bench = Bench::new();
+        let (_sim, port) = bench.sim(&[]);
+        let here = ["--port", &port, "--calibrated", "elsewhere"];
+        let stroke = ["stroke", r#"{"scene":"short"}"#];
+        let (code, result) = bench.call(&[&here[..], &stroke].concat());
+        assert_eq!(code, 1);
+        assert_eq!(result["code"], "needs_enabling", "{result:#}");
+        let message = result["message"].as_str().unwrap();
+        assert!(
+            message.contains("steadyhand enable --scene short"),
+            "{message}"
+        );
+        assert!(message.contains("nothing moved"), "{message}");
+    });
 }

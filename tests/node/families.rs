@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use firmware_protocol::{Decoder, Message, Received};
 use serde_json::Value;
-use support::{Bench, Running, Served, ink};
+use support::{Bench, Running, Served, ink, unless_starved};
 
 /// How often a drawing may begin again on a machine that does not run both sides in time.
 const ATTEMPTS: u32 = 4;
@@ -178,21 +178,27 @@ fn draws_and_parks(arm: &str, scene: &'static str, goals: fn(&[u8]) -> usize) {
 #[test]
 #[ignore = "draws in real time: cargo test --test node families:: -- --ignored"]
 fn feetech_servos_draw_the_default_scene() {
-    draws_and_parks("so101", "default", |heard| {
-        frames(heard, &[0xFF, 0xFF, 0xFE], 4, 0x83)
+    unless_starved(|| {
+        draws_and_parks("so101", "default", |heard| {
+            frames(heard, &[0xFF, 0xFF, 0xFE], 4, 0x83)
+        });
     });
 }
 
 #[test]
 #[ignore = "draws in real time: cargo test --test node families:: -- --ignored"]
 fn dynamixel_servos_draw_the_scene_of_their_arm() {
-    draws_and_parks("widowx250s", "widowx", |heard| {
-        frames(heard, &[0xFF, 0xFF, 0xFD, 0, 0xFE], 7, 0x83)
+    unless_starved(|| {
+        draws_and_parks("widowx250s", "widowx", |heard| {
+            frames(heard, &[0xFF, 0xFF, 0xFD, 0, 0xFE], 7, 0x83)
+        });
     });
 }
 
 #[test]
 #[ignore = "draws in real time: cargo test --test node families:: -- --ignored"]
 fn a_self_built_controller_draws_the_default_scene() {
-    draws_and_parks("custom", "default", segments);
+    unless_starved(|| {
+        draws_and_parks("custom", "default", segments);
+    });
 }

@@ -20,8 +20,8 @@ use serde_json::Value;
 use steadyhand::kin::{IkGoal, ToolTip};
 use steadyhand::scene::{Scene, SceneLibrary};
 use steadyhand::units::JointVector;
-use support::Bench;
 use support::chance::Chance;
+use support::{Bench, unless_starved};
 
 /// Where the scene's calibrator stands, in the arm's base frame.
 const CALIBRATOR_M: [f64; 3] = [0.06, -0.2, 0.035];
@@ -609,57 +609,59 @@ fn done(practice: &mut Practice, step: Step) {
 
 #[test]
 fn on_a_port_nothing_is_drawn_before_all_of_it_was_calibrated() {
-    let mut practice = Practice::new(10, &NONE);
-    let (_sim, port) = practice.bench.sim(&["--unpaced"]);
-    let state = practice.bench.state();
-    let bench = Bench::new();
-    let drawn = |practice: &Practice| {
-        let scenes = practice.bench.path("scenes").display().to_string();
-        let here = ["--state", &state, "--port", &port];
-        let mut command = std::process::Command::new(support::binary());
-        command.args(["--scenes", &scenes, "call", "--json", "stroke"]);
-        let output = command
-            .args(here)
-            .env("XDG_RUNTIME_DIR", bench.path("."))
-            .output();
-        let drawn: Value = serde_json::from_slice(&output.unwrap().stdout).unwrap();
-        let message = drawn["message"].as_str().unwrap().to_owned();
-        (
-            drawn["code"].as_str().unwrap_or_default().to_owned(),
-            message,
-        )
-    };
-    let commands = [
-        "steadyhand calibrate joints --arm so101",
-        "steadyhand calibrate touch tool --scene default --pen fineliner",
-        "steadyhand teach sheet --scene default",
-    ];
-    let steps: [Step; 3] = [Practice::zeros, Practice::tool, Practice::sheet];
-    // All of it was found in practice, which says nothing of an arm on a port.
-    for step in steps {
-        done(&mut practice, step);
-    }
-    let (code, message) = drawn(&practice);
-    assert_eq!(code, "not_calibrated", "{message}");
-    let practised = message.matches("was practice, on a simulated arm");
-    assert_eq!(practised.count(), 3, "{message}");
-    practice.is_beside_a_node = true;
-    for (index, step) in steps.into_iter().enumerate() {
+    unless_starved(|| {
+        let mut practice = Practice::new(10, &NONE);
+        let (_sim, port) = practice.bench.sim(&["--unpaced"]);
+        let state = practice.bench.state();
+        let bench = Bench::new();
+        let drawn = |practice: &Practice| {
+            let scenes = practice.bench.path("scenes").display().to_string();
+            let here = ["--state", &state, "--port", &port];
+            let mut command = std::process::Command::new(support::binary());
+            command.args(["--scenes", &scenes, "call", "--json", "stroke"]);
+            let output = command
+                .args(here)
+                .env("XDG_RUNTIME_DIR", bench.path("."))
+                .output();
+            let drawn: Value = serde_json::from_slice(&output.unwrap().stdout).unwrap();
+            let message = drawn["message"].as_str().unwrap().to_owned();
+            (
+                drawn["code"].as_str().unwrap_or_default().to_owned(),
+                message,
+            )
+        };
+        let commands = [
+            "steadyhand calibrate joints --arm so101",
+            "steadyhand calibrate touch tool --scene default --pen fineliner",
+            "steadyhand teach sheet --scene default",
+        ];
+        let steps: [Step; 3] = [Practice::zeros, Practice::tool, Practice::sheet];
+        // All of it was found in practice, which says nothing of an arm on a port.
+        for step in steps {
+            done(&mut practice, step);
+        }
         let (code, message) = drawn(&practice);
         assert_eq!(code, "not_calibrated", "{message}");
-        let mut at = 0;
-        for (number, command) in commands.iter().enumerate() {
-            let found = message.find(command);
-            assert_eq!(found.is_some(), number >= index, "{command}: {message}");
-            assert!(found.is_none_or(|found| found > at), "{message}");
-            at = found.unwrap_or(at);
+        let practised = message.matches("was practice, on a simulated arm");
+        assert_eq!(practised.count(), 3, "{message}");
+        practice.is_beside_a_node = true;
+        for (index, step) in steps.into_iter().enumerate() {
+            let (code, message) = drawn(&practice);
+            assert_eq!(code, "not_calibrated", "{message}");
+            let mut at = 0;
+            for (number, command) in commands.iter().enumerate() {
+                let found = message.find(command);
+                assert_eq!(found.is_some(), number >= index, "{command}: {message}");
+                assert!(found.is_none_or(|found| found > at), "{message}");
+                at = found.unwrap_or(at);
+            }
+            assert!(message.ends_with("nothing moved"), "{message}");
+            let _served = practice.bench.serve(&["--state", &state, "--port", &port]);
+            done(&mut practice, step);
         }
-        assert!(message.ends_with("nothing moved"), "{message}");
-        let _served = practice.bench.serve(&["--state", &state, "--port", &port]);
-        done(&mut practice, step);
-    }
-    // What is missing now is a person's leave.
-    assert_eq!(drawn(&practice).0, "needs_enabling");
+        // What is missing now is a person's leave.
+        assert_eq!(drawn(&practice).0, "needs_enabling");
+    });
 }
 
 #[test]

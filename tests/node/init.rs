@@ -12,7 +12,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 use std::sync::mpsc::Receiver;
 
-use support::{Bench, PATIENCE, Running};
+use support::{Bench, PATIENCE, Running, unless_starved};
 
 /// `init` at a terminal, with somebody who types.
 struct AtATerminal {
@@ -76,64 +76,68 @@ fn a_person_is_asked_where_the_arm_is_and_what_the_node_is_called() {
 
 #[test]
 fn a_person_chooses_the_arm_where_the_servos_do_not_say_and_nonsense_writes_nothing() {
-    let bench = Bench::new();
-    let (_sim, port) = bench.sim(&["--unpaced"]);
-    let out = bench.path("node.toml").display().to_string();
-    let args = [
-        "init",
-        "--port",
-        &port,
-        "--no-scan",
-        "--name",
-        "x",
-        "--out",
-        &out,
-    ];
-    let mut wrong = AtATerminal::new(&bench, &args);
-    wrong.answers("its number", |_| "seven".to_owned());
-    assert_eq!(wrong.init.exit_code(), Some(1));
-    assert!(!bench.path("node.toml").exists());
-    let mut person = AtATerminal::new(&bench, &args);
-    person.answers("its number", |shown| number(shown, "widowx250s"));
-    assert_eq!(person.init.exit_code(), Some(0));
-    let text = std::fs::read_to_string(&out).unwrap();
-    assert!(text.contains("model = \"widowx250s\""), "{text}");
+    unless_starved(|| {
+        let bench = Bench::new();
+        let (_sim, port) = bench.sim(&["--unpaced"]);
+        let out = bench.path("node.toml").display().to_string();
+        let args = [
+            "init",
+            "--port",
+            &port,
+            "--no-scan",
+            "--name",
+            "x",
+            "--out",
+            &out,
+        ];
+        let mut wrong = AtATerminal::new(&bench, &args);
+        wrong.answers("its number", |_| "seven".to_owned());
+        assert_eq!(wrong.init.exit_code(), Some(1));
+        assert!(!bench.path("node.toml").exists());
+        let mut person = AtATerminal::new(&bench, &args);
+        person.answers("its number", |shown| number(shown, "widowx250s"));
+        assert_eq!(person.init.exit_code(), Some(0));
+        let text = std::fs::read_to_string(&out).unwrap();
+        assert!(text.contains("model = \"widowx250s\""), "{text}");
+    });
 }
 
 #[test]
 fn a_node_file_is_made_from_who_answers_and_can_be_checked() {
-    let bench = Bench::new();
-    let (_sim, port) = bench.sim(&["--unpaced"]);
-    let out = bench.path("node.toml").display().to_string();
-    let made = bench.run(&["init", "--port", &port, "--name", "desk", "--out", &out]);
-    assert!(made.status.success(), "{made:?}");
-    let text = std::fs::read_to_string(&out).unwrap();
-    assert!(
-        text.contains("name = \"desk\"") && text.contains("model = \"so101\""),
-        "{text}"
-    );
-    assert!(text.contains(&format!("port = \"{port}\"")), "{text}");
-    assert!(
-        text.contains("# lenient: garbage may run"),
-        "every key is explained: {text}"
-    );
-    // It may come to hold tokens of other nodes.
-    let mode = std::fs::metadata(&out).unwrap().permissions().mode();
-    assert_eq!(mode & 0o777, 0o640);
-    let checked = bench.run(&[
-        "--config",
-        &out,
-        "--state",
-        &bench.path("s").display().to_string(),
-        "check",
-    ]);
-    let said = String::from_utf8(checked.stdout).unwrap();
-    assert!(checked.status.success() && said.contains("desk"), "{said}");
-    // What a person has written is not written over.
-    let again = bench.run(&["init", "--port", "simulator", "--out", &out]);
-    let why = String::from_utf8(again.stderr).unwrap();
-    assert!(!again.status.success() && why.contains("--force"), "{why}");
-    assert_eq!(std::fs::read_to_string(&out).unwrap(), text);
+    unless_starved(|| {
+        let bench = Bench::new();
+        let (_sim, port) = bench.sim(&["--unpaced"]);
+        let out = bench.path("node.toml").display().to_string();
+        let made = bench.run(&["init", "--port", &port, "--name", "desk", "--out", &out]);
+        assert!(made.status.success(), "{made:?}");
+        let text = std::fs::read_to_string(&out).unwrap();
+        assert!(
+            text.contains("name = \"desk\"") && text.contains("model = \"so101\""),
+            "{text}"
+        );
+        assert!(text.contains(&format!("port = \"{port}\"")), "{text}");
+        assert!(
+            text.contains("# lenient: garbage may run"),
+            "every key is explained: {text}"
+        );
+        // It may come to hold tokens of other nodes.
+        let mode = std::fs::metadata(&out).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o640);
+        let checked = bench.run(&[
+            "--config",
+            &out,
+            "--state",
+            &bench.path("s").display().to_string(),
+            "check",
+        ]);
+        let said = String::from_utf8(checked.stdout).unwrap();
+        assert!(checked.status.success() && said.contains("desk"), "{said}");
+        // What a person has written is not written over.
+        let again = bench.run(&["init", "--port", "simulator", "--out", &out]);
+        let why = String::from_utf8(again.stderr).unwrap();
+        assert!(!again.status.success() && why.contains("--force"), "{why}");
+        assert_eq!(std::fs::read_to_string(&out).unwrap(), text);
+    });
 }
 
 #[test]

@@ -16,7 +16,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 use steadyhand::scene::SceneLibrary;
 use support::wire::Trace;
-use support::{Bench, PATIENCE, Running, on_port};
+use support::{Bench, PATIENCE, Running, on_port, unless_starved};
 
 /// Long enough to be interrupted in its middle.
 const LINES: &str =
@@ -117,56 +117,62 @@ fn call(bench: &Bench, port: &str) -> Child {
 
 #[test]
 fn an_interrupted_call_ends_in_its_journal() {
-    let mut drawing = Drawing::start();
-    let mark = drawing.trace().mark();
-    drawing.caller.signal(Signal::INT);
-    assert_eq!(drawing.caller.exit_code(), Some(1));
-    let job = drawing.job("job-1");
-    assert_eq!(
-        (&job["state"], &job["interrupted"]),
-        (&"stopped".into(), &false.into())
-    );
-    assert!(!drawing.is_latched());
-    drawing.trace().was_stopped(mark);
+    unless_starved(|| {
+        let mut drawing = Drawing::start();
+        let mark = drawing.trace().mark();
+        drawing.caller.signal(Signal::INT);
+        assert_eq!(drawing.caller.exit_code(), Some(1));
+        let job = drawing.job("job-1");
+        assert_eq!(
+            (&job["state"], &job["interrupted"]),
+            (&"stopped".into(), &false.into())
+        );
+        assert!(!drawing.is_latched());
+        drawing.trace().was_stopped(mark);
+    });
 }
 
 /// Wherever the second one comes: while the arm brakes, stands, or is written about.
 #[test]
 fn a_second_interrupt_of_a_call_is_an_emergency_stop_and_in_its_journal() {
-    for pause in [20, 150, 300] {
-        let mut drawing = Drawing::start();
-        drawing.caller.signal(Signal::INT);
-        sleep(Duration::from_millis(pause));
-        let lives = drawing.caller.0.try_wait().unwrap().is_none();
-        if lives {
+    unless_starved(|| {
+        for pause in [20, 150, 300] {
+            let mut drawing = Drawing::start();
             drawing.caller.signal(Signal::INT);
+            sleep(Duration::from_millis(pause));
+            let lives = drawing.caller.0.try_wait().unwrap().is_none();
+            if lives {
+                drawing.caller.signal(Signal::INT);
+            }
+            let code = drawing.caller.exit_code();
+            assert_eq!(code, Some(1), "after {pause} ms");
+            let job = drawing.job("job-1");
+            assert_eq!(
+                (&job["state"], &job["interrupted"]),
+                (&"stopped".into(), &false.into()),
+                "after {pause} ms: {job:#}"
+            );
+            // Later it may have been on its way out already.
+            if pause == 20 && lives {
+                assert!(drawing.is_latched());
+            }
         }
-        let code = drawing.caller.exit_code();
-        assert_eq!(code, Some(1), "after {pause} ms");
-        let job = drawing.job("job-1");
-        assert_eq!(
-            (&job["state"], &job["interrupted"]),
-            (&"stopped".into(), &false.into()),
-            "after {pause} ms: {job:#}"
-        );
-        // Later it may have been on its way out already.
-        if pause == 20 && lives {
-            assert!(drawing.is_latched());
-        }
-    }
+    });
 }
 
 #[test]
 fn a_call_that_is_told_to_end_parks_its_arm() {
-    let mut drawing = Drawing::start();
-    drawing.caller.signal(Signal::TERM);
-    assert_eq!(drawing.caller.exit_code(), Some(1));
-    assert!(drawing.is_at_rest());
-    assert_eq!(drawing.job("job-1")["state"], "stopped");
-    let parked = drawing.job("job-2");
-    assert_eq!(
-        (&parked["tool"], &parked["state"]),
-        (&"park".into(), &"reached".into()),
-        "{parked:#}"
-    );
+    unless_starved(|| {
+        let mut drawing = Drawing::start();
+        drawing.caller.signal(Signal::TERM);
+        assert_eq!(drawing.caller.exit_code(), Some(1));
+        assert!(drawing.is_at_rest());
+        assert_eq!(drawing.job("job-1")["state"], "stopped");
+        let parked = drawing.job("job-2");
+        assert_eq!(
+            (&parked["tool"], &parked["state"]),
+            (&"park".into(), &"reached".into()),
+            "{parked:#}"
+        );
+    });
 }

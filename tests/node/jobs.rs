@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use support::ink::{self, Line};
-use support::{Bench, PATIENCE, Served, on_port};
+use support::{Bench, PATIENCE, Served, on_port, unless_starved};
 
 /// Three lines of 60 mm: about ten seconds of arm time.
 const LINES: &str =
@@ -450,90 +450,92 @@ fn ink_of(path: &Path) -> Vec<Line> {
 
 #[test]
 fn a_node_that_is_killed_goes_on_where_it_was_with_nothing_missing_and_little_twice() {
-    let bench = Bench::new();
-    bench.scene("short", &support::scene("short", LINES));
-    let file = bench.path("ink.json");
-    let (_sim, port) = bench.sim(&["--scene", "short", "--ink", file.to_str().unwrap()]);
-    let state = bench.state();
-    let config = bench.path("node.toml").display().to_string();
-    std::fs::write(&config, "lease_idle_s = 1\n").unwrap();
-    let words = ["--config", &config, "--enable", "short"];
-    let here = [&words[..], &on_port(&port, &state)].concat();
-    let mut kills = 0_u32;
-    let url = |served: &Served| served.url.clone();
-    let mut served = bench.serve(&here);
-    for wanted in [2600, 3800] {
-        let (node, arguments) = (
-            url(&served),
-            if kills == 0 {
-                STROKE
-            } else {
-                r#"{"resume":true}"#
-            },
-        );
-        let mut caller = bench
-            .command(&["call", "stroke", arguments, "--node", &node])
-            .spawn()
-            .unwrap();
-        let began = Instant::now();
-        while journal_bytes(Path::new(&state)) < wanted && began.elapsed() < PATIENCE {
-            sleep(Duration::from_millis(20));
-        }
-        served.child.0.kill().unwrap();
-        served.child.0.wait().unwrap();
-        caller.wait().unwrap();
-        kills += 1;
-        served = bench.serve(&here);
-        let (_, sensed) = call(&bench, &served, "sense", "{}");
-        if sensed["unfinished"].is_null() {
-            break;
-        }
-        let left = sensed["unfinished"]["left_mm"].as_f64().unwrap();
-        assert!(left > 0.0 && left <= 180.1, "{sensed:#}");
-        if sensed["unfinished"]["interrupted"] == true {
-            assert_eq!(sensed["enabled"], "nothing", "{sensed:#}");
-            let (_, refused) = call(&bench, &served, "stroke", STROKE);
-            assert_eq!(refused["code"], "interrupted", "{refused:#}");
-            for told in [&sensed, &refused] {
-                let told = told["message"].as_str().unwrap();
-                let lifts = "its pen may still stand on the paper: `steadyhand enable --scene short`, then `steadyhand reset` lifts it";
-                assert!(told.contains(lifts), "{told}");
+    unless_starved(|| {
+        let bench = Bench::new();
+        bench.scene("short", &support::scene("short", LINES));
+        let file = bench.path("ink.json");
+        let (_sim, port) = bench.sim(&["--scene", "short", "--ink", file.to_str().unwrap()]);
+        let state = bench.state();
+        let config = bench.path("node.toml").display().to_string();
+        std::fs::write(&config, "lease_idle_s = 1\n").unwrap();
+        let words = ["--config", &config, "--enable", "short"];
+        let here = [&words[..], &on_port(&port, &state)].concat();
+        let mut kills = 0_u32;
+        let url = |served: &Served| served.url.clone();
+        let mut served = bench.serve(&here);
+        for wanted in [2600, 3800] {
+            let (node, arguments) = (
+                url(&served),
+                if kills == 0 {
+                    STROKE
+                } else {
+                    r#"{"resume":true}"#
+                },
+            );
+            let mut caller = bench
+                .command(&["call", "stroke", arguments, "--node", &node])
+                .spawn()
+                .unwrap();
+            let began = Instant::now();
+            while journal_bytes(Path::new(&state)) < wanted && began.elapsed() < PATIENCE {
+                sleep(Duration::from_millis(20));
             }
-            let (_, refused) = call(&bench, &served, "stroke", r#"{"resume":true}"#);
-            assert_eq!(refused["code"], "needs_enabling", "{refused:#}");
+            served.child.0.kill().unwrap();
+            served.child.0.wait().unwrap();
+            caller.wait().unwrap();
+            kills += 1;
+            served = bench.serve(&here);
+            let (_, sensed) = call(&bench, &served, "sense", "{}");
+            if sensed["unfinished"].is_null() {
+                break;
+            }
+            let left = sensed["unfinished"]["left_mm"].as_f64().unwrap();
+            assert!(left > 0.0 && left <= 180.1, "{sensed:#}");
+            if sensed["unfinished"]["interrupted"] == true {
+                assert_eq!(sensed["enabled"], "nothing", "{sensed:#}");
+                let (_, refused) = call(&bench, &served, "stroke", STROKE);
+                assert_eq!(refused["code"], "interrupted", "{refused:#}");
+                for told in [&sensed, &refused] {
+                    let told = told["message"].as_str().unwrap();
+                    let lifts = "its pen may still stand on the paper: `steadyhand enable --scene short`, then `steadyhand reset` lifts it";
+                    assert!(told.contains(lifts), "{told}");
+                }
+                let (_, refused) = call(&bench, &served, "stroke", r#"{"resume":true}"#);
+                assert_eq!(refused["code"], "needs_enabling", "{refused:#}");
+            }
+            assert_eq!(
+                bench.run(&["enable", "--scene", "short"]).status.code(),
+                Some(0)
+            );
         }
-        assert_eq!(
-            bench.run(&["enable", "--scene", "short"]).status.code(),
-            Some(0)
+        let scenes = steadyhand::scene::SceneLibrary::new(Some(bench.path("scenes")));
+        let scene = scenes.scene("short", None).unwrap();
+        let design: Vec<Line> = scene
+            .strokes
+            .iter()
+            .map(|one| one.points_mm.clone())
+            .collect();
+        let missing_mm = || ink::missing_mm(&design, &ink_of(&file), 0.8);
+        // On a busy machine a kill may come after the end of the drawing, which is not to be drawn again.
+        if missing_mm() >= 0.5 {
+            bench.run(&["enable", "--scene", "short"]);
+            insist(&bench, &served);
+        }
+        let missing = missing_mm();
+        assert!(missing < 0.5, "{missing} mm are missing");
+        let ink = ink_of(&file);
+        let twice = ink::length_mm(&ink) - ink::length_mm(&design);
+        // Each attempt redraws the overlap and at most 5 mm, and sets the pen down once more.
+        let attempts = text(&bench.run(&["jobs", "--state", &state]))
+            .lines()
+            .count();
+        #[allow(clippy::cast_precision_loss, reason = "small")]
+        let most = 9.0 * (attempts as f64) + 3.0;
+        assert!(
+            twice <= most,
+            "{twice} mm twice after {kills} kills, {attempts} attempts"
         );
-    }
-    let scenes = steadyhand::scene::SceneLibrary::new(Some(bench.path("scenes")));
-    let scene = scenes.scene("short", None).unwrap();
-    let design: Vec<Line> = scene
-        .strokes
-        .iter()
-        .map(|one| one.points_mm.clone())
-        .collect();
-    let missing_mm = || ink::missing_mm(&design, &ink_of(&file), 0.8);
-    // On a busy machine a kill may come after the end of the drawing, which is not to be drawn again.
-    if missing_mm() >= 0.5 {
-        bench.run(&["enable", "--scene", "short"]);
-        insist(&bench, &served);
-    }
-    let missing = missing_mm();
-    assert!(missing < 0.5, "{missing} mm are missing");
-    let ink = ink_of(&file);
-    let twice = ink::length_mm(&ink) - ink::length_mm(&design);
-    // Each attempt redraws the overlap and at most 5 mm, and sets the pen down once more.
-    let attempts = text(&bench.run(&["jobs", "--state", &state]))
-        .lines()
-        .count();
-    #[allow(clippy::cast_precision_loss, reason = "small")]
-    let most = 9.0 * (attempts as f64) + 3.0;
-    assert!(
-        twice <= most,
-        "{twice} mm twice after {kills} kills, {attempts} attempts"
-    );
+    });
 }
 
 #[test]

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde_json::Value;
 use support::wire::Trace;
-use support::{Bench, PATIENCE, lines, on_port};
+use support::{Bench, PATIENCE, lines, on_port, unless_starved};
 
 /// A line long enough to be stopped in its middle.
 const LONG_LINE: &str =
@@ -56,43 +56,45 @@ fn wait_until_drawing(bench: &Bench, node: &str) {
 
 #[test]
 fn a_stop_from_another_connection_ends_the_stroke_and_both_are_told() {
-    let bench = long_bench();
-    let (_sim, _path, served) = drawing_on_a_port(&bench);
-    let node = served.url.as_str();
-    std::thread::scope(|scope| {
-        let stroke = scope.spawn(|| call(&bench, node, &["stroke", r#"{"scene":"long"}"#]));
-        wait_until_drawing(&bench, node);
-        let mark = trace(&bench).mark();
-        let (code, stopped) = call(&bench, node, &["stop", "\"now!!\""]);
-        assert_eq!(code, 0, "{stopped:#}");
-        assert!(
-            stopped["stopped_after_ms"].as_f64().unwrap() < 1500.0,
-            "{stopped:#}"
-        );
-        assert_eq!(stopped["arms"][0]["report"]["verified"], true);
-        assert_eq!(stopped["arms"][0]["report"]["lifted"], true);
-        trace(&bench).was_stopped(mark);
-        trace(&bench).stays();
-        let (code, stroke) = stroke.join().unwrap();
+    unless_starved(|| {
+        let bench = long_bench();
+        let (_sim, _path, served) = drawing_on_a_port(&bench);
+        let node = served.url.as_str();
+        std::thread::scope(|scope| {
+            let stroke = scope.spawn(|| call(&bench, node, &["stroke", r#"{"scene":"long"}"#]));
+            wait_until_drawing(&bench, node);
+            let mark = trace(&bench).mark();
+            let (code, stopped) = call(&bench, node, &["stop", "\"now!!\""]);
+            assert_eq!(code, 0, "{stopped:#}");
+            assert!(
+                stopped["stopped_after_ms"].as_f64().unwrap() < 1500.0,
+                "{stopped:#}"
+            );
+            assert_eq!(stopped["arms"][0]["report"]["verified"], true);
+            assert_eq!(stopped["arms"][0]["report"]["lifted"], true);
+            trace(&bench).was_stopped(mark);
+            trace(&bench).stays();
+            let (code, stroke) = stroke.join().unwrap();
+            assert_eq!(
+                (code, &stroke["code"]),
+                (1, &Value::from("stopped")),
+                "{stroke:#}"
+            );
+            assert_eq!(stroke["job"]["state"], "stopped");
+        });
+        let (_, sensed) = call(&bench, node, &["sense"]);
+        let height = sensed["tip"]["height_mm"].as_f64().unwrap();
+        assert!(height > 6.0, "the pen is {height} mm up");
+        // Each call here is a session of its own; the one that drew has ended and gave the arm back.
         assert_eq!(
-            (code, &stroke["code"]),
-            (1, &Value::from("stopped")),
-            "{stroke:#}"
+            bench.run(&["enable", "--scene", "short"]).status.code(),
+            Some(0)
         );
-        assert_eq!(stroke["job"]["state"], "stopped");
+        let (_, refused) = call(&bench, node, &["stroke", r#"{"scene":"short"}"#]);
+        assert_eq!(refused["code"], "needs_reset", "{refused:#}");
+        assert_eq!(call(&bench, node, &["reset"]).0, 0);
+        assert_eq!(call(&bench, node, &["stroke", r#"{"scene":"short"}"#]).0, 0);
     });
-    let (_, sensed) = call(&bench, node, &["sense"]);
-    let height = sensed["tip"]["height_mm"].as_f64().unwrap();
-    assert!(height > 6.0, "the pen is {height} mm up");
-    // Each call here is a session of its own; the one that drew has ended and gave the arm back.
-    assert_eq!(
-        bench.run(&["enable", "--scene", "short"]).status.code(),
-        Some(0)
-    );
-    let (_, refused) = call(&bench, node, &["stroke", r#"{"scene":"short"}"#]);
-    assert_eq!(refused["code"], "needs_reset", "{refused:#}");
-    assert_eq!(call(&bench, node, &["reset"]).0, 0);
-    assert_eq!(call(&bench, node, &["stroke", r#"{"scene":"short"}"#]).0, 0);
 }
 
 #[test]
@@ -157,64 +159,68 @@ fn an_operators_stop_is_an_operators_to_reset_and_an_emergency_stop_is_latched()
 /// `reset` ends it.
 #[test]
 fn an_operators_verbs_stop_the_arm_on_the_wire() {
-    let bench = long_bench();
-    let (_sim, _path, served) = drawing_on_a_port(&bench);
-    let verb = |word: &str| bench.run(&[word]).status.code();
-    for (word, kind) in [("stop", "stopped (stop)"), ("estop", "(emergency stop)")] {
-        let _caller = begin_to_draw(&bench, &served.url);
-        let mark = trace(&bench).mark();
-        let stopped = bench.run(&[word]);
-        assert_eq!(stopped.status.code(), Some(0));
-        let said = String::from_utf8_lossy(&stopped.stdout).into_owned();
-        for fact in [
-            kind,
-            "first stop frame after",
-            "standing still after",
-            "°/s",
-            "mm up on the sheet",
-        ] {
-            assert!(said.contains(fact), "{fact}: {said}");
-        }
-        match word {
-            "stop" => trace(&bench).was_stopped(mark),
-            _ => trace(&bench).was_frozen(mark),
-        }
-        trace(&bench).stays();
-        if word == "estop" {
-            assert_eq!(verb("reset"), Some(1));
+    unless_starved(|| {
+        let bench = long_bench();
+        let (_sim, _path, served) = drawing_on_a_port(&bench);
+        let verb = |word: &str| bench.run(&[word]).status.code();
+        for (word, kind) in [("stop", "stopped (stop)"), ("estop", "(emergency stop)")] {
+            let _caller = begin_to_draw(&bench, &served.url);
+            let mark = trace(&bench).mark();
+            let stopped = bench.run(&[word]);
+            assert_eq!(stopped.status.code(), Some(0));
+            let said = String::from_utf8_lossy(&stopped.stdout).into_owned();
+            for fact in [
+                kind,
+                "first stop frame after",
+                "standing still after",
+                "°/s",
+                "mm up on the sheet",
+            ] {
+                assert!(said.contains(fact), "{fact}: {said}");
+            }
+            match word {
+                "stop" => trace(&bench).was_stopped(mark),
+                _ => trace(&bench).was_frozen(mark),
+            }
             trace(&bench).stays();
-            assert_eq!(verb("clear"), Some(0));
+            if word == "estop" {
+                assert_eq!(verb("reset"), Some(1));
+                trace(&bench).stays();
+                assert_eq!(verb("clear"), Some(0));
+            }
+            assert_eq!(verb("reset"), Some(0));
         }
-        assert_eq!(verb("reset"), Some(0));
-    }
+    });
 }
 
 #[test]
 fn a_caller_that_hangs_up_stops_the_arm() {
-    let bench = long_bench();
-    let (_sim, _path, served) = drawing_on_a_port(&bench);
-    let node = served.url.as_str();
-    let mut caller = bench
-        .command(&["call", "stroke", r#"{"scene":"long"}"#, "--node", node])
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    wait_until_drawing(&bench, node);
-    let mark = trace(&bench).mark();
-    caller.kill().unwrap();
-    caller.wait().unwrap();
-    let began = Instant::now();
-    loop {
-        let (_, sensed) = call(&bench, node, &["sense"]);
-        if sensed["state"] == "stopped" {
-            trace(&bench).was_stopped(mark);
-            trace(&bench).stays();
-            return;
+    unless_starved(|| {
+        let bench = long_bench();
+        let (_sim, _path, served) = drawing_on_a_port(&bench);
+        let node = served.url.as_str();
+        let mut caller = bench
+            .command(&["call", "stroke", r#"{"scene":"long"}"#, "--node", node])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        wait_until_drawing(&bench, node);
+        let mark = trace(&bench).mark();
+        caller.kill().unwrap();
+        caller.wait().unwrap();
+        let began = Instant::now();
+        loop {
+            let (_, sensed) = call(&bench, node, &["sense"]);
+            if sensed["state"] == "stopped" {
+                trace(&bench).was_stopped(mark);
+                trace(&bench).stays();
+                return;
+            }
+            assert!(began.elapsed() < PATIENCE, "{sensed:#}");
+            sleep(Duration::from_millis(100));
         }
-        assert!(began.elapsed() < PATIENCE, "{sensed:#}");
-        sleep(Duration::from_millis(100));
-    }
+    });
 }
 
 /// What the arm of a bench hears.
@@ -296,177 +302,193 @@ fn job_state(bench: &Bench) -> String {
 
 #[test]
 fn an_interrupt_stops_the_arm_and_ends_the_node() {
-    let bench = long_bench();
-    let (_sim, path, mut served) = drawing_on_a_port(&bench);
-    let _caller = begin_to_draw(&bench, &served.url);
-    let mark = trace(&bench).mark();
-    served.child.signal(Signal::INT);
-    ends_energised(&bench, &mut served);
-    trace(&bench).was_stopped(mark);
-    assert!(!is_at_rest(&joints_deg(&bench, &path)));
+    unless_starved(|| {
+        let bench = long_bench();
+        let (_sim, path, mut served) = drawing_on_a_port(&bench);
+        let _caller = begin_to_draw(&bench, &served.url);
+        let mark = trace(&bench).mark();
+        served.child.signal(Signal::INT);
+        ends_energised(&bench, &mut served);
+        trace(&bench).was_stopped(mark);
+        assert!(!is_at_rest(&joints_deg(&bench, &path)));
+    });
 }
 
 #[test]
 fn a_second_interrupt_is_an_emergency_stop_that_outlives_the_node() {
-    let bench = long_bench();
-    let (_sim, path, mut served) = drawing_on_a_port(&bench);
-    let _caller = begin_to_draw(&bench, &served.url);
-    let mark = trace(&bench).mark();
-    let began = Instant::now();
-    served.child.signal(Signal::INT);
-    sleep(Duration::from_millis(20));
-    served.child.signal(Signal::INT);
-    // A lift takes longer than this.
-    let soon = began.elapsed() < Duration::from_millis(80);
-    ends_energised(&bench, &mut served);
-    if soon {
-        trace(&bench).was_frozen(mark);
-    }
-    let state = bench.path("state");
-    let kept = std::fs::read_dir(&state).unwrap().flatten();
-    let kept: Vec<_> = kept.map(|entry| entry.file_name()).collect();
-    assert!(
-        kept.iter()
-            .any(|name| name.to_string_lossy().starts_with("emergency-stop-")),
-        "{kept:?}"
-    );
-    let (mark, stands) = (trace(&bench).mark(), joints_deg(&bench, &path));
-    let here = on_port(&path, state.to_str().unwrap());
-    let again = bench.serve(&[&here[..], &["--enable", "long"]].concat());
-    let (_, refused) = call(&bench, &again.url, &["stroke", r#"{"scene":"long"}"#]);
-    assert_eq!(refused["code"], "emergency_stop", "{refused:#}");
-    // Nobody sends an arm anywhere that holds itself up, only because they begin to watch it.
-    let (_, sensed) = call(&bench, &again.url, &["sense"]);
-    assert_eq!(sensed["energised"], true, "{sensed:#}");
-    assert_eq!(trace(&bench).mark(), mark, "goals were sent");
-    let now = sensed["joints"].as_array().unwrap().iter();
-    let now = now.map(|joint| joint["angle_deg"].as_f64().unwrap());
-    assert!(
-        now.zip(stands)
-            .all(|(now, stood)| (now - stood).abs() < 0.2),
-        "{sensed:#}"
-    );
-    assert_eq!(
-        bench.run(&["reset", "--scene", "long"]).status.code(),
-        Some(1)
-    );
-    assert_eq!(bench.run(&["clear"]).status.code(), Some(0));
-    assert_eq!(
-        bench.run(&["reset", "--scene", "long"]).status.code(),
-        Some(0)
-    );
+    unless_starved(|| {
+        let bench = long_bench();
+        let (_sim, path, mut served) = drawing_on_a_port(&bench);
+        let _caller = begin_to_draw(&bench, &served.url);
+        let mark = trace(&bench).mark();
+        let began = Instant::now();
+        served.child.signal(Signal::INT);
+        sleep(Duration::from_millis(20));
+        served.child.signal(Signal::INT);
+        // A lift takes longer than this.
+        let soon = began.elapsed() < Duration::from_millis(80);
+        ends_energised(&bench, &mut served);
+        if soon {
+            trace(&bench).was_frozen(mark);
+        }
+        let state = bench.path("state");
+        let kept = std::fs::read_dir(&state).unwrap().flatten();
+        let kept: Vec<_> = kept.map(|entry| entry.file_name()).collect();
+        assert!(
+            kept.iter()
+                .any(|name| name.to_string_lossy().starts_with("emergency-stop-")),
+            "{kept:?}"
+        );
+        let (mark, stands) = (trace(&bench).mark(), joints_deg(&bench, &path));
+        let here = on_port(&path, state.to_str().unwrap());
+        let again = bench.serve(&[&here[..], &["--enable", "long"]].concat());
+        let (_, refused) = call(&bench, &again.url, &["stroke", r#"{"scene":"long"}"#]);
+        assert_eq!(refused["code"], "emergency_stop", "{refused:#}");
+        // Nobody sends an arm anywhere that holds itself up, only because they begin to watch it.
+        let (_, sensed) = call(&bench, &again.url, &["sense"]);
+        assert_eq!(sensed["energised"], true, "{sensed:#}");
+        assert_eq!(trace(&bench).mark(), mark, "goals were sent");
+        let now = sensed["joints"].as_array().unwrap().iter();
+        let now = now.map(|joint| joint["angle_deg"].as_f64().unwrap());
+        assert!(
+            now.zip(stands)
+                .all(|(now, stood)| (now - stood).abs() < 0.2),
+            "{sensed:#}"
+        );
+        assert_eq!(
+            bench.run(&["reset", "--scene", "long"]).status.code(),
+            Some(1)
+        );
+        assert_eq!(bench.run(&["clear"]).status.code(), Some(0));
+        assert_eq!(
+            bench.run(&["reset", "--scene", "long"]).status.code(),
+            Some(0)
+        );
+    });
 }
 
 #[test]
 fn termination_parks_the_arm() {
-    let bench = long_bench();
-    let (_sim, path, mut served) = drawing_on_a_port(&bench);
-    let _caller = begin_to_draw(&bench, &served.url);
-    assert_eq!(served.child.terminate(), Some(0));
-    let joints = joints_deg(&bench, &path);
-    assert!(is_at_rest(&joints), "{joints:?}");
+    unless_starved(|| {
+        let bench = long_bench();
+        let (_sim, path, mut served) = drawing_on_a_port(&bench);
+        let _caller = begin_to_draw(&bench, &served.url);
+        assert_eq!(served.child.terminate(), Some(0));
+        let joints = joints_deg(&bench, &path);
+        assert!(is_at_rest(&joints), "{joints:?}");
+    });
 }
 
 #[test]
 fn termination_does_not_park_what_was_stopped() {
-    let bench = long_bench();
-    let (_sim, path, mut served) = drawing_on_a_port(&bench);
-    let _caller = begin_to_draw(&bench, &served.url);
-    assert_eq!(call(&bench, &served.url, &["stop"]).0, 0);
-    assert_eq!(served.child.terminate(), Some(71));
-    let said: Vec<String> = served.lines.iter().collect();
-    assert!(
-        said.iter().any(|line| line.contains("still energised")),
-        "{said:#?}"
-    );
-    assert!(!is_at_rest(&joints_deg(&bench, &path)));
+    unless_starved(|| {
+        let bench = long_bench();
+        let (_sim, path, mut served) = drawing_on_a_port(&bench);
+        let _caller = begin_to_draw(&bench, &served.url);
+        assert_eq!(call(&bench, &served.url, &["stop"]).0, 0);
+        assert_eq!(served.child.terminate(), Some(71));
+        let said: Vec<String> = served.lines.iter().collect();
+        assert!(
+            said.iter().any(|line| line.contains("still energised")),
+            "{said:#?}"
+        );
+        assert!(!is_at_rest(&joints_deg(&bench, &path)));
+    });
 }
 
 /// A person who stops the arm after the signal has the last word, whether it still brakes or is on
 /// its way to rest.
 #[test]
 fn a_stop_after_termination_is_the_last_word() {
-    let bench = long_bench();
-    let (_sim, path, mut served) = drawing_on_a_port(&bench);
-    let _caller = begin_to_draw(&bench, &served.url);
-    served.child.signal(Signal::TERM);
-    assert_eq!(bench.run(&["stop"]).status.code(), Some(0));
-    assert_eq!(served.child.exit_code(), Some(71));
-    assert!(!is_at_rest(&joints_deg(&bench, &path)));
+    unless_starved(|| {
+        let bench = long_bench();
+        let (_sim, path, mut served) = drawing_on_a_port(&bench);
+        let _caller = begin_to_draw(&bench, &served.url);
+        served.child.signal(Signal::TERM);
+        assert_eq!(bench.run(&["stop"]).status.code(), Some(0));
+        assert_eq!(served.child.exit_code(), Some(71));
+        assert!(!is_at_rest(&joints_deg(&bench, &path)));
+    });
 }
 
 #[test]
 fn the_end_of_the_terminal_stops_the_arm() {
-    let bench = long_bench();
-    let (_sim, path, mut served) = drawing_on_a_port(&bench);
-    let _caller = begin_to_draw(&bench, &served.url);
-    let mark = trace(&bench).mark();
-    served.child.signal(Signal::HUP);
-    ends_energised(&bench, &mut served);
-    trace(&bench).was_stopped(mark);
-    assert!(!is_at_rest(&joints_deg(&bench, &path)));
+    unless_starved(|| {
+        let bench = long_bench();
+        let (_sim, path, mut served) = drawing_on_a_port(&bench);
+        let _caller = begin_to_draw(&bench, &served.url);
+        let mark = trace(&bench).mark();
+        served.child.signal(Signal::HUP);
+        ends_energised(&bench, &mut served);
+        trace(&bench).was_stopped(mark);
+        assert!(!is_at_rest(&joints_deg(&bench, &path)));
+    });
 }
 
 #[test]
 fn a_lost_bus_is_a_fault() {
-    let bench = long_bench();
-    let (sim, _path, served) = drawing_on_a_port(&bench);
-    let _caller = begin_to_draw(&bench, &served.url);
-    let mark = trace(&bench).mark();
-    drop(sim);
-    let began = Instant::now();
-    loop {
-        let (_, sensed) = call(&bench, &served.url, &["sense"]);
-        if sensed["state"] == "detached" {
-            assert!(
-                sensed["latched"].as_str().unwrap().starts_with("fault"),
-                "{sensed:#}"
-            );
-            break;
+    unless_starved(|| {
+        let bench = long_bench();
+        let (sim, _path, served) = drawing_on_a_port(&bench);
+        let _caller = begin_to_draw(&bench, &served.url);
+        let mark = trace(&bench).mark();
+        drop(sim);
+        let began = Instant::now();
+        loop {
+            let (_, sensed) = call(&bench, &served.url, &["sense"]);
+            if sensed["state"] == "detached" {
+                assert!(
+                    sensed["latched"].as_str().unwrap().starts_with("fault"),
+                    "{sensed:#}"
+                );
+                break;
+            }
+            assert!(began.elapsed() < PATIENCE, "{sensed:#}");
         }
-        assert!(began.elapsed() < PATIENCE, "{sensed:#}");
-    }
-    // Whatever was on its way: the arm is never sent further than its leash.
-    assert!(trace(&bench).stand(mark).went_mm < 30.0);
-    assert_eq!(bench.run(&["reset"]).status.code(), Some(1));
+        // Whatever was on its way: the arm is never sent further than its leash.
+        assert!(trace(&bench).stand(mark).went_mm < 30.0);
+        assert_eq!(bench.run(&["reset"]).status.code(), Some(1));
+    });
 }
 
 #[test]
 fn a_held_motion_goes_on_and_torque_goes_off_only_at_a_standstill() {
-    let bench = long_bench();
-    let (_sim, _path, served) = drawing_on_a_port(&bench);
-    let mut caller = begin_to_draw(&bench, &served.url);
-    let verb = |words: &[&str]| bench.run(words).status.code();
-    assert_eq!(verb(&["hold", "--now"]), Some(0));
-    let (_, sensed) = call(&bench, &served.url, &["sense"]);
-    assert_eq!(sensed["state"], "held", "{sensed:#}");
-    assert_eq!(sensed["job"]["state"], "held", "{sensed:#}");
-    assert!(
-        sensed["tip"]["height_mm"].as_f64().unwrap() > 6.0,
-        "{sensed:#}"
-    );
-    assert_eq!(verb(&["torque-off", "--yes"]), Some(1));
-    let again = bench.run(&["hold"]);
-    let said = String::from_utf8_lossy(&again.stdout);
-    assert_eq!(again.status.code(), Some(1));
-    assert!(said.contains("held already"), "{said}");
-    assert_eq!(verb(&["resume"]), Some(0));
-    assert_eq!(verb(&["resume"]), Some(1));
-    wait_until_drawing(&bench, &served.url);
-    assert_eq!(verb(&["stop"]), Some(0));
-    assert_eq!(verb(&["hold"]), Some(1));
-    // Nobody is asked where there is no terminal.
-    assert_eq!(verb(&["torque-off"]), Some(1));
-    let dropped = bench.run(&["torque-off", "--yes"]);
-    let said = String::from_utf8_lossy(&dropped.stdout);
-    assert!(said.contains("torque is off on 6 servos"), "{said}");
-    let (_, sensed) = call(&bench, &served.url, &["sense"]);
-    assert_eq!(sensed["energised"], false, "{sensed:#}");
-    // Its session has ended with it.
-    assert_eq!(caller.exit_code(), Some(1));
-    let (_, refused) = call(&bench, &served.url, &["stroke", r#"{"scene":"long"}"#]);
-    assert_eq!(refused["code"], "needs_reset", "{refused:#}");
-    assert_eq!(verb(&["reset"]), Some(0));
+    unless_starved(|| {
+        let bench = long_bench();
+        let (_sim, _path, served) = drawing_on_a_port(&bench);
+        let mut caller = begin_to_draw(&bench, &served.url);
+        let verb = |words: &[&str]| bench.run(words).status.code();
+        assert_eq!(verb(&["hold", "--now"]), Some(0));
+        let (_, sensed) = call(&bench, &served.url, &["sense"]);
+        assert_eq!(sensed["state"], "held", "{sensed:#}");
+        assert_eq!(sensed["job"]["state"], "held", "{sensed:#}");
+        assert!(
+            sensed["tip"]["height_mm"].as_f64().unwrap() > 6.0,
+            "{sensed:#}"
+        );
+        assert_eq!(verb(&["torque-off", "--yes"]), Some(1));
+        let again = bench.run(&["hold"]);
+        let said = String::from_utf8_lossy(&again.stdout);
+        assert_eq!(again.status.code(), Some(1));
+        assert!(said.contains("held already"), "{said}");
+        assert_eq!(verb(&["resume"]), Some(0));
+        assert_eq!(verb(&["resume"]), Some(1));
+        wait_until_drawing(&bench, &served.url);
+        assert_eq!(verb(&["stop"]), Some(0));
+        assert_eq!(verb(&["hold"]), Some(1));
+        // Nobody is asked where there is no terminal.
+        assert_eq!(verb(&["torque-off"]), Some(1));
+        let dropped = bench.run(&["torque-off", "--yes"]);
+        let said = String::from_utf8_lossy(&dropped.stdout);
+        assert!(said.contains("torque is off on 6 servos"), "{said}");
+        let (_, sensed) = call(&bench, &served.url, &["sense"]);
+        assert_eq!(sensed["energised"], false, "{sensed:#}");
+        // Its session has ended with it.
+        assert_eq!(caller.exit_code(), Some(1));
+        let (_, refused) = call(&bench, &served.url, &["stroke", r#"{"scene":"long"}"#]);
+        assert_eq!(refused["code"], "needs_reset", "{refused:#}");
+        assert_eq!(verb(&["reset"]), Some(0));
+    });
 }
 
 /// A job may be held for longer than its caller waits.
@@ -493,58 +515,62 @@ fn a_call_whose_job_is_held_is_told_who_goes_on_with_it() {
 
 #[test]
 fn a_second_node_is_told_who_holds_the_arm() {
-    let bench = long_bench();
-    let (_sim, path, served) = drawing_on_a_port(&bench);
-    let state = bench.path("other-state");
-    let second = bench.run(&[
-        "--state",
-        state.to_str().unwrap(),
-        "--port",
-        &path,
-        "call",
-        "sense",
-    ]);
-    let said = String::from_utf8_lossy(&second.stderr);
-    assert_ne!(second.status.code(), Some(0));
-    assert!(
-        said.contains(&format!("process {}", served.child.0.id())),
-        "{said}"
-    );
-    assert!(said.contains("serve --http"), "{said}");
+    unless_starved(|| {
+        let bench = long_bench();
+        let (_sim, path, served) = drawing_on_a_port(&bench);
+        let state = bench.path("other-state");
+        let second = bench.run(&[
+            "--state",
+            state.to_str().unwrap(),
+            "--port",
+            &path,
+            "call",
+            "sense",
+        ]);
+        let said = String::from_utf8_lossy(&second.stderr);
+        assert_ne!(second.status.code(), Some(0));
+        assert!(
+            said.contains(&format!("process {}", served.child.0.id())),
+            "{said}"
+        );
+        assert!(said.contains("serve --http"), "{said}");
+    });
 }
 
 /// From the start of the second process to its end, whatever it was to do. A machine that is late itself
 /// is judged by a process that does nothing, beside it.
 #[test]
 fn a_second_node_is_told_so_within_200_ms() {
-    const TOLD: Duration = Duration::from_millis(200);
-    const LATER: Duration = Duration::from_millis(150);
-    let bench = long_bench();
-    let (_sim, path, served) = drawing_on_a_port(&bench);
-    let state = bench.path("other-state").display().to_string();
-    let here = ["--state", &state, "--port", &path];
-    let holds = format!("process {}", served.child.0.id());
-    for what in [&["call", "sense"][..], &["serve", "--http", "127.0.0.1:0"]] {
-        let words = [&here[..], what].concat();
-        let timed = |words: &[&str]| {
-            let began = Instant::now();
-            let output = bench.run(words);
-            (began.elapsed(), output)
-        };
-        let tries = (0..5).map(|_| {
-            let (bare, _) = timed(&["--version"]);
-            let (took, second) = timed(&words);
-            let said = String::from_utf8_lossy(&second.stderr).into_owned();
-            assert!(!second.status.success() && said.contains(&holds), "{said}");
-            (took, bare)
-        });
-        let (took, bare): (Vec<_>, Vec<_>) = tries.unzip();
-        let quickest = |of: &[Duration]| of.iter().copied().min().unwrap();
-        assert!(
-            quickest(&took) < TOLD.max(quickest(&bare) + LATER),
-            "{what:?}: {took:?}; a process that does nothing took {bare:?}"
-        );
-    }
+    unless_starved(|| {
+        const TOLD: Duration = Duration::from_millis(200);
+        const LATER: Duration = Duration::from_millis(150);
+        let bench = long_bench();
+        let (_sim, path, served) = drawing_on_a_port(&bench);
+        let state = bench.path("other-state").display().to_string();
+        let here = ["--state", &state, "--port", &path];
+        let holds = format!("process {}", served.child.0.id());
+        for what in [&["call", "sense"][..], &["serve", "--http", "127.0.0.1:0"]] {
+            let words = [&here[..], what].concat();
+            let timed = |words: &[&str]| {
+                let began = Instant::now();
+                let output = bench.run(words);
+                (began.elapsed(), output)
+            };
+            let tries = (0..5).map(|_| {
+                let (bare, _) = timed(&["--version"]);
+                let (took, second) = timed(&words);
+                let said = String::from_utf8_lossy(&second.stderr).into_owned();
+                assert!(!second.status.success() && said.contains(&holds), "{said}");
+                (took, bare)
+            });
+            let (took, bare): (Vec<_>, Vec<_>) = tries.unzip();
+            let quickest = |of: &[Duration]| of.iter().copied().min().unwrap();
+            assert!(
+                quickest(&took) < TOLD.max(quickest(&bare) + LATER),
+                "{what:?}: {took:?}; a process that does nothing took {bare:?}"
+            );
+        }
+    });
 }
 
 /// As root, the lock that keeps a second program out protects nothing.
@@ -612,103 +638,109 @@ fn drawing_for_a_client(
 
 #[test]
 fn a_cancelled_call_stops_the_arm() {
-    let bench = long_bench();
-    let (_both, mut input, output) = drawing_for_a_client(&bench);
-    let mark = trace(&bench).mark();
-    writeln!(
-        input,
-        r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":2}}}}"#
-    )
-    .unwrap();
-    let began = Instant::now();
-    for id in 10.. {
-        assert!(began.elapsed() < PATIENCE, "it never stopped");
+    unless_starved(|| {
+        let bench = long_bench();
+        let (_both, mut input, output) = drawing_for_a_client(&bench);
+        let mark = trace(&bench).mark();
         writeln!(
             input,
-            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"sense"}}}}"#
+            r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":2}}}}"#
         )
         .unwrap();
-        let sensed = output.recv_timeout(PATIENCE).unwrap();
-        if sensed.contains(r#""state":"stopped""#) {
-            trace(&bench).was_stopped(mark);
-            trace(&bench).stays();
-            return;
+        let began = Instant::now();
+        for id in 10.. {
+            assert!(began.elapsed() < PATIENCE, "it never stopped");
+            writeln!(
+                input,
+                r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"sense"}}}}"#
+            )
+            .unwrap();
+            let sensed = output.recv_timeout(PATIENCE).unwrap();
+            if sensed.contains(r#""state":"stopped""#) {
+                trace(&bench).was_stopped(mark);
+                trace(&bench).stays();
+                return;
+            }
         }
-    }
+    });
 }
 
 /// A client that asks more than it reads: the stop behind all that is heard at once.
 #[test]
 fn a_stop_behind_a_full_pipe_is_heard() {
-    let bench = long_bench();
-    let ([mut node, _sim], mut input, output) = drawing_for_a_client(&bench);
-    let flood = spawn(move || {
-        for id in 100..6_000 {
-            let asked = writeln!(
-                input,
-                r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"list_nodes"}}}}"#
-            );
-            if asked.is_err() {
-                break;
+    unless_starved(|| {
+        let bench = long_bench();
+        let ([mut node, _sim], mut input, output) = drawing_for_a_client(&bench);
+        let flood = spawn(move || {
+            for id in 100..6_000 {
+                let asked = writeln!(
+                    input,
+                    r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"list_nodes"}}}}"#
+                );
+                if asked.is_err() {
+                    break;
+                }
             }
+            let _ = writeln!(
+                input,
+                r#"{{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{{"name":"stop"}}}}"#
+            );
+            input
+        });
+        let input = flood.join().unwrap();
+        let status = bench.run(&["status"]);
+        let began = Instant::now();
+        let mut said = String::from_utf8_lossy(&status.stdout).into_owned();
+        while !said.contains("stopped") {
+            assert!(began.elapsed() < PATIENCE, "{said}");
+            said = String::from_utf8_lossy(&bench.run(&["status"]).stdout).into_owned();
         }
-        let _ = writeln!(
-            input,
-            r#"{{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{{"name":"stop"}}}}"#
-        );
-        input
+        drop((input, output));
+        assert_eq!(node.exit_code(), Some(ENERGISED));
     });
-    let input = flood.join().unwrap();
-    let status = bench.run(&["status"]);
-    let began = Instant::now();
-    let mut said = String::from_utf8_lossy(&status.stdout).into_owned();
-    while !said.contains("stopped") {
-        assert!(began.elapsed() < PATIENCE, "{said}");
-        said = String::from_utf8_lossy(&bench.run(&["status"]).stdout).into_owned();
-    }
-    drop((input, output));
-    assert_eq!(node.exit_code(), Some(ENERGISED));
 }
 
 /// A person at a terminal.
 #[test]
 fn a_key_in_the_live_view_stops_the_arm() {
-    let bench = Bench::new();
-    bench.scene("long", &support::scene("long", &long_lines()));
-    for (at, key) in [b" ", b"q"].into_iter().enumerate() {
-        let (_sim, _path, words) = arm_on_a_port(&bench);
-        let state = bench.path(&format!("state-{at}")).display().to_string();
-        let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
-        words[3] = &state;
-        let (mut screen, terminal) = support::person::pseudo_terminal();
-        let child = bench
-            .command(&[&["call", "stroke", r#"{"scene":"long"}"#], &words[..]].concat())
-            .stdin(terminal.try_clone().unwrap())
-            .stderr(terminal)
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut child = support::Running(child);
-        let output = lines(child.0.stdout.take().unwrap());
-        let mut keys = screen.try_clone().unwrap();
-        let mut seen = Vec::new();
-        let mut some = [0_u8; 256];
-        while !String::from_utf8_lossy(&seen).contains("s left") {
-            let count = screen.read(&mut some).unwrap();
-            seen.extend(&some[..count]);
+    unless_starved(|| {
+        let bench = Bench::new();
+        bench.scene("long", &support::scene("long", &long_lines()));
+        for (at, key) in [b" ", b"q"].into_iter().enumerate() {
+            let (_sim, _path, words) = arm_on_a_port(&bench);
+            let state = bench.path(&format!("state-{at}")).display().to_string();
+            let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
+            words[3] = &state;
+            let (mut screen, terminal) = support::person::pseudo_terminal();
+            let child = bench
+                .command(&[&["call", "stroke", r#"{"scene":"long"}"#], &words[..]].concat())
+                .stdin(terminal.try_clone().unwrap())
+                .stderr(terminal)
+                .stdout(Stdio::piped())
+                .spawn()
+                .unwrap();
+            let mut child = support::Running(child);
+            let output = lines(child.0.stdout.take().unwrap());
+            let mut keys = screen.try_clone().unwrap();
+            let mut seen = Vec::new();
+            let mut some = [0_u8; 256];
+            while !String::from_utf8_lossy(&seen).contains("s left") {
+                let count = screen.read(&mut some).unwrap();
+                seen.extend(&some[..count]);
+            }
+            spawn(move || while screen.read(&mut some).is_ok_and(|count| count > 0) {});
+            wait_until_near(&bench);
+            let mark = trace(&bench).mark();
+            keys.write_all(key).unwrap();
+            assert_eq!(child.exit_code(), Some(1));
+            let said: Vec<String> = output.iter().collect();
+            assert!(
+                said.iter().any(|line| line.contains("stopped")),
+                "{said:#?}"
+            );
+            trace(&bench).was_stopped(mark);
         }
-        spawn(move || while screen.read(&mut some).is_ok_and(|count| count > 0) {});
-        wait_until_near(&bench);
-        let mark = trace(&bench).mark();
-        keys.write_all(key).unwrap();
-        assert_eq!(child.exit_code(), Some(1));
-        let said: Vec<String> = output.iter().collect();
-        assert!(
-            said.iter().any(|line| line.contains("stopped")),
-            "{said:#?}"
-        );
-        trace(&bench).was_stopped(mark);
-    }
+    });
 }
 
 /// The page's rows: what stops an arm, and the tests that show it.
@@ -792,11 +824,13 @@ const ROWS: usize = SOURCES.len();
 
 #[test]
 fn the_end_of_standard_input_stops_the_arm_and_ends_the_node() {
-    let bench = long_bench();
-    let ([mut node, _sim], input, _output) = drawing_for_a_client(&bench);
-    let mark = trace(&bench).mark();
-    drop(input);
-    assert_eq!(node.exit_code(), Some(ENERGISED));
-    assert_eq!(job_state(&bench), "stopped");
-    trace(&bench).was_stopped(mark);
+    unless_starved(|| {
+        let bench = long_bench();
+        let ([mut node, _sim], input, _output) = drawing_for_a_client(&bench);
+        let mark = trace(&bench).mark();
+        drop(input);
+        assert_eq!(node.exit_code(), Some(ENERGISED));
+        assert_eq!(job_state(&bench), "stopped");
+        trace(&bench).was_stopped(mark);
+    });
 }

@@ -9,7 +9,7 @@
 use crate::support;
 use std::time::Instant;
 
-use support::{Bench, PATIENCE, Running, Served, wait_for};
+use support::{Bench, PATIENCE, Running, Served, unless_starved, wait_for};
 
 /// Two simulated arms on pseudo-terminals.
 struct Table {
@@ -74,83 +74,89 @@ fn done(said: (bool, String)) -> String {
 
 #[test]
 fn refuses_two_arms_at_once_on_a_node_that_says_nothing_of_where_they_stand() {
-    let table = Table::new();
-    let file = table.file(["", ""]);
-    // At the start of a node.
-    let args = [
-        "--config",
-        &file,
-        "serve",
-        "--http",
-        "127.0.0.1:0",
-        "--enable",
-        "short",
-    ];
-    let output = table.bench.run(&args);
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    refused(
-        (output.status.success(), said),
-        &["`left` or `right`", "base_m", "apart = true"],
-    );
-    let checked = table.says(&["--config", &file, "check"]).1;
-    assert!(
-        checked.contains("`left` or `right`, one of them at a time"),
-        "{checked}"
-    );
-    // On a node that runs.
-    let mut node = table.serves(["", ""]);
-    refused(
-        table.enable(&[]),
-        &["`left` or `right`", "--arm", "nothing was enabled"],
-    );
-    done(table.enable(&["--arm", "left"]));
-    refused(
-        table.enable(&["--arm", "right"]),
-        &["because of `left`", "enabled for short"],
-    );
-    done(table.says(&["reset", "--scene", "short", "--arm", "left"]));
-    // It holds itself up at rest, which is out of nobody's way but its own.
-    done(table.says(&["disable"]));
-    done(table.enable(&["--arm", "right"]));
-    let right = ["reset", "--scene", "short", "--arm", "right"];
-    done(table.says(&right));
-    refused(table.enable(&["--arm", "left"]), &["because of `right`"]);
-    assert_eq!(node.child.terminate(), Some(0));
+    unless_starved(|| {
+        let table = Table::new();
+        let file = table.file(["", ""]);
+        // At the start of a node.
+        let args = [
+            "--config",
+            &file,
+            "serve",
+            "--http",
+            "127.0.0.1:0",
+            "--enable",
+            "short",
+        ];
+        let output = table.bench.run(&args);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        refused(
+            (output.status.success(), said),
+            &["`left` or `right`", "base_m", "apart = true"],
+        );
+        let checked = table.says(&["--config", &file, "check"]).1;
+        assert!(
+            checked.contains("`left` or `right`, one of them at a time"),
+            "{checked}"
+        );
+        // On a node that runs.
+        let mut node = table.serves(["", ""]);
+        refused(
+            table.enable(&[]),
+            &["`left` or `right`", "--arm", "nothing was enabled"],
+        );
+        done(table.enable(&["--arm", "left"]));
+        refused(
+            table.enable(&["--arm", "right"]),
+            &["because of `left`", "enabled for short"],
+        );
+        done(table.says(&["reset", "--scene", "short", "--arm", "left"]));
+        // It holds itself up at rest, which is out of nobody's way but its own.
+        done(table.says(&["disable"]));
+        done(table.enable(&["--arm", "right"]));
+        let right = ["reset", "--scene", "short", "--arm", "right"];
+        done(table.says(&right));
+        refused(table.enable(&["--arm", "left"]), &["because of `right`"]);
+        assert_eq!(node.child.terminate(), Some(0));
+    });
 }
 
 #[test]
 fn parks_the_arm_that_is_enabled_when_the_node_ends() {
-    let table = Table::new();
-    let mut node = table.serves(["base_m = [0.0, 0.0, 0.0]", "base_m = [0.0, 0.3, 0.0]"]);
-    refused(table.enable(&[]), &["bases stand 0.30 m apart"]);
-    done(table.enable(&["--arm", "left"]));
-    let url = &node.url.clone();
-    std::thread::scope(|scope| {
-        let bench = &table.bench;
-        let stroke = ["call", "--node", url, "stroke", r#"{"scene":"short"}"#];
-        let drawn = scope.spawn(move || bench.run(&stroke));
-        let began = Instant::now();
-        while !table.says(&["hold", "--now"]).1.contains("left: held") {
-            assert!(began.elapsed() < PATIENCE, "it never moved");
-        }
-        assert_eq!(node.child.terminate(), Some(0));
-        drop(drawn.join().unwrap());
+    unless_starved(|| {
+        let table = Table::new();
+        let mut node = table.serves(["base_m = [0.0, 0.0, 0.0]", "base_m = [0.0, 0.3, 0.0]"]);
+        refused(table.enable(&[]), &["bases stand 0.30 m apart"]);
+        done(table.enable(&["--arm", "left"]));
+        let url = &node.url.clone();
+        std::thread::scope(|scope| {
+            let bench = &table.bench;
+            let stroke = ["call", "--node", url, "stroke", r#"{"scene":"short"}"#];
+            let drawn = scope.spawn(move || bench.run(&stroke));
+            let began = Instant::now();
+            while !table.says(&["hold", "--now"]).1.contains("left: held") {
+                assert!(began.elapsed() < PATIENCE, "it never moved");
+            }
+            assert_eq!(node.child.terminate(), Some(0));
+            drop(drawn.join().unwrap());
+        });
+        wait_for(&node.lines, "the arm is at rest");
     });
-    wait_for(&node.lines, "the arm is at rest");
 }
 
 #[test]
 fn a_person_s_word_or_distance_lets_both_arms_be_enabled() {
-    for (keys, words) in [
-        (["", "apart = true"], "`apart = true` of `right`"),
-        (
-            ["base_m = [0.0, 0.0, 0.0]", "base_m = [0.0, 2.5, 0.0]"],
-            "enabled",
-        ),
-    ] {
-        let table = Table::new();
-        let _node = table.serves(keys);
-        let said = done(table.enable(&[]));
-        assert!(said.contains(words), "{said}");
-    }
+    unless_starved(|| {
+        for (keys, words) in [
+            (["", "apart = true"], "`apart = true` of `right`"),
+            (
+                ["base_m = [0.0, 0.0, 0.0]", "base_m = [0.0, 2.5, 0.0]"],
+                "enabled",
+            ),
+        ] {
+            let table = Table::new();
+            let _node = table.serves(keys);
+            let said = done(table.enable(&[]));
+            assert!(said.contains(words), "{said}");
+        }
+    });
 }

@@ -1,6 +1,7 @@
 //! The real binary in child processes, a folder for what it writes, and short scenes for it to draw.
 #![allow(
     dead_code,
+    unused_imports,
     clippy::unwrap_used,
     clippy::indexing_slicing,
     clippy::panic,
@@ -11,6 +12,7 @@
 pub(crate) mod chance;
 pub(crate) mod ink;
 pub(crate) mod person;
+pub(crate) mod starvation;
 pub(crate) mod wire;
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -21,6 +23,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+pub(crate) use starvation::unless_starved;
 
 /// No step of any test takes longer.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);

@@ -4,7 +4,7 @@
 use super::*;
 use rustix::process::Signal;
 use support::ink::{self, Line};
-use support::on_port;
+use support::{on_port, unless_starved};
 
 /// Attempts on a machine that is too busy.
 const ATTEMPTS: usize = 8;
@@ -134,227 +134,238 @@ const PLACE: [&str; 6] = ["--size", "24mm", "--at", "30,40", "--rotate", "90"];
 
 #[test]
 fn a_real_arm_asks_and_draws_where_it_said() {
-    for _ in 0..ATTEMPTS {
-        let desk = Desk::new();
-        let draw = [&["draw", desk.hook.as_str()], &PLACE[..]].concat();
-        let draw = desk.own(&draw);
-        // Nobody to ask: nothing moves, and the command that would is there.
-        let refused = desk.bench.run(&draw);
-        let told = text(&refused);
-        assert_eq!(refused.status.code(), Some(1), "{told}");
-        // A starved machine may not hear the arm at all.
-        if told.contains("cannot be used") {
-            continue;
+    unless_starved(|| {
+        for _ in 0..ATTEMPTS {
+            let desk = Desk::new();
+            let draw = [&["draw", desk.hook.as_str()], &PLACE[..]].concat();
+            let draw = desk.own(&draw);
+            // Nobody to ask: nothing moves, and the command that would is there.
+            let refused = desk.bench.run(&draw);
+            let told = text(&refused);
+            assert_eq!(refused.status.code(), Some(1), "{told}");
+            // A starved machine may not hear the arm at all.
+            if told.contains("cannot be used") {
+                continue;
+            }
+            assert!(told.contains("a person is asked at a terminal"), "{told}");
+            assert!(told.contains("--at 30,40 --rotate 90 --yes"), "{told}");
+            assert_eq!(jobs(&desk.state), 0);
+            let mut person = Person::at(&desk.bench, &draw);
+            if !person.sees_before_the_end("? [y/N]") {
+                continue;
+            }
+            person.types("n\n");
+            person.sees("not drawn; nothing moved");
+            person.ends_with(1);
+            assert_eq!(jobs(&desk.state), 0);
+            let mut person = Person::at(&desk.bench, &draw);
+            if !person.sees_before_the_end("arm (so101) of node local, at /dev/pts/") {
+                continue;
+            }
+            person.sees("? [y/N]");
+            person.types("y\n");
+            person.sees("space, q or Ctrl-C stops");
+            let ended = person.program.exit_code();
+            let job = desk.last_job();
+            if job["state"] == "faulted" {
+                continue;
+            }
+            assert_eq!(ended, Some(0), "{job:#}");
+            let design = vec![hook_turned(24.0, [30.0, 40.0])];
+            let ink = desk.ink();
+            let missing_mm = ink::missing_mm(&design, &ink, 0.6);
+            assert!(missing_mm < 0.3, "{missing_mm} mm are missing");
+            let strayed_mm = ink::missing_mm(&ink, &design, 0.6);
+            assert!(strayed_mm < 0.3, "{strayed_mm} mm lie elsewhere");
+            return;
         }
-        assert!(told.contains("a person is asked at a terminal"), "{told}");
-        assert!(told.contains("--at 30,40 --rotate 90 --yes"), "{told}");
-        assert_eq!(jobs(&desk.state), 0);
-        let mut person = Person::at(&desk.bench, &draw);
-        if !person.sees_before_the_end("? [y/N]") {
-            continue;
-        }
-        person.types("n\n");
-        person.sees("not drawn; nothing moved");
-        person.ends_with(1);
-        assert_eq!(jobs(&desk.state), 0);
-        let mut person = Person::at(&desk.bench, &draw);
-        if !person.sees_before_the_end("arm (so101) of node local, at /dev/pts/") {
-            continue;
-        }
-        person.sees("? [y/N]");
-        person.types("y\n");
-        person.sees("space, q or Ctrl-C stops");
-        let ended = person.program.exit_code();
-        let job = desk.last_job();
-        if job["state"] == "faulted" {
-            continue;
-        }
-        assert_eq!(ended, Some(0), "{job:#}");
-        let design = vec![hook_turned(24.0, [30.0, 40.0])];
-        let ink = desk.ink();
-        let missing_mm = ink::missing_mm(&design, &ink, 0.6);
-        assert!(missing_mm < 0.3, "{missing_mm} mm are missing");
-        let strayed_mm = ink::missing_mm(&ink, &design, 0.6);
-        assert!(strayed_mm < 0.3, "{strayed_mm} mm lie elsewhere");
-        return;
-    }
-    panic!("this machine is too busy");
+        panic!("this machine is too busy");
+    });
 }
 
 #[test]
 fn a_key_stops_what_a_person_agreed_to() {
-    for _ in 0..ATTEMPTS {
-        let desk = Desk::new();
-        let draw = ["draw", desk.hook.as_str(), "--size", "70mm"];
-        let draw = desk.own(&draw);
-        let mut person = Person::at(&desk.bench, &draw);
-        // A starved machine may not hear the arm at all.
-        if !person.sees_before_the_end("? [y/N]") {
-            continue;
+    unless_starved(|| {
+        for _ in 0..ATTEMPTS {
+            let desk = Desk::new();
+            let draw = ["draw", desk.hook.as_str(), "--size", "70mm"];
+            let draw = desk.own(&draw);
+            let mut person = Person::at(&desk.bench, &draw);
+            // A starved machine may not hear the arm at all.
+            if !person.sees_before_the_end("? [y/N]") {
+                continue;
+            }
+            person.types("yes\n");
+            person.sees("space, q or Ctrl-C stops");
+            if !desk.draws_3_mm(&Value::Null, &mut person.program) {
+                continue;
+            }
+            person.types(" ");
+            let ended = person.program.exit_code();
+            let job = desk.last_job();
+            if job["state"] == "faulted" {
+                continue;
+            }
+            assert_eq!(ended, Some(1), "{job:#}");
+            assert_eq!(job["state"], "stopped", "{job:#}");
+            assert_eq!(job["drawing"], "hook.svg", "{job:#}");
+            person.sees("stopped before the end");
+            person.sees("what is left: `steadyhand ");
+            return;
         }
-        person.types("yes\n");
-        person.sees("space, q or Ctrl-C stops");
-        if !desk.draws_3_mm(&Value::Null, &mut person.program) {
-            continue;
-        }
-        person.types(" ");
-        let ended = person.program.exit_code();
-        let job = desk.last_job();
-        if job["state"] == "faulted" {
-            continue;
-        }
-        assert_eq!(ended, Some(1), "{job:#}");
-        assert_eq!(job["state"], "stopped", "{job:#}");
-        assert_eq!(job["drawing"], "hook.svg", "{job:#}");
-        person.sees("stopped before the end");
-        person.sees("what is left: `steadyhand ");
-        return;
-    }
-    panic!("this machine is too busy");
+        panic!("this machine is too busy");
+    });
 }
 
 #[test]
 fn an_interrupted_drawing_says_how_to_go_on_and_does() {
-    let desk = Desk::new();
-    // Killed: nobody could say anything.
-    let mut killed = desk.begin_to_draw("70mm", true);
-    killed.0.kill().unwrap();
-    killed.0.wait().unwrap();
-    let job = desk.last_job()["id"].as_str().unwrap().to_owned();
-    let hook = ["draw", desk.hook.as_str(), "--size", "70mm", "--yes"];
-    let over = desk.bench.run(&desk.own(&hook));
-    let told = text(&over);
-    assert_eq!(over.status.code(), Some(1), "{told}");
-    assert!(
-        told.contains(&format!(
-            "{job} was interrupted, which draws hook.svg in default: "
-        )) && told.contains("`steadyhand draw --resume`"),
-        "{told}"
-    );
-    // Interrupted: it says how to go on.
-    let mut resumed = desk.begin_to_draw("70mm", true);
-    resumed.signal(Signal::INT);
-    let mut told = String::new();
-    let lines = support::lines(resumed.0.stdout.take().unwrap());
-    assert_eq!(resumed.exit_code(), Some(1));
-    while let Ok(line) = lines.recv_timeout(PATIENCE) {
-        told.push_str(&line);
-        told.push('\n');
-    }
-    assert!(told.contains("goes on with  job-"), "{told}");
-    assert!(
-        told.contains("what is left: `steadyhand --scenes ") && told.contains(" draw --resume`"),
-        "{told}"
-    );
-    // Nobody to ask, again; and then to its end.
-    let unasked = desk.bench.run(&desk.own(&["draw", "--resume"]));
-    assert!(
-        text(&unasked).contains("a person is asked"),
-        "{}",
-        text(&unasked)
-    );
-    let done = desk.insist(&desk.own(&["draw", "--resume", "--yes"]), true);
-    let told = text(&done);
-    assert_eq!(done.status.code(), Some(0), "{told}");
-    assert!(told.contains("the drawing is complete: "), "{told}");
-    let attempts = jobs(&desk.state);
-    // In the middle of the sheet, 70 by 35 mm.
-    let at = |[x, y]: [f64; 2]| [15.0 + x * 1.75, 32.5 + y * 1.75];
-    let design = vec![HOOK_POINTS.map(at).to_vec()];
-    let ink = desk.ink();
-    let missing_mm = ink::missing_mm(&design, &ink, 0.8);
-    assert!(missing_mm < 0.5, "{missing_mm} mm are missing");
-    let strayed_mm = ink::missing_mm(&ink, &design, 0.8);
-    assert!(strayed_mm < 0.5, "{strayed_mm} mm lie elsewhere");
-    // Each attempt draws the overlap and at most 5 mm again, and sets the pen down once more.
-    let twice_mm = ink::length_mm(&ink) - ink::length_mm(&design);
-    #[allow(clippy::cast_precision_loss, reason = "small")]
-    let most_mm = 9.0 * attempts as f64 + 3.0;
-    assert!(twice_mm < most_mm, "{twice_mm} mm were drawn twice");
+    unless_starved(|| {
+        let desk = Desk::new();
+        // Killed: nobody could say anything.
+        let mut killed = desk.begin_to_draw("70mm", true);
+        killed.0.kill().unwrap();
+        killed.0.wait().unwrap();
+        let job = desk.last_job()["id"].as_str().unwrap().to_owned();
+        let hook = ["draw", desk.hook.as_str(), "--size", "70mm", "--yes"];
+        let over = desk.bench.run(&desk.own(&hook));
+        let told = text(&over);
+        assert_eq!(over.status.code(), Some(1), "{told}");
+        assert!(
+            told.contains(&format!(
+                "{job} was interrupted, which draws hook.svg in default: "
+            )) && told.contains("`steadyhand draw --resume`"),
+            "{told}"
+        );
+        // Interrupted: it says how to go on.
+        let mut resumed = desk.begin_to_draw("70mm", true);
+        resumed.signal(Signal::INT);
+        let mut told = String::new();
+        let lines = support::lines(resumed.0.stdout.take().unwrap());
+        assert_eq!(resumed.exit_code(), Some(1));
+        while let Ok(line) = lines.recv_timeout(PATIENCE) {
+            told.push_str(&line);
+            told.push('\n');
+        }
+        assert!(told.contains("goes on with  job-"), "{told}");
+        assert!(
+            told.contains("what is left: `steadyhand --scenes ")
+                && told.contains(" draw --resume`"),
+            "{told}"
+        );
+        // Nobody to ask, again; and then to its end.
+        let unasked = desk.bench.run(&desk.own(&["draw", "--resume"]));
+        assert!(
+            text(&unasked).contains("a person is asked"),
+            "{}",
+            text(&unasked)
+        );
+        let done = desk.insist(&desk.own(&["draw", "--resume", "--yes"]), true);
+        let told = text(&done);
+        assert_eq!(done.status.code(), Some(0), "{told}");
+        assert!(told.contains("the drawing is complete: "), "{told}");
+        let attempts = jobs(&desk.state);
+        // In the middle of the sheet, 70 by 35 mm.
+        let at = |[x, y]: [f64; 2]| [15.0 + x * 1.75, 32.5 + y * 1.75];
+        let design = vec![HOOK_POINTS.map(at).to_vec()];
+        let ink = desk.ink();
+        let missing_mm = ink::missing_mm(&design, &ink, 0.8);
+        assert!(missing_mm < 0.5, "{missing_mm} mm are missing");
+        let strayed_mm = ink::missing_mm(&ink, &design, 0.8);
+        assert!(strayed_mm < 0.5, "{strayed_mm} mm lie elsewhere");
+        // Each attempt draws the overlap and at most 5 mm again, and sets the pen down once more.
+        let twice_mm = ink::length_mm(&ink) - ink::length_mm(&design);
+        #[allow(clippy::cast_precision_loss, reason = "small")]
+        let most_mm = 9.0 * attempts as f64 + 3.0;
+        assert!(twice_mm < most_mm, "{twice_mm} mm were drawn twice");
+    });
 }
 
 #[test]
 fn a_node_that_runs_draws_what_its_operator_allows_and_is_followed_beyond_a_calls_wait() {
-    let desk = Desk::new();
-    let config = file(&desk.bench, "node.toml", "answer_within_s = 1\n");
-    let served = desk.bench.serve(&desk.own(&["--config", &config]));
-    let unasked = desk.bench.run(&["draw", &desk.hook, "--size", "30mm"]);
-    assert!(
-        text(&unasked).contains("a person is asked"),
-        "{}",
-        text(&unasked)
-    );
-    assert_eq!(jobs(&desk.state), 0);
-    for attempt in 0.. {
-        assert!(attempt < ATTEMPTS, "this machine is too busy");
-        let mut draw = desk.begin_to_draw("30mm", false);
-        // Another terminal sees it to its end, with its outcome.
-        let watched = desk.bench.run(&["watch", "--json"]);
-        let told = json(&watched);
-        let ended = draw.exit_code();
-        assert_eq!(watched.status.code(), ended, "{told:#}");
-        if told["state"] == "reached" {
-            assert_eq!(
-                (&told["tool"], ended),
-                (&"stroke".into(), Some(0)),
-                "{told:#}"
-            );
-            break;
+    unless_starved(|| {
+        let desk = Desk::new();
+        let config = file(&desk.bench, "node.toml", "answer_within_s = 1\n");
+        let served = desk.bench.serve(&desk.own(&["--config", &config]));
+        let unasked = desk.bench.run(&["draw", &desk.hook, "--size", "30mm"]);
+        assert!(
+            text(&unasked).contains("a person is asked"),
+            "{}",
+            text(&unasked)
+        );
+        assert_eq!(jobs(&desk.state), 0);
+        for attempt in 0.. {
+            assert!(attempt < ATTEMPTS, "this machine is too busy");
+            let mut draw = desk.begin_to_draw("30mm", false);
+            // Another terminal sees it to its end, with its outcome.
+            let watched = desk.bench.run(&["watch", "--json"]);
+            let told = json(&watched);
+            let ended = draw.exit_code();
+            assert_eq!(watched.status.code(), ended, "{told:#}");
+            if told["state"] == "reached" {
+                assert_eq!(
+                    (&told["tool"], ended),
+                    (&"stroke".into(), Some(0)),
+                    "{told:#}"
+                );
+                break;
+            }
+            desk.bench.run(&["reset"]);
         }
-        desk.bench.run(&["reset"]);
-    }
-    let job = desk.last_job();
-    let figures: Value = serde_json::from_str(job["figures"].as_str().unwrap()).unwrap();
-    assert!(figures["arm_time_s"].as_f64() > Some(1.0), "{job:#}");
-    // That word was for that drawing: the scene's own design needs another.
-    let stroke = ["stroke", r#"{"scene":"short"}"#, "--node", &served.url];
-    let (code, refused) = desk.bench.call(&stroke);
-    assert_eq!(
-        (code, &refused["code"]),
-        (1, &"needs_enabling".into()),
-        "{refused:#}"
-    );
-    let why = refused["message"].as_str().unwrap();
-    assert!(why.contains("enabled now: hook.svg in default"), "{why}");
-    // A job that is over is told at once.
-    let id = job["id"].as_str().unwrap();
-    let past = desk.bench.run(&["watch", id]);
-    assert_eq!(past.status.code(), Some(0), "{}", text(&past));
-    assert!(
-        text(&past).contains(&format!("{id}: drew 1 stroke")),
-        "{}",
-        text(&past)
-    );
-    let unknown = desk.bench.run(&["watch", "job-99"]);
-    assert_eq!(unknown.status.code(), Some(1), "{}", text(&unknown));
-    let kept = desk.bench.path("state/jobs").join(id).join("design.toml");
-    let kept = std::fs::read_to_string(kept).unwrap();
-    assert!(kept.contains("M0 20V0H40V10"), "{kept}");
+        let job = desk.last_job();
+        let figures: Value = serde_json::from_str(job["figures"].as_str().unwrap()).unwrap();
+        assert!(figures["arm_time_s"].as_f64() > Some(1.0), "{job:#}");
+        // That word was for that drawing: the scene's own design needs another.
+        let stroke = ["stroke", r#"{"scene":"short"}"#, "--node", &served.url];
+        let (code, refused) = desk.bench.call(&stroke);
+        assert_eq!(
+            (code, &refused["code"]),
+            (1, &"needs_enabling".into()),
+            "{refused:#}"
+        );
+        let why = refused["message"].as_str().unwrap();
+        assert!(why.contains("enabled now: hook.svg in default"), "{why}");
+        // A job that is over is told at once.
+        let id = job["id"].as_str().unwrap();
+        let past = desk.bench.run(&["watch", id]);
+        assert_eq!(past.status.code(), Some(0), "{}", text(&past));
+        assert!(
+            text(&past).contains(&format!("{id}: drew 1 stroke")),
+            "{}",
+            text(&past)
+        );
+        let unknown = desk.bench.run(&["watch", "job-99"]);
+        assert_eq!(unknown.status.code(), Some(1), "{}", text(&unknown));
+        let kept = desk.bench.path("state/jobs").join(id).join("design.toml");
+        let kept = std::fs::read_to_string(kept).unwrap();
+        assert!(kept.contains("M0 20V0H40V10"), "{kept}");
+    });
 }
 
 #[test]
 fn a_planner_does_not_go_on_with_an_operators_drawing() {
-    let desk = Desk::new();
-    let served = desk.bench.serve(&desk.own(&[]));
-    let mut draw = desk.begin_to_draw("60mm", false);
-    draw.signal(Signal::INT);
-    assert_eq!(draw.exit_code(), Some(1));
-    let latched = desk.bench.run(&["draw", "--resume", "--yes"]);
-    assert_eq!(latched.status.code(), Some(1));
-    assert!(
-        text(&latched).contains("`steadyhand reset`") || text(&latched).contains("`reset`"),
-        "{}",
-        text(&latched)
-    );
-    let reset = desk.bench.run(&["reset"]);
-    assert_eq!(reset.status.code(), Some(0), "{}", text(&reset));
-    let resume = ["stroke", r#"{"resume":true}"#, "--node", &served.url];
-    let (code, refused) = desk.bench.call(&resume);
-    assert_eq!(
-        (code, &refused["code"]),
-        (1, &"operators_drawing".into()),
-        "{refused:#}"
-    );
-    let done = desk.insist(&["draw", "--resume", "--yes"], false);
-    assert_eq!(done.status.code(), Some(0), "{}", text(&done));
+    unless_starved(|| {
+        let desk = Desk::new();
+        let served = desk.bench.serve(&desk.own(&[]));
+        let mut draw = desk.begin_to_draw("60mm", false);
+        draw.signal(Signal::INT);
+        assert_eq!(draw.exit_code(), Some(1));
+        let latched = desk.bench.run(&["draw", "--resume", "--yes"]);
+        assert_eq!(latched.status.code(), Some(1));
+        assert!(
+            text(&latched).contains("`steadyhand reset`") || text(&latched).contains("`reset`"),
+            "{}",
+            text(&latched)
+        );
+        let reset = desk.bench.run(&["reset"]);
+        assert_eq!(reset.status.code(), Some(0), "{}", text(&reset));
+        let resume = ["stroke", r#"{"resume":true}"#, "--node", &served.url];
+        let (code, refused) = desk.bench.call(&resume);
+        assert_eq!(
+            (code, &refused["code"]),
+            (1, &"operators_drawing".into()),
+            "{refused:#}"
+        );
+        let done = desk.insist(&["draw", "--resume", "--yes"], false);
+        assert_eq!(done.status.code(), Some(0), "{}", text(&done));
+    });
 }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::support::{Bench, PATIENCE, Served, post};
+use super::support::{Bench, PATIENCE, Served, post, unless_starved};
 use super::{Guarded, call, node, result};
 
 /// A minute of lines.
@@ -127,32 +127,34 @@ fn all_that_a_job_does_is_found_in_the_log_by_its_name() {
 
 #[test]
 fn what_an_arm_says_names_its_node_itself_and_the_job() {
-    let bench = Bench::new();
-    bench.scene("long", &long());
-    let (sim, port) = bench.sim(&["--unpaced"]);
-    let here = ["--port", &port, "--calibrated", "elsewhere"];
-    let served = bench.serve(&[&["--log", "json", "--enable", "long"][..], &here].concat());
-    let drawing = {
-        let (host, body) = (served.host(), call("stroke", &json!({"scene": "long"})));
-        std::thread::spawn(move || super::support::post_to(&host, "", &body))
-    };
-    until("moving", || arm(&served, "")["state"] == "moving");
-    drop(sim);
-    let (_, broke) = drawing.join().unwrap();
-    let job = result(&broke)["job"]["id"].clone();
-    assert_eq!(result(&broke)["success"], false, "{broke}");
-    let lines = lines(served);
-    let is_arms = |line: &&Value| {
-        line["target"]
-            .as_str()
-            .is_some_and(|target| target.contains("motion"))
-            && line["job"] == job
-    };
-    let said = lines.iter().find(is_arms);
-    let said = said.unwrap_or_else(|| panic!("no line of {job} in {lines:#?}"));
-    assert_eq!(
-        (&said["node"], &said["arm"]),
-        (&json!("local"), &json!("arm")),
-        "{said}"
-    );
+    unless_starved(|| {
+        let bench = Bench::new();
+        bench.scene("long", &long());
+        let (sim, port) = bench.sim(&["--unpaced"]);
+        let here = ["--port", &port, "--calibrated", "elsewhere"];
+        let served = bench.serve(&[&["--log", "json", "--enable", "long"][..], &here].concat());
+        let drawing = {
+            let (host, body) = (served.host(), call("stroke", &json!({"scene": "long"})));
+            std::thread::spawn(move || super::support::post_to(&host, "", &body))
+        };
+        until("moving", || arm(&served, "")["state"] == "moving");
+        drop(sim);
+        let (_, broke) = drawing.join().unwrap();
+        let job = result(&broke)["job"]["id"].clone();
+        assert_eq!(result(&broke)["success"], false, "{broke}");
+        let lines = lines(served);
+        let is_arms = |line: &&Value| {
+            line["target"]
+                .as_str()
+                .is_some_and(|target| target.contains("motion"))
+                && line["job"] == job
+        };
+        let said = lines.iter().find(is_arms);
+        let said = said.unwrap_or_else(|| panic!("no line of {job} in {lines:#?}"));
+        assert_eq!(
+            (&said["node"], &said["arm"]),
+            (&json!("local"), &json!("arm")),
+            "{said}"
+        );
+    });
 }
