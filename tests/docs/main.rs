@@ -7,6 +7,7 @@
 )]
 
 mod arguments;
+mod commands;
 mod mcp_catalogue;
 mod schema;
 mod tidy;

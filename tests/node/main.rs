@@ -8,6 +8,7 @@
 
 mod align;
 mod audit_log;
+mod book;
 mod calibrate;
 mod canvas;
 mod clients;
@@ -22,7 +23,6 @@ mod exam;
 mod explain;
 mod families;
 mod first_light;
-mod first_line;
 mod fleet;
 mod guided;
 mod health;
