@@ -12,7 +12,10 @@ use serde::{Deserialize, Serialize};
 use base::units::{Finite, JOINTS_MAX, JointVector, SERVOS_MAX};
 use kin::{KinematicChain, RevoluteJoint};
 
+mod gear_wear;
 pub mod urdf;
+
+pub use gear_wear::GearWear;
 
 /// An arm as its file describes it.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
@@ -173,6 +176,9 @@ pub struct SimulationParameters {
     pub backlash_deg: Finite,
     /// Time between a request's last byte and the reply's first.
     pub return_delay_us: u32,
+    /// Wear of the servos; absent where they are as good as new.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wear: Option<GearWear>,
 }
 
 impl Default for SimulationParameters {
@@ -183,6 +189,7 @@ impl Default for SimulationParameters {
             dead_band_ticks: 1,
             backlash_deg: Finite::literal(0.0),
             return_delay_us: 20,
+            wear: None,
         }
     }
 }
@@ -392,6 +399,7 @@ fn check(file: &ArmFile) -> Result<(), String> {
         }
         check_size(capsule)?;
     }
+    gear_wear::check(file)?;
     check_may_touch(file)
 }
 

@@ -3,12 +3,13 @@
 //!
 //! Everything happens on a grid of one millisecond of the clock, so that the arm's motion does not
 //! depend on the times at which it is observed. A servo follows its goal with a first-order lag, within
-//! the speed and acceleration it was given. A limp arm stays in place: gravity is not modelled.
+//! the speed and acceleration it was given. A limp arm stays in place; gravity is felt by worn gears alone.
 
 use std::f64::consts::TAU;
 use std::time::Duration;
 
 use super::sheet_contact::{ContactReaction, JointHolding, TipContact};
+use super::worn_gears::WornGears;
 use arm::{ArmModel, ServoFile};
 use base::units::{ClockInstant, JointVector};
 
@@ -91,6 +92,9 @@ pub(crate) struct ArmDynamics {
     speed_max_rad_s: f64,
     dead_band_ticks: f64,
     play_rad: f64,
+    wear: Option<WornGears>,
+    /// No worn joint has further to fall through its play.
+    has_settled: bool,
     pub(crate) supply_v: f64,
     /// Reaction of the sheet on the joints, and the speed at which it turns them back.
     reaction: ContactReaction,
@@ -123,6 +127,11 @@ impl ArmDynamics {
             speed_max_rad_s: simulation.speed_max_rad_s.get(),
             dead_band_ticks: f64::from(simulation.dead_band_ticks),
             play_rad: simulation.backlash_deg.get().to_radians().max(0.0),
+            wear: simulation
+                .wear
+                .as_ref()
+                .map(|wear| WornGears::new(arm, wear)),
+            has_settled: simulation.wear.is_none(),
             supply_v,
             reaction: no_reaction(arm.dof()),
             back_rad_s: JointVector::zeros(arm.dof()),
@@ -148,6 +157,7 @@ impl ArmDynamics {
                 self.rest(to);
                 return;
             }
+            self.bear_load();
             for axle in 0..self.axles.len() {
                 self.step(axle);
             }
@@ -291,7 +301,7 @@ impl ArmDynamics {
             .axles
             .iter()
             .all(|axle| axle.velocity_rad_s.abs() < 1e-12);
-        stands && self.units.iter().all(|unit| self.wish(unit).abs() < 1e-12)
+        stands && self.has_settled && self.units.iter().all(|unit| self.wish(unit).abs() < 1e-12)
     }
 
     fn rest(&mut self, to: ClockInstant) {
@@ -323,6 +333,29 @@ impl ArmDynamics {
             let half = self.play_rad / 2.0;
             axle.joint_rad = axle.joint_rad.clamp(angle_rad - half, angle_rad + half);
         }
+        self.settle(index, axle.joint_rad);
+    }
+
+    /// Puts the load of the posture on worn gears.
+    fn bear_load(&mut self) {
+        let joints_rad = self.sent_rad();
+        if let Some(wear) = &mut self.wear {
+            wear.bear(&joints_rad, self.supply_v);
+            self.has_settled = true;
+        }
+    }
+
+    /// Lays a worn joint into its play, from where it lay before this step.
+    fn settle(&mut self, index: usize, lay_rad: f64) {
+        let of = |unit: &&ServoUnit| unit.axle == index;
+        let temperature_c = self.units.iter().find(of).map(|unit| unit.temperature_c);
+        let (Some(wear), Some(axle)) = (&self.wear, self.axles.get_mut(index)) else {
+            return;
+        };
+        let temperature_c = temperature_c.unwrap_or(AMBIENT_C);
+        let lies_rad = wear.settle(index, lay_rad, axle.angle_rad, temperature_c, STEP_S);
+        self.has_settled &= (lies_rad - lay_rad).abs() < 1e-12;
+        axle.joint_rad = lies_rad;
     }
 
     /// The mean of what the energised servos of an axle want, and the strictest acceleration.
@@ -353,13 +386,16 @@ impl ArmDynamics {
         if !drive.torque_on || drive.torque_ratio <= 0.0 {
             return 0.0;
         }
-        let error_ticks = self.error_ticks(unit);
+        let (sag_rad, stick_rad) = self.wear.as_ref().map_or((0.0, 0.0), |wear| {
+            (wear.sag_rad(unit.axle), wear.stick_rad(unit.axle))
+        });
+        let scale = ticks_a_radian(unit.servo);
+        let error_ticks = self.error_ticks(unit) + scale * sag_rad;
         // The servo's own eye is quantised: it cannot see errors within its dead band.
         let seen = drive.goal_ticks.round() - (drive.goal_ticks - error_ticks).round();
-        if seen.abs() <= self.dead_band_ticks {
+        if seen.abs() <= self.dead_band_ticks || error_ticks.abs() < scale.abs() * stick_rad {
             return 0.0;
         }
-        let scale = ticks_a_radian(unit.servo);
         let error_rad = error_ticks.abs() / scale.abs();
         let acceleration = drive.acceleration_ticks_s2 / scale.abs();
         let speed_rad_s = (error_rad / self.lag_s)

@@ -134,6 +134,13 @@ impl FaultRng {
         drawn < share
     }
 
+    /// A share between -1 and 1, each as likely as any other.
+    pub(crate) fn signed(&mut self) -> f64 {
+        #[expect(clippy::cast_precision_loss, reason = "53 bits are enough")]
+        let drawn = (self.next() >> 11) as f64 / (1_u64 << 52) as f64;
+        drawn - 1.0
+    }
+
     /// About normally distributed, with a sigma of 1.
     pub(crate) fn normal(&mut self) -> f64 {
         let drawn = self.next();

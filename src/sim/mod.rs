@@ -28,6 +28,9 @@ mod sheet_contact;
 #[cfg(test)]
 mod tests;
 mod uart_timing;
+mod worn_gears;
+#[cfg(test)]
+mod worn_gears_tests;
 
 pub use camera_view::{PrintedBlot, SceneLight, SimulatedView, ViewedPen, ViewedSheet};
 pub use fault_injection::SimulatedFault;

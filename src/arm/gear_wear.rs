@@ -1,0 +1,100 @@
+//! The wear of simulated servos: play behind the encoder, friction, sag and drift of the zeros.
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::ArmFile;
+use base::units::Finite;
+
+/// Physics of worn servos in a simulated arm.
+///
+/// The encoder sits on the servo's output: it sees sag and friction, and neither play nor the drift of the zeros,
+/// which lie between it and the joint.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GearWear {
+    /// Seed of the differences between joints and along the turn.
+    pub seed: u32,
+    /// Mean play between encoder and joint, total.
+    pub play_deg: Finite,
+    /// Largest share by which play differs between joints, and once more along the turn.
+    pub play_spread: Finite,
+    /// Gravity torque above which a joint hangs on one side of its play instead of being held by friction.
+    pub bearing_friction_n_m: Finite,
+    /// Friction within the servo: an error that calls for less torque is not corrected.
+    pub servo_friction_n_m: Finite,
+    /// Friction within the servo that is added for each newton metre of load.
+    pub servo_friction_per_load: Finite,
+    /// Yielding of the servo under load at 12 V; a lower supply yields more.
+    pub sag_deg_per_n_m: Finite,
+    /// Largest drift of a joint's zero for each kelvin above 25 °C.
+    pub zero_drift_deg_per_k: Finite,
+    /// Masses of capsules by name, each in the middle of its axis.
+    #[serde(default)]
+    pub masses_g: BTreeMap<String, Finite>,
+    /// Mass at the tool mount.
+    pub payload_g: Finite,
+}
+
+/// Checks that every figure is one that a hobby arm can have.
+pub(super) fn check(file: &ArmFile) -> Result<(), String> {
+    let Some(wear) = &file.simulation.wear else {
+        return Ok(());
+    };
+    if file.simulation.backlash_deg.get() > 0.0 {
+        return Err(
+            "simulation: backlash_deg and wear.play_deg both say the play; leave backlash_deg out"
+                .to_owned(),
+        );
+    }
+    for (key, value, range) in figures(wear) {
+        check_figure(key, value, &range)?;
+    }
+    wear.masses_g.iter().try_for_each(|(name, mass_g)| {
+        if !file.capsules.iter().any(|capsule| capsule.name == *name) {
+            return Err(format!(
+                "simulation.wear.masses_g: there is no capsule `{name}`"
+            ));
+        }
+        check_figure(name, *mass_g, &MASS_RANGE_G)
+    })
+}
+
+/// Masses of parts of arms on a table.
+const MASS_RANGE_G: RangeInclusive<f64> = 0.0..=5_000.0;
+
+fn figures(wear: &GearWear) -> [(&'static str, Finite, RangeInclusive<f64>); 8] {
+    [
+        ("play_deg", wear.play_deg, 0.0..=5.0),
+        ("play_spread", wear.play_spread, 0.0..=0.5),
+        (
+            "bearing_friction_n_m",
+            wear.bearing_friction_n_m,
+            0.0..=10.0,
+        ),
+        ("servo_friction_n_m", wear.servo_friction_n_m, 0.0..=10.0),
+        (
+            "servo_friction_per_load",
+            wear.servo_friction_per_load,
+            0.0..=1.0,
+        ),
+        ("sag_deg_per_n_m", wear.sag_deg_per_n_m, 0.0..=5.0),
+        ("zero_drift_deg_per_k", wear.zero_drift_deg_per_k, 0.0..=0.1),
+        ("payload_g", wear.payload_g, MASS_RANGE_G),
+    ]
+}
+
+fn check_figure(key: &str, value: Finite, range: &RangeInclusive<f64>) -> Result<(), String> {
+    if range.contains(&value.get()) {
+        return Ok(());
+    }
+    Err(format!(
+        "simulation.wear: {key} is {}; {} to {} are possible",
+        value.get(),
+        range.start(),
+        range.end()
+    ))
+}

@@ -1,0 +1,180 @@
+//! Worn gears: joints that lie on one side of their play, servos that sag and stick, zeros that drift.
+
+use std::f64::consts::TAU;
+
+use arm::{ArmModel, GearWear};
+use base::units::JointVector;
+use kin::KinematicChain;
+use nalgebra::{Point3, Vector3};
+
+use super::fault_injection::FaultRng;
+
+/// Weight of a kilogram.
+const GRAVITY_M_S2: f64 = 9.81;
+
+/// Supply at which the sag is said.
+const NOMINAL_V: f64 = 12.0;
+
+/// Temperature at which the zeros are right.
+const ZEROED_AT_C: f64 = 25.0;
+
+/// Speed at which a joint falls through its play.
+const FALL_RAD_S: f64 = 0.5;
+
+/// Periods of the play's variation in one turn of a joint.
+const PLAY_PERIODS: f64 = 3.0;
+
+/// Wear of a whole arm, and the load that its posture puts on its joints.
+#[derive(Clone, Debug)]
+pub(crate) struct WornGears {
+    chain: KinematicChain,
+    masses: Vec<CarriedMass>,
+    joints: Vec<JointWear>,
+    bearing_friction_n_m: f64,
+    servo_friction_n_m: f64,
+    servo_friction_per_load: f64,
+    sag_rad_per_n_m: f64,
+    supply_ratio: f64,
+    torque_n_m: Vec<f64>,
+}
+
+#[derive(Clone, Debug)]
+struct CarriedMass {
+    joints_before: usize,
+    /// In the frame of the last of those joints; `None` for the tool mount.
+    centre_m: Option<Point3<f64>>,
+    mass_kg: f64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct JointWear {
+    play_rad: f64,
+    variation: f64,
+    phase_rad: f64,
+    drift_rad_per_k: f64,
+}
+
+impl WornGears {
+    pub(crate) fn new(arm: &ArmModel, wear: &GearWear) -> Self {
+        let mut chance = FaultRng::new(u64::from(wear.seed));
+        let joints = (0..arm.dof()).map(|_| JointWear::draw(wear, &mut chance));
+        Self {
+            joints: joints.collect(),
+            chain: arm.chain.clone(),
+            masses: masses(arm, wear),
+            bearing_friction_n_m: wear.bearing_friction_n_m.get(),
+            servo_friction_n_m: wear.servo_friction_n_m.get(),
+            servo_friction_per_load: wear.servo_friction_per_load.get(),
+            sag_rad_per_n_m: wear.sag_deg_per_n_m.get().to_radians(),
+            supply_ratio: 1.0,
+            torque_n_m: vec![0.0; arm.dof()],
+        }
+    }
+
+    /// Computes the torque that gravity puts on each joint in a posture.
+    pub(crate) fn bear(&mut self, joints_rad: &JointVector, supply_v: f64) {
+        self.supply_ratio = NOMINAL_V / supply_v.max(1.0);
+        let frames = self.chain.frames(joints_rad);
+        let weights: Vec<(usize, Point3<f64>, Vector3<f64>)> = self
+            .masses
+            .iter()
+            .filter_map(|mass| {
+                let at_m = match mass.centre_m {
+                    Some(centre_m) => *frames.get(mass.joints_before)? * centre_m,
+                    None => frames.tool * Point3::origin(),
+                };
+                let weight_n = Vector3::new(0.0, 0.0, -GRAVITY_M_S2 * mass.mass_kg);
+                Some((mass.joints_before, at_m, weight_n))
+            })
+            .collect();
+        let turning = self.chain.joints().iter().zip(frames.iter().skip(1));
+        let loads = turning.enumerate().map(|(index, (joint, frame))| {
+            let axis = frame.rotation * joint.axis;
+            let carried = weights.iter().filter(|(before, _, _)| *before > index);
+            carried
+                .map(|(_, at_m, weight_n)| {
+                    let arm_m = at_m - Point3::from(frame.translation.vector);
+                    axis.dot(&arm_m.cross(weight_n))
+                })
+                .sum()
+        });
+        self.torque_n_m = loads.collect();
+    }
+
+    fn load_n_m(&self, joint: usize) -> f64 {
+        self.torque_n_m.get(joint).copied().unwrap_or(0.0)
+    }
+
+    /// Returns the angle by which a servo stands beside its goal under the load of its joint, as its encoder sees it.
+    pub(crate) fn sag_rad(&self, joint: usize) -> f64 {
+        self.load_n_m(joint) * self.sag_rad_per_n_m * self.supply_ratio
+    }
+
+    /// Returns the error that friction within the servo leaves uncorrected.
+    pub(crate) fn stick_rad(&self, joint: usize) -> f64 {
+        if joint >= self.joints.len() {
+            return 0.0;
+        }
+        let per_load = self.servo_friction_per_load * self.load_n_m(joint).abs();
+        (self.servo_friction_n_m + per_load) * self.sag_rad_per_n_m * self.supply_ratio
+    }
+
+    /// Returns where a joint lies, from where it lay, once its servo has turned to `angle_rad`.
+    pub(crate) fn settle(
+        &self,
+        joint: usize,
+        lay_rad: f64,
+        angle_rad: f64,
+        temperature_c: f64,
+        step_s: f64,
+    ) -> f64 {
+        let Some(wear) = self.joints.get(joint) else {
+            return angle_rad;
+        };
+        let centre_rad = angle_rad + wear.drift_rad_per_k * (temperature_c - ZEROED_AT_C);
+        let half_rad = wear.play_at_rad(angle_rad) / 2.0;
+        let load_n_m = self.load_n_m(joint);
+        let falls = load_n_m.abs() > self.bearing_friction_n_m;
+        let fallen_rad = if falls {
+            lay_rad + load_n_m.signum() * FALL_RAD_S * step_s
+        } else {
+            lay_rad
+        };
+        fallen_rad.clamp(centre_rad - half_rad, centre_rad + half_rad)
+    }
+}
+
+impl JointWear {
+    fn draw(wear: &GearWear, chance: &mut FaultRng) -> Self {
+        let spread = wear.play_spread.get();
+        Self {
+            play_rad: wear.play_deg.get().to_radians() * (1.0 + spread * chance.signed()),
+            variation: spread * chance.signed(),
+            phase_rad: TAU * chance.signed(),
+            drift_rad_per_k: wear.zero_drift_deg_per_k.get().to_radians() * chance.signed(),
+        }
+    }
+
+    /// Returns the play at an angle, total.
+    fn play_at_rad(&self, angle_rad: f64) -> f64 {
+        let wave = (PLAY_PERIODS * angle_rad + self.phase_rad).sin();
+        self.play_rad * (1.0 + self.variation * wave)
+    }
+}
+
+/// Returns the masses of the capsules that have one, and the payload.
+fn masses(arm: &ArmModel, wear: &GearWear) -> Vec<CarriedMass> {
+    let parts = arm.capsules.iter().filter_map(|capsule| {
+        Some(CarriedMass {
+            joints_before: capsule.joints_before,
+            centre_m: Some(nalgebra::center(&capsule.from_m, &capsule.to_m)),
+            mass_kg: wear.masses_g.get(&capsule.name)?.get() / 1000.0,
+        })
+    });
+    let payload = CarriedMass {
+        joints_before: arm.dof(),
+        centre_m: None,
+        mass_kg: wear.payload_g.get() / 1000.0,
+    };
+    parts.chain([payload]).collect()
+}
