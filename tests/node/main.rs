@@ -49,6 +49,7 @@ mod torture;
 mod transcript;
 mod two_arms;
 mod waiting;
+mod which_node;
 mod whose_stop;
 #[cfg(not(feature = "exam"))]
 mod without_exam;

@@ -62,18 +62,19 @@ pub(super) async fn run(node: &NodeOptions, args: &JointsArgs) -> anyhow::Result
     match &args.from {
         Some(file) => replay(file, &mut ranges)?,
         None => {
-            if !place.runs || present.is_none() {
+            let Some(at) = place.running.as_ref().filter(|_| present.is_some()) else {
                 bail!(
-                    "no node that runs here has an arm {}: start it (nothing moves), or say --from FILE",
-                    arm.file.name
+                    "no running node has an arm {}, and --from says no recording: {}",
+                    arm.file.name,
+                    place.absent
                 );
-            }
+            };
             let holds = present.is_some_and(|seen| seen.energised);
-            if holds && !let_go(args, &mut person).await? {
+            if holds && !let_go(args, at, &mut person).await? {
                 terminal_output::line(&format!("nothing was changed; {}", torque(true)));
                 return Ok(ExitStatus::Refused);
             }
-            by_hand(args, &mut ranges, &mut person).await?;
+            by_hand(args, at, &mut ranges, &mut person).await?;
         }
     }
     terminal_output::line(ranges.table().trim_end());
@@ -97,12 +98,16 @@ pub(super) async fn run(node: &NodeOptions, args: &JointsArgs) -> anyhow::Result
 }
 
 /// Torque goes off once a person holds the arm.
-async fn let_go(args: &JointsArgs, person: &mut OperatorInput) -> anyhow::Result<bool> {
+async fn let_go(
+    args: &JointsArgs,
+    at: &AtArgs,
+    person: &mut OperatorInput,
+) -> anyhow::Result<bool> {
     let warning = "torque goes off and the arm will drop: hold it.";
     if !person.confirm(warning, args.consent.yes).await? {
         return Ok(false);
     }
-    let told = operator_client::ask(&args.at, &OperatorVerb::TorqueOff).await?;
+    let told = operator_client::ask(at, &OperatorVerb::TorqueOff).await?;
     if !told.done {
         bail!("{}", told.text);
     }
@@ -134,13 +139,14 @@ fn replay(file: &std::path::Path, ranges: &mut RangeRecorder<'_>) -> anyhow::Res
 /// Reads the node again and again; Enter says that what was asked for is done.
 async fn by_hand(
     args: &JointsArgs,
+    at: &AtArgs,
     ranges: &mut RangeRecorder<'_>,
     person: &mut OperatorInput,
 ) -> anyhow::Result<()> {
     let clock = NodeClock::real();
     let mut alarm = clock.alarm()?;
     while let Some(task) = ranges.task() {
-        let told = operator_client::ask(&args.at, &OperatorVerb::Measured).await?;
+        let told = operator_client::ask(at, &OperatorVerb::Measured).await?;
         let seen: NodeMeasurements = serde_json::from_str(&told.text)
             .with_context(|| format!("the node says: {}", told.text))?;
         let arm = seen.arms.into_iter().find(|seen| seen.model == args.arm);

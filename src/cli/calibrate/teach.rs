@@ -156,6 +156,11 @@ fn places(is_rolled: bool) -> Vec<(TouchTargetArg, &'static str)> {
 async fn sheet(node: &NodeOptions, args: &TeachArgs) -> anyhow::Result<ExitStatus> {
     let TeachArgs { here, consent } = args;
     let place = CalibrationFolders::find(node, &here.at).await?;
+    // Every touch is of the node that was found.
+    let here = &HereArgs {
+        at: place.running.clone().unwrap_or_default(),
+        ..here.clone()
+    };
     let scene = place.library.scene(&here.scene, None)?;
     let mut person = OperatorInput::listen()?;
     for (of, what) in places(scene.surface.radius_mm().is_some()) {

@@ -85,7 +85,10 @@ impl CalibrationFolders {
         }
         let measured = || arm.map(|arm| arm.joints_rad.clone());
         let joints = said.cloned().or_else(measured).with_context(|| {
-            format!("no node that runs here measures an arm {model}: start it, or say --joints")
+            format!(
+                "no running node measures an arm {model}, and --joints says none: {}",
+                self.absent
+            )
         })?;
         if joints.len() != scene.arm.dof() || joints.iter().any(|q| !q.is_finite()) {
             bail!(
