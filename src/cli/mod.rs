@@ -96,6 +96,7 @@ async fn command(cli: Cli, sockets: systemd::ActivatedSockets) -> anyhow::Result
         CliCommand::Reach(args) => reach::run(&node, &args),
         CliCommand::Arm(what) => arm::run(&what),
         CliCommand::Calibrate(what) => calibrate::run(&node, what).await,
+        CliCommand::FirstLine(args) => calibrate::first_line::run(&node, &args).await,
         CliCommand::Jog(args) => jog::run(&node, args).await,
         CliCommand::Teach(what) => calibrate::teach::run(&node, &what).await,
         CliCommand::Explain(args) => explain::run(&node, &args),

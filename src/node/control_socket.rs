@@ -66,6 +66,18 @@ pub enum OperatorVerb {
     },
     /// Go on with what is held.
     Resume,
+    /// Visit the sheet and draw a cross, or feel where the sheet is.
+    Align {
+        /// In which scene.
+        scene: String,
+        /// Feel the sheet.
+        touch: bool,
+    },
+    /// Draw a scene as it is.
+    Stroke {
+        /// Which scene.
+        scene: String,
+    },
     /// Take torque off: the arm drops.
     TorqueOff,
     /// Measure stops on the arm that is attached.
@@ -168,6 +180,8 @@ impl OperatorVerb {
                 }
                 | Self::Resume
                 | Self::Jog { .. }
+                | Self::Align { .. }
+                | Self::Stroke { .. }
         )
     }
 
@@ -473,6 +487,14 @@ async fn act(node: &Arc<Node>, verb: OperatorVerb) -> VerbReply {
             };
             call(node, "reset", arguments).await
         }
+        OperatorVerb::Align { scene, touch } => {
+            let arguments = serde_json::json!({ "scene": scene, "touch": touch });
+            call(node, "align", ReceivedArguments::Value(arguments)).await
+        }
+        OperatorVerb::Stroke { scene } => {
+            let arguments = serde_json::json!({ "scene": scene });
+            call(node, "stroke", ReceivedArguments::Value(arguments)).await
+        }
         OperatorVerb::Status => call(node, "sense", ReceivedArguments::Absent).await,
         OperatorVerb::Jobs { id, json } => job_list::jobs_reply(&node.state, id.as_deref(), json),
         OperatorVerb::Describe => describe(node),
@@ -621,7 +643,7 @@ async fn call(node: &Arc<Node>, tool: &str, arguments: ReceivedArguments) -> Ver
         .await;
     VerbReply {
         done: !reply.is_error,
-        ..VerbReply::done(reply.text)
+        ..VerbReply::with_data(&reply.text, &reply.structured)
     }
 }
 

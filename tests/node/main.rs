@@ -25,6 +25,7 @@ mod first_light;
 mod first_line;
 mod fleet;
 mod guided;
+mod guided_line;
 mod health;
 mod init;
 mod interrupted;

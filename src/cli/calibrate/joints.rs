@@ -31,15 +31,15 @@ const LINES_MAX: usize = 200_000;
 pub(crate) struct JointsArgs {
     /// Which arm
     #[arg(long, default_value = "so101")]
-    arm: String,
+    pub(super) arm: String,
     /// A recording instead of a running node: a line `{"ticks": {"1": 2048, …}}` a reading, and
     /// `{"enter": true}` where Enter was pressed
     #[arg(long, value_name = "FILE")]
-    from: Option<PathBuf>,
+    pub(super) from: Option<PathBuf>,
     #[command(flatten)]
-    consent: ConsentArgs,
+    pub(super) consent: ConsentArgs,
     #[command(flatten)]
-    at: AtArgs,
+    pub(super) at: AtArgs,
 }
 
 /// A line of a recording.
@@ -53,12 +53,20 @@ struct RecordingLine {
 }
 
 pub(super) async fn run(node: &NodeOptions, args: &JointsArgs) -> anyhow::Result<ExitStatus> {
+    with_person(node, args, &mut OperatorInput::listen()?).await
+}
+
+/// Does it with a person who is listened to already.
+pub(super) async fn with_person(
+    node: &NodeOptions,
+    args: &JointsArgs,
+    person: &mut OperatorInput,
+) -> anyhow::Result<ExitStatus> {
     let place = CalibrationFolders::find(node, &args.at).await?;
     let arm = place.library.arm(&args.arm)?;
     let mut ranges = RangeRecorder::new(&arm);
     let present = place.arms.iter().find(|seen| seen.model == arm.file.name);
     let servos = present.map(|seen| seen.identity.clone());
-    let mut person = OperatorInput::listen()?;
     match &args.from {
         Some(file) => replay(file, &mut ranges)?,
         None => {
@@ -70,11 +78,11 @@ pub(super) async fn run(node: &NodeOptions, args: &JointsArgs) -> anyhow::Result
                 );
             };
             let holds = present.is_some_and(|seen| seen.energised);
-            if holds && !let_go(args, at, &mut person).await? {
+            if holds && !let_go(args, at, person).await? {
                 terminal_output::line(&format!("nothing was changed; {}", torque(true)));
                 return Ok(ExitStatus::Refused);
             }
-            by_hand(args, at, &mut ranges, &mut person).await?;
+            by_hand(args, at, &mut ranges, person).await?;
         }
     }
     terminal_output::line(ranges.table().trim_end());
@@ -92,7 +100,7 @@ pub(super) async fn run(node: &NodeOptions, args: &JointsArgs) -> anyhow::Result
         args,
         &found,
         servos.filter(|servos| !servos.is_empty()).as_ref(),
-        &mut person,
+        person,
     )
     .await
 }

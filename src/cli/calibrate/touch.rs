@@ -2,7 +2,7 @@
 
 use anyhow::{Context, bail};
 
-use super::arguments::{CalibrationTarget, TouchArgs, TouchTargetArg};
+use super::arguments::{TouchArgs, TouchTargetArg};
 use super::place::{CalibrationFolders, origin_words};
 use crate::{ExitStatus, terminal_output};
 use base::clock;
@@ -49,11 +49,7 @@ impl CalibrationFolders {
         args: &TouchArgs,
         scene: &Scene,
     ) -> anyhow::Result<CalibrationSession> {
-        let kind = match args.what {
-            CalibrationTarget::Tool => CalibrationKind::Tool,
-            CalibrationTarget::Sheet => CalibrationKind::Sheet,
-            CalibrationTarget::Zeros => CalibrationKind::Zeros,
-        };
+        let kind = CalibrationKind::from(args.what);
         let pen = args.here.pen_of(scene);
         Ok(CalibrationSession {
             basis: calib::basis_of(kind, scene, &pen)?,
