@@ -1,13 +1,19 @@
 //! `approve`: shows a plan that waits for a person, and allows exactly that one.
 
 use super::questions::{self, WHOLE_YES};
-use super::{AtArgs, ExitStatus, operator_client, terminal_output};
+use super::{AtArgs, ExitStatus, NodeOptions, operator_client, terminal_output, which_node};
 use node::control_socket::OperatorVerb;
 
 const NO_TERMINAL: &str =
     "a person approves at a terminal; say --yes where one has looked at the plan above";
 
-pub(super) async fn run(job: Option<String>, yes: bool, at: &AtArgs) -> anyhow::Result<ExitStatus> {
+pub(super) async fn run(
+    options: &NodeOptions,
+    job: Option<String>,
+    yes: bool,
+    at: &AtArgs,
+) -> anyhow::Result<ExitStatus> {
+    let at = &which_node::required(options, at).await?;
     let told = operator_client::ask(at, &OperatorVerb::Pending { job: job.clone() }).await?;
     terminal_output::line(&told.text);
     let (Some(job), Some(plan)) = (job, told.plan) else {

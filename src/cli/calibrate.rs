@@ -3,6 +3,8 @@
 mod arguments;
 mod camera;
 mod exchange;
+pub(super) mod first_line;
+mod guided_touches;
 mod history;
 mod joints;
 mod operator_input;

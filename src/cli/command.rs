@@ -63,6 +63,9 @@ pub(super) enum CliCommand {
     /// Find a tool's tip, a sheet's place or joints' zeros by touching; nothing is written before `accept`
     #[command(subcommand)]
     Calibrate(calibrate::CalibrateCommand),
+    /// Go the way from the box to the first line, step by step: port, node, joints, tip, sheet, line. It can be
+    /// left, and is taken up where it was left
+    FirstLine(calibrate::first_line::FirstLineArgs),
     /// Move the arm in small steps from the keyboard; each is planned and checked like any motion
     Jog(jog::JogArgs),
     /// Teach a scene its poses, sheet, ink caps or calibrator from where the arm is; shown, asked for

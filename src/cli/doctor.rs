@@ -32,6 +32,18 @@ pub(super) struct DoctorArgs {
     json: bool,
 }
 
+impl Default for DoctorArgs {
+    /// The node file's port and arm, for a person.
+    fn default() -> Self {
+        Self {
+            port: None,
+            arm: None,
+            root: PathBuf::from("/"),
+            json: false,
+        }
+    }
+}
+
 pub(super) async fn run(node: &NodeOptions, args: &DoctorArgs) -> anyhow::Result<ExitStatus> {
     let host = HostSystem {
         root: args.root.clone(),

@@ -62,7 +62,7 @@ pub(super) async fn run(options: &NodeOptions, args: &DrawArgs) -> anyhow::Resul
     } else {
         SimulationRate::Fast
     };
-    let door = OperatorDoor::open(options, &args.at, simulation)?;
+    let door = OperatorDoor::open(options, &args.at, simulation).await?;
     let command = DrawCommand {
         options,
         args,

@@ -18,7 +18,7 @@ use servo::ServoProtocol;
 use servo::host::HostSystem;
 use servo::scan::FoundServo;
 
-/// The file that ships, of which four values are replaced.
+/// The file that ships, of which some values are replaced.
 const TEMPLATE: &str = include_str!("../../systemd/node.toml");
 
 /// File mode of a node file.
@@ -48,6 +48,8 @@ struct InitChoices {
     name: String,
     model: String,
     port: String,
+    /// The folder of scenes, whole, where one was said.
+    scenes: Option<PathBuf>,
 }
 
 pub(super) async fn run(node: &NodeOptions, args: InitArgs) -> anyhow::Result<ExitStatus> {
@@ -76,6 +78,11 @@ pub(super) async fn run(node: &NodeOptions, args: InitArgs) -> anyhow::Result<Ex
             Some(name) => name,
             None => ask("what is this node called?", &machine()),
         },
+        scenes: node
+            .scenes
+            .as_deref()
+            .map(std::path::absolute)
+            .transpose()?,
         port,
     };
     let text = write(&choice)?;
@@ -221,11 +228,16 @@ fn machine() -> String {
 /// The file that ships, with what was chosen.
 fn write(choice: &InitChoices) -> anyhow::Result<String> {
     let mut text = TEMPLATE.to_owned();
-    for (shipped, key, value) in [
-        ("name = \"bench\"", "name", &choice.name),
-        ("model = \"so101\"", "model", &choice.model),
-        ("port = \"simulator\"", "port", &choice.port),
-    ] {
+    let scenes = choice.scenes.as_ref().map(|folder| {
+        let shipped = "# scenes = \"/etc/steadyhand/scenes\"";
+        (shipped, "scenes", folder.display().to_string())
+    });
+    let always = [
+        ("name = \"bench\"", "name", choice.name.clone()),
+        ("model = \"so101\"", "model", choice.model.clone()),
+        ("port = \"simulator\"", "port", choice.port.clone()),
+    ];
+    for (shipped, key, value) in always.into_iter().chain(scenes) {
         if !text.contains(shipped) {
             bail!("the file that ships has no line {shipped}");
         }

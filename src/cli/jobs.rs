@@ -1,6 +1,6 @@
 //! `jobs`: what a node was asked, planned and did, whether it runs or not.
 
-use super::{AtArgs, ExitStatus, NodeOptions, operator_client, terminal_output};
+use super::{AtArgs, ExitStatus, NodeOptions, operator_client, terminal_output, which_node};
 use node::control_socket::OperatorVerb;
 use node::{job_list, open, state_folder};
 
@@ -10,8 +10,8 @@ pub(super) async fn run(
     json: bool,
     at: &AtArgs,
 ) -> anyhow::Result<ExitStatus> {
-    if operator_client::targets_running_node(node, at) {
-        return operator_client::verb(at, OperatorVerb::Jobs { id, json }).await;
+    if let Some(at) = which_node::find(node, at).await? {
+        return operator_client::verb(&at, OperatorVerb::Jobs { id, json }).await;
     }
     let folder = state_folder::place(node, &open::file(node)?)?;
     let told = job_list::jobs_reply(&folder, id.as_deref(), json);

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use anyhow::{Context, bail};
 use clap::Args;
 
-use super::{AtArgs, ExitStatus, operator_client, terminal_output};
+use super::{AtArgs, ExitStatus, NodeOptions, operator_client, terminal_output, which_node};
 use node::control_socket::OperatorVerb;
 use node::jog::{JogRequest, JogState};
 
@@ -31,7 +31,9 @@ pub(super) struct JogArgs {
     at: AtArgs,
 }
 
-pub(super) async fn run(args: JogArgs) -> anyhow::Result<ExitStatus> {
+pub(super) async fn run(options: &NodeOptions, args: JogArgs) -> anyhow::Result<ExitStatus> {
+    let at = which_node::required(options, &args.at).await?;
+    let args = JogArgs { at, ..args };
     let Some(step) = args.step else {
         return terminal::run(&args).await;
     };

@@ -43,6 +43,7 @@ mod token;
 mod tools;
 mod trace;
 mod watch;
+mod which_node;
 
 pub use command::Cli;
 pub use node::{ExitStatus, node_service};
@@ -86,7 +87,7 @@ async fn command(cli: Cli, sockets: systemd::ActivatedSockets) -> anyhow::Result
     match cli.command {
         CliCommand::Call(args) => call::run(&node, args).await,
         CliCommand::Draw(args) => draw::run(&node, &args).await,
-        CliCommand::Watch { job, json, at } => watch::run(job.as_deref(), json, &at).await,
+        CliCommand::Watch { job, json, at } => watch::run(&node, job.as_deref(), json, &at).await,
         CliCommand::Serve(args) => serve::run(&node, args.into(), sockets).await,
         CliCommand::Tools { format, what } => tools::run(&node, &format, what.map(|what| *what)),
         CliCommand::Scene(what) => scenes::run(&node, what),
@@ -94,7 +95,8 @@ async fn command(cli: Cli, sockets: systemd::ActivatedSockets) -> anyhow::Result
         CliCommand::Reach(args) => reach::run(&node, &args),
         CliCommand::Arm(what) => arm::run(&what),
         CliCommand::Calibrate(what) => calibrate::run(&node, what).await,
-        CliCommand::Jog(args) => jog::run(args).await,
+        CliCommand::FirstLine(args) => calibrate::first_line::run(&node, &args).await,
+        CliCommand::Jog(args) => jog::run(&node, args).await,
         CliCommand::Teach(what) => calibrate::teach::run(&node, &what).await,
         CliCommand::Explain(args) => explain::run(&node, &args),
         #[cfg(feature = "exam")]
@@ -118,31 +120,31 @@ async fn command(cli: Cli, sockets: systemd::ActivatedSockets) -> anyhow::Result
             for_,
             arm,
             at,
-        } => operator_client::enable(&at, scenes, meta, for_, arm).await,
-        CliCommand::Page { socket } => operator_client::page(socket).await,
-        CliCommand::Disable(at) => operator_client::verb(&at, OperatorVerb::Disable).await,
-        CliCommand::Stop(at) => operator_client::verb(&at, OperatorVerb::Stop).await,
-        CliCommand::Estop(at) => operator_client::verb(&at, OperatorVerb::Estop).await,
-        CliCommand::Clear(at) => operator_client::clear(&at).await,
+        } => operator_client::enable(&node, &at, scenes, meta, for_, arm).await,
+        CliCommand::Page { socket } => operator_client::page(&node, socket).await,
+        CliCommand::Disable(at) => which_node::verb(&node, &at, OperatorVerb::Disable).await,
+        CliCommand::Stop(at) => which_node::stop(&node, &at, OperatorVerb::Stop).await,
+        CliCommand::Estop(at) => which_node::stop(&node, &at, OperatorVerb::Estop).await,
+        CliCommand::Clear(at) => operator_client::clear(&node, &at).await,
         CliCommand::Hold { now, at } => {
-            operator_client::verb(&at, OperatorVerb::Hold { now }).await
+            which_node::verb(&node, &at, OperatorVerb::Hold { now }).await
         }
-        CliCommand::Resume(at) => operator_client::verb(&at, OperatorVerb::Resume).await,
-        CliCommand::TorqueOff { yes, at } => operator_client::torque_off(&at, yes).await,
+        CliCommand::Resume(at) => which_node::verb(&node, &at, OperatorVerb::Resume).await,
+        CliCommand::TorqueOff { yes, at } => operator_client::torque_off(&node, &at, yes).await,
         CliCommand::Selftest { scene, rounds, at } => {
-            operator_client::verb(&at, OperatorVerb::Selftest { scene, rounds }).await
+            which_node::verb(&node, &at, OperatorVerb::Selftest { scene, rounds }).await
         }
         CliCommand::Reset { scene, arm, at } => {
-            operator_client::verb(&at, OperatorVerb::Reset { scene, arm }).await
+            which_node::verb(&node, &at, OperatorVerb::Reset { scene, arm }).await
         }
         CliCommand::Init(args) => init::run(&node, args).await,
         CliCommand::Check => check::run(&node),
         CliCommand::Clients(args) => clients::run(&node, &args),
         CliCommand::Token(command) => token::run(&node, command),
-        CliCommand::Status(at) => operator_client::verb(&at, OperatorVerb::Status).await,
+        CliCommand::Status(at) => which_node::verb(&node, &at, OperatorVerb::Status).await,
         CliCommand::Jobs { id, json, at } => jobs::run(&node, id, json, &at).await,
-        CliCommand::Approve { job, yes, at } => approve::run(job, yes, &at).await,
-        CliCommand::Pen { job, pen, yes, at } => pen::run(job, pen, yes, &at).await,
+        CliCommand::Approve { job, yes, at } => approve::run(&node, job, yes, &at).await,
+        CliCommand::Pen { job, pen, yes, at } => pen::run(&node, job, pen, yes, &at).await,
         CliCommand::Replay { job, bytes } => replay::run(&node, &job, bytes).await,
         CliCommand::Audit(audit::AuditCommand::Verify { file, key }) => {
             audit::verify(&file, key.as_deref())

@@ -6,21 +6,18 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 
 use super::questions::{self, WHOLE_YES};
-use super::{AtArgs, ExitStatus, NodeOptions, terminal_output};
+use super::{AtArgs, ExitStatus, NodeOptions, terminal_output, which_node};
 use mcp::http_client;
 use node::control_socket::{self, OperatorVerb, VerbReply};
 
-/// Returns whether the request is for a running node, and not for a folder.
-pub(super) fn targets_running_node(node: &NodeOptions, at: &AtArgs) -> bool {
-    let folder = node.state.is_some() || node.config.is_some();
-    at.socket.is_some() || at.node.is_some() || (!folder && control_socket::only_socket().is_ok())
-}
-
-/// Asks the node that is meant.
+/// Asks a node that is named: its socket, or its address with a token.
 pub(super) async fn ask(at: &AtArgs, verb: &OperatorVerb) -> anyhow::Result<VerbReply> {
     match (&at.node, &at.token_file) {
         (Some(url), Some(token)) => ask_remote(url, token, verb).await,
-        _ => control_socket::ask(&socket(at)?, verb).await,
+        _ => {
+            let socket = at.socket.as_deref().context("no node is named")?;
+            control_socket::ask(socket, verb).await
+        }
     }
 }
 
@@ -57,18 +54,13 @@ fn address(said: &str) -> String {
     }
 }
 
-/// The socket of the node on this machine.
-fn socket(at: &AtArgs) -> anyhow::Result<PathBuf> {
-    match &at.socket {
-        Some(path) => Ok(path.clone()),
-        None => control_socket::only_socket(),
-    }
-}
-
 /// Asks the node on this machine for a code that opens its page once.
-pub(super) async fn page(socket: Option<PathBuf>) -> anyhow::Result<ExitStatus> {
-    let socket = socket.map_or_else(control_socket::only_socket, Ok)?;
-    verb(&AtArgs::at_socket(socket), OperatorVerb::PageLogin).await
+pub(super) async fn page(
+    options: &NodeOptions,
+    socket: Option<PathBuf>,
+) -> anyhow::Result<ExitStatus> {
+    let at = socket.map_or_else(AtArgs::default, AtArgs::at_socket);
+    which_node::verb(options, &at, OperatorVerb::PageLogin).await
 }
 
 pub(super) async fn verb(at: &AtArgs, verb: OperatorVerb) -> anyhow::Result<ExitStatus> {
@@ -82,12 +74,14 @@ pub(super) async fn verb(at: &AtArgs, verb: OperatorVerb) -> anyhow::Result<Exit
 }
 
 pub(super) async fn enable(
+    options: &NodeOptions,
     at: &AtArgs,
     scenes: Vec<String>,
     meta: Option<String>,
     for_: Option<Duration>,
     arm: Option<String>,
 ) -> anyhow::Result<ExitStatus> {
+    let at = which_node::required(options, at).await?;
     for scene in scenes {
         let ask = OperatorVerb::Enable {
             scene,
@@ -95,7 +89,7 @@ pub(super) async fn enable(
             for_s: for_.map(|for_| for_.as_secs()),
             arm: arm.clone(),
         };
-        let exit = verb(at, ask).await?;
+        let exit = verb(&at, ask).await?;
         if exit != ExitStatus::Done {
             return Ok(exit);
         }
@@ -104,15 +98,20 @@ pub(super) async fn enable(
 }
 
 /// An emergency stop that is kept is ended through a node: without one, nothing could be moved.
-pub(super) async fn clear(at: &AtArgs) -> anyhow::Result<ExitStatus> {
-    let cleared = verb(at, OperatorVerb::Clear).await;
+pub(super) async fn clear(options: &NodeOptions, at: &AtArgs) -> anyhow::Result<ExitStatus> {
+    let cleared = which_node::verb(options, at, OperatorVerb::Clear).await;
     cleared.context("an emergency stop that is latched is ended by the node: start it, then say `steadyhand clear`; it starts latched, and nothing moves before")
 }
 
 /// The arm drops, so this asks.
-pub(super) async fn torque_off(at: &AtArgs, yes: bool) -> anyhow::Result<ExitStatus> {
+pub(super) async fn torque_off(
+    options: &NodeOptions,
+    at: &AtArgs,
+    yes: bool,
+) -> anyhow::Result<ExitStatus> {
     const WARNING: &str =
         "the arm will DROP when its torque is off: hold it, or be sure that it lies";
+    let at = which_node::required(options, at).await?;
     if !yes {
         let question = format!("{WARNING}. Type yes to take its torque off:");
         let refusal = format!("{WARNING}; say --yes if that is what you want");
@@ -121,5 +120,5 @@ pub(super) async fn torque_off(at: &AtArgs, yes: bool) -> anyhow::Result<ExitSta
             return Ok(ExitStatus::Refused);
         }
     }
-    verb(at, OperatorVerb::TorqueOff).await
+    verb(&at, OperatorVerb::TorqueOff).await
 }

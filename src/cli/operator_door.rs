@@ -1,12 +1,9 @@
 //! The way to the node that an operator's command means: one that runs, or one of the command's own.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::bail;
-
-use super::{AtArgs, NodeOptions, operator_client};
+use super::{AtArgs, NodeOptions, operator_client, which_node};
 use node::config_changes::ConfigWatcher;
 use node::control_socket::{self, OperatorVerb, VerbReply};
 use node::open::{self, SimulationRate};
@@ -26,12 +23,12 @@ pub(super) enum OperatorDoor {
 }
 
 impl OperatorDoor {
-    /// Opens the node that is meant: the one that is named; one from a node file or a port that is named; the one that runs
-    /// on this machine; or else one with an embedded simulated arm.
+    /// Opens the node that is meant: the one that is named; the one that runs of the node file that is named, or on this
+    /// machine; or else one of the command's own.
     ///
     /// # Errors
     /// Several nodes run here and none is named; a node of the command's own cannot be opened.
-    pub(super) fn open(
+    pub(super) async fn open(
         options: &NodeOptions,
         at: &AtArgs,
         simulation: SimulationRate,
@@ -39,34 +36,27 @@ impl OperatorDoor {
         if at.is_named() {
             return Ok(Self::Running(at.clone()));
         }
-        let is_own = options.config.is_some() || options.port.is_some() || options.state.is_some();
-        let running = if is_own {
-            Vec::new()
-        } else {
-            control_socket::answering_sockets()
+        // Who names a port wants a node that has it.
+        let is_own = options.port.is_some();
+        let running = match is_own {
+            true => None,
+            false => which_node::find(options, at).await?,
         };
-        match running.as_slice() {
-            [] => {
-                let node = open::node(options, simulation)?;
-                node.note_start();
-                ConfigWatcher::since_last(&node, options);
-                Ok(Self::Own(node))
-            }
-            [one] => Ok(Self::Running(AtArgs::at_socket(one.clone()))),
-            several => bail!("several nodes run here; name one with --socket: {several:?}"),
+        if let Some(at) = running {
+            return Ok(Self::Running(at));
         }
+        let node = open::node(options, simulation)?;
+        node.note_start();
+        ConfigWatcher::since_last(&node, options);
+        Ok(Self::Own(node))
     }
 
     /// Opens a node that runs.
     ///
     /// # Errors
     /// None runs here, or several do, and none is named.
-    pub(super) fn running(at: &AtArgs) -> anyhow::Result<Self> {
-        if at.is_named() {
-            return Ok(Self::Running(at.clone()));
-        }
-        let socket: PathBuf = control_socket::only_socket()?;
-        Ok(Self::Running(AtArgs::at_socket(socket)))
+    pub(super) async fn running(options: &NodeOptions, at: &AtArgs) -> anyhow::Result<Self> {
+        Ok(Self::Running(which_node::required(options, at).await?))
     }
 
     /// Asks it.

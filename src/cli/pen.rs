@@ -3,16 +3,18 @@
 use serde::Deserialize as _;
 
 use super::questions::{self, SHORT_YES};
-use super::{AtArgs, ExitStatus, operator_client, terminal_output};
+use super::{AtArgs, ExitStatus, NodeOptions, operator_client, terminal_output, which_node};
 use node::control_socket::OperatorVerb;
 use tools::AwaitedPen;
 
 pub(super) async fn run(
+    options: &NodeOptions,
     job: Option<String>,
     pen: Option<usize>,
     yes: bool,
     at: &AtArgs,
 ) -> anyhow::Result<ExitStatus> {
+    let at = &which_node::required(options, at).await?;
     let ask = OperatorVerb::Pen {
         job,
         confirmed: None,

@@ -3,15 +3,20 @@
 use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
+use serde::Deserialize as _;
 
-use super::{AtArgs, ExitStatus, NodeOptions, operator_client, recorded_playback, terminal_output};
+use super::{
+    AtArgs, ExitStatus, NodeOptions, operator_client, recorded_playback, terminal_output,
+    which_node,
+};
 use base::clock::NodeClock;
 use base::units::JointVector;
 use job::{self, PastJob};
 use link::memory::MemoryLink;
 use link::{ByteLink, LinkError};
 use motion::{MotionHandle, MotionOutcome, PortOpener};
-use node::control_socket::{NodeFolders, OperatorVerb};
+use node::control_socket::OperatorVerb;
+use node::running_nodes::NodeDescription;
 use node::{job_list, open, state_folder};
 use permit::PermitRegistry;
 use plan::{self, Plan, SilentObserver};
@@ -52,11 +57,12 @@ pub(super) async fn run(args: &NodeOptions, id: &str, bytes: bool) -> anyhow::Re
 
 /// Returns the options of the node that runs on this machine, where none is named: the node whose jobs `jobs` lists.
 async fn of_running_node(args: &NodeOptions) -> anyhow::Result<NodeOptions> {
-    if !operator_client::targets_running_node(args, &AtArgs::default()) {
+    let Some(at) = which_node::find(args, &AtArgs::default()).await? else {
         return Ok(args.clone());
-    }
-    let told = operator_client::ask(&AtArgs::default(), &OperatorVerb::Folders).await?;
-    let folders: NodeFolders = serde_json::from_str(&told.text)
+    };
+    let told = operator_client::ask(&at, &OperatorVerb::Describe).await?;
+    let data = told.data.context("the node did not say who it is")?;
+    let folders: NodeDescription = NodeDescription::deserialize(data)
         .context("the node on this machine is of another version")?;
     Ok(NodeOptions {
         state: Some(folders.state),

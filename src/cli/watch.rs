@@ -3,11 +3,16 @@
 use serde_json::Value;
 
 use super::operator_door::OperatorDoor;
-use super::{AtArgs, ExitStatus, follow_job, terminal_output};
+use super::{AtArgs, ExitStatus, NodeOptions, follow_job, terminal_output};
 use tools::JobProgress;
 
-pub(super) async fn run(job: Option<&str>, json: bool, at: &AtArgs) -> anyhow::Result<ExitStatus> {
-    let door = OperatorDoor::running(at)?;
+pub(super) async fn run(
+    options: &NodeOptions,
+    job: Option<&str>,
+    json: bool,
+    at: &AtArgs,
+) -> anyhow::Result<ExitStatus> {
+    let door = OperatorDoor::running(options, at).await?;
     let outcome = follow_job::watched_job(&door, job, json).await?;
     if json {
         terminal_output::line(&format!("{:#}", serde_json::to_value(&outcome)?));

@@ -15,6 +15,7 @@ use tokio::net::{UnixListener, UnixStream};
 
 use super::jog::{self, JOG};
 use super::open::users_temporary;
+use super::running_nodes::NodeDescription;
 use super::{job_list, measurements, operator_verbs, selftest, worker_pool};
 use args::ReceivedArguments;
 use base::disk;
@@ -65,6 +66,18 @@ pub enum OperatorVerb {
     },
     /// Go on with what is held.
     Resume,
+    /// Visit the sheet and draw a cross, or feel where the sheet is.
+    Align {
+        /// In which scene.
+        scene: String,
+        /// Feel the sheet.
+        touch: bool,
+    },
+    /// Draw a scene as it is.
+    Stroke {
+        /// Which scene.
+        scene: String,
+    },
     /// Take torque off: the arm drops.
     TorqueOff,
     /// Measure stops on the arm that is attached.
@@ -83,8 +96,8 @@ pub enum OperatorVerb {
         /// As JSON.
         json: bool,
     },
-    /// The files that it was opened from, and where it keeps its state.
-    Folders,
+    /// Who it is: its name, arms and ports, the files that it was opened from, and where it keeps its state.
+    Describe,
     /// Positions of the arms' joints, and the place of calibrations.
     Measured,
     /// Pose of a camera, from a picture taken now.
@@ -167,6 +180,8 @@ impl OperatorVerb {
                 }
                 | Self::Resume
                 | Self::Jog { .. }
+                | Self::Align { .. }
+                | Self::Stroke { .. }
         )
     }
 
@@ -202,33 +217,6 @@ pub struct VerbReply {
     /// The same as data, for verbs whose clients need it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<serde_json::Value>,
-}
-
-/// Folders and files of a node that runs on this machine.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-pub struct NodeFolders {
-    /// The folder of its state.
-    pub state: PathBuf,
-    /// The node file, where it has one.
-    pub config: Option<PathBuf>,
-    /// The folder of its own scenes, where it has one.
-    pub scenes: Option<PathBuf>,
-}
-
-impl NodeFolders {
-    fn of(node: &Node) -> Self {
-        // Paths may be relative to the folder in which the node was started.
-        let whole = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        Self {
-            state: whole(&node.state),
-            config: node.file.source.path().map(whole),
-            scenes: node.scenes.folder().map(whole),
-        }
-    }
-
-    fn words(&self) -> String {
-        serde_json::to_string(self).unwrap_or_default()
-    }
 }
 
 impl VerbReply {
@@ -280,7 +268,7 @@ impl Drop for ControlListener {
 }
 
 /// Folder in which systemd's units put the socket of a node that is a service.
-const SERVICE_FOLDER: &str = "/run/steadyhand";
+pub(super) const SERVICE_FOLDER: &str = "/run/steadyhand";
 
 /// A socket that systemd opened; its file is systemd's.
 pub fn adopt(listener: std::os::unix::net::UnixListener) -> anyhow::Result<ControlListener> {
@@ -336,7 +324,7 @@ fn in_folder(folder: &Path, node: &str) -> anyhow::Result<PathBuf> {
 
 /// Another user may have made the folder, and would then answer in the node's name. Where anybody can make one, a link may
 /// lead there as well.
-fn check_owner(folder: &Path) -> anyhow::Result<()> {
+pub(super) fn check_owner(folder: &Path) -> anyhow::Result<()> {
     if folder == users_temporary() {
         return Ok(disk::check_private(folder)?);
     }
@@ -436,6 +424,10 @@ pub async fn run_for_operator(node: &Arc<Node>, caller: &str, verb: OperatorVerb
         // Asked several times a second: nothing is done, and nothing is recorded.
         return progress(node, job.as_deref()).await;
     }
+    if matches!(verb, OperatorVerb::Describe) {
+        // A stop may wait for this: it is done here and now.
+        return describe(node);
+    }
     if let OperatorVerb::Pen {
         job,
         confirmed: None,
@@ -495,9 +487,17 @@ async fn act(node: &Arc<Node>, verb: OperatorVerb) -> VerbReply {
             };
             call(node, "reset", arguments).await
         }
+        OperatorVerb::Align { scene, touch } => {
+            let arguments = serde_json::json!({ "scene": scene, "touch": touch });
+            call(node, "align", ReceivedArguments::Value(arguments)).await
+        }
+        OperatorVerb::Stroke { scene } => {
+            let arguments = serde_json::json!({ "scene": scene });
+            call(node, "stroke", ReceivedArguments::Value(arguments)).await
+        }
         OperatorVerb::Status => call(node, "sense", ReceivedArguments::Absent).await,
         OperatorVerb::Jobs { id, json } => job_list::jobs_reply(&node.state, id.as_deref(), json),
-        OperatorVerb::Folders => VerbReply::done(NodeFolders::of(node).words()),
+        OperatorVerb::Describe => describe(node),
         OperatorVerb::Measured => measurements::measurements_reply(node),
         OperatorVerb::Look { scene, camera } => {
             measurements::camera_pose_reply(node, &scene, camera.as_deref()).await
@@ -514,6 +514,12 @@ async fn act(node: &Arc<Node>, verb: OperatorVerb) -> VerbReply {
         OperatorVerb::Refuse { job, plan } => VerbReply::of(node.refuse_plan(&job, &plan)),
         OperatorVerb::Approve { job, plan } => VerbReply::of(node.approve(&job, &plan)),
     }
+}
+
+/// Returns the node's description, as text and as data.
+fn describe(node: &Node) -> VerbReply {
+    let description = NodeDescription::of(node);
+    VerbReply::with_data(description.words(), &description)
 }
 
 /// Shows a drawing as data, or begins the one that a person agreed to.
@@ -637,7 +643,7 @@ async fn call(node: &Arc<Node>, tool: &str, arguments: ReceivedArguments) -> Ver
         .await;
     VerbReply {
         done: !reply.is_error,
-        ..VerbReply::done(reply.text)
+        ..VerbReply::with_data(&reply.text, &reply.structured)
     }
 }
 
@@ -652,48 +658,4 @@ pub async fn ask(path: &Path, verb: &OperatorVerb) -> anyhow::Result<VerbReply> 
     BufReader::new(stream).read_line(&mut answer).await?;
     serde_json::from_str(&answer)
         .with_context(|| format!("the node's answer cannot be read: {answer:?}"))
-}
-
-/// The sockets at which a node answers now: of this user's nodes, otherwise of the machine's service.
-pub fn answering_sockets() -> Vec<PathBuf> {
-    let is_safe = |folder: &Path| !folder.exists() || check_owner(folder).is_ok();
-    let answers = |path: &PathBuf| std::os::unix::net::UnixStream::connect(path).is_ok();
-    let users = Some(folder()).filter(|folder| is_safe(folder));
-    let folders = users.into_iter().chain([PathBuf::from(SERVICE_FOLDER)]);
-    let mut found = folders.map(|folder| sockets_in(&folder).into_iter().filter(answers).collect());
-    found
-        .find(|found: &Vec<PathBuf>| !found.is_empty())
-        .unwrap_or_default()
-}
-
-/// The one socket there is, where none is named: of this user's nodes, otherwise of the machine's service.
-pub fn only_socket() -> anyhow::Result<PathBuf> {
-    let folder = folder();
-    if folder.exists() {
-        check_owner(&folder)?;
-    }
-    let mut sockets = sockets_in(&folder);
-    if sockets.is_empty() {
-        // Only root and the service itself can make this folder.
-        sockets = sockets_in(Path::new(SERVICE_FOLDER));
-    }
-    match sockets.as_slice() {
-        [one] => Ok(one.clone()),
-        [] => bail!(
-            "no node runs here: there is no control socket in {} or {SERVICE_FOLDER}",
-            folder.display()
-        ),
-        several => bail!("several nodes run here; name one with --socket: {several:?}"),
-    }
-}
-
-fn sockets_in(folder: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(folder)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|entry| entry.path());
-    entries
-        .filter(|path| path.extension().is_some_and(|end| end == "sock"))
-        .collect()
 }

@@ -20,6 +20,7 @@ pub mod peers;
 mod qualification;
 pub mod remote_tools;
 mod resources;
+pub mod running_nodes;
 mod selftest;
 pub mod serve;
 pub mod state_folder;

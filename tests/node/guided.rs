@@ -24,10 +24,11 @@ use support::chance::Chance;
 use support::{Bench, unless_starved};
 
 /// Where the scene's calibrator stands, in the arm's base frame.
-const CALIBRATOR_M: [f64; 3] = [0.06, -0.2, 0.035];
+pub(super) const CALIBRATOR_M: [f64; 3] = [0.06, -0.2, 0.035];
 
 /// A sheet that leans may lie below the table's top.
-const LOW: &str = "\n[limits.workspace]\nmin_m = [-0.8, -0.8, -0.05]\nmax_m = [0.8, 0.8, 0.8]\n";
+pub(super) const LOW: &str =
+    "\n[limits.workspace]\nmin_m = [-0.8, -0.8, -0.05]\nmax_m = [0.8, 0.8, 0.8]\n";
 
 /// How well a hand brings a tip to a place.
 const HAND_M: f64 = 5e-5;
@@ -42,7 +43,7 @@ struct Practice {
     is_beside_a_node: bool,
 }
 
-fn vector(v: &Vector3<f64>) -> String {
+pub(super) fn vector(v: &Vector3<f64>) -> String {
     format!("[{:.9}, {:.9}, {:.9}]", v.x, v.y, v.z)
 }
 
@@ -56,12 +57,12 @@ fn with_key(text: &str, key: &str, value: &str) -> String {
 }
 
 /// How wrong everything is.
-struct Errors {
-    zeros_deg: f64,
-    tip_mm: f64,
-    sheet_mm: f64,
-    sheet_deg: f64,
-    backlash_deg: f64,
+pub(super) struct Errors {
+    pub(super) zeros_deg: f64,
+    pub(super) tip_mm: f64,
+    pub(super) sheet_mm: f64,
+    pub(super) sheet_deg: f64,
+    pub(super) backlash_deg: f64,
 }
 
 const NONE: Errors = Errors {
@@ -79,6 +80,40 @@ const HIDDEN: Errors = Errors {
     sheet_deg: 4.0,
     backlash_deg: 0.0,
 };
+
+/// Joints with which the true tip is at a place, as well as a hand brings it there, leant over and turned at will.
+pub(super) fn touching(
+    truth: &Scene,
+    chance: &mut Chance,
+    at: Point3<f64>,
+    wide: [f64; 5],
+    hand_m: f64,
+) -> JointVector {
+    let pen = truth.pen(0).unwrap();
+    let tip = ToolTip {
+        point_m: pen.tip_m,
+        axis: pen.axis,
+    };
+    let chain = &truth.arm.chain;
+    for _ in 0..400 {
+        let turned: Vec<f64> = wide
+            .iter()
+            .zip(truth.ready_rad.iter())
+            .map(|(wide, q)| q + chance.within(*wide))
+            .collect();
+        let start = JointVector::from_slice(&turned);
+        let (_, axis) = chain.tip(&start, &tip);
+        let off = chance.direction() * hand_m;
+        let goal = IkGoal::PointThenAxis {
+            point_m: at + off,
+            axis,
+        };
+        if let Ok(found) = chain.solve(&tip, &goal, &start) {
+            return found.q_rad;
+        }
+    }
+    panic!("{at} cannot be touched");
+}
 
 impl Practice {
     fn new(seed: u64, errors: &Errors) -> Self {
@@ -153,31 +188,7 @@ impl Practice {
 
     /// Joints with which the true tip is at a place, leant over and turned at will.
     fn pose(&mut self, at: Point3<f64>, wide: [f64; 5]) -> JointVector {
-        let truth = self.truth();
-        let pen = truth.pen(0).unwrap();
-        let tip = ToolTip {
-            point_m: pen.tip_m,
-            axis: pen.axis,
-        };
-        let chain = &truth.arm.chain;
-        for _ in 0..400 {
-            let turned: Vec<f64> = wide
-                .iter()
-                .zip(truth.ready_rad.iter())
-                .map(|(wide, q)| q + self.chance.within(*wide))
-                .collect();
-            let start = JointVector::from_slice(&turned);
-            let (_, axis) = chain.tip(&start, &tip);
-            let off = self.chance.direction() * HAND_M;
-            let goal = IkGoal::PointThenAxis {
-                point_m: at + off,
-                axis,
-            };
-            if let Ok(found) = chain.solve(&tip, &goal, &start) {
-                return found.q_rad;
-            }
-        }
-        panic!("{at} cannot be touched");
+        touching(&self.truth(), &mut self.chance, at, wide, HAND_M)
     }
 
     /// A hand that knows of the play feels both its ends and touches between them, not always in the very middle; and as the arm
@@ -339,10 +350,10 @@ impl Practice {
 }
 
 /// How far joints are turned at will between touches.
-const WIDE: [f64; 5] = [0.1, 0.35, 0.35, 0.7, 1.6];
-const UPRIGHT: [f64; 5] = [0.05, 0.1, 0.1, 0.2, 0.2];
+pub(super) const WIDE: [f64; 5] = [0.1, 0.35, 0.35, 0.7, 1.6];
+pub(super) const UPRIGHT: [f64; 5] = [0.05, 0.1, 0.1, 0.2, 0.2];
 
-fn truth(scene: &Scene, text: &str, chance: &mut Chance, errors: &Errors) -> String {
+pub(super) fn truth(scene: &Scene, text: &str, chance: &mut Chance, errors: &Errors) -> String {
     let surface = &scene.surface;
     let at = |at_mm| surface.at(at_mm).point_m;
     let (origin, right, top, middle) = (
@@ -365,7 +376,7 @@ fn truth(scene: &Scene, text: &str, chance: &mut Chance, errors: &Errors) -> Str
     with_key(&text, "tip_m", &vector(&tip))
 }
 
-fn true_arm(text: &str, chance: &mut Chance, errors: &Errors) -> String {
+pub(super) fn true_arm(text: &str, chance: &mut Chance, errors: &Errors) -> String {
     let mut text = text.to_owned();
     for id in 1..=5 {
         let ticks = chance.within(errors.zeros_deg) / 360.0 * 4096.0;

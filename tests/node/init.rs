@@ -243,3 +243,22 @@ fn all_that_is_wrong_with_a_node_is_said_at_once() {
         assert!(!good && said.contains(words), "no {words}: {said}");
     }
 }
+
+#[test]
+fn the_folder_of_scenes_that_is_said_is_in_the_file() {
+    let bench = Bench::new();
+    let out = bench.path("node.toml").display().to_string();
+    let said = [
+        "init",
+        "--out",
+        &out,
+        "--port",
+        "simulator",
+        "--name",
+        "desk",
+    ];
+    assert!(bench.run(&said).status.success());
+    let text = std::fs::read_to_string(&out).unwrap();
+    let scenes = format!("\nscenes = \"{}\"\n", bench.path("scenes").display());
+    assert!(text.contains(&scenes), "{text}");
+}

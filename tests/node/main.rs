@@ -25,6 +25,7 @@ mod families;
 mod first_light;
 mod fleet;
 mod guided;
+mod guided_line;
 mod health;
 mod init;
 mod interrupted;
@@ -51,6 +52,7 @@ mod torture;
 mod transcript;
 mod two_arms;
 mod waiting;
+mod which_node;
 mod whose_stop;
 #[cfg(not(feature = "exam"))]
 mod without_exam;

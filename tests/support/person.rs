@@ -88,6 +88,27 @@ impl Person {
         self.looks_until(words, |new| new.find(words).map(|at| at + words.len()));
     }
 
+    /// Which of these words came first on the screen, and what came before them.
+    pub(crate) fn sees_one_of(&mut self, words: &[&str]) -> (usize, String) {
+        let from = self.seen;
+        let first = |new: &str| {
+            let found = words.iter().enumerate();
+            found
+                .filter_map(|(index, words)| Some((new.find(words)?, index)))
+                .min()
+        };
+        self.looks_until(&words.join("\" or \""), |new| {
+            first(new).map(|(at, index)| at + words[index].len())
+        });
+        let new = self.screen.lock().unwrap()[from..self.seen].to_owned();
+        (first(&new).unwrap().1, new)
+    }
+
+    /// All that was on the screen.
+    pub(crate) fn transcript(&self) -> String {
+        self.screen.lock().unwrap().clone()
+    }
+
     /// As [`Self::sees`], unless the program ends before.
     pub(crate) fn sees_before_the_end(&mut self, words: &str) -> bool {
         let began = Instant::now();

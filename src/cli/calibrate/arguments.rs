@@ -6,6 +6,7 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use super::joints::JointsArgs;
 use crate::AtArgs;
+use calib::CalibrationKind;
 use scene::Scene;
 
 #[derive(Debug, Subcommand)]
@@ -134,7 +135,7 @@ impl HereArgs {
 }
 
 /// How large a change may be.
-#[derive(Debug, Clone, Copy, Args)]
+#[derive(Debug, Clone, Copy, Default, Args)]
 pub(crate) struct ChangeArgs {
     /// Accept a change above 20 mm or 10 degrees, or of a joint's sign
     #[arg(long = "override")]
@@ -142,7 +143,7 @@ pub(crate) struct ChangeArgs {
 }
 
 /// What a person says beforehand.
-#[derive(Debug, Clone, Copy, Args)]
+#[derive(Debug, Clone, Copy, Default, Args)]
 pub(crate) struct ConsentArgs {
     /// Do not ask
     #[arg(long)]
@@ -171,6 +172,16 @@ pub(crate) enum CalibrationTarget {
     Sheet,
     /// The joints' zeros: the sheet, points, or the scene's calibrator, in many poses
     Zeros,
+}
+
+impl From<CalibrationTarget> for CalibrationKind {
+    fn from(what: CalibrationTarget) -> Self {
+        match what {
+            CalibrationTarget::Tool => Self::Tool,
+            CalibrationTarget::Sheet => Self::Sheet,
+            CalibrationTarget::Zeros => Self::Zeros,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]

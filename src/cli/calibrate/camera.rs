@@ -11,16 +11,14 @@ use scene::Scene;
 
 impl CalibrationFolders {
     pub(super) async fn camera(&self, args: &CameraArgs) -> anyhow::Result<ExitStatus> {
-        if !self.runs {
-            bail!(
-                "the picture is a running node's: start it, and say this without --state and --config"
-            );
-        }
+        let Some(at) = &self.running else {
+            bail!("the picture is a running node's: {}", self.absent);
+        };
         let ask = OperatorVerb::Look {
             scene: args.scene.clone(),
             camera: args.camera.clone(),
         };
-        let told = operator_client::ask(&args.at, &ask).await?;
+        let told = operator_client::ask(at, &ask).await?;
         if !told.done {
             bail!("{}", told.text);
         }

@@ -31,15 +31,15 @@ const LINES_MAX: usize = 200_000;
 pub(crate) struct JointsArgs {
     /// Which arm
     #[arg(long, default_value = "so101")]
-    arm: String,
+    pub(super) arm: String,
     /// A recording instead of a running node: a line `{"ticks": {"1": 2048, …}}` a reading, and
     /// `{"enter": true}` where Enter was pressed
     #[arg(long, value_name = "FILE")]
-    from: Option<PathBuf>,
+    pub(super) from: Option<PathBuf>,
     #[command(flatten)]
-    consent: ConsentArgs,
+    pub(super) consent: ConsentArgs,
     #[command(flatten)]
-    at: AtArgs,
+    pub(super) at: AtArgs,
 }
 
 /// A line of a recording.
@@ -53,27 +53,36 @@ struct RecordingLine {
 }
 
 pub(super) async fn run(node: &NodeOptions, args: &JointsArgs) -> anyhow::Result<ExitStatus> {
+    with_person(node, args, &mut OperatorInput::listen()?).await
+}
+
+/// Does it with a person who is listened to already.
+pub(super) async fn with_person(
+    node: &NodeOptions,
+    args: &JointsArgs,
+    person: &mut OperatorInput,
+) -> anyhow::Result<ExitStatus> {
     let place = CalibrationFolders::find(node, &args.at).await?;
     let arm = place.library.arm(&args.arm)?;
     let mut ranges = RangeRecorder::new(&arm);
     let present = place.arms.iter().find(|seen| seen.model == arm.file.name);
     let servos = present.map(|seen| seen.identity.clone());
-    let mut person = OperatorInput::listen()?;
     match &args.from {
         Some(file) => replay(file, &mut ranges)?,
         None => {
-            if !place.runs || present.is_none() {
+            let Some(at) = place.running.as_ref().filter(|_| present.is_some()) else {
                 bail!(
-                    "no node that runs here has an arm {}: start it (nothing moves), or say --from FILE",
-                    arm.file.name
+                    "no running node has an arm {}, and --from says no recording: {}",
+                    arm.file.name,
+                    place.absent
                 );
-            }
+            };
             let holds = present.is_some_and(|seen| seen.energised);
-            if holds && !let_go(args, &mut person).await? {
+            if holds && !let_go(args, at, person).await? {
                 terminal_output::line(&format!("nothing was changed; {}", torque(true)));
                 return Ok(ExitStatus::Refused);
             }
-            by_hand(args, &mut ranges, &mut person).await?;
+            by_hand(args, at, &mut ranges, person).await?;
         }
     }
     terminal_output::line(ranges.table().trim_end());
@@ -91,18 +100,22 @@ pub(super) async fn run(node: &NodeOptions, args: &JointsArgs) -> anyhow::Result
         args,
         &found,
         servos.filter(|servos| !servos.is_empty()).as_ref(),
-        &mut person,
+        person,
     )
     .await
 }
 
 /// Torque goes off once a person holds the arm.
-async fn let_go(args: &JointsArgs, person: &mut OperatorInput) -> anyhow::Result<bool> {
+async fn let_go(
+    args: &JointsArgs,
+    at: &AtArgs,
+    person: &mut OperatorInput,
+) -> anyhow::Result<bool> {
     let warning = "torque goes off and the arm will drop: hold it.";
     if !person.confirm(warning, args.consent.yes).await? {
         return Ok(false);
     }
-    let told = operator_client::ask(&args.at, &OperatorVerb::TorqueOff).await?;
+    let told = operator_client::ask(at, &OperatorVerb::TorqueOff).await?;
     if !told.done {
         bail!("{}", told.text);
     }
@@ -134,13 +147,14 @@ fn replay(file: &std::path::Path, ranges: &mut RangeRecorder<'_>) -> anyhow::Res
 /// Reads the node again and again; Enter says that what was asked for is done.
 async fn by_hand(
     args: &JointsArgs,
+    at: &AtArgs,
     ranges: &mut RangeRecorder<'_>,
     person: &mut OperatorInput,
 ) -> anyhow::Result<()> {
     let clock = NodeClock::real();
     let mut alarm = clock.alarm()?;
     while let Some(task) = ranges.task() {
-        let told = operator_client::ask(&args.at, &OperatorVerb::Measured).await?;
+        let told = operator_client::ask(at, &OperatorVerb::Measured).await?;
         let seen: NodeMeasurements = serde_json::from_str(&told.text)
             .with_context(|| format!("the node says: {}", told.text))?;
         let arm = seen.arms.into_iter().find(|seen| seen.model == args.arm);

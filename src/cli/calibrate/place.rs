@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 
-use crate::{AtArgs, NodeOptions, operator_client};
+use crate::{AtArgs, NodeOptions, operator_client, which_node};
 use arm::ArmFile;
 use calib::{self, CalibrationOrigin, CalibrationSession, CalibrationStore, TouchAssessment};
 use config::ArmEntry;
@@ -20,7 +20,10 @@ pub(super) struct CalibrationFolders {
     pub(super) arms: Vec<MeasuredArm>,
     /// The arms of a node file without a running node.
     pub(super) entries: Vec<ArmEntry>,
-    pub(super) runs: bool,
+    /// The running node.
+    pub(super) running: Option<AtArgs>,
+    /// Words for what to do where no arm can be read.
+    pub(super) absent: String,
 }
 
 impl CalibrationFolders {
@@ -30,8 +33,8 @@ impl CalibrationFolders {
                 "a calibration is kept in the folders of the node's own machine: run this there, not for {url}"
             );
         }
-        if operator_client::targets_running_node(node, at) {
-            let told = operator_client::ask(at, &OperatorVerb::Measured).await?;
+        if let Some(at) = which_node::find(node, at).await? {
+            let told = operator_client::ask(&at, &OperatorVerb::Measured).await?;
             let seen: NodeMeasurements = serde_json::from_str(&told.text)
                 .with_context(|| format!("the node says: {}", told.text))?;
             let mut library = SceneLibrary::new(seen.scenes);
@@ -43,13 +46,15 @@ impl CalibrationFolders {
                 library,
                 arms: seen.arms,
                 entries: Vec::new(),
-                runs: true,
+                running: Some(at),
+                absent: "the node that runs has no such arm".to_owned(),
             });
         }
         let file = open::file(node)?;
         if state_folder::is_practice(node, &file) {
             bail!(
-                "there is nowhere to keep a calibration: start the node, or say --state DIR or --config FILE"
+                "there is nowhere to keep a calibration without a node file: {}",
+                which_node::absent(node)
             );
         }
         Ok(Self {
@@ -57,7 +62,8 @@ impl CalibrationFolders {
             library: open::library(node, &file)?,
             arms: Vec::new(),
             entries: file.arms,
-            runs: false,
+            running: None,
+            absent: which_node::absent(node),
         })
     }
 

@@ -2,8 +2,9 @@
 
 use clap::{Args, Subcommand};
 
-use super::arguments::{CalibrationTarget, ConsentArgs, HereArgs, TouchArgs, TouchTargetArg};
-use super::operator_input::{OperatorAnswer, OperatorInput};
+use super::arguments::{CalibrationTarget, ConsentArgs, HereArgs, TouchTargetArg};
+use super::guided_touches::{self, AskedPlace, TouchRoundEnd};
+use super::operator_input::OperatorInput;
 use super::place::CalibrationFolders;
 use crate::{ExitStatus, NodeOptions, terminal_output};
 use base::clock;
@@ -146,33 +147,38 @@ const VERIFY: (TouchTargetArg, &str) = (
     "one more place, which the fit does not see",
 );
 
-fn places(is_rolled: bool) -> Vec<(TouchTargetArg, &'static str)> {
+/// Returns the touches of a sheet: each place so often that it is known how well they repeat.
+pub(super) fn places(is_rolled: bool) -> Vec<AskedPlace> {
     let more: &[_] = if is_rolled { &ROLLED } else { &FLAT };
-    [&SHEET, more, &[VERIFY]].concat()
+    let all = [&SHEET, more, &[VERIFY]].concat();
+    let asked = all.into_iter().map(|(of, name)| AskedPlace {
+        of,
+        number: 0,
+        name: name.to_owned(),
+        again: guided_touches::LIFTED,
+        times: TOUCHES_EACH,
+    });
+    asked.collect()
 }
 
-/// Touches asked for one after the other, each place so often that it is known how well they repeat; then it is shown, asked
-/// for and accepted.
+/// Asks for touches one after the other, then shows what they come to, asks, and accepts.
 async fn sheet(node: &NodeOptions, args: &TeachArgs) -> anyhow::Result<ExitStatus> {
     let TeachArgs { here, consent } = args;
     let place = CalibrationFolders::find(node, &here.at).await?;
+    // Every touch is of the node that was found.
+    let here = &HereArgs {
+        at: place.running.clone().unwrap_or_default(),
+        ..here.clone()
+    };
     let scene = place.library.scene(&here.scene, None)?;
     let mut person = OperatorInput::listen()?;
-    for (of, what) in places(scene.surface.radius_mm().is_some()) {
-        for time in 1..=TOUCHES_EACH {
-            if !wait_for_enter(&mut person, what, time).await {
-                return kept(node, here, "").await;
-            }
-            // Where the arm is now, read anew.
-            let place = CalibrationFolders::find(node, &here.at).await?;
-            place.touch(&TouchArgs {
-                what: CalibrationTarget::Sheet,
-                of: Some(of),
-                mm: None,
-                number: 0,
-                here: here.clone(),
-            })?;
-        }
+    let (what, places) = (
+        CalibrationTarget::Sheet,
+        places(scene.surface.radius_mm().is_some()),
+    );
+    let round = guided_touches::collect(node, here, what, &places, &mut person).await?;
+    if round == TouchRoundEnd::Left {
+        return kept(node, here, "").await;
     }
     if !person.confirm(QUESTION, consent.yes).await? {
         return kept(node, here, "nothing was written; ").await;
@@ -193,15 +199,3 @@ async fn kept(node: &NodeOptions, here: &HereArgs, before: &str) -> anyhow::Resu
 }
 
 const QUESTION: &str = "write this into the scene's file?";
-
-/// Waits for Enter. Returns `false` at the end of input or on Ctrl-C.
-async fn wait_for_enter(person: &mut OperatorInput, what: &str, time: usize) -> bool {
-    let how = match time {
-        1 => format!("bring the tip to {what}"),
-        _ => "lift the tip, let it down on the same place".to_owned(),
-    };
-    terminal_output::note(&format!(
-        "{how}, and press Enter (touch {time} of {TOUCHES_EACH})"
-    ));
-    matches!(person.next_input().await, OperatorAnswer::Line(_))
-}

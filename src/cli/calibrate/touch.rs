@@ -2,7 +2,7 @@
 
 use anyhow::{Context, bail};
 
-use super::arguments::{CalibrationTarget, TouchArgs, TouchTargetArg};
+use super::arguments::{TouchArgs, TouchTargetArg};
 use super::place::{CalibrationFolders, origin_words};
 use crate::{ExitStatus, terminal_output};
 use base::clock;
@@ -49,11 +49,7 @@ impl CalibrationFolders {
         args: &TouchArgs,
         scene: &Scene,
     ) -> anyhow::Result<CalibrationSession> {
-        let kind = match args.what {
-            CalibrationTarget::Tool => CalibrationKind::Tool,
-            CalibrationTarget::Sheet => CalibrationKind::Sheet,
-            CalibrationTarget::Zeros => CalibrationKind::Zeros,
-        };
+        let kind = CalibrationKind::from(args.what);
         let pen = args.here.pen_of(scene);
         Ok(CalibrationSession {
             basis: calib::basis_of(kind, scene, &pen)?,
@@ -85,7 +81,10 @@ impl CalibrationFolders {
         }
         let measured = || arm.map(|arm| arm.joints_rad.clone());
         let joints = said.cloned().or_else(measured).with_context(|| {
-            format!("no node that runs here measures an arm {model}: start it, or say --joints")
+            format!(
+                "no running node measures an arm {model}, and --joints says none: {}",
+                self.absent
+            )
         })?;
         if joints.len() != scene.arm.dof() || joints.iter().any(|q| !q.is_finite()) {
             bail!(

@@ -108,7 +108,7 @@ impl CalibrationFolders {
     }
 
     fn tell_dependants(&self, session: &CalibrationSession) -> anyhow::Result<()> {
-        if session.kind == CalibrationKind::Zeros && self.runs {
+        if session.kind == CalibrationKind::Zeros && self.running.is_some() {
             terminal_output::line(
                 "a node reads an arm's file when it starts: restart it; until then it enables, moves and touches nothing by the new file, and a stop works as before",
             );

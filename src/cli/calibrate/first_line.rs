@@ -1,0 +1,504 @@
+//! `first-line`: the way from the box to the first line, step by step; it can be left, and is taken up where it was left.
+
+mod guide_progress;
+mod guide_step;
+mod hand_places;
+mod served_node;
+
+use anyhow::{Context, bail};
+use clap::Args;
+
+use super::arguments::{CalibrationTarget, ConsentArgs, HereArgs};
+use super::guided_touches::{self, AskedPlace, TouchRoundEnd};
+use super::joints::{self, JointsArgs};
+use super::operator_input::{OperatorAnswer, OperatorInput};
+use super::place::CalibrationFolders;
+use crate::{
+    AtArgs, ExitStatus, NodeOptions, doctor, operator_client, terminal_output, which_node,
+};
+use arm::ServoFamily;
+use base::clock::NodeClock;
+use guide_progress::GuideProgress;
+use guide_step::GuideStep;
+use node::control_socket::{OperatorVerb, VerbReply};
+use node::open;
+use node::running_nodes::{self, NodeDescription};
+use scene::Scene;
+use serde::Deserialize as _;
+use serde_json::Value;
+use served_node::ServedNode;
+use std::sync::Arc;
+use std::time::Duration;
+use tools::JobProgress;
+
+/// Leave that the guide asks for; it ends by itself.
+const LEAVE: Duration = Duration::from_secs(1800);
+
+/// Interval between questions about a motion under way.
+const EVERY: Duration = Duration::from_millis(200);
+
+/// Interval between lines that say how far a motion is.
+const NEWS_EVERY: Duration = Duration::from_secs(5);
+
+#[derive(Debug, Args)]
+pub(crate) struct FirstLineArgs {
+    /// Scene of the first line
+    #[arg(long, default_value = "default")]
+    scene: String,
+    /// Do again what was done before, from the joints on
+    #[arg(long)]
+    again: bool,
+}
+
+/// End of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum StepEnd {
+    Done,
+    /// It is not needed here.
+    NotNeeded,
+    /// It was refused, and is asked for again.
+    Again,
+    /// The person left.
+    Left,
+}
+
+/// A person who is guided, and the node of the file.
+struct Guide<'a> {
+    options: &'a NodeOptions,
+    scene: String,
+    person: OperatorInput,
+    /// The node, once it serves.
+    at: AtArgs,
+    served: Option<ServedNode>,
+    /// True if no hand can move the arm: the node simulates it.
+    is_simulated: bool,
+    progress: Option<GuideProgress>,
+    again: bool,
+}
+
+pub(crate) async fn run(options: &NodeOptions, args: &FirstLineArgs) -> anyhow::Result<ExitStatus> {
+    if options.config.is_none() {
+        bail!(
+            "the guide works on the node of a file: write one with `steadyhand init`, then `steadyhand --config node.toml first-line`"
+        );
+    }
+    let mut guide = Guide {
+        options,
+        scene: args.scene.clone(),
+        person: OperatorInput::listen()?,
+        at: AtArgs::default(),
+        served: None,
+        is_simulated: false,
+        progress: None,
+        again: args.again,
+    };
+    let walked = guide.walk().await;
+    if let Some(served) = guide.served.take() {
+        served.end().await?;
+    }
+    walked
+}
+
+impl Guide<'_> {
+    async fn walk(&mut self) -> anyhow::Result<ExitStatus> {
+        for step in GuideStep::ALL {
+            loop {
+                match self.take(step).await? {
+                    StepEnd::Done => {
+                        if let Some(progress) = &mut self.progress {
+                            progress.keep(step)?;
+                        }
+                        break;
+                    }
+                    StepEnd::NotNeeded => break,
+                    StepEnd::Again => terminal_output::note("this step is not done yet"),
+                    StepEnd::Left => return Ok(self.left()),
+                }
+            }
+        }
+        terminal_output::line(&format!(
+            "the first line is drawn. Next: `steadyhand --config {} draw FILE` draws your own",
+            self.config()
+        ));
+        Ok(ExitStatus::Done)
+    }
+
+    fn config(&self) -> String {
+        let config = self.options.config.as_ref();
+        config.map_or_else(String::new, |file| file.display().to_string())
+    }
+
+    fn left(&self) -> ExitStatus {
+        terminal_output::line(&format!(
+            "left; what was done is kept: `steadyhand --config {} first-line --scene {}` goes on here",
+            self.config(),
+            self.scene
+        ));
+        ExitStatus::Refused
+    }
+
+    async fn take(&mut self, step: GuideStep) -> anyhow::Result<StepEnd> {
+        let is_done = self.progress.as_ref().is_some_and(|all| all.is_done(step));
+        if is_done && step.is_kept() && !self.again {
+            terminal_output::line(&format!("{}: done before", step.words().title));
+            return Ok(StepEnd::NotNeeded);
+        }
+        terminal_output::line(&step.heading());
+        if step.is_by_hand() && self.is_simulated {
+            terminal_output::line(
+                "  not needed in practice: the node simulates the arm, no hand can move it, and it is taken for what its file says",
+            );
+            return Ok(StepEnd::NotNeeded);
+        }
+        if step.is_kept()
+            && !self
+                .enters("press Enter to begin, or write q to leave")
+                .await
+        {
+            return Ok(StepEnd::Left);
+        }
+        match step {
+            GuideStep::Port => self.port(),
+            GuideStep::Doctor => self.doctor().await,
+            GuideStep::Serve => self.serve().await,
+            GuideStep::Joints => self.joints().await,
+            GuideStep::Zeros => self.zeros().await,
+            GuideStep::Tool => {
+                self.touched(CalibrationTarget::Tool, &hand_places::tool())
+                    .await
+            }
+            GuideStep::Sheet => self.sheet().await,
+            GuideStep::Enable => self.enable().await,
+            GuideStep::Align => self.align(false).await,
+            GuideStep::Line => self.line().await,
+        }
+    }
+
+    /// Waits for Enter. Returns `false` where the person leaves.
+    async fn enters(&mut self, words: &str) -> bool {
+        terminal_output::note(words);
+        match self.person.next_input().await {
+            OperatorAnswer::Line(said) => said.trim().to_lowercase() != "q",
+            OperatorAnswer::End | OperatorAnswer::Interrupt => false,
+        }
+    }
+
+    fn port(&mut self) -> anyhow::Result<StepEnd> {
+        let file = open::file(self.options)?;
+        let scene = open::library(self.options, &file)?.scene(&self.scene, None)?;
+        let model = &scene.arm.file.name;
+        let entry = file.arms.iter().find(|entry| entry.model == *model);
+        let entry = entry.with_context(|| {
+            format!(
+                "scene {} is drawn by an arm {model}, and {} names none: choose another --scene, or add the arm",
+                self.scene,
+                self.config()
+            )
+        })?;
+        self.is_simulated = entry.is_simulated();
+        terminal_output::line(&format!(
+            "arm {} ({model}) is at {}",
+            entry.name, entry.port
+        ));
+        Ok(StepEnd::Done)
+    }
+
+    async fn doctor(&mut self) -> anyhow::Result<StepEnd> {
+        if self.is_simulated {
+            terminal_output::line("  not needed in practice: there is no cable");
+            return Ok(StepEnd::NotNeeded);
+        }
+        let runs = running_nodes::nodes_of(self.options.config.as_deref(), None).await?;
+        if !runs.is_empty() {
+            terminal_output::line("  not needed: the node has the port open, and reads the arm");
+            return Ok(StepEnd::NotNeeded);
+        }
+        if doctor::run(self.options, &doctor::DoctorArgs::default()).await? == ExitStatus::Done {
+            return Ok(StepEnd::Done);
+        }
+        let again = self.enters("mend that, and press Enter to look again, or write q to leave");
+        Ok(if again.await {
+            StepEnd::Again
+        } else {
+            StepEnd::Left
+        })
+    }
+
+    async fn serve(&mut self) -> anyhow::Result<StepEnd> {
+        match which_node::find(self.options, &AtArgs::default()).await? {
+            Some(at) => self.at = at,
+            None => self.start().await?,
+        }
+        let described = self.described().await?;
+        self.progress = Some(GuideProgress::open(&described.state, &self.scene)?);
+        Ok(StepEnd::Done)
+    }
+
+    /// Starts a node that ends with the guide.
+    async fn start(&mut self) -> anyhow::Result<()> {
+        let (served, at) = ServedNode::start(self.options).await?;
+        (self.served, self.at) = (Some(served), at);
+        let words = self.described().await?.words();
+        terminal_output::line(&format!("started, and ends with this guide: {words}"));
+        Ok(())
+    }
+
+    async fn described(&self) -> anyhow::Result<NodeDescription> {
+        let told = operator_client::ask(&self.at, &OperatorVerb::Describe).await?;
+        let data = told.data.context("the node did not say who it is")?;
+        NodeDescription::deserialize(data).context("the node is of another version")
+    }
+
+    async fn folders(&self) -> anyhow::Result<(CalibrationFolders, Arc<Scene>)> {
+        let folders = CalibrationFolders::find(self.options, &self.at).await?;
+        let scene = folders.library.scene(&self.scene, None)?;
+        Ok((folders, scene))
+    }
+
+    fn here(&self) -> HereArgs {
+        HereArgs {
+            scene: self.scene.clone(),
+            pen: None,
+            joints: None,
+            at: self.at.clone(),
+        }
+    }
+
+    /// Sees to it that the node measures with the zeros that the arm's file has now.
+    async fn with_new_zeros(&mut self) -> anyhow::Result<StepEnd> {
+        loop {
+            let (folders, scene) = self.folders().await?;
+            if folders.same_zeros(&scene.arm.file).is_ok() {
+                return Ok(StepEnd::Done);
+            }
+            match self.served.take() {
+                Some(served) => {
+                    terminal_output::line("the node is started again, with the new zeros");
+                    served.end().await?;
+                    self.start().await?;
+                }
+                None => {
+                    let words = "start the node again in its terminal: it reads the arm's file when it starts. Then press Enter, or write q to leave";
+                    if !self.enters(words).await {
+                        return Ok(StepEnd::Left);
+                    }
+                    let found = which_node::find(self.options, &AtArgs::default()).await?;
+                    self.at = found.unwrap_or_else(|| self.at.clone());
+                }
+            }
+        }
+    }
+
+    async fn joints(&mut self) -> anyhow::Result<StepEnd> {
+        let (_, scene) = self.folders().await?;
+        if scene.arm.file.family == ServoFamily::Firmware {
+            terminal_output::line("  not needed: this arm's controller counts for itself");
+            return Ok(StepEnd::NotNeeded);
+        }
+        let args = JointsArgs {
+            arm: scene.arm.file.name.clone(),
+            from: None,
+            consent: ConsentArgs::default(),
+            at: self.at.clone(),
+        };
+        match joints::with_person(self.options, &args, &mut self.person).await? {
+            ExitStatus::Done => self.with_new_zeros().await,
+            _ => self.again_or_leave().await,
+        }
+    }
+
+    async fn again_or_leave(&mut self) -> anyhow::Result<StepEnd> {
+        let again = self.enters("press Enter to do this step again, or write q to leave");
+        Ok(if again.await {
+            StepEnd::Again
+        } else {
+            StepEnd::Left
+        })
+    }
+
+    async fn zeros(&mut self) -> anyhow::Result<StepEnd> {
+        let (_, scene) = self.folders().await?;
+        if scene.calibrator_m.is_none() {
+            terminal_output::line(&format!(
+                "  left out: it needs a point whose place is known. Fix a pin's tip in the arm's reach, measure from the middle of the base, write `calibrator_m = [x, y, z]` in metres into scene {}, and start the guide again. Until then the zeros are as good as the eye's",
+                self.scene
+            ));
+            return Ok(StepEnd::NotNeeded);
+        }
+        match self
+            .touched(CalibrationTarget::Zeros, &hand_places::zeros())
+            .await?
+        {
+            StepEnd::Done => self.with_new_zeros().await,
+            other => Ok(other),
+        }
+    }
+
+    async fn sheet(&mut self) -> anyhow::Result<StepEnd> {
+        if self.is_simulated {
+            return self.felt_sheet().await;
+        }
+        let (_, scene) = self.folders().await?;
+        let places = hand_places::sheet(scene.surface.radius_mm().is_some());
+        self.touched(CalibrationTarget::Sheet, &places).await
+    }
+
+    /// Lets the arm feel the sheet, where no hand can bring the tip to it.
+    async fn felt_sheet(&mut self) -> anyhow::Result<StepEnd> {
+        match self.align(true).await? {
+            StepEnd::Done => self.accept().await,
+            other => Ok(other),
+        }
+    }
+
+    /// Has the places touched by hand, the arm limp, and asks before the result is written.
+    async fn touched(
+        &mut self,
+        what: CalibrationTarget,
+        places: &[AskedPlace],
+    ) -> anyhow::Result<StepEnd> {
+        if !self.let_go().await? {
+            return Ok(StepEnd::Left);
+        }
+        let here = self.here();
+        let round =
+            guided_touches::collect(self.options, &here, what, places, &mut self.person).await?;
+        if round == TouchRoundEnd::Left {
+            return Ok(StepEnd::Left);
+        }
+        self.accept().await
+    }
+
+    /// Takes the arm's torque off, once a person holds it.
+    async fn let_go(&mut self) -> anyhow::Result<bool> {
+        let (folders, scene) = self.folders().await?;
+        let model = &scene.arm.file.name;
+        let arm = folders.arms.iter().find(|arm| arm.model == *model);
+        if !arm.is_some_and(|arm| arm.energised) {
+            return Ok(true);
+        }
+        let warning = "torque goes off and the arm will drop: hold it.";
+        if !self.person.confirm(warning, false).await? {
+            return Ok(false);
+        }
+        let told = operator_client::ask(&self.at, &OperatorVerb::TorqueOff).await?;
+        if !told.done {
+            bail!("{}", told.text);
+        }
+        Ok(true)
+    }
+
+    /// Asks whether the proposal is written; touches that are not good enough are thrown away with a person's leave.
+    async fn accept(&mut self) -> anyhow::Result<StepEnd> {
+        let (folders, _) = self.folders().await?;
+        if folders.accept_asking(&mut self.person).await? == ExitStatus::Done {
+            return Ok(StepEnd::Done);
+        }
+        let words = "press Enter to throw these touches away and take them all again, or write q to leave and keep them";
+        if !self.enters(words).await {
+            return Ok(StepEnd::Left);
+        }
+        folders.discard()?;
+        Ok(StepEnd::Again)
+    }
+
+    async fn enable(&mut self) -> anyhow::Result<StepEnd> {
+        let question = format!(
+            "the arm may then move in scene {} for 30 minutes: take your hands away, and keep one at the switch of the servos' supply.",
+            self.scene
+        );
+        if !self.person.confirm(&question, false).await? {
+            return Ok(StepEnd::Left);
+        }
+        let verb = OperatorVerb::Enable {
+            scene: self.scene.clone(),
+            meta: None,
+            for_s: Some(LEAVE.as_secs()),
+            arm: None,
+        };
+        let told = operator_client::ask(&self.at, &verb).await?;
+        terminal_output::line(&told.text);
+        match told.done {
+            true => Ok(StepEnd::Done),
+            false => self.again_or_leave().await,
+        }
+    }
+
+    async fn align(&mut self, touch: bool) -> anyhow::Result<StepEnd> {
+        let scene = self.scene.clone();
+        self.moves(OperatorVerb::Align { scene, touch }).await
+    }
+
+    async fn line(&mut self) -> anyhow::Result<StepEnd> {
+        let scene = self.scene.clone();
+        self.moves(OperatorVerb::Stroke { scene }).await
+    }
+
+    /// Has the node move, and follows it to its end; Enter and Ctrl-C stop the arm.
+    async fn moves(&mut self, verb: OperatorVerb) -> anyhow::Result<StepEnd> {
+        terminal_output::note("it moves; Enter or Ctrl-C stops it");
+        let at = self.at.clone();
+        let mut asked = std::pin::pin!(moved(&at, &verb));
+        let clock = NodeClock::real();
+        let mut alarm = clock.alarm()?;
+        let told = loop {
+            let news = clock.now().after(NEWS_EVERY);
+            tokio::select! {
+                told = &mut asked => break told?,
+                due = alarm.until(news) => {
+                    due?;
+                    let seen = operator_client::ask(&at, &OperatorVerb::Progress { job: None });
+                    terminal_output::note(&seen.await?.text);
+                }
+                said = self.person.next_input() => {
+                    let stopped = operator_client::ask(&at, &OperatorVerb::Stop).await?;
+                    terminal_output::line(&stopped.text);
+                    if said == OperatorAnswer::End {
+                        // Nobody is there to say anything more.
+                        break asked.await?;
+                    }
+                }
+            }
+        };
+        terminal_output::line(&told.text);
+        if told.done {
+            return Ok(StepEnd::Done);
+        }
+        if !self.enters("see to that (after a stop: `steadyhand reset`), and press Enter to try again, or write q to leave").await {
+            return Ok(StepEnd::Left);
+        }
+        Ok(StepEnd::Again)
+    }
+}
+
+/// Waits for the end of a motion, beyond the first answer where that says that it goes on.
+async fn moved(at: &AtArgs, verb: &OperatorVerb) -> anyhow::Result<VerbReply> {
+    let told = operator_client::ask(at, verb).await?;
+    let job = told.data.as_ref().and_then(|data| data.pointer("/job/id"));
+    let Some(job) = job.and_then(|id| id.as_str()) else {
+        return Ok(told);
+    };
+    let clock = NodeClock::real();
+    let mut alarm = clock.alarm()?;
+    let progress = OperatorVerb::Progress {
+        job: Some(job.to_owned()),
+    };
+    let mut has_gone_on = false;
+    loop {
+        let seen = operator_client::ask(at, &progress).await?;
+        let data = seen.data.with_context(|| seen.text.clone())?;
+        let seen = JobProgress::deserialize(data).context("the node is of another version")?;
+        if seen.is_over {
+            let succeeded = seen.result.get("success").and_then(Value::as_bool);
+            return Ok(match has_gone_on {
+                false => told,
+                true => VerbReply {
+                    done: succeeded.unwrap_or(seen.state == "reached"),
+                    ..VerbReply::done(seen.words)
+                },
+            });
+        }
+        has_gone_on = true;
+        alarm.until(clock.now().after(EVERY)).await?;
+    }
+}

@@ -1,0 +1,59 @@
+//! The steps that were done, kept with the node's state: the guide is taken up where it was left.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use serde::{Deserialize, Serialize};
+
+use super::guide_step::GuideStep;
+
+#[derive(Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct ProgressFile {
+    scene: String,
+    done: Vec<GuideStep>,
+}
+
+/// Steps done for a scene.
+#[derive(Debug)]
+pub(super) struct GuideProgress {
+    path: PathBuf,
+    file: ProgressFile,
+}
+
+impl GuideProgress {
+    /// Reads what was done for this scene; of another scene's steps those of the arm count.
+    pub(super) fn open(state: &Path, scene: &str) -> anyhow::Result<Self> {
+        let path = state.join("first_line.toml");
+        let mut file = match std::fs::read_to_string(&path) {
+            Ok(text) => toml::from_str::<ProgressFile>(&text).with_context(|| {
+                format!(
+                    "{} was changed by something else: move it away",
+                    path.display()
+                )
+            })?,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => ProgressFile::default(),
+            Err(error) => {
+                return Err(error).with_context(|| format!("cannot read {}", path.display()));
+            }
+        };
+        if file.scene != scene {
+            let is_of_arm = |step: &GuideStep| matches!(step, GuideStep::Joints | GuideStep::Zeros);
+            file.done.retain(is_of_arm);
+            scene.clone_into(&mut file.scene);
+        }
+        Ok(Self { path, file })
+    }
+
+    pub(super) fn is_done(&self, step: GuideStep) -> bool {
+        self.file.done.contains(&step)
+    }
+
+    /// Keeps that a step was done, on the disk.
+    pub(super) fn keep(&mut self, step: GuideStep) -> anyhow::Result<()> {
+        if !self.is_done(step) {
+            self.file.done.push(step);
+        }
+        Ok(calib::put(&self.path, &toml::to_string(&self.file)?)?)
+    }
+}

@@ -1,0 +1,143 @@
+//! The steps from the box to the first line, with the words for each.
+
+use serde::{Deserialize, Serialize};
+
+/// A step of the guide, in the order in which they are done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum GuideStep {
+    Port,
+    Doctor,
+    Serve,
+    Joints,
+    Zeros,
+    Tool,
+    Sheet,
+    Enable,
+    Align,
+    Line,
+}
+
+/// Words for a step.
+pub(super) struct GuideStepWords {
+    pub(super) title: &'static str,
+    pub(super) why: &'static str,
+    pub(super) takes: &'static str,
+    /// Accuracy that the step leaves behind.
+    pub(super) known: &'static str,
+}
+
+impl GuideStep {
+    pub(super) const ALL: [Self; 10] = [
+        Self::Port,
+        Self::Doctor,
+        Self::Serve,
+        Self::Joints,
+        Self::Zeros,
+        Self::Tool,
+        Self::Sheet,
+        Self::Enable,
+        Self::Align,
+        Self::Line,
+    ];
+
+    /// Returns whether the arm is moved by hand in it, which no simulated arm of the node's own is.
+    pub(super) const fn is_by_hand(self) -> bool {
+        matches!(self, Self::Joints | Self::Zeros | Self::Tool)
+    }
+
+    /// Returns whether it is done once, and not anew each time that the guide is taken up.
+    pub(super) const fn is_kept(self) -> bool {
+        !matches!(self, Self::Port | Self::Doctor | Self::Serve | Self::Enable)
+    }
+
+    pub(super) const fn words(self) -> GuideStepWords {
+        let (title, why, takes, known) = match self {
+            Self::Port => (
+                "the port",
+                "everything else goes through it",
+                "a second",
+                "which device the arm hangs on",
+            ),
+            Self::Doctor => (
+                "the doctor",
+                "a loose cable or a wrong id is found now, and not with the pen on the paper",
+                "up to a minute",
+                "who answers on the bus; nothing is written",
+            ),
+            Self::Serve => (
+                "the node",
+                "one program owns the port, judges every motion and stops the arm",
+                "a few seconds",
+                "where the arm believes it is; nothing moves",
+            ),
+            Self::Joints => (
+                "the joints, by hand",
+                "where each joint's zero is, which way it counts and how far it may go",
+                "five minutes",
+                "zeros as well as an eye sees the middle pose: about 2 degrees, 10 mm at the tip",
+            ),
+            Self::Zeros => (
+                "the zeros, by touches",
+                "the eye's 2 degrees are too coarse for a line: a point whose place is known, and points that are not, touched in many poses, say it to a tenth",
+                "fifteen minutes",
+                "zeros to about 0.1 degree; the figures come with the touches",
+            ),
+            Self::Tool => (
+                "the pen's tip",
+                "one fixed point, touched with the pen turned and tilted, says where the tip is in the holder",
+                "five minutes",
+                "the tip to a few tenths of a millimetre; the figures come with the touches",
+            ),
+            Self::Sheet => (
+                "the sheet",
+                "where the paper lies: a millimetre too high presses the pen in, one too low draws nothing",
+                "five minutes",
+                "the sheet to a few tenths of a millimetre; the figures come with the touches",
+            ),
+            Self::Enable => (
+                "your leave",
+                "nothing moves before a person allows it; it ends by itself after 30 minutes",
+                "a moment, and a hand that stays at the supply's switch",
+                "nothing new",
+            ),
+            Self::Align => (
+                "align",
+                "the arm visits the sheet's corners and draws a cross in its middle: the first ink, and small",
+                "a minute",
+                "how well the servos come to their goals; where the paper is says the cross, by a ruler",
+            ),
+            Self::Line => (
+                "the first line",
+                "it is what all of this was for",
+                "a minute or two",
+                "how far the ink is from the design, where something can see it",
+            ),
+        };
+        GuideStepWords {
+            title,
+            why,
+            takes,
+            known,
+        }
+    }
+
+    /// Returns the heading that a person sees.
+    pub(super) fn heading(self) -> String {
+        let number = Self::ALL.iter().position(|step| *step == self);
+        let number = number.map_or(0, |index| index + 1);
+        let words = self.words();
+        let next = Self::ALL.get(number);
+        let next = next.map_or("draw what you like: `steadyhand draw FILE`", |next| {
+            next.words().title
+        });
+        format!(
+            "\nstep {number} of {}: {}\n  why: {}\n  takes: {}\n  known afterwards: {}\n  next: {next}",
+            Self::ALL.len(),
+            words.title,
+            words.why,
+            words.takes,
+            words.known
+        )
+    }
+}

@@ -1,0 +1,75 @@
+//! The places that the guide asks a hand to touch.
+
+use super::super::arguments::TouchTargetArg;
+use super::super::guided_touches::AskedPlace;
+use super::super::teach;
+
+/// Words between two touches of one point in poses of their own.
+const TURNED: &str = "turn and tilt the pen another way, bring its tip to the same point";
+
+/// Touches of the one point that says where the tip is.
+const TOOL_TOUCHES: usize = 14;
+
+/// Touches of the calibrator, and of each point that nobody has measured.
+const CALIBRATOR_TOUCHES: usize = 8;
+const POINT_TOUCHES: usize = 6;
+
+fn place(of: TouchTargetArg, name: &str, times: usize) -> AskedPlace {
+    AskedPlace {
+        of,
+        number: 0,
+        name: name.to_owned(),
+        again: TURNED,
+        times,
+    }
+}
+
+/// Returns the touches of a pen's tip.
+pub(super) fn tool() -> Vec<AskedPlace> {
+    vec![
+        place(
+            TouchTargetArg::Point,
+            "one fixed point, such as a pin's tip or a mark in the table",
+            TOOL_TOUCHES,
+        ),
+        place(
+            TouchTargetArg::Verify,
+            "that point once more, the pen held as when it draws",
+            1,
+        ),
+    ]
+}
+
+/// Returns the touches of joints' zeros.
+pub(super) fn zeros() -> Vec<AskedPlace> {
+    let mut places = vec![place(
+        TouchTargetArg::Calibrator,
+        "the calibrator, the point at `calibrator_m`",
+        CALIBRATOR_TOUCHES,
+    )];
+    for (number, name) in ["left", "near", "right"].into_iter().enumerate() {
+        places.push(AskedPlace {
+            number: number + 1,
+            ..place(
+                TouchTargetArg::Point,
+                &format!("a fixed point {name} in the arm's reach, which nobody needs to measure"),
+                POINT_TOUCHES,
+            )
+        });
+    }
+    let corners = [
+        "the sheet near its lower left corner",
+        "the sheet near its lower right corner",
+        "the sheet near its upper right corner",
+        "the sheet near its upper left corner",
+        "the sheet's middle",
+        "the sheet between its middle and its upper left corner",
+    ];
+    places.extend(corners.map(|name| place(TouchTargetArg::Sheet, name, 1)));
+    places
+}
+
+/// Returns the touches of a sheet, flat or on a cylinder.
+pub(super) fn sheet(is_rolled: bool) -> Vec<AskedPlace> {
+    teach::places(is_rolled)
+}

@@ -1,0 +1,99 @@
+//! The node that the guide starts where none runs of the node file: a process of its own, ended with the guide.
+
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use rustix::process::{Pid, Signal};
+use tokio::process::{Child, Command};
+
+use crate::{AtArgs, NodeOptions};
+use base::clock::NodeClock;
+use node::{open, running_nodes, state_folder};
+
+/// A node that has not opened its control socket by then has not started.
+const STARTS_WITHIN: Duration = Duration::from_secs(60);
+const EVERY: Duration = Duration::from_millis(100);
+
+/// Lines of a node's log that say why it ended.
+const LAST_LINES: usize = 6;
+
+/// A node that serves while the guide lives.
+pub(super) struct ServedNode {
+    child: Child,
+    log: PathBuf,
+}
+
+impl ServedNode {
+    /// Starts a node and waits until it takes operators' verbs.
+    pub(super) async fn start(options: &NodeOptions) -> anyhow::Result<(Self, AtArgs)> {
+        let state = state_folder::folder(options, &open::file(options)?)?;
+        let log = state.join("first-line-node.log");
+        let said = std::fs::File::create(&log)
+            .with_context(|| format!("cannot write {}", log.display()))?;
+        let mut command = Command::new(std::env::current_exe()?);
+        for (option, value) in [
+            ("--config", options.config.as_ref()),
+            ("--scenes", options.scenes.as_ref()),
+            ("--output", options.output.as_ref()),
+            ("--state", options.state.as_ref()),
+        ] {
+            if let Some(value) = value {
+                command.arg(option).arg(value);
+            }
+        }
+        if options.allow_root {
+            command.arg("--allow-root");
+        }
+        command.args(["serve", "--http", "127.0.0.1:0"]);
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        let child = command
+            .stderr(said)
+            .spawn()
+            .context("no node was started")?;
+        let mut served = Self { child, log };
+        let at = served.answers(options).await?;
+        Ok((served, at))
+    }
+
+    async fn answers(&mut self, options: &NodeOptions) -> anyhow::Result<AtArgs> {
+        let clock = NodeClock::real();
+        let mut alarm = clock.alarm()?;
+        let until = clock.now().after(STARTS_WITHIN);
+        while clock.now() < until {
+            if self.child.try_wait()?.is_some() {
+                bail!("the node ended at once: {}", self.last_words());
+            }
+            let config = options.config.as_deref();
+            let found = running_nodes::nodes_of(config, options.state.as_deref()).await?;
+            if let [one] = found.as_slice() {
+                return Ok(AtArgs::at_socket(one.socket.clone()));
+            }
+            alarm.until(clock.now().after(EVERY)).await?;
+        }
+        bail!("the node did not start in time: {}", self.last_words())
+    }
+
+    fn last_words(&self) -> String {
+        let text = std::fs::read_to_string(&self.log).unwrap_or_default();
+        let lines: Vec<&str> = text.lines().collect();
+        let from = lines.len().saturating_sub(LAST_LINES);
+        let last = lines.get(from..).unwrap_or_default().join("\n");
+        format!("{} says:\n{last}", self.log.display())
+    }
+
+    /// Ends it, as systemd would: an arm that may be parked is.
+    pub(super) async fn end(mut self) -> anyhow::Result<()> {
+        let id = self
+            .child
+            .id()
+            .and_then(|id| Pid::from_raw(id.cast_signed()));
+        if let Some(id) = id {
+            // One that ended just now needs no signal.
+            let _ = rustix::process::kill_process(id, Signal::TERM);
+        }
+        self.child.wait().await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,210 @@
+//! The nodes that run on this machine: who they are, and which one is of a node file.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use base::wording::count;
+use futures::future::join_all;
+use serde::{Deserialize, Serialize};
+
+use super::control_socket::{self, OperatorVerb, SERVICE_FOLDER, check_owner};
+use tools::Node;
+
+/// A node that does not say in this time who it is, is listed by its socket alone.
+const DESCRIBED_WITHIN: Duration = Duration::from_secs(2);
+
+/// Description of a node that runs: who it is, and its files and folders.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct NodeDescription {
+    /// Its name.
+    pub name: String,
+    /// Its arms.
+    pub arms: Vec<DescribedArm>,
+    /// The folder of its state.
+    pub state: PathBuf,
+    /// The node file, where it has one.
+    pub config: Option<PathBuf>,
+    /// The folder of its own scenes, where it has one.
+    pub scenes: Option<PathBuf>,
+}
+
+/// An arm of a node that runs.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct DescribedArm {
+    /// Its name for callers.
+    pub name: String,
+    /// The name of its arm file.
+    pub model: String,
+    /// Its serial port, or `simulator`.
+    pub port: String,
+}
+
+impl NodeDescription {
+    pub(super) fn of(node: &Node) -> Self {
+        let arms = node.file.arms.iter().map(|entry| DescribedArm {
+            name: entry.name.clone(),
+            model: entry.model.clone(),
+            port: entry.port.clone(),
+        });
+        Self {
+            name: node.file.name.clone(),
+            arms: arms.collect(),
+            state: whole(&node.state),
+            config: node.file.source.path().map(whole),
+            scenes: node.scenes.folder().map(whole),
+        }
+    }
+
+    /// Describes the node for a person: name, arms with their ports, file.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let arms = self.arms.iter().map(|arm| match arm.name == arm.model {
+            true => format!("{} at {}", arm.model, arm.port),
+            false => format!("{} ({}) at {}", arm.name, arm.model, arm.port),
+        });
+        let arms: Vec<String> = arms.collect();
+        let file = match &self.config {
+            Some(file) => format!("file {}", file.display()),
+            None => "no node file".to_owned(),
+        };
+        let arm = if arms.len() == 1 { "arm" } else { "arms" };
+        format!("node {}, {arm} {}, {file}", self.name, arms.join(" and "))
+    }
+}
+
+/// Returns a path that does not depend on the folder in which a node was started.
+fn whole(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// A node that answers at its control socket.
+#[derive(Clone, Debug)]
+pub struct RunningNode {
+    /// Its control socket.
+    pub socket: PathBuf,
+    /// Its description; `None` where it did not give one in time.
+    pub description: Option<NodeDescription>,
+}
+
+impl RunningNode {
+    /// Describes the node for a person, in one line.
+    #[must_use]
+    pub fn words(&self) -> String {
+        match &self.description {
+            Some(description) => description.words(),
+            None => format!(
+                "a node at {} that does not say who it is",
+                self.socket.display()
+            ),
+        }
+    }
+
+    /// Returns whether it was opened from this node file and keeps its state in this folder, as far as they are said.
+    #[must_use]
+    pub fn is_of(&self, config: Option<&Path>, state: Option<&Path>) -> bool {
+        let Some(description) = &self.description else {
+            return false;
+        };
+        let has = |said: Option<&Path>, its: Option<&Path>| {
+            said.is_none_or(|said| its.is_some_and(|its| is_same(said, its)))
+        };
+        has(config, description.config.as_deref()) && has(state, Some(&description.state))
+    }
+}
+
+/// Returns whether two paths lead to the same file, by whatever links.
+fn is_same(one: &Path, other: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| whole(path));
+    real(one) == real(other)
+}
+
+/// Lists nodes for a person, a line each with its socket.
+#[must_use]
+pub fn list(nodes: &[RunningNode]) -> String {
+    let line =
+        |node: &RunningNode| format!("  {}\n    --socket {}", node.words(), node.socket.display());
+    let lines: Vec<String> = nodes.iter().map(line).collect();
+    format!(
+        "{} run on this machine:\n{}",
+        count(nodes.len(), "node"),
+        lines.join("\n")
+    )
+}
+
+/// Finds the nodes of this user, otherwise those of the machine's service.
+///
+/// # Errors
+/// The folder of sockets belongs to another user, who could answer in a node's name.
+pub async fn running_nodes() -> anyhow::Result<Vec<RunningNode>> {
+    Ok(join_all(answering_sockets()?.into_iter().map(described)).await)
+}
+
+/// Finds the nodes of this user and of the machine's service that were opened from this node file, or keep their state in this
+/// folder.
+///
+/// # Errors
+/// The folder of sockets belongs to another user.
+pub async fn nodes_of(
+    config: Option<&Path>,
+    state: Option<&Path>,
+) -> anyhow::Result<Vec<RunningNode>> {
+    let sockets = users_sockets()?.into_iter().chain(services_sockets());
+    let mut found = join_all(sockets.map(described)).await;
+    found.retain(|node| node.is_of(config, state));
+    Ok(found)
+}
+
+async fn described(socket: PathBuf) -> RunningNode {
+    let ask = control_socket::ask(&socket, &OperatorVerb::Describe);
+    let told = tokio::time::timeout(DESCRIBED_WITHIN, ask).await;
+    let data = told.ok().and_then(Result::ok).and_then(|told| told.data);
+    RunningNode {
+        description: data.and_then(|data| NodeDescription::deserialize(data).ok()),
+        socket,
+    }
+}
+
+/// Returns the sockets at which a node answers now: of this user's nodes, otherwise of the machine's service.
+///
+/// # Errors
+/// The folder of sockets belongs to another user.
+pub fn answering_sockets() -> anyhow::Result<Vec<PathBuf>> {
+    let users = users_sockets()?;
+    Ok(if users.is_empty() {
+        services_sockets()
+    } else {
+        users
+    })
+}
+
+fn users_sockets() -> anyhow::Result<Vec<PathBuf>> {
+    let folder = control_socket::folder();
+    if folder.exists() {
+        check_owner(&folder)?;
+    }
+    Ok(sockets_in(&folder))
+}
+
+/// Only root and the service itself can make this folder.
+fn services_sockets() -> Vec<PathBuf> {
+    let folder = Path::new(SERVICE_FOLDER);
+    match control_socket::folder() == folder {
+        true => Vec::new(),
+        false => sockets_in(folder),
+    }
+}
+
+fn sockets_in(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path());
+    let answers = |path: &PathBuf| {
+        path.extension().is_some_and(|end| end == "sock")
+            && std::os::unix::net::UnixStream::connect(path).is_ok()
+    };
+    let mut found: Vec<PathBuf> = entries.filter(answers).collect();
+    found.sort();
+    found
+}

@@ -1,0 +1,187 @@
+//! Which node a command acts on, where several run, where a node file is named, and where none runs.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::disallowed_methods,
+    reason = "a failing test may panic"
+)]
+
+use crate::support;
+use support::Bench;
+use support::person::Person;
+use support::{Running, Served};
+
+/// Two nodes of one user, each of a file of its own.
+struct TwoNodes {
+    bench: Bench,
+    files: [String; 2],
+    served: [Served; 2],
+}
+
+/// Writes a node file with a state folder of its own.
+fn file(bench: &Bench, name: &str) -> String {
+    let text = format!(
+        "name = \"{name}\"\nstate = {:?}\n\n[[arms]]\nname = \"arm-{name}\"\nmodel = \"so101\"\nport = \"simulator\"\n",
+        bench.path(&format!("state-{name}"))
+    );
+    let path = bench.path(&format!("{name}.toml"));
+    std::fs::write(&path, text).unwrap();
+    path.display().to_string()
+}
+
+impl TwoNodes {
+    fn new() -> Self {
+        let bench = Bench::new();
+        let files = ["left", "right"].map(|name| file(&bench, name));
+        let served = files
+            .each_ref()
+            .map(|file| bench.serve(&["--config", file]));
+        Self {
+            bench,
+            files,
+            served,
+        }
+    }
+}
+
+/// Exit code, output and errors of a command.
+fn told(bench: &Bench, args: &[&str]) -> (i32, String, String) {
+    let output = bench.run(args);
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (
+        output.status.code().unwrap(),
+        text(&output.stdout),
+        text(&output.stderr),
+    )
+}
+
+#[test]
+fn a_node_file_names_the_node_that_a_command_acts_on() {
+    let nodes = TwoNodes::new();
+    let [left, right] = &nodes.files;
+    let (code, _, said) = told(
+        &nodes.bench,
+        &["--config", right, "enable", "--scene", "short"],
+    );
+    assert_eq!(code, 0, "{said}");
+    let named = format!("on node right, arm arm-right (so101) at simulator, file {right}");
+    assert!(said.contains(&named), "{said}");
+    let touched = told(
+        &nodes.bench,
+        &[
+            "--config",
+            left,
+            "calibrate",
+            "touch",
+            "sheet",
+            "--scene",
+            "short",
+            "--of",
+            "origin",
+        ],
+    );
+    assert_eq!(touched.0, 0, "{touched:?}");
+    assert!(touched.2.contains("on node left"), "{touched:?}");
+    // The joints are that node's, and the touch lies with its state.
+    assert!(
+        nodes.bench.path("state-left/calibration").exists(),
+        "{touched:?}"
+    );
+    let discarded = told(&nodes.bench, &["--config", left, "calibrate", "discard"]);
+    assert_eq!(discarded.0, 0, "{discarded:?}");
+}
+
+#[test]
+fn a_file_whose_node_does_not_run_means_no_other_node() {
+    let nodes = TwoNodes::new();
+    let absent = file(&nodes.bench, "absent");
+    for verb in [
+        &["status"][..],
+        &["enable", "--scene", "short"],
+        &["torque-off", "--yes"],
+        &["stop"],
+        &["jog", "--scene", "short", "--step", "z+1"],
+    ] {
+        let (code, out, said) = told(&nodes.bench, &[&["--config", &absent], verb].concat());
+        assert_ne!(code, 0, "{verb:?}: {out}");
+        let how = format!("start it in another terminal with `steadyhand --config {absent} serve`");
+        assert!(said.contains(&how), "{verb:?}: {said}");
+    }
+    let touch = ["calibrate", "touch", "sheet", "--scene", "short"];
+    let (code, _, said) = told(&nodes.bench, &[&["--config", &absent], &touch[..]].concat());
+    assert_ne!(code, 0);
+    assert!(said.contains("serve`"), "{said}");
+}
+
+#[test]
+fn several_nodes_are_listed_and_a_person_picks_one() {
+    let nodes = TwoNodes::new();
+    for verb in [
+        &["status"][..],
+        &["enable", "--scene", "short"],
+        &["calibrate", "history"],
+        &["jobs"],
+    ] {
+        let (code, out, said) = told(&nodes.bench, verb);
+        assert_ne!(code, 0, "{verb:?}: {out}");
+        for words in [
+            "2 nodes run on this machine",
+            "node left, arm arm-left (so101) at simulator",
+            "node right, arm arm-right (so101) at simulator",
+            "nothing was done",
+        ] {
+            assert!(said.contains(words), "{verb:?}: {words}: {said}");
+        }
+    }
+    let mut person = Person::at(&nodes.bench, &["enable", "--scene", "short"]);
+    person.sees("which one is meant?");
+    person.sees("2: node right");
+    person.sees("its number");
+    person.types("2\n");
+    person.sees("on node right");
+    person.sees("motion is enabled for scene short");
+    person.ends_with(0);
+}
+
+#[test]
+fn a_stop_that_names_no_node_stops_all_of_them() {
+    let nodes = TwoNodes::new();
+    let (code, said, _) = told(&nodes.bench, &["estop"]);
+    assert_eq!(code, 0, "{said}");
+    assert!(
+        said.contains("left: ") && said.contains("right: "),
+        "{said}"
+    );
+    for file in &nodes.files {
+        let (_, status, _) = told(&nodes.bench, &["--config", file, "status"]);
+        assert!(status.contains("emergency stop"), "{status}");
+    }
+    drop(nodes.served);
+}
+
+#[test]
+fn without_a_node_a_command_says_how_to_start_one() {
+    let bench = Bench::new();
+    for verb in [&["status"][..], &["enable", "--scene", "short"], &["clear"]] {
+        let (code, _, said) = told(&bench, verb);
+        assert_ne!(code, 0);
+        assert!(said.contains("no node runs here"), "{said}");
+        assert!(
+            said.contains("steadyhand --config node.toml serve"),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn a_node_that_has_died_is_no_candidate() {
+    let nodes = TwoNodes::new();
+    let [left, mut right] = nodes.served;
+    let Running(child) = &mut right.child;
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let (code, _, said) = told(&nodes.bench, &["status"]);
+    assert_eq!(code, 0, "{said}");
+    assert!(said.contains("on node left"), "{said}");
+    drop(left);
+}
