@@ -48,6 +48,7 @@ fn practice() -> (Bench, String) {
 }
 
 #[test]
+#[ignore = "takes four minutes: cargo test --test node guided_line:: -- --ignored"]
 fn in_practice_the_guide_leads_to_ink_and_is_taken_up_where_it_was_left() {
     let (bench, file) = practice();
     let args = ["--config", &file, "first-line", "--scene", "first"];
@@ -395,11 +396,6 @@ fn wrong_arms(seeds: std::ops::Range<u64>) {
         println!("seed {seed}: {off_mm:.2} mm, {OFF_MM_MAX} allowed");
         assert!(off_mm <= OFF_MM_MAX, "seed {seed}: {off_mm} mm");
     }
-}
-
-#[test]
-fn the_guide_makes_wrong_arms_draw_right() {
-    wrong_arms(1..4);
 }
 
 #[test]

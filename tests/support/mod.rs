@@ -26,7 +26,7 @@ use serde_json::Value;
 pub(crate) use starvation::unless_starved;
 
 /// No step of any test takes longer.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Two lines of 30 mm: less than five seconds of arm time.
 pub(crate) const SHORT_LINES: &str = "[[[0.0, 0.0], [30.0, 0.0]], [[30.0, 12.0], [0.0, 12.0]]]";

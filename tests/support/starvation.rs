@@ -1,63 +1,70 @@
 //! Tests of arms in real time, on machines that have something else to do.
 
 use std::panic::{UnwindSafe, catch_unwind, resume_unwind};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{JoinHandle, sleep, spawn};
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How often a test may begin anew.
-const ATTEMPTS: u32 = 6;
+const ATTEMPTS: u32 = 5;
 
-/// A bare thread sleeps so long at a time.
-const NAP: Duration = Duration::from_millis(2);
+/// Tests of this kind that run at a time: each has an arm, a node and often a client that want a processor every 10 ms.
+const AT_ONCE: u32 = 2;
 
-/// A machine that wakes a bare thread so late may keep a servo's reply, or the thread that waits for it, as long: the bus is then
-/// as silent as one without power.
-const LATE: Duration = Duration::from_millis(15);
+/// Share of a test's time in which a program waited for a processor, from which on a servo's reply, or the thread that waits for it,
+/// may have come too late: the bus is then as silent as one without power.
+const BUSY_SHARE: f64 = 0.05;
 
-/// Runs a test of an arm that moves in real time in another process than its node. Where it fails and the machine was seen to keep
-/// threads waiting meanwhile, it begins anew; where the machine was quiet, or at the last attempt, its failure counts.
+/// Runs a test of an arm that moves in real time in another process than its node. Where it fails and the machine was busy meanwhile,
+/// it begins anew; where the machine was quiet, or at the last attempt, its failure counts.
 pub(crate) fn unless_starved(test: impl Fn() + Copy + UnwindSafe) {
+    let _seat = RealTimeSeat::take();
     for attempt in 1..=ATTEMPTS {
-        let watch = StarvationWatch::start();
+        let (waited, began) = (waited_for_processors(), Instant::now());
         let Err(failure) = catch_unwind(test) else {
             return;
         };
-        let late = watch.end();
-        if attempt == ATTEMPTS || late < LATE {
+        let waited = waited_for_processors().zip(waited);
+        let share = waited.map(|(after, before)| {
+            after.saturating_sub(before).as_secs_f64() / began.elapsed().as_secs_f64()
+        });
+        // A system that does not tell may have been busy.
+        if attempt == ATTEMPTS || share.is_some_and(|share| share < BUSY_SHARE) {
             resume_unwind(failure);
         }
-        println!("attempt {attempt}: a thread was woken {late:?} late; the test begins anew");
-        sleep(Duration::from_secs(1));
+        println!(
+            "attempt {attempt}: programs waited for a processor for {share:.2?} of the time; once more"
+        );
     }
 }
 
-/// Measures how late this machine wakes a thread that has nothing to do.
-struct StarvationWatch {
-    is_over: Arc<AtomicBool>,
-    watcher: JoinHandle<Duration>,
+/// Returns the time in which a program of this machine waited for a processor, since it was started.
+fn waited_for_processors() -> Option<Duration> {
+    let text = std::fs::read_to_string("/proc/pressure/cpu").ok()?;
+    let line = text.lines().find(|line| line.starts_with("some "))?;
+    let total = line.rsplit("total=").next()?.parse().ok()?;
+    Some(Duration::from_micros(total))
 }
 
-impl StarvationWatch {
-    fn start() -> Self {
-        let is_over = Arc::new(AtomicBool::new(false));
-        let ends = Arc::clone(&is_over);
-        let watcher = spawn(move || {
-            let mut latest = Duration::ZERO;
-            while !ends.load(Ordering::SeqCst) {
-                let slept = Instant::now();
-                sleep(NAP);
-                latest = latest.max(slept.elapsed().saturating_sub(NAP));
-            }
-            latest
-        });
-        Self { is_over, watcher }
-    }
+static TAKEN: Mutex<u32> = Mutex::new(0);
+static GIVEN_BACK: Condvar = Condvar::new();
 
-    /// Returns the largest delay.
-    fn end(self) -> Duration {
-        self.is_over.store(true, Ordering::SeqCst);
-        self.watcher.join().unwrap()
+/// Leave to run beside at most one other test in real time.
+struct RealTimeSeat;
+
+impl RealTimeSeat {
+    fn take() -> Self {
+        let taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken = GIVEN_BACK
+            .wait_while(taken, |taken| *taken >= AT_ONCE)
+            .unwrap_or_else(PoisonError::into_inner);
+        *taken += 1;
+        Self
+    }
+}
+
+impl Drop for RealTimeSeat {
+    fn drop(&mut self) {
+        *TAKEN.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        GIVEN_BACK.notify_one();
     }
 }

@@ -9,6 +9,7 @@ use steadyhand::sim::ArmSimulator;
 use steadyhand::units::JointVector;
 
 use super::support::person::{Person, plugged_in};
+use super::support::unless_starved;
 use super::{Bench, PATIENCE, Served, jog, stance, tip_mm};
 
 /// What a question ends with.
@@ -95,117 +96,125 @@ impl Table {
 
 #[test]
 fn joints_are_moved_by_hand_and_saved_once_somebody_says_yes() {
-    let table = Table::new();
-    // It holds, so that somebody must hold it first.
-    let (code, said) = jog(&table.bench, "z+10");
-    assert_eq!(code, 0, "{said}");
-    for no in ["y\n", "\u{3}"] {
+    unless_starved(|| {
+        let table = Table::new();
+        // It holds, so that somebody must hold it first.
+        let (code, said) = jog(&table.bench, "z+10");
+        assert_eq!(code, 0, "{said}");
+        for no in ["y\n", "\u{3}"] {
+            let mut person = Person::at(&table.bench, &["calibrate", "joints"]);
+            person.sees("the arm will drop: hold it.");
+            person.sees(ASKED);
+            person.types(no);
+            person.sees("nothing was changed; the arm holds with its torque on");
+            person.ends_with(1);
+            assert_eq!(stance(&table.bench)["energised"], true);
+        }
+        assert!(!table.sim.turn_by_hand(1, 0.0), "it holds");
         let mut person = Person::at(&table.bench, &["calibrate", "joints"]);
-        person.sees("the arm will drop: hold it.");
         person.sees(ASKED);
-        person.types(no);
-        person.sees("nothing was changed; the arm holds with its torque on");
-        person.ends_with(1);
-        assert_eq!(stance(&table.bench)["energised"], true);
-    }
-    assert!(!table.sim.turn_by_hand(1, 0.0), "it holds");
-    let mut person = Person::at(&table.bench, &["calibrate", "joints"]);
-    person.sees(ASKED);
-    person.types("yes\n");
-    person.sees("torque is off");
-    person.sees("bring every joint to its zero");
-    (0..5).for_each(|joint| table.turn(joint, 0.02));
-    person.sees_redrawn(2);
-    person.types("\n");
-    for joint in 0..5 {
-        let name = table.arm().joint_name(joint);
-        person.sees(&format!("move {name} alone"));
-        table.move_through(&mut person, joint, 1.0);
+        person.types("yes\n");
+        person.sees("torque is off");
+        person.sees("bring every joint to its zero");
+        (0..5).for_each(|joint| table.turn(joint, 0.02));
+        person.sees_redrawn(2);
         person.types("\n");
-    }
-    person.sees("write this into the arm's file?");
-    person.sees(ASKED);
-    person.types("yes\n");
-    person.sees("accepted as calibration 1");
-    person.sees("a node attaches no others");
-    person.ends_with(0);
-    let text = std::fs::read_to_string(table.file()).unwrap();
-    assert!(text.contains("zero_tick = 2061"), "{text}");
-    assert!(text.contains("[identity]"), "{text}");
+        for joint in 0..5 {
+            let name = table.arm().joint_name(joint);
+            person.sees(&format!("move {name} alone"));
+            table.move_through(&mut person, joint, 1.0);
+            person.types("\n");
+        }
+        person.sees("write this into the arm's file?");
+        person.sees(ASKED);
+        person.types("yes\n");
+        person.sees("accepted as calibration 1");
+        person.sees("a node attaches no others");
+        person.ends_with(0);
+        let text = std::fs::read_to_string(table.file()).unwrap();
+        assert!(text.contains("zero_tick = 2061"), "{text}");
+        assert!(text.contains("[identity]"), "{text}");
+    });
 }
 
 #[test]
 fn a_joint_hardly_moved_and_another_one_moved_are_named_and_nothing_is_asked() {
-    let table = Table::new();
-    let mut person = table.begin();
-    for joint in 0..5 {
-        let name = table.arm().joint_name(joint);
-        person.sees(&format!("move {name} alone"));
-        match joint {
-            1 => table.move_through(&mut person, 1, 0.05),
-            2 => table.move_through(&mut person, 3, 1.0),
-            _ => table.move_through(&mut person, joint, 1.0),
+    unless_starved(|| {
+        let table = Table::new();
+        let mut person = table.begin();
+        for joint in 0..5 {
+            let name = table.arm().joint_name(joint);
+            person.sees(&format!("move {name} alone"));
+            match joint {
+                1 => table.move_through(&mut person, 1, 0.05),
+                2 => table.move_through(&mut person, 3, 1.0),
+                _ => table.move_through(&mut person, joint, 1.0),
+            }
+            person.types("\n");
         }
-        person.types("\n");
-    }
-    person.sees("redo: shoulder_lift was moved by");
-    person.sees("their ids are swapped, or another joint was moved");
-    person.ends_with(1);
-    assert!(!table.file().exists());
+        person.sees("redo: shoulder_lift was moved by");
+        person.sees("their ids are swapped, or another joint was moved");
+        person.ends_with(1);
+        assert!(!table.file().exists());
+    });
 }
 
 #[test]
 fn another_answer_than_yes_and_ctrl_c_save_nothing_and_say_how_the_arm_is() {
-    let table = Table::new();
-    let mut person = table.begin();
-    for joint in 0..5 {
-        person.sees(" alone from one end");
-        table.move_through(&mut person, joint, 1.0);
-        person.types("\n");
-    }
-    person.sees(ASKED);
-    person.types("maybe\n");
-    person.sees("nothing was written; the arm's torque is off");
-    person.ends_with(1);
-    let mut person = table.begin();
-    person.sees("move shoulder_pan alone");
-    person.interrupts();
-    person.sees("nothing was saved; the arm's torque is off");
-    person.ends_with(1);
-    assert!(!table.file().exists());
-    assert_eq!(stance(&table.bench)["energised"], false);
+    unless_starved(|| {
+        let table = Table::new();
+        let mut person = table.begin();
+        for joint in 0..5 {
+            person.sees(" alone from one end");
+            table.move_through(&mut person, joint, 1.0);
+            person.types("\n");
+        }
+        person.sees(ASKED);
+        person.types("maybe\n");
+        person.sees("nothing was written; the arm's torque is off");
+        person.ends_with(1);
+        let mut person = table.begin();
+        person.sees("move shoulder_pan alone");
+        person.interrupts();
+        person.sees("nothing was saved; the arm's torque is off");
+        person.ends_with(1);
+        assert!(!table.file().exists());
+        assert_eq!(stance(&table.bench)["energised"], false);
+    });
 }
 
 #[test]
 fn poses_caps_and_the_calibrator_are_asked_for() {
-    let table = Table::new();
-    table.stand(&JointVector::from_slice(&[0.1, -0.3, 0.4, 1.2, 0.05]));
-    let path = table.bench.path("scenes/short.toml");
-    let cap = "\n[[inks]]\nname = \"black\"\nrim_m = [0.12, -0.2, 0.01]\ndepth_mm = 8.0\ndip_every_mm = 100.0\n";
-    let text = std::fs::read_to_string(&path).unwrap() + cap;
-    std::fs::write(&path, &text).unwrap();
-    for (what, key) in [
-        (&["pose", "ready"][..], "ready_rad"),
-        (&["cap", "black", "--override"], "rim_m"),
-        (&["calibrator"], "calibrator_m"),
-    ] {
-        let words = [&["teach"], what, &["--scene", "short"]].concat();
-        let before = std::fs::read_to_string(&path).unwrap();
-        for (answer, said, code) in [
-            ("no\n", "nothing was written", 1),
-            ("yes\n", "accepted as calibration", 0),
+    unless_starved(|| {
+        let table = Table::new();
+        table.stand(&JointVector::from_slice(&[0.1, -0.3, 0.4, 1.2, 0.05]));
+        let path = table.bench.path("scenes/short.toml");
+        let cap = "\n[[inks]]\nname = \"black\"\nrim_m = [0.12, -0.2, 0.01]\ndepth_mm = 8.0\ndip_every_mm = 100.0\n";
+        let text = std::fs::read_to_string(&path).unwrap() + cap;
+        std::fs::write(&path, &text).unwrap();
+        for (what, key) in [
+            (&["pose", "ready"][..], "ready_rad"),
+            (&["cap", "black", "--override"], "rim_m"),
+            (&["calibrator"], "calibrator_m"),
         ] {
-            assert_eq!(std::fs::read_to_string(&path).unwrap(), before);
-            let mut person = Person::at(&table.bench, &words);
-            person.sees(&format!("{key}: old ["));
-            person.sees("difference");
-            person.sees(ASKED);
-            person.types(answer);
-            person.sees(said);
-            person.ends_with(code);
+            let words = [&["teach"], what, &["--scene", "short"]].concat();
+            let before = std::fs::read_to_string(&path).unwrap();
+            for (answer, said, code) in [
+                ("no\n", "nothing was written", 1),
+                ("yes\n", "accepted as calibration", 0),
+            ] {
+                assert_eq!(std::fs::read_to_string(&path).unwrap(), before);
+                let mut person = Person::at(&table.bench, &words);
+                person.sees(&format!("{key}: old ["));
+                person.sees("difference");
+                person.sees(ASKED);
+                person.types(answer);
+                person.sees(said);
+                person.ends_with(code);
+            }
+            assert_ne!(std::fs::read_to_string(&path).unwrap(), before, "{key}");
         }
-        assert_ne!(std::fs::read_to_string(&path).unwrap(), before, "{key}");
-    }
+    });
 }
 
 /// Joints with the tip at a place of the sheet.
@@ -225,41 +234,44 @@ fn on_sheet(scene: &Scene, at_mm: [f64; 2]) -> JointVector {
 
 #[test]
 fn a_sheet_is_taught_touch_by_touch_and_ctrl_c_keeps_them() {
-    let table = Table::new();
-    let teach = ["teach", "sheet", "--scene", "short"];
-    let mut person = Person::at(&table.bench, &teach);
-    person.sees("bring the tip to the sheet's lower left corner, and press Enter (touch 1 of 3)");
-    person.types("\n");
-    person.sees("(touch 2 of 3)");
-    person.interrupts();
-    person.sees("the touches so far are kept");
-    person.sees("the arm's torque is off");
-    person.ends_with(1);
-    assert_eq!(stance(&table.bench)["energised"], false);
-    let discarded = table.bench.run(&["calibrate", "discard"]);
-    assert!(discarded.status.success(), "{discarded:?}");
-    let mut person = Person::at(&table.bench, &teach);
-    for at_mm in [
-        [0.0, 0.0],
-        [100.0, 0.0],
-        [0.0, 100.0],
-        [100.0, 100.0],
-        [50.0, 50.0],
-        [50.0, 0.0],
-        [70.0, 30.0],
-    ] {
-        let joints = on_sheet(&table.scene, at_mm);
-        for time in 1..=3 {
-            person.sees(&format!("(touch {time} of 3)"));
-            table.stand(&joints);
-            person.types("\n");
+    unless_starved(|| {
+        let table = Table::new();
+        let teach = ["teach", "sheet", "--scene", "short"];
+        let mut person = Person::at(&table.bench, &teach);
+        person
+            .sees("bring the tip to the sheet's lower left corner, and press Enter (touch 1 of 3)");
+        person.types("\n");
+        person.sees("(touch 2 of 3)");
+        person.interrupts();
+        person.sees("the touches so far are kept");
+        person.sees("the arm's torque is off");
+        person.ends_with(1);
+        assert_eq!(stance(&table.bench)["energised"], false);
+        let discarded = table.bench.run(&["calibrate", "discard"]);
+        assert!(discarded.status.success(), "{discarded:?}");
+        let mut person = Person::at(&table.bench, &teach);
+        for at_mm in [
+            [0.0, 0.0],
+            [100.0, 0.0],
+            [0.0, 100.0],
+            [100.0, 100.0],
+            [50.0, 50.0],
+            [50.0, 0.0],
+            [70.0, 30.0],
+        ] {
+            let joints = on_sheet(&table.scene, at_mm);
+            for time in 1..=3 {
+                person.sees(&format!("(touch {time} of 3)"));
+                table.stand(&joints);
+                person.types("\n");
+            }
         }
-    }
-    person.sees("verdict: ");
-    person.sees(ASKED);
-    person.types("yes\n");
-    person.sees("accepted as calibration 1");
-    person.ends_with(0);
+        person.sees("verdict: ");
+        person.sees(ASKED);
+        person.types("yes\n");
+        person.sees("accepted as calibration 1");
+        person.ends_with(0);
+    });
 }
 
 fn wait_until_moving(bench: &Bench) {
@@ -290,77 +302,85 @@ fn jogging(bench: &Bench) -> Person {
 
 #[test]
 fn ctrl_c_in_the_view_stops_the_step_and_leaves() {
-    let bench = Bench::new();
-    let _served = bench.serve(&[]);
-    let before = tip_mm(&bench)[2];
-    let mut person = jogging(&bench);
-    // The terminal is raw: Ctrl-C is a key.
-    person.types("\u{3}");
-    person.sees("stopped");
-    person.ends_with(0);
-    wait_until_stopped(&bench);
-    assert!(tip_mm(&bench)[2] - before < 11.0);
+    unless_starved(|| {
+        let bench = Bench::new();
+        let _served = bench.serve(&[]);
+        let before = tip_mm(&bench)[2];
+        let mut person = jogging(&bench);
+        // The terminal is raw: Ctrl-C is a key.
+        person.types("\u{3}");
+        person.sees("stopped");
+        person.ends_with(0);
+        wait_until_stopped(&bench);
+        assert!(tip_mm(&bench)[2] - before < 11.0);
+    });
 }
 
 #[test]
 fn space_stops_and_the_view_stays_until_q() {
-    let bench = Bench::new();
-    let _served = bench.serve(&[]);
-    let mut person = jogging(&bench);
-    person.types(" ");
-    wait_until_stopped(&bench);
-    person.types("q");
-    person.ends_with(0);
+    unless_starved(|| {
+        let bench = Bench::new();
+        let _served = bench.serve(&[]);
+        let mut person = jogging(&bench);
+        person.types(" ");
+        wait_until_stopped(&bench);
+        person.types("q");
+        person.ends_with(0);
+    });
 }
 
 #[test]
 fn an_arm_that_is_let_go_of_in_the_view_is_guided_by_hand_and_its_poses_are_kept() {
-    let table = Table::new();
-    let (code, said) = jog(&table.bench, "z+10");
-    assert_eq!(code, 0, "{said}");
-    let file = table.bench.path("poses.toml");
-    let words = ["jog", "--scene", "short", "--poses", file.to_str().unwrap()];
-    let mut person = Person::at(&table.bench, &words);
-    person.sees("stops");
-    person.types("g");
-    person.sees("hold");
-    assert!(
-        !table.sim.turn_by_hand(1, 0.0),
-        "it holds until the second key"
-    );
-    person.types("y");
-    let began = Instant::now();
-    while stance(&table.bench)["energised"] == true {
-        assert!(began.elapsed() < PATIENCE, "it still holds");
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
-    let pose = [0.3, -0.4, 0.5, 1.0, 0.1];
-    table.stand(&JointVector::from_slice(&pose));
-    // The view looks ten times a second: what it keeps first may be how the arm was.
-    let is_kept = |text: &str| {
-        let line = text.lines().last().unwrap_or_default();
-        let kept: toml::Table = line.parse().unwrap();
-        let joints = kept["pose_rad"].as_array().unwrap();
-        let near = |(q, to): (&toml::Value, f64)| (q.as_float().unwrap() - to).abs() < 0.01;
-        joints.len() == pose.len() && joints.iter().zip(pose).all(near)
-    };
-    loop {
-        person.types("p");
-        std::thread::sleep(std::time::Duration::from_millis(150));
-        if std::fs::read_to_string(&file).is_ok_and(|text| is_kept(&text)) {
-            break;
+    unless_starved(|| {
+        let table = Table::new();
+        let (code, said) = jog(&table.bench, "z+10");
+        assert_eq!(code, 0, "{said}");
+        let file = table.bench.path("poses.toml");
+        let words = ["jog", "--scene", "short", "--poses", file.to_str().unwrap()];
+        let mut person = Person::at(&table.bench, &words);
+        person.sees("stops");
+        person.types("g");
+        person.sees("hold");
+        assert!(
+            !table.sim.turn_by_hand(1, 0.0),
+            "it holds until the second key"
+        );
+        person.types("y");
+        let began = Instant::now();
+        while stance(&table.bench)["energised"] == true {
+            assert!(began.elapsed() < PATIENCE, "it still holds");
+            std::thread::sleep(std::time::Duration::from_millis(10));
         }
-        assert!(began.elapsed() < PATIENCE, "it is not kept");
-    }
-    person.types("q");
-    person.ends_with(0);
+        let pose = [0.3, -0.4, 0.5, 1.0, 0.1];
+        table.stand(&JointVector::from_slice(&pose));
+        // The view looks ten times a second: what it keeps first may be how the arm was.
+        let is_kept = |text: &str| {
+            let line = text.lines().last().unwrap_or_default();
+            let kept: toml::Table = line.parse().unwrap();
+            let joints = kept["pose_rad"].as_array().unwrap();
+            let near = |(q, to): (&toml::Value, f64)| (q.as_float().unwrap() - to).abs() < 0.01;
+            joints.len() == pose.len() && joints.iter().zip(pose).all(near)
+        };
+        loop {
+            person.types("p");
+            std::thread::sleep(std::time::Duration::from_millis(150));
+            if std::fs::read_to_string(&file).is_ok_and(|text| is_kept(&text)) {
+                break;
+            }
+            assert!(began.elapsed() < PATIENCE, "it is not kept");
+        }
+        person.types("q");
+        person.ends_with(0);
+    });
 }
 
 #[test]
 fn a_view_that_is_killed_in_the_middle_of_a_step_stops_the_arm() {
-    let bench = Bench::new();
-    let _served = bench.serve(&[]);
-    let person = jogging(&bench);
-    person.program.signal(rustix::process::Signal::KILL);
-    wait_until_stopped(&bench);
+    unless_starved(|| {
+        let bench = Bench::new();
+        let _served = bench.serve(&[]);
+        let person = jogging(&bench);
+        person.program.signal(rustix::process::Signal::KILL);
+        wait_until_stopped(&bench);
+    });
 }
