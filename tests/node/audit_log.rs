@@ -1,6 +1,7 @@
 //! The audit log of a node that is killed: what it loses, what it says of that, and what cannot be changed in it unseen.
 #![expect(
     clippy::unwrap_used,
+    clippy::indexing_slicing,
     clippy::disallowed_methods,
     reason = "a failing test may panic"
 )]

@@ -104,24 +104,26 @@ fn servos_are_scanned_watched_and_set_up_from_the_command_line() {
 
 #[test]
 fn a_latched_servo_starts_anew_from_the_command_line() {
-    let overload = SimulatedFault::ErrorBits { id: 5, bits: 0x20 };
-    let patient = Patient::new("widowx250s").broken([overload]);
-    let bench = Bench::new();
-    let words = ["bus", "reboot", &patient.port, "--id", "5"];
-    // Nobody is there to say yes.
-    let (code, text) = run(&bench, &words);
-    assert!(
-        code == 1 && text.contains("nothing was asked of it"),
-        "{code}: {text}"
-    );
-    let table = || run(&bench, &["bus", "monitor", &patient.port, "--once"]).1;
-    assert!(table().contains("0x"), "{}", table());
-    let (code, text) = run(&bench, &[&words[..], &["--yes"]].concat());
-    assert!(
-        code == 0 && text.contains("servo 5 has started anew: its torque is off"),
-        "{code}: {text}"
-    );
-    assert!(!table().contains("0x"), "{}", table());
+    unless_starved(|| {
+        let overload = SimulatedFault::ErrorBits { id: 5, bits: 0x20 };
+        let patient = Patient::new("widowx250s").broken([overload]);
+        let bench = Bench::new();
+        let words = ["bus", "reboot", &patient.port, "--id", "5"];
+        // Nobody is there to say yes.
+        let (code, text) = run(&bench, &words);
+        assert!(
+            code == 1 && text.contains("nothing was asked of it"),
+            "{code}: {text}"
+        );
+        let table = || run(&bench, &["bus", "monitor", &patient.port, "--once"]).1;
+        assert!(table().contains("0x"), "{}", table());
+        let (code, text) = run(&bench, &[&words[..], &["--yes"]].concat());
+        assert!(
+            code == 0 && text.contains("servo 5 has started anew: its torque is off"),
+            "{code}: {text}"
+        );
+        assert!(!table().contains("0x"), "{}", table());
+    });
 }
 
 #[test]
@@ -232,20 +234,22 @@ fn a_trace_of_another_family_is_refused_with_the_cause() {
 
 #[test]
 fn who_looks_for_servos_says_so_and_tells_who_is_asked() {
-    let silent = Patient::new("so101").broken((1..=6).map(SimulatedFault::Silence));
-    let bench = Bench::new();
-    for words in [
-        vec!["bus", "monitor", &silent.port, "--once"],
-        vec!["bus", "reboot", &silent.port, "--id", "40"],
-    ] {
-        let output = bench.run(&words);
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(!output.status.success(), "{said}");
-        assert!(
-            said.contains("looking for servos") && said.contains("an id from 0 to 16"),
-            "{said}"
-        );
-    }
+    unless_starved(|| {
+        let silent = Patient::new("so101").broken((1..=6).map(SimulatedFault::Silence));
+        let bench = Bench::new();
+        for words in [
+            vec!["bus", "monitor", &silent.port, "--once"],
+            vec!["bus", "reboot", &silent.port, "--id", "40"],
+        ] {
+            let output = bench.run(&words);
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(!output.status.success(), "{said}");
+            assert!(
+                said.contains("looking for servos") && said.contains("an id from 0 to 16"),
+                "{said}"
+            );
+        }
+    });
 }
 
 #[test]

@@ -5,6 +5,7 @@
     clippy::unwrap_used,
     clippy::indexing_slicing,
     clippy::panic,
+    clippy::print_stdout,
     clippy::disallowed_methods,
     reason = "a failing test may panic; not every test uses every helper"
 )]

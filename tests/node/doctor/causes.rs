@@ -12,8 +12,8 @@ use steadyhand::sim::{ArmSimulator, SimulatedFault};
 use steadyhand::units::{ClockInstant, JointVector};
 
 use super::{json, run};
-use crate::support::Bench;
 use crate::support::person::plugged_in;
+use crate::support::{Bench, unless_starved};
 
 /// On a machine with other work a reply may come too late to be believed.
 const ATTEMPTS: u32 = 3;
@@ -78,74 +78,90 @@ fn silence() -> impl Iterator<Item = SimulatedFault> {
 
 #[test]
 fn no_power() {
-    let patient = Patient::new("so101").broken(silence());
-    let (what, fix) = patient.suffers("no_power", "so101");
-    assert!(what.contains("nothing at all is heard"), "{what}");
-    assert!(fix.contains("switch the servo supply on"), "{fix}");
+    unless_starved(|| {
+        let patient = Patient::new("so101").broken(silence());
+        let (what, fix) = patient.suffers("no_power", "so101");
+        assert!(what.contains("nothing at all is heard"), "{what}");
+        assert!(fix.contains("switch the servo supply on"), "{fix}");
+    });
 }
 
 #[test]
 fn a_half_duplex_adapter_that_hears_itself_and_nobody_else() {
-    let patient = Patient::new("so101").broken(silence().chain([SimulatedFault::Echo(true)]));
-    let (what, fix) = patient.suffers("echo_only", "so101");
-    assert!(what.contains("what is sent comes back"), "{what}");
-    assert!(fix.contains("transmit and receive are joined"), "{fix}");
+    unless_starved(|| {
+        let patient = Patient::new("so101").broken(silence().chain([SimulatedFault::Echo(true)]));
+        let (what, fix) = patient.suffers("echo_only", "so101");
+        assert!(what.contains("what is sent comes back"), "{what}");
+        assert!(fix.contains("transmit and receive are joined"), "{fix}");
+    });
 }
 
 #[test]
 fn an_echo_beside_good_servos_is_no_finding() {
-    let patient = Patient::new("so101").broken([SimulatedFault::Echo(true)]);
-    let all = ["doctor", "--json", &patient.port, "--arm", "so101"];
-    let (code, causes) = super::cause(&Bench::new(), &all[2..]);
-    assert_eq!((code, causes), (0, vec![]));
+    unless_starved(|| {
+        let patient = Patient::new("so101").broken([SimulatedFault::Echo(true)]);
+        let all = ["doctor", "--json", &patient.port, "--arm", "so101"];
+        let (code, causes) = super::cause(&Bench::new(), &all[2..]);
+        assert_eq!((code, causes), (0, vec![]));
+    });
 }
 
 #[test]
 fn a_wrong_speed() {
-    let text = include_str!("../../../scenes/arms/so101.toml");
-    let file: ArmFile = toml::from_str(text).unwrap();
-    let slower = ArmFile {
-        baud: 500_000,
-        ..file
-    };
-    let (what, fix) = Patient::of(slower).suffers("wrong_baud", "so101");
-    assert!(what.contains("answer at 500000 baud"), "{what}");
-    assert!(fix.contains("`baud = 500000`"), "{fix}");
+    unless_starved(|| {
+        let text = include_str!("../../../scenes/arms/so101.toml");
+        let file: ArmFile = toml::from_str(text).unwrap();
+        let slower = ArmFile {
+            baud: 500_000,
+            ..file
+        };
+        let (what, fix) = Patient::of(slower).suffers("wrong_baud", "so101");
+        assert!(what.contains("answer at 500000 baud"), "{what}");
+        assert!(fix.contains("`baud = 500000`"), "{fix}");
+    });
 }
 
 #[test]
 fn two_servos_with_one_id() {
-    let patient = Patient::new("so101").broken([SimulatedFault::Duplicate(2)]);
-    let (what, fix) = patient.suffers("duplicate_id", "so101");
-    assert!(what.contains("id 2"), "{what}");
-    assert!(fix.contains("--id 2 --new-id"), "{fix}");
+    unless_starved(|| {
+        let patient = Patient::new("so101").broken([SimulatedFault::Duplicate(2)]);
+        let (what, fix) = patient.suffers("duplicate_id", "so101");
+        assert!(what.contains("id 2"), "{what}");
+        assert!(fix.contains("--id 2 --new-id"), "{fix}");
+    });
 }
 
 #[test]
 fn another_family() {
-    let (what, fix) = Patient::new("widowx250s").suffers("wrong_family", "so101");
-    assert!(what.contains("arm `so101`"), "{what}");
-    assert!(fix.contains("connect the right arm"), "{fix}");
+    unless_starved(|| {
+        let (what, fix) = Patient::new("widowx250s").suffers("wrong_family", "so101");
+        assert!(what.contains("arm `so101`"), "{what}");
+        assert!(fix.contains("connect the right arm"), "{fix}");
+    });
 }
 
 #[test]
 fn a_controller_where_servos_are_expected() {
-    let (what, fix) = Patient::new("custom").suffers("wrong_family", "so101");
-    assert!(
-        what.contains("a controller with firmware of its own answers"),
-        "{what}"
-    );
-    assert!(fix.contains("connect the right arm"), "{fix}");
+    unless_starved(|| {
+        let (what, fix) = Patient::new("custom").suffers("wrong_family", "so101");
+        assert!(
+            what.contains("a controller with firmware of its own answers"),
+            "{what}"
+        );
+        assert!(fix.contains("connect the right arm"), "{fix}");
+    });
 }
 
 #[test]
 fn servos_where_a_controller_is_expected() {
-    let (what, fix) = Patient::new("so101").suffers("wrong_family", "custom");
-    assert!(
-        what.contains("family feetech-sts") && what.contains("arm `custom`"),
-        "{what}"
-    );
-    assert!(fix.contains("connect the right arm"), "{fix}");
+    unless_starved(|| {
+        let (what, fix) = Patient::new("so101").suffers("wrong_family", "custom");
+        assert!(
+            what.contains("family feetech-sts") && what.contains("arm `custom`"),
+            "{what}"
+        );
+        assert!(fix.contains("connect the right arm"), "{fix}");
+    });
 }
 
 /// A receiver of satellites: it says where it is, five times a second, and hears nothing.
@@ -196,14 +212,16 @@ fn other_firmware() {
 
 #[test]
 fn a_controller_with_other_firmware() {
-    let newer = SimulatedFault::OtherProtocol {
-        major: 2,
-        schema: 0,
-    };
-    let patient = Patient::new("custom").broken([newer]);
-    let (what, fix) = patient.suffers("wrong_firmware", "custom");
-    assert!(what.contains("version 2 of the protocol"), "{what}");
-    assert!(fix.contains("flash it"), "{fix}");
+    unless_starved(|| {
+        let newer = SimulatedFault::OtherProtocol {
+            major: 2,
+            schema: 0,
+        };
+        let patient = Patient::new("custom").broken([newer]);
+        let (what, fix) = patient.suffers("wrong_firmware", "custom");
+        assert!(what.contains("version 2 of the protocol"), "{what}");
+        assert!(fix.contains("flash it"), "{fix}");
+    });
 }
 
 #[test]
@@ -218,12 +236,14 @@ fn another_model_and_a_register_set_otherwise() {
 
 #[test]
 fn replies_that_are_held_back() {
-    let by = Duration::from_millis(16);
-    let late = SimulatedFault::LateReplies { share: 1.0, by };
-    let patient = Patient::new("so101").broken([late]);
-    let (what, fix) = patient.suffers("latency", "so101");
-    assert!(what.contains("the adapter holds them back"), "{what}");
-    assert!(fix.contains("latency_timer to 1"), "{fix}");
+    unless_starved(|| {
+        let by = Duration::from_millis(16);
+        let late = SimulatedFault::LateReplies { share: 1.0, by };
+        let patient = Patient::new("so101").broken([late]);
+        let (what, fix) = patient.suffers("latency", "so101");
+        assert!(what.contains("the adapter holds them back"), "{what}");
+        assert!(fix.contains("latency_timer to 1"), "{fix}");
+    });
 }
 
 fn write(path: &Path, text: &str) {
@@ -247,29 +267,31 @@ fn machine(port: &str) -> tempfile::TempDir {
 
 #[test]
 fn modem_manager_and_a_latency_timer_of_16_ms() {
-    let patient = Patient::new("so101");
-    let folder = machine(&patient.port);
-    let root = folder.path().to_str().unwrap();
-    let port = format!("{root}/dev/serial/by-id/usb-FTDI");
-    let words = ["doctor", "--json", "--root", root, &port, "--arm", "so101"];
-    let (what, fix) = found(&words, "modem_manager");
-    assert!(what.contains("process 77"), "{what}");
-    assert!(fix.contains("ID_MM_DEVICE_IGNORE"), "{fix}");
-    let (what, fix) = found(&words, "latency");
-    assert!(what.contains("16 ms"), "{what}");
-    assert!(fix.contains("latency_timer to 1"), "{fix}");
-    // In words, as a person reads it.
-    let plain: Vec<&str> = words.into_iter().filter(|word| *word != "--json").collect();
-    let (_, text) = run(&Bench::new(), &plain);
-    assert!(text.contains(&format!("  → {fix}")), "{text}");
-    // As the udev rules that are shipped set it.
-    let root = folder.path();
-    write(
-        &root.join("run/udev/data/c188:0"),
-        "E:ID_MM_DEVICE_IGNORE=1\n",
-    );
-    let timer = root.join("sys/class/tty/ttyUSB0/device/latency_timer");
-    write(&timer, "1\n");
-    let (code, causes) = super::cause(&Bench::new(), &words[2..]);
-    assert_eq!((code, causes), (0, vec![]));
+    unless_starved(|| {
+        let patient = Patient::new("so101");
+        let folder = machine(&patient.port);
+        let root = folder.path().to_str().unwrap();
+        let port = format!("{root}/dev/serial/by-id/usb-FTDI");
+        let words = ["doctor", "--json", "--root", root, &port, "--arm", "so101"];
+        let (what, fix) = found(&words, "modem_manager");
+        assert!(what.contains("process 77"), "{what}");
+        assert!(fix.contains("ID_MM_DEVICE_IGNORE"), "{fix}");
+        let (what, fix) = found(&words, "latency");
+        assert!(what.contains("16 ms"), "{what}");
+        assert!(fix.contains("latency_timer to 1"), "{fix}");
+        // In words, as a person reads it.
+        let plain: Vec<&str> = words.into_iter().filter(|word| *word != "--json").collect();
+        let (_, text) = run(&Bench::new(), &plain);
+        assert!(text.contains(&format!("  → {fix}")), "{text}");
+        // As the udev rules that are shipped set it.
+        let root = folder.path();
+        write(
+            &root.join("run/udev/data/c188:0"),
+            "E:ID_MM_DEVICE_IGNORE=1\n",
+        );
+        let timer = root.join("sys/class/tty/ttyUSB0/device/latency_timer");
+        write(&timer, "1\n");
+        let (code, causes) = super::cause(&Bench::new(), &words[2..]);
+        assert_eq!((code, causes), (0, vec![]));
+    });
 }
