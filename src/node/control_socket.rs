@@ -19,7 +19,6 @@ use super::running_nodes::NodeDescription;
 use super::{job_list, measurements, operator_verbs, selftest, worker_pool};
 use args::ReceivedArguments;
 use base::disk;
-use base::units::ClockInstant;
 use base::wording::duration;
 use caller::CODE_VALID;
 use permit::ActorRank;
@@ -387,10 +386,7 @@ async fn one(mut stream: UnixStream, node: Arc<Node>) -> anyhow::Result<()> {
 
 /// Makes a code for the page. The audit log gets to know that there is one, and not which.
 fn page_login(node: &Node, caller: &str) -> VerbReply {
-    let now = node
-        .seats
-        .first()
-        .map_or(ClockInstant::ZERO, |seat| seat.motion.clock().now());
+    let now = node.clock.now();
     let told = match node.login_codes.make(caller, now) {
         Ok((address, code)) => VerbReply::done(format!(
             "open {address} and type {code} there; it opens once, within {}",

@@ -92,8 +92,7 @@ impl PageDoor {
     }
 
     fn now(&self) -> ClockInstant {
-        let seat = self.node.seats.first();
-        seat.map_or(ClockInstant::ZERO, |seat| seat.motion.clock().now())
+        self.node.clock.now()
     }
 
     /// The two halves of a session's key, as a request brings them.

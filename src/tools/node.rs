@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use args::ForgivenessProfile;
+use base::clock::NodeClock;
 use base::units::ArmMeasurement;
 use caller::{ArmLease, LoginCodes, RateLimiter};
 use config::{ForgivenessSetting, NodeFile};
@@ -122,6 +123,8 @@ pub struct Node {
     pub(super) names: NamesCache,
     /// Codes by which a person logs in to the operator's page.
     pub login_codes: LoginCodes,
+    /// The machine's clock, by which logins end. Arms may have clocks of their own, which may stand still.
+    pub clock: NodeClock,
     numbers: AtomicU64,
 }
 
@@ -306,6 +309,7 @@ impl Node {
             rates: RateLimiter::default(),
             names: NamesCache::default(),
             login_codes: LoginCodes::default(),
+            clock: NodeClock::real(),
             numbers: AtomicU64::new(1),
         }
     }

@@ -115,9 +115,13 @@ const steps = {
     const page = await open(context, "drawing");
     await logIn(page);
     await page.getByLabel("or words").fill("Hello");
-    await page.getByLabel("Longer side, mm").fill("40");
+    await page.getByLabel("Longer side, mm").fill("30");
     await page.getByRole("button", { name: "Preview" }).click();
     const draw = page.getByRole("button", { name: /^Draw this/ });
+    await draw.waitFor();
+    await page.getByLabel("Longer side, mm").fill("40");
+    await draw.waitFor({ state: "hidden" });
+    await page.getByRole("button", { name: "Preview" }).click();
     await draw.waitFor();
     assert.equal((await tool("sense", {})).state, "holding", "a preview moves nothing");
     await accessible(page, "offer");

@@ -105,4 +105,8 @@ export function beginDraw() {
     event.preventDefault();
     once(async () => preview(await order()));
   });
+  // An offer is for what was typed when it was made.
+  byId("draw-form").addEventListener("input", () => {
+    byId("offer").hidden = true;
+  });
 }
