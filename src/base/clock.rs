@@ -27,13 +27,7 @@ enum ClockSource {
     Real {
         origin: std::time::Instant,
     },
-    Tolerant {
-        origin: std::time::Instant,
-        /// Time that did not count.
-        lost_nanos: AtomicU64,
-        /// Latest time on this clock until its thread waits again.
-        cap_nanos: AtomicU64,
-    },
+    Tolerant(TolerantTime),
     Simulated {
         nanos: AtomicU64,
         /// Time that the machine was suspended.
@@ -95,11 +89,11 @@ impl NodeClock {
         reason = "the one home of the machine's clock"
     )]
     pub fn starvation_tolerant() -> Self {
-        Self(Arc::new(ClockSource::Tolerant {
+        Self(Arc::new(ClockSource::Tolerant(TolerantTime {
             origin: std::time::Instant::now(),
             lost_nanos: AtomicU64::new(0),
             cap_nanos: AtomicU64::new(nanos(BUSY_MAX)),
-        }))
+        })))
     }
 
     /// Creates a clock that stands still until a task waits on it.
@@ -144,18 +138,7 @@ impl NodeClock {
     pub fn now(&self) -> ClockInstant {
         match &*self.0 {
             ClockSource::Real { origin } => ClockInstant::from_nanos(nanos(origin.elapsed())),
-            ClockSource::Tolerant {
-                origin,
-                lost_nanos,
-                cap_nanos,
-            } => {
-                // In this order the clock never goes back for a thread that reads while another waits: what is lost was
-                // lost before the machine's time is read, and an older cap only holds the time back.
-                let cap = cap_nanos.load(Ordering::SeqCst);
-                let lost = lost_nanos.load(Ordering::SeqCst);
-                let counted = nanos(origin.elapsed()).saturating_sub(lost);
-                ClockInstant::from_nanos(counted.min(cap))
-            }
+            ClockSource::Tolerant(time) => time.now(),
             ClockSource::Simulated { nanos, .. } => {
                 ClockInstant::from_nanos(nanos.load(Ordering::SeqCst))
             }
@@ -203,21 +186,6 @@ impl NodeClock {
         }
     }
 
-    /// Has a starvation-tolerant clock stand at its cap if it has come there, and go on to `cap` at most.
-    fn go_on_to(&self, cap: ClockInstant) {
-        if let ClockSource::Tolerant {
-            origin,
-            lost_nanos,
-            cap_nanos,
-        } = &*self.0
-        {
-            let before = cap_nanos.load(Ordering::SeqCst);
-            let counted = nanos(origin.elapsed()).saturating_sub(lost_nanos.load(Ordering::SeqCst));
-            lost_nanos.fetch_add(counted.saturating_sub(before), Ordering::SeqCst);
-            cap_nanos.store(cap.as_nanos().max(counted.min(before)), Ordering::SeqCst);
-        }
-    }
-
     /// An alarm for one task of the calling thread's runtime.
     ///
     /// # Errors
@@ -231,6 +199,42 @@ impl NodeClock {
             clock: self.clone(),
             timer,
         })
+    }
+}
+
+/// The time of a starvation-tolerant clock: the machine's without what was lost, and no later than a cap.
+#[derive(Debug)]
+struct TolerantTime {
+    origin: std::time::Instant,
+    /// Time that did not count.
+    lost_nanos: AtomicU64,
+    /// Latest time until the clock's thread waits again.
+    cap_nanos: AtomicU64,
+}
+
+impl TolerantTime {
+    fn now(&self) -> ClockInstant {
+        // In this order the clock never goes back for a thread that reads while another waits: what is lost was
+        // lost before the machine's time is read, and an older cap only holds the time back.
+        let cap = self.cap_nanos.load(Ordering::SeqCst);
+        ClockInstant::from_nanos(self.counted_nanos().min(cap))
+    }
+
+    /// Returns the machine's time without what was lost.
+    fn counted_nanos(&self) -> u64 {
+        let lost = self.lost_nanos.load(Ordering::SeqCst);
+        nanos(self.origin.elapsed()).saturating_sub(lost)
+    }
+
+    /// Loses the time beyond the cap, and lets the clock go on to another cap, which is never in its past.
+    fn go_on_to(&self, cap: ClockInstant) {
+        let before = self.cap_nanos.load(Ordering::SeqCst);
+        let counted = self.counted_nanos();
+        let beyond = counted.saturating_sub(before);
+        self.lost_nanos.fetch_add(beyond, Ordering::SeqCst);
+        let now = counted.min(before);
+        self.cap_nanos
+            .store(cap.as_nanos().max(now), Ordering::SeqCst);
     }
 }
 
@@ -271,13 +275,17 @@ impl ClockAlarm {
             self.clock.jump_to(moment);
             return Ok(());
         };
-        self.clock.go_on_to(moment);
+        if let ClockSource::Tolerant(time) = &*self.clock.0 {
+            time.go_on_to(moment);
+        }
         let wait = moment.since(self.clock.now()) / self.clock.rate();
         if !wait.is_zero() {
             timer.wait(wait).await?;
         }
         self.clock.jump_to(moment);
-        self.clock.go_on_to(self.clock.now().after(BUSY_MAX));
+        if let ClockSource::Tolerant(time) = &*self.clock.0 {
+            time.go_on_to(time.now().after(BUSY_MAX));
+        }
         Ok(())
     }
 }

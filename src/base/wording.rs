@@ -27,6 +27,15 @@ pub fn cut(text: &str, most: usize) -> String {
     text.chars().take(most).collect()
 }
 
+/// Returns a text that no browser reads as markup.
+#[must_use]
+pub fn html_escaped(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
+}
+
 /// Returns the plural of a regular English noun.
 #[must_use]
 pub fn plural(noun: &str) -> String {

@@ -9,6 +9,8 @@ use super::questions::{self, WHOLE_YES};
 use super::{AtArgs, ExitStatus, NodeOptions, terminal_output, which_node};
 use mcp::http_client;
 use node::control_socket::{self, OperatorVerb, VerbReply};
+use node::running_nodes::NodeDescription;
+use serde::Deserialize as _;
 
 /// Asks a node that is named: its socket, or its address with a token.
 pub(super) async fn ask(at: &AtArgs, verb: &OperatorVerb) -> anyhow::Result<VerbReply> {
@@ -19,6 +21,13 @@ pub(super) async fn ask(at: &AtArgs, verb: &OperatorVerb) -> anyhow::Result<Verb
             control_socket::ask(socket, verb).await
         }
     }
+}
+
+/// Asks a node who it is.
+pub(super) async fn description(at: &AtArgs) -> anyhow::Result<NodeDescription> {
+    let told = ask(at, &OperatorVerb::Describe).await?;
+    let data = told.data.context("the node did not say who it is")?;
+    NodeDescription::deserialize(data).context("the node is of another version")
 }
 
 async fn ask_remote(url: &str, token: &Path, verb: &OperatorVerb) -> anyhow::Result<VerbReply> {

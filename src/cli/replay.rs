@@ -1,27 +1,16 @@
 //! `replay`: carries out an earlier job's plan on a simulated arm, and compares.
 
-use std::sync::Arc;
-
 use anyhow::{Context, anyhow, bail};
-use serde::Deserialize as _;
 
 use super::{
     AtArgs, ExitStatus, NodeOptions, operator_client, recorded_playback, terminal_output,
     which_node,
 };
-use base::clock::NodeClock;
 use base::units::JointVector;
 use job::{self, PastJob};
-use link::memory::MemoryLink;
-use link::{ByteLink, LinkError};
-use motion::{MotionHandle, MotionOutcome, PortOpener};
-use node::control_socket::OperatorVerb;
-use node::running_nodes::NodeDescription;
-use node::{job_list, open, state_folder};
-use permit::PermitRegistry;
+use node::{job_list, open, simulated_playback, state_folder};
 use plan::{self, Plan, SilentObserver};
 use scene::{Order, Scene};
-use sim::ArmSimulator;
 
 /// Maximum distance of ink from the job's strokes; beyond it the drawing is a different one.
 pub(super) const APART_MM_MAX: f64 = 1.0;
@@ -51,7 +40,7 @@ pub(super) async fn run(args: &NodeOptions, id: &str, bytes: bool) -> anyhow::Re
     }
     let start = JointVector::from_slice(&past.start_rad);
     let plan = again(&scene, &past, &start)?;
-    let ink = carried_out(&scene, &start, &plan).await?;
+    let ink = simulated_playback::carry_out(&scene, plan.trajectory.clone()).await?;
     Ok(print_comparison(id, &past, &plan, &ink))
 }
 
@@ -60,10 +49,7 @@ async fn of_running_node(args: &NodeOptions) -> anyhow::Result<NodeOptions> {
     let Some(at) = which_node::find(args, &AtArgs::default()).await? else {
         return Ok(args.clone());
     };
-    let told = operator_client::ask(&at, &OperatorVerb::Describe).await?;
-    let data = told.data.context("the node did not say who it is")?;
-    let folders: NodeDescription = NodeDescription::deserialize(data)
-        .context("the node on this machine is of another version")?;
+    let folders = operator_client::description(&at).await?;
     Ok(NodeOptions {
         state: Some(folders.state),
         config: folders.config,
@@ -81,42 +67,6 @@ fn again(scene: &Scene, past: &PastJob, start: &JointVector) -> anyhow::Result<P
     // It went on with an earlier one, or drew something else than the design.
     let part = plan::draw_strokes(scene, start, &past.strokes, Order::AsDrawn, &SilentObserver);
     part.context("the job's strokes cannot be planned any more")
-}
-
-async fn carried_out(
-    scene: &Arc<Scene>,
-    start: &JointVector,
-    plan: &Plan,
-) -> anyhow::Result<Vec<Vec<[f64; 2]>>> {
-    let simulator = ArmSimulator::new(&scene.arm, start);
-    open::lay(&simulator, scene);
-    let device = simulator.clone();
-    let open: PortOpener = Box::new(move |clock| {
-        let link =
-            MemoryLink::new(device.clone(), clock, "simulated arm").map_err(LinkError::Read)?;
-        Ok(Box::new(link) as Box<dyn ByteLink>)
-    });
-    let permits = Arc::new(PermitRegistry::everything());
-    let motion = MotionHandle::start(
-        Arc::clone(&scene.arm),
-        NodeClock::simulated(),
-        permits,
-        open,
-    )
-    .map_err(anyhow::Error::msg)?;
-    let now = motion.clock().now();
-    let permit = motion.permits().ask(scene, now)?;
-    let measured = motion.snapshot().measured.context("the arm was not read")?;
-    let checked = gate::check(scene, permit, &measured, now, plan.trajectory.clone())?;
-    match motion.run(checked, 0).await? {
-        MotionOutcome::Reached { .. } => {}
-        other => bail!("the replay did not reach its end: {other:?}"),
-    }
-    Ok(simulator
-        .ink()
-        .into_iter()
-        .map(|ink| ink.points_mm)
-        .collect())
 }
 
 fn print_comparison(id: &str, past: &PastJob, plan: &Plan, ink: &[Vec<[f64; 2]>]) -> ExitStatus {

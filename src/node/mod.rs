@@ -23,6 +23,7 @@ mod resources;
 pub mod running_nodes;
 mod selftest;
 pub mod serve;
+pub mod simulated_playback;
 pub mod state_folder;
 pub mod systemd;
 pub mod tls_identity;

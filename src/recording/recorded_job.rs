@@ -18,6 +18,13 @@ use crate::plan_record::{PLAN_ATTACHMENT, PlanRecord};
 use crate::records;
 use crate::topic::{CAMERA_TOPIC, Topic};
 
+/// Sheet of a recording without a plan.
+const UNKNOWN_SHEET_MM: [f64; 2] = [100.0, 100.0];
+
+/// Looks of a line whose pen is not told.
+pub(crate) const UNKNOWN_PEN_MM: f64 = 0.3;
+pub(crate) const UNKNOWN_PEN_COLOUR: [u8; 3] = [0, 0, 0];
+
 /// A job as it was recorded.
 #[derive(Debug, Default)]
 pub(crate) struct RecordedJob {
@@ -102,6 +109,22 @@ impl RecordedJob {
     pub(crate) fn duration_s(&self) -> f64 {
         let ends = self.ticks.first().zip(self.ticks.last());
         ends.map_or(0.0, |(first, last)| seconds(last.at_ns - first.at_ns))
+    }
+
+    /// The sheet's size by the first plan.
+    pub(crate) fn sheet_mm(&self) -> [f64; 2] {
+        let plan = self.plans.first();
+        plan.map_or(UNKNOWN_SHEET_MM, |plan| plan.sheet_mm)
+    }
+
+    /// The colour and width, in mm, of the pen that drew a line.
+    pub(crate) fn look(&self, ink: &RecordedInk) -> ([u8; 3], f64) {
+        let pen = self
+            .plan(ink.motion)
+            .and_then(|plan| plan.pens.get(ink.pen));
+        pen.map_or((UNKNOWN_PEN_COLOUR, UNKNOWN_PEN_MM), |pen| {
+            (pen.colour, pen.width_mm)
+        })
     }
 
     /// Lines that the tip was read to draw, one a stroke, with its motion and pen.

@@ -16,6 +16,7 @@ use crate::message::{
     lines_update,
 };
 use crate::plan_record::{PLAN_ATTACHMENT, PlanRecord, span_word, stroke_spans};
+use crate::recorded_job::{UNKNOWN_PEN_COLOUR, UNKNOWN_PEN_MM};
 use crate::topic::Topic;
 
 /// Frame of the arm's base.
@@ -94,7 +95,9 @@ impl TickWriter {
             let points = stroke.points_mm.iter();
             SpaceLine {
                 points_m: points.map(|at| scene.surface.at(*at).point_m).collect(),
-                width_mm: scene.pen(stroke.pen).map_or(0.3, |pen| pen.width_mm),
+                width_mm: scene
+                    .pen(stroke.pen)
+                    .map_or(UNKNOWN_PEN_MM, |pen| pen.width_mm),
                 colour: [160, 160, 160],
             }
         };
@@ -271,8 +274,8 @@ impl TickWriter {
         let pen = scene.pen(ink.pen);
         let line = SpaceLine {
             points_m: ink.points_m.clone(),
-            width_mm: pen.map_or(0.3, |pen| pen.width_mm),
-            colour: pen.map_or([0, 0, 0], |pen| pen.colour),
+            width_mm: pen.map_or(UNKNOWN_PEN_MM, |pen| pen.width_mm),
+            colour: pen.map_or(UNKNOWN_PEN_COLOUR, |pen| pen.colour),
         };
         let id = format!("ink {} {}", self.number, ink.stroke);
         let update = lines_update(MessageTime::from_ns(at_ns), &id, &[line]);

@@ -22,7 +22,7 @@ use guide_progress::GuideProgress;
 use guide_step::GuideStep;
 use node::control_socket::{OperatorVerb, VerbReply};
 use node::open;
-use node::running_nodes::{self, NodeDescription};
+use node::running_nodes;
 use scene::Scene;
 use serde::Deserialize as _;
 use serde_json::Value;
@@ -36,6 +36,9 @@ const LEAVE: Duration = Duration::from_secs(1800);
 
 /// Interval between questions about a motion under way.
 const EVERY: Duration = Duration::from_millis(200);
+
+/// Words after a step that was refused.
+const AGAIN: &str = "press Enter to do this step again, or write q to leave";
 
 /// Interval between lines that say how far a motion is.
 const NEWS_EVERY: Duration = Duration::from_secs(5);
@@ -216,12 +219,8 @@ impl Guide<'_> {
         if doctor::run(self.options, &doctor::DoctorArgs::default()).await? == ExitStatus::Done {
             return Ok(StepEnd::Done);
         }
-        let again = self.enters("mend that, and press Enter to look again, or write q to leave");
-        Ok(if again.await {
-            StepEnd::Again
-        } else {
-            StepEnd::Left
-        })
+        let words = "mend that, and press Enter to look again, or write q to leave";
+        Ok(self.again_or_leave(words).await)
     }
 
     async fn serve(&mut self) -> anyhow::Result<StepEnd> {
@@ -229,7 +228,7 @@ impl Guide<'_> {
             Some(at) => self.at = at,
             None => self.start().await?,
         }
-        let described = self.described().await?;
+        let described = operator_client::description(&self.at).await?;
         self.progress = Some(GuideProgress::open(&described.state, &self.scene)?);
         Ok(StepEnd::Done)
     }
@@ -238,15 +237,9 @@ impl Guide<'_> {
     async fn start(&mut self) -> anyhow::Result<()> {
         let (served, at) = ServedNode::start(self.options).await?;
         (self.served, self.at) = (Some(served), at);
-        let words = self.described().await?.words();
+        let words = operator_client::description(&self.at).await?.words();
         terminal_output::line(&format!("started, and ends with this guide: {words}"));
         Ok(())
-    }
-
-    async fn described(&self) -> anyhow::Result<NodeDescription> {
-        let told = operator_client::ask(&self.at, &OperatorVerb::Describe).await?;
-        let data = told.data.context("the node did not say who it is")?;
-        NodeDescription::deserialize(data).context("the node is of another version")
     }
 
     async fn folders(&self) -> anyhow::Result<(CalibrationFolders, Arc<Scene>)> {
@@ -303,17 +296,15 @@ impl Guide<'_> {
         };
         match joints::with_person(self.options, &args, &mut self.person).await? {
             ExitStatus::Done => self.with_new_zeros().await,
-            _ => self.again_or_leave().await,
+            _ => Ok(self.again_or_leave(AGAIN).await),
         }
     }
 
-    async fn again_or_leave(&mut self) -> anyhow::Result<StepEnd> {
-        let again = self.enters("press Enter to do this step again, or write q to leave");
-        Ok(if again.await {
-            StepEnd::Again
-        } else {
-            StepEnd::Left
-        })
+    async fn again_or_leave(&mut self, words: &str) -> StepEnd {
+        match self.enters(words).await {
+            true => StepEnd::Again,
+            false => StepEnd::Left,
+        }
     }
 
     async fn zeros(&mut self) -> anyhow::Result<StepEnd> {
@@ -420,7 +411,7 @@ impl Guide<'_> {
         terminal_output::line(&told.text);
         match told.done {
             true => Ok(StepEnd::Done),
-            false => self.again_or_leave().await,
+            false => Ok(self.again_or_leave(AGAIN).await),
         }
     }
 
@@ -464,10 +455,8 @@ impl Guide<'_> {
         if told.done {
             return Ok(StepEnd::Done);
         }
-        if !self.enters("see to that (after a stop: `steadyhand reset`), and press Enter to try again, or write q to leave").await {
-            return Ok(StepEnd::Left);
-        }
-        Ok(StepEnd::Again)
+        let words = "see to that (after a stop: `steadyhand reset`), and press Enter to try again, or write q to leave";
+        Ok(self.again_or_leave(words).await)
     }
 }
 

@@ -126,16 +126,12 @@ fn csv(job: &RecordedJob) -> String {
 
 /// The ink on its sheet, in millimetres; y up on the sheet is down in SVG.
 fn svg(job: &RecordedJob) -> String {
-    let [width, height] = job
-        .plans
-        .first()
-        .map_or([100.0, 100.0], |plan| plan.sheet_mm);
+    let [width, height] = job.sheet_mm();
     let mut text = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}mm\" height=\"{height}mm\" viewBox=\"0 0 {width} {height}\">\n"
     );
     for ink in job.ink() {
-        let pen = job.plan(ink.motion).and_then(|plan| plan.pens.get(ink.pen));
-        let ([r, g, b], width_mm) = pen.map_or(([0, 0, 0], 0.3), |pen| (pen.colour, pen.width_mm));
+        let ([r, g, b], width_mm) = job.look(&ink);
         let points = ink
             .points_mm
             .iter()

@@ -9,17 +9,11 @@ use super::recorded;
 use super::show::missing;
 use crate::plan_record::span_kind;
 use crate::recorded_job::{RecordedJob, RecordedTick};
-use base::clock::NodeClock;
 use base::terminal as show;
 use base::units::JointVector;
-use link::memory::MemoryLink;
-use link::{ByteLink, LinkError};
-use motion::{MotionHandle, MotionOutcome, PortOpener};
-use node::{ExitStatus, NodeOptions, open, state_folder};
-use permit::PermitRegistry;
+use node::{ExitStatus, NodeOptions, open, simulated_playback, state_folder};
 use plan::{Trajectory, TrajectorySpan};
 use scene::Scene;
-use sim::ArmSimulator;
 
 /// Maximum distance of the replayed ink from the recorded one.
 const APART_MM_MAX: f64 = 1.0;
@@ -39,7 +33,7 @@ pub(super) async fn run(node: &NodeOptions, of: &str) -> anyhow::Result<ExitStat
         let ticks = job.ticks.iter().filter(|tick| tick.motion == motion);
         let ticks: Vec<&RecordedTick> = ticks.collect();
         let trajectory = trajectory(&ticks)?;
-        let ink = carried_out(&scene, trajectory)
+        let ink = simulated_playback::carry_out(&scene, trajectory)
             .await
             .with_context(|| format!("motion {motion}"))?;
         replayed.extend(ink);
@@ -111,33 +105,4 @@ fn trajectory(ticks: &[&RecordedTick]) -> anyhow::Result<Trajectory> {
         samples: sent.collect(),
         spans,
     })
-}
-
-async fn carried_out(
-    scene: &Arc<Scene>,
-    trajectory: Trajectory,
-) -> anyhow::Result<Vec<Vec<[f64; 2]>>> {
-    let start = trajectory.samples.first().context("nothing was sent")?;
-    let simulator = ArmSimulator::new(&scene.arm, start);
-    open::lay(&simulator, scene);
-    let device = simulator.clone();
-    let open: PortOpener = Box::new(move |clock| {
-        let link =
-            MemoryLink::new(device.clone(), clock, "simulated arm").map_err(LinkError::Read)?;
-        Ok(Box::new(link) as Box<dyn ByteLink>)
-    });
-    let permits = Arc::new(PermitRegistry::everything());
-    let arm = Arc::clone(&scene.arm);
-    let motion = MotionHandle::start(arm, NodeClock::simulated(), permits, open)
-        .map_err(anyhow::Error::msg)?;
-    let now = motion.clock().now();
-    let permit = motion.permits().ask(scene, now)?;
-    let measured = motion.snapshot().measured.context("the arm was not read")?;
-    let checked = gate::check(scene, permit, &measured, now, trajectory)?;
-    match motion.run(checked, 0).await? {
-        MotionOutcome::Reached { .. } => {}
-        other => bail!("the replay did not reach its end: {other:?}"),
-    }
-    let ink = simulator.ink().into_iter();
-    Ok(ink.map(|ink| ink.points_mm).collect())
 }

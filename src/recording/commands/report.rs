@@ -13,6 +13,7 @@ use crate::message::LOG_WARNING;
 use crate::recorded_job::RecordedJob;
 use base::disk;
 use base::terminal as show;
+use base::wording::html_escaped;
 use node::{ExitStatus, NodeOptions};
 
 const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222;background:#fff}\
@@ -40,7 +41,7 @@ pub(super) fn run(
 }
 
 fn html(job: &RecordedJob, figures: &RecordingFigures, png: &[u8]) -> String {
-    let title = escaped(&job.name());
+    let title = html_escaped(&job.name());
     let mut html = format!(
         "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\"><title>{title}</title><style>{STYLE}</style><h1>{title}</h1>"
     );
@@ -52,7 +53,7 @@ fn html(job: &RecordedJob, figures: &RecordingFigures, png: &[u8]) -> String {
     let _ = write!(
         html,
         "<p>{}</p><p>{} ticks in {:.1} s, {} missing. Ink {:.2} mm from the plan at most, {:.2} mm on average.</p><img alt=\"plan, ink and error over time\" src=\"data:image/png;base64,{}\">",
-        escaped(&ended),
+        html_escaped(&ended),
         job.ticks.len(),
         job.duration_s(),
         missing(job),
@@ -159,16 +160,9 @@ fn table(title: &str, heads: &[&str], rows: impl Iterator<Item = Vec<String>>) -
             } else {
                 ""
             };
-            let _ = write!(html, "<td{kind}>{}</td>", escaped(&cell));
+            let _ = write!(html, "<td{kind}>{}</td>", html_escaped(&cell));
         }
     }
     html.push_str("</table>");
     html
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
-        .replace('"', "&quot;")
 }

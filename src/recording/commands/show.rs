@@ -119,11 +119,9 @@ pub(super) fn png(job: &RecordedJob, figures: &RecordingFigures) -> Result<Vec<u
         .map(|stroke| line(stroke.points_mm.clone(), [190, 190, 190], 0.2))
         .collect();
     strokes.extend(job.ink().into_iter().map(|ink| {
-        let pen = job.plan(ink.motion).and_then(|plan| plan.pens.get(ink.pen));
-        let (colour, width_mm) = pen.map_or(([0, 0, 0], 0.3), |pen| (pen.colour, pen.width_mm));
+        let (colour, width_mm) = job.look(&ink);
         line(ink.points_mm, colour, width_mm)
     }));
-    let first = job.plans.first();
     picture::plan_png(&PlanView {
         title: job.name(),
         caption: format!(
@@ -131,7 +129,7 @@ pub(super) fn png(job: &RecordedJob, figures: &RecordingFigures) -> Result<Vec<u
             millimetres(figures.max_mm, 2),
             millimetres(figures.mean_mm, 2)
         ),
-        sheet_mm: first.map_or([100.0, 100.0], |plan| plan.sheet_mm),
+        sheet_mm: job.sheet_mm(),
         strokes,
         strips: vec![TimeStrip {
             name: "ink off plan, mm".to_owned(),

@@ -1,0 +1,49 @@
+//! Carries out a trajectory on a simulated arm of its own, through the gate: what a replay is compared with.
+
+use std::sync::Arc;
+
+use anyhow::{Context, bail};
+
+use super::open;
+use base::clock::NodeClock;
+use link::memory::MemoryLink;
+use link::{ByteLink, LinkError};
+use motion::{MotionHandle, MotionOutcome, PortOpener};
+use permit::PermitRegistry;
+use plan::Trajectory;
+use scene::Scene;
+use sim::ArmSimulator;
+
+/// Carries out a trajectory in a scene from its first sample, as fast as it can be computed. Returns the lines of ink, in
+/// millimetres on the sheet.
+///
+/// # Errors
+/// The trajectory has no sample, the gate refuses it, or the arm did not reach its end.
+pub async fn carry_out(
+    scene: &Arc<Scene>,
+    trajectory: Trajectory,
+) -> anyhow::Result<Vec<Vec<[f64; 2]>>> {
+    let start = trajectory.samples.first().context("nothing was sent")?;
+    let simulator = ArmSimulator::new(&scene.arm, start);
+    open::lay(&simulator, scene);
+    let device = simulator.clone();
+    let open: PortOpener = Box::new(move |clock| {
+        let link =
+            MemoryLink::new(device.clone(), clock, "simulated arm").map_err(LinkError::Read)?;
+        Ok(Box::new(link) as Box<dyn ByteLink>)
+    });
+    let permits = Arc::new(PermitRegistry::everything());
+    let arm = Arc::clone(&scene.arm);
+    let motion = MotionHandle::start(arm, NodeClock::simulated(), permits, open)
+        .map_err(anyhow::Error::msg)?;
+    let now = motion.clock().now();
+    let permit = motion.permits().ask(scene, now)?;
+    let measured = motion.snapshot().measured.context("the arm was not read")?;
+    let checked = gate::check(scene, permit, &measured, now, trajectory)?;
+    match motion.run(checked, 0).await? {
+        MotionOutcome::Reached { .. } => {}
+        other => bail!("the replay did not reach its end: {other:?}"),
+    }
+    let ink = simulator.ink().into_iter();
+    Ok(ink.map(|ink| ink.points_mm).collect())
+}
