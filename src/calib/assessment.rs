@@ -509,9 +509,8 @@ impl AssessmentInput<'_> {
 
     /// Returns the uncertainty of the sheet's origin and direction; `None` for an old frame on a new plane.
     fn frame_sigma(&self, made: &SheetFrame, fit: &PlaneFit) -> Option<FrameSigma> {
-        let count = |role: TouchRole| self.contacts(false).filter(|c| c.role == role).count();
         let asked = !self.session.probed;
-        asked.then(|| made.sigma([count(TouchRole::Origin), count(TouchRole::X)], fit))
+        asked.then(|| made.sigma(fit))
     }
 
     fn radii(&self, tips: &[Point3<f64>], fit: &PlaneFit, x: &Vector3<f64>) -> Vec<(&str, f64)> {
