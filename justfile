@@ -109,7 +109,8 @@ footprint: dist
 # Rooms that are portable already, checked for macOS by the compiler; nothing is linked and no Mac is needed.
 cross-check:
     rustup target add x86_64-apple-darwin
-    cargo check --locked --target x86_64-apple-darwin -p steadyhand-base
+    cargo check --locked --target x86_64-apple-darwin -p steadyhand-base -p steadyhand-args -p steadyhand-call \
+        -p steadyhand-kin -p steadyhand-config -p steadyhand-catalogue -p steadyhand-arm -p steadyhand-design
 
 # The binary as it is installed.
 dist:
