@@ -30,6 +30,7 @@ mod progress;
 mod sessions;
 mod stranded_clients;
 mod stray_stop;
+mod wide_ids;
 mod write_timeout;
 
 pub use call::{
