@@ -393,6 +393,11 @@ fn a_mode_in_which_nothing_moves_never_moves_in_either_profile() {
         r#"{"scene":"letters","tool":"stop"}"#,
         r#"{"scene":"letters","options":{"action":"halt"}}"#,
         r#"{"scene":"letters","motion":"none"}"#,
+        r#"{"scene":"letters","action":"none"}"#,
+        r#"{"scene":"letters","do":"nothing"}"#,
+        r#"{"scene":"letters","phase":"planning"}"#,
+        r#"{"scene":"letters","env":"test"}"#,
+        r#"{"scene":"letters","instruction":"just show me, nothing should move"}"#,
         r#"{"scene":"letters","execute":"None"}"#,
         r#"{"name":"stop","arguments":{"scene":"letters"}}"#,
         r#"{"name":"plan","arguments":{"scene":"letters"}}"#,
@@ -420,6 +425,32 @@ fn a_mode_in_which_nothing_moves_never_moves_in_either_profile() {
         for profile in [ForgivenessProfile::Lenient, ForgivenessProfile::Guarded] {
             assert!(!draws(profile, text), "{profile:?}: {text}");
         }
+    }
+}
+
+#[test]
+fn a_text_that_declines_draws_no_default() {
+    for text in [
+        "not now",
+        "don't",
+        "no",
+        r#""no""#,
+        "I cannot call this tool",
+        "не надо",
+        "不要",
+        "lieber nicht",
+    ] {
+        assert!(!draws(ForgivenessProfile::Lenient, text), "{text}");
+    }
+    for text in [
+        "",
+        "null",
+        "none",
+        "no arguments",
+        "No parameters needed.",
+        "undefined",
+    ] {
+        assert!(draws(ForgivenessProfile::Lenient, text), "{text}");
     }
 }
 

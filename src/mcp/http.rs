@@ -494,7 +494,10 @@ async fn enter<H: ServerHandler + Clone>(
     let (mut parts, body) = request.into_parts();
     let body = match read_body(&parts.headers, body, BODY_BYTES_MAX).await {
         Ok(body) => body,
-        Err(refused) => return refused,
+        Err(refused) => {
+            stop_by_header(door.desk.as_deref(), &parts);
+            return refused;
+        }
     };
     let admitted = match &door.desk {
         Some(desk) => {
@@ -515,6 +518,14 @@ async fn enter<H: ServerHandler + Clone>(
             post(&door, parts, passed).await
         }
         (admitted, _) => answer_admitted(&door, parts, admitted).await,
+    }
+}
+
+/// Does the stop that a header names, where the body of the call could not be read.
+fn stop_by_header(desk: Option<&dyn McpService>, parts: &http::request::Parts) {
+    let name = parts.headers.get(NAME).and_then(|name| name.to_str().ok());
+    if let (Some(desk), Some(name)) = (desk, name) {
+        desk.stray_stop(name, parts.extensions.get::<VerifiedIdentity>());
     }
 }
 

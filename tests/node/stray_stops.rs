@@ -434,6 +434,22 @@ fn a_stop_in_a_line_that_is_too_long_is_done_and_told() {
     assert!(!told.to_string().contains("told to stop"), "{told}");
 }
 
+#[test]
+fn a_stop_that_a_header_names_is_done_though_its_body_is_too_long() {
+    let (bench, config) = bench();
+    let served = bench.serve(&["--config", &config]);
+    let web = Web(&served);
+    web.draw();
+    let (mut stream, host) = support::connect(&served);
+    write!(
+        stream,
+        "POST /mcp HTTP/1.1\r\nHost: {host}\r\nMcp-Name: stop\r\nContent-Length: 9999999\r\nConnection: close\r\n\r\n"
+    )
+    .unwrap();
+    assert_eq!(support::answer(&mut stream).0, 413);
+    web.until("stopped");
+}
+
 /// The drawing that a call began ends with its cancellation, however that names it.
 #[test]
 fn a_cancellation_that_names_its_call_otherwise_stops_the_arm() {
