@@ -3,13 +3,24 @@
 use nalgebra::{DMatrix, DVector, Matrix3, Point3, Unit, Vector3};
 
 use super::FitError;
-use super::stats::{FitRows, ResidualKind, TouchFit, TouchOutlier, f3_95, robust, touch_fit};
+use super::stats::{
+    FitRows, ResidualKind, TouchFit, TouchOutlier, beyond, f3_95, rms, robust, touch_fit,
+};
 
 /// Least number of touches. Any three touches make a plane; two more show whether they lie on one.
 pub const PLANE_TOUCHES_MIN: usize = 5;
 
-/// Touches that are needed to say how a sheet is bent.
-const CURVATURE_TOUCHES_MIN: usize = 9;
+/// Touches that are nearer to each other than this, along the sheet, are touches of one place.
+const SAME_PLACE_M: f64 = 0.005;
+
+/// Unknowns of a bowl: a height, two slopes, two curvatures and a twist.
+const BOWL_UNKNOWNS: usize = 6;
+
+/// Where the weakest of these unknowns shows less than this beside the strongest, the places do not separate them.
+const BOWL_CONDITION_MIN: f64 = 0.1;
+
+/// Chance at most that a flat sheet is called bent along one direction.
+const FLAT_CALLED_BENT: f64 = 0.001;
 
 /// The second extent of the touches over the first, at least.
 const EXTENT_RATIO_MIN: f64 = 0.3;
@@ -199,50 +210,81 @@ pub struct SheetCurvature {
     pub per_m: [f64; 2],
     /// Their standard deviations.
     pub sigma_per_m: [f64; 2],
+    /// Places beyond those that a bowl needs.
+    pub freedom: usize,
 }
 
 impl SheetCurvature {
-    /// The radius along x or y, where it is more than three standard deviations from flat.
+    /// Returns the radius along x or y, where chance does not explain it.
     #[must_use]
     pub fn radius_mm(&self, along: usize) -> Option<f64> {
         let (value, sigma) = (self.per_m.get(along)?, self.sigma_per_m.get(along)?);
-        (value.abs() > 3.0 * sigma).then(|| 1e3 / value)
+        let by_chance = beyond((value / sigma).powi(2), ResidualKind::Height, self.freedom);
+        (by_chance < FLAT_CALLED_BENT).then(|| 1e3 / value)
     }
 }
 
-/// Fits a bowl to touches over a plane; `None` with fewer than nine.
+/// Fits a bowl to touches over a plane; `None` where the places that were touched cannot tell a bowl from a tilt. Touches of one
+/// place have what is wrong there in common, and so count as one.
 #[must_use]
 pub fn curvature(
     points: &[Point3<f64>],
     plane: &PlaneFit,
     x: &Vector3<f64>,
 ) -> Option<SheetCurvature> {
-    if points.len() < CURVATURE_TOUCHES_MIN {
-        return None;
-    }
     let x = (x - plane.normal.scale(plane.normal.dot(x))).try_normalize(1e-9)?;
     let y = plane.normal.cross(&x);
-    let mut matrix = DMatrix::zeros(points.len(), 6);
-    let mut right = DVector::zeros(points.len());
-    for (row, point) in points.iter().enumerate() {
+    let on_sheet = points.iter().map(|point| {
         let off = point - plane.centre_m;
-        let (u, v) = (x.dot(&off), y.dot(&off));
-        let terms = [1.0, u, v, u * u, u * v, v * v];
-        matrix.row_mut(row).copy_from_slice(&terms);
-        right.row_mut(row).fill(plane.normal.dot(&off));
+        Vector3::new(x.dot(&off), y.dot(&off), plane.normal.dot(&off))
+    });
+    let places = touched_places(on_sheet);
+    let freedom = places.len().checked_sub(BOWL_UNKNOWNS).filter(|n| *n > 0)?;
+    let extent_m = rms(places.iter().flat_map(|place| [place.x, place.y])).max(SAME_PLACE_M);
+    let mut matrix = DMatrix::zeros(places.len(), BOWL_UNKNOWNS);
+    let mut heights = DVector::zeros(places.len());
+    for (row, place) in places.iter().enumerate() {
+        let (u, v) = (place.x / extent_m, place.y / extent_m);
+        matrix
+            .row_mut(row)
+            .copy_from_slice(&[1.0, u, v, u * u, u * v, v * v]);
+        heights.row_mut(row).fill(place.z);
+    }
+    let shows = matrix.singular_values();
+    if shows.min() < BOWL_CONDITION_MIN * shows.max() {
+        return None;
     }
     let inverse = (matrix.transpose() * &matrix).try_inverse()?;
-    let found = &inverse * matrix.transpose() * &right;
-    let freedom = (count(points.len()) - 6.0).max(1.0);
-    let variance = (&matrix * &found - &right).norm_squared() / freedom;
-    let value = |term: usize| found.get(term).map(|value| -2.0 * value);
+    let found = &inverse * matrix.transpose() * &heights;
+    let variance = (&matrix * &found - &heights).norm_squared() / count(freedom);
+    let per_m = -2.0 / (extent_m * extent_m);
+    let value = |term: usize| found.get(term).map(|value| per_m * value);
     let sigma = |term: usize| {
-        inverse
-            .get((term, term))
-            .map(|v| 2.0 * (v * variance).sqrt())
+        let of_term = inverse.get((term, term))?;
+        Some(per_m.abs() * (of_term * variance).sqrt())
     };
     Some(SheetCurvature {
         per_m: [value(3)?, value(5)?],
         sigma_per_m: [sigma(3)?, sigma(5)?],
+        freedom,
     })
+}
+
+/// Returns the middle of the touches of each place; x and y lie on the sheet.
+fn touched_places(touches: impl Iterator<Item = Vector3<f64>>) -> Vec<Vector3<f64>> {
+    let mut places: Vec<Vec<Vector3<f64>>> = Vec::new();
+    for touch in touches {
+        let is_here = |place: &Vec<Vector3<f64>>| {
+            place
+                .first()
+                .is_some_and(|first| (first - touch).xy().norm() < SAME_PLACE_M)
+        };
+        match places.iter_mut().find(|place| is_here(place)) {
+            Some(place) => place.push(touch),
+            None => places.push(vec![touch]),
+        }
+    }
+    let middle =
+        |place: &Vec<Vector3<f64>>| place.iter().sum::<Vector3<f64>>() / count(place.len());
+    places.iter().map(middle).collect()
 }
