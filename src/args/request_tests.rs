@@ -208,6 +208,9 @@ fn refuses_an_unknown_key_that_may_change_the_act() {
         r#"{"scene":"short","extra":{"what":["Letters"]}}"#,
         r#"{"scene":"short","with":"crosses"}"#,
         r#"{"scene":"short","letters":true}"#,
+        r#"{"letters":{}}"#,
+        r#"{"letters":null}"#,
+        r#"{"scene":"short","Letters":""}"#,
         // It is near a parameter, or its meaning in another language.
         r#"{"scene":"letters","trockenlauf":"ja"}"#,
         r#"{"scene":"letters","预览":true}"#,
