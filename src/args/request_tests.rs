@@ -272,6 +272,7 @@ fn an_unknown_key_beside_arguments_that_say_what_to_do_is_ignored() {
         r#"{"scene":"letters","comment":"please draw it nicely"}"#,
         r#"{"scene":"letters","comment":"please draw all of the letters as nicely as you can"}"#,
         r#"{"scene":"letters","plan":"First the long strokes, then the rest."}"#,
+        r#"{"scene":"letters","handle":"abc","env":"production","step":2,"task":"sign"}"#,
         r#"{"scene":"letters","mode":"draw"}"#,
         r#"{"scene":"letters","action":"stroke"}"#,
     ] {

@@ -154,14 +154,16 @@ impl WordTable {
     }
 }
 
-/// Returns whether two words have the same letters: `ydrrun` for `dryrun`.
+/// Returns whether one letter of a word stands elsewhere: `ydrrun` for `dryrun`.
 fn is_scrambled(known: &str, word: &str) -> bool {
     let sorted = |text: &str| {
         let mut letters: Vec<char> = text.chars().collect();
         letters.sort_unstable();
         letters
     };
-    known.len() == word.len() && sorted(known) == sorted(word)
+    known.len() == word.len()
+        && sorted(known) == sorted(word)
+        && strsim::osa_distance(known, word) <= 2
 }
 
 /// An entry as it is looked for: as it stands, and with its words written as one.
