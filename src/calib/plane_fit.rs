@@ -3,9 +3,7 @@
 use nalgebra::{DMatrix, DVector, Matrix3, Point3, Unit, Vector3};
 
 use super::FitError;
-use super::stats::{
-    FitRows, ResidualKind, TouchFit, TouchOutlier, beyond, f3_95, rms, robust, touch_fit,
-};
+use super::stats::{FitRows, ResidualKind, TouchOutlier, beyond, rms, robust, touch_fit};
 
 /// Least number of touches. Any three touches make a plane; two more show whether they lie on one.
 pub const PLANE_TOUCHES_MIN: usize = 5;
@@ -43,7 +41,8 @@ pub struct PlaneFit {
     /// The touch that was left out.
     pub outlier: Option<TouchOutlier>,
     along: [Vector3<f64>; 2],
-    freedom: f64,
+    place_sigma_m: f64,
+    freedom: usize,
 }
 
 impl PlaneFit {
@@ -62,17 +61,16 @@ impl PlaneFit {
         (row.transpose() * self.covariance * row).x.max(0.0).sqrt()
     }
 
-    /// The standard deviation of a touch, as far as this fit knows it.
+    /// The standard deviation of a place's height, as far as this fit knows it.
     #[must_use]
-    pub fn touch_sigma_m(&self) -> f64 {
-        let squares: f64 = self.kept().map(|off| off * off).sum();
-        (squares / self.freedom).sqrt()
+    pub fn place_sigma_m(&self) -> f64 {
+        self.place_sigma_m
     }
 
-    /// Touches more than unknowns, at least 1.
+    /// Touched places more than unknowns, at least 1.
     #[must_use]
     pub fn freedom(&self) -> f64 {
-        self.freedom
+        count(self.freedom)
     }
 
     /// The standard deviation of its direction, the worse way.
@@ -92,7 +90,8 @@ impl PlaneFit {
         let Some(inverse) = self.covariance.try_inverse() else {
             return false;
         };
-        (off.transpose() * inverse * off).x <= 3.0 * f3_95(self.freedom)
+        let ratio = (off.transpose() * inverse * off).x / 3.0;
+        beyond(ratio, ResidualKind::Vector, self.freedom) > 0.05
     }
 }
 
@@ -154,6 +153,13 @@ fn fit(
     {
         return Err(FitError::NotFinite);
     }
+    // Touches of one place have what is wrong there in common, and so count as one, where enough places are left.
+    let places = touched_places(used.iter().copied(), |touch| *touch);
+    let used = if places.len() > UNKNOWNS {
+        places
+    } else {
+        used
+    };
     let n = count(used.len());
     let centre = used.iter().sum::<Vector3<f64>>() / n;
     let scatter: Matrix3<f64> = used
@@ -174,8 +180,8 @@ fn fit(
     } else {
         normal
     };
-    let freedom = (n - count(UNKNOWNS)).max(1.0);
-    let variance_m2 = least.max(0.0) / freedom;
+    let freedom = used.len().saturating_sub(UNKNOWNS).max(1);
+    let variance_m2 = least.max(0.0) / count(freedom);
     let inverse = Vector3::new(1.0 / n, 1.0 / first, 1.0 / second);
     let centre_m = Point3::from(centre);
     let heights = points.iter().map(|point| normal.dot(&(point - centre_m)));
@@ -187,6 +193,7 @@ fn fit(
         covariance: Matrix3::from_diagonal(&(inverse * variance_m2)),
         outlier: None,
         along: [u, v],
+        place_sigma_m: variance_m2.sqrt(),
         freedom,
     })
 }
@@ -238,7 +245,7 @@ pub fn curvature(
         let off = point - plane.centre_m;
         Vector3::new(x.dot(&off), y.dot(&off), plane.normal.dot(&off))
     });
-    let places = touched_places(on_sheet);
+    let places = touched_places(on_sheet, |touch| Vector3::new(touch.x, touch.y, 0.0));
     let freedom = places.len().checked_sub(BOWL_UNKNOWNS).filter(|n| *n > 0)?;
     let extent_m = rms(places.iter().flat_map(|place| [place.x, place.y])).max(SAME_PLACE_M);
     let mut matrix = DMatrix::zeros(places.len(), BOWL_UNKNOWNS);
@@ -270,14 +277,16 @@ pub fn curvature(
     })
 }
 
-/// Returns the middle of the touches of each place; x and y lie on the sheet.
-fn touched_places(touches: impl Iterator<Item = Vector3<f64>>) -> Vec<Vector3<f64>> {
+/// Returns the middle of the touches of each place; `along` is the part of a touch that tells places apart.
+fn touched_places(
+    touches: impl Iterator<Item = Vector3<f64>>,
+    along: impl Fn(&Vector3<f64>) -> Vector3<f64>,
+) -> Vec<Vector3<f64>> {
     let mut places: Vec<Vec<Vector3<f64>>> = Vec::new();
     for touch in touches {
         let is_here = |place: &Vec<Vector3<f64>>| {
-            place
-                .first()
-                .is_some_and(|first| (first - touch).xy().norm() < SAME_PLACE_M)
+            let first = place.first();
+            first.is_some_and(|first| along(&(first - touch)).norm() < SAME_PLACE_M)
         };
         match places.iter_mut().find(|place| is_here(place)) {
             Some(place) => place.push(touch),
