@@ -2,12 +2,12 @@
 //! picks.
 
 use std::io::IsTerminal;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
+use futures::{Stream, StreamExt as _};
 
 use super::{AtArgs, ExitStatus, NodeOptions, operator_client, questions, terminal_output};
 use node::control_socket::{OperatorVerb, VerbReply};
@@ -74,36 +74,49 @@ pub(super) async fn stop(
         async move {
             let is_meant = !by_file || is_meant(&socket, options).await;
             match is_meant {
-                true => Some((told_to_stop(&socket, &verb).await, socket)),
+                true => {
+                    let told = told_to_stop(&socket, &verb).await;
+                    Some((socket, told))
+                }
                 false => None,
             }
         }
     });
-    let mut asked: FuturesUnordered<_> = asked.collect();
-    let (mut exit, mut is_any) = (ExitStatus::Done, false);
-    while let Some(told) = asked.next().await {
-        let Some((told, socket)) = told else {
-            continue;
-        };
-        is_any = true;
+    let asked: FuturesUnordered<_> = asked.collect();
+    let outcomes = asked.filter_map(std::future::ready);
+    match say_each(outcomes, several, several && !by_file).await? {
+        Some(exit) => Ok(exit),
+        None => bail!("{}", absent(options)),
+    }
+}
+
+/// Says what came of each stop as soon as that is known, with the node's name where that is not clear; `None` where there was none.
+async fn say_each(
+    outcomes: impl Stream<Item = (PathBuf, anyhow::Result<VerbReply>)>,
+    several: bool,
+    is_named: bool,
+) -> anyhow::Result<Option<ExitStatus>> {
+    let mut outcomes = std::pin::pin!(outcomes);
+    let mut exit = None;
+    while let Some((socket, told)) = outcomes.next().await {
         let (done, text) = match told {
             Ok(told) => (told.done, told.text),
             Err(error) if several => (false, super::why(&error)),
             Err(error) => return Err(error),
         };
         let name = socket.file_stem().unwrap_or_default().to_string_lossy();
-        match several && !by_file {
+        match is_named {
             true => terminal_output::line(&format!("{name}: {text}")),
             false => terminal_output::line(&text),
         }
-        if !done {
-            exit = ExitStatus::Refused;
-        }
+        let is_all_done = done && exit != Some(ExitStatus::Refused);
+        exit = Some(if is_all_done {
+            ExitStatus::Done
+        } else {
+            ExitStatus::Refused
+        });
     }
-    match is_any {
-        true => Ok(exit),
-        false => bail!("{}", absent(options)),
-    }
+    Ok(exit)
 }
 
 /// Returns whether a node is of the files that are named, or does not say whose it is.
