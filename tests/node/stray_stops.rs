@@ -372,7 +372,15 @@ fn a_stop_is_answered_under_its_own_id_however_many_digits_that_has() {
         pipe.until_it_says("/job/state", "stopped");
         pipe.reset();
     }
-    // And its cancellation means the call that it names.
+}
+
+#[test]
+fn a_cancellation_means_its_call_however_many_digits_its_id_has() {
+    let (bench, config) = bench();
+    // A call that is answered before its drawing ends can no longer be cancelled.
+    std::fs::write(&config, "answer_within_s = 600\nlease_idle_s = 1\n").unwrap();
+    let mut pipe = Pipe::open(&bench, &config);
+    pipe.greet();
     let id = WIDE_IDS[2];
     pipe.say(&format!(
         r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"stroke","arguments":{{"scene":"long","again":true}}}}}}"#
