@@ -403,6 +403,13 @@ impl NodeFile {
         }
         for (index, arm) in self.arms.iter().enumerate() {
             let before = || self.arms.iter().take(index);
+            if arm.name.trim().is_empty() || arm.name.chars().any(char::is_control) {
+                let what = format!(
+                    "`{}` cannot be an arm's name: it is empty or holds a control character",
+                    arm.name.escape_debug()
+                );
+                problems.push(ConfigProblem::at(format!("arms[{index}].name"), what));
+            }
             if let Some(other) =
                 before().find(|other| other.file_name_part() == arm.file_name_part())
             {
@@ -469,7 +476,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arms_whose_emergency_stops_would_share_a_file_are_refused() {
+    fn arms_whose_names_are_alike_or_would_be_obeyed_by_a_terminal_are_refused() {
         let arm = |name: &str| {
             format!("[[arms]]\nname = \"{name}\"\nmodel = \"so101\"\nport = \"simulator\"\n")
         };
@@ -480,6 +487,11 @@ mod tests {
         of("left", "right").unwrap();
         let same = of("left", "left").unwrap_err();
         assert!(same.contains("two arms are called `left`"), "{same}");
+        for (written, shown) in [(r"\u001b[2J", r"\u{1b}[2J"), (r"a\nb", r"a\nb"), (" ", " ")] {
+            let wrong = of("left", written).unwrap_err();
+            let said = format!("`{shown}` cannot be an arm's name");
+            assert!(wrong.contains(&said), "{wrong}");
+        }
         let alike = of("a.b", "a-b").unwrap_err();
         assert!(alike.contains("the arms `a.b` and `a-b`"), "{alike}");
     }

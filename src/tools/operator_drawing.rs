@@ -287,6 +287,7 @@ impl Node {
             accepted,
             who: ActorRank::Operator,
             again: true,
+            seen_stops: None,
         })
     }
 }
