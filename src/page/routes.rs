@@ -125,6 +125,12 @@ impl PageDoor {
         }
     }
 
+    /// Returns who reads what needs a login, on a page that this node has sent.
+    fn reader(&self, headers: &HeaderMap, by: SessionUse) -> Result<VerifiedIdentity, PageRefusal> {
+        check_read(headers)?;
+        self.identity(headers, by)
+    }
+
     /// Returns the name under which a stop is recorded. Looks at nothing but memory.
     fn name_of_stop(&self, headers: &HeaderMap) -> String {
         let keys = self.keys(headers);
@@ -265,8 +271,7 @@ async fn events(State(door): SharedDoor, headers: HeaderMap) -> Result<Response,
 }
 
 async fn session(State(door): SharedDoor, headers: HeaderMap) -> Result<Response, PageRefusal> {
-    check_read(&headers)?;
-    let identity = door.identity(&headers, SessionUse::Page)?;
+    let identity = door.reader(&headers, SessionUse::Page)?;
     Ok(json_response(&session_json(&identity)))
 }
 
@@ -275,8 +280,7 @@ fn session_json(identity: &VerifiedIdentity) -> Value {
 }
 
 async fn jobs(State(door): SharedDoor, headers: HeaderMap) -> Result<Response, PageRefusal> {
-    check_read(&headers)?;
-    door.identity(&headers, SessionUse::Person)?;
+    door.reader(&headers, SessionUse::Person)?;
     let node = Arc::clone(&door.node);
     Ok(json_response(
         &read(move || job_history::jobs(&node)).await?,
@@ -284,8 +288,7 @@ async fn jobs(State(door): SharedDoor, headers: HeaderMap) -> Result<Response, P
 }
 
 async fn pending(State(door): SharedDoor, headers: HeaderMap) -> Result<Response, PageRefusal> {
-    check_read(&headers)?;
-    door.identity(&headers, SessionUse::Page)?;
+    door.reader(&headers, SessionUse::Page)?;
     let node = Arc::clone(&door.node);
     Ok(json_response(
         &read(move || job_history::pending(&node)).await?,
@@ -297,16 +300,14 @@ async fn picture(
     Path((id, name)): Path<(String, String)>,
     headers: HeaderMap,
 ) -> Result<Response, PageRefusal> {
-    check_read(&headers)?;
-    door.identity(&headers, SessionUse::Person)?;
+    door.reader(&headers, SessionUse::Person)?;
     let node = Arc::clone(&door.node);
     let png = read(move || job_history::picture(&node, &id, &name)).await??;
     Ok(([(CONTENT_TYPE, "image/png")], png).into_response())
 }
 
 async fn scenes(State(door): SharedDoor, headers: HeaderMap) -> Result<Response, PageRefusal> {
-    check_read(&headers)?;
-    door.identity(&headers, SessionUse::Person)?;
+    door.reader(&headers, SessionUse::Person)?;
     let node = Arc::clone(&door.node);
     let names = move || json!({"scenes": node.scenes.scenes(), "overlays": node.scenes.overlays()});
     Ok(json_response(&read(names).await?))
