@@ -9,6 +9,7 @@ import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { chromium } from "playwright-core";
+import { operatingSteps } from "./operating.mjs";
 
 const [url, executablePath, loginCommand, folder] = process.argv.slice(2);
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -275,6 +276,7 @@ const steps = {
   },
 };
 
+Object.assign(steps, operatingSteps({ browser, open, logIn, accessible, shot, folder }));
 let failed = 0;
 const wanted = process.env.PAGE_STEP;
 for (const [name, step] of Object.entries(steps)) {

@@ -13,6 +13,7 @@ const NEAR_LIMIT_DEG = 5;
 const HOT_C = 60;
 const OLD_S = 0.5;
 const LOOK_AGAIN_MS = 5000;
+const LOOK_MS = 100;
 
 export class ArmPanel {
   constructor(arm) {
@@ -74,16 +75,20 @@ export class ArmPanel {
     this.look.disabled = false;
   }
 
+  async #told(verb) {
+    const told = await command(verb);
+    say(this.answer, `${told.done ? "" : "Not done: "}${told.text}`);
+    return told.done;
+  }
+
   // A plan that is held cannot change: it is ended, the arm goes to rest, and what is left is planned and judged anew.
   async #trim() {
     const { id, scene } = this.arm.job;
     this.trim.disabled = true;
     try {
-      for (const verb of [{ verb: "stop" }, { verb: "reset", scene: null, arm: this.name }]) {
-        const told = await command(verb);
-        say(this.answer, `${told.done ? "" : "Not done: "}${told.text}`);
-        if (!told.done) return;
-      }
+      if (!await this.#told({ verb: "stop" })) return;
+      while (!this.arm.job.is_over) await new Promise((look) => setTimeout(look, LOOK_MS));
+      if (!await this.#told({ verb: "reset", scene: null, arm: this.name })) return;
       resume({ id, scene, arm: this.name });
     } catch (failure) {
       say(this.answer, `Not done: ${failure.message}`);

@@ -45,7 +45,7 @@ function buttons(name, axis) {
 }
 
 async function look() {
-  const { data } = await asked({ verb: "jogged", scene: byId("jog-scene").value });
+  const data = JSON.parse((await asked({ verb: "jogged", scene: byId("jog-scene").value })).text);
   const place = data.tip_mm.map((mm) => mm.toFixed(1)).join(", ");
   say(byId("jog-place"), `${data.denied ? `${data.denied}. ` : ""}Tip at ${place} mm, ${data.height_mm.toFixed(1)} mm over the sheet.`);
   joints.show(data.joints.map((joint) => [joint.name, `${joint.deg.toFixed(1)}°`, `${joint.lower_deg.toFixed(0)}° to ${joint.upper_deg.toFixed(0)}°`]));

@@ -6,9 +6,10 @@ import { byId, say } from "./elements.js";
 const WANTED = "steadyhand-notices";
 
 let known = null;
+let permission = globalThis.Notification?.permission;
 
 function isWanted() {
-  return "Notification" in globalThis && Notification.permission === "granted" && localStorage.getItem(WANTED) === "yes";
+  return permission === "granted" && localStorage.getItem(WANTED) === "yes";
 }
 
 function causes(state) {
@@ -34,7 +35,7 @@ export function noticesLive(state) {
 
 function show() {
   const words = !("Notification" in globalThis) ? "This browser shows no notices to this address."
-    : Notification.permission === "denied" ? "This browser refuses notices of this page: its settings say so."
+    : permission === "denied" ? "This browser refuses notices of this page: its settings say so."
       : isWanted() ? "This browser tells you when a job is done, when something waits for you, and of faults."
         : "This browser tells you nothing while you look elsewhere.";
   say(byId("notices-words"), words);
@@ -45,7 +46,10 @@ function show() {
 export function beginNotices() {
   byId("notices-ask").addEventListener("click", async () => {
     if (isWanted()) localStorage.removeItem(WANTED);
-    else if (await Notification.requestPermission() === "granted") localStorage.setItem(WANTED, "yes");
+    else {
+      permission = await Notification.requestPermission();
+      if (permission === "granted") localStorage.setItem(WANTED, "yes");
+    }
     show();
   });
   show();
