@@ -4,7 +4,6 @@ use super::{
     AtArgs, ExitStatus, NodeOptions, operator_client, recorded_playback, terminal_output,
     which_node,
 };
-use job;
 use node::job_replay::{self, ReplayedJob};
 use node::{job_list, open, state_folder};
 

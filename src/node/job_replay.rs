@@ -7,7 +7,8 @@ use std::sync::Arc;
 use anyhow::{Context, anyhow, bail};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::{Value, json};
+use serde::Deserialize;
+use serde_json::json;
 
 use super::control_socket::VerbReply;
 use super::simulated_playback;
@@ -97,6 +98,12 @@ impl ReplayedJob {
     }
 }
 
+/// The part of a drawing's arguments that a replay needs.
+#[derive(Default, Deserialize)]
+struct UnderstoodTrim {
+    trim: Option<DrawingTrim>,
+}
+
 /// Returns the scene of a job that is to be replayed, with the trim of its pens.
 ///
 /// # Errors
@@ -114,13 +121,11 @@ pub fn scene_of(
             "{id} cannot be replayed: a person changed its pens, and a replay has nobody to change them"
         );
     }
-    let understood: Option<Value> = serde_json::from_str(&past.understood).ok();
-    let trim = understood.as_ref().and_then(|said| said.get("trim"));
-    let Some(trim) = trim else {
+    // Jobs of tools have other arguments, and those of older nodes none.
+    let said: UnderstoodTrim = serde_json::from_str(&past.understood).unwrap_or_default();
+    let Some(trim) = said.trim else {
         return Ok(scene);
     };
-    let trim: DrawingTrim = serde_json::from_value(trim.clone())
-        .with_context(|| format!("the trim of {id} cannot be read"))?;
     Ok(Arc::new(scene.trimmed(&trim)?))
 }
 

@@ -21,12 +21,12 @@ use tokio_util::sync::CancellationToken;
 use tools::Node;
 
 use super::assets::{self, ASSETS};
-use super::job_history;
 use super::live_feed::{LiveFeed, state_json};
 use super::page_refusal::PageRefusal;
 use super::same_origin::{PAGE_HEADER, check_command, check_post, check_read, is_on_this_machine};
 use super::services::{PageServices, StopAnswer};
 use super::sessions::{PageSessions, SessionHolder, SessionUse};
+use super::{job_audit, job_history};
 
 /// Longest body of what is no verb.
 const SHORT_BYTES_MAX: usize = 4 * 1024;
@@ -206,6 +206,7 @@ pub fn routes(door: PageDoor) -> Router {
         .route("/page/session", get(session))
         .route("/page/jobs", get(jobs))
         .route("/page/pending", get(pending))
+        .route("/page/jobs/{id}/audit", get(audit))
         .route("/page/jobs/{id}/{picture}", get(picture))
         .route("/page/scenes", get(scenes))
         .route("/page/login", post(log_in))
@@ -304,6 +305,17 @@ async fn picture(
     let node = Arc::clone(&door.node);
     let png = read(move || job_history::picture(&node, &id, &name)).await??;
     Ok(([(CONTENT_TYPE, "image/png")], png).into_response())
+}
+
+async fn audit(
+    State(door): SharedDoor,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Result<Response, PageRefusal> {
+    door.reader(&headers, SessionUse::Person)?;
+    let node = Arc::clone(&door.node);
+    let records = read(move || job_audit::records(&node, &id)).await??;
+    Ok(json_response(&json!(records)))
 }
 
 async fn scenes(State(door): SharedDoor, headers: HeaderMap) -> Result<Response, PageRefusal> {

@@ -192,8 +192,13 @@ const steps = {
     for (let tab = 0; tab < 6; tab += 1) await open(context, `tab ${tab}`);
     // The first tab's stream was there before anybody counted.
     assert.ok(streams.size <= 2, `${streams.size} streams more for six tabs more`);
+    await page.getByLabel("or words").fill("Hello");
+    await page.getByLabel("Longer side, mm").fill("40");
+    await page.getByRole("button", { name: "Preview", exact: true }).click();
+    await page.getByRole("button", { name: /^Draw this/ }).click();
+    await page.getByText(/moving, [1-3] of \d+/).waitFor();
     await page.getByLabel("or words").fill("a plan that takes a while to compute, and while it does the arm must stop");
-    await page.getByRole("button", { name: "Preview" }).click();
+    await page.getByRole("button", { name: "Preview", exact: true }).click();
     await page.route("**/page/events", (route) => route.abort());
     const answered = await page.evaluate(async () => {
       const began = performance.now();
@@ -203,7 +208,13 @@ const steps = {
       return [answer.textContent, performance.now() - began];
     });
     assert.match(answered[0], /^Stop: standstill verified/);
-    console.log(`   a stop was answered after ${Math.round(answered[1])} ms`);
+    const { stop, job } = await page.evaluate(async () => (await (await fetch("/page/state")).json()).arms[0]);
+    assert.ok(stop.verified && stop.first_frame_ms !== null, JSON.stringify(stop));
+    assert.equal(job.state, "stopped");
+    console.log(`   a stop was answered after ${Math.round(answered[1])} ms; its first frame was out ${stop.first_frame_ms} ms after it was heard`);
+    await page.unroute("**/page/events");
+    await page.getByRole("button", { name: /^Reset / }).click();
+    await page.getByText(/at rest/).first().waitFor({ timeout: 60_000 });
     await context.close();
   },
 

@@ -107,6 +107,8 @@ export function operatingSteps({ browser, open, logIn, accessible, shot, folder 
       const understood = await page.locator("#jobs details[open] dt:text-is('Understood') + dd").textContent();
       assert.match(understood, /"raise_mm":0.3/);
       assert.match(understood, /"speed_percent":50/);
+      // The yes is in the audit log, under the name of who gave it.
+      await page.locator("#jobs details[open] .audit dd").getByText(/\(page\): Draw .*speed_percent/).first().waitFor();
       await atRest(page);
       await page.context().close();
     },

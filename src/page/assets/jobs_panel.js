@@ -60,14 +60,23 @@ async function replay(job, button, answer) {
   button.disabled = false;
 }
 
+async function showAudit(job, into) {
+  const records = await read(`/page/jobs/${encodeURIComponent(job)}/audit`);
+  const rows = records.map((record) => [`Audit ${record.number}`, `${moment(record.time_ms)}, ${record.kind}: ${record.text}`]);
+  into.replaceChildren(...rows.flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]));
+}
+
 function card(job) {
   const images = element("div", { class: "pictures" });
+  const audit = element("dl", { class: "audit" });
   const row = element("div", { class: "row" }, ...buttons(job));
   const details = element("details", {},
     element("summary", {}, `${job.id}: ${job.tool || ""} ${job.drawing ? `${job.drawing} in ` : ""}${job.scene || ""}, ${job.state}`),
-    element("p", {}, job.message || ""), facts(job), row, images);
+    element("p", {}, job.message || ""), facts(job), audit, row, images);
   details.addEventListener("toggle", () => {
-    if (details.open && images.childNodes.length === 0) pictures(job.id, job.pictures, images).catch(() => {});
+    if (!details.open || audit.childNodes.length > 0) return;
+    pictures(job.id, job.pictures, images).catch(() => {});
+    showAudit(job.id, audit).catch((failure) => audit.replaceChildren(element("dt", {}, "Audit log"), element("dd", {}, `not read: ${failure.message}`)));
   });
   return details;
 }
