@@ -147,7 +147,7 @@ const steps = {
     await page.getByAltText(/has drawn/).first().waitFor();
     const summary = page.locator("#jobs summary").first();
     await summary.click();
-    await page.locator("#jobs details[open] dl").waitFor();
+    await page.locator("#jobs details[open] dl:not(.audit)").waitFor();
     await accessible(page, "jobs");
     await context.close();
   },

@@ -65,7 +65,7 @@ export function operatingSteps({ browser, open, logIn, accessible, shot, folder 
       const corner = await page.locator("circle.handle").first().boundingBox();
       await page.mouse.move(corner.x + corner.width / 2, corner.y + corner.height / 2);
       await page.mouse.down();
-      await page.mouse.move(corner.x + 600, corner.y + 300, { steps: 4 });
+      await page.mouse.move(corner.x + 220, corner.y + 110, { steps: 4 });
       await page.mouse.up();
       await page.locator("#offer .notes li").getByText(/beyond the sheet/).waitFor();
       assert.ok(await page.locator(".placing .refused").count() > 0, "nothing is marked as refused");
@@ -117,7 +117,7 @@ export function operatingSteps({ browser, open, logIn, accessible, shot, folder 
       const page = await opened("again");
       await previewWords(page, "I", 12);
       await drawThis(page).click();
-      await page.getByText(/: reached, \d+ of \d+/).waitFor({ timeout: 60_000 });
+      await page.getByText(/“I” in default\): reached, /).waitFor({ timeout: 60_000 });
       await page.getByRole("button", { name: "Look again" }).click();
       await page.locator("#jobs summary").first().click();
       await page.getByRole("button", { name: /^Replay job-/ }).first().click();

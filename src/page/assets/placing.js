@@ -3,13 +3,14 @@
 
 import { element, shape } from "./elements.js";
 
-const EDGE_MM = 8;
+const EDGE = 0.06;
 const MOVE_MM = 1;
 const FAR_MM = 10;
 const TURN_DEG = 5;
 const GROWTH = 1.05;
 const SIDE_MM = [1, 2000];
-const HANDLE_MM = 3;
+// Of what is seen.
+const HANDLE = 0.025;
 
 function line(xy) {
   let text = `M${xy[0]} ${xy[1]}`;
@@ -37,17 +38,17 @@ export class PlacedSheet {
     this.chosen = chosen;
     const [width, height] = offer.sheet_mm;
     this.size = [width, height];
+    this.#look();
     this.drawing = shape("g", {}, ...lines.map((one) => shape("path", { class: one.is_refused ? "refused" : "offered", d: line(one.xy_mm) })));
-    this.marks = shape("g", { class: "marks" }, ...places.map(mark));
+    this.marks = shape("g", { class: "marks" }, ...places.map((place) => mark(place, this.handle_mm)));
     this.outline = shape("polygon", { class: "page-outline" });
-    this.corner = shape("circle", { class: "handle", r: HANDLE_MM });
-    this.knob = shape("circle", { class: "handle turn", r: HANDLE_MM });
+    this.corner = shape("circle", { class: "handle", r: this.handle_mm });
+    this.knob = shape("circle", { class: "handle turn", r: this.handle_mm });
     this.stem = shape("line", { class: "stem" });
     const flipped = shape("g", { transform: `translate(0 ${height}) scale(1 -1)` },
       shape("rect", { class: "paper", width, height }), this.drawing, this.marks, this.outline, this.stem, this.corner, this.knob);
-    const edge = EDGE_MM + HANDLE_MM;
     this.svg = shape("svg", {
-      class: "sheet placing", tabindex: "0", role: "group", viewBox: `${-edge} ${-edge} ${width + 2 * edge} ${height + 2 * edge}`,
+      class: "sheet placing", tabindex: "0", role: "group", viewBox: this.box,
       "aria-label": "The drawing on its sheet. Arrow keys move it by 1 mm, with Shift by 10 mm; plus and minus scale it; comma and full stop turn it.",
     }, flipped);
     this.frame = flipped;
@@ -56,6 +57,19 @@ export class PlacedSheet {
     this.svg.addEventListener("pointerdown", (event) => this.#grasp(event));
     this.svg.addEventListener("keydown", (event) => this.#key(event));
     this.#draw();
+  }
+
+  // The sheet and all of the page with its handles, however far out it lies.
+  #look() {
+    const [width, height] = this.size;
+    const [cx, cy] = centre(this.offered);
+    const reach = 1.2 * Math.hypot(...this.offered.sides) / 2;
+    const [left, right] = [Math.min(0, cx - reach), Math.max(width, cx + reach)];
+    const [low, high] = [Math.min(0, cy - reach), Math.max(height, cy + reach)];
+    const edge = EDGE * Math.max(right - left, high - low);
+    this.handle_mm = HANDLE * Math.max(right - left, high - low);
+    // Up is negative on a screen.
+    this.box = [left - edge, height - high - edge, right - left + 2 * edge, high - low + 2 * edge].map(tenth).join(" ");
   }
 
   #onSheet(event) {
@@ -131,7 +145,7 @@ export class PlacedSheet {
     const at = (x, y) => turned([x, y], this.place.turn).map((value, axis) => value + [x1, y1][axis]);
     const points = [[-w, -h], [w, -h], [w, h], [-w, h]].map(([x, y]) => at(x, y));
     this.outline.setAttribute("points", points.map((point) => point.join(",")).join(" "));
-    const [corner, top, knob] = [points[1], at(0, h), at(0, h + 3 * HANDLE_MM)];
+    const [corner, top, knob] = [points[1], at(0, h), at(0, h + 3 * this.handle_mm)];
     for (const [node, [x, y]] of [[this.corner, corner], [this.knob, knob]]) {
       node.setAttribute("cx", x);
       node.setAttribute("cy", y);
@@ -140,8 +154,8 @@ export class PlacedSheet {
   }
 }
 
-function mark({ at_mm: [x, y], why }) {
-  const cross = shape("path", { d: `M${x - 2} ${y - 2}L${x + 2} ${y + 2}M${x - 2} ${y + 2}L${x + 2} ${y - 2}` });
+function mark({ at_mm: [x, y], why }, r) {
+  const cross = shape("path", { d: `M${x - r} ${y - r}L${x + r} ${y + r}M${x - r} ${y + r}L${x + r} ${y - r}` });
   const title = shape("title");
   title.textContent = why;
   return shape("g", {}, title, cross);
