@@ -6,6 +6,7 @@ mod exam;
 mod notices;
 mod peers;
 mod record;
+mod refused_value;
 pub mod toml;
 mod tools;
 pub mod value_lines;
