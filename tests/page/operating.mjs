@@ -133,6 +133,21 @@ export function operatingSteps({ browser, open, logIn, accessible, shot, folder 
       await page.context().close();
     },
 
+    async "one yes in two tabs, each pressed twice, begins one drawing"() {
+      const one = await opened("first tab");
+      const other = await open(one.context(), "second tab");
+      for (const page of [one, other]) {
+        await previewWords(page, "V", 12);
+        await drawThis(page).waitFor();
+      }
+      const count = () => one.evaluate(async () => (await (await import("/page/door.js")).read("/page/jobs")).length);
+      const before = await count();
+      await Promise.all([one, other].map((page) => drawThis(page).dblclick()));
+      await one.getByText(/“V” in default\): reached, /).waitFor({ timeout: 60_000 });
+      assert.equal(await count(), before + 1);
+      await one.context().close();
+    },
+
     async "a person changes the pens of a drawing"() {
       const page = await opened("pens");
       const stranger = await open(await browser.newContext(), "pens, logged out");
@@ -168,7 +183,9 @@ export function operatingSteps({ browser, open, logIn, accessible, shot, folder 
       await page.waitForFunction((old) => document.getElementById("jog-place").textContent !== old, before);
       await page.getByRole("region", { name: "Joints that can be jogged" }).waitFor();
       await page.getByText("Calibrations", { exact: true }).click();
-      await page.getByText("nothing was calibrated yet").waitFor();
+      await page.getByText("1 calibration", { exact: true }).waitFor();
+      await page.getByRole("img", { name: /^Distance of 18 touches from the fit, at most \d/ }).waitFor();
+      assert.equal(await page.locator("svg.residuals rect").count(), 18);
       await page.getByText(/ in space$/).first().click();
       const picture = () => page.locator("details.space canvas").evaluate((canvas) => canvas.toDataURL());
       const blank = await page.evaluate(() => {
