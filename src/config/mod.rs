@@ -61,7 +61,7 @@ pub struct NodeFile {
     pub keep_jobs_days: u64,
     /// What is recorded of each job, beside its journal: `true` for its motion, `{ cameras = ["NAME"], fps = 1 }` for pictures as well.
     pub record: RecordEntry,
-    /// Where the node sends notices of what is done, what needs a person, and faults.
+    /// Receivers of notices: of what is done, what needs a person, and faults.
     pub notices: NoticesEntry,
     /// True if a drawing must be previewed first: `stroke` then needs the plan's hash.
     pub require_preview: bool,

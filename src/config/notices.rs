@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{ConfigProblem, SecretText};
 
-/// Where a node sends its notices. Absent: nowhere.
+/// Receivers of a node's notices; none as shipped.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct NoticesEntry {

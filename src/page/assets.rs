@@ -51,6 +51,7 @@ pub(super) const ASSETS: &[PageAsset] = &[
     asset!("placing.js", SCRIPT),
     asset!("pens_panel.js", SCRIPT),
     asset!("jog_panel.js", SCRIPT),
+    asset!("first_line_panel.js", SCRIPT),
     asset!("calibrations_panel.js", SCRIPT),
     asset!("notices.js", SCRIPT),
 ];

@@ -175,6 +175,9 @@ export function operatingSteps({ browser, open, logIn, accessible, shot, folder 
 
     async "an operator jogs the arm, sees it in space and reads its calibrations"() {
       const page = await opened("setting up");
+      await page.getByText("First line", { exact: true }).click();
+      await page.getByRole("button", { name: "Visit the sheet" }).click();
+      await page.locator("#first-steps").getByText(/points visited/).waitFor({ timeout: 120_000 });
       await page.getByText("Jog", { exact: true }).click();
       const place = page.locator("#jog-place");
       await place.getByText(/Tip at/).waitFor();
