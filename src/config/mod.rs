@@ -3,6 +3,7 @@
 mod cameras;
 pub mod edit_node_file;
 mod exam;
+mod notices;
 mod peers;
 mod record;
 mod refused_value;
@@ -20,6 +21,7 @@ use serde::{Deserialize, Serialize};
 
 pub use cameras::{CameraEntry, CameraSource, SimulatedCameraEntry};
 pub use exam::{ExamEntry, HelperEntry, OptionalToolset};
+pub use notices::{NoticeKind, NoticesEntry};
 pub use peers::{FleetEntry, PeerEntry, SecretText};
 pub use record::{RecordEntry, RecordedCamerasEntry};
 pub use tools::{
@@ -59,6 +61,8 @@ pub struct NodeFile {
     pub keep_jobs_days: u64,
     /// What is recorded of each job, beside its journal: `true` for its motion, `{ cameras = ["NAME"], fps = 1 }` for pictures as well.
     pub record: RecordEntry,
+    /// Receivers of notices: of what is done, what needs a person, and faults.
+    pub notices: NoticesEntry,
     /// True if a drawing must be previewed first: `stroke` then needs the plan's hash.
     pub require_preview: bool,
     /// True if a person must allow each job: `steadyhand approve JOB`.
@@ -280,6 +284,7 @@ impl Default for NodeFile {
             keep_jobs_mb: 256,
             keep_jobs_days: 90,
             record: RecordEntry::default(),
+            notices: NoticesEntry::default(),
             require_preview: false,
             require_approval: false,
             images: true,
@@ -462,6 +467,7 @@ impl NodeFile {
         problems.extend(tools::problems(&self.tools));
         problems.extend(self.exam.problems());
         problems.extend(self.record.problems(&self.cameras));
+        problems.extend(self.notices.problems());
         problems
     }
 }
