@@ -208,6 +208,9 @@ fn refuses_an_unknown_key_that_may_change_the_act() {
         r#"{"scene":"short","extra":{"what":["Letters"]}}"#,
         r#"{"scene":"short","with":"crosses"}"#,
         r#"{"scene":"short","letters":true}"#,
+        r#"{"letters":{}}"#,
+        r#"{"letters":null}"#,
+        r#"{"scene":"short","Letters":""}"#,
         // It is near a parameter, or its meaning in another language.
         r#"{"scene":"letters","trockenlauf":"ja"}"#,
         r#"{"scene":"letters","预览":true}"#,
@@ -238,6 +241,8 @@ fn refuses_an_unknown_key_that_may_change_the_act() {
         r#"{"scene":"letters","confirm":"not yet"}"#,
         r#"{"scene":"letters","when":"tomorrow"}"#,
         r#"{"scene":"letters","if":true}"#,
+        r#"{"scene":"letters","requires_approval":true}"#,
+        r#"{"scene":"letters","in_air":true}"#,
         r#"{"scene":"letters","hint":"18:30"}"#,
         r#"{"scene":"letters","comment":"don't move the arm"}"#,
         r#"{"scene":"letters","comment":"ne le fais pas"}"#,
@@ -267,6 +272,7 @@ fn an_unknown_key_beside_arguments_that_say_what_to_do_is_ignored() {
         r#"{"scene":"letters","comment":"please draw it nicely"}"#,
         r#"{"scene":"letters","comment":"please draw all of the letters as nicely as you can"}"#,
         r#"{"scene":"letters","plan":"First the long strokes, then the rest."}"#,
+        r#"{"scene":"letters","handle":"abc","env":"production","step":2,"task":"sign"}"#,
         r#"{"scene":"letters","mode":"draw"}"#,
         r#"{"scene":"letters","action":"stroke"}"#,
     ] {
@@ -381,6 +387,10 @@ fn a_mode_in_which_nothing_moves_never_moves_in_either_profile() {
         r#"{"scene":"letters","plan":true}"#,
         r#"{"scene":"letters","plan_only":1}"#,
         r#"{"scene":"letters","draft":"true"}"#,
+        r#"{"scene":"letters","trial":true}"#,
+        r#"{"scene":"letters","ghost_run":true}"#,
+        r#"{"scene":"letters","postponed":true}"#,
+        r#"{"scene":"letters","state":{"paused":1}}"#,
         r#"{"scene":"letters","options":{"estimate":true}}"#,
         r#"{"scene":"letters","offline_mode":true}"#,
         r#"{"scene":"letters","mode":"plan"}"#,
@@ -391,7 +401,17 @@ fn a_mode_in_which_nothing_moves_never_moves_in_either_profile() {
         r#"{"scene":"letters","tool":"stop"}"#,
         r#"{"scene":"letters","options":{"action":"halt"}}"#,
         r#"{"scene":"letters","motion":"none"}"#,
+        r#"{"scene":"letters","action":"none"}"#,
+        r#"{"scene":"letters","do":"nothing"}"#,
+        r#"{"scene":"letters","phase":"planning"}"#,
+        r#"{"scene":"letters","env":"test"}"#,
+        r#"{"scene":"letters","instruction":"just show me, nothing should move"}"#,
         r#"{"scene":"letters","execute":"None"}"#,
+        r#"{"name":"stop","arguments":{"scene":"letters"}}"#,
+        r#"{"name":"plan","arguments":{"scene":"letters"}}"#,
+        r#"plan(scene="letters")"#,
+        r#"no_stroke(scene="letters")"#,
+        r#"{"scene":"letters","ydr_run":true}"#,
         r#"!{"scene":"letters"}"#,
         r#"! {"scene":"letters"}"#,
         r#"<function=/* dry run */stroke>{"scene":"letters"}</function>"#,
@@ -413,6 +433,32 @@ fn a_mode_in_which_nothing_moves_never_moves_in_either_profile() {
         for profile in [ForgivenessProfile::Lenient, ForgivenessProfile::Guarded] {
             assert!(!draws(profile, text), "{profile:?}: {text}");
         }
+    }
+}
+
+#[test]
+fn a_text_that_declines_draws_no_default() {
+    for text in [
+        "not now",
+        "don't",
+        "no",
+        r#""no""#,
+        "I cannot call this tool",
+        "не надо",
+        "不要",
+        "lieber nicht",
+    ] {
+        assert!(!draws(ForgivenessProfile::Lenient, text), "{text}");
+    }
+    for text in [
+        "",
+        "null",
+        "none",
+        "no arguments",
+        "No parameters needed.",
+        "undefined",
+    ] {
+        assert!(draws(ForgivenessProfile::Lenient, text), "{text}");
     }
 }
 

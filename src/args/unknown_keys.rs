@@ -96,7 +96,7 @@ impl CallReader<'_> {
         } else if heuristics::is_harmless(key) {
             let why = format!("the server supplies it; do not send {shown}");
             self.ignored(&shown, node, "ignored_key", why);
-        } else if node.is_empty() && !(self.judges_unknown_keys() && is_unclear_assent(key, node)) {
+        } else if node.is_empty() && !(self.judges_unknown_keys() && self.says_more(key, node)) {
             self.ignored(&shown, node, "ignored_key", "empty; ignored");
         } else if !self.judges_unknown_keys() {
             self.ignored(&shown, node, "unknown_key", "no such parameter; ignored");
@@ -104,6 +104,11 @@ impl CallReader<'_> {
             return self.judged_unknown(key, &shown, node);
         }
         false
+    }
+
+    /// Returns whether a key says something though its value is empty: an assent that is not given, or a known name.
+    fn says_more(&self, key: &str, node: &ParsedValue) -> bool {
+        is_unclear_assent(key, node) || self.is_other_name(key)
     }
 
     /// Judges whether leaving out an unknown key would change the act; says whether it is ignored.

@@ -223,7 +223,9 @@ impl CallReader<'_> {
     fn is_withheld_by_name(&mut self, tool: &str, resolution: &name::NameResolution) -> bool {
         let is_other = matches!(resolution, name::NameResolution::Unknown { .. });
         if is_other {
-            return self.is_withheld(tool, &ParsedValue::Text(tool.to_owned()));
+            // The name is judged as a request and as a mode; its own words are no answer to it: `stop` is no "no" to `stop`.
+            let word = ParsedValue::Text(tool.to_owned());
+            return self.is_withheld(tool, &ParsedValue::Flag) || self.is_withheld("name", &word);
         }
         // The name itself is the tool's own, whatever words it has.
         let end = tool.rfind(['.', '/', ':']).unwrap_or(0);

@@ -30,8 +30,12 @@ pub(super) struct ReaderVocabulary {
     dry_run_fillers: Vec<String>,
     /// Keys whose value says what is to be done: `mode`, `action`.
     mode_keys: Vec<String>,
+    /// Keys whose value "nothing" says that nothing is to be done.
+    act_keys: Vec<String>,
     /// Negations and refusals.
     pub(super) negations: WordTable,
+    /// Words for arguments: "no arguments" denies nothing else.
+    argument_words: Vec<String>,
     /// Conditions, times and limits: what makes "now, and all of it" something else.
     pub(super) conditions: WordTable,
     /// Names for parameters in other languages and in other words, by parameter name.
@@ -89,7 +93,9 @@ impl ReaderVocabulary {
             dry_run_if_true: list("dry_run_if_true"),
             dry_run_fillers: list("dry_run_fillers"),
             mode_keys: list("mode_keys"),
+            act_keys: list("act_keys"),
             negations: table("negations"),
+            argument_words: list("argument_words"),
             conditions: table("conditions"),
             meanings: sections.iter().filter_map(meaning).collect(),
             lead_ins: list("lead_ins").iter().map(words).collect(),
@@ -103,6 +109,11 @@ impl ReaderVocabulary {
         let words: Vec<&str> = value.words().collect();
         let words = words.join(" ");
         self.dry_run.is_in(value) || self.dry_run_values.contains(&words)
+    }
+
+    /// Returns whether a text without arguments denies more than that there are any: `don't`, `not now`.
+    pub(super) fn declines(&self, text: &FoldedText) -> bool {
+        self.negations.is_in(text) && !has_word(text, &self.argument_words)
     }
 
     /// Returns whether a key is one that frameworks add, or one of presentation and transport.
@@ -133,6 +144,11 @@ impl ReaderVocabulary {
     pub(super) fn is_still_mode(&self, key: &FoldedText, value: &FoldedText) -> bool {
         let words = [self.dry_run_if_true.as_slice(), &self.dissents];
         self.mode_keys.contains(&key.letters()) && is_made_of(value, &words, &self.dry_run_fillers)
+    }
+
+    /// Returns whether a key says what is to be done: `action`, `do`.
+    pub(super) fn says_act(&self, key: &FoldedText) -> bool {
+        self.act_keys.contains(&key.letters())
     }
 
     /// Returns whether a key states a time or a condition.

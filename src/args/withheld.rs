@@ -147,7 +147,9 @@ impl CallReader<'_> {
         }
         let folded = FoldedText::new(text);
         let known = vocabulary();
-        let says_no = known.dry_run.is_near(&folded) || known.withholds_unless_false(&folded);
+        let says_no = known.dry_run.is_near(&folded)
+            || known.withholds_unless_false(&folded)
+            || known.declines(&folded);
         if says_no || asks_not_to_move("", node, true, UNWRAP_MAX) {
             let received = if text.is_empty() {
                 parsed_value::shown_node(node)
@@ -237,7 +239,7 @@ fn key_asks(key: &FoldedText, node: &ParsedValue, is_judged: bool) -> bool {
         return false;
     }
     if is_none(node) {
-        return known.withholds_if_false(key);
+        return known.withholds_if_false(key) || known.says_act(key);
     }
     if node.is_empty() {
         return false;
@@ -313,9 +315,15 @@ fn is_clear_yes(node: &ParsedValue) -> bool {
     }
 }
 
-/// The word "none": under a key such as `motion` it says more than that nothing was sent.
+/// The words "none" and "nothing": under a key such as `motion` they say more than that nothing was sent.
 fn is_none(node: &ParsedValue) -> bool {
-    matches!(node, ParsedValue::Text(text) | ParsedValue::Word(text) if text.trim().eq_ignore_ascii_case("none"))
+    let is_it = |text: &str| {
+        let words = ["none", "nothing"];
+        words
+            .iter()
+            .any(|word| text.trim().eq_ignore_ascii_case(word))
+    };
+    matches!(node, ParsedValue::Text(text) | ParsedValue::Word(text) if is_it(text))
 }
 
 fn is_still_mode(key: &FoldedText, node: &ParsedValue) -> bool {

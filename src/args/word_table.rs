@@ -1,5 +1,6 @@
 //! Words compared in any spelling: width, accents, case, camel case, apostrophes and invisible characters are form.
 
+use call::plain_letter;
 use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 
 /// Longest text that is searched for words. A longer one may say anything.
@@ -58,23 +59,6 @@ fn folded(text: &str, splits_camel_case: bool) -> String {
     }
     part(&mut out);
     out
-}
-
-/// Returns the letter that is drawn as a small capital, in a disc, in a square or as a flag, which have no decomposition.
-fn plain_letter(c: char) -> char {
-    const SMALL_CAPITALS: &str = "ᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘꞯʀꜱᴛᴜᴠᴡ?ʏᴢ";
-    let at = match c {
-        '\u{1f150}'..='\u{1f169}' => Some(u32::from(c) - 0x1f150),
-        '\u{1f170}'..='\u{1f189}' => Some(u32::from(c) - 0x1f170),
-        '\u{1f1e6}'..='\u{1f1ff}' => Some(u32::from(c) - 0x1f1e6),
-        c if c.is_ascii() => None,
-        c => SMALL_CAPITALS
-            .chars()
-            .position(|small| small == c)
-            .and_then(|at| u32::try_from(at).ok()),
-    };
-    at.and_then(|at| char::from_u32(u32::from('a') + at))
-        .unwrap_or(c)
 }
 
 fn part(out: &mut String) {
@@ -163,10 +147,23 @@ impl WordTable {
             let known_length = known.chars().count();
             known_length >= NEAR_CHARS_MIN
                 && known_length.abs_diff(length) <= slips_max(known_length)
-                && strsim::osa_distance(known, word) <= slips_max(known_length)
+                && (strsim::osa_distance(known, word) <= slips_max(known_length)
+                    || is_scrambled(known, word))
         };
         self.joined.iter().any(|known| is_near(&known))
     }
+}
+
+/// Returns whether one letter of a word stands elsewhere: `ydrrun` for `dryrun`.
+fn is_scrambled(known: &str, word: &str) -> bool {
+    let sorted = |text: &str| {
+        let mut letters: Vec<char> = text.chars().collect();
+        letters.sort_unstable();
+        letters
+    };
+    known.len() == word.len()
+        && sorted(known) == sorted(word)
+        && strsim::osa_distance(known, word) <= 2
 }
 
 /// An entry as it is looked for: as it stands, and with its words written as one.

@@ -247,7 +247,7 @@ pub enum ArmError {
     #[error("{0}")]
     Text(String),
     /// A number that no arm can have.
-    #[error("arm `{arm}`: {what}")]
+    #[error("arm `{}`: {what}", arm.escape_debug())]
     Wrong {
         /// The arm.
         arm: String,
@@ -382,6 +382,7 @@ fn check(file: &ArmFile) -> Result<(), String> {
             "baud is 0; it must be the speed of the servos' bus, such as 1000000".to_owned(),
         );
     }
+    check_names(file)?;
     file.joints.iter().try_for_each(check_joint)?;
     check_ids(file)?;
     check_identity(file)?;
@@ -399,8 +400,35 @@ fn check(file: &ArmFile) -> Result<(), String> {
         }
         check_size(capsule)?;
     }
+    check_body(file)?;
     gear_wear::check(file)?;
     check_may_touch(file)
+}
+
+/// Refuses names that a terminal would obey, or that would pass for another line of a list.
+fn check_names(file: &ArmFile) -> Result<(), String> {
+    let joints = file.joints.iter().map(|joint| ("joint", &joint.name));
+    let capsules = file.capsules.iter().map(|part| ("capsule", &part.name));
+    let mut all = std::iter::once(("arm", &file.name))
+        .chain(joints)
+        .chain(capsules);
+    let is_wrong = |name: &str| name.trim().is_empty() || name.chars().any(char::is_control);
+    match all.find(|(_, name)| is_wrong(name)) {
+        Some((of, name)) => Err(format!(
+            "the name `{}` of {} {of} is empty or holds a control character; write it in letters",
+            name.escape_debug(),
+            if of == "arm" { "the" } else { "a" }
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Refuses an arm of whose moving body nothing is known: it would be kept off nothing, itself included.
+fn check_body(file: &ArmFile) -> Result<(), String> {
+    if file.capsules.iter().any(|capsule| capsule.joint.is_some()) {
+        return Ok(());
+    }
+    Err("no capsule moves with a joint, so nothing would keep the body off keep-outs, the sheet and itself; describe each link in `[[capsules]]` with its `joint`".to_owned())
 }
 
 /// Longer than any part of an arm on a table.

@@ -336,3 +336,38 @@ fn refuses_a_part_without_thickness_and_joints_that_no_arm_has() {
         assert!(why.contains(said), "{key} = {value}: {why}");
     }
 }
+
+/// A body of which nothing is known was kept off nothing.
+#[test]
+fn refuses_an_arm_whose_moving_body_is_not_described() {
+    let text = include_str!("../../scenes/arms/so101.toml");
+    let whole: super::ArmFile = toml::from_str(text).unwrap();
+    let mut bare = whole.clone();
+    bare.capsules.clear();
+    bare.may_touch.clear();
+    let mut fixed = whole;
+    fixed.capsules.truncate(1);
+    fixed.capsules[0].joint = None;
+    fixed.may_touch.clear();
+    for file in [bare, fixed] {
+        let said = ArmModel::new(file).unwrap_err().to_string();
+        assert!(said.contains("no capsule moves with a joint"), "{said}");
+    }
+}
+
+#[test]
+fn refuses_names_that_a_terminal_would_obey() {
+    let text = include_str!("../../scenes/arms/so101.toml");
+    for name in ["\u{1b}[2J", "a\nb", "\u{9b}31m", ""] {
+        let whole: super::ArmFile = toml::from_str(text).unwrap();
+        let [mut arm, mut joint, mut capsule] = [whole.clone(), whole.clone(), whole];
+        name.clone_into(&mut arm.name);
+        name.clone_into(&mut joint.joints[0].name);
+        name.clone_into(&mut capsule.capsules[0].name);
+        for file in [arm, joint, capsule] {
+            let said = ArmModel::new(file).unwrap_err().to_string();
+            assert!(said.contains("the name `"), "{said}");
+            assert!(!said.contains(char::is_control), "{said:?}");
+        }
+    }
+}

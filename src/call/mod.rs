@@ -3,11 +3,13 @@
 //! It is shared by the side that speaks the protocol and the side that knows the tools, so that neither translates.
 
 mod answer;
+mod plain_letter;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use answer::ToolAnswer;
+pub use plain_letter::plain_letter;
 
 /// A tool call as it came.
 #[derive(Debug, Clone, PartialEq)]

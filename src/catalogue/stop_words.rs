@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
+use call::plain_letter;
 use unicode_normalization::UnicodeNormalization as _;
 use unicode_normalization::char::is_combining_mark;
 
@@ -98,6 +99,7 @@ fn words_of(name: &str) -> Vec<String> {
         .take(NAME_CHARS_MAX)
         .filter(|c| !is_invisible(*c))
         .nfkc()
+        .map(plain_letter)
         .collect();
     let mut words = vec![String::new()];
     for (at, c) in letters.iter().copied().enumerate() {
@@ -185,6 +187,8 @@ mod tests {
             "nödstopp",
             "pysäytä",
             "s\u{200b}top",
+            "ꜱᴛᴏᴘ",
+            "🆂🆃🅾🅿 now",
             "hold",
             "notaus",
             "停",

@@ -95,6 +95,8 @@ fn order(args: &DrawArgs) -> anyhow::Result<DrawingOrder> {
         overlay: args.meta.clone(),
         arm: args.arm.clone(),
         design,
+        repeats: None,
+        trim: None,
         again: args.again,
     })
 }

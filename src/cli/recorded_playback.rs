@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 
-use super::replay::APART_MM_MAX;
 use super::{ExitStatus, terminal_output};
 use arm::ServoFamily;
 use base::clock::NodeClock;
@@ -17,6 +16,7 @@ use job::{self, PastJob};
 use link::byte_trace::{ByteDirection, TraceEvent};
 use link::memory::{FarEnd, MemoryLink};
 use link::tap::CUT;
+use node::job_replay::APART_MM_MAX;
 use node::open;
 use scene::Scene;
 use sim::ArmSimulator;

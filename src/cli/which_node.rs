@@ -2,11 +2,15 @@
 //! picks.
 
 use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, bail};
+use futures::stream::FuturesUnordered;
+use futures::{Stream, StreamExt as _};
 
 use super::{AtArgs, ExitStatus, NodeOptions, operator_client, questions, terminal_output};
-use node::control_socket::OperatorVerb;
+use node::control_socket::{OperatorVerb, VerbReply};
 use node::running_nodes::{self, RunningNode};
 
 /// Finds the node that is meant, and says which it is before anything is asked of it; `None` where none of that kind runs.
@@ -45,7 +49,12 @@ pub(super) async fn verb(
     operator_client::verb(&required(options, at).await?, verb).await
 }
 
-/// Stops what is meant; where several nodes run and none is named, all of them: a stop asks nothing and waits for nobody.
+/// Time in which a node that was told to stop says what came of it.
+const STOP_ANSWERED_WITHIN: Duration = Duration::from_secs(30);
+
+/// Stops what is meant; where several nodes run and none is named, all of them: a stop asks nothing and waits for nobody. Where a
+/// node file is named, each node is asked whose it is and stopped by itself, so that none that hangs holds up another; one that
+/// does not say whose it is may be the one that is meant, and is stopped too.
 pub(super) async fn stop(
     options: &NodeOptions,
     at: &AtArgs,
@@ -54,38 +63,78 @@ pub(super) async fn stop(
     if at.is_named() {
         return operator_client::verb(at, verb).await;
     }
-    let sockets = if names_files(options) {
-        let found = candidates(options).await?;
-        found.into_iter().map(|node| node.socket).collect()
-    } else {
-        running_nodes::answering_sockets()?
+    let by_file = names_files(options);
+    let sockets = match by_file {
+        true => running_nodes::all_sockets()?,
+        false => running_nodes::answering_sockets()?,
     };
-    if sockets.is_empty() {
-        bail!("{}", absent(options));
-    }
     let several = sockets.len() > 1;
     let asked = sockets.into_iter().map(|socket| {
-        let at = AtArgs::at_socket(socket.clone());
         let verb = verb.clone();
-        async move { (socket, operator_client::ask(&at, &verb).await) }
+        async move {
+            let is_meant = !by_file || is_meant(&socket, options).await;
+            match is_meant {
+                true => {
+                    let told = told_to_stop(&socket, &verb).await;
+                    Some((socket, told))
+                }
+                false => None,
+            }
+        }
     });
-    let mut exit = ExitStatus::Done;
-    for (socket, told) in futures::future::join_all(asked).await {
+    let asked: FuturesUnordered<_> = asked.collect();
+    let outcomes = asked.filter_map(std::future::ready);
+    match say_each(outcomes, several, several && !by_file).await? {
+        Some(exit) => Ok(exit),
+        None => bail!("{}", absent(options)),
+    }
+}
+
+/// Says what came of each stop as soon as that is known, with the node's name where that is not clear; `None` where there was none.
+async fn say_each(
+    outcomes: impl Stream<Item = (PathBuf, anyhow::Result<VerbReply>)>,
+    several: bool,
+    is_named: bool,
+) -> anyhow::Result<Option<ExitStatus>> {
+    let mut outcomes = std::pin::pin!(outcomes);
+    let mut exit = None;
+    while let Some((socket, told)) = outcomes.next().await {
         let (done, text) = match told {
             Ok(told) => (told.done, told.text),
             Err(error) if several => (false, super::why(&error)),
             Err(error) => return Err(error),
         };
         let name = socket.file_stem().unwrap_or_default().to_string_lossy();
-        match several {
+        match is_named {
             true => terminal_output::line(&format!("{name}: {text}")),
             false => terminal_output::line(&text),
         }
-        if !done {
-            exit = ExitStatus::Refused;
-        }
+        let is_all_done = done && exit != Some(ExitStatus::Refused);
+        exit = Some(if is_all_done {
+            ExitStatus::Done
+        } else {
+            ExitStatus::Refused
+        });
     }
     Ok(exit)
+}
+
+/// Returns whether a node is of the files that are named, or does not say whose it is.
+async fn is_meant(socket: &Path, options: &NodeOptions) -> bool {
+    let node = running_nodes::described(socket.to_owned()).await;
+    node.description.is_none() || node.is_of(options.config.as_deref(), options.state.as_deref())
+}
+
+async fn told_to_stop(socket: &Path, verb: &OperatorVerb) -> anyhow::Result<VerbReply> {
+    let at = AtArgs::at_socket(socket.to_owned());
+    let told = tokio::time::timeout(STOP_ANSWERED_WITHIN, operator_client::ask(&at, verb)).await;
+    told.unwrap_or_else(|_| {
+        bail!(
+            "the node at {} was told to stop and has said nothing for {} s; whether its arm stands is not known: look at it, cut its power if it moves",
+            socket.display(),
+            STOP_ANSWERED_WITHIN.as_secs()
+        )
+    })
 }
 
 async fn candidates(options: &NodeOptions) -> anyhow::Result<Vec<RunningNode>> {

@@ -3,6 +3,7 @@
 mod cameras;
 pub mod edit_node_file;
 mod exam;
+mod notices;
 mod peers;
 mod record;
 mod refused_value;
@@ -20,6 +21,7 @@ use serde::{Deserialize, Serialize};
 
 pub use cameras::{CameraEntry, CameraSource, SimulatedCameraEntry};
 pub use exam::{ExamEntry, HelperEntry, OptionalToolset};
+pub use notices::{NoticeKind, NoticesEntry};
 pub use peers::{FleetEntry, PeerEntry, SecretText};
 pub use record::{RecordEntry, RecordedCamerasEntry};
 pub use tools::{
@@ -59,6 +61,8 @@ pub struct NodeFile {
     pub keep_jobs_days: u64,
     /// What is recorded of each job, beside its journal: `true` for its motion, `{ cameras = ["NAME"], fps = 1 }` for pictures as well.
     pub record: RecordEntry,
+    /// Receivers of notices: of what is done, what needs a person, and faults.
+    pub notices: NoticesEntry,
     /// True if a drawing must be previewed first: `stroke` then needs the plan's hash.
     pub require_preview: bool,
     /// True if a person must allow each job: `steadyhand approve JOB`.
@@ -280,6 +284,7 @@ impl Default for NodeFile {
             keep_jobs_mb: 256,
             keep_jobs_days: 90,
             record: RecordEntry::default(),
+            notices: NoticesEntry::default(),
             require_preview: false,
             require_approval: false,
             images: true,
@@ -403,6 +408,13 @@ impl NodeFile {
         }
         for (index, arm) in self.arms.iter().enumerate() {
             let before = || self.arms.iter().take(index);
+            if arm.name.trim().is_empty() || arm.name.chars().any(char::is_control) {
+                let what = format!(
+                    "`{}` cannot be an arm's name: it is empty or holds a control character",
+                    arm.name.escape_debug()
+                );
+                problems.push(ConfigProblem::at(format!("arms[{index}].name"), what));
+            }
             if let Some(other) =
                 before().find(|other| other.file_name_part() == arm.file_name_part())
             {
@@ -455,6 +467,7 @@ impl NodeFile {
         problems.extend(tools::problems(&self.tools));
         problems.extend(self.exam.problems());
         problems.extend(self.record.problems(&self.cameras));
+        problems.extend(self.notices.problems());
         problems
     }
 }
@@ -469,7 +482,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arms_whose_emergency_stops_would_share_a_file_are_refused() {
+    fn arms_whose_names_are_alike_or_would_be_obeyed_by_a_terminal_are_refused() {
         let arm = |name: &str| {
             format!("[[arms]]\nname = \"{name}\"\nmodel = \"so101\"\nport = \"simulator\"\n")
         };
@@ -480,6 +493,11 @@ mod tests {
         of("left", "right").unwrap();
         let same = of("left", "left").unwrap_err();
         assert!(same.contains("two arms are called `left`"), "{same}");
+        for (written, shown) in [(r"\u001b[2J", r"\u{1b}[2J"), (r"a\nb", r"a\nb"), (" ", " ")] {
+            let wrong = of("left", written).unwrap_err();
+            let said = format!("`{shown}` cannot be an arm's name");
+            assert!(wrong.contains(&said), "{wrong}");
+        }
         let alike = of("a.b", "a-b").unwrap_err();
         assert!(alike.contains("the arms `a.b` and `a-b`"), "{alike}");
     }

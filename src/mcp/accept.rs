@@ -11,6 +11,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use futures::future::BoxFuture;
+use http::StatusCode;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -232,6 +233,11 @@ impl hyper::service::Service<http::Request<Incoming>> for ConnectionService {
 
     fn call(&self, request: http::Request<Incoming>) -> Self::Future {
         let busy = ActiveRequest::new(&self.place);
+        if head_bytes(&request) > HEAD_BYTES_MAX {
+            let why = format!("the line and headers are longer than {HEAD_BYTES_MAX} bytes");
+            let refused = refusal(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, &why);
+            return Box::pin(std::future::ready(Ok(refused)));
+        }
         if let Some((status, why)) = self.site.guard.refuses(&request) {
             tracing::warn!(why, "a request was refused");
             return Box::pin(std::future::ready(Ok(refusal(status, why))));
@@ -243,6 +249,18 @@ impl hyper::service::Service<http::Request<Incoming>> for ConnectionService {
             Ok(response.map(|body| GuardedBody::wrap(body, busy)))
         })
     }
+}
+
+/// Returns the bytes of a request's line and headers. The buffer's own limit lets through what one more read brings.
+fn head_bytes<B>(request: &http::Request<B>) -> usize {
+    const BETWEEN: usize = ": \r\n".len();
+    let target = request
+        .uri()
+        .path_and_query()
+        .map_or(0, |at| at.as_str().len());
+    let headers = request.headers().iter();
+    let headers = headers.map(|(name, value)| name.as_str().len() + value.len() + BETWEEN);
+    target + headers.sum::<usize>()
 }
 
 /// One request on a connection that is being answered, while this lives.

@@ -4,6 +4,9 @@ use std::collections::VecDeque;
 
 use serde_json::Value;
 
+use super::message_intake;
+use super::wide_ids::{self, letters};
+
 /// The protocol's name of a cancellation.
 pub(super) const CANCELLED: &str = "notifications/cancelled";
 
@@ -17,8 +20,9 @@ pub(super) fn is_cancellation(method: &str) -> bool {
         .any(|known| known.eq_ignore_ascii_case(method))
 }
 
-/// Mends a cancellation: its method, and a request that is named under another key. Returns `false` if it names none.
-pub(super) fn mend(message: &mut Value) -> bool {
+/// Mends a cancellation, which came as `raw`: its method, and a request that is named under another key. Returns `false` if it
+/// names none.
+pub(super) fn mend(message: &mut Value, raw: &[u8]) -> bool {
     let Some(message) = message.as_object_mut() else {
         return false;
     };
@@ -29,9 +33,9 @@ pub(super) fn mend(message: &mut Value) -> bool {
     let is_id = |id: &Value| id.is_string() || id.is_number();
     let named = ["requestId", "request_id", "requestID", "id"]
         .iter()
-        .find_map(|key| params.get(*key).filter(|id| is_id(id)))
-        .cloned();
-    named.is_some_and(|id| {
+        .find_map(|key| Some((key, params.get(*key).filter(|id| is_id(id))?.clone())));
+    named.is_some_and(|(key, mut id)| {
+        wide_ids::stand_in(&mut id, || message_intake::written(raw, &["params", key]));
         params.insert("requestId".to_owned(), id);
         true
     })
@@ -57,10 +61,6 @@ impl RecentIds {
         if self.0.contains(id) {
             return;
         }
-        let letters = |id: &Value| match id {
-            Value::String(text) => text.trim().to_owned(),
-            other => other.to_string(),
-        };
         let wanted = letters(id);
         if let Some(twin) = self.0.iter().rev().find(|known| letters(known) == wanted) {
             *id = twin.clone();
@@ -83,13 +83,13 @@ mod tests {
             (json!({}), None),
         ] {
             let mut message = json!({"method": "notifications/canceled", "params": params});
-            assert_eq!(mend(&mut message), named.is_some(), "{params}");
+            assert_eq!(mend(&mut message, b""), named.is_some(), "{params}");
             assert_eq!(message.get("method"), Some(&json!(CANCELLED)));
             if let Some(id) = named {
                 assert_eq!(message.pointer("/params/requestId"), Some(&id), "{params}");
             }
         }
-        assert!(!mend(&mut json!({"method": CANCELLED})));
+        assert!(!mend(&mut json!({"method": CANCELLED}), b""));
         assert!(is_cancellation("notifications/Canceled"));
         assert!(!is_cancellation("notifications/progress"));
     }

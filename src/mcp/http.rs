@@ -40,6 +40,7 @@ use super::sessions::{McpSessions, SESSIONS_MAX, SessionOwner};
 use super::stranded_clients::UnknownSession;
 use super::stray_stop;
 use super::tls::SharedTlsAcceptor;
+use super::wide_ids;
 
 /// Longest body that is read.
 pub const BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -493,7 +494,10 @@ async fn enter<H: ServerHandler + Clone>(
     let (mut parts, body) = request.into_parts();
     let body = match read_body(&parts.headers, body, BODY_BYTES_MAX).await {
         Ok(body) => body,
-        Err(refused) => return refused,
+        Err(refused) => {
+            stop_by_header(door.desk.as_deref(), &parts);
+            return refused;
+        }
     };
     let admitted = match &door.desk {
         Some(desk) => {
@@ -514,6 +518,14 @@ async fn enter<H: ServerHandler + Clone>(
             post(&door, parts, passed).await
         }
         (admitted, _) => answer_admitted(&door, parts, admitted).await,
+    }
+}
+
+/// Does the stop that a header names, where the body of the call could not be read.
+fn stop_by_header(desk: Option<&dyn McpService>, parts: &http::request::Parts) {
+    let name = parts.headers.get(NAME).and_then(|name| name.to_str().ok());
+    if let (Some(desk), Some(name)) = (desk, name) {
+        desk.stray_stop(name, parts.extensions.get::<VerifiedIdentity>());
     }
 }
 
@@ -649,7 +661,11 @@ async fn post<H: ServerHandler + Clone>(
     headers.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
     parts.extensions.insert(ConnectionClosed(hung_up));
     let request = Request::from_parts(parts, Body::from(body));
-    let response = door.answer(way, request).await;
+    let mut response = door.answer(way, request).await;
+    if passed.id.as_ref().is_some_and(wide_ids::is_stand_in) {
+        response.headers_mut().remove(CONTENT_LENGTH);
+        response = response.map(wide_ids::restored_body);
+    }
     response.map(|body| GuardedBody::wrap(body, watched))
 }
 
@@ -689,7 +705,8 @@ fn too_long(bytes_max: usize) -> Response {
 }
 
 fn json(status: StatusCode, value: &Value) -> Response {
-    let mut response = Response::new(Body::from(value.to_string()));
+    let body = wide_ids::restored(value.to_string().into_bytes());
+    let mut response = Response::new(Body::from(body));
     *response.status_mut() = status;
     let json = HeaderValue::from_static("application/json");
     response.headers_mut().insert(CONTENT_TYPE, json);

@@ -8,6 +8,7 @@ use call::ReceivedArguments;
 use serde_json::{Map, Value, json};
 
 use super::lossy_json::{self, KeyPath};
+use super::wide_ids;
 
 /// JSON-RPC: the text is not JSON.
 pub const PARSE_ERROR: i64 = -32700;
@@ -224,7 +225,11 @@ fn repaired(
         let why = format!("the message says `{key}` twice");
         return Err(refusal(INVALID_REQUEST, None, &why));
     }
-    let id = checked_id(&message)?;
+    let mut id = checked_id(&message)?;
+    if let Some(id) = &mut id {
+        wide_ids::stand_in(id, || written(raw, &["id"]));
+        message.insert("id".to_owned(), id.clone());
+    }
     message.insert("jsonrpc".to_owned(), Value::from("2.0"));
     let Some(method) = message.get("method") else {
         return reply_or_refusal(message, id);
@@ -261,6 +266,14 @@ fn checked_id(message: &MessageObject) -> Result<Option<Value>, Value> {
             "`id` must be a string or a whole number",
         )),
     }
+}
+
+/// Returns the text of a value of a message, found by its path of keys.
+pub(super) fn written<'t>(raw: &'t [u8], path: &[&str]) -> Option<&'t str> {
+    let whole = std::str::from_utf8(raw).ok()?;
+    path.iter().try_fold(whole, |text, key| {
+        text.get(lossy_json::value_of(text, key)?)
+    })
 }
 
 fn is_whole(number: &serde_json::Number) -> bool {
@@ -434,7 +447,7 @@ fn move_strays(params: &mut MessageObject) -> Vec<String> {
 }
 
 /// The id of a message that is not JSON, where it can be told: the outermost `"id"` with a number or a string.
-fn id_in_broken(raw: &[u8]) -> Option<Value> {
+pub(super) fn id_in_broken(raw: &[u8]) -> Option<Value> {
     let text = std::str::from_utf8(raw).ok()?;
     let mut depth = 0_usize;
     let mut in_string = false;

@@ -4,6 +4,7 @@
 //!
 //! * [`message_intake`]: checks a message before the protocol library sees it, and repairs or answers what is wrong
 //! * `stray_stop`: stops in messages that are no calls
+//! * `wide_ids`: ids that the protocol library cannot hold
 //! * [`server`]: the protocol library's handler over a service
 //! * [`stdio`], [`http`]: the two ways in
 //! * [`client`]: the way out, to other servers, and into our own server in the same process
@@ -30,6 +31,7 @@ mod progress;
 mod sessions;
 mod stranded_clients;
 mod stray_stop;
+mod wide_ids;
 mod write_timeout;
 
 pub use call::{

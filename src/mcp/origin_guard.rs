@@ -173,7 +173,9 @@ fn named<B>(request: &Request<B>) -> Option<HostAndPort> {
     let Some(said) = request.headers().get(HOST) else {
         return request.uri().authority().map(HostAndPort::of);
     };
-    let authority = Authority::try_from(said.to_str().ok()?).ok()?;
+    // A user before the host is none of a Host header, and programs differ in which part they take for the host.
+    let said = said.to_str().ok().filter(|said| !said.contains('@'))?;
+    let authority = Authority::try_from(said).ok()?;
     Some(HostAndPort::of(&authority))
 }
 
@@ -225,6 +227,8 @@ mod tests {
             (Some("arm.example"), 403),
             (Some("evil.example"), 403),
             (Some("localhost.evil.example"), 403),
+            (Some("evil@localhost:8700"), 400),
+            (Some("localhost:8700@evil.example"), 400),
             (Some("a b"), 400),
             (Some(""), 400),
             (None, 400),

@@ -5,7 +5,7 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use call::EntryPoint;
@@ -25,6 +25,7 @@ use super::message_intake::{self, AcceptedMessage, MessageIntake, MessageRepair}
 use super::server::{McpHandler, call_request};
 use super::service_trait::McpService;
 use super::stray_stop;
+use super::wide_ids;
 
 /// Longest line that is read; a longer one is refused and skipped.
 pub const LINE_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -102,12 +103,14 @@ where
     let (replies, answers) = mpsc::channel(REPLIES_MAX);
     let writing = tokio::spawn(write_replies(answers, output.clone()));
     let waiting_bytes = Arc::new(AtomicUsize::new(0));
+    let has_wide_ids = Arc::new(AtomicBool::new(false));
     let reader = StdioReader {
         repair,
         desk: Arc::clone(&desk),
         replies,
         forward,
         waiting_bytes: Arc::clone(&waiting_bytes),
+        has_wide_ids: Arc::clone(&has_wide_ids),
         recent: RecentIds::default(),
         opened: false,
     };
@@ -121,6 +124,7 @@ where
     let lines = StdioTransport {
         inbound,
         waiting_bytes,
+        has_wide_ids,
         output,
     };
     let served = run(handler, lines, stop).await;
@@ -158,6 +162,8 @@ struct StdioReader {
     replies: mpsc::Sender<Vec<u8>>,
     forward: mpsc::Sender<(usize, ClientJsonRpcMessage)>,
     waiting_bytes: Arc<AtomicUsize>,
+    /// Set at the first id that stands for a number: from then on what is written is searched for them.
+    has_wide_ids: Arc<AtomicBool>,
     /// Meanings of a cancellation.
     recent: RecentIds,
     /// True if the client has opened the protocol. Until then only requests may come; anything else would end the server.
@@ -172,7 +178,7 @@ impl StdioReader {
         loop {
             let on = match next_line(&mut input, &mut line).await {
                 ReadLine::Whole => self.take(&line),
-                ReadLine::TooLong => self.reply(&too_long()),
+                ReadLine::TooLong => self.overlong(&line),
                 ReadLine::Last => {
                     self.take(&line);
                     false
@@ -194,6 +200,15 @@ impl StdioReader {
         }
     }
 
+    /// Refuses a line that is too long, but does not lose a stop in what was kept of it.
+    fn overlong(&self, kept: &[u8]) -> bool {
+        let refusal = too_long(message_intake::id_in_broken(kept));
+        match stray_stop::is_heard_in(kept, self.desk.as_ref(), None) {
+            true => self.reply(&stray_stop::add_stop_notice(refusal)),
+            false => self.reply(&refusal),
+        }
+    }
+
     fn pass(&mut self, mut passed: AcceptedMessage) -> bool {
         if !self.opened {
             match HandshakeStep::of(&passed) {
@@ -204,7 +219,12 @@ impl StdioReader {
             }
         }
         match (&passed.id, passed.method.as_deref()) {
-            (Some(id), Some(_)) => self.recent.note(id),
+            (Some(id), Some(_)) => {
+                if wide_ids::is_stand_in(id) {
+                    self.has_wide_ids.store(true, Ordering::Relaxed);
+                }
+                self.recent.note(id);
+            }
             (None, Some(CANCELLED)) => self.recent.settle(&mut passed.message),
             _ => {}
         }
@@ -259,7 +279,7 @@ impl StdioReader {
 
     /// Never waits: a client that reads nothing gets nothing.
     fn reply(&self, reply: &Value) -> bool {
-        let mut line = reply.to_string().into_bytes();
+        let mut line = wide_ids::restored(reply.to_string().into_bytes());
         line.push(b'\n');
         !matches!(self.replies.try_send(line), Err(TrySendError::Closed(_)))
     }
@@ -288,9 +308,9 @@ fn too_early(id: Option<Value>) -> Value {
     message_intake::refusal(message_intake::INVALID_PARAMS, id, why)
 }
 
-fn too_long() -> Value {
+fn too_long(id: Option<Value>) -> Value {
     let why = format!("the line is longer than {LINE_BYTES_MAX} bytes");
-    message_intake::refusal(message_intake::INVALID_REQUEST, None, &why)
+    message_intake::refusal(message_intake::INVALID_REQUEST, id, &why)
 }
 
 /// Treatment of a message before the protocol is open.
@@ -318,6 +338,7 @@ enum ReadLine {
     Whole,
     /// Text before the end of input, without a line end.
     Last,
+    /// More than is read; its beginning and its end are kept.
     TooLong,
     End,
 }
@@ -330,19 +351,18 @@ async fn next_line(input: &mut BufReader<impl AsyncRead + Unpin>, line: &mut Vec
             return ReadLine::End;
         };
         if chunk.is_empty() {
-            return if line.is_empty() {
-                ReadLine::End
-            } else {
-                ReadLine::Last
+            return match (too_long, line.is_empty()) {
+                (true, _) => ReadLine::TooLong,
+                (false, true) => ReadLine::End,
+                (false, false) => ReadLine::Last,
             };
         }
         let end = chunk.iter().position(|byte| *byte == b'\n');
         let text = chunk.get(..end.unwrap_or(chunk.len())).unwrap_or(chunk);
         too_long |= line.len() + text.len() > LINE_BYTES_MAX;
+        line.extend_from_slice(text);
         if too_long {
-            line.clear();
-        } else {
-            line.extend_from_slice(text);
+            keep_ends(line);
         }
         let used = end.map_or(chunk.len(), |end| end + 1);
         input.consume(used);
@@ -356,10 +376,21 @@ async fn next_line(input: &mut BufReader<impl AsyncRead + Unpin>, line: &mut Vec
     }
 }
 
+/// Bytes of the beginning and of the end of a line that is too long: a call names its tool and its id in one of them.
+const KEPT_BYTES: usize = 64 * 1024;
+
+/// Leaves the beginning of a line and, now and then, no more than its end.
+fn keep_ends(line: &mut Vec<u8>) {
+    if line.len() > 3 * KEPT_BYTES {
+        line.drain(KEPT_BYTES..line.len() - KEPT_BYTES);
+    }
+}
+
 /// The protocol library's view of the two streams.
 struct StdioTransport<W> {
     inbound: mpsc::Receiver<(usize, ClientJsonRpcMessage)>,
     waiting_bytes: Arc<AtomicUsize>,
+    has_wide_ids: Arc<AtomicBool>,
     output: Arc<Mutex<W>>,
 }
 
@@ -371,8 +402,12 @@ impl<W: AsyncWrite + Send + Unpin + 'static> Transport<RoleServer> for StdioTran
         message: ServerJsonRpcMessage,
     ) -> impl Future<Output = Result<(), io::Error>> + Send + 'static {
         let output = self.output.clone();
+        let has_wide_ids = self.has_wide_ids.load(Ordering::Relaxed);
         async move {
             let mut line = serde_json::to_vec(&message)?;
+            if has_wide_ids {
+                line = wide_ids::restored(line);
+            }
             line.push(b'\n');
             write_line(&output, &line).await
         }

@@ -53,7 +53,7 @@ pub(super) fn admit(
         && passed.method.as_deref().is_some_and(is_cancellation)
     {
         // What it cancels cannot be told: it may be what moves.
-        if !cancellation::mend(&mut passed.message) {
+        if !cancellation::mend(&mut passed.message, raw) {
             desk.abort_motion();
         }
         passed.method = Some(CANCELLED.to_owned());
@@ -82,6 +82,16 @@ pub(super) fn admit(
         None if desk.stray_stop(&name, sender) => with_stop_notice(admitted),
         None => admitted,
     }
+}
+
+/// Does the stop that is named in a message that cannot be read, and returns whether there was one.
+pub(super) fn is_heard_in(
+    raw: &[u8],
+    desk: &dyn McpService,
+    sender: Option<&VerifiedIdentity>,
+) -> bool {
+    let name = bare(raw).into_iter().find(|name| desk.is_stop(name));
+    name.is_some_and(|name| desk.stray_stop(&name, sender))
 }
 
 /// Returns the refusal of a message in which a stop was heard, saying so.

@@ -16,7 +16,7 @@ use tokio::net::{UnixListener, UnixStream};
 use super::jog::{self, JOG};
 use super::open::users_temporary;
 use super::running_nodes::NodeDescription;
-use super::{job_list, measurements, operator_verbs, selftest, worker_pool};
+use super::{job_list, job_replay, measurements, operator_verbs, selftest, worker_pool};
 use args::ReceivedArguments;
 use base::disk;
 use base::wording::duration;
@@ -144,6 +144,13 @@ pub enum OperatorVerb {
         #[serde(default)]
         confirmed: Option<usize>,
     },
+    /// Carry an earlier job's plan out on a simulated arm of its own, and compare.
+    Replay {
+        /// The job.
+        job: String,
+    },
+    /// The calibrations that were accepted, the newest first, as data.
+    Calibrations,
     /// Make a code that opens the operator's page once. By the control socket alone, where the kernel says who asks.
     PageLogin,
     /// Refuse a plan that waits.
@@ -233,7 +240,7 @@ impl VerbReply {
     }
 
     /// Done, with the same as data.
-    fn with_data(text: impl Into<String>, data: &impl Serialize) -> Self {
+    pub(super) fn with_data(text: impl Into<String>, data: &impl Serialize) -> Self {
         Self {
             data: serde_json::to_value(data).ok(),
             ..Self::done(text)
@@ -494,6 +501,8 @@ async fn act(node: &Arc<Node>, verb: OperatorVerb) -> VerbReply {
         OperatorVerb::Status => call(node, "sense", ReceivedArguments::Absent).await,
         OperatorVerb::Jobs { id, json } => job_list::jobs_reply(&node.state, id.as_deref(), json),
         OperatorVerb::Describe => describe(node),
+        OperatorVerb::Replay { job } => job_replay::reply(node, &job).await,
+        OperatorVerb::Calibrations => measurements::calibrations_reply(node),
         OperatorVerb::Measured => measurements::measurements_reply(node),
         OperatorVerb::Look { scene, camera } => {
             measurements::camera_pose_reply(node, &scene, camera.as_deref()).await

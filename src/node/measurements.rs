@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use super::control_socket::VerbReply;
-use calib::CalibrationOrigin;
+use base::wording::count;
+use calib::{CalibrationOrigin, CalibrationStore};
 use motion::MotionState;
 use tools::Node;
 
@@ -38,6 +40,33 @@ pub struct MeasuredArm {
     pub zeros: String,
     #[serde(default)]
     pub origin: CalibrationOrigin,
+}
+
+/// Calibrations that are listed, the newest.
+const LISTED_MAX: usize = 40;
+
+/// Returns the calibrations that were accepted, the newest first, with the residual of each touch.
+pub(super) fn calibrations_reply(node: &Node) -> VerbReply {
+    let history = match CalibrationStore::of_state(&node.state).history() {
+        Ok(history) => history,
+        Err(error) => return VerbReply::failed(error.to_string()),
+    };
+    let newest = history.iter().rev().take(LISTED_MAX);
+    let listed: Vec<serde_json::Value> = newest
+        .map(|record| {
+            json!({
+                "number": record.number,
+                "words": record.line().trim(),
+                "reasons": record.reasons,
+                "residuals_mm": record.residuals_mm,
+            })
+        })
+        .collect();
+    let words = match listed.len() {
+        0 => "nothing was calibrated yet".to_owned(),
+        listed => count(listed, "calibration"),
+    };
+    VerbReply::with_data(words, &listed)
 }
 
 /// Returns the positions of a node's arms, and its folders.

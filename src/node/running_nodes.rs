@@ -148,13 +148,13 @@ pub async fn nodes_of(
     config: Option<&Path>,
     state: Option<&Path>,
 ) -> anyhow::Result<Vec<RunningNode>> {
-    let sockets = users_sockets()?.into_iter().chain(services_sockets());
-    let mut found = join_all(sockets.map(described)).await;
+    let mut found = join_all(all_sockets()?.into_iter().map(described)).await;
     found.retain(|node| node.is_of(config, state));
     Ok(found)
 }
 
-async fn described(socket: PathBuf) -> RunningNode {
+/// Asks the node at a socket who it is.
+pub async fn described(socket: PathBuf) -> RunningNode {
     let ask = control_socket::ask(&socket, &OperatorVerb::Describe);
     let told = tokio::time::timeout(DESCRIBED_WITHIN, ask).await;
     let data = told.ok().and_then(Result::ok).and_then(|told| told.data);
@@ -162,6 +162,16 @@ async fn described(socket: PathBuf) -> RunningNode {
         description: data.and_then(|data| NodeDescription::deserialize(data).ok()),
         socket,
     }
+}
+
+/// Returns the sockets of this user's nodes and of the machine's service, at which a node answers now.
+///
+/// # Errors
+/// The folder of sockets belongs to another user.
+pub fn all_sockets() -> anyhow::Result<Vec<PathBuf>> {
+    let mut sockets = users_sockets()?;
+    sockets.extend(services_sockets());
+    Ok(sockets)
 }
 
 /// Returns the sockets at which a node answers now: of this user's nodes, otherwise of the machine's service.

@@ -14,7 +14,7 @@ use super::mcp_service::{self, repair};
 use super::open::{self, SimulationRate};
 use super::systemd::ActivatedSockets;
 use super::{
-    ExitStatus, NodeOptions, control_socket, http_auth, page_services, parking, systemd,
+    ExitStatus, NodeOptions, control_socket, http_auth, notices, page_services, parking, systemd,
     tls_identity,
 };
 use base::clock::{CALENDAR_OFFSET, calendar_offset_ms};
@@ -87,6 +87,7 @@ async fn until_told(
     }
     node.note_start();
     tokio::spawn(ConfigWatcher::since_last(&node, args).watch());
+    notices::watch(&node);
     let ahead_ms = calendar_offset_ms();
     if ahead_ms != 0 {
         tracing::warn!(

@@ -44,9 +44,16 @@ pub(super) const ASSETS: &[PageAsset] = &[
     asset!("arm_panel.js", SCRIPT),
     asset!("sheet_view.js", SCRIPT),
     asset!("side_view.js", SCRIPT),
+    asset!("space_view.js", SCRIPT),
     asset!("jobs_panel.js", SCRIPT),
     asset!("setup_panel.js", SCRIPT),
     asset!("draw_panel.js", SCRIPT),
+    asset!("placing.js", SCRIPT),
+    asset!("pens_panel.js", SCRIPT),
+    asset!("jog_panel.js", SCRIPT),
+    asset!("first_line_panel.js", SCRIPT),
+    asset!("calibrations_panel.js", SCRIPT),
+    asset!("notices.js", SCRIPT),
 ];
 
 /// Answers with a file, or says that the browser has it already.

@@ -216,10 +216,9 @@ fn first_scene(node: &Node, seat: &AttachedArm) -> Option<Arc<Scene>> {
 }
 
 fn sheet_pen(pen: &scene::ScenePen) -> SheetPen {
-    let [red, green, blue] = pen.colour;
     SheetPen {
         name: pen.name.clone(),
-        colour: format!("#{red:02x}{green:02x}{blue:02x}"),
+        colour: pen.colour_text(),
         width_mm: pen.width_mm,
     }
 }

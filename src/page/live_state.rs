@@ -6,7 +6,7 @@ use motion::{MotionState, StopReport};
 use nalgebra::Point3;
 use scene::Scene;
 use serde::Serialize;
-use tools::{AttachedArm, LiveJob, Node, latch_text};
+use tools::{AttachedArm, AwaitedPen, LiveJob, Node, latch_text};
 
 /// State of a node.
 #[derive(Debug, Serialize)]
@@ -16,6 +16,8 @@ pub(super) struct LiveNode {
     time_ms: u64,
     /// Plans that wait for a person.
     waiting: usize,
+    /// Pens that jobs wait for.
+    pens: Vec<AwaitedPen>,
     pub(super) arms: Vec<LiveArm>,
 }
 
@@ -43,6 +45,8 @@ pub(super) struct LiveArm {
     servos: Vec<ServoState>,
     /// The base, each joint, the tool's mount and the pen's tip, in the base's frame.
     chain_mm: Vec<[f64; 3]>,
+    /// The body's capsules in the base's frame: both ends of the axis and the radius.
+    body_mm: Vec<[f64; 7]>,
     tip: Option<LiveTip>,
     pub(super) job: Option<LiveJob>,
     stops_done: u64,
@@ -81,6 +85,7 @@ impl LiveNode {
             version: env!("CARGO_PKG_VERSION"),
             time_ms: calendar_ms(),
             waiting: node.pending().len(),
+            pens: node.awaited_pens(),
             arms: node.seats.iter().map(|seat| live_arm(node, seat)).collect(),
         }
     }
@@ -106,7 +111,8 @@ impl LiveNode {
             )
         };
         let arms: Vec<String> = self.arms.iter().map(arm).collect();
-        format!("{} {}", self.waiting, arms.join("|"))
+        let pens: Vec<_> = self.pens.iter().map(|pen| (&pen.job, pen.pen)).collect();
+        format!("{} {pens:?} {}", self.waiting, arms.join("|"))
     }
 }
 
@@ -135,6 +141,7 @@ fn live_arm(node: &Node, seat: &AttachedArm) -> LiveArm {
         chain_mm: seen.map_or_else(Vec::new, |seen| {
             chain_mm(seat, scene.as_deref(), &seen.position_rad)
         }),
+        body_mm: seen.map_or_else(Vec::new, |seen| body_mm(seat, &seen.position_rad)),
         tip: seen.and_then(|seen| live_tip(scene.as_deref()?, &seen.position_rad)),
         job: seat.live_job(),
         stops_done: snapshot.stops_done,
@@ -173,6 +180,18 @@ fn chain_mm(seat: &AttachedArm, scene: Option<&Scene>, q_rad: &JointVector) -> V
         .collect();
     points.extend(tip.map(|tip| point_mm(&tip)));
     points
+}
+
+fn body_mm(seat: &AttachedArm, q_rad: &JointVector) -> Vec<[f64; 7]> {
+    let arm = seat.motion.arm();
+    let frames = arm.chain.frames(q_rad);
+    let capsules = arm.capsules.iter().filter_map(|capsule| {
+        let link = frames.get(capsule.joints_before)?;
+        let [x0, y0, z0] = point_mm(&(link * capsule.from_m));
+        let [x1, y1, z1] = point_mm(&(link * capsule.to_m));
+        Some([x0, y0, z0, x1, y1, z1, rounded(capsule.radius_m * 1e3)])
+    });
+    capsules.collect()
 }
 
 /// A point of the base's frame in millimetres.

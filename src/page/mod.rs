@@ -8,9 +8,10 @@
 //! * `sessions`: who has logged in
 //! * [`routes`]: the addresses
 //! * `live_state`, `live_sheet`, `live_feed`: what the page follows while it is open
-//! * `job_history`: what was asked, planned and done
+//! * `job_history`, `job_audit`: what was asked, planned and done, and what the audit log says of it
 
 mod assets;
+mod job_audit;
 mod job_history;
 mod live_feed;
 mod live_sheet;

@@ -1,4 +1,4 @@
-//! Why a request to the page's addresses is refused.
+//! Refusals of requests to the page's addresses.
 
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;

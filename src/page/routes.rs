@@ -21,12 +21,12 @@ use tokio_util::sync::CancellationToken;
 use tools::Node;
 
 use super::assets::{self, ASSETS};
-use super::job_history;
 use super::live_feed::{LiveFeed, state_json};
 use super::page_refusal::PageRefusal;
 use super::same_origin::{PAGE_HEADER, check_command, check_post, check_read, is_on_this_machine};
 use super::services::{PageServices, StopAnswer};
 use super::sessions::{PageSessions, SessionHolder, SessionUse};
+use super::{job_audit, job_history};
 
 /// Longest body of what is no verb.
 const SHORT_BYTES_MAX: usize = 4 * 1024;
@@ -125,6 +125,12 @@ impl PageDoor {
         }
     }
 
+    /// Returns who reads what needs a login, on a page that this node has sent.
+    fn reader(&self, headers: &HeaderMap, by: SessionUse) -> Result<VerifiedIdentity, PageRefusal> {
+        check_read(headers)?;
+        self.identity(headers, by)
+    }
+
     /// Returns the name under which a stop is recorded. Looks at nothing but memory.
     fn name_of_stop(&self, headers: &HeaderMap) -> String {
         let keys = self.keys(headers);
@@ -200,6 +206,7 @@ pub fn routes(door: PageDoor) -> Router {
         .route("/page/session", get(session))
         .route("/page/jobs", get(jobs))
         .route("/page/pending", get(pending))
+        .route("/page/jobs/{id}/audit", get(audit))
         .route("/page/jobs/{id}/{picture}", get(picture))
         .route("/page/scenes", get(scenes))
         .route("/page/login", post(log_in))
@@ -265,8 +272,7 @@ async fn events(State(door): SharedDoor, headers: HeaderMap) -> Result<Response,
 }
 
 async fn session(State(door): SharedDoor, headers: HeaderMap) -> Result<Response, PageRefusal> {
-    check_read(&headers)?;
-    let identity = door.identity(&headers, SessionUse::Page)?;
+    let identity = door.reader(&headers, SessionUse::Page)?;
     Ok(json_response(&session_json(&identity)))
 }
 
@@ -275,8 +281,7 @@ fn session_json(identity: &VerifiedIdentity) -> Value {
 }
 
 async fn jobs(State(door): SharedDoor, headers: HeaderMap) -> Result<Response, PageRefusal> {
-    check_read(&headers)?;
-    door.identity(&headers, SessionUse::Person)?;
+    door.reader(&headers, SessionUse::Person)?;
     let node = Arc::clone(&door.node);
     Ok(json_response(
         &read(move || job_history::jobs(&node)).await?,
@@ -284,8 +289,7 @@ async fn jobs(State(door): SharedDoor, headers: HeaderMap) -> Result<Response, P
 }
 
 async fn pending(State(door): SharedDoor, headers: HeaderMap) -> Result<Response, PageRefusal> {
-    check_read(&headers)?;
-    door.identity(&headers, SessionUse::Page)?;
+    door.reader(&headers, SessionUse::Page)?;
     let node = Arc::clone(&door.node);
     Ok(json_response(
         &read(move || job_history::pending(&node)).await?,
@@ -297,16 +301,25 @@ async fn picture(
     Path((id, name)): Path<(String, String)>,
     headers: HeaderMap,
 ) -> Result<Response, PageRefusal> {
-    check_read(&headers)?;
-    door.identity(&headers, SessionUse::Person)?;
+    door.reader(&headers, SessionUse::Person)?;
     let node = Arc::clone(&door.node);
     let png = read(move || job_history::picture(&node, &id, &name)).await??;
     Ok(([(CONTENT_TYPE, "image/png")], png).into_response())
 }
 
+async fn audit(
+    State(door): SharedDoor,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Result<Response, PageRefusal> {
+    door.reader(&headers, SessionUse::Person)?;
+    let node = Arc::clone(&door.node);
+    let records = read(move || job_audit::records(&node, &id)).await??;
+    Ok(json_response(&json!(records)))
+}
+
 async fn scenes(State(door): SharedDoor, headers: HeaderMap) -> Result<Response, PageRefusal> {
-    check_read(&headers)?;
-    door.identity(&headers, SessionUse::Person)?;
+    door.reader(&headers, SessionUse::Person)?;
     let node = Arc::clone(&door.node);
     let names = move || json!({"scenes": node.scenes.scenes(), "overlays": node.scenes.overlays()});
     Ok(json_response(&read(names).await?))

@@ -453,24 +453,20 @@ fn place(
         }
     }
     wrong.extend(lost.into_sentences());
-    let long_mm = page.long_mm(design.page_mm);
+    let page = page.page(&file.design, design.page_mm, sheet_mm, parts.size_from);
     let outside = found.all(sheet_mm, design.strokes.len(), || OverflowPlacement {
         title: super::scene_title(
             &file.name,
             parts.overlay.as_deref(),
             parts.drawing.as_deref(),
         ),
-        long_mm,
+        page,
         fits_mm: fitting_size_mm(&file.design, design, sheet_mm),
         at_mm: file.design.at_mm.map(|at| at.map(Finite::get)),
-        turn_deg: file.design.rotate_deg.map_or(0.0, Finite::get),
     });
     Ok(PlacedDesign {
         strokes,
-        page: ScenePage {
-            long_mm,
-            from: parts.size_from,
-        },
+        page,
         outside,
     })
 }

@@ -1,6 +1,6 @@
 //! A design that reaches beyond its sheet: how far, how many of its strokes, and what would fit.
 
-use super::ScenePen;
+use super::{ScenePage, ScenePen};
 
 /// More of the strokes that reach out are not named one by one; nor more points shown.
 const POINTS_MAX: usize = 200_000;
@@ -15,6 +15,8 @@ pub struct DesignOverflow {
     pub title: String,
     /// The sheet's width and height.
     pub sheet_mm: [f64; 2],
+    /// Its page as it would lie there.
+    pub page: ScenePage,
     /// Lines of the design, for a picture.
     pub lines: Vec<OverflowStroke>,
     /// Number of strokes that leave the sheet.
@@ -107,6 +109,7 @@ impl OverflowCollector {
         Some(DesignOverflow {
             title: placed.title,
             sheet_mm,
+            page: placed.page,
             lines: self.lines,
             count: self.count,
             of,
@@ -122,21 +125,21 @@ impl OverflowCollector {
 pub(super) struct OverflowPlacement {
     /// The scene's title.
     pub(super) title: String,
-    /// The longer side of its page.
-    pub(super) long_mm: f64,
+    /// Its page.
+    pub(super) page: ScenePage,
     /// The longest that fits there.
     pub(super) fits_mm: Option<f64>,
     /// Its corner; absent in the middle of the sheet.
     pub(super) at_mm: Option<[f64; 2]>,
-    pub(super) turn_deg: f64,
 }
 
 impl OverflowPlacement {
     fn remedy(&self) -> String {
         let at = self.at_mm.map(|[x, y]| format!(" at ({x}, {y}) mm"));
-        let turned = (self.turn_deg != 0.0).then(|| format!(" turned by {}°", self.turn_deg));
+        let turned =
+            (self.page.turn_deg != 0.0).then(|| format!(" turned by {}°", self.page.turn_deg));
         let place = [at, turned].into_iter().flatten().collect::<String>();
-        let long_mm = self.long_mm;
+        let long_mm = self.page.long_mm;
         match self.fits_mm {
             // Down to a tenth, so that the size that is named does fit.
             Some(fits_mm) if fits_mm < long_mm => format!(

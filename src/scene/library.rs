@@ -645,7 +645,9 @@ impl SceneLibrary {
     fn names(&self, folder: &str, ending: &str) -> Vec<String> {
         let ending = format!(".{ending}");
         let stem = |file: &String| file.strip_suffix(&ending).map(str::to_owned);
-        self.files(folder).iter().filter_map(stem).collect()
+        let files = self.files(folder);
+        let names = files.iter().filter_map(stem);
+        names.filter(|name| is_plain(name)).collect()
     }
 
     fn files(&self, folder: &str) -> BTreeSet<String> {
@@ -721,7 +723,8 @@ fn hash_files(hash: &mut blake3::Hasher, files: &[(String, Vec<u8>)]) {
 const LETTER_HEIGHT_MM: f64 = 10.0;
 
 fn is_plain(name: &str) -> bool {
-    !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\', '\0'])
+    let is_wrong = |c: char| matches!(c, '/' | '\\') || c.is_control();
+    !name.is_empty() && !name.starts_with('.') && !name.contains(is_wrong)
 }
 
 /// A link that leads out of the folder would make any file of this machine a scene or a design.
@@ -768,8 +771,23 @@ fn nearest(name: &str, mut valid: Vec<String>) -> Vec<String> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failing test may panic")]
 mod tests {
-    use super::plain_arm;
+    use super::{SceneLibrary, plain_arm};
+
+    #[test]
+    fn a_file_whose_name_a_terminal_would_obey_is_no_scene() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = include_str!("../../scenes/default.toml");
+        for name in ["fine", "\u{1b}[2J", "two\nlines"] {
+            std::fs::write(folder.path().join(format!("{name}.toml")), text).unwrap();
+        }
+        let library = SceneLibrary::new(Some(folder.path().to_owned()));
+        let names = library.scenes();
+        assert!(names.contains(&"fine".to_owned()), "{names:?}");
+        assert!(!names.concat().contains(char::is_control), "{names:?}");
+        assert!(library.scene("two\nlines", None).is_err());
+    }
 
     #[test]
     fn an_arm_is_found_in_a_plain_line_and_nowhere_else() {

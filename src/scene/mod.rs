@@ -16,6 +16,7 @@ mod axis_aligned_box;
 mod build_scene;
 mod canvas;
 mod design_overflow;
+mod drawing_trim;
 mod embedded;
 mod fiducials;
 pub mod file;
@@ -29,6 +30,7 @@ mod surface;
 pub use build_scene::{JOG_MM_S, PROBE_DEPTH_MM, PROBE_FROM_MM, PROBE_MM_S, TIP_MM_S_MAX};
 pub use canvas::{CallerDesignKind, Canvas, CanvasBoundError};
 pub use design_overflow::{DesignOverflow, OverflowStroke};
+pub use drawing_trim::{DrawingTrim, DrawingTrimError};
 pub use fiducials::SheetFiducials;
 pub use file::{FillKind, Lay, Order, PenChangeKind, SceneFile, ToolKind};
 pub use library::{SceneError, SceneLibrary};
@@ -100,6 +102,12 @@ pub struct ScenePage {
     pub long_mm: f64,
     /// Source of that size.
     pub from: SizeSource,
+    /// Its lower left corner on the sheet before it is turned.
+    pub at_mm: [f64; 2],
+    /// Its width and height on the sheet before it is turned.
+    pub sides_mm: [f64; 2],
+    /// Turn about its centre, counter-clockwise.
+    pub turn_deg: f64,
 }
 
 /// Source of a design's size.
@@ -225,6 +233,15 @@ pub struct KeepOut {
     pub name: String,
     /// The box.
     pub corners: AxisAlignedBox,
+}
+
+impl ScenePen {
+    /// Returns its colour as `#rrggbb`.
+    #[must_use]
+    pub fn colour_text(&self) -> String {
+        let [red, green, blue] = self.colour;
+        format!("#{red:02x}{green:02x}{blue:02x}")
+    }
 }
 
 impl Scene {

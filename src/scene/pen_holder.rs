@@ -93,10 +93,7 @@ impl Scene {
     pub fn pen_words(&self, pen: usize) -> String {
         let number = pen + 1;
         match self.pen(pen) {
-            Some(named) => {
-                let [r, g, b] = named.colour;
-                format!("pen {number} `{}` (#{r:02x}{g:02x}{b:02x})", named.name)
-            }
+            Some(named) => format!("pen {number} `{}` ({})", named.name, named.colour_text()),
             None => format!("pen {number}"),
         }
     }

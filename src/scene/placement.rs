@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::file::DesignFile;
+use super::{ScenePage, SizeSource};
 use base::units::Finite;
 use design::Design;
 
@@ -70,9 +71,24 @@ impl PageOnSheet {
         Ok(Self { scale, ray })
     }
 
-    /// Returns the longer side of a page on the sheet.
-    pub(super) fn long_mm(&self, [width, height]: [f64; 2]) -> f64 {
-        width.max(height) * self.scale
+    /// Describes how a page lies on the sheet.
+    pub(super) fn page(
+        &self,
+        file: &DesignFile,
+        page_mm: [f64; 2],
+        sheet_mm: [f64; 2],
+        from: SizeSource,
+    ) -> ScenePage {
+        let sides_mm = page_mm.map(|side| side * self.scale);
+        let [[sheet_w, sheet_h], [page_w, page_h]] = [sheet_mm, sides_mm];
+        let centred = [(sheet_w - page_w) / 2.0, (sheet_h - page_h) / 2.0];
+        ScenePage {
+            long_mm: page_w.max(page_h),
+            from,
+            at_mm: file.at_mm.map_or(centred, |at| at.map(Finite::get)),
+            sides_mm,
+            turn_deg: file.rotate_deg.map_or(0.0, Finite::get),
+        }
     }
 
     /// Returns the place of a page's point on the sheet.

@@ -381,6 +381,7 @@ impl ToolContext<'_> {
             who: self.who,
             key,
             again,
+            seen_stops: None,
         }
     }
 }

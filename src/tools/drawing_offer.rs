@@ -6,6 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 
+use super::offered_sheet::OfferedSheet;
 use super::operator_drawing::{DrawingOrder, ResolvedDrawing, hindrance};
 use super::preview::DrawingPreview;
 use super::preview_text::{DrawnExtent, used_pens};
@@ -76,6 +77,9 @@ pub struct DrawingOffer {
     pub hindrance: Option<String>,
     /// A picture of the plan, PNG in base64.
     pub picture: Option<String>,
+    /// The same as lines.
+    #[serde(default)]
+    pub sheet: OfferedSheet,
 }
 
 impl DrawingOffer {
@@ -135,6 +139,7 @@ impl DrawingOffer {
             }],
             fits_mm: outside.fits_mm.map(down_to_a_tenth),
             picture: pictures::outside(outside).map(|png| STANDARD.encode(png)),
+            sheet: OfferedSheet::of_overflow(outside),
             ..Self::default()
         }
     }
@@ -185,6 +190,7 @@ impl DrawingOffer {
                 .clone_from(&plan.report.margin_least_joint);
         }
         self.refusals = refusal_groups(&preview.refusals);
+        self.sheet = OfferedSheet::of_preview(&scene.page, preview);
         self.picture = pictures::preview(scene, preview).map(|png| STANDARD.encode(png));
         self
     }

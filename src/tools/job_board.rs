@@ -7,12 +7,15 @@ use std::time::Duration;
 use serde::Serialize;
 use tokio::sync::watch;
 
-use super::Node;
 use super::reply::Reply;
+use super::{AttachedArm, Node};
 use base::units::ClockInstant;
 
 /// The same call within this time of a job's end returns that job.
 const REMEMBERED: Duration = Duration::from_secs(120);
+
+/// A job that was stopped has ended by then: its arm stands, and that is in its journal.
+const STOPPED_WITHIN: Duration = Duration::from_secs(10);
 
 /// A job as results show it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -55,6 +58,8 @@ pub(super) struct JobCard {
 pub(super) struct ArmJob {
     /// Identity of the call, to recognise a repeated one.
     key: String,
+    /// Stops asked for before it.
+    seen_stops: u64,
     card: Mutex<JobCard>,
     reply: watch::Sender<Option<Arc<Reply>>>,
     ended: Mutex<Option<ClockInstant>>,
@@ -127,6 +132,11 @@ impl ArmJob {
         reply.as_ref().map(|reply| reply.text.clone())
     }
 
+    /// Returns whether it is coming to its end because of a stop; `stops` are all that were asked for.
+    fn is_being_stopped(&self, stops: u64) -> bool {
+        !self.is_over() && stops > self.seen_stops
+    }
+
     fn is_remembered(&self, now: ClockInstant) -> bool {
         let ended = *self.ended.lock().unwrap_or_else(PoisonError::into_inner);
         ended.is_none_or(|ended| now.since(ended) < REMEMBERED)
@@ -157,6 +167,18 @@ impl Node {
     }
 }
 
+impl AttachedArm {
+    /// Waits until a job that was stopped has come to its end, so that `reset` may follow a stop at once. Any other job is not
+    /// waited for.
+    pub(super) async fn wait_for_stopped_job(&self) {
+        let stops = self.motion.stops_requested();
+        let stopped = self.board.job().filter(|job| job.is_being_stopped(stops));
+        if let Some(job) = stopped {
+            let _ = tokio::time::timeout(STOPPED_WITHIN, job.reply()).await;
+        }
+    }
+}
+
 impl JobBoard {
     /// Puts a new job up, unless the arm is busy or the same call is known. `again` asks for a
     /// new one though the last was the same.
@@ -166,6 +188,7 @@ impl JobBoard {
         card: impl FnOnce() -> JobCard,
         again: bool,
         now: ClockInstant,
+        seen_stops: u64,
     ) -> JobClaim {
         let mut board = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(job) = board.as_ref() {
@@ -181,6 +204,7 @@ impl JobBoard {
         }
         let job = Arc::new(ArmJob {
             key,
+            seen_stops,
             card: Mutex::new(card()),
             reply: watch::Sender::new(None),
             ended: Mutex::default(),

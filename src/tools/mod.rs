@@ -28,6 +28,7 @@ mod names_cache;
 mod node;
 mod node_job;
 mod node_status;
+mod offered_sheet;
 mod operator_drawing;
 mod panic_guard;
 mod pen_change;

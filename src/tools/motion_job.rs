@@ -83,6 +83,8 @@ pub(super) struct MotionJobRequest {
     pub(super) key: String,
     /// True to repeat a call that was just done.
     pub(super) again: bool,
+    /// Stops asked for before a call that has waited for its turn; a later one ends it. Absent: those before it begins.
+    pub(super) seen_stops: Option<u64>,
 }
 
 /// A call that wants to move.
@@ -378,7 +380,6 @@ where
     W: FnOnce(JobContext) -> F + Send + 'static,
     F: Future<Output = Result<Reply, JobError>> + Send + 'static,
 {
-    let seen_stops = seat.motion.stops_requested();
     let MotionJobRequest {
         tool,
         scene,
@@ -386,7 +387,9 @@ where
         who,
         key,
         again,
+        seen_stops,
     } = call;
+    let seen_stops = seen_stops.unwrap_or_else(|| seat.motion.stops_requested());
     let card = || {
         accepted.id = node.book.next_id();
         JobCard {
@@ -399,7 +402,7 @@ where
         }
     };
     let now = seat.motion.clock().now();
-    let job = match seat.board.claim(key, card, again, now) {
+    let job = match seat.board.claim(key, card, again, now, seen_stops) {
         JobClaim::Busy(card) => return StartedJob::Busy(busy(&card).boxed()),
         JobClaim::Same(job) if job.is_over() => return StartedJob::DoneBefore(job),
         JobClaim::Same(job) => job,

@@ -152,7 +152,8 @@ async fn free(
     let tries = FREE_WITHIN.as_millis() / LOOK.as_millis();
     for _ in 0..tries {
         let now = seat.motion.clock().now();
-        match seat.board.claim(id.to_owned(), card, true, now) {
+        let seen_stops = seat.motion.stops_requested();
+        match seat.board.claim(id.to_owned(), card, true, now, seen_stops) {
             JobClaim::Mine(job) | JobClaim::Same(job) => return Ok(job),
             JobClaim::Busy(_) => {
                 let waited = tokio::time::timeout(LOOK, std::future::pending::<()>());

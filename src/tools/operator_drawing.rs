@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use super::drawing_offer::DrawingOffer;
 use super::job_board::JobCard;
@@ -14,7 +15,7 @@ use super::stroke::{self, DrawingScope};
 use super::{AttachedArm, Node, calibration_check, job_scene, motion_job, resume, sheet_check};
 use job::{AcceptedJob, DrawingOrigin, JournalDrawing, PastJob};
 use permit::{ActorRank, PermitError};
-use scene::{DesignReplacement, Scene, SceneError};
+use scene::{DesignReplacement, DrawingTrim, Scene, SceneError};
 
 /// Caller name of an operator's drawing in its journal.
 const CALLER: &str = "operator";
@@ -39,6 +40,12 @@ pub struct DrawingOrder {
     /// The design in place of the scene's own; absent goes on with what the arm left half done.
     #[serde(default)]
     pub design: Option<DesignReplacement>,
+    /// A drawing of an earlier job, to be drawn again; nothing else then says what is drawn, and where.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeats: Option<String>,
+    /// A person's correction of the pen's height and speed, for this job alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trim: Option<DrawingTrim>,
     /// True draws from the beginning though an interrupted drawing waits to be resumed.
     #[serde(default)]
     pub again: bool,
@@ -55,6 +62,25 @@ pub struct DrawingAssent {
     pub duration_s: f64,
 }
 
+impl DrawingOrder {
+    /// Returns the order without the design's bytes, as JSON for the journal.
+    fn words(&self) -> String {
+        let design = self.design.as_ref();
+        let said = [
+            ("scene", json!(self.scene)),
+            ("overlay", json!(self.overlay)),
+            ("arm", json!(self.arm)),
+            ("design", json!(design.map(DesignReplacement::label))),
+            ("placement", json!(design.map(|design| design.placement))),
+            ("repeats", json!(self.repeats)),
+            ("trim", json!(self.trim)),
+        ];
+        let said = said.into_iter().filter(|(_, value)| !value.is_null());
+        let said = said.map(|(name, value)| (name.to_owned(), value));
+        Value::Object(said.collect()).to_string()
+    }
+}
+
 /// A drawing with all that its order stands for.
 pub(super) struct ResolvedDrawing {
     pub(super) seat: Arc<AttachedArm>,
@@ -62,6 +88,8 @@ pub(super) struct ResolvedDrawing {
     pub(super) scope: DrawingScope,
     /// The job that it goes on with.
     pub(super) past: Option<PastJob>,
+    /// The job whose drawing it draws again.
+    pub(super) repeated: Option<PastJob>,
 }
 
 /// Reason that an order stands for no drawing.
@@ -146,9 +174,27 @@ impl Node {
         &self,
         order: &DrawingOrder,
     ) -> Result<ResolvedDrawing, UnresolvedDrawing> {
-        let Some(design) = &order.design else {
-            return Ok(self.left_half_done(order.arm.as_deref())?);
+        let drawing = match (&order.repeats, &order.design) {
+            (Some(job), _) => self.drawn_before(job)?,
+            (None, Some(design)) => self.new_drawing(order, design)?,
+            (None, None) => self.left_half_done(order.arm.as_deref())?,
         };
+        let Some(trim) = &order.trim else {
+            return Ok(drawing);
+        };
+        let trimmed = drawing.scene.trimmed(trim);
+        let trimmed = trimmed.map_err(|error| format!("{error}; nothing moved"))?;
+        Ok(ResolvedDrawing {
+            scene: Arc::new(trimmed),
+            ..drawing
+        })
+    }
+
+    fn new_drawing(
+        &self,
+        order: &DrawingOrder,
+        design: &DesignReplacement,
+    ) -> Result<ResolvedDrawing, UnresolvedDrawing> {
         let library = self.scenes.with_drawing(design.clone());
         let scene = library.scene(&order.scene, order.overlay.as_deref())?;
         let seat = self.arm_for(&scene, order.arm.as_deref())?;
@@ -157,6 +203,36 @@ impl Node {
             scene,
             scope: DrawingScope::default(),
             past: None,
+            repeated: None,
+        })
+    }
+
+    /// Returns the whole drawing of an earlier job, in the scene as it was then.
+    fn drawn_before(&self, id: &str) -> Result<ResolvedDrawing, String> {
+        let cannot = |why: String| format!("{id} cannot be drawn again: {why}; nothing moved");
+        let is_name = id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+        let past = is_name.then(|| job::past(&self.state, id).ok()).flatten();
+        let past = past.ok_or_else(|| cannot("there is no such job".to_owned()))?;
+        if past.tool != "stroke" {
+            return Err(cannot(format!("it was a {} and drew nothing", past.tool)));
+        }
+        if past.is_drawing_of_caller {
+            return Err(cannot(format!(
+                "it drew {} for {}, who asks for it again with its own call",
+                past.scene_title(),
+                past.caller
+            )));
+        }
+        let seat = self.seats.iter().find(|seat| seat.name == past.arm);
+        let seat = seat.ok_or_else(|| cannot(format!("this node has no arm {}", past.arm)))?;
+        let scene = job_scene::of_job(&self.scenes, &self.state, &past).map_err(cannot)?;
+        check_is_for(seat, &scene).map_err(cannot)?;
+        Ok(ResolvedDrawing {
+            seat: Arc::clone(seat),
+            scene,
+            scope: DrawingScope::default(),
+            past: None,
+            repeated: Some(past),
         })
     }
 
@@ -187,6 +263,7 @@ impl Node {
                 plan: None,
             },
             past: Some(past),
+            repeated: None,
         })
     }
 
@@ -255,14 +332,15 @@ impl Node {
         drawing: &ResolvedDrawing,
     ) -> Result<MotionJobRequest, String> {
         let scene = &drawing.scene;
-        let journal = match (&order.design, &drawing.past) {
-            (Some(design), _) => Some(JournalDrawing {
+        let earlier = drawing.past.as_ref().or(drawing.repeated.as_ref());
+        let journal = match (earlier, &order.design) {
+            (Some(past), _) => job_scene::kept_drawing(self, past),
+            (None, Some(design)) => Some(JournalDrawing {
                 label: design.label(),
                 design: design.to_toml().map_err(|error| error.to_string())?,
                 words: None,
                 origin: DrawingOrigin::Operator,
             }),
-            (None, Some(past)) => job_scene::kept_drawing(self, past),
             (None, None) => None,
         };
         let accepted = AcceptedJob {
@@ -277,16 +355,21 @@ impl Node {
                 .as_ref()
                 .map(|past| past.id.clone())
                 .unwrap_or_default(),
+            understood: order.words(),
             drawing: journal,
             ..AcceptedJob::default()
         };
         Ok(MotionJobRequest {
             tool: "stroke",
             scene: scene.title(),
-            key: format!("draw {} {}", scene.revision, accepted.resumes),
+            key: format!(
+                "draw {} {} {:?}",
+                scene.revision, accepted.resumes, order.trim
+            ),
             accepted,
             who: ActorRank::Operator,
             again: true,
+            seen_stops: None,
         })
     }
 }

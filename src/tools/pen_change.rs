@@ -35,6 +35,9 @@ pub struct AwaitedPen {
     pub pen: usize,
     /// Its name.
     pub name: String,
+    /// Its colour as `#rrggbb`.
+    #[serde(default)]
+    pub colour: String,
     /// All of it in words: number, name, colour, and how many of the drawing's pens come with it.
     pub words: String,
     /// True if the arm is simulated in this process, so that no hand is at it.
@@ -258,8 +261,10 @@ impl JobContext {
     ) -> Result<(), JobError> {
         let job = self.entry.id().to_owned();
         let words = format!("{}, {place}", scene.pen_words(pen));
-        let named = scene.pen(pen).map(|pen| pen.name.clone());
-        let name = named.unwrap_or_default();
+        let named = scene.pen(pen);
+        let (name, colour) = named.map_or_else(Default::default, |pen| {
+            (pen.name.clone(), pen.colour_text())
+        });
         let permits = self.seat.permits();
         permits.begin_pen_change(&format!(
             "{job} waits for {words}; an operator puts it in and confirms it with `steadyhand pen {job}`"
@@ -271,6 +276,7 @@ impl JobContext {
                 arm: self.seat.name.clone(),
                 pen: pen + 1,
                 name: name.clone(),
+                colour,
                 words: words.clone(),
                 is_simulated: self.seat.studio.is_some(),
             },

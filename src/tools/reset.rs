@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::dispatch::ToolContext;
-use super::motion_job::{self, JobContext, JobError};
+use super::motion_job::{self, JobContext, JobError, MotionJobRequest};
 use super::reply::Reply;
 use permit::{ActorRank, StopLatch};
 use scene::Scene;
@@ -19,7 +19,18 @@ async fn begin(order: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
     let seat = order.seat()?;
     let scene = scene(order)?;
     let who = order.who;
-    let call = order.job("reset", &scene, true);
+    let call = MotionJobRequest {
+        // A stop that comes while this waits ends it.
+        seen_stops: Some(seat.motion.stops_requested()),
+        ..order.job("reset", &scene, true)
+    };
+    tokio::select! {
+        () = seat.wait_for_stopped_job() => {}
+        () = order.watch.cancelled.cancelled() => {
+            let why = "the call was given up before the arm stood; nothing moved for it";
+            return Err(Reply::failed(why).boxed());
+        }
+    }
     let reply = motion_job::submit_job(order.node, seat, call, order.watch, {
         let scene = Arc::clone(&scene);
         move |errand| go(errand, scene, who)

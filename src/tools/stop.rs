@@ -193,6 +193,7 @@ mod tests {
             who: ActorRank::Planner,
             key: "once".to_owned(),
             again: false,
+            seen_stops: None,
         };
         let before = seat.motion.stops_requested();
         let watch = RemoteCallWatch::unobserved();

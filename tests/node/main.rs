@@ -33,6 +33,7 @@ mod jobs;
 mod leave;
 mod mcp_conformance;
 mod messages;
+mod notices;
 mod page;
 mod pen_change;
 mod plan;

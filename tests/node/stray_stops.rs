@@ -179,6 +179,23 @@ fn a_stop_in_a_body_that_is_no_call_is_done_and_told() {
     }
 }
 
+/// Its drawing was still coming to its end, and the arm was said to be busy.
+#[test]
+fn a_reset_right_after_a_stop_waits_for_the_stand_and_goes() {
+    let (bench, config) = bench();
+    let served = bench.serve(&["--config", &config]);
+    let web = Web(&served);
+    for _ in 0..3 {
+        web.draw();
+        assert_eq!(web.call("stop", &json!({}))["success"], true);
+        let reset = web.call("reset", &json!({}));
+        assert_eq!(reset["success"], true, "{reset:#}");
+        assert_ne!(reset["code"], "busy", "{reset:#}");
+        web.until_job_is("reached");
+        assert_ne!(web.state(), "stopped");
+    }
+}
+
 /// The id of a drawing that is not waited for.
 const BEGUN: u32 = 117;
 
@@ -229,6 +246,32 @@ impl Pipe {
         self.hear()["result"]["structuredContent"].clone()
     }
 
+    /// Opens the protocol.
+    fn greet(&mut self) {
+        self.say(
+            r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#,
+        );
+        self.hear();
+        self.say(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+    }
+
+    /// The next line that holds a text, as it was written.
+    fn hear_line_with(&self, text: &str) -> String {
+        loop {
+            let line = self.output.recv_timeout(PATIENCE).unwrap();
+            if line.contains(text) {
+                return line;
+            }
+        }
+    }
+
+    /// Begins the long drawing.
+    fn draw(&mut self) {
+        let begun = self.call("stroke", &json!({"scene": "long", "again": true}));
+        assert_eq!(begun["success"], true, "{begun:#}");
+        self.until("moving");
+    }
+
     fn until(&mut self, state: &str) {
         self.until_it_says("/state", state);
     }
@@ -256,11 +299,7 @@ fn a_stop_in_a_line_that_is_no_call_is_done_and_told() {
     let early = pipe.hear();
     assert_eq!(early["error"]["code"], -32602, "{early}");
     assert!(early.to_string().contains("was told to stop"), "{early}");
-    pipe.say(
-        r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#,
-    );
-    pipe.hear();
-    pipe.say(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+    pipe.greet();
     pipe.until("stopped");
     pipe.reset();
     for (line, is_answered) in [
@@ -283,9 +322,7 @@ fn a_stop_in_a_line_that_is_no_call_is_done_and_told() {
             false,
         ),
     ] {
-        let begun = pipe.call("stroke", &json!({"scene": "long", "again": true}));
-        assert_eq!(begun["success"], true, "{begun:#}");
-        pipe.until("moving");
+        pipe.draw();
         pipe.say(line);
         let told = pipe.hear();
         if is_answered {
@@ -306,11 +343,119 @@ fn a_stop_in_a_line_that_is_no_call_is_done_and_told() {
         pipe.until_it_says("/job/state", "stopped");
         pipe.reset();
     }
-    let begun = pipe.call("stroke", &json!({"scene": "long", "again": true}));
-    assert_eq!(begun["success"], true, "{begun:#}");
-    pipe.until("moving");
+    pipe.draw();
     pipe.say(r#"{"jsonrpc":"2.0","method":"notifications/stop"}"#);
     pipe.until("stopped");
+}
+
+/// Ids beyond 64 signed bits, which the protocol library does not know.
+const WIDE_IDS: [&str; 3] = [
+    "18446744073709551615",
+    "-99999999999999999999",
+    "123456789012345678901234567890",
+];
+
+#[test]
+fn a_stop_is_answered_under_its_own_id_however_many_digits_that_has() {
+    let (bench, config) = bench();
+    let mut pipe = Pipe::open(&bench, &config);
+    pipe.greet();
+    for id in WIDE_IDS {
+        pipe.draw();
+        pipe.say(&format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"stop"}}}}"#
+        ));
+        let told = pipe.hear_line_with(&format!("\"id\":{id},"));
+        let answer: Value = serde_json::from_str(&told).unwrap();
+        let state = &answer["result"]["structuredContent"]["state"];
+        assert_eq!(state, "stopped", "{told}");
+        pipe.until_it_says("/job/state", "stopped");
+        pipe.reset();
+    }
+}
+
+#[test]
+fn a_cancellation_means_its_call_however_many_digits_its_id_has() {
+    let (bench, config) = bench();
+    // A call that is answered before its drawing ends can no longer be cancelled.
+    std::fs::write(&config, "answer_within_s = 600\nlease_idle_s = 1\n").unwrap();
+    let mut pipe = Pipe::open(&bench, &config);
+    pipe.greet();
+    let id = WIDE_IDS[2];
+    pipe.say(&format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"stroke","arguments":{{"scene":"long","again":true}}}}}}"#
+    ));
+    pipe.until("moving");
+    pipe.say(&format!(
+        r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}}}}}"#
+    ));
+    pipe.until("stopped");
+}
+
+#[test]
+fn a_stop_over_http_is_answered_under_its_own_id_however_many_digits_that_has() {
+    let (bench, config) = bench();
+    let served = bench.serve(&["--config", &config]);
+    for accept in ["application/json", "application/json, text/event-stream"] {
+        for id in WIDE_IDS {
+            let told = support::post_text(
+                &served,
+                &format!("Accept: {accept}\r\n"),
+                &format!(
+                    r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"stop"}}}}"#
+                ),
+            );
+            assert!(told.contains(&format!("\"id\":{id},")), "{accept}: {told}");
+            assert!(told.contains("stands still"), "{accept}: {told}");
+        }
+    }
+}
+
+#[test]
+fn a_stop_in_a_line_that_is_too_long_is_done_and_told() {
+    let (bench, config) = bench();
+    let mut pipe = Pipe::open(&bench, &config);
+    pipe.greet();
+    let filler = "x".repeat(5 << 20);
+    for line in [
+        format!(
+            r#"{{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{{"name":"stop","arguments":{{"why":"{filler}"}}}}}}"#
+        ),
+        format!(
+            r#"{{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{{"arguments":{{"why":"{filler}"}},"name":"halt"}}}}"#
+        ),
+    ] {
+        pipe.draw();
+        pipe.say(&line);
+        let told = pipe.hear();
+        assert_eq!(told["id"], 8, "{told}");
+        let why = told["error"]["message"].as_str().unwrap();
+        assert!(why.contains("longer than"), "{why}");
+        assert!(why.contains("was told to stop"), "{why}");
+        pipe.until_it_says("/job/state", "stopped");
+        pipe.reset();
+    }
+    pipe.say(&format!(
+        r#"{{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{{"name":"sense","arguments":{{"why":"{filler}"}}}}}}"#
+    ));
+    let told = pipe.hear();
+    assert!(!told.to_string().contains("told to stop"), "{told}");
+}
+
+#[test]
+fn a_stop_that_a_header_names_is_done_though_its_body_is_too_long() {
+    let (bench, config) = bench();
+    let served = bench.serve(&["--config", &config]);
+    let web = Web(&served);
+    web.draw();
+    let (mut stream, host) = support::connect(&served);
+    write!(
+        stream,
+        "POST /mcp HTTP/1.1\r\nHost: {host}\r\nMcp-Name: stop\r\nContent-Length: 9999999\r\nConnection: close\r\n\r\n"
+    )
+    .unwrap();
+    assert_eq!(support::answer(&mut stream).0, 413);
+    web.until("stopped");
 }
 
 /// The drawing that a call began ends with its cancellation, however that names it.
@@ -319,11 +464,7 @@ fn a_cancellation_that_names_its_call_otherwise_stops_the_arm() {
     let (bench, config) = bench();
     std::fs::write(&config, "answer_within_s = 600\nlease_idle_s = 1\n").unwrap();
     let mut pipe = Pipe::open(&bench, &config);
-    pipe.say(
-        r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#,
-    );
-    pipe.hear();
-    pipe.say(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+    pipe.greet();
     for cancelled in [
         r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"117"}}"#,
         r#"{"jsonrpc":"2.0","method":"notifications/canceled","params":{"requestId":117}}"#,

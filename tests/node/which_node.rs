@@ -6,6 +6,9 @@
     reason = "a failing test may panic"
 )]
 
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::os::unix::net::{UnixListener, UnixStream};
+
 use crate::support;
 use support::Bench;
 use support::person::Person;
@@ -157,6 +160,52 @@ fn a_stop_that_names_no_node_stops_all_of_them() {
         assert!(status.contains("emergency stop"), "{status}");
     }
     drop(nodes.served);
+}
+
+/// A node that hangs was waited for before the one that is named was stopped.
+#[test]
+fn a_stop_of_a_named_node_waits_for_no_other_that_hangs() {
+    let nodes = TwoNodes::new();
+    let [left, _] = &nodes.served;
+    let hung = UnixListener::bind(nodes.bench.path("steadyhand/hung.sock")).unwrap();
+    std::thread::scope(|scope| {
+        let command = scope.spawn(|| told(&nodes.bench, &["--config", &nodes.files[0], "stop"]));
+        // It is asked who it is, and says nothing for as long as anybody waits.
+        let mut asked = next_line(&hung);
+        assert!(asked.1.contains("describe"), "{}", asked.1);
+        let _ = asked.0.read_to_end(&mut Vec::new());
+        assert_eq!(state(left), "stopped");
+        // It may be the one that is meant, so it is told as well.
+        let (mut stream, line) = next_line(&hung);
+        assert!(line.contains("stop"), "{line}");
+        writeln!(stream, r#"{{"done":true,"text":"it stands"}}"#).unwrap();
+        let (code, said, _) = command.join().unwrap();
+        assert_eq!(code, 0, "{said}");
+        assert!(said.contains("arm-left: was not moving"), "{said}");
+        assert!(said.contains("it stands"), "{said}");
+        assert!(!said.contains("arm-right"), "{said}");
+    });
+}
+
+/// The next connection that says something, and its line. Who only looks whether somebody listens says nothing.
+fn next_line(listener: &UnixListener) -> (UnixStream, String) {
+    loop {
+        let (stream, _) = listener.accept().unwrap();
+        stream.set_read_timeout(Some(support::PATIENCE)).unwrap();
+        let mut line = String::new();
+        let read = BufReader::new(stream.try_clone().unwrap()).read_line(&mut line);
+        if read.is_ok_and(|bytes| bytes > 0) {
+            return (stream, line);
+        }
+    }
+}
+
+fn state(served: &Served) -> String {
+    let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"sense","arguments":{}}}"#;
+    let (status, answer) = support::post(served, "", call);
+    assert_eq!(status, 200, "{answer:#}");
+    let state = answer.pointer("/result/structuredContent/state").unwrap();
+    state.as_str().unwrap().to_owned()
 }
 
 #[test]

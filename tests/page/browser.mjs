@@ -9,6 +9,7 @@ import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { chromium } from "playwright-core";
+import { operatingSteps } from "./operating.mjs";
 
 const [url, executablePath, loginCommand, folder] = process.argv.slice(2);
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -146,7 +147,7 @@ const steps = {
     await page.getByAltText(/has drawn/).first().waitFor();
     const summary = page.locator("#jobs summary").first();
     await summary.click();
-    await page.locator("#jobs details[open] dl").waitFor();
+    await page.locator("#jobs details[open] dl:not(.audit)").waitFor();
     await accessible(page, "jobs");
     await context.close();
   },
@@ -191,8 +192,13 @@ const steps = {
     for (let tab = 0; tab < 6; tab += 1) await open(context, `tab ${tab}`);
     // The first tab's stream was there before anybody counted.
     assert.ok(streams.size <= 2, `${streams.size} streams more for six tabs more`);
+    await page.getByLabel("or words").fill("Hello");
+    await page.getByLabel("Longer side, mm").fill("40");
+    await page.getByRole("button", { name: "Preview", exact: true }).click();
+    await page.getByRole("button", { name: /^Draw this/ }).click();
+    await page.getByText(/moving, [1-3] of \d+/).waitFor();
     await page.getByLabel("or words").fill("a plan that takes a while to compute, and while it does the arm must stop");
-    await page.getByRole("button", { name: "Preview" }).click();
+    await page.getByRole("button", { name: "Preview", exact: true }).click();
     await page.route("**/page/events", (route) => route.abort());
     const answered = await page.evaluate(async () => {
       const began = performance.now();
@@ -202,7 +208,13 @@ const steps = {
       return [answer.textContent, performance.now() - began];
     });
     assert.match(answered[0], /^Stop: standstill verified/);
-    console.log(`   a stop was answered after ${Math.round(answered[1])} ms`);
+    const { stop, job } = await page.evaluate(async () => (await (await fetch("/page/state")).json()).arms[0]);
+    assert.ok(stop.verified && stop.first_frame_ms !== null, JSON.stringify(stop));
+    assert.equal(job.state, "stopped");
+    console.log(`   a stop was answered after ${Math.round(answered[1])} ms; its first frame was out ${stop.first_frame_ms} ms after it was heard`);
+    await page.unroute("**/page/events");
+    await page.getByRole("button", { name: /^Reset / }).click();
+    await page.getByText(/at rest/).first().waitFor({ timeout: 60_000 });
     await context.close();
   },
 
@@ -275,6 +287,7 @@ const steps = {
   },
 };
 
+Object.assign(steps, operatingSteps({ browser, open, logIn, accessible, shot, folder }));
 let failed = 0;
 const wanted = process.env.PAGE_STEP;
 for (const [name, step] of Object.entries(steps)) {

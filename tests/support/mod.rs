@@ -173,6 +173,16 @@ pub(crate) fn post(served: &Served, headers: &str, body: &str) -> (u16, Value) {
     post_to(&served.host(), headers, body)
 }
 
+/// The same, with the answer as it was written, head and body.
+pub(crate) fn post_text(served: &Served, headers: &str, body: &str) -> String {
+    let host = served.host();
+    text(&mut posted(
+        &host,
+        &format!("Host: {host}\r\n{headers}"),
+        body,
+    ))
+}
+
 /// The same for whoever knows the host alone.
 pub(crate) fn post_to(host: &str, headers: &str, body: &str) -> (u16, Value) {
     send_to(host, &format!("Host: {host}\r\n{headers}"), body)
@@ -184,6 +194,10 @@ pub(crate) fn send(served: &Served, headers: &str, body: &str) -> (u16, Value) {
 }
 
 fn send_to(host: &str, headers: &str, body: &str) -> (u16, Value) {
+    answer(&mut posted(host, headers, body))
+}
+
+fn posted(host: &str, headers: &str, body: &str) -> TcpStream {
     let mut stream = connect_to(host);
     let length = body.len();
     let head = format!(
@@ -192,15 +206,12 @@ fn send_to(host: &str, headers: &str, body: &str) -> (u16, Value) {
     stream.write_all(head.as_bytes()).unwrap();
     // A server that has seen enough may have closed already.
     let _ = stream.write_all(body.as_bytes());
-    answer(&mut stream)
+    stream
 }
 
 /// The status of an answer, and its body as JSON where it is.
 pub(crate) fn answer(stream: &mut TcpStream) -> (u16, Value) {
-    let mut bytes = Vec::new();
-    // What came before a reset is still the answer.
-    let _ = stream.read_to_end(&mut bytes);
-    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let text = text(stream);
     let status = text.split(' ').nth(1).and_then(|code| code.parse().ok());
     let body = text
         .split_once("\r\n\r\n")
@@ -210,6 +221,13 @@ pub(crate) fn answer(stream: &mut TcpStream) -> (u16, Value) {
     let end = body.rfind('}').map_or(body.len(), |end| end + 1);
     let value = serde_json::from_str(body.get(start..end).unwrap_or_default());
     (status.unwrap_or(0), value.unwrap_or(Value::Null))
+}
+
+fn text(stream: &mut TcpStream) -> String {
+    let mut bytes = Vec::new();
+    // What came before a reset is still the answer.
+    let _ = stream.read_to_end(&mut bytes);
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// A node that serves HTTP.

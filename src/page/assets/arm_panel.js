@@ -1,15 +1,19 @@
 // One arm: what it does, who may move it, its sheet, its joints and servos, and what an operator can ask of it.
 
 import { isOperator, verbButton } from "./commands.js";
-import { door, sense, session } from "./door.js";
+import { command, door, sense, session } from "./door.js";
+import { resume } from "./draw_panel.js";
 import { LiveTable, byId, element, milliseconds, say, seconds, set } from "./elements.js";
 import { SheetView } from "./sheet_view.js";
 import { SideView } from "./side_view.js";
+import { SpaceView } from "./space_view.js";
 
 // A joint this close to its limit, and a servo this hot, are pointed out.
 const NEAR_LIMIT_DEG = 5;
 const HOT_C = 60;
 const OLD_S = 0.5;
+const LOOK_AGAIN_MS = 5000;
+const LOOK_MS = 100;
 
 export class ArmPanel {
   constructor(arm) {
@@ -24,16 +28,20 @@ export class ArmPanel {
     this.stop = element("p");
     this.answer = element("p", { role: "status" });
     this.look = element("button", { type: "button", onclick: () => this.#look() }, `Look closer at ${arm.name}: cameras and bus`);
+    this.keeps = element("input", { type: "checkbox", onchange: () => this.#keepLooking() });
+    this.looking = element("label", { class: "check" }, this.keeps, `and again every ${LOOK_AGAIN_MS / 1000} s`);
     this.looked = element("div");
     this.reset = verbButton(`Reset ${arm.name}: to rest`, { verb: "reset", scene: null, arm: arm.name }, this.answer);
+    this.trim = element("button", { type: "button", hidden: true, onclick: () => this.#trim() }, `End here and park ${arm.name}, to trim what is left …`);
     this.sheet = new SheetView(arm);
     this.side = new SideView(arm);
+    this.space = new SpaceView(arm);
     this.joints = new LiveTable(`Joints of ${arm.name}`, ["Joint", "Angle", "Limits", "Speed"]);
     this.servos = new LiveTable(`Servos of ${arm.name}`, ["Servo", "Temperature", "Voltage", "Load", "Torque"]);
     this.node = element("article", { "aria-labelledby": title },
-      this.title, this.state, this.age, this.notes, this.job, this.progress, this.reset, this.answer, this.stop,
-      element("div", { class: "views" }, this.sheet.node, this.side.node),
-      element("div", { class: "views" }, this.joints.node, this.servos.node), this.look, this.looked);
+      this.title, this.state, this.age, this.notes, this.job, this.progress, this.trim, this.reset, this.answer, this.stop,
+      element("div", { class: "views" }, this.sheet.node, this.side.node), this.space.node,
+      element("div", { class: "views" }, this.joints.node, this.servos.node), this.look, this.looking, this.looked);
     door.addEventListener("session", () => this.#offer());
     this.#offer();
   }
@@ -41,7 +49,18 @@ export class ArmPanel {
   #offer() {
     this.reset.hidden = !isOperator();
     this.look.hidden = session() === null;
-    if (!session()) this.looked.replaceChildren();
+    this.looking.hidden = session() === null;
+    if (session()) return;
+    this.keeps.checked = false;
+    this.looked.replaceChildren();
+  }
+
+  // Looks again while somebody sees it: cameras take pictures for it, and nothing moves.
+  #keepLooking() {
+    clearTimeout(this.again);
+    if (!this.keeps.checked) return;
+    if (!document.hidden && !this.look.disabled) this.#look();
+    this.again = setTimeout(() => this.#keepLooking(), LOOK_AGAIN_MS);
   }
 
   async #look() {
@@ -56,9 +75,32 @@ export class ArmPanel {
     this.look.disabled = false;
   }
 
+  async #told(verb) {
+    const told = await command(verb);
+    say(this.answer, `${told.done ? "" : "Not done: "}${told.text}`);
+    return told.done;
+  }
+
+  // A plan that is held cannot change: it is ended, the arm goes to rest, and what is left is planned and judged anew.
+  async #trim() {
+    const { id, scene } = this.arm.job;
+    this.trim.disabled = true;
+    try {
+      if (!await this.#told({ verb: "stop" })) return;
+      while (!this.arm.job.is_over) await new Promise((look) => setTimeout(look, LOOK_MS));
+      if (!await this.#told({ verb: "reset", scene: null, arm: this.name })) return;
+      resume({ id, scene, arm: this.name });
+    } catch (failure) {
+      say(this.answer, `Not done: ${failure.message}`);
+    } finally {
+      this.trim.disabled = false;
+    }
+  }
+
   showSheet(sheet) {
     this.sheet.show(sheet);
     this.side.show(sheet);
+    this.space.show(sheet);
   }
 
   live(arm) {
@@ -70,6 +112,7 @@ export class ArmPanel {
     say(this.stop, stopWords(arm.stop));
     this.sheet.live(arm);
     this.side.live(arm);
+    this.space.live(arm);
     this.joints.show(arm.joints.map(jointRow));
     this.servos.show(arm.servos.map(servoRow));
   }
@@ -95,10 +138,11 @@ export class ArmPanel {
   }
 
   #job(job) {
+    this.trim.hidden = !isOperator() || job?.state !== "held" || job.tool !== "stroke";
     this.progress.hidden = !job || job.is_over;
     if (!job) return say(this.job, "No job since this node started.");
     const left = job.is_over || job.eta_s <= 0 ? "" : `, ${seconds(job.eta_s)} left`;
-    say(this.job, `${job.id} (${job.tool}, ${job.scene}): ${job.state}, ${job.done} of ${job.of}${left}. ${job.is_over ? job.words : ""}`);
+    say(this.job, `${job.id} (${job.tool}, ${job.scene}): ${job.state.replaceAll("_", " ")}, ${job.done} of ${job.of}${left}. ${job.is_over ? job.words : ""}`);
     set(this.progress, "value", job.total_s > 0 ? (job.done_s / job.total_s).toFixed(3) : 0);
   }
 }

@@ -2,9 +2,17 @@
 
 import { command } from "./door.js";
 import { byId, element, say, seconds } from "./elements.js";
+import { PlacedSheet } from "./placing.js";
 import { chosenArm } from "./setup_panel.js";
 
+// A hand that has let go is about to grasp again.
+const SETTLES_MS = 500;
+
 let busy = false;
+let settling = null;
+
+// An earlier job that is gone on with or drawn again, in place of a file or words.
+let earlier = null;
 
 function number(id) {
   const text = byId(id).value.trim();
@@ -19,7 +27,13 @@ async function source() {
   return { text: { text } };
 }
 
+function trim() {
+  const [raise_mm, speed_percent] = [number("draw-raise") ?? 0, number("draw-speed") ?? 100];
+  return raise_mm === 0 && speed_percent === 100 ? {} : { trim: { raise_mm, speed_percent } };
+}
+
 async function order() {
+  if (earlier) return { ...earlier.order, ...trim() };
   const [x, y] = [number("draw-x"), number("draw-y")];
   if ((x === null) !== (y === null)) throw new Error("say both edges, or none for the middle of the sheet");
   const placement = {
@@ -28,7 +42,7 @@ async function order() {
     rotate_deg: number("draw-turn"),
     fits: false,
   };
-  return { scene: byId("draw-scene").value, arm: chosenArm("draw-arm"), design: { source: await source(), placement } };
+  return { scene: byId("draw-scene").value, arm: chosenArm("draw-arm"), design: { source: await source(), placement }, ...trim() };
 }
 
 // One question at a time: a second press while the first is answered asks nothing.
@@ -46,18 +60,33 @@ async function once(work) {
 function facts(offer) {
   const box = offer.box_mm ? `${offer.box_mm[0].join(", ")} to ${offer.box_mm[1].join(", ")} mm` : "";
   const rows = [
-    ["On", `${offer.arm}${offer.is_real ? "" : ", simulated"}`],
+    ["On", offer.arm ? `${offer.arm}${offer.is_real ? "" : ", simulated"}` : ""],
     ["Goes on with", offer.resumes],
-    ["Strokes", `${offer.strokes}, ${offer.pen_down_mm} mm of line`],
+    ["Strokes", offer.plan ? `${offer.strokes}, ${offer.pen_down_mm} mm of line` : `${offer.strokes}`],
     ["Takes", offer.plan ? seconds(offer.duration_s) : "nothing can be planned"],
     ["Pens", offer.pens.join(", ")],
-    ["Size", `${offer.size_mm} mm on a sheet of ${offer.sheet_mm.join(" by ")} mm`],
+    ["Size", offer.size_mm ? `${offer.size_mm} mm on a sheet of ${offer.sheet_mm.join(" by ")} mm` : ""],
     ["Place", box],
     ["Fits at", offer.fits_mm ? `${offer.fits_mm} mm` : ""],
     ["Plan", offer.plan],
   ];
   const shown = rows.filter(([, value]) => value);
   return element("dl", {}, ...shown.flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]));
+}
+
+// A place that a hand has chosen is typed into the form, and shown anew.
+function placed({ at_mm, size_mm, rotate_deg }) {
+  for (const [id, value] of [["draw-x", at_mm[0]], ["draw-y", at_mm[1]], ["draw-size", size_mm], ["draw-turn", rotate_deg]]) byId(id).value = value;
+  byId("offer").querySelector(".draw")?.remove();
+  say(byId("draw-answer"), "Moved: what is drawn there is planned anew.");
+  clearTimeout(settling);
+  settling = setTimeout(() => once(async () => preview(await order())), SETTLES_MS);
+}
+
+// The sheet itself, which a hand may change; a drawing that is gone on with lies where it lies.
+function sheet(offer) {
+  if (earlier || !offer.sheet || offer.sheet.lines.length === 0) return null;
+  return new PlacedSheet(offer, placed).node;
 }
 
 function show(wanted, offer) {
@@ -67,19 +96,25 @@ function show(wanted, offer) {
   const may = offer.plan && offer.refusals.length === 0 && !offer.hindrance;
   const draw = element("button", { type: "button", class: "draw" }, `Draw this on ${offer.arm}`);
   draw.addEventListener("click", () => once(() => begin(wanted, offer, draw)));
-  byId("offer").replaceChildren(
-    element("h3", {}, offer.title), ...(image ? [image] : []), facts(offer),
+  const held = document.activeElement?.classList?.contains("placing");
+  const shown = [
+    element("h3", {}, offer.title), element("div", { class: "views" }, ...[sheet(offer), image].filter(Boolean)), facts(offer),
     ...(refusals.length > 0 ? [element("h4", {}, "Refused"), element("ul", { class: "notes" }, ...refusals)] : []),
     ...(notes.length > 0 ? [element("ul", {}, ...notes.map((note) => element("li", {}, note)))] : []),
-    ...(may ? [draw] : []));
+    ...(may ? [draw] : []),
+  ];
+  byId("offer").replaceChildren(...shown);
   byId("offer").hidden = false;
+  if (held) byId("offer").querySelector(".placing")?.focus();
 }
 
 async function preview(wanted) {
   say(byId("draw-answer"), "Planning …");
-  byId("offer").hidden = true;
   const told = await command({ verb: "draw", order: wanted });
-  if (!told.done) throw new Error(told.text);
+  if (!told.done) {
+    byId("offer").hidden = true;
+    throw new Error(told.text);
+  }
   show(wanted, told.data);
   say(byId("draw-answer"), told.data.refusals.length > 0 ? "Refused: see below." : "This is what would be drawn. Nothing moves yet.");
 }
@@ -92,12 +127,31 @@ async function begin(wanted, offer, button) {
   if (!told.done) throw new Error(told.text);
   byId("offer").hidden = true;
   say(byId("draw-answer"), told.text);
+  of(null);
 }
 
-// Shows what is left of an unfinished job.
-export function resume(job) {
+// Chooses what is drawn: an earlier job, or again what the form says.
+function of(next) {
+  earlier = next;
+  byId("draw-earlier").hidden = earlier === null;
+  byId("draw-new").hidden = earlier !== null;
+  if (earlier) say(byId("draw-earlier-words"), earlier.words);
+}
+
+function offerEarlier(words, wanted) {
+  of({ words, order: wanted });
   byId("draw").scrollIntoView();
-  once(() => preview({ scene: job.scene, arm: job.arm, design: null }));
+  once(async () => preview(await order()));
+}
+
+// Shows what is left of an arm's unfinished job.
+export function resume(job) {
+  offerEarlier(`What is left of ${job.id}.`, { scene: job.scene, arm: job.arm, design: null });
+}
+
+// Shows the drawing of an earlier job, whole.
+export function again(job) {
+  offerEarlier(`${job.id} again, from its beginning.`, { scene: job.scene, arm: job.arm, design: null, repeats: job.id, again: true });
 }
 
 export function beginDraw() {
@@ -107,6 +161,11 @@ export function beginDraw() {
   });
   // An offer is for what was typed when it was made.
   byId("draw-form").addEventListener("input", () => {
+    clearTimeout(settling);
+    byId("offer").hidden = true;
+  });
+  byId("draw-other").addEventListener("click", () => {
+    of(null);
     byId("offer").hidden = true;
   });
 }

@@ -3,7 +3,7 @@
 import { isOperator } from "./commands.js";
 import { command, door, picture, read, session } from "./door.js";
 import { byId, element, moment, say } from "./elements.js";
-import { resume } from "./draw_panel.js";
+import { again, resume } from "./draw_panel.js";
 
 async function pictures(job, names, into) {
   for (const name of names) {
@@ -32,14 +32,51 @@ function facts(job) {
   return element("dl", {}, ...shown.flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]));
 }
 
+// What an operator can do with a job; each shows first what it would draw.
+function buttons(job) {
+  if (!isOperator() || job.tool !== "stroke") return [];
+  const answer = element("div");
+  const press = (label, onclick) => element("button", { type: "button", onclick }, label);
+  return [
+    job.can_resume ? press(`Go on with ${job.id} …`, () => resume(job)) : null,
+    press(`Draw ${job.id} again …`, () => again(job)),
+    press(`Replay ${job.id} on a simulated arm`, (event) => replay(job, event.currentTarget, answer)),
+    answer,
+  ].filter(Boolean);
+}
+
+// Carries the job's plan out on a simulated arm of its own: no arm of the node moves.
+async function replay(job, button, answer) {
+  button.disabled = true;
+  answer.replaceChildren(element("p", { role: "status" }, "Replaying …"));
+  try {
+    const told = await command({ verb: "replay", job: job.id });
+    const image = told.data?.picture
+      ? [element("img", { src: `data:image/png;base64,${told.data.picture}`, alt: `Ink of ${job.id} on the simulated arm` })] : [];
+    answer.replaceChildren(element("p", { role: "status" }, `${told.done ? "" : "Not done: "}${told.text}`), ...image);
+  } catch (failure) {
+    answer.replaceChildren(element("p", { role: "status" }, `Not done: ${failure.message}`));
+  }
+  button.disabled = false;
+}
+
+async function showAudit(job, into) {
+  const records = await read(`/page/jobs/${encodeURIComponent(job)}/audit`);
+  const rows = records.map((record) => [`Audit ${record.number}`, `${moment(record.time_ms)}, ${record.kind}: ${record.text}`]);
+  into.replaceChildren(...rows.flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]));
+}
+
 function card(job) {
   const images = element("div", { class: "pictures" });
-  const again = job.can_resume ? element("button", { type: "button", onclick: () => resume(job) }, `Go on with ${job.id} …`) : null;
+  const audit = element("dl", { class: "audit" });
+  const row = element("div", { class: "row" }, ...buttons(job));
   const details = element("details", {},
     element("summary", {}, `${job.id}: ${job.tool || ""} ${job.drawing ? `${job.drawing} in ` : ""}${job.scene || ""}, ${job.state}`),
-    element("p", {}, job.message || ""), facts(job), again, images);
+    element("p", {}, job.message || ""), facts(job), audit, row, images);
   details.addEventListener("toggle", () => {
-    if (details.open && images.childNodes.length === 0) pictures(job.id, job.pictures, images).catch(() => {});
+    if (!details.open || audit.childNodes.length > 0) return;
+    pictures(job.id, job.pictures, images).catch(() => {});
+    showAudit(job.id, audit).catch((failure) => audit.replaceChildren(element("dt", {}, "Audit log"), element("dd", {}, `not read: ${failure.message}`)));
   });
   return details;
 }

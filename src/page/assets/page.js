@@ -2,11 +2,16 @@
 
 import { ArmPanels } from "./arm_panel.js";
 import { beginCommands } from "./commands.js";
+import { beginCalibrations } from "./calibrations_panel.js";
 import { watchSession } from "./door.js";
 import { beginDraw } from "./draw_panel.js";
 import { byId, say, seconds } from "./elements.js";
+import { beginFirstLine } from "./first_line_panel.js";
 import { follow, silence } from "./feed.js";
 import { beginJobs, jobsLive } from "./jobs_panel.js";
+import { beginJog } from "./jog_panel.js";
+import { beginNotices, noticesLive } from "./notices.js";
+import { beginPens, pensLive } from "./pens_panel.js";
 import { beginSetup, offerArms } from "./setup_panel.js";
 
 const AGE_LOOK_MS = 100;
@@ -21,6 +26,8 @@ function told(kind, value) {
   document.title = `${value.node}: ${value.arms.map((arm) => arm.words).join(", ")}`;
   arms.live(value.arms);
   offerArms(value.arms);
+  pensLive(value.pens);
+  noticesLive(value);
   jobsLive(value);
 }
 
@@ -39,6 +46,11 @@ beginSetup();
 beginCommands();
 beginDraw();
 beginJobs();
+beginPens();
+beginJog();
+beginFirstLine();
+beginCalibrations();
+beginNotices();
 watchSession();
 follow(told);
 setInterval(showAge, AGE_LOOK_MS);

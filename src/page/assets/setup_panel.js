@@ -35,7 +35,7 @@ function showSession() {
 
 async function offerScenes() {
   const { scenes } = await read("/page/scenes");
-  for (const id of ["enable-scene", "draw-scene"]) {
+  for (const id of ["enable-scene", "draw-scene", "jog-scene", "first-scene"]) {
     const options = scenes.map((scene) => element("option", { selected: scene === "default" }, scene));
     byId(id).replaceChildren(...options);
   }

@@ -55,6 +55,19 @@ fn refuses_two_hosts_and_a_uri_that_names_another() {
     untouched(&served, "");
 }
 
+/// One more read of the buffer let heads of 40 kB in.
+#[test]
+fn refuses_a_head_beyond_its_limit() {
+    let bench = Bench::new();
+    let served = bench.serve(&[]);
+    let host = format!("Host: {}\r\n", served.host());
+    for (kib, wanted) in [(31, 200), (33, 431), (40, 431), (64, 431)] {
+        let long = format!("{host}X-Long: {}\r\n", "x".repeat(kib * 1024));
+        assert_eq!(stroke(&served, "/mcp", &long).0, wanted, "{kib} KiB");
+    }
+    untouched(&served, "");
+}
+
 #[test]
 fn refuses_what_another_site_made_unless_its_page_may_call() {
     let bench = Bench::new();

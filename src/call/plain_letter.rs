@@ -1,0 +1,19 @@
+//! Letters that Unicode's normal forms leave as they are drawn.
+
+/// Returns the letter that is drawn as a small capital, in a disc, in a square or as a flag, which have no decomposition.
+#[must_use]
+pub fn plain_letter(c: char) -> char {
+    const SMALL_CAPITALS: &str = "ᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘꞯʀꜱᴛᴜᴠᴡ?ʏᴢ";
+    let at = match c {
+        '\u{1f150}'..='\u{1f169}' => Some(u32::from(c) - 0x1f150),
+        '\u{1f170}'..='\u{1f189}' => Some(u32::from(c) - 0x1f170),
+        '\u{1f1e6}'..='\u{1f1ff}' => Some(u32::from(c) - 0x1f1e6),
+        c if c.is_ascii() => None,
+        c => SMALL_CAPITALS
+            .chars()
+            .position(|small| small == c)
+            .and_then(|at| u32::try_from(at).ok()),
+    };
+    at.and_then(|at| char::from_u32(u32::from('a') + at))
+        .unwrap_or(c)
+}

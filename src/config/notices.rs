@@ -1,0 +1,108 @@
+//! Notices that a node sends by itself: to whom, and of what.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{ConfigProblem, SecretText};
+
+/// Receivers of a node's notices; none as shipped.
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct NoticesEntry {
+    /// Address to which each notice is posted as JSON, `http://` or `https://`; never shown, as it may be a secret.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub webhook: Option<SecretText>,
+    /// Program that is run for each notice, and its arguments, without a shell; the notice is its standard input, as JSON.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<Vec<String>>,
+    /// Kinds of notices that are sent; absent: all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on: Option<Vec<NoticeKind>>,
+}
+
+/// Kind of a notice.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum NoticeKind {
+    /// A job has reached its end.
+    Done,
+    /// Nothing goes on without a person: a pen to change, a plan to approve, an arm to reset.
+    NeedsYou,
+    /// An arm has a fault.
+    Fault,
+}
+
+impl NoticesEntry {
+    /// Returns whether notices are sent anywhere.
+    #[must_use]
+    pub const fn is_on(&self) -> bool {
+        self.webhook.is_some() || self.command.is_some()
+    }
+
+    /// Returns whether notices of a kind are sent.
+    #[must_use]
+    pub fn sends(&self, kind: NoticeKind) -> bool {
+        self.on.as_ref().is_none_or(|on| on.contains(&kind))
+    }
+
+    pub(super) fn problems(&self) -> Vec<ConfigProblem> {
+        let mut problems = Vec::new();
+        let is_address = |url: &SecretText| {
+            let rest = url.reveal().strip_prefix("http://");
+            let rest = rest.or_else(|| url.reveal().strip_prefix("https://"));
+            rest.is_some_and(|rest| !rest.is_empty() && !rest.contains(char::is_whitespace))
+        };
+        if self.webhook.as_ref().is_some_and(|url| !is_address(url)) {
+            let what =
+                "notices.webhook is no address of the form http://HOST/PATH or https://HOST/PATH";
+            problems.push(ConfigProblem::at("notices.webhook", what));
+        }
+        let names_program =
+            |command: &Vec<String>| command.first().is_some_and(|name| !name.is_empty());
+        if self
+            .command
+            .as_ref()
+            .is_some_and(|command| !names_program(command))
+        {
+            let what = "notices.command is empty; write [\"PROGRAM\", \"ARGUMENT\"], without a shell's signs";
+            problems.push(ConfigProblem::at("notices.command", what));
+        }
+        if self.on.is_some() && !self.is_on() {
+            let what = "notices.on chooses notices that go nowhere: give a webhook or a command";
+            problems.push(ConfigProblem::at("notices.on", what));
+        }
+        problems
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failing test may panic")]
+mod tests {
+    use crate::{NodeFile, NoticeKind};
+
+    #[test]
+    fn a_node_file_says_where_notices_go_and_the_address_is_never_shown() {
+        let text = "[notices]\nwebhook = \"https://hooks.example/T0-secret\"\non = [\"fault\"]\n";
+        let node = NodeFile::read("node.toml", text).unwrap();
+        assert!(node.notices.sends(NoticeKind::Fault) && !node.notices.sends(NoticeKind::Done));
+        let shown = serde_json::to_string(&node).unwrap();
+        assert!(
+            !shown.contains("T0-secret") && shown.contains("(secret)"),
+            "{shown}"
+        );
+        assert!(!format!("{node:?}").contains("T0-secret"));
+        for (keys, words) in [
+            ("webhook = \"ftp://x\"", "notices.webhook is no address"),
+            ("webhook = \"http://\"", "notices.webhook is no address"),
+            ("command = []", "notices.command is empty"),
+            ("on = [\"done\"]", "go nowhere"),
+            ("command = [\"x\"]\non = [\"soon\"]", "soon"),
+        ] {
+            let wrong = NodeFile::read("node.toml", &format!("[notices]\n{keys}\n"));
+            let wrong = wrong.unwrap_err().to_string();
+            assert!(wrong.contains(words), "{keys}: {wrong}");
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! Ids that the protocol library cannot hold: numbers beyond 64 signed bits. Inside they are a text that keeps every digit, and on
+//! the way out the number again, so that a caller finds its answer.
+
+use axum::body::{Body, Bytes};
+use hyper::body::{Body as HttpBody, Frame, SizeHint};
+use serde_json::{Number, Value};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+/// Begins the text that stands for such a number. No client's own id begins so but by intent, and is answered as a number then.
+const MARK: &str = "steadyhand:number:";
+
+/// Longest number that is kept to its last digit.
+const DIGITS_MAX: usize = 400;
+
+/// Puts the text that stands for it in the place of a number that the library cannot hold; `written` finds the number as it was
+/// sent.
+pub(super) fn stand_in<'t>(id: &mut Value, written: impl FnOnce() -> Option<&'t str>) {
+    let Value::Number(number) = id else {
+        return;
+    };
+    if is_held(number) {
+        return;
+    }
+    let is_same = |text: &&str| {
+        text.len() <= DIGITS_MAX && text.parse::<Number>().is_ok_and(|same| same == *number)
+    };
+    let digits = match written().filter(is_same) {
+        Some(exact) => exact.to_owned(),
+        None => number.to_string(),
+    };
+    *id = format!("{MARK}{digits}").into();
+}
+
+/// Returns whether the library holds the number: its own limit for floats is 2^53, where they stop to be exact.
+fn is_held(number: &Number) -> bool {
+    const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
+    let is_exact = |value: f64| value.abs() < EXACT_MAX;
+    number.is_i64() || (!number.is_u64() && number.as_f64().is_some_and(is_exact))
+}
+
+/// Returns whether an id stands for such a number.
+pub(super) fn is_stand_in(id: &Value) -> bool {
+    id.as_str().is_some_and(|text| text.starts_with(MARK))
+}
+
+/// Returns an id as its sender would compare it: a number's digits, however it is kept here.
+pub(super) fn letters(id: &Value) -> String {
+    let plain = |text: &str| text.trim().to_owned();
+    match id {
+        Value::String(text) => match text.strip_prefix(MARK) {
+            Some(digits) => digits
+                .parse::<Number>()
+                .map_or_else(|_| plain(digits), |number| number.to_string()),
+            None => plain(text),
+        },
+        other => other.to_string(),
+    }
+}
+
+/// Returns a message as it goes out, with the numbers in the place of their texts.
+pub(super) fn restored(message: Vec<u8>) -> Vec<u8> {
+    let mut open = b"\"".to_vec();
+    open.extend_from_slice(MARK.as_bytes());
+    let Some(mut at) = find(&message, &open) else {
+        return message;
+    };
+    let mut out = Vec::with_capacity(message.len());
+    let mut rest = message.as_slice();
+    loop {
+        let (before, marked) = rest.split_at_checked(at).unwrap_or((rest, &[]));
+        let digits = marked.get(open.len()..).unwrap_or_default();
+        let end = digits.iter().position(|byte| *byte == b'"');
+        let number = end.and_then(|end| digits.get(..end));
+        let is_id = before.ends_with(b"\"id\":") || before.ends_with(b"\"requestId\":");
+        out.extend_from_slice(before);
+        match number.filter(|number| is_id && is_number(number)) {
+            Some(number) => {
+                out.extend_from_slice(number);
+                rest = digits.get(number.len() + 1..).unwrap_or_default();
+            }
+            None => {
+                out.extend_from_slice(&open);
+                rest = digits;
+            }
+        }
+        match find(rest, &open) {
+            Some(next) => at = next,
+            None => break,
+        }
+    }
+    out.extend_from_slice(rest);
+    out
+}
+
+fn is_number(digits: &[u8]) -> bool {
+    std::str::from_utf8(digits).is_ok_and(|text| text.parse::<Number>().is_ok())
+}
+
+fn find(text: &[u8], wanted: &[u8]) -> Option<usize> {
+    text.windows(wanted.len())
+        .position(|window| window == wanted)
+}
+
+/// Restores the ids in a response's body, of which each frame holds whole messages.
+pub(super) fn restored_body(body: Body) -> Body {
+    Body::new(RestoredIds(body))
+}
+
+struct RestoredIds(Body);
+
+impl HttpBody for RestoredIds {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let frame = Pin::new(&mut self.0).poll_frame(context);
+        let restore = |bytes: Bytes| Bytes::from(restored(bytes.to_vec()));
+        frame.map(|frame| frame.map(|frame| frame.map(|frame| frame.map_data(restore))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.is_end_stream()
+    }
+
+    /// A number is shorter than its text.
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::default()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failing test may panic")]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_number_of_any_length_comes_back_to_its_last_digit() {
+        for written in [
+            "9223372036854775808",
+            "18446744073709551615",
+            "123456789012345678901234567890",
+            "-9223372036854775809",
+            "1e300",
+            "9007199254740992.0",
+        ] {
+            let mut id: Value = serde_json::from_str(written).unwrap();
+            let plain = letters(&id);
+            stand_in(&mut id, || Some(written));
+            assert!(is_stand_in(&id), "{written}");
+            assert_eq!(letters(&id), plain, "{written}");
+            let sent = json!({"id": id, "result": {}}).to_string().into_bytes();
+            let sent = String::from_utf8(restored(sent)).unwrap();
+            assert_eq!(sent, format!("{{\"id\":{written},\"result\":{{}}}}"));
+        }
+    }
+
+    #[test]
+    fn what_the_library_holds_and_what_is_no_id_stays_as_it_is() {
+        for held in [json!(7), json!(-1), json!(i64::MAX), json!(7.0), json!("a")] {
+            let mut id = held.clone();
+            stand_in(&mut id, || None);
+            assert_eq!(id, held);
+        }
+        for text in [
+            format!("{{\"text\":\"{MARK}12\"}}"),
+            format!("{{\"id\":\"{MARK}x\"}}"),
+            format!("{{\"id\":\"{MARK}12"),
+        ] {
+            assert_eq!(restored(text.clone().into_bytes()), text.into_bytes());
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Carries out an earlier job's plan on a simulated arm of its own, and compares the ink with the job's strokes. No arm of a
+//! node moves.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context, anyhow, bail};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::control_socket::VerbReply;
+use super::simulated_playback;
+use base::units::JointVector;
+use design::compare::{InkDeviation, deviation_mm};
+use job::PastJob;
+use plan::{Plan, SilentObserver};
+use scene::{DrawingTrim, Order, Scene, SceneLibrary};
+use tools::Node;
+
+/// Maximum distance of ink from the job's strokes; beyond it the drawing is a different one.
+pub const APART_MM_MAX: f64 = 1.0;
+
+/// A job, carried out again on a simulated arm.
+pub struct ReplayedJob {
+    past: PastJob,
+    scene: Arc<Scene>,
+    plan: Plan,
+    ink: Vec<Vec<[f64; 2]>>,
+    apart: InkDeviation,
+}
+
+impl ReplayedJob {
+    /// Plans a job anew from where it began and carries the plan out.
+    ///
+    /// # Errors
+    /// There is nothing to replay, something that the job depends on was changed, or the simulated arm did not reach its end.
+    pub async fn of(scene: Arc<Scene>, past: PastJob) -> anyhow::Result<Self> {
+        if past.strokes.is_empty() {
+            bail!(
+                "{} drew nothing (it was a {}): there is no plan to replay",
+                past.id,
+                past.tool
+            );
+        }
+        let planned = Arc::clone(&scene);
+        let planning = tokio::task::spawn_blocking(move || {
+            let plan = plan_again(&planned, &past);
+            plan.map(|plan| (past, plan))
+        });
+        let (past, plan) = planning.await??;
+        let ink = simulated_playback::carry_out(&scene, plan.trajectory.clone()).await?;
+        let strokes = past.strokes.iter().map(|stroke| stroke.points_mm.clone());
+        let apart = deviation_mm(&strokes.collect::<Vec<_>>(), &ink);
+        Ok(Self {
+            past,
+            scene,
+            plan,
+            ink,
+            apart,
+        })
+    }
+
+    /// Returns whether it is the same plan, and its ink where the job's strokes are.
+    #[must_use]
+    pub fn is_same(&self) -> bool {
+        self.is_same_plan() && self.apart.max_mm <= APART_MM_MAX
+    }
+
+    fn is_same_plan(&self) -> bool {
+        self.plan.hash == self.past.plan_hash
+    }
+
+    /// Says how the replay differs from the job.
+    #[must_use]
+    pub fn words(&self) -> String {
+        format!(
+            "{}: {} plan {}; on the simulator {} of the job, which {}",
+            self.past.id,
+            if self.is_same_plan() {
+                "the same"
+            } else {
+                "another"
+            },
+            self.plan.hash,
+            self.apart.describe(),
+            self.past.state,
+        )
+    }
+
+    /// Paints the ink, as PNG.
+    fn png(&self) -> Option<Vec<u8>> {
+        let pens = self.plan.strokes.iter().map(|stroke| stroke.pen);
+        let pens = pens.chain(std::iter::repeat(0));
+        let ink: Vec<(usize, Vec<[f64; 2]>)> = pens.zip(self.ink.iter().cloned()).collect();
+        tools::ink_picture(&self.scene, &ink)
+    }
+}
+
+/// The part of a drawing's arguments that a replay needs.
+#[derive(Default, Deserialize)]
+struct UnderstoodTrim {
+    trim: Option<DrawingTrim>,
+}
+
+/// Returns the scene of a job that is to be replayed, with the trim of its pens.
+///
+/// # Errors
+/// It is not as it was, or a person changed its pens meanwhile.
+pub fn scene_of(
+    library: &SceneLibrary,
+    state: &Path,
+    past: &PastJob,
+) -> anyhow::Result<Arc<Scene>> {
+    let id = &past.id;
+    let scene = tools::scene_of_job(library, state, past)
+        .map_err(|why| anyhow!("{id} cannot be replayed: {why}; restore it to replay"))?;
+    if scene.holder.is_by_hand() {
+        bail!(
+            "{id} cannot be replayed: a person changed its pens, and a replay has nobody to change them"
+        );
+    }
+    // Jobs of tools have other arguments, and those of older nodes none.
+    let said: UnderstoodTrim = serde_json::from_str(&past.understood).unwrap_or_default();
+    let Some(trim) = said.trim else {
+        return Ok(scene);
+    };
+    Ok(Arc::new(scene.trimmed(&trim)?))
+}
+
+/// Returns the job's plan, made again from what it began with.
+fn plan_again(scene: &Scene, past: &PastJob) -> anyhow::Result<Plan> {
+    let start = JointVector::from_slice(&past.start_rad);
+    let whole = plan::draw(scene, &start, &SilentObserver)?;
+    if whole.hash == past.plan_hash {
+        return Ok(whole);
+    }
+    // It went on with an earlier one, or drew something else than the design.
+    let part = plan::draw_strokes(
+        scene,
+        &start,
+        &past.strokes,
+        Order::AsDrawn,
+        &SilentObserver,
+    );
+    part.context("the job's strokes cannot be planned any more")
+}
+
+/// Replays a job of a node, for an operator.
+pub(super) async fn reply(node: &Node, id: &str) -> VerbReply {
+    match replayed(node, id).await {
+        Ok(replayed) => VerbReply {
+            done: replayed.is_same(),
+            data: Some(json!({"picture": replayed.png().map(|png| STANDARD.encode(png))})),
+            ..VerbReply::done(replayed.words())
+        },
+        Err(error) => VerbReply::failed(format!("{error:#}")),
+    }
+}
+
+async fn replayed(node: &Node, id: &str) -> anyhow::Result<ReplayedJob> {
+    let is_name = id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+    if !is_name {
+        bail!("there is no job {id:?}");
+    }
+    let past = job::past(&node.state, id).with_context(|| format!("{id} cannot be read"))?;
+    let scene = scene_of(&node.scenes, &node.state, &past)?;
+    ReplayedJob::of(scene, past).await
+}

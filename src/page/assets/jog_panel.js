@@ -1,0 +1,64 @@
+// Jogs: one press, one small step. The node stops the arm if this page goes before the step has ended.
+
+import { isOperator } from "./commands.js";
+import { command, door } from "./door.js";
+import { LiveTable, byId, element, say } from "./elements.js";
+
+const TIP = ["x", "y", "z"];
+
+let busy = false;
+const joints = new LiveTable("Joints that can be jogged", ["Joint", "Angle", "Limits"]);
+
+function size() {
+  return Number(byId("jog-size").value);
+}
+
+async function asked(verb) {
+  const told = await command(verb);
+  if (!told.done) throw new Error(told.text);
+  return told;
+}
+
+// One step at a time: a press while one is under way is none.
+async function once(work) {
+  if (busy) return;
+  busy = true;
+  try {
+    await work();
+  } catch (failure) {
+    say(byId("jog-answer"), `Not done: ${failure.message}`);
+  }
+  busy = false;
+}
+
+async function step(axis, by) {
+  const scene = byId("jog-scene").value;
+  const told = await asked({ verb: "jog", scene, step: { axis, by } });
+  say(byId("jog-answer"), told.text);
+  await look();
+}
+
+function buttons(name, axis) {
+  return [-1, 1].map((sign) => element("button", {
+    type: "button", "aria-label": `${name} ${sign < 0 ? "minus" : "plus"}`, onclick: () => once(() => step(axis, sign * size())),
+  }, `${name} ${sign < 0 ? "−" : "+"}`));
+}
+
+async function look() {
+  const data = JSON.parse((await asked({ verb: "jogged", scene: byId("jog-scene").value })).text);
+  const place = data.tip_mm.map((mm) => mm.toFixed(1)).join(", ");
+  say(byId("jog-place"), `${data.denied ? `${data.denied}. ` : ""}Tip at ${place} mm, ${data.height_mm.toFixed(1)} mm over the sheet.`);
+  joints.show(data.joints.map((joint) => [joint.name, `${joint.deg.toFixed(1)}°`, `${joint.lower_deg.toFixed(0)}° to ${joint.upper_deg.toFixed(0)}°`]));
+  const wanted = data.joints.map((joint) => joint.name).join();
+  if (byId("jog-joints").dataset.names === wanted) return;
+  byId("jog-joints").dataset.names = wanted;
+  byId("jog-joints").replaceChildren(...data.joints.flatMap((joint, at) => buttons(joint.name, { joint: at })));
+}
+
+export function beginJog() {
+  byId("jog-tip").replaceChildren(...TIP.flatMap((axis) => buttons(axis, axis)));
+  byId("jog-table").append(joints.node);
+  byId("jog").addEventListener("toggle", () => { if (byId("jog").open) once(look); });
+  byId("jog-scene").addEventListener("change", () => once(look));
+  door.addEventListener("session", () => { if (!isOperator()) byId("jog").open = false; });
+}

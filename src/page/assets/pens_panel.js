@@ -1,0 +1,41 @@
+// Pens that a person changes in the middle of a drawing: which one, what the arm does meanwhile, and the word that it is in.
+
+import { isOperator, verbButton } from "./commands.js";
+import { door } from "./door.js";
+import { byId, element, shape } from "./elements.js";
+
+let shown = "";
+let newest = [];
+
+function swatch(pen) {
+  const paint = shape("rect", { width: 40, height: 40, fill: pen.colour });
+  return shape("svg", { class: "swatch", viewBox: "0 0 40 40", role: "img", "aria-label": `Colour ${pen.colour}` }, paint);
+}
+
+function card(pen) {
+  const confirm = isOperator()
+    ? verbButton(`Pen ${pen.pen} ${pen.name} is in: go on`, { verb: "pen", job: pen.job, confirmed: pen.pen }, byId("pens-answer"))
+    : element("p", {}, "An operator who has logged in says here that it is in.");
+  const meanwhile = pen.is_simulated
+    ? "The arm is simulated: no hand is needed."
+    : "The arm stands where a hand can reach and holds itself; nothing moves until it is said. Take your hands away before.";
+  return element("article", { class: "pen-change" }, swatch(pen),
+    element("p", {}, `${pen.job} on ${pen.arm} waits for ${pen.words}.`), element("p", {}, meanwhile), confirm);
+}
+
+function show() {
+  byId("pens").hidden = newest.length === 0;
+  byId("pens-list").replaceChildren(...newest.map(card));
+}
+
+export function pensLive(pens) {
+  const key = JSON.stringify(pens);
+  if (key === shown) return;
+  shown = key;
+  newest = pens;
+  show();
+}
+
+export function beginPens() {
+  door.addEventListener("session", show);
+}

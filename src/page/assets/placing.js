@@ -1,0 +1,162 @@
+// A drawing on its sheet that a hand moves, scales and turns, with what is refused where it is. It sends nothing: whoever
+// listens hears the place that was chosen.
+
+import { element, shape } from "./elements.js";
+
+const EDGE = 0.06;
+const MOVE_MM = 1;
+const FAR_MM = 10;
+const TURN_DEG = 5;
+const GROWTH = 1.05;
+const SIDE_MM = [1, 2000];
+// Of what is seen.
+const HANDLE = 0.025;
+
+function line(xy) {
+  let text = `M${xy[0]} ${xy[1]}`;
+  for (let at = 2; at < xy.length; at += 2) text += `L${xy[at]} ${xy[at + 1]}`;
+  return text;
+}
+
+function centre(place) {
+  return [place.at[0] + place.sides[0] / 2, place.at[1] + place.sides[1] / 2];
+}
+
+function turned([x, y], deg) {
+  const [sin, cos] = [Math.sin(deg * Math.PI / 180), Math.cos(deg * Math.PI / 180)];
+  return [x * cos - y * sin, x * sin + y * cos];
+}
+
+const tenth = (value) => Math.round(value * 10) / 10;
+
+export class PlacedSheet {
+  // `chosen` is told the corner, the longer side and the turn when a hand lets go.
+  constructor(offer, chosen) {
+    const { page_at_mm, page_sides_mm, page_turn_deg, lines, places } = offer.sheet;
+    this.offered = { at: page_at_mm, sides: page_sides_mm.map((side) => Math.max(side, 0.1)), turn: page_turn_deg };
+    this.place = { ...this.offered };
+    this.chosen = chosen;
+    const [width, height] = offer.sheet_mm;
+    this.size = [width, height];
+    this.#look();
+    this.drawing = shape("g", {}, ...lines.map((one) => shape("path", { class: one.is_refused ? "refused" : "offered", d: line(one.xy_mm) })));
+    this.marks = shape("g", { class: "marks" }, ...places.map((place) => mark(place, this.handle_mm)));
+    this.outline = shape("polygon", { class: "page-outline" });
+    this.corner = shape("circle", { class: "handle", r: this.handle_mm });
+    this.knob = shape("circle", { class: "handle turn", r: this.handle_mm });
+    this.stem = shape("line", { class: "stem" });
+    const flipped = shape("g", { transform: `translate(0 ${height}) scale(1 -1)` },
+      shape("rect", { class: "paper", width, height }), this.drawing, this.marks, this.outline, this.stem, this.corner, this.knob);
+    this.svg = shape("svg", {
+      class: "sheet placing", tabindex: "0", role: "group", viewBox: this.box,
+      "aria-label": "The drawing on its sheet. Arrow keys move it by 1 mm, with Shift by 10 mm; plus and minus scale it; comma and full stop turn it.",
+    }, flipped);
+    this.frame = flipped;
+    this.words = element("figcaption", {}, "Drag it to move it, its corner to scale it, its knob to turn it; or arrow keys, + and −, comma and full stop.");
+    this.node = element("figure", {}, this.svg, this.words);
+    this.svg.addEventListener("pointerdown", (event) => this.#grasp(event));
+    this.svg.addEventListener("keydown", (event) => this.#key(event));
+    this.#draw();
+  }
+
+  // The sheet and all of the page with its handles, however far out it lies.
+  #look() {
+    const [width, height] = this.size;
+    const [cx, cy] = centre(this.offered);
+    const reach = 1.2 * Math.hypot(...this.offered.sides) / 2;
+    const [left, right] = [Math.min(0, cx - reach), Math.max(width, cx + reach)];
+    const [low, high] = [Math.min(0, cy - reach), Math.max(height, cy + reach)];
+    const edge = EDGE * Math.max(right - left, high - low);
+    this.handle_mm = HANDLE * Math.max(right - left, high - low);
+    // Up is negative on a screen.
+    this.box = [left - edge, height - high - edge, right - left + 2 * edge, high - low + 2 * edge].map(tenth).join(" ");
+  }
+
+  #onSheet(event) {
+    const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(this.frame.getScreenCTM().inverse());
+    return [at.x, at.y];
+  }
+
+  #grasp(event) {
+    if (event.button !== 0) return;
+    event.preventDefault();
+    this.svg.focus();
+    this.svg.setPointerCapture(event.pointerId);
+    const begun = { from: this.#onSheet(event), place: this.place };
+    const grip = event.target === this.corner ? "scale" : event.target === this.knob ? "turn" : "move";
+    const move = (moved) => this.#drag(grip, begun, this.#onSheet(moved));
+    const end = () => {
+      this.svg.removeEventListener("pointermove", move);
+      this.#done();
+    };
+    this.svg.addEventListener("pointermove", move);
+    this.svg.addEventListener("lostpointercapture", end, { once: true });
+  }
+
+  #drag(grip, { from, place }, to) {
+    const [cx, cy] = centre(place);
+    if (grip === "move") return this.#set({ ...place, at: [place.at[0] + to[0] - from[0], place.at[1] + to[1] - from[1]] });
+    if (grip === "turn") {
+      const deg = Math.atan2(to[1] - cy, to[0] - cx) * 180 / Math.PI - 90;
+      return this.#set({ ...place, turn: Math.round(deg) });
+    }
+    const [before, now] = [from, to].map(([x, y]) => Math.hypot(x - cx, y - cy));
+    return this.#scale(place, before > 0.1 ? now / before : 1);
+  }
+
+  #scale(place, by) {
+    const long = Math.max(...place.sides);
+    const side = tenth(Math.min(SIDE_MM[1], Math.max(SIDE_MM[0], long * by)));
+    const sides = place.sides.map((one) => one * side / long);
+    const [cx, cy] = centre(place);
+    this.#set({ ...place, sides, at: [cx - sides[0] / 2, cy - sides[1] / 2] });
+  }
+
+  #key(event) {
+    const step = event.shiftKey ? FAR_MM : MOVE_MM;
+    const moves = { ArrowLeft: [-step, 0], ArrowRight: [step, 0], ArrowUp: [0, step], ArrowDown: [0, -step] };
+    const { at, turn } = this.place;
+    if (moves[event.key]) this.#set({ ...this.place, at: [at[0] + moves[event.key][0], at[1] + moves[event.key][1]] });
+    else if (event.key === "+" || event.key === "-") this.#scale(this.place, event.key === "+" ? GROWTH : 1 / GROWTH);
+    else if (event.key === "," || event.key === ".") this.#set({ ...this.place, turn: turn + (event.key === "," ? TURN_DEG : -TURN_DEG) });
+    else return;
+    event.preventDefault();
+    this.#done();
+  }
+
+  #set(place) {
+    this.place = { ...place, at: place.at.map(tenth) };
+    this.#draw();
+  }
+
+  #done() {
+    if (JSON.stringify(this.place) === JSON.stringify(this.offered)) return;
+    this.chosen({ at_mm: this.place.at, size_mm: tenth(Math.max(...this.place.sides)), rotate_deg: this.place.turn });
+  }
+
+  #draw() {
+    const [[x0, y0], [x1, y1]] = [centre(this.offered), centre(this.place)];
+    const scale = Math.max(...this.place.sides) / Math.max(...this.offered.sides);
+    this.drawing.setAttribute("transform", `translate(${x1} ${y1}) rotate(${this.place.turn - this.offered.turn}) scale(${scale}) translate(${-x0} ${-y0})`);
+    const isMoved = JSON.stringify(this.place) !== JSON.stringify(this.offered);
+    // What was refused at one place says nothing of another.
+    this.marks.setAttribute("class", isMoved ? "marks stale" : "marks");
+    const [w, h] = this.place.sides.map((side) => side / 2);
+    const at = (x, y) => turned([x, y], this.place.turn).map((value, axis) => value + [x1, y1][axis]);
+    const points = [[-w, -h], [w, -h], [w, h], [-w, h]].map(([x, y]) => at(x, y));
+    this.outline.setAttribute("points", points.map((point) => point.join(",")).join(" "));
+    const [corner, top, knob] = [points[1], at(0, h), at(0, h + 3 * this.handle_mm)];
+    for (const [node, [x, y]] of [[this.corner, corner], [this.knob, knob]]) {
+      node.setAttribute("cx", x);
+      node.setAttribute("cy", y);
+    }
+    for (const [name, value] of Object.entries({ x1: top[0], y1: top[1], x2: knob[0], y2: knob[1] })) this.stem.setAttribute(name, value);
+  }
+}
+
+function mark({ at_mm: [x, y], why }, r) {
+  const cross = shape("path", { d: `M${x - r} ${y - r}L${x + r} ${y + r}M${x - r} ${y + r}L${x + r} ${y - r}` });
+  const title = shape("title");
+  title.textContent = why;
+  return shape("g", {}, title, cross);
+}

@@ -1,0 +1,91 @@
+//! Records of the audit log that name a job.
+
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _, SeekFrom};
+
+use serde::Serialize;
+use tools::Node;
+
+use super::page_refusal::PageRefusal;
+
+/// Bytes of the log that are looked through, its newest.
+const BYTES_MAX: u64 = 8 << 20;
+
+/// Records of a job that are shown, the newest.
+const RECORDS_MAX: usize = 40;
+
+/// A record of the audit log.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub(super) struct JobAuditRecord {
+    number: u64,
+    time_ms: u64,
+    kind: String,
+    text: String,
+}
+
+/// Returns the newest records that name a job, the oldest first. Reads a file: not for a thread that others wait for.
+pub(super) fn records(node: &Node, id: &str) -> Result<Vec<JobAuditRecord>, PageRefusal> {
+    node.audit.flush();
+    let read = newest_text(node).map_err(|error| PageRefusal::Broken(error.to_string()))?;
+    let named = read.lines().filter_map(record);
+    let mut named: Vec<JobAuditRecord> = named.filter(|record| names(&record.text, id)).collect();
+    let first = named.len().saturating_sub(RECORDS_MAX);
+    Ok(named.split_off(first))
+}
+
+fn newest_text(node: &Node) -> io::Result<String> {
+    let mut log = File::open(node.state.join("audit.log"))?;
+    let length = log.metadata()?.len();
+    log.seek(SeekFrom::Start(length.saturating_sub(BYTES_MAX)))?;
+    let mut bytes = Vec::new();
+    log.take(BYTES_MAX).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Reads a line; `None` for the head, and for one that is cut off.
+fn record(line: &str) -> Option<JobAuditRecord> {
+    let mut fields = line.split('\t');
+    Some(JobAuditRecord {
+        number: fields.next()?.parse().ok()?,
+        time_ms: fields.next()?.parse().ok()?,
+        kind: fields.next()?.to_owned(),
+        text: fields.next()?.to_owned(),
+    })
+}
+
+/// Returns whether a text names a job, and not another whose name only begins like it.
+fn names(text: &str, id: &str) -> bool {
+    let mut after = text.split(id).skip(1);
+    !id.is_empty()
+        && after.any(|rest| !rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '-'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_names_a_job_by_its_whole_name() {
+        for (text, is_named) in [
+            ("{\"job\":\"job-1\",\"tool\":\"stroke\"}", true),
+            ("operator: Approve { job: job-1 }", true),
+            ("job-12 and job-1x", false),
+            ("job-12, then job-1.", true),
+            ("nothing", false),
+        ] {
+            assert_eq!(names(text, "job-1"), is_named, "{text}");
+        }
+        assert!(!names("anything", ""));
+    }
+
+    #[test]
+    fn a_line_is_a_record_and_its_head_is_none() {
+        let read = record("7\t1700000000000\tcall\t{\"job\":\"job-1\"}\tab\tcd");
+        let read = read.map(|read| (read.number, read.kind, read.text));
+        assert_eq!(
+            read,
+            Some((7, "call".to_owned(), "{\"job\":\"job-1\"}".to_owned()))
+        );
+        assert_eq!(record("steadyhand audit 1\tkey\thash"), None);
+    }
+}

@@ -1,0 +1,163 @@
+//! A person's correction of one drawing at the arm: the pen higher and slower than the scene says, never lower or faster.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Scene, ScenePen};
+use base::units::Finite;
+
+/// Step in which the pen's height is trimmed.
+const TRIM_STEP_MM: f64 = 0.1;
+
+/// Slowest drawing, as a share of what the scene says.
+const TRIM_PERCENT_LEAST: f64 = 10.0;
+
+/// A correction of a drawing. The default changes nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct DrawingTrim {
+    /// Height by which every pen is sent less deep, in steps of a tenth of a millimetre.
+    pub raise_mm: Finite,
+    /// Drawing speed in percent of each pen's.
+    pub speed_percent: Finite,
+}
+
+/// Reason that a drawing cannot be trimmed so.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+pub enum DrawingTrimError {
+    /// It is no whole number of steps, or below the scene's depth.
+    #[error(
+        "raise_mm is {0}; 0 and more are possible, in steps of 0.1: a trim only raises the pen, and how deep it is sent is the scene's to say (press_mm)"
+    )]
+    Raise(f64),
+    /// The pen would not touch the sheet any more.
+    #[error(
+        "raise_mm is {raise_mm}; up to {most_mm} are possible: the pen is sent {most_mm} mm below the sheet"
+    )]
+    OffTheSheet {
+        /// The height that was asked for.
+        raise_mm: f64,
+        /// The most that leaves a pen on the sheet.
+        most_mm: f64,
+    },
+    /// Faster than the scene allows, or so slow that it stands.
+    #[error(
+        "speed_percent is {0}; 10 to 100 are possible: how fast a pen draws is the scene's to say (draw_mm_s)"
+    )]
+    Speed(f64),
+}
+
+impl Default for DrawingTrim {
+    fn default() -> Self {
+        let finite = |value| Finite::new(value).unwrap_or_default();
+        Self {
+            raise_mm: finite(0.0),
+            speed_percent: finite(100.0),
+        }
+    }
+}
+
+impl DrawingTrim {
+    /// Returns whether it changes anything.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Says what it changes.
+    #[must_use]
+    pub fn words(&self) -> String {
+        format!(
+            "pen raised by {:.1} mm, drawn at {} % of its speed",
+            self.raise_mm.get(),
+            self.speed_percent.get()
+        )
+    }
+
+    fn check(&self, scene: &Scene) -> Result<(), DrawingTrimError> {
+        let (raise_mm, percent) = (self.raise_mm.get(), self.speed_percent.get());
+        let steps = raise_mm / TRIM_STEP_MM;
+        if raise_mm < 0.0 || (steps - steps.round()).abs() > 1e-6 {
+            return Err(DrawingTrimError::Raise(raise_mm));
+        }
+        if !(TRIM_PERCENT_LEAST..=100.0).contains(&percent) {
+            return Err(DrawingTrimError::Speed(percent));
+        }
+        let presses = scene.pens.iter().map(|pen| scene.press_mm(pen));
+        let most_mm = presses.fold(f64::INFINITY, f64::min);
+        if raise_mm > most_mm + 1e-9 {
+            return Err(DrawingTrimError::OffTheSheet { raise_mm, most_mm });
+        }
+        Ok(())
+    }
+
+    fn pen(&self, scene: &Scene, pen: &ScenePen) -> ScenePen {
+        ScenePen {
+            press_mm: Some((scene.press_mm(pen) - self.raise_mm.get()).max(0.0)),
+            draw_mm_s: Some(scene.draw_mm_s(pen) * self.speed_percent.get() / 100.0),
+            ..pen.clone()
+        }
+    }
+}
+
+impl Scene {
+    /// Returns a copy of the scene whose pens are sent less deep and draw slower. It narrows what the scene allows, so its
+    /// revision is the scene's.
+    ///
+    /// # Errors
+    /// A trim that would go beyond what the scene allows, or lift the pen off the sheet.
+    pub fn trimmed(&self, trim: &DrawingTrim) -> Result<Self, DrawingTrimError> {
+        trim.check(self)?;
+        let pens = self.pens.iter().map(|pen| trim.pen(self, pen));
+        Ok(Self {
+            pens: pens.collect(),
+            ..self.clone()
+        })
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failing test may panic")]
+mod tests {
+    use super::*;
+    use crate::SceneLibrary;
+
+    fn trim(raise_mm: f64, speed_percent: f64) -> DrawingTrim {
+        DrawingTrim {
+            raise_mm: Finite::new(raise_mm).unwrap(),
+            speed_percent: Finite::new(speed_percent).unwrap(),
+        }
+    }
+
+    #[test]
+    fn a_trim_narrows_every_pen_and_keeps_the_revision() {
+        let scene = SceneLibrary::new(None).scene("pens_by_hand", None).unwrap();
+        let trimmed = scene.trimmed(&trim(0.3, 50.0)).unwrap();
+        assert_eq!(trimmed.revision, scene.revision);
+        for (own, was) in trimmed.pens.iter().zip(&scene.pens) {
+            assert!((trimmed.press_mm(own) - (scene.press_mm(was) - 0.3)).abs() < 1e-9);
+            assert!((trimmed.draw_mm_s(own) - scene.draw_mm_s(was) / 2.0).abs() < 1e-9);
+        }
+        let same = scene.trimmed(&DrawingTrim::default()).unwrap();
+        for (own, was) in same.pens.iter().zip(&scene.pens) {
+            assert!((same.press_mm(own) - scene.press_mm(was)).abs() < 1e-12);
+            assert!((same.draw_mm_s(own) - scene.draw_mm_s(was)).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn a_trim_never_goes_beyond_the_scene() {
+        let scene = SceneLibrary::new(None).scene("pens_by_hand", None).unwrap();
+        for (raise_mm, percent) in [
+            (-0.1, 100.0),
+            (0.05, 100.0),
+            (5.0, 100.0),
+            (0.0, 101.0),
+            (0.0, 0.0),
+            (0.0, 9.9),
+            (0.0, -50.0),
+        ] {
+            let trimmed = scene.trimmed(&trim(raise_mm, percent));
+            assert!(trimmed.is_err(), "{raise_mm} {percent}");
+        }
+    }
+}

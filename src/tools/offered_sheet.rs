@@ -1,0 +1,109 @@
+//! The sheet of an offered drawing as lines and places, for who draws it and moves the drawing about by hand.
+
+use serde::{Deserialize, Serialize};
+
+use super::preview::DrawingPreview;
+use super::stroke::rounded;
+use scene::{DesignOverflow, ScenePage, SheetStroke};
+
+/// Points that are sent; of larger drawings every n-th.
+const POINTS_MAX: usize = 20_000;
+
+/// Places of refusals that are marked.
+const PLACES_MAX: usize = 200;
+
+/// The sheet of an offered drawing.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+pub struct OfferedSheet {
+    /// Lower left corner of the design's page before it is turned.
+    pub page_at_mm: [f64; 2],
+    /// Width and height of the page before it is turned.
+    pub page_sides_mm: [f64; 2],
+    /// Turn of the page about its centre, counter-clockwise.
+    pub page_turn_deg: f64,
+    /// All that would be drawn, and all that is refused.
+    pub lines: Vec<OfferedLine>,
+    /// Places of the refusals.
+    pub places: Vec<RefusedPlace>,
+}
+
+/// A line of an offered drawing.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct OfferedLine {
+    /// True if a rule refuses it.
+    pub is_refused: bool,
+    /// x, y, x, y.
+    pub xy_mm: Vec<f64>,
+}
+
+/// A place of the sheet that a rule refuses.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct RefusedPlace {
+    /// The place.
+    pub at_mm: [f64; 2],
+    /// The rule's sentence.
+    pub why: String,
+}
+
+impl OfferedSheet {
+    /// Returns the lines of a preview with its refusals.
+    pub(super) fn of_preview(page: &ScenePage, preview: &DrawingPreview) -> Self {
+        let planned = preview.plan.iter().flat_map(|plan| &plan.strokes);
+        let refused_items: Vec<usize> =
+            preview.refusals.iter().filter_map(|one| one.item).collect();
+        let planned = planned.enumerate();
+        let planned = planned.map(|(item, stroke)| (stroke, refused_items.contains(&item)));
+        let refused = preview.refused.iter().map(|stroke| (stroke, true));
+        let lines: Vec<(&SheetStroke, bool)> = planned.chain(refused).collect();
+        let lines = lines
+            .iter()
+            .map(|(stroke, is_refused)| (stroke.points_mm.as_slice(), *is_refused));
+        let places = preview.refusals.iter().filter_map(|refusal| {
+            Some(RefusedPlace {
+                at_mm: refusal.at_mm?.map(rounded),
+                why: refusal.why.clone(),
+            })
+        });
+        Self {
+            places: places.take(PLACES_MAX).collect(),
+            ..Self::of_page(page, &lines.collect::<Vec<_>>())
+        }
+    }
+
+    /// Returns the lines of a design that does not fit its sheet.
+    pub(super) fn of_overflow(outside: &DesignOverflow) -> Self {
+        let lines = outside.lines.iter();
+        let lines = lines.map(|line| (line.points_mm.as_slice(), line.is_outside));
+        Self {
+            places: vec![RefusedPlace {
+                at_mm: outside.at_mm.map(rounded),
+                why: outside.why.clone(),
+            }],
+            ..Self::of_page(&outside.page, &lines.collect::<Vec<_>>())
+        }
+    }
+
+    fn of_page(page: &ScenePage, lines: &[(&[[f64; 2]], bool)]) -> Self {
+        let points: usize = lines.iter().map(|(points_mm, _)| points_mm.len()).sum();
+        let every = points.div_ceil(POINTS_MAX).max(1);
+        let lines = lines.iter().map(|(points_mm, is_refused)| OfferedLine {
+            is_refused: *is_refused,
+            xy_mm: thinned(points_mm, every),
+        });
+        Self {
+            page_at_mm: page.at_mm.map(rounded),
+            page_sides_mm: page.sides_mm.map(rounded),
+            page_turn_deg: page.turn_deg,
+            lines: lines.collect(),
+            places: Vec::new(),
+        }
+    }
+}
+
+/// Returns every n-th point and the last, as x, y, x, y.
+fn thinned(points_mm: &[[f64; 2]], every: usize) -> Vec<f64> {
+    let last = points_mm.len().saturating_sub(1);
+    let points = points_mm.iter().enumerate();
+    let kept = points.filter(|(at, _)| at.is_multiple_of(every) || *at == last);
+    kept.flat_map(|(_, point)| point.map(rounded)).collect()
+}
