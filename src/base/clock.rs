@@ -10,12 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use rustix::time::{
-    ClockId, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, clock_gettime,
-    timerfd_create, timerfd_settime,
-};
-use tokio::io::unix::AsyncFd;
-
+use crate::alarm_timer::AlarmTimer;
+use crate::system_clocks;
 use crate::units::ClockInstant;
 
 /// A node's clock; clones are the same clock.
@@ -152,24 +148,18 @@ impl NodeClock {
         if self.is_simulated() {
             return Duration::ZERO;
         }
-        system_time(ClockId::ThreadCPUTime)
+        system_clocks::thread_cpu_time()
     }
 
     /// Returns the time that the machine was suspended, since a fixed moment: this clock
     /// stands still meanwhile, so its users do not notice. Exact to [`SLEPT_WITHIN`]; `None`
-    /// if this thread is interrupted at each of several attempts to read it.
+    /// if this thread is interrupted at each of several attempts to read it, and on systems other than Linux.
     #[must_use]
     pub fn suspended_time(&self) -> Option<Duration> {
         if let ClockSource::Simulated { slept_nanos, .. } = &*self.0 {
             return Some(Duration::from_nanos(slept_nanos.load(Ordering::SeqCst)));
         }
-        (0..SLEPT_TRIES).find_map(|_| {
-            let before = system_time(ClockId::Monotonic);
-            let awake_or_not = system_time(ClockId::Boottime);
-            let after = system_time(ClockId::Monotonic);
-            (after.saturating_sub(before) < SLEPT_WITHIN)
-                .then(|| awake_or_not.saturating_sub(before))
-        })
+        system_clocks::suspended_time()
     }
 
     /// Has the machine of a simulated clock sleep for so long; a real clock is left alone.
@@ -248,16 +238,6 @@ fn nanos(span: Duration) -> u64 {
     u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Number of attempts to read it.
-const SLEPT_TRIES: u32 = 3;
-
-/// Returns the reading of a system clock, since its own beginning.
-fn system_time(clock: ClockId) -> Duration {
-    let now = clock_gettime(clock);
-    let whole = Duration::from_secs(u64::try_from(now.tv_sec).unwrap_or(0));
-    whole + Duration::from_nanos(u64::try_from(now.tv_nsec).unwrap_or(0))
-}
-
 /// Waits for moments of one clock.
 #[derive(Debug)]
 pub struct ClockAlarm {
@@ -287,48 +267,6 @@ impl ClockAlarm {
             time.go_on_to(time.now().after(BUSY_MAX));
         }
         Ok(())
-    }
-}
-
-#[derive(Debug)]
-struct AlarmTimer(AsyncFd<std::os::fd::OwnedFd>);
-
-impl AlarmTimer {
-    #[expect(
-        deprecated,
-        reason = "sound for a descriptor that is owned here; its successor is unsafe"
-    )]
-    fn new() -> io::Result<Self> {
-        let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
-        Ok(Self(AsyncFd::new(timerfd_create(
-            TimerfdClockId::Monotonic,
-            flags,
-        )?)?))
-    }
-
-    async fn wait(&mut self, for_: Duration) -> io::Result<()> {
-        let value = Timespec {
-            tv_sec: i64::try_from(for_.as_secs()).unwrap_or(i64::MAX),
-            tv_nsec: i64::from(for_.subsec_nanos()),
-        };
-        let once = Itimerspec {
-            it_interval: Timespec {
-                tv_sec: 0,
-                tv_nsec: 0,
-            },
-            it_value: value,
-        };
-        timerfd_settime(self.0.get_ref(), TimerfdTimerFlags::empty(), &once)?;
-        loop {
-            let mut ready = self.0.readable().await?;
-            let fired = ready.try_io(|fd| {
-                let mut count = [0_u8; 8];
-                Ok(rustix::io::read(fd.get_ref(), &mut count)?)
-            });
-            if let Ok(result) = fired {
-                return result.map(|_| ());
-            }
-        }
     }
 }
 

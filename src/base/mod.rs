@@ -1,8 +1,10 @@
 //! Vocabulary and services that every other crate may use: quantities with units, the clock, files on disk, lines for people.
 
+mod alarm_timer;
 pub mod calendar;
 pub mod clock;
 pub mod disk;
+mod system_clocks;
 pub mod terminal;
 pub mod units;
 pub mod wording;

@@ -11,7 +11,8 @@ import pathlib
 import subprocess
 import sys
 import tomllib
-import zipfile
+
+import archive
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SCHEMA = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"
@@ -92,15 +93,10 @@ def main(binary, out):
     package, workspace = root["package"], root["workspace"]["package"]
     bundle = pathlib.Path(out) / f"{package['name']}-{workspace['version']}.mcpb"
     said = json.dumps(manifest(package, workspace, binary), indent=2)
-    with zipfile.ZipFile(bundle, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
-        for name, content, mode in [
-            ("manifest.json", said.encode(), 0o644),
-            (f"server/{package['name']}", pathlib.Path(binary).read_bytes(), 0o755),
-        ]:
-            entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
-            entry.external_attr = (0o100000 | mode) << 16
-            entry.compress_type = zipfile.ZIP_DEFLATED
-            archive.writestr(entry, content)
+    archive.write(bundle, [
+        ("manifest.json", said.encode(), 0o644),
+        (f"server/{package['name']}", pathlib.Path(binary).read_bytes(), 0o755),
+    ])
     entry = registry_entry(package, workspace, bundle)
     (pathlib.Path(out) / "server.json").write_text(json.dumps(entry, indent=2) + "\n")
     print(bundle)

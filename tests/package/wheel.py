@@ -12,8 +12,8 @@ import pathlib
 import platform
 import sys
 import tomllib
-import zipfile
 
+import archive
 import libc
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -58,13 +58,7 @@ def main(binary, out):
     record = "".join(record_line(name, content) for name, (content, _) in files.items())
     files[f"{info}/RECORD"] = (f"{record}{info}/RECORD,,\n".encode(), 0o644)
     path = pathlib.Path(out) / f"{stem}-{tag(binary)}.whl"
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
-        for name, (content, mode) in files.items():
-            # A fixed date: the same binary gives the same wheel.
-            entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
-            entry.external_attr = (0o100000 | mode) << 16
-            entry.compress_type = zipfile.ZIP_DEFLATED
-            archive.writestr(entry, content)
+    archive.write(path, ((name, content, mode) for name, (content, mode) in files.items()))
     print(path)
 
 

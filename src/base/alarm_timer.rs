@@ -1,0 +1,89 @@
+//! Waits of the real clock: on Linux on a timer descriptor, whose grain is finer than an asynchronous runtime's; elsewhere on
+//! the runtime's own timer, whose grain of some milliseconds is enough to plan and to practise.
+
+pub(crate) use timer::AlarmTimer;
+
+#[cfg(target_os = "linux")]
+mod timer {
+    use std::io;
+    use std::time::Duration;
+
+    use rustix::time::{
+        Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
+        timerfd_settime,
+    };
+    use tokio::io::unix::AsyncFd;
+
+    /// A one-shot timer of the calling thread's runtime.
+    #[derive(Debug)]
+    pub(crate) struct AlarmTimer(AsyncFd<std::os::fd::OwnedFd>);
+
+    impl AlarmTimer {
+        #[expect(
+            deprecated,
+            reason = "sound for a descriptor that is owned here; its successor is unsafe"
+        )]
+        pub(crate) fn new() -> io::Result<Self> {
+            let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
+            Ok(Self(AsyncFd::new(timerfd_create(
+                TimerfdClockId::Monotonic,
+                flags,
+            )?)?))
+        }
+
+        pub(crate) async fn wait(&mut self, for_: Duration) -> io::Result<()> {
+            let value = Timespec {
+                tv_sec: i64::try_from(for_.as_secs()).unwrap_or(i64::MAX),
+                tv_nsec: i64::from(for_.subsec_nanos()),
+            };
+            let once = Itimerspec {
+                it_interval: Timespec {
+                    tv_sec: 0,
+                    tv_nsec: 0,
+                },
+                it_value: value,
+            };
+            timerfd_settime(self.0.get_ref(), TimerfdTimerFlags::empty(), &once)?;
+            loop {
+                let mut ready = self.0.readable().await?;
+                let fired = ready.try_io(|fd| {
+                    let mut count = [0_u8; 8];
+                    Ok(rustix::io::read(fd.get_ref(), &mut count)?)
+                });
+                if let Ok(result) = fired {
+                    return result.map(|_| ());
+                }
+            }
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod timer {
+    use std::io;
+    use std::time::Duration;
+
+    /// A one-shot timer of the calling thread's runtime, which must have its own timer enabled.
+    #[derive(Debug)]
+    pub(crate) struct AlarmTimer;
+
+    impl AlarmTimer {
+        #[expect(
+            clippy::unnecessary_wraps,
+            reason = "a timer descriptor may be refused where there is one"
+        )]
+        pub(crate) fn new() -> io::Result<Self> {
+            Ok(Self)
+        }
+
+        #[expect(
+            clippy::disallowed_methods,
+            clippy::unused_self,
+            reason = "the one home of waiting; a timer descriptor is used where there is one"
+        )]
+        pub(crate) async fn wait(&mut self, for_: Duration) -> io::Result<()> {
+            tokio::time::sleep(for_).await;
+            Ok(())
+        }
+    }
+}
