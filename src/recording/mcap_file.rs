@@ -12,6 +12,7 @@ use mcap::{Attachment, WriteOptions, Writer};
 use serde::Serialize;
 
 use crate::error::RecordingError;
+use crate::records::RECORD_BYTES_MAX;
 use crate::topic::{MessageSchema, Topic};
 
 /// The name of a job's recording in the folder of its journal.
@@ -19,6 +20,9 @@ pub const RECORDING: &str = "job.mcap";
 
 /// Who writes, as the file's header says.
 pub(crate) const LIBRARY: &str = concat!("steadyhand ", env!("CARGO_PKG_VERSION"));
+
+/// The largest file that is attached; with its name it is one record.
+const ATTACHMENT_BYTES_MAX: usize = RECORD_BYTES_MAX / 2;
 
 /// A recording that grows.
 pub(crate) struct McapFile {
@@ -111,6 +115,14 @@ impl McapFile {
         at_ns: u64,
         data: &[u8],
     ) -> Result<(), RecordingError> {
+        if data.len() > ATTACHMENT_BYTES_MAX {
+            let why = format!(
+                "{name} has {} MB; {} MB can be attached",
+                data.len() >> 20,
+                ATTACHMENT_BYTES_MAX >> 20
+            );
+            return Err(RecordingError::unusable(&self.path, why));
+        }
         self.bytes += data.len() as u64;
         let attached = self.writer.attach(&Attachment {
             log_time: at_ns,

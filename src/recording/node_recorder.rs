@@ -13,11 +13,12 @@ use tools::{JobRecorder, RecordedCamera, RecordedMotion, RecordedPicture, Record
 use vision::ImageFrame;
 
 use crate::error::RecordingError;
+use crate::finish;
 use crate::job_facts::JobFacts;
 use crate::job_recorder::{JobRecording, PictureSender, TakenPicture};
 use crate::mcap_file::RECORDING;
 use crate::recording_library::StoredRecordings;
-use crate::{finish, records};
+use crate::records::RecordSource;
 
 /// Lines of the audit log that are attached, at most.
 const AUDIT_BYTES_MAX: usize = 256 << 10;
@@ -175,7 +176,7 @@ fn mend_all(jobs: &Path) {
 }
 
 fn mend_one(path: &Path) -> Result<(), RecordingError> {
-    if records::is_ended_file(path)? {
+    if RecordSource::open(path)?.is_ended() {
         return Ok(());
     }
     finish::make_whole(path)
