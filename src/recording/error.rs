@@ -47,6 +47,26 @@ pub enum RecordingError {
         /// What is wrong.
         error: Box<parquet::errors::ParquetError>,
     },
+    /// The live view's port cannot be had.
+    #[cfg(feature = "live")]
+    #[error(
+        "there is no live view at 127.0.0.1:{port}: {error}; take another port for `record.live_port`, or the key away"
+    )]
+    Live {
+        /// Which port.
+        port: u16,
+        /// The system's error.
+        error: std::io::Error,
+    },
+    /// The program has no live view.
+    #[cfg(not(feature = "live"))]
+    #[error(
+        "`record.live_port = {port}` is asked for, and this program was built without the live view: take it away, or build with the cargo feature `live`"
+    )]
+    NotLive {
+        /// Which port.
+        port: u16,
+    },
 }
 
 impl RecordingError {
@@ -80,6 +100,11 @@ impl RecordingError {
             path: path.to_owned(),
             error: Box::new(error),
         }
+    }
+
+    #[cfg(feature = "live")]
+    pub(crate) fn live(port: u16) -> impl FnOnce(std::io::Error) -> Self {
+        move |error| Self::Live { port, error }
     }
 
     pub(crate) fn unusable(path: &Path, why: impl Into<String>) -> Self {

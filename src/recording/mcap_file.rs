@@ -6,6 +6,7 @@ use std::fs::{File, OpenOptions};
 use std::io::BufWriter;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use mcap::records::MessageHeader;
 use mcap::{Attachment, WriteOptions, Writer};
@@ -24,6 +25,12 @@ pub(crate) const LIBRARY: &str = concat!("steadyhand ", env!("CARGO_PKG_VERSION"
 /// The largest file that is attached; with its name it is one record.
 const ATTACHMENT_BYTES_MAX: usize = RECORD_BYTES_MAX / 2;
 
+/// Sees each message as it is written.
+pub(crate) trait MessageObserver: Send + Sync {
+    /// A message in JSON was written to a topic.
+    fn wrote(&self, topic: &str, at_ns: u64, data: &[u8]);
+}
+
 /// A recording that grows.
 pub(crate) struct McapFile {
     path: PathBuf,
@@ -31,11 +38,15 @@ pub(crate) struct McapFile {
     channels: BTreeMap<String, u16>,
     sequence: u32,
     bytes: u64,
+    observer: Option<Arc<dyn MessageObserver>>,
 }
 
 impl McapFile {
-    /// Makes the file, which is this user's alone.
-    pub(crate) fn create(path: &Path) -> Result<Self, RecordingError> {
+    /// Makes the file, which is this user's alone; what is written is shown to the observer as well.
+    pub(crate) fn create(
+        path: &Path,
+        observer: Option<Arc<dyn MessageObserver>>,
+    ) -> Result<Self, RecordingError> {
         let mut options = OpenOptions::new();
         let file = options.create(true).write(true).truncate(true).mode(0o600);
         let file = file.open(path).map_err(RecordingError::file(path))?;
@@ -50,6 +61,7 @@ impl McapFile {
             channels: BTreeMap::new(),
             sequence: 0,
             bytes: 0,
+            observer,
         })
     }
 
@@ -86,6 +98,9 @@ impl McapFile {
             publish_time: at_ns,
         };
         self.bytes += data.len() as u64;
+        if let Some(observer) = &self.observer {
+            observer.wrote(topic, at_ns, &data);
+        }
         let written = self.writer.write_to_known_channel(&header, &data);
         written.map_err(RecordingError::mcap(&self.path))
     }

@@ -16,6 +16,8 @@ mod finish;
 mod job_facts;
 mod job_recorder;
 mod lerobot;
+#[cfg(feature = "live")]
+mod live;
 mod mcap_file;
 mod message;
 mod node_recorder;

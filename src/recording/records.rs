@@ -110,7 +110,7 @@ mod tests {
     const MESSAGES: usize = 20;
 
     fn recording(path: &Path) -> Vec<u8> {
-        let mut file = McapFile::create(path).unwrap();
+        let mut file = McapFile::create(path, None).unwrap();
         for at_ns in 0..MESSAGES as u64 {
             let message = LogMessage {
                 timestamp: MessageTime::from_ns(at_ns),
@@ -245,7 +245,7 @@ mod tests {
         const MESSAGES: u64 = 1_000;
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("job.mcap");
-        let mut file = McapFile::create(&path).unwrap();
+        let mut file = McapFile::create(&path, None).unwrap();
         // Digits without repetition, which LZ4 cannot make shorter: as much is written as is read.
         let mut noise = 0x2545_f491_4f6c_dd1d_u64;
         let mut digit = || {
