@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Read, Seek, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use mcap::records::{MessageHeader, Record};
 use mcap::{Attachment, Compression, WriteOptions, Writer};
@@ -20,7 +20,7 @@ const CHUNK_BYTES: u64 = 1 << 20;
 /// takes its place, the old one stays as it is.
 pub(crate) fn make_whole(path: &Path) -> Result<(), RecordingError> {
     let source = RecordSource::open(path)?;
-    let part = path.with_extension("mcap.part");
+    let part = part(path);
     let written = rewrite(source, &part)
         .and_then(|()| std::fs::rename(&part, path).map_err(RecordingError::file(path)));
     if written.is_err() {
@@ -28,6 +28,11 @@ pub(crate) fn make_whole(path: &Path) -> Result<(), RecordingError> {
         let _ = std::fs::remove_file(&part);
     }
     written
+}
+
+/// The file that takes a recording's place once it is whole.
+pub(crate) fn part(path: &Path) -> PathBuf {
+    path.with_extension("mcap.part")
 }
 
 fn rewrite<R: Read>(source: RecordSource<R>, part: &Path) -> Result<(), RecordingError> {

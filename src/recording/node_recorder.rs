@@ -192,7 +192,8 @@ fn mend_all(jobs: &Path) {
 }
 
 fn mend_one(path: &Path) -> Result<(), RecordingError> {
-    if RecordSource::open(path)?.is_ended() {
+    // What was being made whole is begun anew, though the old file may have been ended.
+    if RecordSource::open(path)?.is_ended() && !finish::part(path).exists() {
         return Ok(());
     }
     finish::make_whole(path)
