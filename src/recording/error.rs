@@ -39,14 +39,6 @@ pub enum RecordingError {
         /// What is missing, and what to do.
         why: String,
     },
-    /// A data set cannot be written.
-    #[error("{path}: the data set cannot be written: {error}")]
-    Parquet {
-        /// Which file.
-        path: PathBuf,
-        /// What is wrong.
-        error: Box<parquet::errors::ParquetError>,
-    },
     /// The live view's port cannot be had.
     #[cfg(feature = "live")]
     #[error(
@@ -92,13 +84,6 @@ impl RecordingError {
             path: path.to_owned(),
             what: what.to_owned(),
             error,
-        }
-    }
-
-    pub(crate) fn parquet(path: &Path) -> impl FnOnce(parquet::errors::ParquetError) -> Self + '_ {
-        |error| Self::Parquet {
-            path: path.to_owned(),
-            error: Box::new(error),
         }
     }
 
