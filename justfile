@@ -14,6 +14,7 @@ slow:
     STEADYHAND_CASES=1000000 STEADYHAND_MINUTES=10 cargo test --workspace --release -- --include-ignored
     cargo test --release --test timing -- stop_bounds:: call_cost::
     STEADYHAND_RECORD=1 cargo test --release --test timing -- stop_bounds::
+    STEADYHAND_RUN_S=600 cargo test --release --test timing -- recorded_run:: --nocapture
     tests/recordings/run 200
 
 # Random trouble in so many rounds, from a seed; 200 are in `test`.
@@ -130,6 +131,10 @@ report-in-browser:
 page:
     cargo build
     tests/page/run target/page
+
+# Two minutes, or so many seconds, without and with a recording of two cameras: lost cycles, disk rate and size.
+recorded-run seconds="120":
+    STEADYHAND_RUN_S={{seconds}} cargo test --test timing recorded_run:: -- --nocapture
 
 # Recordings judged by other people's programs, and a node that records killed 200 times.
 recordings:

@@ -23,7 +23,7 @@ pub use cameras::{CameraEntry, CameraSource, SimulatedCameraEntry};
 pub use exam::{ExamEntry, HelperEntry, OptionalToolset};
 pub use notices::{NoticeKind, NoticesEntry};
 pub use peers::{FleetEntry, PeerEntry, SecretText};
-pub use record::{RecordEntry, RecordedCamerasEntry};
+pub use record::{RecordDetailsEntry, RecordEntry};
 pub use tools::{
     ArgumentEntry, ArgumentType, ConfigProblem, EffectEntry, ServerEntry, StepEntry, TIMEOUT_S,
     ToolEntry,

@@ -14,18 +14,21 @@ const FPS_MAX: f64 = 30.0;
 pub enum RecordEntry {
     /// The motion, or nothing.
     Motion(bool),
-    /// The motion and cameras.
-    WithCameras(RecordedCamerasEntry),
+    /// The motion and more.
+    Detailed(RecordDetailsEntry),
 }
 
-/// Cameras that are recorded beside the motion.
+/// What is recorded beside the motion, and shown while it is.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct RecordedCamerasEntry {
+pub struct RecordDetailsEntry {
     /// Names of cameras of this node; absent: none is recorded.
     pub cameras: Vec<String>,
     /// Pictures a second of each, up to 30; absent: 1.
     pub fps: Option<f64>,
+    /// Port of this machine at which Foxglove sees what is recorded as it happens; absent: none. 0 takes any that is free.
+    /// For programs that are built with the feature `live`.
+    pub live_port: Option<u16>,
 }
 
 impl Default for RecordEntry {
@@ -46,7 +49,7 @@ impl RecordEntry {
     pub fn cameras(&self) -> &[String] {
         match self {
             Self::Motion(_) => &[],
-            Self::WithCameras(entry) => &entry.cameras,
+            Self::Detailed(entry) => &entry.cameras,
         }
     }
 
@@ -54,8 +57,17 @@ impl RecordEntry {
     #[must_use]
     pub fn picture_period_s(&self) -> f64 {
         match self {
-            Self::WithCameras(RecordedCamerasEntry { fps: Some(fps), .. }) => 1.0 / fps,
+            Self::Detailed(RecordDetailsEntry { fps: Some(fps), .. }) => 1.0 / fps,
             _ => 1.0,
+        }
+    }
+
+    /// The port of the live view, if it is asked for.
+    #[must_use]
+    pub const fn live_port(&self) -> Option<u16> {
+        match self {
+            Self::Motion(_) => None,
+            Self::Detailed(entry) => entry.live_port,
         }
     }
 
@@ -69,7 +81,7 @@ impl RecordEntry {
                 problems.push(ConfigProblem::at("record", what));
             }
         }
-        if let Self::WithCameras(RecordedCamerasEntry { fps: Some(fps), .. }) = self
+        if let Self::Detailed(RecordDetailsEntry { fps: Some(fps), .. }) = self
             && !(*fps > 0.0 && *fps <= FPS_MAX)
         {
             let what = format!("record.fps is {fps}; above 0 and up to {FPS_MAX} are possible");

@@ -176,7 +176,8 @@ fn recorded(args: &NodeOptions, node: Node) -> anyhow::Result<Node> {
         .file
         .record
         .is_on()
-        .then(|| recordings.recorder(&node.state, &node.file));
+        .then(|| recordings.recorder(&node.state, &node.file))
+        .transpose()?;
     let library = recordings.library(&node.state);
     let node = node.with_recordings(library);
     Ok(match recorder {

@@ -38,7 +38,10 @@ pub struct NodeOptions {
 /// Services that recordings offer to a running node.
 pub trait RecordingServices: Sync {
     /// Returns the recorder of a node's jobs.
-    fn recorder(&self, state: &Path, file: &NodeFile) -> Arc<dyn JobRecorder>;
+    ///
+    /// # Errors
+    /// The live view that the node file asks for cannot be had.
+    fn recorder(&self, state: &Path, file: &NodeFile) -> anyhow::Result<Arc<dyn JobRecorder>>;
 
     /// Returns what answers the toolset `recording`.
     fn library(&self, state: &Path) -> Arc<dyn RecordingLibrary>;

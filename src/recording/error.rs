@@ -39,13 +39,25 @@ pub enum RecordingError {
         /// What is missing, and what to do.
         why: String,
     },
-    /// A data set cannot be written.
-    #[error("{path}: the data set cannot be written: {error}")]
-    Parquet {
-        /// Which file.
-        path: PathBuf,
-        /// What is wrong.
-        error: Box<parquet::errors::ParquetError>,
+    /// The live view's port cannot be had.
+    #[cfg(feature = "live")]
+    #[error(
+        "there is no live view at 127.0.0.1:{port}: {error}; take another port for `record.live_port`, or the key away"
+    )]
+    Live {
+        /// Which port.
+        port: u16,
+        /// The system's error.
+        error: std::io::Error,
+    },
+    /// The program has no live view.
+    #[cfg(not(feature = "live"))]
+    #[error(
+        "`record.live_port = {port}` is asked for, and this program was built without the live view: take it away, or build with the cargo feature `live`"
+    )]
+    NotLive {
+        /// Which port.
+        port: u16,
     },
 }
 
@@ -75,11 +87,9 @@ impl RecordingError {
         }
     }
 
-    pub(crate) fn parquet(path: &Path) -> impl FnOnce(parquet::errors::ParquetError) -> Self + '_ {
-        |error| Self::Parquet {
-            path: path.to_owned(),
-            error: Box::new(error),
-        }
+    #[cfg(feature = "live")]
+    pub(crate) fn live(port: u16) -> impl FnOnce(std::io::Error) -> Self {
+        move |error| Self::Live { port, error }
     }
 
     pub(crate) fn unusable(path: &Path, why: impl Into<String>) -> Self {

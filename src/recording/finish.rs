@@ -2,64 +2,77 @@
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
-use std::io::BufWriter;
+use std::io::{BufWriter, Read, Seek, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use mcap::records::{MessageHeader, Record};
 use mcap::{Attachment, Compression, WriteOptions, Writer};
 
 use crate::error::RecordingError;
 use crate::mcap_file::LIBRARY;
-use crate::records;
+use crate::records::RecordSource;
 
 /// Bytes of a chunk before it is compressed.
 const CHUNK_BYTES: u64 = 1 << 20;
 
-/// Rewrites a recording. A torn one then holds all that was whole.
+/// Rewrites a recording, a record at a time. A torn one then holds all that was whole. Until the new file is on the disk and
+/// takes its place, the old one stays as it is.
 pub(crate) fn make_whole(path: &Path) -> Result<(), RecordingError> {
-    let bytes = records::bytes(path)?;
-    let part = path.with_extension("mcap.part");
-    let written = rewrite(path, &bytes, &part)
+    let source = RecordSource::open(path)?;
+    let part = part(path);
+    let written = rewrite(source, &part)
         .and_then(|()| std::fs::rename(&part, path).map_err(RecordingError::file(path)));
     if written.is_err() {
-        // What is in place stays as it is.
+        // Half a file is of no use to anybody.
         let _ = std::fs::remove_file(&part);
     }
     written
 }
 
-fn rewrite(path: &Path, bytes: &[u8], part: &Path) -> Result<(), RecordingError> {
+/// The file that takes a recording's place once it is whole.
+pub(crate) fn part(path: &Path) -> PathBuf {
+    path.with_extension("mcap.part")
+}
+
+fn rewrite<R: Read>(source: RecordSource<R>, part: &Path) -> Result<(), RecordingError> {
     let mut options = OpenOptions::new();
     let file = options.create(true).write(true).truncate(true).mode(0o600);
     let file = file.open(part).map_err(RecordingError::file(part))?;
-    let options = WriteOptions::new()
-        .compression(Some(Compression::Lz4))
-        .chunk_size(Some(CHUNK_BYTES))
-        .library(LIBRARY);
-    let writer = options.create(BufWriter::new(file));
-    let mut copy = RecordCopy {
-        writer: writer.map_err(RecordingError::mcap(part))?,
-        channels: BTreeMap::new(),
-        schemas: BTreeMap::new(),
-    };
-    records::each(path, bytes, |record| {
-        copy.take(record).map_err(RecordingError::mcap(part))
-    })?;
-    copy.writer.finish().map_err(RecordingError::mcap(part))?;
-    let file = copy.writer.into_inner().into_inner();
+    let out = copy(source, part, BufWriter::new(file))?;
+    let file = out.into_inner();
     let file: File = file.map_err(|error| RecordingError::file(part)(error.into_error()))?;
     file.sync_all().map_err(RecordingError::file(part))
 }
 
+/// Copies what can be read, in chunks with an index.
+pub(crate) fn copy<R: Read, W: Write + Seek>(
+    source: RecordSource<R>,
+    part: &Path,
+    out: W,
+) -> Result<W, RecordingError> {
+    let options = WriteOptions::new()
+        .compression(Some(Compression::Lz4))
+        .chunk_size(Some(CHUNK_BYTES))
+        .library(LIBRARY);
+    let mut copy = RecordCopy {
+        writer: options.create(out).map_err(RecordingError::mcap(part))?,
+        channels: BTreeMap::new(),
+        schemas: BTreeMap::new(),
+    };
+    source.each(|record| copy.take(record).map_err(RecordingError::mcap(part)))?;
+    copy.writer.finish().map_err(RecordingError::mcap(part))?;
+    Ok(copy.writer.into_inner())
+}
+
 /// Copies records into another file, where schemas and channels have other numbers.
-struct RecordCopy {
-    writer: Writer<BufWriter<File>>,
+struct RecordCopy<W: Write + Seek> {
+    writer: Writer<W>,
     channels: BTreeMap<u16, u16>,
     schemas: BTreeMap<u16, u16>,
 }
 
-impl RecordCopy {
+impl<W: Write + Seek> RecordCopy<W> {
     fn take(&mut self, record: Record<'_>) -> Result<(), mcap::McapError> {
         match record {
             Record::Schema { header, data } => {

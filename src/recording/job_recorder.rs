@@ -18,7 +18,7 @@ use tools::RecordedMotion;
 use crate::error::RecordingError;
 use crate::finish;
 use crate::job_facts::JobFacts;
-use crate::mcap_file::{McapFile, RECORDING};
+use crate::mcap_file::{McapFile, MessageObserver, RECORDING};
 use crate::message::{CompressedImageMessage, LOG_INFO, LOG_WARNING, LogMessage, MessageTime};
 use crate::tick_writer::TickWriter;
 use crate::topic::{CAMERA_TOPIC, COMPRESSED_IMAGE, Topic};
@@ -75,9 +75,13 @@ impl PictureSender {
 
 impl JobRecording {
     /// Begins the recording of a job in the folder of its journal, of `bytes_max` bytes at most.
-    pub(crate) fn start(folder: &Path, bytes_max: u64) -> Result<Self, RecordingError> {
+    pub(crate) fn start(
+        folder: &Path,
+        bytes_max: u64,
+        observer: Option<Arc<dyn MessageObserver>>,
+    ) -> Result<Self, RecordingError> {
         let path = folder.join(RECORDING);
-        let file = McapFile::create(&path)?;
+        let file = McapFile::create(&path, observer)?;
         let (commands, received) = channel();
         let pictures_waiting = Arc::new(AtomicUsize::new(0));
         let task = RecorderTask {

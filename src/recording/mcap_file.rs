@@ -6,12 +6,14 @@ use std::fs::{File, OpenOptions};
 use std::io::BufWriter;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use mcap::records::MessageHeader;
 use mcap::{Attachment, WriteOptions, Writer};
 use serde::Serialize;
 
 use crate::error::RecordingError;
+use crate::records::RECORD_BYTES_MAX;
 use crate::topic::{MessageSchema, Topic};
 
 /// The name of a job's recording in the folder of its journal.
@@ -20,6 +22,15 @@ pub const RECORDING: &str = "job.mcap";
 /// Who writes, as the file's header says.
 pub(crate) const LIBRARY: &str = concat!("steadyhand ", env!("CARGO_PKG_VERSION"));
 
+/// The largest file that is attached; with its name it is one record.
+const ATTACHMENT_BYTES_MAX: usize = RECORD_BYTES_MAX / 2;
+
+/// Sees each message as it is written.
+pub(crate) trait MessageObserver: Send + Sync {
+    /// A message in JSON was written to a topic.
+    fn wrote(&self, topic: &str, at_ns: u64, data: &[u8]);
+}
+
 /// A recording that grows.
 pub(crate) struct McapFile {
     path: PathBuf,
@@ -27,11 +38,15 @@ pub(crate) struct McapFile {
     channels: BTreeMap<String, u16>,
     sequence: u32,
     bytes: u64,
+    observer: Option<Arc<dyn MessageObserver>>,
 }
 
 impl McapFile {
-    /// Makes the file, which is this user's alone.
-    pub(crate) fn create(path: &Path) -> Result<Self, RecordingError> {
+    /// Makes the file, which is this user's alone; what is written is shown to the observer as well.
+    pub(crate) fn create(
+        path: &Path,
+        observer: Option<Arc<dyn MessageObserver>>,
+    ) -> Result<Self, RecordingError> {
         let mut options = OpenOptions::new();
         let file = options.create(true).write(true).truncate(true).mode(0o600);
         let file = file.open(path).map_err(RecordingError::file(path))?;
@@ -46,6 +61,7 @@ impl McapFile {
             channels: BTreeMap::new(),
             sequence: 0,
             bytes: 0,
+            observer,
         })
     }
 
@@ -82,6 +98,9 @@ impl McapFile {
             publish_time: at_ns,
         };
         self.bytes += data.len() as u64;
+        if let Some(observer) = &self.observer {
+            observer.wrote(topic, at_ns, &data);
+        }
         let written = self.writer.write_to_known_channel(&header, &data);
         written.map_err(RecordingError::mcap(&self.path))
     }
@@ -111,6 +130,14 @@ impl McapFile {
         at_ns: u64,
         data: &[u8],
     ) -> Result<(), RecordingError> {
+        if data.len() > ATTACHMENT_BYTES_MAX {
+            let why = format!(
+                "{name} has {} MB; {} MB can be attached",
+                data.len() >> 20,
+                ATTACHMENT_BYTES_MAX >> 20
+            );
+            return Err(RecordingError::unusable(&self.path, why));
+        }
         self.bytes += data.len() as u64;
         let attached = self.writer.attach(&Attachment {
             log_time: at_ns,

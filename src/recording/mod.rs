@@ -5,6 +5,8 @@
 //!   motion             motion::TickQueue      tick_writer            finish                   recorded_job, commands
 //! ```
 //!
+//! With the feature `live` the same messages go to Foxglove as they are written: `live`.
+//!
 //! Nothing here holds an arm up: what the recorder's thread is too slow for is dropped, counted and told. A file that ends
 //! anywhere, because its process was killed, is read up to its last whole tick. It is the only crate that knows MCAP and
 //! parquet.
@@ -16,6 +18,8 @@ mod finish;
 mod job_facts;
 mod job_recorder;
 mod lerobot;
+#[cfg(feature = "live")]
+mod live;
 mod mcap_file;
 mod message;
 mod node_recorder;

@@ -7,17 +7,20 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use config::NodeFile;
+use config::{NodeFile, RecordEntry};
 use node::RecordingServices;
 use tools::{JobRecorder, RecordedCamera, RecordedMotion, RecordedPicture, RecordingLibrary};
 use vision::ImageFrame;
 
 use crate::error::RecordingError;
+use crate::finish;
 use crate::job_facts::JobFacts;
 use crate::job_recorder::{JobRecording, PictureSender, TakenPicture};
-use crate::mcap_file::RECORDING;
+#[cfg(feature = "live")]
+use crate::live::LiveView;
+use crate::mcap_file::{MessageObserver, RECORDING};
 use crate::recording_library::StoredRecordings;
-use crate::{finish, records};
+use crate::records::RecordSource;
 
 /// Lines of the audit log that are attached, at most.
 const AUDIT_BYTES_MAX: usize = 256 << 10;
@@ -29,14 +32,15 @@ const CALIBRATIONS: &str = "calibration";
 pub struct NodeRecordings;
 
 impl RecordingServices for NodeRecordings {
-    fn recorder(&self, state: &Path, file: &NodeFile) -> Arc<dyn JobRecorder> {
+    fn recorder(&self, state: &Path, file: &NodeFile) -> anyhow::Result<Arc<dyn JobRecorder>> {
         let recorder = JobRecordings {
             state: state.to_owned(),
             bytes_max: (file.keep_jobs_mb << 20) / 2,
             under_way: Mutex::default(),
+            observer: live_view(&file.record)?,
         };
         recorder.mend();
-        Arc::new(recorder)
+        Ok(Arc::new(recorder))
     }
 
     fn library(&self, state: &Path) -> Arc<dyn RecordingLibrary> {
@@ -51,19 +55,32 @@ struct JobRecordings {
     state: PathBuf,
     bytes_max: u64,
     under_way: Mutex<BTreeMap<String, JobRecording>>,
+    observer: Option<Arc<dyn MessageObserver>>,
+}
+
+/// Opens the live view that the node file asks for.
+fn live_view(record: &RecordEntry) -> Result<Option<Arc<dyn MessageObserver>>, RecordingError> {
+    let Some(port) = record.live_port() else {
+        return Ok(None);
+    };
+    #[cfg(feature = "live")]
+    return Ok(Some(Arc::new(LiveView::open(port, record.cameras())?)));
+    #[cfg(not(feature = "live"))]
+    return Err(RecordingError::NotLive { port });
 }
 
 impl JobRecorder for JobRecordings {
     fn begin_motion(&self, mut motion: RecordedMotion) {
         let mut under_way = self.under_way();
         if !under_way.contains_key(&motion.job) {
-            let recording = match JobRecording::start(&motion.folder, self.bytes_max) {
-                Ok(recording) => recording,
-                Err(error) => {
-                    tracing::warn!("the job is not recorded: {error}");
-                    return;
-                }
-            };
+            let recording =
+                match JobRecording::start(&motion.folder, self.bytes_max, self.observer.clone()) {
+                    Ok(recording) => recording,
+                    Err(error) => {
+                        tracing::warn!("the job is not recorded: {error}");
+                        return;
+                    }
+                };
             // For the whole job: between its motions pictures are left out.
             let period = Duration::from_secs_f64(motion.picture_period_s);
             for camera in std::mem::take(&mut motion.cameras) {
@@ -175,7 +192,8 @@ fn mend_all(jobs: &Path) {
 }
 
 fn mend_one(path: &Path) -> Result<(), RecordingError> {
-    if records::is_ended_file(path)? {
+    // What was being made whole is begun anew, though the old file may have been ended.
+    if RecordSource::open(path)?.is_ended() && !finish::part(path).exists() {
         return Ok(());
     }
     finish::make_whole(path)

@@ -15,7 +15,7 @@ use crate::message::{
     PoseInFrameMessage, ServosMessage,
 };
 use crate::plan_record::{PLAN_ATTACHMENT, PlanRecord};
-use crate::records;
+use crate::records::RecordSource;
 use crate::topic::{CAMERA_TOPIC, Topic};
 
 /// Sheet of a recording without a plan.
@@ -79,7 +79,7 @@ pub(crate) struct RecordedStill {
 impl RecordedJob {
     /// Reads a recording, whole or torn.
     pub(crate) fn read(path: &Path) -> Result<Self, RecordingError> {
-        let bytes = records::bytes(path)?;
+        let source = RecordSource::open(path)?;
         let mut reading = JobReading {
             job: Self {
                 path: path.to_owned(),
@@ -88,7 +88,7 @@ impl RecordedJob {
             topics: BTreeMap::new(),
             tick: RecordedTick::default(),
         };
-        let is_torn = records::each(path, &bytes, |record| reading.take(record))?;
+        let is_torn = source.each(|record| reading.take(record))?;
         let mut job = reading.job;
         job.is_torn = is_torn;
         Ok(job)

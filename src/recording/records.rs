@@ -1,8 +1,8 @@
 //! Reads the records of a recording, whole or torn.
 
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
-use std::path::Path;
+use std::io::{BufReader, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
 
 use mcap::McapError;
 use mcap::records::Record;
@@ -10,82 +10,77 @@ use mcap::sans_io::{LinearReadEvent, LinearReader, LinearReaderOptions};
 
 use crate::error::RecordingError;
 
-/// The largest recording that is read: it is read as a whole.
-const BYTES_MAX: u64 = 4 << 30;
-
-/// A record may be so long, however short the file is: it may be compressed. A damaged length asks for more.
-const RECORD_BYTES_MAX: usize = 64 << 20;
+/// The longest record that is written and read: one at a time is in memory. A damaged length may ask for more.
+pub(crate) const RECORD_BYTES_MAX: usize = 64 << 20;
 
 /// The bytes that an MCAP begins and ends with.
 const MAGIC: &[u8] = b"\x89MCAP0\r\n";
 
-/// Reads a file.
-pub(crate) fn bytes(path: &Path) -> Result<Vec<u8>, RecordingError> {
-    let size = std::fs::metadata(path)
-        .map_err(RecordingError::file(path))?
-        .len();
-    if size > BYTES_MAX {
-        let why = format!(
-            "it has {} MB; {} MB can be read",
-            size >> 20,
-            BYTES_MAX >> 20
-        );
-        return Err(RecordingError::unusable(path, why));
-    }
-    std::fs::read(path).map_err(RecordingError::file(path))
+/// The bytes of a recording, read once from the first to the last.
+pub(crate) struct RecordSource<R> {
+    path: PathBuf,
+    input: R,
+    /// Set if the file was ended, so that nothing may be missing in it.
+    is_ended: bool,
 }
 
-/// Returns whether these bytes are a recording that was ended.
-pub(crate) fn is_ended(bytes: &[u8]) -> bool {
-    bytes.len() > MAGIC.len() && bytes.ends_with(MAGIC)
-}
-
-/// As [`is_ended`], by the end of the file alone.
-pub(crate) fn is_ended_file(path: &Path) -> Result<bool, RecordingError> {
-    let end = || {
-        let mut file = File::open(path)?;
-        let start = file.metadata()?.len().saturating_sub(MAGIC.len() as u64);
-        file.seek(SeekFrom::Start(start))?;
-        let mut end = Vec::new();
-        file.read_to_end(&mut end)?;
-        Ok(start > 0 && end == MAGIC)
-    };
-    end().map_err(RecordingError::file(path))
-}
-
-/// Hands every record of the data section to `take`, in the order of the file. Returns whether the file is torn: it is read
-/// up to its last whole record.
-pub(crate) fn each(
-    path: &Path,
-    bytes: &[u8],
-    mut take: impl FnMut(Record<'_>) -> Result<(), RecordingError>,
-) -> Result<bool, RecordingError> {
-    let limit = bytes.len().max(RECORD_BYTES_MAX);
-    let options = LinearReaderOptions::default()
-        .with_skip_end_magic(true)
-        .with_validate_chunk_crcs(true)
-        .with_record_length_limit(limit);
-    let (mut reader, mut rest) = (LinearReader::new_with_options(options), bytes);
-    while let Some(event) = reader.next_event() {
-        let record = match event {
-            Ok(LinearReadEvent::ReadRequest(wanted)) => {
-                let (next, after) = rest.split_at(wanted.min(rest.len()));
-                reader.insert(next.len()).copy_from_slice(next);
-                reader.notify_read(next.len());
-                rest = after;
-                continue;
-            }
-            Ok(LinearReadEvent::Record { data, opcode }) => mcap::parse_record(opcode, data),
-            Err(error) => Err(error),
+impl RecordSource<BufReader<File>> {
+    /// Opens a recording, whole or torn.
+    pub(crate) fn open(path: &Path) -> Result<Self, RecordingError> {
+        let open = || {
+            let mut file = File::open(path)?;
+            let start = file.metadata()?.len().saturating_sub(MAGIC.len() as u64);
+            file.seek(SeekFrom::Start(start))?;
+            let mut end = Vec::new();
+            file.read_to_end(&mut end)?;
+            file.rewind()?;
+            Ok((file, start > 0 && end == MAGIC))
         };
-        match record {
-            Ok(Record::DataEnd(_)) => return Ok(!is_ended(bytes)),
-            Ok(record) => take(record)?,
-            Err(error) if is_torn(&error) && !is_ended(bytes) => return Ok(true),
-            Err(error) => return Err(RecordingError::mcap(path)(error)),
-        }
+        let (file, is_ended) = open().map_err(RecordingError::file(path))?;
+        Ok(Self {
+            path: path.to_owned(),
+            input: BufReader::new(file),
+            is_ended,
+        })
     }
-    Ok(!is_ended(bytes))
+}
+
+impl<R: Read> RecordSource<R> {
+    /// Returns whether it was ended.
+    pub(crate) const fn is_ended(&self) -> bool {
+        self.is_ended
+    }
+
+    /// Hands every record of the data section to `take`, in the order of the file, and keeps none. Returns whether the file
+    /// is torn: it is read up to its last whole record.
+    pub(crate) fn each(
+        mut self,
+        mut take: impl FnMut(Record<'_>) -> Result<(), RecordingError>,
+    ) -> Result<bool, RecordingError> {
+        let options = LinearReaderOptions::default()
+            .with_skip_end_magic(true)
+            .with_validate_chunk_crcs(true)
+            .with_record_length_limit(RECORD_BYTES_MAX);
+        let mut reader = LinearReader::new_with_options(options);
+        while let Some(event) = reader.next_event() {
+            let record = match event {
+                Ok(LinearReadEvent::ReadRequest(wanted)) => {
+                    let read = self.input.read(reader.insert(wanted));
+                    reader.notify_read(read.map_err(RecordingError::file(&self.path))?);
+                    continue;
+                }
+                Ok(LinearReadEvent::Record { data, opcode }) => mcap::parse_record(opcode, data),
+                Err(error) => Err(error),
+            };
+            match record {
+                Ok(Record::DataEnd(_)) => return Ok(!self.is_ended),
+                Ok(record) => take(record)?,
+                Err(error) if is_torn(&error) && !self.is_ended => return Ok(true),
+                Err(error) => return Err(RecordingError::mcap(&self.path)(error)),
+            }
+        }
+        Ok(!self.is_ended)
+    }
 }
 
 /// Returns whether an error is that of a file which ends in the middle of a record.
@@ -103,6 +98,10 @@ const fn is_torn(error: &McapError) -> bool {
     reason = "a failing test may panic"
 )]
 mod tests {
+    use std::cell::Cell;
+    use std::io::Write;
+    use std::rc::Rc;
+
     use super::*;
     use crate::mcap_file::McapFile;
     use crate::message::{LOG_INFO, LogMessage, MessageTime};
@@ -111,7 +110,7 @@ mod tests {
     const MESSAGES: usize = 20;
 
     fn recording(path: &Path) -> Vec<u8> {
-        let mut file = McapFile::create(path).unwrap();
+        let mut file = McapFile::create(path, None).unwrap();
         for at_ns in 0..MESSAGES as u64 {
             let message = LogMessage {
                 timestamp: MessageTime::from_ns(at_ns),
@@ -129,9 +128,14 @@ mod tests {
         std::fs::read(path).unwrap()
     }
 
-    fn messages(path: &Path, bytes: &[u8]) -> Result<(usize, bool), RecordingError> {
+    fn messages(bytes: &[u8]) -> Result<(usize, bool), RecordingError> {
         let mut count = 0;
-        let is_torn = each(path, bytes, |record| {
+        let source = RecordSource {
+            path: PathBuf::from("job.mcap"),
+            input: bytes,
+            is_ended: bytes.len() > MAGIC.len() && bytes.ends_with(MAGIC),
+        };
+        let is_torn = source.each(|record| {
             count += usize::from(matches!(record, Record::Message { .. }));
             Ok(())
         })?;
@@ -143,10 +147,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("job.mcap");
         let whole = recording(&path);
-        assert_eq!(messages(&path, &whole).unwrap(), (MESSAGES, false));
+        assert_eq!(messages(&whole).unwrap(), (MESSAGES, false));
         let mut before = 0;
         for end in 8..whole.len() {
-            let (count, is_torn) = messages(&path, &whole[..end]).unwrap();
+            let (count, is_torn) = messages(&whole[..end]).unwrap();
             assert!(is_torn || count == MESSAGES, "{end}");
             assert!(
                 count == before || count == before + 1,
@@ -164,13 +168,13 @@ mod tests {
         let path = folder.path().join("job.mcap");
         recording(&path);
         crate::finish::make_whole(&path).unwrap();
-        let whole = bytes(&path).unwrap();
+        let whole = std::fs::read(&path).unwrap();
         for at in 0..whole.len() {
             for flip in [0x01, 0x55, 0xff] {
                 let mut damaged = whole.clone();
                 damaged[at] ^= flip;
                 // An error, or damage to what is not read; never the end of the process.
-                let read = messages(&path, &damaged);
+                let read = messages(&damaged);
                 assert!(read.is_err() || read.is_ok_and(|(count, _)| count <= MESSAGES));
             }
         }
@@ -182,13 +186,91 @@ mod tests {
         let path = folder.path().join("job.mcap");
         let whole = recording(&path);
         for end in [whole.len(), whole.len() / 2, whole.len() / 4, 40] {
-            let (count, _) = messages(&path, &whole[..end]).unwrap();
+            let (count, _) = messages(&whole[..end]).unwrap();
             std::fs::write(&path, &whole[..end]).unwrap();
-            assert_eq!(is_ended_file(&path).unwrap(), end == whole.len());
+            assert_eq!(
+                RecordSource::open(&path).unwrap().is_ended(),
+                end == whole.len()
+            );
             crate::finish::make_whole(&path).unwrap();
-            let mended = bytes(&path).unwrap();
-            assert!(is_ended(&mended) && is_ended_file(&path).unwrap(), "{end}");
-            assert_eq!(messages(&path, &mended).unwrap(), (count, false), "{end}");
+            let mended = std::fs::read(&path).unwrap();
+            assert!(RecordSource::open(&path).unwrap().is_ended(), "{end}");
+            assert_eq!(messages(&mended).unwrap(), (count, false), "{end}");
         }
+    }
+
+    /// Counts what passes, on both sides of a rewriting.
+    #[derive(Clone, Default)]
+    struct PassedBytes {
+        read: Rc<Cell<u64>>,
+        written: Rc<Cell<u64>>,
+        held_max: Rc<Cell<u64>>,
+    }
+
+    struct CountedSide<T>(T, PassedBytes);
+
+    impl<R: Read> Read for CountedSide<R> {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            let count = self.0.read(buffer)?;
+            let passed = &self.1;
+            passed.read.set(passed.read.get() + count as u64);
+            let held = passed.read.get().saturating_sub(passed.written.get());
+            passed.held_max.set(passed.held_max.get().max(held));
+            Ok(count)
+        }
+    }
+
+    impl<W: Write> Write for CountedSide<W> {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            let count = self.0.write(bytes)?;
+            self.1.written.set(self.1.written.get() + count as u64);
+            Ok(count)
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            self.0.flush()
+        }
+    }
+
+    impl<W: Seek> Seek for CountedSide<W> {
+        fn seek(&mut self, to: SeekFrom) -> std::io::Result<u64> {
+            self.0.seek(to)
+        }
+    }
+
+    /// Finishing read the whole file before it wrote the first byte.
+    #[test]
+    fn what_is_made_whole_is_never_in_memory_as_a_whole() {
+        const MESSAGE_BYTES: usize = 24 << 10;
+        const MESSAGES: u64 = 1_000;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("job.mcap");
+        let mut file = McapFile::create(&path, None).unwrap();
+        // Digits without repetition, which LZ4 cannot make shorter: as much is written as is read.
+        let mut noise = 0x2545_f491_4f6c_dd1d_u64;
+        let mut digit = || {
+            noise ^= noise << 13;
+            noise ^= noise >> 7;
+            noise ^= noise << 17;
+            char::from(b'0' + (noise >> 58) as u8)
+        };
+        for at_ns in 0..MESSAGES {
+            let text: String = (0..MESSAGE_BYTES).map(|_| digit()).collect();
+            file.write(Topic::Log, at_ns, &text).unwrap();
+        }
+        file.finish().unwrap();
+        let passed = PassedBytes::default();
+        let source = RecordSource {
+            path: path.clone(),
+            input: CountedSide(File::open(&path).unwrap(), passed.clone()),
+            is_ended: true,
+        };
+        let out = CountedSide(tempfile::tempfile().unwrap(), passed.clone());
+        crate::finish::copy(source, &path, out).unwrap();
+        let whole = std::fs::metadata(&path).unwrap().len();
+        assert!(passed.read.get() > whole * 9 / 10);
+        assert!(passed.written.get() > whole * 9 / 10);
+        let held_max = passed.held_max.get();
+        assert!(held_max < 4 << 20 && held_max > 0, "{held_max} of {whole}");
     }
 }

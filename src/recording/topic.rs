@@ -50,6 +50,22 @@ pub(crate) const COMPRESSED_IMAGE: MessageSchema = schema!("foxglove.CompressedI
 pub(crate) const CAMERA_TOPIC: &str = "/camera/";
 
 impl Topic {
+    /// All of them.
+    #[cfg(feature = "live")]
+    pub(crate) const ALL: [Self; 11] = [
+        Self::JointStates,
+        Self::JointSetpoints,
+        Self::Transforms,
+        Self::Pen,
+        Self::Target,
+        Self::Plan,
+        Self::Ink,
+        Self::Servos,
+        Self::Bus,
+        Self::Log,
+        Self::Job,
+    ];
+
     /// Its name.
     pub(crate) const fn name(self) -> &'static str {
         match self {

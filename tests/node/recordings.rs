@@ -92,6 +92,18 @@ fn a_camera_that_nobody_knows_cannot_be_recorded() {
     }
 }
 
+#[cfg(not(feature = "live"))]
+#[test]
+fn a_live_view_that_the_program_does_not_have_is_refused() {
+    let bench = Bench::new();
+    std::fs::write(bench.path("node.toml"), "record = { live_port = 0 }\n").unwrap();
+    let config = bench.path("node.toml").display().to_string();
+    let refused = bench.run(&["call", "stroke", STROKE, "--config", &config]);
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(!refused.status.success(), "{refused:?}");
+    assert!(said.contains("built without the live view"), "{said}");
+}
+
 #[test]
 fn a_recording_is_shown_exported_reported_and_replayed() {
     let bench = recorded();

@@ -1,44 +1,21 @@
-"""Judges recordings, exports and torn files; see `run` beside this file."""
+"""Judges recordings and exports; see `run` beside this file."""
 
 import json
-import os
-import random
-import re
 import signal
-import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import jsonschema
 import numpy
 import pandas
 import pyarrow.parquet
-from mcap.exceptions import McapError
-from mcap.reader import NonSeekingReader, make_reader
+from judging import FPS, check, held, serving, steadyhand
+from kills import judge_kills
+from mcap.reader import make_reader
 
-BINARY, SCHEMAS, KILLS = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
-SEED = int(os.environ.get("STEADYHAND_SEED", "20261123"))
-FPS = 20
+SCHEMAS, KILLS = Path(sys.argv[2]), int(sys.argv[3])
 INDEX_COLUMNS = {"timestamp": "float32", "frame_index": "int64", "episode_index": "int64", "index": "int64", "task_index": "int64"}
-
-judged = 0
-
-
-def check(holds, what):
-    """Counts what was looked at, and ends at the first thing that is wrong."""
-    global judged
-    judged += 1
-    if not holds:
-        sys.exit(f"NOT TRUE: {what}")
-
-
-def steadyhand(*args, code=0):
-    ran = subprocess.run([BINARY, *map(str, args)], capture_output=True, text=True, stdin=subprocess.DEVNULL)
-    check(ran.returncode == code, f"{' '.join(map(str, args))} ends with {ran.returncode}: {ran.stdout[-500:]} {ran.stderr[-1500:]}")
-    return ran.stdout
-
 
 def node_file(folder):
     """A node with a camera that it records."""
@@ -212,10 +189,7 @@ def judge_exports(folder, config):
 def judge_pictures(folder, config, schemas):
     """A drawing in real time, with pictures of a camera: recorded at their rate, and in the data set."""
     state = folder / "seen"
-    serve = [BINARY, "--config", str(config), "--state", str(state), "serve", "--http", "127.0.0.1:0", "--socket", str(folder / "node.sock")]
-    with (folder / "log").open("w+") as log:
-        node = subprocess.Popen(serve, stderr=log, stdin=subprocess.DEVNULL)
-        url = address(folder / "log", node)
+    with serving(folder, config, state) as (node, url):
         steadyhand("call", "stroke", '{"scene":"letters"}', "--node", url)
         node.send_signal(signal.SIGTERM)
         node.wait()
@@ -231,88 +205,11 @@ def judge_pictures(folder, config, schemas):
     print(f"pictures: {counts['/camera/over']}, recording {recording.stat().st_size // 1000} kB, data set {size // 1000} kB")
 
 
-def torn_ticks(path):
-    """Ticks that Python's reader finds in a file that ends anywhere."""
-    ticks = 0
-    with path.open("rb") as file:
-        try:
-            for _, channel, message in NonSeekingReader(file).iter_messages(log_time_order=False):
-                json.loads(message.data)
-                ticks += channel.topic == "/job"
-        except (McapError, EOFError):
-            pass
-    return ticks
-
-
-def judge_kill(folder, config, chance):
-    """A node that draws in real time is killed; its recording is read up to the last second, and its strokes exported."""
-    state = folder / "killed"
-    serve = [BINARY, "--config", str(config), "--state", str(state), "serve", "--http", "127.0.0.1:0", "--socket", str(folder / "node.sock")]
-    with (folder / "log").open("w+") as log:
-        node = subprocess.Popen(serve, stderr=log, stdin=subprocess.DEVNULL)
-        url = address(folder / "log", node)
-        call = subprocess.Popen([BINARY, "call", "stroke", '{"scene":"letters"}', "--node", url], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
-        recording = state / "jobs/job-1/job.mcap"
-        wait(lambda: recording.exists(), node, "the recording begins")
-        began = time.monotonic()
-        for_s = chance.uniform(0.2, 5.0)
-        while time.monotonic() - began < for_s:
-            time.sleep(0.01)
-        node.send_signal(signal.SIGKILL)
-        node.wait()
-        call.wait()
-    found = torn_ticks(recording)
-    check(found >= 100 * (for_s - 1.0) * 0.5 - 60, f"{found} ticks of {for_s:.1f} s are read")
-    told = json.loads(steadyhand("recording", "show", recording, "--json")) if found else {"ticks": 0}
-    check(told["ticks"] == found, f"we read {told['ticks']} ticks and mcap reads {found}")
-    finished = finished_strokes(recording)
-    if finished:
-        steadyhand("recording", "export", "lerobot", recording, "--fps", FPS, "--out", state / "set")
-        episodes = json.loads((state / "set/meta/info.json").read_text())["total_episodes"]
-        check(episodes == finished, f"{finished} finished strokes, {episodes} episodes")
-    # The next start makes the file whole.
-    steadyhand("--config", config, "--state", state, "call", "sense")
-    subprocess.run(["rm", "-rf", state], check=True)
-    return for_s, found, finished
-
-
-def finished_strokes(path):
-    """Strokes of a torn file whose drawing samples were all sent, by the plan that is attached."""
-    plan, furthest = None, -1
-    with path.open("rb") as file:
-        reader = NonSeekingReader(file)
-        try:
-            for _, channel, message in reader.iter_messages(log_time_order=False):
-                if channel.topic == "/job":
-                    furthest = max(furthest, json.loads(message.data)["sample"])
-        except (McapError, EOFError):
-            pass
-    with path.open("rb") as file:
-        text = file.read()
-    found = re.search(rb"plan-1\.json.{4}application/json.{8}", text, re.DOTALL)
-    if found:
-        plan, _ = json.JSONDecoder().raw_decode(text[found.end() :].decode("utf-8", "replace"))
-    return sum(1 for stroke in plan["strokes"] if furthest + 1 >= stroke["drawn_at"]) if plan else 0
-
-
-def address(log, node):
-    found = []
-    wait(lambda: found.extend(re.findall(r"http://127\.0\.0\.1:\d+/mcp", log.read_text())) or found, node, "the node serves")
-    return found[0]
-
-
-def wait(holds, node, what):
-    until = time.monotonic() + 60
-    while not holds():
-        if node.poll() is not None or time.monotonic() > until:
-            sys.exit(f"NOT TRUE: {what}")
-        time.sleep(0.02)
-
-
 def main():
     schemas = json.loads(SCHEMAS.read_text())
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
+        (folder / "scenes").mkdir()
         config = node_file(folder)
         for scene in ["letters", "default"]:
             steadyhand("--config", config, "call", "stroke", json.dumps({"scene": scene}))
@@ -324,11 +221,8 @@ def main():
         steadyhand("--config", config, "recording", "replay", "job-1")
         steadyhand("--config", config, "recording", "report", "job-1", "--out", folder / "report.html")
         steadyhand("--config", config, "recording", "show", "job-1", "--out", folder / "show.png")
-        chance = random.Random(SEED)
-        killed = [judge_kill(folder, config, chance) for _ in range(KILLS)]
-        for for_s, ticks, strokes in killed[:10]:
-            print(f"killed after {for_s:.1f} s: {ticks} ticks, {strokes} strokes")
-    print(f"{judged} things hold; {KILLS} kills, seed {SEED}")
+        judge_kills(folder, config, KILLS)
+    print(f"{held()} things hold")
 
 
 main()

@@ -34,7 +34,7 @@ const READY_MAX: Duration = Duration::from_millis(100);
 const STARTS: usize = 5;
 
 /// Whether this is the program as it is installed, so that figures are judged and not only shown.
-fn is_judged() -> bool {
+pub(crate) fn is_judged() -> bool {
     !cfg!(debug_assertions) || std::env::var_os("STEADYHAND_BINARY").is_some()
 }
 
@@ -54,7 +54,7 @@ fn load_time() -> Duration {
     Duration::from_secs(said.and_then(|said| said.parse().ok()).unwrap_or(5))
 }
 
-fn call(served: &Served, tool: &str, arguments: &Value) -> Value {
+pub(crate) fn call(served: &Served, tool: &str, arguments: &Value) -> Value {
     ask(&served.host(), tool, arguments)
 }
 
@@ -73,7 +73,7 @@ fn status(served: &Served, field: &str) -> f64 {
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
-fn resident_mib(served: &Served) -> f64 {
+pub(crate) fn resident_mib(served: &Served) -> f64 {
     status(served, "VmRSS") / 1024.0
 }
 
@@ -91,20 +91,20 @@ fn processor_s(served: &Served) -> f64 {
 }
 
 /// A third of a minute and more of lines: the stroke outlasts the load, or is begun again.
-fn long_scene() -> String {
+pub(crate) fn long_scene() -> String {
     let lines: Vec<String> = (0..60)
         .map(|row| format!("[[0.0, {row}.0], [70.0, {row}.0]]"))
         .collect();
     scene("long", &format!("[{}]", lines.join(", ")))
 }
 
-fn cycles(served: &Served) -> u64 {
+pub(crate) fn cycles(served: &Served) -> u64 {
     let seen = call(served, "sense", &json!({"debug": true}));
     seen["bus"]["cycles"].as_u64().unwrap()
 }
 
 /// Ticks of the moving arm that came more than a period too late: with each, a cycle was lost.
-fn lost(served: &Served) -> u64 {
+pub(crate) fn lost(served: &Served) -> u64 {
     let (mut stream, host) = support::connect(served);
     let head = format!("GET /metrics HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
     stream.write_all(head.as_bytes()).unwrap();
@@ -117,7 +117,7 @@ fn lost(served: &Served) -> u64 {
 }
 
 /// How often the machine woke a thread more than a period too late that only sleeps, until that is over.
-fn woken_late(over: &AtomicBool) -> u64 {
+pub(crate) fn woken_late(over: &AtomicBool) -> u64 {
     let mut late = 0;
     while !over.load(Ordering::Relaxed) {
         let began = Instant::now();

@@ -10,6 +10,7 @@ mod call_cost;
 mod chaos;
 mod hogs;
 mod load;
+mod recorded_run;
 mod stop_bounds;
 
 #[path = "../far_end/mod.rs"]

@@ -4,10 +4,12 @@
 //! loader takes it for whole, and the same command goes on from nothing and ends with the same files.
 
 mod camera_feature;
+mod compact_thrift;
 mod episode;
 mod feature;
 mod metadata;
 mod parquet_file;
+mod parquet_page;
 mod parquet_table;
 mod statistics;
 

@@ -172,7 +172,7 @@ pub(super) fn write_tasks(tasks: &[String], out: &Path) -> Result<(), RecordingE
         "creator": { "library": "steadyhand", "version": env!("CARGO_PKG_VERSION") },
         "pandas_version": "2.0.0",
     });
-    table.note("pandas", pandas.to_string());
+    table.note("pandas", &pandas.to_string());
     table.finish()
 }
 

@@ -1,20 +1,21 @@
-//! Tables as parquet files: columns of numbers, texts and lists of them.
+//! Tables as parquet files: columns of numbers, texts, lists of them and pictures, without a cell that is missing.
 
 use std::fs::File;
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-
-use parquet::basic::Compression;
-use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, FloatType, Int64Type};
-use parquet::errors::ParquetError;
-use parquet::file::metadata::KeyValue;
-use parquet::file::properties::WriterProperties;
-use parquet::file::writer::{
-    SerializedColumnWriter, SerializedFileWriter, SerializedRowGroupWriter,
-};
-use parquet::schema::parser::parse_message_type;
 
 use crate::error::RecordingError;
+use crate::lerobot::compact_thrift::{CompactStruct, CompactType};
+use crate::lerobot::parquet_page::{ColumnPages, DICTIONARY, PLAIN, RUN_LENGTHS, repeated_cells};
+
+/// The bytes that a parquet file begins and ends with.
+const MAGIC: &[u8] = b"PAR1";
+
+/// Numbers of the format: how often a field is there, and what a text and a list are.
+const OPTIONAL: usize = 1;
+const REPEATED: usize = 2;
+const UTF8: usize = 0;
+const LIST: usize = 3;
 
 /// A column with its name.
 pub(super) struct TableColumn {
@@ -35,6 +36,15 @@ pub(super) enum ColumnData {
     Pictures(Vec<(Vec<u8>, String)>),
 }
 
+/// Kinds of cells, with the format's number of each.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum CellKind {
+    Int = 2,
+    Float = 4,
+    Double = 5,
+    Bytes = 6,
+}
+
 impl TableColumn {
     pub(super) fn new(name: &str, data: ColumnData) -> Self {
         Self {
@@ -43,116 +53,227 @@ impl TableColumn {
         }
     }
 
-    /// The column in parquet's language of schemas.
-    fn schema(&self) -> String {
-        let name = &self.name;
-        let list = |element: &str| {
-            format!(
-                "optional group {name} (LIST) {{ repeated group list {{ optional {element}; }} }}"
-            )
-        };
+    fn rows(&self) -> usize {
         match &self.data {
-            ColumnData::Float(_) => format!("optional float {name};"),
-            ColumnData::Int(_) => format!("optional int64 {name};"),
-            ColumnData::Text(_) => format!("optional binary {name} (STRING);"),
-            ColumnData::FloatLists(_) => list("float element"),
-            ColumnData::DoubleLists(_) => list("double element"),
-            ColumnData::IntLists(_) => list("int64 element"),
-            ColumnData::TextLists(_) => list("binary element (STRING)"),
-            ColumnData::Pictures(_) => format!(
-                "optional group {name} {{ optional binary bytes; optional binary path (STRING); }}"
-            ),
+            ColumnData::Float(cells) => cells.len(),
+            ColumnData::Int(cells) => cells.len(),
+            ColumnData::Text(cells) => cells.len(),
+            ColumnData::FloatLists(rows) => rows.len(),
+            ColumnData::DoubleLists(rows) => rows.len(),
+            ColumnData::IntLists(rows) => rows.len(),
+            ColumnData::TextLists(rows) => rows.len(),
+            ColumnData::Pictures(cells) => cells.len(),
         }
     }
 
-    fn write(&self, group: &mut TableGroup<'_>) -> Result<(), ParquetError> {
+    const fn kind(&self) -> CellKind {
+        match &self.data {
+            ColumnData::Float(_) | ColumnData::FloatLists(_) => CellKind::Float,
+            ColumnData::Int(_) | ColumnData::IntLists(_) => CellKind::Int,
+            ColumnData::DoubleLists(_) => CellKind::Double,
+            ColumnData::Text(_) | ColumnData::TextLists(_) | ColumnData::Pictures(_) => {
+                CellKind::Bytes
+            }
+        }
+    }
+
+    const fn is_text(&self) -> bool {
+        matches!(self.data, ColumnData::Text(_) | ColumnData::TextLists(_))
+    }
+
+    const fn is_list(&self) -> bool {
+        !matches!(
+            self.data,
+            ColumnData::Float(_)
+                | ColumnData::Int(_)
+                | ColumnData::Text(_)
+                | ColumnData::Pictures(_)
+        )
+    }
+
+    /// The column and what it is made of, as the footer says it.
+    fn schema(&self) -> Vec<CompactStruct> {
+        let name = self.name.as_str();
+        if let ColumnData::Pictures(_) = self.data {
+            let files = cell("bytes", CellKind::Bytes, false);
+            return vec![
+                group(name, OPTIONAL, 2),
+                files,
+                cell("path", CellKind::Bytes, true),
+            ];
+        }
+        if !self.is_list() {
+            return vec![cell(name, self.kind(), self.is_text())];
+        }
+        vec![
+            group(name, OPTIONAL, 1).int(6, CompactType::Int32, LIST),
+            group("list", REPEATED, 1),
+            cell("element", self.kind(), self.is_text()),
+        ]
+    }
+
+    /// Writes its cells; returns what the footer says of them.
+    fn write(&self, to: &mut CountedFile) -> io::Result<Vec<CompactStruct>> {
+        let name = self.name.as_str();
         if let ColumnData::Pictures(cells) = &self.data {
-            return pictures(group, cells);
+            let files: Vec<&[u8]> = cells.iter().map(|(file, _)| file.as_slice()).collect();
+            let names: Vec<&[u8]> = cells.iter().map(|(_, name)| name.as_bytes()).collect();
+            let files = repeated_chunk(to, &[name, "bytes"], &files)?;
+            return Ok(vec![files, repeated_chunk(to, &[name, "path"], &names)?]);
         }
-        let mut to = next(group)?;
-        let bytes = |text: &String| ByteArray::from(text.as_str());
-        match &self.data {
-            ColumnData::Float(cells) => flat::<FloatType>(&mut to, cells)?,
-            ColumnData::Int(cells) => flat::<Int64Type>(&mut to, cells)?,
-            ColumnData::Text(cells) => {
-                let cells: Vec<ByteArray> = cells.iter().map(bytes).collect();
-                flat::<ByteArrayType>(&mut to, &cells)?;
-            }
-            ColumnData::FloatLists(rows) => nested::<FloatType>(&mut to, rows)?,
-            ColumnData::DoubleLists(rows) => nested::<DoubleType>(&mut to, rows)?,
-            ColumnData::IntLists(rows) => nested::<Int64Type>(&mut to, rows)?,
-            ColumnData::TextLists(rows) => {
-                let rows: Vec<Vec<ByteArray>> = rows
-                    .iter()
-                    .map(|row| row.iter().map(bytes).collect())
-                    .collect();
-                nested::<ByteArrayType>(&mut to, &rows)?;
-            }
-            ColumnData::Pictures(_) => {}
-        }
-        to.close()
+        let list = [name, "list", "element"];
+        let path = if self.is_list() { &list } else { &list[..1] };
+        let written = chunk(to, path, self.kind(), |pages| match &self.data {
+            ColumnData::Float(cells) => flat(pages, cells, float),
+            ColumnData::Int(cells) => flat(pages, cells, int),
+            ColumnData::Text(cells) => flat(pages, cells, |cell, to| text(&cell, to)),
+            ColumnData::FloatLists(rows) => lists(pages, rows, float),
+            ColumnData::DoubleLists(rows) => lists(pages, rows, double),
+            ColumnData::IntLists(rows) => lists(pages, rows, int),
+            ColumnData::TextLists(rows) => lists(pages, rows, |cell, to| text(&cell, to)),
+            ColumnData::Pictures(_) => Ok(()),
+        })?;
+        Ok(vec![written])
     }
 }
 
-/// A group of rows while it is written.
-type TableGroup<'a> = SerializedRowGroupWriter<'a, File>;
-
-fn next<'a>(group: &'a mut TableGroup<'_>) -> Result<SerializedColumnWriter<'a>, ParquetError> {
-    let next = group.next_column()?;
-    next.ok_or_else(|| ParquetError::General("more columns than before".to_owned()))
+/// A field that holds others.
+fn group(name: &str, repetition: usize, children: usize) -> CompactStruct {
+    CompactStruct::default()
+        .int(3, CompactType::Int32, repetition)
+        .text(4, name)
+        .int(5, CompactType::Int32, children)
 }
 
-/// Two columns: the files, and their names.
-fn pictures(group: &mut TableGroup<'_>, cells: &[(Vec<u8>, String)]) -> Result<(), ParquetError> {
-    let present = vec![2; cells.len()];
-    let files = cells.iter().map(|(file, _)| ByteArray::from(file.clone()));
-    let names = cells.iter().map(|(_, name)| ByteArray::from(name.as_str()));
-    for column in [files.collect::<Vec<_>>(), names.collect()] {
-        let mut to = next(group)?;
-        to.typed::<ByteArrayType>()
-            .write_batch(&column, Some(&present), None)?;
-        to.close()?;
+/// A field that holds cells.
+fn cell(name: &str, kind: CellKind, is_text: bool) -> CompactStruct {
+    let cell = CompactStruct::default()
+        .int(1, CompactType::Int32, kind as usize)
+        .int(3, CompactType::Int32, OPTIONAL)
+        .text(4, name);
+    if is_text {
+        cell.int(6, CompactType::Int32, UTF8)
+    } else {
+        cell
     }
-    Ok(())
 }
 
-/// Cells that are all there.
-fn flat<T: DataType>(
-    to: &mut SerializedColumnWriter<'_>,
-    cells: &[T::T],
-) -> Result<(), ParquetError> {
-    let present = vec![1; cells.len()];
-    to.typed::<T>().write_batch(cells, Some(&present), None)?;
-    Ok(())
+fn float(cell: &f32, to: &mut Vec<u8>) {
+    to.extend(cell.to_le_bytes());
 }
 
-/// Lists without gaps; an empty one has the level of a list without elements.
-fn nested<T: DataType>(
-    to: &mut SerializedColumnWriter<'_>,
-    rows: &[Vec<T::T>],
-) -> Result<(), ParquetError> {
-    let (mut cells, mut definitions, mut repetitions) = (Vec::new(), Vec::new(), Vec::new());
-    for row in rows {
-        if row.is_empty() {
-            definitions.push(1);
-            repetitions.push(0);
-        }
-        for (at, cell) in row.iter().enumerate() {
-            cells.push(cell.clone());
-            definitions.push(3);
-            repetitions.push(i16::from(at > 0));
-        }
+fn double(cell: &f64, to: &mut Vec<u8>) {
+    to.extend(cell.to_le_bytes());
+}
+
+fn int(cell: &i64, to: &mut Vec<u8>) {
+    to.extend(cell.to_le_bytes());
+}
+
+fn bytes(cell: &[u8], to: &mut Vec<u8>) {
+    // A picture or a text is far shorter than the 4 GB that can be said.
+    to.extend(u32::try_from(cell.len()).unwrap_or(u32::MAX).to_le_bytes());
+    to.extend(cell);
+}
+
+fn text(cell: &&String, to: &mut Vec<u8>) {
+    bytes(cell.as_bytes(), to);
+}
+
+type Pages<'a> = ColumnPages<'a, CountedFile>;
+
+fn flat<T>(pages: &mut Pages<'_>, cells: &[T], write: fn(&T, &mut Vec<u8>)) -> io::Result<()> {
+    let mut rows = cells.chunks(1);
+    rows.try_for_each(|row| pages.row(row, write))
+}
+
+fn lists<T>(pages: &mut Pages<'_>, rows: &[Vec<T>], write: fn(&T, &mut Vec<u8>)) -> io::Result<()> {
+    rows.iter().try_for_each(|row| pages.row(row, write))
+}
+
+/// Writes the cells of one column in one group of rows; the depth of its path says which level a cell has.
+fn chunk(
+    to: &mut CountedFile,
+    path: &[&str],
+    kind: CellKind,
+    fill: impl FnOnce(&mut Pages<'_>) -> io::Result<()>,
+) -> io::Result<CompactStruct> {
+    let begins = to.bytes;
+    let mut pages = match path {
+        [_] => ColumnPages::new(to, 1, false),
+        _ => ColumnPages::new(to, 3, true),
+    };
+    fill(&mut pages)?;
+    let (values, bytes) = pages.end()?;
+    let facts = chunk_facts(path, kind, &[PLAIN, RUN_LENGTHS], values, bytes);
+    Ok(CompactStruct::default()
+        .int(2, CompactType::Int64, begins)
+        .structure(3, facts.int(9, CompactType::Int64, begins)))
+}
+
+/// As [`chunk`], for one part of a picture: the same picture is in many rows.
+fn repeated_chunk(
+    to: &mut CountedFile,
+    path: &[&str],
+    cells: &[&[u8]],
+) -> io::Result<CompactStruct> {
+    let begins = to.bytes;
+    let (dictionary, data) = repeated_cells(to, cells, 2, |cell, to| bytes(cell, to))?;
+    let encodings = [PLAIN, RUN_LENGTHS, DICTIONARY];
+    let all = dictionary + data;
+    let facts = chunk_facts(path, CellKind::Bytes, &encodings, cells.len(), all)
+        .int(9, CompactType::Int64, begins + dictionary)
+        .int(11, CompactType::Int64, begins);
+    Ok(CompactStruct::default()
+        .int(2, CompactType::Int64, begins)
+        .structure(3, facts))
+}
+
+fn chunk_facts(
+    path: &[&str],
+    kind: CellKind,
+    encodings: &[usize],
+    values: usize,
+    bytes: usize,
+) -> CompactStruct {
+    CompactStruct::default()
+        .int(1, CompactType::Int32, kind as usize)
+        .ints(2, encodings)
+        .texts(3, path)
+        .int(4, CompactType::Int32, 0)
+        .int(5, CompactType::Int64, values)
+        .int(6, CompactType::Int64, bytes)
+        .int(7, CompactType::Int64, bytes)
+}
+
+/// A file that knows how long it is.
+struct CountedFile {
+    file: BufWriter<File>,
+    bytes: usize,
+}
+
+impl Write for CountedFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(bytes)?;
+        self.bytes += written;
+        Ok(written)
     }
-    to.typed::<T>()
-        .write_batch(&cells, Some(&definitions), Some(&repetitions))?;
-    Ok(())
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
 }
 
 /// A parquet file that is written beside its place and put there when it is whole.
 pub(super) struct TableFile {
     path: PathBuf,
     part: PathBuf,
-    writer: Option<SerializedFileWriter<File>>,
+    out: Option<CountedFile>,
+    schema: Vec<CompactStruct>,
+    fields: usize,
+    groups: Vec<CompactStruct>,
+    rows: usize,
+    notes: Vec<CompactStruct>,
 }
 
 impl TableFile {
@@ -160,66 +281,101 @@ impl TableFile {
         Self {
             path: path.to_owned(),
             part: path.with_extension("parquet.part"),
-            writer: None,
+            out: None,
+            schema: Vec::new(),
+            fields: 0,
+            groups: Vec::new(),
+            rows: 0,
+            notes: Vec::new(),
         }
     }
 
     /// Appends a group of rows; the first one says which columns there are.
     pub(super) fn append(&mut self, columns: &[TableColumn]) -> Result<(), RecordingError> {
-        let failed = RecordingError::parquet(&self.path);
-        let writer = match &mut self.writer {
-            Some(writer) => writer,
-            none => {
-                if let Some(folder) = self.path.parent() {
-                    std::fs::create_dir_all(folder).map_err(RecordingError::file(folder))?;
-                }
-                let file = File::create(&self.part).map_err(RecordingError::file(&self.part))?;
-                none.insert(begin(file, columns).map_err(RecordingError::parquet(&self.path))?)
+        let mut out = match self.out.take() {
+            Some(out) => out,
+            None => {
+                self.schema = columns.iter().flat_map(TableColumn::schema).collect();
+                self.fields = columns.len();
+                self.begin().map_err(RecordingError::file(&self.part))?
             }
         };
-        let mut append = || {
-            let mut group = writer.next_row_group()?;
-            for column in columns {
-                column.write(&mut group)?;
-            }
-            group.close().map(drop)
+        let group = row_group(&mut out, columns).map_err(RecordingError::file(&self.part))?;
+        self.groups.push(group);
+        self.rows += columns.first().map_or(0, TableColumn::rows);
+        self.out = Some(out);
+        Ok(())
+    }
+
+    fn begin(&self) -> io::Result<CountedFile> {
+        if let Some(folder) = self.path.parent() {
+            std::fs::create_dir_all(folder)?;
+        }
+        let mut out = CountedFile {
+            file: BufWriter::new(File::create(&self.part)?),
+            bytes: 0,
         };
-        append().map_err(failed)
+        out.write_all(MAGIC)?;
+        Ok(out)
     }
 
     /// Number of bytes written so far.
     pub(super) fn bytes(&self) -> usize {
-        self.writer
-            .as_ref()
-            .map_or(0, SerializedFileWriter::bytes_written)
+        self.out.as_ref().map_or(0, |out| out.bytes)
     }
 
     /// Says something of the whole table.
-    pub(super) fn note(&mut self, key: &str, value: String) {
-        if let Some(writer) = &mut self.writer {
-            writer.append_key_value_metadata(KeyValue::new(key.to_owned(), value));
-        }
+    pub(super) fn note(&mut self, key: &str, value: &str) {
+        self.notes
+            .push(CompactStruct::default().text(1, key).text(2, value));
     }
 
     /// Ends the file, brings it to the disk and puts it into its place.
-    pub(super) fn finish(self) -> Result<(), RecordingError> {
-        let Some(writer) = self.writer else {
+    pub(super) fn finish(mut self) -> Result<(), RecordingError> {
+        let Some(out) = self.out.take() else {
             return Ok(());
         };
-        writer
-            .close()
-            .map_err(RecordingError::parquet(&self.path))?;
-        let file = File::open(&self.part).map_err(RecordingError::file(&self.part))?;
-        file.sync_all().map_err(RecordingError::file(&self.part))?;
-        std::fs::rename(&self.part, &self.path).map_err(RecordingError::file(&self.path))
+        let (part, path) = (self.part.clone(), self.path.clone());
+        self.end(out).map_err(RecordingError::file(&part))?;
+        std::fs::rename(&part, &path).map_err(RecordingError::file(&path))
+    }
+
+    fn end(self, mut out: CountedFile) -> io::Result<()> {
+        let mut schema = vec![CompactStruct::default().text(4, "schema").int(
+            5,
+            CompactType::Int32,
+            self.fields,
+        )];
+        schema.extend(self.schema);
+        let footer = CompactStruct::default()
+            .int(1, CompactType::Int32, 1)
+            .structures(2, schema)
+            .int(3, CompactType::Int64, self.rows)
+            .structures(4, self.groups)
+            .structures(5, self.notes)
+            .text(6, "steadyhand")
+            .end();
+        out.write_all(&footer)?;
+        let length = u32::try_from(footer.len()).unwrap_or(u32::MAX);
+        out.write_all(&length.to_le_bytes())?;
+        out.write_all(MAGIC)?;
+        out.flush()?;
+        out.file.get_ref().sync_all()
     }
 }
 
-fn begin(file: File, columns: &[TableColumn]) -> Result<SerializedFileWriter<File>, ParquetError> {
-    let fields: Vec<String> = columns.iter().map(TableColumn::schema).collect();
-    let schema = parse_message_type(&format!("message schema {{ {} }}", fields.join(" ")))?;
-    let properties = WriterProperties::builder()
-        .set_compression(Compression::SNAPPY)
-        .set_created_by("steadyhand".to_owned());
-    SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties.build()))
+fn row_group(out: &mut CountedFile, columns: &[TableColumn]) -> io::Result<CompactStruct> {
+    let begins = out.bytes;
+    let mut chunks = Vec::new();
+    for column in columns {
+        chunks.extend(column.write(out)?);
+    }
+    Ok(CompactStruct::default()
+        .structures(1, chunks)
+        .int(2, CompactType::Int64, out.bytes - begins)
+        .int(
+            3,
+            CompactType::Int64,
+            columns.first().map_or(0, TableColumn::rows),
+        ))
 }

@@ -83,7 +83,7 @@ impl House {
         let library = SceneLibrary::new(Some(scenes));
         let recorder = super::is_recorded().then(|| {
             let recordings = &steadyhand::recording::NodeRecordings;
-            node::RecordingServices::recorder(recordings, state.folder(), &file)
+            node::RecordingServices::recorder(recordings, state.folder(), &file).unwrap()
         });
         let node = Node::new(file, library, seats, output, state);
         let node = Arc::new(match recorder {
