@@ -16,6 +16,7 @@ let heard_ms = null;
 let lost = "";
 let about = {};
 let ended = false;
+let answers = 0;
 
 function say(id, words, kind) {
   const node = byId(id);
@@ -60,8 +61,9 @@ function showJob(job) {
   byId("progress").value = done;
   byId("job-title").textContent = `${job.id}: ${job.tool}`;
   const left = runs && job.eta_s > 0 ? `, ${Math.ceil(job.eta_s)} s left by the plan` : "";
-  const pen = job.waits_for ? `: ${job.waits_for}` : "";
-  byId("job-words").textContent = `${String(job.state).replaceAll("_", " ")}${pen}, ${done} of ${of}${left}`;
+  const waits = job.waits_for || (job.state === "held" ? "waits for a person" : "");
+  const why = waits ? `: ${waits}` : "";
+  byId("job-words").textContent = `${String(job.state).replaceAll("_", " ")}${why}, ${done} of ${of}${left}`;
 }
 
 // The call that draws exactly the shown plan, as the node worded it.
@@ -86,6 +88,7 @@ function hear() {
 function show(result) {
   const told = result.structuredContent || {};
   const understood = told.understood || {};
+  answers += 1;
   about = Object.fromEntries(["arm", "node", "scene"].filter((key) => typeof understood[key] === "string").map((key) => [key, understood[key]]));
   hear();
   offer = offerOf(told);
@@ -102,13 +105,16 @@ function show(result) {
 async function look() {
   if (looking || ended || !capabilities.serverTools || !names.sense) return;
   looking = true;
+  const before = answers;
   try {
     const result = await call("sense", about, LOOK_MAX_MS);
-    const told = result.structuredContent || {};
     hear();
-    if (!offer && !drawing) say("words", wordsOf(result), result.isError ? "words bad" : "words");
-    if (!offer) showPictures(result.content, "Seen now");
-    showJob(told.job);
+    // An offer stays beside its own plan, and an answer that came meanwhile is newer.
+    if (!offer && before === answers) {
+      say("words", wordsOf(result), result.isError ? "words bad" : "words");
+      showPictures(result.content, "Seen now");
+    }
+    if (before === answers) showJob((result.structuredContent || {}).job);
   } catch (failure) {
     lost = failure.message;
     age();
@@ -129,6 +135,7 @@ async function draw() {
   if (!offer || drawing) return;
   const args = offer;
   drawing = true;
+  offer = null;
   showOffer();
   say("words", `Asked to draw plan ${args.plan} …`, "words");
   try {
@@ -138,6 +145,8 @@ async function draw() {
     tellModel(`“Draw this” was pressed in the view, for plan ${args.plan}. Answer: ${wordsOf(result)}`);
   } catch (failure) {
     drawing = false;
+    // The same call again joins what is under way: nothing is drawn twice.
+    offer = args;
     say("words", `The host did not carry the drawing out: ${failure.message}. Look at the arm.`, "words bad");
   }
   showOffer();
