@@ -125,6 +125,11 @@ page:
     cargo build
     tests/page/run target/page
 
+# The view in MCP clients, in the official host library; its pictures are in target/app.
+app:
+    cargo build
+    tests/app/run target/app
+
 # Recordings judged by other people's programs, and a node that records killed 200 times.
 recordings:
     cargo build

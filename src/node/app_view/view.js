@@ -95,7 +95,6 @@ function show(result) {
   say("words", wordsOf(result), result.isError ? "words bad" : "words");
   const refusals = Array.isArray(told.refusals) ? told.refusals : [];
   byId("refusals").replaceChildren(...refusals.map((refusal) => element("li", String(refusal.why || ""))));
-  byId("pictures").replaceChildren();
   showPictures(result.content, offer ? "The plan; nothing has moved" : "As the node shows it");
   showJob(told.job);
   showOffer();
@@ -185,7 +184,10 @@ function size() {
 
 host.on("ping", () => {});
 host.on("ui/notifications/tool-input", () => say("words", "The assistant's call is being worked on …", "words"));
-host.on("ui/notifications/tool-result", show);
+host.on("ui/notifications/tool-result", (result) => {
+  byId("pictures").replaceChildren();
+  show(result);
+});
 host.on("ui/notifications/tool-cancelled", ({ reason }) => say("words", `The assistant's call was cancelled${reason ? `: ${reason}` : ""}.`, "words bad"));
 host.on("ui/notifications/host-context-changed", follow);
 host.on("ui/resource-teardown", () => { ended = true; });
