@@ -99,6 +99,7 @@ async function until(what, holds) {
 
 const state = async (client) => (await client.callTool({ name: "sense", arguments: {} })).structuredContent.state;
 const button = (frame, name) => frame.getByRole("button", { name });
+const picture = (frame, name) => frame.getByRole("img", { name });
 const url = await startNode("bench", 'name = "bench"\nlease_idle_s = 1\n');
 const client = await connect(url, VIEWS);
 
@@ -127,7 +128,7 @@ const steps = {
     const shown = await host({ client });
     const { frame, asked, count } = shown;
     const { structuredContent: told } = await planner(shown, client, "stroke", { dry_run: true });
-    await frame.getByAltText("The plan; nothing has moved").waitFor();
+    await picture(frame, "The plan; nothing has moved").waitFor();
     await frame.getByText(told.plan_hash).waitFor();
     await accessible(frame, "plan");
     await until("a height", () => shown.page.evaluate(() => globalThis.height > 300));
@@ -137,7 +138,7 @@ const steps = {
     await frame.getByText(/^moving, \d+ of 11/).waitFor({ timeout: PATIENCE_MS });
     assert.deepEqual(asked.calls.filter((call) => call.name === "stroke").map((call) => call.arguments), [told.draw_call.arguments]);
     await frame.getByText(/^moving, [1-9]\d* of 11/).waitFor({ timeout: PATIENCE_MS });
-    await frame.getByAltText("Seen now").first().waitFor();
+    await picture(frame, "Seen now").first().waitFor();
     await accessible(frame, "progress");
     await shown.page.screenshot({ path: join(folder, "progress.png") });
 
@@ -176,7 +177,7 @@ const steps = {
     await planner(shown, client, "stroke", { text: "i", size_mm: 12, dry_run: true });
     await button(shown.frame, "Draw this").press("Enter");
     await shown.frame.getByText(/^drew \d+ strokes?,/).waitFor({ timeout: PATIENCE_MS });
-    await shown.frame.getByAltText("As the node shows it, picture 2 of 2").waitFor();
+    await picture(shown.frame, "As the node shows it, picture 2 of 2").waitFor();
     assert.equal(await button(shown.frame, "Draw this").isVisible(), false, "a plan is drawn once");
     await shown.browsing.close();
   },
@@ -205,7 +206,7 @@ const steps = {
     await shown.frame.getByText(/nowhere/).waitFor();
     await shown.frame.getByText(/This host lets the view call no tools/).waitFor();
     await planner(shown, client, "stroke", { dry_run: true });
-    await shown.frame.getByAltText("The plan; nothing has moved").waitFor();
+    await picture(shown.frame, "The plan; nothing has moved").waitFor();
     for (const name of ["Draw this", "Stop Esc", "Look again"]) assert.equal(await button(shown.frame, name).isVisible(), false, name);
     await accessible(shown.frame, "no tools");
     await shown.page.evaluate(() => globalThis.bridge.sendToolCancelled({ reason: "enough" }));
@@ -219,14 +220,14 @@ const steps = {
     const { frame, page, asked } = shown;
     const markup = '<img src=x onerror="parent.bad=1"><script>document.title="bad"</script>';
     const forged = { tool: "stroke", arguments: { plan: "0".repeat(32) } };
-    const told = (draw_call, plan_hash) => ({ content: [{ type: "text", text: markup }, { type: "image", mimeType: "image/svg+xml", data: "PHN2Zz4=" }, { type: "image", mimeType: "image/png", data: "x\" onerror=\"1" }],
+    const told = (draw_call, plan_hash) => ({ content: [{ type: "text", text: markup }, { type: "image", mimeType: "image/svg+xml", data: "PHN2Zz4=" }, { type: "image", mimeType: "image/png", data: "x\" onerror=\"1" }, { type: "image", mimeType: "image/png", data: "AAAA" }],
       structuredContent: { message: markup, refusals: [{ why: markup }], job: { id: markup, tool: markup, state: "reached", done: "x", of: null }, draw_call, plan_hash } });
     for (const [call, hash] of [[{ ...forged, tool: "reset" }, forged.arguments.plan], [forged, "another"], [{ tool: "stroke" }, undefined]]) {
       await tell(shown, {}, told(call, hash));
       await frame.getByText(markup).first().waitFor();
       assert.equal(await button(frame, "Draw this").isVisible(), false, JSON.stringify(call));
     }
-    assert.equal(await frame.locator("img, script:not([id]) ~ script").count(), 0);
+    assert.equal(await frame.locator("img, canvas, script:not([id]) ~ script").count(), 0);
     assert.equal(await frame.title(), "Steadyhand");
     // A plan that nobody made: the node draws nothing.
     await tell(shown, {}, told(forged, forged.arguments.plan));

@@ -17,6 +17,7 @@ let lost = "";
 let about = {};
 let ended = false;
 let answers = 0;
+let paintings = 0;
 
 function say(id, words, kind) {
   const node = byId(id);
@@ -35,21 +36,33 @@ const call = (tool, args, limit_ms) => host.request("tools/call", { name: names[
 const wordsOf = (result) => String((result.structuredContent || {}).message
   || ((result.content || []).find((block) => block.type === "text") || {}).text || "");
 
-function figure({ mimeType, data }, at, count, caption) {
+// Painted, since not every host lets a view load pictures from their own text.
+async function figure({ mimeType, data }, at, count, caption) {
   const node = element("figure");
-  const image = element("img");
-  image.src = `data:${mimeType};base64,${data}`;
-  image.alt = count > 1 ? `${caption}, picture ${at + 1} of ${count}` : caption;
-  image.addEventListener("load", size);
-  node.append(image, element("figcaption", image.alt));
+  const words = count > 1 ? `${caption}, picture ${at + 1} of ${count}` : caption;
+  try {
+    const bytes = Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0));
+    const picture = await createImageBitmap(new Blob([bytes], { type: mimeType }));
+    const canvas = element("canvas");
+    [canvas.width, canvas.height] = [picture.width, picture.height];
+    canvas.getContext("2d").drawImage(picture, 0, 0);
+    canvas.setAttribute("role", "img");
+    canvas.setAttribute("aria-label", words);
+    node.append(canvas, element("figcaption", words));
+  } catch (broken) {
+    node.append(element("figcaption", `${words}: it cannot be shown (${broken.message})`));
+  }
   return node;
 }
 
-function showPictures(content, caption) {
-  const isPicture = ({ type, mimeType, data }) => type === "image"
-    && ["image/png", "image/jpeg"].includes(mimeType) && /^[A-Za-z0-9+/]+=*$/.test(data);
+async function showPictures(content, caption) {
+  const isPicture = ({ type, mimeType, data }) => type === "image" && ["image/png", "image/jpeg"].includes(mimeType) && typeof data === "string";
   const all = (content || []).filter(isPicture).slice(0, PICTURES_MAX);
-  if (all.length > 0) byId("pictures").replaceChildren(...all.map((one, at) => figure(one, at, all.length, caption)));
+  if (all.length === 0) return;
+  paintings += 1;
+  const own = paintings;
+  const figures = await Promise.all(all.map((one, at) => figure(one, at, all.length, caption)));
+  if (own === paintings) byId("pictures").replaceChildren(...figures);
 }
 
 function showJob(job) {
@@ -185,6 +198,7 @@ function size() {
 host.on("ping", () => {});
 host.on("ui/notifications/tool-input", () => say("words", "The assistant's call is being worked on …", "words"));
 host.on("ui/notifications/tool-result", (result) => {
+  paintings += 1;
   byId("pictures").replaceChildren();
   show(result);
 });
