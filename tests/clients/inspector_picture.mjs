@@ -13,7 +13,7 @@ const env = { ...process.env, CLIENT_PORT: PORT, DANGEROUSLY_OMIT_AUTH: "true", 
 const inspector = spawn("node", ["node_modules/.bin/mcp-inspector", "--web", "--", steadyhand, "serve"], { env, stdio: "ignore" });
 const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-dev-shm-usage"] });
 try {
-  const page = await browser.newPage({ viewport: { width: 1280, height: 960 } });
+  const page = await browser.newPage({ viewport: { width: 1280, height: 940 }, deviceScaleFactor: 0.85 });
   for (let tries = 0; !(await page.goto(ready).catch(() => null)); tries += 1) {
     if (tries > 100) throw new Error("Inspector does not answer");
     await new Promise((later) => setTimeout(later, 200));
