@@ -28,7 +28,7 @@ pub struct ReadingAlternative {
 /// Decision of one profile.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ProfileVerdict {
-    /// Which profile.
+    /// The profile.
     pub profile: ForgivenessProfile,
     /// True if the tool would run.
     pub runs: bool,

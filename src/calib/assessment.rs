@@ -9,7 +9,7 @@ use super::calibration_record::{
     TagObservation, TouchContact, TouchRole, basis, zeros_of,
 };
 use super::edit_scene_file::{RADIUS_KEY, sign_key, zero_key};
-use super::stats::TouchFit;
+use super::stats::{TouchFit, TouchOutlier};
 use super::tag_fit;
 use super::{
     CylinderFit, CylinderTouch, FitError, FitFinding, FitVerdict, FrameSigma, PlaneFit,
@@ -262,8 +262,11 @@ impl AssessmentInput<'_> {
     }
 
     /// The widest that touches of one place are apart, where any was touched again.
-    fn spread_m(&self, tip_m: &Point3<f64>) -> Option<f64> {
-        let all: Vec<&TouchContact> = self.session.touches.iter().collect();
+    fn spread_m(&self, tip_m: &Point3<f64>, left_out: Option<&TouchOutlier>) -> Option<f64> {
+        let left_out = left_out.and_then(|outlier| self.contacts(false).nth(outlier.index));
+        let is_used =
+            |touch: &&TouchContact| !left_out.is_some_and(|out| std::ptr::eq(out, *touch));
+        let all: Vec<&TouchContact> = self.session.touches.iter().filter(is_used).collect();
         let pairs = all
             .iter()
             .enumerate()
@@ -308,7 +311,7 @@ impl AssessmentInput<'_> {
         let fit = pivot_robust(&mounts)?;
         let verify = self.contacts(true).map(|c| fit.verify_m(&self.mount(c)));
         let accept = ResolutionClass::of_arm(&self.scene.arm).accept();
-        let spread_m = self.spread_m(&fit.tip_m);
+        let spread_m = self.spread_m(&fit.tip_m, fit.outlier.as_ref());
         let finding = judge_pivot(
             &fit,
             &accept,
@@ -352,7 +355,7 @@ impl AssessmentInput<'_> {
             .contacts(true)
             .map(|c| fit.height_m(&self.tip(c)).abs());
         let accept = ResolutionClass::of_arm(&self.scene.arm).accept();
-        let spread_m = self.spread_m(&self.pen.tip_m);
+        let spread_m = self.spread_m(&self.pen.tip_m, fit.outlier.as_ref());
         let mut finding = judge_plane(
             &fit,
             &accept,
@@ -425,7 +428,7 @@ impl AssessmentInput<'_> {
         )?;
         let flat = fit.surface.flat();
         let accept = ResolutionClass::of_arm(&self.scene.arm).accept();
-        let spread_m = self.spread_m(&self.pen.tip_m);
+        let spread_m = self.spread_m(&self.pen.tip_m, fit.outlier.as_ref());
         let verify = self
             .contacts(true)
             .map(|c| fit.height_m(&self.tip(c)).abs());
@@ -509,9 +512,8 @@ impl AssessmentInput<'_> {
 
     /// Returns the uncertainty of the sheet's origin and direction; `None` for an old frame on a new plane.
     fn frame_sigma(&self, made: &SheetFrame, fit: &PlaneFit) -> Option<FrameSigma> {
-        let count = |role: TouchRole| self.contacts(false).filter(|c| c.role == role).count();
         let asked = !self.session.probed;
-        asked.then(|| made.sigma([count(TouchRole::Origin), count(TouchRole::X)], fit))
+        asked.then(|| made.sigma(fit))
     }
 
     fn radii(&self, tips: &[Point3<f64>], fit: &PlaneFit, x: &Vector3<f64>) -> Vec<(&str, f64)> {

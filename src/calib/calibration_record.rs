@@ -165,7 +165,7 @@ pub struct CalibrationSession {
 /// A sheet in a camera's picture.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TagObservation {
-    /// Which camera.
+    /// The camera.
     pub camera: String,
     /// Time of the picture, in milliseconds since 1970.
     pub at_ms: u64,

@@ -28,7 +28,7 @@ pub enum CalibrationStoreError {
     /// The file system says no.
     #[error("{path}: {source}")]
     File {
-        /// Which file.
+        /// The file.
         path: PathBuf,
         /// Error of the system.
         source: io::Error,
@@ -36,7 +36,7 @@ pub enum CalibrationStoreError {
     /// A file is not what was written.
     #[error("{path}: {why}; it was changed by something else: move it away")]
     Damaged {
-        /// Which file.
+        /// The file.
         path: PathBuf,
         /// Problem in the file.
         why: String,
@@ -265,7 +265,8 @@ impl CalibrationStore {
             )));
         }
         let text = std::fs::read_to_string(path).map_err(file)?;
-        toml::from_str(&text).map_err(|error| damaged(error.message().to_owned()))
+        let read = toml::from_str::<toml::Table>(&text).and_then(toml::Table::try_into);
+        read.map_err(|error| damaged(error.message().to_owned()))
     }
 
     fn write<T: Serialize>(&self, path: &Path, what: &T) -> Result<(), CalibrationStoreError> {

@@ -243,7 +243,7 @@ pub fn judge_plane(
     let rms_mm = fit.rms_m() * 1e3;
     finding.limit(rms_mm <= accept.plane_rms_mm, || {
         format!(
-            "the touches miss one plane by {rms_mm:.2} mm rms, at most {} are allowed: the sheet is bent or moved, or joint zeros are off",
+            "the touches miss one plane by {rms_mm:.2} mm rms, at most {} are allowed: the sheet is bent or moved, or joint zeros are off; touch the middles of its edges as well, which tell a bent sheet from a moved one",
             accept.plane_rms_mm
         )
     });

@@ -3,13 +3,22 @@
 use nalgebra::{DMatrix, DVector, Matrix3, Point3, Unit, Vector3};
 
 use super::FitError;
-use super::stats::{FitRows, ResidualKind, TouchFit, TouchOutlier, f3_95, robust, touch_fit};
+use super::stats::{FitRows, ResidualKind, TouchOutlier, beyond, rms, robust, touch_fit};
 
 /// Least number of touches. Any three touches make a plane; two more show whether they lie on one.
 pub const PLANE_TOUCHES_MIN: usize = 5;
 
-/// Touches that are needed to say how a sheet is bent.
-const CURVATURE_TOUCHES_MIN: usize = 9;
+/// Touches that are nearer to each other than this, along the sheet, are touches of one place.
+const SAME_PLACE_M: f64 = 0.005;
+
+/// Unknowns of a bowl: a height, two slopes, two curvatures and a twist.
+const BOWL_UNKNOWNS: usize = 6;
+
+/// Where the weakest of these unknowns shows less than this beside the strongest, the places do not separate them.
+const BOWL_CONDITION_MIN: f64 = 0.1;
+
+/// Chance at most that a flat sheet is called bent along one direction.
+const FLAT_CALLED_BENT: f64 = 0.001;
 
 /// The second extent of the touches over the first, at least.
 const EXTENT_RATIO_MIN: f64 = 0.3;
@@ -32,7 +41,8 @@ pub struct PlaneFit {
     /// The touch that was left out.
     pub outlier: Option<TouchOutlier>,
     along: [Vector3<f64>; 2],
-    freedom: f64,
+    place_sigma_m: f64,
+    freedom: usize,
 }
 
 impl PlaneFit {
@@ -51,17 +61,16 @@ impl PlaneFit {
         (row.transpose() * self.covariance * row).x.max(0.0).sqrt()
     }
 
-    /// The standard deviation of a touch, as far as this fit knows it.
+    /// The standard deviation of a place's height, as far as this fit knows it.
     #[must_use]
-    pub fn touch_sigma_m(&self) -> f64 {
-        let squares: f64 = self.kept().map(|off| off * off).sum();
-        (squares / self.freedom).sqrt()
+    pub fn place_sigma_m(&self) -> f64 {
+        self.place_sigma_m
     }
 
-    /// Touches more than unknowns, at least 1.
+    /// Touched places more than unknowns, at least 1.
     #[must_use]
     pub fn freedom(&self) -> f64 {
-        self.freedom
+        count(self.freedom)
     }
 
     /// The standard deviation of its direction, the worse way.
@@ -81,7 +90,8 @@ impl PlaneFit {
         let Some(inverse) = self.covariance.try_inverse() else {
             return false;
         };
-        (off.transpose() * inverse * off).x <= 3.0 * f3_95(self.freedom)
+        let ratio = (off.transpose() * inverse * off).x / 3.0;
+        beyond(ratio, ResidualKind::Vector, self.freedom) > 0.05
     }
 }
 
@@ -143,6 +153,13 @@ fn fit(
     {
         return Err(FitError::NotFinite);
     }
+    // Touches of one place have what is wrong there in common, and so count as one, where enough places are left.
+    let places = touched_places(used.iter().copied(), |touch| *touch);
+    let used = if places.len() > UNKNOWNS {
+        places
+    } else {
+        used
+    };
     let n = count(used.len());
     let centre = used.iter().sum::<Vector3<f64>>() / n;
     let scatter: Matrix3<f64> = used
@@ -163,8 +180,8 @@ fn fit(
     } else {
         normal
     };
-    let freedom = (n - count(UNKNOWNS)).max(1.0);
-    let variance_m2 = least.max(0.0) / freedom;
+    let freedom = used.len().saturating_sub(UNKNOWNS).max(1);
+    let variance_m2 = least.max(0.0) / count(freedom);
     let inverse = Vector3::new(1.0 / n, 1.0 / first, 1.0 / second);
     let centre_m = Point3::from(centre);
     let heights = points.iter().map(|point| normal.dot(&(point - centre_m)));
@@ -176,6 +193,7 @@ fn fit(
         covariance: Matrix3::from_diagonal(&(inverse * variance_m2)),
         outlier: None,
         along: [u, v],
+        place_sigma_m: variance_m2.sqrt(),
         freedom,
     })
 }
@@ -199,50 +217,83 @@ pub struct SheetCurvature {
     pub per_m: [f64; 2],
     /// Their standard deviations.
     pub sigma_per_m: [f64; 2],
+    /// Places beyond those that a bowl needs.
+    pub freedom: usize,
 }
 
 impl SheetCurvature {
-    /// The radius along x or y, where it is more than three standard deviations from flat.
+    /// Returns the radius along x or y, where chance does not explain it.
     #[must_use]
     pub fn radius_mm(&self, along: usize) -> Option<f64> {
         let (value, sigma) = (self.per_m.get(along)?, self.sigma_per_m.get(along)?);
-        (value.abs() > 3.0 * sigma).then(|| 1e3 / value)
+        let by_chance = beyond((value / sigma).powi(2), ResidualKind::Height, self.freedom);
+        (by_chance < FLAT_CALLED_BENT).then(|| 1e3 / value)
     }
 }
 
-/// Fits a bowl to touches over a plane; `None` with fewer than nine.
+/// Fits a bowl to touches over a plane; `None` where the places that were touched cannot tell a bowl from a tilt. Touches of one
+/// place have what is wrong there in common, and so count as one.
 #[must_use]
 pub fn curvature(
     points: &[Point3<f64>],
     plane: &PlaneFit,
     x: &Vector3<f64>,
 ) -> Option<SheetCurvature> {
-    if points.len() < CURVATURE_TOUCHES_MIN {
-        return None;
-    }
     let x = (x - plane.normal.scale(plane.normal.dot(x))).try_normalize(1e-9)?;
     let y = plane.normal.cross(&x);
-    let mut matrix = DMatrix::zeros(points.len(), 6);
-    let mut right = DVector::zeros(points.len());
-    for (row, point) in points.iter().enumerate() {
+    let on_sheet = points.iter().map(|point| {
         let off = point - plane.centre_m;
-        let (u, v) = (x.dot(&off), y.dot(&off));
-        let terms = [1.0, u, v, u * u, u * v, v * v];
-        matrix.row_mut(row).copy_from_slice(&terms);
-        right.row_mut(row).fill(plane.normal.dot(&off));
+        Vector3::new(x.dot(&off), y.dot(&off), plane.normal.dot(&off))
+    });
+    let places = touched_places(on_sheet, |touch| Vector3::new(touch.x, touch.y, 0.0));
+    let freedom = places.len().checked_sub(BOWL_UNKNOWNS).filter(|n| *n > 0)?;
+    let extent_m = rms(places.iter().flat_map(|place| [place.x, place.y])).max(SAME_PLACE_M);
+    let mut matrix = DMatrix::zeros(places.len(), BOWL_UNKNOWNS);
+    let mut heights = DVector::zeros(places.len());
+    for (row, place) in places.iter().enumerate() {
+        let (u, v) = (place.x / extent_m, place.y / extent_m);
+        matrix
+            .row_mut(row)
+            .copy_from_slice(&[1.0, u, v, u * u, u * v, v * v]);
+        heights.row_mut(row).fill(place.z);
+    }
+    let shows = matrix.singular_values();
+    if shows.min() < BOWL_CONDITION_MIN * shows.max() {
+        return None;
     }
     let inverse = (matrix.transpose() * &matrix).try_inverse()?;
-    let found = &inverse * matrix.transpose() * &right;
-    let freedom = (count(points.len()) - 6.0).max(1.0);
-    let variance = (&matrix * &found - &right).norm_squared() / freedom;
-    let value = |term: usize| found.get(term).map(|value| -2.0 * value);
+    let found = &inverse * matrix.transpose() * &heights;
+    let variance = (&matrix * &found - &heights).norm_squared() / count(freedom);
+    let per_m = -2.0 / (extent_m * extent_m);
+    let value = |term: usize| found.get(term).map(|value| per_m * value);
     let sigma = |term: usize| {
-        inverse
-            .get((term, term))
-            .map(|v| 2.0 * (v * variance).sqrt())
+        let of_term = inverse.get((term, term))?;
+        Some(per_m.abs() * (of_term * variance).sqrt())
     };
     Some(SheetCurvature {
         per_m: [value(3)?, value(5)?],
         sigma_per_m: [sigma(3)?, sigma(5)?],
+        freedom,
     })
+}
+
+/// Returns the middle of the touches of each place; `along` is the part of a touch that tells places apart.
+fn touched_places(
+    touches: impl Iterator<Item = Vector3<f64>>,
+    along: impl Fn(&Vector3<f64>) -> Vector3<f64>,
+) -> Vec<Vector3<f64>> {
+    let mut places: Vec<Vec<Vector3<f64>>> = Vec::new();
+    for touch in touches {
+        let is_here = |place: &Vec<Vector3<f64>>| {
+            let first = place.first();
+            first.is_some_and(|first| along(&(first - touch)).norm() < SAME_PLACE_M)
+        };
+        match places.iter_mut().find(|place| is_here(place)) {
+            Some(place) => place.push(touch),
+            None => places.push(vec![touch]),
+        }
+    }
+    let middle =
+        |place: &Vec<Vector3<f64>>| place.iter().sum::<Vector3<f64>>() / count(place.len());
+    places.iter().map(middle).collect()
 }

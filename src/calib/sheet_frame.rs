@@ -62,19 +62,14 @@ impl FrameSigma {
 }
 
 impl SheetFrame {
-    /// Returns its uncertainty. The origin and +x are means of the given numbers of touches. Assumes that a touch is as
-    /// far off along the plane as across it.
+    /// Returns its uncertainty. Assumes that a place is as far off along the plane as across it.
     #[must_use]
-    pub fn sigma(&self, [origin, x]: [usize; 2], plane: &PlaneFit) -> FrameSigma {
-        let touch_m = plane.touch_sigma_m();
-        let mean = |count: usize| {
-            touch_m / f64::from(u32::try_from(count.max(1)).unwrap_or(u32::MAX)).sqrt()
-        };
-        let (origin_m, x_m) = (mean(origin), mean(x));
+    pub fn sigma(&self, plane: &PlaneFit) -> FrameSigma {
+        let place_m = plane.place_sigma_m();
         FrameSigma {
-            origin_m,
-            turn_rad: origin_m.hypot(x_m) / self.length_m,
-            x_m,
+            origin_m: place_m,
+            turn_rad: place_m.hypot(place_m) / self.length_m,
+            x_m: place_m,
             length_m: self.length_m,
             freedom: plane.freedom(),
         }

@@ -210,7 +210,7 @@ fn without(values: &[f64], index: usize) -> impl Iterator<Item = f64> {
 
 /// Returns the probability that the F distribution with 1 or 3 and `freedom` degrees exceeds `ratio`: the incomplete
 /// beta function of half of each, by its recurrences.
-fn beyond(ratio: f64, each: ResidualKind, freedom: usize) -> f64 {
+pub(super) fn beyond(ratio: f64, each: ResidualKind, freedom: usize) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "some touches")]
     let freedom = freedom as f64;
     let degrees = match each {

@@ -154,6 +154,30 @@ fn predicted_covariance_covers_the_true_tip_and_plane() {
     }
 }
 
+/// What touches of one place have in common, such as a joint's play there, is not averaged away by touching it again.
+#[test]
+fn a_plane_is_as_far_off_as_it_says_where_touches_of_a_place_agree() {
+    let chance = &mut Chance(17);
+    for count in [5, 9] {
+        let (mut errors, mut sigmas, mut hits) = (Vec::new(), Vec::new(), 0);
+        for _ in 0..RUNS {
+            let places = sheet(chance, count, 3e-4);
+            let thrice = places.iter().flat_map(|at| [at; 3]);
+            let touches: Vec<_> = thrice.map(|at| at + chance.noise(5e-5)).collect();
+            let fit = plane(&touches, &Vector3::z()).unwrap();
+            let corner = Point3::new(0.075, 0.075, 0.0);
+            errors.push(fit.height_m(&corner));
+            sigmas.push(fit.sigma_at_m(&corner));
+            hits += usize::from(fit.covers(&Point3::origin(), &Vector3::z_axis()));
+        }
+        let root = |values: &[f64]| values.iter().map(|v| v * v).sum::<f64>().sqrt();
+        let ratio = root(&errors) / root(&sigmas);
+        assert!((0.8..1.3).contains(&ratio), "{count}: {ratio}");
+        let share = hits as f64 / RUNS as f64;
+        assert!((0.93..0.97).contains(&share), "{count}: {share}");
+    }
+}
+
 /// A sheet that begins in the middle of the one of [`sheet`], its three points touched so often.
 #[test]
 fn predicted_covariance_covers_the_true_frame() {
@@ -164,7 +188,7 @@ fn predicted_covariance_covers_the_true_frame() {
     };
     for times in [1, 3] {
         let hits = (0..COVERED_RUNS).filter(|_| {
-            let mut points = sheet(chance, 9, 1e-4);
+            let mut points: Vec<_> = (0..times).flat_map(|_| sheet(chance, 9, 1e-4)).collect();
             let mut mean = |x: f64, y: f64| {
                 let touches = (0..times).map(|_| Point3::new(x, y, 0.0) + chance.noise(1e-4));
                 let touches: Vec<_> = touches.collect();
@@ -178,7 +202,7 @@ fn predicted_covariance_covers_the_true_frame() {
             let to = Point3::origin() - made.origin_m;
             let off_m = [made.x.dot(&to), made.y.dot(&to)];
             let turn_rad = made.y.dot(&Vector3::x()).atan2(made.x.dot(&Vector3::x()));
-            made.sigma([times, times], &fit).covers(off_m, turn_rad)
+            made.sigma(&fit).covers(off_m, turn_rad)
         });
         covered("frame", hits.count());
     }
@@ -354,7 +378,36 @@ fn a_bent_sheet_is_measured() {
     let got = bent.radius_mm(0).unwrap();
     assert!((got / 200.0 - 1.0).abs() < 0.1, "{got}");
     assert_eq!(bent.radius_mm(1), None, "{bent:?}");
-    assert_eq!(curvature(&points[..8], &fit, &Vector3::x()), None);
+    assert_eq!(curvature(&points[..6], &fit, &Vector3::x()), None);
+}
+
+/// Three touches each of few places show no curvature, whatever their scatter, and a flat sheet that is touched at many is flat.
+#[test]
+fn a_flat_sheet_is_not_called_bent() {
+    let chance = &mut Chance(12);
+    for count in [3, 5] {
+        let thrice: Vec<_> = (0..3).flat_map(|_| sheet(chance, count, 3e-4)).collect();
+        let fit = plane(&thrice, &Vector3::z()).unwrap();
+        assert_eq!(curvature(&thrice, &fit, &Vector3::x()), None, "{count}");
+    }
+    let called_bent = (0..RUNS).filter(|_| {
+        let common = sheet(chance, 9, 3e-4);
+        let thrice: Vec<_> = (0..3)
+            .flat_map(|_| {
+                common
+                    .iter()
+                    .map(|at| at + chance.noise(1e-4))
+                    .collect::<Vec<_>>()
+            })
+            .collect();
+        let fit = plane(&thrice, &Vector3::z()).unwrap();
+        let bent = curvature(&thrice, &fit, &Vector3::x()).unwrap();
+        bent.radius_mm(0).or(bent.radius_mm(1)).is_some()
+    });
+    assert!(
+        called_bent.count() * 250 <= RUNS,
+        "twice the chance that is allowed"
+    );
 }
 
 #[test]

@@ -381,7 +381,8 @@ impl TokenStore {
             Err(source) => return Err(self.refused(source)),
         };
         // The text holds hashes: no error may quote it.
-        toml::from_str(&text).map_err(|error| TokenError::Damaged {
+        let read = toml::from_str::<toml::Table>(&text).and_then(toml::Table::try_into);
+        read.map_err(|error| TokenError::Damaged {
             path: self.path.clone(),
             why: error.message().to_owned(),
         })

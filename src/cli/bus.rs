@@ -83,6 +83,10 @@ pub(super) struct ConfigureArgs {
     /// Set what keeps a node from using it: operating mode, multi-turn counting, drive mode
     #[arg(long)]
     repair: bool,
+    /// Make its present position read 2048, the middle of its turn: Feetech's homing offset. Zeros that
+    /// were calibrated before do not hold any more
+    #[arg(long)]
+    home: bool,
     /// Do not ask
     #[arg(long)]
     yes: bool,
@@ -325,9 +329,12 @@ async fn configure(node: &NodeOptions, args: &ConfigureArgs) -> anyhow::Result<E
         return_delay: args.return_delay_us.map(Duration::from_micros),
         limits_ticks: args.limits_ticks,
         repair: args.repair,
+        home: args.home,
     };
     if change == SetupChange::default() {
-        bail!("say what to change: --new-id, --return-delay-us, --limits-ticks or --repair");
+        bail!(
+            "say what to change: --new-id, --return-delay-us, --limits-ticks, --repair or --home"
+        );
     }
     let clock = NodeClock::real();
     let (mut link, mut line, ids) = reach(node, &args.port, &clock, Some(args.id)).await?;
@@ -348,6 +355,11 @@ async fn configure(node: &NodeOptions, args: &ConfigureArgs) -> anyhow::Result<E
     }
     for step in &steps {
         terminal_output::line(&format!("servo {}: {}", args.id, step.describe()));
+    }
+    if args.home {
+        terminal_output::note(
+            "zeros of this joint that were calibrated before do not hold any more: calibrate it again",
+        );
     }
     let asked = "This outlives the power, and takes torque off";
     if !args.yes && !confirm_torque_off(asked, args.id)? {

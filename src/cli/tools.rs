@@ -84,8 +84,9 @@ enum ToolEffectArg {
 
 /// A value as TOML has it; anything else is a text.
 fn toml_value(text: &str) -> Value {
-    let parsed: Result<BTreeMap<String, Value>, _> = toml::from_str(&format!("value = {text}"));
+    let parsed: Result<toml::Table, _> = toml::from_str(&format!("value = {text}"));
     let value = parsed.ok().and_then(|mut table| table.remove("value"));
+    let value = value.and_then(|value| serde_json::to_value(value).ok());
     value.unwrap_or_else(|| text.into())
 }
 
@@ -104,18 +105,17 @@ fn step(text: &str) -> Result<StepEntry, String> {
 }
 
 fn argument(text: &str) -> Result<ArgumentEntry, String> {
-    #[derive(serde::Deserialize)]
-    struct ParsedArgument {
-        value: ArgumentEntry,
+    let read = toml::from_str::<toml::Table>(&format!("value = {}", text.trim()));
+    let read =
+        read.and_then(|mut table| table.remove("value").map(toml::Value::try_into).transpose());
+    match read {
+        Ok(Some(argument)) => Ok(argument),
+        Ok(None) => Err("write a TOML table of name, type, description".to_owned()),
+        Err(error) => Err(format!(
+            "{}; write a TOML table of name, type, description",
+            error.message()
+        )),
     }
-    let one: ParsedArgument =
-        toml::from_str(&format!("value = {}", text.trim())).map_err(|error| {
-            format!(
-                "{}; write a TOML table of name, type, description",
-                error.message()
-            )
-        })?;
-    Ok(one.value)
 }
 
 impl ToolArgs {

@@ -5,6 +5,7 @@ pub mod edit_node_file;
 mod exam;
 mod peers;
 mod record;
+mod refused_value;
 pub mod toml;
 mod tools;
 pub mod value_lines;

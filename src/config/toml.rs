@@ -95,11 +95,11 @@ fn of_table<T: DeserializeOwned + JsonSchema>(
         ..
     } = walk;
     let known = toml::Value::Table(table);
-    let read = match T::deserialize(known) {
+    let read = match T::deserialize(known.clone()) {
         Ok(read) => Some(read),
         // A type may take more than its schema says: only where it takes something less is the schema asked why.
         Err(error) => {
-            let first = refused::<T>(text, error.message());
+            let first = refused::<T>(text, &known, error.message());
             let place = |problem: &str| problem.split_once(": ").map(|(place, _)| place.to_owned());
             let is_told = misfits.iter().any(|one| place(one) == place(&first));
             problems.extend((!is_told).then_some(first));
@@ -110,10 +110,16 @@ fn of_table<T: DeserializeOwned + JsonSchema>(
     PartialRead { read, problems }
 }
 
-/// Returns the error of a type, with its line if the text can be read whole.
-fn refused<T: DeserializeOwned>(text: &str, why: &str) -> String {
-    match toml::from_str::<T>(text) {
-        Err(error) if error.message() == why => at_line(text, &error),
+/// Returns the error of a type, with the line of what it refuses.
+fn refused<T: DeserializeOwned>(text: &str, known: &toml::Value, why: &str) -> String {
+    let is_refused = |rest| {
+        T::deserialize(rest)
+            .err()
+            .is_some_and(|error: toml::de::Error| error.message() == why)
+    };
+    let path = super::refused_value::path(known, &is_refused);
+    match super::value_lines::line(text, &path) {
+        Some(line) if !text.is_empty() => format!("line {line}: {why}"),
         _ => why.to_owned(),
     }
 }

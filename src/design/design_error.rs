@@ -63,7 +63,7 @@ pub enum DesignError {
     /// A point that is nowhere or absurdly far away.
     #[error("{at}: a point lies at {x}, {y} mm; coordinates may reach ±{max_mm} mm")]
     FarAway {
-        /// Which stroke.
+        /// The stroke.
         at: String,
         /// As read, perhaps NaN.
         x: f64,

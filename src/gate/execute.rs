@@ -122,7 +122,7 @@ pub struct ExecutionProgress {
     pub of: usize,
     /// The arm's present activity.
     pub doing: SpanKind,
-    /// Which stroke or visited point.
+    /// The stroke or visited point.
     pub item: Option<usize>,
 }
 
@@ -143,7 +143,7 @@ pub enum ExecutionError {
     /// A joint does not follow.
     #[error("{joint} stayed {behind_deg} degrees behind its goal for {ms} ms: something blocks it, or its servo gave up", ms = following_error::STALL.as_millis())]
     Stalled {
-        /// Which joint.
+        /// The joint.
         joint: String,
         /// Distance behind the goal, rounded to whole degrees.
         behind_deg: u32,

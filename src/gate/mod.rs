@@ -216,7 +216,7 @@ pub enum GateRule {
 pub struct GateRefusal {
     /// The rule that refuses.
     pub rule: GateRule,
-    /// Which sample.
+    /// The sample.
     pub sample: usize,
     /// The arm's activity at that sample.
     #[serde(skip)]

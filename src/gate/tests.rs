@@ -292,6 +292,33 @@ fn a_motion_that_was_held_goes_on_where_it_was() {
     assert!(deepest.fold(0.0, f64::max) < 0.03);
 }
 
+/// Held where the tip is up, the arm stands on its path without a lift, and goes on only from there.
+#[test]
+fn a_hold_with_the_tip_up_stands_where_it_is() {
+    let (scene, trajectory) = drawing();
+    let mut execution = begun(scene, trajectory);
+    let mut now = ClockInstant::ZERO;
+    while !execution.is_held() {
+        now = later(now, trajectory);
+        if execution.progress().sample == 3 {
+            assert!(execution.hold(HoldAt::Once));
+        }
+        let is = seen(*execution.goal_rad(), now);
+        execution.next(&is, now).unwrap();
+        assert!(!execution.is_lifting());
+    }
+    assert_eq!(execution.progress().doing, SpanKind::Approach);
+    let is_rad = *execution.goal_rad();
+    let away = seen(is_rad.map(|_, q| q + 0.1), now);
+    assert!(matches!(
+        execution.resume(&away, leave(scene), now),
+        Err(ExecutionError::Moved(_))
+    ));
+    execution
+        .resume(&seen(is_rad, now), leave(scene), now)
+        .unwrap();
+}
+
 /// Held in the middle of a stroke for its end, the motion stands only when that stroke is drawn.
 #[test]
 fn a_hold_at_the_strokes_end_draws_that_stroke() {

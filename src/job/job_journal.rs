@@ -20,7 +20,7 @@ pub struct AcceptedJob {
     pub id: String,
     /// The tool.
     pub tool: String,
-    /// Which arm.
+    /// The arm.
     pub arm: String,
     /// The scene.
     pub scene: String,

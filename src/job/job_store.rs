@@ -43,7 +43,7 @@ pub enum JobStoreError {
     /// The file system says no.
     #[error("cannot use {path}: {error}")]
     File {
-        /// Which file.
+        /// The file.
         path: PathBuf,
         /// The system's error.
         error: std::io::Error,

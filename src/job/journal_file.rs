@@ -31,7 +31,7 @@ pub enum JournalError {
     /// The file system says no.
     #[error("{path}: {error}")]
     File {
-        /// Which file.
+        /// The file.
         path: PathBuf,
         /// The system's error.
         error: io::Error,
@@ -46,7 +46,7 @@ pub enum JournalError {
         "{path}: record {record} at byte {at} is broken although others follow it; the file was damaged after it was written; move it away to go on without it"
     )]
     Damaged {
-        /// Which file.
+        /// The file.
         path: PathBuf,
         /// Which record, from 0.
         record: u64,

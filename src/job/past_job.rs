@@ -14,7 +14,7 @@ pub struct PastJob {
     pub id: String,
     /// The tool that was called.
     pub tool: String,
-    /// Which arm of the node.
+    /// The arm of the node.
     pub arm: String,
     /// The scene that it moved in, and the overlay on it.
     pub scene: String,

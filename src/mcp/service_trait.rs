@@ -279,7 +279,7 @@ pub struct PromptText {
 pub struct CompletionRequest {
     /// The prompt's name or the resource template.
     pub of: String,
-    /// Which argument.
+    /// The argument.
     pub argument: String,
     /// Text typed so far.
     pub typed: String,

@@ -74,7 +74,7 @@ pub enum OperatorVerb {
     },
     /// Draw a scene as it is.
     Stroke {
-        /// Which scene.
+        /// The scene.
         scene: String,
     },
     /// Take torque off: the arm drops.
@@ -115,7 +115,7 @@ pub enum OperatorVerb {
     },
     /// State of a scene's arm, for a client that jogs it.
     Jogged {
-        /// Which scene.
+        /// The scene.
         scene: String,
     },
     /// The plans that wait for a person.

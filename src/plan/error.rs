@@ -68,7 +68,7 @@ pub enum RefusalCause {
     Jump {
         /// By how much.
         by_deg: f64,
-        /// Which joint.
+        /// The joint.
         joint: String,
     },
     /// No way there keeps the tip above the surface.

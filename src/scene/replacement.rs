@@ -126,7 +126,7 @@ impl DesignReplacement {
     /// # Errors
     /// It is something else; unknown keys are refused.
     pub fn from_toml(file: &str, text: &str) -> Result<Self, SceneError> {
-        let read = toml::from_str(text);
+        let read = toml::from_str::<toml::Table>(text).and_then(toml::Table::try_into);
         read.map_err(|error| FileError::single(file, error.to_string()).into())
     }
 

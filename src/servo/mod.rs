@@ -11,6 +11,7 @@ pub mod dynamixel;
 pub mod error;
 pub mod feetech;
 pub mod framing;
+mod homing;
 pub mod host;
 pub mod identity;
 pub mod model_names;
@@ -86,6 +87,14 @@ pub enum ServiceError {
         value: String,
         /// The possible values.
         range: &'static str,
+    },
+    /// The servo has no such setting.
+    #[error(
+        "servo {id} speaks Dynamixel, and a homing offset is set for Feetech servos alone: say in the arm file at which count its joint is zero (`zero_tick`)"
+    )]
+    NoHoming {
+        /// The servo.
+        id: u8,
     },
     /// Torque stayed on.
     #[error("servo {id} keeps its torque on, and settings are written with torque off only")]

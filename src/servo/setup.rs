@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::servo_line::IDS;
-use super::{ServiceError, ServoLine, ServoProtocol};
+use super::{ServiceError, ServoLine, ServoProtocol, homing};
 use crate::{ServoRegister, dynamixel, feetech};
 use link::ByteLink;
 
@@ -23,6 +23,8 @@ pub struct SetupChange {
     /// `true` to repair what keeps a node from using it: operating mode, multi-turn counting, drive mode,
     /// second id.
     pub repair: bool,
+    /// `true` to make the present position read 2048; Feetech servos alone.
+    pub home: bool,
 }
 
 /// A register that is to be written.
@@ -32,7 +34,7 @@ pub struct SetupStep {
     pub name: &'static str,
     /// Its place in the servo's memory.
     #[serde(skip)]
-    register: ServoRegister,
+    pub(crate) register: ServoRegister,
     /// The present value.
     pub before: i32,
     /// The new value.
@@ -47,6 +49,10 @@ impl SetupStep {
     /// Returns the change as text, in the unit that a person would use.
     #[must_use]
     pub fn describe(&self) -> String {
+        if self.name == homing::HOMING_OFFSET {
+            let [before, after] = [self.before, self.after].map(homing::describe);
+            return format!("{} from {before} to {after}", self.name);
+        }
         let (scale, unit) = if self.name == RETURN_DELAY {
             (RETURN_DELAY_STEP_US, " µs")
         } else {
@@ -132,6 +138,9 @@ pub async fn plan(
         return Err(ServiceError::Taken { id: new });
     }
     let mut steps = Vec::new();
+    if change.home {
+        steps.extend(homing::step(line, link, id).await?);
+    }
     for (register, value) in wanted {
         let before = read(line, link, id, register).await?;
         let after = value.of(before);
@@ -263,6 +272,9 @@ async fn write_all(
         }
         let found = read(line, link, *id, step.register).await?;
         expect(*id, step.name, step.after, found)?;
+        if step.name == homing::HOMING_OFFSET {
+            homing::check(line, link, *id).await?;
+        }
     }
     Ok(())
 }
@@ -279,7 +291,7 @@ fn expect(id: u8, name: &'static str, wanted: i32, found: i32) -> Result<(), Ser
     })
 }
 
-async fn read(
+pub(crate) async fn read(
     line: &mut ServoLine,
     link: &mut dyn ByteLink,
     id: u8,

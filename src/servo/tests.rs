@@ -358,6 +358,7 @@ async fn settings_are_written_with_torque_off_read_back_and_locked_again() {
             return_delay: Some(Duration::from_micros(20)),
             limits_ticks: Some((500, 3500)),
             repair: true,
+            home: false,
         };
         let steps = change(&bench, speech, 2, &wanted).await.unwrap();
         assert_eq!(steps.last().unwrap(), "id 2 to 21");

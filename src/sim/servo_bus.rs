@@ -171,11 +171,15 @@ impl<F: SimulatedFamily> RegisterServo<F> {
     }
 
     fn answer(&self, error: u8, data: &[u8]) -> ServoAnswer {
+        self.answer_as(self.id(), error, data)
+    }
+
+    fn answer_as(&self, id: u8, error: u8, data: &[u8]) -> ServoAnswer {
         ServoAnswer {
-            id: self.id(),
+            id,
             with: Vec::new(),
             delay: self.answer_delay(),
-            bytes: F::status(self.id(), error | F::alert(self.error), data),
+            bytes: F::status(id, error | F::alert(self.error), data),
         }
     }
 
@@ -214,6 +218,8 @@ impl<F: SimulatedFamily> RegisterServo<F> {
         body: &mut ArmDynamics,
         at: ClockInstant,
     ) -> Option<ServoAnswer> {
+        // A servo that is given another id answers that request with the one it was asked by.
+        let asked = self.id();
         let level = F::level(&self.memory);
         let parameters = request.parameters.as_slice();
         let done = match (request.instruction, number::<F>(parameters)) {
@@ -241,7 +247,7 @@ impl<F: SimulatedFamily> RegisterServo<F> {
             }
             _ => Err(F::UNKNOWN?),
         };
-        (level >= 2).then(|| self.answer(done.err().unwrap_or(0), &[]))
+        (level >= 2).then(|| self.answer_as(asked, done.err().unwrap_or(0), &[]))
     }
 }
 

@@ -103,6 +103,58 @@ fn servos_are_scanned_watched_and_set_up_from_the_command_line() {
 }
 
 #[test]
+fn a_servo_is_told_where_its_middle_is() {
+    unless_starved(|| {
+        // It was set up before, 300 counts off.
+        let offset = [(31, 0x2C), (32, 0x01)].map(|(address, value)| SimulatedFault::Register {
+            id: 2,
+            address,
+            value,
+        });
+        let patient = Patient::new("so101").broken(offset);
+        let bench = Bench::new();
+        let position = || {
+            let words = ["bus", "scan", &patient.port, "--first", "--json"];
+            json(&run(&bench, &words).1)[1]["position_ticks"].as_i64()
+        };
+        let words = ["bus", "configure", &patient.port, "--id", "2", "--home"];
+        let before = position().unwrap();
+        assert_eq!(before, 1748);
+        let (code, text) = run(&bench, &words);
+        assert!(
+            code == 1 && text.contains("to 0 counts (0.0°)"),
+            "{code}: {text}"
+        );
+        assert_eq!(position(), Some(before));
+        let (code, text) = run(&bench, &[&words[..], &["--yes"]].concat());
+        assert!(
+            code == 0 && text.contains("written and read back: homing offset"),
+            "{code}: {text}"
+        );
+        assert_eq!(position(), Some(2048));
+        let (code, text) = run(&bench, &[&words[..], &["--yes"]].concat());
+        assert!(code == 0 && text.contains("already"), "{code}: {text}");
+
+        let other = Patient::new("widowx250s");
+        let words = [
+            "bus",
+            "configure",
+            &other.port,
+            "--id",
+            "5",
+            "--home",
+            "--yes",
+        ];
+        let output = bench.run(&words);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            !output.status.success() && said.contains("zero_tick"),
+            "{said}"
+        );
+    });
+}
+
+#[test]
 fn a_latched_servo_starts_anew_from_the_command_line() {
     unless_starved(|| {
         let overload = SimulatedFault::ErrorBits { id: 5, bits: 0x20 };

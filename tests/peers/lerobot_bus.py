@@ -60,6 +60,12 @@ def main():
 
         verdicts.rate("sync write and sync read of 2 bytes, 6 servos", 300, cycle)
         bus.disconnect()
+
+        # A new servo gets its number: the answer to that comes from the old one.
+        renamed = FeetechMotorsBus(path, {"gripper": Motor(9, "sts3215", MotorNormMode.RANGE_M100_100)})
+        renamed.setup_motor("gripper", initial_baudrate=1_000_000, initial_id=6)
+        verdicts.same("sets a servo up", (renamed.ping(9), renamed.ping(6)), (777, None))
+        renamed.port_handler.closePort()
     verdicts.end()
 
 

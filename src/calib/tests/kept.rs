@@ -265,6 +265,17 @@ fn sabotaged_sessions_are_refused_with_their_cause() {
         believed.surface.at([50.0, 50.0]).point_m + Vector3::z() * 0.003,
         TouchRole::Sheet,
     );
+    // One that is left out does not count as scatter; two of them are not left out.
+    let one = report::assessment_text(
+        &session(CalibrationKind::Sheet, &believed, spread.clone()),
+        &of(CalibrationKind::Sheet, spread.clone()),
+    );
+    assert!(one.contains("touch 14 was left out"), "{one}");
+    assert!(!one.contains("spread over"), "{one}");
+    spread[12] = hand(&believed, 27).touch(
+        believed.surface.at([50.0, 50.0]).point_m - Vector3::z() * 0.003,
+        TouchRole::Sheet,
+    );
     let mut slipped = good.clone();
     slipped[12] = hand(&believed, 24).touch(
         believed.surface.at([50.0, 50.0]).point_m + Vector3::z() * 0.012,

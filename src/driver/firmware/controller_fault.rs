@@ -59,7 +59,7 @@ pub enum ControllerFault {
     /// A limit of its is narrower than what the arm is sent.
     #[error("is too strict for {joint}: {what}")]
     Limit {
-        /// Which joint.
+        /// The joint.
         joint: ServoName,
         /// The value, the value needed and the fix.
         what: String,

@@ -40,9 +40,22 @@ fn default_plan() -> &'static (Arc<Scene>, Trajectory) {
 }
 
 fn refusals(scene: Scene, plan: &Trajectory) -> Vec<GateRefusal> {
-    gate::preview(&Arc::new(scene), plan)
+    let said = gate::preview(&Arc::new(scene), plan)
         .err()
-        .map_or_else(Vec::new, |refused| refused.0)
+        .map_or_else(Vec::new, |refused| refused.0);
+    for refusal in &said {
+        assert!(!says_a_length_below_zero(refusal), "{refusal:?}");
+    }
+    said
+}
+
+/// A depth, a distance and their limits have no sign: "below", "into" and "within" say it.
+fn says_a_length_below_zero(refusal: &GateRefusal) -> bool {
+    let is_a_length = matches!(
+        refusal.rule,
+        GateRule::Sheet | GateRule::KeepOut | GateRule::Body | GateRule::SelfCollision
+    );
+    is_a_length && refusal.why.contains(" -")
 }
 
 /// The default plan in the default scene after a change to it.

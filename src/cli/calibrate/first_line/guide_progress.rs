@@ -26,12 +26,14 @@ impl GuideProgress {
     pub(super) fn open(state: &Path, scene: &str) -> anyhow::Result<Self> {
         let path = state.join("first_line.toml");
         let mut file = match std::fs::read_to_string(&path) {
-            Ok(text) => toml::from_str::<ProgressFile>(&text).with_context(|| {
-                format!(
-                    "{} was changed by something else: move it away",
-                    path.display()
-                )
-            })?,
+            Ok(text) => toml::from_str::<toml::Table>(&text)
+                .and_then(toml::Table::try_into)
+                .with_context(|| {
+                    format!(
+                        "{} was changed by something else: move it away",
+                        path.display()
+                    )
+                })?,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => ProgressFile::default(),
             Err(error) => {
                 return Err(error).with_context(|| format!("cannot read {}", path.display()));

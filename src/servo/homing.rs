@@ -1,0 +1,92 @@
+//! The homing offset of a Feetech servo: what is added to its encoder so that a chosen position reads 2048.
+
+use super::feetech::codec::{from_sign_magnitude, to_sign_magnitude};
+use super::setup::{SetupStep, read};
+use super::{ServiceError, ServoLine, ServoProtocol};
+use crate::ServoRegister;
+use link::ByteLink;
+
+/// The register's name, as people are told.
+pub(crate) const HOMING_OFFSET: &str = "homing offset";
+
+const OFFSET: ServoRegister = ServoRegister::new(HOMING_OFFSET, 31, 2);
+const OFFSET_SIGN_BIT: u32 = 11;
+const OFFSET_TICKS_MAX: i32 = 2047;
+
+const POSITION: ServoRegister = ServoRegister::new("position", 56, 2);
+const POSITION_SIGN_BIT: u32 = 15;
+
+const TURN_TICKS: i32 = 4096;
+const MIDDLE_TICKS: i32 = 2048;
+
+/// A limp joint may sink so far between a reading and the next.
+const STILL_TICKS: i32 = 8;
+
+/// Returns the step that makes the present position read 2048; nothing where it does.
+pub(crate) async fn step(
+    line: &mut ServoLine,
+    link: &mut dyn ByteLink,
+    id: u8,
+) -> Result<Option<SetupStep>, ServiceError> {
+    if line.speech() != ServoProtocol::FeetechSts {
+        return Err(ServiceError::NoHoming { id });
+    }
+    let before = read(line, link, id, OFFSET).await?;
+    let encoder = position_ticks(line, link, id).await? + offset_ticks(before);
+    let offset = (encoder.rem_euclid(TURN_TICKS) - MIDDLE_TICKS).max(-OFFSET_TICKS_MAX);
+    let word = to_sign_magnitude(offset, OFFSET_SIGN_BIT).map_err(|_| ServiceError::Range {
+        what: HOMING_OFFSET,
+        value: offset.to_string(),
+        range: "-2047 to 2047 counts",
+    })?;
+    let after = i32::from(word);
+    Ok((before != after).then_some(SetupStep {
+        name: HOMING_OFFSET,
+        register: OFFSET,
+        before,
+        after,
+    }))
+}
+
+/// Checks that the servo reads 2048 where it stands.
+pub(crate) async fn check(
+    line: &mut ServoLine,
+    link: &mut dyn ByteLink,
+    id: u8,
+) -> Result<(), ServiceError> {
+    let found = position_ticks(line, link, id).await?;
+    if (found - MIDDLE_TICKS).abs() <= STILL_TICKS {
+        return Ok(());
+    }
+    Err(ServiceError::NotTaken {
+        id,
+        name: "the position",
+        wanted: MIDDLE_TICKS,
+        found,
+    })
+}
+
+/// Returns a register's value in counts with their sign, and in degrees.
+pub(crate) fn describe(word: i32) -> String {
+    let ticks = offset_ticks(word);
+    let degrees = f64::from(ticks) * 360.0 / f64::from(TURN_TICKS);
+    format!("{ticks} counts ({degrees:.1}°)")
+}
+
+async fn position_ticks(
+    line: &mut ServoLine,
+    link: &mut dyn ByteLink,
+    id: u8,
+) -> Result<i32, ServiceError> {
+    let word = read(line, link, id, POSITION).await?;
+    Ok(signed(word, POSITION_SIGN_BIT))
+}
+
+fn offset_ticks(word: i32) -> i32 {
+    signed(word, OFFSET_SIGN_BIT)
+}
+
+/// A register of two bytes holds no more than a `u16`.
+fn signed(word: i32, sign_bit: u32) -> i32 {
+    from_sign_magnitude(u16::try_from(word).unwrap_or(u16::MAX), sign_bit)
+}
