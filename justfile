@@ -136,6 +136,18 @@ page:
 recorded-run seconds="120":
     STEADYHAND_RUN_S={{seconds}} cargo test --test timing recorded_run:: -- --nocapture
 
+# The view in MCP clients, in the official host library; its pictures are in target/app.
+app:
+    cargo build
+    tests/app/run target/app
+
+# The pictures of MCP Inspector in docs, made anew (needs Node 22 and chromium-headless-shell).
+inspector-picture:
+    cargo build
+    npm --prefix target/inspector install --silent --no-audit --no-fund @modelcontextprotocol/inspector@2.12.0 playwright-core@1.65.1
+    cp tests/clients/inspector_picture.mjs target/inspector/
+    cd target/inspector && node inspector_picture.mjs "$OLDPWD/target/debug/steadyhand" "$(command -v chromium-headless-shell)" "$OLDPWD/docs"
+
 # Recordings judged by other people's programs, and a node that records killed 200 times.
 recordings:
     cargo build

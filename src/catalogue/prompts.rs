@@ -9,6 +9,8 @@ use serde_json::{Map, Value};
 pub struct CataloguePrompt {
     /// Its name.
     pub name: &'static str,
+    /// For people who choose from a list.
+    pub title: &'static str,
     /// One sentence.
     pub description: &'static str,
     /// Parameters, all optional: a name and its meaning.
@@ -25,6 +27,7 @@ const NODE: (&str, &str) = ("node", "The node that does it; this one if left out
 pub static PROMPTS: [CataloguePrompt; 3] = [
     CataloguePrompt {
         name: "calibrate",
+        title: "Check the arm",
         description: "Check the arm and measure how well it tracks in a scene.",
         takes: &[SCENE, META, NODE],
         text: "Call sense. If nothing is wrong, call align with {call}. \
@@ -32,6 +35,7 @@ pub static PROMPTS: [CataloguePrompt; 3] = [
     },
     CataloguePrompt {
         name: "draw",
+        title: "Draw a design",
         description: "Draw a scene's design and show the result.",
         takes: &[SCENE, META, NODE],
         text: "Call stroke with {plan} and describe the plan. \
@@ -40,6 +44,7 @@ pub static PROMPTS: [CataloguePrompt; 3] = [
     },
     CataloguePrompt {
         name: "recover",
+        title: "Get the arm going again",
         description: "Find out why the arm stands still and bring it back to rest.",
         takes: &[NODE],
         text: "Call sense and tell me in plain words what state the arm is in and why. \

@@ -237,7 +237,7 @@ pub static TOOLS: LazyLock<Vec<ToolDefinition>> =
 fn align() -> ToolDefinition {
     ToolDefinition {
         name: "align".to_owned(),
-        title: "Align".to_owned(),
+        title: "Align the pen".to_owned(),
         aliases: texts(&["robot_align"]),
         also: Vec::new(),
         effect: ToolEffect::Moves,
@@ -290,7 +290,7 @@ fn align() -> ToolDefinition {
 fn reset() -> ToolDefinition {
     ToolDefinition {
         name: "reset".to_owned(),
-        title: "Reset".to_owned(),
+        title: "Go to rest".to_owned(),
         aliases: texts(&["robot_reset"]),
         also: Vec::new(),
         effect: ToolEffect::Moves,
@@ -314,7 +314,7 @@ fn reset() -> ToolDefinition {
 fn sense() -> ToolDefinition {
     ToolDefinition {
         name: "sense".to_owned(),
-        title: "Sense".to_owned(),
+        title: "Look at the arm".to_owned(),
         aliases: texts(&["robot_sense"]),
         also: Vec::new(),
         effect: ToolEffect::Reads,
@@ -359,7 +359,7 @@ fn sense() -> ToolDefinition {
 fn stroke() -> ToolDefinition {
     ToolDefinition {
         name: "stroke".to_owned(),
-        title: "Stroke".to_owned(),
+        title: "Draw".to_owned(),
         aliases: texts(&["robot_stroke"]),
         also: Vec::new(),
         effect: ToolEffect::Moves,
@@ -438,7 +438,7 @@ fn list_nodes() -> ToolDefinition {
 fn stop() -> ToolDefinition {
     ToolDefinition {
         name: "stop".to_owned(),
-        title: "Stop".to_owned(),
+        title: "Stop the arm".to_owned(),
         aliases: texts(&["robot_stop"]),
         also: texts(&[
             "emergency_stop",

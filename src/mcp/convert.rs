@@ -113,7 +113,7 @@ pub(super) fn prompt(card: PromptCard) -> Prompt {
                 .with_required(parameter.required)
         })
         .collect();
-    Prompt::new(card.name, Some(card.description), Some(parameters))
+    Prompt::new(card.name, Some(card.description), Some(parameters)).with_title(card.title)
 }
 
 pub(super) fn prompt_text(filled: PromptText) -> GetPromptResult {

@@ -21,6 +21,7 @@ pub mod service_trait;
 pub mod stdio;
 pub mod tls;
 
+mod app_view;
 mod auth_queue;
 mod convert;
 mod forward;
@@ -42,7 +43,7 @@ pub use forward::{ForwardError, ForwardedCall, forward_call};
 pub use message_intake::{MessageRepair, RepairedMessage, never_repair};
 pub use progress::{CallProgress, ProgressSender};
 pub use service_trait::{
-    Authenticator, CallWatch, CompletionRequest, ListChange, McpService, PromptCard,
+    AppView, Authenticator, CallWatch, CompletionRequest, ListChange, McpService, PromptCard,
     PromptParameter, PromptText, ResourceBody, ResourceCard, ResourceText, ServiceCapabilities,
     TemplateCard, ToolCard, UnknownNameError,
 };

@@ -11,14 +11,15 @@ use call::{EntryPoint, ReceivedArguments, ToolAnswer, ToolCall, ToolCaller, Veri
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, CallToolResponse, ClientJsonRpcMessage, ClientRequest,
-    CompleteRequestMethod, CompleteRequestParams, CompleteResult, CompletionInfo, CustomRequest,
-    CustomResult, ErrorCode, GetPromptRequestMethod, GetPromptRequestParams, GetPromptResponse,
-    ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesRequestMethod,
-    ListResourceTemplatesResult, ListResourcesRequestMethod, ListResourcesResult, ListToolsResult,
-    PaginatedRequestParams, ReadResourceRequestMethod, ReadResourceRequestParams,
-    ReadResourceResponse, ReadResourceResult, RequestId, RequestMetaObject, ServerConfig,
-    SubscriptionFilter,
+    CallToolRequest, CallToolRequestParams, CallToolResponse, ClientCapabilities,
+    ClientJsonRpcMessage, ClientRequest, CompleteRequestMethod, CompleteRequestParams,
+    CompleteResult, CompletionInfo, CustomRequest, CustomResult, DiscoverResult, ErrorCode,
+    GetPromptRequestMethod, GetPromptRequestParams, GetPromptResponse, InitializeRequestParams,
+    InitializeResult, ListPromptsRequestMethod, ListPromptsResult,
+    ListResourceTemplatesRequestMethod, ListResourceTemplatesResult, ListResourcesRequestMethod,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestMethod,
+    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, RequestId,
+    RequestMetaObject, ServerConfig, SubscriptionFilter,
 };
 use rmcp::service::{NotificationContext, Peer, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -29,8 +30,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::message_intake::TakenCall;
 use super::progress::{self, ProgressSender};
-use super::service_trait::{CallWatch, CompletionRequest, ListChange, McpService};
-use super::{convert, forward};
+use super::service_trait::{AppView, CallWatch, CompletionRequest, ListChange, McpService};
+use super::{app_view, convert, forward};
 
 /// Longest wait for the last progress notice of a call whose client does not read.
 const LAST_NOTICE_WAIT: Duration = Duration::from_millis(500);
@@ -175,6 +176,16 @@ impl McpHandler {
         }
     }
 
+    /// The view, for a client with these capabilities.
+    fn app_view(&self, capabilities: Option<&ClientCapabilities>) -> Option<AppView> {
+        let is_shown = app_view::is_announced(capabilities);
+        is_shown.then(|| self.desk.app_view()).flatten()
+    }
+
+    fn app_view_for(&self, context: &RequestContext<RoleServer>) -> Option<AppView> {
+        self.app_view(context.client_capabilities().as_ref())
+    }
+
     async fn forward_changes(self, peer: Peer<RoleServer>) {
         let Some(mut changes) = self.desk.changes() else {
             return;
@@ -270,12 +281,41 @@ impl ServerHandler for McpHandler {
         convert::introduction(self.desk.as_ref())
     }
 
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<InitializeResult, ErrorData> {
+        context.peer.set_peer_info(request.clone());
+        let mut introduction = self.negotiate_initialize(&request)?;
+        if self.app_view(Some(&request.capabilities)).is_some() {
+            app_view::declare(&mut introduction.capabilities);
+        }
+        Ok(introduction)
+    }
+
+    async fn discover(
+        &self,
+        context: RequestContext<RoleServer>,
+    ) -> Result<DiscoverResult, ErrorData> {
+        let mut introduction = self.get_info();
+        if self.app_view_for(&context).is_some() {
+            app_view::declare(&mut introduction.capabilities);
+        }
+        let versions = self.supported_protocol_versions().into_owned();
+        Ok(DiscoverResult::from_server_info(versions, introduction))
+    }
+
     async fn list_tools(
         &self,
         _page: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let tools = self.desk.list().into_iter().map(convert::tool).collect();
+        let tools = self.desk.list().into_iter().map(convert::tool);
+        let tools = match self.app_view_for(&context) {
+            None => tools.collect(),
+            Some(view) => tools.map(|tool| app_view::tool(tool, &view)).collect(),
+        };
         Ok(ListToolsResult::with_all_items(tools))
     }
 
@@ -305,17 +345,14 @@ impl ServerHandler for McpHandler {
     async fn list_resources(
         &self,
         _page: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         if !self.desk.offers().resources {
             return Err(ErrorData::method_not_found::<ListResourcesRequestMethod>());
         }
-        let all = self
-            .desk
-            .resources()
-            .into_iter()
-            .map(convert::resource)
-            .collect();
+        let cards = self.desk.resources().into_iter();
+        let mut all: Vec<_> = cards.map(convert::resource).collect();
+        all.extend(self.app_view_for(&context).as_ref().map(app_view::resource));
         Ok(ListResourcesResult::with_all_items(all))
     }
 
@@ -341,12 +378,15 @@ impl ServerHandler for McpHandler {
     async fn read_resource(
         &self,
         request: ReadResourceRequestParams,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         if !self.desk.offers().resources {
             return Err(ErrorData::method_not_found::<ReadResourceRequestMethod>());
         }
         let uri = request.uri;
+        if let Some(view) = self.app_view_for(&context).filter(|view| view.uri == uri) {
+            return Ok(ReadResourceResult::new(vec![app_view::contents(view)]).into());
+        }
         let read = self.desk.read(uri.clone()).await;
         let read = read.map_err(|unknown| convert::no_resource(unknown, &uri))?;
         let contents = convert::contents(uri, read);

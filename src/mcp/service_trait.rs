@@ -78,6 +78,11 @@ pub trait McpService: Send + Sync + 'static {
         Box::pin(std::future::ready(Err(UnknownNameError { message })))
     }
 
+    /// The view that hosts of MCP Apps show beside the results of tools; `None`: there is none.
+    fn app_view(&self) -> Option<AppView> {
+        None
+    }
+
     /// The prompts that a person may choose.
     fn prompts(&self) -> Vec<PromptCard> {
         Vec::new()
@@ -219,11 +224,30 @@ pub enum ResourceBody {
     Bytes(Vec<u8>),
 }
 
+/// A view that a host of MCP Apps shows beside the results of tools.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AppView {
+    /// Its address, `ui://…`.
+    pub uri: String,
+    /// Short name.
+    pub name: String,
+    /// For people.
+    pub title: String,
+    /// One sentence.
+    pub description: String,
+    /// Listed names of the tools whose results it shows.
+    pub tools: Vec<String>,
+    /// The whole view: one document that loads nothing else.
+    pub html: String,
+}
+
 /// One prompt in the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PromptCard {
     /// Its name.
     pub name: String,
+    /// For people.
+    pub title: String,
     /// One sentence.
     pub description: String,
     /// Parameters of the prompt.

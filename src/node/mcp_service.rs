@@ -7,13 +7,13 @@ use futures::future::BoxFuture;
 use tokio::sync::broadcast;
 
 use super::resources::{self, NodeResources};
-use super::{http_auth, list_changes, worker_pool};
+use super::{app_view, http_auth, list_changes, worker_pool};
 use args::{self, envelope};
 use call::VerifiedIdentity;
 use caller::CallerRole;
 use catalogue::{self, CataloguePrompt, PROMPTS};
 use mcp::{
-    self, CallProgress, CallWatch, CompletionRequest, EntryPoint, ListChange, McpService,
+    self, AppView, CallProgress, CallWatch, CompletionRequest, EntryPoint, ListChange, McpService,
     MessageRepair, PromptCard, PromptParameter, PromptText, ReceivedArguments, RepairedMessage,
     ResourceCard, ResourceText, ServiceCapabilities, TemplateCard, ToolAnswer, ToolCall,
     ToolCaller, ToolCard, UnknownNameError,
@@ -167,6 +167,10 @@ impl McpService for NodeMcpService {
         })
     }
 
+    fn app_view(&self) -> Option<AppView> {
+        Some(app_view::drawing_view(&self.node.all_names()))
+    }
+
     fn prompts(&self) -> Vec<PromptCard> {
         PROMPTS.iter().map(prompt_card).collect()
     }
@@ -254,6 +258,7 @@ fn prompt_card(prompt: &CataloguePrompt) -> PromptCard {
     });
     PromptCard {
         name: prompt.name.to_owned(),
+        title: prompt.title.to_owned(),
         description: prompt.description.to_owned(),
         parameters: takes.collect(),
     }

@@ -1,5 +1,6 @@
 //! A running node: its arms opened, served over MCP, HTTP and the control socket, stopped and parked.
 
+mod app_view;
 pub mod config_changes;
 pub mod control_socket;
 mod exit;

@@ -131,6 +131,7 @@ impl McpService for Echo {
     fn prompts(&self) -> Vec<PromptCard> {
         vec![PromptCard {
             name: "draw".to_owned(),
+            title: "Draw it".to_owned(),
             description: "draw it".to_owned(),
             parameters: Vec::new(),
         }]

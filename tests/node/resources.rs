@@ -26,6 +26,16 @@ struct Line {
 
 impl Line {
     fn open(bench: &Bench) -> Self {
+        let (line, opened) = Self::open_as(bench, &json!({}));
+        for list in ["tools", "resources", "prompts"] {
+            let told = &opened["capabilities"][list]["listChanged"];
+            assert_eq!(told, true, "{opened}");
+        }
+        line
+    }
+
+    /// A client with these capabilities, and the node's answer to its introduction.
+    fn open_as(bench: &Bench, capabilities: &Value) -> (Self, Value) {
         let state = bench.state();
         let mut command = bench.command(&["--state", &state, "serve"]);
         command
@@ -42,14 +52,10 @@ impl Line {
             notices: VecDeque::new(),
             asked: 0,
         };
-        let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
-        let opened = line.ask("initialize", &hello);
-        let capabilities = &opened["result"]["capabilities"];
-        for list in ["tools", "resources", "prompts"] {
-            assert_eq!(capabilities[list]["listChanged"], true, "{capabilities}");
-        }
+        let hello = json!({"protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": {"name": "t", "version": "1"}});
+        let mut opened = line.ask("initialize", &hello);
         line.say(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
-        line
+        (line, opened["result"].take())
     }
 
     fn say(&mut self, message: &Value) {
@@ -166,6 +172,58 @@ fn a_node_its_scenes_jobs_and_previews_can_be_read() {
             "{uri}"
         );
     }
+}
+
+#[test]
+fn the_view_is_told_to_clients_that_show_views_and_changes_nothing_for_others() {
+    const VIEW: &str = "ui://steadyhand/drawing";
+    const EXTENSION: &str = "io.modelcontextprotocol/ui";
+    const MIME: &str = "text/html;profile=mcp-app";
+    let (first, second) = (bench(), bench());
+    let (mut plain, told) = Line::open_as(&first, &json!({}));
+    let announced = json!({"extensions": {EXTENSION: {"mimeTypes": [MIME]}}});
+    let (mut shows, told_more) = Line::open_as(&second, &announced);
+    let declared = format!(r#""extensions":{{"{EXTENSION}":{{}}}},"#);
+    let told_more = told_more.to_string();
+    assert!(told_more.contains(&declared), "{told_more}");
+    assert_eq!(told_more.replace(&declared, ""), told.to_string());
+
+    let tools = plain.ask("tools/list", &json!({})).to_string();
+    let marked = shows.ask("tools/list", &json!({})).to_string();
+    let mark = format!(r#","_meta":{{"ui":{{"resourceUri":"{VIEW}"}},"ui/resourceUri":"{VIEW}"}}"#);
+    // Three tools, each by two names.
+    assert_eq!(marked.matches(&mark).count(), 6, "{marked}");
+    assert_eq!(marked.replace(&mark, ""), tools);
+
+    let resources = plain.ask("resources/list", &json!({}));
+    let mut more = shows.ask("resources/list", &json!({}));
+    let cards = more["result"]["resources"].as_array_mut().unwrap();
+    let view = cards.pop().unwrap();
+    assert_eq!(
+        (&view["uri"], &view["mimeType"]),
+        (&json!(VIEW), &json!(MIME))
+    );
+    assert_eq!(more.to_string(), resources.to_string());
+
+    let refused = plain.read(VIEW);
+    assert!(
+        refused["error"]["message"]
+            .as_str()
+            .unwrap()
+            .starts_with(&format!("there is no resource {VIEW}")),
+        "{refused}"
+    );
+    let read = shows.read(VIEW);
+    let contents = &read["result"]["contents"][0];
+    assert_eq!(contents["mimeType"], MIME);
+    let nowhere = json!({"connectDomains": [], "resourceDomains": [], "frameDomains": [], "baseUriDomains": []});
+    assert_eq!(contents["_meta"]["ui"]["csp"], nowhere);
+    assert!(
+        contents["text"]
+            .as_str()
+            .unwrap()
+            .starts_with("<!doctype html>")
+    );
 }
 
 #[test]

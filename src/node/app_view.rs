@@ -1,0 +1,109 @@
+//! The view of a drawing for hosts of MCP Apps: plan, progress and stop, in one document that loads nothing else.
+//!
+//! It calls the node's tools through its host, as the planner whose session it is, and can do no more than that.
+
+use std::collections::BTreeMap;
+
+use catalogue::{self, KnownNames, ListedTool};
+use mcp::AppView;
+
+/// Tools whose results the view shows.
+const SHOWN: [&str; 3] = ["stroke", "sense", "align"];
+
+/// Tools that the view calls.
+const CALLED: [&str; 3] = ["stroke", "sense", "stop"];
+
+/// The place in the document of the listed names of [`CALLED`].
+const NAMES_SLOT: &str = "TOOL_NAMES";
+
+const DOCUMENT: &str = concat!(
+    "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n",
+    "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>Steadyhand</title>\n<style>\n",
+    include_str!("app_view/view.css"),
+    "</style>\n</head>\n",
+    include_str!("app_view/body.html"),
+    "<script>\n\"use strict\";\n",
+    include_str!("app_view/host.js"),
+    include_str!("app_view/view.js"),
+    "</script>\n</body>\n</html>\n",
+);
+
+/// Returns the view, which calls tools by names that this node lists.
+pub(crate) fn drawing_view(here: &KnownNames) -> AppView {
+    let listed = catalogue::list(here);
+    let shown = listed.iter().filter(|tool| SHOWN.contains(&own_name(tool)));
+    AppView {
+        uri: "ui://steadyhand/drawing".to_owned(),
+        name: "drawing".to_owned(),
+        title: "Drawing".to_owned(),
+        description: "The plan, the drawing's progress and a button that stops the arm.".to_owned(),
+        tools: shown.map(|tool| tool.name.clone()).collect(),
+        html: DOCUMENT.replace(NAMES_SLOT, &called_names(&listed)),
+    }
+}
+
+/// Returns the names of [`CALLED`] as a host's list has them, as JSON. A host refuses names that are not in its list.
+fn called_names(listed: &[ListedTool]) -> String {
+    let name = |own: &'static str| {
+        let listed = listed.iter().find(|tool| own_name(tool) == own)?;
+        Some((own, listed.name.as_str()))
+    };
+    let names: BTreeMap<&str, &str> = CALLED.into_iter().filter_map(name).collect();
+    serde_json::to_value(names)
+        .unwrap_or_default()
+        .to_string()
+        .replace('<', "\\u003c")
+}
+
+fn own_name(tool: &ListedTool) -> &str {
+    tool.alias_of.as_deref().unwrap_or(&tool.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use catalogue::ListedNames;
+
+    use super::*;
+
+    /// Longest document.
+    const BYTES_MAX: usize = 60_000;
+
+    fn view(listed_names: ListedNames) -> AppView {
+        drawing_view(&KnownNames {
+            listed_names,
+            ..KnownNames::default()
+        })
+    }
+
+    #[test]
+    fn the_document_is_small_and_asks_nobody_else() {
+        let html = view(ListedNames::Both).html;
+        assert!(html.len() <= BYTES_MAX, "{} bytes", html.len());
+        for foreign in [
+            "://",
+            "fetch(",
+            "import ",
+            "innerHTML",
+            "eval(",
+            "localStorage",
+            NAMES_SLOT,
+        ] {
+            assert!(!html.contains(foreign), "{foreign}");
+        }
+    }
+
+    #[test]
+    fn tools_are_called_and_marked_by_names_that_are_listed() {
+        let plain = view(ListedNames::Plain);
+        assert_eq!(plain.tools, ["align", "sense", "stroke"]);
+        assert!(
+            plain
+                .html
+                .contains(r#"{"sense":"sense","stop":"stop","stroke":"stroke"}"#)
+        );
+        let robot = view(ListedNames::Robot);
+        assert_eq!(robot.tools, ["robot_align", "robot_sense", "robot_stroke"]);
+        assert!(robot.html.contains(r#""stop":"robot_stop""#));
+        assert_eq!(view(ListedNames::Both).tools.len(), 6);
+    }
+}
