@@ -107,8 +107,9 @@ fn draw(bench: &Bench, served: &Served) {
 #[test]
 fn a_resumed_drawing_says_that_it_is_complete() {
     let bench = Bench::new();
-    let lines = "[[[0.0, 0.0], [20.0, 0.0]], [[20.0, 8.0], [0.0, 8.0]], [[0.0, 16.0], [20.0, 16.0]], [[20.0, 24.0], [0.0, 24.0]]]";
-    bench.scene("short", &support::scene("short", lines));
+    // So many that it is stopped before it is complete, however late that is heard.
+    let lines: Vec<_> = (0..12).map(|line| [[0, line], [20, line]]).collect();
+    bench.scene("short", &support::scene("short", &json!(lines).to_string()));
     let config = bench.path("node.toml").display().to_string();
     std::fs::write(&config, "lease_idle_s = 1\n").unwrap();
     let served = bench.serve(&["--config", &config]);
@@ -128,7 +129,7 @@ fn a_resumed_drawing_says_that_it_is_complete() {
     assert_eq!(reset.status.code(), Some(0), "{}", words(&reset));
     let resume = ["call", "stroke", r#"{"resume":true}"#, "--node", url];
     let said = words(&bench.run(&resume));
-    check(&said, &["the drawing is complete: 4 of 4 strokes"], &[]);
+    check(&said, &["the drawing is complete: 12 of 12 strokes"], &[]);
 }
 
 /// The strokes that a node's arm has drawn of its job.
