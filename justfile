@@ -15,6 +15,7 @@ slow:
     cargo test --release --test timing -- stop_bounds:: call_cost::
     STEADYHAND_RECORD=1 cargo test --release --test timing -- stop_bounds::
     STEADYHAND_RUN_S=600 cargo test --release --test timing -- recorded_run:: --nocapture
+    cargo test --locked -p steadyhand-recording --features live live::
     tests/recordings/run 200
 
 # Random trouble in so many rounds, from a seed; 200 are in `test`.

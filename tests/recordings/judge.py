@@ -167,6 +167,7 @@ def judge_exports(folder, config):
     table = pandas.read_csv(folder / "csv/job-1.csv")
     strokes = table[table["doing"] == "draw"]["stroke"].nunique()
     check(svg.count("<polyline") == strokes == gcode.count("G1 Z0"), "a line a stroke in each form")
+    check("\nT1\n" in gcode and "\nT0\n" not in gcode, "pens count from 1 in G-code")
     check((table["time_s"].diff().dropna() > 0).all(), "time goes on")
     args = ["--config", config, "recording", "export", "lerobot", "job-1", "job-2", "--fps", FPS, "--out"]
     steadyhand(*args, folder / "set")

@@ -155,7 +155,8 @@ fn gcode(job: &RecordedJob) -> String {
     for ink in job.ink() {
         if pen != Some(ink.pen) {
             pen = Some(ink.pen);
-            let _ = writeln!(text, "T{}", ink.pen);
+            // Pens count from 1 for people.
+            let _ = writeln!(text, "T{}", ink.pen + 1);
         }
         let mut points = ink.points_mm.iter();
         if let Some([x, y]) = points.next() {
