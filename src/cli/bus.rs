@@ -184,6 +184,7 @@ async fn scan_port(node: &NodeOptions, args: &ScanArgs) -> anyhow::Result<ExitSt
         found
             .iter()
             .for_each(|one| terminal_output::line(&found_line(one)));
+        found.iter().for_each(|one| print_complaints(&one.servo));
     }
     if found.is_empty() {
         terminal_output::note(&ServiceError::Nobody.to_string());
@@ -223,7 +224,9 @@ async fn reach(
     open::check_user(port, node.allow_root)?;
     terminal_output::note(&format!("looking for servos on {port} …"));
     let mut open = opener(port, clock);
-    let Some(way) = scan::find_usual(&mut open, clock, reply_slack(port), meant).await? else {
+    let slack = reply_slack(port);
+    let search = scan::find_usual(&mut open, clock, slack, meant, &mut |_, _| {}).await?;
+    let Some(way) = search.reached else {
         return Err(ServiceError::NobodyUsual.into());
     };
     let BusSettings {
@@ -295,6 +298,9 @@ fn table(seen: &[(u8, Option<ServoReadout>)], line: &ServoLine, took: Duration, 
             None => terminal_output::line(&format!("{id:>3}  no answer")),
         }
     }
+    seen.iter()
+        .filter_map(|(_, seen)| seen.as_ref())
+        .for_each(print_complaints);
     let counts = line.counts();
     terminal_output::line(&format!(
         "{:.0} looks a second; {} requests, {} damaged and {} foreign replies",
@@ -303,6 +309,12 @@ fn table(seen: &[(u8, Option<ServoReadout>)], line: &ServoLine, took: Duration, 
         counts.corrupt,
         counts.foreign
     ));
+}
+
+fn print_complaints(seen: &ServoReadout) {
+    for complaint in &seen.complaints {
+        terminal_output::line(&format!("servo {}: {complaint}", seen.id));
+    }
 }
 
 fn seen_line(seen: &ServoReadout) -> String {

@@ -93,7 +93,9 @@ async fn examine(
     let expected = arm.and_then(expected);
     let mut open = opener(port, &clock);
     let watched = std::io::stderr().is_terminal();
-    terminal_output::note(&format!("listening on {port} …"));
+    terminal_output::note(&format!(
+        "listening on {port}: some seconds, ten where nothing answers …"
+    ));
     let progress = |speech: ServoProtocol, baud| {
         if watched {
             terminal_output::note(&format!("{} at {baud} baud …", speech.name()));

@@ -40,7 +40,8 @@ pub async fn controller(
         },
     };
     let slack = latency.map_or(SLACK, |latency| SLACK + 2 * latency);
-    if let Some(found) = scan::find_usual(open, clock, slack, None).await? {
+    let search = scan::find_usual(open, clock, slack, None, &mut |_, _| {}).await?;
+    if let Some(found) = search.reached {
         diagnosis.add_family(
             (found.speech, found.baud),
             &file.name,

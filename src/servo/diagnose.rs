@@ -1,112 +1,23 @@
 //! From "no status packet" to causes, each with a fix. Nothing is written.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use serde::Serialize;
-
+use super::diagnosis::RIGHT_ARM;
+pub use super::diagnosis::{BusDiagnosis, DiagnosisCause, DiagnosisFinding, ExpectedServos};
 use super::host::HostSystem;
-use super::scan::{self, BusScan, FoundServo, ScanEffort};
+use super::reply_tally::check_replies;
+use super::scan::{self, BusScan, BusSettings, FoundServo};
 use super::servo_line::{PATIENT, SLACK};
 use super::{OpenPort, ServiceError, ServoLine, ServoProtocol, servo_readout, unknown_device};
 use base::clock::NodeClock;
-use link::{ByteLink, LinkError};
+use link::ByteLink;
 
 /// An adapter that holds replies back longer than this keeps an arm from its 100 Hz.
 const LATENCY_MAX: Duration = Duration::from_millis(4);
 
 /// The ids that are asked with patience where none are expected.
 const LIKELY: std::ops::RangeInclusive<u8> = 1..=8;
-
-/// Fix for a different arm than the one named.
-const RIGHT_ARM: &str = "connect the right arm, or name the right one in the node file";
-
-/// The cause of a fault.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum DiagnosisCause {
-    /// There is no such port.
-    NoPort,
-    /// It may not be opened.
-    NoPermission,
-    /// It is open elsewhere.
-    AnotherProgram,
-    /// It cannot be opened for another reason.
-    NotAPort,
-    /// ModemManager may write to it.
-    ModemManager,
-    /// Replies are held back.
-    Latency,
-    /// Nothing at all is heard.
-    NoPower,
-    /// Only the node's own bytes come back.
-    EchoOnly,
-    /// Servos run at another speed.
-    WrongBaud,
-    /// Servos of another family answer.
-    WrongFamily,
-    /// Several servos speak at once.
-    DuplicateId,
-    /// Some are there, not all.
-    MissingServo,
-    /// A servo has other firmware than the rest, or a controller's was built for another node.
-    WrongFirmware,
-    /// A servo's model or settings are not what the arm needs.
-    WrongSetup,
-    /// A servo is not the one that the arm was calibrated with, or was set otherwise since.
-    Stranger,
-    /// A controller with firmware of its own does not answer, or does not fit.
-    Controller,
-    /// Something that is no arm talks without being asked.
-    OtherTalk,
-}
-
-/// A cause, what was seen of it, and what to do.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct DiagnosisFinding {
-    /// The cause.
-    pub cause: DiagnosisCause,
-    /// The observation.
-    pub what: String,
-    /// The fix.
-    pub fix: String,
-}
-
-/// The servos that should answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ExpectedServos {
-    /// The arm's name.
-    pub arm: String,
-    /// Protocol of its servos.
-    pub speech: ServoProtocol,
-    /// At which speed.
-    pub baud: u32,
-    /// Their ids.
-    pub ids: Vec<u8>,
-}
-
-/// The result of a diagnosis.
-#[derive(Clone, Debug, Default)]
-pub struct BusDiagnosis {
-    /// Findings, the likeliest cause first; empty where all is well.
-    pub findings: Vec<DiagnosisFinding>,
-    /// The servos that answered.
-    pub servos: Vec<FoundServo>,
-    /// The present identity of each of an arm's servos, by its id, where its driver could attach.
-    pub identity: BTreeMap<String, String>,
-}
-
-impl BusDiagnosis {
-    /// Adds a finding.
-    pub fn add(&mut self, cause: DiagnosisCause, what: impl Into<String>, fix: impl Into<String>) {
-        self.findings.push(DiagnosisFinding {
-            cause,
-            what: what.into(),
-            fix: fix.into(),
-        });
-    }
-}
 
 /// Looks for everything that keeps servos on a port from being used. `progress` is told what is
 /// tried.
@@ -119,10 +30,13 @@ pub async fn diagnose(
     host: &HostSystem,
     port: &str,
     expected: Option<&ExpectedServos>,
-    progress: impl FnMut(ServoProtocol, u32),
+    mut progress: impl FnMut(ServoProtocol, u32),
 ) -> Result<BusDiagnosis, ServiceError> {
     let mut diagnosis = BusDiagnosis::default();
     let latency = check_machine(host, Path::new(port), &mut diagnosis);
+    if diagnosis.add_holders(host, port) {
+        return Ok(diagnosis);
+    }
     let baud = expected.map_or(1_000_000, |expected| expected.baud);
     if let Err(error) = open(baud) {
         diagnosis.add_port(&error, host, port);
@@ -130,25 +44,24 @@ pub async fn diagnose(
     }
     let slack = latency.map_or(SLACK, |latency| SLACK + 2 * latency);
     let mut scan = scan_expected(open, clock, slack, expected).await?;
-    let mut is_late = false;
+    let mut late = None;
     if scan.found.is_empty() {
         if diagnosis.add_controller(open, clock, expected).await? {
             return Ok(diagnosis);
         }
-        (scan, is_late) = scan_usual(open, clock, slack).await?;
-    }
-    if scan.found.is_empty() && !is_late {
-        if diagnosis.add_talk(open, clock).await? {
+        late = scan_usual(open, clock, slack, &mut scan, &mut progress).await?;
+        let is_silent = scan.found.is_empty() && scan.heard.damaged_id.is_none();
+        if is_silent && late.is_none() && diagnosis.add_talk(open, clock).await? {
             return Ok(diagnosis);
         }
-        let effort = ScanEffort { slack, first: true };
-        scan = scan::scan(open, clock, effort, progress).await?;
     }
-    let took = ping_patiently(open, clock, expected, &mut scan).await?;
+    let took = ping_patiently(open, clock, expected, late, &mut scan).await?;
     if let Some(took) = took.filter(|took| *took > LATENCY_MAX) {
         diagnosis.add_slow(took);
     }
+    listen_to_servos(open, clock, expected, &mut scan, &mut diagnosis).await?;
     diagnosis.add_scan_findings(&scan, expected);
+    diagnosis.add_complaints(&scan);
     diagnosis.servos = scan.found;
     Ok(diagnosis)
 }
@@ -191,46 +104,87 @@ async fn scan_expected(
     Ok(scan)
 }
 
-/// Scans at the first speed at which a servo with a usual id answers. Otherwise returns an empty scan,
-/// and whether servos answer, but later than they were waited for.
+/// Scans at the first speed at which a servo with a usual id answers. Returns how servos are reached that answer later than
+/// they were waited for.
 async fn scan_usual(
     open: &mut OpenPort<'_>,
     clock: &NodeClock,
     slack: Duration,
-) -> Result<(BusScan, bool), ServiceError> {
-    let mut scan = BusScan::default();
-    let way = scan::find_usual(open, clock, slack, None).await?;
-    let is_late = way.is_some_and(|way| way.slack > slack);
-    if let Some(way) = way.filter(|_| !is_late) {
-        let at = (way.speech, way.baud);
-        scan::scan_speed(open, clock, slack, at, &mut scan).await?;
+    into: &mut BusScan,
+    progress: &mut impl FnMut(ServoProtocol, u32),
+) -> Result<Option<BusSettings>, ServiceError> {
+    let search = scan::find_usual(open, clock, slack, None, progress).await?;
+    into.heard.echoes += search.heard.echoes;
+    match search.reached {
+        Some(way) if way.slack > slack => Ok(Some(way)),
+        Some(way) => {
+            let at = (way.speech, way.baud);
+            scan::scan_speed(open, clock, slack, at, into).await?;
+            Ok(None)
+        }
+        None => Ok(None),
     }
-    Ok((scan, is_late))
 }
 
-/// Asks again with time for a slow adapter, where no servo was found: the likeliest ids at every
-/// speed. Returns the delay of the slowest answer.
+/// Asks again with time for a slow adapter, where no servo was found: where servos answer late, or as the arm's file says.
+/// Returns the delay of the slowest answer.
 async fn ping_patiently(
     open: &mut OpenPort<'_>,
     clock: &NodeClock,
     expected: Option<&ExpectedServos>,
+    late: Option<BusSettings>,
     scan: &mut BusScan,
 ) -> Result<Option<Duration>, ServiceError> {
     if !scan.found.is_empty() || scan.heard.damaged_id.is_some() {
         return Ok(None);
     }
+    let late = late.map(|way| (way.speech, way.baud));
+    let stated = expected.map(|expected| (expected.speech, expected.baud));
+    let Some((speech, baud)) = late.or(stated) else {
+        return Ok(None);
+    };
     let ids: Vec<u8> = expected.map_or_else(|| LIKELY.collect(), |expected| expected.ids.clone());
-    for speech in ServoProtocol::ALL {
-        for baud in speech.bauds() {
-            let Ok(mut link) = open(*baud) else { continue };
-            let mut line = ServoLine::new(speech, clock, *baud, PATIENT);
-            let took = ping_ids(&mut line, link.as_mut(), &ids, scan).await?;
-            if took.is_some() {
-                return Ok(took);
-            }
-        }
-    }
-    Ok(None)
+    let Ok(mut link) = open(baud) else {
+        return Ok(None);
+    };
+    let mut line = ServoLine::new(speech, clock, baud, PATIENT);
+    ping_ids(&mut line, link.as_mut(), &ids, scan).await
+}
+
+/// Listens at the speed at which servos answer: whether they always do, and who else speaks there.
+async fn listen_to_servos(
+    open: &mut OpenPort<'_>,
+    clock: &NodeClock,
+    expected: Option<&ExpectedServos>,
+    scan: &mut BusScan,
+    into: &mut BusDiagnosis,
+) -> Result<(), ServiceError> {
+    let Some(first) = scan.found.first() else {
+        return Ok(());
+    };
+    let (speech, baud) = (first.family, first.baud);
+    let mut link = open(baud)?;
+    let mut line = ServoLine::new(speech, clock, baud, PATIENT);
+    let fits = expected.filter(|expected| expected.speech == speech);
+    let ids = fits.map_or(&[][..], |expected| &expected.ids);
+    check_replies(&mut line, link.as_mut(), ids, scan, into).await?;
+    let Some(talk) = unknown_device::overhear_beside(link.as_mut(), clock).await? else {
+        return Ok(());
+    };
+    drop(link);
+    let what = match talk.text {
+        Some(text) => format!("{text:?}, at {baud} baud"),
+        None => match unknown_device::find_talker(open, clock).await? {
+            Some((baud, text)) => format!("{text:?}, at {baud} baud"),
+            None => format!("{} bytes that are no text", talk.bytes),
+        },
+    };
+    into.add(
+        DiagnosisCause::OtherTalk,
+        format!("beside the servos something talks on this port without being asked: {what}"),
+        "take it off the servo bus, whose replies it speaks over, or name the arm's own port: /dev/serial/by-id tells adapters apart",
+    );
+    Ok(())
 }
 
 /// Reads the servos with these ids that answer; returns the delay of the slowest answer.
@@ -258,107 +212,6 @@ async fn ping_ids(
 }
 
 impl BusDiagnosis {
-    /// Adds why the port cannot be opened.
-    pub fn add_port(&mut self, error: &LinkError, host: &HostSystem, port: &str) {
-        match error {
-            LinkError::Missing { .. } => {
-                let ports = host.ports();
-                let there = if ports.is_empty() {
-                    "this machine has no serial port at all".to_owned()
-                } else {
-                    let names: Vec<String> = ports.iter().map(|p| p.display().to_string()).collect();
-                    format!("this machine has {}", names.join(", "))
-                };
-                self.add(
-                    DiagnosisCause::NoPort,
-                    format!("there is no {port}"),
-                    format!("plug the adapter in, or name its port: {there}"),
-                );
-            }
-            LinkError::Permission { .. } => self.add(
-                DiagnosisCause::NoPermission,
-                format!("this user may not open {port}"),
-                "add the user to the group that owns it: `sudo usermod -aG dialout $USER`, then log in again",
-            ),
-            LinkError::Busy { .. } => {
-                let users = host.users_of(Path::new(port));
-                let names: Vec<String> = users
-                    .iter()
-                    .map(|(name, process)| format!("{name} (process {process})"))
-                    .collect();
-                let who = if names.is_empty() {
-                    "another program, perhaps another user's".to_owned()
-                } else {
-                    names.join(" and ")
-                };
-                self.add(
-                    DiagnosisCause::AnotherProgram,
-                    format!("{port} is open in {who}"),
-                    "end it, and try again: two programs on one bus take each other's replies",
-                );
-            }
-            other => self.add(
-                DiagnosisCause::NotAPort,
-                other.to_string(),
-                "name a serial port, such as one below /dev/serial/by-id",
-            ),
-        }
-    }
-
-    fn add_slow(&mut self, took: Duration) {
-        if self
-            .findings
-            .iter()
-            .any(|one| one.cause == DiagnosisCause::Latency)
-        {
-            return;
-        }
-        self.add(
-            DiagnosisCause::Latency,
-            format!(
-                "replies come back after {} ms: the adapter holds them back",
-                took.as_millis()
-            ),
-            "on an FTDI adapter set latency_timer to 1; otherwise connect it without a hub",
-        );
-    }
-
-    fn add_scan_findings(&mut self, scan: &BusScan, expected: Option<&ExpectedServos>) {
-        if let Some(id) = scan.heard.damaged_id {
-            self.add(
-                DiagnosisCause::DuplicateId,
-                format!("what comes from id {id} is damaged every time, as when two servos speak at once"),
-                format!("connect the servos one by one and give each an id of its own: `steadyhand bus configure PORT --id {id} --new-id N`"),
-            );
-        }
-        match scan.found.first() {
-            None if scan.heard.damaged_id.is_some() => {}
-            None if scan.heard.echoes > 0 => self.add(
-                DiagnosisCause::EchoOnly,
-                "what is sent comes back, and nobody answers: the adapter is alive, the servos are not heard",
-                "switch the servo supply on; check that the data wire goes to the servos and that transmit and receive are joined at the adapter only",
-            ),
-            None => self.add(
-                DiagnosisCause::NoPower,
-                "nothing at all is heard, at any speed of either family",
-                "switch the servo supply on and check its voltage; then the cable to the first servo, then the adapter",
-            ),
-            Some(first) => self.compare(first, scan, expected),
-        }
-    }
-
-    /// Servos answer in the place of what an arm has.
-    pub fn add_family(&mut self, (speech, baud): (ServoProtocol, u32), arm: &str, has: &str) {
-        self.add(
-            DiagnosisCause::WrongFamily,
-            format!(
-                "servos of the family {} answer at {baud} baud; arm `{arm}` has {has}",
-                speech.name()
-            ),
-            RIGHT_ARM,
-        );
-    }
-
     /// Adds a finding if a controller answers where no servo does; returns whether it did.
     async fn add_controller(
         &mut self,
@@ -408,42 +261,5 @@ impl BusDiagnosis {
             "name the arm's own port: /dev/serial/by-id tells adapters apart by their names, and `steadyhand doctor` lists the ports",
         );
         Ok(true)
-    }
-
-    /// Compares the servos that answered with the expected ones.
-    fn compare(&mut self, first: &FoundServo, scan: &BusScan, expected: Option<&ExpectedServos>) {
-        let Some(expected) = expected else { return };
-        if first.family != expected.speech {
-            let way = (first.family, first.baud);
-            self.add_family(way, &expected.arm, expected.speech.name());
-            return;
-        }
-        if first.baud != expected.baud {
-            self.add(
-                DiagnosisCause::WrongBaud,
-                format!(
-                    "servos answer at {} baud; arm `{}` runs at {}",
-                    first.baud, expected.arm, expected.baud
-                ),
-                format!(
-                    "set `baud = {}` in the arm's file, or the servos' baud to {}",
-                    first.baud, expected.baud
-                ),
-            );
-        }
-        let there = |id: &u8| scan.found.iter().any(|found| found.servo.id == *id);
-        let missing: Vec<String> = expected
-            .ids
-            .iter()
-            .filter(|id| !there(id) && scan.heard.damaged_id != Some(**id))
-            .map(u8::to_string)
-            .collect();
-        if !missing.is_empty() {
-            self.add(
-                DiagnosisCause::MissingServo,
-                format!("no answer from id {}", missing.join(", ")),
-                "check the cable from the servo before it, and its id: `steadyhand bus scan`",
-            );
-        }
     }
 }

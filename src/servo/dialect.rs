@@ -130,6 +130,9 @@ pub trait Dialect: ServoWire + Send + Sized + 'static {
     /// Positions that a servo may report.
     const POSITIONS: RangeInclusive<i32>;
 
+    /// What each error bit means, the gravest first.
+    const ERROR_BITS: &'static [(u8, ServoFault)];
+
     /// Addresses that make a servo move, or hold still, when they are written: torque enable and goals.
     const MOTION: &'static [RangeInclusive<u16>];
 
@@ -197,6 +200,9 @@ pub trait Dialect: ServoWire + Send + Sized + 'static {
     /// Returns the supply limits from a servo's settings.
     fn voltage_limits_v(settings: &StatusReply) -> (f64, f64);
 
+    /// Returns the temperature at which a servo takes its torque off, from its settings; 0 where it never does.
+    fn temperature_max_c(settings: &StatusReply) -> f64;
+
     /// Returns what [`Self::TORQUE_LIMIT`] is for work and for touching, in a servo with such
     /// [`Self::SETTINGS`].
     fn torque_limits(settings: &StatusReply) -> [i32; 2];
@@ -227,6 +233,15 @@ pub trait Dialect: ServoWire + Send + Sized + 'static {
         let _ = (status, register, ids);
         None
     }
+}
+
+/// Returns the faults that these bits report, the gravest first.
+pub(crate) fn faults_of(
+    known: &'static [(u8, ServoFault)],
+    bits: u8,
+) -> impl Iterator<Item = ServoFault> {
+    let reported = known.iter().filter(move |(bit, _)| bits & bit != 0);
+    reported.map(|(_, fault)| *fault)
 }
 
 /// Returns whether writing these blocks to `register` leaves every servo of `D` where it is: it is no goal,

@@ -47,7 +47,8 @@ impl HostSystem {
         lasting.iter().cloned().chain(plain).collect()
     }
 
-    /// Returns the processes that have a file open, as far as this user may see: name and process id.
+    /// Returns the processes that have a port open, as far as this user may see: name and process id. The program at the far
+    /// side of a pseudo-terminal is the device, and none of them.
     #[must_use]
     pub fn users_of(&self, port: &Path) -> Vec<(String, u32)> {
         let Ok(port) = port.canonicalize() else {
@@ -58,12 +59,28 @@ impl HostSystem {
         others
             .filter(|id| {
                 let files = entries(&self.at(&format!("proc/{id}/fd")));
-                files
-                    .iter()
-                    .any(|file| fs::read_link(file).is_ok_and(|to| to == port))
+                let links = || {
+                    files
+                        .iter()
+                        .filter_map(|file| Some((file, fs::read_link(file).ok()?)))
+                };
+                let is_device = |(file, to): (&PathBuf, PathBuf)| {
+                    to.ends_with("ptmx") && self.is_far_side(*id, file, &port)
+                };
+                links().any(|(_, to)| to == port) && !links().any(is_device)
             })
             .map(|id| (self.name_of(id), id))
             .collect()
+    }
+
+    /// Returns whether this file of a process is the far side of a pseudo-terminal.
+    fn is_far_side(&self, process: u32, master: &Path, port: &Path) -> bool {
+        let name = master.file_name().unwrap_or_default().to_string_lossy();
+        let info = self.at(&format!("proc/{process}/fdinfo/{name}"));
+        let info = fs::read_to_string(info).unwrap_or_default();
+        let mut lines = info.lines();
+        let index = lines.find_map(|line| line.strip_prefix("tty-index:"));
+        index.is_some_and(|index| port == Path::new("/dev/pts").join(index.trim()))
     }
 
     /// ModemManager's process id, where it runs and may send modem commands to this port.

@@ -3,8 +3,10 @@
 
 pub mod authority;
 pub mod bus;
+pub mod complaints;
 pub mod counts;
 pub mod diagnose;
+mod diagnosis;
 pub mod dialect;
 mod duration_histogram;
 pub mod dynamixel;
@@ -16,6 +18,7 @@ pub mod host;
 pub mod identity;
 pub mod model_names;
 pub mod reboot;
+mod reply_tally;
 pub mod scan;
 mod servo_line;
 pub mod servo_readout;

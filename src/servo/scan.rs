@@ -96,7 +96,17 @@ pub struct BusSettings {
     pub slack: Duration,
 }
 
-/// The first way on which a servo with a usual id answers, or the one that is meant.
+/// The result of asking the usual ids at every speed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct UsualSearch {
+    /// The first way on which a servo answered.
+    pub reached: Option<BusSettings>,
+    /// Traffic until then.
+    pub heard: BusNoise,
+}
+
+/// The first way on which a servo with a usual id answers, or the one that is meant; `progress` is told
+/// each family and speed before it is tried.
 ///
 /// # Errors
 /// As [`scan`].
@@ -105,7 +115,9 @@ pub async fn find_usual(
     clock: &NodeClock,
     slack: Duration,
     meant: Option<u8>,
-) -> Result<Option<BusSettings>, ServiceError> {
+    progress: &mut impl FnMut(ServoProtocol, u32),
+) -> Result<UsualSearch, ServiceError> {
+    let mut search = UsualSearch::default();
     let unusual = meant.filter(|id| !USUAL.contains(id));
     let late = all_speeds()
         .into_iter()
@@ -115,20 +127,23 @@ pub async fn find_usual(
     for ((speech, baud), slack) in all {
         // Not every adapter can do every speed.
         let Ok(mut link) = open(baud) else { continue };
+        progress(speech, baud);
         let mut line = ServoLine::new(speech, clock, baud, slack);
         for id in USUAL.chain(unusual) {
             let answered = line.ping(link.as_mut(), id).await?.is_some();
             // One that speaks over another is there as well.
             if answered || line.counts().corrupt > 0 {
-                return Ok(Some(BusSettings {
+                search.reached = Some(BusSettings {
                     speech,
                     baud,
                     slack,
-                }));
+                });
+                return Ok(search);
             }
         }
+        search.heard.echoes += line.counts().echoes;
     }
-    Ok(None)
+    Ok(search)
 }
 
 /// Looks for servos of one family at one speed.
@@ -173,6 +188,7 @@ pub async fn scan_speed(
     Ok(())
 }
 
+/// Adds what a servo that answered reports of itself.
 async fn look_at(
     line: &mut ServoLine,
     link: &mut dyn ByteLink,

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::complaints::{ServoComplaint, ServoLimits};
 use super::{ServoLine, ServoProtocol, model_names};
 use crate::dialect::{Dialect, SlowReadings};
 use crate::dynamixel::DynamixelDialect;
@@ -40,6 +41,8 @@ pub struct ServoReadout {
     pub torque_on: bool,
     /// Error bits as its manual numbers them.
     pub error_bits: u8,
+    /// What is wrong with it, by its own report.
+    pub complaints: Vec<ServoComplaint>,
 }
 
 /// Reads a servo; `None` where it did not answer every question.
@@ -87,6 +90,13 @@ async fn read<D: Dialect>(
         ServoProtocol::FeetechSts => (format!("{major}.{minor}"), reading.error),
         ServoProtocol::Dynamixel2 => (major.to_string(), known.hardware_error),
     };
+    let limits = ServoLimits {
+        voltage_v: D::voltage_limits_v(&settings),
+        temperature_max_c: D::temperature_max_c(&settings),
+        error_bits: D::ERROR_BITS,
+    };
+    let voltage_v = reading.voltage_v.or(known.voltage_v);
+    let temperature_c = reading.temperature_c.or(known.temperature_c);
     Ok(Some(ServoReadout {
         id,
         model: identity.model,
@@ -98,10 +108,11 @@ async fn read<D: Dialect>(
         position_ticks: reading.ticks,
         speed_ticks_s: rounded(reading.speed_ticks_s),
         load_percent: rounded(reading.load_ratio * 100.0),
-        voltage_v: reading.voltage_v.or(known.voltage_v),
-        temperature_c: reading.temperature_c.or(known.temperature_c),
+        voltage_v,
+        temperature_c,
         torque_on: known.torque_on == Some(true),
         error_bits,
+        complaints: limits.judge(voltage_v, temperature_c, error_bits),
     }))
 }
 

@@ -20,7 +20,7 @@ use super::setup::{self, SetupChange};
 use super::*;
 use arm::ArmModel;
 use base::clock::NodeClock;
-use base::units::JointVector;
+use base::units::{ClockInstant, JointVector};
 use link::memory::{FarEnd, MemoryLink};
 use sim::{ArmSimulator, SimulatedFault};
 
@@ -222,10 +222,156 @@ async fn a_scan_finds_a_servo_of_low_voltage_and_none_that_is_an_echo() {
             assert_eq!(scan.heard.echoes > 0, echo);
             assert_eq!(
                 causes(&bench.diagnose(Some(&so101())).await),
-                [DiagnosisCause::MissingServo]
+                [DiagnosisCause::MissingServo, DiagnosisCause::Complaint]
             );
         }
     }
+}
+
+#[tokio::test]
+async fn replies_that_fail_now_and_then_are_told_from_two_servos_with_one_id() {
+    let noise = [
+        SimulatedFault::DropReplies(0.3),
+        SimulatedFault::CorruptReplies {
+            share: 0.3,
+            bits: 3,
+        },
+    ];
+    for fault in noise {
+        let bench = Bench::new("so101");
+        bench.sim.break_it(fault);
+        let diagnosis = bench.diagnose(Some(&so101())).await;
+        assert_eq!(
+            causes(&diagnosis),
+            [DiagnosisCause::LostReplies],
+            "{:#?}",
+            diagnosis.findings
+        );
+        let what = &diagnosis.findings[0].what;
+        assert!(what.contains("of 12 questions each, id"), "{what}");
+    }
+}
+
+#[tokio::test]
+async fn a_servo_with_a_strange_id_is_named_beside_the_one_that_is_missing() {
+    let bench = Bench::new("so101");
+    let strange = ExpectedServos {
+        ids: vec![1, 2, 3, 4, 9, 6],
+        ..so101()
+    };
+    let finding = bench.diagnose(Some(&strange)).await.findings.remove(0);
+    assert_eq!(finding.cause, DiagnosisCause::MissingServo);
+    assert_eq!(finding.what, "id 5 answers, id 9 does not");
+    assert!(finding.fix.contains("--id 5 --new-id 9"), "{finding:?}");
+    let fewer = ExpectedServos {
+        ids: (1..=5).collect(),
+        ..so101()
+    };
+    let finding = bench.diagnose(Some(&fewer)).await.findings.remove(0);
+    assert_eq!(finding.cause, DiagnosisCause::UnexpectedServo);
+    assert_eq!(
+        finding.what,
+        "id 6 answers, and arm `so101` has no such servo"
+    );
+}
+
+#[tokio::test]
+async fn what_servos_report_of_themselves_is_judged() {
+    let faults = [
+        (
+            SimulatedFault::SupplyV(3.4),
+            "its supply is 3.4 V; it is set for 4.0 to 14.0 V",
+        ),
+        (
+            SimulatedFault::Heat {
+                id: 3,
+                temperature_c: 66.0,
+            },
+            "it is at 66 °C and takes its torque off at 70 °C",
+        ),
+        (
+            SimulatedFault::ErrorBits { id: 3, bits: 32 },
+            "it reports overload: free the arm",
+        ),
+    ];
+    for (fault, says) in faults {
+        let bench = Bench::new("so101");
+        bench.sim.break_it(fault);
+        let diagnosis = bench.diagnose(Some(&so101())).await;
+        let said = diagnosis.findings.iter().find(|one| {
+            one.cause == DiagnosisCause::Complaint && one.what.starts_with("servo 3: ")
+        });
+        let what = &said
+            .unwrap_or_else(|| panic!("{says}: {diagnosis:#?}"))
+            .what;
+        assert!(what.contains(says), "{what}");
+    }
+}
+
+/// An arm and a receiver of satellites on one wire.
+struct ArmAndTalker {
+    arm: ArmSimulator,
+    next: ClockInstant,
+}
+
+impl FarEnd for ArmAndTalker {
+    fn hear(&mut self, now: ClockInstant, bytes: &[u8]) {
+        self.arm.hear(now, bytes);
+    }
+
+    fn next_due(&self) -> Option<ClockInstant> {
+        Some(
+            self.arm
+                .next_due()
+                .map_or(self.next, |due| due.min(self.next)),
+        )
+    }
+
+    fn speak(&mut self, now: ClockInstant, into: &mut Vec<u8>) {
+        self.arm.speak(now, into);
+        if now >= self.next {
+            self.next = now.after(Duration::from_millis(400));
+            into.extend(b"$GPGGA,123519,4807.038,N,01131.000,E\r\n");
+        }
+    }
+}
+
+#[tokio::test]
+async fn something_that_talks_beside_good_servos_is_named() {
+    let bench = Bench::new("so101");
+    let (sim, clock) = (bench.sim.clone(), bench.clock.clone());
+    let mut open = move |_| {
+        let next = clock.now().after(Duration::from_millis(200));
+        let device = ArmAndTalker {
+            arm: sim.clone(),
+            next,
+        };
+        let link = MemoryLink::new(device, &clock, "bench").map_err(LinkError::Read)?;
+        Ok(Box::new(link) as Box<dyn ByteLink>)
+    };
+    let nowhere = HostSystem {
+        root: "/nowhere".into(),
+    };
+    let arm = so101();
+    let diagnosis = diagnose(
+        &mut open,
+        &bench.clock,
+        &nowhere,
+        "bench",
+        Some(&arm),
+        |_, _| {},
+    )
+    .await
+    .unwrap();
+    let talk = diagnosis
+        .findings
+        .iter()
+        .find(|one| one.cause == DiagnosisCause::OtherTalk);
+    let what = &talk.unwrap_or_else(|| panic!("{diagnosis:#?}")).what;
+    assert!(
+        what.contains("beside the servos") && what.contains("$GPGGA,"),
+        "{what}"
+    );
 }
 
 #[tokio::test]

@@ -92,6 +92,29 @@ pub(super) async fn find_talker(
     Ok(None)
 }
 
+/// Bytes that came without being asked for.
+pub(super) struct ForeignTalk {
+    pub(super) bytes: usize,
+    /// The first line, where it can be read.
+    pub(super) text: Option<String>,
+}
+
+/// Listens for somebody else at the speed at which servos were asked; `None` if all is quiet.
+///
+/// # Errors
+/// When the port fails.
+pub(super) async fn overhear_beside(
+    link: &mut dyn ByteLink,
+    clock: &NodeClock,
+) -> Result<Option<ForeignTalk>, ServiceError> {
+    let heard = overhear(link, clock).await?;
+    let talk = ForeignTalk {
+        bytes: heard.len(),
+        text: as_text(&heard),
+    };
+    Ok((talk.bytes >= TALK_BYTES_MIN).then_some(talk))
+}
+
 async fn overhear(link: &mut dyn ByteLink, clock: &NodeClock) -> Result<Vec<u8>, ServiceError> {
     let until = clock.now().after(LISTEN);
     let (mut heard, mut buffer) = (Vec::new(), [0_u8; SHOWN_BYTES]);

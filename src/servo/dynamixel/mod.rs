@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::bus::StatusReply;
 use crate::dialect::{
-    Dialect, RegisterSetting, ServoGoal, ServoReading, ServoRegister, SlowReadings,
+    Dialect, RegisterSetting, ServoGoal, ServoReading, ServoRegister, SlowReadings, faults_of,
 };
 use crate::error::{ServoFault, ServoName, TooLarge};
 use crate::identity::ServoIdentity;
@@ -65,6 +65,13 @@ impl Dialect for DynamixelDialect {
     const ARM: &'static [RegisterSetting] = &[(registers::BUS_WATCHDOG, registers::WATCHDOG_STEPS)];
     const DISARM: &'static [RegisterSetting] = &[(registers::BUS_WATCHDOG, 0)];
     const POSITIONS: RangeInclusive<i32> = registers::POSITIONS;
+    const ERROR_BITS: &'static [(u8, ServoFault)] = &[
+        (0x20, ServoFault::Overload),
+        (0x04, ServoFault::Heat),
+        (0x10, ServoFault::Current),
+        (0x08, ServoFault::Encoder),
+        (0x01, ServoFault::Voltage),
+    ];
     const MOTION: &'static [RangeInclusive<u16>] = registers::MOTION;
 
     fn goal_block(acceleration_ticks_s2: f64, goal: ServoGoal) -> Result<Vec<u8>, TooLarge> {
@@ -119,6 +126,10 @@ impl Dialect for DynamixelDialect {
         (volts(settings::VOLTAGE_MIN), volts(settings::VOLTAGE_MAX))
     }
 
+    fn temperature_max_c(status: &StatusReply) -> f64 {
+        f64::from(status.byte(settings::TEMPERATURE_MAX))
+    }
+
     fn torque_limits(settings: &StatusReply) -> [i32; 2] {
         let most = i32::from(settings.word(settings::PWM_LIMIT));
         [most, most.min(registers::PWM_MAX / 2)]
@@ -151,18 +162,7 @@ impl Dialect for DynamixelDialect {
         if error & ALERT == 0 {
             return None;
         }
-        // The gravest first.
-        let named = [
-            (0x20, ServoFault::Overload),
-            (0x04, ServoFault::Heat),
-            (0x10, ServoFault::Current),
-            (0x08, ServoFault::Encoder),
-            (0x01, ServoFault::Voltage),
-        ];
-        let bits = known.hardware_error;
-        let named = named
-            .into_iter()
-            .find_map(|(bit, ailment)| (bits & bit != 0).then_some(ailment));
+        let named = faults_of(Self::ERROR_BITS, known.hardware_error).next();
         named.or(Some(ServoFault::Hardware))
     }
 

@@ -51,6 +51,8 @@ pub mod settings {
     pub const SECONDARY_ID: usize = 12;
     /// Homing offset, four bytes.
     pub const HOMING_OFFSET: usize = 20;
+    /// Temperature at which it takes its torque off, in °C.
+    pub const TEMPERATURE_MAX: usize = 31;
     /// Greatest voltage in 0.1 V, a word.
     pub const VOLTAGE_MAX: usize = 32;
     /// Least voltage in 0.1 V, a word.

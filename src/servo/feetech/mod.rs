@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::bus::StatusReply;
 use crate::dialect::{
-    Dialect, RegisterSetting, ServoGoal, ServoReading, ServoRegister, SlowReadings,
+    Dialect, RegisterSetting, ServoGoal, ServoReading, ServoRegister, SlowReadings, faults_of,
 };
 use crate::error::{ServoFault, ServoName, TooLarge};
 use crate::identity::ServoIdentity;
@@ -63,6 +63,13 @@ impl Dialect for FeetechDialect {
     const ARM: &'static [RegisterSetting] = &[];
     const DISARM: &'static [RegisterSetting] = &[];
     const POSITIONS: RangeInclusive<i32> = registers::POSITIONS;
+    const ERROR_BITS: &'static [(u8, ServoFault)] = &[
+        (32, ServoFault::Overload),
+        (4, ServoFault::Heat),
+        (8, ServoFault::Current),
+        (2, ServoFault::Encoder),
+        (1, ServoFault::Voltage),
+    ];
     const MOTION: &'static [RangeInclusive<u16>] = registers::MOTION;
 
     #[expect(
@@ -132,6 +139,10 @@ impl Dialect for FeetechDialect {
         (volts(settings::VOLTAGE_MIN), volts(settings::VOLTAGE_MAX))
     }
 
+    fn temperature_max_c(status: &StatusReply) -> f64 {
+        f64::from(status.byte(settings::TEMPERATURE_MAX))
+    }
+
     fn torque_limits(_settings: &StatusReply) -> [i32; 2] {
         [TORQUE_LIMIT_PERMILLE, TORQUE_LIMIT_TOUCH_PERMILLE]
     }
@@ -149,16 +160,7 @@ impl Dialect for FeetechDialect {
     }
 
     fn reported_fault(error: u8, _known: &SlowReadings) -> Option<ServoFault> {
-        // The gravest first.
-        [
-            (32, ServoFault::Overload),
-            (4, ServoFault::Heat),
-            (8, ServoFault::Current),
-            (2, ServoFault::Encoder),
-            (1, ServoFault::Voltage),
-        ]
-        .into_iter()
-        .find_map(|(bit, ailment)| (error & bit != 0).then_some(ailment))
+        faults_of(Self::ERROR_BITS, error).next()
     }
 }
 

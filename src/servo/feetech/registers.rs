@@ -43,6 +43,8 @@ pub mod settings {
     pub const POSITION_MIN: usize = 9;
     /// Greatest position, a word.
     pub const POSITION_MAX: usize = 11;
+    /// Temperature at which it takes its torque off, in °C.
+    pub const TEMPERATURE_MAX: usize = 13;
     /// Greatest voltage in 0.1 V.
     pub const VOLTAGE_MAX: usize = 14;
     /// Least voltage in 0.1 V.

@@ -1,8 +1,10 @@
 //! Every cause that the doctor tells from the others, each brought about on a port and told with its
 //! fix.
 
+use std::io::Read;
 use std::os::unix::fs::symlink;
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -244,6 +246,40 @@ fn replies_that_are_held_back() {
         assert!(what.contains("the adapter holds them back"), "{what}");
         assert!(fix.contains("latency_timer to 1"), "{fix}");
     });
+}
+
+/// For the system's administrator the port opens all the same, and two programs take each other's replies.
+#[test]
+fn another_program_that_has_the_port_open() {
+    let patient = Patient::new("so101");
+    let held = format!("exec 3<>{}; echo; exec sleep 600", patient.port);
+    let mut holder = Command::new("sh");
+    let mut holder = holder
+        .args(["-c", &held])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    holder.stdout.take().unwrap().read_exact(&mut [0]).unwrap();
+    let (what, fix) = patient.suffers("another_program", "so101");
+    holder.kill().unwrap();
+    holder.wait().unwrap();
+    assert!(what.contains("is open in sleep (process"), "{what}");
+    assert!(fix.contains("end it"), "{fix}");
+}
+
+#[test]
+fn a_servo_that_complains_is_named_with_its_complaint() {
+    let hot = SimulatedFault::Heat {
+        id: 3,
+        temperature_c: 66.0,
+    };
+    let patient = Patient::new("so101").broken([hot]);
+    let (what, fix) = patient.suffers("complaint", "so101");
+    assert!(what.contains("servo 3: it is at 66 °C"), "{what}");
+    assert!(fix.contains("let it cool"), "{fix}");
+    let (_, table) = run(&Bench::new(), &["bus", "monitor", "--once", &patient.port]);
+    // It cools while it is looked at.
+    assert!(table.contains("servo 3: it is at 6"), "{table}");
 }
 
 fn write(path: &Path, text: &str) {

@@ -1,0 +1,105 @@
+//! Judges what a servo reports of itself: its supply, its temperature and its error bits.
+
+use serde::{Serialize, Serializer};
+
+use crate::dialect::faults_of;
+use crate::error::ServoFault;
+
+/// A servo that is nearer than this to the temperature at which it takes its torque off is too hot.
+const HEAT_MARGIN_C: f64 = 10.0;
+
+/// Something that is wrong with a servo, by its own report.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum ServoComplaint {
+    /// The supply is outside what the servo is set for.
+    #[error("its supply is {voltage_v:.1} V; it is set for {min_v:.1} to {max_v:.1} V")]
+    Supply {
+        /// Measured.
+        voltage_v: f64,
+        /// Least.
+        min_v: f64,
+        /// Greatest.
+        max_v: f64,
+    },
+    /// It is about to take its torque off.
+    #[error("it is at {temperature_c:.0} °C and takes its torque off at {max_c:.0} °C")]
+    Heat {
+        /// Measured.
+        temperature_c: f64,
+        /// The servo's own limit.
+        max_c: f64,
+    },
+    /// An error bit is set.
+    #[error("it reports {0}")]
+    Reported(ServoFault),
+}
+
+impl ServoComplaint {
+    /// Returns what to do about it.
+    #[must_use]
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            Self::Supply { .. } => {
+                "measure the supply at the servo while the arm moves: the right adapter, thick short wires, no plug that is loose"
+            }
+            Self::Heat { .. } => "let it cool without torque, then lessen its load",
+            Self::Reported(_) => {
+                "do what it says; `steadyhand bus monitor PORT` shows whether it stays, and `steadyhand bus reboot` clears what a Dynamixel servo has latched"
+            }
+        }
+    }
+}
+
+impl Serialize for ServoComplaint {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
+}
+
+/// Limits that a servo keeps in its settings, and the meaning of its error bits.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ServoLimits {
+    pub(crate) voltage_v: (f64, f64),
+    pub(crate) temperature_max_c: f64,
+    pub(crate) error_bits: &'static [(u8, ServoFault)],
+}
+
+impl ServoLimits {
+    /// Returns what is wrong; a number that a servo does not tell is not judged.
+    pub(crate) fn judge(
+        &self,
+        voltage_v: Option<f64>,
+        temperature_c: Option<f64>,
+        error_bits: u8,
+    ) -> Vec<ServoComplaint> {
+        let (min_v, max_v) = self.voltage_v;
+        let supply = voltage_v
+            .filter(|volts| max_v > 0.0 && !(min_v..=max_v).contains(volts))
+            .map(|voltage_v| ServoComplaint::Supply {
+                voltage_v,
+                min_v,
+                max_v,
+            });
+        let max_c = self.temperature_max_c;
+        let heat = temperature_c
+            .filter(|degrees| max_c > 0.0 && *degrees > max_c - HEAT_MARGIN_C)
+            .map(|temperature_c| ServoComplaint::Heat {
+                temperature_c,
+                max_c,
+            });
+        let is_said = |fault: &ServoFault| match fault {
+            ServoFault::Voltage => supply.is_some(),
+            ServoFault::Heat => heat.is_some(),
+            _ => false,
+        };
+        let reported = faults_of(self.error_bits, error_bits)
+            .filter(|fault| !is_said(fault))
+            .map(ServoComplaint::Reported)
+            .collect::<Vec<_>>();
+        [supply, heat]
+            .into_iter()
+            .flatten()
+            .chain(reported)
+            .collect()
+    }
+}
