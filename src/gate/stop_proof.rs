@@ -145,14 +145,11 @@ fn prove_lifts(
     let here = |next: usize| trajectory.samples.get(next).filter(|_| next < span.end);
     while let Some(from) = here(next) {
         let end = (next + LIFT_EVERY).min(span.end);
-        let found = lift_from(around, trajectory, span, from, next..end);
-        let found = match found {
-            Err(_) if touches(span.kind) => {
-                let earlier = earlier_lift(around, trajectory, span, next);
-                earlier.map_or(found, |lift| Ok(Some(lift)))
-            }
-            _ => found,
-        };
+        let own = lift_from(around, trajectory, span, from, next..end);
+        let found = own.or_else(|why| {
+            let earlier = earlier_lift(around, trajectory, span, next);
+            earlier.map(Some).ok_or(why)
+        });
         next = match found {
             Ok(Some(lift)) => {
                 let end = lift.end;
@@ -193,14 +190,14 @@ fn lift_from(
     }
     let by_rad = lift(around, span.pen, from)?;
     let mut seconds_min = seconds_min_of(scene, span.pen, from, &by_rad)?;
-    let between = trajectory.samples.iter().enumerate();
+    let samples = trajectory.samples.iter().take(end).skip(first);
     let mut shared_end = first + 1;
-    for (sample, from) in between.take(end).skip(first + 1) {
+    for from in samples.skip(1) {
         if !is_shared(around, span.pen, from, &by_rad) {
             break;
         }
         seconds_min = seconds_min.max(seconds_min_of(scene, span.pen, from, &by_rad)?);
-        shared_end = sample + 1;
+        shared_end += 1;
     }
     Ok(Some(ProvenLift {
         first,

@@ -428,7 +428,25 @@ fn refuses_a_lift_into_what_another_part_stands_in() {
         assert_eq!(stays_clear(&mut walk, from), Ok(()));
         let why = stays_clear(&mut walk, up).unwrap_err();
         assert!(!why.contains("arm") && why.ends_with(place), "{why}");
+        if place == "out of the workspace" {
+            let out_mm = (highest(up, gripper) - ceiling) * 1e3;
+            assert!(why.contains(&format!(" {out_mm:.1} mm out")), "{why}");
+        }
     }
+}
+
+/// A lift is another sample's too only where it rises from there as well.
+#[test]
+fn a_lift_is_shared_with_samples_from_which_it_rises() {
+    let scene = &drawing().0;
+    let at = in_a_stroke();
+    let mut around = CollisionWorld::new(scene);
+    let by = super::lift(&mut around, 0, sample(at)).unwrap();
+    assert!(is_shared(&mut around, 0, sample(at + 1), &by));
+    let down = by.map(|_, by| -by);
+    assert!(!is_shared(&mut around, 0, sample(at), &down));
+    let far = bent(sample(at), 0, 1.0);
+    assert!(!is_shared(&mut around, 0, &far, &bent(&by, 0, 0.2)));
 }
 
 /// A lift of the sample before does where the own one does not.

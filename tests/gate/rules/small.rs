@@ -125,6 +125,21 @@ fn a_step_by_hand_at_the_sheet() {
     );
 }
 
+/// A tip that stands below the sheet, as where it lies higher than was believed, may be stepped up and not down.
+#[test]
+fn a_tip_that_begins_below_the_sheet_may_rise_and_not_sink() {
+    let begins_below = |plan: &Trajectory| {
+        let mut scene = Scene::clone(&default_plan().0);
+        let first = slow::tip(&scene, 0, &plan.samples[0]);
+        let up_mm = scene.surface.project(&first).height_mm + 8.0;
+        scene.surface = sheet([0.0, 0.0, up_mm / 1e3]);
+        let said = refusals(scene, plan);
+        said.iter().any(|one| one.rule == GateRule::Sheet)
+    };
+    assert!(!begins_below(&jog([0.0, 0.0, 5.0])));
+    assert!(begins_below(&jog([0.0, 0.0, -5.0])));
+}
+
 /// A second judge, which shares no code with the gate, says the same of both.
 #[test]
 fn a_second_judge_agrees_on_small_steps() {
