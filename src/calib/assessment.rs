@@ -9,24 +9,18 @@ use super::calibration_record::{
     TagObservation, TouchContact, TouchRole, basis, zeros_of,
 };
 use super::edit_scene_file::{RADIUS_KEY, sign_key, zero_key};
-use super::stats::{TouchFit, TouchOutlier};
+use super::stats::TouchFit;
 use super::tag_fit;
 use super::{
     CylinderFit, CylinderTouch, FitError, FitFinding, FitVerdict, FrameSigma, PlaneFit,
-    ResolutionClass, RulerDistances, SheetFrame, TOUCHES_EACH, TouchTarget, ZerosTouch, curvature,
-    frame, judge_pivot, judge_plane, judge_reading, judge_rolled, judge_zeros, pivot_robust,
-    plane_robust, rolled_robust, zeros,
+    ResolutionClass, RulerDistances, SheetFrame, TouchTarget, ZerosTouch, curvature, frame,
+    judge_pivot, judge_plane, judge_reading, judge_rolled, judge_zeros, pivot_robust, plane_robust,
+    rolled_robust, zeros,
 };
 use arm::JointFile;
 use base::units::JointVector;
 use kin::ToolTip;
 use scene::{Scene, ScenePen, Surface};
-
-/// Touches of a tool in poses nearer than this are one place, touched again.
-const AGAIN_RAD: f64 = 0.03;
-
-/// Of a sheet, those whose tips are nearer than this.
-const AGAIN_M: f64 = 0.005;
 
 /// Number of touches from which a wrong tip is not blamed on the joints: the tip is fitted with their zeros, shown, and
 /// found by touches of its own afterwards.
@@ -228,82 +222,27 @@ fn same_zeros(session: &CalibrationSession, scene: &Scene) -> Result<(), AssessE
     }
 }
 
-struct AssessmentInput<'a> {
-    session: &'a CalibrationSession,
-    scene: &'a Scene,
-    pen: &'a ScenePen,
+pub(super) struct AssessmentInput<'a> {
+    pub(super) session: &'a CalibrationSession,
+    pub(super) scene: &'a Scene,
+    pub(super) pen: &'a ScenePen,
 }
 
 type AssessmentResult = Result<TouchAssessment, FitError>;
 
 impl AssessmentInput<'_> {
-    fn contacts(&self, verify: bool) -> impl Iterator<Item = &TouchContact> {
+    pub(super) fn contacts(&self, verify: bool) -> impl Iterator<Item = &TouchContact> {
         let all = self.session.touches.iter();
         all.filter(move |touch| (touch.role == TouchRole::Verify) == verify)
     }
 
-    fn mount(&self, contact: &TouchContact) -> Isometry3<f64> {
+    pub(super) fn mount(&self, contact: &TouchContact) -> Isometry3<f64> {
         let joints = JointVector::from_slice(&contact.joints_rad);
         self.scene.arm.chain.forward(&joints)
     }
 
-    fn tip(&self, contact: &TouchContact) -> Point3<f64> {
+    pub(super) fn tip(&self, contact: &TouchContact) -> Point3<f64> {
         self.mount(contact) * self.pen.tip_m
-    }
-
-    /// Returns whether two touches are of one place: for a tool the same pose, otherwise the same place of the tip.
-    fn is_same_place(&self, one: &TouchContact, other: &TouchContact) -> bool {
-        if self.session.kind == CalibrationKind::Tool {
-            let [one, other] = [one, other].map(|c| JointVector::from_slice(&c.joints_rad));
-            return one.distance_max(&other) < AGAIN_RAD;
-        }
-        let near = || (self.tip(one) - self.tip(other)).norm() < AGAIN_M;
-        one.role == other.role && one.number == other.number && near()
-    }
-
-    /// The widest that touches of one place are apart, where any was touched again.
-    fn spread_m(&self, tip_m: &Point3<f64>, left_out: Option<&TouchOutlier>) -> Option<f64> {
-        let left_out = left_out.and_then(|outlier| self.contacts(false).nth(outlier.index));
-        let is_used =
-            |touch: &&TouchContact| !left_out.is_some_and(|out| std::ptr::eq(out, *touch));
-        let all: Vec<&TouchContact> = self.session.touches.iter().filter(is_used).collect();
-        let pairs = all
-            .iter()
-            .enumerate()
-            .flat_map(|(index, one)| all.iter().skip(index + 1).map(move |other| (*one, *other)));
-        pairs
-            .filter(|(one, other)| self.is_same_place(one, other))
-            .map(|(one, other)| (self.mount(one) * tip_m - self.mount(other) * tip_m).norm())
-            .reduce(f64::max)
-    }
-
-    /// Places that were touched too seldom to say how well their touches repeat, each by its first touch.
-    fn seldom(&self) -> Vec<String> {
-        let mut places: Vec<(usize, &TouchContact, usize)> = Vec::new();
-        for (index, touch) in self.session.touches.iter().enumerate() {
-            let known = places
-                .iter_mut()
-                .find(|(_, first, _)| match self.session.kind {
-                    CalibrationKind::Zeros => {
-                        first.role == touch.role && first.number == touch.number
-                    }
-                    _ => self.is_same_place(first, touch),
-                });
-            match known {
-                Some((_, _, times)) => *times += 1,
-                None => places.push((index, touch, 1)),
-            }
-        }
-        let seldom = places.iter().filter(|(_, _, times)| *times < TOUCHES_EACH);
-        seldom
-            .map(|(index, first, _)| {
-                let role = format!("{:?}", first.role).to_lowercase();
-                match first.number {
-                    0 => format!("{role} (touch {})", index + 1),
-                    number => format!("{role} {number} (touch {})", index + 1),
-                }
-            })
-            .collect()
     }
 
     fn tool(&self) -> AssessmentResult {
@@ -311,14 +250,16 @@ impl AssessmentInput<'_> {
         let fit = pivot_robust(&mounts)?;
         let verify = self.contacts(true).map(|c| fit.verify_m(&self.mount(c)));
         let accept = ResolutionClass::of_arm(&self.scene.arm).accept();
-        let spread_m = self.spread_m(&fit.tip_m, fit.outlier.as_ref());
-        let finding = judge_pivot(
+        let scatter = self.scatter(&fit.tip_m, fit.outlier.as_ref());
+        let spread_m = scatter.map(|scatter| scatter.spread_m);
+        let mut finding = judge_pivot(
             &fit,
             &accept,
             &self.pen.axis,
             verify.reduce(f64::max),
             spread_m,
         );
+        self.name_places(&mut finding, &accept, fit.outlier.as_ref(), scatter);
         let points = self.session.touches.iter().map(|contact| {
             let at = self.mount(contact) * fit.tip_m;
             TouchResidual::new(contact.role, &at, &(at - fit.at_m))
@@ -355,7 +296,8 @@ impl AssessmentInput<'_> {
             .contacts(true)
             .map(|c| fit.height_m(&self.tip(c)).abs());
         let accept = ResolutionClass::of_arm(&self.scene.arm).accept();
-        let spread_m = self.spread_m(&self.pen.tip_m, fit.outlier.as_ref());
+        let scatter = self.scatter(&self.pen.tip_m, fit.outlier.as_ref());
+        let spread_m = scatter.map(|scatter| scatter.spread_m);
         let mut finding = judge_plane(
             &fit,
             &accept,
@@ -365,6 +307,7 @@ impl AssessmentInput<'_> {
             last.and_then(normal_of)
                 .map(|normal| normal.angle(&fit.normal)),
         );
+        self.name_places(&mut finding, &accept, fit.outlier.as_ref(), scatter);
         finding.seldom(&self.seldom());
         let mut new = one("origin_m", &made.origin_m.coords);
         new.extend(one("x_axis", &made.x));
@@ -428,7 +371,8 @@ impl AssessmentInput<'_> {
         )?;
         let flat = fit.surface.flat();
         let accept = ResolutionClass::of_arm(&self.scene.arm).accept();
-        let spread_m = self.spread_m(&self.pen.tip_m, fit.outlier.as_ref());
+        let scatter = self.scatter(&self.pen.tip_m, fit.outlier.as_ref());
+        let spread_m = scatter.map(|scatter| scatter.spread_m);
         let verify = self
             .contacts(true)
             .map(|c| fit.height_m(&self.tip(c)).abs());
@@ -443,6 +387,7 @@ impl AssessmentInput<'_> {
             spread_m,
             tilt,
         );
+        self.name_places(&mut finding, &accept, fit.outlier.as_ref(), scatter);
         finding.seldom(&self.seldom());
         let points = self.session.touches.iter().map(|contact| {
             let at = self.tip(contact);
@@ -694,7 +639,9 @@ impl AssessmentInput<'_> {
                     &Vector3::new(0.0, 0.0, *off),
                 )
             });
-        let mut finding = judge_zeros(&fit, &ResolutionClass::of_arm(arm).accept(), &names);
+        let accept = ResolutionClass::of_arm(arm).accept();
+        let mut finding = judge_zeros(&fit, &accept, &names);
+        self.name_places(&mut finding, &accept, fit.outlier.as_ref(), None);
         finding.seldom(&self.seldom());
         Ok(TouchAssessment {
             finding,

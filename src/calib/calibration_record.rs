@@ -77,11 +77,19 @@ pub struct TouchContact {
     /// Which of several unknown points it is; 0 where there is one.
     #[serde(default)]
     pub number: usize,
+    /// Which place of a round that asks for one after the other, from 1; 0 for a touch by itself.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub place: usize,
     /// Time in milliseconds since 1970.
     pub at_ms: u64,
     /// The zeros that the joints were measured with: see [`zeros_of`]. Empty in older files.
     #[serde(default)]
     pub zeros: String,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_zero(place: &usize) -> bool {
+    *place == 0
 }
 
 /// The arm that a calibration was made on.

@@ -24,6 +24,7 @@ mod stats;
 mod tag_fit;
 #[cfg(test)]
 mod tests;
+mod touched_place;
 mod zeros_fit;
 
 pub use accuracy::{AcceptanceLimits, ResolutionClass};
@@ -54,6 +55,7 @@ pub use plane_fit::{PLANE_TOUCHES_MIN, PlaneFit, SheetCurvature, curvature, plan
 pub use sheet_frame::{FrameSigma, RulerDistances, SheetFrame, frame};
 pub use stats::{TouchFit, TouchOutlier};
 pub use tag_fit::{camera_stands, is_out_of_date};
+pub use touched_place::touches_of_place;
 pub use zeros_fit::{TouchTarget, ZEROS_TOUCHES_MIN, ZerosFit, ZerosTouch, zeros};
 
 /// Reason that touches give no fit.

@@ -32,7 +32,13 @@ pub(super) async fn run(node: &NodeOptions, what: CalibrateCommand) -> anyhow::R
         CalibrateCommand::Show { out, json, at } => CalibrationFolders::find(node, &at)
             .await?
             .show(out.as_deref(), json),
-        CalibrateCommand::Undo(at) => CalibrationFolders::find(node, &at).await?.undo(),
+        CalibrateCommand::Undo { touch, at } => {
+            let place = CalibrationFolders::find(node, &at).await?;
+            match touch {
+                None => place.undo(),
+                Some(number) => place.drop_place_of(usize::from(number)),
+            }
+        }
         CalibrateCommand::Discard(at) => {
             let place = CalibrationFolders::find(node, &at).await?;
             place.discard()

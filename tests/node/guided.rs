@@ -518,6 +518,41 @@ fn sabotaged_tools_are_refused_with_their_cause() {
 }
 
 #[test]
+fn a_slipped_touch_is_named_with_its_place_and_taken_again() {
+    let mut practice = Practice::new(9, &NONE);
+    let at = Point3::from([0.0, -0.22, 0.05]);
+    for index in 0..14 {
+        let off = if index == 4 { 0.012 } else { 0.0 };
+        practice.touch("tool", &[], at + Vector3::new(off, 0.0, off));
+    }
+    practice.touch("tool", &["--of", "verify"], at);
+    let (_, said) = practice.run(&["calibrate", "show"]);
+    assert!(
+        said.contains("touch 5 was the pose of joints at "),
+        "{said}"
+    );
+    assert!(
+        said.contains("`steadyhand calibrate undo --touch 5`"),
+        "{said}"
+    );
+    let (code, said) = practice.run(&["calibrate", "undo", "--touch", "99"]);
+    assert_eq!(
+        (code, said.contains("there is no touch 99")),
+        (1, true),
+        "{said}"
+    );
+    let (code, said) = practice.run(&["calibrate", "undo", "--touch", "5"]);
+    assert_eq!(
+        (code, said.contains("1 touch taken back")),
+        (0, true),
+        "{said}"
+    );
+    practice.touch("tool", &[], at);
+    let accepted = practice.accept(&[]);
+    assert!(accepted.is_ok(), "{accepted:?}");
+}
+
+#[test]
 fn sabotaged_sheets_are_refused_with_their_cause() {
     let mut practice = Practice::new(8, &NONE);
     let touch = |practice: &mut Practice, of: &[&str], at_mm: [f64; 2], up_mm: f64| {

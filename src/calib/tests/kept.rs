@@ -54,6 +54,7 @@ impl Hand<'_> {
                     joints_rad: found.q_rad.to_vec(),
                     asked_mm: None,
                     number: 0,
+                    place: 0,
                     at_ms: 1,
                     zeros: String::new(),
                 };
@@ -272,6 +273,8 @@ fn sabotaged_sessions_are_refused_with_their_cause() {
     );
     assert!(one.contains("touch 14 was left out"), "{one}");
     assert!(!one.contains("spread over"), "{one}");
+    let again = "touch 14 was the sheet 50 mm to the right of its origin and 50 mm up: `steadyhand calibrate undo --touch 14` takes that place back (3 touches)";
+    assert!(one.contains(again), "{one}");
     spread[12] = hand(&believed, 27).touch(
         believed.surface.at([50.0, 50.0]).point_m - Vector3::z() * 0.003,
         TouchRole::Sheet,

@@ -29,8 +29,14 @@ pub(crate) enum CalibrateCommand {
         #[command(flatten)]
         at: AtArgs,
     },
-    /// Take the last touch back
-    Undo(AtArgs),
+    /// Take the last touch back, or every touch of one place
+    Undo {
+        /// A touch of that place, as `show` counts them
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+        touch: Option<u16>,
+        #[command(flatten)]
+        at: AtArgs,
+    },
     /// Throw the proposal away
     Discard(AtArgs),
     /// Write the proposal into the scene's or the arm's file, if it is good enough
@@ -101,6 +107,9 @@ pub(crate) struct TouchArgs {
     /// Which point, where zeros are found from several that are not known
     #[arg(long, default_value_t = 0)]
     pub(super) number: usize,
+    /// Which place of a guided round, from 1.
+    #[arg(skip)]
+    pub(super) place: usize,
     #[command(flatten)]
     pub(super) here: HereArgs,
 }

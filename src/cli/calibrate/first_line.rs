@@ -385,12 +385,22 @@ impl Guide<'_> {
         if folders.accept_asking(&mut self.person).await? == ExitStatus::Done {
             return Ok(StepEnd::Done);
         }
-        let words = "press Enter to throw these touches away and take them all again, or write q to leave and keep them";
-        if !self.enters(words).await {
-            return Ok(StepEnd::Left);
+        terminal_output::note(
+            "write the number of a touch to take its place again, press Enter to throw all of them away, or write q to leave and keep them",
+        );
+        match self.person.next_input().await {
+            OperatorAnswer::End | OperatorAnswer::Interrupt => Ok(StepEnd::Left),
+            OperatorAnswer::Line(said) => match said.trim() {
+                "" => folders.discard().map(|_| StepEnd::Again),
+                "q" | "Q" => Ok(StepEnd::Left),
+                other => {
+                    if let Ok(number) = other.parse() {
+                        folders.drop_place_of(number)?;
+                    }
+                    Ok(StepEnd::Again)
+                }
+            },
         }
-        folders.discard()?;
-        Ok(StepEnd::Again)
     }
 
     async fn enable(&mut self) -> anyhow::Result<StepEnd> {

@@ -43,13 +43,16 @@ pub(super) async fn collect(
     person: &mut OperatorInput,
 ) -> anyhow::Result<TouchRoundEnd> {
     terminal_output::note(
-        "Enter takes a touch, r takes the place again, q leaves and keeps what there is",
+        "Enter takes a touch, r takes this place again, r 8 the place of touch 8, q leaves and keeps what there is",
     );
     loop {
         // Where the arm is now, read anew.
         let folders = CalibrationFolders::find(node, &here.at).await?;
         let done = folders.touches_of(what, &here.scene)?;
-        let Some((place, time)) = next(places, done) else {
+        let Some((index, time)) = next(places, &done) else {
+            return Ok(TouchRoundEnd::Complete);
+        };
+        let Some(place) = places.get(index) else {
             return Ok(TouchRoundEnd::Complete);
         };
         let how = match time {
@@ -73,65 +76,93 @@ pub(super) async fn collect(
                     of: Some(place.of),
                     mm: None,
                     number: place.number,
+                    place: index + 1,
                     here: here.clone(),
                 })?;
             }
-            "r" => folders.drop_touches(to_redo(places, done))?,
+            "r" => folders.drop_round_place(to_redo(index, time))?,
             "q" => return Ok(TouchRoundEnd::Left),
-            other => terminal_output::note(&format!(
-                "{other:?} is none of Enter, r and q; nothing was touched"
-            )),
+            other => match other.strip_prefix('r').map(|number| number.trim().parse()) {
+                Some(Ok(number)) => {
+                    folders.drop_place_of(number)?;
+                }
+                _ => terminal_output::note(&format!(
+                    "{other:?} is none of Enter, r, r with the number of a touch, and q; nothing was touched"
+                )),
+            },
         }
     }
 }
 
-/// Returns the place to touch next and which touch of it comes, after so many.
-fn next(places: &[AskedPlace], mut done: usize) -> Option<(&AskedPlace, usize)> {
-    for place in places {
-        match done.checked_sub(place.times) {
-            Some(left) => done = left,
-            None => return Some((place, done + 1)),
-        }
-    }
-    None
+/// Returns the first place that was not touched often enough, from 0, and which touch of it comes, after so many of each.
+fn next(places: &[AskedPlace], done: &[usize]) -> Option<(usize, usize)> {
+    let touched = |index: usize| done.get(index).copied().unwrap_or(0);
+    let mut all = places.iter().enumerate();
+    all.find(|(index, place)| touched(*index) < place.times)
+        .map(|(index, _)| (index, touched(index) + 1))
 }
 
-/// Returns how many of the last touches go when a place is taken again: those of the one that is being touched, or of the one
-/// before it.
-fn to_redo(places: &[AskedPlace], mut done: usize) -> usize {
-    let mut last = 0;
-    for place in places {
-        match done {
-            0 => return last,
-            some if some < place.times => return some,
-            some => (last, done) = (place.times, some - place.times),
-        }
-    }
-    last
+/// Returns the place that is taken again, counted from 1: the one that is being touched, or the one before it.
+fn to_redo(index: usize, time: usize) -> usize {
+    if time > 1 { index + 1 } else { index }
 }
 
 impl CalibrationFolders {
-    /// Counts the touches of this kind that are being collected.
-    pub(super) fn touches_of(&self, what: CalibrationTarget, scene: &str) -> anyhow::Result<usize> {
+    /// Counts the touches of each place of a round of this kind.
+    fn touches_of(&self, what: CalibrationTarget, scene: &str) -> anyhow::Result<Vec<usize>> {
         let kind = CalibrationKind::from(what);
         let proposal = self.store.proposal()?;
         let same = proposal.filter(|there| there.kind == kind && there.scene == scene);
-        Ok(same.map_or(0, |there| there.touches.len()))
+        let touches = same.map_or_else(Vec::new, |there| there.touches);
+        let last = touches.iter().map(|touch| touch.place).max().unwrap_or(0);
+        let of = |place| touches.iter().filter(|touch| touch.place == place).count();
+        Ok((1..=last).map(of).collect())
     }
 
-    /// Takes the last touches back.
-    pub(super) fn drop_touches(&self, number: usize) -> anyhow::Result<()> {
+    /// Takes the touches of a place of the round back.
+    fn drop_round_place(&self, place: usize) -> anyhow::Result<()> {
+        let session = self.proposal()?;
+        let touches = session.touches.iter().enumerate();
+        let of_it = touches.filter(|(_, touch)| touch.place > 0 && touch.place == place);
+        let of_it: Vec<usize> = of_it.map(|(index, _)| index).collect();
+        if of_it.is_empty() {
+            terminal_output::note("there is nothing to take again yet");
+            return Ok(());
+        }
+        self.drop_touches(&of_it)
+    }
+
+    /// Takes back every touch that was made where this one was, counted from 1.
+    pub(super) fn drop_place_of(&self, number: usize) -> anyhow::Result<ExitStatus> {
+        let session = self.proposal()?;
+        let scene = self.scene(&session)?;
+        let of_it = calib::touches_of_place(&session, &scene, number.saturating_sub(1));
+        if number == 0 || of_it.is_empty() {
+            terminal_output::line(&format!(
+                "there is no touch {number}: {} so far",
+                count(session.touches.len(), "touch")
+            ));
+            return Ok(ExitStatus::Refused);
+        }
+        self.drop_touches(&of_it)?;
+        Ok(ExitStatus::Done)
+    }
+
+    /// Takes these touches back, counted from 0.
+    fn drop_touches(&self, of_it: &[usize]) -> anyhow::Result<()> {
         let lock = self.store.lock()?;
         let mut session = self.proposal()?;
-        session
-            .touches
-            .truncate(session.touches.len().saturating_sub(number));
+        let mut index = 0;
+        session.touches.retain(|_| {
+            index += 1;
+            !of_it.contains(&(index - 1))
+        });
         if session.touches.is_empty() {
             self.store.discard(&lock)?;
         } else {
             self.store.propose(&session, &lock)?;
         }
-        terminal_output::line(&format!("{} taken back", count(number, "touch")));
+        terminal_output::line(&format!("{} taken back", count(of_it.len(), "touch")));
         Ok(())
     }
 
@@ -174,17 +205,17 @@ mod tests {
     #[test]
     fn touches_are_taken_up_where_they_were_left() {
         let places = places();
-        let name = |done| next(&places, done).map(|(place, time)| (place.name.as_str(), time));
-        assert_eq!(name(0), Some(("a", 1)));
-        assert_eq!(name(2), Some(("a", 3)));
-        assert_eq!(name(3), Some(("b", 1)));
-        assert_eq!(name(5), None);
+        assert_eq!(next(&places, &[]), Some((0, 1)));
+        assert_eq!(next(&places, &[2]), Some((0, 3)));
+        assert_eq!(next(&places, &[3]), Some((1, 1)));
+        assert_eq!(next(&places, &[3, 2]), None);
+        // A place that was taken back comes first, and the others are kept.
+        assert_eq!(next(&places, &[0, 2]), Some((0, 1)));
     }
 
     #[test]
     fn a_place_is_taken_again_as_a_whole() {
-        let places = places();
-        let redone: Vec<usize> = (0..=5).map(|done| to_redo(&places, done)).collect();
-        assert_eq!(redone, [0, 1, 2, 3, 1, 2]);
+        let redone = [(0, 1), (0, 2), (0, 3), (1, 1), (1, 2)].map(|(at, time)| to_redo(at, time));
+        assert_eq!(redone, [0, 1, 1, 1, 2]);
     }
 }

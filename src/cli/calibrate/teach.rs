@@ -95,6 +95,7 @@ async fn one(
         joints_rad,
         asked_mm: None,
         number: 0,
+        place: 0,
         at_ms,
         zeros: calib::zeros_of(&scene.arm.file),
     };

@@ -35,6 +35,7 @@ impl CalibrationFolders {
             joints_rad,
             asked_mm: args.mm,
             number: args.number,
+            place: args.place,
             at_ms: clock::calendar_ms(),
             zeros: calib::zeros_of(&scene.arm.file),
         });

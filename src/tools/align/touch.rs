@@ -49,6 +49,7 @@ pub(super) async fn align(errand: JobContext, scene: Arc<Scene>) -> Result<Reply
                 joints_rad: joints_rad.to_vec(),
                 asked_mm: None,
                 number: index,
+                place: 0,
                 at_ms: base::clock::calendar_ms(),
                 zeros: calib::zeros_of(&errand.seat.motion.arm().file),
             });
