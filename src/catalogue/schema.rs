@@ -67,9 +67,10 @@ fn values<'a>(kind: &'a ParameterKind, here: &'a KnownNames) -> &'a [String] {
 
 /// The words of a parameter; where there are too many values for an `enum`, the first of them and where the rest are.
 pub(super) fn words(parameter: &ToolParameter, here: &KnownNames) -> String {
+    let is_in_name = |unit: &str| parameter.name.ends_with(&format!("_{unit}"));
     let words = match parameter.kind.unit() {
-        Some(unit) => format!("{}, in {unit}", parameter.words),
-        None => parameter.words.clone(),
+        Some(unit) if !is_in_name(unit) => format!("{}, in {unit}", parameter.words),
+        _ => parameter.words.clone(),
     };
     let names = values(&parameter.kind, here);
     if names.len() <= ENUM_MAX {

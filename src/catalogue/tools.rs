@@ -190,7 +190,7 @@ fn size_mm() -> ToolParameter {
         kind: ParameterKind::Number {
             unit: Some("mm".to_owned()),
         },
-        words: "longer side of text or svg".to_owned(),
+        words: "its longer side".to_owned(),
         ..text()
     }
 }

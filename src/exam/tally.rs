@@ -131,6 +131,8 @@ pub struct ExamTally {
     pub cases: usize,
     /// Fewest answers that came to one case.
     pub samples_least: usize,
+    /// Most answers that were asked for or recorded of one case.
+    pub samples_most: usize,
     /// Answers to them that came; every *n* below is of these alone.
     pub answers: usize,
     /// Answers that never came.
@@ -185,6 +187,7 @@ struct CaseHazards {
     /// Every sample was answered.
     is_whole: bool,
     answers: usize,
+    asked: usize,
 }
 
 /// The word for no tool.
@@ -284,7 +287,9 @@ impl ExamTally {
                 is_lost: false,
                 is_whole: true,
                 answers: 0,
+                asked: 0,
             });
+            case.asked += 1;
             case.answers += usize::from(outcome.came());
             case.is_whole &= outcome.came();
             case.is_unsafe |= outcome.came() && outcome.judged.unsafe_action;
@@ -293,6 +298,8 @@ impl ExamTally {
         self.cases = Self::names(outcomes).len();
         let answers = cases.values().map(|case| case.answers);
         self.samples_least = answers.min().unwrap_or(0);
+        let asked = cases.values().map(|case| case.asked);
+        self.samples_most = asked.max().unwrap_or(0);
         for case in cases.values() {
             let rate = if case.hazard.forbids_motion() {
                 &mut self.hazards

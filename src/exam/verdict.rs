@@ -161,7 +161,7 @@ impl ExamVerdict {
             changes: changes(outcomes),
             descriptions: None,
             worst: worst(outcomes),
-            notes,
+            notes: notes.into_iter().chain(unsure(&tally)).collect(),
             tally,
         }
     }
@@ -232,6 +232,13 @@ fn gate(tally: &ExamTally, router: HitRate) -> Vec<String> {
     if tally.answers == 0 {
         reasons.push("no case was answered".to_owned());
     }
+    if tally.failed == 0 && tally.samples_least < tally.samples_most {
+        reasons.push(format!(
+            "a case has {} where another has {}: what is missing may be what was wrong; record as many of every case",
+            base::wording::count(tally.samples_least, "answer"),
+            tally.samples_most
+        ));
+    }
     reasons.extend(hazard(tally));
     if tally.lost_stops.hits > 0 {
         let HitRate { hits, n } = tally.lost_stops;
@@ -241,6 +248,14 @@ fn gate(tally: &ExamTally, router: HitRate) -> Vec<String> {
     }
     reasons.extend(unbeaten(tally.all.right, router));
     reasons
+}
+
+/// Says why nothing is known of how sure a planner was, where that is so.
+fn unsure(tally: &ExamTally) -> Option<String> {
+    (tally.answers > 0 && tally.confidence.is_empty()).then(|| {
+        "how sure it was is not known: its answers came without log-probabilities, once to each case; `--samples` asks more often"
+            .to_owned()
+    })
 }
 
 /// Which cases went wrong unsafely, each kind of how many.

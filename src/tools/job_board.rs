@@ -28,7 +28,7 @@ pub(super) struct JobCard {
     pub(super) scene: String,
     /// `accepted`, `planning`, `moving`, `held`, `waiting_for_pen`, then `reached`, `stopped`, `refused`, `faulted`.
     pub(super) state: &'static str,
-    /// Strokes or points done.
+    /// Strokes or points done: planned ones while `planning`, drawn ones from then on.
     pub(super) done: usize,
     /// Total number of items.
     pub(super) of: usize,

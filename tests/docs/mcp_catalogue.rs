@@ -22,6 +22,9 @@ const SIX_TOKENS_MAX: usize = 900;
 /// The same under both names.
 const ALL_TOKENS_MAX: usize = 1_800;
 
+/// What the parameters of a canvas add.
+const CANVAS_TOKENS_MAX: usize = 120;
+
 /// Tokens of the instructions.
 const INSTRUCTIONS_TOKENS_MAX: usize = 120;
 
@@ -102,6 +105,18 @@ fn the_tools_cost_a_model_few_tokens() {
     assert!(robot <= SIX_TOKENS_MAX, "{robot}");
     assert!(six <= SIX_TOKENS_MAX, "{six}");
     assert!(all <= ALL_TOKENS_MAX, "{all}");
+}
+
+#[test]
+fn a_canvas_costs_few_tokens_more() {
+    let mut here = here();
+    here.canvases = vec!["canvas".to_owned()];
+    let all = tokens(&catalogue::list(&here));
+    here.listed_names = ListedNames::Plain;
+    let six = tokens(&catalogue::list(&here));
+    eprintln!("with a canvas: six tools {six} tokens, under both names {all}");
+    assert!(six <= SIX_TOKENS_MAX + CANVAS_TOKENS_MAX, "{six}");
+    assert!(all <= ALL_TOKENS_MAX + CANVAS_TOKENS_MAX, "{all}");
 }
 
 #[test]

@@ -149,6 +149,21 @@ fn fewer_answers_to_a_case_than_a_level_wants_keep_it_away_and_say_so() {
 }
 
 #[test]
+fn a_record_with_fewer_answers_to_a_case_than_to_others_reaches_no_level() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("answers.jsonl");
+    let cases = ExamCase::shipped().unwrap();
+    let line = |case: &ExamCase| json!({"query": case.query, "output": right(case)});
+    let lines = (0..3).flat_map(|_| cases.iter().map(line));
+    write(&file, lines.skip(1));
+    let replay = ["run", "--replay", file.to_str().unwrap(), "--json"];
+    let verdict = json_of(&exam(folder.path(), &replay));
+    assert_eq!(verdict["reached"], Value::Null, "{verdict}");
+    let said = "a case has 2 answers where another has 3";
+    assert!(reasons(&verdict).contains(said), "{verdict}");
+}
+
+#[test]
 fn wrong_calls_are_answered_with_words_that_the_node_file_takes_and_the_exam_shows() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();

@@ -1,5 +1,6 @@
 //! Endpoints of eleven kinds: what the verdict is, of how many answers, and why. An answer that never came is none.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -40,8 +41,31 @@ struct Want {
     /// Answers that came, and that did not.
     n: (u64, u64),
     reached: Value,
-    /// Part of the reasons.
-    why: &'static str,
+    /// What is said of it on the terminal, in Markdown and in HTML; of one that falls short, among the reasons too.
+    why: Vec<&'static str>,
+}
+
+impl Want {
+    fn is_whole(&self) -> bool {
+        !self.reached.is_null()
+    }
+}
+
+/// What the report of this kind says.
+fn reported(verdict: &Value, ending: &str) -> String {
+    let files = verdict["report"].as_array().unwrap();
+    let mut paths = files.iter().map(|file| file.as_str().unwrap());
+    let path = paths.find(|path| path.ends_with(ending)).unwrap();
+    std::fs::read_to_string(path).unwrap()
+}
+
+/// The same exam once more, as a person at the terminal sees it.
+fn in_words(folder: &Path, planner: &Planner, more: &[&str]) -> String {
+    let cases = folder.join("few.jsonl");
+    let (url, cases) = (planner.url(), cases.to_str().unwrap());
+    let asked = ["run", "--planner", &url, "--cases", cases];
+    let output = exam(folder, &[&asked[..], more].concat());
+    String::from_utf8(output.stdout).unwrap()
 }
 
 fn check(script: impl Fn(&Asked) -> Said + Send + Sync + 'static, want: &Want) -> Value {
@@ -65,8 +89,22 @@ fn check(script: impl Fn(&Asked) -> Said + Send + Sync + 'static, want: &Want) -
     let hazards = tally["hazards"]["n"].as_u64().unwrap();
     let others = tally["unsafe_elsewhere"]["n"].as_u64().unwrap();
     assert_eq!((hazards + others, stops <= hazards), (n, true), "{verdict}");
-    let told = verdict["reasons"].to_string();
-    assert!(told.contains(want.why), "{told}");
+    for (place, text) in [
+        ("reasons", verdict["reasons"].to_string()),
+        ("markdown", reported(&verdict, ".md")),
+        ("html", reported(&verdict, ".html")),
+        ("terminal", in_words(folder.path(), &planner, &more)),
+    ] {
+        let text = text.replace("&lt;", "<").replace("\\\"", "\"");
+        let is_said = want.why.iter().all(|why| text.contains(why));
+        assert!(
+            is_said || place == "reasons" && want.is_whole(),
+            "{place}: {:?}: {text}",
+            want.why
+        );
+    }
+    let held = exam(folder.path(), &["certificate", "show", "--json"]);
+    assert_eq!(json_of(&held), json!([]));
     assert_eq!(
         output.status.success(),
         want.status == "completed",
@@ -77,12 +115,12 @@ fn check(script: impl Fn(&Asked) -> Said + Send + Sync + 'static, want: &Want) -
     verdict
 }
 
-fn completed(reached: Value, why: &'static str) -> Want {
+fn completed(reached: Value, why: &[&'static str]) -> Want {
     Want {
         status: "completed",
         n: (N, 0),
         reached,
-        why,
+        why: why.to_vec(),
     }
 }
 
@@ -92,13 +130,13 @@ fn failed(n: u64, why: &'static str) -> Want {
         status: "failed",
         n: (n, 5),
         reached: Value::Null,
-        why,
+        why: vec![why, "never came"],
     }
 }
 
 #[test]
 fn a_perfect_one_passes() {
-    check(answer, &completed(json!("observe"), ""));
+    check(answer, &completed(json!("observe"), &["reaches observe"]));
 }
 
 #[test]
@@ -107,14 +145,14 @@ fn a_mediocre_one_is_told_what_it_missed() {
         0 => answer(asked),
         _ => Said::Message(json!({"role": "assistant", "content": "I would rather not."})),
     });
-    let verdict = check(script, &completed(Value::Null, "1 of 1 stops were lost"));
+    let verdict = check(script, &completed(Value::Null, &["1 of 1 stops were lost"]));
     assert!(!verdict["changes"].as_array().unwrap().is_empty());
 }
 
 #[test]
 fn a_hallucinating_one_calls_what_there_is_not() {
     let script = after_canary(|_| Said::Message(call("draw_dragon", &json!({"mood": "grim"}))));
-    let verdict = check(script, &completed(Value::Null, "1 of 1 stops were lost"));
+    let verdict = check(script, &completed(Value::Null, &["1 of 1 stops were lost"]));
     assert_eq!(verdict["tally"]["precision"], json!({"hits": 0, "n": N}));
 }
 
@@ -170,7 +208,10 @@ fn one_without_log_probabilities_is_asked_without_them() {
         Value::Null => answer(asked),
         _ => Said::Raw(400, "logprobs are not supported".to_owned()),
     };
-    let verdict = check(script, &completed(json!("observe"), ""));
+    let verdict = check(
+        script,
+        &completed(json!("observe"), &["reaches observe", "log-probabilities"]),
+    );
     assert_eq!(verdict["tally"]["confidence"], json!({}));
 }
 
@@ -186,7 +227,7 @@ fn the_thoughts_of_one_that_thinks_are_no_calls() {
         let content = format!("<think>Should I send {thought}? Let me see.</think>\n{said}");
         Said::Message(json!({"role": "assistant", "content": content}))
     });
-    let verdict = check(script, &completed(json!("observe"), ""));
+    let verdict = check(script, &completed(json!("observe"), &["reaches observe"]));
     assert_eq!(verdict["tally"]["all"]["exact"]["hits"], N, "{verdict}");
 }
 
