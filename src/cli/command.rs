@@ -195,7 +195,7 @@ pub(super) enum CliCommand {
         #[command(flatten)]
         at: AtArgs,
     },
-    /// Say that a pen is in the holder that a drawing waits for, and let the arm go on
+    /// Say that the pen is in the holder that a drawing waits for, or end its pause, and let the arm go on
     Pen {
         /// The job; may be left out where one waits
         job: Option<String>,

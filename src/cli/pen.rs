@@ -1,4 +1,4 @@
-//! `pen`: shows the pen that a drawing waits for, and lets it go on once a person has put that pen in.
+//! `pen`: shows the pen or the pause that a drawing waits at, and lets it go on once a person says so.
 
 use serde::Deserialize as _;
 
@@ -28,7 +28,7 @@ pub(super) async fn run(
             ExitStatus::Refused
         });
     };
-    if !yes && !is_in_holder(&awaited)? {
+    if !yes && !may_go_on(&awaited)? {
         terminal_output::line("not confirmed; nothing moved");
         return Ok(ExitStatus::Refused);
     }
@@ -39,12 +39,16 @@ pub(super) async fn run(
     operator_client::verb(at, confirm).await
 }
 
-fn is_in_holder(awaited: &AwaitedPen) -> anyhow::Result<bool> {
-    questions::confirm(
-        &format!(
+fn may_go_on(awaited: &AwaitedPen) -> anyhow::Result<bool> {
+    let question = match awaited.is_pause {
+        true => "may it go on, and are all hands away? [y/N]".to_owned(),
+        false => format!(
             "is {} in the holder, and are all hands away? [y/N]",
             awaited.words
         ),
+    };
+    questions::confirm(
+        &question,
         &SHORT_YES,
         "a person confirms a pen at a terminal; say --yes where one has put it in",
     )

@@ -27,31 +27,13 @@ impl PenPrompt {
             return;
         }
         self.awaited = awaited;
-        let Some(AwaitedPen {
-            job,
-            words,
-            is_simulated,
-            ..
-        }) = self.awaited.clone()
-        else {
+        let Some(awaited) = self.awaited.clone() else {
             return;
         };
         let is_own = door.own().is_some();
-        if is_simulated && is_own {
-            terminal_output::note(&format!("the simulated arm takes {words}"));
+        terminal_output::note(&prompt(&awaited, has_keys, is_own));
+        if awaited.is_simulated && is_own {
             self.confirm(door).await;
-        } else if has_keys {
-            terminal_output::note(&format!(
-                "{job} waits for {words}: put it into the holder, take your hands away, then press y; q stops"
-            ));
-        } else if is_own {
-            terminal_output::note(&format!(
-                "{job} waits for {words}, and no terminal is here to confirm it: run this command at one"
-            ));
-        } else {
-            terminal_output::note(&format!(
-                "{job} waits for {words}: `steadyhand pen {job}` confirms it"
-            ));
         }
     }
 
@@ -68,5 +50,29 @@ impl PenPrompt {
             Ok(reply) => terminal_output::note(&reply.text),
             Err(error) => terminal_output::note(&format!("the pen was not confirmed: {error:#}")),
         }
+    }
+}
+
+/// Says what is awaited, and what a person does for the drawing to go on.
+fn prompt(awaited: &AwaitedPen, has_keys: bool, is_own: bool) -> String {
+    let AwaitedPen { job, words, .. } = awaited;
+    let put_in = match awaited.is_pause {
+        true => "",
+        false => "put it into the holder, ",
+    };
+    if awaited.is_simulated && is_own {
+        return match awaited.is_pause {
+            true => format!("{job} waits for {words}; nobody is at a simulated arm: it goes on"),
+            false => format!("the simulated arm takes {words}"),
+        };
+    }
+    if has_keys {
+        format!("{job} waits for {words}: {put_in}take your hands away, then press y; q stops")
+    } else if is_own {
+        format!(
+            "{job} waits for {words}, and no terminal is here to confirm it: run this command at one"
+        )
+    } else {
+        format!("{job} waits for {words}; {}", awaited.how())
     }
 }

@@ -65,15 +65,14 @@ impl Design {
         is_dot(width_mm.max(height_mm)) && self.strokes.iter().all(of_dots)
     }
 
-    /// Says of each pause that a file asks for that nothing makes it.
+    /// Notes where a person has to let the drawing go on.
     fn with_pause_notes(mut self) -> Self {
         let pausing = self.strokes.iter().filter(|stroke| stroke.pause_before);
         let notes = pausing.clone().take(PAUSE_NOTES_MAX).map(|stroke| {
-            let what = stroke.layer.as_deref().map_or_else(
-                || stroke.source.clone(),
-                |layer| format!("layer {}", design_error::quoted(layer)),
-            );
-            format!("{what} asks for a pause before it: not done yet, all is drawn in one go")
+            format!(
+                "the drawing pauses before {} until a person lets it go on",
+                stroke.place_text()
+            )
         });
         let more = pausing.clone().count().saturating_sub(PAUSE_NOTES_MAX);
         self.notes.extend(notes.collect::<Vec<_>>());
@@ -85,6 +84,15 @@ impl Design {
 }
 
 impl DesignStroke {
+    /// Returns the part of the author's file that it is of, for people: its layer, or else its source.
+    #[must_use]
+    pub fn place_text(&self) -> String {
+        match &self.layer {
+            Some(layer) => format!("layer {}", design_error::quoted(layer)),
+            None => self.source.clone(),
+        }
+    }
+
     /// Its length.
     #[must_use]
     pub fn length_mm(&self) -> f64 {

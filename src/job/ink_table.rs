@@ -191,6 +191,7 @@ mod tests {
             points_mm: points_mm.to_vec(),
             pen: 0,
             source: "test".to_owned(),
+            pause: None,
         }
     }
 

@@ -5,13 +5,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::ink_table::{InkProgress, length_mm};
 use super::journal_file::{JournalError, JournalFile};
-use super::journal_record::{JournalRecord, RecordKind, encode_strokes};
+use super::journal_record::{JournalRecord, RecordKind, encode_pauses, encode_strokes};
 use super::past_job::PastJob;
 use base::clock::calendar_ms;
 use base::disk;
 use base::units::JointVector;
 use plan::Plan;
-use scene::SheetStroke;
+use scene::{DrawingPause, SheetStroke};
 
 /// Facts of a job at its beginning.
 #[derive(Clone, Debug, Default)]
@@ -191,6 +191,7 @@ impl JobJournal {
         let part = self.state().part.clone();
         let before = part.drawn_before();
         let all = [&part.earlier, &plan.strokes, &part.later].map(Vec::as_slice);
+        let all = all.concat();
         self.write(
             &JournalRecord::new(RecordKind::Planned)
                 .with("plan", &plan.hash)
@@ -199,7 +200,8 @@ impl JobJournal {
                 .with("end_rad", end.map(words).unwrap_or_default())
                 .with("before_mm", before.mm)
                 .with("before", before.strokes)
-                .bytes("strokes", encode_strokes(&all.concat())),
+                .bytes("strokes", encode_strokes(&all))
+                .bytes("pauses", encode_pauses(&all)),
         )
     }
 
@@ -244,6 +246,15 @@ impl JobJournal {
     pub fn pen_confirmed(&self, number: usize, name: &str) -> Result<(), JournalError> {
         let record = JournalRecord::new(RecordKind::PenConfirmed);
         self.write(&record.with("pen", number).with("name", name))
+    }
+
+    /// A person let it go on after a pause.
+    ///
+    /// # Errors
+    /// When this is not on the disk; then nothing after the pause must be drawn.
+    pub fn pause_ended(&self, pause: &DrawingPause) -> Result<(), JournalError> {
+        let record = JournalRecord::new(RecordKind::PauseEnded);
+        self.write(&record.with("asked_by", &pause.asked_by))
     }
 
     /// Records the progress of one of its motions at the motion's end.

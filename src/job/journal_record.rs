@@ -2,6 +2,9 @@
 //! not know, so that a newer node may add some.
 
 use std::str::FromStr;
+use std::sync::Arc;
+
+use scene::DrawingPause;
 
 /// The subject of a record. The numbers are on disk: they are never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,10 +32,12 @@ pub(super) enum RecordKind {
     Approved = 10,
     /// A person confirmed that a pen is in the holder.
     PenConfirmed = 11,
+    /// A person let the drawing go on after a pause.
+    PauseEnded = 12,
 }
 
 impl RecordKind {
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 12] = [
         Self::Accepted,
         Self::Planned,
         Self::Moving,
@@ -44,6 +49,7 @@ impl RecordKind {
         Self::Settled,
         Self::Approved,
         Self::PenConfirmed,
+        Self::PauseEnded,
     ];
 
     fn of(number: u8) -> Option<Self> {
@@ -169,11 +175,6 @@ pub(super) fn encode_strokes(strokes: &[scene::SheetStroke]) -> Vec<u8> {
 /// Decodes strokes; `None` for invalid bytes.
 #[must_use]
 pub(super) fn decode_strokes(mut bytes: &[u8]) -> Option<Vec<scene::SheetStroke>> {
-    fn number(bytes: &mut &[u8]) -> Option<usize> {
-        let (number, rest) = bytes.split_first_chunk::<4>()?;
-        *bytes = rest;
-        usize::try_from(u32::from_le_bytes(*number)).ok()
-    }
     let mut strokes = Vec::new();
     while !bytes.is_empty() {
         let pen = number(&mut bytes)?;
@@ -195,9 +196,63 @@ pub(super) fn decode_strokes(mut bytes: &[u8]) -> Option<Vec<scene::SheetStroke>
             pen,
             source: String::from_utf8_lossy(source).into_owned(),
             points_mm,
+            pause: None,
         });
     }
     Some(strokes)
+}
+
+/// Pauses of strokes as bytes: for each run of strokes with the same, where it begins, its turn, 0 for none, and what asks
+/// for it.
+#[must_use]
+pub(super) fn encode_pauses(strokes: &[scene::SheetStroke]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut before: Option<&DrawingPause> = None;
+    for (index, stroke) in strokes.iter().enumerate() {
+        let pause = stroke.pause.as_deref();
+        if pause == before {
+            continue;
+        }
+        before = pause;
+        let asked_by = pause.map_or("", |pause| pause.asked_by.as_str());
+        let turn = pause.map_or(0, |pause| pause.turn);
+        for number in [index, turn, asked_by.len()] {
+            bytes.extend_from_slice(&u32::try_from(number).unwrap_or(u32::MAX).to_le_bytes());
+        }
+        bytes.extend_from_slice(asked_by.as_bytes());
+    }
+    bytes
+}
+
+/// Gives strokes the pauses that were encoded beside them; `None` for invalid bytes.
+#[must_use]
+pub(super) fn with_pauses(
+    mut strokes: Vec<scene::SheetStroke>,
+    mut bytes: &[u8],
+) -> Option<Vec<scene::SheetStroke>> {
+    while !bytes.is_empty() {
+        let (from, turn) = (number(&mut bytes)?, number(&mut bytes)?);
+        let length = number(&mut bytes)?;
+        let (asked_by, rest) = bytes.split_at_checked(length)?;
+        bytes = rest;
+        let pause = (turn > 0).then(|| {
+            Arc::new(DrawingPause {
+                turn,
+                asked_by: String::from_utf8_lossy(asked_by).into_owned(),
+            })
+        });
+        for stroke in strokes.get_mut(from..)? {
+            stroke.pause.clone_from(&pause);
+        }
+    }
+    Some(strokes)
+}
+
+/// Takes a number of four bytes, least byte first.
+fn number(bytes: &mut &[u8]) -> Option<usize> {
+    let (number, rest) = bytes.split_first_chunk::<4>()?;
+    *bytes = rest;
+    usize::try_from(u32::from_le_bytes(*number)).ok()
 }
 
 #[cfg(test)]
@@ -223,6 +278,7 @@ mod tests {
         fn any_bytes_are_read_without_harm(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             let _ = JournalRecord::decode(&bytes);
             let _ = decode_strokes(&bytes);
+            let _ = with_pauses(Vec::new(), &bytes);
         }
 
         #[test]
@@ -231,9 +287,26 @@ mod tests {
             source in ".{0,12}",
             pen in 0_usize..4,
         ) {
-            let line = scene::SheetStroke { pen, source, points_mm: points };
+            let line = scene::SheetStroke { pen, source, points_mm: points, pause: None };
             let both = vec![line.clone(), line];
             prop_assert_eq!(decode_strokes(&encode_strokes(&both)), Some(both));
+        }
+
+        #[test]
+        fn pauses_come_back_to_their_strokes(turns in proptest::collection::vec(0_usize..3, 0..12)) {
+            let stroke = |turn: &usize| scene::SheetStroke {
+                pen: 0,
+                source: "line 1".to_owned(),
+                points_mm: vec![[0.0, 0.0], [1.0, 0.0]],
+                pause: (*turn > 0).then(|| Arc::new(DrawingPause {
+                    turn: *turn,
+                    asked_by: format!("layer `!{turn}`"),
+                })),
+            };
+            let strokes: Vec<_> = turns.iter().map(stroke).collect();
+            let bare = decode_strokes(&encode_strokes(&strokes)).unwrap();
+            prop_assert!(bare.iter().all(|stroke| stroke.pause.is_none()));
+            prop_assert_eq!(with_pauses(bare, &encode_pauses(&strokes)), Some(strokes));
         }
     }
 }

@@ -2,10 +2,10 @@
 
 use super::ink_table::{InkProgress, inked, length_mm, remaining_strokes};
 use super::job_journal::DrawingOrigin;
-use super::journal_record::{JournalRecord, RecordKind, decode_strokes};
+use super::journal_record::{JournalRecord, RecordKind, decode_strokes, with_pauses};
 use base::clock::calendar_ms;
 use base::wording::{count, millimetres};
-use scene::SheetStroke;
+use scene::{DrawingPause, SheetStroke};
 
 /// A job, read back from its journal.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -70,6 +70,8 @@ pub struct PastJob {
     pub approved: Vec<String>,
     /// The pens that a person confirmed to be in the holder, in order, as people know them.
     pub pens_confirmed: Vec<String>,
+    /// The parts of the author's file whose pauses a person ended, in order.
+    pub pauses_ended: Vec<String>,
     /// Joint angles before its first plan.
     pub began_rad: Vec<f64>,
     /// Joint angles at the end of the present plan; empty where the journal is of an older node.
@@ -107,6 +109,7 @@ impl PastJob {
                 record.text("pen"),
                 record.text("name")
             )),
+            Some(RecordKind::PauseEnded) => self.pauses_ended.push(record.text("asked_by")),
             Some(RecordKind::Approved) => self.approved.push(record.text("plan")),
             Some(RecordKind::Ended) => {
                 self.drawn_is(record);
@@ -152,6 +155,7 @@ impl PastJob {
         self.strokes = record
             .raw("strokes")
             .and_then(decode_strokes)
+            .and_then(|strokes| with_pauses(strokes, record.raw("pauses").unwrap_or_default()))
             .unwrap_or_default();
         self.duration_s = record.number("duration_s").unwrap_or_default();
         self.start_rad = angles(&record.text("start_rad"));
@@ -244,9 +248,17 @@ impl PastJob {
     /// Returns the index of the pen that draws next, if anything is left.
     #[must_use]
     pub fn next_pen(&self) -> Option<usize> {
-        self.strokes
-            .get(self.drawn.strokes)
-            .map(|stroke| stroke.pen)
+        self.next_stroke().map(|stroke| stroke.pen)
+    }
+
+    /// Returns the pause that a person ends before anything more is drawn, if the drawing was left at one.
+    #[must_use]
+    pub fn next_pause(&self) -> Option<&DrawingPause> {
+        self.next_stroke()?.pause.as_deref()
+    }
+
+    fn next_stroke(&self) -> Option<&SheetStroke> {
+        self.strokes.get(self.drawn.strokes)
     }
 
     /// Returns the strokes left to draw, from `overlap_mm` before the point where it was left.

@@ -560,14 +560,14 @@ fn pen(node: &Node, job: Option<&str>, confirmed: Option<usize>) -> VerbReply {
         format!("{job} on arm {arm} waits for {words}")
     };
     match (all.as_slice(), confirmed, job) {
-        ([], _, Some(job)) => VerbReply::failed(format!("{job} does not wait for a pen")),
-        ([], Some(_), None) => VerbReply::failed("no job waits for a pen"),
-        ([], None, None) => VerbReply::done("no job waits for a pen"),
+        ([], _, Some(job)) => VerbReply::failed(format!("{job} waits for no pen and at no pause")),
+        ([], Some(_), None) => VerbReply::failed("no job waits for a pen or at a pause"),
+        ([], None, None) => VerbReply::done("no job waits for a pen or at a pause"),
         ([one], Some(pen), _) => match node.confirm_pen(&one.job, pen) {
             Ok(text) => VerbReply::done(text),
             Err(text) => VerbReply::failed(text),
         },
-        (_, Some(_), _) => VerbReply::failed("several jobs wait for a pen: name one of them"),
+        (_, Some(_), _) => VerbReply::failed("several jobs wait for a person: name one of them"),
         ([one], None, _) => VerbReply::with_data(words(one), one),
         (several, None, _) => {
             let lines: Vec<String> = several.iter().map(words).collect();

@@ -121,6 +121,11 @@ pub fn scene_of(
             "{id} cannot be replayed: a person changed its pens, and a replay has nobody to change them"
         );
     }
+    if scene.waits_for_person() {
+        bail!(
+            "{id} cannot be replayed: its drawing pauses for a person, and a replay has nobody to let it go on"
+        );
+    }
     // Jobs of tools have other arguments, and those of older nodes none.
     let said: UnderstoodTrim = serde_json::from_str(&past.understood).unwrap_or_default();
     let Some(trim) = said.trim else {

@@ -261,6 +261,7 @@ mod tests {
             points_mm: points_mm.to_vec(),
             pen: 0,
             source: String::new(),
+            pause: None,
         }
     }
 

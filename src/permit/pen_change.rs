@@ -31,6 +31,11 @@ impl PermitRegistry {
     /// Ends the change without a pen. A hand may still be at the arm, so nothing is enabled any longer.
     pub fn give_up_pen_change(&self) {
         self.disable();
+        self.end_pen_change();
+    }
+
+    /// Ends the change without a pen where no hand can be at the arm: one that is simulated in this process.
+    pub fn end_pen_change(&self) {
         self.state().pen_change = None;
     }
 }

@@ -338,6 +338,7 @@ mod tests {
                 points_mm: points_mm.clone(),
                 pen: 0,
                 source: String::new(),
+                pause: None,
             },
             parts: vec![index],
         };

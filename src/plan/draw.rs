@@ -90,11 +90,13 @@ fn attempt_strokes(
     watch: &dyn PlanObserver,
 ) -> Result<PartialPlan, PlanError> {
     check(strokes)?;
+    if strokes.iter().any(|stroke| stroke.pause.is_some()) {
+        return hand_changed_pens::attempt(scene, start, strokes, how, watch);
+    }
     match &scene.holder {
-        PenHolder::ByHand {
-            mounted: None,
-            change_rad,
-        } => hand_changed_pens::attempt(scene, (start, change_rad), strokes, how, watch),
+        PenHolder::ByHand { mounted: None, .. } => {
+            hand_changed_pens::attempt(scene, start, strokes, how, watch)
+        }
         PenHolder::ByHand {
             mounted: Some(_),
             change_rad,

@@ -1,35 +1,72 @@
-//! A drawing whose pens a person changes: pen by pen, each part beginning and ending where the pen is changed.
+//! A drawing for which a person is needed, to change pens or to end a pause: part by part, with the arm between two of them
+//! where a hand can reach.
+
+use std::sync::Arc;
 
 use super::draw::{PartialPlan, attempt_mounted};
 use super::plan_report::{self, StrokeReport};
 use super::trajectory::{Trajectory, TrajectorySpan};
 use super::{PERIOD, Plan, PlanError, PlanObserver};
 use base::units::JointVector;
-use scene::{Order, Scene, SheetStroke};
+use scene::{DrawingPause, Order, PenHolder, Scene, SheetStroke};
 
-/// The strokes of one pen, in the order in which they are given.
+/// Strokes that are drawn without a person between them, in the order in which they are given.
 #[derive(Clone, Debug, PartialEq)]
-pub struct PenPart {
-    /// Index of the pen.
+pub struct AttendedPart {
+    /// Index of the pen of its first stroke; where a person changes the pens, of all.
     pub pen: usize,
+    /// The pause after which it is drawn.
+    pub pause: Option<Arc<DrawingPause>>,
+    /// True for the first part after its pause.
+    pub follows_pause: bool,
     /// Its strokes.
     pub strokes: Vec<SheetStroke>,
 }
 
-/// Returns the strokes of each pen, in the order of the pens.
+impl AttendedPart {
+    /// Returns the pause that a person ends right before it.
+    #[must_use]
+    pub fn pause_before(&self) -> Option<&DrawingPause> {
+        self.pause.as_deref().filter(|_| self.follows_pause)
+    }
+
+    /// Returns its strokes as they are drawn once its pause is over.
+    #[must_use]
+    pub fn strokes_after_pause(&self) -> Vec<SheetStroke> {
+        let strokes = self.strokes.iter().map(|stroke| SheetStroke {
+            pause: None,
+            ..stroke.clone()
+        });
+        strokes.collect()
+    }
+}
+
+/// Returns the parts of a drawing between which the arm waits for a person: from pause to pause, and between two of them
+/// pen by pen where a person changes the pens.
 #[must_use]
-pub fn pen_parts(strokes: &[SheetStroke]) -> Vec<PenPart> {
-    let mut pens: Vec<usize> = strokes.iter().map(|stroke| stroke.pen).collect();
-    pens.sort_unstable();
-    pens.dedup();
-    let part = |pen: usize| {
-        let of_pen = strokes.iter().filter(|stroke| stroke.pen == pen);
-        PenPart {
-            pen,
-            strokes: of_pen.cloned().collect(),
-        }
+pub fn attended_parts(holder: &PenHolder, strokes: &[SheetStroke]) -> Vec<AttendedPart> {
+    let key = |stroke: &SheetStroke| part_key(holder, stroke);
+    let mut keys: Vec<_> = strokes.iter().map(key).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    let part = |wanted: &(usize, usize)| {
+        let of_part = strokes.iter().filter(|stroke| key(stroke) == *wanted);
+        let first = of_part.clone().next()?;
+        let begins = keys.iter().find(|key| key.0 == wanted.0) == Some(wanted);
+        Some(AttendedPart {
+            pen: first.pen,
+            pause: first.pause.clone(),
+            follows_pause: begins && first.pause.is_some(),
+            strokes: of_part.cloned().collect(),
+        })
     };
-    pens.into_iter().map(part).collect()
+    keys.iter().filter_map(part).collect()
+}
+
+/// Returns the turn of a stroke's pause, 0 for none, and its pen where a person changes the pens.
+fn part_key(holder: &PenHolder, stroke: &SheetStroke) -> (usize, usize) {
+    let turn = stroke.pause.as_ref().map_or(0, |pause| pause.turn);
+    (turn, if holder.is_by_hand() { stroke.pen } else { 0 })
 }
 
 /// Returns the trajectory of each part of a plan whose pens a person changes, with its pen and the place of its first
@@ -61,23 +98,28 @@ pub fn part_trajectories(plan: &Plan) -> Vec<(usize, Trajectory, usize)> {
 /// for a hash that covers all of the drawing.
 pub(super) fn attempt(
     scene: &Scene,
-    (start, change_rad): (&JointVector, &JointVector),
+    start: &JointVector,
     strokes: &[SheetStroke],
     how: Order,
     watch: &dyn PlanObserver,
 ) -> Result<PartialPlan, PlanError> {
+    let attended_rad = scene.attended_pose_rad();
+    let parts = attended_parts(&scene.holder, strokes);
     let mut joined = JoinedParts::default();
-    for part in pen_parts(strokes) {
+    for (turn, part) in parts.iter().enumerate() {
+        let key = part.strokes.first().map(|one| part_key(&scene.holder, one));
+        let is_of_part = |one: &SheetStroke| Some(part_key(&scene.holder, one)) == key;
         let given: Vec<usize> = (0..strokes.len())
-            .filter(|index| strokes.get(*index).is_some_and(|one| one.pen == part.pen))
+            .filter(|index| strokes.get(*index).is_some_and(is_of_part))
             .collect();
         let progress = PartProgress {
             watch,
             before: joined.given,
             of: strokes.len(),
         };
-        let from = if joined.given == 0 { start } else { change_rad };
-        let ends = (from, Some(change_rad));
+        let from = if turn == 0 { start } else { attended_rad };
+        let is_left = scene.holder.is_by_hand() || turn + 1 < parts.len();
+        let ends = (from, is_left.then_some(attended_rad));
         let mounted = scene.holding(part.pen);
         let planned = attempt_mounted(&mounted, ends, &part.strokes, how, &progress)?;
         joined.add(planned, &given);

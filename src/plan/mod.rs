@@ -41,7 +41,7 @@ pub use scene;
 
 pub use draw::{PartialPlan, attempt, draw, draw_strokes};
 pub use error::{PlanError, PlanRefusal, RefusalCause};
-pub use hand_changed_pens::{PenPart, part_trajectories, pen_parts};
+pub use hand_changed_pens::{AttendedPart, attended_parts, part_trajectories};
 pub use jog::{JogIncrement, jog};
 pub use plan_report::{PlanReport, StrokeReport};
 pub use probe::probe;

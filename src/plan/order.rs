@@ -668,6 +668,7 @@ mod tests {
                 points_mm: vec![*a, *b],
                 pen: 0,
                 source: String::new(),
+                pause: None,
             })
             .collect()
     }

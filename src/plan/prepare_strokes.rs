@@ -209,6 +209,7 @@ mod tests {
                 points_mm: points.to_vec(),
                 pen: 0,
                 source: String::new(),
+                pause: None,
             })
             .collect()
     }

@@ -125,6 +125,7 @@ fn stroke(points_mm: &[[f64; 2]]) -> SheetStroke {
         points_mm: points_mm.to_vec(),
         pen: 0,
         source: "line 1".to_owned(),
+        pause: None,
     }
 }
 

@@ -6,6 +6,7 @@ use nalgebra::{Point3, Unit, Vector3};
 
 use super::canvas::Canvas;
 use super::design_overflow::{DesignOverflow, OverflowCollector, OverflowPlacement};
+use super::drawing_pause::DrawingPause;
 use super::fiducials::{self, SheetFiducials};
 use super::file::{
     BoxFile, CornersFile, HeightsFile, InkFile, LimitsFile, PenChangeKind, PenFile, SceneFile,
@@ -433,7 +434,9 @@ fn place(
     let page = PageOnSheet::new(&file.design, design.page_mm, sheet_mm)?;
     let mut strokes = Vec::with_capacity(design.strokes.len());
     let (mut found, mut lost) = (OverflowCollector::default(), UnassignedStrokes::default());
+    let mut pause = None;
     for stroke in &design.strokes {
+        pause = DrawingPause::of(stroke, pause);
         let points = stroke.points_mm.iter().map(|p| page.apply(*p));
         let points_mm: Vec<[f64; 2]> = points.map(|p| snap_to_edge(p, sheet_mm)).collect();
         let pen = match parts.one_pen {
@@ -447,6 +450,7 @@ fn place(
                 points_mm,
                 pen,
                 source: stroke.source.clone(),
+                pause: pause.clone(),
             }),
             Ok(_) => {}
             Err(what) => lost.take(&stroke.source, what),

@@ -16,6 +16,7 @@ mod axis_aligned_box;
 mod build_scene;
 mod canvas;
 mod design_overflow;
+mod drawing_pause;
 mod drawing_trim;
 mod embedded;
 mod fiducials;
@@ -30,6 +31,7 @@ mod surface;
 pub use build_scene::{JOG_MM_S, PROBE_DEPTH_MM, PROBE_FROM_MM, PROBE_MM_S, TIP_MM_S_MAX};
 pub use canvas::{CallerDesignKind, Canvas, CanvasBoundError};
 pub use design_overflow::{DesignOverflow, OverflowStroke};
+pub use drawing_pause::DrawingPause;
 pub use drawing_trim::{DrawingTrim, DrawingTrimError};
 pub use fiducials::SheetFiducials;
 pub use file::{FillKind, Lay, Order, PenChangeKind, SceneFile, ToolKind};
@@ -134,6 +136,8 @@ pub struct SheetStroke {
     pub pen: usize,
     /// Position in the author's file.
     pub source: String,
+    /// The pause that a person ends before it is drawn; every stroke up to the next pause has the same.
+    pub pause: Option<Arc<DrawingPause>>,
 }
 
 impl SheetStroke {

@@ -59,6 +59,18 @@ impl PenHolder {
 }
 
 impl Scene {
+    /// Returns the pose in which a person can reach the pen: that of pen changes, or else the rest pose.
+    #[must_use]
+    pub fn attended_pose_rad(&self) -> &JointVector {
+        self.holder.change_rad().unwrap_or(&self.rest_rad)
+    }
+
+    /// Returns whether a person is waited for while its design is drawn: to change pens, or to end a pause.
+    #[must_use]
+    pub fn waits_for_person(&self) -> bool {
+        self.holder.is_by_hand() || self.strokes.iter().any(|stroke| stroke.pause.is_some())
+    }
+
     /// Returns the scene with this pen in the holder; where all are mounted, the scene as it is.
     #[must_use]
     pub fn with_mounted(self: &Arc<Self>, pen: usize) -> Arc<Self> {

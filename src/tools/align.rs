@@ -195,6 +195,7 @@ async fn draw_cross(errand: &JobContext, scene: &Arc<Scene>) -> Result<usize, Jo
         points_mm: vec![a, b],
         pen: 0,
         source: source.to_owned(),
+        pause: None,
     };
     let cross = vec![
         line(

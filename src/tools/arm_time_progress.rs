@@ -2,6 +2,7 @@
 
 use super::RemoteCallWatch;
 use super::job_board::JobCard;
+use super::pen_change::way_on;
 use base::wording::seconds;
 
 impl JobCard {
@@ -39,11 +40,13 @@ impl JobCard {
             of,
             eta_s,
             waits_for,
+            pauses,
             ..
         } = self;
-        if let Some(pen) = waits_for {
+        if let Some(awaited) = waits_for {
             return format!(
-                "{scene}: waits for {pen}; an operator puts it in and confirms it with `steadyhand pen {id}`; {done} of {of} done"
+                "{scene}: waits for {awaited}; {}; {done} of {of} done",
+                way_on(id, *pauses)
             );
         }
         match *state {

@@ -35,9 +35,12 @@ pub(super) struct JobCard {
     /// Strokes done by earlier motions of the job.
     #[serde(skip)]
     pub(super) done_before: usize,
-    /// The pen that it waits for, in words.
+    /// The pen or the person that it waits for, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) waits_for: Option<String>,
+    /// True while it waits at a pause, where no pen has to be put in.
+    #[serde(skip)]
+    pub(super) pauses: bool,
     /// Time left, by the plan.
     pub(super) eta_s: f64,
     /// Arm time of its motion under way, by the plan; 0 before one is planned.

@@ -13,7 +13,7 @@ use super::calibration_check;
 use super::job_board::{ArmJob, JobCard, JobClaim};
 use super::journal_entries::{self, UnrecordedJobError};
 use super::panic_guard::{InternalError, catch_panic};
-use super::pen_change::WAITING;
+use super::pen_change::{WAITING, way_on};
 use super::reply::{MOVED_BEFORE, Reply, ReplyWording as _};
 use super::resume;
 use super::sheet_check;
@@ -600,10 +600,10 @@ fn still_moving(seat: &AttachedArm, card: &JobCard) -> Reply {
         ),
         "held" => card.progress_text(),
         WAITING => format!(
-            "{} waits for {}: a person puts it into the holder and confirms it with `steadyhand pen {}`; no tool call does",
+            "{} waits for {}: {}; no tool call does",
             card.id,
             card.waits_for.as_deref().unwrap_or("a pen"),
-            card.id
+            way_on(&card.id, card.pauses)
         ),
         state => format!("{} is still {state} ({})", card.id, card.progress_text()),
     };

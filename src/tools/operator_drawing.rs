@@ -314,10 +314,11 @@ impl Node {
             return Ok(());
         }
         let planned = Duration::try_from_secs_f64(duration_s * 2.0).unwrap_or(ENABLED_MAX);
-        let changes = match scene.holder.is_by_hand() {
-            true => u32::try_from(scene.pens.len()).unwrap_or(u32::MAX),
+        let waits = match scene.waits_for_person() {
+            true => plan::attended_parts(&scene.holder, &scene.strokes).len(),
             false => 0,
         };
+        let changes = u32::try_from(waits).unwrap_or(u32::MAX);
         let for_ = planned
             .saturating_add(CHANGE_WITHIN.saturating_mul(changes))
             .saturating_add(ENABLED_BEYOND)

@@ -1,5 +1,6 @@
-//! Pens that a person changes in the middle of a drawing: each pen's part is a motion of its own, and between two of them
-//! the arm waits where a hand can reach until a person has confirmed the next pen. Nothing that a model can send is that.
+//! Waits for a person in the middle of a drawing, for another pen or at a pause: each part is a motion of its own, and
+//! between two of them the arm waits where a hand can reach until a person has confirmed. Nothing that a model can send is
+//! that.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,19 +13,19 @@ use super::motion_job::{CompletedMotion, JobContext, JobError};
 use super::{AT_REST_RAD, AttachedArm, Node};
 use base::wording::duration;
 use job::DrawingPart;
-use plan::{PenPart, Plan};
-use scene::{Order, Scene, ScenePen};
+use plan::{AttendedPart, Plan};
+use scene::{DrawingPause, Order, Scene, ScenePen};
 
-/// Time after which a job no longer waits for a pen.
+/// Time after which a job no longer waits for a person.
 pub(super) const CHANGE_WITHIN: Duration = Duration::from_secs(60 * 60);
 
 /// Interval at which a waiting job checks for a stop.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// State of a job that waits for a pen.
+/// State of a job that waits for a pen, or at a pause.
 pub(super) const WAITING: &str = "waiting_for_pen";
 
-/// A pen that a job waits for.
+/// A pen that a job waits for, or a pause that it makes.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct AwaitedPen {
     /// The job.
@@ -38,8 +39,11 @@ pub struct AwaitedPen {
     /// Its colour as `#rrggbb`.
     #[serde(default)]
     pub colour: String,
-    /// All of it in words: number, name, colour, and how many of the drawing's pens come with it.
+    /// All of it in words: number, name and colour, or the pause; and which of the drawing's parts follows.
     pub words: String,
+    /// True if the drawing only pauses: no pen has to be put in.
+    #[serde(default)]
+    pub is_pause: bool,
     /// True if the arm is simulated in this process, so that no hand is at it.
     pub is_simulated: bool,
 }
@@ -47,6 +51,14 @@ pub struct AwaitedPen {
 /// Jobs that wait for a pen.
 #[derive(Default)]
 pub(super) struct PenChanges(Mutex<Vec<PenRequest>>);
+
+impl AwaitedPen {
+    /// Says how a person lets the job go on.
+    #[must_use]
+    pub fn how(&self) -> String {
+        way_on(&self.job, self.is_pause)
+    }
+}
 
 struct PenRequest {
     awaited: AwaitedPen,
@@ -95,8 +107,19 @@ impl AttachedArm {
         self.pen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Remembers which pen is in the holder; a simulated arm takes it.
+    /// Ends the wait for a person without one. A hand may still be at an arm that is not simulated in this process.
+    fn give_up_pen_change(&self) {
+        match &self.studio {
+            Some(_) => self.permits().end_pen_change(),
+            None => self.permits().give_up_pen_change(),
+        }
+    }
+
+    /// Remembers which pen is in the holder, if a person changes it; a simulated arm takes it.
     fn take_pen(&self, scene: &Scene, pen: Option<usize>) {
+        if !scene.holder.is_by_hand() {
+            return;
+        }
         let named = pen.and_then(|pen| scene.pen(pen));
         *self.confirmed_pen() = named.map(ConfirmedPen::of);
         if let Some(studio) = &self.studio {
@@ -138,9 +161,12 @@ impl Node {
             })?;
         let request = all.swap_remove(at);
         match request.confirmed.send(()) {
+            Ok(()) if request.awaited.is_pause => {
+                Ok(format!("{job} goes on: keep your hands away"))
+            }
             Ok(()) => Ok(format!("{job} goes on with {words}: keep your hands away")),
             Err(()) => {
-                request.seat.permits().give_up_pen_change();
+                request.seat.give_up_pen_change();
                 Err(format!("{job} no longer waits; nothing moved"))
             }
         }
@@ -148,17 +174,18 @@ impl Node {
 }
 
 impl JobContext {
-    /// Carries out the plan of a drawing: in one motion, or pen by pen where a person changes them.
+    /// Carries out the plan of a drawing: in one motion, or part by part where a person is waited for.
     pub(super) async fn run_drawing(
         &self,
         scene: &Arc<Scene>,
         permit: permit::MotionPermit,
         plan: &Plan,
     ) -> Result<CompletedMotion, JobError> {
-        if !scene.holder.is_by_hand() {
+        let has_pauses = plan.strokes.iter().any(|stroke| stroke.pause.is_some());
+        if !scene.holder.is_by_hand() && !has_pauses {
             return self.run(scene, permit, plan).await;
         }
-        let parts = plan::pen_parts(&plan.strokes);
+        let parts = plan::attended_parts(&scene.holder, &plan.strokes);
         let mut drawn = CompletedMotion {
             visits: Vec::new(),
             off_rad: 0.0,
@@ -166,18 +193,18 @@ impl JobContext {
         };
         let mut part = DrawingPart::default();
         for (turn, next) in parts.iter().enumerate() {
-            let later = |from: usize| {
-                let parts = parts.iter().skip(from);
-                parts.flat_map(|part| part.strokes.clone()).collect()
-            };
-            part.later = later(turn);
+            part.later = parts
+                .iter()
+                .skip(turn)
+                .flat_map(|part| part.strokes.clone())
+                .collect();
             self.entry.begins_part(part.clone());
             self.job.update(|card| {
                 (card.done_before, card.of) = (part.earlier.len(), plan.strokes.len());
                 card.done = card.done_before;
             });
-            drawn.arm_time_s += self.bring_pen(scene, &parts, turn).await?;
-            part.later = later(turn + 1);
+            drawn.arm_time_s += self.attend(scene, &parts, turn).await?;
+            part.later = later_strokes(&parts, turn);
             self.entry.begins_part(part.clone());
             let (done, strokes) = self.draw_part(scene, next, plan.strokes.len()).await?;
             drawn.arm_time_s += done.arm_time_s;
@@ -187,17 +214,17 @@ impl JobContext {
         Ok(drawn)
     }
 
-    /// Draws the strokes of one pen, which is in the holder. Returns them as they were drawn.
+    /// Draws the strokes of one part, whose pen is in the holder. Returns them as they were drawn.
     async fn draw_part(
         &self,
         scene: &Arc<Scene>,
-        part: &PenPart,
+        part: &AttendedPart,
         of: usize,
     ) -> Result<(CompletedMotion, Vec<scene::SheetStroke>), JobError> {
         let mounted = scene.with_mounted(part.pen);
         let permit = self.ask(&mounted)?;
         let start = self.start()?;
-        let (planned, strokes) = (Arc::clone(&mounted), part.strokes.clone());
+        let (planned, strokes) = (Arc::clone(&mounted), part.strokes_after_pause());
         let plan = self
             .plan(move |watch| {
                 plan::draw_strokes(
@@ -214,81 +241,98 @@ impl JobContext {
         Ok((done, plan.strokes))
     }
 
-    /// Sees that the next part's pen is in the holder: where it is not known to be, the arm goes to where a hand can reach and
-    /// waits for a person. Returns the arm's time on the way.
-    async fn bring_pen(
+    /// Sees that the next part can be drawn: where its pen is not known to be in the holder, or a pause is before it, the arm
+    /// goes to where a hand can reach and waits for a person. Returns the arm's time on the way.
+    async fn attend(
         &self,
         scene: &Arc<Scene>,
-        parts: &[PenPart],
+        parts: &[AttendedPart],
         turn: usize,
     ) -> Result<f64, JobError> {
-        let Some(pen) = parts.get(turn).map(|part| part.pen) else {
+        let Some(part) = parts.get(turn) else {
             return Ok(0.0);
         };
-        if self.seat.with_confirmed_pen(scene).holder.holds(pen) {
+        let is_held = self.seat.with_confirmed_pen(scene).holder.holds(part.pen);
+        if is_held && part.pause_before().is_none() {
             return Ok(0.0);
         }
-        let arm_time_s = self.go_to_change_pose(scene).await?;
+        let arm_time_s = self.go_to_attended_pose(scene).await?;
         self.seat.take_pen(scene, None);
-        self.await_pen(scene, pen, format!("{} of {}", turn + 1, parts.len()))
-            .await?;
+        let place = format!("{} of {}", turn + 1, parts.len());
+        let awaited = self.awaited(scene, part, is_held, &place);
+        self.await_person(scene, part, awaited).await?;
         Ok(arm_time_s)
     }
 
-    async fn go_to_change_pose(&self, scene: &Arc<Scene>) -> Result<f64, JobError> {
+    async fn go_to_attended_pose(&self, scene: &Arc<Scene>) -> Result<f64, JobError> {
         let start = self.start()?;
-        let Some(change_rad) = scene.holder.change_rad().copied() else {
-            return Ok(0.0);
-        };
-        if start.position_rad.distance_max(&change_rad) < AT_REST_RAD {
+        let attended_rad = *scene.attended_pose_rad();
+        if start.position_rad.distance_max(&attended_rad) < AT_REST_RAD {
             return Ok(0.0);
         }
         let mounted = self.seat.with_confirmed_pen(scene);
         let (permit, planned) = (self.ask(&mounted)?, Arc::clone(&mounted));
         let plan = self
-            .plan(move |watch| plan::go_to(&planned, &start.position_rad, &[change_rad], watch))
+            .plan(move |watch| plan::go_to(&planned, &start.position_rad, &[attended_rad], watch))
             .await?;
         let done = self.run(&mounted, permit, &plan).await?;
         Ok(done.arm_time_s)
     }
 
-    /// Waits for a person's word that a pen is in the holder. Nothing may move meanwhile.
-    async fn await_pen(
+    /// Describes what a person has to do before a part; `is_held` if its pen was in the holder before.
+    fn awaited(
         &self,
-        scene: &Arc<Scene>,
-        pen: usize,
-        place: String,
-    ) -> Result<(), JobError> {
-        let job = self.entry.id().to_owned();
-        let words = format!("{}, {place}", scene.pen_words(pen));
-        let named = scene.pen(pen);
+        scene: &Scene,
+        part: &AttendedPart,
+        is_held: bool,
+        place: &str,
+    ) -> AwaitedPen {
+        let named = scene.pen(part.pen);
         let (name, colour) = named.map_or_else(Default::default, |pen| {
             (pen.name.clone(), pen.colour_text())
         });
-        let permits = self.seat.permits();
-        permits.begin_pen_change(&format!(
-            "{job} waits for {words}; an operator puts it in and confirms it with `steadyhand pen {job}`"
-        ));
+        let pen = format!("{}, {place}", scene.pen_words(part.pen));
+        let words = match part.pause_before().map(pause_words) {
+            None => pen,
+            Some(pause) if is_held => format!("a person: {pause}, {place}"),
+            Some(pause) => format!("{pen}; {pause}"),
+        };
+        AwaitedPen {
+            job: self.entry.id().to_owned(),
+            arm: self.seat.name.clone(),
+            pen: part.pen + 1,
+            name,
+            colour,
+            words,
+            is_pause: is_held,
+            is_simulated: self.seat.studio.is_some(),
+        }
+    }
+
+    /// Waits for a person's word that the drawing may go on. Nothing may move meanwhile.
+    async fn await_person(
+        &self,
+        scene: &Arc<Scene>,
+        part: &AttendedPart,
+        awaited: AwaitedPen,
+    ) -> Result<(), JobError> {
+        let AwaitedPen { job, words, .. } = awaited.clone();
+        self.seat
+            .permits()
+            .begin_pen_change(&format!("{job} waits for {words}; {}", awaited.how()));
         let (confirmed, answer) = oneshot::channel();
+        self.job.update(|card| {
+            card.state = WAITING;
+            card.waits_for = Some(words.clone());
+            card.pauses = awaited.is_pause;
+        });
+        tracing::warn!(job, "waits for {words}; {}", awaited.how());
         self.node.pen_changes.all().push(PenRequest {
-            awaited: AwaitedPen {
-                job: job.clone(),
-                arm: self.seat.name.clone(),
-                pen: pen + 1,
-                name: name.clone(),
-                colour,
-                words: words.clone(),
-                is_simulated: self.seat.studio.is_some(),
-            },
+            awaited: awaited.clone(),
             seat: Arc::clone(&self.seat),
             scene: Arc::clone(scene),
             confirmed,
         });
-        self.job.update(|card| {
-            card.state = WAITING;
-            card.waits_for = Some(words.clone());
-        });
-        tracing::warn!(job, "waits for {words}: `steadyhand pen {job}` confirms it");
         let held = self.entry.held(&format!("it waits for {words}"));
         let heard = match held {
             Ok(()) => self.hear_confirmation(answer).await,
@@ -300,20 +344,37 @@ impl JobContext {
             card.state = "planning";
             card.waits_for = None;
         });
-        let heard = heard.and_then(|()| {
-            let kept = self.entry.pen_confirmed(pen + 1, &name);
-            kept.map_err(|error| error.to_string())
-        });
-        if let Err(why) = heard {
-            permits.give_up_pen_change();
+        let kept = heard.and_then(|()| self.keep_confirmation(scene, part, &awaited));
+        if let Err(why) = kept {
+            self.seat.give_up_pen_change();
+            let enabling = match awaited.is_simulated {
+                true => "the drawing was left there",
+                false => "motion is disabled, for a hand may be at the arm: an operator enables it",
+            };
             return Err(JobError::PenNotConfirmed(format!(
-                "{why} while it waited for {words}; motion is disabled, for a hand may be at the arm: an operator enables it"
+                "{why} while it waited for {words}; {enabling}"
             )));
         }
-        self.seat.take_pen(scene, Some(pen));
+        self.seat.take_pen(scene, Some(part.pen));
         // A hand was at the arm: the sheet may lie elsewhere.
         self.has_looked.store(false, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// Writes down what a person has confirmed.
+    fn keep_confirmation(
+        &self,
+        scene: &Scene,
+        part: &AttendedPart,
+        awaited: &AwaitedPen,
+    ) -> Result<(), String> {
+        let ended = part
+            .pause_before()
+            .map(|pause| self.entry.pause_ended(pause));
+        let is_pen = scene.holder.is_by_hand();
+        let pen = is_pen.then(|| self.entry.pen_confirmed(awaited.pen, &awaited.name));
+        let kept = ended.into_iter().chain(pen).collect::<Result<(), _>>();
+        kept.map_err(|error| error.to_string())
     }
 
     async fn hear_confirmation(&self, mut answer: oneshot::Receiver<()>) -> Result<(), String> {
@@ -334,4 +395,27 @@ impl JobContext {
             }
         }
     }
+}
+
+/// Returns the strokes of the parts after this one. The pause before it is over for all that were waiting for that.
+fn later_strokes(parts: &[AttendedPart], turn: usize) -> Vec<scene::SheetStroke> {
+    let over = parts.get(turn).and_then(|part| part.pause.as_deref());
+    let of_part = |part: &AttendedPart| match part.pause.as_deref() == over {
+        true => part.strokes_after_pause(),
+        false => part.strokes.clone(),
+    };
+    parts.iter().skip(turn + 1).flat_map(of_part).collect()
+}
+
+/// Says how a person lets a job go on that waits at a pause, or for a pen.
+pub(super) fn way_on(job: &str, is_pause: bool) -> String {
+    match is_pause {
+        true => format!("an operator lets it go on with `steadyhand pen {job}`"),
+        false => format!("an operator puts it in and confirms it with `steadyhand pen {job}`"),
+    }
+}
+
+/// Says where a drawing pauses.
+fn pause_words(pause: &DrawingPause) -> String {
+    format!("the drawing pauses here ({})", pause.asked_by)
 }

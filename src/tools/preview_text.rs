@@ -77,6 +77,7 @@ fn planned(scene: &Scene, plan: &Plan) -> Vec<String> {
     let mut said = vec![sum_up(report)];
     said.extend(DrawnExtent::of(&plan.strokes).map(DrawnExtent::words));
     said.push(pens(scene, plan));
+    said.extend(pauses(plan));
     said.push(format!(
         "nearest to a joint limit: {}, {}° from it",
         report.margin_least_joint,
@@ -101,6 +102,22 @@ fn pens(scene: &Scene, plan: &Plan) -> String {
         .collect();
     let noun = if used.len() == 1 { "pen" } else { "pens" };
     format!("{noun} {}", used.join(", "))
+}
+
+/// The pauses that a person has to end.
+fn pauses(plan: &Plan) -> Option<String> {
+    let mut asked_by: Vec<String> = Vec::new();
+    let pauses = plan
+        .strokes
+        .iter()
+        .filter_map(|stroke| stroke.pause.as_ref());
+    for pause in pauses {
+        if !asked_by.contains(&pause.asked_by) {
+            asked_by.push(pause.asked_by.clone());
+        }
+    }
+    let all = asked_by.join(", ");
+    (!all.is_empty()).then(|| format!("pauses until a person lets it go on, before {all}"))
 }
 
 fn drawn_by((call, plan): (&Map<String, Value>, &Plan)) -> String {

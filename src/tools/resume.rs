@@ -355,8 +355,14 @@ impl Node {
         told
     }
 
-    /// Names the pen that a person is asked for when an unfinished drawing is gone on with; empty where no pens are changed.
+    /// Names the pen or the pause that a person is asked for when an unfinished drawing is gone on with; empty where no pens are changed.
     fn next_pen_text(&self, seat: &AttachedArm, past: &PastJob) -> String {
+        if let Some(pause) = past.next_pause() {
+            return format!(
+                " and waits for a person first: the drawing pauses here ({})",
+                pause.asked_by
+            );
+        }
         let scene = same_scene(self, seat, past).ok();
         let by_hand = scene.filter(|scene| scene.holder.is_by_hand());
         match by_hand.zip(past.next_pen()) {
@@ -403,6 +409,7 @@ pub fn record(past: &PastJob) -> Value {
         "interrupted": past.interrupted,
         "approved": past.approved,
         "pens_confirmed": past.pens_confirmed,
+        "pauses_ended": past.pauses_ended,
         "settled_by": past.settled,
     })
 }

@@ -28,6 +28,7 @@ fn far_sheet(strokes: &[[[f64; 2]; 2]]) -> Scene {
         points_mm: points_mm.to_vec(),
         pen: 0,
         source: "a line".to_owned(),
+        pause: None,
     };
     scene.strokes = strokes.iter().map(line).collect();
     scene

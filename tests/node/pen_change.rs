@@ -1,4 +1,4 @@
-//! Pens that a person changes: asked for, confirmed by an operator alone, and asked for anew after a crash.
+//! Pens that a person changes, and pauses: asked for, confirmed by an operator alone, and asked for anew after a crash.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -71,6 +71,30 @@ fn design() -> String {
     )
 }
 
+/// The scene with one pen, for a drawing that pauses.
+fn scene_of_pauses() -> String {
+    support::scene("layers", "[[[0.0, 0.0], [1.0, 0.0]]]").replace(
+        "polylines = [[[0.0, 0.0], [1.0, 0.0]]]",
+        "file = \"layers.svg\"\nat_mm = [20.0, 30.0]",
+    )
+}
+
+/// The layers in their order, all of one pen, with a pause before the second and the third.
+fn design_of_pauses() -> String {
+    let layers = LAYERS.iter().enumerate().map(|(index, line)| {
+        let points = line.map(|[x, y]| format!("{x},{}", 36.0 - y)).join(" ");
+        let mark = if index == 0 { "" } else { "!" };
+        format!(
+            r#"<g id="g{index}" inkscape:groupmode="layer" inkscape:label="{mark}layer-{}"><polyline fill="none" stroke="black" points="{points}"/></g>"#,
+            index + 1
+        )
+    });
+    format!(
+        r#"<svg xmlns="http://www.w3.org/2000/svg" xmlns:inkscape="http://www.inkscape.org/namespaces/inkscape" width="45mm" height="36mm" viewBox="0 0 45 36">{}</svg>"#,
+        layers.collect::<String>()
+    )
+}
+
 fn layer(index: usize) -> Line {
     LAYERS[index].map(|[x, y]| [x + 20.0, y + 30.0]).to_vec()
 }
@@ -87,16 +111,26 @@ struct Desk {
     served: Option<Served>,
     /// Layers in which a drawing was cut short, by the test or by a bus that a busy machine starved.
     cut: Vec<usize>,
+    /// True if one pen draws all, with pauses between the layers.
+    pauses: bool,
     _turn: MutexGuard<'static, ()>,
 }
 
 impl Desk {
     fn new() -> Self {
+        Self::with(&scene(), &design(), false)
+    }
+
+    fn of_pauses() -> Self {
+        Self::with(&scene_of_pauses(), &design_of_pauses(), true)
+    }
+
+    fn with(scene: &str, design: &str, pauses: bool) -> Self {
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let bench = Bench::new();
-        bench.scene("layers", &scene());
+        bench.scene("layers", scene);
         std::fs::create_dir_all(bench.path("scenes/designs")).unwrap();
-        std::fs::write(bench.path("scenes/designs/layers.svg"), design()).unwrap();
+        std::fs::write(bench.path("scenes/designs/layers.svg"), design).unwrap();
         std::fs::write(bench.path("node.toml"), "answer_within_s = 1\n").unwrap();
         let ink = bench.path("ink.pens.json");
         let args = ["sim", "--pty", "--unpaced", "--scene", "layers", "--ink"];
@@ -118,6 +152,7 @@ impl Desk {
             sim,
             served: None,
             cut: Vec::new(),
+            pauses,
             _turn: turn,
         };
         desk.serve();
@@ -174,10 +209,14 @@ impl Desk {
         jobs.find(|job| job["tool"] == "stroke").unwrap_or_default()
     }
 
-    /// The pen that is awaited, counted from 1.
+    /// The pen that is awaited, counted from 1, or the layer before which the drawing pauses.
     fn awaited(&self) -> Option<usize> {
         let (_, told) = self.verb(&["pen"]);
-        (1..=3).find(|pen| told.contains(&format!("pen {pen} `pen-{pen}`")))
+        let is_awaited = |of: &usize| {
+            told.contains(&format!("pen {of} `pen-{of}`"))
+                || told.contains(&format!("the drawing pauses here (layer `!layer-{of}`)"))
+        };
+        (1..=3).find(is_awaited)
     }
 
     /// How far the drawing is: its layers, one behind the other.
@@ -191,8 +230,13 @@ impl Desk {
         LAYER_MM * 3.0 - left_mm
     }
 
-    /// A person puts a pen in and says so.
+    /// A person puts a pen in and says so, or ends a pause.
     fn change(&mut self, pen: usize) {
+        if self.pauses {
+            let (done, told) = self.verb(&["pen", "--yes"]);
+            assert!(done && told.contains("goes on: keep"), "{told}");
+            return;
+        }
         writeln!(self.hand, "pen {pen}").unwrap();
         // The hand is a thread of the simulator's.
         sleep(Duration::from_millis(300));
@@ -281,11 +325,20 @@ impl Desk {
 
     /// Every line is there once, with its pen; where a layer was cut short a little of it is there twice.
     fn is_drawn_once(&mut self) {
-        for (index, ink) in self.ink().into_iter().enumerate() {
-            let design = vec![layer(index)];
+        let (ink, pauses) = (self.ink(), self.pauses);
+        for (index, ink) in ink.into_iter().enumerate() {
+            let design = match (pauses, index) {
+                (false, _) => vec![layer(index)],
+                (true, 0) => (0..LAYERS.len()).map(layer).collect(),
+                (true, _) => Vec::new(),
+            };
             let missing_mm = ink::missing_mm(&design, &ink, NEAR_MM);
             assert!(missing_mm < 0.5, "pen {}: {missing_mm} mm", index + 1);
-            let cuts = self.cut.iter().filter(|cut| **cut == index).count();
+            let cuts = self
+                .cut
+                .iter()
+                .filter(|cut| pauses || **cut == index)
+                .count();
             let may_mm = 0.5 + TWICE_MM * cuts as f64;
             let twice_mm = drawn_twice_mm(&design, &ink);
             assert!(
@@ -487,4 +540,89 @@ fn a_node_that_is_told_to_end_while_it_waits_asks_for_that_pen_again() {
     assert_eq!(desk.until_awaited(), Some(second));
     desk.finish();
     desk.is_drawn_once();
+}
+
+/// Killed while it pauses, and in the middle of the layer after a pause.
+#[test]
+fn a_drawing_pauses_before_a_layer_until_a_person_lets_it_go_on() {
+    let mut desk = Desk::of_pauses();
+    desk.call("stroke", STROKE);
+    assert_eq!(desk.until_awaited(), Some(2));
+    // All of the layer before it is drawn by then, and nothing of the one after it.
+    assert!(
+        (desk.position_mm() - LAYER_MM).abs() < 0.5,
+        "{:#}",
+        desk.drawing()
+    );
+    for (tool, arguments) in [
+        ("stroke", STROKE),
+        ("stroke", r#"{"scene":"layers","again":true}"#),
+        ("stroke", r#"{"resume":true}"#),
+        ("reset", "{}"),
+    ] {
+        desk.call(tool, arguments);
+        assert_eq!(desk.awaited(), Some(2), "{tool} {arguments}");
+    }
+    let sensed = desk.call("sense", "{}");
+    assert_eq!(sensed["job"]["state"], "waiting_for_pen", "{sensed:#}");
+    let words = sensed["job"]["waits_for"].as_str().unwrap();
+    assert!(
+        words.starts_with("a person: the drawing pauses here (layer `!layer-2`)"),
+        "{words}"
+    );
+    let (done, told) = desk.verb(&["pen", "job-1"]);
+    assert!(!done && told.contains("at a terminal"), "{told}");
+    // Enabling is looked at anew.
+    assert!(desk.verb(&["disable"]).0);
+    let (done, told) = desk.verb(&["pen", "--yes"]);
+    assert!(!done && told.contains("not enabled"), "{told}");
+    desk.kill();
+    assert_eq!(desk.until_awaited(), Some(2), "{:#?}", desk.jobs());
+    desk.change(2);
+    if desk.is_drawing(1) {
+        desk.kill();
+    }
+    // The pause that a person has ended is not made again.
+    assert_eq!(desk.until_awaited(), Some(3), "{:#?}", desk.jobs());
+    assert_eq!(
+        desk.drawing()["pauses_ended"].as_array().map(Vec::len) <= Some(1),
+        true
+    );
+    desk.change(3);
+    assert_eq!(desk.finish(), Vec::<usize>::new(), "{:#?}", desk.jobs());
+    let ended = desk.drawing()["pauses_ended"].clone();
+    let last = ended.as_array().and_then(|all| all.last().cloned());
+    assert_eq!(last, Some(json!("layer `!layer-3`")));
+    desk.is_drawn_once();
+}
+
+/// Nobody can have a hand at an arm that is simulated in the node: a stop while it waits is a stop like any other.
+#[test]
+fn after_a_stop_at_a_pause_an_embedded_arm_moves_again() {
+    let bench = Bench::new();
+    let state = bench.state();
+    std::fs::write(bench.path("node.toml"), "answer_within_s = 1\n").unwrap();
+    let config = bench.path("node.toml");
+    let served = bench.serve(&["--state", &state, "--config", config.to_str().unwrap()]);
+    let call =
+        |tool: &str, arguments: &str| bench.call(&[tool, arguments, "--node", &served.url]).1;
+    let waits = call("stroke", r#"{"scene":"pens_by_hand"}"#);
+    assert_eq!(waits["state"], "waiting_for_pen", "{waits:#}");
+    // Meanwhile nothing moves.
+    let refused = call("reset", "{}");
+    assert_eq!(refused["success"], false, "{refused:#}");
+    let stopped = call("stop", "{}");
+    assert_eq!(stopped["success"], true, "{stopped:#}");
+    for (tool, arguments) in [("reset", "{}"), ("stroke", r#"{"scene":"default"}"#)] {
+        let began = Instant::now();
+        loop {
+            let told = call(tool, arguments);
+            if told["success"] == true {
+                break;
+            }
+            assert_eq!(told["code"], "busy", "{tool}: {told:#}");
+            assert!(began.elapsed() < PATIENCE, "{tool}: {told:#}");
+            sleep(Duration::from_millis(100));
+        }
+    }
 }

@@ -100,3 +100,62 @@ fn two_pens_are_counted_from_one() {
         "{text}"
     );
 }
+
+/// Returns the arguments of the call that a dry run's text tells its reader to send, and the hash that it names.
+fn call_of_text(text: &str) -> (Value, String) {
+    let (_, hash) = text.split_once("plan_hash ").unwrap();
+    let hash = hash.split(';').next().unwrap().to_owned();
+    let (_, call) = text.split_once("to draw exactly this: stroke ").unwrap();
+    let call = serde_json::from_str(call.lines().next().unwrap()).unwrap();
+    (call, hash)
+}
+
+/// Without the structured result, the pictures and anything that the client kept: words and an SVG on a canvas.
+#[test]
+fn a_client_that_shows_text_alone_draws_on_a_canvas_what_it_was_shown() {
+    let bench = Bench::new();
+    let served = bench.serve(&[]);
+    let svg = r#"<svg xmlns="http://www.w3.org/2000/svg" width="20mm" height="20mm"><path d="M1 1h18v18" fill="none" stroke="black"/></svg>"#;
+    for design in [
+        json!({"text": "hi \"you\"", "size_mm": 30}),
+        json!({"svg": svg, "at_mm": [20, 20]}),
+    ] {
+        let mut dry = design.clone();
+        dry["dry_run"] = true.into();
+        let (text, _) = told(&served, "stroke", &dry);
+        let (call, hash) = call_of_text(&text);
+        assert_eq!(call["plan"], hash, "{text}");
+        for (name, value) in design.as_object().unwrap() {
+            assert_eq!(&call[name], value, "{text}");
+        }
+        let (text, drawn) = told(&served, "stroke", &call);
+        assert_eq!(drawn["success"], true, "{text}");
+        assert_eq!(drawn["plan_hash"], hash, "{text}");
+        let (text, _) = told(&served, "reset", &json!({}));
+        assert!(text.contains("parked") || text.contains("rest"), "{text}");
+    }
+}
+
+/// A design too long to be repeated is its sender's: the text says what to change in the call that it sent.
+#[test]
+fn of_a_long_design_the_text_says_what_to_change_in_the_call() {
+    let bench = Bench::new();
+    let served = bench.serve(&[]);
+    let path: String = (0..300).map(|x| format!(" l0.1 {}", x % 2)).collect();
+    let svg = format!(
+        r#"<svg xmlns="http://www.w3.org/2000/svg" width="40mm" height="20mm"><path d="M2 5{path}" fill="none" stroke="black"/></svg>"#
+    );
+    let mut call = json!({"svg": svg, "dry_run": true});
+    let (text, _) = told(&served, "stroke", &call);
+    let (_, told_how) = text.split_once("to draw exactly this: ").unwrap();
+    assert!(
+        told_how.starts_with("this call without `dry_run` and with \"plan\":\""),
+        "{text}"
+    );
+    let (_, hash) = told_how.split_once("\"plan\":\"").unwrap();
+    let hash = hash.split('"').next().unwrap().to_owned();
+    call.as_object_mut().unwrap().remove("dry_run");
+    call["plan"] = hash.clone().into();
+    let (text, drawn) = told(&served, "stroke", &call);
+    assert_eq!(drawn["plan_hash"], hash, "{text}");
+}

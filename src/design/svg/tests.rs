@@ -194,7 +194,7 @@ fn layers_are_drawn_by_their_numbers_and_then_as_in_the_file() {
     );
     assert_eq!(
         design.notes,
-        ["layer `!2 gold` asks for a pause before it: not done yet, all is drawn in one go"]
+        ["the drawing pauses before layer `!2 gold` until a person lets it go on"]
     );
 }
 

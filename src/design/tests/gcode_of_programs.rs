@@ -158,7 +158,7 @@ fn a_pause_of_the_machine_is_a_pause_before_the_next_stroke() {
     assert_eq!(pauses, [false, true]);
     assert_eq!(
         design.notes,
-        ["line 18 asks for a pause before it: not done yet, all is drawn in one go"]
+        ["the drawing pauses before line 18 until a person lets it go on"]
     );
     // A stop for the tool before anything is drawn is none.
     assert!(read("carbide_create.nc").unwrap().notes.is_empty());

@@ -320,6 +320,7 @@ fn short() -> Arc<Scene> {
         points_mm: vec![[30.0, y], [55.0, y]],
         pen: 0,
         source: "test".to_owned(),
+        pause: None,
     };
     Arc::new(Scene {
         strokes: vec![line(40.0), line(48.0)],

@@ -1,4 +1,4 @@
-// Pens that a person changes in the middle of a drawing: which one, what the arm does meanwhile, and the word that it is in.
+// Pens that a person changes in the middle of a drawing, and its pauses: which one, what the arm does meanwhile, and the word that it is in.
 
 import { isOperator, verbButton } from "./commands.js";
 import { door } from "./door.js";
@@ -14,8 +14,8 @@ function swatch(pen) {
 
 function card(pen) {
   const confirm = isOperator()
-    ? verbButton(`Pen ${pen.pen} ${pen.name} is in: go on`, { verb: "pen", job: pen.job, confirmed: pen.pen }, byId("pens-answer"))
-    : element("p", {}, "An operator who has logged in says here that it is in.");
+    ? verbButton(pen.is_pause ? "Go on" : `Pen ${pen.pen} ${pen.name} is in: go on`, { verb: "pen", job: pen.job, confirmed: pen.pen }, byId("pens-answer"))
+    : element("p", {}, "An operator who has logged in lets it go on here.");
   const meanwhile = pen.is_simulated
     ? "The arm is simulated: no hand is needed."
     : "The arm stands where a hand can reach and holds itself; nothing moves until it is said. Take your hands away before.";

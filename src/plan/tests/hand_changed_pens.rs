@@ -5,8 +5,8 @@ use proptest::test_runner::RngSeed;
 
 use super::*;
 use crate::tool_ik::ToolIk;
-use crate::{SpanKind, attempt, part_trajectories, pen_parts};
-use scene::PenHolder;
+use crate::{SpanKind, attempt, attended_parts, part_trajectories};
+use scene::{DrawingPause, PenHolder};
 
 fn by_hand(mounted: Option<usize>) -> Scene {
     let mut scene = so101();
@@ -29,6 +29,7 @@ fn line(pen: usize, y: f64) -> SheetStroke {
         points_mm: vec![[20.0, y], [60.0, y]],
         pen,
         source: format!("line at {y}"),
+        pause: None,
     }
 }
 
@@ -42,13 +43,81 @@ proptest! {
             .enumerate()
             .map(|(index, pen)| line(*pen, index as f64))
             .collect();
-        let parts = pen_parts(&strokes);
+        let parts = attended_parts(&by_hand(None).holder, &strokes);
         prop_assert!(parts.windows(2).all(|pair| pair[0].pen < pair[1].pen));
         let mut sorted = strokes;
         sorted.sort_by_key(|stroke| stroke.pen);
         let joined: Vec<SheetStroke> = parts.into_iter().flat_map(|part| part.strokes).collect();
         prop_assert_eq!(joined, sorted);
     }
+
+    /// No stroke after a pause is drawn before it, whatever pens draw; and each pause is made once.
+    #[test]
+    fn nothing_is_drawn_before_its_pause(
+        marks in prop::collection::vec((0_usize..3, any::<bool>()), 0..40),
+        is_by_hand in any::<bool>(),
+    ) {
+        let holder = if is_by_hand { by_hand(None).holder } else { PenHolder::AllMounted };
+        let mut turn = 0;
+        let strokes: Vec<SheetStroke> = marks
+            .iter()
+            .enumerate()
+            .map(|(index, (pen, pauses))| {
+                turn += usize::from(*pauses);
+                after(turn, line(*pen, index as f64))
+            })
+            .collect();
+        let parts = attended_parts(&holder, &strokes);
+        let pauses: Vec<usize> = parts.iter().filter_map(|part| part.pause_before()).map(|pause| pause.turn).collect();
+        prop_assert_eq!(pauses, (1..=turn).collect::<Vec<_>>());
+        let mut sorted = strokes;
+        let turn_of = |stroke: &SheetStroke| stroke.pause.as_ref().map_or(0, |pause| pause.turn);
+        sorted.sort_by_key(|stroke| (turn_of(stroke), if is_by_hand { stroke.pen } else { 0 }));
+        let joined: Vec<SheetStroke> = parts.into_iter().flat_map(|part| part.strokes).collect();
+        prop_assert_eq!(joined, sorted);
+    }
+}
+
+fn after(turn: usize, stroke: SheetStroke) -> SheetStroke {
+    let pause = (turn > 0).then(|| {
+        Arc::new(DrawingPause {
+            turn,
+            asked_by: format!("layer `!{turn}`"),
+        })
+    });
+    SheetStroke { pause, ..stroke }
+}
+
+/// The strokes on both sides of a pause touch, and lie on one another: they stay two, and the arm is away between them.
+#[test]
+fn at_a_pause_the_arm_is_where_a_hand_can_reach_and_nothing_is_joined_over_it() {
+    let mut scene = so101();
+    scene.strokes = vec![
+        line(0, 30.0),
+        after(1, line(0, 30.0)),
+        after(1, line(0, 40.0)),
+    ];
+    let plan = attempt(&scene, &scene.rest_rad, &SilentObserver)
+        .unwrap()
+        .plan;
+    assert_eq!(plan.strokes.len(), 3);
+    let turns = plan.strokes.iter().map(|stroke| stroke.pause.is_some());
+    assert_eq!(turns.collect::<Vec<_>>(), [false, true, true]);
+    let draws: Vec<_> = plan
+        .trajectory
+        .spans
+        .iter()
+        .filter(|span| span.kind == SpanKind::Draw)
+        .collect();
+    let is_away = |from: usize, to: usize| {
+        let samples = plan.trajectory.samples[from..to].iter();
+        samples
+            .map(|q| q.distance_max(&scene.rest_rad))
+            .fold(f64::INFINITY, f64::min)
+            < 1e-9
+    };
+    assert!(is_away(draws[0].end, draws[1].first));
+    assert!(!is_away(draws[1].end, draws[2].first));
 }
 
 #[test]
