@@ -519,6 +519,7 @@ fn lines() -> Vec<SheetStroke> {
             points_mm: vec![[x, y], [x + length * cos, y + length * sin]],
             pen: 0,
             source: String::new(),
+            pause: None,
         }
     };
     (0..STROKES).map(line).collect()

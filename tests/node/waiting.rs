@@ -10,9 +10,10 @@ use crate::support;
 use std::io::Write;
 use std::process::{ChildStdin, Stdio};
 use std::sync::mpsc::Receiver;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use support::{Bench, PATIENCE, Running, lines};
+use support::{Bench, PATIENCE, Running, Served, lines};
 
 /// A client on a node's standard input and output.
 struct StdioClient {
@@ -218,4 +219,168 @@ fn a_client_that_keeps_a_dead_session_is_told_once_and_then_answered() {
     let stale = stale.replace("before", "first");
     let (status, opened) = support::post(&served, &stale, &open.to_string());
     assert_eq!(status, 200, "{opened:#}");
+}
+
+const STREAMS: &str = "Accept: application/json, text/event-stream\r\n";
+
+/// A session over HTTP: the header that names it.
+fn http_session(served: &Served, more: &str, client: &str) -> String {
+    let open = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {},
+        "clientInfo": {"name": client, "version": "3"}}});
+    let head = support::post_text(served, &format!("{STREAMS}{more}"), &open.to_string());
+    let named = head.lines().find_map(|line| {
+        let (name, id) = line.split_once(": ")?;
+        name.eq_ignore_ascii_case("mcp-session-id")
+            .then(|| id.trim().to_owned())
+    });
+    let headers = format!("{STREAMS}{more}Mcp-Session-Id: {}\r\n", named.unwrap());
+    let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    assert_eq!(support::post(served, &headers, &ready.to_string()).0, 202);
+    headers
+}
+
+fn call_body(id: u64, tool: &str, arguments: &Value) -> String {
+    json!({"jsonrpc": "2.0", "id": id, "method": "tools/call",
+        "params": {"name": tool, "arguments": arguments}})
+    .to_string()
+}
+
+/// A call's text, in a session or without one.
+fn text_of(served: &Served, headers: &str, tool: &str, arguments: &Value) -> String {
+    let (_, answer) = support::post(served, headers, &call_body(7, tool, arguments));
+    answer["result"]["content"][0]["text"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned()
+}
+
+/// Asks until the answer is the awaited one.
+fn until(ask: impl Fn() -> String, is_awaited: impl Fn(&str) -> bool) -> String {
+    let began = Instant::now();
+    loop {
+        let text = ask();
+        if is_awaited(&text) {
+            return text;
+        }
+        assert!(began.elapsed() < PATIENCE, "{text}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+/// Asks until the answer holds these words.
+fn until_told(ask: impl Fn() -> String, words: &str) -> String {
+    until(ask, |text| text.contains(words))
+}
+
+/// One that cancels, and one whose connection ends while it waits.
+#[test]
+fn over_http_as_well_it_is_said_which_client_left_and_how_to_go_on() {
+    for (turn, client) in ["canceller", "vanisher"].into_iter().enumerate() {
+        let bench = Bench::new();
+        bench.scene("long", &support::scene("long", &long_lines()));
+        let served = bench.serve(&["--state", &bench.state()]);
+        let session = http_session(&served, "", client);
+        let other = |tool: &str, arguments: &Value| text_of(&served, STREAMS, tool, arguments);
+        let (host, headers) = (served.host(), session.clone());
+        let sent = call_body(2, "stroke", &json!({"scene": "long", "again": true}));
+        let mut stream = std::net::TcpStream::connect(&host).unwrap();
+        let request = format!(
+            "POST /mcp HTTP/1.1\r\nHost: {host}\r\n{headers}Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{sent}",
+            sent.len()
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        until(
+            || other("sense", &json!({})),
+            |text| text.contains("stroke, moving") && !text.contains("moving, 0 of"),
+        );
+        if turn == 0 {
+            let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2}});
+            support::post(&served, &session, &cancel.to_string());
+        } else {
+            drop(stream);
+        }
+        let named =
+            format!("it was stopped because the client {client} 3 stopped waiting for job-");
+        until_told(|| other("sense", &json!({})), &named);
+        let own = |tool: &str, arguments: &Value| text_of(&served, &session, tool, arguments);
+        let refused = until_told(
+            || own("stroke", &json!({"scene": "long"})),
+            "call `reset` first",
+        );
+        assert!(refused.contains(&named), "{refused}");
+        let past = || {
+            let told = bench.run(&["jobs", "--json", "--state", &bench.state()]);
+            String::from_utf8_lossy(&told.stdout).into_owned()
+        };
+        until_told(
+            past,
+            &format!("your client ({client} 3) stopped waiting after "),
+        );
+        own("reset", &json!({}));
+        until_told(|| other("sense", &json!({})), "reset, reached");
+        // The rest is gone on with, and nothing of it is said any longer.
+        let preview = own("stroke", &json!({"resume": true, "dry_run": true}));
+        assert!(
+            preview.contains("of line") && !preview.contains("stopped waiting"),
+            "{preview}"
+        );
+    }
+}
+
+/// The process that knew the session is gone: whoever names it has the rights of the token that comes along, and no others.
+#[test]
+fn of_a_session_of_the_process_before_nothing_is_inherited() {
+    let bench = Bench::new();
+    std::fs::write(bench.path("node.toml"), "require_tokens = true\n").unwrap();
+    let (state, config) = (bench.state(), bench.path("node.toml").display().to_string());
+    let at = ["--state", &state, "--config", &config];
+    let token = |role: &str| {
+        let made = bench.run(&[&["token", "add", role, "--role", role], &at[..]].concat());
+        let token = String::from_utf8(made.stdout).unwrap();
+        format!("Authorization: Bearer {}\r\n", token.trim())
+    };
+    let (planner, viewer) = (token("planner"), token("viewer"));
+    let before = bench.serve(&at);
+    let session = http_session(&before, &planner, "old");
+    assert_eq!(
+        support::post(&before, &session, &call_body(3, "sense", &json!({}))).0,
+        200
+    );
+    drop(before);
+    let served = bench.serve(&at);
+    let named = session
+        .lines()
+        .find(|line| line.starts_with("Mcp-Session-Id"))
+        .unwrap();
+    let with = |token: &str| format!("{STREAMS}{token}{named}\r\n");
+    let ask = |token: &str, tool: &str| {
+        support::post(
+            &served,
+            &with(token),
+            &call_body(3, tool, &json!({"scene": "short"})),
+        )
+    };
+    assert_eq!(ask("", "sense").0, 401);
+    assert_eq!(
+        ask(&planner, "sense").0,
+        404,
+        "its client is told to open another"
+    );
+    assert_eq!(ask(&viewer, "stroke").0, 404);
+    let (status, refused) = ask(&viewer, "stroke");
+    let result = &refused["result"]["structuredContent"];
+    assert_eq!(
+        (status, &result["success"]),
+        (200, &json!(false)),
+        "{refused:#}"
+    );
+    let (status, drawn) = ask(&planner, "stroke");
+    let result = &drawn["result"]["structuredContent"];
+    assert_eq!(
+        (status, &result["success"]),
+        (200, &json!(true)),
+        "{drawn:#}"
+    );
+    assert_eq!(ask("", "sense").0, 401);
 }
