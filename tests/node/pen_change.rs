@@ -584,10 +584,7 @@ fn a_drawing_pauses_before_a_layer_until_a_person_lets_it_go_on() {
     }
     // The pause that a person has ended is not made again.
     assert_eq!(desk.until_awaited(), Some(3), "{:#?}", desk.jobs());
-    assert_eq!(
-        desk.drawing()["pauses_ended"].as_array().map(Vec::len) <= Some(1),
-        true
-    );
+    assert!(desk.drawing()["pauses_ended"].as_array().map(Vec::len) <= Some(1));
     desk.change(3);
     assert_eq!(desk.finish(), Vec::<usize>::new(), "{:#?}", desk.jobs());
     let ended = desk.drawing()["pauses_ended"].clone();
