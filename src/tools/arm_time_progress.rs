@@ -30,6 +30,25 @@ impl JobCard {
         watch.report(self.done_s(), self.total_s(), &self.progress_text());
     }
 
+    /// Says for what a job waits, and who goes on with it; nothing of one that plans or moves.
+    pub(super) fn waiting_text(&self) -> Option<String> {
+        let Self { id, waits_for, .. } = self;
+        if let Some(awaited) = waits_for {
+            let way_on = way_on(id, self.pauses);
+            return Some(format!(
+                "{id} waits for {awaited}: {way_on}; no tool call does"
+            ));
+        }
+        (self.state == "held").then(|| match self.awaits_approval {
+            true => {
+                format!("{id} waits for a person, who allows it with `steadyhand approve {id}`")
+            }
+            false => {
+                format!("{id} is held, the pen up; an operator goes on with `steadyhand resume`")
+            }
+        })
+    }
+
     /// Returns the progress as a line for people.
     pub(super) fn progress_text(&self) -> String {
         let Self {
@@ -54,9 +73,7 @@ impl JobCard {
                 "{scene}: {done} of {of} done, {} left",
                 seconds(eta_s.round())
             ),
-            "held" if self.awaits_approval => {
-                format!("{id} waits for a person, who allows it with `steadyhand approve {id}`")
-            }
+            "held" if self.awaits_approval => self.waiting_text().unwrap_or_default(),
             state if *of == 0 => format!("{scene}: {state}"),
             state => format!("{scene}: {state}, {done} of {of}"),
         }

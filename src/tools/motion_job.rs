@@ -13,7 +13,6 @@ use super::calibration_check;
 use super::job_board::{ArmJob, JobCard, JobClaim};
 use super::journal_entries::{self, UnrecordedJobError};
 use super::panic_guard::{InternalError, catch_panic};
-use super::pen_change::{WAITING, way_on};
 use super::reply::{MOVED_BEFORE, Reply, ReplyWording as _};
 use super::resume;
 use super::sheet_check;
@@ -592,21 +591,10 @@ pub(super) fn look(seat: &AttachedArm, job: &ArmJob) {
 }
 
 fn still_moving(seat: &AttachedArm, card: &JobCard) -> Reply {
-    let message = match card.state {
-        "held" if seat.motion.snapshot().state == MotionState::Held => format!(
-            "{} is held, the pen up ({}); an operator goes on with `steadyhand resume`",
-            card.id,
-            card.progress_text()
-        ),
-        "held" => card.progress_text(),
-        WAITING => format!(
-            "{} waits for {}: {}; no tool call does",
-            card.id,
-            card.waits_for.as_deref().unwrap_or("a pen"),
-            way_on(&card.id, card.pauses)
-        ),
-        state => format!("{} is still {state} ({})", card.id, card.progress_text()),
-    };
+    let message = card.waiting_text().unwrap_or_else(|| {
+        let (state, progress) = (card.state, card.progress_text());
+        format!("{} is still {state} ({progress})", card.id)
+    });
     Reply::done(message)
         .with("arm", seat.title())
         .with("state", card.state)

@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::AttachedArm;
 use super::camera_report::{self, CameraReport};
 use super::dispatch::ToolContext;
+use super::job_board::JobCard;
 use super::motion_job::{look, tip_mm};
 use super::reply::Reply;
 use super::sim_photo_cache;
@@ -74,7 +76,7 @@ fn report(order: &ToolContext<'_>, shots: CameraReport) -> Result<Reply, Box<Rep
     }
     if let Some(job) = seat.board.job() {
         look(seat, &job);
-        reply.set("job", job.card());
+        reply.set("job", SensedJob::of(job.card()));
     }
     if let Some(unfinished) = order.node.unfinished(seat) {
         reply.set("unfinished", unfinished);
@@ -95,6 +97,22 @@ fn report(order: &ToolContext<'_>, shots: CameraReport) -> Result<Reply, Box<Rep
     Ok(shots.notes.iter().fold(reply, hinted))
 }
 
+/// A job, and for what it waits where it does.
+#[derive(Serialize)]
+struct SensedJob {
+    #[serde(flatten)]
+    card: JobCard,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+}
+
+impl SensedJob {
+    fn of(card: JobCard) -> Self {
+        let reason = card.waiting_text();
+        Self { card, reason }
+    }
+}
+
 /// Describes the whole result as text: a line each for the arm's permission, activity and measurements.
 fn sense_text(reply: &Reply, cameras: &[String]) -> String {
     let said = |field: &str| reply.structured.get(field);
@@ -113,7 +131,10 @@ fn job_words(job: &Value) -> Option<String> {
     let text = |field: &str| job.get(field)?.as_str();
     let (id, tool, state) = (text("id")?, text("tool")?, text("state")?);
     let (done, of) = (job.get("done")?, job.get("of")?);
-    Some(format!("job: {id}, {tool}, {state}, {done} of {of}"))
+    let reason = text("reason").map_or_else(String::new, |reason| format!("; {reason}"));
+    Some(format!(
+        "job: {id}, {tool}, {state}, {done} of {of}{reason}"
+    ))
 }
 
 fn tip_words(tip: &Value) -> Option<String> {

@@ -163,6 +163,8 @@ fn a_job_waits_for_a_person_who_has_seen_its_plan() {
         }
         let (_, sensed) = call(bench, &served, "sense", "{}");
         assert_eq!(sensed["job"]["state"], "held", "{sensed:#}");
+        let reason = "job-1 waits for a person, who allows it with `steadyhand approve job-1`";
+        assert_eq!(sensed["job"]["reason"], reason, "{sensed:#}");
         // Nobody at a terminal has said yes.
         assert_ne!(bench.run(&["approve", "job-1"]).status.code(), Some(0));
         let approved = bench.run(&["approve", "job-1", "--yes"]);
@@ -216,6 +218,10 @@ fn each_of_aligns_two_plans_waits_for_a_person() {
         );
         // The first word is spent: the cross is another plan, and is asked for anew.
         let (second, _) = awaited(bench, &first);
+        let (_, sensed) = call(bench, &served, "sense", "{}");
+        assert_eq!(sensed["job"]["state"], "held", "{sensed:#}");
+        let said = sensed["job"]["reason"].as_str().unwrap_or_default();
+        assert!(said.ends_with("`steadyhand approve job-1`"), "{sensed:#}");
         assert_eq!(
             bench.run(&["approve", "job-1", "--yes"]).status.code(),
             Some(0)
