@@ -1,11 +1,15 @@
 //! Options that say what is drawn in place of a scene's own design, where on the sheet and how large.
 
+use std::ops::RangeInclusive;
+
 use anyhow::{anyhow, bail};
 use clap::{Args, ValueEnum};
 
 use super::design_files::NamedDesign;
 use base::units::Finite;
-use scene::{DesignPlacement, DesignReplacement, DesignSource, FillKind, PAGE_SIDE_MM};
+use scene::{
+    DesignPlacement, DesignReplacement, DesignSource, FillKind, Order, PAGE_SIDE_MM, TIDYING_MM,
+};
 
 /// Place, size and look of a drawing that comes in place of a scene's own design.
 #[derive(Debug, Clone, Default, Args)]
@@ -40,6 +44,33 @@ pub(super) struct PlacementArgs {
     /// Leave pictures made of pixels out of an SVG, and say which; without it they are refused
     #[arg(long)]
     skip_images: bool,
+    /// Leave points out of lines that stay within this of the design, such as 0.1mm
+    #[arg(long, value_name = "LENGTH", value_parser = tidying_mm)]
+    simplify: Option<f64>,
+    /// Join ends of strokes that are nearer than this; 0 joins none [default: 0.1mm, or the scene's]
+    #[arg(long, value_name = "LENGTH", value_parser = tidying_mm)]
+    merge: Option<f64>,
+    /// Order of the strokes, in place of the scene's
+    #[arg(long, value_enum)]
+    sort: Option<StrokeOrderChoice>,
+}
+
+/// Order of strokes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum StrokeOrderChoice {
+    /// The shortest way with the pen up; strokes may be reversed
+    Fastest,
+    /// The author's order and direction
+    AsDrawn,
+}
+
+impl From<StrokeOrderChoice> for Order {
+    fn from(choice: StrokeOrderChoice) -> Self {
+        match choice {
+            StrokeOrderChoice::Fastest => Self::Fastest,
+            StrokeOrderChoice::AsDrawn => Self::AsDrawn,
+        }
+    }
 }
 
 /// Fill of coloured areas.
@@ -74,6 +105,9 @@ impl PlacementArgs {
             || self.one_pen
             || self.fill.is_some()
             || self.skip_images
+            || self.simplify.is_some()
+            || self.merge.is_some()
+            || self.sort.is_some()
     }
 
     /// Returns the drawing from files, or of the words where there are any.
@@ -96,6 +130,9 @@ impl PlacementArgs {
             fill: self.fill.map(FillKind::from),
             one_pen: self.one_pen,
             skip_images: self.skip_images,
+            order: self.sort.map(Order::from),
+            simplify_mm: self.simplify.map(finite).transpose()?,
+            join_mm: self.merge.map(finite).transpose()?,
         })
     }
 
@@ -119,17 +156,24 @@ fn finite(value: f64) -> anyhow::Result<Finite> {
 
 /// A length of a page such as `60mm`, `6 cm`, `6,5cm` or `2.5in`; a bare number is millimetres.
 fn length_mm(text: &str) -> Result<f64, String> {
+    length_within(text, &PAGE_SIDE_MM)
+}
+
+/// A distance within which lines are tidied, such as `0.1mm`.
+fn tidying_mm(text: &str) -> Result<f64, String> {
+    length_within(text, &TIDYING_MM)
+}
+
+fn length_within(text: &str, possible_mm: &RangeInclusive<f64>) -> Result<f64, String> {
     let (number, factor_mm) = number_and_unit(text)?;
     let length_mm = parse_number(&number.replace(',', "."))? * factor_mm.unwrap_or(1.0);
-    if PAGE_SIDE_MM.contains(&length_mm) {
-        Ok(length_mm)
-    } else {
-        Err(format!(
-            "that is {length_mm} mm; {} to {} mm are possible",
-            PAGE_SIDE_MM.start(),
-            PAGE_SIDE_MM.end()
-        ))
+    if possible_mm.contains(&length_mm) {
+        return Ok(length_mm);
     }
+    let (least, most) = (possible_mm.start(), possible_mm.end());
+    Err(format!(
+        "that is {length_mm} mm; {least} to {most} mm are possible"
+    ))
 }
 
 /// A point of the sheet such as `20mm,30mm`, `2cm, 3cm` or `20,30`; a unit that is said once is that of both.

@@ -135,7 +135,7 @@ fn grow(
 
 /// The line with fewer points, no farther than `tolerance_mm` from where it was. Its ends stay.
 #[must_use]
-pub(super) fn simplified(points: &[Point], tolerance_mm: f64) -> Vec<Point> {
+pub fn simplified(points: &[Point], tolerance_mm: f64) -> Vec<Point> {
     let mut kept: Vec<Point> = points.first().copied().into_iter().collect();
     let mut start = 0;
     while start + 1 < points.len() {

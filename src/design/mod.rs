@@ -19,6 +19,7 @@ pub use collect_strokes::DOT_MM;
 pub use design_error::DesignError;
 pub use fill_area::AreaFill;
 pub use flatten::CHORD_ERROR_MM;
+pub use join_polylines::simplified;
 
 use collect_strokes::{StrokeAttributes, StrokeCollector};
 

@@ -122,7 +122,7 @@ pub(super) fn attempt_mounted(
 ) -> Result<(PartialPlan, usize), PlanError> {
     // Somebody who waits hears at once that planning has begun.
     watch.progress(0, strokes.len());
-    let mut tidied = prepare_strokes(strokes, how);
+    let mut tidied = prepare_strokes(strokes, how, scene.join_mm);
     ink::divide(scene, &mut tidied);
     let alone: Vec<SheetStroke> = tidied.iter().map(|one| one.stroke.clone()).collect();
     let turns = order(&alone, how);

@@ -15,8 +15,6 @@ pub(super) struct PreparedStroke {
     pub(super) parts: Vec<usize>,
 }
 
-/// Ends nearer than this are joined.
-const JOIN_MM: f64 = 0.1;
 /// A dropped point was nearer than this to the line that is left.
 const SIMPLE_MM: f64 = 0.004;
 /// Number of points that one straight line may replace.
@@ -24,7 +22,11 @@ const SIMPLE_POINTS: usize = 64;
 
 /// As the author has it, only without needless points; or, for the fastest order, with all that
 /// saves time.
-pub(super) fn prepare_strokes(strokes: &[SheetStroke], how: Order) -> Vec<PreparedStroke> {
+pub(super) fn prepare_strokes(
+    strokes: &[SheetStroke],
+    how: Order,
+    join_mm: f64,
+) -> Vec<PreparedStroke> {
     let whole = strokes
         .iter()
         .enumerate()
@@ -34,7 +36,8 @@ pub(super) fn prepare_strokes(strokes: &[SheetStroke], how: Order) -> Vec<Prepar
         });
     let mut tidied: Vec<PreparedStroke> = match how {
         Order::AsDrawn => whole.collect(),
-        Order::Fastest => join(&remove_overlaps(whole.collect())),
+        Order::Fastest if join_mm > 0.0 => join(&remove_overlaps(whole.collect()), join_mm),
+        Order::Fastest => remove_overlaps(whole.collect()),
     };
     for tidied in &mut tidied {
         tidied.stroke.points_mm = simplified(&tidied.stroke.points_mm);
@@ -56,16 +59,18 @@ struct StrokeEnds<'a> {
     free: Vec<bool>,
     /// Which strokes end there, and whether with their last point.
     at: HashMap<PenCell, Vec<(usize, bool)>>,
+    /// Ends nearer than this are joined.
+    join_mm: f64,
 }
 
 impl<'a> StrokeEnds<'a> {
-    fn new(all: &'a [PreparedStroke]) -> Self {
+    fn new(all: &'a [PreparedStroke], join_mm: f64) -> Self {
         let mut at: HashMap<PenCell, Vec<(usize, bool)>> = HashMap::new();
         for (index, tidied) in all.iter().enumerate() {
             let points = &tidied.stroke.points_mm;
             for (end, last) in [(points.first(), false), (points.last(), true)] {
                 if let Some(end) = end {
-                    let key = (tidied.stroke.pen, cell(*end, JOIN_MM));
+                    let key = (tidied.stroke.pen, cell(*end, join_mm));
                     at.entry(key).or_default().push((index, last));
                 }
             }
@@ -74,13 +79,14 @@ impl<'a> StrokeEnds<'a> {
             all,
             free: vec![true; all.len()],
             at,
+            join_mm,
         }
     }
 
     /// The free stroke that carries on most smoothly behind `end`, turned so that it begins there.
     #[expect(clippy::indexing_slicing, reason = "`at` and `free` are of `all`")]
     fn take(&mut self, pen: usize, before: [f64; 2], end: [f64; 2]) -> Option<PreparedStroke> {
-        let [column, row] = cell(end, JOIN_MM);
+        let [column, row] = cell(end, self.join_mm);
         let mut best: Option<(f64, usize, Vec<[f64; 2]>)> = None;
         let around = (-1..=1).flat_map(|dx| (-1..=1).map(move |dy| [column + dx, row + dy]));
         for (index, last) in around
@@ -101,7 +107,7 @@ impl<'a> StrokeEnds<'a> {
             let better = best
                 .as_ref()
                 .is_none_or(|(least, known, _)| (turn, *index) < (*least, *known));
-            if distance(*first, end) <= JOIN_MM && better {
+            if distance(*first, end) <= self.join_mm && better {
                 best = Some((turn, *index, points));
             }
         }
@@ -123,8 +129,8 @@ impl<'a> StrokeEnds<'a> {
 }
 
 /// Strokes of one pen whose ends touch are one stroke.
-fn join(strokes: &[PreparedStroke]) -> Vec<PreparedStroke> {
-    let mut ends = StrokeEnds::new(strokes);
+fn join(strokes: &[PreparedStroke], join_mm: f64) -> Vec<PreparedStroke> {
+    let mut ends = StrokeEnds::new(strokes, join_mm);
     let mut joined = Vec::new();
     for (index, tidied) in strokes.iter().enumerate() {
         if !ends.take_whole(index) {
@@ -203,6 +209,8 @@ fn distance_to_segment([ax, ay]: [f64; 2], [bx, by]: [f64; 2], [x, y]: [f64; 2])
 mod tests {
     use super::*;
 
+    const JOIN_MM: f64 = 0.1;
+
     fn strokes(of: &[&[[f64; 2]]]) -> Vec<SheetStroke> {
         of.iter()
             .map(|points| SheetStroke {
@@ -222,12 +230,12 @@ mod tests {
             &[[0.0, 10.0], [10.0, 10.0]],
             &[[0.0, 0.0], [0.0, 10.0]],
         ]);
-        let tidied = prepare_strokes(&square, Order::Fastest);
+        let tidied = prepare_strokes(&square, Order::Fastest, JOIN_MM);
         assert_eq!(tidied.len(), 1);
         let mut parts = tidied[0].parts.clone();
         parts.sort_unstable();
         assert_eq!(parts, vec![0, 1, 2, 3]);
-        assert_eq!(prepare_strokes(&square, Order::AsDrawn).len(), 4);
+        assert_eq!(prepare_strokes(&square, Order::AsDrawn, JOIN_MM).len(), 4);
     }
 
     #[test]
@@ -237,7 +245,7 @@ mod tests {
             &[[10.0, 10.0], [10.0, 0.0], [0.0, 0.0]],
             &[[10.0, 10.0], [10.0, 0.0], [20.0, 0.0]],
         ]);
-        let tidied = prepare_strokes(&twice, Order::Fastest);
+        let tidied = prepare_strokes(&twice, Order::Fastest, JOIN_MM);
         let length: f64 = tidied
             .iter()
             .map(|t| super::super::draw::length(&t.stroke.points_mm))
@@ -248,7 +256,7 @@ mod tests {
     #[test]
     fn a_stroke_that_comes_back_on_itself_does_not() {
         let back = strokes(&[&[[0.0, 0.0], [10.0, 0.0], [0.0, 0.0]]]);
-        let tidied = prepare_strokes(&back, Order::Fastest);
+        let tidied = prepare_strokes(&back, Order::Fastest, JOIN_MM);
         assert_eq!(tidied[0].stroke.points_mm, vec![[0.0, 0.0], [10.0, 0.0]]);
     }
 
@@ -259,23 +267,26 @@ mod tests {
             &[[50.0, 0.0], [0.0, 0.0]],
             &[[10.0, 0.0], [20.0, 0.0]],
         ]);
-        let tidied = prepare_strokes(&on_another, Order::Fastest);
+        let tidied = prepare_strokes(&on_another, Order::Fastest, JOIN_MM);
         assert_eq!(tidied.len(), 1);
         assert_eq!(tidied[0].stroke.points_mm, [[0.0, 0.0], [50.0, 0.0]]);
-        assert_eq!(prepare_strokes(&on_another, Order::AsDrawn).len(), 3);
+        assert_eq!(
+            prepare_strokes(&on_another, Order::AsDrawn, JOIN_MM).len(),
+            3
+        );
     }
 
     #[test]
     fn dots_stay() {
         let dots = strokes(&[&[[1.0, 1.0], [1.005, 1.0]], &[[5.0, 5.0], [5.001, 5.0]]]);
-        assert_eq!(prepare_strokes(&dots, Order::Fastest).len(), 2);
+        assert_eq!(prepare_strokes(&dots, Order::Fastest, JOIN_MM).len(), 2);
     }
 
     #[test]
     fn another_pen_draws_its_own() {
         let mut both = strokes(&[&[[0.0, 0.0], [10.0, 0.0]], &[[0.0, 0.0], [10.0, 0.0]]]);
         both[1].pen = 1;
-        assert_eq!(prepare_strokes(&both, Order::Fastest).len(), 2);
+        assert_eq!(prepare_strokes(&both, Order::Fastest, JOIN_MM).len(), 2);
     }
 
     #[test]

@@ -69,6 +69,7 @@ fn scene(arm: &str, pens: Vec<ScenePen>, surface: Surface, ready: &[f64], rest: 
         arm: Arc::new(ArmModel::new(toml::from_str(arm).unwrap()).unwrap()),
         strokes: Vec::new(),
         order: Order::Fastest,
+        join_mm: 0.1,
         page: scene::ScenePage::default(),
         notes: Vec::new(),
         surface,

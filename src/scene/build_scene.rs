@@ -11,6 +11,7 @@ use super::fiducials::{self, SheetFiducials};
 use super::file::{
     BoxFile, CornersFile, HeightsFile, InkFile, LimitsFile, PenChangeKind, PenFile, SceneFile,
 };
+use super::line_tidying::LineTidying;
 use super::pen_holder::PenHolder;
 use super::placement::{PageOnSheet, fitting_size_mm};
 use super::rest_clearance::check_keep_outs;
@@ -88,8 +89,7 @@ pub(super) fn scene(file: &SceneFile, parts: SceneParts) -> Result<Scene, SceneF
     if let Some(rest_rad) = &rest_rad {
         wrong.extend(check_keep_outs(&parts.arm, &pens, rest_rad, &keep_outs));
     }
-    check_needle(file, &mut wrong);
-    check_pen_change(file, &mut wrong);
+    check_tools(file, &mut wrong);
     if let (Some(surface), Some(limits)) = (&surface, &limits) {
         keep(check_sheet(surface, &limits.workspace), &mut wrong);
     }
@@ -120,8 +120,9 @@ pub(super) fn scene(file: &SceneFile, parts: SceneParts) -> Result<Scene, SceneF
         arm: parts.arm,
         strokes: laid.strokes,
         order: file.design.order,
+        join_mm: laid.join_mm,
         page: laid.page,
-        notes: parts.design.notes,
+        notes: parts.design.notes.into_iter().chain(laid.note).collect(),
         surface,
         fiducials,
         pens,
@@ -381,6 +382,11 @@ fn pose(name: &str, angles: &[Finite], arm: &ArmModel) -> Result<JointVector, St
     Ok(pose)
 }
 
+fn check_tools(file: &SceneFile, wrong: &mut Vec<String>) {
+    check_needle(file, wrong);
+    check_pen_change(file, wrong);
+}
+
 fn check_needle(file: &SceneFile, wrong: &mut Vec<String>) {
     let Some(needle) = file.pens.iter().find(|pen| pen.kind == ToolKind::Needle) else {
         return;
@@ -416,6 +422,9 @@ fn check_pen_change(file: &SceneFile, wrong: &mut Vec<String>) {
 #[derive(Default)]
 struct PlacedDesign {
     strokes: Vec<SheetStroke>,
+    join_mm: f64,
+    /// What was left out of its lines.
+    note: Option<String>,
     page: ScenePage,
     /// Strokes that do not fit the sheet.
     outside: Option<DesignOverflow>,
@@ -432,13 +441,18 @@ fn place(
     let design = &parts.design;
     let sheet_mm = surface.size_mm();
     let page = PageOnSheet::new(&file.design, design.page_mm, sheet_mm)?;
+    let tidying = LineTidying::of(&file.design)?;
+    let (mut point_count, mut points_left) = (0, 0);
     let mut strokes = Vec::with_capacity(design.strokes.len());
     let (mut found, mut lost) = (OverflowCollector::default(), UnassignedStrokes::default());
     let mut pause = None;
     for stroke in &design.strokes {
         pause = DrawingPause::of(stroke, pause);
         let points = stroke.points_mm.iter().map(|p| page.apply(*p));
-        let points_mm: Vec<[f64; 2]> = points.map(|p| snap_to_edge(p, sheet_mm)).collect();
+        let points_mm = points.map(|p| snap_to_edge(p, sheet_mm)).collect();
+        let points_mm = tidying.simplified(points_mm);
+        point_count += stroke.points_mm.len();
+        points_left += points_mm.len();
         let pen = match parts.one_pen {
             true => Ok(0),
             false => choose_pen(stroke.pen, stroke.colour, pens),
@@ -470,6 +484,8 @@ fn place(
     });
     Ok(PlacedDesign {
         strokes,
+        join_mm: tidying.join_mm,
+        note: tidying.note(point_count, points_left),
         page,
         outside,
     })

@@ -83,6 +83,10 @@ pub struct DesignFile {
     pub rotate_deg: Option<Finite>,
     /// In which order strokes are drawn.
     pub order: Order,
+    /// Farthest on the sheet that a line with fewer points may be from the design's; absent is 0: every point counts.
+    pub simplify_mm: Option<Finite>,
+    /// Ends on the sheet that are nearer are joined where the order is the fastest; absent is 0.1.
+    pub join_mm: Option<Finite>,
     /// Fill of an SVG's coloured areas.
     pub fill: FillKind,
     /// Between two lines of a fill, on the sheet; absent is the width of the finest pen.

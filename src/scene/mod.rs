@@ -22,6 +22,7 @@ mod embedded;
 mod fiducials;
 pub mod file;
 mod library;
+mod line_tidying;
 mod pen_holder;
 mod placement;
 mod replacement;
@@ -36,6 +37,7 @@ pub use drawing_trim::{DrawingTrim, DrawingTrimError};
 pub use fiducials::SheetFiducials;
 pub use file::{FillKind, Lay, Order, PenChangeKind, SceneFile, ToolKind};
 pub use library::{SceneError, SceneLibrary};
+pub use line_tidying::TIDYING_MM;
 pub use pen_holder::PenHolder;
 pub use placement::{DesignPlacement, PAGE_SIDE_MM};
 pub use replacement::{DesignReplacement, DesignSource};
@@ -65,6 +67,8 @@ pub struct Scene {
     pub strokes: Vec<SheetStroke>,
     /// In which order.
     pub order: Order,
+    /// Ends that are nearer are joined where the order is the fastest.
+    pub join_mm: f64,
     /// Size of the design's page.
     pub page: ScenePage,
     /// Parts of the design's file that are not drawn, and other notes for people.

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::SceneError;
-use super::file::{DesignFile, FillKind};
+use super::file::{DesignFile, FillKind, Order};
 use super::placement::DesignPlacement;
 use base::units::Finite;
 use config::toml::FileError;
@@ -28,6 +28,15 @@ pub struct DesignReplacement {
     /// True leaves pictures made of pixels out of an SVG, as `skip_images` of a scene does.
     #[serde(default)]
     pub skip_images: bool,
+    /// Order of its strokes; absent keeps the scene's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub order: Option<Order>,
+    /// As `simplify_mm` of a scene's design.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub simplify_mm: Option<Finite>,
+    /// As `join_mm` of a scene's design; absent keeps the scene's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub join_mm: Option<Finite>,
 }
 
 /// The strokes' source.
@@ -73,6 +82,9 @@ impl DesignReplacement {
             fill: None,
             one_pen: false,
             skip_images: false,
+            order: None,
+            simplify_mm: None,
+            join_mm: None,
         }
     }
 
@@ -130,10 +142,13 @@ impl DesignReplacement {
         read.map_err(|error| FileError::single(file, error.to_string()).into())
     }
 
-    /// Takes the place of a scene's design. Its order stays; the place, size and fill of a scene are its own design's.
+    /// Takes the place of a scene's design. Its order and joining stay where nothing else is said; the place, size and fill of a scene are its own design's.
     pub(super) fn apply_to(&self, design: &mut DesignFile) {
         (design.file, design.text, design.polylines) = (None, None, None);
         design.skip_images |= self.skip_images;
+        design.order = self.order.unwrap_or(design.order);
+        design.simplify_mm = self.simplify_mm;
+        design.join_mm = self.join_mm.or(design.join_mm);
         let mut is_svg = false;
         match &self.source {
             DesignSource::Files(files) => {

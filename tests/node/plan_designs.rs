@@ -329,7 +329,76 @@ fn a_line_on_a_line_is_drawn_once() {
     assert!(said.contains(words), "{said}");
 }
 
-/// Issue 21: a four-line drawing became a dot that was scaled to the full size.
+#[test]
+fn lines_are_simplified_merged_and_sorted_as_asked() {
+    let bench = Bench::new();
+    // A line of 201 points that lie 0.03 mm off it by turns, and two lines with 0.4 mm between them; the last is drawn first.
+    let wave = |i: u32| {
+        format!(
+            "[{}, {}]",
+            f64::from(i) * 0.2,
+            5.0 + 0.03 * f64::from(i % 2)
+        )
+    };
+    let wave: Vec<String> = (0..=200).map(wave).collect();
+    let lines = [
+        "[30, 30], [40, 30]",
+        "[0, 20], [10, 20]",
+        "[10.4, 20], [20, 20]",
+    ];
+    let strokes = lines
+        .into_iter()
+        .map(str::to_owned)
+        .chain([wave.join(", ")]);
+    let strokes: Vec<String> = strokes
+        .map(|points| format!(r#"{{"points": [{points}]}}"#))
+        .collect();
+    let design = format!(
+        r#"{{"page": [60, 60], "strokes": [{}]}}"#,
+        strokes.join(", ")
+    );
+    let plan = |more: &[&str]| {
+        let more = [&["--size", "60mm"], more].concat();
+        let (code, plan) = planned(&bench, "lines.json", &design, &more);
+        assert_eq!(code, Some(0), "{plan:#}");
+        plan
+    };
+    let plain = plan(&[]);
+    assert_eq!(plain["stroke_count"], 4, "{plain:#}");
+    let simple = plan(&["--simplify", "0.05mm"]);
+    let notes = simple["notes"].to_string();
+    assert!(
+        notes.contains("simplified within 0.05 mm: 8 of 207 points are left"),
+        "{notes}"
+    );
+    near(&simple, "pen_down_mm", 70.0, 0.5);
+    let merged = plan(&["--merge", "0.5mm"]);
+    assert_eq!(
+        [&merged["stroke_count"], &merged["strokes_joined"]],
+        [3, 1],
+        "{merged:#}"
+    );
+    near(
+        &merged,
+        "pen_down_mm",
+        figure(&plain, "pen_down_mm") + 0.4,
+        0.2,
+    );
+    let kept = plan(&["--sort", "as-drawn"]);
+    assert_eq!(kept["strokes_reversed"], 0, "{kept:#}");
+    assert!(
+        figure(&kept, "pen_up_mm") > figure(&plain, "pen_up_mm"),
+        "{kept:#}"
+    );
+    let file = bench.path("lines.json").display().to_string();
+    let said = text(&bench.run(&["plan", "--design", &file, "--merge", "3mm"]));
+    assert!(
+        said.contains("that is 3 mm; 0 to 2 mm are possible"),
+        "{said}"
+    );
+}
+
+/// A four-line drawing became a dot that was scaled to the full size.
 #[test]
 fn m3_beside_a_z_that_lifts_draws_by_z_and_a_dot_stays_a_dot() {
     let bench = Bench::new();

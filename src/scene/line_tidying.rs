@@ -1,0 +1,57 @@
+//! Tidying of a design's lines: points that say little are left out, and near ends are joined.
+
+use std::ops::RangeInclusive;
+
+use super::file::DesignFile;
+use base::units::Finite;
+
+/// Distances on the sheet within which lines may be tidied.
+pub const TIDYING_MM: RangeInclusive<f64> = 0.0..=2.0;
+/// Ends nearer than this are joined where a scene does not say.
+const JOIN_MM: f64 = 0.1;
+
+/// Bounds within which a design's lines are tidied, on the sheet.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct LineTidying {
+    simplify_mm: f64,
+    pub(super) join_mm: f64,
+}
+
+impl LineTidying {
+    pub(super) fn of(file: &DesignFile) -> Result<Self, String> {
+        Ok(Self {
+            simplify_mm: distance_mm("simplify_mm", file.simplify_mm, 0.0)?,
+            join_mm: distance_mm("join_mm", file.join_mm, JOIN_MM)?,
+        })
+    }
+
+    /// Returns the line without the points that are nearer than the bound to what is left.
+    pub(super) fn simplified(&self, points_mm: Vec<[f64; 2]>) -> Vec<[f64; 2]> {
+        match self.simplify_mm > 0.0 {
+            true => design::simplified(&points_mm, self.simplify_mm),
+            false => points_mm,
+        }
+    }
+
+    /// Says how many points were left out, if lines were to be simplified.
+    pub(super) fn note(&self, points: usize, left: usize) -> Option<String> {
+        (self.simplify_mm > 0.0).then(|| {
+            format!(
+                "simplified within {} mm: {left} of {points} points are left",
+                self.simplify_mm
+            )
+        })
+    }
+}
+
+fn distance_mm(key: &str, said: Option<Finite>, default: f64) -> Result<f64, String> {
+    let mm = said.map_or(default, Finite::get);
+    match TIDYING_MM.contains(&mm) {
+        true => Ok(mm),
+        false => Err(format!(
+            "design.{key} is {mm}; {} to {} mm are possible",
+            TIDYING_MM.start(),
+            TIDYING_MM.end()
+        )),
+    }
+}
