@@ -248,6 +248,21 @@ impl JobJournal {
         self.write(&record.with("pen", number).with("name", name))
     }
 
+    /// A touch said by how much the pen in the holder is longer than the scene says.
+    ///
+    /// # Errors
+    /// When this is not on the disk; then the pen must not draw.
+    pub fn pen_measured(
+        &self,
+        number: usize,
+        name: &str,
+        longer_mm: f64,
+    ) -> Result<(), JournalError> {
+        let record = JournalRecord::new(RecordKind::PenMeasured);
+        let record = record.with("pen", number).with("name", name);
+        self.write(&record.with("longer_mm", format!("{longer_mm:+.2}")))
+    }
+
     /// A person let it go on after a pause.
     ///
     /// # Errors

@@ -34,10 +34,12 @@ pub(super) enum RecordKind {
     PenConfirmed = 11,
     /// A person let the drawing go on after a pause.
     PauseEnded = 12,
+    /// A touch said how long the pen is that a person has put in.
+    PenMeasured = 13,
 }
 
 impl RecordKind {
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 13] = [
         Self::Accepted,
         Self::Planned,
         Self::Moving,
@@ -50,6 +52,7 @@ impl RecordKind {
         Self::Approved,
         Self::PenConfirmed,
         Self::PauseEnded,
+        Self::PenMeasured,
     ];
 
     fn of(number: u8) -> Option<Self> {

@@ -70,6 +70,8 @@ pub struct PastJob {
     pub approved: Vec<String>,
     /// The pens that a person confirmed to be in the holder, in order, as people know them.
     pub pens_confirmed: Vec<String>,
+    /// The pens that a touch measured, in order, and by how much each is longer than its scene says.
+    pub pens_measured: Vec<String>,
     /// The parts of the author's file whose pauses a person ended, in order.
     pub pauses_ended: Vec<String>,
     /// Joint angles before its first plan.
@@ -108,6 +110,12 @@ impl PastJob {
                 "pen {} `{}`",
                 record.text("pen"),
                 record.text("name")
+            )),
+            Some(RecordKind::PenMeasured) => self.pens_measured.push(format!(
+                "pen {} `{}` {} mm",
+                record.text("pen"),
+                record.text("name"),
+                record.text("longer_mm")
             )),
             Some(RecordKind::PauseEnded) => self.pauses_ended.push(record.text("asked_by")),
             Some(RecordKind::Approved) => self.approved.push(record.text("plan")),

@@ -171,6 +171,7 @@ fn card(state: &Path, past: &PastJob) -> String {
                 .join(", "),
         ),
         ("pens", past.pens_confirmed.join(", ")),
+        ("pen lengths", past.pens_measured.join(", ")),
         ("pictures", files.join(", ")),
         ("bytes", traffic_text(&folder)),
         ("figures", figures(&past.figures)),

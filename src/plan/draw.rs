@@ -100,6 +100,7 @@ fn attempt_strokes(
         PenHolder::ByHand {
             mounted: Some(_),
             change_rad,
+            ..
         } => {
             let ends = (start, Some(change_rad));
             attempt_mounted(scene, ends, strokes, how, watch).map(|(planned, _)| planned)

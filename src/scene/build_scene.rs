@@ -126,7 +126,7 @@ pub(super) fn scene(file: &SceneFile, parts: SceneParts) -> Result<Scene, SceneF
         surface,
         fiducials,
         pens,
-        holder: holder(file.pen_change, change_rad.unwrap_or(rest_rad)),
+        holder: holder(file, change_rad.unwrap_or(rest_rad)),
         inks,
         calibrator_m: file.calibrator_m.map(point),
         rest_rad,
@@ -139,12 +139,13 @@ pub(super) fn scene(file: &SceneFile, parts: SceneParts) -> Result<Scene, SceneF
     })
 }
 
-fn holder(kind: PenChangeKind, change_rad: JointVector) -> PenHolder {
-    match kind {
+fn holder(file: &SceneFile, change_rad: JointVector) -> PenHolder {
+    match file.pen_change {
         PenChangeKind::AllMounted => PenHolder::AllMounted,
         PenChangeKind::ByHand => PenHolder::ByHand {
             mounted: None,
             change_rad,
+            measures: file.measure_change,
         },
     }
 }
@@ -406,9 +407,15 @@ fn check_needle(file: &SceneFile, wrong: &mut Vec<String>) {
 }
 
 fn check_pen_change(file: &SceneFile, wrong: &mut Vec<String>) {
-    if file.measure_change {
+    if file.measure_change && file.pen_change == PenChangeKind::AllMounted {
         wrong.push(
-            "measure_change: a pen cannot be measured by a touch before it draws yet; leave it out, and calibrate each pen with `steadyhand calibrate tool`".to_owned(),
+            "measure_change is for pens that a person changes: write `pen_change = \"by_hand\"` as well, or leave it out".to_owned(),
+        );
+    }
+    let has_needle = file.pens.iter().any(|pen| pen.kind == ToolKind::Needle);
+    if file.measure_change && (has_needle || file.sheet.cylinder_radius_mm.is_some()) {
+        wrong.push(
+            "measure_change: only pens are measured by a touch, and only on a flat sheet; leave it out, and calibrate each tool with `steadyhand calibrate tool`".to_owned(),
         );
     }
     if file.poses.change_rad.is_some() && file.pen_change == PenChangeKind::AllMounted {

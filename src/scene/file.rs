@@ -30,7 +30,7 @@ pub struct SceneFile {
     /// Exchange of the pens: all mounted at once, or one holder whose pen a person changes.
     #[serde(default)]
     pub pen_change: PenChangeKind,
-    /// True if a pen is to be measured by a touch before it draws. Not possible yet.
+    /// True if a pen is to be measured by a touch before it draws.
     #[serde(default)]
     pub measure_change: bool,
     /// Ink caps for dipping pens.

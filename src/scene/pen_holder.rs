@@ -17,6 +17,8 @@ pub enum PenHolder {
         mounted: Option<usize>,
         /// Pose in which the pen is changed.
         change_rad: JointVector,
+        /// True if each pen is measured by a touch before it draws.
+        measures: bool,
     },
 }
 
@@ -46,6 +48,12 @@ impl PenHolder {
     #[must_use]
     pub fn is_by_hand(&self) -> bool {
         matches!(self, Self::ByHand { .. })
+    }
+
+    /// Returns whether a pen is measured by a touch before it draws.
+    #[must_use]
+    pub fn measures_change(&self) -> bool {
+        matches!(self, Self::ByHand { measures: true, .. })
     }
 
     /// Returns the pose in which a person changes the pen; `None` where all are mounted.
@@ -86,6 +94,16 @@ impl Scene {
         let mut scene = self.clone();
         if let PenHolder::ByHand { mounted, .. } = &mut scene.holder {
             *mounted = Some(pen);
+        }
+        scene
+    }
+
+    /// Returns a copy of the scene in which a pen's tip is so much farther along its axis.
+    #[must_use]
+    pub fn with_longer_pen(&self, pen: usize, by_mm: f64) -> Self {
+        let mut scene = self.clone();
+        if let Some(pen) = scene.pens.get_mut(pen) {
+            pen.tip_m += pen.axis.scale(by_mm / 1e3);
         }
         scene
     }
@@ -152,9 +170,19 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_done_is_refused_and_the_rest_pose_is_where_pens_are_changed() {
-        let said = said_of(|text| text.replace("[design]", "measure_change = true\n\n[design]"));
-        assert!(said.contains("measure_change"), "{said}");
+    fn what_pens_by_hand_alone_can_do_is_refused_elsewhere_and_the_rest_pose_is_where_pens_are_changed()
+     {
+        let measured = |text: &str| text.replace("[design]", "measure_change = true\n\n[design]");
+        assert_eq!(said_of(measured), "");
+        let mounted = "pen_change = \"by_hand\"";
+        let said = said_of(|text| measured(text).replace(mounted, ""));
+        assert!(
+            said.contains("measure_change is for pens that a person changes"),
+            "{said}"
+        );
+        let rolled = "size_mm = [100.0, 100.0]\ncylinder_radius_mm = 400.0";
+        let said = said_of(|text| measured(text).replace("size_mm = [100.0, 100.0]", rolled));
+        assert!(said.contains("only on a flat sheet"), "{said}");
         let said = said_of(|text| {
             let all = text.replace("pen_change = \"by_hand\"", "");
             all.replace(

@@ -32,6 +32,7 @@ mod offered_sheet;
 mod operator_drawing;
 mod panic_guard;
 mod pen_change;
+mod pen_measurement;
 mod pictures;
 mod plan_approval;
 mod preempt;

@@ -54,6 +54,8 @@ pub(super) enum JobError {
     Stopped(Box<StopReport>, InkProgress),
     /// It waited for a pen that nobody confirmed.
     PenNotConfirmed(String),
+    /// A touch did not say how long the pen is that a person has put in.
+    PenNotMeasured(String),
     /// It was stopped because its journal could not be written.
     Journal(String),
     /// It broke on the way.
@@ -643,6 +645,7 @@ impl JobError {
             Self::Refused(why) => ("refused", refused("refused", &why)),
             Self::Said(reply) => ("refused", *reply),
             Self::PenNotConfirmed(why) => ("stopped", refused("pen_not_confirmed", &why)),
+            Self::PenNotMeasured(why) => ("stopped", refused("pen_not_measured", &why)),
             Self::Stopped(report, drawn) => ("stopped", stopped(&report, drawn)),
             Self::Journal(why) => (
                 "faulted",

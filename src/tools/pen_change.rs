@@ -72,6 +72,8 @@ struct PenRequest {
 pub(super) struct ConfirmedPen {
     name: String,
     tip_m: nalgebra::Point3<f64>,
+    /// By how much it is longer than its scene says, once it was measured.
+    longer_mm: Option<f64>,
 }
 
 impl ConfirmedPen {
@@ -79,7 +81,12 @@ impl ConfirmedPen {
         Self {
             name: pen.name.clone(),
             tip_m: pen.tip_m,
+            longer_mm: None,
         }
+    }
+
+    fn is(&self, pen: &ScenePen) -> bool {
+        self.name == pen.name && self.tip_m == pen.tip_m
     }
 }
 
@@ -96,10 +103,29 @@ impl AttachedArm {
             return Arc::clone(scene);
         }
         let confirmed = self.confirmed_pen();
-        let is_it = |pen: &ScenePen| Some(ConfirmedPen::of(pen)) == *confirmed;
-        match scene.pens.iter().position(is_it) {
-            Some(pen) => scene.with_mounted(pen),
-            None => Arc::new(scene.without_mounted()),
+        let is_it = |pen: &ScenePen| confirmed.as_ref().is_some_and(|held| held.is(pen));
+        let longer_mm = confirmed.as_ref().and_then(|held| held.longer_mm);
+        match (scene.pens.iter().position(is_it), longer_mm) {
+            (Some(pen), None) => scene.with_mounted(pen),
+            (Some(pen), Some(longer_mm)) => {
+                Arc::new(scene.holding(pen).with_longer_pen(pen, longer_mm))
+            }
+            (None, _) => Arc::new(scene.without_mounted()),
+        }
+    }
+
+    /// Returns whether the pen in the holder was measured.
+    pub(super) fn is_pen_measured(&self) -> bool {
+        let confirmed = self.confirmed_pen();
+        confirmed
+            .as_ref()
+            .is_some_and(|pen| pen.longer_mm.is_some())
+    }
+
+    /// Remembers the length of the pen in the holder, until another is put in.
+    pub(super) fn keep_pen_measurement(&self, longer_mm: f64) {
+        if let Some(pen) = self.confirmed_pen().as_mut() {
+            pen.longer_mm = Some(longer_mm);
         }
     }
 
@@ -116,7 +142,7 @@ impl AttachedArm {
     }
 
     /// Remembers which pen is in the holder, if a person changes it; a simulated arm takes it.
-    fn take_pen(&self, scene: &Scene, pen: Option<usize>) {
+    pub(super) fn take_pen(&self, scene: &Scene, pen: Option<usize>) {
         if !scene.holder.is_by_hand() {
             return;
         }
@@ -204,6 +230,7 @@ impl JobContext {
                 card.done = card.done_before;
             });
             drawn.arm_time_s += self.attend(scene, &parts, turn).await?;
+            self.measure_change(scene, next).await?;
             part.later = later_strokes(&parts, turn);
             self.entry.begins_part(part.clone());
             let (done, strokes) = self.draw_part(scene, next, plan.strokes.len()).await?;
@@ -221,9 +248,8 @@ impl JobContext {
         part: &AttendedPart,
         of: usize,
     ) -> Result<(CompletedMotion, Vec<scene::SheetStroke>), JobError> {
-        let mounted = scene.with_mounted(part.pen);
-        let permit = self.ask(&mounted)?;
-        let start = self.start()?;
+        let mounted = self.seat.with_confirmed_pen(scene);
+        let (permit, start) = (self.ask(&mounted)?, self.start()?);
         let (planned, strokes) = (Arc::clone(&mounted), part.strokes_after_pause());
         let plan = self
             .plan(move |watch| {
@@ -237,7 +263,7 @@ impl JobContext {
             })
             .await?;
         self.job.update(|card| card.of = of);
-        let done = self.run(&mounted, permit, &plan).await?;
+        let done = self.run(scene, permit, &plan).await?;
         Ok((done, plan.strokes))
     }
 

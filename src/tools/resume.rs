@@ -409,6 +409,7 @@ pub fn record(past: &PastJob) -> Value {
         "interrupted": past.interrupted,
         "approved": past.approved,
         "pens_confirmed": past.pens_confirmed,
+        "pens_measured": past.pens_measured,
         "pauses_ended": past.pauses_ended,
         "settled_by": past.settled,
     })

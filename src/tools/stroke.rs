@@ -387,6 +387,10 @@ fn drawn(
     if let Some(words) = calibration_check::uncalibrated_basis(&errand.node, &errand.seat, scene) {
         reply.set("calibration", words);
     }
+    let measured = errand.entry.past().pens_measured;
+    if !measured.is_empty() {
+        reply.set("pens_measured", measured);
+    }
     reply.set("files", files);
     reply.show(pictures.into_iter().filter_map(|(_, png)| png));
     reply.hint("sense shows the drawing; reset parks the arm")

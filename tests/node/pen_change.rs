@@ -520,6 +520,105 @@ fn an_embedded_arm_changes_its_pens_at_once() {
     );
 }
 
+/// A node whose simulated arm holds, as its second pen, one that is so much longer than the scene says.
+fn with_a_longer_pen(bench: &Bench, longer_mm: f64) -> String {
+    let told = scene().replace("pen_change", "measure_change = true\npen_change");
+    bench.scene("layers", &told);
+    // The tip is 40 mm along the axis.
+    let by = 1.0 + longer_mm / 40.0;
+    let tip = |by: f64| {
+        format!(
+            "tip_m = [0.0, {:.6}, {:.6}]",
+            -0.038_637 * by,
+            -0.010_353 * by
+        )
+    };
+    let (before, after) = told.split_once("name = \"pen-2\"").unwrap();
+    let after = after.replacen(&tip(1.0), &tip(by), 1);
+    std::fs::create_dir_all(bench.path("truth/designs")).unwrap();
+    let truth = format!("{before}name = \"pen-2\"{after}");
+    std::fs::write(bench.path("truth/layers.toml"), truth).unwrap();
+    std::fs::create_dir_all(bench.path("scenes/designs")).unwrap();
+    for folder in ["scenes", "truth"] {
+        std::fs::write(bench.path(folder).join("designs/layers.svg"), design()).unwrap();
+    }
+    let config = bench.path("node.toml").display().to_string();
+    let arm = format!(
+        "[[arms]]\nname = \"arm\"\nmodel = \"so101\"\nport = \"simulator\"\ntruth = {:?}\n",
+        bench.path("truth")
+    );
+    std::fs::write(&config, arm).unwrap();
+    config
+}
+
+#[test]
+fn a_pen_of_another_length_is_measured_by_a_touch_before_it_draws() {
+    let bench = Bench::new();
+    let config = with_a_longer_pen(&bench, 2.0);
+    let state = bench.state();
+    let words = ["call", "--json", "stroke", r#"{"scene":"layers"}"#];
+    let at = ["--state", &state, "--config", &config];
+    let drawn = bench.run(&[&words[..], &at].concat());
+    assert_eq!(drawn.status.code(), Some(0), "{}", text(&drawn));
+    let result: Value = serde_json::from_slice(&drawn.stdout).unwrap();
+    let measured: Vec<(String, f64)> = result["pens_measured"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|pen| {
+            let words = pen.as_str().unwrap();
+            let (name, length) = words.rsplit_once("` ").unwrap();
+            (
+                name.to_owned(),
+                length.trim_end_matches(" mm").parse().unwrap(),
+            )
+        })
+        .collect();
+    for ((name, found_mm), (pen, is_mm)) in measured.iter().zip([(1, 0.0), (2, 2.0), (3, 0.0)]) {
+        assert!(name.starts_with(&format!("pen {pen} ")), "{measured:?}");
+        assert!((found_mm - is_mm).abs() < 0.4, "{measured:?}");
+    }
+    assert_eq!(measured.len(), 3, "{measured:?}");
+    assert!(
+        result["deviation_mm_p95"].as_f64().unwrap() < 0.6,
+        "{result:#}"
+    );
+}
+
+#[test]
+fn a_pen_whose_length_nobody_would_believe_does_not_draw() {
+    for (longer_mm, words) in [
+        (4.6, "mm longer than the scene says, at most 4"),
+        (-7.0, "touched nothing"),
+    ] {
+        let bench = Bench::new();
+        let config = with_a_longer_pen(&bench, longer_mm);
+        let state = bench.state();
+        let words_of = ["call", "--json", "stroke", r#"{"scene":"layers"}"#];
+        let at = ["--state", &state, "--config", &config];
+        let drawn = bench.run(&[&words_of[..], &at].concat());
+        let said = text(&drawn);
+        assert_ne!(drawn.status.code(), Some(0), "{said}");
+        let result: Value = serde_json::from_slice(&drawn.stdout).unwrap();
+        assert_eq!(result["code"], "pen_not_measured", "{result:#}");
+        let why = result["message"].as_str().unwrap();
+        assert!(
+            why.contains("pen 2 `pen-2`") && why.contains(words),
+            "{why}"
+        );
+        // The first pen's layer is drawn, and nothing else.
+        let job: Value = serde_json::from_slice(
+            &bench
+                .run(&["jobs", "job-1", "--json", "--state", &state])
+                .stdout,
+        )
+        .unwrap();
+        let (drawn_mm, total_mm) = (job["drawn_mm"].as_f64(), job["total_mm"].as_f64());
+        assert!((drawn_mm.unwrap() - LAYER_MM).abs() < 1.0, "{job:#}");
+        assert!((total_mm.unwrap() - LAYER_MM * 3.0).abs() < 2.0, "{job:#}");
+    }
+}
+
 /// SIGTERM while a pen is awaited: the node ends, its journal is kept, and `resume` asks for that pen.
 #[test]
 fn a_node_that_is_told_to_end_while_it_waits_asks_for_that_pen_again() {

@@ -20,6 +20,7 @@ fn by_hand(mounted: Option<usize>) -> Scene {
     scene.holder = PenHolder::ByHand {
         mounted,
         change_rad: scene.rest_rad,
+        measures: false,
     };
     scene
 }

@@ -1,0 +1,116 @@
+//! Measures how long a pen is that a person has put in: by touching the sheet where its first line begins.
+
+use std::sync::Arc;
+
+use super::motion_job::{JobContext, JobError, tip_mm};
+use base::units::JointVector;
+use base::wording::millimetres;
+use motion::VisitKind;
+use plan::AttendedPart;
+use scene::{PROBE_DEPTH_MM, Scene};
+
+/// Largest difference from the scene's length that a touch is believed.
+const CHANGE_MM_MAX: f64 = 4.0;
+
+/// Largest difference between the two touches.
+const SPREAD_MM_MAX: f64 = 0.5;
+
+/// A step by which a pen is lengthened to see how much nearer its tip comes to the sheet.
+const STEP_MM: f64 = 1.0;
+
+impl JobContext {
+    /// Measures a part's pen, which is in the holder, if the scene asks for that and it was not done yet.
+    pub(super) async fn measure_change(
+        &self,
+        scene: &Arc<Scene>,
+        part: &AttendedPart,
+    ) -> Result<(), JobError> {
+        if !scene.holder.measures_change() || self.seat.is_pen_measured() {
+            return Ok(());
+        }
+        let measured = self.measure_pen(scene, part).await;
+        // A pen that was not measured is asked for again: a hand puts it in anew.
+        let longer_mm = measured.inspect_err(|_| self.seat.take_pen(scene, None))?;
+        let name = scene.pen(part.pen).map_or("", |pen| pen.name.as_str());
+        let kept = self.entry.pen_measured(part.pen + 1, name, longer_mm);
+        kept.map_err(|error| JobError::Journal(error.to_string()))?;
+        self.seat.keep_pen_measurement(longer_mm);
+        Ok(())
+    }
+
+    /// Touches the sheet twice with the pen, and returns by how much it is longer than the scene says.
+    async fn measure_pen(&self, scene: &Arc<Scene>, part: &AttendedPart) -> Result<f64, JobError> {
+        let words = scene.pen_words(part.pen);
+        let fails = |why: String| {
+            JobError::PenNotMeasured(format!(
+                "{words} could not be measured: {why}; put it in again as the scene says, then `reset` and `resume`, which asks for it"
+            ))
+        };
+        let strokes = part.strokes.first();
+        let Some(at_mm) = strokes.and_then(|stroke| stroke.points_mm.first()).copied() else {
+            return Err(fails("it draws nothing".to_owned()));
+        };
+        let first_mm = self.touch(scene, part.pen, at_mm).await?.map_err(&fails)?;
+        let second_mm = self.touch(scene, part.pen, at_mm).await?.map_err(&fails)?;
+        let spread_mm = (first_mm - second_mm).abs();
+        if spread_mm > SPREAD_MM_MAX {
+            let (spread, most) = (millimetres(spread_mm, 2), millimetres(SPREAD_MM_MAX, 1));
+            return Err(fails(format!(
+                "two touches differ by {spread}, at most {most} are possible"
+            )));
+        }
+        let longer_mm = (first_mm + second_mm) / 2.0;
+        if longer_mm.abs() > CHANGE_MM_MAX {
+            let (by, most) = (change_words(longer_mm), millimetres(CHANGE_MM_MAX, 0));
+            return Err(fails(format!(
+                "it is {by} than the scene says, at most {most} are possible"
+            )));
+        }
+        Ok(longer_mm)
+    }
+
+    /// Lets the pen down until it touches. Returns by how much it is longer than the scene says, or why it was not felt.
+    async fn touch(
+        &self,
+        scene: &Arc<Scene>,
+        pen: usize,
+        at_mm: [f64; 2],
+    ) -> Result<Result<f64, String>, JobError> {
+        let mounted = self.seat.with_confirmed_pen(scene);
+        let (permit, start) = (self.ask(&mounted)?, self.start()?);
+        let plan = self
+            .plan(move |watch| plan::probe(&mounted, &start.position_rad, at_mm, pen, watch))
+            .await?;
+        let done = self.run(scene, permit, &plan).await?;
+        Ok(match done.visits.first() {
+            Some(felt) if felt.kind == VisitKind::Contact => {
+                longer_mm(scene, pen, &felt.position_rad)
+                    .ok_or_else(|| "its length does not show where it touched".to_owned())
+            }
+            Some(_) => Err("it touched before it had moved freely".to_owned()),
+            None => Err(format!(
+                "it touched nothing down to {PROBE_DEPTH_MM} mm below the sheet"
+            )),
+        })
+    }
+}
+
+/// Says a difference in length.
+fn change_words(longer_mm: f64) -> String {
+    let by = millimetres(longer_mm.abs(), 1);
+    match longer_mm < 0.0 {
+        true => format!("{by} shorter"),
+        false => format!("{by} longer"),
+    }
+}
+
+/// Returns by how much a pen that touches the sheet at these joint angles is longer than the scene says.
+fn longer_mm(scene: &Scene, pen: usize, joints_rad: &JointVector) -> Option<f64> {
+    let height_mm = |scene: &Scene| {
+        let tip = nalgebra::Point3::from(tip_mm(scene, pen, joints_rad)?);
+        Some(scene.surface.project(&(tip / 1e3)).height_mm)
+    };
+    let is_mm = height_mm(scene)?;
+    let nearer_mm = is_mm - height_mm(&scene.with_longer_pen(pen, STEP_MM))?;
+    (nearer_mm > 0.5 * STEP_MM).then(|| is_mm / nearer_mm * STEP_MM)
+}
