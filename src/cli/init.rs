@@ -184,30 +184,35 @@ fn choose_arm(
     }
 }
 
-/// The arms whose every servo answered, in their family.
+/// The arms whose every servo answered, in their family: of those, the ones that leave the fewest servos unexplained.
 fn fitting(library: &SceneLibrary, found: &[FoundServo]) -> Vec<String> {
-    let mut names = library.arms();
-    names.retain(|name| {
-        let Ok(arm) = library.arm(name) else {
-            return false;
-        };
-        let speech = match arm.file.family {
-            ServoFamily::FeetechSts => ServoProtocol::FeetechSts,
-            ServoFamily::Dynamixel2 => ServoProtocol::Dynamixel2,
-            ServoFamily::Firmware => return false,
-        };
-        let answers = |id: u8| {
-            found
-                .iter()
-                .any(|one| one.family == speech && one.servo.id == id)
-        };
-        let held = arm.file.held.iter().map(|held| held.id);
-        arm.servos()
-            .map(|(_, servo)| servo.id)
-            .chain(held)
-            .all(answers)
-    });
-    names
+    let names = library.arms().into_iter();
+    let fits = names.filter_map(|name| Some((strangers(library, &name, found)?, name)));
+    let fits: Vec<(usize, String)> = fits.collect();
+    let fewest = fits.iter().map(|(strangers, _)| *strangers).min();
+    let best = fits.into_iter().filter(|(count, _)| Some(*count) == fewest);
+    best.map(|(_, name)| name).collect()
+}
+
+/// Returns how many of the servos that answered are not an arm's; `None` where one of its own did not, or where it is only
+/// simulated.
+fn strangers(library: &SceneLibrary, name: &str, found: &[FoundServo]) -> Option<usize> {
+    let arm = library.arm(name).ok()?;
+    let speech = match arm.file.family {
+        ServoFamily::FeetechSts => ServoProtocol::FeetechSts,
+        ServoFamily::Dynamixel2 => ServoProtocol::Dynamixel2,
+        ServoFamily::Firmware => return None,
+    };
+    let held = arm.file.held.iter().map(|held| held.id);
+    let own: Vec<u8> = arm
+        .servos()
+        .map(|(_, servo)| servo.id)
+        .chain(held)
+        .collect();
+    let is_own = |one: &FoundServo| one.family == speech && own.contains(&one.servo.id);
+    let has = |id: &u8| found.iter().any(|one| is_own(one) && one.servo.id == *id);
+    let is_metal = arm.file.simulation.wear.is_none();
+    (is_metal && own.iter().all(has)).then(|| found.iter().filter(|one| !is_own(one)).count())
 }
 
 /// The name of this machine, as far as a node can be called so.

@@ -232,14 +232,24 @@ mod tests {
     use plan::{self, SilentObserver, SpanKind, Trajectory, TrajectorySpan};
     use scene::{KeepOut, SceneLibrary};
 
-    const SCENES: [&str; 4] = ["default", "two_pens", "bottle", "widowx"];
+    const SCENES: [&str; 8] = [
+        "default",
+        "two_pens",
+        "bottle",
+        "widowx",
+        "so100",
+        "koch",
+        "openmanipulator_x",
+        "vx300",
+    ];
 
     /// Number of a plan's samples that are bent and judged.
     const LENGTH: usize = 160;
 
     /// Every scene, a keep-out beside its sheet, and its plan.
     fn drawn(which: usize) -> &'static (Arc<Scene>, Trajectory) {
-        static DRAWN: [OnceLock<(Arc<Scene>, Trajectory)>; 4] = [const { OnceLock::new() }; 4];
+        static DRAWN: [OnceLock<(Arc<Scene>, Trajectory)>; SCENES.len()] =
+            [const { OnceLock::new() }; SCENES.len()];
         DRAWN[which].get_or_init(|| {
             let scene = SceneLibrary::new(None).scene(SCENES[which], None).unwrap();
             let plan = plan::draw(&scene, &scene.rest_rad, &SilentObserver).unwrap();

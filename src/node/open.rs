@@ -337,6 +337,18 @@ fn on_port(
             entry.port
         );
     }
+    if arm.file.simulation.wear.is_some() {
+        bail!(
+            "arm `{}`: {} is a simulated arm with worn servos, and this one is at {}: name the arm that it is like{}",
+            entry.name,
+            entry.model,
+            entry.port,
+            arm.file
+                .like
+                .as_ref()
+                .map_or_else(String::new, |like| format!(", {like}"))
+        );
+    }
     check_user(&entry.port, args.allow_root)?;
     let (path, baud) = (entry.port.clone(), arm.file.baud);
     let open: PortOpener = Box::new(move |clock| {

@@ -197,6 +197,32 @@ fn dynamixel_servos_draw_the_scene_of_their_arm() {
 
 #[test]
 #[ignore = "draws in real time: cargo test --test node families:: -- --ignored"]
+fn an_so100_draws_the_scene_of_its_arm() {
+    unless_starved(|| {
+        draws_and_parks("so100", "so100", |heard| {
+            frames(heard, &[0xFF, 0xFF, 0xFE], 4, 0x83)
+        });
+    });
+}
+
+#[test]
+#[ignore = "draws in real time: cargo test --test node families:: -- --ignored"]
+fn other_dynamixel_arms_draw_the_scenes_of_their_arms() {
+    for (arm, scene) in [
+        ("koch", "koch"),
+        ("openmanipulator-x", "openmanipulator_x"),
+        ("vx300", "vx300"),
+    ] {
+        unless_starved(|| {
+            draws_and_parks(arm, scene, |heard| {
+                frames(heard, &[0xFF, 0xFF, 0xFD, 0, 0xFE], 7, 0x83)
+            });
+        });
+    }
+}
+
+#[test]
+#[ignore = "draws in real time: cargo test --test node families:: -- --ignored"]
 fn a_self_built_controller_draws_the_default_scene() {
     unless_starved(|| {
         draws_and_parks("custom", "default", segments);

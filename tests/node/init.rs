@@ -108,7 +108,13 @@ fn a_node_file_is_made_from_who_answers_and_can_be_checked() {
         let bench = Bench::new();
         let (_sim, port) = bench.sim(&["--unpaced"]);
         let out = bench.path("node.toml").display().to_string();
-        let made = bench.run(&["init", "--port", &port, "--name", "desk", "--out", &out]);
+        let init = ["init", "--port", &port, "--name", "desk", "--out", &out];
+        // Nobody is there to say which of the two it is, whose servos are the same.
+        let asked = bench.run(&init);
+        let why = String::from_utf8_lossy(&asked.stderr).into_owned();
+        assert!(!asked.status.success(), "{why}");
+        assert!(why.contains("say --arm, one of so100, so101\n"), "{why}");
+        let made = bench.run(&[&init[..], &["--arm", "so101"]].concat());
         assert!(made.status.success(), "{made:?}");
         let text = std::fs::read_to_string(&out).unwrap();
         assert!(
@@ -149,7 +155,7 @@ fn a_simulated_arm_needs_no_port_and_a_wrong_arm_is_named() {
         "--port",
         "simulator",
         "--arm",
-        "so100",
+        "so200",
         "--out",
         &out,
     ]);
@@ -202,7 +208,7 @@ fn tokens_of_other_nodes_have_to_be_there_and_nobody_elses() {
 #[test]
 fn all_that_is_wrong_with_a_node_is_said_at_once() {
     let bench = Bench::new();
-    let arms = "[[arms]]\nname = \"a\"\nmodel = \"so100\"\nport = \"simulator\"\n[[arms]]\nname = \"b\"\nmodel = \"so101\"\nport = \"/no/such/port\"\n";
+    let arms = "[[arms]]\nname = \"a\"\nmodel = \"so200\"\nport = \"simulator\"\n[[arms]]\nname = \"b\"\nmodel = \"so101\"\nport = \"/no/such/port\"\n";
     // The folder of scenes is not there, and still the arms are looked at.
     let config = bench.path("arms.toml");
     std::fs::write(&config, format!("scenes = \"/no/such/scenes\"\n{arms}")).unwrap();
@@ -217,7 +223,7 @@ fn all_that_is_wrong_with_a_node_is_said_at_once() {
     for words in [
         "/no/such/scenes",
         "wrong  arm a",
-        "so100",
+        "so200",
         "wrong  arm b",
         "/no/such/port",
     ] {
@@ -261,4 +267,28 @@ fn the_folder_of_scenes_that_is_said_is_in_the_file() {
     let text = std::fs::read_to_string(&out).unwrap();
     let scenes = format!("\nscenes = \"{}\"\n", bench.path("scenes").display());
     assert!(text.contains(&scenes), "{text}");
+}
+
+#[test]
+fn the_arm_with_worn_servos_is_for_the_simulator_alone() {
+    let bench = Bench::new();
+    let config = bench.path("node.toml").display().to_string();
+    let state = bench.state();
+    let at = ["--config", &config, "--state", &state];
+    let arm =
+        |port: &str| format!("[[arms]]\nname = \"arm\"\nmodel = \"so101-worn\"\nport = {port:?}\n");
+    std::fs::write(&config, arm("/dev/ttyACM9")).unwrap();
+    let refused = bench.run(&[&["call", "sense"], &at[..]].concat());
+    let why = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(!refused.status.success(), "{why}");
+    assert!(why.contains("name the arm that it is like, so101"), "{why}");
+    // It draws the scenes of the arm that it is like, and worse.
+    std::fs::write(&config, arm("simulator")).unwrap();
+    let (code, drawn) = bench.call(&[&["stroke", "{}"], &at[..]].concat());
+    assert_eq!(code, 0, "{drawn:#}");
+    let off_mm = drawn
+        .get("deviation_mm_p95")
+        .and_then(serde_json::Value::as_f64);
+    let off_mm = off_mm.unwrap();
+    assert!((0.5..8.0).contains(&off_mm), "{drawn:#}");
 }

@@ -41,7 +41,14 @@ const TRIES: u32 = 3 + 8;
 /// No beginning of a motion waits longer for a bus that is lost.
 const LOST_WITHIN: Duration = Duration::from_millis(200);
 
-const ARMS: [&str; 2] = ["so101", "widowx250s"];
+const ARMS: [&str; 6] = [
+    "so101",
+    "so100",
+    "widowx250s",
+    "vx300",
+    "koch",
+    "openmanipulator-x",
+];
 
 async fn begins(bench: &mut Bench, lost: u32) -> (Result<ArmMeasurement, DriverError>, Duration) {
     let began = bench.clock.now();
