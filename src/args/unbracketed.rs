@@ -221,20 +221,30 @@ pub(super) fn leading_name(text: &str) -> Option<(&str, &str)> {
     let is_pair = first
         .split_once('=')
         .is_some_and(|(key, value)| is_name(key) && !value.is_empty());
-    (is_name(name) && (rest.starts_with("--") || is_pair)).then_some((name, rest))
+    let is_option = rest.starts_with("--") || first == DRY_RUN_OPTION;
+    (is_name(name) && (is_option || is_pair)).then_some((name, rest))
 }
 
-/// `--scene koi --debug --fps=5`.
+/// The option by which many programs ask for a dry run.
+const DRY_RUN_OPTION: &str = "-n";
+
+/// `--scene koi --debug --fps=5 -n`.
 pub(super) fn options(text: &str) -> Option<UnbracketedPairs> {
     let mut loose = UnbracketedPairs::of(FormRepair::Options);
     let mut words = text.split_whitespace().peekable();
     while let Some(word) = words.next() {
+        if word == DRY_RUN_OPTION {
+            loose.pairs.push(("dry_run".to_owned(), ParsedValue::Flag));
+            continue;
+        }
         let option = word
             .strip_prefix("--")
             .filter(|name| !name.is_empty() && loose.pairs.len() < PAIRS_MAX)?;
         if let Some((key, value)) = option.split_once('=') {
             loose.push(key, value)?;
-        } else if let Some(value) = words.next_if(|next| !next.starts_with("--")) {
+        } else if let Some(value) =
+            words.next_if(|next| !next.starts_with("--") && *next != DRY_RUN_OPTION)
+        {
             loose.push(option, value)?;
         } else {
             loose.pairs.push((option.to_owned(), ParsedValue::Flag));

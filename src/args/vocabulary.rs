@@ -28,6 +28,8 @@ pub(super) struct ReaderVocabulary {
     /// Whole keys that ask for one where they are true, `sim` and `is_draft`; and the words that may stand beside them.
     dry_run_if_true: Vec<String>,
     dry_run_fillers: Vec<String>,
+    /// Words for yes.
+    yes: Vec<String>,
     /// Keys whose value says what is to be done: `mode`, `action`.
     mode_keys: Vec<String>,
     /// Keys whose value "nothing" says that nothing is to be done.
@@ -78,6 +80,13 @@ impl ReaderVocabulary {
             let name = name.strip_prefix("meaning ")?;
             Some((name.to_owned(), words.collect()))
         };
+        let folded = |name: &str| -> Vec<String> {
+            let words = list(name);
+            words
+                .iter()
+                .map(|word| FoldedText::new(word).phrase())
+                .collect()
+        };
         let words = |phrase: &String| phrase.split(' ').map(str::to_owned).collect();
         Self {
             harmless: [list("framework_keys"), list("presentation_keys")].concat(),
@@ -89,9 +98,10 @@ impl ReaderVocabulary {
             physical: list("physical"),
             physical_abroad: table("physical_abroad"),
             dry_run: table("dry_run"),
-            dry_run_values: list("dry_run_values"),
-            dry_run_if_true: list("dry_run_if_true"),
+            dry_run_values: folded("dry_run_values"),
+            dry_run_if_true: folded("dry_run_if_true"),
             dry_run_fillers: list("dry_run_fillers"),
+            yes: folded("yes"),
             mode_keys: list("mode_keys"),
             act_keys: list("act_keys"),
             negations: table("negations"),
@@ -106,9 +116,7 @@ impl ReaderVocabulary {
 
     /// Returns whether a value asks for a dry run.
     pub(super) fn asks_for_dry_run(&self, value: &FoldedText) -> bool {
-        let words: Vec<&str> = value.words().collect();
-        let words = words.join(" ");
-        self.dry_run.is_in(value) || self.dry_run_values.contains(&words)
+        self.dry_run.is_in(value) || self.dry_run_values.contains(&value.phrase())
     }
 
     /// Returns whether a text without arguments denies more than that there are any: `don't`, `not now`.
@@ -138,6 +146,11 @@ impl ReaderVocabulary {
             &[self.dry_run_if_true.as_slice()],
             &self.dry_run_fillers,
         )
+    }
+
+    /// Returns whether a value is a word for yes.
+    pub(super) fn is_yes(&self, value: &FoldedText) -> bool {
+        self.yes.contains(&value.phrase())
     }
 
     /// Returns whether a key and its value are a way of working in which nothing moves: `"mode": "test"`, `"action": "stop"`.
@@ -206,6 +219,7 @@ mod tests {
             "physical",
             "physical_abroad",
             "dry_run",
+            "yes",
             "negations",
             "conditions",
             "lead_ins",

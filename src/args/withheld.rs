@@ -310,6 +310,7 @@ fn is_clear_yes(node: &ParsedValue) -> bool {
         ParsedValue::Number(number) => number.as_f64() == Some(1.0),
         ParsedValue::Text(text) | ParsedValue::Word(text) => {
             truth_word(&text.trim().to_ascii_lowercase()) == Some(true)
+                || vocabulary().is_yes(&FoldedText::new(text))
         }
         _ => false,
     }

@@ -36,6 +36,11 @@ impl FoldedText {
         self.whole.replace(' ', "")
     }
 
+    /// Returns the words with a blank between them.
+    pub(super) fn phrase(&self) -> String {
+        self.words().collect::<Vec<_>>().join(" ")
+    }
+
     /// Returns the words, camel case parted.
     pub(super) fn words(&self) -> impl Iterator<Item = &str> {
         self.split.split_whitespace()

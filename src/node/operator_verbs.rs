@@ -126,7 +126,7 @@ async fn is_held(seat: &AttachedArm) -> Result<String, String> {
 pub(crate) async fn resume(node: &Node) -> VerbReply {
     let mut lines = Vec::new();
     for seat in &node.seats {
-        lines.push(match go_on(seat).await {
+        lines.push(match go_on(node, seat).await {
             Ok(()) => Ok(format!("{}: goes on", seat.name)),
             Err(why) => Err(format!("{}: {why}", seat.name)),
         });
@@ -134,8 +134,9 @@ pub(crate) async fn resume(node: &Node) -> VerbReply {
     VerbReply::from_lines(lines)
 }
 
-async fn go_on(seat: &AttachedArm) -> Result<(), String> {
+async fn go_on(node: &Node, seat: &AttachedArm) -> Result<(), String> {
     let scene = seat.last_scene().ok_or("nothing is held")?;
+    tools::check_zeros_after_wait(node, seat)?;
     // Leave for the scene as it was planned: a design that was changed meanwhile has another.
     let permit = seat
         .permits()

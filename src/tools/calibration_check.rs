@@ -80,6 +80,23 @@ pub(crate) fn check_same_zeros(seat: &AttachedArm, scene: &Scene) -> Result<(), 
     ))
 }
 
+/// Refuses to go on with a job that has waited, if the file of its arm has other zeros or limits by now.
+///
+/// # Errors
+/// The difference, or why the file cannot be read.
+pub fn check_zeros_after_wait(node: &Node, seat: &AttachedArm) -> Result<(), String> {
+    let attached = seat.motion.arm();
+    let now = node.scenes.arm(&attached.file.name);
+    let now = now.map_err(|error| error.to_string())?;
+    if now.counts_like(attached) {
+        return Ok(());
+    }
+    Err(format!(
+        "the file of arm {} has other zeros or limits by now than those that this job was planned with: stop it, and start the node again",
+        attached.file.name
+    ))
+}
+
 /// Refuses as [`same_zeros`] does, as a tool's answer.
 pub(super) fn refuse_other_zeros(seat: &AttachedArm, scene: &Scene) -> Result<(), Box<Reply>> {
     check_same_zeros(seat, scene).map_err(|why| {

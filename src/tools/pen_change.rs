@@ -179,6 +179,8 @@ impl Node {
                 "{job} waits for {words}, not for pen {pen}; it waits on, and nothing moved"
             ));
         }
+        super::check_zeros_after_wait(self, seat)
+            .map_err(|why| format!("{why}; {job} waits on, and nothing moved"))?;
         let now = seat.motion.clock().now();
         seat.permits()
             .confirm_pen_change(&request.scene, now)

@@ -163,6 +163,7 @@ impl JobContext {
                 "an operator refused this plan; ask what should be different".to_owned(),
             )),
             Ok(PlanVerdict::Approved) => {
+                super::check_zeros_after_wait(&self.node, &self.seat).map_err(JobError::Refused)?;
                 let noted = self.entry.approved(&plan.hash);
                 noted.map_err(|error| JobError::Refused(error.to_string()))
             }

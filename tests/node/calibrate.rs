@@ -212,6 +212,39 @@ fn refuses_all_that_moves_or_records_once_the_arms_file_has_other_zeros() {
 }
 
 #[test]
+fn a_held_drawing_does_not_go_on_once_the_arms_file_has_other_zeros() {
+    let bench = Bench::new();
+    let lines: Vec<_> = (0..12).map(|line| [[0, line], [40, line]]).collect();
+    bench.scene("long", &support::scene("long", &json!(lines).to_string()));
+    std::fs::write(bench.path("node.toml"), "answer_within_s = 1\n").unwrap();
+    let config = bench.path("node.toml").display().to_string();
+    let served = bench.serve(&["--config", &config, "--state", &bench.state()]);
+    called(&served, "stroke", &json!({"scene": "long"}));
+    let until = |state: &str| {
+        let began = std::time::Instant::now();
+        while called(&served, "sense", &json!({}))["job"]["state"] != state {
+            assert!(began.elapsed() < support::PATIENCE, "it is not {state}");
+        }
+    };
+    until("moving");
+    let (done, said) = asked(&bench, &["hold"]);
+    assert!(done, "{said}");
+    until("held");
+    let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/scenes/arms/so101.toml");
+    let text = std::fs::read_to_string(shipped).unwrap();
+    let other = text.replacen("zero_tick = 2048", "zero_tick = 2098", 1);
+    std::fs::write(bench.path("scenes/arms/so101.toml"), other).unwrap();
+    let (done, said) = asked(&bench, &["resume"]);
+    assert!(
+        !done && said.contains("has other zeros or limits by now"),
+        "{said}"
+    );
+    until("held");
+    let (done, said) = asked(&bench, &["stop"]);
+    assert!(done, "{said}");
+}
+
+#[test]
 fn a_joint_that_was_hardly_moved_is_to_be_moved_again() {
     let bench = Bench::new();
     let hand = recording(

@@ -132,7 +132,7 @@ fn written_bytes(served: &Served) -> u64 {
 fn draw_for(served: &Served, time: Duration) -> u32 {
     let (began, mut jobs) = (Instant::now(), 0);
     loop {
-        let stroke = call(served, "stroke", &json!({"scene": "long"}));
+        let stroke = call(served, "stroke", &json!({"scene": "long", "again": true}));
         assert_eq!(stroke["success"], true, "{stroke:#}");
         jobs += 1;
         while is_under_way(served) {
