@@ -498,7 +498,7 @@ async fn act(node: &Arc<Node>, verb: OperatorVerb) -> VerbReply {
             let arguments = serde_json::json!({ "scene": scene });
             call(node, "stroke", ReceivedArguments::Value(arguments)).await
         }
-        OperatorVerb::Status => call(node, "sense", ReceivedArguments::Absent).await,
+        OperatorVerb::Status => status(node).await,
         OperatorVerb::Jobs { id, json } => job_list::jobs_reply(&node.state, id.as_deref(), json),
         OperatorVerb::Describe => describe(node),
         OperatorVerb::Replay { job } => job_replay::reply(node, &job).await,
@@ -631,6 +631,22 @@ fn enable(
             VerbReply::done(words)
         }
     }
+}
+
+/// Senses each arm; of several each is named.
+async fn status(node: &Arc<Node>) -> VerbReply {
+    if node.seats.len() < 2 {
+        return call(node, "sense", ReceivedArguments::Absent).await;
+    }
+    let mut told = VerbReply::done("");
+    for seat in &node.seats {
+        let arm = ReceivedArguments::Value(serde_json::json!({"arm": seat.name}));
+        let sensed = call(node, "sense", arm).await;
+        told.done &= sensed.done;
+        told.text += &format!("{}: {}\n", seat.name, sensed.text);
+    }
+    told.text.truncate(told.text.trim_end().len());
+    told
 }
 
 async fn call(node: &Arc<Node>, tool: &str, arguments: ReceivedArguments) -> VerbReply {

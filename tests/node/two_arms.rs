@@ -127,6 +127,11 @@ fn parks_the_arm_that_is_enabled_when_the_node_ends() {
         let mut node = table.serves(["base_m = [0.0, 0.0, 0.0]", "base_m = [0.0, 0.3, 0.0]"]);
         refused(table.enable(&[]), &["bases stand 0.30 m apart"]);
         done(table.enable(&["--arm", "left"]));
+        let status = done(table.says(&["status"]));
+        assert!(
+            status.contains("left: so101 ") && status.contains("right: so101 "),
+            "{status}"
+        );
         let url = &node.url.clone();
         std::thread::scope(|scope| {
             let bench = &table.bench;
