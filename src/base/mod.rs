@@ -1,6 +1,7 @@
 //! Vocabulary and services that every other crate may use: quantities with units, the clock, files on disk, lines for people.
 
 mod alarm_timer;
+pub mod background_thread;
 pub mod calendar;
 pub mod clock;
 pub mod disk;

@@ -96,7 +96,7 @@ impl<'a> RangeRecorder<'a> {
     pub fn task(&self) -> Option<String> {
         if self.zero.is_none() {
             return Some(
-                "bring every joint to its zero, the middle pose of the arm's drawing, and press Enter"
+                "bring every joint to its zero, the pose that is drawn here, and press Enter"
                     .to_owned(),
             );
         }
@@ -105,6 +105,18 @@ impl<'a> RangeRecorder<'a> {
             "move {} alone from one end to the other, leave it at its positive end, and press Enter",
             self.arm.joint_name(joint)
         ))
+    }
+
+    /// Returns the arm whose joints are moved.
+    #[must_use]
+    pub const fn arm(&self) -> &ArmModel {
+        self.arm
+    }
+
+    /// Returns the joint that is to be moved now; `None` while all are to be at zero.
+    #[must_use]
+    pub const fn joint(&self) -> Option<usize> {
+        self.joint
     }
 
     /// Completes the present task.

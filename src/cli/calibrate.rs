@@ -9,6 +9,7 @@ mod history;
 mod joints;
 mod operator_input;
 mod place;
+mod pose_sketch;
 mod proposal;
 pub(super) mod teach;
 mod touch;

@@ -38,6 +38,14 @@ pub(super) struct PlacementArgs {
     /// Draw all of it with the scene's first pen
     #[arg(long)]
     one_pen: bool,
+    /// Draw the strokes of these pens alone, by number from 1 or by name, such as 1,3
+    #[arg(
+        long,
+        value_name = "PENS",
+        value_delimiter = ',',
+        conflicts_with = "one_pen"
+    )]
+    pens: Vec<String>,
     /// Fill of an SVG's coloured areas, in place of the scene's
     #[arg(long, value_enum)]
     fill: Option<AreaFillChoice>,
@@ -103,6 +111,7 @@ impl PlacementArgs {
             || self.center
             || self.rotate.is_some()
             || self.one_pen
+            || !self.pens.is_empty()
             || self.fill.is_some()
             || self.skip_images
             || self.simplify.is_some()
@@ -129,6 +138,7 @@ impl PlacementArgs {
             placement: self.placement()?,
             fill: self.fill.map(FillKind::from),
             one_pen: self.one_pen,
+            pens: self.pens.clone(),
             skip_images: self.skip_images,
             order: self.sort.map(Order::from),
             simplify_mm: self.simplify.map(finite).transpose()?,

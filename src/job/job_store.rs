@@ -1,5 +1,6 @@
 //! All jobs of a node: its folder of journals, one a job, kept to a set number, size and age.
 
+use std::collections::HashSet;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -373,11 +374,17 @@ fn is_begun(state: &Path, id: &str, error: &std::io::Error) -> bool {
 /// When the folder cannot be read.
 pub fn past_jobs(state: &Path) -> std::io::Result<Vec<Result<PastJob, JournalError>>> {
     let numbers = numbers(&state.join(JOBS))?;
-    Ok(numbers
-        .into_iter()
-        .map(|number| past(state, &id(number)))
+    let all = numbers.into_iter().map(|number| past(state, &id(number)));
+    let mut all: Vec<_> = all
         .filter(|past| !matches!(past, Err(JournalError::Nothing(_))))
-        .collect())
+        .collect();
+    let mut arms_of_later = HashSet::new();
+    for past in all.iter_mut().rev().flatten() {
+        if !arms_of_later.insert(past.arm.clone()) {
+            past.was_overtaken();
+        }
+    }
+    Ok(all)
 }
 
 fn id(number: u64) -> String {

@@ -199,6 +199,16 @@ impl PastJob {
         self.interrupted || ends.contains(&self.state.as_str())
     }
 
+    /// Ends a job whose end could not be written, as on a full disk: a later one has had its arm since.
+    pub(super) fn was_overtaken(&mut self) {
+        if self.is_over() {
+            return;
+        }
+        self.interrupted = true;
+        "faulted".clone_into(&mut self.state);
+        "its end could not be written".clone_into(&mut self.message);
+    }
+
     /// Returns the time of its last record with a time, in milliseconds since 1970.
     pub(super) fn last_written_ms(&self) -> u64 {
         match self.ended_ms {

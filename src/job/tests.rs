@@ -413,6 +413,20 @@ fn a_job_that_is_being_begun_is_none_yet() {
 }
 
 #[test]
+fn a_job_without_an_end_is_over_once_a_later_one_has_its_arm() {
+    let state = tempfile::tempdir().unwrap();
+    let book = JobStore::open(state.path(), KEEP).unwrap();
+    let states = || -> Vec<String> {
+        let all = past_jobs(state.path()).unwrap().into_iter();
+        all.map(|past| past.unwrap().state).collect()
+    };
+    book.begin(&accepted(&book)).unwrap().moving().unwrap();
+    assert_eq!(states(), ["moving"]);
+    book.begin(&accepted(&book)).unwrap().moving().unwrap();
+    assert_eq!(states(), ["faulted", "moving"]);
+}
+
+#[test]
 fn a_second_process_is_told_who_has_the_journals() {
     let state = tempfile::tempdir().unwrap();
     let _first = JobStore::open(state.path(), KEEP).unwrap();

@@ -10,6 +10,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use base::background_thread::yield_to_arms;
 use base::clock::{NodeClock, calendar_ms};
 use base::units::ClockInstant;
 use motion::TickQueue;
@@ -98,7 +99,12 @@ impl JobRecording {
         };
         let thread = std::thread::Builder::new()
             .name("recorder".to_owned())
-            .spawn(move || task.run(&received))
+            .spawn(move || {
+                if let Err(error) = yield_to_arms() {
+                    tracing::debug!("the recorder keeps its priority: {error}");
+                }
+                task.run(&received);
+            })
             .map_err(RecordingError::file(&path))?;
         Ok(Self {
             commands,

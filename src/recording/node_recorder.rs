@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use base::background_thread::yield_to_arms;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use config::{NodeFile, RecordEntry};
@@ -172,7 +173,12 @@ impl JobRecordings {
         let jobs = self.state.join("jobs");
         let mending = std::thread::Builder::new()
             .name("mend".to_owned())
-            .spawn(move || mend_all(&jobs));
+            .spawn(move || {
+                if let Err(error) = yield_to_arms() {
+                    tracing::debug!("mending keeps its priority: {error}");
+                }
+                mend_all(&jobs);
+            });
         if let Err(error) = mending {
             tracing::warn!("torn recordings stay as they are: {error}");
         }

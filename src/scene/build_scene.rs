@@ -12,6 +12,7 @@ use super::file::{
     BoxFile, CornersFile, HeightsFile, InkFile, LimitsFile, PenChangeKind, PenFile, SceneFile,
 };
 use super::line_tidying::LineTidying;
+use super::pen_filter::PenFilter;
 use super::pen_holder::PenHolder;
 use super::placement::{PageOnSheet, fitting_size_mm};
 use super::rest_clearance::check_keep_outs;
@@ -50,6 +51,8 @@ pub(super) struct SceneParts {
     pub(super) drawing: Option<String>,
     /// True if the first pen draws everything.
     pub(super) one_pen: bool,
+    /// Pens, by number from 1 or name, whose strokes alone are drawn; none named are all.
+    pub(super) only_pens: Vec<String>,
     pub(super) size_from: SizeSource,
     pub(super) revision: Revision,
 }
@@ -122,7 +125,7 @@ pub(super) fn scene(file: &SceneFile, parts: SceneParts) -> Result<Scene, SceneF
         order: file.design.order,
         join_mm: laid.join_mm,
         page: laid.page,
-        notes: parts.design.notes.into_iter().chain(laid.note).collect(),
+        notes: parts.design.notes.into_iter().chain(laid.notes).collect(),
         surface,
         fiducials,
         pens,
@@ -430,8 +433,8 @@ fn check_pen_change(file: &SceneFile, wrong: &mut Vec<String>) {
 struct PlacedDesign {
     strokes: Vec<SheetStroke>,
     join_mm: f64,
-    /// What was left out of its lines.
-    note: Option<String>,
+    /// What was left out.
+    notes: Vec<String>,
     page: ScenePage,
     /// Strokes that do not fit the sheet.
     outside: Option<DesignOverflow>,
@@ -449,21 +452,25 @@ fn place(
     let sheet_mm = surface.size_mm();
     let page = PageOnSheet::new(&file.design, design.page_mm, sheet_mm)?;
     let tidying = LineTidying::of(&file.design)?;
+    let mut filter = PenFilter::of(&parts.only_pens, pens)?;
     let (mut point_count, mut points_left) = (0, 0);
     let mut strokes = Vec::with_capacity(design.strokes.len());
     let (mut found, mut lost) = (OverflowCollector::default(), UnassignedStrokes::default());
     let mut pause = None;
     for stroke in &design.strokes {
         pause = DrawingPause::of(stroke, pause);
+        let pen = match parts.one_pen {
+            true => Ok(0),
+            false => choose_pen(stroke.pen, stroke.colour, pens),
+        };
+        if pen.as_ref().is_ok_and(|pen| !filter.passes(*pen)) {
+            continue;
+        }
         let points = stroke.points_mm.iter().map(|p| page.apply(*p));
         let points_mm = points.map(|p| snap_to_edge(p, sheet_mm)).collect();
         let points_mm = tidying.simplified(points_mm);
         point_count += stroke.points_mm.len();
         points_left += points_mm.len();
-        let pen = match parts.one_pen {
-            true => Ok(0),
-            false => choose_pen(stroke.pen, stroke.colour, pens),
-        };
         let chosen = pen.as_ref().ok().and_then(|pen| pens.get(*pen));
         let is_outside = found.take(&points_mm, &stroke.source, chosen, sheet_mm);
         match pen {
@@ -489,10 +496,11 @@ fn place(
         fits_mm: fitting_size_mm(&file.design, design, sheet_mm),
         at_mm: file.design.at_mm.map(|at| at.map(Finite::get)),
     });
+    let notes = [filter.note(), tidying.note(point_count, points_left)];
     Ok(PlacedDesign {
         strokes,
         join_mm: tidying.join_mm,
-        note: tidying.note(point_count, points_left),
+        notes: notes.into_iter().flatten().collect(),
         page,
         outside,
     })

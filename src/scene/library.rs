@@ -390,6 +390,10 @@ impl SceneLibrary {
             canvas,
             drawing: self.instead.as_ref().map(|drawing| drawing.label()),
             one_pen: self.instead.as_ref().is_some_and(|drawing| drawing.one_pen),
+            only_pens: self
+                .instead
+                .as_ref()
+                .map_or_else(Vec::new, |drawing| drawing.pens.clone()),
             size_from: self.size_from(&scene.design),
             revision,
         };

@@ -23,6 +23,7 @@ mod fiducials;
 pub mod file;
 mod library;
 mod line_tidying;
+mod pen_filter;
 mod pen_holder;
 mod placement;
 mod replacement;

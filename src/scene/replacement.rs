@@ -25,6 +25,9 @@ pub struct DesignReplacement {
     /// True draws all of it with the scene's first pen, whatever colours and pens it names.
     #[serde(default)]
     pub one_pen: bool,
+    /// Pens, by number from 1 or name, whose strokes alone are drawn; none named are all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pens: Vec<String>,
     /// True leaves pictures made of pixels out of an SVG, as `skip_images` of a scene does.
     #[serde(default)]
     pub skip_images: bool,
@@ -81,6 +84,7 @@ impl DesignReplacement {
             placement: DesignPlacement::default(),
             fill: None,
             one_pen: false,
+            pens: Vec::new(),
             skip_images: false,
             order: None,
             simplify_mm: None,

@@ -33,9 +33,6 @@ const OVER_THE_SHEET: [&str; 2] = ["stroke", "align"];
 /// Interval at which a waiting call polls its job.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// Nice value of the planner thread, so that it yields to the arm thread.
-const PLANNER_NICE: i32 = 10;
-
 /// Reason for a motion that is not done, or only in part.
 pub(super) enum JobError {
     /// A person has to enable or reset first.
@@ -322,7 +319,7 @@ where
     let thread = std::thread::Builder::new()
         .name("planner".to_owned())
         .spawn(move || {
-            if let Err(error) = rustix::process::nice(PLANNER_NICE) {
+            if let Err(error) = base::background_thread::yield_to_arms() {
                 tracing::debug!("the planner keeps its priority: {error}");
             }
             // A caller that is gone wants no plan.

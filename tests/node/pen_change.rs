@@ -10,6 +10,7 @@
 use crate::support;
 use std::io::Write;
 use std::process::{ChildStdin, Stdio};
+use std::sync::mpsc::Receiver;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -107,6 +108,8 @@ struct Desk {
     bench: Bench,
     port: String,
     hand: ChildStdin,
+    /// What the simulated arm says of its pens.
+    told: Receiver<String>,
     sim: Running,
     served: Option<Served>,
     /// Layers in which a drawing was cut short, by the test or by a bus that a busy machine starved.
@@ -141,14 +144,15 @@ impl Desk {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        let lines = support::lines(child.stdout.take().unwrap());
+        let told = support::lines(child.stdout.take().unwrap());
         let hand = child.stdin.take().unwrap();
         let sim = Running(child);
-        let port = lines.recv_timeout(PATIENCE).unwrap();
+        let port = told.recv_timeout(PATIENCE).unwrap();
         let mut desk = Self {
             bench,
             port,
             hand,
+            told,
             sim,
             served: None,
             cut: Vec::new(),
@@ -238,8 +242,13 @@ impl Desk {
             return;
         }
         writeln!(self.hand, "pen {pen}").unwrap();
-        // The hand is a thread of the simulator's.
-        sleep(Duration::from_millis(300));
+        let words = format!("pen {pen} `");
+        while !self
+            .told
+            .recv_timeout(PATIENCE)
+            .unwrap()
+            .starts_with(&words)
+        {}
         let (done, told) = self.verb(&["pen", "--pen", &pen.to_string(), "--yes"]);
         assert!(done, "{told}");
     }

@@ -398,6 +398,38 @@ fn lines_are_simplified_merged_and_sorted_as_asked() {
     );
 }
 
+#[test]
+fn strokes_of_some_pens_are_drawn_alone() {
+    let bench = Bench::new();
+    let file = bench.path("lines.json");
+    let stroke = |pen: u8, y: u8| format!(r#"{{"pen": {pen}, "points": [[0, {y}], [40, {y}]]}}"#);
+    let strokes = [stroke(1, 10), stroke(2, 20), stroke(2, 30)].join(", ");
+    let design = format!(r#"{{"page": [40, 40], "strokes": [{strokes}]}}"#);
+    std::fs::write(&file, design).unwrap();
+    let plan = |pens: &str| {
+        let design = [
+            "--design",
+            file.to_str().unwrap(),
+            "--size",
+            "40mm",
+            "--json",
+        ];
+        bench.run(&[&["plan", "two_pens", "--pens", pens], &design[..]].concat())
+    };
+    for (pens, strokes, left_out) in [("1", 1, "2 strokes"), ("2", 2, "1 stroke")] {
+        let plan = json(&plan(pens));
+        assert_eq!(plan["stroke_count"], strokes, "{plan:#}");
+        let note = format!("{left_out} of other pens left out, as asked");
+        assert!(plan["notes"].to_string().contains(&note), "{plan:#}");
+    }
+    assert_eq!(json(&plan("2,1"))["stroke_count"], 3);
+    let refused = text(&plan("blue"));
+    assert!(
+        refused.contains("there is no pen \\\"blue\\\"; name 1 or `"),
+        "{refused}"
+    );
+}
+
 /// A four-line drawing became a dot that was scaled to the full size.
 #[test]
 fn m3_beside_a_z_that_lifts_draws_by_z_and_a_dot_stays_a_dot() {

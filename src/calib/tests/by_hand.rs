@@ -31,7 +31,7 @@ impl Hand {
         let mut ranges = RangeRecorder::new(&arm);
         let mut ticks: ServoTicks = (1..=6).map(|id| (id, self.zero)).collect();
         ranges.observe(&ticks);
-        assert!(ranges.task().unwrap().contains("middle pose"));
+        assert!(ranges.task().unwrap().contains("to its zero"));
         ranges.next();
         for (id, first, last) in &self.ends {
             for to in [*first, *last] {

@@ -14,6 +14,7 @@ use serde::Deserialize;
 use super::arguments::ConsentArgs;
 use super::operator_input::{OperatorAnswer, OperatorInput};
 use super::place::{CalibrationFolders, torque};
+use super::pose_sketch::sketch;
 use super::write::of_arm;
 use crate::{AtArgs, ExitStatus, NodeOptions, operator_client, terminal_output};
 use base::clock::NodeClock;
@@ -164,7 +165,8 @@ async fn by_hand(
         }
         ranges.observe(&arm.ticks);
         terminal_output::clear();
-        terminal_output::line(&format!("{}\n{task}", ranges.table()));
+        let sketch = sketch(ranges.arm(), ranges.joint());
+        terminal_output::line(&format!("{}\n{sketch}\n{task}", ranges.table()));
         tokio::select! {
             said = person.next_input() => match said {
                 OperatorAnswer::Line(_) => ranges.next(),

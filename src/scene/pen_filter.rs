@@ -1,0 +1,48 @@
+//! Drawing the strokes of some pens alone.
+
+use super::ScenePen;
+use base::wording::count;
+
+/// The pens whose strokes are drawn, and how many strokes of others were left out.
+pub(super) struct PenFilter {
+    /// Their indices; `None` for all pens.
+    wanted: Option<Vec<usize>>,
+    left_out: usize,
+}
+
+impl PenFilter {
+    /// Reads pens as people know them, by number from 1 or by name; none named are all.
+    pub(super) fn of(named: &[String], pens: &[ScenePen]) -> Result<Self, String> {
+        let index = |named: &String| {
+            let by_number = named.parse::<usize>().ok().and_then(|n| n.checked_sub(1));
+            let by_number = by_number.filter(|index| *index < pens.len());
+            let by_name = || pens.iter().position(|pen| pen.name == *named);
+            by_number.or_else(by_name).ok_or_else(|| {
+                let have = pens.iter().enumerate();
+                let have = have.map(|(index, pen)| format!("{} or `{}`", index + 1, pen.name));
+                let have: Vec<String> = have.collect();
+                format!("there is no pen {named:?}; name {}", have.join(", "))
+            })
+        };
+        let wanted = named.iter().map(index).collect::<Result<Vec<_>, _>>()?;
+        Ok(Self {
+            wanted: (!wanted.is_empty()).then_some(wanted),
+            left_out: 0,
+        })
+    }
+
+    /// Returns whether a stroke of this pen is drawn, and counts it where it is not.
+    pub(super) fn passes(&mut self, pen: usize) -> bool {
+        let passes = self.wanted.as_ref().is_none_or(|pens| pens.contains(&pen));
+        self.left_out += usize::from(!passes);
+        passes
+    }
+
+    /// Says how many strokes were left out.
+    pub(super) fn note(&self) -> Option<String> {
+        (self.left_out > 0).then(|| {
+            let strokes = count(self.left_out, "stroke");
+            format!("{strokes} of other pens left out, as asked")
+        })
+    }
+}
