@@ -17,6 +17,9 @@ slow:
     STEADYHAND_RUN_S=600 cargo test --release --test timing -- recorded_run:: --nocapture
     cargo test --locked -p steadyhand-recording --features live live::
     tests/recordings/run 200
+    cargo clippy --locked -p steadyhand-fleet -p steadyhand-node --features steadyhand-fleet/zenoh,steadyhand-node/zenoh --all-targets -- -D warnings
+    tests/fleet/run
+    tests/fleet/run 20
 
 # Random trouble in so many rounds, from a seed; 200 are in `test`.
 chaos rounds="2000" seed="20261121":

@@ -103,6 +103,72 @@ pub struct FleetEntry {
     pub read_retries: u32,
     /// The pause before the first of them; it doubles.
     pub retry_after_ms: u64,
+    /// The fleet's Zenoh router, where this node announces itself; absent: nowhere. Needs the cargo feature `zenoh`.
+    pub zenoh: Option<ZenohEntry>,
+}
+
+/// A Zenoh router, and how this node and the router know each other.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ZenohEntry {
+    /// Endpoint of the router: `tls/HOST:PORT`, or `tcp/HOST:PORT` on this machine.
+    pub router: String,
+    /// A node without a sign of life for so long counts as gone.
+    #[serde(default = "zenoh_lease_ms")]
+    pub lease_ms: u64,
+    /// The authority that signed the router's certificate, as PEM.
+    pub ca: Option<PathBuf>,
+    /// This node's certificate, whose common name is the node's, as PEM.
+    pub cert: Option<PathBuf>,
+    /// Its key, as PEM.
+    pub key: Option<PathBuf>,
+}
+
+/// The lease as shipped.
+fn zenoh_lease_ms() -> u64 {
+    1_000
+}
+
+impl ZenohEntry {
+    fn problems(&self) -> Vec<ConfigProblem> {
+        let mut found = Vec::new();
+        let mut say = |key: &str, what: String| {
+            found.push(ConfigProblem::at(format!("fleet.zenoh.{key}"), what));
+        };
+        let router = &self.router;
+        let files = [&self.ca, &self.cert, &self.key];
+        let wrong = match router.split_once('/') {
+            Some(("tls", _)) if files.iter().any(|file| file.is_none()) => {
+                Some("needs `ca`, `cert` and `key`")
+            }
+            Some(("tls", _)) => None,
+            Some(("tcp", at)) if is_loopback(at) => None,
+            Some(("tcp", _)) => Some(
+                "is another machine's, which is reached by `tls/` alone; without TLS only 127.0.0.1, [::1] and localhost are possible",
+            ),
+            _ => Some("is not of the form tls/HOST:PORT or tcp/HOST:PORT"),
+        };
+        if let Some(wrong) = wrong {
+            say("router", format!("router `{router}` {wrong}"));
+        }
+        if !(200..=60_000).contains(&self.lease_ms) {
+            let lease = self.lease_ms;
+            say(
+                "lease_ms",
+                format!("lease_ms is {lease}; 200 to 60000 are possible"),
+            );
+        }
+        found
+    }
+}
+
+/// Returns whether `HOST:PORT` is on this machine.
+fn is_loopback(at: &str) -> bool {
+    let is_number = |at: &str| {
+        at.parse::<std::net::SocketAddr>()
+            .is_ok_and(|at| at.ip().is_loopback())
+    };
+    is_number(at) || at.starts_with("localhost:")
 }
 
 impl Default for FleetEntry {
@@ -117,6 +183,7 @@ impl Default for FleetEntry {
             quiet_s: 10,
             read_retries: 2,
             retry_after_ms: 100,
+            zenoh: None,
         }
     }
 }
@@ -137,11 +204,13 @@ impl FleetEntry {
         let wrong = rows
             .into_iter()
             .filter(|(_, value, least, most)| !(least..=most).contains(&value));
+        let zenoh = self.zenoh.iter().flat_map(ZenohEntry::problems);
         wrong
             .map(|(key, value, least, most)| {
                 let what = format!("{key} is {value}; {least} to {most} are possible");
                 ConfigProblem::at(format!("fleet.{key}"), what)
             })
+            .chain(zenoh)
             .collect()
     }
 }
@@ -254,6 +323,38 @@ mod tests {
         ] {
             assert!(wrong.contains(words), "{words:?} is not in {wrong}");
         }
+    }
+
+    #[test]
+    fn a_router_of_another_machine_needs_certificates() {
+        let wrong = |zenoh: &str| {
+            let text = format!("[fleet.zenoh]\n{zenoh}\n");
+            NodeFile::read("node.toml", &text)
+                .err()
+                .map(|error| error.to_string())
+        };
+        let files = "ca = \"a\"\ncert = \"b\"\nkey = \"c\"";
+        for (said, words) in [
+            ("router = \"tcp/10.0.0.1:7447\"", "reached by `tls/` alone"),
+            (
+                "router = \"tcp/127.0.0.1.example.org:7447\"",
+                "reached by `tls/` alone",
+            ),
+            (
+                "router = \"tls/10.0.0.1:7447\"",
+                "needs `ca`, `cert` and `key`",
+            ),
+            ("router = \"10.0.0.1\"", "is not of the form"),
+            ("router = \"tcp/[::1]:7447\"\nlease_ms = 10", "200 to 60000"),
+        ] {
+            let told = wrong(said).unwrap();
+            assert!(told.contains(words), "{words:?} is not in {told}");
+        }
+        assert_eq!(wrong("router = \"tcp/127.0.0.1:7447\""), None);
+        assert_eq!(
+            wrong(&format!("router = \"tls/10.0.0.1:7447\"\n{files}")),
+            None
+        );
     }
 
     #[test]

@@ -5,8 +5,8 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
 use super::{
-    Fleet, FleetPeer, FleetPolicy, OutgoingCall, RemoteCallError, RemoteCallWatch, ToolAnswer,
-    ToolEffect,
+    Fleet, FleetPeer, FleetPolicy, OutgoingCall, PeerPresence, RemoteCallError, RemoteCallWatch,
+    ToolAnswer, ToolEffect,
 };
 
 /// A stop is sent again at once, as often as this, while there is time.
@@ -35,7 +35,8 @@ impl Fleet {
     /// Forwards a call and waits for its answer.
     ///
     /// # Errors
-    /// The reason for having no answer. A call that moves is sent only once, regardless of the outcome.
+    /// The reason for having no answer. A call that moves is sent only once, regardless of the outcome. Where several nodes go
+    /// by one name, only a stop is sent.
     pub async fn forward(
         &self,
         peer: &FleetPeer,
@@ -43,6 +44,11 @@ impl Fleet {
         deed: ToolEffect,
         watch: &RemoteCallWatch,
     ) -> Result<ToolAnswer, RemoteCallError> {
+        if let (PeerPresence::Duplicate { count }, ToolEffect::Reads | ToolEffect::Moves) =
+            (self.presence.of(&peer.name), deed)
+        {
+            return Err(RemoteCallError::Ambiguous(count));
+        }
         let limit = self.rules.limit(deed);
         let until = Instant::now() + limit;
         let sent = self.send_with_retries(peer, letter, deed, watch, until);

@@ -1,10 +1,13 @@
 //! The other nodes: who they are, whether they answer, and how a call is passed on whole.
 //!
-//! How they are found and reached is behind one small trait, [`Reach`]. Here is what holds for every way of reaching
+//! How they are found and reached is behind one small trait, [`PeerTransport`]. Here is what holds for every way of reaching
 //! them: how long each kind of call may take, what is tried again, and what is remembered of whom, with its age.
 
 mod forward_with_retries;
 mod peer_list;
+mod presence;
+#[cfg(feature = "zenoh")]
+pub mod zenoh_presence;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -18,6 +21,7 @@ use call::ReceivedArguments;
 
 pub use call::{CallHop, ToolAnswer, ToolEffect};
 pub use peer_list::{ClockOffset, PeerSighting};
+pub use presence::{PeerPresence, PresenceTable};
 
 /// A way to find and reach other nodes.
 pub trait PeerTransport: Send + Sync {
@@ -111,6 +115,11 @@ pub enum RemoteCallError {
     /// The caller gave up.
     #[error("the caller gave up")]
     Cancelled,
+    /// Several nodes go by its name; nothing was sent.
+    #[error(
+        "{0} nodes announce themselves by this name: give each its own `name` in its node file"
+    )]
+    Ambiguous(usize),
 }
 
 impl RemoteCallError {
@@ -146,6 +155,7 @@ pub struct Fleet {
     me: String,
     reach: Arc<dyn PeerTransport>,
     rules: FleetPolicy,
+    presence: Arc<PresenceTable>,
     seen: Mutex<HashMap<String, Arc<peer_list::PeerState>>>,
 }
 
@@ -163,8 +173,15 @@ impl Fleet {
             me: me.to_owned(),
             reach,
             rules,
+            presence: Arc::default(),
             seen: Mutex::default(),
         }
+    }
+
+    /// The table of who is present, for an engine that keeps it true.
+    #[must_use]
+    pub fn presence(&self) -> &Arc<PresenceTable> {
+        &self.presence
     }
 
     /// Every other node that is known now.

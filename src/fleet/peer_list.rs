@@ -9,7 +9,8 @@ use tokio::sync::watch;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::{
-    CallHop, Fleet, FleetPeer, OutgoingCall, RemoteCallError, RemoteCallWatch, ToolAnswer,
+    CallHop, Fleet, FleetPeer, OutgoingCall, PeerPresence, RemoteCallError, RemoteCallWatch,
+    ToolAnswer,
 };
 use base::clock::calendar_ms;
 use call::ReceivedArguments;
@@ -59,6 +60,8 @@ pub struct ClockOffset {
 pub struct PeerSighting {
     /// The peer.
     pub peer: FleetPeer,
+    /// Presence of the node, as an engine tells it.
+    pub presence: PeerPresence,
     /// Reason why it counts as out of reach; absent if it answered.
     pub unreached: Option<String>,
     /// Its last report, if that is not too old to be shown.
@@ -81,10 +84,12 @@ impl Fleet {
         let seen = self.peer_state(&peer);
         let known = seen.now();
         let began = Instant::now();
-        if !self.is_fresh(&known) {
+        if !self.is_fresh(&peer, &known) {
             let mut ended = seen.ended.subscribe();
             self.ask(&peer, &seen);
+            let is_gone = matches!(self.presence.of(&peer.name), PeerPresence::Gone { .. });
             let patience = match known.last {
+                _ if is_gone => until.min(began + GRACE),
                 Some(Err(_)) => until.min(began + GRACE),
                 _ => until,
             };
@@ -95,14 +100,21 @@ impl Fleet {
         self.sighting(peer, &seen.now(), began)
     }
 
-    fn is_fresh(&self, known: &PeerKnowledge) -> bool {
-        let lately = |said: &PeerReport| said.at.elapsed() <= self.rules.list_cache;
+    fn is_fresh(&self, peer: &FleetPeer, known: &PeerKnowledge) -> bool {
+        let lately = |said: &PeerReport| {
+            said.at.elapsed() <= self.rules.list_cache
+                && !self.presence.changed_since(&peer.name, said.at)
+        };
         matches!(known.last, Some(Ok(()))) && known.said.as_ref().is_some_and(lately)
     }
 
     fn sighting(&self, peer: FleetPeer, known: &PeerKnowledge, began: Instant) -> PeerSighting {
-        let unreached = match &known.last {
-            Some(Err(failure)) => Some(failure.to_string()),
+        let presence = self.presence.of(&peer.name);
+        let unreached = match (presence, &known.last) {
+            (PeerPresence::Duplicate { count }, _) => {
+                Some(RemoteCallError::Ambiguous(count).to_string())
+            }
+            (_, Some(Err(failure))) => Some(failure.to_string()),
             _ => None,
         };
         let kept = |said: &&PeerReport| {
@@ -112,6 +124,7 @@ impl Fleet {
         let said = known.said.as_ref().filter(kept);
         PeerSighting {
             peer,
+            presence,
             unreached,
             said: said.map(|said| said.answer.clone()),
             age: said.map(|said| said.at.elapsed()),

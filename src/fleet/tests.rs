@@ -54,6 +54,39 @@ impl PeerTransport for Village {
     }
 }
 
+#[tokio::test]
+async fn two_nodes_of_one_name_are_sent_nothing_but_a_stop() {
+    let village = Arc::new(Village::default());
+    let fleet = Arc::new(Fleet::new("hub", Arc::clone(&village) as _, rules()));
+    fleet
+        .presence()
+        .replace(Some([("well".to_owned(), 2)].into()));
+    let peer = fleet.peer("well").unwrap();
+    let watch = RemoteCallWatch::unobserved();
+    for (deed, asked) in [
+        (ToolEffect::Reads, 0),
+        (ToolEffect::Moves, 0),
+        (ToolEffect::Stops, 1),
+    ] {
+        let letter = OutgoingCall {
+            tool: "sense".to_owned(),
+            arguments: ReceivedArguments::Absent,
+            hop: CallHop {
+                from: "hub".to_owned(),
+                called: "well".to_owned(),
+                role: None,
+                caller: "test".to_owned(),
+            },
+        };
+        let answer = fleet.forward(&peer, letter, deed, &watch).await;
+        assert_eq!(village.asked.load(Ordering::SeqCst), asked, "{deed:?}");
+        assert_eq!(
+            answer.err() == Some(RemoteCallError::Ambiguous(2)),
+            asked == 0
+        );
+    }
+}
+
 fn rules() -> FleetPolicy {
     FleetPolicy {
         list_within: Duration::from_millis(900),

@@ -99,6 +99,7 @@ async fn until_told(
         Some(opened) => control_socket::adopt(opened),
         None => control_socket::open(serve.socket.as_deref(), &node.file.name),
     };
+    let _announced = super::peers::announce(&node.file, node.fleet.as_ref())?;
     let stop = CancellationToken::new();
     let parking = Arc::new(OnceLock::new());
     tokio::spawn(signals(

@@ -10,7 +10,7 @@ use super::stroke::rounded;
 use super::{AttachedArm, Node};
 use base::clock::calendar_ms;
 use base::wording::count;
-use fleet::{ClockOffset, PeerSighting};
+use fleet::{ClockOffset, PeerPresence, PeerSighting};
 
 pub(super) async fn call(order: &ToolContext<'_>) -> Reply {
     let node = order.node;
@@ -125,6 +125,7 @@ fn calibration(node: &Node, seat: &AttachedArm) -> Option<Value> {
 fn other(sighting: PeerSighting) -> Value {
     let PeerSighting {
         peer,
+        presence,
         unreached,
         said,
         age,
@@ -141,6 +142,13 @@ fn other(sighting: PeerSighting) -> Value {
     node.insert("address".to_owned(), json!(peer.address));
     node.insert("tags".to_owned(), json!(peer.tags));
     node.insert("reachable".to_owned(), json!(unreached.is_none()));
+    if let Some(word) = presence_word(presence) {
+        node.insert("presence".to_owned(), json!(word));
+    }
+    if let PeerPresence::Gone { since } = presence {
+        let gone_s = rounded(since.elapsed().as_secs_f64());
+        node.insert("gone_s".to_owned(), json!(gone_s));
+    }
     let age_s = age.map(|age| rounded(age.as_secs_f64()));
     match (unreached, said) {
         (None, _) => {
@@ -155,6 +163,16 @@ fn other(sighting: PeerSighting) -> Value {
         }
     }
     Value::Object(node)
+}
+
+/// A word for what an engine tells of a node; none where none tells.
+fn presence_word(presence: PeerPresence) -> Option<&'static str> {
+    match presence {
+        PeerPresence::Unknown => None,
+        PeerPresence::Announced => Some("announced"),
+        PeerPresence::Gone { .. } => Some("gone"),
+        PeerPresence::Duplicate { .. } => Some("duplicate"),
+    }
 }
 
 fn add_freshness(mut said: Map<String, Value>, offset: Option<ClockOffset>) -> Map<String, Value> {

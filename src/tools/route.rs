@@ -196,9 +196,12 @@ fn unanswered(peer: &FleetPeer, tool: &ToolDefinition, failure: &RemoteCallError
             "whether its arm stands is not known: go there, or cut its power".to_owned()
         }
         (ToolEffect::Reads, _) => "try again, or look with list_nodes".to_owned(),
-        (ToolEffect::Moves, RemoteCallError::Unreached(_) | RemoteCallError::Refused(_)) => {
-            "nothing moved".to_owned()
-        }
+        (
+            ToolEffect::Moves,
+            RemoteCallError::Unreached(_)
+            | RemoteCallError::Refused(_)
+            | RemoteCallError::Ambiguous(_),
+        ) => "nothing moved".to_owned(),
         // The connection is closed by now: a node that still lives stops what the call moved.
         (ToolEffect::Moves, _) => format!(
             "whether anything moved is not known; that node stops what this call began; look with sense and node {name}"
@@ -219,6 +222,7 @@ fn code(failure: &RemoteCallError) -> &'static str {
         RemoteCallError::Refused(_) => "refused_there",
         RemoteCallError::Silent(_) => "silent",
         RemoteCallError::Cancelled => "cancelled",
+        RemoteCallError::Ambiguous(_) => "ambiguous_node",
     }
 }
 

@@ -1,0 +1,126 @@
+//! Presence of other nodes, as an engine beside HTTP tells it. A hint: it shortens waits and drops old reports, it never
+//! stands for an answer, and nothing is enabled because of it.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Mutex, PoisonError};
+
+use tokio::time::Instant;
+
+/// Presence of one node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PeerPresence {
+    /// Nobody tells: there is no engine, no way to it, or the node has never announced itself.
+    Unknown,
+    /// One node announces itself by this name.
+    Announced,
+    /// Nobody does any more.
+    Gone {
+        /// The end of its presence.
+        since: Instant,
+    },
+    /// Several nodes announce themselves by this name.
+    Duplicate {
+        /// Number of those nodes.
+        count: usize,
+    },
+}
+
+/// Names that are announced now, and the last change of each.
+#[derive(Debug, Default)]
+pub struct PresenceTable {
+    heard: Mutex<AnnouncedNames>,
+}
+
+#[derive(Debug, Default)]
+struct AnnouncedNames {
+    /// Number of nodes of each name; `None` while the engine is out of reach.
+    counts: Option<BTreeMap<String, usize>>,
+    /// Last count of each name that was ever announced, and when it changed.
+    changes: HashMap<String, (usize, Instant)>,
+}
+
+impl PresenceTable {
+    /// Puts what is announced now in the place of what was; `None` if the engine is out of reach.
+    pub fn replace(&self, counts: Option<BTreeMap<String, usize>>) {
+        let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(counts) = &counts {
+            let now = Instant::now();
+            for (name, (last, changed)) in &mut heard.changes {
+                let count = counts.get(name).copied().unwrap_or(0);
+                if *last != count {
+                    (*last, *changed) = (count, now);
+                }
+            }
+            for (name, count) in counts {
+                heard.changes.entry(name.clone()).or_insert((*count, now));
+            }
+        }
+        heard.counts = counts;
+    }
+
+    /// Returns the presence of the node of this name.
+    #[must_use]
+    pub fn of(&self, name: &str) -> PeerPresence {
+        let heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(counts) = &heard.counts else {
+            return PeerPresence::Unknown;
+        };
+        match (counts.get(name), heard.changes.get(name)) {
+            (Some(1), _) => PeerPresence::Announced,
+            (Some(count), _) => PeerPresence::Duplicate { count: *count },
+            (None, Some((_, since))) => PeerPresence::Gone { since: *since },
+            (None, None) => PeerPresence::Unknown,
+        }
+    }
+
+    /// Returns whether a node came, went or was doubled later than `at`.
+    pub(super) fn changed_since(&self, name: &str, at: Instant) -> bool {
+        let heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        heard
+            .changes
+            .get(name)
+            .is_some_and(|(_, changed)| *changed > at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn heard(table: &PresenceTable, names: &[(&str, usize)]) {
+        let counts = names
+            .iter()
+            .map(|(name, count)| ((*name).to_owned(), *count));
+        table.replace(Some(counts.collect()));
+    }
+
+    #[test]
+    fn who_never_came_is_unknown_and_who_went_is_gone() {
+        let table = PresenceTable::default();
+        assert_eq!(table.of("left"), PeerPresence::Unknown);
+        heard(&table, &[("left", 1), ("twin", 2)]);
+        assert_eq!(table.of("left"), PeerPresence::Announced);
+        assert_eq!(table.of("twin"), PeerPresence::Duplicate { count: 2 });
+        assert_eq!(table.of("right"), PeerPresence::Unknown);
+        let before = Instant::now();
+        heard(&table, &[("twin", 2)]);
+        assert!(matches!(table.of("left"), PeerPresence::Gone { since } if since >= before));
+        assert!(table.changed_since("left", before));
+        assert!(!table.changed_since("twin", before));
+    }
+
+    #[test]
+    fn without_the_engine_nobody_is_said_to_be_gone() {
+        let table = PresenceTable::default();
+        heard(&table, &[("left", 1)]);
+        let before = Instant::now();
+        table.replace(None);
+        assert_eq!(table.of("left"), PeerPresence::Unknown);
+        heard(&table, &[("left", 1)]);
+        assert_eq!(table.of("left"), PeerPresence::Announced);
+        assert!(
+            !table.changed_since("left", before),
+            "nothing changed of the node"
+        );
+    }
+}

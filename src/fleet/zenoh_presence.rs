@@ -1,0 +1,243 @@
+//! Presence over Zenoh: a liveliness token for this node, and a table of those of the others.
+//!
+//! A session with one router, on a plain thread of its own; Zenoh brings its own threads. Scouting by multicast and gossip are
+//! off: nobody joins who is not told where the router is.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::time::Instant;
+use zenoh::sample::Sample;
+use zenoh::{Config, Session, Wait};
+
+use super::PresenceTable;
+
+/// Keys of all tokens: the node's name, then the session's own number, so that two nodes of one name are two tokens.
+const EVERY_TOKEN: &str = "steadyhand/*/alive/*";
+
+/// A router that is not reached in this time is tried anew, after as long a pause.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
+
+/// A session without a router for this long is given up for a new one.
+const GIVE_UP_AFTER: Duration = Duration::from_secs(5);
+
+/// All tokens are asked for this often, though no change was told: a change can be lost with the connection that tells it.
+const REFRESH_AFTER: Duration = Duration::from_secs(10);
+
+/// A question for all tokens is answered within this.
+const ANSWER_WITHIN: Duration = Duration::from_secs(1);
+
+/// A node's way into a fleet's router.
+#[derive(Clone, Debug)]
+pub struct ZenohOptions {
+    /// Name of this node.
+    pub node: String,
+    /// Endpoint of the router: `tls/HOST:PORT`, or `tcp/HOST:PORT`.
+    pub router: String,
+    /// After so long without a sign of life either side takes the other for gone.
+    pub lease: Duration,
+    /// Certificates, for a router by TLS.
+    pub certificates: Option<ZenohCertificates>,
+}
+
+/// Files by which a node and a router know each other.
+#[derive(Clone, Debug)]
+pub struct ZenohCertificates {
+    /// The authority that signed the router's certificate.
+    pub ca: PathBuf,
+    /// This node's certificate, whose common name is the node's.
+    pub cert: PathBuf,
+    /// Its key.
+    pub key: PathBuf,
+}
+
+/// Reason for having no presence.
+#[derive(Debug, thiserror::Error)]
+pub enum ZenohPresenceError {
+    /// The thread was not started.
+    #[error("the thread that announces this node was not started: {0}")]
+    Thread(#[from] std::io::Error),
+    /// Zenoh does not take the options, or does not reach its router.
+    #[error("{0}")]
+    Session(#[from] zenoh::Error),
+}
+
+/// Presence of this node; it ends when this is dropped.
+#[derive(Debug)]
+pub struct ZenohAnnouncement {
+    wake: Sender<PresenceEvent>,
+}
+
+impl Drop for ZenohAnnouncement {
+    fn drop(&mut self) {
+        let _ = self.wake.send(PresenceEvent::End);
+    }
+}
+
+enum PresenceEvent {
+    /// A token came or went.
+    Changed,
+    /// This node goes.
+    End,
+}
+
+/// Announces this node, and keeps `table` true. A router that is not there is tried again until this node ends.
+///
+/// # Errors
+/// The options are none for Zenoh; no thread can be had.
+pub fn announce(
+    options: &ZenohOptions,
+    table: Arc<PresenceTable>,
+) -> Result<ZenohAnnouncement, ZenohPresenceError> {
+    let config = config(options)?;
+    let (wake, woken) = mpsc::channel();
+    let watcher = PresenceWatcher {
+        node: options.node.clone(),
+        poll: options.lease / 4,
+        wake: wake.clone(),
+        woken,
+        table,
+    };
+    std::thread::Builder::new()
+        .name("presence".to_owned())
+        .spawn(move || watcher.run(&config))?;
+    Ok(ZenohAnnouncement { wake })
+}
+
+fn config(options: &ZenohOptions) -> Result<Config, ZenohPresenceError> {
+    let lease_ms = u64::try_from(options.lease.as_millis()).unwrap_or(u64::MAX);
+    let mut link = json!({ "tx": { "lease": lease_ms, "keep_alive": 4 } });
+    if let (Some(files), Some(link)) = (&options.certificates, link.as_object_mut()) {
+        link.insert(
+            "tls".to_owned(),
+            json!({
+                "root_ca_certificate": files.ca,
+                "enable_mtls": true,
+                "connect_certificate": files.cert,
+                "connect_private_key": files.key,
+                "verify_name_on_connect": true,
+            }),
+        );
+    }
+    let whole = json!({
+        "mode": "client",
+        "connect": { "endpoints": [options.router], "timeout_ms": 2_000, "exit_on_failure": true },
+        "scouting": { "multicast": { "enabled": false }, "gossip": { "enabled": false } },
+        "transport": { "link": link },
+    });
+    Ok(Config::from_json5(&whole.to_string())?)
+}
+
+struct PresenceWatcher {
+    node: String,
+    poll: Duration,
+    wake: Sender<PresenceEvent>,
+    woken: Receiver<PresenceEvent>,
+    table: Arc<PresenceTable>,
+}
+
+impl PresenceWatcher {
+    fn run(&self, config: &Config) {
+        let mut told = String::new();
+        loop {
+            let ended = self.watch(config, &mut told);
+            self.table.replace(None);
+            match ended {
+                Ok(true) => return,
+                Ok(false) => {}
+                Err(error) => warn_once(&mut told, error.to_string()),
+            }
+            if let Ok(PresenceEvent::End) | Err(RecvTimeoutError::Disconnected) =
+                self.woken.recv_timeout(RETRY_AFTER)
+            {
+                return;
+            }
+        }
+    }
+
+    /// Watches through one session. Returns true if this node goes, false if the router was lost.
+    fn watch(&self, config: &Config, told: &mut String) -> Result<bool, zenoh::Error> {
+        let session = zenoh::open(config.clone()).wait()?;
+        let own = format!("steadyhand/{}/alive/{}", self.node, session.zid());
+        let _token = session.liveliness().declare_token(own).wait()?;
+        let wake = self.wake.clone();
+        let _changes = session
+            .liveliness()
+            .declare_subscriber(EVERY_TOKEN)
+            .callback(move |_: Sample| {
+                let _ = wake.send(PresenceEvent::Changed);
+            })
+            .wait()?;
+        told.clear();
+        tracing::info!("the fleet's router is reached");
+        let (mut heard, mut refresh) = (Instant::now(), true);
+        let mut asked = Instant::now();
+        loop {
+            if session.info().routers_zid().wait().next().is_none() {
+                self.table.replace(None);
+                refresh = true;
+                if heard.elapsed() > GIVE_UP_AFTER {
+                    warn_once(told, "the fleet's router is lost".to_owned());
+                    return Ok(false);
+                }
+            } else {
+                heard = Instant::now();
+                if refresh || asked.elapsed() > REFRESH_AFTER {
+                    asked = Instant::now();
+                    let counts = announced(&session)?;
+                    refresh = counts.is_none();
+                    self.judge_own(counts.as_ref(), told);
+                    self.table.replace(counts);
+                }
+            }
+            match self.woken.recv_timeout(self.poll) {
+                Ok(PresenceEvent::Changed) => refresh = true,
+                Err(RecvTimeoutError::Timeout) => {}
+                Ok(PresenceEvent::End) | Err(RecvTimeoutError::Disconnected) => return Ok(true),
+            }
+        }
+    }
+
+    fn judge_own(&self, counts: Option<&BTreeMap<String, usize>>, told: &mut String) {
+        let name = &self.node;
+        match counts.and_then(|counts| counts.get(name)) {
+            Some(count) if *count > 1 => warn_once(
+                told,
+                format!(
+                    "{count} nodes of this fleet are called `{name}`: the others call none of them; give each its own `name`"
+                ),
+            ),
+            _ => told.clear(),
+        }
+    }
+}
+
+/// Counts the tokens of each name; `None` if the router does not say all in time.
+fn announced(session: &Session) -> Result<Option<BTreeMap<String, usize>>, zenoh::Error> {
+    let replies = session
+        .liveliness()
+        .get(EVERY_TOKEN)
+        .timeout(ANSWER_WITHIN)
+        .wait()?;
+    let mut counts = BTreeMap::new();
+    while let Ok(reply) = replies.recv() {
+        let Ok(sample) = reply.result() else {
+            return Ok(None);
+        };
+        if let Some(name) = sample.key_expr().as_str().split('/').nth(1) {
+            *counts.entry(name.to_owned()).or_insert(0) += 1;
+        }
+    }
+    Ok(Some(counts))
+}
+
+fn warn_once(told: &mut String, why: String) {
+    if *told != why {
+        tracing::warn!("presence in the fleet: {why}");
+        *told = why;
+    }
+}
