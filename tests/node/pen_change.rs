@@ -334,6 +334,7 @@ impl Desk {
 
     /// Every line is there once, with its pen; where a layer was cut short a little of it is there twice.
     fn is_drawn_once(&mut self) {
+        let jobs = self.jobs();
         let (ink, pauses) = (self.ink(), self.pauses);
         for (index, ink) in ink.into_iter().enumerate() {
             let design = match (pauses, index) {
@@ -352,7 +353,7 @@ impl Desk {
             let twice_mm = drawn_twice_mm(&design, &ink);
             assert!(
                 twice_mm < may_mm,
-                "pen {}: {twice_mm} mm twice, cut {cuts} times",
+                "pen {}: {twice_mm} mm twice, cut {cuts} times: {jobs:#?}",
                 index + 1
             );
             let elsewhere_mm = ink::missing_mm(&ink, &design, 2.0);
@@ -446,14 +447,15 @@ fn while_it_waits_nothing_moves_and_no_tool_confirms() {
     // An operator's other verbs do not move it either, and another pen is not this one.
     let (_, resumed) = desk.verb(&["resume"]);
     assert!(!resumed.contains("goes on"), "{resumed}");
-    let (done, told) = desk.verb(&["pen", "job-1", "--pen", "2", "--yes"]);
+    let job = desk.drawing()["id"].as_str().unwrap().to_owned();
+    let (done, told) = desk.verb(&["pen", &job, "--pen", "2", "--yes"]);
     assert!(!done && told.contains("not for pen 2"), "{told}");
-    let (done, told) = desk.verb(&["pen", "job-1"]);
+    let (done, told) = desk.verb(&["pen", &job]);
     assert!(!done && told.contains("at a terminal"), "{told}");
     assert_eq!(desk.awaited(), Some(1));
     // Enabling is looked at anew.
     assert!(desk.verb(&["disable"]).0);
-    let (done, told) = desk.verb(&["pen", "job-1", "--yes"]);
+    let (done, told) = desk.verb(&["pen", &job, "--yes"]);
     assert!(!done && told.contains("not enabled"), "{told}");
     assert_eq!(desk.awaited(), Some(1));
     desk.enable();
@@ -678,7 +680,8 @@ fn a_drawing_pauses_before_a_layer_until_a_person_lets_it_go_on() {
         words.starts_with("a person: the drawing pauses here (layer `!layer-2`)"),
         "{words}"
     );
-    let (done, told) = desk.verb(&["pen", "job-1"]);
+    let job = sensed["job"]["id"].as_str().unwrap();
+    let (done, told) = desk.verb(&["pen", job]);
     assert!(!done && told.contains("at a terminal"), "{told}");
     // Enabling is looked at anew.
     assert!(desk.verb(&["disable"]).0);
