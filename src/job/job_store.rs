@@ -230,9 +230,9 @@ impl JobStore {
         under_way: Option<&str>,
         is_meant: impl Fn(&PastJob) -> bool,
     ) -> Vec<Vec<[f64; 2]>> {
-        let drew = |past: &PastJob| past.arm == arm && past.tool == "stroke" && past.drawn.mm > 0.0;
-        let now = under_way.and_then(|id| self.read(id)).filter(drew);
-        let mut next = now.or_else(|| self.read(&self.last_id(drew)?));
+        let now = under_way.and_then(|id| self.read(id));
+        let now = now.filter(|past| drew(past, arm));
+        let mut next = now.or_else(|| self.last_drawing(arm));
         let mut lines = Vec::new();
         while let Some(past) = next.take_if(|past| is_meant(past)) {
             lines.extend(past.inked());
@@ -243,10 +243,15 @@ impl JobStore {
         lines
     }
 
-    fn last_id(&self, is_it: impl Fn(&PastJob) -> bool) -> Option<String> {
-        let ended = self.ended();
-        let mut newest_first = ended.iter().rev().map(|(past, _)| past);
-        Some(newest_first.find(|past| is_it(past))?.id.clone())
+    /// The last job that is over and has drawn with an arm, with its strokes.
+    #[must_use]
+    pub fn last_drawing(&self, arm: &str) -> Option<PastJob> {
+        let found = {
+            let ended = self.ended();
+            let mut newest_first = ended.iter().rev().map(|(past, _)| past);
+            newest_first.find(|past| drew(past, arm))?.id.clone()
+        };
+        self.read(&found)
     }
 
     /// Reads a whole job from its journal; `None` if it is missing or cannot be believed.
@@ -317,6 +322,10 @@ fn ages_ms(times_ms: &[u64], now_ms: u64, longest_ms: u64) -> Vec<u64> {
         .collect();
     ages.reverse();
     ages
+}
+
+fn drew(past: &PastJob, arm: &str) -> bool {
+    past.arm == arm && past.tool == "stroke" && past.drawn.mm > 0.0
 }
 
 /// Drops the strokes of a job that no other can continue.

@@ -247,7 +247,8 @@ impl PastJob {
     /// All line of its present plan.
     #[must_use]
     pub fn total_mm(&self) -> f64 {
-        self.strokes.iter().map(length_mm).sum()
+        // A sum of nothing is -0.
+        self.strokes.iter().map(length_mm).sum::<f64>() + 0.0
     }
 
     /// Returns whether it left a drawing half done that no other job has continued.
@@ -261,6 +262,14 @@ impl PastJob {
     pub fn has_remainder(&self) -> bool {
         let inked = self.drawn.mm > 0.0 || (self.interrupted && self.released_mm > 0.0);
         self.tool == "stroke" && inked && self.drawn.strokes < self.strokes.len()
+    }
+
+    /// Returns whether all of its design is on the sheet, however it ended after that.
+    #[must_use]
+    pub fn is_all_drawn(&self) -> bool {
+        self.tool == "stroke"
+            && !self.strokes.is_empty()
+            && self.drawn.strokes == self.strokes.len()
     }
 
     /// Returns the index of the pen that draws next, if anything is left.

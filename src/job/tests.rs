@@ -600,6 +600,7 @@ fn a_drawing_in_parts_is_left_with_all_that_the_later_pens_draw() {
         is_left(&entry.past(), before_mm + part_mm);
         assert_eq!(entry.past().drawn.strokes, count * (pen + 1));
         assert_eq!(entry.past().has_remainder(), pen + 1 < parts);
+        assert_eq!(entry.past().is_all_drawn(), pen + 1 == parts);
         let next = entry.past().next_pen();
         assert_eq!(next, part.later.first().map(|stroke| stroke.pen));
         part.earlier.extend(strokes.clone());

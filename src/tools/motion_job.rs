@@ -480,10 +480,8 @@ where
             ..card
         },
     );
-    let reply = match (reply.is_error, state) {
-        (true, "stopped" | "faulted" | "refused") if entry.past().has_remainder() => {
-            reply.hint(how_to_go_on(&entry.past()))
-        }
+    let reply = match how_to_go_on(&entry.past()) {
+        Some(words) if reply.is_error && state != "reached" => reply.hint(words),
         _ => reply,
     };
     // The journal first: whoever has the answer finds it there.
@@ -491,13 +489,17 @@ where
     job.end(state, reply, seat.motion.clock().now());
 }
 
-/// Says how the rest of a drawing that was left is drawn.
-const fn how_to_go_on(past: &PastJob) -> &'static str {
-    if !resume::is_of_operator(past) {
-        "after reset, stroke {\"resume\":true} draws what is left; without it the drawing begins anew"
-    } else {
-        "after reset, `steadyhand draw --resume` draws what is left"
+/// Says how the rest of a drawing that broke off is drawn, or that none of it is left.
+fn how_to_go_on(past: &PastJob) -> Option<&'static str> {
+    if past.is_all_drawn() {
+        return Some(
+            "all of the drawing is on the sheet: after reset nothing is left to do, and another stroke draws it once more",
+        );
     }
+    past.has_remainder().then(|| match resume::is_of_operator(past) {
+        false => "after reset, stroke {\"resume\":true} draws what is left; without it the drawing begins anew",
+        true => "after reset, `steadyhand draw --resume` draws what is left",
+    })
 }
 
 /// Stops the arm as soon as the caller gives up, for as long as the returned handle is kept. Returns `None` without a
@@ -730,7 +732,7 @@ mod tests {
     use link::{ByteLink, LinkError};
     use motion::{MotionHandle, PortOpener};
     use permit::PermitRegistry;
-    use scene::SceneLibrary;
+    use scene::{SceneLibrary, SheetStroke};
     use sim::ArmSimulator;
 
     fn seat() -> AttachedArm {
@@ -795,5 +797,28 @@ mod tests {
         }
         let planned = preview(&seat, &RemoteCallWatch::unobserved(), |_| Ok(7)).await;
         assert!(matches!(planned, Ok(7)));
+    }
+
+    #[test]
+    fn a_drawing_that_broke_off_says_what_is_left_of_it() {
+        let stroke = || SheetStroke {
+            pen: 0,
+            points_mm: vec![[0.0, 0.0], [10.0, 0.0]],
+            source: String::new(),
+            pause: None,
+        };
+        let mut past = PastJob {
+            tool: "stroke".to_owned(),
+            strokes: vec![stroke(), stroke()],
+            ..PastJob::default()
+        };
+        let says = |past: &PastJob, words: &str| {
+            how_to_go_on(past).is_some_and(|told| told.contains(words))
+        };
+        assert_eq!(how_to_go_on(&past), None);
+        (past.drawn.mm, past.drawn.strokes) = (12.0, 1);
+        assert!(says(&past, "draws what is left"));
+        (past.drawn.mm, past.drawn.strokes) = (20.0, 2);
+        assert!(says(&past, "nothing is left to do"));
     }
 }

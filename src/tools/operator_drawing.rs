@@ -237,14 +237,19 @@ impl Node {
     }
 
     fn left_half_done(&self, arm: Option<&str>) -> Result<ResolvedDrawing, String> {
-        let mut seats = self
-            .seats
-            .iter()
-            .filter(|seat| arm.is_none_or(|arm| seat.name == arm));
-        let found = seats.find_map(|seat| Some((seat, self.book.unfinished(&seat.name)?)));
-        let (seat, past) = found.ok_or_else(|| match arm {
-            Some(arm) => format!("no drawing of arm `{arm}` was left half done; nothing moved"),
-            None => "no drawing was left half done; nothing moved".to_owned(),
+        let all = self.seats.iter();
+        let seats: Vec<_> = all
+            .filter(|seat| arm.is_none_or(|arm| seat.name == arm))
+            .collect();
+        let mut each = seats.iter();
+        let found = each.find_map(|seat| Some((*seat, self.book.unfinished(&seat.name)?)));
+        let (seat, past) = found.ok_or_else(|| {
+            let mut complete = seats.iter().filter_map(|seat| resume::complete(self, seat));
+            let words = complete.next().unwrap_or_else(|| match arm {
+                Some(arm) => format!("no drawing of arm `{arm}` was left half done"),
+                None => "no drawing was left half done".to_owned(),
+            });
+            format!("{words}; nothing moved")
         })?;
         if past.is_drawing_of_caller {
             return Err(format!(

@@ -190,8 +190,26 @@ fn title(past: &PastJob) -> String {
     }
 }
 
-/// Says which other arms have something to go on with.
+/// Says that nothing is left of an arm's last drawing, if that is so: it may have broken off on its way to rest.
+pub(super) fn complete(node: &Node, seat: &AttachedArm) -> Option<String> {
+    let last = node.book.last_drawing(&seat.name);
+    let done = last.filter(PastJob::is_all_drawn)?;
+    Some(format!(
+        "nothing is left to resume: {}, which draws {} with arm {:?}, has drawn all of it",
+        done.id,
+        title(&done),
+        seat.name
+    ))
+}
+
+/// Says that the last drawing is complete, or else which other arms have something to go on with.
 fn nothing_to_resume(node: &Node, seat: &AttachedArm) -> Reply {
+    if let Some(done) = complete(node, seat) {
+        return Reply::failed(format!(
+            "{done}; reset parks the arm, and stroke without resume draws from the beginning; nothing moved"
+        ))
+        .with("code", "drawing_complete");
+    }
     let others: Vec<String> = node
         .seats
         .iter()

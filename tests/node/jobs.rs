@@ -424,12 +424,35 @@ fn three_refusals_of_one_kind_send_the_model_to_a_person() {
     }
 }
 
+#[test]
+fn of_a_drawing_that_is_complete_nothing_is_resumed() {
+    let bench = Bench::new();
+    bench.scene("short", &support::scene("short", LINES));
+    let state = bench.state();
+    let call = |arguments: &str| bench.call(&["stroke", arguments, "--state", &state]).1;
+    let none = call(r#"{"resume":true}"#);
+    assert_eq!(none["code"], "nothing_to_resume", "{none:#}");
+    let drawn = call(STROKE);
+    assert_eq!(drawn["job"]["state"], "reached", "{drawn:#}");
+    let refused = call(r#"{"resume":true}"#);
+    assert_eq!(refused["code"], "drawing_complete", "{refused:#}");
+    let words = refused["message"].as_str().unwrap();
+    let job = drawn["job"]["id"].as_str().unwrap();
+    assert!(
+        words.contains(job) && words.contains("has drawn all of it"),
+        "{words}"
+    );
+}
+
 /// Goes on, or begins where nothing was drawn, until the drawing is done; faults of a machine that
 /// is too busy are reset.
 fn insist(bench: &Bench, served: &Served) {
     let began = Instant::now();
     loop {
         let (mut code, mut result) = call(bench, served, "stroke", r#"{"resume":true}"#);
+        if result["code"] == "drawing_complete" {
+            return;
+        }
         if result["code"] == "nothing_to_resume" {
             (code, result) = call(bench, served, "stroke", STROKE);
         }

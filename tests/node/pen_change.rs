@@ -265,7 +265,7 @@ impl Desk {
             assert!(began.elapsed() < PATIENCE, "{:#?}", self.jobs());
         }
         let told = self.call("stroke", r#"{"resume":true}"#);
-        // Before anything was drawn nothing can be resumed.
+        // What broke on its way to rest is complete. Before anything was drawn nothing can be resumed.
         if told["code"] == "nothing_to_resume" {
             // Where this breaks as well, it is found over and gone on with again.
             self.call("stroke", r#"{"scene":"layers","again":true}"#);
@@ -280,7 +280,7 @@ impl Desk {
                 return Some(pen);
             }
             let job = self.drawing();
-            if job["state"] == "reached" {
+            if job["state"] == "reached" || self.is_complete() {
                 return None;
             }
             if job["ended_ms"].as_u64().unwrap_or_default() > 0 {
@@ -289,6 +289,17 @@ impl Desk {
             assert!(began.elapsed() < PATIENCE * 8, "{:#?}", self.jobs());
             sleep(Duration::from_millis(100));
         }
+    }
+
+    /// Whether all is drawn and only the way to rest broke off. Then nothing is left to resume.
+    fn is_complete(&self) -> bool {
+        let is_over = self.drawing()["ended_ms"].as_u64().unwrap_or_default() > 0;
+        let complete = is_over && self.position_mm() > LAYER_MM * 3.0 - 0.05;
+        if complete {
+            let told = self.call("stroke", r#"{"resume":true}"#);
+            assert_eq!(told["code"], "drawing_complete", "{told:#}");
+        }
+        complete
     }
 
     /// Puts in every pen that is asked for, to the end. Returns them.

@@ -488,7 +488,7 @@ impl Chaos {
             let mut answer = self.node().ask("stroke", "{\"resume\":true}");
             let code = |answer: &Value| answer["result"]["structuredContent"]["code"].clone();
             // A design that was changed since is drawn anew.
-            let anew = ["nothing_to_resume", "scene_changed"];
+            let anew = ["nothing_to_resume", "drawing_complete", "scene_changed"];
             if answer
                 .as_ref()
                 .is_some_and(|answer| anew.iter().any(|anew| code(answer) == *anew))
