@@ -173,12 +173,12 @@ impl Desk {
 
     /// `kill -9`, and another start. Whatever was being drawn must be asked for again.
     fn kill(&mut self) {
-        let position_mm = self.position_mm();
+        let has_drawn = self.drawing()["drawn_mm"].as_f64() > Some(0.0);
         let mut served = self.served.take().unwrap();
         served.child.0.kill().unwrap();
         served.child.0.wait().unwrap();
         self.serve();
-        if position_mm > 0.0 {
+        if has_drawn {
             let (_, told) = self.verb(&["jobs"]);
             assert!(told.contains("the node ended"), "{told}");
             let told = self.call("stroke", STROKE);
@@ -223,15 +223,19 @@ impl Desk {
         (1..=3).find(is_awaited)
     }
 
-    /// How far the drawing is: its layers, one behind the other.
+    /// How far the drawing is: its layers, one behind the other. What was not planned yet is as far as the job that it resumes.
     fn position_mm(&self) -> f64 {
-        let job = self.drawing();
-        let mm = |name: &str| job[name].as_f64().unwrap_or_default();
-        let left_mm = mm("total_mm") - mm("drawn_mm");
-        if mm("total_mm") == 0.0 {
-            return 0.0;
+        let jobs = self.jobs();
+        let mm = |job: &Value, name: &str| job[name].as_f64().unwrap_or_default();
+        let mut at = jobs.iter().find(|job| job["tool"] == "stroke");
+        while let Some(job) = at {
+            let total_mm = mm(job, "total_mm");
+            if total_mm > 0.0 {
+                return LAYER_MM * 3.0 - (total_mm - mm(job, "drawn_mm"));
+            }
+            at = jobs.iter().find(|before| before["id"] == job["resumes"]);
         }
-        LAYER_MM * 3.0 - left_mm
+        0.0
     }
 
     /// A person puts a pen in and says so, or ends a pause.
@@ -253,17 +257,21 @@ impl Desk {
         assert!(done, "{told}");
     }
 
-    /// A drawing that came to no good end is gone on with, as a person does.
-    fn recover(&mut self) {
-        let at_mm = self.position_mm();
-        self.cut
-            .extend((0..3).filter(|layer| is_in(*layer, at_mm, 0.0)));
+    fn bring_to_rest(&self) {
         self.enable();
         let began = Instant::now();
         while self.jobs()[0]["tool"] != "reset" || self.jobs()[0]["state"] != "reached" {
             self.verb(&["reset", "--scene", "layers"]);
             assert!(began.elapsed() < PATIENCE, "{:#?}", self.jobs());
         }
+    }
+
+    /// A drawing that came to no good end is gone on with, as a person does.
+    fn recover(&mut self) {
+        let at_mm = self.position_mm();
+        self.cut
+            .extend((0..3).filter(|layer| is_in(*layer, at_mm, 0.0)));
+        self.bring_to_rest();
         let told = self.call("stroke", r#"{"resume":true}"#);
         // What broke on its way to rest is complete. Before anything was drawn nothing can be resumed.
         if told["code"] == "nothing_to_resume" {
@@ -291,11 +299,24 @@ impl Desk {
         }
     }
 
+    /// Puts a pen in, or ends a pause, and waits for the next. What broke before it drew anything asks for the same again.
+    fn change_until_next(&mut self, pen: usize) -> Option<usize> {
+        loop {
+            let breaks = self.cut.len();
+            self.change(pen);
+            let next = self.until_awaited();
+            if next != Some(pen) || self.cut.len() == breaks {
+                return next;
+            }
+        }
+    }
+
     /// Whether all is drawn and only the way to rest broke off. Then nothing is left to resume.
     fn is_complete(&self) -> bool {
         let is_over = self.drawing()["ended_ms"].as_u64().unwrap_or_default() > 0;
         let complete = is_over && self.position_mm() > LAYER_MM * 3.0 - 0.05;
         if complete {
+            self.bring_to_rest();
             let told = self.call("stroke", r#"{"resume":true}"#);
             assert_eq!(told["code"], "drawing_complete", "{told:#}");
         }
@@ -393,13 +414,16 @@ fn drawn_twice_mm(design: &[Line], ink: &[Line]) -> f64 {
 fn three_pens_are_asked_for_one_after_the_other() {
     let mut desk = Desk::new();
     let waits = desk.call("stroke", STROKE);
-    assert_eq!(waits["state"], "waiting_for_pen", "{waits:#}");
+    assert_eq!(desk.until_awaited(), Some(1));
     let sensed = desk.call("sense", "{}");
+    assert_eq!(sensed["job"]["state"], "waiting_for_pen", "{sensed:#}");
     let awaited = sensed["job"]["waits_for"].as_str().unwrap();
     assert!(awaited.contains("1 of 3"), "{sensed:#}");
     // The answer to an equal call is the same job; it confirms nothing.
     let same = desk.call("stroke", STROKE);
-    assert_eq!(same["job"]["id"], waits["job"]["id"], "{same:#}");
+    if desk.cut.is_empty() {
+        assert_eq!(same["job"]["id"], waits["job"]["id"], "{same:#}");
+    }
     assert_eq!(desk.awaited(), Some(1));
     let asked = desk.finish();
     let told = desk.drawing();
@@ -470,8 +494,7 @@ fn while_it_waits_nothing_moves_and_no_tool_confirms() {
     assert!(!done && told.contains("not enabled"), "{told}");
     assert_eq!(desk.awaited(), Some(1));
     desk.enable();
-    desk.change(1);
-    assert_eq!(desk.until_awaited(), Some(2));
+    assert_eq!(desk.change_until_next(1), Some(2));
     // A stop ends the waiting; nothing moves until a person enables it, and then the rest is drawn.
     let stopped = desk.call("stop", "{}");
     assert_eq!(stopped["success"], true, "{stopped:#}");
@@ -482,7 +505,9 @@ fn while_it_waits_nothing_moves_and_no_tool_confirms() {
     }
     let reset = desk.call("reset", "{}");
     assert_eq!(reset["code"], "needs_enabling", "{reset:#}");
-    assert_eq!(desk.finish(), [2, 3], "{:#?}", desk.jobs());
+    let mut asked = desk.finish();
+    asked.dedup();
+    assert_eq!(asked, [2, 3], "{:#?}", desk.jobs());
     desk.is_drawn_once();
 }
 
@@ -647,8 +672,7 @@ fn a_node_that_is_told_to_end_while_it_waits_asks_for_that_pen_again() {
     let mut desk = Desk::new();
     desk.call("stroke", STROKE);
     let first = desk.until_awaited().unwrap();
-    desk.change(first);
-    let second = desk.until_awaited().unwrap();
+    let second = desk.change_until_next(first).unwrap();
     assert_ne!(second, first);
     let mut served = desk.served.take().unwrap();
     assert_eq!(served.child.terminate(), Some(0));
@@ -704,14 +728,19 @@ fn a_drawing_pauses_before_a_layer_until_a_person_lets_it_go_on() {
     if desk.is_drawing(1) {
         desk.kill();
     }
-    // The pause that a person has ended is not made again.
-    assert_eq!(desk.until_awaited(), Some(3), "{:#?}", desk.jobs());
+    // The pause that a person has ended is not made again, but where the machine broke the drawing off before it drew.
+    let breaks = desk.cut.len();
+    let mut next = desk.until_awaited();
+    if next == Some(2) && desk.cut.len() > breaks {
+        next = desk.change_until_next(2);
+    }
+    assert_eq!(next, Some(3), "{:#?}", desk.jobs());
     assert!(desk.drawing()["pauses_ended"].as_array().map(Vec::len) <= Some(1));
-    desk.change(3);
-    assert_eq!(desk.finish(), Vec::<usize>::new(), "{:#?}", desk.jobs());
-    let ended = desk.drawing()["pauses_ended"].clone();
-    let last = ended.as_array().and_then(|all| all.last().cloned());
-    assert_eq!(last, Some(json!("layer `!layer-3`")));
+    assert_eq!(desk.change_until_next(3), None, "{:#?}", desk.jobs());
+    let jobs = desk.jobs();
+    let ended = |job: &Value| job["pauses_ended"].as_array().cloned().unwrap_or_default();
+    let ended: Vec<Value> = jobs.iter().flat_map(ended).collect();
+    assert!(ended.contains(&json!("layer `!layer-3`")), "{jobs:#?}");
     desk.is_drawn_once();
 }
 
@@ -725,8 +754,12 @@ fn after_a_stop_at_a_pause_an_embedded_arm_moves_again() {
     let served = bench.serve(&["--state", &state, "--config", config.to_str().unwrap()]);
     let call =
         |tool: &str, arguments: &str| bench.call(&[tool, arguments, "--node", &served.url]).1;
-    let waits = call("stroke", r#"{"scene":"pens_by_hand"}"#);
-    assert_eq!(waits["state"], "waiting_for_pen", "{waits:#}");
+    call("stroke", r#"{"scene":"pens_by_hand"}"#);
+    let began = Instant::now();
+    while call("sense", "{}")["job"]["state"] != "waiting_for_pen" {
+        assert!(began.elapsed() < PATIENCE, "{:#}", call("sense", "{}"));
+        sleep(Duration::from_millis(100));
+    }
     // Meanwhile nothing moves.
     let refused = call("reset", "{}");
     assert_eq!(refused["success"], false, "{refused:#}");
