@@ -15,7 +15,7 @@ use super::questions::{self, SHORT_YES};
 use super::{AtArgs, ExitStatus, NodeOptions, own_node, progress_bar, terminal_output, watch};
 use node::control_socket::{OperatorVerb, VerbReply};
 use node::open::{self, SimulationRate};
-use tools::{DrawingAssent, DrawingOffer, DrawingOrder};
+use tools::{ALL_DRAWN, DrawingAssent, DrawingOffer, DrawingOrder};
 
 #[derive(Debug, Args)]
 pub(super) struct DrawArgs {
@@ -271,12 +271,10 @@ impl DrawCommand<'_> {
     /// Says how a drawing that did not come to its end is gone on with.
     fn how_to_go_on(&self, result: &serde_json::Map<String, Value>) -> Option<String> {
         let hints = result.get("usage_hints").and_then(Value::as_array)?;
-        let is_left = |hint: &Value| {
-            hint.as_str()
-                .is_some_and(|hint| hint.contains("draw --resume"))
-        };
-        if !hints.iter().any(is_left) {
-            return None;
+        let mut hints = hints.iter().filter_map(Value::as_str);
+        let next = hints.find(|hint| hint.contains("draw --resume") || *hint == ALL_DRAWN)?;
+        if next == ALL_DRAWN {
+            return Some(next.to_owned());
         }
         let resume = format!("steadyhand {}draw --resume", self.node_words());
         Some(match (self.door.own(), self.is_kept()) {

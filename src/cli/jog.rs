@@ -3,6 +3,7 @@
 //! Nothing moves on: a step ends by itself, the next one is a key pressed again, and a client that goes
 //! away in the middle of a step stops the arm.
 
+mod screen;
 mod terminal;
 mod view;
 

@@ -489,12 +489,13 @@ where
     job.end(state, reply, seat.motion.clock().now());
 }
 
+/// Said of a drawing that broke off after its last line.
+pub const ALL_DRAWN: &str = "all of the drawing is on the sheet: after reset nothing is left to do, and drawing it again puts it there twice";
+
 /// Says how the rest of a drawing that broke off is drawn, or that none of it is left.
 fn how_to_go_on(past: &PastJob) -> Option<&'static str> {
     if past.is_all_drawn() {
-        return Some(
-            "all of the drawing is on the sheet: after reset nothing is left to do, and another stroke draws it once more",
-        );
+        return Some(ALL_DRAWN);
     }
     past.has_remainder().then(|| match resume::is_of_operator(past) {
         false => "after reset, stroke {\"resume\":true} draws what is left; without it the drawing begins anew",

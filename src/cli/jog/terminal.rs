@@ -4,10 +4,11 @@ use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
+use super::screen::JogScreen;
 use super::view::{JogAction, JogView};
 use super::{JogArgs, look};
 use crate::{ExitStatus, operator_client, terminal_output};
@@ -28,9 +29,9 @@ pub(super) async fn run(args: &JogArgs) -> anyhow::Result<ExitStatus> {
         bail!("this is not a terminal: say one step with --step, such as --step z-1");
     }
     let mut view = JogView::new(look(args).await?);
-    let mut terminal = ratatui::try_init()?;
-    let ended = run_view(args, &mut view, &mut terminal).await;
-    ratatui::restore();
+    let screen = JogScreen::open()?;
+    let ended = run_view(args, &mut view, &screen).await;
+    drop(screen);
     if let Ok(Some(stopped)) = &ended {
         terminal_output::line(stopped);
     }
@@ -51,14 +52,14 @@ pub(super) async fn run(args: &JogArgs) -> anyhow::Result<ExitStatus> {
 async fn run_view(
     args: &JogArgs,
     view: &mut JogView,
-    terminal: &mut ratatui::DefaultTerminal,
+    screen: &JogScreen,
 ) -> anyhow::Result<Option<String>> {
     let mut keys = keys();
     let clock = NodeClock::real();
     let mut alarm = clock.alarm()?;
     let mut under_way: Option<RunningStep> = None;
     loop {
-        terminal.draw(|frame| view.draw(frame))?;
+        screen.show(&view.lines())?;
         tokio::select! {
             key = keys.recv() => {
                 let key = key.context("the keyboard is gone")?;

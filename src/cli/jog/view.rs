@@ -1,13 +1,8 @@
 //! View and keys of the jog's terminal. It draws and decides; it sends no requests.
 
-use ratatui::Frame;
-use ratatui::crossterm::event::KeyCode;
-use ratatui::layout::{Constraint, Layout};
-use ratatui::style::{Modifier, Style};
-use ratatui::text::Line;
-use ratatui::widgets::{Block, Cell, Paragraph, Row, Table};
+use crossterm::event::KeyCode;
 
-use node::jog::{JogAxis, JogRequest, JogState};
+use node::jog::{JogAxis, JogJoint, JogRequest, JogState};
 
 /// Current selection, and the last message.
 #[derive(Debug, Default)]
@@ -19,6 +14,22 @@ pub(super) struct JogView {
     size: usize,
     /// True if the next `y` takes torque off.
     asks_to_let_go: bool,
+}
+
+/// A line on the terminal.
+#[derive(Debug)]
+pub(super) struct ViewLine {
+    pub(super) text: String,
+    pub(super) is_bold: bool,
+}
+
+impl ViewLine {
+    fn plain(text: &str) -> Self {
+        Self {
+            text: text.to_owned(),
+            is_bold: false,
+        }
+    }
 }
 
 /// In millimetres, or degrees of a joint.
@@ -87,60 +98,48 @@ impl JogView {
         JogAction::Own
     }
 
-    /// The whole of it.
-    pub(super) fn draw(&self, frame: &mut Frame<'_>) {
-        let rows = u16::try_from(self.stance.joints.len()).unwrap_or(u16::MAX);
-        let [joints, tip, message, keys] = Layout::vertical([
-            Constraint::Length(rows.saturating_add(3)),
-            Constraint::Length(2),
-            Constraint::Length(2),
-            Constraint::Min(2),
-        ])
-        .areas(frame.area());
-        frame.render_widget(self.table(), joints);
-        frame.render_widget(Paragraph::new(self.tip()), tip);
-        frame.render_widget(Paragraph::new(self.status_line()), message);
-        frame.render_widget(Paragraph::new(KEYS.map(Line::from).to_vec()), keys);
+    /// The whole of it, from the top.
+    pub(super) fn lines(&self) -> Vec<ViewLine> {
+        let joints = self.stance.joints.iter().enumerate();
+        let joints = joints.map(|(index, joint)| self.joint_line(index, joint));
+        let below =
+            [&self.tip(), "", self.status_line(), "", KEYS[0], KEYS[1]].map(ViewLine::plain);
+        let above = [&self.title(), "", HEADER].map(ViewLine::plain);
+        above
+            .into_iter()
+            .chain(joints)
+            .chain([ViewLine::plain("")])
+            .chain(below)
+            .collect()
     }
 
-    fn table(&self) -> Table<'_> {
-        let header = ["", "joint", "degrees", "limits", "left", "load", "heat"];
-        let rows = self.stance.joints.iter().enumerate().map(|(index, joint)| {
-            let left = (joint.deg - joint.lower_deg).min(joint.upper_deg - joint.deg);
-            let load = joint
-                .load
-                .map_or("-".to_owned(), |load| format!("{:.0} %", load * 1e2));
-            let heat = joint
-                .temperature_c
-                .map_or("-".to_owned(), |c| format!("{c:.0} C"));
-            let row = Row::new([
-                Cell::from(if index == self.joint { ">" } else { "" }),
-                Cell::from(joint.name.as_str()),
-                Cell::from(format!("{:8.2}", joint.deg)),
-                Cell::from(format!("{:.0} to {:.0}", joint.lower_deg, joint.upper_deg)),
-                Cell::from(format!("{left:.0}")),
-                Cell::from(load),
-                Cell::from(heat),
-            ]);
+    fn title(&self) -> String {
+        let torque = match self.stance.energised {
+            true => "",
+            false => ", torque off",
+        };
+        format!("jog: {}{torque}", self.stance.state)
+    }
+
+    fn joint_line(&self, index: usize, joint: &JogJoint) -> ViewLine {
+        let left = (joint.deg - joint.lower_deg).min(joint.upper_deg - joint.deg);
+        let none = || "-".to_owned();
+        let load = joint
+            .load
+            .map_or_else(none, |load| format!("{:.0} %", load * 1e2));
+        let heat = joint
+            .temperature_c
+            .map_or_else(none, |c| format!("{c:.0} C"));
+        let limits = format!("{:.0} to {:.0}", joint.lower_deg, joint.upper_deg);
+        let mark = if index == self.joint { ">" } else { " " };
+        ViewLine {
+            text: format!(
+                "{mark} {:<16}{:>9.2}  {limits:<14}{left:>5.0}{load:>8}{heat:>7}",
+                joint.name, joint.deg
+            ),
             // Near a limit, where the next step may be refused.
-            row.style(if left < STEPS[2] {
-                Style::new().add_modifier(Modifier::BOLD)
-            } else {
-                Style::new()
-            })
-        });
-        let widths = [2, 16, 9, 14, 6, 7, 6].map(Constraint::Length);
-        Table::new(rows, widths)
-            .header(Row::new(header))
-            .block(Block::bordered().title(format!(
-                "jog: {}{}",
-                self.stance.state,
-                if self.stance.energised {
-                    ""
-                } else {
-                    ", torque off"
-                }
-            )))
+            is_bold: left < STEPS[2],
+        }
     }
 
     fn tip(&self) -> String {
@@ -160,19 +159,17 @@ impl JogView {
     }
 }
 
+/// Over what [`JogView::joint_line`] writes.
+const HEADER: &str = "  joint             degrees  limits         left    load   heat";
+
 const KEYS: [&str; 2] = [
     "space stops   x X y Y z Z the tip   up down a joint, left right turn it   s step size",
     "g let go (the arm drops)   p record the pose   q end",
 ];
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a failing test may panic")]
 mod tests {
-    use ratatui::Terminal;
-    use ratatui::backend::TestBackend;
-
     use super::*;
-    use node::jog::JogJoint;
 
     fn view() -> JogView {
         let joint = |name: &str, deg| JogJoint {
@@ -232,10 +229,9 @@ mod tests {
 
     #[test]
     fn the_view_shows_joints_limits_tip_and_what_forbids_motion() {
-        let mut terminal = Terminal::new(TestBackend::new(90, 14)).unwrap();
-        let view = view();
-        terminal.draw(|frame| view.draw(frame)).unwrap();
-        let shown = terminal.backend().to_string();
+        let lines = view().lines();
+        let shown: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
+        let shown = shown.join("\n");
         for part in [
             "jog: holding",
             "shoulder_pan",
@@ -249,5 +245,11 @@ mod tests {
         ] {
             assert!(shown.contains(part), "{part}: {shown}");
         }
+        // Only the joint near its limit stands out.
+        let bold: Vec<&ViewLine> = lines.iter().filter(|line| line.is_bold).collect();
+        assert!(
+            matches!(bold[..], [line] if line.text.contains("elbow")),
+            "{bold:?}"
+        );
     }
 }

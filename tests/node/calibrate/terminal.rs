@@ -12,6 +12,9 @@ use super::support::person::{Person, plugged_in};
 use super::support::unless_starved;
 use super::{Bench, PATIENCE, Served, jog, stance, tip_mm};
 
+/// The terminal shows again what was there before.
+const LEAVES_ALTERNATE_SCREEN: &str = "\u{1b}[?1049l";
+
 /// What a question ends with.
 const ASKED: &str = "Write `yes` to go on:";
 
@@ -311,6 +314,7 @@ fn ctrl_c_in_the_view_stops_the_step_and_leaves() {
         person.types("\u{3}");
         person.sees("stopped");
         person.ends_with(0);
+        assert!(person.transcript().contains(LEAVES_ALTERNATE_SCREEN));
         wait_until_stopped(&bench);
         assert!(tip_mm(&bench)[2] - before < 11.0);
     });
