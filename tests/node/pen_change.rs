@@ -505,8 +505,12 @@ fn while_it_waits_nothing_moves_and_no_tool_confirms() {
     }
     let reset = desk.call("reset", "{}");
     assert_eq!(reset["code"], "needs_enabling", "{reset:#}");
+    let breaks = desk.cut.len();
     let mut asked = desk.finish();
-    asked.dedup();
+    // The stop is one; only where the machine broke it off as well a pen is asked for twice.
+    if desk.cut.len() > breaks + 1 {
+        asked.dedup();
+    }
     assert_eq!(asked, [2, 3], "{:#?}", desk.jobs());
     desk.is_drawn_once();
 }
@@ -736,11 +740,22 @@ fn a_drawing_pauses_before_a_layer_until_a_person_lets_it_go_on() {
     }
     assert_eq!(next, Some(3), "{:#?}", desk.jobs());
     assert!(desk.drawing()["pauses_ended"].as_array().map(Vec::len) <= Some(1));
+    let breaks = desk.cut.len();
     assert_eq!(desk.change_until_next(3), None, "{:#?}", desk.jobs());
     let jobs = desk.jobs();
-    let ended = |job: &Value| job["pauses_ended"].as_array().cloned().unwrap_or_default();
-    let ended: Vec<Value> = jobs.iter().flat_map(ended).collect();
-    assert!(ended.contains(&json!("layer `!layer-3`")), "{jobs:#?}");
+    // Where the machine broke it off since, an earlier job has it.
+    let since = if desk.cut.len() == breaks {
+        1
+    } else {
+        jobs.len()
+    };
+    let drawings = jobs.iter().filter(|job| job["tool"] == "stroke");
+    let last = |job: &Value| job["pauses_ended"].as_array()?.last().cloned();
+    let mut ended = drawings.take(since).filter_map(last);
+    assert!(
+        ended.any(|last| last == json!("layer `!layer-3`")),
+        "{jobs:#?}"
+    );
     desk.is_drawn_once();
 }
 

@@ -27,9 +27,11 @@ impl JogScreen {
     pub(super) fn show(&self, lines: &[ViewLine]) -> std::io::Result<()> {
         let (columns, rows) = size()?;
         let mut out = std::io::stdout().lock();
-        let pieces = lines
-            .iter()
-            .flat_map(|line| pieces(&line.text, columns).map(|piece| (line.is_bold, piece)));
+        let pieces = lines.iter().flat_map(|line| {
+            pieces(&line.text, columns)
+                .into_iter()
+                .map(|piece| (line.is_bold, piece))
+        });
         let nothing = std::iter::repeat_with(|| (false, String::new()));
         for (row, (is_bold, piece)) in (0..rows).zip(pieces.chain(nothing)) {
             let weight = match is_bold {
@@ -52,18 +54,17 @@ impl Drop for JogScreen {
     }
 }
 
-/// Breaks a line where the terminal ends.
-fn pieces(text: &str, columns: u16) -> impl Iterator<Item = String> + use<> {
-    let shown: Vec<char> = harmless(text).chars().collect();
+/// Breaks a text at its ends of lines, and where the terminal ends.
+fn pieces(text: &str, columns: u16) -> Vec<String> {
     let columns = usize::from(columns.max(1));
-    let pieces: Vec<String> = match shown.is_empty() {
-        true => vec![String::new()],
-        false => shown
-            .chunks(columns)
-            .map(|piece| piece.iter().collect())
-            .collect(),
+    let text = harmless(text).replace('\t', " ");
+    let of_line = |line: &str| {
+        let shown: Vec<char> = line.chars().collect();
+        let starts = (0..shown.len().max(1)).step_by(columns);
+        let pieces = starts.map(|at| shown.iter().skip(at).take(columns).collect());
+        pieces.collect::<Vec<String>>()
     };
-    pieces.into_iter()
+    text.split('\n').flat_map(of_line).collect()
 }
 
 #[cfg(test)]
@@ -72,10 +73,11 @@ mod tests {
 
     #[test]
     fn a_line_goes_on_in_the_next_row_and_holds_nothing_that_a_terminal_obeys() {
-        let of = |text: &str| pieces(text, 4).collect::<Vec<_>>();
+        let of = |text: &str| pieces(text, 4);
         assert_eq!(of(""), [""]);
         assert_eq!(of("abcd"), ["abcd"]);
         assert_eq!(of("abcdef"), ["abcd", "ef"]);
+        assert_eq!(of("ab\ncd\te"), ["ab", "cd e"]);
         assert_eq!(of("\u{1b}[2J"), ["\\u00", "1b[2", "J"]);
     }
 }
