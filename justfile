@@ -17,6 +17,7 @@ slow:
     STEADYHAND_RUN_S=600 cargo test --release --test timing -- recorded_run:: --nocapture
     cargo test --locked -p steadyhand-recording --features live live::
     tests/recordings/run 200
+    STOP_BOUND_MS=50 STEADYHAND=target/release/steadyhand tests/page/run
     cargo clippy --locked -p steadyhand-fleet -p steadyhand-node --features steadyhand-fleet/zenoh,steadyhand-node/zenoh --all-targets -- -D warnings
     tests/fleet/run
     tests/fleet/run 20

@@ -120,6 +120,16 @@ impl CalibrationOrigin {
             }
         }
     }
+
+    /// Returns the arm in words.
+    #[must_use]
+    pub const fn words(&self) -> &'static str {
+        match self.simulated {
+            Some(true) => "a simulated arm",
+            Some(false) => "an arm at a port, with servos of its own",
+            None => "an arm that no node file names",
+        }
+    }
 }
 
 /// Reason that a calibration does not apply to an arm.
@@ -314,6 +324,12 @@ pub fn servos_of(fingerprints: &BTreeMap<String, String>) -> String {
     short(&format!("{fingerprints:?}"))
 }
 
+/// Returns eight hexadecimal digits over a proposal: what is accepted is what was shown.
+#[must_use]
+pub fn proposal_key(session: &CalibrationSession) -> String {
+    short(&format!("{session:?}"))
+}
+
 fn short(said: &str) -> String {
     blake3::hash(said.as_bytes())
         .to_hex()
@@ -338,16 +354,25 @@ const CHANGE_MAX: CalibrationChange = CalibrationChange {
 };
 
 impl CalibrationChange {
-    /// Returns the reason why the change needs an override, if it does.
+    /// Returns how large the change is, if it is so large that it needs an override.
     #[must_use]
-    pub fn override_reason(&self) -> Option<String> {
+    pub fn large(&self) -> Option<String> {
         let CalibrationChange { mm, deg } = *self;
         (mm > CHANGE_MAX.mm || deg > CHANGE_MAX.deg).then(|| {
             format!(
-                "it changes {mm:.1} mm and {deg:.1} degrees; more than {} mm or {} degrees are accepted with --override alone, once you know why",
+                "it changes {mm:.1} mm and {deg:.1} degrees; more than {} mm or {} degrees",
                 CHANGE_MAX.mm, CHANGE_MAX.deg
             )
         })
+    }
+
+    /// Returns the reason why the change needs an override, if it does.
+    #[must_use]
+    pub fn override_reason(&self) -> Option<String> {
+        let large = self.large()?;
+        Some(format!(
+            "{large} are accepted with --override alone, once you know why"
+        ))
     }
 }
 

@@ -7,6 +7,7 @@
 mod accuracy;
 mod alignment;
 mod assessment;
+mod calibration_desk;
 mod calibration_record;
 mod calibration_status;
 mod calibration_store;
@@ -34,10 +35,14 @@ pub use assessment::{
     taught_values,
 };
 use base::wording::count;
+pub use calibration_desk::{
+    AcceptConsent, AcceptedCalibration, CalibrationDesk, CalibrationDeskError, HandTouch,
+    ZEROS_NEED_RESTART, begin_session,
+};
 pub use calibration_record::{
     CalibrationChange, CalibrationKind, CalibrationOrigin, CalibrationRecord, CalibrationSession,
-    FileValues, OriginMismatch, TagObservation, TouchContact, TouchRole, check, servos, servos_of,
-    zeros_of,
+    FileValues, OriginMismatch, TagObservation, TouchContact, TouchRole, check, proposal_key,
+    servos, servos_of, zeros_of,
 };
 pub use calibration_status::{missing, stale};
 pub use calibration_store::{

@@ -2,7 +2,7 @@
 
 use super::questions::{self, WHOLE_YES};
 use super::{AtArgs, ExitStatus, NodeOptions, operator_client, terminal_output, which_node};
-use node::control_socket::OperatorVerb;
+use node::operator_verb::OperatorVerb;
 
 const NO_TERMINAL: &str =
     "a person approves at a terminal; say --yes where one has looked at the plan above";

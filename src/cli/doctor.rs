@@ -116,19 +116,11 @@ async fn examine(
 
 /// Returns the bus settings that an arm's file states; `None` for a family without a servo bus.
 fn expected(arm: &Arc<ArmModel>) -> Option<ExpectedServos> {
-    let families = [
-        (ServoFamily::FeetechSts, ServoProtocol::FeetechSts),
-        (ServoFamily::Dynamixel2, ServoProtocol::Dynamixel2),
-    ];
-    let known = families
-        .into_iter()
-        .find(|(family, _)| *family == arm.file.family);
-    let (_, speech) = known?;
     let turning = arm.servos().map(|(_, servo)| servo.id);
     let held = arm.file.held.iter().map(|held| held.id);
     Some(ExpectedServos {
         arm: arm.file.name.clone(),
-        speech,
+        speech: driver::diagnose::speech(arm.file.family)?,
         baud: arm.file.baud,
         ids: turning.chain(held).collect(),
     })

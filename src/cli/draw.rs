@@ -13,8 +13,8 @@ use super::operator_door::OperatorDoor;
 use super::placement_args::PlacementArgs;
 use super::questions::{self, SHORT_YES};
 use super::{AtArgs, ExitStatus, NodeOptions, own_node, progress_bar, terminal_output, watch};
-use node::control_socket::{OperatorVerb, VerbReply};
 use node::open::{self, SimulationRate};
+use node::operator_verb::{OperatorVerb, VerbReply};
 use tools::{ALL_DRAWN, DrawingAssent, DrawingOffer, DrawingOrder};
 
 #[derive(Debug, Args)]

@@ -10,7 +10,7 @@ use super::stop_keys::StopKeyListener;
 use mcp::CallProgress;
 use serde::Deserialize as _;
 
-use node::control_socket::OperatorVerb;
+use node::operator_verb::OperatorVerb;
 use node::serve::{self, ShutdownRequests};
 use permit::ActorRank;
 use tools::JobProgress;

@@ -1,7 +1,7 @@
 //! `jobs`: what a node was asked, planned and did, whether it runs or not.
 
 use super::{AtArgs, ExitStatus, NodeOptions, operator_client, terminal_output, which_node};
-use node::control_socket::OperatorVerb;
+use node::operator_verb::OperatorVerb;
 use node::{job_list, open, state_folder};
 
 pub(super) async fn run(

@@ -13,8 +13,8 @@ use anyhow::{Context, bail};
 use clap::Args;
 
 use super::{AtArgs, ExitStatus, NodeOptions, operator_client, terminal_output, which_node};
-use node::control_socket::OperatorVerb;
 use node::jog::{JogRequest, JogState};
+use node::operator_verb::OperatorVerb;
 
 #[derive(Debug, Args)]
 pub(super) struct JogArgs {

@@ -50,7 +50,7 @@ pub use node::{ExitStatus, node_service};
 pub use terminal_output::harmless;
 
 use command::CliCommand;
-use node::control_socket::OperatorVerb;
+use node::operator_verb::OperatorVerb;
 use node::{NodeOptions, serve, systemd};
 use node_args::AtArgs;
 use tokio::signal::unix::SignalKind;

@@ -8,7 +8,8 @@ use anyhow::{Context, bail};
 use super::questions::{self, WHOLE_YES};
 use super::{AtArgs, ExitStatus, NodeOptions, terminal_output, which_node};
 use mcp::http_client;
-use node::control_socket::{self, OperatorVerb, VerbReply};
+use node::control_socket;
+use node::operator_verb::{OperatorVerb, VerbReply};
 use node::running_nodes::NodeDescription;
 use serde::Deserialize as _;
 

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use super::{AtArgs, NodeOptions, operator_client, which_node};
 use node::config_changes::ConfigWatcher;
-use node::control_socket::{self, OperatorVerb, VerbReply};
 use node::open::{self, SimulationRate};
+use node::operator_verb::{OperatorVerb, VerbReply};
+use node::verb_dispatch;
 use tools::Node;
 
 /// Interval between questions to a node on this machine, and to one elsewhere.
@@ -67,7 +68,7 @@ impl OperatorDoor {
         match self {
             Self::Own(node) => {
                 let user = format!("user {}", rustix::process::geteuid().as_raw());
-                Ok(control_socket::run_for_operator(node, &user, verb).await)
+                Ok(verb_dispatch::run_for_operator(node, &user, verb).await)
             }
             Self::Running(at) => operator_client::ask(at, &verb).await,
         }

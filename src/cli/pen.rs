@@ -4,7 +4,7 @@ use serde::Deserialize as _;
 
 use super::questions::{self, SHORT_YES};
 use super::{AtArgs, ExitStatus, NodeOptions, operator_client, terminal_output, which_node};
-use node::control_socket::OperatorVerb;
+use node::operator_verb::OperatorVerb;
 use tools::AwaitedPen;
 
 pub(super) async fn run(

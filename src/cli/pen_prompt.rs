@@ -5,7 +5,7 @@ use serde::Deserialize as _;
 
 use super::operator_door::OperatorDoor;
 use super::terminal_output;
-use node::control_socket::OperatorVerb;
+use node::operator_verb::OperatorVerb;
 use tools::AwaitedPen;
 
 /// Pens that a command was asked for.

@@ -10,7 +10,7 @@ use futures::stream::FuturesUnordered;
 use futures::{Stream, StreamExt as _};
 
 use super::{AtArgs, ExitStatus, NodeOptions, operator_client, questions, terminal_output};
-use node::control_socket::{OperatorVerb, VerbReply};
+use node::operator_verb::{OperatorVerb, VerbReply};
 use node::running_nodes::{self, RunningNode};
 
 /// Finds the node that is meant, and says which it is before anything is asked of it; `None` where none of that kind runs.

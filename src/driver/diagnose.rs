@@ -8,10 +8,14 @@ use crate::identity::check as check_identity;
 use crate::{ArmDriver, AttachReport, DriverError};
 use arm::{ArmFile, ArmModel, ServoFamily};
 use base::clock::NodeClock;
+use base::units::ServoState;
 use link::ByteLink;
-use servo::diagnose::{BusDiagnosis, DiagnosisCause, check_machine};
-use servo::host::HostSystem;
-use servo::{OpenPort, SLACK, ServiceError, scan};
+use servo::diagnose::{BusDiagnosis, DiagnosisCause, DiagnosisFinding, check_machine};
+pub use servo::host::HostSystem;
+use servo::{OpenPort, SLACK, ServiceError, ServoIdentity, ServoProtocol, complaints, scan};
+
+/// What is done about a servo that was not there when the arm was calibrated.
+const CALIBRATE_STRANGER: &str = "once the joint is calibrated, put these into the arm's file";
 
 /// Finds the cause that keeps a controller with firmware of its own from being used; where none answers, who does.
 ///
@@ -83,6 +87,73 @@ pub async fn setup(
     Ok(())
 }
 
+/// Returns what a family's servos speak; `None` for a controller with firmware of its own.
+#[must_use]
+pub fn speech(family: ServoFamily) -> Option<ServoProtocol> {
+    match family {
+        ServoFamily::FeetechSts => Some(ServoProtocol::FeetechSts),
+        ServoFamily::Dynamixel2 => Some(ServoProtocol::Dynamixel2),
+        ServoFamily::Firmware => None,
+    }
+}
+
+/// What is known of an arm while its own thread has the port.
+#[derive(Clone, Copy, Debug)]
+pub struct AttachedState<'a> {
+    /// The arm.
+    pub arm: &'a ArmModel,
+    /// Its serial port; `None` where it is simulated.
+    pub port: Option<&'a str>,
+    /// Its servos as they were attached.
+    pub identity: &'a [ServoIdentity],
+    /// Its servos as they were last read.
+    pub servos: &'a [ServoState],
+    /// Its fault.
+    pub fault: Option<&'a str>,
+    /// What an operator does about the fault.
+    pub recovery: &'a [&'static str],
+    /// What does not keep it from moving.
+    pub warnings: &'a [String],
+}
+
+/// Finds what can be found of an arm without asking its bus anything.
+pub fn attached(host: &HostSystem, seen: &AttachedState<'_>) -> Vec<DiagnosisFinding> {
+    let mut found = BusDiagnosis::default();
+    if let Some(port) = seen.port {
+        check_machine(host, Path::new(port), &mut found);
+        found.add_holders(host, port);
+    }
+    if let Some(fault) = seen.fault {
+        let steps = match seen.recovery {
+            [] => "reset the arm; if that does not help, end the node and run `steadyhand doctor`, which asks the bus itself".to_owned(),
+            steps => steps.join("; "),
+        };
+        found.add(DiagnosisCause::Fault, fault, steps);
+    }
+    if let Err(error) = check_identity(&seen.arm.file, seen.identity) {
+        found.add(
+            DiagnosisCause::Stranger,
+            error.to_string(),
+            CALIBRATE_STRANGER,
+        );
+    }
+    let speech = speech(seen.arm.file.family);
+    for (servo, speech) in seen
+        .servos
+        .iter()
+        .filter_map(|servo| Some((servo, speech?)))
+    {
+        for complaint in complaints::reported(speech, servo.error_bits.unwrap_or(0)) {
+            let what = format!("servo {}: {complaint}", servo.id);
+            found.add(DiagnosisCause::Complaint, what, complaint.remedy());
+        }
+    }
+    for warning in seen.warnings {
+        found.add(DiagnosisCause::LostReplies, warning, "docs/faults.md says what to do; with the node ended, `steadyhand bus monitor` shows each servo");
+    }
+    found.findings
+}
+
 /// A driver that would not attach.
 fn add_unfit(into: &mut BusDiagnosis, family: ServoFamily, error: &DriverError) {
     let (cause, fix) = match error {
@@ -129,7 +200,7 @@ fn judge_setup(into: &mut BusDiagnosis, arm: &ArmModel, attached: AttachReport) 
         into.add(
             DiagnosisCause::Stranger,
             error.to_string(),
-            "once the joint is calibrated, put these into the arm's file",
+            CALIBRATE_STRANGER,
         );
     }
     let present = attached.servos.iter();

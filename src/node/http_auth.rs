@@ -7,7 +7,9 @@ use anyhow::bail;
 use futures::future::BoxFuture;
 use serde_json::Value;
 
-use super::control_socket::{self, OperatorVerb, VerbReply};
+use super::control_socket;
+use super::operator_verb::{self, OperatorVerb, VerbReply};
+use super::verb_dispatch;
 use base::clock::calendar_ms;
 use caller::{AccessDenied, CallerRole, Principal, TokenStore};
 use mcp::http::{AuthQueue, OperatorEndpoint, OperatorHandler};
@@ -96,7 +98,7 @@ pub(crate) fn operate(node: &Arc<Node>) -> OperatorEndpoint {
 fn verb_bytes_max(identity: &VerifiedIdentity) -> usize {
     const OTHERS: usize = 64 * 1024;
     if is_operator(identity) {
-        control_socket::VERB_BYTES_MAX
+        operator_verb::VERB_BYTES_MAX
     } else {
         OTHERS
     }
@@ -141,7 +143,7 @@ pub(crate) fn run_verb(
     // Whoever hangs up undoes nothing else: what was begun is done and noted.
     let done = tokio::spawn(async move {
         let told = match verb {
-            Ok(verb) => control_socket::run_for_operator(&node, &caller, verb).await,
+            Ok(verb) => verb_dispatch::run_for_operator(&node, &caller, verb).await,
             Err(why) => VerbReply::failed(why),
         };
         serde_json::to_value(told).map_err(|error| error.to_string())

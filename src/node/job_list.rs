@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use super::control_socket;
+use super::operator_verb;
 use base::calendar;
 use base::wording::{millimetres, seconds};
 use job::{JournalError, PastJob};
@@ -51,17 +51,17 @@ pub fn facts(result: &Map<String, Value>) -> Vec<(&'static str, String)> {
 const LISTED_MAX: usize = 40;
 
 /// Describes one job of a state folder, or the last ones.
-pub fn jobs_reply(state: &Path, id: Option<&str>, json: bool) -> control_socket::VerbReply {
+pub fn jobs_reply(state: &Path, id: Option<&str>, json: bool) -> operator_verb::VerbReply {
     let Some(id) = id else {
         return list(state, json);
     };
     match job::past(state, id) {
-        Ok(past) => control_socket::VerbReply::done(if json {
+        Ok(past) => operator_verb::VerbReply::done(if json {
             serde_json::to_string_pretty(&job_record(&past)).unwrap_or_default()
         } else {
             card(state, &past)
         }),
-        Err(error) => control_socket::VerbReply::failed(unread(state, id, &error)),
+        Err(error) => operator_verb::VerbReply::failed(unread(state, id, &error)),
     }
 }
 
@@ -79,11 +79,11 @@ pub fn unread(state: &Path, id: &str, error: &JournalError) -> String {
     }
 }
 
-fn list(state: &Path, json: bool) -> control_socket::VerbReply {
+fn list(state: &Path, json: bool) -> operator_verb::VerbReply {
     let pasts = match job::past_jobs(state) {
         Ok(pasts) => pasts,
         Err(error) => {
-            return control_socket::VerbReply::failed(format!(
+            return operator_verb::VerbReply::failed(format!(
                 "no jobs in {}: {error}",
                 state.display()
             ));
@@ -97,7 +97,7 @@ fn list(state: &Path, json: bool) -> control_socket::VerbReply {
         let lines: Vec<String> = newest.map(job_line).collect();
         lines.join("\n")
     };
-    control_socket::VerbReply::done(if text.is_empty() {
+    operator_verb::VerbReply::done(if text.is_empty() {
         "no jobs yet".to_owned()
     } else {
         text

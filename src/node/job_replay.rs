@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::control_socket::VerbReply;
+use super::operator_verb::VerbReply;
 use super::simulated_playback;
 use base::units::JointVector;
 use design::compare::{InkDeviation, deviation_mm};

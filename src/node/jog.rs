@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::control_socket::VerbReply;
+use super::operator_verb::VerbReply;
 use plan::{self, JogIncrement};
 use scene::Scene;
 use tools::{AttachedArm, Node, NodeJob};
@@ -106,7 +106,8 @@ pub struct JogJoint {
     pub temperature_c: Option<f64>,
 }
 
-fn seat<'a>(node: &'a Node, scene: &Scene) -> Result<&'a Arc<AttachedArm>, String> {
+/// Returns the arm that draws a scene.
+pub(super) fn seat<'a>(node: &'a Node, scene: &Scene) -> Result<&'a Arc<AttachedArm>, String> {
     let model = &scene.arm.file.name;
     let mut seats = node.seats.iter();
     let found = seats.find(|seat| seat.motion.arm().file.name == *model);

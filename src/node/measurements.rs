@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::control_socket::VerbReply;
+use super::operator_verb::VerbReply;
 use base::wording::count;
 use calib::{CalibrationOrigin, CalibrationStore};
 use motion::MotionState;

@@ -1,8 +1,11 @@
 //! A running node: its arms opened, served over MCP, HTTP and the control socket, stopped and parked.
 
 mod app_view;
+mod arm_verbs;
+mod calibrate_verbs;
 pub mod config_changes;
 pub mod control_socket;
+mod doctor;
 mod exit;
 mod http_auth;
 pub mod job_list;
@@ -15,7 +18,7 @@ pub mod mcp_service;
 pub mod measurements;
 mod notices;
 pub mod open;
-mod operator_verbs;
+pub mod operator_verb;
 mod options;
 mod page_services;
 pub mod parking;
@@ -30,6 +33,7 @@ pub mod simulated_playback;
 pub mod state_folder;
 pub mod systemd;
 pub mod tls_identity;
+pub mod verb_dispatch;
 mod worker_pool;
 
 pub use exit::ExitStatus;

@@ -7,7 +7,8 @@ use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::control_socket::{self, OperatorVerb};
+use super::operator_verb::{self, OperatorVerb};
+use super::verb_dispatch;
 use super::{http_auth, worker_pool};
 use args::ReceivedArguments;
 use call::ToolAnswer;
@@ -58,7 +59,7 @@ impl PageServices for NodePageServices {
     }
 
     fn verb_bytes_max(&self) -> usize {
-        control_socket::VERB_BYTES_MAX
+        operator_verb::VERB_BYTES_MAX
     }
 
     fn operate(&self, caller: String, verb: Vec<u8>) -> BoxFuture<'static, Result<Value, String>> {
@@ -101,7 +102,7 @@ impl PageServices for NodePageServices {
         // However soon the page is closed, the stop is noted with its outcome.
         let stopping =
             tokio::spawn(
-                async move { control_socket::run_for_operator(&node, &caller, verb).await },
+                async move { verb_dispatch::run_for_operator(&node, &caller, verb).await },
             );
         Box::pin(async move {
             match stopping.await {

@@ -7,7 +7,8 @@ use base::wording::count;
 use futures::future::join_all;
 use serde::{Deserialize, Serialize};
 
-use super::control_socket::{self, OperatorVerb, SERVICE_FOLDER, check_owner};
+use super::control_socket::{self, SERVICE_FOLDER, check_owner};
+use super::operator_verb::OperatorVerb;
 use tools::Node;
 
 /// A node that does not say in this time who it is, is listed by its socket alone.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::control_socket::VerbReply;
+use super::operator_verb::VerbReply;
 use base::disk;
 use base::units::ClockInstant;
 use measured::{MeasuredStop, StopMeasurements};

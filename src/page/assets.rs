@@ -53,6 +53,8 @@ pub(super) const ASSETS: &[PageAsset] = &[
     asset!("jog_panel.js", SCRIPT),
     asset!("first_line_panel.js", SCRIPT),
     asset!("calibrations_panel.js", SCRIPT),
+    asset!("residuals.js", SCRIPT),
+    asset!("doctor_panel.js", SCRIPT),
     asset!("notices.js", SCRIPT),
 ];
 

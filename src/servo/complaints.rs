@@ -2,8 +2,11 @@
 
 use serde::{Serialize, Serializer};
 
-use crate::dialect::faults_of;
+use crate::dialect::{Dialect as _, faults_of};
+use crate::dynamixel::DynamixelDialect;
 use crate::error::ServoFault;
+use crate::feetech::FeetechDialect;
+use crate::servo_line::ServoProtocol;
 
 /// A servo that is nearer than this to the temperature at which it takes its torque off is too hot.
 const HEAT_MARGIN_C: f64 = 10.0;
@@ -54,6 +57,15 @@ impl Serialize for ServoComplaint {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.collect_str(self)
     }
+}
+
+/// Returns what these error bits of a servo report, the gravest first.
+pub fn reported(speech: ServoProtocol, error_bits: u8) -> impl Iterator<Item = ServoComplaint> {
+    let known = match speech {
+        ServoProtocol::FeetechSts => FeetechDialect::ERROR_BITS,
+        ServoProtocol::Dynamixel2 => DynamixelDialect::ERROR_BITS,
+    };
+    faults_of(known, error_bits).map(ServoComplaint::Reported)
 }
 
 /// Limits that a servo keeps in its settings, and the meaning of its error bits.

@@ -58,6 +58,8 @@ pub enum DiagnosisCause {
     Controller,
     /// Something that is no arm talks without being asked.
     OtherTalk,
+    /// The arm's own thread has stopped for it.
+    Fault,
 }
 
 /// A cause, what was seen of it, and what to do.

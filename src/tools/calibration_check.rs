@@ -70,7 +70,7 @@ fn must_be_calibrated(entry: &ArmEntry) -> bool {
 ///
 /// # Errors
 /// The difference, and that the node must be restarted.
-pub(crate) fn check_same_zeros(seat: &AttachedArm, scene: &Scene) -> Result<(), String> {
+pub fn check_same_zeros(seat: &AttachedArm, scene: &Scene) -> Result<(), String> {
     if scene.arm.counts_like(seat.motion.arm()) {
         return Ok(());
     }

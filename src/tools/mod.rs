@@ -58,7 +58,7 @@ mod stroke_joining;
 mod tool_filter;
 mod tool_shape;
 
-pub use calibration_check::{check_zeros_after_wait, origin};
+pub use calibration_check::{check_same_zeros, check_zeros_after_wait, origin};
 pub use cameras::RenderExposure;
 pub use certificate_check::CertificateChecker;
 pub use declared_tools::DeclaredTools;

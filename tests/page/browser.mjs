@@ -30,6 +30,8 @@ async function open(context, name) {
 }
 
 async function accessible(page, name) {
+  // What the sticky head half covers is no small target.
+  await page.evaluate(() => scrollTo(0, 0));
   // Evaluated from outside, as the page's own policy lets no other script in.
   await page.evaluate(axe);
   const result = await page.evaluate(() => globalThis.axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"] }));
@@ -78,7 +80,30 @@ const steps = {
     await page.goto("about:blank");
     await page.goBack();
     await page.getByText("live", { exact: true }).waitFor();
+    // A browser that fetches beforehand, and a phone that slept.
+    const before = complaints.length;
+    await page.evaluate(() => {
+      for (const rel of ["prefetch", "prerender"]) {
+        for (const href of ["/", "/page/stop", "/page/estop", "/page/operate", "/page/logout"]) document.head.append(Object.assign(document.createElement("link"), { rel, href }));
+      }
+      for (const name of ["freeze", "resume"]) document.dispatchEvent(new Event(name));
+      for (const hidden of [true, false]) {
+        Object.defineProperty(document, "hidden", { value: hidden, configurable: true });
+        document.dispatchEvent(new Event("visibilitychange"));
+      }
+      for (const name of ["pagehide", "pageshow", "focus", "online"]) dispatchEvent(new Event(name));
+    });
+    for (const path of ["stop", "estop", "operate", "login", "logout", "sense"]) {
+      const answer = await fetch(`${url}/page/${path}`, { headers: { "Sec-Purpose": "prefetch;prerender", "Sec-Fetch-Site": "same-origin" } });
+      assert.equal(answer.status, 405, `${path} can be fetched beforehand`);
+    }
+    await page.getByText("live", { exact: true }).waitFor();
+    await new Promise((later) => setTimeout(later, 500));
+    // It complains of what it could not fetch.
+    complaints.length = before;
     assert.deepEqual(posts, []);
+    const { arms: [arm] } = await (await fetch(`${url}/page/state`, { headers: { "Sec-Fetch-Site": "same-origin" } })).json();
+    assert.equal(arm.stops_done, 0, "looking has stopped the arm");
     await accessible(page, "logged out");
     assert.equal(await page.getByRole("button", { name: "Enable" }).isVisible(), false);
     await context.close();
@@ -211,6 +236,9 @@ const steps = {
     const { stop, job } = await page.evaluate(async () => (await (await fetch("/page/state")).json()).arms[0]);
     assert.ok(stop.verified && stop.first_frame_ms !== null, JSON.stringify(stop));
     assert.equal(job.state, "stopped");
+    // On a quiet machine alone: a busy one keeps nothing in time.
+    const bound_ms = Number(process.env.STOP_BOUND_MS || Infinity);
+    assert.ok(stop.first_frame_ms <= bound_ms, `its first frame was out after ${stop.first_frame_ms} ms; ${bound_ms} is the bound`);
     console.log(`   a stop was answered after ${Math.round(answered[1])} ms; its first frame was out ${stop.first_frame_ms} ms after it was heard`);
     await page.unroute("**/page/events");
     await page.getByRole("button", { name: /^Reset / }).click();

@@ -188,8 +188,8 @@ export function operatingSteps({ browser, open, logIn, accessible, shot, folder 
       await page.getByRole("region", { name: "Joints that can be jogged" }).waitFor();
       await page.getByText("Calibrations", { exact: true }).click();
       await page.getByText("1 calibration", { exact: true }).waitFor();
-      await page.getByRole("img", { name: /^Distance of 18 touches from the fit, at most \d/ }).waitFor();
-      assert.equal(await page.locator("svg.residuals rect").count(), 18);
+      await page.locator("#calibrations-list").getByRole("img", { name: /^Distance of 18 touches from the fit, at most \d/ }).waitFor();
+      assert.equal(await page.locator("#calibrations-list svg.residuals rect").count(), 18);
       await page.getByText(/ in space$/).first().click();
       const picture = () => page.locator("details.space canvas").evaluate((canvas) => canvas.toDataURL());
       const blank = await page.evaluate(() => {
@@ -208,6 +208,71 @@ export function operatingSteps({ browser, open, logIn, accessible, shot, folder 
       await page.locator("details.space").scrollIntoViewIfNeeded();
       await page.screenshot({ path: join(folder, "space.png") });
       await atRest(page);
+      await page.context().close();
+    },
+
+    async "an operator accepts what the arm has felt and where a camera stands, as they were shown"() {
+      const page = await opened("accepting");
+      const panel = page.locator("#calibrations");
+      const calibrations = async () => (await command(page, { verb: "calibrations" })).data;
+      const before = (await calibrations()).length;
+      await page.getByText("Calibrations", { exact: true }).click();
+      await panel.getByRole("heading", { name: /^Proposed: sheet of felt, (good|usable)/ }).waitFor();
+      await page.screenshot({ path: join(folder, "proposal.png"), fullPage: true });
+      await accessible(page, "a proposal");
+      await panel.getByRole("button", { name: "Accept: write it into the file" }).dblclick();
+      await panel.getByText(/^accepted as calibration \d+/).waitFor();
+      await panel.getByText("Nothing is proposed.").waitFor();
+      assert.equal((await calibrations()).length, before + 1, "a double click accepts once");
+      await panel.getByLabel("Scene").selectOption("tagged");
+      await panel.getByRole("button", { name: "Find the camera by the scene's tags" }).click();
+      await panel.getByRole("heading", { name: /^Proposed: camera of tagged, (good|usable)/ }).waitFor({ timeout: 60_000 });
+      await panel.getByRole("button", { name: "Accept: write it into the file" }).click();
+      await panel.getByText(/^accepted as calibration \d+/).waitFor();
+      const jogged = await command(page, { verb: "jog", scene: "tagged", step: { axis: "z", by: 1 } });
+      assert.ok(jogged.done, jogged.text);
+      await page.getByRole("button", { name: /^Look closer/ }).click();
+      const seen = page.locator("article.arm .words");
+      await seen.getByText(/4 tags/).first().waitFor();
+      const pictures = page.getByAltText(/of a camera with the sheet that was found/);
+      await pictures.first().waitFor();
+      await page.locator("article.arm img").last().screenshot({ path: join(folder, "camera.png") });
+      await atRest(page);
+      await page.context().close();
+    },
+
+    async "an operator calibrates: a touch by hand, a proposal that changed meanwhile, and the doctor's table"() {
+      const page = await opened("calibrating");
+      const panel = page.locator("#calibrations");
+      const { data: left } = await command(page, { verb: "calibrate", action: "show" });
+      if (left) await command(page, { verb: "calibrate", action: "discard", shown: left.key });
+      await page.getByText("Calibrations", { exact: true }).click();
+      await panel.getByText("Nothing is proposed.").waitFor();
+      await panel.getByLabel("Scene").selectOption("felt");
+      await panel.getByLabel("What the tip touches").selectOption("origin");
+      const touch = panel.getByRole("button", { name: "Take a touch" });
+      await touch.click();
+      await panel.getByRole("heading", { name: "Proposed: sheet of felt, redo" }).waitFor();
+      await panel.getByText("It cannot be accepted; the reasons are above.").waitFor();
+      assert.equal(await panel.getByRole("button", { name: /^Accept/ }).count(), 0, "one touch can be accepted");
+      // What another page has changed is not thrown away by the old one.
+      const other = await open(page.context(), "another tab");
+      const told = await command(other, { verb: "calibrate", action: "touch", scene: "felt", what: "sheet", of: "x", mm: null });
+      assert.ok(told.done, told.text);
+      await panel.getByRole("button", { name: "Throw it away" }).click();
+      await panel.getByText(/the touches are others by now/).waitFor();
+      await panel.getByText("Touches", { exact: true }).click();
+      await panel.getByRole("button", { name: /^Take back touch 2/ }).click();
+      await panel.getByText(/taken back/).waitFor();
+      await panel.getByRole("button", { name: "Throw it away" }).click();
+      await panel.getByText("Nothing is proposed.").waitFor();
+      assert.equal(await panel.getByRole("button", { name: "Take torque off: the arms drop" }).isDisabled(), true);
+      await page.getByText("Doctor", { exact: true }).click();
+      await page.locator("#doctor").getByText("nothing is wrong, as far as the node sees it").waitFor();
+      const rows = page.getByRole("region", { name: /^Servos on the bus of/ }).locator("tbody tr");
+      assert.equal(await rows.count(), 6, "SO-101 has six servos");
+      assert.match(await rows.first().textContent(), /\d\.\d V\d+ °Cnothing/);
+      await accessible(page, "calibrating");
       await page.context().close();
     },
 

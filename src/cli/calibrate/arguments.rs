@@ -6,8 +6,7 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use super::joints::JointsArgs;
 use crate::AtArgs;
-use calib::CalibrationKind;
-use scene::Scene;
+use calib::{CalibrationKind, HandTouch, TouchRole};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CalibrateCommand {
@@ -114,6 +113,17 @@ pub(crate) struct TouchArgs {
     pub(super) here: HereArgs,
 }
 
+impl TouchArgs {
+    pub(super) fn hand_touch(&self) -> HandTouch {
+        HandTouch {
+            of: self.of.map(TouchRole::from),
+            mm: self.mm,
+            number: self.number,
+            place: self.place,
+        }
+    }
+}
+
 /// Where the tip is, and in which scene.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct HereArgs {
@@ -134,13 +144,6 @@ pub(crate) struct HereArgs {
     pub(super) joints: Option<Vec<f64>>,
     #[command(flatten)]
     pub(super) at: AtArgs,
-}
-
-impl HereArgs {
-    pub(super) fn pen_of(&self, scene: &Scene) -> String {
-        let first = || scene.pen(0).map(|pen| pen.name.clone());
-        self.pen.clone().or_else(first).unwrap_or_default()
-    }
 }
 
 /// How large a change may be.
@@ -203,6 +206,20 @@ pub(crate) enum TouchTargetArg {
     Calibrator,
     /// Any earlier target once more, to be predicted and not fitted
     Verify,
+}
+
+impl From<TouchTargetArg> for TouchRole {
+    fn from(of: TouchTargetArg) -> Self {
+        match of {
+            TouchTargetArg::Point => Self::Point,
+            TouchTargetArg::Origin => Self::Origin,
+            TouchTargetArg::X => Self::X,
+            TouchTargetArg::Y => Self::Y,
+            TouchTargetArg::Sheet => Self::Sheet,
+            TouchTargetArg::Calibrator => Self::Calibrator,
+            TouchTargetArg::Verify => Self::Verify,
+        }
+    }
 }
 
 fn radians(said: &str) -> Result<f64, String> {

@@ -5,7 +5,7 @@ use super::operator_input::{OperatorAnswer, OperatorInput};
 use super::place::CalibrationFolders;
 use crate::{ExitStatus, NodeOptions, terminal_output};
 use base::wording::count;
-use calib::{CalibrationKind, FitVerdict};
+use calib::{CalibrationDeskError, CalibrationKind, FitVerdict};
 
 /// A place to touch.
 #[derive(Debug, Clone)]
@@ -129,41 +129,23 @@ impl CalibrationFolders {
             terminal_output::note("there is nothing to take again yet");
             return Ok(());
         }
-        self.drop_touches(&of_it)
+        tell_dropped(self.desk(|desk| desk.drop_touches(&of_it))?);
+        Ok(())
     }
 
     /// Takes back every touch that was made where this one was, counted from 1.
     pub(super) fn drop_place_of(&self, number: usize) -> anyhow::Result<ExitStatus> {
-        let session = self.proposal()?;
-        let scene = self.scene(&session)?;
-        let of_it = calib::touches_of_place(&session, &scene, number.saturating_sub(1));
-        if number == 0 || of_it.is_empty() {
-            terminal_output::line(&format!(
-                "there is no touch {number}: {} so far",
-                count(session.touches.len(), "touch")
-            ));
-            return Ok(ExitStatus::Refused);
+        match self.desk(|desk| desk.drop_place_of(number)) {
+            Ok(dropped) => {
+                tell_dropped(dropped);
+                Ok(ExitStatus::Done)
+            }
+            Err(none @ CalibrationDeskError::NoTouch { .. }) => {
+                terminal_output::line(&none.to_string());
+                Ok(ExitStatus::Refused)
+            }
+            Err(error) => Err(error.into()),
         }
-        self.drop_touches(&of_it)?;
-        Ok(ExitStatus::Done)
-    }
-
-    /// Takes these touches back, counted from 0.
-    fn drop_touches(&self, of_it: &[usize]) -> anyhow::Result<()> {
-        let lock = self.store.lock()?;
-        let mut session = self.proposal()?;
-        let mut index = 0;
-        session.touches.retain(|_| {
-            index += 1;
-            !of_it.contains(&(index - 1))
-        });
-        if session.touches.is_empty() {
-            self.store.discard(&lock)?;
-        } else {
-            self.store.propose(&session, &lock)?;
-        }
-        terminal_output::line(&format!("{} taken back", count(of_it.len(), "touch")));
-        Ok(())
     }
 
     /// Shows what the touches come to and asks before it is written; a change that is large is asked for as such.
@@ -185,6 +167,10 @@ impl CalibrationFolders {
         }
         self.accept(is_large)
     }
+}
+
+fn tell_dropped(touches: usize) {
+    terminal_output::line(&format!("{} taken back", count(touches, "touch")));
 }
 
 #[cfg(test)]

@@ -19,8 +19,8 @@ use super::write::of_arm;
 use crate::{AtArgs, ExitStatus, NodeOptions, operator_client, terminal_output};
 use base::clock::NodeClock;
 use calib::{self, CalibrationRecord, RangeRecorder, RangeResult, ServoTicks, report};
-use node::control_socket::OperatorVerb;
 use node::measurements::NodeMeasurements;
+use node::operator_verb::OperatorVerb;
 
 /// Interval at which the table is redrawn.
 const EVERY: Duration = Duration::from_millis(150);

@@ -1,17 +1,17 @@
 //! The folders that a calibration reads and writes, and the arms whose joints it may take.
 
-use std::sync::Arc;
-
 use anyhow::{Context, bail};
 
 use crate::{AtArgs, NodeOptions, operator_client, which_node};
 use arm::ArmFile;
-use calib::{self, CalibrationOrigin, CalibrationSession, CalibrationStore, TouchAssessment};
+use calib::{
+    self, CalibrationDesk, CalibrationOrigin, CalibrationSession, CalibrationStore, TouchAssessment,
+};
 use config::ArmEntry;
-use node::control_socket::OperatorVerb;
 use node::measurements::{MeasuredArm, NodeMeasurements};
+use node::operator_verb::OperatorVerb;
 use node::{open, state_folder};
-use scene::{Scene, SceneLibrary};
+use scene::SceneLibrary;
 
 /// The folders that a calibration reads and writes: the running node's, otherwise those named.
 pub(super) struct CalibrationFolders {
@@ -97,22 +97,21 @@ impl CalibrationFolders {
         Ok(())
     }
 
-    pub(super) fn scene(&self, session: &CalibrationSession) -> anyhow::Result<Arc<Scene>> {
-        Ok(self.library.scene(&session.scene, None)?)
+    /// Works with these folders.
+    pub(super) fn desk<T>(&self, work: impl FnOnce(CalibrationDesk<'_>) -> T) -> T {
+        work(CalibrationDesk {
+            store: &self.store,
+            library: &self.library,
+            origin: &|arm| self.origin(arm),
+        })
     }
 
     pub(super) fn proposal(&self) -> anyhow::Result<CalibrationSession> {
-        let session = self.store.proposal()?;
-        session.context("nothing was touched: `steadyhand calibrate touch tool|sheet|zeros --scene NAME` begins")
+        Ok(self.desk(|desk| desk.proposal())?)
     }
 
     pub(super) fn assess(&self, session: &CalibrationSession) -> anyhow::Result<TouchAssessment> {
-        let history = self.store.history()?;
-        let last = history
-            .iter()
-            .rev()
-            .find(|record| record.session.is_of_same(session));
-        Ok(calib::assess(session, &*self.scene(session)?, last)?)
+        Ok(self.desk(|desk| desk.assess(session))?)
     }
 }
 
@@ -122,13 +121,5 @@ pub(super) const fn torque(energised: bool) -> &'static str {
         "the arm holds with its torque on"
     } else {
         "the arm's torque is off: it lies where your hands leave it, and `steadyhand status` says so"
-    }
-}
-
-pub(super) fn origin_words(origin: &CalibrationOrigin) -> &'static str {
-    match origin.simulated {
-        Some(true) => "a simulated arm",
-        Some(false) => "an arm at a port, with servos of its own",
-        None => "an arm that no node file names",
     }
 }

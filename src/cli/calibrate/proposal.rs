@@ -2,11 +2,10 @@
 
 use std::path::Path;
 
-use super::place::{CalibrationFolders, origin_words};
+use super::place::CalibrationFolders;
 use crate::{ExitStatus, terminal_output};
-use base::clock;
 use base::wording::count;
-use calib::{self, CalibrationRecord, FitVerdict, report};
+use calib::{self, AcceptConsent, CalibrationDeskError, FitVerdict, report};
 
 impl CalibrationFolders {
     pub(super) fn show(&self, out: Option<&Path>, json: bool) -> anyhow::Result<ExitStatus> {
@@ -45,50 +44,31 @@ impl CalibrationFolders {
     }
 
     pub(super) fn undo(&self) -> anyhow::Result<ExitStatus> {
-        let lock = self.store.lock()?;
-        let mut session = self.proposal()?;
-        session.touches.pop();
-        self.store.propose(&session, &lock)?;
-        terminal_output::line(&format!("{} left", count(session.touches.len(), "touch")));
+        let touches = self.proposal()?.touches.len();
+        let last = touches.saturating_sub(1);
+        self.desk(|desk| desk.drop_touches(&[last]))?;
+        terminal_output::line(&format!("{} left", count(last, "touch")));
         Ok(ExitStatus::Done)
     }
 
     pub(super) fn accept(&self, overridden: bool) -> anyhow::Result<ExitStatus> {
-        let lock = self.store.lock()?;
         let session = self.proposal()?;
-        let here = self.origin(&self.library.arm(&session.arm)?.file);
-        if session.origin.simulated != here.simulated {
-            terminal_output::line(&format!(
-                "not accepted: it was found on {}, and this is {}; `steadyhand calibrate discard`, and touch again",
-                origin_words(&session.origin),
-                origin_words(&here)
-            ));
-            return Ok(ExitStatus::Refused);
-        }
         let assessed = self.assess(&session)?;
         terminal_output::line(&report::assessment_text(&session, &assessed));
-        if let Err(why) = calib::check(&assessed.finding, &assessed.change, overridden) {
-            terminal_output::line(&format!("not accepted: {why}"));
-            return Ok(ExitStatus::Refused);
-        }
-        let record = CalibrationRecord {
-            number: self.store.next_number(),
-            at_ms: clock::calendar_ms(),
-            method: session.method().to_owned(),
-            servos: calib::servos(&self.scene(&session)?.arm.file),
-            verdict: assessed.finding.verdict,
-            reasons: assessed.finding.reasons.clone(),
-            residuals_mm: assessed
-                .points
-                .iter()
-                .map(calib::TouchResidual::mm)
-                .collect(),
-            old: assessed.old,
-            new: assessed.new,
-            session,
+        let consent = AcceptConsent {
+            shown: &calib::proposal_key(&session),
+            overridden,
         };
-        self.write(&record, &lock)?;
-        self.store.discard(&lock)?;
-        Ok(ExitStatus::Done)
+        match self.desk(|desk| desk.accept(consent)) {
+            Ok(accepted) => {
+                self.tell_accepted(session.kind, &accepted);
+                Ok(ExitStatus::Done)
+            }
+            Err(refused @ CalibrationDeskError::Refused(_)) => {
+                terminal_output::line(&refused.to_string());
+                Ok(ExitStatus::Refused)
+            }
+            Err(error) => Err(error.into()),
+        }
     }
 }

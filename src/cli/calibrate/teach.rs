@@ -71,10 +71,11 @@ async fn one(
     let TeachArgs { here, consent } = args;
     let lock = place.store.lock()?;
     let scene = place.library.scene(&here.scene, None)?;
-    let pen = here.pen_of(&scene);
+    let origin = place.origin(&scene.arm.file);
+    let session = calib::begin_session(kind, &scene, here.pen.as_deref(), origin)?;
     let joints_rad = place.joints(here.joints.as_ref(), &scene)?;
     let joints = JointVector::from_slice(&joints_rad);
-    let (new, change) = calib::new_taught_values(kind, &scene, &pen, name, &joints)?;
+    let (new, change) = calib::new_taught_values(kind, &scene, &session.pen, name, &joints)?;
     let old = calib::taught_values(kind, &scene, name);
     terminal_output::line(report::compared(&old, &new).trim_end());
     if let Some(why) = change
@@ -110,17 +111,9 @@ async fn one(
         old,
         new,
         session: CalibrationSession {
-            basis: calib::basis_of(kind, &scene, &pen)?,
-            kind,
-            scene: scene.name.clone(),
-            pen,
-            arm: scene.arm.file.name.clone(),
             name: name.to_owned(),
-            probed: false,
-            read_mm: None,
-            seen: None,
-            origin: place.origin(&scene.arm.file),
             touches: vec![touch],
+            ..session
         },
     };
     place.write(&record, &lock)?;

@@ -13,7 +13,7 @@ use super::view::{JogAction, JogView};
 use super::{JogArgs, look};
 use crate::{ExitStatus, operator_client, terminal_output};
 use base::clock::NodeClock;
-use node::control_socket::{OperatorVerb, VerbReply};
+use node::operator_verb::{OperatorVerb, VerbReply};
 
 /// Interval at which the arm's state is polled.
 const EVERY: Duration = Duration::from_millis(100);

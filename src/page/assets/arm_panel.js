@@ -3,7 +3,7 @@
 import { isOperator, verbButton } from "./commands.js";
 import { command, door, sense, session } from "./door.js";
 import { resume } from "./draw_panel.js";
-import { LiveTable, byId, element, milliseconds, say, seconds, set } from "./elements.js";
+import { LiveTable, byId, element, known, milliseconds, say, seconds, set } from "./elements.js";
 import { SheetView } from "./sheet_view.js";
 import { SideView } from "./side_view.js";
 import { SpaceView } from "./space_view.js";
@@ -23,7 +23,7 @@ export class ArmPanel {
     this.state = element("p", { class: "state", role: "status" });
     this.age = element("p", { class: "age" });
     this.notes = element("ul", { class: "notes" });
-    this.job = element("p");
+    this.job = element("p", { class: "words" });
     this.progress = element("progress", { max: 1, value: 0, "aria-label": `Progress of ${arm.name}` });
     this.stop = element("p");
     this.answer = element("p", { role: "status" });
@@ -159,7 +159,6 @@ function jointRow(joint) {
 }
 
 function servoRow(servo) {
-  const known = (value, unit, digits) => value === null ? "not read" : `${value.toFixed(digits)} ${unit}`;
   const hot = servo.temperature_c !== null && servo.temperature_c >= HOT_C;
   const load = servo.load_ratio === null ? null : servo.load_ratio * 100;
   const torque = { true: "on", false: "off", null: "not read" };
@@ -177,9 +176,9 @@ function busTable(arm, bus) {
   if (!bus) return [];
   const servos = new LiveTable(`Bus of ${arm}`, ["Servo", "Model and firmware", "Asked again", "Not read", "Jumps"]);
   servos.show(bus.servos.map((one) => {
-    const known = bus.identity.find(({ servo }) => servo.startsWith(`servo ${one.id} `));
-    const words = known ? `${known.model}, ${known.firmware}` : "not told";
-    return [known?.servo || `servo ${one.id}`, words, one.retries, one.blind, one.jumps];
+    const named = bus.identity.find(({ servo }) => servo.startsWith(`servo ${one.id} `));
+    const words = named ? `${named.model}, ${named.firmware}` : "not told";
+    return [named?.servo || `servo ${one.id}`, words, one.retries, one.blind, one.jumps];
   }));
   const times = `Cycles take ${bus.cycle_ms.p50} ms, 99 of 100 at most ${bus.cycle_ms.p99} ms; ${bus.cycles} so far, ${bus.corrupt} damaged replies.`;
   return [servos.node, element("p", {}, times)];

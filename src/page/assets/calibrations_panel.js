@@ -1,41 +1,110 @@
-// Calibrations that were accepted: what each is of, how it was judged, and how far each touch lies from the fit.
+// Calibrations: touches by hand, what is proposed and waits for a person's yes, and what was accepted.
 
-import { command } from "./door.js";
-import { byId, element, say, shape } from "./elements.js";
+import { isOperator, tell, verbButton } from "./commands.js";
+import { command, door } from "./door.js";
+import { byId, element, say } from "./elements.js";
+import { residualPlot } from "./residuals.js";
 
-const HIGH = 40;
-const WIDE = 6;
+const answer = byId("calibrations-answer");
 
-function plot(record) {
-  const residuals = record.residuals_mm;
-  if (residuals.length === 0) return null;
-  const most = Math.max(0.001, ...residuals.map(Math.abs));
-  const bars = residuals.map((mm, at) => shape("rect", {
-    x: at * WIDE, width: WIDE - 2, y: HIGH * (1 - Math.abs(mm) / most), height: HIGH * Math.abs(mm) / most,
-  }));
-  const words = `Distance of ${residuals.length} touches from the fit, at most ${most.toFixed(2)} mm: ${residuals.map((mm) => mm.toFixed(2)).join(", ")} mm`;
-  return element("figure", {},
-    shape("svg", { class: "residuals", viewBox: `0 0 ${residuals.length * WIDE} ${HIGH}`, role: "img", "aria-label": words }, ...bars),
-    element("figcaption", {}, words));
+const calibrate = (action, fields) => ({ verb: "calibrate", action, ...fields });
+
+function nodes(...all) {
+  return all.filter((node) => node !== null);
 }
 
-function card(record) {
+function acceptedCard(record) {
   const reasons = record.reasons.map((reason) => element("li", {}, reason));
-  return element("article", {}, ...[element("p", {}, record.words), reasons.length > 0 ? element("ul", {}, ...reasons) : null, plot(record)].filter(Boolean));
+  return element("article", {}, ...nodes(element("p", {}, record.words), reasons.length > 0 ? element("ul", {}, ...reasons) : null, residualPlot(record.residuals_mm)));
 }
 
-async function look() {
-  say(byId("calibrations-answer"), "Reading …");
+// Accepts what is shown here and nothing else: the node compares the key.
+function acceptance(proposal) {
+  if (proposal.refused) return [element("p", { class: "warns" }, "It cannot be accepted; the reasons are above.")];
+  const overridden = element("input", { type: "checkbox" });
+  const accept = verbButton("Accept: write it into the file",
+    () => calibrate("accept", { shown: proposal.key, overridden: overridden.checked }), answer, look);
+  const large = proposal.large ? element("label", { class: "check" }, overridden, `I know why the change is so large: ${proposal.large}`) : null;
+  return nodes(large, accept);
+}
+
+function takeBack(touch, at) {
+  const label = `Take back touch ${at + 1} (${touch.role}, ${touch.off_mm === null ? "no fit yet" : `${touch.off_mm.toFixed(2)} mm off`}) and its place`;
+  return element("li", {}, verbButton(label, calibrate("take_back", { touch: at + 1 }), answer, look));
+}
+
+function proposalCard(proposal) {
+  const touches = element("details", {}, element("summary", {}, "Touches"), element("ol", {}, ...proposal.touches.map(takeBack)));
+  const discard = verbButton("Throw it away", calibrate("discard", { shown: proposal.key }), answer, look);
+  return element("article", { class: "proposal" }, ...nodes(
+    element("h3", {}, `Proposed: ${proposal.kind} of ${proposal.scene}, ${proposal.verdict}`),
+    element("pre", { tabindex: "0", role: "region", "aria-label": "What was measured" }, proposal.words),
+    residualPlot(proposal.touches.map((touch) => touch.off_mm).filter((mm) => mm !== null)),
+    proposal.touches.length > 0 ? touches : null,
+    ...acceptance(proposal), discard));
+}
+
+async function reply(verb) {
+  const told = await command(verb);
+  if (!told.done) throw new Error(told.text);
+  return told;
+}
+
+// Shows what is proposed and what was accepted, as it is now.
+export async function look() {
+  if (!isOperator()) return;
   try {
-    const told = await command({ verb: "calibrations" });
-    if (!told.done) throw new Error(told.text);
-    byId("calibrations-list").replaceChildren(...told.data.map(card));
-    say(byId("calibrations-answer"), told.text);
+    const [proposed, accepted] = [await reply(calibrate("show")), await reply({ verb: "calibrations" })];
+    byId("proposal").replaceChildren(proposed.data ? proposalCard(proposed.data) : element("p", {}, "Nothing is proposed."));
+    byId("calibrations-list").replaceChildren(...accepted.data.map(acceptedCard));
+    say(byId("calibrations-count"), accepted.text);
   } catch (failure) {
-    say(byId("calibrations-answer"), `Not read: ${failure.message}`);
+    say(answer, `Not read: ${failure.message}`);
   }
 }
 
+let jobs = "";
+
+// An arm that has felt its sheet proposes where it lies: looks again when a job has ended.
+export function calibrationsLive(state) {
+  const ended = state.arms.filter((arm) => arm.job?.is_over).map((arm) => arm.job.id).join();
+  if (ended === jobs) return;
+  jobs = ended;
+  if (byId("calibrations").open) look();
+}
+
+async function touch(event) {
+  event.preventDefault();
+  const mm = byId("touch-mm").value.trim();
+  const fields = {
+    scene: byId("touch-scene").value,
+    what: byId("touch-what").value,
+    of: byId("touch-of").value || null,
+    mm: mm === "" ? null : Number(mm),
+    number: Number(byId("touch-number").value),
+  };
+  say(answer, "Reading the joints …");
+  await tell(calibrate("touch", fields), answer);
+  await look();
+}
+
+// Torque goes off only where somebody says that a hand holds the arm.
+function limp() {
+  const holds = byId("touch-holds");
+  const drop = verbButton("Take torque off: the arms drop", { verb: "torque_off" }, answer, () => {
+    holds.checked = false;
+    drop.disabled = true;
+  });
+  drop.disabled = true;
+  holds.addEventListener("change", () => { drop.disabled = !holds.checked; });
+  byId("touch-limp").append(drop);
+}
+
 export function beginCalibrations() {
+  const camera = () => calibrate("camera", { scene: byId("touch-scene").value, camera: null });
+  byId("touch-buttons").append(verbButton("Find the camera by the scene's tags", camera, answer, look));
   byId("calibrations").addEventListener("toggle", () => { if (byId("calibrations").open) look(); });
+  byId("touch").addEventListener("submit", touch);
+  door.addEventListener("session", () => { if (!isOperator()) byId("proposal").replaceChildren(); });
+  limp();
 }

@@ -3,24 +3,46 @@
 import { command, door, session } from "./door.js";
 import { byId, element, say, set } from "./elements.js";
 
-// A button that sends a verb, one at a time, and says in `answer` what came of it.
-export function verbButton(label, verb, answer) {
-  const button = element("button", { type: "button" }, label);
-  button.addEventListener("click", () => ask(button, verb, answer));
-  return button;
-}
-
-async function ask(button, verb, answer) {
-  if (button.getAttribute("aria-disabled") === "true") return;
-  set(button, "aria-disabled", true);
-  say(answer, `${button.textContent} …`);
+// Sends a verb and says in `answer` what came of it; returns whether it was done.
+export async function tell(verb, answer) {
   try {
     const told = await command(verb);
     say(answer, `${told.done ? "" : "Not done: "}${told.text}`);
+    return told.done;
   } catch (failure) {
     say(answer, `Not done: ${failure.message}`);
+    return false;
   }
-  set(button, "aria-disabled", false);
+}
+
+// A button that sends a verb, one at a time, and says in `answer` what came of it; `after` is told whether it was done. A verb that
+// depends on the page's fields is a function.
+export function verbButton(label, verb, answer, after = () => {}) {
+  const button = element("button", { type: "button" }, label);
+  button.addEventListener("click", async () => {
+    if (button.getAttribute("aria-disabled") === "true") return;
+    set(button, "aria-disabled", true);
+    say(answer, `${button.textContent} …`);
+    const done = await tell(typeof verb === "function" ? verb() : verb, answer);
+    set(button, "aria-disabled", false);
+    after(done);
+  });
+  return button;
+}
+
+// Lets one piece of work through at a time: a press while another is worked on does nothing. What fails is said in `answer`.
+export function oneAtATime(answer) {
+  let busy = false;
+  return async (work) => {
+    if (busy) return;
+    busy = true;
+    try {
+      await work();
+    } catch (failure) {
+      say(answer, `Not done: ${failure.message}`);
+    }
+    busy = false;
+  };
 }
 
 export function isOperator() {

@@ -1,5 +1,6 @@
 // A drawing of an operator's own: shown first, then drawn exactly as it was shown.
 
+import { oneAtATime } from "./commands.js";
 import { command } from "./door.js";
 import { byId, element, say, seconds } from "./elements.js";
 import { PlacedSheet } from "./placing.js";
@@ -8,7 +9,7 @@ import { chosenArm } from "./setup_panel.js";
 // A hand that has let go is about to grasp again.
 const SETTLES_MS = 500;
 
-let busy = false;
+const once = oneAtATime(byId("draw-answer"));
 let settling = null;
 
 // An earlier job that is gone on with or drawn again, in place of a file or words.
@@ -43,18 +44,6 @@ async function order() {
     fits: false,
   };
   return { scene: byId("draw-scene").value, arm: chosenArm("draw-arm"), design: { source: await source(), placement }, ...trim() };
-}
-
-// One question at a time: a second press while the first is answered asks nothing.
-async function once(work) {
-  if (busy) return;
-  busy = true;
-  try {
-    await work();
-  } catch (failure) {
-    say(byId("draw-answer"), `Not done: ${failure.message}`);
-  }
-  busy = false;
 }
 
 function facts(offer) {

@@ -72,6 +72,11 @@ export function milliseconds(value) {
   return value < 1000 ? `${value.toFixed(value < 10 ? 1 : 0)} ms` : seconds(value / 1000);
 }
 
+// A quantity that may not have been read.
+export function known(value, unit, digits) {
+  return value === null ? "not read" : `${value.toFixed(digits)} ${unit}`;
+}
+
 export function moment(ms) {
   return ms ? new Date(ms).toLocaleString() : "not yet";
 }

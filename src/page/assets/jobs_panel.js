@@ -1,8 +1,8 @@
 // What was asked, planned and done; and what waits for a person's word.
 
-import { isOperator } from "./commands.js";
+import { isOperator, tell } from "./commands.js";
 import { command, door, picture, read, session } from "./door.js";
-import { byId, element, moment, say } from "./elements.js";
+import { byId, element, moment } from "./elements.js";
 import { again, resume } from "./draw_panel.js";
 
 async function pictures(job, names, into) {
@@ -94,14 +94,8 @@ async function showJobs() {
 }
 
 async function judge(verb, plan, buttons) {
-  const answer = byId("approve-answer");
   buttons.forEach((button) => { button.disabled = true; });
-  try {
-    const told = await command({ verb, job: plan.job, plan: plan.plan });
-    say(answer, `${told.done ? "" : "Not done: "}${told.text}`);
-  } catch (failure) {
-    say(answer, `Not done: ${failure.message}`);
-  }
+  await tell({ verb, job: plan.job, plan: plan.plan }, byId("approve-answer"));
 }
 
 function waiting(plan) {

@@ -1,12 +1,12 @@
 // Jogs: one press, one small step. The node stops the arm if this page goes before the step has ended.
 
-import { isOperator } from "./commands.js";
+import { isOperator, oneAtATime } from "./commands.js";
 import { command, door } from "./door.js";
 import { LiveTable, byId, element, say } from "./elements.js";
 
 const TIP = ["x", "y", "z"];
 
-let busy = false;
+const once = oneAtATime(byId("jog-answer"));
 const joints = new LiveTable("Joints that can be jogged", ["Joint", "Angle", "Limits"]);
 
 function size() {
@@ -17,18 +17,6 @@ async function asked(verb) {
   const told = await command(verb);
   if (!told.done) throw new Error(told.text);
   return told;
-}
-
-// One step at a time: a press while one is under way is none.
-async function once(work) {
-  if (busy) return;
-  busy = true;
-  try {
-    await work();
-  } catch (failure) {
-    say(byId("jog-answer"), `Not done: ${failure.message}`);
-  }
-  busy = false;
 }
 
 async function step(axis, by) {

@@ -2,8 +2,9 @@
 
 import { ArmPanels } from "./arm_panel.js";
 import { beginCommands } from "./commands.js";
-import { beginCalibrations } from "./calibrations_panel.js";
+import { beginCalibrations, calibrationsLive } from "./calibrations_panel.js";
 import { watchSession } from "./door.js";
+import { beginDoctor } from "./doctor_panel.js";
 import { beginDraw } from "./draw_panel.js";
 import { byId, say, seconds } from "./elements.js";
 import { beginFirstLine } from "./first_line_panel.js";
@@ -29,6 +30,7 @@ function told(kind, value) {
   pensLive(value.pens);
   noticesLive(value);
   jobsLive(value);
+  calibrationsLive(value);
 }
 
 function showAge() {
@@ -50,6 +52,7 @@ beginPens();
 beginJog();
 beginFirstLine();
 beginCalibrations();
+beginDoctor();
 beginNotices();
 watchSession();
 follow(told);

@@ -1,7 +1,7 @@
 // Who has logged in, and what may move until when.
 
-import { isOperator, verbButton } from "./commands.js";
-import { command, door, logIn, logOut, read, session } from "./door.js";
+import { isOperator, tell, verbButton } from "./commands.js";
+import { door, logIn, logOut, read, session } from "./door.js";
 import { byId, element, say } from "./elements.js";
 
 async function enter(event) {
@@ -35,7 +35,7 @@ function showSession() {
 
 async function offerScenes() {
   const { scenes } = await read("/page/scenes");
-  for (const id of ["enable-scene", "draw-scene", "jog-scene", "first-scene"]) {
+  for (const id of ["enable-scene", "draw-scene", "jog-scene", "first-scene", "touch-scene"]) {
     const options = scenes.map((scene) => element("option", { selected: scene === "default" }, scene));
     byId(id).replaceChildren(...options);
   }
@@ -59,23 +59,14 @@ export function chosenArm(id) {
   return byId(id).options.length > 1 ? byId(id).value : null;
 }
 
-async function ask(verb) {
-  say(byId("setup-answer"), "Asking …");
-  try {
-    const told = await command(verb);
-    say(byId("setup-answer"), `${told.done ? "" : "Not done: "}${told.text}`);
-  } catch (failure) {
-    say(byId("setup-answer"), `Not done: ${failure.message}`);
-  }
-}
-
 export function beginSetup() {
   byId("login").addEventListener("submit", enter);
   byId("logout").addEventListener("click", leave);
   byId("enable").addEventListener("submit", (event) => {
     event.preventDefault();
     const for_s = Math.round(Number(byId("enable-minutes").value) * 60);
-    ask({ verb: "enable", scene: byId("enable-scene").value, meta: null, for_s, arm: chosenArm("enable-arm") });
+    say(byId("setup-answer"), "Asking …");
+    tell({ verb: "enable", scene: byId("enable-scene").value, meta: null, for_s, arm: chosenArm("enable-arm") }, byId("setup-answer"));
   });
   byId("enable-buttons").append(verbButton("Disable everything", { verb: "disable" }, byId("setup-answer")));
   door.addEventListener("session", showSession);

@@ -112,22 +112,9 @@ pub(super) fn session(
     seat: &AttachedArm,
     scene: &Scene,
 ) -> Result<CalibrationSession, Box<Reply>> {
-    let pen = scene.pen(0).map(|pen| pen.name.clone()).unwrap_or_default();
-    let basis = calib::basis_of(CalibrationKind::Sheet, scene, &pen)
-        .map_err(|error| Reply::failed(error.to_string()).boxed())?;
-    Ok(CalibrationSession {
-        kind: CalibrationKind::Sheet,
-        scene: scene.name.clone(),
-        arm: scene.arm.file.name.clone(),
-        pen,
-        basis,
-        name: String::new(),
-        probed: false,
-        read_mm: None,
-        seen: None,
-        origin: calibration_check::origin(node, seat),
-        touches: Vec::new(),
-    })
+    let origin = calibration_check::origin(node, seat);
+    calib::begin_session(CalibrationKind::Sheet, scene, None, origin)
+        .map_err(|error| Reply::failed(error.to_string()).boxed())
 }
 
 /// Returns the other open proposal that an operator must decide first. The arm's own proposals may be replaced, a

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::control_socket::VerbReply;
+use super::operator_verb::VerbReply;
 use base::wording::{count, duration};
 use gate::HoldAt;
 use motion::{MotionState, StopReport};

@@ -1,0 +1,484 @@
+//! The one way from touches to numbers in a file: touches collected, judged, accepted or taken back, by whoever asks.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::calibration_record::{
+    CalibrationKind, CalibrationOrigin, CalibrationRecord, CalibrationSession, TagObservation,
+    TouchContact, TouchRole, check, proposal_key, servos, zeros_of,
+};
+use super::{
+    AssessError, CalibrationEditError, CalibrationLock, CalibrationStore, CalibrationStoreError,
+    TouchAssessment, TouchResidual, assess, basis_of, identify, put, stale, touches_of_place,
+    write,
+};
+use arm::ArmFile;
+use base::clock::calendar_ms;
+use base::disk;
+use scene::{Scene, SceneError, SceneLibrary};
+
+/// Reason that nothing was collected or written.
+#[derive(Debug, thiserror::Error)]
+pub enum CalibrationDeskError {
+    /// The folder of calibrations cannot be used.
+    #[error(transparent)]
+    Store(#[from] CalibrationStoreError),
+    /// The scene or the arm cannot be read.
+    #[error(transparent)]
+    Scene(#[from] SceneError),
+    /// The touches cannot be judged.
+    #[error(transparent)]
+    Assess(#[from] AssessError),
+    /// The file's text cannot be changed.
+    #[error(transparent)]
+    Edit(#[from] CalibrationEditError),
+    /// Nothing is collected.
+    #[error(
+        "nothing was touched: `steadyhand calibrate touch tool|sheet|zeros --scene NAME` begins"
+    )]
+    Nothing,
+    /// Touches of another thing are collected.
+    #[error(
+        "touches of another thing are being collected ({kind} of scene {scene}): accept or discard them first"
+    )]
+    OtherThing {
+        /// "sheet", "tool", …
+        kind: &'static str,
+        /// The scene.
+        scene: String,
+    },
+    /// Touches of another arm are collected.
+    #[error(
+        "touches of another arm are being collected ({there}), and this is {here}: accept or discard them first"
+    )]
+    OtherArm {
+        /// Theirs.
+        there: &'static str,
+        /// This one.
+        here: &'static str,
+    },
+    /// This kind has no such touch.
+    #[error(
+        "a calibration of {0} has no such touch: tool takes point and verify; sheet takes origin, x, y, sheet and verify; zeros takes sheet, point and calibrator"
+    )]
+    NoSuchTouch(&'static str),
+    /// There are fewer touches.
+    #[error("there is no touch {number}: {} so far", base::wording::count(*have, "touch"))]
+    NoTouch {
+        /// Counted from 1.
+        number: usize,
+        /// Number of touches.
+        have: usize,
+    },
+    /// The proposal may not be accepted.
+    #[error("not accepted: {0}")]
+    Refused(String),
+    /// There is no folder for it.
+    #[error(
+        "the shipped scenes are in the binary: say --scenes DIR, where a copy of the file is written"
+    )]
+    NoFolder,
+    /// The file does not exist.
+    #[error("there is no {0}")]
+    NoFile(String),
+    /// A file cannot be written or removed.
+    #[error("{path}: {source}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Error of the system.
+        source: std::io::Error,
+    },
+    /// The new values make a file that does not load.
+    #[error("with these values the file cannot be used; it is as it was: {0}")]
+    Unusable(SceneError),
+}
+
+/// What new zeros mean to a node that runs.
+pub const ZEROS_NEED_RESTART: &str = "a node reads an arm's file when it starts: restart it; until then it enables, moves and touches nothing by the new file, and a stop works as before";
+
+/// Consent to a proposal.
+#[derive(Clone, Copy, Debug)]
+pub struct AcceptConsent<'a> {
+    /// Key of the proposal that was shown: another one is not accepted.
+    pub shown: &'a str,
+    /// Accept a large change.
+    pub overridden: bool,
+}
+
+/// A calibration that was written.
+#[derive(Clone, Debug)]
+pub struct AcceptedCalibration {
+    /// Its number in the history.
+    pub number: u64,
+    /// The file that has it now.
+    pub path: PathBuf,
+    /// Scenes whose calibrations went stale by it, each in a sentence.
+    pub stale: Vec<String>,
+}
+
+/// The scenes and the calibrations of a node.
+#[derive(Clone, Copy)]
+#[expect(missing_debug_implementations, reason = "it holds a function")]
+pub struct CalibrationDesk<'a> {
+    /// The calibrations.
+    pub store: &'a CalibrationStore,
+    /// The scenes' and arms' files.
+    pub library: &'a SceneLibrary,
+    /// The arm that is there now, by its file.
+    pub origin: &'a dyn Fn(&ArmFile) -> CalibrationOrigin,
+}
+
+impl CalibrationDesk<'_> {
+    /// Returns the touches that are being collected.
+    ///
+    /// # Errors
+    /// When there are none, or they cannot be read.
+    pub fn proposal(&self) -> Result<CalibrationSession, CalibrationDeskError> {
+        let session = self.store.proposal()?;
+        session.ok_or(CalibrationDeskError::Nothing)
+    }
+
+    /// Returns the scene that a session was collected in.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn scene(&self, session: &CalibrationSession) -> Result<Arc<Scene>, CalibrationDeskError> {
+        Ok(self.library.scene(&session.scene, None)?)
+    }
+
+    /// Judges a session beside the last accepted one of the same thing.
+    ///
+    /// # Errors
+    /// When it cannot be judged.
+    pub fn assess(
+        &self,
+        session: &CalibrationSession,
+    ) -> Result<TouchAssessment, CalibrationDeskError> {
+        let history = self.store.history()?;
+        let mut newest = history.iter().rev();
+        let last = newest.find(|record| record.session.is_of_same(session));
+        Ok(assess(session, &*self.scene(session)?, last)?)
+    }
+
+    /// Adds a touch to those of the same thing and returns all of them, judged.
+    ///
+    /// # Errors
+    /// When touches of another thing or another arm are collected, or these cannot be judged.
+    pub fn add_touch(
+        &self,
+        fresh: CalibrationSession,
+        touch: TouchContact,
+    ) -> Result<(CalibrationSession, TouchAssessment), CalibrationDeskError> {
+        let lock = self.store.lock()?;
+        let mut session = match self.store.proposal()? {
+            None => fresh,
+            Some(there) if !there.is_of_same(&fresh) => {
+                return Err(other_thing(there));
+            }
+            Some(there) if there.origin != fresh.origin => {
+                return Err(CalibrationDeskError::OtherArm {
+                    there: there.origin.words(),
+                    here: fresh.origin.words(),
+                });
+            }
+            Some(there) => there,
+        };
+        session.touches.push(touch);
+        let assessed = self.assess(&session)?;
+        self.store.propose(&session, &lock)?;
+        Ok((session, assessed))
+    }
+
+    /// Proposes what a camera saw, in the place of what was proposed of the same thing; returns it judged.
+    ///
+    /// # Errors
+    /// When touches of another thing are collected, or it cannot be judged.
+    pub fn propose_seen(
+        &self,
+        scene: &Scene,
+        seen: TagObservation,
+    ) -> Result<(CalibrationSession, TouchAssessment), CalibrationDeskError> {
+        let origin = (self.origin)(&scene.arm.file);
+        let session = CalibrationSession {
+            name: seen.camera.clone(),
+            seen: Some(seen),
+            ..begin_session(CalibrationKind::Camera, scene, None, origin)?
+        };
+        let lock = self.store.lock()?;
+        let there = self.store.proposal()?;
+        if let Some(there) = there.filter(|there| !there.is_of_same(&session)) {
+            return Err(other_thing(there));
+        }
+        let assessed = self.assess(&session)?;
+        self.store.propose(&session, &lock)?;
+        Ok((session, assessed))
+    }
+
+    /// Takes back every touch that was made where this one was, counted from 1; returns their number.
+    ///
+    /// # Errors
+    /// When there is no such touch.
+    pub fn drop_place_of(&self, number: usize) -> Result<usize, CalibrationDeskError> {
+        let session = self.proposal()?;
+        let scene = self.scene(&session)?;
+        let of_it = touches_of_place(&session, &scene, number.saturating_sub(1));
+        if number == 0 || of_it.is_empty() {
+            let have = session.touches.len();
+            return Err(CalibrationDeskError::NoTouch { number, have });
+        }
+        self.drop_touches(&of_it)
+    }
+
+    /// Takes these touches back, counted from 0; returns their number. Without touches nothing is proposed any more.
+    ///
+    /// # Errors
+    /// When the proposal cannot be read or written.
+    pub fn drop_touches(&self, of_it: &[usize]) -> Result<usize, CalibrationDeskError> {
+        let lock = self.store.lock()?;
+        let mut session = self.proposal()?;
+        let have = session.touches.len();
+        if let Some(last) = of_it.iter().max().filter(|last| **last >= have) {
+            let number = last + 1;
+            return Err(CalibrationDeskError::NoTouch { number, have });
+        }
+        let mut index = 0;
+        session.touches.retain(|_| {
+            index += 1;
+            !of_it.contains(&(index - 1))
+        });
+        if session.touches.is_empty() {
+            self.store.discard(&lock)?;
+        } else {
+            self.store.propose(&session, &lock)?;
+        }
+        Ok(of_it.len())
+    }
+
+    /// Writes the proposal into its file and the history, if it is good enough, the one that was shown, and of the arm that is
+    /// there now.
+    ///
+    /// # Errors
+    /// Why it may not be accepted, or cannot be written; nothing has changed then.
+    pub fn accept(
+        &self,
+        consent: AcceptConsent<'_>,
+    ) -> Result<AcceptedCalibration, CalibrationDeskError> {
+        let lock = self.store.lock()?;
+        let session = self.shown_proposal(consent.shown)?;
+        let here = (self.origin)(&self.library.arm(&session.arm)?.file);
+        if session.origin.simulated != here.simulated {
+            return Err(CalibrationDeskError::Refused(format!(
+                "it was found on {}, and this is {}; `steadyhand calibrate discard`, and touch again",
+                session.origin.words(),
+                here.words()
+            )));
+        }
+        let assessed = self.assess(&session)?;
+        check(&assessed.finding, &assessed.change, consent.overridden)
+            .map_err(CalibrationDeskError::Refused)?;
+        let record = CalibrationRecord {
+            number: self.store.next_number(),
+            at_ms: calendar_ms(),
+            method: session.method().to_owned(),
+            servos: servos(&self.scene(&session)?.arm.file),
+            verdict: assessed.finding.verdict,
+            reasons: assessed.finding.reasons,
+            residuals_mm: assessed.points.iter().map(TouchResidual::mm).collect(),
+            old: assessed.old,
+            new: assessed.new,
+            session,
+        };
+        let accepted = self.write(&record, None, &lock)?;
+        self.store.discard(&lock)?;
+        Ok(accepted)
+    }
+
+    /// Throws the proposal that was shown away.
+    ///
+    /// # Errors
+    /// When there is none, it is another one by now, or it cannot be removed.
+    pub fn discard(&self, shown: &str) -> Result<(), CalibrationDeskError> {
+        let lock = self.store.lock()?;
+        self.shown_proposal(shown)?;
+        Ok(self.store.discard(&lock)?)
+    }
+
+    fn shown_proposal(&self, key: &str) -> Result<CalibrationSession, CalibrationDeskError> {
+        let session = self.proposal()?;
+        match proposal_key(&session) == key {
+            true => Ok(session),
+            false => Err(CalibrationDeskError::Refused(
+                "the touches are others by now than those that were shown; look again".to_owned(),
+            )),
+        }
+    }
+
+    /// Writes a calibration into its file, then into the history; a file that does not load is put back.
+    ///
+    /// # Errors
+    /// When it cannot be written, or does not load.
+    pub fn write(
+        &self,
+        record: &CalibrationRecord,
+        servos: Option<&BTreeMap<u8, String>>,
+        lock: &CalibrationLock,
+    ) -> Result<AcceptedCalibration, CalibrationDeskError> {
+        let path = match record.session.kind {
+            CalibrationKind::Camera => self.store.keep_camera(record, lock)?,
+            _ => self.write_file(record, servos)?,
+        };
+        self.store.keep(record, lock)?;
+        Ok(AcceptedCalibration {
+            number: record.number,
+            path,
+            stale: self.stale_scenes()?,
+        })
+    }
+
+    fn write_file(
+        &self,
+        record: &CalibrationRecord,
+        servos: Option<&BTreeMap<u8, String>>,
+    ) -> Result<PathBuf, CalibrationDeskError> {
+        let session = &record.session;
+        let name = match session.kind {
+            CalibrationKind::Zeros => format!("arms/{}.toml", session.arm),
+            _ => format!("{}.toml", session.scene),
+        };
+        let folder = self.library.folder();
+        let path = folder.ok_or(CalibrationDeskError::NoFolder)?.join(&name);
+        let old = self.library.source(&name)?;
+        let old = old.ok_or(CalibrationDeskError::NoFile(name))?;
+        let was_there = path.exists();
+        if let Some(folder) = path.parent() {
+            disk::folder(folder).map_err(file_error(folder))?;
+        }
+        let mut text = write(&old, session, &record.new)?;
+        if let Some(servos) = servos {
+            text = identify(&text, servos)?;
+        }
+        put(&path, &text)?;
+        let Err(error) = self.loads(session) else {
+            return Ok(path);
+        };
+        if was_there {
+            put(&path, &old)?;
+        } else {
+            std::fs::remove_file(&path).map_err(file_error(&path))?;
+        }
+        Err(CalibrationDeskError::Unusable(error))
+    }
+
+    fn loads(&self, session: &CalibrationSession) -> Result<(), SceneError> {
+        self.library.arm(&session.arm)?;
+        if session.kind != CalibrationKind::Zeros {
+            self.library.scene(&session.scene, None)?;
+        }
+        Ok(())
+    }
+
+    /// Returns why drawings of calibrated scenes are refused from now on, where they are.
+    fn stale_scenes(&self) -> Result<Vec<String>, CalibrationDeskError> {
+        let history = self.store.history()?;
+        let mut scenes: Vec<&str> = history.iter().map(|r| r.session.scene.as_str()).collect();
+        scenes.sort_unstable();
+        scenes.dedup();
+        let scenes = scenes.into_iter().filter(|scene| !scene.is_empty());
+        let scenes = scenes.filter_map(|scene| self.library.scene(scene, None).ok());
+        Ok(scenes
+            .filter_map(|scene| stale(&history, &scene, &(self.origin)(&scene.arm.file)))
+            .collect())
+    }
+}
+
+fn other_thing(there: CalibrationSession) -> CalibrationDeskError {
+    CalibrationDeskError::OtherThing {
+        kind: there.kind.word(),
+        scene: there.scene,
+    }
+}
+
+fn file_error(path: &Path) -> impl FnOnce(std::io::Error) -> CalibrationDeskError {
+    let path = path.to_path_buf();
+    move |source| CalibrationDeskError::File { path, source }
+}
+
+/// A touch by hand, as a person asks for it.
+#[derive(Clone, Debug, Default)]
+pub struct HandTouch {
+    /// What the tip touches; without one, the usual of this kind.
+    pub of: Option<TouchRole>,
+    /// Of x and y: how far from the origin, as a ruler says.
+    pub mm: Option<f64>,
+    /// Which point, where zeros are found from several that are not known.
+    pub number: usize,
+    /// Which place of a guided round, from 1.
+    pub place: usize,
+}
+
+impl HandTouch {
+    /// Makes a touch of the joints at which the tip stands.
+    ///
+    /// # Errors
+    /// When a calibration of this kind has no such touch.
+    pub fn at(
+        &self,
+        kind: CalibrationKind,
+        scene: &Scene,
+        joints_rad: Vec<f64>,
+    ) -> Result<TouchContact, CalibrationDeskError> {
+        let no_such_touch = || CalibrationDeskError::NoSuchTouch(kind.word());
+        Ok(TouchContact {
+            role: role(kind, self.of).ok_or_else(no_such_touch)?,
+            joints_rad,
+            asked_mm: self.mm,
+            number: self.number,
+            place: self.place,
+            at_ms: calendar_ms(),
+            zeros: zeros_of(&scene.arm.file),
+        })
+    }
+}
+
+fn role(kind: CalibrationKind, of: Option<TouchRole>) -> Option<TouchRole> {
+    use TouchRole::{Calibrator, Origin, Point, Sheet, Verify, X, Y};
+    let (usual, others): (_, &[TouchRole]) = match kind {
+        CalibrationKind::Tool => (Some(Point), &[Verify]),
+        CalibrationKind::Sheet => (Some(Sheet), &[Origin, X, Y, Verify]),
+        CalibrationKind::Zeros => (Some(Sheet), &[Point, Calibrator]),
+        _ => (None, &[]),
+    };
+    match of {
+        None => usual,
+        Some(of) => (Some(of) == usual || others.contains(&of)).then_some(of),
+    }
+}
+
+/// Returns a session without touches, in a scene and with one of its pens, the first where none is named.
+///
+/// # Errors
+/// When the scene has no such pen, or nothing to touch of that kind.
+pub fn begin_session(
+    kind: CalibrationKind,
+    scene: &Scene,
+    pen: Option<&str>,
+    origin: CalibrationOrigin,
+) -> Result<CalibrationSession, CalibrationDeskError> {
+    let first = || scene.pen(0).map(|pen| pen.name.clone());
+    let pen = pen.map(str::to_owned).or_else(first).unwrap_or_default();
+    Ok(CalibrationSession {
+        basis: basis_of(kind, scene, &pen)?,
+        kind,
+        scene: scene.name.clone(),
+        pen,
+        arm: scene.arm.file.name.clone(),
+        name: String::new(),
+        probed: false,
+        read_mm: None,
+        seen: None,
+        origin,
+        touches: Vec::new(),
+    })
+}

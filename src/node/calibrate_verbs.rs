@@ -1,0 +1,236 @@
+//! Calibrations by an operator's verb: touches by hand, and the proposal shown, accepted or discarded.
+
+use serde::{Deserialize, Serialize};
+
+use super::jog;
+use super::operator_verb::VerbReply;
+use arm::ArmFile;
+use base::wording::count;
+use calib::{
+    AcceptConsent, CalibrationDesk, CalibrationDeskError, CalibrationKind, CalibrationOrigin,
+    CalibrationSession, CalibrationStore, FitVerdict, HandTouch, TagObservation, TouchAssessment,
+    TouchResidual, TouchRole, report,
+};
+use motion::MotionState;
+use tools::Node;
+
+/// What an operator does with touches and proposals.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case", tag = "action")]
+pub enum CalibrateAction {
+    /// Show the proposal.
+    Show,
+    /// Take the arm's present joints as a touch.
+    Touch {
+        /// In which scene.
+        scene: String,
+        /// Of what.
+        what: CalibrationKind,
+        /// What the tip touches; without one, the usual.
+        of: Option<TouchRole>,
+        /// Of x and y: how far from the origin, as a ruler says.
+        mm: Option<f64>,
+        /// Which of several unknown points.
+        #[serde(default)]
+        number: usize,
+    },
+    /// Take a picture of a scene's tags, and propose where the camera stands.
+    Camera {
+        /// Of which scene's sheet.
+        scene: String,
+        /// Which camera, where there are several.
+        camera: Option<String>,
+    },
+    /// Take back every touch of the place of this one, counted from 1.
+    TakeBack {
+        /// The touch.
+        touch: usize,
+    },
+    /// Write the proposal into its file.
+    Accept {
+        /// Key of the proposal that was shown.
+        shown: String,
+        /// Accept a large change.
+        #[serde(default)]
+        overridden: bool,
+    },
+    /// Throw the proposal away.
+    Discard {
+        /// Key of the proposal that was shown.
+        shown: String,
+    },
+}
+
+/// A proposal as a person judges it.
+#[derive(Serialize)]
+struct ShownProposal<'a> {
+    key: String,
+    kind: CalibrationKind,
+    scene: &'a str,
+    arm: &'a str,
+    words: String,
+    verdict: FitVerdict,
+    /// Why it cannot be accepted, whatever a person says.
+    refused: Option<String>,
+    /// Why it is accepted only where a person says so of the change as well.
+    large: Option<String>,
+    touches: Vec<ShownTouch>,
+}
+
+#[derive(Serialize)]
+struct ShownTouch {
+    role: TouchRole,
+    /// From the fit; none while there is no fit.
+    off_mm: Option<f64>,
+}
+
+pub(super) async fn run(node: &Node, action: &CalibrateAction) -> VerbReply {
+    let mut seen = None;
+    if let CalibrateAction::Camera { scene, camera } = action {
+        match node.camera_pose(scene, camera.as_deref()).await {
+            Ok(pose) => seen = Some(pose),
+            Err(why) => return VerbReply::failed(why),
+        }
+    }
+    let told = act(node, action, seen);
+    told.unwrap_or_else(|error| VerbReply::failed(error.to_string()))
+}
+
+fn act(
+    node: &Node,
+    action: &CalibrateAction,
+    seen: Option<TagObservation>,
+) -> Result<VerbReply, CalibrationDeskError> {
+    let store = CalibrationStore::of_state(&node.state);
+    let desk = CalibrationDesk {
+        store: &store,
+        library: &node.scenes,
+        origin: &|arm| origin(node, arm),
+    };
+    match action {
+        CalibrateAction::Show => show(&desk),
+        CalibrateAction::Touch {
+            scene,
+            what,
+            of,
+            mm,
+            number,
+        } => {
+            let wanted = HandTouch {
+                of: *of,
+                mm: *mm,
+                number: *number,
+                place: 0,
+            };
+            touch(node, &desk, scene, *what, &wanted)
+        }
+        CalibrateAction::TakeBack { touch } => desk
+            .drop_place_of(*touch)
+            .map(|dropped| VerbReply::done(format!("{} taken back", count(dropped, "touch")))),
+        CalibrateAction::Accept { shown, overridden } => accept(&desk, shown, *overridden),
+        CalibrateAction::Discard { shown } => desk
+            .discard(shown)
+            .map(|()| VerbReply::done("the proposal is thrown away")),
+        CalibrateAction::Camera { scene, .. } => match seen {
+            Some(seen) => {
+                let scene = desk.library.scene(scene, None)?;
+                let (session, assessed) = desk.propose_seen(&scene, seen)?;
+                Ok(shown(&session, &assessed))
+            }
+            None => Ok(VerbReply::failed("no picture was taken")),
+        },
+    }
+}
+
+/// Returns the arm of this file that is attached.
+fn origin(node: &Node, arm: &ArmFile) -> CalibrationOrigin {
+    let mut seats = node.seats.iter();
+    let seat = seats.find(|seat| seat.motion.arm().file.name == arm.name);
+    seat.map_or_else(CalibrationOrigin::default, |seat| tools::origin(node, seat))
+}
+
+fn show(desk: &CalibrationDesk<'_>) -> Result<VerbReply, CalibrationDeskError> {
+    match desk.proposal() {
+        Ok(session) => {
+            let assessed = desk.assess(&session)?;
+            Ok(shown(&session, &assessed))
+        }
+        Err(CalibrationDeskError::Nothing) => Ok(VerbReply::done("nothing is proposed")),
+        Err(error) => Err(error),
+    }
+}
+
+fn shown(session: &CalibrationSession, assessed: &TouchAssessment) -> VerbReply {
+    let refused = calib::check(&assessed.finding, &assessed.change, true).err();
+    let touches = session.touches.iter().enumerate();
+    let touches = touches.map(|(index, touch)| ShownTouch {
+        role: touch.role,
+        off_mm: assessed.points.get(index).map(TouchResidual::mm),
+    });
+    let words = report::assessment_text(session, assessed);
+    let proposal = ShownProposal {
+        key: calib::proposal_key(session),
+        kind: session.kind,
+        scene: &session.scene,
+        arm: &session.arm,
+        words: words.clone(),
+        verdict: assessed.finding.verdict,
+        large: assessed.change.large(),
+        refused,
+        touches: touches.collect(),
+    };
+    VerbReply::with_data(words, &proposal)
+}
+
+fn touch(
+    node: &Node,
+    desk: &CalibrationDesk<'_>,
+    scene: &str,
+    kind: CalibrationKind,
+    wanted: &HandTouch,
+) -> Result<VerbReply, CalibrationDeskError> {
+    let refused = |why: String| Ok(VerbReply::failed(format!("{why}; nothing was recorded")));
+    if wanted.mm.is_some_and(|mm| !(mm.is_finite() && mm > 0.0)) {
+        return refused("write millimetres above 0, such as 100 or 62.5".to_owned());
+    }
+    let scene = desk.library.scene(scene, None)?;
+    let seat = match jog::seat(node, &scene) {
+        Ok(seat) => seat,
+        Err(why) => return refused(why),
+    };
+    if let Err(why) = tools::check_same_zeros(seat, &scene) {
+        return refused(why);
+    }
+    let seen = seat.motion.snapshot();
+    if matches!(
+        seen.state,
+        MotionState::Moving | MotionState::Stopping | MotionState::Held
+    ) {
+        return refused("the arm is at work: a touch is taken where it stands".to_owned());
+    }
+    let Some(measured) = seen.measured.filter(|_| seen.fault.is_none()) else {
+        return refused("the arm is not read now".to_owned());
+    };
+    let fresh = calib::begin_session(kind, &scene, None, tools::origin(node, seat))?;
+    let touch = wanted.at(kind, &scene, measured.position_rad.to_vec())?;
+    let (session, assessed) = desk.add_touch(fresh, touch)?;
+    Ok(shown(&session, &assessed))
+}
+
+fn accept(
+    desk: &CalibrationDesk<'_>,
+    shown: &str,
+    overridden: bool,
+) -> Result<VerbReply, CalibrationDeskError> {
+    let kind = desk.proposal()?.kind;
+    let accepted = desk.accept(AcceptConsent { shown, overridden })?;
+    let path = accepted.path.display();
+    let mut words = format!("accepted as calibration {}: {path}", accepted.number);
+    let restart = (kind == CalibrationKind::Zeros).then_some(calib::ZEROS_NEED_RESTART);
+    let stale = accepted.stale.iter().map(String::as_str);
+    restart.into_iter().chain(stale).for_each(|more| {
+        words.push('\n');
+        words.push_str(more);
+    });
+    Ok(VerbReply::done(words))
+}

@@ -1,0 +1,264 @@
+//! Carries out what operators request, by whichever way it came, and records it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::operator_verb::{OperatorVerb, VerbReply};
+use super::running_nodes::NodeDescription;
+use super::{
+    arm_verbs, calibrate_verbs, doctor, job_list, job_replay, jog, measurements, selftest,
+    worker_pool,
+};
+use args::ReceivedArguments;
+use base::wording::duration;
+use permit::ActorRank;
+use tools::{AwaitedPen, DrawingAssent, DrawingOrder, Node, RemoteCallWatch, ToolRequest};
+
+/// Runs a verb of an authenticated operator and records it.
+pub async fn run_for_operator(node: &Arc<Node>, caller: &str, verb: OperatorVerb) -> VerbReply {
+    if let OperatorVerb::Progress { job } = &verb {
+        // Asked several times a second: nothing is done, and nothing is recorded.
+        return progress(node, job.as_deref()).await;
+    }
+    if matches!(verb, OperatorVerb::Describe) {
+        // A stop may wait for this: it is done here and now.
+        return describe(node);
+    }
+    if let OperatorVerb::Pen {
+        job,
+        confirmed: None,
+    } = &verb
+    {
+        return pen(node, job.as_deref(), None);
+    }
+    tracing::info!(caller, ?verb, "operator");
+    let words = format!("{caller}: {verb:?}");
+    let told = if matches!(verb, OperatorVerb::Stop | OperatorVerb::Estop) {
+        // Here and now: the others may read a scene, or wait for an arm.
+        act(node, verb).await
+    } else {
+        let here = Arc::clone(node);
+        let working = worker_pool::spawn(async move { act(&here, verb).await });
+        let broke = |_| VerbReply::failed("the node broke while it did this; its log says why");
+        working.await.unwrap_or_else(broke)
+    };
+    let note = format!("{words}: done {}: {}", told.done, told.text);
+    node.audit.note("operator", note);
+    told
+}
+
+async fn act(node: &Arc<Node>, verb: OperatorVerb) -> VerbReply {
+    let moves = verb.moves();
+    // An arm whose torque goes drops, which is a motion too.
+    let drops = matches!(verb, OperatorVerb::TorqueOff) && node.file.read_only;
+    if let Some(why) = node.motion_withheld().filter(|_| moves || drops) {
+        return VerbReply::failed(why);
+    }
+    match verb {
+        OperatorVerb::Enable {
+            scene,
+            meta,
+            for_s,
+            arm,
+        } => enable(node, &scene, meta.as_deref(), for_s, arm.as_deref()),
+        OperatorVerb::Disable => disable(node),
+        OperatorVerb::Stop => call(node, "stop", ReceivedArguments::Absent).await,
+        OperatorVerb::Estop => arm_verbs::estop(node).await,
+        OperatorVerb::Clear => arm_verbs::clear(node),
+        OperatorVerb::Hold { now } => arm_verbs::hold(node, now).await,
+        OperatorVerb::Resume => arm_verbs::resume(node).await,
+        OperatorVerb::TorqueOff => arm_verbs::torque_off(node).await,
+        OperatorVerb::Selftest { scene, rounds } => {
+            selftest::run(node, scene.as_deref(), rounds).await
+        }
+        OperatorVerb::Reset { scene, arm } => {
+            let said = [("scene", scene), ("arm", arm)];
+            let said: serde_json::Map<String, serde_json::Value> = said
+                .into_iter()
+                .filter_map(|(name, said)| Some((name.to_owned(), said?.into())))
+                .collect();
+            let arguments = match said.is_empty() {
+                true => ReceivedArguments::Absent,
+                false => ReceivedArguments::Value(said.into()),
+            };
+            call(node, "reset", arguments).await
+        }
+        OperatorVerb::Align { scene, touch } => {
+            let arguments = serde_json::json!({ "scene": scene, "touch": touch });
+            call(node, "align", ReceivedArguments::Value(arguments)).await
+        }
+        OperatorVerb::Stroke { scene } => {
+            let arguments = serde_json::json!({ "scene": scene });
+            call(node, "stroke", ReceivedArguments::Value(arguments)).await
+        }
+        OperatorVerb::Status => status(node).await,
+        OperatorVerb::Jobs { id, json } => job_list::jobs_reply(&node.state, id.as_deref(), json),
+        OperatorVerb::Describe => describe(node),
+        OperatorVerb::Replay { job } => job_replay::reply(node, &job).await,
+        OperatorVerb::Calibrations => measurements::calibrations_reply(node),
+        OperatorVerb::Calibrate(action) => calibrate_verbs::run(node, &action).await,
+        OperatorVerb::Doctor => doctor::reply(node),
+        OperatorVerb::Measured => measurements::measurements_reply(node),
+        OperatorVerb::Look { scene, camera } => {
+            measurements::camera_pose_reply(node, &scene, camera.as_deref()).await
+        }
+        OperatorVerb::Jog { scene, step } => jog::step(node, &scene, step).await,
+        OperatorVerb::Jogged { scene } => jog::stand(node, &scene),
+        OperatorVerb::Pending { job } => pending(node, job.as_deref()),
+        OperatorVerb::Draw { order, assent } => draw(node, &order, assent.as_ref()).await,
+        OperatorVerb::Progress { job } => progress(node, job.as_deref()).await,
+        OperatorVerb::Pen { job, confirmed } => pen(node, job.as_deref(), confirmed),
+        OperatorVerb::PageLogin => VerbReply::failed(
+            "a login code is made on the node's own machine alone: run `steadyhand page` there",
+        ),
+        OperatorVerb::Refuse { job, plan } => VerbReply::of(node.refuse_plan(&job, &plan)),
+        OperatorVerb::Approve { job, plan } => VerbReply::of(node.approve(&job, &plan)),
+    }
+}
+
+/// Returns the node's description, as text and as data.
+fn describe(node: &Node) -> VerbReply {
+    let description = NodeDescription::of(node);
+    VerbReply::with_data(description.words(), &description)
+}
+
+/// Shows a drawing as data, or begins the one that a person agreed to.
+async fn draw(node: &Arc<Node>, order: &DrawingOrder, assent: Option<&DrawingAssent>) -> VerbReply {
+    let told = match assent {
+        None => node
+            .offer_drawing(order)
+            .await
+            .map(|offer| VerbReply::with_data(&offer.title, &offer)),
+        Some(assent) => node
+            .begin_drawing(order, assent)
+            .await
+            .map(|job| VerbReply::with_data(format!("{job} has begun"), &job)),
+    };
+    told.unwrap_or_else(VerbReply::failed)
+}
+
+async fn progress(node: &Node, job: Option<&str>) -> VerbReply {
+    let progress = node.job_progress(job).await;
+    progress.map_or_else(VerbReply::failed, |progress| {
+        VerbReply::with_data(&progress.words, &progress)
+    })
+}
+
+/// The pens that are awaited, as data if it is one; or the word of a person that one is in the holder.
+fn pen(node: &Node, job: Option<&str>, confirmed: Option<usize>) -> VerbReply {
+    let mut all = node.awaited_pens();
+    all.retain(|awaited| job.is_none_or(|job| awaited.job == job));
+    let words = |awaited: &AwaitedPen| {
+        let AwaitedPen {
+            job, arm, words, ..
+        } = awaited;
+        format!("{job} on arm {arm} waits for {words}")
+    };
+    match (all.as_slice(), confirmed, job) {
+        ([], _, Some(job)) => VerbReply::failed(format!("{job} waits for no pen and at no pause")),
+        ([], Some(_), None) => VerbReply::failed("no job waits for a pen or at a pause"),
+        ([], None, None) => VerbReply::done("no job waits for a pen or at a pause"),
+        ([one], Some(pen), _) => match node.confirm_pen(&one.job, pen) {
+            Ok(text) => VerbReply::done(text),
+            Err(text) => VerbReply::failed(text),
+        },
+        (_, Some(_), _) => VerbReply::failed("several jobs wait for a person: name one of them"),
+        ([one], None, _) => VerbReply::with_data(words(one), one),
+        (several, None, _) => {
+            let lines: Vec<String> = several.iter().map(words).collect();
+            VerbReply::done(lines.join("\n"))
+        }
+    }
+}
+
+/// The plans that wait, or one of them.
+fn pending(node: &Node, job: Option<&str>) -> VerbReply {
+    let mut all = node.pending();
+    all.retain(|pending| job.is_none_or(|job| pending.job == job));
+    match (all.as_slice(), job) {
+        ([], Some(job)) => VerbReply::failed(format!("{job} does not wait for approval")),
+        ([], None) => VerbReply::done("nothing waits for approval"),
+        ([one], _) => VerbReply {
+            plan: Some(one.plan.clone()),
+            ..VerbReply::done(&one.words)
+        },
+        (several, _) => {
+            let words: Vec<&str> = several.iter().map(|one| one.words.as_str()).collect();
+            VerbReply::done(words.join("\n\n"))
+        }
+    }
+}
+
+fn disable(node: &Node) -> VerbReply {
+    node.seats.iter().for_each(|seat| seat.permits().disable());
+    VerbReply::done(
+        "nothing is enabled now; a motion under way is held at the end of its stroke: `steadyhand stop` stops it at once",
+    )
+}
+
+fn enable(
+    node: &Node,
+    name: &str,
+    overlay: Option<&str>,
+    for_s: Option<u64>,
+    arm: Option<&str>,
+) -> VerbReply {
+    let scene = match node.scenes.scene(name, overlay) {
+        Ok(scene) => scene,
+        Err(error) => return VerbReply::failed(error.to_string()),
+    };
+    let (title, until) = (scene.title(), for_s.map(Duration::from_secs));
+    match node.enable(&scene, arm, until) {
+        Err(why) => VerbReply::failed(why),
+        Ok(seats) => {
+            let until = for_s.map_or_else(
+                || "as long as the node runs".to_owned(),
+                |s| format!("for {}", duration(Duration::from_secs(s))),
+            );
+            let mut words = format!(
+                "motion is enabled for scene {title} (revision {}) {until}",
+                scene.revision
+            );
+            let apart = seats.iter().find_map(|seat| node.kept_apart(seat));
+            apart
+                .iter()
+                .for_each(|apart| words.push_str(&format!("; {apart}")));
+            VerbReply::done(words)
+        }
+    }
+}
+
+/// Senses each arm; of several each is named.
+async fn status(node: &Arc<Node>) -> VerbReply {
+    if node.seats.len() < 2 {
+        return call(node, "sense", ReceivedArguments::Absent).await;
+    }
+    let mut told = VerbReply::done("");
+    for seat in &node.seats {
+        let arm = ReceivedArguments::Value(serde_json::json!({"arm": seat.name}));
+        let sensed = call(node, "sense", arm).await;
+        told.done &= sensed.done;
+        told.text += &format!("{}: {}\n", seat.name, sensed.text);
+    }
+    told.text.truncate(told.text.trim_end().len());
+    told
+}
+
+async fn call(node: &Arc<Node>, tool: &str, arguments: ReceivedArguments) -> VerbReply {
+    let request = ToolRequest {
+        tool: tool.to_owned(),
+        arguments,
+        caller: "operator".to_owned(),
+        who: ActorRank::Operator,
+        standing: None,
+        hop: None,
+        is_step: false,
+    };
+    let reply = Arc::clone(node)
+        .call(request, RemoteCallWatch::unobserved())
+        .await;
+    VerbReply {
+        done: !reply.is_error,
+        ..VerbReply::with_data(&reply.text, &reply.structured)
+    }
+}
