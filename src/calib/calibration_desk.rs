@@ -482,3 +482,56 @@ pub fn begin_session(
         touches: Vec::new(),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn practice(_: &ArmFile) -> CalibrationOrigin {
+        CalibrationOrigin {
+            simulated: Some(true),
+            servos: String::new(),
+        }
+    }
+
+    #[test]
+    fn what_was_not_shown_is_neither_accepted_nor_thrown_away() {
+        let folder = tempfile::tempdir().unwrap();
+        let (store, library) = (
+            CalibrationStore::of_state(folder.path()),
+            SceneLibrary::new(None),
+        );
+        let desk = CalibrationDesk {
+            store: &store,
+            library: &library,
+            origin: &practice,
+        };
+        let scene = library.scene("default", None).unwrap();
+        let kind = CalibrationKind::Sheet;
+        let touch = |of| {
+            let wanted = HandTouch {
+                of: Some(of),
+                ..HandTouch::default()
+            };
+            let fresh = begin_session(kind, &scene, None, practice(&scene.arm.file)).unwrap();
+            let touch = wanted.at(kind, &scene, vec![0.0; scene.arm.dof()]);
+            desk.add_touch(fresh, touch.unwrap()).unwrap().0
+        };
+        let shown = proposal_key(&touch(TouchRole::Origin));
+        let now = touch(TouchRole::X);
+        let consent = AcceptConsent {
+            shown: &shown,
+            overridden: true,
+        };
+        let is_refused = |error| matches!(error, CalibrationDeskError::Refused(_));
+        assert!(is_refused(desk.accept(consent).unwrap_err()));
+        assert!(is_refused(desk.discard(&shown).unwrap_err()));
+        assert_eq!(store.proposal().unwrap().as_ref(), Some(&now));
+        assert!(matches!(
+            desk.drop_touches(&[2]).unwrap_err(),
+            CalibrationDeskError::NoTouch { number: 3, have: 2 }
+        ));
+        desk.discard(&proposal_key(&now)).unwrap();
+        assert_eq!(store.proposal().unwrap(), None);
+    }
+}
