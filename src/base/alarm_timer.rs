@@ -87,3 +87,16 @@ mod timer {
         }
     }
 }
+
+/// Makes the runtime of a thread that has alarms and devices.
+///
+/// # Errors
+/// When the system gives none.
+pub fn alarm_runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    builder.enable_io();
+    // Where there is a timer descriptor, the runtime's own timer would only be asked for nothing.
+    #[cfg(not(target_os = "linux"))]
+    builder.enable_time();
+    builder.build()
+}

@@ -11,6 +11,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use crate::alarm_timer::AlarmTimer;
+pub use crate::alarm_timer::alarm_runtime;
 use crate::system_clocks;
 use crate::units::ClockInstant;
 

@@ -1,12 +1,10 @@
 //! Whole files put into their place, and whose they are: what root writes for a node is its node's.
 
-use std::fs::{File, OpenOptions, Permissions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Gid, Uid, fchown};
-use rustix::process::geteuid;
+use crate::file_access::{self, is_of_another_user, is_root, mode};
 
 /// Puts a text into a file's place, so that a reader, or the loss of power, finds the old or the new.
 /// Who may read the old one may read the new.
@@ -35,13 +33,12 @@ pub fn put_secret(path: &Path, text: &str) -> io::Result<()> {
 /// # Errors
 /// It cannot be made; or what is there is a link, another user's, or others may write to it and could have put anything there.
 pub fn private_folder(folder: &Path) -> io::Result<()> {
-    let made = std::fs::DirBuilder::new().mode(0o700).create(folder);
-    match made {
+    match file_access::make_folder(folder, 0o700) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
         _ => check_private(folder)?,
     }
     // Others could not write to it, and from now on they cannot read it either.
-    std::fs::set_permissions(folder, Permissions::from_mode(0o700))
+    file_access::set_mode(folder, 0o700)
 }
 
 /// Refuses a folder in one that others may write to, unless it is this user's.
@@ -55,9 +52,9 @@ pub fn check_private(folder: &Path) -> io::Result<()> {
         "is a link"
     } else if !found.is_dir() {
         "is no folder"
-    } else if found.uid() != geteuid().as_raw() {
+    } else if is_of_another_user(&found) {
         "belongs to another user"
-    } else if found.mode() & 0o022 != 0 {
+    } else if mode(&found) & 0o022 != 0 {
         "may be written to by other users"
     } else {
         return Ok(());
@@ -85,7 +82,7 @@ fn put_as(
     }
     put?;
     // The folder has the new name on the disk, too.
-    File::open(folder_of(path))?.sync_all()
+    file_access::sync_folder(&folder_of(path))
 }
 
 /// A whole text in a file beside its place, on the disk.
@@ -101,8 +98,8 @@ fn draft(
         _ => {}
     }
     let mut options = OpenOptions::new();
-    let options = options.write(true).create_new(true).mode(mode);
-    let mut out = options.open(new)?;
+    options.write(true).create_new(true);
+    let mut out = file_access::with_mode(&mut options, mode).open(new)?;
     made(&out)?;
     out.write_all(text.as_bytes())?;
     out.sync_all()
@@ -131,28 +128,22 @@ pub fn folder(path: &Path) -> io::Result<()> {
         .collect();
     for folder in missing.into_iter().rev() {
         std::fs::create_dir_all(folder)?;
-        given_by_root(&File::open(folder)?, folder)?;
+        if is_root() {
+            given_by_root(&File::open(folder)?, folder)?;
+        }
     }
     Ok(())
 }
 
-/// Gives a file to whom its folder belongs to, for a node that runs as that user could not read it otherwise.
-/// Only root may.
 fn belongs_to_folder(file: &File, path: &Path) -> io::Result<()> {
-    let (folder, own) = (std::fs::metadata(folder_of(path))?, file.metadata()?);
-    if folder.uid() == own.uid() {
-        return Ok(());
-    }
-    let (user, group) = (Uid::from_raw(folder.uid()), Gid::from_raw(folder.gid()));
-    Ok(fchown(file, Some(user), Some(group))?)
+    file_access::give_to_owner_of(&folder_of(path), file)
 }
 
 /// The same where root writes; anybody else writes what is their own, into folders that they share too.
 fn given_by_root(file: &File, path: &Path) -> io::Result<()> {
-    if rustix::process::geteuid().is_root() {
-        belongs_to_folder(file, path)
-    } else {
-        Ok(())
+    match is_root() {
+        true => belongs_to_folder(file, path),
+        false => Ok(()),
     }
 }
 
@@ -162,9 +153,14 @@ fn folder_of(path: &Path) -> PathBuf {
     named.unwrap_or(Path::new(".")).to_owned()
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 #[expect(clippy::unwrap_used, reason = "a failing test may panic")]
 mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+
+    use rustix::process::geteuid;
+
     use super::*;
 
     /// Only root can give files away: for other users this test checks nothing.

@@ -5,6 +5,8 @@ pub mod background_thread;
 pub mod calendar;
 pub mod clock;
 pub mod disk;
+pub mod file_access;
+pub mod signals;
 mod system_clocks;
 pub mod terminal;
 pub mod units;

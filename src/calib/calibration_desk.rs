@@ -484,6 +484,7 @@ pub fn begin_session(
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failing test may panic")]
 mod tests {
     use super::*;
 

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -16,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::auth_backoff::FailedAttempts;
 use super::{CallerRole, Principal};
 use base::disk;
+use base::file_access::FileStamp;
 
 /// Prefix of every token, by which people and scanners of leaked secrets recognise it.
 const PREFIX: &str = "sth_";
@@ -57,7 +57,7 @@ struct TokenFileCache {
 }
 
 /// Attributes that change with the file or with its permissions; `None` without a file.
-type TokenFileStamp = Option<(u64, i64, i64, i64, i64, u64)>;
+type TokenFileStamp = Option<FileStamp>;
 
 /// Result of looking up a token without verifying it.
 enum TokenLookup {
@@ -359,14 +359,7 @@ impl TokenStore {
 
     fn stamp(&self) -> Result<TokenFileStamp, TokenError> {
         match std::fs::metadata(&self.path) {
-            Ok(about) => Ok(Some((
-                about.ino(),
-                about.mtime(),
-                about.mtime_nsec(),
-                about.ctime(),
-                about.ctime_nsec(),
-                about.len(),
-            ))),
+            Ok(about) => Ok(Some(FileStamp::of(&about))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(source) => Err(self.refused(source)),
         }
@@ -475,7 +468,7 @@ fn hash(token: &str) -> Result<String, TokenError> {
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
     use super::super::auth_backoff::{PAUSE_MS, WRONG_FREE};
     use super::*;

@@ -32,6 +32,11 @@ pub enum CameraFailure {
     /// A different program has the device open.
     #[error("{} is in use: end the other program that has the camera open", .0.display())]
     Busy(PathBuf),
+    /// This system's cameras are not opened.
+    #[error(
+        "{} is not opened: camera devices are read on Linux alone; name a picture by http://, or \"simulator\"", .0.display()
+    )]
+    OtherSystem(PathBuf),
     /// Something else than a camera.
     #[error(
         "{} is no camera: {what}; most cameras have a second device that gives no pictures, so try the other one", path.display()

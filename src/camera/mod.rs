@@ -20,6 +20,7 @@ mod jpeg_decode;
 mod mjpeg_stream;
 #[cfg(test)]
 mod tests;
+#[cfg_attr(not(target_os = "linux"), path = "no_device.rs")]
 mod v4l2_device;
 
 pub use camera_error::{CameraError, CameraFailure};
@@ -57,6 +58,10 @@ pub struct CameraPicture {
 /// Bytes from a source, before decoding.
 enum RawPicture {
     Jpeg(Vec<u8>),
+    #[cfg_attr(
+        not(target_os = "linux"),
+        expect(dead_code, reason = "only a camera device gives one")
+    )]
     Frame(ImageFrame),
 }
 

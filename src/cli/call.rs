@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::bail;
+use base::signals::{SignalKind, SignalListener};
 use clap::Args;
 use serde_json::Map;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use super::operator_door::OperatorDoor;
@@ -191,8 +191,8 @@ async fn call(
         &format!("{} (space, q or Ctrl-C stops)", args.tool),
         args.json,
     );
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut hang_up = signal(SignalKind::hangup())?;
+    let mut terminate = SignalListener::listen(SignalKind::Terminate)?;
+    let mut hang_up = SignalListener::listen(SignalKind::HangUp)?;
     let mut keys = StopKeyListener::listen(progress_bar::is_shown(args.json));
     let door = own.map(|node| OperatorDoor::Own(Arc::clone(node)));
     let (mut pens, mut look) = (PenPrompt::default(), tokio::time::interval(LOOK));

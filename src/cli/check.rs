@@ -1,9 +1,8 @@
 //! `check`: everything that is wrong with a node before it is started, each with its fix.
 
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::Path;
 
-use rustix::fs::{Access, access};
+use base::file_access;
 
 use super::{ExitStatus, NodeOptions, terminal_output};
 use base::clock::NodeClock;
@@ -109,7 +108,7 @@ fn secrets(args: &NodeOptions, file: &NodeFile, findings: &mut CheckFindings) {
 /// A file that strangers may not read.
 fn closed(path: &Path) -> Result<String, String> {
     let about = std::fs::metadata(path).map_err(|error| error.to_string())?;
-    let mode = about.permissions().mode() & 0o777;
+    let mode = file_access::mode(&about);
     if mode & 0o007 == 0 {
         Ok(format!("in {}", path.display()))
     } else {
@@ -131,7 +130,7 @@ fn folders(args: &NodeOptions, file: &NodeFile, findings: &mut CheckFindings) {
 }
 
 fn writable(folder: &Path) -> Result<String, String> {
-    access(folder, Access::WRITE_OK)
+    file_access::check_writable(folder)
         .map(|()| folder.display().to_string())
         .map_err(|error| {
             format!(
@@ -145,7 +144,7 @@ fn writable(folder: &Path) -> Result<String, String> {
 fn own(folder: &Path) -> Result<String, String> {
     writable(folder)?;
     let about = std::fs::metadata(folder).map_err(|error| error.to_string())?;
-    let mode = about.permissions().mode() & 0o777;
+    let mode = file_access::mode(&about);
     if mode & 0o077 == 0 {
         Ok(folder.display().to_string())
     } else {
@@ -199,6 +198,13 @@ fn with_scenes(
     }
 }
 
+fn is_char_device(about: &std::fs::Metadata) -> bool {
+    #[cfg(unix)]
+    return std::os::unix::fs::FileTypeExt::is_char_device(&about.file_type());
+    #[cfg(not(unix))]
+    about.is_file()
+}
+
 fn port(args: &NodeOptions, entry: &ArmEntry, baud: u32) -> Result<String, String> {
     if entry.is_simulated() {
         return Ok(format!("{}, simulated in the node", entry.model));
@@ -207,13 +213,13 @@ fn port(args: &NodeOptions, entry: &ArmEntry, baud: u32) -> Result<String, Strin
     let about = std::fs::metadata(path).map_err(|error| {
         format!("there is no port {path} ({error}): plug the arm in; `ls /dev/serial/by-id` shows what is there")
     })?;
-    if !about.file_type().is_char_device() {
+    if !is_char_device(&about) {
         return Err(format!(
             "{path} is not a serial port: name one of /dev/serial/by-id"
         ));
     }
     let is_pseudo_terminal = path.starts_with("/dev/pts/");
-    if rustix::process::geteuid().is_root() && !is_pseudo_terminal && !args.allow_root {
+    if file_access::is_root() && !is_pseudo_terminal && !args.allow_root {
         return Err(format!(
             "this is root, whom the lock on {path} does not stop: check, and serve, as another user, or say --allow-root"
         ));

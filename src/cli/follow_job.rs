@@ -1,7 +1,7 @@
 //! Follows a job of a node to its end, however long it takes, with a bar and, where it is the terminal's own, with keys that stop.
 
 use anyhow::{Context, bail};
-use tokio::signal::unix::{SignalKind, signal};
+use base::signals::{SignalKind, SignalListener};
 
 use super::operator_door::OperatorDoor;
 use super::pen_prompt::PenPrompt;
@@ -37,9 +37,9 @@ pub(super) async fn own_job(
     json: bool,
 ) -> anyhow::Result<FollowedJob> {
     let bar = progress_bar::begin(&format!("{title} (space, q or Ctrl-C stops)"), json);
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut hang_up = signal(SignalKind::hangup())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = SignalListener::listen(SignalKind::Terminate)?;
+    let mut hang_up = SignalListener::listen(SignalKind::HangUp)?;
+    let mut interrupt = SignalListener::listen(SignalKind::Interrupt)?;
     let mut keys = StopKeyListener::listen(progress_bar::is_shown(json));
     let (mut leaves, mut stops) = (None, 0_u32);
     let mut questions = JobQuestions::new(door, Some(job));

@@ -1,12 +1,11 @@
 //! `init`: writes a commented node file, from what is plugged in and what a person chooses, or from what was said.
 
 use std::io::{IsTerminal, Write as _};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use base::file_access;
 use clap::Args;
-use rustix::fs::{Gid, fchown};
 
 use super::questions::{ask, pick};
 use super::{ExitStatus, NodeOptions, bus, terminal_output};
@@ -103,18 +102,14 @@ pub(super) async fn run(node: &NodeOptions, args: InitArgs) -> anyhow::Result<Ex
 fn save(path: &Path, text: &str) -> anyhow::Result<()> {
     let cannot = || format!("cannot write {}", path.display());
     let mut options = std::fs::OpenOptions::new();
-    let options = options.write(true).create(true).truncate(true);
-    let mut file = options.mode(MODE).open(path).with_context(cannot)?;
-    file.set_permissions(std::fs::Permissions::from_mode(MODE))
-        .with_context(cannot)?;
+    options.write(true).create(true).truncate(true);
+    let opened = file_access::with_mode(&mut options, MODE).open(path);
+    let mut file = opened.with_context(cannot)?;
+    file_access::set_mode(path, MODE).with_context(cannot)?;
     let folder = path
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty());
-    let group = std::fs::metadata(folder.unwrap_or(Path::new("."))).map(|about| about.gid());
-    if let Ok(group) = group {
-        // Who may not give it away keeps it.
-        let _ = fchown(&file, None, Some(Gid::from_raw(group)));
-    }
+    file_access::share_with_group_of(folder.unwrap_or(Path::new(".")), &file);
     file.write_all(text.as_bytes()).with_context(cannot)?;
     Ok(())
 }

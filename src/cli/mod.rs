@@ -53,7 +53,6 @@ use command::CliCommand;
 use node::operator_verb::OperatorVerb;
 use node::{NodeOptions, serve, systemd};
 use node_args::AtArgs;
-use tokio::signal::unix::SignalKind;
 
 /// Does what the command line says.
 ///
@@ -83,7 +82,7 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitStatus> {
 
 async fn command(cli: Cli, sockets: systemd::ActivatedSockets) -> anyhow::Result<ExitStatus> {
     let node = NodeOptions::from(cli.node);
-    bear_full_files()?;
+    base::signals::bear_full_files()?;
     match cli.command {
         CliCommand::Call(args) => call::run(&node, args).await,
         CliCommand::Draw(args) => draw::run(&node, &args).await,
@@ -150,15 +149,6 @@ async fn command(cli: Cli, sockets: systemd::ActivatedSockets) -> anyhow::Result
             audit::verify(&file, key.as_deref())
         }
     }
-}
-
-/// Lets a write beyond the size that files may have fail, as one to a full disk does: unheard, the signal for it would end the
-/// process in the middle of a motion.
-fn bear_full_files() -> anyhow::Result<()> {
-    let signal = SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw());
-    // Heard from now on, whether anybody listens or not.
-    drop(tokio::signal::unix::signal(signal)?);
-    Ok(())
 }
 
 /// An error with its causes, from the outside in; what one says already in its own words is not said again.

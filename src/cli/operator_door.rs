@@ -67,7 +67,7 @@ impl OperatorDoor {
     pub(super) async fn ask(&self, verb: OperatorVerb) -> anyhow::Result<VerbReply> {
         match self {
             Self::Own(node) => {
-                let user = format!("user {}", rustix::process::geteuid().as_raw());
+                let user = format!("user {}", base::file_access::user());
                 Ok(verb_dispatch::run_for_operator(node, &user, verb).await)
             }
             Self::Running(at) => operator_client::ask(at, &verb).await,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tokio::signal::unix::{SignalKind, signal};
+use base::signals::{SignalKind, SignalListener};
 
 use super::{ExitStatus, terminal_output};
 use node::parking;
@@ -12,7 +12,7 @@ use tools::Node;
 
 /// A second interrupt is an emergency stop, here as in a node that serves.
 pub(super) fn escalate_second_interrupt(node: &Arc<Node>) -> anyhow::Result<()> {
-    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut interrupt = SignalListener::listen(SignalKind::Interrupt)?;
     let node = Arc::clone(node);
     tokio::spawn(async move {
         interrupt.recv().await;

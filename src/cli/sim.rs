@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::bail;
+use base::signals::{SignalKind, SignalListener};
 use clap::Args;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
 use super::{ExitStatus, NodeOptions, terminal_output};
@@ -70,7 +70,7 @@ pub(super) async fn run(node: &NodeOptions, args: SimArgs) -> anyhow::Result<Exi
         simulator.hold_pens(HeldPens::One(0));
         change_pens(&simulator, &scene)?;
     }
-    let mut terminate = signal(SignalKind::terminate())?;
+    let mut terminate = SignalListener::listen(SignalKind::Terminate)?;
     let heard = TracedSimulator {
         inner: simulator.clone(),
         trace: args
@@ -120,9 +120,7 @@ fn change_pens(simulator: &ArmSimulator, scene: &Arc<Scene>) -> std::io::Result<
 /// The wire has a thread of its own: it stays awake so long for what is due that other work would wait.
 fn serve_apart(device: TracedSimulator) -> std::io::Result<oneshot::Receiver<std::io::Result<()>>> {
     let (done, served) = oneshot::channel();
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_io()
-        .build()?;
+    let runtime = base::clock::alarm_runtime()?;
     std::thread::Builder::new()
         .name("wire".to_owned())
         .spawn(move || {

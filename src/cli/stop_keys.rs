@@ -2,6 +2,7 @@
 
 use std::io::{IsTerminal, Read};
 
+#[cfg(unix)]
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use tokio::sync::mpsc;
 
@@ -61,13 +62,33 @@ impl StopKeyListener {
 impl Drop for StopKeyListener {
     fn drop(&mut self) {
         if let Some(before) = &self.before {
-            // A terminal that is gone needs no settings.
-            let _ = tcsetattr(std::io::stdin(), OptionalActions::Now, before);
+            restore(before);
         }
     }
 }
 
+/// A terminal whose keys do not come one by one: Ctrl-C alone stops.
+#[cfg(not(unix))]
+enum Termios {}
+
+#[cfg(not(unix))]
+const fn set_raw_mode() -> Option<Termios> {
+    None
+}
+
+#[cfg(not(unix))]
+const fn restore(before: &Termios) {
+    match *before {}
+}
+
+#[cfg(unix)]
+fn restore(before: &Termios) {
+    // A terminal that is gone needs no settings.
+    let _ = tcsetattr(std::io::stdin(), OptionalActions::Now, before);
+}
+
 /// Keys come one by one and are not shown; what the terminal was before.
+#[cfg(unix)]
 fn set_raw_mode() -> Option<Termios> {
     let before = tcgetattr(std::io::stdin()).ok()?;
     let mut keys = before.clone();

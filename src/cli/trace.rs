@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use base::signals::{SignalKind, SignalListener};
 use clap::Args;
-use tokio::signal::unix::{SignalKind, signal};
 
 use super::{ExitStatus, NodeOptions, terminal_output};
 use base::clock::NodeClock;
@@ -34,7 +34,7 @@ pub(super) async fn run(node: &NodeOptions, args: &TraceArgs) -> anyhow::Result<
     let clock = NodeClock::real();
     let pty = PseudoTerminal::open()?;
     terminal_output::line(&pty.path().display().to_string());
-    let mut terminate = signal(SignalKind::terminate())?;
+    let mut terminate = SignalListener::listen(SignalKind::Terminate)?;
     let mut baud = BAUD;
     let mut link = tapped(args, baud, &clock)?;
     let (mut asked, mut said) = ([0_u8; 1024], [0_u8; 1024]);

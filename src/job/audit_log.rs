@@ -15,7 +15,6 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
@@ -28,6 +27,7 @@ use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
 use super::job_journal::sync_folder;
 use super::node_key::{self, bytes, hex};
 use base::clock::calendar_ms;
+use base::file_access::{read_exact_at, with_mode};
 
 const MAGIC: &str = "steadyhand audit 1";
 
@@ -437,19 +437,16 @@ fn escaped(text: &str) -> String {
 }
 
 fn open(path: &Path) -> io::Result<File> {
-    OpenOptions::new()
-        .create(true)
-        .read(true)
-        .append(true)
-        .mode(0o600)
-        .open(path)
+    let mut options = OpenOptions::new();
+    options.create(true).read(true).append(true);
+    with_mode(&mut options, 0o600).open(path)
 }
 
 /// Returns the bytes of a file before `end`, no more than the longest line.
 fn tail_before(file: &File, end: u64) -> io::Result<Vec<u8>> {
     let from = end.saturating_sub(LINE_BYTES_MAX);
     let mut bytes = vec![0; usize::try_from(end - from).unwrap_or(0)];
-    file.read_exact_at(&mut bytes, from)?;
+    read_exact_at(file, &mut bytes, from)?;
     Ok(bytes)
 }
 

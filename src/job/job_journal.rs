@@ -351,5 +351,5 @@ fn drawn_record(kind: RecordKind, drawn: InkProgress) -> JournalRecord {
 
 /// Makes names in a folder durable.
 pub(super) fn sync_folder(folder: &Path) -> std::io::Result<()> {
-    std::fs::File::open(folder)?.sync_all()
+    base::file_access::sync_folder(folder)
 }

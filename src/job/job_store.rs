@@ -3,12 +3,9 @@
 use std::collections::HashSet;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-
-use rustix::fs::{FlockOperation, flock};
 
 use super::job_journal::{AcceptedJob, JobJournal};
 use super::journal_file::{self, JournalError, JournalFile};
@@ -16,6 +13,7 @@ use super::journal_record::{JournalRecord, RecordKind};
 use super::past_job::PastJob;
 use super::{DESIGN, JOBS, JOURNAL};
 use base::clock::calendar_ms;
+use base::file_access::{make_folders, with_mode};
 
 /// Limits for keeping jobs that have ended.
 #[derive(Clone, Copy, Debug)]
@@ -76,11 +74,7 @@ impl JobStore {
     pub fn open(state: &Path, keep: RetentionPolicy) -> Result<Self, JobStoreError> {
         let lock = lock(&state.join("lock"))?;
         let jobs = state.join(JOBS);
-        let made = std::fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&jobs);
-        made.map_err(|error| file(&jobs, error))?;
+        make_folders(&jobs, 0o700).map_err(|error| file(&jobs, error))?;
         let mut book = Self {
             keep,
             next: AtomicU64::new(1),
@@ -451,15 +445,11 @@ fn file(path: &Path, error: std::io::Error) -> JobStoreError {
 
 /// Takes a lock for as long as the file is open, and says in it who has it.
 fn lock(path: &Path) -> Result<File, JobStoreError> {
-    let mut lock = OpenOptions::new()
-        .create(true)
-        .truncate(false)
-        .read(true)
-        .write(true)
-        .mode(0o600)
-        .open(path)
-        .map_err(|error| file(path, error))?;
-    if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
+    let mut options = OpenOptions::new();
+    options.create(true).truncate(false).read(true).write(true);
+    let opened = with_mode(&mut options, 0o600).open(path);
+    let mut lock = opened.map_err(|error| file(path, error))?;
+    if lock.try_lock().is_err() {
         let holder = std::fs::read_to_string(path).unwrap_or_default();
         return Err(JobStoreError::Held {
             path: path.to_owned(),

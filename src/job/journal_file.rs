@@ -9,10 +9,10 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use super::journal_record::JournalRecord;
+use base::file_access::with_mode;
 
 /// Beginning of every file; the digit is the version.
 const MAGIC: &[u8] = b"steadyhand journal 1\n";
@@ -102,12 +102,10 @@ impl JournalFile {
     /// # Errors
     /// When there is one already, or it cannot be written.
     pub(super) fn create(path: &Path) -> Result<Self, JournalError> {
-        let mut file = OpenOptions::new()
-            .append(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(path)
-            .map_err(at(path))?;
+        let mut options = OpenOptions::new();
+        options.append(true).create_new(true);
+        let opened = with_mode(&mut options, 0o600).open(path);
+        let mut file = opened.map_err(at(path))?;
         let made = file.write_all(MAGIC).and_then(|()| file.sync_all());
         made.map_err(at(path))?;
         Ok(Self {

@@ -2,9 +2,9 @@
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
+use base::file_access::{mode, with_mode};
 use ed25519_dalek::{Signature, Signer, SigningKey};
 
 /// The node's key in its state folder.
@@ -40,12 +40,11 @@ pub fn has_signed(state: &Path, text: &str, signature: &str) -> io::Result<bool>
 pub(super) fn key(path: &Path) -> io::Result<SigningKey> {
     match std::fs::read_to_string(path) {
         Ok(text) => {
-            let mode = std::fs::metadata(path)?.permissions().mode();
+            let mode = mode(&std::fs::metadata(path)?);
             if mode & 0o077 != 0 {
                 return Err(io::Error::other(format!(
-                    "{} can be read by others (mode {:o}); anyone who has read it can sign: remove it for a new one, or `chmod 600` it",
+                    "{} can be read by others (mode {mode:o}); anyone who has read it can sign: remove it for a new one, or `chmod 600` it",
                     path.display(),
-                    mode & 0o777
                 )));
             }
             let seed = bytes::<32>(text.trim()).ok_or_else(|| {
@@ -64,11 +63,9 @@ pub(super) fn key(path: &Path) -> io::Result<SigningKey> {
 fn make(path: &Path) -> io::Result<SigningKey> {
     let mut seed = [0_u8; 32];
     getrandom::fill(&mut seed).map_err(|error| io::Error::other(error.to_string()))?;
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)?;
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    let mut file = with_mode(&mut options, 0o600).open(path)?;
     writeln!(file, "{}", hex(&seed))?;
     file.sync_all()?;
     Ok(SigningKey::from_bytes(&seed))

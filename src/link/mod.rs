@@ -13,8 +13,11 @@ use base::units::ClockInstant;
 pub mod byte_trace;
 pub mod fault_link;
 pub mod memory;
+#[cfg(target_os = "linux")]
 mod port_holder;
+#[cfg_attr(not(target_os = "linux"), path = "no_pty.rs")]
 pub mod pty;
+#[cfg_attr(not(target_os = "linux"), path = "no_serial.rs")]
 pub mod serial;
 pub mod tap;
 
@@ -57,6 +60,14 @@ pub enum LinkError {
         path: String,
         /// The system's error.
         source: io::Error,
+    },
+    /// This system's ports are not opened.
+    #[error(
+        "cannot open {path}: serial ports are opened on Linux alone; on this system practise with `port = \"simulator\"`"
+    )]
+    OtherSystem {
+        /// The path that was tried.
+        path: String,
     },
     /// The device went away: a read of nothing, or a system error that says so.
     #[error("the arm's cable was unplugged or the adapter lost power")]

@@ -7,7 +7,6 @@
 use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,6 +15,7 @@ use std::thread::JoinHandle;
 use crate::byte_trace::{ByteDirection, TraceEvent};
 use crate::{ByteLink, LinkError, LinkFuture};
 use base::clock::NodeClock;
+use base::file_access::with_mode;
 use base::units::ClockInstant;
 
 /// Last line of a record that does not hold all bytes.
@@ -50,7 +50,8 @@ impl TapSwitch {
     pub fn open(&self, path: &Path) -> io::Result<()> {
         self.shut();
         let mut options = OpenOptions::new();
-        let file = options.create(true).append(true).mode(0o600).open(path)?;
+        options.create(true).append(true);
+        let file = with_mode(&mut options, 0o600).open(path)?;
         let written = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX);
         let (pieces, waiting) = sync_channel(WAITING_MAX);
         let writer = std::thread::Builder::new()

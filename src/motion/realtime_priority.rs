@@ -2,13 +2,27 @@
 
 use std::io;
 
+#[cfg(target_os = "linux")]
 use thread_priority::{
     Error, RealtimeThreadSchedulePolicy, ThreadPriority, ThreadPriorityValue, ThreadSchedulePolicy,
     set_thread_priority_and_policy, thread_native_id,
 };
 
 /// Of 1 to 99: above all that has no real-time priority, below threads that serve interrupts (50).
+#[cfg(target_os = "linux")]
 const PRIORITY: u8 = 10;
+
+/// Refuses.
+///
+/// # Errors
+/// Always.
+#[cfg(not(target_os = "linux"))]
+pub fn set_realtime_priority() -> io::Result<()> {
+    Err(io::Error::new(
+        io::ErrorKind::Unsupported,
+        "real-time priorities are taken on Linux alone",
+    ))
+}
 
 /// Gives the calling thread a real-time priority, first in, first out. A scheduler that is fair to all
 /// lets a thread that works a little wait for others' turns, milliseconds at a time. Threads that this
@@ -16,6 +30,7 @@ const PRIORITY: u8 = 10;
 ///
 /// # Errors
 /// Why the machine does not give it: mostly a user without leave (`RLIMIT_RTPRIO` of 10 or more).
+#[cfg(target_os = "linux")]
 pub fn set_realtime_priority() -> io::Result<()> {
     let policy = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo);
     let priority = ThreadPriorityValue::try_from(PRIORITY).map_err(io::Error::other)?;
@@ -28,7 +43,7 @@ pub fn set_realtime_priority() -> io::Result<()> {
     )
 }
 
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 #[allow(clippy::unwrap_used, reason = "a failing test may panic")]
 mod tests {
     use super::*;

@@ -58,10 +58,7 @@ pub(super) struct ArmThreadContext {
 pub(super) fn main(own: ArmThreadContext, attached: &Sender<Result<(), String>>) {
     let span = own.span.clone();
     let _here = span.enter();
-    let runtime = match tokio::runtime::Builder::new_current_thread()
-        .enable_io()
-        .build()
-    {
+    let runtime = match base::clock::alarm_runtime() {
         Ok(runtime) => runtime,
         Err(error) => {
             // Whoever waits for the answer is gone only if the process is ending.

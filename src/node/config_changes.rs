@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::NodeOptions;
 use base::disk;
+use base::file_access::FileStamp;
 use caller::TokenStore;
 use tools::Node;
 
@@ -37,7 +38,7 @@ pub struct ConfigWatcher {
     scenes: Option<PathBuf>,
     seen: ConfigFingerprint,
     /// Lengths and times of the same files, compared before any file is read.
-    stamps: BTreeMap<PathBuf, (u64, i64, i64)>,
+    stamps: BTreeMap<PathBuf, FileStamp>,
 }
 
 impl ConfigWatcher {
@@ -105,7 +106,7 @@ impl ConfigWatcher {
         }
     }
 
-    fn stamps(&self) -> BTreeMap<PathBuf, (u64, i64, i64)> {
+    fn stamps(&self) -> BTreeMap<PathBuf, FileStamp> {
         let mut files = vec![self.state.join("tokens.toml")];
         files.extend(self.file.clone());
         if let Some(folder) = &self.scenes {
@@ -119,10 +120,8 @@ impl ConfigWatcher {
     }
 }
 
-fn stamp(path: &Path) -> Option<(u64, i64, i64)> {
-    use std::os::unix::fs::MetadataExt;
-    let about = std::fs::metadata(path).ok()?;
-    Some((about.len(), about.mtime(), about.mtime_nsec()))
+fn stamp(path: &Path) -> Option<FileStamp> {
+    Some(FileStamp::of(&std::fs::metadata(path).ok()?))
 }
 
 fn hash(path: &Path) -> Option<String> {

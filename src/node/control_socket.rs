@@ -11,14 +11,14 @@ use anyhow::{Context, bail};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 
-use super::jog::JOG;
+use super::jog;
 use super::open::users_temporary;
 use super::operator_verb::{OperatorVerb, VERB_BYTES_MAX, VerbReply};
 use super::verb_dispatch::run_for_operator;
 use base::disk;
 use base::wording::duration;
 use caller::CODE_VALID;
-use tools::{AttachedArm, Node};
+use tools::Node;
 
 /// An open control socket; its file goes with it, where this process has made it.
 pub struct ControlListener {
@@ -38,8 +38,11 @@ impl Drop for ControlListener {
 /// Folder in which systemd's units put the socket of a node that is a service.
 pub(super) const SERVICE_FOLDER: &str = "/run/steadyhand";
 
-/// A socket that systemd opened; its file is systemd's.
-pub fn adopt(listener: std::os::unix::net::UnixListener) -> anyhow::Result<ControlListener> {
+/// A socket that systemd opened.
+pub type AdoptedSocket = std::os::unix::net::UnixListener;
+
+/// Takes a socket that systemd opened; its file is systemd's.
+pub fn adopt(listener: AdoptedSocket) -> anyhow::Result<ControlListener> {
     listener.set_nonblocking(true)?;
     Ok(ControlListener {
         listener: UnixListener::from_std(listener)?,
@@ -61,7 +64,7 @@ pub fn open(path: Option<&Path>, node: &str) -> anyhow::Result<ControlListener> 
         Some(path) => path.to_path_buf(),
         None => in_folder(&folder(), node)?,
     };
-    if std::os::unix::net::UnixStream::connect(&path).is_ok() {
+    if is_answered(&path) {
         bail!(
             "a node answers at {} already; give this one another name in its node file, or another --socket",
             path.display()
@@ -78,6 +81,11 @@ pub fn open(path: Option<&Path>, node: &str) -> anyhow::Result<ControlListener> 
         listener,
         path: Some(path),
     })
+}
+
+/// Returns whether a node answers there.
+pub(super) fn is_answered(path: &Path) -> bool {
+    std::os::unix::net::UnixStream::connect(path).is_ok()
 }
 
 fn in_folder(folder: &Path, node: &str) -> anyhow::Result<PathBuf> {
@@ -138,7 +146,7 @@ async fn one(mut stream: UnixStream, node: Arc<Node>) -> anyhow::Result<()> {
             tokio::select! {
                 told = run_for_operator(&node, &who, verb) => told,
                 () = gone(&mut reader) => {
-                    abort_jog(&node);
+                    jog::abort(&node);
                     bail!("the client that jogged has gone: the arm was told to stop");
                 }
             }
@@ -166,15 +174,6 @@ fn page_login(node: &Node, caller: &str) -> VerbReply {
     let note = format!("{caller}: PageLogin: done {}", told.done);
     node.audit.note("operator", note);
     told
-}
-
-/// Stops the motion that a departed jog client may have requested, even before it has begun: a jog needs a client that
-/// watches. Leaves other clients' motion alone.
-pub fn abort_jog(node: &Node) {
-    let is_theirs = |seat: &&Arc<AttachedArm>| seat.under_way().is_none_or(|tool| tool == JOG);
-    node.seats.iter().filter(is_theirs).for_each(|seat| {
-        seat.motion.abandon();
-    });
 }
 
 /// Until the other side closes; what it says meanwhile is nothing.

@@ -7,7 +7,7 @@ use anyhow::bail;
 use futures::future::BoxFuture;
 use serde_json::Value;
 
-use super::control_socket;
+use super::jog;
 use super::operator_verb::{self, OperatorVerb, VerbReply};
 use super::verb_dispatch;
 use base::clock::calendar_ms;
@@ -171,7 +171,7 @@ impl Drop for JogGuard {
             return;
         };
         tracing::warn!("the client that jogged has gone: the arm was told to stop");
-        control_socket::abort_jog(node);
+        jog::abort(node);
     }
 }
 

@@ -5,8 +5,6 @@
 //! dropped and counted. The libraries under MCP and HTTP log only warnings: details hold callers' tokens and pictures.
 
 use std::io::{self, IsTerminal, Write};
-use std::os::linux::fs::MetadataExt as _;
-use std::os::unix::net::UnixDatagram;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
@@ -18,7 +16,8 @@ use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::{SubscriberInitExt as _, TryInitError};
 
-use super::log_record::{self, JOURNAL, LogSink};
+use super::journal_socket::{JournalSocket, is_journal};
+use super::log_record::{self, LogSink};
 
 /// Lines that wait to be read.
 const LINES_MAX: usize = 1024;
@@ -61,7 +60,7 @@ pub fn begin(form: Option<LogFormat>, quiet: bool) -> Result<(), TryInitError> {
         let plain = tracing_subscriber::fmt::layer().with_writer(lines());
         plain.with_ansi(io::stderr().is_terminal()).boxed()
     };
-    let layer = match (form, journal()) {
+    let layer = match (form, JournalSocket::open()) {
         (LogFormat::Journal, Some(socket)) => {
             log_record::LogLineLayer(LogSink::<LogQueue>::Journal(socket)).boxed()
         }
@@ -79,23 +78,6 @@ pub fn begin(form: Option<LogFormat>, quiet: bool) -> Result<(), TryInitError> {
 /// Returns whether an event may be logged. Libraries that handle tokens and pictures may log only warnings.
 fn is_ours(about: &Metadata<'_>) -> bool {
     about.target().starts_with("steadyhand") || *about.level() <= Level::WARN
-}
-
-/// Returns whether standard error goes to the journal, as systemd declares for a service it starts.
-fn is_journal() -> bool {
-    let Ok(said) = std::env::var("JOURNAL_STREAM") else {
-        return false;
-    };
-    let own = std::fs::metadata("/proc/self/fd/2");
-    own.is_ok_and(|own| said == format!("{}:{}", own.st_dev(), own.st_ino()))
-}
-
-fn journal() -> Option<UnixDatagram> {
-    let socket = UnixDatagram::unbound().ok()?;
-    socket.connect(JOURNAL).ok()?;
-    // Nobody waits for the journal to read, an arm's thread least of all.
-    socket.set_nonblocking(true).ok()?;
-    Some(socket)
 }
 
 /// Queue of lines to write; never blocks.

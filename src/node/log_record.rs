@@ -2,7 +2,6 @@
 
 use std::fmt::{Debug, Write as _};
 use std::io::Write;
-use std::os::unix::net::UnixDatagram;
 use std::sync::Mutex;
 
 use serde_json::{Map, Value};
@@ -13,20 +12,18 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::LookupSpan;
 
+use super::journal_socket::JournalSocket;
 use base::clock::calendar_ms;
 
 /// Longer values are cut: a log is read by people, and holds no pictures.
 const VALUE_CHARS_MAX: usize = 2_000;
-
-/// Socket of the journal.
-pub(crate) const JOURNAL: &str = "/run/systemd/journal/socket";
 
 /// Destination of the lines.
 pub(crate) enum LogSink<W> {
     /// One JSON object a line.
     Json(Mutex<W>),
     /// Fields for the journal.
-    Journal(UnixDatagram),
+    Journal(JournalSocket),
 }
 
 /// Turns events, with the fields of the calls that they happen in, into lines.
@@ -230,8 +227,8 @@ mod tests {
 
     #[test]
     fn the_journal_gets_fields_and_lines_stay_in_their_text() {
-        let (ours, theirs) = UnixDatagram::pair().unwrap();
-        let lines = LogLineLayer(LogSink::<Page>::Journal(ours));
+        let (ours, theirs) = std::os::unix::net::UnixDatagram::pair().unwrap();
+        let lines = LogLineLayer(LogSink::<Page>::Journal(JournalSocket::of(ours)));
         tracing::subscriber::with_default(tracing_subscriber::registry().with(lines), speak);
         let mut bytes = [0_u8; 4096];
         let length = theirs.recv(&mut bytes).unwrap();

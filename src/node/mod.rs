@@ -4,6 +4,7 @@ mod app_view;
 mod arm_verbs;
 mod calibrate_verbs;
 pub mod config_changes;
+#[cfg_attr(not(unix), path = "no_control_socket.rs")]
 pub mod control_socket;
 mod doctor;
 mod exit;
@@ -11,6 +12,8 @@ mod http_auth;
 pub mod job_list;
 pub mod job_replay;
 pub mod jog;
+#[cfg_attr(not(target_os = "linux"), path = "no_journal_socket.rs")]
+mod journal_socket;
 mod list_changes;
 pub mod log;
 mod log_record;
@@ -31,6 +34,7 @@ mod selftest;
 pub mod serve;
 pub mod simulated_playback;
 pub mod state_folder;
+#[cfg_attr(not(target_os = "linux"), path = "no_systemd.rs")]
 pub mod systemd;
 pub mod tls_identity;
 pub mod verb_dispatch;

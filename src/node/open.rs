@@ -13,6 +13,7 @@ use super::{NodeOptions, peers, selftest, state_folder};
 use arm::ArmModel;
 use base::clock::NodeClock;
 use base::disk;
+use base::file_access;
 use base::units::JointVector;
 use config::{ANSWER_WITHIN_S_MAX, ArmEntry, CalibrationSource, NodeFile, RecordEntry};
 use link::byte_trace::{self, RecordLink};
@@ -221,7 +222,9 @@ const PICTURES_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 /// Returns whether a folder is that of a process that ended long ago.
 fn is_left_over(folder: &std::fs::DirEntry) -> bool {
     let name = folder.file_name().to_string_lossy().into_owned();
-    let is_process = name.parse::<u32>().is_ok() && !Path::new("/proc").join(&name).exists();
+    // Where processes are not seen in a folder, none is taken for dead.
+    let is_dead = Path::new("/proc/self").exists() && !Path::new("/proc").join(&name).exists();
+    let is_process = name.parse::<u32>().is_ok() && is_dead;
     let changed = folder.metadata().and_then(|about| about.modified());
     let age = changed.ok().and_then(|at| at.elapsed().ok());
     is_process && age.is_some_and(|age| age > PICTURES_KEPT)
@@ -229,8 +232,7 @@ fn is_left_over(folder: &std::fs::DirEntry) -> bool {
 
 /// The folder of this user in the system's temporary one, where anybody may have made one of that name.
 pub(crate) fn users_temporary() -> PathBuf {
-    let user = rustix::process::geteuid().as_raw();
-    std::env::temp_dir().join(format!("steadyhand-{user}"))
+    std::env::temp_dir().join(format!("steadyhand-{}", file_access::user()))
 }
 
 fn simulated(
@@ -315,7 +317,7 @@ fn first_scene(arm: &ArmModel, library: &SceneLibrary) -> Option<Arc<Scene>> {
 /// As root, another program that has the port is not kept out.
 pub fn check_user(port: &str, allow_root: bool) -> anyhow::Result<()> {
     let is_pseudo_terminal = port.starts_with("/dev/pts/");
-    if rustix::process::geteuid().is_root() && !is_pseudo_terminal && !allow_root {
+    if file_access::is_root() && !is_pseudo_terminal && !allow_root {
         bail!(
             "this process runs as root, where the lock on {port} protects nothing: run it as another user, or say --allow-root"
         );

@@ -212,8 +212,7 @@ fn sockets_in(folder: &Path) -> Vec<PathBuf> {
         .flatten()
         .map(|entry| entry.path());
     let answers = |path: &PathBuf| {
-        path.extension().is_some_and(|end| end == "sock")
-            && std::os::unix::net::UnixStream::connect(path).is_ok()
+        path.extension().is_some_and(|end| end == "sock") && control_socket::is_answered(path)
     };
     let mut found: Vec<PathBuf> = entries.filter(answers).collect();
     found.sort();

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use base::signals::{SignalKind, SignalListener};
 use futures::future::join_all;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use super::config_changes::ConfigWatcher;
@@ -327,9 +327,9 @@ async fn signals(
     parking: Arc<OnceLock<ShutdownRequests>>,
 ) {
     let (Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)) = (
-        signal(SignalKind::interrupt()),
-        signal(SignalKind::terminate()),
-        signal(SignalKind::hangup()),
+        SignalListener::listen(SignalKind::Interrupt),
+        SignalListener::listen(SignalKind::Terminate),
+        SignalListener::listen(SignalKind::HangUp),
     ) else {
         tracing::error!("signals cannot be heard; stop the arm with `steadyhand stop`");
         return;

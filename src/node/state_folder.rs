@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 
 use super::NodeOptions;
+use base::file_access;
 use config::NodeFile;
 
 /// File and state folder of the node that systemd's units start. Operator verbs find both by the same rule as the
@@ -89,11 +90,7 @@ pub fn usual(name: &str) -> anyhow::Result<PathBuf> {
 }
 
 fn make(folder: &Path) -> std::io::Result<()> {
-    use std::os::unix::fs::DirBuilderExt;
-    std::fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(folder)
+    file_access::make_folders(folder, 0o700)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use std::net::TcpListener;
 use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener};
+use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -11,6 +11,7 @@ use std::time::Duration;
 use anyhow::bail;
 use listenfd::ListenFd;
 
+use super::control_socket::AdoptedSocket;
 use base::clock::NodeClock;
 use motion::{MotionState, Snapshot};
 use permit::StopLatch;
@@ -28,7 +29,7 @@ pub struct ActivatedSockets {
     /// Socket for callers.
     pub http: Option<TcpListener>,
     /// Socket for operators of this machine.
-    pub control: Option<UnixListener>,
+    pub control: Option<AdoptedSocket>,
 }
 
 /// Takes the sockets that systemd opened, by their kind: one for HTTP, one for operators. It changes the environment, so

@@ -1,11 +1,11 @@
 //! The certificate and key that HTTP is served with, as the node file names them.
 
 use std::io::Read;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use anyhow::{Context, bail};
 
+use base::file_access;
 use config::NodeFile;
 use mcp::tls::{self, SharedTlsAcceptor};
 
@@ -57,7 +57,7 @@ fn read(what: &str, path: &Path) -> anyhow::Result<Vec<u8>> {
 fn kept_secret(key: &Path) -> anyhow::Result<()> {
     let about = std::fs::metadata(key)
         .with_context(|| format!("there is no tls_key {}: name the key's file", key.display()))?;
-    let mode = about.permissions().mode() & 0o777;
+    let mode = file_access::mode(&about);
     if mode & 0o027 == 0 {
         return Ok(());
     }

@@ -3,12 +3,12 @@
 //! That the file exists is the whole message. So one that is empty, torn or unreadable latches as
 //! well, and nothing that is written into it can weaken it.
 
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use super::ActorRank;
+use base::file_access;
 
 /// The file of one arm's emergency stop.
 #[derive(Clone, Debug)]
@@ -35,12 +35,9 @@ impl EstopFile {
 
     fn try_write(&self, by: ActorRank) -> io::Result<()> {
         let draft = self.0.with_extension("new");
-        let mut file = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .open(&draft)?;
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true);
+        let mut file = file_access::with_mode(&mut options, 0o600).open(&draft)?;
         writeln!(
             file,
             "emergency stop by {}; `steadyhand clear` ends it",
@@ -67,7 +64,7 @@ impl EstopFile {
 /// A name in a folder lasts only once the folder itself is on the disk.
 fn sync_folder(file: &Path) -> io::Result<()> {
     match file.parent() {
-        Some(folder) => File::open(folder)?.sync_all(),
+        Some(folder) => file_access::sync_folder(folder),
         None => Ok(()),
     }
 }

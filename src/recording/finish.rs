@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Read, Seek, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use mcap::records::{MessageHeader, Record};
@@ -12,6 +11,7 @@ use mcap::{Attachment, Compression, WriteOptions, Writer};
 use crate::error::RecordingError;
 use crate::mcap_file::LIBRARY;
 use crate::records::RecordSource;
+use base::file_access::with_mode;
 
 /// Bytes of a chunk before it is compressed.
 const CHUNK_BYTES: u64 = 1 << 20;
@@ -37,8 +37,9 @@ pub(crate) fn part(path: &Path) -> PathBuf {
 
 fn rewrite<R: Read>(source: RecordSource<R>, part: &Path) -> Result<(), RecordingError> {
     let mut options = OpenOptions::new();
-    let file = options.create(true).write(true).truncate(true).mode(0o600);
-    let file = file.open(part).map_err(RecordingError::file(part))?;
+    options.create(true).write(true).truncate(true);
+    let file = with_mode(&mut options, 0o600).open(part);
+    let file = file.map_err(RecordingError::file(part))?;
     let out = copy(source, part, BufWriter::new(file))?;
     let file = out.into_inner();
     let file: File = file.map_err(|error| RecordingError::file(part)(error.into_error()))?;

@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::BufWriter;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,6 +14,7 @@ use serde::Serialize;
 use crate::error::RecordingError;
 use crate::records::RECORD_BYTES_MAX;
 use crate::topic::{MessageSchema, Topic};
+use base::file_access::with_mode;
 
 /// The name of a job's recording in the folder of its journal.
 pub const RECORDING: &str = "job.mcap";
@@ -48,8 +48,9 @@ impl McapFile {
         observer: Option<Arc<dyn MessageObserver>>,
     ) -> Result<Self, RecordingError> {
         let mut options = OpenOptions::new();
-        let file = options.create(true).write(true).truncate(true).mode(0o600);
-        let file = file.open(path).map_err(RecordingError::file(path))?;
+        options.create(true).write(true).truncate(true);
+        let file = with_mode(&mut options, 0o600).open(path);
+        let file = file.map_err(RecordingError::file(path))?;
         let options = WriteOptions::new()
             .use_chunks(false)
             .compression(None)

@@ -3,7 +3,7 @@
 use std::io::{BufRead, IsTerminal};
 
 use anyhow::bail;
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use base::signals::{SignalKind, SignalListener};
 use tokio::sync::mpsc;
 
 use crate::terminal_output;
@@ -11,7 +11,7 @@ use crate::terminal_output;
 /// Input of the operator: answers and interrupts.
 pub(super) struct OperatorInput {
     lines: mpsc::Receiver<String>,
-    interrupt: Signal,
+    interrupt: SignalListener,
 }
 
 /// Input that came from the operator.
@@ -37,7 +37,7 @@ impl OperatorInput {
                 }
             }
         });
-        let interrupt = signal(SignalKind::interrupt())?;
+        let interrupt = SignalListener::listen(SignalKind::Interrupt)?;
         Ok(Self { lines, interrupt })
     }
 

@@ -46,7 +46,7 @@ pub fn wait(store: &Path, cases: &[ExamCase], why: &str) -> Result<String, ExamE
         file.sync_all()?;
         // A file that was made just now is found again only where its folder is on the disk too.
         match path.parent().filter(|folder| folder.is_dir()) {
-            Some(folder) => std::fs::File::open(folder)?.sync_all(),
+            Some(folder) => base::file_access::sync_folder(folder),
             None => Ok(()),
         }
     };

@@ -12,7 +12,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension as _, params};
-use rustix::fs::{FlockOperation, flock};
 
 use super::run::{CaseOutcome, PlannerExam};
 use super::{ExamError, ExamVerdict, PlannerSettings};
@@ -180,7 +179,7 @@ impl ExamRecord {
         path.push(".lock");
         let busy = || ExamError::Busy(self.path.clone());
         let file = disk::touch(Path::new(&path)).map_err(|error| self.failed(&error))?;
-        flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|_| busy())?;
+        file.try_lock().map_err(|_| busy())?;
         Ok(file)
     }
 

@@ -5,7 +5,6 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use rustix::process::{Pid, Signal};
 use tokio::process::{Child, Command};
 
 use crate::{AtArgs, NodeOptions};
@@ -83,16 +82,26 @@ impl ServedNode {
         format!("{} says:\n{last}", self.log.display())
     }
 
-    /// Ends it, as systemd would: an arm that may be parked is.
-    pub(super) async fn end(mut self) -> anyhow::Result<()> {
-        let id = self
-            .child
-            .id()
-            .and_then(|id| Pid::from_raw(id.cast_signed()));
-        if let Some(id) = id {
+    #[cfg(unix)]
+    fn ask_to_end(&self) -> std::io::Result<()> {
+        use rustix::process::{Pid, Signal};
+        let id = self.child.id();
+        if let Some(id) = id.and_then(|id| Pid::from_raw(id.cast_signed())) {
             // One that ended just now needs no signal.
             let _ = rustix::process::kill_process(id, Signal::TERM);
         }
+        Ok(())
+    }
+
+    /// Elsewhere a node has simulated arms alone: none has to be parked.
+    #[cfg(not(unix))]
+    fn ask_to_end(&mut self) -> std::io::Result<()> {
+        self.child.start_kill()
+    }
+
+    /// Ends it, as systemd would: an arm that may be parked is.
+    pub(super) async fn end(mut self) -> anyhow::Result<()> {
+        self.ask_to_end()?;
         self.child.wait().await?;
         Ok(())
     }

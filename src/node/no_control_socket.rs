@@ -1,0 +1,57 @@
+//! The control socket on systems where operators have none.
+
+use std::convert::Infallible;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::bail;
+
+use super::open::users_temporary;
+use super::operator_verb::{OperatorVerb, VerbReply};
+use base::disk;
+use tools::Node;
+
+const REFUSAL: &str = "operators reach a node by its control socket on Linux and macOS alone; on this system draw, plan and practise in one command, or serve a planner on standard input and output";
+
+/// An open control socket: there is none on this system.
+pub enum ControlListener {}
+
+/// A socket that systemd opened: there is none on this system.
+pub type AdoptedSocket = Infallible;
+
+/// Folder of sockets of nodes that are services; nothing is ever there.
+pub(super) const SERVICE_FOLDER: &str = "steadyhand";
+
+/// Never called.
+pub fn adopt(listener: AdoptedSocket) -> anyhow::Result<ControlListener> {
+    match listener {}
+}
+
+/// Returns the folder in which sockets would be.
+pub fn folder() -> PathBuf {
+    users_temporary()
+}
+
+/// Refuses.
+pub fn open(_path: Option<&Path>, _node: &str) -> anyhow::Result<ControlListener> {
+    bail!(REFUSAL)
+}
+
+pub(super) fn check_owner(folder: &Path) -> anyhow::Result<()> {
+    Ok(disk::check_private(folder)?)
+}
+
+pub(super) const fn is_answered(_path: &Path) -> bool {
+    false
+}
+
+/// Never called.
+pub async fn serve(door: &ControlListener, _node: &Arc<Node>) -> io::Result<()> {
+    match *door {}
+}
+
+/// Refuses.
+pub async fn ask(_path: &Path, _verb: &OperatorVerb) -> anyhow::Result<VerbReply> {
+    bail!(REFUSAL)
+}
