@@ -1,6 +1,7 @@
 //! Output for people: standard output, standard error, the log.
 
 use std::io::Write;
+use std::path::Path;
 
 use anyhow::bail;
 use serde_json::{Map, Value};
@@ -50,7 +51,8 @@ pub(super) fn facts(structured: &Map<String, Value>) {
             .flatten()
             .filter_map(Value::as_str)
         {
-            let name = path.rsplit('/').next().unwrap_or(path);
+            let name = Path::new(path).file_name().unwrap_or(path.as_ref());
+            let name = name.to_string_lossy();
             line(&format!("{name:<24}{path}"));
         }
     }
