@@ -30,7 +30,7 @@ pub(super) async fn end(node: &Arc<Node>, leaves: Option<&ShutdownRequests>) -> 
         None => ExitStatus::Done,
     };
     serve::close(node).await;
-    node.audit.note_end(format!("{ended:?}"));
+    node.note_end(format!("{ended:?}"));
     for seat in node.seats.iter().filter(|seat| parking::stays_up(seat)) {
         terminal_output::note(&format!(
             "{}: the arm is still energised where it stands",

@@ -131,7 +131,7 @@ async fn until_told(
         never = heard_to_the_end(&door, &node) => never,
     };
     close(&node).await;
-    node.audit.note_end(format!("{exit:?}"));
+    node.note_end(format!("{exit:?}"));
     ended?;
     Ok(exit)
 }

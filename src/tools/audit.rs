@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::dispatch::ToolRequest;
 use super::reply::Reply;
-use super::{Node, journal_entries};
+use super::{AttachedArm, Node, journal_entries};
 use permit::ActorRank;
 
 /// Arguments longer than this are cut in the audit log; a job's journal has more of them.
@@ -100,18 +100,38 @@ impl Node {
     /// this. Must be called on a runtime.
     pub fn note_stops(self: &Arc<Self>) {
         for seat in &self.seats {
-            let (node, name) = (Arc::downgrade(self), seat.name.clone());
+            let (node, seat) = (Arc::downgrade(self), Arc::clone(seat));
             let mut snapshots = seat.motion.watch();
             tokio::spawn(async move {
                 let mut seen = 0;
                 while let Ok(snapshot) = snapshots.wait_for(|now| now.stops_done > seen).await {
                     seen = snapshot.stops_done;
-                    let text = json!({"arm": name, "count": seen, "report": snapshot.stop});
                     drop(snapshot);
                     let Some(node) = node.upgrade() else { return };
-                    node.audit.note("stop", text.to_string());
+                    node.note_last_stop(&seat);
                 }
             });
+        }
+    }
+
+    /// Records the last stop of each arm, where that was not done yet; then the end of this process.
+    pub fn note_end(&self, text: impl Into<String>) {
+        self.seats.iter().for_each(|seat| self.note_last_stop(seat));
+        self.audit.note_end(text);
+    }
+
+    fn note_last_stop(&self, seat: &AttachedArm) {
+        // Held until it is noted: who finds it done finds it in the log.
+        let mut noted = seat
+            .stops_noted
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let snapshot = seat.motion.snapshot();
+        if snapshot.stops_done > *noted {
+            *noted = snapshot.stops_done;
+            let text =
+                json!({"arm": seat.name, "count": snapshot.stops_done, "report": snapshot.stop});
+            self.audit.note("stop", text.to_string());
         }
     }
 

@@ -80,6 +80,8 @@ pub struct AttachedArm {
     pub(super) abandoned: LastAbandoned,
     last_scene: Mutex<Option<Arc<Scene>>>,
     laid: Mutex<Option<Arc<Scene>>>,
+    /// The last of its stops that is in the audit log.
+    pub(super) stops_noted: Mutex<u64>,
     /// The pen that a person has confirmed to be in the holder, since this process began.
     pub(super) pen: Mutex<Option<ConfirmedPen>>,
     pub(super) photograph: SimPhotoCache,
@@ -181,6 +183,7 @@ impl AttachedArm {
             abandoned: LastAbandoned::default(),
             last_scene: Mutex::default(),
             laid: Mutex::default(),
+            stops_noted: Mutex::default(),
             pen: Mutex::default(),
             photograph: SimPhotoCache::default(),
         }
