@@ -1,6 +1,9 @@
-//! `selftest`: how the arm that is attached really stops, measured by small checked motions.
+//! `selftest`: how the arm that is attached really stops, comes to its poses and keeps to its paths, measured by small checked
+//! motions.
 
 mod measured;
+mod performance;
+mod visits;
 mod wake_latency;
 mod way;
 
@@ -11,11 +14,14 @@ use serde_json::{Value, json};
 
 use super::operator_verb::VerbReply;
 use base::disk;
-use base::units::ClockInstant;
+use base::units::{ClockInstant, JointVector};
 use measured::{MeasuredStop, StopMeasurements};
-use permit::{ActorRank, StopLatch};
+use performance::TipPerformance;
+use permit::{ActorRank, MotionPermit, StopLatch};
+use plan::PlanError;
 use scene::Scene;
 use tools::{AttachedArm, IncompleteMotion, Node, NodeJob, catch_panic};
+use visits::RepeatedVisits;
 use wake_latency::WakeupProbe;
 use way::SelfTestPath;
 
@@ -106,13 +112,54 @@ async fn all(
     mut seen_stops: u64,
     rounds: u32,
 ) -> Result<StopMeasurements, String> {
-    let mut measured = StopMeasurements::default();
+    let mut measured = StopMeasurements::with(perform(job, seat, scene).await?);
     let mut bare = WakeupProbe::start(seat.motion.clock())?;
     for _ in 0..rounds {
         job.has_seen(seen_stops);
         measured.take(&one(job, seat, scene, &mut seen_stops, &mut bare).await?);
     }
     Ok(measured)
+}
+
+/// Asks for leave, and plans from where the arm stands.
+async fn planned<T: Send + 'static>(
+    seat: &AttachedArm,
+    scene: &Arc<Scene>,
+    plan: impl FnOnce(&Scene, &JointVector) -> Result<T, PlanError> + Send + 'static,
+) -> Result<(MotionPermit, T), String> {
+    let motion = &seat.motion;
+    let permit = seat.permits().ask(scene, motion.clock().now());
+    let permit = permit.map_err(|denied| denied.to_string())?;
+    let start = motion.snapshot().measured;
+    let from = start.ok_or("it has not been read yet")?.position_rad;
+    let scene = Arc::clone(scene);
+    let work = move || catch_panic("planning", || plan(&scene, &from));
+    let planned = tokio::task::spawn_blocking(work).await;
+    let planned = planned
+        .map_err(|_| "the planner's thread ended without an answer".to_owned())?
+        .map_err(|error| error.to_string())?
+        .map_err(|error| error.to_string())?;
+    Ok((permit, planned))
+}
+
+/// Visits one point from all sides, and judges how well; nothing where too little was read.
+async fn perform(
+    job: &NodeJob,
+    seat: &AttachedArm,
+    scene: &Arc<Scene>,
+) -> Result<Option<TipPerformance>, String> {
+    let (permit, mut visits) = planned(seat, scene, RepeatedVisits::plan).await?;
+    let plan = visits.plan.clone();
+    let run = job.run(scene, permit, &plan);
+    let ended = tokio::select! {
+        ended = run => ended,
+        () = visits.watch(&seat.motion) => return Err("the arm's thread has ended".to_owned()),
+    };
+    match ended {
+        Ok(()) => Ok(visits.judge(scene)),
+        Err(IncompleteMotion { stop: Some(_), .. }) => Err(SOMEBODY_ELSE.to_owned()),
+        Err(short) => Err(short.why),
+    }
 }
 
 /// Runs one stop: travels over the sheet as fast as allowed, stops in the middle, and releases. Fails if any other stop
@@ -126,21 +173,7 @@ async fn one(
 ) -> Result<MeasuredStop, String> {
     let motion = &seat.motion;
     let clock = motion.clock();
-    let permit = seat
-        .permits()
-        .ask(scene, clock.now())
-        .map_err(|denied| denied.to_string())?;
-    let start = motion
-        .snapshot()
-        .measured
-        .ok_or("it has not been read yet")?;
-    let (planned, from) = (Arc::clone(scene), start.position_rad);
-    let way = move || catch_panic("planning", || SelfTestPath::plan(&planned, &from));
-    let way = tokio::task::spawn_blocking(way).await;
-    let way = way
-        .map_err(|_| "the planner's thread ended without an answer".to_owned())?
-        .map_err(|error| error.to_string())?
-        .map_err(|error| error.to_string())?;
+    let (permit, way) = planned(seat, scene, SelfTestPath::plan).await?;
     let mut run = std::pin::pin!(job.run(scene, permit, &way.plan));
     let mut snapshots = motion.watch();
     let half = snapshots.wait_for(|seen| seen.progress.is_some_and(|at| at.sample >= way.stop_at));
@@ -241,6 +274,16 @@ mod tests {
     async fn a_self_test_ends_its_own_stop_and_goes_on() {
         let House { node, seat, .. } = &house(NodeClock::simulated_at(4));
         let measured = arm(node, seat, None, 2).await.unwrap();
+        let seen = measured.performance.as_ref().unwrap();
+        assert_eq!((seen.visits, seen.joints.len()), (8, 5));
+        assert!(
+            seen.repeatability_mm < 0.5 && seen.path_mm < 3.0,
+            "{seen:?}"
+        );
+        assert!(
+            seen.joints.iter().all(|joint| joint.gains().is_none()),
+            "{seen:?}"
+        );
         assert_eq!((measured.standstill_ms.len(), measured.unverified), (2, 0));
         assert!(measured.mm_s > 80.0, "{} mm/s", measured.mm_s);
         // In the arm's own time.

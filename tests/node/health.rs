@@ -151,6 +151,16 @@ fn a_self_test_is_printed_beside_its_bounds_and_quoted_from_then_on() {
     );
     let first_ms = kept["first_frame_ms_p99"].as_f64();
     assert!(first_ms.is_some_and(|ms| ms >= 0.0), "{kept:#}");
+    let seen = &kept["performance"];
+    assert_eq!(
+        (&seen["visits"], seen["joints"].as_array().map(Vec::len)),
+        (&json!(8), Some(5)),
+        "{kept:#}"
+    );
+    assert!(
+        said.contains("pose repeatability") && said.contains("shoulder_pan"),
+        "{said}"
+    );
     assert_eq!(quoted(&served, "stop"), kept);
     drop(served);
     // The next process remembers.

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::performance::TipPerformance;
 use motion::StopReport;
 
 /// Promised time from the request to the first frame of the stop, in milliseconds, for 99 of 100 stops on a machine
@@ -36,6 +37,7 @@ pub(super) struct StopMeasurements {
     pub(super) standstill_ms: Vec<f64>,
     lifted_ms: Vec<f64>,
     pub(super) unverified: u32,
+    pub(super) performance: Option<TipPerformance>,
 }
 
 /// A promise, and what was found.
@@ -58,6 +60,13 @@ impl MeasurementRow<'_> {
 }
 
 impl StopMeasurements {
+    pub(super) fn with(performance: Option<TipPerformance>) -> Self {
+        Self {
+            performance,
+            ..Self::default()
+        }
+    }
+
     pub(super) fn take(&mut self, stopped: &MeasuredStop) {
         let report = &stopped.report;
         self.unverified += u32::from(!report.verified);
@@ -116,6 +125,7 @@ impl StopMeasurements {
             ));
         }
         lines.extend(self.aside());
+        lines.extend(self.performance.as_ref().map(TipPerformance::table));
         lines.join("\n")
     }
 
@@ -151,6 +161,7 @@ impl StopMeasurements {
             "tip_mm_s": rounded(self.mm_s),
             "with_lift_ms_max": rounded(highest(&self.lifted_ms)),
             "held": self.is_good(),
+            "performance": self.performance.as_ref().map(TipPerformance::card),
         });
         if let Value::Object(rest) = rest {
             card.extend(rest);
