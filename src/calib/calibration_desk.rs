@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::calibration_record::{
     CalibrationKind, CalibrationOrigin, CalibrationRecord, CalibrationSession, TagObservation,
-    TouchContact, TouchRole, check, proposal_key, servos, zeros_of,
+    TouchContact, TouchRole, check, servos, short, zeros_of,
 };
 use super::{
     AssessError, CalibrationEditError, CalibrationLock, CalibrationStore, CalibrationStoreError,
@@ -216,19 +216,28 @@ impl CalibrationDesk<'_> {
         Ok((session, assessed))
     }
 
-    /// Takes back every touch that was made where this one was, counted from 1; returns their number.
+    /// Takes back every touch that was made where this one was, counted from 1, of the proposal that was shown; returns their
+    /// number.
     ///
     /// # Errors
-    /// When there is no such touch.
-    pub fn drop_place_of(&self, number: usize) -> Result<usize, CalibrationDeskError> {
-        let session = self.proposal()?;
+    /// When there is no such touch, or the proposal is another one by now.
+    pub fn drop_place_of(
+        &self,
+        number: usize,
+        shown: Option<&str>,
+    ) -> Result<usize, CalibrationDeskError> {
+        let lock = self.store.lock()?;
+        let session = match shown {
+            Some(key) => self.shown_proposal(key)?,
+            None => self.proposal()?,
+        };
         let scene = self.scene(&session)?;
         let of_it = touches_of_place(&session, &scene, number.saturating_sub(1));
         if number == 0 || of_it.is_empty() {
             let have = session.touches.len();
             return Err(CalibrationDeskError::NoTouch { number, have });
         }
-        self.drop_touches(&of_it)
+        self.keep_without(session, &of_it, &lock)
     }
 
     /// Takes these touches back, counted from 0; returns their number. Without touches nothing is proposed any more.
@@ -237,21 +246,30 @@ impl CalibrationDesk<'_> {
     /// When the proposal cannot be read or written.
     pub fn drop_touches(&self, of_it: &[usize]) -> Result<usize, CalibrationDeskError> {
         let lock = self.store.lock()?;
-        let mut session = self.proposal()?;
+        let session = self.proposal()?;
         let have = session.touches.len();
         if let Some(last) = of_it.iter().max().filter(|last| **last >= have) {
             let number = last + 1;
             return Err(CalibrationDeskError::NoTouch { number, have });
         }
+        self.keep_without(session, of_it, &lock)
+    }
+
+    fn keep_without(
+        &self,
+        mut session: CalibrationSession,
+        of_it: &[usize],
+        lock: &CalibrationLock,
+    ) -> Result<usize, CalibrationDeskError> {
         let mut index = 0;
         session.touches.retain(|_| {
             index += 1;
             !of_it.contains(&(index - 1))
         });
         if session.touches.is_empty() {
-            self.store.discard(&lock)?;
+            self.store.discard(lock)?;
         } else {
-            self.store.propose(&session, &lock)?;
+            self.store.propose(&session, lock)?;
         }
         Ok(of_it.len())
     }
@@ -305,12 +323,22 @@ impl CalibrationDesk<'_> {
         Ok(self.store.discard(&lock)?)
     }
 
+    /// Returns the key of a proposal: of its touches, and of what a file would say by them. What is accepted by it is what was
+    /// shown.
+    #[must_use]
+    pub fn key(&self, session: &CalibrationSession) -> String {
+        let assessed = self.assess(session).ok();
+        let values = assessed.map(|assessed| (assessed.old, assessed.new));
+        short(&format!("{session:?} {values:?}"))
+    }
+
     fn shown_proposal(&self, key: &str) -> Result<CalibrationSession, CalibrationDeskError> {
         let session = self.proposal()?;
-        match proposal_key(&session) == key {
+        match self.key(&session) == key {
             true => Ok(session),
             false => Err(CalibrationDeskError::Refused(
-                "the touches are others by now than those that were shown; look again".to_owned(),
+                "the proposal is another one by now than the one that was shown; look again"
+                    .to_owned(),
             )),
         }
     }
@@ -518,7 +546,7 @@ mod tests {
             let touch = wanted.at(kind, &scene, vec![0.0; scene.arm.dof()]);
             desk.add_touch(fresh, touch.unwrap()).unwrap().0
         };
-        let shown = proposal_key(&touch(TouchRole::Origin));
+        let shown = desk.key(&touch(TouchRole::Origin));
         let now = touch(TouchRole::X);
         let consent = AcceptConsent {
             shown: &shown,
@@ -527,12 +555,13 @@ mod tests {
         let is_refused = |error| matches!(error, CalibrationDeskError::Refused(_));
         assert!(is_refused(desk.accept(consent).unwrap_err()));
         assert!(is_refused(desk.discard(&shown).unwrap_err()));
+        assert!(is_refused(desk.drop_place_of(1, Some(&shown)).unwrap_err()));
         assert_eq!(store.proposal().unwrap().as_ref(), Some(&now));
         assert!(matches!(
             desk.drop_touches(&[2]).unwrap_err(),
             CalibrationDeskError::NoTouch { number: 3, have: 2 }
         ));
-        desk.discard(&proposal_key(&now)).unwrap();
+        desk.discard(&desk.key(&now)).unwrap();
         assert_eq!(store.proposal().unwrap(), None);
     }
 }

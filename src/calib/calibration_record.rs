@@ -324,13 +324,8 @@ pub fn servos_of(fingerprints: &BTreeMap<String, String>) -> String {
     short(&format!("{fingerprints:?}"))
 }
 
-/// Returns eight hexadecimal digits over a proposal: what is accepted is what was shown.
-#[must_use]
-pub fn proposal_key(session: &CalibrationSession) -> String {
-    short(&format!("{session:?}"))
-}
-
-fn short(said: &str) -> String {
+/// Returns eight hexadecimal digits over a text.
+pub(super) fn short(said: &str) -> String {
     blake3::hash(said.as_bytes())
         .to_hex()
         .chars()

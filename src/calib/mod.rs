@@ -41,8 +41,8 @@ pub use calibration_desk::{
 };
 pub use calibration_record::{
     CalibrationChange, CalibrationKind, CalibrationOrigin, CalibrationRecord, CalibrationSession,
-    FileValues, OriginMismatch, TagObservation, TouchContact, TouchRole, check, proposal_key,
-    servos, servos_of, zeros_of,
+    FileValues, OriginMismatch, TagObservation, TouchContact, TouchRole, check, servos, servos_of,
+    zeros_of,
 };
 pub use calibration_status::{missing, stale};
 pub use calibration_store::{

@@ -43,6 +43,8 @@ pub enum CalibrateAction {
     },
     /// Take back every touch of the place of this one, counted from 1.
     TakeBack {
+        /// Key of the proposal that was shown.
+        shown: String,
         /// The touch.
         touch: usize,
     },
@@ -124,8 +126,8 @@ fn act(
             };
             touch(node, &desk, scene, *what, &wanted)
         }
-        CalibrateAction::TakeBack { touch } => desk
-            .drop_place_of(*touch)
+        CalibrateAction::TakeBack { shown, touch } => desk
+            .drop_place_of(*touch, Some(shown))
             .map(|dropped| VerbReply::done(format!("{} taken back", count(dropped, "touch")))),
         CalibrateAction::Accept { shown, overridden } => accept(&desk, shown, *overridden),
         CalibrateAction::Discard { shown } => desk
@@ -135,7 +137,7 @@ fn act(
             Some(seen) => {
                 let scene = desk.library.scene(scene, None)?;
                 let (session, assessed) = desk.propose_seen(&scene, seen)?;
-                Ok(shown(&session, &assessed))
+                Ok(shown(&desk, &session, &assessed))
             }
             None => Ok(VerbReply::failed("no picture was taken")),
         },
@@ -153,14 +155,18 @@ fn show(desk: &CalibrationDesk<'_>) -> Result<VerbReply, CalibrationDeskError> {
     match desk.proposal() {
         Ok(session) => {
             let assessed = desk.assess(&session)?;
-            Ok(shown(&session, &assessed))
+            Ok(shown(desk, &session, &assessed))
         }
         Err(CalibrationDeskError::Nothing) => Ok(VerbReply::done("nothing is proposed")),
         Err(error) => Err(error),
     }
 }
 
-fn shown(session: &CalibrationSession, assessed: &TouchAssessment) -> VerbReply {
+fn shown(
+    desk: &CalibrationDesk<'_>,
+    session: &CalibrationSession,
+    assessed: &TouchAssessment,
+) -> VerbReply {
     let refused = calib::check(&assessed.finding, &assessed.change, true).err();
     let touches = session.touches.iter().enumerate();
     let touches = touches.map(|(index, touch)| ShownTouch {
@@ -169,7 +175,7 @@ fn shown(session: &CalibrationSession, assessed: &TouchAssessment) -> VerbReply 
     });
     let words = report::assessment_text(session, assessed);
     let proposal = ShownProposal {
-        key: calib::proposal_key(session),
+        key: desk.key(session),
         kind: session.kind,
         scene: &session.scene,
         arm: &session.arm,
@@ -214,7 +220,7 @@ fn touch(
     let fresh = calib::begin_session(kind, &scene, None, tools::origin(node, seat))?;
     let touch = wanted.at(kind, &scene, measured.position_rad.to_vec())?;
     let (session, assessed) = desk.add_touch(fresh, touch)?;
-    Ok(shown(&session, &assessed))
+    Ok(shown(desk, &session, &assessed))
 }
 
 fn accept(

@@ -260,7 +260,7 @@ export function operatingSteps({ browser, open, logIn, accessible, shot, folder 
       const told = await command(other, { verb: "calibrate", action: "touch", scene: "felt", what: "sheet", of: "x", mm: null });
       assert.ok(told.done, told.text);
       await panel.getByRole("button", { name: "Throw it away" }).click();
-      await panel.getByText(/the touches are others by now/).waitFor();
+      await panel.getByText(/the proposal is another one by now/).waitFor();
       await panel.getByText("Touches", { exact: true }).click();
       await panel.getByRole("button", { name: /^Take back touch 2/ }).click();
       await panel.getByText(/taken back/).waitFor();

@@ -135,7 +135,7 @@ impl CalibrationFolders {
 
     /// Takes back every touch that was made where this one was, counted from 1.
     pub(super) fn drop_place_of(&self, number: usize) -> anyhow::Result<ExitStatus> {
-        match self.desk(|desk| desk.drop_place_of(number)) {
+        match self.desk(|desk| desk.drop_place_of(number, None)) {
             Ok(dropped) => {
                 tell_dropped(dropped);
                 Ok(ExitStatus::Done)

@@ -28,13 +28,13 @@ function acceptance(proposal) {
   return nodes(large, accept);
 }
 
-function takeBack(touch, at) {
+function takeBack(proposal, touch, at) {
   const label = `Take back touch ${at + 1} (${touch.role}, ${touch.off_mm === null ? "no fit yet" : `${touch.off_mm.toFixed(2)} mm off`}) and its place`;
-  return element("li", {}, verbButton(label, calibrate("take_back", { touch: at + 1 }), answer, look));
+  return element("li", {}, verbButton(label, calibrate("take_back", { shown: proposal.key, touch: at + 1 }), answer, look));
 }
 
 function proposalCard(proposal) {
-  const touches = element("details", {}, element("summary", {}, "Touches"), element("ol", {}, ...proposal.touches.map(takeBack)));
+  const touches = element("details", {}, element("summary", {}, "Touches"), element("ol", {}, ...proposal.touches.map((touch, at) => takeBack(proposal, touch, at))));
   const discard = verbButton("Throw it away", calibrate("discard", { shown: proposal.key }), answer, look);
   return element("article", { class: "proposal" }, ...nodes(
     element("h3", {}, `Proposed: ${proposal.kind} of ${proposal.scene}, ${proposal.verdict}`),
