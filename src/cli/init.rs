@@ -149,6 +149,9 @@ fn choose_port() -> anyhow::Result<String> {
     pick("where is the arm?", &ports)
 }
 
+/// The arm that most people have.
+const USUAL_ARM: &str = "so101";
+
 /// The arm that was said, or the one that fits who answers.
 fn choose_arm(
     args: &InitArgs,
@@ -161,11 +164,15 @@ fn choose_arm(
         return Ok(model.clone());
     }
     if port == SIMULATOR_PORT {
-        return Ok("so101".to_owned());
+        return Ok(USUAL_ARM.to_owned());
     }
     let fits = fitting(library, found);
     match fits.as_slice() {
         [one] => Ok(one.clone()),
+        [] if args.no_scan => bail!(
+            "nothing was asked on {port}: say --arm, one of {}",
+            library.arms().join(", ")
+        ),
         [] if std::io::stdin().is_terminal() => pick("which arm is it?", &library.arms()),
         [] => bail!(
             "no arm that is known has these servos: say --arm, one of {}, or look with `steadyhand doctor {port}`",
@@ -186,7 +193,10 @@ fn fitting(library: &SceneLibrary, found: &[FoundServo]) -> Vec<String> {
     let fits: Vec<(usize, String)> = fits.collect();
     let fewest = fits.iter().map(|(strangers, _)| *strangers).min();
     let best = fits.into_iter().filter(|(count, _)| Some(*count) == fewest);
-    best.map(|(_, name)| name).collect()
+    let mut names: Vec<String> = best.map(|(_, name)| name).collect();
+    // Arms with the same servos cannot be told apart: the first is what Enter takes.
+    names.sort_by_key(|name| name != USUAL_ARM);
+    names
 }
 
 /// Returns how many of the servos that answered are not an arm's; `None` where one of its own did not, or where it is only

@@ -75,19 +75,26 @@ fn planned(
 }
 
 fn list(library: &SceneLibrary) -> anyhow::Result<ExitStatus> {
-    for name in library.scenes() {
-        match library.scene(&name, None) {
-            Ok(scene) => terminal_output::line(&format!(
-                "{name:<16}{:<12}{}",
-                scene.arm.file.name, scene.about
-            )),
-            Err(error) => terminal_output::line(&format!("{name:<16}{error}")),
-        }
-    }
-    for name in library.overlays() {
+    let scenes = library.scenes().into_iter().map(|name| {
+        let (arm, about) = match library.scene(&name, None) {
+            Ok(scene) => (scene.arm.file.name.clone(), scene.about.clone()),
+            Err(error) => (String::new(), error.to_string()),
+        };
+        [name, arm, about]
+    });
+    let overlays = library.overlays().into_iter().map(|name| {
         let about = library.overlay_about(&name);
         let about = about.unwrap_or_else(|error| error.to_string());
-        terminal_output::line(&format!("{name:<16}{:<12}{about}", "overlay"));
+        [name, "overlay".to_owned(), about]
+    });
+    let rows: Vec<[String; 3]> = scenes.chain(overlays).collect();
+    let widest = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column));
+        cells.map(String::len).max().unwrap_or(0) + 2
+    };
+    let (first, second) = (widest(0), widest(1));
+    for [name, arm, about] in &rows {
+        terminal_output::line(&format!("{name:<first$}{arm:<second$}{about}"));
     }
     Ok(ExitStatus::Done)
 }

@@ -31,7 +31,7 @@ pub struct RetentionPolicy {
 pub enum JobStoreError {
     /// Another process writes them.
     #[error(
-        "{path} is in use by process {holder}; a state folder has one node: call that one, or give this one its own --state or `name`"
+        "{path} is in use by process {holder}; a state folder has one node. To call that one, leave --config away and say `--node ADDRESS`, where it serves HTTP; `draw`, `enable` and `stop` find it by themselves. To have two, give this one its own --state"
     )]
     Held {
         /// Which file is locked.

@@ -37,7 +37,9 @@ pub enum HttpClientError {
     #[error("{0} is no address of the form http://HOST:PORT/mcp or https://HOST:PORT/mcp")]
     Address(String),
     /// The host did not answer.
-    #[error("cannot reach {host}: {source}")]
+    #[error(
+        "cannot reach {host}: {source}; does a node serve there? `steadyhand serve --http ADDRESS`"
+    )]
     Connect {
         /// Host and port.
         host: String,

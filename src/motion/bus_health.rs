@@ -173,7 +173,7 @@ fn bad_line(
         )
     };
     Some(format!(
-        "{:.1} % {what} in the last {:.0} s: check the cable, its ground and the supply before the line is lost",
+        "{:.1} % {what} in the last {:.0} s: check the cable, its ground and the supply before the line is lost, and that no other program has the port open",
         share * 1e2,
         lasted.as_secs_f64()
     ))

@@ -31,8 +31,12 @@ pub fn auth_queue(node: &Arc<Node>, address: SocketAddr) -> anyhow::Result<AuthQ
     let is_wanted = wants_tokens(node, address);
     let book = TokenStore::at(&node.state);
     if is_wanted && book.list()?.is_empty() {
+        let otherwise = match node.file.require_tokens {
+            true => "take `require_tokens` out of the node file",
+            false => "serve on 127.0.0.1",
+        };
         bail!(
-            "callers at {address} need tokens and there are none: make one with `steadyhand token add NAME --role planner` (with the same --config or --state), or serve on 127.0.0.1"
+            "callers at {address} need tokens and there are none: make one with `steadyhand token add NAME --role planner` (with the same --config or --state), or {otherwise}"
         );
     }
     let node = Arc::clone(node);

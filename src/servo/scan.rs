@@ -8,7 +8,7 @@ use super::servo_line::IDS;
 use super::servo_readout::{self, ServoReadout};
 use super::{OpenPort, PATIENT, ServiceError, ServoLine, ServoProtocol};
 use base::clock::NodeClock;
-use link::ByteLink;
+use link::{ByteLink, LinkError};
 
 /// A servo that answered.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -125,8 +125,18 @@ pub async fn find_usual(
     let late = late.map(|way| (way, PATIENT.max(slack)));
     let all = all_speeds().into_iter().map(|way| (way, slack)).chain(late);
     for ((speech, baud), slack) in all {
-        // Not every adapter can do every speed.
-        let Ok(mut link) = open(baud) else { continue };
+        let mut link = match open(baud) {
+            Ok(link) => link,
+            // At no speed is a port that is away, taken or closed to this user any better.
+            Err(
+                why @ (LinkError::Busy { .. }
+                | LinkError::Missing { .. }
+                | LinkError::Permission { .. }
+                | LinkError::OtherSystem { .. }),
+            ) => return Err(why.into()),
+            // Not every adapter can do every speed.
+            Err(_) => continue,
+        };
         progress(speech, baud);
         let mut line = ServoLine::new(speech, clock, baud, slack);
         for id in USUAL.chain(unusual) {

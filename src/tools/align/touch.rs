@@ -37,7 +37,11 @@ pub(super) async fn align(errand: JobContext, scene: Arc<Scene>) -> Result<Reply
     };
     for (index, place) in places.iter().enumerate() {
         for _ in 0..TOUCHES {
-            let joints_rad = match probe(&errand, &scene, place).await? {
+            let felt = PlacesFelt {
+                places: index,
+                of: places.len(),
+            };
+            let joints_rad = match probe(&errand, &scene, place, felt).await? {
                 ProbeOutcome::Contact(joints_rad) => joints_rad,
                 missed => {
                     let said = missed_words(&scene, place, &missed);
@@ -54,10 +58,6 @@ pub(super) async fn align(errand: JobContext, scene: Arc<Scene>) -> Result<Reply
                 zeros: calib::zeros_of(&errand.seat.motion.arm().file),
             });
         }
-        let of = places.len();
-        errand
-            .job
-            .update(|card| (card.done, card.of) = (index + 1, of));
     }
     let assessed = keep(store, &session, &scene).await?;
     let found = AlignmentResult {
@@ -124,16 +124,27 @@ enum ProbeOutcome {
     Nothing,
 }
 
+/// Progress of the whole, of which each touch is a motion of its own.
+#[derive(Clone, Copy)]
+struct PlacesFelt {
+    places: usize,
+    of: usize,
+}
+
 async fn probe(
     errand: &JobContext,
     scene: &Arc<Scene>,
     place: &ProbeTarget,
+    felt: PlacesFelt,
 ) -> Result<ProbeOutcome, JobError> {
     let permit = errand.ask(scene)?;
     let (planned, start, at_mm) = (Arc::clone(scene), errand.start()?, place.at_mm);
     let plan = errand
         .plan(move |watch| plan::probe(&planned, &start.position_rad, at_mm, 0, watch))
         .await?;
+    errand.job.update(|card| {
+        (card.done_before, card.done, card.of) = (felt.places, felt.places, felt.of);
+    });
     let done = errand.run(scene, permit, &plan).await?;
     Ok(match done.visits.first() {
         Some(felt) if felt.kind == VisitKind::Contact => ProbeOutcome::Contact(felt.position_rad),
