@@ -169,11 +169,11 @@ fn choose_arm(
     let fits = fitting(library, found);
     match fits.as_slice() {
         [one] => Ok(one.clone()),
+        [] if std::io::stdin().is_terminal() => pick("which arm is it?", &library.arms()),
         [] if args.no_scan => bail!(
             "nothing was asked on {port}: say --arm, one of {}",
             library.arms().join(", ")
         ),
-        [] if std::io::stdin().is_terminal() => pick("which arm is it?", &library.arms()),
         [] => bail!(
             "no arm that is known has these servos: say --arm, one of {}, or look with `steadyhand doctor {port}`",
             library.arms().join(", ")

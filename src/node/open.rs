@@ -317,11 +317,13 @@ fn first_scene(arm: &ArmModel, library: &SceneLibrary) -> Option<Arc<Scene>> {
 /// As root, another program that has the port is not kept out.
 pub fn check_user(port: &str, allow_root: bool) -> anyhow::Result<()> {
     let is_pseudo_terminal = port.starts_with("/dev/pts/");
-    // A port that is not there is told as such.
-    let is_there = Path::new(port).exists();
-    if is_there && file_access::is_root() && !is_pseudo_terminal && !allow_root {
+    if file_access::is_root() && !is_pseudo_terminal && !allow_root {
+        let missing = match Path::new(port).exists() {
+            true => "",
+            false => "; there is no such port now",
+        };
         bail!(
-            "this process runs as root, where the lock on {port} protects nothing: run it as another user, or say --allow-root"
+            "this process runs as root, where the lock on {port} protects nothing: run it as another user, or say --allow-root{missing}"
         );
     }
     Ok(())

@@ -113,7 +113,7 @@ fn a_node_file_is_made_from_who_answers_and_can_be_checked() {
         let asked = bench.run(&init);
         let why = String::from_utf8_lossy(&asked.stderr).into_owned();
         assert!(!asked.status.success(), "{why}");
-        assert!(why.contains("say --arm, one of so100, so101\n"), "{why}");
+        assert!(why.contains("say --arm, one of so101, so100\n"), "{why}");
         let made = bench.run(&[&init[..], &["--arm", "so101"]].concat());
         assert!(made.status.success(), "{made:?}");
         let text = std::fs::read_to_string(&out).unwrap();
