@@ -14,7 +14,6 @@ use super::{
     write,
 };
 use arm::ArmFile;
-use base::clock::calendar_ms;
 use base::disk;
 use scene::{Scene, SceneError, SceneLibrary};
 
@@ -126,6 +125,8 @@ pub struct CalibrationDesk<'a> {
     pub store: &'a CalibrationStore,
     /// The scenes' and arms' files.
     pub library: &'a SceneLibrary,
+    /// The time now, in milliseconds since 1970.
+    pub at_ms: u64,
     /// The arm that is there now, by its file.
     pub origin: &'a dyn Fn(&ArmFile) -> CalibrationOrigin,
 }
@@ -162,15 +163,28 @@ impl CalibrationDesk<'_> {
         Ok(assess(session, &*self.scene(session)?, last)?)
     }
 
-    /// Adds a touch to those of the same thing and returns all of them, judged.
+    /// Adds a touch, by the joints at which the tip stands, to those of the same thing, and returns all of them, judged.
     ///
     /// # Errors
-    /// When touches of another thing or another arm are collected, or these cannot be judged.
+    /// When a calibration of this kind has no such touch, touches of another thing or another arm are collected, or these
+    /// cannot be judged.
     pub fn add_touch(
         &self,
         fresh: CalibrationSession,
-        touch: TouchContact,
+        wanted: &HandTouch,
+        joints_rad: Vec<f64>,
     ) -> Result<(CalibrationSession, TouchAssessment), CalibrationDeskError> {
+        let kind = fresh.kind;
+        let no_such_touch = || CalibrationDeskError::NoSuchTouch(kind.word());
+        let touch = TouchContact {
+            role: role(kind, wanted.of).ok_or_else(no_such_touch)?,
+            joints_rad,
+            asked_mm: wanted.mm,
+            number: wanted.number,
+            place: wanted.place,
+            at_ms: self.at_ms,
+            zeros: zeros_of(&self.scene(&fresh)?.arm.file),
+        };
         let lock = self.store.lock()?;
         let mut session = match self.store.proposal()? {
             None => fresh,
@@ -298,7 +312,7 @@ impl CalibrationDesk<'_> {
             .map_err(CalibrationDeskError::Refused)?;
         let record = CalibrationRecord {
             number: self.store.next_number(),
-            at_ms: calendar_ms(),
+            at_ms: self.at_ms,
             method: session.method().to_owned(),
             servos: servos(&self.scene(&session)?.arm.file),
             verdict: assessed.finding.verdict,
@@ -446,30 +460,6 @@ pub struct HandTouch {
     pub place: usize,
 }
 
-impl HandTouch {
-    /// Makes a touch of the joints at which the tip stands.
-    ///
-    /// # Errors
-    /// When a calibration of this kind has no such touch.
-    pub fn at(
-        &self,
-        kind: CalibrationKind,
-        scene: &Scene,
-        joints_rad: Vec<f64>,
-    ) -> Result<TouchContact, CalibrationDeskError> {
-        let no_such_touch = || CalibrationDeskError::NoSuchTouch(kind.word());
-        Ok(TouchContact {
-            role: role(kind, self.of).ok_or_else(no_such_touch)?,
-            joints_rad,
-            asked_mm: self.mm,
-            number: self.number,
-            place: self.place,
-            at_ms: calendar_ms(),
-            zeros: zeros_of(&scene.arm.file),
-        })
-    }
-}
-
 fn role(kind: CalibrationKind, of: Option<TouchRole>) -> Option<TouchRole> {
     use TouchRole::{Calibrator, Origin, Point, Sheet, Verify, X, Y};
     let (usual, others): (_, &[TouchRole]) = match kind {
@@ -533,6 +523,7 @@ mod tests {
         let desk = CalibrationDesk {
             store: &store,
             library: &library,
+            at_ms: 0,
             origin: &practice,
         };
         let scene = library.scene("default", None).unwrap();
@@ -543,8 +534,8 @@ mod tests {
                 ..HandTouch::default()
             };
             let fresh = begin_session(kind, &scene, None, practice(&scene.arm.file)).unwrap();
-            let touch = wanted.at(kind, &scene, vec![0.0; scene.arm.dof()]);
-            desk.add_touch(fresh, touch.unwrap()).unwrap().0
+            let joints_rad = vec![0.0; scene.arm.dof()];
+            desk.add_touch(fresh, &wanted, joints_rad).unwrap().0
         };
         let shown = desk.key(&touch(TouchRole::Origin));
         let now = touch(TouchRole::X);

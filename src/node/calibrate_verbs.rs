@@ -107,6 +107,7 @@ fn act(
     let desk = CalibrationDesk {
         store: &store,
         library: &node.scenes,
+        at_ms: base::clock::calendar_ms(),
         origin: &|arm| origin(node, arm),
     };
     match action {
@@ -218,8 +219,8 @@ fn touch(
         return refused("the arm is not read now".to_owned());
     };
     let fresh = calib::begin_session(kind, &scene, None, tools::origin(node, seat))?;
-    let touch = wanted.at(kind, &scene, measured.position_rad.to_vec())?;
-    let (session, assessed) = desk.add_touch(fresh, touch)?;
+    let joints_rad = measured.position_rad.to_vec();
+    let (session, assessed) = desk.add_touch(fresh, wanted, joints_rad)?;
     Ok(shown(desk, &session, &assessed))
 }
 

@@ -261,9 +261,11 @@ export function operatingSteps({ browser, open, logIn, accessible, shot, folder 
       assert.ok(told.done, told.text);
       await panel.getByRole("button", { name: "Throw it away" }).click();
       await panel.getByText(/the proposal is another one by now/).waitFor();
+      await panel.locator("pre").getByText(/2 touches/).waitFor();
       await panel.getByText("Touches", { exact: true }).click();
       await panel.getByRole("button", { name: /^Take back touch 2/ }).click();
       await panel.getByText(/taken back/).waitFor();
+      await panel.locator("pre").getByText(/1 touch\b/).waitFor();
       await panel.getByRole("button", { name: "Throw it away" }).click();
       await panel.getByText("Nothing is proposed.").waitFor();
       assert.equal(await panel.getByRole("button", { name: "Take torque off: the arms drop" }).isDisabled(), true);

@@ -102,6 +102,7 @@ impl CalibrationFolders {
         work(CalibrationDesk {
             store: &self.store,
             library: &self.library,
+            at_ms: base::clock::calendar_ms(),
             origin: &|arm| self.origin(arm),
         })
     }

@@ -15,8 +15,8 @@ impl CalibrationFolders {
         let joints_rad = self.joints(args.here.joints.as_ref(), &scene)?;
         let origin = self.origin(&scene.arm.file);
         let fresh = calib::begin_session(kind, &scene, args.here.pen.as_deref(), origin)?;
-        let touch = args.hand_touch().at(kind, &scene, joints_rad)?;
-        let (session, assessed) = self.desk(|desk| desk.add_touch(fresh, touch))?;
+        let wanted = args.hand_touch();
+        let (session, assessed) = self.desk(|desk| desk.add_touch(fresh, &wanted, joints_rad))?;
         terminal_output::line(&report::assessment_text(&session, &assessed));
         Ok(ExitStatus::Done)
     }
