@@ -1,7 +1,7 @@
 // Calibrations: touches by hand, what is proposed and waits for a person's yes, and what was accepted.
 
-import { isOperator, tell, verbButton } from "./commands.js";
-import { command, door } from "./door.js";
+import { asked, isOperator, tell, verbButton } from "./commands.js";
+import { door } from "./door.js";
 import { byId, element, say } from "./elements.js";
 import { residualPlot } from "./residuals.js";
 
@@ -44,17 +44,11 @@ function proposalCard(proposal) {
     ...acceptance(proposal), discard));
 }
 
-async function reply(verb) {
-  const told = await command(verb);
-  if (!told.done) throw new Error(told.text);
-  return told;
-}
-
 // Shows what is proposed and what was accepted, as it is now.
 export async function look() {
   if (!isOperator()) return;
   try {
-    const [proposed, accepted] = [await reply(calibrate("show")), await reply({ verb: "calibrations" })];
+    const [proposed, accepted] = [await asked(calibrate("show")), await asked({ verb: "calibrations" })];
     byId("proposal").replaceChildren(proposed.data ? proposalCard(proposed.data) : element("p", {}, "Nothing is proposed."));
     byId("calibrations-list").replaceChildren(...accepted.data.map(acceptedCard));
     say(byId("calibrations-count"), accepted.text);

@@ -3,6 +3,13 @@
 import { command, door, session } from "./door.js";
 import { byId, element, say, set } from "./elements.js";
 
+// Sends a verb; what is not done is thrown in its words.
+export async function asked(verb) {
+  const told = await command(verb);
+  if (!told.done) throw new Error(told.text);
+  return told;
+}
+
 // Sends a verb and says in `answer` what came of it; returns whether it was done.
 export async function tell(verb, answer) {
   try {

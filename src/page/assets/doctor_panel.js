@@ -1,7 +1,7 @@
 // The doctor: what keeps arms from being used, each with a fix, and who answers on each bus.
 
-import { command, door } from "./door.js";
-import { isOperator } from "./commands.js";
+import { asked, isOperator } from "./commands.js";
+import { door } from "./door.js";
 import { LiveTable, byId, element, known, say } from "./elements.js";
 
 function servoRow(servo) {
@@ -20,8 +20,7 @@ function card(arm) {
 async function look() {
   say(byId("doctor-answer"), "Looking …");
   try {
-    const told = await command({ verb: "doctor" });
-    if (!told.done) throw new Error(told.text);
+    const told = await asked({ verb: "doctor" });
     byId("doctor-list").replaceChildren(...told.data.map(card));
     say(byId("doctor-answer"), told.text);
   } catch (failure) {

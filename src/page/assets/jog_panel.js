@@ -1,7 +1,7 @@
 // Jogs: one press, one small step. The node stops the arm if this page goes before the step has ended.
 
-import { isOperator, oneAtATime } from "./commands.js";
-import { command, door } from "./door.js";
+import { asked, isOperator, oneAtATime } from "./commands.js";
+import { door } from "./door.js";
 import { LiveTable, byId, element, say } from "./elements.js";
 
 const TIP = ["x", "y", "z"];
@@ -11,12 +11,6 @@ const joints = new LiveTable("Joints that can be jogged", ["Joint", "Angle", "Li
 
 function size() {
   return Number(byId("jog-size").value);
-}
-
-async function asked(verb) {
-  const told = await command(verb);
-  if (!told.done) throw new Error(told.text);
-  return told;
 }
 
 async function step(axis, by) {
