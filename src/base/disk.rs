@@ -129,7 +129,7 @@ pub fn folder(path: &Path) -> io::Result<()> {
     for folder in missing.into_iter().rev() {
         std::fs::create_dir_all(folder)?;
         if is_root() {
-            given_by_root(&File::open(folder)?, folder)?;
+            belongs_to_folder(&File::open(folder)?, folder)?;
         }
     }
     Ok(())

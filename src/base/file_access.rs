@@ -1,4 +1,4 @@
-//! Who may read and write files: by modes and owners on Unix. Elsewhere a user's folders are that user's alone already, and
+//! Access to files: by modes and owners on Unix. Elsewhere a user's folders are that user's alone already, and
 //! what is made in them inherits that.
 
 use std::fs::{DirBuilder, File, Metadata, OpenOptions};
@@ -72,7 +72,7 @@ pub fn mode(about: &Metadata) -> u32 {
     }
 }
 
-/// What tells a file from another in its place, and from what it was before.
+/// Length and times of a file: another file in its place, or a changed one, has another stamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileStamp {
     length: u64,

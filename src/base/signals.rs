@@ -1,4 +1,4 @@
-//! What asks a process to stop its arms or to end, as each system says it.
+//! Requests of the system that a process stop its arms or end.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! The one way from touches to numbers in a file: touches collected, judged, accepted or taken back, by whoever asks.
+//! Collects touches, judges them, writes them into a file or takes them back, for the terminal and the page.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -94,7 +94,7 @@ pub enum CalibrationDeskError {
     Unusable(SceneError),
 }
 
-/// What new zeros mean to a node that runs.
+/// Warning for a node that runs while its zeros change.
 pub const ZEROS_NEED_RESTART: &str = "a node reads an arm's file when it starts: restart it; until then it enables, moves and touches nothing by the new file, and a stop works as before";
 
 /// Consent to a proposal.
@@ -242,7 +242,7 @@ impl CalibrationDesk<'_> {
     ) -> Result<usize, CalibrationDeskError> {
         let lock = self.store.lock()?;
         let session = match shown {
-            Some(key) => self.shown_proposal(key)?,
+            Some(key) => self.shown_proposal(key)?.0,
             None => self.proposal()?,
         };
         let scene = self.scene(&session)?;
@@ -298,7 +298,7 @@ impl CalibrationDesk<'_> {
         consent: AcceptConsent<'_>,
     ) -> Result<AcceptedCalibration, CalibrationDeskError> {
         let lock = self.store.lock()?;
-        let session = self.shown_proposal(consent.shown)?;
+        let (session, assessed) = self.shown_proposal(consent.shown)?;
         let here = (self.origin)(&self.library.arm(&session.arm)?.file);
         if session.origin.simulated != here.simulated {
             return Err(CalibrationDeskError::Refused(format!(
@@ -307,7 +307,6 @@ impl CalibrationDesk<'_> {
                 here.words()
             )));
         }
-        let assessed = self.assess(&session)?;
         check(&assessed.finding, &assessed.change, consent.overridden)
             .map_err(CalibrationDeskError::Refused)?;
         let record = CalibrationRecord {
@@ -337,19 +336,14 @@ impl CalibrationDesk<'_> {
         Ok(self.store.discard(&lock)?)
     }
 
-    /// Returns the key of a proposal: of its touches, and of what a file would say by them. What is accepted by it is what was
-    /// shown.
-    #[must_use]
-    pub fn key(&self, session: &CalibrationSession) -> String {
-        let assessed = self.assess(session).ok();
-        let values = assessed.map(|assessed| (assessed.old, assessed.new));
-        short(&format!("{session:?} {values:?}"))
-    }
-
-    fn shown_proposal(&self, key: &str) -> Result<CalibrationSession, CalibrationDeskError> {
+    fn shown_proposal(
+        &self,
+        key: &str,
+    ) -> Result<(CalibrationSession, TouchAssessment), CalibrationDeskError> {
         let session = self.proposal()?;
-        match self.key(&session) == key {
-            true => Ok(session),
+        let assessed = self.assess(&session)?;
+        match proposal_key(&session, &assessed) == key {
+            true => Ok((session, assessed)),
             false => Err(CalibrationDeskError::Refused(
                 "the proposal is another one by now than the one that was shown; look again"
                     .to_owned(),
@@ -435,6 +429,14 @@ impl CalibrationDesk<'_> {
     }
 }
 
+/// Returns the key of a proposal: of its touches, and of what a file would say by them. What is accepted by it is what was
+/// shown.
+#[must_use]
+pub fn proposal_key(session: &CalibrationSession, assessed: &TouchAssessment) -> String {
+    let (old, new) = (&assessed.old, &assessed.new);
+    short(&format!("{session:?} {old:?} {new:?}"))
+}
+
 fn other_thing(there: CalibrationSession) -> CalibrationDeskError {
     CalibrationDeskError::OtherThing {
         kind: there.kind.word(),
@@ -450,7 +452,7 @@ fn file_error(path: &Path) -> impl FnOnce(std::io::Error) -> CalibrationDeskErro
 /// A touch by hand, as a person asks for it.
 #[derive(Clone, Debug, Default)]
 pub struct HandTouch {
-    /// What the tip touches; without one, the usual of this kind.
+    /// Touched point; without one, the usual of this kind.
     pub of: Option<TouchRole>,
     /// Of x and y: how far from the origin, as a ruler says.
     pub mm: Option<f64>,
@@ -535,10 +537,11 @@ mod tests {
             };
             let fresh = begin_session(kind, &scene, None, practice(&scene.arm.file)).unwrap();
             let joints_rad = vec![0.0; scene.arm.dof()];
-            desk.add_touch(fresh, &wanted, joints_rad).unwrap().0
+            desk.add_touch(fresh, &wanted, joints_rad).unwrap()
         };
-        let shown = desk.key(&touch(TouchRole::Origin));
-        let now = touch(TouchRole::X);
+        let (session, assessed) = touch(TouchRole::Origin);
+        let shown = proposal_key(&session, &assessed);
+        let (now, assessed) = touch(TouchRole::X);
         let consent = AcceptConsent {
             shown: &shown,
             overridden: true,
@@ -552,7 +555,7 @@ mod tests {
             desk.drop_touches(&[2]).unwrap_err(),
             CalibrationDeskError::NoTouch { number: 3, have: 2 }
         ));
-        desk.discard(&desk.key(&now)).unwrap();
+        desk.discard(&proposal_key(&now, &assessed)).unwrap();
         assert_eq!(store.proposal().unwrap(), None);
     }
 }

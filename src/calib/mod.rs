@@ -37,7 +37,7 @@ pub use assessment::{
 use base::wording::count;
 pub use calibration_desk::{
     AcceptConsent, AcceptedCalibration, CalibrationDesk, CalibrationDeskError, HandTouch,
-    ZEROS_NEED_RESTART, begin_session,
+    ZEROS_NEED_RESTART, begin_session, proposal_key,
 };
 pub use calibration_record::{
     CalibrationChange, CalibrationKind, CalibrationOrigin, CalibrationRecord, CalibrationSession,

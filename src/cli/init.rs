@@ -9,11 +9,9 @@ use clap::Args;
 
 use super::questions::{ask, pick};
 use super::{ExitStatus, NodeOptions, bus, terminal_output};
-use arm::ServoFamily;
 use config::{NodeFile, SIMULATOR_PORT};
 use node::open;
 use scene::SceneLibrary;
-use servo::ServoProtocol;
 use servo::host::HostSystem;
 use servo::scan::FoundServo;
 
@@ -203,11 +201,7 @@ fn fitting(library: &SceneLibrary, found: &[FoundServo]) -> Vec<String> {
 /// simulated.
 fn strangers(library: &SceneLibrary, name: &str, found: &[FoundServo]) -> Option<usize> {
     let arm = library.arm(name).ok()?;
-    let speech = match arm.file.family {
-        ServoFamily::FeetechSts => ServoProtocol::FeetechSts,
-        ServoFamily::Dynamixel2 => ServoProtocol::Dynamixel2,
-        ServoFamily::Firmware => return None,
-    };
+    let speech = driver::diagnose::speech(arm.file.family)?;
     let held = arm.file.held.iter().map(|held| held.id);
     let own: Vec<u8> = arm
         .servos()

@@ -14,7 +14,7 @@ use servo::diagnose::{BusDiagnosis, DiagnosisCause, DiagnosisFinding, check_mach
 pub use servo::host::HostSystem;
 use servo::{OpenPort, SLACK, ServiceError, ServoIdentity, ServoProtocol, complaints, scan};
 
-/// What is done about a servo that was not there when the arm was calibrated.
+/// Fix for a servo that was not there when the arm was calibrated.
 const CALIBRATE_STRANGER: &str = "once the joint is calibrated, put these into the arm's file";
 
 /// Finds the cause that keeps a controller with firmware of its own from being used; where none answers, who does.
@@ -97,7 +97,7 @@ pub fn speech(family: ServoFamily) -> Option<ServoProtocol> {
     }
 }
 
-/// What is known of an arm while its own thread has the port.
+/// State of an arm while its own thread has the port.
 #[derive(Clone, Copy, Debug)]
 pub struct AttachedState<'a> {
     /// The arm.
@@ -110,9 +110,9 @@ pub struct AttachedState<'a> {
     pub servos: &'a [ServoState],
     /// Its fault.
     pub fault: Option<&'a str>,
-    /// What an operator does about the fault.
+    /// Steps for an operator that end the fault.
     pub recovery: &'a [&'static str],
-    /// What does not keep it from moving.
+    /// Warnings that do not keep it from moving.
     pub warnings: &'a [String],
 }
 

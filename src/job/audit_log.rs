@@ -24,10 +24,9 @@ use std::time::Duration;
 
 use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
 
-use super::job_journal::sync_folder;
 use super::node_key::{self, bytes, hex};
 use base::clock::calendar_ms;
-use base::file_access::{read_exact_at, with_mode};
+use base::file_access::{read_exact_at, sync_folder, with_mode};
 
 const MAGIC: &str = "steadyhand audit 1";
 

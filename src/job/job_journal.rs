@@ -9,6 +9,7 @@ use super::journal_record::{JournalRecord, RecordKind, encode_pauses, encode_str
 use super::past_job::PastJob;
 use base::clock::calendar_ms;
 use base::disk;
+use base::file_access::sync_folder;
 use base::units::JointVector;
 use plan::Plan;
 use scene::{DrawingPause, SheetStroke};
@@ -347,9 +348,4 @@ fn drawn_record(kind: RecordKind, drawn: InkProgress) -> JournalRecord {
     JournalRecord::new(kind)
         .with("drawn_mm", drawn.mm)
         .with("done", drawn.strokes)
-}
-
-/// Makes names in a folder durable.
-pub(super) fn sync_folder(folder: &Path) -> std::io::Result<()> {
-    base::file_access::sync_folder(folder)
 }

@@ -14,7 +14,7 @@ use calib::{
 use motion::MotionState;
 use tools::Node;
 
-/// What an operator does with touches and proposals.
+/// Work of an operator on touches and proposals.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case", tag = "action")]
 pub enum CalibrateAction {
@@ -26,7 +26,7 @@ pub enum CalibrateAction {
         scene: String,
         /// Of what.
         what: CalibrationKind,
-        /// What the tip touches; without one, the usual.
+        /// Touched point; without one, the usual.
         of: Option<TouchRole>,
         /// Of x and y: how far from the origin, as a ruler says.
         mm: Option<f64>,
@@ -87,31 +87,8 @@ struct ShownTouch {
 }
 
 pub(super) async fn run(node: &Node, action: &CalibrateAction) -> VerbReply {
-    let mut seen = None;
-    if let CalibrateAction::Camera { scene, camera } = action {
-        match node.camera_pose(scene, camera.as_deref()).await {
-            Ok(pose) => seen = Some(pose),
-            Err(why) => return VerbReply::failed(why),
-        }
-    }
-    let told = act(node, action, seen);
-    told.unwrap_or_else(|error| VerbReply::failed(error.to_string()))
-}
-
-fn act(
-    node: &Node,
-    action: &CalibrateAction,
-    seen: Option<TagObservation>,
-) -> Result<VerbReply, CalibrationDeskError> {
-    let store = CalibrationStore::of_state(&node.state);
-    let desk = CalibrationDesk {
-        store: &store,
-        library: &node.scenes,
-        at_ms: base::clock::calendar_ms(),
-        origin: &|arm| origin(node, arm),
-    };
-    match action {
-        CalibrateAction::Show => show(&desk),
+    let told = match action {
+        CalibrateAction::Show => with_desk(node, show),
         CalibrateAction::Touch {
             scene,
             what,
@@ -125,24 +102,46 @@ fn act(
                 number: *number,
                 place: 0,
             };
-            touch(node, &desk, scene, *what, &wanted)
+            with_desk(node, |desk| touch(node, desk, scene, *what, &wanted))
         }
-        CalibrateAction::TakeBack { shown, touch } => desk
-            .drop_place_of(*touch, Some(shown))
-            .map(|dropped| VerbReply::done(format!("{} taken back", count(dropped, "touch")))),
-        CalibrateAction::Accept { shown, overridden } => accept(&desk, shown, *overridden),
-        CalibrateAction::Discard { shown } => desk
-            .discard(shown)
-            .map(|()| VerbReply::done("the proposal is thrown away")),
-        CalibrateAction::Camera { scene, .. } => match seen {
-            Some(seen) => {
-                let scene = desk.library.scene(scene, None)?;
-                let (session, assessed) = desk.propose_seen(&scene, seen)?;
-                Ok(shown(&desk, &session, &assessed))
+        CalibrateAction::Camera { scene, camera } => {
+            match node.camera_pose(scene, camera.as_deref()).await {
+                Ok(seen) => with_desk(node, |desk| propose_seen(desk, scene, seen)),
+                Err(why) => Ok(VerbReply::failed(why)),
             }
-            None => Ok(VerbReply::failed("no picture was taken")),
-        },
-    }
+        }
+        CalibrateAction::TakeBack { shown, touch } => {
+            let dropped = with_desk(node, |desk| desk.drop_place_of(*touch, Some(shown)));
+            dropped
+                .map(|dropped| VerbReply::done(format!("{} taken back", count(dropped, "touch"))))
+        }
+        CalibrateAction::Accept { shown, overridden } => {
+            with_desk(node, |desk| accept(desk, shown, *overridden))
+        }
+        CalibrateAction::Discard { shown } => with_desk(node, |desk| desk.discard(shown))
+            .map(|()| VerbReply::done("the proposal is thrown away")),
+    };
+    told.unwrap_or_else(|error| VerbReply::failed(error.to_string()))
+}
+
+/// Works with the calibrations of a node.
+fn with_desk<T>(node: &Node, work: impl FnOnce(&CalibrationDesk<'_>) -> T) -> T {
+    work(&CalibrationDesk {
+        store: &CalibrationStore::of_state(&node.state),
+        library: &node.scenes,
+        at_ms: base::clock::calendar_ms(),
+        origin: &|arm| origin(node, arm),
+    })
+}
+
+fn propose_seen(
+    desk: &CalibrationDesk<'_>,
+    scene: &str,
+    seen: TagObservation,
+) -> Result<VerbReply, CalibrationDeskError> {
+    let scene = desk.library.scene(scene, None)?;
+    let (session, assessed) = desk.propose_seen(&scene, seen)?;
+    Ok(shown(&session, &assessed))
 }
 
 /// Returns the arm of this file that is attached.
@@ -156,18 +155,14 @@ fn show(desk: &CalibrationDesk<'_>) -> Result<VerbReply, CalibrationDeskError> {
     match desk.proposal() {
         Ok(session) => {
             let assessed = desk.assess(&session)?;
-            Ok(shown(desk, &session, &assessed))
+            Ok(shown(&session, &assessed))
         }
         Err(CalibrationDeskError::Nothing) => Ok(VerbReply::done("nothing is proposed")),
         Err(error) => Err(error),
     }
 }
 
-fn shown(
-    desk: &CalibrationDesk<'_>,
-    session: &CalibrationSession,
-    assessed: &TouchAssessment,
-) -> VerbReply {
+fn shown(session: &CalibrationSession, assessed: &TouchAssessment) -> VerbReply {
     let refused = calib::check(&assessed.finding, &assessed.change, true).err();
     let touches = session.touches.iter().enumerate();
     let touches = touches.map(|(index, touch)| ShownTouch {
@@ -176,7 +171,7 @@ fn shown(
     });
     let words = report::assessment_text(session, assessed);
     let proposal = ShownProposal {
-        key: desk.key(session),
+        key: calib::proposal_key(session, assessed),
         kind: session.kind,
         scene: &session.scene,
         arm: &session.arm,
@@ -221,7 +216,7 @@ fn touch(
     let fresh = calib::begin_session(kind, &scene, None, tools::origin(node, seat))?;
     let joints_rad = measured.position_rad.to_vec();
     let (session, assessed) = desk.add_touch(fresh, wanted, joints_rad)?;
-    Ok(shown(desk, &session, &assessed))
+    Ok(shown(&session, &assessed))
 }
 
 fn accept(

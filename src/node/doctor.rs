@@ -1,4 +1,4 @@
-//! What keeps a node's arms from being used, as far as it is known without asking their buses anything.
+//! Finds causes that keep a node's arms from being used, without asking their buses anything.
 
 use serde_json::{Value, json};
 

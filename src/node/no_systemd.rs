@@ -24,16 +24,16 @@ pub fn sockets() -> anyhow::Result<ActivatedSockets> {
     Ok(ActivatedSockets::default())
 }
 
-/// Tells nobody.
+/// Does nothing: there is no systemd to tell.
 pub const fn notify(_state: &str) {}
 
-/// Tells nobody.
+/// Does nothing: there is no systemd to tell.
 pub const fn status(_node: &Arc<Node>) {}
 
-/// Nobody asks for it.
+/// Returns no text: there is no systemd that shows it.
 pub const fn status_text(_node: &Node) -> &'static str {
     ""
 }
 
-/// Nobody watches.
+/// Does nothing: there is no systemd that watches.
 pub const fn watchdog(_node: &Node) {}

@@ -136,7 +136,7 @@ pub enum OperatorVerb {
     Calibrations,
     /// Touch by hand, and decide on what is proposed.
     Calibrate(CalibrateAction),
-    /// What keeps arms from being used, as far as the node sees it, with a fix each.
+    /// Causes that keep arms from being used, as far as the node sees them, with a fix each.
     Doctor,
     /// Make a code that opens the operator's page once. By the control socket alone, where the kernel says who asks.
     PageLogin,

@@ -148,15 +148,15 @@ async fn perform(
     seat: &AttachedArm,
     scene: &Arc<Scene>,
 ) -> Result<Option<TipPerformance>, String> {
-    let (permit, mut visits) = planned(seat, scene, RepeatedVisits::plan).await?;
-    let plan = visits.plan.clone();
-    let run = job.run(scene, permit, &plan);
+    let (permit, visits) = planned(seat, scene, RepeatedVisits::plan).await?;
+    let mut ticks = Vec::new();
+    let run = job.run(scene, permit, &visits.plan);
     let ended = tokio::select! {
         ended = run => ended,
-        () = visits.watch(&seat.motion) => return Err("the arm's thread has ended".to_owned()),
+        () = visits.watch(&seat.motion, &mut ticks) => return Err("the arm's thread has ended".to_owned()),
     };
     match ended {
-        Ok(()) => Ok(visits.judge(scene)),
+        Ok(()) => Ok(visits.judge(scene, &ticks)),
         Err(IncompleteMotion { stop: Some(_), .. }) => Err(SOMEBODY_ELSE.to_owned()),
         Err(short) => Err(short.why),
     }

@@ -55,9 +55,8 @@ impl CalibrationFolders {
         let session = self.proposal()?;
         let assessed = self.assess(&session)?;
         terminal_output::line(&report::assessment_text(&session, &assessed));
-        let shown = self.desk(|desk| desk.key(&session));
         let consent = AcceptConsent {
-            shown: &shown,
+            shown: &calib::proposal_key(&session, &assessed),
             overridden,
         };
         match self.desk(|desk| desk.accept(consent)) {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::performance::TipPerformance;
+use super::performance::{TipPerformance, largest};
 use motion::StopReport;
 
 /// Promised time from the request to the first frame of the stop, in milliseconds, for 99 of 100 stops on a machine
@@ -135,7 +135,7 @@ impl StopMeasurements {
         if !self.lifted_ms.is_empty() {
             lines.push(format!(
                 "  with the lift that follows it: at most {:.0} ms; a tip goes up as fast as it may travel",
-                highest(&self.lifted_ms)
+                largest(self.lifted_ms.iter().copied())
             ));
         }
         let bare_ms = quantile_or_none(&self.bare_ms, 0.99);
@@ -159,7 +159,7 @@ impl StopMeasurements {
             "stops": self.first_frame_ms.len(),
             "unverified": self.unverified,
             "tip_mm_s": rounded(self.mm_s),
-            "with_lift_ms_max": rounded(highest(&self.lifted_ms)),
+            "with_lift_ms_max": rounded(largest(self.lifted_ms.iter().copied())),
             "held": self.is_good(),
             "performance": self.performance.as_ref().map(TipPerformance::card),
         });
@@ -181,10 +181,6 @@ fn quantile_or_none(all: &[f64], share: f64) -> f64 {
         return 0.0;
     }
     quantile(all, share)
-}
-
-fn highest(all: &[f64]) -> f64 {
-    all.iter().copied().fold(0.0, f64::max)
 }
 
 /// Of nothing, no time at all is a promise.

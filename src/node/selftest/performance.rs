@@ -1,4 +1,4 @@
-//! How well an arm comes to its poses and keeps to its paths, in the words of ISO 9283, and how well each joint follows.
+//! Judges how well an arm comes to its poses and keeps to its paths, in the words of ISO 9283, and how well each joint follows.
 //!
 //! All of it as the servos read themselves: play behind them is not seen.
 
@@ -35,7 +35,7 @@ pub(super) struct PerformanceTick {
     pub(super) measured_rad: JointVector,
 }
 
-/// How well a joint follows.
+/// Measurements of how well a joint follows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct JointFollowing {
     pub(super) name: String,
@@ -77,7 +77,7 @@ impl JointFollowing {
     }
 }
 
-/// How well an arm comes to a pose and keeps to its paths.
+/// Measurements of how well an arm comes to a pose and keeps to its paths.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct TipPerformance {
     pub(super) visits: usize,
@@ -336,7 +336,8 @@ fn repeatability_mm(points: &[Point3<f64>]) -> f64 {
     average + 3.0 * (squares / (count - 1.0).max(1.0)).sqrt()
 }
 
-fn largest(values: impl Iterator<Item = f64>) -> f64 {
+/// Returns the largest of values that are not negative; 0 of none.
+pub(super) fn largest(values: impl Iterator<Item = f64>) -> f64 {
     values.fold(0.0, f64::max)
 }
 

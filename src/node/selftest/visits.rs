@@ -1,7 +1,5 @@
 //! Motion by which poses and paths are judged: one point over the sheet, visited from four sides again and again.
 
-use std::sync::Arc;
-
 use super::performance::{PerformanceTick, TipPerformance};
 use base::units::JointVector;
 use motion::MotionHandle;
@@ -23,10 +21,9 @@ const STANDS_S: f64 = 0.6;
 /// Part of it at the beginning in which the arm still settles.
 const SETTLES_S: f64 = 0.25;
 
-/// Visits of one point, and what was read of them.
+/// Visits of one point.
 pub(super) struct RepeatedVisits {
     pub(super) plan: Plan,
-    ticks: Vec<PerformanceTick>,
 }
 
 impl RepeatedVisits {
@@ -54,12 +51,11 @@ impl RepeatedVisits {
             .collect();
         Ok(Self {
             plan: plan::visit(scene, from, &visits, &SilentObserver)?,
-            ticks: Vec::new(),
         })
     }
 
-    /// Reads the arm at every tick, for as long as nobody drops it.
-    pub(super) async fn watch(&mut self, motion: &MotionHandle) {
+    /// Reads the arm at every tick until the future is dropped.
+    pub(super) async fn watch(&self, motion: &MotionHandle, ticks: &mut Vec<PerformanceTick>) {
         let mut snapshots = motion.watch();
         let samples = &self.plan.trajectory.samples;
         while snapshots.changed().await.is_ok() {
@@ -70,7 +66,7 @@ impl RepeatedVisits {
             let Some(goal) = samples.get(progress.sample) else {
                 continue;
             };
-            self.ticks.push(PerformanceTick {
+            ticks.push(PerformanceTick {
                 sample: progress.sample,
                 goal_rad: *goal,
                 measured_rad: measured.position_rad,
@@ -79,7 +75,7 @@ impl RepeatedVisits {
     }
 
     /// Judges what was read.
-    pub(super) fn judge(&self, scene: &Arc<Scene>) -> Option<TipPerformance> {
+    pub(super) fn judge(&self, scene: &Scene, ticks: &[PerformanceTick]) -> Option<TipPerformance> {
         let period_s = self.plan.trajectory.period.as_secs_f64();
         #[expect(
             clippy::cast_possible_truncation,
@@ -94,6 +90,6 @@ impl RepeatedVisits {
         });
         let stands: Vec<std::ops::Range<usize>> =
             stands.map(|span| span.first + settles..span.end).collect();
-        TipPerformance::of(scene, &self.ticks, &stands, period_s)
+        TipPerformance::of(scene, ticks, &stands, period_s)
     }
 }

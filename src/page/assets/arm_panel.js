@@ -1,7 +1,7 @@
 // One arm: what it does, who may move it, its sheet, its joints and servos, and what an operator can ask of it.
 
-import { isOperator, verbButton } from "./commands.js";
-import { command, door, sense, session } from "./door.js";
+import { isOperator, tell, verbButton } from "./commands.js";
+import { door, sense, session } from "./door.js";
 import { resume } from "./draw_panel.js";
 import { LiveTable, byId, element, known, milliseconds, say, seconds, set } from "./elements.js";
 import { SheetView } from "./sheet_view.js";
@@ -75,23 +75,15 @@ export class ArmPanel {
     this.look.disabled = false;
   }
 
-  async #told(verb) {
-    const told = await command(verb);
-    say(this.answer, `${told.done ? "" : "Not done: "}${told.text}`);
-    return told.done;
-  }
-
   // A plan that is held cannot change: it is ended, the arm goes to rest, and what is left is planned and judged anew.
   async #trim() {
     const { id, scene } = this.arm.job;
     this.trim.disabled = true;
     try {
-      if (!await this.#told({ verb: "stop" })) return;
+      if (!await tell({ verb: "stop" }, this.answer)) return;
       while (!this.arm.job.is_over) await new Promise((look) => setTimeout(look, LOOK_MS));
-      if (!await this.#told({ verb: "reset", scene: null, arm: this.name })) return;
+      if (!await tell({ verb: "reset", scene: null, arm: this.name }, this.answer)) return;
       resume({ id, scene, arm: this.name });
-    } catch (failure) {
-      say(this.answer, `Not done: ${failure.message}`);
     } finally {
       this.trim.disabled = false;
     }
