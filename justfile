@@ -21,6 +21,7 @@ slow:
     cargo clippy --locked -p steadyhand-fleet -p steadyhand-node --features steadyhand-fleet/zenoh,steadyhand-node/zenoh --all-targets -- -D warnings
     tests/fleet/run
     tests/fleet/run 20
+    tests/fleet/run 6 drawings
 
 # Random trouble in so many rounds, from a seed; 200 are in `test`.
 chaos rounds="2000" seed="20261121":

@@ -8,8 +8,8 @@ use super::duration::duration;
 use super::node_args::{AtArgs, NodeArgs};
 use super::serve_args::ServeArgs;
 use super::{
-    arm, audit, bus, calibrate, call, clients, doctor, draw, explain, init, jog, plan, reach,
-    scenes, sim, token, tools,
+    arm, audit, bus, calibrate, call, clients, doctor, draw, explain, fleet, init, jog, nodes,
+    plan, reach, scenes, sim, token, tools,
 };
 
 /// A robot-arm MCP server that forgives how a caller writes and never forgives physics.
@@ -216,6 +216,11 @@ pub(super) enum CliCommand {
         #[arg(long)]
         bytes: bool,
     },
+    /// List the nodes of the local network
+    Nodes(nodes::NodesArgs),
+    /// Hand drawings out to the arms of several nodes
+    #[command(subcommand)]
+    Fleet(fleet::FleetCommand),
     /// Work with audit logs
     #[command(subcommand)]
     Audit(audit::AuditCommand),

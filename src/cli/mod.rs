@@ -15,12 +15,17 @@ mod draw;
 mod drawing_words;
 mod duration;
 mod explain;
+mod fleet;
+mod fleet_draw;
+mod fleet_jobs;
 mod follow_job;
 mod init;
 mod jobs;
 mod jog;
 mod new_scene;
 mod node_args;
+mod node_file_text;
+mod nodes;
 mod operator_client;
 mod operator_door;
 mod own_node;
@@ -145,9 +150,9 @@ async fn command(cli: Cli, sockets: systemd::ActivatedSockets) -> anyhow::Result
         CliCommand::Approve { job, yes, at } => approve::run(&node, job, yes, &at).await,
         CliCommand::Pen { job, pen, yes, at } => pen::run(&node, job, pen, yes, &at).await,
         CliCommand::Replay { job, bytes } => replay::run(&node, &job, bytes).await,
-        CliCommand::Audit(audit::AuditCommand::Verify { file, key }) => {
-            audit::verify(&file, key.as_deref())
-        }
+        CliCommand::Nodes(args) => nodes::run(&node, &args).await,
+        CliCommand::Fleet(what) => fleet::run(&node, &what).await,
+        CliCommand::Audit(what) => audit::run(&what),
     }
 }
 

@@ -1,5 +1,7 @@
 //! Declared tools put into, changed in and taken out of a node file's text; everything else stays as it was written.
 
+use std::path::Path;
+
 use serde_json::Value as Json;
 use toml_edit::{Array, ArrayOfTables, DocumentMut, InlineTable, Item, Table, Value};
 
@@ -24,8 +26,11 @@ pub enum NodeFileEditError {
     #[error("the file declares a tool `{0}` already; `tools set` changes it")]
     Known(String),
     /// It is written in a form that cannot be edited without rewriting it.
-    #[error("`tools` must be written as [[tools]] tables to be edited by a command")]
-    Form,
+    #[error("`{0}` must be written as [[{0}]] tables to be edited by a command")]
+    Form(&'static str),
+    /// It names the node already.
+    #[error("the file has [[peers]] called `{0}` already: change or remove that by hand")]
+    KnownPeer(String),
 }
 
 /// The text with one more tool, at its end.
@@ -35,12 +40,44 @@ pub enum NodeFileEditError {
 pub fn add(text: &str, tool: &ToolEntry) -> Result<String, NodeFileEditError> {
     let mut document = parse(text)?;
     let is_first = document.iter().next().is_none();
-    let tables = tables(&mut document)?;
+    let tables = tables(&mut document, "tools")?;
     if names(tables).contains(&tool.name) {
         return Err(NodeFileEditError::Known(tool.name.clone()));
     }
     let mut table = Table::new();
     write(&mut table, &Json::Null, &non_default_json(tool));
+    if !is_first {
+        table.decor_mut().set_prefix("\n");
+    }
+    tables.push(table);
+    Ok(document.to_string())
+}
+
+/// The text with one more of the other nodes, at its end.
+///
+/// # Errors
+/// The text is no TOML, has such a node already, or has another form.
+pub fn add_peer(
+    text: &str,
+    name: &str,
+    address: &str,
+    token_file: &Path,
+) -> Result<String, NodeFileEditError> {
+    let mut document = parse(text)?;
+    let is_first = document.iter().next().is_none();
+    let tables = tables(&mut document, "peers")?;
+    if names(tables).iter().any(|known| known == name) {
+        return Err(NodeFileEditError::KnownPeer(name.to_owned()));
+    }
+    let mut table = Table::new();
+    let token_file = token_file.to_string_lossy();
+    for (key, value) in [
+        ("name", name),
+        ("address", address),
+        ("token_file", &token_file),
+    ] {
+        table.insert(key, Item::Value(value.into()));
+    }
     if !is_first {
         table.decor_mut().set_prefix("\n");
     }
@@ -54,7 +91,7 @@ pub fn add(text: &str, tool: &ToolEntry) -> Result<String, NodeFileEditError> {
 /// The text is no TOML, does not declare `old`, or has another form.
 pub fn set(text: &str, old: &ToolEntry, new: &ToolEntry) -> Result<String, NodeFileEditError> {
     let mut document = parse(text)?;
-    let tables = tables(&mut document)?;
+    let tables = tables(&mut document, "tools")?;
     let index = find(tables, &old.name)?;
     if let Some(table) = tables.get_mut(index) {
         write(table, &non_default_json(old), &non_default_json(new));
@@ -68,7 +105,7 @@ pub fn set(text: &str, old: &ToolEntry, new: &ToolEntry) -> Result<String, NodeF
 /// The text is no TOML, does not declare the tool, or has another form.
 pub fn remove(text: &str, name: &str) -> Result<String, NodeFileEditError> {
     let mut document = parse(text)?;
-    let tables = tables(&mut document)?;
+    let tables = tables(&mut document, "tools")?;
     let index = find(tables, name)?;
     let above = tables.get(index).map(above).unwrap_or_default();
     let kept = own_paragraphs(&above).to_owned();
@@ -92,12 +129,15 @@ fn parse(text: &str) -> Result<DocumentMut, NodeFileEditError> {
         .map_err(|error: toml_edit::TomlError| NodeFileEditError::Toml(error.to_string()))
 }
 
-fn tables(document: &mut DocumentMut) -> Result<&mut ArrayOfTables, NodeFileEditError> {
+fn tables<'a>(
+    document: &'a mut DocumentMut,
+    key: &'static str,
+) -> Result<&'a mut ArrayOfTables, NodeFileEditError> {
     document
-        .entry("tools")
+        .entry(key)
         .or_insert_with(|| Item::ArrayOfTables(ArrayOfTables::new()))
         .as_array_of_tables_mut()
-        .ok_or(NodeFileEditError::Form)
+        .ok_or(NodeFileEditError::Form(key))
 }
 
 fn names(tables: &ArrayOfTables) -> Vec<String> {
@@ -314,6 +354,9 @@ sequence = [{ calls = "sense" }, { calls = "sense" }]
     #[test]
     fn another_form_is_not_rewritten() {
         let text = "tools = []\n";
-        assert_eq!(add(text, &tool("sign")), Err(NodeFileEditError::Form));
+        assert_eq!(
+            add(text, &tool("sign")),
+            Err(NodeFileEditError::Form("tools"))
+        );
     }
 }

@@ -103,6 +103,8 @@ pub struct FleetEntry {
     pub read_retries: u32,
     /// The pause before the first of them; it doubles.
     pub retry_after_ms: u64,
+    /// True tells the local network the name, address and key of a node that listens beyond this machine, by mDNS.
+    pub announce: bool,
     /// The fleet's Zenoh router, where this node announces itself; absent: nowhere. Needs the cargo feature `zenoh`.
     pub zenoh: Option<ZenohEntry>,
 }
@@ -183,6 +185,7 @@ impl Default for FleetEntry {
             quiet_s: 10,
             read_retries: 2,
             retry_after_ms: 100,
+            announce: true,
             zenoh: None,
         }
     }

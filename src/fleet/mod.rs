@@ -3,23 +3,35 @@
 //! How they are found and reached is behind one small trait, [`PeerTransport`]. Here is what holds for every way of reaching
 //! them: how long each kind of call may take, what is tried again, and what is remembered of whom, with its age.
 
+pub mod draw_queue;
 mod forward_with_retries;
+#[cfg(feature = "mdns")]
+pub mod local_discovery;
 mod peer_list;
 mod presence;
+mod queue_calls;
+pub mod queue_desk;
+pub mod stop_fan_out;
 #[cfg(feature = "zenoh")]
 pub mod zenoh_presence;
+#[cfg(feature = "zenoh")]
+pub mod zenoh_stop;
+#[cfg(feature = "zenoh")]
+pub mod zenoh_telemetry;
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
+use base::lock::MutexExt as _;
 use call::ReceivedArguments;
+use stop_fan_out::StopEngine;
 
-pub use call::{CallHop, ToolAnswer, ToolEffect};
+pub use call::{CallHop, QueueTag, ToolAnswer, ToolEffect};
 pub use peer_list::{ClockOffset, PeerSighting};
 pub use presence::{PeerPresence, PresenceTable};
 
@@ -156,6 +168,7 @@ pub struct Fleet {
     reach: Arc<dyn PeerTransport>,
     rules: FleetPolicy,
     presence: Arc<PresenceTable>,
+    stop_engine: OnceLock<Arc<dyn StopEngine>>,
     seen: Mutex<HashMap<String, Arc<peer_list::PeerState>>>,
 }
 
@@ -174,6 +187,7 @@ impl Fleet {
             reach,
             rules,
             presence: Arc::default(),
+            stop_engine: OnceLock::new(),
             seen: Mutex::default(),
         }
     }
@@ -197,7 +211,7 @@ impl Fleet {
     }
 
     fn peer_state(&self, peer: &FleetPeer) -> Arc<peer_list::PeerState> {
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = self.seen.locked();
         // What is known of nodes that are no longer known is forgotten.
         if !seen.contains_key(&peer.name) {
             let known = self.peers();

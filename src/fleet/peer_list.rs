@@ -1,6 +1,6 @@
 //! Last report of each node, its age, and the nodes that do not answer. A sleeping node is never waited for twice.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::future::join_all;
@@ -13,6 +13,7 @@ use super::{
     ToolAnswer,
 };
 use base::clock::calendar_ms;
+use base::lock::MutexExt as _;
 use call::ReceivedArguments;
 
 /// A node that did not answer the last time is asked again and waited for no longer than this: one that is back answers sooner.
@@ -157,6 +158,7 @@ impl Fleet {
                 called: peer.name.clone(),
                 role: None,
                 caller: "list".to_owned(),
+                queue: None,
             },
         };
         let (began, began_ms) = (Instant::now(), calendar_ms());
@@ -177,7 +179,7 @@ impl Fleet {
 }
 
 /// Returns a node's report about itself: the entry in its list that is the node itself.
-fn own_report(answer: ToolAnswer) -> Result<Map<String, Value>, RemoteCallError> {
+pub(super) fn own_report(answer: ToolAnswer) -> Result<Map<String, Value>, RemoteCallError> {
     let ToolAnswer {
         mut structured,
         text,
@@ -218,15 +220,12 @@ fn offset(said: &Map<String, Value>, began_ms: u64, took: Duration) -> Option<Cl
 
 impl PeerState {
     fn now(&self) -> PeerKnowledge {
-        self.known
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.known.locked().clone()
     }
 
     /// Says that the question under way was not answered in time; its answer may still come.
     fn is_late(&self, waited: Duration) {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.locked();
         if known.asking && !matches!(known.last, Some(Err(_))) {
             known.last = Some(Err(RemoteCallError::Silent(waited)));
         }
@@ -234,7 +233,7 @@ impl PeerState {
 
     /// Begins a question unless one is under way. Returns whether it began.
     fn try_begin(&self) -> bool {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.locked();
         !std::mem::replace(&mut known.asking, true)
     }
 }
@@ -247,11 +246,7 @@ struct OpenQuestion {
 
 impl Drop for OpenQuestion {
     fn drop(&mut self) {
-        let mut known = self
-            .seen
-            .known
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.seen.known.locked();
         known.asking = false;
         match &self.came {
             Ok(said) => {

@@ -2,8 +2,9 @@
 //! stands for an answer, and nothing is enabled because of it.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
+use base::lock::MutexExt as _;
 use tokio::time::Instant;
 
 /// Presence of one node.
@@ -42,7 +43,7 @@ struct AnnouncedNames {
 impl PresenceTable {
     /// Puts what is announced now in the place of what was; `None` if the engine is out of reach.
     pub fn replace(&self, counts: Option<BTreeMap<String, usize>>) {
-        let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut heard = self.heard.locked();
         if let Some(counts) = &counts {
             let now = Instant::now();
             for (name, (last, changed)) in &mut heard.changes {
@@ -61,7 +62,7 @@ impl PresenceTable {
     /// Returns the presence of the node of this name.
     #[must_use]
     pub fn of(&self, name: &str) -> PeerPresence {
-        let heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        let heard = self.heard.locked();
         let Some(counts) = &heard.counts else {
             return PeerPresence::Unknown;
         };
@@ -73,9 +74,21 @@ impl PresenceTable {
         }
     }
 
+    /// Returns the names that are announced now.
+    #[must_use]
+    pub fn announced(&self) -> Vec<String> {
+        let heard = self.heard.locked();
+        heard
+            .counts
+            .iter()
+            .flatten()
+            .map(|(name, _)| name.clone())
+            .collect()
+    }
+
     /// Returns whether a node came, went or was doubled later than `at`.
     pub(super) fn changed_since(&self, name: &str, at: Instant) -> bool {
-        let heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        let heard = self.heard.locked();
         heard
             .changes
             .get(name)

@@ -76,6 +76,7 @@ async fn two_nodes_of_one_name_are_sent_nothing_but_a_stop() {
                 called: "well".to_owned(),
                 role: None,
                 caller: "test".to_owned(),
+                queue: None,
             },
         };
         let answer = fleet.forward(&peer, letter, deed, &watch).await;
@@ -181,6 +182,7 @@ fn letter() -> OutgoingCall {
             called: "dead".to_owned(),
             role: None,
             caller: "test".to_owned(),
+            queue: None,
         },
     }
 }

@@ -1,4 +1,4 @@
-//! Presence over Zenoh: a liveliness token for this node, and a table of those of the others.
+//! A node's part in a fleet over Zenoh: a liveliness token for it, a table of those of the others, stops and telemetry.
 //!
 //! A session with one router, on a plain thread of its own; Zenoh brings its own threads. Scouting by multicast and gossip are
 //! off: nobody joins who is not told where the router is.
@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
@@ -14,7 +15,10 @@ use tokio::time::Instant;
 use zenoh::sample::Sample;
 use zenoh::{Config, Session, Wait};
 
-use super::PresenceTable;
+use super::zenoh_stop::{SharedSession, StopHandler, ZenohStops, hear_stops};
+use super::zenoh_telemetry::{self, TelemetrySource};
+use super::{Fleet, PresenceTable};
+use base::lock::MutexExt as _;
 
 /// Keys of all tokens: the node's name, then the session's own number, so that two nodes of one name are two tokens.
 const EVERY_TOKEN: &str = "steadyhand/*/alive/*";
@@ -85,22 +89,38 @@ enum PresenceEvent {
     End,
 }
 
-/// Announces this node, and keeps `table` true. A router that is not there is tried again until this node ends.
+/// Part that a node takes in its fleet, beside being present.
+pub struct FleetRole {
+    /// Carries out stops that come from other nodes.
+    pub stop: StopHandler,
+    /// The runtime on which their answers are waited for.
+    pub runtime: tokio::runtime::Handle,
+    /// Source of its telemetry.
+    pub telemetry: Arc<dyn TelemetrySource>,
+}
+
+/// Announces this node, keeps the fleet's presence true, and gives the fleet an engine that stops every node. A router that is
+/// not there is tried again until this node ends.
 ///
 /// # Errors
 /// The options are none for Zenoh; no thread can be had.
 pub fn announce(
     options: &ZenohOptions,
-    table: Arc<PresenceTable>,
+    fleet: &Fleet,
+    role: FleetRole,
 ) -> Result<ZenohAnnouncement, ZenohPresenceError> {
     let config = config(options)?;
     let (wake, woken) = mpsc::channel();
+    let session = SharedSession::default();
+    fleet.set_stop_engine(Arc::new(ZenohStops(Arc::clone(&session))));
     let watcher = PresenceWatcher {
         node: options.node.clone(),
         poll: options.lease / 4,
         wake: wake.clone(),
         woken,
-        table,
+        table: Arc::clone(fleet.presence()),
+        session,
+        role,
     };
     std::thread::Builder::new()
         .name("presence".to_owned())
@@ -138,13 +158,16 @@ struct PresenceWatcher {
     wake: Sender<PresenceEvent>,
     woken: Receiver<PresenceEvent>,
     table: Arc<PresenceTable>,
+    session: SharedSession,
+    role: FleetRole,
 }
 
 impl PresenceWatcher {
     fn run(&self, config: &Config) {
         let mut told = String::new();
         loop {
-            let ended = self.watch(config, &mut told);
+            let ended = self.take_part(config, &mut told);
+            self.share(None);
             self.table.replace(None);
             match ended {
                 Ok(true) => return,
@@ -159,9 +182,29 @@ impl PresenceWatcher {
         }
     }
 
-    /// Watches through one session. Returns true if this node goes, false if the router was lost.
-    fn watch(&self, config: &Config, told: &mut String) -> Result<bool, zenoh::Error> {
+    /// Takes part in the fleet through one session. Returns true if this node goes, false if the router was lost.
+    fn take_part(&self, config: &Config, told: &mut String) -> Result<bool, zenoh::Error> {
         let session = zenoh::open(config.clone()).wait()?;
+        let role = &self.role;
+        let _stops = hear_stops(&session, &self.node, &role.runtime, &role.stop)?;
+        self.share(Some(session.clone()));
+        let ended = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let (node, source) = (self.node.as_str(), &role.telemetry);
+            let (session, ended) = (&session, &ended);
+            scope.spawn(move || zenoh_telemetry::tell(session, node, source, ended));
+            let watched = self.watch(session, told);
+            ended.store(true, Ordering::Relaxed);
+            watched
+        })
+    }
+
+    fn share(&self, session: Option<Session>) {
+        *self.session.locked() = session;
+    }
+
+    /// Watches who is present. Returns true if this node goes, false if the router was lost.
+    fn watch(&self, session: &Session, told: &mut String) -> Result<bool, zenoh::Error> {
         let own = format!("steadyhand/{}/alive/{}", self.node, session.zid());
         let _token = session.liveliness().declare_token(own).wait()?;
         let wake = self.wake.clone();
@@ -188,7 +231,7 @@ impl PresenceWatcher {
                 heard = Instant::now();
                 if refresh || asked.elapsed() > REFRESH_AFTER {
                     asked = Instant::now();
-                    let counts = announced(&session)?;
+                    let counts = announced(session)?;
                     refresh = counts.is_none();
                     self.judge_own(counts.as_ref(), told);
                     self.table.replace(counts);

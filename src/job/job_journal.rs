@@ -1,7 +1,7 @@
 //! The journal of one job, while it is written.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use super::ink_table::{InkProgress, length_mm};
 use super::journal_file::{JournalError, JournalFile};
@@ -10,6 +10,7 @@ use super::past_job::PastJob;
 use base::clock::calendar_ms;
 use base::disk;
 use base::file_access::sync_folder;
+use base::lock::MutexExt;
 use base::units::JointVector;
 use plan::Plan;
 use scene::{DrawingPause, SheetStroke};
@@ -41,6 +42,8 @@ pub struct AcceptedJob {
     pub resumes: String,
     /// The drawing that comes in place of the scene's own design.
     pub drawing: Option<JournalDrawing>,
+    /// The drawing of a queue that it is; empty for none.
+    pub ticket: String,
 }
 
 /// A drawing that comes in place of a scene's own design, as a job keeps it.
@@ -315,7 +318,7 @@ impl JobJournal {
     }
 
     fn state(&self) -> MutexGuard<'_, JournalState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.locked()
     }
 }
 
@@ -338,6 +341,7 @@ impl AcceptedJob {
             .with("understood", &self.understood)
             .with("repairs", &self.repairs)
             .with("resumes", &self.resumes)
+            .with("ticket", &self.ticket)
             .with("drawing", self.drawing.as_ref().map_or("", |of| &of.label))
             .with("drawing_of", drawing(|of| of.origin.word().to_owned()))
             .with("design_hash", drawing(JournalDrawing::hash_hex))

@@ -5,7 +5,7 @@ use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use super::job_journal::{AcceptedJob, JobJournal};
 use super::journal_file::{self, JournalError, JournalFile};
@@ -14,6 +14,7 @@ use super::past_job::PastJob;
 use super::{DESIGN, JOBS, JOURNAL};
 use base::clock::calendar_ms;
 use base::file_access::{make_folders, with_mode};
+use base::lock::MutexExt;
 
 /// Limits for keeping jobs that have ended.
 #[derive(Clone, Copy, Debug)]
@@ -248,6 +249,23 @@ impl JobStore {
         self.read(&found)
     }
 
+    /// The ended jobs that drew for a queue, oldest first; with their strokes where ink was left and the job did not reach its end.
+    #[must_use]
+    pub fn queued(&self) -> Vec<PastJob> {
+        let ended = self.ended();
+        let queued = ended.iter().map(|(past, _)| past);
+        let queued: Vec<PastJob> = queued
+            .filter(|past| !past.ticket.is_empty())
+            .cloned()
+            .collect();
+        drop(ended);
+        let whole = |past: PastJob| match past.state != "reached" && past.has_inked() {
+            true => self.read(&past.id).unwrap_or(past),
+            false => past,
+        };
+        queued.into_iter().map(whole).collect()
+    }
+
     /// Reads a whole job from its journal; `None` if it is missing or cannot be believed.
     fn read(&self, id: &str) -> Option<PastJob> {
         number(id)?;
@@ -292,7 +310,7 @@ impl JobStore {
     }
 
     fn ended(&self) -> MutexGuard<'_, Vec<(PastJob, u64)>> {
-        self.ended.lock().unwrap_or_else(PoisonError::into_inner)
+        self.ended.locked()
     }
 }
 

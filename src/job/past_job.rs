@@ -40,6 +40,8 @@ pub struct PastJob {
     pub accepted_ms: u64,
     /// The job that it goes on with; empty for none.
     pub resumes: String,
+    /// The drawing of a queue that it is: the batch and its number; empty for none.
+    pub ticket: String,
     /// The present plan's hash; empty before there is one.
     pub plan_hash: String,
     /// Strokes of the present plan, in drawing order.
@@ -154,6 +156,7 @@ impl PastJob {
         self.understood = record.text("understood");
         self.repairs = record.text("repairs");
         self.resumes = record.text("resumes");
+        self.ticket = record.text("ticket");
         self.accepted_ms = record.number("at_ms").unwrap_or_default();
         "planning".clone_into(&mut self.state);
     }
@@ -260,8 +263,13 @@ impl PastJob {
     /// Returns whether it draws a design, has begun to, and has not drawn all of it.
     #[must_use]
     pub fn has_remainder(&self) -> bool {
-        let inked = self.drawn.mm > 0.0 || (self.interrupted && self.released_mm > 0.0);
-        self.tool == "stroke" && inked && self.drawn.strokes < self.strokes.len()
+        self.tool == "stroke" && self.has_inked() && self.drawn.strokes < self.strokes.len()
+    }
+
+    /// Returns whether ink of it is on the sheet, or may be.
+    #[must_use]
+    pub fn has_inked(&self) -> bool {
+        self.drawn.mm > 0.0 || (self.interrupted && self.released_mm > 0.0)
     }
 
     /// Returns whether all of its design is on the sheet, however it ended after that.

@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use call::{CallHop, ReceivedArguments, ToolAnswer};
+use call::{CallHop, QueueTag, ReceivedArguments, ToolAnswer};
 use futures::StreamExt;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use rmcp::model::{JsonRpcMessage, ServerJsonRpcMessage, ServerNotification, ServerResult};
@@ -23,6 +23,7 @@ const FROM: &str = "steadyhand-from";
 const CALLED: &str = "steadyhand-called";
 const ROLE: &str = "steadyhand-role";
 const CALLER: &str = "steadyhand-caller";
+const QUEUE: &str = "steadyhand-queue";
 
 /// Longer names in those headers are cut.
 const WORD_CHARS_MAX: usize = 96;
@@ -83,15 +84,18 @@ pub(super) fn hop_from_headers(headers: &HeaderMap) -> Option<CallHop> {
         called: word(CALLED).unwrap_or_default(),
         role: word(ROLE),
         caller: word(CALLER).unwrap_or_default(),
+        queue: word(QUEUE).as_deref().and_then(QueueTag::read),
     })
 }
 
 fn headers(hop: &CallHop) -> HashMap<HeaderName, HeaderValue> {
+    let queue = hop.queue.as_ref().map(QueueTag::words);
     let words = [
         (FROM, Some(&hop.from)),
         (CALLED, Some(&hop.called)),
         (ROLE, hop.role.as_ref()),
         (CALLER, Some(&hop.caller)),
+        (QUEUE, queue.as_ref()),
     ];
     let header = |(name, word): (&'static str, Option<&String>)| {
         let plain: String = word?.chars().filter(|c| !c.is_control()).collect();
@@ -217,10 +221,12 @@ mod tests {
             called: "left 2".to_owned(),
             role: Some("viewer".to_owned()),
             caller: "http evil\r\nsteadyhand-role: operator".to_owned(),
+            queue: QueueTag::read("5f2c hub.4711 1 7"),
         };
         let all: HeaderMap = headers(&sent).into_iter().collect();
         let read = hop_from_headers(&all).unwrap();
         assert_eq!((read.from, read.called), (sent.from, sent.called));
+        assert!(read.queue.is_some() && read.queue == sent.queue);
         assert_eq!(read.role.as_deref(), Some("viewer"));
         assert_eq!(read.caller, "http evilsteadyhand-role: operator");
         let mut long = HeaderMap::new();

@@ -4,16 +4,16 @@
 //! narrow `Accept`, a sloppy `Content-Type`) is mended or gets a JSON-RPC error that says what was wrong.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, Bytes, HttpBody as _};
-use axum::extract::{Request, State};
+use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{any, get, post as posted};
-use call::{EntryPoint, VerifiedIdentity};
+use call::{EntryPoint, Refusal, VerifiedIdentity};
 use futures::future::BoxFuture;
 use http::header::{
     ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, ORIGIN, RETRY_AFTER, WWW_AUTHENTICATE,
@@ -77,6 +77,8 @@ pub struct HttpConfig {
     pub tls: Option<SharedTlsAcceptor>,
     /// Asked at `/readyz`: whether calls can be served now, in words either way.
     pub ready: Option<ReadinessProbe>,
+    /// Asked at `/identity/CHALLENGE`, by every client: a proof of which node this is.
+    pub identity: Option<IdentityProof>,
     /// Addresses of another room's, behind the same guard of hosts and origins, with an access control of their own.
     pub pages: Option<Router>,
 }
@@ -107,11 +109,14 @@ pub struct OperatorEndpoint {
 /// Handler of operators' verbs: takes a caller and the request's body, returns the answer's. Fails with the reason if
 /// the caller is not allowed to.
 pub type OperatorHandler = Arc<
-    dyn Fn(VerifiedIdentity, Vec<u8>) -> BoxFuture<'static, Result<Value, String>> + Send + Sync,
+    dyn Fn(VerifiedIdentity, Vec<u8>) -> BoxFuture<'static, Result<Value, Refusal>> + Send + Sync,
 >;
 
+/// Signs a challenge; `None` for a text that is none.
+pub type IdentityProof = Arc<dyn Fn(&str) -> Option<serde_json::Value> + Send + Sync>;
+
 /// Probe of the node's readiness to serve calls, with the reason in either case.
-pub type ReadinessProbe = Arc<dyn Fn() -> Result<String, String> + Send + Sync>;
+pub type ReadinessProbe = Arc<dyn Fn() -> Result<String, Refusal> + Send + Sync>;
 
 /// Reason why the server does not listen, or no longer does.
 #[derive(Debug, thiserror::Error)]
@@ -261,6 +266,15 @@ fn routes<H: ServerHandler + Clone>(
         }
         _ => router,
     };
+    let router = match config.identity {
+        Some(prove) => {
+            let proven = move |Path(challenge): Path<String>| {
+                std::future::ready(identity_response(&prove, &challenge))
+            };
+            router.route("/identity/{challenge}", get(proven))
+        }
+        None => router,
+    };
     let router = match config.metrics {
         Some(page) => {
             let shown = move |request| serve_page(porter.clone(), page.clone(), request);
@@ -282,9 +296,19 @@ async fn serve_page(porter: Option<AuthQueue>, page: PageRenderer, request: Requ
     if let Some(porter) = porter
         && let Err(why) = porter.admit(request.headers()).await
     {
-        return turned_away(&why);
+        return turned_away(&why.to_string());
     }
     page().into_response()
+}
+
+fn identity_response(prove: &IdentityProof, challenge: &str) -> Response {
+    match prove(challenge) {
+        Some(proof) => json(StatusCode::OK, &proof),
+        None => {
+            let why = "a challenge is 64 hexadecimal digits in lower case\n";
+            (StatusCode::BAD_REQUEST, why).into_response()
+        }
+    }
 }
 
 fn readiness_response(ready: &ReadinessProbe) -> (StatusCode, String) {
@@ -434,11 +458,27 @@ fn own_hosts(address: SocketAddr) -> Vec<String> {
         "127.0.0.1".to_owned(),
         "::1".to_owned(),
     ];
-    let here = address.ip().to_string();
-    if !address.ip().is_unspecified() && !hosts.contains(&here) {
-        hosts.push(here);
-    }
+    let here = match address.ip() {
+        ip if ip.is_unspecified() => machine_addresses(),
+        ip => vec![ip],
+    };
+    let here = here.into_iter().map(|ip| ip.to_string());
+    let others: Vec<String> = here.filter(|ip| !hosts.contains(ip)).collect();
+    hosts.extend(others);
     hosts
+}
+
+/// Every address of this machine, for a server that listens at all of them; none where the system does not tell.
+fn machine_addresses() -> Vec<IpAddr> {
+    match if_addrs::get_if_addrs() {
+        Ok(interfaces) => interfaces.iter().map(if_addrs::Interface::ip).collect(),
+        Err(error) => {
+            tracing::warn!(
+                "this machine's addresses are not known: callers name a --host: {error}"
+            );
+            Vec::new()
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -481,7 +521,7 @@ async fn enter<H: ServerHandler + Clone>(
                 request.extensions_mut().insert(identity);
             }
             Ok(None) => {}
-            Err(why) => return turned_away(&why),
+            Err(why) => return turned_away(&why.to_string()),
         }
     }
     let foreign = door.of_another(request.headers());
@@ -564,7 +604,7 @@ async fn operated(porter: AuthQueue, operate: OperatorEndpoint, request: Request
     let identity = match porter.admit(request.headers()).await {
         Ok(Some(identity)) => identity,
         Ok(None) => return turned_away("verbs are for operators' tokens: send one"),
-        Err(why) => return turned_away(&why),
+        Err(why) => return turned_away(&why.to_string()),
     };
     if request.headers().contains_key(ORIGIN) {
         return refusal(StatusCode::FORBIDDEN, "a web page is no operator");
@@ -577,7 +617,7 @@ async fn operated(porter: AuthQueue, operate: OperatorEndpoint, request: Request
     };
     match (operate.run)(identity, body.to_vec()).await {
         Ok(told) => json(StatusCode::OK, &told),
-        Err(why) => refusal(StatusCode::FORBIDDEN, &why),
+        Err(why) => refusal(StatusCode::FORBIDDEN, &why.to_string()),
     }
 }
 

@@ -26,7 +26,7 @@ struct PeerDirectory {
 
 /// The other nodes of a node file, if it names any.
 pub fn fleet(file: &NodeFile) -> Option<Arc<Fleet>> {
-    if file.peers.is_empty() {
+    if file.peers.is_empty() && file.fleet.zenoh.is_none() {
         return None;
     }
     let named = PeerDirectory {
@@ -122,51 +122,6 @@ pub fn token(entry: &PeerEntry) -> Result<Option<String>, String> {
         (None, Some(file)) => read_token(file).map(Some),
         (None, None) => Ok(None),
     }
-}
-
-/// Announces the node at its fleet's router, if its file names one, for as long as what comes back is kept.
-///
-/// # Errors
-/// Zenoh does not take what the file says.
-#[cfg(feature = "zenoh")]
-pub fn announce(
-    file: &NodeFile,
-    fleet: Option<&Arc<Fleet>>,
-) -> anyhow::Result<Option<fleet::zenoh_presence::ZenohAnnouncement>> {
-    use fleet::zenoh_presence::{ZenohCertificates, ZenohOptions, announce};
-    let Some(entry) = &file.fleet.zenoh else {
-        return Ok(None);
-    };
-    let files = (entry.ca.clone(), entry.cert.clone(), entry.key.clone());
-    let certificates = match files {
-        (Some(ca), Some(cert), Some(key)) => Some(ZenohCertificates { ca, cert, key }),
-        _ => None,
-    };
-    let options = ZenohOptions {
-        node: file.name.clone(),
-        router: entry.router.clone(),
-        lease: Duration::from_millis(entry.lease_ms),
-        certificates,
-    };
-    let table = fleet.map_or_else(Arc::default, |fleet| Arc::clone(fleet.presence()));
-    Ok(Some(announce(&options, table)?))
-}
-
-/// Refuses a node file that names a router, which this program cannot speak to.
-///
-/// # Errors
-/// The file names a router.
-#[cfg(not(feature = "zenoh"))]
-pub fn announce(
-    file: &NodeFile,
-    _: Option<&Arc<Fleet>>,
-) -> anyhow::Result<Option<std::convert::Infallible>> {
-    if file.fleet.zenoh.is_some() {
-        anyhow::bail!(
-            "`[fleet.zenoh]` is asked for, and this program was built without it: take it away, or build with the cargo feature `zenoh`"
-        );
-    }
-    Ok(None)
 }
 
 /// The one token in a file.

@@ -15,6 +15,9 @@ use fleet::{ClockOffset, PeerPresence, PeerSighting};
 pub(super) async fn call(order: &ToolContext<'_>) -> Reply {
     let node = order.node;
     let mut nodes = vec![own(node)];
+    if let (Some(tag), Some(Value::Object(own))) = (order.queue, nodes.first_mut()) {
+        own.insert("queue".to_owned(), node.queue_report(tag));
+    }
     // A node that passes the question on has asked the others itself.
     if let Some(fleet) = node.fleet.as_ref().filter(|_| !order.is_passed_on) {
         nodes.extend(fleet.list().await.into_iter().map(other));
@@ -84,7 +87,7 @@ fn own(node: &Node) -> Value {
     own
 }
 
-fn arm(node: &Node, seat: &AttachedArm) -> Value {
+pub(super) fn arm(node: &Node, seat: &AttachedArm) -> Value {
     let snapshot = seat.motion.snapshot();
     let job = seat.board.job().filter(|job| !job.is_over());
     let mut told = json!({

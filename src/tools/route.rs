@@ -3,6 +3,8 @@
 //! A call takes one hop, unchanged: the other node reads the arguments as the caller sent them, and plans, checks and
 //! enables by itself. No proof of this node goes with it.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use super::dispatch::{ToolRequest, refused};
@@ -11,6 +13,7 @@ use super::tool_shape::open_shape;
 use super::{Node, RemoteCallWatch};
 use args::{self, ArgumentReading, ReaderPolicy, ReceivedArguments};
 use catalogue::{EVERYWHERE, NameSource, ParameterKind, ToolDefinition, ToolEffect};
+use fleet::stop_fan_out::{FleetStop, StopAcknowledgement};
 use fleet::{CallHop, Fleet, FleetPeer, OutgoingCall, RemoteCallError};
 use permit::ActorRank;
 
@@ -129,11 +132,12 @@ impl Node {
                 called: peer.name.clone(),
                 role: Some(role.to_string()),
                 caller: request.caller.clone(),
+                queue: None,
             },
         }
     }
 
-    /// Tells every other node to stop, all at once, and says what each answered.
+    /// Tells every other node to stop, all at once and by every way there is, and says what each answered.
     pub(super) async fn stop_others(
         &self,
         tool: &ToolDefinition,
@@ -143,9 +147,38 @@ impl Node {
         let nobody = RemoteCallWatch::unobserved();
         let asked = peers.iter().map(|peer| async {
             let reply = self.pass_on(peer, tool, request, &nobody).await;
-            stopped(&peer.name, &reply)
+            (peer.name.clone(), stopped(&peer.name, &reply))
         });
-        futures::future::join_all(asked).await
+        let order = FleetStop {
+            is_emergency: false,
+            is_operators: request.who == ActorRank::Operator,
+        };
+        let (by_http, by_engine) =
+            futures::join!(futures::future::join_all(asked), self.stop_by_engine(order));
+        let mut told: BTreeMap<String, Value> = by_http.into_iter().collect();
+        for (name, answer) in by_engine {
+            let is_stopped = |line: &Value| line.get("success") == Some(&json!(true));
+            // One way that brought the stop there is enough; the other's failure is not news then.
+            if !told.get(&name).is_some_and(is_stopped) {
+                let line = stopped_by_engine(&name, answer);
+                if is_stopped(&line) || !told.contains_key(&name) {
+                    told.insert(name, line);
+                }
+            }
+        }
+        told.into_values().collect()
+    }
+
+    /// Stops every other node by the fleet's engine; nothing where there is none.
+    pub async fn stop_by_engine(
+        &self,
+        order: FleetStop,
+    ) -> BTreeMap<String, Result<StopAcknowledgement, String>> {
+        let told = match &self.fleet {
+            Some(fleet) => fleet.stop_by_engine(order).await,
+            None => None,
+        };
+        told.unwrap_or_default()
     }
 
     /// The answer to a stop of every node, from this one's own.
@@ -224,6 +257,18 @@ fn code(failure: &RemoteCallError) -> &'static str {
         RemoteCallError::Cancelled => "cancelled",
         RemoteCallError::Ambiguous(_) => "ambiguous_node",
     }
+}
+
+/// One node's line of a stop of all that came by the fleet's engine.
+fn stopped_by_engine(name: &str, answer: Result<StopAcknowledgement, String>) -> Value {
+    let (success, message) = match answer {
+        Ok(answer) => (answer.success, answer.message),
+        Err(why) => (
+            false,
+            format!("{why}; whether its arm stands is not known: go there, or cut its power"),
+        ),
+    };
+    json!({ "node": name, "success": success, "message": message, "by": "engine" })
 }
 
 /// One node's line of a stop of all.

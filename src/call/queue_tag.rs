@@ -1,0 +1,113 @@
+//! The queue that a call belongs to, in the words of its header.
+
+/// Longest name of a batch or of a holder.
+const WORD_CHARS_MAX: usize = 32;
+
+/// Name of a program that asks and hands nothing out.
+const READER: &str = "-";
+
+/// A call's place in a queue of drawings that one program hands out to several nodes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueueTag {
+    /// The batch. The same drawings in the same order have the same name, so that a queue that is begun anew goes on.
+    pub batch: String,
+    /// The program that hands the drawings out.
+    pub holder: String,
+    /// Number that the program raises when it has lost a call to this node: the node then refuses the lost one.
+    pub generation: u32,
+    /// The drawing, counted from 1; `None` for a question about all of them.
+    pub drawing: Option<u32>,
+}
+
+impl QueueTag {
+    /// Reads `BATCH HOLDER GENERATION DRAWING`; a drawing of 0 stands for none. `None` for anything else.
+    #[must_use]
+    pub fn read(words: &str) -> Option<Self> {
+        let mut words = words.split(' ');
+        let tag = Self {
+            batch: plain_word(words.next()?)?,
+            holder: plain_word(words.next()?)?,
+            generation: words.next()?.parse().ok()?,
+            drawing: Some(words.next()?.parse().ok()?).filter(|drawing| *drawing > 0),
+        };
+        words.next().is_none().then_some(tag)
+    }
+
+    /// Returns the words that [`Self::read`] reads.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let drawing = self.drawing.unwrap_or(0);
+        format!(
+            "{} {} {} {drawing}",
+            self.batch, self.holder, self.generation
+        )
+    }
+
+    /// Returns the tag of a question about every batch, by a program that hands nothing out.
+    #[must_use]
+    pub fn reader() -> Self {
+        Self {
+            batch: READER.to_owned(),
+            holder: READER.to_owned(),
+            generation: 0,
+            drawing: None,
+        }
+    }
+
+    /// Returns whether the program hands nothing out.
+    #[must_use]
+    pub fn is_reader(&self) -> bool {
+        self.holder == READER
+    }
+
+    /// Returns the name of the drawing, the same on every node; `None` for a question about all.
+    #[must_use]
+    pub fn ticket(&self) -> Option<String> {
+        Some(format!("{}/{}", self.batch, self.drawing?))
+    }
+}
+
+/// Reads a ticket: the batch and the drawing in it.
+#[must_use]
+pub fn read_ticket(ticket: &str) -> Option<(&str, u32)> {
+    let (batch, drawing) = ticket.rsplit_once('/')?;
+    Some((batch, drawing.parse().ok()?))
+}
+
+fn plain_word(word: &str) -> Option<String> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
+    let is_word = (1..=WORD_CHARS_MAX).contains(&word.len()) && word.chars().all(is_plain);
+    is_word.then(|| word.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tag_is_read_as_it_was_written_and_nothing_else_is() {
+        for drawing in [None, Some(7)] {
+            let tag = QueueTag {
+                batch: "5f2c".to_owned(),
+                holder: "hub.4711".to_owned(),
+                generation: 3,
+                drawing,
+            };
+            assert_eq!(QueueTag::read(&tag.words()), Some(tag));
+        }
+        let long = format!("{} b 1 1", "a".repeat(WORD_CHARS_MAX + 1));
+        for wrong in [
+            "",
+            "a b 1",
+            "a b 1 1 1",
+            "a b -1 1",
+            "a/b c 1 1",
+            "a  1 1",
+            &long,
+        ] {
+            assert_eq!(QueueTag::read(wrong), None, "{wrong:?}");
+        }
+        assert_eq!(read_ticket("5f2c/7"), Some(("5f2c", 7)));
+        assert_eq!(read_ticket("5f2c"), None);
+    }
+}

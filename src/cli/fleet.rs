@@ -1,0 +1,39 @@
+//! `fleet`: work for the arms of several nodes.
+
+use clap::Subcommand;
+
+use super::{AtArgs, ExitStatus, NodeOptions, fleet_draw, fleet_jobs, which_node};
+use node::operator_verb::OperatorVerb;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum FleetCommand {
+    /// Hand drawings out to nodes that can draw them, each once; said again it goes on where it was left
+    Draw(Box<fleet_draw::FleetDrawArgs>),
+    /// Stop the arms of every node that can be reached: the running node of this machine, and all that it knows
+    Stop {
+        /// Stand where they are, no lift; only `clear` at each node ends it
+        #[arg(long)]
+        emergency: bool,
+        #[command(flatten)]
+        at: AtArgs,
+    },
+    /// Show what the nodes draw, and what they have drawn for queues
+    Jobs {
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+pub(super) async fn run(node: &NodeOptions, what: &FleetCommand) -> anyhow::Result<ExitStatus> {
+    match what {
+        FleetCommand::Draw(args) => fleet_draw::run(node, args).await,
+        FleetCommand::Stop { emergency, at } => {
+            let verb = OperatorVerb::StopFleet {
+                emergency: *emergency,
+            };
+            which_node::verb(node, at, verb).await
+        }
+        FleetCommand::Jobs { json } => fleet_jobs::run(node, *json).await,
+    }
+}

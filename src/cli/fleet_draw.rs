@@ -1,0 +1,332 @@
+//! `fleet draw`: a queue of drawings for several nodes. What of it is drawn is in the nodes' own journals, so that the same
+//! command goes on after whatever ended it.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use clap::Args;
+use futures::StreamExt as _;
+use futures::future::{BoxFuture, join_all};
+use futures::stream::FuturesUnordered;
+use serde_json::{Map, Value, json};
+use tokio::time::{Instant, MissedTickBehavior, interval};
+
+use super::design_files;
+use super::placement_args::{length_mm, point_mm};
+use super::{ExitStatus, NodeOptions, terminal_output};
+use base::signals::{SignalKind, SignalListener};
+use base::wording::count;
+use fleet::draw_queue::{DrawQueue, DrawingNews, Handout, HandoutOutcome};
+use fleet::queue_desk::LEASE;
+use fleet::{Fleet, FleetPeer, QueueTag};
+use node::{open, peers};
+
+/// Said where there is nothing to hand out to.
+pub(super) const NO_PEERS: &str = "the node file names no other nodes: give them as [[peers]], each with its address and token, and name the file with --config";
+
+/// The nodes are asked this often.
+const ROUND: Duration = Duration::from_secs(2);
+
+/// Drawings of one batch: as many as a node keeps jobs of, as shipped, with room for others.
+const DRAWINGS_MAX: usize = 100;
+
+/// Digits of a batch's name.
+const BATCH_DIGITS: usize = 12;
+
+#[derive(Debug, Args)]
+pub(super) struct FleetDrawArgs {
+    /// SVG files or folders of them: each file is one drawing, and a file that is named twice is drawn twice
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+    /// The nodes that draw, by their names in the node file [default: all of them]
+    #[arg(long, value_name = "NODES", value_delimiter = ',')]
+    nodes: Vec<String>,
+    /// Nodes that are gone and have drawn nothing of this batch, on your word: they are not waited for
+    #[arg(long, value_name = "NODES", value_delimiter = ',')]
+    without: Vec<String>,
+    /// The canvas of each node
+    #[arg(long, value_name = "NAME", default_value = "canvas")]
+    scene: String,
+    /// The longer side of each drawing's page, such as 60mm [default: the file's own]
+    #[arg(long, value_name = "LENGTH", value_parser = length_mm)]
+    size: Option<f64>,
+    /// The page's lower left corner on the sheet, such as 20mm,30mm [default: in the middle]
+    #[arg(long, value_name = "X,Y", value_parser = point_mm, allow_hyphen_values = true)]
+    at: Option<[f64; 2]>,
+    /// Another name makes another batch of the same files, which are then all drawn anew
+    #[arg(long, value_name = "NAME", default_value = "")]
+    batch: String,
+    /// End as soon as all that is left waits for a node or a person
+    #[arg(long)]
+    no_wait: bool,
+    /// Print what became of each drawing as JSON at the end
+    #[arg(long)]
+    json: bool,
+}
+
+/// One drawing of a batch.
+struct BatchDrawing {
+    name: String,
+    svg: String,
+}
+
+pub(super) async fn run(options: &NodeOptions, args: &FleetDrawArgs) -> anyhow::Result<ExitStatus> {
+    let drawings = drawings(&args.files)?;
+    let file = open::file(options)?;
+    let fleet = peers::fleet(&file).context(NO_PEERS)?;
+    let peers = fleet.peers();
+    check_names(&peers, args.nodes.iter().chain(&args.without))?;
+    let is_in = |list: &[String], peer: &FleetPeer| list.contains(&peer.name);
+    let nodes = peers.iter().map(|peer| {
+        let is_excused = is_in(&args.without, peer);
+        let draws = !is_excused && (args.nodes.is_empty() || is_in(&args.nodes, peer));
+        (peer.name.clone(), draws, is_excused)
+    });
+    let numbers = u32::try_from(drawings.len()).context("too many drawings")?;
+    let mut batch = BatchRun {
+        queue: DrawQueue::new(nodes, numbers),
+        batch: batch_name(args, &drawings),
+        holder: format!("{:016x}", getrandom::u64()?),
+        fleet,
+        peers,
+        args,
+        drawings,
+        told: BTreeMap::new(),
+    };
+    batch.announce();
+    let ended = batch.run().await?;
+    batch.report();
+    Ok(ended)
+}
+
+fn check_names<'a>(
+    peers: &[FleetPeer],
+    named: impl Iterator<Item = &'a String>,
+) -> anyhow::Result<()> {
+    let names: Vec<&str> = peers.iter().map(|peer| peer.name.as_str()).collect();
+    for name in named {
+        if !names.contains(&name.as_str()) {
+            bail!(
+                "the node file has no [[peers]] called `{name}`; valid: {}",
+                names.join(", ")
+            );
+        }
+    }
+    Ok(())
+}
+
+fn drawings(named: &[PathBuf]) -> anyhow::Result<Vec<BatchDrawing>> {
+    let mut drawings = Vec::new();
+    for design in design_files::designs(named)? {
+        for (name, bytes) in design.read()? {
+            let is_svg = name.to_lowercase().ends_with(".svg");
+            let svg = String::from_utf8(bytes).ok().filter(|_| is_svg);
+            let svg = svg.with_context(|| {
+                format!("{} is no SVG, and nodes take a drawing from elsewhere only as SVG: `steadyhand draw` draws it on one node", design.path.display())
+            })?;
+            drawings.push(BatchDrawing { name, svg });
+        }
+    }
+    match drawings.len() {
+        0 => bail!("there is nothing to draw"),
+        1..=DRAWINGS_MAX => Ok(drawings),
+        many => bail!(
+            "these are {many} drawings, and a batch has {DRAWINGS_MAX} at most: give them in parts"
+        ),
+    }
+}
+
+/// Names a batch by all that its drawings are.
+fn batch_name(args: &FleetDrawArgs, drawings: &[BatchDrawing]) -> String {
+    let mut hasher = blake3::Hasher::new();
+    let about = json!([args.batch, args.scene, args.size, args.at]);
+    hasher.update(about.to_string().as_bytes());
+    for drawing in drawings {
+        hasher.update(blake3::hash(drawing.svg.as_bytes()).as_bytes());
+    }
+    hasher
+        .finalize()
+        .to_hex()
+        .chars()
+        .take(BATCH_DIGITS)
+        .collect()
+}
+
+/// A call that hands a drawing out, under way.
+type Handing = BoxFuture<'static, (Handout, HandoutOutcome)>;
+
+struct BatchRun<'a> {
+    queue: DrawQueue,
+    batch: String,
+    holder: String,
+    fleet: Arc<Fleet>,
+    peers: Vec<FleetPeer>,
+    args: &'a FleetDrawArgs,
+    drawings: Vec<BatchDrawing>,
+    /// Last printed line of each drawing, without its progress.
+    told: BTreeMap<u32, String>,
+}
+
+impl BatchRun<'_> {
+    fn announce(&self) {
+        let names: Vec<&str> = self.peers.iter().map(|peer| peer.name.as_str()).collect();
+        self.say(&format!(
+            "batch {}: {}; nodes: {}. Ctrl-C leaves it, and the same command goes on with it",
+            self.batch,
+            count(self.drawings.len(), "drawing"),
+            names.join(", ")
+        ));
+    }
+
+    async fn run(&mut self) -> anyhow::Result<ExitStatus> {
+        let mut handing: FuturesUnordered<Handing> = FuturesUnordered::new();
+        let mut rounds = interval(ROUND);
+        rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let began = Instant::now();
+        let mut interrupted = SignalListener::listen(SignalKind::Interrupt)?;
+        loop {
+            tokio::select! {
+                _ = rounds.tick() => {
+                    self.ask_all().await;
+                    let handouts = self.queue.hand_out();
+                    handing.extend(handouts.into_iter().map(|handout| self.hand_out(handout)));
+                }
+                Some((handout, outcome)) = handing.next(), if !handing.is_empty() => {
+                    self.queue.answered(handout, outcome);
+                }
+                _ = interrupted.recv() => {
+                    self.say("left; the nodes go on with what they have begun");
+                    return Ok(ExitStatus::Refused);
+                }
+            }
+            self.tell_news();
+            if self.queue.is_drawn() {
+                return Ok(ExitStatus::Done);
+            }
+            // A queue of the same batch that was killed is waited for as long as its lease lasts.
+            let is_early = !self.queue.is_surveyed() && began.elapsed() < LEASE + ROUND * 2;
+            let only_waits = handing.is_empty() && self.queue.only_waits();
+            if self.args.no_wait && only_waits && !is_early {
+                return Ok(ExitStatus::Refused);
+            }
+        }
+    }
+
+    async fn ask_all(&mut self) {
+        let asked = self.peers.iter().enumerate().map(|(node, peer)| {
+            let tag = self.tag(node, None);
+            self.fleet.ask_queue(peer, tag)
+        });
+        let reports = join_all(asked).await;
+        self.queue.hear(reports);
+    }
+
+    fn hand_out(&self, handout: Handout) -> Handing {
+        let tag = self.tag(handout.node, Some(handout.drawing));
+        let fleet = Arc::clone(&self.fleet);
+        let peer = self.peers.get(handout.node).cloned();
+        let arguments = self.arguments(handout.drawing);
+        // A task of its own: it goes on while nodes that do not answer are waited for.
+        let handing = tokio::spawn(async move {
+            let outcome = match (peer, arguments) {
+                (Some(peer), Some(arguments)) => fleet.hand_out(&peer, tag, arguments).await,
+                _ => HandoutOutcome::NotNow("there is no such drawing or node".to_owned()),
+            };
+            (handout, outcome)
+        });
+        Box::pin(async move { handing.await.unwrap_or((handout, HandoutOutcome::Lost)) })
+    }
+
+    fn tag(&self, node: usize, drawing: Option<u32>) -> QueueTag {
+        QueueTag {
+            batch: self.batch.clone(),
+            holder: self.holder.clone(),
+            generation: self.queue.generation(node),
+            drawing,
+        }
+    }
+
+    /// Returns the arguments of `stroke` that draw a drawing.
+    fn arguments(&self, drawing: u32) -> Option<Map<String, Value>> {
+        let svg = &self.drawing(drawing)?.svg;
+        let mut arguments = Map::new();
+        arguments.insert("scene".to_owned(), json!(self.args.scene));
+        arguments.insert("svg".to_owned(), json!(svg));
+        let place = [
+            ("size_mm", self.args.size.map(Value::from)),
+            ("at_mm", self.args.at.map(|at| json!(at))),
+        ];
+        let place = place
+            .into_iter()
+            .filter_map(|(key, value)| Some((key.to_owned(), value?)));
+        arguments.extend(place);
+        Some(arguments)
+    }
+
+    fn drawing(&self, number: u32) -> Option<&BatchDrawing> {
+        let index = usize::try_from(number).ok()?.checked_sub(1)?;
+        self.drawings.get(index)
+    }
+
+    /// Prints what changed, other than mere progress.
+    fn tell_news(&mut self) {
+        for number in self.queue.numbers() {
+            let (kind, words) = in_words(self.queue.news(number));
+            let key = match kind {
+                // Its words change with every stroke; the node does not.
+                "draws" => words.split(':').next().unwrap_or_default().to_owned(),
+                _ => format!("{kind} {words}"),
+            };
+            let is_news = self.told.get(&number) != Some(&key);
+            if is_news && kind != "queued" {
+                let name = self.drawing(number).map_or("", |drawing| &drawing.name);
+                let of = self.drawings.len();
+                self.say(&format!("{number} of {of} {name}: {kind} {words}"));
+                self.told.insert(number, key);
+            }
+        }
+    }
+
+    fn say(&self, words: &str) {
+        if self.args.json {
+            terminal_output::note(words);
+        } else {
+            terminal_output::line(words);
+        }
+    }
+
+    fn report(&self) {
+        let news = || {
+            self.queue
+                .numbers()
+                .map(|number| (number, self.queue.news(number)))
+        };
+        if self.args.json {
+            let drawings = news().map(|(number, news)| {
+                let (kind, words) = in_words(news);
+                let name = self.drawing(number).map_or("", |drawing| &drawing.name);
+                json!({ "drawing": number, "file": name, "state": kind, "words": words })
+            });
+            let drawings: Vec<Value> = drawings.collect();
+            let told = json!({ "batch": self.batch, "drawings": drawings });
+            terminal_output::line(&format!("{told:#}"));
+            return;
+        }
+        let drawn = news().filter(|(_, news)| matches!(news, DrawingNews::Drawn(_)));
+        let of = count(self.drawings.len(), "drawing");
+        terminal_output::line(&format!("{} of {of} drawn", drawn.count()));
+    }
+}
+
+/// A word for where a drawing is, and the rest of the sentence.
+fn in_words(news: DrawingNews) -> (&'static str, String) {
+    match news {
+        DrawingNews::Drawn(words) => ("drawn", words),
+        DrawingNews::UnderWay(words) => ("draws", words),
+        DrawingNews::Queued => ("queued", String::new()),
+        DrawingNews::Waits(words) => ("waits", words),
+    }
+}

@@ -1,0 +1,89 @@
+//! `fleet jobs`: what the nodes of a node file draw, and what they have drawn for queues.
+
+use anyhow::Context as _;
+use futures::future::join_all;
+use serde_json::{Map, Value, json};
+
+use super::{ExitStatus, NodeOptions, terminal_output};
+use fleet::{FleetPeer, QueueTag};
+use node::{open, peers};
+
+pub(super) async fn run(options: &NodeOptions, as_json: bool) -> anyhow::Result<ExitStatus> {
+    let file = open::file(options)?;
+    let fleet = peers::fleet(&file).context(super::fleet_draw::NO_PEERS)?;
+    let peers = fleet.peers();
+    let asked = peers
+        .iter()
+        .map(|peer| fleet.ask_own_report(peer, QueueTag::reader()));
+    let told = join_all(asked).await;
+    let nodes = peers.iter().zip(told);
+    let nodes: Vec<Value> = nodes
+        .map(|(peer, told)| match told {
+            Ok(own) => node_jobs(peer, &own),
+            Err(error) => json!({ "node": peer.name, "unreached": error.to_string() }),
+        })
+        .collect();
+    if as_json {
+        terminal_output::line(&format!("{:#}", json!({ "nodes": nodes })));
+    } else {
+        nodes.iter().for_each(print);
+    }
+    let is_silent = |node: &Value| node.get("unreached").is_some();
+    Ok(match nodes.iter().any(is_silent) {
+        true => ExitStatus::Refused,
+        false => ExitStatus::Done,
+    })
+}
+
+fn node_jobs(peer: &FleetPeer, own: &Map<String, Value>) -> Value {
+    let arms = own.get("arms").and_then(Value::as_array);
+    let arms = arms.into_iter().flatten().map(|arm| {
+        json!({
+            "arm": arm.get("arm"),
+            "state": arm.get("state"),
+            "job": arm.get("job"),
+        })
+    });
+    let drawings = own.get("queue").and_then(|queue| queue.get("drawings"));
+    json!({
+        "node": peer.name,
+        "arms": arms.collect::<Vec<_>>(),
+        "drawings": drawings,
+    })
+}
+
+fn print(node: &Value) {
+    let text = |of: &Value, path: &str| {
+        let text = of.pointer(path).and_then(Value::as_str);
+        text.unwrap_or_default().to_owned()
+    };
+    let name = text(node, "/node");
+    if let Some(why) = node.get("unreached").and_then(Value::as_str) {
+        return terminal_output::line(&format!("{name}: {why}"));
+    }
+    let list = |field: &str| {
+        node.get(field)
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+    };
+    for arm in list("arms") {
+        let job = match text(arm, "/job/id") {
+            id if id.is_empty() => "no job".to_owned(),
+            id => format!(
+                "{id} {} ({})",
+                text(arm, "/job/state"),
+                text(arm, "/job/scene")
+            ),
+        };
+        let (arm, state) = (text(arm, "/arm"), text(arm, "/state"));
+        terminal_output::line(&format!("{name}: {arm} {state}; {job}"));
+    }
+    for drawing in list("drawings") {
+        let number = drawing
+            .get("drawing")
+            .map_or(String::new(), Value::to_string);
+        let (batch, words) = (text(drawing, "/batch"), text(drawing, "/words"));
+        terminal_output::line(&format!("  {batch} {number:>3}  {words}"));
+    }
+}

@@ -1,0 +1,207 @@
+//! `nodes`: the nodes of the local network, and taking one into the node file once it has proven its key.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+
+use super::duration::duration;
+use super::operator_client::base_url;
+use super::{ExitStatus, NodeOptions, node_file_text, terminal_output};
+use config::edit_node_file::add_peer;
+use config::{NodeFile, PeerEntry};
+use job::{identity_challenge, is_proven};
+use mcp::http_client;
+use node::open;
+
+#[derive(Debug, Args)]
+pub(super) struct NodesArgs {
+    /// For how long to listen
+    #[arg(long = "for", value_name = "TIME", value_parser = duration, default_value = "3s")]
+    for_: Duration,
+    /// As JSON
+    #[arg(long)]
+    json: bool,
+    #[command(subcommand)]
+    what: Option<NodesCommand>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum NodesCommand {
+    /// Take a node into the node file as one of its [[peers]], if it proves that it has this key
+    Accept {
+        /// Its name
+        name: String,
+        /// Its key, as `steadyhand nodes` shows it on a machine that you trust
+        #[arg(long, value_name = "HEX")]
+        key: String,
+        /// The file with the token that it made for this node
+        #[arg(long, value_name = "FILE")]
+        token_file: PathBuf,
+        /// Its address, such as https://left.example.org:8700 [default: the one that it announces]
+        #[arg(long, value_name = "URL")]
+        address: Option<String>,
+    },
+}
+
+/// A node that announces itself.
+struct AnnouncedNode {
+    name: String,
+    address: SocketAddr,
+    is_tls: bool,
+    key: String,
+    version: String,
+}
+
+pub(super) async fn run(options: &NodeOptions, args: &NodesArgs) -> anyhow::Result<ExitStatus> {
+    match &args.what {
+        None => list(options, args).await,
+        Some(NodesCommand::Accept {
+            name,
+            key,
+            token_file,
+            address,
+        }) => {
+            let url = match address {
+                Some(address) => base_url(address),
+                None => announced_url(name, key, args.for_).await?,
+            };
+            accept(options, name, key, token_file, &url).await
+        }
+    }
+}
+
+async fn list(options: &NodeOptions, args: &NodesArgs) -> anyhow::Result<ExitStatus> {
+    let file = open::file(options)?;
+    let found = find(args.for_).await?;
+    if args.json {
+        let nodes: Vec<Value> = found.iter().map(|node| as_json(node, &file)).collect();
+        terminal_output::line(&format!("{:#}", json!({ "nodes": nodes })));
+        return Ok(ExitStatus::Done);
+    }
+    if found.is_empty() {
+        let waited = base::wording::seconds(args.for_.as_secs_f64());
+        terminal_output::line(&format!(
+            "no node announced itself within {waited}: a node does when it serves beyond its own machine, such as `steadyhand serve --http 0.0.0.0:8700`"
+        ));
+    }
+    for node in &found {
+        let known = match peer_at(&file, node) {
+            Some(peer) => format!("called `{}` in the node file", peer.name),
+            None => "not in the node file".to_owned(),
+        };
+        terminal_output::line(&format!(
+            "{}  {}  steadyhand {}  {known}\n  key {}",
+            node.name,
+            node.url(),
+            node.version,
+            node.key
+        ));
+    }
+    Ok(ExitStatus::Done)
+}
+
+fn as_json(node: &AnnouncedNode, file: &NodeFile) -> Value {
+    json!({
+        "name": node.name,
+        "address": node.url(),
+        "key": node.key,
+        "version": node.version,
+        "peer": peer_at(file, node).map(|peer| &peer.name),
+    })
+}
+
+/// The peer of the node file that is at a node's address.
+fn peer_at<'a>(file: &'a NodeFile, node: &AnnouncedNode) -> Option<&'a PeerEntry> {
+    let at = format!("{}/mcp", node.url());
+    file.peers
+        .iter()
+        .find(|peer| peer.url().is_some_and(|url| url == at))
+}
+
+impl AnnouncedNode {
+    fn url(&self) -> String {
+        let scheme = if self.is_tls { "https" } else { "http" };
+        format!("{scheme}://{}", self.address)
+    }
+}
+
+/// Returns the address at which a node of this name and key announces itself.
+async fn announced_url(name: &str, key: &str, within: Duration) -> anyhow::Result<String> {
+    let found = find(within).await?;
+    let node = found
+        .iter()
+        .find(|node| node.name == name && node.key == key);
+    let node = node.with_context(|| {
+        format!(
+            "no node `{name}` with this key announces itself here: say where it is with --address"
+        )
+    })?;
+    Ok(node.url())
+}
+
+async fn accept(
+    options: &NodeOptions,
+    name: &str,
+    key: &str,
+    token_file: &Path,
+    url: &str,
+) -> anyhow::Result<ExitStatus> {
+    let (path, text) = node_file_text::read(options)?;
+    // A peer without a token that can be read would fail at its first call.
+    node::peers::read_token(token_file).map_err(anyhow::Error::msg)?;
+    prove(name, key, url).await?;
+    let token_file = std::path::absolute(token_file)?;
+    let changed = add_peer(&text, name, &format!("{url}/mcp"), &token_file)
+        .with_context(|| format!("{} was not changed", path.display()))?;
+    node_file_text::put(options, path, &changed)?;
+    terminal_output::line(&format!(
+        "{name} at {url} has proven its key and is one of [[peers]] in {}; a node that runs knows it after a restart",
+        path.display()
+    ));
+    Ok(ExitStatus::Done)
+}
+
+/// Checks that the node at an address has the key, before anything is sent there that is secret.
+async fn prove(name: &str, key: &str, url: &str) -> anyhow::Result<()> {
+    let key = key.trim().to_lowercase();
+    let challenge = identity_challenge()?;
+    let asked = http_client::fetch(&format!("{url}/identity/{challenge}")).await;
+    let (_, told) = asked.with_context(|| format!("{url} was not asked"))?;
+    let text = |field: &str| told.get(field).and_then(Value::as_str).unwrap_or_default();
+    if text("name") != name {
+        bail!(
+            "the node at {url} is called `{}` and not `{name}`; nothing was changed",
+            text("name")
+        );
+    }
+    if text("key") != key || !is_proven(name, &key, &challenge, text("signature")) {
+        bail!(
+            "the node at {url} has not proven the key that you named: it is another, or something stands between; nothing was changed"
+        );
+    }
+    Ok(())
+}
+
+#[cfg(feature = "mdns")]
+async fn find(within: Duration) -> anyhow::Result<Vec<AnnouncedNode>> {
+    let found = tokio::task::spawn_blocking(move || fleet::local_discovery::find(within)).await??;
+    let announced = found.into_iter().map(|node| AnnouncedNode {
+        name: node.name,
+        address: node.address,
+        is_tls: node.is_tls,
+        key: node.key,
+        version: node.version,
+    });
+    Ok(announced.collect())
+}
+
+#[cfg(not(feature = "mdns"))]
+async fn find(_: Duration) -> anyhow::Result<Vec<AnnouncedNode>> {
+    bail!(
+        "this program was built without mDNS: build it with the cargo feature `mdns`, which is on by default, or say --address"
+    )
+}

@@ -1,0 +1,342 @@
+//! Programs, nodes and a network that fail in every way, without any of them: no drawing is begun twice.
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use call::QueueTag;
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngSeed};
+use tokio::time::Instant;
+
+use super::*;
+use crate::queue_desk::QueueDesk;
+
+const NODES: usize = 3;
+const DRAWINGS: u32 = 5;
+
+/// A node: its journal outlives it, its desk does not.
+#[derive(Default)]
+struct FakeNode {
+    desk: Arc<QueueDesk>,
+    /// Drawings that were begun, in order; drawn one after the other.
+    journal: Vec<(u32, DrawingStage)>,
+}
+
+impl FakeNode {
+    fn report(&self, tag: &QueueTag, now: Instant) -> NodeReport {
+        match self.desk.renew(tag, now) {
+            Err(why) => NodeReport::Unheard(why.to_string()),
+            Ok(grant) => NodeReport::Held {
+                grant,
+                generation: tag.generation,
+                drawings: self
+                    .journal
+                    .iter()
+                    .map(|(drawing, stage)| ReportedDrawing {
+                        drawing: *drawing,
+                        stage: *stage,
+                        words: String::new(),
+                    })
+                    .collect(),
+                standing: Ok(()),
+            },
+        }
+    }
+
+    fn begin(&mut self, tag: &QueueTag, now: Instant) -> HandoutOutcome {
+        let known: BTreeSet<u32> = self.journal.iter().map(|(drawing, _)| *drawing).collect();
+        let drawing = tag.drawing.unwrap();
+        match self.desk.begin(tag, now, |_| known.contains(&drawing)) {
+            Ok(_) => {
+                self.journal.push((drawing, DrawingStage::UnderWay));
+                HandoutOutcome::Taken(String::new())
+            }
+            Err(why) => HandoutOutcome::NotNow(why.to_string()),
+        }
+    }
+
+    fn draw_on(&mut self, breaks: bool) {
+        let under_way = self
+            .journal
+            .iter_mut()
+            .find(|(_, stage)| *stage == DrawingStage::UnderWay);
+        if let Some((_, stage)) = under_way {
+            *stage = match breaks {
+                true => DrawingStage::LeftHalfDone,
+                false => DrawingStage::Drawn,
+            };
+        }
+    }
+}
+
+struct Program {
+    name: String,
+    queue: DrawQueue,
+}
+
+impl Program {
+    fn new(name: String) -> Self {
+        let nodes = (0..NODES).map(|index| (format!("node-{index}"), true, false));
+        Self {
+            name,
+            queue: DrawQueue::new(nodes, DRAWINGS),
+        }
+    }
+
+    fn tag(&self, node: usize, drawing: Option<u32>) -> QueueTag {
+        QueueTag {
+            batch: "b".to_owned(),
+            holder: self.name.clone(),
+            generation: self.queue.generation(node),
+            drawing,
+        }
+    }
+}
+
+/// Something that happens.
+#[derive(Clone, Debug)]
+enum Event {
+    /// A program asks the nodes that it can reach, and hands out; answers of the nodes in `deaf` are lost, and calls to those
+    /// in `slow` arrive later.
+    Round {
+        program: usize,
+        cut: u8,
+        deaf: u8,
+        slow: u8,
+    },
+    /// A late call arrives.
+    Arrives(usize),
+    /// Time passes.
+    Passes(u64),
+    /// A node's arm comes to the end of its drawing.
+    Draws { node: usize, breaks: bool },
+    /// A node is killed and started again.
+    NodeRestarts(usize),
+    /// A program is killed, and begun anew by its person.
+    ProgramRestarts(usize),
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    prop_oneof![
+        8 => (0..2_usize, any::<u8>(), any::<u8>(), any::<u8>(), any::<[bool; 3]>()).prop_map(
+            |(program, cut, deaf, slow, [cuts, deafens, slows])| Event::Round {
+                program,
+                cut: if cuts { cut } else { 0 },
+                deaf: if deafens { deaf } else { 0 },
+                slow: if slows { slow } else { 0 },
+            }
+        ),
+        2 => any::<usize>().prop_map(Event::Arrives),
+        3 => (1..40_u64).prop_map(Event::Passes),
+        4 => (0..NODES, prop::bool::weighted(0.2))
+            .prop_map(|(node, breaks)| Event::Draws { node, breaks }),
+        1 => (0..NODES).prop_map(Event::NodeRestarts),
+        1 => (0..2_usize).prop_map(Event::ProgramRestarts),
+    ]
+}
+
+struct World {
+    now: Instant,
+    nodes: Vec<FakeNode>,
+    programs: Vec<Program>,
+    late: Vec<(usize, QueueTag)>,
+    started: u32,
+}
+
+impl World {
+    fn new() -> Self {
+        Self {
+            now: Instant::now(),
+            nodes: (0..NODES).map(|_| FakeNode::default()).collect(),
+            programs: ["p0", "q0"]
+                .map(|name| Program::new(name.to_owned()))
+                .into(),
+            late: Vec::new(),
+            started: 0,
+        }
+    }
+
+    fn happens(&mut self, event: &Event) {
+        match *event {
+            Event::Round {
+                program,
+                cut,
+                deaf,
+                slow,
+            } => self.round(program, cut, deaf, slow),
+            Event::Arrives(index) if !self.late.is_empty() => {
+                let (node, tag) = self.late.remove(index % self.late.len());
+                self.nodes[node].begin(&tag, self.now);
+            }
+            Event::Arrives(_) => {}
+            Event::Passes(seconds) => self.now += Duration::from_secs(seconds),
+            Event::Draws { node, breaks } => self.nodes[node].draw_on(breaks),
+            Event::NodeRestarts(node) => self.nodes[node].desk = Arc::default(),
+            Event::ProgramRestarts(program) => {
+                self.started += 1;
+                self.programs[program] = Program::new(format!("p{program}-{}", self.started));
+            }
+        }
+    }
+
+    fn round(&mut self, program: usize, cut: u8, deaf: u8, slow: u8) {
+        let is_in = |mask: u8, node: usize| mask & (1 << node) != 0;
+        let program = &mut self.programs[program];
+        let reports = (0..NODES).map(|node| match is_in(cut, node) {
+            true => NodeReport::Unheard("cut".to_owned()),
+            false => self.nodes[node].report(&program.tag(node, None), self.now),
+        });
+        program.queue.hear(reports.collect());
+        for handout in program.queue.hand_out() {
+            let tag = program.tag(handout.node, Some(handout.drawing));
+            let outcome = if is_in(slow, handout.node) {
+                self.late.push((handout.node, tag));
+                HandoutOutcome::Lost
+            } else {
+                let outcome = self.nodes[handout.node].begin(&tag, self.now);
+                if is_in(deaf, handout.node) {
+                    HandoutOutcome::Lost
+                } else {
+                    outcome
+                }
+            };
+            program.queue.answered(handout, outcome);
+        }
+    }
+
+    fn begun_twice(&self) -> Option<u32> {
+        let mut seen = BTreeSet::new();
+        let mut begun = self.nodes.iter().flat_map(|node| &node.journal);
+        begun
+            .find(|(drawing, _)| !seen.insert(*drawing))
+            .map(|(drawing, _)| *drawing)
+    }
+}
+
+proptest! {
+    #![proptest_config(Config { cases: 400, rng_seed: RngSeed::Fixed(26), ..Config::default() })]
+
+    #[test]
+    fn no_drawing_is_begun_twice_whatever_fails(events in prop::collection::vec(event(), 1..120)) {
+        let mut world = World::new();
+        for event in &events {
+            world.happens(event);
+            prop_assert_eq!(world.begun_twice(), None, "after {:?}", event);
+        }
+        // When all is well again, all is drawn, or waits for a person by name.
+        world.happens(&Event::Passes(60));
+        for _ in 0..60 {
+            world.happens(&Event::Round { program: 0, cut: 0, deaf: 0, slow: 0 });
+            (0..NODES).for_each(|node| world.nodes[node].draw_on(false));
+            world.happens(&Event::Passes(2));
+        }
+        prop_assert_eq!(world.begun_twice(), None);
+        for drawing in 1..=DRAWINGS {
+            match world.programs[0].queue.news(drawing) {
+                DrawingNews::Drawn(_) => {}
+                DrawingNews::Waits(why) => prop_assert!(why.contains("for a person at node"), "{}", why),
+                other => prop_assert!(false, "{:?}", other),
+            }
+        }
+    }
+}
+
+fn held(drawings: Vec<ReportedDrawing>) -> NodeReport {
+    NodeReport::Held {
+        grant: LeaseGrant::Renewed,
+        generation: 0,
+        drawings,
+        standing: Ok(()),
+    }
+}
+
+fn two_nodes(drawings: u32) -> DrawQueue {
+    let nodes = ["left", "right"].map(|name| (name.to_owned(), true, false));
+    DrawQueue::new(nodes, drawings)
+}
+
+#[test]
+fn nothing_is_handed_out_before_every_node_was_asked() {
+    let mut queue = two_nodes(1);
+    queue.hear(vec![
+        held(Vec::new()),
+        NodeReport::Unheard("asleep".to_owned()),
+    ]);
+    assert_eq!(queue.hand_out(), []);
+    assert!(queue.only_waits());
+    let waits = "until every node has said what it has of this batch: right (asleep)";
+    assert_eq!(queue.news(1), DrawingNews::Waits(waits.to_owned()));
+    queue.hear(vec![held(Vec::new()), held(Vec::new())]);
+    assert_eq!(
+        queue.hand_out(),
+        [Handout {
+            drawing: 1,
+            node: 0
+        }]
+    );
+}
+
+#[test]
+fn a_node_that_cannot_draw_a_drawing_leaves_it_to_another() {
+    let mut queue = two_nodes(1);
+    queue.hear(vec![held(Vec::new()), held(Vec::new())]);
+    for node in 0..2 {
+        let handout = Handout { drawing: 1, node };
+        assert_eq!(queue.hand_out(), [handout]);
+        queue.answered(handout, HandoutOutcome::CannotDraw("too large".to_owned()));
+    }
+    assert_eq!(queue.hand_out(), []);
+    assert!(queue.only_waits() && !queue.is_drawn());
+    let waits = "left: too large; right: too large".to_owned();
+    assert_eq!(queue.news(1), DrawingNews::Waits(waits));
+}
+
+#[test]
+fn a_node_that_went_with_a_drawing_keeps_it() {
+    let mut queue = two_nodes(2);
+    queue.hear(vec![held(Vec::new()), held(Vec::new())]);
+    for handout in queue.hand_out() {
+        queue.answered(handout, HandoutOutcome::Taken("job-1".to_owned()));
+    }
+    queue.hear(vec![
+        NodeReport::Unheard("cut".to_owned()),
+        held(vec![ReportedDrawing {
+            drawing: 2,
+            stage: DrawingStage::Drawn,
+            words: "job-1".to_owned(),
+        }]),
+    ]);
+    assert_eq!(queue.hand_out(), []);
+    assert!(queue.only_waits());
+    let waits = "for node left, which has begun it and does not answer (job-1)".to_owned();
+    assert_eq!(queue.news(1), DrawingNews::Waits(waits));
+    assert_eq!(queue.news(2), DrawingNews::Drawn("right: job-1".to_owned()));
+}
+
+#[test]
+fn a_report_from_before_a_loss_does_not_free_what_was_lost() {
+    let mut queue = two_nodes(1);
+    queue.hear(vec![held(Vec::new()), held(Vec::new())]);
+    let handout = Handout {
+        drawing: 1,
+        node: 0,
+    };
+    assert_eq!(queue.hand_out(), [handout]);
+    queue.answered(handout, HandoutOutcome::Lost);
+    queue.hear(vec![held(Vec::new()), held(Vec::new())]);
+    assert_eq!(
+        queue.hand_out(),
+        [],
+        "the question was asked before the loss"
+    );
+    let later = NodeReport::Held {
+        grant: LeaseGrant::Renewed,
+        generation: queue.generation(0),
+        drawings: Vec::new(),
+        standing: Ok(()),
+    };
+    queue.hear(vec![later, held(Vec::new())]);
+    assert_eq!(queue.hand_out(), [handout]);
+}

@@ -1,0 +1,217 @@
+//! A node's side of a queue of drawings: which program may hand drawings of a batch to it, and which drawings it has.
+//!
+//! One program holds a batch at a time. It loses that when it has been silent for [`LEASE`], and what it sent before and
+//! arrives after that is refused. A program that holds the batch on every node, and has asked each for its drawings, so knows
+//! of every drawing that was ever begun: none can begin behind its back.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use base::lock::MutexExt as _;
+use call::QueueTag;
+
+/// A program that has been silent for so long no longer holds its batch.
+pub const LEASE: Duration = Duration::from_secs(15);
+
+/// Batches that are held at a time.
+const BATCHES_MAX: usize = 64;
+
+/// A node's batches in the hands of programs, and drawings that are being begun.
+#[derive(Debug, Default)]
+pub struct QueueDesk(Mutex<DeskState>);
+
+#[derive(Debug, Default)]
+struct DeskState {
+    leases: HashMap<String, BatchLease>,
+    /// Drawings that are on the way from a call to a job, by ticket.
+    beginning: HashSet<String>,
+}
+
+#[derive(Debug)]
+struct BatchLease {
+    holder: String,
+    generation: u32,
+    until: Instant,
+}
+
+/// Outcome of a renewal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LeaseGrant {
+    /// The program held the batch, without a gap.
+    Renewed,
+    /// The program holds the batch from now on: what it knew of this node before may be out of date.
+    Granted,
+}
+
+/// Reason for taking no drawing of a batch from a program.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum QueueRefusal {
+    /// Another program hands this batch out.
+    #[error("queue {holder} hands this batch out, and was heard less than {} s ago", LEASE.as_secs())]
+    HeldElsewhere {
+        /// The other program.
+        holder: String,
+    },
+    /// The program does not hold the batch here, or has given the call up.
+    #[error("the queue does not hold this batch here: it has to ask for the drawings first")]
+    NotHeld,
+    /// The drawing was begun here already.
+    #[error("drawing {0} was begun here already")]
+    BegunBefore(String),
+    /// Too many batches are held.
+    #[error("{BATCHES_MAX} batches are in the hands of queues; no more are taken")]
+    TooMany,
+}
+
+impl QueueDesk {
+    /// Lets a program hold its batch for another [`LEASE`].
+    ///
+    /// # Errors
+    /// Another program holds it, or too many batches are held.
+    pub fn renew(&self, tag: &QueueTag, now: Instant) -> Result<LeaseGrant, QueueRefusal> {
+        let mut state = self.state();
+        state.leases.retain(|_, lease| now < lease.until);
+        if state.leases.len() >= BATCHES_MAX && !state.leases.contains_key(&tag.batch) {
+            return Err(QueueRefusal::TooMany);
+        }
+        let grant = match state.leases.get(&tag.batch) {
+            Some(lease) if lease.holder != tag.holder => {
+                let holder = lease.holder.clone();
+                return Err(QueueRefusal::HeldElsewhere { holder });
+            }
+            // A call from before the program gave one up.
+            Some(lease) if lease.generation > tag.generation => return Err(QueueRefusal::NotHeld),
+            Some(_) => LeaseGrant::Renewed,
+            None => LeaseGrant::Granted,
+        };
+        let lease = BatchLease {
+            holder: tag.holder.clone(),
+            generation: tag.generation,
+            until: now + LEASE,
+        };
+        state.leases.insert(tag.batch.clone(), lease);
+        Ok(grant)
+    }
+
+    /// Takes a drawing to begin it, unless `was_begun`, which must not ask this desk, knows its ticket. What comes back is kept until there is a job of it,
+    /// or none will be.
+    ///
+    /// # Errors
+    /// The program does not hold the batch, or the drawing was begun before.
+    pub fn begin(
+        self: &Arc<Self>,
+        tag: &QueueTag,
+        now: Instant,
+        was_begun: impl FnOnce(&str) -> bool,
+    ) -> Result<BeginningDrawing, QueueRefusal> {
+        let mut state = self.state();
+        let is_held = state.leases.get(&tag.batch).is_some_and(|lease| {
+            (&lease.holder, lease.generation) == (&tag.holder, tag.generation) && now < lease.until
+        });
+        let ticket = tag.ticket().filter(|_| is_held);
+        let ticket = ticket.ok_or(QueueRefusal::NotHeld)?;
+        if was_begun(&ticket) || !state.beginning.insert(ticket.clone()) {
+            return Err(QueueRefusal::BegunBefore(ticket));
+        }
+        Ok(BeginningDrawing {
+            desk: Arc::clone(self),
+            ticket,
+        })
+    }
+
+    /// Returns the drawings of a batch that are on the way from a call to a job, by ticket.
+    #[must_use]
+    pub fn beginning(&self) -> Vec<String> {
+        self.state().beginning.iter().cloned().collect()
+    }
+
+    fn state(&self) -> MutexGuard<'_, DeskState> {
+        self.0.locked()
+    }
+}
+
+/// A drawing on the way from a call to a job.
+#[derive(Debug)]
+pub struct BeginningDrawing {
+    desk: Arc<QueueDesk>,
+    ticket: String,
+}
+
+impl BeginningDrawing {
+    /// The ticket, for the job's journal.
+    #[must_use]
+    pub fn ticket(&self) -> &str {
+        &self.ticket
+    }
+}
+
+impl Drop for BeginningDrawing {
+    fn drop(&mut self) {
+        self.desk.state().beginning.remove(&self.ticket);
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    fn tag(holder: &str, generation: u32, drawing: u32) -> QueueTag {
+        QueueTag {
+            batch: "b".to_owned(),
+            holder: holder.to_owned(),
+            generation,
+            drawing: Some(drawing),
+        }
+    }
+
+    #[test]
+    fn one_program_holds_a_batch_until_it_has_been_silent_for_the_lease() {
+        let (desk, now) = (Arc::new(QueueDesk::default()), Instant::now());
+        assert_eq!(desk.renew(&tag("a", 0, 1), now), Ok(LeaseGrant::Granted));
+        let later = now + LEASE / 2;
+        assert_eq!(desk.renew(&tag("a", 0, 1), later), Ok(LeaseGrant::Renewed));
+        let elsewhere = QueueRefusal::HeldElsewhere {
+            holder: "a".to_owned(),
+        };
+        let other = desk.renew(&tag("b", 0, 1), now + LEASE);
+        assert_eq!(other, Err(elsewhere));
+        let begun = desk.begin(&tag("b", 0, 1), now + LEASE, |_| false);
+        assert_eq!(begun.unwrap_err(), QueueRefusal::NotHeld);
+        let over = later + LEASE;
+        assert_eq!(desk.renew(&tag("b", 0, 1), over), Ok(LeaseGrant::Granted));
+        let late = desk.begin(&tag("a", 0, 1), over, |_| false);
+        assert_eq!(late.unwrap_err(), QueueRefusal::NotHeld);
+    }
+
+    #[test]
+    fn a_call_that_was_given_up_begins_nothing() {
+        let (desk, now) = (Arc::new(QueueDesk::default()), Instant::now());
+        desk.renew(&tag("a", 0, 1), now).unwrap();
+        desk.renew(&tag("a", 1, 1), now).unwrap();
+        let late = desk.begin(&tag("a", 0, 1), now, |_| false);
+        assert_eq!(late.unwrap_err(), QueueRefusal::NotHeld);
+        assert_eq!(
+            desk.renew(&tag("a", 0, 1), now),
+            Err(QueueRefusal::NotHeld),
+            "a late question does not take the batch back"
+        );
+    }
+
+    #[test]
+    fn a_drawing_is_begun_once() {
+        let (desk, now) = (Arc::new(QueueDesk::default()), Instant::now());
+        desk.renew(&tag("a", 0, 1), now).unwrap();
+        let first = desk.begin(&tag("a", 0, 1), now, |_| false).unwrap();
+        let again = |known: bool| desk.begin(&tag("a", 0, 1), now, |_| known).err();
+        let before = Some(QueueRefusal::BegunBefore("b/1".to_owned()));
+        assert_eq!(again(false), before);
+        assert_eq!(desk.beginning(), ["b/1"]);
+        drop(first);
+        assert_eq!(again(true), before, "its job is in the journal");
+        assert_eq!(again(false), None, "nothing came of it");
+    }
+}

@@ -1,0 +1,158 @@
+//! Stops for every node at once, by an engine beside HTTP, with an acknowledgement from each.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+
+use super::Fleet;
+
+/// A stop for every node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FleetStop {
+    /// Stand where the arm is; only a person's `clear` ends it.
+    pub is_emergency: bool,
+    /// A person gave it: only an operator's `reset` goes on.
+    pub is_operators: bool,
+}
+
+/// A node's answer to a stop: its arms were told to stop before it was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StopAcknowledgement {
+    /// True if every arm was read to stand still.
+    pub success: bool,
+    /// Outcome for each arm, in words.
+    pub message: String,
+}
+
+/// Words of an order and of an answer.
+const EMERGENCY: &str = "emergency";
+const OPERATOR: &str = "operator";
+const STOPPED: &str = "stopped";
+const UNVERIFIED: &str = "unverified";
+
+impl FleetStop {
+    /// Returns the order as words.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let emergency = self.is_emergency.then_some(EMERGENCY);
+        let operator = self.is_operators.then_some(OPERATOR);
+        let words: Vec<&str> = emergency.into_iter().chain(operator).collect();
+        words.join(" ")
+    }
+
+    /// Reads an order. Whatever it says, it is a stop.
+    #[must_use]
+    pub fn read(words: &str) -> Self {
+        let says = |word: &str| words.split(' ').any(|said| said == word);
+        Self {
+            is_emergency: says(EMERGENCY),
+            is_operators: says(OPERATOR),
+        }
+    }
+}
+
+impl StopAcknowledgement {
+    /// Returns the answer as a word in a line of its own, and the message.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let word = if self.success { STOPPED } else { UNVERIFIED };
+        format!("{word}\n{}", self.message)
+    }
+
+    /// Reads an answer; what is none says that nothing is known.
+    #[must_use]
+    pub fn read(words: &str) -> Self {
+        match words.split_once('\n') {
+            Some((word, message)) => Self {
+                success: word == STOPPED,
+                message: message.to_owned(),
+            },
+            None => Self {
+                success: false,
+                message: "its answer cannot be read".to_owned(),
+            },
+        }
+    }
+}
+
+/// A way to stop every node at once.
+pub trait StopEngine: Send + Sync {
+    /// Tells every node to stop, and gathers their answers within a bounded time.
+    fn stop_all(&self, order: FleetStop) -> BoxFuture<'static, FanOut>;
+}
+
+/// Outcome of a stop for every node.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FanOut {
+    /// The answers, by the name of the node.
+    pub acknowledged: BTreeMap<String, StopAcknowledgement>,
+    /// True if the engine waits for no further answer: a node that has not answered then was not reached at all.
+    pub is_complete: bool,
+    /// Why nothing was sent, where nothing was.
+    pub unsent: Option<String>,
+}
+
+impl Fleet {
+    /// Gives the fleet an engine that stops every node. The first one stays.
+    pub fn set_stop_engine(&self, engine: Arc<dyn StopEngine>) {
+        let _ = self.stop_engine.set(engine);
+    }
+
+    /// Stops every other node by the engine, and says of each that announces itself what became of it; `None` without an
+    /// engine.
+    pub async fn stop_by_engine(
+        &self,
+        order: FleetStop,
+    ) -> Option<BTreeMap<String, Result<StopAcknowledgement, String>>> {
+        let engine = self.stop_engine.get()?;
+        let fan_out = engine.stop_all(order).await;
+        let mut told: BTreeMap<_, _> = self
+            .presence
+            .announced()
+            .into_iter()
+            .filter(|name| *name != self.me)
+            .map(|name| (name, Err(unacknowledged(&fan_out))))
+            .collect();
+        let acknowledged = fan_out.acknowledged.into_iter();
+        told.extend(acknowledged.map(|(name, answer)| (name, Ok(answer))));
+        Some(told)
+    }
+}
+
+/// Says why a node that announces itself has not answered.
+fn unacknowledged(fan_out: &FanOut) -> String {
+    match (&fan_out.unsent, fan_out.is_complete) {
+        (Some(why), _) => format!("the fleet's router did not pass the stop on: {why}"),
+        (None, true) => "it is announced, and the fleet's router brought the stop to it not at all: the router's access list denies it, or the node is of an earlier version".to_owned(),
+        (None, false) => "it is announced, and has not acknowledged the stop in time".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn orders_and_answers_are_read_as_they_were_written() {
+        for (is_emergency, is_operators) in
+            [(false, false), (true, false), (false, true), (true, true)]
+        {
+            let order = FleetStop {
+                is_emergency,
+                is_operators,
+            };
+            assert_eq!(FleetStop::read(&order.words()), order);
+        }
+        for success in [true, false] {
+            let answer = StopAcknowledgement {
+                success,
+                message: "arm: stopped\nstanding".to_owned(),
+            };
+            assert_eq!(StopAcknowledgement::read(&answer.words()), answer);
+        }
+        for odd in ["", "stopped", "anything"] {
+            assert!(!StopAcknowledgement::read(odd).success, "{odd:?}");
+        }
+    }
+}

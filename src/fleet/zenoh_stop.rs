@@ -1,0 +1,110 @@
+//! Stops over Zenoh: each node answers at `steadyhand/NAME/stop`, and a stop for all is one question to every such key.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use tokio::time::{Instant, timeout_at};
+use zenoh::bytes::ZBytes;
+use zenoh::qos::{CongestionControl, Priority};
+use zenoh::query::{Query, Queryable};
+use zenoh::sample::Locality;
+use zenoh::{Session, Wait};
+
+use super::stop_fan_out::{FanOut, FleetStop, StopAcknowledgement, StopEngine};
+use base::lock::MutexExt as _;
+
+/// Keys at which nodes hear stops.
+const EVERY_STOP: &str = "steadyhand/*/stop";
+
+/// An answer takes no longer: an arm stands within a second, or cannot be read.
+const ACKNOWLEDGED_WITHIN: Duration = Duration::from_secs(3);
+
+/// Stops the node's arms before it returns, and says later what became of them.
+pub type StopHandler =
+    Arc<dyn Fn(FleetStop) -> BoxFuture<'static, StopAcknowledgement> + Send + Sync>;
+
+/// The session of the moment, where there is one.
+pub(super) type SharedSession = Arc<Mutex<Option<Session>>>;
+
+/// Stops every node by the session of the moment.
+pub(super) struct ZenohStops(pub(super) SharedSession);
+
+impl StopEngine for ZenohStops {
+    fn stop_all(&self, order: FleetStop) -> BoxFuture<'static, FanOut> {
+        let session = self.0.locked().clone();
+        Box::pin(async move {
+            let unsent = |why: String| FanOut {
+                unsent: Some(why),
+                ..FanOut::default()
+            };
+            match session {
+                None => unsent("it is not reached".to_owned()),
+                Some(session) => fan_out(&session, order)
+                    .await
+                    .unwrap_or_else(|error| unsent(error.to_string())),
+            }
+        })
+    }
+}
+
+async fn fan_out(session: &Session, order: FleetStop) -> Result<FanOut, zenoh::Error> {
+    let until = Instant::now() + ACKNOWLEDGED_WITHIN;
+    let replies = session
+        .get(EVERY_STOP)
+        .payload(order.words())
+        .priority(Priority::RealTime)
+        .congestion_control(CongestionControl::Block)
+        .express(true)
+        .allowed_destination(Locality::Remote)
+        .timeout(ACKNOWLEDGED_WITHIN)
+        .await?;
+    let mut told = FanOut::default();
+    while let Ok(reply) = timeout_at(until, replies.recv_async()).await {
+        // The last reply was heard.
+        let Ok(reply) = reply else {
+            told.is_complete = Instant::now() < until;
+            break;
+        };
+        let Ok(sample) = reply.result() else {
+            continue;
+        };
+        let name = sample.key_expr().as_str().split('/').nth(1);
+        let answer = text(sample.payload());
+        if let Some(name) = name {
+            let answer = StopAcknowledgement::read(&answer);
+            told.acknowledged.insert(name.to_owned(), answer);
+        }
+    }
+    Ok(told)
+}
+
+fn text(payload: &ZBytes) -> String {
+    String::from_utf8_lossy(&payload.to_bytes()).into_owned()
+}
+
+/// Hears stops for a node, until what comes back is dropped.
+pub(super) fn hear_stops(
+    session: &Session,
+    node: &str,
+    runtime: &tokio::runtime::Handle,
+    handler: &StopHandler,
+) -> Result<Queryable<()>, zenoh::Error> {
+    let key = format!("steadyhand/{node}/stop");
+    let (runtime, handler, own) = (runtime.clone(), Arc::clone(handler), key.clone());
+    session
+        .declare_queryable(key)
+        .callback(move |query: Query| {
+            let order = FleetStop::read(&query.payload().map(text).unwrap_or_default());
+            // The arms are told here and now; only their standstill is waited for elsewhere.
+            let stopped = handler(order);
+            let own = own.clone();
+            runtime.spawn(async move {
+                let told = stopped.await.words();
+                if let Err(error) = query.reply(own, told).await {
+                    tracing::warn!("a stop was carried out, and its answer is lost: {error}");
+                }
+            });
+        })
+        .wait()
+}

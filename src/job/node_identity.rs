@@ -1,0 +1,115 @@
+//! Proof of which node answers at an address: the node's key signs a challenge.
+
+use std::io;
+use std::path::Path;
+
+use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
+
+use super::node_key::{self, bytes, hex};
+
+/// Beginning of every signed text, so that no challenge can be a text that the key signs elsewhere.
+const PURPOSE: &str = "steadyhand identity";
+
+/// Digits of a challenge.
+const CHALLENGE_DIGITS: usize = 64;
+
+/// A node's name with its key.
+#[derive(Debug)]
+pub struct NodeIdentity {
+    name: String,
+    key: SigningKey,
+}
+
+impl NodeIdentity {
+    /// Reads the key in a node's state folder, making it if need be.
+    ///
+    /// # Errors
+    /// The key cannot be used.
+    pub fn open(state: &Path, name: &str) -> io::Result<Self> {
+        Ok(Self {
+            name: name.to_owned(),
+            key: node_key::key(&state.join(node_key::FILE))?,
+        })
+    }
+
+    /// The node's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The public key: 64 hexadecimal digits.
+    #[must_use]
+    pub fn public_key(&self) -> String {
+        hex(self.key.verifying_key().as_bytes())
+    }
+
+    /// Signs a challenge of 64 hexadecimal digits, in lower case; `None` for any other text.
+    #[must_use]
+    pub fn prove(&self, challenge: &str) -> Option<String> {
+        bytes::<{ CHALLENGE_DIGITS / 2 }>(challenge)?;
+        let signed = self.key.sign(statement(&self.name, challenge).as_bytes());
+        Some(hex(&signed.to_bytes()))
+    }
+}
+
+/// Returns a challenge that was never given before.
+///
+/// # Errors
+/// The system has no random numbers.
+pub fn identity_challenge() -> io::Result<String> {
+    let mut random = [0_u8; CHALLENGE_DIGITS / 2];
+    getrandom::fill(&mut random).map_err(|error| io::Error::other(error.to_string()))?;
+    Ok(hex(&random))
+}
+
+/// Returns whether the node of this name and public key has signed this challenge.
+#[must_use]
+pub fn is_proven(name: &str, public_key: &str, challenge: &str, signature: &str) -> bool {
+    let (Some(key), Some(signature)) = (bytes::<32>(public_key), bytes::<64>(signature)) else {
+        return false;
+    };
+    let Ok(key) = VerifyingKey::from_bytes(&key) else {
+        return false;
+    };
+    let signature = Signature::from_bytes(&signature);
+    key.verify_strict(statement(name, challenge).as_bytes(), &signature)
+        .is_ok()
+}
+
+fn statement(name: &str, challenge: &str) -> String {
+    format!("{PURPOSE}\n{name}\n{challenge}")
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_proof_is_of_one_node_one_name_and_one_challenge() {
+        let folders = [(); 2].map(|()| tempfile::tempdir().unwrap());
+        let [left, right] = [&folders[0], &folders[1]]
+            .map(|folder| NodeIdentity::open(folder.path(), "left").unwrap());
+        let challenge = identity_challenge().unwrap();
+        let (key, signed) = (left.public_key(), left.prove(&challenge).unwrap());
+        assert!(is_proven("left", &key, &challenge, &signed));
+        assert!(!is_proven("right", &key, &challenge, &signed));
+        assert!(!is_proven("left", &right.public_key(), &challenge, &signed));
+        assert!(!is_proven(
+            "left",
+            &key,
+            &identity_challenge().unwrap(),
+            &signed
+        ));
+        assert!(!is_proven("left", &key, &challenge, ""));
+        for odd in [
+            "",
+            "abc",
+            &challenge.to_uppercase(),
+            &format!("{challenge}0"),
+        ] {
+            assert_eq!(left.prove(odd).filter(|_| odd != challenge), None, "{odd}");
+        }
+    }
+}

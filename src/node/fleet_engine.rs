@@ -1,0 +1,102 @@
+//! A node's part in a fleet over Zenoh: what it tells, and how it hears stops.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::operator_verb::OperatorVerb;
+use super::verb_dispatch;
+use args::ReceivedArguments;
+use fleet::stop_fan_out::{FleetStop, StopAcknowledgement};
+use fleet::zenoh_presence::{
+    FleetRole, ZenohAnnouncement, ZenohCertificates, ZenohOptions, announce,
+};
+use fleet::zenoh_telemetry::TelemetrySource;
+use permit::ActorRank;
+use tools::{Node, RemoteCallWatch, ToolRequest};
+
+/// The caller of stops that come over the engine, in the audit log.
+const CALLER: &str = "the fleet";
+
+/// Takes part in the node's fleet, if its file names a router, for as long as what comes back is kept.
+///
+/// # Errors
+/// Zenoh does not take what the file says.
+pub(super) fn join(node: &Arc<Node>) -> anyhow::Result<Option<ZenohAnnouncement>> {
+    let (Some(entry), Some(fleet)) = (&node.file.fleet.zenoh, &node.fleet) else {
+        return Ok(None);
+    };
+    let files = (entry.ca.clone(), entry.cert.clone(), entry.key.clone());
+    let certificates = match files {
+        (Some(ca), Some(cert), Some(key)) => Some(ZenohCertificates { ca, cert, key }),
+        _ => None,
+    };
+    let options = ZenohOptions {
+        node: node.file.name.clone(),
+        router: entry.router.clone(),
+        lease: Duration::from_millis(entry.lease_ms),
+        certificates,
+    };
+    let stopped = Arc::clone(node);
+    let role = FleetRole {
+        stop: Arc::new(move |order| Box::pin(stop(&stopped, order))),
+        runtime: tokio::runtime::Handle::current(),
+        telemetry: Arc::new(NodeTelemetry(Arc::clone(node))),
+    };
+    Ok(Some(announce(&options, fleet, role)?))
+}
+
+/// Stops every arm before it returns; what comes back waits for them to stand.
+fn stop(
+    node: &Arc<Node>,
+    order: FleetStop,
+) -> impl Future<Output = StopAcknowledgement> + Send + use<> {
+    let (by, verb) = match (order.is_emergency, order.is_operators) {
+        (true, _) => (ActorRank::Operator, OperatorVerb::Estop),
+        (false, true) => (ActorRank::Operator, OperatorVerb::Stop),
+        (false, false) => (ActorRank::Planner, OperatorVerb::Stop),
+    };
+    node.stop_all(by, order.is_emergency);
+    let node = Arc::clone(node);
+    async move {
+        let (success, message) = match by {
+            ActorRank::Operator => {
+                let told = verb_dispatch::run_for_operator(&node, CALLER, verb).await;
+                (told.done, told.text)
+            }
+            _ => {
+                let told = node
+                    .call(stop_call(by), RemoteCallWatch::unobserved())
+                    .await;
+                (!told.is_error, told.text)
+            }
+        };
+        StopAcknowledgement { success, message }
+    }
+}
+
+fn stop_call(who: ActorRank) -> ToolRequest {
+    ToolRequest {
+        tool: "stop".to_owned(),
+        arguments: ReceivedArguments::Absent,
+        caller: CALLER.to_owned(),
+        who,
+        standing: None,
+        hop: None,
+        is_step: false,
+    }
+}
+
+/// Telemetry of a node for its fleet.
+struct NodeTelemetry(Arc<Node>);
+
+impl TelemetrySource for NodeTelemetry {
+    fn state(&self) -> Value {
+        self.0.telemetry_state()
+    }
+
+    fn joints(&self) -> Vec<(String, Value)> {
+        self.0.telemetry_joints()
+    }
+}

@@ -1,0 +1,166 @@
+//! Drawings that a queue hands to this node: who may hand them out, which of them this node has, and how they begin.
+
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::Node;
+use super::dispatch::ToolContext;
+use super::job_board::JobCard;
+use super::motion_job::look;
+use super::reply::Reply;
+use call::read_ticket;
+use fleet::QueueTag;
+use fleet::draw_queue::DrawingStage;
+use fleet::queue_desk::{BeginningDrawing, LeaseGrant, QueueRefusal};
+use job::PastJob;
+
+/// A drawing of a queue, as this node knows it.
+struct KnownDrawing {
+    ticket: String,
+    stage: DrawingStage,
+    job: Option<String>,
+    words: String,
+}
+
+impl ToolContext<'_> {
+    /// Takes the drawing that a queue hands out by this call; `None` where no queue calls.
+    pub(super) fn queued_drawing(&self) -> Result<Option<BeginningDrawing>, Box<Reply>> {
+        let Some(tag) = self.queue.filter(|tag| tag.drawing.is_some()) else {
+            return Ok(None);
+        };
+        let node = self.node;
+        let is_known = |ticket: &str| {
+            let known = node.queued_jobs();
+            let mut same = known.iter().filter(|known| known.ticket == ticket);
+            same.any(|known| known.stage != DrawingStage::WithoutInk)
+        };
+        let begun = node.queue_desk.begin(tag, Instant::now(), is_known);
+        begun.map(Some).map_err(|why| refused(&why))
+    }
+}
+
+fn refused(why: &QueueRefusal) -> Box<Reply> {
+    let code = match why {
+        QueueRefusal::HeldElsewhere { .. } => "queue_elsewhere",
+        QueueRefusal::NotHeld => "queue_not_held",
+        QueueRefusal::BegunBefore(_) => "queue_begun_before",
+        QueueRefusal::TooMany => "queues_too_many",
+    };
+    Reply::failed(format!("{why}; nothing moved"))
+        .with("code", code)
+        .boxed()
+}
+
+impl Node {
+    /// Answers a queue's question, and lets it hold its batch for another while.
+    pub(super) fn queue_report(&self, tag: &QueueTag) -> Value {
+        // First: what is told is then true of all that this queue may still begin.
+        let renewed = (!tag.is_reader()).then(|| self.queue_desk.renew(tag, Instant::now()));
+        let grant = match renewed.transpose() {
+            Ok(grant) => grant.map(|grant| grant == LeaseGrant::Granted),
+            Err(why) => return json!({ "refused": why.to_string() }),
+        };
+        // What is on its way from one list to the next stands in both.
+        let mut known: Vec<_> = self
+            .queue_desk
+            .beginning()
+            .into_iter()
+            .map(beginning)
+            .collect();
+        self.queued_jobs()
+            .into_iter()
+            .for_each(|job| add(&mut known, job));
+        let drawings = known.iter().filter_map(|known| {
+            let (batch, drawing) = read_ticket(&known.ticket)?;
+            (tag.is_reader() || batch == tag.batch).then(|| {
+                json!({
+                    "batch": batch,
+                    "drawing": drawing,
+                    "stage": known.stage,
+                    "job": known.job,
+                    "words": known.words,
+                })
+            })
+        });
+        json!({
+            "newly_granted": grant,
+            "generation": tag.generation,
+            "drawings": drawings.collect::<Vec<_>>(),
+        })
+    }
+
+    /// Every drawing of a queue of which this node keeps a job, each once. Asks the desk for nothing.
+    fn queued_jobs(&self) -> Vec<KnownDrawing> {
+        let mut known = Vec::new();
+        for seat in &self.seats {
+            let job = seat.board.job().filter(|job| !job.is_over());
+            if let Some(job) = job {
+                look(seat, &job);
+                known.extend(under_way(&job.card()));
+            }
+        }
+        for past in self.book.queued().iter().rev() {
+            add(&mut known, ended(past));
+        }
+        known
+    }
+}
+
+/// Adds what is known of a drawing. Of two jobs of one drawing the further one counts, then the earlier in the list.
+fn add(known: &mut Vec<KnownDrawing>, one: KnownDrawing) {
+    let rank = |stage: DrawingStage| match stage {
+        DrawingStage::WithoutInk => 0,
+        DrawingStage::LeftHalfDone => 1,
+        DrawingStage::UnderWay => 2,
+        DrawingStage::Drawn => 3,
+    };
+    match known.iter_mut().find(|known| known.ticket == one.ticket) {
+        Some(before) if rank(before.stage) < rank(one.stage) => *before = one,
+        Some(_) => {}
+        None => known.push(one),
+    }
+}
+
+fn beginning(ticket: String) -> KnownDrawing {
+    KnownDrawing {
+        ticket,
+        stage: DrawingStage::UnderWay,
+        job: None,
+        words: "accepted".to_owned(),
+    }
+}
+
+fn under_way(card: &JobCard) -> Option<KnownDrawing> {
+    let words = card
+        .waiting_text()
+        .unwrap_or_else(|| format!("{} is {}, {}", card.id, card.state, card.progress_text()));
+    Some(KnownDrawing {
+        ticket: card.ticket.clone()?,
+        stage: DrawingStage::UnderWay,
+        job: Some(card.id.clone()),
+        words,
+    })
+}
+
+fn ended(past: &PastJob) -> KnownDrawing {
+    let id = &past.id;
+    let (stage, words) = if past.state == "reached" || past.is_all_drawn() {
+        (DrawingStage::Drawn, format!("{id} drew it"))
+    } else if past.has_inked() {
+        let taken_over = match past.settled.as_str() {
+            "" => String::new(),
+            by => format!("; {by} has drawn since"),
+        };
+        let words = format!("{id} {}: {}{taken_over}", past.state, past.summary());
+        (DrawingStage::LeftHalfDone, words)
+    } else {
+        let words = format!("{id} {}: {}", past.state, past.message);
+        (DrawingStage::WithoutInk, words)
+    };
+    KnownDrawing {
+        ticket: past.ticket.clone(),
+        stage,
+        job: Some(id.clone()),
+        words,
+    }
+}

@@ -1,0 +1,37 @@
+//! Telemetry: state and joints that a node tells unasked, where its fleet has an engine for it.
+
+use serde_json::{Value, json};
+
+use super::Node;
+use super::list_nodes;
+use super::stroke::rounded;
+
+impl Node {
+    /// Returns the arms as `list_nodes` has them.
+    #[must_use]
+    pub fn telemetry_state(&self) -> Value {
+        let arms: Vec<Value> = self
+            .seats
+            .iter()
+            .map(|seat| list_nodes::arm(self, seat))
+            .collect();
+        json!({ "node": self.file.name, "arms": arms })
+    }
+
+    /// Returns the measured joints of each arm that was read, by the arm's name: radians, with the age of the reading.
+    #[must_use]
+    pub fn telemetry_joints(&self) -> Vec<(String, Value)> {
+        let joints = self.seats.iter().filter_map(|seat| {
+            let measured = seat.motion.snapshot().measured?;
+            let age_s = seat.motion.clock().now().seconds_since(measured.at);
+            let position_rad: Vec<f64> =
+                measured.position_rad.iter().map(|q| rounded(*q)).collect();
+            let told = json!({
+                "age_ms": (age_s * 1e3).round(),
+                "position_rad": position_rad,
+            });
+            Some((seat.name.clone(), told))
+        });
+        joints.collect()
+    }
+}
