@@ -1,6 +1,6 @@
 //! Calls whose clients stopped waiting while the arm moved for them: the arm was stopped, and what comes next says for whom.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::AttachedArm;
 use super::RemoteCallWatch;
 use super::reply::Reply;
+use base::lock::MutexExt;
 use base::wording::duration;
 use permit::{ActorRank, StopLatch};
 
@@ -26,11 +27,17 @@ pub(super) struct LastAbandoned(Mutex<Option<AbandonedCall>>);
 
 impl LastAbandoned {
     fn set(&self, call: Option<AbandonedCall>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = call;
+        *self.0.locked() = call;
+    }
+
+    /// Keeps it where that takes no waiting for a reader, and returns whether it does.
+    fn try_set(&self, call: &AbandonedCall) -> bool {
+        let kept = self.0.try_locked();
+        kept.map(|mut kept| *kept = Some(call.clone())).is_some()
     }
 
     fn get(&self) -> Option<AbandonedCall> {
-        let call = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let call = self.0.locked();
         call.clone()
     }
 
@@ -43,14 +50,18 @@ impl LastAbandoned {
 impl AttachedArm {
     /// Stops the arm for a client that stopped waiting, and remembers which.
     pub(super) fn abandon(&self, job: &str, waited: Duration, watch: &RemoteCallWatch) {
-        // The stop first: it waits for no note.
-        self.motion.abandon();
         let unnamed = || "of no name".to_owned();
-        self.abandoned.set(Some(AbandonedCall {
+        let call = AbandonedCall {
             job: job.to_owned(),
             client: watch.client.clone().unwrap_or_else(unnamed),
             waited,
-        }));
+        };
+        // The latch and its reason are seen together; a note that would have to wait follows the stop.
+        let is_noted = self.abandoned.try_set(&call);
+        self.motion.abandon();
+        if !is_noted {
+            self.abandoned.set(Some(call));
+        }
     }
 
     /// The abandoned call for which the arm stands stopped, if it does.
