@@ -6,8 +6,8 @@ use std::ops::RangeInclusive;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::ArmFile;
-use base::units::Finite;
+use super::{ArmFault, ArmFile};
+use base::units::{Finite, OutOfRange};
 
 /// Physics of worn servos in a simulated arm.
 ///
@@ -40,24 +40,19 @@ pub struct GearWear {
 }
 
 /// Checks that every figure is one that a hobby arm can have.
-pub(super) fn check(file: &ArmFile) -> Result<(), String> {
+pub(super) fn check(file: &ArmFile) -> Result<(), ArmFault> {
     let Some(wear) = &file.simulation.wear else {
         return Ok(());
     };
     if file.simulation.backlash_deg.get() > 0.0 {
-        return Err(
-            "simulation: backlash_deg and wear.play_deg both say the play; leave backlash_deg out"
-                .to_owned(),
-        );
+        return Err(ArmFault::PlayTwice);
     }
     for (key, value, range) in figures(wear) {
         check_figure(key, value, &range)?;
     }
     wear.masses_g.iter().try_for_each(|(name, mass_g)| {
         if !file.capsules.iter().any(|capsule| capsule.name == *name) {
-            return Err(format!(
-                "simulation.wear.masses_g: there is no capsule `{name}`"
-            ));
+            return Err(ArmFault::MassOfNone(name.clone()));
         }
         check_figure(name, *mass_g, &MASS_RANGE_G)
     })
@@ -87,14 +82,7 @@ fn figures(wear: &GearWear) -> [(&'static str, Finite, RangeInclusive<f64>); 8] 
     ]
 }
 
-fn check_figure(key: &str, value: Finite, range: &RangeInclusive<f64>) -> Result<(), String> {
-    if range.contains(&value.get()) {
-        return Ok(());
-    }
-    Err(format!(
-        "simulation.wear: {key} is {}; {} to {} are possible",
-        value.get(),
-        range.start(),
-        range.end()
-    ))
+fn check_figure(key: &str, value: Finite, range: &RangeInclusive<f64>) -> Result<(), ArmFault> {
+    OutOfRange::check(|| format!("simulation.wear: {key}"), value, range)?;
+    Ok(())
 }

@@ -9,12 +9,14 @@ use nalgebra::{Isometry3, Point3, Translation3, Unit, UnitQuaternion, Vector3};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use base::units::{Finite, JOINTS_MAX, JointVector, SERVOS_MAX};
+use base::units::{Finite, JOINTS_MAX, JointVector, OutOfRange, SERVOS_MAX};
 use kin::{KinematicChain, RevoluteJoint};
 
+mod arm_fault;
 mod gear_wear;
 pub mod urdf;
 
+pub use arm_fault::{ArmFault, ServoEntryFault};
 pub use gear_wear::GearWear;
 
 /// An arm as its file describes it.
@@ -246,13 +248,13 @@ pub enum ArmError {
     /// Not TOML, or a key that is not known.
     #[error("{0}")]
     Text(String),
-    /// A number that no arm can have.
-    #[error("arm `{}`: {what}", arm.escape_debug())]
+    /// A description that no arm can have.
+    #[error("arm `{}`: {fault}", arm.escape_debug())]
     Wrong {
         /// The arm.
         arm: String,
         /// The value, the limit and the fix.
-        what: String,
+        fault: ArmFault,
     },
 }
 
@@ -262,17 +264,14 @@ impl ArmModel {
     /// # Errors
     /// [`ArmError::Wrong`] names the joint, the value and the limit.
     pub fn new(file: ArmFile) -> Result<Self, ArmError> {
-        check(&file).map_err(|what| ArmError::Wrong {
+        let wrong = |fault| ArmError::Wrong {
             arm: file.name.clone(),
-            what,
-        })?;
+            fault,
+        };
+        check(&file).map_err(wrong)?;
         let joints = file.joints.iter().map(joint).collect();
-        let chain = KinematicChain::new(joints, isometry(&file.tool_mount)).map_err(|error| {
-            ArmError::Wrong {
-                arm: file.name.clone(),
-                what: error.to_string(),
-            }
-        })?;
+        let chain = KinematicChain::new(joints, isometry(&file.tool_mount));
+        let chain = chain.map_err(|error| wrong(error.into()))?;
         let limits = limits(&file);
         let capsules = file
             .capsules
@@ -372,15 +371,13 @@ impl ServoFile {
     }
 }
 
-fn check(file: &ArmFile) -> Result<(), String> {
+fn check(file: &ArmFile) -> Result<(), ArmFault> {
     let count = file.joints.len();
     if count == 0 || count > JOINTS_MAX {
-        return Err(format!("{count} joints; 1 to {JOINTS_MAX} are possible"));
+        return Err(ArmFault::JointCount(count));
     }
     if file.baud == 0 {
-        return Err(
-            "baud is 0; it must be the speed of the servos' bus, such as 1000000".to_owned(),
-        );
+        return Err(ArmFault::NoBaud);
     }
     check_names(file)?;
     file.joints.iter().try_for_each(check_joint)?;
@@ -393,10 +390,10 @@ fn check(file: &ArmFile) -> Result<(), String> {
         if let Some(name) = &capsule.joint
             && !file.joints.iter().any(|joint| joint.name == *name)
         {
-            return Err(format!(
-                "capsule `{}`: there is no joint `{name}`",
-                capsule.name
-            ));
+            return Err(ArmFault::CapsuleJoint {
+                capsule: capsule.name.clone(),
+                joint: name.clone(),
+            });
         }
         check_size(capsule)?;
     }
@@ -406,29 +403,28 @@ fn check(file: &ArmFile) -> Result<(), String> {
 }
 
 /// Refuses names that a terminal would obey, or that would pass for another line of a list.
-fn check_names(file: &ArmFile) -> Result<(), String> {
-    let joints = file.joints.iter().map(|joint| ("joint", &joint.name));
-    let capsules = file.capsules.iter().map(|part| ("capsule", &part.name));
-    let mut all = std::iter::once(("arm", &file.name))
+fn check_names(file: &ArmFile) -> Result<(), ArmFault> {
+    let joints = file.joints.iter().map(|joint| ("a joint", &joint.name));
+    let capsules = file.capsules.iter().map(|part| ("a capsule", &part.name));
+    let mut all = std::iter::once(("the arm", &file.name))
         .chain(joints)
         .chain(capsules);
     let is_wrong = |name: &str| name.trim().is_empty() || name.chars().any(char::is_control);
     match all.find(|(_, name)| is_wrong(name)) {
-        Some((of, name)) => Err(format!(
-            "the name `{}` of {} {of} is empty or holds a control character; write it in letters",
-            name.escape_debug(),
-            if of == "arm" { "the" } else { "a" }
-        )),
+        Some((of, name)) => Err(ArmFault::Name {
+            of,
+            name: name.clone(),
+        }),
         None => Ok(()),
     }
 }
 
 /// Refuses an arm of whose moving body nothing is known: it would be kept off nothing, itself included.
-fn check_body(file: &ArmFile) -> Result<(), String> {
+fn check_body(file: &ArmFile) -> Result<(), ArmFault> {
     if file.capsules.iter().any(|capsule| capsule.joint.is_some()) {
         return Ok(());
     }
-    Err("no capsule moves with a joint, so nothing would keep the body off keep-outs, the sheet and itself; describe each link in `[[capsules]]` with its `joint`".to_owned())
+    Err(ArmFault::NoMovingCapsule)
 }
 
 /// Longer than any part of an arm on a table.
@@ -436,35 +432,32 @@ const PART_MAX_M: f64 = 10.0;
 
 /// Refuses a capsule without thickness, which would hide a part of the arm, or larger than any part of an arm. The message
 /// warns that lengths are in metres, not millimetres.
-fn check_size(capsule: &CapsuleFile) -> Result<(), String> {
+fn check_size(capsule: &CapsuleFile) -> Result<(), ArmFault> {
     let radius_m = capsule.radius_m.get();
     if radius_m <= 0.0 {
-        return Err(format!(
-            "capsule `{}`: radius_m is {radius_m}; it must be above 0",
-            capsule.name
-        ));
+        return Err(ArmFault::NoRadius {
+            capsule: capsule.name.clone(),
+            radius_m,
+        });
     }
     let ends = capsule.from_m.iter().chain(&capsule.to_m);
     let mut all = ends.chain([&capsule.radius_m]).map(|of| of.get());
     match all.find(|of| of.abs() > PART_MAX_M) {
-        Some(of) => Err(format!(
-            "capsule `{}`: {of} m; {PART_MAX_M} m is the limit: lengths are in metres",
-            capsule.name
-        )),
+        Some(length_m) => Err(ArmFault::TooLong {
+            capsule: capsule.name.clone(),
+            length_m,
+        }),
         None => Ok(()),
     }
 }
 
-fn check_may_touch(file: &ArmFile) -> Result<(), String> {
+fn check_may_touch(file: &ArmFile) -> Result<(), ArmFault> {
     let known = |name: &String| file.capsules.iter().any(|capsule| capsule.name == *name);
     match file.may_touch.iter().flatten().find(|name| !known(name)) {
-        Some(name) => {
-            let names: Vec<&str> = file.capsules.iter().map(|c| c.name.as_str()).collect();
-            Err(format!(
-                "may_touch: there is no capsule `{name}`; valid: {}",
-                names.join(", ")
-            ))
-        }
+        Some(name) => Err(ArmFault::MayTouch {
+            name: name.clone(),
+            valid: file.capsules.iter().map(|c| c.name.clone()).collect(),
+        }),
         None => Ok(()),
     }
 }
@@ -475,14 +468,17 @@ const VELOCITY_RANGE_RAD_S: RangeInclusive<f64> = 0.001..=40.0;
 /// Joint accelerations of arms on a table.
 const ACCELERATION_RANGE_RAD_S2: RangeInclusive<f64> = 0.001..=2_000.0;
 
-fn check_joint(joint: &JointFile) -> Result<(), String> {
+fn check_joint(joint: &JointFile) -> Result<(), ArmFault> {
     let name = &joint.name;
     let (lower, upper) = (joint.lower_rad.get(), joint.upper_rad.get());
     let margin = joint.margin_rad.get();
     if margin < 0.0 || lower + margin >= upper - margin {
-        return Err(format!(
-            "joint `{name}`: no range is left between {lower} and {upper} rad with a margin of {margin} rad"
-        ));
+        return Err(ArmFault::NoRange {
+            joint: name.clone(),
+            lower_rad: lower,
+            upper_rad: upper,
+            margin_rad: margin,
+        });
     }
     for (what, value, range) in [
         (
@@ -496,19 +492,13 @@ fn check_joint(joint: &JointFile) -> Result<(), String> {
             ACCELERATION_RANGE_RAD_S2,
         ),
     ] {
-        if !range.contains(&value.get()) {
-            let (least, most) = (range.start(), range.end());
-            return Err(format!(
-                "joint `{name}`: {what} is {}; {least} to {most} are possible",
-                value.get()
-            ));
-        }
+        OutOfRange::check(|| format!("joint `{name}`: {what}"), value, &range)?;
     }
     if joint.servos.is_empty() || joint.servos.len() > 2 {
-        return Err(format!(
-            "joint `{name}`: {} servos; 1 or 2 are possible",
-            joint.servos.len()
-        ));
+        return Err(ArmFault::JointServos {
+            joint: name.clone(),
+            count: joint.servos.len(),
+        });
     }
     joint
         .servos
@@ -516,79 +506,74 @@ fn check_joint(joint: &JointFile) -> Result<(), String> {
         .try_for_each(|servo| check_servo(name, servo))
 }
 
-fn check_servo(joint: &str, servo: &ServoFile) -> Result<(), String> {
-    if servo.id > 252 {
-        return Err(format!(
-            "joint `{joint}`: servo id {} is above 252",
-            servo.id
-        ));
+fn check_servo(joint: &str, servo: &ServoFile) -> Result<(), ArmFault> {
+    let wrong = |fault| {
+        Err(ArmFault::Servo {
+            joint: joint.to_owned(),
+            fault,
+        })
+    };
+    match servo {
+        servo if servo.id > SERVO_ID_MAX => wrong(ServoEntryFault::Id(servo.id)),
+        servo if servo.sign != 1 && servo.sign != -1 => wrong(ServoEntryFault::Sign(servo.sign)),
+        servo if servo.ticks_per_turn == 0 => wrong(ServoEntryFault::NoTicks),
+        _ => Ok(()),
     }
-    if servo.sign != 1 && servo.sign != -1 {
-        return Err(format!(
-            "joint `{joint}`: sign {} is neither 1 nor -1",
-            servo.sign
-        ));
-    }
-    if servo.ticks_per_turn == 0 {
-        return Err(format!("joint `{joint}`: ticks_per_turn must be above 0"));
-    }
-    Ok(())
 }
+
+/// Largest id of a servo on a bus.
+const SERVO_ID_MAX: u8 = 252;
 
 /// Digits of a servo's identity.
 pub const IDENTITY_DIGITS: usize = 8;
 
 /// Either no servo has an identity, or each of the arm's has one.
-fn check_identity(file: &ArmFile) -> Result<(), String> {
+fn check_identity(file: &ArmFile) -> Result<(), ArmFault> {
     let turning = file.joints.iter().flat_map(|joint| &joint.servos);
     let ids = turning.map(|servo| servo.id);
     let ids = ids.chain(file.held.iter().map(|held| held.id));
     let ids: Vec<String> = ids.map(|id| id.to_string()).collect();
     if let Some(stranger) = file.identity.keys().find(|id| !ids.contains(id)) {
-        return Err(format!(
-            "identity: this arm has no servo `{stranger}`; it has {}",
-            ids.join(", ")
-        ));
+        return Err(ArmFault::IdentityOfNone {
+            id: stranger.clone(),
+            ids,
+        });
     }
     let is_one = |text: &String| {
         text.len() == IDENTITY_DIGITS && text.bytes().all(|byte| byte.is_ascii_hexdigit())
     };
     if let Some((id, text)) = file.identity.iter().find(|(_, text)| !is_one(text)) {
-        return Err(format!(
-            "identity: `{text}` of servo {id} is not {IDENTITY_DIGITS} hexadecimal digits; `steadyhand doctor PORT --arm {}` prints them",
-            file.name
-        ));
+        return Err(ArmFault::Identity {
+            id: id.clone(),
+            text: text.clone(),
+            arm: file.name.clone(),
+        });
     }
     match ids.iter().find(|id| !file.identity.contains_key(*id)) {
-        Some(missing) if !file.identity.is_empty() => Err(format!(
-            "identity: servo {missing} has none; write all of them, or none"
-        )),
+        Some(id) if !file.identity.is_empty() => Err(ArmFault::NoIdentity(id.clone())),
         _ => Ok(()),
     }
 }
 
 /// A controller knows its joints by their places and counts in microradians.
-fn check_places(file: &ArmFile) -> Result<(), String> {
+fn check_places(file: &ArmFile) -> Result<(), ArmFault> {
     if let Some(held) = file.held.first() {
-        return Err(format!(
-            "`held` names `{}`: a controller holds by itself; leave it out",
-            held.name
-        ));
+        return Err(ArmFault::HeldByController(held.name.clone()));
     }
     for (joint, place) in file.joints.iter().zip(1_u8..) {
         let fits = matches!(joint.servos.as_slice(), [servo]
             if servo.id == place && servo.ticks_per_turn == MICRORADIANS_PER_TURN);
         if !fits {
-            return Err(format!(
-                "joint `{}`: family `firmware` needs servos = [{{ id = {place}, sign = 1, zero_tick = 0, ticks_per_turn = {MICRORADIANS_PER_TURN} }}]; sign and zero_tick may differ",
-                joint.name
-            ));
+            return Err(ArmFault::FirmwareServo {
+                joint: joint.name.clone(),
+                place,
+            });
         }
     }
     Ok(())
 }
 
-fn check_ids(file: &ArmFile) -> Result<(), String> {
+fn check_ids(file: &ArmFile) -> Result<(), ArmFault> {
     let turning = file
         .joints
         .iter()
@@ -597,16 +582,12 @@ fn check_ids(file: &ArmFile) -> Result<(), String> {
         .chain(file.held.iter().map(|held| held.id))
         .collect();
     if ids.len() > SERVOS_MAX {
-        return Err(format!(
-            "{} servos; at most {SERVOS_MAX} are possible",
-            ids.len()
-        ));
+        return Err(ArmFault::ServoCount(ids.len()));
     }
     ids.sort_unstable();
-    match ids.windows(2).find(|pair| pair.first() == pair.last()) {
-        Some(pair) => Err(format!(
-            "servo id {pair:?} is used twice; every servo needs its own"
-        )),
+    let mut neighbours = ids.iter().zip(ids.iter().skip(1));
+    match neighbours.find(|(one, other)| one == other) {
+        Some((one, other)) => Err(ArmFault::SameId([*one, *other])),
         None => Ok(()),
     }
 }

@@ -6,6 +6,7 @@ pub mod calendar;
 pub mod clock;
 pub mod disk;
 pub mod file_access;
+pub mod lock;
 pub mod signals;
 mod system_clocks;
 pub mod terminal;

@@ -3,7 +3,7 @@
 //! Nothing here knows of scenes, drivers or time sources.
 
 use std::fmt;
-use std::ops::{Deref, DerefMut};
+use std::ops::{Deref, DerefMut, RangeInclusive};
 use std::time::Duration;
 
 use schemars::JsonSchema;
@@ -29,6 +29,44 @@ pub struct Finite(f64);
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[error("{0} is not a finite number")]
 pub struct NotFinite(pub f64);
+
+/// A number outside of its range.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{what} is {value}; {least} to {most} are possible")]
+pub struct OutOfRange {
+    /// The number's name, with its place.
+    pub what: String,
+    /// The number.
+    pub value: f64,
+    /// The smallest possible number.
+    pub least: f64,
+    /// The largest possible number.
+    pub most: f64,
+}
+
+impl OutOfRange {
+    /// Returns the value of a number if it is in the range.
+    ///
+    /// # Errors
+    /// The number is outside of it; the message begins with `what`.
+    pub fn check(
+        what: impl FnOnce() -> String,
+        value: Finite,
+        range: &RangeInclusive<f64>,
+    ) -> Result<f64, Self> {
+        let value = value.get();
+        if range.contains(&value) {
+            return Ok(value);
+        }
+        let (least, most) = (*range.start(), *range.end());
+        Err(Self {
+            what: what(),
+            value,
+            least,
+            most,
+        })
+    }
+}
 
 impl Finite {
     /// Refuses NaN and both infinities.

@@ -65,6 +65,22 @@ pub struct RangeResult {
     pub turn_deg: f64,
 }
 
+/// Reason that the zero of a joint cannot be taken over.
+#[derive(Debug, thiserror::Error)]
+enum ZeroFault {
+    #[error("the zero of {0} was not read")]
+    Unread(String),
+    #[error(
+        "the zero of {joint} is at {zero}, outside of its range of {least} to {most}: it was not in the middle pose, or wraps"
+    )]
+    OutOfRange {
+        joint: String,
+        zero: i64,
+        least: i64,
+        most: i64,
+    },
+}
+
 impl<'a> RangeRecorder<'a> {
     /// Nothing was read yet.
     #[must_use]
@@ -260,7 +276,7 @@ impl<'a> RangeRecorder<'a> {
         let mut found = RangeResult::default();
         for moved in &self.done {
             if let Err(why) = self.take_over(moved, &mut found) {
-                complaints.push(why);
+                complaints.push(why.to_string());
             }
         }
         if complaints.is_empty() {
@@ -270,16 +286,19 @@ impl<'a> RangeRecorder<'a> {
         }
     }
 
-    fn take_over(&self, moved: &MovedJoint, found: &mut RangeResult) -> Result<(), String> {
+    fn take_over(&self, moved: &MovedJoint, found: &mut RangeResult) -> Result<(), ZeroFault> {
         let name = self.arm.joint_name(moved.joint);
         let (mut lower_deg, mut upper_deg) = (f64::NEG_INFINITY, f64::INFINITY);
         for (servo, least, most, at_plus) in &moved.servos {
             let zero = self.zero.as_ref().and_then(|zero| zero.get(&servo.id));
-            let zero = i64::from(*zero.ok_or_else(|| format!("the zero of {name} was not read"))?);
+            let zero = i64::from(*zero.ok_or_else(|| ZeroFault::Unread(name.clone()))?);
             if zero <= *least || zero >= *most {
-                return Err(format!(
-                    "the zero of {name} is at {zero}, outside of its range of {least} to {most}: it was not in the middle pose, or wraps"
-                ));
+                return Err(ZeroFault::OutOfRange {
+                    joint: name,
+                    zero,
+                    least: *least,
+                    most: *most,
+                });
             }
             let sign = if at_plus * 2 >= least + most {
                 1.0

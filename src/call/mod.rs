@@ -4,12 +4,16 @@
 
 mod answer;
 mod plain_letter;
+mod queue_tag;
+mod refusal;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use answer::ToolAnswer;
 pub use plain_letter::plain_letter;
+pub use queue_tag::{QueueTag, read_ticket};
+pub use refusal::Refusal;
 
 /// A tool call as it came.
 #[derive(Debug, Clone, PartialEq)]
@@ -106,6 +110,8 @@ pub struct CallHop {
     pub role: Option<String>,
     /// The same text for the same caller of that node.
     pub caller: String,
+    /// Set where a queue of drawings calls.
+    pub queue: Option<QueueTag>,
 }
 
 /// The effect of a tool on the world, and so how strictly its arguments are read.

@@ -1,8 +1,9 @@
 //! One planner moves an arm at a time: the first motion takes the arm, rest gives it back.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
+use base::lock::MutexExt;
 use base::units::ClockInstant;
 
 /// The lease of one arm.
@@ -38,7 +39,7 @@ impl ArmLease {
         now: ClockInstant,
         idle: Duration,
     ) -> Result<(), LeaseHeldError> {
-        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.0.locked();
         if let Some(other) = held.as_ref().filter(|held| held.by != caller)
             && now.since(other.used) < idle
         {
@@ -56,7 +57,7 @@ impl ArmLease {
 
     /// Renews the lease, for its holder: the arm moves.
     pub fn renew(&self, now: ClockInstant) {
-        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.0.locked();
         if let Some(held) = held.as_mut() {
             held.used = held.used.max(now);
         }
@@ -64,14 +65,14 @@ impl ArmLease {
 
     /// Releases the arm from any holder: at the end of a session, or by an operator. Returns the holder.
     pub fn release(&self) -> Option<String> {
-        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.0.locked();
         held.take().map(|held| held.by)
     }
 
     /// Returns the current holder of the arm.
     #[must_use]
     pub fn holder(&self, now: ClockInstant, idle: Duration) -> Option<String> {
-        let held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let held = self.0.locked();
         let held = held.as_ref().filter(|held| now.since(held.used) < idle);
         held.map(|held| held.by.clone())
     }

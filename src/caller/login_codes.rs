@@ -1,8 +1,9 @@
 //! Codes that let a person in to the operator's page once: made for somebody whom the kernel has named, and typed there.
 
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
+use base::lock::MutexExt;
 use base::units::ClockInstant;
 
 /// A code opens nothing later than this.
@@ -102,7 +103,7 @@ impl LoginCodes {
     }
 
     fn state(&self) -> MutexGuard<'_, LoginCodeState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.locked()
     }
 }
 

@@ -1,9 +1,10 @@
 //! Limits the rate of each token's calls: a bucket that fills at the allowed rate.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use super::Principal;
+use base::lock::MutexExt;
 use base::units::ClockInstant;
 
 /// Burst size, in seconds of calls at the allowed rate.
@@ -30,7 +31,7 @@ impl RateLimiter {
     pub fn take(&self, standing: &Principal, now: ClockInstant) -> Result<(), f64> {
         let per_s = f64::from(standing.calls_per_minute.max(1)) / 60.0;
         let full = (per_s * BURST_S).max(1.0);
-        let mut buckets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut buckets = self.0.locked();
         if buckets.len() >= NAMES_MAX && !buckets.contains_key(&standing.name) {
             buckets.clear();
         }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use argon2::password_hash::phc::PasswordHash;
 use argon2::password_hash::{PasswordHasher, PasswordVerifier};
@@ -16,6 +16,7 @@ use super::auth_backoff::FailedAttempts;
 use super::{CallerRole, Principal};
 use base::disk;
 use base::file_access::FileStamp;
+use base::lock::MutexExt;
 
 /// Prefix of every token, by which people and scanners of leaked secrets recognise it.
 const PREFIX: &str = "sth_";
@@ -326,7 +327,7 @@ impl TokenStore {
     }
 
     fn lock(&self) -> MutexGuard<'_, TokenFileCache> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+        self.seen.locked()
     }
 
     /// Reads the file again if it has changed. An unreadable file is logged, and the last readable contents stay in force.

@@ -5,12 +5,13 @@
 //! and no caller waits for it beyond the deadline.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::oneshot;
 
 use base::clock::{NodeClock, calendar_ms};
+use base::lock::MutexExt;
 use base::units::ClockInstant;
 use vision::ImageFrame;
 
@@ -161,7 +162,7 @@ impl CameraShared {
             taken,
             at_ms: calendar_ms(),
         };
-        let mut before = self.before.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut before = self.before.locked();
         let same = before.filter(|before| before.hash == now.hash);
         let PreviousPicture { taken, at_ms, .. } = *before.insert(same.unwrap_or(now));
         Ok(CameraPicture {

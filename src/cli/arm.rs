@@ -128,7 +128,7 @@ fn save(out: &Path, text: &str) -> anyhow::Result<()> {
         .with_context(|| format!("cannot write {}", out.display()))
 }
 
-fn family(text: &str) -> Result<ServoFamily, String> {
+fn family(text: &str) -> anyhow::Result<ServoFamily> {
     let plain: String = text
         .to_lowercase()
         .chars()
@@ -137,12 +137,12 @@ fn family(text: &str) -> Result<ServoFamily, String> {
     match plain.as_str() {
         "feetechsts" | "feetech" | "sts" => Ok(ServoFamily::FeetechSts),
         "dynamixel2" | "dynamixel" | "dxl" => Ok(ServoFamily::Dynamixel2),
-        _ => Err("feetech-sts and dynamixel2 are known".to_owned()),
+        _ => Err(anyhow!("feetech-sts and dynamixel2 are known")),
     }
 }
 
-fn held(text: &str) -> Result<(String, f64), String> {
-    let wrong = || "write a joint and its place, such as left_carriage_joint=0.04".to_owned();
+fn held(text: &str) -> anyhow::Result<(String, f64)> {
+    let wrong = || anyhow!("write a joint and its place, such as left_carriage_joint=0.04");
     let (joint, place) = text.split_once('=').ok_or_else(wrong)?;
     let place: f64 = place.trim().parse().map_err(|_| wrong())?;
     if joint.trim().is_empty() || !place.is_finite() {

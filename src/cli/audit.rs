@@ -19,7 +19,12 @@ pub(super) enum AuditCommand {
     },
 }
 
-pub(super) fn verify(file: &Path, key: Option<&str>) -> anyhow::Result<ExitStatus> {
+pub(super) fn run(what: &AuditCommand) -> anyhow::Result<ExitStatus> {
+    let AuditCommand::Verify { file, key } = what;
+    verify(file, key.as_deref())
+}
+
+fn verify(file: &Path, key: Option<&str>) -> anyhow::Result<ExitStatus> {
     let text = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
     let text = String::from_utf8_lossy(&text);
     match job::verify(&text, key) {

@@ -3,7 +3,7 @@
 use std::io::{BufRead, IsTerminal, Write};
 use std::time::Duration;
 
-use anyhow::bail;
+use anyhow::{anyhow, bail};
 use clap::{Args, Subcommand};
 use tokio::signal::ctrl_c;
 
@@ -105,11 +105,11 @@ pub(super) struct RebootArgs {
     yes: bool,
 }
 
-fn range(text: &str) -> Result<(i32, i32), String> {
+fn range(text: &str) -> anyhow::Result<(i32, i32)> {
     let two = text.split_once(':');
     let two =
         two.and_then(|(least, most)| Some((least.trim().parse().ok()?, most.trim().parse().ok()?)));
-    two.ok_or_else(|| "write two whole numbers, such as 500:3500".to_owned())
+    two.ok_or_else(|| anyhow!("write two whole numbers, such as 500:3500"))
 }
 
 pub(super) async fn run(node: &NodeOptions, what: BusCommand) -> anyhow::Result<ExitStatus> {

@@ -1,5 +1,6 @@
 //! `check`: everything that is wrong with a node before it is started, each with its fix.
 
+use anyhow::{anyhow, bail};
 use std::path::Path;
 
 use base::file_access;
@@ -21,10 +22,10 @@ struct CheckFindings {
 }
 
 impl CheckFindings {
-    fn note(&mut self, what: &str, found: Result<String, String>) {
+    fn note(&mut self, what: &str, found: anyhow::Result<String>) {
         match found {
             Ok(good) => self.good.push(format!("{what}: {good}")),
-            Err(wrong) => self.wrong.push(format!("{what}: {wrong}")),
+            Err(wrong) => self.wrong.push(format!("{what}: {wrong:#}")),
         }
     }
 }
@@ -46,12 +47,12 @@ pub(super) fn run(args: &NodeOptions) -> anyhow::Result<ExitStatus> {
     );
     folders(args, &file, &mut findings);
     if let Some(certificates) = &file.tls_cert {
-        let found = tls_identity::acceptor(&file).map_err(|error| format!("{error:#}"));
+        let found = tls_identity::acceptor(&file);
         findings.note("tls", found.map(|_| certificates.display().to_string()));
     }
     secrets(args, &file, &mut findings);
     let library = open::library(args, &file).or_else(|error| {
-        findings.note("scenes", Err(format!("{error:#}")));
+        findings.note("scenes", Err(error));
         // What is known without the folder still says whether the arms are right.
         let mut args = args.clone();
         args.scenes = None;
@@ -64,7 +65,7 @@ pub(super) fn run(args: &NodeOptions) -> anyhow::Result<ExitStatus> {
     match library {
         Ok(library) => {
             with_scenes(args, &file, &library, &mut findings);
-            let declared = open::declared(&file, &library).map_err(|error| format!("{error:#}"));
+            let declared = open::declared(&file, &library);
             let words = declared.map(|declared| {
                 let long = declared.long_names().map(|long| format!("; {long}"));
                 format!(
@@ -75,7 +76,7 @@ pub(super) fn run(args: &NodeOptions) -> anyhow::Result<ExitStatus> {
             });
             findings.note("tools", words);
         }
-        Err(error) => findings.note("scenes", Err(format!("{error:#}"))),
+        Err(error) => findings.note("scenes", Err(error)),
     }
     for good in &findings.good {
         terminal_output::line(&format!("good   {good}"));
@@ -95,7 +96,10 @@ fn secrets(args: &NodeOptions, file: &NodeFile, findings: &mut CheckFindings) {
     for peer in &file.peers {
         let kept = match (&peer.token, &peer.token_file) {
             (Some(_), _) => args.config.as_deref().map(closed),
-            (None, Some(path)) => Some(peers::read_token(path).and_then(|_| closed(path))),
+            (None, Some(path)) => {
+                let token = peers::read_token(path).map_err(anyhow::Error::msg);
+                Some(token.and_then(|_| closed(path)))
+            }
             (None, None) => None,
         };
         if let Some(kept) = kept {
@@ -106,13 +110,13 @@ fn secrets(args: &NodeOptions, file: &NodeFile, findings: &mut CheckFindings) {
 }
 
 /// A file that strangers may not read.
-fn closed(path: &Path) -> Result<String, String> {
-    let about = std::fs::metadata(path).map_err(|error| error.to_string())?;
+fn closed(path: &Path) -> anyhow::Result<String> {
+    let about = std::fs::metadata(path)?;
     let mode = file_access::mode(&about);
     if mode & 0o007 == 0 {
         Ok(format!("in {}", path.display()))
     } else {
-        Err(format!(
+        Err(anyhow!(
             "{} holds it and may be read by everybody (mode {mode:o}): `chmod 640` it",
             path.display()
         ))
@@ -120,20 +124,20 @@ fn closed(path: &Path) -> Result<String, String> {
 }
 
 fn folders(args: &NodeOptions, file: &NodeFile, findings: &mut CheckFindings) {
-    let state = state_folder::folder(args, file).map_err(|error| format!("{error:#}"));
+    let state = state_folder::folder(args, file);
     findings.note("state", state.and_then(|folder| own(&folder)));
     if let Some(output) = args.output.as_ref().or(file.output.as_ref()) {
         let made = std::fs::create_dir_all(output)
-            .map_err(|error| format!("cannot make {}: {error}", output.display()));
+            .map_err(|error| anyhow!("cannot make {}: {error}", output.display()));
         findings.note("output", made.and_then(|()| writable(output)));
     }
 }
 
-fn writable(folder: &Path) -> Result<String, String> {
+fn writable(folder: &Path) -> anyhow::Result<String> {
     file_access::check_writable(folder)
         .map(|()| folder.display().to_string())
         .map_err(|error| {
-            format!(
+            anyhow!(
                 "{} cannot be written to ({error}): `chown` it to the node's user, or name another",
                 folder.display()
             )
@@ -141,14 +145,14 @@ fn writable(folder: &Path) -> Result<String, String> {
 }
 
 /// Stops, journal and keys are the node's alone.
-fn own(folder: &Path) -> Result<String, String> {
+fn own(folder: &Path) -> anyhow::Result<String> {
     writable(folder)?;
-    let about = std::fs::metadata(folder).map_err(|error| error.to_string())?;
+    let about = std::fs::metadata(folder)?;
     let mode = file_access::mode(&about);
     if mode & 0o077 == 0 {
         Ok(folder.display().to_string())
     } else {
-        Err(format!(
+        Err(anyhow!(
             "{} may be read by others (mode {mode:o}): `chmod 700` it",
             folder.display()
         ))
@@ -163,7 +167,7 @@ fn with_scenes(
 ) {
     for entry in &file.arms {
         let what = format!("arm {}", entry.name);
-        let arm = library.arm(&entry.model).map_err(|error| error.to_string());
+        let arm = library.arm(&entry.model).map_err(anyhow::Error::msg);
         let baud = arm.map(|arm| arm.file.baud);
         let found = baud.and_then(|baud| port(args, entry, baud));
         findings.note(&what, found);
@@ -181,19 +185,19 @@ fn with_scenes(
             }
             Ok(scene) if models.contains(&scene.arm.file.name.as_str()) => {
                 let planned = plan::draw(&scene, &scene.rest_rad, &SilentObserver)
-                    .map_err(|error| error.to_string())
+                    .map_err(anyhow::Error::msg)
                     .and_then(|plan| {
                         gate::preview(&scene, &plan.trajectory)
                             .map(|()| {
                                 format!("{} of line", millimetres(plan.report.pen_down_mm, 0))
                             })
-                            .map_err(|refused| refused.to_string())
+                            .map_err(anyhow::Error::msg)
                     });
                 findings.note(&what, planned);
             }
             // It is for an arm that this node does not have.
             Ok(_) => {}
-            Err(error) => findings.note(&what, Err(error.to_string())),
+            Err(error) => findings.note(&what, Err(anyhow::Error::msg(error))),
         }
     }
 }
@@ -205,24 +209,22 @@ fn is_char_device(about: &std::fs::Metadata) -> bool {
     about.is_file()
 }
 
-fn port(args: &NodeOptions, entry: &ArmEntry, baud: u32) -> Result<String, String> {
+fn port(args: &NodeOptions, entry: &ArmEntry, baud: u32) -> anyhow::Result<String> {
     if entry.is_simulated() {
         return Ok(format!("{}, simulated in the node", entry.model));
     }
     let path = &entry.port;
     let about = std::fs::metadata(path).map_err(|error| {
-        format!("there is no port {path} ({error}): plug the arm in; `ls /dev/serial/by-id` shows what is there")
+        anyhow!("there is no port {path} ({error}): plug the arm in; `ls /dev/serial/by-id` shows what is there")
     })?;
     if !is_char_device(&about) {
-        return Err(format!(
-            "{path} is not a serial port: name one of /dev/serial/by-id"
-        ));
+        bail!("{path} is not a serial port: name one of /dev/serial/by-id");
     }
     let is_pseudo_terminal = path.starts_with("/dev/pts/");
     if file_access::is_root() && !is_pseudo_terminal && !args.allow_root {
-        return Err(format!(
+        bail!(
             "this is root, whom the lock on {path} does not stop: check, and serve, as another user, or say --allow-root"
-        ));
+        );
     }
     // Opening says more than looking: who has it, and whether this user may.
     SerialLink::open(path, baud, &NodeClock::real())
@@ -232,5 +234,5 @@ fn port(args: &NodeOptions, entry: &ArmEntry, baud: u32) -> Result<String, Strin
                 entry.model
             )
         })
-        .map_err(|error| error.to_string())
+        .map_err(anyhow::Error::msg)
 }

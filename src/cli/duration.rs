@@ -1,9 +1,10 @@
 //! Times as people type them.
 
+use anyhow::{anyhow, bail};
 use std::time::Duration;
 
 /// A time such as `90s`, `30m`, `2h`; a bare number is seconds.
-pub(super) fn duration(text: &str) -> Result<Duration, String> {
+pub(super) fn duration(text: &str) -> anyhow::Result<Duration> {
     let text = text.trim();
     let split = text
         .find(|c: char| !c.is_ascii_digit())
@@ -14,20 +15,18 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
         "m" | "min" => 60,
         "h" => 3600,
         _ => {
-            return Err(format!(
-                "{unit:?} is not a unit of time; write 90s, 30m or 2h"
-            ));
+            bail!("{unit:?} is not a unit of time; write 90s, 30m or 2h");
         }
     };
     let number: u64 = number
         .parse()
-        .map_err(|_| "write a whole number, such as 90s, 30m or 2h".to_owned())?;
+        .map_err(|_| anyhow!("write a whole number, such as 90s, 30m or 2h"))?;
     match number
         .checked_mul(seconds)
         .filter(|all| (1..=7 * 24 * 3600).contains(all))
     {
         Some(all) => Ok(Duration::from_secs(all)),
-        None => Err("1 second to 7 days are possible".to_owned()),
+        None => Err(anyhow!("1 second to 7 days are possible")),
     }
 }
 

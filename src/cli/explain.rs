@@ -3,7 +3,7 @@
 use std::io::{BufRead, IsTerminal};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use serde_json::Value;
 
@@ -92,26 +92,26 @@ fn shape(schema: &Value) -> anyhow::Result<ArgumentShape> {
 }
 
 fn answer(line: &str, common: Option<&ArgumentShape>) -> String {
-    let explained = explain(line, common).unwrap_or_else(|why| serde_json::json!({ "error": why }));
+    let explained =
+        explain(line, common).unwrap_or_else(|why| serde_json::json!({ "error": why.to_string() }));
     explained.to_string()
 }
 
-fn explain(line: &str, common: Option<&ArgumentShape>) -> Result<Value, String> {
+fn explain(line: &str, common: Option<&ArgumentShape>) -> anyhow::Result<Value> {
     let case: Value =
-        serde_json::from_str(line).map_err(|error| format!("the line is not JSON: {error}"))?;
+        serde_json::from_str(line).map_err(|error| anyhow!("the line is not JSON: {error}"))?;
     let text = match case.get("s") {
         Some(Value::String(text)) => text.clone(),
         Some(value) => value.to_string(),
-        None => return Err("the line has no \"s\"".to_owned()),
+        None => bail!("the line has no \"s\""),
     };
     let own = case
         .get("schema")
         .map(ArgumentShape::from_json_schema)
-        .transpose()
-        .map_err(|error| error.to_string())?;
+        .transpose()?;
     let shape = own
         .as_ref()
         .or(common)
-        .ok_or("the line has no \"schema\", and no --schema FILE was given")?;
-    serde_json::to_value(args::explain_line(shape, &text)).map_err(|error| error.to_string())
+        .ok_or_else(|| anyhow!("the line has no \"schema\", and no --schema FILE was given"))?;
+    Ok(serde_json::to_value(args::explain_line(shape, &text))?)
 }

@@ -35,7 +35,7 @@ async fn ask_remote(url: &str, token: &Path, verb: &OperatorVerb) -> anyhow::Res
     let token = std::fs::read_to_string(token)
         .with_context(|| format!("cannot read the token in {}", token.display()))?;
     let token = token.trim().to_owned();
-    let url = address(url);
+    let url = format!("{}/operator", base_url(url));
     let asked = http_client::ask(&url, Some(token), serde_json::to_vec(verb)?);
     let (status, body) = asked
         .await
@@ -54,13 +54,13 @@ async fn ask_remote(url: &str, token: &Path, verb: &OperatorVerb) -> anyhow::Res
     }
 }
 
-/// The whole address, from a host with its port or from the address at which the node speaks MCP.
-fn address(said: &str) -> String {
+/// A node's address without a path, from a host with its port or from the address at which the node speaks MCP.
+pub(super) fn base_url(said: &str) -> String {
     let said = said.trim().trim_end_matches('/');
     let base = said.strip_suffix("/mcp").unwrap_or(said);
     match base.contains("://") {
-        true => format!("{base}/operator"),
-        false => format!("http://{base}/operator"),
+        true => base.to_owned(),
+        false => format!("http://{base}"),
     }
 }
 

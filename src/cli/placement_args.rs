@@ -165,32 +165,32 @@ fn finite(value: f64) -> anyhow::Result<Finite> {
 }
 
 /// A length of a page such as `60mm`, `6 cm`, `6,5cm` or `2.5in`; a bare number is millimetres.
-fn length_mm(text: &str) -> Result<f64, String> {
+pub(super) fn length_mm(text: &str) -> anyhow::Result<f64> {
     length_within(text, &PAGE_SIDE_MM)
 }
 
 /// A distance within which lines are tidied, such as `0.1mm`.
-fn tidying_mm(text: &str) -> Result<f64, String> {
+fn tidying_mm(text: &str) -> anyhow::Result<f64> {
     length_within(text, &TIDYING_MM)
 }
 
-fn length_within(text: &str, possible_mm: &RangeInclusive<f64>) -> Result<f64, String> {
+fn length_within(text: &str, possible_mm: &RangeInclusive<f64>) -> anyhow::Result<f64> {
     let (number, factor_mm) = number_and_unit(text)?;
     let length_mm = parse_number(&number.replace(',', "."))? * factor_mm.unwrap_or(1.0);
     if possible_mm.contains(&length_mm) {
         return Ok(length_mm);
     }
     let (least, most) = (possible_mm.start(), possible_mm.end());
-    Err(format!(
+    Err(anyhow!(
         "that is {length_mm} mm; {least} to {most} mm are possible"
     ))
 }
 
 /// A point of the sheet such as `20mm,30mm`, `2cm, 3cm` or `20,30`; a unit that is said once is that of both.
-fn point_mm(text: &str) -> Result<[f64; 2], String> {
+pub(super) fn point_mm(text: &str) -> anyhow::Result<[f64; 2]> {
     let parts: Vec<&str> = text.split([',', ';']).collect();
     let &[x, y] = parts.as_slice() else {
-        return Err("write two lengths with a comma between, such as 20mm,30mm".to_owned());
+        bail!("write two lengths with a comma between, such as 20mm,30mm");
     };
     let ((x, x_factor), (y, y_factor)) = (number_and_unit(x)?, number_and_unit(y)?);
     let both = y_factor.or(x_factor).unwrap_or(1.0);
@@ -199,28 +199,30 @@ fn point_mm(text: &str) -> Result<[f64; 2], String> {
 }
 
 /// A sheet's width and height such as `100x80mm` or `10 x 8 cm`.
-pub(super) fn size_mm(text: &str) -> Result<[f64; 2], String> {
+pub(super) fn size_mm(text: &str) -> anyhow::Result<[f64; 2]> {
     let hint = "write width x height, such as 100x80mm";
-    let (width, height) = text.split_once(['x', 'X', '×']).ok_or(hint)?;
+    let (width, height) = text
+        .split_once(['x', 'X', '×'])
+        .ok_or_else(|| anyhow!(hint))?;
     let point = format!("{};{}", width.replace(',', "."), height.replace(',', "."));
-    let sides_mm = point_mm(&point).map_err(|why| format!("{why}; {hint}"))?;
+    let sides_mm = point_mm(&point).map_err(|why| anyhow!("{why}; {hint}"))?;
     if sides_mm.iter().all(|side| PAGE_SIDE_MM.contains(side)) {
         return Ok(sides_mm);
     }
-    Err(format!(
+    Err(anyhow!(
         "each side is {} to {} mm; {hint}",
         PAGE_SIDE_MM.start(),
         PAGE_SIDE_MM.end()
     ))
 }
 
-fn parse_number(number: &str) -> Result<f64, String> {
+fn parse_number(number: &str) -> anyhow::Result<f64> {
     let value = number.parse();
-    value.map_err(|_| "write a number and its unit, such as 60mm, 6cm or 2.5in".to_owned())
+    value.map_err(|_| anyhow!("write a number and its unit, such as 60mm, 6cm or 2.5in"))
 }
 
 /// Splits a length into its number, and the millimetres of its unit where it has one.
-fn number_and_unit(text: &str) -> Result<(String, Option<f64>), String> {
+fn number_and_unit(text: &str) -> anyhow::Result<(String, Option<f64>)> {
     let text = text.trim().to_lowercase();
     let split = text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | ',' | '+' | '-')));
     let (number, unit) = text.split_at(split.unwrap_or(text.len()));
@@ -232,9 +234,9 @@ fn number_and_unit(text: &str) -> Result<(String, Option<f64>), String> {
         "in" | "\"" | "inch" | "inches" => 25.4,
         "pt" => 25.4 / 72.0,
         other => {
-            return Err(format!(
+            bail!(
                 "{other:?} is not a unit of length; write one number, such as 60mm, 6cm or 2.5in: the longer side"
-            ));
+            );
         }
     };
     Ok((number.to_owned(), Some(factor_mm)))
@@ -296,7 +298,7 @@ mod tests {
             ("1.2.3", "a number"),
             ("nan", "not a unit"),
         ] {
-            let error = length_mm(text).unwrap_err();
+            let error = length_mm(text).unwrap_err().to_string();
             assert!(error.contains(said), "{text}: {error}");
         }
     }

@@ -1,20 +1,17 @@
 //! `tools`: the catalogue as a model sees it, and the tools that the node file declares.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
-use anyhow::{Context, bail};
+use anyhow::{anyhow, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::Value;
 
-use super::{ExitStatus, NodeOptions, terminal_output};
-use base::disk;
+use super::{ExitStatus, NodeOptions, node_file_text, terminal_output};
 use catalogue::{KnownNames, ToolEffect};
 use config::{
     ArgumentEntry, EffectEntry, NodeFile, ServerEntry, StepEntry, TIMEOUT_S, ToolEntry,
     edit_node_file,
 };
-use node::open;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ToolsCommand {
@@ -90,28 +87,31 @@ fn toml_value(text: &str) -> Value {
     value.unwrap_or_else(|| text.into())
 }
 
-fn pair(text: &str) -> Result<(String, Value), String> {
+fn pair(text: &str) -> anyhow::Result<(String, Value)> {
     let (name, value) = text
         .split_once('=')
-        .ok_or_else(|| format!("{text:?} is not of the form NAME=VALUE"))?;
+        .ok_or_else(|| anyhow!("{text:?} is not of the form NAME=VALUE"))?;
     Ok((name.trim().to_owned(), toml_value(value.trim())))
 }
 
-fn step(text: &str) -> Result<StepEntry, String> {
+fn step(text: &str) -> anyhow::Result<StepEntry> {
     let mut words = text.split_whitespace();
-    let calls = words.next().ok_or("a step names a tool")?.to_owned();
+    let calls = words
+        .next()
+        .ok_or_else(|| anyhow!("a step names a tool"))?
+        .to_owned();
     let fixed = words.map(pair).collect::<Result<_, _>>()?;
     Ok(StepEntry { calls, fixed })
 }
 
-fn argument(text: &str) -> Result<ArgumentEntry, String> {
+fn argument(text: &str) -> anyhow::Result<ArgumentEntry> {
     let read = toml::from_str::<toml::Table>(&format!("value = {}", text.trim()));
     let read =
         read.and_then(|mut table| table.remove("value").map(toml::Value::try_into).transpose());
     match read {
         Ok(Some(argument)) => Ok(argument),
-        Ok(None) => Err("write a TOML table of name, type, description".to_owned()),
-        Err(error) => Err(format!(
+        Ok(None) => Err(anyhow!("write a TOML table of name, type, description")),
+        Err(error) => Err(anyhow!(
             "{}; write a TOML table of name, type, description",
             error.message()
         )),
@@ -206,8 +206,8 @@ pub(super) fn run(
         Some(ToolsCommand::Add(args)) => add(node, &args),
         Some(ToolsCommand::Set(args)) => set(node, &args),
         Some(ToolsCommand::Remove { name }) => {
-            let (path, text) = read(node)?;
-            put(node, path, &edit_node_file::remove(&text, &name)?)?;
+            let (path, text) = node_file_text::read(node)?;
+            node_file_text::put(node, path, &edit_node_file::remove(&text, &name)?)?;
             terminal_output::line(&format!(
                 "removed `{name}`; a node that runs keeps it until it is started again"
             ));
@@ -233,9 +233,9 @@ fn list(node: &NodeOptions) -> anyhow::Result<ExitStatus> {
 }
 
 fn add(node: &NodeOptions, args: &ToolArgs) -> anyhow::Result<ExitStatus> {
-    let (path, text) = read(node)?;
+    let (path, text) = node_file_text::read(node)?;
     let is_new = !path.exists();
-    put(node, path, &edit_node_file::add(&text, &args.entry()?)?)?;
+    node_file_text::put(node, path, &edit_node_file::add(&text, &args.entry()?)?)?;
     if is_new {
         terminal_output::line(&format!(
             "there was no {}: it is new, and names no arm",
@@ -246,7 +246,7 @@ fn add(node: &NodeOptions, args: &ToolArgs) -> anyhow::Result<ExitStatus> {
 }
 
 fn set(node: &NodeOptions, args: &ToolArgs) -> anyhow::Result<ExitStatus> {
-    let (path, text) = read(node)?;
+    let (path, text) = node_file_text::read(node)?;
     let file = NodeFile::read(&path.display().to_string(), &text)?;
     let old = file.tools.into_iter().find(|tool| tool.name == args.name);
     let Some(old) = old else {
@@ -258,7 +258,7 @@ fn set(node: &NodeOptions, args: &ToolArgs) -> anyhow::Result<ExitStatus> {
     };
     let mut new = old.clone();
     args.apply_to(&mut new);
-    put(node, path, &edit_node_file::set(&text, &old, &new)?)?;
+    node_file_text::put(node, path, &edit_node_file::set(&text, &old, &new)?)?;
     report_written(&args.name)
 }
 
@@ -267,33 +267,6 @@ fn report_written(name: &str) -> anyhow::Result<ExitStatus> {
         "wrote `{name}`; a node that runs knows it when it is started again"
     ));
     Ok(ExitStatus::Done)
-}
-
-/// The node file and its text; a file that does not exist yet is empty.
-fn read(node: &NodeOptions) -> anyhow::Result<(&Path, String)> {
-    let Some(path) = node.config.as_deref() else {
-        bail!("say which node file to edit with --config FILE");
-    };
-    match std::fs::read_to_string(path) {
-        Ok(text) => Ok((path, text)),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok((path, String::new())),
-        Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
-    }
-}
-
-/// Writes the file only if a node would start with it, and then whole or not at all.
-fn put(node: &NodeOptions, path: &Path, text: &str) -> anyhow::Result<()> {
-    check(node, path, text).context("nothing was written")?;
-    // Behind a link, the file that it leads to is replaced, not the link.
-    let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
-    disk::put(&target, text).with_context(|| format!("cannot write {}", path.display()))
-}
-
-fn check(node: &NodeOptions, path: &Path, text: &str) -> anyhow::Result<()> {
-    let file = NodeFile::read(&path.display().to_string(), text)?;
-    let library = open::library(node, &file)?;
-    open::declared(&file, &library)?;
-    Ok(())
 }
 
 /// The tools for the end of a command's help.

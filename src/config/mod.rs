@@ -241,15 +241,18 @@ impl RequiredQualification {
 }
 
 impl std::str::FromStr for RequiredQualification {
-    type Err = String;
+    type Err = UnknownQualification;
 
-    fn from_str(word: &str) -> Result<Self, String> {
+    fn from_str(word: &str) -> Result<Self, UnknownQualification> {
         let found = Self::ALL.into_iter().find(|level| level.word() == word);
-        found.ok_or_else(|| {
-            format!("{word:?} is no level; the levels are observe, home, align and stroke")
-        })
+        found.ok_or_else(|| UnknownQualification(word.to_owned()))
     }
 }
+
+/// A word that names no level of qualification.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no level; the levels are observe, home, align and stroke")]
+pub struct UnknownQualification(String);
 
 /// The longest that a call may be kept waiting.
 pub const ANSWER_WITHIN_S_MAX: u32 = 3600;

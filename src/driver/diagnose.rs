@@ -143,7 +143,8 @@ pub fn attached(host: &HostSystem, seen: &AttachedState<'_>) -> Vec<DiagnosisFin
         .iter()
         .filter_map(|servo| Some((servo, speech?)))
     {
-        for complaint in complaints::reported(speech, servo.error_bits.unwrap_or(0)) {
+        let bits = servo.error_bits.into_iter();
+        for complaint in bits.flat_map(|bits| complaints::reported(speech, bits)) {
             let what = format!("servo {}: {complaint}", servo.id);
             found.add(DiagnosisCause::Complaint, what, complaint.remedy());
         }

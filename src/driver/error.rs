@@ -3,6 +3,7 @@
 use crate::firmware::ControllerFault;
 use base::units::{ArmMeasurement, short};
 use link::LinkError;
+use servo::SetupFault;
 use servo::error::TooLarge;
 pub use servo::error::{BusError, ServoFault, ServoName};
 
@@ -47,12 +48,22 @@ pub enum DriverError {
         bound_ticks: i32,
     },
     /// A servo is not set up as this arm needs it.
-    #[error("{servo}: {what}")]
+    #[error("{servo}: {fault}")]
     Setup {
         /// The servo.
         servo: ServoName,
         /// The register, its value, the value needed and the fix.
-        what: String,
+        fault: SetupFault,
+    },
+    /// No two readings of the positions agree.
+    #[error(
+        "{servo}: the positions on this bus differ from one reading to the next: hold arm `{arm}` still and check its cables"
+    )]
+    UnsteadyReadings {
+        /// The first servo.
+        servo: ServoName,
+        /// The arm.
+        arm: String,
     },
     /// A servo has other firmware than the rest.
     #[error(
@@ -165,6 +176,7 @@ impl DriverError {
             Self::NoReply { servo, .. }
             | Self::Jump { servo, .. }
             | Self::Setup { servo, .. }
+            | Self::UnsteadyReadings { servo, .. }
             | Self::OtherFirmware { servo, .. }
             | Self::Device { servo, .. }
             | Self::NotTaken { servo, .. }

@@ -22,6 +22,7 @@ use base::clock::NodeClock;
 use base::units::{ArmMeasurement, ClockInstant, JointVector, ServoState};
 use gate::TorqueLimit;
 use link::ByteLink;
+use servo::SetupFault;
 use servo::bus::{ExpectedReplies, SLACK_UNKNOWN, ServoBus, StatusReply};
 use servo::dialect::{Dialect, ServoGoal, ServoReading, ServoRegister, ServoRequest, SlowReadings};
 use servo::{MotionAuthority, RETRIES_MAX};
@@ -566,9 +567,7 @@ const TRAVEL_RAD: f64 = 1e-7;
 fn out_of_turn(servo: ServoName, ticks: i32) -> DriverError {
     DriverError::Setup {
         servo,
-        what: format!(
-            "it reports position {ticks}, which is not within one turn: it counts several turns or its homing offset is wrong; calibrate it again"
-        ),
+        fault: SetupFault::BeyondTurn(ticks),
     }
 }
 

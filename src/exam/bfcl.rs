@@ -31,7 +31,7 @@ impl ExamCase {
             let name = text_of(&question, "id")
                 .ok_or_else(|| wrong("a question has no \"id\"".to_owned()))?;
             let call = gold.get(&name).cloned();
-            cases.push(case(name, &question, call).map_err(wrong)?);
+            cases.push(case(name, &question, call).map_err(|why| wrong(why.to_owned()))?);
         }
         Ok(cases)
     }
@@ -71,17 +71,17 @@ fn case(
     name: String,
     question: &Value,
     gold: Option<(String, Map<String, Value>)>,
-) -> Result<ExamCase, String> {
+) -> Result<ExamCase, &'static str> {
     let turns = question.get("question").and_then(Value::as_array);
     let [Value::Array(messages)] = turns.map_or(&[][..], Vec::as_slice) else {
-        return Err("one turn is expected; files of several turns cannot be used".to_owned());
+        return Err("one turn is expected; files of several turns cannot be used");
     };
     let mut context: Vec<CaseTurn> = messages.iter().filter_map(turn).collect();
     let query = context.pop().ok_or("the question says nothing")?.content;
     let functions = match question.get("function") {
         Some(Value::Array(functions)) => functions.clone(),
         Some(one @ Value::Object(_)) => vec![one.clone()],
-        _ => return Err("a question has no \"function\"".to_owned()),
+        _ => return Err("a question has no \"function\""),
     };
     let (expected_tool, expected_params) = match gold {
         Some((tool, params)) => (Some(tool), params),

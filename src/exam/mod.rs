@@ -13,6 +13,7 @@ mod accepted_values;
 mod address;
 mod answer;
 mod answer_advice;
+mod answer_error;
 mod bfcl;
 mod case;
 mod certificate;
@@ -45,6 +46,7 @@ mod verdict;
 
 pub use address::{AddressKind, is_local};
 pub use answer::{PlannerAnswer, PlannerCall};
+pub use answer_error::{AnswerError, UnusableReply};
 pub use case::{CaseClass, CaseHazard, CaseTurn, ExamCase};
 pub use certificate::{ExamConditions, PlannerCertificate};
 pub use commands::{ExamArgs, NodeExams, run as run_command};

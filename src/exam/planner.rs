@@ -8,6 +8,7 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
+use super::answer_error::AnswerError;
 use super::record::{ExamRecord, NewRun};
 use super::rounds::NextRound;
 use super::run::{CaseOutcome, PlannerExam};
@@ -38,7 +39,7 @@ pub struct EndpointResponse {
 /// back.
 pub trait ModelEndpoint: Send + Sync {
     /// Sends a chat completion request.
-    fn ask(&self, body: Value) -> BoxFuture<'_, Result<EndpointResponse, String>>;
+    fn ask(&self, body: Value) -> BoxFuture<'_, Result<EndpointResponse, AnswerError>>;
 }
 
 /// Progress of an exam.
@@ -67,7 +68,7 @@ struct ExaminedPlanner<'a> {
 
 /// One answer, or the reason for having none.
 struct TimedReply {
-    output: Result<Value, String>,
+    output: Result<Value, AnswerError>,
     milliseconds: u64,
     /// Tries after the first.
     retries: u32,
@@ -76,9 +77,9 @@ struct TimedReply {
 /// Outcome of one try.
 enum AskAttempt {
     /// An answer, or an error that another try does not mend.
-    Done(Result<Value, String>),
+    Done(Result<Value, AnswerError>),
     /// An error that another try may mend.
-    Again(String),
+    Again(AnswerError),
 }
 
 impl PlannerExam {
@@ -179,7 +180,7 @@ impl PlannerExam {
         let heard = planner.hear(self.messages(case), &tools, sample).await;
         let mut outcome = match &heard.output {
             Ok(output) => CaseOutcome::of(case, sample, output, &tools),
-            Err(why) => CaseOutcome::failed(case, sample, why, &tools),
+            Err(why) => CaseOutcome::failed(case, sample, &why.to_string(), &tools),
         };
         outcome.milliseconds = Some(heard.milliseconds);
         outcome.retries = heard.retries;
@@ -275,13 +276,14 @@ impl ExaminedPlanner<'_> {
         let mut cards = vec![card];
         cards.extend(tools.cards().iter().cloned());
         let ask = json!([{"role": "user", "content": "Call the tool whose name begins with \"canary\"."}]);
+        let unusable = |error: AnswerError| ExamError::Planner(error.to_string());
         let shown = self.hear(ask.clone(), &ExamToolbox::new(cards), 0).await;
-        let shown = shown.output.map_err(ExamError::Planner)?;
+        let shown = shown.output.map_err(unusable)?;
         if shown.to_string().contains(&secret) {
             return Ok(());
         }
         let bare = self.hear(ask, &ExamToolbox::default(), 0).await;
-        let bare = bare.output.map_err(ExamError::Planner)?;
+        let bare = bare.output.map_err(unusable)?;
         let length = |answer: &Value| answer.get("usage")?.get("prompt_tokens")?.as_u64();
         match (length(&shown), length(&bare)) {
             (Some(with), Some(without)) if with > without => Ok(()),
@@ -314,7 +316,7 @@ impl ExaminedPlanner<'_> {
         messages: &Value,
         tools: &ExamToolbox,
         sample: u32,
-    ) -> (Result<Value, String>, u32) {
+    ) -> (Result<Value, AnswerError>, u32) {
         let mut wait = BACK_OFF;
         let mut retries = 0;
         loop {
@@ -337,10 +339,8 @@ impl ExaminedPlanner<'_> {
             let body = self.body(messages, tools, sample);
             let response = tokio::time::timeout(limit, self.endpoint.ask(body)).await;
             let Ok(response) = response else {
-                return AskAttempt::Done(Err(format!(
-                    "it did not come within {} s",
-                    limit.as_secs()
-                )));
+                let limit_s = limit.as_secs();
+                return AskAttempt::Done(Err(AnswerError::Late { limit_s }));
             };
             return match response {
                 Ok(response) if response.status == 200 => {
@@ -388,7 +388,7 @@ impl ExaminedPlanner<'_> {
 
 /// Words of a model that is not examined, and how often it was asked again for them.
 pub(super) struct ModelReply {
-    pub(super) words: Result<String, String>,
+    pub(super) words: Result<String, AnswerError>,
     pub(super) retries: u32,
 }
 
@@ -416,7 +416,7 @@ pub(super) async fn ask_for_text(
 }
 
 /// Returns the chat completion in a body, or why there is no answer in it.
-fn completion(body: &str) -> Result<Value, String> {
+fn completion(body: &str) -> Result<Value, AnswerError> {
     let answer: Value = serde_json::from_str(body).map_err(|error| no_json(body, &error))?;
     let choice = answer.get("choices").and_then(|all| all.get(0));
     let message = choice.and_then(|one| one.get("message"));
@@ -425,17 +425,13 @@ fn completion(body: &str) -> Result<Value, String> {
         .into_iter()
         .any(says)
     {
-        return Err(format!(
-            "the endpoint's answer is no chat completion: {}",
-            cut(body, TOLD_CHARS_MAX)
-        ));
+        return Err(AnswerError::NoCompletion(cut(body, TOLD_CHARS_MAX)));
     }
     let ended = choice.and_then(|one| one.get("finish_reason")?.as_str());
     match ended {
-        Some(word @ ("length" | "content_filter" | "error")) if is_empty(&answer) => Err(format!(
-            "the endpoint ended the answer before anything was said (finish_reason {word:?}); \
-             where it is \"length\", give it more tokens (--max-tokens)"
-        )),
+        Some(word @ ("length" | "content_filter" | "error")) if is_empty(&answer) => {
+            Err(AnswerError::Ended(word.to_owned()))
+        }
         _ => Ok(answer),
     }
 }
@@ -447,7 +443,7 @@ fn is_empty(answer: &Value) -> bool {
 }
 
 /// Returns what came in the place of JSON.
-fn no_json(body: &str, error: &serde_json::Error) -> String {
+fn no_json(body: &str, error: &serde_json::Error) -> AnswerError {
     let start = body.trim_start();
     let what = if start.is_empty() {
         "is empty"
@@ -460,15 +456,15 @@ fn no_json(body: &str, error: &serde_json::Error) -> String {
     } else {
         "is not JSON"
     };
-    format!(
-        "the endpoint's answer {what}: {}",
-        cut(start, TOLD_CHARS_MAX)
-    )
+    AnswerError::NoJson {
+        what,
+        start: cut(start, TOLD_CHARS_MAX),
+    }
 }
 
-fn complaint(response: &EndpointResponse) -> String {
+fn complaint(response: &EndpointResponse) -> AnswerError {
     let told = cut(&response.body, TOLD_CHARS_MAX);
-    match response.status {
+    AnswerError::Status(match response.status {
         401 | 403 => format!(
             "the endpoint wants a key, or another one ({}): set STEADYHAND_API_KEY; {told}",
             response.status
@@ -477,5 +473,5 @@ fn complaint(response: &EndpointResponse) -> String {
             "the endpoint has no chat completions or no such model (404): give its address as far as /v1, and --model; {told}"
         ),
         status => format!("the endpoint answered {status}: {told}"),
-    }
+    })
 }

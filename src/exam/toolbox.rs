@@ -61,23 +61,42 @@ pub struct ExamToolCard {
     pub is_only_named: bool,
 }
 
+/// Reason that a function's definition cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum FunctionError {
+    /// It has no name.
+    #[error("a function has no \"name\"")]
+    NoName,
+    /// Its parameters cannot be read.
+    #[error("{name}: {error}")]
+    Schema {
+        /// The function.
+        name: String,
+        /// Cause.
+        error: args::SchemaError,
+    },
+}
+
 impl ExamToolCard {
     /// Builds a tool from a definition in the form of chat completions and BFCL. Such a definition states no effect, so
     /// the tool counts as read-only.
     ///
     /// # Errors
     /// The reason why the definition cannot be used.
-    pub fn defined(function: &Value) -> Result<Self, String> {
+    pub fn defined(function: &Value) -> Result<Self, FunctionError> {
         let function = function.get("function").unwrap_or(function);
         let text = |key: &str| function.get(key).and_then(Value::as_str);
-        let name = text("name").ok_or("a function has no \"name\"")?;
+        let name = text("name").ok_or(FunctionError::NoName)?;
         let schema = ["parameters", "inputSchema", "input_schema"]
             .iter()
             .find_map(|key| function.get(*key))
             .cloned()
             .unwrap_or_else(|| json!({"type": "object", "properties": {}}));
-        let shape =
-            ArgumentShape::from_json_schema(&schema).map_err(|error| format!("{name}: {error}"))?;
+        let shape = ArgumentShape::from_json_schema(&schema);
+        let shape = shape.map_err(|error| FunctionError::Schema {
+            name: name.to_owned(),
+            error,
+        })?;
         Ok(Self {
             name: name.to_owned(),
             server: String::new(),
@@ -377,7 +396,7 @@ impl ExamToolbox {
         if case.functions.is_empty() {
             return Ok(None);
         }
-        let own: Result<Vec<ExamToolCard>, String> =
+        let own: Result<Vec<ExamToolCard>, FunctionError> =
             case.functions.iter().map(ExamToolCard::defined).collect();
         own.map(Some)
             .map_err(|why| ExamError::Request(format!("case {}: {why}", case.name)))

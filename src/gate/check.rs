@@ -324,7 +324,7 @@ impl<'a> TrajectoryJudge<'a> {
         self.check_pens_confirmed();
         let first = self.trajectory.samples.first();
         if let Some(Err(why)) = first.map(|first| check_at_start(self.scene, first, start, now)) {
-            self.refuse(GateRule::Start, 0, None, || why);
+            self.refuse(GateRule::Start, 0, None, || why.to_string());
         }
     }
 
@@ -673,32 +673,59 @@ impl EscapeHistories {
     }
 }
 
+/// Reason that an arm does not stand where a motion begins, as far as is known.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum StartMismatch {
+    /// The last reading is too old.
+    #[error(
+        "the arm has not answered for {}, and where it stands must be known from the last {}: wait until it is connected again (`sense` shows when), or check its cable and supply", duration(*.0), duration(START_AGE)
+    )]
+    Silent(Duration),
+    /// The reading is of a different number of joints.
+    #[error("{read} joints were read; the arm has {joints}")]
+    JointCount {
+        /// Number of joints that were read.
+        read: usize,
+        /// Number of joints of the plan.
+        joints: usize,
+    },
+    /// A joint is elsewhere.
+    #[error(
+        "{joint} is at {is_rad:.3} rad and the plan begins at {plan_rad:.3}; {START_RAD} rad is the most they may differ: plan again"
+    )]
+    Elsewhere {
+        /// The joint.
+        joint: String,
+        /// Its measured angle.
+        is_rad: f64,
+        /// Its angle where the plan begins.
+        plan_rad: f64,
+    },
+}
+
 /// Checks that the arm stands where a motion begins, by a reading that is recent enough.
 pub(super) fn check_at_start(
     scene: &Scene,
     first: &JointVector,
     seen: &ArmMeasurement,
     now: ClockInstant,
-) -> Result<(), String> {
+) -> Result<(), StartMismatch> {
     let age = now.since(seen.at);
     if age > START_AGE {
-        return Err(format!(
-            "the arm has not answered for {}, and where it stands must be known from the last {}: wait until it is connected again (`sense` shows when), or check its cable and supply",
-            duration(age),
-            duration(START_AGE)
-        ));
+        return Err(StartMismatch::Silent(age));
     }
     let (joints, read) = (first.len(), seen.position_rad.len());
     if read != joints {
-        return Err(format!("{read} joints were read; the arm has {joints}"));
+        return Err(StartMismatch::JointCount { read, joints });
     }
     for (joint, (plan, is)) in first.iter().zip(seen.position_rad.iter()).enumerate() {
         let away = (plan - is).abs();
         if away.is_nan() || exceeds(away, START_RAD) {
-            let name = scene.arm.joint_name(joint);
-            return Err(format!(
-                "{name} is at {is:.3} rad and the plan begins at {plan:.3}; {START_RAD} rad is the most they may differ: plan again"
-            ));
+            return Err(StartMismatch::Elsewhere {
+                joint: scene.arm.joint_name(joint),
+                is_rad: *is,
+                plan_rad: *plan,
+            });
         }
     }
     Ok(())
@@ -862,7 +889,7 @@ mod tests {
             )
         };
         assert!(at(250).is_ok() && at(251).is_err());
-        let said = at(2996).unwrap_err();
+        let said = at(2996).unwrap_err().to_string();
         assert!(said.contains("has not answered for 3 s"), "{said}");
         assert!(said.contains("wait until it is connected again"), "{said}");
     }

@@ -8,7 +8,7 @@
 
 use std::time::Duration;
 
-use super::check::check_at_start;
+use super::check::{StartMismatch, check_at_start};
 use super::clearance::tip_m;
 use super::following_error::{self, FollowingErrorMonitor};
 use super::stop_proof::{ProvenLift, SMOOTH_PEAK, touches};
@@ -127,11 +127,11 @@ pub struct ExecutionProgress {
 }
 
 /// The reason why a motion cannot begin or go on. A motion under way comes to a stand first.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ExecutionError {
     /// The arm is not where the proof begins.
     #[error("the arm moved since the motion was planned: {0}")]
-    Moved(String),
+    Moved(#[source] StartMismatch),
     /// It goes on already, or is ending.
     #[error("the motion is not held")]
     NotHeld,
@@ -716,9 +716,11 @@ impl Execution {
             reason = "an arm may not stand still as if that were its path"
         )]
         let a = samples.get(first).expect("clamped to the samples");
-        // Behind the last sample there is no path.
-        let b = samples.get(first + 1).unwrap_or(a);
-        a.zip(b, |a, b| a + (b - a) * share)
+        match samples.get(first + 1) {
+            Some(b) => a.zip(b, |a, b| a + (b - a) * share),
+            // Behind the last sample there is no path.
+            None => *a,
+        }
     }
 
     /// Returns the goal's position if braking began now.

@@ -167,7 +167,7 @@ fn prove_lifts(
                     item: span.item,
                     at_mm: None,
                     excess: None,
-                    why,
+                    why: why.to_string(),
                 });
             }
         };
@@ -183,7 +183,7 @@ fn lift_from(
     span: &TrajectorySpan,
     from: &JointVector,
     Range { start: first, end }: Range<usize>,
-) -> Result<Option<ProvenLift>, String> {
+) -> Result<Option<ProvenLift>, LiftRefusal> {
     let scene = around.body().scene();
     if !touches(span.kind) && !is_low(scene, span.pen, from) {
         return Ok(None);
@@ -249,7 +249,7 @@ fn seconds_min_of(
     pen: usize,
     from: &JointVector,
     by_rad: &JointVector,
-) -> Result<f64, String> {
+) -> Result<f64, LiftRefusal> {
     let start = pen_tip_m(scene, pen, from)?;
     let (mut before, mut furthest_m) = (start, 0.0_f64);
     for point in 1..=SWEEP_POINTS {
@@ -258,7 +258,7 @@ fn seconds_min_of(
         furthest_m = furthest_m.max((tip - before).norm());
         before = tip;
     }
-    let tool = scene.pen(pen).ok_or_else(no_pen)?.kind;
+    let tool = scene.pen(pen).ok_or(LiftRefusal::NoPen)?.kind;
     let limit_mm_s = tip_limit_mm_s(scene, tool, SpanKind::Lift, &start);
     let all_mm = furthest_m * SWEEP_POINTS as f64 * 1e3;
     Ok(SMOOTH_PEAK * UNEVEN * all_mm / limit_mm_s)
@@ -335,7 +335,7 @@ fn lift(
     around: &mut CollisionWorld<'_>,
     pen: usize,
     from: &JointVector,
-) -> Result<JointVector, String> {
+) -> Result<JointVector, LiftRefusal> {
     let mut walk = LiftCheck::new(around, pen, from)?;
     let scene = walk.scene;
     let rise_mm = scene.heights.lift_mm - walk.height_mm;
@@ -388,7 +388,7 @@ fn solve_lifted_pose(
     from: &JointVector,
     target: &Point3<f64>,
     still: FixedJoints,
-) -> Result<JointVector, String> {
+) -> Result<JointVector, LiftRefusal> {
     let mut q = *from;
     for _ in 0..NEWTON_STEPS {
         let Some(step) = step_to(scene, pen, &q, target, still)? else {
@@ -398,10 +398,10 @@ fn solve_lifted_pose(
     }
     let short_mm = (target - pen_tip_m(scene, pen, &q)?).norm() * 1e3;
     if short_mm.is_nan() || exceeds(short_mm, LIFTED_MM) {
-        return Err(format!(
-            "from here the tip cannot be lifted to {} mm when the arm is stopped ({short_mm:.1} mm short): move the sheet, or lower heights.lift_mm",
-            scene.heights.lift_mm
-        ));
+        return Err(LiftRefusal::Unreachable {
+            lift_mm: scene.heights.lift_mm,
+            short_mm,
+        });
     }
     Ok(q)
 }
@@ -414,8 +414,8 @@ fn step_to(
     q: &JointVector,
     target: &Point3<f64>,
     still: FixedJoints,
-) -> Result<Option<JointVector>, String> {
-    let (chain, pen) = (&scene.arm.chain, scene.pen(pen).ok_or_else(no_pen)?);
+) -> Result<Option<JointVector>, LiftRefusal> {
+    let (chain, pen) = (&scene.arm.chain, scene.pen(pen).ok_or(LiftRefusal::NoPen)?);
     let (point_m, axis) = (pen.tip_m, pen.axis);
     let frames = chain.frames(q);
     let error = target - frames.tool * point_m;
@@ -445,12 +445,39 @@ fn step_to(
     Ok(Some(step))
 }
 
-fn pen_tip_m(scene: &Scene, pen: usize, q: &JointVector) -> Result<Point3<f64>, String> {
-    tip_m(scene, pen, q).ok_or_else(no_pen)
+fn pen_tip_m(scene: &Scene, pen: usize, q: &JointVector) -> Result<Point3<f64>, LiftRefusal> {
+    tip_m(scene, pen, q).ok_or(LiftRefusal::NoPen)
 }
 
-fn no_pen() -> String {
-    "there is no such pen".to_owned()
+/// Reason that the tip cannot be lifted from a sample.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+enum LiftRefusal {
+    #[error("there is no such pen")]
+    NoPen,
+    #[error(
+        "from here the tip cannot be lifted to {lift_mm} mm when the arm is stopped ({short_mm:.1} mm short): move the sheet, or lower heights.lift_mm"
+    )]
+    Unreachable { lift_mm: f64, short_mm: f64 },
+    #[error(
+        "a stop here would lift {joint} to {} rad; {} to {} are allowed", short(*at_rad), short(range_rad[0]), short(range_rad[1])
+    )]
+    JointLimit {
+        joint: String,
+        at_rad: f64,
+        range_rad: [f64; 2],
+    },
+    #[error(
+        "a stop here could not lift the tip straight up: it would stray {} mm; {} mm is the limit", apart(*aside_mm, LIFT_ASIDE_MM).0, apart(*aside_mm, LIFT_ASIDE_MM).1
+    )]
+    Strays { aside_mm: f64 },
+    #[error("a stop here would bring {part} within {} mm of {other}", short(metres * 1e3))]
+    TooNear {
+        part: String,
+        metres: f64,
+        other: String,
+    },
+    #[error("a stop here would bring {part} {by_mm:.1} mm out of the workspace")]
+    OutOfWorkspace { part: String, by_mm: f64 },
 }
 
 /// A way up from one sample, and how near it may come to anything.
@@ -499,9 +526,9 @@ impl<'w, 'a> LiftCheck<'w, 'a> {
         around: &'w mut CollisionWorld<'a>,
         pen: usize,
         from: &'w JointVector,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, LiftRefusal> {
         let (scene, stance) = (around.body().scene(), around.body().at(from));
-        let tip_m = scene.pen(pen).ok_or_else(no_pen)?.tip_m;
+        let tip_m = scene.pen(pen).ok_or(LiftRefusal::NoPen)?.tip_m;
         let tip = around.body().frames(&stance).tool * tip_m;
         let under = scene.surface.project(&tip);
         Ok(Self {
@@ -518,7 +545,7 @@ impl<'w, 'a> LiftCheck<'w, 'a> {
     }
 
     /// Checks that the straight line of joint angles rises all the way and stays clear.
-    fn check(&mut self, by_rad: &JointVector, points: usize) -> Result<(), String> {
+    fn check(&mut self, by_rad: &JointVector, points: usize) -> Result<(), LiftRefusal> {
         let mut height_before = 0.0;
         for point in 1..=points {
             let share = point as f64 / points as f64;
@@ -531,19 +558,17 @@ impl<'w, 'a> LiftCheck<'w, 'a> {
         Ok(())
     }
 
-    fn check_joint_limits(&self, q: &JointVector) -> Result<(), String> {
+    fn check_joint_limits(&self, q: &JointVector) -> Result<(), LiftRefusal> {
         let arm = &self.scene.arm;
         let range = arm.limits.lower_rad.iter().zip(arm.limits.upper_rad.iter());
         let angles = q.iter().zip(self.from.iter()).zip(range);
         for (joint, ((at, from), (low, high))) in angles.enumerate() {
             if exceeds(low.min(*from) - 1e-6, *at) || exceeds(*at, high.max(*from) + 1e-6) {
-                return Err(format!(
-                    "a stop here would lift {} to {} rad; {} to {} are allowed",
-                    arm.joint_name(joint),
-                    short(*at),
-                    short(*low),
-                    short(*high)
-                ));
+                return Err(LiftRefusal::JointLimit {
+                    joint: arm.joint_name(joint),
+                    at_rad: *at,
+                    range_rad: [*low, *high],
+                });
             }
         }
         Ok(())
@@ -551,32 +576,29 @@ impl<'w, 'a> LiftCheck<'w, 'a> {
 
     /// Returns the tip's height over the start of the lift. Fails if it falls below `before` or strays
     /// sideways.
-    fn check_rise(&self, stance: &PosedBody, before: f64) -> Result<f64, String> {
+    fn check_rise(&self, stance: &PosedBody, before: f64) -> Result<f64, LiftRefusal> {
         let moved = self.around.body().frames(stance).tool * self.tip_m - self.tip;
         let height = moved.dot(&self.normal);
         let aside_mm = (moved - self.normal.scale(height)).norm() * 1e3;
         if exceeds(before - 1e-6, height) || exceeds(aside_mm, LIFT_ASIDE_MM) {
-            let (aside, limit) = apart(aside_mm, LIFT_ASIDE_MM);
-            return Err(format!(
-                "a stop here could not lift the tip straight up: it would stray {aside} mm; {limit} mm is the limit"
-            ));
+            return Err(LiftRefusal::Strays { aside_mm });
         }
         Ok(height)
     }
 
-    fn check_clearance(&mut self, stance: &PosedBody) -> Result<(), String> {
+    fn check_clearance(&mut self, stance: &PosedBody) -> Result<(), LiftRefusal> {
         let now = ProximitySet::of(self.around, self.pen, stance);
         let (begun, body) = (&self.begun, self.around.body());
         if let Some(near) = first_breach(&now.sheet, &begun.sheet, CLEARANCE_M) {
             return Err(brought_near(
-                &body.part_name(near.of),
+                body.part_name(near.of),
                 near.metres,
                 "the sheet",
             ));
         }
         if let Some(low) = first_breach(&now.idle, &begun.idle, 0.0) {
             return Err(brought_near(
-                &body.part_name(low.of),
+                body.part_name(low.of),
                 low.metres,
                 "the sheet",
             ));
@@ -584,22 +606,20 @@ impl<'w, 'a> LiftCheck<'w, 'a> {
         if let Some(near) = first_breach(&now.own, &begun.own, CLEARANCE_M) {
             let (one, other) = near.of;
             return Err(brought_near(
-                &body.part_name(one),
+                body.part_name(one),
                 near.metres,
                 &body.part_name(other),
             ));
         }
         if let Some(out) = first_breach(&now.workspace, &begun.workspace, 0.0) {
-            let (what, by_mm) = (body.part_name(out.of.0), -out.metres * 1e3);
-            return Err(format!(
-                "a stop here would bring {what} {by_mm:.1} mm out of the workspace"
-            ));
+            let (part, by_mm) = (body.part_name(out.of.0), -out.metres * 1e3);
+            return Err(LiftRefusal::OutOfWorkspace { part, by_mm });
         }
         let keep_outs = now.keep_outs.iter().zip(&begun.keep_outs);
         for ((now, begun), keep_out) in keep_outs.zip(&self.scene.keep_outs) {
             if let Some(near) = first_breach(now, begun, CLEARANCE_M) {
                 let other = format!("keep-out `{}`", keep_out.name);
-                return Err(brought_near(&body.part_name(near.of), near.metres, &other));
+                return Err(brought_near(body.part_name(near.of), near.metres, &other));
             }
         }
         Ok(())
@@ -621,9 +641,12 @@ fn first_breach<K: Copy + PartialEq>(
     now.find(|near| exceeds(least_of(near) - 1e-6, near.metres))
 }
 
-fn brought_near(what: &str, metres: f64, other: &str) -> String {
-    let mm = short(metres * 1e3);
-    format!("a stop here would bring {what} within {mm} mm of {other}")
+fn brought_near(part: String, metres: f64, other: &str) -> LiftRefusal {
+    LiftRefusal::TooNear {
+        part,
+        metres,
+        other: other.to_owned(),
+    }
 }
 
 #[cfg(test)]

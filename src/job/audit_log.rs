@@ -27,6 +27,7 @@ use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
 use super::node_key::{self, bytes, hex};
 use base::clock::calendar_ms;
 use base::file_access::{read_exact_at, sync_folder, with_mode};
+use base::lock::MutexExt;
 
 const MAGIC: &str = "steadyhand audit 1";
 
@@ -112,13 +113,13 @@ struct FlushSignal {
 
 impl FlushSignal {
     fn ring(&self) {
-        *self.rung.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        *self.rung.locked() = true;
         self.heard.notify_one();
     }
 
     /// Until it rings, or for [`GATHERED`].
     fn wait(&self) {
-        let rung = self.rung.lock().unwrap_or_else(PoisonError::into_inner);
+        let rung = self.rung.locked();
         let waited = self.heard.wait_timeout_while(rung, GATHERED, |rung| !*rung);
         let (mut rung, _) = waited.unwrap_or_else(PoisonError::into_inner);
         *rung = false;
@@ -226,7 +227,7 @@ impl Drop for AuditLog {
     fn drop(&mut self) {
         self.queue = None;
         self.bell.ring();
-        let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let writer = self.writer.locked();
         if let Some(writer) = { writer }.take() {
             // A writer that failed has said so.
             let _ = writer.join();

@@ -16,6 +16,7 @@ mod job_store;
 mod journal_file;
 mod journal_record;
 mod journal_writer;
+mod node_identity;
 mod node_key;
 mod past_job;
 #[cfg(test)]
@@ -29,6 +30,7 @@ pub use job_store::{
 };
 pub use journal_file::JournalError;
 pub use journal_writer::{JournalOutcome, JournalWriter, OnFailure};
+pub use node_identity::{NodeIdentity, identity_challenge, is_proven};
 pub use node_key::{has_signed, sign};
 pub use past_job::PastJob;
 

@@ -9,13 +9,14 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use crate::byte_trace::{ByteDirection, TraceEvent};
 use crate::{ByteLink, LinkError, LinkFuture};
 use base::clock::NodeClock;
 use base::file_access::with_mode;
+use base::lock::MutexExt;
 use base::units::ClockInstant;
 
 /// Last line of a record that does not hold all bytes.
@@ -57,7 +58,7 @@ impl TapSwitch {
         let writer = std::thread::Builder::new()
             .name("tap".to_owned())
             .spawn(move || write(file, &waiting))?;
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(TapStream {
+        *self.0.locked() = Some(TapStream {
             piece: String::new(),
             written,
             is_cut: false,
@@ -69,7 +70,7 @@ impl TapSwitch {
 
     /// Nothing more is written down. Waits for the disk: not for a thread that others wait for.
     pub fn shut(&self) {
-        let flow = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let flow = self.0.locked().take();
         if let Some(mut flow) = flow {
             flow.hand_over();
             drop(flow.pieces);

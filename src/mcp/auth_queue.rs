@@ -7,7 +7,7 @@ use http::header::AUTHORIZATION;
 use tokio::sync::{mpsc, oneshot};
 
 use super::service_trait::Authenticator;
-use call::VerifiedIdentity;
+use call::{Refusal, VerifiedIdentity, refusal};
 
 /// Tokens that wait for their proof; the requests behind them are bounded with their connections.
 const WAITING_MAX: usize = 16;
@@ -22,7 +22,7 @@ pub struct AuthQueue {
 /// A token to be proven, and who waits for what comes of it.
 struct AuthRequest {
     token: Option<String>,
-    answer: oneshot::Sender<Result<VerifiedIdentity, String>>,
+    answer: oneshot::Sender<Result<VerifiedIdentity, Refusal>>,
 }
 
 impl AuthQueue {
@@ -49,7 +49,7 @@ impl AuthQueue {
     pub(super) async fn admit(
         &self,
         headers: &HeaderMap,
-    ) -> Result<Option<VerifiedIdentity>, String> {
+    ) -> Result<Option<VerifiedIdentity>, Refusal> {
         let token = bearer(headers);
         if token.is_none() && !self.doorkeeper.wants_tokens() {
             return Ok(None);
@@ -61,7 +61,7 @@ impl AuthQueue {
     ///
     /// # Errors
     /// Why it opens nothing.
-    pub async fn verify(&self, token: String) -> Result<VerifiedIdentity, String> {
+    pub async fn verify(&self, token: String) -> Result<VerifiedIdentity, Refusal> {
         self.prove(Some(token)).await
     }
 
@@ -71,14 +71,14 @@ impl AuthQueue {
         self.doorkeeper.verify_cached(Some(token))?.ok()
     }
 
-    async fn prove(&self, token: Option<String>) -> Result<VerifiedIdentity, String> {
+    async fn prove(&self, token: Option<String>) -> Result<VerifiedIdentity, Refusal> {
         if let Some(judged) = self.doorkeeper.verify_cached(token.as_deref()) {
             return judged;
         }
         let (answer, judged) = oneshot::channel();
         // A thread that has gone answers nobody.
         let _ = self.proofs.send(AuthRequest { token, answer }).await;
-        let lost = |_| Err("the token could not be looked up".to_owned());
+        let lost = |_| Err(refusal!("the token could not be looked up"));
         judged.await.unwrap_or_else(lost)
     }
 

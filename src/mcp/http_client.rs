@@ -161,12 +161,29 @@ pub async fn ask(
     token: Option<String>,
     body: Vec<u8>,
 ) -> Result<(StatusCode, serde_json::Value), HttpClientError> {
+    exchange(Method::POST, url, token, body).await
+}
+
+/// Fetches an address without a token, and its answer as JSON.
+///
+/// # Errors
+/// There was no answer.
+pub async fn fetch(url: &str) -> Result<(StatusCode, serde_json::Value), HttpClientError> {
+    exchange(Method::GET, url, None, Vec::new()).await
+}
+
+async fn exchange(
+    method: Method,
+    url: &str,
+    token: Option<String>,
+    body: Vec<u8>,
+) -> Result<(StatusCode, serde_json::Value), HttpClientError> {
     let head = RequestHead {
         session: None,
         token,
         headers: HashMap::new(),
     };
-    let response = send(head.request(Method::POST, url, body)?).await?;
+    let response = send(head.request(method, url, body)?).await?;
     let status = response.status();
     let body = read(response).await?;
     Ok((status, serde_json::from_slice(&body).unwrap_or_default()))

@@ -242,13 +242,13 @@ fn repaired(
         return Err(refusal(INVALID_REQUEST, None, &why));
     }
     repair_params(&mut message, &method)
-        .map_err(|why| refusal(INVALID_PARAMS, id.clone(), &why))?;
+        .map_err(|why| refusal(INVALID_PARAMS, id.clone(), &why.to_string()))?;
     if method == "initialize" {
         complete_initialize(&mut message);
     }
     if method == "tools/call" {
         preserve_duplicates(&mut message, twice, raw)
-            .map_err(|why| refusal(INVALID_PARAMS, id, &why))?;
+            .map_err(|why| refusal(INVALID_PARAMS, id, &why.to_string()))?;
     }
     Ok(message)
 }
@@ -291,31 +291,46 @@ fn reply_or_refusal(message: MessageObject, id: Option<Value>) -> Result<Message
     Err(refusal(INVALID_REQUEST, id, "the message has no `method`"))
 }
 
-fn repair_params(message: &mut MessageObject, method: &str) -> Result<(), String> {
+fn repair_params(message: &mut MessageObject, method: &str) -> Result<(), ParamsError> {
     let params = match message.remove("params") {
         None | Some(Value::Null) => MessageObject::new(),
         Some(Value::Object(params)) => params,
         Some(Value::Array(mut list)) => match (list.pop(), list.is_empty()) {
             (None, _) => MessageObject::new(),
             (Some(Value::Object(params)), true) => params,
-            _ => return Err(params_phrase(method)),
+            _ => return Err(ParamsError::not_an_object(method)),
         },
         Some(Value::String(text)) => match serde_json::from_str(&text) {
             Ok(Value::Object(params)) => params,
-            _ => return Err(params_phrase(method)),
+            _ => return Err(ParamsError::not_an_object(method)),
         },
-        Some(_) => return Err(params_phrase(method)),
+        Some(_) => return Err(ParamsError::not_an_object(method)),
     };
     keep_params(message, method, params);
     Ok(())
 }
 
-fn params_phrase(method: &str) -> String {
-    match method {
-        "tools/call" => {
-            "`params` must be an object of the form {\"name\": TOOL, \"arguments\": {}}".to_owned()
+/// Reason that a message's `params` cannot be read.
+#[derive(Debug, thiserror::Error)]
+enum ParamsError {
+    #[error("`params` must be an object of the form {{\"name\": TOOL, \"arguments\": {{}}}}")]
+    CallIsNoObject,
+    #[error("`params` of {method} must be an object")]
+    NoObject { method: String },
+    #[error("`params` says `name` twice")]
+    NameTwice,
+    #[error("the message is not UTF-8")]
+    NotUtf8,
+}
+
+impl ParamsError {
+    fn not_an_object(method: &str) -> Self {
+        match method {
+            "tools/call" => Self::CallIsNoObject,
+            _ => Self::NoObject {
+                method: method.to_owned(),
+            },
         }
-        _ => format!("`params` of {method} must be an object"),
     }
 }
 
@@ -384,7 +399,7 @@ fn preserve_duplicates(
     message: &mut MessageObject,
     twice: &[KeyPath],
     raw: &[u8],
-) -> Result<(), String> {
+) -> Result<(), ParamsError> {
     let Some(Value::Object(params)) = message.get_mut("params") else {
         return Ok(());
     };
@@ -394,7 +409,7 @@ fn preserve_duplicates(
             .any(|path| path.iter().take(keys.len()).eq(keys))
     };
     if twice.iter().any(|path| path.iter().eq(&["params", "name"])) {
-        return Err("`params` says `name` twice".to_owned());
+        return Err(ParamsError::NameTwice);
     }
     let stray = move_strays(params);
     let doubtful = stray.iter().any(|key| said_twice(&["params", key]))
@@ -402,7 +417,7 @@ fn preserve_duplicates(
     if !doubtful {
         return Ok(());
     }
-    let text = std::str::from_utf8(raw).map_err(|_| "the message is not UTF-8".to_owned())?;
+    let text = std::str::from_utf8(raw).map_err(|_| ParamsError::NotUtf8)?;
     let within = |text: &str, key| {
         lossy_json::value_of(text, key).and_then(|range| text.get(range).map(str::to_owned))
     };

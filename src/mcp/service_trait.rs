@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use call::{ReceivedArguments, ToolAnswer, ToolCall, ToolHints, VerifiedIdentity};
+use call::{ReceivedArguments, Refusal, ToolAnswer, ToolCall, ToolHints, VerifiedIdentity};
 use futures::future::BoxFuture;
 use serde_json::{Map, Value};
 use tokio::sync::broadcast;
@@ -110,13 +110,13 @@ pub trait McpService: Send + Sync + 'static {
 pub trait Authenticator: Send + Sync + 'static {
     /// Judges the bearer token of one request if that takes no time: there is none, it cannot be valid, or it was verified
     /// before. Returns `None` if [`Authenticator::verify`] has to verify it.
-    fn verify_cached(&self, token: Option<&str>) -> Option<Result<VerifiedIdentity, String>>;
+    fn verify_cached(&self, token: Option<&str>) -> Option<Result<VerifiedIdentity, Refusal>>;
 
     /// Judges the bearer token of one request; may take long, and memory: it is asked for one at a time.
     ///
     /// # Errors
     /// Why the caller may not come in, and how one may.
-    fn verify(&self, token: Option<&str>) -> Result<VerifiedIdentity, String>;
+    fn verify(&self, token: Option<&str>) -> Result<VerifiedIdentity, Refusal>;
 
     /// Returns whether a request without a token is turned away. Where it is not, a token that is sent counts all the same.
     fn wants_tokens(&self) -> bool {

@@ -3,11 +3,13 @@
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::task::Poll;
 
 use futures::task::AtomicWaker;
+
+use base::lock::MutexExt;
 
 /// Things to do, in order.
 #[derive(Debug)]
@@ -20,7 +22,7 @@ impl<T> CommandMailbox<T> {
 
     /// Adds an entry; returns it if the mailbox is closed. Wake the receiver afterwards.
     pub(super) fn put(&self, one: T) -> Result<(), T> {
-        let mut inside = locked(&self.0);
+        let mut inside = self.0.locked();
         match inside.as_mut() {
             Some(inside) => {
                 inside.push_back(one);
@@ -33,33 +35,19 @@ impl<T> CommandMailbox<T> {
     /// Takes the oldest entry. Returns `None` also while a sender is adding one; that sender wakes the
     /// receiver when it is done.
     pub(super) fn take(&self) -> Option<T> {
-        try_locked(&self.0)?.as_mut()?.pop_front()
+        self.0.try_locked()?.as_mut()?.pop_front()
     }
 
     /// Returns whether [`Mailbox::take`] would return `None` now.
     pub(super) fn is_empty(&self) -> bool {
-        let inside = try_locked(&self.0);
+        let inside = self.0.try_locked();
         let inside = inside.as_ref().and_then(|inside| inside.as_ref());
         inside.is_none_or(VecDeque::is_empty)
     }
 
     /// Drops what is in it, and takes nothing any more.
     pub(super) fn close(&self) {
-        *locked(&self.0) = None;
-    }
-}
-
-/// Locks what a thread that panicked may have left: it was whole before each change and is after it.
-pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// As [`locked`], without waiting: `None` where another thread has it.
-pub(super) fn try_locked<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
-    match mutex.try_lock() {
-        Ok(free) => Some(free),
-        Err(TryLockError::Poisoned(broken)) => Some(broken.into_inner()),
-        Err(TryLockError::WouldBlock) => None,
+        *self.0.locked() = None;
     }
 }
 

@@ -12,6 +12,7 @@ mod finish;
 mod frame_timestamps;
 mod mailbox;
 mod motion_commands;
+mod motion_error;
 mod motion_release;
 mod realtime_priority;
 mod recovery;
@@ -47,6 +48,7 @@ pub use servo_health::{HealthAction, ServoHealth};
 use snapshot_publisher::SnapshotPublisher;
 use stop_signal::StopSignal;
 
+pub use motion_error::MotionError;
 pub use motion_release::MotionRelease;
 pub use tick_queue::{MotionTick, TickQueue};
 
@@ -171,7 +173,7 @@ impl StopReport {
 }
 
 /// The outcome of a motion.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub enum MotionOutcome {
     /// At its end, read back.
     Reached {
@@ -183,7 +185,7 @@ pub enum MotionOutcome {
     /// A stop ended it.
     Stopped(StopReport),
     /// It did not begin, and nothing moved: the reason.
-    Refused(String),
+    Refused(MotionError),
     /// Something broke on the way: the reason. The arm holds.
     Faulted(String),
 }
@@ -232,14 +234,14 @@ enum MotionCommand {
     },
     Hold {
         at: HoldAt,
-        done: oneshot::Sender<Result<(), String>>,
+        done: oneshot::Sender<Result<(), MotionError>>,
     },
     Resume {
         permit: MotionPermit,
-        done: oneshot::Sender<Result<(), String>>,
+        done: oneshot::Sender<Result<(), MotionError>>,
     },
     Release {
-        done: oneshot::Sender<Result<TorqueOffReport, String>>,
+        done: oneshot::Sender<Result<TorqueOffReport, MotionError>>,
     },
     End,
 }
@@ -262,11 +264,11 @@ impl MotionHandle {
         clock: NodeClock,
         permits: Arc<PermitRegistry>,
         open: PortOpener,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, MotionError> {
         let orders = Arc::new(CommandMailbox::new());
         let (publish, snapshots) = watch::channel(Snapshot::detached());
         let outbox = SnapshotPublisher::start(publish)
-            .map_err(|error| format!("cannot start the arm's herald: {error}"))?;
+            .map_err(|error| MotionError::start("herald", error))?;
         let stop = Arc::new(StopSignal::default());
         let heart = Arc::new(OnceLock::new());
         let ticks = TickQueue::default();
@@ -286,7 +288,7 @@ impl MotionHandle {
         let thread = std::thread::Builder::new()
             .name(format!("arm {}", arm.file.name))
             .spawn(move || thread::main(own, &attached))
-            .map_err(|error| format!("cannot start the arm's thread: {error}"))?;
+            .map_err(|error| MotionError::start("thread", error))?;
         let motion = Self {
             arm,
             clock,
@@ -299,7 +301,7 @@ impl MotionHandle {
             thread: Some(thread),
         };
         let attached = answer.recv();
-        attached.map_err(|_| "the arm's thread ended at once")??;
+        attached.map_err(|_| MotionError::EndedAtOnce)??;
         Ok(motion)
     }
 
@@ -379,9 +381,8 @@ impl MotionHandle {
             done,
         };
         if let Err(MotionCommand::Run { done, .. }) = self.orders.put(order) {
-            let gone = "the arm's thread has ended; restart the node".to_owned();
             // The receiver is in our hands.
-            let _ = done.send(MotionOutcome::Refused(gone));
+            let _ = done.send(MotionOutcome::Refused(MotionError::Ended));
         }
         self.stop.wake();
         answer
@@ -389,14 +390,14 @@ impl MotionHandle {
 
     /// Holds the motion under way: at the end of the stroke that is being drawn, or at once. The
     /// answer says whether there is something to hold; [`State::Held`] says when it stands.
-    pub fn hold(&self, at: HoldAt) -> oneshot::Receiver<Result<(), String>> {
+    pub fn hold(&self, at: HoldAt) -> oneshot::Receiver<Result<(), MotionError>> {
         let (done, answer) = oneshot::channel();
         self.send_command(MotionCommand::Hold { at, done });
         answer
     }
 
     /// Goes on with a motion that is held, if it is allowed now and the arm is where it was.
-    pub fn resume(&self, permit: MotionPermit) -> oneshot::Receiver<Result<(), String>> {
+    pub fn resume(&self, permit: MotionPermit) -> oneshot::Receiver<Result<(), MotionError>> {
         let (done, answer) = oneshot::channel();
         self.send_command(MotionCommand::Resume { permit, done });
         answer
@@ -404,7 +405,7 @@ impl MotionHandle {
 
     /// Takes torque off every servo: **the arm drops**. Refused unless it stands with nothing under
     /// way. Motion needs an operator's reset afterwards.
-    pub fn release(&self) -> oneshot::Receiver<Result<TorqueOffReport, String>> {
+    pub fn release(&self) -> oneshot::Receiver<Result<TorqueOffReport, MotionError>> {
         let (done, answer) = oneshot::channel();
         self.send_command(MotionCommand::Release { done });
         answer
@@ -465,7 +466,8 @@ impl MotionHandle {
             changed.await.ok()?.ok()?;
         };
         if let Some(report) = report.as_mut().filter(|report| report.emergency) {
-            report.not_kept = self.permits.emergency_is_kept().await.err();
+            let kept = self.permits.emergency_is_kept().await;
+            report.not_kept = kept.err().map(|error| error.to_string());
         }
         report
     }

@@ -7,21 +7,12 @@ use tokio::sync::oneshot;
 use super::active_motion::ActiveMotion;
 use super::servo_health::HealthAction;
 use super::thread::{ArmThread, draws};
-use super::{MotionCommand, MotionOutcome, MotionState};
+use super::{MotionCommand, MotionError, MotionOutcome, MotionState};
 use base::units::ClockInstant;
 use driver::TorqueOffReport;
 use gate::{CheckedTrajectory, Execution, HoldAt};
 use permit::{ActorRank, MotionPermit, StopLatch};
 use plan::PERIOD;
-
-const LIMP: &str = "its torque is not on, or was lost: only a reset switches it on again";
-
-const OTHER_ZEROS: &str = "it was planned with other zeros or limits than the arm was attached with: start the node again";
-
-const NOTHING_TO_HOLD: &str = "nothing moves that could be held";
-
-const HELD_ALREADY: &str =
-    "it is held already; `steadyhand resume` goes on, `steadyhand stop` ends it";
 
 impl ArmThread {
     pub(super) async fn take_command(&mut self) {
@@ -41,7 +32,7 @@ impl ArmThread {
             },
             Some(MotionCommand::Hold { at, done }) => {
                 let held = self.hold(at);
-                self.answer(done, held.map_err(str::to_owned));
+                self.answer(done, held);
             }
             Some(MotionCommand::Resume { permit, done }) => {
                 let resumed = self.resume(permit).await;
@@ -56,13 +47,13 @@ impl ArmThread {
         }
     }
 
-    fn hold(&mut self, at: HoldAt) -> Result<(), &'static str> {
+    fn hold(&mut self, at: HoldAt) -> Result<(), MotionError> {
         if self.is_held() {
-            return Err(HELD_ALREADY);
+            return Err(MotionError::HeldAlready);
         }
         let job = self.job.as_mut().filter(|job| job.failing.is_none());
         let holds = job.is_some_and(|job| job.execution.hold(at));
-        holds.then_some(()).ok_or(NOTHING_TO_HOLD)
+        holds.then_some(()).ok_or(MotionError::NothingToHold)
     }
 
     /// A caller that is gone needs no answer.
@@ -74,48 +65,32 @@ impl ArmThread {
         &mut self,
         proof: CheckedTrajectory,
         seen_stops: u64,
-    ) -> Result<Execution, String> {
+    ) -> Result<Execution, MotionError> {
         self.check_not_stopped(&proof, seen_stops)?;
         if self.snapshot.health.care >= HealthAction::NoStroke && draws(&proof) {
-            return Err(format!(
-                "{}; `sense` shows it, `reset` is possible",
-                self.snapshot.health.summary()
-            ));
+            return Err(MotionError::TooHotToDraw(self.snapshot.health.summary()));
         }
         if self.job.is_some() {
-            return Err(
-                "the arm is busy with another motion; `sense` shows it, `stop` stops it".to_owned(),
-            );
+            return Err(MotionError::Busy);
         }
         if !proof.scene().arm.counts_like(&self.own.arm) {
-            return Err(OTHER_ZEROS.to_owned());
+            return Err(MotionError::OtherZeros);
         }
         let Some(link) = self.link.as_mut() else {
-            return Err(self
-                .snapshot
-                .fault
-                .clone()
-                .unwrap_or_else(|| "the arm is not connected".to_owned()));
+            let fault = self.snapshot.fault.clone();
+            return Err(fault.map_or(MotionError::NotConnected, MotionError::Fault));
         };
         if !self.driver.is_energised() {
             if proof.permit().is_nodes_own() {
-                return Err(LIMP.to_owned());
+                return Err(MotionError::TorqueOff);
             }
-            self.driver
-                .energise(link.as_mut())
-                .await
-                .map_err(|error| error.to_string())?;
+            self.driver.energise(link.as_mut()).await?;
         }
-        let measured = self
-            .driver
-            .begin(link.as_mut(), proof.torque_limit())
-            .await
-            .map_err(|error| error.to_string())?;
+        let torque_limit = proof.torque_limit();
+        let measured = self.driver.begin(link.as_mut(), torque_limit).await?;
         // Energising and reading take their time: a stop may have come meanwhile.
         self.check_not_stopped(&proof, seen_stops)?;
-        let execution = proof
-            .begin(&measured, self.own.clock.now())
-            .map_err(|broken| broken.to_string())?;
+        let execution = proof.begin(&measured, self.own.clock.now())?;
         self.snapshot.measured = Some(Arc::new(measured));
         if !execution.checked().permit().is_nodes_own() {
             self.snapshot.fault = None;
@@ -126,18 +101,22 @@ impl ArmThread {
     }
 
     /// Checks that no stop was requested, and nothing latched, since the motion was permitted.
-    fn check_not_stopped(&self, proof: &CheckedTrajectory, seen_stops: u64) -> Result<(), String> {
+    fn check_not_stopped(
+        &self,
+        proof: &CheckedTrajectory,
+        seen_stops: u64,
+    ) -> Result<(), MotionError> {
         if self.stops_seen > seen_stops
             || self.stopping.is_some()
             || self.own.stop.is_requested(seen_stops)
             || !self.own.permits.is_current(proof.permit())
         {
-            return Err("a stop or a fault came before the motion began".to_owned());
+            return Err(MotionError::StoppedBefore("began"));
         }
         Ok(())
     }
 
-    async fn resume(&mut self, permit: MotionPermit) -> Result<(), String> {
+    async fn resume(&mut self, permit: MotionPermit) -> Result<(), MotionError> {
         self.check_may_resume(&permit)?;
         if self.is_held() {
             // A simulated arm that is held is not read meanwhile: where it was says nothing.
@@ -146,35 +125,33 @@ impl ArmThread {
         }
         let now = self.own.clock.now();
         let (Some(job), Some(seen)) = (&mut self.job, &self.snapshot.measured) else {
-            return Err("nothing is held that could go on".to_owned());
+            return Err(MotionError::NothingHeld);
         };
-        job.execution
-            .resume(seen, permit, now)
-            .map_err(|broken| broken.to_string())?;
+        job.execution.resume(seen, permit, now)?;
         self.next_tick = now.after(PERIOD);
         Ok(())
     }
 
-    fn check_may_resume(&self, permit: &MotionPermit) -> Result<(), String> {
+    fn check_may_resume(&self, permit: &MotionPermit) -> Result<(), MotionError> {
         let stopped = self.stopping.is_some() || self.own.stop.is_requested(self.stops_seen);
         if stopped || !self.own.permits.is_current(permit) {
-            return Err("a stop or a fault came before the motion went on".to_owned());
+            return Err(MotionError::StoppedBefore("went on"));
         }
         if self.snapshot.health.care >= HealthAction::Park {
-            return Err(self.snapshot.health.summary());
+            return Err(MotionError::TooHot(self.snapshot.health.summary()));
         }
         Ok(())
     }
 
     /// An operator's word: the arm drops.
-    async fn release(&mut self) -> Result<TorqueOffReport, String> {
+    async fn release(&mut self) -> Result<TorqueOffReport, MotionError> {
         let now = self.own.clock.now();
         let stands = self.still.is_standing(ClockInstant::ZERO) || !self.driver.is_energised();
         if !self.is_idle() || !stands {
-            return Err("the arm moves; `steadyhand stop` first".to_owned());
+            return Err(MotionError::Moves);
         }
         let Some(link) = self.link.as_mut() else {
-            return Err("the arm is not connected".to_owned());
+            return Err(MotionError::NotConnected);
         };
         self.own
             .permits
@@ -182,6 +159,6 @@ impl ArmThread {
         tracing::warn!(at = now.as_nanos(), "an operator takes torque off");
         let released = self.driver.release(link.as_mut()).await;
         self.snapshot.state = MotionState::Stopped;
-        released.map_err(|error| error.to_string())
+        Ok(released?)
     }
 }

@@ -11,8 +11,8 @@ use std::thread::JoinHandle;
 
 use tokio::sync::watch;
 
-use super::mailbox::{locked, try_locked};
 use super::{MotionState, Snapshot};
+use base::lock::MutexExt;
 
 /// A callback that tells the sender of a command its result.
 pub(super) type ReplyCallback = Box<dyn FnOnce() + Send>;
@@ -60,7 +60,7 @@ impl SnapshotPublisher {
     /// snapshot that was not published yet; its answers stay.
     pub(super) fn publish(&self, snapshot: Snapshot, mut answers: Vec<ReplyCallback>) {
         let serial = self.serial.fetch_add(1, Ordering::SeqCst);
-        if let Some(mut free) = self.desk.leaves.iter().find_map(try_locked) {
+        if let Some(mut free) = self.desk.leaves.iter().find_map(MutexExt::try_locked) {
             if let Some(older) = free.take() {
                 answers.splice(0..0, older.answers);
             }
@@ -139,7 +139,7 @@ fn run_callback(tell: impl FnOnce()) {
 }
 
 fn take_slot(leaf: &Mutex<Option<PendingSnapshot>>) -> Option<PendingSnapshot> {
-    locked(leaf).take()
+    leaf.locked().take()
 }
 
 #[cfg(test)]

@@ -17,7 +17,9 @@ use super::realtime_priority::set_realtime_priority;
 use super::snapshot_publisher::{ReplyCallback, SnapshotPublisher};
 use super::standstill::{StandstillDetector, counts_rad};
 use super::stop_signal::StopSignal;
-use super::{Heartbeat, MotionCommand, MotionState, MotionTick, PortOpener, Snapshot, TickQueue};
+use super::{
+    Heartbeat, MotionCommand, MotionError, MotionState, MotionTick, PortOpener, Snapshot, TickQueue,
+};
 use arm::ArmModel;
 use base::clock::{ClockAlarm, NodeClock};
 use base::units::ClockInstant;
@@ -55,14 +57,14 @@ pub(super) struct ArmThreadContext {
 }
 
 /// The thread's whole life. `attached` hears once how the first attach went.
-pub(super) fn main(own: ArmThreadContext, attached: &Sender<Result<(), String>>) {
+pub(super) fn main(own: ArmThreadContext, attached: &Sender<Result<(), MotionError>>) {
     let span = own.span.clone();
     let _here = span.enter();
     let runtime = match base::clock::alarm_runtime() {
         Ok(runtime) => runtime,
         Err(error) => {
             // Whoever waits for the answer is gone only if the process is ending.
-            let _ = attached.send(Err(format!("cannot start the arm's runtime: {error}")));
+            let _ = attached.send(Err(MotionError::start("runtime", error)));
             return;
         }
     };
@@ -130,11 +132,8 @@ pub(super) struct ArmThread {
 }
 
 impl ArmThread {
-    async fn attach(own: ArmThreadContext) -> Result<Self, String> {
-        let alarm = own
-            .clock
-            .alarm()
-            .map_err(|error| format!("no timer: {error}"))?;
+    async fn attach(own: ArmThreadContext) -> Result<Self, MotionError> {
+        let alarm = own.clock.alarm().map_err(MotionError::NoTimer)?;
         let driver = ArmDriver::new(&own.arm, &own.clock);
         let mut worker = Self {
             next_tick: own.clock.now(),
@@ -179,10 +178,13 @@ impl ArmThread {
         }
     }
 
-    async fn open(&mut self) -> Result<(), String> {
-        let mut link = (self.own.open)(&self.own.clock).map_err(|error| error.to_string())?;
+    async fn open(&mut self) -> Result<(), MotionError> {
+        let mut link = (self.own.open)(&self.own.clock)?;
         let attached = self.driver.attach(link.as_mut()).await;
-        let attached = attached.map_err(|error| format!("{}: {error}", link.name()))?;
+        let attached = attached.map_err(|source| MotionError::Attach {
+            port: link.name().to_owned(),
+            source,
+        })?;
         self.is_same_arm(&attached.servos)?;
         for warning in &attached.warnings {
             tracing::warn!(port = link.name(), "{warning}");
@@ -199,17 +201,14 @@ impl ArmThread {
     }
 
     /// A port that comes back may have another arm behind it, with other zeros.
-    fn is_same_arm(&self, found: &[ServoIdentity]) -> Result<(), String> {
+    fn is_same_arm(&self, found: &[ServoIdentity]) -> Result<(), MotionError> {
         let known = self.snapshot.identity.iter();
         let other = known
             .zip(found)
             .find(|(known, found)| !known.is_same(found));
         match other {
             None => Ok(()),
-            Some((_, found)) => Err(format!(
-                "{} is not the one that was here before: restart the node for another arm",
-                found.servo
-            )),
+            Some((_, found)) => Err(MotionError::OtherArm(found.servo.clone())),
         }
     }
 
@@ -391,7 +390,7 @@ impl ArmThread {
 
     /// Tells why the port was not opened again: in the log once for each reason, and in what everybody
     /// sees until it is open.
-    fn note_refused(&mut self, why: &str) {
+    fn note_refused(&mut self, why: &MotionError) {
         let said = format!("the port was not opened again: {why}");
         if self.refused.as_ref() != Some(&said) {
             tracing::warn!("{said}");

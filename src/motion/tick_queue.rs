@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use tokio::sync::Notify;
 
 use super::MotionState;
-use super::mailbox::{locked, try_locked};
+use base::lock::MutexExt;
 use base::units::{ArmMeasurement, ClockInstant, JointVector};
 use driver::BusCounts;
 use gate::ExecutionProgress;
@@ -60,7 +60,7 @@ impl TickQueue {
     /// From now on ticks are kept for [`TickQueue::take`]; what was left from before is gone.
     pub fn open(&self) {
         for slot in &self.0.slots {
-            let mut slot = locked(slot);
+            let mut slot = slot.locked();
             slot.clear();
             slot.reserve(SLOT_TICKS);
         }
@@ -80,7 +80,7 @@ impl TickQueue {
     pub fn take(&self) -> Vec<MotionTick> {
         let mut taken = Vec::new();
         for slot in &self.0.slots {
-            taken.append(&mut locked(slot));
+            taken.append(&mut slot.locked());
         }
         self.0.waiting.fetch_sub(taken.len(), Ordering::SeqCst);
         self.0.room.notify_one();
@@ -101,7 +101,7 @@ impl TickQueue {
             return;
         }
         let serial = self.0.serial.fetch_add(1, Ordering::SeqCst);
-        let mut free = self.0.slots.iter().filter_map(try_locked);
+        let mut free = self.0.slots.iter().filter_map(MutexExt::try_locked);
         match free.find(|slot| slot.len() < SLOT_TICKS) {
             Some(mut slot) => {
                 self.0.waiting.fetch_add(1, Ordering::SeqCst);
@@ -152,7 +152,7 @@ mod tests {
         queue.put(tick);
         assert!(queue.take().is_empty(), "shut");
         queue.open();
-        let reader = locked(&queue.0.slots[0]);
+        let reader = queue.0.slots[0].locked();
         (0..5).for_each(|_| queue.put(tick));
         drop(reader);
         (0..2 * SLOT_TICKS).for_each(|_| queue.put(tick));
@@ -170,7 +170,7 @@ mod tests {
     fn a_reader_that_stands_still_holds_up_nobody_who_puts() {
         let queue = TickQueue::default();
         queue.open();
-        let readers = [locked(&queue.0.slots[0]), locked(&queue.0.slots[1])];
+        let readers = [queue.0.slots[0].locked(), queue.0.slots[1].locked()];
         (0..10).for_each(|_| queue.put(tick));
         drop(readers);
         assert_eq!((queue.dropped(), queue.take().len()), (10, 0));

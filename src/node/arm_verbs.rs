@@ -1,10 +1,16 @@
 //! Operator verbs that act on the arms of a node.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::operator_verb::VerbReply;
+use super::verb_dispatch::call as call_tool;
+use args::ReceivedArguments;
 use base::wording::{count, duration};
+use call::{Refusal, refusal};
+use catalogue::EVERYWHERE;
+use fleet::stop_fan_out::FleetStop;
 use gate::HoldAt;
 use motion::{MotionState, StopReport};
 use permit::{ActorRank, StopLatch};
@@ -15,9 +21,11 @@ const HELD: Duration = Duration::from_secs(3);
 
 impl VerbReply {
     /// One line an arm; done if all are.
-    fn from_lines(lines: Vec<Result<String, String>>) -> Self {
+    fn from_lines(lines: Vec<Result<String, Refusal>>) -> Self {
         let done = lines.iter().all(Result::is_ok);
-        let lines = lines.into_iter().map(|line| line.unwrap_or_else(|why| why));
+        let lines = lines
+            .into_iter()
+            .map(|line| line.unwrap_or_else(String::from));
         Self {
             done,
             ..Self::done(lines.collect::<Vec<_>>().join("; "))
@@ -57,10 +65,57 @@ pub(crate) async fn estop(node: &Node) -> VerbReply {
         let not_kept = match &report {
             Some(report) if report.emergency => report.not_kept.clone(),
             // It is latched all the same where nobody can say whether it stands.
-            _ => seat.permits().emergency_is_kept().await.err(),
+            _ => {
+                let kept = seat.permits().emergency_is_kept().await;
+                kept.err().map(|error| error.to_string())
+            }
         };
         lines.push(estopped(seat, report.as_ref(), not_kept));
     }
+    VerbReply::from_lines(lines)
+}
+
+/// Stops the arms of this node and of every other. An emergency stop reaches the others by the fleet's engine; a node that it
+/// does not reach is stopped in the ordinary way.
+pub(crate) async fn stop_fleet(node: &Arc<Node>, emergency: bool) -> VerbReply {
+    if !emergency {
+        let everywhere = serde_json::json!({ "node": EVERYWHERE });
+        return call_tool(node, "stop", ReceivedArguments::Value(everywhere)).await;
+    }
+    let order = FleetStop {
+        is_emergency: true,
+        is_operators: true,
+    };
+    let (own, by_engine) = futures::join!(estop(node), node.stop_by_engine(order));
+    let mut lines = vec![if own.done {
+        Ok(own.text)
+    } else {
+        Err(Refusal::new(own.text))
+    }];
+    let mut reached = BTreeSet::new();
+    for (name, answer) in by_engine {
+        lines.push(match answer {
+            Ok(answer) if answer.success => {
+                reached.insert(name.clone());
+                Ok(format!("{name}: {}", answer.message))
+            }
+            Ok(answer) => Err(refusal!("{name}: {}", answer.message)),
+            Err(why) => Err(refusal!("{name}: {why}")),
+        });
+    }
+    let peers = node.fleet.as_ref().map(|fleet| fleet.peers());
+    let unreached = peers.into_iter().flatten();
+    let unreached = unreached.filter(|peer| !reached.contains(&peer.name));
+    let asked = unreached.map(|peer| async move {
+        let there = serde_json::json!({ "node": peer.name });
+        let told = call_tool(node, "stop", ReceivedArguments::Value(there)).await;
+        Err(refusal!(
+            "{}: no emergency stop reached it; an ordinary one: {}",
+            peer.name,
+            told.text
+        ))
+    });
+    lines.extend(futures::future::join_all(asked).await);
     VerbReply::from_lines(lines)
 }
 
@@ -68,7 +123,7 @@ fn estopped(
     seat: &AttachedArm,
     report: Option<&StopReport>,
     not_kept: Option<String>,
-) -> Result<String, String> {
+) -> Result<String, Refusal> {
     let latched = match not_kept {
         None => "latched until `steadyhand clear`".to_owned(),
         Some(why) => format!(
@@ -77,7 +132,7 @@ fn estopped(
     };
     match report.filter(|report| report.verified) {
         Some(report) => Ok(format!("{}; {latched}", stop_line(seat, Some(report)))),
-        None => Err(format!(
+        None => Err(refusal!(
             "{}: standstill could not be verified: cut its power; {latched}",
             seat.name
         )),
@@ -95,14 +150,14 @@ pub(crate) async fn hold(node: &Node, now: bool) -> VerbReply {
                 "{}: holds at the stroke's end; `steadyhand resume` goes on, `steadyhand stop` ends it",
                 seat.name
             )),
-            Ok(Err(why)) => Err(format!("{}: {why}", seat.name)),
-            Err(_) => Err(format!("{}: its thread has ended", seat.name)),
+            Ok(Err(why)) => Err(refusal!("{}: {why}", seat.name)),
+            Err(_) => Err(refusal!("{}: its thread has ended", seat.name)),
         });
     }
     VerbReply::from_lines(lines)
 }
 
-async fn is_held(seat: &AttachedArm) -> Result<String, String> {
+async fn is_held(seat: &AttachedArm) -> Result<String, Refusal> {
     let mut snapshots = seat.motion.watch();
     let stands = snapshots.wait_for(|seen| seen.state != MotionState::Moving);
     let state = match tokio::time::timeout(HELD, stands).await {
@@ -115,7 +170,7 @@ async fn is_held(seat: &AttachedArm) -> Result<String, String> {
             seat.name
         )),
         MotionState::Holding => Ok(format!("{}: its motion came to its end", seat.name)),
-        _ => Err(format!(
+        _ => Err(refusal!(
             "{}: was not held within {}: look at the arm",
             seat.name,
             duration(HELD)
@@ -128,22 +183,21 @@ pub(crate) async fn resume(node: &Node) -> VerbReply {
     for seat in &node.seats {
         lines.push(match go_on(node, seat).await {
             Ok(()) => Ok(format!("{}: goes on", seat.name)),
-            Err(why) => Err(format!("{}: {why}", seat.name)),
+            Err(why) => Err(refusal!("{}: {why}", seat.name)),
         });
     }
     VerbReply::from_lines(lines)
 }
 
-async fn go_on(node: &Node, seat: &AttachedArm) -> Result<(), String> {
-    let scene = seat.last_scene().ok_or("nothing is held")?;
+async fn go_on(node: &Node, seat: &AttachedArm) -> Result<(), Refusal> {
+    let scene = seat
+        .last_scene()
+        .ok_or_else(|| refusal!("nothing is held"))?;
     tools::check_zeros_after_wait(node, seat)?;
     // Leave for the scene as it was planned: a design that was changed meanwhile has another.
-    let permit = seat
-        .permits()
-        .ask(&scene, seat.motion.clock().now())
-        .map_err(|denied| denied.to_string())?;
+    let permit = seat.permits().ask(&scene, seat.motion.clock().now())?;
     let resumed = seat.motion.resume(permit).await;
-    resumed.map_err(|_| "its thread has ended".to_owned())?
+    Ok(resumed.map_err(|_| refusal!("its thread has ended"))??)
 }
 
 /// Every servo of every arm is attempted, and each that may still hold is named.
@@ -153,18 +207,18 @@ pub(crate) async fn torque_off(node: &Node) -> VerbReply {
         let line = limp(seat).await;
         lines.push(match line {
             Ok(line) => Ok(format!("{}: {line}", seat.name)),
-            Err(why) => Err(format!("{}: {why}", seat.name)),
+            Err(why) => Err(refusal!("{}: {why}", seat.name)),
         });
     }
     VerbReply::from_lines(lines)
 }
 
-async fn limp(seat: &Arc<AttachedArm>) -> Result<String, String> {
+async fn limp(seat: &Arc<AttachedArm>) -> Result<String, Refusal> {
     if seat.motion.snapshot().state.is_under_way() {
-        return Err("it moves or is held; `steadyhand stop` first".to_owned());
+        return Err(refusal!("it moves or is held; `steadyhand stop` first"));
     }
     let released = seat.motion.release().await;
-    let released = released.map_err(|_| "its thread has ended".to_owned())??;
+    let released = released.map_err(|_| refusal!("its thread has ended"))??;
     if released.failed.is_empty() {
         let latched = seat.permits().latched();
         let next = match latched {
@@ -181,7 +235,7 @@ async fn limp(seat: &Arc<AttachedArm>) -> Result<String, String> {
         .iter()
         .map(|(servo, error)| format!("{servo}: {error}"))
         .collect();
-    Err(format!(
+    Err(refusal!(
         "torque may still be on: {}; cut its power",
         failed.join(", ")
     ))

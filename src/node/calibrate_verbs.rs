@@ -198,10 +198,10 @@ fn touch(
     let scene = desk.library.scene(scene, None)?;
     let seat = match jog::seat(node, &scene) {
         Ok(seat) => seat,
-        Err(why) => return refused(why),
+        Err(why) => return refused(why.into()),
     };
     if let Err(why) = tools::check_same_zeros(seat, &scene) {
-        return refused(why);
+        return refused(why.into());
     }
     let seen = seat.motion.snapshot();
     if matches!(

@@ -11,6 +11,7 @@ use super::jog;
 use super::operator_verb::{self, OperatorVerb, VerbReply};
 use super::verb_dispatch;
 use base::clock::calendar_ms;
+use call::{Refusal, refusal};
 use caller::{AccessDenied, CallerRole, Principal, TokenStore};
 use mcp::http::{AuthQueue, OperatorEndpoint, OperatorHandler};
 use mcp::{Authenticator, CallHop, VerifiedIdentity};
@@ -58,15 +59,16 @@ struct NodeAuthenticator {
 const WANTS_TOKEN: &str = "this node wants a token: send `Authorization: Bearer …`; an operator makes one with `steadyhand token add`";
 
 impl Authenticator for NodeAuthenticator {
-    fn verify_cached(&self, token: Option<&str>) -> Option<Result<VerifiedIdentity, String>> {
+    fn verify_cached(&self, token: Option<&str>) -> Option<Result<VerifiedIdentity, Refusal>> {
         match token {
-            None => Some(Err(WANTS_TOKEN.to_owned())),
+            None => Some(Err(Refusal::new(WANTS_TOKEN))),
             Some(token) => self.book.check_cached(token, calendar_ms()).map(judged),
         }
     }
 
-    fn verify(&self, token: Option<&str>) -> Result<VerifiedIdentity, String> {
-        judged(self.book.check(token.ok_or(WANTS_TOKEN)?, calendar_ms()))
+    fn verify(&self, token: Option<&str>) -> Result<VerifiedIdentity, Refusal> {
+        let token = token.ok_or_else(|| Refusal::new(WANTS_TOKEN))?;
+        judged(self.book.check(token, calendar_ms()))
     }
 
     fn wants_tokens(&self) -> bool {
@@ -78,11 +80,9 @@ impl Authenticator for NodeAuthenticator {
     }
 }
 
-fn judged(found: Result<Principal, AccessDenied>) -> Result<VerifiedIdentity, String> {
-    let standing = found.map_err(|denied| {
-        tracing::warn!(%denied, "a caller was turned away");
-        denied.to_string()
-    })?;
+fn judged(found: Result<Principal, AccessDenied>) -> Result<VerifiedIdentity, Refusal> {
+    let standing =
+        found.inspect_err(|denied| tracing::warn!(%denied, "a caller was turned away"))?;
     Ok(VerifiedIdentity {
         name: standing.name,
         role: standing.role.to_string(),
@@ -120,17 +120,18 @@ fn run_for_token(node: &Arc<Node>) -> OperatorHandler {
 }
 
 /// Returns the refusal of a verb of somebody who is no operator. A stop is done all the same, as any caller's.
-fn refuse_verb(node: &Arc<Node>, identity: &VerifiedIdentity, body: &[u8]) -> String {
+fn refuse_verb(node: &Arc<Node>, identity: &VerifiedIdentity, body: &[u8]) -> Refusal {
     let verb = OperatorVerb::read(node, body);
-    let stops = matches!(verb, Ok(OperatorVerb::Stop | OperatorVerb::Estop));
+    let stops = verb.as_ref().is_ok_and(OperatorVerb::stops);
     let heard = if stops && node.stray_stop("stop", ActorRank::Planner) {
         "; it names a stop, so every arm of this node was told to stop"
     } else {
         ""
     };
-    format!(
+    refusal!(
         "the token `{}` is a {}'s; verbs are for operators' tokens{heard}",
-        identity.name, identity.role
+        identity.name,
+        identity.role
     )
 }
 
@@ -139,7 +140,7 @@ pub(crate) fn run_verb(
     node: &Arc<Node>,
     caller: String,
     body: &[u8],
-) -> BoxFuture<'static, Result<Value, String>> {
+) -> BoxFuture<'static, Result<Value, Refusal>> {
     let verb = OperatorVerb::read(node, body);
     let jogs = matches!(verb, Ok(OperatorVerb::Jog { .. }));
     let watch = JogGuard(jogs.then(|| Arc::clone(node)));
@@ -150,10 +151,14 @@ pub(crate) fn run_verb(
             Ok(verb) => verb_dispatch::run_for_operator(&node, &caller, verb).await,
             Err(why) => VerbReply::failed(why),
         };
-        serde_json::to_value(told).map_err(|error| error.to_string())
+        serde_json::to_value(told).map_err(Refusal::from)
     });
     Box::pin(async move {
-        let broke = |_| Err("the node broke while it did this; its log says why".to_owned());
+        let broke = |_| {
+            Err(refusal!(
+                "the node broke while it did this; its log says why"
+            ))
+        };
         let told = done.await.unwrap_or_else(broke);
         watch.ends();
         told

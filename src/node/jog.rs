@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::operator_verb::VerbReply;
+use call::{Refusal, refusal};
 use plan::{self, JogIncrement};
 use scene::Scene;
 use tools::{AttachedArm, Node, NodeJob};
@@ -33,12 +34,16 @@ pub enum JogAxis {
     Joint(usize),
 }
 
-impl std::str::FromStr for JogRequest {
-    type Err = String;
+/// A text that is no step of a jog.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not a step: write x+1, z-0.1 or j2-1, up to {STEP_MAX}")]
+pub struct NoJogStep(String);
 
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong =
-            || format!("{text:?} is not a step: write x+1, z-0.1 or j2-1, up to {STEP_MAX}");
+impl std::str::FromStr for JogRequest {
+    type Err = NoJogStep;
+
+    fn from_str(text: &str) -> Result<Self, NoJogStep> {
+        let wrong = || NoJogStep(text.to_owned());
         let at = text.find(['+', '-']).ok_or_else(wrong)?;
         let (axis, by) = text.split_at(at);
         let axis = match (axis, axis.strip_prefix('j')) {
@@ -107,11 +112,11 @@ pub struct JogJoint {
 }
 
 /// Returns the arm that draws a scene.
-pub(super) fn seat<'a>(node: &'a Node, scene: &Scene) -> Result<&'a Arc<AttachedArm>, String> {
+pub(super) fn seat<'a>(node: &'a Node, scene: &Scene) -> Result<&'a Arc<AttachedArm>, Refusal> {
     let model = &scene.arm.file.name;
     let mut seats = node.seats.iter();
     let found = seats.find(|seat| seat.motion.arm().file.name == *model);
-    found.ok_or_else(|| format!("this node has no arm {model}, for which the scene is"))
+    found.ok_or_else(|| refusal!("this node has no arm {model}, for which the scene is"))
 }
 
 /// Stops the motion that a departed jog client may have requested, even before it has begun: a jog needs a client that
@@ -131,27 +136,25 @@ pub async fn step(node: &Arc<Node>, scene: &str, wanted: JogRequest) -> VerbRepl
     }
 }
 
-async fn stepped(node: &Arc<Node>, scene: &str, wanted: JogRequest) -> Result<String, String> {
+async fn stepped(node: &Arc<Node>, scene: &str, wanted: JogRequest) -> Result<String, Refusal> {
     if !wanted.is_fit() {
-        return Err(format!("a step is {STEP_MAX} at the most"));
+        return Err(refusal!("a step is {STEP_MAX} at the most"));
     }
-    let named = node.scenes.scene(scene, None);
-    let named = named.map_err(|error| error.to_string())?;
+    let named = node.scenes.scene(scene, None)?;
     let seat = seat(node, &named)?;
     let scene = node.scene(seat, scene, None)?;
     let seen_stops = seat.motion.stops_requested();
     let now = seat.motion.clock().now();
     let permit = seat.permits().ask(&scene, now);
-    let permit = permit.map_err(|denied| denied.to_string())?;
+    let permit = permit?;
     let measured = seat.motion.snapshot().measured;
     let start = measured
-        .ok_or("the arm has not been read yet")?
+        .ok_or_else(|| refusal!("the arm has not been read yet"))?
         .position_rad;
     let planned = tools::catch_panic("planning", || {
         plan::jog(&scene, &start, wanted.step(), 0, &plan::SilentObserver)
     });
-    let planned = planned.map_err(|error| error.to_string())?;
-    let plan = planned.map_err(|error| error.to_string())?;
+    let plan = planned??;
     let job = NodeJob::begin(node, seat, JOG, &scene, seen_stops).await?;
     match job.run(&scene, permit, &plan).await {
         Ok(()) => {
@@ -164,9 +167,8 @@ async fn stepped(node: &Arc<Node>, scene: &str, wanted: JogRequest) -> Result<St
             ))
         }
         Err(short) => {
-            let why = short.why.clone();
-            job.end(short.state, short.why).await;
-            Err(why)
+            job.end(short.state, short.why.to_string()).await;
+            Err(short.why)
         }
     }
 }
@@ -183,10 +185,12 @@ pub fn stand(node: &Node, scene: &str) -> VerbReply {
     }
 }
 
-fn stance(node: &Node, scene: &Scene) -> Result<JogState, String> {
+fn stance(node: &Node, scene: &Scene) -> Result<JogState, Refusal> {
     let seat = seat(node, scene)?;
     let snapshot = seat.motion.snapshot();
-    let measured = snapshot.measured.ok_or("the arm has not been read yet")?;
+    let measured = snapshot
+        .measured
+        .ok_or_else(|| refusal!("the arm has not been read yet"))?;
     let arm = seat.motion.arm();
     let q = &measured.position_rad;
     let tip_m = scene.pen(0).map(|pen| pen.tip_m).unwrap_or_default();

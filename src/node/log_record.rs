@@ -14,6 +14,7 @@ use tracing_subscriber::registry::LookupSpan;
 
 use super::journal_socket::JournalSocket;
 use base::clock::calendar_ms;
+use base::lock::MutexExt;
 
 /// Longer values are cut: a log is read by people, and holds no pictures.
 const VALUE_CHARS_MAX: usize = 2_000;
@@ -104,9 +105,7 @@ where
             LogSink::Json(out) => {
                 let mut line = json_line(level, target, fields.0).into_bytes();
                 line.push(b'\n');
-                let mut out = out
-                    .lock()
-                    .unwrap_or_else(std::sync::PoisonError::into_inner);
+                let mut out = out.locked();
                 // Whoever does not read the log does not keep the node from its work.
                 let _ = out.write_all(&line);
             }

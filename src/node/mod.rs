@@ -8,6 +8,8 @@ pub mod config_changes;
 pub mod control_socket;
 mod doctor;
 mod exit;
+#[cfg_attr(not(feature = "zenoh"), path = "no_fleet_engine.rs")]
+mod fleet_engine;
 mod http_auth;
 pub mod job_list;
 pub mod job_replay;
@@ -15,6 +17,7 @@ pub mod jog;
 #[cfg_attr(not(target_os = "linux"), path = "no_journal_socket.rs")]
 mod journal_socket;
 mod list_changes;
+mod local_network;
 pub mod log;
 mod log_record;
 pub mod mcp_service;

@@ -15,6 +15,7 @@ use base::clock::NodeClock;
 use base::disk;
 use base::file_access;
 use base::units::JointVector;
+use call::{Refusal, refusal};
 use config::{ANSWER_WITHIN_S_MAX, ArmEntry, CalibrationSource, NodeFile, RecordEntry};
 use link::byte_trace::{self, RecordLink};
 use link::memory::MemoryLink;
@@ -464,7 +465,7 @@ impl SimulatedWorkcell for EmbeddedWorkcell {
         scene: &Scene,
         eye: &PlacedCamera,
         exposure: &RenderExposure,
-    ) -> Result<ImageFrame, String> {
+    ) -> Result<ImageFrame, Refusal> {
         let true_one = self.true_one(scene);
         let laid = simulated_sheet(true_one.as_deref().unwrap_or(scene))?;
         let light = SceneLight {
@@ -473,8 +474,7 @@ impl SimulatedWorkcell for EmbeddedWorkcell {
             noise_grey: exposure.noise_grey,
             seed: exposure.seed,
         };
-        let picture = self.simulator.picture(eye, &light, &laid);
-        picture.map_err(|error| error.to_string())
+        Ok(self.simulator.picture(eye, &light, &laid)?)
     }
 }
 
@@ -486,9 +486,9 @@ impl EmbeddedWorkcell {
 }
 
 /// Returns the appearance of a scene's sheet: flat, with tags that the simulator can print.
-fn simulated_sheet(scene: &Scene) -> Result<ViewedSheet, String> {
+fn simulated_sheet(scene: &Scene) -> Result<ViewedSheet, Refusal> {
     let lies = scene.surface.flat_pose();
-    let lies = lies.ok_or("a simulated camera shows flat sheets alone")?;
+    let lies = lies.ok_or_else(|| refusal!("a simulated camera shows flat sheets alone"))?;
     let tags = scene
         .fiducials
         .as_ref()
@@ -498,7 +498,7 @@ fn simulated_sheet(scene: &Scene) -> Result<ViewedSheet, String> {
         .flat_map(|layout| &layout.tags)
         .map(|tag| tag.id);
     if let Some(id) = ids.find(|id| *id >= PRINTED) {
-        return Err(format!(
+        return Err(refusal!(
             "tag {id} cannot be shown: the simulator has the tags 0 to {} of each family",
             PRINTED - 1
         ));

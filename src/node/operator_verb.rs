@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::calibrate_verbs::CalibrateAction;
 use super::jog;
+use call::{Refusal, refusal};
 use tools::{DrawingAssent, DrawingOrder, Node};
 
 /// Longest verb: it may carry a drawing of 8 MiB, as JSON.
@@ -31,6 +32,11 @@ pub enum OperatorVerb {
     Stop,
     /// Emergency stop.
     Estop,
+    /// Stop the arms of this node and of every other.
+    StopFleet {
+        /// An emergency stop, which only the engine of a fleet brings to other nodes.
+        emergency: bool,
+    },
     /// End an emergency stop.
     Clear,
     /// Bring the arm to rest, as an operator.
@@ -178,8 +184,13 @@ impl OperatorVerb {
         )
     }
 
+    /// Returns whether it stops arms, which waits for nothing.
+    pub(super) fn stops(&self) -> bool {
+        matches!(self, Self::Stop | Self::Estop | Self::StopFleet { .. })
+    }
+
     /// Reads a verb. An invalid text that names a stop becomes one: an emergency stop if it says so.
-    pub(super) fn read(node: &Node, text: &[u8]) -> Result<Self, String> {
+    pub(super) fn read(node: &Node, text: &[u8]) -> Result<Self, Refusal> {
         serde_json::from_slice(text).or_else(|error| {
             let names = mcp::tool_names(text);
             let meant = names.iter().find(|name| node.stops(name));
@@ -188,7 +199,7 @@ impl OperatorVerb {
             match meant {
                 Some(name) if is_emergency(name) => Ok(Self::Estop),
                 Some(_) => Ok(Self::Stop),
-                None => Err(format!("not understood: {error}")),
+                None => Err(refusal!("not understood: {error}")),
             }
         })
     }
@@ -213,7 +224,7 @@ pub struct VerbReply {
 }
 
 impl VerbReply {
-    pub(super) fn of(told: Result<String, String>) -> Self {
+    pub(super) fn of(told: Result<String, Refusal>) -> Self {
         told.map_or_else(Self::failed, Self::done)
     }
 

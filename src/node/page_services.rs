@@ -11,7 +11,7 @@ use super::operator_verb::{self, OperatorVerb};
 use super::verb_dispatch;
 use super::{http_auth, worker_pool};
 use args::ReceivedArguments;
-use call::ToolAnswer;
+use call::{Refusal, ToolAnswer};
 use mcp::VerifiedIdentity;
 use mcp::http::AuthQueue;
 use page::{PageDoor, PageServices, StopAnswer};
@@ -49,7 +49,7 @@ struct NodePageServices {
 }
 
 impl PageServices for NodePageServices {
-    fn verify(&self, token: String) -> BoxFuture<'static, Result<VerifiedIdentity, String>> {
+    fn verify(&self, token: String) -> BoxFuture<'static, Result<VerifiedIdentity, Refusal>> {
         let tokens = self.tokens.clone();
         Box::pin(async move { tokens.verify(token).await })
     }
@@ -62,7 +62,7 @@ impl PageServices for NodePageServices {
         operator_verb::VERB_BYTES_MAX
     }
 
-    fn operate(&self, caller: String, verb: Vec<u8>) -> BoxFuture<'static, Result<Value, String>> {
+    fn operate(&self, caller: String, verb: Vec<u8>) -> BoxFuture<'static, Result<Value, Refusal>> {
         http_auth::run_verb(&self.node, caller, &verb)
     }
 

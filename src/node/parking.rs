@@ -6,6 +6,7 @@ use std::time::Duration;
 use base::clock::NodeClock;
 use base::units::{ArmMeasurement, ClockInstant, JointVector};
 use base::wording::duration;
+use call::{Refusal, refusal};
 use motion::HealthAction;
 use permit::{ActorRank, MotionPermit, StopLatch};
 use plan::{self, Plan};
@@ -107,7 +108,7 @@ pub async fn park(
     node: &Arc<Node>,
     seat: &Arc<AttachedArm>,
     leave: &ShutdownRequest,
-) -> Result<ParkOutcome, String> {
+) -> Result<ParkOutcome, Refusal> {
     let motion = &seat.motion;
     if !motion.snapshot().energised {
         return Ok(ParkOutcome::Limp);
@@ -118,7 +119,7 @@ pub async fn park(
     let ticket = motion.stop(ActorRank::Node, false);
     let stopped = motion.stopped(ticket).await;
     if !stopped.is_some_and(|report| report.verified) {
-        return Err(UNVERIFIED.to_owned());
+        return Err(Refusal::new(UNVERIFIED));
     }
     let seen_stops = motion.stops_requested();
     if motion.deliberate_stops() != leave.stops_said {
@@ -139,18 +140,18 @@ pub async fn park(
     motion.stopped(ticket).await;
     // Its journal shall say so; the arm stands already.
     drop(tokio::time::timeout(WRITTEN, parked).await);
-    Err(format!(
+    Err(refusal!(
         "it did not come to rest within {}: this machine is too busy",
         duration(PATIENCE)
     ))
 }
 
 /// An arm that is not brought anywhere may stand where it belongs.
-fn unless_at_rest(seat: &AttachedArm, why: &str) -> Result<ParkOutcome, String> {
+fn unless_at_rest(seat: &AttachedArm, why: &str) -> Result<ParkOutcome, Refusal> {
     if seat.is_at_rest() && !seat.motion.snapshot().state.is_under_way() {
         Ok(ParkOutcome::AtRest)
     } else {
-        Err(why.to_owned())
+        Err(Refusal::new(why))
     }
 }
 
@@ -162,25 +163,24 @@ async fn to_rest(
     seen_stops: u64,
     hinders: fn(Option<&StopLatch>) -> Option<&'static str>,
     longest: Duration,
-) -> Result<ParkOutcome, String> {
+) -> Result<ParkOutcome, Refusal> {
     let motion = &seat.motion;
-    let scene = seat
-        .last_scene()
-        .ok_or("no scene says where it rests: it has not moved since the node started")?;
+    let scene = seat.last_scene().ok_or_else(|| {
+        refusal!("no scene says where it rests: it has not moved since the node started")
+    })?;
     let start = motion
         .snapshot()
         .measured
-        .ok_or("it has not been read yet")?;
+        .ok_or_else(|| refusal!("it has not been read yet"))?;
     if start.position_rad.distance_max(&scene.rest_rad) < AT_REST_RAD {
         return Ok(ParkOutcome::AtRest);
     }
     let permit = seat
         .permits()
-        .ask_reset(&scene, ActorRank::Node, motion.clock().now())
-        .map_err(|denied| denied.to_string())?;
+        .ask_reset(&scene, ActorRank::Node, motion.clock().now())?;
     // What is latched later than this takes the permit back.
     if let Some(why) = hinders(seat.permits().latched().as_ref()) {
-        return Err(why.to_owned());
+        return Err(Refusal::new(why));
     }
     let job = NodeJob::begin(node, seat, "park", &scene, seen_stops).await?;
     let (state, gone) = match planned(&scene, &start, longest).await {
@@ -189,7 +189,7 @@ async fn to_rest(
     };
     let words = match &gone {
         Ok(()) => "the arm is at rest".to_owned(),
-        Err(why) => why.clone(),
+        Err(why) => why.to_string(),
     };
     job.end(state, words).await;
     gone.map(|()| ParkOutcome::AtRest)
@@ -201,11 +201,8 @@ async fn go(
     scene: &Arc<Scene>,
     permit: &MotionPermit,
     ways: &[Plan],
-) -> (&'static str, Result<(), String>) {
-    let mut found = (
-        "refused",
-        Err("there is no way to its rest pose".to_owned()),
-    );
+) -> (&'static str, Result<(), Refusal>) {
+    let mut found = ("refused", Err(refusal!("there is no way to its rest pose")));
     for way in ways {
         found = match job.run(scene, permit.clone(), way).await {
             Ok(()) => ("reached", Ok(())),
@@ -222,30 +219,33 @@ async fn planned(
     scene: &Arc<Scene>,
     start: &ArmMeasurement,
     longest: Duration,
-) -> Result<Vec<Plan>, String> {
+) -> Result<Vec<Plan>, Refusal> {
     let (scene, from) = (Arc::clone(scene), start.position_rad);
     let ways = move || catch_panic("planning", || ways(&scene, &from, longest));
     match tokio::task::spawn_blocking(ways).await {
-        Ok(planned) => planned.map_err(|error| error.to_string())?,
-        Err(_) => Err("the planner's thread ended without an answer".to_owned()),
+        Ok(planned) => planned?,
+        Err(_) => Err(refusal!("the planner's thread ended without an answer")),
     }
 }
 
 /// The ways to rest that are not too long, the shorter first: over the ready pose, as after every
 /// other motion, and straight there.
-fn ways(scene: &Scene, from: &JointVector, longest: Duration) -> Result<Vec<Plan>, String> {
-    let (mut ways, mut why) = (Vec::new(), String::new());
+fn ways(scene: &Scene, from: &JointVector, longest: Duration) -> Result<Vec<Plan>, Refusal> {
+    let (mut ways, mut why) = (Vec::new(), refusal!("there is no way to its rest pose"));
     for poses in [&[scene.ready_rad, scene.rest_rad][..], &[scene.rest_rad]] {
         match plan::go_to(scene, from, poses, &plan::SilentObserver) {
             Ok(plan) => ways.push(plan),
-            Err(error) => why = error.to_string(),
+            Err(error) => why = error.into(),
         }
     }
     ways.sort_by_key(|way| way.trajectory.duration());
-    let shortest = ways.first().ok_or(why)?.trajectory.duration();
+    let Some(shortest) = ways.first() else {
+        return Err(why);
+    };
+    let shortest = shortest.trajectory.duration();
     ways.retain(|way| way.trajectory.duration() <= longest);
     if ways.is_empty() {
-        return Err(format!(
+        return Err(refusal!(
             "the way to its rest pose takes {}, and {} is the longest: bring it nearer (`poses.rest_rad`) or raise `limits.travel_mm_s` in scene `{}`",
             duration(shortest),
             duration(longest),
@@ -282,10 +282,10 @@ pub async fn park_when_hot(node: Arc<Node>, seat: Arc<AttachedArm>) {
 }
 
 /// Brings an arm to rest that is too hot; one that was stopped, or is broken, is a person's.
-async fn cooler(node: &Arc<Node>, seat: &Arc<AttachedArm>) -> Result<ParkOutcome, String> {
+async fn cooler(node: &Arc<Node>, seat: &Arc<AttachedArm>) -> Result<ParkOutcome, Refusal> {
     let seen_stops = seat.motion.stops_requested();
     match hindrance_but_heat(seat.permits().latched().as_ref()) {
-        Some(why) => Err(why.to_owned()),
+        Some(why) => Err(Refusal::new(why)),
         None => to_rest(node, seat, seen_stops, hindrance_but_heat, Duration::MAX).await,
     }
 }
@@ -447,7 +447,7 @@ pub mod tests {
             ..ShutdownRequest::for_arm(&house.seat)
         };
         let parked = park(&house.node, &house.seat, &leave).await;
-        let why = parked.unwrap_err();
+        let why = parked.unwrap_err().to_string();
         assert!(why.contains("within 6.5 s"), "{why}");
         assert!(!is_at_rest(&house.sim, &house.scene));
     }

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use call::{Refusal, refusal};
 use caller::{TokenCard, TokenStore};
 use catalogue::KnownNames;
 use config::{NodeFile, RequiredQualification};
@@ -19,7 +20,7 @@ pub trait CertificateCheck: Send + Sync {
         card: &TokenCard,
         level: RequiredQualification,
         here: &KnownNames,
-    ) -> Result<(), String>;
+    ) -> Result<(), Refusal>;
 }
 
 /// Decides for each motion if the caller's token needs a certificate. Without a check every token that needs one is refused.
@@ -43,7 +44,7 @@ impl QualificationPolicy {
     }
 
     /// Returns the stricter of the levels that the node and the token ask for.
-    fn needed(&self, card: Option<&TokenCard>) -> Result<Option<RequiredQualification>, String> {
+    fn needed(&self, card: Option<&TokenCard>) -> Result<Option<RequiredQualification>, Refusal> {
         let own = card.and_then(|card| card.qualified.as_deref());
         let of_token = own.map(str::parse).transpose()?;
         Ok(self.of_node.max(of_token))
@@ -54,13 +55,13 @@ impl QualificationPolicy {
         card: Option<&TokenCard>,
         level: RequiredQualification,
         here: &KnownNames,
-    ) -> Result<(), String> {
-        let card =
-            card.ok_or("it comes without a token, so no certificate can be attached to it")?;
-        let check = self
-            .check
-            .as_ref()
-            .ok_or("this program was built without the exam, so it cannot check certificates")?;
+    ) -> Result<(), Refusal> {
+        let card = card.ok_or_else(|| {
+            refusal!("it comes without a token, so no certificate can be attached to it")
+        })?;
+        let check = self.check.as_ref().ok_or_else(|| {
+            refusal!("this program was built without the exam, so it cannot check certificates")
+        })?;
         check.proves(card, level, here)
     }
 }
@@ -81,11 +82,11 @@ impl CertificateChecker for QualificationPolicy {
             None => Vec::new(),
         };
         let card = cards.iter().find(|card| Some(card.name.as_str()) == token);
-        let Some(level) = self.needed(card).map_err(strictest)? else {
+        let Some(level) = self.needed(card).map_err(|why| strictest(why.into()))? else {
             return Ok(());
         };
         let proven = self.proves(card, level, here);
-        proven.map_err(|why| (level.word().to_owned(), why))
+        proven.map_err(|why| (level.word().to_owned(), why.into()))
     }
 }
 
@@ -104,7 +105,7 @@ mod tests {
             _: &TokenCard,
             _: RequiredQualification,
             _: &KnownNames,
-        ) -> Result<(), String> {
+        ) -> Result<(), Refusal> {
             Ok(())
         }
     }

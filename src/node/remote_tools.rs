@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::process::Stdio;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
@@ -11,6 +11,8 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
 use tokio::process::{Child, ChildStderr, Command};
 use tokio::sync::Mutex;
 
+use base::lock::MutexExt;
+use call::{Refusal, refusal};
 use config::ServerEntry;
 use mcp::client::{self, ClientError, McpClient};
 use mcp::{self, CallProgress, CallWatch, ProgressSender, ReceivedArguments, ToolCard};
@@ -35,7 +37,7 @@ struct RemoteConnection {
 
 impl RemoteServers {
     fn slot(&self, server: &ServerEntry) -> ConnectionSlot {
-        let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut slots = self.0.locked();
         Arc::clone(slots.entry(server.clone()).or_default())
     }
 }
@@ -45,7 +47,7 @@ impl RemoteTools for RemoteServers {
         &self,
         errand: RemoteToolCall,
         watch: RemoteCallWatch,
-    ) -> BoxFuture<'static, Result<ToolAnswer, String>> {
+    ) -> BoxFuture<'static, Result<ToolAnswer, Refusal>> {
         let slot = self.slot(&errand.server);
         Box::pin(async move {
             let limit_s = errand.server.timeout_s;
@@ -56,11 +58,11 @@ impl RemoteTools for RemoteServers {
                     if !matches!(error, ClientError::Refused { .. } | ClientError::Cancelled) {
                         slot.lock().await.take();
                     }
-                    Err(error.to_string())
+                    Err(error.into())
                 }
                 Err(_) => {
                     slot.lock().await.take();
-                    Err(format!(
+                    Err(refusal!(
                         "it did not answer within {limit_s} s (`timeout_s` of its server); it may have acted"
                     ))
                 }
@@ -167,7 +169,7 @@ async fn opened(
 }
 
 /// Starts the program of a command line, opens the protocol with it, and ends it: what it calls itself, or why not.
-pub async fn greet(command: &str) -> Result<String, String> {
+pub async fn greet(command: &str) -> Result<String, Refusal> {
     Ok(start_program(command)
         .await?
         .client
@@ -176,13 +178,12 @@ pub async fn greet(command: &str) -> Result<String, String> {
 }
 
 /// Starts the program of a command line, asks for its tools, and ends it.
-pub async fn tools(command: &str) -> Result<Vec<ToolCard>, String> {
-    let listed = start_program(command).await?.client.list().await;
-    listed.map_err(|error| error.to_string())
+pub async fn tools(command: &str) -> Result<Vec<ToolCard>, Refusal> {
+    Ok(start_program(command).await?.client.list().await?)
 }
 
 /// Starts a server's program. Its standard error is discarded unless it fails: then its last line gives the reason.
-async fn start_program(command: &str) -> Result<RemoteConnection, String> {
+async fn start_program(command: &str) -> Result<RemoteConnection, Refusal> {
     let mut words = command.split_whitespace().map(str::to_owned);
     let program = words.next().unwrap_or_default();
     let server = ServerEntry {
@@ -192,15 +193,15 @@ async fn start_program(command: &str) -> Result<RemoteConnection, String> {
         timeout_s: config::TIMEOUT_S,
     };
     let child = spawned(&server, &program, Stdio::piped());
-    let mut child = child.map_err(|error| error.to_string())?;
+    let mut child = child?;
     let errors = child.stderr.take();
     let last = tokio::spawn(last_line(errors));
     match opened(child, &server, &program).await {
         Ok(open) => Ok(open),
         // Its end closes its standard error, unless a program that it has started keeps that open.
         Err(error) => match tokio::time::timeout(LAST_WORDS, last).await {
-            Ok(Ok(line)) if !line.is_empty() => Err(format!("{error}; it said: {line}")),
-            _ => Err(error.to_string()),
+            Ok(Ok(line)) if !line.is_empty() => Err(refusal!("{error}; it said: {line}")),
+            _ => Err(error.into()),
         },
     }
 }

@@ -1,12 +1,13 @@
 //! Resources of a node, by address: `usage://`, `scene://`, `preview://`, `job://`, `nodes://all`.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::json;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
+use base::lock::MutexExt;
 use base::wording::duration;
 use catalogue::{self, KnownNames};
 use mcp::{
@@ -216,7 +217,9 @@ impl NodeResources {
             self.node.preview(name, meta, &watch).await
         };
         let picture = tokio::time::timeout(PREVIEW_MAX, made).await;
-        let picture = picture.map_err(|_| late())?.map_err(unknown)?;
+        let picture = picture
+            .map_err(|_| late())?
+            .map_err(|why| unknown(why.into()))?;
         self.keep(revision, &picture);
         Ok(ResourceText {
             mime: PNG.to_owned(),
@@ -225,13 +228,13 @@ impl NodeResources {
     }
 
     fn kept(&self, revision: &str) -> Option<Vec<u8>> {
-        let pictures = self.pictures.lock().unwrap_or_else(PoisonError::into_inner);
+        let pictures = self.pictures.locked();
         let kept = pictures.iter().find(|(known, _)| known == revision)?;
         Some(kept.1.clone())
     }
 
     fn keep(&self, revision: String, picture: &[u8]) {
-        let mut pictures = self.pictures.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pictures = self.pictures.locked();
         pictures.retain(|(known, _)| *known != revision);
         if pictures.len() == PICTURES_MAX {
             pictures.remove(0);

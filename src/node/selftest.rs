@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use super::operator_verb::VerbReply;
 use base::disk;
 use base::units::{ClockInstant, JointVector};
+use call::{Refusal, refusal};
 use measured::{MeasuredStop, StopMeasurements};
 use performance::TipPerformance;
 use permit::{ActorRank, MotionPermit, StopLatch};
@@ -78,20 +79,20 @@ async fn arm(
     seat: &Arc<AttachedArm>,
     scene: Option<&str>,
     rounds: u32,
-) -> Result<StopMeasurements, String> {
+) -> Result<StopMeasurements, Refusal> {
     let scene = match (scene, seat.last_scene()) {
         (Some(name), _) => node.scene(seat, name, None)?,
         // As the files say now: what the arm last moved by may have been calibrated anew since.
         (None, Some(last)) => node.scene(seat, &last.name, last.overlay.as_deref())?,
-        (None, None) => return Err("say which scene to move in, with --scene".to_owned()),
+        (None, None) => return Err(refusal!("say which scene to move in, with --scene")),
     };
     if seat.motion.snapshot().state.is_under_way() {
-        return Err("it moves; wait for its end, or `steadyhand stop` it".to_owned());
+        return Err(refusal!(
+            "it moves; wait for its end, or `steadyhand stop` it"
+        ));
     }
     let seen_stops = seat.motion.stops_requested();
-    seat.permits()
-        .ask(&scene, seat.motion.clock().now())
-        .map_err(|denied| denied.to_string())?;
+    seat.permits().ask(&scene, seat.motion.clock().now())?;
     let mut job = NodeJob::begin(node, seat, "selftest", &scene, seen_stops).await?;
     let measured = all(&mut job, seat, &scene, seen_stops, rounds).await;
     let (state, words) = match &measured {
@@ -99,7 +100,7 @@ async fn arm(
             "stopped",
             format!("stopped {} times", measured.standstill_ms.len()),
         ),
-        Err(why) => ("faulted", why.clone()),
+        Err(why) => ("faulted", why.to_string()),
     };
     job.end(state, words).await;
     measured
@@ -111,7 +112,7 @@ async fn all(
     scene: &Arc<Scene>,
     mut seen_stops: u64,
     rounds: u32,
-) -> Result<StopMeasurements, String> {
+) -> Result<StopMeasurements, Refusal> {
     let mut measured = StopMeasurements::with(perform(job, seat, scene).await?);
     let mut bare = WakeupProbe::start(seat.motion.clock())?;
     for _ in 0..rounds {
@@ -126,19 +127,18 @@ async fn planned<T: Send + 'static>(
     seat: &AttachedArm,
     scene: &Arc<Scene>,
     plan: impl FnOnce(&Scene, &JointVector) -> Result<T, PlanError> + Send + 'static,
-) -> Result<(MotionPermit, T), String> {
+) -> Result<(MotionPermit, T), Refusal> {
     let motion = &seat.motion;
-    let permit = seat.permits().ask(scene, motion.clock().now());
-    let permit = permit.map_err(|denied| denied.to_string())?;
+    let permit = seat.permits().ask(scene, motion.clock().now())?;
     let start = motion.snapshot().measured;
-    let from = start.ok_or("it has not been read yet")?.position_rad;
+    let from = start
+        .ok_or_else(|| refusal!("it has not been read yet"))?
+        .position_rad;
     let scene = Arc::clone(scene);
     let work = move || catch_panic("planning", || plan(&scene, &from));
     let planned = tokio::task::spawn_blocking(work).await;
-    let planned = planned
-        .map_err(|_| "the planner's thread ended without an answer".to_owned())?
-        .map_err(|error| error.to_string())?
-        .map_err(|error| error.to_string())?;
+    let planned =
+        planned.map_err(|_| refusal!("the planner's thread ended without an answer"))???;
     Ok((permit, planned))
 }
 
@@ -147,17 +147,17 @@ async fn perform(
     job: &NodeJob,
     seat: &AttachedArm,
     scene: &Arc<Scene>,
-) -> Result<Option<TipPerformance>, String> {
+) -> Result<Option<TipPerformance>, Refusal> {
     let (permit, visits) = planned(seat, scene, RepeatedVisits::plan).await?;
     let mut ticks = Vec::new();
     let run = job.run(scene, permit, &visits.plan);
     let ended = tokio::select! {
         ended = run => ended,
-        () = visits.watch(&seat.motion, &mut ticks) => return Err("the arm's thread has ended".to_owned()),
+        () = visits.watch(&seat.motion, &mut ticks) => return Err(refusal!("the arm's thread has ended")),
     };
     match ended {
         Ok(()) => Ok(visits.judge(scene, &ticks)),
-        Err(IncompleteMotion { stop: Some(_), .. }) => Err(SOMEBODY_ELSE.to_owned()),
+        Err(IncompleteMotion { stop: Some(_), .. }) => Err(Refusal::new(SOMEBODY_ELSE)),
         Err(short) => Err(short.why),
     }
 }
@@ -170,7 +170,7 @@ async fn one(
     scene: &Arc<Scene>,
     seen_stops: &mut u64,
     bare: &mut WakeupProbe,
-) -> Result<MeasuredStop, String> {
+) -> Result<MeasuredStop, Refusal> {
     let motion = &seat.motion;
     let clock = motion.clock();
     let (permit, way) = planned(seat, scene, SelfTestPath::plan).await?;
@@ -192,7 +192,7 @@ async fn one(
     };
     // The node stops for others as well, and they mean it.
     if ticket != *seen_stops + 1 || motion.stops_requested() != ticket {
-        return Err(SOMEBODY_ELSE.to_owned());
+        return Err(Refusal::new(SOMEBODY_ELSE));
     }
     *seen_stops = ticket;
     release(seat, scene, clock.now())?;
@@ -203,27 +203,25 @@ async fn one(
     })
 }
 
-fn why(ended: Result<(), IncompleteMotion>) -> String {
+fn why(ended: Result<(), IncompleteMotion>) -> Refusal {
     match ended {
-        Ok(()) => "it was at its end before it was stopped".to_owned(),
-        Err(IncompleteMotion { stop: Some(_), .. }) => SOMEBODY_ELSE.to_owned(),
+        Ok(()) => refusal!("it was at its end before it was stopped"),
+        Err(IncompleteMotion { stop: Some(_), .. }) => Refusal::new(SOMEBODY_ELSE),
         Err(short) => short.why,
     }
 }
 
 /// The stop was the test's own: what it latched ends with it, and nothing graver does.
-fn release(seat: &AttachedArm, scene: &Scene, now: ClockInstant) -> Result<(), String> {
+fn release(seat: &AttachedArm, scene: &Scene, now: ClockInstant) -> Result<(), Refusal> {
     let permits = seat.permits();
     if permits.latched() != Some(StopLatch::Stopped(ActorRank::Node)) {
-        return Err(SOMEBODY_ELSE.to_owned());
+        return Err(Refusal::new(SOMEBODY_ELSE));
     }
-    let permit = permits
-        .ask_reset(scene, ActorRank::Node, now)
-        .map_err(|denied| denied.to_string())?;
+    let permit = permits.ask_reset(scene, ActorRank::Node, now)?;
     if permits.unlatch(&permit) {
         Ok(())
     } else {
-        Err(SOMEBODY_ELSE.to_owned())
+        Err(Refusal::new(SOMEBODY_ELSE))
     }
 }
 
@@ -258,7 +256,7 @@ mod tests {
             .unwrap();
         let told = all(&mut job, seat, scene, seen, 2).await;
         let ticket = ends.join().unwrap();
-        assert_eq!(told.unwrap_err(), SOMEBODY_ELSE);
+        assert_eq!(told.unwrap_err(), Refusal::new(SOMEBODY_ELSE));
         seat.motion.stopped(ticket).await.unwrap();
         assert_eq!(
             seat.permits().latched(),

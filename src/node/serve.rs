@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use base::signals::{SignalKind, SignalListener};
+use call::{Refusal, refusal};
 use futures::future::join_all;
 use tokio_util::sync::CancellationToken;
 
@@ -14,10 +15,11 @@ use super::mcp_service::{self, repair};
 use super::open::{self, SimulationRate};
 use super::systemd::ActivatedSockets;
 use super::{
-    ExitStatus, NodeOptions, control_socket, http_auth, notices, page_services, parking, systemd,
-    tls_identity,
+    ExitStatus, NodeOptions, control_socket, fleet_engine, http_auth, local_network, notices,
+    page_services, parking, systemd, tls_identity,
 };
 use base::clock::{CALENDAR_OFFSET, calendar_offset_ms};
+use job::NodeIdentity;
 use mcp::http::{self, BoundListener, HttpConfig};
 use mcp::{McpService, session_key, stdio};
 use permit::ActorRank;
@@ -31,15 +33,20 @@ pub enum HttpEndpoint {
     Systemd,
 }
 
-impl std::str::FromStr for HttpEndpoint {
-    type Err = String;
+/// A text that is no endpoint of HTTP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("write an address such as 127.0.0.1:8700, or systemd")]
+pub struct NoHttpEndpoint;
 
-    fn from_str(said: &str) -> Result<Self, String> {
+impl std::str::FromStr for HttpEndpoint {
+    type Err = NoHttpEndpoint;
+
+    fn from_str(said: &str) -> Result<Self, NoHttpEndpoint> {
         if said == "systemd" {
             return Ok(Self::Systemd);
         }
         let address = said.parse().map(Self::Address);
-        address.map_err(|_| "write an address such as 127.0.0.1:8700, or systemd".to_owned())
+        address.map_err(|_| NoHttpEndpoint)
     }
 }
 
@@ -99,7 +106,7 @@ async fn until_told(
         Some(opened) => control_socket::adopt(opened),
         None => control_socket::open(serve.socket.as_deref(), &node.file.name),
     };
-    let _announced = super::peers::announce(&node.file, node.fleet.as_ref())?;
+    let _joined = fleet_engine::join(&node)?;
     let stop = CancellationToken::new();
     let parking = Arc::new(OnceLock::new());
     tokio::spawn(signals(
@@ -222,6 +229,8 @@ async fn speak(
     };
     let tokens = http_auth::auth_queue(node, listening.address())?;
     let tls = tls_identity::acceptor(&node.file)?;
+    let identity = NodeIdentity::open(&node.state, &node.file.name)?;
+    let _advertised = local_network::advertise(&node.file, listening.address(), &identity);
     let scheme = if tls.is_some() { "https" } else { "http" };
     let pages = page_services::pages(node, &tokens, scheme, listening.address(), &stop);
     let leaving = Arc::clone(node);
@@ -237,6 +246,7 @@ async fn speak(
         hosts: serve.host.clone(),
         metrics: Some(metrics(node)),
         ready: Some(readiness(node)),
+        identity: Some(local_network::identity_proof(identity)),
         ..HttpConfig::default()
     };
     let page = page_services::page_address(scheme, listening.address());
@@ -280,28 +290,28 @@ fn readiness(node: &Arc<Node>) -> http::ReadinessProbe {
         let is_ready = arms.iter().all(Result::is_ok);
         let words: Vec<String> = arms
             .into_iter()
-            .map(|arm| arm.unwrap_or_else(|why| why))
+            .map(|arm| arm.unwrap_or_else(String::from))
             .collect();
         if is_ready {
             Ok(words.join("; "))
         } else {
-            Err(words.join("; "))
+            Err(Refusal::new(words.join("; ")))
         }
     })
 }
 
-fn seat_ready(seat: &AttachedArm) -> Result<String, String> {
+fn seat_ready(seat: &AttachedArm) -> Result<String, Refusal> {
     let name = &seat.name;
     let snapshot = seat.motion.snapshot();
     if let Some(fault) = &snapshot.fault {
-        return Err(format!("{name} has a fault: {fault}"));
+        return Err(refusal!("{name} has a fault: {fault}"));
     }
     let Some(measured) = &snapshot.measured else {
-        return Err(format!("{name} has not been read yet"));
+        return Err(refusal!("{name} has not been read yet"));
     };
     let age_s = seat.motion.clock().now().seconds_since(measured.at);
     if age_s > READING_AGE_S_MAX {
-        return Err(format!(
+        return Err(refusal!(
             "{name} was last read {} ago",
             base::wording::seconds(age_s)
         ));
@@ -402,7 +412,7 @@ async fn parked(
         return Err((ExitStatus::Broken, parking::UNVERIFIED.to_owned()));
     }
     let parked = parking::park(&node, &seat, &leave).await;
-    parked.map_err(|why| (ExitStatus::Energised, why))
+    parked.map_err(|why| (ExitStatus::Energised, why.into()))
 }
 
 /// Stops every arm and says whether all were read back to stand.

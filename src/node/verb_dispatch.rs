@@ -33,7 +33,7 @@ pub async fn run_for_operator(node: &Arc<Node>, caller: &str, verb: OperatorVerb
     }
     tracing::info!(caller, ?verb, "operator");
     let words = format!("{caller}: {verb:?}");
-    let told = if matches!(verb, OperatorVerb::Stop | OperatorVerb::Estop) {
+    let told = if verb.stops() {
         // Here and now: the others may read a scene, or wait for an arm.
         act(node, verb).await
     } else {
@@ -64,6 +64,7 @@ async fn act(node: &Arc<Node>, verb: OperatorVerb) -> VerbReply {
         OperatorVerb::Disable => disable(node),
         OperatorVerb::Stop => call(node, "stop", ReceivedArguments::Absent).await,
         OperatorVerb::Estop => arm_verbs::estop(node).await,
+        OperatorVerb::StopFleet { emergency } => arm_verbs::stop_fleet(node, emergency).await,
         OperatorVerb::Clear => arm_verbs::clear(node),
         OperatorVerb::Hold { now } => arm_verbs::hold(node, now).await,
         OperatorVerb::Resume => arm_verbs::resume(node).await,
@@ -244,7 +245,7 @@ async fn status(node: &Arc<Node>) -> VerbReply {
     told
 }
 
-async fn call(node: &Arc<Node>, tool: &str, arguments: ReceivedArguments) -> VerbReply {
+pub(super) async fn call(node: &Arc<Node>, tool: &str, arguments: ReceivedArguments) -> VerbReply {
     let request = ToolRequest {
         tool: tool.to_owned(),
         arguments,

@@ -365,7 +365,7 @@ async fn prove(
         return Ok((SessionHolder::Person(name.clone()), operator(name)));
     }
     let identity = door.services.verify(said.to_owned()).await;
-    let identity = identity.map_err(PageRefusal::Login)?;
+    let identity = identity.map_err(|why| PageRefusal::Login(why.into()))?;
     let holder = SessionHolder::Token {
         token: said.to_owned(),
         name: identity.name.clone(),
@@ -421,7 +421,9 @@ async fn operate(State(door): SharedDoor, request: Request) -> Result<Response, 
         .services
         .operate(audit_name(&identity), body.to_vec())
         .await;
-    Ok(json_response(&told.map_err(PageRefusal::Body)?))
+    Ok(json_response(
+        &told.map_err(|why| PageRefusal::Body(why.into()))?,
+    ))
 }
 
 async fn stop(State(door): SharedDoor, headers: HeaderMap) -> Result<Response, PageRefusal> {

@@ -1,13 +1,13 @@
 //! Services that the page needs: tokens proven, arms sensed, verbs and stops carried out.
 
-use call::{ToolAnswer, VerifiedIdentity};
+use call::{Refusal, ToolAnswer, VerifiedIdentity};
 use futures::future::BoxFuture;
 use serde_json::Value;
 
 /// The side that proves tokens and does operators' verbs.
 pub trait PageServices: Send + Sync + 'static {
     /// Proves a token that somebody typed. May take a second.
-    fn verify(&self, token: String) -> BoxFuture<'static, Result<VerifiedIdentity, String>>;
+    fn verify(&self, token: String) -> BoxFuture<'static, Result<VerifiedIdentity, Refusal>>;
 
     /// Returns the holder of a token that was proven before, unless it was revoked or has ended meanwhile. Takes no time.
     fn holder(&self, token: &str) -> Option<VerifiedIdentity>;
@@ -16,7 +16,7 @@ pub trait PageServices: Send + Sync + 'static {
     fn verb_bytes_max(&self) -> usize;
 
     /// Does an operator's verb, written as on the control socket, under a caller's name.
-    fn operate(&self, caller: String, verb: Vec<u8>) -> BoxFuture<'static, Result<Value, String>>;
+    fn operate(&self, caller: String, verb: Vec<u8>) -> BoxFuture<'static, Result<Value, Refusal>>;
 
     /// Has an arm sensed, with its cameras and its bus; the only one where none is named. Moves nothing.
     fn sense(&self, caller: String, arm: Option<String>) -> BoxFuture<'static, ToolAnswer>;

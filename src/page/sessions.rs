@@ -1,9 +1,10 @@
 //! Sessions of persons who have logged in to the page. They are in memory alone: a node that starts again has none.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
+use base::lock::MutexExt;
 use base::units::ClockInstant;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -163,7 +164,7 @@ impl PageSessions {
     }
 
     fn all(&self) -> MutexGuard<'_, Vec<PageSession>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.locked()
     }
 }
 

@@ -1,9 +1,10 @@
 //! Arms of one node that can touch each other: at most one of them is enabled at a time.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::PermitError;
+use base::lock::MutexExt;
 use scene::Scene;
 
 /// Looks at another arm; returns the refusal, in words, where that arm is in the way.
@@ -51,7 +52,7 @@ impl ArmInterlock {
     pub(super) fn clear_for(&self, scene: &Scene) -> Result<MutexGuard<'_, ()>, PermitError> {
         self.check_reach(scene)?;
         // It guards no data: a thread that panicked has left nothing half done.
-        let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let turn = self.turn.locked();
         match self
             .within_reach
             .iter()

@@ -7,7 +7,7 @@ use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use super::ActorRank;
+use super::{ActorRank, EstopKeepingError};
 use base::file_access;
 
 /// The file of one arm's emergency stop.
@@ -19,6 +19,14 @@ impl EstopFile {
         Self(file)
     }
 
+    /// Names the file in an error of the file system.
+    pub(super) fn failed(&self, error: &io::Error) -> EstopKeepingError {
+        EstopKeepingError::Disk {
+            path: self.0.clone(),
+            why: error.to_string(),
+        }
+    }
+
     /// Returns whether an emergency stop is on the disk. A file that cannot be examined counts as one.
     pub(super) fn exists(&self) -> bool {
         !matches!(std::fs::symlink_metadata(&self.0), Err(error) if error.kind() == io::ErrorKind::NotFound)
@@ -27,13 +35,8 @@ impl EstopFile {
     /// Writes it: whole or not at all, and through to the disk before this returns.
     ///
     /// # Errors
-    /// What the file system says, with the path.
-    pub(super) fn write(&self, by: ActorRank) -> Result<(), String> {
-        self.try_write(by)
-            .map_err(|error| format!("{}: {error}", self.0.display()))
-    }
-
-    fn try_write(&self, by: ActorRank) -> io::Result<()> {
+    /// The file system's.
+    pub(super) fn write(&self, by: ActorRank) -> io::Result<()> {
         let draft = self.0.with_extension("new");
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(true);
@@ -51,13 +54,12 @@ impl EstopFile {
     /// Takes it away, through to the disk; one that is not there is no error.
     ///
     /// # Errors
-    /// What the file system says, with the path: the stop is then still kept.
-    pub(super) fn remove(&self) -> Result<(), String> {
-        let removed = match std::fs::remove_file(&self.0) {
+    /// The file system's: the stop is then still kept.
+    pub(super) fn remove(&self) -> io::Result<()> {
+        match std::fs::remove_file(&self.0) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => sync_folder(&self.0),
-        };
-        removed.map_err(|error| format!("{}: {error}", self.0.display()))
+        }
     }
 }
 

@@ -5,7 +5,7 @@
 //! stop that comes meanwhile is written again.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::thread::Thread;
 use std::time::Duration;
 
@@ -13,12 +13,41 @@ use tokio::sync::watch;
 
 use super::estop_file::EstopFile;
 use super::{ActorRank, PermitRegistry, StopLatch};
+use base::lock::MutexExt;
 
 /// Longest wait of an answer for the disk. The arm stands long before.
 const DISK: Duration = Duration::from_secs(2);
 
 /// The thread looks by itself this often whether the node still is.
 const LOOK: Duration = Duration::from_millis(500);
+
+/// Reason that an emergency stop is not kept on the disk, or not cleared.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EstopKeepingError {
+    /// Its file cannot be written or removed.
+    #[error("{}: {why}", path.display())]
+    Disk {
+        /// The file.
+        path: PathBuf,
+        /// Message of the system.
+        why: String,
+    },
+    /// The thread that writes the file could not be started: message of the system.
+    #[error("no thread to keep emergency stops: {0}")]
+    NoThread(String),
+    /// A file was named before.
+    #[error("emergency stops are kept already")]
+    KeptAlready,
+    /// The thread that writes the file has ended.
+    #[error("the thread that keeps emergency stops has ended")]
+    ThreadEnded,
+    /// The file was not written in time.
+    #[error("the disk took longer than {} s", DISK.as_secs())]
+    SlowDisk,
+    /// Another emergency stop was requested while one was cleared.
+    #[error("another emergency stop came meanwhile")]
+    StoppedMeanwhile,
+}
 
 #[derive(Debug)]
 pub(super) struct EstopWriter {
@@ -31,7 +60,7 @@ pub(super) struct EstopWriter {
 #[derive(Clone, Debug, Default)]
 struct EstopProgress {
     emergencies: u64,
-    failed: Option<String>,
+    failed: Option<EstopKeepingError>,
 }
 
 impl EstopWriter {
@@ -47,7 +76,7 @@ impl PermitRegistry {
     ///
     /// # Errors
     /// When there is no thread for it, or it was asked for before.
-    pub fn keep_emergency_in(self: &Arc<Self>, file: PathBuf) -> Result<(), String> {
+    pub fn keep_emergency_in(self: &Arc<Self>, file: PathBuf) -> Result<(), EstopKeepingError> {
         let kept = EstopFile::at(file);
         if kept.exists() {
             self.latch(StopLatch::Emergency(ActorRank::Operator));
@@ -58,19 +87,19 @@ impl PermitRegistry {
         let thread = std::thread::Builder::new()
             .name("emergency stop".to_owned())
             .spawn(move || follow_latch(&node, &own, &tell))
-            .map_err(|error| format!("no thread to keep emergency stops: {error}"))?;
+            .map_err(|error| EstopKeepingError::NoThread(error.to_string()))?;
         let thread = thread.thread().clone();
         let keeper = EstopWriter { disk, thread, seen };
         self.keeper
             .set(keeper)
-            .map_err(|_| "emergency stops are kept already".to_owned())
+            .map_err(|_| EstopKeepingError::KeptAlready)
     }
 
     /// Returns once every emergency stop so far is on the disk; at once where none is kept.
     ///
     /// # Errors
     /// Why it is not: it then lasts as long as this process.
-    pub async fn emergency_is_kept(&self) -> Result<(), String> {
+    pub async fn emergency_is_kept(&self) -> Result<(), EstopKeepingError> {
         let Some(keeper) = self.keeper.get() else {
             return Ok(());
         };
@@ -79,8 +108,8 @@ impl PermitRegistry {
         let waited = seen.wait_for(|seen| seen.emergencies >= count);
         match tokio::time::timeout(DISK, waited).await {
             Ok(Ok(seen)) => seen.failed.clone().map_or(Ok(()), Err),
-            Ok(Err(_)) => Err("the thread that keeps emergency stops has ended".to_owned()),
-            Err(_) => Err(format!("the disk took longer than {} s", DISK.as_secs())),
+            Ok(Err(_)) => Err(EstopKeepingError::ThreadEnded),
+            Err(_) => Err(EstopKeepingError::SlowDisk),
         }
     }
 
@@ -88,19 +117,16 @@ impl PermitRegistry {
     ///
     /// # Errors
     /// Why it still stands: its file could not be taken away, or another one came meanwhile.
-    pub fn clear_emergency(&self) -> Result<(), String> {
-        let disk = self
-            .keeper
-            .get()
-            .map(|keeper| keeper.disk.lock().unwrap_or_else(PoisonError::into_inner));
+    pub fn clear_emergency(&self) -> Result<(), EstopKeepingError> {
+        let disk = self.keeper.get().map(|keeper| keeper.disk.locked());
         let count = self.state().emergencies;
         if let Some(disk) = &disk {
-            disk.remove()?;
+            disk.remove().map_err(|error| disk.failed(&error))?;
         }
         let mut state = self.state();
         if state.emergencies != count {
             // The thread waits for the disk, and writes it again.
-            return Err("another emergency stop came meanwhile".to_owned());
+            return Err(EstopKeepingError::StoppedMeanwhile);
         }
         if matches!(state.latch, Some(StopLatch::Emergency(_))) {
             state.latch = Some(StopLatch::Stopped(ActorRank::Operator));
@@ -117,7 +143,7 @@ fn follow_latch(
 ) {
     let mut done = 0;
     while let Some(permits) = node.upgrade() {
-        let disk = disk.lock().unwrap_or_else(PoisonError::into_inner);
+        let disk = disk.locked();
         let (latch, emergencies) = {
             let state = permits.state();
             (state.latch.clone(), state.emergencies)
@@ -125,7 +151,9 @@ fn follow_latch(
         drop(permits);
         if emergencies > done {
             let failed = match latch {
-                Some(StopLatch::Emergency(by)) => disk.write(by).err(),
+                Some(StopLatch::Emergency(by)) => {
+                    disk.write(by).err().map(|error| disk.failed(&error))
+                }
                 // It was cleared before it was written.
                 _ => None,
             };

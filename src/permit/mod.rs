@@ -12,15 +12,17 @@ mod pen_change;
 mod tests;
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
+use std::sync::{Mutex, MutexGuard, OnceLock, TryLockError};
 use std::time::Duration;
 
 use serde::Serialize;
 
+use base::lock::MutexExt;
 use base::units::ClockInstant;
 use scene::{Revision, Scene};
 
 pub use arm_interlock::{ArmInterlock, ObstructionCheck};
+pub use estop_writer::EstopKeepingError;
 use estop_writer::EstopWriter;
 
 /// The permissions to move on one node, shared by all threads.
@@ -406,7 +408,7 @@ impl PermitRegistry {
 
     /// A thread that panicked while it held the lock has changed whole values only.
     fn state(&self) -> MutexGuard<'_, PermitState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.locked()
     }
 }
 

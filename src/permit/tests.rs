@@ -165,7 +165,7 @@ async fn a_stop_that_cannot_be_kept_says_so_and_one_that_cannot_be_removed_stays
     // A folder of that name can be neither written over nor removed as a file.
     std::fs::create_dir(&file).unwrap();
     permits.latch(StopLatch::Emergency(ActorRank::Operator));
-    let why = permits.emergency_is_kept().await.unwrap_err();
+    let why = permits.emergency_is_kept().await.unwrap_err().to_string();
     assert!(why.contains("emergency-stop-arm"), "{why}");
     permits.clear_emergency().unwrap_err();
     assert!(matches!(permits.latched(), Some(StopLatch::Emergency(_))));

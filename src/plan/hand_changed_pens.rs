@@ -161,6 +161,7 @@ struct JoinedParts {
 
 impl JoinedParts {
     /// Adds a part; `given` are the places of its strokes among all.
+    #[expect(clippy::expect_used, reason = "another stroke would be named for it")]
     fn add(&mut self, (part, hover_from): (PartialPlan, usize), given: &[usize]) {
         let PartialPlan {
             plan,
@@ -168,7 +169,7 @@ impl JoinedParts {
             refused,
         } = part;
         let (samples, items) = (self.samples.len(), self.drawn.len());
-        let all = |of: usize| given.get(of).copied().unwrap_or(of);
+        let all = |of: usize| *given.get(of).expect("a stroke of the part");
         let placed = |span: TrajectorySpan| TrajectorySpan {
             item: span.item.map(|item| item + items),
             first: span.first + samples,

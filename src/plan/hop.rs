@@ -149,8 +149,8 @@ impl<'a> HopPlanner<'a> {
         // Joints that turn the pen round a curve are too slow for the crossing, not for the rise.
         let slower = crossing(hop.slowed_by)?;
         let other = self.soonest(hand, ends, &slower, &is_clear);
-        let other = other.filter(|other| other.joints.len() < hop.joints.len());
-        Some(other.unwrap_or(hop))
+        let sooner = other.filter(|other| other.joints.len() < hop.joints.len());
+        sooner.or(Some(hop))
     }
 
     /// With a given way across, the soonest hop that is clear.
@@ -409,7 +409,9 @@ impl<'r> HopTiming<'r> {
     /// The samples after the first with the tip clear of the sheet.
     fn clear_samples(&self, count: usize) -> Range<usize> {
         let is_clear = |n: &usize| self.sample(n + 1, count).height_m * 1e3 >= CLEAR_MM;
-        let first = (0..count).find(is_clear).unwrap_or(count);
+        let Some(first) = (0..count).find(is_clear) else {
+            return count..count;
+        };
         let end = (first..count).rev().find(is_clear).map_or(first, |n| n + 1);
         first..end
     }

@@ -166,14 +166,18 @@ impl<'a> TrajectoryBuilder<'a> {
     }
 
     /// The joints with which the arm stood at a state that is still part of the trajectory.
+    #[expect(clippy::expect_used, reason = "a hop from elsewhere would be no hop")]
     pub(super) fn joints_at(&self, mark: &BuildCheckpoint) -> JointVector {
-        let before = self.samples.get(mark.samples.saturating_sub(1));
-        before.copied().unwrap_or_else(|| self.last_joints())
+        let until = self.samples.get(..mark.samples);
+        let last = until.and_then(<[_]>::last);
+        *last.expect("the start is before every mark, and the mark is still part")
     }
 
     /// The samples after a state that is still part of the trajectory.
+    #[expect(clippy::expect_used, reason = "a lift without its samples is no lift")]
     pub(super) fn samples_since(&self, mark: &BuildCheckpoint) -> &[JointVector] {
-        self.samples.get(mark.samples..).unwrap_or_default()
+        let since = self.samples.get(mark.samples..);
+        since.expect("the mark is still part of the trajectory")
     }
 
     /// Appends samples that were part of the trajectory before, in the same place.

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use base::background_thread::yield_to_arms;
+use base::lock::MutexExt;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use config::{NodeFile, RecordEntry};
@@ -118,9 +119,7 @@ impl JobRecorder for JobRecordings {
 
 impl JobRecordings {
     fn under_way(&self) -> MutexGuard<'_, BTreeMap<String, JobRecording>> {
-        self.under_way
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.under_way.locked()
     }
 
     /// The files that a job depended on: its design, and what the node's calibrations found.

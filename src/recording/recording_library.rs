@@ -9,7 +9,7 @@ use crate::commands::summary_json;
 use crate::figures::{OFF_MM, RecordingFigures};
 use crate::recorded_job::RecordedJob;
 use base::wording::{count, millimetres, seconds};
-use tools::RecordingLibrary;
+use tools::{RecordingLibrary, Refusal};
 
 /// Recordings that are listed.
 const LISTED_MAX: usize = 50;
@@ -24,7 +24,7 @@ impl RecordingLibrary for StoredRecordings {
         &self,
         tool: &str,
         given: &Map<String, Value>,
-    ) -> Result<(String, Map<String, Value>), String> {
+    ) -> Result<(String, Map<String, Value>), Refusal> {
         match given.get("job").and_then(Value::as_str) {
             Some(job) if tool == "get_recording" => self.get(job),
             _ => Ok(self.list()),
@@ -67,7 +67,7 @@ impl StoredRecordings {
         (told, fields)
     }
 
-    fn get(&self, job: &str) -> Result<(String, Map<String, Value>), String> {
+    fn get(&self, job: &str) -> Result<(String, Map<String, Value>), Refusal> {
         let jobs = self.jobs();
         if !jobs.iter().any(|(_, known, _)| known == job) {
             let known: Vec<&str> = jobs
@@ -79,10 +79,12 @@ impl StoredRecordings {
                 [] => "none is; `record = true` in the node file records them".to_owned(),
                 known => format!("the newest that are: {}", known.join(", ")),
             };
-            return Err(format!("{job} is no recorded job of this node; {known}"));
+            return Err(Refusal::new(format!(
+                "{job} is no recorded job of this node; {known}"
+            )));
         }
         let path = job::folder(&self.state, job).join(RECORDING);
-        let recorded = RecordedJob::read(&path).map_err(|error| error.to_string())?;
+        let recorded = RecordedJob::read(&path)?;
         let figures = RecordingFigures::of(&recorded);
         let mut summary = summary_json(&recorded, &figures);
         if let Some(summary) = summary.as_object_mut() {

@@ -1,7 +1,8 @@
 //! Area fill of a scene, in the design's own millimetres.
 
 use super::file::{DesignFile, FillKind, PenFile};
-use base::units::Finite;
+use super::scene_fault::SceneFault;
+use base::units::{Finite, OutOfRange};
 use design::AreaFill;
 
 const SPACING_MM_MIN: f64 = 0.1;
@@ -18,15 +19,15 @@ pub(super) fn fill_of(
     file: &DesignFile,
     pens: &[PenFile],
     page_mm: [f64; 2],
-) -> Result<AreaFill, String> {
+) -> Result<AreaFill, OutOfRange> {
     let angle_deg = file.fill_angle_deg.map_or(ANGLE_DEG, Finite::get);
-    let said_mm = file.fill_spacing_mm.map(Finite::get);
-    let on_sheet_mm = said_mm.unwrap_or_else(|| finest_mm(pens));
-    if !(SPACING_MM_MIN..=SPACING_MM_MAX).contains(&on_sheet_mm) {
-        return Err(format!(
-            "design.fill_spacing_mm is {on_sheet_mm}; {SPACING_MM_MIN} to {SPACING_MM_MAX} are possible"
-        ));
-    }
+    let on_sheet_mm = match file.fill_spacing_mm {
+        Some(said) => {
+            let range = SPACING_MM_MIN..=SPACING_MM_MAX;
+            OutOfRange::check(|| "design.fill_spacing_mm".to_owned(), said, &range)?
+        }
+        None => finest_mm(pens),
+    };
     let long_mm = page_mm.iter().copied().fold(0.0, f64::max);
     let scale = match file.size_mm {
         Some(size) if long_mm > 0.0 && size.get() > 0.0 => size.get() / long_mm,
@@ -57,17 +58,17 @@ fn finest_mm(pens: &[PenFile]) -> f64 {
 ///
 /// # Errors
 /// Names the key and what it needs.
-pub(super) fn check(file: &DesignFile) -> Result<(), String> {
+pub(super) fn check(file: &DesignFile) -> Result<(), SceneFault> {
     let is_svg = file
         .file
         .as_ref()
         .is_some_and(|name| name.to_ascii_lowercase().ends_with(".svg"));
     if file.fill != FillKind::Outline && !is_svg {
-        return Err("design.fill needs an SVG in design.file; other designs have no areas".into());
+        return Err(SceneFault::NoAreas);
     }
     let figures = file.fill_spacing_mm.is_some() || file.fill_angle_deg.is_some();
     if file.fill == FillKind::Outline && figures {
-        return Err("design.fill_spacing_mm and fill_angle_deg need a design.fill: \"hatch\", \"cross\" or \"contour\"".into());
+        return Err(SceneFault::FillOfNothing);
     }
     Ok(())
 }

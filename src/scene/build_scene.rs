@@ -16,12 +16,13 @@ use super::pen_filter::PenFilter;
 use super::pen_holder::PenHolder;
 use super::placement::{PageOnSheet, fitting_size_mm};
 use super::rest_clearance::check_keep_outs;
+use super::scene_fault::SceneFault;
 use super::{
     AxisAlignedBox, InkCap, KeepOut, Revision, Scene, SceneLimits, ScenePage, ScenePen,
     SheetHeights, SheetStroke, SizeSource, Surface, ToolKind,
 };
 use arm::ArmModel;
-use base::units::{Finite, JointVector};
+use base::units::{Finite, JointVector, OutOfRange};
 use design::Design;
 
 /// Fastest that any tip may ever be: ISO 10218's reduced speed.
@@ -161,8 +162,8 @@ fn wrong_with(mut wrong: Vec<String>, outside: DesignOverflow) -> SceneFileError
     SceneFileError::Values(wrong)
 }
 
-fn keep<T>(result: Result<T, String>, wrong: &mut Vec<String>) -> Option<T> {
-    result.map_err(|what| wrong.push(what)).ok()
+fn keep<T>(result: Result<T, SceneFault>, wrong: &mut Vec<String>) -> Option<T> {
+    result.map_err(|fault| wrong.push(fault.to_string())).ok()
 }
 
 fn point(of: [Finite; 3]) -> Point3<f64> {
@@ -188,7 +189,7 @@ fn pens(file: &SceneFile, wrong: &mut Vec<String>) -> Vec<ScenePen> {
         .collect()
 }
 
-fn pen_of(pen: &PenFile, file: &SceneFile) -> Result<ScenePen, String> {
+fn pen_of(pen: &PenFile, file: &SceneFile) -> Result<ScenePen, SceneFault> {
     let (name, inks) = (&pen.name, &file.inks);
     let own = |key: &str, own: Option<Finite>, least: f64, scenes: Finite| {
         let what = format!("pen `{name}`: {key}");
@@ -196,7 +197,7 @@ fn pen_of(pen: &PenFile, file: &SceneFile) -> Result<ScenePen, String> {
         own.transpose()
     };
     let axis = Unit::try_new(Vector3::from(pen.axis.map(Finite::get)), 1e-9)
-        .ok_or_else(|| format!("pen `{name}`: axis must have a length above 0"))?;
+        .ok_or_else(|| SceneFault::PenAxis(name.clone()))?;
     within(&format!("pen `{name}`: cone_deg"), pen.cone_deg, 0.0, 80.0)?;
     within(&format!("pen `{name}`: width_mm"), pen.width_mm, 0.01, 20.0)?;
     within(
@@ -211,8 +212,9 @@ fn pen_of(pen: &PenFile, file: &SceneFile) -> Result<ScenePen, String> {
             inks.iter()
                 .position(|known| known.name == *ink)
                 .ok_or_else(|| {
-                    let known: Vec<&str> = inks.iter().map(|ink| ink.name.as_str()).collect();
-                    format!("pen `{name}`: there is no ink `{ink}`; the scene has {known:?}")
+                    let known = inks.iter().map(|ink| ink.name.clone()).collect();
+                    let (pen, ink) = (name.clone(), ink.clone());
+                    SceneFault::NoInk { pen, ink, known }
                 })?,
         ),
     };
@@ -225,10 +227,8 @@ fn pen_of(pen: &PenFile, file: &SceneFile) -> Result<ScenePen, String> {
         width_mm: pen.width_mm.get(),
         turn_rad_mm: pen.turn_deg_mm.get().to_radians(),
         colour: colour(&pen.colour).ok_or_else(|| {
-            format!(
-                "pen `{name}`: colour `{}` is not of the form #rrggbb",
-                pen.colour
-            )
+            let (pen, colour) = (name.clone(), pen.colour.clone());
+            SceneFault::PenColour { pen, colour }
         })?,
         ink,
         press_mm: own("press_mm", pen.press_mm, 0.0, file.heights.press_mm)?,
@@ -244,16 +244,11 @@ fn colour(text: &str) -> Option<[u8; 3]> {
     Some([byte(0)?, byte(2)?, byte(4)?])
 }
 
-fn within(what: &str, value: Finite, least: f64, most: f64) -> Result<f64, String> {
-    let value = value.get();
-    if (least..=most).contains(&value) {
-        Ok(value)
-    } else {
-        Err(format!("{what} is {value}; {least} to {most} are possible"))
-    }
+fn within(what: &str, value: Finite, least: f64, most: f64) -> Result<f64, OutOfRange> {
+    OutOfRange::check(|| what.to_owned(), value, &(least..=most))
 }
 
-fn ink_of(ink: &InkFile) -> Result<InkCap, String> {
+fn ink_of(ink: &InkFile) -> Result<InkCap, SceneFault> {
     let what = |field: &str| format!("ink `{}`: {field}", ink.name);
     Ok(InkCap {
         name: ink.name.clone(),
@@ -270,7 +265,7 @@ const LIFT_LEAST_MM: f64 = 0.5;
 /// Least height of a hop where the scene says nothing of it.
 const LIFT_LEAST_DEFAULT_MM: f64 = 2.0;
 
-fn heights(h: &HeightsFile) -> Result<SheetHeights, String> {
+fn heights(h: &HeightsFile) -> Result<SheetHeights, SceneFault> {
     let lift_mm = within("heights.lift_mm", h.lift_mm, 1.0, 200.0)?;
     let lift_least_mm = match h.lift_least_mm {
         Some(least) => within("heights.lift_least_mm", least, LIFT_LEAST_MM, lift_mm)?,
@@ -284,7 +279,7 @@ fn heights(h: &HeightsFile) -> Result<SheetHeights, String> {
     })
 }
 
-fn limits(file: &LimitsFile, arm: &ArmModel) -> Result<SceneLimits, String> {
+fn limits(file: &LimitsFile, arm: &ArmModel) -> Result<SceneLimits, SceneFault> {
     Ok(SceneLimits {
         draw_mm_s: within("limits.draw_mm_s", file.draw_mm_s, 0.1, TIP_MM_S_MAX)?,
         travel_mm_s: within("limits.travel_mm_s", file.travel_mm_s, 0.1, TIP_MM_S_MAX)?,
@@ -302,7 +297,7 @@ fn limits(file: &LimitsFile, arm: &ArmModel) -> Result<SceneLimits, String> {
 pub(super) const TABLE_M: f64 = 0.003;
 
 /// Checks that the whole sheet lies in the workspace.
-fn check_sheet(surface: &Surface, workspace: &AxisAlignedBox) -> Result<(), String> {
+fn check_sheet(surface: &Surface, workspace: &AxisAlignedBox) -> Result<(), SceneFault> {
     let [width, height] = surface.size_mm();
     for at_mm in [
         [0.0, 0.0],
@@ -315,12 +310,12 @@ fn check_sheet(surface: &Surface, workspace: &AxisAlignedBox) -> Result<(), Stri
         let inside = (0..3)
             .all(|axis| (workspace.min_m[axis]..=workspace.max_m[axis]).contains(&point[axis]));
         if !inside {
-            let [x, y, z]: [f64; 3] = point.coords.into();
-            let ([x0, y0, z0], [x1, y1, z1]): ([f64; 3], [f64; 3]) =
-                (workspace.min_m.coords.into(), workspace.max_m.coords.into());
-            return Err(format!(
-                "sheet: its point {at_mm:?} mm lies at ({x:.3}, {y:.3}, {z:.3}) m, outside the workspace of x {x0:.3} to {x1:.3}, y {y0:.3} to {y1:.3}, z {z0:.3} to {z1:.3} m (the table is z = 0): correct sheet.origin_m, or write limits.workspace if the table is lower"
-            ));
+            return Err(SceneFault::SheetOutside {
+                at_mm,
+                point_m: point.into(),
+                min_m: workspace.min_m.into(),
+                max_m: workspace.max_m.into(),
+            });
         }
     }
     Ok(())
@@ -345,18 +340,17 @@ fn everywhere(arm: &ArmModel) -> AxisAlignedBox {
 /// Longer tools need a workspace written out.
 const TOOL_M_MAX: f64 = 0.3;
 
-fn corners(what: &str, min: [Finite; 3], max: [Finite; 3]) -> Result<AxisAlignedBox, String> {
+fn corners(what: &str, min: [Finite; 3], max: [Finite; 3]) -> Result<AxisAlignedBox, SceneFault> {
     let (min_m, max_m) = (point(min), point(max));
     if min_m.iter().zip(max_m.iter()).all(|(low, high)| low < high) {
         Ok(AxisAlignedBox { min_m, max_m })
     } else {
-        Err(format!(
-            "{what}: min_m {min_m} must be below max_m {max_m} along each axis"
-        ))
+        let what = what.to_owned();
+        Err(SceneFault::Corners { what, min_m, max_m })
     }
 }
 
-fn keep_out(file: &BoxFile) -> Result<KeepOut, String> {
+fn keep_out(file: &BoxFile) -> Result<KeepOut, SceneFault> {
     let corners = corners(&format!("keep-out `{}`", file.name), file.min_m, file.max_m)?;
     Ok(KeepOut {
         name: file.name.clone(),
@@ -364,23 +358,25 @@ fn keep_out(file: &BoxFile) -> Result<KeepOut, String> {
     })
 }
 
-fn pose(name: &str, angles: &[Finite], arm: &ArmModel) -> Result<JointVector, String> {
+fn pose(name: &str, angles: &[Finite], arm: &ArmModel) -> Result<JointVector, SceneFault> {
     if angles.len() != arm.dof() {
-        return Err(format!(
-            "poses.{name} has {} angles; {} has {} joints",
-            angles.len(),
-            arm.file.name,
-            arm.dof()
-        ));
+        return Err(SceneFault::PoseLength {
+            pose: name.to_owned(),
+            angles: angles.len(),
+            arm: arm.file.name.clone(),
+            joints: arm.dof(),
+        });
     }
     let pose = JointVector::from_slice(&angles.iter().map(|angle| angle.get()).collect::<Vec<_>>());
     let limits = arm.limits.lower_rad.iter().zip(arm.limits.upper_rad.iter());
     for (index, (angle, (lower, upper))) in pose.iter().zip(limits).enumerate() {
         if !(*lower..=*upper).contains(angle) {
-            let joint = arm.joint_name(index);
-            return Err(format!(
-                "poses.{name}: {joint} is {angle} rad; {lower:.3} to {upper:.3} are possible"
-            ));
+            return Err(SceneFault::PoseAngle {
+                pose: name.to_owned(),
+                joint: arm.joint_name(index),
+                angle_rad: *angle,
+                range_rad: [*lower, *upper],
+            });
         }
     }
     Ok(pose)
@@ -447,7 +443,7 @@ fn place(
     surface: &Surface,
     pens: &[ScenePen],
     wrong: &mut Vec<String>,
-) -> Result<PlacedDesign, String> {
+) -> Result<PlacedDesign, SceneFault> {
     let design = &parts.design;
     let sheet_mm = surface.size_mm();
     let page = PageOnSheet::new(&file.design, design.page_mm, sheet_mm)?;
@@ -525,13 +521,13 @@ const ROUNDING_MM: f64 = 1e-6;
 
 /// Strokes without a pen: one sentence for all that want the same.
 #[derive(Default)]
-struct UnassignedStrokes(Vec<(String, String, usize)>);
+struct UnassignedStrokes(Vec<(String, SceneFault, usize)>);
 
 impl UnassignedStrokes {
     /// More different wishes are not told apart.
     const MAX: usize = 20;
 
-    fn take(&mut self, source: &str, what: String) {
+    fn take(&mut self, source: &str, what: SceneFault) {
         let has_room = self.0.len() < Self::MAX;
         match self.0.iter_mut().find(|(_, known, _)| *known == what) {
             Some((.., more)) => *more += 1,
@@ -553,15 +549,12 @@ fn choose_pen(
     pen: Option<u16>,
     colour: Option<[u8; 3]>,
     pens: &[ScenePen],
-) -> Result<usize, String> {
+) -> Result<usize, SceneFault> {
     if let Some(number) = pen {
         let index = usize::from(number).checked_sub(1);
         return index.filter(|index| *index < pens.len()).ok_or_else(|| {
-            let have = match pens {
-                [only] => format!("the scene's only pen is 1, `{}`", only.name),
-                _ => format!("the scene's pens are 1 to {}", pens.len()),
-            };
-            format!("it asks for pen {number}; {have}")
+            let pens = pens.iter().map(|pen| pen.name.clone()).collect();
+            SceneFault::NoPenOfNumber { number, pens }
         });
     }
     let Some(colour) = colour else { return Ok(0) };
@@ -607,7 +600,7 @@ mod tests {
             ),
             ("lift_mm = 3\nlift_least_mm = 3.1", "is 3.1; 0.5 to 3 are"),
         ] {
-            let said = read(text).unwrap_err();
+            let said = read(text).unwrap_err().to_string();
             assert!(said.contains(why), "{said}");
         }
     }

@@ -2,7 +2,8 @@
 
 use super::Surface;
 use super::file::{FiducialsFile, TagFile};
-use base::units::Finite;
+use super::scene_fault::SceneFault;
+use base::units::{Finite, OutOfRange};
 use vision::{SheetTag, TAGS_MAX, TagLayout};
 
 /// A camera reads none that are smaller, and larger ones leave no room to draw.
@@ -27,27 +28,18 @@ pub struct SheetFiducials {
 
 /// # Errors
 /// The first thing that is wrong.
-pub(super) fn check(file: &FiducialsFile, surface: &Surface) -> Result<SheetFiducials, String> {
+pub(super) fn check(file: &FiducialsFile, surface: &Surface) -> Result<SheetFiducials, SceneFault> {
     if !surface.is_flat() {
-        return Err(
-            "fiducials: a camera finds flat sheets alone; take them away, or cylinder_radius_mm"
-                .to_owned(),
-        );
+        return Err(SceneFault::TagsOnCurvedSheet);
     }
     if !(1..=TAGS_MAX).contains(&file.tags.len()) {
-        return Err(format!(
-            "fiducials: {} tags; 1 to {TAGS_MAX} are possible",
-            file.tags.len()
-        ));
+        return Err(SceneFault::TagCount(file.tags.len()));
     }
     let mut tags: Vec<SheetTag> = Vec::with_capacity(file.tags.len());
     for said in &file.tags {
         let tag = tag(said, file, surface)?;
         if let Some(other) = tags.iter().find(|other| !are_apart(other, &tag)) {
-            return Err(format!(
-                "fiducials: tags {} and {} lie on each other, or are one",
-                other.id, tag.id
-            ));
+            return Err(SceneFault::TagsOverlap([other.id, tag.id]));
         }
         tags.push(tag);
     }
@@ -62,14 +54,13 @@ pub(super) fn check(file: &FiducialsFile, surface: &Surface) -> Result<SheetFidu
     })
 }
 
-fn tag(said: &TagFile, file: &FiducialsFile, surface: &Surface) -> Result<SheetTag, String> {
+fn tag(said: &TagFile, file: &FiducialsFile, surface: &Surface) -> Result<SheetTag, SceneFault> {
     let id = said.id;
     if id >= file.family.count() {
-        return Err(format!(
-            "fiducials: there is no tag {id} in {}; ids are 0 to {}",
-            file.family.word(),
-            file.family.count() - 1
-        ));
+        return Err(SceneFault::NoTag {
+            id,
+            family: file.family,
+        });
     }
     let tag = SheetTag {
         id,
@@ -79,10 +70,10 @@ fn tag(said: &TagFile, file: &FiducialsFile, surface: &Surface) -> Result<SheetT
     };
     let is_on = |at_mm: &[f64; 2]| surface.holds(*at_mm);
     if !tag.edge_mm(file.family).iter().all(is_on) {
-        let [width, height] = surface.size_mm();
-        return Err(format!(
-            "fiducials: tag {id} with its white edge reaches beyond the sheet of {width} by {height} mm: move it inwards, or print it smaller"
-        ));
+        return Err(SceneFault::TagBeyondSheet {
+            id,
+            sheet_mm: surface.size_mm(),
+        });
     }
     Ok(tag)
 }
@@ -97,15 +88,8 @@ fn are_apart(one: &SheetTag, other: &SheetTag) -> bool {
     far && one.id != other.id
 }
 
-fn within(what: &str, value: Finite, [least, most]: [f64; 2]) -> Result<f64, String> {
-    let value = value.get();
-    if (least..=most).contains(&value) {
-        Ok(value)
-    } else {
-        Err(format!(
-            "fiducials: {what} is {value}; {least} to {most} are possible"
-        ))
-    }
+fn within(what: &str, value: Finite, [least, most]: [f64; 2]) -> Result<f64, OutOfRange> {
+    OutOfRange::check(|| format!("fiducials: {what}"), value, &(least..=most))
 }
 
 #[cfg(test)]
@@ -119,7 +103,7 @@ mod tests {
     fn checked(text: &str) -> Result<SheetFiducials, String> {
         let file: FiducialsFile = toml::from_str(text).map_err(|error| error.to_string())?;
         let scene = SceneLibrary::default().scene("default", None).unwrap();
-        check(&file, &scene.surface)
+        check(&file, &scene.surface).map_err(|fault| fault.to_string())
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
 use super::area_fill;
@@ -14,7 +14,8 @@ use super::file::{DesignFile, PenFile, SceneFile};
 use super::placement::fitting_size_mm;
 use super::replacement::{DesignReplacement, DesignSource};
 use super::{Revision, Scene, SizeSource};
-use arm::{ArmError, ArmFile, ArmModel};
+use arm::{ArmError, ArmFault, ArmFile, ArmModel};
+use base::lock::MutexExt;
 use base::units::Finite;
 use config::toml::{self as strict, FileError};
 use design::{self, AreaFill, Design, DesignCaps, DesignError, ReadOptions};
@@ -151,11 +152,11 @@ impl SceneLibrary {
         if other.dof() != arm.dof() {
             return Err(ArmError::Wrong {
                 arm: arm.file.name.clone(),
-                what: format!(
-                    "like = \"{like}\", which has {} joints; this arm has {}",
-                    other.dof(),
-                    arm.dof()
-                ),
+                fault: ArmFault::StandIn {
+                    like,
+                    joints: other.dof(),
+                    own_joints: arm.dof(),
+                },
             }
             .into());
         }
@@ -209,11 +210,7 @@ impl SceneLibrary {
     /// Returns what a scene's file says of itself. A file that has not changed is not read again.
     fn head_of(&self, scene: &str) -> SceneHead {
         let stamp = self.stamp(&format!("{scene}.toml"));
-        let seen = || {
-            self.heads_seen
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-        };
+        let seen = || self.heads_seen.locked();
         let known = seen()
             .get(scene)
             .filter(|known| known.stamp == stamp)
@@ -472,7 +469,7 @@ impl SceneLibrary {
             move |source| SceneError::Design { file, source }
         };
         let wrong = |what: String| SceneError::from(FileError::single(scene, what));
-        area_fill::check(file).map_err(wrong)?;
+        area_fill::check(file).map_err(|fault| wrong(fault.to_string()))?;
         match (&file.file, &file.text, &file.polylines) {
             (Some(name), None, None) => {
                 let name = name.clone();
@@ -534,7 +531,8 @@ impl SceneLibrary {
         }
         self.fit(scene, file, &plain, sheet_mm)?;
         let fill = area_fill::fill_of(file, pens, plain.page_mm);
-        let fill = fill.map_err(|what| SceneError::from(FileError::single(scene, what)))?;
+        let fill =
+            fill.map_err(|fault| SceneError::from(FileError::single(scene, fault.to_string())))?;
         match parts.as_slice() {
             [(_, bytes)] if fill != AreaFill::Outline => {
                 let options = ReadOptions { fill, ..options };

@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 
 use super::file::DesignFile;
+use super::scene_fault::SceneFault;
 use base::units::Finite;
 
 /// Distances on the sheet within which lines may be tidied.
@@ -18,7 +19,7 @@ pub(super) struct LineTidying {
 }
 
 impl LineTidying {
-    pub(super) fn of(file: &DesignFile) -> Result<Self, String> {
+    pub(super) fn of(file: &DesignFile) -> Result<Self, SceneFault> {
         Ok(Self {
             simplify_mm: distance_mm("simplify_mm", file.simplify_mm, 0.0)?,
             join_mm: distance_mm("join_mm", file.join_mm, JOIN_MM)?,
@@ -44,14 +45,13 @@ impl LineTidying {
     }
 }
 
-fn distance_mm(key: &str, said: Option<Finite>, default: f64) -> Result<f64, String> {
+fn distance_mm(key: &str, said: Option<Finite>, default: f64) -> Result<f64, SceneFault> {
     let mm = said.map_or(default, Finite::get);
     match TIDYING_MM.contains(&mm) {
         true => Ok(mm),
-        false => Err(format!(
-            "design.{key} is {mm}; {} to {} mm are possible",
-            TIDYING_MM.start(),
-            TIDYING_MM.end()
-        )),
+        false => Err(SceneFault::Tidying {
+            key: key.to_owned(),
+            mm,
+        }),
     }
 }

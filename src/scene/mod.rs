@@ -28,6 +28,7 @@ mod pen_holder;
 mod placement;
 mod replacement;
 mod rest_clearance;
+mod scene_fault;
 mod surface;
 
 pub use build_scene::{JOG_MM_S, PROBE_DEPTH_MM, PROBE_FROM_MM, PROBE_MM_S, TIP_MM_S_MAX};
@@ -43,6 +44,7 @@ pub use pen_holder::PenHolder;
 pub use placement::{DesignPlacement, PAGE_SIDE_MM};
 pub use replacement::{DesignReplacement, DesignSource};
 pub use rest_clearance::{CLEARANCE_M, PEN_RADIUS_M};
+pub use scene_fault::SceneFault;
 pub use surface::{SheetShape, Surface, SurfaceDistortion, SurfacePoint, SurfaceProjection, pose};
 
 /// A hash over everything that a scene depends on, except what a caller draws on a canvas: its file, overlay, design's bytes and place, and arm.

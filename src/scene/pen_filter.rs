@@ -1,6 +1,7 @@
 //! Drawing the strokes of some pens alone.
 
 use super::ScenePen;
+use super::scene_fault::SceneFault;
 use base::wording::count;
 
 /// The pens whose strokes are drawn, and how many strokes of others were left out.
@@ -12,16 +13,15 @@ pub(super) struct PenFilter {
 
 impl PenFilter {
     /// Reads pens as people know them, by number from 1 or by name; none named are all.
-    pub(super) fn of(named: &[String], pens: &[ScenePen]) -> Result<Self, String> {
+    pub(super) fn of(named: &[String], pens: &[ScenePen]) -> Result<Self, SceneFault> {
         let index = |named: &String| {
             let by_number = named.parse::<usize>().ok().and_then(|n| n.checked_sub(1));
             let by_number = by_number.filter(|index| *index < pens.len());
             let by_name = || pens.iter().position(|pen| pen.name == *named);
             by_number.or_else(by_name).ok_or_else(|| {
-                let have = pens.iter().enumerate();
-                let have = have.map(|(index, pen)| format!("{} or `{}`", index + 1, pen.name));
-                let have: Vec<String> = have.collect();
-                format!("there is no pen {named:?}; name {}", have.join(", "))
+                let pens = pens.iter().map(|pen| pen.name.clone()).collect();
+                let named = named.clone();
+                SceneFault::NoPen { named, pens }
             })
         };
         let wanted = named.iter().map(index).collect::<Result<Vec<_>, _>>()?;

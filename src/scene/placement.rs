@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::file::DesignFile;
 use super::{ScenePage, SizeSource};
-use base::units::Finite;
+use base::units::{Finite, OutOfRange};
 use design::Design;
 
 /// Smallest and largest longer side of a page on a sheet, in mm.
@@ -55,15 +55,12 @@ impl PageOnSheet {
         file: &DesignFile,
         page_mm: [f64; 2],
         sheet_mm: [f64; 2],
-    ) -> Result<Self, String> {
+    ) -> Result<Self, OutOfRange> {
         let long_mm = page_mm[0].max(page_mm[1]);
-        let scale = match file.size_mm.map(Finite::get) {
-            Some(size_mm) if !PAGE_SIDE_MM.contains(&size_mm) => {
-                let (least, most) = (PAGE_SIDE_MM.start(), PAGE_SIDE_MM.end());
-                return Err(format!(
-                    "design.size_mm is {size_mm}; {least} to {most} are possible"
-                ));
-            }
+        let size_mm = file.size_mm.map(|size_mm| {
+            OutOfRange::check(|| "design.size_mm".to_owned(), size_mm, &PAGE_SIDE_MM)
+        });
+        let scale = match size_mm.transpose()? {
             Some(size_mm) if long_mm > 0.0 => size_mm / long_mm,
             _ => 1.0,
         };

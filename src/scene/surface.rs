@@ -9,6 +9,7 @@ use std::sync::Arc;
 use nalgebra::{Isometry3, Point3, Rotation3, Translation3, Unit, UnitQuaternion, Vector3};
 
 use super::file::{Lay, SheetFile};
+use super::scene_fault::SceneFault;
 use base::units::Finite;
 
 /// Shape under a sheet. Coordinates on it are millimetres from the sheet's lower left corner, x to the right,
@@ -91,23 +92,19 @@ impl Surface {
     ///
     /// # Errors
     /// Says which value is wrong and what it must be.
-    pub fn new(file: &SheetFile) -> Result<Self, String> {
+    pub fn new(file: &SheetFile) -> Result<Self, SceneFault> {
         let x = axis("x_axis", file.x_axis.map(Finite::get))?;
         let y = axis("y_axis", file.y_axis.map(Finite::get))?;
         if x.dot(&y).abs() > RIGHT_ANGLE_TOLERANCE {
             let degrees = x.dot(&y).clamp(-1.0, 1.0).acos().to_degrees();
-            return Err(format!(
-                "sheet: x_axis and y_axis are {degrees:.1}° apart; they must be 90°"
-            ));
+            return Err(SceneFault::SheetAngle { degrees });
         }
         let size_mm = file.size_mm.map(Finite::get);
         if size_mm
             .iter()
             .any(|side| *side <= 0.0 || *side > SIDE_MM_MAX)
         {
-            return Err(format!(
-                "sheet: size_mm is {size_mm:?}; each side must be above 0 and at most {SIDE_MM_MAX}"
-            ));
+            return Err(SceneFault::SheetSize(size_mm));
         }
         let plane = FlatSheet {
             origin_m: Point3::from(file.origin_m.map(Finite::get)),
@@ -315,15 +312,17 @@ impl CylindricalSheet {
         radius_mm: f64,
         [width_mm, _]: [f64; 2],
         lay: Lay,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, SceneFault> {
         let least = match lay {
             Lay::Wrapped => width_mm / std::f64::consts::PI,
             Lay::Projected => width_mm / 2.0 / EDGE_SIN_MAX,
         };
         if radius_mm < least {
-            return Err(format!(
-                "sheet: cylinder_radius_mm is {radius_mm}; a sheet {width_mm} mm wide reaches round at most half of the cylinder, so it must be at least {least:.1}"
-            ));
+            return Err(SceneFault::CylinderRadius {
+                radius_mm,
+                width_mm,
+                least_mm: least,
+            });
         }
         Ok(Self {
             flat,
@@ -395,11 +394,10 @@ impl SheetShape for CylindricalSheet {
     }
 }
 
-const SIDE_MM_MAX: f64 = 2000.0;
+pub(super) const SIDE_MM_MAX: f64 = 2000.0;
 
-fn axis(name: &str, of: [f64; 3]) -> Result<Unit<Vector3<f64>>, String> {
-    Unit::try_new(Vector3::from(of), 1e-9)
-        .ok_or_else(|| format!("sheet: {name} is {of:?}; it must have a length above 0"))
+fn axis(name: &str, of: [f64; 3]) -> Result<Unit<Vector3<f64>>, SceneFault> {
+    Unit::try_new(Vector3::from(of), 1e-9).ok_or_else(|| SceneFault::SheetAxis(name.to_owned(), of))
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use crate::bus::StatusReply;
 use crate::error::{ServoFault, ServoName, TooLarge};
 use crate::framing::ReplyFraming;
 use crate::identity::ServoIdentity;
+use crate::setup_fault::SetupFault;
 use crate::wire::{BROADCAST, ServoInstruction, ServoWire};
 
 /// A place in a servo's memory: address and length in bytes.
@@ -180,19 +181,24 @@ pub trait Dialect: ServoWire + Send + Sized + 'static {
     /// Returns the contents of [`Self::PRESENT`].
     fn parse_reading(status: &StatusReply) -> ServoReading;
 
-    /// Returns a servo's identity, from [`Self::SETTINGS`]; or the register, its value, the value needed
-    /// and the fix.
+    /// Returns a servo's identity, from [`Self::SETTINGS`].
+    ///
+    /// # Errors
+    /// As [`Self::check`].
     fn identify(
         settings: &StatusReply,
         servo: ServoName,
         others: &[u8],
-    ) -> Result<ServoIdentity, String> {
+    ) -> Result<ServoIdentity, SetupFault> {
         Self::check(settings, servo.id, others)?;
         Ok(Self::describe(settings, servo))
     }
 
-    /// Refuses settings that an arm cannot use: the register, its value, the value needed and the fix.
-    fn check(settings: &StatusReply, asked: u8, others: &[u8]) -> Result<(), String>;
+    /// Refuses settings that an arm cannot use.
+    ///
+    /// # Errors
+    /// The register, its value, the value needed and the fix.
+    fn check(settings: &StatusReply, asked: u8, others: &[u8]) -> Result<(), SetupFault>;
 
     /// Reads the identity of a servo from [`Self::SETTINGS`].
     fn describe(settings: &StatusReply, servo: ServoName) -> ServoIdentity;

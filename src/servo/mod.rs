@@ -23,6 +23,7 @@ pub mod scan;
 mod servo_line;
 pub mod servo_readout;
 pub mod setup;
+mod setup_fault;
 #[cfg(test)]
 mod tests;
 mod unknown_device;
@@ -39,6 +40,7 @@ pub use error::{BusError, ServoFault, ServoName};
 pub use framing::{RawReply, ReplyFraming};
 pub use identity::{IDENTITY_DIGITS, ServoIdentity};
 pub use servo_line::{IDS, PATIENT, SLACK, ServoLine, ServoProtocol};
+pub use setup_fault::SetupFault;
 
 use link::{ByteLink, LinkError};
 

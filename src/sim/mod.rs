@@ -5,10 +5,11 @@
 //! the same arm. Its pens draw by the true joints, behind the play of the gears and before any
 //! rounding to counts, because paper knows nothing of encoders.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use arm::{ArmModel, ServoFamily};
+use base::lock::MutexExt;
 use base::units::{ClockInstant, JointVector};
 use kin::KinematicChain;
 use link::memory::FarEnd;
@@ -100,7 +101,7 @@ impl ArmSimulator {
     }
 
     fn world(&self) -> MutexGuard<'_, SimulatedWorld> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.locked()
     }
 
     /// Sets whether bytes and return delays take time on the wire. Initially they do.

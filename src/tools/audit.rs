@@ -1,13 +1,14 @@
 //! Writes calls to the audit log and detects a caller that repeats the same refused call.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
 use super::dispatch::ToolRequest;
 use super::reply::Reply;
 use super::{AttachedArm, Node, journal_entries};
+use base::lock::MutexExt;
 use permit::ActorRank;
 
 /// Arguments longer than this are cut in the audit log; a job's journal has more of them.
@@ -70,7 +71,7 @@ impl RefusalHistory {
             (true, Some(code)) => format!("{} {code}", asked.tool),
             _ => String::new(),
         };
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.0.locked();
         let known = all
             .iter()
             .position(|(caller, _, _)| *caller == asked.caller);
@@ -122,10 +123,7 @@ impl Node {
 
     fn note_last_stop(&self, seat: &AttachedArm) {
         // Held until it is noted: who finds it done finds it in the log.
-        let mut noted = seat
-            .stops_noted
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut noted = seat.stops_noted.locked();
         let snapshot = seat.motion.snapshot();
         if snapshot.stops_done > *noted {
             *noted = snapshot.stops_done;

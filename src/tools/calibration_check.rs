@@ -6,6 +6,7 @@
 use super::reply::Reply;
 use super::{AttachedArm, Node};
 use calib::{self, CalibrationOrigin, CalibrationStore};
+use call::{Refusal, refusal};
 use config::ArmEntry;
 use scene::Scene;
 
@@ -18,7 +19,7 @@ pub(super) fn check(node: &Node, seat: &AttachedArm, scene: &Scene) -> Result<()
             .boxed()
     };
     let stale = |why| refused("stale_calibration", why);
-    check_same_zeros(seat, scene).map_err(stale)?;
+    check_same_zeros(seat, scene).map_err(|why| stale(why.into()))?;
     let history = CalibrationStore::of_state(&node.state).history();
     let history = history.map_err(|error| stale(error.to_string()))?;
     let origin = origin(node, seat);
@@ -70,11 +71,11 @@ fn must_be_calibrated(entry: &ArmEntry) -> bool {
 ///
 /// # Errors
 /// The difference, and that the node must be restarted.
-pub fn check_same_zeros(seat: &AttachedArm, scene: &Scene) -> Result<(), String> {
+pub fn check_same_zeros(seat: &AttachedArm, scene: &Scene) -> Result<(), Refusal> {
     if scene.arm.counts_like(seat.motion.arm()) {
         return Ok(());
     }
-    Err(format!(
+    Err(refusal!(
         "the file of arm {} has other zeros or limits than the node attached it with; start the node again: until then nothing is enabled, moved or touched by that file",
         scene.arm.file.name
     ))
@@ -84,14 +85,14 @@ pub fn check_same_zeros(seat: &AttachedArm, scene: &Scene) -> Result<(), String>
 ///
 /// # Errors
 /// The difference, or why the file cannot be read.
-pub fn check_zeros_after_wait(node: &Node, seat: &AttachedArm) -> Result<(), String> {
+pub fn check_zeros_after_wait(node: &Node, seat: &AttachedArm) -> Result<(), Refusal> {
     let attached = seat.motion.arm();
     let now = node.scenes.arm(&attached.file.name);
-    let now = now.map_err(|error| error.to_string())?;
+    let now = now?;
     if now.counts_like(attached) {
         return Ok(());
     }
-    Err(format!(
+    Err(refusal!(
         "the file of arm {} has other zeros or limits by now than those that this job was planned with: stop it, and start the node again",
         attached.file.name
     ))

@@ -145,7 +145,7 @@ impl ToolContext<'_> {
         let library = self.node.scenes.with_design_of_caller(design.clone());
         let built = library.scene(&name, self.text("meta"));
         let scene = built.map_err(|error| self.not_drawable(&error))?;
-        check_is_for(seat, &scene).map_err(|why| refused("scene", &why))?;
+        check_is_for(seat, &scene).map_err(|why| refused("scene", &why.to_string()))?;
         let takes = scene.canvas.as_ref().map(|canvas| canvas.takes.as_slice());
         if !takes.unwrap_or_default().contains(&kind) {
             let words: Vec<&str> = takes

@@ -55,6 +55,7 @@ pub(super) async fn take(order: &ToolContext<'_>, seat: &Arc<AttachedArm>) -> Ca
         match look {
             Ok(look) => shots.add(scene.as_deref(), &ink, look),
             Err(why) => {
+                let why = String::from(why);
                 shots.cards.push(json!({"name": name, "note": why}));
                 shots.notes.push(why);
             }

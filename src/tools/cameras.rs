@@ -1,5 +1,6 @@
 //! The cameras of a node: what each sees of a scene's sheet, taken now and judged now.
 
+use std::fmt::Display;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -9,6 +10,7 @@ use nalgebra::{Isometry3, Point3, Vector3};
 
 use super::{AttachedArm, Node, RecordedPicture};
 use calib::{CalibrationStore, TagObservation, camera_stands, is_out_of_date};
+use call::{Refusal, refusal};
 use camera::{CameraHandle, PictureSource};
 use config::{CameraEntry, CameraSource, NodeFile, SimulatedCameraEntry};
 use scene::{Scene, SheetFiducials, pose};
@@ -65,7 +67,7 @@ pub(super) struct CameraCapture {
 pub(super) struct SheetObservation {
     pub(super) sighting: SheetLocation,
     /// The camera in its place, or why that is not known.
-    pub(super) eye: Result<PlacedCamera, String>,
+    pub(super) eye: Result<PlacedCamera, Refusal>,
     /// From the sheet's frame to the arm's base, and how far that is from where it was taught.
     pub(super) lies: Option<(Isometry3<f64>, SheetOffset)>,
 }
@@ -114,7 +116,7 @@ impl Node {
         &self,
         seat: &Arc<AttachedArm>,
         scene: Option<&Arc<Scene>>,
-    ) -> Vec<(String, Result<CameraCapture, String>)> {
+    ) -> Vec<(String, Result<CameraCapture, Refusal>)> {
         let store = CalibrationStore::of_state(&self.state);
         let looks = self.cameras_of(seat).into_iter().map(|watcher| {
             let (store, scene) = (store.clone(), scene.cloned());
@@ -135,14 +137,13 @@ impl Node {
         &self,
         scene: &str,
         camera: Option<&str>,
-    ) -> Result<TagObservation, String> {
-        let found = self.scenes.scene(scene, None);
-        let found = found.map_err(|error| error.to_string())?;
+    ) -> Result<TagObservation, Refusal> {
+        let found = self.scenes.scene(scene, None)?;
         let model = &found.arm.file.name;
         let mut seats = self.seats.iter();
         let seat = seats.find(|seat| seat.motion.arm().file.name == *model);
         let seat = seat.ok_or_else(|| {
-            format!("scene `{scene}` is for the arm {model}, which this node does not have")
+            refusal!("scene `{scene}` is for the arm {model}, which this node does not have")
         })?;
         let watcher = chosen(self.cameras_of(seat), camera)?;
         let store = CalibrationStore::of_state(&self.state);
@@ -154,7 +155,10 @@ impl Node {
 }
 
 /// The camera of this name; without one, the only one there is.
-fn chosen(watchers: Vec<Arc<NodeCamera>>, camera: Option<&str>) -> Result<Arc<NodeCamera>, String> {
+fn chosen(
+    watchers: Vec<Arc<NodeCamera>>,
+    camera: Option<&str>,
+) -> Result<Arc<NodeCamera>, Refusal> {
     let known: Vec<String> = watchers.iter().map(|w| w.entry.name.clone()).collect();
     let mut all = watchers.into_iter();
     let found = match camera {
@@ -163,8 +167,8 @@ fn chosen(watchers: Vec<Arc<NodeCamera>>, camera: Option<&str>) -> Result<Arc<No
         None => None,
     };
     found.ok_or_else(|| match known.as_slice() {
-        [] => NO_CAMERA.to_owned(),
-        _ => format!("say which camera with --camera: {}", known.join(", ")),
+        [] => Refusal::new(NO_CAMERA),
+        _ => refusal!("say which camera with --camera: {}", known.join(", ")),
     })
 }
 
@@ -179,12 +183,12 @@ impl NodeCamera {
         self: Arc<Self>,
         seat: &Arc<AttachedArm>,
         scene: Arc<Scene>,
-    ) -> Result<RecordedPicture, String> {
+    ) -> Result<RecordedPicture, Refusal> {
         let Some(camera) = &self.camera else {
             let rendered = self.rendered(seat, Some(scene)).await?;
             return Ok(RecordedPicture::Frame(rendered.frame));
         };
-        let picture = camera.picture().await.map_err(|error| error.to_string())?;
+        let picture = camera.picture().await?;
         Ok(match picture.jpeg {
             Some(jpeg) => RecordedPicture::Jpeg(jpeg),
             None => RecordedPicture::Frame(picture.frame),
@@ -196,10 +200,10 @@ impl NodeCamera {
         seat: &Arc<AttachedArm>,
         scene: Option<Arc<Scene>>,
         store: CalibrationStore,
-    ) -> Result<CameraCapture, String> {
+    ) -> Result<CameraCapture, Refusal> {
         let mut look = match &self.camera {
             Some(camera) => {
-                let picture = camera.picture().await.map_err(|error| error.to_string())?;
+                let picture = camera.picture().await?;
                 CameraCapture {
                     camera: self.entry.name.clone(),
                     age: camera.age(&picture),
@@ -217,25 +221,25 @@ impl NodeCamera {
             look
         });
         read.await
-            .map_err(|_| "the picture could not be looked through".to_owned())
+            .map_err(|_| refusal!("the picture could not be looked through"))
     }
 
     async fn rendered(
         self: Arc<Self>,
         seat: &Arc<AttachedArm>,
         scene: Option<Arc<Scene>>,
-    ) -> Result<CameraCapture, String> {
+    ) -> Result<CameraCapture, Refusal> {
         let name = self.entry.name.clone();
-        let wrong = move |why: &str| format!("camera {name}: {why}");
+        let wrong = move |why: &dyn Display| refusal!("camera {name}: {why}");
         let Some(simulated) = self.entry.simulated else {
-            return Err(wrong("it is simulated and stands nowhere"));
+            return Err(wrong(&"it is simulated and stands nowhere"));
         };
         let scene =
-            scene.ok_or_else(|| wrong("it is simulated, and no scene says what lies there"))?;
+            scene.ok_or_else(|| wrong(&"it is simulated, and no scene says what lies there"))?;
         let (seat, watcher) = (Arc::clone(seat), Arc::clone(&self));
         let render = move || {
             let studio = seat.studio.as_ref();
-            let studio = studio.ok_or("it is simulated, and this arm is real".to_owned())?;
+            let studio = studio.ok_or_else(|| refusal!("it is simulated, and this arm is real"))?;
             let eye = PlacedCamera {
                 lens: watcher.lens(),
                 stands: stands(&simulated),
@@ -248,7 +252,7 @@ impl NodeCamera {
             studio.picture(&scene, &eye, &exposure)
         };
         let rendered = tokio::task::spawn_blocking(render).await;
-        let rendered = rendered.unwrap_or_else(|_| Err("it could not be rendered".to_owned()));
+        let rendered = rendered.unwrap_or_else(|_| Err(refusal!("it could not be rendered")));
         Ok(CameraCapture {
             camera: self.entry.name.clone(),
             frame: rendered.map_err(|why| wrong(&why))?,
@@ -318,19 +322,19 @@ impl NodeCamera {
     }
 
     /// Returns the camera's pose, as an operator accepted it.
-    fn accepted_pose(&self, store: &CalibrationStore) -> Result<Isometry3<f64>, String> {
+    fn accepted_pose(&self, store: &CalibrationStore) -> Result<Isometry3<f64>, Refusal> {
         let name = &self.entry.name;
-        let record = store.camera(name).map_err(|error| error.to_string())?;
+        let record = store.camera(name)?;
         let record = record.ok_or_else(|| {
-            format!(
+            refusal!(
                 "camera {name} is not calibrated: `steadyhand calibrate camera --camera {name} --scene SCENE`, with the sheet where it was taught"
             )
         })?;
-        let history = store.history().map_err(|error| error.to_string())?;
+        let history = store.history()?;
         match is_out_of_date(&history, &record) {
-            Some(why) => Err(why),
+            Some(why) => Err(Refusal::new(why)),
             None => camera_stands(&record).ok_or_else(|| {
-                format!("where camera {name} stands cannot be read: calibrate it again")
+                refusal!("where camera {name} stands cannot be read: calibrate it again")
             }),
         }
     }
@@ -345,21 +349,21 @@ impl CameraCapture {
     }
 
     /// Returns the camera's pose, provided that the sheet lies where it was taught.
-    fn camera_glimpse(&self, scene: &Scene) -> Result<TagObservation, String> {
+    fn camera_glimpse(&self, scene: &Scene) -> Result<TagObservation, Refusal> {
         let name = &self.camera;
         let seen = match &self.sheet {
             None if scene.fiducials.is_none() => {
-                return Err(format!(
+                return Err(refusal!(
                     "scene {} has no [fiducials]: a camera is calibrated by the tags of a sheet whose place is known",
                     scene.name
                 ));
             }
-            None => return Err(format!("camera {name} {NO_FOCAL}")),
-            Some(Err(error)) => return Err(format!("camera {name}: {error}")),
+            None => return Err(refusal!("camera {name} {NO_FOCAL}")),
+            Some(Err(error)) => return Err(refusal!("camera {name}: {error}")),
             Some(Ok(seen)) => seen,
         };
         let taught = scene.surface.flat_pose();
-        let taught = taught.ok_or_else(|| "a camera finds flat sheets alone".to_owned())?;
+        let taught = taught.ok_or_else(|| refusal!("a camera finds flat sheets alone"))?;
         Ok(self.glimpse(seen, &(taught * seen.sighting.sheet.inverse())))
     }
 
@@ -392,7 +396,7 @@ impl CameraCapture {
             Some(Ok(seen)) => seen,
         };
         match (&seen.eye, &seen.lies) {
-            (Err(why), _) => SheetEvidence::Nothing(why.clone()),
+            (Err(why), _) => SheetEvidence::Nothing(why.to_string()),
             (Ok(_), None) => {
                 SheetEvidence::Nothing(format!("camera {name}: the sheet is not flat"))
             }

@@ -10,6 +10,7 @@ use args::{
     self, ArgumentShape, DeclaredUnit, ForgivenessProfile, ReaderPolicy, ReceivedArguments,
     RepairClass,
 };
+use call::{Refusal, refusal};
 use catalogue::{
     self, DESCRIPTION_CHARS_MAX, EXAM_TOOLS, KnownNames, PREVIEW_NAMES, ParameterKind,
     RECORDING_TOOLS, ResultField, ResultFieldKind, TOOLS, ToolDefinition, ToolEffect,
@@ -477,7 +478,7 @@ fn parameter<'a>(tool: &'a ToolDefinition, name: &str) -> Option<&'a ToolParamet
 }
 
 /// A value that needs no repair but of its form, as the reader gives it back.
-fn understood(shape: &ArgumentShape, name: &str, value: &Value) -> Result<Value, String> {
+fn understood(shape: &ArgumentShape, name: &str, value: &Value) -> Result<Value, Refusal> {
     let policy = ReaderPolicy::new(args::ToolEffect::Moves, ForgivenessProfile::Guarded);
     let sent = Map::from_iter([(name.to_owned(), value.clone())]);
     let reading = args::read(
@@ -485,10 +486,10 @@ fn understood(shape: &ArgumentShape, name: &str, value: &Value) -> Result<Value,
         &policy,
         ReceivedArguments::Value(Value::Object(sent)),
     )
-    .map_err(|refusal| refusal.to_string())?;
+    .map_err(|complaints| Refusal::new(complaints.to_string()))?;
     match reading.given.get(name) {
         Some(value) if reading.loss == RepairClass::L0 => Ok(value.clone()),
-        _ => Err(format!("{name}: {value} says nothing; leave it out")),
+        _ => Err(refusal!("{name}: {value} says nothing; leave it out")),
     }
 }
 

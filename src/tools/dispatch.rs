@@ -1,6 +1,6 @@
 //! From a call as it came to the tool that does it: find, read, do, say what was understood.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
@@ -19,10 +19,11 @@ use args::name::NameResolution;
 use args::{
     self, ArgumentReading, ArgumentRefusal, ReaderPolicy, ReceivedArguments, RefusalAdvice,
 };
+use base::lock::MutexExt;
 use caller::Principal;
 use catalogue::{EVERYWHERE, KnownNames, ListedNames, TOOLS, ToolDefinition, ToolEffect};
 use config::{NamesEntry, NodeFile};
-use fleet::CallHop;
+use fleet::{CallHop, QueueTag};
 use job::AcceptedJob;
 use permit::ActorRank;
 use scene::{Scene, SceneLibrary};
@@ -62,6 +63,8 @@ pub(super) struct ToolContext<'a> {
     pub(super) received: String,
     /// True if a different node passes the call on.
     pub(super) is_passed_on: bool,
+    /// Set where a queue of drawings calls.
+    pub(super) queue: Option<&'a QueueTag>,
 }
 
 impl Node {
@@ -193,6 +196,7 @@ impl Node {
             caller: &request.caller,
             received: journal_entries::arguments_text(&request.arguments),
             is_passed_on: request.hop.is_some(),
+            queue: request.hop.as_ref().and_then(|hop| hop.queue.as_ref()),
         };
         // A declared tool has been asked for all of its steps.
         if !request.is_step
@@ -269,7 +273,7 @@ impl Node {
         policy: &ReaderPolicy,
         outcome: Result<ArgumentReading, Box<ArgumentRefusal>>,
     ) -> Result<ArgumentReading, (Box<ArgumentRefusal>, RefusalAdvice)> {
-        let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut memory = self.memory.locked();
         memory.judge(caller, &tool.name, policy, outcome)
     }
 

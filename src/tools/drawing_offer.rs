@@ -14,6 +14,7 @@ use super::refusal_groups::{RefusalGroup, refusal_groups};
 use super::stroke::rounded;
 use super::stroke_joining::StrokeJoining;
 use super::{AttachedArm, Node, RemoteCallWatch, motion_job, pictures};
+use call::Refusal;
 use plan::PlanObserver;
 use scene::{DesignOverflow, DesignPlacement, DesignReplacement, Scene, SheetStroke, SizeSource};
 
@@ -88,7 +89,7 @@ impl DrawingOffer {
         node: &Arc<Node>,
         order: &DrawingOrder,
         drawing: ResolvedDrawing,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, Refusal> {
         let (seat, scene) = (Arc::clone(&drawing.seat), Arc::clone(&drawing.scene));
         let start = motion_job::measured(&seat)?.position_rad;
         let planned = drawing.scope.scene(&scene);
@@ -108,7 +109,7 @@ impl DrawingOffer {
             };
             Ok((preview, fits_mm))
         });
-        let previewed = previewed.await.map_err(|trouble| trouble.reply().1.text);
+        let previewed = previewed.await.map_err(motion_job::JobError::into_refusal);
         let (preview, fits_mm) = previewed?;
         let shown = Self {
             resumes: drawing

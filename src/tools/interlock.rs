@@ -10,6 +10,7 @@ use super::calibration_check::check_same_zeros;
 use super::node::AT_REST_RAD;
 use super::{AttachedArm, Node};
 use base::units::JointVector;
+use call::{Refusal, refusal};
 use config::{ArmEntry, NodeFile};
 use permit::{ArmInterlock, ObstructionCheck};
 use scene::{Scene, SceneLibrary};
@@ -281,17 +282,17 @@ impl Node {
         scene: &Scene,
         arm: Option<&str>,
         for_: Option<Duration>,
-    ) -> Result<Vec<&Arc<AttachedArm>>, String> {
+    ) -> Result<Vec<&Arc<AttachedArm>>, Refusal> {
         let seats = self.meant(scene, arm)?;
         let together = |pair: &&ArmSeparation| pair.is_one_at_a_time() && pair.is_between(&seats);
         if let Some(pair) = self.separations.iter().find(together) {
-            return Err(format!(
+            return Err(refusal!(
                 "scene {} is for several arms, and {pair}; name one of them with `--arm`; nothing was enabled",
                 scene.title()
             ));
         }
         for seat in &seats {
-            check_same_zeros(seat, scene).map_err(|why| format!("{why}; nothing was enabled"))?;
+            check_same_zeros(seat, scene).map_err(|why| refusal!("{why}; nothing was enabled"))?;
         }
         let mut done: Vec<&str> = Vec::new();
         for seat in &seats {
@@ -299,8 +300,8 @@ impl Node {
                 .permits()
                 .enable(scene, seat.motion.clock().now(), for_);
             enabled.map_err(|denied| match done.as_slice() {
-                [] => format!("{denied}; nothing was enabled"),
-                done => format!("{denied}; enabled: {}", done.join(", ")),
+                [] => refusal!("{denied}; nothing was enabled"),
+                done => refusal!("{denied}; enabled: {}", done.join(", ")),
             })?;
             done.push(&seat.name);
         }
@@ -308,12 +309,12 @@ impl Node {
     }
 
     /// Returns the arms that a scene is for, or the one of them that is named.
-    fn meant(&self, scene: &Scene, arm: Option<&str>) -> Result<Vec<&Arc<AttachedArm>>, String> {
+    fn meant(&self, scene: &Scene, arm: Option<&str>) -> Result<Vec<&Arc<AttachedArm>>, Refusal> {
         let model = &scene.arm.file.name;
         let is_for = |seat: &&Arc<AttachedArm>| seat.motion.arm().file.name == *model;
         let mut seats: Vec<_> = self.seats.iter().filter(is_for).collect();
         if seats.is_empty() {
-            return Err(format!(
+            return Err(refusal!(
                 "scene {} is for the arm {model}, which this node does not have",
                 scene.title()
             ));
@@ -322,7 +323,7 @@ impl Node {
         let names = names.join(", ");
         seats.retain(|seat| arm.is_none_or(|arm| seat.name == arm));
         match (seats.is_empty(), arm) {
-            (true, Some(arm)) => Err(format!(
+            (true, Some(arm)) => Err(refusal!(
                 "scene {} is for the arm {model}, and this node has no such arm `{arm}`; valid: {names}; nothing was enabled",
                 scene.title()
             )),

@@ -1,7 +1,7 @@
 //! Motions that outlast their call: what is being done, how far it is, how it ended.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde::Serialize;
@@ -9,6 +9,7 @@ use tokio::sync::watch;
 
 use super::reply::Reply;
 use super::{AttachedArm, Node};
+use base::lock::MutexExt;
 use base::units::ClockInstant;
 
 /// The same call within this time of a job's end returns that job.
@@ -26,6 +27,9 @@ pub(super) struct JobCard {
     pub(super) tool: String,
     /// The scene that it moves in.
     pub(super) scene: String,
+    /// The drawing of a queue that it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) ticket: Option<String>,
     /// `accepted`, `planning`, `moving`, `held`, `waiting_for_pen`, then `reached`, `stopped`, `refused`, `faulted`.
     pub(super) state: &'static str,
     /// Strokes or points done: planned ones while `planning`, drawn ones from then on.
@@ -81,19 +85,16 @@ pub(super) enum JobClaim {
     /// The same call was made already.
     Same(Arc<ArmJob>),
     /// Another job is under way.
-    Busy(JobCard),
+    Busy(Box<JobCard>),
 }
 
 impl ArmJob {
     pub(super) fn card(&self) -> JobCard {
-        self.card
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.card.locked().clone()
     }
 
     pub(super) fn update(&self, change: impl FnOnce(&mut JobCard)) {
-        change(&mut self.card.lock().unwrap_or_else(PoisonError::into_inner));
+        change(&mut self.card.locked());
     }
 
     /// Ends the job with its answer.
@@ -102,7 +103,7 @@ impl ArmJob {
             card.state = state;
             card.eta_s = 0.0;
         });
-        *self.ended.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
+        *self.ended.locked() = Some(now);
         self.reply.send_replace(Some(Arc::new(reply)));
     }
 
@@ -141,7 +142,7 @@ impl ArmJob {
     }
 
     fn is_remembered(&self, now: ClockInstant) -> bool {
-        let ended = *self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        let ended = *self.ended.locked();
         ended.is_none_or(|ended| now.since(ended) < REMEMBERED)
     }
 
@@ -193,12 +194,12 @@ impl JobBoard {
         now: ClockInstant,
         seen_stops: u64,
     ) -> JobClaim {
-        let mut board = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut board = self.0.locked();
         if let Some(job) = board.as_ref() {
             let same = job.key == key;
             match (job.is_over(), same) {
                 (false, true) => return JobClaim::Same(Arc::clone(job)),
-                (false, false) => return JobClaim::Busy(job.card()),
+                (false, false) => return JobClaim::Busy(Box::new(job.card())),
                 (true, true) if !again && job.is_remembered(now) && job.succeeded() => {
                     return JobClaim::Same(Arc::clone(job));
                 }
@@ -219,9 +220,6 @@ impl JobBoard {
 
     /// The present or last job.
     pub(super) fn job(&self) -> Option<Arc<ArmJob>> {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.0.locked().clone()
     }
 }

@@ -1,5 +1,6 @@
 //! Progress of a job, for a terminal that follows it to its end.
 
+use call::{Refusal, refusal};
 use serde::{Deserialize, Serialize};
 
 use super::{Node, motion_job};
@@ -36,7 +37,7 @@ impl Node {
     ///
     /// # Errors
     /// There is no such job.
-    pub async fn job_progress(&self, id: Option<&str>) -> Result<JobProgress, String> {
+    pub async fn job_progress(&self, id: Option<&str>) -> Result<JobProgress, Refusal> {
         let jobs = self
             .seats
             .iter()
@@ -46,7 +47,9 @@ impl Node {
             .collect();
         jobs.sort_by_key(|(_, job)| job.is_over());
         let Some((seat, job)) = jobs.into_iter().next() else {
-            let id = id.ok_or("no job is under way, and none was since this node started")?;
+            let id = id.ok_or_else(|| {
+                refusal!("no job is under way, and none was since this node started")
+            })?;
             return self.past_progress(id);
         };
         motion_job::look(seat, &job);
@@ -74,8 +77,8 @@ impl Node {
         })
     }
 
-    fn past_progress(&self, id: &str) -> Result<JobProgress, String> {
-        let past = job::past(&self.state, id).map_err(|error| error.to_string())?;
+    fn past_progress(&self, id: &str) -> Result<JobProgress, Refusal> {
+        let past = job::past(&self.state, id)?;
         let share = past.drawn.mm / past.total_mm().max(f64::MIN_POSITIVE);
         Ok(JobProgress {
             job: past.id.clone(),

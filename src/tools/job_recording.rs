@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::motion_job::JobContext;
 use super::{AttachedArm, Node};
 use base::clock::NodeClock;
+use call::Refusal;
 use futures::future::BoxFuture;
 use motion::TickQueue;
 use plan::Plan;
@@ -61,7 +62,7 @@ pub struct RecordedCamera {
     /// Its name in the node file.
     pub name: String,
     /// Takes a picture.
-    pub take: Box<dyn Fn() -> BoxFuture<'static, Result<RecordedPicture, String>> + Send>,
+    pub take: Box<dyn Fn() -> BoxFuture<'static, Result<RecordedPicture, Refusal>> + Send>,
 }
 
 impl JobContext {

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::Node;
+use call::{Refusal, refusal};
 use job::{AcceptedJob, DrawingOrigin, JournalDrawing, PastJob};
 use scene::{DesignReplacement, Scene, SceneLibrary};
 
@@ -11,7 +12,7 @@ use scene::{DesignReplacement, Scene, SceneLibrary};
 ///
 /// # Errors
 /// Why it cannot be built, or that something it depends on was changed: file, overlay, design, arm or calibration.
-pub fn of_job(library: &SceneLibrary, state: &Path, past: &PastJob) -> Result<Arc<Scene>, String> {
+pub fn of_job(library: &SceneLibrary, state: &Path, past: &PastJob) -> Result<Arc<Scene>, Refusal> {
     let overlay = Some(past.overlay.as_str()).filter(|overlay| !overlay.is_empty());
     let scene = if past.drawing.is_empty() {
         library.scene(&past.scene, overlay)
@@ -23,22 +24,22 @@ pub fn of_job(library: &SceneLibrary, state: &Path, past: &PastJob) -> Result<Ar
         };
         library.scene(&past.scene, overlay)
     };
-    let scene = scene.map_err(|error| error.to_string())?;
+    let scene = scene?;
     if scene.revision.hex() == past.revision {
         return Ok(scene);
     }
     let before: String = past.revision.chars().take(12).collect();
-    Err(format!(
+    Err(refusal!(
         "scene `{}` was revision {before} then and is {} now: its file, design, overlay, arm or calibration was changed",
         scene.title(),
         scene.revision
     ))
 }
 
-fn kept_design(state: &Path, past: &PastJob) -> Result<DesignReplacement, String> {
+fn kept_design(state: &Path, past: &PastJob) -> Result<DesignReplacement, Refusal> {
     let text = job::kept_design(state, &past.id);
     let text =
-        text.map_err(|error| format!("its drawing {} was not kept: {error}", past.drawing))?;
+        text.map_err(|error| refusal!("its drawing {} was not kept: {error}", past.drawing))?;
     let drawing = JournalDrawing {
         label: past.drawing.clone(),
         design: text,
@@ -47,10 +48,13 @@ fn kept_design(state: &Path, past: &PastJob) -> Result<DesignReplacement, String
     };
     // The revision of a canvas does not cover it.
     if drawing.hash_hex() != past.design_hash {
-        return Err(format!("its drawing {} is not what was kept", past.drawing));
+        return Err(refusal!(
+            "its drawing {} is not what was kept",
+            past.drawing
+        ));
     }
     DesignReplacement::from_toml(&format!("design of {}", past.id), &drawing.design)
-        .map_err(|error| format!("its drawing {} cannot be read: {error}", past.drawing))
+        .map_err(|error| refusal!("its drawing {} cannot be read: {error}", past.drawing))
 }
 
 /// Returns the drawing of an earlier job, for the journal of one that goes on with it.

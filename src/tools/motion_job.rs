@@ -21,6 +21,7 @@ use tracing::Instrument as _;
 
 use base::units::{ArmMeasurement, JointVector};
 use base::wording::seconds;
+use call::{Refusal, refusal};
 use job::{AcceptedJob, BYTES, InkProgress, JobJournal, JournalOutcome, JournalWriter, PastJob};
 use motion::{MotionOutcome, MotionState, StopCounter, StopReport, VisitReading};
 use permit::{ActorRank, MotionPermit, PermitError, StopLatch};
@@ -44,7 +45,7 @@ pub(super) enum JobError {
     /// Rules said no.
     Gate(gate::RefusedTrajectory),
     /// It did not begin; nothing moved.
-    Refused(String),
+    Refused(Refusal),
     /// It did not begin, and this is the whole answer.
     Said(Box<Reply>),
     /// It was stopped, after so much was drawn.
@@ -59,6 +60,12 @@ pub(super) enum JobError {
     Faulted(String),
     /// The arm came to rest, and a stop or a fault came before the reset could say so.
     Overtaken,
+}
+
+impl From<Refusal> for JobError {
+    fn from(why: Refusal) -> Self {
+        Self::Refused(why)
+    }
 }
 
 /// A motion that was done.
@@ -112,7 +119,7 @@ impl JobContext {
 
     /// Returns the arm's measured position.
     pub(super) fn start(&self) -> Result<Arc<ArmMeasurement>, JobError> {
-        measured(&self.seat).map_err(JobError::Refused)
+        Ok(measured(&self.seat)?)
     }
 
     /// Plans on a thread of its own; a stop cancels it.
@@ -182,7 +189,7 @@ impl JobContext {
                 arm_time_s,
             }),
             Ok(MotionOutcome::Stopped(report)) => Err(JobError::Stopped(Box::new(report), drawn)),
-            Ok(MotionOutcome::Refused(why)) => Err(JobError::Refused(why)),
+            Ok(MotionOutcome::Refused(why)) => Err(Refusal::from(why).into()),
             Ok(MotionOutcome::Faulted(why)) => Err(JobError::Faulted(why)),
             Err(_) => Err(JobError::Faulted(
                 "the arm's thread ended; restart the node".to_owned(),
@@ -243,21 +250,19 @@ impl JobContext {
         match started.await {
             Ok(Ok(keeper)) => Ok(keeper),
             Ok(Err(error)) => {
-                let why = UnrecordedJobError::Journal(error.to_string());
-                Err(JobError::Refused(why.to_string()))
+                Err(Refusal::from(UnrecordedJobError::Journal(error.to_string())).into())
             }
-            Err(_) => Err(JobError::Refused("the journal's thread failed".to_owned())),
+            Err(_) => Err(refusal!("the journal's thread failed").into()),
         }
     }
 }
 
 /// Returns the last measured position of an arm.
-pub(super) fn measured(seat: &AttachedArm) -> Result<Arc<ArmMeasurement>, String> {
+pub(super) fn measured(seat: &AttachedArm) -> Result<Arc<ArmMeasurement>, Refusal> {
     let snapshot = seat.motion.snapshot();
-    snapshot.measured.ok_or_else(|| {
-        snapshot
-            .fault
-            .unwrap_or_else(|| "the arm has not been read yet".to_owned())
+    snapshot.measured.ok_or_else(|| match snapshot.fault {
+        Some(fault) => Refusal::new(fault),
+        None => refusal!("the arm has not been read yet"),
     })
 }
 
@@ -326,15 +331,11 @@ where
             let _ = done.send(catch_panic("planning", || plan(&watch)));
         });
     if let Err(error) = thread {
-        return Err(JobError::Refused(format!(
-            "cannot start the planner: {error}"
-        )));
+        return Err(refusal!("cannot start the planner: {error}").into());
     }
     match answer.await {
         Ok(planned) => planned.map_err(JobError::Broken)?.map_err(JobError::Plan),
-        Err(_) => Err(JobError::Refused(
-            "the planner's thread ended without an answer".to_owned(),
-        )),
+        Err(_) => Err(refusal!("the planner's thread ended without an answer").into()),
     }
 }
 
@@ -354,6 +355,35 @@ where
         StartedJob::UnderWay(job) => wait(node, seat, &job, watch).await,
         StartedJob::DoneBefore(job) => done_before(&job).await,
         StartedJob::Busy(reply) => *reply,
+    }
+}
+
+/// Does `work` as the arm's job, and waits until it moves, waits for a person or has ended. It goes on whatever becomes of the
+/// caller: a queue asks for its end later, perhaps from another process.
+pub(super) async fn submit_queued<W, F>(
+    node: &Arc<Node>,
+    seat: &Arc<AttachedArm>,
+    call: MotionJobRequest,
+    watch: &RemoteCallWatch,
+    work: W,
+) -> Reply
+where
+    W: FnOnce(JobContext) -> F + Send + 'static,
+    F: Future<Output = Result<Reply, JobError>> + Send + 'static,
+{
+    let job = match start_job(node, seat, call, work) {
+        StartedJob::UnderWay(job) | StartedJob::DoneBefore(job) => job,
+        StartedJob::Busy(reply) => return *reply,
+    };
+    loop {
+        let card = job.card();
+        card.report_to(watch);
+        if !job.is_over() && !matches!(card.state, "accepted" | "planning") {
+            return still_moving(seat, &card);
+        }
+        if let Ok(reply) = tokio::time::timeout(LOOK, job.reply()).await {
+            return reply.map_or_else(no_answer, |reply| (*reply).clone());
+        }
     }
 }
 
@@ -396,6 +426,7 @@ where
             scene,
             state: "accepted",
             caller: accepted.caller.clone(),
+            ticket: Some(accepted.ticket.clone()).filter(|ticket| !ticket.is_empty()),
             ..JobCard::default()
         }
     };
@@ -627,6 +658,11 @@ fn article(tool: &str) -> &'static str {
 }
 
 impl JobError {
+    /// Returns the reply's words alone.
+    pub(super) fn into_refusal(self) -> Refusal {
+        Refusal::new(self.reply().1.text)
+    }
+
     /// Returns the final state of an unfinished job and the reply to its caller.
     pub(super) fn reply(self) -> (&'static str, Reply) {
         match self {
@@ -642,7 +678,7 @@ impl JobError {
                 refused("gate_refused", &error.to_string()).with("refusals", &error.0),
             ),
             Self::Broken(error) => ("refused", refused("internal_error", &error.to_string())),
-            Self::Refused(why) => ("refused", refused("refused", &why)),
+            Self::Refused(why) => ("refused", refused("refused", &why.to_string())),
             Self::Said(reply) => ("refused", *reply),
             Self::PenNotConfirmed(why) => ("stopped", refused("pen_not_confirmed", &why)),
             Self::PenNotMeasured(why) => ("stopped", refused("pen_not_measured", &why)),

@@ -1,12 +1,13 @@
 //! The names that exist on a node now, and the shapes of arguments that follow from them: made anew only where a name has changed.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use super::Node;
 use super::dispatch::here;
 use super::tool_shape::shape;
 use args::ArgumentShape;
+use base::lock::MutexExt;
 use catalogue::{KnownNames, ToolDefinition};
 
 /// The names as last looked up.
@@ -37,8 +38,7 @@ impl Node {
     /// Returns the shape of a tool's arguments on this node now.
     pub(super) fn shape(&self, tool: &ToolDefinition) -> Arc<ArgumentShape> {
         let here = self.known();
-        let shapes = self.names.shapes.lock();
-        let mut shapes = shapes.unwrap_or_else(PoisonError::into_inner);
+        let mut shapes = self.names.shapes.locked();
         if !Arc::ptr_eq(&shapes.here, &here) && shapes.here != here {
             *shapes = ShapeCache {
                 here: Arc::clone(&here),

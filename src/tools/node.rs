@@ -2,18 +2,21 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use args::ForgivenessProfile;
 use base::clock::NodeClock;
+use base::lock::MutexExt;
 use base::units::ArmMeasurement;
+use call::{Refusal, refusal};
 use caller::{ArmLease, LoginCodes, RateLimiter};
 use config::{ForgivenessSetting, NodeFile};
 use fleet::Fleet;
+use fleet::queue_desk::QueueDesk;
 use job::{AuditLog, JobStore, RetentionPolicy};
 use motion::MotionHandle;
 use permit::{ActorRank, PermitRegistry};
-use scene::{Scene, SceneError, SceneLibrary};
+use scene::{Scene, SceneLibrary};
 use vision::{ImageFrame, PlacedCamera};
 
 use super::abandoned_call::LastAbandoned;
@@ -48,7 +51,7 @@ pub trait SimulatedWorkcell: Send + Sync {
         scene: &Scene,
         eye: &PlacedCamera,
         exposure: &RenderExposure,
-    ) -> Result<ImageFrame, String>;
+    ) -> Result<ImageFrame, Refusal>;
 }
 
 /// Writes down every byte to and from an arm while a job moves it. One job moves at a time.
@@ -118,6 +121,7 @@ pub struct Node {
     pub(super) refusals: super::audit::RefusalHistory,
     pub(super) approvals: super::plan_approval::PlanApprovals,
     pub(super) pen_changes: PenChanges,
+    pub(super) queue_desk: Arc<QueueDesk>,
     pub(super) previews: super::stroke::PreviewHistory,
     selftest: Mutex<Option<serde_json::Value>>,
     pub(super) separations: Vec<ArmSeparation>,
@@ -148,15 +152,15 @@ impl NodeStorage {
     ///
     /// # Errors
     /// Who has it, or what of it cannot be used.
-    pub fn open(folder: PathBuf, file: &NodeFile) -> Result<Self, String> {
+    pub fn open(folder: PathBuf, file: &NodeFile) -> Result<Self, Refusal> {
         let keep = RetentionPolicy {
             jobs: file.keep_jobs,
             bytes: file.keep_jobs_mb << 20,
             days: file.keep_jobs_days,
         };
-        let book = JobStore::open(&folder, keep).map_err(|error| error.to_string())?;
+        let book = JobStore::open(&folder, keep)?;
         let audit = AuditLog::open(&folder)
-            .map_err(|error| format!("the audit log cannot be used: {error}"))?;
+            .map_err(|error| refusal!("the audit log cannot be used: {error}"))?;
         Ok(Self {
             folder,
             book,
@@ -218,10 +222,7 @@ impl AttachedArm {
     /// The scene that the arm last moved in.
     #[must_use]
     pub fn last_scene(&self) -> Option<Arc<Scene>> {
-        self.last_scene
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.last_scene.locked().clone()
     }
 
     /// Returns whether the arm was read to stand where the scene that it last moved in rests it.
@@ -239,10 +240,7 @@ impl AttachedArm {
 
     /// Remembers the scene that the arm moves in.
     pub fn moved_in(&self, scene: &Arc<Scene>) {
-        *self
-            .last_scene
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = Some(match scene.holder.is_by_hand() {
+        *self.last_scene.locked() = Some(match scene.holder.is_by_hand() {
             // Which pen is in the holder is asked when the arm moves next.
             true => Arc::new(scene.without_mounted()),
             false => Arc::clone(scene),
@@ -251,10 +249,7 @@ impl AttachedArm {
 
     /// Takes back [`AttachedArm::moved_in`] after a motion that did not begin.
     pub fn moved_back_to(&self, scene: Option<Arc<Scene>>) {
-        *self
-            .last_scene
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = scene;
+        *self.last_scene.locked() = scene;
     }
 
     /// Lays a clean sheet for a drawing, if the arm is simulated.
@@ -262,16 +257,13 @@ impl AttachedArm {
         if let Some(studio) = &self.studio {
             studio.place_sheet(&self.with_confirmed_pen(scene));
             self.photograph.invalidate();
-            *self.laid.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(scene));
+            *self.laid.locked() = Some(Arc::clone(scene));
         }
     }
 
     /// The scene whose sheet lies before a simulated arm.
     pub(super) fn placed_scene(&self) -> Option<Arc<Scene>> {
-        self.laid
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.laid.locked().clone()
     }
 }
 
@@ -307,6 +299,7 @@ impl Node {
             refusals: super::audit::RefusalHistory::default(),
             approvals: super::plan_approval::PlanApprovals::default(),
             pen_changes: PenChanges::default(),
+            queue_desk: Arc::default(),
             previews: super::stroke::PreviewHistory::default(),
             selftest: Mutex::default(),
             rates: RateLimiter::default(),
@@ -417,11 +410,8 @@ impl Node {
         seat: &AttachedArm,
         name: &str,
         overlay: Option<&str>,
-    ) -> Result<Arc<Scene>, String> {
-        let scene = self
-            .scenes
-            .scene(name, overlay)
-            .map_err(|error: SceneError| error.to_string())?;
+    ) -> Result<Arc<Scene>, Refusal> {
+        let scene = self.scenes.scene(name, overlay)?;
         check_is_for(seat, &scene)?;
         Ok(scene)
     }
@@ -429,15 +419,12 @@ impl Node {
     /// Returns the last self-test's measurements, on this arm or from before this node's start.
     #[must_use]
     pub fn selftest(&self) -> Option<serde_json::Value> {
-        self.selftest
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.selftest.locked().clone()
     }
 
     /// Remembers what a self-test measured.
     pub fn tested(&self, result: serde_json::Value) {
-        *self.selftest.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+        *self.selftest.locked() = Some(result);
     }
 
     /// The next number of a preview or picture.
@@ -447,13 +434,14 @@ impl Node {
 }
 
 /// Refuses a scene that is for another arm.
-pub(super) fn check_is_for(seat: &AttachedArm, scene: &Scene) -> Result<(), String> {
+pub(super) fn check_is_for(seat: &AttachedArm, scene: &Scene) -> Result<(), Refusal> {
     let model = &seat.motion.arm().file.name;
     if scene.arm.file.name == *model {
         return Ok(());
     }
-    Err(format!(
+    Err(refusal!(
         "scene `{}` is for the arm {}; this arm is a {model}",
-        scene.name, scene.arm.file.name
+        scene.name,
+        scene.arm.file.name
     ))
 }

@@ -9,6 +9,7 @@ use super::job_board::{ArmJob, JobCard, JobClaim};
 use super::motion_job::{JobContext, JobError};
 use super::reply::Reply;
 use super::{AttachedArm, Node, calibration_check, journal_entries};
+use call::{Refusal, refusal};
 use job::AcceptedJob;
 use motion::StopReport;
 use permit::{ActorRank, MotionPermit};
@@ -34,7 +35,7 @@ pub struct IncompleteMotion {
     /// State of the job in the journal.
     pub state: &'static str,
     /// In words.
-    pub why: String,
+    pub why: Refusal,
 }
 
 impl NodeJob {
@@ -48,7 +49,7 @@ impl NodeJob {
         tool: &'static str,
         scene: &Scene,
         seen_stops: u64,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, Refusal> {
         calibration_check::check_same_zeros(seat, scene)?;
         let id = node.book.next_id();
         let job = free(seat, &id, tool, scene).await?;
@@ -74,10 +75,9 @@ impl NodeJob {
                 has_looked: AtomicBool::new(false),
             })),
             Err(why) => {
-                let why = why.to_string();
                 let now = seat.motion.clock().now();
-                job.end("refused", Reply::failed(why.clone()), now);
-                Err(why)
+                job.end("refused", Reply::failed(why.to_string()), now);
+                Err(why.into())
             }
         }
     }
@@ -97,14 +97,14 @@ impl NodeJob {
             Err(JobError::Stopped(report, _)) => Err(IncompleteMotion {
                 stop: Some(*report),
                 state: "stopped",
-                why: "it was stopped on its way".to_owned(),
+                why: refusal!("it was stopped on its way"),
             }),
             Err(trouble) => {
                 let (state, reply) = trouble.reply();
                 Err(IncompleteMotion {
                     stop: None,
                     state,
-                    why: reply.text,
+                    why: Refusal::new(reply.text),
                 })
             }
         }
@@ -140,7 +140,7 @@ async fn free(
     id: &str,
     tool: &'static str,
     scene: &Scene,
-) -> Result<Arc<ArmJob>, String> {
+) -> Result<Arc<ArmJob>, Refusal> {
     let card = || JobCard {
         id: id.to_owned(),
         tool: tool.to_owned(),
@@ -161,5 +161,5 @@ async fn free(
             }
         }
     }
-    Err("it is busy with another job".to_owned())
+    Err(refusal!("it is busy with another job"))
 }

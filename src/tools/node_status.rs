@@ -1,5 +1,6 @@
 //! Resources of a node beside results: its jobs, and pictures of plans.
 
+use call::{Refusal, refusal};
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
@@ -67,15 +68,18 @@ impl Node {
         name: &str,
         overlay: Option<&str>,
         watch: &RemoteCallWatch,
-    ) -> Result<Vec<u8>, String> {
+    ) -> Result<Vec<u8>, Refusal> {
         let scene = self.scenes.scene(name, overlay);
-        let scene = scene.map_err(|error| error.to_string())?;
-        let seat = self.seats.first().ok_or("this node has no arm")?;
+        let scene = scene?;
+        let seat = self
+            .seats
+            .first()
+            .ok_or_else(|| refusal!("this node has no arm"))?;
         let planned = Arc::clone(&scene);
         let plan = motion_job::preview(seat, watch, move |watch| {
             plan::draw(&planned, &planned.rest_rad, watch)
         });
-        let plan = plan.await.map_err(|trouble| trouble.reply().1.text)?;
-        pictures::plan(&scene, &plan).ok_or_else(|| "this plan cannot be drawn".to_owned())
+        let plan = plan.await.map_err(motion_job::JobError::into_refusal)?;
+        pictures::plan(&scene, &plan).ok_or_else(|| refusal!("this plan cannot be drawn"))
     }
 }

@@ -13,6 +13,7 @@ use super::node::check_is_for;
 use super::pen_change::CHANGE_WITHIN;
 use super::stroke::{self, DrawingScope};
 use super::{AttachedArm, Node, calibration_check, job_scene, motion_job, resume, sheet_check};
+use call::{Refusal, refusal};
 use job::{AcceptedJob, DrawingOrigin, JournalDrawing, PastJob};
 use permit::{ActorRank, PermitError};
 use scene::{DesignReplacement, DrawingTrim, Scene, SceneError};
@@ -97,11 +98,11 @@ pub(super) enum UnresolvedDrawing {
     /// The design does not fit its sheet.
     Scene(Box<SceneError>),
     /// In words.
-    Said(String),
+    Said(Refusal),
 }
 
-impl From<String> for UnresolvedDrawing {
-    fn from(why: String) -> Self {
+impl From<Refusal> for UnresolvedDrawing {
+    fn from(why: Refusal) -> Self {
         Self::Said(why)
     }
 }
@@ -120,12 +121,12 @@ impl Node {
     pub async fn offer_drawing(
         self: &Arc<Self>,
         order: &DrawingOrder,
-    ) -> Result<DrawingOffer, String> {
+    ) -> Result<DrawingOffer, Refusal> {
         match self.resolve(order) {
             Ok(drawing) => DrawingOffer::of(self, order, drawing).await,
             Err(UnresolvedDrawing::Scene(error)) => match *error {
                 SceneError::Outside { outside, .. } => Ok(DrawingOffer::outside(self, &outside)),
-                other => Err(other.to_string()),
+                other => Err(other.into()),
             },
             Err(UnresolvedDrawing::Said(why)) => Err(why),
         }
@@ -139,23 +140,22 @@ impl Node {
         self: &Arc<Self>,
         order: &DrawingOrder,
         assent: &DrawingAssent,
-    ) -> Result<String, String> {
+    ) -> Result<String, Refusal> {
         let drawing = self.resolve(order).map_err(|unresolved| match unresolved {
-            UnresolvedDrawing::Scene(error) => error.to_string(),
+            UnresolvedDrawing::Scene(error) => error.into(),
             UnresolvedDrawing::Said(why) => why,
         })?;
         let (seat, scene) = (Arc::clone(&drawing.seat), Arc::clone(&drawing.scene));
         if scene.revision.hex() != assent.revision {
-            return Err(format!(
+            return Err(refusal!(
                 "{} is not what was shown: its scene, overlay, arm or calibration was changed meanwhile; look again; nothing moved",
                 scene.title()
             ));
         }
         if let Some(why) = hindrance(self, &drawing, order.again) {
-            return Err(why);
+            return Err(Refusal::new(why));
         }
-        let seen = sheet_check::check(self, &seat, &scene).await;
-        seen.map_err(|reply| reply.text)?;
+        sheet_check::check(self, &seat, &scene).await?;
         self.enable_drawing(&seat, &scene, assent.duration_s)?;
         let call = self.drawing_job(order, &drawing)?;
         let scope = DrawingScope {
@@ -165,7 +165,7 @@ impl Node {
         let work = move |errand| stroke::draw(errand, scene, scope);
         match motion_job::start_job(self, &seat, call, work) {
             StartedJob::UnderWay(job) | StartedJob::DoneBefore(job) => Ok(job.card().id),
-            StartedJob::Busy(reply) => Err(reply.text),
+            StartedJob::Busy(reply) => Err(reply.into()),
         }
     }
 
@@ -183,7 +183,7 @@ impl Node {
             return Ok(drawing);
         };
         let trimmed = drawing.scene.trimmed(trim);
-        let trimmed = trimmed.map_err(|error| format!("{error}; nothing moved"))?;
+        let trimmed = trimmed.map_err(|error| refusal!("{error}; nothing moved"))?;
         Ok(ResolvedDrawing {
             scene: Arc::new(trimmed),
             ..drawing
@@ -208,23 +208,23 @@ impl Node {
     }
 
     /// Returns the whole drawing of an earlier job, in the scene as it was then.
-    fn drawn_before(&self, id: &str) -> Result<ResolvedDrawing, String> {
-        let cannot = |why: String| format!("{id} cannot be drawn again: {why}; nothing moved");
+    fn drawn_before(&self, id: &str) -> Result<ResolvedDrawing, Refusal> {
+        let cannot = |why: Refusal| refusal!("{id} cannot be drawn again: {why}; nothing moved");
         let is_name = id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
         let past = is_name.then(|| job::past(&self.state, id).ok()).flatten();
-        let past = past.ok_or_else(|| cannot("there is no such job".to_owned()))?;
+        let past = past.ok_or_else(|| cannot(refusal!("there is no such job")))?;
         if past.tool != "stroke" {
-            return Err(cannot(format!("it was a {} and drew nothing", past.tool)));
+            return Err(cannot(refusal!("it was a {} and drew nothing", past.tool)));
         }
         if past.is_drawing_of_caller {
-            return Err(cannot(format!(
+            return Err(cannot(refusal!(
                 "it drew {} for {}, who asks for it again with its own call",
                 past.scene_title(),
                 past.caller
             )));
         }
         let seat = self.seats.iter().find(|seat| seat.name == past.arm);
-        let seat = seat.ok_or_else(|| cannot(format!("this node has no arm {}", past.arm)))?;
+        let seat = seat.ok_or_else(|| cannot(refusal!("this node has no arm {}", past.arm)))?;
         let scene = job_scene::of_job(&self.scenes, &self.state, &past).map_err(cannot)?;
         check_is_for(seat, &scene).map_err(cannot)?;
         Ok(ResolvedDrawing {
@@ -236,7 +236,7 @@ impl Node {
         })
     }
 
-    fn left_half_done(&self, arm: Option<&str>) -> Result<ResolvedDrawing, String> {
+    fn left_half_done(&self, arm: Option<&str>) -> Result<ResolvedDrawing, Refusal> {
         let all = self.seats.iter();
         let seats: Vec<_> = all
             .filter(|seat| arm.is_none_or(|arm| seat.name == arm))
@@ -249,17 +249,17 @@ impl Node {
                 Some(arm) => format!("no drawing of arm `{arm}` was left half done"),
                 None => "no drawing was left half done".to_owned(),
             });
-            format!("{words}; nothing moved")
+            refusal!("{words}; nothing moved")
         })?;
         if past.is_drawing_of_caller {
-            return Err(format!(
+            return Err(refusal!(
                 "{} draws {} for {}, who goes on with it by stroke {{\"resume\":true}}; nothing moved",
                 past.id,
                 past.scene_title(),
                 past.caller
             ));
         }
-        let scene = resume::same_scene(self, seat, &past).map_err(|reply| reply.text)?;
+        let scene = resume::same_scene(self, seat, &past)?;
         Ok(ResolvedDrawing {
             seat: Arc::clone(seat),
             scene,
@@ -273,7 +273,7 @@ impl Node {
     }
 
     /// Returns the one arm that is meant for a scene.
-    fn arm_for(&self, scene: &Scene, arm: Option<&str>) -> Result<&Arc<AttachedArm>, String> {
+    fn arm_for(&self, scene: &Scene, arm: Option<&str>) -> Result<&Arc<AttachedArm>, Refusal> {
         let is_for = |seat: &&Arc<AttachedArm>| check_is_for(seat, scene).is_ok();
         let able: Vec<_> = self.seats.iter().filter(is_for).collect();
         let names = || {
@@ -288,18 +288,18 @@ impl Node {
             .collect();
         match (meant.as_slice(), able.is_empty()) {
             ([one], _) => Ok(one),
-            (_, true) => Err(format!(
+            (_, true) => Err(refusal!(
                 "scene {} is for the arm {}, which this node does not have; nothing moved",
                 scene.title(),
                 scene.arm.file.name
             )),
-            ([], _) => Err(format!(
+            ([], _) => Err(refusal!(
                 "this node has no arm `{}` for scene {}; valid: {}; nothing moved",
                 arm.unwrap_or_default(),
                 scene.title(),
                 names()
             )),
-            _ => Err(format!(
+            _ => Err(refusal!(
                 "several arms of this node draw scene {}: name one with --arm: {}; nothing moved",
                 scene.title(),
                 names()
@@ -313,7 +313,7 @@ impl Node {
         seat: &AttachedArm,
         scene: &Scene,
         duration_s: f64,
-    ) -> Result<(), String> {
+    ) -> Result<(), Refusal> {
         let now = seat.motion.clock().now();
         if seat.studio.is_some() && seat.permits().ask(scene, now).is_ok() {
             return Ok(());
@@ -336,14 +336,14 @@ impl Node {
         &self,
         order: &DrawingOrder,
         drawing: &ResolvedDrawing,
-    ) -> Result<MotionJobRequest, String> {
+    ) -> Result<MotionJobRequest, Refusal> {
         let scene = &drawing.scene;
         let earlier = drawing.past.as_ref().or(drawing.repeated.as_ref());
         let journal = match (earlier, &order.design) {
             (Some(past), _) => job_scene::kept_drawing(self, past),
             (None, Some(design)) => Some(JournalDrawing {
                 label: design.label(),
-                design: design.to_toml().map_err(|error| error.to_string())?,
+                design: design.to_toml()?,
                 words: None,
                 origin: DrawingOrigin::Operator,
             }),

@@ -3,7 +3,7 @@
 //! that.
 
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,9 @@ use tokio::sync::oneshot;
 
 use super::motion_job::{CompletedMotion, JobContext, JobError};
 use super::{AT_REST_RAD, AttachedArm, Node};
+use base::lock::MutexExt;
 use base::wording::duration;
+use call::{Refusal, refusal};
 use job::DrawingPart;
 use plan::{AttendedPart, Plan};
 use scene::{DrawingPause, Order, Scene, ScenePen};
@@ -92,7 +94,7 @@ impl ConfirmedPen {
 
 impl PenChanges {
     fn all(&self) -> MutexGuard<'_, Vec<PenRequest>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.locked()
     }
 }
 
@@ -130,7 +132,7 @@ impl AttachedArm {
     }
 
     fn confirmed_pen(&self) -> MutexGuard<'_, Option<ConfirmedPen>> {
-        self.pen.lock().unwrap_or_else(PoisonError::into_inner)
+        self.pen.locked()
     }
 
     /// Ends the wait for a person without one. A hand may still be at an arm that is not simulated in this process.
@@ -167,25 +169,25 @@ impl Node {
     ///
     /// # Errors
     /// When no such job waits, or for another pen, or motion is not enabled any more; then it waits on.
-    pub fn confirm_pen(&self, job: &str, pen: usize) -> Result<String, String> {
+    pub fn confirm_pen(&self, job: &str, pen: usize) -> Result<String, Refusal> {
         let mut all = self.pen_changes.all();
         let Some(at) = all.iter().position(|request| request.awaited.job == job) else {
-            return Err(format!("{job} does not wait for a pen; nothing was done"));
+            return Err(refusal!("{job} does not wait for a pen; nothing was done"));
         };
-        let request = all.get(at).ok_or("it no longer waits")?;
+        let request = all.get(at).ok_or_else(|| refusal!("it no longer waits"))?;
         let (words, seat) = (request.awaited.words.clone(), &request.seat);
         if request.awaited.pen != pen {
-            return Err(format!(
+            return Err(refusal!(
                 "{job} waits for {words}, not for pen {pen}; it waits on, and nothing moved"
             ));
         }
         super::check_zeros_after_wait(self, seat)
-            .map_err(|why| format!("{why}; {job} waits on, and nothing moved"))?;
+            .map_err(|why| refusal!("{why}; {job} waits on, and nothing moved"))?;
         let now = seat.motion.clock().now();
         seat.permits()
             .confirm_pen_change(&request.scene, now)
             .map_err(|denied| {
-                format!("{denied}; then confirm {words} again; {job} waits on, and nothing moved")
+                refusal!("{denied}; then confirm {words} again; {job} waits on, and nothing moved")
             })?;
         let request = all.swap_remove(at);
         match request.confirmed.send(()) {
@@ -195,7 +197,7 @@ impl Node {
             Ok(()) => Ok(format!("{job} goes on with {words}: keep your hands away")),
             Err(()) => {
                 request.seat.give_up_pen_change();
-                Err(format!("{job} no longer waits; nothing moved"))
+                Err(refusal!("{job} no longer waits; nothing moved"))
             }
         }
     }
@@ -364,7 +366,7 @@ impl JobContext {
         let held = self.entry.held(&format!("it waits for {words}"));
         let heard = match held {
             Ok(()) => self.hear_confirmation(answer).await,
-            Err(error) => Err(error.to_string()),
+            Err(error) => Err(error.into()),
         };
         let requests = &self.node.pen_changes;
         requests.all().retain(|request| request.awaited.job != job);
@@ -395,31 +397,31 @@ impl JobContext {
         scene: &Scene,
         part: &AttendedPart,
         awaited: &AwaitedPen,
-    ) -> Result<(), String> {
+    ) -> Result<(), Refusal> {
         let ended = part
             .pause_before()
             .map(|pause| self.entry.pause_ended(pause));
         let is_pen = scene.holder.is_by_hand();
         let pen = is_pen.then(|| self.entry.pen_confirmed(awaited.pen, &awaited.name));
         let kept = ended.into_iter().chain(pen).collect::<Result<(), _>>();
-        kept.map_err(|error| error.to_string())
+        Ok(kept?)
     }
 
-    async fn hear_confirmation(&self, mut answer: oneshot::Receiver<()>) -> Result<(), String> {
+    async fn hear_confirmation(&self, mut answer: oneshot::Receiver<()>) -> Result<(), Refusal> {
         let clock = self.seat.motion.clock();
         let until = clock.now().after(CHANGE_WITHIN);
         loop {
             if self.seat.motion.stops_requested() > self.seen_stops {
-                return Err("stopped".to_owned());
+                return Err(refusal!("stopped"));
             }
             if clock.now() > until {
-                return Err(format!(
+                return Err(refusal!(
                     "nobody confirmed within {}",
                     duration(CHANGE_WITHIN)
                 ));
             }
             if let Ok(answer) = tokio::time::timeout(LOOK, &mut answer).await {
-                return answer.map_err(|_| "given up".to_owned());
+                return answer.map_err(|_| refusal!("given up"));
             }
         }
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::motion_job::{JobContext, JobError, tip_mm};
 use base::units::JointVector;
 use base::wording::millimetres;
+use call::{Refusal, refusal};
 use motion::VisitKind;
 use plan::AttendedPart;
 use scene::{PROBE_DEPTH_MM, Scene};
@@ -41,28 +42,28 @@ impl JobContext {
     /// Touches the sheet twice with the pen, and returns by how much it is longer than the scene says.
     async fn measure_pen(&self, scene: &Arc<Scene>, part: &AttendedPart) -> Result<f64, JobError> {
         let words = scene.pen_words(part.pen);
-        let fails = |why: String| {
+        let fails = |why: Refusal| {
             JobError::PenNotMeasured(format!(
                 "{words} could not be measured: {why}; put it in again as the scene says, then `reset` and `resume`, which asks for it"
             ))
         };
         let strokes = part.strokes.first();
         let Some(at_mm) = strokes.and_then(|stroke| stroke.points_mm.first()).copied() else {
-            return Err(fails("it draws nothing".to_owned()));
+            return Err(fails(refusal!("it draws nothing")));
         };
         let first_mm = self.touch(scene, part.pen, at_mm).await?.map_err(&fails)?;
         let second_mm = self.touch(scene, part.pen, at_mm).await?.map_err(&fails)?;
         let spread_mm = (first_mm - second_mm).abs();
         if spread_mm > SPREAD_MM_MAX {
             let (spread, most) = (millimetres(spread_mm, 2), millimetres(SPREAD_MM_MAX, 1));
-            return Err(fails(format!(
+            return Err(fails(refusal!(
                 "two touches differ by {spread}, at most {most} are possible"
             )));
         }
         let longer_mm = (first_mm + second_mm) / 2.0;
         if longer_mm.abs() > CHANGE_MM_MAX {
             let (by, most) = (change_words(longer_mm), millimetres(CHANGE_MM_MAX, 0));
-            return Err(fails(format!(
+            return Err(fails(refusal!(
                 "it is {by} than the scene says, at most {most} are possible"
             )));
         }
@@ -75,7 +76,7 @@ impl JobContext {
         scene: &Arc<Scene>,
         pen: usize,
         at_mm: [f64; 2],
-    ) -> Result<Result<f64, String>, JobError> {
+    ) -> Result<Result<f64, Refusal>, JobError> {
         let mounted = self.seat.with_confirmed_pen(scene);
         let (permit, start) = (self.ask(&mounted)?, self.start()?);
         let plan = self
@@ -85,10 +86,10 @@ impl JobContext {
         Ok(match done.visits.first() {
             Some(felt) if felt.kind == VisitKind::Contact => {
                 longer_mm(scene, pen, &felt.position_rad)
-                    .ok_or_else(|| "its length does not show where it touched".to_owned())
+                    .ok_or_else(|| refusal!("its length does not show where it touched"))
             }
-            Some(_) => Err("it touched before it had moved freely".to_owned()),
-            None => Err(format!(
+            Some(_) => Err(refusal!("it touched before it had moved freely")),
+            None => Err(refusal!(
                 "it touched nothing down to {PROBE_DEPTH_MM} mm below the sheet"
             )),
         })

@@ -1,7 +1,7 @@
 //! A person's word on one plan, where the node file asks for it. It comes by the control socket
 //! and names the plan's hash; nothing that a model can send is one.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use tokio::sync::oneshot;
@@ -9,7 +9,9 @@ use tokio::sync::oneshot;
 use super::motion_job::{JobContext, JobError};
 use super::stroke::same_hash;
 use super::{Node, pictures};
+use base::lock::MutexExt;
 use base::wording::duration;
+use call::{Refusal, refusal};
 use config::CanvasApproval;
 use permit::ActorRank;
 use plan::Plan;
@@ -52,7 +54,7 @@ pub struct PendingPlan {
 
 impl PlanApprovals {
     fn all(&self) -> MutexGuard<'_, Vec<ApprovalRequest>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.locked()
     }
 }
 
@@ -73,7 +75,7 @@ impl Node {
     ///
     /// # Errors
     /// When no such job waits, or it has another plan by now.
-    pub fn approve(&self, job: &str, plan: &str) -> Result<String, String> {
+    pub fn approve(&self, job: &str, plan: &str) -> Result<String, Refusal> {
         self.judge_plan(job, plan, PlanVerdict::Approved)?;
         Ok(format!("{job} may carry out plan {plan}"))
     }
@@ -82,18 +84,18 @@ impl Node {
     ///
     /// # Errors
     /// When no such job waits, or it has another plan by now.
-    pub fn refuse_plan(&self, job: &str, plan: &str) -> Result<String, String> {
+    pub fn refuse_plan(&self, job: &str, plan: &str) -> Result<String, Refusal> {
         self.judge_plan(job, plan, PlanVerdict::Refused)?;
         Ok(format!(
             "{job} may not carry out plan {plan}; nothing moves"
         ))
     }
 
-    fn judge_plan(&self, job: &str, plan: &str, verdict: PlanVerdict) -> Result<(), String> {
+    fn judge_plan(&self, job: &str, plan: &str, verdict: PlanVerdict) -> Result<(), Refusal> {
         let mut all = self.approvals.all();
         let Some(at) = all.iter().position(|waiting| waiting.job == job) else {
             let names: Vec<&str> = all.iter().map(|waiting| waiting.job.as_str()).collect();
-            return Err(format!(
+            return Err(refusal!(
                 "{job} does not wait for approval; these do: [{}]",
                 names.join(", ")
             ));
@@ -102,12 +104,12 @@ impl Node {
             .get(at)
             .is_none_or(|waiting| waiting.plan != same_hash(plan))
         {
-            return Err(format!(
+            return Err(refusal!(
                 "{job} has a different plan by now; look at that one and approve it"
             ));
         }
         let sent = all.swap_remove(at).judge.send(verdict);
-        sent.map_err(|_| format!("{job} no longer waits"))
+        sent.map_err(|_| refusal!("{job} no longer waits"))
     }
 }
 
@@ -143,7 +145,7 @@ impl JobContext {
             card.awaits_approval = true;
         });
         let held = self.entry.held("it waits for a person's approval");
-        held.map_err(|error| JobError::Refused(error.to_string()))?;
+        held.map_err(Refusal::from)?;
         let verdict = loop {
             let stopped = self.seat.motion.stops_requested() > self.seen_stops;
             if stopped || clock.now() > until {
@@ -159,21 +161,20 @@ impl JobContext {
             .all()
             .retain(|waiting| waiting.job != job);
         match verdict {
-            Ok(PlanVerdict::Refused) => Err(JobError::Refused(
-                "an operator refused this plan; ask what should be different".to_owned(),
-            )),
-            Ok(PlanVerdict::Approved) => {
-                super::check_zeros_after_wait(&self.node, &self.seat).map_err(JobError::Refused)?;
-                let noted = self.entry.approved(&plan.hash);
-                noted.map_err(|error| JobError::Refused(error.to_string()))
+            Ok(PlanVerdict::Refused) => {
+                Err(refusal!("an operator refused this plan; ask what should be different").into())
             }
-            Err(true) => Err(JobError::Refused(
-                "stopped while it waited for approval".to_owned(),
-            )),
-            Err(false) => Err(JobError::Refused(format!(
+            Ok(PlanVerdict::Approved) => {
+                super::check_zeros_after_wait(&self.node, &self.seat)?;
+                let noted = self.entry.approved(&plan.hash);
+                Ok(noted.map_err(Refusal::from)?)
+            }
+            Err(true) => Err(refusal!("stopped while it waited for approval").into()),
+            Err(false) => Err(refusal!(
                 "{job} was not approved within {}",
                 duration(APPROVAL_WITHIN)
-            ))),
+            )
+            .into()),
         }
     }
 

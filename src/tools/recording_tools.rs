@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::dispatch::ToolContext;
 use super::reply::Reply;
+use call::Refusal;
 use catalogue::ToolDefinition;
 
 /// Answers what was recorded. It waits for the disk.
@@ -18,7 +19,7 @@ pub trait RecordingLibrary: Send + Sync {
         &self,
         tool: &str,
         given: &Map<String, Value>,
-    ) -> Result<(String, Map<String, Value>), String>;
+    ) -> Result<(String, Map<String, Value>), Refusal>;
 }
 
 /// Asks the node's recordings.
@@ -36,7 +37,7 @@ pub(super) async fn call(order: &ToolContext<'_>, tool: &ToolDefinition) -> Repl
             .fold(Reply::done(message), |reply, (name, value)| {
                 reply.with_value(&name, value)
             }),
-        Ok(Err(why)) => failed(why),
+        Ok(Err(why)) => failed(why.into()),
         Err(_) => failed("the recording could not be read: its thread failed".to_owned()),
     }
 }

@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 
 use super::dispatch::ToolContext;
 use super::reply::Reply;
+use call::Refusal;
 use config::ServerEntry;
 use fleet::{RemoteCallWatch, ToolAnswer};
 
@@ -15,7 +16,7 @@ pub trait RemoteTools: Send + Sync {
         &self,
         errand: RemoteToolCall,
         watch: RemoteCallWatch,
-    ) -> BoxFuture<'static, Result<ToolAnswer, String>>;
+    ) -> BoxFuture<'static, Result<ToolAnswer, Refusal>>;
 }
 
 /// A call of another server's tool.

@@ -58,6 +58,7 @@ async fn go_on(
         sheet_check::check(order.node, seat, &scene).await?;
         let mut call = order.job("stroke", &scene, false);
         call.accepted.resumes.clone_from(&past.id);
+        call.accepted.ticket.clone_from(&past.ticket);
         call.accepted.drawing = job_scene::kept_drawing(order.node, past);
         call.accepted.understood = Value::Object(understood.clone()).to_string();
         // The same job, however it was named.
@@ -251,8 +252,9 @@ pub(super) fn same_scene(
         .with("code", "scene_changed")
         .boxed()
     };
-    let scene = job_scene::of_job(&node.scenes, &node.state, past).map_err(changed)?;
-    check_is_for(seat, &scene).map_err(changed)?;
+    let scene =
+        job_scene::of_job(&node.scenes, &node.state, past).map_err(|why| changed(why.into()))?;
+    check_is_for(seat, &scene).map_err(|why| changed(why.into()))?;
     Ok(scene)
 }
 

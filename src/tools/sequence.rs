@@ -2,7 +2,7 @@
 //!
 //! A step takes the same path as any call: it is read, judged, journalled and stopped as if the caller had made it.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
@@ -14,6 +14,7 @@ use super::dispatch::{ToolContext, ToolRequest};
 use super::reply::{NOTHING_IN_THIS_STEP, Reply, ReplyWording as _};
 use super::{Node, RemoteCallWatch, exam_helpers, recording_tools, remote_tools};
 use args::ReceivedArguments;
+use base::lock::MutexExt;
 use base::units::ClockInstant;
 use catalogue::{PREVIEW_NAMES, ToolDefinition, ToolEffect};
 use permit::ActorRank;
@@ -111,12 +112,12 @@ enum SequenceClaim {
 impl SequenceRegistry {
     /// Ends every sequence: its present step is stopped, and no other begins.
     pub(super) fn cancel(&self) {
-        let courses = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let courses = self.0.locked();
         courses.iter().for_each(|course| course.cancelled.cancel());
     }
 
     fn claim(&self, tool: &ToolDefinition, key: String, now: &SequenceEnd) -> SequenceClaim {
-        let mut courses = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut courses = self.0.locked();
         if let Some(known) = courses.iter().find(|course| course.tool == tool.name) {
             let same = known.key == key;
             match known.is_over() {
@@ -153,7 +154,7 @@ impl SequenceProgress {
 
     /// Returns whether it succeeded so recently that it is not done again.
     fn is_recent_success(&self, now: &SequenceEnd) -> bool {
-        let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        let ended = self.ended.locked();
         let lately = ended.as_ref().is_some_and(|then| now.is_soon_after(then));
         let succeeded = self
             .reply
@@ -164,16 +165,16 @@ impl SequenceProgress {
     }
 
     fn describe(&self) -> String {
-        let at = self.at.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = self.at.locked();
         format!("{}: {}", self.tool, at.1)
     }
 
     fn steps_done(&self) -> usize {
-        self.at.lock().unwrap_or_else(PoisonError::into_inner).0
+        self.at.locked().0
     }
 
     fn tell(&self, done: usize, words: String) {
-        *self.at.lock().unwrap_or_else(PoisonError::into_inner) = (done, words);
+        *self.at.locked() = (done, words);
     }
 
     async fn answer(&self) -> Option<Arc<Reply>> {
@@ -183,7 +184,7 @@ impl SequenceProgress {
     }
 
     fn end(&self, reply: Reply, now: SequenceEnd) {
-        *self.ended.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
+        *self.ended.locked() = Some(now);
         self.reply.send_replace(Some(Arc::new(reply)));
     }
 }

@@ -27,7 +27,7 @@ pub(super) async fn check(
     let (mut why_not, mut lies) = (Vec::new(), false);
     for (_, look) in &looks {
         match look.as_ref().map(|look| (look, look.evidence(fiducials))) {
-            Err(why) => why_not.push(why.clone()),
+            Err(why) => why_not.push(why.to_string()),
             Ok((_, SheetEvidence::Nothing(why))) => why_not.push(why),
             Ok((_, SheetEvidence::Lies)) => lies = true,
             Ok((look, SheetEvidence::Moved(moved))) => {

@@ -2,10 +2,11 @@
 //! who look at once are shown the same.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use super::{AttachedArm, pictures};
+use base::lock::MutexExt;
 use base::units::ClockInstant;
 use scene::Scene;
 
@@ -40,10 +41,7 @@ struct CachedPhoto {
 pub(super) fn of(seat: &AttachedArm) -> Option<Vec<u8>> {
     let (studio, scene) = seat.studio.as_ref().zip(seat.placed_scene())?;
     let photograph = &seat.photograph;
-    let mut last = photograph
-        .last
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner);
+    let mut last = photograph.last.locked();
     let sheet = photograph.sheets.load(Ordering::SeqCst);
     let now = seat.motion.clock().now();
     let is_drawing = seat.board.job().is_some_and(|job| !job.is_over());

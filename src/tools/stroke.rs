@@ -1,7 +1,7 @@
 //! `stroke`: draws the scene's design.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use serde_json::{Map, Value, json};
 
@@ -12,8 +12,10 @@ use super::preview::DrawingPreview;
 use super::preview_text::DrawnExtent;
 use super::reply::Reply;
 use super::{AttachedArm, calibration_check, pictures, resume, sheet_check};
+use base::lock::MutexExt;
 use base::units::JointVector;
 use base::wording::{count, millimetres, seconds};
+use call::Refusal;
 use design::compare::{InkDeviation, deviation_mm};
 use plan::{self, Plan};
 use scene::{Order as DrawingOrder, Revision, Scene, SheetStroke};
@@ -62,6 +64,12 @@ async fn begin_in(
     let mut call = order.job("stroke", &scene, order.is("again"));
     drawn.note_in(order, &mut call)?;
     let work = move |errand| draw(errand, scene, drawing);
+    if let Some(queued) = order.queued_drawing()? {
+        queued.ticket().clone_into(&mut call.accepted.ticket);
+        // Two drawings of a batch may be alike.
+        call.key = format!("{} {}", call.key, queued.ticket());
+        return Ok(motion_job::submit_queued(order.node, seat, call, order.watch, work).await);
+    }
     Ok(motion_job::submit_job(order.node, seat, call, order.watch, work).await)
 }
 
@@ -162,7 +170,7 @@ const PREVIEWS_MAX: usize = 64;
 
 impl PreviewHistory {
     fn remember(&self, scene: &Scene, plan: &Plan) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.0.locked();
         all.retain(|preview| preview.hash != plan.hash);
         all.push_back(RememberedPreview {
             hash: plan.hash.clone(),
@@ -177,7 +185,7 @@ impl PreviewHistory {
 
     /// Describes the changes since the preview with this hash.
     fn changed(&self, hash: &str, scene: &Scene, plan: &Plan) -> String {
-        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = self.0.locked();
         let now = size(plan);
         match all.iter().find(|preview| preview.hash == hash) {
             None => format!("no dry run since this node started made it; the plan would be {now}"),
@@ -239,10 +247,8 @@ async fn previewed(
     scene: &Arc<Scene>,
     drawing: DrawingScope,
 ) -> Result<Reply, JobError> {
-    let seat = order
-        .seat()
-        .map_err(|reply| JobError::Refused(reply.text))?;
-    let start = motion_job::measured(seat).map_err(JobError::Refused)?;
+    let seat = order.seat().map_err(Refusal::from)?;
+    let start = motion_job::measured(seat)?;
     let planned = Arc::clone(scene);
     let preview = motion_job::preview(seat, order.watch, move |watch| {
         DrawingPreview::new(&drawing.scene(&planned), &start.position_rad, watch)
@@ -300,7 +306,7 @@ pub(super) async fn draw(
         .await?;
     if let Some(canvas) = &scene.canvas {
         let within = canvas.check_time(plan.report.duration_s);
-        within.map_err(|bound| JobError::Refused(bound.to_string()))?;
+        within.map_err(Refusal::from)?;
     }
     if let Some(wanted) = drawing.plan.as_ref().filter(|wanted| **wanted != plan.hash) {
         return Err(JobError::Said(refuse_changed_plan(

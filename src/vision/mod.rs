@@ -20,7 +20,7 @@ pub use lens::{LensModel, PlacedCamera};
 pub use sheet_offset::{SheetOffset, sheet_offset};
 pub use sheet_pose::{CORNER_RMS_PX_MAX, SheetLocation, locate};
 pub use tag_family::{DetectedTag, Family, SheetTag, TAGS_MAX, TagLayout};
-pub use tag_finder::find;
+pub use tag_finder::{TagFinderError, find};
 
 /// Reason that a picture gives no pose of the sheet.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -58,5 +58,5 @@ pub enum VisionError {
     },
     /// The finder failed.
     #[error("tags cannot be looked for: {0}")]
-    Finder(String),
+    Finder(#[from] TagFinderError),
 }

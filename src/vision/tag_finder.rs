@@ -72,12 +72,32 @@ pub fn find(frame: &ImageFrame, family: Family) -> Result<Vec<DetectedTag>, Visi
     Ok(seen.iter().filter(once).copied().collect())
 }
 
+/// Reason that the finder does not look through a picture.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TagFinderError {
+    /// The thread that owns the library has ended.
+    #[error("its thread is gone; start the node again")]
+    ThreadGone,
+    /// The library has no detector for the family.
+    #[error("it has no detector")]
+    NoDetector,
+    /// The library failed: its message.
+    #[error("{0}")]
+    Library(String),
+}
+
+impl TagFinderError {
+    fn library(error: impl std::error::Error) -> Self {
+        Self::Library(error.to_string())
+    }
+}
+
 /// Request to the finder, with the channel for its answer.
 struct FindRequest {
     size_px: [u32; 2],
     grey: Arc<[u8]>,
     family: Family,
-    answer: Sender<Result<Vec<RawDetection>, String>>,
+    answer: Sender<Result<Vec<RawDetection>, TagFinderError>>,
 }
 
 /// Detection by the library.
@@ -104,7 +124,7 @@ impl TagFinder {
         grey: &Arc<[u8]>,
         family: Family,
     ) -> Result<Vec<RawDetection>, VisionError> {
-        let gone = || VisionError::Finder("its thread is gone; start the node again".to_owned());
+        let gone = || TagFinderError::ThreadGone;
         let (answer, found) = channel();
         let ask = FindRequest {
             size_px,
@@ -118,8 +138,7 @@ impl TagFinder {
             .unwrap_or_else(PoisonError::into_inner)
             .send(ask);
         sent.map_err(|_| gone())?;
-        let found = found.recv().map_err(|_| gone())?;
-        found.map_err(VisionError::Finder)
+        Ok(found.recv().map_err(|_| gone())??)
     }
 
     fn begin() -> Option<Mutex<Sender<FindRequest>>> {
@@ -138,7 +157,7 @@ impl TagFinder {
         spawned.ok().map(|_| Mutex::new(asks))
     }
 
-    fn search(&mut self, ask: &FindRequest) -> Result<Vec<RawDetection>, String> {
+    fn search(&mut self, ask: &FindRequest) -> Result<Vec<RawDetection>, TagFinderError> {
         let image = image(ask)?;
         let detector = self.detector(ask.family)?;
         let is_large = ask.grey.len() > HALVED_FROM_PX;
@@ -153,7 +172,7 @@ impl TagFinder {
         Ok(found.collect())
     }
 
-    fn detector(&mut self, family: Family) -> Result<&mut Detector, String> {
+    fn detector(&mut self, family: Family) -> Result<&mut Detector, TagFinderError> {
         let (place, known): (_, fn() -> Known) = match family {
             Family::Tag16h5 => (&mut self.small, Known::tag_16h5),
             Family::Tag36h11 => (&mut self.large, Known::tag_36h11),
@@ -161,21 +180,19 @@ impl TagFinder {
         if place.is_none() {
             let bits = bits_corrected(family);
             let built = Detector::builder().add_family_bits(known(), bits).build();
-            let mut detector = built.map_err(|error| error.to_string())?;
+            let mut detector = built.map_err(TagFinderError::library)?;
             detector.set_thread_number(1);
             detector.set_refine_edges(true);
             *place = Some(detector);
         }
-        place
-            .as_mut()
-            .ok_or_else(|| "it has no detector".to_owned())
+        place.as_mut().ok_or(TagFinderError::NoDetector)
     }
 }
 
-fn image(ask: &FindRequest) -> Result<Image, String> {
+fn image(ask: &FindRequest) -> Result<Image, TagFinderError> {
     let [width, height] = ask.size_px.map(|side| side as usize);
     let made = Image::zeros_with_alignment(width, height, ROW_BYTES);
-    let mut image = made.map_err(|error| error.to_string())?;
+    let mut image = made.map_err(TagFinderError::library)?;
     let stride = image.stride().max(1);
     let rows = image.as_slice_mut().chunks_mut(stride);
     for (row, from) in rows.zip(ask.grey.chunks_exact(width)) {

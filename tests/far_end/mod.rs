@@ -17,7 +17,7 @@ use steadyhand::clock::NodeClock;
 use steadyhand::gate::{self, CheckedTrajectory};
 use steadyhand::link::memory::MemoryLink;
 use steadyhand::link::{ByteLink, LinkError, LinkFuture};
-use steadyhand::motion::{MotionHandle, MotionOutcome, PortOpener};
+use steadyhand::motion::{MotionError, MotionHandle, MotionOutcome, PortOpener};
 use steadyhand::permit::{ActorRank, MotionPermit, PermitRegistry};
 use steadyhand::plan::{self, SilentObserver, SpanKind, Trajectory};
 use steadyhand::scene::{Scene, SceneLibrary};
@@ -331,7 +331,7 @@ impl Rig {
     }
 
     /// Opens the port and attaches.
-    pub(crate) fn attach(&self) -> Result<MotionHandle, String> {
+    pub(crate) fn attach(&self) -> Result<MotionHandle, MotionError> {
         MotionHandle::start(
             Arc::clone(&self.scene.arm),
             self.clock.clone(),

@@ -821,6 +821,7 @@ async fn invariant_18_heat_is_told_then_refused_then_ends_the_motion() {
         let MotionOutcome::Refused(words) = outcome else {
             panic!("{outcome:?}")
         };
+        let words = words.to_string();
         assert!(
             words.contains("servo 3") && words.contains("60 °C"),
             "{words}"

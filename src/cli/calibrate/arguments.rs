@@ -1,5 +1,6 @@
 //! The commands of `calibrate` with their options.
 
+use anyhow::anyhow;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -222,14 +223,14 @@ impl From<TouchTargetArg> for TouchRole {
     }
 }
 
-fn radians(said: &str) -> Result<f64, String> {
+fn radians(said: &str) -> anyhow::Result<f64> {
     number(said)
-        .ok_or_else(|| "write each joint in rad, base first, such as 0.1,-0.3,0.4,1.2,0".to_owned())
+        .ok_or_else(|| anyhow!("write each joint in rad, base first, such as 0.1,-0.3,0.4,1.2,0"))
 }
 
-fn millimetres(said: &str) -> Result<f64, String> {
+fn millimetres(said: &str) -> anyhow::Result<f64> {
     let mm = number(said).filter(|mm| *mm > 0.0);
-    mm.ok_or_else(|| "write millimetres above 0, such as 100 or 62.5".to_owned())
+    mm.ok_or_else(|| anyhow!("write millimetres above 0, such as 100 or 62.5"))
 }
 
 fn number(said: &str) -> Option<f64> {

@@ -227,7 +227,7 @@ impl FirmwareDriver {
         });
         let complaint = match refusal {
             // A controller that takes no segments says in its STATE why not.
-            Some((SegmentStatus::NotReady, refused)) => Some(self.broken().unwrap_or(refused)),
+            Some((SegmentStatus::NotReady, refused)) => self.broken().or(Some(refused)),
             Some((_, refused)) => Some(refused),
             None => self.broken(),
         };

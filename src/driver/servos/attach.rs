@@ -3,6 +3,7 @@
 use super::*;
 use crate::identity;
 use crate::servo_map::ServoEntry;
+use servo::SetupFault;
 
 /// Readings of a position that are compared before the first is believed.
 const FIRST_READINGS: u32 = 4;
@@ -145,7 +146,7 @@ impl<D: Dialect> ServoDriver<D> {
         let identity = D::identify(&settings, servo.clone(), &self.ids);
         let fits = fits_turn::<D>(&self.map.entries[place]);
         let identity = identity.and_then(|identity| fits.map(|()| identity));
-        let mut identity = identity.map_err(|what| DriverError::Setup { servo, what })?;
+        let mut identity = identity.map_err(|fault| DriverError::Setup { servo, fault })?;
         let torque = self.read(link, place, D::TORQUE_ENABLE).await?;
         self.torque_limits.push(D::torque_limits(&settings));
         identity.torque_on = torque.byte(0) != 0;
@@ -170,12 +171,9 @@ impl<D: Dialect> ServoDriver<D> {
             }
             last = Some(readings);
         }
-        Err(DriverError::Setup {
+        Err(DriverError::UnsteadyReadings {
             servo: self.map.name(0),
-            what: format!(
-                "the positions on this bus differ from one reading to the next: hold arm `{}` still and check its cables",
-                self.arm.name
-            ),
+            arm: self.arm.name.clone(),
         })
     }
 
@@ -234,18 +232,18 @@ impl<D: Dialect> ServoDriver<D> {
 
 /// Refuses a joint that would be sent to positions that its servo does not count within one turn:
 /// it would fault there in the middle of a motion.
-fn fits_turn<D: Dialect>(entry: &ServoEntry) -> Result<(), String> {
+fn fits_turn<D: Dialect>(entry: &ServoEntry) -> Result<(), SetupFault> {
     let Some((least, most)) = entry.range_ticks() else {
         return Ok(());
     };
     if D::POSITIONS.contains(&least) && D::POSITIONS.contains(&most) {
         return Ok(());
     }
-    Err(format!(
-        "its joint's limits are {least} to {most} ticks, which leaves one turn, {} to {}: set its homing offset so that the middle of the joint's range is near the middle of the turn, and calibrate it; or narrow the joint in the arm's file",
-        D::POSITIONS.start(),
-        D::POSITIONS.end()
-    ))
+    Err(SetupFault::LeavesTurn {
+        least,
+        most,
+        turn: D::POSITIONS,
+    })
 }
 
 /// Waiting before each reply costs more than a tenth of a cycle.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use clap::Subcommand;
 use serde_json::Value;
 
@@ -92,11 +92,11 @@ pub(super) enum CasesCommand {
 }
 
 /// Returns a difficulty from 1 to 10.
-fn difficulty(text: &str) -> Result<f64, String> {
+fn difficulty(text: &str) -> anyhow::Result<f64> {
     let value: Option<f64> = text.parse().ok();
     value
         .filter(|value| (1.0..=10.0).contains(value))
-        .ok_or_else(|| format!("{text:?} is no difficulty; 1 to 10 are possible"))
+        .ok_or_else(|| anyhow!("{text:?} is no difficulty; 1 to 10 are possible"))
 }
 
 pub(super) async fn run(
@@ -344,9 +344,12 @@ fn saved(
         0 => {}
         late => show::note(&format!("{late} cases that waited are saved")),
     }
-    let kept = generate::keep(record, store, &made.cases)?;
+    let waits = generate::keep(record, store, &made.cases)?;
     show::note(&made.told);
-    kept.map_err(|why| anyhow::anyhow!("the cases are not saved: {why}"))
+    match waits {
+        Some(why) => Err(anyhow!("the cases are not saved: {why}")),
+        None => Ok(()),
+    }
 }
 
 fn export(record: &ExamRecord, out: Option<PathBuf>, own: bool) -> anyhow::Result<()> {

@@ -17,6 +17,7 @@ use base::clock::calendar_ms;
 use caller::{TokenCard, TokenStore};
 use catalogue::KnownNames;
 use node::{CertificateCheck, open, state_folder};
+use tools::Refusal;
 
 /// The record of exams in a node's state folder.
 pub(super) const STORE: &str = "exam.db";
@@ -104,6 +105,14 @@ fn lasting(node: &NodeOptions) -> anyhow::Result<Option<PathBuf>> {
     Ok(Some(state_folder::folder(node, &file)?))
 }
 
+/// Outcome of issuing a certificate for the level that a run has reached.
+pub(super) enum CertificateOutcome {
+    /// It has this id.
+    Issued(String),
+    /// There is none: why.
+    Refused(String),
+}
+
 /// Issues a certificate for the level that a run has reached, or returns the reason for refusing one; `None` if no
 /// level was reached.
 pub(super) fn issue(
@@ -112,7 +121,7 @@ pub(super) fn issue(
     record: &mut ExamRecord,
     run: i64,
     verdict: &ExamVerdict,
-) -> anyhow::Result<Option<Result<String, String>>> {
+) -> anyhow::Result<Option<CertificateOutcome>> {
     let Some(level) = verdict.reached else {
         return Ok(None);
     };
@@ -121,14 +130,15 @@ pub(super) fn issue(
     let asked = CaseSelection::shipped_and_own(&tools, &[], record)?.cases;
     if !exam.covers(&asked) {
         let why = "no certificate: it is given for all the cases that ship and your own, not for others alone";
-        return Ok(Some(Err(why.to_owned())));
+        return Ok(Some(CertificateOutcome::Refused(why.to_owned())));
     }
     if exam.tools_hash() != crate::tools_hash(&tools) {
         let why = "no certificate: it is given for this node's own tools, not for them with others";
-        return Ok(Some(Err(why.to_owned())));
+        return Ok(Some(CertificateOutcome::Refused(why.to_owned())));
     }
     let Some(folder) = lasting(node)? else {
-        return Ok(Some(Err(format!("no certificate: {NOTHING_KEPT}"))));
+        let why = format!("no certificate: {NOTHING_KEPT}");
+        return Ok(Some(CertificateOutcome::Refused(why)));
     };
     let settings = record.run(Some(run))?.settings;
     let now = ExamConditions {
@@ -138,7 +148,8 @@ pub(super) fn issue(
     };
     let one = PlannerCertificate::of(run, &now, &settings, level, calendar_ms());
     let signature = job::sign(&folder, &one.text()).context("the certificate is not signed")?;
-    Ok(Some(Ok(record.certify(&one, &signature)?)))
+    let id = record.certify(&one, &signature)?;
+    Ok(Some(CertificateOutcome::Issued(id)))
 }
 
 /// Returns the objections to a certificate at a node with these conditions.
@@ -308,27 +319,30 @@ impl RecordedCertificates {
 }
 
 impl CertificateCheck for RecordedCertificates {
-    fn proves(&self, card: &TokenCard, level: Level, here: &KnownNames) -> Result<(), String> {
-        let id = card
-            .certificate
-            .as_deref()
-            .ok_or_else(|| format!("no certificate is attached to the token `{}`", card.name))?;
+    fn proves(&self, card: &TokenCard, level: Level, here: &KnownNames) -> Result<(), Refusal> {
+        let id = card.certificate.as_deref().ok_or_else(|| {
+            Refusal::new(format!(
+                "no certificate is attached to the token `{}`",
+                card.name
+            ))
+        })?;
         let store = self.state.join(STORE);
         if !store.is_file() {
-            return Err(format!("the record of exams {} is gone", store.display()));
+            let why = format!("the record of exams {} is gone", store.display());
+            return Err(Refusal::new(why));
         }
-        let record = ExamRecord::open(&store).map_err(|error| error.to_string())?;
-        let held = record.certificate(id).map_err(|error| error.to_string())?;
+        let record = ExamRecord::open(&store)?;
+        let held = record.certificate(id)?;
         let void = conditions(here, &record)
             .and_then(|now| objections(&self.state, &record, &held, &now, &self.files, level))
-            .map_err(|error| format!("{error:#}"))?;
+            .map_err(|error| Refusal::new(format!("{error:#}")))?;
         if void.is_empty() {
             Ok(())
         } else {
-            Err(format!(
-                "its certificate {id} does not hold: {}",
-                void.join("; ")
-            ))
+            let why = void.join("; ");
+            Err(Refusal::new(format!(
+                "its certificate {id} does not hold: {why}"
+            )))
         }
     }
 }

@@ -1,9 +1,10 @@
 //! The way to an OpenAI-compatible endpoint. The key is known here and nowhere else.
 
+use anyhow::{anyhow, bail};
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
-use crate::{EndpointResponse, ModelEndpoint};
+use crate::{AnswerError, EndpointResponse, ModelEndpoint};
 use mcp::http_client;
 
 use node::remote_tools::EXAM_KEY_VARIABLE;
@@ -52,18 +53,19 @@ impl HttpModelEndpoint {
         &self,
         model: &str,
         texts: &[&str],
-    ) -> Result<Vec<Vec<f64>>, String> {
+    ) -> anyhow::Result<Vec<Vec<f64>>> {
         let url = format!("{}/embeddings", self.base);
         let body = json!({"model": model, "input": texts})
             .to_string()
             .into_bytes();
         let answer = http_client::json(&url, self.key.clone(), Some(body)).await;
-        let (status, body) = answer.map_err(|error| self.without_key(&error.to_string()))?;
+        let (status, body) =
+            answer.map_err(|error| anyhow!(self.without_key(&error.to_string())))?;
         let told = || self.without_key(&body.chars().take(TOLD_CHARS_MAX).collect::<String>());
         let value: Value = serde_json::from_str(&body).unwrap_or_default();
         let list = value.get("data").and_then(Value::as_array);
         let Some(list) = list.filter(|_| status == 200) else {
-            return Err(format!("it answered {status}: {}", told()));
+            bail!("it answered {status}: {}", told());
         };
         let place = |one: &Value| one.get("index").and_then(Value::as_u64);
         let mut list: Vec<&Value> = list.iter().collect();
@@ -76,7 +78,7 @@ impl HttpModelEndpoint {
                 .collect::<Option<Vec<f64>>>()
         };
         let all: Option<Vec<Vec<f64>>> = list.into_iter().map(vector).collect();
-        all.ok_or_else(|| format!("its vectors are not lists of numbers: {}", told()))
+        all.ok_or_else(|| anyhow!("its vectors are not lists of numbers: {}", told()))
     }
 
     fn without_key(&self, text: &str) -> String {
@@ -88,7 +90,7 @@ impl HttpModelEndpoint {
 }
 
 impl ModelEndpoint for HttpModelEndpoint {
-    fn ask(&self, body: Value) -> BoxFuture<'_, Result<EndpointResponse, String>> {
+    fn ask(&self, body: Value) -> BoxFuture<'_, Result<EndpointResponse, AnswerError>> {
         Box::pin(async move {
             let url = format!("{}/chat/completions", self.base);
             let body = body.to_string().into_bytes();
@@ -97,7 +99,10 @@ impl ModelEndpoint for HttpModelEndpoint {
                     status,
                     body: self.without_key(&body),
                 }),
-                Err(error) => Err(self.without_key(&error.to_string())),
+                Err(error) => {
+                    let why = self.without_key(&error.to_string());
+                    Err(AnswerError::Unreachable(why))
+                }
             }
         })
     }

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::SystemTime;
 
 use anyhow::Context;
+use base::lock::MutexExt;
 
 /// Number of bytes read at a time.
 const PART_BYTES: usize = 1 << 16;
@@ -23,7 +24,7 @@ impl ModelFileHashes {
     pub(super) fn of(&self, path: &Path) -> Option<String> {
         let about = std::fs::metadata(path).ok()?;
         let looks = (about.len(), about.modified().ok());
-        let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let lock = || self.0.locked();
         let known = lock().get(path).filter(|(then, _)| *then == looks).cloned();
         if let Some((_, hash)) = known {
             return Some(hash);

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::ask_args::PlannerAskArgs;
 use super::case_selection::CaseSelection;
-use super::certificate;
+use super::certificate::{self, CertificateOutcome};
 use super::endpoint::HttpModelEndpoint;
 use super::{ExitStatus, NodeOptions, foreign_servers, read, show, toolbox};
 use crate::{
@@ -357,7 +357,7 @@ fn show_progress(bar: &ProgressBar, now: ExamProgress) {
 struct ExamRunResult {
     run: i64,
     verdict: ExamVerdict,
-    certificate: Option<Result<String, String>>,
+    certificate: Option<CertificateOutcome>,
 }
 
 /// Writes the report of a run, and returns where it is.
@@ -380,8 +380,11 @@ fn result_json(told: &ExamRunResult, files: &[String]) -> anyhow::Result<Value> 
         whole.insert("verdict".to_owned(), verdict.line().into());
         whole.insert("bound".to_owned(), verdict.bound_line().into());
         whole.insert("report".to_owned(), files.into());
-        let given = told.certificate.as_ref().and_then(|one| one.as_ref().ok());
-        whole.insert("certificate".to_owned(), given.cloned().into());
+        let issued = match &told.certificate {
+            Some(CertificateOutcome::Issued(id)) => Some(id.clone()),
+            _ => None,
+        };
+        whole.insert("certificate".to_owned(), issued.into());
     }
     Ok(whole)
 }
@@ -400,10 +403,10 @@ fn exit_of(verdict: &ExamVerdict) -> ExitStatus {
 fn in_words(told: &ExamRunResult, files: &[String]) {
     verdict_in_words(told.run, &told.verdict);
     match &told.certificate {
-        Some(Ok(id)) => show::line(&format!(
+        Some(CertificateOutcome::Issued(id)) => show::line(&format!(
             "certificate: {id}; give it to a token with `steadyhand exam certificate attach {id} --token NAME`"
         )),
-        Some(Err(why)) => show::line(&format!("  note: {why}")),
+        Some(CertificateOutcome::Refused(why)) => show::line(&format!("  note: {why}")),
         None => {}
     }
     for file in files {

@@ -177,7 +177,9 @@ async fn probe(server: &RecordedServer) -> (ServerStatus, String) {
                     Err(error) => Err(key.redact(&error.to_string())),
                 }
             }
-            ServerTransport::Stdio => node::remote_tools::greet(&server.url).await,
+            ServerTransport::Stdio => node::remote_tools::greet(&server.url)
+                .await
+                .map_err(String::from),
         }
     };
     match tokio::time::timeout(CHECK_MAX, opening).await {

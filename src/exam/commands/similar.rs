@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use serde_json::Value;
 
@@ -43,11 +43,11 @@ pub(super) struct SimilarArgs {
 }
 
 /// Returns a share from 0 to 1.
-fn share(text: &str) -> Result<f64, String> {
+fn share(text: &str) -> anyhow::Result<f64> {
     let value: Option<f64> = text.parse().ok();
     value
         .filter(|value| (0.0..=1.0).contains(value))
-        .ok_or_else(|| format!("{text:?} is no threshold; 0 to 1 are possible"))
+        .ok_or_else(|| anyhow!("{text:?} is no threshold; 0 to 1 are possible"))
 }
 
 /// Which tools: exactly one of these.
@@ -151,9 +151,9 @@ async fn vectors(url: &str, model: &str, cards: &[ExamToolCard]) -> anyhow::Resu
     let lines: Vec<&str> = cards.iter().map(ExamToolCard::purpose).collect();
     let asked =
         tokio::time::timeout(EMBED_MAX, HttpModelEndpoint::at(url).vectors(model, &lines)).await;
-    let late = |_| Err(format!("nothing came within {} s", EMBED_MAX.as_secs()));
+    let late = |_| Err(anyhow!("nothing came within {} s", EMBED_MAX.as_secs()));
     let vectors = asked.unwrap_or_else(late);
-    vectors.map_err(|why| anyhow::anyhow!("the embedding model at {url} did not answer: {why}"))
+    vectors.map_err(|why| anyhow!("the embedding model at {url} did not answer: {why}"))
 }
 
 fn print_pair(pair: &ToolPair, run: Option<i64>) {

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::check::check;
 use crate::helper::ModelClient;
-use crate::{ExamCase, ExamToolbox};
+use crate::{ExamCase, ExamToolbox, UnusableReply};
 
 /// Cases that a model paraphrased.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -44,7 +44,7 @@ pub async fn paraphrase(
                 made.cases.push(other);
             }
             Err(why) => {
-                made.why_not.get_or_insert(why);
+                made.why_not.get_or_insert(why.to_string());
                 made.cases.push(case);
             }
         }
@@ -52,7 +52,7 @@ pub async fn paraphrase(
     made
 }
 
-async fn other_words(asker: &ModelClient, case: &ExamCase) -> Result<String, String> {
+async fn other_words(asker: &ModelClient, case: &ExamCase) -> Result<String, UnusableReply> {
     let ask = format!(
         "Say the following request to a robot arm's assistant in other words. Keep every name, number and negation as it \
          is. Answer with the request alone, in one line.\n\n{}",
@@ -69,9 +69,10 @@ fn kept<'a>(
     query: String,
     others: impl Iterator<Item = &'a ExamCase>,
     tools: &ExamToolbox,
-) -> Result<ExamCase, String> {
-    if let Some(lost) = lost(case, &query) {
-        return Err(format!("the model lost {lost:?} of {:?}", case.query));
+) -> Result<ExamCase, UnusableReply> {
+    if let Some(word) = lost(case, &query) {
+        let query = case.query.clone();
+        return Err(UnusableReply::Lost { word, query });
     }
     let other = ExamCase {
         query,
@@ -81,7 +82,7 @@ fn kept<'a>(
     if found.passes() {
         Ok(other)
     } else {
-        Err(found.why.join("; "))
+        Err(UnusableReply::Fails(found.why))
     }
 }
 
@@ -108,7 +109,7 @@ fn lost(case: &ExamCase, query: &str) -> Option<String> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelJudgement {
     /// 0 to 1, and why; or why there is no score.
-    pub score: Result<(f64, String), String>,
+    pub score: Result<(f64, String), UnusableReply>,
     /// Tries after the first.
     pub retries: u32,
 }
@@ -134,12 +135,15 @@ pub async fn model_opinion(
     );
     let reply = asker.say(&ask).await;
     ModelJudgement {
-        score: reply.words.and_then(|said| judgement(&said)),
+        score: match reply.words {
+            Ok(said) => judgement(&said),
+            Err(error) => Err(error.into()),
+        },
         retries: reply.retries,
     }
 }
 
-fn judgement(said: &str) -> Result<(f64, String), String> {
+fn judgement(said: &str) -> Result<(f64, String), UnusableReply> {
     let object = said.find('{').zip(said.rfind('}'));
     let object = object
         .and_then(|(from, to)| said.get(from..=to))
@@ -147,12 +151,8 @@ fn judgement(said: &str) -> Result<(f64, String), String> {
     let value: Value = serde_json::from_str(object).unwrap_or_default();
     let score = value.get("score").and_then(Value::as_f64);
     let score = score.filter(|score| (0.0..=1.0).contains(score));
-    let score = score.ok_or_else(|| {
-        format!(
-            "it gave no score from 0 to 1 but {:?}",
-            said.chars().take(80).collect::<String>()
-        )
-    })?;
+    let score =
+        score.ok_or_else(|| UnusableReply::NoScore(said.chars().take(80).collect::<String>()))?;
     let why = value
         .get("why")
         .and_then(Value::as_str)

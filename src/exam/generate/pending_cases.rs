@@ -12,7 +12,7 @@ fn queue(store: &Path) -> PathBuf {
     PathBuf::from(path)
 }
 
-/// Saves cases; those that cannot be wait. Whether they are saved, or why they wait.
+/// Saves cases. Those that cannot be saved wait; returns why.
 ///
 /// # Errors
 /// They can neither be saved nor wait.
@@ -20,10 +20,10 @@ pub fn keep(
     record: &mut ExamRecord,
     store: &Path,
     cases: &[ExamCase],
-) -> Result<Result<(), String>, ExamError> {
+) -> Result<Option<String>, ExamError> {
     match record.add_cases(cases) {
-        Ok(()) => Ok(Ok(())),
-        Err(error) => wait(store, cases, &error.to_string()).map(Err),
+        Ok(()) => Ok(None),
+        Err(error) => wait(store, cases, &error.to_string()).map(Some),
     }
 }
 

@@ -8,7 +8,7 @@ mod validate;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde::Serialize;
@@ -18,6 +18,7 @@ use super::planner::{ModelReply, ask_for_text};
 use super::run::tools_hash;
 use super::{ExamCase, ExamError, ExamRecord, ExamToolbox, ModelEndpoint, PlannerSettings};
 use base::clock::NodeClock;
+use base::lock::MutexExt;
 use base::units::ClockInstant;
 
 /// The first wait before another try; each further one is twice as long.
@@ -219,13 +220,13 @@ impl HelperService {
     }
 
     fn known(&self, key: &str, cache: Duration) -> Option<HelperReply> {
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.kept.locked();
         let (at, helped) = kept.get(key)?;
         (self.clock.now().since(*at) < cache).then(|| helped.clone())
     }
 
     fn keep(&self, key: String, helped: &HelperReply) {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept.locked();
         if kept.len() >= KEPT_MAX {
             kept.clear();
         }

@@ -203,12 +203,18 @@ fn cases_are_validated_in_batches_and_by_whom_is_said() {
 struct Says(Result<&'static str, &'static str>);
 
 impl ModelEndpoint for Says {
-    fn ask(&self, _: Value) -> futures::future::BoxFuture<'_, Result<EndpointResponse, String>> {
-        let answer = self.0.map_err(str::to_owned).map(|text| EndpointResponse {
-            status: 200,
-            body: json!({"choices": [{"message": {"role": "assistant", "content": text}}]})
-                .to_string(),
-        });
+    fn ask(
+        &self,
+        _: Value,
+    ) -> futures::future::BoxFuture<'_, Result<EndpointResponse, crate::AnswerError>> {
+        let answer = self
+            .0
+            .map_err(|why| crate::AnswerError::Unreachable(why.to_owned()))
+            .map(|text| EndpointResponse {
+                status: 200,
+                body: json!({"choices": [{"message": {"role": "assistant", "content": text}}]})
+                    .to_string(),
+            });
         Box::pin(async move { answer })
     }
 }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::{HelperReply, ModelClient, case_of, flag, known, objects};
 use crate::generate::{self, CaseFinding, ModelJudgement};
-use crate::{ExamCase, ExamError, ExamToolbox};
+use crate::{ExamCase, ExamError, ExamToolbox, UnusableReply};
 use base::clock::NodeClock;
 use base::units::ClockInstant;
 
@@ -74,22 +74,20 @@ impl<'a> CaseJudge<'a> {
         cases: usize,
     ) -> Option<ModelJudgement> {
         let asker = self.asker?;
-        let none = |why: String| ModelJudgement {
+        let none = |why| ModelJudgement {
             score: Err(why),
             retries: 0,
         };
         if self.failures >= FAILURES_MAX {
-            let why = format!("it is not asked any more after {FAILURES_MAX} failures in a row");
-            return Some(none(why));
+            return Some(none(UnusableReply::GivenUp(FAILURES_MAX)));
         }
         let left = self.until.since(self.clock.now());
         let limit = left / u32::try_from(cases.clamp(1, 2)).unwrap_or(1);
         let asked = tokio::time::timeout(limit, generate::model_opinion(asker, case, tools)).await;
         let late = |_| {
-            none(format!(
-                "it did not answer within {:.1} s",
-                limit.as_secs_f64()
-            ))
+            none(UnusableReply::Late {
+                within_s: limit.as_secs_f64(),
+            })
         };
         let judgement = asked.unwrap_or_else(late);
         self.failures = match judgement.score {
@@ -188,7 +186,7 @@ fn judged(
                 found.why.push(format!(
                     "the model failed, so the rules alone have judged: {why}"
                 ));
-                (DEFAULT_SCORE, Some(why))
+                (DEFAULT_SCORE, Some(why.to_string()))
             }
         };
         ModelOpinion {

@@ -272,7 +272,7 @@ async fn the_nodes_own_leave_switches_no_torque_on_and_mends_nothing() {
     let limp = bench.motion.run(bench.proof(nodes_own().unwrap()), 0);
     let limp = limp.await.unwrap();
     assert!(
-        matches!(&limp, MotionOutcome::Refused(why) if why.contains("torque")),
+        matches!(&limp, MotionOutcome::Refused(why) if why.to_string().contains("torque")),
         "{limp:?}"
     );
     assert!(!bench.motion.snapshot().energised);

@@ -4,6 +4,7 @@ use std::sync::mpsc;
 
 use base::clock::NodeClock;
 use base::units::ClockInstant;
+use call::{Refusal, refusal};
 
 /// A thread with nothing to do but to note how late it is woken: as late as the machine itself is.
 pub(super) struct WakeupProbe {
@@ -15,7 +16,7 @@ pub(super) struct WakeupProbe {
 impl WakeupProbe {
     /// # Errors
     /// When there is no thread for it.
-    pub(super) fn start(clock: &NodeClock) -> Result<Self, String> {
+    pub(super) fn start(clock: &NodeClock) -> Result<Self, Refusal> {
         let (ask, asked) = mpsc::channel::<ClockInstant>();
         let (tell, late_ms) = mpsc::channel();
         let own = clock.clone();
@@ -28,7 +29,7 @@ impl WakeupProbe {
                     }
                 }
             })
-            .map_err(|error| format!("no bare thread: {error}"))?;
+            .map_err(|error| refusal!("no bare thread: {error}"))?;
         Ok(Self {
             ask,
             late_ms,

@@ -9,13 +9,14 @@ mod protocol;
 mod server;
 mod session;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use tokio::sync::{broadcast, oneshot};
 
 use crate::error::RecordingError;
 use crate::mcap_file::MessageObserver;
 use crate::topic::{CAMERA_TOPIC, COMPRESSED_IMAGE, MessageSchema, Topic};
+use base::lock::MutexExt;
 
 /// Messages that wait for a slow listener: about four seconds of an arm that moves.
 const MESSAGES_WAITING_MAX: usize = 4_096;
@@ -59,7 +60,7 @@ impl LiveTopics {
     }
 
     fn last(&self) -> MutexGuard<'_, Vec<LiveMessage>> {
-        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+        self.last.locked()
     }
 
     fn last_of(&self, channel: u32) -> Option<LiveMessage> {

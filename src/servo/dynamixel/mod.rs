@@ -9,6 +9,7 @@ use crate::dialect::{
 };
 use crate::error::{ServoFault, ServoName, TooLarge};
 use crate::identity::ServoIdentity;
+use crate::setup_fault::SetupFault;
 use crate::wire::{ServoInstruction, ServoWire};
 
 pub mod codec;
@@ -102,7 +103,7 @@ impl Dialect for DynamixelDialect {
         }
     }
 
-    fn check(status: &StatusReply, _asked: u8, others: &[u8]) -> Result<(), String> {
+    fn check(status: &StatusReply, _asked: u8, others: &[u8]) -> Result<(), SetupFault> {
         check_settings(status, others)
     }
 
@@ -208,31 +209,25 @@ fn profile(steps: f64) -> u32 {
     steps.ceil().clamp(1.0, registers::PROFILE_MAX) as u32
 }
 
-fn check_settings(status: &StatusReply, ids: &[u8]) -> Result<(), String> {
+fn check_settings(status: &StatusReply, ids: &[u8]) -> Result<(), SetupFault> {
     let model = status.word(settings::MODEL);
     let drive = status.byte(settings::DRIVE_MODE);
     let mode = status.byte(settings::OPERATING_MODE);
     let shadow = status.byte(settings::SECONDARY_ID);
     if !registers::MODELS.contains(&model) {
-        return Err(format!(
-            "model is {model}, which is no Dynamixel X servo: its registers lie elsewhere"
-        ));
+        return Err(SetupFault::NoDynamixelX(model));
     }
     if drive & registers::DRIVE_MODE_TIME_BASED != 0 {
-        return Err(format!(
-            "drive mode (register 10) is {drive}: bit 0x04 makes speed caps durations; set it to {}",
-            drive & !registers::DRIVE_MODE_TIME_BASED
-        ));
+        return Err(SetupFault::TimeBased {
+            drive,
+            needed: drive & !registers::DRIVE_MODE_TIME_BASED,
+        });
     }
     if mode != registers::OPERATING_MODE_POSITION {
-        return Err(format!(
-            "operating mode (register 11) is {mode}, it must be 3 (position): in extended position mode a tripped watchdog may keep moving"
-        ));
+        return Err(SetupFault::DynamixelMode(mode));
     }
     if ids.contains(&shadow) {
-        return Err(format!(
-            "secondary id (register 12) is {shadow}, which is another servo of this arm: it would obey that one's goals too; set it to 255, both are commanded in one frame"
-        ));
+        return Err(SetupFault::SecondaryId(shadow));
     }
     Ok(())
 }

@@ -9,6 +9,7 @@ use crate::dialect::{
 };
 use crate::error::{ServoFault, ServoName, TooLarge};
 use crate::identity::ServoIdentity;
+use crate::setup_fault::SetupFault;
 use crate::wire::{ServoInstruction, ServoWire};
 
 pub mod codec;
@@ -112,7 +113,7 @@ impl Dialect for FeetechDialect {
         }
     }
 
-    fn check(status: &StatusReply, asked: u8, _others: &[u8]) -> Result<(), String> {
+    fn check(status: &StatusReply, asked: u8, _others: &[u8]) -> Result<(), SetupFault> {
         check_settings(status, asked)
     }
 
@@ -164,7 +165,7 @@ impl Dialect for FeetechDialect {
     }
 }
 
-fn check_settings(status: &StatusReply, asked: u8) -> Result<(), String> {
+fn check_settings(status: &StatusReply, asked: u8) -> Result<(), SetupFault> {
     let id = status.byte(settings::ID);
     let model = status.word(settings::MODEL);
     let level = status.byte(settings::RESPONSE_LEVEL);
@@ -172,51 +173,41 @@ fn check_settings(status: &StatusReply, asked: u8) -> Result<(), String> {
     let mode = status.byte(settings::MODE);
     let needed = registers::MODEL_STS3215;
     if model != needed {
-        return Err(format!(
-            "model is {model}, this arm needs {needed} (STS3215): another servo family counts otherwise; replace the servo or name the right family in the arm file"
-        ));
+        return Err(SetupFault::NoSts3215 { model, needed });
     }
     if id != asked {
-        return Err(format!(
-            "id (register 5) is {id} in a reply from id {asked}: two servos answer to one id; connect one of them alone and give it another"
-        ));
+        return Err(SetupFault::SharedId { id, asked });
     }
     if level > 1 {
-        return Err(format!(
-            "response level (register 8) is {level}, it must be 0 or 1; set it to 1"
-        ));
+        return Err(SetupFault::ResponseLevel(level));
     }
     if phase & registers::PHASE_MULTI_TURN != 0 {
-        return Err(format!(
-            "phase (register 18) is {phase}: bit 0x10 makes positions count beyond one turn; set it to {}",
-            phase & !registers::PHASE_MULTI_TURN
-        ));
+        return Err(SetupFault::MultiTurn {
+            phase,
+            needed: phase & !registers::PHASE_MULTI_TURN,
+        });
     }
     if mode != 0 {
-        return Err(format!(
-            "operating mode (register 33) is {mode}, it must be 0 (position)"
-        ));
+        return Err(SetupFault::FeetechMode(mode));
     }
     check_limits(status)
 }
 
-fn check_limits(status: &StatusReply) -> Result<(), String> {
+fn check_limits(status: &StatusReply) -> Result<(), SetupFault> {
     let (least, most) = (
         status.word(settings::POSITION_MIN),
         status.word(settings::POSITION_MAX),
     );
     let offset = status.word(settings::HOMING_OFFSET);
     if (least, most) != (0, 0) && (least >= most || most > registers::POSITION_LAST) {
-        return Err(format!(
-            "position limits (registers 9 and 11) are {least} and {most}, they must rise and end at {} at most; set them to 0 and {}",
-            registers::POSITION_LAST,
-            registers::POSITION_LAST
-        ));
+        return Err(SetupFault::PositionLimits {
+            least,
+            most,
+            last: registers::POSITION_LAST,
+        });
     }
     if offset & !registers::HOMING_OFFSET_BITS != 0 {
-        return Err(format!(
-            "homing offset (register 31) is {offset}: it has eleven bits and a sign in bit 11; calibrate the servo again"
-        ));
+        return Err(SetupFault::HomingOffset(offset));
     }
     Ok(())
 }
@@ -240,7 +231,9 @@ mod tests {
             id,
             name: "elbow".to_owned(),
         };
-        let said = FeetechDialect::identify(&status, servo(4), &[]).unwrap_err();
+        let said = FeetechDialect::identify(&status, servo(4), &[])
+            .unwrap_err()
+            .to_string();
         assert!(
             said.contains("id (register 5) is 9 in a reply from id 4"),
             "{said}"

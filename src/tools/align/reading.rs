@@ -14,6 +14,7 @@ use calib::{
     self, AlignmentResult, CalibrationKind, CalibrationSession, CalibrationStore, TouchAssessment,
     report,
 };
+use call::Refusal;
 use scene::Scene;
 use vision::SheetOffset;
 
@@ -81,7 +82,7 @@ fn proposed(
     what: &str,
 ) -> Result<Reply, Box<Reply>> {
     let store = CalibrationStore::of_state(&order.node.state);
-    let assessed = keep(&store, session, scene).map_err(|why| refused(&why).boxed())?;
+    let assessed = keep(&store, session, scene).map_err(|why| refused(&why.to_string()).boxed())?;
     let found = AlignmentResult {
         scene: scene.title(),
         revision: scene.revision.to_string(),
@@ -122,8 +123,8 @@ pub(super) fn session(
 pub(super) fn blocking_proposal(
     store: &CalibrationStore,
     scene: &Scene,
-) -> Result<Option<String>, String> {
-    let there = store.proposal().map_err(|error| error.to_string())?;
+) -> Result<Option<String>, Refusal> {
+    let there = store.proposal()?;
     let is_ours = |session: &CalibrationSession| {
         let own = session.probed || session.read_mm.is_some() || session.seen.is_some();
         own && session.kind == CalibrationKind::Sheet && session.scene == scene.name
@@ -142,19 +143,18 @@ pub(super) fn keep(
     store: &CalibrationStore,
     session: &CalibrationSession,
     scene: &Scene,
-) -> Result<TouchAssessment, String> {
-    let lock = store.lock().map_err(|error| error.to_string())?;
+) -> Result<TouchAssessment, Refusal> {
+    let lock = store.lock()?;
     if let Some(why) = blocking_proposal(store, scene)? {
-        return Err(why);
+        return Err(Refusal::new(why));
     }
-    let history = store.history().map_err(|error| error.to_string())?;
+    let history = store.history()?;
     let last = history.iter().rev().find(|record| {
         let before = &record.session;
         before.kind == session.kind && before.scene == session.scene
     });
-    let assessed = calib::assess(session, scene, last).map_err(|error| error.to_string())?;
-    let kept = store.propose(session, &lock);
-    kept.map_err(|error| error.to_string())?;
+    let assessed = calib::assess(session, scene, last)?;
+    store.propose(session, &lock)?;
     Ok(assessed)
 }
 

@@ -12,6 +12,7 @@ use calib::{
     self, AlignedPoint, AlignmentResult, CalibrationSession, CalibrationStore, FitFinding,
     TouchAssessment, TouchContact, TouchRole,
 };
+use call::{Refusal, refusal};
 use motion::VisitKind;
 use scene::{PROBE_DEPTH_MM, PROBE_FROM_MM, Scene, ToolKind};
 
@@ -28,7 +29,7 @@ struct ProbeTarget {
 /// Touches each point, proposes the sheet that follows, and says what it is worth. Nothing is saved.
 pub(super) async fn align(errand: JobContext, scene: Arc<Scene>) -> Result<Reply, JobError> {
     let store = CalibrationStore::of_state(&errand.node.state);
-    may_feel(&scene, &store).map_err(JobError::Refused)?;
+    may_feel(&scene, &store)?;
     errand.seat.place_sheet(&scene);
     let places = places(&scene);
     let mut session = CalibrationSession {
@@ -79,17 +80,21 @@ pub(super) async fn align(errand: JobContext, scene: Arc<Scene>) -> Result<Reply
 
 /// # Errors
 /// What is not felt for, or what must be decided first.
-fn may_feel(scene: &Scene, store: &CalibrationStore) -> Result<(), String> {
+fn may_feel(scene: &Scene, store: &CalibrationStore) -> Result<(), Refusal> {
     if scene.pen(0).is_some_and(|pen| pen.kind == ToolKind::Needle) {
-        return Err("a needle is not let down to feel: mount a blunt tip of the same length, in a scene of its own".to_owned());
+        return Err(refusal!(
+            "a needle is not let down to feel: mount a blunt tip of the same length, in a scene of its own"
+        ));
     }
     if !scene.surface.is_flat() {
-        return Err(
+        return Err(refusal!(
             "only a flat sheet is felt for; `steadyhand teach sheet` takes touches of a rolled one by hand"
-                .to_owned(),
-        );
+        ));
     }
-    reading::blocking_proposal(store, scene)?.map_or(Ok(()), Err)
+    match reading::blocking_proposal(store, scene)? {
+        Some(why) => Err(Refusal::new(why)),
+        None => Ok(()),
+    }
 }
 
 /// The corners and the middle, and one more that the fit does not see.
@@ -164,7 +169,7 @@ async fn keep(
     let kept = kept
         .await
         .map_err(|_| JobError::Faulted("the proposal's thread failed".to_owned()))?;
-    kept.map_err(JobError::Faulted)
+    kept.map_err(|why| JobError::Faulted(why.into()))
 }
 
 /// Per place the mean of its touches, with their spread.

@@ -80,7 +80,7 @@ fn table(arms: Vec<ArmEntry>) -> Table {
 }
 
 impl Table {
-    fn enable(&self, arm: &str) -> Result<(), String> {
+    fn enable(&self, arm: &str) -> Result<(), Refusal> {
         self.node.enable(&self.scene, Some(arm), None).map(drop)
     }
 
@@ -110,10 +110,13 @@ impl Table {
     }
 }
 
-fn refused(enabled: Result<(), String>, words: &[&str]) {
+fn refused(enabled: Result<(), Refusal>, words: &[&str]) {
     let said = enabled.unwrap_err();
     for words in words {
-        assert!(said.contains(words), "{words:?} is not in {said:?}");
+        assert!(
+            said.to_string().contains(words),
+            "{words:?} is not in {said:?}"
+        );
     }
 }
 

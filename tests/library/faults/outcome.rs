@@ -36,7 +36,9 @@ pub(crate) async fn carry_out(case: Case) -> Found {
     let stood = rig.sim.true_joints();
     let motion = match (rig.attach(), &case.want) {
         (Ok(motion), _) => motion,
-        (Err(words), Want::Refused(names)) => return refused(&rig, &stood, &words, names),
+        (Err(words), Want::Refused(names)) => {
+            return refused(&rig, &stood, &words.to_string(), names);
+        }
         (Err(words), _) => panic!("{}: {words}", case.done),
     };
     let outcome = rig.draw(&motion, case.during).await;
@@ -58,7 +60,7 @@ pub(crate) async fn carry_out(case: Case) -> Found {
             }
         }
         (MotionOutcome::Refused(words), Want::Refused(names)) => {
-            refused(&rig, &stood, &words, names)
+            refused(&rig, &stood, &words.to_string(), names)
         }
         (MotionOutcome::Faulted(words), Want::Faulted(within_ms, names)) => {
             faulted(&rig, &motion, &words, within_ms, names).await;

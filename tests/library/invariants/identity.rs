@@ -74,7 +74,9 @@ async fn invariant_22_servos_that_are_not_the_calibrated_ones_are_not_armed() {
                     .break_it(SimulatedFault::Register { id, address, value });
             }
             let refused = rig.attach().err();
-            let refused = refused.unwrap_or_else(|| panic!("{family:?}: {what} was not noticed"));
+            let refused = refused
+                .unwrap_or_else(|| panic!("{family:?}: {what} was not noticed"))
+                .to_string();
             assert!(refused.contains("its identity is"), "{what}: {refused}");
             let named = if what == "firmware" {
                 "servo 1"
@@ -102,7 +104,7 @@ async fn invariant_22_a_controller_with_other_limits_is_not_armed() {
         scene: Arc::new(scene),
         ..rig
     };
-    let refused = rig.attach().err().unwrap();
+    let refused = rig.attach().err().unwrap().to_string();
     assert!(refused.contains("its identity is"), "{refused}");
 }
 

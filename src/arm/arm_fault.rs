@@ -1,0 +1,93 @@
+//! The values of an arm's description that no arm can have.
+
+use super::{IDENTITY_DIGITS, MICRORADIANS_PER_TURN, PART_MAX_M, SERVO_ID_MAX};
+use base::units::{JOINTS_MAX, OutOfRange, SERVOS_MAX};
+use kin::KinError;
+
+/// Reason that an arm's description is refused.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum ArmFault {
+    #[error("{0} joints; 1 to {JOINTS_MAX} are possible")]
+    JointCount(usize),
+    #[error("baud is 0; it must be the speed of the servos' bus, such as 1000000")]
+    NoBaud,
+    #[error("capsule `{capsule}`: there is no joint `{joint}`")]
+    CapsuleJoint { capsule: String, joint: String },
+    #[error("the name `{}` of {of} is empty or holds a control character; write it in letters", name.escape_debug())]
+    Name { of: &'static str, name: String },
+    #[error(
+        "no capsule moves with a joint, so nothing would keep the body off keep-outs, the sheet and itself; describe each link in `[[capsules]]` with its `joint`"
+    )]
+    NoMovingCapsule,
+    #[error("capsule `{capsule}`: radius_m is {radius_m}; it must be above 0")]
+    NoRadius { capsule: String, radius_m: f64 },
+    #[error(
+        "capsule `{capsule}`: {length_m} m; {PART_MAX_M} m is the limit: lengths are in metres"
+    )]
+    TooLong { capsule: String, length_m: f64 },
+    #[error("may_touch: there is no capsule `{name}`; valid: {}", valid.join(", "))]
+    MayTouch { name: String, valid: Vec<String> },
+    #[error(
+        "joint `{joint}`: no range is left between {lower_rad} and {upper_rad} rad with a margin of {margin_rad} rad"
+    )]
+    NoRange {
+        joint: String,
+        lower_rad: f64,
+        upper_rad: f64,
+        margin_rad: f64,
+    },
+    #[error(transparent)]
+    OutOfRange(#[from] OutOfRange),
+    #[error("joint `{joint}`: {count} servos; 1 or 2 are possible")]
+    JointServos { joint: String, count: usize },
+    #[error("joint `{joint}`: {fault}")]
+    Servo {
+        joint: String,
+        fault: ServoEntryFault,
+    },
+    #[error("identity: this arm has no servo `{id}`; it has {}", ids.join(", "))]
+    IdentityOfNone { id: String, ids: Vec<String> },
+    #[error(
+        "identity: `{text}` of servo {id} is not {IDENTITY_DIGITS} hexadecimal digits; `steadyhand doctor PORT --arm {arm}` prints them"
+    )]
+    Identity {
+        id: String,
+        text: String,
+        arm: String,
+    },
+    #[error("identity: servo {0} has none; write all of them, or none")]
+    NoIdentity(String),
+    #[error("`held` names `{0}`: a controller holds by itself; leave it out")]
+    HeldByController(String),
+    #[error(
+        "joint `{joint}`: family `firmware` needs servos = [{{ id = {place}, sign = 1, zero_tick = 0, ticks_per_turn = {MICRORADIANS_PER_TURN} }}]; sign and zero_tick may differ"
+    )]
+    FirmwareServo { joint: String, place: u8 },
+    #[error("{0} servos; at most {SERVOS_MAX} are possible")]
+    ServoCount(usize),
+    #[error("servo id {0:?} is used twice; every servo needs its own")]
+    SameId([u8; 2]),
+    #[error("simulation: backlash_deg and wear.play_deg both say the play; leave backlash_deg out")]
+    PlayTwice,
+    #[error("simulation.wear.masses_g: there is no capsule `{0}`")]
+    MassOfNone(String),
+    #[error("like = \"{like}\", which has {joints} joints; this arm has {own_joints}")]
+    StandIn {
+        like: String,
+        joints: usize,
+        own_joints: usize,
+    },
+    #[error(transparent)]
+    Chain(#[from] KinError),
+}
+
+/// Value of a joint's servo that no servo can have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ServoEntryFault {
+    #[error("servo id {0} is above {SERVO_ID_MAX}")]
+    Id(u8),
+    #[error("sign {0} is neither 1 nor -1")]
+    Sign(i8),
+    #[error("ticks_per_turn must be above 0")]
+    NoTicks,
+}

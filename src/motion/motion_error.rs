@@ -1,0 +1,93 @@
+//! The reasons that an arm's thread does not do what it was asked to.
+
+use std::io;
+
+use driver::{DriverError, ServoName};
+use gate::ExecutionError;
+use link::LinkError;
+
+/// Reason that an arm is not attached, or a command to it is refused.
+#[derive(Debug, thiserror::Error)]
+pub enum MotionError {
+    /// A thread, or the runtime on it, could not be started.
+    #[error("cannot start the arm's {part}: {source}")]
+    Start {
+        /// The part that was to be started.
+        part: &'static str,
+        /// Cause.
+        source: io::Error,
+    },
+    /// The thread ended before it had attached the arm.
+    #[error("the arm's thread ended at once")]
+    EndedAtOnce,
+    /// The thread has ended.
+    #[error("the arm's thread has ended; restart the node")]
+    Ended,
+    /// There is no timer for the thread's ticks.
+    #[error("no timer: {0}")]
+    NoTimer(#[source] io::Error),
+    /// The port cannot be opened.
+    #[error(transparent)]
+    Port(#[from] LinkError),
+    /// The arm behind the port cannot be used.
+    #[error("{port}: {source}")]
+    Attach {
+        /// The port.
+        port: String,
+        /// Cause.
+        source: DriverError,
+    },
+    /// The port came back with another arm behind it.
+    #[error("{0} is not the one that was here before: restart the node for another arm")]
+    OtherArm(ServoName),
+    /// The port is closed.
+    #[error("the arm is not connected")]
+    NotConnected,
+    /// The arm's fault, in words; its port is closed.
+    #[error("{0}")]
+    Fault(String),
+    /// The driver failed.
+    #[error(transparent)]
+    Driver(#[from] DriverError),
+    /// The proof cannot be spent, or the motion not resumed.
+    #[error(transparent)]
+    Execution(#[from] ExecutionError),
+    /// Servos are too hot to begin a drawing: which.
+    #[error("{0}; `sense` shows it, `reset` is possible")]
+    TooHotToDraw(String),
+    /// Servos are too hot to go on: which.
+    #[error("{0}")]
+    TooHot(String),
+    /// Another motion is under way.
+    #[error("the arm is busy with another motion; `sense` shows it, `stop` stops it")]
+    Busy,
+    /// The arm's description was changed.
+    #[error(
+        "it was planned with other zeros or limits than the arm was attached with: start the node again"
+    )]
+    OtherZeros,
+    /// The node's own motions do not switch torque on.
+    #[error("its torque is not on, or was lost: only a reset switches it on again")]
+    TorqueOff,
+    /// A stop or a fault came after the motion was permitted, and before it "began" or "went on".
+    #[error("a stop or a fault came before the motion {0}")]
+    StoppedBefore(&'static str),
+    /// No motion is under way.
+    #[error("nothing moves that could be held")]
+    NothingToHold,
+    /// The motion is held.
+    #[error("it is held already; `steadyhand resume` goes on, `steadyhand stop` ends it")]
+    HeldAlready,
+    /// No motion is held.
+    #[error("nothing is held that could go on")]
+    NothingHeld,
+    /// Torque stays on while the arm moves.
+    #[error("the arm moves; `steadyhand stop` first")]
+    Moves,
+}
+
+impl MotionError {
+    pub(super) fn start(part: &'static str, source: io::Error) -> Self {
+        Self::Start { part, source }
+    }
+}

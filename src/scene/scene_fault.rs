@@ -1,0 +1,188 @@
+//! The values of a scene's file that no scene can have.
+
+use nalgebra::Point3;
+
+use super::line_tidying::TIDYING_MM;
+use super::surface::SIDE_MM_MAX;
+use base::units::OutOfRange;
+use vision::{Family, TAGS_MAX};
+
+/// Reason that a value of a scene's file is refused: its place, the value and what is possible.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum SceneFault {
+    /// A number is outside of its range.
+    #[error(transparent)]
+    OutOfRange(#[from] OutOfRange),
+    /// A pen's axis has no direction: the pen's name.
+    #[error("pen `{0}`: axis must have a length above 0")]
+    PenAxis(String),
+    /// A pen's ink is not one of the scene's.
+    #[error("pen `{pen}`: there is no ink `{ink}`; the scene has {known:?}")]
+    NoInk {
+        /// The pen.
+        pen: String,
+        /// Its ink.
+        ink: String,
+        /// The scene's inks.
+        known: Vec<String>,
+    },
+    /// A pen's colour cannot be read.
+    #[error("pen `{pen}`: colour `{colour}` is not of the form #rrggbb")]
+    PenColour {
+        /// The pen.
+        pen: String,
+        /// Its colour.
+        colour: String,
+    },
+    /// No pen has the name or number of a filter.
+    #[error("there is no pen {named:?}; name {}", numbered(pens))]
+    NoPen {
+        /// The name or number.
+        named: String,
+        /// The scene's pens.
+        pens: Vec<String>,
+    },
+    /// No pen has the number of a stroke.
+    #[error("it asks for pen {number}; {}", numbers(pens))]
+    NoPenOfNumber {
+        /// The number, from 1.
+        number: u16,
+        /// The scene's pens.
+        pens: Vec<String>,
+    },
+    /// A point of the sheet lies outside of the workspace.
+    #[error(
+        "sheet: its point {at_mm:?} mm lies at ({:.3}, {:.3}, {:.3}) m, outside the workspace of x {:.3} to {:.3}, y {:.3} to {:.3}, z {:.3} to {:.3} m (the table is z = 0): correct sheet.origin_m, or write limits.workspace if the table is lower",
+        point_m[0], point_m[1], point_m[2], min_m[0], max_m[0], min_m[1], max_m[1], min_m[2], max_m[2]
+    )]
+    SheetOutside {
+        /// The point on the sheet.
+        at_mm: [f64; 2],
+        /// The point in the base frame.
+        point_m: [f64; 3],
+        /// Lower corner of the workspace.
+        min_m: [f64; 3],
+        /// Upper corner of the workspace.
+        max_m: [f64; 3],
+    },
+    /// The corners of a box are the wrong way round.
+    #[error("{what}: min_m {min_m} must be below max_m {max_m} along each axis")]
+    Corners {
+        /// The box.
+        what: String,
+        /// Its lower corner.
+        min_m: Point3<f64>,
+        /// Its upper corner.
+        max_m: Point3<f64>,
+    },
+    /// A pose has not as many angles as the arm has joints.
+    #[error("poses.{pose} has {angles} angles; {arm} has {joints} joints")]
+    PoseLength {
+        /// The pose.
+        pose: String,
+        /// Number of its angles.
+        angles: usize,
+        /// The arm.
+        arm: String,
+        /// Number of the arm's joints.
+        joints: usize,
+    },
+    /// An angle of a pose is beyond its joint's limits.
+    #[error(
+        "poses.{pose}: {joint} is {angle_rad} rad; {:.3} to {:.3} are possible", range_rad[0], range_rad[1]
+    )]
+    PoseAngle {
+        /// The pose.
+        pose: String,
+        /// The joint.
+        joint: String,
+        /// The angle.
+        angle_rad: f64,
+        /// The joint's limits.
+        range_rad: [f64; 2],
+    },
+    /// Lines may be tidied only within small distances.
+    #[error(
+        "design.{key} is {mm}; {} to {} mm are possible", TIDYING_MM.start(), TIDYING_MM.end()
+    )]
+    Tidying {
+        /// The distance's key.
+        key: String,
+        /// The distance.
+        mm: f64,
+    },
+    /// Only an SVG has areas.
+    #[error("design.fill needs an SVG in design.file; other designs have no areas")]
+    NoAreas,
+    /// Nothing is filled.
+    #[error(
+        "design.fill_spacing_mm and fill_angle_deg need a design.fill: \"hatch\", \"cross\" or \"contour\""
+    )]
+    FillOfNothing,
+    /// The sheet with tags is not flat.
+    #[error("fiducials: a camera finds flat sheets alone; take them away, or cylinder_radius_mm")]
+    TagsOnCurvedSheet,
+    /// There are no tags, or too many.
+    #[error("fiducials: {0} tags; 1 to {TAGS_MAX} are possible")]
+    TagCount(usize),
+    /// Two tags have one id, or overlap.
+    #[error("fiducials: tags {} and {} lie on each other, or are one", .0[0], .0[1])]
+    TagsOverlap([u16; 2]),
+    /// The family has no such tag.
+    #[error(
+        "fiducials: there is no tag {id} in {}; ids are 0 to {}", family.word(), family.count() - 1
+    )]
+    NoTag {
+        /// The tag.
+        id: u16,
+        /// The family.
+        family: Family,
+    },
+    /// A tag is too near to the sheet's edge.
+    #[error(
+        "fiducials: tag {id} with its white edge reaches beyond the sheet of {} by {} mm: move it inwards, or print it smaller", sheet_mm[0], sheet_mm[1]
+    )]
+    TagBeyondSheet {
+        /// The tag.
+        id: u16,
+        /// Width and height of the sheet.
+        sheet_mm: [f64; 2],
+    },
+    /// An axis of the sheet has no direction: its name and value.
+    #[error("sheet: {0} is {1:?}; it must have a length above 0")]
+    SheetAxis(String, [f64; 3]),
+    /// The sheet's axes are not at right angles.
+    #[error("sheet: x_axis and y_axis are {degrees:.1}° apart; they must be 90°")]
+    SheetAngle {
+        /// The angle between them.
+        degrees: f64,
+    },
+    /// The sheet's size is not possible.
+    #[error("sheet: size_mm is {0:?}; each side must be above 0 and at most {SIDE_MM_MAX}")]
+    SheetSize([f64; 2]),
+    /// The sheet reaches too far round its cylinder.
+    #[error(
+        "sheet: cylinder_radius_mm is {radius_mm}; a sheet {width_mm} mm wide reaches round at most half of the cylinder, so it must be at least {least_mm:.1}"
+    )]
+    CylinderRadius {
+        /// The cylinder's radius.
+        radius_mm: f64,
+        /// The sheet's width.
+        width_mm: f64,
+        /// The smallest radius for that width.
+        least_mm: f64,
+    },
+}
+
+fn numbered(pens: &[String]) -> String {
+    let pens = pens.iter().enumerate();
+    let pens = pens.map(|(index, pen)| format!("{} or `{pen}`", index + 1));
+    pens.collect::<Vec<_>>().join(", ")
+}
+
+fn numbers(pens: &[String]) -> String {
+    match pens {
+        [only] => format!("the scene's only pen is 1, `{only}`"),
+        _ => format!("the scene's pens are 1 to {}", pens.len()),
+    }
+}

@@ -1,0 +1,101 @@
+//! Settings of servos that no arm can use: the register, its value, the value needed and the fix.
+
+use std::ops::RangeInclusive;
+
+/// Setting of a servo that an arm cannot use.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SetupFault {
+    /// A Dynamixel servo of a different series.
+    #[error("model is {0}, which is no Dynamixel X servo: its registers lie elsewhere")]
+    NoDynamixelX(u16),
+    /// A Dynamixel servo whose speed caps are durations.
+    #[error(
+        "drive mode (register 10) is {drive}: bit 0x04 makes speed caps durations; set it to {needed}"
+    )]
+    TimeBased {
+        /// The drive mode.
+        drive: u8,
+        /// The same without the bit.
+        needed: u8,
+    },
+    /// A Dynamixel servo that does not control its position within one turn.
+    #[error(
+        "operating mode (register 11) is {0}, it must be 3 (position): in extended position mode a tripped watchdog may keep moving"
+    )]
+    DynamixelMode(u8),
+    /// A Dynamixel servo that obeys another one's goals.
+    #[error(
+        "secondary id (register 12) is {0}, which is another servo of this arm: it would obey that one's goals too; set it to 255, both are commanded in one frame"
+    )]
+    SecondaryId(u8),
+    /// A Feetech servo of a different model.
+    #[error(
+        "model is {model}, this arm needs {needed} (STS3215): another servo family counts otherwise; replace the servo or name the right family in the arm file"
+    )]
+    NoSts3215 {
+        /// The model.
+        model: u16,
+        /// The model that is known.
+        needed: u16,
+    },
+    /// Two Feetech servos with one id.
+    #[error(
+        "id (register 5) is {id} in a reply from id {asked}: two servos answer to one id; connect one of them alone and give it another"
+    )]
+    SharedId {
+        /// The id in the reply.
+        id: u8,
+        /// The id that was asked.
+        asked: u8,
+    },
+    /// A Feetech servo that answers something else than reads.
+    #[error("response level (register 8) is {0}, it must be 0 or 1; set it to 1")]
+    ResponseLevel(u8),
+    /// A Feetech servo that counts beyond one turn.
+    #[error(
+        "phase (register 18) is {phase}: bit 0x10 makes positions count beyond one turn; set it to {needed}"
+    )]
+    MultiTurn {
+        /// The phase.
+        phase: u8,
+        /// The same without the bit.
+        needed: u8,
+    },
+    /// A Feetech servo that does not control its position.
+    #[error("operating mode (register 33) is {0}, it must be 0 (position)")]
+    FeetechMode(u8),
+    /// Limits of a Feetech servo that do not rise, or reach beyond one turn.
+    #[error(
+        "position limits (registers 9 and 11) are {least} and {most}, they must rise and end at {last} at most; set them to 0 and {last}"
+    )]
+    PositionLimits {
+        /// The lower limit.
+        least: u16,
+        /// The upper limit.
+        most: u16,
+        /// The last position of a turn.
+        last: u16,
+    },
+    /// A homing offset that does not fit into its register.
+    #[error(
+        "homing offset (register 31) is {0}: it has eleven bits and a sign in bit 11; calibrate the servo again"
+    )]
+    HomingOffset(u16),
+    /// A servo whose position is not within one turn.
+    #[error(
+        "it reports position {0}, which is not within one turn: it counts several turns or its homing offset is wrong; calibrate it again"
+    )]
+    BeyondTurn(i32),
+    /// A joint whose range leaves the turn that its servo counts.
+    #[error(
+        "its joint's limits are {least} to {most} ticks, which leaves one turn, {} to {}: set its homing offset so that the middle of the joint's range is near the middle of the turn, and calibrate it; or narrow the joint in the arm's file", turn.start(), turn.end()
+    )]
+    LeavesTurn {
+        /// Ticks of the joint's lower limit.
+        least: i32,
+        /// Ticks of the joint's upper limit.
+        most: i32,
+        /// Positions that the servo counts.
+        turn: RangeInclusive<i32>,
+    },
+}
