@@ -71,6 +71,14 @@ pub enum ArmFault {
     PlayTwice,
     #[error("simulation.wear.masses_g: there is no capsule `{0}`")]
     MassOfNone(String),
+    #[error(
+        "compensation.{key} has {count} angles; the arm has {joints} joints, and each needs one"
+    )]
+    CompensationJoints {
+        key: &'static str,
+        count: usize,
+        joints: usize,
+    },
     #[error("like = \"{like}\", which has {joints} joints; this arm has {own_joints}")]
     StandIn {
         like: String,

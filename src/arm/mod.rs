@@ -14,10 +14,14 @@ use kin::{KinematicChain, RevoluteJoint};
 
 mod arm_fault;
 mod gear_wear;
+mod gravity_load;
+mod joint_compensation;
 pub mod urdf;
 
 pub use arm_fault::{ArmFault, ServoEntryFault};
 pub use gear_wear::GearWear;
+pub use gravity_load::{CarriedMass, GravityLoad};
+pub use joint_compensation::{CompensationFile, JointCompensation};
 
 /// An arm as its file describes it.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
@@ -51,6 +55,9 @@ pub struct ArmFile {
     /// Pairs of capsules that may touch, by name; neighbours always may.
     #[serde(default)]
     pub may_touch: Vec<[String; 2]>,
+    /// Play and sag of the joints as they were measured, which plans of drawings make good. Absent: none is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compensation: Option<CompensationFile>,
     /// Motion of the simulated arm.
     #[serde(default)]
     pub simulation: SimulationParameters,
@@ -207,6 +214,8 @@ pub struct ArmModel {
     pub limits: ArmLimits,
     /// The body.
     pub capsules: Vec<Capsule>,
+    /// Play and sag that plans of drawings make good.
+    pub compensation: Option<JointCompensation>,
 }
 
 /// Limits of all joints.
@@ -273,15 +282,15 @@ impl ArmModel {
         let chain = KinematicChain::new(joints, isometry(&file.tool_mount));
         let chain = chain.map_err(|error| wrong(error.into()))?;
         let limits = limits(&file);
-        let capsules = file
-            .capsules
-            .iter()
-            .map(|capsule| place(&file, capsule))
-            .collect();
+        let capsules = file.capsules.iter().map(|capsule| place(&file, capsule));
+        let capsules: Vec<Capsule> = capsules.collect();
+        let known = file.compensation.as_ref();
+        let compensation = known.map(|known| JointCompensation::new(known, &capsules));
         Ok(Self {
             chain,
             limits,
             capsules,
+            compensation,
             file,
         })
     }
@@ -299,6 +308,12 @@ impl ArmModel {
     #[must_use]
     pub fn dof(&self) -> usize {
         self.file.joints.len()
+    }
+
+    /// Returns the load of a body whose capsules are filled with water: what a calibration of sag refers to.
+    #[must_use]
+    pub fn nominal_load(&self) -> GravityLoad {
+        joint_compensation::nominal_load(&self.capsules)
     }
 
     /// Returns the largest distance of any point of the body from the base frame's origin, in metres, over all poses:
@@ -399,6 +414,7 @@ fn check(file: &ArmFile) -> Result<(), ArmFault> {
     }
     check_body(file)?;
     gear_wear::check(file)?;
+    joint_compensation::check(file)?;
     check_may_touch(file)
 }
 

@@ -380,6 +380,7 @@ impl ArmDraft {
             ServoFamily::FeetechSts | ServoFamily::Dynamixel2 | ServoFamily::Firmware => 1_000_000,
         };
         let file = ArmFile {
+            compensation: None,
             like: None,
             name: plain(&robot.name),
             about: format!("Imported from a URDF: `{}` to `{}`", ask.base, ask.tip),

@@ -48,6 +48,7 @@ fn pen(axis: [f64; 3]) -> ScenePen {
 
 fn sheet(origin: [f64; 3], x: [f64; 3], y: [f64; 3]) -> Surface {
     Surface::new(&SheetFile {
+        correction: None,
         origin_m: numbers(origin),
         x_axis: numbers(x),
         y_axis: numbers(y),
@@ -60,6 +61,7 @@ fn sheet(origin: [f64; 3], x: [f64; 3], y: [f64; 3]) -> Surface {
 
 fn scene(arm: &str, pens: Vec<ScenePen>, surface: Surface, ready: &[f64], rest: &[f64]) -> Scene {
     Scene {
+        correction: None,
         fiducials: None,
         name: "test".to_owned(),
         overlay: None,
@@ -597,6 +599,7 @@ fn drawing_begins_and_ends_without_a_jerk() {
 fn a_cylinder_is_drawn_on_with_the_pen_upright_on_it() {
     let mut scene = widowx();
     scene.surface = Surface::new(&SheetFile {
+        correction: None,
         origin_m: numbers([0.28, 0.04, 0.03]),
         x_axis: numbers([0.0, -1.0, 0.0]),
         y_axis: numbers([1.0, 0.0, 0.0]),
@@ -718,6 +721,7 @@ fn a_sheet_that_lies_well_needs_no_move_and_one_that_does_not_is_told_where_to()
 /// A strip of a bottle, at an origin and upright before the arm.
 fn strip(origin_m: [f64; 3]) -> Surface {
     Surface::new(&SheetFile {
+        correction: None,
         origin_m: numbers(origin_m),
         x_axis: numbers([-1.0, 0.0, 0.0]),
         y_axis: numbers([0.0, -1.0, 0.0]),

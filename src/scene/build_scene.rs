@@ -19,7 +19,7 @@ use super::rest_clearance::check_keep_outs;
 use super::scene_fault::SceneFault;
 use super::{
     AxisAlignedBox, InkCap, KeepOut, Revision, Scene, SceneLimits, ScenePage, ScenePen,
-    SheetHeights, SheetStroke, SizeSource, Surface, ToolKind,
+    SheetCorrection, SheetHeights, SheetStroke, SizeSource, Surface, ToolKind,
 };
 use arm::ArmModel;
 use base::units::{Finite, JointVector, OutOfRange};
@@ -75,6 +75,10 @@ fn inks(file: &SceneFile, wrong: &mut Vec<String>) -> Vec<InkCap> {
 pub(super) fn scene(file: &SceneFile, parts: SceneParts) -> Result<Scene, SceneFileError> {
     let mut wrong = Vec::new();
     let surface = keep(Surface::new(&file.sheet), &mut wrong);
+    let correction = file.sheet.correction.as_ref();
+    let size_mm = file.sheet.size_mm.map(Finite::get);
+    let correction = correction.map(|said| SheetCorrection::of_file(said, size_mm));
+    let correction = correction.and_then(|made| keep(made, &mut wrong));
     let fiducials = tags(file, surface.as_ref(), &mut wrong);
     let pens = pens(file, &mut wrong);
     let inks = inks(file, &mut wrong);
@@ -128,6 +132,7 @@ pub(super) fn scene(file: &SceneFile, parts: SceneParts) -> Result<Scene, SceneF
         page: laid.page,
         notes: parts.design.notes.into_iter().chain(laid.notes).collect(),
         surface,
+        correction,
         fiducials,
         pens,
         holder: holder(file, change_rad.unwrap_or(rest_rad)),

@@ -7,6 +7,7 @@ use base::units::Finite;
 use vision::Family;
 
 use super::canvas::CallerDesignKind;
+use super::sheet_correction::SheetCorrectionFile;
 
 /// A scene file.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
@@ -153,6 +154,9 @@ pub struct SheetFile {
     /// Mapping of the design onto the cylinder.
     #[serde(default)]
     pub lay: Lay,
+    /// Correction of where lines come to lie, learned from drawn ink; at most 2 mm anywhere.
+    #[serde(default)]
+    pub correction: Option<SheetCorrectionFile>,
 }
 
 /// Mapping of a design onto a surface that is not flat.

@@ -29,6 +29,7 @@ mod placement;
 mod replacement;
 mod rest_clearance;
 mod scene_fault;
+mod sheet_correction;
 mod surface;
 
 pub use build_scene::{JOG_MM_S, PROBE_DEPTH_MM, PROBE_FROM_MM, PROBE_MM_S, TIP_MM_S_MAX};
@@ -45,6 +46,7 @@ pub use placement::{DesignPlacement, PAGE_SIDE_MM};
 pub use replacement::{DesignReplacement, DesignSource};
 pub use rest_clearance::{CLEARANCE_M, PEN_RADIUS_M};
 pub use scene_fault::SceneFault;
+pub use sheet_correction::{CORRECTION_MM_MAX, SheetCorrection, SheetCorrectionFile};
 pub use surface::{SheetShape, Surface, SurfaceDistortion, SurfacePoint, SurfaceProjection, pose};
 
 /// A hash over everything that a scene depends on, except what a caller draws on a canvas: its file, overlay, design's bytes and place, and arm.
@@ -78,6 +80,8 @@ pub struct Scene {
     pub notes: Vec<String>,
     /// Surface to draw on.
     pub surface: Surface,
+    /// Correction of where lines come to lie on it.
+    pub correction: Option<SheetCorrection>,
     /// Tags on it, by which a camera knows where it lies.
     pub fiducials: Option<SheetFiducials>,
     /// Pens; at least one.

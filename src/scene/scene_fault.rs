@@ -3,6 +3,7 @@
 use nalgebra::Point3;
 
 use super::line_tidying::TIDYING_MM;
+use super::sheet_correction::CORRECTION_MM_MAX;
 use super::surface::SIDE_MM_MAX;
 use base::units::OutOfRange;
 use vision::{Family, TAGS_MAX};
@@ -158,6 +159,10 @@ pub enum SceneFault {
         degrees: f64,
     },
     /// The sheet's size is not possible.
+    #[error(
+        "sheet.correction moves a place of the sheet by {most_mm:.2} mm; {CORRECTION_MM_MAX} mm is the limit: calibrate the sheet's place first"
+    )]
+    Correction { most_mm: f64 },
     #[error("sheet: size_mm is {0:?}; each side must be above 0 and at most {SIDE_MM_MAX}")]
     SheetSize([f64; 2]),
     /// The sheet reaches too far round its cylinder.

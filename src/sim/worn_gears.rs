@@ -2,15 +2,11 @@
 
 use std::f64::consts::TAU;
 
-use arm::{ArmModel, GearWear};
+use arm::{ArmModel, CarriedMass, GearWear, GravityLoad};
 use base::units::JointVector;
 use kin::KinematicChain;
-use nalgebra::{Point3, Vector3};
 
 use super::fault_injection::FaultRng;
-
-/// Weight of a kilogram.
-const GRAVITY_M_S2: f64 = 9.81;
 
 /// Supply at which the sag is said.
 const NOMINAL_V: f64 = 12.0;
@@ -28,22 +24,14 @@ const PLAY_PERIODS: f64 = 3.0;
 #[derive(Clone, Debug)]
 pub(crate) struct WornGears {
     chain: KinematicChain,
-    masses: Vec<CarriedMass>,
+    masses: GravityLoad,
     joints: Vec<JointWear>,
     bearing_friction_n_m: f64,
     servo_friction_n_m: f64,
     servo_friction_per_load: f64,
     sag_rad_per_n_m: f64,
     supply_ratio: f64,
-    torque_n_m: Vec<f64>,
-}
-
-#[derive(Clone, Debug)]
-struct CarriedMass {
-    joints_before: usize,
-    /// In the frame of the last of those joints; `None` for the tool mount.
-    centre_m: Option<Point3<f64>>,
-    mass_kg: f64,
+    torque_n_m: JointVector,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -67,38 +55,14 @@ impl WornGears {
             servo_friction_per_load: wear.servo_friction_per_load.get(),
             sag_rad_per_n_m: wear.sag_deg_per_n_m.get().to_radians(),
             supply_ratio: 1.0,
-            torque_n_m: vec![0.0; arm.dof()],
+            torque_n_m: JointVector::zeros(arm.dof()),
         }
     }
 
     /// Computes the torque that gravity puts on each joint in a posture.
     pub(crate) fn bear(&mut self, joints_rad: &JointVector, supply_v: f64) {
         self.supply_ratio = NOMINAL_V / supply_v.max(1.0);
-        let frames = self.chain.frames(joints_rad);
-        let weights: Vec<(usize, Point3<f64>, Vector3<f64>)> = self
-            .masses
-            .iter()
-            .filter_map(|mass| {
-                let at_m = match mass.centre_m {
-                    Some(centre_m) => *frames.get(mass.joints_before)? * centre_m,
-                    None => frames.tool * Point3::origin(),
-                };
-                let weight_n = Vector3::new(0.0, 0.0, -GRAVITY_M_S2 * mass.mass_kg);
-                Some((mass.joints_before, at_m, weight_n))
-            })
-            .collect();
-        let turning = self.chain.joints().iter().zip(frames.iter().skip(1));
-        let loads = turning.enumerate().map(|(index, (joint, frame))| {
-            let axis = frame.rotation * joint.axis;
-            let carried = weights.iter().filter(|(before, _, _)| *before > index);
-            carried
-                .map(|(_, at_m, weight_n)| {
-                    let arm_m = at_m - Point3::from(frame.translation.vector);
-                    axis.dot(&arm_m.cross(weight_n))
-                })
-                .sum()
-        });
-        self.torque_n_m = loads.collect();
+        self.torque_n_m = self.masses.torque_n_m(&self.chain, joints_rad);
     }
 
     fn load_n_m(&self, joint: usize) -> f64 {
@@ -163,7 +127,7 @@ impl JointWear {
 }
 
 /// Returns the masses of the capsules that have one, and the payload.
-fn masses(arm: &ArmModel, wear: &GearWear) -> Vec<CarriedMass> {
+fn masses(arm: &ArmModel, wear: &GearWear) -> GravityLoad {
     let parts = arm.capsules.iter().filter_map(|capsule| {
         Some(CarriedMass {
             joints_before: capsule.joints_before,
@@ -176,5 +140,5 @@ fn masses(arm: &ArmModel, wear: &GearWear) -> Vec<CarriedMass> {
         centre_m: None,
         mass_kg: wear.payload_g.get() / 1000.0,
     };
-    parts.chain([payload]).collect()
+    GravityLoad::new(parts.chain([payload]).collect())
 }

@@ -166,6 +166,7 @@ fn a_way_that_bows_between_two_samples_is_slowed() {
 
 fn rolled(radius_mm: f64, lay: Lay) -> Surface {
     Surface::new(&SheetFile {
+        correction: None,
         origin_m: numbers([0.27, 0.05, 0.03]),
         x_axis: numbers([0.0, -1.0, 0.0]),
         y_axis: numbers([1.0, 0.0, 0.0]),
@@ -417,6 +418,7 @@ fn the_way_of_holding_the_arm_is_the_one_that_serves_the_whole_stroke() {
             ..pen([1.0, 0.0, 0.0])
         }],
         Surface::new(&SheetFile {
+            correction: None,
             size_mm: numbers([300.0, 400.0]),
             origin_m: numbers([0.1, -0.2, 0.005]),
             x_axis: numbers([1.0, 0.0, 0.0]),
@@ -470,6 +472,7 @@ fn the_way_of_holding_the_arm_is_the_one_that_serves_the_whole_stroke() {
 fn over_a_bottle() -> Scene {
     let mut scene = widowx();
     scene.surface = Surface::new(&SheetFile {
+        correction: None,
         origin_m: numbers([0.28, 0.04, 0.03]),
         x_axis: numbers([0.0, -1.0, 0.0]),
         y_axis: numbers([1.0, 0.0, 0.0]),

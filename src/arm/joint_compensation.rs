@@ -1,0 +1,114 @@
+//! Play and sag of the joints as a calibration measured them, for plans that make them good.
+
+use std::f64::consts::PI;
+use std::ops::RangeInclusive;
+
+use nalgebra::center;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::gravity_load::{CarriedMass, GravityLoad};
+use super::{ArmFault, ArmFile, Capsule};
+use base::units::{Finite, JointVector, OutOfRange};
+use kin::KinematicChain;
+
+/// Measured play and sag, an entry for each joint.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CompensationFile {
+    /// Play that the joint crosses when it reverses, from one side to the other, 0 to 2. 0 where gravity keeps it on one side.
+    pub play_deg: Vec<Finite>,
+    /// Yielding of the joint for each newton metre of the load that the body would have if its capsules were filled with
+    /// water, 0 to 5.
+    pub sag_deg_per_n_m: Vec<Finite>,
+}
+
+/// Play of servos that can be calibrated at all.
+const PLAY_DEG: RangeInclusive<f64> = 0.0..=2.0;
+
+const SAG_DEG_PER_N_M: RangeInclusive<f64> = 0.0..=5.0;
+
+/// Density of water.
+const DENSITY_KG_M3: f64 = 1_000.0;
+
+/// Play and sag of an arm's joints.
+#[derive(Clone, Debug)]
+pub struct JointCompensation {
+    /// Play of each joint, from one side to the other.
+    pub play_rad: JointVector,
+    sag_rad_per_n_m: JointVector,
+    load: GravityLoad,
+}
+
+impl JointCompensation {
+    pub(super) fn new(file: &CompensationFile, capsules: &[Capsule]) -> Self {
+        Self {
+            play_rad: radians(&file.play_deg),
+            sag_rad_per_n_m: radians(&file.sag_deg_per_n_m),
+            load: nominal_load(capsules),
+        }
+    }
+
+    /// Returns the angle by which each joint stands beside its goal under the arm's weight.
+    #[must_use]
+    pub fn sag_rad(&self, chain: &KinematicChain, joints_rad: &JointVector) -> JointVector {
+        let load_n_m = self.load.torque_n_m(chain, joints_rad);
+        load_n_m.zip(&self.sag_rad_per_n_m, |load, sag| load * sag)
+    }
+}
+
+fn radians(deg: &[Finite]) -> JointVector {
+    JointVector::from_slice(
+        &deg.iter()
+            .map(|of| of.get().to_radians())
+            .collect::<Vec<_>>(),
+    )
+}
+
+/// Returns the load of a body whose capsules are filled with water.
+#[must_use]
+pub(super) fn nominal_load(capsules: &[Capsule]) -> GravityLoad {
+    let masses = capsules.iter().map(|capsule| {
+        let length_m = (capsule.to_m - capsule.from_m).norm();
+        let volume_m3 = PI * capsule.radius_m.powi(2) * (length_m + 4.0 / 3.0 * capsule.radius_m);
+        CarriedMass {
+            joints_before: capsule.joints_before,
+            centre_m: Some(center(&capsule.from_m, &capsule.to_m)),
+            mass_kg: DENSITY_KG_M3 * volume_m3,
+        }
+    });
+    GravityLoad::new(masses.collect())
+}
+
+pub(super) fn check(file: &ArmFile) -> Result<(), ArmFault> {
+    let Some(known) = &file.compensation else {
+        return Ok(());
+    };
+    check_angles("play_deg", &known.play_deg, &PLAY_DEG, file)?;
+    check_angles(
+        "sag_deg_per_n_m",
+        &known.sag_deg_per_n_m,
+        &SAG_DEG_PER_N_M,
+        file,
+    )
+}
+
+fn check_angles(
+    key: &'static str,
+    deg: &[Finite],
+    range: &RangeInclusive<f64>,
+    file: &ArmFile,
+) -> Result<(), ArmFault> {
+    let (count, joints) = (deg.len(), file.joints.len());
+    if count != joints {
+        return Err(ArmFault::CompensationJoints { key, count, joints });
+    }
+    for (deg, joint) in deg.iter().zip(&file.joints) {
+        OutOfRange::check(
+            || format!("compensation.{key} of {}", joint.name),
+            *deg,
+            range,
+        )?;
+    }
+    Ok(())
+}

@@ -1,0 +1,92 @@
+//! Correction of where lines come to lie on a sheet, learned from drawn ink.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::scene_fault::SceneFault;
+use base::units::Finite;
+
+/// Largest correction at any place of the sheet.
+pub const CORRECTION_MM_MAX: f64 = 2.0;
+
+/// Places along each side at which a correction is looked at.
+const LOOKS: u32 = 21;
+
+/// Correction of a sheet in its file: six coefficients along each axis, of 1, u, v, u², uv and v², where u and v go from -1 to 1
+/// over the sheet's width and height.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SheetCorrectionFile {
+    /// Along the sheet's x.
+    pub x_mm: [Finite; 6],
+    /// Along the sheet's y.
+    pub y_mm: [Finite; 6],
+}
+
+/// Offset of a tip from where its line is to lie, so that it comes to lie there.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SheetCorrection {
+    /// Coefficients along x and along y, of [`SheetCorrection::terms`].
+    pub coefficients_mm: [[f64; 6]; 2],
+    size_mm: [f64; 2],
+}
+
+impl SheetCorrection {
+    /// Creates the correction of a sheet of this size.
+    ///
+    /// # Errors
+    /// It moves a place of the sheet farther than [`CORRECTION_MM_MAX`].
+    pub fn new(coefficients_mm: [[f64; 6]; 2], size_mm: [f64; 2]) -> Result<Self, SceneFault> {
+        let made = Self {
+            coefficients_mm,
+            size_mm,
+        };
+        let most_mm = made.largest_mm();
+        if most_mm <= CORRECTION_MM_MAX {
+            Ok(made)
+        } else {
+            Err(SceneFault::Correction { most_mm })
+        }
+    }
+
+    pub(super) fn of_file(
+        file: &SheetCorrectionFile,
+        size_mm: [f64; 2],
+    ) -> Result<Self, SceneFault> {
+        let numbers = [&file.x_mm, &file.y_mm].map(|all| all.map(Finite::get));
+        Self::new(numbers, size_mm)
+    }
+
+    /// Returns the terms of a place: 1, u, v, u², uv and v². Beyond the sheet they are those of its edge.
+    #[must_use]
+    pub fn terms([width_mm, height_mm]: [f64; 2], [x_mm, y_mm]: [f64; 2]) -> [f64; 6] {
+        let share = |at: f64, of: f64| (2.0 * at / of - 1.0).clamp(-1.0, 1.0);
+        let (u, v) = (share(x_mm, width_mm), share(y_mm, height_mm));
+        [1.0, u, v, u * u, u * v, v * v]
+    }
+
+    /// Returns the offset at a place of the sheet.
+    #[must_use]
+    pub fn at(&self, at_mm: [f64; 2]) -> [f64; 2] {
+        let terms = Self::terms(self.size_mm, at_mm);
+        self.coefficients_mm
+            .map(|all| all.iter().zip(terms).map(|(c, term)| c * term).sum())
+    }
+
+    /// Returns the largest offset at any place.
+    #[must_use]
+    pub fn largest_mm(&self) -> f64 {
+        let [width_mm, height_mm] = self.size_mm;
+        let share = |n: u32| f64::from(n) / f64::from(LOOKS - 1);
+        let places = (0..LOOKS).flat_map(|row| (0..LOOKS).map(move |column| [column, row]));
+        let lengths = places.map(|[column, row]| {
+            let [dx, dy] = self.at([share(column) * width_mm, share(row) * height_mm]);
+            dx.hypot(dy)
+        });
+        // A number that is not finite is larger than all.
+        lengths.fold(
+            0.0,
+            |most: f64, length| if length <= most { most } else { length },
+        )
+    }
+}
