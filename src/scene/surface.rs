@@ -413,6 +413,7 @@ mod tests {
     fn laid(radius: Option<f64>, lay: Lay) -> Surface {
         let number = |v| Finite::new(v).unwrap();
         Surface::new(&SheetFile {
+            correction: None,
             origin_m: [0.15, 0.05, 0.02].map(number),
             x_axis: [0.0, -1.0, 0.0].map(number),
             y_axis: [1.0, 0.0, 0.0].map(number),
