@@ -174,7 +174,7 @@ fn tips(report: &mut PlanReport, scene: &Scene, trajectory: &Trajectory) {
             axis: pen.axis,
         };
         let points: Vec<_> = trajectory
-            .samples_of(span, 1)
+            .between(span.first.saturating_sub(1), span.end)
             .iter()
             .map(|q| scene.arm.chain.tip(q, &tip).0)
             .collect();
@@ -214,7 +214,7 @@ fn joints(report: &mut PlanReport, scene: &Scene, trajectory: &Trajectory, hover
     for span in &trajectory.spans {
         if span.kind == SpanKind::Draw {
             most = trajectory
-                .samples_of(span, 0)
+                .goals_of(span)
                 .windows(3)
                 .fold(most, |most, three| nearest_limit(scene, three, most));
         }

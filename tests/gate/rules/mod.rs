@@ -451,6 +451,7 @@ fn only(kind: SpanKind, period_ms: u64, samples: Vec<JointVector>) -> Trajectory
         end: samples.len(),
     };
     Trajectory {
+        reached: Vec::new(),
         period: Duration::from_millis(period_ms),
         samples,
         spans: vec![span],
