@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use nalgebra::{Matrix3, Vector3};
+use nalgebra::{Matrix3, Point3, Vector3};
 
 use super::PERIOD_S;
 use super::trajectory::{SpanKind, Trajectory, TrajectorySpan};
@@ -37,6 +37,10 @@ const SMOOTH_JERK: f64 = 60.0;
 
 /// Height over the sheet up to which its correction holds, and from which there is none.
 const CORRECTED_MM: [f64; 2] = [30.0, 80.0];
+
+/// Depth below its plan that leads over play may bring a tip at the sheet to, and samples between which it is looked for.
+const LOWERED_MM: f64 = 0.2;
+const LOWERED_EVERY: usize = 5;
 
 /// Damping of the joints' way to a tip's offset, in square metres a square radian.
 const DAMPING: f64 = 1e-6;
@@ -78,7 +82,9 @@ pub(super) fn compensated(scene: &Scene, planned: Trajectory) -> (Trajectory, us
     }
     let settled = with_settling(planned);
     let mut leads_rad = smooth_leads(scene, &settled);
-    add_play(&scene.arm, &settled.samples, &mut leads_rad);
+    for joint in crossing_joints(scene, &settled) {
+        add_play(&scene.arm, joint, &settled.samples, &mut leads_rad);
+    }
     let samples = settled.samples.iter().zip(&leads_rad).enumerate();
     let last = settled.samples.len().saturating_sub(1);
     let goals = samples.map(|(sample, (reached, lead))| {
@@ -217,14 +223,7 @@ fn corrected_by(
 ) -> JointVector {
     let none = JointVector::zeros(scene.arm.dof());
     let chain = &scene.arm.chain;
-    let tip_m = chain.point(reached, &pen.tip_m);
-    let over = scene.surface.project(&tip_m);
-    let [whole_mm, none_mm] = CORRECTED_MM;
-    let share = smooth((none_mm - over.height_mm) / (none_mm - whole_mm));
-    let [dx_mm, dy_mm] = correction.at(over.at_mm).map(|by_mm| by_mm * share);
-    let surface = scene.surface.at(over.at_mm);
-    let y = surface.normal.cross(&surface.x);
-    let by_m = (surface.x.scale(dx_mm) + y.scale(dy_mm)) / 1e3;
+    let by_m = correction_m(scene, correction, &chain.point(reached, &pen.tip_m));
     let tip = ToolTip {
         point_m: pen.tip_m,
         axis: pen.axis,
@@ -246,24 +245,93 @@ fn corrected_by(
     JointVector::from_slice(&turns)
 }
 
-/// Adds half of each joint's play in the direction of travel.
-fn add_play(arm: &ArmModel, reached_rad: &[JointVector], leads_rad: &mut [JointVector]) {
-    let Some(known) = &arm.compensation else {
+/// Returns the sheet's correction of a tip, in the arm's base frame.
+fn correction_m(scene: &Scene, correction: &SheetCorrection, tip_m: &Point3<f64>) -> Vector3<f64> {
+    let over = scene.surface.project(tip_m);
+    let [whole_mm, none_mm] = CORRECTED_MM;
+    let share = smooth((none_mm - over.height_mm) / (none_mm - whole_mm));
+    let [dx_mm, dy_mm] = correction.at(over.at_mm).map(|by_mm| by_mm * share);
+    let surface = scene.surface.at(over.at_mm);
+    let y = surface.normal.cross(&surface.x);
+    (surface.x.scale(dx_mm) + y.scale(dy_mm)) / 1e3
+}
+
+/// Returns the largest distance between a drawing tip's plan and where the goals bring it by what is known of the arm's gears;
+/// `None` where nothing is known of them.
+pub(super) fn expected_deviation_mm(scene: &Scene, trajectory: &Trajectory) -> Option<f64> {
+    let known = scene.arm.compensation.as_ref();
+    let mut gears = known.filter(|_| !trajectory.reached.is_empty())?.gears();
+    let mut most_m = 0.0_f64;
+    for span in &trajectory.spans {
+        let goals = trajectory.goals_of(span).iter();
+        for (goal, planned) in goals.zip(trajectory.between(span.first, span.end)) {
+            let lies = gears.follow(&scene.arm.chain, goal);
+            let pen = scene.pen(span.pen).filter(|_| span.kind == SpanKind::Draw);
+            let Some(pen) = pen else { continue };
+            let tip = |joints: &JointVector| scene.arm.chain.point(joints, &pen.tip_m);
+            let correction = scene.correction.as_ref();
+            let by_m = correction.map(|known| correction_m(scene, known, &tip(planned)));
+            let apart_m = tip(&lies) - tip(planned) - by_m.unwrap_or_default();
+            most_m = most_m.max(apart_m.norm());
+        }
+    }
+    Some(most_m * 1e3)
+}
+
+/// Returns the joints whose play is made good. Leads that would press a tip deeper into the sheet, if there were less play than is
+/// known, are not among them: what they bring about is limited together.
+fn crossing_joints(scene: &Scene, settled: &Trajectory) -> Vec<usize> {
+    let Some(known) = &scene.arm.compensation else {
+        return Vec::new();
+    };
+    let plays = known.play_rad.iter().copied().enumerate();
+    let mut joints: Vec<(usize, f64)> = plays
+        .filter(|(_, play_rad)| *play_rad > 0.0)
+        .map(|(joint, play_rad)| (joint, lowered_mm(scene, settled, joint, play_rad / 2.0)))
+        .collect();
+    joints.sort_by(|(_, a), (_, b)| a.total_cmp(b));
+    let mut all_mm = 0.0;
+    let within = joints.into_iter().take_while(|(_, mm)| {
+        all_mm += mm;
+        all_mm <= LOWERED_MM
+    });
+    within.map(|(joint, _)| joint).collect()
+}
+
+/// Returns the most by which a turn of one joint, either way, lowers a tip that is at the sheet.
+fn lowered_mm(scene: &Scene, settled: &Trajectory, joint: usize, by_rad: f64) -> f64 {
+    let at_sheet = |span: &&TrajectorySpan| matches!(span.kind, SpanKind::Draw | SpanKind::Lower);
+    let mut most_mm = 0.0_f64;
+    for span in settled.spans.iter().filter(at_sheet) {
+        let Some(pen) = scene.pen(span.pen) else {
+            continue;
+        };
+        let height_mm = |q: &JointVector| {
+            let tip_m = scene.arm.chain.point(q, &pen.tip_m);
+            scene.surface.project(&tip_m).height_mm
+        };
+        let samples = settled.between(span.first, span.end);
+        for q in samples.iter().step_by(LOWERED_EVERY).chain(samples.last()) {
+            let turned = |by: f64| q.map(|of, q| if of == joint { q + by } else { q });
+            let lowest_mm = height_mm(&turned(by_rad)).min(height_mm(&turned(-by_rad)));
+            most_mm = most_mm.max(height_mm(q) - lowest_mm);
+        }
+    }
+    most_mm
+}
+
+/// Adds half of a joint's play in the direction of travel.
+fn add_play(arm: &ArmModel, joint: usize, reached: &[JointVector], leads_rad: &mut [JointVector]) {
+    let known = arm.compensation.as_ref();
+    let Some(play_rad) = known.and_then(|known| known.play_rad.get(joint)) else {
         return;
     };
-    for (joint, play_rad) in known.play_rad.iter().enumerate() {
-        if *play_rad <= 0.0 {
-            continue;
-        }
-        let angles: Vec<f64> = reached_rad
-            .iter()
-            .filter_map(|q| q.get(joint).copied())
-            .collect();
-        let ticks = crossing_samples(arm, joint, *play_rad);
-        let leads = play_leads(&angles, *play_rad, ticks);
-        for (all, lead) in leads_rad.iter_mut().zip(leads) {
-            *all = all.map(|of, before| if of == joint { before + lead } else { before });
-        }
+    let angles = reached.iter().filter_map(|q| q.get(joint).copied());
+    let angles: Vec<f64> = angles.collect();
+    let crossing = crossing_samples(arm, joint, *play_rad);
+    let leads = play_leads(&angles, *play_rad, crossing);
+    for (all, lead) in leads_rad.iter_mut().zip(leads) {
+        *all = all.map(|of, before| if of == joint { before + lead } else { before });
     }
 }
 

@@ -9,6 +9,7 @@
     reason = "a failing test may panic"
 )]
 
+mod leads;
 mod pens;
 mod slow;
 mod small;
