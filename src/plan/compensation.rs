@@ -356,16 +356,22 @@ fn play_leads(angles_rad: &[f64], play_rad: f64, crossing: f64) -> Vec<f64> {
     let Some(first) = turns.first_direction else {
         return vec![0.0; angles_rad.len()];
     };
-    let mut leads = vec![first * play_rad / 2.0; angles_rad.len()];
-    let mut direction = first;
-    for middle in apart(&turns.at, crossing) {
-        direction = -direction;
-        for (sample, lead) in leads.iter_mut().enumerate() {
+    let (mut lead, mut direction) = (first * play_rad / 2.0, -first);
+    let mut crossings = apart(&turns.at, crossing).into_iter().peekable();
+    let at = |sample: usize| {
+        // Crossings do not overlap: one at the most is under way.
+        while let Some(middle) = crossings.peek() {
             let share = (sample as f64 - middle) / crossing + 0.5;
-            *lead += direction * play_rad * smooth(share);
+            if share < 1.0 {
+                return lead + direction * play_rad * smooth(share);
+            }
+            lead += direction * play_rad;
+            direction = -direction;
+            crossings.next();
         }
-    }
-    leads
+        lead
+    };
+    (0..angles_rad.len()).map(at).collect()
 }
 
 /// Leaves out pairs of reversals between which there is no time for a crossing: what is turned back so shortly stays in the play.

@@ -37,11 +37,15 @@ fn largest_mm(
     let mut gears = arm.compensation.as_ref().unwrap().gears();
     let mut most_mm = 0.0_f64;
     for span in &trajectory.spans {
-        for sample in span.first..span.end {
-            let lies = gears.follow(&arm.chain, &goals[sample]);
+        let range = span.first..span.end;
+        for (goal, planned) in goals[range.clone()]
+            .iter()
+            .zip(&trajectory.reached()[range])
+        {
+            let lies = gears.follow(&arm.chain, goal);
             let tip = |q: &JointVector| arm.chain.point(q, &scene.pens[0].tip_m);
             if span.kind == SpanKind::Draw {
-                let apart_m = tip(&lies) - tip(&trajectory.reached()[sample]);
+                let apart_m = tip(&lies) - tip(planned);
                 most_mm = most_mm.max(apart_m.norm() * 1e3);
             }
         }
