@@ -287,7 +287,7 @@ impl PlayEquations {
         };
         let begin = first.iter().zip(halves_deg.iter());
         let mut joints: Vec<PlayOperator> = begin
-            .map(|(servo, half)| PlayOperator::new(half.clamp(0.0, HALF_DEG_MAX), *servo))
+            .map(|(servo, half)| PlayOperator::new(*half, *servo))
             .collect();
         let turn = |node: &Vec<f64>| {
             let all = joints.iter_mut().zip(node);
@@ -388,15 +388,22 @@ impl FitRound {
         for _ in 0..ROUNDS {
             round.improve(equations, kept)?;
         }
+        let (design, _) = round.linear(equations, kept);
+        round.normal = Self::weighted(equations, kept, &design).tr_mul(&design)
+            + DMatrix::from_diagonal(&round.prior);
         Ok(round)
+    }
+
+    fn weighted(equations: &PlayEquations, kept: &[usize], design: &DMatrix<f64>) -> DMatrix<f64> {
+        DMatrix::from_fn(design.nrows(), design.ncols(), |row, column| {
+            design[(row, column)] / equations.rows[kept[row]].sigma_mm.powi(2)
+        })
     }
 
     /// Solves once with the joints' sides as they are by the present plays.
     fn improve(&mut self, equations: &PlayEquations, kept: &[usize]) -> Result<(), PlayFitError> {
         let (design, rest) = self.linear(equations, kept);
-        let weighted = DMatrix::from_fn(design.nrows(), design.ncols(), |row, column| {
-            design[(row, column)] / equations.rows[kept[row]].sigma_mm.powi(2)
-        });
+        let weighted = Self::weighted(equations, kept, &design);
         self.normal = weighted.tr_mul(&design) + DMatrix::from_diagonal(&self.prior);
         // The first unknowns change the plays that the sides were made with.
         let joints = self.moving.len();
@@ -431,9 +438,8 @@ impl FitRound {
                 for (place, joint) in self.moving.iter().enumerate() {
                     let lagging = &lag[end.node][*joint];
                     let lever = end.sign * end.mm_per_deg[*joint];
-                    // A play below 0 is carried on as a straight line, so that chance is not cut off at 0.
-                    let below = self.halves_deg[*joint].min(0.0);
-                    let lies_deg = lagging.lies_deg + lagging.slope * below;
+                    let servo_deg = equations.path_deg[end.node][*joint];
+                    let lies_deg = servo_deg + lagging.off_deg;
                     rest[index] -= lever * (lies_deg - end.reached_deg[*joint]);
                     design[(index, place)] += lever * lagging.slope;
                     let here = joints * (1 + end.station) + place;

