@@ -28,6 +28,9 @@ const PLAY_DEG: RangeInclusive<f64> = 0.0..=2.0;
 
 const SAG_DEG_PER_N_M: RangeInclusive<f64> = 0.0..=5.0;
 
+/// A joint that yields by more wants repair, not compensation.
+const SAG_RAD_MAX: f64 = PI / 180.0;
+
 /// Density of water.
 const DENSITY_KG_M3: f64 = 1_000.0;
 
@@ -49,11 +52,13 @@ impl JointCompensation {
         }
     }
 
-    /// Returns the angle by which each joint stands beside its goal under the arm's weight.
+    /// Returns the angle by which each joint stands beside its goal under the arm's weight, 1 degree at most.
     #[must_use]
     pub fn sag_rad(&self, chain: &KinematicChain, joints_rad: &JointVector) -> JointVector {
         let load_n_m = self.load.torque_n_m(chain, joints_rad);
-        load_n_m.zip(&self.sag_rad_per_n_m, |load, sag| load * sag)
+        load_n_m.zip(&self.sag_rad_per_n_m, |load, sag| {
+            (load * sag).clamp(-SAG_RAD_MAX, SAG_RAD_MAX)
+        })
     }
 }
 
@@ -111,4 +116,37 @@ fn check_angles(
         )?;
     }
     Ok(())
+}
+
+/// Gears of an arm as they are known: where joints come to lie when goals are sent.
+#[derive(Clone, Debug)]
+pub struct GearModel<'a> {
+    known: &'a JointCompensation,
+    lies_rad: Option<JointVector>,
+}
+
+impl JointCompensation {
+    /// Returns the gears before the first goal.
+    #[must_use]
+    pub fn gears(&self) -> GearModel<'_> {
+        GearModel {
+            known: self,
+            lies_rad: None,
+        }
+    }
+}
+
+impl GearModel<'_> {
+    /// Returns where the joints come to lie with a goal, after those before: each follows as soon as its play is crossed. With
+    /// the first they lie in the middle of their play.
+    pub fn follow(&mut self, chain: &KinematicChain, goal_rad: &JointVector) -> JointVector {
+        let sag = self.known.sag_rad(chain, goal_rad);
+        let turned = goal_rad.zip(&sag, |goal, sag| goal + sag);
+        let lay = self.lies_rad.unwrap_or(turned);
+        let half = self.known.play_rad.map(|_, play| play / 2.0);
+        let above = lay.zip(&turned.zip(&half, |turned, half| turned - half), f64::max);
+        let lies = above.zip(&turned.zip(&half, |turned, half| turned + half), f64::min);
+        self.lies_rad = Some(lies);
+        lies
+    }
 }

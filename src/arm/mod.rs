@@ -21,7 +21,7 @@ pub mod urdf;
 pub use arm_fault::{ArmFault, ServoEntryFault};
 pub use gear_wear::GearWear;
 pub use gravity_load::{CarriedMass, GravityLoad};
-pub use joint_compensation::{CompensationFile, JointCompensation};
+pub use joint_compensation::{CompensationFile, GearModel, JointCompensation};
 
 /// An arm as its file describes it.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]

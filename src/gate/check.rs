@@ -142,6 +142,15 @@ struct EscapeHistories {
     keep_outs: Vec<EscapeTracker>,
 }
 
+/// Joints that are judged.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum JudgedJoints {
+    /// Where the arm is expected: its tip's motion is judged as well.
+    Expected,
+    /// The goals, as if an arm without play followed them exactly.
+    Sent,
+}
+
 /// One sample, and where its pen's tip was at the one before it.
 struct JudgedSample<'a> {
     sample: usize,
@@ -217,7 +226,7 @@ impl<'a> TrajectoryJudge<'a> {
     /// Returns where the tip is over the sheet, if the sample is one of this arm.
     fn at_mm(&self, sample: usize) -> Option<[f64; 2]> {
         let is_whole = |q: &&JointVector| q.len() == self.scene.arm.dof();
-        let q = self.trajectory.samples.get(sample).filter(is_whole)?;
+        let q = self.trajectory.reached().get(sample).filter(is_whole)?;
         let pen = self.trajectory.span_at(sample)?.pen;
         let tip = tip_m(self.scene, pen, q)?;
         let at_mm = self.scene.surface.project(&tip).at_mm;
@@ -242,11 +251,14 @@ impl<'a> TrajectoryJudge<'a> {
             });
         }
         let bad = |q: &JointVector| q.len() != dof || !q.is_finite();
-        if let Some(bad) = plan.samples.iter().position(bad) {
+        let all = plan.samples.iter().chain(&plan.reached);
+        if let Some(bad) = all.clone().position(bad) {
+            let bad = bad % count.max(1);
             self.refuse(GateRule::Form, bad, None, || {
                 format!("sample {bad} is not {dof} finite angles")
             });
         }
+        self.check_leads_form();
         self.limits_are_whole();
         self.spans_with_pens()
     }
@@ -363,11 +375,27 @@ impl<'a> TrajectoryJudge<'a> {
     ) {
         self.check_joint_limits();
         self.check_joint_rates();
+        self.check_poses(spans, &mut around, JudgedJoints::Expected);
+        if !self.trajectory.reached.is_empty() {
+            self.check_leads(spans);
+            self.check_poses(spans, &mut around, JudgedJoints::Sent);
+        }
+    }
+
+    fn check_poses(
+        &mut self,
+        spans: &[(&'a TrajectorySpan, &'a ScenePen)],
+        around: &mut CollisionWorld<'_>,
+        judged: JudgedJoints,
+    ) {
+        let joints = match judged {
+            JudgedJoints::Expected => self.trajectory.reached(),
+            JudgedJoints::Sent => &self.trajectory.samples,
+        };
         let mut escapes = EscapeHistories::new(self.scene, spans);
         let mut before: Option<(usize, &JointVector, IsometryMatrix3<f64>)> = None;
         for (span, pen) in spans {
-            let samples = self.trajectory.samples.iter().enumerate();
-            for (sample, q) in samples.take(span.end).skip(span.first) {
+            for (sample, q) in joints.iter().enumerate().take(span.end).skip(span.first) {
                 let stance = around.body().at(q);
                 let frames = around.body().frames(&stance);
                 let tool = frames.tool;
@@ -386,11 +414,13 @@ impl<'a> TrajectoryJudge<'a> {
                     escapes.sheet = Ratchet::far();
                 }
                 before = Some((span.pen, q, tool));
-                self.check_tip_motion(&moment, around.levers());
-                self.check_tip_pose(&moment);
+                if judged == JudgedJoints::Expected {
+                    self.check_tip_motion(&moment, around.levers());
+                    self.check_tip_pose(&moment);
+                }
                 self.check_tip_height(&moment, &mut escapes);
-                self.check_surroundings(&mut around, &moment, &mut escapes);
-                self.check_keep_outs(&mut around, &moment, &mut escapes);
+                self.check_surroundings(around, &moment, &mut escapes);
+                self.check_keep_outs(around, &moment, &mut escapes);
             }
         }
     }
@@ -739,6 +769,7 @@ mod tests {
 
     fn standing(scene: &Scene) -> Trajectory {
         Trajectory {
+            reached: Vec::new(),
             period: Duration::from_millis(10),
             samples: vec![scene.rest_rad; 2],
             spans: Vec::new(),

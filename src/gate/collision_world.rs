@@ -285,6 +285,7 @@ mod tests {
             })
         });
         Trajectory {
+            reached: Vec::new(),
             samples: bent.collect(),
             spans: spans.filter(|span| span.end > span.first).collect(),
             ..plan.clone()

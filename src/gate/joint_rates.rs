@@ -130,6 +130,7 @@ mod tests {
         let refused = |joint: usize, to: f64| {
             let there = scene.rest_rad.map(|at, q| if at == joint { to } else { q });
             let plan = Trajectory {
+                reached: Vec::new(),
                 period: Duration::from_millis(10),
                 samples: vec![scene.rest_rad, there],
                 spans: Vec::new(),

@@ -68,6 +68,7 @@ mod escape;
 mod execute;
 mod following_error;
 mod joint_rates;
+mod leading_goals;
 mod stop_proof;
 #[cfg(test)]
 mod tests;
@@ -205,6 +206,8 @@ pub enum GateRule {
     Body,
     /// Two parts of arm and tools too near to each other.
     SelfCollision,
+    /// Goals farther from where the arm is expected than its play and the sheet's correction explain.
+    Lead,
     /// No person has confirmed that the pen is in the holder.
     Pen,
     /// No stop could be proven.

@@ -142,10 +142,11 @@ fn prove_lifts(
     lifts: &mut Vec<ProvenLift>,
 ) -> Result<(), GateRefusal> {
     let mut next = span.first;
-    let here = |next: usize| trajectory.samples.get(next).filter(|_| next < span.end);
+    let here = |next: usize| trajectory.reached().get(next).filter(|_| next < span.end);
     while let Some(from) = here(next) {
         let end = (next + LIFT_EVERY).min(span.end);
-        let own = lift_from(around, trajectory, span, from, next..end);
+        let own = lift_from(around, trajectory, span, from, next..end)
+            .and_then(|lift| check_from_goals(around, trajectory, span, lift));
         let found = own.or_else(|why| {
             let earlier = earlier_lift(around, trajectory, span, next);
             earlier.map(Some).ok_or(why)
@@ -190,7 +191,7 @@ fn lift_from(
     }
     let by_rad = lift(around, span.pen, from)?;
     let mut seconds_min = seconds_min_of(scene, span.pen, from, &by_rad)?;
-    let samples = trajectory.samples.iter().take(end).skip(first);
+    let samples = trajectory.reached().iter().take(end).skip(first);
     let mut shared_end = first + 1;
     for from in samples.skip(1) {
         if !is_shared(around, span.pen, from, &by_rad) {
@@ -216,19 +217,41 @@ fn earlier_lift(
     at: usize,
 ) -> Option<ProvenLift> {
     let scene = around.body().scene();
-    let here = trajectory.samples.get(at)?;
-    let before = trajectory.samples.iter().take(at).skip(span.first);
+    let here = trajectory.reached().get(at)?;
+    let before = trajectory.reached().iter().take(at).skip(span.first);
     before.rev().take(LIFT_EVERY - 1).find_map(|earlier| {
         let by_rad = lift(around, span.pen, earlier).ok()?;
         let is_lift = is_shared(around, span.pen, here, &by_rad);
-        Some(ProvenLift {
+        let lift = ProvenLift {
             first: at,
             end: at + 1,
             by_rad,
             seconds_min: seconds_min_of(scene, span.pen, here, &by_rad).ok()?,
-        })
-        .filter(|_| is_lift)
+        };
+        let lift = Some(lift).filter(|_| is_lift);
+        check_from_goals(around, trajectory, span, lift).ok()?
     })
+}
+
+/// Checks a lift, which was found from where the arm is expected, from the goals that are sent as well: it is from there that
+/// it is carried out.
+fn check_from_goals(
+    around: &mut CollisionWorld<'_>,
+    trajectory: &Trajectory,
+    span: &TrajectorySpan,
+    lift: Option<ProvenLift>,
+) -> Result<Option<ProvenLift>, LiftRefusal> {
+    let Some(lift) = lift else {
+        return Ok(None);
+    };
+    if trajectory.reached.is_empty() {
+        return Ok(Some(lift));
+    }
+    let goals = trajectory.samples.iter().take(lift.end).skip(lift.first);
+    for goal in goals {
+        LiftCheck::new(around, span.pen, goal)?.check(&lift.by_rad, LIFT_POINTS_BETWEEN)?;
+    }
+    Ok(Some(lift))
 }
 
 /// Returns whether a lift that was proven from another sample is also valid from this one.

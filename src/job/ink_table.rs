@@ -87,7 +87,10 @@ fn shares(
     span: &plan::TrajectorySpan,
 ) -> impl Iterator<Item = f64> {
     let first = span.first.saturating_sub(1);
-    let samples = trajectory.samples.get(first..span.end).unwrap_or_default();
+    let samples = trajectory
+        .reached()
+        .get(first..span.end)
+        .unwrap_or_default();
     let tip_m = scene.pen(span.pen).map(|pen| pen.tip_m).unwrap_or_default();
     let mut before = None;
     let mut gone = 0.0;

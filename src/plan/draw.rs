@@ -19,7 +19,7 @@ use super::trajectory::SpanKind;
 use super::trajectory_builder::{
     BuildCheckpoint, HoverTarget, SpanLabel, TrajectoryBuilder, hop_limits, without_place,
 };
-use super::{Plan, PlanObserver, corner_blending, hand_changed_pens, ink, posture};
+use super::{Plan, PlanObserver, compensation, corner_blending, hand_changed_pens, ink, posture};
 use base::units::JointVector;
 use scene::{InkCap, Order, PenHolder, Scene, SheetStroke};
 
@@ -123,6 +123,8 @@ pub(super) fn attempt_mounted(
 ) -> Result<(PartialPlan, usize), PlanError> {
     // Somebody who waits hears at once that planning has begun.
     watch.progress(0, strokes.len());
+    let whole = scene;
+    let scene = &*compensation::eased(whole);
     let mut tidied = prepare_strokes(strokes, how, scene.join_mm);
     ink::divide(scene, &mut tidied);
     let alone: Vec<SheetStroke> = tidied.iter().map(|one| one.stroke.clone()).collect();
@@ -154,9 +156,11 @@ pub(super) fn attempt_mounted(
     let refusals = std::mem::take(&mut drawing.build.refusals);
     let (reports, drawn, dips) = (drawing.reports, drawing.drawn, drawing.dips);
     let (trajectory, hover_from) = drawing.build.finish()?;
+    let (trajectory, before) = compensation::compensated(whole, trajectory);
+    let hover_from = hover_from + before;
     let drawn = (reports, drawn);
     let planned = PartialPlan {
-        plan: plan_report::plan(scene, trajectory, hover_from, drawn, dips),
+        plan: plan_report::plan(whole, trajectory, hover_from, drawn, dips),
         refusals,
         refused: drawing.refused,
     };

@@ -73,8 +73,8 @@ fn part_key(holder: &PenHolder, stroke: &SheetStroke) -> (usize, usize) {
 /// stroke among the plan's.
 #[must_use]
 pub fn part_trajectories(plan: &Plan) -> Vec<(usize, Trajectory, usize)> {
-    let (spans, samples) = (&plan.trajectory.spans, &plan.trajectory.samples);
-    let of_pen = spans.chunk_by(|one, next| one.pen == next.pen);
+    let whole = &plan.trajectory;
+    let of_pen = whole.spans.chunk_by(|one, next| one.pen == next.pen);
     let part = |spans: &[TrajectorySpan]| {
         let (first, last) = (spans.first()?, spans.last()?);
         let item = spans.iter().find_map(|span| span.item).unwrap_or(0);
@@ -85,8 +85,12 @@ pub fn part_trajectories(plan: &Plan) -> Vec<(usize, Trajectory, usize)> {
             ..span.clone()
         });
         let trajectory = Trajectory {
-            period: plan.trajectory.period,
-            samples: samples.get(first.first..last.end)?.to_vec(),
+            period: whole.period,
+            samples: whole.samples.get(first.first..last.end)?.to_vec(),
+            reached: match whole.reached.is_empty() {
+                true => Vec::new(),
+                false => whole.reached.get(first.first..last.end)?.to_vec(),
+            },
             spans: placed.collect(),
         };
         Some((first.pen, trajectory, item))
@@ -150,6 +154,7 @@ impl PlanObserver for PartProgress<'_> {
 struct JoinedParts {
     given: usize,
     samples: Vec<JointVector>,
+    reached: Vec<JointVector>,
     spans: Vec<TrajectorySpan>,
     hover_from: Option<usize>,
     reports: Vec<StrokeReport>,
@@ -180,6 +185,7 @@ impl JoinedParts {
         self.spans
             .extend(plan.trajectory.spans.into_iter().map(placed));
         self.samples.extend(plan.trajectory.samples);
+        self.reached.extend(plan.trajectory.reached);
         self.reports
             .extend(plan.report.strokes.into_iter().map(|report| StrokeReport {
                 stroke: all(report.stroke),
@@ -203,6 +209,7 @@ impl JoinedParts {
         let trajectory = Trajectory {
             period: PERIOD,
             samples: self.samples,
+            reached: self.reached,
             spans: self.spans,
         };
         let hover_from = self.hover_from.unwrap_or(trajectory.samples.len());

@@ -8,6 +8,7 @@ use std::time::Duration;
 use scene::SheetStroke;
 
 mod cartesian_path;
+mod compensation;
 mod corner_blending;
 mod dedup_overlaps;
 mod draw;

@@ -7,7 +7,7 @@ use super::pen_up::pen_up_time;
 use super::tool_ik::margin_rad;
 use super::trajectory::{SpanKind, Trajectory};
 use super::trajectory_builder::TrajectoryBuilder;
-use super::{PERIOD_S, Plan};
+use super::{PERIOD_S, Plan, compensation};
 use base::units::JointVector;
 use kin::ToolTip;
 use scene::{Scene, SheetStroke};
@@ -45,6 +45,10 @@ pub struct PlanReport {
     pub margin_least_deg: f64,
     /// Which joint's that is.
     pub margin_least_joint: String,
+    /// The largest distance at which the tip is expected from its line, of play that is crossed while it draws; absent where the
+    /// arm's play and sag were not calibrated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expected_deviation_mm: Option<f64>,
     /// In drawing order.
     pub strokes: Vec<StrokeReport>,
 }
@@ -126,6 +130,7 @@ pub(super) fn plan(
             .map(|stroke| stroke.stretch_max)
             .fold(1.0, f64::max),
         strokes,
+        expected_deviation_mm: compensation::expected_deviation_mm(scene, &trajectory),
         ..PlanReport::default()
     };
     times(&mut report, &trajectory);
@@ -174,7 +179,7 @@ fn tips(report: &mut PlanReport, scene: &Scene, trajectory: &Trajectory) {
             axis: pen.axis,
         };
         let points: Vec<_> = trajectory
-            .samples_of(span, 1)
+            .between(span.first.saturating_sub(1), span.end)
             .iter()
             .map(|q| scene.arm.chain.tip(q, &tip).0)
             .collect();
@@ -214,7 +219,7 @@ fn joints(report: &mut PlanReport, scene: &Scene, trajectory: &Trajectory, hover
     for span in &trajectory.spans {
         if span.kind == SpanKind::Draw {
             most = trajectory
-                .samples_of(span, 0)
+                .goals_of(span)
                 .windows(3)
                 .fold(most, |most, three| nearest_limit(scene, three, most));
         }

@@ -21,6 +21,7 @@ use scene::{
     SheetStroke, Surface, ToolKind,
 };
 
+mod compensation;
 mod hand_changed_pens;
 mod hops;
 mod laws;

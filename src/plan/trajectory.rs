@@ -9,8 +9,10 @@ use base::units::JointVector;
 pub struct Trajectory {
     /// Time from one sample to the next.
     pub period: Duration,
-    /// The first is the start that it was planned from; the last is at rest.
+    /// Goals of the joints. The first is the start that it was planned from; the last is at rest.
     pub samples: Vec<JointVector>,
+    /// Where the joints are expected with those goals, where that is elsewhere; empty where it is not.
+    pub reached: Vec<JointVector>,
     /// In order, each beginning where the one before ended, together all samples.
     pub spans: Vec<TrajectorySpan>,
 }
@@ -68,21 +70,32 @@ impl Trajectory {
         self.period * u32::try_from(steps).expect("samples that fit into memory")
     }
 
-    /// The samples of one of its spans, with those `before` it that exist.
+    /// Returns where the joints are expected, a place for each sample.
+    #[must_use]
+    pub fn reached(&self) -> &[JointVector] {
+        if self.reached.is_empty() {
+            &self.samples
+        } else {
+            &self.reached
+        }
+    }
+
+    /// The goals of one of its spans.
     ///
     /// # Panics
     /// At a span of another trajectory.
-    pub(super) fn samples_of(&self, span: &TrajectorySpan, before: usize) -> &[JointVector] {
-        self.between(span.first.saturating_sub(before), span.end)
+    #[expect(clippy::indexing_slicing, reason = "a span ends within its trajectory")]
+    pub(super) fn goals_of(&self, span: &TrajectorySpan) -> &[JointVector] {
+        &self.samples[span.first..span.end]
     }
 
-    /// The samples from one on, up to where a span ends.
+    /// Where the joints are expected from one sample on, up to where a span ends.
     ///
     /// # Panics
     /// At the end of a span of another trajectory.
     #[expect(clippy::indexing_slicing, reason = "a span ends within its trajectory")]
     pub(super) fn between(&self, first: usize, end: usize) -> &[JointVector] {
-        &self.samples[first..end]
+        &self.reached()[first..end]
     }
 
     /// The span that a sample belongs to.

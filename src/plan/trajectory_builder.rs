@@ -477,6 +477,7 @@ impl<'a> TrajectoryBuilder<'a> {
             Trajectory {
                 period: PERIOD,
                 samples: self.samples,
+                reached: Vec::new(),
                 spans: self.spans,
             },
             hover_from,

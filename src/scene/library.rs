@@ -792,6 +792,41 @@ mod tests {
     }
 
     #[test]
+    fn a_revision_covers_play_sag_and_correction() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("arms")).unwrap();
+        let (arm, scene) = (
+            include_str!("../../scenes/arms/so101.toml"),
+            include_str!("../../scenes/default.toml"),
+        );
+        let revision = |known: &str, corrected: &str| {
+            let sheet = "size_mm = [100.0, 100.0]";
+            let corrected = scene.replace(sheet, &format!("{sheet}\n{corrected}"));
+            std::fs::write(folder.path().join("default.toml"), corrected).unwrap();
+            let known = format!("{arm}\n{known}");
+            std::fs::write(folder.path().join("arms/so101.toml"), known).unwrap();
+            let library = SceneLibrary::new(Some(folder.path().to_owned()));
+            library.scene("default", None).unwrap().revision
+        };
+        let known = |play: f64, sag: f64| {
+            format!(
+                "[compensation]\nplay_deg = [{play:?}, 0, 0, 0, 0]\nsag_deg_per_n_m = [0, {sag:?}, 0, 0, 0]"
+            )
+        };
+        let corrected = "correction = { x_mm = [0, 1, 0, 0, 0, 0], y_mm = [0, 0, 0, 0, 0, 0] }";
+        let all = [
+            revision("", ""),
+            revision(&known(1.0, 0.1), ""),
+            revision(&known(1.1, 0.1), ""),
+            revision(&known(1.0, 0.2), ""),
+            revision("", corrected),
+        ];
+        for (index, one) in all.iter().enumerate() {
+            assert!(!all.iter().take(index).any(|other| other == one), "{index}");
+        }
+    }
+
+    #[test]
     fn an_arm_is_found_in_a_plain_line_and_nowhere_else() {
         let named = Some("so101");
         for (text, arm) in [

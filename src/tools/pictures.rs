@@ -239,7 +239,7 @@ impl PlanTraces {
             let mut travel = Vec::new();
             let mut before: Option<Point3<f64>> = None;
             for (sample, q) in trajectory
-                .samples
+                .reached()
                 .iter()
                 .enumerate()
                 .take(span.end)

@@ -129,8 +129,15 @@ pub(super) fn sum_up(report: &PlanReport) -> String {
         0 => String::new(),
         dips => format!(", {}", count(dips, "dip")),
     };
+    let expected = match report.expected_deviation_mm {
+        None => String::new(),
+        Some(mm) => format!(
+            "; by its calibrated play the tip is expected within {} of its lines",
+            millimetres(mm, 2)
+        ),
+    };
     format!(
-        "{}, {} of line, {} of arm time{dips}",
+        "{}, {} of line, {} of arm time{dips}{expected}",
         report.strokes_text(),
         millimetres(report.pen_down_mm, 0),
         seconds(report.duration_s)

@@ -429,6 +429,9 @@ fn facts(reply: &mut Reply, plan: &Plan) {
     reply.set("planned_s", rounded(report.duration_s));
     reply.set("dips", report.dips);
     reply.set("plan_hash", &plan.hash);
+    if let Some(mm) = report.expected_deviation_mm {
+        reply.set("expected_deviation_mm", rounded(mm));
+    }
 }
 
 /// Adds the plan's extreme values to the reply, for callers that cannot see the picture.

@@ -747,6 +747,7 @@ fn turn_in(from_aside_rad: f64) -> Trajectory {
         end: samples.len(),
     };
     Trajectory {
+        reached: Vec::new(),
         period: trajectory.period,
         samples,
         spans: vec![span],
@@ -839,6 +840,7 @@ fn a_lift_that_would_run_into_something_is_refused() {
     let (scene, trajectory) = default_plan();
     let here = trajectory.samples[drawn()[0]];
     let standing = Trajectory {
+        reached: Vec::new(),
         samples: vec![here; 2],
         spans: vec![TrajectorySpan {
             kind: SpanKind::Draw,

@@ -205,6 +205,7 @@ fn nonsense(chance: &mut Chance, scene: &Scene, from: &JointVector) -> Trajector
         from.zip(&to, |from, to| from + (to - from) * share)
     });
     Trajectory {
+        reached: Vec::new(),
         period: PERIOD,
         samples: samples.collect(),
         spans: vec![TrajectorySpan {
@@ -558,6 +559,7 @@ async fn invariant_13_torque_goes_on_where_the_arm_stands() {
             &motion,
             rig.permit(),
             Trajectory {
+                reached: Vec::new(),
                 samples: vec![trajectory.samples[0]; 20],
                 spans: vec![TrajectorySpan {
                     kind: SpanKind::Pose,

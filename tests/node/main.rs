@@ -12,6 +12,7 @@ mod book;
 mod calibrate;
 mod canvas;
 mod clients;
+mod compensated;
 mod curved;
 mod declared;
 mod doctor;

@@ -28,20 +28,20 @@ fn long_lines() -> String {
     format!("[{}]", rows.join(", "))
 }
 
-fn long_bench() -> Bench {
+pub(super) fn long_bench() -> Bench {
     let bench = Bench::new();
     bench.scene("long", &support::scene("long", LONG_LINE));
     bench
 }
 
-fn call(bench: &Bench, node: &str, args: &[&str]) -> (i32, Value) {
+pub(super) fn call(bench: &Bench, node: &str, args: &[&str]) -> (i32, Value) {
     let mut all = args.to_vec();
     all.extend(["--node", node]);
     bench.call(&all)
 }
 
 /// Waits until the pen is on the paper.
-fn wait_until_drawing(bench: &Bench, node: &str) {
+pub(super) fn wait_until_drawing(bench: &Bench, node: &str) {
     let began = Instant::now();
     while began.elapsed() < PATIENCE {
         let (_, sensed) = call(bench, node, &["sense"]);

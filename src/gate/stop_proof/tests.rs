@@ -138,6 +138,7 @@ fn even(rad_s: f64) -> Trajectory {
             .map(|joint, q| if joint == 0 { q + by } else { q })
     });
     Trajectory {
+        reached: Vec::new(),
         period,
         samples: samples.collect(),
         spans: vec![TrajectorySpan {

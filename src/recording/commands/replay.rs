@@ -101,6 +101,7 @@ fn trajectory(ticks: &[&RecordedTick]) -> anyhow::Result<Trajectory> {
         .iter()
         .map(|tick| JointVector::from_slice(&tick.setpoint_rad));
     Ok(Trajectory {
+        reached: Vec::new(),
         period: Duration::from_secs_f64(plan::PERIOD.as_secs_f64()),
         samples: sent.collect(),
         spans,

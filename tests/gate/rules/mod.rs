@@ -9,6 +9,7 @@
     reason = "a failing test may panic"
 )]
 
+mod leads;
 mod pens;
 mod slow;
 mod small;
@@ -451,6 +452,7 @@ fn only(kind: SpanKind, period_ms: u64, samples: Vec<JointVector>) -> Trajectory
         end: samples.len(),
     };
     Trajectory {
+        reached: Vec::new(),
         period: Duration::from_millis(period_ms),
         samples,
         spans: vec![span],

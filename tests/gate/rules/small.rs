@@ -58,6 +58,7 @@ fn lowest_mm(scene: &Scene, plan: &Trajectory) -> f64 {
 fn at_speed(plan: &Trajectory, mm_s: f64) -> Trajectory {
     let slower = fastest_mm_s(plan) / mm_s;
     Trajectory {
+        reached: Vec::new(),
         period: Duration::from_secs_f64(plan.period.as_secs_f64() * slower),
         ..plan.clone()
     }

@@ -194,6 +194,7 @@ fn refuses_a_tip_that_is_too_fast_where_pens_change() {
         end: at + 1,
     });
     let in_turns = Trajectory {
+        reached: Vec::new(),
         spans: spans.collect(),
         ..only(SpanKind::Travel, 10, samples.clone())
     };
@@ -384,6 +385,7 @@ fn window(drawing: &Trajectory, first: usize) -> Trajectory {
         ..*span
     });
     Trajectory {
+        reached: Vec::new(),
         samples: drawing.samples[first..first + WINDOW].to_vec(),
         spans: spans.filter(|span| span.end > span.first).collect(),
         ..drawing.clone()

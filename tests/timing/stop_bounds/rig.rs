@@ -181,6 +181,7 @@ impl Rig {
             end: samples.len(),
         };
         Trajectory {
+            reached: Vec::new(),
             period: Duration::from_millis(10),
             samples,
             spans: vec![span],

@@ -1,0 +1,429 @@
+//! Goals that make good the play and sag of the joints and what drawn ink has taught, so that the tip comes to where it is planned.
+//!
+//! A joint that reverses turns nothing until its gears have crossed their play. Its goal leads by half of the play in the
+//! direction of travel, and crosses over about each reversal: half of the crossing before it, and half after.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use nalgebra::{Matrix3, Point3, Vector3};
+
+use super::PERIOD_S;
+use super::trajectory::{SpanKind, Trajectory, TrajectorySpan};
+use arm::ArmModel;
+use base::units::JointVector;
+use kin::ToolTip;
+use scene::{Scene, ScenePen, SheetCorrection};
+
+/// Share of the joints' accelerations and jerks with which a drawing is planned whose goals cross play: the rest is for that.
+const EASED: f64 = 0.5;
+
+/// The same of the joints' speeds, and of all where no play is known.
+const EASED_SLIGHTLY: f64 = 0.9;
+
+/// Samples in which the goals come to lead before the arm moves, and cease to after it has come to rest.
+const SETTLE_SAMPLES: usize = 40;
+
+/// A joint that turns back by less has not reversed.
+const REVERSAL_RAD: f64 = 5e-4;
+
+/// A joint that turns by less stands.
+const STAND_RAD: f64 = 2e-5;
+
+/// Fastest speed of the smooth step over its duration, hardest acceleration over the square of it, and hardest jerk over the cube.
+const SMOOTH_SPEED: f64 = 1.875;
+const SMOOTH_ACCELERATION: f64 = 5.774;
+const SMOOTH_JERK: f64 = 60.0;
+
+/// Height over the sheet up to which its correction holds, and from which there is none.
+const CORRECTED_MM: [f64; 2] = [30.0, 80.0];
+
+/// Depth below its plan that leads over play may bring a tip at the sheet to, and samples between which it is looked for.
+const LOWERED_MM: f64 = 0.2;
+const LOWERED_EVERY: usize = 5;
+
+/// Damping of the joints' way to a tip's offset, in square metres a square radian.
+const DAMPING: f64 = 1e-6;
+
+/// Returns the scene as a drawing of it is planned: with room in the joints' accelerations for goals that lead.
+pub(super) fn eased(scene: &Scene) -> Cow<'_, Scene> {
+    if scene.arm.compensation.is_none() && scene.correction.is_none() {
+        return Cow::Borrowed(scene);
+    }
+    let mut arm = ArmModel::clone(&scene.arm);
+    let eased = if crosses_play(&arm) {
+        EASED
+    } else {
+        EASED_SLIGHTLY
+    };
+    let limits = &mut arm.limits;
+    for (limit, share) in [
+        (&mut limits.velocity_rad_s, EASED_SLIGHTLY),
+        (&mut limits.acceleration_rad_s2, eased),
+        (&mut limits.jerk_rad_s3, eased),
+    ] {
+        *limit = limit.map(|_, most| most * share);
+    }
+    Cow::Owned(Scene {
+        arm: Arc::new(arm),
+        ..scene.clone()
+    })
+}
+
+fn crosses_play(arm: &ArmModel) -> bool {
+    let known = arm.compensation.as_ref();
+    known.is_some_and(|known| known.play_rad.iter().any(|play_rad| *play_rad > 0.0))
+}
+
+/// Makes good what is known of the arm and of the sheet. Returns the trajectory and the number of samples that come before it.
+pub(super) fn compensated(scene: &Scene, planned: Trajectory) -> (Trajectory, usize) {
+    if scene.arm.compensation.is_none() && scene.correction.is_none() {
+        return (planned, 0);
+    }
+    let settled = with_settling(planned);
+    let mut leads_rad = smooth_leads(scene, &settled);
+    for joint in crossing_joints(scene, &settled) {
+        add_play(&scene.arm, joint, &settled.samples, &mut leads_rad);
+    }
+    let samples = settled.samples.iter().zip(&leads_rad).enumerate();
+    let last = settled.samples.len().saturating_sub(1);
+    let goals = samples.map(|(sample, (reached, lead))| {
+        let share = settling_share(sample) * settling_share(last - sample);
+        goal(&scene.arm, reached, &lead.map(|_, lead| lead * share))
+    });
+    let compensated = Trajectory {
+        samples: goals.collect(),
+        reached: settled.samples,
+        ..settled
+    };
+    (compensated, SETTLE_SAMPLES)
+}
+
+/// Stands for a while before the first motion and after the last.
+fn with_settling(planned: Trajectory) -> Trajectory {
+    let Trajectory {
+        mut samples,
+        mut spans,
+        ..
+    } = planned;
+    if let (Some(first), Some(last)) = (samples.first().copied(), samples.last().copied()) {
+        samples.splice(0..0, [first; SETTLE_SAMPLES]);
+        samples.extend([last; SETTLE_SAMPLES]);
+    }
+    for span in &mut spans {
+        span.first += SETTLE_SAMPLES;
+        span.end += SETTLE_SAMPLES;
+    }
+    if let Some(span) = spans.first_mut() {
+        span.first = 0;
+    }
+    if let Some(span) = spans.last_mut() {
+        span.end = samples.len();
+    }
+    Trajectory {
+        samples,
+        spans,
+        ..planned
+    }
+}
+
+/// Returns how far goals have come to lead so many samples from an end.
+#[expect(clippy::cast_precision_loss, reason = "some dozens of samples")]
+fn settling_share(samples: usize) -> f64 {
+    smooth(samples.min(SETTLE_SAMPLES) as f64 / SETTLE_SAMPLES as f64)
+}
+
+/// From 0 to 1 with no speed and no acceleration at either end.
+fn smooth(share: f64) -> f64 {
+    let share = share.clamp(0.0, 1.0);
+    share.powi(3) * (10.0 + share * (6.0 * share - 15.0))
+}
+
+/// Returns a goal that leads, within the joints' limits or no farther beyond them than the plan.
+fn goal(arm: &ArmModel, reached: &JointVector, lead: &JointVector) -> JointVector {
+    let (lower, upper) = (&arm.limits.lower_rad, &arm.limits.upper_rad);
+    let led = reached.zip(lead, |reached, lead| reached + lead);
+    let above = led.zip(&lower.zip(reached, f64::min), f64::max);
+    above.zip(&upper.zip(reached, f64::max), f64::min)
+}
+
+/// Returns what each sample needs for sag and for the sheet's correction.
+fn smooth_leads(scene: &Scene, settled: &Trajectory) -> Vec<JointVector> {
+    let reached = settled.samples.iter().zip(pen_shares(settled));
+    let lead = |(reached, pens): (&JointVector, PenShare)| {
+        let mut lead = JointVector::zeros(scene.arm.dof());
+        if let Some(known) = &scene.arm.compensation {
+            lead = known.sag_rad(&scene.arm.chain, reached).map(|_, sag| -sag);
+        }
+        if let Some(correction) = &scene.correction {
+            let moved = |pen: usize| match scene.pen(pen) {
+                Some(pen) => corrected_by(scene, correction, pen, reached),
+                None => JointVector::zeros(scene.arm.dof()),
+            };
+            let (from, to) = (moved(pens.from), moved(pens.to));
+            let between = from.zip(&to, |from, to| from + (to - from) * pens.share);
+            lead = lead.zip(&between, |lead, moved| lead + moved);
+        }
+        lead
+    };
+    reached.map(lead).collect()
+}
+
+/// The pens by whose tips a sample is corrected.
+#[derive(Clone, Copy)]
+struct PenShare {
+    from: usize,
+    to: usize,
+    /// Share of the second, 0 to 1.
+    share: f64,
+}
+
+/// Returns the pens of each sample. From one pen to the next the shares pass over while neither draws.
+#[expect(clippy::cast_precision_loss, reason = "counts of samples")]
+fn pen_shares(settled: &Trajectory) -> Vec<PenShare> {
+    let mut shares = Vec::with_capacity(settled.samples.len());
+    for span in &settled.spans {
+        let alone = PenShare {
+            from: span.pen,
+            to: span.pen,
+            share: 0.0,
+        };
+        shares.resize(span.end, alone);
+    }
+    let is_up = |span: &&TrajectorySpan| span.kind != SpanKind::Draw;
+    for (before, pair) in settled.spans.windows(2).enumerate() {
+        let [one, next] = pair else { continue };
+        if one.pen == next.pen {
+            continue;
+        }
+        let (gone, coming) = settled.spans.split_at(before + 1);
+        let first = gone.iter().rev().take_while(is_up).last();
+        let last = coming.iter().take_while(is_up).last();
+        let first = first.map_or(next.first, |span| span.first);
+        let end = last.map_or(next.first, |span| span.end);
+        let from = first.max(next.first.saturating_sub(SETTLE_SAMPLES));
+        let until = end.min(next.first + SETTLE_SAMPLES);
+        for (sample, share) in shares.iter_mut().enumerate().take(until).skip(from) {
+            *share = PenShare {
+                from: one.pen,
+                to: next.pen,
+                share: smooth((sample - from) as f64 / (until - from) as f64),
+            };
+        }
+    }
+    shares
+}
+
+/// Returns the turn of the joints that moves a tip by the sheet's correction.
+fn corrected_by(
+    scene: &Scene,
+    correction: &SheetCorrection,
+    pen: &ScenePen,
+    reached: &JointVector,
+) -> JointVector {
+    let none = JointVector::zeros(scene.arm.dof());
+    let chain = &scene.arm.chain;
+    let by_m = correction_m(scene, correction, &chain.point(reached, &pen.tip_m));
+    let tip = ToolTip {
+        point_m: pen.tip_m,
+        axis: pen.axis,
+    };
+    let columns: Vec<Vector3<f64>> = chain
+        .jacobian(reached, &tip)
+        .iter()
+        .map(|[x, y, z, ..]| Vector3::new(*x, *y, *z))
+        .collect();
+    let square: Matrix3<f64> = columns
+        .iter()
+        .map(|column| column * column.transpose())
+        .sum();
+    let Some(inverse) = (square + Matrix3::identity() * DAMPING).try_inverse() else {
+        return none;
+    };
+    let pull = inverse * by_m;
+    let turns: Vec<f64> = columns.iter().map(|column| column.dot(&pull)).collect();
+    JointVector::from_slice(&turns)
+}
+
+/// Returns the sheet's correction of a tip, in the arm's base frame.
+fn correction_m(scene: &Scene, correction: &SheetCorrection, tip_m: &Point3<f64>) -> Vector3<f64> {
+    let over = scene.surface.project(tip_m);
+    let [whole_mm, none_mm] = CORRECTED_MM;
+    let share = smooth((none_mm - over.height_mm) / (none_mm - whole_mm));
+    let [dx_mm, dy_mm] = correction.at(over.at_mm).map(|by_mm| by_mm * share);
+    let surface = scene.surface.at(over.at_mm);
+    let y = surface.normal.cross(&surface.x);
+    (surface.x.scale(dx_mm) + y.scale(dy_mm)) / 1e3
+}
+
+/// Returns the largest distance between a drawing tip's plan and where the goals bring it by what is known of the arm's gears;
+/// `None` where nothing is known of them.
+pub(super) fn expected_deviation_mm(scene: &Scene, trajectory: &Trajectory) -> Option<f64> {
+    let known = scene.arm.compensation.as_ref();
+    let mut gears = known.filter(|_| !trajectory.reached.is_empty())?.gears();
+    let mut most_m = 0.0_f64;
+    for span in &trajectory.spans {
+        let goals = trajectory.goals_of(span).iter();
+        for (goal, planned) in goals.zip(trajectory.between(span.first, span.end)) {
+            let lies = gears.follow(&scene.arm.chain, goal);
+            let pen = scene.pen(span.pen).filter(|_| span.kind == SpanKind::Draw);
+            let Some(pen) = pen else { continue };
+            let tip = |joints: &JointVector| scene.arm.chain.point(joints, &pen.tip_m);
+            let correction = scene.correction.as_ref();
+            let by_m = correction.map(|known| correction_m(scene, known, &tip(planned)));
+            let apart_m = tip(&lies) - tip(planned) - by_m.unwrap_or_default();
+            most_m = most_m.max(apart_m.norm());
+        }
+    }
+    Some(most_m * 1e3)
+}
+
+/// Returns the joints whose play is made good. Leads that would press a tip deeper into the sheet, if there were less play than is
+/// known, are not among them: what they bring about is limited together.
+fn crossing_joints(scene: &Scene, settled: &Trajectory) -> Vec<usize> {
+    let Some(known) = &scene.arm.compensation else {
+        return Vec::new();
+    };
+    let plays = known.play_rad.iter().copied().enumerate();
+    let mut joints: Vec<(usize, f64)> = plays
+        .filter(|(_, play_rad)| *play_rad > 0.0)
+        .map(|(joint, play_rad)| (joint, lowered_mm(scene, settled, joint, play_rad / 2.0)))
+        .collect();
+    joints.sort_by(|(_, a), (_, b)| a.total_cmp(b));
+    let mut all_mm = 0.0;
+    let within = joints.into_iter().take_while(|(_, mm)| {
+        all_mm += mm;
+        all_mm <= LOWERED_MM
+    });
+    within.map(|(joint, _)| joint).collect()
+}
+
+/// Returns the most by which a turn of one joint, either way, lowers a tip that is at the sheet.
+fn lowered_mm(scene: &Scene, settled: &Trajectory, joint: usize, by_rad: f64) -> f64 {
+    let at_sheet = |span: &&TrajectorySpan| matches!(span.kind, SpanKind::Draw | SpanKind::Lower);
+    let mut most_mm = 0.0_f64;
+    for span in settled.spans.iter().filter(at_sheet) {
+        let Some(pen) = scene.pen(span.pen) else {
+            continue;
+        };
+        let height_mm = |q: &JointVector| {
+            let tip_m = scene.arm.chain.point(q, &pen.tip_m);
+            scene.surface.project(&tip_m).height_mm
+        };
+        let samples = settled.between(span.first, span.end);
+        for q in samples.iter().step_by(LOWERED_EVERY).chain(samples.last()) {
+            let turned = |by: f64| q.map(|of, q| if of == joint { q + by } else { q });
+            let lowest_mm = height_mm(&turned(by_rad)).min(height_mm(&turned(-by_rad)));
+            most_mm = most_mm.max(height_mm(q) - lowest_mm);
+        }
+    }
+    most_mm
+}
+
+/// Adds half of a joint's play in the direction of travel.
+fn add_play(arm: &ArmModel, joint: usize, reached: &[JointVector], leads_rad: &mut [JointVector]) {
+    let known = arm.compensation.as_ref();
+    let Some(play_rad) = known.and_then(|known| known.play_rad.get(joint)) else {
+        return;
+    };
+    let angles = reached.iter().filter_map(|q| q.get(joint).copied());
+    let angles: Vec<f64> = angles.collect();
+    let crossing = crossing_samples(arm, joint, *play_rad);
+    let leads = play_leads(&angles, *play_rad, crossing);
+    for (all, lead) in leads_rad.iter_mut().zip(leads) {
+        *all = all.map(|of, before| if of == joint { before + lead } else { before });
+    }
+}
+
+/// Returns the samples that a joint needs to cross its play beside the motion that is planned.
+fn crossing_samples(arm: &ArmModel, joint: usize, play_rad: f64) -> f64 {
+    let rest = |limit: &JointVector, eased: f64| {
+        let most = limit.get(joint).copied();
+        most.map_or(f64::INFINITY, |most| most * (1.0 - eased))
+    };
+    let limits = &arm.limits;
+    let by_speed = SMOOTH_SPEED * play_rad / rest(&limits.velocity_rad_s, EASED_SLIGHTLY);
+    let by_acceleration = SMOOTH_ACCELERATION * play_rad / rest(&limits.acceleration_rad_s2, EASED);
+    let by_jerk = SMOOTH_JERK * play_rad / rest(&limits.jerk_rad_s3, EASED);
+    let seconds = by_speed.max(by_acceleration.sqrt()).max(by_jerk.cbrt());
+    (seconds / PERIOD_S).ceil()
+}
+
+/// Returns the lead of one joint at each sample, with a crossing of so many samples about each reversal.
+#[expect(clippy::cast_precision_loss, reason = "counts of samples")]
+fn play_leads(angles_rad: &[f64], play_rad: f64, crossing: f64) -> Vec<f64> {
+    let turns = reversals(angles_rad);
+    let Some(first) = turns.first_direction else {
+        return vec![0.0; angles_rad.len()];
+    };
+    let (mut lead, mut direction) = (first * play_rad / 2.0, -first);
+    let mut crossings = apart(&turns.at, crossing).into_iter().peekable();
+    let at = |sample: usize| {
+        // Crossings do not overlap: one at the most is under way.
+        while let Some(middle) = crossings.peek() {
+            let share = (sample as f64 - middle) / crossing + 0.5;
+            if share < 1.0 {
+                return lead + direction * play_rad * smooth(share);
+            }
+            lead += direction * play_rad;
+            direction = -direction;
+            crossings.next();
+        }
+        lead
+    };
+    (0..angles_rad.len()).map(at).collect()
+}
+
+/// Leaves out pairs of reversals between which there is no time for a crossing: what is turned back so shortly stays in the play.
+fn apart(at: &[f64], crossing: f64) -> Vec<f64> {
+    let mut kept: Vec<f64> = Vec::new();
+    for middle in at {
+        match kept.last() {
+            Some(last) if middle - last < crossing => {
+                kept.pop();
+            }
+            _ => kept.push(*middle),
+        }
+    }
+    kept
+}
+
+/// Reversals of one joint.
+struct JointReversals {
+    /// Sign of its first motion; `None` where it does not move.
+    first_direction: Option<f64>,
+    /// Middle of each stand at which it reverses, in samples.
+    at: Vec<f64>,
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts of samples")]
+fn reversals(angles_rad: &[f64]) -> JointReversals {
+    let mut found = JointReversals {
+        first_direction: None,
+        at: Vec::new(),
+    };
+    let Some(mut extreme) = angles_rad.first().copied() else {
+        return found;
+    };
+    let (mut from, mut until) = (0, 0);
+    let mut direction = 0.0;
+    for (sample, angle) in angles_rad.iter().enumerate() {
+        let ahead = (angle - extreme) * direction;
+        if direction == 0.0 {
+            if (angle - extreme).abs() > REVERSAL_RAD {
+                direction = (angle - extreme).signum();
+                found.first_direction = Some(direction);
+                (extreme, from, until) = (*angle, sample, sample);
+            }
+        } else if ahead > STAND_RAD {
+            (extreme, from, until) = (*angle, sample, sample);
+        } else if ahead >= -STAND_RAD {
+            until = sample;
+        } else if ahead < -REVERSAL_RAD {
+            found.at.push((from + until) as f64 / 2.0);
+            direction = -direction;
+            (extreme, from, until) = (*angle, sample, sample);
+        }
+    }
+    found
+}

@@ -1,0 +1,158 @@
+//! Goals that make good play, sag and a sheet's correction.
+
+use super::*;
+use arm::CompensationFile;
+use scene::SheetCorrection;
+
+/// The SO-101 of which this play and sag are known, a number for each joint.
+fn calibrated(play_deg: [f64; 5], sag_deg_per_n_m: [f64; 5]) -> Scene {
+    let mut scene = so101();
+    let mut file = scene.arm.file.clone();
+    file.compensation = Some(CompensationFile {
+        play_deg: numbers(play_deg).to_vec(),
+        sag_deg_per_n_m: numbers(sag_deg_per_n_m).to_vec(),
+    });
+    scene.arm = Arc::new(ArmModel::new(file).unwrap());
+    scene
+}
+
+fn planned(scene: &Scene) -> Plan {
+    draw_strokes(
+        scene,
+        &scene.rest_rad,
+        &drawing(),
+        Order::AsDrawn,
+        &SilentObserver,
+    )
+    .unwrap()
+}
+
+/// Returns the largest distance of a drawing tip from its plan where the gears of `arm` follow these goals.
+fn largest_mm(
+    arm: &ArmModel,
+    scene: &Scene,
+    trajectory: &Trajectory,
+    goals: &[JointVector],
+) -> f64 {
+    let mut gears = arm.compensation.as_ref().unwrap().gears();
+    let mut most_mm = 0.0_f64;
+    for span in &trajectory.spans {
+        let range = span.first..span.end;
+        for (goal, planned) in goals[range.clone()]
+            .iter()
+            .zip(&trajectory.reached()[range])
+        {
+            let lies = gears.follow(&arm.chain, goal);
+            let tip = |q: &JointVector| arm.chain.point(q, &scene.pens[0].tip_m);
+            if span.kind == SpanKind::Draw {
+                let apart_m = tip(&lies) - tip(planned);
+                most_mm = most_mm.max(apart_m.norm() * 1e3);
+            }
+        }
+    }
+    most_mm
+}
+
+#[test]
+fn an_arm_of_which_nothing_is_known_is_sent_where_it_is_expected() {
+    let plan = planned(&so101());
+    assert!(plan.trajectory.reached.is_empty());
+    assert_eq!(plan.report.expected_deviation_mm, None);
+}
+
+#[test]
+fn gears_that_are_as_known_bring_the_tip_to_its_lines() {
+    for (play_deg, sag_deg_per_n_m) in [
+        ([1.0, 0.0, 0.0, 0.0, 0.0], [0.0; 5]),
+        ([1.0, 0.0, 0.0, 0.6, 1.0], [0.2; 5]),
+        ([0.0; 5], [0.3; 5]),
+    ] {
+        let scene = calibrated(play_deg, sag_deg_per_n_m);
+        let Plan {
+            trajectory, report, ..
+        } = planned(&scene);
+        let as_planned = largest_mm(&scene.arm, &scene, &trajectory, &trajectory.reached);
+        let as_sent = largest_mm(&scene.arm, &scene, &trajectory, &trajectory.samples);
+        assert!(as_planned > 1.0, "{play_deg:?}: {as_planned} mm");
+        assert!(as_sent < 0.6, "{play_deg:?}: {as_sent} mm");
+        let expected = report.expected_deviation_mm.unwrap();
+        assert!(
+            (expected - as_sent).abs() < 1e-6,
+            "{expected} and {as_sent}"
+        );
+    }
+}
+
+#[test]
+fn play_that_would_press_the_tip_deeper_is_not_made_good() {
+    // The shoulder's play lifts and lowers the tip; the pan's does not.
+    let scene = calibrated([1.0, 1.0, 0.0, 0.0, 0.0], [0.0; 5]);
+    let trajectory = planned(&scene).trajectory;
+    let leads = trajectory.samples.iter().zip(&trajectory.reached);
+    let most = leads.fold([0.0_f64; 2], |[pan, lift], (sent, is)| {
+        [
+            pan.max((sent[0] - is[0]).abs()),
+            lift.max((sent[1] - is[1]).abs()),
+        ]
+    });
+    assert!(
+        (most[0].to_degrees() - 0.5).abs() < 1e-6 && most[1] < 1e-9,
+        "{most:?}"
+    );
+}
+
+#[test]
+fn goals_lead_by_nothing_where_the_arm_rests() {
+    let scene = calibrated([1.0, 0.5, 0.0, 0.0, 2.0], [0.2; 5]);
+    let Trajectory {
+        samples, reached, ..
+    } = planned(&scene).trajectory;
+    assert_eq!(samples.len(), reached.len());
+    assert_eq!((samples[0], reached[0]), (scene.rest_rad, scene.rest_rad));
+    assert_eq!(samples.last(), reached.last());
+}
+
+#[test]
+fn a_drawing_that_is_corrected_is_the_same_drawing() {
+    let (plain, known) = (so101(), calibrated([1.0; 5], [0.1; 5]));
+    let (plain, known) = (planned(&plain), planned(&known));
+    assert_eq!(plain.strokes, known.strokes);
+    let length_mm = |plan: &Plan| plan.report.pen_down_mm;
+    assert!((length_mm(&plain) - length_mm(&known)).abs() < 1e-6);
+    assert_ne!(plain.hash, known.hash);
+}
+
+#[test]
+fn a_sheets_correction_moves_the_goals_of_a_drawing_tip_by_as_much() {
+    let mut scene = so101();
+    let coefficients_mm = [
+        [0.3, -0.2, 0.1, 0.1, 0.0, -0.1],
+        [-0.2, 0.1, 0.3, 0.0, 0.1, 0.0],
+    ];
+    let correction = SheetCorrection::new(coefficients_mm, scene.surface.size_mm()).unwrap();
+    scene.correction = Some(correction);
+    let trajectory = planned(&scene).trajectory;
+    let mut seen = 0;
+    for span in trajectory
+        .spans
+        .iter()
+        .filter(|span| span.kind == SpanKind::Draw)
+    {
+        for sample in span.first..span.end {
+            let tip = |q: &JointVector| {
+                let tip_m = scene.arm.chain.point(q, &scene.pens[0].tip_m);
+                scene.surface.project(&tip_m)
+            };
+            let (sent, is) = (
+                tip(&trajectory.samples[sample]),
+                tip(&trajectory.reached[sample]),
+            );
+            let [dx, dy] = correction.at(is.at_mm);
+            assert!((sent.at_mm[0] - is.at_mm[0] - dx).abs() < 0.02);
+            assert!((sent.at_mm[1] - is.at_mm[1] - dy).abs() < 0.02);
+            assert!((sent.height_mm - is.height_mm).abs() < 0.02);
+            seen += 1;
+        }
+    }
+    assert!(seen > 500);
+}

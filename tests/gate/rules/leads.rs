@@ -1,0 +1,178 @@
+//! Goals that lead: what explains them, how far they may be from where the arm is expected, and that both are judged.
+
+use super::*;
+use arm::CompensationFile;
+use scene::{SheetCorrection, SheetStroke};
+
+const PLAY_DEG: [f64; 5] = [1.0, 0.0, 0.0, 0.0, 0.5];
+
+fn compensation(play_deg: &[f64], sag_deg_per_n_m: &[f64]) -> CompensationFile {
+    let finite = |all: &[f64]| all.iter().map(|of| Finite::new(*of).unwrap()).collect();
+    CompensationFile {
+        play_deg: finite(play_deg),
+        sag_deg_per_n_m: finite(sag_deg_per_n_m),
+    }
+}
+
+fn calibrated(play_deg: &[f64], sag_deg_per_n_m: &[f64]) -> Scene {
+    let mut scene = Scene::clone(&default_plan().0);
+    let mut file = scene.arm.file.clone();
+    file.compensation = Some(compensation(play_deg, sag_deg_per_n_m));
+    scene.arm = Arc::new(ArmModel::new(file).unwrap());
+    scene
+}
+
+/// The practice drawing of an arm whose play and sag are known, planned once.
+fn leading_plan() -> &'static (Scene, Trajectory) {
+    static PLAN: OnceLock<(Scene, Trajectory)> = OnceLock::new();
+    PLAN.get_or_init(|| {
+        let scene = calibrated(&PLAY_DEG, &[0.1; 5]);
+        let plan = plan::draw(&scene, &scene.rest_rad, &SilentObserver).unwrap();
+        (scene, plan.trajectory)
+    })
+}
+
+/// The rules that refuse the leading plan after a change to scene and plan.
+fn rules(change: impl FnOnce(&mut Scene, &mut Trajectory)) -> Vec<GateRule> {
+    let (scene, plan) = leading_plan();
+    let (mut scene, mut plan) = (scene.clone(), plan.clone());
+    change(&mut scene, &mut plan);
+    let mut rules: Vec<GateRule> = refusals(scene, &plan)
+        .iter()
+        .map(|said| said.rule)
+        .collect();
+    rules.sort_unstable_by_key(|rule| format!("{rule:?}"));
+    rules.dedup();
+    rules
+}
+
+#[test]
+fn lets_goals_lead_by_what_was_calibrated() {
+    assert_eq!(rules(|_, _| {}), []);
+}
+
+#[test]
+fn refuses_goals_that_lead_where_nothing_was_calibrated() {
+    let without = rules(|scene, _| {
+        with_arm(scene, |arm| arm.compensation = None);
+    });
+    assert_eq!(without, [GateRule::Form]);
+}
+
+#[test]
+fn refuses_an_expectation_that_is_not_one_for_each_goal() {
+    let fewer = rules(|_, plan| {
+        plan.reached.pop();
+    });
+    assert_eq!(fewer, [GateRule::Form]);
+    let odd = rules(|_, plan| {
+        let middle = plan.reached.len() / 2;
+        plan.reached[middle] = plan.reached[middle].map(|_, _| f64::NAN);
+    });
+    assert_eq!(odd, [GateRule::Form]);
+}
+
+#[test]
+fn refuses_a_lead_that_the_calibrated_play_does_not_explain() {
+    for (share, is_refused) in [(1.0, false), (0.05, true)] {
+        let less: Vec<f64> = PLAY_DEG.iter().map(|deg| deg * share).collect();
+        let known = calibrated(&less, &[0.1; 5]);
+        let refused = rules(|scene, _| scene.arm = Arc::clone(&known.arm));
+        assert_eq!(refused.contains(&GateRule::Lead), is_refused, "{share}");
+    }
+}
+
+#[test]
+fn refuses_goals_that_would_not_bring_the_tip_where_it_is_expected() {
+    // The lead of the pan the other way round: as large, and wrong.
+    let turned = rules(|_, plan| {
+        for (goal, expected) in plan.samples.iter_mut().zip(&plan.reached) {
+            *goal = expected.zip(goal, |expected, goal| 2.0 * expected - goal);
+        }
+    });
+    assert!(turned.contains(&GateRule::Lead), "{turned:?}");
+}
+
+#[test]
+fn keeps_goals_off_what_only_goals_come_near() {
+    // A wall beside the sheet, brought nearer until the arm would come too near to it where it is expected.
+    let wall = |from_m: f64| KeepOut {
+        name: "wall".to_owned(),
+        corners: AxisAlignedBox {
+            min_m: Point3::new(from_m, -0.6, -0.1),
+            max_m: Point3::new(from_m + 0.3, 0.6, 0.04),
+        },
+    };
+    let of_expected = |from_m: f64| {
+        rules(|scene, plan| {
+            scene.keep_outs.push(wall(from_m));
+            plan.samples.clone_from(&plan.reached);
+        })
+    };
+    let steps = (0..100).map(|step| 0.15 - 1e-3 * f64::from(step));
+    let mut clear_of =
+        steps.take_while(|from_m| !of_expected(*from_m).contains(&GateRule::KeepOut));
+    let nearest = clear_of.by_ref().last().unwrap();
+    let of_goals = rules(|scene, _| scene.keep_outs.push(wall(nearest)));
+    assert_eq!(of_goals, [GateRule::KeepOut]);
+    let farther = rules(|scene, _| scene.keep_outs.push(wall(nearest + 5e-3)));
+    assert_eq!(farther, []);
+}
+
+#[test]
+fn a_sheets_correction_explains_a_lead_of_two_millimetres_and_no_more() {
+    let mut scene = Scene::clone(&default_plan().0);
+    let most = scene::CORRECTION_MM_MAX;
+    let shift = |mm: f64| [[mm, 0.0, 0.0, 0.0, 0.0, 0.0], [0.0; 6]];
+    let size_mm = scene.surface.size_mm();
+    assert!(SheetCorrection::new(shift(most + 0.01), size_mm).is_err());
+    assert!(SheetCorrection::new(shift(f64::NAN), size_mm).is_err());
+    scene.correction = Some(SheetCorrection::new(shift(most), size_mm).unwrap());
+    let plan = plan::draw(&scene, &scene.rest_rad, &SilentObserver).unwrap();
+    assert_eq!(refusals(scene.clone(), &plan.trajectory), []);
+    let mut farther = plan.trajectory.clone();
+    for (goal, expected) in farther.samples.iter_mut().zip(&plan.trajectory.reached) {
+        *goal = goal.zip(expected, |goal, expected| {
+            expected + (goal - expected) * 1.1
+        });
+    }
+    let refused = refusals(scene, &farther);
+    assert!(refused.iter().any(|said| said.rule == GateRule::Lead));
+}
+
+/// Random drawings of arms with random play, sag and correction: what is planned passes.
+#[test]
+fn lets_through_what_is_planned_for_any_calibration() {
+    let config = ProptestConfig {
+        cases: 24,
+        rng_seed: RngSeed::Fixed(20_261_124),
+        ..ProptestConfig::default()
+    };
+    let point = || [12.0..88.0, 12.0..88.0_f64];
+    let line = prop::collection::vec(point(), 2..7);
+    let drawing = prop::collection::vec(line, 1..5);
+    let five = |most: f64| prop::array::uniform5(0.0..most);
+    let terms = prop::array::uniform2(prop::array::uniform6(-0.25..0.25));
+    let all = (drawing, five(1.5), five(0.3), terms);
+    let judged = TestRunner::new(config).run(&all, |(lines, play_deg, sag, terms)| {
+        let mut scene = calibrated(&play_deg, &sag);
+        let size_mm = scene.surface.size_mm();
+        scene.correction = Some(SheetCorrection::new(terms, size_mm).unwrap());
+        let strokes: Vec<SheetStroke> = lines
+            .into_iter()
+            .map(|points_mm| SheetStroke {
+                points_mm,
+                pen: 0,
+                source: "random".to_owned(),
+                pause: None,
+            })
+            .collect();
+        let order = scene.order;
+        let plan = plan::draw_strokes(&scene, &scene.rest_rad, &strokes, order, &SilentObserver);
+        let plan = plan.map_err(|error| TestCaseError::fail(error.to_string()))?;
+        let refused = refusals(scene, &plan.trajectory);
+        prop_assert!(refused.is_empty(), "{play_deg:?} {sag:?}: {refused:#?}");
+        Ok(())
+    });
+    judged.unwrap();
+}

@@ -1,0 +1,68 @@
+//! Drawings whose goals lead, by the commands of a person: what is said before, a stop in the middle, and the rest afterwards.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::disallowed_methods,
+    reason = "a failing test may panic"
+)]
+
+use crate::stop::{call, long_bench, wait_until_drawing};
+use crate::support::{Bench, PATIENCE};
+use std::time::Instant;
+
+const SO101: &str = include_str!("../../scenes/arms/so101.toml");
+
+const KNOWN: &str = "\n[compensation]\nplay_deg = [1.0, 0.0, 0.0, 0.0, 0.0]\nsag_deg_per_n_m = [0.0, 0.0, 0.0, 0.0, 0.0]\n";
+
+/// Waits until the tip is on its way along the first line.
+fn wait_until_inked(bench: &Bench, node: &str) {
+    let began = Instant::now();
+    while began.elapsed() < PATIENCE {
+        let (_, sensed) = call(bench, node, &["sense"]);
+        if sensed["tip"]["sheet_mm"][0].as_f64().unwrap_or(0.0) > 30.0 {
+            return;
+        }
+    }
+    panic!("it never drew");
+}
+
+#[test]
+fn a_drawing_whose_goals_lead_is_stopped_and_goes_on() {
+    let bench = long_bench();
+    std::fs::write(
+        bench.path("scenes/arms/so101.toml"),
+        format!("{SO101}{KNOWN}"),
+    )
+    .unwrap();
+    let served = bench.serve(&[]);
+    let node = served.url.as_str();
+    let (_, told) = call(
+        &bench,
+        node,
+        &["stroke", r#"{"scene":"long","dry_run":true}"#],
+    );
+    let expected_mm = told["expected_deviation_mm"].as_f64().unwrap();
+    assert!(expected_mm < 1.0, "{told:#}");
+    std::thread::scope(|scope| {
+        let stroke = scope.spawn(|| call(&bench, node, &["stroke", r#"{"scene":"long"}"#]));
+        wait_until_drawing(&bench, node);
+        wait_until_inked(&bench, node);
+        let (code, stopped) = call(&bench, node, &["stop"]);
+        assert_eq!(code, 0, "{stopped:#}");
+        let report = &stopped["arms"][0]["report"];
+        assert_eq!(
+            (&report["verified"], &report["lifted"]),
+            (&true.into(), &true.into())
+        );
+        let (_, stroke) = stroke.join().unwrap();
+        assert_eq!(stroke["code"], "stopped", "{stroke:#}");
+    });
+    let (_, sensed) = call(&bench, node, &["sense"]);
+    let height_mm = sensed["tip"]["height_mm"].as_f64().unwrap();
+    assert!(height_mm > 6.0, "{sensed:#}");
+    assert_eq!(call(&bench, node, &["reset"]).0, 0);
+    let (code, drawn) = call(&bench, node, &["stroke", r#"{"resume":true}"#]);
+    assert_eq!(code, 0, "{drawn:#}");
+    assert!(drawn["resumed"].is_object(), "{drawn:#}");
+}
