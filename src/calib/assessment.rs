@@ -10,13 +10,13 @@ use super::calibration_record::{
 };
 use super::edit_scene_file::{RADIUS_KEY, sign_key, zero_key};
 use super::stats::TouchFit;
-use super::tag_fit;
 use super::{
     CylinderFit, CylinderTouch, FitError, FitFinding, FitVerdict, FrameSigma, PlaneFit,
     ResolutionClass, RulerDistances, SheetFrame, TouchTarget, ZerosTouch, curvature, frame,
     judge_pivot, judge_plane, judge_reading, judge_rolled, judge_zeros, pivot_robust, plane_robust,
     rolled_robust, zeros,
 };
+use super::{ink_assessment, tag_fit};
 use arm::JointFile;
 use base::units::JointVector;
 use kin::ToolTip;
@@ -124,6 +124,9 @@ pub enum AssessError {
     /// A camera is not touched.
     #[error("a camera is calibrated by a picture: `steadyhand calibrate camera --scene NAME`")]
     NoPicture,
+    /// Play shows in ink alone.
+    #[error("play is found in drawn ink: `steadyhand calibrate play --scene NAME`")]
+    NoInk,
     /// The scene has no point whose place is known.
     #[error("scene {0} has no `calibrator_m`; a touch of the calibrator needs its place")]
     NoCalibrator(String),
@@ -174,6 +177,13 @@ pub fn assess(
         scene,
         pen,
     };
+    if let Some(ink) = &session.ink {
+        return match session.kind {
+            CalibrationKind::Play => Ok(work.played(ink)),
+            CalibrationKind::Sheet => Ok(work.inked(ink)),
+            _ => Err(AssessError::NoInk),
+        };
+    }
     let assessed = match (session.kind, session.read_mm, &session.seen) {
         (CalibrationKind::Tool, _, _) => work.tool(),
         (CalibrationKind::Sheet, _, Some(glimpse)) => Ok(work.seen(glimpse)),
@@ -185,6 +195,7 @@ pub fn assess(
         (CalibrationKind::Zeros, _, _) => work.zeros()?,
         (CalibrationKind::Camera, _, Some(glimpse)) => Ok(tag_fit::camera(glimpse, last)),
         (CalibrationKind::Camera, _, None) => return Err(AssessError::NoPicture),
+        (CalibrationKind::Play, _, _) => return Err(AssessError::NoInk),
         (CalibrationKind::Pose | CalibrationKind::Cap | CalibrationKind::Calibrator, _, _) => {
             return Err(AssessError::Taught);
         }
@@ -334,7 +345,7 @@ impl AssessmentInput<'_> {
     }
 
     /// The corners of the sheet, named, if it lay flat with this corner and these directions.
-    fn corners(
+    pub(super) fn corners(
         &self,
         origin_m: &Point3<f64>,
         x: &Vector3<f64>,
@@ -559,12 +570,12 @@ impl AssessmentInput<'_> {
         [[0.0, 0.0], [width, 0.0], [0.0, height]].map(|at| self.scene.surface.at(at).point_m)
     }
 
-    fn old_sheet(&self) -> FileValues {
+    pub(super) fn old_sheet(&self) -> FileValues {
         let surface = &self.scene.surface;
         values_of(surface, &surface.flat())
     }
 
-    fn sheet_change(&self, new: &[(&str, Point3<f64>); 4]) -> CalibrationChange {
+    pub(super) fn sheet_change(&self, new: &[(&str, Point3<f64>); 4]) -> CalibrationChange {
         let [origin, right, top] = self.old_corners();
         let [(_, o), (_, r), _, (_, t)] = new;
         let far = [(origin, o), (right, r), (top, t)].map(|(old, new)| (new - old).norm());
@@ -744,7 +755,7 @@ fn pose(key: &str, joints_rad: &JointVector) -> FileValues {
 }
 
 /// Returns the scene file's values for a sheet, given the pose of the flat sheet that touches it along its middle.
-fn values_of(surface: &Surface, flat: &Isometry3<f64>) -> FileValues {
+pub(super) fn values_of(surface: &Surface, flat: &Isometry3<f64>) -> FileValues {
     let mut values = one("origin_m", &flat.translation.vector);
     values.extend(one("x_axis", &(flat.rotation * Vector3::x())));
     values.extend(one("y_axis", &(flat.rotation * Vector3::y())));
@@ -792,8 +803,10 @@ pub(super) fn present_values(
     session: &CalibrationSession,
     scene: &Scene,
 ) -> Option<FileValues> {
-    if kind == CalibrationKind::Zeros {
-        return Some(zeros_now(scene));
+    match kind {
+        CalibrationKind::Zeros => return Some(zeros_now(scene)),
+        CalibrationKind::Play => return Some(ink_assessment::compensation_now(&scene.arm)),
+        _ => {}
     }
     let pen = find_pen(scene, &session.pen).ok()?;
     let work = AssessmentInput {
@@ -803,7 +816,11 @@ pub(super) fn present_values(
     };
     Some(match kind {
         CalibrationKind::Tool => one("tip_m", &pen.tip_m.coords),
-        CalibrationKind::Sheet => work.old_sheet(),
+        CalibrationKind::Sheet => {
+            let mut values = work.old_sheet();
+            values.extend(ink_assessment::correction_now(scene));
+            values
+        }
         _ => FileValues::new(),
     })
 }

@@ -380,7 +380,7 @@ impl CalibrationDesk<'_> {
     ) -> Result<PathBuf, CalibrationDeskError> {
         let session = &record.session;
         let name = match session.kind {
-            CalibrationKind::Zeros => format!("arms/{}.toml", session.arm),
+            CalibrationKind::Zeros | CalibrationKind::Play => format!("arms/{}.toml", session.arm),
             _ => format!("{}.toml", session.scene),
         };
         let folder = self.library.folder();
@@ -409,7 +409,7 @@ impl CalibrationDesk<'_> {
 
     fn loads(&self, session: &CalibrationSession) -> Result<(), SceneError> {
         self.library.arm(&session.arm)?;
-        if session.kind != CalibrationKind::Zeros {
+        if !matches!(session.kind, CalibrationKind::Zeros | CalibrationKind::Play) {
             self.library.scene(&session.scene, None)?;
         }
         Ok(())
@@ -498,6 +498,7 @@ pub fn begin_session(
         probed: false,
         read_mm: None,
         seen: None,
+        ink: None,
         origin,
         touches: Vec::new(),
     })

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{FitFinding, FitVerdict};
+use super::{FitFinding, FitVerdict, InkObservation};
 use arm::ArmFile;
 use base::wording::count;
 
@@ -26,6 +26,8 @@ pub enum CalibrationKind {
     Calibrator,
     /// Pose of a camera.
     Camera,
+    /// Play and sag of an arm's joints.
+    Play,
 }
 
 impl CalibrationKind {
@@ -40,6 +42,7 @@ impl CalibrationKind {
             Self::Cap => "cap",
             Self::Calibrator => "calibrator",
             Self::Camera => "camera",
+            Self::Play => "play",
         }
     }
 }
@@ -172,6 +175,9 @@ pub struct CalibrationSession {
     /// Observation by a camera. Replaces touches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen: Option<TagObservation>,
+    /// The pattern, as it was drawn and read. Replaces touches.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ink: Option<InkObservation>,
     /// On which arm.
     #[serde(default)]
     pub origin: CalibrationOrigin,
@@ -208,7 +214,7 @@ impl CalibrationSession {
         self.kind == other.kind
             && self.arm == other.arm
             && match self.kind {
-                CalibrationKind::Zeros => true,
+                CalibrationKind::Zeros | CalibrationKind::Play => true,
                 CalibrationKind::Tool => self.scene == other.scene && self.pen == other.pen,
                 CalibrationKind::Sheet | CalibrationKind::Calibrator => self.scene == other.scene,
                 CalibrationKind::Pose | CalibrationKind::Cap => {
@@ -221,6 +227,12 @@ impl CalibrationSession {
     /// Returns the method of its calibration, in words.
     #[must_use]
     pub const fn method(&self) -> &'static str {
+        if let Some(ink) = &self.ink {
+            return match ink.camera {
+                Some(_) => "ink that a camera read",
+                None => "ink that a person read",
+            };
+        }
         match (&self.seen, self.read_mm, self.probed) {
             (Some(_), _, _) => "a camera's picture",
             (None, Some(_), _) => "reading of the cross",
@@ -269,7 +281,7 @@ impl CalibrationRecord {
             base::calendar::minute(self.at_ms),
             session.kind.word(),
             match session.kind {
-                CalibrationKind::Zeros => format!("arm {}", session.arm),
+                CalibrationKind::Zeros | CalibrationKind::Play => format!("arm {}", session.arm),
                 CalibrationKind::Tool => format!("scene {}, pen {}", session.scene, session.pen),
                 CalibrationKind::Sheet | CalibrationKind::Calibrator =>
                     format!("scene {}", session.scene),

@@ -46,6 +46,7 @@ pub fn write(
             let sheet = sheet.ok_or_else(|| CalibrationEditError::Missing("[sheet]".to_owned()))?;
             for (key, numbers) in values {
                 match numbers.as_slice() {
+                    _ if correct(sheet, key, numbers) => {}
                     [radius] if key == RADIUS_KEY => write_over(sheet, key, (*radius).into()),
                     _ => set(sheet, key, numbers),
                 }
@@ -71,6 +72,7 @@ pub fn write(
             .for_each(|(key, numbers)| set(document.as_table_mut(), key, numbers)),
         // It is kept beside the history: a camera belongs to the node, not to a scene.
         CalibrationKind::Camera => {}
+        CalibrationKind::Play => compensate(&mut document, values)?,
         CalibrationKind::Zeros => {
             for (key, numbers) in values {
                 let done = zero(&mut document, key, numbers)
@@ -80,6 +82,40 @@ pub fn write(
         }
     }
     Ok(document.to_string())
+}
+
+/// Writes a key of a sheet's correction; false where it is none.
+fn correct(sheet: &mut dyn TableLike, key: &str, numbers: &[f64]) -> bool {
+    let Some((CORRECTION, key)) = key.split_once('.') else {
+        return false;
+    };
+    if sheet.get(CORRECTION).is_none() {
+        sheet.insert(CORRECTION, Item::Table(Table::new()));
+    }
+    let correction = sheet.get_mut(CORRECTION).and_then(Item::as_table_like_mut);
+    correction.is_some_and(|correction| {
+        set(correction, key, numbers);
+        true
+    })
+}
+
+/// The table of a sheet's correction, within `[sheet]`.
+const CORRECTION: &str = "correction";
+
+/// Writes play and sag of an arm's joints.
+fn compensate(document: &mut DocumentMut, values: &FileValues) -> Result<(), CalibrationEditError> {
+    const COMPENSATION: &str = "compensation";
+    if document.get(COMPENSATION).is_none() {
+        document.insert(COMPENSATION, Item::Table(Table::new()));
+    }
+    let table = document
+        .get_mut(COMPENSATION)
+        .and_then(Item::as_table_like_mut);
+    let table = table.ok_or_else(|| CalibrationEditError::Missing(format!("[{COMPENSATION}]")))?;
+    for (key, numbers) in values {
+        set(table, key, numbers);
+    }
+    Ok(())
 }
 
 /// The key of a rolled sheet's radius.

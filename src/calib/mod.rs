@@ -15,11 +15,17 @@ mod cylinder_fit;
 mod edit_scene_file;
 mod fit;
 mod fit_verdict;
+mod ink_assessment;
+mod ink_observation;
+mod ink_pattern;
 mod joint_ranges;
 pub mod lerobot;
 mod pivot_fit;
 mod plane_fit;
+mod play_fit;
+mod play_operator;
 pub mod report;
+mod sag_fit;
 mod sheet_frame;
 mod stats;
 mod tag_fit;
@@ -54,9 +60,16 @@ pub use fit_verdict::{
     FitFinding, FitVerdict, TOUCHES_EACH, judge_pivot, judge_plane, judge_reading, judge_rolled,
     judge_tracking, judge_zeros,
 };
+pub use ink_assessment::{InkFit, pattern_stage};
+pub use ink_observation::{
+    InkObservation, InkPlace, PatternPath, PatternReading, PlaceReading, RestReading,
+};
+pub use ink_pattern::{PatternError, ink_pattern};
 pub use joint_ranges::{RangeRecorder, RangeResult, ServoTicks};
 pub use pivot_fit::{PIVOT_TOUCHES_MIN, PivotFit, pivot, pivot_robust};
 pub use plane_fit::{PLANE_TOUCHES_MIN, PlaneFit, SheetCurvature, curvature, plane, plane_robust};
+pub use play_fit::{JointPlay, PatternStage, PlayEquations, PlayFit, PlayFitError};
+pub use sag_fit::{JointSag, sags};
 pub use sheet_frame::{FrameSigma, RulerDistances, SheetFrame, frame};
 pub use stats::{TouchFit, TouchOutlier};
 pub use tag_fit::{camera_stands, is_out_of_date};

@@ -99,6 +99,10 @@ fn title(session: &CalibrationSession) -> String {
         CalibrationKind::Sheet if session.seen.is_some() => {
             format!("sheet of scene {}, by a camera's picture", session.scene)
         }
+        CalibrationKind::Sheet if session.ink.is_some() => {
+            format!("sheet of scene {}, by drawn ink", session.scene)
+        }
+        CalibrationKind::Play => format!("play and sag of arm {}, by drawn ink", session.arm),
         CalibrationKind::Sheet => format!(
             "sheet of scene {}, {}",
             session.scene,

@@ -12,7 +12,7 @@ pub struct TouchOutlier {
 }
 
 /// Scales a median of absolute deviations to a normal distribution's standard deviation.
-const MAD_TO_SIGMA: f64 = 1.4826;
+pub(super) const MAD_TO_SIGMA: f64 = 1.4826;
 
 /// Largest number of such deviations for a touch.
 const MADS: f64 = 3.0;

@@ -9,6 +9,7 @@ mod by_hand;
 #[path = "../../tests/support/chance.rs"]
 #[allow(dead_code, reason = "shared with the tests of the commands")]
 mod chance;
+mod inked;
 mod kept;
 mod rolled;
 

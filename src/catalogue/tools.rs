@@ -97,6 +97,17 @@ fn touch() -> ToolParameter {
     }
 }
 
+fn ink() -> ToolParameter {
+    ToolParameter {
+        name: "ink".to_owned(),
+        aliases: texts(&["pattern"]),
+        kind: ParameterKind::Bool,
+        required: false,
+        default: Some(Value::from(false)),
+        words: "draw a pattern, read its ink by camera".to_owned(),
+    }
+}
+
 /// Returns the parameter for a person's reading of the drawn cross.
 fn measured() -> ToolParameter {
     ToolParameter {
@@ -244,7 +255,16 @@ fn align() -> ToolDefinition {
         writes: false,
         does: "Run the calibration strokes and measure the pen's tracking error".to_owned(),
         default_action: "visits points of the default scene and draws its cross".to_owned(),
-        parameters: vec![scene(), meta(), arm(), node(), touch(), measured(), debug()],
+        parameters: vec![
+            scene(),
+            meta(),
+            arm(),
+            node(),
+            touch(),
+            ink(),
+            measured(),
+            debug(),
+        ],
         unlisted: Vec::new(),
         canvas_parameters: Vec::new(),
         examples: texts(&[r#"{"scene":"$scene"}"#]),

@@ -60,6 +60,9 @@ pub enum OperatorVerb {
         scene: String,
         /// Feel the sheet.
         touch: bool,
+        /// Draw a pattern instead, and read its ink by camera.
+        #[serde(default)]
+        ink: bool,
     },
     /// Draw a scene as it is.
     Stroke {

@@ -84,8 +84,8 @@ async fn act(node: &Arc<Node>, verb: OperatorVerb) -> VerbReply {
             };
             call(node, "reset", arguments).await
         }
-        OperatorVerb::Align { scene, touch } => {
-            let arguments = serde_json::json!({ "scene": scene, "touch": touch });
+        OperatorVerb::Align { scene, touch, ink } => {
+            let arguments = serde_json::json!({ "scene": scene, "touch": touch, "ink": ink });
             call(node, "align", ReceivedArguments::Value(arguments)).await
         }
         OperatorVerb::Stroke { scene } => {

@@ -1,7 +1,8 @@
 //! `align`: visits points whose places are known, reads back where the tip is, draws a cross; or
-//! feels the sheet; or takes what a person read of the cross. It answers in three parts: what was
+//! feels the sheet; or draws a pattern and reads its ink; or takes what a person read of the cross. It answers in three parts: what was
 //! measured, what that is worth, and what to do next. No calibration is saved by it.
 
+mod ink;
 mod reading;
 mod touch;
 
@@ -42,11 +43,17 @@ async fn begin(order: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
     let seat = order.seat()?;
     let scene = order.scene(seat)?;
     calibration_check::refuse_other_zeros(seat, &scene)?;
-    let (touches, read) = (order.is("touch"), reading::measured_offset_mm(order));
+    let (touches, inks) = (order.is("touch"), order.is("ink"));
+    let read = reading::measured_offset_mm(order);
+    if [touches, inks, read.is_some()]
+        .iter()
+        .filter(|asked| **asked)
+        .count()
+        > 1
+    {
+        return Err(both().boxed());
+    }
     if let Some(read_mm) = read {
-        if touches {
-            return Err(both().boxed());
-        }
         return reading::propose(order, &scene, read_mm);
     }
     // Over a sheet that lies elsewhere nothing is visited: where it lies is proposed instead.
@@ -61,7 +68,9 @@ async fn begin(order: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
         call,
         order.watch,
         move |errand| async move {
-            if touches {
+            if inks {
+                ink::align(errand, scene).await
+            } else if touches {
                 touch::align(errand, scene).await
             } else {
                 align(errand, scene).await
@@ -73,7 +82,7 @@ async fn begin(order: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
 
 fn both() -> Reply {
     Reply::failed(
-        "`touch` feels the sheet and `measured` says what a person read: send one of them; nothing moved",
+        "`touch` feels the sheet, `ink` draws a pattern and reads it, and `measured` says what a person read: send one of them; nothing moved",
     )
     .with("code", "arguments_refused")
 }

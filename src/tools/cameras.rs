@@ -66,6 +66,7 @@ pub(super) struct CameraCapture {
 /// A sheet that was seen.
 pub(super) struct SheetObservation {
     pub(super) sighting: SheetLocation,
+    pub(super) lens: LensModel,
     /// The camera in its place, or why that is not known.
     pub(super) eye: Result<PlacedCamera, Refusal>,
     /// From the sheet's frame to the arm's base, and how far that is from where it was taught.
@@ -316,6 +317,7 @@ impl NodeCamera {
         });
         Ok(SheetObservation {
             sighting,
+            lens: *lens,
             eye,
             lies,
         })
@@ -381,10 +383,15 @@ impl CameraCapture {
         }
     }
 
+    /// Returns whether the picture is too old to prove anything.
+    pub(super) fn is_old(&self) -> bool {
+        self.age > FRESH
+    }
+
     /// Returns the evidence of the picture for the sheet's place.
     pub(super) fn evidence(&self, fiducials: &SheetFiducials) -> SheetEvidence {
         let name = &self.camera;
-        if self.age > FRESH {
+        if self.is_old() {
             return SheetEvidence::Nothing(format!(
                 "camera {name}: its picture is {:.1} s old, and one that is given again, byte for byte, is as old as it was first: start the camera again",
                 self.age.as_secs_f64()

@@ -7,6 +7,7 @@
 
 mod homography;
 mod image_frame;
+mod ink_reader;
 mod lens;
 mod sheet_offset;
 mod sheet_pose;
@@ -16,6 +17,7 @@ mod tag_finder;
 mod tests;
 
 pub use image_frame::{FrameError, ImageFrame, PIXELS_MAX, SIDE_PX_MAX};
+pub use ink_reader::{ExpectedLine, InkOffset, InkReading, PicturedSheet, read_ink};
 pub use lens::{LensModel, PlacedCamera};
 pub use sheet_offset::{SheetOffset, sheet_offset};
 pub use sheet_pose::{CORNER_RMS_PX_MAX, SheetLocation, locate};

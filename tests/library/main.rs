@@ -10,6 +10,7 @@ mod bus_pty;
 mod cameras;
 mod designs;
 mod faults;
+mod ink_reader;
 mod invariants;
 mod mcp_wire;
 mod parking;

@@ -285,6 +285,7 @@ fn went_stale(house: &House) {
         probed: false,
         read_mm: None,
         seen: None,
+        ink: None,
         origin: CalibrationOrigin::default(),
         touches: Vec::new(),
     };

@@ -29,6 +29,7 @@ mod guided;
 mod guided_line;
 mod health;
 mod init;
+mod inked;
 mod interrupted;
 mod jobs;
 mod leave;

@@ -141,6 +141,7 @@ pub(super) fn session(
         probed: false,
         read_mm: None,
         seen: None,
+        ink: None,
         origin: practice(),
         touches,
     }

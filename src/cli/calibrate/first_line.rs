@@ -427,7 +427,8 @@ impl Guide<'_> {
 
     async fn align(&mut self, touch: bool) -> anyhow::Result<StepEnd> {
         let scene = self.scene.clone();
-        self.moves(OperatorVerb::Align { scene, touch }).await
+        let ink = false;
+        self.moves(OperatorVerb::Align { scene, touch, ink }).await
     }
 
     async fn line(&mut self) -> anyhow::Result<StepEnd> {

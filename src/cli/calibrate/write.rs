@@ -95,6 +95,7 @@ pub(super) fn of_arm(
             probed: false,
             read_mm: None,
             seen: None,
+            ink: None,
             origin: place.origin(&arm.file),
             touches: Vec::new(),
         },

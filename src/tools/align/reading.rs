@@ -126,8 +126,12 @@ pub(super) fn blocking_proposal(
 ) -> Result<Option<String>, Refusal> {
     let there = store.proposal()?;
     let is_ours = |session: &CalibrationSession| {
-        let own = session.probed || session.read_mm.is_some() || session.seen.is_some();
-        own && session.kind == CalibrationKind::Sheet && session.scene == scene.name
+        let measured = session.probed || session.read_mm.is_some() || session.seen.is_some();
+        let is_of_scene = session.kind == CalibrationKind::Sheet && session.scene == scene.name;
+        // Of an arm's play there is one, whichever the scene.
+        let by_camera = session.ink.as_ref().is_some_and(|ink| ink.camera.is_some());
+        let is_play = session.kind == CalibrationKind::Play && session.arm == scene.arm.file.name;
+        (is_of_scene && (measured || by_camera)) || (is_play && by_camera)
     };
     Ok(there.filter(|session| !is_ours(session)).map(|session| {
         format!(
@@ -151,7 +155,7 @@ pub(super) fn keep(
     let history = store.history()?;
     let last = history.iter().rev().find(|record| {
         let before = &record.session;
-        before.kind == session.kind && before.scene == session.scene
+        before.is_of_same(session)
     });
     let assessed = calib::assess(session, scene, last)?;
     store.propose(session, &lock)?;

@@ -159,7 +159,7 @@ async fn probe(
 }
 
 /// The disk is not waited for among the node's other work.
-async fn keep(
+pub(super) async fn keep(
     store: CalibrationStore,
     session: &CalibrationSession,
     scene: &Arc<Scene>,

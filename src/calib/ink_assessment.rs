@@ -1,0 +1,500 @@
+//! Ink of the pattern made a proposal: play and sag of the joints first, then the sheet's place and its correction.
+
+use nalgebra::{Isometry3, Matrix3, Point3, Translation3, UnitQuaternion, Vector3};
+
+use super::assessment::{AssessmentInput, TouchAssessment, values_of};
+use super::calibration_record::{CalibrationChange, CalibrationKind, FileValues};
+use super::{
+    FitFinding, InkObservation, JointPlay, JointSag, PatternStage, PlayEquations, PlayFit,
+    PlayFitError, sags,
+};
+use arm::ArmModel;
+use base::wording::{count, millimetres};
+use kin::ToolTip;
+use scene::{CORRECTION_MM_MAX, Scene, SheetCorrection};
+
+/// Keys of an arm's play and sag, as its file has them.
+pub(super) const PLAY_KEY: &str = "play_deg";
+pub(super) const SAG_KEY: &str = "sag_deg_per_n_m";
+
+/// Keys of a sheet's correction, along x and y.
+pub(super) const CORRECTION_KEYS: [&str; 2] = ["correction.x_mm", "correction.y_mm"];
+
+/// Play that differs by more than this from what the file has, and by more than its uncertainty, is proposed again.
+const PLAY_AGAIN_DEG: f64 = 0.15;
+
+/// As for play, of sag.
+const SAG_AGAIN_DEG_PER_N_M: f64 = 0.03;
+
+/// An error of the sheet below this is not worth a proposal.
+const FIELD_MM_MIN: f64 = 0.2;
+
+/// So many standard deviations are significant.
+const SIGNIFICANT: f64 = 3.0;
+
+/// Ink that is further off after the fit than this is not well explained.
+const LEFT_MM_MAX: f64 = 0.3;
+
+/// The largest values that an arm's file takes.
+const PLAY_DEG_MAX: f64 = 2.0;
+const SAG_DEG_PER_N_M_MAX: f64 = 5.0;
+
+/// Looks along each side of the drawn part of the sheet.
+const LOOKS: u32 = 7;
+const DRAWN: [f64; 2] = [0.2, 0.85];
+
+/// A fit to ink, and the sag found on the way.
+#[derive(Clone, Debug)]
+pub struct InkFit {
+    /// Play, and the sheet's error.
+    pub play: PlayFit,
+    /// Sag of each joint.
+    pub sag: Vec<Option<JointSag>>,
+    /// Names of the joints.
+    names: Vec<String>,
+    old: FileValues,
+    size_mm: [f64; 2],
+}
+
+/// Returns the stage of a scene's first pen.
+#[must_use]
+pub fn pattern_stage(scene: &Scene) -> Option<PatternStage<'_>> {
+    let pen = scene.pen(0)?;
+    Some(PatternStage {
+        chain: &scene.arm.chain,
+        tip: ToolTip {
+            point_m: pen.tip_m,
+            axis: pen.axis,
+        },
+        surface: &scene.surface,
+        correction: scene.correction,
+    })
+}
+
+impl InkFit {
+    /// Fits what was seen in a scene.
+    ///
+    /// # Errors
+    /// Readings that say too little.
+    pub fn new(scene: &Scene, seen: &InkObservation) -> Result<Self, PlayFitError> {
+        let stage = pattern_stage(scene).ok_or(PlayFitError::Damaged)?;
+        Ok(Self {
+            play: PlayEquations::new(&stage, seen)?.fit()?,
+            sag: sags(&scene.arm, seen),
+            names: (0..scene.arm.dof())
+                .map(|joint| scene.arm.joint_name(joint))
+                .collect(),
+            old: compensation_now(&scene.arm),
+            size_mm: scene.surface.size_mm(),
+        })
+    }
+
+    /// Returns what is to be proposed: play and sag while they differ from the arm's file, then the sheet's error while it shows.
+    #[must_use]
+    pub fn proposal(&self) -> Option<CalibrationKind> {
+        if self.joints_differ() {
+            return Some(CalibrationKind::Play);
+        }
+        let (largest_mm, sigma_mm) = self.largest_error_mm();
+        let shows = largest_mm > FIELD_MM_MIN && largest_mm > SIGNIFICANT * sigma_mm;
+        shows.then_some(CalibrationKind::Sheet)
+    }
+
+    fn joints_differ(&self) -> bool {
+        let new = self.joint_values();
+        let differs = |key: &str, joint: usize, least: f64, sigma: f64| {
+            let value = |of: &FileValues| {
+                of.get(key)
+                    .and_then(|all| all.get(joint))
+                    .copied()
+                    .unwrap_or(0.0)
+            };
+            (value(&new) - value(&self.old)).abs() > least.max(SIGNIFICANT * sigma)
+        };
+        let play = self.play.play.iter().enumerate();
+        let mut play = play.filter_map(|(joint, of)| Some((joint, (*of)?.sigma_deg)));
+        let sag = self.sag.iter().enumerate();
+        let mut sag = sag.filter_map(|(joint, of)| Some((joint, (*of)?.sigma_deg_per_n_m)));
+        play.any(|(joint, sigma)| differs(PLAY_KEY, joint, PLAY_AGAIN_DEG, sigma))
+            || sag.any(|(joint, sigma)| differs(SAG_KEY, joint, SAG_AGAIN_DEG_PER_N_M, sigma))
+    }
+
+    /// Returns what the arm's file would say: 0 where nothing is significant, what it says where nothing shows.
+    fn joint_values(&self) -> FileValues {
+        let old = |key: &str, joint: usize| {
+            let all = self.old.get(key);
+            all.and_then(|all| all.get(joint)).copied().unwrap_or(0.0)
+        };
+        let rounded = |value: f64| (value * 1e4).round() / 1e4 + 0.0;
+        let play = self
+            .play
+            .play
+            .iter()
+            .enumerate()
+            .map(|(joint, found)| match found {
+                None => old(PLAY_KEY, joint),
+                Some(play) if play.is_significant() => rounded(play.deg),
+                Some(_) => 0.0,
+            });
+        let sag = self
+            .sag
+            .iter()
+            .enumerate()
+            .map(|(joint, found)| match found {
+                None => old(SAG_KEY, joint),
+                Some(sag) if sag.is_significant() => rounded(sag.deg_per_n_m),
+                Some(_) => 0.0,
+            });
+        [
+            (PLAY_KEY.to_owned(), play.collect()),
+            (SAG_KEY.to_owned(), sag.collect()),
+        ]
+        .into()
+    }
+
+    /// Returns the play of each joint in words, with what it is worth.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let mut said: Vec<String> = self
+            .names
+            .iter()
+            .zip(&self.play.play)
+            .map(|(name, found)| play_words(name, found.as_ref(), self.play.quantile))
+            .collect();
+        let sagging = self
+            .names
+            .iter()
+            .zip(&self.sag)
+            .filter_map(|(name, found)| {
+                let sag = found.filter(JointSag::is_significant)?;
+                Some(format!(
+                    "{name} sags by {:.2}° per N m, ±{:.2}",
+                    sag.deg_per_n_m,
+                    2.0 * sag.sigma_deg_per_n_m
+                ))
+            });
+        said.extend(sagging);
+        said.push(format!(
+            "the ink lies {} from the plan, and {} once play and the sheet's error are taken off ({} read, {} unlike the others left out)",
+            millimetres(self.play.before_mm, 2),
+            millimetres(self.play.rms_mm, 2),
+            count(self.play.readings, "place"),
+            self.play.left_out,
+        ));
+        said.join("; ")
+    }
+
+    fn figures(&self) -> Vec<(String, f64)> {
+        let mut figures = vec![
+            ("ink_before_mm".to_owned(), self.play.before_mm),
+            ("ink_left_mm".to_owned(), self.play.rms_mm),
+            ("places".to_owned(), number(self.play.readings)),
+            ("left_out".to_owned(), number(self.play.left_out)),
+        ];
+        for (name, (play, sag)) in self.names.iter().zip(self.play.play.iter().zip(&self.sag)) {
+            figures.extend(play.iter().flat_map(|play| {
+                [
+                    (format!("{name}_play_deg"), play.deg),
+                    (
+                        format!("{name}_play_95_deg"),
+                        self.play.quantile * play.sigma_deg,
+                    ),
+                ]
+            }));
+            figures.extend(sag.iter().flat_map(|sag| {
+                [
+                    (format!("{name}_sag_deg_per_n_m"), sag.deg_per_n_m),
+                    (
+                        format!("{name}_sag_95_deg_per_n_m"),
+                        2.0 * sag.sigma_deg_per_n_m,
+                    ),
+                ]
+            }));
+        }
+        figures
+    }
+
+    fn finding(&self) -> FitFinding {
+        let mut finding = FitFinding::good();
+        let unseen: Vec<&str> = self
+            .names
+            .iter()
+            .zip(&self.play.play)
+            .filter(|(_, play)| play.is_none())
+            .map(|(name, _)| name.as_str())
+            .collect();
+        if !unseen.is_empty() {
+            finding.usable(format!(
+                "the pattern says nothing of the play of {}, which hardly turns in it: it stays as the file has it",
+                unseen.join(", ")
+            ));
+        }
+        if self.play.rms_mm > LEFT_MM_MAX {
+            finding.usable(format!(
+                "{} of the ink stay unexplained, more than {LEFT_MM_MAX} mm: a loose tool, a sheet that slipped, or servos that do not repeat (`steadyhand selftest`)",
+                millimetres(self.play.rms_mm, 2)
+            ));
+        }
+        finding
+    }
+
+    /// The largest error of the sheet within the drawn part, and its standard deviation there.
+    fn largest_error_mm(&self) -> (f64, f64) {
+        let errors = looks(self.size_mm).map(|at| {
+            let [x, y] = field_at(&self.play.field_mm, self.size_mm, at);
+            let [sx, sy] = self.play.field_sigma_mm(self.size_mm, at);
+            (x.hypot(y), sx.hypot(sy))
+        });
+        errors
+            .max_by(|a, b| a.0.total_cmp(&b.0))
+            .unwrap_or((0.0, 0.0))
+    }
+}
+
+fn play_words(name: &str, found: Option<&JointPlay>, quantile: f64) -> String {
+    match found {
+        None => format!("{name} does not show"),
+        Some(play) => {
+            let bound = quantile * play.sigma_deg;
+            match play.is_significant() {
+                true => format!("{name} has {:.2}° of play, ±{bound:.2} (95 %)", play.deg),
+                false => format!("{name} has none that counts ({:.2}° ±{bound:.2})", play.deg),
+            }
+        }
+    }
+}
+
+/// Returns the play and sag that an arm's file has now.
+pub(super) fn compensation_now(arm: &ArmModel) -> FileValues {
+    let zeros = vec![0.0; arm.dof()];
+    let known = arm.file.compensation.as_ref();
+    let of = |all: &Vec<base::units::Finite>| all.iter().map(|of| of.get()).collect();
+    [
+        (
+            PLAY_KEY.to_owned(),
+            known.map_or_else(|| zeros.clone(), |known| of(&known.play_deg)),
+        ),
+        (
+            SAG_KEY.to_owned(),
+            known.map_or_else(|| zeros.clone(), |known| of(&known.sag_deg_per_n_m)),
+        ),
+    ]
+    .into()
+}
+
+/// Returns the correction that a scene's file has now, by its keys.
+pub(super) fn correction_now(scene: &Scene) -> FileValues {
+    let known = scene
+        .correction
+        .map_or([[0.0; 6]; 2], |known| known.coefficients_mm);
+    correction_values(&known)
+}
+
+fn correction_values(coefficients_mm: &[[f64; 6]; 2]) -> FileValues {
+    let rounded = |value: &f64| (value * 1e4).round() / 1e4 + 0.0;
+    let pairs = CORRECTION_KEYS.iter().zip(coefficients_mm);
+    pairs
+        .map(|(key, all)| ((*key).to_owned(), all.iter().map(rounded).collect()))
+        .collect()
+}
+
+impl AssessmentInput<'_> {
+    /// Play and sag of the joints from ink.
+    pub(super) fn played(&self, seen: &InkObservation) -> TouchAssessment {
+        let fit = match InkFit::new(self.scene, seen) {
+            Ok(fit) => fit,
+            Err(error) => return self.unread(&error, compensation_now(&self.scene.arm)),
+        };
+        let new = fit.joint_values();
+        let mut finding = fit.finding();
+        for (key, most) in [(PLAY_KEY, PLAY_DEG_MAX), (SAG_KEY, SAG_DEG_PER_N_M_MAX)] {
+            let values = new.get(key).into_iter().flatten();
+            let largest = values.copied().fold(0.0, f64::max);
+            finding.limit(largest <= most, || {
+                format!("{key} would be {largest:.2}, and {most} is the most that is compensated: a gear or horn is loose; tighten it, and draw again")
+            });
+        }
+        let deg = new
+            .get(PLAY_KEY)
+            .into_iter()
+            .flatten()
+            .zip(fit.old.get(PLAY_KEY).into_iter().flatten());
+        let deg = deg.map(|(new, old)| (new - old).abs()).fold(0.0, f64::max);
+        TouchAssessment {
+            finding,
+            old: fit.old.clone(),
+            new,
+            change: CalibrationChange { mm: 0.0, deg },
+            figures: fit.figures(),
+            points: Vec::new(),
+        }
+    }
+
+    /// The sheet's place from ink, and the correction of what no shift and turn explains.
+    pub(super) fn inked(&self, seen: &InkObservation) -> TouchAssessment {
+        let mut old = self.old_sheet();
+        old.extend(correction_now(self.scene));
+        let fit = match InkFit::new(self.scene, seen) {
+            Ok(fit) => fit,
+            Err(error) => return self.unread(&error, old),
+        };
+        let surface = &self.scene.surface;
+        let size_mm = surface.size_mm();
+        let rigid = RigidError::of_field(&fit.play.field_mm, size_mm);
+        let known = self
+            .scene
+            .correction
+            .map_or([[0.0; 6]; 2], |known| known.coefficients_mm);
+        let left = rigid.taken_off(&fit.play.field_mm, size_mm);
+        let mut corrected = known;
+        for (all, left) in corrected.iter_mut().zip(left) {
+            all.iter_mut().zip(left).for_each(|(of, left)| *of -= left);
+        }
+        let mut finding = fit.finding();
+        let largest_mm = match SheetCorrection::new(corrected, size_mm) {
+            Ok(made) => made.largest_mm(),
+            Err(error) => {
+                finding.redo(format!(
+                    "{error}; what is left after shift and turn is too much for a correction of {CORRECTION_MM_MAX} mm: find the zeros and the tip by touches first (`steadyhand calibrate touch zeros`, `touch tool`)"
+                ));
+                f64::INFINITY
+            }
+        };
+        let flat = rigid.moved(&surface.flat(), size_mm);
+        let mut new = values_of(surface, &flat);
+        if self.scene.correction.is_some() || corrected.iter().flatten().any(|mm| *mm != 0.0) {
+            new.extend(correction_values(&corrected));
+        }
+        let corners = self.corners(
+            &Point3::from(flat.translation.vector),
+            &(flat.rotation * Vector3::x()),
+            &(flat.rotation * Vector3::y()),
+        );
+        let mut figures = fit.figures();
+        let (_, sigma_mm) = fit.largest_error_mm();
+        figures.extend([
+            ("shift_x_mm".to_owned(), rigid.shift_mm[0]),
+            ("shift_y_mm".to_owned(), rigid.shift_mm[1]),
+            ("turn_deg".to_owned(), rigid.turn_rad.to_degrees()),
+            ("correction_mm_max".to_owned(), largest_mm),
+            ("sheet_sigma_mm".to_owned(), sigma_mm),
+        ]);
+        TouchAssessment {
+            finding,
+            old,
+            new,
+            change: self.sheet_change(&corners),
+            figures,
+            points: Vec::new(),
+        }
+    }
+
+    fn unread(&self, error: &PlayFitError, old: FileValues) -> TouchAssessment {
+        let mut finding = FitFinding::good();
+        let name = |joint: usize| self.scene.arm.joint_name(joint);
+        finding.redo(match *error {
+            PlayFitError::Alike(one, other) => {
+                format!("{error} ({} and {})", name(one), name(other))
+            }
+            _ => error.to_string(),
+        });
+        TouchAssessment {
+            finding,
+            old,
+            new: FileValues::new(),
+            change: CalibrationChange::default(),
+            figures: Vec::new(),
+            points: Vec::new(),
+        }
+    }
+}
+
+fn number(of: usize) -> f64 {
+    #[expect(clippy::cast_precision_loss, reason = "some hundreds")]
+    let number = of as f64;
+    number
+}
+
+/// Places all over the part of a sheet that the pattern covers.
+fn looks([width_mm, height_mm]: [f64; 2]) -> impl Iterator<Item = [f64; 2]> {
+    let [low, high] = DRAWN;
+    let share = move |n: u32| low + (high - low) * f64::from(n) / f64::from(LOOKS - 1);
+    (0..LOOKS).flat_map(move |row| {
+        (0..LOOKS).map(move |column| [share(column) * width_mm, share(row) * height_mm])
+    })
+}
+
+fn field_at(field_mm: &[[f64; 6]; 2], size_mm: [f64; 2], at_mm: [f64; 2]) -> [f64; 2] {
+    let terms = SheetCorrection::terms(size_mm, at_mm);
+    field_mm.map(|all| all.iter().zip(terms).map(|(c, term)| c * term).sum())
+}
+
+/// The part of a sheet's error that is a shift, and a turn about its middle.
+#[derive(Clone, Copy, Debug)]
+struct RigidError {
+    shift_mm: [f64; 2],
+    turn_rad: f64,
+}
+
+impl RigidError {
+    /// The shift and turn that leave the least.
+    fn of_field(field_mm: &[[f64; 6]; 2], size_mm: [f64; 2]) -> Self {
+        let (mut normal, mut right) = (Matrix3::zeros(), Vector3::zeros());
+        for [x, y] in looks(size_mm) {
+            let off = field_at(field_mm, size_mm, [x, y]);
+            let (dx, dy) = (x - size_mm[0] / 2.0, y - size_mm[1] / 2.0);
+            for (row, off) in [
+                (Vector3::new(1.0, 0.0, -dy), off[0]),
+                (Vector3::new(0.0, 1.0, dx), off[1]),
+            ] {
+                normal += row * row.transpose();
+                right += row * off;
+            }
+        }
+        let found = normal
+            .try_inverse()
+            .map_or_else(Vector3::zeros, |inverse| inverse * right);
+        Self {
+            shift_mm: [found.x, found.y],
+            turn_rad: found.z,
+        }
+    }
+
+    /// What is left of the error.
+    fn taken_off(
+        &self,
+        field_mm: &[[f64; 6]; 2],
+        [width_mm, height_mm]: [f64; 2],
+    ) -> [[f64; 6]; 2] {
+        let [[x0, xu, xv, x3, x4, x5], [y0, yu, yv, y3, y4, y5]] = *field_mm;
+        let turn = self.turn_rad;
+        [
+            [
+                x0 - self.shift_mm[0],
+                xu,
+                xv + turn * height_mm / 2.0,
+                x3,
+                x4,
+                x5,
+            ],
+            [
+                y0 - self.shift_mm[1],
+                yu - turn * width_mm / 2.0,
+                yv,
+                y3,
+                y4,
+                y5,
+            ],
+        ]
+    }
+
+    /// The sheet where the ink says that it lies: the ink is off because the sheet is, the other way.
+    fn moved(&self, flat: &Isometry3<f64>, [width_mm, height_mm]: [f64; 2]) -> Isometry3<f64> {
+        let middle = Vector3::new(width_mm / 2e3, height_mm / 2e3, 0.0);
+        let [dx, dy] = self.shift_mm;
+        let turn = UnitQuaternion::from_axis_angle(&Vector3::z_axis(), -self.turn_rad);
+        let shift = Vector3::new(-dx / 1e3, -dy / 1e3, 0.0);
+        let about_middle = Translation3::from(middle + shift) * turn * Translation3::from(-middle);
+        flat * about_middle
+    }
+}

@@ -1,0 +1,633 @@
+//! Play of each joint from drawn ink, by least squares, with what a smooth error of the whole sheet may be besides.
+//!
+//! Each place's offset is what the joints lag there, seen along the line's normal, and an error of the sheet's place and
+//! shape that changes slowly over it. A joint's play may differ from stroke to stroke: the play that is found is the mean
+//! over the sheet.
+
+#![expect(
+    clippy::indexing_slicing,
+    reason = "every index is a reading, a place that was checked, or an unknown"
+)]
+
+use nalgebra::{DMatrix, DVector, SymmetricEigen};
+
+use super::ink_observation::{InkObservation, joints_of};
+use super::play_operator::PlayOperator;
+use super::stats::{MAD_TO_SIGMA, median};
+use base::units::JointVector;
+use kin::{KinematicChain, ToolTip};
+use scene::{SheetCorrection, Surface};
+
+/// Fewer readings are not fitted.
+const READINGS_MIN: usize = 12;
+
+/// Half the play with which the fit begins, and the most that a round changes it by.
+const BEGIN_DEG: f64 = 0.2;
+const STEP_DEG_MAX: f64 = 0.25;
+
+/// Half of the largest play.
+const HALF_DEG_MAX: f64 = 1.0;
+
+const ROUNDS: usize = 10;
+
+/// Rounds in which readings unlike the others are left out, and how unlike they are.
+const CLEANINGS: usize = 4;
+const SIGMAS_MAX: f64 = 4.0;
+
+/// Prior standard deviation of half the play at one stroke from its mean: it differs along a joint's turn.
+const VARIES_DEG: f64 = 0.06;
+
+/// Prior standard deviations of the sheet's error: its place, its turn and scale, its curvature.
+const FIELD_PRIOR_MM: [f64; 6] = [10.0, 1.5, 1.5, 0.7, 0.7, 0.7];
+
+/// A joint whose half play would not be known better than this, the others being known, does not show.
+const SHOWS_DEG: f64 = 0.15;
+
+/// Largest over smallest eigenvalue of the correlation of joints that are told apart.
+const CONDITION_MAX: f64 = 60.0;
+
+/// Play below this is less than a count of usual servos, and not significant.
+pub(super) const PLAY_DEG_MIN: f64 = 0.1;
+
+/// So many standard deviations are significant.
+const SIGNIFICANT: f64 = 3.0;
+
+/// Reason that ink gives no play.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum PlayFitError {
+    /// Too few places were read.
+    #[error(
+        "{have} places of the pattern were read; {READINGS_MIN} are needed: clean sheet, pen that draws, light without glare"
+    )]
+    TooFew {
+        /// Number of readings.
+        have: usize,
+    },
+    /// Two joints explain the same.
+    #[error(
+        "the readings do not tell the play of joint {0} from that of joint {1}: draw the whole pattern, on a sheet where nothing hides it"
+    )]
+    Alike(usize, usize),
+    /// Numbers that are NaN, or indices of nothing.
+    #[error("the readings of the pattern are damaged: draw and read it again")]
+    Damaged,
+}
+
+/// Play of one joint.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct JointPlay {
+    /// Play from one side to the other, in degrees; it may be below 0 by chance.
+    pub deg: f64,
+    /// Its standard deviation.
+    pub sigma_deg: f64,
+}
+
+impl JointPlay {
+    /// Returns whether the joint has play beyond chance, and more than a usual servo's count.
+    #[must_use]
+    pub fn is_significant(&self) -> bool {
+        self.deg > PLAY_DEG_MIN && self.deg > SIGNIFICANT * self.sigma_deg
+    }
+}
+
+/// Play of all joints, and the error of the sheet that is left.
+#[derive(Clone, Debug)]
+pub struct PlayFit {
+    /// Of each joint; `None` where the pattern does not show it.
+    pub play: Vec<Option<JointPlay>>,
+    /// Offset of the ink from its plan besides, by the terms of [`SheetCorrection::terms`].
+    pub field_mm: [[f64; 6]; 2],
+    /// Root mean square of the readings, and of what is left of them.
+    pub before_mm: f64,
+    /// The same after the fit.
+    pub rms_mm: f64,
+    /// Readings that were used.
+    pub readings: usize,
+    /// Readings unlike the others, left out.
+    pub left_out: usize,
+    /// Quantile of Student's distribution for a two-sided bound of 95 %.
+    pub quantile: f64,
+    field_covariance: DMatrix<f64>,
+}
+
+impl PlayFit {
+    /// Returns the standard deviation of the sheet's error at a place, along x and y.
+    #[must_use]
+    pub fn field_sigma_mm(&self, size_mm: [f64; 2], at_mm: [f64; 2]) -> [f64; 2] {
+        let terms = SheetCorrection::terms(size_mm, at_mm);
+        [0, 1].map(|axis| {
+            let along = DVector::from_fn(FIELD, |index, _| match index / 6 == axis {
+                true => terms[index % 6],
+                false => 0.0,
+            });
+            (along.transpose() * &self.field_covariance * &along)[0]
+                .max(0.0)
+                .sqrt()
+        })
+    }
+}
+
+/// Number of coefficients of the sheet's error.
+const FIELD: usize = 12;
+
+/// The arm and the sheet of a pattern.
+#[derive(Clone, Copy, Debug)]
+pub struct PatternStage<'a> {
+    /// The arm.
+    pub chain: &'a KinematicChain,
+    /// The tip that drew.
+    pub tip: ToolTip,
+    /// The sheet.
+    pub surface: &'a Surface,
+    /// Correction that was drawn with.
+    pub correction: Option<SheetCorrection>,
+}
+
+/// Readings, ready to be fitted.
+#[derive(Debug)]
+pub struct PlayEquations {
+    joints: usize,
+    stations: usize,
+    path_deg: Vec<Vec<f64>>,
+    rows: Vec<PlayRow>,
+}
+
+/// One end of a reading: where it lies on the path, and what each joint and the sheet's error do there.
+#[derive(Debug)]
+struct RowEnd {
+    sign: f64,
+    node: usize,
+    station: usize,
+    reached_deg: Vec<f64>,
+    mm_per_deg: Vec<f64>,
+}
+
+#[derive(Debug)]
+struct PlayRow {
+    ends: Vec<RowEnd>,
+    field: [f64; FIELD],
+    off_mm: f64,
+    sigma_mm: f64,
+    cluster: usize,
+}
+
+impl PlayEquations {
+    /// Prepares the readings of a pattern.
+    ///
+    /// # Errors
+    /// Too few, or damaged ones.
+    pub fn new(stage: &PatternStage<'_>, seen: &InkObservation) -> Result<Self, PlayFitError> {
+        let joints = stage.chain.dof();
+        let is_posture = |deg: &Vec<f64>| deg.len() == joints && deg.iter().all(|q| q.is_finite());
+        if !seen.path_deg.iter().all(is_posture) {
+            return Err(PlayFitError::Damaged);
+        }
+        let rows: Option<Vec<PlayRow>> = seen
+            .readings
+            .iter()
+            .map(|reading| {
+                let ends = [(Some(reading.place), 1.0), (reading.from, -1.0)];
+                let ends = ends
+                    .into_iter()
+                    .filter_map(|(place, sign)| Some((place?, sign)));
+                let mut row = PlayRow {
+                    ends: Vec::new(),
+                    field: [0.0; FIELD],
+                    off_mm: reading.off_mm,
+                    sigma_mm: reading.sigma_mm,
+                    cluster: 0,
+                };
+                for (place, sign) in ends {
+                    row.add_end(stage, seen, place, sign, reading.across)?;
+                }
+                let is_sound = row.off_mm.is_finite() && row.sigma_mm > 0.0;
+                is_sound.then_some(row)
+            })
+            .collect();
+        let rows = rows.ok_or(PlayFitError::Damaged)?;
+        Ok(Self {
+            joints,
+            stations: seen
+                .places
+                .iter()
+                .map(|place| place.station + 1)
+                .max()
+                .unwrap_or(0),
+            path_deg: seen.path_deg.clone(),
+            rows,
+        })
+    }
+
+    /// Puts other offsets in the place of those that were read.
+    #[cfg(test)]
+    pub(super) fn replace(&mut self, offsets_mm: &[f64]) {
+        for (row, off_mm) in self.rows.iter_mut().zip(offsets_mm) {
+            row.off_mm = *off_mm;
+        }
+    }
+
+    /// Fits the play of all joints.
+    ///
+    /// # Errors
+    /// Too few readings, or joints that they do not tell apart.
+    pub fn fit(&self) -> Result<PlayFit, PlayFitError> {
+        let moving = self.moving();
+        let known = self.known(&moving);
+        let mut kept: Vec<usize> = (0..self.rows.len()).filter(|row| known[*row]).collect();
+        let all = kept.len();
+        let mut round = FitRound::new(self, moving, &kept)?;
+        for _ in 0..CLEANINGS {
+            let rest = round.rest(self, &kept);
+            let scaled: Vec<f64> = rest.iter().map(|(of, sigma)| (of / sigma).abs()).collect();
+            let most = SIGMAS_MAX * (MAD_TO_SIGMA * median(&scaled)).max(1.0);
+            let good: Vec<usize> = kept
+                .iter()
+                .zip(&scaled)
+                .filter(|(_, scaled)| **scaled <= most)
+                .map(|(row, _)| *row)
+                .collect();
+            if good.len() == kept.len() {
+                break;
+            }
+            kept = good;
+            round = FitRound::new(self, round.moving, &kept)?;
+        }
+        round.told_apart()?;
+        Ok(round.result(self, &kept, all))
+    }
+
+    /// Joints whose side is known somewhere on the path.
+    fn moving(&self) -> Vec<usize> {
+        let spread = |joint: &usize| {
+            let angles = || self.path_deg.iter().map(|deg| deg[*joint]);
+            angles().fold(f64::MIN, f64::max) - angles().fold(f64::MAX, f64::min)
+        };
+        let halves = DVector::zeros(self.joints);
+        let lag = self.lag(&halves);
+        let is_known = |joint: &usize| lag.iter().any(|node| node[*joint].is_known);
+        (0..self.joints)
+            .filter(|joint| spread(joint) > 0.0 && is_known(joint))
+            .collect()
+    }
+
+    /// Rows at which the side of every moving joint is known.
+    fn known(&self, moving: &[usize]) -> Vec<bool> {
+        let lag = self.lag(&DVector::zeros(self.joints));
+        let is_known = |end: &RowEnd| moving.iter().all(|joint| lag[end.node][*joint].is_known);
+        self.rows
+            .iter()
+            .map(|row| row.ends.iter().all(is_known))
+            .collect()
+    }
+
+    /// Where each joint lies at each node of the path with this half play each.
+    fn lag(&self, halves_deg: &DVector<f64>) -> Vec<Vec<super::play_operator::LaggingJoint>> {
+        let Some(first) = self.path_deg.first() else {
+            return Vec::new();
+        };
+        let begin = first.iter().zip(halves_deg.iter());
+        let mut joints: Vec<PlayOperator> = begin
+            .map(|(servo, half)| PlayOperator::new(*half, *servo))
+            .collect();
+        let turn = |node: &Vec<f64>| {
+            let all = joints.iter_mut().zip(node);
+            all.map(|(joint, servo)| joint.turn(*servo)).collect()
+        };
+        self.path_deg.iter().map(turn).collect()
+    }
+}
+
+impl PlayRow {
+    /// Adds one end; `None` where a place or a posture does not exist.
+    fn add_end(
+        &mut self,
+        stage: &PatternStage<'_>,
+        seen: &InkObservation,
+        place: usize,
+        sign: f64,
+        across: [f64; 2],
+    ) -> Option<()> {
+        let place = seen.places.get(place)?;
+        let node = seen.path_deg.get(place.node)?;
+        let reached_deg = match place.reached_deg.is_empty() {
+            true => node.clone(),
+            false => place.reached_deg.clone(),
+        };
+        if reached_deg.len() != node.len() || !place.at_mm.iter().all(|mm| mm.is_finite()) {
+            return None;
+        }
+        let mm_per_deg = levers(stage, &joints_of(&reached_deg), across);
+        let terms = SheetCorrection::terms(stage.surface.size_mm(), place.at_mm);
+        for (index, term) in self.field.iter_mut().enumerate() {
+            *term += sign * across[index / 6] * terms[index % 6];
+        }
+        self.cluster = place.leg;
+        self.ends.push(RowEnd {
+            sign,
+            node: place.node,
+            station: place.station,
+            reached_deg,
+            mm_per_deg,
+        });
+        Some(())
+    }
+}
+
+/// By how much a degree of each joint moves the tip along a direction of the sheet.
+fn levers(stage: &PatternStage<'_>, joints_rad: &JointVector, across: [f64; 2]) -> Vec<f64> {
+    let flat = stage.surface.flat();
+    let across = flat.rotation * nalgebra::Vector3::new(across[0], across[1], 0.0);
+    let jacobian = stage.chain.jacobian(joints_rad, &stage.tip);
+    let along = |column: &[f64; 6]| {
+        let tip = nalgebra::Vector3::new(column[0], column[1], column[2]);
+        (tip * 1e3).dot(&across) * 1_f64.to_radians()
+    };
+    jacobian.iter().map(along).collect()
+}
+
+/// A fit to some of the readings. Unknowns: half the play of each moving joint, by how much it differs at each stroke, and the
+/// sheet's error.
+struct FitRound {
+    moving: Vec<usize>,
+    halves_deg: DVector<f64>,
+    x: DVector<f64>,
+    normal: DMatrix<f64>,
+    prior: DVector<f64>,
+}
+
+impl FitRound {
+    fn new(
+        equations: &PlayEquations,
+        moving: Vec<usize>,
+        kept: &[usize],
+    ) -> Result<Self, PlayFitError> {
+        if kept.len() < READINGS_MIN {
+            return Err(PlayFitError::TooFew { have: kept.len() });
+        }
+        let joints = moving.len();
+        let unknowns = joints * (1 + equations.stations) + FIELD;
+        let prior = DVector::from_fn(unknowns, |index, _| {
+            let sigma = match index {
+                _ if index < joints => 5.0,
+                _ if index < unknowns - FIELD => VARIES_DEG,
+                _ => FIELD_PRIOR_MM[(index + FIELD - unknowns) % 6],
+            };
+            1.0 / (sigma * sigma)
+        });
+        let mut halves_deg = DVector::zeros(equations.joints);
+        for joint in &moving {
+            halves_deg[*joint] = BEGIN_DEG;
+        }
+        let mut round = Self {
+            x: DVector::zeros(unknowns),
+            normal: DMatrix::zeros(unknowns, unknowns),
+            moving,
+            halves_deg,
+            prior,
+        };
+        for _ in 0..ROUNDS {
+            round.improve(equations, kept)?;
+        }
+        let (design, _) = round.linear(equations, kept);
+        round.normal = Self::weighted(equations, kept, &design).tr_mul(&design)
+            + DMatrix::from_diagonal(&round.prior);
+        Ok(round)
+    }
+
+    fn weighted(equations: &PlayEquations, kept: &[usize], design: &DMatrix<f64>) -> DMatrix<f64> {
+        DMatrix::from_fn(design.nrows(), design.ncols(), |row, column| {
+            design[(row, column)] / equations.rows[kept[row]].sigma_mm.powi(2)
+        })
+    }
+
+    /// Solves once with the joints' sides as they are by the present plays.
+    fn improve(&mut self, equations: &PlayEquations, kept: &[usize]) -> Result<(), PlayFitError> {
+        let (design, rest) = self.linear(equations, kept);
+        let weighted = Self::weighted(equations, kept, &design);
+        self.normal = weighted.tr_mul(&design) + DMatrix::from_diagonal(&self.prior);
+        // The first unknowns change the plays that the sides were made with.
+        let joints = self.moving.len();
+        let mut right = weighted.tr_mul(&rest);
+        for index in 0..joints {
+            right[index] -= self.prior[index] * self.halves_deg[self.moving[index]];
+        }
+        let solved = self
+            .normal
+            .clone()
+            .cholesky()
+            .ok_or(PlayFitError::Damaged)?;
+        self.x = solved.solve(&right);
+        for index in 0..joints {
+            let joint = self.moving[index];
+            let by = self.x[index].clamp(-STEP_DEG_MAX, STEP_DEG_MAX);
+            self.halves_deg[joint] = (self.halves_deg[joint] + by).clamp(-0.5, HALF_DEG_MAX);
+        }
+        Ok(())
+    }
+
+    /// The equations around the present plays: the change of each reading with each unknown, and what is left to explain.
+    fn linear(&self, equations: &PlayEquations, kept: &[usize]) -> (DMatrix<f64>, DVector<f64>) {
+        let lag = equations.lag(&self.halves_deg);
+        let (joints, unknowns) = (self.moving.len(), self.x.len());
+        let mut design = DMatrix::zeros(kept.len(), unknowns);
+        let mut rest = DVector::zeros(kept.len());
+        for (index, row) in kept.iter().enumerate() {
+            let row = &equations.rows[*row];
+            rest[index] = row.off_mm;
+            for end in &row.ends {
+                for (place, joint) in self.moving.iter().enumerate() {
+                    let lagging = &lag[end.node][*joint];
+                    let lever = end.sign * end.mm_per_deg[*joint];
+                    let servo_deg = equations.path_deg[end.node][*joint];
+                    let lies_deg = servo_deg + lagging.off_deg;
+                    rest[index] -= lever * (lies_deg - end.reached_deg[*joint]);
+                    design[(index, place)] += lever * lagging.slope;
+                    let here = joints * (1 + end.station) + place;
+                    design[(index, here)] += lever * lagging.slope;
+                }
+            }
+            for (term, value) in row.field.iter().enumerate() {
+                design[(index, unknowns - FIELD + term)] = *value;
+            }
+        }
+        (design, rest)
+    }
+
+    /// What is left of each reading, and its standard deviation.
+    fn rest(&self, equations: &PlayEquations, kept: &[usize]) -> Vec<(f64, f64)> {
+        let (design, rest) = self.linear(equations, kept);
+        let mut left = self.x.clone();
+        // Their change is in the plays by now.
+        left.rows_mut(0, self.moving.len()).fill(0.0);
+        let rest = rest - design * left;
+        let of = rest.iter().zip(kept);
+        of.map(|(rest, row)| (*rest, equations.rows[*row].sigma_mm))
+            .collect()
+    }
+
+    /// Refuses joints that show, but not each by itself.
+    fn told_apart(&self) -> Result<(), PlayFitError> {
+        let shows = self.showing();
+        let of_joints = self.information();
+        let count = shows.len();
+        let alike = DMatrix::from_fn(count, count, |a, b| {
+            let (a, b) = (shows[a], shows[b]);
+            of_joints[(a, b)] / (of_joints[(a, a)] * of_joints[(b, b)]).sqrt()
+        });
+        if count < 2 {
+            return Ok(());
+        }
+        let eigen = SymmetricEigen::new(alike);
+        let (weakest, least) = eigen.eigenvalues.argmin();
+        if least * CONDITION_MAX >= eigen.eigenvalues.max() {
+            return Ok(());
+        }
+        let mut shares: Vec<(f64, usize)> = eigen
+            .eigenvectors
+            .column(weakest)
+            .iter()
+            .zip(&shows)
+            .map(|(share, place)| (share.abs(), self.moving[*place]))
+            .collect();
+        shares.sort_by(|a, b| b.0.total_cmp(&a.0));
+        Err(PlayFitError::Alike(shares[0].1, shares[1].1))
+    }
+
+    /// What the readings say of the plays when nothing is known of all else.
+    fn information(&self) -> DMatrix<f64> {
+        let (joints, unknowns) = (self.moving.len(), self.x.len());
+        let others = unknowns - joints;
+        let of_joints = self.normal.view((0, 0), (joints, joints));
+        let mixed = self.normal.view((joints, 0), (others, joints));
+        let rest = self
+            .normal
+            .view((joints, joints), (others, others))
+            .into_owned();
+        let through = rest.cholesky().map(|rest| rest.solve(&mixed));
+        match through {
+            Some(through) => of_joints - mixed.tr_mul(&through),
+            None => DMatrix::zeros(joints, joints),
+        }
+    }
+
+    /// Which of the moving joints show, the others being known.
+    fn showing(&self) -> Vec<usize> {
+        let information = self.information();
+        let shows = |place: &usize| information[(*place, *place)] > 1.0 / (SHOWS_DEG * SHOWS_DEG);
+        (0..self.moving.len()).filter(shows).collect()
+    }
+
+    fn result(&self, equations: &PlayEquations, kept: &[usize], all: usize) -> PlayFit {
+        let covariance = self.covariance(equations, kept);
+        let (joints, unknowns) = (self.moving.len(), self.x.len());
+        let shows = self.showing();
+        let stations = self.stations(equations, kept);
+        let mut play = vec![None; equations.joints];
+        for place in shows {
+            let mean = DVector::from_fn(unknowns, |index, _| match index {
+                _ if index == place => 1.0,
+                _ if index >= joints && index < unknowns - FIELD && index % joints == place => {
+                    stations[index / joints - 1]
+                }
+                _ => 0.0,
+            });
+            let differs: f64 = (joints..unknowns)
+                .map(|index| mean[index] * self.x[index])
+                .sum();
+            let half_deg = self.halves_deg[self.moving[place]] + differs;
+            let variance = (mean.transpose() * &covariance * &mean)[0];
+            play[self.moving[place]] = Some(JointPlay {
+                deg: 2.0 * half_deg,
+                sigma_deg: 2.0 * variance.max(0.0).sqrt(),
+            });
+        }
+        let field = |index: usize| self.x[unknowns - FIELD + index];
+        let offs = kept.iter().map(|row| equations.rows[*row].off_mm);
+        let rest = self.rest(equations, kept);
+        PlayFit {
+            play,
+            field_mm: [0, 6].map(|from| [0, 1, 2, 3, 4, 5].map(|term| field(from + term))),
+            before_mm: super::stats::rms(offs),
+            rms_mm: super::stats::rms(rest.iter().map(|(rest, _)| *rest)),
+            readings: kept.len(),
+            left_out: all - kept.len(),
+            quantile: student_95(self.clusters(equations, kept).saturating_sub(1)),
+            field_covariance: covariance
+                .view((unknowns - FIELD, unknowns - FIELD), (FIELD, FIELD))
+                .into_owned(),
+        }
+    }
+
+    /// The share of each stroke in the mean over those that were read.
+    fn stations(&self, equations: &PlayEquations, kept: &[usize]) -> Vec<f64> {
+        let mut read = vec![0.0; equations.stations];
+        for end in kept.iter().flat_map(|row| &equations.rows[*row].ends) {
+            read[end.station] = 1.0;
+        }
+        let sum: f64 = read.iter().sum();
+        read.iter().map(|one| one / sum.max(1.0)).collect()
+    }
+
+    fn clusters(&self, equations: &PlayEquations, kept: &[usize]) -> usize {
+        let mut legs: Vec<usize> = kept
+            .iter()
+            .map(|row| equations.rows[*row].cluster)
+            .collect();
+        legs.sort_unstable();
+        legs.dedup();
+        legs.len()
+    }
+
+    /// Covariance of all unknowns from what is left of the readings, those of one line taken together: their errors are alike.
+    fn covariance(&self, equations: &PlayEquations, kept: &[usize]) -> DMatrix<f64> {
+        let (design, _) = self.linear(equations, kept);
+        let rest = self.rest(equations, kept);
+        let unknowns = self.x.len();
+        let mut scores: std::collections::BTreeMap<usize, DVector<f64>> = Default::default();
+        for (index, row) in kept.iter().enumerate() {
+            let row = &equations.rows[*row];
+            let score = scores
+                .entry(row.cluster)
+                .or_insert_with(|| DVector::zeros(unknowns));
+            let (of, sigma) = rest[index];
+            *score += design.row(index).transpose() * (of / (sigma * sigma));
+        }
+        let Some(inverse) = self.normal.clone().try_inverse() else {
+            return DMatrix::from_element(unknowns, unknowns, f64::INFINITY);
+        };
+        let used = self.used(&inverse, &design, equations, kept);
+        let (clusters, readings) = (count(scores.len()), count(kept.len()));
+        let small = clusters / (clusters - 1.0).max(1.0) * readings / (readings - used).max(1.0);
+        let mut meat = DMatrix::from_diagonal(&self.prior);
+        for score in scores.values() {
+            meat += (score * score.transpose()).scale(small);
+        }
+        &inverse * meat * &inverse
+    }
+
+    /// Number of unknowns that the readings fix, rather than the priors.
+    fn used(
+        &self,
+        inverse: &DMatrix<f64>,
+        design: &DMatrix<f64>,
+        equations: &PlayEquations,
+        kept: &[usize],
+    ) -> f64 {
+        let leverage = |(index, row): (usize, &usize)| {
+            let of = design.row(index);
+            (of * inverse * of.transpose())[0] / equations.rows[*row].sigma_mm.powi(2)
+        };
+        kept.iter().enumerate().map(leverage).sum()
+    }
+}
+
+/// The 97.5 % quantile of Student's distribution, within 1 % from 4 degrees up.
+fn student_95(freedom: usize) -> f64 {
+    let n = count(freedom.max(1));
+    1.96 * (1.0 + 1.22 / n + 1.9 / (n * n))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "some hundreds")]
+fn count(of: usize) -> f64 {
+    of as f64
+}

@@ -1,0 +1,108 @@
+//! Sag of each joint under the arm's weight, from joints that were measured where the arm stood still.
+
+use super::InkObservation;
+use super::ink_observation::joints_of;
+use arm::ArmModel;
+
+/// Fewer postures are not fitted.
+const RESTS_MIN: usize = 4;
+
+/// A joint that bears less than this in every posture does not sag.
+const LOAD_N_M_MIN: f64 = 0.1;
+
+/// Share of a servo's count by which it stops beside its goal wherever it is sent: its dead band.
+const DEAD_BAND_COUNTS: f64 = 0.5;
+
+/// Sag of a joint, in degrees for each newton metre of the nominal load.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct JointSag {
+    /// The sag.
+    pub deg_per_n_m: f64,
+    /// Its standard deviation, with what the dead band may have to do with it.
+    pub sigma_deg_per_n_m: f64,
+}
+
+impl JointSag {
+    /// Returns whether the joint sags beyond chance.
+    #[must_use]
+    pub fn is_significant(&self) -> bool {
+        self.deg_per_n_m > 3.0 * self.sigma_deg_per_n_m
+    }
+}
+
+/// Returns the sag of each joint; `None` where it bears too little, or too few postures were measured.
+#[must_use]
+pub fn sags(arm: &ArmModel, seen: &InkObservation) -> Vec<Option<JointSag>> {
+    let load = arm.nominal_load();
+    let is_whole = |deg: &[f64]| deg.len() == arm.dof() && deg.iter().all(|q| q.is_finite());
+    let rests = seen
+        .rests
+        .iter()
+        .filter(|rest| is_whole(&rest.sent_deg) && is_whole(&rest.measured_deg));
+    let rests: Vec<_> = rests
+        .map(|rest| {
+            let load_n_m = load.torque_n_m(&arm.chain, &joints_of(&rest.measured_deg));
+            (
+                load_n_m,
+                joints_of(&rest.sent_deg),
+                joints_of(&rest.measured_deg),
+            )
+        })
+        .collect();
+    (0..arm.dof())
+        .map(|joint| {
+            let at = |of: &[f64]| of.get(joint).copied().unwrap_or(0.0);
+            let pairs = rests.iter().map(|(load_n_m, sent, measured)| {
+                (at(load_n_m), (at(measured) - at(sent)).to_degrees())
+            });
+            sag(&pairs.collect::<Vec<_>>(), count_deg(arm, joint))
+        })
+        .collect()
+}
+
+/// A count of the joint's coarsest servo.
+fn count_deg(arm: &ArmModel, joint: usize) -> f64 {
+    let servos = arm.servos().filter(|(of, _)| *of == joint);
+    let counts = servos.map(|(_, servo)| 360.0 / f64::from(servo.ticks_per_turn.max(1)));
+    counts.fold(0.0, f64::max)
+}
+
+fn sag(pairs: &[(f64, f64)], count_deg: f64) -> Option<JointSag> {
+    let heaviest = pairs.iter().map(|(load, _)| load.abs()).fold(0.0, f64::max);
+    if pairs.len() < RESTS_MIN || heaviest < LOAD_N_M_MIN {
+        return None;
+    }
+    let sum = |of: &dyn Fn(&(f64, f64)) -> f64| pairs.iter().map(of).sum::<f64>();
+    let weight = sum(&|(load, _)| load * load);
+    let deg_per_n_m = sum(&|(load, off)| load * off) / weight;
+    #[expect(clippy::cast_precision_loss, reason = "some postures")]
+    let freedom = (pairs.len() - 1) as f64;
+    let scatter = sum(&|(load, off)| (off - deg_per_n_m * load).powi(2)) / freedom;
+    let dead_band = DEAD_BAND_COUNTS * count_deg * sum(&|(load, _)| load.abs()) / weight;
+    Some(JointSag {
+        deg_per_n_m,
+        sigma_deg_per_n_m: (scatter / weight).sqrt().hypot(dead_band / 3.0_f64.sqrt()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn sag_is_told_from_a_dead_band() {
+        let loads = [0.4, 0.6, 0.8, 1.0, 1.2];
+        let of = |sag: f64, stuck: f64| {
+            let pairs: Vec<_> = loads
+                .iter()
+                .map(|load| (*load, sag * load + stuck))
+                .collect();
+            super::sag(&pairs, 0.088)
+        };
+        let found = of(0.3, 0.02);
+        assert!(
+            found.is_some_and(|sag| sag.is_significant() && (sag.deg_per_n_m - 0.3).abs() < 0.05)
+        );
+        let stuck = of(0.0, 0.04);
+        assert!(stuck.is_some_and(|sag| !sag.is_significant()), "{stuck:?}");
+        assert_eq!(super::sag(&[(0.05, 0.1); 9], 0.088), None);
+    }
+}

@@ -1,0 +1,331 @@
+//! `align {"ink": true}`: draws strokes by which play shows, reads the ink by camera, and proposes a better model.
+
+use std::sync::Arc;
+
+use super::super::motion_job::{JobContext, JobError};
+use super::{DWELL_S, add_findings, reading};
+use crate::cameras::{CameraCapture, NO_CAMERA};
+use crate::pictures;
+use crate::reply::Reply;
+use crate::{AttachedArm, Node};
+use base::units::JointVector;
+use base::wording::count;
+use calib::{
+    AlignmentResult, CalibrationKind, CalibrationSession, CalibrationStore, FitFinding, InkFit,
+    InkObservation, PatternPath, PatternReading, RestReading, ink_pattern, pattern_stage, report,
+};
+use call::{Refusal, refusal};
+use plan::{Plan, SpanKind, Trajectory, VisitPoint, VisitTarget};
+use scene::{Order as DrawingOrder, Scene, SheetStroke};
+use vision::{ExpectedLine, InkReading, PicturedSheet, read_ink};
+
+/// Share of the pattern's places that must be read; fewer, and the sheet was not clean or something hides it.
+const READ_SHARE_MIN: f64 = 0.5;
+
+/// Heights at which the arm stands still over each square, to see how it sags.
+const REST_HEIGHTS_MM: [f64; 2] = [10.0, 35.0];
+
+/// Draws, reads and proposes. Nothing is saved.
+pub(super) async fn align(errand: JobContext, scene: Arc<Scene>) -> Result<Reply, JobError> {
+    let strokes = ink_pattern(&scene).map_err(|why| refusal!("{why}"))?;
+    let store = CalibrationStore::of_state(&errand.node.state);
+    if let Some(why) = reading::blocking_proposal(&store, &scene)? {
+        return Err(Refusal::new(why).into());
+    }
+    seen(&errand.node, &errand.seat, &scene).await?;
+    errand.seat.place_sheet(&scene);
+    let rests = rests(&errand, &scene, &strokes).await?;
+    let plan = draw(&errand, &scene, &strokes).await?;
+    let look = seen(&errand.node, &errand.seat, &scene).await?;
+    let read = read(&scene, &look, &strokes)?;
+    if (read.offsets.len() as f64) < READ_SHARE_MIN * read.places as f64 {
+        return Ok(unread(&errand, &scene, &look, &read));
+    }
+    let observed = InkObservation {
+        camera: Some(look.camera.clone()),
+        at_ms: look.at_ms,
+        rests,
+        ..observe(&scene, &plan, &strokes, &read)?
+    };
+    let fit = InkFit::new(&scene, &observed).map_err(|why| refusal!("{why}"))?;
+    match fit.proposal() {
+        Some(kind) => propose(&errand, &scene, &fit, observed, kind).await,
+        None => Ok(nothing(&errand, &scene, &fit)),
+    }
+}
+
+/// Takes a picture in which a camera sees the scene's tags.
+async fn seen(
+    node: &Node,
+    seat: &Arc<AttachedArm>,
+    scene: &Arc<Scene>,
+) -> Result<CameraCapture, Refusal> {
+    let by_hand = format!(
+        "`steadyhand calibrate play --scene {}` takes what a person measures",
+        scene.name
+    );
+    if scene.fiducials.is_none() {
+        return Err(refusal!(
+            "scene {} has no [fiducials], by which a camera finds the sheet that the ink lies on; {by_hand}",
+            scene.title()
+        ));
+    }
+    let looks = node.capture(seat, Some(scene)).await;
+    if looks.is_empty() {
+        return Err(refusal!("{NO_CAMERA}; {by_hand}"));
+    }
+    let mut why_not = Vec::new();
+    for (name, look) in looks {
+        match look {
+            Err(why) => why_not.push(why.to_string()),
+            Ok(look) if look.is_old() => why_not.push(format!("camera {name}: its picture is old")),
+            Ok(look) => match &look.sheet {
+                Some(Ok(_)) => return Ok(look),
+                Some(Err(error)) => why_not.push(format!("camera {name}: {error}")),
+                None => why_not.push(format!("camera {name} has no focal_px in the node file")),
+            },
+        }
+    }
+    Err(refusal!(
+        "no camera sees the sheet: {}; {by_hand}",
+        why_not.join("; ")
+    ))
+}
+
+/// Stands still over each square, and takes what the joints are sent and measured there.
+async fn rests(
+    errand: &JobContext,
+    scene: &Arc<Scene>,
+    strokes: &[SheetStroke],
+) -> Result<Vec<RestReading>, JobError> {
+    let permit = errand.ask(scene)?;
+    let visits = visits(strokes);
+    let (planned, points, start) = (Arc::clone(scene), visits.clone(), errand.start()?);
+    let plan = errand
+        .plan(move |watch| plan::visit(&planned, &start.position_rad, &points, watch))
+        .await?;
+    let done = errand.run(scene, permit, &plan).await?;
+    let stood = |item: usize| {
+        let mut spans = plan.trajectory.spans.iter();
+        let span = spans.find(|span| span.kind == SpanKind::Dwell && span.item == Some(item))?;
+        plan.trajectory.samples.get(span.end.checked_sub(1)?)
+    };
+    let readings = done
+        .visits
+        .iter()
+        .filter_map(|visit| Some(RestReading::new(stood(visit.item)?, &visit.position_rad)));
+    Ok(readings.collect())
+}
+
+fn visits(strokes: &[SheetStroke]) -> Vec<VisitPoint> {
+    let over = |stroke: &SheetStroke| {
+        let at_mm = stroke.points_mm.first().copied();
+        at_mm.map(|at_mm| (stroke.source.clone(), at_mm))
+    };
+    let heights = strokes
+        .iter()
+        .filter_map(over)
+        .zip(REST_HEIGHTS_MM.iter().cycle());
+    let visit = |((name, at_mm), height_mm): ((String, [f64; 2]), &f64)| VisitPoint {
+        name: format!("over {name}"),
+        target: VisitTarget::Sheet {
+            at_mm,
+            height_mm: *height_mm,
+        },
+        pen: 0,
+        dwell_s: DWELL_S,
+    };
+    heights.map(visit).collect()
+}
+
+/// Draws the pattern, and goes out of the camera's sight.
+async fn draw(
+    errand: &JobContext,
+    scene: &Arc<Scene>,
+    strokes: &[SheetStroke],
+) -> Result<Plan, JobError> {
+    let permit = errand.ask(scene)?;
+    let (planned, start) = (Arc::clone(scene), errand.start()?);
+    let pattern = strokes.to_vec();
+    let plan = errand
+        .plan(move |watch| {
+            let order = DrawingOrder::AsDrawn;
+            plan::draw_strokes(&planned, &start.position_rad, &pattern, order, watch)
+        })
+        .await?;
+    errand.run(scene, permit, &plan).await?;
+    let permit = errand.ask(scene)?;
+    let (planned, start) = (Arc::clone(scene), errand.start()?);
+    let poses = [scene.ready_rad, scene.rest_rad];
+    let away = errand
+        .plan(move |watch| plan::go_to(&planned, &start.position_rad, &poses, watch))
+        .await?;
+    errand.run(scene, permit, &away).await?;
+    Ok(plan)
+}
+
+fn read(
+    scene: &Scene,
+    look: &CameraCapture,
+    strokes: &[SheetStroke],
+) -> Result<InkReading, Refusal> {
+    let unseen = || refusal!("the sheet was not seen");
+    let tags = scene.fiducials.as_ref().ok_or_else(unseen)?;
+    let seen = look.sheet.as_ref().and_then(|seen| seen.as_ref().ok());
+    let seen = seen.ok_or_else(unseen)?;
+    let lines: Vec<ExpectedLine> = strokes
+        .iter()
+        .map(|stroke| ExpectedLine {
+            points_mm: stroke.points_mm.clone(),
+        })
+        .collect();
+    let sheet = PicturedSheet {
+        frame: &look.frame,
+        lens: &seen.lens,
+        sheet: &seen.sighting.sheet,
+        tags: &tags.layout,
+        line_mm: scene.pen(0).map_or(0.5, |pen| pen.width_mm),
+    };
+    Ok(read_ink(&sheet, &lines))
+}
+
+/// Joints that a plan expects to be reached, sample by sample.
+fn reached(trajectory: &Trajectory) -> &[JointVector] {
+    &trajectory.samples
+}
+
+fn observe(
+    scene: &Scene,
+    plan: &Plan,
+    strokes: &[SheetStroke],
+    read: &InkReading,
+) -> Result<InkObservation, Refusal> {
+    let stage = pattern_stage(scene).ok_or_else(|| refusal!("the scene has no pen"))?;
+    let drawn = |stroke: &SheetStroke| {
+        let item = plan
+            .strokes
+            .iter()
+            .position(|one| one.source == stroke.source);
+        let mut spans = plan.trajectory.spans.iter();
+        let span = spans.find(|span| span.kind == SpanKind::Draw && span.item == item);
+        span.map_or(0..0, |span| span.first..span.end)
+    };
+    let path = PatternPath {
+        sent: &plan.trajectory.samples,
+        reached: reached(&plan.trajectory),
+        strokes: strokes.iter().map(drawn).collect(),
+    };
+    let readings = read.offsets.iter().map(|of| PatternReading {
+        stroke: of.line,
+        piece: of.piece,
+        at_mm: of.at_mm,
+        from: None,
+        across: of.across,
+        off_mm: of.off_mm,
+        sigma_mm: of.sigma_mm,
+    });
+    Ok(path.observe(&stage, &readings.collect::<Vec<_>>()))
+}
+
+/// Keeps what was read as the proposal.
+async fn propose(
+    errand: &JobContext,
+    scene: &Arc<Scene>,
+    fit: &InkFit,
+    observed: InkObservation,
+    kind: CalibrationKind,
+) -> Result<Reply, JobError> {
+    let session = CalibrationSession {
+        kind,
+        ink: Some(observed),
+        ..reading::session(&errand.node, &errand.seat, scene).map_err(JobError::Said)?
+    };
+    let store = CalibrationStore::of_state(&errand.node.state);
+    let assessed = super::touch::keep(store, &session, scene).await?;
+    let what = match kind {
+        CalibrationKind::Play => "play and sag of the joints",
+        _ => "the sheet's place and its correction",
+    };
+    let found = AlignmentResult {
+        scene: scene.title(),
+        revision: scene.revision.to_string(),
+        points: Vec::new(),
+        next: next(&assessed),
+        finding: assessed.finding.clone(),
+    };
+    let reply = Reply::done(format!(
+        "pattern drawn and read: {}; {what}: proposed, and nothing is saved until an operator accepts it",
+        fit.words()
+    ))
+    .with("change", assessed.change);
+    let words = report::assessment_text(&session, &assessed);
+    Ok(shown(errand, scene, &found, reply, &words))
+}
+
+fn next(assessed: &calib::TouchAssessment) -> String {
+    match assessed.finding.verdict {
+        calib::FitVerdict::Redo => calib::next_step(assessed),
+        _ => "an operator looks with `steadyhand calibrate show` and accepts with `steadyhand calibrate accept`; then a clean sheet, and align with ink again".to_owned(),
+    }
+}
+
+/// The answer where ink and plan agree as far as can be known.
+fn nothing(errand: &JobContext, scene: &Scene, fit: &InkFit) -> Reply {
+    let found = AlignmentResult {
+        scene: scene.title(),
+        revision: scene.revision.to_string(),
+        points: Vec::new(),
+        next: "stroke draws the design".to_owned(),
+        finding: FitFinding::good(),
+    };
+    let words = fit.words();
+    let reply = Reply::done(format!(
+        "pattern drawn and read: {words}; nothing is significant, and nothing is proposed"
+    ));
+    shown(errand, scene, &found, reply, &words)
+}
+
+/// The answer where too little of the pattern was read.
+fn unread(errand: &JobContext, scene: &Scene, look: &CameraCapture, read: &InkReading) -> Reply {
+    let why = format!(
+        "camera {} reads {} of {} of the pattern: a clean sheet, a pen that draws, even light, and nothing over the sheet are needed; a camera nearer to it, or of more pixels, reads more",
+        look.camera,
+        read.offsets.len(),
+        count(read.places, "place")
+    );
+    let mut finding = FitFinding::good();
+    finding.redo(why.clone());
+    let found = AlignmentResult {
+        scene: scene.title(),
+        revision: scene.revision.to_string(),
+        points: Vec::new(),
+        next: "put a clean sheet and align with ink again".to_owned(),
+        finding,
+    };
+    let reply = Reply::failed(why.clone()).with("code", "ink_unread");
+    shown(errand, scene, &found, reply, &why)
+}
+
+/// The three parts, as data, as words and as files.
+fn shown(
+    errand: &JobContext,
+    scene: &Scene,
+    found: &AlignmentResult,
+    reply: Reply,
+    words: &str,
+) -> Reply {
+    let ink = errand.seat.studio.as_ref().map(|studio| studio.ink());
+    let picture = ink.and_then(|ink| pictures::ink(scene, &ink));
+    let files = pictures::write(
+        &errand.node,
+        &errand.job.card().id,
+        &[
+            ("align.txt", Some(words.as_bytes())),
+            ("drawn.png", picture.as_deref()),
+        ],
+    );
+    let mut reply = add_findings(found, reply).with("files", files);
+    reply.text = format!("{}\n{words}", reply.text);
+    reply.show(picture);
+    reply
+}
