@@ -242,17 +242,14 @@ fn json_stops_being_text_in_few_rooms() {
 
 #[test]
 fn only_driver_claims_the_authority_to_move_servos() {
+    let rooms = rooms();
     let claims = |room: &str| {
-        let rooms = rooms();
         let files = rooms[room].iter();
         files
             .filter(|(_, code)| code.contains("MotionAuthority::claim"))
             .count()
     };
-    let claiming: Vec<String> = rooms()
-        .into_keys()
-        .filter(|room| claims(room) > 0)
-        .collect();
+    let claiming: Vec<&String> = rooms.keys().filter(|room| claims(room) > 0).collect();
     assert_eq!(claiming, ["driver"]);
     assert_eq!(claims("driver"), 1, "one driver of servos");
 }
