@@ -48,6 +48,20 @@ pub fn calendar_offset_ms() -> i64 {
     })
 }
 
+/// Environment variable with the rate of served simulated arms relative to real time, so that tests wait less.
+pub const SIMULATION_RATE: &str = "STEADYHAND_SIMULATION_RATE";
+
+/// Returns the rate of this process's served simulated arms, as set by [`SIMULATION_RATE`]; at least 1.
+#[must_use]
+pub fn simulation_rate() -> u32 {
+    static RATE: OnceLock<u32> = OnceLock::new();
+    *RATE.get_or_init(|| {
+        let said = std::env::var(SIMULATION_RATE).ok();
+        let rate = said.and_then(|said| said.trim().parse().ok());
+        rate.unwrap_or(1).max(1)
+    })
+}
+
 /// Milliseconds since 1970, as the machine's calendar has it: for records that people read. It may
 /// jump, so nothing is ever timed by it.
 #[must_use]
@@ -88,6 +102,7 @@ impl NodeClock {
     pub fn starvation_tolerant() -> Self {
         Self(Arc::new(ClockSource::Tolerant(TolerantTime {
             origin: std::time::Instant::now(),
+            rate: simulation_rate(),
             lost_nanos: AtomicU64::new(0),
             cap_nanos: AtomicU64::new(nanos(BUSY_MAX)),
         })))
@@ -122,10 +137,11 @@ impl NodeClock {
     }
 
     fn rate(&self) -> u32 {
-        match *self.0 {
+        match &*self.0 {
             ClockSource::Simulated {
                 rate: Some(rate), ..
-            } => rate,
+            } => *rate,
+            ClockSource::Tolerant(time) => time.rate,
             _ => 1,
         }
     }
@@ -197,6 +213,8 @@ impl NodeClock {
 #[derive(Debug)]
 struct TolerantTime {
     origin: std::time::Instant,
+    /// Rate relative to real time, as set by [`SIMULATION_RATE`].
+    rate: u32,
     /// Time that did not count.
     lost_nanos: AtomicU64,
     /// Latest time until the clock's thread waits again.
@@ -211,10 +229,11 @@ impl TolerantTime {
         ClockInstant::from_nanos(self.counted_nanos().min(cap))
     }
 
-    /// Returns the machine's time without what was lost.
+    /// Returns the machine's time at the clock's rate, without what was lost.
     fn counted_nanos(&self) -> u64 {
         let lost = self.lost_nanos.load(Ordering::SeqCst);
-        nanos(self.origin.elapsed()).saturating_sub(lost)
+        let passed = nanos(self.origin.elapsed()).saturating_mul(u64::from(self.rate));
+        passed.saturating_sub(lost)
     }
 
     /// Loses the time beyond the cap, and lets the clock go on to another cap, which is never in its past.

@@ -18,7 +18,7 @@ use super::{
     ExitStatus, NodeOptions, control_socket, fleet_engine, http_auth, local_network, notices,
     page_services, parking, systemd, tls_identity,
 };
-use base::clock::{CALENDAR_OFFSET, calendar_offset_ms};
+use base::clock::{CALENDAR_OFFSET, SIMULATION_RATE, calendar_offset_ms, simulation_rate};
 use job::NodeIdentity;
 use mcp::http::{self, BoundListener, HttpConfig};
 use mcp::{McpService, session_key, stdio};
@@ -80,6 +80,20 @@ pub async fn run(
     served
 }
 
+/// Warns of clocks that the environment sets wrong for tests.
+fn warn_of_test_clocks() {
+    let (ahead_ms, rate) = (calendar_offset_ms(), simulation_rate());
+    if ahead_ms != 0 {
+        tracing::warn!(
+            ahead_ms,
+            "the calendar is wrong on purpose ({CALENDAR_OFFSET})"
+        );
+    }
+    if rate != 1 {
+        tracing::warn!("simulated arms move {rate} times as fast on purpose ({SIMULATION_RATE})");
+    }
+}
+
 async fn until_told(
     args: &NodeOptions,
     mut serve: ServeOptions,
@@ -95,13 +109,7 @@ async fn until_told(
     node.note_start();
     tokio::spawn(ConfigWatcher::since_last(&node, args).watch());
     notices::watch(&node);
-    let ahead_ms = calendar_offset_ms();
-    if ahead_ms != 0 {
-        tracing::warn!(
-            ahead_ms,
-            "the calendar is wrong on purpose ({CALENDAR_OFFSET})"
-        );
-    }
+    warn_of_test_clocks();
     let door = match sockets.control.take() {
         Some(opened) => control_socket::adopt(opened),
         None => control_socket::open(serve.socket.as_deref(), &node.file.name),

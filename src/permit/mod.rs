@@ -381,7 +381,6 @@ impl PermitRegistry {
     }
 
     /// Runs `then` while the lock on the latch is held, as by a reader that does not come to its end.
-    #[cfg(feature = "testing")]
     pub fn while_looked_at(&self, then: impl FnOnce()) {
         let looking = self.state();
         then();

@@ -130,10 +130,9 @@ fn encoded(pixels: &Pixmap) -> Result<Vec<u8>, png::EncodingError> {
     let mut line = Vec::new();
     for row in pixels.pixels().chunks(pixels.width() as usize) {
         line.clear();
-        line.extend(
-            row.iter()
-                .flat_map(|pixel| [pixel.red(), pixel.green(), pixel.blue()]),
-        );
+        for pixel in row {
+            line.extend_from_slice(&[pixel.red(), pixel.green(), pixel.blue()]);
+        }
         rows.write_all(&line)?;
     }
     rows.finish()?;

@@ -242,17 +242,14 @@ fn json_stops_being_text_in_few_rooms() {
 
 #[test]
 fn only_driver_claims_the_authority_to_move_servos() {
+    let rooms = rooms();
     let claims = |room: &str| {
-        let rooms = rooms();
         let files = rooms[room].iter();
         files
             .filter(|(_, code)| code.contains("MotionAuthority::claim"))
             .count()
     };
-    let claiming: Vec<String> = rooms()
-        .into_keys()
-        .filter(|room| claims(room) > 0)
-        .collect();
+    let claiming: Vec<&String> = rooms.keys().filter(|room| claims(room) > 0).collect();
     assert_eq!(claiming, ["driver"]);
     assert_eq!(claims("driver"), 1, "one driver of servos");
 }
@@ -328,6 +325,37 @@ fn the_architecture_page_names_files_that_exist() {
         }
     }
     assert!(seen > 20, "only {seen} files are named");
+}
+
+#[test]
+fn pages_for_developers_name_types_that_exist() {
+    let mut declared = BTreeSet::new();
+    for path in rust_files(&["src", "firmware-protocol/src"]) {
+        let text = read(&path);
+        let mut before = "";
+        for word in text.split(|c| !is_word(c)) {
+            if ["struct", "enum", "trait", "type"].contains(&before) {
+                declared.insert(word.to_owned());
+            }
+            before = word;
+        }
+    }
+    for page in ["ARCHITECTURE.md", "docs/families.md"] {
+        let text = read(&root().join(page));
+        let mut seen = 0;
+        for quoted in text.split('`').skip(1).step_by(2) {
+            let name = quoted.split("::").next().unwrap_or_default();
+            let name = name.split(' ').next().unwrap_or_default();
+            let is_type = name.starts_with(char::is_uppercase)
+                && name.chars().all(char::is_alphanumeric)
+                && name.contains(char::is_lowercase);
+            if is_type {
+                seen += 1;
+                assert!(declared.contains(name), "{page} names the type {name}");
+            }
+        }
+        assert!(seen > 8, "only {seen} types are named in {page}");
+    }
 }
 
 /// A bare target is not on every machine; that the crate asks for nothing beyond `core` can be seen

@@ -15,7 +15,7 @@ struct Practice(Bench);
 
 impl Practice {
     fn new(sheet_z_m: f64) -> Self {
-        let bench = Bench::new();
+        let bench = Bench::at_test_rate();
         std::fs::create_dir_all(bench.path("truth/arms")).unwrap();
         let truth = scene("short", SHORT_LINES)
             .replace("-0.1731, 0.005]", &format!("-0.1731, {sheet_z_m}]"));

@@ -56,7 +56,7 @@ fn recording(bench: &Bench, ends: [(i32, i32); 5]) -> PathBuf {
 
 #[test]
 fn joints_moved_by_hand_are_saved_with_their_file_s_comments() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     let arm = bench.path("scenes/arms/so101.toml");
     let shipped = std::fs::read_to_string(concat!(
         env!("CARGO_MANIFEST_DIR"),
@@ -151,7 +151,7 @@ fn called(served: &Served, tool: &str, arguments: &Value) -> Value {
 /// As accepting writes them, while the node goes on with the zeros that it was started with.
 #[test]
 fn refuses_all_that_moves_or_records_once_the_arms_file_has_other_zeros() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     let state = bench.state();
     let served = bench.serve(&["--state", &state]);
     let (done, said) = asked(&bench, &["jog", "--scene", "short", "--step", "z+1"]);
@@ -213,7 +213,7 @@ fn refuses_all_that_moves_or_records_once_the_arms_file_has_other_zeros() {
 
 #[test]
 fn a_held_drawing_does_not_go_on_once_the_arms_file_has_other_zeros() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     let lines: Vec<_> = (0..12).map(|line| [[0, line], [40, line]]).collect();
     bench.scene("long", &support::scene("long", &json!(lines).to_string()));
     std::fs::write(bench.path("node.toml"), "answer_within_s = 1\n").unwrap();
@@ -246,7 +246,7 @@ fn a_held_drawing_does_not_go_on_once_the_arms_file_has_other_zeros() {
 
 #[test]
 fn a_joint_that_was_hardly_moved_is_to_be_moved_again() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     let hand = recording(
         &bench,
         [
@@ -278,7 +278,7 @@ const HERE: &str = "--joints=0.1,-0.3,0.4,1.2,0.05";
 
 #[test]
 fn poses_caps_and_the_calibrator_are_taught_and_kept() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     let path = bench.path("scenes/short.toml");
     let cap = "\n# Left of the sheet.\n[[inks]]\nname = \"black\"\nrim_m = [0.12, -0.2, 0.01] # by eye\ndepth_mm = 8.0\ndip_every_mm = 100.0\n";
     let text = std::fs::read_to_string(&path).unwrap() + cap;
@@ -339,7 +339,7 @@ fn poses_caps_and_the_calibrator_are_taught_and_kept() {
 
 #[test]
 fn a_cap_that_moves_far_needs_an_override() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     let path = bench.path("scenes/short.toml");
     let cap = "\n[[inks]]\nname = \"black\"\nrim_m = [0.3, 0.2, 0.01]\ndepth_mm = 8.0\ndip_every_mm = 100.0\n";
     let text = std::fs::read_to_string(&path).unwrap() + cap;
@@ -393,7 +393,7 @@ fn served(bench: &Bench) -> Served {
 
 #[test]
 fn steps_move_the_tip_by_as_much_and_are_judged_like_any_motion() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     let _served = served(&bench);
     for (step, axis, by) in [
         ("z+10", 2, 10.0),
@@ -451,7 +451,7 @@ fn left_in_the_middle<T>(bench: &Bench, ask: impl FnOnce(&Value) -> T) -> f64 {
 
 #[test]
 fn hands_off_in_the_middle_of_a_step_stops_the_arm() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     let _served = served(&bench);
     let (code, said) = jog(&bench, "z+10");
     assert_eq!(code, 0, "{said}");
@@ -461,7 +461,7 @@ fn hands_off_in_the_middle_of_a_step_stops_the_arm() {
 
 #[test]
 fn hands_off_over_http_stops_the_arm_too() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     std::fs::write(bench.path("node.toml"), "require_tokens = true\n").unwrap();
     let [state, config] = ["state", "node.toml"].map(|name| bench.path(name).display().to_string());
     let at = ["--state", &state, "--config", &config];
@@ -487,7 +487,7 @@ fn hands_off_over_http_stops_the_arm_too() {
 
 #[test]
 fn a_stop_ends_a_step_and_nothing_is_jogged_until_a_reset() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     let _served = served(&bench);
     let verb = json!({"verb": "jog", "scene": "short", "step": {"axis": "z", "by": 10.0}});
     let asking = say(&bench, &verb);

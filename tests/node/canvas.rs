@@ -38,7 +38,7 @@ fn serve(bench: &Bench, file: &str) -> Served {
 
 #[test]
 fn words_are_written_on_the_only_canvas_and_kept_with_the_job() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     let served = serve(&bench, "");
     let (text, drawn) = told(&served, "stroke", &json!({"text": "hi!"}));
     assert_eq!(drawn["success"], true, "{text}");
@@ -61,7 +61,7 @@ fn words_are_written_on_the_only_canvas_and_kept_with_the_job() {
 
 #[test]
 fn an_svg_is_drawn_where_and_as_large_as_the_call_says() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     let served = serve(&bench, "");
     let call = json!({"svg": SQUARE, "size_mm": 40, "at_mm": [10, 20], "dry_run": true});
     let (text, shown) = told(&served, "stroke", &call);
@@ -88,7 +88,7 @@ fn an_svg_is_drawn_where_and_as_large_as_the_call_says() {
 #[test]
 fn what_is_no_design_draws_nothing_in_either_profile() {
     for profile in ["lenient", "guarded"] {
-        let bench = Bench::new();
+        let bench = Bench::at_test_rate();
         let served = serve(&bench, &format!("forgiveness = \"{profile}\"\n"));
         for call in [
             json!({"scene": "canvas"}),
@@ -125,7 +125,7 @@ fn what_is_no_design_draws_nothing_in_either_profile() {
 
 #[test]
 fn of_several_canvases_one_is_named_and_its_bounds_hold() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     with_second_canvas(&bench);
     let served = serve(&bench, "");
     let (text, refused) = told(&served, "stroke", &json!({"text": "hi"}));
@@ -146,7 +146,7 @@ fn of_several_canvases_one_is_named_and_its_bounds_hold() {
 
 #[test]
 fn a_node_without_a_canvas_has_no_such_parameters() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     let without = serve(
         &bench,
         "[[arms]]\nname = \"default\"\nport = \"simulator\"\nmodel = \"widowx250s\"\n",
@@ -165,7 +165,7 @@ fn a_node_without_a_canvas_has_no_such_parameters() {
         &json!({"scene": "widowx", "text": "hi", "dry_run": true}),
     );
     assert!(refused["understood"].get("text").is_none(), "{text}");
-    let with = Bench::new();
+    let with = Bench::at_test_rate();
     let with = serve(&with, "");
     for key in ["\"text\"", "\"svg\"", "\"size_mm\"", "\"at_mm\""] {
         assert!(listed(&with).contains(key), "{key}");
@@ -174,7 +174,7 @@ fn a_node_without_a_canvas_has_no_such_parameters() {
 
 #[test]
 fn a_stopped_drawing_on_a_canvas_is_gone_on_with() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     let served = serve(&bench, "");
     let host = served.host();
     std::thread::scope(|scope| {

@@ -10,7 +10,8 @@ use serde_json::Value;
 use support::Bench;
 
 fn drawn(scene: &str) -> Value {
-    let (code, result) = Bench::new().call(&["stroke", &format!("{{\"scene\": \"{scene}\"}}")]);
+    let (code, result) =
+        Bench::at_test_rate().call(&["stroke", &format!("{{\"scene\": \"{scene}\"}}")]);
     assert_eq!(code, 0, "{result:#}");
     result
 }

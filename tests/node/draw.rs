@@ -59,7 +59,7 @@ fn jobs(state: &str) -> usize {
 
 #[test]
 fn a_file_is_drawn_where_it_was_asked_for() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     let hook = file(&bench, "hook.svg", HOOK);
     let (code, result) = drawn(
         &bench,
@@ -91,7 +91,7 @@ fn a_file_is_drawn_where_it_was_asked_for() {
 
 #[test]
 fn words_are_drawn_and_people_are_told_what_comes() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     let output = bench.run(&["draw", "--text", "hi", "--letter-height", "8mm"]);
     let told = text(&output);
     assert_eq!(output.status.code(), Some(0), "{told}");
@@ -114,7 +114,7 @@ fn words_are_drawn_and_people_are_told_what_comes() {
 
 #[test]
 fn a_dry_run_moves_nothing_and_keeps_no_job() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     let (hook, state) = (file(&bench, "hook.svg", HOOK), bench.state());
     let out = bench.path("pictures").display().to_string();
     let args = [
@@ -140,7 +140,7 @@ fn a_dry_run_moves_nothing_and_keeps_no_job() {
 
 #[test]
 fn what_is_too_large_names_the_size_that_then_works() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     let hook = file(&bench, "hook.svg", HOOK);
     let place = ["--at", "25,35", "--rotate", "90"];
     let (code, refused) = drawn(
@@ -175,7 +175,7 @@ fn far_scene() -> String {
 
 #[test]
 fn strokes_beyond_reach_are_one_refusal_with_a_size_that_is_drawn() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     bench.scene("far", &far_scene());
     let lines: Vec<String> = (0..13)
         .map(|row| format!("[[0, {row}], [13, {row}]]"))
@@ -196,7 +196,7 @@ fn strokes_beyond_reach_are_one_refusal_with_a_size_that_is_drawn() {
 
 #[test]
 fn mistakes_on_the_command_line_say_what_to_do() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     let hook = file(&bench, "hook.svg", HOOK);
     let other = file(&bench, "other.svg", HOOK);
     for (args, said) in [
@@ -230,7 +230,7 @@ fn mistakes_on_the_command_line_say_what_to_do() {
 
 #[test]
 fn one_pen_draws_all_colours() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     let two = r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 20 20"><path stroke="black" d="M1 1h9"/><path stroke="red" d="M1 5h9"/></svg>"#;
     let two = file(&bench, "two.svg", two);
     let pens = |more: &[&str]| {
@@ -245,7 +245,7 @@ fn one_pen_draws_all_colours() {
 
 #[test]
 fn an_operators_token_draws_on_a_node_elsewhere_and_a_planners_does_not() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     let (hook, state) = (file(&bench, "hook.svg", HOOK), bench.state());
     let config = file(&bench, "node.toml", "require_tokens = true\n");
     let here = ["--state", &state, "--config", &config];
@@ -277,7 +277,7 @@ fn an_operators_token_draws_on_a_node_elsewhere_and_a_planners_does_not() {
 /// HP-GL of plotters has labels in 8-bit letters, which are not UTF-8: kept with the job as they came, and in the revision.
 #[test]
 fn a_plotter_file_with_letters_of_eight_bits_is_drawn_and_replayed() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     let state = bench.state();
     let revision = |last: u8| {
         let path = bench.path("label.plt");
@@ -302,7 +302,7 @@ fn a_plotter_file_with_letters_of_eight_bits_is_drawn_and_replayed() {
 /// Whatever moves in a drawing's scene is read back with that scene: at the next start, and by `jobs`.
 #[test]
 fn a_reset_after_a_drawing_keeps_the_drawing() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     let (hook, state) = (file(&bench, "hook.svg", HOOK), bench.state());
     let mut served = bench.serve(&["--state", &state]);
     let done = bench.run(&["draw", &hook, "--size", "20mm", "--json"]);
@@ -329,7 +329,7 @@ fn a_reset_after_a_drawing_keeps_the_drawing() {
 
 #[test]
 fn a_scene_of_ones_own_is_written_checked_and_drawn_in() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     let scene = bench.path("scenes/desk.toml").display().to_string();
     let new = |more: &[&str]| bench.run(&[&["scene", "new", &scene, "--yes"], more].concat());
     let written = new(&["--sheet", "12x8cm"]);
@@ -388,7 +388,7 @@ fn a_scene_of_ones_own_is_written_checked_and_drawn_in() {
 
 #[test]
 fn a_scene_is_asked_for_at_a_terminal() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     let scene = bench.path("scenes/desk.toml").display().to_string();
     let mut person = Person::at(&bench, &["scene", "new", &scene]);
     person.sees("which arm is it for?");
@@ -412,7 +412,7 @@ fn a_scene_is_asked_for_at_a_terminal() {
 
 #[test]
 fn a_simulated_arm_that_was_killed_goes_on_without_a_question() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     let (hook, state) = (file(&bench, "hook.svg", HOOK), bench.state());
     let mut served = bench.serve(&["--state", &state]);
     let mut draw = bench.command(&["draw", &hook, "--size", "60mm"]);

@@ -26,7 +26,7 @@ fn refused(bench: &Bench, arguments: &str, words: &[&str]) -> Value {
 
 #[test]
 fn a_design_beyond_reach_is_refused_with_its_stroke_value_and_fix() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     let far = scene("far", SHORT_LINES).replace("-0.1731, 0.005]", "-0.4731, 0.005]");
     bench.scene("far", &far);
     let result = refused(&bench, r#"{"scene":"far"}"#, &["reach", "nothing moved"]);
@@ -36,7 +36,7 @@ fn a_design_beyond_reach_is_refused_with_its_stroke_value_and_fix() {
 
 #[test]
 fn a_sheet_under_the_table_is_refused() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     let low = scene("low", SHORT_LINES).replace("-0.1731, 0.005]", "-0.1731, -0.080]");
     bench.scene("low", &low);
     refused(&bench, r#"{"scene":"low"}"#, &["nothing moved", "m"]);
@@ -44,7 +44,7 @@ fn a_sheet_under_the_table_is_refused() {
 
 #[test]
 fn an_unknown_key_is_refused_with_the_nearest_known_one() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     bench.scene(
         "odd",
         &scene("odd", SHORT_LINES).replace("width_mm", "widht_mm"),
@@ -61,7 +61,7 @@ fn an_unknown_key_is_refused_with_the_nearest_known_one() {
 
 #[test]
 fn refuses_a_keep_out_that_contains_the_base_or_the_rest_pose() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     let wide =
         "[[keep_outs]]\nname = \"table\"\nmin_m = [-2.0, -2.0, -2.0]\nmax_m = [2.0, 2.0, 2.0]\n";
     bench.scene("wide", &format!("{}\n{wide}", scene("wide", SHORT_LINES)));
@@ -77,7 +77,7 @@ fn refuses_a_keep_out_that_contains_the_base_or_the_rest_pose() {
 
 #[test]
 fn a_missing_design_is_named() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     let gone = scene("gone", SHORT_LINES).replace(
         &format!("polylines = {SHORT_LINES}"),
         "file = \"nowhere.svg\"\nsize_mm = 60.0",
@@ -88,7 +88,7 @@ fn a_missing_design_is_named() {
 
 #[test]
 fn an_unknown_scene_shows_the_nearest_first() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     let (code, result) = bench.call(&["stroke", r#"{"scene":"leters"}"#]);
     assert_eq!(code, 1);
     let message = result["message"].as_str().unwrap();
@@ -101,7 +101,7 @@ fn an_unknown_scene_shows_the_nearest_first() {
 
 #[test]
 fn an_unknown_tool_is_an_answer_with_the_nearest_name() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     let (code, result) = bench.call(&["strok"]);
     assert_eq!(code, 1);
     assert!(
@@ -112,7 +112,7 @@ fn an_unknown_tool_is_an_answer_with_the_nearest_name() {
 
 #[test]
 fn a_missing_port_is_an_error_and_never_the_simulator() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     for command in [
         &[
             "--port",
@@ -154,7 +154,7 @@ fn a_missing_port_is_an_error_and_never_the_simulator() {
 #[test]
 fn a_busy_port_is_an_error_that_names_the_port() {
     unless_starved(|| {
-        let bench = Bench::new();
+        let bench = Bench::at_test_rate();
         let (_sim, port) = bench.sim(&[]);
         let _first = bench.serve(&["--port", &port]);
         let state = bench.path("another");
@@ -172,7 +172,7 @@ fn a_busy_port_is_an_error_that_names_the_port() {
 #[test]
 fn an_arm_on_a_port_moves_for_nobody_until_a_person_enables_it() {
     unless_starved(|| {
-        let bench = Bench::new();
+        let bench = Bench::at_test_rate();
         let (_sim, port) = bench.sim(&[]);
         let here = ["--port", &port, "--calibrated", "elsewhere"];
         let stroke = ["stroke", r#"{"scene":"short"}"#];

@@ -50,7 +50,7 @@ struct Member {
 
 impl Member {
     fn start(file: &str, args: &[&str], environment: &[(&str, &str)]) -> Self {
-        let bench = Bench::new();
+        let bench = Bench::at_test_rate();
         bench.scene("long", &long_scene());
         std::fs::write(bench.path("node.toml"), file).unwrap();
         let path = |name: &str| bench.path(name).display().to_string();
@@ -448,7 +448,7 @@ async fn a_call_goes_one_hop_and_no_further() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_token_opens_no_more_there_than_here_and_is_never_shown() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     let state = bench.state();
     std::fs::write(
         bench.path("node.toml"),

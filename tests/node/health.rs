@@ -123,7 +123,7 @@ async fn an_overloaded_servo_comes_with_steps_that_bring_it_back() {
 
 #[test]
 fn a_self_test_is_printed_beside_its_bounds_and_quoted_from_then_on() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     let state = bench.state();
     let served = bench.serve(&["--state", &state]);
     let here = ["selftest", "--scene", "short", "--rounds", "2"];

@@ -30,7 +30,7 @@ fn text(output: &std::process::Output) -> String {
 
 #[test]
 fn a_job_is_told_replayed_and_audited_with_the_node_down() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     let state = bench.state();
     let (code, drawn) = bench.call(&["stroke", STROKE, "--state", &state]);
     assert_eq!(code, 0, "{drawn:#}");
@@ -83,7 +83,7 @@ fn a_job_is_told_replayed_and_audited_with_the_node_down() {
 
 #[test]
 fn only_the_plan_that_was_seen_is_drawn() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     std::fs::write(bench.path("node.toml"), "require_preview = true\n").unwrap();
     let (config, state) = (bench.path("node.toml"), bench.state());
     let here = ["--config", config.to_str().unwrap(), "--state", &state];
@@ -142,7 +142,7 @@ fn call(bench: &Bench, served: &Served, tool: &str, arguments: &str) -> (i32, Va
 
 #[test]
 fn a_job_waits_for_a_person_who_has_seen_its_plan() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     std::fs::write(bench.path("node.toml"), "require_approval = true\n").unwrap();
     let (config, state) = (bench.path("node.toml"), bench.state());
     let served = bench.serve(&["--config", config.to_str().unwrap(), "--state", &state]);
@@ -199,7 +199,7 @@ fn awaited(bench: &Bench, not: &str) -> (String, String) {
 
 #[test]
 fn each_of_aligns_two_plans_waits_for_a_person() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     std::fs::write(bench.path("node.toml"), "require_approval = true\n").unwrap();
     let (config, state) = (bench.path("node.toml"), bench.state());
     let served = bench.serve(&["--config", config.to_str().unwrap(), "--state", &state]);
@@ -251,7 +251,7 @@ fn each_of_aligns_two_plans_waits_for_a_person() {
 
 #[test]
 fn the_recorded_bytes_of_a_job_draw_it_again() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     let state = bench.state();
     for call in [["stroke", STROKE], ["align", r#"{"scene":"short"}"#]] {
         let (code, done) = bench.call(&[&call[..], &["--state", &state]].concat());
@@ -289,7 +289,7 @@ fn the_recorded_bytes_of_a_job_draw_it_again() {
 
 #[test]
 fn every_call_refusal_enabling_and_stop_is_a_record() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     bench.scene(
         "second",
         &support::scene("second", "[[[0.0, 0.0], [31.0, 0.0]]]"),
@@ -396,7 +396,7 @@ fn changes_of_the_configuration_are_records_whether_the_node_runs_or_not() {
 
 #[test]
 fn three_refusals_of_one_kind_send_the_model_to_a_person() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     let mut child = bench
         .command(&["serve"])
         .stdin(Stdio::piped())
@@ -426,7 +426,7 @@ fn three_refusals_of_one_kind_send_the_model_to_a_person() {
 
 #[test]
 fn of_a_drawing_that_is_complete_nothing_is_resumed() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     bench.scene("short", &support::scene("short", LINES));
     let state = bench.state();
     let call = |arguments: &str| bench.call(&["stroke", arguments, "--state", &state]).1;

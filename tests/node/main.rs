@@ -57,10 +57,6 @@ mod two_arms;
 mod waiting;
 mod which_node;
 mod whose_stop;
-#[cfg(not(feature = "exam"))]
-mod without_exam;
-#[cfg(not(feature = "recording"))]
-mod without_recording;
 
 #[path = "../snapshots/mod.rs"]
 mod snapshots;

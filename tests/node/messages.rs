@@ -30,7 +30,7 @@ fn check(said: &str, has: &[&str], has_not: &[&str]) {
 
 #[test]
 fn an_arm_without_torque_is_limp_and_holds_nothing() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     for tool in ["sense", "list_nodes"] {
         let said = words(&bench.run(&["call", tool]));
         check(&said, &["is limp: its torque is off"], &["holding", "(s)"]);
@@ -41,7 +41,7 @@ fn an_arm_without_torque_is_limp_and_holds_nothing() {
 
 #[test]
 fn a_node_is_named_by_host_and_port() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     let served = bench.serve(&[]);
     let host = served.host();
     for node in [&host, &format!("http://{host}"), &format!("{host}/mcp")] {
@@ -52,7 +52,7 @@ fn a_node_is_named_by_host_and_port() {
 
 #[test]
 fn a_missing_token_is_asked_for_by_its_option() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     let config = bench.path("node.toml").display().to_string();
     std::fs::write(&config, "require_tokens = true\n").unwrap();
     let here = ["--config", &config, "--state", &bench.state()];
@@ -81,7 +81,7 @@ fn a_missing_token_is_asked_for_by_its_option() {
 /// `jobs` listed the jobs of the node that runs, and `replay` looked for them elsewhere.
 #[test]
 fn replay_finds_the_jobs_that_jobs_lists() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     let served = bench.serve(&["--state", &bench.state()]);
     draw(&bench, &served);
     check(&words(&bench.run(&["jobs"])), &["job-1"], &[]);
@@ -106,7 +106,7 @@ fn draw(bench: &Bench, served: &Served) {
 /// It said how much of the rest was drawn, and never that the drawing was complete.
 #[test]
 fn a_resumed_drawing_says_that_it_is_complete() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     // So many that it is stopped before it is complete, however late that is heard.
     let lines: Vec<_> = (0..12).map(|line| [[0, line], [20, line]]).collect();
     bench.scene("short", &support::scene("short", &json!(lines).to_string()));
@@ -145,7 +145,7 @@ fn drawn(bench: &Bench, url: &str) -> u64 {
 
 #[test]
 fn a_job_that_draws_nothing_says_nothing_of_strokes() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     let state = bench.state();
     let (code, reset) = bench.call(&["reset", "--state", &state]);
     assert_eq!(code, 0, "{reset:#}");
@@ -155,7 +155,7 @@ fn a_job_that_draws_nothing_says_nothing_of_strokes() {
 
 #[test]
 fn a_key_below_the_wrong_heading_is_told_where_it_belongs() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     let config = bench.path("node.toml").display().to_string();
     let file = "[[arms]]\nname = \"a\"\nmodel = \"so101\"\nport = \"simulator\"\nforgiveness = \"guarded\"\n";
     std::fs::write(&config, file).unwrap();
@@ -205,7 +205,7 @@ fn practise(bench: &Bench, temporary: &Path, args: &[&str]) -> String {
 
 #[test]
 fn a_practice_run_leaves_only_the_pictures_that_it_has_named() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     let temporary = bench.path("temporary");
     practise(&bench, &temporary, &["call", "list_nodes"]);
     assert_eq!(of_processes(&temporary), Vec::<PathBuf>::new());
@@ -231,7 +231,7 @@ fn a_practice_run_leaves_only_the_pictures_that_it_has_named() {
 
 #[test]
 fn a_refused_argument_ends_with_the_shortest_call_that_works() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     let (_, refused) = bench.call(&["sense", r#"{"debug":"perhaps","ctx":{"a":1}}"#]);
     let said = refused["message"].as_str().unwrap();
     check(said, &["do not send ctx; send {}; nothing moved"], &[]);
@@ -253,7 +253,7 @@ fn asked(served: &Served, tool: &str, arguments: &Value) -> Value {
 
 #[test]
 fn nothing_said_after_a_refused_scene_is_refused_and_says_which_call_is_not() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     let config = bench.path("node.toml").display().to_string();
     std::fs::write(&config, "forgiveness = \"guarded\"\n").unwrap();
     let served = bench.serve(&["--config", &config]);
@@ -275,7 +275,7 @@ fn nothing_said_after_a_refused_scene_is_refused_and_says_which_call_is_not() {
 
 #[test]
 fn each_repaired_or_refused_call_is_a_warning_in_the_log() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     let served = bench.serve(&[]);
     for (arguments, words) in [
         (json!("[object Object]"), "arguments were repaired"),
@@ -298,7 +298,7 @@ fn each_repaired_or_refused_call_is_a_warning_in_the_log() {
 
 #[test]
 fn a_node_file_chooses_names_and_words() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     let config = bench.path("node.toml").display().to_string();
     let file = "names = \"robot\"\n[descriptions.stroke]\ntext = \"Draw with the fineliner\"\n";
     std::fs::write(&config, file).unwrap();

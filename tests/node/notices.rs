@@ -50,7 +50,7 @@ fn address() -> (String, Receiver<Value>) {
 
 #[test]
 fn a_node_tells_a_program_and_an_address_of_what_is_done_and_of_what_needs_a_person() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     let (url, heard) = address();
     let told = bench.path("told.jsonl");
     let file = format!(

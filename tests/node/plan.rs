@@ -28,7 +28,7 @@ const SQUARE: &str = r#"<svg xmlns="http://www.w3.org/2000/svg" width="24" heigh
 
 #[test]
 fn a_drawing_of_ones_own_is_planned_at_a_size() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     let design = bench.path("square.svg");
     std::fs::write(&design, SQUARE).unwrap();
     let design = design.to_str().unwrap();
@@ -64,7 +64,7 @@ fn a_drawing_of_ones_own_is_planned_at_a_size() {
 
 #[test]
 fn what_cannot_be_drawn_is_refused_by_stroke_and_point() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     let far = support::scene(
         "far",
         "[[[0.0, 0.0], [30.0, 0.0]], [[30.0, 12.0], [0.0, 12.0]]]",
@@ -93,7 +93,7 @@ fn what_cannot_be_drawn_is_refused_by_stroke_and_point() {
 
 #[test]
 fn the_gates_refusals_are_there_beside_the_planners() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     let low = support::scene("low", support::SHORT_LINES)
         + "\n[limits.workspace]\nmin_m = [-1.0, -1.0, -0.1]\nmax_m = [1.0, 1.0, 0.12]\n";
     bench.scene("low", &low);
@@ -119,7 +119,7 @@ fn the_gates_refusals_are_there_beside_the_planners() {
 
 #[test]
 fn a_folder_of_designs_is_one_line_each() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     std::fs::create_dir_all(bench.path("designs")).unwrap();
     std::fs::write(bench.path("designs/b.svg"), SQUARE).unwrap();
     std::fs::write(bench.path("designs/a.svg"), "<svg").unwrap();
@@ -148,7 +148,7 @@ fn a_folder_of_designs_is_one_line_each() {
 
 #[test]
 fn mistakes_on_the_command_line_say_what_would_be_right() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     for (args, said) in [
         (
             vec!["plan", "--design", "nothing.svg"],
@@ -174,7 +174,7 @@ fn mistakes_on_the_command_line_say_what_would_be_right() {
 
 #[test]
 fn reach_suggests_a_place_for_a_sheet_that_lies_badly() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     let far = support::scene("far", support::SHORT_LINES)
         .replace("[0.0708, -0.1731, 0.005]", "[0.0708, -0.3931, 0.005]");
     bench.scene("far", &far);
@@ -205,7 +205,7 @@ const URDF: &str = r#"<robot name="two"><link name="base"/><link name="upper"/><
 
 #[test]
 fn an_imported_arm_is_one_that_a_scene_can_name() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     let urdf = bench.path("two.urdf");
     std::fs::write(&urdf, URDF).unwrap();
     let (urdf, file) = (

@@ -29,7 +29,7 @@ pub(crate) fn told_at(host: &str, tool: &str, arguments: &Value) -> (String, Val
 
 #[test]
 fn the_text_of_a_dry_run_holds_the_call_that_draws_exactly_it() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     let served = bench.serve(&[]);
     let (text, shown) = told(
         &served,
@@ -63,7 +63,7 @@ fn the_text_of_a_dry_run_holds_the_call_that_draws_exactly_it() {
 
 #[test]
 fn a_cause_is_told_once_with_its_strokes_and_its_remedy() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     let lines: Vec<String> = (0..7)
         .map(|row| format!("[[0.0, {0}.0], [30.0, {0}.0]]", row * 4))
         .collect();
@@ -88,7 +88,7 @@ fn a_cause_is_told_once_with_its_strokes_and_its_remedy() {
 
 #[test]
 fn two_pens_are_counted_from_one() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     let served = bench.serve(&[]);
     let (text, _) = told(
         &served,
@@ -113,7 +113,7 @@ fn call_of_text(text: &str) -> (Value, String) {
 /// Without the structured result, the pictures and anything that the client kept: words and an SVG on a canvas.
 #[test]
 fn a_client_that_shows_text_alone_draws_on_a_canvas_what_it_was_shown() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     let served = bench.serve(&[]);
     let svg = r#"<svg xmlns="http://www.w3.org/2000/svg" width="20mm" height="20mm"><path d="M1 1h18v18" fill="none" stroke="black"/></svg>"#;
     for design in [
@@ -139,7 +139,7 @@ fn a_client_that_shows_text_alone_draws_on_a_canvas_what_it_was_shown() {
 /// A design too long to be repeated is its sender's: the text says what to change in the call that it sent.
 #[test]
 fn of_a_long_design_the_text_says_what_to_change_in_the_call() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     let served = bench.serve(&[]);
     let path: String = (0..300).map(|x| format!(" l0.1 {}", x % 2)).collect();
     let svg = format!(

@@ -33,7 +33,7 @@ fn shown(bench: &Bench, of: &Path) -> Value {
 
 /// A bench with one recorded drawing, `job-1`.
 fn recorded() -> Bench {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     let state = bench.state();
     let (code, drawn) = bench.call(&["stroke", STROKE, "--state", &state, "--record"]);
     assert_eq!(code, 0, "{drawn:#}");
@@ -42,7 +42,7 @@ fn recorded() -> Bench {
 
 #[test]
 fn a_job_is_recorded_only_where_that_was_asked_for() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     let state = bench.state();
     let at = ["--state", state.as_str()];
     let (code, _) = bench.call(&[&["stroke", STROKE][..], &at].concat());
@@ -72,7 +72,7 @@ fn a_job_is_recorded_only_where_that_was_asked_for() {
 
 #[test]
 fn a_camera_that_nobody_knows_cannot_be_recorded() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     let config = bench.path("node.toml").display().to_string();
     for (key, why) in [
         ("record = { cameras = [\"top\"] }", "no such camera"),
@@ -95,7 +95,7 @@ fn a_camera_that_nobody_knows_cannot_be_recorded() {
 #[cfg(not(feature = "live"))]
 #[test]
 fn a_live_view_that_the_program_does_not_have_is_refused() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     std::fs::write(bench.path("node.toml"), "record = { live_port = 0 }\n").unwrap();
     let config = bench.path("node.toml").display().to_string();
     let refused = bench.run(&["call", "stroke", STROKE, "--config", &config]);
@@ -252,7 +252,7 @@ fn mcp_clients_are_told_of_recordings_only_where_the_node_file_lists_the_toolset
 
 #[test]
 fn a_node_that_is_killed_leaves_a_recording_that_is_read_and_made_whole_at_the_next_start() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     let state = bench.state();
     let at = ["--state", state.as_str(), "--record"];
     let mut served = bench.serve(&at);

@@ -39,7 +39,7 @@ struct Practice(Bench);
 
 impl Practice {
     fn new(camera: &str) -> Self {
-        let bench = Bench::new();
+        let bench = Bench::at_test_rate();
         std::fs::create_dir_all(bench.path("truth")).unwrap();
         let practice = Self(bench);
         practice

@@ -595,11 +595,12 @@ const OPENING: [&str; 3] = [
     r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"stroke","arguments":{"scene":"long"},"_meta":{"progressToken":7}}}"#,
 ];
 
-/// Waits until the pen is sent to the paper, as the arm hears it.
-fn wait_until_near(bench: &Bench) {
+/// Waits until the pen is sent to the paper, as the arm hears it; a call that is answered before never draws.
+fn wait_until_near(bench: &Bench, is_answered: impl Fn() -> bool) {
     let began = Instant::now();
     while trace(bench).mark() == 0 || trace(bench).stand(0).height_mm > 0.5 {
         assert!(began.elapsed() < PATIENCE, "it never drew");
+        assert!(!is_answered(), "it ended before it drew");
         sleep(Duration::from_millis(50));
     }
 }
@@ -629,7 +630,9 @@ fn drawing_for_a_client(
     }
     while let Ok(line) = output.recv_timeout(PATIENCE) {
         if line.contains("long: ") && line.contains("s left") {
-            wait_until_near(bench);
+            wait_until_near(bench, || {
+                output.try_iter().any(|line| line.contains("\"result\""))
+            });
             return ([child, sim], input, output);
         }
     }
@@ -729,7 +732,7 @@ fn a_key_in_the_live_view_stops_the_arm() {
                 seen.extend(&some[..count]);
             }
             spawn(move || while screen.read(&mut some).is_ok_and(|count| count > 0) {});
-            wait_until_near(&bench);
+            wait_until_near(&bench, || output.try_recv().is_ok());
             let mark = trace(&bench).mark();
             keys.write_all(key).unwrap();
             assert_eq!(child.exit_code(), Some(1));

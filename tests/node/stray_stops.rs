@@ -20,7 +20,7 @@ use support::{Bench, PATIENCE, Running, Served, lines};
 
 /// A drawing that takes most of a minute, of a node that answers before it is done.
 fn bench() -> (Bench, String) {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     let row = |row: u32| format!("[[0.0, {y}.0], [80.0, {y}.0]]", y = 2 * row);
     let rows: Vec<String> = (0..20).map(row).collect();
     bench.scene(

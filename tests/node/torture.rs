@@ -114,7 +114,7 @@ struct Hardware {
 
 impl Hardware {
     fn new() -> Self {
-        let bench = Bench::new();
+        let bench = Bench::at_test_rate();
         bench.scene("default", &scene("default", SHORT_LINES));
         let (sim, port) = bench.sim(&[]);
         Self {

@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 /// The scene that `{}` means is a short one here: the arm moves in real time.
 fn bench() -> Bench {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     bench.scene("default", &scene("default", SHORT_LINES));
     bench
 }

@@ -20,7 +20,7 @@ struct Table {
 
 impl Table {
     fn new() -> Self {
-        let bench = Bench::new();
+        let bench = Bench::at_test_rate();
         let (one, left) = bench.sim(&["--scene", "short"]);
         let (other, right) = bench.sim(&["--scene", "short"]);
         Self {

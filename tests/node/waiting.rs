@@ -90,7 +90,7 @@ impl StdioClient {
 
 #[test]
 fn progress_is_seconds_of_arm_time_from_zero_to_the_total() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     let mut client = StdioClient::new(&bench, "patient", &[]);
     client.calls(2, "stroke", &json!({"scene": "short"}));
     let (result, progress) = client.answer_with_progress(2);
@@ -125,7 +125,7 @@ fn progress_is_seconds_of_arm_time_from_zero_to_the_total() {
 
 #[test]
 fn waiting_for_a_person_is_told_with_the_command_that_approves() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     std::fs::write(bench.path("node.toml"), "require_approval = true\n").unwrap();
     let config = bench.path("node.toml").display().to_string();
     let state = bench.state();
@@ -153,7 +153,7 @@ fn long_lines() -> String {
 
 #[test]
 fn who_stopped_waiting_is_named_to_everybody_who_comes_after() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     bench.scene("long", &support::scene("long", &long_lines()));
     let state = bench.state();
     let mut client = StdioClient::new(&bench, "hasty", &["--state", &state]);
@@ -200,7 +200,7 @@ fn who_stopped_waiting_is_named_to_everybody_who_comes_after() {
 
 #[test]
 fn a_client_that_keeps_a_dead_session_is_told_once_and_then_answered() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     let served = bench.serve(&[]);
     let sense = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
         "params": {"name": "sense", "arguments": {}}});
@@ -277,7 +277,7 @@ fn until_told(ask: impl Fn() -> String, words: &str) -> String {
 #[test]
 fn over_http_as_well_it_is_said_which_client_left_and_how_to_go_on() {
     for (turn, client) in ["canceller", "vanisher"].into_iter().enumerate() {
-        let bench = Bench::new();
+        let bench = Bench::at_test_rate();
         bench.scene("long", &support::scene("long", &long_lines()));
         let served = bench.serve(&["--state", &bench.state()]);
         let session = http_session(&served, "", client);
@@ -331,7 +331,7 @@ fn over_http_as_well_it_is_said_which_client_left_and_how_to_go_on() {
 /// The process that knew the session is gone: whoever names it has the rights of the token that comes along, and no others.
 #[test]
 fn of_a_session_of_the_process_before_nothing_is_inherited() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     std::fs::write(bench.path("node.toml"), "require_tokens = true\n").unwrap();
     let (state, config) = (bench.state(), bench.path("node.toml").display().to_string());
     let at = ["--state", &state, "--config", &config];

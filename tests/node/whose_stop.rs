@@ -26,7 +26,7 @@ struct Guarded {
 impl Guarded {
     /// A node that wants tokens, with a drawing that takes most of a minute.
     fn new() -> Self {
-        let bench = Bench::new();
+        let bench = Bench::at_test_rate();
         let rows: Vec<String> = (0..20)
             .map(|row| format!("[[0.0, {y}.0], [80.0, {y}.0]]", y = 2 * row))
             .collect();
@@ -199,7 +199,7 @@ fn opened(node: &Guarded, hello: &str) -> String {
 
 #[test]
 fn a_token_under_another_scheme_does_not_come_in_as_nobody() {
-    let bench = Bench::new();
+    let bench = Bench::at_test_rate();
     let served = bench.serve(&[]);
     for value in ["Token sth_something", "Basic abc", "Bearer", "\u{e9}"] {
         let headers = format!("Authorization: {value}\r\n");

@@ -29,6 +29,9 @@ pub(crate) use starvation::unless_starved;
 /// No step of any test takes longer.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
+/// Rate of a served embedded arm, relative to real time, in a test that waits for its motions.
+const TEST_RATE: &str = "4";
+
 /// Two lines of 30 mm: less than five seconds of arm time.
 pub(crate) const SHORT_LINES: &str = "[[[0.0, 0.0], [30.0, 0.0]], [[30.0, 12.0], [0.0, 12.0]]]";
 
@@ -41,13 +44,24 @@ pub(crate) fn binary() -> PathBuf {
 /// A folder of a test's own, with a scene `short` in it.
 pub(crate) struct Bench {
     folder: tempfile::TempDir,
+    /// Rate of a served embedded arm, relative to real time.
+    rate: &'static str,
 }
 
 impl Bench {
     pub(crate) fn new() -> Self {
+        Self::at_rate("1")
+    }
+
+    /// The same for tests that wait for the ends of motions. What acts in the middle of a short one may come too late here.
+    pub(crate) fn at_test_rate() -> Self {
+        Self::at_rate(TEST_RATE)
+    }
+
+    fn at_rate(rate: &'static str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(folder.path().join("scenes/arms")).unwrap();
-        let bench = Self { folder };
+        let bench = Self { folder, rate };
         bench.scene("short", &scene("short", SHORT_LINES));
         bench
     }
@@ -75,6 +89,7 @@ impl Bench {
             .env_remove("STATE_DIRECTORY")
             .env_remove("RUNTIME_DIRECTORY")
             .env_remove("STEADYHAND_LOG")
+            .env("STEADYHAND_SIMULATION_RATE", self.rate)
             .arg("--scenes")
             .arg(self.path("scenes"))
             .arg("--output")

@@ -5,7 +5,7 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How often a test may begin anew.
-const ATTEMPTS: u32 = 5;
+const ATTEMPTS: u32 = 15;
 
 /// Tests of this kind that run at a time: each has an arm, a node and often a client that want a processor every 10 ms.
 const AT_ONCE: u32 = 2;

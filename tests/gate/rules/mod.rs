@@ -701,11 +701,21 @@ impl Case {
 
 #[test]
 fn random_motions_pass_only_where_a_second_judge_finds_nothing() {
+    judge_random_motions(0x5eed);
+}
+
+#[test]
+fn random_motions_pass_only_where_a_second_judge_finds_nothing_second_share() {
+    judge_random_motions(0x5eee);
+}
+
+/// Judges half of the random motions, so that two processors judge side by side.
+fn judge_random_motions(seed: u64) {
     // `PROPTEST_CASES` may ask for fewer.
-    let cases = ProptestConfig::default().cases.min(60);
+    let cases = ProptestConfig::default().cases.min(60).div_ceil(2);
     let mut runner = TestRunner::new(ProptestConfig {
         cases,
-        rng_seed: RngSeed::Fixed(0x5eed),
+        rng_seed: RngSeed::Fixed(seed),
         failure_persistence: None,
         ..ProptestConfig::default()
     });

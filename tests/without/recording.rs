@@ -1,6 +1,6 @@
 //! A program that was built without recordings: it says so, and does not move what it was asked to record.
 
-use super::support::Bench;
+use crate::support::Bench;
 
 #[test]
 fn what_asks_for_a_recording_is_told_that_there_are_none() {

@@ -1,9 +1,8 @@
 //! A program that was built without the exam: its commands say so, and no token that needs a certificate moves an arm.
-#![expect(clippy::unwrap_used, reason = "a failing test may panic")]
 
 use serde_json::json;
 
-use super::support::{Bench, post};
+use crate::support::{Bench, post};
 
 #[test]
 fn the_commands_of_the_exam_say_that_they_are_not_there() {
