@@ -14,7 +14,7 @@ use super::{Node, RemoteCallWatch};
 use args::{self, ArgumentReading, ReaderPolicy, ReceivedArguments};
 use catalogue::{EVERYWHERE, NameSource, ParameterKind, ToolDefinition, ToolEffect};
 use fleet::stop_fan_out::{FleetStop, StopAcknowledgement};
-use fleet::{CallHop, Fleet, FleetPeer, OutgoingCall, RemoteCallError};
+use fleet::{CallHop, Fleet, FleetPeer, OutgoingCall, PeerPresence, RemoteCallError};
 use permit::ActorRank;
 
 /// Destination of a call.
@@ -158,15 +158,23 @@ impl Node {
         let mut told: BTreeMap<String, Value> = by_http.into_iter().collect();
         for (name, answer) in by_engine {
             let is_stopped = |line: &Value| line.get("success") == Some(&json!(true));
-            // One way that brought the stop there is enough; the other's failure is not news then.
-            if !told.get(&name).is_some_and(is_stopped) {
+            // One way that brought the stop there is enough; the other's failure is not news then. Of several nodes of one name
+            // HTTP reaches one.
+            let is_one_of_several = self.is_duplicate(&name);
+            if is_one_of_several || !told.get(&name).is_some_and(is_stopped) {
                 let line = stopped_by_engine(&name, answer);
-                if is_stopped(&line) || !told.contains_key(&name) {
+                if is_one_of_several || is_stopped(&line) || !told.contains_key(&name) {
                     told.insert(name, line);
                 }
             }
         }
         told.into_values().collect()
+    }
+
+    /// Returns whether several nodes announce themselves by this name.
+    fn is_duplicate(&self, name: &str) -> bool {
+        let presence = self.fleet.as_ref().map(|fleet| fleet.presence().of(name));
+        matches!(presence, Some(PeerPresence::Duplicate { .. }))
     }
 
     /// Stops every other node by the fleet's engine; nothing where there is none.
