@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 
-use super::{Fleet, PeerPresence};
+use super::Fleet;
 
 /// A stop for every node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,21 +107,26 @@ impl Fleet {
     ) -> Option<BTreeMap<String, Result<StopAcknowledgement, String>>> {
         let engine = self.stop_engine.get()?;
         let before = self.presence.announced();
-        let fan_out = engine.stop_all(order).await;
-        let announced = before.into_iter().chain(self.presence.announced());
-        let mut told: BTreeMap<_, _> = announced
-            .filter(|name| *name != self.me)
-            .map(|name| (name, Err(unacknowledged(&fan_out))))
-            .collect();
-        let acknowledged = fan_out.acknowledged.into_iter();
-        told.extend(acknowledged.map(|(name, answers)| {
-            let count = match self.presence.of(&name) {
-                PeerPresence::Duplicate { count } => count,
-                _ => 1,
+        let mut fan_out = engine.stop_all(order).await;
+        let mut counts = self.presence.announced();
+        for (name, count) in before {
+            let known = counts.entry(name).or_default();
+            *known = count.max(*known);
+        }
+        counts.remove(&self.me);
+        let mut acknowledged = std::mem::take(&mut fan_out.acknowledged);
+        // What answers and is not announced has stopped all the same.
+        for name in acknowledged.keys() {
+            counts.entry(name.clone()).or_insert(1);
+        }
+        let told = counts.into_iter().map(|(name, count)| {
+            let told = match acknowledged.remove(&name) {
+                Some(answers) => Ok(of_one_name(answers, count)),
+                None => Err(unacknowledged(&fan_out)),
             };
-            (name, Ok(of_one_name(answers, count)))
-        }));
-        Some(told)
+            (name, told)
+        });
+        Some(told.collect())
     }
 }
 
