@@ -19,7 +19,8 @@ ROUTER = "tcp/127.0.0.1:7447"
 HERE = Path(__file__)
 CLIENT = {"mode": "client", "connect": {"endpoints": [ROUTER], "timeout_ms": 20_000, "exit_on_failure": True},
           "scouting": {"multicast": {"enabled": False}, "gossip": {"enabled": False}},
-          "transport": {"link": {"tx": {"lease": 10_000}}}}
+          # Nodes are built without shared memory. With it a router takes no more than some 350 sessions.
+          "transport": {"link": {"tx": {"lease": 10_000}}, "shared_memory": {"enabled": False}}}
 
 
 def client():
@@ -175,7 +176,9 @@ def main(program, work, most):
     files()
     work, most = Path(work), int(most)
     config = {"mode": "router", "listen": {"endpoints": [ROUTER]},
-              "scouting": {"multicast": {"enabled": False}, "gossip": {"enabled": False}}}
+              "scouting": {"multicast": {"enabled": False}, "gossip": {"enabled": False}},
+              # As shipped, Zenoh accepts 1,000 sessions.
+              "transport": {"unicast": {"max_sessions": 100_000, "accept_pending": 1_000}, "shared_memory": {"enabled": False}}}
     (work / "router.json5").write_text(json.dumps(config))
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     router = ready(begin(HERE.parent / "router.py", work / "router.json5"))
