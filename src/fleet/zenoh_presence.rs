@@ -217,6 +217,8 @@ impl PresenceWatcher {
         let _changes = session
             .liveliness()
             .declare_subscriber(EVERY_TOKEN)
+            // A session that was told of no token as it came is not told as it goes.
+            .history(true)
             .callback(move |sample: Sample| {
                 let key = sample.key_expr().to_string();
                 let _ = wake.send(match sample.kind() {
@@ -306,9 +308,9 @@ impl TokenCensus {
 
     /// Asks for all tokens. Those that are known stay where the router does not say all in time.
     fn ask(&mut self, session: &Session) -> Result<(), zenoh::Error> {
-        self.asked = Some(Instant::now());
         if let Some(keys) = announced(session)? {
             self.keys = Some(keys);
+            self.asked = Some(Instant::now());
         }
         Ok(())
     }

@@ -99,8 +99,11 @@ def router_config():
 
 
 def router():
+    # Each link that dies with something unsent holds one of the router's threads for 10 s.
+    threads = "(" + ", ".join(f"{part}: (worker_threads: {COUNT + 4})" for part in ("rx", "tx", "net", "acc", "app")) + ")"
     started = subprocess.Popen([sys.executable, HERE / "router.py", WORK / "router.json5"], stdin=subprocess.PIPE,
-                               stdout=subprocess.PIPE, stderr=(WORK / "router.log").open("ab"), text=True)
+                               stdout=subprocess.PIPE, stderr=(WORK / "router.log").open("ab"), text=True,
+                               env=os.environ | {"ZENOH_RUNTIME": threads})
     assert started.stdout.readline() == "ready\n", (WORK / "router.log").read_text()
     return started
 
