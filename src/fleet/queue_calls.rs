@@ -17,6 +17,9 @@ use call::{QueueTag, ReceivedArguments};
 /// A node that has not answered a queue's question by then counts as out of reach: a third of what a lease lasts.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
+/// The role in which a queue calls.
+const ROLE: &str = "planner";
+
 /// Codes of refusals that are about the drawing: the same node would refuse it again.
 const ABOUT_THE_DRAWING: [&str; 7] = [
     "arguments_refused",
@@ -103,7 +106,8 @@ impl Fleet {
             hop: CallHop {
                 from: self.me.clone(),
                 called: peer.name.clone(),
-                role: None,
+                // Whatever the token may do: an operator's would need nobody's approval.
+                role: Some(ROLE.to_owned()),
                 caller: format!("queue {}", tag.batch),
                 queue: Some(tag),
             },

@@ -39,7 +39,14 @@ until("it is back with its link", seen("right", "announced", True))
 apart = NAMES[3:3 + COUNT // 2]
 for name in apart:
     run("ip", "link", "set", f"v-{name}", "down")
-until(f"a partition takes {len(apart)} nodes away", lambda: all(seen(name, "gone", False)() for name in apart))
+
+
+def are_gone():
+    nodes = listed()
+    return all((nodes[name].get("presence"), nodes[name]["reachable"]) == ("gone", False) for name in apart)
+
+
+until(f"a partition takes {len(apart)} nodes away", are_gone)
 for name in apart:
     run("ip", "link", "set", f"v-{name}", "up")
 until("all are back after the partition", all_present(besides=["left"]))
