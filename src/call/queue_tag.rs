@@ -17,10 +17,12 @@ pub struct QueueTag {
     pub generation: u32,
     /// The drawing, counted from 1; `None` for a question about all of them.
     pub drawing: Option<u32>,
+    /// Number of the lease under which the drawing is handed out, as the node told it; 0 in a question.
+    pub grant: u64,
 }
 
 impl QueueTag {
-    /// Reads `BATCH HOLDER GENERATION DRAWING`; a drawing of 0 stands for none. `None` for anything else.
+    /// Reads `BATCH HOLDER GENERATION DRAWING GRANT`; a drawing of 0 stands for none. `None` for anything else.
     #[must_use]
     pub fn read(words: &str) -> Option<Self> {
         let mut words = words.split(' ');
@@ -29,6 +31,7 @@ impl QueueTag {
             holder: plain_word(words.next()?)?,
             generation: words.next()?.parse().ok()?,
             drawing: Some(words.next()?.parse().ok()?).filter(|drawing| *drawing > 0),
+            grant: words.next()?.parse().ok()?,
         };
         words.next().is_none().then_some(tag)
     }
@@ -38,8 +41,8 @@ impl QueueTag {
     pub fn words(&self) -> String {
         let drawing = self.drawing.unwrap_or(0);
         format!(
-            "{} {} {} {drawing}",
-            self.batch, self.holder, self.generation
+            "{} {} {} {drawing} {}",
+            self.batch, self.holder, self.generation, self.grant
         )
     }
 
@@ -51,6 +54,7 @@ impl QueueTag {
             holder: READER.to_owned(),
             generation: 0,
             drawing: None,
+            grant: 0,
         }
     }
 
@@ -92,17 +96,18 @@ mod tests {
                 holder: "hub.4711".to_owned(),
                 generation: 3,
                 drawing,
+                grant: u64::MAX,
             };
             assert_eq!(QueueTag::read(&tag.words()), Some(tag));
         }
-        let long = format!("{} b 1 1", "a".repeat(WORD_CHARS_MAX + 1));
+        let long = format!("{} b 1 1 1", "a".repeat(WORD_CHARS_MAX + 1));
         for wrong in [
             "",
-            "a b 1",
-            "a b 1 1 1",
-            "a b -1 1",
-            "a/b c 1 1",
-            "a  1 1",
+            "a b 1 1",
+            "a b 1 1 1 1",
+            "a b -1 1 1",
+            "a/b c 1 1 1",
+            "a  1 1 1",
             &long,
         ] {
             assert_eq!(QueueTag::read(wrong), None, "{wrong:?}");

@@ -246,6 +246,7 @@ impl BatchRun<'_> {
             holder: self.holder.clone(),
             generation: self.queue.generation(node),
             drawing,
+            grant: self.queue.grant(node),
         }
     }
 

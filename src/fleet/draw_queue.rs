@@ -4,14 +4,15 @@
 //! Nothing of it is kept on a disk: the nodes' journals are. A drawing of which no node tells is handed out only by a program
 //! that has asked every node, and holds the batch since on one of them at least ([`super::queue_desk`]).
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 use serde::{Deserialize, Serialize};
 
-use super::queue_desk::LeaseGrant;
-
 /// Reports after which a node that refused a drawing for now is asked again, though it says the same of itself.
 const ASK_AGAIN_AFTER: u32 = 15;
+
+/// Said of a node whose state folder was replaced while the queue ran.
+const OTHER_JOURNALS: &str = "its journals are not those that it had, so what it has drawn of this batch is forgotten there: look at its sheet, and begin the queue anew without what is on it";
 
 /// A queue of drawings, counted from 1.
 #[derive(Debug)]
@@ -20,8 +21,9 @@ pub struct DrawQueue {
     drawings: Vec<DrawingPlace>,
     /// Why a node cannot draw a drawing, by drawing and node.
     unable: BTreeMap<(u32, usize), String>,
-    /// Nodes on which this program holds the batch without a gap since every node was asked; empty before that.
-    anchors: HashSet<usize>,
+    /// Leases by which this program held the batch when every node was asked, by node: while one of them lasts, no other program
+    /// can have asked them all.
+    anchors: HashMap<usize, u64>,
     is_surveyed: bool,
 }
 
@@ -35,6 +37,10 @@ struct QueueNode {
     is_excused: bool,
     /// Raised when a call to it was lost.
     generation: u32,
+    /// Number of the lease there, by its last report.
+    grant: u64,
+    /// The journals that it has, by its first report.
+    journals: Option<String>,
     /// Its last report, without its drawings: ready, or why not.
     standing: Result<(), String>,
     /// True if the last report came from it.
@@ -50,8 +56,10 @@ pub enum NodeReport {
     Unheard(String),
     /// It lets this program hold the batch.
     Held {
-        /// Renewed where the program has held it without a gap.
-        grant: LeaseGrant,
+        /// Number of the lease: another one than before where there was a gap.
+        grant: u64,
+        /// The key beside its journals.
+        journals: String,
         /// Number that the question carried.
         generation: u32,
         /// Its drawings of the batch.
@@ -146,6 +154,8 @@ impl DrawQueue {
             draws,
             is_excused,
             generation: 0,
+            grant: 0,
+            journals: None,
             standing: Err("not asked yet".to_owned()),
             is_heard: false,
             refusal: None,
@@ -154,7 +164,7 @@ impl DrawQueue {
             nodes: nodes.into_iter().map(node).collect(),
             drawings: (0..drawings).map(|_| DrawingPlace::Free).collect(),
             unable: BTreeMap::new(),
-            anchors: HashSet::new(),
+            anchors: HashMap::new(),
             is_surveyed: false,
         }
     }
@@ -165,6 +175,12 @@ impl DrawQueue {
         self.nodes.get(node).map_or(0, |node| node.generation)
     }
 
+    /// Returns the number of the lease under which drawings are handed to a node from now on.
+    #[must_use]
+    pub fn grant(&self, node: usize) -> u64 {
+        self.nodes.get(node).map_or(0, |node| node.grant)
+    }
+
     /// Takes one report of every node, in their order.
     pub fn hear(&mut self, reports: Vec<NodeReport>) {
         let mut all_held = true;
@@ -173,7 +189,7 @@ impl DrawQueue {
             let Some(node) = self.nodes.get_mut(index) else {
                 continue;
             };
-            match report {
+            match node.believed(report) {
                 NodeReport::Unheard(why) => {
                     (node.standing, node.is_heard) = (Err(why), false);
                     all_held &= node.is_excused;
@@ -183,13 +199,11 @@ impl DrawQueue {
                     generation,
                     drawings,
                     standing,
+                    ..
                 } => {
-                    node.is_heard = true;
+                    (node.is_heard, node.grant) = (true, grant);
                     node.hear_standing(standing);
-                    match grant {
-                        LeaseGrant::Granted => drop(self.anchors.remove(&index)),
-                        LeaseGrant::Renewed => is_anchored |= self.anchors.contains(&index),
-                    }
+                    is_anchored |= self.anchors.get(&index) == Some(&grant);
                     let is_current = generation == node.generation;
                     self.hear_drawings(index, is_current, drawings);
                 }
@@ -198,7 +212,7 @@ impl DrawQueue {
         if all_held {
             let heard = self.nodes.iter().enumerate();
             let heard = heard.filter(|(_, node)| node.is_heard);
-            self.anchors = heard.map(|(index, _)| index).collect();
+            self.anchors = heard.map(|(index, node)| (index, node.grant)).collect();
         }
         self.is_surveyed = all_held || is_anchored;
     }
@@ -206,7 +220,10 @@ impl DrawQueue {
     fn hear_drawings(&mut self, from: usize, is_current: bool, told: Vec<ReportedDrawing>) {
         for place in &mut self.drawings {
             let was_there = match place {
-                DrawingPlace::At { node, .. } => *node == from,
+                // With ink on the sheet it stays where it is, whatever that node has forgotten since.
+                DrawingPlace::At { node, stage, .. } => {
+                    *node == from && *stage == DrawingStage::UnderWay
+                }
                 // What was asked before the node refuses a lost call proves nothing.
                 DrawingPlace::Sent { node, is_lost } => *node == from && *is_lost && is_current,
                 DrawingPlace::Free => false,
@@ -428,6 +445,20 @@ impl DrawQueue {
 }
 
 impl QueueNode {
+    /// Returns a report as it came, unless it is of other journals than those that the node had: what those tell of is not known then.
+    fn believed(&mut self, report: NodeReport) -> NodeReport {
+        match &report {
+            NodeReport::Held { journals, .. } => {
+                let known = self.journals.get_or_insert_with(|| journals.clone());
+                match known == journals {
+                    true => report,
+                    false => NodeReport::Unheard(OTHER_JOURNALS.to_owned()),
+                }
+            }
+            NodeReport::Unheard(_) => report,
+        }
+    }
+
     /// Returns whether nothing at the node stands in the way of a drawing.
     fn is_free(&self) -> bool {
         self.standing.is_ok() && self.refusal.is_none()

@@ -74,16 +74,10 @@ impl PresenceTable {
         }
     }
 
-    /// Returns the names that are announced now.
+    /// Returns the names that are announced now, each with the number of its nodes.
     #[must_use]
-    pub fn announced(&self) -> Vec<String> {
-        let heard = self.heard.locked();
-        heard
-            .counts
-            .iter()
-            .flatten()
-            .map(|(name, _)| name.clone())
-            .collect()
+    pub fn announced(&self) -> BTreeMap<String, usize> {
+        self.heard.locked().counts.clone().unwrap_or_default()
     }
 
     /// Returns whether a node came, went or was doubled later than `at`.

@@ -8,7 +8,6 @@ use tokio::time::timeout;
 
 use super::draw_queue::{HandoutOutcome, NodeReport, ReportedDrawing};
 use super::peer_list::own_report;
-use super::queue_desk::LeaseGrant;
 use super::{
     CallHop, Fleet, FleetPeer, OutgoingCall, RemoteCallError, RemoteCallWatch, ToolAnswer,
     ToolEffect,
@@ -18,17 +17,22 @@ use call::{QueueTag, ReceivedArguments};
 /// A node that has not answered a queue's question by then counts as out of reach: a third of what a lease lasts.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
+/// The role in which a queue calls.
+const ROLE: &str = "planner";
+
 /// Codes of refusals that are about the drawing: the same node would refuse it again.
-const ABOUT_THE_DRAWING: [&str; 8] = [
+const ABOUT_THE_DRAWING: [&str; 7] = [
     "arguments_refused",
     "design_refused",
     "gate_refused",
     "no_canvas",
     "no_design",
     "plan_refused",
-    "queue_begun_before",
     "scene",
 ];
+
+/// Code of the refusal of a drawing that the node has begun: it has to be asked for it.
+const BEGUN_BEFORE: &str = "queue_begun_before";
 
 impl Fleet {
     /// Asks a node what it has of a batch, and so holds the batch there. A node that does not answer in time is out of reach.
@@ -102,7 +106,8 @@ impl Fleet {
             hop: CallHop {
                 from: self.me.clone(),
                 called: peer.name.clone(),
-                role: None,
+                // Whatever the token may do: an operator's would need nobody's approval.
+                role: Some(ROLE.to_owned()),
                 caller: format!("queue {}", tag.batch),
                 queue: Some(tag),
             },
@@ -119,25 +124,32 @@ fn refusal(answer: &ToolAnswer) -> HandoutOutcome {
         Some(code) if ABOUT_THE_DRAWING.contains(&code) => {
             HandoutOutcome::CannotDraw(answer.text.clone())
         }
+        Some(BEGUN_BEFORE) => HandoutOutcome::Lost,
         _ => HandoutOutcome::NotNow(answer.text.clone()),
     }
 }
 
+/// Said of a node whose report cannot be read.
+const ANOTHER_VERSION: &str = "it knows no queues of this kind: it is of another version";
+
 /// Reads a node's report of itself.
 fn node_report(own: &Map<String, Value>) -> NodeReport {
     let Some(Value::Object(queue)) = own.get("queue") else {
-        return NodeReport::Unheard("it knows no queues: it is of another version".to_owned());
+        return NodeReport::Unheard(ANOTHER_VERSION.to_owned());
     };
     if let Some(why) = queue.get("refused").and_then(Value::as_str) {
         return NodeReport::Unheard(why.to_owned());
     }
     let number = |of: &Value| of.as_u64().and_then(|number| u32::try_from(number).ok());
     let drawings = queue.get("drawings").and_then(Value::as_array);
+    let grant = queue.get("grant").and_then(Value::as_u64);
+    let journals = queue.get("journals").and_then(Value::as_str);
+    let (Some(grant), Some(journals)) = (grant, journals) else {
+        return NodeReport::Unheard(ANOTHER_VERSION.to_owned());
+    };
     NodeReport::Held {
-        grant: match queue.get("newly_granted") {
-            Some(Value::Bool(false)) => LeaseGrant::Renewed,
-            _ => LeaseGrant::Granted,
-        },
+        grant,
+        journals: journals.to_owned(),
         generation: queue.get("generation").and_then(number).unwrap_or(0),
         drawings: drawings
             .into_iter()
@@ -197,16 +209,22 @@ mod tests {
         for odd in [
             json!(null),
             json!([]),
+            json!({"drawings": []}),
+            json!({"drawings": [], "grant": 7}),
             json!({"refused": "queue x hands this batch out"}),
         ] {
             let report = node_report(&own(&ready, &odd));
             assert!(matches!(report, NodeReport::Unheard(_)), "{odd}");
         }
-        let held = node_report(&own(&ready, &json!({"drawings": []})));
-        let NodeReport::Held { grant, .. } = held else {
+        let told = json!({"drawings": [], "grant": 7, "journals": "5f2c"});
+        let held = node_report(&own(&ready, &told));
+        let NodeReport::Held {
+            grant, journals, ..
+        } = held
+        else {
             panic!("{held:?}");
         };
-        assert_eq!(grant, LeaseGrant::Granted, "what is not said is not known");
+        assert_eq!((grant, journals.as_str()), (7, "5f2c"));
     }
 
     #[test]

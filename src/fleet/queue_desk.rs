@@ -1,10 +1,12 @@
 //! A node's side of a queue of drawings: which program may hand drawings of a batch to it, and which drawings it has.
 //!
 //! One program holds a batch at a time. It loses that when it has been silent for [`LEASE`], and what it sent before and
-//! arrives after that is refused. A program that holds the batch on every node, and has asked each for its drawings, so knows
-//! of every drawing that was ever begun: none can begin behind its back.
+//! arrives after that is refused, even if it holds the batch again by then: each lease has a number of its own. A program that
+//! holds the batch on every node, and has asked each for its drawings, so knows of every drawing that was ever begun: none can
+//! begin behind its back.
 
 use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -23,8 +25,10 @@ const BATCHES_MAX: usize = 64;
 #[derive(Debug, Default)]
 pub struct QueueDesk(Mutex<DeskState>);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct DeskState {
+    /// Number of the last lease. It begins by chance, so that no two processes of a node give the same.
+    last_grant: u64,
     leases: HashMap<String, BatchLease>,
     /// Drawings that are on the way from a call to a job, by ticket.
     beginning: HashSet<String>,
@@ -34,16 +38,19 @@ struct DeskState {
 struct BatchLease {
     holder: String,
     generation: u32,
+    grant: u64,
     until: Instant,
 }
 
-/// Outcome of a renewal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LeaseGrant {
-    /// The program held the batch, without a gap.
-    Renewed,
-    /// The program holds the batch from now on: what it knew of this node before may be out of date.
-    Granted,
+impl Default for DeskState {
+    fn default() -> Self {
+        Self {
+            // So short that every reader of JSON keeps it whole.
+            last_grant: RandomState::new().hash_one(0) >> 12,
+            leases: HashMap::new(),
+            beginning: HashSet::new(),
+        }
+    }
 }
 
 /// Reason for taking no drawing of a batch from a program.
@@ -67,11 +74,12 @@ pub enum QueueRefusal {
 }
 
 impl QueueDesk {
-    /// Lets a program hold its batch for another [`LEASE`].
+    /// Lets a program hold its batch for another [`LEASE`]. Returns the number of its lease: the same as before if it has held
+    /// the batch without a gap.
     ///
     /// # Errors
     /// Another program holds it, or too many batches are held.
-    pub fn renew(&self, tag: &QueueTag, now: Instant) -> Result<LeaseGrant, QueueRefusal> {
+    pub fn renew(&self, tag: &QueueTag, now: Instant) -> Result<u64, QueueRefusal> {
         let mut state = self.state();
         state.leases.retain(|_, lease| now < lease.until);
         if state.leases.len() >= BATCHES_MAX && !state.leases.contains_key(&tag.batch) {
@@ -84,20 +92,24 @@ impl QueueDesk {
             }
             // A call from before the program gave one up.
             Some(lease) if lease.generation > tag.generation => return Err(QueueRefusal::NotHeld),
-            Some(_) => LeaseGrant::Renewed,
-            None => LeaseGrant::Granted,
+            Some(lease) => lease.grant,
+            None => {
+                state.last_grant += 1;
+                state.last_grant
+            }
         };
         let lease = BatchLease {
             holder: tag.holder.clone(),
             generation: tag.generation,
+            grant,
             until: now + LEASE,
         };
         state.leases.insert(tag.batch.clone(), lease);
         Ok(grant)
     }
 
-    /// Takes a drawing to begin it, unless `was_begun`, which must not ask this desk, knows its ticket. What comes back is kept until there is a job of it,
-    /// or none will be.
+    /// Takes a drawing to begin it, unless `was_begun`, which must not ask this desk, knows its ticket. What comes back is kept
+    /// until there is a job of it, or none will be.
     ///
     /// # Errors
     /// The program does not hold the batch, or the drawing was begun before.
@@ -109,7 +121,8 @@ impl QueueDesk {
     ) -> Result<BeginningDrawing, QueueRefusal> {
         let mut state = self.state();
         let is_held = state.leases.get(&tag.batch).is_some_and(|lease| {
-            (&lease.holder, lease.generation) == (&tag.holder, tag.generation) && now < lease.until
+            let held = (&lease.holder, lease.generation, lease.grant);
+            held == (&tag.holder, tag.generation, tag.grant) && now < lease.until
         });
         let ticket = tag.ticket().filter(|_| is_held);
         let ticket = ticket.ok_or(QueueRefusal::NotHeld)?;
@@ -165,15 +178,20 @@ mod tests {
             holder: holder.to_owned(),
             generation,
             drawing: Some(drawing),
+            grant: 0,
         }
+    }
+
+    fn under(grant: u64, tag: QueueTag) -> QueueTag {
+        QueueTag { grant, ..tag }
     }
 
     #[test]
     fn one_program_holds_a_batch_until_it_has_been_silent_for_the_lease() {
         let (desk, now) = (Arc::new(QueueDesk::default()), Instant::now());
-        assert_eq!(desk.renew(&tag("a", 0, 1), now), Ok(LeaseGrant::Granted));
+        let first = desk.renew(&tag("a", 0, 1), now).unwrap();
         let later = now + LEASE / 2;
-        assert_eq!(desk.renew(&tag("a", 0, 1), later), Ok(LeaseGrant::Renewed));
+        assert_eq!(desk.renew(&tag("a", 0, 1), later), Ok(first));
         let elsewhere = QueueRefusal::HeldElsewhere {
             holder: "a".to_owned(),
         };
@@ -182,17 +200,33 @@ mod tests {
         let begun = desk.begin(&tag("b", 0, 1), now + LEASE, |_| false);
         assert_eq!(begun.unwrap_err(), QueueRefusal::NotHeld);
         let over = later + LEASE;
-        assert_eq!(desk.renew(&tag("b", 0, 1), over), Ok(LeaseGrant::Granted));
-        let late = desk.begin(&tag("a", 0, 1), over, |_| false);
+        assert!(desk.renew(&tag("b", 0, 1), over).unwrap() != first);
+        let late = desk.begin(&under(first, tag("a", 0, 1)), over, |_| false);
         assert_eq!(late.unwrap_err(), QueueRefusal::NotHeld);
+    }
+
+    #[test]
+    fn a_call_from_before_a_gap_begins_nothing_after_it() {
+        let (desk, now) = (Arc::new(QueueDesk::default()), Instant::now());
+        let before = desk.renew(&tag("a", 0, 1), now).unwrap();
+        let over = now + LEASE;
+        let after = desk.renew(&tag("a", 0, 1), over).unwrap();
+        let late = desk.begin(&under(before, tag("a", 0, 1)), over, |_| false);
+        assert_eq!(late.unwrap_err(), QueueRefusal::NotHeld);
+        assert!(
+            desk.begin(&under(after, tag("a", 0, 1)), over, |_| false)
+                .is_ok()
+        );
+        let restarted = QueueDesk::default().renew(&tag("a", 0, 1), now);
+        assert!(![before, after].contains(&restarted.unwrap()));
     }
 
     #[test]
     fn a_call_that_was_given_up_begins_nothing() {
         let (desk, now) = (Arc::new(QueueDesk::default()), Instant::now());
-        desk.renew(&tag("a", 0, 1), now).unwrap();
+        let grant = desk.renew(&tag("a", 0, 1), now).unwrap();
         desk.renew(&tag("a", 1, 1), now).unwrap();
-        let late = desk.begin(&tag("a", 0, 1), now, |_| false);
+        let late = desk.begin(&under(grant, tag("a", 0, 1)), now, |_| false);
         assert_eq!(late.unwrap_err(), QueueRefusal::NotHeld);
         assert_eq!(
             desk.renew(&tag("a", 0, 1), now),
@@ -204,9 +238,10 @@ mod tests {
     #[test]
     fn a_drawing_is_begun_once() {
         let (desk, now) = (Arc::new(QueueDesk::default()), Instant::now());
-        desk.renew(&tag("a", 0, 1), now).unwrap();
-        let first = desk.begin(&tag("a", 0, 1), now, |_| false).unwrap();
-        let again = |known: bool| desk.begin(&tag("a", 0, 1), now, |_| known).err();
+        let grant = desk.renew(&tag("a", 0, 1), now).unwrap();
+        let handed = under(grant, tag("a", 0, 1));
+        let first = desk.begin(&handed, now, |_| false).unwrap();
+        let again = |known: bool| desk.begin(&handed, now, |_| known).err();
         let before = Some(QueueRefusal::BegunBefore("b/1".to_owned()));
         assert_eq!(again(false), before);
         assert_eq!(desk.beginning(), ["b/1"]);

@@ -85,8 +85,8 @@ pub trait StopEngine: Send + Sync {
 /// Outcome of a stop for every node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FanOut {
-    /// The answers, by the name of the node.
-    pub acknowledged: BTreeMap<String, StopAcknowledgement>,
+    /// The answers, by the name of the node: more than one where several nodes have it.
+    pub acknowledged: BTreeMap<String, Vec<StopAcknowledgement>>,
     /// True if the engine waits for no further answer: a node that has not answered then was not reached at all.
     pub is_complete: bool,
     /// Why nothing was sent, where nothing was.
@@ -99,24 +99,52 @@ impl Fleet {
         let _ = self.stop_engine.set(engine);
     }
 
-    /// Stops every other node by the engine, and says of each that announces itself what became of it; `None` without an
-    /// engine.
+    /// Stops every other node by the engine, and says of each that announced itself before or after it what became of it; `None`
+    /// without an engine.
     pub async fn stop_by_engine(
         &self,
         order: FleetStop,
     ) -> Option<BTreeMap<String, Result<StopAcknowledgement, String>>> {
         let engine = self.stop_engine.get()?;
-        let fan_out = engine.stop_all(order).await;
-        let mut told: BTreeMap<_, _> = self
-            .presence
-            .announced()
-            .into_iter()
-            .filter(|name| *name != self.me)
-            .map(|name| (name, Err(unacknowledged(&fan_out))))
-            .collect();
-        let acknowledged = fan_out.acknowledged.into_iter();
-        told.extend(acknowledged.map(|(name, answer)| (name, Ok(answer))));
-        Some(told)
+        let before = self.presence.announced();
+        let mut fan_out = engine.stop_all(order).await;
+        let mut counts = self.presence.announced();
+        for (name, count) in before {
+            let known = counts.entry(name).or_default();
+            *known = count.max(*known);
+        }
+        counts.remove(&self.me);
+        let mut acknowledged = std::mem::take(&mut fan_out.acknowledged);
+        // What answers and is not announced has stopped all the same.
+        for name in acknowledged.keys() {
+            counts.entry(name.clone()).or_insert(1);
+        }
+        let told = counts.into_iter().map(|(name, count)| {
+            let told = match acknowledged.remove(&name) {
+                Some(answers) => Ok(of_one_name(answers, count)),
+                None => Err(unacknowledged(&fan_out)),
+            };
+            (name, told)
+        });
+        Some(told.collect())
+    }
+}
+
+/// Returns the answers of the nodes of one name as one; `count` nodes announce themselves by it.
+fn of_one_name(mut answers: Vec<StopAcknowledgement>, count: usize) -> StopAcknowledgement {
+    if answers.len() < count {
+        answers.push(StopAcknowledgement {
+            success: false,
+            message: format!(
+                "{count} nodes announce themselves by this name, and {} answered",
+                answers.len()
+            ),
+        });
+    }
+    let messages: Vec<&str> = answers.iter().map(|one| one.message.as_str()).collect();
+    StopAcknowledgement {
+        success: answers.iter().all(|one| one.success),
+        message: messages.join("; another node of this name: "),
     }
 }
 
@@ -132,6 +160,24 @@ fn unacknowledged(fan_out: &FanOut) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nodes_of_one_name_have_stopped_only_if_each_says_so() {
+        let answer = |success: bool| StopAcknowledgement {
+            success,
+            message: format!("arm: {success}"),
+        };
+        for (answers, count, success) in [
+            (vec![true], 1, true),
+            (vec![true, true], 2, true),
+            (vec![true, false], 2, false),
+            (vec![true], 2, false),
+            (vec![true, false], 1, false),
+        ] {
+            let told = of_one_name(answers.iter().copied().map(answer).collect(), count);
+            assert_eq!(told.success, success, "{answers:?} of {count}: {told:?}");
+        }
+    }
 
     #[test]
     fn orders_and_answers_are_read_as_they_were_written() {

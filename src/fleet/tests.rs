@@ -13,6 +13,8 @@ use super::*;
 struct Village {
     asked: AtomicU32,
     asleep: Mutex<bool>,
+    /// In which each call came.
+    roles: Mutex<Vec<Option<String>>>,
 }
 
 fn answer(name: &str) -> ToolAnswer {
@@ -37,10 +39,11 @@ impl PeerTransport for Village {
     fn send(
         &self,
         peer: &FleetPeer,
-        _letter: OutgoingCall,
+        letter: OutgoingCall,
         _watch: RemoteCallWatch,
     ) -> BoxFuture<'static, Result<ToolAnswer, RemoteCallError>> {
         self.asked.fetch_add(1, Ordering::SeqCst);
+        self.roles.lock().unwrap().push(letter.hop.role);
         let asleep = *self.asleep.lock().unwrap();
         let name = peer.name.clone();
         Box::pin(async move {
@@ -52,6 +55,22 @@ impl PeerTransport for Village {
             }
         })
     }
+}
+
+#[tokio::test]
+async fn a_queue_calls_as_a_planner_whatever_its_token_may_do() {
+    let village = Arc::new(Village::default());
+    let fleet = Fleet::new("hub", Arc::clone(&village) as _, rules());
+    let peer = fleet.peer("well").unwrap();
+    let tag = QueueTag {
+        drawing: Some(1),
+        ..QueueTag::reader()
+    };
+    fleet.ask_queue(&peer, tag.clone()).await;
+    fleet.hand_out(&peer, tag, Map::new()).await;
+    let roles = village.roles.lock().unwrap();
+    assert!(roles.len() >= 2);
+    assert!(roles.iter().all(|role| role.as_deref() == Some("planner")));
 }
 
 #[tokio::test]

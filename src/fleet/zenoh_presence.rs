@@ -3,7 +3,7 @@
 //! A session with one router, on a plain thread of its own; Zenoh brings its own threads. Scouting by multicast and gossip are
 //! off: nobody joins who is not told where the router is.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use tokio::time::Instant;
-use zenoh::sample::Sample;
+use zenoh::sample::{Sample, SampleKind};
 use zenoh::{Config, Session, Wait};
 
 use super::zenoh_stop::{SharedSession, StopHandler, ZenohStops, hear_stops};
@@ -29,8 +29,12 @@ const RETRY_AFTER: Duration = Duration::from_secs(1);
 /// A session without a router for this long is given up for a new one.
 const GIVE_UP_AFTER: Duration = Duration::from_secs(5);
 
-/// All tokens are asked for this often, though no change was told: a change can be lost with the connection that tells it.
+/// All tokens are asked for this often in a fleet of [`REFRESHED_NODES`]: a change can be lost with the connection that tells it,
+/// and what is told of one is a hint.
 const REFRESH_AFTER: Duration = Duration::from_secs(10);
+
+/// In a larger fleet they are asked for more rarely, by the square of its size: each node asks for all of them.
+const REFRESHED_NODES: usize = 100;
 
 /// A question for all tokens is answered within this.
 const ANSWER_WITHIN: Duration = Duration::from_secs(1);
@@ -83,8 +87,10 @@ impl Drop for ZenohAnnouncement {
 }
 
 enum PresenceEvent {
-    /// A token came or went.
-    Changed,
+    /// The token of this key came.
+    Came(String),
+    /// The token of this key went.
+    Went(String),
     /// This node goes.
     End,
 }
@@ -211,36 +217,48 @@ impl PresenceWatcher {
         let _changes = session
             .liveliness()
             .declare_subscriber(EVERY_TOKEN)
-            .callback(move |_: Sample| {
-                let _ = wake.send(PresenceEvent::Changed);
+            // A session that was told of no token as it came is not told as it goes.
+            .history(true)
+            .callback(move |sample: Sample| {
+                let key = sample.key_expr().to_string();
+                let _ = wake.send(match sample.kind() {
+                    SampleKind::Put => PresenceEvent::Came(key),
+                    SampleKind::Delete => PresenceEvent::Went(key),
+                });
             })
             .wait()?;
         told.clear();
         tracing::info!("the fleet's router is reached");
-        let (mut heard, mut refresh) = (Instant::now(), true);
-        let mut asked = Instant::now();
+        let (mut heard, mut census) = (Instant::now(), TokenCensus::default());
         loop {
             if session.info().routers_zid().wait().next().is_none() {
                 self.table.replace(None);
-                refresh = true;
+                census = TokenCensus::default();
                 if heard.elapsed() > GIVE_UP_AFTER {
                     warn_once(told, "the fleet's router is lost".to_owned());
                     return Ok(false);
                 }
             } else {
                 heard = Instant::now();
-                if refresh || asked.elapsed() > REFRESH_AFTER {
-                    asked = Instant::now();
-                    let counts = announced(session)?;
-                    refresh = counts.is_none();
-                    self.judge_own(counts.as_ref(), told);
-                    self.table.replace(counts);
+                if census.must_ask() {
+                    census.ask(session)?;
                 }
+                let counts = census.counts();
+                self.judge_own(counts.as_ref(), told);
+                self.table.replace(counts);
             }
-            match self.woken.recv_timeout(self.poll) {
-                Ok(PresenceEvent::Changed) => refresh = true,
-                Err(RecvTimeoutError::Timeout) => {}
-                Ok(PresenceEvent::End) | Err(RecvTimeoutError::Disconnected) => return Ok(true),
+            let mut event = self.woken.recv_timeout(self.poll);
+            // What has come meanwhile is taken together.
+            loop {
+                match event {
+                    Ok(PresenceEvent::Came(key)) => census.came(key),
+                    Ok(PresenceEvent::Went(key)) => census.went(&key),
+                    Ok(PresenceEvent::End) | Err(RecvTimeoutError::Disconnected) => {
+                        return Ok(true);
+                    }
+                    Err(RecvTimeoutError::Timeout) => break,
+                }
+                event = self.woken.recv_timeout(Duration::ZERO);
             }
         }
     }
@@ -259,23 +277,84 @@ impl PresenceWatcher {
     }
 }
 
-/// Counts the tokens of each name; `None` if the router does not say all in time.
-fn announced(session: &Session) -> Result<Option<BTreeMap<String, usize>>, zenoh::Error> {
+/// The fleet's tokens by their keys, as the router told them.
+#[derive(Default)]
+struct TokenCensus {
+    /// `None` where they have to be asked for.
+    keys: Option<BTreeSet<String>>,
+    /// The time of the last question for all, if there was one.
+    asked: Option<Instant>,
+}
+
+impl TokenCensus {
+    fn came(&mut self, key: String) {
+        if let Some(keys) = &mut self.keys {
+            keys.insert(key);
+        }
+    }
+
+    fn went(&mut self, key: &str) {
+        if let Some(keys) = &mut self.keys {
+            keys.remove(key);
+        }
+    }
+
+    fn must_ask(&self) -> bool {
+        let (Some(keys), Some(asked)) = (&self.keys, self.asked) else {
+            return true;
+        };
+        asked.elapsed() > refresh_after(keys.len())
+    }
+
+    /// Asks for all tokens. Those that are known stay where the router does not say all in time.
+    fn ask(&mut self, session: &Session) -> Result<(), zenoh::Error> {
+        if let Some(keys) = announced(session)? {
+            self.keys = Some(keys);
+            self.asked = Some(Instant::now());
+        }
+        Ok(())
+    }
+
+    /// Returns the number of tokens of each name.
+    fn counts(&self) -> Option<BTreeMap<String, usize>> {
+        let mut counts = BTreeMap::new();
+        for key in self.keys.as_ref()? {
+            if let Some(name) = key.split('/').nth(1) {
+                *counts.entry(name.to_owned()).or_insert(0) += 1;
+            }
+        }
+        Some(counts)
+    }
+}
+
+/// Returns for how long the tokens of a fleet of this size are believed.
+fn refresh_after(nodes: usize) -> Duration {
+    let times = u32::try_from(nodes.div_ceil(REFRESHED_NODES)).unwrap_or(u32::MAX);
+    REFRESH_AFTER.saturating_mul(times.saturating_mul(times).max(1))
+}
+
+/// Returns the keys of all tokens, of which some may be told twice; `None` if the router does not say all in time. It may never do:
+/// a question that meets a change there can stay without its end.
+fn announced(session: &Session) -> Result<Option<BTreeSet<String>>, zenoh::Error> {
+    let until = Instant::now() + ANSWER_WITHIN;
     let replies = session
         .liveliness()
         .get(EVERY_TOKEN)
         .timeout(ANSWER_WITHIN)
         .wait()?;
-    let mut counts = BTreeMap::new();
-    while let Ok(reply) = replies.recv() {
-        let Ok(sample) = reply.result() else {
-            return Ok(None);
+    let mut keys = BTreeSet::new();
+    loop {
+        let patience = until.saturating_duration_since(Instant::now());
+        match replies.recv_timeout(patience) {
+            Ok(Some(reply)) => match reply.result() {
+                Ok(sample) => keys.insert(sample.key_expr().to_string()),
+                Err(_) => return Ok(None),
+            },
+            Ok(None) => return Ok(None),
+            // The last one was heard.
+            Err(_) => return Ok(Some(keys)),
         };
-        if let Some(name) = sample.key_expr().as_str().split('/').nth(1) {
-            *counts.entry(name.to_owned()).or_insert(0) += 1;
-        }
     }
-    Ok(Some(counts))
 }
 
 fn warn_once(told: &mut String, why: String) {

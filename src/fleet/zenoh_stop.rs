@@ -7,7 +7,7 @@ use futures::future::BoxFuture;
 use tokio::time::{Instant, timeout_at};
 use zenoh::bytes::ZBytes;
 use zenoh::qos::{CongestionControl, Priority};
-use zenoh::query::{Query, Queryable};
+use zenoh::query::{ConsolidationMode, Query, QueryTarget, Queryable};
 use zenoh::sample::Locality;
 use zenoh::{Session, Wait};
 
@@ -57,6 +57,9 @@ async fn fan_out(session: &Session, order: FleetStop) -> Result<FanOut, zenoh::E
         .congestion_control(CongestionControl::Block)
         .express(true)
         .allowed_destination(Locality::Remote)
+        .target(QueryTarget::All)
+        // Nodes of one name answer by one key, and each answer counts.
+        .consolidation(ConsolidationMode::None)
         .timeout(ACKNOWLEDGED_WITHIN)
         .await?;
     let mut told = FanOut::default();
@@ -73,7 +76,8 @@ async fn fan_out(session: &Session, order: FleetStop) -> Result<FanOut, zenoh::E
         let answer = text(sample.payload());
         if let Some(name) = name {
             let answer = StopAcknowledgement::read(&answer);
-            told.acknowledged.insert(name.to_owned(), answer);
+            let of_name = told.acknowledged.entry(name.to_owned()).or_default();
+            of_name.push(answer);
         }
     }
     Ok(told)

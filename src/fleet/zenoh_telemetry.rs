@@ -1,5 +1,5 @@
-//! A node's state and joints for every permitted listener: `steadyhand/NAME/state` and `steadyhand/NAME/arm/ARM/joints`. What cannot be
-//! sent at once is dropped; nothing waits for it, and nothing is decided by it.
+//! A node's state and joints for every permitted listener: `steadyhand/NAME/state` and `steadyhand/NAME/arm/ARM/joints`. What
+//! cannot be sent at once is dropped; nothing waits for it, and nothing is decided by it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -40,7 +40,7 @@ pub(super) fn tell(
         for (arm, joints) in source.joints() {
             put(
                 session,
-                &format!("steadyhand/{node}/arm/{arm}/joints"),
+                &format!("steadyhand/{node}/arm/{}/joints", key_chunk(&arm)),
                 &joints,
             );
         }
@@ -54,6 +54,18 @@ pub(super) fn tell(
     }
 }
 
+/// Returns a name as part of a key: what means something in keys is written by its number, as in addresses.
+fn key_chunk(name: &str) -> String {
+    let mut chunk = String::new();
+    for c in name.chars() {
+        match c {
+            '/' | '*' | '$' | '?' | '#' | '%' => chunk.push_str(&format!("%{:02X}", u32::from(c))),
+            _ => chunk.push(c),
+        }
+    }
+    chunk
+}
+
 fn put(session: &Session, key: &str, value: &Value) {
     let sent = session
         .put(key, value.to_string())
@@ -62,5 +74,20 @@ fn put(session: &Session, key: &str, value: &Value) {
         .wait();
     if let Err(error) = sent {
         tracing::debug!("telemetry was not sent: {error}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_of_an_arm_is_part_of_a_key() {
+        assert_eq!(key_chunk("arm"), "arm");
+        for name in ["row 2/left", "100 %", "arm #1", "*", "$?", "linker Arm"] {
+            let key = format!("steadyhand/node/arm/{}/joints", key_chunk(name));
+            let read = zenoh::key_expr::OwnedKeyExpr::new(key.clone());
+            assert!(read.is_ok_and(|read| !read.is_wild()), "{key}");
+        }
     }
 }

@@ -10,6 +10,7 @@ use std::sync::{Mutex, MutexGuard};
 use super::job_journal::{AcceptedJob, JobJournal};
 use super::journal_file::{self, JournalError, JournalFile};
 use super::journal_record::{JournalRecord, RecordKind};
+use super::old_tickets::{self, OldTicket, OldTickets};
 use super::past_job::PastJob;
 use super::{DESIGN, JOBS, JOURNAL};
 use base::clock::calendar_ms;
@@ -63,6 +64,8 @@ pub struct JobStore {
     ended: Mutex<Vec<(PastJob, u64)>>,
     /// Journals that cannot be believed: until they are moved away, nothing moves.
     damaged: Vec<String>,
+    /// Drawings of queues whose jobs were removed.
+    old_tickets: Mutex<OldTickets>,
     _lock: File,
 }
 
@@ -76,8 +79,11 @@ impl JobStore {
         let lock = lock(&state.join("lock"))?;
         let jobs = state.join(JOBS);
         make_folders(&jobs, 0o700).map_err(|error| file(&jobs, error))?;
+        let old_tickets =
+            OldTickets::open(&jobs).map_err(|error| file(&jobs.join(old_tickets::FILE), error))?;
         let mut book = Self {
             keep,
+            old_tickets: Mutex::new(old_tickets),
             next: AtomicU64::new(1),
             ended: Mutex::default(),
             damaged: Vec::new(),
@@ -249,7 +255,7 @@ impl JobStore {
         self.read(&found)
     }
 
-    /// The ended jobs that drew for a queue, oldest first; with their strokes where ink was left and the job did not reach its end.
+    /// The ended jobs of queues' drawings, oldest first; with their strokes where ink was left and the job did not reach its end.
     #[must_use]
     pub fn queued(&self) -> Vec<PastJob> {
         let ended = self.ended();
@@ -259,11 +265,40 @@ impl JobStore {
             .cloned()
             .collect();
         drop(ended);
-        let whole = |past: PastJob| match past.state != "reached" && past.has_inked() {
+        queued.into_iter().map(|past| self.whole(past)).collect()
+    }
+
+    /// Returns the drawings of a queue's batch whose jobs are no longer kept.
+    #[must_use]
+    pub fn old_tickets(&self, batch: &str) -> Vec<OldTicket> {
+        self.old_tickets.locked().of_batch(batch)
+    }
+
+    /// Returns whether a job that is no longer kept drew a queue's drawing.
+    #[must_use]
+    pub fn has_old_ticket(&self, ticket: &str) -> bool {
+        self.old_tickets.locked().has(ticket)
+    }
+
+    /// Returns a job with its strokes, where they are needed to say whether it drew all.
+    fn whole(&self, past: PastJob) -> PastJob {
+        match past.state != "reached" && past.has_inked() {
             true => self.read(&past.id).unwrap_or(past),
             false => past,
-        };
-        queued.into_iter().map(whole).collect()
+        }
+    }
+
+    /// Keeps, of a job that is to be removed, which drawing of a queue it drew.
+    fn remember_ticket(&self, past: &PastJob) -> std::io::Result<()> {
+        if past.ticket.is_empty() || !past.may_have_inked() {
+            return Ok(());
+        }
+        let past = self.whole(past.clone());
+        self.old_tickets.locked().remember(OldTicket {
+            is_drawn: past.is_on_sheet(),
+            ticket: past.ticket,
+            job: past.id,
+        })
     }
 
     /// Reads a whole job from its journal; `None` if it is missing or cannot be believed.
@@ -298,6 +333,13 @@ impl JobStore {
             let is_old = ages.next().is_some_and(|age_ms| age_ms > longest_ms);
             let one_too_many = jobs > self.keep.jobs || bytes > self.keep.bytes;
             if past.is_open() || !(is_old || one_too_many) {
+                return true;
+            }
+            if let Err(error) = self.remember_ticket(past) {
+                tracing::error!(
+                    "{} is kept, for its drawing would be forgotten: {error}",
+                    past.id
+                );
                 return true;
             }
             jobs -= 1;

@@ -18,6 +18,7 @@ mod journal_record;
 mod journal_writer;
 mod node_identity;
 mod node_key;
+mod old_tickets;
 mod past_job;
 #[cfg(test)]
 mod tests;
@@ -32,6 +33,7 @@ pub use journal_file::JournalError;
 pub use journal_writer::{JournalOutcome, JournalWriter, OnFailure};
 pub use node_identity::{NodeIdentity, identity_challenge, is_proven};
 pub use node_key::{has_signed, sign};
+pub use old_tickets::OldTicket;
 pub use past_job::PastJob;
 
 /// The folder of journals in a node's state folder.

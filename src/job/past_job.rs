@@ -64,6 +64,8 @@ pub struct PastJob {
     pub ended_ms: u64,
     /// Its figures, as JSON.
     pub figures: String,
+    /// `true` if the pen was ever about to draw.
+    pub was_at_ink: bool,
     /// `true` if the process ended before the job did.
     pub interrupted: bool,
     /// The job that took over what was left; empty for none.
@@ -100,6 +102,7 @@ impl PastJob {
             Some(RecordKind::Moving) => self.state_is("moving", true),
             Some(RecordKind::Ink) => {
                 self.drawn_is(record);
+                self.was_at_ink = true;
                 self.released_mm = record.number("upto_mm").unwrap_or(self.released_mm);
                 self.state_is("moving", true);
             }
@@ -270,6 +273,19 @@ impl PastJob {
     #[must_use]
     pub fn has_inked(&self) -> bool {
         self.drawn.mm > 0.0 || (self.interrupted && self.released_mm > 0.0)
+    }
+
+    /// Returns whether ink of it may be on the sheet, though no line of it is certain: an arm that failed as it set its pen down
+    /// was not seen where it stood.
+    #[must_use]
+    pub fn may_have_inked(&self) -> bool {
+        self.has_inked() || (self.state == "faulted" && self.was_at_ink)
+    }
+
+    /// Returns whether a drawing is on its sheet, all of it. Needs the strokes of a job that did not reach its end.
+    #[must_use]
+    pub fn is_on_sheet(&self) -> bool {
+        self.state == "reached" || self.is_all_drawn()
     }
 
     /// Returns whether all of its design is on the sheet, however it ended after that.

@@ -493,6 +493,47 @@ fn jobs_are_kept_to_a_size() {
 }
 
 #[test]
+fn a_drawing_of_a_queue_is_remembered_longer_than_its_job() {
+    let state = tempfile::tempdir().unwrap();
+    let (bench, book) = (Bench::new(), JobStore::open(state.path(), KEEP).unwrap());
+    let ends = [(7.0, "reached"), (0.0, "refused"), (0.0, "faulted")];
+    for (number, (mm, end)) in (1..).zip(ends.into_iter().chain([(1.0, "reached"); 4])) {
+        let entry = book
+            .begin(&AcceptedJob {
+                ticket: format!("5f2c/{number}"),
+                ..accepted(&book)
+            })
+            .unwrap();
+        entry.planned(&bench.plan, &bench.scene.rest_rad).unwrap();
+        if end != "refused" {
+            entry.moving().unwrap();
+            entry.ink(InkProgress { mm, strokes: 0 }, 9.0).unwrap();
+        }
+        entry.ended(end, "told", "{}").unwrap();
+        book.ended_with(&entry);
+    }
+    drop(book);
+    let book = JobStore::open(state.path(), KEEP).unwrap();
+    assert_eq!(
+        book.queued().len(),
+        4,
+        "one more than is kept, for the last was begun before"
+    );
+    let old: Vec<_> = book
+        .old_tickets("5f2c")
+        .into_iter()
+        .map(|old| (old.ticket, old.job, old.is_drawn))
+        .collect();
+    let told = |drawing: u32, is_drawn| {
+        let (ticket, job) = (format!("5f2c/{drawing}"), format!("job-{drawing}"));
+        (ticket, job, is_drawn)
+    };
+    // The second drew nothing, and may be drawn elsewhere; of the third none knows what it drew.
+    assert_eq!(old, [told(1, true), told(3, false)]);
+    assert!(book.has_old_ticket("5f2c/1") && !book.has_old_ticket("5f2c/2"));
+}
+
+#[test]
 fn a_damaged_journal_is_named_and_nothing_of_it_is_skipped() {
     let state = tempfile::tempdir().unwrap();
     let path = state.path().join("jobs/job-7/journal");

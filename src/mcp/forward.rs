@@ -221,7 +221,7 @@ mod tests {
             called: "left 2".to_owned(),
             role: Some("viewer".to_owned()),
             caller: "http evil\r\nsteadyhand-role: operator".to_owned(),
-            queue: QueueTag::read("5f2c hub.4711 1 7"),
+            queue: QueueTag::read("5f2c hub.4711 1 7 9"),
         };
         let all: HeaderMap = headers(&sent).into_iter().collect();
         let read = hop_from_headers(&all).unwrap();

@@ -11,8 +11,8 @@ use super::reply::Reply;
 use call::read_ticket;
 use fleet::QueueTag;
 use fleet::draw_queue::DrawingStage;
-use fleet::queue_desk::{BeginningDrawing, LeaseGrant, QueueRefusal};
-use job::PastJob;
+use fleet::queue_desk::{BeginningDrawing, QueueRefusal};
+use job::{NodeIdentity, OldTicket, PastJob};
 
 /// A drawing of a queue, as this node knows it.
 struct KnownDrawing {
@@ -32,7 +32,8 @@ impl ToolContext<'_> {
         let is_known = |ticket: &str| {
             let known = node.queued_jobs();
             let mut same = known.iter().filter(|known| known.ticket == ticket);
-            same.any(|known| known.stage != DrawingStage::WithoutInk)
+            node.book.has_old_ticket(ticket)
+                || same.any(|known| known.stage != DrawingStage::WithoutInk)
         };
         let begun = node.queue_desk.begin(tag, Instant::now(), is_known);
         begun.map(Some).map_err(|why| refused(&why))
@@ -54,10 +55,17 @@ fn refused(why: &QueueRefusal) -> Box<Reply> {
 impl Node {
     /// Answers a queue's question, and lets it hold its batch for another while.
     pub(super) fn queue_report(&self, tag: &QueueTag) -> Value {
+        if let Some(damaged) = self.book.damaged().first() {
+            return json!({ "refused": format!("what it has drawn is not known: {damaged}") });
+        }
+        let journals = match NodeIdentity::open(&self.state, &self.file.name) {
+            Ok(identity) => identity.public_key(),
+            Err(error) => return json!({ "refused": format!("its key cannot be used: {error}") }),
+        };
         // First: what is told is then true of all that this queue may still begin.
         let renewed = (!tag.is_reader()).then(|| self.queue_desk.renew(tag, Instant::now()));
         let grant = match renewed.transpose() {
-            Ok(grant) => grant.map(|grant| grant == LeaseGrant::Granted),
+            Ok(grant) => grant,
             Err(why) => return json!({ "refused": why.to_string() }),
         };
         // What is on its way from one list to the next stands in both.
@@ -70,6 +78,10 @@ impl Node {
         self.queued_jobs()
             .into_iter()
             .for_each(|job| add(&mut known, job));
+        self.book
+            .old_tickets(&tag.batch)
+            .into_iter()
+            .for_each(|old| add(&mut known, forgotten(old)));
         let drawings = known.iter().filter_map(|known| {
             let (batch, drawing) = read_ticket(&known.ticket)?;
             (tag.is_reader() || batch == tag.batch).then(|| {
@@ -83,7 +95,8 @@ impl Node {
             })
         });
         json!({
-            "newly_granted": grant,
+            "grant": grant,
+            "journals": journals,
             "generation": tag.generation,
             "drawings": drawings.collect::<Vec<_>>(),
         })
@@ -142,11 +155,24 @@ fn under_way(card: &JobCard) -> Option<KnownDrawing> {
     })
 }
 
+fn forgotten(old: OldTicket) -> KnownDrawing {
+    let (stage, words) = match old.is_drawn {
+        true => (DrawingStage::Drawn, "drew it"),
+        false => (DrawingStage::LeftHalfDone, "left it half done"),
+    };
+    KnownDrawing {
+        words: format!("{} {words}, and is no longer kept", old.job),
+        ticket: old.ticket,
+        stage,
+        job: Some(old.job),
+    }
+}
+
 fn ended(past: &PastJob) -> KnownDrawing {
     let id = &past.id;
-    let (stage, words) = if past.state == "reached" || past.is_all_drawn() {
+    let (stage, words) = if past.is_on_sheet() {
         (DrawingStage::Drawn, format!("{id} drew it"))
-    } else if past.has_inked() {
+    } else if past.may_have_inked() {
         let taken_over = match past.settled.as_str() {
             "" => String::new(),
             by => format!("; {by} has drawn since"),

@@ -3,7 +3,7 @@
 //! A call takes one hop, unchanged: the other node reads the arguments as the caller sent them, and plans, checks and
 //! enables by itself. No proof of this node goes with it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
@@ -153,20 +153,35 @@ impl Node {
             is_emergency: false,
             is_operators: request.who == ActorRank::Operator,
         };
+        let mut doubled = self.doubled_names();
         let (by_http, by_engine) =
             futures::join!(futures::future::join_all(asked), self.stop_by_engine(order));
+        doubled.extend(self.doubled_names());
         let mut told: BTreeMap<String, Value> = by_http.into_iter().collect();
         for (name, answer) in by_engine {
             let is_stopped = |line: &Value| line.get("success") == Some(&json!(true));
-            // One way that brought the stop there is enough; the other's failure is not news then.
-            if !told.get(&name).is_some_and(is_stopped) {
+            // One way that brought the stop there is enough; the other's failure is not news then. Of several nodes of one name
+            // HTTP reaches one.
+            let is_one_of_several = doubled.contains(&name);
+            if is_one_of_several || !told.get(&name).is_some_and(is_stopped) {
                 let line = stopped_by_engine(&name, answer);
-                if is_stopped(&line) || !told.contains_key(&name) {
+                if is_one_of_several || is_stopped(&line) || !told.contains_key(&name) {
                     told.insert(name, line);
                 }
             }
         }
         told.into_values().collect()
+    }
+
+    /// Returns the names by which several nodes announce themselves.
+    fn doubled_names(&self) -> BTreeSet<String> {
+        let announced = self
+            .fleet
+            .as_ref()
+            .map(|fleet| fleet.presence().announced());
+        let announced = announced.into_iter().flatten();
+        let doubled = announced.filter(|(_, count)| *count > 1);
+        doubled.map(|(name, _)| name).collect()
     }
 
     /// Stops every other node by the fleet's engine; nothing where there is none.

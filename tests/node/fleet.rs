@@ -503,3 +503,80 @@ async fn a_token_opens_no_more_there_than_here_and_is_never_shown() {
         assert!(!log.concat().contains(secret.as_str()));
     }
 }
+
+/// A drawing of a queue, in the folder of a hub; the node file that calls one node, and the command that draws there.
+fn queued_drawing(hub: &Bench, left: &Member) -> Vec<String> {
+    let svg = "<svg xmlns='http://www.w3.org/2000/svg' width='40mm' height='40mm' viewBox='0 0 40 40'>\
+        <path d='M5 5 L30 20' fill='none' stroke='black'/></svg>";
+    std::fs::write(hub.path("one.svg"), svg).unwrap();
+    std::fs::write(hub.path("hub.toml"), peer("left", left.address())).unwrap();
+    let path = |name: &str| hub.path(name).display().to_string();
+    let config = path("hub.toml");
+    ["--config", &config, "fleet", "draw", &path("one.svg")]
+        .map(str::to_owned)
+        .into()
+}
+
+#[test]
+fn a_queue_approves_nothing_and_its_death_changes_nothing() {
+    let left = Member::start("name = \"left\"\nrequire_approval = true\n", &[], &[]);
+    let hub = Bench::new();
+    let draw = queued_drawing(&hub, &left);
+    let draw: Vec<&str> = draw.iter().map(String::as_str).collect();
+    for _ in 0..2 {
+        let mut queue = hub.command(&draw);
+        let mut queue = support::Running(
+            queue
+                .stdout(std::process::Stdio::piped())
+                .stderr(std::process::Stdio::null())
+                .spawn()
+                .unwrap(),
+        );
+        let told = support::lines(queue.0.stdout.take().unwrap());
+        // The second one waits until the first has been silent for as long as its lease lasts.
+        let waits = "1 of 1 one.svg: draws left: job-1 waits for a person";
+        while !told.recv_timeout(PATIENCE).unwrap().starts_with(waits) {}
+        queue.0.kill().unwrap();
+        queue.0.wait().unwrap();
+    }
+    let approved = left.bench.run(&["approve", "job-1", "--yes"]);
+    assert!(approved.status.success(), "{approved:?}");
+    let drawn = hub.run(&draw);
+    let told = String::from_utf8(drawn.stdout).unwrap();
+    assert!(drawn.status.success(), "{told}");
+    assert!(told.contains("drawn left: job-1 drew it"), "{told}");
+    let again = hub.run(&draw);
+    assert!(
+        again.status.success(),
+        "it is drawn, and nothing is left to do"
+    );
+    let (_, sensed) = left
+        .bench
+        .call(&["sense", "{}", "--node", &left.served.url]);
+    assert_eq!(sensed["job"]["id"], "job-1", "{sensed:#}");
+}
+
+#[test]
+fn a_queue_clears_no_stop_and_says_for_whom_it_waits() {
+    let left = Member::start("name = \"left\"\n", &[], &[]);
+    let hub = Bench::new();
+    let draw = queued_drawing(&hub, &left);
+    let mut draw: Vec<&str> = draw.iter().map(String::as_str).collect();
+    draw.push("--no-wait");
+    let stopped = left.bench.run(&["stop"]);
+    assert!(stopped.status.success(), "{stopped:?}");
+    let waits = hub.run(&draw);
+    let told = String::from_utf8(waits.stdout).unwrap();
+    assert!(!waits.status.success(), "{told}");
+    assert!(
+        told.contains("waits left: ") && told.contains("a person goes on there"),
+        "{told}"
+    );
+    let (_, sensed) = left
+        .bench
+        .call(&["sense", "{}", "--node", &left.served.url]);
+    assert!(
+        !sensed["latched"].is_null() && sensed["job"].is_null(),
+        "{sensed:#}"
+    );
+}

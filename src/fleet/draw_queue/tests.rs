@@ -30,6 +30,7 @@ impl FakeNode {
             Err(why) => NodeReport::Unheard(why.to_string()),
             Ok(grant) => NodeReport::Held {
                 grant,
+                journals: "own".to_owned(),
                 generation: tag.generation,
                 drawings: self
                     .journal
@@ -91,6 +92,7 @@ impl Program {
             holder: self.name.clone(),
             generation: self.queue.generation(node),
             drawing,
+            grant: self.queue.grant(node),
         }
     }
 }
@@ -99,14 +101,17 @@ impl Program {
 #[derive(Clone, Debug)]
 enum Event {
     /// A program asks the nodes that it can reach, and hands out; answers of the nodes in `deaf` are lost, and calls to those
-    /// in `slow` arrive later.
+    /// in `slow` arrive later. Of the nodes in `mute` it hears no report, though they hear its question.
     Round {
         program: usize,
         cut: u8,
         deaf: u8,
         slow: u8,
+        mute: u8,
     },
-    /// A late call arrives.
+    /// A program gives a call up that is on the way still.
+    GivesUp(usize),
+    /// A call that is on the way arrives, and its answer is heard where the program waits for it still.
     Arrives(usize),
     /// Time passes.
     Passes(u64),
@@ -120,14 +125,14 @@ enum Event {
 
 fn event() -> impl Strategy<Value = Event> {
     prop_oneof![
-        8 => (0..2_usize, any::<u8>(), any::<u8>(), any::<u8>(), any::<[bool; 3]>()).prop_map(
-            |(program, cut, deaf, slow, [cuts, deafens, slows])| Event::Round {
-                program,
-                cut: if cuts { cut } else { 0 },
-                deaf: if deafens { deaf } else { 0 },
-                slow: if slows { slow } else { 0 },
+        8 => (0..2_usize, any::<[u8; 4]>(), any::<[bool; 4]>()).prop_map(
+            |(program, masks, happen)| {
+                let [cut, deaf, slow, mute] =
+                    std::array::from_fn(|at| if happen[at] { masks[at] } else { 0 });
+                Event::Round { program, cut, deaf, slow, mute }
             }
         ),
+        1 => any::<usize>().prop_map(Event::GivesUp),
         2 => any::<usize>().prop_map(Event::Arrives),
         3 => (1..40_u64).prop_map(Event::Passes),
         4 => (0..NODES, prop::bool::weighted(0.2))
@@ -137,11 +142,19 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
+/// A call that hands a drawing out, between a program and a node.
+struct CallOnTheWay {
+    program: usize,
+    handout: Handout,
+    tag: QueueTag,
+    is_awaited: bool,
+}
+
 struct World {
     now: Instant,
     nodes: Vec<FakeNode>,
     programs: Vec<Program>,
-    late: Vec<(usize, QueueTag)>,
+    on_the_way: Vec<CallOnTheWay>,
     started: u32,
 }
 
@@ -153,7 +166,7 @@ impl World {
             programs: ["p0", "q0"]
                 .map(|name| Program::new(name.to_owned()))
                 .into(),
-            late: Vec::new(),
+            on_the_way: Vec::new(),
             started: 0,
         }
     }
@@ -165,10 +178,16 @@ impl World {
                 cut,
                 deaf,
                 slow,
-            } => self.round(program, cut, deaf, slow),
-            Event::Arrives(index) if !self.late.is_empty() => {
-                let (node, tag) = self.late.remove(index % self.late.len());
-                self.nodes[node].begin(&tag, self.now);
+                mute,
+            } => self.round(program, [cut, deaf, slow, mute]),
+            Event::GivesUp(index) => self.gives_up(index),
+            Event::Arrives(index) if !self.on_the_way.is_empty() => {
+                let call = self.on_the_way.remove(index % self.on_the_way.len());
+                let outcome = self.nodes[call.handout.node].begin(&call.tag, self.now);
+                let program = &mut self.programs[call.program];
+                if call.is_awaited && program.name == call.tag.holder {
+                    program.queue.answered(call.handout, outcome);
+                }
             }
             Event::Arrives(_) => {}
             Event::Passes(seconds) => self.now += Duration::from_secs(seconds),
@@ -181,26 +200,52 @@ impl World {
         }
     }
 
-    fn round(&mut self, program: usize, cut: u8, deaf: u8, slow: u8) {
+    fn gives_up(&mut self, index: usize) {
+        let mut awaited: Vec<_> = self
+            .on_the_way
+            .iter_mut()
+            .filter(|call| call.is_awaited)
+            .collect();
+        if awaited.is_empty() {
+            return;
+        }
+        let call = awaited.remove(index % awaited.len());
+        call.is_awaited = false;
+        let program = &mut self.programs[call.program];
+        if program.name == call.tag.holder {
+            program.queue.answered(call.handout, HandoutOutcome::Lost);
+        }
+    }
+
+    fn round(&mut self, number: usize, [cut, deaf, slow, mute]: [u8; 4]) {
         let is_in = |mask: u8, node: usize| mask & (1 << node) != 0;
-        let program = &mut self.programs[program];
-        let reports = (0..NODES).map(|node| match is_in(cut, node) {
-            true => NodeReport::Unheard("cut".to_owned()),
-            false => self.nodes[node].report(&program.tag(node, None), self.now),
+        let program = &mut self.programs[number];
+        let reports = (0..NODES).map(|node| {
+            if is_in(cut, node) {
+                return NodeReport::Unheard("cut".to_owned());
+            }
+            let report = self.nodes[node].report(&program.tag(node, None), self.now);
+            match is_in(mute, node) {
+                true => NodeReport::Unheard("mute".to_owned()),
+                false => report,
+            }
         });
         program.queue.hear(reports.collect());
         for handout in program.queue.hand_out() {
             let tag = program.tag(handout.node, Some(handout.drawing));
-            let outcome = if is_in(slow, handout.node) {
-                self.late.push((handout.node, tag));
-                HandoutOutcome::Lost
-            } else {
-                let outcome = self.nodes[handout.node].begin(&tag, self.now);
-                if is_in(deaf, handout.node) {
-                    HandoutOutcome::Lost
-                } else {
-                    outcome
-                }
+            if is_in(slow, handout.node) {
+                self.on_the_way.push(CallOnTheWay {
+                    program: number,
+                    handout,
+                    tag,
+                    is_awaited: true,
+                });
+                continue;
+            }
+            let outcome = self.nodes[handout.node].begin(&tag, self.now);
+            let outcome = match is_in(deaf, handout.node) {
+                true => HandoutOutcome::Lost,
+                false => outcome,
             };
             program.queue.answered(handout, outcome);
         }
@@ -216,7 +261,7 @@ impl World {
 }
 
 proptest! {
-    #![proptest_config(Config { cases: 400, rng_seed: RngSeed::Fixed(26), ..Config::default() })]
+    #![proptest_config(Config { cases: 2_000, rng_seed: RngSeed::Fixed(26), ..Config::default() })]
 
     #[test]
     fn no_drawing_is_begun_twice_whatever_fails(events in prop::collection::vec(event(), 1..120)) {
@@ -226,9 +271,12 @@ proptest! {
             prop_assert_eq!(world.begun_twice(), None, "after {:?}", event);
         }
         // When all is well again, all is drawn, or waits for a person by name.
+        while !world.on_the_way.is_empty() {
+            world.happens(&Event::Arrives(0));
+        }
         world.happens(&Event::Passes(60));
         for _ in 0..60 {
-            world.happens(&Event::Round { program: 0, cut: 0, deaf: 0, slow: 0 });
+            world.round(0, [0; 4]);
             (0..NODES).for_each(|node| world.nodes[node].draw_on(false));
             world.happens(&Event::Passes(2));
         }
@@ -245,7 +293,8 @@ proptest! {
 
 fn held(drawings: Vec<ReportedDrawing>) -> NodeReport {
     NodeReport::Held {
-        grant: LeaseGrant::Renewed,
+        grant: 1,
+        journals: "own".to_owned(),
         generation: 0,
         drawings,
         standing: Ok(()),
@@ -332,11 +381,57 @@ fn a_report_from_before_a_loss_does_not_free_what_was_lost() {
         "the question was asked before the loss"
     );
     let later = NodeReport::Held {
-        grant: LeaseGrant::Renewed,
+        grant: 1,
+        journals: "own".to_owned(),
         generation: queue.generation(0),
         drawings: Vec::new(),
         standing: Ok(()),
     };
     queue.hear(vec![later, held(Vec::new())]);
     assert_eq!(queue.hand_out(), [handout]);
+}
+
+#[test]
+fn journals_that_were_replaced_free_no_drawing() {
+    let mut queue = two_nodes(2);
+    queue.hear(vec![held(Vec::new()), held(Vec::new())]);
+    for handout in queue.hand_out() {
+        let outcome = match handout.node {
+            0 => HandoutOutcome::Lost,
+            _ => HandoutOutcome::Taken("job-1".to_owned()),
+        };
+        queue.answered(handout, outcome);
+    }
+    let another = || NodeReport::Held {
+        grant: 2,
+        journals: "another".to_owned(),
+        generation: 1,
+        drawings: Vec::new(),
+        standing: Ok(()),
+    };
+    for _ in 0..3 {
+        queue.hear(vec![another(), another()]);
+        assert_eq!(queue.hand_out(), []);
+    }
+    for drawing in 1..=2 {
+        let DrawingNews::Waits(why) = queue.news(drawing) else {
+            unreachable!("{:?}", queue.news(drawing));
+        };
+        assert!(why.contains("does not answer"), "{why}");
+    }
+}
+
+#[test]
+fn ink_that_a_node_has_forgotten_is_not_drawn_anew() {
+    for stage in [DrawingStage::Drawn, DrawingStage::LeftHalfDone] {
+        let mut queue = two_nodes(1);
+        let told = ReportedDrawing {
+            drawing: 1,
+            stage,
+            words: "job-1".to_owned(),
+        };
+        queue.hear(vec![held(vec![told]), held(Vec::new())]);
+        queue.hear(vec![held(Vec::new()), held(Vec::new())]);
+        assert_eq!(queue.hand_out(), [], "{stage:?}");
+    }
 }

@@ -1,0 +1,149 @@
+//! Drawings of queues whose jobs are no longer kept: a line each, so that none of them is drawn anew.
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::Path;
+
+use base::file_access::{sync_folder, with_mode};
+
+/// Name of the file, beside the jobs.
+pub(super) const FILE: &str = "old-tickets";
+
+/// Words of a line for a drawing that is on its sheet, and for one of which a part may be.
+const DRAWN: &str = "drawn";
+const LEFT: &str = "left";
+
+/// A drawing of a queue whose job is no longer kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OldTicket {
+    /// The batch and the drawing's number.
+    pub ticket: String,
+    /// The job that drew it.
+    pub job: String,
+    /// True if all of it is on the sheet.
+    pub is_drawn: bool,
+}
+
+/// All of them, and their file.
+#[derive(Debug)]
+pub(super) struct OldTickets {
+    file: File,
+    /// Bytes of whole lines.
+    bytes: u64,
+    by_ticket: BTreeMap<String, OldTicket>,
+}
+
+impl OldTickets {
+    /// Opens the file in a folder, making it if need be. A last line that was cut short is of a job that is still kept.
+    pub(super) fn open(folder: &Path) -> io::Result<Self> {
+        let mut options = OpenOptions::new();
+        options.create(true).truncate(false).read(true).write(true);
+        let mut file = with_mode(&mut options, 0o600).open(folder.join(FILE))?;
+        sync_folder(folder)?;
+        let mut text = String::new();
+        file.read_to_string(&mut text)?;
+        let mut old = Self {
+            file,
+            bytes: 0,
+            by_ticket: BTreeMap::new(),
+        };
+        for line in text.split_inclusive('\n') {
+            let Some(line) = line.strip_suffix('\n') else {
+                break;
+            };
+            let ticket = OldTicket::read(line)
+                .ok_or_else(|| io::Error::other(format!("{line:?} tells of no drawing")))?;
+            old.bytes += line.len() as u64 + 1;
+            old.by_ticket.insert(ticket.ticket.clone(), ticket);
+        }
+        Ok(old)
+    }
+
+    /// Remembers a drawing; it is on the disk afterwards.
+    pub(super) fn remember(&mut self, ticket: OldTicket) -> io::Result<()> {
+        let line = ticket.line();
+        // What an earlier write has left half done goes.
+        self.file.set_len(self.bytes)?;
+        self.file.seek(SeekFrom::Start(self.bytes))?;
+        self.file.write_all(line.as_bytes())?;
+        self.file.sync_data()?;
+        self.bytes += line.len() as u64;
+        self.by_ticket.insert(ticket.ticket.clone(), ticket);
+        Ok(())
+    }
+
+    /// Returns the drawings of a batch.
+    pub(super) fn of_batch(&self, batch: &str) -> Vec<OldTicket> {
+        let first = format!("{batch}/");
+        let from = self.by_ticket.range(first.clone()..);
+        from.take_while(|(ticket, _)| ticket.starts_with(&first))
+            .map(|(_, old)| old.clone())
+            .collect()
+    }
+
+    /// Returns whether a drawing is among them.
+    pub(super) fn has(&self, ticket: &str) -> bool {
+        self.by_ticket.contains_key(ticket)
+    }
+}
+
+impl OldTicket {
+    fn read(line: &str) -> Option<Self> {
+        let mut words = line.split(' ');
+        let (ticket, job, stage) = (words.next()?, words.next()?, words.next()?);
+        let is_known = [DRAWN, LEFT].contains(&stage) && words.next().is_none();
+        is_known.then(|| Self {
+            ticket: ticket.to_owned(),
+            job: job.to_owned(),
+            is_drawn: stage == DRAWN,
+        })
+    }
+
+    fn line(&self) -> String {
+        let stage = if self.is_drawn { DRAWN } else { LEFT };
+        format!("{} {} {stage}\n", self.ticket, self.job)
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    fn ticket(drawing: u32, is_drawn: bool) -> OldTicket {
+        OldTicket {
+            ticket: format!("5f2c/{drawing}"),
+            job: format!("job-{drawing}"),
+            is_drawn,
+        }
+    }
+
+    #[test]
+    fn what_was_remembered_outlives_the_process_and_a_line_cut_short() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut old = OldTickets::open(folder.path()).unwrap();
+        old.remember(ticket(1, true)).unwrap();
+        old.remember(ticket(2, false)).unwrap();
+        let path = folder.path().join(FILE);
+        let mut torn = OpenOptions::new().append(true).open(&path).unwrap();
+        torn.write_all(b"5f2c/3 job-").unwrap();
+        let mut old = OldTickets::open(folder.path()).unwrap();
+        let known = [ticket(1, true), ticket(2, false)];
+        assert_eq!(old.of_batch("5f2c"), known);
+        assert!(old.has("5f2c/2") && !old.has("5f2c/3") && old.of_batch("5f").is_empty());
+        old.remember(ticket(3, true)).unwrap();
+        assert_eq!(
+            OldTickets::open(folder.path())
+                .unwrap()
+                .of_batch("5f2c")
+                .len(),
+            3
+        );
+        std::fs::write(&path, "5f2c/1 job-1 perhaps\n").unwrap();
+        assert!(
+            OldTickets::open(folder.path()).is_err(),
+            "a line that tells of nothing"
+        );
+    }
+}
