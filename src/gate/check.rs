@@ -42,7 +42,7 @@ pub(super) const START_AGE: Duration = Duration::from_millis(250);
 pub(super) const SLACK: f64 = 1.0 + 1e-3;
 
 /// Depth that a tip may have beyond the scene's press: the planner's own tolerance.
-const DEPTH_SLACK_MM: f64 = 0.25;
+pub(super) const DEPTH_SLACK_MM: f64 = 0.25;
 
 /// Largest distance between the middle of an ink cap and its wall.
 const CAP_M: f64 = 0.015;

@@ -1,13 +1,16 @@
 //! Goals that lead: how far they may be from where the arm is expected, and that it is expected where such goals bring it.
 
+use nalgebra::Point3;
+
 use super::GateRule;
-use super::check::{TrajectoryJudge, exceeds};
+use super::check::{DEPTH_SLACK_MM, SLACK, TrajectoryJudge, exceeds, tip_limit_mm_s};
+use super::clearance::height_mm;
 use super::joint_rates::excess;
 use super::stop_proof::touches;
 use arm::JointCompensation;
 use base::units::{JointVector, apart};
-use plan::TrajectorySpan;
-use scene::{Scene, ScenePen, SheetCorrection};
+use plan::{SpanKind, TrajectorySpan};
+use scene::{Scene, ScenePen, SheetCorrection, ToolKind};
 
 /// Largest distance of a tip at the sheet from where goals bring it by what is known of the arm, beside half of its joints' play,
 /// which may not be made good.
@@ -39,6 +42,7 @@ impl TrajectoryJudge<'_> {
         let correction = scene.correction.as_ref();
         let explained_mm = correction.map_or(0.0, SheetCorrection::largest_mm) + LED_SLACK_MM;
         let mut gears = scene.arm.compensation.as_ref().map(|known| known.gears());
+        let mut before: Option<[JointVector; 2]> = None;
         for (span, pen) in spans {
             let samples = trajectory.samples.iter().zip(&trajectory.reached);
             let samples = samples.enumerate().take(span.end).skip(span.first);
@@ -55,20 +59,75 @@ impl TrajectoryJudge<'_> {
                 let led = expected.zip(&beyond, |expected, by| expected + by);
                 let by_mm = (tip(&led) - tip(expected)).norm() * 1e3;
                 self.check_lead(sample, by_mm, explained_mm);
-                let Some(gears) = &mut gears else {
-                    continue;
-                };
-                let followed = gears.follow(&scene.arm.chain, goal);
+                let gears = gears.as_mut();
+                let followed = gears.map_or(*goal, |gears| gears.follow(&scene.arm.chain, goal));
                 if touches(span.kind) {
-                    let place = tip(expected);
-                    let by_mm = correction
-                        .map(|correction| correction.at(scene.surface.project(&place).at_mm));
-                    let [dx, dy] = by_mm.unwrap_or_default();
-                    let apart_mm = (tip(&followed) - place).norm() * 1e3 - dx.hypot(dy);
+                    let apart_mm = off_correction_mm(scene, &tip(expected), &tip(&followed));
                     let limit_mm = EXPECTED_MM + half_play_mm(scene, pen, expected);
                     self.check_expected(sample, apart_mm, limit_mm);
                 }
+                if pen.kind == ToolKind::Needle {
+                    let before = before.map(|joints| joints.map(|joints| tip(&joints)));
+                    self.check_needle(sample, pen, before, [tip(goal), tip(&followed)]);
+                }
+                self.check_followed_depth(sample, span, pen, &tip(&followed));
+                before = Some([*goal, followed]);
             }
+        }
+    }
+
+    /// Judges the speed of a needle where the gears are as known, and where they have no play.
+    fn check_needle(
+        &mut self,
+        sample: usize,
+        pen: &ScenePen,
+        before: Option<[Point3<f64>; 2]>,
+        now: [Point3<f64>; 2],
+    ) {
+        let scene = self.scene;
+        let period_s = self.trajectory.period.as_secs_f64();
+        for (index, tip) in now.iter().enumerate() {
+            let before = before.and_then(|before| before.get(index).copied());
+            let speed = before.map_or(0.0, |before| (tip - before).norm() * 1e3 / period_s);
+            let limit = tip_limit_mm_s(scene, pen.kind, SpanKind::Lift, tip);
+            if exceeds(speed, limit * SLACK) {
+                let excess = excess(speed, limit, "mm/s");
+                self.refuse(GateRule::TipSpeed, sample, excess, || {
+                    let (speed, limit) = apart(speed, limit);
+                    format!("goals that lead would move the needle at {speed} mm/s; {limit} is the limit here")
+                });
+            }
+        }
+    }
+
+    /// Refuses to bring a tip into the sheet by what is known of the gears: a needle where it works, and any tip that travels, which
+    /// sinks as its goals cease to lead. Half of the play may be on either side and is not held against a pen that travels.
+    fn check_followed_depth(
+        &mut self,
+        sample: usize,
+        span: &TrajectorySpan,
+        pen: &ScenePen,
+        followed: &Point3<f64>,
+    ) {
+        let is_needle = pen.kind == ToolKind::Needle;
+        let floor_mm = match span.kind {
+            SpanKind::Draw | SpanKind::Lower if is_needle => {
+                -self.scene.press_mm(pen) - DEPTH_SLACK_MM
+            }
+            SpanKind::Travel => {
+                let expected = self.trajectory.reached().get(sample);
+                let half_mm = expected.map_or(0.0, |at| half_play_mm(self.scene, pen, at));
+                -DEPTH_SLACK_MM - half_mm
+            }
+            _ => return,
+        };
+        let height_mm = height_mm(self.scene, followed);
+        let low_mm = height_mm.filter(|height_mm| exceeds(floor_mm, *height_mm));
+        if let Some(low_mm) = low_mm {
+            self.refuse(GateRule::Sheet, sample, excess(low_mm, floor_mm, "mm"), || {
+                let (depth, limit) = apart(-low_mm, -floor_mm);
+                format!("by what is known of its play and sag the arm would bring the tip {depth} mm below the sheet; {limit} mm is the limit here: raise heights.lift_mm, or tighten its joints")
+            });
         }
     }
 
@@ -91,6 +150,23 @@ impl TrajectoryJudge<'_> {
             });
         }
     }
+}
+
+/// Returns how far a tip is from where it is expected, or from the way there to where the sheet's correction leads it.
+fn off_correction_mm(scene: &Scene, expected: &Point3<f64>, led: &Point3<f64>) -> f64 {
+    let at_mm = scene.surface.project(expected).at_mm;
+    let correction = scene.correction.as_ref();
+    let [dx_mm, dy_mm] = correction.map_or([0.0; 2], |known| known.at(at_mm));
+    let surface = scene.surface.at(at_mm);
+    let y = surface.normal.cross(&surface.x);
+    let corrected_mm = surface.x.scale(dx_mm) + y.scale(dy_mm);
+    let moved_mm = (led - expected) * 1e3;
+    let square = corrected_mm.norm_squared();
+    let share = match exceeds(square, 0.0) {
+        true => (moved_mm.dot(&corrected_mm) / square).clamp(0.0, 1.0),
+        false => 0.0,
+    };
+    (moved_mm - corrected_mm * share).norm()
 }
 
 /// Returns what of a lead is beyond half of each joint's play on either side, and beyond its sag.

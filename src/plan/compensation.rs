@@ -10,10 +10,11 @@ use nalgebra::{Matrix3, Point3, Vector3};
 
 use super::PERIOD_S;
 use super::trajectory::{SpanKind, Trajectory, TrajectorySpan};
+use super::trajectory_builder::NEEDLE_M_S;
 use arm::ArmModel;
 use base::units::JointVector;
 use kin::ToolTip;
-use scene::{Scene, ScenePen, SheetCorrection};
+use scene::{Scene, ScenePen, SheetCorrection, ToolKind};
 
 /// Share of the joints' accelerations and jerks with which a drawing is planned whose goals cross play: the rest is for that.
 const EASED: f64 = 0.5;
@@ -56,6 +57,12 @@ pub(super) fn eased(scene: &Scene) -> Cow<'_, Scene> {
     } else {
         EASED_SLIGHTLY
     };
+    let mut tip_limits = scene.limits;
+    if has_needle(scene) {
+        let most_mm_s = NEEDLE_M_S * 1e3 * EASED_SLIGHTLY;
+        tip_limits.draw_mm_s = tip_limits.draw_mm_s.min(most_mm_s);
+        tip_limits.travel_mm_s = tip_limits.travel_mm_s.min(most_mm_s);
+    }
     let limits = &mut arm.limits;
     for (limit, share) in [
         (&mut limits.velocity_rad_s, EASED_SLIGHTLY),
@@ -66,8 +73,15 @@ pub(super) fn eased(scene: &Scene) -> Cow<'_, Scene> {
     }
     Cow::Owned(Scene {
         arm: Arc::new(arm),
+        limits: tip_limits,
         ..scene.clone()
     })
+}
+
+/// Returns whether a tip is a needle, which goals must not move faster than it may be where the play is less than is known.
+fn has_needle(scene: &Scene) -> bool {
+    let mut pens = scene.pens.iter();
+    pens.any(|pen| pen.kind == ToolKind::Needle)
 }
 
 fn crosses_play(arm: &ArmModel) -> bool {
@@ -117,8 +131,15 @@ fn with_settling(planned: Trajectory) -> Trajectory {
     if let Some(span) = spans.first_mut() {
         span.first = 0;
     }
-    if let Some(span) = spans.last_mut() {
-        span.end = samples.len();
+    if let Some(TrajectorySpan { pen, end, .. }) = spans.last().cloned() {
+        // No part of a lift: the tip sinks by the sag as its goals cease to lead.
+        spans.push(TrajectorySpan {
+            kind: SpanKind::Travel,
+            item: None,
+            pen,
+            first: end,
+            end: samples.len(),
+        });
     }
     Trajectory {
         samples,
@@ -279,9 +300,10 @@ pub(super) fn expected_deviation_mm(scene: &Scene, trajectory: &Trajectory) -> O
 }
 
 /// Returns the joints whose play is made good. Leads that would press a tip deeper into the sheet, if there were less play than is
-/// known, are not among them: what they bring about is limited together.
+/// known, are not among them: what they bring about is limited together. Of a needle none is made good.
 fn crossing_joints(scene: &Scene, settled: &Trajectory) -> Vec<usize> {
-    let Some(known) = &scene.arm.compensation else {
+    let known = scene.arm.compensation.as_ref();
+    let Some(known) = known.filter(|_| !has_needle(scene)) else {
         return Vec::new();
     };
     let plays = known.play_rad.iter().copied().enumerate();
@@ -426,4 +448,35 @@ fn reversals(angles_rad: &[f64]) -> JointReversals {
         }
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// To and fro ten thousand times: a lead that looked at all samples for each reversal would take minutes.
+    #[test]
+    fn crosses_play_at_each_of_many_reversals() {
+        const LEG: u16 = 40;
+        let leg = |leg: u16| {
+            (0..LEG).map(move |step| {
+                let at = f64::from(step) / f64::from(LEG);
+                if leg.is_multiple_of(2) { at } else { 1.0 - at }
+            })
+        };
+        let angles: Vec<f64> = (0..20_000).flat_map(leg).collect();
+        let leads = play_leads(&angles, 0.02, 14.0);
+        assert_eq!(leads.len(), angles.len());
+        for (index, leg) in leads.chunks(LEG.into()).enumerate() {
+            let lead = if index.is_multiple_of(2) { 0.01 } else { -0.01 };
+            let middle = leg.iter().skip(10).take(20);
+            assert!(
+                middle.into_iter().all(|at| (at - lead).abs() < 1e-12),
+                "{index}"
+            );
+        }
+        let steps = leads.iter().zip(leads.iter().skip(1));
+        let most = steps.fold(0.0, |most: f64, (a, b)| most.max((b - a).abs()));
+        assert!(most < 0.02 * SMOOTH_SPEED / 14.0, "{most}");
+    }
 }

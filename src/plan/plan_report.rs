@@ -262,7 +262,9 @@ fn hash(scene: &Scene, trajectory: &Trajectory, hover_from: usize) -> String {
         hasher.update(&design);
     }
     let from = hover_from.saturating_sub(1);
-    for value in trajectory.samples.iter().skip(from).flat_map(|q| q.iter()) {
+    // The goals follow from these and from what the revision covers, and from the way to the first hover pose.
+    let reached = trajectory.reached().iter();
+    for value in reached.skip(from).flat_map(|q| q.iter()) {
         hasher.update(&value.to_le_bytes());
     }
     for span in trajectory.spans.iter().filter(|span| span.end > hover_from) {

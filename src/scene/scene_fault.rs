@@ -158,11 +158,15 @@ pub enum SceneFault {
         /// The angle between them.
         degrees: f64,
     },
-    /// The sheet's size is not possible.
+    /// The sheet's correction is too large at some place.
     #[error(
         "sheet.correction moves a place of the sheet by {most_mm:.2} mm; {CORRECTION_MM_MAX} mm is the limit: calibrate the sheet's place first"
     )]
-    Correction { most_mm: f64 },
+    Correction {
+        /// Its largest offset.
+        most_mm: f64,
+    },
+    /// The sheet's size is not possible.
     #[error("sheet: size_mm is {0:?}; each side must be above 0 and at most {SIDE_MM_MAX}")]
     SheetSize([f64; 2]),
     /// The sheet reaches too far round its cylinder.

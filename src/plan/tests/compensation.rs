@@ -156,3 +156,25 @@ fn a_sheets_correction_moves_the_goals_of_a_drawing_tip_by_as_much() {
     }
     assert!(seen > 500);
 }
+
+/// What a person approves by its hash is the same drawing wherever the arm stands, though its goals lead the other way at first.
+#[test]
+fn the_hash_of_a_drawing_does_not_depend_on_where_the_arm_comes_from() {
+    let scene = calibrated([1.0, 0.0, 0.0, 0.0, 1.0], [0.1; 5]);
+    let from = |aside_rad: f64, roll_rad: f64| {
+        let start = scene.rest_rad.map(|joint, q| match joint {
+            0 => q + aside_rad,
+            4 => q + roll_rad,
+            _ => q,
+        });
+        let order = Order::AsDrawn;
+        draw_strokes(&scene, &start, &drawing(), order, &SilentObserver)
+            .unwrap()
+            .hash
+    };
+    let hash = from(0.0, 0.0);
+    // To either side, and by a count of its encoder.
+    for (aside_rad, roll_rad) in [(0.6, 0.0), (-0.6, 0.0), (0.0, 0.0016), (0.0, -0.0016)] {
+        assert_eq!(from(aside_rad, roll_rad), hash, "{aside_rad} {roll_rad}");
+    }
+}

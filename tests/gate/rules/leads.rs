@@ -2,7 +2,7 @@
 
 use super::*;
 use arm::CompensationFile;
-use scene::{SheetCorrection, SheetStroke};
+use scene::{SheetCorrection, SheetStroke, ToolKind};
 
 const PLAY_DEG: [f64; 5] = [1.0, 0.0, 0.0, 0.0, 0.5];
 
@@ -138,6 +138,95 @@ fn a_sheets_correction_explains_a_lead_of_two_millimetres_and_no_more() {
     }
     let refused = refusals(scene, &farther);
     assert!(refused.iter().any(|said| said.rule == GateRule::Lead));
+}
+
+/// The practice drawing in a scene, planned and judged.
+fn judged(scene: Scene) -> (Trajectory, Vec<GateRefusal>) {
+    let plan = plan::draw(&scene, &scene.rest_rad, &SilentObserver).unwrap();
+    let said = refusals(scene, &plan.trajectory);
+    (plan.trajectory, said)
+}
+
+/// Goals that cease to lead at the end of a drawing are no part of its last lift.
+#[test]
+fn lets_an_arm_draw_of_which_sag_alone_is_known() {
+    for sag_deg_per_n_m in [0.2, 0.5] {
+        let (_, said) = judged(calibrated(&[0.0; 5], &[sag_deg_per_n_m; 5]));
+        assert_eq!(said, [], "{sag_deg_per_n_m}");
+    }
+    // Not where the tip would sink into the sheet as they do.
+    let mut low = calibrated(&[0.0; 5], &[5.0; 5]);
+    low.heights.lift_mm = 5.0;
+    let (_, said) = judged(low);
+    let rules: Vec<GateRule> = said.iter().map(|said| said.rule).collect();
+    assert_eq!(rules, [GateRule::Sheet], "{said:#?}");
+}
+
+/// The sheet's correction is known, and nothing of the arm: goals that lead the other way are wrong.
+#[test]
+fn refuses_a_lead_against_the_sheets_correction() {
+    let mut scene = Scene::clone(&default_plan().0);
+    let shift = [[1.5, 0.0, 0.0, 0.0, 0.0, 0.0], [0.0; 6]];
+    scene.correction = Some(SheetCorrection::new(shift, scene.surface.size_mm()).unwrap());
+    let (mut plan, said) = judged(scene.clone());
+    assert_eq!(said, []);
+    for (goal, expected) in plan.samples.iter_mut().zip(&plan.reached) {
+        *goal = expected.zip(goal, |expected, goal| 2.0 * expected - goal);
+    }
+    let said = refusals(scene, &plan);
+    assert!(said.iter().any(|said| said.rule == GateRule::Lead));
+}
+
+/// A needle that is said to stand in the sheet, while its goals go to and fro by less than the correction explains.
+#[test]
+fn refuses_goals_that_move_a_needle_faster_than_it_may_be() {
+    let mut scene = Scene::clone(&default_plan().0);
+    let shift = [[2.0, 0.0, 0.0, 0.0, 0.0, 0.0], [0.0; 6]];
+    scene.correction = Some(SheetCorrection::new(shift, scene.surface.size_mm()).unwrap());
+    scene.pens[0].kind = ToolKind::Needle;
+    let drawn = &default_plan().1;
+    let draws = |span: &&TrajectorySpan| span.kind == SpanKind::Draw;
+    let here = drawn.samples[drawn.spans.iter().find(draws).unwrap().end - 1];
+    let to_and_fro = |by_rad: f64| {
+        let goal = |sample: usize| {
+            let grown = (sample.min(199 - sample) as f64 / 60.0).min(1.0);
+            let turn = (sample as f64 * std::f64::consts::TAU / 16.0).sin();
+            here.map(|joint, q| match joint {
+                0 => q + by_rad * grown * grown * (3.0 - 2.0 * grown) * turn,
+                _ => q,
+            })
+        };
+        let goals = only(SpanKind::Draw, 10, (0..200).map(goal).collect());
+        Trajectory {
+            reached: vec![here; 200],
+            ..goals
+        }
+    };
+    let rules = |by_rad| {
+        let said = refusals(scene.clone(), &to_and_fro(by_rad));
+        said.iter().map(|said| said.rule).collect::<Vec<_>>()
+    };
+    assert_eq!(rules(0.002), []);
+    assert!(rules(0.0045).contains(&GateRule::TipSpeed));
+}
+
+#[test]
+fn a_needle_is_led_within_its_speed_and_no_deeper_than_it_may_be() {
+    let needle = |play_deg: [f64; 5], sag_deg_per_n_m: f64| {
+        let mut scene = calibrated(&play_deg, &[sag_deg_per_n_m; 5]);
+        scene.pens[0].kind = ToolKind::Needle;
+        let terms = [
+            [0.5, 0.3, 0.0, 0.2, 0.0, 0.0],
+            [0.0, 0.2, 0.5, 0.0, 0.3, 0.0],
+        ];
+        scene.correction = Some(SheetCorrection::new(terms, scene.surface.size_mm()).unwrap());
+        judged(scene).1
+    };
+    assert_eq!(needle([0.0; 5], 0.2), []);
+    assert_eq!(needle([1.0, 0.0, 0.0, 0.0, 1.0], 0.0), []);
+    let deeper = needle([2.0; 5], 0.0);
+    let is_sheet = |said: &GateRefusal| said.rule == GateRule::Sheet;
+    assert!(deeper.iter().any(is_sheet), "{deeper:#?}");
 }
 
 /// Random drawings of arms with random play, sag and correction: what is planned passes.
