@@ -10,11 +10,14 @@ use super::stop_proof::touches;
 use arm::JointCompensation;
 use base::units::{JointVector, apart};
 use plan::{SpanKind, TrajectorySpan};
-use scene::{Scene, ScenePen, SheetCorrection, ToolKind};
+use scene::{Scene, ScenePen, SheetCorrection, TIP_MM_S_MAX, ToolKind};
 
 /// Largest distance of a tip at the sheet from where goals bring it by what is known of the arm, beside half of its joints' play,
 /// which may not be made good.
 const EXPECTED_MM: f64 = 1.0;
+
+/// Lead of a tip that does not draw, over the sheet's largest correction, while that passes over from one pen to the next.
+const PASSING_OVER: f64 = 1.5;
 
 /// Rounding of a tip that is led by the sheet's correction.
 const LED_SLACK_MM: f64 = 0.1;
@@ -58,7 +61,9 @@ impl TrajectoryJudge<'_> {
                 };
                 let led = expected.zip(&beyond, |expected, by| expected + by);
                 let by_mm = (tip(&led) - tip(expected)).norm() * 1e3;
-                self.check_lead(sample, by_mm, explained_mm);
+                let is_between_pens = span.kind != SpanKind::Draw && scene.pens.len() > 1;
+                let share = if is_between_pens { PASSING_OVER } else { 1.0 };
+                self.check_lead(sample, by_mm, explained_mm * share);
                 let gears = gears.as_mut();
                 let followed = gears.map_or(*goal, |gears| gears.follow(&scene.arm.chain, goal));
                 if touches(span.kind) {
@@ -66,18 +71,17 @@ impl TrajectoryJudge<'_> {
                     let limit_mm = EXPECTED_MM + half_play_mm(scene, pen, expected);
                     self.check_expected(sample, apart_mm, limit_mm);
                 }
-                if pen.kind == ToolKind::Needle {
-                    let before = before.map(|joints| joints.map(|joints| tip(&joints)));
-                    self.check_needle(sample, pen, before, [tip(goal), tip(&followed)]);
-                }
+                let tips_before = before.map(|joints| joints.map(|joints| tip(&joints)));
+                self.check_led_speed(sample, pen, tips_before, [tip(goal), tip(&followed)]);
                 self.check_followed_depth(sample, span, pen, &tip(&followed));
                 before = Some([*goal, followed]);
             }
         }
     }
 
-    /// Judges the speed of a needle where the gears are as known, and where they have no play.
-    fn check_needle(
+    /// Judges the speed of a tip where the gears are as known, and where they have no play: the highest that any tip may have, and of
+    /// a needle its own.
+    fn check_led_speed(
         &mut self,
         sample: usize,
         pen: &ScenePen,
@@ -89,12 +93,15 @@ impl TrajectoryJudge<'_> {
         for (index, tip) in now.iter().enumerate() {
             let before = before.and_then(|before| before.get(index).copied());
             let speed = before.map_or(0.0, |before| (tip - before).norm() * 1e3 / period_s);
-            let limit = tip_limit_mm_s(scene, pen.kind, SpanKind::Lift, tip);
+            let limit = match pen.kind {
+                ToolKind::Needle => tip_limit_mm_s(scene, pen.kind, SpanKind::Lift, tip),
+                _ => TIP_MM_S_MAX,
+            };
             if exceeds(speed, limit * SLACK) {
                 let excess = excess(speed, limit, "mm/s");
                 self.refuse(GateRule::TipSpeed, sample, excess, || {
                     let (speed, limit) = apart(speed, limit);
-                    format!("goals that lead would move the needle at {speed} mm/s; {limit} is the limit here")
+                    format!("goals that lead would move the tip at {speed} mm/s; {limit} is the limit here")
                 });
             }
         }

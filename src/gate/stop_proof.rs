@@ -145,8 +145,7 @@ fn prove_lifts(
     let here = |next: usize| trajectory.reached().get(next).filter(|_| next < span.end);
     while let Some(from) = here(next) {
         let end = (next + LIFT_EVERY).min(span.end);
-        let own = lift_from(around, trajectory, span, from, next..end)
-            .and_then(|lift| check_from_goals(around, trajectory, span, lift));
+        let own = lift_from(around, trajectory, span, from, next..end);
         let found = own.or_else(|why| {
             let earlier = earlier_lift(around, trajectory, span, next);
             earlier.map(Some).ok_or(why)
@@ -190,11 +189,13 @@ fn lift_from(
         return Ok(None);
     }
     let by_rad = lift(around, span.pen, from)?;
+    check_from_goal(around, trajectory, span.pen, first, &by_rad)?;
     let mut seconds_min = seconds_min_of(scene, span.pen, from, &by_rad)?;
-    let samples = trajectory.reached().iter().take(end).skip(first);
+    let samples = trajectory.reached().iter().enumerate();
     let mut shared_end = first + 1;
-    for from in samples.skip(1) {
-        if !is_shared(around, span.pen, from, &by_rad) {
+    for (sample, from) in samples.take(end).skip(shared_end) {
+        let is_from_goal = check_from_goal(around, trajectory, span.pen, sample, &by_rad).is_ok();
+        if !is_from_goal || !is_shared(around, span.pen, from, &by_rad) {
             break;
         }
         seconds_min = seconds_min.max(seconds_min_of(scene, span.pen, from, &by_rad)?);
@@ -221,37 +222,33 @@ fn earlier_lift(
     let before = trajectory.reached().iter().take(at).skip(span.first);
     before.rev().take(LIFT_EVERY - 1).find_map(|earlier| {
         let by_rad = lift(around, span.pen, earlier).ok()?;
-        let is_lift = is_shared(around, span.pen, here, &by_rad);
-        let lift = ProvenLift {
+        let is_lift = is_shared(around, span.pen, here, &by_rad)
+            && check_from_goal(around, trajectory, span.pen, at, &by_rad).is_ok();
+        Some(ProvenLift {
             first: at,
             end: at + 1,
             by_rad,
             seconds_min: seconds_min_of(scene, span.pen, here, &by_rad).ok()?,
-        };
-        let lift = Some(lift).filter(|_| is_lift);
-        check_from_goals(around, trajectory, span, lift).ok()?
+        })
+        .filter(|_| is_lift)
     })
 }
 
-/// Checks a lift, which was found from where the arm is expected, from the goals that are sent as well: it is from there that
-/// it is carried out.
-fn check_from_goals(
+/// Checks a lift, which was found from where the arm is expected, from a goal that leads as well: it is from there that it is
+/// carried out.
+fn check_from_goal(
     around: &mut CollisionWorld<'_>,
     trajectory: &Trajectory,
-    span: &TrajectorySpan,
-    lift: Option<ProvenLift>,
-) -> Result<Option<ProvenLift>, LiftRefusal> {
-    let Some(lift) = lift else {
-        return Ok(None);
-    };
-    if trajectory.reached.is_empty() {
-        return Ok(Some(lift));
+    pen: usize,
+    sample: usize,
+    by_rad: &JointVector,
+) -> Result<(), LiftRefusal> {
+    match trajectory.samples.get(sample) {
+        Some(goal) if !trajectory.reached.is_empty() => {
+            LiftCheck::new(around, pen, goal)?.check(by_rad, LIFT_POINTS_BETWEEN)
+        }
+        _ => Ok(()),
     }
-    let goals = trajectory.samples.iter().take(lift.end).skip(lift.first);
-    for goal in goals {
-        LiftCheck::new(around, span.pen, goal)?.check(&lift.by_rad, LIFT_POINTS_BETWEEN)?;
-    }
-    Ok(Some(lift))
 }
 
 /// Returns whether a lift that was proven from another sample is also valid from this one.

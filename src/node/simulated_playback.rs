@@ -23,6 +23,7 @@ pub async fn carry_out(
     scene: &Arc<Scene>,
     trajectory: Trajectory,
 ) -> anyhow::Result<Vec<Vec<[f64; 2]>>> {
+    let trajectory = as_simulated(scene, trajectory)?;
     let start = trajectory.samples.first().context("nothing was sent")?;
     let simulator = ArmSimulator::new(&scene.arm, start);
     open::lay(&simulator, scene);
@@ -46,4 +47,14 @@ pub async fn carry_out(
     }
     let ink = simulator.ink().into_iter();
     Ok(ink.map(|ink| ink.points_mm).collect())
+}
+
+/// Returns the motion of the simulated arm, which unlike the one on a port has no play and no error that its goals make good: where
+/// that one is expected. What is sent to it is judged before.
+fn as_simulated(scene: &Arc<Scene>, trajectory: Trajectory) -> anyhow::Result<Trajectory> {
+    if trajectory.reached.is_empty() || scene.arm.file.simulation.wear.is_some() {
+        return Ok(trajectory);
+    }
+    gate::preview(scene, &trajectory)?;
+    Ok(trajectory.without_leads())
 }

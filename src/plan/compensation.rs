@@ -22,6 +22,9 @@ const EASED: f64 = 0.5;
 /// The same of the joints' speeds, and of all where no play is known.
 const EASED_SLIGHTLY: f64 = 0.9;
 
+/// Fastest travel of a tip whose goals cross play: crossing them may come on top.
+const TRAVEL_MM_S: f64 = 140.0;
+
 /// Samples in which the goals come to lead before the arm moves, and cease to after it has come to rest.
 const SETTLE_SAMPLES: usize = 40;
 
@@ -58,6 +61,9 @@ pub(super) fn eased(scene: &Scene) -> Cow<'_, Scene> {
         EASED_SLIGHTLY
     };
     let mut tip_limits = scene.limits;
+    if eased < EASED_SLIGHTLY {
+        tip_limits.travel_mm_s = tip_limits.travel_mm_s.min(TRAVEL_MM_S);
+    }
     if has_needle(scene) {
         let most_mm_s = NEEDLE_M_S * 1e3 * EASED_SLIGHTLY;
         tip_limits.draw_mm_s = tip_limits.draw_mm_s.min(most_mm_s);

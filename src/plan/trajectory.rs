@@ -80,6 +80,24 @@ impl Trajectory {
         }
     }
 
+    /// Returns by how much the goal of a sample leads where the arm is expected; `None` where no goal leads.
+    #[must_use]
+    pub fn lead_rad(&self, sample: usize) -> Option<JointVector> {
+        let expected = self.reached.get(sample)?;
+        let goal = self.samples.get(sample)?;
+        Some(goal.zip(expected, |goal, expected| goal - expected))
+    }
+
+    /// Returns the same motion with goals that lead by nothing: what an arm without play, sag and error draws alike.
+    #[must_use]
+    pub fn without_leads(self) -> Self {
+        Self {
+            samples: self.reached().to_vec(),
+            reached: Vec::new(),
+            ..self
+        }
+    }
+
     /// The goals of one of its spans.
     ///
     /// # Panics

@@ -56,6 +56,8 @@ pub(crate) struct RecordedTick {
     pub(crate) pen_down: bool,
     pub(crate) state: String,
     pub(crate) setpoint_rad: Vec<f64>,
+    /// By how much the setpoint was beyond where the joints were expected; `None` where no goal led.
+    pub(crate) lead_rad: Option<Vec<f64>>,
     /// Empty where nothing was read.
     pub(crate) position_rad: Vec<f64>,
     /// On the sheet: x, y and the height over the paper.
@@ -213,6 +215,8 @@ impl JobReading {
                 setpoint_rad: positions(&self.json(topic, data)?),
                 ..RecordedTick::default()
             };
+        } else if topic == Topic::JointLeads.name() {
+            self.tick.lead_rad = Some(positions(&self.json(topic, data)?));
         } else if topic == Topic::JointStates.name() {
             self.tick.position_rad = positions(&self.json(topic, data)?);
         } else if topic == Topic::Pen.name() {

@@ -121,10 +121,21 @@ impl TickWriter {
             at_ns,
             &self.joint_states(time, &tick.setpoint_rad, None),
         )?;
-        self.write_tip(Topic::Target, at_ns, pen, &tick.setpoint_rad, file)?;
+        let lead_rad = self.motion.plan.trajectory.lead_rad(tick.progress.sample);
+        if let Some(lead_rad) = &lead_rad {
+            let leads = self.joint_states(time, lead_rad, None);
+            file.write(Topic::JointLeads, at_ns, &leads)?;
+        }
+        let without_lead = |q_rad: &JointVector| match &lead_rad {
+            Some(lead_rad) => q_rad.zip(lead_rad, |q, lead| q - lead),
+            None => *q_rad,
+        };
+        let target_rad = without_lead(&tick.setpoint_rad);
+        self.write_tip(Topic::Target, at_ns, pen, &target_rad, file)?;
         if let Some(measured) = &tick.measured {
-            self.write_measured(at_ns, pen, measured, file)?;
-            self.draw(tick, pen, measured, at_ns, file)?;
+            let expected_rad = without_lead(&measured.position_rad);
+            self.write_measured(at_ns, pen, measured, &expected_rad, file)?;
+            self.draw(tick, pen, &expected_rad, at_ns, file)?;
         }
         if let Some(counts) = &tick.counts {
             file.write(Topic::Bus, at_ns, &bus_message(time, counts))?;
@@ -160,13 +171,14 @@ impl TickWriter {
         at_ns: u64,
         pen: usize,
         measured: &ArmMeasurement,
+        expected_rad: &JointVector,
         file: &mut McapFile,
     ) -> Result<(), RecordingError> {
         let time = MessageTime::from_ns(at_ns);
         let joints =
             self.joint_states(time, &measured.position_rad, Some(&measured.velocity_rad_s));
         file.write(Topic::JointStates, at_ns, &joints)?;
-        let mount = self.motion.scene.arm.chain.forward(&measured.position_rad);
+        let mount = self.motion.scene.arm.chain.forward(expected_rad);
         let tip = self.pen(pen).map_or_else(Point3::origin, |pen| pen.tip_m);
         let transform = FrameTransformMessage {
             timestamp: time,
@@ -176,7 +188,7 @@ impl TickWriter {
             rotation: MessageQuaternion::of(&mount),
         };
         file.write(Topic::Transforms, at_ns, &transform)?;
-        self.write_tip(Topic::Pen, at_ns, pen, &measured.position_rad, file)?;
+        self.write_tip(Topic::Pen, at_ns, pen, expected_rad, file)?;
         let of =
             |value: fn(&ServoState) -> Option<f64>| measured.servos.iter().map(value).collect();
         let servos = ServosMessage {
@@ -232,7 +244,7 @@ impl TickWriter {
         &mut self,
         tick: &MotionTick,
         pen: usize,
-        measured: &ArmMeasurement,
+        expected_rad: &JointVector,
         at_ns: u64,
         file: &mut McapFile,
     ) -> Result<(), RecordingError> {
@@ -248,7 +260,7 @@ impl TickWriter {
                 told: 0,
             });
         }
-        let tip = self.tip(pen, &measured.position_rad);
+        let tip = self.tip(pen, expected_rad);
         if let (Some(ink), Some(tip)) = (&mut self.ink, tip) {
             let is_far = |last: &Point3<f64>| (tip - last).norm() * 1e3 > INK_STEP_MM;
             if ink.points_m.last().is_none_or(is_far) {

@@ -7,11 +7,13 @@ pub(crate) enum Topic {
     JointStates,
     /// Joints as they were sent.
     JointSetpoints,
+    /// By how much the joints were sent beyond where they are expected; only where goals lead.
+    JointLeads,
     /// Where the tip and the sheet are in the arm's base frame.
     Transforms,
-    /// The tip as it was read, on the sheet.
+    /// The tip as it was read, on the sheet: less by what goals lead.
     Pen,
-    /// The tip as it was sent, on the sheet.
+    /// The tip where it is to be, on the sheet.
     Target,
     /// Lines that are planned.
     Plan,
@@ -52,9 +54,10 @@ pub(crate) const CAMERA_TOPIC: &str = "/camera/";
 impl Topic {
     /// All of them.
     #[cfg(feature = "live")]
-    pub(crate) const ALL: [Self; 11] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::JointStates,
         Self::JointSetpoints,
+        Self::JointLeads,
         Self::Transforms,
         Self::Pen,
         Self::Target,
@@ -71,6 +74,7 @@ impl Topic {
         match self {
             Self::JointStates => "/joint_states",
             Self::JointSetpoints => "/joint_setpoints",
+            Self::JointLeads => "/joint_leads",
             Self::Transforms => "/tf",
             Self::Pen => "/pen",
             Self::Target => "/target",
@@ -86,7 +90,9 @@ impl Topic {
     /// The schema of its messages.
     pub(crate) const fn schema(self) -> MessageSchema {
         match self {
-            Self::JointStates | Self::JointSetpoints => schema!("foxglove.JointStates"),
+            Self::JointStates | Self::JointSetpoints | Self::JointLeads => {
+                schema!("foxglove.JointStates")
+            }
             Self::Transforms => schema!("foxglove.FrameTransform"),
             Self::Pen | Self::Target => schema!("foxglove.PoseInFrame"),
             Self::Plan | Self::Ink => schema!("foxglove.SceneUpdate"),

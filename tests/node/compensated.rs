@@ -11,6 +11,8 @@ use crate::stop::{call, long_bench, wait_until_drawing};
 use crate::support::{Bench, PATIENCE};
 use std::time::Instant;
 
+use serde_json::Value;
+
 const SO101: &str = include_str!("../../scenes/arms/so101.toml");
 
 const KNOWN: &str = "\n[compensation]\nplay_deg = [1.0, 0.0, 0.0, 0.0, 0.0]\nsag_deg_per_n_m = [0.0, 0.0, 0.0, 0.0, 0.0]\n";
@@ -65,4 +67,37 @@ fn a_drawing_whose_goals_lead_is_stopped_and_goes_on() {
     let (code, drawn) = call(&bench, node, &["stroke", r#"{"resume":true}"#]);
     assert_eq!(code, 0, "{drawn:#}");
     assert!(drawn["resumed"].is_object(), "{drawn:#}");
+}
+
+#[test]
+fn a_recorded_drawing_whose_goals_lead_says_where_the_tip_is_and_is_replayed() {
+    let bench = Bench::at_test_rate();
+    std::fs::write(
+        bench.path("scenes/arms/so101.toml"),
+        format!("{SO101}{KNOWN}"),
+    )
+    .unwrap();
+    let state = bench.state();
+    let stroke = r#"{"scene":"short"}"#;
+    let (code, drawn) = bench.call(&["stroke", stroke, "--state", &state, "--record"]);
+    assert_eq!(code, 0, "{drawn:#}");
+    // The simulated arm has no play: its ink is off by what the goals lead, the recording's is not.
+    assert!(
+        drawn["deviation_mm_max"].as_f64().unwrap() > 1.2,
+        "{drawn:#}"
+    );
+    let told = |args: &[&str]| {
+        let ran = bench.run(&[args, &["--state", &state]].concat());
+        let text = String::from_utf8_lossy(&ran.stdout).into_owned();
+        assert!(ran.status.success(), "{args:?}: {ran:?}");
+        text
+    };
+    let shown: Value =
+        serde_json::from_str(&told(&["recording", "show", "job-1", "--json"])).unwrap();
+    assert!(shown["ink_max_mm"].as_f64().unwrap() < 1.0, "{shown:#}");
+    assert_eq!(shown["topics"]["/joint_leads"], shown["topics"]["/job"]);
+    let replayed = told(&["recording", "replay", "job-1"]);
+    assert!(replayed.contains("of the recorded ink"), "{replayed}");
+    let again = told(&["replay", "job-1"]);
+    assert!(again.contains("same plan"), "{again}");
 }

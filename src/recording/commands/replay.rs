@@ -97,13 +97,16 @@ fn trajectory(ticks: &[&RecordedTick]) -> anyhow::Result<Trajectory> {
             }),
         }
     }
-    let sent = ticks
-        .iter()
-        .map(|tick| JointVector::from_slice(&tick.setpoint_rad));
+    let sent = |tick: &&RecordedTick| JointVector::from_slice(&tick.setpoint_rad);
+    let expected = |tick: &&RecordedTick| {
+        let lead_rad = tick.lead_rad.as_deref().map(JointVector::from_slice)?;
+        Some(sent(tick).zip(&lead_rad, |sent, lead| sent - lead))
+    };
+    let expected: Option<Vec<JointVector>> = ticks.iter().map(expected).collect();
     Ok(Trajectory {
-        reached: Vec::new(),
         period: Duration::from_secs_f64(plan::PERIOD.as_secs_f64()),
-        samples: sent.collect(),
+        samples: ticks.iter().map(sent).collect(),
+        reached: expected.unwrap_or_default(),
         spans,
     })
 }

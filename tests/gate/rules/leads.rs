@@ -229,6 +229,19 @@ fn a_needle_is_led_within_its_speed_and_no_deeper_than_it_may_be() {
     assert!(deeper.iter().any(is_sheet), "{deeper:#?}");
 }
 
+#[test]
+fn lets_a_correction_pass_over_from_pen_to_pen() {
+    let library = SceneLibrary::new(None);
+    let mut scene = Scene::clone(&library.scene("two_pens", None).unwrap());
+    let terms = [
+        [1.2, 0.4, 0.0, 0.0, 0.0, 0.0],
+        [0.6, 0.0, -0.3, 0.0, 0.0, 0.0],
+    ];
+    scene.correction = Some(SheetCorrection::new(terms, scene.surface.size_mm()).unwrap());
+    let plan = plan::draw(&scene, &scene.rest_rad, &SilentObserver).unwrap();
+    assert_eq!(refusals(scene, &plan.trajectory), []);
+}
+
 /// Random drawings of arms with random play, sag and correction: what is planned passes.
 #[test]
 fn lets_through_what_is_planned_for_any_calibration() {
