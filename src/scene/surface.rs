@@ -274,23 +274,40 @@ struct FlatSheet {
 impl SheetShape for FlatSheet {
     fn at(&self, [x_mm, y_mm]: [f64; 2]) -> SurfacePoint {
         SurfacePoint {
-            point_m: self.origin_m + self.y.scale(y_mm / 1e3) + self.x.scale(x_mm / 1e3),
+            point_m: moved(
+                &moved(&self.origin_m, &self.y, y_mm / 1e3),
+                &self.x,
+                x_mm / 1e3,
+            ),
             normal: self.normal,
             x: self.x,
         }
     }
 
     fn project(&self, point_m: &Point3<f64>) -> SurfaceProjection {
-        let from = point_m - self.origin_m;
+        let along = |axis: &Vector3<f64>| {
+            let (from, to) = (&self.origin_m, point_m);
+            (to.x - from.x) * axis.x + (to.y - from.y) * axis.y + (to.z - from.z) * axis.z
+        };
         SurfaceProjection {
-            at_mm: [from.dot(&self.x) * 1e3, from.dot(&self.y) * 1e3],
-            height_mm: from.dot(&self.normal) * 1e3,
+            at_mm: [along(&self.x) * 1e3, along(&self.y) * 1e3],
+            height_mm: along(&self.normal) * 1e3,
         }
     }
 
     fn is_flat(&self) -> bool {
         true
     }
+}
+
+/// Returns a point so far along an axis from another. Every sample of every plan is asked here, and written out it takes a tenth
+/// of the time of `nalgebra`'s operators where nothing is optimised.
+fn moved(from_m: &Point3<f64>, axis: &Vector3<f64>, by_m: f64) -> Point3<f64> {
+    Point3::new(
+        from_m.x + axis.x * by_m,
+        from_m.y + axis.y * by_m,
+        from_m.z + axis.z * by_m,
+    )
 }
 
 /// A sheet on a cylinder whose axis is parallel to y and lies a radius below the sheet's middle.
