@@ -23,6 +23,10 @@ slow:
     tests/fleet/run 20
     tests/fleet/run 6 drawings
 
+# Telemetry of so many simulated nodes through the real router: what one costs it and an observer (needs root).
+fleet-load nodes="1000":
+    tests/fleet/run {{nodes}} load
+
 # Random trouble in so many rounds, from a seed; 200 are in `test`.
 chaos rounds="2000" seed="20261121":
     STEADYHAND_CHAOS_ROUNDS={{rounds}} STEADYHAND_CHAOS_SEED={{seed}} cargo test --test timing chaos:: -- --nocapture

@@ -86,12 +86,21 @@ pub struct ReportedDrawing {
 pub enum DrawingStage {
     /// A job of it is under way, or about to be.
     UnderWay,
+    /// Its job waits for a person, and goes on then.
+    AwaitsPerson,
     /// It is on the sheet, all of it.
     Drawn,
     /// Its job broke off with ink on the sheet: a person goes on with it there.
     LeftHalfDone,
     /// Its job ended before any ink.
     WithoutInk,
+}
+
+impl DrawingStage {
+    /// Returns whether a job of it has not ended.
+    fn is_of_job(self) -> bool {
+        matches!(self, Self::UnderWay | Self::AwaitsPerson)
+    }
 }
 
 /// The place of a drawing.
@@ -221,9 +230,7 @@ impl DrawQueue {
         for place in &mut self.drawings {
             let was_there = match place {
                 // With ink on the sheet it stays where it is, whatever that node has forgotten since.
-                DrawingPlace::At { node, stage, .. } => {
-                    *node == from && *stage == DrawingStage::UnderWay
-                }
+                DrawingPlace::At { node, stage, .. } => *node == from && stage.is_of_job(),
                 // What was asked before the node refuses a lost call proves nothing.
                 DrawingPlace::Sent { node, is_lost } => *node == from && *is_lost && is_current,
                 DrawingPlace::Free => false,
@@ -290,9 +297,7 @@ impl DrawQueue {
     fn has_work(&self, index: usize) -> bool {
         self.drawings.iter().any(|place| match place {
             DrawingPlace::Sent { node, .. } => *node == index,
-            DrawingPlace::At { node, stage, .. } => {
-                *node == index && *stage == DrawingStage::UnderWay
-            }
+            DrawingPlace::At { node, stage, .. } => *node == index && stage.is_of_job(),
             DrawingPlace::Free => false,
         })
     }
@@ -388,7 +393,10 @@ impl DrawQueue {
         match stage {
             DrawingStage::Drawn => DrawingNews::Drawn(format!("{name}: {words}")),
             DrawingStage::UnderWay if is_heard => DrawingNews::UnderWay(format!("{name}: {words}")),
-            DrawingStage::UnderWay => DrawingNews::Waits(format!(
+            DrawingStage::AwaitsPerson if is_heard => {
+                DrawingNews::Waits(format!("for a person at node {name}: {words}"))
+            }
+            DrawingStage::UnderWay | DrawingStage::AwaitsPerson => DrawingNews::Waits(format!(
                 "for node {name}, which has begun it and does not answer ({words})"
             )),
             DrawingStage::LeftHalfDone | DrawingStage::WithoutInk => {

@@ -124,7 +124,7 @@ fn add(known: &mut Vec<KnownDrawing>, one: KnownDrawing) {
     let rank = |stage: DrawingStage| match stage {
         DrawingStage::WithoutInk => 0,
         DrawingStage::LeftHalfDone => 1,
-        DrawingStage::UnderWay => 2,
+        DrawingStage::UnderWay | DrawingStage::AwaitsPerson => 2,
         DrawingStage::Drawn => 3,
     };
     match known.iter_mut().find(|known| known.ticket == one.ticket) {
@@ -144,12 +144,17 @@ fn beginning(ticket: String) -> KnownDrawing {
 }
 
 fn under_way(card: &JobCard) -> Option<KnownDrawing> {
-    let words = card
-        .waiting_text()
-        .unwrap_or_else(|| format!("{} is {}, {}", card.id, card.state, card.progress_text()));
+    let (stage, words) = match card.waiting_text() {
+        Some(waits) => (DrawingStage::AwaitsPerson, waits),
+        None => {
+            let progress = card.progress_text();
+            let words = format!("{} is {}, {progress}", card.id, card.state);
+            (DrawingStage::UnderWay, words)
+        }
+    };
     Some(KnownDrawing {
         ticket: card.ticket.clone()?,
-        stage: DrawingStage::UnderWay,
+        stage,
         job: Some(card.id.clone()),
         words,
     })

@@ -11,6 +11,7 @@
 
 use crate::support;
 use std::net::TcpListener;
+use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -19,6 +20,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use steadyhand::mcp::client::{self, McpClient};
+use steadyhand::mcp::http_client;
 use steadyhand::mcp::{CallWatch, ProgressSender, ReceivedArguments, ToolAnswer};
 use support::{Bench, PATIENCE, Served, scene};
 use tokio_util::sync::CancellationToken;
@@ -523,33 +525,27 @@ fn a_queue_approves_nothing_and_its_death_changes_nothing() {
     let hub = Bench::new();
     let draw = queued_drawing(&hub, &left);
     let draw: Vec<&str> = draw.iter().map(String::as_str).collect();
-    for _ in 0..2 {
-        let mut queue = hub.command(&draw);
-        let mut queue = support::Running(
-            queue
-                .stdout(std::process::Stdio::piped())
-                .stderr(std::process::Stdio::null())
-                .spawn()
-                .unwrap(),
-        );
-        let told = support::lines(queue.0.stdout.take().unwrap());
-        // The second one waits until the first has been silent for as long as its lease lasts.
-        let waits = "1 of 1 one.svg: draws left: job-1 waits for a person";
-        while !told.recv_timeout(PATIENCE).unwrap().starts_with(waits) {}
-        queue.0.kill().unwrap();
-        queue.0.wait().unwrap();
-    }
+    let mut queue = hub.command(&draw);
+    queue.stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut queue = support::Running(queue.spawn().unwrap());
+    let told = support::lines(queue.0.stdout.take().unwrap());
+    support::wait_for(&told, "waits for a person at node left: job-1");
+    queue.0.kill().unwrap();
+    queue.0.wait().unwrap();
+    // The next one waits until this one has been silent for as long as its lease lasts.
+    let mut patience = draw.clone();
+    patience.push("--no-wait");
+    let waits = hub.run(&patience);
+    assert!(
+        !waits.status.success(),
+        "all that is left waits for a person: {waits:?}"
+    );
     let approved = left.bench.run(&["approve", "job-1", "--yes"]);
     assert!(approved.status.success(), "{approved:?}");
     let drawn = hub.run(&draw);
     let told = String::from_utf8(drawn.stdout).unwrap();
     assert!(drawn.status.success(), "{told}");
     assert!(told.contains("drawn left: job-1 drew it"), "{told}");
-    let again = hub.run(&draw);
-    assert!(
-        again.status.success(),
-        "it is drawn, and nothing is left to do"
-    );
     let (_, sensed) = left
         .bench
         .call(&["sense", "{}", "--node", &left.served.url]);
@@ -578,5 +574,43 @@ fn a_queue_clears_no_stop_and_says_for_whom_it_waits() {
     assert!(
         !sensed["latched"].is_null() && sensed["job"].is_null(),
         "{sensed:#}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_is_taken_in_by_its_key_alone() {
+    let left = Member::start("name = \"left\"\n", &[], &[]);
+    let hub = Bench::new();
+    let alone = hub.run(&["nodes", "--for", "1s"]);
+    assert!(alone.status.success(), "{alone:?}");
+    let address = format!("http://{}", left.address());
+    let asked = http_client::fetch(&format!("{address}/identity/{}", "5".repeat(64))).await;
+    let key = asked.unwrap().1["key"].as_str().unwrap().to_owned();
+    std::fs::write(hub.path("hub.toml"), "name = \"hub\"\n").unwrap();
+    std::fs::write(hub.path("token"), "sth_of-left\n").unwrap();
+    let path = |name: &str| hub.path(name).display().to_string();
+    let (config, token) = (path("hub.toml"), path("token"));
+    let accept = |name: &str, key: &str| {
+        let call = ["--config", &config, "nodes", "accept", name, "--key", key];
+        hub.run(&[&call[..], &["--token-file", &token, "--address", &address]].concat())
+    };
+    let another = format!("{}{}", &key[1..], &key[..1]);
+    for (name, key) in [
+        ("left", another.as_str()),
+        ("right", &key),
+        ("left", "5f2c"),
+    ] {
+        let refused = accept(name, key);
+        let why = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(
+            !refused.status.success() && why.contains("nothing was changed"),
+            "{why}"
+        );
+    }
+    assert!(accept("left", &key).status.success());
+    let file = std::fs::read_to_string(hub.path("hub.toml")).unwrap();
+    assert!(
+        file.contains("[[peers]]") && file.contains(&address),
+        "{file}"
     );
 }
