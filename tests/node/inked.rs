@@ -5,8 +5,6 @@
     clippy::panic,
     clippy::print_stdout,
     clippy::cast_possible_wrap,
-    clippy::cast_sign_loss,
-    clippy::cast_possible_truncation,
     reason = "a failing test may panic, and says its figures"
 )]
 
@@ -37,8 +35,13 @@ struct InkBench(Bench);
 impl InkBench {
     fn new(model: &str) -> Self {
         let bench = Bench::new();
+        // The sheet lies where it does, whatever the scene's file comes to say of it.
+        std::fs::create_dir_all(bench.path("truth")).unwrap();
+        let sheet = concat!(env!("CARGO_MANIFEST_DIR"), "/scenes/tagged.toml");
+        std::fs::copy(sheet, bench.path("truth/tagged.toml")).unwrap();
+        let truth = bench.path("truth");
         let node = format!(
-            "[[arms]]\nname = \"arm\"\nmodel = \"{model}\"\nport = \"simulator\"\n{CAMERA}"
+            "[[arms]]\nname = \"arm\"\nmodel = \"{model}\"\nport = \"simulator\"\ntruth = {truth:?}\n{CAMERA}"
         );
         std::fs::write(bench.path("node.toml"), node).unwrap();
         Self(bench)
@@ -156,10 +159,21 @@ fn the_play_of_a_worn_arm_is_drawn_read_proposed_accepted_and_written() {
     assert_eq!(code, 0, "{said}");
     assert_eq!(bench.play_deg("so101-worn").unwrap(), play);
     let sheet = bench.file("tagged.toml").unwrap();
-    println!("{:?}", sheet["sheet"]);
-    // And a third that next to nothing is left.
+    assert_eq!(
+        sheet["sheet"]["correction"]["x_mm"]
+            .as_array()
+            .unwrap()
+            .len(),
+        6
+    );
+    // And a third that little is left.
     let found = bench.call("align", r#"{"scene": "tagged", "ink": true}"#);
     println!("{}", found["message"]);
+    let (before, after) = (
+        ink_off_mm(message),
+        ink_off_mm(found["message"].as_str().unwrap()),
+    );
+    assert!(before > 2.0 && after < 0.6, "{before} mm, then {after} mm");
     let (_, history) = bench.run(&["calibrate", "history"]);
     assert!(history.contains("ink that a camera read"), "{history}");
 }
@@ -182,6 +196,12 @@ fn on_an_arm_without_play_nothing_is_proposed() {
         code != 0 && shown.contains("nothing was touched"),
         "{shown}"
     );
+}
+
+/// How far the ink lies from the plan, as a result says it.
+fn ink_off_mm(message: &str) -> f64 {
+    let (_, off) = message.split_once("the ink lies ").unwrap();
+    off.split_once(" mm").unwrap().0.parse().unwrap()
 }
 
 /// Offsets of the pattern's readings, a mean for each line, from the proposal that a camera made.
@@ -239,28 +259,34 @@ fn gaps_that_a_person_measures_give_the_same_play_as_the_camera() {
     );
     // Rounds of the squares: their pieces to the left, right, below and above.
     let pieces = [[3, 1, 0, 2], [2, 0, 1, 3], [0, 2, 3, 1], [1, 3, 2, 0]];
-    let mut answers = String::new();
+    let mut answers: Vec<Option<String>> = Vec::new();
     for square in 0..9 {
         let of = pieces[square % 4].map(|piece| 16 * square as i64 + piece);
-        let off = |leg: i64| lines.get(&of[leg as usize]).copied();
+        let off = |side: usize| lines.get(&of[side]).copied();
         for (from, to) in [(0, 1), (2, 3)] {
             let gap = off(to).zip(off(from)).map(|(to, from)| 10.0 + to - from);
-            answers.push_str(&gap.map_or_else(String::new, |mm| format!("{mm:.1}")));
-            answers.push('\n');
+            answers.push(gap.map(|mm| format!("{mm:.1}")));
         }
     }
-    let (first, rest) = answers.split_at(answers.match_indices('\n').nth(5).unwrap().0 + 1);
-    // Half of it, then q; the same command goes on.
-    let left = bench.answered(&format!("{first}q\n"));
+    println!("{answers:?}");
+    let lines_of = |answers: &[Option<String>]| -> String {
+        let line = |mm: &Option<String>| mm.clone().unwrap_or_default() + "\n";
+        answers.iter().map(line).collect()
+    };
+    // Some of it, then q; the same command goes on, and asks again for what was skipped.
+    let (first, rest) = answers.split_at(6);
+    let left = bench.answered(&format!("{}q\n", lines_of(first)));
     assert!(left.contains("what was measured is kept"), "{left}");
-    let said = bench.answered(rest);
+    let skipped: Vec<_> = first.iter().filter(|mm| mm.is_none()).cloned().collect();
+    let rest = lines_of(&skipped) + &lines_of(rest);
+    let said = bench.answered(&rest);
     println!("{said}");
     let (code, said) = bench.run(&["calibrate", "accept"]);
     assert_eq!(code, 0, "{said}");
     let by_hand = bench.play_deg("so101-worn").unwrap();
     println!("camera {by_camera:?}, hand {by_hand:?}");
     assert!(
-        (by_hand[0] - by_camera[0]).abs() < 0.15,
+        (by_hand[0] - by_camera[0]).abs() < 0.2,
         "{by_hand:?} {by_camera:?}"
     );
 }
