@@ -153,7 +153,7 @@ impl CalibrationDesk<'_> {
         let known = pattern.get(gap).filter(|_| 2 * gap + 1 < ink.places.len());
         let known = known.ok_or_else(|| refused(format!("there is no gap {}", gap + 1)))?;
         let read = known.reading(mm);
-        if !(read.off_mm.abs() <= GAP_OFF_MM_MAX) {
+        if !mm.is_finite() || read.off_mm.abs() > GAP_OFF_MM_MAX {
             return Err(refused(format!(
                 "gap {} is planned {:.1} mm wide, and {mm} mm is not near that: measure from the middle of one line to the middle of the other",
                 gap + 1,

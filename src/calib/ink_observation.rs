@@ -112,7 +112,7 @@ impl PatternPath<'_> {
                 let sample = self.nearest(&tips, one.stroke, at_mm)?;
                 samples.push(sample);
                 places.push(InkPlace {
-                    at_mm,
+                    at_mm: at_mm.map(short),
                     node: 0,
                     station: one.stroke,
                     leg: one.stroke * PIECES_MAX + piece,
@@ -126,9 +126,9 @@ impl PatternPath<'_> {
             readings.push(PlaceReading {
                 place,
                 from: from.flatten(),
-                across: one.across,
-                off_mm: one.off_mm,
-                sigma_mm: one.sigma_mm,
+                across: one.across.map(short),
+                off_mm: short(one.off_mm),
+                sigma_mm: short(one.sigma_mm),
             });
         }
         let (path_deg, nodes) = self.thinned(&samples);
@@ -184,26 +184,29 @@ impl PatternPath<'_> {
         };
         let mut turns = Vec::new();
         for joint in 0..joints {
-            let mut heading = 0.0;
+            let mut was_up = None;
             for sample in 1..self.sent.len() {
-                let step = angle(sample, joint) - angle(sample - 1, joint);
-                if step == 0.0 {
+                let (now, before) = (angle(sample, joint), angle(sample - 1, joint));
+                let Some(is_up) = now.partial_cmp(&before).filter(|order| order.is_ne()) else {
                     continue;
-                }
-                if step.signum() != heading {
+                };
+                if was_up != Some(is_up) {
                     turns.push(sample - 1);
                 }
-                heading = step.signum();
+                was_up = Some(is_up);
             }
         }
         turns
     }
 }
 
-/// To a millionth of a degree.
+/// Returns a number as it is kept: a record is read again with every drawing.
+fn short(value: f64) -> f64 {
+    (value * 1e4).round() / 1e4 + 0.0
+}
+
 fn degrees(joints_rad: &JointVector) -> Vec<f64> {
-    let rounded = |q: &f64| (q.to_degrees() * 1e6).round() / 1e6 + 0.0;
-    joints_rad.iter().map(rounded).collect()
+    joints_rad.iter().map(|q| short(q.to_degrees())).collect()
 }
 
 /// Returns the joints of an angle each, in degrees.

@@ -104,7 +104,7 @@ impl DrawnPattern {
         let sample = |deg: &Vec<f64>| {
             let is_it = |q: &JointVector| {
                 let mut pairs = q.iter().zip(deg);
-                pairs.all(|(q, deg)| (q.to_degrees() - deg).abs() < 1e-5)
+                pairs.all(|(q, deg)| (q.to_degrees() - deg).abs() < 1e-4)
             };
             plan.samples.iter().position(is_it).unwrap()
         };

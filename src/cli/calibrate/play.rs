@@ -51,7 +51,7 @@ impl CalibrationFolders {
 
     async fn ask_gaps(&self, mut session: CalibrationSession) -> anyhow::Result<ExitStatus> {
         let scene = self.library.scene(&session.scene, None)?;
-        let gaps = gaps(&ink_pattern(&*scene)?);
+        let gaps = gaps(&ink_pattern(&scene)?);
         terminal_output::line(&gap_sketch(&gaps));
         terminal_output::note(HOW);
         let mut person = OperatorInput::listen()?;
