@@ -1,6 +1,8 @@
 //! Ink of the pattern made a proposal: play and sag of the joints first, then the sheet's place and its correction.
 
-use nalgebra::{Isometry3, Matrix3, Point3, Translation3, UnitQuaternion, Vector3};
+use nalgebra::{
+    Isometry3, Matrix3, Matrix6, Point3, Translation3, UnitQuaternion, Vector3, Vector6,
+};
 
 use super::assessment::{AssessmentInput, TouchAssessment, values_of};
 use super::calibration_record::{CalibrationChange, CalibrationKind, FileValues};
@@ -39,6 +41,13 @@ const LEFT_MM_MAX: f64 = 0.3;
 const PLAY_DEG_MAX: f64 = 2.0;
 const SAG_DEG_PER_N_M_MAX: f64 = 5.0;
 
+/// Within the drawn part a correction may fall short of what is left by so much.
+const SHORT_MM_MAX: f64 = 0.6;
+
+/// Steps from the whole of a correction to none of it, and the share of the bound that it keeps to: a file has its numbers rounded.
+const SHRINKINGS: u32 = 200;
+const BOUND_SHARE: f64 = 0.99;
+
 /// Looks along each side of the drawn part of the sheet.
 const LOOKS: u32 = 7;
 const DRAWN: [f64; 2] = [0.2, 0.85];
@@ -67,7 +76,7 @@ pub fn pattern_stage(scene: &Scene) -> Option<PatternStage<'_>> {
             axis: pen.axis,
         },
         surface: &scene.surface,
-        correction: scene.correction,
+        made_good_deg: values(&compensation_now(&scene.arm), PLAY_KEY),
     })
 }
 
@@ -214,8 +223,8 @@ impl InkFit {
         figures
     }
 
-    fn finding(&self) -> FitFinding {
-        let mut finding = FitFinding::good();
+    /// Adds what is not as good as it might be.
+    fn add_reasons(&self, finding: &mut FitFinding) {
         let unseen: Vec<&str> = self
             .names
             .iter()
@@ -235,12 +244,11 @@ impl InkFit {
                 millimetres(self.play.rms_mm, 2)
             ));
         }
-        finding
     }
 
     /// The largest error of the sheet within the drawn part, and its standard deviation there.
     fn largest_error_mm(&self) -> (f64, f64) {
-        let errors = looks(self.size_mm).map(|at| {
+        let errors = looks(self.size_mm, DRAWN).map(|at| {
             let [x, y] = field_at(&self.play.field_mm, self.size_mm, at);
             let [sx, sy] = self.play.field_sigma_mm(self.size_mm, at);
             (x.hypot(y), sx.hypot(sy))
@@ -303,10 +311,22 @@ impl AssessmentInput<'_> {
     pub(super) fn played(&self, seen: &InkObservation) -> TouchAssessment {
         let fit = match InkFit::new(self.scene, seen) {
             Ok(fit) => fit,
-            Err(error) => return self.unread(&error, compensation_now(&self.scene.arm)),
+            Err(error) => {
+                let mut assessed = self.unread(&error, compensation_now(&self.scene.arm));
+                if seen.is_by_hand() {
+                    assessed.finding = FitFinding::good();
+                    assessed.finding.redo(format!(
+                        "{} of {} gaps are measured, and that is not enough: `steadyhand calibrate play --scene {}` asks for them ({error})",
+                        seen.readings.len(),
+                        seen.places.len() / 2,
+                        self.scene.name
+                    ));
+                }
+                return assessed;
+            }
         };
         let new = fit.joint_values();
-        let mut finding = fit.finding();
+        let mut finding = FitFinding::good();
         for (key, most) in [(PLAY_KEY, PLAY_DEG_MAX), (SAG_KEY, SAG_DEG_PER_N_M_MAX)] {
             let values = new.get(key).into_iter().flatten();
             let largest = values.copied().fold(0.0, f64::max);
@@ -314,6 +334,7 @@ impl AssessmentInput<'_> {
                 format!("{key} would be {largest:.2}, and {most} is the most that is compensated: a gear or horn is loose; tighten it, and draw again")
             });
         }
+        fit.add_reasons(&mut finding);
         let deg = new
             .get(PLAY_KEY)
             .into_iter()
@@ -346,20 +367,19 @@ impl AssessmentInput<'_> {
             .correction
             .map_or([[0.0; 6]; 2], |known| known.coefficients_mm);
         let left = rigid.taken_off(&fit.play.field_mm, size_mm);
-        let mut corrected = known;
-        for (all, left) in corrected.iter_mut().zip(left) {
+        let mut wanted = known;
+        for (all, left) in wanted.iter_mut().zip(left) {
             all.iter_mut().zip(left).for_each(|(of, left)| *of -= left);
         }
-        let mut finding = fit.finding();
-        let largest_mm = match SheetCorrection::new(corrected, size_mm) {
-            Ok(made) => made.largest_mm(),
-            Err(error) => {
-                finding.redo(format!(
-                    "{error}; what is left after shift and turn is too much for a correction of {CORRECTION_MM_MAX} mm: find the zeros and the tip by touches first (`steadyhand calibrate touch zeros`, `touch tool`)"
-                ));
-                f64::INFINITY
-            }
-        };
+        let mut finding = FitFinding::good();
+        let (corrected, short_mm) = within_bounds(&wanted, size_mm);
+        finding.limit(short_mm <= SHORT_MM_MAX, || {
+            format!(
+                "{} of what is left after shift and turn are more than the {CORRECTION_MM_MAX} mm that a correction may be: find the zeros and the tip by touches first (`steadyhand calibrate touch zeros`, `touch tool`), and draw again",
+                millimetres(short_mm, 2)
+            )
+        });
+        fit.add_reasons(&mut finding);
         let flat = rigid.moved(&surface.flat(), size_mm);
         let mut new = values_of(surface, &flat);
         if self.scene.correction.is_some() || corrected.iter().flatten().any(|mm| *mm != 0.0) {
@@ -376,7 +396,7 @@ impl AssessmentInput<'_> {
             ("shift_x_mm".to_owned(), rigid.shift_mm[0]),
             ("shift_y_mm".to_owned(), rigid.shift_mm[1]),
             ("turn_deg".to_owned(), rigid.turn_rad.to_degrees()),
-            ("correction_mm_max".to_owned(), largest_mm),
+            ("correction_short_mm".to_owned(), short_mm),
             ("sheet_sigma_mm".to_owned(), sigma_mm),
         ]);
         TouchAssessment {
@@ -409,15 +429,52 @@ impl AssessmentInput<'_> {
     }
 }
 
+fn values(of: &FileValues, key: &str) -> Vec<f64> {
+    of.get(key).cloned().unwrap_or_default()
+}
+
 fn number(of: usize) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "some hundreds")]
     let number = of as f64;
     number
 }
 
-/// Places all over the part of a sheet that the pattern covers.
-fn looks([width_mm, height_mm]: [f64; 2]) -> impl Iterator<Item = [f64; 2]> {
-    let [low, high] = DRAWN;
+/// Returns the correction nearest to this one, within the drawn part, that moves no place of the sheet by more than it may; and
+/// by how much it falls short there.
+fn within_bounds(wanted: &[[f64; 6]; 2], size_mm: [f64; 2]) -> ([[f64; 6]; 2], f64) {
+    let moments = |places: &mut dyn Iterator<Item = [f64; 2]>| {
+        places.fold(Matrix6::zeros(), |sum, at| {
+            let terms = Vector6::from(SheetCorrection::terms(size_mm, at));
+            sum + terms * terms.transpose()
+        })
+    };
+    let drawn = moments(&mut looks(size_mm, DRAWN));
+    let all = moments(&mut looks(size_mm, [0.0, 1.0]));
+    // What is little known, beyond the drawn part, gives way first.
+    let shrunk = |by: f64| {
+        let solve = (drawn + all.scale(by))
+            .try_inverse()
+            .map(|inverse| inverse * drawn);
+        wanted.map(|of| solve.map_or([0.0; 6], |solve| (solve * Vector6::from(of)).into()))
+    };
+    let fits = |of: &[[f64; 6]; 2]| {
+        SheetCorrection::new(*of, size_mm)
+            .is_ok_and(|made| made.largest_mm() <= BOUND_SHARE * CORRECTION_MM_MAX)
+    };
+    let strengths = (0..SHRINKINGS).map(|step| f64::from(step) / f64::from(SHRINKINGS - step));
+    let corrected = strengths.map(shrunk).find(fits).unwrap_or_default();
+    let short = looks(size_mm, DRAWN).map(|at| {
+        let ([ax, ay], [bx, by]) = (
+            field_at(wanted, size_mm, at),
+            field_at(&corrected, size_mm, at),
+        );
+        (ax - bx).hypot(ay - by)
+    });
+    (corrected, short.fold(0.0, f64::max))
+}
+
+/// Places all over a part of a sheet, in shares of its sides.
+fn looks([width_mm, height_mm]: [f64; 2], [low, high]: [f64; 2]) -> impl Iterator<Item = [f64; 2]> {
     let share = move |n: u32| low + (high - low) * f64::from(n) / f64::from(LOOKS - 1);
     (0..LOOKS).flat_map(move |row| {
         (0..LOOKS).map(move |column| [share(column) * width_mm, share(row) * height_mm])
@@ -440,7 +497,7 @@ impl RigidError {
     /// The shift and turn that leave the least.
     fn of_field(field_mm: &[[f64; 6]; 2], size_mm: [f64; 2]) -> Self {
         let (mut normal, mut right) = (Matrix3::zeros(), Vector3::zeros());
-        for [x, y] in looks(size_mm) {
+        for [x, y] in looks(size_mm, DRAWN) {
             let off = field_at(field_mm, size_mm, [x, y]);
             let (dx, dy) = (x - size_mm[0] / 2.0, y - size_mm[1] / 2.0);
             for (row, off) in [

@@ -15,6 +15,8 @@ pub struct InkObservation {
     pub camera: Option<String>,
     /// Time of the drawing, in milliseconds since 1970.
     pub at_ms: u64,
+    /// Play of each joint that was made good while it was drawn, in degrees.
+    pub made_good_deg: Vec<f64>,
     /// Joints as they were sent, in degrees: where one of them turned round, and at every place.
     pub path_deg: Vec<Vec<f64>>,
     /// Places of the pattern that were read.
@@ -33,9 +35,6 @@ pub struct InkPlace {
     pub at_mm: [f64; 2],
     /// Which of the path's postures.
     pub node: usize,
-    /// Joints that the plan expects to be reached there, in degrees, where they are not those that were sent.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub reached_deg: Vec<f64>,
     /// Which stroke of the pattern.
     pub station: usize,
     /// Which line of the whole pattern: readings of one have their errors in common.
@@ -110,12 +109,11 @@ impl PatternPath<'_> {
         let (mut places, mut readings) = (Vec::new(), Vec::new());
         for one in read {
             let mut add = |piece: usize, at_mm: [f64; 2]| {
-                let sample = self.nearest(stage, &tips, one.stroke, at_mm)?;
+                let sample = self.nearest(&tips, one.stroke, at_mm)?;
                 samples.push(sample);
                 places.push(InkPlace {
-                    at_mm,
+                    at_mm: at_mm.map(short),
                     node: 0,
-                    reached_deg: self.reached_deg(sample),
                     station: one.stroke,
                     leg: one.stroke * PIECES_MAX + piece,
                 });
@@ -128,9 +126,9 @@ impl PatternPath<'_> {
             readings.push(PlaceReading {
                 place,
                 from: from.flatten(),
-                across: one.across,
-                off_mm: one.off_mm,
-                sigma_mm: one.sigma_mm,
+                across: one.across.map(short),
+                off_mm: short(one.off_mm),
+                sigma_mm: short(one.sigma_mm),
             });
         }
         let (path_deg, nodes) = self.thinned(&samples);
@@ -138,6 +136,7 @@ impl PatternPath<'_> {
             place.node = node;
         }
         InkObservation {
+            made_good_deg: stage.made_good_deg.clone(),
             path_deg,
             places,
             readings,
@@ -156,15 +155,8 @@ impl PatternPath<'_> {
     }
 
     /// Returns the sample at which a place of a stroke is drawn.
-    fn nearest(
-        &self,
-        stage: &PatternStage<'_>,
-        tips: &[Vec<[f64; 2]>],
-        stroke: usize,
-        at_mm: [f64; 2],
-    ) -> Option<usize> {
-        let [dx, dy] = stage.correction.map_or([0.0; 2], |known| known.at(at_mm));
-        let far = |[x, y]: &[f64; 2]| (x - at_mm[0] - dx).hypot(y - at_mm[1] - dy);
+    fn nearest(&self, tips: &[Vec<[f64; 2]>], stroke: usize, at_mm: [f64; 2]) -> Option<usize> {
+        let far = |[x, y]: &[f64; 2]| (x - at_mm[0]).hypot(y - at_mm[1]);
         let drawn = tips.get(stroke)?.iter().enumerate();
         let (index, _) = drawn.min_by(|(_, a), (_, b)| far(a).total_cmp(&far(b)))?;
         Some(self.strokes.get(stroke)?.start + index)
@@ -183,14 +175,6 @@ impl PatternPath<'_> {
         (nodes, samples.iter().map(of).collect())
     }
 
-    /// Returns the joints that are expected at a sample, where they are not those sent.
-    fn reached_deg(&self, sample: usize) -> Vec<f64> {
-        match (self.sent.get(sample), self.reached.get(sample)) {
-            (Some(sent), Some(reached)) if sent != reached => degrees(reached),
-            _ => Vec::new(),
-        }
-    }
-
     /// Samples at which a joint turns round.
     fn turns(&self) -> Vec<usize> {
         let joints = self.sent.first().map_or(0, |first| first.len());
@@ -200,26 +184,29 @@ impl PatternPath<'_> {
         };
         let mut turns = Vec::new();
         for joint in 0..joints {
-            let mut heading = 0.0;
+            let mut was_up = None;
             for sample in 1..self.sent.len() {
-                let step = angle(sample, joint) - angle(sample - 1, joint);
-                if step == 0.0 {
+                let (now, before) = (angle(sample, joint), angle(sample - 1, joint));
+                let Some(is_up) = now.partial_cmp(&before).filter(|order| order.is_ne()) else {
                     continue;
-                }
-                if step.signum() != heading {
+                };
+                if was_up != Some(is_up) {
                     turns.push(sample - 1);
                 }
-                heading = step.signum();
+                was_up = Some(is_up);
             }
         }
         turns
     }
 }
 
-/// To a millionth of a degree.
+/// Returns a number as it is kept: a record is read again with every drawing.
+fn short(value: f64) -> f64 {
+    (value * 1e4).round() / 1e4 + 0.0
+}
+
 fn degrees(joints_rad: &JointVector) -> Vec<f64> {
-    let rounded = |q: &f64| (q.to_degrees() * 1e6).round() / 1e6 + 0.0;
-    joints_rad.iter().map(rounded).collect()
+    joints_rad.iter().map(|q| short(q.to_degrees())).collect()
 }
 
 /// Returns the joints of an angle each, in degrees.

@@ -15,6 +15,7 @@ mod cylinder_fit;
 mod edit_scene_file;
 mod fit;
 mod fit_verdict;
+mod hand_gaps;
 mod ink_assessment;
 mod ink_observation;
 mod ink_pattern;
@@ -60,6 +61,7 @@ pub use fit_verdict::{
     FitFinding, FitVerdict, TOUCHES_EACH, judge_pivot, judge_plane, judge_reading, judge_rolled,
     judge_tracking, judge_zeros,
 };
+pub use hand_gaps::{GAP_SIGMA_MM, PatternGap, gap_sketch, gaps};
 pub use ink_assessment::{InkFit, pattern_stage};
 pub use ink_observation::{
     InkObservation, InkPlace, PatternPath, PatternReading, PlaceReading, RestReading,

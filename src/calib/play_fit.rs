@@ -9,10 +9,10 @@
     reason = "every index is a reading, a place that was checked, or an unknown"
 )]
 
-use nalgebra::{DMatrix, DVector, SymmetricEigen};
+use nalgebra::{DMatrix, DVector, SymmetricEigen, Vector3};
 
 use super::ink_observation::{InkObservation, joints_of};
-use super::play_operator::PlayOperator;
+use super::play_operator::{LaggingJoint, PlayOperator};
 use super::stats::{MAD_TO_SIGMA, median};
 use base::units::JointVector;
 use kin::{KinematicChain, ToolTip};
@@ -35,7 +35,10 @@ const CLEANINGS: usize = 4;
 const SIGMAS_MAX: f64 = 4.0;
 
 /// Prior standard deviation of half the play at one stroke from its mean: it differs along a joint's turn.
-const VARIES_DEG: f64 = 0.06;
+const VARIES_DEG: f64 = 0.047;
+
+/// Prior standard deviation of half the play: as good as nothing is known.
+const HALF_PRIOR_DEG: f64 = 5.0;
 
 /// Prior standard deviations of the sheet's error: its place, its turn and scale, its curvature.
 const FIELD_PRIOR_MM: [f64; 6] = [10.0, 1.5, 1.5, 0.7, 0.7, 0.7];
@@ -51,6 +54,9 @@ pub(super) const PLAY_DEG_MIN: f64 = 0.1;
 
 /// So many standard deviations are significant.
 const SIGNIFICANT: f64 = 3.0;
+
+/// Fewer lines do not show how much those of one line have in common: what a person measured is taken to be as good as said.
+const CLUSTERS_MIN: usize = 25;
 
 /// Reason that ink gives no play.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -131,7 +137,7 @@ impl PlayFit {
 const FIELD: usize = 12;
 
 /// The arm and the sheet of a pattern.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct PatternStage<'a> {
     /// The arm.
     pub chain: &'a KinematicChain,
@@ -139,8 +145,8 @@ pub struct PatternStage<'a> {
     pub tip: ToolTip,
     /// The sheet.
     pub surface: &'a Surface,
-    /// Correction that was drawn with.
-    pub correction: Option<SheetCorrection>,
+    /// Play of each joint that drawings make good.
+    pub made_good_deg: Vec<f64>,
 }
 
 /// Readings, ready to be fitted.
@@ -149,6 +155,8 @@ pub struct PlayEquations {
     joints: usize,
     stations: usize,
     path_deg: Vec<Vec<f64>>,
+    /// From where each servo was sent to where its joint was expected, at each node.
+    expected_deg: Vec<Vec<f64>>,
     rows: Vec<PlayRow>,
 }
 
@@ -158,8 +166,33 @@ struct RowEnd {
     sign: f64,
     node: usize,
     station: usize,
-    reached_deg: Vec<f64>,
+    /// Along the reading's line of sight, a joint each.
     mm_per_deg: Vec<f64>,
+    /// The same along the sheet's x and y.
+    aside_mm_per_deg: Vec<[f64; 2]>,
+    /// Change of the first for each millimetre by which the ink lies aside along x and y.
+    turn_per_mm: Vec<[f64; 2]>,
+    terms: [f64; 6],
+}
+
+impl RowEnd {
+    /// By how much a degree of each joint moves the ink, from where the joints behind it and the sheet's error have brought it.
+    fn levers(&self, off_deg: &[f64], field_mm: &[[f64; 6]; 2]) -> Vec<f64> {
+        let mut aside = field_mm.map(|all| dot(&all, &self.terms));
+        let mut levers = vec![0.0; off_deg.len()];
+        for (joint, off_deg) in off_deg.iter().enumerate().rev() {
+            let turned = dot(&self.turn_per_mm[joint], &aside);
+            levers[joint] = self.sign * (self.mm_per_deg[joint] + turned);
+            for (aside, by) in aside.iter_mut().zip(self.aside_mm_per_deg[joint]) {
+                *aside += by * off_deg;
+            }
+        }
+        levers
+    }
+}
+
+fn dot<const N: usize>(a: &[f64; N], b: &[f64; N]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
 #[derive(Debug)]
@@ -179,7 +212,12 @@ impl PlayEquations {
     pub fn new(stage: &PatternStage<'_>, seen: &InkObservation) -> Result<Self, PlayFitError> {
         let joints = stage.chain.dof();
         let is_posture = |deg: &Vec<f64>| deg.len() == joints && deg.iter().all(|q| q.is_finite());
-        if !seen.path_deg.iter().all(is_posture) {
+        if !seen
+            .path_deg
+            .iter()
+            .chain([&seen.made_good_deg])
+            .all(is_posture)
+        {
             return Err(PlayFitError::Damaged);
         }
         let rows: Option<Vec<PlayRow>> = seen
@@ -205,7 +243,12 @@ impl PlayEquations {
             })
             .collect();
         let rows = rows.ok_or(PlayFitError::Damaged)?;
+        let made_good = seen.made_good_deg.iter().map(|deg| deg / 2.0);
+        let made_good = DVector::from_iterator(joints, made_good);
+        let expected = lag(&seen.path_deg, &made_good).into_iter();
+        let off = |node: Vec<LaggingJoint>| node.iter().map(|joint| joint.off_deg).collect();
         Ok(Self {
+            expected_deg: expected.map(off).collect(),
             joints,
             stations: seen
                 .places
@@ -216,6 +259,11 @@ impl PlayEquations {
             path_deg: seen.path_deg.clone(),
             rows,
         })
+    }
+
+    #[cfg(test)]
+    pub(super) fn offsets_mm(&self) -> Vec<f64> {
+        self.rows.iter().map(|row| row.off_mm).collect()
     }
 
     /// Puts other offsets in the place of those that were read.
@@ -263,7 +311,7 @@ impl PlayEquations {
             angles().fold(f64::MIN, f64::max) - angles().fold(f64::MAX, f64::min)
         };
         let halves = DVector::zeros(self.joints);
-        let lag = self.lag(&halves);
+        let lag = lag(&self.path_deg, &halves);
         let is_known = |joint: &usize| lag.iter().any(|node| node[*joint].is_known);
         (0..self.joints)
             .filter(|joint| spread(joint) > 0.0 && is_known(joint))
@@ -272,29 +320,29 @@ impl PlayEquations {
 
     /// Rows at which the side of every moving joint is known.
     fn known(&self, moving: &[usize]) -> Vec<bool> {
-        let lag = self.lag(&DVector::zeros(self.joints));
+        let lag = lag(&self.path_deg, &DVector::zeros(self.joints));
         let is_known = |end: &RowEnd| moving.iter().all(|joint| lag[end.node][*joint].is_known);
         self.rows
             .iter()
             .map(|row| row.ends.iter().all(is_known))
             .collect()
     }
+}
 
-    /// Where each joint lies at each node of the path with this half play each.
-    fn lag(&self, halves_deg: &DVector<f64>) -> Vec<Vec<super::play_operator::LaggingJoint>> {
-        let Some(first) = self.path_deg.first() else {
-            return Vec::new();
-        };
-        let begin = first.iter().zip(halves_deg.iter());
-        let mut joints: Vec<PlayOperator> = begin
-            .map(|(servo, half)| PlayOperator::new(*half, *servo))
-            .collect();
-        let turn = |node: &Vec<f64>| {
-            let all = joints.iter_mut().zip(node);
-            all.map(|(joint, servo)| joint.turn(*servo)).collect()
-        };
-        self.path_deg.iter().map(turn).collect()
-    }
+/// Where each joint lies at each node of a path with this half play each.
+fn lag(path_deg: &[Vec<f64>], halves_deg: &DVector<f64>) -> Vec<Vec<LaggingJoint>> {
+    let Some(first) = path_deg.first() else {
+        return Vec::new();
+    };
+    let begin = first.iter().zip(halves_deg.iter());
+    let mut joints: Vec<PlayOperator> = begin
+        .map(|(servo, half)| PlayOperator::new(*half, *servo))
+        .collect();
+    let turn = |node: &Vec<f64>| {
+        let all = joints.iter_mut().zip(node);
+        all.map(|(joint, servo)| joint.turn(*servo)).collect()
+    };
+    path_deg.iter().map(turn).collect()
 }
 
 impl PlayRow {
@@ -309,14 +357,10 @@ impl PlayRow {
     ) -> Option<()> {
         let place = seen.places.get(place)?;
         let node = seen.path_deg.get(place.node)?;
-        let reached_deg = match place.reached_deg.is_empty() {
-            true => node.clone(),
-            false => place.reached_deg.clone(),
-        };
-        if reached_deg.len() != node.len() || !place.at_mm.iter().all(|mm| mm.is_finite()) {
+        if !place.at_mm.iter().all(|mm| mm.is_finite()) {
             return None;
         }
-        let mm_per_deg = levers(stage, &joints_of(&reached_deg), across);
+        let levers = JointLevers::new(stage, &joints_of(node), across);
         let terms = SheetCorrection::terms(stage.surface.size_mm(), place.at_mm);
         for (index, term) in self.field.iter_mut().enumerate() {
             *term += sign * across[index / 6] * terms[index % 6];
@@ -326,23 +370,41 @@ impl PlayRow {
             sign,
             node: place.node,
             station: place.station,
-            reached_deg,
-            mm_per_deg,
+            mm_per_deg: levers.mm_per_deg,
+            aside_mm_per_deg: levers.aside_mm_per_deg,
+            turn_per_mm: levers.turn_per_mm,
+            terms,
         });
         Some(())
     }
 }
 
-/// By how much a degree of each joint moves the tip along a direction of the sheet.
-fn levers(stage: &PatternStage<'_>, joints_rad: &JointVector, across: [f64; 2]) -> Vec<f64> {
-    let flat = stage.surface.flat();
-    let across = flat.rotation * nalgebra::Vector3::new(across[0], across[1], 0.0);
-    let jacobian = stage.chain.jacobian(joints_rad, &stage.tip);
-    let along = |column: &[f64; 6]| {
-        let tip = nalgebra::Vector3::new(column[0], column[1], column[2]);
-        (tip * 1e3).dot(&across) * 1_f64.to_radians()
-    };
-    jacobian.iter().map(along).collect()
+/// By how much a degree of each joint moves the tip: see [`RowEnd`].
+struct JointLevers {
+    mm_per_deg: Vec<f64>,
+    aside_mm_per_deg: Vec<[f64; 2]>,
+    turn_per_mm: Vec<[f64; 2]>,
+}
+
+impl JointLevers {
+    fn new(stage: &PatternStage<'_>, joints_rad: &JointVector, across: [f64; 2]) -> Self {
+        let flat = stage.surface.flat().rotation;
+        let axes = [Vector3::x(), Vector3::y()].map(|axis| flat * axis);
+        let across = flat * Vector3::new(across[0], across[1], 0.0);
+        let jacobian = stage.chain.jacobian(joints_rad, &stage.tip);
+        let deg = 1_f64.to_radians();
+        let moves = |[x, y, z, ..]: &[f64; 6]| Vector3::new(*x, *y, *z) * 1e3 * deg;
+        let turns = |[.., x, y, z]: &[f64; 6]| Vector3::new(*x, *y, *z) * deg;
+        let turn = |of: &[f64; 6]| axes.map(|aside| turns(of).cross(&aside).dot(&across));
+        Self {
+            mm_per_deg: jacobian.iter().map(|of| moves(of).dot(&across)).collect(),
+            aside_mm_per_deg: jacobian
+                .iter()
+                .map(|of| axes.map(|axis| moves(of).dot(&axis)))
+                .collect(),
+            turn_per_mm: jacobian.iter().map(turn).collect(),
+        }
+    }
 }
 
 /// A fit to some of the readings. Unknowns: half the play of each moving joint, by how much it differs at each stroke, and the
@@ -366,14 +428,6 @@ impl FitRound {
         }
         let joints = moving.len();
         let unknowns = joints * (1 + equations.stations) + FIELD;
-        let prior = DVector::from_fn(unknowns, |index, _| {
-            let sigma = match index {
-                _ if index < joints => 5.0,
-                _ if index < unknowns - FIELD => VARIES_DEG,
-                _ => FIELD_PRIOR_MM[(index + FIELD - unknowns) % 6],
-            };
-            1.0 / (sigma * sigma)
-        });
         let mut halves_deg = DVector::zeros(equations.joints);
         for joint in &moving {
             halves_deg[*joint] = BEGIN_DEG;
@@ -383,7 +437,7 @@ impl FitRound {
             normal: DMatrix::zeros(unknowns, unknowns),
             moving,
             halves_deg,
-            prior,
+            prior: priors(joints, unknowns),
         };
         for _ in 0..ROUNDS {
             round.improve(equations, kept)?;
@@ -427,23 +481,27 @@ impl FitRound {
 
     /// The equations around the present plays: the change of each reading with each unknown, and what is left to explain.
     fn linear(&self, equations: &PlayEquations, kept: &[usize]) -> (DMatrix<f64>, DVector<f64>) {
-        let lag = equations.lag(&self.halves_deg);
+        let lag = lag(&equations.path_deg, &self.halves_deg);
         let (joints, unknowns) = (self.moving.len(), self.x.len());
+        let field_mm = self.field_mm();
         let mut design = DMatrix::zeros(kept.len(), unknowns);
         let mut rest = DVector::zeros(kept.len());
         for (index, row) in kept.iter().enumerate() {
             let row = &equations.rows[*row];
             rest[index] = row.off_mm;
             for end in &row.ends {
+                let mut off_deg = vec![0.0; equations.joints];
+                for joint in &self.moving {
+                    let expected_deg = equations.expected_deg[end.node][*joint];
+                    off_deg[*joint] = lag[end.node][*joint].off_deg - expected_deg;
+                }
+                let levers = end.levers(&off_deg, &field_mm);
                 for (place, joint) in self.moving.iter().enumerate() {
-                    let lagging = &lag[end.node][*joint];
-                    let lever = end.sign * end.mm_per_deg[*joint];
-                    let servo_deg = equations.path_deg[end.node][*joint];
-                    let lies_deg = servo_deg + lagging.off_deg;
-                    rest[index] -= lever * (lies_deg - end.reached_deg[*joint]);
-                    design[(index, place)] += lever * lagging.slope;
                     let here = joints * (1 + end.station) + place;
-                    design[(index, here)] += lever * lagging.slope;
+                    let change = levers[*joint] * lag[end.node][*joint].slope;
+                    rest[index] -= levers[*joint] * off_deg[*joint];
+                    design[(index, place)] += change;
+                    design[(index, here)] += change;
                 }
             }
             for (term, value) in row.field.iter().enumerate() {
@@ -521,9 +579,9 @@ impl FitRound {
         let covariance = self.covariance(equations, kept);
         let (joints, unknowns) = (self.moving.len(), self.x.len());
         let shows = self.showing();
-        let stations = self.stations(equations, kept);
         let mut play = vec![None; equations.joints];
         for place in shows {
+            let stations = self.stations(equations, kept);
             let mean = DVector::from_fn(unknowns, |index, _| match index {
                 _ if index == place => 1.0,
                 _ if index >= joints && index < unknowns - FIELD && index % joints == place => {
@@ -541,12 +599,11 @@ impl FitRound {
                 sigma_deg: 2.0 * variance.max(0.0).sqrt(),
             });
         }
-        let field = |index: usize| self.x[unknowns - FIELD + index];
         let offs = kept.iter().map(|row| equations.rows[*row].off_mm);
         let rest = self.rest(equations, kept);
         PlayFit {
             play,
-            field_mm: [0, 6].map(|from| [0, 1, 2, 3, 4, 5].map(|term| field(from + term))),
+            field_mm: self.field_mm(),
             before_mm: super::stats::rms(offs),
             rms_mm: super::stats::rms(rest.iter().map(|(rest, _)| *rest)),
             readings: kept.len(),
@@ -556,6 +613,11 @@ impl FitRound {
                 .view((unknowns - FIELD, unknowns - FIELD), (FIELD, FIELD))
                 .into_owned(),
         }
+    }
+
+    fn field_mm(&self) -> [[f64; 6]; 2] {
+        let first = self.x.len() - FIELD;
+        [0, 6].map(|from| [0, 1, 2, 3, 4, 5].map(|term| self.x[first + from + term]))
     }
 
     /// The share of each stroke in the mean over those that were read.
@@ -595,9 +657,14 @@ impl FitRound {
         let Some(inverse) = self.normal.clone().try_inverse() else {
             return DMatrix::from_element(unknowns, unknowns, f64::INFINITY);
         };
-        let used = self.used(&inverse, &design, equations, kept);
-        let (clusters, readings) = (count(scores.len()), count(kept.len()));
-        let small = clusters / (clusters - 1.0).max(1.0) * readings / (readings - used).max(1.0);
+        if scores.len() < CLUSTERS_MIN {
+            let used = self.used(&inverse, &design, equations, kept);
+            let squares = rest.iter().map(|(of, sigma)| (of / sigma).powi(2));
+            let freedom = (count(kept.len()) - used).max(1.0);
+            return inverse.scale((squares.sum::<f64>() / freedom).max(1.0));
+        }
+        let clusters = count(scores.len());
+        let small = clusters / (clusters - 1.0).max(1.0);
         let mut meat = DMatrix::from_diagonal(&self.prior);
         for score in scores.values() {
             meat += (score * score.transpose()).scale(small);
@@ -619,6 +686,18 @@ impl FitRound {
         };
         kept.iter().enumerate().map(leverage).sum()
     }
+}
+
+/// What is known of each unknown without any reading, as one over its variance.
+fn priors(joints: usize, unknowns: usize) -> DVector<f64> {
+    DVector::from_fn(unknowns, |index, _| {
+        let sigma = match index {
+            _ if index < joints => HALF_PRIOR_DEG,
+            _ if index < unknowns - FIELD => VARIES_DEG,
+            _ => FIELD_PRIOR_MM[(index + FIELD - unknowns) % 6],
+        };
+        1.0 / (sigma * sigma)
+    })
 }
 
 /// The 97.5 % quantile of Student's distribution, within 1 % from 4 degrees up.

@@ -9,6 +9,7 @@ mod history;
 mod joints;
 mod operator_input;
 mod place;
+mod play;
 mod pose_sketch;
 mod proposal;
 pub(super) mod teach;
@@ -30,6 +31,7 @@ pub(super) async fn run(node: &NodeOptions, what: CalibrateCommand) -> anyhow::R
             let place = CalibrationFolders::find(node, &args.at).await?;
             place.camera(&args).await
         }
+        CalibrateCommand::Play(args) => play::run(node, &args).await,
         CalibrateCommand::Show { out, json, at } => CalibrationFolders::find(node, &at)
             .await?
             .show(out.as_deref(), json),

@@ -1,4 +1,4 @@
-//! Evaluation of a camera's picture of a sheet: the tags on it, its pose, its offset.
+//! Evaluation of a camera's picture of a sheet: the tags on it, its pose, its offset, and where lines of ink lie.
 //!
 //! Pure functions of pixels and of the known lens and tags: no device, no time, no arm. A
 //! picture is not trusted, so looks alone never suffice: a tag must have its frame

@@ -4,15 +4,18 @@
     clippy::indexing_slicing,
     clippy::panic,
     clippy::print_stdout,
+    clippy::cast_possible_wrap,
     reason = "a failing test may panic, and says its figures"
 )]
 
 use std::f64::consts::TAU;
+use std::io::Write;
+use std::process::Stdio;
 
 use serde_json::Value;
 
+use crate::support::Bench;
 use crate::support::chance::Chance;
-use crate::support::{Bench, Served, post};
 
 const CAMERA: &str = r#"
 [[cameras]]
@@ -32,8 +35,13 @@ struct InkBench(Bench);
 impl InkBench {
     fn new(model: &str) -> Self {
         let bench = Bench::new();
+        // The sheet lies where it does, whatever the scene's file comes to say of it.
+        std::fs::create_dir_all(bench.path("truth")).unwrap();
+        let sheet = concat!(env!("CARGO_MANIFEST_DIR"), "/scenes/tagged.toml");
+        std::fs::copy(sheet, bench.path("truth/tagged.toml")).unwrap();
+        let truth = bench.path("truth");
         let node = format!(
-            "[[arms]]\nname = \"arm\"\nmodel = \"{model}\"\nport = \"simulator\"\n{CAMERA}"
+            "[[arms]]\nname = \"arm\"\nmodel = \"{model}\"\nport = \"simulator\"\ntruth = {truth:?}\n{CAMERA}"
         );
         std::fs::write(bench.path("node.toml"), node).unwrap();
         Self(bench)
@@ -55,10 +63,35 @@ impl InkBench {
         serde_json::from_str(&text[..end]).unwrap_or_else(|_| panic!("{text}"))
     }
 
-    fn serve(&self) -> Served {
+    /// `calibrate play` with these lines at its standard input.
+    fn answered(&self, lines: &str) -> String {
         let (config, state) = (self.0.path("node.toml"), self.0.state());
-        let all = ["--config", config.to_str().unwrap(), "--state", &state];
-        self.0.serve(&all)
+        let all = [
+            "--config",
+            config.to_str().unwrap(),
+            "--state",
+            &state,
+            "calibrate",
+            "play",
+            "--scene",
+            "tagged",
+        ];
+        let mut command = self.0.command(&all);
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        child
+            .stdin
+            .take()
+            .unwrap()
+            .write_all(lines.as_bytes())
+            .unwrap();
+        let output = child.wait_with_output().unwrap();
+        let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
+        text.push_str(&String::from_utf8_lossy(&output.stderr));
+        text
     }
 
     fn file(&self, name: &str) -> Option<toml::Table> {
@@ -113,6 +146,34 @@ fn the_play_of_a_worn_arm_is_drawn_read_proposed_accepted_and_written() {
     );
     // Gravity keeps these on one side.
     assert!(play[1] < 0.2 && play[2] < 0.2, "{play:?}");
+    // With that made good, the next round finds the sheet's place, and no more play.
+    let found = bench.call("align", r#"{"scene": "tagged", "ink": true}"#);
+    println!("{}", found["message"]);
+    let message = found["message"].as_str().unwrap();
+    assert!(
+        message.contains("the sheet's place and its correction"),
+        "{found:#}"
+    );
+    let (code, said) = bench.run(&["calibrate", "accept"]);
+    println!("{said}");
+    assert_eq!(code, 0, "{said}");
+    assert_eq!(bench.play_deg("so101-worn").unwrap(), play);
+    let sheet = bench.file("tagged.toml").unwrap();
+    assert_eq!(
+        sheet["sheet"]["correction"]["x_mm"]
+            .as_array()
+            .unwrap()
+            .len(),
+        6
+    );
+    // And a third that little is left.
+    let found = bench.call("align", r#"{"scene": "tagged", "ink": true}"#);
+    println!("{}", found["message"]);
+    let (before, after) = (
+        ink_off_mm(message),
+        ink_off_mm(found["message"].as_str().unwrap()),
+    );
+    assert!(before > 2.0 && after < 0.6, "{before} mm, then {after} mm");
     let (_, history) = bench.run(&["calibrate", "history"]);
     assert!(history.contains("ink that a camera read"), "{history}");
 }
@@ -134,5 +195,98 @@ fn on_an_arm_without_play_nothing_is_proposed() {
     assert!(
         code != 0 && shown.contains("nothing was touched"),
         "{shown}"
+    );
+}
+
+/// How far the ink lies from the plan, as a result says it.
+fn ink_off_mm(message: &str) -> f64 {
+    let (_, off) = message.split_once("the ink lies ").unwrap();
+    off.split_once(" mm").unwrap().0.parse().unwrap()
+}
+
+/// Offsets of the pattern's readings, a mean for each line, from the proposal that a camera made.
+fn offsets_of_lines(bench: &InkBench) -> std::collections::BTreeMap<i64, f64> {
+    let text = std::fs::read_to_string(bench.0.path("state/calibration/proposal.toml")).unwrap();
+    let proposal: toml::Table = text.parse().unwrap();
+    let ink = proposal["ink"].as_table().unwrap();
+    let mut sums = std::collections::BTreeMap::<i64, (f64, f64)>::new();
+    for reading in ink["readings"].as_array().unwrap() {
+        let place = usize::try_from(reading["place"].as_integer().unwrap()).unwrap();
+        let leg = ink["places"][place]["leg"].as_integer().unwrap();
+        let at = ink["places"][place]["at_mm"].as_array().unwrap();
+        // The middle of a side, where a person measures.
+        let off_middle = at.iter().map(|mm| {
+            let mm = mm.as_float().unwrap();
+            [28.0, 50.0, 72.0]
+                .iter()
+                .map(|of: &f64| (mm - of).abs())
+                .fold(f64::MAX, f64::min)
+        });
+        if off_middle.fold(f64::MAX, f64::min) < 1.1 {
+            let across = reading["across"].as_array().unwrap();
+            let sense: f64 = across.iter().map(|of| of.as_float().unwrap()).sum();
+            let (sum, count) = sums.entry(leg).or_default();
+            *sum += sense * reading["off_mm"].as_float().unwrap();
+            *count += 1.0;
+        }
+    }
+    sums.into_iter()
+        .map(|(leg, (sum, count))| (leg, sum / count))
+        .collect()
+}
+
+#[test]
+fn gaps_that_a_person_measures_give_the_same_play_as_the_camera() {
+    let bench = InkBench::new("so101-worn");
+    let seen = bench.call("align", r#"{"scene": "tagged", "ink": true}"#);
+    assert_eq!(seen["success"], true, "{seen:#}");
+    let lines = offsets_of_lines(&bench);
+    let (code, said) = bench.run(&["calibrate", "accept"]);
+    assert_eq!(code, 0, "{said}");
+    let by_camera = bench.play_deg("so101-worn").unwrap();
+    // The same arm again, without a camera.
+    std::fs::remove_file(bench.0.path("scenes/arms/so101-worn.toml")).unwrap();
+    let node = std::fs::read_to_string(bench.0.path("node.toml")).unwrap();
+    std::fs::write(bench.0.path("node.toml"), node.replace(CAMERA, "")).unwrap();
+    let drawn = bench.call("align", r#"{"scene": "tagged", "ink": true}"#);
+    assert_eq!(drawn["success"], true, "{drawn:#}");
+    assert!(
+        drawn["next"]
+            .as_str()
+            .unwrap()
+            .contains("calibrate play --scene tagged"),
+        "{drawn:#}"
+    );
+    // Rounds of the squares: their pieces to the left, right, below and above.
+    let pieces = [[3, 1, 0, 2], [2, 0, 1, 3], [0, 2, 3, 1], [1, 3, 2, 0]];
+    let mut answers: Vec<Option<String>> = Vec::new();
+    for square in 0..9 {
+        let of = pieces[square % 4].map(|piece| 16 * square as i64 + piece);
+        let off = |side: usize| lines.get(&of[side]).copied();
+        for (from, to) in [(0, 1), (2, 3)] {
+            let gap = off(to).zip(off(from)).map(|(to, from)| 10.0 + to - from);
+            answers.push(gap.map(|mm| format!("{mm:.1}")));
+        }
+    }
+    println!("{answers:?}");
+    let lines_of = |answers: &[Option<String>]| -> String {
+        let line = |mm: &Option<String>| mm.clone().unwrap_or_default() + "\n";
+        answers.iter().map(line).collect()
+    };
+    // Some of it, then q; the same command goes on, and asks again for what was skipped.
+    let (first, rest) = answers.split_at(6);
+    let left = bench.answered(&format!("{}q\n", lines_of(first)));
+    assert!(left.contains("what was measured is kept"), "{left}");
+    let skipped: Vec<_> = first.iter().filter(|mm| mm.is_none()).cloned().collect();
+    let rest = lines_of(&skipped) + &lines_of(rest);
+    let said = bench.answered(&rest);
+    println!("{said}");
+    let (code, said) = bench.run(&["calibrate", "accept"]);
+    assert_eq!(code, 0, "{said}");
+    let by_hand = bench.play_deg("so101-worn").unwrap();
+    println!("camera {by_camera:?}, hand {by_hand:?}");
+    assert!(
+        (by_hand[0] - by_camera[0]).abs() < 0.2,
+        "{by_hand:?} {by_camera:?}"
     );
 }

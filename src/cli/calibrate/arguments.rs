@@ -18,6 +18,8 @@ pub(crate) enum CalibrateCommand {
     Touch(TouchArgs),
     /// Take where a camera stands from a picture of a sheet's tags, the sheet lying where it was taught
     Camera(CameraArgs),
+    /// Draw a pattern by which play, sag and the sheet's error show; a camera reads it, or you measure its gaps
+    Play(PlayArgs),
     /// Show the proposal: old, new, difference, residuals, verdict and next step
     Show {
         /// Write report.html, with a picture of the residuals, and report.json into this folder
@@ -173,6 +175,15 @@ pub(crate) struct CameraArgs {
     /// Camera of the node [default: the only one]
     #[arg(long)]
     pub(super) camera: Option<String>,
+    #[command(flatten)]
+    pub(super) at: AtArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PlayArgs {
+    /// Scene whose sheet is drawn on
+    #[arg(long)]
+    pub(super) scene: String,
     #[command(flatten)]
     pub(super) at: AtArgs,
 }

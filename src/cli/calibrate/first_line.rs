@@ -472,7 +472,7 @@ impl Guide<'_> {
 }
 
 /// Waits for the end of a motion, beyond the first answer where that says that it goes on.
-async fn moved(at: &AtArgs, verb: &OperatorVerb) -> anyhow::Result<VerbReply> {
+pub(super) async fn moved(at: &AtArgs, verb: &OperatorVerb) -> anyhow::Result<VerbReply> {
     let told = operator_client::ask(at, verb).await?;
     let job = told.data.as_ref().and_then(|data| data.pointer("/job/id"));
     let Some(job) = job.and_then(|id| id.as_str()) else {

@@ -4,20 +4,20 @@ use std::sync::Arc;
 
 use super::super::motion_job::{JobContext, JobError};
 use super::{DWELL_S, add_findings, reading};
-use crate::cameras::{CameraCapture, NO_CAMERA};
+use crate::cameras::CameraCapture;
 use crate::pictures;
 use crate::reply::Reply;
 use crate::{AttachedArm, Node};
-use base::units::JointVector;
 use base::wording::count;
 use calib::{
-    AlignmentResult, CalibrationKind, CalibrationSession, CalibrationStore, FitFinding, InkFit,
-    InkObservation, PatternPath, PatternReading, RestReading, ink_pattern, pattern_stage, report,
+    AlignmentResult, CalibrationKind, CalibrationSession, CalibrationStore, FitFinding, FitVerdict,
+    InkFit, InkObservation, PatternGap, PatternPath, PatternReading, RestReading, gap_sketch, gaps,
+    ink_pattern, pattern_stage, report,
 };
 use call::{Refusal, refusal};
-use plan::{Plan, SpanKind, Trajectory, VisitPoint, VisitTarget};
+use plan::{Plan, SpanKind, VisitPoint, VisitTarget};
 use scene::{Order as DrawingOrder, Scene, SheetStroke};
-use vision::{ExpectedLine, InkReading, PicturedSheet, read_ink};
+use vision::{ExpectedLine, InkOffset, InkReading, PicturedSheet, read_ink};
 
 /// Share of the pattern's places that must be read; fewer, and the sheet was not clean or something hides it.
 const READ_SHARE_MIN: f64 = 0.5;
@@ -32,10 +32,25 @@ pub(super) async fn align(errand: JobContext, scene: Arc<Scene>) -> Result<Reply
     if let Some(why) = reading::blocking_proposal(&store, &scene)? {
         return Err(Refusal::new(why).into());
     }
-    seen(&errand.node, &errand.seat, &scene).await?;
+    let has_camera = scene.fiducials.is_some() && !errand.node.cameras_of(&errand.seat).is_empty();
+    if has_camera {
+        seen(&errand.node, &errand.seat, &scene).await?;
+    }
     errand.seat.place_sheet(&scene);
     let rests = rests(&errand, &scene, &strokes).await?;
     let plan = draw(&errand, &scene, &strokes).await?;
+    if !has_camera {
+        let gaps = gaps(&strokes);
+        let asked: Vec<_> = gaps.iter().map(|gap| gap.reading(gap.planned_mm)).collect();
+        let observed = observe(&scene, &plan, &strokes, &asked)?.unmeasured();
+        let at_ms = base::clock::calendar_ms();
+        let observed = InkObservation {
+            at_ms,
+            rests,
+            ..observed
+        };
+        return wait_for_person(&errand, &scene, observed, &gaps).await;
+    }
     let look = seen(&errand.node, &errand.seat, &scene).await?;
     let read = read(&scene, &look, &strokes)?;
     if (read.offsets.len() as f64) < READ_SHARE_MIN * read.places as f64 {
@@ -45,7 +60,7 @@ pub(super) async fn align(errand: JobContext, scene: Arc<Scene>) -> Result<Reply
         camera: Some(look.camera.clone()),
         at_ms: look.at_ms,
         rests,
-        ..observe(&scene, &plan, &strokes, &read)?
+        ..observe(&scene, &plan, &strokes, &readings(&read))?
     };
     let fit = InkFit::new(&scene, &observed).map_err(|why| refusal!("{why}"))?;
     match fit.proposal() {
@@ -60,20 +75,7 @@ async fn seen(
     seat: &Arc<AttachedArm>,
     scene: &Arc<Scene>,
 ) -> Result<CameraCapture, Refusal> {
-    let by_hand = format!(
-        "`steadyhand calibrate play --scene {}` takes what a person measures",
-        scene.name
-    );
-    if scene.fiducials.is_none() {
-        return Err(refusal!(
-            "scene {} has no [fiducials], by which a camera finds the sheet that the ink lies on; {by_hand}",
-            scene.title()
-        ));
-    }
     let looks = node.capture(seat, Some(scene)).await;
-    if looks.is_empty() {
-        return Err(refusal!("{NO_CAMERA}; {by_hand}"));
-    }
     let mut why_not = Vec::new();
     for (name, look) in looks {
         match look {
@@ -87,7 +89,7 @@ async fn seen(
         }
     }
     Err(refusal!(
-        "no camera sees the sheet: {}; {by_hand}",
+        "no camera sees the sheet, so nothing is drawn for one to read: {}",
         why_not.join("; ")
     ))
 }
@@ -189,16 +191,11 @@ fn read(
     Ok(read_ink(&sheet, &lines))
 }
 
-/// Joints that a plan expects to be reached, sample by sample.
-fn reached(trajectory: &Trajectory) -> &[JointVector] {
-    &trajectory.samples
-}
-
 fn observe(
     scene: &Scene,
     plan: &Plan,
     strokes: &[SheetStroke],
-    read: &InkReading,
+    read: &[PatternReading],
 ) -> Result<InkObservation, Refusal> {
     let stage = pattern_stage(scene).ok_or_else(|| refusal!("the scene has no pen"))?;
     let drawn = |stroke: &SheetStroke| {
@@ -212,10 +209,14 @@ fn observe(
     };
     let path = PatternPath {
         sent: &plan.trajectory.samples,
-        reached: reached(&plan.trajectory),
+        reached: plan.trajectory.reached(),
         strokes: strokes.iter().map(drawn).collect(),
     };
-    let readings = read.offsets.iter().map(|of| PatternReading {
+    Ok(path.observe(&stage, read))
+}
+
+fn readings(read: &InkReading) -> Vec<PatternReading> {
+    let reading = |of: &InkOffset| PatternReading {
         stroke: of.line,
         piece: of.piece,
         at_mm: of.at_mm,
@@ -223,8 +224,43 @@ fn observe(
         across: of.across,
         off_mm: of.off_mm,
         sigma_mm: of.sigma_mm,
-    });
-    Ok(path.observe(&stage, &readings.collect::<Vec<_>>()))
+    };
+    read.offsets.iter().map(reading).collect()
+}
+
+/// Keeps what was drawn for a person to measure.
+async fn wait_for_person(
+    errand: &JobContext,
+    scene: &Arc<Scene>,
+    observed: InkObservation,
+    gaps: &[PatternGap],
+) -> Result<Reply, JobError> {
+    let next = format!(
+        "an operator measures the gaps of the pattern, which `steadyhand calibrate play --scene {}` asks for",
+        scene.name
+    );
+    let session = CalibrationSession {
+        kind: CalibrationKind::Play,
+        ink: Some(observed),
+        ..reading::session(&errand.node, &errand.seat, scene).map_err(JobError::Said)?
+    };
+    let store = CalibrationStore::of_state(&errand.node.state);
+    super::touch::keep(store, &session, scene).await?;
+    let found = AlignmentResult {
+        scene: scene.title(),
+        revision: scene.revision.to_string(),
+        points: Vec::new(),
+        finding: FitFinding {
+            verdict: FitVerdict::Usable,
+            reasons: vec!["no camera sees this sheet: nothing of the ink is read yet".to_owned()],
+        },
+        next,
+    };
+    let reply = Reply::done(format!(
+        "pattern drawn: {} of it are to be measured by a person; nothing is proposed until then",
+        count(gaps.len(), "gap")
+    ));
+    Ok(shown(errand, scene, &found, reply, &gap_sketch(gaps)))
 }
 
 /// Keeps what was read as the proposal.

@@ -1,0 +1,175 @@
+//! Gaps between lines of the pattern, as a person measures them: numbered, asked for, and added to the proposal.
+
+use super::calibration_desk::{CalibrationDesk, CalibrationDeskError};
+use super::calibration_record::CalibrationSession;
+use super::{InkObservation, PatternReading, PlaceReading, TouchAssessment};
+use scene::SheetStroke;
+
+/// Standard deviation of a gap that a person measures by ruler or loupe.
+pub const GAP_SIGMA_MM: f64 = 0.15;
+
+/// A gap that differs by more from its plan was measured at another place.
+const GAP_OFF_MM_MAX: f64 = 8.0;
+
+/// Two sides of a square of the pattern that are opposite to each other.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PatternGap {
+    /// Name of the square.
+    pub square: String,
+    /// True between its left and its right side.
+    pub is_width: bool,
+    /// As planned, from the middle of one line to the middle of the other.
+    pub planned_mm: f64,
+    stroke: usize,
+    from: (usize, [f64; 2]),
+    to: (usize, [f64; 2]),
+}
+
+impl PatternGap {
+    /// Returns the reading of so wide a gap.
+    #[must_use]
+    pub fn reading(&self, mm: f64) -> PatternReading {
+        let ((_, [ax, ay]), (_, [bx, by])) = (self.from, self.to);
+        PatternReading {
+            stroke: self.stroke,
+            piece: self.to.0,
+            at_mm: self.to.1,
+            from: Some(self.from),
+            across: [(bx - ax) / self.planned_mm, (by - ay) / self.planned_mm],
+            off_mm: mm - self.planned_mm,
+            sigma_mm: GAP_SIGMA_MM,
+        }
+    }
+}
+
+/// Returns the gaps of a pattern that a person measures, in the order of their numbers: of each square its width and its height,
+/// each at the middle.
+#[must_use]
+pub fn gaps(strokes: &[SheetStroke]) -> Vec<PatternGap> {
+    let squares = strokes
+        .iter()
+        .enumerate()
+        .filter(|(_, stroke)| stroke.points_mm.len() == 5);
+    squares
+        .flat_map(|(stroke, square)| gaps_of_square(stroke, square))
+        .collect()
+}
+
+fn gaps_of_square(stroke: usize, square: &SheetStroke) -> [PatternGap; 2] {
+    let pieces = square.points_mm.iter().zip(square.points_mm.iter().skip(1));
+    let middles = pieces.map(|([ax, ay], [bx, by])| [(ax + bx) / 2.0, (ay + by) / 2.0]);
+    let middles: Vec<(usize, [f64; 2])> = middles.enumerate().collect();
+    let gap = |axis: usize| {
+        let along = |(_, at): &&(usize, [f64; 2])| at.get(axis).copied().unwrap_or(0.0);
+        let by = |a: &&(usize, [f64; 2]), b: &&(usize, [f64; 2])| along(a).total_cmp(&along(b));
+        let none = (0, [0.0; 2]);
+        let from = middles.iter().min_by(by).copied().unwrap_or(none);
+        let to = middles.iter().max_by(by).copied().unwrap_or(none);
+        let ([ax, ay], [bx, by]) = (from.1, to.1);
+        PatternGap {
+            square: square.source.clone(),
+            is_width: axis == 0,
+            planned_mm: (bx - ax).hypot(by - ay),
+            stroke,
+            from,
+            to,
+        }
+    };
+    [gap(0), gap(1)]
+}
+
+/// Returns the pattern from above, each gap with its number.
+#[must_use]
+pub fn gap_sketch(gaps: &[PatternGap]) -> String {
+    let squares: Vec<(usize, &[PatternGap])> = gaps.chunks(2).enumerate().collect();
+    let place = |square: &[PatternGap]| square.first().map_or([0.0; 2], |gap| gap.from.1);
+    let mut rows: Vec<(f64, Vec<(usize, f64)>)> = Vec::new();
+    for (index, square) in &squares {
+        let [x, y] = place(square);
+        match rows.iter_mut().find(|(row, _)| (row - y).abs() < 5.0) {
+            Some((_, row)) => row.push((*index, x)),
+            None => rows.push((y, vec![(*index, x)])),
+        }
+    }
+    rows.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let mut text = String::new();
+    for (_, row) in &mut rows {
+        row.sort_by(|a, b| a.1.total_cmp(&b.1));
+        let line = |of: &dyn Fn(usize) -> String| {
+            let cells: Vec<String> = row.iter().map(|(index, _)| of(*index)).collect();
+            format!("  {}\n", cells.join("    "))
+        };
+        text.push_str(&line(&|_| "+--------+".to_owned()));
+        text.push_str(&line(&|index| format!("|<-{:>2}-> |", 2 * index + 1)));
+        text.push_str(&line(&|index| format!("|  {:>2} ^v |", 2 * index + 2)));
+        text.push_str(&line(&|_| "+--------+".to_owned()));
+        text.push('\n');
+    }
+    text
+}
+
+impl InkObservation {
+    /// Returns whether a person reads it.
+    #[must_use]
+    pub fn is_by_hand(&self) -> bool {
+        self.camera.is_none()
+    }
+
+    /// Returns which gap is the next to be measured, from 0; `None` where all were.
+    #[must_use]
+    pub fn next_gap(&self, after: usize) -> Option<usize> {
+        let of = self.places.len() / 2;
+        (after..of).find(|gap| self.readings.iter().all(|read| read.place != 2 * gap + 1))
+    }
+
+    /// Makes it one whose gaps are not measured yet.
+    #[must_use]
+    pub fn unmeasured(self) -> Self {
+        Self {
+            camera: None,
+            readings: Vec::new(),
+            ..self
+        }
+    }
+}
+
+impl CalibrationDesk<'_> {
+    /// Adds a gap, counted from 0, as a person measured it, in the place of what was measured of it before.
+    ///
+    /// # Errors
+    /// Nothing was drawn for a person to measure, there is no such gap, or it cannot be one of this pattern.
+    pub fn add_gap(
+        &self,
+        pattern: &[PatternGap],
+        gap: usize,
+        mm: f64,
+    ) -> Result<(CalibrationSession, TouchAssessment), CalibrationDeskError> {
+        let lock = self.store.lock()?;
+        let mut session = self.proposal()?;
+        let refused = |why: String| CalibrationDeskError::Refused(why);
+        let ink = session.ink.as_mut().filter(|ink| ink.is_by_hand());
+        let ink =
+            ink.ok_or_else(|| refused("no pattern was drawn for a person to measure".to_owned()))?;
+        let known = pattern.get(gap).filter(|_| 2 * gap + 1 < ink.places.len());
+        let known = known.ok_or_else(|| refused(format!("there is no gap {}", gap + 1)))?;
+        let read = known.reading(mm);
+        if !mm.is_finite() || read.off_mm.abs() > GAP_OFF_MM_MAX {
+            return Err(refused(format!(
+                "gap {} is planned {:.1} mm wide, and {mm} mm is not near that: measure from the middle of one line to the middle of the other",
+                gap + 1,
+                known.planned_mm
+            )));
+        }
+        ink.readings.retain(|before| before.place != 2 * gap + 1);
+        ink.readings.push(PlaceReading {
+            place: 2 * gap + 1,
+            from: Some(2 * gap),
+            across: read.across,
+            off_mm: read.off_mm,
+            sigma_mm: read.sigma_mm,
+        });
+        let assessed = self.assess(&session)?;
+        self.store.propose(&session, &lock)?;
+        Ok((session, assessed))
+    }
+}

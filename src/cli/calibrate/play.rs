@@ -1,0 +1,111 @@
+//! `calibrate play`: has the pattern drawn, and asks for the gaps that a person measures in it where no camera does.
+
+use anyhow::bail;
+
+use super::arguments::PlayArgs;
+use super::first_line::moved;
+use super::operator_input::{OperatorAnswer, OperatorInput};
+use super::place::CalibrationFolders;
+use crate::{ExitStatus, NodeOptions, terminal_output};
+use calib::{CalibrationSession, FitVerdict, PatternGap, gap_sketch, gaps, ink_pattern, report};
+use node::operator_verb::OperatorVerb;
+
+const HOW: &str = "measure each gap at its middle, from the middle of one line to the middle of the other, in mm by ruler or loupe: a number and Enter; Enter alone skips one, q leaves and keeps what there is";
+
+/// Draws the pattern where none waits to be measured, then asks.
+pub(super) async fn run(node: &NodeOptions, args: &PlayArgs) -> anyhow::Result<ExitStatus> {
+    let mut folders = CalibrationFolders::find(node, &args.at).await?;
+    if folders.drawn(&args.scene)?.is_none() {
+        let Some(at) = &folders.running else {
+            bail!("the pattern is drawn by a running node: {}", folders.absent);
+        };
+        terminal_output::note(
+            "it stands still over the sheet, and draws a pattern on it: a clean sheet, and a pen that draws; `steadyhand stop` stops it",
+        );
+        let verb = OperatorVerb::Align {
+            scene: args.scene.clone(),
+            touch: false,
+            ink: true,
+        };
+        let told = moved(at, &verb).await?;
+        terminal_output::line(&told.text);
+        if !told.done {
+            return Ok(ExitStatus::Refused);
+        }
+        folders = CalibrationFolders::find(node, &args.at).await?;
+    }
+    match folders.drawn(&args.scene)? {
+        None => Ok(ExitStatus::Done),
+        Some(session) => folders.ask_gaps(session).await,
+    }
+}
+
+impl CalibrationFolders {
+    /// Returns the pattern that was drawn in this scene for a person to measure, if there is one.
+    fn drawn(&self, scene: &str) -> anyhow::Result<Option<CalibrationSession>> {
+        let is_it = |session: &CalibrationSession| {
+            session.scene == scene && session.ink.as_ref().is_some_and(|ink| ink.is_by_hand())
+        };
+        Ok(self.store.proposal()?.filter(is_it))
+    }
+
+    async fn ask_gaps(&self, mut session: CalibrationSession) -> anyhow::Result<ExitStatus> {
+        let scene = self.library.scene(&session.scene, None)?;
+        let gaps = gaps(&ink_pattern(&scene)?);
+        terminal_output::line(&gap_sketch(&gaps));
+        terminal_output::note(HOW);
+        let mut person = OperatorInput::listen()?;
+        let mut next = next_gap(&session, 0);
+        while let Some(gap) = next {
+            let Some(known) = gaps.get(gap) else { break };
+            terminal_output::note(&question(gap, known));
+            let OperatorAnswer::Line(line) = person.next_input().await else {
+                return Ok(left());
+            };
+            match line.trim() {
+                "q" => return Ok(left()),
+                "" => next = next_gap(&session, gap + 1),
+                said => match said.replace(',', ".").trim_end_matches("mm").trim().parse() {
+                    Err(_) => terminal_output::note("write millimetres, such as 9.4"),
+                    Ok(mm) => match self.desk(|desk| desk.add_gap(&gaps, gap, mm)) {
+                        Ok((now, _)) => {
+                            session = now;
+                            next = next_gap(&session, gap + 1);
+                        }
+                        Err(why) => terminal_output::note(&why.to_string()),
+                    },
+                },
+            }
+        }
+        let assessed = self.assess(&session)?;
+        terminal_output::line(&report::assessment_text(&session, &assessed));
+        Ok(match assessed.finding.verdict {
+            FitVerdict::Redo => ExitStatus::Refused,
+            _ => ExitStatus::Done,
+        })
+    }
+}
+
+fn next_gap(session: &CalibrationSession, after: usize) -> Option<usize> {
+    session.ink.as_ref()?.next_gap(after)
+}
+
+fn question(gap: usize, known: &PatternGap) -> String {
+    let what = match known.is_width {
+        true => "width",
+        false => "height",
+    };
+    format!(
+        "gap {}: {what} of {}, planned {:.1} mm:",
+        gap + 1,
+        known.square,
+        known.planned_mm
+    )
+}
+
+fn left() -> ExitStatus {
+    terminal_output::line(
+        "what was measured is kept; the same command goes on, `steadyhand calibrate discard` throws it away",
+    );
+    ExitStatus::Done
+}
