@@ -22,8 +22,10 @@ pub(super) const SAG_KEY: &str = "sag_deg_per_n_m";
 /// Keys of a sheet's correction, along x and y.
 pub(super) const CORRECTION_KEYS: [&str; 2] = ["correction.x_mm", "correction.y_mm"];
 
-/// Play that differs by more than this from what the file has, and by more than its uncertainty, is proposed again.
-const PLAY_AGAIN_DEG: f64 = 0.15;
+/// Play above this, and above its uncertainty, is proposed where the file knows of none at all; once it does, play that differs by
+/// the second from what it has: strokes that cross play while they draw show it less well.
+const PLAY_NEW_DEG: f64 = 0.15;
+const PLAY_AGAIN_DEG: f64 = 0.3;
 
 /// As for play, of sag.
 const SAG_AGAIN_DEG_PER_N_M: f64 = 0.03;
@@ -124,7 +126,12 @@ impl InkFit {
         let mut play = play.filter_map(|(joint, of)| Some((joint, (*of)?.sigma_deg)));
         let sag = self.sag.iter().enumerate();
         let mut sag = sag.filter_map(|(joint, of)| Some((joint, (*of)?.sigma_deg_per_n_m)));
-        play.any(|(joint, sigma)| differs(PLAY_KEY, joint, PLAY_AGAIN_DEG, sigma))
+        let mut known = self.old.get(PLAY_KEY).into_iter().flatten();
+        let least_deg = match known.any(|deg| *deg > 0.0) {
+            true => PLAY_AGAIN_DEG,
+            false => PLAY_NEW_DEG,
+        };
+        play.any(|(joint, sigma)| differs(PLAY_KEY, joint, least_deg, sigma))
             || sag.any(|(joint, sigma)| differs(SAG_KEY, joint, SAG_AGAIN_DEG_PER_N_M, sigma))
     }
 
