@@ -104,7 +104,7 @@ fn ink() -> ToolParameter {
         kind: ParameterKind::Bool,
         required: false,
         default: Some(Value::from(false)),
-        words: "draw a pattern and read its ink".to_owned(),
+        words: "read a drawn pattern".to_owned(),
     }
 }
 
