@@ -104,7 +104,7 @@ fn ink() -> ToolParameter {
         kind: ParameterKind::Bool,
         required: false,
         default: Some(Value::from(false)),
-        words: "draw a pattern, read its ink by camera".to_owned(),
+        words: "read a drawn pattern".to_owned(),
     }
 }
 

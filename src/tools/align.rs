@@ -238,8 +238,7 @@ async fn draw_cross(errand: &JobContext, scene: &Arc<Scene>) -> Result<usize, Jo
 fn report(errand: &JobContext, scene: &Scene, found: &AlignmentResult, reply: Reply) -> Reply {
     let words = found.describe();
     let json = serde_json::to_vec_pretty(found).unwrap_or_default();
-    let ink = errand.seat.studio.as_ref().map(|studio| studio.ink());
-    let picture = ink.and_then(|ink| pictures::ink(scene, &ink));
+    let picture = drawn_picture(errand, scene);
     let files = pictures::write(
         &errand.node,
         &errand.job.card().id,
@@ -254,6 +253,12 @@ fn report(errand: &JobContext, scene: &Scene, found: &AlignmentResult, reply: Re
     reply.text = format!("{}\n{words}", reply.text);
     reply.show(picture);
     reply
+}
+
+/// The ink that a simulated pen has drawn.
+fn drawn_picture(errand: &JobContext, scene: &Scene) -> Option<Vec<u8>> {
+    let ink = errand.seat.studio.as_ref()?.ink();
+    pictures::ink(scene, &ink)
 }
 
 fn add_findings(found: &AlignmentResult, reply: Reply) -> Reply {

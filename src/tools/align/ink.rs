@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::super::motion_job::{JobContext, JobError};
-use super::{DWELL_S, add_findings, reading};
+use super::{DWELL_S, add_findings, drawn_picture, reading};
 use crate::cameras::CameraCapture;
 use crate::pictures;
 use crate::reply::Reply;
@@ -350,8 +350,7 @@ fn shown(
     reply: Reply,
     words: &str,
 ) -> Reply {
-    let ink = errand.seat.studio.as_ref().map(|studio| studio.ink());
-    let picture = ink.and_then(|ink| pictures::ink(scene, &ink));
+    let picture = drawn_picture(errand, scene);
     let files = pictures::write(
         &errand.node,
         &errand.job.card().id,
