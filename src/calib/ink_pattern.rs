@@ -11,6 +11,10 @@ const SIDE_MM: f64 = 10.0;
 /// Where the squares lie, as shares of the sheet's width and height.
 const STATIONS: [f64; 3] = [0.28, 0.5, 0.72];
 
+/// Those of the middle row at the sides and of the middle column at the bottom lie farther out, between the tags: how the sheet's error
+/// bends shows there.
+const OUTER: [f64; 3] = [0.15, 0.5, 0.85];
+
 /// Nearer than this to the sheet's edge or to a tag nothing is drawn.
 const EDGE_MM: f64 = 8.0;
 const TAG_MM: f64 = 3.0;
@@ -105,8 +109,14 @@ fn squares([width_mm, height_mm]: [f64; 2]) -> Vec<NamedPoints> {
     ];
     let rounds = ROUNDS.iter().cycle();
     let square = |(number, ([column, row], round)): (usize, (&[usize; 2], &[usize; 5]))| {
-        let share = |index: &usize| STATIONS.get(*index).copied().unwrap_or(0.5);
-        let (x, y) = (share(column) * width_mm, share(row) * height_mm);
+        let share = |of: [f64; 3], index: &usize| of.get(*index).copied().unwrap_or(0.5);
+        let across = if *row == 1 { OUTER } else { STATIONS };
+        let up = if *column == 1 && *row == 0 {
+            OUTER
+        } else {
+            STATIONS
+        };
+        let (x, y) = (share(across, column) * width_mm, share(up, row) * height_mm);
         let half = SIDE_MM / 2.0;
         let corners = [[-half, -half], [half, -half], [half, half], [-half, half]];
         let corner = |index: &usize| {

@@ -76,7 +76,7 @@ fn debug() -> ToolParameter {
         kind: ParameterKind::Bool,
         required: false,
         default: Some(Value::from(false)),
-        words: "more details".to_owned(),
+        words: "details".to_owned(),
     }
 }
 
@@ -104,7 +104,7 @@ fn ink() -> ToolParameter {
         kind: ParameterKind::Bool,
         required: false,
         default: Some(Value::from(false)),
-        words: "read a drawn pattern".to_owned(),
+        words: "read ink".to_owned(),
     }
 }
 
@@ -119,7 +119,7 @@ fn measured() -> ToolParameter {
         },
         required: false,
         default: None,
-        words: "{\"dx\": 0.8, \"dy\": -0.3}, read off the cross".to_owned(),
+        words: "{\"dx\": 0.8, \"dy\": -0.3} of the cross".to_owned(),
     }
 }
 
@@ -141,7 +141,7 @@ fn again() -> ToolParameter {
         kind: ParameterKind::Bool,
         required: false,
         default: Some(Value::from(false)),
-        words: "repeat a call just done".to_owned(),
+        words: "repeat a call".to_owned(),
     }
 }
 
@@ -163,7 +163,7 @@ fn resume() -> ToolParameter {
         kind: ParameterKind::Bool,
         required: false,
         default: Some(Value::from(false)),
-        words: "go on with an unfinished drawing".to_owned(),
+        words: "finish a drawing".to_owned(),
     }
 }
 
@@ -180,7 +180,7 @@ fn text() -> ToolParameter {
         },
         required: false,
         default: None,
-        words: "words to write on a canvas".to_owned(),
+        words: "words for a canvas".to_owned(),
     }
 }
 
@@ -190,7 +190,7 @@ fn svg() -> ToolParameter {
         kind: ParameterKind::Verbatim {
             bytes_max: SVG_BYTES_MAX,
         },
-        words: "SVG to draw on a canvas".to_owned(),
+        words: "SVG for a canvas".to_owned(),
         ..text()
     }
 }

@@ -75,10 +75,7 @@ fn inks(file: &SceneFile, wrong: &mut Vec<String>) -> Vec<InkCap> {
 pub(super) fn scene(file: &SceneFile, parts: SceneParts) -> Result<Scene, SceneFileError> {
     let mut wrong = Vec::new();
     let surface = keep(Surface::new(&file.sheet), &mut wrong);
-    let correction = file.sheet.correction.as_ref();
-    let size_mm = file.sheet.size_mm.map(Finite::get);
-    let correction = correction.map(|said| SheetCorrection::of_file(said, size_mm));
-    let correction = correction.and_then(|made| keep(made, &mut wrong));
+    let correction = correction(file, &mut wrong);
     let fiducials = tags(file, surface.as_ref(), &mut wrong);
     let pens = pens(file, &mut wrong);
     let inks = inks(file, &mut wrong);
@@ -182,6 +179,12 @@ fn tags(
 ) -> Option<SheetFiducials> {
     let (said, surface) = file.fiducials.as_ref().zip(surface)?;
     keep(fiducials::check(said, surface), wrong)
+}
+
+fn correction(file: &SceneFile, wrong: &mut Vec<String>) -> Option<SheetCorrection> {
+    let said = file.sheet.correction.as_ref()?;
+    let size_mm = file.sheet.size_mm.map(Finite::get);
+    keep(SheetCorrection::of_file(said, size_mm), wrong)
 }
 
 fn pens(file: &SceneFile, wrong: &mut Vec<String>) -> Vec<ScenePen> {

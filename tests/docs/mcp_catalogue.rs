@@ -23,7 +23,7 @@ const SIX_TOKENS_MAX: usize = 900;
 const ALL_TOKENS_MAX: usize = 1_800;
 
 /// What the parameters of a canvas add.
-const CANVAS_TOKENS_MAX: usize = 160;
+const CANVAS_TOKENS_MAX: usize = 120;
 
 /// Tokens of the instructions.
 const INSTRUCTIONS_TOKENS_MAX: usize = 120;
