@@ -88,9 +88,7 @@ pub(super) fn scene(file: &SceneFile, parts: SceneParts) -> Result<Scene, SceneF
         ("change_rad", poses.change_rad.as_ref()),
     ]
     .map(|(name, said)| said.and_then(|said| keep(pose(name, said, &parts.arm), &mut wrong)));
-    let keep_outs = file.keep_outs.iter();
-    let keep_outs = keep_outs.filter_map(|b| keep(keep_out(b), &mut wrong));
-    let keep_outs: Vec<KeepOut> = keep_outs.collect();
+    let keep_outs = keep_outs(file, &mut wrong);
     if let Some(rest_rad) = &rest_rad {
         wrong.extend(check_keep_outs(&parts.arm, &pens, rest_rad, &keep_outs));
     }
@@ -179,6 +177,13 @@ fn tags(
 ) -> Option<SheetFiducials> {
     let (said, surface) = file.fiducials.as_ref().zip(surface)?;
     keep(fiducials::check(said, surface), wrong)
+}
+
+fn keep_outs(file: &SceneFile, wrong: &mut Vec<String>) -> Vec<KeepOut> {
+    let keep_outs = file.keep_outs.iter();
+    keep_outs
+        .filter_map(|said| keep(keep_out(said), wrong))
+        .collect()
 }
 
 fn correction(file: &SceneFile, wrong: &mut Vec<String>) -> Option<SheetCorrection> {
