@@ -53,8 +53,13 @@ fn is_near(found: &Value, wanted: [f64; 2]) -> bool {
 }
 
 /// Jobs that a state folder holds.
+/// Number of jobs that are kept, each in a folder of its own.
 fn jobs(state: &str) -> usize {
-    std::fs::read_dir(Path::new(state).join("jobs")).map_or(0, Iterator::count)
+    let kept = std::fs::read_dir(Path::new(state).join("jobs"));
+    let is_job = |entry: &std::io::Result<std::fs::DirEntry>| {
+        entry.as_ref().is_ok_and(|entry| entry.path().is_dir())
+    };
+    kept.map_or(0, |kept| kept.filter(is_job).count())
 }
 
 #[test]

@@ -217,7 +217,7 @@ fn offsets_of_lines(bench: &InkBench) -> std::collections::BTreeMap<i64, f64> {
         // The middle of a side, where a person measures.
         let off_middle = at.iter().map(|mm| {
             let mm = mm.as_float().unwrap();
-            [28.0, 50.0, 72.0]
+            [15.0, 28.0, 50.0, 72.0, 85.0]
                 .iter()
                 .map(|of: &f64| (mm - of).abs())
                 .fold(f64::MAX, f64::min)
