@@ -261,8 +261,8 @@ fn check_bounds(setups: usize) {
     for (joint, rms, share) in figures {
         if setups >= SETUPS_SLOW {
             assert!((0.8..1.3).contains(&rms), "joint {joint}: {rms:.2}");
-            // Gravity keeps some joints on one side, and these are known better than is said; the wrist a little worse.
-            assert!((0.91..=0.98).contains(&share), "joint {joint}: {share:.3}");
+            // Gravity keeps some joints on one side, and these are known better than is said.
+            assert!((0.91..=0.99).contains(&share), "joint {joint}: {share:.3}");
         } else {
             assert!((0.5..1.7).contains(&rms), "joint {joint}: {rms:.2}");
         }
