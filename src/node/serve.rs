@@ -100,6 +100,8 @@ async fn until_told(
     mut sockets: ActivatedSockets,
 ) -> anyhow::Result<ExitStatus> {
     let node = open::node(args, SimulationRate::Real)?;
+    // Before anything is enabled or noted: a node that was ended in between would leave its arms as they are.
+    let heard = StopSignals::listen();
     if node.was_cut_short() && !serve.enable.is_empty() {
         // What the last process was doing is a person's to look at first.
         tracing::warn!("--enable is not heeded after an interrupted job: use `steadyhand enable`");
@@ -117,11 +119,17 @@ async fn until_told(
     let _joined = fleet_engine::join(&node)?;
     let stop = CancellationToken::new();
     let parking = Arc::new(OnceLock::new());
-    tokio::spawn(signals(
-        Arc::clone(&node),
-        stop.clone(),
-        Arc::clone(&parking),
-    ));
+    match heard {
+        Ok(heard) => {
+            let (node, parking) = (Arc::clone(&node), Arc::clone(&parking));
+            tokio::spawn(heard.act(node, stop.clone(), parking));
+        }
+        Err(error) => {
+            tracing::error!(
+                "signals cannot be heard ({error}): stop the arm with `steadyhand stop`"
+            );
+        }
+    }
     for seat in &node.seats {
         tokio::spawn(parking::park_when_hot(Arc::clone(&node), Arc::clone(seat)));
     }
@@ -337,39 +345,45 @@ pub fn leaves(node: &Node) -> ShutdownRequests {
         .collect()
 }
 
-/// The first interrupt stops, a second is an emergency stop; the end of the terminal stops and
-/// ends; termination stops, parks and ends.
-async fn signals(
-    node: Arc<Node>,
-    stop: CancellationToken,
-    parking: Arc<OnceLock<ShutdownRequests>>,
-) {
-    let (Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)) = (
-        SignalListener::listen(SignalKind::Interrupt),
-        SignalListener::listen(SignalKind::Terminate),
-        SignalListener::listen(SignalKind::HangUp),
-    ) else {
-        tracing::error!("signals cannot be heard; stop the arm with `steadyhand stop`");
-        return;
-    };
-    let mut interrupts = 0_u32;
-    loop {
-        tokio::select! {
-            _ = interrupt.recv() => {
-                interrupts += 1;
-                node.stop_all(ActorRank::Operator, interrupts > 1);
-                stop.cancel();
+/// Signals by which a person or the system ends a node, heard from the moment of their making.
+struct StopSignals {
+    interrupt: SignalListener,
+    terminate: SignalListener,
+    hangup: SignalListener,
+}
+
+impl StopSignals {
+    fn listen() -> std::io::Result<Self> {
+        Ok(Self {
+            interrupt: SignalListener::listen(SignalKind::Interrupt)?,
+            terminate: SignalListener::listen(SignalKind::Terminate)?,
+            hangup: SignalListener::listen(SignalKind::HangUp)?,
+        })
+    }
+
+    /// The first interrupt stops, a second is an emergency stop; the end of the terminal stops and
+    /// ends; termination stops, parks and ends.
+    async fn act(
+        mut self,
+        node: Arc<Node>,
+        stop: CancellationToken,
+        parking: Arc<OnceLock<ShutdownRequests>>,
+    ) {
+        let mut interrupts = 0_u32;
+        loop {
+            tokio::select! {
+                _ = self.interrupt.recv() => {
+                    interrupts += 1;
+                    node.stop_all(ActorRank::Operator, interrupts > 1);
+                }
+                _ = self.terminate.recv() => {
+                    // A second one changes nothing.
+                    parking.get_or_init(|| leaves(&node));
+                    node.stop_all(ActorRank::Node, false);
+                }
+                _ = self.hangup.recv() => node.stop_all(ActorRank::Node, false),
             }
-            _ = terminate.recv() => {
-                // A second one changes nothing.
-                parking.get_or_init(|| leaves(&node));
-                node.stop_all(ActorRank::Node, false);
-                stop.cancel();
-            }
-            _ = hangup.recv() => {
-                node.stop_all(ActorRank::Node, false);
-                stop.cancel();
-            }
+            stop.cancel();
         }
     }
 }
