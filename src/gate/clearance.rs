@@ -125,6 +125,8 @@ fn lower(scene: &Scene, (from, to): (&Point3<f64>, &Point3<f64>), lowest: &mut f
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a failing test may panic")]
 mod tests {
+    use std::sync::{Arc, LazyLock};
+
     use super::*;
     use base::units::Finite;
     use proptest::prelude::*;
@@ -335,10 +337,14 @@ mod tests {
 
     /// The default scene, its sheet rolled.
     fn over(radius_mm: Option<f64>) -> Scene {
-        let mut scene = Scene::clone(&SceneLibrary::new(None).scene("default", None).unwrap());
-        let text = include_str!("../../scenes/default.toml");
-        let file: toml::Table = toml::from_str(text).unwrap();
-        let mut sheet: SheetFile = file.get("sheet").unwrap().clone().try_into().unwrap();
+        static DEFAULT: LazyLock<(Arc<Scene>, SheetFile)> = LazyLock::new(|| {
+            let text = include_str!("../../scenes/default.toml");
+            let file: toml::Table = toml::from_str(text).unwrap();
+            let sheet = file.get("sheet").unwrap().clone().try_into().unwrap();
+            let scene = SceneLibrary::new(None).scene("default", None).unwrap();
+            (scene, sheet)
+        });
+        let (mut scene, mut sheet) = (Scene::clone(&DEFAULT.0), DEFAULT.1.clone());
         sheet.cylinder_radius_mm = radius_mm.map(|radius| Finite::new(radius).unwrap());
         scene.surface = Surface::new(&sheet).unwrap();
         scene

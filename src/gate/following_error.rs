@@ -236,17 +236,21 @@ fn whole_degrees(rad: f64) -> u32 {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a failing test may panic")]
 mod tests {
+    use std::sync::{Arc, LazyLock};
+
     use super::*;
     use base::units::ServoState;
-    use scene::SceneLibrary;
+    use scene::{Scene, SceneLibrary};
 
     const PERIOD: Duration = Duration::from_millis(10);
 
     /// Ticks after which a joint is given up: the first beyond 300 ms.
     const STALL_TICKS: usize = 31;
 
-    fn arm() -> ArmModel {
-        ArmModel::clone(&SceneLibrary::new(None).scene("default", None).unwrap().arm)
+    fn arm() -> &'static ArmModel {
+        static DEFAULT: LazyLock<Arc<Scene>> =
+            LazyLock::new(|| SceneLibrary::new(None).scene("default", None).unwrap());
+        &DEFAULT.arm
     }
 
     /// An arm whose second joint is so far behind its goal, and its servo pushes so hard.
@@ -285,7 +289,7 @@ mod tests {
     #[test]
     fn a_reading_may_be_three_periods_old_and_ends_the_motion_after_ten() {
         let goal = JointVector::zeros(arm().dof());
-        let mut watch = FollowingErrorMonitor::new(&arm(), TorqueLimit::Work);
+        let mut watch = FollowingErrorMonitor::new(arm(), TorqueLimit::Work);
         let mut look = |ms: u64| {
             let now = ClockInstant::ZERO.after(Duration::from_millis(ms));
             let waits = watch.update(
@@ -316,7 +320,7 @@ mod tests {
     #[test]
     fn a_way_to_a_safe_end_keeps_to_the_leash_and_is_seen() {
         let told = || {
-            let mut watch = FollowingErrorMonitor::new(&arm(), TorqueLimit::Work);
+            let mut watch = FollowingErrorMonitor::new(arm(), TorqueLimit::Work);
             let leash = arm().limits.velocity_rad_s.get(1).unwrap() * 0.150;
             ticks_to_a_stall(&mut watch, leash * 1.1, (2, 0.0)).unwrap();
             watch.take_error().unwrap();
@@ -352,7 +356,7 @@ mod tests {
     #[test]
     fn a_goal_waits_at_the_end_of_the_leash_until_the_joint_is_near_again() {
         let leash = arm().limits.velocity_rad_s.get(1).unwrap() * 0.150;
-        let mut watch = FollowingErrorMonitor::new(&arm(), TorqueLimit::Work);
+        let mut watch = FollowingErrorMonitor::new(arm(), TorqueLimit::Work);
         let mut waits = |share: f64| look(&mut watch, leash * share, (2, 0.0));
         assert!(!waits(0.99) && waits(1.01));
         assert!(waits(0.9) && waits(0.81) && !waits(0.79));
@@ -362,7 +366,7 @@ mod tests {
     #[test]
     fn a_joint_that_does_not_come_is_given_up_after_300_ms() {
         let leash = arm().limits.velocity_rad_s.get(1).unwrap() * 0.150;
-        let mut watch = FollowingErrorMonitor::new(&arm(), TorqueLimit::Work);
+        let mut watch = FollowingErrorMonitor::new(arm(), TorqueLimit::Work);
         for _ in 0..STALL_TICKS - 1 {
             look(&mut watch, leash * 1.1, (2, 0.0));
         }
@@ -385,7 +389,7 @@ mod tests {
         let degrees = f64::to_radians;
         let ticks = |behind_deg: f64, load: (u8, f64)| {
             ticks_to_a_stall(
-                &mut FollowingErrorMonitor::new(&arm(), TorqueLimit::Work),
+                &mut FollowingErrorMonitor::new(arm(), TorqueLimit::Work),
                 degrees(behind_deg),
                 load,
             )
@@ -398,12 +402,12 @@ mod tests {
         assert_eq!((ticks(3.1, (2, 0.59)), ticks(3.1, (3, 1.0))), (None, None));
         // With a low torque limit no servo pushes as hard: less of it says as much.
         let ticks = |load: f64| {
-            let mut watch = FollowingErrorMonitor::new(&arm(), TorqueLimit::Touch);
+            let mut watch = FollowingErrorMonitor::new(arm(), TorqueLimit::Touch);
             ticks_to_a_stall(&mut watch, degrees(3.1), (2, load))
         };
         assert_eq!((ticks(0.41), ticks(0.39)), (Some(STALL_TICKS), None));
         // Only what lasts without a break.
-        let mut watch = FollowingErrorMonitor::new(&arm(), TorqueLimit::Work);
+        let mut watch = FollowingErrorMonitor::new(arm(), TorqueLimit::Work);
         for _ in 0..4 {
             for _ in 0..STALL_TICKS - 1 {
                 look(&mut watch, degrees(3.1), (2, 1.0));
@@ -422,7 +426,7 @@ mod tests {
     #[test]
     fn a_joint_that_was_not_read_does_not_follow() {
         let goal = JointVector::zeros(arm().dof());
-        let mut watch = FollowingErrorMonitor::new(&arm(), TorqueLimit::Work);
+        let mut watch = FollowingErrorMonitor::new(arm(), TorqueLimit::Work);
         let none = ArmMeasurement {
             position_rad: JointVector::zeros(0),
             ..seen(0.0, (2, 0.0), ClockInstant::ZERO)

@@ -23,7 +23,7 @@ const CHECK_BYTES: usize = 8;
 /// A longer body is not written, and not believed.
 const BODY_BYTES_MAX: usize = 64 << 20;
 
-const CRC: crc::Crc<u32> = crc::Crc::<u32>::new(&crc::CRC_32_ISO_HDLC);
+static CRC: crc::Crc<u32> = crc::Crc::<u32>::new(&crc::CRC_32_ISO_HDLC);
 
 /// The reason why a journal cannot be written or read.
 #[derive(Debug, thiserror::Error)]

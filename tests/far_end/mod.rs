@@ -460,7 +460,7 @@ fn sts_requests(mut bytes: &[u8]) -> Vec<Request> {
 
 /// FF FF FD 00 ID LENGTH LENGTH INSTRUCTION PARAMETER… CRC CRC, with FD after FF FF FD
 fn dxl_requests(mut bytes: &[u8]) -> Vec<Request> {
-    let crc = crc::Crc::<u16>::new(&crc::CRC_16_UMTS);
+    static CRC: crc::Crc<u16> = crc::Crc::<u16>::new(&crc::CRC_16_UMTS);
     let mut found = Vec::new();
     while let [0xFF, 0xFF, 0xFD, 0, id, low, high, ..] = bytes {
         let length = usize::from(u16::from_le_bytes([*low, *high]));
@@ -468,7 +468,7 @@ fn dxl_requests(mut bytes: &[u8]) -> Vec<Request> {
         let (said, check) = frame.split_at(frame.len() - 2);
         assert_eq!(
             check,
-            crc.checksum(said).to_le_bytes(),
+            CRC.checksum(said).to_le_bytes(),
             "a wrong CRC left the port"
         );
         let mut body = Vec::new();

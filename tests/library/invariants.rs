@@ -231,20 +231,32 @@ impl std::io::Write for Kept {
     }
 }
 
-#[tokio::test]
-async fn invariants_2_3_and_4_of_random_motions() {
-    for family in Family::ALL {
-        let cases = cases() / 2;
-        let Tried { taken, judge } = random_motions(family, cases).await;
-        assert!(taken > cases / 100, "{family:?}: only {taken}");
-        assert!(judge.frames > 10 * taken, "{}", judge.frames);
-        // They come near to what is allowed, or a wrong bound would not be seen.
-        let reached = judge.reached;
-        assert!(
-            reached.step > 0.5 && reached.change > 0.6,
-            "{family:?}: {reached:?}"
-        );
-    }
+/// Each family on a thread of its own.
+#[test]
+fn invariants_2_3_and_4_of_random_motions() {
+    let try_all = |family| {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = runtime.enable_all().build().unwrap();
+        runtime.block_on(try_random_motions(family));
+    };
+    std::thread::scope(|threads| {
+        for family in Family::ALL {
+            threads.spawn(move || try_all(family));
+        }
+    });
+}
+
+async fn try_random_motions(family: Family) {
+    let cases = cases() / 2;
+    let Tried { taken, judge } = random_motions(family, cases).await;
+    assert!(taken > cases / 100, "{family:?}: only {taken}");
+    assert!(judge.frames > 10 * taken, "{}", judge.frames);
+    // They come near to what is allowed, or a wrong bound would not be seen.
+    let reached = judge.reached;
+    assert!(
+        reached.step > 0.5 && reached.change > 0.6,
+        "{family:?}: {reached:?}"
+    );
 }
 
 /// Letters: every joint turns round in the middle of curves.

@@ -269,16 +269,27 @@ fn check_memory(
     Ok(())
 }
 
+/// Shares of the cases, each judged by a thread of its own.
+const SHARES: u8 = 3;
+
 #[test]
 fn a_corrected_call_is_accepted_and_does_no_more_than_was_asked_for() {
-    let shapes = [previewed(), without_preview(), with_required()];
     let cases = std::env::var("STEADYHAND_CASES").ok();
-    let cases = cases.and_then(|cases| cases.parse().ok()).unwrap_or(CASES);
+    let cases: u32 = cases.and_then(|cases| cases.parse().ok()).unwrap_or(CASES);
+    std::thread::scope(|threads| {
+        for seed in 1..=SHARES {
+            threads.spawn(move || judge_corrected(cases.div_ceil(SHARES.into()), seed));
+        }
+    });
+}
+
+fn judge_corrected(cases: u32, seed: u8) {
+    let shapes = [previewed(), without_preview(), with_required()];
     let config = ProptestConfig {
         cases,
         ..ProptestConfig::default()
     };
-    let rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[seed; 32]);
     let outcome = TestRunner::new_with_rng(config, rng).run(&sent(), |sent| {
         for profile in [ForgivenessProfile::Lenient, ForgivenessProfile::Guarded] {
             let policy = ReaderPolicy::new(ToolEffect::Moves, profile);
@@ -292,7 +303,7 @@ fn a_corrected_call_is_accepted_and_does_no_more_than_was_asked_for() {
         }
         Ok(())
     });
-    outcome.unwrap();
+    outcome.unwrap_or_else(|failed| panic!("seed {seed}: {failed}"));
 }
 
 /// A tool that reads is answered with what was readable, even `{}`; nothing of it is invented either.

@@ -18,7 +18,7 @@ const STATUS: u8 = 0x55;
 /// Before what the length counts.
 const PREFIX: usize = 7;
 
-const CHECK: Crc<u16, Table<16>> = Crc::<u16, Table<16>>::new(&CRC_16_UMTS);
+static CHECK: Crc<u16, Table<16>> = Crc::<u16, Table<16>>::new(&CRC_16_UMTS);
 
 /// Appends a frame.
 ///
