@@ -26,7 +26,7 @@ const EASED_SLIGHTLY: f64 = 0.9;
 const TRAVEL_MM_S: f64 = 140.0;
 
 /// Samples in which the goals come to lead before the arm moves, and cease to after it has come to rest.
-const SETTLE_SAMPLES: usize = 40;
+pub(super) const SETTLE_SAMPLES: usize = 40;
 
 /// A joint that turns back by less has not reversed.
 const REVERSAL_RAD: f64 = 5e-4;

@@ -1,11 +1,11 @@
-//! What a hop must keep clear of: the sheet, keep-outs and, for pens that do not draw, the sheet as
-//! well. The gate judges the same again; here it decides how high a hop must be.
+//! Clearances of a hop: of the body and of pens that do not draw over the sheet, and of all parts off keep-outs. The gate judges the
+//! same again, of goals that lead as well; here it decides how high a hop must be.
 
 use nalgebra::{IsometryMatrix3, Point3};
 
 use base::units::JointVector;
 use kin::capsule::{PlacedCapsule, place};
-use scene::{CLEARANCE_M, PEN_RADIUS_M, Scene};
+use scene::{CLEARANCE_M, PEN_RADIUS_M, Scene, SheetCorrection};
 
 /// Number of points of a part at which its height over a curved sheet is looked at.
 const LOOKS: u32 = 16;
@@ -20,24 +20,31 @@ pub(super) struct HopClearance<'a> {
     pen: usize,
     /// For each capsule of the body, and for each pen, the least height over the sheet.
     least_m: Vec<f64>,
+    /// Largest distance between a part and where goals that lead would bring it.
+    led_m: f64,
 }
 
 impl<'a> HopClearance<'a> {
-    /// Where a part is nearer than it should be at an end of the hop, it may come as near between
-    /// them: a line is drawn there, and the gate judges that.
+    /// Takes what is asked for. A part that is nearer at an end of the hop may come as near between the ends: a line is drawn
+    /// there, and the gate judges that.
     pub(super) fn new(scene: &'a Scene, pen: usize, ends: [&JointVector; 2]) -> Self {
-        let asked = scene.arm.capsules.iter().map(|_| {
-            if scene.surface.is_flat() {
-                CLEARANCE_M
-            } else {
-                CLEARANCE_M + BETWEEN_M
-            }
-        });
         let mut clearance = Self {
             scene,
             pen,
-            least_m: asked.chain(scene.pens.iter().map(|_| 0.0)).collect(),
+            least_m: Vec::new(),
+            led_m: 0.0,
         };
+        let led_m = ends.map(|end| clearance.led_at_m(end));
+        clearance.led_m = led_m.into_iter().fold(0.0, f64::max);
+        let between_m = if scene.surface.is_flat() {
+            0.0
+        } else {
+            BETWEEN_M
+        };
+        let body_m = CLEARANCE_M + between_m + clearance.led_m;
+        let body = scene.arm.capsules.iter().map(|_| body_m);
+        let pens = scene.pens.iter().map(|_| clearance.led_m);
+        clearance.least_m = body.chain(pens).collect();
         for end in ends {
             let heights_m = clearance.heights_m(end);
             for (least_m, height_m) in clearance.least_m.iter_mut().zip(heights_m) {
@@ -45,6 +52,30 @@ impl<'a> HopClearance<'a> {
             }
         }
         clearance
+    }
+
+    /// Returns the most by which goals that lead may move a part with the joints like this: play and sag of all joints together, and
+    /// the sheet's correction.
+    fn led_at_m(&self, q: &JointVector) -> f64 {
+        let arm = &self.scene.arm;
+        let correction = self.scene.correction.as_ref();
+        let corrected_m = correction.map_or(0.0, SheetCorrection::largest_mm) / 1e3;
+        let Some(known) = &arm.compensation else {
+            return corrected_m;
+        };
+        let sag = known.sag_rad(&arm.chain, q);
+        let leads = known.play_rad.zip(&sag, |play, sag| play / 2.0 + sag.abs());
+        let parts = self.moving_parts(q);
+        let moved_m = leads.iter().enumerate().map(|(joint, lead)| {
+            let turned = q.map(|of, at| if of == joint { at + lead } else { at });
+            let both = parts.iter().zip(self.moving_parts(&turned));
+            both.map(|(part, led)| {
+                let [from, to] = [part.from_m - led.from_m, part.to_m - led.to_m];
+                from.norm().max(to.norm())
+            })
+            .fold(0.0, f64::max)
+        });
+        corrected_m + moved_m.sum::<f64>()
     }
 
     /// Returns whether all samples are clear.
@@ -106,7 +137,7 @@ impl<'a> HopClearance<'a> {
         let mut keep_outs = self.scene.keep_outs.iter();
         keep_outs.all(|keep_out| {
             parts.iter().all(|part| {
-                let least_m = CLEARANCE_M + part.radius_m;
+                let least_m = CLEARANCE_M + self.led_m + part.radius_m;
                 let corners = &keep_out.corners;
                 corners
                     .segment_distance_m(&part.from_m, &part.to_m, least_m)

@@ -72,6 +72,9 @@ pub struct Plan {
 /// Samples of a whole plan, ten thousand seconds: the gate takes no more.
 pub const SAMPLES_MAX: usize = 1_000_000;
 
+/// Samples of a plan before its goals lead: the arm stands still in some more at either end for that.
+const BUILT_SAMPLES_MAX: usize = SAMPLES_MAX - 2 * compensation::SETTLE_SAMPLES;
+
 /// An observer of planning, which may cancel it.
 pub trait PlanObserver {
     /// Reports that `done` of `of` strokes or points are planned.

@@ -905,3 +905,25 @@ fn refuses_a_dwell_that_is_no_time() {
         assert!(said.contains("here") && said.contains(" s"), "{said}");
     }
 }
+
+/// Goals that come to lead add samples at both ends, which the gate must take as well.
+#[test]
+fn a_plan_leaves_room_for_the_samples_in_which_goals_come_to_lead() {
+    let scene = so101();
+    let visited = |dwell_s: f64| {
+        let point = VisitPoint {
+            name: "here".to_owned(),
+            target: VisitTarget::Sheet {
+                at_mm: [10.0, 10.0],
+                height_mm: 5.0,
+            },
+            pen: 0,
+            dwell_s,
+        };
+        visit(&scene, &scene.rest_rad, &[point], &SilentObserver)
+    };
+    let short = visited(0.0).unwrap().trajectory.samples.len();
+    let nearly_all = (SAMPLES_MAX - short - crate::compensation::SETTLE_SAMPLES) as f64;
+    let said = refused(visited(nearly_all * PERIOD_S));
+    assert!(said.contains("999920 are possible"), "{said}");
+}

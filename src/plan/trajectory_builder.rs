@@ -10,7 +10,7 @@ use super::limit_violations::seam_ratio;
 use super::time_parameterization::{self, NOISE, PacingMode, TipLimits};
 use super::tool_ik::ToolIk;
 use super::trajectory::{SpanKind, Trajectory, TrajectorySpan};
-use super::{PERIOD, PERIOD_S, PlanObserver, SAMPLES_MAX};
+use super::{BUILT_SAMPLES_MAX, PERIOD, PERIOD_S, PlanObserver};
 use base::units::JointVector;
 use scene::{Scene, ScenePen, ToolKind};
 
@@ -219,10 +219,12 @@ impl<'a> TrajectoryBuilder<'a> {
         what: SpanLabel,
         samples: &[JointVector],
     ) -> Result<(), RefusalCause> {
-        if self.samples.len() + samples.len() > SAMPLES_MAX {
+        let still = self.still_before(samples);
+        let count = self.samples.len() + still + samples.len();
+        if count > BUILT_SAMPLES_MAX {
             return Err(RefusalCause::TooLong {
-                waypoints: self.samples.len() + samples.len(),
-                most: SAMPLES_MAX,
+                waypoints: count,
+                most: BUILT_SAMPLES_MAX,
             });
         }
         // The very first sample is the start, and belongs to the first span.
@@ -231,7 +233,6 @@ impl<'a> TrajectoryBuilder<'a> {
         } else {
             self.samples.len()
         };
-        let still = self.still_before(samples);
         self.samples.extend(vec![self.last_joints(); still]);
         self.samples.extend_from_slice(samples);
         let end = self.samples.len();
@@ -351,10 +352,10 @@ impl<'a> TrajectoryBuilder<'a> {
             });
         }
         let count = super::cartesian_path::whole((seconds / PERIOD_S).ceil());
-        if count > SAMPLES_MAX {
+        if count > BUILT_SAMPLES_MAX {
             return Err(RefusalCause::TooLong {
                 waypoints: count,
-                most: SAMPLES_MAX,
+                most: BUILT_SAMPLES_MAX,
             });
         }
         let still = vec![self.last_joints(); count];

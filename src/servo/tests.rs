@@ -139,7 +139,7 @@ async fn a_scan_finds_servos_at_their_speed_and_writes_nothing() {
     for (name, baud, count, model) in [
         ("so101", 1_000_000, 6, "STS3215"),
         ("so101", 115_200, 6, "STS3215"),
-        ("widowx250s", 57_600, 8, "XM430-W350"),
+        ("widowx250s", 57_600, 9, "XM430-W350"),
     ] {
         let bench = Bench::at(name, baud);
         let before = bench.sim.true_joints();
@@ -158,7 +158,7 @@ async fn a_scan_finds_servos_at_their_speed_and_writes_nothing() {
 #[tokio::test]
 async fn each_cause_is_told_from_the_others() {
     let silent =
-        |bench: &Bench| (1..=8).for_each(|id| bench.sim.break_it(SimulatedFault::Silence(id)));
+        |bench: &Bench| (1..=9).for_each(|id| bench.sim.break_it(SimulatedFault::Silence(id)));
     type Break<'a> = &'a dyn Fn(&Bench);
     let cases: [(&str, u32, Break<'_>, &[DiagnosisCause]); 7] = [
         ("so101", 1_000_000, &|_| {}, &[]),

@@ -62,22 +62,16 @@ async fn begin(order: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
     }
     // The arm is measured anew each time; only a call under way is the same one.
     let call = order.job("align", &scene, true);
-    Ok(motion_job::submit_job(
-        order.node,
-        seat,
-        call,
-        order.watch,
-        move |errand| async move {
-            if inks {
-                ink::align(errand, scene).await
-            } else if touches {
-                touch::align(errand, scene).await
-            } else {
-                align(errand, scene).await
-            }
-        },
-    )
-    .await)
+    let started = motion_job::start_job(order.node, seat, call, move |errand| async move {
+        if inks {
+            ink::align(errand, scene).await
+        } else if touches {
+            touch::align(errand, scene).await
+        } else {
+            align(errand, scene).await
+        }
+    });
+    Ok(started.ended(order.node, seat, order.watch).await)
 }
 
 fn both() -> Reply {
@@ -120,7 +114,7 @@ async fn align(errand: JobContext, scene: Arc<Scene>) -> Result<Reply, JobError>
     let reply = Reply::done(message)
         .with("stroke_count", strokes)
         .with("tracking_error_mm_max", worst);
-    Ok(report(&errand, &scene, &found, reply))
+    Ok(report(&errand, &scene, &found, reply, &found.describe()))
 }
 
 /// The calibrator, each ink cap, the sheet's corners and its centre.
@@ -234,16 +228,22 @@ async fn draw_cross(errand: &JobContext, scene: &Arc<Scene>) -> Result<usize, Jo
     Ok(plan.report.stroke_count)
 }
 
-/// The three parts, as data, as words and as files.
-fn report(errand: &JobContext, scene: &Scene, found: &AlignmentResult, reply: Reply) -> Reply {
-    let words = found.describe();
+/// Adds what was found to a reply: as data, as words and as files, its points as a picture too.
+fn report(
+    errand: &JobContext,
+    scene: &Scene,
+    found: &AlignmentResult,
+    reply: Reply,
+    words: &str,
+) -> Reply {
+    let page = (!found.points.is_empty()).then(|| found.html());
     let json = serde_json::to_vec_pretty(found).unwrap_or_default();
     let picture = drawn_picture(errand, scene);
     let files = pictures::write(
         &errand.node,
         &errand.job.card().id,
         &[
-            ("align.html", Some(found.html().as_bytes())),
+            ("align.html", page.as_deref().map(str::as_bytes)),
             ("align.json", Some(&json)),
             ("align.txt", Some(words.as_bytes())),
             ("drawn.png", picture.as_deref()),
@@ -255,7 +255,7 @@ fn report(errand: &JobContext, scene: &Scene, found: &AlignmentResult, reply: Re
     reply
 }
 
-/// The ink that a simulated pen has drawn.
+/// Paints the ink that a simulated pen has drawn.
 fn drawn_picture(errand: &JobContext, scene: &Scene) -> Option<Vec<u8>> {
     let ink = errand.seat.studio.as_ref()?.ink();
     pictures::ink(scene, &ink)

@@ -339,54 +339,6 @@ where
     }
 }
 
-/// Does `work` as the arm's job and waits for its end, as long as the node waits at all.
-pub(super) async fn submit_job<W, F>(
-    node: &Arc<Node>,
-    seat: &Arc<AttachedArm>,
-    call: MotionJobRequest,
-    watch: &RemoteCallWatch,
-    work: W,
-) -> Reply
-where
-    W: FnOnce(JobContext) -> F + Send + 'static,
-    F: Future<Output = Result<Reply, JobError>> + Send + 'static,
-{
-    match start_job(node, seat, call, work) {
-        StartedJob::UnderWay(job) => wait(node, seat, &job, watch).await,
-        StartedJob::DoneBefore(job) => done_before(&job).await,
-        StartedJob::Busy(reply) => *reply,
-    }
-}
-
-/// Does `work` as the arm's job, and waits until it moves, waits for a person or has ended. It goes on whatever becomes of the
-/// caller: a queue asks for its end later, perhaps from another process.
-pub(super) async fn submit_queued<W, F>(
-    node: &Arc<Node>,
-    seat: &Arc<AttachedArm>,
-    call: MotionJobRequest,
-    watch: &RemoteCallWatch,
-    work: W,
-) -> Reply
-where
-    W: FnOnce(JobContext) -> F + Send + 'static,
-    F: Future<Output = Result<Reply, JobError>> + Send + 'static,
-{
-    let job = match start_job(node, seat, call, work) {
-        StartedJob::UnderWay(job) | StartedJob::DoneBefore(job) => job,
-        StartedJob::Busy(reply) => return *reply,
-    };
-    loop {
-        let card = job.card();
-        card.report_to(watch);
-        if !job.is_over() && !matches!(card.state, "accepted" | "planning") {
-            return still_moving(seat, &card);
-        }
-        if let Ok(reply) = tokio::time::timeout(LOOK, job.reply()).await {
-            return reply.map_or_else(no_answer, |reply| (*reply).clone());
-        }
-    }
-}
-
 /// Outcome of a wish for a job.
 pub(super) enum StartedJob {
     /// It goes on, begun by this call or by an equal one.
@@ -395,6 +347,41 @@ pub(super) enum StartedJob {
     DoneBefore(Arc<ArmJob>),
     /// Another job has the arm.
     Busy(Box<Reply>),
+}
+
+impl StartedJob {
+    /// Waits for the job's end, as long as the node waits at all.
+    pub(super) async fn ended(
+        self,
+        node: &Node,
+        seat: &Arc<AttachedArm>,
+        watch: &RemoteCallWatch,
+    ) -> Reply {
+        match self {
+            Self::UnderWay(job) => wait(node, seat, &job, watch).await,
+            Self::DoneBefore(job) => done_before(&job).await,
+            Self::Busy(reply) => *reply,
+        }
+    }
+
+    /// Waits until the job moves, waits for a person or has ended. It goes on whatever becomes of the caller: a queue asks for its end
+    /// later, perhaps from another process.
+    pub(super) async fn begun(self, seat: &AttachedArm, watch: &RemoteCallWatch) -> Reply {
+        let job = match self {
+            Self::UnderWay(job) | Self::DoneBefore(job) => job,
+            Self::Busy(reply) => return *reply,
+        };
+        loop {
+            let card = job.card();
+            card.report_to(watch);
+            if !job.is_over() && !matches!(card.state, "accepted" | "planning") {
+                return still_moving(seat, &card);
+            }
+            if let Ok(reply) = tokio::time::timeout(LOOK, job.reply()).await {
+                return reply.map_or_else(no_answer, |reply| (*reply).clone());
+            }
+        }
+    }
 }
 
 /// Begins `work` as the arm's job, and does not wait for it.

@@ -31,11 +31,11 @@ async fn begin(order: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
             return Err(Reply::failed(why).boxed());
         }
     }
-    let reply = motion_job::submit_job(order.node, seat, call, order.watch, {
+    let started = motion_job::start_job(order.node, seat, call, {
         let scene = Arc::clone(&scene);
         move |errand| go(errand, scene, who)
-    })
-    .await;
+    });
+    let reply = started.ended(order.node, seat, order.watch).await;
     let steps = seat.motion.snapshot().recovery;
     let reply = if reply.is_error && !steps.is_empty() {
         reply

@@ -67,7 +67,8 @@ async fn go_on(
             let scene = Arc::clone(&scene);
             move |errand| stroke::draw(errand, scene, drawing)
         };
-        motion_job::submit_job(order.node, seat, call, order.watch, work).await
+        let started = motion_job::start_job(order.node, seat, call, work);
+        started.ended(order.node, seat, order.watch).await
     };
     Ok(reply
         .with("understood", understood)

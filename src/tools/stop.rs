@@ -150,7 +150,7 @@ fn card(seat: &AttachedArm, report: Option<&StopReport>) -> serde_json::Value {
     reason = "a failing test may panic"
 )]
 mod tests {
-    use super::super::motion_job::{MotionJobRequest, submit_job};
+    use super::super::motion_job::{MotionJobRequest, start_job};
     use super::super::{AttachedArm, Node, NodeStorage, RemoteCallWatch};
     use super::*;
     use args::ReceivedArguments;
@@ -197,10 +197,8 @@ mod tests {
         };
         let before = seat.motion.stops_requested();
         let watch = RemoteCallWatch::unobserved();
-        let reply = submit_job(&node, &seat, call, &watch, |_| async {
-            panic!("a job that fails")
-        })
-        .await;
+        let started = start_job(&node, &seat, call, |_| async { panic!("a job that fails") });
+        let reply = started.ended(&node, &seat, &watch).await;
         assert!(reply.is_error);
         assert!(seat.motion.stops_requested() > before);
         seat.motion.stopped(before + 1).await.unwrap();

@@ -64,13 +64,17 @@ async fn begin_in(
     let mut call = order.job("stroke", &scene, order.is("again"));
     drawn.note_in(order, &mut call)?;
     let work = move |errand| draw(errand, scene, drawing);
-    if let Some(queued) = order.queued_drawing()? {
+    let queued = order.queued_drawing()?;
+    if let Some(queued) = &queued {
         queued.ticket().clone_into(&mut call.accepted.ticket);
         // Two drawings of a batch may be alike.
         call.key = format!("{} {}", call.key, queued.ticket());
-        return Ok(motion_job::submit_queued(order.node, seat, call, order.watch, work).await);
     }
-    Ok(motion_job::submit_job(order.node, seat, call, order.watch, work).await)
+    let started = motion_job::start_job(order.node, seat, call, work);
+    Ok(match queued {
+        Some(_) => started.begun(seat, order.watch).await,
+        None => started.ended(order.node, seat, order.watch).await,
+    })
 }
 
 impl ToolContext<'_> {

@@ -14,8 +14,8 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::support::Bench;
 use crate::support::chance::Chance;
+use crate::support::{Bench, Served};
 
 const CAMERA: &str = r#"
 [[cameras]]
@@ -34,7 +34,10 @@ struct InkBench(Bench);
 
 impl InkBench {
     fn new(model: &str) -> Self {
-        let bench = Bench::new();
+        Self::on(Bench::new(), model)
+    }
+
+    fn on(bench: Bench, model: &str) -> Self {
         // The sheet lies where it does, whatever the scene's file comes to say of it.
         std::fs::create_dir_all(bench.path("truth")).unwrap();
         let sheet = concat!(env!("CARGO_MANIFEST_DIR"), "/scenes/tagged.toml");
@@ -45,6 +48,22 @@ impl InkBench {
         );
         std::fs::write(bench.path("node.toml"), node).unwrap();
         Self(bench)
+    }
+
+    /// The node, which answers a call while its job goes on.
+    fn served(&self) -> Served {
+        let file = self.0.path("node.toml");
+        let node = std::fs::read_to_string(&file).unwrap();
+        std::fs::write(&file, format!("answer_within_s = 1\n{node}")).unwrap();
+        let (config, state) = (file.display().to_string(), self.0.state());
+        self.0.serve(&["--config", &config, "--state", &state])
+    }
+
+    /// Takes the camera out of the node's file.
+    fn without_camera(&self) {
+        let file = self.0.path("node.toml");
+        let node = std::fs::read_to_string(&file).unwrap();
+        std::fs::write(file, node.replace(CAMERA, "")).unwrap();
     }
 
     fn run(&self, args: &[&str]) -> (i32, String) {
@@ -246,8 +265,7 @@ fn gaps_that_a_person_measures_give_the_same_play_as_the_camera() {
     let by_camera = bench.play_deg("so101-worn").unwrap();
     // The same arm again, without a camera.
     std::fs::remove_file(bench.0.path("scenes/arms/so101-worn.toml")).unwrap();
-    let node = std::fs::read_to_string(bench.0.path("node.toml")).unwrap();
-    std::fs::write(bench.0.path("node.toml"), node.replace(CAMERA, "")).unwrap();
+    bench.without_camera();
     let drawn = bench.call("align", r#"{"scene": "tagged", "ink": true}"#);
     assert_eq!(drawn["success"], true, "{drawn:#}");
     assert!(
@@ -289,4 +307,56 @@ fn gaps_that_a_person_measures_give_the_same_play_as_the_camera() {
         (by_hand[0] - by_camera[0]).abs() < 0.2,
         "{by_hand:?} {by_camera:?}"
     );
+}
+
+/// A node whose arm a person enables draws for `calibrate play`, longer than a call is answered within; `q` leaves, and the same command
+/// goes on without drawing again.
+#[test]
+fn a_node_that_serves_draws_the_pattern_and_its_gaps_are_asked_for() {
+    let bench = InkBench::on(Bench::at_test_rate(), "so101-worn");
+    bench.without_camera();
+    let _served = bench.served();
+    assert_eq!(bench.run(&["disable"]).0, 0);
+    let refused = bench.answered("");
+    assert!(
+        refused.contains("steadyhand enable") && !refused.contains("gap 1"),
+        "{refused}"
+    );
+    let (code, said) = bench.run(&["enable", "--scene", "tagged", "--for", "30m"]);
+    assert_eq!(code, 0, "{said}");
+    let drawn = bench.answered("10.0\n9.9\nq\n");
+    println!("{drawn}");
+    assert!(drawn.contains("what was measured is kept"), "{drawn}");
+    assert!(drawn.contains("pattern drawn: 18 gaps"), "{drawn}");
+    for once in ["|<- 1->", "on node ", "gap 1: width of square 1", "gap 3:"] {
+        assert_eq!(drawn.matches(once).count(), 1, "{once}: {drawn}");
+    }
+    let asked = bench.answered(&"10.0\n".repeat(16));
+    println!("{asked}");
+    assert!(asked.contains("|<- 1->"), "{asked}");
+    assert!(!asked.contains("gap 2:") && !asked.contains("pattern drawn"));
+    assert!(asked.contains("shoulder_pan_play_95_deg"), "{asked}");
+    assert!(asked.contains("verdict: usable"), "{asked}");
+    let (_, jobs) = bench.run(&["jobs", "--json"]);
+    let jobs: Value = serde_json::from_str(&jobs[..=jobs.rfind(']').unwrap()]).unwrap();
+    let done = |job: &&Value| job["tool"] == "align" && job["state"] == "reached";
+    let aligned: Vec<&Value> = jobs.as_array().unwrap().iter().filter(done).collect();
+    assert_eq!(aligned.len(), 1, "{jobs:#}");
+    assert_eq!(aligned[0]["caller"], "operator", "{jobs:#}");
+}
+
+#[test]
+fn where_a_camera_sees_the_sheet_a_served_pattern_is_read_and_nobody_is_asked() {
+    let bench = InkBench::on(Bench::at_test_rate(), "so101-worn");
+    let _served = bench.served();
+    let said = bench.answered("");
+    println!("{said}");
+    assert!(said.contains("pattern drawn and read"), "{said}");
+    assert!(said.contains("steadyhand calibrate accept"), "{said}");
+    assert!(!said.contains("gap 1"), "{said}");
+    let (code, said) = bench.run(&["calibrate", "accept"]);
+    assert_eq!(code, 0, "{said}");
+    let play = bench.play_deg("so101-worn").unwrap();
+    let truth = true_play_deg();
+    assert!((play[0] / truth - 1.0).abs() < 0.2, "{play:?}, {truth:.3}");
 }

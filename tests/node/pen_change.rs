@@ -33,6 +33,9 @@ const STROKE: &str = r#"{"scene":"layers"}"#;
 /// Ink nearer than this to a design is on it.
 const NEAR_MM: f64 = 0.5;
 
+/// Number of times that a node is started, at the most, to serve once.
+const ATTEMPTS: u32 = 15;
+
 /// Line that may be drawn twice where a drawing was cut short: the overlap, and what the arm was ahead of its journal.
 const TWICE_MM: f64 = 9.0;
 
@@ -164,11 +167,23 @@ impl Desk {
         desk
     }
 
+    /// Starts the node. Where a busy machine starves its bus while it attaches, it ends, and is started again.
     fn serve(&mut self) {
         let (state, config) = (self.bench.state(), self.bench.path("node.toml"));
         let here = on_port(&self.port, &state);
         let config = ["--config", config.to_str().unwrap()];
-        self.served = Some(self.bench.serve(&[&here[..], &config].concat()));
+        let words = [&here[..], &config].concat();
+        let mut said = Vec::new();
+        for _ in 0..ATTEMPTS {
+            match support::try_served(self.bench.serving(&words)) {
+                Ok(served) => {
+                    self.served = Some(served);
+                    return;
+                }
+                Err(seen) => said = seen,
+            }
+        }
+        panic!("it does not serve, {ATTEMPTS} times: {said:#?}");
     }
 
     /// `kill -9`, and another start. Whatever was being drawn must be asked for again.

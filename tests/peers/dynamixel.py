@@ -14,7 +14,7 @@ from dynamixel_sdk import (
 
 from bench import Verdicts, simulated_port
 
-IDS = range(1, 9)
+IDS = range(1, 10)
 MODE, HOMING, TORQUE, HARDWARE_ERROR, WATCHDOG = 11, 20, 64, 70, 98
 GOAL_VELOCITY, GOAL, PRESENT, POSITION = 104, 116, 126, 132
 ACCESS_ERROR = 7
@@ -85,10 +85,10 @@ def main():
 
             return do
 
-        verdicts.rate("sync write and sync read of 10 bytes, 8 servos", 300, cycle(reader.txRxPacket))
+        verdicts.rate("sync write and sync read of 10 bytes, 9 servos", 300, cycle(reader.txRxPacket))
         verdicts.near("sync read", reader.getData(2, POSITION, 4), goals[2], 2)
         verdicts.rate(
-            "sync write and fast sync read, 8 servos", 300, cycle(reader.fastSyncRead)
+            "sync write and fast sync read, 9 servos", 300, cycle(reader.fastSyncRead)
         )
         for servo in IDS:
             verdicts.near(f"fast read {servo}", reader.getData(servo, POSITION, 4), goals[servo], 2)

@@ -1,7 +1,7 @@
 """How often a second one library sends every servo of an arm its goal and reads it: NAME PORT CYCLES.
 
 STS: 7 bytes written from acceleration to speed, 8 read, six servos. Dynamixel X: the goal alone written,
-current, speed and position read in one fast request, the eight servos of the WidowX.
+current, speed and position read in one fast request, the nine servos of the WidowX.
 """
 
 import sys
@@ -12,7 +12,7 @@ GOAL, PRESENT = 41, 56
 # Acceleration, position 2048, time, speed.
 BLOCK = [50, 0, 8, 0, 0, 88, 2]
 
-X_IDS = list(range(1, 9))
+X_IDS = list(range(1, 10))
 X_GOAL, X_PRESENT, X_PRESENT_LENGTH = 116, 126, 10
 X_BLOCK = [0, 8, 0, 0]
 

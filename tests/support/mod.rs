@@ -20,7 +20,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -125,11 +125,16 @@ impl Bench {
 
     /// The same with these in its environment.
     pub(crate) fn serve_in(&self, args: &[&str], environment: &[(&str, &str)]) -> Served {
-        let mut all = vec!["serve", "--http", "127.0.0.1:0"];
-        all.extend(args);
-        let mut command = self.command(&all);
+        let mut command = self.serving(args);
         command.envs(environment.iter().copied());
         served(command)
+    }
+
+    /// A command that serves MCP over HTTP.
+    pub(crate) fn serving(&self, args: &[&str]) -> Command {
+        let mut all = vec!["serve", "--http", "127.0.0.1:0"];
+        all.extend(args);
+        self.command(&all)
     }
 
     /// A simulated arm on a pseudo-terminal, and its path.
@@ -150,13 +155,18 @@ impl Bench {
 }
 
 /// Waits until a node that serves HTTP says where.
-pub(crate) fn served(mut command: Command) -> Served {
+pub(crate) fn served(command: Command) -> Served {
+    try_served(command).unwrap_or_else(|seen| panic!("it does not serve: {seen:#?}"))
+}
+
+/// Waits until a node that serves HTTP says where, or has ended: then what it said.
+pub(crate) fn try_served(mut command: Command) -> Result<Served, Vec<String>> {
     let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
     let lines = lines(child.stderr.take().unwrap());
     let child = Running(child);
-    let line = wait_for(&lines, "MCP at ");
+    let line = find_line(&lines, "MCP at ")?;
     let url = line.rsplit("MCP at ").next().unwrap().trim().to_owned();
-    Served { child, url, lines }
+    Ok(Served { child, url, lines })
 }
 
 /// A node's words for an arm on a port, which is calibrated though nobody did it here, and for its state.
@@ -310,16 +320,19 @@ pub(crate) fn lines(from: impl Read + Send + 'static) -> Receiver<String> {
 }
 
 pub(crate) fn wait_for(lines: &Receiver<String>, what: &str) -> String {
+    find_line(lines, what).unwrap_or_else(|seen| panic!("no line with {what:?} in {seen:#?}"))
+}
+
+/// The first line with these words; otherwise all lines that came.
+fn find_line(lines: &Receiver<String>, what: &str) -> Result<String, Vec<String>> {
     let mut seen = Vec::new();
-    loop {
-        match lines.recv_timeout(PATIENCE) {
-            Ok(line) if line.contains(what) => return line,
-            Ok(line) => seen.push(line),
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
-                panic!("no line with {what:?} in {seen:#?}")
-            }
+    while let Ok(line) = lines.recv_timeout(PATIENCE) {
+        if line.contains(what) {
+            return Ok(line);
         }
+        seen.push(line);
     }
+    Err(seen)
 }
 
 /// A scene on the default sheet that draws polylines.

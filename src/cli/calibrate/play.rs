@@ -14,29 +14,35 @@ const HOW: &str = "measure each gap at its middle, from the middle of one line t
 
 /// Draws the pattern where none waits to be measured, then asks.
 pub(super) async fn run(node: &NodeOptions, args: &PlayArgs) -> anyhow::Result<ExitStatus> {
-    let mut folders = CalibrationFolders::find(node, &args.at).await?;
-    if folders.drawn(&args.scene)?.is_none() {
-        let Some(at) = &folders.running else {
-            bail!("the pattern is drawn by a running node: {}", folders.absent);
-        };
-        terminal_output::note(
-            "it stands still over the sheet, and draws a pattern on it: a clean sheet, and a pen that draws; `steadyhand stop` stops it",
-        );
-        let verb = OperatorVerb::Align {
-            scene: args.scene.clone(),
-            touch: false,
-            ink: true,
-        };
-        let told = moved(at, &verb).await?;
-        terminal_output::line(&told.text);
-        if !told.done {
-            return Ok(ExitStatus::Refused);
-        }
-        folders = CalibrationFolders::find(node, &args.at).await?;
+    let folders = CalibrationFolders::find(node, &args.at).await?;
+    if let Some(session) = folders.drawn(&args.scene)? {
+        let gaps = folders.gaps(&session)?;
+        terminal_output::line(&gap_sketch(&gaps));
+        return folders.ask_gaps(session, &gaps).await;
+    }
+    let Some(at) = &folders.running else {
+        bail!("the pattern is drawn by a running node: {}", folders.absent);
+    };
+    terminal_output::note(
+        "it stands still over the sheet, and draws a pattern on it: a clean sheet, and a pen that draws; `steadyhand stop` stops it",
+    );
+    let verb = OperatorVerb::Align {
+        scene: args.scene.clone(),
+        touch: false,
+        ink: true,
+    };
+    // Where it is measured by a person, the sketch is in this.
+    let told = moved(at, &verb).await?;
+    terminal_output::line(&told.text);
+    if !told.done {
+        return Ok(ExitStatus::Refused);
     }
     match folders.drawn(&args.scene)? {
         None => Ok(ExitStatus::Done),
-        Some(session) => folders.ask_gaps(session).await,
+        Some(session) => {
+            let gaps = folders.gaps(&session)?;
+            folders.ask_gaps(session, &gaps).await
+        }
     }
 }
 
@@ -49,10 +55,16 @@ impl CalibrationFolders {
         Ok(self.store.proposal()?.filter(is_it))
     }
 
-    async fn ask_gaps(&self, mut session: CalibrationSession) -> anyhow::Result<ExitStatus> {
+    fn gaps(&self, session: &CalibrationSession) -> anyhow::Result<Vec<PatternGap>> {
         let scene = self.library.scene(&session.scene, None)?;
-        let gaps = gaps(&ink_pattern(&scene)?);
-        terminal_output::line(&gap_sketch(&gaps));
+        Ok(gaps(&ink_pattern(&scene)?))
+    }
+
+    async fn ask_gaps(
+        &self,
+        mut session: CalibrationSession,
+        gaps: &[PatternGap],
+    ) -> anyhow::Result<ExitStatus> {
         terminal_output::note(HOW);
         let mut person = OperatorInput::listen()?;
         let mut next = next_gap(&session, 0);
@@ -67,7 +79,7 @@ impl CalibrationFolders {
                 "" => next = next_gap(&session, gap + 1),
                 said => match said.replace(',', ".").trim_end_matches("mm").trim().parse() {
                     Err(_) => terminal_output::note("write millimetres, such as 9.4"),
-                    Ok(mm) => match self.desk(|desk| desk.add_gap(&gaps, gap, mm)) {
+                    Ok(mm) => match self.desk(|desk| desk.add_gap(gaps, gap, mm)) {
                         Ok((now, _)) => {
                             session = now;
                             next = next_gap(&session, gap + 1);

@@ -8,7 +8,7 @@ async fn an_arm_is_attached_energised_and_follows_a_wave() {
     let mut bench = Bench::new("widowx250s");
     let before = bench.sim.true_joints();
     let attached = bench.driver.attach(&mut bench.link).await.unwrap();
-    assert_eq!(attached.servos.len(), 8);
+    assert_eq!(attached.servos.len(), 9);
     assert!(attached.warnings.is_empty(), "{:?}", attached.warnings);
     assert_eq!(bench.sim.true_joints(), before);
     bench.driver.energise(&mut bench.link).await.unwrap();

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use super::super::motion_job::{JobContext, JobError};
-use super::{DWELL_S, add_findings, drawn_picture, reading};
+use super::{DWELL_S, reading};
 use crate::cameras::CameraCapture;
-use crate::pictures;
 use crate::reply::Reply;
 use crate::{AttachedArm, Node};
 use base::wording::count;
@@ -260,7 +259,13 @@ async fn wait_for_person(
         "pattern drawn: {} of it are to be measured by a person; nothing is proposed until then",
         count(gaps.len(), "gap")
     ));
-    Ok(shown(errand, scene, &found, reply, &gap_sketch(gaps)))
+    Ok(super::report(
+        errand,
+        scene,
+        &found,
+        reply,
+        &gap_sketch(gaps),
+    ))
 }
 
 /// Keeps what was read as the proposal.
@@ -295,7 +300,7 @@ async fn propose(
     ))
     .with("change", assessed.change);
     let words = report::assessment_text(&session, &assessed);
-    Ok(shown(errand, scene, &found, reply, &words))
+    Ok(super::report(errand, scene, &found, reply, &words))
 }
 
 fn next(assessed: &calib::TouchAssessment) -> String {
@@ -318,7 +323,7 @@ fn nothing(errand: &JobContext, scene: &Scene, fit: &InkFit) -> Reply {
     let reply = Reply::done(format!(
         "pattern drawn and read: {words}; nothing is significant, and nothing is proposed"
     ));
-    shown(errand, scene, &found, reply, &words)
+    super::report(errand, scene, &found, reply, &words)
 }
 
 /// The answer where too little of the pattern was read.
@@ -339,28 +344,5 @@ fn unread(errand: &JobContext, scene: &Scene, look: &CameraCapture, read: &InkRe
         finding,
     };
     let reply = Reply::failed(why.clone()).with("code", "ink_unread");
-    shown(errand, scene, &found, reply, &why)
-}
-
-/// The three parts, as data, as words and as files.
-fn shown(
-    errand: &JobContext,
-    scene: &Scene,
-    found: &AlignmentResult,
-    reply: Reply,
-    words: &str,
-) -> Reply {
-    let picture = drawn_picture(errand, scene);
-    let files = pictures::write(
-        &errand.node,
-        &errand.job.card().id,
-        &[
-            ("align.txt", Some(words.as_bytes())),
-            ("drawn.png", picture.as_deref()),
-        ],
-    );
-    let mut reply = add_findings(found, reply).with("files", files);
-    reply.text = format!("{}\n{words}", reply.text);
-    reply.show(picture);
-    reply
+    super::report(errand, scene, &found, reply, &why)
 }

@@ -75,7 +75,7 @@ pub(super) async fn align(errand: JobContext, scene: Arc<Scene>) -> Result<Reply
         assessed.change.deg
     );
     let reply = Reply::done(message).with("change", assessed.change);
-    Ok(report(&errand, &scene, &found, reply))
+    Ok(report(&errand, &scene, &found, reply, &found.describe()))
 }
 
 /// # Errors
@@ -262,5 +262,5 @@ fn not_measured(
         finding,
     };
     let reply = Reply::failed(why).with("code", code);
-    report(errand, scene, &found, reply)
+    report(errand, scene, &found, reply, &found.describe())
 }

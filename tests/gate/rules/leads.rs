@@ -119,6 +119,35 @@ fn keeps_goals_off_what_only_goals_come_near() {
     assert_eq!(farther, []);
 }
 
+/// The pan's lead brings a hopping pen to the wall's edge before it is as high as it is expected to be there.
+#[test]
+fn a_hop_whose_goals_lead_clears_what_is_between_the_lines() {
+    let mut scene = calibrated(&PLAY_DEG, &[0.1; 5]);
+    (scene.heights.lift_mm, scene.heights.lift_least_mm) = (20.0, 2.0);
+    let line = |x: f64| SheetStroke {
+        points_mm: vec![[x, 40.0], [x, 60.0]],
+        pen: 0,
+        source: format!("at {x} mm"),
+        pause: None,
+    };
+    let strokes = [30.0, 54.0].map(line);
+    let [a, b] = [[41.0, 49.0], [43.0, 51.0]].map(|at_mm| scene.surface.at(at_mm).point_m);
+    for height_mm in [2.3, 2.7, 5.3, 5.7] {
+        let mut scene = scene.clone();
+        scene.keep_outs.push(KeepOut {
+            name: "wall".to_owned(),
+            corners: AxisAlignedBox {
+                min_m: Point3::new(a.x.min(b.x), -0.5, a.z),
+                max_m: Point3::new(a.x.max(b.x), 0.0, a.z + 1e-3 * height_mm),
+            },
+        });
+        let order = scene.order;
+        let plan = plan::draw_strokes(&scene, &scene.rest_rad, &strokes, order, &SilentObserver);
+        let said = refusals(scene, &plan.unwrap().trajectory);
+        assert_eq!(said, [], "{height_mm} mm");
+    }
+}
+
 #[test]
 fn a_sheets_correction_explains_a_lead_of_two_millimetres_and_no_more() {
     let mut scene = Scene::clone(&default_plan().0);

@@ -103,7 +103,7 @@ pub(crate) fn rows() -> Vec<Row> {
             "the controller restarts silently",
             each(|family| {
                 let all = once(|hands| {
-                    (1..=8).for_each(|id| hands.sim.break_it(SimulatedFault::PowerCycle(id)));
+                    (1..=9).for_each(|id| hands.sim.break_it(SimulatedFault::PowerCycle(id)));
                 });
                 case(
                     family,
