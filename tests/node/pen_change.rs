@@ -10,6 +10,7 @@
 use crate::support;
 use std::io::Write;
 use std::process::{ChildStdin, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::Receiver;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
@@ -103,8 +104,14 @@ fn layer(index: usize) -> Line {
     LAYERS[index].map(|[x, y]| [x + 20.0, y + 30.0]).to_vec()
 }
 
-/// One arm at a time: each needs its share of the processor to be heard in time.
-static TURN: Mutex<()> = Mutex::new(());
+/// Three arms at a time: each needs its share of the processor to be heard in time.
+static TURNS: [Mutex<()>; 3] = [const { Mutex::new(()) }; 3];
+
+fn turn() -> MutexGuard<'static, ()> {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    let turn = &TURNS[NEXT.fetch_add(1, Ordering::Relaxed) % TURNS.len()];
+    turn.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// An arm on a pseudo-terminal whose pen is changed, and a node that draws with it.
 struct Desk {
@@ -132,7 +139,7 @@ impl Desk {
     }
 
     fn with(scene: &str, design: &str, pauses: bool) -> Self {
-        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let turn = turn();
         let bench = Bench::new();
         bench.scene("layers", scene);
         std::fs::create_dir_all(bench.path("scenes/designs")).unwrap();
