@@ -524,7 +524,7 @@ impl RigidError {
         }
     }
 
-    /// What is left of the error.
+    /// Returns the remainder of the error.
     fn taken_off(
         &self,
         field_mm: &[[f64; 6]; 2],

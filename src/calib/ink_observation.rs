@@ -84,7 +84,7 @@ pub struct PatternReading {
     pub stroke: usize,
     /// Which of its lines between corners.
     pub piece: usize,
-    /// Where it was to be.
+    /// Its planned place.
     pub at_mm: [f64; 2],
     /// Place of another line of the same stroke that it was measured from.
     pub from: Option<(usize, [f64; 2])>,

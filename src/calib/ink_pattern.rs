@@ -8,7 +8,7 @@ use scene::{Scene, SheetStroke};
 /// Side of a square. A joint that has turned round crosses 2° of play on less.
 const SIDE_MM: f64 = 10.0;
 
-/// Where the squares lie, as shares of the sheet's width and height.
+/// Places of the squares, as shares of the sheet's width and height.
 const STATIONS: [f64; 3] = [0.28, 0.5, 0.72];
 
 /// Those of the middle row at the sides and of the middle column at the bottom lie farther out, between the tags: how the sheet's error

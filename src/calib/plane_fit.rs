@@ -14,7 +14,7 @@ const SAME_PLACE_M: f64 = 0.005;
 /// Unknowns of a bowl: a height, two slopes, two curvatures and a twist.
 const BOWL_UNKNOWNS: usize = 6;
 
-/// Where the weakest of these unknowns shows less than this beside the strongest, the places do not separate them.
+/// Share of the strongest of these unknowns below which the weakest does not show: the places do not separate them.
 const BOWL_CONDITION_MIN: f64 = 0.1;
 
 /// Chance at most that a flat sheet is called bent along one direction.

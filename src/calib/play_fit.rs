@@ -329,7 +329,7 @@ impl PlayEquations {
     }
 }
 
-/// Where each joint lies at each node of a path with this half play each.
+/// Returns the place of each joint at each node of a path with this half play each.
 fn lag(path_deg: &[Vec<f64>], halves_deg: &DVector<f64>) -> Vec<Vec<LaggingJoint>> {
     let Some(first) = path_deg.first() else {
         return Vec::new();
@@ -511,7 +511,7 @@ impl FitRound {
         (design, rest)
     }
 
-    /// What is left of each reading, and its standard deviation.
+    /// Returns the remainder of each reading, and its standard deviation.
     fn rest(&self, equations: &PlayEquations, kept: &[usize]) -> Vec<(f64, f64)> {
         let (design, rest) = self.linear(equations, kept);
         let mut left = self.x.clone();
@@ -551,7 +551,7 @@ impl FitRound {
         Err(PlayFitError::Alike(shares[0].1, shares[1].1))
     }
 
-    /// What the readings say of the plays when nothing is known of all else.
+    /// Returns the information of the readings about the plays when nothing is known of all else.
     fn information(&self) -> DMatrix<f64> {
         let (joints, unknowns) = (self.moving.len(), self.x.len());
         let others = unknowns - joints;
@@ -688,7 +688,7 @@ impl FitRound {
     }
 }
 
-/// What is known of each unknown without any reading, as one over its variance.
+/// Returns the knowledge of each unknown without any reading, as one over its variance.
 fn priors(joints: usize, unknowns: usize) -> DVector<f64> {
     DVector::from_fn(unknowns, |index, _| {
         let sigma = match index {

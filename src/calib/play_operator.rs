@@ -19,7 +19,7 @@ pub(super) struct PlayOperator {
     most_deg: f64,
 }
 
-/// Where a joint lies, and how that depends on its play.
+/// Place of a joint, and its dependence on the play.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct LaggingJoint {
     /// From where its servo is to where it lies.

@@ -155,7 +155,7 @@ fn predicted_covariance_covers_the_true_tip_and_plane() {
     }
 }
 
-/// What touches of one place have in common, such as a joint's play there, is not averaged away by touching it again.
+/// The error that touches of one place have in common, such as a joint's play there, is not averaged away by touching it again.
 #[test]
 fn a_plane_is_as_far_off_as_it_says_where_touches_of_a_place_agree() {
     let chance = &mut Chance(17);

@@ -17,7 +17,7 @@ const AGAIN_RAD: f64 = 0.03;
 /// Of a sheet, those whose tips are nearer than this.
 const AGAIN_M: f64 = 0.005;
 
-/// How far touches of one place are apart.
+/// Distance between touches of one place.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TouchScatter {
     /// The widest.

@@ -15,10 +15,10 @@ pub(super) struct NodeArgs {
     /// A folder of scenes that come before the ones in the binary
     #[arg(long, global = true, value_name = "DIR")]
     pub(super) scenes: Option<PathBuf>,
-    /// Where pictures and reports are written [default: a folder in the system's temporary one]
+    /// Folder for pictures and reports [default: a folder in the system's temporary one]
     #[arg(long, global = true, value_name = "DIR")]
     pub(super) output: Option<PathBuf>,
-    /// Where stops, jobs and keys are kept [default: the user's state folder; a temporary one where
+    /// Folder of stops, jobs and keys [default: the user's state folder; a temporary one where
     /// there is neither a node file nor a real port]
     #[arg(long, global = true, value_name = "DIR")]
     pub(super) state: Option<PathBuf>,
@@ -35,7 +35,7 @@ pub(super) struct NodeArgs {
     /// Record each job, as `record = true` in the node file: job.mcap beside its journal
     #[arg(long, global = true)]
     pub(super) record: bool,
-    /// How the log is written [default: fields under systemd's journal, text elsewhere]
+    /// Form of the log [default: fields under systemd's journal, text elsewhere]
     #[arg(long, global = true, value_enum)]
     pub(super) log: Option<LogForm>,
     /// Drive a real serial port although this process runs as root
@@ -43,7 +43,7 @@ pub(super) struct NodeArgs {
     pub(super) allow_root: bool,
 }
 
-/// How the log is written.
+/// Form of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum LogForm {
     /// For people.

@@ -11,7 +11,7 @@ use super::ConfigProblem;
 pub enum OptionalToolset {
     /// The helpers that make and score cases for examining planners.
     Exam,
-    /// What was recorded: reading only.
+    /// A recording: reading only.
     Recording,
 }
 

@@ -59,7 +59,7 @@ pub struct NodeFile {
     pub keep_jobs_mb: u64,
     /// Maximum age of a kept job, in days.
     pub keep_jobs_days: u64,
-    /// What is recorded of each job, beside its journal: `true` for its motion, `{ cameras = ["NAME"], fps = 1 }` for pictures as well.
+    /// Recording of each job, beside its journal: `true` for its motion, `{ cameras = ["NAME"], fps = 1 }` for pictures as well.
     pub record: RecordEntry,
     /// Receivers of notices: of what is done, what needs a person, and faults.
     pub notices: NoticesEntry,
@@ -69,8 +69,8 @@ pub struct NodeFile {
     pub require_approval: bool,
     /// True if results carry pictures; where a client counts them as text, false leaves their files alone.
     pub images: bool,
-    /// What a caller's design on a canvas needs on an arm that is not simulated: `person`, who allows each with `steadyhand approve
-    /// JOB`, or `preview`, which draws exactly the plan that was previewed.
+    /// Leave that a caller's design on a canvas needs on an arm that is not simulated: `person`, who allows each with `steadyhand
+    /// approve JOB`, or `preview`, which draws exactly the plan that was previewed.
     pub canvas_approval: CanvasApproval,
     /// A motion that lasts longer than this is answered with its job while it goes on.
     pub answer_within_s: u32,

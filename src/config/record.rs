@@ -1,4 +1,4 @@
-//! What a node records while its jobs move.
+//! The keys of what a node records while its jobs move.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use super::{CameraEntry, ConfigProblem};
 /// The most pictures a second that a recording takes of a camera.
 const FPS_MAX: f64 = 30.0;
 
-/// Whether jobs are recorded: `true`, `false`, or `true` with more in a table.
+/// Recording of jobs: `true`, `false`, or `true` with more in a table.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum RecordEntry {
@@ -18,7 +18,7 @@ pub enum RecordEntry {
     Detailed(RecordDetailsEntry),
 }
 
-/// What is recorded beside the motion, and shown while it is.
+/// The recordings beside the motion's, and who sees them meanwhile.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RecordDetailsEntry {

@@ -140,7 +140,7 @@ pub enum DriverError {
         "{servo} is being turned while torque is switched on: hold the arm still, then try again"
     )]
     Turned {
-        /// Who.
+        /// The servo.
         servo: ServoName,
     },
     /// Motion was asked of an arm without torque.

@@ -19,7 +19,7 @@ const OTHER_JOURNALS: &str = "its journals are not those that it had, so what it
 pub struct DrawQueue {
     nodes: Vec<QueueNode>,
     drawings: Vec<DrawingPlace>,
-    /// Why a node cannot draw a drawing, by drawing and node.
+    /// Reason why a node cannot draw a drawing, by drawing and node.
     unable: BTreeMap<(u32, usize), String>,
     /// Leases by which this program held the batch when every node was asked, by node: while one of them lasts, no other program
     /// can have asked them all.

@@ -10,11 +10,11 @@ use tokio::time::Instant;
 /// Presence of one node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PeerPresence {
-    /// Nobody tells: there is no engine, no way to it, or the node has never announced itself.
+    /// No word of it: there is no engine, no way to it, or the node has never announced itself.
     Unknown,
     /// One node announces itself by this name.
     Announced,
-    /// Nobody does any more.
+    /// It has ceased to announce itself.
     Gone {
         /// The end of its presence.
         since: Instant,

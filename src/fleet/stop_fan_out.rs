@@ -89,7 +89,7 @@ pub struct FanOut {
     pub acknowledged: BTreeMap<String, Vec<StopAcknowledgement>>,
     /// True if the engine waits for no further answer: a node that has not answered then was not reached at all.
     pub is_complete: bool,
-    /// Why nothing was sent, where nothing was.
+    /// Reason why nothing was sent, where nothing was.
     pub unsent: Option<String>,
 }
 

@@ -145,7 +145,7 @@ struct EscapeHistories {
 /// Joints that are judged.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum JudgedJoints {
-    /// Where the arm is expected: its tip's motion is judged as well.
+    /// The expected ones: the tip's motion is judged as well.
     Expected,
     /// The goals, as if an arm without play followed them exactly.
     Sent,

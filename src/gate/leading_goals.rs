@@ -59,8 +59,7 @@ impl TrajectoryJudge<'_> {
                     }
                     None => lead,
                 };
-                let led = expected.zip(&beyond, |expected, by| expected + by);
-                let by_mm = (tip(&led) - tip(expected)).norm() * 1e3;
+                let by_mm = moved_mm(scene, pen, expected, &beyond);
                 let is_between_pens = span.kind != SpanKind::Draw && scene.pens.len() > 1;
                 let share = if is_between_pens { PASSING_OVER } else { 1.0 };
                 self.check_lead(sample, by_mm, explained_mm * share);
@@ -190,12 +189,17 @@ fn half_play_mm(scene: &Scene, pen: &ScenePen, expected: &JointVector) -> f64 {
     let Some(known) = &scene.arm.compensation else {
         return 0.0;
     };
-    let tip = |joints: &JointVector| scene.arm.chain.point(joints, &pen.tip_m);
-    let place = tip(expected);
     let plays = known.play_rad.iter().enumerate();
-    let by_m = plays.filter(|(_, play)| **play > 0.0).map(|(joint, play)| {
-        let turned = expected.map(|of, q| if of == joint { q + play / 2.0 } else { q });
-        (tip(&turned) - place).norm()
+    let by_mm = plays.filter(|(_, play)| **play > 0.0).map(|(joint, play)| {
+        let half = expected.map(|of, _| if of == joint { play / 2.0 } else { 0.0 });
+        moved_mm(scene, pen, expected, &half)
     });
-    by_m.sum::<f64>() * 1e3
+    by_mm.sum()
+}
+
+/// Returns the distance by which turns of the joints move a tip.
+fn moved_mm(scene: &Scene, pen: &ScenePen, joints: &JointVector, by: &JointVector) -> f64 {
+    let tip = |joints: &JointVector| scene.arm.chain.point(joints, &pen.tip_m);
+    let turned = joints.zip(by, |joint, by| joint + by);
+    (tip(&turned) - tip(joints)).norm() * 1e3
 }

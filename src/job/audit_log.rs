@@ -74,7 +74,7 @@ struct AuditMessage {
     done: Option<SyncSender<Result<(), UnrecordedError>>>,
 }
 
-/// Why a record is not on the disk.
+/// Reason why a record is not on the disk.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnrecordedError {
     /// The disk did not take it.
@@ -788,7 +788,7 @@ mod tests {
         }
     }
 
-    /// What may wait is never written behind what came after it, and what may not takes it along.
+    /// Records that may wait are never written behind later ones, and a record that may not takes them along.
     #[test]
     fn the_order_is_kept_and_a_record_that_is_waited_for_is_signed_at_once() {
         let folder = tempfile::tempdir().unwrap();

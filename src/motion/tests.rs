@@ -466,7 +466,7 @@ async fn a_reader_that_stands_still_holds_up_no_stop() {
     assert!(matches!(ended.await.unwrap(), MotionOutcome::Stopped(_)));
 }
 
-/// Nobody heard why: the arm stayed away without a word.
+/// The reason was told to nobody: the arm stayed away without a word.
 #[tokio::test]
 async fn why_a_port_is_not_opened_again_is_told_until_it_is() {
     let scene = SceneLibrary::new(None).scene("default", None).unwrap();

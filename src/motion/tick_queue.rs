@@ -23,7 +23,7 @@ const FULL_TICKS: usize = 800;
 /// The bus counters are copied once in so many ticks.
 const COUNTS_EVERY: u64 = 100;
 
-/// What one tick of a motion sent and read.
+/// The goals sent and the joints read in one tick of a motion.
 #[derive(Clone, Debug)]
 pub struct MotionTick {
     /// Its place among the ticks, counted from the start of the arm's thread; dropped ones are counted as well.

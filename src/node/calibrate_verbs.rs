@@ -72,9 +72,9 @@ struct ShownProposal<'a> {
     arm: &'a str,
     words: String,
     verdict: FitVerdict,
-    /// Why it cannot be accepted, whatever a person says.
+    /// Reason why it cannot be accepted, whatever a person says.
     refused: Option<String>,
-    /// Why it is accepted only where a person says so of the change as well.
+    /// Reason why it is accepted only where a person says so of the change as well.
     large: Option<String>,
     touches: Vec<ShownTouch>,
 }

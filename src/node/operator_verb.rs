@@ -87,7 +87,7 @@ pub enum OperatorVerb {
         /// As JSON.
         json: bool,
     },
-    /// Who it is: its name, arms and ports, the files that it was opened from, and where it keeps its state.
+    /// Describe the node: its name, arms and ports, the files that it was opened from, and where it keeps its state.
     Describe,
     /// Positions of the arms' joints, and the place of calibrations.
     Measured,

@@ -18,12 +18,12 @@ pub(super) enum PageRefusal {
     /// A form could have sent it.
     #[error("a command needs Content-Type application/json and the header Steadyhand-Page")]
     NotByScript,
-    /// Nobody is logged in, or no longer.
+    /// No operator is logged in, or no longer.
     #[error(
         "log in first: type a token, or the code that `steadyhand page` prints; stopping needs no login"
     )]
     NoSession,
-    /// Somebody is logged in who may not.
+    /// The operator who is logged in may not.
     #[error("{name} is a {role}; only an operator may do this; stopping needs no role")]
     Role {
         /// The session's holder.

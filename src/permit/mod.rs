@@ -46,7 +46,7 @@ struct PermitState {
     withdrawals: u64,
     /// Number of emergency stops latched.
     emergencies: u64,
-    /// Why nothing may move: a person changes the pen.
+    /// Reason why nothing may move: a person changes the pen.
     pen_change: Option<String>,
 }
 

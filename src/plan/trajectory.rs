@@ -11,7 +11,7 @@ pub struct Trajectory {
     pub period: Duration,
     /// Goals of the joints. The first is the start that it was planned from; the last is at rest.
     pub samples: Vec<JointVector>,
-    /// Where the joints are expected with those goals, where that is elsewhere; empty where it is not.
+    /// Joints that are expected with those goals; empty where they are the goals.
     pub reached: Vec<JointVector>,
     /// In order, each beginning where the one before ended, together all samples.
     pub spans: Vec<TrajectorySpan>,
@@ -107,7 +107,7 @@ impl Trajectory {
         &self.samples[span.first..span.end]
     }
 
-    /// Where the joints are expected from one sample on, up to where a span ends.
+    /// Returns the joints that are expected from one sample on, up to where a span ends.
     ///
     /// # Panics
     /// At the end of a span of another trajectory.

@@ -18,7 +18,7 @@ pub enum RecordingError {
     Mcap {
         /// Which file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Its fault.
         error: Box<mcap::McapError>,
     },
     /// A message or attachment is not what this program writes.
@@ -28,7 +28,7 @@ pub enum RecordingError {
         path: PathBuf,
         /// Which message.
         what: String,
-        /// What is wrong with it.
+        /// Its fault.
         error: serde_json::Error,
     },
     /// There is nothing in it that could be used.
@@ -36,7 +36,7 @@ pub enum RecordingError {
     Unusable {
         /// Which file.
         path: PathBuf,
-        /// What is missing, and what to do.
+        /// Words for what is missing, and what to do.
         why: String,
     },
     /// The live view's port cannot be had.

@@ -5,7 +5,7 @@ use crate::recorded_job::{RecordedJob, RecordedTick, seconds};
 /// Ink that is farther from its planned line than this is listed.
 pub(crate) const OFF_MM: f64 = 0.5;
 
-/// How a joint followed its setpoints.
+/// Following error of a joint.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct JointFollowing {
     pub(crate) name: String,
@@ -21,7 +21,7 @@ pub(crate) struct StrokeError {
     pub(crate) max_mm: f64,
     pub(crate) at_mm: [f64; 2],
     pub(crate) at_s: f64,
-    /// Why, as far as the recording says.
+    /// Cause, as far as the recording says.
     pub(crate) cause: String,
 }
 

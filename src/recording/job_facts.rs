@@ -1,4 +1,4 @@
-//! What is attached to a recording at its end: how the job ended, and the files that it depended on.
+//! Facts attached to a recording at its end: how the job ended, and the files that it depended on.
 
 use std::path::PathBuf;
 

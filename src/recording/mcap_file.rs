@@ -19,7 +19,7 @@ use base::file_access::with_mode;
 /// The name of a job's recording in the folder of its journal.
 pub const RECORDING: &str = "job.mcap";
 
-/// Who writes, as the file's header says.
+/// Name of the writer in the file's header.
 pub(crate) const LIBRARY: &str = concat!("steadyhand ", env!("CARGO_PKG_VERSION"));
 
 /// The largest file that is attached; with its name it is one record.

@@ -36,7 +36,7 @@ pub(crate) struct RecordedJob {
     pub(crate) log: Vec<LogMessage>,
     pub(crate) bus: Vec<BusMessage>,
     pub(crate) pictures: Vec<RecordedStill>,
-    /// How it ended; `None` in a torn file.
+    /// Its end; `None` in a torn file.
     pub(crate) facts: Option<JobFacts>,
     pub(crate) attachments: Vec<String>,
     /// Number of messages by topic.
@@ -169,7 +169,7 @@ pub(crate) fn seconds(ns: u64) -> f64 {
 struct JobReading {
     job: RecordedJob,
     topics: BTreeMap<u16, String>,
-    /// What is known of the tick so far; the job's message ends it.
+    /// The tick as far as it was read; the job's message ends it.
     tick: RecordedTick,
 }
 

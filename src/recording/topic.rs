@@ -9,7 +9,7 @@ pub(crate) enum Topic {
     JointSetpoints,
     /// By how much the joints were sent beyond where they are expected; only where goals lead.
     JointLeads,
-    /// Where the tip and the sheet are in the arm's base frame.
+    /// Poses of the tip and the sheet in the arm's base frame.
     Transforms,
     /// The tip as it was read, on the sheet: less by what goals lead.
     Pen,
@@ -19,13 +19,13 @@ pub(crate) enum Topic {
     Plan,
     /// Lines that the tip was read to draw.
     Ink,
-    /// What servos say of themselves.
+    /// Readings that servos take of themselves.
     Servos,
     /// Counters of the bus.
     Bus,
-    /// What a person should know.
+    /// Messages for a person.
     Log,
-    /// How far the job is; the last message of each tick.
+    /// Progress of the job; the last message of each tick.
     Job,
 }
 

@@ -442,7 +442,7 @@ fn check_pen_change(file: &SceneFile, wrong: &mut Vec<String>) {
 struct PlacedDesign {
     strokes: Vec<SheetStroke>,
     join_mm: f64,
-    /// What was left out.
+    /// Notes on what was left out.
     notes: Vec<String>,
     page: ScenePage,
     /// Strokes that do not fit the sheet.

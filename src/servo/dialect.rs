@@ -131,7 +131,7 @@ pub trait Dialect: ServoWire + Send + Sized + 'static {
     /// Positions that a servo may report.
     const POSITIONS: RangeInclusive<i32>;
 
-    /// What each error bit means, the gravest first.
+    /// Meaning of each error bit, the gravest first.
     const ERROR_BITS: &'static [(u8, ServoFault)];
 
     /// Addresses that make a servo move, or hold still, when they are written: torque enable and goals.

@@ -41,7 +41,7 @@ pub struct ServoReadout {
     pub torque_on: bool,
     /// Error bits as its manual numbers them.
     pub error_bits: u8,
-    /// What is wrong with it, by its own report.
+    /// Complaints in its own report.
     pub complaints: Vec<ServoComplaint>,
 }
 

@@ -35,9 +35,9 @@ pub struct RecordedMotion {
     pub tool: String,
     /// The arm's name for callers.
     pub arm: String,
-    /// Where it moves.
+    /// Scene in which it moves.
     pub scene: Arc<Scene>,
-    /// What it carries out.
+    /// Plan that it carries out.
     pub plan: Plan,
     /// Copies of the arm's ticks.
     pub ticks: TickQueue,

@@ -9,7 +9,7 @@ use super::{Node, job_scene};
 use args::ReceivedArguments;
 use job::{AcceptedJob, JobJournal, JournalDrawing, UnrecordedError};
 
-/// Why a job does not begin: nothing moves that is not recorded.
+/// Reason why a job does not begin: nothing moves that is not recorded.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum UnrecordedJobError {
     #[error(

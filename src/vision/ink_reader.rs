@@ -18,7 +18,7 @@ pub struct InkOffset {
     pub line: usize,
     /// Which of its pieces between corners.
     pub piece: usize,
-    /// Where the line was to be.
+    /// Planned place of the line.
     pub at_mm: [f64; 2],
     /// Unit vector to the left of the direction in which it was to be drawn.
     pub across: [f64; 2],

@@ -18,7 +18,7 @@ use scene::{Order, Scene, SceneLibrary, SheetCorrection, SheetStroke};
 const SETUPS: usize = 12;
 const SETUPS_SLOW: usize = 2_000;
 
-/// What a place was read with.
+/// Standard deviation with which a place is read.
 const NOISE_MM: f64 = 0.05;
 
 struct DrawnPattern {
@@ -189,7 +189,7 @@ impl WornJoints {
         (self.play_deg[joint] * (1.0 + self.variation[joint] * wave)).to_radians()
     }
 
-    /// Where the joints lie along a path of their servos.
+    /// Returns the joints along a path of their servos.
     fn lies(&self, sent: &[JointVector]) -> Vec<JointVector> {
         let mut at = sent[0];
         let step = |servos: &JointVector| {

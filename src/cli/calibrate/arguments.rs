@@ -98,9 +98,9 @@ pub(crate) enum CalibrateCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct TouchArgs {
-    /// What is calibrated
+    /// Subject of the calibration
     pub(super) what: CalibrationTarget,
-    /// What the tip touches [default: the one fixed point of a tool, the sheet of a sheet]
+    /// Place that the tip touches [default: the one fixed point of a tool, the sheet of a sheet]
     #[arg(long)]
     pub(super) of: Option<TouchTargetArg>,
     /// Of x and y: how far from the origin, as a ruler says [default: the sheet's width and height]
@@ -127,7 +127,7 @@ impl TouchArgs {
     }
 }
 
-/// Where the tip is, and in which scene.
+/// Place of the tip, and the scene.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct HereArgs {
     /// In which scene
@@ -149,7 +149,7 @@ pub(crate) struct HereArgs {
     pub(super) at: AtArgs,
 }
 
-/// How large a change may be.
+/// Bound of a change.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub(crate) struct ChangeArgs {
     /// Accept a change above 20 mm or 10 degrees, or of a joint's sign
@@ -157,7 +157,7 @@ pub(crate) struct ChangeArgs {
     pub(super) overridden: bool,
 }
 
-/// What a person says beforehand.
+/// Consent that a person gives beforehand.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub(crate) struct ConsentArgs {
     /// Do not ask

@@ -67,7 +67,7 @@ impl CalibrationFolders {
         })
     }
 
-    /// How an arm of this model is left; nothing of one that no running node has.
+    /// Says how an arm of this model is left; nothing of one that no running node has.
     pub(super) fn left(&self, model: &str) -> String {
         let arm = self.arms.iter().find(|arm| arm.model == model);
         arm.map_or_else(String::new, |arm| format!("; {}", torque(arm.energised)))
@@ -116,7 +116,7 @@ impl CalibrationFolders {
     }
 }
 
-/// What a person at the arm must know of it before leaving.
+/// Says what a person at the arm must know of it before leaving.
 pub(super) const fn torque(energised: bool) -> &'static str {
     if energised {
         "the arm holds with its torque on"

@@ -91,8 +91,8 @@ fn hidden(text: &str, node: Node<'_, '_>) -> Option<SvgEdit> {
     }
 }
 
-/// What any viewer of SVG 1.1 shows is drawn; only what another language writes (`foreignObject`) is not, and a `switch`
-/// that asks for it goes on to the next.
+/// Drops the condition under which any viewer of SVG 1.1 shows an element; `foreignObject`, which holds another language, keeps it,
+/// and a `switch` goes on to the next.
 fn features(node: Node<'_, '_>) -> Option<SvgEdit> {
     let features = node.attribute_node("requiredFeatures")?;
     let is_ours = node.tag_name().name() != "foreignObject";

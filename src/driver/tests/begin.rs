@@ -1,4 +1,4 @@
-//! What is asked before a motion: answers that come to nothing on a busy machine, and a bus that is lost.
+//! Questions before a motion: answers that come to nothing on a busy machine, and a bus that is lost.
 
 use super::*;
 use gate::TorqueLimit;

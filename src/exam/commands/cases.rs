@@ -29,7 +29,7 @@ pub(super) enum CasesCommand {
     Edit {
         /// Its name
         name: String,
-        /// What changes, such as {"query": "Draw it"}
+        /// Changed keys, such as {"query": "Draw it"}
         change: String,
     },
     /// Add a case of your own: a JSON object such as {"query": "Draw!", "expected_tool": "stroke"}

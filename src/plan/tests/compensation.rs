@@ -157,7 +157,7 @@ fn a_sheets_correction_moves_the_goals_of_a_drawing_tip_by_as_much() {
     assert!(seen > 500);
 }
 
-/// What a person approves by its hash is the same drawing wherever the arm stands, though its goals lead the other way at first.
+/// A person approves a drawing by its hash, wherever the arm stands, though its goals lead the other way at first.
 #[test]
 fn the_hash_of_a_drawing_does_not_depend_on_where_the_arm_comes_from() {
     let scene = calibrated([1.0, 0.0, 0.0, 0.0, 1.0], [0.1; 5]);

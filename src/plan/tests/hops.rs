@@ -64,7 +64,7 @@ fn peak_mm(scene: &Scene, plan: &Plan) -> f64 {
         .fold(f64::NEG_INFINITY, f64::max)
 }
 
-/// What is drawn is not smeared: near the paper the tip goes along the normal.
+/// Ink is not smeared: near the paper the tip goes along the normal.
 #[test]
 fn a_tip_near_the_sheet_does_not_move_along_it() {
     for scene in shipped() {
@@ -164,7 +164,7 @@ fn a_hop_over_something_is_as_high_as_clears_it() {
     }
 }
 
-/// Where no hop clears it, the tip goes up, across and down, and the gate says what it thinks.
+/// The tip goes up, across and down there, and the gate says what it thinks.
 #[test]
 fn what_no_hop_clears_is_crossed_at_full_height() {
     let (mut scene, strokes, mut wall) = over_a_wall();

@@ -97,7 +97,7 @@ fn html(job: &RecordedJob, figures: &RecordingFigures, png: &[u8]) -> String {
     html
 }
 
-/// Where the ink is off, the worst stroke first, and why.
+/// Lists the strokes whose ink is off, the worst first, and why.
 fn off_table(figures: &RecordingFigures) -> String {
     let mut strokes = figures.strokes.clone();
     strokes.retain(|stroke| stroke.max_mm > OFF_MM);
@@ -122,7 +122,7 @@ fn off_table(figures: &RecordingFigures) -> String {
     )
 }
 
-/// What the bus counted from the first reading of its counters to the last.
+/// Lists the counts of the bus between the first reading of its counters and the last.
 fn bus_table(job: &RecordedJob) -> String {
     let Some((first, last)) = job.bus.first().zip(job.bus.last()) else {
         return String::new();

@@ -13,7 +13,7 @@ use crate::lerobot::tasks;
 use crate::recorded_job::RecordedJob;
 use base::disk;
 
-/// Where the data lie, in LeRobot's words.
+/// Path of the data, in LeRobot's words.
 const DATA_PATH: &str = "data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet";
 
 /// `meta/info.json`.

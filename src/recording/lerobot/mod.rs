@@ -21,10 +21,10 @@ use base::wording::count;
 use episode::Episode;
 use feature::DatasetFeatures;
 
-/// Where what a data set is made of is said; LeRobot's loader ignores it.
+/// File that says what a data set is made of; LeRobot's loader ignores it.
 const OWN_FILE: &str = "meta/steadyhand.json";
 
-/// Where LeRobot begins to read.
+/// File with which LeRobot begins to read.
 const INFO_FILE: &str = "meta/info.json";
 
 /// Writes the data set; returns what to tell.

@@ -17,7 +17,7 @@ const FILE_BYTES_MAX: usize = 100 << 20;
 /// Files of a folder.
 const CHUNK_FILES: usize = 1000;
 
-/// Where an episode's frames lie.
+/// Place of an episode's frames.
 pub(super) struct EpisodePlace {
     chunk: usize,
     file: usize,

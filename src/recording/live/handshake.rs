@@ -1,4 +1,4 @@
-//! Who may listen: programs of this machine that speak the protocol, and no page of a stranger in a browser of this machine.
+//! The door for listeners: programs of this machine that speak the protocol, and no page of a stranger in a browser of this machine.
 
 use tokio_tungstenite::tungstenite::handshake::server::{ErrorResponse, Request, Response};
 use tokio_tungstenite::tungstenite::http::header::{ORIGIN, SEC_WEBSOCKET_PROTOCOL};

@@ -11,14 +11,14 @@ pub(super) const SUBPROTOCOLS: [&str; 2] = ["foxglove.sdk.v1", "foxglove.websock
 /// The first byte of a message with data.
 const MESSAGE_DATA: u8 = 1;
 
-/// How much a status matters.
+/// Gravity of a status.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum StatusLevel {
     Warning = 1,
     Error = 2,
 }
 
-/// What a listener asks for.
+/// Request of a listener.
 #[derive(Debug, Deserialize, PartialEq)]
 #[serde(tag = "op", rename_all = "camelCase")]
 pub(super) enum ListenerRequest {

@@ -42,7 +42,7 @@ impl From<SocketError> for ListenerError {
     }
 }
 
-/// What a listener has asked for.
+/// The requests of one listener so far.
 pub(super) struct LiveSession {
     topics: Arc<LiveTopics>,
     messages: broadcast::Receiver<LiveMessage>,

@@ -74,7 +74,7 @@ fn refuses_an_expectation_that_is_not_one_for_each_goal() {
 
 #[test]
 fn refuses_a_lead_that_the_calibrated_play_does_not_explain() {
-    for (share, is_refused) in [(1.0, false), (0.05, true)] {
+    for (share, is_refused) in [(1.0, false), (0.5, true), (0.05, true)] {
         let less: Vec<f64> = PLAY_DEG.iter().map(|deg| deg * share).collect();
         let known = calibrated(&less, &[0.1; 5]);
         let refused = rules(|scene, _| scene.arm = Arc::clone(&known.arm));
@@ -206,6 +206,14 @@ fn refuses_a_lead_against_the_sheets_correction() {
     assert!(said.iter().any(|said| said.rule == GateRule::Lead));
 }
 
+/// The fastest that goals bring a tip from one sample to the next.
+fn fastest_mm_s(scene: &Scene, goals: &Trajectory) -> f64 {
+    let tip = |q: &JointVector| scene.arm.chain.point(q, &scene.pens[0].tip_m);
+    let steps = goals.samples.windows(2);
+    let way_m = steps.map(|pair| (tip(&pair[1]) - tip(&pair[0])).norm());
+    way_m.fold(0.0, f64::max) * 1e3 / goals.period.as_secs_f64()
+}
+
 /// A needle that is said to stand in the sheet, while its goals go to and fro by less than the correction explains.
 #[test]
 fn refuses_goals_that_move_a_needle_faster_than_it_may_be() {
@@ -235,8 +243,9 @@ fn refuses_goals_that_move_a_needle_faster_than_it_may_be() {
         let said = refusals(scene.clone(), &to_and_fro(by_rad));
         said.iter().map(|said| said.rule).collect::<Vec<_>>()
     };
-    assert_eq!(rules(0.002), []);
-    assert!(rules(0.0045).contains(&GateRule::TipSpeed));
+    let by_rad = |mm_s: f64| 0.002 * mm_s / fastest_mm_s(&scene, &to_and_fro(0.002));
+    assert_eq!(rules(by_rad(24.99)), []);
+    assert!(rules(by_rad(25.06)).contains(&GateRule::TipSpeed));
 }
 
 #[test]
@@ -269,6 +278,45 @@ fn lets_a_correction_pass_over_from_pen_to_pen() {
     scene.correction = Some(SheetCorrection::new(terms, scene.surface.size_mm()).unwrap());
     let plan = plan::draw(&scene, &scene.rest_rad, &SilentObserver).unwrap();
     assert_eq!(refusals(scene, &plan.trajectory), []);
+}
+
+/// Whether goals are refused that lead by a share of a correction of 1 mm in spans of one kind.
+fn is_lead_refused(scene: &str, kind: SpanKind, share: f64) -> bool {
+    let mut scene = Scene::clone(&SceneLibrary::new(None).scene(scene, None).unwrap());
+    let shift = [[1.0, 0.0, 0.0, 0.0, 0.0, 0.0], [0.0; 6]];
+    scene.correction = Some(SheetCorrection::new(shift, scene.surface.size_mm()).unwrap());
+    let mut plan = plan::draw(&scene, &scene.rest_rad, &SilentObserver)
+        .unwrap()
+        .trajectory;
+    for span in plan.spans.iter().filter(|span| span.kind == kind) {
+        for sample in span.first..span.end {
+            let (goal, expected) = (plan.samples[sample], plan.reached[sample]);
+            plan.samples[sample] = goal.zip(&expected, |goal, expected| {
+                expected + (goal - expected) * share
+            });
+        }
+    }
+    let said = refusals(scene, &plan);
+    said.iter().any(|said| said.rule == GateRule::Lead)
+}
+
+/// One pen has nothing to pass over to.
+#[test]
+fn lets_a_tip_lead_farther_only_between_two_pens_where_it_does_not_draw() {
+    for (scene, kind, share, is_refused) in [
+        ("default", SpanKind::Travel, 1.05, false),
+        ("default", SpanKind::Travel, 1.3, true),
+        ("default", SpanKind::Draw, 1.3, true),
+        // Half of the way to where it is corrected.
+        ("default", SpanKind::Draw, 0.5, false),
+        ("two_pens", SpanKind::Travel, 1.3, false),
+        ("two_pens", SpanKind::Travel, 1.8, true),
+        ("two_pens", SpanKind::Draw, 1.05, false),
+        ("two_pens", SpanKind::Draw, 1.3, true),
+    ] {
+        let refused = is_lead_refused(scene, kind, share);
+        assert_eq!(refused, is_refused, "{scene} {kind:?} {share}");
+    }
 }
 
 /// Random drawings of arms with random play, sag and correction: what is planned passes.
