@@ -40,8 +40,12 @@ const VARIES_DEG: f64 = 0.047;
 /// Prior standard deviation of half the play: as good as nothing is known.
 const HALF_PRIOR_DEG: f64 = 5.0;
 
-/// Prior standard deviations of the sheet's error: its place, its turn and scale, its curvature.
-const FIELD_PRIOR_MM: [f64; 6] = [10.0, 1.5, 1.5, 0.7, 0.7, 0.7];
+/// Prior standard deviations of the sheet's error: its place, its turn and scale, its curvature. Zeros that are wrong by 2° bend a
+/// sheet of 100 mm by 0.2 mm.
+const FIELD_PRIOR_MM: [f64; 6] = [10.0, 1.5, 1.5, 0.25, 0.25, 0.25];
+
+/// Standard deviation of what all readings of a line have in common: a servo stops anywhere within a count or two of its goal.
+const LINE_MM: f64 = 0.05;
 
 /// A joint whose half play would not be known better than this, the others being known, does not show.
 const SHOWS_DEG: f64 = 0.15;
@@ -201,6 +205,8 @@ struct PlayRow {
     field: [f64; FIELD],
     off_mm: f64,
     sigma_mm: f64,
+    /// With which it is weighed: readings of one line are worth little more than one of them.
+    weighed_mm: f64,
     cluster: usize,
 }
 
@@ -233,6 +239,7 @@ impl PlayEquations {
                     field: [0.0; FIELD],
                     off_mm: reading.off_mm,
                     sigma_mm: reading.sigma_mm,
+                    weighed_mm: reading.sigma_mm,
                     cluster: 0,
                 };
                 for (place, sign) in ends {
@@ -242,7 +249,8 @@ impl PlayEquations {
                 is_sound.then_some(row)
             })
             .collect();
-        let rows = rows.ok_or(PlayFitError::Damaged)?;
+        let mut rows = rows.ok_or(PlayFitError::Damaged)?;
+        weigh_lines(&mut rows);
         let made_good = seen.made_good_deg.iter().map(|deg| deg / 2.0);
         let made_good = DVector::from_iterator(joints, made_good);
         let expected = lag(&seen.path_deg, &made_good).into_iter();
@@ -343,6 +351,18 @@ fn lag(path_deg: &[Vec<f64>], halves_deg: &DVector<f64>) -> Vec<Vec<LaggingJoint
         all.map(|(joint, servo)| joint.turn(*servo)).collect()
     };
     path_deg.iter().map(turn).collect()
+}
+
+/// Weighs the readings of each line by what they have in common.
+fn weigh_lines(rows: &mut [PlayRow]) {
+    let mut counts = std::collections::BTreeMap::<usize, usize>::new();
+    for row in rows.iter() {
+        *counts.entry(row.cluster).or_default() += 1;
+    }
+    for row in rows {
+        let others = counts.get(&row.cluster).map_or(0, |all| all - 1);
+        row.weighed_mm = row.sigma_mm.hypot(LINE_MM * count(others).sqrt());
+    }
 }
 
 impl PlayRow {
@@ -450,7 +470,7 @@ impl FitRound {
 
     fn weighted(equations: &PlayEquations, kept: &[usize], design: &DMatrix<f64>) -> DMatrix<f64> {
         DMatrix::from_fn(design.nrows(), design.ncols(), |row, column| {
-            design[(row, column)] / equations.rows[kept[row]].sigma_mm.powi(2)
+            design[(row, column)] / equations.rows[kept[row]].weighed_mm.powi(2)
         })
     }
 
@@ -651,8 +671,8 @@ impl FitRound {
             let score = scores
                 .entry(row.cluster)
                 .or_insert_with(|| DVector::zeros(unknowns));
-            let (of, sigma) = rest[index];
-            *score += design.row(index).transpose() * (of / (sigma * sigma));
+            let (of, _) = rest[index];
+            *score += design.row(index).transpose() * (of / row.weighed_mm.powi(2));
         }
         let Some(inverse) = self.normal.clone().try_inverse() else {
             return DMatrix::from_element(unknowns, unknowns, f64::INFINITY);
@@ -682,7 +702,7 @@ impl FitRound {
     ) -> f64 {
         let leverage = |(index, row): (usize, &usize)| {
             let of = design.row(index);
-            (of * inverse * of.transpose())[0] / equations.rows[*row].sigma_mm.powi(2)
+            (of * inverse * of.transpose())[0] / equations.rows[*row].weighed_mm.powi(2)
         };
         kept.iter().enumerate().map(leverage).sum()
     }

@@ -19,6 +19,9 @@ const SETUPS: usize = 12;
 const SETUPS_SLOW: usize = 2_000;
 
 /// What a place was read with.
+/// Standard deviation of what the readings of a line have in common: its servos stop within a count of their goals.
+const LINE_MM: f64 = 0.1;
+
 const NOISE_MM: f64 = 0.05;
 
 struct DrawnPattern {
@@ -149,9 +152,12 @@ impl DrawnPattern {
             });
             off[0] * x + off[1] * y
         };
+        let mut of_line = std::collections::BTreeMap::new();
         for reading in &self.observed.readings {
             let from = reading.from.map_or(0.0, |from| off(from, reading.across));
-            let noise = self.noise_mm * chance.normal();
+            let line = self.observed.places[reading.place].leg;
+            let common = *of_line.entry(line).or_insert_with(|| chance.normal());
+            let noise = self.noise_mm * chance.normal() + LINE_MM * common;
             offsets.push(off(reading.place, reading.across) - from + noise);
         }
         self.equations.replace(&offsets);
