@@ -349,7 +349,7 @@ impl WrongArm {
             }
             assert!(seen.contains("no valid reading from the arm"), "{seen}");
             let reset = || self.bench.run(&["--config", &self.file, "reset"]);
-            let mut resets = (0..TRIES).map(|_| reset());
+            let mut resets = (0..MOTION_TRIES).map(|_| reset());
             assert!(resets.any(|reset| reset.status.success()), "{seen}");
             open::lay(&self.sim, &self.truth);
             person.types("\n");

@@ -20,7 +20,7 @@ const SETUPS_SLOW: usize = 2_000;
 
 /// What a place was read with.
 /// Standard deviation of what the readings of a line have in common: its servos stop within a count of their goals.
-const LINE_MM: f64 = 0.1;
+const LINE_MM: f64 = 0.05;
 
 const NOISE_MM: f64 = 0.05;
 
