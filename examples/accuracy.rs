@@ -123,9 +123,12 @@ fn calibrated(arm: &SimulatedArm) -> anyhow::Result<String> {
     ))
 }
 
+/// Returns what is wrong, without the advice that follows it.
 fn first_line(why: &anyhow::Error) -> String {
     let text = why.to_string();
-    text.lines().next().unwrap_or_default().replace('|', "/")
+    let line = text.lines().next().unwrap_or_default();
+    let reason = line.split("; ").next().unwrap_or_default();
+    reason.replace('|', "/")
 }
 
 /// Prints the table of designs: arms of these seeds, beside one whose wear is all that the model knows, and one without wear.

@@ -154,7 +154,7 @@ pub struct PatternStage<'a> {
 }
 
 /// Readings, ready to be fitted.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct PlayEquations {
     joints: usize,
     stations: usize,
@@ -165,7 +165,7 @@ pub struct PlayEquations {
 }
 
 /// One end of a reading: where it lies on the path, and what each joint and the sheet's error do there.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct RowEnd {
     sign: f64,
     node: usize,
@@ -199,13 +199,13 @@ fn dot<const N: usize>(a: &[f64; N], b: &[f64; N]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct PlayRow {
     ends: Vec<RowEnd>,
     field: [f64; FIELD],
     off_mm: f64,
     sigma_mm: f64,
-    /// With which it is weighed: readings of one line are worth little more than one of them.
+    /// Standard deviation by which it is weighed.
     weighed_mm: f64,
     cluster: usize,
 }
@@ -249,8 +249,7 @@ impl PlayEquations {
                 is_sound.then_some(row)
             })
             .collect();
-        let mut rows = rows.ok_or(PlayFitError::Damaged)?;
-        weigh_lines(&mut rows);
+        let rows = rows.ok_or(PlayFitError::Damaged)?;
         let made_good = seen.made_good_deg.iter().map(|deg| deg / 2.0);
         let made_good = DVector::from_iterator(joints, made_good);
         let expected = lag(&seen.path_deg, &made_good).into_iter();
@@ -309,7 +308,23 @@ impl PlayEquations {
             round = FitRound::new(self, round.moving, &kept)?;
         }
         round.told_apart()?;
-        Ok(round.result(self, &kept, all))
+        let found = round.result(self, &kept, all);
+        let lines = self.weighed_by_lines();
+        let of_lines = FitRound::new(&lines, round.moving, &kept)?;
+        let sheet = of_lines.result(&lines, &kept, all);
+        Ok(PlayFit {
+            field_mm: sheet.field_mm,
+            field_covariance: sheet.field_covariance,
+            ..found
+        })
+    }
+
+    /// Returns the same with the readings of each line weighed by what they have in common: how the sheet's error bends would else
+    /// be made up from where servos stopped.
+    fn weighed_by_lines(&self) -> Self {
+        let mut lines = self.clone();
+        weigh_lines(&mut lines.rows);
+        lines
     }
 
     /// Joints whose side is known somewhere on the path.

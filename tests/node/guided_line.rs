@@ -347,7 +347,7 @@ impl WrongArm {
             if which == 0 {
                 return;
             }
-            let starved = ["no valid reading from the arm", "servos answers"];
+            let starved = ["no valid reading", "servos answers", "has not answered"];
             assert!(starved.iter().any(|words| seen.contains(words)), "{seen}");
             let reset = || self.bench.run(&["--config", &self.file, "reset"]);
             let mut resets = (0..MOTION_TRIES).map(|_| reset());

@@ -19,9 +19,6 @@ const SETUPS: usize = 12;
 const SETUPS_SLOW: usize = 2_000;
 
 /// What a place was read with.
-/// Standard deviation of what the readings of a line have in common: its servos stop within a count of their goals.
-const LINE_MM: f64 = 0.05;
-
 const NOISE_MM: f64 = 0.05;
 
 struct DrawnPattern {
@@ -152,12 +149,9 @@ impl DrawnPattern {
             });
             off[0] * x + off[1] * y
         };
-        let mut of_line = std::collections::BTreeMap::new();
         for reading in &self.observed.readings {
             let from = reading.from.map_or(0.0, |from| off(from, reading.across));
-            let line = self.observed.places[reading.place].leg;
-            let common = *of_line.entry(line).or_insert_with(|| chance.normal());
-            let noise = self.noise_mm * chance.normal() + LINE_MM * common;
+            let noise = self.noise_mm * chance.normal();
             offsets.push(off(reading.place, reading.across) - from + noise);
         }
         self.equations.replace(&offsets);
