@@ -4,11 +4,19 @@
 //! `cargo build --release && cargo run --release --example accuracy [-- SEED…]`
 #![expect(clippy::print_stdout, reason = "the tables are what it is for")]
 
+use std::f64::consts::TAU;
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, bail, ensure};
 use serde_json::Value;
+use toml::Table;
+
+#[path = "../tests/support/chance.rs"]
+#[expect(dead_code, reason = "the tests draw more kinds of numbers")]
+mod chance;
+use chance::Chance;
 
 /// The five designs, each on the sheet that was calibrated: name, and the scene file's `[design]`.
 const DESIGNS: [(&str, &str); 5] = [
@@ -20,24 +28,47 @@ const DESIGNS: [(&str, &str); 5] = [
 ];
 
 /// Scene with the tags by which the camera finds the sheet.
-const SCENE: &str = include_str!("../scenes/tagged.toml");
+const TAGGED: &str = include_str!("../scenes/tagged.toml");
 
 const WORN: &str = include_str!("../scenes/arms/so101-worn.toml");
 
-const CAMERA: &str = r#"
-[[cameras]]
-name = "top"
-size_px = [1920, 1440]
-focal_px = [2600.0, 2600.0]
-distortion = [-0.08, 0.02, 0.0005, -0.0005, 0.0]
-source = "simulator"
-[cameras.simulated]
-stands_m = [0.03, -0.40, 0.385]
-looks_at_m = [0.02, -0.223, 0.005]
-"#;
+/// Camera over the sheet of [`TAGGED`].
+const CAMERA: &str = include_str!("../tests/support/top_camera.toml");
+
+macro_rules! shipped {
+    ($arm:literal, $scene:literal) => {
+        (
+            $arm,
+            include_str!(concat!("../scenes/arms/", $arm, ".toml")),
+            include_str!(concat!("../scenes/", $scene, ".toml")),
+        )
+    };
+}
+
+/// The shipped arms: name, file, and the scene that they draw.
+const SHIPPED: [(&str, &str, &str); 6] = [
+    shipped!("so101", "tagged"),
+    shipped!("so100", "so100"),
+    shipped!("koch", "koch"),
+    shipped!("openmanipulator-x", "openmanipulator_x"),
+    shipped!("widowx250s", "widowx"),
+    shipped!("vx300", "vx300"),
+];
+
+/// Least width and height of a sheet that has room for the pattern beside four tags.
+const SHEET_MM_MIN: f64 = 100.0;
+
+/// Side of a tag, and its middle from the sheet's edge.
+const TAG_MM: [f64; 2] = [14.0, 11.0];
+
+/// Where the camera stands, from the middle of the sheet: up the sheet, and over it.
+const CAMERA_STANDS_M: [f64; 2] = [0.177, 0.38];
 
 /// Most rounds of `align` with ink.
 const ROUNDS_MAX: usize = 4;
+
+/// Turn of a joint to either side over a sheet, over which its play is averaged.
+const OVER_SHEET_DEG: i32 = 10;
 
 fn main() -> anyhow::Result<()> {
     let seeds: Result<Vec<u32>, _> = std::env::args().skip(1).map(|seed| seed.parse()).collect();
@@ -45,38 +76,279 @@ fn main() -> anyhow::Result<()> {
     if seeds.is_empty() {
         seeds = (1..=6).collect();
     }
+    arms()?;
+    designs(&seeds)
+}
+
+/// Prints the table of the shipped arms.
+fn arms() -> anyhow::Result<()> {
     println!(
-        "| seed | design | before: 95 %, largest | play and sag | and the sheet, 95 %, largest |"
+        "| arm | as shipped | worn, not calibrated | calibrated | play found | truly, over the sheet |"
     );
-    println!("|---|---|---|---|---|");
+    println!("|---|---|---|---|---|---|");
+    for (name, file, scene) in SHIPPED {
+        let scene = with_tags(scene)?;
+        let shipped = drawn(&SimulatedArm::new(name, file, &scene, &[])?)?;
+        let worn = worn(file, 1)?;
+        let before = drawn(&SimulatedArm::new(name, &worn, &scene, &[])?)?;
+        let after = match calibrated(&SimulatedArm::new(name, &worn, &scene, &[])?) {
+            Ok(after) => after,
+            Err(why) => format!("{} | –", first_line(&why)),
+        };
+        println!(
+            "| `{name}` | {shipped} | {before} | {after} | {} |",
+            true_play(&worn, &scene, 1)?
+        );
+    }
+    println!();
+    Ok(())
+}
+
+/// Draws the scene's own design and says its deviation, or why there is none.
+fn drawn(arm: &SimulatedArm) -> anyhow::Result<String> {
+    match arm.draw_all() {
+        Ok(drawn) => drawn.first().cloned().context("nothing was drawn"),
+        Err(why) => Ok(first_line(&why)),
+    }
+}
+
+/// Returns two columns of the table of arms: deviation after the calibration, and the play that was found.
+fn calibrated(arm: &SimulatedArm) -> anyhow::Result<String> {
+    let done = arm.calibrate()?;
+    let after = arm.draw_all()?;
+    Ok(format!(
+        "{} ({done}) | {}",
+        after.concat(),
+        arm.found_play()?
+    ))
+}
+
+/// Returns what is wrong, without the advice that follows it.
+fn first_line(why: &anyhow::Error) -> String {
+    let text = why.to_string();
+    let line = text.lines().next().unwrap_or_default();
+    let reason = line.split("; ").next().unwrap_or_default();
+    reason.replace('|', "/")
+}
+
+/// Prints the table of designs: arms of these seeds, beside one whose wear is all that the model knows, and one without wear.
+fn designs(seeds: &[u32]) -> anyhow::Result<()> {
+    let modelled = SimulatedArm::new("so101-worn", &as_modelled()?, TAGGED, &DESIGNS)?;
+    modelled.calibrate()?;
+    let floor = modelled.draw_all()?;
+    let unworn = WORN.split_once("[simulation.wear]");
+    let (unworn, _) = unworn.context("no [simulation.wear]")?;
+    let unworn = SimulatedArm::new("so101-worn", unworn, TAGGED, &DESIGNS)?.draw_all()?;
+    println!("| seed | design | not calibrated | calibrated | model's floor | without wear |");
+    println!("|---|---|---|---|---|---|");
     for seed in seeds {
-        WornArm::new(seed)?.measure()?;
+        let arm = SimulatedArm::new("so101-worn", &worn(WORN, *seed)?, TAGGED, &DESIGNS)?;
+        let before = arm.draw_all()?;
+        let rounds = arm.calibrate()?;
+        let after = arm.draw_all()?;
+        let columns = before.iter().zip(&after).zip(floor.iter().zip(&unworn));
+        for ((design, _), ((before, after), (floor, unworn))) in DESIGNS.iter().zip(columns) {
+            println!("| {seed} | {design} | {before} | {after} ({rounds}) | {floor} | {unworn} |");
+        }
     }
     Ok(())
 }
 
-/// A worn arm of one seed, with its files in a folder of their own.
-struct WornArm {
-    seed: u32,
+/// Returns an arm's file with the wear of the shipped worn arm, of this seed.
+fn worn(arm: &str, seed: u32) -> anyhow::Result<String> {
+    let (_, wear) = WORN
+        .split_once("[simulation.wear]")
+        .context("no [simulation.wear]")?;
+    let (arm, _) = arm.split_once("[simulation.wear]").unwrap_or((arm, ""));
+    let table: Table = arm.parse()?;
+    let capsules = table.get("capsules").and_then(toml::Value::as_array);
+    let names = capsules.into_iter().flatten();
+    let names = names.filter_map(|capsule| capsule.get("name")?.as_str());
+    let known: Table = format!("[wear]{wear}").parse()?;
+    let masses = known.get("wear").and_then(|wear| wear.get("masses_g"));
+    let mut parts = Vec::new();
+    for name in names.filter(|name| *name != "base") {
+        let mass = masses.and_then(|all| all.get(name)?.as_integer());
+        parts.push(format!("{name:?} = {}", mass.unwrap_or(100)));
+    }
+    let lines = wear.lines().map(|line| match line.split_once(" = ") {
+        Some(("seed", _)) => format!("seed = {seed}"),
+        Some(("masses_g", _)) => format!("masses_g = {{ {} }}", parts.join(", ")),
+        _ => line.to_owned(),
+    });
+    let lines: Vec<String> = lines.collect();
+    Ok(format!("{arm}\n[simulation.wear]{}\n", lines.join("\n")))
+}
+
+/// Returns the worn arm's file with play that is the same all along each turn, and neither friction in the servos nor drift.
+fn as_modelled() -> anyhow::Result<String> {
+    const LEFT_OUT: [&str; 4] = [
+        "play_spread",
+        "servo_friction_n_m",
+        "servo_friction_per_load",
+        "zero_drift_deg_per_k",
+    ];
+    let text = worn(WORN, 1)?;
+    let lines = text.lines().map(|line| match line.split_once(" = ") {
+        Some((key, _)) if LEFT_OUT.contains(&key) => format!("{key} = 0.0"),
+        _ => line.to_owned(),
+    });
+    Ok(lines.collect::<Vec<_>>().join("\n"))
+}
+
+/// Returns the mean play of each joint where it turns over the sheet, from the seed and the figures of the wear.
+fn true_play(arm: &str, scene: &str, seed: u32) -> anyhow::Result<String> {
+    let (arm, scene): (Table, Table) = (arm.parse()?, scene.parse()?);
+    let wear = arm.get("simulation").and_then(|of| of.get("wear"));
+    let of = |key: &str| wear.and_then(|wear| wear.get(key)?.as_float());
+    let (play_deg, spread) = of("play_deg").zip(of("play_spread")).context("no wear")?;
+    let ready = scene.get("poses").and_then(|poses| poses.get("ready_rad"));
+    let ready = ready
+        .and_then(toml::Value::as_array)
+        .context("no ready_rad")?;
+    let mut chance = Chance(u64::from(seed));
+    let mut said = Vec::new();
+    for (name, at) in joints(&arm).iter().zip(ready) {
+        let mean = play_deg * (1.0 + spread * chance.within(1.0));
+        let (variation, phase) = (spread * chance.within(1.0), TAU * chance.within(1.0));
+        let _drift = chance.uniform();
+        let at = at.as_float().context("no angle")?;
+        let angles = (-OVER_SHEET_DEG..=OVER_SHEET_DEG).map(|by| at + f64::from(by).to_radians());
+        let waves = angles.map(|angle| 1.0 + variation * (3.0 * angle + phase).sin());
+        let sum: f64 = waves.sum();
+        let over_sheet = mean * sum / f64::from(2 * OVER_SHEET_DEG + 1);
+        said.push(format!("{name} {over_sheet:.2}°"));
+    }
+    Ok(said.join(", "))
+}
+
+fn joints(arm: &Table) -> Vec<String> {
+    let joints = arm.get("joints").and_then(toml::Value::as_array);
+    let names = joints.into_iter().flatten();
+    let names = names.filter_map(|joint| joint.get("name")?.as_str().map(str::to_owned));
+    names.collect()
+}
+
+/// Returns a scene's file as scene `tagged`: with a tag in each corner of its sheet, which has room for the pattern.
+fn with_tags(scene: &str) -> anyhow::Result<String> {
+    let mut table: Table = scene.parse()?;
+    table.insert("name".to_owned(), "tagged".into());
+    if table.contains_key("fiducials") {
+        return Ok(toml::to_string(&table)?);
+    }
+    let place = SheetPlace::of(&table)?;
+    let size_mm = place.size_mm.map(|mm| mm.max(SHEET_MM_MIN));
+    let [grown_x, grown_y] = [0, 1].map(|axis| {
+        let grown = |of: [f64; 2]| of.get(axis).copied().unwrap_or(0.0);
+        (grown(size_mm) - grown(place.size_mm)) / 2e3
+    });
+    let origin = place.at([-grown_x, -grown_y], 0.0);
+    let sheet = table.get_mut("sheet").and_then(toml::Value::as_table_mut);
+    let sheet = sheet.context("no [sheet]")?;
+    sheet.insert("origin_m".to_owned(), numbers(&origin));
+    sheet.insert("size_mm".to_owned(), numbers(&size_mm));
+    let mut text = toml::to_string(&table)?;
+    text.push_str("\n[fiducials]\nfamily = \"36h11\"\nmoved_mm_max = 2.0\nmoved_deg_max = 1.0\n");
+    let [side, edge] = TAG_MM;
+    let [right, top] = size_mm.map(|mm| mm - edge);
+    let corners = [[edge, edge], [right, edge], [right, top], [edge, top]];
+    for (id, [x, y]) in corners.iter().enumerate() {
+        write!(
+            text,
+            "\n[[fiducials.tags]]\nid = {id}\nat_mm = [{x:.1}, {y:.1}]\nsize_mm = {side:.1}\n"
+        )?;
+    }
+    Ok(text)
+}
+
+fn numbers(of: &[f64]) -> toml::Value {
+    of.iter()
+        .copied()
+        .map(toml::Value::from)
+        .collect::<Vec<_>>()
+        .into()
+}
+
+/// Where a scene's sheet lies.
+struct SheetPlace {
+    origin_m: [f64; 3],
+    x: [f64; 3],
+    y: [f64; 3],
+    size_mm: [f64; 2],
+}
+
+impl SheetPlace {
+    fn of(scene: &Table) -> anyhow::Result<Self> {
+        let sheet = scene.get("sheet").context("no [sheet]")?;
+        Ok(Self {
+            origin_m: vector(sheet, "origin_m")?,
+            x: vector(sheet, "x_axis")?,
+            y: vector(sheet, "y_axis")?,
+            size_mm: vector(sheet, "size_mm")?,
+        })
+    }
+
+    /// Returns the point so far along x and y, and over the sheet, which lies flat.
+    fn at(&self, [along_x, along_y]: [f64; 2], up_m: f64) -> [f64; 3] {
+        let [x, y, z] = self.origin_m;
+        let ([xx, xy, xz], [yx, yy, yz]) = (self.x, self.y);
+        [
+            x + along_x * xx + along_y * yx,
+            y + along_x * xy + along_y * yy,
+            z + along_x * xz + along_y * yz + up_m,
+        ]
+    }
+
+    /// Returns the node file's camera over this sheet.
+    fn camera(&self) -> String {
+        let [right, top] = self.size_mm.map(|mm| mm / 2e3);
+        let [behind, over] = CAMERA_STANDS_M;
+        let lines = CAMERA.lines().map(|line| match line.split_once(" = ") {
+            Some(("stands_m", _)) => {
+                format!("stands_m = {:?}", self.at([right, top + behind], over))
+            }
+            Some(("looks_at_m", _)) => format!("looks_at_m = {:?}", self.at([right, top], 0.0)),
+            _ => line.to_owned(),
+        });
+        lines.collect::<Vec<_>>().join("\n")
+    }
+}
+
+fn vector<const N: usize>(of: &toml::Value, key: &str) -> anyhow::Result<[f64; N]> {
+    let all = of.get(key).and_then(toml::Value::as_array);
+    let all = all.with_context(|| format!("no {key}"))?;
+    let all: Vec<f64> = all.iter().filter_map(toml::Value::as_float).collect();
+    <[f64; N]>::try_from(all).map_err(|_| anyhow::anyhow!("{key} has other than {N} numbers"))
+}
+
+/// A simulated arm over a sheet that a camera sees, with its files in a folder of their own.
+struct SimulatedArm {
+    model: String,
+    designs: Vec<(String, String)>,
     folder: tempfile::TempDir,
 }
 
-impl WornArm {
-    fn new(seed: u32) -> anyhow::Result<Self> {
-        let folder = tempfile::tempdir()?;
-        for name in ["scenes/arms", "truth/arms"] {
-            std::fs::create_dir_all(folder.path().join(name))?;
-        }
-        let arm = Self { seed, folder };
-        let worn = WORN.replace("seed = 1\n", &format!("seed = {seed}\n"));
+impl SimulatedArm {
+    /// Lays the files of an arm, of its scene, and of these designs; without any the scene's own is drawn.
+    fn new(model: &str, file: &str, scene: &str, designs: &[(&str, &str)]) -> anyhow::Result<Self> {
+        let designs = designs
+            .iter()
+            .map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
+        let arm = Self {
+            model: model.to_owned(),
+            designs: designs.collect(),
+            folder: tempfile::tempdir()?,
+        };
         for scenes in ["scenes", "truth"] {
-            std::fs::write(arm.path(scenes).join("arms/so101-worn.toml"), &worn)?;
-            std::fs::write(arm.path(scenes).join("tagged.toml"), SCENE)?;
-            arm.lay_designs(scenes, SCENE)?;
+            std::fs::create_dir_all(arm.path(scenes).join("arms"))?;
+            std::fs::write(arm.path(scenes).join(format!("arms/{model}.toml")), file)?;
+            std::fs::write(arm.path(scenes).join("tagged.toml"), scene)?;
+            arm.lay_designs(scenes, scene)?;
         }
         let node = format!(
-            "name = \"worn\"\n[[arms]]\nname = \"arm\"\nmodel = \"so101-worn\"\nport = \"simulator\"\ntruth = {:?}\n{CAMERA}",
-            arm.path("truth")
+            "name = \"worn\"\n[[arms]]\nname = \"arm\"\nmodel = {model:?}\nport = \"simulator\"\ntruth = {:?}\n{}",
+            arm.path("truth"),
+            SheetPlace::of(&scene.parse()?)?.camera()
         );
         std::fs::write(arm.path("node.toml"), node)?;
         Ok(arm)
@@ -88,65 +360,88 @@ impl WornArm {
 
     /// Writes the scene of each design, with all else as `scene` has it.
     fn lay_designs(&self, scenes: &str, scene: &str) -> anyhow::Result<()> {
-        let (before, behind) = scene.split_once("[design]").context("no [design]")?;
-        let (_, behind) = behind
-            .split_once("\n[")
-            .context("nothing behind [design]")?;
-        for (name, design) in DESIGNS {
-            let before = before.replace("name = \"tagged\"", &format!("name = \"{name}\""));
-            let text = format!("{before}[design]\n{design}\n\n[{behind}");
-            std::fs::write(self.path(scenes).join(format!("{name}.toml")), text)?;
+        for (name, design) in &self.designs {
+            let mut table: Table = scene.parse()?;
+            table.insert("name".to_owned(), name.as_str().into());
+            table.insert("design".to_owned(), design.parse::<Table>()?.into());
+            let file = self.path(scenes).join(format!("{name}.toml"));
+            std::fs::write(file, toml::to_string(&table)?)?;
         }
         Ok(())
     }
 
-    fn measure(&self) -> anyhow::Result<()> {
-        let before = self.draw_all()?;
-        self.align("touch")?;
-        self.accept()?;
-        let mut rounds = Vec::new();
-        for _ in 0..ROUNDS_MAX {
-            if !self.align("ink")? {
-                break;
-            }
+    /// Calibrates as a person does, by touch where the arm can, and by ink, and returns what was done.
+    fn calibrate(&self) -> anyhow::Result<String> {
+        let mut touch = self.touch();
+        let mut rounds = 0;
+        while rounds < ROUNDS_MAX && self.align("ink")? {
             self.accept()?;
-            let accepted = std::fs::read_to_string(self.path("scenes/tagged.toml"))?;
-            self.lay_designs("scenes", &accepted)?;
-            rounds.push(self.draw_all()?);
+            rounds += 1;
+            if touch.is_err() {
+                // Once it is known how the arm sags it may come to where it feels.
+                touch = self.touch();
+            }
         }
-        ensure!(
-            !rounds.is_empty(),
-            "seed {}: nothing was proposed",
-            self.seed
-        );
-        for (design, (name, _)) in DESIGNS.iter().enumerate() {
-            let of = |drawn: &[String]| drawn.get(design).cloned().unwrap_or_default();
-            let first = rounds.first().map_or_else(String::new, |drawn| of(drawn));
-            let last = rounds.last().map_or_else(String::new, |drawn| of(drawn));
-            println!(
-                "| {} | {name} | {} | {first} | {last} |",
-                self.seed,
-                of(&before)
-            );
+        let accepted = std::fs::read_to_string(self.path("scenes/tagged.toml"))?;
+        self.lay_designs("scenes", &accepted)?;
+        ensure!(rounds > 0, "ink: nothing was proposed");
+        Ok(match touch {
+            Ok(()) => format!("{rounds} rounds"),
+            Err(why) => format!("{rounds} rounds, no touch: {}", first_line(&why)),
+        })
+    }
+
+    fn touch(&self) -> anyhow::Result<()> {
+        if let Err(why) = self.align("touch") {
+            self.call("reset", "{}")?;
+            return Err(why);
         }
-        Ok(())
+        self.accept()
     }
 
     /// Draws every design and returns its deviation, 95 % and largest, in words.
     fn draw_all(&self) -> anyhow::Result<Vec<String>> {
-        let drawn = DESIGNS.iter().map(|(name, _)| {
-            let drawn = self.call(
-                "stroke",
-                &format!("{{\"scene\":\"{name}\",\"again\":true}}"),
-            )?;
-            let figure = |key: &str| drawn.get(key).and_then(Value::as_f64).context("no figure");
-            Ok(format!(
-                "{:.2}, {:.2} mm",
-                figure("deviation_mm_p95")?,
-                figure("deviation_mm_max")?
-            ))
-        });
-        drawn.collect()
+        if self.designs.is_empty() {
+            return Ok(vec![self.draw("tagged")?]);
+        }
+        self.designs
+            .iter()
+            .map(|(name, _)| self.draw(name))
+            .collect()
+    }
+
+    fn draw(&self, scene: &str) -> anyhow::Result<String> {
+        let drawn = self.call(
+            "stroke",
+            &format!("{{\"scene\":\"{scene}\",\"again\":true}}"),
+        )?;
+        let figure = |key: &str| drawn.get(key).and_then(Value::as_f64).context("no figure");
+        Ok(format!(
+            "{:.2}, {:.2} mm",
+            figure("deviation_mm_p95")?,
+            figure("deviation_mm_max")?
+        ))
+    }
+
+    /// Returns the play that the arm's file has by now, of the joints that have any.
+    fn found_play(&self) -> anyhow::Result<String> {
+        let file = self
+            .path("scenes/arms")
+            .join(format!("{}.toml", self.model));
+        let file: Table = std::fs::read_to_string(file)?.parse()?;
+        let known = file.get("compensation").and_then(|of| of.get("play_deg"));
+        let plays = known.and_then(toml::Value::as_array).into_iter().flatten();
+        let plays = plays.filter_map(toml::Value::as_float);
+        let names = joints(&file);
+        let found = names.iter().zip(plays).filter(|(_, deg)| *deg > 0.0);
+        let said: Vec<String> = found
+            .map(|(name, deg)| format!("{name} {deg:.2}°"))
+            .collect();
+        Ok(if said.is_empty() {
+            "none".to_owned()
+        } else {
+            said.join(", ")
+        })
     }
 
     /// Aligns by touch or by ink, and returns whether something is proposed.
@@ -167,11 +462,15 @@ impl WornArm {
         let told: Value = serde_json::from_str(text.get(..end).unwrap_or_default())?;
         ensure!(
             told.get("success") == Some(&Value::Bool(true)),
-            "{tool} {arguments}: {told:#}"
+            "{tool}: {}",
+            told.get("message")
+                .and_then(Value::as_str)
+                .unwrap_or_default()
         );
         Ok(told)
     }
 
+    /// Runs the program, and returns what it says; a call that is refused says why, as one that is answered.
     fn run(&self, args: &[&str]) -> anyhow::Result<String> {
         let output = Command::new(program()?)
             .arg("--config")
@@ -184,9 +483,9 @@ impl WornArm {
             .stdin(Stdio::null())
             .output()?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        if !output.status.success() {
+        if !output.status.success() && !text.starts_with('{') {
             let errors = String::from_utf8_lossy(&output.stderr);
-            bail!("{args:?}: {text}{errors}");
+            bail!("{}: {text}{errors}", args.join(" "));
         }
         Ok(text)
     }

@@ -197,6 +197,12 @@ impl InkFit {
             count(self.play.readings, "place"),
             self.play.left_out,
         ));
+        let (largest_mm, sigma_mm) = self.largest_error_mm();
+        said.push(format!(
+            "the sheet's error is {} at the most, ±{:.2}",
+            millimetres(largest_mm, 2),
+            self.play.quantile * sigma_mm
+        ));
         said.join("; ")
     }
 

@@ -40,8 +40,12 @@ const VARIES_DEG: f64 = 0.047;
 /// Prior standard deviation of half the play: as good as nothing is known.
 const HALF_PRIOR_DEG: f64 = 5.0;
 
-/// Prior standard deviations of the sheet's error: its place, its turn and scale, its curvature.
-const FIELD_PRIOR_MM: [f64; 6] = [10.0, 1.5, 1.5, 0.7, 0.7, 0.7];
+/// Prior standard deviations of the sheet's error: its place, its turn and scale, its curvature. Zeros that are wrong by 2° bend a
+/// sheet of 100 mm by 0.2 mm.
+const FIELD_PRIOR_MM: [f64; 6] = [10.0, 1.5, 1.5, 0.25, 0.25, 0.25];
+
+/// Standard deviation of what all readings of a line have in common: a servo stops anywhere within a count or two of its goal.
+const LINE_MM: f64 = 0.05;
 
 /// A joint whose half play would not be known better than this, the others being known, does not show.
 const SHOWS_DEG: f64 = 0.15;
@@ -150,7 +154,7 @@ pub struct PatternStage<'a> {
 }
 
 /// Readings, ready to be fitted.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct PlayEquations {
     joints: usize,
     stations: usize,
@@ -161,7 +165,7 @@ pub struct PlayEquations {
 }
 
 /// One end of a reading: where it lies on the path, and what each joint and the sheet's error do there.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct RowEnd {
     sign: f64,
     node: usize,
@@ -195,12 +199,14 @@ fn dot<const N: usize>(a: &[f64; N], b: &[f64; N]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct PlayRow {
     ends: Vec<RowEnd>,
     field: [f64; FIELD],
     off_mm: f64,
     sigma_mm: f64,
+    /// Standard deviation by which it is weighed.
+    weighed_mm: f64,
     cluster: usize,
 }
 
@@ -233,6 +239,7 @@ impl PlayEquations {
                     field: [0.0; FIELD],
                     off_mm: reading.off_mm,
                     sigma_mm: reading.sigma_mm,
+                    weighed_mm: reading.sigma_mm,
                     cluster: 0,
                 };
                 for (place, sign) in ends {
@@ -301,7 +308,23 @@ impl PlayEquations {
             round = FitRound::new(self, round.moving, &kept)?;
         }
         round.told_apart()?;
-        Ok(round.result(self, &kept, all))
+        let found = round.result(self, &kept, all);
+        let lines = self.weighed_by_lines();
+        let of_lines = FitRound::new(&lines, round.moving, &kept)?;
+        let sheet = of_lines.result(&lines, &kept, all);
+        Ok(PlayFit {
+            field_mm: sheet.field_mm,
+            field_covariance: sheet.field_covariance,
+            ..found
+        })
+    }
+
+    /// Returns the same with the readings of each line weighed by what they have in common: how the sheet's error bends would else
+    /// be made up from where servos stopped.
+    fn weighed_by_lines(&self) -> Self {
+        let mut lines = self.clone();
+        weigh_lines(&mut lines.rows);
+        lines
     }
 
     /// Joints whose side is known somewhere on the path.
@@ -343,6 +366,18 @@ fn lag(path_deg: &[Vec<f64>], halves_deg: &DVector<f64>) -> Vec<Vec<LaggingJoint
         all.map(|(joint, servo)| joint.turn(*servo)).collect()
     };
     path_deg.iter().map(turn).collect()
+}
+
+/// Weighs the readings of each line by what they have in common.
+fn weigh_lines(rows: &mut [PlayRow]) {
+    let mut counts = std::collections::BTreeMap::<usize, usize>::new();
+    for row in rows.iter() {
+        *counts.entry(row.cluster).or_default() += 1;
+    }
+    for row in rows {
+        let others = counts.get(&row.cluster).map_or(0, |all| all - 1);
+        row.weighed_mm = row.sigma_mm.hypot(LINE_MM * count(others).sqrt());
+    }
 }
 
 impl PlayRow {
@@ -450,7 +485,7 @@ impl FitRound {
 
     fn weighted(equations: &PlayEquations, kept: &[usize], design: &DMatrix<f64>) -> DMatrix<f64> {
         DMatrix::from_fn(design.nrows(), design.ncols(), |row, column| {
-            design[(row, column)] / equations.rows[kept[row]].sigma_mm.powi(2)
+            design[(row, column)] / equations.rows[kept[row]].weighed_mm.powi(2)
         })
     }
 
@@ -651,8 +686,8 @@ impl FitRound {
             let score = scores
                 .entry(row.cluster)
                 .or_insert_with(|| DVector::zeros(unknowns));
-            let (of, sigma) = rest[index];
-            *score += design.row(index).transpose() * (of / (sigma * sigma));
+            let (of, _) = rest[index];
+            *score += design.row(index).transpose() * (of / row.weighed_mm.powi(2));
         }
         let Some(inverse) = self.normal.clone().try_inverse() else {
             return DMatrix::from_element(unknowns, unknowns, f64::INFINITY);
@@ -682,7 +717,7 @@ impl FitRound {
     ) -> f64 {
         let leverage = |(index, row): (usize, &usize)| {
             let of = design.row(index);
-            (of * inverse * of.transpose())[0] / equations.rows[*row].sigma_mm.powi(2)
+            (of * inverse * of.transpose())[0] / equations.rows[*row].weighed_mm.powi(2)
         };
         kept.iter().enumerate().map(leverage).sum()
     }

@@ -15,14 +15,18 @@ use std::f64::consts::TAU;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use nalgebra::Point3;
 use serde_json::Value;
 use steadyhand::design::compare::deviation_mm;
+use steadyhand::kin::{IkGoal, ToolTip};
 use steadyhand::node::open;
 use steadyhand::scene::{Scene, SceneLibrary};
 use steadyhand::sim::ArmSimulator;
+use steadyhand::units::JointVector;
 use support::chance::Chance;
 use support::person::{Person, plugged_in};
 use support::{Bench, PATIENCE};
@@ -111,7 +115,7 @@ fn without_a_node_file_the_guide_says_how_to_write_one() {
     assert!(said.contains("steadyhand init"), "{said}");
 }
 
-/// How wrong the arm is that the guide begins with.
+/// The most by which an arm is wrong that the guide begins with.
 const HIDDEN: Errors = Errors {
     zeros_deg: 1.5,
     tip_mm: 2.0,
@@ -125,6 +129,9 @@ const HAND_M: f64 = 2e-4;
 
 /// How far 95 of 100 places of the ink may be from the design.
 const OFF_MM_MAX: f64 = 1.0;
+
+/// How deep a tip may be in the sheet: a millimetre as the scene says, and what the pen gives way by.
+const DEEP_MM_MAX: f64 = 2.0;
 
 /// An arm on a port that is not as its files say, and a hand that moves it.
 struct WrongArm {
@@ -241,6 +248,7 @@ impl WrongArm {
                 "write this into the file?",
                 "write it all the same?",
                 "throw these touches away",
+                "throw all of them away",
             ];
             if person.sees_one_of(&ends).0 < 2 {
                 person.types("yes\n");
@@ -334,14 +342,15 @@ impl WrongArm {
 
     /// Sees a motion to its end; one that a busy machine left without readings is reset and tried again, as the guide says.
     fn moves(&self, person: &mut Person, done: &str) {
-        for _ in 0..TRIES {
+        for _ in 0..MOTION_TRIES {
             let (which, seen) = person.sees_one_of(&[done, "press Enter to try again"]);
             if which == 0 {
                 return;
             }
-            assert!(seen.contains("no valid reading from the arm"), "{seen}");
+            let starved = ["no valid reading", "servos answers", "has not answered"];
+            assert!(starved.iter().any(|words| seen.contains(words)), "{seen}");
             let reset = || self.bench.run(&["--config", &self.file, "reset"]);
-            let mut resets = (0..TRIES).map(|_| reset());
+            let mut resets = (0..MOTION_TRIES).map(|_| reset());
             assert!(resets.any(|reset| reset.status.success()), "{seen}");
             open::lay(&self.sim, &self.truth);
             person.types("\n");
@@ -351,8 +360,36 @@ impl WrongArm {
         panic!("never done: {}", person.transcript());
     }
 
-    /// Goes the whole way, and returns how far 95 of 100 places of the ink are from the design.
-    fn first_line_mm(&mut self) -> f64 {
+    /// Returns how far from the sheet's middle the tip is where the files as they are at first put it there.
+    fn sheet_off_mm(&self) -> f64 {
+        let library = SceneLibrary::new(Some(self.bench.path("scenes")));
+        let believed = library.scene("first", None).unwrap();
+        let pen = believed.pen(0).unwrap();
+        let tip = ToolTip {
+            point_m: pen.tip_m,
+            axis: pen.axis,
+        };
+        let goal = IkGoal::PointThenAxis {
+            point_m: believed.surface.at([50.0, 50.0]).point_m,
+            axis: believed.arm.chain.tip(&believed.ready_rad, &tip).1,
+        };
+        let sent = believed.arm.chain.solve(&tip, &goal, &believed.ready_rad);
+        let sent = sent.unwrap().q_rad;
+        let counts = believed.arm.servos().zip(self.truth.arm.servos());
+        let stands: Vec<f64> = counts
+            .map(|((joint, said), (_, is))| {
+                let counts = f64::from(said.zero_tick) - f64::from(is.zero_tick);
+                sent.get(joint).unwrap() + counts * TAU / f64::from(is.ticks_per_turn)
+            })
+            .collect();
+        let chain = &self.truth.arm.chain;
+        let tip_m = self.truth.pen(0).unwrap().tip_m;
+        let really = chain.point(&JointVector::from_slice(&stands), &tip_m);
+        (really - self.on_sheet([50.0, 50.0])).norm() * 1e3
+    }
+
+    /// Goes the whole way, and returns what came of it.
+    fn first_line(&mut self) -> FirstLine {
         let args = ["--config", &self.file, "first-line", "--scene", "first"];
         let mut person = Person::at(&self.bench, &args);
         person.sees("nothing is wrong on");
@@ -366,6 +403,7 @@ impl WrongArm {
         person.types("yes\n");
         person.sees("step 9 of 10: align");
         person.types("\n");
+        let watch = DepthWatch::begin(&self.sim, &self.truth);
         self.moves(&mut person, "registration cross drawn");
         // Another sheet: neither the touches nor the cross are of the line.
         open::lay(&self.sim, &self.truth);
@@ -382,20 +420,88 @@ impl WrongArm {
         let strokes = self.truth.strokes.iter();
         let design: Vec<Vec<[f64; 2]>> = strokes.map(|stroke| stroke.points_mm.clone()).collect();
         let off = deviation_mm(&design, &ink);
-        println!("{}", off.describe());
-        off.p95_mm
+        FirstLine {
+            p95_mm: off.p95_mm,
+            max_mm: off.max_mm,
+            deepest_mm: watch.deepest_mm(),
+            transcript: person.transcript(),
+        }
+    }
+}
+
+/// A first line, and all that was said on the way to it.
+struct FirstLine {
+    p95_mm: f64,
+    max_mm: f64,
+    deepest_mm: f64,
+    transcript: String,
+}
+
+/// Looks how deep the tip is in the sheet while the arm moves.
+struct DepthWatch {
+    has_ended: Arc<AtomicBool>,
+    watch: JoinHandle<f64>,
+}
+
+impl DepthWatch {
+    fn begin(sim: &ArmSimulator, truth: &Arc<Scene>) -> Self {
+        let has_ended = Arc::new(AtomicBool::new(false));
+        let (sim, truth, ended) = (sim.clone(), Arc::clone(truth), Arc::clone(&has_ended));
+        let tip_m = truth.pen(0).unwrap().tip_m;
+        let watch = std::thread::spawn(move || {
+            let mut deepest_mm = 0.0_f64;
+            while !ended.load(Ordering::Relaxed) {
+                let tip_m = truth.arm.chain.point(&sim.true_joints(), &tip_m);
+                let over = truth.surface.project(&tip_m);
+                if over.at_mm.iter().all(|mm| (0.0..=100.0).contains(mm)) {
+                    deepest_mm = deepest_mm.max(-over.height_mm);
+                }
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            deepest_mm
+        });
+        Self { has_ended, watch }
+    }
+
+    fn deepest_mm(self) -> f64 {
+        self.has_ended.store(true, Ordering::Relaxed);
+        self.watch.join().unwrap()
     }
 }
 
 /// How often a step that is refused is done again.
 const TRIES: usize = 4;
 
+/// The same of a motion: a busy machine may leave the arm without readings time and again.
+const MOTION_TRIES: usize = 40;
+
+/// Folder into which the transcripts are written, where one is named.
+const TRANSCRIPTS: &str = "STEADYHAND_TRANSCRIPTS";
+
 fn wrong_arms(seeds: std::ops::Range<u64>) {
+    let mut wrong = Vec::new();
+    println!("| arm | sheet off before | 95 % of the ink | largest | deepest |");
+    println!("|---|---|---|---|---|");
     for seed in seeds {
-        let off_mm = WrongArm::new(seed).first_line_mm();
-        println!("seed {seed}: {off_mm:.2} mm, {OFF_MM_MAX} allowed");
-        assert!(off_mm <= OFF_MM_MAX, "seed {seed}: {off_mm} mm");
+        let mut arm = WrongArm::new(seed);
+        let before_mm = arm.sheet_off_mm();
+        let line = arm.first_line();
+        println!(
+            "| {seed} | {before_mm:.1} mm | {:.2} mm | {:.2} mm | {:.2} mm |",
+            line.p95_mm, line.max_mm, line.deepest_mm
+        );
+        if let Some(folder) = std::env::var_os(TRANSCRIPTS) {
+            let file = std::path::Path::new(&folder).join(format!("arm-{seed}.txt"));
+            std::fs::write(file, &line.transcript).unwrap();
+        }
+        if line.p95_mm > OFF_MM_MAX || line.deepest_mm > DEEP_MM_MAX {
+            wrong.push(seed);
+        }
     }
+    assert!(
+        wrong.is_empty(),
+        "{wrong:?}: {OFF_MM_MAX} mm beside and {DEEP_MM_MAX} mm deep are allowed"
+    );
 }
 
 #[test]

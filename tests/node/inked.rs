@@ -17,17 +17,7 @@ use serde_json::Value;
 use crate::support::chance::Chance;
 use crate::support::{Bench, Served};
 
-const CAMERA: &str = r#"
-[[cameras]]
-name = "top"
-size_px = [1920, 1440]
-focal_px = [2600.0, 2600.0]
-distortion = [-0.08, 0.02, 0.0005, -0.0005, 0.0]
-source = "simulator"
-[cameras.simulated]
-stands_m = [0.03, -0.40, 0.385]
-looks_at_m = [0.02, -0.223, 0.005]
-"#;
+const CAMERA: &str = include_str!("../support/top_camera.toml");
 
 /// A node with a simulated arm of a model, and a camera over the sheet of scene `tagged`.
 struct InkBench(Bench);

@@ -123,9 +123,10 @@ impl Person {
         true
     }
 
-    /// Waits until a table was drawn anew so many times.
+    /// Waits until a table was drawn anew so many times from now on.
     pub(crate) fn sees_redrawn(&mut self, times: usize) {
         const CLEARED: &str = "\u{1b}[H\u{1b}[J";
+        self.seen = self.screen.lock().unwrap().len();
         self.looks_until("a new table", |new| {
             new.match_indices(CLEARED).nth(times).map(|(at, _)| at)
         });
