@@ -888,20 +888,25 @@ fn refuses_a_swing_that_cannot_be_timed() {
     }
 }
 
+/// A visit to one place that the tip stands at for so long.
+fn stood(scene: &Scene, dwell_s: f64) -> Result<Plan, PlanError> {
+    let point = VisitPoint {
+        name: "here".to_owned(),
+        target: VisitTarget::Sheet {
+            at_mm: [10.0, 10.0],
+            height_mm: 5.0,
+        },
+        pen: 0,
+        dwell_s,
+    };
+    visit(scene, &scene.rest_rad, &[point], &SilentObserver)
+}
+
 #[test]
 fn refuses_a_dwell_that_is_no_time() {
     let scene = so101();
     for dwell_s in [f64::NAN, -1.0] {
-        let point = VisitPoint {
-            name: "here".to_owned(),
-            target: VisitTarget::Sheet {
-                at_mm: [10.0, 10.0],
-                height_mm: 5.0,
-            },
-            pen: 0,
-            dwell_s,
-        };
-        let said = refused(visit(&scene, &scene.rest_rad, &[point], &SilentObserver));
+        let said = refused(stood(&scene, dwell_s));
         assert!(said.contains("here") && said.contains(" s"), "{said}");
     }
 }
@@ -910,20 +915,8 @@ fn refuses_a_dwell_that_is_no_time() {
 #[test]
 fn a_plan_leaves_room_for_the_samples_in_which_goals_come_to_lead() {
     let scene = so101();
-    let visited = |dwell_s: f64| {
-        let point = VisitPoint {
-            name: "here".to_owned(),
-            target: VisitTarget::Sheet {
-                at_mm: [10.0, 10.0],
-                height_mm: 5.0,
-            },
-            pen: 0,
-            dwell_s,
-        };
-        visit(&scene, &scene.rest_rad, &[point], &SilentObserver)
-    };
-    let short = visited(0.0).unwrap().trajectory.samples.len();
+    let short = stood(&scene, 0.0).unwrap().trajectory.samples.len();
     let nearly_all = (SAMPLES_MAX - short - crate::compensation::SETTLE_SAMPLES) as f64;
-    let said = refused(visited(nearly_all * PERIOD_S));
+    let said = refused(stood(&scene, nearly_all * PERIOD_S));
     assert!(said.contains("999920 are possible"), "{said}");
 }

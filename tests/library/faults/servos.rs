@@ -49,7 +49,7 @@ pub(crate) fn rows() -> Vec<Row> {
             7,
             "one servo fails while torque is taken off",
             each(|family| {
-                let servos = if family == Family::Sts { 6 } else { 8 };
+                let servos = if family == Family::Sts { 6 } else { 9 };
                 before(
                     family,
                     "servo 2 falls silent before torque is taken off",
