@@ -28,6 +28,7 @@ use steadyhand::plan::{SpanKind, Trajectory, TrajectorySpan};
 use steadyhand::scene::{AxisAlignedBox, Scene};
 use steadyhand::sim::{ArmSimulator, SimulatedFault};
 use steadyhand::units::JointVector;
+use tokio::runtime::Runtime;
 
 mod calls;
 mod following;
@@ -234,14 +235,9 @@ impl std::io::Write for Kept {
 /// Each family on a thread of its own.
 #[test]
 fn invariants_2_3_and_4_of_random_motions() {
-    let try_all = |family| {
-        let mut runtime = tokio::runtime::Builder::new_current_thread();
-        let runtime = runtime.enable_all().build().unwrap();
-        runtime.block_on(try_random_motions(family));
-    };
     std::thread::scope(|threads| {
         for family in Family::ALL {
-            threads.spawn(move || try_all(family));
+            threads.spawn(move || Runtime::new().unwrap().block_on(try_random_motions(family)));
         }
     });
 }

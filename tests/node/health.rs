@@ -137,7 +137,12 @@ fn a_self_test_is_printed_beside_its_bounds_and_quoted_from_then_on() {
     let told = bench.run(&here);
     let said = String::from_utf8_lossy(&told.stdout).into_owned();
     // The bound of the first frame is 10 ms, and more where this machine was late itself.
-    for word in ["2 stops at ", "first stop frame, p99", "bound  300 ms", "median"] {
+    for word in [
+        "2 stops at ",
+        "first stop frame, p99",
+        "bound  300 ms",
+        "median",
+    ] {
         assert!(said.contains(word), "{said}");
     }
     let quoted = |served: &support::Served, tool: &str| {
