@@ -121,17 +121,11 @@ const HIDDEN: Errors = Errors {
     tip_mm: 2.0,
     sheet_mm: 4.0,
     sheet_deg: 2.0,
-    backlash_deg: 0.5,
+    backlash_deg: 0.0,
 };
 
 /// How well a hand brings a tip to a place.
 const HAND_M: f64 = 2e-4;
-
-/// Share of half the play by which a hand that feels both its ends leans to one of them.
-const LEAN: f64 = 0.3;
-
-/// Share by which that differs from touch to touch of one pose, in which the arm weighs the same each time.
-const LEAN_VARIES: f64 = 0.1;
 
 /// How far 95 of 100 places of the ink may be from the design.
 const OFF_MM_MAX: f64 = 1.0;
@@ -146,18 +140,12 @@ struct WrongArm {
     sim: ArmSimulator,
     truth: Arc<Scene>,
     chance: Chance,
-    /// Play of every joint, from one side to the other.
-    play_deg: f64,
 }
 
 impl WrongArm {
     fn new(seed: u64) -> Self {
         let bench = Bench::new();
         let mut chance = Chance(seed);
-        let hidden = Errors {
-            backlash_deg: Chance(!seed).between(0.0, HIDDEN.backlash_deg),
-            ..HIDDEN
-        };
         std::fs::create_dir_all(bench.path("truth/arms")).unwrap();
         let calibrator = format!(
             "calibrator_m = {}\n\n[design]",
@@ -168,10 +156,10 @@ impl WrongArm {
         bench.scene("first", &text);
         let folder = |name: &str| SceneLibrary::new(Some(bench.path(name)));
         let believed = folder("scenes").scene("first", None).unwrap();
-        let really = guided::truth(&believed, &text, &mut chance, &hidden);
+        let really = guided::truth(&believed, &text, &mut chance, &HIDDEN);
         std::fs::write(bench.path("truth/first.toml"), really).unwrap();
         let arm = folder("scenes").source("arms/so101.toml").unwrap().unwrap();
-        let really = guided::true_arm(&arm, &mut chance, &hidden);
+        let really = guided::true_arm(&arm, &mut chance, &HIDDEN);
         std::fs::write(bench.path("truth/arms/so101.toml"), really).unwrap();
         let truth = folder("truth").scene("first", None).unwrap();
         let sim = ArmSimulator::new(&truth.arm, &truth.rest_rad);
@@ -190,7 +178,6 @@ impl WrongArm {
             sim,
             truth,
             chance,
-            play_deg: hidden.backlash_deg,
         }
     }
 
@@ -248,20 +235,12 @@ impl WrongArm {
         for _ in 0..TRIES {
             for (at, wide, times, is_anew) in places {
                 let mut pose = self.pose(*at, *wide);
-                let mut lean_rad = self.lean_rad();
                 for time in 1..=*times {
                     person.sees(&format!("(touch {time} of {times})"));
                     if *is_anew && time > 1 {
                         pose = self.pose(*at, *wide);
                     }
-                    if *wide == WIDE {
-                        lean_rad = self.lean_rad();
-                    }
-                    let leans = pose.iter().zip(lean_rad);
-                    let joints: Vec<f64> = leans
-                        .map(|(q, lean)| q + lean * (1.0 + self.chance.within(LEAN_VARIES)))
-                        .collect();
-                    self.stands(&joints);
+                    self.stands(&pose);
                     person.types("\n");
                 }
             }
@@ -281,12 +260,6 @@ impl WrongArm {
             person.types("\n");
         }
         panic!("refused {TRIES} times: {}", person.transcript());
-    }
-
-    /// A hand feels both ends of the play and touches between them, not always in the very middle.
-    fn lean_rad(&mut self) -> [f64; 5] {
-        let half_rad = self.play_deg.to_radians() / 2.0;
-        [(); 5].map(|()| half_rad * self.chance.within(LEAN))
     }
 
     fn pose(&mut self, at: Point3<f64>, wide: [f64; 5]) -> Vec<f64> {
@@ -507,15 +480,15 @@ const TRANSCRIPTS: &str = "STEADYHAND_TRANSCRIPTS";
 
 fn wrong_arms(seeds: std::ops::Range<u64>) {
     let mut wrong = Vec::new();
-    println!("| arm | play | sheet off before | 95 % of the ink | largest | deepest |");
-    println!("|---|---|---|---|---|---|");
+    println!("| arm | sheet off before | 95 % of the ink | largest | deepest |");
+    println!("|---|---|---|---|---|");
     for seed in seeds {
         let mut arm = WrongArm::new(seed);
         let before_mm = arm.sheet_off_mm();
         let line = arm.first_line();
         println!(
-            "| {seed} | {:.2}° | {before_mm:.1} mm | {:.2} mm | {:.2} mm | {:.2} mm |",
-            arm.play_deg, line.p95_mm, line.max_mm, line.deepest_mm
+            "| {seed} | {before_mm:.1} mm | {:.2} mm | {:.2} mm | {:.2} mm |",
+            line.p95_mm, line.max_mm, line.deepest_mm
         );
         if let Some(folder) = std::env::var_os(TRANSCRIPTS) {
             let file = std::path::Path::new(&folder).join(format!("arm-{seed}.txt"));
