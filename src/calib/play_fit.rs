@@ -40,9 +40,12 @@ const VARIES_DEG: f64 = 0.047;
 /// Prior standard deviation of half the play: as good as nothing is known.
 const HALF_PRIOR_DEG: f64 = 5.0;
 
-/// Prior standard deviations of the sheet's error: its place, its turn and scale, its curvature. Zeros that are wrong by 2° bend a
-/// sheet of 100 mm by 0.2 mm.
-const FIELD_PRIOR_MM: [f64; 6] = [10.0, 1.5, 1.5, 0.25, 0.25, 0.25];
+/// Prior standard deviations of the sheet's error: its place, its turn and scale.
+const FIELD_PRIOR_MM: [f64; 3] = [10.0, 1.5, 1.5];
+
+/// The same of its curvature where play is wanted, and where the sheet is: zeros that are wrong by 2° bend one of 100 mm by 0.2 mm.
+const BENT_MM: f64 = 0.7;
+const BENT_BY_ZEROS_MM: f64 = 0.25;
 
 /// Standard deviation of what all readings of a line have in common: a servo stops anywhere within a count or two of its goal.
 const LINE_MM: f64 = 0.05;
@@ -162,6 +165,8 @@ pub struct PlayEquations {
     /// From where each servo was sent to where its joint was expected, at each node.
     expected_deg: Vec<Vec<f64>>,
     rows: Vec<PlayRow>,
+    /// Prior standard deviation of the sheet's curvature.
+    bent_mm: f64,
 }
 
 /// One end of a reading: where it lies on the path, and what each joint and the sheet's error do there.
@@ -265,6 +270,7 @@ impl PlayEquations {
                 .unwrap_or(0),
             path_deg: seen.path_deg.clone(),
             rows,
+            bent_mm: BENT_MM,
         })
     }
 
@@ -322,7 +328,10 @@ impl PlayEquations {
     /// Returns the same with the readings of each line weighed by what they have in common: how the sheet's error bends would else
     /// be made up from where servos stopped.
     fn weighed_by_lines(&self) -> Self {
-        let mut lines = self.clone();
+        let mut lines = Self {
+            bent_mm: BENT_BY_ZEROS_MM,
+            ..self.clone()
+        };
         weigh_lines(&mut lines.rows);
         lines
     }
@@ -472,7 +481,7 @@ impl FitRound {
             normal: DMatrix::zeros(unknowns, unknowns),
             moving,
             halves_deg,
-            prior: priors(joints, unknowns),
+            prior: priors(joints, unknowns, equations.bent_mm),
         };
         for _ in 0..ROUNDS {
             round.improve(equations, kept)?;
@@ -724,12 +733,14 @@ impl FitRound {
 }
 
 /// Returns the knowledge of each unknown without any reading, as one over its variance.
-fn priors(joints: usize, unknowns: usize) -> DVector<f64> {
+fn priors(joints: usize, unknowns: usize, bent_mm: f64) -> DVector<f64> {
     DVector::from_fn(unknowns, |index, _| {
         let sigma = match index {
             _ if index < joints => HALF_PRIOR_DEG,
             _ if index < unknowns - FIELD => VARIES_DEG,
-            _ => FIELD_PRIOR_MM[(index + FIELD - unknowns) % 6],
+            _ => *FIELD_PRIOR_MM
+                .get((index + FIELD - unknowns) % 6)
+                .unwrap_or(&bent_mm),
         };
         1.0 / (sigma * sigma)
     })
