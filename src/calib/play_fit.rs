@@ -314,15 +314,9 @@ impl PlayEquations {
             round = FitRound::new(self, round.moving, &kept)?;
         }
         round.told_apart()?;
-        let found = round.result(self, &kept, all);
         let lines = self.weighed_by_lines();
-        let of_lines = FitRound::new(&lines, round.moving, &kept)?;
-        let sheet = of_lines.result(&lines, &kept, all);
-        Ok(PlayFit {
-            field_mm: sheet.field_mm,
-            field_covariance: sheet.field_covariance,
-            ..found
-        })
+        let sheet = FitRound::new(&lines, round.moving.clone(), &kept)?.sheet_error(&lines, &kept);
+        Ok(round.result(self, &kept, all, sheet))
     }
 
     /// Returns the same with the readings of each line weighed by what they have in common: how the sheet's error bends would else
@@ -332,7 +326,14 @@ impl PlayEquations {
             bent_mm: BENT_BY_ZEROS_MM,
             ..self.clone()
         };
-        weigh_lines(&mut lines.rows);
+        let mut counts = std::collections::BTreeMap::<usize, usize>::new();
+        for row in &lines.rows {
+            *counts.entry(row.cluster).or_default() += 1;
+        }
+        for row in &mut lines.rows {
+            let others = counts.get(&row.cluster).map_or(0, |all| all - 1);
+            row.weighed_mm = row.sigma_mm.hypot(LINE_MM * count(others).sqrt());
+        }
         lines
     }
 
@@ -375,18 +376,6 @@ fn lag(path_deg: &[Vec<f64>], halves_deg: &DVector<f64>) -> Vec<Vec<LaggingJoint
         all.map(|(joint, servo)| joint.turn(*servo)).collect()
     };
     path_deg.iter().map(turn).collect()
-}
-
-/// Weighs the readings of each line by what they have in common.
-fn weigh_lines(rows: &mut [PlayRow]) {
-    let mut counts = std::collections::BTreeMap::<usize, usize>::new();
-    for row in rows.iter() {
-        *counts.entry(row.cluster).or_default() += 1;
-    }
-    for row in rows {
-        let others = counts.get(&row.cluster).map_or(0, |all| all - 1);
-        row.weighed_mm = row.sigma_mm.hypot(LINE_MM * count(others).sqrt());
-    }
 }
 
 impl PlayRow {
@@ -449,6 +438,12 @@ impl JointLevers {
             turn_per_mm: jacobian.iter().map(turn).collect(),
         }
     }
+}
+
+/// Error of the sheet by its terms, and their covariance.
+struct SheetError {
+    field_mm: [[f64; 6]; 2],
+    covariance: DMatrix<f64>,
 }
 
 /// A fit to some of the readings. Unknowns: half the play of each moving joint, by how much it differs at each stroke, and the
@@ -619,7 +614,13 @@ impl FitRound {
         (0..self.moving.len()).filter(shows).collect()
     }
 
-    fn result(&self, equations: &PlayEquations, kept: &[usize], all: usize) -> PlayFit {
+    fn result(
+        &self,
+        equations: &PlayEquations,
+        kept: &[usize],
+        all: usize,
+        sheet: SheetError,
+    ) -> PlayFit {
         let covariance = self.covariance(equations, kept);
         let (joints, unknowns) = (self.moving.len(), self.x.len());
         let shows = self.showing();
@@ -647,15 +648,22 @@ impl FitRound {
         let rest = self.rest(equations, kept);
         PlayFit {
             play,
-            field_mm: self.field_mm(),
+            field_mm: sheet.field_mm,
             before_mm: super::stats::rms(offs),
             rms_mm: super::stats::rms(rest.iter().map(|(rest, _)| *rest)),
             readings: kept.len(),
             left_out: all - kept.len(),
             quantile: student_95(self.clusters(equations, kept).saturating_sub(1)),
-            field_covariance: covariance
-                .view((unknowns - FIELD, unknowns - FIELD), (FIELD, FIELD))
-                .into_owned(),
+            field_covariance: sheet.covariance,
+        }
+    }
+
+    fn sheet_error(&self, equations: &PlayEquations, kept: &[usize]) -> SheetError {
+        let first = self.x.len() - FIELD;
+        let covariance = self.covariance(equations, kept);
+        SheetError {
+            field_mm: self.field_mm(),
+            covariance: covariance.view((first, first), (FIELD, FIELD)).into_owned(),
         }
     }
 

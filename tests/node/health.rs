@@ -136,15 +136,14 @@ fn a_self_test_is_printed_beside_its_bounds_and_quoted_from_then_on() {
     bench.run(&["enable", "--scene", "short"]);
     let told = bench.run(&here);
     let said = String::from_utf8_lossy(&told.stdout).into_owned();
-    // The bound of the first frame is 10 ms, and more where this machine was late itself.
-    for word in [
-        "2 stops at ",
-        "first stop frame, p99",
-        "bound  300 ms",
-        "median",
-    ] {
+    for word in ["2 stops at ", "bound  300 ms", "median"] {
         assert!(said.contains(word), "{said}");
     }
+    // More only where the machine was late itself, and says so.
+    assert!(
+        said.contains("bound   10 ms") || said.contains("this machine was late itself"),
+        "{said}"
+    );
     let quoted = |served: &support::Served, tool: &str| {
         let (_, result) = bench.call(&[tool, "--node", &served.url]);
         result["selftest"]["arms"][0].clone()
