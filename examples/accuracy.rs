@@ -4,19 +4,16 @@
 //! `cargo build --release && cargo run --release --example accuracy [-- SEED…]`
 #![expect(clippy::print_stdout, reason = "the tables are what it is for")]
 
-use std::f64::consts::TAU;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 
 use anyhow::{Context, bail, ensure};
 use serde_json::Value;
+use steadyhand::scene::{Scene, SceneLibrary};
+use steadyhand::sim::ArmSimulator;
 use toml::Table;
-
-#[path = "../tests/support/chance.rs"]
-#[expect(dead_code, reason = "the tests draw more kinds of numbers")]
-mod chance;
-use chance::Chance;
 
 /// The five designs, each on the sheet that was calibrated: name, and the scene file's `[design]`.
 const DESIGNS: [(&str, &str); 5] = [
@@ -62,7 +59,7 @@ const SHEET_MM_MIN: f64 = 100.0;
 const TAG_MM: [f64; 2] = [14.0, 11.0];
 
 /// Where the camera stands, from the middle of the sheet: up the sheet, and over it.
-const CAMERA_STANDS_M: [f64; 2] = [0.177, 0.38];
+const CAMERA_STANDS_MM: [f64; 2] = [177.0, 380.0];
 
 /// Most rounds of `align` with ink.
 const ROUNDS_MAX: usize = 4;
@@ -91,14 +88,13 @@ fn arms() -> anyhow::Result<()> {
         let shipped = drawn(&SimulatedArm::new(name, file, &scene, &[])?)?;
         let worn = worn(file, 1)?;
         let before = drawn(&SimulatedArm::new(name, &worn, &scene, &[])?)?;
-        let after = match calibrated(&SimulatedArm::new(name, &worn, &scene, &[])?) {
+        let arm = SimulatedArm::new(name, &worn, &scene, &[])?;
+        let truly = arm.true_play()?;
+        let after = match calibrated(&arm) {
             Ok(after) => after,
             Err(why) => format!("{} | –", first_line(&why)),
         };
-        println!(
-            "| `{name}` | {shipped} | {before} | {after} | {} |",
-            true_play(&worn, &scene, 1)?
-        );
+        println!("| `{name}` | {shipped} | {before} | {after} | {truly} |");
     }
     println!();
     Ok(())
@@ -196,32 +192,6 @@ fn as_modelled() -> anyhow::Result<String> {
     Ok(lines.collect::<Vec<_>>().join("\n"))
 }
 
-/// Returns the mean play of each joint where it turns over the sheet, from the seed and the figures of the wear.
-fn true_play(arm: &str, scene: &str, seed: u32) -> anyhow::Result<String> {
-    let (arm, scene): (Table, Table) = (arm.parse()?, scene.parse()?);
-    let wear = arm.get("simulation").and_then(|of| of.get("wear"));
-    let of = |key: &str| wear.and_then(|wear| wear.get(key)?.as_float());
-    let (play_deg, spread) = of("play_deg").zip(of("play_spread")).context("no wear")?;
-    let ready = scene.get("poses").and_then(|poses| poses.get("ready_rad"));
-    let ready = ready
-        .and_then(toml::Value::as_array)
-        .context("no ready_rad")?;
-    let mut chance = Chance(u64::from(seed));
-    let mut said = Vec::new();
-    for (name, at) in joints(&arm).iter().zip(ready) {
-        let mean = play_deg * (1.0 + spread * chance.within(1.0));
-        let (variation, phase) = (spread * chance.within(1.0), TAU * chance.within(1.0));
-        let _drift = chance.uniform();
-        let at = at.as_float().context("no angle")?;
-        let angles = (-OVER_SHEET_DEG..=OVER_SHEET_DEG).map(|by| at + f64::from(by).to_radians());
-        let waves = angles.map(|angle| 1.0 + variation * (3.0 * angle + phase).sin());
-        let sum: f64 = waves.sum();
-        let over_sheet = mean * sum / f64::from(2 * OVER_SHEET_DEG + 1);
-        said.push(format!("{name} {over_sheet:.2}°"));
-    }
-    Ok(said.join(", "))
-}
-
 fn joints(arm: &Table) -> Vec<String> {
     let joints = arm.get("joints").and_then(toml::Value::as_array);
     let names = joints.into_iter().flatten();
@@ -236,13 +206,12 @@ fn with_tags(scene: &str) -> anyhow::Result<String> {
     if table.contains_key("fiducials") {
         return Ok(toml::to_string(&table)?);
     }
-    let place = SheetPlace::of(&table)?;
-    let size_mm = place.size_mm.map(|mm| mm.max(SHEET_MM_MIN));
-    let [grown_x, grown_y] = [0, 1].map(|axis| {
-        let grown = |of: [f64; 2]| of.get(axis).copied().unwrap_or(0.0);
-        (grown(size_mm) - grown(place.size_mm)) / 2e3
-    });
-    let origin = place.at([-grown_x, -grown_y], 0.0);
+    let surface = &read(scene)?.surface;
+    let [width_mm, height_mm] = surface.size_mm();
+    let size_mm = [width_mm, height_mm].map(|mm| mm.max(SHEET_MM_MIN));
+    let [right, top] = size_mm;
+    let corner = surface.at([(width_mm - right) / 2.0, (height_mm - top) / 2.0]);
+    let origin = <[f64; 3]>::from(corner.point_m.coords);
     let sheet = table.get_mut("sheet").and_then(toml::Value::as_table_mut);
     let sheet = sheet.context("no [sheet]")?;
     sheet.insert("origin_m".to_owned(), numbers(&origin));
@@ -269,56 +238,31 @@ fn numbers(of: &[f64]) -> toml::Value {
         .into()
 }
 
-/// Where a scene's sheet lies.
-struct SheetPlace {
-    origin_m: [f64; 3],
-    x: [f64; 3],
-    y: [f64; 3],
-    size_mm: [f64; 2],
+/// Reads a scene's file beside the shipped arms.
+fn read(scene: &str) -> anyhow::Result<Arc<Scene>> {
+    let table: Table = scene.parse()?;
+    let name = table.get("name").and_then(toml::Value::as_str);
+    let name = name.context("no name")?;
+    let folder = tempfile::tempdir()?;
+    std::fs::write(folder.path().join(format!("{name}.toml")), scene)?;
+    let library = SceneLibrary::new(Some(folder.path().to_owned()));
+    Ok(library.scene(name, None)?)
 }
 
-impl SheetPlace {
-    fn of(scene: &Table) -> anyhow::Result<Self> {
-        let sheet = scene.get("sheet").context("no [sheet]")?;
-        Ok(Self {
-            origin_m: vector(sheet, "origin_m")?,
-            x: vector(sheet, "x_axis")?,
-            y: vector(sheet, "y_axis")?,
-            size_mm: vector(sheet, "size_mm")?,
-        })
-    }
-
-    /// Returns the point so far along x and y, and over the sheet, which lies flat.
-    fn at(&self, [along_x, along_y]: [f64; 2], up_m: f64) -> [f64; 3] {
-        let [x, y, z] = self.origin_m;
-        let ([xx, xy, xz], [yx, yy, yz]) = (self.x, self.y);
-        [
-            x + along_x * xx + along_y * yx,
-            y + along_x * xy + along_y * yy,
-            z + along_x * xz + along_y * yz + up_m,
-        ]
-    }
-
-    /// Returns the node file's camera over this sheet.
-    fn camera(&self) -> String {
-        let [right, top] = self.size_mm.map(|mm| mm / 2e3);
-        let [behind, over] = CAMERA_STANDS_M;
-        let lines = CAMERA.lines().map(|line| match line.split_once(" = ") {
-            Some(("stands_m", _)) => {
-                format!("stands_m = {:?}", self.at([right, top + behind], over))
-            }
-            Some(("looks_at_m", _)) => format!("looks_at_m = {:?}", self.at([right, top], 0.0)),
-            _ => line.to_owned(),
-        });
-        lines.collect::<Vec<_>>().join("\n")
-    }
-}
-
-fn vector<const N: usize>(of: &toml::Value, key: &str) -> anyhow::Result<[f64; N]> {
-    let all = of.get(key).and_then(toml::Value::as_array);
-    let all = all.with_context(|| format!("no {key}"))?;
-    let all: Vec<f64> = all.iter().filter_map(toml::Value::as_float).collect();
-    <[f64; N]>::try_from(all).map_err(|_| anyhow::anyhow!("{key} has other than {N} numbers"))
+/// Returns the node file's camera over the sheet of a scene.
+fn camera(scene: &Scene) -> String {
+    let [x, y] = scene.surface.size_mm().map(|mm| mm / 2.0);
+    let [behind_mm, over_mm] = CAMERA_STANDS_MM;
+    let at = |at_mm: [f64; 2], up_mm: f64| {
+        let place = scene.surface.at(at_mm);
+        <[f64; 3]>::from(place.point_m.coords + place.normal.scale(up_mm / 1e3))
+    };
+    let lines = CAMERA.lines().map(|line| match line.split_once(" = ") {
+        Some(("stands_m", _)) => format!("stands_m = {:?}", at([x, y + behind_mm], over_mm)),
+        Some(("looks_at_m", _)) => format!("looks_at_m = {:?}", at([x, y], 0.0)),
+        _ => line.to_owned(),
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// A simulated arm over a sheet that a camera sees, with its files in a folder of their own.
@@ -348,7 +292,7 @@ impl SimulatedArm {
         let node = format!(
             "name = \"worn\"\n[[arms]]\nname = \"arm\"\nmodel = {model:?}\nport = \"simulator\"\ntruth = {:?}\n{}",
             arm.path("truth"),
-            SheetPlace::of(&scene.parse()?)?.camera()
+            camera(&*read(scene)?)
         );
         std::fs::write(arm.path("node.toml"), node)?;
         Ok(arm)
@@ -374,7 +318,7 @@ impl SimulatedArm {
     fn calibrate(&self) -> anyhow::Result<String> {
         let mut touch = self.touch();
         let mut rounds = 0;
-        while rounds < ROUNDS_MAX && self.align("ink")? {
+        while rounds < ROUNDS_MAX && self.ink()? {
             self.accept()?;
             rounds += 1;
             if touch.is_err() {
@@ -391,12 +335,43 @@ impl SimulatedArm {
         })
     }
 
+    /// Has the arm feel the sheet, once it has said how it sags.
     fn touch(&self) -> anyhow::Result<()> {
-        if let Err(why) = self.align("touch") {
-            self.call("reset", "{}")?;
-            return Err(why);
+        loop {
+            let felt = match self.call("align", r#"{"scene":"tagged","touch":true}"#) {
+                Ok(felt) => felt,
+                Err(why) => {
+                    self.call("reset", "{}")?;
+                    return Err(why);
+                }
+            };
+            self.accept()?;
+            let points = felt.get("points").and_then(Value::as_array);
+            if points.is_some_and(|points| !points.is_empty()) {
+                return Ok(());
+            }
         }
-        self.accept()
+    }
+
+    /// Returns the mean play of each joint where it turns over the sheet, in words.
+    fn true_play(&self) -> anyhow::Result<String> {
+        let library = SceneLibrary::new(Some(self.path("truth")));
+        let scene = library.scene("tagged", None)?;
+        let gears = ArmSimulator::new(&scene.arm, &scene.ready_rad);
+        let over = -OVER_SHEET_DEG..=OVER_SHEET_DEG;
+        let said = scene
+            .ready_rad
+            .iter()
+            .enumerate()
+            .map(|(joint, ready_rad)| {
+                let angles = over
+                    .clone()
+                    .map(|deg| ready_rad + f64::from(deg).to_radians());
+                let sum_rad: f64 = angles.map(|at_rad| gears.play_rad(joint, at_rad)).sum();
+                let mean_deg = sum_rad.to_degrees() / f64::from(2 * OVER_SHEET_DEG + 1);
+                format!("{} {mean_deg:.2}°", scene.arm.joint_name(joint))
+            });
+        Ok(said.collect::<Vec<_>>().join(", "))
     }
 
     /// Draws every design and returns its deviation, 95 % and largest, in words.
@@ -444,9 +419,9 @@ impl SimulatedArm {
         })
     }
 
-    /// Aligns by touch or by ink, and returns whether something is proposed.
-    fn align(&self, by: &str) -> anyhow::Result<bool> {
-        let told = self.call("align", &format!("{{\"scene\":\"tagged\",\"{by}\":true}}"))?;
+    /// Draws the pattern and reads it, and returns whether something is proposed.
+    fn ink(&self) -> anyhow::Result<bool> {
+        let told = self.call("align", r#"{"scene":"tagged","ink":true}"#)?;
         let next = told.get("next").and_then(Value::as_str).unwrap_or_default();
         Ok(next.contains("calibrate accept"))
     }

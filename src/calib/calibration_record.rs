@@ -226,9 +226,10 @@ impl CalibrationSession {
 
     /// Returns the method of its calibration, in words.
     #[must_use]
-    pub const fn method(&self) -> &'static str {
+    pub fn method(&self) -> &'static str {
         if let Some(ink) = &self.ink {
             return match ink.camera {
+                _ if ink.is_at_rest() => "joints at rest",
                 Some(_) => "ink that a camera read",
                 None => "ink that a person read",
             };

@@ -112,7 +112,13 @@ impl InkObservation {
     /// Returns whether a person reads it.
     #[must_use]
     pub fn is_by_hand(&self) -> bool {
-        self.camera.is_none()
+        self.camera.is_none() && !self.is_at_rest()
+    }
+
+    /// Returns whether nothing was drawn: the joints were read where the arm stood still.
+    #[must_use]
+    pub fn is_at_rest(&self) -> bool {
+        self.places.is_empty()
     }
 
     /// Returns which gap is the next to be measured, from 0; `None` where all were.

@@ -7,8 +7,8 @@ use nalgebra::{
 use super::assessment::{AssessmentInput, TouchAssessment, values_of};
 use super::calibration_record::{CalibrationChange, CalibrationKind, FileValues};
 use super::{
-    FitFinding, InkObservation, JointPlay, JointSag, PatternStage, PlayEquations, PlayFit,
-    PlayFitError, sags,
+    FitFinding, InkObservation, JointPlay, PatternStage, PlayEquations, PlayFit, PlayFitError,
+    SagFit,
 };
 use arm::ArmModel;
 use base::wording::{count, millimetres};
@@ -27,14 +27,11 @@ pub(super) const CORRECTION_KEYS: [&str; 2] = ["correction.x_mm", "correction.y_
 const PLAY_NEW_DEG: f64 = 0.15;
 const PLAY_AGAIN_DEG: f64 = 0.3;
 
-/// As for play, of sag.
-const SAG_AGAIN_DEG_PER_N_M: f64 = 0.03;
-
 /// An error of the sheet below this is not worth a proposal.
 const FIELD_MM_MIN: f64 = 0.2;
 
 /// So many standard deviations are significant.
-const SIGNIFICANT: f64 = 3.0;
+pub(super) const SIGNIFICANT: f64 = 3.0;
 
 /// Ink that is further off after the fit than this is not well explained.
 const LEFT_MM_MAX: f64 = 0.3;
@@ -60,10 +57,7 @@ pub struct InkFit {
     /// Play, and the sheet's error.
     pub play: PlayFit,
     /// Sag of each joint.
-    pub sag: Vec<Option<JointSag>>,
-    /// Names of the joints.
-    names: Vec<String>,
-    old: FileValues,
+    pub sag: SagFit,
     size_mm: [f64; 2],
 }
 
@@ -91,11 +85,7 @@ impl InkFit {
         let stage = pattern_stage(scene).ok_or(PlayFitError::Damaged)?;
         Ok(Self {
             play: PlayEquations::new(&stage, seen)?.fit()?,
-            sag: sags(&scene.arm, seen),
-            names: (0..scene.arm.dof())
-                .map(|joint| scene.arm.joint_name(joint))
-                .collect(),
-            old: compensation_now(&scene.arm),
+            sag: SagFit::new(&scene.arm, &seen.rests),
             size_mm: scene.surface.size_mm(),
         })
     }
@@ -112,84 +102,50 @@ impl InkFit {
     }
 
     fn joints_differ(&self) -> bool {
-        let new = self.joint_values();
-        let differs = |key: &str, joint: usize, least: f64, sigma: f64| {
-            let value = |of: &FileValues| {
-                of.get(key)
-                    .and_then(|all| all.get(joint))
-                    .copied()
-                    .unwrap_or(0.0)
-            };
-            (value(&new) - value(&self.old)).abs() > least.max(SIGNIFICANT * sigma)
-        };
-        let play = self.play.play.iter().enumerate();
-        let mut play = play.filter_map(|(joint, of)| Some((joint, (*of)?.sigma_deg)));
-        let sag = self.sag.iter().enumerate();
-        let mut sag = sag.filter_map(|(joint, of)| Some((joint, (*of)?.sigma_deg_per_n_m)));
-        let mut known = self.old.get(PLAY_KEY).into_iter().flatten();
-        let least_deg = match known.any(|deg| *deg > 0.0) {
+        let old = values(&self.sag.old, PLAY_KEY);
+        let least_deg = match old.iter().any(|deg| *deg > 0.0) {
             true => PLAY_AGAIN_DEG,
             false => PLAY_NEW_DEG,
         };
-        play.any(|(joint, sigma)| differs(PLAY_KEY, joint, least_deg, sigma))
-            || sag.any(|(joint, sigma)| differs(SAG_KEY, joint, SAG_AGAIN_DEG_PER_N_M, sigma))
+        let new = self.play_values();
+        let all = new.iter().zip(&old).zip(&self.play.play);
+        let mut differ = all.filter_map(|((new, old), found)| {
+            let sigma_deg = (*found)?.sigma_deg;
+            Some((new - old).abs() > least_deg.max(SIGNIFICANT * sigma_deg))
+        });
+        differ.any(|differs| differs) || self.sag.differs()
     }
 
-    /// Returns what the arm's file would say: 0 where nothing is significant, what it says where nothing shows.
+    /// Returns the play that the arm's file would say: 0 where none is significant, what it says where nothing shows.
+    fn play_values(&self) -> Vec<f64> {
+        let old = values(&self.sag.old, PLAY_KEY);
+        let all = self.play.play.iter().zip(old);
+        all.map(|(found, old)| match found {
+            None => old,
+            Some(play) if play.is_significant() => rounded(play.deg),
+            Some(_) => 0.0,
+        })
+        .collect()
+    }
+
+    /// Returns what the arm's file would say.
     fn joint_values(&self) -> FileValues {
-        let old = |key: &str, joint: usize| {
-            let all = self.old.get(key);
-            all.and_then(|all| all.get(joint)).copied().unwrap_or(0.0)
-        };
-        let rounded = |value: f64| (value * 1e4).round() / 1e4 + 0.0;
-        let play = self
-            .play
-            .play
-            .iter()
-            .enumerate()
-            .map(|(joint, found)| match found {
-                None => old(PLAY_KEY, joint),
-                Some(play) if play.is_significant() => rounded(play.deg),
-                Some(_) => 0.0,
-            });
-        let sag = self
-            .sag
-            .iter()
-            .enumerate()
-            .map(|(joint, found)| match found {
-                None => old(SAG_KEY, joint),
-                Some(sag) if sag.is_significant() => rounded(sag.deg_per_n_m),
-                Some(_) => 0.0,
-            });
-        [
-            (PLAY_KEY.to_owned(), play.collect()),
-            (SAG_KEY.to_owned(), sag.collect()),
-        ]
-        .into()
+        let mut values = self.sag.values();
+        values.insert(PLAY_KEY.to_owned(), self.play_values());
+        values
     }
 
     /// Returns the play of each joint in words, with what it is worth.
     #[must_use]
     pub fn words(&self) -> String {
         let mut said: Vec<String> = self
+            .sag
             .names
             .iter()
             .zip(&self.play.play)
             .map(|(name, found)| play_words(name, found.as_ref(), self.play.quantile))
             .collect();
-        let sagging = self
-            .names
-            .iter()
-            .zip(&self.sag)
-            .filter_map(|(name, found)| {
-                let sag = found.filter(JointSag::is_significant)?;
-                Some(format!(
-                    "{name} sags by {:.2}° per N m, ±{:.2}",
-                    sag.deg_per_n_m,
-                    2.0 * sag.sigma_deg_per_n_m
-                ))
-            });
-        said.extend(sagging);
+        said.extend(self.sag.words());
         said.push(format!(
             "the ink lies {} from the plan, and {} once play and the sheet's error are taken off ({} read, {} unlike the others left out)",
             millimetres(self.play.before_mm, 2),
@@ -213,32 +169,25 @@ impl InkFit {
             ("places".to_owned(), number(self.play.readings)),
             ("left_out".to_owned(), number(self.play.left_out)),
         ];
-        for (name, (play, sag)) in self.names.iter().zip(self.play.play.iter().zip(&self.sag)) {
-            figures.extend(play.iter().flat_map(|play| {
+        let all = self.sag.names.iter().zip(&self.play.play);
+        figures.extend(all.flat_map(|(name, play)| {
+            let play = play.iter();
+            let quantile = self.play.quantile;
+            play.flat_map(move |play| {
                 [
                     (format!("{name}_play_deg"), play.deg),
-                    (
-                        format!("{name}_play_95_deg"),
-                        self.play.quantile * play.sigma_deg,
-                    ),
+                    (format!("{name}_play_95_deg"), quantile * play.sigma_deg),
                 ]
-            }));
-            figures.extend(sag.iter().flat_map(|sag| {
-                [
-                    (format!("{name}_sag_deg_per_n_m"), sag.deg_per_n_m),
-                    (
-                        format!("{name}_sag_95_deg_per_n_m"),
-                        2.0 * sag.sigma_deg_per_n_m,
-                    ),
-                ]
-            }));
-        }
+            })
+        }));
+        figures.extend(self.sag.figures());
         figures
     }
 
     /// Adds what is not as good as it might be.
     fn add_reasons(&self, finding: &mut FitFinding) {
         let unseen: Vec<&str> = self
+            .sag
             .names
             .iter()
             .zip(&self.play.play)
@@ -312,16 +261,23 @@ pub(super) fn correction_now(scene: &Scene) -> FileValues {
 }
 
 fn correction_values(coefficients_mm: &[[f64; 6]; 2]) -> FileValues {
-    let rounded = |value: &f64| (value * 1e4).round() / 1e4 + 0.0;
     let pairs = CORRECTION_KEYS.iter().zip(coefficients_mm);
     pairs
-        .map(|(key, all)| ((*key).to_owned(), all.iter().map(rounded).collect()))
+        .map(|(key, all)| {
+            (
+                (*key).to_owned(),
+                all.iter().copied().map(rounded).collect(),
+            )
+        })
         .collect()
 }
 
 impl AssessmentInput<'_> {
-    /// Play and sag of the joints from ink.
+    /// Play and sag of the joints from ink; sag alone where nothing was drawn.
     pub(super) fn played(&self, seen: &InkObservation) -> TouchAssessment {
+        if seen.is_at_rest() {
+            return self.sagged(&seen.rests);
+        }
         let fit = match InkFit::new(self.scene, seen) {
             Ok(fit) => fit,
             Err(error) => {
@@ -338,28 +294,35 @@ impl AssessmentInput<'_> {
                 return assessed;
             }
         };
-        let new = fit.joint_values();
         let mut finding = FitFinding::good();
+        fit.add_reasons(&mut finding);
+        self.of_joints(finding, &fit.sag.old, fit.joint_values(), fit.figures())
+    }
+
+    /// Play and sag that an arm's file would have, within what it takes.
+    pub(super) fn of_joints(
+        &self,
+        mut finding: FitFinding,
+        old: &FileValues,
+        new: FileValues,
+        figures: Vec<(String, f64)>,
+    ) -> TouchAssessment {
         for (key, most) in [(PLAY_KEY, PLAY_DEG_MAX), (SAG_KEY, SAG_DEG_PER_N_M_MAX)] {
-            let values = new.get(key).into_iter().flatten();
-            let largest = values.copied().fold(0.0, f64::max);
+            let largest = values(&new, key).into_iter().fold(0.0, f64::max);
             finding.limit(largest <= most, || {
                 format!("{key} would be {largest:.2}, and {most} is the most that is compensated: a gear or horn is loose; tighten it, and draw again")
             });
         }
-        fit.add_reasons(&mut finding);
-        let deg = new
-            .get(PLAY_KEY)
+        let deg = values(&new, PLAY_KEY)
             .into_iter()
-            .flatten()
-            .zip(fit.old.get(PLAY_KEY).into_iter().flatten());
+            .zip(values(old, PLAY_KEY));
         let deg = deg.map(|(new, old)| (new - old).abs()).fold(0.0, f64::max);
         TouchAssessment {
             finding,
-            old: fit.old.clone(),
+            old: old.clone(),
             new,
             change: CalibrationChange { mm: 0.0, deg },
-            figures: fit.figures(),
+            figures,
             points: Vec::new(),
         }
     }
@@ -442,8 +405,13 @@ impl AssessmentInput<'_> {
     }
 }
 
-fn values(of: &FileValues, key: &str) -> Vec<f64> {
+pub(super) fn values(of: &FileValues, key: &str) -> Vec<f64> {
     of.get(key).cloned().unwrap_or_default()
+}
+
+/// Returns a value as a file has it.
+pub(super) fn rounded(value: f64) -> f64 {
+    (value * 1e4).round() / 1e4 + 0.0
 }
 
 fn number(of: usize) -> f64 {

@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use super::FitVerdict;
 use super::assessment::{TouchAssessment, next_step};
 use super::calibration_record::{
     CalibrationKind, CalibrationRecord, CalibrationSession, FileValues,
 };
 use super::stats::ratio;
+use super::{FitVerdict, InkObservation};
 use base::wording::count;
 
 /// The picture's sides.
@@ -101,6 +101,9 @@ fn title(session: &CalibrationSession) -> String {
         }
         CalibrationKind::Sheet if session.ink.is_some() => {
             format!("sheet of scene {}, by drawn ink", session.scene)
+        }
+        CalibrationKind::Play if session.ink.as_ref().is_some_and(InkObservation::is_at_rest) => {
+            format!("sag of arm {}, by joints at rest", session.arm)
         }
         CalibrationKind::Play => format!("play and sag of arm {}, by drawn ink", session.arm),
         CalibrationKind::Sheet => format!(

@@ -1,6 +1,6 @@
 //! Sag of each joint under the arm's weight, from joints that were measured where the arm stood still.
 
-use super::InkObservation;
+use super::RestReading;
 use super::ink_observation::joints_of;
 use arm::ArmModel;
 
@@ -32,11 +32,10 @@ impl JointSag {
 
 /// Returns the sag of each joint; `None` where it bears too little, or too few postures were measured.
 #[must_use]
-pub fn sags(arm: &ArmModel, seen: &InkObservation) -> Vec<Option<JointSag>> {
+pub fn sags(arm: &ArmModel, rests: &[RestReading]) -> Vec<Option<JointSag>> {
     let load = arm.nominal_load();
     let is_whole = |deg: &[f64]| deg.len() == arm.dof() && deg.iter().all(|q| q.is_finite());
-    let rests = seen
-        .rests
+    let rests = rests
         .iter()
         .filter(|rest| is_whole(&rest.sent_deg) && is_whole(&rest.measured_deg));
     let rests: Vec<_> = rests

@@ -54,7 +54,7 @@ pub enum OperatorVerb {
     },
     /// Go on with what is held.
     Resume,
-    /// Visit the sheet and draw a cross, or feel where the sheet is.
+    /// Visit the sheet and draw a cross, or measure where the sheet is.
     Align {
         /// In which scene.
         scene: String,
@@ -63,6 +63,9 @@ pub enum OperatorVerb {
         /// Draw a pattern instead, and read its ink by camera.
         #[serde(default)]
         ink: bool,
+        /// Move nothing, and take how far a person read the cross from its place, along the sheet's x and y.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        measured_mm: Option<[f64; 2]>,
     },
     /// Draw a scene as it is.
     Stroke {

@@ -84,8 +84,16 @@ async fn act(node: &Arc<Node>, verb: OperatorVerb) -> VerbReply {
             };
             call(node, "reset", arguments).await
         }
-        OperatorVerb::Align { scene, touch, ink } => {
-            let arguments = serde_json::json!({ "scene": scene, "touch": touch, "ink": ink });
+        OperatorVerb::Align {
+            scene,
+            touch,
+            ink,
+            measured_mm,
+        } => {
+            let mut arguments = serde_json::json!({ "scene": scene, "touch": touch, "ink": ink });
+            if let Some([dx, dy]) = measured_mm {
+                arguments["measured"] = serde_json::json!({ "dx": dx, "dy": dy });
+            }
             call(node, "align", ReceivedArguments::Value(arguments)).await
         }
         OperatorVerb::Stroke { scene } => {

@@ -197,6 +197,12 @@ impl ArmDynamics {
         JointVector::from_slice(&joints)
     }
 
+    /// Returns the play of a joint at an angle, total.
+    pub(crate) fn play_rad(&self, joint: usize, at_rad: f64) -> f64 {
+        let worn = self.wear.as_ref();
+        worn.map_or(self.play_rad, |wear| wear.play_rad(joint, at_rad))
+    }
+
     /// Turns an axle whose servos are all limp, and says whether it turned.
     pub(crate) fn turn_by_hand(&mut self, axle: usize, to_rad: f64) -> bool {
         let holds = self

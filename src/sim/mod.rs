@@ -158,6 +158,12 @@ impl ArmSimulator {
         self.world().body.truth_rad()
     }
 
+    /// Returns the play of a joint where it stands at an angle, from one side to the other.
+    #[must_use]
+    pub fn play_rad(&self, joint: usize, at_rad: f64) -> f64 {
+        self.world().body.play_rad(joint, at_rad)
+    }
+
     /// Bytes that were written, with or without success, into memory that outlives the power.
     #[must_use]
     pub fn kept_writes(&self) -> u64 {

@@ -83,6 +83,12 @@ impl WornGears {
         (self.servo_friction_n_m + per_load) * self.sag_rad_per_n_m * self.supply_ratio
     }
 
+    /// Returns the play of a joint at an angle, total.
+    pub(crate) fn play_rad(&self, joint: usize, at_rad: f64) -> f64 {
+        let wear = self.joints.get(joint);
+        wear.map_or(0.0, |wear| wear.play_at_rad(at_rad))
+    }
+
     /// Returns where a joint lies, from where it lay, once its servo has turned to `angle_rad`.
     pub(crate) fn settle(
         &self,

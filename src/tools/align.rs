@@ -4,6 +4,7 @@
 
 mod ink;
 mod reading;
+mod rests;
 mod touch;
 
 use std::sync::Arc;

@@ -57,19 +57,25 @@ fn in_practice_the_guide_leads_to_ink_and_is_taken_up_where_it_was_left() {
     let (bench, file) = practice();
     let args = ["--config", &file, "first-line", "--scene", "first"];
     let mut person = Person::at(&bench, &args);
-    person.sees("step 1 of 10: the port");
+    person.sees("step 1 of 12: the port");
     person.sees("arm arm (so101) is at simulator");
-    person.sees("step 3 of 10: the node");
+    person.sees("step 3 of 12: the node");
     person.sees("started, and ends with this guide: node bench");
-    person.sees("step 4 of 10: the joints, by hand");
+    person.sees("step 4 of 12: the joints, by hand");
     person.sees("not needed in practice");
-    person.sees("step 7 of 10: the sheet");
+    person.sees("step 7 of 12: the sheet, by hand");
+    person.sees("not needed in practice");
+    person.sees("step 8 of 12: your leave");
+    person.types("yes\n");
+    person.sees("motion is enabled for scene first");
+    person.sees("step 9 of 12: the sheet, felt by the arm");
     person.sees("press Enter to begin");
     person.types("q\n");
     person.sees("left; what was done is kept");
     person.ends_with(1);
     let mut person = Person::at(&bench, &args);
-    person.sees("step 7 of 10: the sheet");
+    person.sees("step 8 of 12: your leave");
+    person.types("yes\n");
     person.sees("press Enter to begin");
     person.types("\n");
     // It feels at the speed of a real arm, which is longer than a test waits for one line.
@@ -81,22 +87,29 @@ fn in_practice_the_guide_leads_to_ink_and_is_taken_up_where_it_was_left() {
     person.sees("write this into the file?");
     person.types("yes\n");
     person.sees("accepted as calibration 1");
-    person.sees("step 8 of 10: your leave");
-    person.types("yes\n");
-    person.sees("motion is enabled for scene first");
-    person.sees("step 9 of 10: align");
+    person.sees("step 10 of 12: align");
     person.types("\n");
+    // Leave is for the scene as it was.
+    person.sees("leave is for one as it is");
+    person.types("yes\n");
     person.sees("registration cross drawn");
     person.sees("press Enter to begin");
     person.types("q\n");
     person.ends_with(1);
     // What was done is not done again.
     let mut person = Person::at(&bench, &args);
-    person.sees("the sheet: done before");
-    person.sees("step 8 of 10: your leave");
+    person.sees("step 8 of 12: your leave");
     person.types("yes\n");
+    person.sees("the sheet, felt by the arm: done before");
     person.sees("align: done before");
-    person.sees("step 10 of 10: the first line");
+    person.sees("step 11 of 12: the cross, by a ruler");
+    person.types("\n");
+    person.sees("to the middle of the cross");
+    person.types("a bit to the left\n");
+    person.sees("that is not two distances");
+    person.types("\n");
+    person.sees("it stands where it should");
+    person.sees("step 12 of 12: the first line");
     person.types("\n");
     person.sees("drew 2 strokes");
     person.sees("the first line is drawn");
@@ -124,14 +137,43 @@ const HIDDEN: Errors = Errors {
     backlash_deg: 0.0,
 };
 
+/// The most play of its gears, from one side to the other.
+const PLAY_DEG_MAX: f64 = 0.5;
+
 /// How well a hand brings a tip to a place.
 const HAND_M: f64 = 2e-4;
+
+/// Share of half the play by which a hand that feels both its ends leans to one of them.
+const LEAN: f64 = 0.3;
+
+/// Share by which that differs from touch to touch of one pose, in which the arm weighs the same each time.
+const LEAN_VARIES: f64 = 0.1;
+
+/// How well a ruler tells where a line is.
+const RULER_MM: f64 = 0.3;
 
 /// How far 95 of 100 places of the ink may be from the design.
 const OFF_MM_MAX: f64 = 1.0;
 
-/// How deep a tip may be in the sheet: a millimetre as the scene says, and what the pen gives way by.
-const DEEP_MM_MAX: f64 = 2.0;
+/// How deep a tip may be in the sheet: a millimetre as the scene says, the gate's quarter of one, and what a touch does not tell.
+const DEEP_MM_MAX: f64 = 1.5;
+
+/// Gears with the wear of `so101-worn` and this much play, which gravity keeps on one side where it can.
+fn worn_gears(seed: u64, play_deg: f64) -> String {
+    let shipped = SceneLibrary::new(None).source("arms/so101-worn.toml");
+    let shipped = shipped.unwrap().unwrap();
+    let (_, wear) = shipped.split_once("[simulation.wear]").unwrap();
+    let other = [
+        ("seed = 1", format!("seed = {seed}")),
+        ("play_deg = 1.0", format!("play_deg = {play_deg:?}")),
+    ];
+    other
+        .iter()
+        .fold(format!("\n[simulation.wear]{wear}"), |text, (old, new)| {
+            assert!(text.contains(old), "{old}");
+            text.replacen(old, new, 1)
+        })
+}
 
 /// An arm on a port that is not as its files say, and a hand that moves it.
 struct WrongArm {
@@ -140,12 +182,15 @@ struct WrongArm {
     sim: ArmSimulator,
     truth: Arc<Scene>,
     chance: Chance,
+    /// Play of every joint, from one side to the other.
+    play_deg: f64,
 }
 
 impl WrongArm {
     fn new(seed: u64) -> Self {
         let bench = Bench::new();
         let mut chance = Chance(seed);
+        let play_deg = Chance(!seed).between(0.0, PLAY_DEG_MAX);
         std::fs::create_dir_all(bench.path("truth/arms")).unwrap();
         let calibrator = format!(
             "calibrator_m = {}\n\n[design]",
@@ -159,7 +204,7 @@ impl WrongArm {
         let really = guided::truth(&believed, &text, &mut chance, &HIDDEN);
         std::fs::write(bench.path("truth/first.toml"), really).unwrap();
         let arm = folder("scenes").source("arms/so101.toml").unwrap().unwrap();
-        let really = guided::true_arm(&arm, &mut chance, &HIDDEN);
+        let really = guided::true_arm(&arm, &mut chance, &HIDDEN) + &worn_gears(seed, play_deg);
         std::fs::write(bench.path("truth/arms/so101.toml"), really).unwrap();
         let truth = folder("truth").scene("first", None).unwrap();
         let sim = ArmSimulator::new(&truth.arm, &truth.rest_rad);
@@ -178,6 +223,7 @@ impl WrongArm {
             sim,
             truth,
             chance,
+            play_deg,
         }
     }
 
@@ -235,12 +281,20 @@ impl WrongArm {
         for _ in 0..TRIES {
             for (at, wide, times, is_anew) in places {
                 let mut pose = self.pose(*at, *wide);
+                let mut lean_rad = self.lean_rad();
                 for time in 1..=*times {
                     person.sees(&format!("(touch {time} of {times})"));
                     if *is_anew && time > 1 {
                         pose = self.pose(*at, *wide);
                     }
-                    self.stands(&pose);
+                    if *wide == WIDE {
+                        lean_rad = self.lean_rad();
+                    }
+                    let leans = pose.iter().zip(lean_rad);
+                    let joints: Vec<f64> = leans
+                        .map(|(q, lean)| q + lean * (1.0 + self.chance.within(LEAN_VARIES)))
+                        .collect();
+                    self.stands(&joints);
                     person.types("\n");
                 }
             }
@@ -262,13 +316,19 @@ impl WrongArm {
         panic!("refused {TRIES} times: {}", person.transcript());
     }
 
+    /// A hand feels both ends of the play and touches between them, not always in the very middle.
+    fn lean_rad(&mut self) -> [f64; 5] {
+        let half_rad = self.play_deg.to_radians() / 2.0;
+        [(); 5].map(|()| half_rad * self.chance.within(LEAN))
+    }
+
     fn pose(&mut self, at: Point3<f64>, wide: [f64; 5]) -> Vec<f64> {
         let q = guided::touching(&self.truth, &mut self.chance, at, wide, HAND_M);
         q.iter().copied().collect()
     }
 
     fn joints(&mut self, person: &mut Person) {
-        person.sees("step 4 of 10: the joints, by hand");
+        person.sees("step 4 of 12: the joints, by hand");
         person.sees("press Enter to begin");
         person.types("\n");
         person.sees("bring every joint to its zero");
@@ -311,13 +371,13 @@ impl WrongArm {
         ] {
             places.push((self.on_sheet(at_mm), WIDE, 1, true));
         }
-        person.sees("step 5 of 10: the zeros, by touches");
+        person.sees("step 5 of 12: the zeros, by touches");
         self.touches(person, &places);
     }
 
     fn tool(&mut self, person: &mut Person) {
         let at = Point3::from([0.0, -0.22, 0.05]);
-        person.sees("step 6 of 10: the pen's tip");
+        person.sees("step 6 of 12: the pen's tip");
         self.touches(person, &[(at, WIDE, 14, true), (at, UPRIGHT, 1, true)]);
     }
 
@@ -332,7 +392,7 @@ impl WrongArm {
             [70.0, 30.0],
         ];
         let places = places.map(|at_mm| (self.on_sheet(at_mm), UPRIGHT, 3, true));
-        person.sees("step 7 of 10: the sheet");
+        person.sees("step 7 of 12: the sheet, by hand");
         self.touches(person, &places);
     }
 
@@ -340,12 +400,19 @@ impl WrongArm {
         self.truth.surface.at(at_mm).point_m
     }
 
-    /// Sees a motion to its end; one that a busy machine left without readings is reset and tried again, as the guide says.
-    fn moves(&self, person: &mut Person, done: &str) {
+    /// Sees a motion to its end, and returns what was said at last; one that a busy machine left without readings is reset and tried again, as the guide says.
+    fn moves(&self, person: &mut Person, done: &str) -> String {
         for _ in 0..MOTION_TRIES {
-            let (which, seen) = person.sees_one_of(&[done, "press Enter to try again"]);
+            let ends = [done, "press Enter to try again", "s left"];
+            let (which, seen) = loop {
+                // It feels at the speed of a real arm, which is longer than a test waits for one line.
+                let (which, seen) = person.sees_one_of(&ends);
+                if which < 2 {
+                    break (which, seen);
+                }
+            };
             if which == 0 {
-                return;
+                return seen;
             }
             let starved = ["no valid reading", "servos answers", "has not answered"];
             assert!(starved.iter().any(|words| seen.contains(words)), "{seen}");
@@ -388,6 +455,59 @@ impl WrongArm {
         (really - self.on_sheet([50.0, 50.0])).norm() * 1e3
     }
 
+    /// Has the arm feel the sheet, and takes what it found: first how it sags, where it does.
+    fn felt(&self, person: &mut Person) {
+        person.sees("step 9 of 12: the sheet, felt by the arm");
+        person.types("\n");
+        loop {
+            let said = self.moves(person, "until an operator accepts it");
+            person.sees_one_of(&["write this into the file?", "write it all the same?"]);
+            person.types("yes\n");
+            person.sees("accepted as calibration");
+            if said.contains("6 points touched") {
+                return;
+            }
+            self.leave(person);
+        }
+    }
+
+    /// Lays a ruler on the cross that was drawn, and says where it stands.
+    fn cross(&mut self, person: &mut Person) {
+        let middle = |line: &Vec<[f64; 2]>, axis: usize| {
+            line.iter().map(|at| at[axis]).sum::<f64>() / line.len() as f64
+        };
+        let ink = self.ink();
+        let [across, upwards] = ink.as_slice() else {
+            panic!("{} lines of a cross", ink.len());
+        };
+        let at_mm = [middle(upwards, 0), middle(across, 1)];
+        let read_mm = at_mm.map(|mm| mm + self.chance.within(RULER_MM));
+        person.sees("step 11 of 12: the cross, by a ruler");
+        person.types("\n");
+        person.sees("to the middle of the cross");
+        person.types(&format!("{:.1} {:.1}\n", read_mm[0], read_mm[1]));
+        let ends = [
+            "it stands where it should",
+            "write this into the file?",
+            "write it all the same?",
+        ];
+        if person.sees_one_of(&ends).0 > 0 {
+            person.types("yes\n");
+            person.sees("accepted as calibration");
+        }
+    }
+
+    /// Gives leave anew, for the scene as it is now.
+    fn leave(&self, person: &mut Person) {
+        person.sees("leave is for one as it is");
+        person.types("yes\n");
+    }
+
+    fn ink(&self) -> Vec<Vec<[f64; 2]>> {
+        let lines = self.sim.ink();
+        lines.iter().map(|line| line.points_mm.clone()).collect()
+    }
+
     /// Goes the whole way, and returns what came of it.
     fn first_line(&mut self) -> FirstLine {
         let args = ["--config", &self.file, "first-line", "--scene", "first"];
@@ -399,24 +519,30 @@ impl WrongArm {
         person.sees("the node is started again, with the new zeros");
         self.tool(&mut person);
         self.sheet(&mut person);
-        person.sees("step 8 of 10: your leave");
+        person.sees("step 8 of 12: your leave");
         person.types("yes\n");
-        person.sees("step 9 of 10: align");
+        self.felt(&mut person);
+        open::lay(&self.sim, &self.truth);
+        person.sees("step 10 of 12: align");
         person.types("\n");
+        self.leave(&mut person);
         let watch = DepthWatch::begin(&self.sim, &self.truth);
         self.moves(&mut person, "registration cross drawn");
+        self.cross(&mut person);
         // Another sheet: neither the touches nor the cross are of the line.
         open::lay(&self.sim, &self.truth);
-        person.sees("step 10 of 10: the first line");
+        person.sees("step 12 of 12: the first line");
         person.types("\n");
+        if person
+            .sees_one_of(&["leave is for one as it is", "it moves;"])
+            .0
+            == 0
+        {
+            person.types("yes\n");
+        }
         self.moves(&mut person, "drew 2 strokes");
         person.ends_with(0);
-        let ink: Vec<Vec<[f64; 2]>> = self
-            .sim
-            .ink()
-            .iter()
-            .map(|line| line.points_mm.clone())
-            .collect();
+        let ink = self.ink();
         let strokes = self.truth.strokes.iter();
         let design: Vec<Vec<[f64; 2]>> = strokes.map(|stroke| stroke.points_mm.clone()).collect();
         let off = deviation_mm(&design, &ink);
@@ -478,34 +604,46 @@ const MOTION_TRIES: usize = 40;
 /// Folder into which the transcripts are written, where one is named.
 const TRANSCRIPTS: &str = "STEADYHAND_TRANSCRIPTS";
 
-fn wrong_arms(seeds: std::ops::Range<u64>) {
-    let mut wrong = Vec::new();
-    println!("| arm | sheet off before | 95 % of the ink | largest | deepest |");
-    println!("|---|---|---|---|---|");
-    for seed in seeds {
-        let mut arm = WrongArm::new(seed);
-        let before_mm = arm.sheet_off_mm();
-        let line = arm.first_line();
-        println!(
-            "| {seed} | {before_mm:.1} mm | {:.2} mm | {:.2} mm | {:.2} mm |",
-            line.p95_mm, line.max_mm, line.deepest_mm
-        );
-        if let Some(folder) = std::env::var_os(TRANSCRIPTS) {
-            let file = std::path::Path::new(&folder).join(format!("arm-{seed}.txt"));
-            std::fs::write(file, &line.transcript).unwrap();
-        }
-        if line.p95_mm > OFF_MM_MAX || line.deepest_mm > DEEP_MM_MAX {
-            wrong.push(seed);
-        }
+/// Arms that are led at a time: an arm on a port moves in real time, and hardly takes any of the machine's.
+const AT_A_TIME: u64 = 5;
+
+/// Arms that are led, by their seeds.
+const SEEDS: std::ops::Range<u64> = 1..21;
+
+/// Leads each of these arms to its first line. Returns whether one is off by more than is allowed.
+fn is_wrong(seed: u64) -> bool {
+    let mut arm = WrongArm::new(seed);
+    let before_mm = arm.sheet_off_mm();
+    let line = arm.first_line();
+    println!(
+        "| {seed} | {:.2}° | {before_mm:.1} mm | {:.2} mm | {:.2} mm | {:.2} mm |",
+        arm.play_deg, line.p95_mm, line.max_mm, line.deepest_mm
+    );
+    if let Some(folder) = std::env::var_os(TRANSCRIPTS) {
+        let file = std::path::Path::new(&folder).join(format!("arm-{seed}.txt"));
+        std::fs::write(file, &line.transcript).unwrap();
     }
+    line.p95_mm > OFF_MM_MAX || line.deepest_mm > DEEP_MM_MAX
+}
+
+#[test]
+#[ignore = "takes a quarter of an hour: cargo test --test node guided_line:: -- --ignored"]
+fn the_guide_makes_twenty_wrong_arms_draw_right() {
+    println!("| arm | play | sheet off before | 95 % of the ink | largest | deepest |");
+    println!("|---|---|---|---|---|---|");
+    let wrong: Vec<u64> = std::thread::scope(|scope| {
+        let lanes = (0..AT_A_TIME).map(|lane| {
+            let seeds = SEEDS.filter(move |seed| seed % AT_A_TIME == lane);
+            scope.spawn(move || seeds.filter(|seed| is_wrong(*seed)).collect::<Vec<_>>())
+        });
+        let lanes: Vec<_> = lanes.collect();
+        lanes
+            .into_iter()
+            .flat_map(|lane| lane.join().unwrap())
+            .collect()
+    });
     assert!(
         wrong.is_empty(),
         "{wrong:?}: {OFF_MM_MAX} mm beside and {DEEP_MM_MAX} mm deep are allowed"
     );
-}
-
-#[test]
-#[ignore = "takes many minutes: cargo test --test node guided_line:: -- --ignored"]
-fn the_guide_makes_twenty_wrong_arms_draw_right() {
-    wrong_arms(1..21);
 }

@@ -8,13 +8,14 @@
     reason = "a failing test may panic, and says its figures"
 )]
 
-use std::f64::consts::TAU;
 use std::io::Write;
 use std::process::Stdio;
 
 use serde_json::Value;
+use steadyhand::scene::SceneLibrary;
+use steadyhand::sim::ArmSimulator;
+use steadyhand::units::JointVector;
 
-use crate::support::chance::Chance;
 use crate::support::{Bench, Served};
 
 const CAMERA: &str = include_str!("../support/top_camera.toml");
@@ -116,14 +117,16 @@ impl InkBench {
     }
 }
 
-/// Play of the base where the sheet lies, from the seed and the figures of so101-worn.
+/// Play of the base of so101-worn where the sheet lies.
 fn true_play_deg() -> f64 {
-    let mut chance = Chance(1);
-    let mut signed = || chance.within(1.0);
-    let (play_deg, variation, phase_rad) = (1.0 + 0.3 * signed(), 0.3 * signed(), TAU * signed());
+    let arm = SceneLibrary::new(None).arm("so101-worn").unwrap();
+    let gears = ArmSimulator::new(&arm, &JointVector::zeros(arm.dof()));
     let angles = (-10..=10).map(|deg| f64::from(deg).to_radians());
-    let at = |angle: f64| play_deg * (1.0 + variation * (3.0 * angle + phase_rad).sin());
-    angles.map(at).sum::<f64>() / 21.0
+    angles
+        .map(|at_rad| gears.play_rad(0, at_rad))
+        .sum::<f64>()
+        .to_degrees()
+        / 21.0
 }
 
 #[test]
@@ -208,6 +211,44 @@ fn on_an_arm_without_play_nothing_is_proposed() {
 }
 
 /// How far the ink lies from the plan, as a result says it.
+#[test]
+fn an_arm_that_feels_a_sheet_says_first_how_it_sags() {
+    let bench = InkBench::new("so101-worn");
+    let touch = || bench.call("align", r#"{"scene": "tagged", "touch": true}"#);
+    let sagging = touch();
+    println!("{}", sagging["message"]);
+    let said = sagging["message"].as_str().unwrap();
+    assert!(said.contains("shoulder_lift sags by 0."), "{said}");
+    assert!(said.contains("Nothing was touched yet"), "{said}");
+    assert_eq!(sagging["points"], serde_json::json!([]));
+    let (_, shown) = bench.run(&["calibrate", "show"]);
+    assert!(
+        shown.contains("sag of arm so101-worn, by joints at rest"),
+        "{shown}"
+    );
+    // A person who asks to measure gaps is not shown a pattern that nobody drew.
+    assert!(bench.call("align", r#"{"scene": "tagged", "touch": true}"#)["success"] == true);
+    let (code, accepted) = bench.run(&["calibrate", "accept"]);
+    assert_eq!(code, 0, "{accepted}");
+    let felt = touch();
+    println!("{}", felt["message"]);
+    assert_eq!(felt["points"].as_array().map(Vec::len), Some(6), "{felt:#}");
+    let file = bench.file("arms/so101-worn.toml").unwrap();
+    let known = &file["compensation"];
+    let [play, sag] = ["play_deg", "sag_deg_per_n_m"].map(|key| {
+        let all = known[key].as_array().unwrap();
+        all.iter()
+            .map(|of| of.as_float().unwrap())
+            .collect::<Vec<_>>()
+    });
+    assert_eq!(play, [0.0; 5], "play does not show at rest");
+    // The wear has 0.3 against the true masses; a body of water is heavier.
+    assert!(
+        (0.05..0.3).contains(&sag[1]) && sag[0] == 0.0 && sag[4] == 0.0,
+        "{sag:?}"
+    );
+}
+
 fn ink_off_mm(message: &str) -> f64 {
     let (_, off) = message.split_once("the ink lies ").unwrap();
     off.split_once(" mm").unwrap().0.parse().unwrap()

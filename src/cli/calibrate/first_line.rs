@@ -1,5 +1,6 @@
 //! `first-line`: the way from the box to the first line, step by step; it can be left, and is taken up where it was left.
 
+mod cross_reading;
 mod guide_progress;
 mod guide_step;
 mod hand_places;
@@ -18,12 +19,13 @@ use crate::{
 };
 use arm::ServoFamily;
 use base::clock::NodeClock;
+use calib::CalibrationKind;
 use guide_progress::GuideProgress;
 use guide_step::GuideStep;
 use node::open;
 use node::operator_verb::{OperatorVerb, VerbReply};
 use node::running_nodes;
-use scene::Scene;
+use scene::{Revision, Scene, ToolKind};
 use serde::Deserialize as _;
 use serde_json::Value;
 use served_node::ServedNode;
@@ -76,6 +78,8 @@ struct Guide<'a> {
     /// True if no hand can move the arm: the node simulates it.
     is_simulated: bool,
     progress: Option<GuideProgress>,
+    /// Revision of the scene for which motion was enabled.
+    enabled: Option<Revision>,
     again: bool,
 }
 
@@ -93,6 +97,7 @@ pub(crate) async fn run(options: &NodeOptions, args: &FirstLineArgs) -> anyhow::
         served: None,
         is_simulated: false,
         progress: None,
+        enabled: None,
         again: args.again,
     };
     let walked = guide.walk().await;
@@ -172,7 +177,9 @@ impl Guide<'_> {
             }
             GuideStep::Sheet => self.sheet().await,
             GuideStep::Enable => self.enable().await,
-            GuideStep::Align => self.align(false).await,
+            GuideStep::Feel => self.feel().await,
+            GuideStep::Align => self.align().await,
+            GuideStep::Cross => self.cross().await,
             GuideStep::Line => self.line().await,
         }
     }
@@ -326,20 +333,9 @@ impl Guide<'_> {
     }
 
     async fn sheet(&mut self) -> anyhow::Result<StepEnd> {
-        if self.is_simulated {
-            return self.felt_sheet().await;
-        }
         let (_, scene) = self.folders().await?;
         let places = hand_places::sheet(scene.surface.radius_mm().is_some());
         self.touched(CalibrationTarget::Sheet, &places).await
-    }
-
-    /// Lets the arm feel the sheet, where no hand can bring the tip to it.
-    async fn felt_sheet(&mut self) -> anyhow::Result<StepEnd> {
-        match self.align(true).await? {
-            StepEnd::Done => self.accept().await,
-            other => Ok(other),
-        }
     }
 
     /// Has the places touched by hand, the arm limp, and asks before the result is written.
@@ -411,6 +407,7 @@ impl Guide<'_> {
         if !self.person.confirm(&question, false).await? {
             return Ok(StepEnd::Left);
         }
+        let (_, scene) = self.folders().await?;
         let verb = OperatorVerb::Enable {
             scene: self.scene.clone(),
             meta: None,
@@ -419,21 +416,75 @@ impl Guide<'_> {
         };
         let told = operator_client::ask(&self.at, &verb).await?;
         terminal_output::line(&told.text);
-        match told.done {
-            true => Ok(StepEnd::Done),
-            false => Ok(self.again_or_leave(AGAIN).await),
+        if !told.done {
+            return Ok(self.again_or_leave(AGAIN).await);
+        }
+        self.enabled = Some(scene.revision);
+        Ok(StepEnd::Done)
+    }
+
+    /// Asks for leave anew where the scene is another one than that which was enabled.
+    async fn may_move(&mut self) -> anyhow::Result<StepEnd> {
+        let (_, scene) = self.folders().await?;
+        if self.enabled == Some(scene.revision) {
+            return Ok(StepEnd::Done);
+        }
+        terminal_output::line(
+            "what was accepted has changed the scene, and leave is for one as it is",
+        );
+        self.enable().await
+    }
+
+    async fn align(&mut self) -> anyhow::Result<StepEnd> {
+        match self.may_move().await? {
+            StepEnd::Done => self.moves(self.align_verb(false)).await,
+            other => Ok(other),
         }
     }
 
-    async fn align(&mut self, touch: bool) -> anyhow::Result<StepEnd> {
-        let scene = self.scene.clone();
-        let ink = false;
-        self.moves(OperatorVerb::Align { scene, touch, ink }).await
+    fn align_verb(&self, touch: bool) -> OperatorVerb {
+        OperatorVerb::Align {
+            scene: self.scene.clone(),
+            touch,
+            ink: false,
+            measured_mm: None,
+        }
+    }
+
+    /// Has the arm feel for the sheet, where it can.
+    async fn feel(&mut self) -> anyhow::Result<StepEnd> {
+        let (_, scene) = self.folders().await?;
+        let is_needle = scene.pen(0).is_some_and(|pen| pen.kind == ToolKind::Needle);
+        if is_needle || !scene.surface.is_flat() {
+            terminal_output::line(
+                "  left out: an arm feels for a flat sheet, and with a pen; it draws where the touches by hand put the sheet",
+            );
+            return Ok(StepEnd::NotNeeded);
+        }
+        loop {
+            match self.may_move().await? {
+                StepEnd::Done => {}
+                other => return Ok(other),
+            }
+            match self.moves(self.align_verb(true)).await? {
+                StepEnd::Done => {}
+                other => return Ok(other),
+            }
+            let (folders, _) = self.folders().await?;
+            let is_of_sheet = folders.proposal()?.kind == CalibrationKind::Sheet;
+            let end = self.accept().await?;
+            if end != StepEnd::Done || is_of_sheet {
+                return Ok(end);
+            }
+        }
     }
 
     async fn line(&mut self) -> anyhow::Result<StepEnd> {
         let scene = self.scene.clone();
-        self.moves(OperatorVerb::Stroke { scene }).await
+        match self.may_move().await? {
+            StepEnd::Done => self.moves(OperatorVerb::Stroke { scene }).await,
+            other => Ok(other),
+        }
     }
 
     /// Has the node move, and follows it to its end; Enter and Ctrl-C stop the arm.

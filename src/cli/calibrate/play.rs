@@ -30,6 +30,7 @@ pub(super) async fn run(node: &NodeOptions, args: &PlayArgs) -> anyhow::Result<E
         scene: args.scene.clone(),
         touch: false,
         ink: true,
+        measured_mm: None,
     };
     // Where it is measured by a person, the sketch is in this.
     let told = moved(at, &verb).await?;

@@ -3,26 +3,23 @@
 use std::sync::Arc;
 
 use super::super::motion_job::{JobContext, JobError};
-use super::{DWELL_S, reading};
+use super::{reading, rests};
 use crate::cameras::CameraCapture;
 use crate::reply::Reply;
 use crate::{AttachedArm, Node};
 use base::wording::count;
 use calib::{
     AlignmentResult, CalibrationKind, CalibrationSession, CalibrationStore, FitFinding, FitVerdict,
-    InkFit, InkObservation, PatternGap, PatternPath, PatternReading, RestReading, gap_sketch, gaps,
-    ink_pattern, pattern_stage, report,
+    InkFit, InkObservation, PatternGap, PatternPath, PatternReading, gap_sketch, gaps, ink_pattern,
+    pattern_stage, report,
 };
 use call::{Refusal, refusal};
-use plan::{Plan, SpanKind, VisitPoint, VisitTarget};
+use plan::{Plan, SpanKind};
 use scene::{Order as DrawingOrder, Scene, SheetStroke};
 use vision::{ExpectedLine, InkOffset, InkReading, PicturedSheet, read_ink};
 
 /// Share of the pattern's places that must be read; fewer, and the sheet was not clean or something hides it.
 const READ_SHARE_MIN: f64 = 0.5;
-
-/// Heights at which the arm stands still over each square, to see how it sags.
-const REST_HEIGHTS_MM: [f64; 2] = [10.0, 35.0];
 
 /// Draws, reads and proposes. Nothing is saved.
 pub(super) async fn align(errand: JobContext, scene: Arc<Scene>) -> Result<Reply, JobError> {
@@ -36,7 +33,11 @@ pub(super) async fn align(errand: JobContext, scene: Arc<Scene>) -> Result<Reply
         seen(&errand.node, &errand.seat, &scene).await?;
     }
     errand.seat.place_sheet(&scene);
-    let rests = rests(&errand, &scene, &strokes).await?;
+    let over = strokes.iter().filter_map(|stroke| {
+        let at_mm = stroke.points_mm.first().copied()?;
+        Some((stroke.source.as_str(), at_mm))
+    });
+    let rests = rests::stand(&errand, &scene, over).await?;
     let plan = draw(&errand, &scene, &strokes).await?;
     if !has_camera {
         let gaps = gaps(&strokes);
@@ -91,52 +92,6 @@ async fn seen(
         "no camera sees the sheet, so nothing is drawn for one to read: {}",
         why_not.join("; ")
     ))
-}
-
-/// Stands still over each square, and takes what the joints are sent and measured there.
-async fn rests(
-    errand: &JobContext,
-    scene: &Arc<Scene>,
-    strokes: &[SheetStroke],
-) -> Result<Vec<RestReading>, JobError> {
-    let permit = errand.ask(scene)?;
-    let visits = visits(strokes);
-    let (planned, points, start) = (Arc::clone(scene), visits.clone(), errand.start()?);
-    let plan = errand
-        .plan(move |watch| plan::visit(&planned, &start.position_rad, &points, watch))
-        .await?;
-    let done = errand.run(scene, permit, &plan).await?;
-    let stood = |item: usize| {
-        let mut spans = plan.trajectory.spans.iter();
-        let span = spans.find(|span| span.kind == SpanKind::Dwell && span.item == Some(item))?;
-        plan.trajectory.samples.get(span.end.checked_sub(1)?)
-    };
-    let readings = done
-        .visits
-        .iter()
-        .filter_map(|visit| Some(RestReading::new(stood(visit.item)?, &visit.position_rad)));
-    Ok(readings.collect())
-}
-
-fn visits(strokes: &[SheetStroke]) -> Vec<VisitPoint> {
-    let over = |stroke: &SheetStroke| {
-        let at_mm = stroke.points_mm.first().copied();
-        at_mm.map(|at_mm| (stroke.source.clone(), at_mm))
-    };
-    let heights = strokes
-        .iter()
-        .filter_map(over)
-        .zip(REST_HEIGHTS_MM.iter().cycle());
-    let visit = |((name, at_mm), height_mm): ((String, [f64; 2]), &f64)| VisitPoint {
-        name: format!("over {name}"),
-        target: VisitTarget::Sheet {
-            at_mm,
-            height_mm: *height_mm,
-        },
-        pen: 0,
-        dwell_s: DWELL_S,
-    };
-    heights.map(visit).collect()
 }
 
 /// Draws the pattern, and goes out of the camera's sight.

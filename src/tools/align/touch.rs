@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use super::super::motion_job::{JobContext, JobError, tip_mm};
 use super::super::stroke::rounded;
-use super::{INSET_MM, reading, report};
+use super::{INSET_MM, reading, report, rests};
 use crate::reply::Reply;
 use base::units::JointVector;
 use base::wording::{count, millimetres};
 use calib::{
-    self, AlignedPoint, AlignmentResult, CalibrationSession, CalibrationStore, FitFinding,
+    self, AlignedPoint, AlignmentResult, CalibrationSession, CalibrationStore, FitFinding, SagFit,
     TouchAssessment, TouchContact, TouchRole,
 };
 use call::{Refusal, refusal};
@@ -32,6 +32,12 @@ pub(super) async fn align(errand: JobContext, scene: Arc<Scene>) -> Result<Reply
     may_feel(&scene, &store)?;
     errand.seat.place_sheet(&scene);
     let places = places(&scene);
+    let over = places.iter().map(|place| (place.name, place.at_mm));
+    let rests = rests::stand(&errand, &scene, over).await?;
+    let sag = SagFit::new(&scene.arm, &rests);
+    if sag.differs() {
+        return rests::propose(&errand, &scene, &sag, rests).await;
+    }
     let mut session = CalibrationSession {
         probed: true,
         ..reading::session(&errand.node, &errand.seat, &scene).map_err(JobError::Said)?

@@ -14,7 +14,9 @@ pub(super) enum GuideStep {
     Tool,
     Sheet,
     Enable,
+    Feel,
     Align,
+    Cross,
     Line,
 }
 
@@ -28,7 +30,7 @@ pub(super) struct GuideStepWords {
 }
 
 impl GuideStep {
-    pub(super) const ALL: [Self; 10] = [
+    pub(super) const ALL: [Self; 12] = [
         Self::Port,
         Self::Doctor,
         Self::Serve,
@@ -37,13 +39,15 @@ impl GuideStep {
         Self::Tool,
         Self::Sheet,
         Self::Enable,
+        Self::Feel,
         Self::Align,
+        Self::Cross,
         Self::Line,
     ];
 
     /// Returns whether the arm is moved by hand in it, which no simulated arm of the node's own is.
     pub(super) const fn is_by_hand(self) -> bool {
-        matches!(self, Self::Joints | Self::Zeros | Self::Tool)
+        matches!(self, Self::Joints | Self::Zeros | Self::Tool | Self::Sheet)
     }
 
     /// Returns whether it is done once, and not anew each time that the guide is taken up.
@@ -90,10 +94,10 @@ impl GuideStep {
                 "the tip to a few tenths of a millimetre; the figures come with the touches",
             ),
             Self::Sheet => (
-                "the sheet",
-                "where the paper lies: a millimetre too high presses the pen in, one too low draws nothing",
+                "the sheet, by hand",
+                "where the paper lies and how it is turned",
                 "five minutes",
-                "the sheet to a few tenths of a millimetre; the figures come with the touches",
+                "the sheet as an arm reaches it that a hand holds: one that holds itself hangs in its gears, up to 2 mm lower",
             ),
             Self::Enable => (
                 "your leave",
@@ -101,11 +105,23 @@ impl GuideStep {
                 "a moment, and a hand that stays at the supply's switch",
                 "nothing new",
             ),
+            Self::Feel => (
+                "the sheet, felt by the arm",
+                "how high the paper is for an arm that hangs in its gears as it will when it draws: a millimetre too high presses the pen in, one too low draws nothing",
+                "five minutes; the tip goes down at 2 mm/s, and up as soon as it touches",
+                "the sheet's height to a few tenths of a millimetre; the figures come with it",
+            ),
             Self::Align => (
                 "align",
                 "the arm visits the sheet's corners and draws a cross in its middle: the first ink, and small",
                 "a minute",
-                "how well the servos come to their goals; where the paper is says the cross, by a ruler",
+                "how well the servos come to their goals",
+            ),
+            Self::Cross => (
+                "the cross, by a ruler",
+                "ink says what no servo knows: where the gears' play and the arm's own weight bring the pen",
+                "a minute",
+                "the ink's place as well as a ruler says it",
             ),
             Self::Line => (
                 "the first line",

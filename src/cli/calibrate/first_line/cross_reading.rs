@@ -1,0 +1,86 @@
+//! The cross that `align` drew, read by a person with a ruler.
+
+use super::{AGAIN, Guide, StepEnd};
+use crate::{operator_client, terminal_output};
+use node::operator_verb::OperatorVerb;
+
+use super::super::operator_input::OperatorAnswer;
+
+/// A cross nearer to its place than a ruler tells is left where it is.
+const READ_MM_MIN: f64 = 0.2;
+
+/// Reads two distances in millimetres, such as `50.4 49.8`.
+fn distances_mm(said: &str) -> Option<[f64; 2]> {
+    let said = said.replace("mm", " ").replace(',', ".");
+    let mut numbers = said.split_whitespace().map(str::parse::<f64>);
+    match (numbers.next(), numbers.next(), numbers.next()) {
+        (Some(Ok(x)), Some(Ok(y)), None) if x.is_finite() && y.is_finite() => Some([x, y]),
+        _ => None,
+    }
+}
+
+impl Guide<'_> {
+    /// Asks where the cross stands, and has the sheet moved to where the ink says that it is.
+    pub(super) async fn cross(&mut self) -> anyhow::Result<StepEnd> {
+        let (_, scene) = self.folders().await?;
+        let planned_mm = scene.surface.size_mm().map(|side| side / 2.0);
+        let Some(read_mm) = self.read_cross(planned_mm).await else {
+            return Ok(StepEnd::Left);
+        };
+        let off_mm = [read_mm[0] - planned_mm[0], read_mm[1] - planned_mm[1]];
+        if off_mm[0].hypot(off_mm[1]) < READ_MM_MIN {
+            terminal_output::line("it stands where it should");
+            return Ok(StepEnd::Done);
+        }
+        let verb = OperatorVerb::Align {
+            scene: self.scene.clone(),
+            touch: false,
+            ink: false,
+            measured_mm: Some(off_mm),
+        };
+        let told = operator_client::ask(&self.at, &verb).await?;
+        terminal_output::line(&told.text);
+        match told.done {
+            true => self.accept().await,
+            false => Ok(self.again_or_leave(AGAIN).await),
+        }
+    }
+
+    /// Asks until two distances are said. Returns `None` where the person leaves.
+    async fn read_cross(&mut self, planned_mm: [f64; 2]) -> Option<[f64; 2]> {
+        let [x, y] = planned_mm;
+        loop {
+            terminal_output::note(&format!(
+                "measure from the sheet's left edge and from its lower edge to the middle of the cross, in mm: two numbers and Enter, such as `{:.1} {:.1}`; Enter alone where it stands at {x:.1} {y:.1}, q leaves",
+                x + 0.4,
+                y - 0.3
+            ));
+            let OperatorAnswer::Line(line) = self.person.next_input().await else {
+                return None;
+            };
+            match line.trim() {
+                "" => return Some(planned_mm),
+                "q" | "Q" => return None,
+                said => match distances_mm(said) {
+                    Some(read_mm) => return Some(read_mm),
+                    None => terminal_output::note("that is not two distances"),
+                },
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::distances_mm;
+
+    #[test]
+    fn two_distances_are_read_as_people_write_them() {
+        for said in ["50.4 49.8", "50,4 49,8", "50.4mm 49.8 mm", " 50.4\t49.8 "] {
+            assert_eq!(distances_mm(said), Some([50.4, 49.8]), "{said}");
+        }
+        for said in ["50.4", "1 2 3", "left a bit", "NaN 1", "inf 1"] {
+            assert_eq!(distances_mm(said), None, "{said}");
+        }
+    }
+}

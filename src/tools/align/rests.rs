@@ -1,0 +1,85 @@
+//! Places where the arm stands still over the sheet: how its joints stand there says how it sags.
+
+use std::sync::Arc;
+
+use super::super::motion_job::{JobContext, JobError};
+use super::{DWELL_S, reading};
+use crate::reply::Reply;
+use base::clock;
+use calib::{
+    AlignmentResult, CalibrationKind, CalibrationSession, CalibrationStore, InkObservation,
+    RestReading, SagFit, report,
+};
+use plan::{SpanKind, VisitPoint, VisitTarget};
+use scene::Scene;
+
+/// Heights at which the arm stands still, in turn: in each the joints bear another load.
+const HEIGHTS_MM: [f64; 2] = [10.0, 35.0];
+
+/// Stands still over each named place, and takes what the joints are sent and measured there.
+pub(super) async fn stand(
+    errand: &JobContext,
+    scene: &Arc<Scene>,
+    over: impl Iterator<Item = (&str, [f64; 2])>,
+) -> Result<Vec<RestReading>, JobError> {
+    let permit = errand.ask(scene)?;
+    let visit = |((name, at_mm), height_mm): ((&str, [f64; 2]), &f64)| VisitPoint {
+        name: format!("over {name}"),
+        target: VisitTarget::Sheet {
+            at_mm,
+            height_mm: *height_mm,
+        },
+        pen: 0,
+        dwell_s: DWELL_S,
+    };
+    let visits: Vec<VisitPoint> = over.zip(HEIGHTS_MM.iter().cycle()).map(visit).collect();
+    let (planned, start) = (Arc::clone(scene), errand.start()?);
+    let plan = errand
+        .plan(move |watch| plan::visit(&planned, &start.position_rad, &visits, watch))
+        .await?;
+    let done = errand.run(scene, permit, &plan).await?;
+    let stood = |item: usize| {
+        let mut spans = plan.trajectory.spans.iter();
+        let span = spans.find(|span| span.kind == SpanKind::Dwell && span.item == Some(item))?;
+        plan.trajectory.samples.get(span.end.checked_sub(1)?)
+    };
+    let readings = done
+        .visits
+        .iter()
+        .filter_map(|visit| Some(RestReading::new(stood(visit.item)?, &visit.position_rad)));
+    Ok(readings.collect())
+}
+
+/// Proposes sag that the arm's file does not have. Nothing is saved.
+pub(super) async fn propose(
+    errand: &JobContext,
+    scene: &Arc<Scene>,
+    fit: &SagFit,
+    rests: Vec<RestReading>,
+) -> Result<Reply, JobError> {
+    let session = CalibrationSession {
+        kind: CalibrationKind::Play,
+        ink: Some(InkObservation {
+            at_ms: clock::calendar_ms(),
+            rests,
+            ..InkObservation::default()
+        }),
+        ..reading::session(&errand.node, &errand.seat, scene).map_err(JobError::Said)?
+    };
+    let store = CalibrationStore::of_state(&errand.node.state);
+    let assessed = super::touch::keep(store, &session, scene).await?;
+    let found = AlignmentResult {
+        scene: scene.title(),
+        revision: scene.revision.to_string(),
+        points: Vec::new(),
+        next: reading::next_step(&assessed),
+        finding: assessed.finding.clone(),
+    };
+    let reply = Reply::done(format!(
+        "{}, and the arm's file does not say so: the pen would press deeper than it is sent. Nothing was touched yet; this is proposed, and nothing is saved until an operator accepts it",
+        fit.words().join("; ")
+    ))
+    .with("change", assessed.change);
+    let words = report::assessment_text(&session, &assessed);
+    Ok(super::report(errand, scene, &found, reply, &words))
+}
