@@ -90,20 +90,26 @@ impl InkFit {
         })
     }
 
-    /// Returns what is to be proposed: play and sag while they differ from the arm's file, then the sheet's error while it shows.
+    /// Returns what is to be proposed: play and sag that the arm's file does not know of, then the sheet's error while it shows, then
+    /// play that is another than the file's: joints whose play moves the ink alike change places from round to round.
     #[must_use]
     pub fn proposal(&self) -> Option<CalibrationKind> {
-        if self.joints_differ() {
-            return Some(CalibrationKind::Play);
-        }
         let (largest_mm, sigma_mm) = self.largest_error_mm();
         let shows = largest_mm > FIELD_MM_MIN && largest_mm > SIGNIFICANT * sigma_mm;
+        let is_unknown = self.sag.differs() || (self.play_differs() && !self.knows_play());
+        if is_unknown || (self.play_differs() && !shows) {
+            return Some(CalibrationKind::Play);
+        }
         shows.then_some(CalibrationKind::Sheet)
     }
 
-    fn joints_differ(&self) -> bool {
+    fn knows_play(&self) -> bool {
+        values(&self.sag.old, PLAY_KEY).iter().any(|deg| *deg > 0.0)
+    }
+
+    fn play_differs(&self) -> bool {
         let old = values(&self.sag.old, PLAY_KEY);
-        let least_deg = match old.iter().any(|deg| *deg > 0.0) {
+        let least_deg = match self.knows_play() {
             true => PLAY_AGAIN_DEG,
             false => PLAY_NEW_DEG,
         };
@@ -113,7 +119,7 @@ impl InkFit {
             let sigma_deg = (*found)?.sigma_deg;
             Some((new - old).abs() > least_deg.max(SIGNIFICANT * sigma_deg))
         });
-        differ.any(|differs| differs) || self.sag.differs()
+        differ.any(|differs| differs)
     }
 
     /// Returns the play that the arm's file would say: 0 where none is significant, what it says where nothing shows.

@@ -4,6 +4,7 @@ mod cross_reading;
 mod guide_progress;
 mod guide_step;
 mod hand_places;
+mod motions;
 mod served_node;
 
 use anyhow::{Context, bail};
@@ -18,32 +19,18 @@ use crate::{
     AtArgs, ExitStatus, NodeOptions, doctor, operator_client, terminal_output, which_node,
 };
 use arm::ServoFamily;
-use base::clock::NodeClock;
-use calib::CalibrationKind;
 use guide_progress::GuideProgress;
 use guide_step::GuideStep;
+pub(super) use motions::moved;
 use node::open;
-use node::operator_verb::{OperatorVerb, VerbReply};
+use node::operator_verb::OperatorVerb;
 use node::running_nodes;
-use scene::{Revision, Scene, ToolKind};
-use serde::Deserialize as _;
-use serde_json::Value;
+use scene::{Revision, Scene};
 use served_node::ServedNode;
 use std::sync::Arc;
-use std::time::Duration;
-use tools::JobProgress;
-
-/// Leave that the guide asks for; it ends by itself.
-const LEAVE: Duration = Duration::from_secs(1800);
-
-/// Interval between questions about a motion under way.
-const EVERY: Duration = Duration::from_millis(200);
 
 /// Words after a step that was refused.
 const AGAIN: &str = "press Enter to do this step again, or write q to leave";
-
-/// Interval between lines that say how far a motion is.
-const NEWS_EVERY: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Args)]
 pub(crate) struct FirstLineArgs {
@@ -158,12 +145,11 @@ impl Guide<'_> {
             );
             return Ok(StepEnd::NotNeeded);
         }
-        if step.is_kept()
-            && !self
-                .enters("press Enter to begin, or write q to leave")
-                .await
-        {
-            return Ok(StepEnd::Left);
+        if step.is_kept() {
+            let answer = self.begins(step).await;
+            if answer != StepEnd::Done {
+                return Ok(answer);
+            }
         }
         match step {
             GuideStep::Port => self.port(),
@@ -181,6 +167,22 @@ impl Guide<'_> {
             GuideStep::Align => self.align().await,
             GuideStep::Cross => self.cross().await,
             GuideStep::Line => self.line().await,
+        }
+    }
+
+    /// Waits for Enter, at a step that may be left out for another word as well.
+    async fn begins(&mut self, step: GuideStep) -> StepEnd {
+        terminal_output::note(match step.may_be_left_out() {
+            true => "press Enter to begin, or write s to leave this step out, or q to leave",
+            false => "press Enter to begin, or write q to leave",
+        });
+        match self.person.next_input().await {
+            OperatorAnswer::End | OperatorAnswer::Interrupt => StepEnd::Left,
+            OperatorAnswer::Line(said) => match said.trim() {
+                "q" | "Q" => StepEnd::Left,
+                "s" | "S" if step.may_be_left_out() => StepEnd::NotNeeded,
+                _ => StepEnd::Done,
+            },
         }
     }
 
@@ -397,159 +399,5 @@ impl Guide<'_> {
                 }
             },
         }
-    }
-
-    async fn enable(&mut self) -> anyhow::Result<StepEnd> {
-        let question = format!(
-            "the arm may then move in scene {} for 30 minutes: take your hands away, and keep one at the switch of the servos' supply.",
-            self.scene
-        );
-        if !self.person.confirm(&question, false).await? {
-            return Ok(StepEnd::Left);
-        }
-        let (_, scene) = self.folders().await?;
-        let verb = OperatorVerb::Enable {
-            scene: self.scene.clone(),
-            meta: None,
-            for_s: Some(LEAVE.as_secs()),
-            arm: None,
-        };
-        let told = operator_client::ask(&self.at, &verb).await?;
-        terminal_output::line(&told.text);
-        if !told.done {
-            return Ok(self.again_or_leave(AGAIN).await);
-        }
-        self.enabled = Some(scene.revision);
-        Ok(StepEnd::Done)
-    }
-
-    /// Asks for leave anew where the scene is another one than that which was enabled.
-    async fn may_move(&mut self) -> anyhow::Result<StepEnd> {
-        let (_, scene) = self.folders().await?;
-        if self.enabled == Some(scene.revision) {
-            return Ok(StepEnd::Done);
-        }
-        terminal_output::line(
-            "what was accepted has changed the scene, and leave is for one as it is",
-        );
-        self.enable().await
-    }
-
-    async fn align(&mut self) -> anyhow::Result<StepEnd> {
-        match self.may_move().await? {
-            StepEnd::Done => self.moves(self.align_verb(false)).await,
-            other => Ok(other),
-        }
-    }
-
-    fn align_verb(&self, touch: bool) -> OperatorVerb {
-        OperatorVerb::Align {
-            scene: self.scene.clone(),
-            touch,
-            ink: false,
-            measured_mm: None,
-        }
-    }
-
-    /// Has the arm feel for the sheet, where it can.
-    async fn feel(&mut self) -> anyhow::Result<StepEnd> {
-        let (_, scene) = self.folders().await?;
-        let is_needle = scene.pen(0).is_some_and(|pen| pen.kind == ToolKind::Needle);
-        if is_needle || !scene.surface.is_flat() {
-            terminal_output::line(
-                "  left out: an arm feels for a flat sheet, and with a pen; it draws where the touches by hand put the sheet",
-            );
-            return Ok(StepEnd::NotNeeded);
-        }
-        loop {
-            match self.may_move().await? {
-                StepEnd::Done => {}
-                other => return Ok(other),
-            }
-            match self.moves(self.align_verb(true)).await? {
-                StepEnd::Done => {}
-                other => return Ok(other),
-            }
-            let (folders, _) = self.folders().await?;
-            let is_of_sheet = folders.proposal()?.kind == CalibrationKind::Sheet;
-            let end = self.accept().await?;
-            if end != StepEnd::Done || is_of_sheet {
-                return Ok(end);
-            }
-        }
-    }
-
-    async fn line(&mut self) -> anyhow::Result<StepEnd> {
-        let scene = self.scene.clone();
-        match self.may_move().await? {
-            StepEnd::Done => self.moves(OperatorVerb::Stroke { scene }).await,
-            other => Ok(other),
-        }
-    }
-
-    /// Has the node move, and follows it to its end; Enter and Ctrl-C stop the arm.
-    async fn moves(&mut self, verb: OperatorVerb) -> anyhow::Result<StepEnd> {
-        terminal_output::note("it moves; Enter or Ctrl-C stops it");
-        let at = self.at.clone();
-        let mut asked = std::pin::pin!(moved(&at, &verb));
-        let clock = NodeClock::real();
-        let mut alarm = clock.alarm()?;
-        let told = loop {
-            let news = clock.now().after(NEWS_EVERY);
-            tokio::select! {
-                told = &mut asked => break told?,
-                due = alarm.until(news) => {
-                    due?;
-                    let seen = operator_client::ask(&at, &OperatorVerb::Progress { job: None });
-                    terminal_output::note(&seen.await?.text);
-                }
-                said = self.person.next_input() => {
-                    let stopped = operator_client::ask(&at, &OperatorVerb::Stop).await?;
-                    terminal_output::line(&stopped.text);
-                    if said == OperatorAnswer::End {
-                        // Nobody is there to say anything more.
-                        break asked.await?;
-                    }
-                }
-            }
-        };
-        terminal_output::line(&told.text);
-        if told.done {
-            return Ok(StepEnd::Done);
-        }
-        let words = "see to that (after a stop: `steadyhand reset`), and press Enter to try again, or write q to leave";
-        Ok(self.again_or_leave(words).await)
-    }
-}
-
-/// Waits for the end of a motion, beyond the first answer where that says that it goes on.
-pub(super) async fn moved(at: &AtArgs, verb: &OperatorVerb) -> anyhow::Result<VerbReply> {
-    let told = operator_client::ask(at, verb).await?;
-    let job = told.data.as_ref().and_then(|data| data.pointer("/job/id"));
-    let Some(job) = job.and_then(|id| id.as_str()) else {
-        return Ok(told);
-    };
-    let clock = NodeClock::real();
-    let mut alarm = clock.alarm()?;
-    let progress = OperatorVerb::Progress {
-        job: Some(job.to_owned()),
-    };
-    let mut has_gone_on = false;
-    loop {
-        let seen = operator_client::ask(at, &progress).await?;
-        let data = seen.data.with_context(|| seen.text.clone())?;
-        let seen = JobProgress::deserialize(data).context("the node is of another version")?;
-        if seen.is_over {
-            let succeeded = seen.result.get("success").and_then(Value::as_bool);
-            return Ok(match has_gone_on {
-                false => told,
-                true => VerbReply {
-                    done: succeeded.unwrap_or(seen.state == "reached"),
-                    ..VerbReply::done(seen.words)
-                },
-            });
-        }
-        has_gone_on = true;
-        alarm.until(clock.now().after(EVERY)).await?;
     }
 }

@@ -32,7 +32,9 @@ pub(super) async fn align(errand: JobContext, scene: Arc<Scene>) -> Result<Reply
     may_feel(&scene, &store)?;
     errand.seat.place_sheet(&scene);
     let places = places(&scene);
-    let over = places.iter().map(|place| (place.name, place.at_mm));
+    // There and back: each place at both heights, and come to from another side.
+    let over = places.iter().chain(places.iter().rev());
+    let over = over.map(|place| (place.name, place.at_mm));
     let rests = rests::stand(&errand, &scene, over).await?;
     let sag = SagFit::new(&scene.arm, &rests);
     if sag.differs() {

@@ -50,6 +50,11 @@ impl GuideStep {
         matches!(self, Self::Joints | Self::Zeros | Self::Tool | Self::Sheet)
     }
 
+    /// Returns whether a person may do without it: not every arm can feel.
+    pub(super) const fn may_be_left_out(self) -> bool {
+        matches!(self, Self::Feel)
+    }
+
     /// Returns whether it is done once, and not anew each time that the guide is taken up.
     pub(super) const fn is_kept(self) -> bool {
         !matches!(self, Self::Port | Self::Doctor | Self::Serve | Self::Enable)
