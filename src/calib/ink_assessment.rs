@@ -22,13 +22,12 @@ pub(super) const SAG_KEY: &str = "sag_deg_per_n_m";
 /// Keys of a sheet's correction, along x and y.
 pub(super) const CORRECTION_KEYS: [&str; 2] = ["correction.x_mm", "correction.y_mm"];
 
-/// Play above this, and above its uncertainty, is proposed where the file knows of none at all; once it does, play that differs by
-/// the second from what it has: strokes that cross play while they draw show it less well.
+/// Play above this, and above its uncertainty, is proposed.
 const PLAY_NEW_DEG: f64 = 0.15;
-const PLAY_AGAIN_DEG: f64 = 0.3;
 
-/// An error of the sheet below this is not worth a proposal.
-const FIELD_MM_MIN: f64 = 0.2;
+/// An error of the sheet below this is not worth a proposal; nor is other play than the arm's file has that moves the pattern's ink by
+/// less, for joints that move it alike take each other's play from round to round.
+const INK_MM_MIN: f64 = 0.2;
 
 /// So many standard deviations are significant.
 pub(super) const SIGNIFICANT: f64 = 3.0;
@@ -91,11 +90,11 @@ impl InkFit {
     }
 
     /// Returns what is to be proposed: play and sag that the arm's file does not know of, then the sheet's error while it shows, then
-    /// play that is another than the file's: joints whose play moves the ink alike change places from round to round.
+    /// play that is another than the file's.
     #[must_use]
     pub fn proposal(&self) -> Option<CalibrationKind> {
         let (largest_mm, sigma_mm) = self.largest_error_mm();
-        let shows = largest_mm > FIELD_MM_MIN && largest_mm > SIGNIFICANT * sigma_mm;
+        let shows = largest_mm > INK_MM_MIN && largest_mm > SIGNIFICANT * sigma_mm;
         let is_unknown = self.sag.differs() || (self.play_differs() && !self.knows_play());
         if is_unknown || (self.play_differs() && !shows) {
             return Some(CalibrationKind::Play);
@@ -107,19 +106,18 @@ impl InkFit {
         values(&self.sag.old, PLAY_KEY).iter().any(|deg| *deg > 0.0)
     }
 
+    /// Returns whether play is another than the arm's file has, beyond chance and where it moves the ink.
     fn play_differs(&self) -> bool {
         let old = values(&self.sag.old, PLAY_KEY);
-        let least_deg = match self.knows_play() {
-            true => PLAY_AGAIN_DEG,
-            false => PLAY_NEW_DEG,
-        };
         let new = self.play_values();
-        let all = new.iter().zip(&old).zip(&self.play.play);
-        let mut differ = all.filter_map(|((new, old), found)| {
-            let sigma_deg = (*found)?.sigma_deg;
-            Some((new - old).abs() > least_deg.max(SIGNIFICANT * sigma_deg))
-        });
-        differ.any(|differs| differs)
+        let by_deg: Vec<f64> = new.iter().zip(&old).map(|(new, old)| new - old).collect();
+        if self.knows_play() && self.play.moved_mm(&by_deg) < INK_MM_MIN {
+            return false;
+        }
+        by_deg.iter().zip(&self.play.play).any(|(by_deg, found)| {
+            let sigma_deg = found.map_or(f64::INFINITY, |play| play.sigma_deg);
+            by_deg.abs() > PLAY_NEW_DEG.max(SIGNIFICANT * sigma_deg)
+        })
     }
 
     /// Returns the play that the arm's file would say: 0 where none is significant, what it says where nothing shows.

@@ -121,9 +121,21 @@ pub struct PlayFit {
     /// Quantile of Student's distribution for a two-sided bound of 95 %.
     pub quantile: f64,
     field_covariance: DMatrix<f64>,
+    /// For each pair of joints: mean square of the ink's way for a degree of play of each, in square millimetres.
+    square_mm: DMatrix<f64>,
 }
 
 impl PlayFit {
+    /// Returns how far other plays, by so many degrees a joint, move the ink of the pattern beyond what the sheet's error makes good.
+    #[must_use]
+    pub fn moved_mm(&self, by_deg: &[f64]) -> f64 {
+        let by = DVector::from_column_slice(by_deg);
+        if by.len() != self.square_mm.nrows() {
+            return f64::INFINITY;
+        }
+        (by.transpose() * &self.square_mm * &by)[0].max(0.0).sqrt()
+    }
+
     /// Returns the standard deviation of the sheet's error at a place, along x and y.
     #[must_use]
     pub fn field_sigma_mm(&self, size_mm: [f64; 2], at_mm: [f64; 2]) -> [f64; 2] {
@@ -655,7 +667,26 @@ impl FitRound {
             left_out: all - kept.len(),
             quantile: student_95(self.clusters(equations, kept).saturating_sub(1)),
             field_covariance: sheet.covariance,
+            square_mm: self.square_mm(equations, kept),
         }
+    }
+
+    /// What the sheet's error makes good of the ink's way is left out; joints that do not turn move nothing.
+    fn square_mm(&self, equations: &PlayEquations, kept: &[usize]) -> DMatrix<f64> {
+        let (design, _) = self.linear(equations, kept);
+        let plays = design.columns(0, self.moving.len()).into_owned();
+        let field = design.columns(self.x.len() - FIELD, FIELD).into_owned();
+        let made_good = field.clone().svd(true, true).solve(&plays, 1e-9);
+        let left = made_good.map_or_else(|_| plays.clone(), |made_good| &plays - field * made_good);
+        // The unknowns are halves of plays.
+        let of_moving = left.tr_mul(&left) / (4.0 * count(kept.len()));
+        let mut square_mm = DMatrix::zeros(equations.joints, equations.joints);
+        for (row, a) in self.moving.iter().enumerate() {
+            for (column, b) in self.moving.iter().enumerate() {
+                square_mm[(*a, *b)] = of_moving[(row, column)];
+            }
+        }
+        square_mm
     }
 
     fn sheet_error(&self, equations: &PlayEquations, kept: &[usize]) -> SheetError {

@@ -1,5 +1,7 @@
 //! Going down to feel where the sheet is.
 
+use std::sync::Arc;
+
 use super::cartesian_path::CartesianSegment;
 use super::error::PlanError;
 use super::follow_path::PathError;
@@ -8,11 +10,15 @@ use super::trajectory::SpanKind;
 use super::trajectory_builder::{HoverTarget, SpanLabel, TrajectoryBuilder};
 use super::visit::go_above;
 use super::{Plan, PlanObserver, plan_report};
+use arm::ArmModel;
 use base::units::JointVector;
 use scene::{PROBE_DEPTH_MM, PROBE_FROM_MM, PROBE_MM_S, Scene};
 
 /// Rounding on the way to samples must not pass the limit.
 const SPEED_SHARE: f64 = 0.98;
+
+/// Share of the joints' speeds and accelerations with which a probe is planned: its servos have half of their torque.
+const TORQUE_SHARE: f64 = 0.5;
 
 /// Plans a probe: goes above a point of the sheet and from there slowly down, [`PROBE_DEPTH_MM`]
 /// deeper than the sheet is believed to be. The executor turns back where the tip touches; at the
@@ -27,12 +33,30 @@ pub fn probe(
     pen: usize,
     watch: &dyn PlanObserver,
 ) -> Result<Plan, PlanError> {
+    let scene = &gentle(scene);
     let mut build = TrajectoryBuilder::new(scene, start, watch)?;
     if let Err(mut stuck) = down(&mut build, at_mm, pen) {
         stuck.at_mm = Some(at_mm);
         build.refuse(None, "the point to be probed", stuck);
     }
     plan_report::without_ink(build)
+}
+
+/// Returns the scene with joints that are as fast as half of their torque makes them.
+fn gentle(scene: &Scene) -> Scene {
+    let mut arm = ArmModel::clone(&scene.arm);
+    let limits = &mut arm.limits;
+    for limit in [
+        &mut limits.velocity_rad_s,
+        &mut limits.acceleration_rad_s2,
+        &mut limits.jerk_rad_s3,
+    ] {
+        *limit = limit.map(|_, most| most * TORQUE_SHARE);
+    }
+    Scene {
+        arm: Arc::new(arm),
+        ..scene.clone()
+    }
 }
 
 fn down(build: &mut TrajectoryBuilder<'_>, at_mm: [f64; 2], pen: usize) -> Result<(), PathError> {

@@ -16,6 +16,9 @@ use call::{Refusal, refusal};
 use motion::VisitKind;
 use scene::{PROBE_DEPTH_MM, PROBE_FROM_MM, Scene, ToolKind};
 
+/// Code of a tip that touched before it had moved freely.
+const EARLY_CONTACT: &str = "early_contact";
+
 /// Touches at each point.
 const TOUCHES: usize = 3;
 
@@ -246,7 +249,23 @@ fn missed_words(
     let why = format!(
         "the sheet lies higher than the scene says: at `{name}` the tip touched before it had moved freely{stood}; at most {PROBE_DEPTH_MM} mm higher can be measured. The tip went back to {PROBE_FROM_MM} mm above where the scene puts the sheet, and may still touch it"
     );
-    ("early_contact", why)
+    (EARLY_CONTACT, why)
+}
+
+/// The next step where the arm does not come to feel the sheet.
+fn by_hand(scene: &Scene, code: &str) -> String {
+    let mut next = format!(
+        "touch the sheet by hand: `steadyhand calibrate touch sheet --scene {} --of origin`",
+        scene.name
+    );
+    if code == EARLY_CONTACT {
+        next.push_str(&format!(
+            "; where it lies by hand already, the arm hangs lower than in a hand, and the scene's sheet is to be raised by {} mm before it is felt again: `origin_m` in scenes/{}.toml",
+            PROBE_DEPTH_MM - 1.0,
+            scene.name
+        ));
+    }
+    next
 }
 
 /// The answer where a probe came to its end and nothing was measured: `said` is its code and why.
@@ -263,10 +282,7 @@ fn not_measured(
         scene: scene.title(),
         revision: scene.revision.to_string(),
         points: points(scene, session, places, None),
-        next: format!(
-            "touch the sheet by hand: `steadyhand calibrate touch sheet --scene {} --of origin`",
-            scene.name
-        ),
+        next: by_hand(scene, code),
         finding,
     };
     let reply = Reply::failed(why).with("code", code);
