@@ -307,6 +307,34 @@ fn a_pattern_without_its_directions_does_not_tell_joints_apart_or_says_so() {
 }
 
 #[test]
+fn other_play_moves_the_ink_as_far_as_drawing_with_it_does() {
+    let mut drawn = DrawnPattern::new(|_| true);
+    let mut arm = WornJoints::draw(&mut Chance(7));
+    arm.variation.fill(0.0);
+    let fit = drawn.fit(&arm, &mut Chance(8)).unwrap();
+    let before = drawn.equations.offsets_mm();
+    arm.play_deg[0] += 0.3;
+    drawn.fit(&arm, &mut Chance(8)).unwrap();
+    let after = drawn.equations.offsets_mm();
+    let ways = after
+        .iter()
+        .zip(&before)
+        .map(|(after, before)| after - before);
+    let rms_mm = (ways.map(|way| way * way).sum::<f64>() / after.len() as f64).sqrt();
+    // The sheet's error makes good some of it.
+    let moved_mm = fit.moved_mm(&[0.3, 0.0, 0.0, 0.0, 0.0]);
+    assert!(rms_mm > 0.2, "{rms_mm}");
+    assert!(
+        (0.7..1.02).contains(&(moved_mm / rms_mm)),
+        "{moved_mm} {rms_mm}"
+    );
+    let twice_mm = fit.moved_mm(&[0.6, 0.0, 0.0, 0.0, 0.0]);
+    assert!((twice_mm - 2.0 * moved_mm).abs() < 1e-9);
+    assert_eq!(fit.moved_mm(&[0.0; 5]), 0.0);
+    assert_eq!(fit.moved_mm(&[0.0]), f64::INFINITY, "of other joints");
+}
+
+#[test]
 fn readings_of_something_else_are_left_out() {
     let mut chance = Chance(6);
     let mut drawn = DrawnPattern::new(|_| true);

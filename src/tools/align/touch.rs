@@ -16,9 +16,6 @@ use call::{Refusal, refusal};
 use motion::VisitKind;
 use scene::{PROBE_DEPTH_MM, PROBE_FROM_MM, Scene, ToolKind};
 
-/// Code of a tip that touched before it had moved freely.
-const EARLY_CONTACT: &str = "early_contact";
-
 /// Touches at each point.
 const TOUCHES: usize = 3;
 
@@ -249,23 +246,7 @@ fn missed_words(
     let why = format!(
         "the sheet lies higher than the scene says: at `{name}` the tip touched before it had moved freely{stood}; at most {PROBE_DEPTH_MM} mm higher can be measured. The tip went back to {PROBE_FROM_MM} mm above where the scene puts the sheet, and may still touch it"
     );
-    (EARLY_CONTACT, why)
-}
-
-/// The next step where the arm does not come to feel the sheet.
-fn by_hand(scene: &Scene, code: &str) -> String {
-    let mut next = format!(
-        "touch the sheet by hand: `steadyhand calibrate touch sheet --scene {} --of origin`",
-        scene.name
-    );
-    if code == EARLY_CONTACT {
-        next.push_str(&format!(
-            "; where it lies by hand already, the arm hangs lower than in a hand, and the scene's sheet is to be raised by {} mm before it is felt again: `origin_m` in scenes/{}.toml",
-            PROBE_DEPTH_MM - 1.0,
-            scene.name
-        ));
-    }
-    next
+    ("early_contact", why)
 }
 
 /// The answer where a probe came to its end and nothing was measured: `said` is its code and why.
@@ -282,7 +263,10 @@ fn not_measured(
         scene: scene.title(),
         revision: scene.revision.to_string(),
         points: points(scene, session, places, None),
-        next: by_hand(scene, code),
+        next: format!(
+            "touch the sheet by hand: `steadyhand calibrate touch sheet --scene {} --of origin`",
+            scene.name
+        ),
         finding,
     };
     let reply = Reply::failed(why).with("code", code);

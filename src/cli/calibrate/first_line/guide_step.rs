@@ -29,6 +29,90 @@ pub(super) struct GuideStepWords {
     pub(super) known: &'static str,
 }
 
+const PORT: GuideStepWords = GuideStepWords {
+    title: "the port",
+    why: "everything else goes through it",
+    takes: "a second",
+    known: "which device the arm hangs on",
+};
+
+const DOCTOR: GuideStepWords = GuideStepWords {
+    title: "the doctor",
+    why: "a loose cable or a wrong id is found now, and not with the pen on the paper",
+    takes: "up to a minute",
+    known: "who answers on the bus; nothing is written",
+};
+
+const SERVE: GuideStepWords = GuideStepWords {
+    title: "the node",
+    why: "one program owns the port, judges every motion and stops the arm",
+    takes: "a few seconds",
+    known: "where the arm believes it is; nothing moves",
+};
+
+const JOINTS: GuideStepWords = GuideStepWords {
+    title: "the joints, by hand",
+    why: "where each joint's zero is, which way it counts and how far it may go",
+    takes: "five minutes",
+    known: "zeros as well as an eye sees the middle pose: about 2 degrees, 10 mm at the tip",
+};
+
+const ZEROS: GuideStepWords = GuideStepWords {
+    title: "the zeros, by touches",
+    why: "the eye's 2 degrees are too coarse for a line: a point whose place is known, and points that are not, touched in many poses, say it to a tenth",
+    takes: "fifteen minutes",
+    known: "zeros to about 0.1 degree; the figures come with the touches",
+};
+
+const TOOL: GuideStepWords = GuideStepWords {
+    title: "the pen's tip",
+    why: "one fixed point, touched with the pen turned and tilted, says where the tip is in the holder",
+    takes: "five minutes",
+    known: "the tip to a few tenths of a millimetre; the figures come with the touches",
+};
+
+const SHEET: GuideStepWords = GuideStepWords {
+    title: "the sheet, by hand",
+    why: "where the paper lies and how it is turned",
+    takes: "five minutes",
+    known: "the sheet as an arm reaches it that a hand holds: one that holds itself hangs in its gears, up to 2 mm lower",
+};
+
+const ENABLE: GuideStepWords = GuideStepWords {
+    title: "your leave",
+    why: "nothing moves before a person allows it; it ends by itself after 30 minutes",
+    takes: "a moment, and a hand that stays at the supply's switch",
+    known: "nothing new",
+};
+
+const FEEL: GuideStepWords = GuideStepWords {
+    title: "the sheet, felt by the arm",
+    why: "how high the paper is for an arm that hangs in its gears as it will when it draws: a millimetre too high presses the pen in, one too low draws nothing",
+    takes: "five minutes; the tip goes down at 2 mm/s, and up as soon as it touches",
+    known: "the sheet's height to a few tenths of a millimetre; the figures come with it",
+};
+
+const ALIGN: GuideStepWords = GuideStepWords {
+    title: "align",
+    why: "the arm visits the sheet's corners and draws a cross in its middle: the first ink, and small",
+    takes: "a minute",
+    known: "how well the servos come to their goals",
+};
+
+const CROSS: GuideStepWords = GuideStepWords {
+    title: "the cross, by a ruler",
+    why: "ink says what no servo knows: where the gears' play and the arm's own weight bring the pen",
+    takes: "a minute",
+    known: "the ink's place as well as a ruler says it",
+};
+
+const LINE: GuideStepWords = GuideStepWords {
+    title: "the first line",
+    why: "it is what all of this was for",
+    takes: "a minute or two",
+    known: "how far the ink is from the design, where something can see it",
+};
+
 impl GuideStep {
     pub(super) const ALL: [Self; 12] = [
         Self::Port,
@@ -60,86 +144,20 @@ impl GuideStep {
         !matches!(self, Self::Port | Self::Doctor | Self::Serve | Self::Enable)
     }
 
-    pub(super) const fn words(self) -> GuideStepWords {
-        let (title, why, takes, known) = match self {
-            Self::Port => (
-                "the port",
-                "everything else goes through it",
-                "a second",
-                "which device the arm hangs on",
-            ),
-            Self::Doctor => (
-                "the doctor",
-                "a loose cable or a wrong id is found now, and not with the pen on the paper",
-                "up to a minute",
-                "who answers on the bus; nothing is written",
-            ),
-            Self::Serve => (
-                "the node",
-                "one program owns the port, judges every motion and stops the arm",
-                "a few seconds",
-                "where the arm believes it is; nothing moves",
-            ),
-            Self::Joints => (
-                "the joints, by hand",
-                "where each joint's zero is, which way it counts and how far it may go",
-                "five minutes",
-                "zeros as well as an eye sees the middle pose: about 2 degrees, 10 mm at the tip",
-            ),
-            Self::Zeros => (
-                "the zeros, by touches",
-                "the eye's 2 degrees are too coarse for a line: a point whose place is known, and points that are not, touched in many poses, say it to a tenth",
-                "fifteen minutes",
-                "zeros to about 0.1 degree; the figures come with the touches",
-            ),
-            Self::Tool => (
-                "the pen's tip",
-                "one fixed point, touched with the pen turned and tilted, says where the tip is in the holder",
-                "five minutes",
-                "the tip to a few tenths of a millimetre; the figures come with the touches",
-            ),
-            Self::Sheet => (
-                "the sheet, by hand",
-                "where the paper lies and how it is turned",
-                "five minutes",
-                "the sheet as an arm reaches it that a hand holds: one that holds itself hangs in its gears, up to 2 mm lower",
-            ),
-            Self::Enable => (
-                "your leave",
-                "nothing moves before a person allows it; it ends by itself after 30 minutes",
-                "a moment, and a hand that stays at the supply's switch",
-                "nothing new",
-            ),
-            Self::Feel => (
-                "the sheet, felt by the arm",
-                "how high the paper is for an arm that hangs in its gears as it will when it draws: a millimetre too high presses the pen in, one too low draws nothing",
-                "five minutes; the tip goes down at 2 mm/s, and up as soon as it touches",
-                "the sheet's height to a few tenths of a millimetre; the figures come with it",
-            ),
-            Self::Align => (
-                "align",
-                "the arm visits the sheet's corners and draws a cross in its middle: the first ink, and small",
-                "a minute",
-                "how well the servos come to their goals",
-            ),
-            Self::Cross => (
-                "the cross, by a ruler",
-                "ink says what no servo knows: where the gears' play and the arm's own weight bring the pen",
-                "a minute",
-                "the ink's place as well as a ruler says it",
-            ),
-            Self::Line => (
-                "the first line",
-                "it is what all of this was for",
-                "a minute or two",
-                "how far the ink is from the design, where something can see it",
-            ),
-        };
-        GuideStepWords {
-            title,
-            why,
-            takes,
-            known,
+    pub(super) const fn words(self) -> &'static GuideStepWords {
+        match self {
+            Self::Port => &PORT,
+            Self::Doctor => &DOCTOR,
+            Self::Serve => &SERVE,
+            Self::Joints => &JOINTS,
+            Self::Zeros => &ZEROS,
+            Self::Tool => &TOOL,
+            Self::Sheet => &SHEET,
+            Self::Enable => &ENABLE,
+            Self::Feel => &FEEL,
+            Self::Align => &ALIGN,
+            Self::Cross => &CROSS,
+            Self::Line => &LINE,
         }
     }
 
