@@ -90,10 +90,13 @@ async fn act(node: &Arc<Node>, verb: OperatorVerb) -> VerbReply {
             ink,
             measured_mm,
         } => {
-            let mut arguments = serde_json::json!({ "scene": scene, "touch": touch, "ink": ink });
-            if let Some([dx, dy]) = measured_mm {
-                arguments["measured"] = serde_json::json!({ "dx": dx, "dy": dy });
-            }
+            let measured = measured_mm.map(|[dx, dy]| serde_json::json!({ "dx": dx, "dy": dy }));
+            let arguments = match measured {
+                None => serde_json::json!({ "scene": scene, "touch": touch, "ink": ink }),
+                Some(measured) => serde_json::json!({
+                    "scene": scene, "touch": touch, "ink": ink, "measured": measured
+                }),
+            };
             call(node, "align", ReceivedArguments::Value(arguments)).await
         }
         OperatorVerb::Stroke { scene } => {

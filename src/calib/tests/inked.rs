@@ -330,8 +330,8 @@ fn other_play_moves_the_ink_as_far_as_drawing_with_it_does() {
     );
     let twice_mm = fit.moved_mm(&[0.6, 0.0, 0.0, 0.0, 0.0]);
     assert!((twice_mm - 2.0 * moved_mm).abs() < 1e-9);
-    assert_eq!(fit.moved_mm(&[0.0; 5]), 0.0);
-    assert_eq!(fit.moved_mm(&[0.0]), f64::INFINITY, "of other joints");
+    assert!(fit.moved_mm(&[0.0; 5]) < 1e-12);
+    assert!(fit.moved_mm(&[0.0]).is_infinite(), "of other joints");
 }
 
 #[test]
