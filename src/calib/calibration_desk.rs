@@ -188,7 +188,7 @@ impl CalibrationDesk<'_> {
         let lock = self.store.lock()?;
         let mut session = match self.store.proposal()? {
             None => fresh,
-            Some(there) if !there.is_of_same(&fresh) => {
+            Some(there) if !there.is_of_same(&fresh) || there.is_by_itself() => {
                 return Err(other_thing(there));
             }
             Some(there) if there.origin != fresh.origin => {

@@ -224,6 +224,12 @@ impl CalibrationSession {
             }
     }
 
+    /// Returns whether it came about without a person's touches: felt by the arm, seen by a camera, or read of a cross or of ink.
+    #[must_use]
+    pub const fn is_by_itself(&self) -> bool {
+        self.probed || self.read_mm.is_some() || self.seen.is_some() || self.ink.is_some()
+    }
+
     /// Returns the method of its calibration, in words.
     #[must_use]
     pub fn method(&self) -> &'static str {

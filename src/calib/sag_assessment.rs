@@ -34,22 +34,20 @@ impl SagFit {
     /// Returns whether it is another than the arm's file has, beyond chance.
     #[must_use]
     pub fn differs(&self) -> bool {
-        let new = values(&self.values(), SAG_KEY);
-        let all = new.into_iter().zip(values(&self.old, SAG_KEY));
-        let mut all = all.zip(&self.sag);
-        all.any(|((new, old), found)| {
-            let sigma = found.map_or(f64::INFINITY, |sag| sag.sigma_deg_per_n_m);
-            (new - old).abs() > SAG_AGAIN_DEG_PER_N_M.max(SIGNIFICANT * sigma)
-        })
+        self.values() != self.old
     }
 
-    /// Returns what the arm's file would say: no sag where none is significant, what it says where nothing shows.
+    /// Returns what the arm's file would say: what it says where nothing else shows, and no sag where none is significant.
     pub(super) fn values(&self) -> FileValues {
         let all = self.sag.iter().zip(values(&self.old, SAG_KEY));
-        let sag = all.map(|(found, old)| match found {
-            None => old,
-            Some(sag) if sag.is_significant() => rounded(sag.deg_per_n_m),
-            Some(_) => 0.0,
+        let sag = all.map(|(found, old)| {
+            let Some(sag) = found else { return old };
+            let least = SAG_AGAIN_DEG_PER_N_M.max(SIGNIFICANT * sag.sigma_deg_per_n_m);
+            match (sag.deg_per_n_m - old).abs() > least {
+                false => old,
+                true if sag.is_significant() => rounded(sag.deg_per_n_m),
+                true => 0.0,
+            }
         });
         let mut new = self.old.clone();
         new.insert(SAG_KEY.to_owned(), sag.collect());
@@ -61,11 +59,24 @@ impl SagFit {
     pub fn words(&self) -> Vec<String> {
         let all = self.names.iter().zip(&self.sag);
         all.filter_map(|(name, found)| {
-            let sag = found.filter(JointSag::is_significant)?;
+            found
+                .filter(JointSag::is_significant)
+                .map(|sag| said(name, &sag))
+        })
+        .collect()
+    }
+
+    /// Returns the sag of each joint of which the arm's file would say something else, in words.
+    #[must_use]
+    pub fn new_words(&self) -> Vec<String> {
+        let (new, old) = (values(&self.values(), SAG_KEY), values(&self.old, SAG_KEY));
+        let pairs = new.into_iter().zip(old);
+        let all = self.names.iter().zip(&self.sag).zip(pairs);
+        all.filter_map(|((name, found), (new, old))| {
+            let sag = found.filter(|_| (new - old).abs() > 0.0)?;
             Some(format!(
-                "{name} sags by {:.2}° per N m, ±{:.2}",
-                sag.deg_per_n_m,
-                2.0 * sag.sigma_deg_per_n_m
+                "{}, where the arm's file has {old:.2}",
+                said(name, &sag)
             ))
         })
         .collect()
@@ -85,11 +96,54 @@ impl SagFit {
     }
 }
 
+fn said(name: &str, sag: &JointSag) -> String {
+    format!(
+        "{name} sags by {:.2}° per N m, ±{:.2}",
+        sag.deg_per_n_m,
+        2.0 * sag.sigma_deg_per_n_m
+    )
+}
+
 impl AssessmentInput<'_> {
     /// Sag of the joints where nothing was drawn; their play stays as the arm's file has it.
     pub(super) fn sagged(&self, rests: &[RestReading]) -> TouchAssessment {
         let fit = SagFit::new(&self.scene.arm, rests);
         let figures = fit.figures().collect();
         self.of_joints(FitFinding::good(), &fit.old, fit.values(), figures)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ink_assessment::PLAY_KEY;
+
+    fn fit(deg_per_n_m: f64, sigma_deg_per_n_m: f64, old: f64) -> SagFit {
+        let of = |key: &str, value: f64| (key.to_owned(), vec![value]);
+        SagFit {
+            sag: vec![Some(JointSag {
+                deg_per_n_m,
+                sigma_deg_per_n_m,
+            })],
+            names: vec!["shoulder".to_owned()],
+            old: [of(PLAY_KEY, 0.3), of(SAG_KEY, old)].into(),
+        }
+    }
+
+    #[test]
+    fn what_agrees_with_the_arms_file_stays_and_what_does_not_is_said() {
+        // Neither is significant by itself, and both agree with the file.
+        assert!(!fit(0.044, 0.0148, 0.05).differs());
+        assert!(!fit(0.01, 0.02, 0.0).differs());
+        let more = fit(0.2, 0.02, 0.05);
+        assert!(more.differs());
+        assert_eq!(values(&more.values(), SAG_KEY), [0.2]);
+        assert_eq!(values(&more.values(), PLAY_KEY), [0.3]);
+        let said = "shoulder sags by 0.20° per N m, ±0.04, where the arm's file has 0.05";
+        assert_eq!(more.new_words(), [said]);
+        // What the file has too much of goes as well.
+        let none = fit(0.01, 0.02, 0.3);
+        assert_eq!(values(&none.values(), SAG_KEY), [0.0]);
+        assert_eq!(none.new_words().len(), 1);
     }
 }

@@ -12,6 +12,7 @@ use super::{
 use args::ReceivedArguments;
 use base::wording::duration;
 use permit::ActorRank;
+use serde_json::{Value, json};
 use tools::{AwaitedPen, DrawingAssent, DrawingOrder, Node, RemoteCallWatch, ToolRequest};
 
 /// Runs a verb of an authenticated operator and records it.
@@ -72,35 +73,18 @@ async fn act(node: &Arc<Node>, verb: OperatorVerb) -> VerbReply {
         OperatorVerb::Selftest { scene, rounds } => {
             selftest::run(node, scene.as_deref(), rounds).await
         }
-        OperatorVerb::Reset { scene, arm } => {
-            let said = [("scene", scene), ("arm", arm)];
-            let said: serde_json::Map<String, serde_json::Value> = said
-                .into_iter()
-                .filter_map(|(name, said)| Some((name.to_owned(), said?.into())))
-                .collect();
-            let arguments = match said.is_empty() {
-                true => ReceivedArguments::Absent,
-                false => ReceivedArguments::Value(said.into()),
-            };
-            call(node, "reset", arguments).await
-        }
+        OperatorVerb::Reset { scene, arm } => reset(node, scene, arm).await,
         OperatorVerb::Align {
             scene,
             touch,
             ink,
             measured_mm,
         } => {
-            let measured = measured_mm.map(|[dx, dy]| serde_json::json!({ "dx": dx, "dy": dy }));
-            let arguments = match measured {
-                None => serde_json::json!({ "scene": scene, "touch": touch, "ink": ink }),
-                Some(measured) => serde_json::json!({
-                    "scene": scene, "touch": touch, "ink": ink, "measured": measured
-                }),
-            };
-            call(node, "align", ReceivedArguments::Value(arguments)).await
+            let asked = json!({ "scene": scene, "touch": touch, "ink": ink });
+            align(node, asked, measured_mm).await
         }
         OperatorVerb::Stroke { scene } => {
-            let arguments = serde_json::json!({ "scene": scene });
+            let arguments = json!({ "scene": scene });
             call(node, "stroke", ReceivedArguments::Value(arguments)).await
         }
         OperatorVerb::Status => status(node).await,
@@ -126,6 +110,28 @@ async fn act(node: &Arc<Node>, verb: OperatorVerb) -> VerbReply {
         OperatorVerb::Refuse { job, plan } => VerbReply::of(node.refuse_plan(&job, &plan)),
         OperatorVerb::Approve { job, plan } => VerbReply::of(node.approve(&job, &plan)),
     }
+}
+
+/// Moves the arm to rest, in the scene and of the arm that are named.
+async fn reset(node: &Arc<Node>, scene: Option<String>, arm: Option<String>) -> VerbReply {
+    let said = [("scene", scene), ("arm", arm)];
+    let said: serde_json::Map<String, Value> = said
+        .into_iter()
+        .filter_map(|(name, said)| Some((name.to_owned(), said?.into())))
+        .collect();
+    let arguments = match said.is_empty() {
+        true => ReceivedArguments::Absent,
+        false => ReceivedArguments::Value(said.into()),
+    };
+    call(node, "reset", arguments).await
+}
+
+/// Aligns as asked, by what a person read of the cross where they did.
+async fn align(node: &Arc<Node>, mut asked: Value, measured_mm: Option<[f64; 2]>) -> VerbReply {
+    if let (Some([dx, dy]), Some(asked)) = (measured_mm, asked.as_object_mut()) {
+        asked.insert("measured".to_owned(), json!({ "dx": dx, "dy": dy }));
+    }
+    call(node, "align", ReceivedArguments::Value(asked)).await
 }
 
 /// Returns the node's description, as text and as data.
@@ -247,7 +253,7 @@ async fn status(node: &Arc<Node>) -> VerbReply {
     }
     let mut told = VerbReply::done("");
     for seat in &node.seats {
-        let arm = ReceivedArguments::Value(serde_json::json!({"arm": seat.name}));
+        let arm = ReceivedArguments::Value(json!({"arm": seat.name}));
         let sensed = call(node, "sense", arm).await;
         told.done &= sensed.done;
         told.text += &format!("{}: {}\n", seat.name, sensed.text);

@@ -383,16 +383,22 @@ impl Guide<'_> {
         if folders.accept_asking(&mut self.person).await? == ExitStatus::Done {
             return Ok(StepEnd::Done);
         }
-        terminal_output::note(
-            "write the number of a touch to take its place again, press Enter to throw all of them away, or write q to leave and keep them",
-        );
+        let is_touched = !folders.proposal()?.is_by_itself();
+        terminal_output::note(match is_touched {
+            true => {
+                "write the number of a touch to take its place again, press Enter to throw all of them away, or write q to leave and keep them"
+            }
+            false => {
+                "press Enter to throw it away and do this step again, or write q to leave and keep it"
+            }
+        });
         match self.person.next_input().await {
             OperatorAnswer::End | OperatorAnswer::Interrupt => Ok(StepEnd::Left),
             OperatorAnswer::Line(said) => match said.trim() {
                 "" => folders.discard().map(|_| StepEnd::Again),
                 "q" | "Q" => Ok(StepEnd::Left),
                 other => {
-                    if let Ok(number) = other.parse() {
+                    if let (true, Ok(number)) = (is_touched, other.parse()) {
                         folders.drop_place_of(number)?;
                     }
                     Ok(StepEnd::Again)

@@ -129,9 +129,9 @@ pub(super) fn blocking_proposal(
         let measured = session.probed || session.read_mm.is_some() || session.seen.is_some();
         let is_of_scene = session.kind == CalibrationKind::Sheet && session.scene == scene.name;
         // Of an arm's play there is one, whichever the scene.
-        let by_camera = session.ink.as_ref().is_some_and(|ink| !ink.is_by_hand());
+        let by_itself = session.ink.as_ref().is_some_and(|ink| !ink.is_by_hand());
         let is_play = session.kind == CalibrationKind::Play && session.arm == scene.arm.file.name;
-        (is_of_scene && (measured || by_camera)) || (is_play && by_camera)
+        (is_of_scene && (measured || by_itself)) || (is_play && by_itself)
     };
     Ok(there.filter(|session| !is_ours(session)).map(|session| {
         format!(

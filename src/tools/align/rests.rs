@@ -76,8 +76,8 @@ pub(super) async fn propose(
         finding: assessed.finding.clone(),
     };
     let reply = Reply::done(format!(
-        "{}, and the arm's file does not say so: the pen would press deeper than it is sent. Nothing was touched yet; this is proposed, and nothing is saved until an operator accepts it",
-        fit.words().join("; ")
+        "{}: the pen would come to another height than it is sent. Nothing was touched yet; this is proposed, and nothing is saved until an operator accepts it; touched again without that, the sheet is felt as it is",
+        fit.new_words().join("; ")
     ))
     .with("change", assessed.change);
     let words = report::assessment_text(&session, &assessed);

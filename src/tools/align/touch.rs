@@ -9,8 +9,8 @@ use crate::reply::Reply;
 use base::units::JointVector;
 use base::wording::{count, millimetres};
 use calib::{
-    self, AlignedPoint, AlignmentResult, CalibrationSession, CalibrationStore, FitFinding, SagFit,
-    TouchAssessment, TouchContact, TouchRole,
+    self, AlignedPoint, AlignmentResult, CalibrationSession, CalibrationStore, FitFinding,
+    InkObservation, SagFit, TouchAssessment, TouchContact, TouchRole,
 };
 use call::{Refusal, refusal};
 use motion::VisitKind;
@@ -37,7 +37,8 @@ pub(super) async fn align(errand: JobContext, scene: Arc<Scene>) -> Result<Reply
     let over = over.map(|place| (place.name, place.at_mm));
     let rests = rests::stand(&errand, &scene, over).await?;
     let sag = SagFit::new(&scene.arm, &rests);
-    if sag.differs() {
+    // Proposed once: who does not accept it wants the sheet felt all the same.
+    if sag.differs() && !is_sag_open(&store)? {
         return rests::propose(&errand, &scene, &sag, rests).await;
     }
     let mut session = CalibrationSession {
@@ -84,6 +85,13 @@ pub(super) async fn align(errand: JobContext, scene: Arc<Scene>) -> Result<Reply
     );
     let reply = Reply::done(message).with("change", assessed.change);
     Ok(report(&errand, &scene, &found, reply, &found.describe()))
+}
+
+/// Returns whether sag is proposed and not decided on.
+fn is_sag_open(store: &CalibrationStore) -> Result<bool, Refusal> {
+    let there = store.proposal()?;
+    let is_at_rest = |ink: &InkObservation| ink.is_at_rest();
+    Ok(there.is_some_and(|there| there.ink.as_ref().is_some_and(is_at_rest)))
 }
 
 /// # Errors

@@ -51,8 +51,9 @@ impl GuideProgress {
         self.file.done.contains(&step)
     }
 
-    /// Keeps that a step was done, on the disk.
+    /// Keeps that a step was done, on the disk, and that those which rest on it are to be done again.
     pub(super) fn keep(&mut self, step: GuideStep) -> anyhow::Result<()> {
+        self.file.done.retain(|done| !step.outdates(*done));
         if !self.is_done(step) {
             self.file.done.push(step);
         }

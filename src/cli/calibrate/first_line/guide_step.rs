@@ -139,6 +139,14 @@ impl GuideStep {
         matches!(self, Self::Feel)
     }
 
+    /// Returns whether a step that was done before this one is of no worth any more: it rests on what this one measured.
+    pub(super) fn outdates(self, done: Self) -> bool {
+        let place = |step: Self| Self::ALL.iter().position(|of| *of == step);
+        let measures = self.is_by_hand() || matches!(self, Self::Feel);
+        let is_ink = matches!(done, Self::Align | Self::Cross | Self::Line);
+        measures && (is_ink || done == Self::Feel) && place(self) < place(done)
+    }
+
     /// Returns whether it is done once, and not anew each time that the guide is taken up.
     pub(super) const fn is_kept(self) -> bool {
         !matches!(self, Self::Port | Self::Doctor | Self::Serve | Self::Enable)

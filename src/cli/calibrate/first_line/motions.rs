@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use anyhow::Context;
 use base::clock::NodeClock;
-use calib::CalibrationKind;
 use node::operator_verb::{OperatorVerb, VerbReply};
 use scene::ToolKind;
 use serde::Deserialize as _;
@@ -49,20 +48,33 @@ impl Guide<'_> {
         Ok(StepEnd::Done)
     }
 
-    /// Asks for leave anew where the scene is another one than that which was enabled.
+    /// Asks for leave anew where the scene is another one than that which was enabled, or a motion was refused since.
     async fn may_move(&mut self) -> anyhow::Result<StepEnd> {
         let (_, scene) = self.folders().await?;
         if self.enabled == Some(scene.revision) {
             return Ok(StepEnd::Done);
         }
         terminal_output::line(
-            "what was accepted has changed the scene, and leave is for one as it is",
+            "leave is asked for again: it is for a scene as it is, and for 30 minutes",
         );
         self.enable().await
     }
 
     pub(super) async fn align(&mut self) -> anyhow::Result<StepEnd> {
-        self.moves(self.align_verb(false)).await
+        let end = self.moves(self.align_verb(false)).await?;
+        let (folders, _) = self.folders().await?;
+        // A camera that sees the sheet elsewhere has it proposed, and no cross is drawn.
+        let is_seen = folders
+            .store
+            .proposal()?
+            .is_some_and(|session| session.seen.is_some());
+        if end != StepEnd::Done || !is_seen {
+            return Ok(end);
+        }
+        match self.accept().await? {
+            StepEnd::Done => Ok(StepEnd::Again),
+            other => Ok(other),
+        }
     }
 
     fn align_verb(&self, touch: bool) -> OperatorVerb {
@@ -90,9 +102,9 @@ impl Guide<'_> {
                 return Ok(end);
             }
             let (folders, _) = self.folders().await?;
-            let is_of_sheet = folders.proposal()?.kind == CalibrationKind::Sheet;
+            let is_felt = folders.proposal()?.probed;
             let end = self.accept().await?;
-            if end != StepEnd::Done || is_of_sheet {
+            if end != StepEnd::Done || is_felt {
                 return Ok(end);
             }
         }
@@ -137,6 +149,7 @@ impl Guide<'_> {
         if told.done {
             return Ok(StepEnd::Done);
         }
+        self.enabled = None;
         let words = "see to that (after a stop: `steadyhand reset`), and press Enter to try again, or write q to leave";
         Ok(self.again_or_leave(words).await)
     }
