@@ -95,8 +95,8 @@ impl InkFit {
     pub fn proposal(&self) -> Option<CalibrationKind> {
         let (largest_mm, sigma_mm) = self.largest_error_mm();
         let shows = largest_mm > INK_MM_MIN && largest_mm > SIGNIFICANT * sigma_mm;
-        let is_unknown = self.sag.differs() || (self.play_differs() && !self.knows_play());
-        if is_unknown || (self.play_differs() && !shows) {
+        let plays = self.play_differs();
+        if self.sag.differs() || (plays && !(self.knows_play() && shows)) {
             return Some(CalibrationKind::Play);
         }
         shows.then_some(CalibrationKind::Sheet)

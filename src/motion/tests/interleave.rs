@@ -31,9 +31,6 @@ const END_FRAMES: usize = 700;
 /// No frame for so long: the arm sleeps, and what is next in the script is done anyway.
 const ASLEEP: Duration = Duration::from_millis(4);
 
-/// Stops after the script; of an arm that is whole by then the first is verified, unless the machine is busy.
-const STOPS_MAX: usize = 5;
-
 #[derive(Clone, Copy, Debug)]
 enum Op {
     Stop(ActorRank),
@@ -526,13 +523,9 @@ impl Bench {
         self.shared.sim.break_it(SimulatedFault::Speak(2));
         self.shared.over.store(true, Ordering::SeqCst);
         let was_emergency = self.shared.permits.latched();
-        let mut reports = Vec::new();
-        // A machine that leaves the servos unread in the time of a stop has it told as not verified, and is asked again.
-        while reports.len() < STOPS_MAX && !reports.last().is_some_and(is_verified) {
-            let ticket = self.motion.stop(ActorRank::Planner, false);
-            reports.push(self.motion.stopped(ticket).await.unwrap());
-        }
-        assert!(reports.last().is_some_and(is_verified), "{reports:?}");
+        let ticket = self.motion.stop(ActorRank::Planner, false);
+        let report = self.motion.stopped(ticket).await.unwrap();
+        assert!(report.verified, "{report:?}");
         self.shared.permits.emergency_is_kept().await.unwrap();
         let on_disk = latch_file(&self.folder).exists();
         let latched = self.shared.permits.latched();
@@ -552,10 +545,6 @@ impl Bench {
         let seen = self.shared.seen();
         assert!(seen.wrong.is_empty(), "{:#?}", seen.wrong);
     }
-}
-
-const fn is_verified(report: &StopReport) -> bool {
-    report.verified
 }
 
 fn latch_file(folder: &tempfile::TempDir) -> PathBuf {

@@ -32,14 +32,16 @@ pub(super) async fn align(errand: JobContext, scene: Arc<Scene>) -> Result<Reply
     may_feel(&scene, &store)?;
     errand.seat.place_sheet(&scene);
     let places = places(&scene);
-    // There and back: each place at both heights, and come to from another side.
-    let over = places.iter().chain(places.iter().rev());
-    let over = over.map(|place| (place.name, place.at_mm));
-    let rests = rests::stand(&errand, &scene, over).await?;
-    let sag = SagFit::new(&scene.arm, &rests);
     // Proposed once: who does not accept it wants the sheet felt all the same.
-    if sag.differs() && !is_sag_open(&store)? {
-        return rests::propose(&errand, &scene, &sag, rests).await;
+    if !is_sag_open(&store)? {
+        // There and back: each place at both heights, and come to from another side.
+        let over = places.iter().chain(places.iter().rev());
+        let over = over.map(|place| (place.name, place.at_mm));
+        let rests = rests::stand(&errand, &scene, over).await?;
+        let sag = SagFit::new(&scene.arm, &rests);
+        if sag.differs() {
+            return rests::propose(&errand, &scene, &sag, rests).await;
+        }
     }
     let mut session = CalibrationSession {
         probed: true,

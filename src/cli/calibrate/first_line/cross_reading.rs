@@ -2,7 +2,6 @@
 
 use super::{AGAIN, Guide, StepEnd};
 use crate::{operator_client, terminal_output};
-use node::operator_verb::OperatorVerb;
 
 use super::super::operator_input::OperatorAnswer;
 
@@ -38,12 +37,7 @@ impl Guide<'_> {
             terminal_output::line("it stands where it should");
             return Ok(StepEnd::Done);
         }
-        let verb = OperatorVerb::Align {
-            scene: self.scene.clone(),
-            touch: false,
-            ink: false,
-            measured_mm: Some(off_mm),
-        };
+        let verb = self.align_verb(false, Some(off_mm));
         let told = operator_client::ask(&self.at, &verb).await?;
         terminal_output::line(&told.text);
         match told.done {

@@ -61,7 +61,7 @@ impl Guide<'_> {
     }
 
     pub(super) async fn align(&mut self) -> anyhow::Result<StepEnd> {
-        let end = self.moves(self.align_verb(false)).await?;
+        let end = self.moves(self.align_verb(false, None)).await?;
         let (folders, _) = self.folders().await?;
         // A camera that sees the sheet elsewhere has it proposed, and no cross is drawn.
         let is_seen = folders
@@ -77,12 +77,13 @@ impl Guide<'_> {
         }
     }
 
-    fn align_verb(&self, touch: bool) -> OperatorVerb {
+    /// Returns the verb that aligns in the scene of the guide: with the arm, or by what a person read of the cross.
+    pub(super) fn align_verb(&self, touch: bool, measured_mm: Option<[f64; 2]>) -> OperatorVerb {
         OperatorVerb::Align {
             scene: self.scene.clone(),
             touch,
             ink: false,
-            measured_mm: None,
+            measured_mm,
         }
     }
 
@@ -97,7 +98,7 @@ impl Guide<'_> {
             return Ok(StepEnd::NotNeeded);
         }
         loop {
-            let end = self.moves(self.align_verb(true)).await?;
+            let end = self.moves(self.align_verb(true, None)).await?;
             if end != StepEnd::Done {
                 return Ok(end);
             }
