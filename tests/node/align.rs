@@ -186,6 +186,25 @@ fn a_persons_touches_are_not_replaced_by_the_arms() {
     }
 }
 
+/// A reading of the cross would be written, and the touches beside it left out.
+#[test]
+fn a_persons_touches_are_not_added_to_what_was_proposed_without_any() {
+    for arguments in [
+        r#"{"scene": "short", "touch": true}"#,
+        r#"{"scene": "short", "measured": {"dx": 1}}"#,
+    ] {
+        let practice = Practice::new(0.005);
+        let result = practice.align(arguments);
+        assert_eq!(result["success"], true, "{result:#}");
+        let (_, before) = practice.run(&["calibrate", "show"]);
+        let joints = "--joints=0.1,-0.2,0.3,1.2,0";
+        let touch = ["calibrate", "touch", "sheet", "--scene", "short", joints];
+        let (code, said) = practice.run(&touch);
+        assert!(code != 0 && said.contains("discard"), "{said}");
+        assert_eq!(practice.run(&["calibrate", "show"]).1, before);
+    }
+}
+
 /// A tip that presses from the start learns the sheet's resistance as if it were air.
 #[test]
 fn refuses_a_sheet_that_lies_higher_than_a_probe_can_tell_from_air() {
