@@ -34,22 +34,59 @@ const CAMERA: &str = include_str!("../tests/support/top_camera.toml");
 
 macro_rules! shipped {
     ($arm:literal, $scene:literal) => {
-        (
-            $arm,
-            include_str!(concat!("../scenes/arms/", $arm, ".toml")),
-            include_str!(concat!("../scenes/", $scene, ".toml")),
-        )
+        ShippedArm {
+            name: $arm,
+            file: include_str!(concat!("../scenes/arms/", $arm, ".toml")),
+            scene: include_str!(concat!("../scenes/", $scene, ".toml")),
+            wear: &[],
+            press_mm: None,
+            nearer_mm: 0.0,
+        }
     };
 }
 
-/// The shipped arms: name, file, and the scene that they draw.
-const SHIPPED: [(&str, &str, &str); 6] = [
+/// A shipped arm, and the scene that it draws.
+struct ShippedArm {
+    name: &'static str,
+    file: &'static str,
+    scene: &'static str,
+    /// Quantities of wear that are other than those of the worn arm.
+    wear: &'static [(&'static str, f64)],
+    /// Depth to which the pen is sent, where it is not the scene's.
+    press_mm: Option<f64>,
+    /// Way by which the sheet lies nearer to the arm's base than in the scene, once it is made larger.
+    nearer_mm: f64,
+}
+
+/// Wear of DYNAMIXEL servos with metal gears, whose maker states 0.25° of play (15 arc minutes) and 4.1 N m or more at a stall:
+/// twice the play of new ones, and a sag that is to the so101's as their torques at a stall are.
+const METAL_WEAR: &[(&str, f64)] = &[("play_deg", 0.5), ("sag_deg_per_n_m", 0.15)];
+
+/// Depth for arms whose servos move the tip by 0.6 mm and more a count: all the way that a pen gives.
+const COARSE_PRESS_MM: Option<f64> = Some(2.0);
+
+const SHIPPED: [ShippedArm; 6] = [
     shipped!("so101", "tagged"),
     shipped!("so100", "so100"),
-    shipped!("koch", "koch"),
-    shipped!("openmanipulator-x", "openmanipulator_x"),
-    shipped!("widowx250s", "widowx"),
-    shipped!("vx300", "vx300"),
+    ShippedArm {
+        // Farther out its hand cannot be upright.
+        nearer_mm: 25.0,
+        ..shipped!("koch", "koch")
+    },
+    ShippedArm {
+        wear: METAL_WEAR,
+        ..shipped!("openmanipulator-x", "openmanipulator_x")
+    },
+    ShippedArm {
+        wear: METAL_WEAR,
+        press_mm: COARSE_PRESS_MM,
+        ..shipped!("widowx250s", "widowx")
+    },
+    ShippedArm {
+        wear: METAL_WEAR,
+        press_mm: COARSE_PRESS_MM,
+        ..shipped!("vx300", "vx300")
+    },
 ];
 
 /// Least width and height of a sheet that has room for the pattern beside four tags.
@@ -83,10 +120,11 @@ fn arms() -> anyhow::Result<()> {
         "| arm | as shipped | worn, not calibrated | calibrated | play found | truly, over the sheet |"
     );
     println!("|---|---|---|---|---|---|");
-    for (name, file, scene) in SHIPPED {
-        let scene = with_tags(scene)?;
-        let shipped = drawn(&SimulatedArm::new(name, file, &scene, &[])?)?;
-        let worn = worn(file, 1)?;
+    for shipped in &SHIPPED {
+        let ShippedArm { name, file, .. } = *shipped;
+        let scene = with_tags(shipped)?;
+        let new = drawn(&SimulatedArm::new(name, file, &scene, &[])?)?;
+        let worn = with_wear(&worn(file, 1)?, shipped.wear);
         let before = drawn(&SimulatedArm::new(name, &worn, &scene, &[])?)?;
         let arm = SimulatedArm::new(name, &worn, &scene, &[])?;
         let truly = arm.true_play()?;
@@ -94,7 +132,7 @@ fn arms() -> anyhow::Result<()> {
             Ok(after) => after,
             Err(why) => format!("{} | –", first_line(&why)),
         };
-        println!("| `{name}` | {shipped} | {before} | {after} | {truly} |");
+        println!("| `{name}` | {new} | {before} | {after} | {truly} |");
     }
     println!();
     Ok(())
@@ -185,11 +223,20 @@ fn as_modelled() -> anyhow::Result<String> {
         "zero_drift_deg_per_k",
     ];
     let text = worn(WORN, 1)?;
-    let lines = text.lines().map(|line| match line.split_once(" = ") {
-        Some((key, _)) if LEFT_OUT.contains(&key) => format!("{key} = 0.0"),
-        _ => line.to_owned(),
+    Ok(with_wear(&text, &LEFT_OUT.map(|key| (key, 0.0))))
+}
+
+/// Returns a worn arm's file with these of its quantities.
+fn with_wear(arm: &str, wear: &[(&str, f64)]) -> String {
+    let lines = arm.lines().map(|line| {
+        let key = line.split_once(" = ").map(|(key, _)| key);
+        let other = wear.iter().find(|(other, _)| key == Some(*other));
+        other.map_or_else(
+            || line.to_owned(),
+            |(key, value)| format!("{key} = {value:?}"),
+        )
     });
-    Ok(lines.collect::<Vec<_>>().join("\n"))
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 fn joints(arm: &Table) -> Vec<String> {
@@ -200,22 +247,29 @@ fn joints(arm: &Table) -> Vec<String> {
 }
 
 /// Returns a scene's file as scene `tagged`: with a tag in each corner of its sheet, which has room for the pattern.
-fn with_tags(scene: &str) -> anyhow::Result<String> {
-    let mut table: Table = scene.parse()?;
+fn with_tags(shipped: &ShippedArm) -> anyhow::Result<String> {
+    let mut table: Table = shipped.scene.parse()?;
     table.insert("name".to_owned(), "tagged".into());
     if table.contains_key("fiducials") {
         return Ok(toml::to_string(&table)?);
     }
-    let surface = &read(scene)?.surface;
+    let surface = &read(shipped.scene)?.surface;
     let [width_mm, height_mm] = surface.size_mm();
     let size_mm = [width_mm, height_mm].map(|mm| mm.max(SHEET_MM_MIN));
     let [right, top] = size_mm;
-    let corner = surface.at([(width_mm - right) / 2.0, (height_mm - top) / 2.0]);
+    let corner = surface.at([
+        (width_mm - right) / 2.0,
+        (height_mm - top) / 2.0 - shipped.nearer_mm,
+    ]);
     let origin = <[f64; 3]>::from(corner.point_m.coords);
     let sheet = table.get_mut("sheet").and_then(toml::Value::as_table_mut);
     let sheet = sheet.context("no [sheet]")?;
     sheet.insert("origin_m".to_owned(), numbers(&origin));
     sheet.insert("size_mm".to_owned(), numbers(&size_mm));
+    if let Some(press_mm) = shipped.press_mm {
+        let heights = Table::from_iter([("press_mm".to_owned(), press_mm.into())]);
+        table.insert("heights".to_owned(), heights.into());
+    }
     let mut text = toml::to_string(&table)?;
     text.push_str("\n[fiducials]\nfamily = \"36h11\"\nmoved_mm_max = 2.0\nmoved_deg_max = 1.0\n");
     let [side, edge] = TAG_MM;

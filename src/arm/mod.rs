@@ -106,7 +106,7 @@ pub struct JointFile {
     /// Margin to those limits that the arm always keeps.
     #[serde(default = "margin_rad_default")]
     pub margin_rad: Finite,
-    /// Fastest that it is ever sent.
+    /// Fastest that it is ever sent; never faster than 0.3 s of its acceleration, which is what a stop can brake.
     pub velocity_max_rad_s: Finite,
     /// Hardest that it is ever accelerated.
     pub acceleration_max_rad_s2: Finite,
@@ -232,6 +232,10 @@ pub struct ArmLimits {
     /// Hardest change of acceleration: from none to the hardest in [`RISE_S`].
     pub jerk_rad_s3: JointVector,
 }
+
+/// Time in which a joint's acceleration makes its greatest speed: half of it brakes a stop along the path, for 0.6 s at
+/// most.
+pub const STOPPABLE_S: f64 = 0.3;
 
 /// No joint's acceleration rises from nothing to its hardest in less than this.
 pub const RISE_S: f64 = 0.02;
@@ -627,7 +631,10 @@ fn limits(file: &ArmFile) -> ArmLimits {
     ArmLimits {
         lower_rad: each(&|j| j.lower_rad.get() + j.margin_rad.get()),
         upper_rad: each(&|j| j.upper_rad.get() - j.margin_rad.get()),
-        velocity_rad_s: each(&|j| j.velocity_max_rad_s.get()),
+        velocity_rad_s: each(&|j| {
+            let stoppable = j.acceleration_max_rad_s2.get() * STOPPABLE_S;
+            j.velocity_max_rad_s.get().min(stoppable)
+        }),
         acceleration_rad_s2: each(&|j| j.acceleration_max_rad_s2.get()),
         jerk_rad_s3: each(&|j| j.acceleration_max_rad_s2.get() / RISE_S),
     }

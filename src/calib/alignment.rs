@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use scene::Scene;
 use serde::Serialize;
 
 use super::report::{ResidualArrow, escaped, picture, verdict};
@@ -54,15 +55,22 @@ pub struct AlignmentResult {
 }
 
 impl AlignmentResult {
+    /// Returns what was found without points of its own.
+    #[must_use]
+    pub fn without_points(scene: &Scene, finding: FitFinding, next: String) -> Self {
+        Self {
+            scene: scene.title(),
+            revision: scene.revision.to_string(),
+            points: Vec::new(),
+            finding,
+            next,
+        }
+    }
+
     /// Points that were visited and not touched. All of them being off by the same is one cause:
     /// each one's residual is what is left of its error without their mean.
     #[must_use]
-    pub fn visited(
-        scene: String,
-        revision: String,
-        points: Vec<AlignedPoint>,
-        accept: &AcceptanceLimits,
-    ) -> Self {
+    pub fn visited(scene: &Scene, points: Vec<AlignedPoint>, accept: &AcceptanceLimits) -> Self {
         let tracked = points
             .iter()
             .map(|p| (p.name.as_str(), p.tracking_error_mm));
@@ -77,11 +85,8 @@ impl AlignmentResult {
                 .to_owned(),
         };
         Self {
-            scene,
-            revision,
             points: without_mean(points),
-            finding,
-            next,
+            ..Self::without_points(scene, finding, next)
         }
     }
 

@@ -12,7 +12,7 @@
 use arm::ArmModel;
 use base::units::{ArmMeasurement, ClockInstant, JointVector};
 
-/// Readings that are let pass while the tip comes to its speed.
+/// Readings that are let pass while the tip comes to its speed, at least.
 const SETTLE: usize = 30;
 
 /// Readings in the air from which it is learned what nothing feels like.
@@ -79,6 +79,9 @@ pub(super) struct ContactDetector {
     goal_mm: BaselineDrift,
     tip_mm: BaselineDrift,
     readings: usize,
+    first_tip_mm: Option<f64>,
+    /// Readings since the tip came to its speed.
+    learned: usize,
     beyond: usize,
     read_at: Option<ClockInstant>,
     /// Index and joint angles of the last reading without contact.
@@ -126,6 +129,8 @@ impl ContactDetector {
             goal_mm: BaselineDrift::default(),
             tip_mm: BaselineDrift::default(),
             readings: 0,
+            first_tip_mm: None,
+            learned: 0,
             beyond: 0,
             read_at: None,
             free: None,
@@ -138,9 +143,11 @@ impl ContactDetector {
             return ContactVerdict::Nothing;
         }
         self.readings += 1;
-        let Some(learned) = self.readings.checked_sub(SETTLE + 1) else {
+        if self.is_settling(reading) {
             return ContactVerdict::Nothing;
-        };
+        }
+        let learned = self.learned;
+        self.learned += 1;
         let most = self.score(reading, learned);
         if most < 0.5 {
             self.free = Some((learned, reading.seen.position_rad));
@@ -153,6 +160,17 @@ impl ContactDetector {
             Some((at, free_rad)) if at >= LEARN + GUARD => ContactVerdict::Contact { free_rad },
             _ => ContactVerdict::EarlyContact,
         }
+    }
+
+    /// Returns whether the tip has yet to come to its speed. Where friction holds a sagging arm, the tip stands below its goal
+    /// until that has come down to it.
+    fn is_settling(&mut self, reading: &ProbeReading<'_>) -> bool {
+        let (Some(goal_mm), Some(tip_mm)) = (reading.goal_mm, reading.tip_mm) else {
+            return self.readings <= SETTLE;
+        };
+        let first_mm = *self.first_tip_mm.get_or_insert(tip_mm);
+        let waits = self.learned == 0 && tip_mm < goal_mm && first_mm - tip_mm < DOWN_MM;
+        self.readings <= SETTLE || waits
     }
 
     /// Learns from a reading as long as it is air that is learned. Returns the largest share of a
@@ -305,7 +323,7 @@ mod tests {
     /// gives for joint, servo and tip.
     fn felt(air: u64, then: impl Fn(u64) -> (f64, f64, f64)) -> Option<(u64, ContactVerdict)> {
         let (mut feeler, dof) = feeler();
-        (1..=air + 200).find_map(|tick| {
+        (1..=air + 300).find_map(|tick| {
             let noise = if tick % 3 == 0 { 0.001 } else { 0.0 };
             let (behind, load, above_mm) = tick.checked_sub(air).map_or((0.0, 0.0, 0.0), &then);
             let seen = reading(dof, tick, behind + noise, load + noise * 5.0);
@@ -384,6 +402,30 @@ mod tests {
             });
             assert_eq!(last.last(), Some(ContactVerdict::EarlyContact));
         }
+    }
+
+    /// Friction holds a sagging arm below its goal until that has come down to the tip: nothing is learned meanwhile.
+    #[test]
+    fn waits_for_a_goal_that_comes_down_to_a_sagging_tip() {
+        let sags_mm = 2.5;
+        let held = move |ticks: u64| (0.0, 0.0, ticks as f64 * STEP_MM - sags_mm);
+        let follows = move |ticks| (0.0, 0.0, held(ticks).2.min(-0.8));
+        assert_eq!(felt(0, follows), None);
+        let falls = (sags_mm - 0.8) / STEP_MM;
+        let firm_from = falls as u64 + LEARN as u64 + 40;
+        let firm = |ticks: u64| {
+            (
+                0.0,
+                ticks.saturating_sub(firm_from) as f64 * 0.002,
+                follows(ticks).2,
+            )
+        };
+        assert!(contact(felt(0, firm)) > firm_from);
+        // A sheet holds it as well when its goal has come by.
+        let (tick, verdict) = felt(0, held).unwrap();
+        let by = (sags_mm / STEP_MM) as u64;
+        assert_eq!(verdict, ContactVerdict::EarlyContact);
+        assert!((by + LEARN as u64).abs_diff(tick) < 5, "{tick}");
     }
 
     #[test]

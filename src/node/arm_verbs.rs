@@ -12,7 +12,7 @@ use call::{Refusal, refusal};
 use catalogue::EVERYWHERE;
 use fleet::stop_fan_out::FleetStop;
 use gate::HoldAt;
-use motion::{MotionState, StopReport};
+use motion::{MotionError, MotionState, StopReport};
 use permit::{ActorRank, StopLatch};
 use tools::{AttachedArm, Node, stop_line};
 
@@ -148,6 +148,11 @@ pub(crate) async fn hold(node: &Node, now: bool) -> VerbReply {
             Ok(Ok(())) if now => is_held(seat).await,
             Ok(Ok(())) => Ok(format!(
                 "{}: holds at the stroke's end; `steadyhand resume` goes on, `steadyhand stop` ends it",
+                seat.name
+            )),
+            // Held is what was asked for.
+            Ok(Err(MotionError::HeldAlready)) => Ok(format!(
+                "{}: held already, pen up; `steadyhand resume` goes on, `steadyhand stop` ends it",
                 seat.name
             )),
             Ok(Err(why)) => Err(refusal!("{}: {why}", seat.name)),

@@ -67,8 +67,8 @@ pub enum OperatorVerb {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         measured_mm: Option<[f64; 2]>,
     },
-    /// Draw a scene as it is.
-    Stroke {
+    /// Draw a scene for the first time: with its pens pressed less.
+    FirstInk {
         /// The scene.
         scene: String,
     },
@@ -186,7 +186,7 @@ impl OperatorVerb {
                 | Self::Resume
                 | Self::Jog { .. }
                 | Self::Align { .. }
-                | Self::Stroke { .. }
+                | Self::FirstInk { .. }
         )
     }
 

@@ -13,7 +13,7 @@ use args::ReceivedArguments;
 use base::wording::duration;
 use permit::ActorRank;
 use serde_json::{Value, json};
-use tools::{AwaitedPen, DrawingAssent, DrawingOrder, Node, RemoteCallWatch, ToolRequest};
+use tools::{AwaitedPen, DrawingAssent, DrawingOrder, Node, RemoteCallWatch, Reply, ToolRequest};
 
 /// Runs a verb of an authenticated operator and records it.
 pub async fn run_for_operator(node: &Arc<Node>, caller: &str, verb: OperatorVerb) -> VerbReply {
@@ -83,9 +83,9 @@ async fn act(node: &Arc<Node>, verb: OperatorVerb) -> VerbReply {
             let asked = json!({ "scene": scene, "touch": touch, "ink": ink });
             align(node, asked, measured_mm).await
         }
-        OperatorVerb::Stroke { scene } => {
-            let arguments = json!({ "scene": scene });
-            call(node, "stroke", ReceivedArguments::Value(arguments)).await
+        OperatorVerb::FirstInk { scene } => {
+            let reply = node.draw_first_ink(&scene).await;
+            reply.map_or_else(VerbReply::failed, |reply| VerbReply::of_tool(&reply))
         }
         OperatorVerb::Status => status(node).await,
         OperatorVerb::Jobs { id, json } => job_list::jobs_reply(&node.state, id.as_deref(), json),
@@ -275,8 +275,15 @@ pub(super) async fn call(node: &Arc<Node>, tool: &str, arguments: ReceivedArgume
     let reply = Arc::clone(node)
         .call(request, RemoteCallWatch::unobserved())
         .await;
-    VerbReply {
-        done: !reply.is_error,
-        ..VerbReply::with_data(&reply.text, &reply.structured)
+    VerbReply::of_tool(&reply)
+}
+
+impl VerbReply {
+    /// Passes a tool's reply on.
+    fn of_tool(reply: &Reply) -> Self {
+        Self {
+            done: !reply.is_error,
+            ..Self::with_data(&reply.text, &reply.structured)
+        }
     }
 }

@@ -11,6 +11,13 @@ const TRIM_STEP_MM: f64 = 0.1;
 /// Slowest drawing, as a share of what the scene says.
 const TRIM_PERCENT_LEAST: f64 = 10.0;
 
+/// Most by which the first ink on a sheet is drawn higher: an arm that counts coarsely stands up to a quarter of a millimetre
+/// beside its height, and no ink has shown yet where the sheet lies.
+const FIRST_INK_MM_MAX: f64 = 0.3;
+
+/// Share of a pen's depth by which it is at most drawn higher then.
+const FIRST_INK_SHARE: f64 = 0.35;
+
 /// A correction of a drawing. The default changes nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
@@ -57,6 +64,17 @@ impl Default for DrawingTrim {
 }
 
 impl DrawingTrim {
+    /// Returns the trim of the first ink on a scene's sheet.
+    #[must_use]
+    pub fn of_first_ink(scene: &Scene) -> Self {
+        let raise_mm = (FIRST_INK_SHARE * least_press_mm(scene)).min(FIRST_INK_MM_MAX);
+        let steps = (raise_mm / TRIM_STEP_MM + 1e-6).floor();
+        Self {
+            raise_mm: Finite::new(steps * TRIM_STEP_MM).unwrap_or_default(),
+            ..Self::default()
+        }
+    }
+
     /// Returns whether it changes anything.
     #[must_use]
     pub fn is_none(&self) -> bool {
@@ -82,8 +100,7 @@ impl DrawingTrim {
         if !(TRIM_PERCENT_LEAST..=100.0).contains(&percent) {
             return Err(DrawingTrimError::Speed(percent));
         }
-        let presses = scene.pens.iter().map(|pen| scene.press_mm(pen));
-        let most_mm = presses.fold(f64::INFINITY, f64::min);
+        let most_mm = least_press_mm(scene);
         if raise_mm > most_mm + 1e-9 {
             return Err(DrawingTrimError::OffTheSheet { raise_mm, most_mm });
         }
@@ -97,6 +114,12 @@ impl DrawingTrim {
             ..pen.clone()
         }
     }
+}
+
+/// Returns the depth of the pen that is sent least deep; infinite without pens.
+fn least_press_mm(scene: &Scene) -> f64 {
+    let presses = scene.pens.iter().map(|pen| scene.press_mm(pen));
+    presses.fold(f64::INFINITY, f64::min)
 }
 
 impl Scene {
@@ -158,6 +181,21 @@ mod tests {
         ] {
             let trimmed = scene.trimmed(&trim(raise_mm, percent));
             assert!(trimmed.is_err(), "{raise_mm} {percent}");
+        }
+    }
+
+    #[test]
+    fn first_ink_is_pressed_less_and_still_touches() {
+        let library = SceneLibrary::new(None);
+        for (name, raise_mm) in [("default", 0.3), ("pens_by_hand", 0.2)] {
+            let scene = library.scene(name, None).unwrap();
+            let trim = DrawingTrim::of_first_ink(&scene);
+            assert!(
+                (trim.raise_mm.get() - raise_mm).abs() < 1e-9,
+                "{name}: {trim:?}"
+            );
+            let trimmed = scene.trimmed(&trim).unwrap();
+            assert!(trimmed.pens.iter().all(|pen| trimmed.press_mm(pen) > 0.3));
         }
     }
 }

@@ -20,9 +20,10 @@ use super::sheet_check;
 use super::stroke::rounded;
 use base::wording::{count, millimetres};
 use calib::{AlignedPoint, AlignmentResult, ResolutionClass};
+use call::refusal;
 use motion::VisitReading;
 use plan::{self, VisitPoint, VisitTarget};
-use scene::{Order as DrawingOrder, Scene, SheetStroke};
+use scene::{DrawingTrim, Order as DrawingOrder, Scene, SheetStroke};
 
 /// Distance from the sheet's edges to the visited corners.
 const INSET_MM: f64 = 8.0;
@@ -97,8 +98,7 @@ async fn align(errand: JobContext, scene: Arc<Scene>) -> Result<Reply, JobError>
     let points = measure(&scene, &visits, &done.visits);
     let strokes = draw_cross(&errand, &scene).await?;
     let found = AlignmentResult::visited(
-        scene.title(),
-        scene.revision.to_string(),
+        &scene,
         points,
         &ResolutionClass::of_arm(&scene.arm).accept(),
     );
@@ -213,7 +213,9 @@ async fn draw_cross(errand: &JobContext, scene: &Arc<Scene>) -> Result<usize, Jo
             [x, y + CROSS_MM],
         ),
     ];
-    let (planned, start) = (Arc::clone(scene), errand.start()?);
+    let lighter = scene.trimmed(&DrawingTrim::of_first_ink(scene));
+    let lighter = Arc::new(lighter.map_err(|error| JobError::Refused(refusal!("{error}")))?);
+    let (planned, start) = (Arc::clone(&lighter), errand.start()?);
     let plan = errand
         .plan(move |watch| {
             plan::draw_strokes(
@@ -225,7 +227,7 @@ async fn draw_cross(errand: &JobContext, scene: &Arc<Scene>) -> Result<usize, Jo
             )
         })
         .await?;
-    errand.run(scene, permit, &plan).await?;
+    errand.run(&lighter, permit, &plan).await?;
     Ok(plan.report.stroke_count)
 }
 

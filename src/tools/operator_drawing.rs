@@ -12,7 +12,10 @@ use super::motion_job::{MotionJobRequest, StartedJob};
 use super::node::check_is_for;
 use super::pen_change::CHANGE_WITHIN;
 use super::stroke::{self, DrawingScope};
-use super::{AttachedArm, Node, calibration_check, job_scene, motion_job, resume, sheet_check};
+use super::{
+    AttachedArm, Node, RemoteCallWatch, Reply, calibration_check, job_scene, motion_job, resume,
+    sheet_check,
+};
 use call::{Refusal, refusal};
 use job::{AcceptedJob, DrawingOrigin, JournalDrawing, PastJob};
 use permit::{ActorRank, PermitError};
@@ -28,7 +31,7 @@ const ENABLED_BEYOND: Duration = Duration::from_secs(15 * 60);
 const ENABLED_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A drawing that an operator asks for.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct DrawingOrder {
     /// The scene that says where the sheet lies and what draws.
     pub scene: String,
@@ -167,6 +170,39 @@ impl Node {
             StartedJob::UnderWay(job) | StartedJob::DoneBefore(job) => Ok(job.card().id),
             StartedJob::Busy(reply) => Err(reply.into()),
         }
+    }
+
+    /// Draws a scene's own design as the first ink on its sheet: with the pens pressed less. Waits for its end.
+    ///
+    /// # Errors
+    /// Why nothing was begun.
+    pub async fn draw_first_ink(self: &Arc<Self>, scene: &str) -> Result<Reply, Refusal> {
+        let whole = self.scenes.scene(scene, None)?;
+        let trim = DrawingTrim::of_first_ink(&whole);
+        let drawing = ResolvedDrawing {
+            seat: Arc::clone(self.arm_for(&whole, None)?),
+            scene: Arc::new(whole.trimmed(&trim).map_err(|error| refusal!("{error}"))?),
+            scope: DrawingScope::default(),
+            past: None,
+            repeated: None,
+        };
+        if let Some(why) = hindrance(self, &drawing, false) {
+            return Err(Refusal::new(why));
+        }
+        let order = DrawingOrder {
+            scene: scene.to_owned(),
+            trim: Some(trim),
+            ..DrawingOrder::default()
+        };
+        let call = self.drawing_job(&order, &drawing)?;
+        let ResolvedDrawing {
+            seat, scene, scope, ..
+        } = drawing;
+        sheet_check::check(self, &seat, &scene).await?;
+        let work = move |errand| stroke::draw(errand, scene, scope);
+        let started = motion_job::start_job(self, &seat, call, work);
+        let watch = RemoteCallWatch::unobserved();
+        Ok(started.ended(self, &seat, &watch).await)
     }
 
     /// Finds the arm and builds the scene of an order.

@@ -570,10 +570,7 @@ fn leave_that_ends_during_a_job_holds_it_at_a_strokes_end() {
     std::thread::scope(|scope| {
         let stroke = || call(&bench, node, &["stroke", r#"{"scene":"short"}"#]);
         let drawn = scope.spawn(stroke);
-        let began = Instant::now();
-        while verb(&["hold", "--now"]) != Some(0) {
-            assert!(began.elapsed() < PATIENCE, "it never moved");
-        }
+        bench.hold();
         wait_until_held(&bench, node);
         // So long as it takes to say so, on a machine that is busy.
         let began = Instant::now();

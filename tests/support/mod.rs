@@ -104,6 +104,19 @@ impl Bench {
         self.command(args).output().unwrap()
     }
 
+    /// Holds a drawing that has begun, or is about to: a busy machine may see it held later than it is waited for.
+    pub(crate) fn hold(&self) {
+        let began = Instant::now();
+        loop {
+            let held = self.run(&["hold", "--now"]);
+            if held.status.success() {
+                return;
+            }
+            let said = String::from_utf8_lossy(&held.stdout);
+            assert!(began.elapsed() < PATIENCE, "never held: {said}");
+        }
+    }
+
     /// `call`s a tool in a process of its own: exit code and structured result.
     pub(crate) fn call(&self, args: &[&str]) -> (i32, Value) {
         let mut all = vec!["call", "--json"];

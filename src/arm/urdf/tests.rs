@@ -274,7 +274,7 @@ fn the_left_of_two_arms_is_where_its_urdf_puts_it() {
     let found = import(TWO_ARMS, &ask).unwrap();
     let arm = ArmModel::new(found.file.clone()).unwrap();
     assert_eq!(arm.dof(), 6);
-    assert!((arm.limits.velocity_rad_s[5] - 7.0).abs() < 1e-12);
+    assert!((found.file.joints[5].velocity_max_rad_s.get() - 7.0).abs() < 1e-12);
     let q = [0.4, 1.1, 0.9, -0.3, 0.5, -1.2];
     let (z, x) = ([0.0, 0.0, 1.0], [1.0, 0.0, 0.0]);
     let (y, minus_y, minus_z) = ([0.0, 1.0, 0.0], [0.0, -1.0, 0.0], [0.0, 0.0, -1.0]);

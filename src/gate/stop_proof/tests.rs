@@ -630,3 +630,20 @@ fn a_lift_into_a_keep_out_is_none() {
         "{said:?}"
     );
 }
+
+/// An arm is never planned faster than a stop can brake.
+#[test]
+fn the_fastest_speed_of_a_joint_is_stopped_in_time() {
+    let brakes_s = BRAKE_SHARE * BRAKE_TICKS_MAX * plan::PERIOD.as_secs_f64();
+    assert!((arm::STOPPABLE_S - brakes_s).abs() < 1e-12);
+    let text = include_str!("../../../scenes/arms/vx300.toml");
+    let fast = text.replace("velocity_max_rad_s = 2.5", "velocity_max_rad_s = 20.0");
+    assert_ne!(fast, text);
+    let limits = arm::ArmModel::new(toml::from_str(&fast).unwrap())
+        .unwrap()
+        .limits;
+    let speeds = limits.velocity_rad_s.iter();
+    for (speed, hardest) in speeds.zip(limits.acceleration_rad_s2.iter()) {
+        assert!(*speed <= hardest * brakes_s + 1e-12, "{speed}");
+    }
+}

@@ -200,16 +200,14 @@ async fn wait_for_person(
     };
     let store = CalibrationStore::of_state(&errand.node.state);
     super::touch::keep(store, &session, scene).await?;
-    let found = AlignmentResult {
-        scene: scene.title(),
-        revision: scene.revision.to_string(),
-        points: Vec::new(),
-        finding: FitFinding {
+    let found = AlignmentResult::without_points(
+        scene,
+        FitFinding {
             verdict: FitVerdict::Usable,
             reasons: vec!["no camera sees this sheet: nothing of the ink is read yet".to_owned()],
         },
         next,
-    };
+    );
     let reply = Reply::done(format!(
         "pattern drawn: {} of it are to be measured by a person; nothing is proposed until then",
         count(gaps.len(), "gap")
@@ -242,13 +240,7 @@ async fn propose(
         CalibrationKind::Play => "play and sag of the joints",
         _ => "the sheet's place and its correction",
     };
-    let found = AlignmentResult {
-        scene: scene.title(),
-        revision: scene.revision.to_string(),
-        points: Vec::new(),
-        next: next(&assessed),
-        finding: assessed.finding.clone(),
-    };
+    let found = AlignmentResult::without_points(scene, assessed.finding.clone(), next(&assessed));
     let reply = Reply::done(format!(
         "pattern drawn and read: {}; {what}: proposed, and nothing is saved until an operator accepts it",
         fit.words()
@@ -267,13 +259,11 @@ fn next(assessed: &calib::TouchAssessment) -> String {
 
 /// The answer where ink and plan agree as far as can be known.
 fn nothing(errand: &JobContext, scene: &Scene, fit: &InkFit) -> Reply {
-    let found = AlignmentResult {
-        scene: scene.title(),
-        revision: scene.revision.to_string(),
-        points: Vec::new(),
-        next: "stroke draws the design".to_owned(),
-        finding: FitFinding::good(),
-    };
+    let found = AlignmentResult::without_points(
+        scene,
+        FitFinding::good(),
+        "stroke draws the design".to_owned(),
+    );
     let words = fit.words();
     let reply = Reply::done(format!(
         "pattern drawn and read: {words}; nothing is significant, and nothing is proposed"
@@ -291,13 +281,11 @@ fn unread(errand: &JobContext, scene: &Scene, look: &CameraCapture, read: &InkRe
     );
     let mut finding = FitFinding::good();
     finding.redo(why.clone());
-    let found = AlignmentResult {
-        scene: scene.title(),
-        revision: scene.revision.to_string(),
-        points: Vec::new(),
-        next: "put a clean sheet and align with ink again".to_owned(),
+    let found = AlignmentResult::without_points(
+        scene,
         finding,
-    };
+        "put a clean sheet and align with ink again".to_owned(),
+    );
     let reply = Reply::failed(why.clone()).with("code", "ink_unread");
     super::report(errand, scene, &found, reply, &why)
 }

@@ -83,13 +83,8 @@ fn proposed(
 ) -> Result<Reply, Box<Reply>> {
     let store = CalibrationStore::of_state(&order.node.state);
     let assessed = keep(&store, session, scene).map_err(|why| refused(&why.to_string()).boxed())?;
-    let found = AlignmentResult {
-        scene: scene.title(),
-        revision: scene.revision.to_string(),
-        points: Vec::new(),
-        next: next_step(&assessed),
-        finding: assessed.finding.clone(),
-    };
+    let found =
+        AlignmentResult::without_points(scene, assessed.finding.clone(), next_step(&assessed));
     let reply = Reply::done(format!(
         "{what}: proposed; nothing moved, and nothing is saved until an operator accepts it"
     ))

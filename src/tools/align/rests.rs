@@ -68,13 +68,11 @@ pub(super) async fn propose(
     };
     let store = CalibrationStore::of_state(&errand.node.state);
     let assessed = super::touch::keep(store, &session, scene).await?;
-    let found = AlignmentResult {
-        scene: scene.title(),
-        revision: scene.revision.to_string(),
-        points: Vec::new(),
-        next: reading::next_step(&assessed),
-        finding: assessed.finding.clone(),
-    };
+    let found = AlignmentResult::without_points(
+        scene,
+        assessed.finding.clone(),
+        reading::next_step(&assessed),
+    );
     let reply = Reply::done(format!(
         "{}: the pen would come to another height than it is sent. Nothing was touched yet; this is proposed, and nothing is saved until an operator accepts it; touched again without that, the sheet is felt as it is",
         fit.new_words().join("; ")

@@ -73,11 +73,12 @@ pub(super) async fn align(errand: JobContext, scene: Arc<Scene>) -> Result<Reply
     }
     let assessed = keep(store, &session, &scene).await?;
     let found = AlignmentResult {
-        scene: scene.title(),
-        revision: scene.revision.to_string(),
         points: points(&scene, &session, &places, Some(&assessed)),
-        next: reading::next_step(&assessed),
-        finding: assessed.finding.clone(),
+        ..AlignmentResult::without_points(
+            &scene,
+            assessed.finding.clone(),
+            reading::next_step(&assessed),
+        )
     };
     let message = format!(
         "{} touched, {TOUCHES} times each: the sheet lies {} and {:.2}° from where the scene puts it; proposed, and nothing is saved until an operator accepts it",
@@ -254,7 +255,7 @@ fn missed_words(
         format!(", the tip {height_mm:.1} mm above where the scene puts the sheet")
     });
     let why = format!(
-        "the sheet lies higher than the scene says: at `{name}` the tip touched before it had moved freely{stood}; at most {PROBE_DEPTH_MM} mm higher can be measured. The tip went back to {PROBE_FROM_MM} mm above where the scene puts the sheet, and may still touch it"
+        "at `{name}` the tip was held back before it had moved freely{stood}; the sheet lies higher than the scene says, of which at most {PROBE_DEPTH_MM} mm can be measured, or play and friction hold the tip that long. It went back to {PROBE_FROM_MM} mm above where the scene puts the sheet, and may still touch it"
     );
     ("early_contact", why)
 }
@@ -270,14 +271,15 @@ fn not_measured(
     let mut finding = FitFinding::good();
     finding.redo(why.clone());
     let found = AlignmentResult {
-        scene: scene.title(),
-        revision: scene.revision.to_string(),
         points: points(scene, session, places, None),
-        next: format!(
-            "touch the sheet by hand: `steadyhand calibrate touch sheet --scene {} --of origin`",
-            scene.name
-        ),
-        finding,
+        ..AlignmentResult::without_points(
+            &scene,
+            finding,
+            format!(
+                "touch the sheet by hand: `steadyhand calibrate touch sheet --scene {} --of origin`",
+                scene.name
+            ),
+        )
     };
     let reply = Reply::failed(why).with("code", code);
     report(errand, scene, &found, reply, &found.describe())

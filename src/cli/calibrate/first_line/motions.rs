@@ -113,7 +113,7 @@ impl Guide<'_> {
 
     pub(super) async fn line(&mut self) -> anyhow::Result<StepEnd> {
         let scene = self.scene.clone();
-        self.moves(OperatorVerb::Stroke { scene }).await
+        self.moves(OperatorVerb::FirstInk { scene }).await
     }
 
     /// Has the node move with a person's leave, and follows it to its end; Enter and Ctrl-C stop the arm.
