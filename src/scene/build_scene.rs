@@ -36,7 +36,7 @@ pub const PROBE_MM_S: f64 = 2.0;
 
 /// Start height of a probe over the believed sheet, in mm: high enough to learn the servos' readings without contact,
 /// and then to find a sheet that lies as much higher as one that lies [`PROBE_DEPTH_MM`] lower.
-pub const PROBE_FROM_MM: f64 = PROBE_DEPTH_MM + 4.0;
+pub const PROBE_FROM_MM: f64 = PROBE_DEPTH_MM + 3.0;
 
 /// Depth below the believed sheet at which a probe gives up, in mm.
 pub const PROBE_DEPTH_MM: f64 = 5.0;

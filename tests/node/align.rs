@@ -208,7 +208,7 @@ fn a_persons_touches_are_not_added_to_what_was_proposed_without_any() {
 /// A tip that presses from the start learns the sheet's resistance as if it were air.
 #[test]
 fn refuses_a_sheet_that_lies_higher_than_a_probe_can_tell_from_air() {
-    for higher_mm in [7.0, 10.0] {
+    for higher_mm in [6.0, 9.0] {
         let practice = Practice::new(0.005 + higher_mm / 1e3);
         let result = practice.align(r#"{"scene": "short", "touch": true}"#);
         assert_eq!(result["success"], false, "{higher_mm}: {result:#}");

@@ -151,8 +151,8 @@ const RULER_MM: f64 = 0.3;
 /// How far 95 of 100 places of the ink may be from the design.
 const OFF_MM_MAX: f64 = 1.0;
 
-/// How deep a tip may be in the sheet: a millimetre as the scene says, the gate's quarter of one, and what a touch does not tell.
-const DEEP_MM_MAX: f64 = 1.5;
+/// How deep a tip may be in the sheet: a millimetre as the scene says, and the gate's quarter of one.
+const DEEP_MM_MAX: f64 = 1.25;
 
 /// Gears with the wear of `so101-worn` and this much play, which gravity keeps on one side where it can.
 fn worn_gears(seed: u64, play_deg: f64) -> String {
