@@ -407,25 +407,21 @@ mod tests {
     /// Friction holds a sagging arm below its goal until that has come down to the tip: nothing is learned meanwhile.
     #[test]
     fn waits_for_a_goal_that_comes_down_to_a_sagging_tip() {
-        let sags_mm = 2.5;
-        let held = move |ticks: u64| (0.0, 0.0, ticks as f64 * STEP_MM - sags_mm);
-        let follows = move |ticks| (0.0, 0.0, held(ticks).2.min(-0.8));
+        // Readings in which the goal comes down to the tip, and to where the tip begins to follow.
+        let (down, follows_from) = (128, 87);
+        let held = |ticks: u64| (0.0, 0.0, (ticks as f64 - down as f64) * STEP_MM);
+        let follows = |ticks: u64| held(ticks.min(follows_from));
         assert_eq!(felt(0, follows), None);
-        let falls = (sags_mm - 0.8) / STEP_MM;
-        let firm_from = falls as u64 + LEARN as u64 + 40;
+        let firm_from = follows_from + LEARN as u64 + 40;
         let firm = |ticks: u64| {
-            (
-                0.0,
-                ticks.saturating_sub(firm_from) as f64 * 0.002,
-                follows(ticks).2,
-            )
+            let load = ticks.saturating_sub(firm_from) as f64 * 0.002;
+            (0.0, load, follows(ticks).2)
         };
         assert!(contact(felt(0, firm)) > firm_from);
         // A sheet holds it as well when its goal has come by.
         let (tick, verdict) = felt(0, held).unwrap();
-        let by = (sags_mm / STEP_MM) as u64;
         assert_eq!(verdict, ContactVerdict::EarlyContact);
-        assert!((by + LEARN as u64).abs_diff(tick) < 5, "{tick}");
+        assert!((down + LEARN as u64).abs_diff(tick) < 5, "{tick}");
     }
 
     #[test]

@@ -273,7 +273,7 @@ fn not_measured(
     let found = AlignmentResult {
         points: points(scene, session, places, None),
         ..AlignmentResult::without_points(
-            &scene,
+            scene,
             finding,
             format!(
                 "touch the sheet by hand: `steadyhand calibrate touch sheet --scene {} --of origin`",
