@@ -96,6 +96,19 @@ pub(super) struct ResolvedDrawing {
     pub(super) repeated: Option<PastJob>,
 }
 
+impl ResolvedDrawing {
+    /// Returns the drawing of a scene's whole design.
+    fn new(seat: &Arc<AttachedArm>, scene: Arc<Scene>) -> Self {
+        Self {
+            seat: Arc::clone(seat),
+            scene,
+            scope: DrawingScope::default(),
+            past: None,
+            repeated: None,
+        }
+    }
+}
+
 /// Reason that an order stands for no drawing.
 pub(super) enum UnresolvedDrawing {
     /// The design does not fit its sheet.
@@ -160,13 +173,11 @@ impl Node {
         }
         sheet_check::check(self, &seat, &scene).await?;
         self.enable_drawing(&seat, &scene, assent.duration_s)?;
-        let call = self.drawing_job(order, &drawing)?;
         let scope = DrawingScope {
             plan: Some(stroke::same_hash(&assent.plan)),
             ..drawing.scope
         };
-        let work = move |errand| stroke::draw(errand, scene, scope);
-        match motion_job::start_job(self, &seat, call, work) {
+        match self.start_drawing(order, ResolvedDrawing { scope, ..drawing })? {
             StartedJob::UnderWay(job) | StartedJob::DoneBefore(job) => Ok(job.card().id),
             StartedJob::Busy(reply) => Err(reply.into()),
         }
@@ -179,13 +190,8 @@ impl Node {
     pub async fn draw_first_ink(self: &Arc<Self>, scene: &str) -> Result<Reply, Refusal> {
         let whole = self.scenes.scene(scene, None)?;
         let trim = DrawingTrim::of_first_ink(&whole);
-        let drawing = ResolvedDrawing {
-            seat: Arc::clone(self.arm_for(&whole, None)?),
-            scene: Arc::new(whole.trimmed(&trim).map_err(|error| refusal!("{error}"))?),
-            scope: DrawingScope::default(),
-            past: None,
-            repeated: None,
-        };
+        let lighter = whole.trimmed(&trim).map_err(|error| refusal!("{error}"))?;
+        let drawing = ResolvedDrawing::new(self.arm_for(&whole, None)?, Arc::new(lighter));
         if let Some(why) = hindrance(self, &drawing, false) {
             return Err(Refusal::new(why));
         }
@@ -194,15 +200,25 @@ impl Node {
             trim: Some(trim),
             ..DrawingOrder::default()
         };
-        let call = self.drawing_job(&order, &drawing)?;
+        let seat = Arc::clone(&drawing.seat);
+        sheet_check::check(self, &seat, &drawing.scene).await?;
+        let started = self.start_drawing(&order, drawing)?;
+        let watch = RemoteCallWatch::unobserved();
+        Ok(started.ended(self, &seat, &watch).await)
+    }
+
+    /// Begins the job of a drawing that nothing hinders.
+    fn start_drawing(
+        self: &Arc<Self>,
+        order: &DrawingOrder,
+        drawing: ResolvedDrawing,
+    ) -> Result<StartedJob, Refusal> {
+        let call = self.drawing_job(order, &drawing)?;
         let ResolvedDrawing {
             seat, scene, scope, ..
         } = drawing;
-        sheet_check::check(self, &seat, &scene).await?;
         let work = move |errand| stroke::draw(errand, scene, scope);
-        let started = motion_job::start_job(self, &seat, call, work);
-        let watch = RemoteCallWatch::unobserved();
-        Ok(started.ended(self, &seat, &watch).await)
+        Ok(motion_job::start_job(self, &seat, call, work))
     }
 
     /// Finds the arm and builds the scene of an order.
@@ -234,13 +250,7 @@ impl Node {
         let library = self.scenes.with_drawing(design.clone());
         let scene = library.scene(&order.scene, order.overlay.as_deref())?;
         let seat = self.arm_for(&scene, order.arm.as_deref())?;
-        Ok(ResolvedDrawing {
-            seat: Arc::clone(seat),
-            scene,
-            scope: DrawingScope::default(),
-            past: None,
-            repeated: None,
-        })
+        Ok(ResolvedDrawing::new(seat, scene))
     }
 
     /// Returns the whole drawing of an earlier job, in the scene as it was then.
@@ -264,11 +274,8 @@ impl Node {
         let scene = job_scene::of_job(&self.scenes, &self.state, &past).map_err(cannot)?;
         check_is_for(seat, &scene).map_err(cannot)?;
         Ok(ResolvedDrawing {
-            seat: Arc::clone(seat),
-            scene,
-            scope: DrawingScope::default(),
-            past: None,
             repeated: Some(past),
+            ..ResolvedDrawing::new(seat, scene)
         })
     }
 

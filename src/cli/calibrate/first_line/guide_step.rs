@@ -94,7 +94,7 @@ const FEEL: GuideStepWords = GuideStepWords {
 
 const ALIGN: GuideStepWords = GuideStepWords {
     title: "align",
-    why: "the arm visits the sheet's corners and draws a cross in its middle: the first ink, and small",
+    why: "the arm visits the sheet's corners and draws a cross in its middle: the first ink, small, and pressed up to 0.3 mm less than the scene says",
     takes: "a minute",
     known: "how well the servos come to their goals",
 };
@@ -108,7 +108,7 @@ const CROSS: GuideStepWords = GuideStepWords {
 
 const LINE: GuideStepWords = GuideStepWords {
     title: "the first line",
-    why: "it is what all of this was for",
+    why: "it is what all of this was for; the pen is pressed up to 0.3 mm less than the scene says",
     takes: "a minute or two",
     known: "how far the ink is from the design, where something can see it",
 };
