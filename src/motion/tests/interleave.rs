@@ -519,12 +519,20 @@ impl Bench {
         }
     }
 
+    async fn stop(&self) -> StopReport {
+        let ticket = self.motion.stop(ActorRank::Planner, false);
+        self.motion.stopped(ticket).await.unwrap()
+    }
+
     async fn end(&mut self) {
         self.shared.sim.break_it(SimulatedFault::Speak(2));
         self.shared.over.store(true, Ordering::SeqCst);
         let was_emergency = self.shared.permits.latched();
-        let ticket = self.motion.stop(ActorRank::Planner, false);
-        let report = self.motion.stopped(ticket).await.unwrap();
+        // This stop may share the end of one before it, whose time a silent servo has used up.
+        let mut report = self.stop().await;
+        if !report.verified {
+            report = self.stop().await;
+        }
         assert!(report.verified, "{report:?}");
         self.shared.permits.emergency_is_kept().await.unwrap();
         let on_disk = latch_file(&self.folder).exists();
