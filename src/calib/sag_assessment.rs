@@ -24,10 +24,11 @@ impl SagFit {
     /// Fits what was read where the arm stood still.
     #[must_use]
     pub fn new(arm: &ArmModel, rests: &[RestReading]) -> Self {
+        let old = compensation_now(arm);
         Self {
-            sag: sags(arm, rests),
+            sag: sags(arm, rests, &values(&old, SAG_KEY)),
             names: (0..arm.dof()).map(|joint| arm.joint_name(joint)).collect(),
-            old: compensation_now(arm),
+            old,
         }
     }
 
@@ -37,13 +38,14 @@ impl SagFit {
         self.values() != self.old
     }
 
-    /// Returns what the arm's file would say: what it says where nothing else shows, and no sag where none is significant.
+    /// Returns what the arm's file would say: what it says where nothing else shows or where postures that a fit has not seen speak
+    /// against it, and no sag where none is significant.
     pub(super) fn values(&self) -> FileValues {
         let all = self.sag.iter().zip(values(&self.old, SAG_KEY));
         let sag = all.map(|(found, old)| {
             let Some(sag) = found else { return old };
             let least = SAG_AGAIN_DEG_PER_N_M.max(SIGNIFICANT * sag.sigma_deg_per_n_m);
-            match (sag.deg_per_n_m - old).abs() > least {
+            match sag.foretells() && (sag.deg_per_n_m - old).abs() > least {
                 false => old,
                 true if sag.is_significant() => rounded(sag.deg_per_n_m),
                 true => 0.0,
@@ -90,6 +92,7 @@ impl SagFit {
                 [
                     (format!("{name}_sag_deg_per_n_m"), sag.deg_per_n_m),
                     (format!("{name}_sag_95_deg_per_n_m"), bound),
+                    (format!("{name}_sag_unseen_deg"), sag.unseen_deg),
                 ]
             })
         })
@@ -119,11 +122,22 @@ mod tests {
     use crate::ink_assessment::PLAY_KEY;
 
     fn fit(deg_per_n_m: f64, sigma_deg_per_n_m: f64, old: f64) -> SagFit {
+        fit_beside(deg_per_n_m, sigma_deg_per_n_m, old, 0.02)
+    }
+
+    fn fit_beside(
+        deg_per_n_m: f64,
+        sigma_deg_per_n_m: f64,
+        old: f64,
+        known_off_deg: f64,
+    ) -> SagFit {
         let of = |key: &str, value: f64| (key.to_owned(), vec![value]);
         SagFit {
             sag: vec![Some(JointSag {
                 deg_per_n_m,
                 sigma_deg_per_n_m,
+                unseen_deg: 0.01,
+                known_off_deg,
             })],
             names: vec!["shoulder".to_owned()],
             old: [of(PLAY_KEY, 0.3), of(SAG_KEY, old)].into(),
@@ -145,5 +159,7 @@ mod tests {
         let none = fit(0.01, 0.02, 0.3);
         assert_eq!(values(&none.values(), SAG_KEY), [0.0]);
         assert_eq!(none.new_words().len(), 1);
+        // What postures that a fit has not seen speak against is not proposed.
+        assert!(!fit_beside(0.2, 0.02, 0.05, 0.01).differs());
     }
 }

@@ -108,9 +108,10 @@ async fn align(errand: JobContext, scene: Arc<Scene>) -> Result<Reply, JobError>
         .map(|point| point.tracking_error_mm)
         .fold(0.0, f64::max);
     let message = format!(
-        "{} visited, largest tracking error {}; registration cross drawn",
+        "{} visited, largest tracking error {}; registration cross drawn{}",
         count(found.points.len(), "point"),
-        millimetres(worst, 2)
+        millimetres(worst, 2),
+        raised_words(&DrawingTrim::of_first_ink(&scene))
     );
     let reply = Reply::done(message)
         .with("stroke_count", strokes)
@@ -189,6 +190,17 @@ fn measure(scene: &Scene, visits: &[VisitPoint], visited: &[VisitReading]) -> Ve
             })
         })
         .collect()
+}
+
+/// Says how much less the cross is pressed than a drawing.
+fn raised_words(trim: &DrawingTrim) -> String {
+    match trim.is_none() {
+        true => String::new(),
+        false => format!(
+            ", pressed {} less than a drawing",
+            millimetres(trim.raise_mm.get(), 1)
+        ),
+    }
 }
 
 async fn draw_cross(errand: &JobContext, scene: &Arc<Scene>) -> Result<usize, JobError> {
