@@ -210,6 +210,10 @@ pub fn end_temporary() {
     // None of these need be there.
     let _ = std::fs::remove_dir_all(own.join("state"));
     let _ = std::fs::remove_dir(&own);
+    // Where processes are not seen in a folder, none is taken for dead.
+    if !Path::new("/proc/self").exists() {
+        return;
+    }
     for folder in std::fs::read_dir(&users).into_iter().flatten().flatten() {
         if is_left_over(&folder) {
             let _ = std::fs::remove_dir_all(folder.path());
@@ -222,13 +226,12 @@ const PICTURES_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Returns whether a folder is that of a process that ended long ago.
 fn is_left_over(folder: &std::fs::DirEntry) -> bool {
-    let name = folder.file_name().to_string_lossy().into_owned();
-    // Where processes are not seen in a folder, none is taken for dead.
-    let is_dead = Path::new("/proc/self").exists() && !Path::new("/proc").join(&name).exists();
-    let is_process = name.parse::<u32>().is_ok() && is_dead;
     let changed = folder.metadata().and_then(|about| about.modified());
     let age = changed.ok().and_then(|at| at.elapsed().ok());
-    is_process && age.is_some_and(|age| age > PICTURES_KEPT)
+    let name = folder.file_name().to_string_lossy().into_owned();
+    age.is_some_and(|age| age > PICTURES_KEPT)
+        && name.parse::<u32>().is_ok()
+        && !Path::new("/proc").join(&name).exists()
 }
 
 /// The folder of this user in the system's temporary one, where anybody may have made one of that name.
