@@ -59,7 +59,7 @@ impl Unstuffer {
         self.spoilt = false;
     }
 
-    /// Whether any byte came since the last delimiter.
+    /// Returns whether any byte came since the last delimiter.
     pub const fn started(&self) -> bool {
         self.started
     }

@@ -77,7 +77,7 @@ fn delimit(body: &[u8]) -> Option<FrameBytes> {
     })
 }
 
-/// What one byte completed.
+/// Outcome of one byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Received<'a> {
     /// Nothing yet, an idle zero, or a frame that was refused and counted.
@@ -88,7 +88,7 @@ pub enum Received<'a> {
     Estop,
 }
 
-/// What a decoder has seen. Every count saturates.
+/// Counters of a decoder. Every count saturates.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DecoderCounters {
     /// Frames with a right checksum, emergency stops included.
@@ -122,7 +122,7 @@ impl Decoder {
         }
     }
 
-    /// What this decoder has seen so far.
+    /// Returns the counters so far.
     pub const fn counters(&self) -> DecoderCounters {
         self.counters
     }
@@ -215,7 +215,7 @@ impl Decoder {
     }
 }
 
-/// What one byte completed, without the bytes.
+/// Outcome of one byte, without the bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Step {
     Nothing,
@@ -242,7 +242,7 @@ fn split(body: &[u8]) -> Option<(Frame<'_>, u32)> {
     Some((frame, u32::from_le_bytes(*crc)))
 }
 
-/// Whether a body is long enough and its checksum right.
+/// Returns whether a body is long enough and its checksum right.
 fn is_checked(body: &[u8]) -> bool {
     let covered = body.len().saturating_sub(CRC_LEN);
     let right = |crc| body.get(..covered).map(crc32c) == Some(crc);

@@ -60,12 +60,12 @@ impl<T> Joints<T> {
         self.values.get_mut(..self.len).unwrap_or_default()
     }
 
-    /// How many joints there are.
+    /// Returns the number of joints.
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are no joints.
+    /// Returns whether there are no joints.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }

@@ -73,7 +73,7 @@ macro_rules! byte_enum {
 }
 
 byte_enum! {
-    /// What a device does by itself once its host has been silent for a second.
+    /// A device's own action once its host has been silent for a second.
     LostHost {
         /// Stand with torque on until somebody comes.
         Hold = 0,
@@ -85,7 +85,7 @@ byte_enum! {
 }
 
 byte_enum! {
-    /// What a device is doing.
+    /// Mode of a device.
     Mode {
         /// No session: torque is off and only HELLO, BEAT, TIME_REQ and ESTOP are taken.
         Unpaired = 0,
@@ -141,7 +141,7 @@ byte_enum! {
 }
 
 byte_enum! {
-    /// What became of a segment.
+    /// Fate of a segment.
     SegmentStatus {
         /// Queued.
         Accepted = 0,
@@ -173,7 +173,7 @@ byte_enum! {
 }
 
 byte_enum! {
-    /// What became of the last command.
+    /// Result of the last command.
     CommandResult {
         /// Done, or begun.
         Done = 0,
@@ -217,7 +217,7 @@ pub struct Hello {
     pub major: u8,
     /// Minor version that the host speaks.
     pub minor: u8,
-    /// What the device shall do once the host has been silent for a second.
+    /// The device's action once the host has been silent for a second.
     pub lost_host: LostHost,
 }
 
@@ -253,7 +253,7 @@ pub struct HelloAck {
     pub epoch: u16,
     /// Why the controller last started.
     pub reset_cause: ResetCause,
-    /// How often set-points are made, in microseconds.
+    /// Interval between set-points, in microseconds.
     pub tick_us: u16,
     /// Name and version of the firmware: ASCII, zeros behind.
     pub firmware: [u8; 12],
@@ -286,7 +286,7 @@ pub struct Segment {
     pub start_us: u32,
     /// Duration in microseconds; 0 for an anchor.
     pub duration_us: u16,
-    /// Where and how fast each joint is at the end, base first.
+    /// Position and speed of each joint at the end, base first.
     pub end: Joints<Knot>,
 }
 
@@ -308,28 +308,28 @@ pub struct SegmentAck {
     pub next_index: u16,
     /// Free slots of the queue.
     pub free: u8,
-    /// What became of the segment.
+    /// The segment's fate.
     pub status: SegmentStatus,
     /// The joint that broke a limit, or [`NO_JOINT`].
     pub joint: u8,
     /// Low byte of the index of the segment that this answers.
     pub answers: u8,
-    /// When the last queued segment ends, in microseconds of path time.
+    /// End of the last queued segment, in microseconds of path time.
     pub tail_us: u32,
 }
 
 /// One joint as STATE shows it. 12 bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct JointState {
-    /// What the drive was last told, in microradians.
+    /// The drive's last goal, in microradians.
     pub commanded_urad: i32,
-    /// What the drive last measured, in microradians.
+    /// The drive's last measurement, in microradians.
     pub measured_urad: i32,
     /// Measured speed in microradians a second.
     pub velocity_urad_s: i32,
 }
 
-/// What a device is doing. Payload 32 + 12 × joints bytes.
+/// Report of a device's state. Payload 32 + 12 × joints bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct State {
     /// Device clock in microseconds.
@@ -338,7 +338,7 @@ pub struct State {
     pub boot_id: u32,
     /// Device clock minus path time in microseconds: how long holds have delayed the path.
     pub shift_us: u32,
-    /// What CLEAR_FAULT must carry; 0 while nothing is latched.
+    /// The number that CLEAR_FAULT must carry; 0 while nothing is latched.
     pub nonce: u32,
     /// The epoch that segments must carry.
     pub epoch: u16,
@@ -348,7 +348,7 @@ pub struct State {
     pub corrupt: u16,
     /// Frames that were whole but unknown, of another version or malformed; wraps.
     pub ignored: u16,
-    /// What it is doing.
+    /// Its mode.
     pub mode: Mode,
     /// Why it last left normal running.
     pub cause: Cause,
@@ -358,7 +358,7 @@ pub struct State {
     pub free: u8,
     /// Sequence number of the last command that was taken.
     pub command: u8,
-    /// What became of it.
+    /// Its result.
     pub result: CommandResult,
     /// The joints, base first.
     pub joints: Joints<JointState>,
@@ -374,7 +374,7 @@ impl State {
 }
 
 byte_enum! {
-    /// How much a log line matters.
+    /// Severity of a log line.
     LogLevel {
         /// For the curious.
         Info = 0,
@@ -388,7 +388,7 @@ byte_enum! {
 /// A line for people. Payload 1 to 121 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Log {
-    /// How much it matters.
+    /// Its severity.
     pub level: LogLevel,
     text: [u8; LOG_TEXT_MAX],
     len: usize,
@@ -432,7 +432,7 @@ pub enum Message {
     Flush,
     /// The nonce that STATE showed.
     ClearFault(u32),
-    /// Whether torque shall be on.
+    /// True for torque on.
     Torque(bool),
     Park,
     Estop,

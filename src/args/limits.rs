@@ -8,6 +8,8 @@ pub(super) const DEPTH_MAX: usize = 48;
 pub(super) const NODES_MAX: usize = 20_000;
 /// Most arguments in one call; more keys than this are data, not arguments.
 pub(super) const PAIRS_MAX: usize = 512;
+/// Pieces of skipped text that are judged one by one; more comments than this are judged as one.
+pub(super) const SKIPPED_MAX: usize = 256;
 /// Maximum depth to which text inside text, or an envelope inside an envelope, is opened.
 pub(super) const UNWRAP_MAX: usize = 4;
 /// Blank bytes looked through to see what follows a quote.

@@ -149,6 +149,24 @@ fn refuses_a_dry_run_in_words_in_either_profile() {
     }
 }
 
+/// However many comments there are, and wherever among them.
+#[test]
+fn a_dry_run_among_a_thousand_comments_is_heard() {
+    for (before, after) in [(0, 1000), (600, 400), (1000, 0)] {
+        let comments = |count: usize| "/* a line */ ".repeat(count);
+        let call = |said: &str| {
+            let (before, after) = (comments(before), comments(after));
+            format!("{{{before}{said}{after}\"scene\":\"letters\"}}")
+        };
+        for profile in [ForgivenessProfile::Lenient, ForgivenessProfile::Guarded] {
+            assert!(draws(profile, &call("")), "{profile:?} {before}");
+            for said in ["/* dry run */", "/* \"dry_run\": true */"] {
+                assert!(!draws(profile, &call(said)), "{profile:?} {before}: {said}");
+            }
+        }
+    }
+}
+
 #[test]
 fn known_packaging_is_skipped() {
     for around in [

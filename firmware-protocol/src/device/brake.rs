@@ -53,7 +53,7 @@ impl Brake {
             .all(|joint| self.elapsed_us >= joint.duration_us)
     }
 
-    /// Where the joints are now.
+    /// Returns the joints' positions and speeds now.
     pub(super) fn now(&self) -> Joints<Knot> {
         let mut now = Joints::empty();
         for joint in &self.joints {

@@ -1,4 +1,4 @@
-//! What a device must know about its arm, and the rules that keep the arithmetic inside its range.
+//! A device's knowledge of its arm, and the rules that keep the arithmetic inside its range.
 
 use crate::message::{JointLimits, ResetCause};
 use crate::{Joints, MAX_JOINTS};
@@ -24,16 +24,16 @@ pub const TICK_MIN_US: u16 = 200;
 /// The longest tick in microseconds; an emergency stop takes effect with the next.
 pub const TICK_MAX_US: u16 = 2_000;
 
-/// What a device must know about its arm.
+/// A device's knowledge of its arm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DeviceConfig {
     /// Limits, base first; as many as there are joints, 1 to [`MAX_JOINTS`].
     pub limits: Joints<JointLimits>,
     /// The park pose in microradians, inside the ranges.
     pub park_urad: Joints<i32>,
-    /// How often [`super::BusDevice::tick`] is called: [`TICK_MIN_US`] to [`TICK_MAX_US`].
+    /// Interval between calls of [`super::BusDevice::tick`]: [`TICK_MIN_US`] to [`TICK_MAX_US`].
     pub tick_us: u16,
-    /// How often STATE is sent, at least 5 000 microseconds.
+    /// Interval between two STATE, at least 5 000 microseconds.
     pub state_period_us: u32,
     /// Name and version of the firmware: ASCII, zeros behind.
     pub firmware: [u8; 12],
@@ -41,7 +41,7 @@ pub struct DeviceConfig {
     pub reset_cause: ResetCause,
 }
 
-/// Which rule a configuration breaks; joints count from 0.
+/// Rules that a configuration can break; joints count from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConfigError {
     /// There must be 1 to [`MAX_JOINTS`] joints, and a park position for each.
@@ -99,7 +99,7 @@ impl core::fmt::Display for ConfigError {
 impl core::error::Error for ConfigError {}
 
 impl DeviceConfig {
-    /// Whether every rule holds; the first that does not, otherwise.
+    /// Checks every rule; fails with the first that does not hold.
     pub fn check(&self) -> Result<(), ConfigError> {
         let joints = self.limits.len();
         if joints == 0 || self.park_urad.len() != joints {

@@ -48,7 +48,7 @@ impl Cubic {
     }
 }
 
-/// How far a joint of this speed gets in this time, in 1/64 microradian.
+/// Returns the distance that a joint of this speed covers in this time, in 1/64 microradian.
 fn travel(velocity_urad_s: i32, duration_us: u32) -> i64 {
     i64::from(velocity_urad_s) * i64::from(duration_us) * POSITION_ONE / SECOND_US
 }
@@ -100,7 +100,7 @@ impl Curve {
         &self.end
     }
 
-    /// Where the joints are at `now_us` and `fraction` 65536ths of a microsecond; `None` once the
+    /// Returns the joints' positions and speeds at `now_us` and `fraction` 65536ths of a microsecond; `None` once the
     /// curve is over.
     pub(super) fn at(&self, now_us: u32, fraction: u32) -> Option<Joints<Knot>> {
         let elapsed_us = now_us.wrapping_sub(self.start_us);
@@ -117,7 +117,7 @@ impl Curve {
     }
 }
 
-/// Where a joint stands after decelerating evenly for `duration_us`.
+/// Returns the standstill of a joint after decelerating evenly for `duration_us`.
 pub(super) fn after_stop(knot: Knot, duration_us: u32) -> Knot {
     let way = i64::from(knot.velocity_urad_s) * i64::from(duration_us) / (2 * SECOND_US);
     Knot {

@@ -13,7 +13,7 @@ const STOP_MIN_US: u32 = 10_000;
 /// Why a segment may not be executed, and which joint says so.
 pub(super) type Refusal = (SegmentStatus, u8);
 
-/// How long all joints together need to stop at their acceleration limits, in microseconds; never less
+/// Returns the time that all joints together need to stop at their acceleration limits, in microseconds; never less
 /// than [`STOP_MIN_US`].
 pub(super) fn stop_us(from: &Joints<Knot>, limits: &Joints<JointLimits>) -> u32 {
     let mut longest_us = STOP_MIN_US;
@@ -26,13 +26,13 @@ pub(super) fn stop_us(from: &Joints<Knot>, limits: &Joints<JointLimits>) -> u32 
     longest_us
 }
 
-/// How long one joint needs to stop, in microseconds, rounded up.
+/// Returns the time that one joint needs to stop, in microseconds, rounded up.
 pub(super) fn brake_us(velocity_urad_s: i32, rate_urad_s2: u32) -> u32 {
     let speed = u64::from(velocity_urad_s.unsigned_abs()) * 1_000_000;
     u32::try_from(speed.div_ceil(u64::from(rate_urad_s2.max(1)))).unwrap_or(u32::MAX)
 }
 
-/// How long a smooth curve from rest to rest must take for a joint to stay inside its limits, in
+/// Returns the least time of a smooth curve from rest to rest for a joint to stay inside its limits, in
 /// microseconds: the speed in the middle is 1.5 times the mean, the acceleration at the ends 6 d/t².
 pub(super) fn travel_us(from_urad: i32, to_urad: i32, limits: &JointLimits) -> u32 {
     let distance = u64::from(to_urad.abs_diff(from_urad));

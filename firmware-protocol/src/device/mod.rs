@@ -38,19 +38,19 @@ pub const DEADMAN_US: u32 = 150_000;
 /// Silence of the host after which its [`LostHost`] policy is carried out, in microseconds.
 pub const LOST_HOST_US: u32 = 1_000_000;
 
-/// How often a device sends BEAT, in microseconds.
+/// Interval between two BEAT of a device, in microseconds.
 pub const BEAT_US: u32 = 50_000;
 
 /// A segment must arrive at least this long before it begins, in microseconds.
 pub const LEAD_US: u32 = 20_000;
 
-/// How far a segment's stated beginning may lie from the end of the one before, in microseconds.
+/// Largest distance of a segment's stated beginning from the end of the one before, in microseconds.
 pub const JOIN_US: u32 = 1_000;
 
-/// How far ahead a motion may be anchored, in microseconds.
+/// Furthest ahead that a motion may be anchored, in microseconds.
 pub const AHEAD_MAX_US: u32 = 2_000_000;
 
-/// How far an anchor may lie from where a joint was told to be, in microradians.
+/// Largest distance of an anchor from where a joint was told to be, in microradians.
 pub const ANCHOR_URAD: u32 = 5_000;
 
 /// The shortest segment in microseconds; below it, rounding to microradians would look like force.
@@ -59,7 +59,7 @@ pub const DURATION_MIN_US: u16 = 5_000;
 /// A pause between ticks, in microseconds, after which the arm is held rather than made to catch up.
 pub const STALL_US: u32 = 20_000;
 
-/// What the drives say, given to every tick.
+/// Readings of the drives, given to every tick.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Drives {
     /// Measured positions and speeds; `None` until all of them are known.
@@ -68,17 +68,17 @@ pub struct Drives {
     pub faults: u16,
 }
 
-/// What the drives shall do until the next tick.
+/// Orders to the drives until the next tick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Setpoints {
-    /// Whether the drives shall hold their joints at all.
+    /// True while the drives are to hold their joints.
     pub torque: bool,
-    /// Where each joint shall be and how fast it moves there. With torque off these follow what was
+    /// Position and speed that each joint is to have. With torque off these follow what was
     /// measured, so that switching on never moves anything.
     pub joints: Joints<Knot>,
 }
 
-/// What follows a stop.
+/// The state that follows a stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum After {
     Keep,
@@ -199,7 +199,7 @@ impl Device {
         self.send(&Message::Log(*log));
     }
 
-    /// What the device is doing.
+    /// Returns the device's mode.
     pub const fn mode(&self) -> Mode {
         self.mode
     }
@@ -386,7 +386,7 @@ impl Device {
         }
     }
 
-    /// How far the path may advance; an arm that nobody ticked is held.
+    /// Returns the time by which the path may advance; an arm that nobody ticked is held.
     fn watch_ticks(&mut self, elapsed_us: u32) -> u32 {
         if elapsed_us <= STALL_US {
             return elapsed_us;
@@ -576,7 +576,7 @@ impl Device {
     }
 }
 
-/// What a whole frame means to a device.
+/// Meaning of a whole frame to a device.
 enum Understood {
     Message(Message),
     /// A HELLO of another major version: it is answered, and refused.

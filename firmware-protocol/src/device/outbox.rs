@@ -1,6 +1,6 @@
 //! Bytes that wait to be sent: whole frames or nothing.
 
-/// How many bytes can wait. A frame that does not fit is dropped; everything a device says is either
+/// Number of bytes that can wait. A frame that does not fit is dropped; everything a device says is either
 /// said again later or asked for again.
 pub(super) const OUTBOX_BYTES: usize = 1024;
 

@@ -18,7 +18,7 @@ struct Queued {
     duration_us: u16,
 }
 
-/// What an advance came upon.
+/// Outcome of an advance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
     /// Moving, or waiting for the motion to begin.
@@ -65,7 +65,7 @@ impl Path {
         }
     }
 
-    /// Whether an anchor has opened a motion that is not over.
+    /// Returns whether an anchor has opened a motion that is not over.
     pub(super) const fn is_open(&self) -> bool {
         self.open
     }
@@ -74,17 +74,17 @@ impl Path {
         self.now_us
     }
 
-    /// When the last queued segment ends, in path time.
+    /// Returns the end of the last queued segment, in path time.
     pub(super) const fn tail_us(&self) -> u32 {
         self.tail_us
     }
 
-    /// Where the last queued segment ends.
+    /// Returns the joints at the end of the last queued segment.
     pub(super) const fn tail(&self) -> &Joints<Knot> {
         &self.tail
     }
 
-    /// Where the joints are on the path, at full rate.
+    /// Returns the joints on the path, at full rate.
     pub(super) const fn here(&self) -> &Joints<Knot> {
         &self.here
     }
@@ -97,12 +97,12 @@ impl Path {
         self.rate == FULL_RATE
     }
 
-    /// Whether path time stands.
+    /// Returns whether path time stands.
     pub(super) const fn is_still(&self) -> bool {
         self.rate == 0
     }
 
-    /// Where the joints are, and how fast they really move there.
+    /// Returns the joints' positions and their true speeds.
     pub(super) fn scaled(&self) -> Joints<Knot> {
         let mut joints = self.here;
         for knot in joints.as_mut_slice() {

@@ -5,7 +5,7 @@
 
 use crate::message::TimeResp;
 
-/// How many answers are kept.
+/// Number of answers that are kept.
 const SAMPLES_MAX: usize = 32;
 
 /// Answers needed before the line is trusted.
@@ -46,12 +46,12 @@ impl DeviceClock {
         }
     }
 
-    /// Whether enough answers came.
+    /// Returns whether enough answers came.
     pub const fn is_known(&self) -> bool {
         self.len >= SAMPLES_MIN
     }
 
-    /// How fast the device's clock runs: device microseconds for each host microsecond.
+    /// Returns the rate of the device's clock: device microseconds for each host microsecond.
     pub const fn rate(&self) -> f64 {
         self.rate
     }

@@ -17,23 +17,23 @@ use crate::schema::SCHEMA_HASH;
 use crate::{Joints, PROTOCOL_MAJOR, PROTOCOL_MINOR};
 use window::Window;
 
-/// How often HELLO is repeated until it is answered, in microseconds.
+/// Interval at which HELLO is repeated until it is answered, in microseconds.
 pub const HELLO_US: u64 = 100_000;
 
-/// How often a host sends BEAT, in microseconds. At 40 ms two in a row may be lost on a line that
+/// Interval between two BEAT of a host, in microseconds. At 40 ms two in a row may be lost on a line that
 /// jitters before the device's 150 ms are over; at 50 ms the third would come a hair too late.
 pub const BEAT_US: u64 = 40_000;
 
-/// How often the device's clock is asked for, in microseconds.
+/// Interval at which the device's clock is asked for, in microseconds.
 pub const TIME_US: u64 = 100_000;
 
-/// How often a segment is sent again before the link counts as lost.
+/// Number of times that a segment is sent again before the link counts as lost.
 pub const RETRIES_MAX: u32 = 20;
 
 /// Silence of the device after which the link counts as lost, in microseconds.
 pub const DEVICE_SILENCE_US: u64 = 500_000;
 
-/// How often the bytes of an emergency stop are sent in a row.
+/// Copies of an emergency stop that are sent in a row.
 const ESTOP_COPIES: u8 = 3;
 
 /// After this long without a STATE that shows the stop, it is sent again, in microseconds.
@@ -54,14 +54,14 @@ pub enum Mismatch {
     Schema(u32),
 }
 
-/// What happened.
+/// An event of the link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
     /// The device answered and fits: its limits and its epoch are known.
     Paired(HelloAck),
     /// The device answered and does not fit.
     Mismatch(Mismatch),
-    /// What the device is doing.
+    /// The device's state.
     State(State),
     /// The device refused a segment for good; everything queued here was dropped.
     Refused(SegmentAck),
@@ -166,12 +166,12 @@ impl Host {
         }
     }
 
-    /// What the device said about itself; `None` before it answered, after a reboot or a mismatch.
+    /// Returns what the device said about itself; `None` before it answered, after a reboot or a mismatch.
     pub const fn paired(&self) -> Option<&HelloAck> {
         self.paired.as_ref()
     }
 
-    /// What is known of the device's clock.
+    /// Returns what is known of the device's clock.
     pub const fn clock(&self) -> &DeviceClock {
         &self.clock
     }
@@ -186,12 +186,12 @@ impl Host {
         self.window.len()
     }
 
-    /// Whether segments were pushed that are not acknowledged.
+    /// Returns whether segments were pushed that are not acknowledged.
     pub fn has_unacknowledged(&self) -> bool {
         self.window.len() > 0
     }
 
-    /// What the decoder has seen of the line.
+    /// Returns the decoder's counters of the line.
     pub const fn counters(&self) -> DecoderCounters {
         self.decoder.counters()
     }
@@ -206,7 +206,7 @@ impl Host {
         self.resent
     }
 
-    /// Whether a command still waits for the STATE that answers it.
+    /// Returns whether a command still waits for the STATE that answers it.
     pub const fn command_pending(&self) -> bool {
         self.pending.is_some()
     }
@@ -531,7 +531,7 @@ impl<T: Copy, const N: usize> Ring<T, N> {
     }
 }
 
-/// Whether an epoch is one of the half behind another; they count on and wrap.
+/// Returns whether an epoch is one of the half behind another; they count on and wrap.
 const fn is_before(epoch: u16, other: u16) -> bool {
     epoch.wrapping_sub(other) > u16::MAX / 2
 }

@@ -345,7 +345,8 @@ fn cuts_a_plan(
         let stop = scope.spawn(|| stop(house));
         let bare_ms = bare.wake();
         let first_ms = runtime.block_on(asked.first_frame_ms(house));
-        assert!(stop.join().unwrap().contains("stopped"));
+        let said = stop.join().unwrap();
+        assert!(said.contains("stopped"), "{said}");
         let cut = preview
             .join()
             .unwrap()

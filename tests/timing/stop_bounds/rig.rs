@@ -28,11 +28,40 @@ type Heard = Arc<Mutex<Vec<(ClockInstant, Vec<u8>)>>>;
 struct Ear {
     sim: ArmSimulator,
     heard: Heard,
+    /// Frames of which a busy machine has brought only the beginning, and when that came.
+    begun: Option<(ClockInstant, Vec<u8>)>,
+}
+
+impl Ear {
+    fn new(sim: ArmSimulator, heard: Heard) -> Self {
+        Self {
+            sim,
+            heard,
+            begun: None,
+        }
+    }
+}
+
+/// Returns whether these are whole frames: FF FF ID LENGTH, and as many bytes as that.
+fn are_whole(mut bytes: &[u8]) -> bool {
+    while let [0xFF, 0xFF, _, length, rest @ ..] = bytes {
+        let Some(next) = rest.get(usize::from(*length)..) else {
+            return false;
+        };
+        bytes = next;
+    }
+    bytes.is_empty()
 }
 
 impl FarEnd for Ear {
     fn hear(&mut self, at: ClockInstant, bytes: &[u8]) {
-        self.heard.lock().unwrap().push((at, bytes.to_vec()));
+        let (began, mut frames) = self.begun.take().unwrap_or((at, Vec::new()));
+        frames.extend(bytes);
+        if are_whole(&frames) {
+            self.heard.lock().unwrap().push((began, frames));
+        } else {
+            self.begun = Some((began, frames));
+        }
         self.sim.hear(at, bytes);
     }
 
@@ -88,10 +117,10 @@ impl Rig {
     }
 
     fn ear(&self) -> Ear {
-        Ear {
-            sim: ArmSimulator::new(&self.scene.arm, &self.scene.rest_rad),
-            heard: Arc::clone(&self.heard),
-        }
+        Ear::new(
+            ArmSimulator::new(&self.scene.arm, &self.scene.rest_rad),
+            Arc::clone(&self.heard),
+        )
     }
 
     fn start(&self, open: PortOpener) -> MotionHandle {
@@ -104,7 +133,7 @@ impl Rig {
         let (sim, heard) = (self.ear().sim, Arc::clone(&self.heard));
         self.start(Box::new(move |clock| {
             let (sim, heard) = (sim.clone(), Arc::clone(&heard));
-            let link = MemoryLink::new(Ear { sim, heard }, clock, "bounds");
+            let link = MemoryLink::new(Ear::new(sim, heard), clock, "bounds");
             Ok(Box::new(link.map_err(LinkError::Read)?) as Box<dyn ByteLink>)
         }))
     }
@@ -114,7 +143,7 @@ impl Rig {
         let (sim, heard) = (self.ear().sim, Arc::clone(&self.heard));
         self.start(Box::new(move |clock| {
             let (sim, heard) = (sim.clone(), Arc::clone(&heard));
-            let link = WireLink::to(Ear { sim, heard }, clock).map_err(LinkError::Read)?;
+            let link = WireLink::to(Ear::new(sim, heard), clock).map_err(LinkError::Read)?;
             Ok(Box::new(link) as Box<dyn ByteLink>)
         }))
     }
