@@ -346,7 +346,7 @@ fn cuts_a_plan(
         let bare_ms = bare.wake();
         let first_ms = runtime.block_on(asked.first_frame_ms(house));
         let said = stop.join().unwrap();
-        assert!(said.contains("stopped"), "{said}");
+        assert!(first_ms.is_none() || said.contains("stopped"), "{said}");
         let cut = preview
             .join()
             .unwrap()
