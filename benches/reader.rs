@@ -19,11 +19,13 @@ use steadyhand::args::{
 
 const SMALL_BYTES: usize = 64 << 10;
 const LARGE_BYTES: usize = 1 << 20;
+/// Letters of nearly all words.
+const PROSE: &str = "the quick brown fox jumps over a lazy dog and writes of it ";
 /// Runs of a short call in one measurement; of many measurements the best counts, as others use this machine too.
 const RUNS: u32 = 100;
 const MEASUREMENTS: u32 = 600;
 /// Longest time for a worst text of 1 MiB.
-const WORST_MAX: Duration = Duration::from_millis(50);
+const WORST_MAX: Duration = Duration::from_millis(100);
 /// Measurements of a worst text.
 const WORST_MEASUREMENTS: u32 = 5;
 /// The variable that makes this program read one worst text and print its own peak memory.
@@ -114,7 +116,7 @@ fn micros<T>(run: impl Fn() -> T) -> String {
 type Make = fn(usize) -> String;
 
 /// Texts made to cost the most: each begins to mean something again and again and never does, or does so at length.
-const WORST: [(&str, Make); 36] = [
+const WORST: [(&str, Make); 41] = [
     ("open braces", |n| "{".repeat(n)),
     ("open brackets", |n| "[".repeat(n)),
     ("open parentheses", |n| "(".repeat(n)),
@@ -173,6 +175,24 @@ const WORST: [(&str, Make); 36] = [
     ("other comments", |n| {
         let comments = (0..n / 12).map(|i| format!("/*{:8}*/", i % 99_999_999));
         "{".to_owned() + &comments.collect::<String>()
+    }),
+    ("prose in comments", |n| {
+        let comment = format!("/* {} */", PROSE.repeat(80));
+        "{".to_owned() + &comment.repeat(n / comment.len())
+    }),
+    ("texts under keys", |n| {
+        let pairs = (0..400).map(|i| format!("\"k{i}\": \"{}\",", PROSE.repeat(n / 30_000)));
+        "{".to_owned() + &pairs.collect::<String>()
+    }),
+    ("lines in an object", |n| {
+        "{\"x\": {".to_owned() + &"mmscene: koi\n\u{200b}".repeat((n / 16).min(9000)) + "}}"
+    }),
+    ("keys in an object", |n| {
+        let pairs = (0..(n / 64).min(9000)).map(|i| format!("\"{i} {PROSE}\": 1,"));
+        format!("{{\"x\": {{{}}}}}", pairs.collect::<String>())
+    }),
+    ("an invisible key", |n| {
+        format!("{{\"{}\": 1}}", "\u{200b}".repeat(n / 3))
     }),
     ("lines of comments", |n| "# a\n".repeat(n / 4) + "a: b"),
     ("comments without end", |n| {

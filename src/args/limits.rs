@@ -8,6 +8,10 @@ pub(super) const DEPTH_MAX: usize = 48;
 pub(super) const NODES_MAX: usize = 20_000;
 /// Most arguments in one call; more keys than this are data, not arguments.
 pub(super) const PAIRS_MAX: usize = 512;
+/// Longest key that may name a parameter, in bytes. A longer one may say anything.
+pub(super) const KEY_BYTES_MAX: usize = 512;
+/// Keys and texts of one value that are searched for requests. One that holds more may ask for anything.
+pub(super) const SEARCHED_MAX: usize = 4096;
 /// Pieces of skipped text that are judged one by one; more comments than this are judged as one.
 pub(super) const SKIPPED_MAX: usize = 256;
 /// Maximum depth to which text inside text, or an envelope inside an envelope, is opened.

@@ -3,6 +3,7 @@
 use super::{
     arguments::{CallReader, whole_text},
     heuristics,
+    limits::KEY_BYTES_MAX,
     outcome::{ArgumentIssue, ArgumentRepair},
     parsed_value::{self, ParsedValue},
     rules::{ReaderRule, RepairClass},
@@ -119,6 +120,9 @@ fn contradicts(pairs: &[(String, ParsedValue)], owners: &[Option<usize>]) -> boo
 
 /// The parameter that a key means: to the letter, or uniquely when only letters and digits count.
 pub(super) fn find(params: &[ParameterShape], key: &str) -> Option<usize> {
+    if key.len() > KEY_BYTES_MAX {
+        return None;
+    }
     if !key.is_ascii() {
         let plain: String = key.nfkc().collect();
         if plain != key {

@@ -167,6 +167,23 @@ fn a_dry_run_among_a_thousand_comments_is_heard() {
     }
 }
 
+/// A program's own data beside the arguments is searched as long as that takes no time that matters.
+#[test]
+fn what_holds_too_much_to_be_searched_may_ask_for_anything() {
+    let history = |messages: usize| {
+        let messages = (0..messages).map(|i| format!(r#"{{"role":"user","content":"{i}"}}"#));
+        let messages = messages.collect::<Vec<_>>().join(",");
+        format!(r#"{{"scene":"letters","history":[{messages}]}}"#)
+    };
+    let keyed = |bytes: usize| format!(r#"{{"scene":"letters","{}":1}}"#, "ab ".repeat(bytes / 3));
+    let lenient = ForgivenessProfile::Lenient;
+    assert!(draws(lenient, &history(300)));
+    assert!(draws(lenient, &keyed(300)));
+    for text in [history(3000), keyed(3000)] {
+        assert_eq!(codes(lenient, &text), ["withheld"]);
+    }
+}
+
 #[test]
 fn known_packaging_is_skipped() {
     for around in [

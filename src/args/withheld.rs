@@ -6,7 +6,7 @@ use super::value_coercion::truth_word;
 use super::{
     arguments::CallReader,
     candidates, heuristics,
-    limits::UNWRAP_MAX,
+    limits::{KEY_BYTES_MAX, SEARCHED_MAX, UNWRAP_MAX},
     outcome::ArgumentIssue,
     parameter_keys::find,
     parsed_value::{self, ParsedValue},
@@ -34,7 +34,7 @@ impl CallReader<'_> {
 
     /// Keeps a key or value as a request not to move, if it is one, and says so.
     pub(super) fn is_withheld(&mut self, key: &str, node: &ParsedValue) -> bool {
-        let asks = self.judges_unknown_keys() && asks_not_to_move(key, node, true, UNWRAP_MAX);
+        let asks = self.judges_unknown_keys() && asks_not_to_move(key, node);
         if asks {
             self.withhold(
                 &parsed_value::shown(key),
@@ -150,7 +150,7 @@ impl CallReader<'_> {
         let says_no = known.dry_run.is_near(&folded)
             || known.withholds_unless_false(&folded)
             || known.declines(&folded);
-        if says_no || asks_not_to_move("", node, true, UNWRAP_MAX) {
+        if says_no || asks_not_to_move("", node) {
             let received = if text.is_empty() {
                 parsed_value::shown_node(node)
             } else {
@@ -219,15 +219,58 @@ pub(super) fn may_ask_not_to_move(key: &str) -> bool {
 
 /// Returns whether a key beside a call's arguments, or anything inside its value, asks for a dry run or for no motion.
 pub(super) fn asks_not_to_move_beside(key: &str, node: &ParsedValue) -> bool {
-    asks_not_to_move(key, node, true, UNWRAP_MAX)
+    asks_not_to_move(key, node)
 }
 
 /// Returns whether a key, its value or anything inside asks for a dry run or for no motion. Texts under harmless keys
 /// are not read.
-fn asks_not_to_move(key: &str, node: &ParsedValue, reads_texts: bool, left: usize) -> bool {
-    let folded = FoldedText::new(key);
-    let reads_texts = reads_texts && !heuristics::is_harmless(key);
-    key_asks(&folded, node, reads_texts) || value_asks(node, reads_texts, left)
+fn asks_not_to_move(key: &str, node: &ParsedValue) -> bool {
+    RequestSearch { left: SEARCHED_MAX }.pair_asks(key, node, true, UNWRAP_MAX)
+}
+
+/// A search of a value's keys and texts, of which so many are left to be looked at.
+struct RequestSearch {
+    left: usize,
+}
+
+impl RequestSearch {
+    /// Takes a key or text; `true` where there were too many, so that it may ask for anything.
+    fn is_spent(&mut self) -> bool {
+        self.left = self.left.saturating_sub(1);
+        self.left == 0
+    }
+
+    fn pair_asks(
+        &mut self,
+        key: &str,
+        node: &ParsedValue,
+        reads_texts: bool,
+        unwraps: usize,
+    ) -> bool {
+        if key.len() > KEY_BYTES_MAX || self.is_spent() {
+            return true;
+        }
+        let reads_texts = reads_texts && !heuristics::is_harmless(key);
+        key_asks(&FoldedText::new(key), node, reads_texts)
+            || self.value_asks(node, reads_texts, unwraps)
+    }
+
+    fn value_asks(&mut self, node: &ParsedValue, reads_texts: bool, unwraps: usize) -> bool {
+        match node {
+            ParsedValue::Map(pairs) => pairs
+                .iter()
+                .any(|(key, inner)| self.pair_asks(key, inner, reads_texts, unwraps)),
+            ParsedValue::List(items) => items
+                .iter()
+                .any(|item| self.value_asks(item, reads_texts, unwraps)),
+            ParsedValue::Text(text) | ParsedValue::Word(text) => match opened(text, unwraps) {
+                Some(inner) => self.value_asks(&inner, reads_texts, unwraps.saturating_sub(1)),
+                None if !reads_texts => false,
+                None => self.is_spent() || vocabulary().asks_for_dry_run(&FoldedText::new(text)),
+            },
+            _ => false,
+        }
+    }
 }
 
 fn key_asks(key: &FoldedText, node: &ParsedValue, is_judged: bool) -> bool {
@@ -252,20 +295,6 @@ fn key_asks(key: &FoldedText, node: &ParsedValue, is_judged: bool) -> bool {
         known.withholds_if_false(key)
     } else {
         known.withholds_unless_false(key)
-    }
-}
-
-fn value_asks(node: &ParsedValue, reads_texts: bool, left: usize) -> bool {
-    match node {
-        ParsedValue::Map(pairs) => pairs
-            .iter()
-            .any(|(key, inner)| asks_not_to_move(key, inner, reads_texts, left)),
-        ParsedValue::List(items) => items.iter().any(|item| value_asks(item, reads_texts, left)),
-        ParsedValue::Text(text) | ParsedValue::Word(text) => match opened(text, left) {
-            Some(inner) => value_asks(&inner, reads_texts, left.saturating_sub(1)),
-            None => reads_texts && vocabulary().asks_for_dry_run(&FoldedText::new(text)),
-        },
-        _ => false,
     }
 }
 

@@ -16,6 +16,8 @@ pub(super) struct FoldedText {
     split: String,
     /// The same with camel case as one word: ` dryrun `.
     whole: String,
+    /// Letters of both.
+    letters: LetterSet,
     is_too_long: bool,
 }
 
@@ -24,9 +26,11 @@ impl FoldedText {
     pub(super) fn new(text: &str) -> Self {
         let is_too_long = text.len() > SEARCHED_BYTES_MAX;
         let text = if is_too_long { "" } else { text };
+        let (split, whole) = (folded(text, true), folded(text, false));
         Self {
-            split: folded(text, true),
-            whole: folded(text, false),
+            letters: LetterSet::of(&whole),
+            split,
+            whole,
             is_too_long,
         }
     }
@@ -48,15 +52,26 @@ impl FoldedText {
 }
 
 fn folded(text: &str, splits_camel_case: bool) -> String {
-    let mut out = String::with_capacity(text.len() + 2);
+    if text.is_ascii() {
+        let letters = text.chars().filter(|c| !matches!(c, '\'' | '`'));
+        return parted(letters, text.len(), splits_camel_case);
+    }
+    let letters = text.nfkd().filter(|c| !is_ignored(*c)).map(plain_letter);
+    parted(letters, text.len(), splits_camel_case)
+}
+
+fn parted(letters: impl Iterator<Item = char>, bytes: usize, splits_camel_case: bool) -> String {
+    let mut out = String::with_capacity(bytes + 2);
     out.push(' ');
     let mut before_lower = false;
-    for c in text.nfkd().filter(|c| !is_ignored(*c)).map(plain_letter) {
-        if splits_camel_case && c.is_uppercase() && before_lower {
+    for c in letters {
+        if splits_camel_case && before_lower && c.is_uppercase() {
             part(&mut out);
         }
         before_lower = c.is_lowercase();
-        if c.is_alphabetic() {
+        if c.is_ascii_alphabetic() {
+            out.push(c.to_ascii_lowercase());
+        } else if c.is_alphabetic() {
             out.extend(c.to_lowercase());
         } else {
             part(&mut out);
@@ -88,14 +103,54 @@ fn is_unspaced(c: char) -> bool {
         | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}')
 }
 
+/// The letters of a text, some of which share a bit: a quick way to tell that a word is not in it, nor near to it.
+#[derive(Clone, Copy)]
+struct LetterSet(u64);
+
+impl LetterSet {
+    fn of(text: &str) -> Self {
+        let letters = text.chars().filter(|c| *c != ' ');
+        Self(letters.fold(0, |set, c| set | 1 << (u32::from(c) % 64)))
+    }
+
+    /// Returns whether the letters of a part may all be here.
+    fn may_hold(self, part: Self) -> bool {
+        part.0 & !self.0 == 0
+    }
+
+    /// Returns whether so many changed letters may make one text of the other.
+    fn may_be_near(self, other: Self, slips: usize) -> bool {
+        let missing = |one: u64, other: u64| (one & !other).count_ones() as usize;
+        missing(self.0, other.0) <= slips && missing(other.0, self.0) <= slips
+    }
+}
+
+/// A word of a table with what tells quickly that another is not it.
+struct KnownWord {
+    text: String,
+    letters: LetterSet,
+    /// In characters.
+    length: usize,
+}
+
+impl From<String> for KnownWord {
+    fn from(text: String) -> Self {
+        Self {
+            letters: LetterSet::of(&text),
+            length: text.chars().count(),
+            text,
+        }
+    }
+}
+
 /// Words and phrases that texts and keys are searched for. In a table `*` at an end of an entry stands for more letters.
 pub(super) struct WordTable {
     /// As they are looked for in a folded text, with a blank where a word ends.
-    patterns: Vec<String>,
+    patterns: Vec<KnownWord>,
     /// Whole words and phrases without blanks, as letters: what a slip of the pen may be near to.
-    joined: Vec<String>,
+    joined: Vec<KnownWord>,
     /// Single words that are found inside longer ones of a key.
-    parts: Vec<String>,
+    parts: Vec<KnownWord>,
 }
 
 impl WordTable {
@@ -105,21 +160,24 @@ impl WordTable {
         let mut joined: Vec<String> = joined.collect();
         joined.sort_unstable();
         joined.dedup();
+        let joined = joined.into_iter().map(KnownWord::from);
+        let is_long = |known: &KnownWord| known.length >= NEAR_CHARS_MIN;
         let is_part = |word: &&str| !word.contains(' ') && word.chars().count() >= NEAR_CHARS_MIN;
         let parts = entries()
             .filter(is_part)
             .map(|word| FoldedText::new(word).letters());
         Self {
-            parts: parts.collect(),
-            patterns: entries().flat_map(patterns).collect(),
-            joined,
+            parts: parts.map(KnownWord::from).collect(),
+            patterns: entries().flat_map(patterns).map(KnownWord::from).collect(),
+            joined: joined.filter(is_long).collect(),
         }
     }
 
     /// Returns whether the text contains one of the words. A text too long to search may contain any.
     pub(super) fn is_in(&self, text: &FoldedText) -> bool {
-        let is_there = |pattern: &String| {
-            text.split.contains(pattern.as_str()) || text.whole.contains(pattern.as_str())
+        let is_there = |pattern: &KnownWord| {
+            text.letters.may_hold(pattern.letters)
+                && (text.split.contains(&pattern.text) || text.whole.contains(&pattern.text))
         };
         text.is_too_long || self.patterns.iter().any(is_there)
     }
@@ -141,21 +199,21 @@ impl WordTable {
     /// Returns whether a key contains one of the words, regardless of what separates its letters, or is near to one.
     pub(super) fn is_in_key(&self, key: &FoldedText) -> bool {
         let letters = key.letters();
-        let is_part = |word: &String| letters.contains(word.as_str());
+        let is_part =
+            |word: &KnownWord| key.letters.may_hold(word.letters) && letters.contains(&word.text);
         self.is_near(key) || self.parts.iter().any(is_part) || self.is_slip(&letters)
     }
 
     fn is_slip(&self, word: &str) -> bool {
-        let length = word.chars().count();
-        let slips_max = |known: usize| if known < 9 { 1 } else { 2 };
-        let is_near = |known: &&String| {
-            let known_length = known.chars().count();
-            known_length >= NEAR_CHARS_MIN
-                && known_length.abs_diff(length) <= slips_max(known_length)
-                && (strsim::osa_distance(known, word) <= slips_max(known_length)
-                    || is_scrambled(known, word))
+        let (length, letters) = (word.chars().count(), LetterSet::of(word));
+        let is_near = |known: &KnownWord| {
+            let slips_max = if known.length < 9 { 1 } else { 2 };
+            known.length.abs_diff(length) <= slips_max
+                && known.letters.may_be_near(letters, slips_max)
+                && (strsim::osa_distance(&known.text, word) <= slips_max
+                    || is_scrambled(&known.text, word))
         };
-        self.joined.iter().any(|known| is_near(&known))
+        self.joined.iter().any(is_near)
     }
 }
 
@@ -238,6 +296,28 @@ mod tests {
         }
         assert!(!table().is_near(&FoldedText::new("any run")));
         assert!(!table().is_in_key(&FoldedText::new("nonsense")));
+    }
+
+    /// What tells quickly that two words are unlike takes none for unlike that a slip makes of the other.
+    #[test]
+    fn every_letter_left_out_turned_or_changed_is_a_slip() {
+        let table = &crate::vocabulary::vocabulary().dry_run;
+        assert!(table.joined.len() > 50);
+        for known in &table.joined {
+            let letters: Vec<char> = known.text.chars().collect();
+            for at in 0..letters.len() {
+                let mut shorter = letters.clone();
+                shorter.remove(at);
+                let mut turned = letters.clone();
+                turned.swap(at, (at + 1).min(letters.len() - 1));
+                let mut changed = letters.clone();
+                changed[at] = 'q';
+                for slip in [shorter, turned, changed] {
+                    let slip: String = slip.into_iter().collect();
+                    assert!(table.is_slip(&slip), "{slip} of {}", known.text);
+                }
+            }
+        }
     }
 
     #[test]
