@@ -311,7 +311,7 @@ mod tests {
                 let mut turned = letters.clone();
                 turned.swap(at, (at + 1).min(letters.len() - 1));
                 let mut changed = letters.clone();
-                changed[at] = 'q';
+                changed.splice(at..=at, ['q']);
                 for slip in [shorter, turned, changed] {
                     let slip: String = slip.into_iter().collect();
                     assert!(table.is_slip(&slip), "{slip} of {}", known.text);
