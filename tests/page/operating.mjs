@@ -151,7 +151,7 @@ export function operatingSteps({ browser, open, logIn, accessible, shot, folder 
     async "a person changes the pens of a drawing"() {
       const page = await opened("pens");
       const stranger = await open(await browser.newContext(), "pens, logged out");
-      const drawing = command(page, { verb: "stroke", scene: "pens_by_hand" });
+      const drawing = command(page, { verb: "first_ink", scene: "pens_by_hand" });
       const first = page.getByRole("button", { name: "Pen 1 black is in: go on" });
       await first.waitFor({ timeout: 60_000 });
       await page.getByText(/waits for pen 1 `black` \(#1a1a2e\)/).first().waitFor();
