@@ -323,8 +323,7 @@ fn whole(text: &str) -> Vec<CandidateReading> {
         if parser.cut {
             return vec![CandidateReading::flawed(node, parser.forms, TextFlaw::Cut)];
         }
-        parser.filler();
-        if parser.position() == text.len() {
+        if parser.filler().is_ok() && parser.position() == text.len() {
             return vec![CandidateReading::new(node, parser.forms)];
         }
         return vec![CandidateReading::flawed(

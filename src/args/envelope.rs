@@ -380,7 +380,7 @@ fn forward_requests(map: &mut Map<String, Value>, repairs: &mut Vec<ArgumentRepa
     const OWN: [&str; 6] = ["jsonrpc", "id", "method", "params", "name", "arguments"];
     let asks = |(key, value): &(&String, &Value)| {
         !OWN.contains(&key.as_str())
-            && withheld::asks_not_to_move_beside(key, &ParsedValue::from((*value).clone()))
+            && withheld::asks_not_to_move(key, &ParsedValue::from((*value).clone()))
     };
     let asked = |map: &Map<String, Value>| -> Map<String, Value> {
         let pairs = map.iter().filter(asks);

@@ -1,9 +1,6 @@
 //! The ways in which a text can differ from JSON and still mean one thing, each with its price.
 
-use super::{
-    limits::SKIPPED_MAX,
-    skipped::{SkippedPlace, SkippedText},
-};
+use super::skipped::{SkippedPlace, SkippedText};
 
 /// One repair of form. Counted once per text, however often it occurs: the oddity is the dialect, not its length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -176,22 +173,13 @@ impl FormRepairs {
         }
     }
 
-    /// Keeps text that is skipped, for its words to be judged; beyond [`SKIPPED_MAX`] pieces as one text.
+    /// Keeps text that is skipped, for its words to be judged.
     pub(super) fn skip(&mut self, text: &str, place: SkippedPlace) {
-        if text.trim().is_empty() {
-            return;
-        }
-        let is_full = self.skipped.len() >= SKIPPED_MAX;
-        let mut kept = self.skipped.iter_mut().filter(|_| is_full);
-        match kept.rfind(|kept| kept.place == place) {
-            Some(kept) => {
-                kept.text.push('\n');
-                kept.text.push_str(text);
-            }
-            None => self.skipped.push(SkippedText {
+        if !text.trim().is_empty() {
+            self.skipped.push(SkippedText {
                 text: text.to_owned(),
                 place,
-            }),
+            });
         }
     }
 

@@ -12,8 +12,8 @@ pub(super) const PAIRS_MAX: usize = 512;
 pub(super) const KEY_BYTES_MAX: usize = 512;
 /// Keys and texts of one value that are searched for requests. One that holds more may ask for anything.
 pub(super) const SEARCHED_MAX: usize = 4096;
-/// Pieces of skipped text that are judged one by one; more comments than this are judged as one.
-pub(super) const SKIPPED_MAX: usize = 256;
+/// Most comments in one text: each is judged by itself.
+pub(super) const COMMENTS_MAX: usize = 4096;
 /// Maximum depth to which text inside text, or an envelope inside an envelope, is opened.
 pub(super) const UNWRAP_MAX: usize = 4;
 /// Blank bytes looked through to see what follows a quote.

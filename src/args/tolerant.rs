@@ -2,7 +2,7 @@
 
 use super::{
     form_repair::{FormRepair, FormRepairs},
-    limits::{DEPTH_MAX, LOOK_MAX, NODES_MAX, PAIRS_MAX},
+    limits::{COMMENTS_MAX, DEPTH_MAX, LOOK_MAX, NODES_MAX, PAIRS_MAX},
     parsed_value::ParsedValue,
     quote::{self, QuoteError, QuoteMatching, QuotePosition},
     skipped::SkippedPlace,
@@ -27,6 +27,7 @@ pub(super) struct TolerantParser<'a> {
     quotes: QuoteMatching,
     pos: usize,
     nodes_left: usize,
+    comments_left: usize,
     /// Brackets that are open: where there are some, the end of the text is a cut.
     brackets: usize,
     /// Range of the value of `params.arguments`, for an envelope to forward it as written.
@@ -45,6 +46,7 @@ impl<'a> TolerantParser<'a> {
             quotes,
             pos,
             nodes_left: NODES_MAX,
+            comments_left: COMMENTS_MAX,
             brackets: 0,
             arguments: None,
             forms: FormRepairs::default(),
@@ -100,7 +102,7 @@ impl<'a> TolerantParser<'a> {
     ) -> TolerantResult<Vec<(String, ParsedValue)>> {
         let mut pairs = Vec::new();
         loop {
-            let commas = self.separators();
+            let commas = self.separators()?;
             let Some(c) = self.peek() else {
                 self.cut |= end != PairsEnd::Text || commas > 0;
                 return Ok(pairs);
@@ -145,13 +147,13 @@ impl<'a> TolerantParser<'a> {
         let Some((key, is_quoted)) = self.key()? else {
             return Ok(None);
         };
-        self.filler();
+        self.filler()?;
         if self.peek().is_none() {
             self.cut = true;
             return Ok(None);
         }
         self.colon(is_quoted)?;
-        self.filler();
+        self.filler()?;
         let start = self.pos;
         let value = self.value(depth + 1)?;
         if depth == 1 && key == "arguments" {
@@ -226,7 +228,7 @@ impl<'a> TolerantParser<'a> {
         }
         let mut items = Vec::new();
         loop {
-            let commas = self.separators();
+            let commas = self.separators()?;
             let Some(c) = self.peek() else {
                 self.cut = true;
                 return Ok(items);
@@ -386,7 +388,7 @@ impl<'a> TolerantParser<'a> {
     }
 
     /// Skips blanks and comments.
-    pub(super) fn filler(&mut self) {
+    pub(super) fn filler(&mut self) -> TolerantResult<()> {
         loop {
             let rest = self.rest();
             let trimmed = rest.trim_start_matches(|c: char| {
@@ -403,24 +405,26 @@ impl<'a> TolerantParser<'a> {
                     self.cut = true;
                     self.pos = self.text.len();
                 }
-                None => return,
+                None => return Ok(()),
             }
+            let left = self.comments_left.checked_sub(1);
+            self.comments_left = left.ok_or(TolerantParseError)?;
             self.forms.add(FormRepair::Comment);
         }
     }
 
     /// Skips blanks, comments and commas; counts the commas.
-    fn separators(&mut self) -> usize {
+    fn separators(&mut self) -> TolerantResult<usize> {
         let mut commas = 0;
         loop {
-            self.filler();
+            self.filler()?;
             match self.peek() {
                 Some(',') => self.pos += 1,
                 Some(c @ (';' | '，' | '、')) => {
                     self.pos += c.len_utf8();
                     self.forms.add(FormRepair::OtherPunctuation);
                 }
-                _ => return commas,
+                _ => return Ok(commas),
             }
             commas += 1;
         }

@@ -2,7 +2,7 @@
 
 use super::{
     form_repair::{FormRepair, FormRepairs},
-    limits::PAIRS_MAX,
+    limits::{COMMENTS_MAX, PAIRS_MAX},
     parsed_value::ParsedValue,
     quote::QuoteMatching,
     skipped::SkippedPlace,
@@ -82,7 +82,7 @@ pub(super) fn call(text: &str, quotes: QuoteMatching) -> Option<(String, Unbrack
             },
         ));
     }
-    parser.filler();
+    parser.filler().ok()?;
     loose.forms.extend(&parser.forms);
     let after = text.get(parser.position()..)?;
     if after.contains(char::is_alphanumeric) || !is_prose(after) {
@@ -99,7 +99,7 @@ pub(super) fn call(text: &str, quotes: QuoteMatching) -> Option<(String, Unbrack
 /// Reads the pairs between the brackets of a call: keywords, one object with or without `**`, or the arguments of a
 /// constructor that makes an object.
 fn call_pairs(parser: &mut TolerantParser<'_>, name: &str) -> Option<Vec<(String, ParsedValue)>> {
-    parser.filler();
+    parser.filler().ok()?;
     while parser.skip('*') {}
     let constructs = parser.at('[') || CONSTRUCTORS.contains(&name);
     if !parser.at('{') && !constructs
@@ -110,9 +110,9 @@ fn call_pairs(parser: &mut TolerantParser<'_>, name: &str) -> Option<Vec<(String
     let Some(node) = parser.value(0).ok()? else {
         return parser.cut.then(Vec::new);
     };
-    parser.filler();
+    parser.filler().ok()?;
     parser.skip(',');
-    parser.filler();
+    parser.filler().ok()?;
     if !parser.skip(')') {
         return None;
     }
@@ -141,6 +141,9 @@ pub(super) fn lines(text: &str) -> Option<UnbracketedPairs> {
     let mut loose = UnbracketedPairs::of(FormRepair::Lines);
     let (comments, lines): (Vec<&str>, Vec<&str>) =
         text.lines().partition(|line| line.trim().starts_with('#'));
+    if comments.len() > COMMENTS_MAX {
+        return None;
+    }
     for comment in comments {
         loose.forms.skip(comment, SkippedPlace::Remark);
     }

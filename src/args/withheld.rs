@@ -217,14 +217,9 @@ pub(super) fn may_ask_not_to_move(key: &str) -> bool {
         || known.withholds_unless_false(&key)
 }
 
-/// Returns whether a key beside a call's arguments, or anything inside its value, asks for a dry run or for no motion.
-pub(super) fn asks_not_to_move_beside(key: &str, node: &ParsedValue) -> bool {
-    asks_not_to_move(key, node)
-}
-
 /// Returns whether a key, its value or anything inside asks for a dry run or for no motion. Texts under harmless keys
 /// are not read.
-fn asks_not_to_move(key: &str, node: &ParsedValue) -> bool {
+pub(super) fn asks_not_to_move(key: &str, node: &ParsedValue) -> bool {
     RequestSearch { left: SEARCHED_MAX }.pair_asks(key, node, true, UNWRAP_MAX)
 }
 
