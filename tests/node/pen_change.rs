@@ -10,14 +10,13 @@
 use crate::support;
 use std::io::Write;
 use std::process::{ChildStdin, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::Receiver;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use support::ink::{self, Line};
+use support::starvation::RealTimeSeat;
 use support::{Bench, PATIENCE, Running, Served, connect, on_port};
 
 /// One line of each pen, in the order of the pens.
@@ -104,15 +103,6 @@ fn layer(index: usize) -> Line {
     LAYERS[index].map(|[x, y]| [x + 20.0, y + 30.0]).to_vec()
 }
 
-/// Three arms at a time: each needs its share of the processor to be heard in time.
-static TURNS: [Mutex<()>; 3] = [const { Mutex::new(()) }; 3];
-
-fn turn() -> MutexGuard<'static, ()> {
-    static NEXT: AtomicUsize = AtomicUsize::new(0);
-    let turn = &TURNS[NEXT.fetch_add(1, Ordering::Relaxed) % TURNS.len()];
-    turn.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// An arm on a pseudo-terminal whose pen is changed, and a node that draws with it.
 struct Desk {
     bench: Bench,
@@ -126,7 +116,7 @@ struct Desk {
     cut: Vec<usize>,
     /// True if one pen draws all, with pauses between the layers.
     pauses: bool,
-    _turn: MutexGuard<'static, ()>,
+    _seat: RealTimeSeat,
 }
 
 impl Desk {
@@ -139,7 +129,7 @@ impl Desk {
     }
 
     fn with(scene: &str, design: &str, pauses: bool) -> Self {
-        let turn = turn();
+        let seat = RealTimeSeat::take();
         let bench = Bench::new();
         bench.scene("layers", scene);
         std::fs::create_dir_all(bench.path("scenes/designs")).unwrap();
@@ -167,7 +157,7 @@ impl Desk {
             served: None,
             cut: Vec::new(),
             pauses,
-            _turn: turn,
+            _seat: seat,
         };
         desk.serve();
         desk.enable();

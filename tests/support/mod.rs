@@ -82,7 +82,7 @@ impl Bench {
 
     /// The binary, with this folder's scenes, output and sockets.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(binary());
+        let mut command = starvation::behind_real_time(binary(), args);
         command
             .env("XDG_RUNTIME_DIR", self.folder.path())
             .env("XDG_STATE_HOME", self.path("state-home"))

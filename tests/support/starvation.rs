@@ -1,6 +1,9 @@
 //! Tests of arms in real time, on machines that have something else to do.
 
+use std::cell::Cell;
 use std::panic::{UnwindSafe, catch_unwind, resume_unwind};
+use std::path::PathBuf;
+use std::process::Command;
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -8,7 +11,7 @@ use std::time::{Duration, Instant};
 const ATTEMPTS: u32 = 15;
 
 /// Tests of this kind that run at a time: each has an arm, a node and often a client that want a processor every 10 ms.
-const AT_ONCE: u32 = 2;
+const AT_ONCE: u32 = 4;
 
 /// Share of a test's time in which a program waited for a processor, from which on a servo's reply, or the thread that waits for it,
 /// may have come too late: the bus is then as silent as one without power.
@@ -48,11 +51,28 @@ fn waited_for_processors() -> Option<Duration> {
 static TAKEN: Mutex<u32> = Mutex::new(0);
 static GIVEN_BACK: Condvar = Condvar::new();
 
-/// Leave to run beside at most one other test in real time.
-struct RealTimeSeat;
+thread_local! {
+    static IS_IN_REAL_TIME: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Returns a command that runs the program after every program of a test in real time: those are this thread's if it holds a seat, and
+/// those that drive or are an arm on a port.
+pub(crate) fn behind_real_time(program: PathBuf, args: &[&str]) -> Command {
+    let is_on_port = |arg: &&str| matches!(*arg, "--port" | "--pty");
+    if IS_IN_REAL_TIME.get() || args.iter().any(is_on_port) {
+        return Command::new(program);
+    }
+    let mut command = Command::new("nice");
+    command.arg("-n10").arg(program);
+    command
+}
+
+/// Leave to run in real time, beside a few other tests that do.
+pub(crate) struct RealTimeSeat;
 
 impl RealTimeSeat {
-    fn take() -> Self {
+    pub(crate) fn take() -> Self {
+        IS_IN_REAL_TIME.set(true);
         let taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
         let mut taken = GIVEN_BACK
             .wait_while(taken, |taken| *taken >= AT_ONCE)
@@ -64,6 +84,7 @@ impl RealTimeSeat {
 
 impl Drop for RealTimeSeat {
     fn drop(&mut self) {
+        IS_IN_REAL_TIME.set(false);
         *TAKEN.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
         GIVEN_BACK.notify_one();
     }
