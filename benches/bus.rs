@@ -1,4 +1,4 @@
-//! How much of the wire the bus loop uses, and how long a packet takes to decode: prints one line a
+//! Measures how much of the wire the bus loop uses, and how long a packet takes to decode: prints one line a
 //! case. `benches/README.md` says what they are.
 #![allow(
     clippy::unwrap_used,
@@ -24,7 +24,7 @@ const CYCLES: u32 = 2000;
 const PACKETS: u32 = 6_000;
 const ROUNDS: u32 = 500;
 
-/// What the wire alone allows with six servos at 1 Mbaud and no return delay: bytes that the
+/// The rate that the wire alone allows with six servos at 1 Mbaud and no return delay: bytes that the
 /// manual's shortest requests take, ten bits each.
 const STS_FULL_HZ: f64 = 1e6 / 1480.0;
 const DYNAMIXEL_HZ: f64 = 1e6 / 1900.0;

@@ -1,4 +1,4 @@
-//! How fast planning is: prints one line a workload. `benches/README.md` says what they are.
+//! Measures how fast planning is: prints one line a workload. `benches/README.md` says what they are.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -59,16 +59,16 @@ fn main() {
     }
 }
 
-/// What one workload took.
+/// The figures of one workload.
 struct Told<'a> {
     work: &'a str,
     /// Of one thread's time, for all of it.
     seconds: f64,
     /// Waypoints, poses and the like.
     of: usize,
-    /// How many of them came out right.
+    /// Number of them that came out right.
     right: usize,
-    /// What else can be compared: a length, a duration.
+    /// Another figure that can be compared: a length, a duration.
     figure: f64,
     words: String,
 }
@@ -257,12 +257,12 @@ fn spiral(middle: Point3<f64>) -> Vec<Point3<f64>> {
         .collect()
 }
 
-/// How a waypoint's search begins.
+/// The start of a waypoint's search.
 #[derive(Clone, Copy, PartialEq)]
 enum Seed {
     /// At the waypoint before.
     Previous,
-    /// Where the two before carry on to.
+    /// At the place to which the two before carry on.
     CarriedOn,
 }
 
@@ -300,7 +300,7 @@ fn stroke_poses() -> (ArmModel, ToolTip, JointVector, Vec<Isometry3<f64>>) {
     (arm, tip, ready, poses)
 }
 
-/// How many joints hold the tip within 0.1 mm and 0.1° of their pose, by the other way of
+/// Returns how many joint vectors hold the tip within 0.1 mm and 0.1° of their pose, by the other way of
 /// computing where it is, and are within their limits.
 fn strict(arm: &ArmModel, tip: &ToolTip, found: &[JointVector], poses: &[Isometry3<f64>]) -> usize {
     let right = |(q, pose): &(&JointVector, &Isometry3<f64>)| {

@@ -1,4 +1,5 @@
-//! How fast arguments are read, good ones and the worst: prints one line a workload. `benches/README.md` says what they are.
+//! Measures how fast arguments are read, good ones and the worst: prints one line a workload. `benches/README.md` says
+//! what they are.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,

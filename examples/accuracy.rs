@@ -95,7 +95,7 @@ const SHEET_MM_MIN: f64 = 100.0;
 /// Side of a tag, and its middle from the sheet's edge.
 const TAG_MM: [f64; 2] = [14.0, 11.0];
 
-/// Where the camera stands, from the middle of the sheet: up the sheet, and over it.
+/// Place of the camera, from the middle of the sheet: up the sheet, and over it.
 const CAMERA_STANDS_MM: [f64; 2] = [177.0, 380.0];
 
 /// Most rounds of `align` with ink.

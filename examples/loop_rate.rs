@@ -1,4 +1,4 @@
-//! How often a second our driver writes and reads every servo of an arm on a port: for comparison
+//! Measures how often a second our driver writes and reads every servo of an arm on a port: for comparison
 //! with other programs on the same port. With `--line`, how often the same bytes go to and fro when
 //! nobody makes or reads them: what the line itself takes.
 //!
@@ -55,7 +55,7 @@ async fn main() -> anyhow::Result<()> {
 /// Cycles of which the plain one is known.
 const NOTED: u32 = 50;
 
-/// What a number of cycles came to. Ours asks for temperatures and complaints too, ten times a second, which the others never
+/// Figures of a number of cycles. Ours asks for temperatures and complaints too, ten times a second, which the others never
 /// do: cycles that sent more than the plainest are not timed.
 #[derive(Default)]
 struct Driven {

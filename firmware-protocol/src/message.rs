@@ -111,7 +111,7 @@ byte_enum! {
 }
 
 byte_enum! {
-    /// Why a device last left normal running.
+    /// The reason why a device last left normal running.
     Cause {
         /// It did not.
         None = 0,
@@ -193,7 +193,7 @@ byte_enum! {
 }
 
 byte_enum! {
-    /// Why the controller last started.
+    /// The reason why the controller last started.
     ResetCause {
         /// It cannot tell.
         Unknown = 0,
@@ -251,7 +251,7 @@ pub struct HelloAck {
     pub boot_id: u32,
     /// The epoch that the next motion belongs to.
     pub epoch: u16,
-    /// Why the controller last started.
+    /// The reason why the controller last started.
     pub reset_cause: ResetCause,
     /// Interval between set-points, in microseconds.
     pub tick_us: u16,
@@ -350,7 +350,7 @@ pub struct State {
     pub ignored: u16,
     /// Its mode.
     pub mode: Mode,
-    /// Why it last left normal running.
+    /// The reason why it last left normal running.
     pub cause: Cause,
     /// Bit 0 torque on, bit 1 moving, bit 2 measured positions are valid.
     pub flags: u8,
@@ -443,7 +443,7 @@ pub enum Message {
     Log(Log),
 }
 
-/// Why a whole frame is no message.
+/// The reason why a whole frame is no message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MessageError {
     /// The frame is of another major version, which comes with it.

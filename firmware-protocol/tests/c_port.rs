@@ -53,7 +53,7 @@ fn compile(program: &str, binary: &str) -> PathBuf {
     binary
 }
 
-/// What the program printed, or nothing if it failed.
+/// Returns what the program printed, or nothing if it failed.
 fn try_run(binary: &Path, input: &str) -> Option<String> {
     let mut child = Command::new(binary)
         .stdin(Stdio::piped())

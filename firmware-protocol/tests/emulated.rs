@@ -23,9 +23,9 @@ use firmware_protocol::message::*;
 use firmware_protocol::{Event, Host, Joints, Message};
 
 const PATIENCE: Duration = Duration::from_secs(20);
-/// How often a starved machine may hold the arm before the test gives up.
+/// Number of times that a starved machine may hold the arm before the test gives up.
 const RESUMES_MAX: u32 = 20;
-/// How often a scene may be played again because the machine was too busy to play it in real time.
+/// Attempts at a scene, which is played again where the machine was too busy to play it in real time.
 const ATTEMPTS: u32 = 3;
 /// An emulator that falls this far behind real time has lost ticks of its clock, which no hardware does.
 const STARVED_US: u64 = 30_000;
@@ -57,15 +57,15 @@ struct Board {
     state: Option<State>,
     events: Vec<Event>,
     worst_poll_us: u64,
-    /// Whether to do what an operator would after a machine too busy for its beats held the arm.
+    /// True if it does what an operator would after a machine too busy for its beats held the arm.
     resumes: bool,
     resumed: u32,
-    /// When the first STATE came, and the clock in it.
+    /// Time at which the first STATE came, and the clock in it.
     first: Option<(u64, u32)>,
 }
 
 thread_local! {
-    /// How far the emulator, or this test, fell behind real time in the present scene.
+    /// Time by which the emulator, or this test, fell behind real time in the present scene.
     static BEHIND_US: Cell<u64> = const { Cell::new(0) };
 }
 

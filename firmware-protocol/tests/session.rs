@@ -53,7 +53,7 @@ impl Line {
         }
     }
 
-    /// What has arrived, in order.
+    /// Takes what has arrived, in order.
     fn arrive(&mut self, now_us: u64) -> Vec<u8> {
         let ready = self
             .pieces

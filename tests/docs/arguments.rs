@@ -83,7 +83,7 @@ struct Score {
     exact: usize,
     wrong: usize,
     refused: usize,
-    /// What was not read exactly, for the message of a failing test.
+    /// Rows that were not read exactly, for the message of a failing test.
     misses: Vec<String>,
 }
 
@@ -182,7 +182,7 @@ fn malformed_renderings_are_read_exactly() {
     assert!(score.exact * 1000 >= score.rows * 995, "{score:#?}");
 }
 
-/// What a text says: letters and digits in lower case, so that form does not matter.
+/// Returns what a text says: letters and digits in lower case, so that form does not matter.
 fn said(text: &str) -> String {
     text.chars()
         .filter(|c| c.is_alphanumeric())
@@ -315,7 +315,7 @@ fn documented(language: &str) -> Vec<String> {
     lines
 }
 
-/// What a documented line says of a text: the arguments, or the code of a complaint.
+/// Checks what a documented line says of a text: the arguments, or the code of a complaint.
 fn check_documented(line: &str, judge: impl Fn(&str) -> Result<Value, Vec<&'static str>>) {
     let (text, want) = line.rsplit_once(" => ").unwrap();
     let text = text.replace('⏎', "\n");

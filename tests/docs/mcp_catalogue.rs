@@ -1,4 +1,4 @@
-//! What clients are told about the tools: one snapshot per tool, and how many tokens it costs a model to be told.
+//! Tests what clients are told about the tools: one snapshot per tool, and how many tokens it costs a model to be told.
 
 #![allow(
     clippy::unwrap_used,
@@ -22,7 +22,7 @@ const SIX_TOKENS_MAX: usize = 900;
 /// The same under both names.
 const ALL_TOKENS_MAX: usize = 1_800;
 
-/// What the parameters of a canvas add.
+/// Tokens that the parameters of a canvas add.
 const CANVAS_TOKENS_MAX: usize = 120;
 
 /// Tokens of the instructions.
@@ -249,8 +249,8 @@ fn declared_tools_stand_beside_the_six_with_the_strictest_effect_of_what_they_ca
     }
 }
 
-/// What every provider of models takes: Gemini wants an `enum` of texts and `items` in lists, OpenAI names of plain
-/// letters, Ollama one plain `type`; none of them unions, references, or keys beyond these.
+/// Checks that a schema is one that every provider of models takes: Gemini wants an `enum` of texts and `items` in lists,
+/// OpenAI names of plain letters, Ollama one plain `type`; none of them unions, references, or keys beyond these.
 fn check_plain(schema: &Value, path: &str) {
     let schema = schema.as_object().unwrap();
     for (key, value) in schema {

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Where JSON stops being text.
+/// Rooms in which JSON stops being text.
 const JSON_READERS: [&str; 8] = [
     "args",
     "cli",
@@ -108,7 +108,7 @@ fn code(text: &str) -> String {
     out
 }
 
-/// Where a comment, string or character that begins at `at` ends; `at` itself if none does.
+/// Returns where a comment, string or character that begins at `at` ends; `at` itself if none does.
 fn blank_end(chars: &[char], at: usize) -> usize {
     let rest = &chars[at..];
     let after_word = at > 0 && is_word(chars[at - 1]);

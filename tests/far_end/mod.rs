@@ -24,11 +24,11 @@ use steadyhand::scene::{Scene, SceneLibrary};
 use steadyhand::sim::{ArmSimulator, SimulatedFault};
 use steadyhand::units::ClockInstant;
 
-/// What a broken wire does next, told at each frame with goals: how many came before it since the
+/// The script of a broken wire: at each frame with goals it is told how many came before since the
 /// pen first touched the paper.
 pub(crate) type Script = Box<dyn FnMut(usize, &mut Hands<'_>) + Send>;
 
-/// What a script may lay its hands on.
+/// Everything that a script may lay its hands on.
 pub(crate) struct Hands<'a> {
     pub(crate) sim: &'a ArmSimulator,
     pub(crate) clock: &'a NodeClock,
@@ -78,7 +78,7 @@ pub(crate) struct WireState {
     /// The script begins behind so many frames of goals.
     from: usize,
     script: Option<Script>,
-    /// When the script first ran.
+    /// Time at which the script first ran.
     pub(crate) broken_at: Option<ClockInstant>,
     stuck: bool,
     /// The first send behind the break that found something latched.
@@ -112,7 +112,7 @@ impl Wire {
         state.stuck = false;
     }
 
-    /// How long after the break something was latched; `now` where nothing was sent since.
+    /// Returns how long after the break something was latched; `now` counts where nothing was sent since.
     pub(crate) fn latched_after(&self, now: ClockInstant) -> Duration {
         let state = self.state();
         state
@@ -147,7 +147,7 @@ impl Wire {
         found
     }
 
-    /// Where the last piece of a controller's motion ends, in microradians.
+    /// Returns where the last piece of a controller's motion ends, in microradians.
     pub(crate) fn last_segment(&self) -> Option<Vec<(u8, i32)>> {
         let messages = self.messages().into_iter().rev();
         let mut segments = messages.filter_map(|(_, message)| match message {
@@ -183,7 +183,7 @@ struct Tapped {
 }
 
 impl Tapped {
-    /// Whether this send is one of a motion. What a controller is sent does not come cycle by
+    /// Returns whether this send is one of a motion. What a controller is sent does not come cycle by
     /// cycle: there the time says where the motion is.
     fn counts(&self, state: &mut WireState, bytes: &[u8]) -> bool {
         if self.family != Family::Firmware {
@@ -198,7 +198,7 @@ impl Tapped {
         due
     }
 
-    /// Whether the port takes the bytes.
+    /// Notes the bytes and runs the script where it is due; returns whether the port takes them.
     fn note(&mut self, bytes: &[u8]) -> bool {
         let wire = self.wire.clone();
         let mut state = wire.state();
@@ -378,7 +378,7 @@ impl Rig {
         outcome
     }
 
-    /// What `reset` does: to the ready pose and to rest, out of a stop or a fault.
+    /// Does what `reset` does: goes to the ready pose and to rest, out of a stop or a fault.
     pub(crate) async fn reset(&self, motion: &MotionHandle, by: ActorRank) -> MotionOutcome {
         let permit = self
             .permits
@@ -495,7 +495,7 @@ fn dxl_requests(mut bytes: &[u8]) -> Vec<Request> {
 
 const SYNC_WRITE: u8 = 0x83;
 
-/// What a request writes, servo by servo.
+/// Returns what a request writes, servo by servo.
 pub(crate) fn writes(family: Family, request: &Request) -> Vec<Write> {
     let parameters = request.parameters.as_slice();
     let wide = family == Family::Dxl2;
@@ -553,7 +553,7 @@ pub(crate) fn goal_of(family: Family, write: &Write) -> Option<i32> {
     }
 }
 
-/// Whether a request asks one servo for its goal position.
+/// Returns whether a request asks one servo for its goal position.
 pub(crate) fn reads_goal(family: Family, request: &Request) -> bool {
     let number = |at: usize| u16::from(request.parameters[at]);
     let (first, count, goal) = match family {

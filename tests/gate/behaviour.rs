@@ -1,4 +1,4 @@
-//! What the gate lets through, what it refuses and by which rule, and what comes out of it.
+//! Tests what the gate lets through, what it refuses and by which rule, and what comes out of it.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -23,7 +23,7 @@ use scene::PenHolder;
 use scene::file::SheetFile;
 use scene::{AxisAlignedBox, KeepOut, Scene, SceneLibrary, Surface, ToolKind};
 
-/// How far ahead of a joint its goal may be, as time at full speed.
+/// Greatest lead of a goal over its joint, as time at full speed.
 const LEASH_S: f64 = 0.15;
 
 /// Frames that are sent as planned while no reading comes.
@@ -98,7 +98,7 @@ fn rules(verdict: &Verdict) -> Vec<GateRule> {
     })
 }
 
-/// That it was refused, by one of these rules at least.
+/// Checks that it was refused, by one of these rules at least.
 fn refused_by(verdict: &Verdict, any_of: &[GateRule]) -> TestCaseResult {
     let said = rules(verdict);
     let found = said.iter().any(|rule| any_of.contains(rule));
@@ -537,7 +537,7 @@ fn begun() -> Execution {
     checked.begin(&start, ClockInstant::ZERO).unwrap()
 }
 
-/// How a run ended, and every goal from the start on.
+/// The end of a run, and every goal from the start on.
 struct Run {
     goals: Vec<JointVector>,
     broken: Option<ExecutionError>,
@@ -833,7 +833,7 @@ proptest! {
     }
 }
 
-/// What drawing is clear of, and the lift that a stop would make is not: cubes about the hand, as
+/// Cages the hand in cubes that drawing is clear of, and the lift that a stop would make is not: as
 /// many as there is room for, so that no other way up leads around them.
 #[test]
 fn a_lift_that_would_run_into_something_is_refused() {

@@ -124,9 +124,9 @@ async fn drawings(rig: impl Fn() -> Rig) -> Vec<(Rig, Vec<Goals>)> {
     all
 }
 
-/// What a random motion came to.
+/// The outcome of random motions.
 struct Tried {
-    /// How many were carried out.
+    /// Number of those that were carried out.
     taken: usize,
     judge: Judge,
 }
@@ -455,7 +455,7 @@ async fn read_through(
     bus.good
 }
 
-/// What a servo may turn in three periods at 3 rad/s is not told from movement; and four counts.
+/// Angle that is not told from movement: what a servo may turn in three periods at 3 rad/s, and four counts.
 const NOISE_RAD: f64 = 3.0 * 3.0 * PERIOD_S + 4.0 * TAU / 4096.0 + 0.002;
 
 #[tokio::test]

@@ -176,7 +176,7 @@ const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-0
 const STREAMS: (&str, &str) = ("accept", "application/json, text/event-stream");
 const JSON: (&str, &str) = ("content-type", "application/json");
 
-/// What is sent: the members of a call's `params`, or a whole message as it is.
+/// The text that is sent: the members of a call's `params`, or a whole message as it is.
 enum Row {
     Params(&'static str),
     Whole(&'static str),

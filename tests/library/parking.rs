@@ -1,4 +1,4 @@
-//! How long the way to rest is, from wherever a shipped drawing may be stopped: SIGTERM begins none
+//! Tests how long the way to rest is, from wherever a shipped drawing may be stopped: SIGTERM begins none
 //! that takes longer than 5 s.
 #![allow(clippy::unwrap_used, reason = "a failing test may panic")]
 
@@ -11,7 +11,7 @@ use steadyhand::units::JointVector;
 /// Places along a drawing from which the arm is sent to rest.
 const PLACES: usize = 40;
 
-/// What is left of 5 s for a plan on a machine that has something else to do.
+/// Time left of 5 s for a plan on a machine that has something else to do.
 const LONGEST: Duration = Duration::from_secs(4);
 
 /// The shorter of the two ways that are tried.

@@ -34,7 +34,7 @@ fn far_sheet(strokes: &[[[f64; 2]; 2]]) -> Scene {
     scene
 }
 
-/// How many pixels around a place of the sheet are red.
+/// Returns how many pixels around a place of the sheet are red.
 fn red_near(scene: &Scene, png: &[u8], at_mm: [f64; 2]) -> usize {
     let line = |stroke: &SheetStroke| PlannedStroke {
         line: SheetLine {
@@ -60,8 +60,8 @@ fn red_near(scene: &Scene, png: &[u8], at_mm: [f64; 2]) -> usize {
     around.filter(|by| is_red(*by)).count()
 }
 
-/// What the planner cannot reach and what the gate does not let through is red where it is, and
-/// nothing else.
+/// Tests that what the planner cannot reach and what the gate does not let through is red where it is,
+/// and nothing else.
 #[test]
 fn what_is_refused_is_red_where_it_is() {
     let fine = [[20.0, 20.0], [80.0, 20.0]];

@@ -1,4 +1,4 @@
-//! What leaves the port after a stop: the stop's own frames, ever slower, then up, then nothing new.
+//! The bytes that leave the port after a stop: the stop's own frames, ever slower, then up, then nothing new.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,

@@ -50,7 +50,7 @@ fn block(joint: usize) -> Script {
 #[tokio::test]
 async fn invariant_5_an_arm_without_its_host_moves_no_further_than_its_leash() {
     const LEASH_S: f64 = 0.150;
-    /// What is measured is as old as this when the goal is judged by it.
+    /// Age of a measurement when the goal is judged by it.
     const READING_S: f64 = 0.020;
     let rig = Rig::new(Family::Sts);
     let motion = rig.attach().unwrap();

@@ -170,7 +170,7 @@ fn picture(laid: &ViewedSheet, light: &SceneLight, ink: &[InkLine]) -> ImageFram
     view.render().unwrap()
 }
 
-/// What became of one picture with tags.
+/// The outcome of one picture with tags.
 struct Looked {
     tags: usize,
     mm: f64,

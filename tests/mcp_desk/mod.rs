@@ -18,7 +18,7 @@ use tokio::sync::broadcast;
 pub(crate) const STEPS: u32 = 30;
 const STEP: Duration = Duration::from_millis(100);
 
-/// What became of the calls so far.
+/// The calls so far, and what became of them.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     /// Calls that ran to their end.

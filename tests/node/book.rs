@@ -15,13 +15,13 @@ use std::process::{Command, Stdio};
 /// The address of the node that the pages start; a test's has a port of its own.
 const ADDRESS: &str = "127.0.0.1:8700";
 
-/// What the page has, in its order.
+/// A block of the page, in the page's order.
 enum Block {
     /// A file of this name.
     File(String, String),
     /// Commands, a line each.
     Commands(String),
-    /// What the commands before it print.
+    /// The output of the commands before it.
     Printed(String),
 }
 
@@ -72,7 +72,7 @@ fn command(folder: &Path, line: &str) -> Command {
     command
 }
 
-/// What a line prints; it must end well.
+/// Runs a line and returns what it prints; it must end well.
 fn run(folder: &Path, line: &str) -> String {
     println!("$ {line}");
     let output = command(folder, line).output().unwrap();

@@ -128,7 +128,7 @@ fn joints_moved_by_hand_are_saved_with_their_file_s_comments() {
     assert!(code == 0 && said.contains("SIGN FLIP"), "{said}");
 }
 
-/// What an operator says to the node that serves: whether it was done, and its words.
+/// Runs an operator's command on the node that serves: returns whether it was done, and its words.
 fn asked(bench: &Bench, args: &[&str]) -> (bool, String) {
     let output = bench.run(args);
     let text = String::from_utf8(output.stdout).unwrap() + &String::from_utf8_lossy(&output.stderr);

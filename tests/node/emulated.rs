@@ -31,7 +31,7 @@ use steadyhand::scene::{Scene, SceneLibrary};
 use steadyhand::units::JointVector;
 use support::{Bench, PATIENCE, Running, lines};
 
-/// How often a scene may be played again because the machine was too busy to play it in real time.
+/// Attempts at a scene, which is played again where the machine was too busy to play it in real time.
 const ATTEMPTS: u32 = 12;
 
 /// Time between two attempts, for the first of them; later ones wait longer.
@@ -180,7 +180,7 @@ impl Board {
         panic!("never {what}: {:?}", self.last());
     }
 
-    /// How far the emulator fell behind real time: as much as its clock ever lost.
+    /// Returns how far the emulator fell behind real time: as much as its clock ever lost.
     fn behind(&self) -> Duration {
         let heard = self.heard();
         let Some(first) = heard.first() else {
@@ -227,7 +227,7 @@ fn pass_on(mut board: File, mut near: File, heard: &Mutex<Vec<Heard>>) {
 }
 
 impl Board {
-    /// Whether the board says that it, or the node, did not run in time.
+    /// Returns whether the board says that it, or the node, did not run in time.
     fn was_starved(&self) -> bool {
         let late = [Cause::Deadman, Cause::Underrun, Cause::Late, Cause::Stalled];
         let mut heard = self.heard().into_iter();
@@ -276,7 +276,7 @@ fn tip(scene: &Scene, joints: &JointVector) -> Point3<f64> {
     scene.arm.chain.forward(joints) * scene.pens[0].tip_m
 }
 
-/// Where the pen was by what the firmware measured, millimetre for millimetre of the way.
+/// Returns where the pen was by what the firmware measured, millimetre for millimetre of the way.
 fn reported(scene: &Scene, heard: &[Heard]) -> Vec<Point3<f64>> {
     let angles = |state: &State| -> Vec<f64> {
         let joints = state.joints.iter();
@@ -290,7 +290,7 @@ fn reported(scene: &Scene, heard: &[Heard]) -> Vec<Point3<f64>> {
     moving.map(|joints| tip(scene, &joints)).collect()
 }
 
-/// How far the point of `from` that is furthest from the line `to` is from it, in millimetres.
+/// Returns how far the point of `from` that is furthest from the line `to` is from it, in millimetres.
 fn furthest_mm(from: &[Point3<f64>], to: &[Point3<f64>]) -> f64 {
     let nearest = |point: &Point3<f64>| {
         let pieces = to.windows(2).map(|pair| {
@@ -353,7 +353,7 @@ fn a_stop_half_way_stands_with_the_pen_up() {
     });
 }
 
-/// Whether the pen is on the paper.
+/// Returns whether the pen is on the paper.
 fn is_down(scene: &Scene, state: &State) -> bool {
     let heard = [Heard {
         at: Instant::now(),

@@ -1,4 +1,4 @@
-//! What a person or model is told when something is wrong, and that nothing moves then.
+//! Tests what a person or model is told when something is wrong, and that nothing moves then.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,

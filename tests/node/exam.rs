@@ -457,7 +457,7 @@ fn a_report_holds_every_n_and_nothing_of_it_is_markup_of_a_model() {
     );
 }
 
-/// Whether a sentence with a number says of how many.
+/// Returns whether a sentence with a number says of how many.
 fn says_n(sentence: &str) -> bool {
     let has_digit = sentence.chars().any(|c| c.is_ascii_digit());
     !has_digit || sentence.contains("(n = ") || sentence.contains(" of ")

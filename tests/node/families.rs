@@ -20,7 +20,7 @@ use firmware_protocol::{Decoder, Message, Received};
 use serde_json::Value;
 use support::{Bench, Running, Served, ink, unless_starved};
 
-/// How often a drawing may begin again on a machine that does not run both sides in time.
+/// Attempts at a drawing, which begins again on a machine that does not run both sides in time.
 const ATTEMPTS: u32 = 4;
 
 /// A drawing of half a minute, on a machine that has something else to do.
@@ -113,7 +113,7 @@ impl Lab {
             .collect()
     }
 
-    /// What the drawing planned, and what is on the simulated paper, in millimetres of line.
+    /// Returns what the drawing planned, and what is on the simulated paper, in millimetres of line.
     fn lines_mm(&self) -> (f64, f64) {
         let ink: Vec<ink::Line> = read(&self.bench.path("ink.json"));
         let dry = serde_json::json!({ "scene": self.scene, "dry_run": true });

@@ -1,4 +1,4 @@
-//! How near the ink comes to the design, through the whole node.
+//! Tests how near the ink comes to the design, through the whole node.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,

@@ -121,7 +121,7 @@ async fn list(client: &McpClient) -> (Vec<Value>, Duration) {
     (nodes, took.saturating_sub(kept))
 }
 
-/// How long the machine kept a thread waiting that only sleeps, until that is over.
+/// Measures how long the machine kept a thread waiting that only sleeps, until that is over.
 fn kept_waiting(over: &AtomicBool) -> Duration {
     let mut kept = Duration::ZERO;
     while !over.load(Ordering::Relaxed) {

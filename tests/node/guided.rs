@@ -23,14 +23,14 @@ use steadyhand::units::JointVector;
 use support::chance::Chance;
 use support::{Bench, unless_starved};
 
-/// Where the scene's calibrator stands, in the arm's base frame.
+/// Place of the scene's calibrator, in the arm's base frame.
 pub(super) const CALIBRATOR_M: [f64; 3] = [0.06, -0.2, 0.035];
 
 /// A sheet that leans may lie below the table's top.
 pub(super) const LOW: &str =
     "\n[limits.workspace]\nmin_m = [-0.8, -0.8, -0.05]\nmax_m = [0.8, 0.8, 0.8]\n";
 
-/// How well a hand brings a tip to a place.
+/// Accuracy with which a hand brings a tip to a place.
 const HAND_M: f64 = 5e-5;
 
 /// A node on an arm that is not as its files say, and a person beside it.
@@ -56,7 +56,7 @@ fn with_key(text: &str, key: &str, value: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// How wrong everything is.
+/// The size of every error.
 pub(super) struct Errors {
     pub(super) zeros_deg: f64,
     pub(super) tip_mm: f64,
@@ -198,7 +198,7 @@ impl Practice {
         [(); 5].map(|()| half * self.chance.within(0.3))
     }
 
-    /// What the servos read there, as the arm's file has them now.
+    /// Returns what the servos read there, as the arm's file has them now.
     fn read(&mut self, true_rad: &JointVector, lean_rad: [f64; 5]) -> String {
         let (truth, believed) = (self.truth(), self.believed());
         let counts = truth.arm.servos().zip(believed.arm.servos());
@@ -342,14 +342,14 @@ impl Practice {
         serde_json::from_str(&text[..end]).unwrap_or_else(|_| panic!("{text}"))
     }
 
-    /// How far the ink is from the design at 95 of 100 places; infinite where there is none.
+    /// Draws, and returns how far the ink is from the design at 95 of 100 places; infinite where there is none.
     fn off_mm(&self) -> f64 {
         let drawn = self.stroke();
         drawn["deviation_mm_p95"].as_f64().unwrap_or(f64::INFINITY)
     }
 }
 
-/// How far joints are turned at will between touches.
+/// Angles within which joints are turned at will between touches.
 pub(super) const WIDE: [f64; 5] = [0.1, 0.35, 0.35, 0.7, 1.6];
 pub(super) const UPRIGHT: [f64; 5] = [0.05, 0.1, 0.1, 0.2, 0.2];
 
@@ -399,10 +399,10 @@ pub(super) fn true_arm(text: &str, chance: &mut Chance, errors: &Errors) -> Stri
 /// Ink that is further off is of no use.
 const UNUSABLE_MM: f64 = 1.0;
 
-/// How often a step that is refused is done again.
+/// Attempts at a step, which is done again where it is refused.
 const TRIES: usize = 4;
 
-/// What was said, or why it was refused.
+/// A step, which returns what was said, or why it was refused.
 type Step = fn(&mut Practice) -> Result<String, String>;
 
 /// The whole sequence; how far the ink is off before it and after.
@@ -441,7 +441,7 @@ fn sequence(seeds: std::ops::Range<u64>, errors: &Errors, limit_mm: f64) {
     assert!(worst <= limit_mm, "{worst} mm; {limit_mm} are allowed");
 }
 
-/// What play alone costs on an arm that is known perfectly.
+/// Returns what play alone costs on an arm that is known perfectly.
 fn floor_mm(backlash_deg: f64) -> f64 {
     let errors = Errors {
         backlash_deg,

@@ -136,7 +136,7 @@ const HIDDEN: Errors = Errors {
 /// The most play of its gears, from one side to the other.
 const PLAY_DEG_MAX: f64 = 0.5;
 
-/// How well a hand brings a tip to a place.
+/// Accuracy with which a hand brings a tip to a place.
 const HAND_M: f64 = 2e-4;
 
 /// Share of half the play by which a hand that feels both its ends leans to one of them.
@@ -145,13 +145,13 @@ const LEAN: f64 = 0.3;
 /// Share by which that differs from touch to touch of one pose, in which the arm weighs the same each time.
 const LEAN_VARIES: f64 = 0.1;
 
-/// How well a ruler tells where a line is.
+/// Accuracy with which a ruler tells where a line is.
 const RULER_MM: f64 = 0.3;
 
-/// How far 95 of 100 places of the ink may be from the design.
+/// Greatest distance of 95 of 100 places of the ink from the design.
 const OFF_MM_MAX: f64 = 1.0;
 
-/// How deep a tip may be in the sheet: a millimetre as the scene says, and the gate's quarter of one.
+/// Greatest depth of a tip in the sheet: a millimetre as the scene says, and the gate's quarter of one.
 const DEEP_MM_MAX: f64 = 1.25;
 
 /// Gears with the wear of `so101-worn` and this much play, which gravity keeps on one side where it can.
@@ -256,7 +256,7 @@ impl WrongArm {
         }
     }
 
-    /// What the node reads of the servos.
+    /// Returns what the node reads of the servos.
     fn ticks(&self) -> Value {
         let socket = self.bench.path("steadyhand/bench.sock");
         let Ok(mut stream) = UnixStream::connect(socket) else {
@@ -594,7 +594,7 @@ impl DepthWatch {
     }
 }
 
-/// How often a step that is refused is done again.
+/// Attempts at a step, which is done again where it is refused.
 const TRIES: usize = 4;
 
 /// The same of a motion: a busy machine may leave the arm without readings time and again.

@@ -175,7 +175,7 @@ fn a_simulated_arm_needs_no_port_and_a_wrong_arm_is_named() {
     assert!(text.contains("model = \"widowx250s\""), "{text}");
 }
 
-/// What `check` says of this node file, whose mode is this.
+/// Returns what `check` says of this node file, whose mode is this.
 fn checked(bench: &Bench, file: &str, mode: u32) -> (bool, String) {
     let config = bench.path("checked.toml");
     std::fs::write(&config, file).unwrap();

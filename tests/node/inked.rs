@@ -246,7 +246,7 @@ fn an_arm_that_feels_a_sheet_says_first_how_it_sags() {
     );
 }
 
-/// How far the ink lies from the plan, as a result says it.
+/// Returns how far the ink lies from the plan, as a result says it.
 fn ink_off_mm(message: &str) -> f64 {
     let (_, off) = message.split_once("the ink lies ").unwrap();
     off.split_once(" mm").unwrap().0.parse().unwrap()

@@ -73,7 +73,7 @@ impl Drawing {
         self.bench.state()
     }
 
-    /// What the journal says of a job.
+    /// Returns what the journal says of a job.
     fn job(&self, id: &str) -> Value {
         let told = self
             .bench

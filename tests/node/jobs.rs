@@ -182,7 +182,7 @@ fn a_job_waits_for_a_person_who_has_seen_its_plan() {
     );
 }
 
-/// What waits for approval now, once it is another plan than that one; its words.
+/// Returns what waits for approval now, once it is another plan than that one, and its words.
 fn awaited(bench: &Bench, not: &str) -> (String, String) {
     let began = Instant::now();
     loop {

@@ -1,5 +1,5 @@
-//! What a person allowed, and nothing else: leave and approval that end, designs that were swapped,
-//! drawings that are gone on with, and what is kept of them.
+//! Tests that what a person allowed is done, and nothing else: leave and approval that end, designs that were
+//! swapped, drawings that are gone on with, and what is kept of them.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -116,7 +116,7 @@ impl House {
             .structured
     }
 
-    /// What waits for approval, as soon as something does.
+    /// Returns what waits for approval, as soon as something does.
     async fn pending(&self) -> PendingPlan {
         let began = Instant::now();
         loop {

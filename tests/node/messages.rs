@@ -1,4 +1,4 @@
-//! What a new user reads: words that fit together, and an error that says what to do next.
+//! Tests what a new user reads: words that fit together, and an error that says what to do next.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,

@@ -108,7 +108,7 @@ struct Desk {
     bench: Bench,
     port: String,
     hand: ChildStdin,
-    /// What the simulated arm says of its pens.
+    /// Lines that the simulated arm prints about its pens.
     told: Receiver<String>,
     sim: Running,
     served: Option<Served>,
@@ -235,7 +235,8 @@ impl Desk {
         (1..=3).find(is_awaited)
     }
 
-    /// How far the drawing is: its layers, one behind the other. What was not planned yet is as far as the job that it resumes.
+    /// Returns how far the drawing is: its layers, one behind the other. What was not planned yet is as far as the job that it
+    /// resumes.
     fn position_mm(&self) -> f64 {
         let jobs = self.jobs();
         let mm = |job: &Value, name: &str| job[name].as_f64().unwrap_or_default();
@@ -323,7 +324,7 @@ impl Desk {
         }
     }
 
-    /// Whether all is drawn and only the way to rest broke off. Then nothing is left to resume.
+    /// Returns whether all is drawn and only the way to rest broke off. Then nothing is left to resume.
     fn is_complete(&self) -> bool {
         let is_over = self.drawing()["ended_ms"].as_u64().unwrap_or_default() > 0;
         let complete = is_over && self.position_mm() > LAYER_MM * 3.0 - 0.05;
@@ -411,7 +412,7 @@ impl Desk {
 /// Length of a layer.
 const LAYER_MM: f64 = 53.0;
 
-/// Whether a place of the drawing is in a layer, so far from its ends.
+/// Returns whether a place of the drawing is in a layer, so far from its ends.
 fn is_in(layer: usize, at_mm: f64, apart_mm: f64) -> bool {
     let from_mm = LAYER_MM * layer as f64;
     (from_mm + apart_mm..from_mm + LAYER_MM - apart_mm).contains(&at_mm)

@@ -1,4 +1,4 @@
-//! What can be read of a node beside its tools, what completes a name, and who hears that lists have changed.
+//! Tests what can be read of a node beside its tools, what completes a name, and who hears that lists have changed.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,

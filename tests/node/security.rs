@@ -1,4 +1,4 @@
-//! Who is kept out, what is bounded, and that the arm hears of none of it.
+//! Tests who is kept out, what is bounded, and that the arm hears of none of it.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -471,7 +471,7 @@ fn what_a_caller_writes_is_shown_and_not_obeyed() {
     harmless("the tool's name", &[said.stdout, said.stderr].concat());
 }
 
-/// What a client calls itself is seen by whoever looks at the node: in its log, its status, its jobs and its audit log.
+/// A client's name for itself is seen by whoever looks at the node: in its log, its status, its jobs and its audit log.
 #[test]
 fn what_a_client_calls_itself_is_shown_and_not_obeyed() {
     let bench = Bench::new();

@@ -50,7 +50,7 @@ impl Practice {
         practice
     }
 
-    /// What the node file says of its camera, its `source` last.
+    /// Writes what the node file says of its camera, its `source` last.
     fn camera(&self, source: &str) {
         let node = format!(
             "[[arms]]\nname = \"arm\"\nmodel = \"so101\"\nport = \"simulator\"\ntruth = {:?}\n\n[[cameras]]\nname = \"top\"\n{LENS}{source}",
@@ -143,7 +143,7 @@ fn tool(served: &Served, name: &str) -> (Value, usize) {
     (answer["result"]["structuredContent"].clone(), pictures)
 }
 
-/// Where the joints stand, to a twentieth of a degree: they are read anew each time.
+/// Returns where the joints stand, to a twentieth of a degree: they are read anew each time.
 fn stands(result: &Value) -> Vec<i64> {
     let joints = result["joints"].as_array().unwrap();
     let angle = |joint: &Value| (joint["angle_deg"].as_f64().unwrap() * 20.0).round() as i64;
@@ -366,7 +366,7 @@ impl Kept {
     }
 }
 
-/// Whether a pixel is within the rectangle that holds these, made so much wider on each side.
+/// Returns a test of whether a pixel is within the rectangle that holds these, made so much wider on each side.
 fn around(these: &[[i64; 2]], more: i64) -> impl Fn(&[i64; 2]) -> bool + use<> {
     let [x, y] = [0, 1].map(|axis| {
         let all = || these.iter().map(|at| at[axis]);
@@ -375,7 +375,7 @@ fn around(these: &[[i64; 2]], more: i64) -> impl Fn(&[i64; 2]) -> bool + use<> {
     move |[u, v]| x.contains(u) && y.contains(v)
 }
 
-/// How many of these lie nearer than three pixels to any of the others, after they were moved down.
+/// Returns the share of these that lie nearer than three pixels to any of the others, after they were moved down.
 fn share_near(these: &[[i64; 2]], others: &[[i64; 2]], down: i64) -> f64 {
     let is_near = |[x, y]: &[i64; 2]| {
         let mut others = others.iter();

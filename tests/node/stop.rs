@@ -223,7 +223,7 @@ fn a_caller_that_hangs_up_stops_the_arm() {
     });
 }
 
-/// What the arm of a bench hears.
+/// Returns what the arm of a bench hears.
 fn trace(bench: &Bench) -> Trace {
     Trace(bench.path("wire.txt"))
 }
@@ -292,7 +292,7 @@ fn ends_energised(bench: &Bench, served: &mut support::Served) {
     assert_eq!(job_state(bench), "stopped");
 }
 
-/// What the journal of the first job says.
+/// Returns the state of the first job, as the journal says.
 fn job_state(bench: &Bench) -> String {
     let state = bench.state();
     let told = bench.run(&["jobs", "job-1", "--json", "--state", &state]);
@@ -588,7 +588,7 @@ fn a_real_port_is_refused_to_root() {
     assert_ne!(refused.status.code(), Some(0));
 }
 
-/// What a client says to open the protocol and to draw.
+/// Messages by which a client opens the protocol and draws.
 const OPENING: [&str; 3] = [
     r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#,
     r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,

@@ -18,7 +18,7 @@ use support::{Bench, Running, unless_starved};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_steadyhand");
 
-/// How long a node may take to say something, on a busy machine.
+/// Longest time that a node may take to say something, on a busy machine.
 const WAIT: Duration = Duration::from_secs(30);
 
 fn units() -> PathBuf {
@@ -36,7 +36,7 @@ fn judge() -> Command {
     judge
 }
 
-/// What a unit says of how its process ends.
+/// Returns what a unit says of how its process ends.
 fn setting(unit: &str, key: &str) -> String {
     let text = std::fs::read_to_string(units().join(unit)).unwrap();
     let line = text.lines().find_map(|line| line.strip_prefix(key));
@@ -256,7 +256,7 @@ fn the_watchdog_starves_when_the_arms_thread_hangs() {
     node.until("WATCHDOG=1");
 }
 
-/// Who is attached is asked first: a node whose arm does not answer is never ready, and says why.
+/// The node asks first who is attached: one whose arm does not answer is never ready, and says why.
 #[test]
 fn a_node_without_its_arm_is_not_ready_and_says_why() {
     unless_starved(|| {

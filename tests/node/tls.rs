@@ -246,7 +246,7 @@ fn whoever_is_slow_to_agree_on_a_key_keeps_nobody_waiting_and_is_let_go() {
     );
 }
 
-/// What `check` and `serve` say of a node that cannot be secured.
+/// Tests what `check` and `serve` say of a node that cannot be secured.
 #[test]
 fn a_certificate_that_cannot_be_used_is_named_with_its_fix() {
     let bench = bench();

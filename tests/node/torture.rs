@@ -1,4 +1,4 @@
-//! What a guarded node with a real port says to every call that was seen or may be feared, by every way in.
+//! Tests what a guarded node with a real port says to every call that was seen or may be feared, by every way in.
 //!
 //! Nothing is enabled on it, so that what is understood is answered with `needs_enabling` and nothing ever moves.
 #![allow(
@@ -230,7 +230,7 @@ fn session(served: &Served) -> String {
     header
 }
 
-/// What a caller needs to know of an answer, without what differs from run to run.
+/// Returns what a caller needs to know of an answer, without what differs from run to run.
 fn told(answer: &str) -> String {
     let answer: Value = serde_json::from_str(answer).unwrap_or_else(|_| panic!("{answer:?}"));
     if !answer["error"].is_null() {

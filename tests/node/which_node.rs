@@ -1,4 +1,4 @@
-//! Which node a command acts on, where several run, where a node file is named, and where none runs.
+//! Tests which node a command acts on, where several run, where a node file is named, and where none runs.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,

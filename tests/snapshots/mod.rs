@@ -24,7 +24,7 @@ pub(crate) fn check(name: &str, got: &str) {
     );
 }
 
-/// Where snapshots are.
+/// Returns the folder of the snapshots.
 pub(crate) fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots")
 }

@@ -45,7 +45,7 @@ fn leading(command: &Command) -> Command {
 pub(crate) struct Person {
     keys: File,
     screen: Arc<Mutex<String>>,
-    /// How much of the screen was looked at.
+    /// Bytes of the screen that were looked at.
     seen: usize,
     pub(crate) program: Running,
 }
@@ -83,12 +83,12 @@ impl Person {
         }
     }
 
-    /// What came on the screen since these words, which are waited for.
+    /// Waits for these words among what came on the screen since the last ones.
     pub(crate) fn sees(&mut self, words: &str) {
         self.looks_until(words, |new| new.find(words).map(|at| at + words.len()));
     }
 
-    /// Which of these words came first on the screen, and what came before them.
+    /// Waits for one of these words: returns which came first on the screen, and what came up to it.
     pub(crate) fn sees_one_of(&mut self, words: &[&str]) -> (usize, String) {
         let from = self.seen;
         let first = |new: &str| {

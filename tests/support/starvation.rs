@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How often a test may begin anew.
+/// Number of attempts at a test that begins anew.
 const ATTEMPTS: u32 = 15;
 
 /// Tests of this kind that run at a time: each has an arm, a node and often a client that want a processor every 10 ms.

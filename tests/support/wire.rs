@@ -11,14 +11,14 @@ use steadyhand::units::JointVector;
 /// The bytes that one arm has heard.
 pub(crate) struct Trace(pub(crate) PathBuf);
 
-/// How the arm was left.
+/// The state in which the arm was left.
 #[derive(Debug)]
 pub(crate) struct Stand {
-    /// How far along the sheet it was still sent from the mark on.
+    /// Distance along the sheet that it was still sent from the mark on.
     pub(crate) went_mm: f64,
-    /// How high the tip was sent in the end.
+    /// Height to which the tip was sent in the end.
     pub(crate) height_mm: f64,
-    /// How often it was told so, one time after the other.
+    /// Number of times that it was told so, one after the other.
     pub(crate) frames: usize,
 }
 
@@ -63,12 +63,12 @@ impl Trace {
         found
     }
 
-    /// How many frames of goals have been heard.
+    /// Returns how many frames of goals have been heard.
     pub(crate) fn mark(&self) -> usize {
         self.goals().len()
     }
 
-    /// How the arm was left by what came behind a mark.
+    /// Returns how the arm was left by what came behind a mark.
     pub(crate) fn stand(&self, mark: usize) -> Stand {
         let scene = SceneLibrary::new(None).scene("default", None).unwrap();
         let goals = self.goals();
@@ -115,7 +115,7 @@ impl Trace {
     }
 }
 
-/// Where on the default sheet, and how high over it, the pen of goals is.
+/// Returns where on the default sheet, and how high over it, the pen of goals is.
 fn over(scene: &Scene, goals: &[(u8, i32)]) -> ([f64; 2], f64) {
     let angles: Vec<f64> = scene
         .arm

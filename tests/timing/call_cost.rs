@@ -1,4 +1,4 @@
-//! What a call that only looks costs, beside what any message costs, in one run.
+//! Measures what a call that only looks costs, beside what any message costs, in one run.
 #![expect(
     clippy::unwrap_used,
     clippy::disallowed_methods,
@@ -17,7 +17,7 @@ use support::{Bench, PATIENCE, Running};
 const MESSAGES: u32 = 300;
 const ROUNDS: u32 = 8;
 
-/// What is asked, and the most that it may cost, in the cost of a `ping`.
+/// Calls that are made, and the most that each may cost, in the cost of a `ping`.
 const KINDS: [(&str, f64); 4] = [
     ("", 1.0),
     ("list_nodes", 2.0),

@@ -30,13 +30,13 @@ const HOGS: usize = 4;
 /// Bare threads beside the arm's.
 const BARE: usize = 3;
 
-/// How much later than a bare thread the arm's may wake.
+/// Time by which the arm's thread may wake later than a bare one.
 const LATER: Duration = Duration::from_millis(1);
 
 /// A third of what a machine without other work gives: planning and resetting take their time too.
 const CYCLES_A_MINUTE: u64 = 2000;
 
-/// What a cycle may cost the processor: the other half of its period belongs to the wire.
+/// Time that a cycle may cost the processor: the other half of its period belongs to the wire.
 const BUDGET: Duration = Duration::from_millis(5);
 
 /// A bare thread that sleeps until each next tick: by how much it woke too late. It has the priority of

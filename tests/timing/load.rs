@@ -26,14 +26,14 @@ const LOADED_MIB_MAX: f64 = 30.0;
 const IDLE_MIB_MAX: f64 = 15.0;
 const BINARY_MIB_MAX: f64 = 15.0;
 
-/// How long a cycle of the bus is.
+/// The period of a cycle of the bus.
 const PERIOD: Duration = Duration::from_millis(10);
 
 /// From the start of the process until callers can come, the best of some starts: the machine may do other things.
 const READY_MAX: Duration = Duration::from_millis(100);
 const STARTS: usize = 5;
 
-/// Whether this is the program as it is installed, so that figures are judged and not only shown.
+/// Returns whether this is the program as it is installed, so that figures are judged and not only shown.
 pub(crate) fn is_judged() -> bool {
     !cfg!(debug_assertions) || std::env::var_os("STEADYHAND_BINARY").is_some()
 }
@@ -48,7 +48,7 @@ fn as_a_unit() -> Vec<(&'static str, &'static str)> {
     set
 }
 
-/// How long the callers call; a minute where `STEADYHAND_LOAD_S=60` says so.
+/// Returns how long the callers call; a minute where `STEADYHAND_LOAD_S=60` says so.
 fn load_time() -> Duration {
     let said = std::env::var("STEADYHAND_LOAD_S").ok();
     Duration::from_secs(said.and_then(|said| said.parse().ok()).unwrap_or(5))
@@ -116,7 +116,7 @@ pub(crate) fn lost(served: &Served) -> u64 {
     number.parse::<f64>().unwrap() as u64
 }
 
-/// How often the machine woke a thread more than a period too late that only sleeps, until that is over.
+/// Counts how often the machine woke a thread more than a period too late that only sleeps, until that is over.
 pub(crate) fn woken_late(over: &AtomicBool) -> u64 {
     let mut late = 0;
     while !over.load(Ordering::Relaxed) {

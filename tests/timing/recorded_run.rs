@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use crate::load::{call, cycles, is_judged, long_scene, lost, resident_mib, woken_late};
 use crate::support::{Bench, Served, on_port};
 
-/// What both cameras show: a JPEG of 640 by 480.
+/// The picture that both cameras show: a JPEG of 640 by 480.
 const STILL: &[u8] = include_bytes!("../pictures/sheet.jpg");
 
 const CAMERAS: [&str; 2] = ["left", "right"];
@@ -43,7 +43,7 @@ struct RunFigures {
     recordings: u32,
     cycles: u64,
     lost: u64,
-    /// How often a bare thread of this machine was woken too late meanwhile.
+    /// Number of times that a bare thread of this machine was woken too late meanwhile.
     machine_late: u64,
     run_s: f64,
     written_bytes: u64,

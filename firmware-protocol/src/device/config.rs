@@ -37,7 +37,7 @@ pub struct DeviceConfig {
     pub state_period_us: u32,
     /// Name and version of the firmware: ASCII, zeros behind.
     pub firmware: [u8; 12],
-    /// Why the controller last started.
+    /// The reason why the controller last started.
     pub reset_cause: ResetCause,
 }
 

@@ -10,7 +10,7 @@ const SECOND_US: i64 = 1_000_000;
 /// force.
 const STOP_MIN_US: u32 = 10_000;
 
-/// Why a segment may not be executed, and which joint says so.
+/// The reason why a segment may not be executed, and the joint that says so.
 pub(super) type Refusal = (SegmentStatus, u8);
 
 /// Returns the time that all joints together need to stop at their acceleration limits, in microseconds; never less

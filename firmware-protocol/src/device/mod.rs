@@ -204,7 +204,7 @@ impl Device {
         self.mode
     }
 
-    /// Why it last left normal running.
+    /// Returns why the device last left normal running.
     pub const fn cause(&self) -> Cause {
         self.cause
     }

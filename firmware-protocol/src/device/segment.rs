@@ -118,7 +118,7 @@ impl Device {
     }
 }
 
-/// Why a refused segment stops the arm; `None` where it only was not wanted now.
+/// Returns why a refused segment stops the arm; `None` where it only was not wanted now.
 fn cause_of(status: SegmentStatus) -> Option<Cause> {
     match status {
         SegmentStatus::Late => Some(Cause::Late),

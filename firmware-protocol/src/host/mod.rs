@@ -45,7 +45,7 @@ const OUTBOX_BYTES: usize = 4096;
 /// Events that can wait to be read; STATE, LOG and acknowledgements beyond it push out the oldest.
 const EVENTS_MAX: usize = 16;
 
-/// Why a device will not do.
+/// The reason why a device will not do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mismatch {
     /// It speaks another major version, which comes with it.

@@ -140,7 +140,7 @@ impl Rig {
         self.listen();
     }
 
-    /// What the device said since the last call.
+    /// Returns what the device said since the last call.
     pub(crate) fn sent(&mut self) -> Vec<Message> {
         std::mem::take(&mut self.sent)
     }

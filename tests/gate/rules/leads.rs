@@ -280,7 +280,7 @@ fn lets_a_correction_pass_over_from_pen_to_pen() {
     assert_eq!(refusals(scene, &plan.trajectory), []);
 }
 
-/// Whether goals are refused that lead by a share of a correction of 1 mm in spans of one kind.
+/// Returns whether goals are refused that lead by a share of a correction of 1 mm in spans of one kind.
 fn is_lead_refused(scene: &str, kind: SpanKind, share: f64) -> bool {
     let mut scene = Scene::clone(&SceneLibrary::new(None).scene(scene, None).unwrap());
     let shift = [[1.0, 0.0, 0.0, 0.0, 0.0, 0.0], [0.0; 6]];

@@ -77,8 +77,8 @@ fn with_arm(scene: &mut Scene, change: impl FnOnce(&mut ArmModel)) {
     scene.arm = Arc::new(arm);
 }
 
-/// That `judged` refuses by one rule alone past a limit, and nothing inside it. It is given what to
-/// add to the limit: something that makes it looser.
+/// Checks that `judged` refuses by one rule alone past a limit, and nothing inside it. `judged` is given
+/// what to add to the limit: something that makes it looser.
 fn edge(rule: GateRule, by: f64, judged: impl Fn(f64) -> Vec<GateRefusal>) {
     let inside = judged(by);
     assert!(inside.is_empty(), "inside: {inside:#?}");
@@ -586,7 +586,7 @@ fn everything_is_said_at_once() {
 /// A random motion in a random scene.
 #[derive(Clone, Debug)]
 struct Case {
-    /// Where it goes, as shares of each joint's range; none is the default plan.
+    /// Poses through which it goes, as shares of each joint's range; none is the default plan.
     vias: Vec<[f64; 5]>,
     ticks: u32,
     doing: SpanKind,

@@ -16,7 +16,7 @@ fn part(pen: usize) -> (Arc<Scene>, Trajectory) {
     (mounted, plan.trajectory)
 }
 
-/// What the gate says where the arm is at the beginning and everything is enabled.
+/// Returns what the gate says where the arm is at the beginning and everything is enabled.
 fn checked(scene: &Arc<Scene>, trajectory: &Trajectory) -> Vec<GateRefusal> {
     let start = ArmMeasurement {
         at: ClockInstant::ZERO,

@@ -14,12 +14,12 @@ const STEP_M: f64 = 0.004;
 const CLEARANCE_M: f64 = 0.003;
 const BORDER_MM: f64 = 30.0;
 
-/// How fast a tip may feel its way, how far below the sheet, and how fast a person may step it.
+/// Highest speed of a probing tip, its greatest depth below the sheet, and the highest speed of a person's jog.
 const PROBE_MM_S: f64 = 2.0;
 const PROBE_DEPTH_MM: f64 = 5.0;
 const JOG_MM_S: f64 = 25.0;
 
-/// What was found of a rule.
+/// The finding on a rule.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Found {
     /// It is broken, whatever the rounding.
@@ -126,8 +126,8 @@ fn to_box(point: &Point3<f64>, corners: &AxisAlignedBox) -> f64 {
     }
 }
 
-/// What one thing was over the samples so far, and is let out from: how far beyond its limit it
-/// was at the least, at the most and surely; both are far within for what came clear.
+/// The least excess of one thing over its limit in the samples so far, from which it is let out: at
+/// least, and at most for sure; both are far within the limit for what came clear.
 #[derive(Clone, Copy)]
 struct Past {
     at_most: f64,
@@ -396,7 +396,7 @@ fn normal(scene: &Scene) -> Vector3<f64> {
     (b - a).cross(&(c - a)).normalize()
 }
 
-/// Where over a flat sheet a point is, in mm, and how high.
+/// Returns where over a flat sheet a point is, in mm, and how high.
 fn over(scene: &Scene, point: &Point3<f64>) -> ([f64; 2], f64) {
     assert!(scene.surface.radius_mm().is_none());
     let [a, b, c] = [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]].map(|at| scene.surface.at(at).point_m);

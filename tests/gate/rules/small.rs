@@ -1,4 +1,4 @@
-//! What a person does by small steps, and how a tip feels its way: how fast, and how deep.
+//! Tests what a person does by small steps, and how a tip feels its way: how fast, and how deep.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,8 +9,8 @@ use scene::Scene;
 
 use super::{default_plan, edge, only, refusals, sheet, slow};
 
-/// How fast a tip may feel its way, how fast a person may step it, and how much deeper than it
-/// should a tip may come.
+/// Highest speeds of a probing tip and of a person's jog, and the depth by which a tip may be deeper than
+/// it should.
 const PROBE_MM_S: f64 = 2.0;
 const PROBE_DEPTH_MM: f64 = 5.0;
 const JOG_MM_S: f64 = 25.0;
@@ -47,7 +47,7 @@ fn fastest_mm_s(plan: &Trajectory) -> f64 {
     tips.fold(0.0, f64::max)
 }
 
-/// How low over the sheet of a scene a plan brings the tip.
+/// Returns how low over the sheet of a scene a plan brings the tip.
 fn lowest_mm(scene: &Scene, plan: &Trajectory) -> f64 {
     let tips = plan.samples.iter().map(|q| slow::tip(scene, 0, q));
     let heights = tips.map(|tip| scene.surface.project(&tip).height_mm);

@@ -241,7 +241,7 @@ struct Motion {
     bump: (usize, f64, f64),
 }
 
-/// How a scene is made stricter. Lengths are by face: three low ones, three high ones.
+/// A change that makes a scene stricter. Lengths are by face: three low ones, three high ones.
 #[derive(Clone, Debug)]
 enum Change {
     Grow([f64; 6]),
@@ -473,7 +473,7 @@ impl Change {
     }
 }
 
-/// Whether a motion only takes the arm away, and begins in a keep-out: it is let out.
+/// Returns whether a motion only takes the arm away, and begins in a keep-out: it is let out.
 fn is_let_out(scene: &Scene, plan: &Trajectory) -> bool {
     let away = [SpanKind::Lift, SpanKind::Pose, SpanKind::Jog];
     let standing = only(SpanKind::Travel, 10, vec![plan.samples[0]; 2]);
@@ -488,8 +488,8 @@ fn rules(said: &[GateRefusal]) -> Vec<GateRule> {
     rules
 }
 
-/// That each rule that said no says so still; a stop that could not be proven may be refused by
-/// another rule before.
+/// Returns the first rule that said no and does not say so still; a stop that could not be proven may be
+/// refused by another rule before.
 fn stays_refused(loose: &[GateRule], strict: &[GateRule]) -> Option<GateRule> {
     let is_kept =
         |rule: &GateRule| strict.contains(rule) || (*rule == GateRule::Stop && !strict.is_empty());

@@ -1,4 +1,4 @@
-//! What is done to an arm, and what must come of it; the words in which rows are written.
+//! The faults that are done to an arm, and what must come of them; the words in which rows are written.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::far_end::{Family, Hands, Script};
 pub(crate) struct Row {
     /// As the table numbers it.
     pub(crate) number: u32,
-    /// What users meet.
+    /// The fault as users meet it.
     pub(crate) meets: &'static str,
     pub(crate) cases: Vec<Case>,
 }
@@ -30,7 +30,7 @@ impl Row {
 /// A fault as it is done to one family.
 pub(crate) struct Case {
     pub(crate) family: Family,
-    /// What is done, in words.
+    /// The fault as it is done, in words.
     pub(crate) done: &'static str,
     /// Before the port is opened.
     pub(crate) before: Vec<SimulatedFault>,
@@ -39,13 +39,13 @@ pub(crate) struct Case {
     /// Takes the fault away again.
     pub(crate) mend: Vec<SimulatedFault>,
     pub(crate) want: Want,
-    /// Whether the lines are so long that a joint that stays behind is far behind.
+    /// True if the lines are so long that a joint that stays behind is far behind.
     pub(crate) long: bool,
-    /// What is another arm at the far end than the scene says.
+    /// The change that makes the arm at the far end another than the scene says.
     pub(crate) other: Option<fn(&mut ArmFile)>,
 }
 
-/// What must come of it.
+/// The outcome that must come of it.
 pub(crate) enum Want {
     /// The stroke is drawn, and the bus counted this.
     Drawn(&'static str, fn(&BusCounts) -> u64),
@@ -64,7 +64,7 @@ pub(crate) enum Want {
 /// Family, what was done, what came of it.
 pub(crate) type Done = (Family, &'static str, Found);
 
-/// What came of it, for the page.
+/// The outcome that came of it, for the page.
 pub(crate) struct Found {
     pub(crate) short: String,
     pub(crate) words: Option<String>,

@@ -156,7 +156,7 @@ pub(crate) fn cases() -> Vec<(u32, Case)> {
     all
 }
 
-/// What is wrong before anything moves.
+/// Returns the cases in which something is wrong before anything moves.
 fn setups() -> Vec<(u32, Case)> {
     let refused = |done, fault: &[SimulatedFault], names| {
         before(Family::Firmware, done, fault, Want::Refused(names))
@@ -232,7 +232,7 @@ fn slow_joint(file: &mut ArmFile) {
     joint.velocity_max_rad_s = Finite::new(joint.velocity_max_rad_s.get() / 2.0).unwrap();
 }
 
-/// That a piece of another motion was taken, with every cycle.
+/// Says that a piece of another motion was taken, with every cycle.
 fn stale_acknowledgements() -> Option<Script> {
     let ack = SegmentAck {
         epoch: u16::MAX,

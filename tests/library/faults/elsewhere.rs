@@ -1,9 +1,9 @@
-//! Where a fault of the table is not done to a family by a row here: why, and what holds instead.
+//! Faults of the table that no row here does to a family: why, and what holds instead.
 
 use super::case::Row;
 use super::far_end::Family;
 
-/// What is said of a fault and some families in the place of a row.
+/// The reason that stands in the place of a row for a fault and some families.
 pub(crate) struct Elsewhere {
     pub(crate) number: u32,
     pub(crate) families: &'static [Family],
@@ -61,7 +61,7 @@ pub(crate) const ELSEWHERE: &[Elsewhere] = &[
     },
 ];
 
-/// What is tested elsewhere beside the rows.
+/// Faults that are tested elsewhere beside the rows.
 pub(crate) const ALSO: &[(u32, &str)] = &[(
     20,
     "A second program that opens the port is refused, and told which program has it (`src/link/serial.rs`, `tests/node/doctor.rs`)",

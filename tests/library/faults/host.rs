@@ -1,4 +1,4 @@
-//! What happens to the machine and its port.
+//! Faults of the machine and its port.
 
 use steadyhand::sim::SimulatedFault;
 

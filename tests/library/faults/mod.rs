@@ -1,5 +1,5 @@
-//! What users' arms suffer from, done to a simulated one in the middle of a stroke, and what came of
-//! it; printed as `docs/faults.md`.
+//! The faults that users' arms suffer from, done to a simulated one in the middle of a stroke, and what
+//! came of them; printed as `docs/faults.md`.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -23,7 +23,7 @@ use elsewhere::ELSEWHERE;
 use far_end::Family;
 use outcome::carry_out;
 
-/// How many faults the table has.
+/// Number of faults in the table.
 const FAULTS: u32 = 25;
 
 /// Every family.

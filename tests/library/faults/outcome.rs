@@ -196,7 +196,7 @@ async fn wake(motion: &MotionHandle) -> bool {
 /// An arm behind its last goal still comes to it: no further than the leash.
 const SETTLES_RAD: f64 = 0.45;
 
-/// How long a fault may be read for standstill before it is told.
+/// Longest time for which a fault may be read for standstill before it is told.
 const VERIFIED: Duration = Duration::from_millis(1600);
 
 fn last_goals(rig: &Rig) -> Option<Vec<(u8, i32)>> {

@@ -1,4 +1,4 @@
-//! What came of every fault, as `docs/faults.md`.
+//! The page `docs/faults.md`: what came of every fault.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -45,7 +45,7 @@ fn told(found: &Found) -> String {
     format!("{}{}", found.short, words.unwrap_or_default())
 }
 
-/// Why a family has no row.
+/// Writes why a family has no row.
 fn reasons(text: &mut String, number: u32, alone: bool) {
     let (told, also) = (ELSEWHERE.iter(), ALSO.iter());
     let mut told: Vec<String> = told
@@ -73,7 +73,7 @@ const fn name(family: Family) -> &'static str {
     }
 }
 
-/// That it is the page that is kept, or keeps it where that is asked for.
+/// Checks that the text is the page that is kept, or keeps it where that is asked for.
 pub(crate) fn check(text: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/faults.md");
     if std::env::var_os("REWRITE_SNAPSHOTS").is_some_and(|set| set == "1") {

@@ -1,4 +1,4 @@
-//! What happens in a servo.
+//! Faults in a servo.
 
 use steadyhand::sim::SimulatedFault;
 

@@ -1,4 +1,4 @@
-//! What is wrong before anything moves.
+//! Faults that are there before anything moves.
 
 use super::case::{Row, Want, before, case, each, from_then, poke};
 use super::far_end::Family;

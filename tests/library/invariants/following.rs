@@ -1,4 +1,4 @@
-//! How far an arm goes on by itself, and what becomes of one that cannot follow.
+//! Tests how far an arm goes on by itself, and what becomes of one that cannot follow.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -21,7 +21,7 @@ const LEASH_S: f64 = 0.15;
 const SEEN_LATER_S: f64 = 0.02;
 const ROUNDING_RAD: f64 = 4.0 * std::f64::consts::TAU / 4096.0;
 
-/// Where the joints were when each frame of goals left the port.
+/// The joints' true positions when each frame of goals left the port.
 type Truths = Arc<Mutex<Vec<(ClockInstant, JointVector)>>>;
 
 /// Draws two lines that are long enough to stay far behind on; from `block_at` on the first joint

@@ -34,7 +34,7 @@ fn calibrated(rig: Rig) -> Rig {
     }
 }
 
-/// What an identity covers: what it is called, and a byte of servo 3 that changes it.
+/// Returns what an identity covers: what it is called, and a byte of servo 3 that changes it.
 fn covered(family: Family) -> Vec<(&'static str, u16, u8)> {
     match family {
         // Another model, or counting over several turns, is refused whatever the arm's file says.

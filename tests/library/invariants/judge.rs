@@ -35,7 +35,7 @@ impl Judge {
         }
     }
 
-    /// What comes next does not follow what came before: torque went on anew.
+    /// Forgets what came before: what comes next does not follow it, for torque went on anew.
     pub(crate) fn forget(&mut self) {
         self.before.clear();
     }

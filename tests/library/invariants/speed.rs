@@ -1,4 +1,4 @@
-//! How fast the tip is, by the goals that leave the port.
+//! Tests how fast the tip is, by the goals that leave the port.
 
 use nalgebra::Point3;
 use steadyhand::motion::MotionOutcome;
@@ -43,7 +43,7 @@ fn needle(text: &mut toml::Table) {
     first.insert("kind".to_owned(), "needle".into());
 }
 
-/// Where the tip is sent, cycle by cycle, and how high above the sheet that is.
+/// Draws, and returns where the tip is sent, cycle by cycle, and how high above the sheet that is.
 async fn tips(rig: &Rig) -> Vec<(Point3<f64>, f64)> {
     let motion = rig.attach().unwrap();
     let outcome = rig.draw(&motion, None).await;

@@ -15,7 +15,7 @@ use super::{Bench, PATIENCE, Served, jog, stance, tip_mm};
 /// The terminal shows again what was there before.
 const LEAVES_ALTERNATE_SCREEN: &str = "\u{1b}[?1049l";
 
-/// What a question ends with.
+/// The words that end a question.
 const ASKED: &str = "Write `yes` to go on:";
 
 /// An arm on a port, its node, and a hand that moves it.

@@ -89,7 +89,7 @@ fn check_booleans(case: &ExamCase, tool: &str, gold: &Value) -> usize {
     tried
 }
 
-/// How many booleans were tried.
+/// Checks answers to a case and returns how many booleans were tried.
 fn check_answered(case: &ExamCase) -> usize {
     let tool = case.expected_tool.as_deref().unwrap();
     let gold = case.right_arguments();

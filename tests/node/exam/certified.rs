@@ -1,4 +1,4 @@
-//! What a planner has earned lets its token move the arm, and nothing else does; what was interrupted is not lost.
+//! Tests that only what a planner has earned lets its token move the arm, and that what was interrupted is not lost.
 
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -82,7 +82,7 @@ impl Post {
     }
 }
 
-/// What `reset`, which moves the arm, answers: its code, and its words.
+/// Calls `reset`, which moves the arm: returns its answer's code, and its words.
 fn moves(served: &Served, token: &str) -> (Value, String) {
     let bearer = format!("Authorization: Bearer {token}\r\n");
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "reset", "arguments": {}}});

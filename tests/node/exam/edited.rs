@@ -1,4 +1,4 @@
-//! What an operator notes and changes: servers and cases, each value within its range.
+//! Tests what an operator notes and changes: servers and cases, each value within its range.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;

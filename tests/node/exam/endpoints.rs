@@ -35,13 +35,13 @@ fn raw(text: &'static str) -> impl Fn(&Asked) -> Said + Send + Sync + 'static {
     after_canary(move |_| Said::Raw(200, text.to_owned()))
 }
 
-/// What is expected of an exam.
+/// The outcome that is expected of an exam.
 struct Want {
     status: &'static str,
     /// Answers that came, and that did not.
     n: (u64, u64),
     reached: Value,
-    /// What is said of it on the terminal, in Markdown and in HTML; of one that falls short, among the reasons too.
+    /// Words that are said of it on the terminal, in Markdown and in HTML; of one that falls short, among the reasons too.
     why: Vec<&'static str>,
 }
 
@@ -51,7 +51,7 @@ impl Want {
     }
 }
 
-/// What the report of this kind says.
+/// Returns what the report of this kind says.
 fn reported(verdict: &Value, ending: &str) -> String {
     let files = verdict["report"].as_array().unwrap();
     let mut paths = files.iter().map(|file| file.as_str().unwrap());

@@ -1,4 +1,4 @@
-//! What is kept of runs, and what goes when one is deleted.
+//! Tests what is kept of runs, and what goes when one is deleted.
 
 use serde_json::{Value, json};
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
 
-/// What is asked.
+/// A request to the planner.
 pub(super) struct Asked {
     pub(super) query: String,
     pub(super) tools: Vec<String>,
@@ -16,7 +16,7 @@ pub(super) struct Asked {
     pub(super) body: Value,
 }
 
-/// What is answered.
+/// An answer of the planner.
 pub(super) enum Said {
     Message(Value),
     Raw(u16, String),
@@ -53,7 +53,7 @@ impl Planner {
         format!("http://{}/v1", self.address)
     }
 
-    /// How often a completion was asked for.
+    /// Returns how often a completion was asked for.
     pub(super) fn questions(&self) -> usize {
         self.questions.load(Ordering::SeqCst)
     }

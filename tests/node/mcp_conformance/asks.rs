@@ -31,7 +31,7 @@ fn roots() -> Value {
     json!({"method": "roots/list", "params": {}})
 }
 
-/// What a prompt asks before it is filled.
+/// Returns what a prompt asks before it is filled.
 pub(super) fn for_prompt() -> Value {
     let ask = form("What context should the prompt use?", "context", "string");
     json!({"resultType": "input_required", "inputRequests": {"user_context": ask}})
@@ -107,7 +107,7 @@ fn capability(ask: &Value) -> Option<&str> {
     ask["method"].as_str()?.split('/').next()
 }
 
-/// Whether a response is an answer to the question at all.
+/// Returns whether a response is an answer to the question at all.
 fn fits(ask: &Value, response: &Value) -> bool {
     match capability(ask) {
         Some("elicitation") => {

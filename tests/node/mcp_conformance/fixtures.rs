@@ -1,4 +1,4 @@
-//! What the official conformance suite expects a server to have, behind our own transport and hooks.
+//! The fixtures that the official conformance suite expects of a server, behind our own transport and hooks.
 //!
 //! The suite asks for these names and texts; they say nothing about the product.
 
@@ -145,7 +145,7 @@ type Context = RequestContext<RoleServer>;
 /// The suite's server.
 #[derive(Clone)]
 pub(crate) struct Fixtures {
-    /// Whether the tools have changed, or else the prompts.
+    /// Changes: true of the tools, false of the prompts.
     changes: broadcast::Sender<bool>,
 }
 

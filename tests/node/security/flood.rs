@@ -12,7 +12,7 @@ use super::{Guarded, call, get, resident_mib, result, untouched};
 /// Above what the node had before: a flood costs no more.
 const GROWTH_MIB_MAX: f64 = 24.0;
 
-/// How soon a stop is answered meanwhile, on a machine that is busy with the flood itself.
+/// Longest time in which a stop is answered meanwhile, on a machine that is busy with the flood itself.
 const STOP_MAX: Duration = Duration::from_secs(60);
 
 pub(super) fn bearer(token: &str) -> String {

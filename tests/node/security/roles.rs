@@ -1,4 +1,4 @@
-//! Who has the arm, where nothing may move, and what the log says of whom.
+//! Tests who has the arm, where nothing may move, and what the log says of whom.
 
 use std::time::{Duration, Instant};
 

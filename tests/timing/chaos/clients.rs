@@ -208,7 +208,7 @@ impl Node {
     }
 }
 
-/// What each of a process's threads waits for.
+/// Returns what each of a process's threads waits for.
 fn threads(id: u32) -> Vec<String> {
     let tasks = std::fs::read_dir(format!("/proc/{id}/task"))
         .into_iter()

@@ -26,8 +26,8 @@ const LEAD_TICKS: f64 = 4.0;
 /// An arm that is energised is sent to where it is, as near as a damaged or late reading says.
 const HERE_TICKS: f64 = 14.0;
 
-/// How far a goal may be ahead of the joint, in time at full speed: the leash and what a reading is
-/// old at most.
+/// Greatest lead of a goal over its joint, in time at full speed: the leash and the greatest age of a
+/// reading.
 const LEASH_S: f64 = 0.150 + 0.050;
 
 /// The arm; dropping it ends its thread.
@@ -39,12 +39,12 @@ pub(super) struct FarArm {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What came over the wire.
+/// The record of what came over the wire.
 #[derive(Default)]
 pub(super) struct Heard {
-    /// When goals changed, by the machine's calendar: the files' own clock.
+    /// Times at which goals changed, by the machine's calendar: the files' own clock.
     pub(super) moves: Vec<SystemTime>,
-    /// What must never have been sent.
+    /// Goals that must never have been sent.
     pub(super) wrong: Vec<String>,
     pub(super) frames: usize,
     last: Vec<(u8, i32)>,

@@ -1,5 +1,5 @@
-//! What must hold whatever happened: ink, journals, the audit log, the wire and the answers, each
-//! judged against the others.
+//! Judges what must hold whatever happened: ink, journals, the audit log, the wire and the answers, each
+//! against the others.
 
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -28,7 +28,7 @@ const SPOILT_MM: f64 = 20.0;
 /// a line of 60 mm is 65 mm long, so ink is measured in steps of this.
 const STEP_MM: f64 = 2.5;
 
-/// What a continued drawing may draw again, and how far beyond what is certain a crash may leave ink.
+/// Length that a continued drawing may draw again, and how far beyond what is certain a crash may leave ink.
 const OVERLAP_MM: f64 = 3.0;
 const AHEAD_MM: f64 = 5.0;
 
@@ -84,7 +84,7 @@ pub(super) fn ink_is_told(ink: &[Line], jobs: &[PastJob], spoilt: usize) -> Resu
     Ok(())
 }
 
-/// What the journals say was drawn is on the sheet.
+/// Checks that what the journals say was drawn is on the sheet.
 pub(super) fn ink_is_there(ink: &[Line], jobs: &[PastJob], spoilt: usize) -> Result<(), String> {
     let mut lacks = 0.0;
     let mut words = Vec::new();
@@ -226,7 +226,7 @@ pub(super) fn answers_are_noted(answers: &[Value], state: &Path) -> Result<(), S
     }
 }
 
-/// How a job ended is in its journal before its caller hears of it, in the same word.
+/// Checks that a job's end is in its journal before its caller hears of it, in the same word.
 pub(super) fn answer_is_kept(answer: &Value, jobs: &[PastJob]) -> Result<(), String> {
     const ENDS: [&str; 4] = ["reached", "stopped", "refused", "faulted"];
     let told = &answer["result"]["structuredContent"]["job"];

@@ -58,7 +58,7 @@ const ARGUMENTS: [&str; 6] = [
 
 const ENABLE: [&str; 3] = ["enable", "--scene", "short"];
 
-/// What a machine that is too busy for a drawing is told: that says nothing of the drawing.
+/// Words about a machine that is too busy for a drawing: they say nothing of the drawing.
 const STARVED: &str = "did not run the arm's thread";
 
 /// Drawings that are blocked, stopped and gone on with once everything else is over, until one is
@@ -89,7 +89,7 @@ fn number(name: &str, otherwise: u64) -> u64 {
     std::env::var(name).map_or(otherwise, |text| text.parse().unwrap())
 }
 
-/// What a chapter came to.
+/// The figures of a chapter.
 #[derive(Default)]
 struct Sum {
     jobs: usize,
@@ -211,7 +211,7 @@ struct Chaos {
     /// Such drawings that the machine was too busy for.
     starved: usize,
     round: u64,
-    /// Whether answers were lost with a process since the last look.
+    /// True if answers were lost with a process since the last look.
     lost: bool,
 }
 

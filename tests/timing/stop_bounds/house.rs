@@ -31,7 +31,7 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(40);
 /// The arm has come this far: it is on its way to the paper.
 const UNDER_WAY: usize = 30;
 
-/// What a machine that is too busy is told.
+/// Words about a machine that is too busy.
 const STARVED: &str = "did not run the arm's thread";
 
 /// Half a period: a frame is the one that is meant if it is no further off.
@@ -46,7 +46,7 @@ pub(super) struct House {
     _folder: tempfile::TempDir,
 }
 
-/// How a client ends a call that is under way.
+/// The way in which a client ends a call that is under way.
 #[derive(Clone, Copy)]
 pub(super) enum GiveUp {
     Cancel,
@@ -298,7 +298,7 @@ impl Drop for House {
 }
 
 impl Caller {
-    /// What it was told instead.
+    /// Returns what it was told instead.
     fn heard(&self) -> String {
         let mut said = vec![0; 4000];
         let count = match self {
@@ -329,10 +329,10 @@ impl Caller {
     }
 }
 
-/// When the arm's thread was asked, as near as somebody who looks all the time can tell.
+/// The moment at which the arm's thread was asked, as near as somebody who looks all the time can tell.
 pub(super) struct Asked {
     from: ClockInstant,
-    /// Whether there was something to stop.
+    /// True if there was something to stop.
     moved: bool,
     before: u64,
     noticed: JoinHandle<ClockInstant>,

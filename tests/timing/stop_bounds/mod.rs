@@ -1,4 +1,4 @@
-//! How fast an arm stops, measured on the bytes at the far end of its link.
+//! Measures how fast an arm stops, on the bytes at the far end of its link.
 //!
 //! `STEADYHAND_STOPS` says how many stops each test makes; 100 where it does not. With `STEADYHAND_RECORD` nodes record
 //! what they move. Latencies of
@@ -36,13 +36,13 @@ fn is_recorded() -> bool {
     std::env::var_os("STEADYHAND_RECORD").is_some()
 }
 
-/// What is promised.
+/// The bounds that are promised.
 const FIRST_FRAME_MS: f64 = 10.0;
 const FIRST_FRAME_BUSY_MS: f64 = 50.0;
 const GIVEN_UP_MS: f64 = 50.0;
 const STANDSTILL_MS: f64 = 300.0;
 
-/// How much later than a bare thread the arm's may be where the machine itself is late.
+/// Time by which the arm's thread may be later than a bare one where the machine itself is late.
 const BARE_MS: f64 = 5.0;
 
 /// Arms that swing at once where nothing else is done: one is next to no work.
@@ -51,17 +51,17 @@ const ARMS: usize = 4;
 /// Nodes with callers that give up, of each kind.
 const NODES: usize = 2;
 
-/// How far a swing is when it is stopped: at its fastest, or where there is all the time to be late.
+/// Share of a swing at which it is stopped: at its fastest, or where there is all the time to be late.
 const FASTEST: f64 = 0.5;
 const UNDER_WAY: f64 = 0.1;
 
 /// So much slower where a plan is begun on the way: a machine that is busy takes seconds for that.
 const SLOWER: f64 = 5.0;
 
-/// How many clients ask while it is measured.
+/// Number of clients that ask while it is measured.
 const CLIENTS: usize = 16;
 
-/// How far the arm swings to be fast in its middle, and how far where a machine that is busy may be
+/// Angle by which the arm swings to be fast in its middle, and the angle where a machine that is busy may be
 /// late.
 const WAY_RAD: f64 = 0.2;
 const LONG_WAY_RAD: f64 = 0.7;

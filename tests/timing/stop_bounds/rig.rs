@@ -19,7 +19,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::far_end::{self, Family};
 use super::wire::WireLink;
 
-/// How an arm says that the machine, or the simulated one's thread, was not run in time.
+/// Words by which an arm says that the machine, or the simulated one's thread, was not run in time.
 const TOO_BUSY: [&str; 2] = ["did not run the arm's thread", "no reply from servo"];
 
 type Heard = Arc<Mutex<Vec<(ClockInstant, Vec<u8>)>>>;
@@ -180,7 +180,7 @@ impl Rig {
         assert!(self.permits.unlatch(&reset.unwrap()));
     }
 
-    /// How far the tip is from the first joint's axis, which is not the arm's origin.
+    /// Returns how far the tip is from the first joint's axis, which is not the arm's origin.
     pub(super) fn tip_radius_m(&self, q: &JointVector) -> f64 {
         const STEP_RAD: f64 = 1e-6;
         let tip = |q: &JointVector| self.scene.arm.chain.forward(q) * self.scene.pens[0].tip_m;
@@ -274,7 +274,7 @@ impl Rig {
         }
     }
 
-    /// How fast the tip was sent lately, by the goals that were heard; `None` from too few.
+    /// Returns how fast the tip was sent lately, by the goals that were heard; `None` from too few.
     pub(super) fn speed_mm_s(&self) -> Option<f64> {
         const FRAMES: usize = 20;
         let tips = self.tips();
@@ -283,7 +283,7 @@ impl Rig {
         Some((to - from).norm() * 1e3 / now.seconds_since(then))
     }
 
-    /// Where the tip was sent by each frame with goals that was heard.
+    /// Returns where the tip was sent by each frame with goals that was heard.
     pub(super) fn tips(&self) -> Vec<(ClockInstant, Point3<f64>)> {
         let heard = self.heard.lock().unwrap();
         let tips = heard.iter().filter_map(|(at, bytes)| {
@@ -293,7 +293,7 @@ impl Rig {
         tips.collect()
     }
 
-    /// Where goals send the tip of the first pen.
+    /// Returns where goals send the tip of the first pen.
     fn tip_of(&self, goals: &[(u8, i32)]) -> Option<Point3<f64>> {
         let servos = self.scene.arm.servos();
         let angles: Option<Vec<f64>> = servos
@@ -323,13 +323,13 @@ impl Rig {
             .collect()
     }
 
-    /// When the far end heard the first frame with goals from `since` on.
+    /// Returns when the far end heard the first frame with goals from `since` on, counted from `asked`.
     pub(super) fn heard_ms(&self, since: ClockInstant, asked: ClockInstant) -> f64 {
         let goals = self.goals_since(since);
         goals[0].0.seconds_since(asked) * 1e3
     }
 
-    /// What was heard so far is judged; it need not be kept.
+    /// Forgets what was heard so far, which is judged and need not be kept.
     pub(super) fn forget(&self) {
         self.heard.lock().unwrap().clear();
     }

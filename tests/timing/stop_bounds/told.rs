@@ -17,7 +17,7 @@ const PERIOD: Duration = Duration::from_millis(10);
 /// beat then.
 const BEHIND: Duration = Duration::from_millis(5);
 
-/// What is so far from a whole period behind the frame before is off the beat.
+/// A frame that is so far from a whole period behind the one before is off the beat.
 const OFF_BEAT: Duration = Duration::from_millis(2);
 
 /// So many frames say how fast the tip is, and in twice as many a brake is over.
@@ -30,7 +30,7 @@ const SOON: usize = 30;
 /// 100 mm/s it takes ten ticks, ever slower, and two for rounding.
 const BRAKE_FRAMES: f64 = 7.0;
 
-/// How far a brake goes is known to so many frames.
+/// Frames within which it is known how far a brake goes.
 const UNSURE: usize = 3;
 
 /// As fast as the tip has to be before it is stopped.
@@ -49,7 +49,7 @@ pub(super) struct Told {
     port: String,
 }
 
-/// What is waited for behind the stop's frames.
+/// The event that is waited for behind the stop's frames.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Until {
     /// Nothing: how it stops has been seen.
@@ -129,8 +129,8 @@ impl Told {
         std::fs::read_to_string(self.bench.path("said")).unwrap()
     }
 
-    /// Whether the tip is fast before the call has ended. Where four arms share two processors a servo may answer too late to
-    /// be heard, and the call ends with that.
+    /// Returns whether the tip is fast before the call has ended. Where four arms share two processors a servo may answer too
+    /// late to be heard, and the call ends with that.
     fn comes_to_speed(&self, mut ended: impl FnMut() -> bool) -> bool {
         while !self.rig.speed_mm_s().is_some_and(|mm_s| mm_s > FAST_MM_S) {
             if ended() {

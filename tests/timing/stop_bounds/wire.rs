@@ -16,7 +16,7 @@ use steadyhand::units::ClockInstant;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 
-/// How often a device that is silent is looked at.
+/// Interval at which a device that is silent is looked at.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// The near end.

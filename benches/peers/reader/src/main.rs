@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use std::{env, error::Error, fs, panic, path::PathBuf};
 use steadyhand::args::{Line, Shape, explain_line};
 
-/// What a reader made of a text; `None` where it refused.
+/// A reader, which returns what it made of a text; `None` where it refused.
 type Read = fn(&Row) -> Option<Value>;
 
 const READERS: [(&str, Read); 7] = [
