@@ -1,4 +1,4 @@
-//! What holds of every text that reaches the reader, whoever made it.
+//! Properties that hold of every text that reaches the reader, whoever made it.
 
 use serde_json::{Map, Value};
 use std::sync::LazyLock;
@@ -104,7 +104,7 @@ fn said(text: &str) -> String {
         .collect()
 }
 
-/// Whether the text says this value. Encoded texts say it in a way that only a reader can tell.
+/// Returns whether the text says this value. Encoded texts say it in a way that only a reader can tell.
 fn is_said(text: &str, value: &Value) -> bool {
     let is_encoded = ["\\", "%", "&"].iter().any(|mark| text.contains(mark));
     match value {
@@ -125,7 +125,8 @@ fn is_said(text: &str, value: &Value) -> bool {
     }
 }
 
-/// Whether a text has this number in another spelling, as `4e00` is 4.0; the JSON library may read the last digit otherwise.
+/// Returns whether a text has this number in another spelling, as `4e00` is 4.0; the JSON library may read the last digit
+/// otherwise.
 fn is_number_in(text: &str, word: &str) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '+');
     let numerals = text.split(|c| !is_part(c)).map(str::parse::<f64>);

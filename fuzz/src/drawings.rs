@@ -1,8 +1,8 @@
-//! What holds of every drawing, whoever made it.
+//! Properties that hold of every drawing, whoever made it.
 
 use steadyhand::design::{DesignCaps, load};
 
-/// What the fuzzed designs may hold.
+/// Limits of the fuzzed designs.
 const CAPS: DesignCaps = DesignCaps {
     bytes_max: 1 << 16,
     strokes_max: 1000,

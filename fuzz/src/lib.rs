@@ -1,4 +1,4 @@
-//! What must hold of everything that is fuzzed, beside what a target says itself.
+//! Properties that must hold of everything that is fuzzed, beside what a target says itself.
 
 mod arguments;
 mod drawings;

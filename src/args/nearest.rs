@@ -1,4 +1,4 @@
-//! Which of the valid names come nearest to the one received. For showing, never for choosing.
+//! The valid names that come nearest to the one received. For showing, never for choosing.
 
 use super::limits::VALID_MAX;
 

@@ -31,7 +31,7 @@ pub(super) enum SkippedMeaning {
     Words,
     /// An object, as a call that was commented out has it.
     Arguments,
-    /// That nothing is to move, or to be done.
+    /// A request that nothing move or be done.
     Refusal,
 }
 

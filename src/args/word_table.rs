@@ -298,7 +298,7 @@ mod tests {
         assert!(!table().is_in_key(&FoldedText::new("nonsense")));
     }
 
-    /// What tells quickly that two words are unlike takes none for unlike that a slip makes of the other.
+    /// Checks that the quick test for unlike words takes no slip of a known word for unlike it.
     #[test]
     fn every_letter_left_out_turned_or_changed_is_a_slip() {
         let table = &crate::vocabulary::vocabulary().dry_run;

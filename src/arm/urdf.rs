@@ -31,7 +31,7 @@ pub struct UrdfOptions<'a> {
     pub base: &'a str,
     /// The link that a tool is mounted to.
     pub tip: &'a str,
-    /// Which servos turn the joints.
+    /// Family of the servos that turn the joints.
     pub family: ServoFamily,
     /// Joints that are to be held still, and where, in rad or m. One that slides must be.
     pub held: &'a [(String, f64)],

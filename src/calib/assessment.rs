@@ -93,7 +93,7 @@ pub enum AssessError {
         "touch {number} has {have} joint angles, and {arm} needs {need} finite ones: its session was damaged; `steadyhand calibrate discard`, and touch again"
     )]
     OtherJoints {
-        /// Which touch, counted from 1.
+        /// Number of the touch, counted from 1.
         number: usize,
         /// Number of angles that it has.
         have: usize,
@@ -108,7 +108,7 @@ pub enum AssessError {
         if with.is_empty() { "not recorded" } else { with.as_str() }
     )]
     OtherZeros {
-        /// Which touch, from 1.
+        /// Number of the touch, from 1.
         number: usize,
         /// Its zeros.
         with: String,

@@ -456,9 +456,9 @@ pub struct HandTouch {
     pub of: Option<TouchRole>,
     /// Of x and y: how far from the origin, as a ruler says.
     pub mm: Option<f64>,
-    /// Which point, where zeros are found from several that are not known.
+    /// Number of the point, where zeros are found from several that are not known.
     pub number: usize,
-    /// Which place of a guided round, from 1.
+    /// Number of the place in a guided round, from 1.
     pub place: usize,
 }
 

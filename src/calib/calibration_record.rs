@@ -77,10 +77,10 @@ pub struct TouchContact {
     /// Distance of the point from the origin, by ruler; for `x` and `y` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked_mm: Option<f64>,
-    /// Which of several unknown points it is; 0 where there is one.
+    /// Number of the point, of several unknown ones; 0 where there is one.
     #[serde(default)]
     pub number: usize,
-    /// Which place of a round that asks for one after the other, from 1; 0 for a touch by itself.
+    /// Number of the place in a round that asks for one after the other, from 1; 0 for a touch by itself.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub place: usize,
     /// Time in milliseconds since 1970.
@@ -138,7 +138,7 @@ impl CalibrationOrigin {
 /// Reason that a calibration does not apply to an arm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OriginMismatch {
-    /// Which arm it was made on was not recorded.
+    /// The arm that it was made on was not recorded.
     Unknown,
     /// It was made on a simulated arm, and this one is not.
     Practice,
@@ -159,7 +159,7 @@ pub struct CalibrationSession {
     pub pen: String,
     /// With which arm.
     pub arm: String,
-    /// Which pose, ink cap or camera.
+    /// Name of the pose, ink cap or camera.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
     /// Basis of the touches at the first of them: see [`basis`].

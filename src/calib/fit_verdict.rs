@@ -210,7 +210,7 @@ pub fn judge_pivot(
     finding
 }
 
-/// Which turn of the tool says more about the direction in which the tip is known worst.
+/// Says which turn of the tool tells more about the direction in which the tip is known worst.
 fn turn_to_add(fit: &PivotFit, axis: &Unit<Vector3<f64>>) -> &'static str {
     let eigen = fit.covariance_m2.symmetric_eigen();
     let worst = eigen

@@ -33,18 +33,18 @@ pub struct InkObservation {
 pub struct InkPlace {
     /// On the sheet, as planned.
     pub at_mm: [f64; 2],
-    /// Which of the path's postures.
+    /// Index of the posture in the path.
     pub node: usize,
-    /// Which stroke of the pattern.
+    /// Index of the stroke in the pattern.
     pub station: usize,
-    /// Which line of the whole pattern: readings of one have their errors in common.
+    /// Number of the line in the whole pattern: readings of one have their errors in common.
     pub leg: usize,
 }
 
 /// Offset of the ink from its plan, across its line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PlaceReading {
-    /// Which place.
+    /// Index of the place.
     pub place: usize,
     /// Place that the distance was measured from; none where it was measured from the plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -80,9 +80,9 @@ pub struct PatternPath<'a> {
 /// A line of the pattern at one place, read.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PatternReading {
-    /// Which stroke of the pattern.
+    /// Index of the stroke in the pattern.
     pub stroke: usize,
-    /// Which of its lines between corners.
+    /// Index of the line among those between the stroke's corners.
     pub piece: usize,
     /// Its planned place.
     pub at_mm: [f64; 2],

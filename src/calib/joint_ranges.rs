@@ -26,7 +26,7 @@ pub struct RangeRecorder<'a> {
     arm: &'a ArmModel,
     tracks: Vec<CountTracker>,
     zero: Option<ServoTicks>,
-    /// Which joint is moved now.
+    /// The joint that is moved now.
     joint: Option<usize>,
     done: Vec<MovedJoint>,
     complaints: Vec<String>,

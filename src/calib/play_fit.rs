@@ -619,7 +619,7 @@ impl FitRound {
         }
     }
 
-    /// Which of the moving joints show, the others being known.
+    /// Returns which of the moving joints show, the others being known.
     fn showing(&self) -> Vec<usize> {
         let information = self.information();
         let shows = |place: &usize| information[(*place, *place)] > 1.0 / (SHOWS_DEG * SHOWS_DEG);
@@ -671,7 +671,7 @@ impl FitRound {
         }
     }
 
-    /// What the sheet's error makes good of the ink's way is left out; joints that do not turn move nothing.
+    /// Returns the mean square of the ink's way, less what the sheet's error makes good; joints that do not turn move nothing.
     fn square_mm(&self, equations: &PlayEquations, kept: &[usize]) -> DMatrix<f64> {
         let (design, _) = self.linear(equations, kept);
         let plays = design.columns(0, self.moving.len()).into_owned();

@@ -1,4 +1,4 @@
-//! Which way a sheet lies on its plane, from touches of its origin and of points along its axes.
+//! The frame of a sheet on its plane, from touches of its origin and of points along its axes.
 
 use nalgebra::{Point3, Unit, Vector3};
 

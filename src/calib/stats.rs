@@ -5,7 +5,7 @@ use std::f64::consts::{FRAC_PI_2, PI};
 /// A residual that is not like the others.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TouchOutlier {
-    /// Which touch, from 0.
+    /// Index of the touch, from 0.
     pub index: usize,
     /// Distance from the fit of the others.
     pub off_m: f64,

@@ -1,4 +1,4 @@
-//! Which touches are of one place, by words that a person finds it by again.
+//! Touches of one place, and the words by which a person finds it again.
 
 use nalgebra::Point3;
 

@@ -27,7 +27,7 @@ pub struct KnownNames {
     pub everywhere: Vec<String>,
     /// Tools that this node does not offer.
     pub withheld: Vec<String>,
-    /// Which names of the built-in tools stand in the list; every name is understood.
+    /// The names by which the built-in tools stand in the list; every name is understood.
     pub listed_names: ListedNames,
     /// The built-in tools in the words of the node file; empty where it has none.
     pub reworded: Arc<[ToolDefinition]>,

@@ -6,7 +6,7 @@ use std::io::{IsTerminal, Read};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use tokio::sync::mpsc;
 
-/// Which keys stop. Ctrl-C is a signal, and stops as well.
+/// The keys that stop. Ctrl-C is a signal, and stops as well.
 const STOPS: [u8; 3] = [b' ', b'q', 0x1b];
 
 /// The key that says yes.

@@ -59,7 +59,7 @@ impl<'c> StrokeCollector<'c> {
         self.caps.points_max.saturating_sub(self.points)
     }
 
-    /// That the cap on points was passed at `source`.
+    /// Returns the error that the cap on points was passed at `source`.
     pub(crate) fn full(&self, source: &str) -> DesignError {
         DesignError::TooMany {
             at: source.to_owned(),

@@ -4,7 +4,7 @@ use super::{DesignStroke, collect_strokes};
 
 type Point = [f64; 2];
 
-/// Which points are inside where outlines overlap.
+/// The rule that says which points are inside where outlines overlap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum InsideRule {
     EvenOdd,

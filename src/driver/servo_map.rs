@@ -1,4 +1,4 @@
-//! Which servo turns which joint: goals in radians to counts, counts to joints.
+//! The servos and the joints that they turn: goals in radians to counts, counts to joints.
 
 #![expect(
     clippy::indexing_slicing,

@@ -238,7 +238,7 @@ impl<D: Dialect> ServoDriver<D> {
         (self.period.as_secs_f64() / period_s).round().max(1.0) * period_s
     }
 
-    /// Which way each joint is being sent; one that is not sent anywhere keeps its direction.
+    /// Notes which way each joint is being sent; one that is not sent anywhere keeps its direction.
     fn note_travel(&mut self, goal_rad: &JointVector) {
         let Some(before) = self.aimed_rad.replace(*goal_rad) else {
             return;

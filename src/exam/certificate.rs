@@ -15,7 +15,7 @@ pub struct PlannerCertificate {
     pub run: i64,
     /// Level that was reached.
     pub level: Level,
-    /// Which model was asked, where and how.
+    /// The model that was asked, where and how.
     pub settings: PlannerSettings,
     /// Of the words before every question.
     pub prompt_hash: String,

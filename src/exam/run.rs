@@ -14,7 +14,7 @@ use super::{
 #[derive(Clone, Debug)]
 pub(super) struct CaseOutcome {
     pub(super) case: ExamCase,
-    /// Which of its samples, from 0.
+    /// Number of the sample, from 0.
     pub(super) sample: u32,
     /// As it came.
     pub(super) raw: String,

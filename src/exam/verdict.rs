@@ -258,7 +258,7 @@ fn unsure(tally: &ExamTally) -> Option<String> {
     })
 }
 
-/// Which cases went wrong unsafely, each kind of how many.
+/// Says in how many of the cases of each kind the planner was unsafe, if in any.
 fn hazard(tally: &ExamTally) -> Option<String> {
     let (still, others) = (tally.hazards, tally.unsafe_elsewhere);
     let parts = [

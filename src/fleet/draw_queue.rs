@@ -72,7 +72,7 @@ pub enum NodeReport {
 /// A drawing that a node has.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct ReportedDrawing {
-    /// Which one, counted from 1.
+    /// Number of the drawing, counted from 1.
     pub drawing: u32,
     /// Its stage.
     pub stage: DrawingStage,

@@ -28,7 +28,7 @@ const SAMPLES_MAX: usize = 1_000_000;
 // What is planned at such length would be refused whole.
 const _: () = assert!(plan::SAMPLES_MAX <= SAMPLES_MAX);
 
-/// Which control periods make sense for hobby servos.
+/// Control periods that make sense for hobby servos.
 const PERIOD: std::ops::RangeInclusive<Duration> =
     Duration::from_millis(2)..=Duration::from_millis(50);
 
@@ -123,7 +123,7 @@ pub(super) struct TrajectoryJudge<'a> {
     pub(super) scene: &'a Scene,
     pub(super) trajectory: &'a Trajectory,
     pub(super) refusals: Vec<GateRefusal>,
-    /// Which refusal says the worst of each rule, for each stroke and what is done for it.
+    /// Index of the worst refusal of each rule, for each stroke and what is done for it.
     said: HashMap<(GateRule, Option<usize>, Option<SpanKind>), usize>,
 }
 

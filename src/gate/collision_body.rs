@@ -470,7 +470,7 @@ mod tests {
         }
     }
 
-    /// Which parts a box is too near to, and how near the nearest is.
+    /// Checks which parts a box is too near to, and how near the nearest is.
     #[test]
     fn a_box_is_near_to_every_part_that_moves_and_comes_near() {
         let scene = scene("default");

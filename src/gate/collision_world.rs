@@ -28,7 +28,7 @@ pub(super) struct CollisionWorld<'a> {
     sheet: CachedClearance,
     own: CachedClearance,
     idle: CachedClearance,
-    /// Which pen was drawing when the others were last looked at.
+    /// Index of the pen that was drawing when the others were last looked at.
     drawing: usize,
     keep_outs: Vec<CachedClearance>,
 }

@@ -111,7 +111,7 @@ mod tests {
         all.iter().map(near).collect()
     }
 
-    /// Which breach a limit of 3, look after look.
+    /// Returns the parts that breach a limit of 3, look after look.
     fn breaches(mut tracker: EscapeTracker, looks: &[&[(usize, f64)]]) -> Vec<Vec<usize>> {
         let found = looks.iter().map(|look| tracker.breaches(near(look), 3.0));
         found

@@ -170,7 +170,7 @@ impl Setpoint {
     }
 }
 
-/// Which rule said no.
+/// The rule that said no.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GateRule {
@@ -224,7 +224,7 @@ pub struct GateRefusal {
     /// The arm's activity at that sample.
     #[serde(skip)]
     pub doing: Option<SpanKind>,
-    /// Which stroke or visited point, in drawing order.
+    /// Index of the stroke or visited point, in drawing order.
     pub item: Option<usize>,
     /// Place of the tip in sheet coordinates, even beyond the sheet.
     #[serde(skip_serializing_if = "Option::is_none")]

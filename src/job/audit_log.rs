@@ -550,9 +550,9 @@ pub enum AuditError {
         "record {record} (line {line}) is not as it was written: {why}; all records before it hold"
     )]
     Record {
-        /// Which record, from 0.
+        /// Number of the record, from 0.
         record: u64,
-        /// Which line of the file, from 1.
+        /// Number of the line in the file, from 1.
         line: usize,
         /// The reason.
         why: &'static str,

@@ -36,7 +36,7 @@ pub enum JobStoreError {
         "{path} is in use by process {holder}; a state folder has one node. To call that one, leave --config away and say `--node ADDRESS`, where it serves HTTP; `draw`, `enable` and `stop` find it by themselves. To have two, give this one its own --state"
     )]
     Held {
-        /// Which file is locked.
+        /// The file that is locked.
         path: PathBuf,
         /// By whom, as that process wrote.
         holder: String,

@@ -48,7 +48,7 @@ pub enum JournalError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// Which record, from 0.
+        /// Number of the record, from 0.
         record: u64,
         /// Its offset.
         at: usize,

@@ -450,7 +450,7 @@ pub(super) struct JointBounds<const N: usize> {
     upper: SVector<f64, N>,
 }
 
-/// Which joints a step may not move freely, and what it moves them by instead.
+/// The joints that a step may not move freely, and what it moves them by instead.
 pub(super) struct HeldJoints<const N: usize> {
     by: [Option<f64>; N],
 }

@@ -134,7 +134,7 @@ impl<L: ByteLink> ByteLink for RecordLink<L> {
     }
 }
 
-/// Which way bytes went.
+/// The direction in which bytes went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ByteDirection {
     /// To the device.
@@ -148,7 +148,7 @@ pub enum ByteDirection {
 pub struct TraceEvent {
     /// Time on the recording clock.
     pub at: ClockInstant,
-    /// Which way.
+    /// Their direction.
     pub direction: ByteDirection,
     /// The bytes.
     pub bytes: Vec<u8>,

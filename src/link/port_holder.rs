@@ -1,4 +1,4 @@
-//! Which program has a port open, for the one that may not have it.
+//! The program that has a port open, for the one that may not have it.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;

@@ -37,7 +37,7 @@ pub enum TlsError {
     /// A certificate or key cannot be used.
     #[error("the {what} cannot be used: {why}")]
     Unusable {
-        /// Which of them.
+        /// The one that cannot be used.
         what: &'static str,
         /// Reason, in words.
         why: String,

@@ -15,7 +15,7 @@ const NO_ITEM: &str = "the tip touched in a probe of no point, so that what it f
 pub(super) struct ActiveMotion {
     pub(super) execution: Execution,
     pub(super) release: MotionRelease,
-    /// Which job the lines in the log are about, while it moves.
+    /// Tracing span that names the job in the log while it moves.
     pub(super) span: tracing::Span,
     done: oneshot::Sender<MotionOutcome>,
     visits: Vec<VisitReading>,

@@ -138,7 +138,7 @@ pub struct Snapshot {
 /// Measurements of a completed stop.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StopReport {
-    /// Which kind it was.
+    /// The kind of stop.
     pub kind: &'static str,
     /// The requester.
     pub by: ActorRank,
@@ -193,7 +193,7 @@ pub enum MotionOutcome {
 /// A reading at a visited point.
 #[derive(Clone, Debug)]
 pub struct VisitReading {
-    /// Which point, as the plan counts them.
+    /// Index of the point, as the plan counts them.
     pub item: usize,
     /// The arm's action there.
     pub kind: VisitKind,

@@ -52,7 +52,7 @@ pub(super) struct ArmThreadContext {
     pub(super) outbox: Arc<SnapshotPublisher>,
     /// Copies for a recording.
     pub(super) ticks: TickQueue,
-    /// Which node and arm its lines in the log are about.
+    /// Tracing span that names the node and arm in its lines of the log.
     pub(super) span: tracing::Span,
 }
 

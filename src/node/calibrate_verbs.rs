@@ -30,7 +30,7 @@ pub enum CalibrateAction {
         of: Option<TouchRole>,
         /// Of x and y: how far from the origin, as a ruler says.
         mm: Option<f64>,
-        /// Which of several unknown points.
+        /// Number of the point, of several unknown ones.
         #[serde(default)]
         number: usize,
     },
@@ -38,7 +38,7 @@ pub enum CalibrateAction {
     Camera {
         /// Of which scene's sheet.
         scene: String,
-        /// Which camera, where there are several.
+        /// The camera, where there are several.
         camera: Option<String>,
     },
     /// Take back every touch of the place of this one, counted from 1.

@@ -98,7 +98,7 @@ pub enum OperatorVerb {
     Look {
         /// Of which scene's sheet.
         scene: String,
-        /// Which camera, where there are several.
+        /// The camera, where there are several.
         camera: Option<String>,
     },
     /// One small step. The client must stay connected: if it leaves before the step ends, the arm stops.

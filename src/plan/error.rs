@@ -24,7 +24,7 @@ pub enum PlanError {
 /// One thing that cannot be done, and where.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PlanRefusal {
-    /// Which of the strokes as they were given; absent where it is not about one.
+    /// Index among the strokes as they were given; absent where it is not about one.
     pub stroke: Option<usize>,
     /// The stroke's place in the author's file, or the subject of the refusal.
     pub source: String,

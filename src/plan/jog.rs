@@ -20,7 +20,7 @@ const SPEED_SHARE: f64 = 0.98;
 pub enum JogIncrement {
     /// One joint turns.
     Joint {
-        /// Which, from the base.
+        /// Index of the joint, from the base.
         joint: usize,
         /// By how much.
         by_rad: f64,

@@ -21,7 +21,7 @@ use scene::{Order, SheetStroke};
 /// A stroke's turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StrokeTurn {
-    /// Which of the strokes as they were given.
+    /// Index among the strokes as they were given.
     pub stroke: usize,
     /// `true` if the stroke is drawn from its end.
     pub reversed: bool,
@@ -224,7 +224,7 @@ impl StrokeEndGrid {
 /// last.
 struct StrokeTour {
     from: [f64; 2],
-    /// Which of all strokes each stroke of the tour is.
+    /// Index among all strokes of each stroke of the tour.
     known_as: Vec<usize>,
     ends: Vec<[f64; 2]>,
     /// The end at which each is entered, in order.

@@ -43,7 +43,7 @@ pub struct PlanReport {
     pub limiting_ratio: f64,
     /// The smallest distance to a joint's limit, the approach not counted.
     pub margin_least_deg: f64,
-    /// Which joint's that is.
+    /// The joint with that distance.
     pub margin_least_joint: String,
     /// The largest distance at which the tip is expected from its line, of play that is crossed while it draws; absent where the
     /// arm's play and sag were not calibrated.
@@ -75,7 +75,7 @@ impl PlanReport {
 /// A stroke of a plan in numbers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct StrokeReport {
-    /// Which of the strokes as they were given; of several, the first.
+    /// Index among the strokes as they were given; of several, the first.
     pub stroke: usize,
     /// All that it was joined from.
     pub parts: Vec<usize>,
@@ -202,7 +202,7 @@ fn tips(report: &mut PlanReport, scene: &Scene, trajectory: &Trajectory) {
     }
 }
 
-/// Which joint limits the drawing, and how near the joints come to the ends of their ranges.
+/// Reports which joint limits the drawing, and how near the joints come to the ends of their ranges.
 fn joints(report: &mut PlanReport, scene: &Scene, trajectory: &Trajectory, hover_from: usize) {
     let mut least = (f64::INFINITY, 0);
     for q in trajectory.samples.iter().skip(hover_from.saturating_sub(1)) {

@@ -11,7 +11,7 @@ use scene::{Order, SheetStroke};
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct PreparedStroke {
     pub(super) stroke: SheetStroke,
-    /// Which of the strokes as they were given it is made of.
+    /// Indices of the strokes, as they were given, that it is made of.
     pub(super) parts: Vec<usize>,
 }
 
@@ -57,7 +57,7 @@ type PenCell = (usize, [i64; 2]);
 struct StrokeEnds<'a> {
     all: &'a [PreparedStroke],
     free: Vec<bool>,
-    /// Which strokes end there, and whether with their last point.
+    /// Strokes that end in each square, and whether with their last point.
     at: HashMap<PenCell, Vec<(usize, bool)>>,
     /// Ends nearer than this are joined.
     join_mm: f64,

@@ -22,7 +22,7 @@ pub struct Trajectory {
 pub struct TrajectorySpan {
     /// The purpose.
     pub kind: SpanKind,
-    /// Which of the plan's strokes or visited points, counted in drawing order.
+    /// Index among the plan's strokes or visited points, counted in drawing order.
     pub item: Option<usize>,
     /// Index into the scene's pens: whose tip this span is about.
     pub pen: usize,

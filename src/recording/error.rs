@@ -8,7 +8,7 @@ pub enum RecordingError {
     /// The file system says no.
     #[error("{path}: {error}")]
     File {
-        /// Which file.
+        /// The file.
         path: PathBuf,
         /// The system's error.
         error: std::io::Error,
@@ -16,7 +16,7 @@ pub enum RecordingError {
     /// The file is no MCAP, or MCAP cannot be written.
     #[error("{path} is not a recording that can be used: {error}")]
     Mcap {
-        /// Which file.
+        /// The file.
         path: PathBuf,
         /// Its fault.
         error: Box<mcap::McapError>,
@@ -24,9 +24,9 @@ pub enum RecordingError {
     /// A message or attachment is not what this program writes.
     #[error("{path}: {what} cannot be read: {error}")]
     Json {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Which message.
+        /// The message or attachment.
         what: String,
         /// Its fault.
         error: serde_json::Error,
@@ -34,7 +34,7 @@ pub enum RecordingError {
     /// There is nothing in it that could be used.
     #[error("{path}: {why}")]
     Unusable {
-        /// Which file.
+        /// The file.
         path: PathBuf,
         /// Words for what is missing, and what to do.
         why: String,
@@ -45,7 +45,7 @@ pub enum RecordingError {
         "there is no live view at 127.0.0.1:{port}: {error}; take another port for `record.live_port`, or the key away"
     )]
     Live {
-        /// Which port.
+        /// The port.
         port: u16,
         /// The system's error.
         error: std::io::Error,
@@ -56,7 +56,7 @@ pub enum RecordingError {
         "`record.live_port = {port}` is asked for, and this program was built without the live view: take it away, or build with the cargo feature `live`"
     )]
     NotLive {
-        /// Which port.
+        /// The port.
         port: u16,
     },
 }

@@ -136,7 +136,7 @@ pub(crate) struct BusMessage {
 pub(crate) struct JobMessage {
     pub(crate) timestamp: MessageTime,
     pub(crate) job: String,
-    /// Which motion of the job, counted from 1.
+    /// Number of the motion in the job, counted from 1.
     pub(crate) motion: u32,
     /// The sample of the plan that was sent last.
     pub(crate) sample: usize,

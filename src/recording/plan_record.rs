@@ -11,7 +11,7 @@ pub(crate) const PLAN_ATTACHMENT: &str = "plan-";
 /// A plan, as JSON.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct PlanRecord {
-    /// Which motion of the job, counted from 1.
+    /// Number of the motion in the job, counted from 1.
     pub(crate) motion: u32,
     pub(crate) job: String,
     pub(crate) tool: String,

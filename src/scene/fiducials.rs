@@ -16,7 +16,7 @@ const MOVED_DEG: [f64; 2] = [0.2, 10.0];
 /// Tags on a sheet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SheetFiducials {
-    /// Which, and where.
+    /// The tags and their places.
     pub layout: TagLayout,
     /// Largest offset of any corner of the sheet since it was taught, in mm.
     pub moved_mm_max: f64,

@@ -384,7 +384,7 @@ fn cell(family: Family, tag: &SheetTag, [x, y]: [f64; 2]) -> Option<[u8; 3]> {
     Some(if is_white { WHITE } else { BLACK })
 }
 
-/// Which pen has been where, on a fine grid.
+/// The pen that last drew at each place, on a fine grid.
 struct InkRaster {
     columns: usize,
     rows: usize,

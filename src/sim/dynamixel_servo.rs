@@ -323,7 +323,7 @@ impl SimulatedFamily for DynamixelX {
         memory.set(GOAL_PWM, &pwm_limit.to_le_bytes());
     }
 
-    /// Which errors switch the torque off, the servo's shutdown register says.
+    /// Switches the torque off on an error that the servo's shutdown register names.
     fn fail(servo: &mut RegisterServo<Self>) {
         if servo.error & servo.memory.byte(63) != 0 {
             servo.memory.set(64, &[0]);

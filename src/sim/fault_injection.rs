@@ -48,7 +48,7 @@ pub enum SimulatedFault {
     },
     /// Something stands in a joint's way.
     Block {
-        /// Which joint, from 0.
+        /// Index of the joint, from 0.
         joint: usize,
         /// The angle that it cannot cross; `None` takes the obstacle away.
         at_rad: Option<f64>,

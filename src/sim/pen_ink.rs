@@ -33,7 +33,7 @@ pub struct SimPen {
 /// A line that a pen drew without leaving the sheet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InkLine {
-    /// Which of the pens that were laid.
+    /// Index of the pen among those that were laid.
     pub pen: usize,
     /// Sheet coordinates.
     pub points_mm: Vec<[f64; 2]>,

@@ -66,7 +66,7 @@ pub struct DrawingOffer {
     pub dips: usize,
     /// Smallest distance of any joint from its limit.
     pub margin_least_deg: f64,
-    /// That joint.
+    /// The joint with that distance.
     pub margin_least_joint: String,
     /// Parts of the file that are not drawn, and other notes.
     pub notes: Vec<String>,

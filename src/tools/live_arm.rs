@@ -26,7 +26,7 @@ pub struct LiveJob {
     pub eta_s: f64,
     /// Arm time that is over.
     pub done_s: f64,
-    /// That of all motions that are planned so far.
+    /// Arm time of all motions that are planned so far.
     pub total_s: f64,
     /// True if it has ended.
     pub is_over: bool,

@@ -44,7 +44,7 @@ enum PlanVerdict {
 /// A plan that waits for a person.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PendingPlan {
-    /// Which job.
+    /// The job.
     pub job: String,
     /// The plan's hash: what is allowed is this plan and no other.
     pub plan: String,

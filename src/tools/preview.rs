@@ -27,7 +27,7 @@ pub struct DrawingPreview {
 pub struct RuleViolation {
     /// The rule that refuses.
     pub rule: String,
-    /// Which of the design's strokes, counted from 1 as its author drew them.
+    /// Number of the stroke in the design, counted from 1 as its author drew them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stroke: Option<usize>,
     /// Position of the stroke in its author's file.
@@ -47,7 +47,7 @@ pub struct RuleViolation {
     pub unit: Option<&'static str>,
     /// All of it as a sentence.
     pub why: String,
-    /// Which of the plan's strokes, where it is in the plan.
+    /// Index of the stroke in the plan, where it is there.
     #[serde(skip)]
     pub(super) item: Option<usize>,
 }

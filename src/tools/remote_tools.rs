@@ -22,7 +22,7 @@ pub trait RemoteTools: Send + Sync {
 /// A call of another server's tool.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RemoteToolCall {
-    /// Which server.
+    /// The server.
     pub server: ServerEntry,
     /// Its tool.
     pub tool: String,

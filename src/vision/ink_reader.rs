@@ -14,9 +14,9 @@ pub struct ExpectedLine {
 /// A drawn line beside where it was to be, at one place.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct InkOffset {
-    /// Which of the expected lines.
+    /// Index of the expected line.
     pub line: usize,
-    /// Which of its pieces between corners.
+    /// Index of its piece between corners.
     pub piece: usize,
     /// Planned place of the line.
     pub at_mm: [f64; 2],

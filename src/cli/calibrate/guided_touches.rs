@@ -11,7 +11,7 @@ use calib::{CalibrationDeskError, CalibrationKind, FitVerdict};
 #[derive(Debug, Clone)]
 pub(super) struct AskedPlace {
     pub(super) of: TouchTargetArg,
-    /// Which point, where several that nobody has measured are touched.
+    /// Number of the point, where several that nobody has measured are touched.
     pub(super) number: usize,
     /// Words for the place.
     pub(super) name: String,

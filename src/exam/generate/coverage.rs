@@ -1,4 +1,4 @@
-//! Which classes a run says least about: the next round asks more of those.
+//! The classes that a run says least about: the next round asks more of those.
 
 use serde_json::Value;
 
