@@ -7,9 +7,9 @@ use super::{
     heuristics,
     outcome::{ArgumentIssue, ArgumentRepair},
     parsed_value::ParsedValue,
-    rules::{ForgivenessProfile, ReaderPolicy, ReaderRule},
+    rules::{ForgivenessProfile, ReaderPolicy},
     shape::{ArgumentShape, ParameterShape, ValueKind},
-    unit, withheld,
+    withheld,
 };
 use serde_json::{Map, Value};
 
@@ -157,8 +157,8 @@ impl RefusedCall<'_> {
 
     /// Returns whether a call may move that a caller sends back without another look.
     fn may_move(&self, readable: &Map<String, Value>) -> bool {
-        let is_plain = self.troubles.iter().all(|one| self.is_slip(one))
-            && self.repairs.iter().all(is_lossless);
+        let is_plain =
+            self.troubles.iter().all(Self::is_slip) && self.repairs.iter().all(is_lossless);
         is_plain && (self.policy.profile == ForgivenessProfile::Lenient || self.selects(readable))
     }
 
@@ -168,27 +168,10 @@ impl RefusedCall<'_> {
         params.any(|param| param.selects_motion && readable.contains_key(&param.name))
     }
 
-    /// Returns whether a trouble is certain not to be about moving at all: with a number, or with a key's spelling.
-    fn is_slip(&self, trouble: &ArgumentIssue) -> bool {
-        if trouble.is_in_doubt {
-            return false;
-        }
-        match trouble.complaint.code {
-            "near_key" => true,
-            "physical_key" => is_quantity(&trouble.complaint.received),
-            _ => trouble.rule == ReaderRule::Unplaceable && self.is_number(trouble.subject()),
-        }
-    }
-
-    fn is_number(&self, name: &str) -> bool {
-        let mut params = self.shape.params.iter();
-        params.any(|param| {
-            param.name == name
-                && matches!(
-                    param.kind,
-                    ValueKind::Integer { .. } | ValueKind::Number { .. }
-                )
-        })
+    /// Returns whether nothing of what was meant is lost with a trouble: the value stands under the parameter that its key nearly
+    /// names. A number that is lost is never one: the default may move farther, faster or longer.
+    fn is_slip(trouble: &ArgumentIssue) -> bool {
+        !trouble.is_in_doubt && trouble.complaint.code == "near_key"
     }
 
     /// Returns the call as a preview; none of a tool that has no preview.
@@ -230,17 +213,6 @@ fn previewed(shape: &ArgumentShape, mut readable: Map<String, Value>) -> Map<Str
 /// Returns whether nothing of what was sent was lost by a repair.
 fn is_lossless(repair: &ArgumentRepair) -> bool {
     LOSSLESS.contains(&repair.code)
-}
-
-/// Returns whether `received` is a number other than zero, with or without unit, or `true`.
-fn is_quantity(received: &str) -> bool {
-    let number = unit::quantity(received)
-        .filter(|quantity| {
-            quantity.suffix.is_empty() || unit::DeclaredUnit::named(quantity.suffix).is_some()
-        })
-        .and_then(|quantity| super::numeral::number(&quantity.numeral));
-    let is_some = |number: serde_json::Number| number.as_f64() != Some(0.0);
-    received == "true" || number.is_some_and(is_some)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Words compared in any spelling: width, accents, case, camel case, apostrophes and invisible characters are form.
 
 use call::plain_letter;
+use std::collections::HashMap;
 use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 
 /// Longest text that is searched for words. A longer one may say anything.
@@ -9,6 +10,9 @@ pub(super) const SEARCHED_BYTES_MAX: usize = 16 * 1024;
 const NEAR_WORDS_MAX: usize = 64;
 /// Shortest table word that another may be near.
 const NEAR_CHARS_MIN: usize = 6;
+
+/// Bytes by which patterns are looked up where a word begins.
+const BEGINNING_BYTES: usize = 3;
 
 /// A text as words in lower case, without accents; two spellings where camel case may or may not part words.
 pub(super) struct FoldedText {
@@ -145,8 +149,10 @@ impl From<String> for KnownWord {
 
 /// Words and phrases that texts and keys are searched for. In a table `*` at an end of an entry stands for more letters.
 pub(super) struct WordTable {
-    /// As they are looked for in a folded text, with a blank where a word ends.
-    patterns: Vec<KnownWord>,
+    /// As they are looked for in a folded text, with a blank where a word ends: those that begin a word, by their first letters.
+    beginnings: HashMap<[u8; BEGINNING_BYTES], Vec<String>>,
+    /// The others.
+    anywhere: Vec<KnownWord>,
     /// Whole words and phrases without blanks, as letters: what a slip of the pen may be near to.
     joined: Vec<KnownWord>,
     /// Single words that are found inside longer ones of a key.
@@ -166,9 +172,18 @@ impl WordTable {
         let parts = entries()
             .filter(is_part)
             .map(|word| FoldedText::new(word).letters());
+        let mut beginnings = HashMap::<_, Vec<String>>::new();
+        let mut anywhere = Vec::new();
+        for pattern in entries().flat_map(patterns) {
+            match beginning(&pattern) {
+                Some(letters) => beginnings.entry(letters).or_default().push(pattern),
+                None => anywhere.push(KnownWord::from(pattern)),
+            }
+        }
         Self {
             parts: parts.map(KnownWord::from).collect(),
-            patterns: entries().flat_map(patterns).map(KnownWord::from).collect(),
+            beginnings,
+            anywhere,
             joined: joined.filter(is_long).collect(),
         }
     }
@@ -179,7 +194,19 @@ impl WordTable {
             text.letters.may_hold(pattern.letters)
                 && (text.split.contains(&pattern.text) || text.whole.contains(&pattern.text))
         };
-        text.is_too_long || self.patterns.iter().any(is_there)
+        text.is_too_long
+            || [&text.split, &text.whole]
+                .iter()
+                .any(|words| self.begins_in(words))
+            || self.anywhere.iter().any(is_there)
+    }
+
+    fn begins_in(&self, words: &str) -> bool {
+        words.match_indices(' ').any(|(at, _)| {
+            let rest = &words[at..];
+            let known = beginning(rest).and_then(|letters| self.beginnings.get(&letters));
+            known.is_some_and(|known| known.iter().any(|pattern| rest.starts_with(pattern)))
+        })
     }
 
     /// The same, or a word or two together differ from one of them by a slip of the pen.
@@ -227,6 +254,11 @@ fn is_scrambled(known: &str, word: &str) -> bool {
     known.len() == word.len()
         && sorted(known) == sorted(word)
         && strsim::osa_distance(known, word) <= 2
+}
+
+/// Returns the first bytes of a text that begins with a blank and is long enough.
+fn beginning(text: &str) -> Option<[u8; BEGINNING_BYTES]> {
+    text.strip_prefix(' ')?.as_bytes().first_chunk().copied()
 }
 
 /// An entry as it is looked for: as it stands, and with its words written as one.
