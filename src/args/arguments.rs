@@ -257,6 +257,11 @@ pub(super) fn flaw_trouble(flaw: TextFlaw) -> ArgumentIssue {
         ),
         // What it asks for is not known, so there is no default for it.
         TextFlaw::TooLong => whole_text(ReaderRule::Contradiction, "too_long", "longer than 1 MiB"),
+        TextFlaw::TooManyComments => whole_text(
+            ReaderRule::Contradiction,
+            "too_many_comments",
+            "there are more than 4,096 comments in this",
+        ),
         TextFlaw::NoArguments => whole_text(
             ReaderRule::NoArguments,
             "no_arguments",

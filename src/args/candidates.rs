@@ -3,7 +3,7 @@
 use super::{
     encoding,
     form_repair::{FormRepair, FormRepairs},
-    limits::{TEXT_BYTES_MAX, UNWRAP_MAX},
+    limits::{COMMENTS_MAX, TEXT_BYTES_MAX, UNWRAP_MAX},
     parsed_value::{self, ParsedValue},
     quote::QuoteMatching,
     skipped::SkippedPlace,
@@ -29,6 +29,8 @@ pub(super) enum TextFlaw {
     PayloadLost,
     /// Longer than [`TEXT_BYTES_MAX`].
     TooLong,
+    /// More comments than [`COMMENTS_MAX`].
+    TooManyComments,
     /// Nothing in it can be read as arguments.
     NoArguments,
 }
@@ -135,6 +137,13 @@ fn inside(inner: &str, depth: usize, form: FormRepair) -> Vec<CandidateReading> 
 }
 
 fn tolerantly(text: &str, depth: usize) -> Vec<CandidateReading> {
+    if has_many_comments(text) {
+        return vec![CandidateReading::flawed(
+            ParsedValue::Null,
+            FormRepairs::default(),
+            TextFlaw::TooManyComments,
+        )];
+    }
     if super::heuristics::is_template(text) {
         return vec![CandidateReading::flawed(
             ParsedValue::Null,
@@ -163,6 +172,13 @@ fn tolerantly(text: &str, depth: usize) -> Vec<CandidateReading> {
         Ok(None) => {}
     }
     layered(text, depth).unwrap_or_else(|| bare(text))
+}
+
+/// Returns whether a text has more marks of comments than comments are judged.
+fn has_many_comments(text: &str) -> bool {
+    let marks = ["#", "//", "/*"];
+    let all = marks.iter().flat_map(|mark| text.matches(mark));
+    all.take(COMMENTS_MAX + 1).count() > COMMENTS_MAX
 }
 
 /// The label's tool, where the call inside names none.
@@ -421,6 +437,13 @@ fn pairs(text: &str) -> Vec<CandidateReading> {
 
 /// The words of a text, as a parameter of type text would see them, read once more as a value.
 pub(super) fn of_inner_text(text: &str) -> Vec<CandidateReading> {
+    let mut found = of_inner_text_with_comments(text);
+    found.retain(|candidate| candidate.forms.skipped().is_empty());
+    found
+}
+
+/// The same where comments may stand in it, which the caller has to judge.
+pub(super) fn of_inner_text_with_comments(text: &str) -> Vec<CandidateReading> {
     if text.len() > TEXT_BYTES_MAX {
         return Vec::new();
     }
@@ -431,7 +454,7 @@ pub(super) fn of_inner_text(text: &str) -> Vec<CandidateReading> {
     if trimmed.starts_with(['{', '[', '(']) {
         return whole(trimmed)
             .into_iter()
-            .filter(|c| c.is_clean() && c.forms.skipped().is_empty())
+            .filter(CandidateReading::is_clean)
             .map(|c| c.with(FormRepair::TextInText))
             .collect();
     }

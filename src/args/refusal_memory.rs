@@ -95,13 +95,6 @@ impl RefusalMemory {
     }
 }
 
-/// Says why a call is refused that would be accepted from another caller, and which call is accepted instead.
-fn why_refused(field: &str) -> String {
-    format!(
-        "`{field}` was refused in the call before this one, and to leave it out now would move the arm by a default that was not asked for: write `{field}` out, be it the default, or send the corrected call"
-    )
-}
-
 impl RememberedRefusal {
     fn compare(
         &self,
@@ -114,7 +107,7 @@ impl RememberedRefusal {
         if policy.refuses(ReaderRule::RefusedArgumentLeftOut) {
             return Err(Box::new(ArgumentRefusal {
                 kind: ReaderRule::RefusedArgumentLeftOut,
-                guidance: why_refused(field),
+                guidance: self.why_refused(field, &reading.understood),
                 ..(*self.refusal).clone()
             }));
         }
@@ -144,6 +137,31 @@ impl RememberedRefusal {
         let mut refused = self.refusal.must_mend.iter().map(String::as_str);
         let field = refused.find(|field| !given.contains_key(*field));
         field.filter(|_| says_nothing_new && !is_correction)
+    }
+
+    /// Says why a call is refused that would be accepted from another caller, and which call is accepted instead.
+    fn why_refused(&self, field: &str, understood: &Map<String, Value>) -> String {
+        let refused = format!(
+            "`{field}` was refused in the call before this one, and to leave it out now would move the arm"
+        );
+        let or_corrected = match self.refusal.corrected {
+            Some(_) => ", or send the corrected call",
+            None => "",
+        };
+        if understood.contains_key(field) {
+            return format!(
+                "{refused} by a default that was not asked for: write `{field}` out, be it the default{or_corrected}"
+            );
+        }
+        let said = understood.iter().filter(|(_, value)| !value.is_null());
+        let said: Map<_, _> = said
+            .map(|(key, value)| (key.clone(), value.clone()))
+            .collect();
+        let call = match self.left_out(&said) {
+            None => format!("send {}", Value::Object(said)),
+            Some(_) => "ask the operator to do it".to_owned(),
+        };
+        format!("{refused} all the same: where that is meant, {call}{or_corrected}")
     }
 
     fn is_same_failure(&self, refusal: &ArgumentRefusal) -> bool {
@@ -193,6 +211,38 @@ mod tests {
             &policy,
             read(&shape, &policy, ReceivedArguments::Value(arguments)),
         )
+    }
+
+    /// As `align`, which has no preview.
+    #[test]
+    fn where_a_key_cannot_be_written_out_the_message_says_what_can() {
+        let shape = ArgumentShape {
+            foreign: vec!["dry_run".into()],
+            ..ArgumentShape::new(vec![
+                ParameterShape::new("scene", ValueKind::name(["default", "koi"]))
+                    .default("default")
+                    .selects_motion(),
+                ParameterShape::new("debug", ValueKind::Bool),
+            ])
+        };
+        let policy = ReaderPolicy::new(ToolEffect::Moves, ForgivenessProfile::Guarded);
+        let judge = |memory: &mut RefusalMemory, arguments: Value| {
+            let read = read(&shape, &policy, ReceivedArguments::Value(arguments));
+            memory.judge("caller", "align", &policy, read)
+        };
+        let mut memory = RefusalMemory::default();
+        judge(&mut memory, json!({"dry_run": true})).unwrap_err();
+        let (refusal, _) = judge(&mut memory, json!({})).unwrap_err();
+        assert_eq!(
+            refusal.guidance,
+            "`dry_run` was refused in the call before this one, and to leave it out now would move the arm all the same: where that is meant, send {\"scene\":\"default\"}"
+        );
+        judge(&mut memory, json!({"scene": "default"})).unwrap();
+
+        let mut memory = RefusalMemory::default();
+        judge(&mut memory, json!({"scene": "koi", "dry_run": true})).unwrap_err();
+        let (refusal, _) = judge(&mut memory, json!({"scene": "koi"})).unwrap_err();
+        assert!(refusal.guidance.ends_with("ask the operator to do it"));
     }
 
     #[test]

@@ -174,11 +174,65 @@ fn more_comments_than_are_judged_are_no_call() {
         format!("{{{comments}\"scene\":\"letters\"}}"),
         format!("{{\"scene\":\"letters\"{comments}}}"),
         format!("{}scene: letters", "# a line\n".repeat(5000)),
+        format!("{}scene: letters", "#\n".repeat(5000)),
+        format!("{}scene: nonsense", "#\n".repeat(5000)),
+        format!("stroke({}scene=\"letters\")", "//\n".repeat(5000)),
+        format!(
+            "<stroke scene=\"letters\" options=\"{{{}a:1}}\"/>",
+            "#\n".repeat(5000)
+        ),
     ] {
         for profile in [ForgivenessProfile::Lenient, ForgivenessProfile::Guarded] {
             assert!(!draws(profile, &text), "{profile:?}");
         }
     }
+}
+
+#[test]
+fn a_request_is_heard_wherever_it_stands_in_comments_and_inner_texts() {
+    let ok = "ok ".repeat(70);
+    for text in [
+        "{# dry\n# run\n\"scene\":\"letters\"}".to_owned(),
+        "{/* do */ /* not */ /* draw */\"scene\":\"letters\"}".to_owned(),
+        format!("{{\"scene\":\"letters\" /* {ok} dri run */}}"),
+        r#"{"scene":"letters","options":"{/* x */ dryrn:true}"}"#.to_owned(),
+        r#"{"scene":"letters","options":"{a:1} // a dry run"}"#.to_owned(),
+        r#"{"scene":"letters","options":"{sim:true,, }}"}"#.to_owned(),
+        r#"{"scene":"letters","options":"[{sim:true}} ]"}"#.to_owned(),
+        format!(
+            r#"{{"scene":"letters","options":"{{{}sim:true}}"}}"#,
+            "#\\n".repeat(5000)
+        ),
+    ] {
+        for profile in [ForgivenessProfile::Lenient, ForgivenessProfile::Guarded] {
+            assert!(!draws(profile, &text), "{profile:?} {text:.80}");
+        }
+    }
+    for text in [
+        r#"{"scene":"letters","style":"[bold]"}"#,
+        r#"{"scene":"letters","note":"{/* x */ dryrn:true}"}"#,
+    ] {
+        assert!(draws(ForgivenessProfile::Guarded, text), "{text}");
+    }
+}
+
+/// A key that may ask for no motion is no name of the tool, where that is not known.
+#[test]
+fn a_key_that_forbids_is_no_envelope() {
+    let shape = ArgumentShape {
+        tool_names: Vec::new(),
+        ..stroke()
+    };
+    let policy = ReaderPolicy::new(ToolEffect::Moves, ForgivenessProfile::Guarded);
+    let runs = |text: &str| read(&shape, &policy, ReceivedArguments::Text(text.into())).is_ok();
+    let long = format!("dry{}_run", "_".repeat(510));
+    for key in ["simulate", "dri_run", "stop", long.as_str()] {
+        assert!(
+            !runs(&json!({key: {"scene": "letters"}}).to_string()),
+            "{key:.20}"
+        );
+    }
+    assert!(runs(r#"{"paint": {"scene": "letters"}}"#));
 }
 
 /// A program's own data beside the arguments is searched as long as that takes no time that matters.
@@ -299,6 +353,21 @@ fn refuses_an_unknown_key_that_may_change_the_act() {
         r#"{"scene":"letters","instruction":"wait for my ok"}"#,
         r#"{"scene":"letters","comment":"ask me first"}"#,
         r#"{"scene":"letters","comment":"不要动"}"#,
+        // A part of it, or not so soon, so hard or so deep.
+        r#"{"scene":"letters","max_strokes":1}"#,
+        r#"{"scene":"letters","limit":1}"#,
+        r#"{"scene":"letters","number_of_strokes":1}"#,
+        r#"{"scene":"letters","max_points":1}"#,
+        r#"{"scene":"letters","strokes":[1,2]}"#,
+        r#"{"scene":"letters","stroke_range":"1-2"}"#,
+        r#"{"scene":"letters","half":true}"#,
+        r#"{"scene":"letters","portion":0.5}"#,
+        r#"{"scene":"letters","percent":10}"#,
+        r#"{"scene":"letters","region":"left"}"#,
+        r#"{"scene":"letters","part":"first half"}"#,
+        r#"{"scene":"letters","hover":true}"#,
+        r#"{"scene":"letters","words":"hello"}"#,
+        r#"{"scene":"letters","require_confirmation":true}"#,
         // It is all that the caller said.
         r#"{"num_plys":4}"#,
         r#"{"design":"cat.svg"}"#,

@@ -853,13 +853,15 @@ fn explaining_shows_candidates_and_both_profiles() {
         "reading 1 at cost",
         "lenient: runs with {",
         "guarded: refused: depth",
-        "this would be accepted: {",
+        "no corrected call is offered",
         "L0 cost   1  unquoted_key",
     ] {
         assert!(words.contains(said), "{said} is not in:\n{words}");
     }
     let shown = serde_json::to_value(&explanation).unwrap();
     assert_eq!(shown["profiles"][0]["repairs"][0]["class"], "L0");
+    let words = explain(&stroke(), ToolEffect::Moves, "{scen: 'koi'}").to_string();
+    assert!(words.contains("this would be accepted: {"), "{words}");
 }
 
 #[test]

@@ -239,7 +239,7 @@ impl CallReader<'_> {
                 items.iter().any(|item| self.holds_arguments(item, left))
             }
             ParsedValue::Text(text) if text.trim_start().starts_with('{') => {
-                let inner = candidates::of_inner_text(text).pop();
+                let inner = candidates::of_inner_text_with_comments(text).pop();
                 inner.is_some_and(|inner| self.holds_arguments(&inner.node, left))
             }
             _ => false,

@@ -14,6 +14,7 @@ use super::{
     unbracketed,
     unknown_keys::is_doubt,
     value_coercion::dropped,
+    withheld::may_forbid,
 };
 
 impl CallReader<'_> {
@@ -145,6 +146,8 @@ impl CallReader<'_> {
     fn holds_all_arguments(&self, pairs: &[(String, ParsedValue)], value: &ParsedValue) -> bool {
         let is_alone = self.shape.tool_names.is_empty() && pairs.len() == 1 && !self.shape.open;
         let is_param = |(key, _): &(String, ParsedValue)| find(&self.shape.params, key).is_some();
+        let asks = |(key, _): &(String, ParsedValue)| may_forbid(key);
+        let is_alone = is_alone && !(self.judges_unknown_keys() && pairs.iter().any(asks));
         matches!(value, ParsedValue::Map(inner) if is_alone && !inner.is_empty() && inner.iter().all(is_param))
     }
 

@@ -5,7 +5,8 @@
 use super::value_coercion::truth_word;
 use super::{
     arguments::CallReader,
-    candidates, heuristics,
+    candidates::{self, CandidateReading},
+    heuristics,
     limits::{KEY_BYTES_MAX, SEARCHED_MAX, UNWRAP_MAX},
     outcome::ArgumentIssue,
     parameter_keys::find,
@@ -15,7 +16,7 @@ use super::{
     skipped::{SkippedMeaning, SkippedPlace, SkippedText},
     value_coercion::dropped,
     vocabulary::vocabulary,
-    word_table::FoldedText,
+    word_table::{FoldedText, SEARCHED_BYTES_MAX},
 };
 
 /// A request that is answered when all arguments are read.
@@ -83,6 +84,7 @@ impl CallReader<'_> {
         if !self.judges_unknown_keys() {
             return;
         }
+        self.judge_adjacent(skipped);
         for piece in skipped {
             let received = parsed_value::shown(piece.text.trim());
             if piece.place == SkippedPlace::Remark && self.holds_pair(&piece.text) {
@@ -104,6 +106,22 @@ impl CallReader<'_> {
         }
     }
 
+    /// Hears a dry run whose words stand in comments one after the other: `# dry`, `# run`.
+    fn judge_adjacent(&mut self, skipped: &[SkippedText]) {
+        let dry_run = &vocabulary().dry_run;
+        let comments = skipped
+            .iter()
+            .filter(|piece| piece.place == SkippedPlace::Remark);
+        let comments: Vec<&str> = comments.map(|piece| piece.text.trim()).collect();
+        for adjacent in comments.windows(2).chain(comments.windows(3)) {
+            let words = adjacent.join(" ");
+            if words.len() <= SEARCHED_BYTES_MAX && dry_run.is_in(&FoldedText::new(&words)) {
+                self.withhold("", parsed_value::shown(&words), ReaderRule::Meaningless);
+                return;
+            }
+        }
+    }
+
     /// Returns whether a comment holds a parameter with a value: `// debug: true`.
     fn holds_pair(&self, comment: &str) -> bool {
         let mut lines = comment
@@ -112,7 +130,7 @@ impl CallReader<'_> {
         lines.any(|(key, _)| {
             let key = key.split_whitespace().next_back().unwrap_or_default();
             let key = key.trim_matches(|c: char| !c.is_alphanumeric());
-            find(&self.shape.params, key).is_some()
+            key.len() > KEY_BYTES_MAX || find(&self.shape.params, key).is_some()
         })
     }
 
@@ -211,10 +229,16 @@ impl CallReader<'_> {
 
 /// Returns whether a key could ask for a dry run or for no motion, regardless of its value.
 pub(super) fn may_ask_not_to_move(key: &str) -> bool {
+    may_forbid(key) || vocabulary().withholds_if_false(&FoldedText::new(key))
+}
+
+/// Returns whether a key could ask for a dry run or for no motion by a value that is no clear false.
+pub(super) fn may_forbid(key: &str) -> bool {
+    if key.len() > KEY_BYTES_MAX {
+        return true;
+    }
     let (key, known) = (FoldedText::new(key), vocabulary());
-    known.dry_run.is_in_key(&key)
-        || known.withholds_if_false(&key)
-        || known.withholds_unless_false(&key)
+    known.dry_run.is_in_key(&key) || known.withholds_unless_false(&key)
 }
 
 /// Returns whether a key, its value or anything inside asks for a dry run or for no motion. Texts under harmless keys
@@ -259,12 +283,27 @@ impl RequestSearch {
                 .iter()
                 .any(|item| self.value_asks(item, reads_texts, unwraps)),
             ParsedValue::Text(text) | ParsedValue::Word(text) => match opened(text, unwraps) {
-                Some(inner) => self.value_asks(&inner, reads_texts, unwraps.saturating_sub(1)),
+                Some(inner) => self.inner_asks(&inner, reads_texts, unwraps.saturating_sub(1)),
                 None if !reads_texts => false,
-                None => self.is_spent() || vocabulary().asks_for_dry_run(&FoldedText::new(text)),
+                None => {
+                    self.is_spent()
+                        || may_be_object(text)
+                        || vocabulary().asks_for_dry_run(&FoldedText::new(text))
+                }
             },
             _ => false,
         }
+    }
+
+    /// Returns whether an object or list that a text holds asks for it, or a comment in it does.
+    fn inner_asks(&mut self, inner: &CandidateReading, reads_texts: bool, unwraps: usize) -> bool {
+        let known = vocabulary();
+        let comment_asks = |comment: &SkippedText| {
+            let folded = FoldedText::new(&comment.text);
+            known.dry_run.is_near(&folded) || known.negations.is_in(&folded)
+        };
+        self.value_asks(&inner.node, reads_texts, unwraps)
+            || (reads_texts && inner.forms.skipped().iter().any(comment_asks))
     }
 }
 
@@ -303,11 +342,17 @@ fn key_and_word((key, node): &(String, ParsedValue)) -> impl Iterator<Item = &st
 }
 
 /// The object or list that a text holds.
-fn opened(text: &str, left: usize) -> Option<ParsedValue> {
+fn opened(text: &str, left: usize) -> Option<CandidateReading> {
     let may_hold = left > 0 && text.trim_start().starts_with(['{', '[']);
-    let found = may_hold.then(|| candidates::of_inner_text(text).pop());
-    let node = found.flatten()?.node;
-    matches!(node, ParsedValue::Map(_) | ParsedValue::List(_)).then_some(node)
+    let found = may_hold.then(|| candidates::of_inner_text_with_comments(text).pop());
+    let found = found.flatten()?;
+    matches!(found.node, ParsedValue::Map(_) | ParsedValue::List(_)).then_some(found)
+}
+
+/// Returns whether a text that cannot be read as a value may have keys all the same, and with them ask for anything.
+fn may_be_object(text: &str) -> bool {
+    let is_bracketed = text.trim_start().starts_with(['{', '[']);
+    is_bracketed && text.contains('{') && text.contains([':', '='])
 }
 
 /// False, a word for it, or null: what is said clearly enough for a dry run not to be meant.

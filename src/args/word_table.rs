@@ -6,8 +6,8 @@ use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 
 /// Longest text that is searched for words. A longer one may say anything.
 pub(super) const SEARCHED_BYTES_MAX: usize = 16 * 1024;
-/// Most words of a text that are compared letter by letter.
-const NEAR_WORDS_MAX: usize = 64;
+/// Most letters by which a word may differ from a long one of a table.
+const SLIPS_MAX: usize = 2;
 /// Shortest table word that another may be near.
 const NEAR_CHARS_MIN: usize = 6;
 
@@ -153,7 +153,7 @@ pub(super) struct WordTable {
     beginnings: HashMap<[u8; BEGINNING_BYTES], Vec<String>>,
     /// The others.
     anywhere: Vec<KnownWord>,
-    /// Whole words and phrases without blanks, as letters: what a slip of the pen may be near to.
+    /// Whole words and phrases without blanks, as letters: what a slip of the pen may be near to. The shortest first.
     joined: Vec<KnownWord>,
     /// Single words that are found inside longer ones of a key.
     parts: Vec<KnownWord>,
@@ -167,7 +167,10 @@ impl WordTable {
         joined.sort_unstable();
         joined.dedup();
         let joined = joined.into_iter().map(KnownWord::from);
-        let is_long = |known: &KnownWord| known.length >= NEAR_CHARS_MIN;
+        let mut joined: Vec<KnownWord> = joined
+            .filter(|known| known.length >= NEAR_CHARS_MIN)
+            .collect();
+        joined.sort_by_key(|known| known.length);
         let is_part = |word: &&str| !word.contains(' ') && word.chars().count() >= NEAR_CHARS_MIN;
         let parts = entries()
             .filter(is_part)
@@ -184,7 +187,7 @@ impl WordTable {
             parts: parts.map(KnownWord::from).collect(),
             beginnings,
             anywhere,
-            joined: joined.filter(is_long).collect(),
+            joined,
         }
     }
 
@@ -211,16 +214,22 @@ impl WordTable {
 
     /// The same, or a word or two together differ from one of them by a slip of the pen.
     pub(super) fn is_near(&self, text: &FoldedText) -> bool {
-        self.is_in(text) || {
-            let words: Vec<&str> = text.words().take(NEAR_WORDS_MAX).collect();
-            let pairs = words.windows(2).map(<[&str]>::concat);
-            let singles = words.iter().map(|word| (*word).to_owned());
-            let whole = text.whole.split_whitespace().take(NEAR_WORDS_MAX);
-            singles
-                .chain(pairs)
-                .chain(whole.map(str::to_owned))
-                .any(|word| self.is_slip(&word))
-        }
+        self.is_in(text)
+            || self.is_slip_in(&text.split)
+            || (text.whole != text.split && self.is_slip_in(&text.whole))
+    }
+
+    /// Returns whether a word, or two together, are a slip.
+    fn is_slip_in(&self, words: &str) -> bool {
+        let (mut pair, mut before) = (String::new(), "");
+        words.split_whitespace().any(|word| {
+            pair.clear();
+            pair.push_str(before);
+            pair.push_str(word);
+            let is_slip = self.is_slip(word) || (!before.is_empty() && self.is_slip(&pair));
+            before = word;
+            is_slip
+        })
     }
 
     /// Returns whether a key contains one of the words, regardless of what separates its letters, or is near to one.
@@ -234,13 +243,20 @@ impl WordTable {
     fn is_slip(&self, word: &str) -> bool {
         let (length, letters) = (word.chars().count(), LetterSet::of(word));
         let is_near = |known: &KnownWord| {
-            let slips_max = if known.length < 9 { 1 } else { 2 };
+            let slips_max = if known.length < 9 { 1 } else { SLIPS_MAX };
             known.length.abs_diff(length) <= slips_max
                 && known.letters.may_be_near(letters, slips_max)
                 && (strsim::osa_distance(&known.text, word) <= slips_max
                     || is_scrambled(&known.text, word))
         };
-        self.joined.iter().any(is_near)
+        let begin = self
+            .joined
+            .partition_point(|known| known.length + SLIPS_MAX < length);
+        let long_enough = self.joined.get(begin..).unwrap_or_default();
+        long_enough
+            .iter()
+            .take_while(|known| known.length <= length + SLIPS_MAX)
+            .any(is_near)
     }
 }
 

@@ -14,6 +14,9 @@ use caller::{CallerRole, Principal};
 use catalogue::{ToolDefinition, ToolEffect};
 use permit::ActorRank;
 
+/// Code of a refusal by the rate limit.
+pub(super) const RATE: &str = "rate";
+
 impl Node {
     /// Refuses a call that the caller's token does not allow now.
     pub(super) fn check_access(
@@ -41,7 +44,7 @@ impl Node {
                 "the token `{}` allows {} calls a minute; call again in {} (stop is never limited); nothing moved",
                 standing.name, standing.calls_per_minute, seconds(wait_s)
             ))
-            .with("code", "rate")
+            .with("code", RATE)
             .with("retry_in_s", (wait_s * 10.0).ceil() / 10.0)
             .boxed()
         })

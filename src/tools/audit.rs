@@ -64,11 +64,13 @@ impl AuditedCall {
 pub(super) struct RefusalHistory(Mutex<VecDeque<(String, String, u32)>>);
 
 impl RefusalHistory {
-    /// Sends a caller to a person who was refused the same way several times in a row.
+    /// Sends a caller to a person who was refused with one code several times in a row. Who only has to wait is not counted.
     pub(super) fn judge(&self, asked: &AuditedCall, reply: Reply) -> Reply {
         let code = reply.structured.get("code").and_then(Value::as_str);
         let kind = match (reply.is_error, code) {
-            (true, Some(code)) => format!("{} {code}", asked.tool),
+            (true, Some(code)) if code != super::access::RATE => {
+                format!("`{}` was refused with `{code}`", asked.tool)
+            }
             _ => String::new(),
         };
         let mut all = self.0.locked();
@@ -83,7 +85,7 @@ impl RefusalHistory {
             Some((_, last, times)) if last == kind => times.saturating_add(1),
             _ => 1,
         };
-        all.push_back((asked.caller.clone(), kind, times));
+        all.push_back((asked.caller.clone(), kind.clone(), times));
         if all.len() > CALLERS_MAX {
             all.pop_front();
         }
@@ -91,7 +93,7 @@ impl RefusalHistory {
             return reply;
         }
         reply.hint(&format!(
-            "refused the same way {times} times in a row: do not call again, ask the operator"
+            "{kind} {times} times in a row: where the next correction does not help either, ask the operator"
         ))
     }
 }

@@ -386,13 +386,16 @@ fn a_corrected_call_moves_nothing_where_it_is_in_doubt_what_was_meant() {
         (r#"{"scene": "tigger"}"#, &look),
         (r#"{"scene": "zebra", "dry_run": false}"#, &look),
         (r#"{"fps": 0}"#, &json!({"fps": 10, "dry_run": true})),
-        // The caller's own scene, and nothing lost but a number or a letter of a key.
-        (r#"{"scen": "koi"}"#, &json!({"scene": "koi"})),
-        (r#"{"scene": "koi", "depth": 2}"#, &json!({"scene": "koi"})),
+        // Without the number it may do more.
+        (r#"{"scene": "koi", "depth": 2}"#, &koi),
+        (r#"{"scene": "koi", "pen_up": true}"#, &koi),
+        (r#"{"scene": "koi", "delay_s": 3600}"#, &koi),
         (
             r#"{"scene": "koi", "fps": 0}"#,
-            &json!({"scene": "koi", "fps": 10}),
+            &json!({"scene": "koi", "fps": 10, "dry_run": true}),
         ),
+        // The caller's own scene, and nothing lost but a letter of a key.
+        (r#"{"scen": "koi"}"#, &json!({"scene": "koi"})),
     ] {
         let refusal = read(text).unwrap_err();
         let offered = refusal.corrected.map(Value::Object);
@@ -427,17 +430,16 @@ fn a_tool_without_preview_offers_only_the_callers_own_scene() {
         r#"{"scene": "koi", "measured": {"x": 0.8}}"#,
         r#"{"scene": "tigger"}"#,
         r#"{"fps": 0}"#,
+        r#"{"scene": "koi", "fps": 0}"#,
         "[object Object]",
     ] {
         let refusal = read(text).unwrap_err();
         assert_eq!(refusal.corrected, None, "{text}");
         assert!(refusal.guidance.contains("has no preview"), "{text}");
     }
-    let refusal = read(r#"{"scene": "koi", "fps": 0}"#).unwrap_err();
-    assert_eq!(
-        refusal.corrected.map(Value::Object),
-        Some(json!({"scene": "koi", "fps": 10}))
-    );
+    let refusal = read(r#"{"scen": "koi"}"#).unwrap_err();
+    let corrected = refusal.corrected.map(Value::Object);
+    assert_eq!(corrected, Some(json!({"scene": "koi"})));
     // One of two numbers is enough; the other is said to be 0.
     let reading = read(r#"{"measured": {"dx": 0.8}}"#).unwrap();
     assert_eq!(
