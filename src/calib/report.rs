@@ -20,6 +20,13 @@ const ARROW: f64 = 60.0;
 /// A proposal for a terminal: measured, old and new, verdict, next step.
 #[must_use]
 pub fn assessment_text(session: &CalibrationSession, assessed: &TouchAssessment) -> String {
+    let findings = findings_text(session, assessed);
+    format!("{findings}\nnext: {}", next_step(assessed))
+}
+
+/// A proposal for a terminal without its next step: measured, old and new, verdict.
+#[must_use]
+pub fn findings_text(session: &CalibrationSession, assessed: &TouchAssessment) -> String {
     let mut text = format!("{}\n", title(session));
     for (index, (touch, point)) in session.touches.iter().zip(&assessed.points).enumerate() {
         let [x, y, z] = point.at_mm;
@@ -49,8 +56,7 @@ pub fn assessment_text(session: &CalibrationSession, assessed: &TouchAssessment)
     for reason in &assessed.finding.reasons {
         let _ = writeln!(text, "  - {reason}");
     }
-    let _ = write!(text, "next: {}", next_step(assessed));
-    text
+    text.trim_end().to_owned()
 }
 
 /// Old, new and difference, a line a value.

@@ -53,9 +53,14 @@ pub(super) async fn run(node: &NodeOptions, what: CalibrateCommand) -> anyhow::R
         CalibrateCommand::Diff { number, other, at } => CalibrationFolders::find(node, &at)
             .await?
             .diff(number, other),
-        CalibrateCommand::Restore { number, change, at } => {
+        CalibrateCommand::Restore {
+            number,
+            before,
+            change,
+            at,
+        } => {
             let place = CalibrationFolders::find(node, &at).await?;
-            place.restore(number, change.overridden)
+            place.restore(number, before, change.overridden)
         }
         CalibrateCommand::Import {
             file,

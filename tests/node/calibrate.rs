@@ -128,6 +128,49 @@ fn joints_moved_by_hand_are_saved_with_their_file_s_comments() {
     assert!(code == 0 && said.contains("SIGN FLIP"), "{said}");
 }
 
+/// What was accepted first could not be undone: `restore 1` writes it again.
+#[test]
+fn the_first_calibration_of_a_thing_is_undone() {
+    let bench = Bench::at_test_rate();
+    let file = bench.path("scenes/short.toml");
+    let ready = || {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let scene: toml::Table = toml::from_str(&text).unwrap();
+        scene["poses"]["ready_rad"].to_string()
+    };
+    let before = ready();
+    let at = [
+        "--scene",
+        "short",
+        "--joints",
+        "0.1,-0.3,0.4,1.2,0",
+        "--yes",
+    ];
+    let (code, said) = run(&bench, &[&["teach", "pose", "ready"], &at[..]].concat());
+    assert_eq!(code, 0, "{said}");
+    let after = ready();
+    assert_ne!(after, before);
+    let (code, said) = run(&bench, &["calibrate", "restore", "1"]);
+    let hint = "`steadyhand calibrate restore 1 --before`";
+    assert!(code == 0 && said.contains(hint), "{said}");
+    assert_eq!(ready(), after);
+    let (code, said) = run(&bench, &["calibrate", "restore", "1", "--before"]);
+    assert_eq!((code, ready()), (0, before), "{said}");
+    let (_, history) = run(&bench, &["calibrate", "history"]);
+    let last = history.lines().last().unwrap();
+    assert!(
+        last.contains("as before 1, 0 touches") && last.contains("arm not recorded"),
+        "{history}"
+    );
+    let (code, said) = run(&bench, &[&["teach", "calibrator"], &at[..]].concat());
+    assert_eq!(code, 0, "{said}");
+    let (code, said) = run(&bench, &["calibrate", "restore", "4", "--before"]);
+    assert!(
+        code != 0 && said.contains("before calibration 4 there was no calibrator_m"),
+        "{said}"
+    );
+}
+
 /// Runs an operator's command on the node that serves: returns whether it was done, and its words.
 fn asked(bench: &Bench, args: &[&str]) -> (bool, String) {
     let output = bench.run(args);

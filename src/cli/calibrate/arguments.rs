@@ -59,10 +59,13 @@ pub(crate) enum CalibrateCommand {
         #[command(flatten)]
         at: AtArgs,
     },
-    /// Write again what a calibration said
+    /// Write again what a calibration said; with --before, undo it
     Restore {
         /// A number from `history`
         number: u64,
+        /// Write what the file said before that calibration instead
+        #[arg(long)]
+        before: bool,
         #[command(flatten)]
         change: ChangeArgs,
         #[command(flatten)]

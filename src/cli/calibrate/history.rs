@@ -5,7 +5,10 @@ use anyhow::bail;
 use super::place::CalibrationFolders;
 use crate::{ExitStatus, terminal_output};
 use base::clock;
-use calib::{CalibrationRecord, FileValues, report};
+use calib::{
+    CalibrationKind, CalibrationOrigin, CalibrationRecord, CalibrationSession, FileValues,
+    FitVerdict, report,
+};
 
 impl CalibrationFolders {
     pub(super) fn history(&self) -> anyhow::Result<ExitStatus> {
@@ -38,32 +41,85 @@ impl CalibrationFolders {
         Ok(ExitStatus::Done)
     }
 
-    pub(super) fn restore(&self, number: u64, overridden: bool) -> anyhow::Result<ExitStatus> {
+    /// Writes again what a calibration said or, with `is_before`, what the file said before it.
+    pub(super) fn restore(
+        &self,
+        number: u64,
+        is_before: bool,
+        overridden: bool,
+    ) -> anyhow::Result<ExitStatus> {
         let lock = self.store.lock()?;
-        let mut before = self.store.record(number)?;
-        if before.session.origin.simulated.is_none() {
+        let mut wanted = self.store.record(number)?;
+        if is_before {
+            wanted = state_before(wanted)?;
+        } else if wanted.session.origin.simulated.is_none() {
             // Who restores it beside an arm says that it is this one's.
-            let arm = self.library.arm(&before.session.arm)?;
-            before.session.origin = self.origin(&arm.file);
+            let arm = self.library.arm(&wanted.session.arm)?;
+            wanted.session.origin = self.origin(&arm.file);
         }
-        if !self.keeps_signs(&before.session.arm, &before.new, overridden)? {
+        if !self.keeps_signs(&wanted.session.arm, &wanted.new, overridden)? {
             return Ok(ExitStatus::Refused);
         }
         let history = self.store.history()?;
         let newest = history
             .iter()
             .rev()
-            .find(|r| r.session.is_of_same(&before.session));
+            .find(|r| r.session.is_of_same(&wanted.session));
         let old = newest.map_or_else(FileValues::new, |record| record.new.clone());
-        terminal_output::line(report::compared(&old, &before.new).trim_end());
+        terminal_output::line(report::compared(&old, &wanted.new).trim_end());
+        if old == wanted.new && !is_before {
+            terminal_output::note(&format!(
+                "this changes no value: `steadyhand calibrate restore {number} --before` writes what the file said before calibration {number}"
+            ));
+        }
         let record = CalibrationRecord {
             number: self.store.next_number(),
             at_ms: clock::calendar_ms(),
-            method: format!("restored from {number}"),
+            method: match is_before {
+                true => format!("as before {number}"),
+                false => format!("restored from {number}"),
+            },
             old,
-            ..before
+            ..wanted
         };
         self.write(&record, &lock)?;
         Ok(ExitStatus::Done)
     }
+}
+
+/// Returns a record of the values that a file had before a calibration. Nobody measured them, so that no arm is recorded: to an arm on
+/// a port they are no calibration.
+fn state_before(record: CalibrationRecord) -> anyhow::Result<CalibrationRecord> {
+    let CalibrationRecord {
+        number, old, new, ..
+    } = &record;
+    if record.session.kind == CalibrationKind::Camera {
+        bail!(
+            "a camera's pose is in no file before it is calibrated: `steadyhand calibrate history` lists earlier ones, and `restore N` writes one of them again"
+        );
+    }
+    let absent = new.keys().filter(|key| !old.contains_key(*key));
+    let absent: Vec<&str> = absent.map(String::as_str).collect();
+    if !absent.is_empty() {
+        bail!(
+            "before calibration {number} there was no {}: take that out of the file by hand; nothing was written",
+            absent.join(", ")
+        );
+    }
+    Ok(CalibrationRecord {
+        verdict: FitVerdict::Usable,
+        reasons: Vec::new(),
+        residuals_mm: Vec::new(),
+        new: old.clone(),
+        session: CalibrationSession {
+            probed: false,
+            read_mm: None,
+            seen: None,
+            ink: None,
+            origin: CalibrationOrigin::default(),
+            touches: Vec::new(),
+            ..record.session
+        },
+        ..record
+    })
 }

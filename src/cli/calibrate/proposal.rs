@@ -54,7 +54,8 @@ impl CalibrationFolders {
     pub(super) fn accept(&self, overridden: bool) -> anyhow::Result<ExitStatus> {
         let session = self.proposal()?;
         let assessed = self.assess(&session)?;
-        terminal_output::line(&report::assessment_text(&session, &assessed));
+        // What comes next is done here.
+        terminal_output::line(&report::findings_text(&session, &assessed));
         let consent = AcceptConsent {
             shown: &calib::proposal_key(&session, &assessed),
             overridden,
