@@ -726,10 +726,12 @@ pub fn new_taught_values(
         }
         CalibrationKind::Cap if before.is_empty() => {
             let caps: Vec<&str> = scene.inks.iter().map(|ink| ink.name.as_str()).collect();
-            return Err(AssessError::NoName(
-                name.to_owned(),
-                format!("ink caps: {}", caps.join(", ")),
-            ));
+            let has = match caps.as_slice() {
+                [] => "no ink caps: write an [[inks]] into its file first, with a `name` and a `rim_m`"
+                    .to_owned(),
+                caps => format!("ink caps: {}", caps.join(", ")),
+            };
+            return Err(AssessError::NoName(name.to_owned(), has));
         }
         CalibrationKind::Cap => one("rim_m", &tip.coords),
         _ => one("calibrator_m", &tip.coords),

@@ -62,6 +62,22 @@ pub enum CalibrationDeskError {
         "a calibration of {0} has no such touch: tool takes point and verify; sheet takes origin, x, y, sheet and verify; zeros takes sheet, point and calibrator"
     )]
     NoSuchTouch(&'static str),
+    /// A point of a sheet's edge is said to be far beyond it.
+    #[error(
+        "{axis} is said to be {mm} mm from the origin, and the sheet is {side_mm} mm {along}; up to {most_mm} mm are taken: measure with a ruler from the origin to where the tip touches, in mm, or correct `size_mm` in the scene's [sheet]"
+    )]
+    OffSheet {
+        /// "x" or "y".
+        axis: &'static str,
+        /// As the caller says.
+        mm: f64,
+        /// The sheet's width or height.
+        side_mm: f64,
+        /// "wide" or "high".
+        along: &'static str,
+        /// The largest distance that is taken.
+        most_mm: f64,
+    },
     /// There are fewer touches.
     #[error("there is no touch {number}: {} so far", base::wording::count(*have, "touch"))]
     NoTouch {
@@ -176,14 +192,17 @@ impl CalibrationDesk<'_> {
     ) -> Result<(CalibrationSession, TouchAssessment), CalibrationDeskError> {
         let kind = fresh.kind;
         let no_such_touch = || CalibrationDeskError::NoSuchTouch(kind.word());
+        let role = role(kind, wanted.of).ok_or_else(no_such_touch)?;
+        let scene = self.scene(&fresh)?;
+        check_distance(role, wanted.mm, scene.surface.size_mm())?;
         let touch = TouchContact {
-            role: role(kind, wanted.of).ok_or_else(no_such_touch)?,
+            role,
             joints_rad,
             asked_mm: wanted.mm,
             number: wanted.number,
             place: wanted.place,
             at_ms: self.at_ms,
-            zeros: zeros_of(&self.scene(&fresh)?.arm.file),
+            zeros: zeros_of(&scene.arm.file),
         };
         let lock = self.store.lock()?;
         let mut session = match self.store.proposal()? {
@@ -473,6 +492,34 @@ fn role(kind: CalibrationKind, of: Option<TouchRole>) -> Option<TouchRole> {
     match of {
         None => usual,
         Some(of) => (Some(of) == usual || others.contains(&of)).then_some(of),
+    }
+}
+
+/// Distance of a touched x or y from the origin, in sides of the sheet, beyond which it was not measured in millimetres. A point beside
+/// the sheet, on its table, serves as well.
+const SIDES_MAX: f64 = 2.0;
+
+/// Refuses a point of x or y that is far beyond the sheet.
+fn check_distance(
+    role: TouchRole,
+    mm: Option<f64>,
+    [width_mm, height_mm]: [f64; 2],
+) -> Result<(), CalibrationDeskError> {
+    let (axis, side_mm, along) = match role {
+        TouchRole::X => ("x", width_mm, "wide"),
+        TouchRole::Y => ("y", height_mm, "high"),
+        _ => return Ok(()),
+    };
+    let most_mm = side_mm * SIDES_MAX;
+    match mm.filter(|mm| *mm > most_mm) {
+        None => Ok(()),
+        Some(mm) => Err(CalibrationDeskError::OffSheet {
+            axis,
+            mm,
+            side_mm,
+            along,
+            most_mm,
+        }),
     }
 }
 

@@ -171,6 +171,41 @@ fn the_first_calibration_of_a_thing_is_undone() {
     );
 }
 
+/// Degrees in the place of radians, and metres beside a sheet of 100 mm, were counted.
+#[test]
+fn a_touch_that_cannot_be_is_refused_with_the_limit_and_the_unit() {
+    let bench = Bench::at_test_rate();
+    let touch = |more: &[&str]| {
+        let sheet = ["calibrate", "touch", "sheet", "--scene", "short"];
+        run(&bench, &[&sheet[..], more].concat())
+    };
+    for (joints, parts) in [
+        (
+            "0,0,0,0,99",
+            ["joint wrist_roll", "99 degrees would be 1.7279"],
+        ),
+        ("0,0,0,0,-3000", ["-3000 rad", "steadyhand call sense"]),
+    ] {
+        let (code, said) = touch(&["--of", "origin", "--joints", joints]);
+        assert!(
+            code != 0 && parts.iter().all(|part| said.contains(part)),
+            "{said}"
+        );
+    }
+    let joints = ["--joints", "0,0,0,0,0"];
+    for (axis, far) in [("x", "100 mm wide"), ("y", "100 mm high")] {
+        let (code, said) = touch(&[&["--of", axis, "--mm", "5000"], &joints[..]].concat());
+        assert!(
+            code != 0 && said.contains(far) && said.contains("200 mm"),
+            "{said}"
+        );
+    }
+    let (_, said) = run(&bench, &["calibrate", "show"]);
+    assert!(said.contains("nothing was touched"), "{said}");
+    let (code, said) = touch(&[&["--of", "x", "--mm", "90"], &joints[..]].concat());
+    assert_eq!(code, 0, "{said}");
+}
+
 /// Runs an operator's command on the node that serves: returns whether it was done, and its words.
 fn asked(bench: &Bench, args: &[&str]) -> (bool, String) {
     let output = bench.run(args);

@@ -5,6 +5,7 @@ use anyhow::{Context, bail};
 use super::arguments::TouchArgs;
 use super::place::CalibrationFolders;
 use crate::{ExitStatus, terminal_output};
+use arm::ArmModel;
 use calib::{self, CalibrationKind, report};
 use scene::Scene;
 
@@ -48,6 +49,34 @@ impl CalibrationFolders {
                 scene.arm.dof()
             );
         }
+        if let Some(typed) = said {
+            check_limits(typed, &scene.arm)?;
+        }
         Ok(joints)
     }
+}
+
+/// Angle by which a joint that is typed may be beyond its limits: zeros that are not calibrated yet are off by some degrees.
+const BEYOND_RAD: f64 = 0.1;
+
+/// Refuses joints that are typed and that the arm cannot have.
+fn check_limits(joints_rad: &[f64], arm: &ArmModel) -> anyhow::Result<()> {
+    for (joint, typed) in arm.file.joints.iter().zip(joints_rad) {
+        let (least, most) = (joint.lower_rad.get(), joint.upper_rad.get());
+        let possible = least - BEYOND_RAD..=most + BEYOND_RAD;
+        if possible.contains(typed) {
+            continue;
+        }
+        let in_rad = typed.to_radians();
+        let hint = match possible.contains(&in_rad) {
+            true => format!("{typed} degrees would be {in_rad:.4}"),
+            false => "look at what `steadyhand call sense` measures".to_owned(),
+        };
+        bail!(
+            "joint {} of arm {} is said to be at {typed} rad, and its limits are {least} to {most} rad: --joints takes radians, base first; {hint}; nothing was recorded",
+            joint.name,
+            arm.file.name
+        );
+    }
+    Ok(())
 }
