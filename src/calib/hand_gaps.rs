@@ -78,34 +78,68 @@ fn gaps_of_square(stroke: usize, square: &SheetStroke) -> [PatternGap; 2] {
     [gap(0), gap(1)]
 }
 
+/// Distance between the left sides of two squares beside each other in the sketch, in characters: a square has ten.
+const SKETCH_COLUMNS: f64 = 13.0;
+
+/// Squares in one row of the sketch, each with its number, from 0, and its place from the left.
+type SketchRow = Vec<(usize, f64)>;
+
 /// Returns the pattern from above, each gap with its number.
 #[must_use]
 pub fn gap_sketch(gaps: &[PatternGap]) -> String {
-    let squares: Vec<(usize, &[PatternGap])> = gaps.chunks(2).enumerate().collect();
-    let place = |square: &[PatternGap]| square.first().map_or([0.0; 2], |gap| gap.from.1);
-    let mut rows: Vec<(f64, Vec<(usize, f64)>)> = Vec::new();
-    for (index, square) in &squares {
-        let [x, y] = place(square);
-        match rows.iter_mut().find(|(row, _)| (row - y).abs() < 5.0) {
-            Some((_, row)) => row.push((*index, x)),
-            None => rows.push((y, vec![(*index, x)])),
-        }
-    }
-    rows.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let rows = sketch_rows(gaps);
+    let all = || rows.iter().flatten().map(|(_, x)| *x);
+    let left_mm = all().fold(f64::INFINITY, f64::min);
+    let apart = rows.iter().flat_map(|row| {
+        let next = row.iter().skip(1);
+        row.iter().zip(next).map(|((_, a), (_, b))| b - a)
+    });
+    let apart_mm = apart.fold(f64::INFINITY, f64::min).max(1.0);
     let mut text = String::new();
-    for (_, row) in &mut rows {
-        row.sort_by(|a, b| a.1.total_cmp(&b.1));
-        let line = |of: &dyn Fn(usize) -> String| {
-            let cells: Vec<String> = row.iter().map(|(index, _)| of(*index)).collect();
-            format!("  {}\n", cells.join("    "))
+    for row in &rows {
+        let mut line = |of: &dyn Fn(usize) -> String| {
+            let mut line = String::new();
+            for (index, x) in row {
+                let column = column((x - left_mm) / apart_mm);
+                line = format!("{line:<column$}{}", of(*index));
+            }
+            text.push_str(&format!("  {line}\n"));
         };
-        text.push_str(&line(&|_| "+--------+".to_owned()));
-        text.push_str(&line(&|index| format!("|<-{:>2}-> |", 2 * index + 1)));
-        text.push_str(&line(&|index| format!("|  {:>2} ^v |", 2 * index + 2)));
-        text.push_str(&line(&|_| "+--------+".to_owned()));
+        line(&|_| "+--------+".to_owned());
+        line(&|index| format!("|<- {:>2} ->|", 2 * index + 1));
+        line(&|index| format!("|  {:>2} ^v |", 2 * index + 2));
+        line(&|_| "+--------+".to_owned());
         text.push('\n');
     }
     text
+}
+
+/// Returns the squares of a pattern in rows from the top, each from the left.
+fn sketch_rows(gaps: &[PatternGap]) -> Vec<SketchRow> {
+    let mut rows: Vec<(f64, SketchRow)> = Vec::new();
+    for (index, square) in gaps.chunks(2).enumerate() {
+        let [x, y] = square.first().map_or([0.0; 2], |gap| gap.from.1);
+        match rows.iter_mut().find(|(row, _)| (row - y).abs() < 5.0) {
+            Some((_, row)) => row.push((index, x)),
+            None => rows.push((y, vec![(index, x)])),
+        }
+    }
+    rows.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let rows = rows.into_iter().map(|(_, mut row)| {
+        row.sort_by(|a, b| a.1.total_cmp(&b.1));
+        row
+    });
+    rows.collect()
+}
+
+/// Returns the column at which a square begins, from its place in distances between squares.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a sketch has few columns, and `as` saturates"
+)]
+fn column(place: f64) -> usize {
+    (place * SKETCH_COLUMNS).round() as usize
 }
 
 impl InkObservation {

@@ -357,12 +357,17 @@ fn a_node_that_serves_draws_the_pattern_and_its_gaps_are_asked_for() {
     println!("{drawn}");
     assert!(drawn.contains("what was measured is kept"), "{drawn}");
     assert!(drawn.contains("pattern drawn: 18 gaps"), "{drawn}");
-    for once in ["|<- 1->", "on node ", "gap 1: width of square 1", "gap 3:"] {
+    for once in [
+        "|<-  1 ->|",
+        "on node ",
+        "gap 1: width of square 1",
+        "gap 3:",
+    ] {
         assert_eq!(drawn.matches(once).count(), 1, "{once}: {drawn}");
     }
     let asked = bench.answered(&"10.0\n".repeat(16));
     println!("{asked}");
-    assert!(asked.contains("|<- 1->"), "{asked}");
+    assert!(asked.contains("|<-  1 ->|"), "{asked}");
     assert!(!asked.contains("gap 2:") && !asked.contains("pattern drawn"));
     assert!(asked.contains("shoulder_pan_play_95_deg"), "{asked}");
     assert!(asked.contains("verdict: usable"), "{asked}");

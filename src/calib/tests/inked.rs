@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::chance::Chance;
 use crate::{
     InkObservation, PatternPath, PatternReading, PatternStage, PlayEquations, PlayFit,
-    PlayFitError, gaps, ink_pattern,
+    PlayFitError, gap_sketch, gaps, ink_pattern,
 };
 use base::units::JointVector;
 use kin::ToolTip;
@@ -382,4 +382,28 @@ fn gaps_that_a_person_measures_say_the_same_as_a_camera() {
         );
     }
     assert!(read.play[0].unwrap().is_significant());
+}
+
+/// The sides of a box ended in different columns, and a square that has a row to itself stood at the left.
+#[test]
+fn a_sketch_of_gaps_has_boxes_that_close_and_stand_as_they_are_drawn() {
+    let scene = SceneLibrary::new(None).scene("tagged", None).unwrap();
+    let text = gap_sketch(&gaps(&ink_pattern(&scene).unwrap()));
+    let lines: Vec<&str> = text.lines().collect();
+    let columns = |line: &str, of: [char; 2]| -> Vec<usize> {
+        let found = line.match_indices(|c| of.contains(&c));
+        found.map(|(at, _)| at).collect()
+    };
+    let boxes: Vec<_> = lines.chunks(5).map(|rows| &rows[..4]).collect();
+    for rows in &boxes {
+        let corners = columns(rows[0], ['+', '+']);
+        for row in *rows {
+            assert_eq!(columns(row, ['+', '|']), corners, "{text}");
+        }
+    }
+    let last = boxes.last().unwrap();
+    let alone = columns(last[0], ['+', '+']);
+    let widest = boxes.iter().map(|rows| columns(rows[0], ['+', '+']));
+    let widest = widest.max_by_key(Vec::len).unwrap();
+    assert_eq!((alone.len(), &alone[..]), (2, &widest[2..4]), "{text}");
 }
