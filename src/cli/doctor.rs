@@ -1,7 +1,7 @@
 //! `doctor`: why an arm does not answer, and what to do about it.
 
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
@@ -11,6 +11,7 @@ use super::bus::opener;
 use super::{ExitStatus, NodeOptions, terminal_output};
 use arm::{ArmModel, ServoFamily};
 use base::clock::NodeClock;
+use config::{NodeFile, SIMULATOR_PORT};
 use node::open;
 use servo::ServoProtocol;
 use servo::diagnose::{BusDiagnosis, ExpectedServos, diagnose};
@@ -55,7 +56,10 @@ pub(super) async fn run(node: &NodeOptions, args: &DoctorArgs) -> anyhow::Result
         .clone()
         .or_else(|| entry.map(|entry| entry.port.clone()));
     let Some(port) = port else {
-        return Ok(list_ports(&host));
+        return Ok(match &node.config {
+            Some(path) => tell_simulated(path, &file),
+            None => list_ports(&host),
+        });
     };
     let model = args
         .arm
@@ -149,6 +153,21 @@ fn print_diagnosis(port: &str, diagnosis: &BusDiagnosis) {
     if diagnosis.findings.is_empty() {
         terminal_output::line(&format!("✓ nothing is wrong on {port}"));
     }
+}
+
+/// Says that a node file names no port that could be looked into.
+fn tell_simulated(path: &Path, file: &NodeFile) -> ExitStatus {
+    for entry in &file.arms {
+        terminal_output::line(&format!(
+            "✓ arm {} of {} is simulated (`port = \"{SIMULATOR_PORT}\"`): there is no port to look into",
+            entry.name,
+            path.display()
+        ));
+    }
+    terminal_output::line(
+        "  → for an arm on a port write its path there, or say `steadyhand doctor PORT`; `steadyhand doctor` without a node file lists the ports",
+    );
+    ExitStatus::Done
 }
 
 fn list_ports(host: &HostSystem) -> ExitStatus {

@@ -14,6 +14,9 @@ use servo::diagnose::{BusDiagnosis, DiagnosisCause, DiagnosisFinding, check_mach
 pub use servo::host::HostSystem;
 use servo::{OpenPort, SLACK, ServiceError, ServoIdentity, ServoProtocol, complaints, scan};
 
+/// Fix for settings of servos that a node warns of.
+const SET_BEFORE_ENERGISED: &str = "set it before the arm is energised: `steadyhand bus configure PORT --id N` with `--limits-ticks MIN:MAX` or `--return-delay-us 0`; `--repair` sets neither";
+
 /// Fix for a servo that was not there when the arm was calibrated.
 const CALIBRATE_STRANGER: &str = "once the joint is calibrated, put these into the arm's file";
 
@@ -191,11 +194,7 @@ fn add_unfit(into: &mut BusDiagnosis, family: ServoFamily, error: &DriverError) 
 /// Findings of a driver's warnings, and whether the servos are those that the arm was calibrated with.
 fn judge_setup(into: &mut BusDiagnosis, arm: &ArmModel, attached: AttachReport) {
     for warning in attached.warnings {
-        into.add(
-            DiagnosisCause::WrongSetup,
-            warning,
-            "mend it before the arm is energised",
-        );
+        into.add(DiagnosisCause::WrongSetup, warning, SET_BEFORE_ENERGISED);
     }
     if let Err(error) = check_identity(&arm.file, &attached.servos) {
         into.add(

@@ -124,7 +124,9 @@ fn lost_or(error: io::Error, otherwise: impl Fn(io::Error) -> LinkError) -> Link
 }
 
 fn open_error(path: &str, source: io::Error) -> LinkError {
-    let is_no_terminal = source.raw_os_error() == Some(rustix::io::Errno::NOTTY.raw_os_error());
+    // The serial crate keeps no error number, only its words.
+    let is_no_terminal = source.raw_os_error() == Some(rustix::io::Errno::NOTTY.raw_os_error())
+        || source.to_string() == "Not a typewriter";
     LinkError::Open {
         path: path.to_owned(),
         source: match is_no_terminal {
@@ -173,6 +175,8 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         let none = SerialLink::open(file.path().to_str().unwrap(), 1_000_000, &clock);
         assert!(matches!(none, Err(LinkError::Open { .. })), "{none:?}");
+        let none = SerialLink::open("/dev/null", 1_000_000, &clock).unwrap_err();
+        assert!(none.to_string().contains("no serial port"), "{none}");
     }
 
     #[tokio::test]

@@ -11,7 +11,7 @@ use super::scan::{self, BusScan, BusSettings, FoundServo};
 use super::servo_line::{PATIENT, SLACK};
 use super::{OpenPort, ServiceError, ServoLine, ServoProtocol, servo_readout, unknown_device};
 use base::clock::NodeClock;
-use link::ByteLink;
+use link::{ByteLink, LinkError};
 
 /// An adapter that holds replies back longer than this keeps an arm from its 100 Hz.
 const LATENCY_MAX: Duration = Duration::from_millis(4);
@@ -34,10 +34,17 @@ pub async fn diagnose(
 ) -> Result<BusDiagnosis, ServiceError> {
     let mut diagnosis = BusDiagnosis::default();
     let latency = check_machine(host, Path::new(port), &mut diagnosis);
+    let baud = expected.map_or(1_000_000, |expected| expected.baud);
+    // A port is not opened before it is known that nobody has it; what is no port, such as /dev/null, is open in many programs.
+    if !host.is_terminal(Path::new(port))
+        && let Err(error @ LinkError::Open { .. }) = open(baud)
+    {
+        diagnosis.add_port(&error, host, port);
+        return Ok(diagnosis);
+    }
     if diagnosis.add_holders(host, port) {
         return Ok(diagnosis);
     }
-    let baud = expected.map_or(1_000_000, |expected| expected.baud);
     if let Err(error) = open(baud) {
         diagnosis.add_port(&error, host, port);
         return Ok(diagnosis);

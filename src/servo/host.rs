@@ -83,6 +83,18 @@ impl HostSystem {
         index.is_some_and(|index| port == Path::new("/dev/pts").join(index.trim()))
     }
 
+    /// Returns whether the system knows a path as a serial port or a pseudo-terminal by its name. A port that a container calls
+    /// otherwise is one all the same.
+    #[must_use]
+    pub fn is_terminal(&self, port: &Path) -> bool {
+        let is_pseudo = || {
+            let path = port.canonicalize();
+            path.is_ok_and(|path| path.starts_with("/dev/pts"))
+        };
+        let is_known = |name| self.at(&format!("sys/class/tty/{name}")).exists();
+        is_pseudo() || self.tty(port).is_some_and(is_known)
+    }
+
     /// ModemManager's process id, where it runs and may send modem commands to this port.
     #[must_use]
     pub fn modem_manager(&self, port: &Path) -> Option<u32> {

@@ -249,6 +249,38 @@ fn the_doctor_says_that_there_is_no_port() {
     assert_eq!((code, causes), (1, vec!["no_port".to_owned()]));
 }
 
+/// Some twenty programs have /dev/null open; it was said to end each of them.
+#[test]
+fn the_doctor_says_what_is_no_serial_port() {
+    let bench = Bench::new();
+    for port in ["/dev/null", "simulator", "none"] {
+        let (code, causes) = cause(&bench, &[port, "--arm", "so101"]);
+        assert_eq!((code, causes), (1, vec!["not_a_port".to_owned()]), "{port}");
+    }
+    let (_, text) = run(&bench, &["doctor", "/dev/null"]);
+    assert!(text.contains("it is no serial port"), "{text}");
+}
+
+#[test]
+fn the_doctor_says_of_a_node_file_that_its_arm_is_simulated_or_its_port_no_device() {
+    let bench = Bench::new();
+    let file = bench.path("node.toml");
+    let words = ["--config", file.to_str().unwrap(), "doctor"];
+    let with = |port: &str| {
+        let arm = format!("[[arms]]\nname = \"left\"\nmodel = \"so101\"\nport = \"{port}\"\n");
+        std::fs::write(&file, arm).unwrap();
+        run(&bench, &words)
+    };
+    let (code, text) = with("simulator");
+    assert!(code == 0 && text.contains("arm left of"), "{code}: {text}");
+    assert!(text.contains("`port = \"simulator\"`"), "{text}");
+    let (code, text) = with("none");
+    assert!(
+        code == 1 && text.contains("`none` is no serial port"),
+        "{code}: {text}"
+    );
+}
+
 #[test]
 fn a_nodes_bytes_are_recorded_and_play_back_on_a_simulated_arm_alone() {
     let bench = Bench::new();

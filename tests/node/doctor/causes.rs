@@ -236,6 +236,24 @@ fn another_model_and_a_register_set_otherwise() {
     assert!(fix.contains("--id 3 --repair"), "{fix}");
 }
 
+/// The fix named no command, and `--repair`, which the documentation named, sets no limits.
+#[test]
+fn limits_of_a_servo_that_are_narrower_than_the_arms() {
+    unless_starved(|| {
+        // The least position becomes 1280.
+        let patient = poked(3, 10, 5);
+        let (what, fix) = patient.suffers("wrong_setup", "so101");
+        assert!(what.contains("stops at 1280 to"), "{what}");
+        assert!(fix.contains("--limits-ticks MIN:MAX"), "{fix}");
+        let words = ["bus", "configure", &patient.port, "--id", "3", "--yes"];
+        let set = [&words[..], &["--limits-ticks", "0:4095"]].concat();
+        let (code, text) = run(&Bench::new(), &set);
+        assert_eq!(code, 0, "{text}");
+        let (code, causes) = super::cause(&Bench::new(), &[&patient.port, "--arm", "so101"]);
+        assert_eq!((code, causes), (0, vec![]));
+    });
+}
+
 #[test]
 fn replies_that_are_held_back() {
     unless_starved(|| {
