@@ -173,12 +173,27 @@ impl<'d> JobQuestions<'d> {
             };
             self.unanswered = 0;
             if !reply.done {
-                bail!("{}", reply.text);
+                bail!("{}", self.refusal(reply.text).await);
             }
             let data = reply.data.context("the node is of another version")?;
             let progress = JobProgress::deserialize(data)?;
             self.job = Some(progress.job.clone());
             return Ok(progress);
+        }
+    }
+
+    /// Returns why nothing is told of the job: where the node has no such job, in the words of `jobs`.
+    async fn refusal(&self, told: String) -> String {
+        let Some(id) = self.job.clone() else {
+            return told;
+        };
+        let jobs = OperatorVerb::Jobs {
+            id: Some(id),
+            json: false,
+        };
+        match self.door.ask(jobs).await {
+            Ok(reply) if !reply.done => reply.text,
+            _ => told,
         }
     }
 }

@@ -335,6 +335,8 @@ fn a_node_that_runs_draws_what_its_operator_allows_and_is_followed_beyond_a_call
         );
         let unknown = desk.bench.run(&["watch", "job-99"]);
         assert_eq!(unknown.status.code(), Some(1), "{}", text(&unknown));
+        let said = String::from_utf8_lossy(&unknown.stderr);
+        assert!(said.contains("there is no job \"job-99\""), "{said}");
         let kept = desk.bench.path("state/jobs").join(id).join("design.toml");
         let kept = std::fs::read_to_string(kept).unwrap();
         assert!(kept.contains("M0 20V0H40V10"), "{kept}");
