@@ -113,9 +113,19 @@ pub fn millimetres(length_mm: f64, decimals: usize) -> String {
     }
 }
 
+/// Writes a length of line in the unit of its size: `4 mm`, `540 mm`, `1.25 m`.
+#[must_use]
+pub fn line_length(length_mm: f64) -> String {
+    match length_mm {
+        mm if mm < 9.95 => millimetres(mm, 1),
+        mm if mm < 999.5 => millimetres(mm, 0),
+        mm => format!("{:.2} m", mm / 1e3),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{count, duration, millimetres, seconds};
+    use super::{count, duration, line_length, millimetres, seconds};
     use std::time::Duration;
 
     #[test]
@@ -154,6 +164,21 @@ mod tests {
             (2, "relay", "2 relays"),
         ] {
             assert_eq!(count(number, noun), want);
+        }
+    }
+
+    #[test]
+    fn a_length_of_line_has_the_unit_of_its_size() {
+        for (length_mm, want) in [
+            (0.0, "0 mm"),
+            (4.0, "4 mm"),
+            (4.26, "4.3 mm"),
+            (80.4, "80 mm"),
+            (999.4, "999 mm"),
+            (999.6, "1.00 m"),
+            (12_346.0, "12.35 m"),
+        ] {
+            assert_eq!(line_length(length_mm), want);
         }
     }
 

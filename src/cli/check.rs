@@ -8,7 +8,7 @@ use base::file_access;
 use super::{ExitStatus, NodeOptions, terminal_output};
 use base::clock::NodeClock;
 use base::wording::millimetres;
-use config::{ArmEntry, NodeFile};
+use config::{ArmEntry, ForgivenessSetting, NodeFile, SIMULATOR_PORT};
 use link::serial::SerialLink;
 use node::{open, peers, state_folder, tls_identity};
 use plan::{self, SilentObserver};
@@ -43,7 +43,11 @@ pub(super) fn run(args: &NodeOptions) -> anyhow::Result<ExitStatus> {
     };
     findings.note(
         "node",
-        Ok(format!("{}, read {:?}", file.name, file.forgiveness())),
+        Ok(format!(
+            "{}, {}",
+            file.name,
+            reader_words(file.forgiveness())
+        )),
     );
     folders(args, &file, &mut findings);
     if let Some(certificates) = &file.tls_cert {
@@ -89,6 +93,14 @@ pub(super) fn run(args: &NodeOptions) -> anyhow::Result<ExitStatus> {
     } else {
         ExitStatus::Refused
     })
+}
+
+/// Describes how a node reads what callers write.
+const fn reader_words(forgiveness: ForgivenessSetting) -> &'static str {
+    match forgiveness {
+        ForgivenessSetting::Lenient => "calls are read leniently",
+        ForgivenessSetting::Guarded => "calls are read guarded: nothing moves after a guess",
+    }
 }
 
 /// Checks the tokens for other nodes: each must exist, and no other user may read it.
@@ -214,6 +226,11 @@ fn port(args: &NodeOptions, entry: &ArmEntry, baud: u32) -> anyhow::Result<Strin
         return Ok(format!("{}, simulated in the node", entry.model));
     }
     let path = &entry.port;
+    if !path.contains('/') {
+        bail!(
+            "`{path}` is no serial port: a port is the path of a device, such as one of /dev/serial/by-id; a simulated arm has `port = \"{SIMULATOR_PORT}\"`"
+        );
+    }
     let about = std::fs::metadata(path).map_err(|error| {
         anyhow!("there is no port {path} ({error}): plug the arm in; `ls /dev/serial/by-id` shows what is there")
     })?;

@@ -1,6 +1,6 @@
 //! A drawing in words, for the person who is asked whether to draw it.
 
-use base::wording::{count, seconds};
+use base::wording::{count, line_length, seconds};
 use scene::SizeSource;
 use tools::DrawingOffer;
 
@@ -62,9 +62,9 @@ fn plan_lines(offer: &DrawingOffer) -> [String; 3] {
         row(
             "line",
             format!(
-                "{}, {:.2} m, {}: {}{dips}",
+                "{}, {}, {}: {}{dips}",
                 count(offer.strokes, "stroke"),
-                offer.pen_down_mm / 1e3,
+                line_length(offer.pen_down_mm),
                 count(offer.pens.len(), "pen"),
                 offer.pens.join(", ")
             ),

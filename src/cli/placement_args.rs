@@ -32,8 +32,8 @@ pub(super) struct PlacementArgs {
     /// In the middle of the sheet, which is the default
     #[arg(long, conflicts_with = "at")]
     center: bool,
-    /// Turn the page about its centre, counter-clockwise, in degrees
-    #[arg(long, value_name = "DEGREES", allow_hyphen_values = true)]
+    /// Turn the page about its centre, counter-clockwise, such as 90deg, 90° or 90
+    #[arg(long, value_name = "DEGREES", value_parser = turn_deg, allow_hyphen_values = true)]
     rotate: Option<f64>,
     /// Draw all of it with the scene's first pen
     #[arg(long)]
@@ -216,6 +216,22 @@ pub(super) fn size_mm(text: &str) -> anyhow::Result<[f64; 2]> {
     ))
 }
 
+/// A turn such as `90`, `90deg`, `90 degrees` or `-12,5°`.
+fn turn_deg(text: &str) -> anyhow::Result<f64> {
+    let hint = "write degrees, such as 90, 90deg or -12.5°";
+    let said = text.trim().to_lowercase();
+    let units = ["degrees", "degree", "deg", "°"];
+    let number = units.iter().find_map(|unit| said.strip_suffix(unit));
+    let number = number.unwrap_or(&said).trim_end().replace(',', ".");
+    let turn: f64 = number
+        .parse()
+        .map_err(|_| anyhow!("{text:?} is not a turn: {hint}"))?;
+    match turn.is_finite() {
+        true => Ok(turn),
+        false => Err(anyhow!("{text:?} is not finite: {hint}")),
+    }
+}
+
 fn parse_number(number: &str) -> anyhow::Result<f64> {
     let value = number.parse();
     value.map_err(|_| anyhow!("write a number and its unit, such as 60mm, 6cm or 2.5in"))
@@ -264,6 +280,23 @@ mod tests {
         }
         for text in ["20mm", "1,2,3", "a,b", "20,", "20px,30px"] {
             assert!(point_mm(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn turns_take_the_unit_that_people_write() {
+        for (text, deg) in [
+            ("90", 90.0),
+            ("90deg", 90.0),
+            ("90 Degrees", 90.0),
+            ("-12,5°", -12.5),
+            ("+1e1", 10.0),
+        ] {
+            assert_eq!(turn_deg(text).unwrap(), deg, "{text}");
+        }
+        for text in ["", "deg", "90rad", "nan", "inf", "1.57 rad", "90px"] {
+            let error = turn_deg(text).unwrap_err().to_string();
+            assert!(error.contains("write degrees"), "{text}: {error}");
         }
     }
 

@@ -386,7 +386,7 @@ fn in_words(report: &PlanReport) -> Vec<String> {
             millimetres(report.pen_up_mm, 0)
         ),
         format!(
-            "{} from rest, {:.0} % of the line at the asked speed; {} comes nearest to its limits ({:.0} %)",
+            "{} from rest, {:.0} % of the line at the asked speed; {} is driven hardest, at {:.0} % of its speed or acceleration limit",
             seconds(report.duration_s),
             report.at_speed_share * 1e2,
             report.limiting_joint,

@@ -54,7 +54,10 @@ pub fn jog(
 fn check(step: JogIncrement, joints: usize) -> Result<(), RefusalCause> {
     let why = match step {
         JogIncrement::Joint { joint, .. } if joint >= joints => {
-            format!("is of joint {joint}; the arm has {joints}, counted from 0")
+            format!(
+                "is of joint {}; the arm has {joints}, counted from 1 at the base",
+                joint + 1
+            )
         }
         JogIncrement::Joint { by_rad, .. } if !by_rad.is_finite() => {
             format!("is {by_rad} rad, which is not finite")

@@ -823,7 +823,7 @@ fn refuses_a_step_that_is_none() {
         joint: 5,
         by_rad: 0.01,
     });
-    assert!(said.contains("joint 5; the arm has 5"), "{said}");
+    assert!(said.contains("joint 6; the arm has 5"), "{said}");
     for by in [f64::NAN, f64::INFINITY] {
         let turned = JogIncrement::Joint {
             joint: 1,

@@ -104,7 +104,7 @@ fn words_are_drawn_and_people_are_told_what_comes() {
         "“hi” in default",
         "on the sheet  x ",
         "as the design itself says",
-        "1 pen: fineliner",
+        " mm, 1 pen: fineliner",
         "  drawn         ",
         " of the design drawn as ",
         "comes within ",

@@ -52,10 +52,10 @@ pub(super) fn summary(job: &RecordedJob, figures: &RecordingFigures) -> Vec<Stri
     }
     lines.push(format!("ended           {ended}"));
     lines.push(format!(
-        "ticks           {} in {}, {} motions{}",
+        "ticks           {} in {}, {}{}",
         job.ticks.len(),
         seconds(job.duration_s()),
-        job.plans.len(),
+        count(job.plans.len(), "motion"),
         if job.is_torn {
             "; the file is torn"
         } else {
