@@ -320,7 +320,7 @@ os.execv(sys.argv[2], sys.argv[2:])
 fn a_node_serves_on_sockets_that_were_opened_for_it() {
     let bench = Bench::new();
     let control = bench.path("given.sock");
-    let template = bench.command(&["serve", "--http", "systemd"]);
+    let template = bench.plain_command(&["serve", "--http", "systemd"]);
     let mut command = Command::new("python3");
     command.args(["-c", ACTIVATE]).arg(&control).arg(BINARY);
     command.args(template.get_args()).stdin(Stdio::null());

@@ -82,7 +82,15 @@ impl Bench {
 
     /// The binary, with this folder's scenes, output and sockets.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
-        let mut command = starvation::behind_real_time(binary(), args);
+        self.with(starvation::behind_real_time(binary(), args), args)
+    }
+
+    /// The same as a command whose program is the binary itself.
+    pub(crate) fn plain_command(&self, args: &[&str]) -> Command {
+        self.with(Command::new(binary()), args)
+    }
+
+    fn with(&self, mut command: Command, args: &[&str]) -> Command {
         command
             .env("XDG_RUNTIME_DIR", self.folder.path())
             .env("XDG_STATE_HOME", self.path("state-home"))
