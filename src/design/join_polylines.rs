@@ -228,6 +228,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(96))]
+
         #[test]
         fn the_ink_stays_where_it_was(paths in paths()) {
             let before = polylines(&paths).unwrap();

@@ -418,7 +418,14 @@ fn three_refusals_of_one_kind_send_the_model_to_a_person() {
         say(&format!(
             r#"{{"jsonrpc":"2.0","id":{time},"method":"tools/call","params":{{"name":"stroke","arguments":{STROKE}}}}}"#
         ));
-        let told = output.recv_timeout(PATIENCE).unwrap();
+        // A notification of what changed at the start may come first.
+        let answer = format!(r#""id":{time}"#);
+        let told = loop {
+            let line = output.recv_timeout(PATIENCE).unwrap();
+            if line.contains(&answer) {
+                break line;
+            }
+        };
         assert!(told.contains("needs_enabling"), "{told}");
         assert_eq!(told.contains("ask the operator"), time == 3, "{told}");
     }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 const ATTEMPTS: u32 = 15;
 
 /// Tests of this kind that run at a time: each has an arm, a node and often a client that want a processor every 10 ms.
-const AT_ONCE: u32 = 4;
+const AT_ONCE: u32 = 6;
 
 /// Share of a test's time in which a program waited for a processor, from which on a servo's reply, or the thread that waits for it,
 /// may have come too late: the bus is then as silent as one without power.
