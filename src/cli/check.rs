@@ -226,7 +226,7 @@ fn port(args: &NodeOptions, entry: &ArmEntry, baud: u32) -> anyhow::Result<Strin
         return Ok(format!("{}, simulated in the node", entry.model));
     }
     let path = &entry.port;
-    if !path.contains('/') {
+    if cfg!(unix) && !path.contains('/') {
         bail!(
             "`{path}` is no serial port: a port is the path of a device, such as one of /dev/serial/by-id; a simulated arm has `port = \"{SIMULATOR_PORT}\"`"
         );

@@ -112,7 +112,7 @@ impl BusDiagnosis {
     /// Adds why the port cannot be opened.
     pub fn add_port(&mut self, error: &LinkError, host: &HostSystem, port: &str) {
         match error {
-            LinkError::Missing { .. } if !port.contains('/') => self.add(
+            LinkError::Missing { .. } if cfg!(unix) && !port.contains('/') => self.add(
                 DiagnosisCause::NotAPort,
                 format!("`{port}` is no serial port: a port is the path of a device"),
                 "name one, such as /dev/ttyACM0 or a link below /dev/serial/by-id; for a simulated arm the node file says `port = \"simulator\"`",
