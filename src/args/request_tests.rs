@@ -353,7 +353,21 @@ fn refuses_an_unknown_key_that_may_change_the_act() {
         r#"{"scene":"letters","instruction":"wait for my ok"}"#,
         r#"{"scene":"letters","comment":"ask me first"}"#,
         r#"{"scene":"letters","comment":"不要动"}"#,
-        // A part of it, or not so soon, so hard or so deep.
+        // It is all that the caller said.
+        r#"{"num_plys":4}"#,
+        r#"{"design":"cat.svg"}"#,
+        r#"{"style":"bold"}"#,
+        r#"{"style":"bold","debug":true}"#,
+        r#"{"scene":"","style":"bold"}"#,
+    ] {
+        assert!(!draws(ForgivenessProfile::Guarded, text), "{text}");
+    }
+}
+
+/// It asks for a part of the motion, or for one that is lighter or later.
+#[test]
+fn refuses_a_key_that_limits_the_act() {
+    for text in [
         r#"{"scene":"letters","max_strokes":1}"#,
         r#"{"scene":"letters","limit":1}"#,
         r#"{"scene":"letters","number_of_strokes":1}"#,
@@ -368,12 +382,6 @@ fn refuses_an_unknown_key_that_may_change_the_act() {
         r#"{"scene":"letters","hover":true}"#,
         r#"{"scene":"letters","words":"hello"}"#,
         r#"{"scene":"letters","require_confirmation":true}"#,
-        // It is all that the caller said.
-        r#"{"num_plys":4}"#,
-        r#"{"design":"cat.svg"}"#,
-        r#"{"style":"bold"}"#,
-        r#"{"style":"bold","debug":true}"#,
-        r#"{"scene":"","style":"bold"}"#,
     ] {
         assert!(!draws(ForgivenessProfile::Guarded, text), "{text}");
     }
