@@ -197,6 +197,8 @@ fn a_request_is_heard_wherever_it_stands_in_comments_and_inner_texts() {
         format!("{{\"scene\":\"letters\" /* {ok} dri run */}}"),
         r#"{"scene":"letters","options":"{/* x */ dryrn:true}"}"#.to_owned(),
         r#"{"scene":"letters","options":"{a:1} // a dry run"}"#.to_owned(),
+        r#"{"scene":"letters","options":"{a:1} // dry"}"#.to_owned(),
+        r#"{"scene":"letters" /* dry */}"#.to_owned(),
         r#"{"scene":"letters","options":"{sim:true,, }}"}"#.to_owned(),
         r#"{"scene":"letters","options":"[{sim:true}} ]"}"#.to_owned(),
         format!(

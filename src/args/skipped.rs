@@ -42,10 +42,7 @@ impl SkippedText {
         let folded = FoldedText::new(&self.text);
         if is_tool(&self.text, tools) {
             SkippedMeaning::Packaging
-        } else if known.dry_run.is_near(&folded)
-            || known.negations.is_in(&folded)
-            || self.is_not_sign()
-        {
+        } else if known.says_no(&folded) || self.is_not_sign() {
             SkippedMeaning::Refusal
         } else if self.place == SkippedPlace::Remark && self.text.contains('{') {
             SkippedMeaning::Arguments

@@ -119,6 +119,11 @@ impl ReaderVocabulary {
         self.dry_run.is_in(value) || self.dry_run_values.contains(&value.phrase())
     }
 
+    /// Returns whether words beside arguments ask for a dry run, or deny something.
+    pub(super) fn says_no(&self, words: &FoldedText) -> bool {
+        self.asks_for_dry_run(words) || self.dry_run.is_near(words) || self.negations.is_in(words)
+    }
+
     /// Returns whether a text without arguments denies more than that there are any: `don't`, `not now`.
     pub(super) fn declines(&self, text: &FoldedText) -> bool {
         self.negations.is_in(text) && !has_word(text, &self.argument_words)

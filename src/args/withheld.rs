@@ -298,10 +298,7 @@ impl RequestSearch {
     /// Returns whether an object or list that a text holds asks for it, or a comment in it does.
     fn inner_asks(&mut self, inner: &CandidateReading, reads_texts: bool, unwraps: usize) -> bool {
         let known = vocabulary();
-        let comment_asks = |comment: &SkippedText| {
-            let folded = FoldedText::new(&comment.text);
-            known.dry_run.is_near(&folded) || known.negations.is_in(&folded)
-        };
+        let comment_asks = |comment: &SkippedText| known.says_no(&FoldedText::new(&comment.text));
         self.value_asks(&inner.node, reads_texts, unwraps)
             || (reads_texts && inner.forms.skipped().iter().any(comment_asks))
     }
