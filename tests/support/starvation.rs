@@ -55,15 +55,15 @@ thread_local! {
     static IS_IN_REAL_TIME: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Returns a command that runs the program after every program of a test in real time: those are this thread's if it holds a seat, and
-/// those that drive or are an arm on a port.
+/// Returns a command whose program leaves more of a busy processor to those of tests in real time: these are this thread's if it holds
+/// a seat, and all that drive or are an arm on a port.
 pub(crate) fn behind_real_time(program: PathBuf, args: &[&str]) -> Command {
     let is_on_port = |arg: &&str| matches!(*arg, "--port" | "--pty");
     if IS_IN_REAL_TIME.get() || args.iter().any(is_on_port) {
         return Command::new(program);
     }
     let mut command = Command::new("nice");
-    command.arg("-n10").arg(program);
+    command.arg("-n4").arg(program);
     command
 }
 
