@@ -15,7 +15,7 @@ use super::questions::{self, SHORT_YES};
 use super::{AtArgs, ExitStatus, NodeOptions, own_node, progress_bar, terminal_output, watch};
 use node::open::{self, SimulationRate};
 use node::operator_verb::{OperatorVerb, VerbReply};
-use tools::{ALL_DRAWN, DrawingAssent, DrawingOffer, DrawingOrder};
+use tools::{AFTER_EMERGENCY, ALL_DRAWN, DrawingAssent, DrawingOffer, DrawingOrder};
 
 #[derive(Debug, Args)]
 pub(super) struct DrawArgs {
@@ -277,12 +277,15 @@ impl DrawCommand<'_> {
             return Some(next.to_owned());
         }
         let resume = format!("steadyhand {}draw --resume", self.node_words());
+        let at = self.at_words();
+        let clear = match next.starts_with(AFTER_EMERGENCY) {
+            true => format!("`steadyhand clear{at}`, then "),
+            false => String::new(),
+        };
         Some(match (self.door.own(), self.is_kept()) {
-            (None, _) => format!(
-                "what is left: `steadyhand reset{}`, then `{resume}{}`",
-                self.at_words(),
-                self.at_words()
-            ),
+            (None, _) => {
+                format!("what is left: {clear}`steadyhand reset{at}`, then `{resume}{at}`")
+            }
             (Some(_), true) => format!("what is left: `{resume}`"),
             (Some(_), false) => "what is left cannot be resumed: this simulated arm ends with the command; --state DIR keeps its jobs".to_owned(),
         })

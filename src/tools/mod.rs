@@ -75,7 +75,7 @@ pub use job_recording::{JobRecorder, RecordedCamera, RecordedMotion, RecordedPic
 pub use job_scene::of_job as scene_of_job;
 pub use live_arm::{LiveJob, latch_text};
 pub use metrics::metrics;
-pub use motion_job::ALL_DRAWN;
+pub use motion_job::{AFTER_EMERGENCY, ALL_DRAWN};
 pub use node::{AT_REST_RAD, AttachedArm, Node, NodeStorage, SimulatedWorkcell, TrafficRecorder};
 pub use node_job::{IncompleteMotion, NodeJob};
 pub use operator_drawing::{DrawingAssent, DrawingOrder};

@@ -498,8 +498,9 @@ where
             ..card
         },
     );
-    let reply = match how_to_go_on(&entry.past()) {
-        Some(words) if reply.is_error && state != "reached" => reply.hint(words),
+    let is_emergency = matches!(seat.permits().latched(), Some(StopLatch::Emergency(_)));
+    let reply = match how_to_go_on(&entry.past(), is_emergency) {
+        Some(words) if reply.is_error && state != "reached" => reply.hint(&words),
         _ => reply,
     };
     // The journal first: whoever has the answer finds it there.
@@ -510,14 +511,21 @@ where
 /// Said of a drawing that broke off after its last line.
 pub const ALL_DRAWN: &str = "all of the drawing is on the sheet: after reset nothing is left to do, and drawing it again puts it there twice";
 
+/// Said of a drawing that an emergency stop broke off.
+pub const AFTER_EMERGENCY: &str = "after an operator's `steadyhand clear` and a reset";
+
 /// Says how the rest of a drawing that broke off is drawn, or that none of it is left.
-fn how_to_go_on(past: &PastJob) -> Option<&'static str> {
+fn how_to_go_on(past: &PastJob, is_emergency: bool) -> Option<String> {
     if past.is_all_drawn() {
-        return Some(ALL_DRAWN);
+        return Some(ALL_DRAWN.to_owned());
     }
+    let after = match is_emergency {
+        false => "after reset",
+        true => AFTER_EMERGENCY,
+    };
     past.has_remainder().then(|| match resume::is_of_operator(past) {
-        false => "after reset, stroke {\"resume\":true} draws what is left; without it the drawing begins anew",
-        true => "after reset, `steadyhand draw --resume` draws what is left",
+        false => format!("{after}, stroke {{\"resume\":true}} draws what is left; without it the drawing begins anew"),
+        true => format!("{after}, `steadyhand draw --resume` draws what is left"),
     })
 }
 
@@ -733,7 +741,7 @@ fn stopped(report: &StopReport, drawn: InkProgress) -> Reply {
         .with("code", "stopped")
         .with("stop", report)
         .with("drawn_mm", super::stroke::rounded(drawn.mm))
-        .hint("motion needs reset first")
+        .hint(super::stop::next_step(report.emergency))
 }
 
 /// The tip of a pen for joint angles, in the base frame, in millimetres.
@@ -837,11 +845,14 @@ mod tests {
             ..PastJob::default()
         };
         let says = |past: &PastJob, words: &str| {
-            how_to_go_on(past).is_some_and(|told| told.contains(words))
+            how_to_go_on(past, false).is_some_and(|told| told.contains(words))
         };
-        assert_eq!(how_to_go_on(&past), None);
+        assert_eq!(how_to_go_on(&past, false), None);
         (past.drawn.mm, past.drawn.strokes) = (12.0, 1);
         assert!(says(&past, "draws what is left"));
+        // What an emergency stop has latched, reset alone does not end.
+        let after_emergency = how_to_go_on(&past, true).unwrap();
+        assert!(after_emergency.starts_with(AFTER_EMERGENCY));
         (past.drawn.mm, past.drawn.strokes) = (20.0, 2);
         assert!(says(&past, "nothing is left to do"));
     }

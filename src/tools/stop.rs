@@ -9,6 +9,7 @@ use super::reply::Reply;
 use super::stroke::rounded;
 use base::wording::{millimetres, seconds};
 use motion::StopReport;
+use permit::StopLatch;
 
 pub(super) async fn call(order: &ToolContext<'_>) -> Reply {
     // Every arm of the node, all asked before any is waited for.
@@ -60,7 +61,18 @@ fn reply(reports: &[(&Arc<AttachedArm>, Option<StopReport>)]) -> Reply {
     } else {
         reply
     };
-    reply.hint("motion needs reset first")
+    let is_emergency = reports
+        .iter()
+        .any(|(seat, _)| matches!(seat.permits().latched(), Some(StopLatch::Emergency(_))));
+    reply.hint(next_step(is_emergency))
+}
+
+/// Says what motion needs after a stop.
+pub(super) const fn next_step(is_emergency: bool) -> &'static str {
+    match is_emergency {
+        true => "motion needs an operator's `steadyhand clear` first, then reset",
+        false => "motion needs reset first",
+    }
 }
 
 /// Describes the stop of one arm: the kind of stop, the times to its first frame and to standstill, the measured speed,
@@ -160,7 +172,7 @@ mod tests {
     use link::memory::MemoryLink;
     use link::{ByteLink, LinkError};
     use motion::{MotionHandle, PortOpener};
-    use permit::{ActorRank, PermitRegistry, StopLatch};
+    use permit::{ActorRank, PermitRegistry};
     use scene::SceneLibrary;
     use sim::ArmSimulator;
 
