@@ -255,6 +255,38 @@ impl JobStore {
         self.read(&found)
     }
 
+    /// The drawing that an arm left half done and gave up for its last one, which is another, with its strokes. Where that goes on
+    /// with earlier jobs, what was given up for those counts as well.
+    #[must_use]
+    pub fn given_up(&self, arm: &str) -> Option<PastJob> {
+        let mut next = self.last_drawing(arm);
+        while let Some(by) = next {
+            let given_up = self.given_up_for(&by);
+            if given_up.is_some() {
+                return given_up;
+            }
+            let is_earlier = |before: &PastJob| number(&before.id) < number(&by.id);
+            next = self.read(&by.resumes).filter(is_earlier);
+        }
+        None
+    }
+
+    fn given_up_for(&self, by: &PastJob) -> Option<PastJob> {
+        let is_given_up = |past: &&PastJob| {
+            past.settled == by.id && past.id != by.resumes && !by.draws_same(past)
+        };
+        let found: Vec<String> = {
+            let ended = self.ended();
+            let newest_first = ended.iter().rev().map(|(past, _)| past);
+            newest_first
+                .filter(is_given_up)
+                .map(|past| past.id.clone())
+                .collect()
+        };
+        let mut found = found.iter().filter_map(|id| self.read(id));
+        found.find(PastJob::has_remainder)
+    }
+
     /// The ended jobs of queues' drawings, oldest first; with their strokes where ink was left and the job did not reach its end.
     #[must_use]
     pub fn queued(&self) -> Vec<PastJob> {

@@ -263,6 +263,15 @@ impl PastJob {
         self.is_over() && self.state != "reached" && self.settled.is_empty() && self.has_remainder()
     }
 
+    /// Returns whether it draws what another job does: the same revision of a scene, or the same drawing of a person or caller
+    /// in a scene of that name.
+    #[must_use]
+    pub fn draws_same(&self, other: &Self) -> bool {
+        let drawing = |past: &Self| (past.scene_title(), past.design_hash.clone());
+        self.revision == other.revision
+            || (!self.design_hash.is_empty() && drawing(self) == drawing(other))
+    }
+
     /// Returns whether it draws a design, has begun to, and has not drawn all of it.
     #[must_use]
     pub fn has_remainder(&self) -> bool {

@@ -183,12 +183,19 @@ fn card(state: &Path, past: &PastJob) -> String {
         .join("\n")
 }
 
-/// Describes the treatment of this job's remainder by a later job.
+/// Describes the treatment of this job's remainder by a later job, as far as that is known.
 fn takeover_text(state: &Path, past: &PastJob) -> &'static str {
-    let later = job::past(state, &past.settled);
-    match later {
-        Ok(later) if later.resumes != past.id => "drawn anew by",
-        _ => "taken over by",
+    let Ok(later) = job::past(state, &past.settled) else {
+        return "followed by";
+    };
+    if later.resumes == past.id {
+        "taken over by"
+    } else if !past.has_remainder() {
+        "followed by"
+    } else if later.draws_same(past) {
+        "drawn anew by"
+    } else {
+        "given up for"
     }
 }
 

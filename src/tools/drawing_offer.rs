@@ -11,6 +11,7 @@ use super::operator_drawing::{DrawingOrder, ResolvedDrawing, hindrance};
 use super::preview::DrawingPreview;
 use super::preview_text::{DrawnExtent, used_pens};
 use super::refusal_groups::{RefusalGroup, refusal_groups};
+use super::resume::DisplacedDrawing;
 use super::stroke::rounded;
 use super::stroke_joining::StrokeJoining;
 use super::{AttachedArm, Node, RemoteCallWatch, motion_job, pictures};
@@ -120,9 +121,14 @@ impl DrawingOffer {
             fits_mm,
             ..Self::of_arm(node, &seat)
         };
-        Ok(shown
+        let mut shown = shown
             .with_scene(&scene, &strokes)
-            .with_preview(&scene, &preview))
+            .with_preview(&scene, &preview);
+        if drawing.past.is_none() {
+            let displaced = DisplacedDrawing::of(node, &seat);
+            shown.notes.extend(displaced.map(|left| left.warning()));
+        }
+        Ok(shown)
     }
 
     /// Describes a design that does not fit its sheet.

@@ -196,12 +196,66 @@ fn title(past: &PastJob) -> String {
 pub(super) fn complete(node: &Node, seat: &AttachedArm) -> Option<String> {
     let last = node.book.last_drawing(&seat.name);
     let done = last.filter(PastJob::is_all_drawn)?;
+    let given_up = node.book.given_up(&seat.name);
+    let given_up = given_up.map(|past| {
+        format!(
+            "; {}, which draws {} ({}), was given up for another drawing and is not resumed: draw it again from its beginning",
+            past.id,
+            title(&past),
+            past.summary()
+        )
+    });
     Some(format!(
-        "nothing is left to resume: {}, which draws {} with arm {:?}, has drawn all of it",
+        "nothing is left to resume: {}, which draws {} with arm {:?}, has drawn all of it{}",
         done.id,
         title(&done),
-        seat.name
+        seat.name,
+        given_up.unwrap_or_default()
     ))
+}
+
+/// An unfinished drawing of an arm in whose place another is asked for.
+pub(super) struct DisplacedDrawing(PastJob);
+
+impl DisplacedDrawing {
+    /// Returns what an arm left half done.
+    pub(super) fn of(node: &Node, seat: &AttachedArm) -> Option<Self> {
+        node.book.unfinished(&seat.name).map(Self)
+    }
+
+    fn words(&self) -> String {
+        let Self(past) = self;
+        format!(
+            "{}, which draws {}, was left half done ({})",
+            past.id,
+            title(past),
+            past.summary()
+        )
+    }
+
+    /// Says what becomes of it once another drawing begins, and how to go on with it instead.
+    pub(super) fn warning(&self) -> String {
+        let resume = match is_of_operator(&self.0) {
+            false => "stroke {\"resume\":true}",
+            true => "`steadyhand draw --resume`",
+        };
+        format!(
+            "{}: {resume} goes on with it, and is no longer possible once this drawing has begun to draw",
+            self.words()
+        )
+    }
+
+    /// Adds to the answer of another drawing that this one is given up for it, if it is.
+    pub(super) fn told_in(&self, node: &Node, reply: Reply) -> Reply {
+        let now = job::past(&node.state, &self.0.id);
+        if reply.is_error && now.is_ok_and(|past| past.settled.is_empty()) {
+            return reply;
+        }
+        reply.with_more_words(&format!(
+            "{}; it is given up for this drawing, and `resume` no longer goes on with it",
+            self.words()
+        ))
+    }
 }
 
 /// Says that the last drawing is complete, or else which other arms have something to go on with.

@@ -52,7 +52,12 @@ async fn begin_in(
         plan: order.plan_hash(),
     };
     if order.is("dry_run") {
-        return Ok(dry_run(order, &scene, drawing).await);
+        let shown = dry_run(order, &scene, drawing).await;
+        let displaced = resume::DisplacedDrawing::of(order.node, seat);
+        return Ok(match displaced {
+            Some(displaced) => shown.hint(&displaced.warning()),
+            None => shown,
+        });
     }
     calibration_check::check(order.node, seat, &scene)?;
     resume::check_none_cut_short(order, seat)?;
@@ -70,10 +75,15 @@ async fn begin_in(
         // Two drawings of a batch may be alike.
         call.key = format!("{} {}", call.key, queued.ticket());
     }
+    let displaced = resume::DisplacedDrawing::of(order.node, seat);
     let started = motion_job::start_job(order.node, seat, call, work);
-    Ok(match queued {
+    let reply = match queued {
         Some(_) => started.begun(seat, order.watch).await,
         None => started.ended(order.node, seat, order.watch).await,
+    };
+    Ok(match displaced {
+        Some(displaced) => displaced.told_in(order.node, reply),
+        None => reply,
     })
 }
 

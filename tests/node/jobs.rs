@@ -451,6 +451,129 @@ fn of_a_drawing_that_is_complete_nothing_is_resumed() {
     );
 }
 
+/// Begins a drawing of the operator and stops it in the middle; returns its job, and what the terminal showed.
+fn stopped_drawing(bench: &Bench, design: &str, stop: &[&str]) -> (String, String) {
+    let mut drawing = support::Running(
+        bench
+            .command(&["draw", design, "--size", "60mm"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap(),
+    );
+    let began = Instant::now();
+    while newest_job(bench)["drawn_mm"].as_f64() <= Some(3.0) {
+        assert!(began.elapsed() < PATIENCE, "it never draws");
+        sleep(Duration::from_millis(20));
+    }
+    match stop {
+        [] => drawing.signal(rustix::process::Signal::INT),
+        verb => assert_eq!(bench.run(verb).status.code(), Some(0)),
+    }
+    let mut told = String::new();
+    let lines = support::lines(drawing.0.stdout.take().unwrap());
+    drawing.exit_code();
+    while let Ok(line) = lines.recv_timeout(PATIENCE) {
+        told.push_str(&line);
+        told.push('\n');
+    }
+    let job = newest_job(bench)["id"].as_str().unwrap().to_owned();
+    (job, told)
+}
+
+fn newest_job(bench: &Bench) -> Value {
+    let jobs = bench.run(&["jobs", "--json", "--state", &bench.state()]);
+    let jobs: Value = serde_json::from_slice(&jobs.stdout).unwrap_or_default();
+    jobs[0].clone()
+}
+
+/// `jobs` called the other drawing the same one drawn anew, and `draw --resume` did not know the stopped one any more.
+#[test]
+fn a_drawing_that_another_displaces_is_named_before_and_after() {
+    let bench = Bench::new();
+    let (house, other) = (bench.path("house.svg"), bench.path("other.svg"));
+    let of = |path: &str| {
+        format!(
+            r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 40 20"><path d="{path}"/></svg>"#
+        )
+    };
+    std::fs::write(&house, of("M0 0H40M0 5H40M0 10H40M0 15H40M0 20H40")).unwrap();
+    std::fs::write(&other, of("M0 20V0H9")).unwrap();
+    let (house, other) = (house.display().to_string(), other.display().to_string());
+    let _served = bench.serve(&["--state", &bench.state()]);
+    let (left, told) = stopped_drawing(&bench, &house, &[]);
+    assert!(told.contains("what is left: `steadyhand reset`"), "{told}");
+    assert_eq!(bench.run(&["reset"]).status.code(), Some(0));
+    let told = |args: &[&str]| {
+        let output = bench.run(args);
+        (
+            output.status.code(),
+            text(&output) + &String::from_utf8_lossy(&output.stderr),
+        )
+    };
+    // Whoever asks for another is told which one is left, and how to go on with it.
+    let (_, offered) = told(&["draw", &other, "--size", "20mm", "--dry-run"]);
+    assert!(
+        offered.contains(&format!("{left}, which draws house.svg"))
+            && offered.contains("`steadyhand draw --resume` goes on with it"),
+        "{offered}"
+    );
+    let (code, drawn) = told(&["draw", &other, "--size", "20mm"]);
+    assert_eq!(code, Some(0), "{drawn}");
+    assert!(
+        drawn.contains(&format!("{left}, which draws house.svg")),
+        "{drawn}"
+    );
+    // Afterwards nobody says that it was drawn.
+    let (code, resumed) = told(&["draw", "--resume"]);
+    assert_eq!(code, Some(1), "{resumed}");
+    let given_up = format!("{left}, which draws house.svg");
+    assert!(
+        resumed.contains(&given_up) && resumed.contains("was given up for another drawing"),
+        "{resumed}"
+    );
+    let (_, card) = told(&["jobs", &left, "--state", &bench.state()]);
+    assert!(
+        card.contains("given up for") && !card.contains("drawn anew"),
+        "{card}"
+    );
+}
+
+/// A tool call displaced an operator's drawing without a word.
+#[test]
+fn a_tool_call_says_whose_drawing_it_displaces() {
+    let bench = Bench::new();
+    let house = bench.path("house.svg");
+    let lines = r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 40 20"><path d="M0 0H40M0 5H40M0 10H40M0 15H40M0 20H40"/></svg>"#;
+    std::fs::write(&house, lines).unwrap();
+    let served = bench.serve(&["--state", &bench.state()]);
+    let (left, told) = stopped_drawing(&bench, &house.display().to_string(), &["estop"]);
+    // What is advised is what is allowed.
+    assert!(
+        told.contains("what is left: `steadyhand clear`, then `steadyhand reset`"),
+        "{told}"
+    );
+    assert_eq!(bench.run(&["clear"]).status.code(), Some(0));
+    assert_eq!(bench.run(&["reset"]).status.code(), Some(0));
+    let call = |arguments: &str| {
+        bench
+            .call(&["stroke", arguments, "--node", &served.host()])
+            .1
+    };
+    let shown = call(r#"{"scene":"short","dry_run":true}"#);
+    assert!(
+        shown["usage_hints"].to_string().contains(&left),
+        "{shown:#}"
+    );
+    let drawn = call(STROKE);
+    assert_eq!(drawn["success"], true, "{drawn:#}");
+    let words = drawn["message"].as_str().unwrap();
+    assert!(
+        words.contains(&format!("{left}, which draws house.svg")) && words.contains("given up"),
+        "{words}"
+    );
+}
+
 /// Goes on, or begins where nothing was drawn, until the drawing is done; faults of a machine that
 /// is too busy are reset.
 fn insist(bench: &Bench, served: &Served) {
