@@ -31,6 +31,9 @@ const INSET_MM: f64 = 8.0;
 /// Half the length of the registration cross's lines.
 const CROSS_MM: f64 = 6.0;
 
+/// Lines of the registration cross.
+const CROSS_LINES: usize = 2;
+
 /// Dwell time of the tip at a corner before the joints are read.
 const DWELL_S: f64 = 0.4;
 
@@ -91,11 +94,13 @@ async fn align(errand: JobContext, scene: Arc<Scene>) -> Result<Reply, JobError>
     let plan = errand
         .plan(move |watch| plan::visit(&planned, &start.position_rad, &points, watch))
         .await?;
-    errand
-        .job
-        .update(|card| (card.done, card.of) = (0, visits.len()));
+    errand.job.update(|card| {
+        (card.done, card.of) = (0, visits.len() + CROSS_LINES);
+        card.has_later_motions = true;
+    });
     let done = errand.run(&scene, permit, &plan).await?;
     let points = measure(&scene, &visits, &done.visits);
+    errand.job.update(|card| card.done_before = visits.len());
     let strokes = draw_cross(&errand, &scene).await?;
     let found = AlignmentResult::visited(
         &scene,
@@ -213,7 +218,7 @@ async fn draw_cross(errand: &JobContext, scene: &Arc<Scene>) -> Result<usize, Jo
         source: source.to_owned(),
         pause: None,
     };
-    let cross = vec![
+    let cross: [SheetStroke; CROSS_LINES] = [
         line(
             "registration cross, across",
             [x - CROSS_MM, y],
@@ -239,6 +244,7 @@ async fn draw_cross(errand: &JobContext, scene: &Arc<Scene>) -> Result<usize, Jo
             )
         })
         .await?;
+    errand.job.update(|card| card.has_later_motions = false);
     errand.run(&lighter, permit, &plan).await?;
     Ok(plan.report.stroke_count)
 }

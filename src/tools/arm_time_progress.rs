@@ -3,7 +3,9 @@
 use super::RemoteCallWatch;
 use super::job_board::JobCard;
 use super::pen_change::way_on;
+use super::stroke::rounded;
 use base::wording::seconds;
+use plan::Plan;
 
 impl JobCard {
     /// Marks the begin of a motion that takes `motion_s` by its plan; a job may have several.
@@ -13,6 +15,36 @@ impl JobCard {
         self.eta_s = motion_s;
         self.earlier_s += self.motion_s;
         self.motion_s = motion_s;
+    }
+
+    /// Counts what is planned, unless an earlier motion of the job is what people see.
+    pub(super) fn plans(&mut self, done: usize, of: usize) {
+        if self.state == "planning" {
+            (self.done, self.of) = (done, of);
+        }
+    }
+
+    /// Ends the counting of what is planned: nothing of it is done. What the job counted `before`, it counts again.
+    pub(super) fn ends_planning(&mut self, before: &Self) {
+        self.done = before.done;
+        if before.of > 0 {
+            self.of = before.of;
+        }
+    }
+
+    /// Marks the end of a motion that did all of its plan.
+    pub(super) fn ends_motion(&mut self, plan: &Plan) {
+        self.eta_s = 0.0;
+        let items = plan.trajectory.spans.iter().filter_map(|span| span.item);
+        if let Some(last) = items.max().filter(|_| !self.is_uncounted) {
+            self.done = (self.done_before + last + 1).min(self.of);
+        }
+    }
+
+    /// Returns the time left of the whole job, where all of it is planned.
+    pub(super) fn left_s(&self) -> Option<f64> {
+        let is_planned = !matches!(self.state, "accepted" | "planning") && !self.has_later_motions;
+        is_planned.then(|| rounded(self.eta_s))
     }
 
     /// Returns the arm time that is over.
@@ -69,6 +101,7 @@ impl JobCard {
             );
         }
         match *state {
+            "moving" if self.has_later_motions => format!("{scene}: {done} of {of} done"),
             "moving" => format!(
                 "{scene}: {done} of {of} done, {} left",
                 seconds(eta_s.round())

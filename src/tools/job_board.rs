@@ -32,7 +32,7 @@ pub(super) struct JobCard {
     pub(super) ticket: Option<String>,
     /// `accepted`, `planning`, `moving`, `held`, `waiting_for_pen`, then `reached`, `stopped`, `refused`, `faulted`.
     pub(super) state: &'static str,
-    /// Strokes or points done: planned ones while `planning`, drawn ones from then on.
+    /// Strokes or points done: planned ones while they are planned, drawn ones from then on.
     pub(super) done: usize,
     /// Total number of items.
     pub(super) of: usize,
@@ -45,8 +45,18 @@ pub(super) struct JobCard {
     /// True while it waits at a pause, where no pen has to be put in.
     #[serde(skip)]
     pub(super) pauses: bool,
-    /// Time left, by the plan.
+    /// Time left of its motion under way, by the plan.
+    #[serde(skip)]
     pub(super) eta_s: f64,
+    /// Time left of all of it; absent while not all of it is planned.
+    #[serde(rename = "eta_s", skip_serializing_if = "Option::is_none")]
+    pub(super) left_s: Option<f64>,
+    /// True while motions follow the one under way.
+    #[serde(skip)]
+    pub(super) has_later_motions: bool,
+    /// True while its motion does none of what is counted.
+    #[serde(skip)]
+    pub(super) is_uncounted: bool,
     /// Arm time of its motion under way, by the plan; 0 before one is planned.
     #[serde(skip)]
     pub(super) motion_s: f64,
@@ -90,7 +100,11 @@ pub(super) enum JobClaim {
 
 impl ArmJob {
     pub(super) fn card(&self) -> JobCard {
-        self.card.locked().clone()
+        let card = self.card.locked().clone();
+        JobCard {
+            left_s: card.left_s(),
+            ..card
+        }
     }
 
     pub(super) fn update(&self, change: impl FnOnce(&mut JobCard)) {
@@ -102,6 +116,7 @@ impl ArmJob {
         self.update(|card| {
             card.state = state;
             card.eta_s = 0.0;
+            card.has_later_motions = false;
         });
         *self.ended.locked() = Some(now);
         self.reply.send_replace(Some(Arc::new(reply)));

@@ -53,7 +53,7 @@ impl AttachedArm {
             state: card.state,
             done: card.done,
             of: card.of,
-            eta_s: card.eta_s,
+            eta_s: card.left_s.unwrap_or_default(),
         })
     }
 

@@ -133,7 +133,23 @@ impl JobContext {
             seen_stops: self.seen_stops,
             cancelled: CancellationToken::new(),
         };
-        on_planner(watch, plan).await
+        let before = self.job.card();
+        let planned = on_planner(watch, plan).await;
+        self.job.update(|card| card.ends_planning(&before));
+        planned
+    }
+
+    /// Carries out a plan on the way to what the job counts, which it does none of.
+    pub(super) async fn run_uncounted(
+        &self,
+        scene: &Arc<Scene>,
+        permit: MotionPermit,
+        plan: &Plan,
+    ) -> Result<CompletedMotion, JobError> {
+        self.job.update(|card| card.is_uncounted = true);
+        let done = self.run(scene, permit, plan).await;
+        self.job.update(|card| card.is_uncounted = false);
+        done
     }
 
     /// Judges a plan and carries it out to its end.
@@ -183,11 +199,14 @@ impl JobContext {
             return Err(JobError::Journal(why));
         }
         match outcome {
-            Ok(MotionOutcome::Reached { visits, off_rad }) => Ok(CompletedMotion {
-                visits,
-                off_rad,
-                arm_time_s,
-            }),
+            Ok(MotionOutcome::Reached { visits, off_rad }) => {
+                self.job.update(|card| card.ends_motion(plan));
+                Ok(CompletedMotion {
+                    visits,
+                    off_rad,
+                    arm_time_s,
+                })
+            }
             Ok(MotionOutcome::Stopped(report)) => Err(JobError::Stopped(Box::new(report), drawn)),
             Ok(MotionOutcome::Refused(why)) => Err(Refusal::from(why).into()),
             Ok(MotionOutcome::Faulted(why)) => Err(JobError::Faulted(why)),
@@ -279,7 +298,7 @@ struct PlanningWatch {
 impl plan::PlanObserver for PlanningWatch {
     fn progress(&self, done: usize, of: usize) {
         if let Some(job) = &self.job {
-            job.update(|card| (card.done, card.of) = (done, of));
+            job.update(|card| card.plans(done, of));
         }
     }
 
@@ -494,7 +513,7 @@ where
         "job",
         JobCard {
             state,
-            eta_s: 0.0,
+            left_s: Some(0.0),
             ..card
         },
     );
@@ -610,9 +629,9 @@ pub(super) fn look(seat: &AttachedArm, job: &ArmJob) {
     job.update(|card| {
         if matches!(card.state, "moving" | "held") {
             card.state = if held { "held" } else { "moving" };
-            card.done = progress
-                .item
-                .map_or(card.done, |item| card.done_before + item);
+            if let Some(item) = progress.item.filter(|_| !card.is_uncounted) {
+                card.done = card.done_before + item;
+            }
             card.eta_s = plan::PERIOD.as_secs_f64() * left as f64;
         }
     });

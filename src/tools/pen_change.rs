@@ -232,10 +232,13 @@ impl JobContext {
             self.job.update(|card| {
                 (card.done_before, card.of) = (part.earlier.len(), plan.strokes.len());
                 card.done = card.done_before;
+                card.has_later_motions = true;
             });
             drawn.arm_time_s += self.attend(scene, &parts, turn).await?;
             self.measure_change(scene, next).await?;
             part.later = later_strokes(&parts, turn);
+            let is_last = turn + 1 == parts.len();
+            self.job.update(|card| card.has_later_motions = !is_last);
             self.entry.begins_part(part.clone());
             let (done, strokes) = self.draw_part(scene, next, plan.strokes.len()).await?;
             drawn.arm_time_s += done.arm_time_s;
@@ -305,7 +308,7 @@ impl JobContext {
         let plan = self
             .plan(move |watch| plan::go_to(&planned, &start.position_rad, &[attended_rad], watch))
             .await?;
-        let done = self.run(&mounted, permit, &plan).await?;
+        let done = self.run_uncounted(&mounted, permit, &plan).await?;
         Ok(done.arm_time_s)
     }
 

@@ -82,7 +82,7 @@ impl JobContext {
         let plan = self
             .plan(move |watch| plan::probe(&mounted, &start.position_rad, at_mm, pen, watch))
             .await?;
-        let done = self.run(scene, permit, &plan).await?;
+        let done = self.run_uncounted(scene, permit, &plan).await?;
         Ok(match done.visits.first() {
             Some(felt) if felt.kind == VisitKind::Contact => {
                 longer_mm(scene, pen, &felt.position_rad)

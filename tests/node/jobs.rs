@@ -574,6 +574,26 @@ fn a_tool_call_says_whose_drawing_it_displaces() {
     );
 }
 
+/// Planned strokes were told as drawn ones, and what was done whole as done by half.
+#[test]
+fn counts_are_of_what_was_done() {
+    let bench = Bench::at_test_rate();
+    let counts = |tool: &str, arguments: &str| {
+        let (_, told) = bench.call(&[tool, arguments]);
+        let job = &told["job"];
+        let number = |key: &str| job[key].as_u64().unwrap_or_else(|| panic!("{told:#}"));
+        (number("done"), number("of"))
+    };
+    assert_eq!(
+        counts("stroke", r#"{"scene":"short","plan":"abc"}"#),
+        (0, 2)
+    );
+    let (done, of) = counts("align", "{}");
+    assert!(done == of && of > 2, "{done} of {of}");
+    assert_eq!(counts("stroke", STROKE), (2, 2));
+    assert_eq!(counts("reset", "{}"), (2, 2));
+}
+
 /// Goes on, or begins where nothing was drawn, until the drawing is done; faults of a machine that
 /// is too busy are reset.
 fn insist(bench: &Bench, served: &Served) {

@@ -37,6 +37,10 @@ pub(super) async fn align(errand: JobContext, scene: Arc<Scene>) -> Result<Reply
         let at_mm = stroke.points_mm.first().copied()?;
         Some((stroke.source.as_str(), at_mm))
     });
+    errand.job.update(|card| {
+        (card.done, card.of) = (0, strokes.len());
+        card.has_later_motions = true;
+    });
     let rests = rests::stand(&errand, &scene, over).await?;
     let plan = draw(&errand, &scene, &strokes).await?;
     if !has_camera {
@@ -116,7 +120,8 @@ async fn draw(
     let away = errand
         .plan(move |watch| plan::go_to(&planned, &start.position_rad, &poses, watch))
         .await?;
-    errand.run(scene, permit, &away).await?;
+    errand.job.update(|card| card.has_later_motions = false);
+    errand.run_uncounted(scene, permit, &away).await?;
     Ok(plan)
 }
 

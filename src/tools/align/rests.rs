@@ -37,7 +37,7 @@ pub(super) async fn stand(
     let plan = errand
         .plan(move |watch| plan::visit(&planned, &start.position_rad, &visits, watch))
         .await?;
-    let done = errand.run(scene, permit, &plan).await?;
+    let done = errand.run_uncounted(scene, permit, &plan).await?;
     let stood = |item: usize| {
         let mut spans = plan.trajectory.spans.iter();
         let span = spans.find(|span| span.kind == SpanKind::Dwell && span.item == Some(item))?;

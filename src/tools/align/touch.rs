@@ -32,6 +32,10 @@ pub(super) async fn align(errand: JobContext, scene: Arc<Scene>) -> Result<Reply
     may_feel(&scene, &store)?;
     errand.seat.place_sheet(&scene);
     let places = places(&scene);
+    errand.job.update(|card| {
+        (card.done, card.of) = (0, places.len());
+        card.has_later_motions = true;
+    });
     // Proposed once: who does not accept it wants the sheet felt all the same.
     if !is_sag_open(&store)? {
         // There and back: each place at both heights, and come to from another side.
@@ -48,12 +52,11 @@ pub(super) async fn align(errand: JobContext, scene: Arc<Scene>) -> Result<Reply
         ..reading::session(&errand.node, &errand.seat, &scene).map_err(JobError::Said)?
     };
     for (index, place) in places.iter().enumerate() {
+        errand
+            .job
+            .update(|card| (card.done_before, card.done) = (index, index));
         for _ in 0..TOUCHES {
-            let felt = PlacesFelt {
-                places: index,
-                of: places.len(),
-            };
-            let joints_rad = match probe(&errand, &scene, place, felt).await? {
+            let joints_rad = match probe(&errand, &scene, place).await? {
                 ProbeOutcome::Contact(joints_rad) => joints_rad,
                 missed => {
                     let said = missed_words(&scene, place, &missed);
@@ -71,6 +74,7 @@ pub(super) async fn align(errand: JobContext, scene: Arc<Scene>) -> Result<Reply
             });
         }
     }
+    errand.job.update(|card| card.done = card.of);
     let assessed = keep(store, &session, &scene).await?;
     let found = AlignmentResult {
         points: points(&scene, &session, &places, Some(&assessed)),
@@ -148,28 +152,17 @@ enum ProbeOutcome {
     Nothing,
 }
 
-/// Progress of the whole, of which each touch is a motion of its own.
-#[derive(Clone, Copy)]
-struct PlacesFelt {
-    places: usize,
-    of: usize,
-}
-
 async fn probe(
     errand: &JobContext,
     scene: &Arc<Scene>,
     place: &ProbeTarget,
-    felt: PlacesFelt,
 ) -> Result<ProbeOutcome, JobError> {
     let permit = errand.ask(scene)?;
     let (planned, start, at_mm) = (Arc::clone(scene), errand.start()?, place.at_mm);
     let plan = errand
         .plan(move |watch| plan::probe(&planned, &start.position_rad, at_mm, 0, watch))
         .await?;
-    errand.job.update(|card| {
-        (card.done_before, card.done, card.of) = (felt.places, felt.places, felt.of);
-    });
-    let done = errand.run(scene, permit, &plan).await?;
+    let done = errand.run_uncounted(scene, permit, &plan).await?;
     Ok(match done.visits.first() {
         Some(felt) if felt.kind == VisitKind::Contact => ProbeOutcome::Contact(felt.position_rad),
         Some(felt) => ProbeOutcome::EarlyContact(felt.position_rad),
