@@ -14,8 +14,8 @@ use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CallToolResponse, ClientCapabilities,
     ClientJsonRpcMessage, ClientRequest, CompleteRequestMethod, CompleteRequestParams,
     CompleteResult, CompletionInfo, CustomRequest, CustomResult, DiscoverResult, ErrorCode,
-    GetPromptRequestMethod, GetPromptRequestParams, GetPromptResponse, InitializeRequestParams,
-    InitializeResult, ListPromptsRequestMethod, ListPromptsResult,
+    GetPromptRequestMethod, GetPromptRequestParams, GetPromptResponse, Implementation,
+    InitializeRequestParams, InitializeResult, ListPromptsRequestMethod, ListPromptsResult,
     ListResourceTemplatesRequestMethod, ListResourceTemplatesResult, ListResourcesRequestMethod,
     ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestMethod,
     ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, RequestId,
@@ -150,7 +150,10 @@ impl McpHandler {
     }
 
     fn caller(&self, context: &RequestContext<RoleServer>) -> ToolCaller {
-        let client = context.client_info();
+        // Of a client that did not introduce itself the library tells its own name.
+        let client = context
+            .client_info()
+            .filter(|client| *client != Implementation::from_build_env());
         let header = |name: &str| {
             let parts = context.extensions.get::<http::request::Parts>()?;
             let value = parts.headers.get(name)?;

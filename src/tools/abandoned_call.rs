@@ -10,14 +10,14 @@ use super::RemoteCallWatch;
 use super::reply::Reply;
 use base::lock::MutexExt;
 use base::wording::duration;
-use permit::{ActorRank, StopLatch};
+use permit::{ActorRank, PermitError, StopLatch};
 
 /// A call that its client cancelled, timed out or hung up on.
 #[derive(Clone, Debug)]
 pub(super) struct AbandonedCall {
     job: String,
-    /// Name and version of the client, as it introduced itself.
-    client: String,
+    /// Name and version of the client, if it introduced itself.
+    client: Option<String>,
     waited: Duration,
 }
 
@@ -50,10 +50,9 @@ impl LastAbandoned {
 impl AttachedArm {
     /// Stops the arm for a client that stopped waiting, and remembers which.
     pub(super) fn abandon(&self, job: &str, waited: Duration, watch: &RemoteCallWatch) {
-        let unnamed = || "of no name".to_owned();
         let call = AbandonedCall {
             job: job.to_owned(),
-            client: watch.client.clone().unwrap_or_else(unnamed),
+            client: watch.client.clone(),
             waited,
         };
         // The latch and its reason are seen together; a note that would have to wait follows the stop.
@@ -90,15 +89,36 @@ impl AttachedArm {
             .hint("give the client a longer timeout, or let the node answer sooner (`answer_within_s` of its file): the motion then goes on as a job")
     }
 
-    /// Adds to a refusal for a stop which client it was for.
+    /// Says in a refusal for a stop which client it was for, or that the arm's torque was taken off.
     pub(super) fn told_for_whom(&self, reply: Reply) -> Reply {
+        let is_operators =
+            self.permits().latched() == Some(StopLatch::Stopped(ActorRank::Operator));
+        if is_operators && !self.motion.snapshot().energised {
+            let by_operator = "stopped by an operator";
+            let text = reply
+                .text
+                .replace(by_operator, &format!("{by_operator} and its torque is off"));
+            return Reply {
+                text: text.clone(),
+                ..reply
+            }
+            .with("message", text);
+        }
         match self
             .stopped_for()
             .filter(|_| reply.code() == Some("needs_reset"))
         {
-            Some(call) => reply
-                .with_more_words(&call.to_others())
-                .with("client_left", call.figures()),
+            Some(call) => {
+                let by_call = PermitError::Stopped(ActorRank::Planner).to_string();
+                let by_client = format!("{}; call `reset` first", call.to_others());
+                let text = reply.text.replace(&by_call, &by_client);
+                Reply {
+                    text: text.clone(),
+                    ..reply
+                }
+                .with("message", text)
+                .with("client_left", call.figures())
+            }
             None => reply,
         }
     }
@@ -106,18 +126,22 @@ impl AttachedArm {
 
 impl AbandonedCall {
     fn to_its_client(&self) -> String {
+        let named = self.client.as_ref().map(|name| format!(" ({name})"));
         format!(
-            "your client ({}) stopped waiting after {}",
-            self.client,
+            "your client{} stopped waiting after {}",
+            named.unwrap_or_default(),
             duration(self.waited)
         )
     }
 
     /// Returns it in words for other callers.
     pub(super) fn to_others(&self) -> String {
+        let client = match &self.client {
+            Some(name) => format!("the client {name}"),
+            None => "a client that gave no name".to_owned(),
+        };
         format!(
-            "it was stopped because the client {} stopped waiting for {} after {}",
-            self.client,
+            "it was stopped because {client} stopped waiting for {} after {}",
             self.job,
             duration(self.waited)
         )

@@ -487,6 +487,8 @@ fn a_held_motion_goes_on_and_torque_goes_off_only_at_a_standstill() {
         assert_eq!(caller.exit_code(), Some(1));
         let (_, refused) = call(&bench, &served.url, &["stroke", r#"{"scene":"long"}"#]);
         assert_eq!(refused["code"], "needs_reset", "{refused:#}");
+        let words = refused["message"].as_str().unwrap();
+        assert!(words.contains("and its torque is off"), "{words}");
         assert_eq!(verb(&["reset"]), Some(0));
     });
 }

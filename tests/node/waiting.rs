@@ -273,6 +273,38 @@ fn until_told(ask: impl Fn() -> String, words: &str) -> String {
     until(ask, |text| text.contains(words))
 }
 
+/// The protocol library's own name was taken for that of a client which gave none, and a tool call was blamed as well.
+#[test]
+fn a_client_that_gave_no_name_is_given_none() {
+    let bench = Bench::at_test_rate();
+    bench.scene("long", &support::scene("long", &long_lines()));
+    let served = bench.serve(&["--state", &bench.state()]);
+    let call = |tool: &str, arguments: &Value| text_of(&served, STREAMS, tool, arguments);
+    let host = served.host();
+    let sent = call_body(2, "stroke", &json!({"scene": "long"}));
+    let mut stream = std::net::TcpStream::connect(&host).unwrap();
+    let request = format!(
+        "POST /mcp HTTP/1.1\r\nHost: {host}\r\n{STREAMS}Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{sent}",
+        sent.len()
+    );
+    stream.write_all(request.as_bytes()).unwrap();
+    until(
+        || call("sense", &json!({})),
+        |text| text.contains("stroke, moving") && !text.contains("moving, 0 of"),
+    );
+    drop(stream);
+    let named = "it was stopped because a client that gave no name stopped waiting for job-1";
+    until_told(|| call("sense", &json!({})), named);
+    let refused = until_told(
+        || call("stroke", &json!({"scene": "short"})),
+        "call `reset` first",
+    );
+    assert!(
+        refused.contains(named) && !refused.contains("by a tool call"),
+        "{refused}"
+    );
+}
+
 /// One that cancels, and one whose connection ends while it waits.
 #[test]
 fn over_http_as_well_it_is_said_which_client_left_and_how_to_go_on() {
