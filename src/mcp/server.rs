@@ -216,7 +216,8 @@ pub fn unfit(request: &CustomRequest) -> ErrorData {
         let why = format!("the parameters of {method} do not fit");
         return ErrorData::invalid_params(why, None);
     }
-    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method.clone(), None)
+    let why = format!("unknown method `{method}`: a tool is called by `tools/call`");
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, why, None)
 }
 
 /// Returns a call as the library's message, from what is left of its own.
