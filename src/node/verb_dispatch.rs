@@ -223,7 +223,7 @@ fn enable(
 ) -> VerbReply {
     let scene = match node.scenes.scene(name, overlay) {
         Ok(scene) => scene,
-        Err(error) => return VerbReply::failed(error.to_string()),
+        Err(error) => return VerbReply::failed(node.listing_own_scenes(error).to_string()),
     };
     let (title, until) = (scene.title(), for_s.map(Duration::from_secs));
     match node.enable(&scene, arm, until) {

@@ -54,14 +54,14 @@ const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 /// A set has no more files for other pens.
 const SET_MAX: usize = 100;
 
-/// Similar names shown in an error.
+/// Names that an error lists; it counts the others.
 const NEAREST_MAX: usize = 12;
 
 /// Reason that a scene cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum SceneError {
     /// No scene, overlay or arm of that name.
-    #[error("there is no {what} `{name}`; valid: {}", valid.join(", "))]
+    #[error("there is no {what} `{name}`; valid: {}", nearest_words(valid))]
     Unknown {
         /// "scene", "overlay" or "arm".
         what: &'static str,
@@ -108,6 +108,22 @@ pub enum SceneError {
         /// Cause.
         source: DesignError,
     },
+}
+
+impl SceneError {
+    /// Leaves out of the scenes that are listed those that are not among `known`, which the arms at hand draw.
+    #[must_use]
+    pub fn listing_scenes(mut self, known: &[String]) -> Self {
+        if let Self::Unknown {
+            what: "scene",
+            valid,
+            ..
+        } = &mut self
+        {
+            valid.retain(|name| known.contains(name));
+        }
+        self
+    }
 }
 
 impl SceneLibrary {
@@ -348,7 +364,7 @@ impl SceneLibrary {
         let mut hash = blake3::Hasher::new();
         hash_part(&mut hash, text.as_bytes());
         let mut scene = self.overlaid(file, text, overlay, &mut hash)?;
-        let canvas = self.canvas(file, &scene)?;
+        let canvas = self.canvas(file, &scene, name.zip(overlay))?;
         if let Some(drawing) = &self.instead {
             drawing.apply_to(&mut scene.design);
             // What a caller draws on a canvas is no part of what a person enables.
@@ -409,15 +425,26 @@ impl SceneLibrary {
 
     /// The canvas that a scene is, with the caller's design on it. It is none for an operator's drawing, which is enabled
     /// on its own.
-    fn canvas(&self, file: &str, scene: &SceneFile) -> Result<Option<Canvas>, SceneError> {
+    fn canvas(
+        &self,
+        file: &str,
+        scene: &SceneFile,
+        overlaid: Option<(&str, &str)>,
+    ) -> Result<Option<Canvas>, SceneError> {
         let canvas = Canvas::of(scene).map_err(|problems| FileError {
             file: file.to_owned(),
             problems,
         })?;
         match (canvas, &self.instead) {
             (None, Some(_)) if self.is_of_caller => {
-                let what = "is no canvas: [design] has no `from_caller`";
-                Err(FileError::single(file, what).into())
+                let overlay = overlaid.filter(|(name, _)| self.head_of(name).is_canvas);
+                let what = match overlay {
+                    Some((_, overlay)) => format!(
+                        "overlay `{overlay}` has a design of its own, which takes the place of the caller's: leave the overlay out"
+                    ),
+                    None => "is no canvas: [design] has no `from_caller`".to_owned(),
+                };
+                Err(FileError::single(file, &what).into())
             }
             (Some(canvas), Some(drawing)) if self.is_of_caller => Ok(Some(Canvas {
                 design_hash: Some(*blake3::hash(&drawing.hashed()).as_bytes()),
@@ -768,8 +795,17 @@ fn hash_part(hash: &mut blake3::Hasher, part: &[u8]) {
 
 fn nearest(name: &str, mut valid: Vec<String>) -> Vec<String> {
     valid.sort_by_key(|known| strsim::damerau_levenshtein(known, name));
-    valid.truncate(NEAREST_MAX);
     valid
+}
+
+/// Lists the first names, and says how many more there are.
+fn nearest_words(valid: &[String]) -> String {
+    let shown = valid.iter().take(NEAREST_MAX).map(String::as_str);
+    let shown = shown.collect::<Vec<_>>().join(", ");
+    match valid.len().saturating_sub(NEAREST_MAX) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
 }
 
 #[cfg(test)]
@@ -789,6 +825,14 @@ mod tests {
         assert!(names.contains(&"fine".to_owned()), "{names:?}");
         assert!(!names.concat().contains(char::is_control), "{names:?}");
         assert!(library.scene("two\nlines", None).is_err());
+    }
+
+    #[test]
+    fn names_that_are_not_listed_are_counted() {
+        let valid: Vec<String> = (1..=15).map(|number| format!("scene{number}")).collect();
+        assert!(super::nearest_words(&valid).ends_with(", scene12 and 3 more"));
+        let few = valid.iter().take(12).cloned().collect::<Vec<_>>();
+        assert!(super::nearest_words(&few).ends_with(", scene12"));
     }
 
     #[test]

@@ -67,18 +67,37 @@ impl CallScene {
 
     /// The arguments as they are used: with the canvas that is meant, and without the text of an SVG.
     pub(super) fn understood(&self, order: &ToolContext<'_>) -> Map<String, Value> {
-        let mut understood = order.reading.understood.clone();
-        if self.design.is_some() {
-            understood.insert("scene".to_owned(), self.scene.name.as_str().into());
+        let canvas = self.design.is_some().then_some(self.scene.name.as_str());
+        order.understood_on(canvas)
+    }
+}
+
+impl ToolContext<'_> {
+    /// The arguments as they are used, on a canvas if one is meant.
+    fn understood_on(&self, canvas: Option<&str>) -> Map<String, Value> {
+        let mut understood = self.reading.understood.clone();
+        if let Some(canvas) = canvas {
+            understood.insert("scene".to_owned(), canvas.into());
         }
         if let Some(Value::String(svg)) = understood.get_mut("svg") {
             *svg = format!("<an SVG of {}>", count(svg.len(), "byte"));
         }
         understood
     }
-}
 
-impl ToolContext<'_> {
+    /// The arguments of a call whose design cannot be drawn: with the canvas that is meant, and no scene that nobody named.
+    pub(super) fn understood_undrawable(&self) -> Map<String, Value> {
+        let Ok(Some((kind, _))) = self.design() else {
+            return self.understood_on(None);
+        };
+        let canvas = self.canvas_name(kind).ok();
+        let mut understood = self.understood_on(canvas.as_deref());
+        if canvas.is_none() && !self.reading.given.contains_key("scene") {
+            understood.shift_remove("scene");
+        }
+        understood
+    }
+
     /// Returns the scene that a drawing is in.
     pub(super) fn drawing_scene(&self, seat: &AttachedArm) -> Result<CallScene, Box<Reply>> {
         match self.design()? {

@@ -16,7 +16,7 @@ use fleet::queue_desk::QueueDesk;
 use job::{AuditLog, JobStore, RetentionPolicy};
 use motion::MotionHandle;
 use permit::{ActorRank, PermitRegistry};
-use scene::{Scene, SceneLibrary};
+use scene::{Scene, SceneError, SceneLibrary};
 use vision::{ImageFrame, PlacedCamera};
 
 use super::abandoned_call::LastAbandoned;
@@ -411,9 +411,18 @@ impl Node {
         name: &str,
         overlay: Option<&str>,
     ) -> Result<Arc<Scene>, Refusal> {
-        let scene = self.scenes.scene(name, overlay)?;
+        let scene = self.scenes.scene(name, overlay);
+        let scene = scene.map_err(|error| self.listing_own_scenes(error))?;
         check_is_for(seat, &scene)?;
         Ok(scene)
+    }
+
+    /// An error that lists only scenes which the node's arms draw.
+    #[must_use]
+    pub fn listing_own_scenes(&self, error: SceneError) -> SceneError {
+        let arms = self.seats.iter().map(|seat| seat.motion.arm());
+        let arms: Vec<&str> = arms.map(|arm| arm.file.name.as_str()).collect();
+        error.listing_scenes(&self.scenes.scenes_for(&arms))
     }
 
     /// Returns the last self-test's measurements, on this arm or from before this node's start.

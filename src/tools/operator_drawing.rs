@@ -248,7 +248,8 @@ impl Node {
         design: &DesignReplacement,
     ) -> Result<ResolvedDrawing, UnresolvedDrawing> {
         let library = self.scenes.with_drawing(design.clone());
-        let scene = library.scene(&order.scene, order.overlay.as_deref())?;
+        let scene = library.scene(&order.scene, order.overlay.as_deref());
+        let scene = scene.map_err(|error| self.listing_own_scenes(error))?;
         let seat = self.arm_for(&scene, order.arm.as_deref())?;
         Ok(ResolvedDrawing::new(seat, scene))
     }

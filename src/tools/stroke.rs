@@ -33,7 +33,11 @@ async fn begin(order: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
         order.check_no_design_beside_resume()?;
         return resume::call(order, seat).await;
     }
-    let drawn = order.drawing_scene(seat)?;
+    let drawn = order.drawing_scene(seat).map_err(|refused| {
+        refused
+            .with("understood", order.understood_undrawable())
+            .boxed()
+    })?;
     let understood = drawn.understood(order);
     let reply = begin_in(order, seat, drawn).await;
     let reply = reply.unwrap_or_else(|refused| *refused);

@@ -36,6 +36,20 @@ fn serve(bench: &Bench, file: &str) -> Served {
     bench.serve(&["--config", &config, "--state", &bench.state()])
 }
 
+/// The canvas was said to be none, and the default scene to be what was understood.
+#[test]
+fn an_overlay_with_a_design_of_its_own_is_named() {
+    let bench = Bench::at_test_rate();
+    let (code, refused) = bench.call(&["stroke", r#"{"text":"hi","meta":"leaf"}"#]);
+    assert_eq!(code, 1, "{refused:#}");
+    let words = refused["message"].as_str().unwrap();
+    assert!(
+        words.contains("overlay `leaf` has a design of its own") && !words.contains("no canvas"),
+        "{words}"
+    );
+    assert_eq!(refused["understood"]["scene"], "canvas", "{refused:#}");
+}
+
 #[test]
 fn words_are_written_on_the_only_canvas_and_kept_with_the_job() {
     let bench = Bench::at_test_rate();
