@@ -235,6 +235,15 @@ impl JobJournal {
         self.write(&JournalRecord::new(RecordKind::Held).with("why", why))
     }
 
+    /// It waits for a pen, or at a pause: its state is this word until it goes on.
+    ///
+    /// # Errors
+    /// When this is not on the disk.
+    pub fn waits(&self, state: &str, why: &str) -> Result<(), JournalError> {
+        let record = JournalRecord::new(RecordKind::Held).with("why", why);
+        self.write(&record.with("state", state))
+    }
+
     /// A person allowed its plan.
     ///
     /// # Errors

@@ -56,7 +56,7 @@ pub struct PastJob {
     pub drawn: InkProgress,
     /// Line that may be drawn: nothing beyond it is.
     pub released_mm: f64,
-    /// `accepted`, `planning`, `moving`, `held`, then `reached`, `stopped`, `refused` or `faulted`.
+    /// `accepted`, `planning`, `moving`, `held`, `waiting_for_pen`, then `reached`, `stopped`, `refused` or `faulted`.
     pub state: String,
     /// Its outcome, in a sentence.
     pub message: String,
@@ -107,7 +107,11 @@ impl PastJob {
                 self.state_is("moving", true);
             }
             Some(RecordKind::Held) => {
-                "held".clone_into(&mut self.state);
+                // Journals of older nodes call every wait so.
+                self.state = match record.text("state").as_str() {
+                    "" => "held".to_owned(),
+                    state => state.to_owned(),
+                };
                 self.message = record.text("why");
             }
             Some(RecordKind::Passed) => self.drawn_is(record),

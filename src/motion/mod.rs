@@ -30,7 +30,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use tokio::sync::{oneshot, watch};
 
 use arm::ArmModel;
@@ -145,13 +145,17 @@ pub struct StopReport {
     /// `true` for an emergency stop: no lift, the arm stands where it is.
     pub emergency: bool,
     /// From the request to the first frame of the stop; `None` if the arm was not moving.
+    #[serde(serialize_with = "to_a_thousandth")]
     pub first_frame_ms: Option<f64>,
     /// From the request to standstill as read back, with its lift.
+    #[serde(serialize_with = "to_a_thousandth")]
     pub standstill_ms: Option<f64>,
     /// Part of that time in which the tip was lifted straight off the sheet; `None` without a lift.
+    #[serde(serialize_with = "to_a_thousandth")]
     pub lift_ms: Option<f64>,
     /// The fastest joint at the end, from where the joints were read to be; `None` where they were
     /// not.
+    #[serde(serialize_with = "to_a_thousandth")]
     pub speed_rad_s: Option<f64>,
     /// `true` if standstill was read back. Otherwise this stop is not a success.
     pub verified: bool,
@@ -160,6 +164,14 @@ pub struct StopReport {
     /// The reason why an emergency stop is not on the disk and lasts only as long as this process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_kept: Option<String>,
+}
+
+/// Writes a measurement as people read it: more digits are noise.
+#[expect(clippy::ref_option, reason = "serde calls it with a field")]
+fn to_a_thousandth<S: Serializer>(value: &Option<f64>, into: S) -> Result<S::Ok, S::Error> {
+    value
+        .map(|value| (value * 1e3).round() / 1e3)
+        .serialize(into)
 }
 
 impl StopReport {

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::operator_verb::VerbReply;
 use call::{Refusal, refusal};
-use plan::{self, JogIncrement};
+use permit::MotionPermit;
+use plan::{self, JogIncrement, Plan};
 use scene::Scene;
 use tools::{AttachedArm, Node, NodeJob};
 
@@ -132,11 +133,50 @@ pub(super) fn abort(node: &Node) {
 pub async fn step(node: &Arc<Node>, scene: &str, wanted: JogRequest) -> VerbReply {
     match stepped(node, scene, wanted).await {
         Ok(words) => VerbReply::done(words),
-        Err(why) => VerbReply::failed(format!("{why}; nothing moved on")),
+        Err(why) => VerbReply::failed(why),
     }
 }
 
+/// A step that is planned and has its job.
+struct PlannedStep {
+    job: NodeJob,
+    scene: Arc<Scene>,
+    permit: MotionPermit,
+    plan: Plan,
+}
+
 async fn stepped(node: &Arc<Node>, scene: &str, wanted: JogRequest) -> Result<String, Refusal> {
+    let step = planned(node, scene, wanted).await;
+    let step = step.map_err(|why| refusal!("{why}; nothing moved"))?;
+    let PlannedStep {
+        job,
+        scene,
+        permit,
+        plan,
+    } = step;
+    match job.run(&scene, permit, &plan).await {
+        Ok(()) => {
+            job.end("reached", "one step".to_owned()).await;
+            let stance = stance(node, &scene)?;
+            let [x, y, z] = stance.tip_mm;
+            Ok(format!(
+                "the tip is at {x:.2} {y:.2} {z:.2} mm, {:.2} mm over the sheet",
+                stance.height_mm
+            ))
+        }
+        // It says itself whether anything moved.
+        Err(short) => {
+            job.end(short.state, short.why.to_string()).await;
+            Err(short.why)
+        }
+    }
+}
+
+async fn planned(
+    node: &Arc<Node>,
+    scene: &str,
+    wanted: JogRequest,
+) -> Result<PlannedStep, Refusal> {
     if !wanted.is_fit() {
         return Err(refusal!("a step is {STEP_MAX} at the most"));
     }
@@ -156,21 +196,12 @@ async fn stepped(node: &Arc<Node>, scene: &str, wanted: JogRequest) -> Result<St
     });
     let plan = planned??;
     let job = NodeJob::begin(node, seat, JOG, &scene, seen_stops).await?;
-    match job.run(&scene, permit, &plan).await {
-        Ok(()) => {
-            job.end("reached", "one step".to_owned()).await;
-            let stance = stance(node, &scene)?;
-            let [x, y, z] = stance.tip_mm;
-            Ok(format!(
-                "the tip is at {x:.2} {y:.2} {z:.2} mm, {:.2} mm over the sheet",
-                stance.height_mm
-            ))
-        }
-        Err(short) => {
-            job.end(short.state, short.why.to_string()).await;
-            Err(short.why)
-        }
-    }
+    Ok(PlannedStep {
+        job,
+        scene,
+        permit,
+        plan,
+    })
 }
 
 /// The node's side: how the arm is.

@@ -18,11 +18,14 @@ use sim::ArmSimulator;
 /// millimetres on the sheet.
 ///
 /// # Errors
-/// The trajectory has no sample, the gate refuses it, or the arm did not reach its end.
+/// The scene's pens are changed by hand, the trajectory has no sample, the gate refuses it, or the arm did not reach its end.
 pub async fn carry_out(
     scene: &Arc<Scene>,
     trajectory: Trajectory,
 ) -> anyhow::Result<Vec<Vec<[f64; 2]>>> {
+    if scene.holder.is_by_hand() {
+        bail!("a person changed its pens, and a replay has nobody to change them");
+    }
     let trajectory = as_simulated(scene, trajectory)?;
     let start = trajectory.samples.first().context("nothing was sent")?;
     let simulator = ArmSimulator::new(&scene.arm, start);
@@ -57,4 +60,29 @@ fn as_simulated(scene: &Arc<Scene>, trajectory: Trajectory) -> anyhow::Result<Tr
     }
     gate::preview(scene, &trajectory)?;
     Ok(trajectory.without_leads())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use scene::SceneLibrary;
+
+    /// It told people to draw with the pen first, which leads nowhere.
+    #[tokio::test]
+    async fn pens_that_a_person_changed_are_not_replayed() -> anyhow::Result<()> {
+        let scene = SceneLibrary::new(None).scene("pens_by_hand", None)?;
+        let trajectory = Trajectory {
+            period: plan::PERIOD,
+            samples: vec![scene.rest_rad],
+            reached: Vec::new(),
+            spans: Vec::new(),
+        };
+        let refused = carry_out(&scene, trajectory).await.err();
+        let words = refused.map(|why| why.to_string()).unwrap_or_default();
+        assert!(
+            words.contains("a replay has nobody to change them"),
+            "{words}"
+        );
+        Ok(())
+    }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::job_list::unread;
 use super::operator_verb::{OperatorVerb, VerbReply};
 use super::running_nodes::NodeDescription;
 use super::{
@@ -173,7 +174,9 @@ fn pen(node: &Node, job: Option<&str>, confirmed: Option<usize>) -> VerbReply {
         format!("{job} on arm {arm} waits for {words}")
     };
     match (all.as_slice(), confirmed, job) {
-        ([], _, Some(job)) => VerbReply::failed(format!("{job} waits for no pen and at no pause")),
+        ([], _, Some(job)) => {
+            VerbReply::failed(idle(node, job, "waits for no pen and at no pause"))
+        }
         ([], Some(_), None) => VerbReply::failed("no job waits for a pen or at a pause"),
         ([], None, None) => VerbReply::done("no job waits for a pen or at a pause"),
         ([one], Some(pen), _) => match node.confirm_pen(&one.job, pen) {
@@ -189,12 +192,20 @@ fn pen(node: &Node, job: Option<&str>, confirmed: Option<usize>) -> VerbReply {
     }
 }
 
+/// Says that a job does not wait, or that there is none of that name.
+fn idle(node: &Node, job: &str, words: &str) -> String {
+    match job::past(&node.state, job) {
+        Err(error) => unread(&node.state, job, &error),
+        Ok(_) => format!("{job} {words}"),
+    }
+}
+
 /// The plans that wait, or one of them.
 fn pending(node: &Node, job: Option<&str>) -> VerbReply {
     let mut all = node.pending();
     all.retain(|pending| job.is_none_or(|job| pending.job == job));
     match (all.as_slice(), job) {
-        ([], Some(job)) => VerbReply::failed(format!("{job} does not wait for approval")),
+        ([], Some(job)) => VerbReply::failed(idle(node, job, "does not wait for approval")),
         ([], None) => VerbReply::done("nothing waits for approval"),
         ([one], _) => VerbReply {
             plan: Some(one.plan.clone()),

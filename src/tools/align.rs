@@ -19,11 +19,12 @@ use super::reply::Reply;
 use super::sheet_check;
 use super::stroke::rounded;
 use base::wording::{count, millimetres};
-use calib::{AlignedPoint, AlignmentResult, ResolutionClass};
+use calib::{AlignedPoint, AlignmentResult, CalibrationChange, ResolutionClass};
 use call::refusal;
 use motion::VisitReading;
 use plan::{self, VisitPoint, VisitTarget};
 use scene::{DrawingTrim, Order as DrawingOrder, Scene, SheetStroke};
+use serde_json::{Value, json};
 
 /// Distance from the sheet's edges to the visited corners.
 const INSET_MM: f64 = 8.0;
@@ -274,6 +275,11 @@ fn report(
     reply.text = format!("{}\n{words}", reply.text);
     reply.show(picture);
     reply
+}
+
+/// The size of a proposed change as data.
+fn change_json(change: CalibrationChange) -> Value {
+    json!({ "mm": rounded(change.mm), "deg": rounded(change.deg) })
 }
 
 /// Paints the ink that a simulated pen has drawn.

@@ -366,7 +366,7 @@ impl JobContext {
             scene: Arc::clone(scene),
             confirmed,
         });
-        let held = self.entry.held(&format!("it waits for {words}"));
+        let held = self.entry.waits(WAITING, &format!("it waits for {words}"));
         let heard = match held {
             Ok(()) => self.hear_confirmation(answer).await,
             Err(error) => Err(error.into()),

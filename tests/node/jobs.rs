@@ -574,6 +574,21 @@ fn a_tool_call_says_whose_drawing_it_displaces() {
     );
 }
 
+#[test]
+fn a_job_that_there_is_not_neither_waits_nor_does_not() {
+    let bench = Bench::at_test_rate();
+    let _served = bench.serve(&["--state", &bench.state()]);
+    for verb in ["approve", "pen"] {
+        let told = bench.run(&[verb, "job-99"]);
+        assert_ne!(told.status.code(), Some(0));
+        let told = String::from_utf8_lossy(&told.stderr).into_owned() + &text(&told);
+        assert!(
+            told.contains("there is no job \"job-99\""),
+            "{verb}: {told}"
+        );
+    }
+}
+
 /// Planned strokes were told as drawn ones, and what was done whole as done by half.
 #[test]
 fn counts_are_of_what_was_done() {

@@ -432,6 +432,7 @@ fn three_pens_are_asked_for_one_after_the_other() {
     assert_eq!(desk.until_awaited(), Some(1));
     let sensed = desk.call("sense", "{}");
     assert_eq!(sensed["job"]["state"], "waiting_for_pen", "{sensed:#}");
+    assert_eq!(desk.drawing()["state"], "waiting_for_pen");
     let awaited = sensed["job"]["waits_for"].as_str().unwrap();
     assert!(awaited.contains("1 of 3"), "{sensed:#}");
     // The answer to an equal call is the same job; it confirms nothing.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::super::motion_job::{JobContext, JobError};
-use super::{reading, rests};
+use super::{change_json, reading, rests};
 use crate::cameras::CameraCapture;
 use crate::reply::Reply;
 use crate::{AttachedArm, Node};
@@ -250,7 +250,7 @@ async fn propose(
         "pattern drawn and read: {}; {what}: proposed, and nothing is saved until an operator accepts it",
         fit.words()
     ))
-    .with("change", assessed.change);
+    .with("change", change_json(assessed.change));
     let words = report::assessment_text(&session, &assessed);
     Ok(super::report(errand, scene, &found, reply, &words))
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::add_findings;
+use super::{add_findings, change_json};
 use crate::calibration_check;
 use crate::cameras::CameraCapture;
 use crate::dispatch::ToolContext;
@@ -88,7 +88,7 @@ fn proposed(
     let reply = Reply::done(format!(
         "{what}: proposed; nothing moved, and nothing is saved until an operator accepts it"
     ))
-    .with("change", assessed.change);
+    .with("change", change_json(assessed.change));
     let mut reply = add_findings(&found, reply);
     reply.text = format!(
         "{}\n{}",

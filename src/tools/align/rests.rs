@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::super::motion_job::{JobContext, JobError};
-use super::{DWELL_S, reading};
+use super::{DWELL_S, change_json, reading};
 use crate::reply::Reply;
 use base::clock;
 use calib::{
@@ -77,7 +77,7 @@ pub(super) async fn propose(
         "{}: the pen would come to another height than it is sent. Nothing was touched yet; this is proposed, and nothing is saved until an operator accepts it; touched again without that, the sheet is felt as it is",
         fit.new_words().join("; ")
     ))
-    .with("change", assessed.change);
+    .with("change", change_json(assessed.change));
     let words = report::assessment_text(&session, &assessed);
     Ok(super::report(errand, scene, &found, reply, &words))
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::super::motion_job::{JobContext, JobError, tip_mm};
 use super::super::stroke::rounded;
-use super::{INSET_MM, reading, report, rests};
+use super::{INSET_MM, change_json, reading, report, rests};
 use crate::reply::Reply;
 use base::units::JointVector;
 use base::wording::{count, millimetres};
@@ -90,7 +90,7 @@ pub(super) async fn align(errand: JobContext, scene: Arc<Scene>) -> Result<Reply
         millimetres(assessed.change.mm, 2),
         assessed.change.deg
     );
-    let reply = Reply::done(message).with("change", assessed.change);
+    let reply = Reply::done(message).with("change", change_json(assessed.change));
     Ok(report(&errand, &scene, &found, reply, &found.describe()))
 }
 
