@@ -58,7 +58,7 @@ thread_local! {
 /// Returns a command whose program leaves more of a busy processor to those of tests in real time: these are this thread's if it holds
 /// a seat, and all that drive or are an arm on a port.
 pub(crate) fn behind_real_time(program: PathBuf, args: &[&str]) -> Command {
-    let is_on_port = |arg: &&str| matches!(*arg, "--port" | "--pty");
+    let is_on_port = |arg: &&str| matches!(*arg, "--port" | "--pty") || arg.starts_with("/dev/");
     if IS_IN_REAL_TIME.get() || args.iter().any(is_on_port) {
         return Command::new(program);
     }
