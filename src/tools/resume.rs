@@ -245,11 +245,14 @@ impl DisplacedDrawing {
         )
     }
 
-    /// Adds to the answer of another drawing that this one is given up for it, if it is.
+    /// Adds to the answer of another drawing that this one is given up for it, if it is, or will be once that has begun to draw.
     pub(super) fn told_in(&self, node: &Node, reply: Reply) -> Reply {
         let now = job::past(&node.state, &self.0.id);
-        if reply.is_error && now.is_ok_and(|past| past.settled.is_empty()) {
-            return reply;
+        if now.is_ok_and(|past| past.settled.is_empty()) {
+            return match reply.is_error {
+                true => reply,
+                false => reply.with_more_words(&self.warning()),
+            };
         }
         reply.with_more_words(&format!(
             "{}; it is given up for this drawing, and `resume` no longer goes on with it",

@@ -128,7 +128,7 @@ fn joints_moved_by_hand_are_saved_with_their_file_s_comments() {
     assert!(code == 0 && said.contains("SIGN FLIP"), "{said}");
 }
 
-/// What was accepted first could not be undone: `restore 1` writes it again.
+/// The first calibration could not be undone: `restore 1` writes it again.
 #[test]
 fn the_first_calibration_of_a_thing_is_undone() {
     let bench = Bench::at_test_rate();

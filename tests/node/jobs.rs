@@ -539,15 +539,21 @@ fn a_drawing_that_another_displaces_is_named_before_and_after() {
     );
 }
 
+/// Writes a drawing of a person's own, long enough to be stopped.
+fn house(bench: &Bench) -> String {
+    let lines = r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 40 20"><path d="M0 0H40M0 5H40M0 10H40M0 15H40M0 20H40"/></svg>"#;
+    let path = bench.path("house.svg");
+    std::fs::write(&path, lines).unwrap();
+    path.display().to_string()
+}
+
 /// A tool call displaced an operator's drawing without a word.
 #[test]
 fn a_tool_call_says_whose_drawing_it_displaces() {
     let bench = Bench::new();
-    let house = bench.path("house.svg");
-    let lines = r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 40 20"><path d="M0 0H40M0 5H40M0 10H40M0 15H40M0 20H40"/></svg>"#;
-    std::fs::write(&house, lines).unwrap();
+    let house = house(&bench);
     let served = bench.serve(&["--state", &bench.state()]);
-    let (left, told) = stopped_drawing(&bench, &house.display().to_string(), &["estop"]);
+    let (left, told) = stopped_drawing(&bench, &house, &["estop"]);
     // What is advised is what is allowed.
     assert!(
         told.contains("what is left: `steadyhand clear`, then `steadyhand reset`"),
@@ -572,6 +578,31 @@ fn a_tool_call_says_whose_drawing_it_displaces() {
         words.contains(&format!("{left}, which draws house.svg")) && words.contains("given up"),
         "{words}"
     );
+}
+
+/// A drawing was said to be given up for one that only waited for a person.
+#[test]
+fn a_drawing_is_not_given_up_for_one_that_has_not_begun() {
+    let bench = Bench::new();
+    let house = house(&bench);
+    let (config, state) = (bench.path("node.toml"), bench.state());
+    std::fs::write(&config, "require_approval = true\nanswer_within_s = 1\n").unwrap();
+    let served = bench.serve(&["--config", config.to_str().unwrap(), "--state", &state]);
+    let (left, _) = stopped_drawing(&bench, &house, &["stop"]);
+    assert_eq!(bench.run(&["reset"]).status.code(), Some(0));
+    let began = Instant::now();
+    while newest_job(&bench)["state"] != "reached" {
+        assert!(began.elapsed() < PATIENCE, "it is never at rest");
+        sleep(Duration::from_millis(50));
+    }
+    let (_, waits) = call(&bench, &served, "stroke", STROKE);
+    assert_eq!(waits["job"]["state"], "held", "{waits:#}");
+    let words = waits["message"].as_str().unwrap();
+    assert!(
+        words.contains(&format!("{left}, which draws house.svg")) && !words.contains("given up"),
+        "{words}"
+    );
+    assert_eq!(call(&bench, &served, "stop", "{}").1["success"], true);
 }
 
 #[test]
