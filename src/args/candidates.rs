@@ -58,8 +58,9 @@ impl CandidateReading {
         }
     }
 
-    fn cut() -> Self {
-        Self::flawed(ParsedValue::Null, FormRepairs::default(), TextFlaw::Cut)
+    /// A text of which nothing could be read.
+    pub(super) fn unread(flaw: TextFlaw) -> Self {
+        Self::flawed(ParsedValue::Null, FormRepairs::default(), flaw)
     }
 
     pub(super) fn flawed(node: ParsedValue, forms: FormRepairs, flaw: TextFlaw) -> Self {
@@ -88,19 +89,11 @@ impl CandidateReading {
 /// All readings of `text`; never none: the last resort is [`TextFlaw::NoArguments`].
 pub(super) fn of_text(text: &str) -> Vec<CandidateReading> {
     if text.len() > TEXT_BYTES_MAX {
-        return vec![CandidateReading::flawed(
-            ParsedValue::Null,
-            FormRepairs::default(),
-            TextFlaw::TooLong,
-        )];
+        return vec![CandidateReading::unread(TextFlaw::TooLong)];
     }
     let mut found = at_depth(text, 0);
     if found.is_empty() {
-        found.push(CandidateReading::flawed(
-            ParsedValue::Null,
-            FormRepairs::default(),
-            TextFlaw::NoArguments,
-        ));
+        found.push(CandidateReading::unread(TextFlaw::NoArguments));
     }
     found
 }
@@ -112,11 +105,7 @@ fn at_depth(text: &str, depth: usize) -> Vec<CandidateReading> {
         return vec![CandidateReading::of_node(ParsedValue::Null)];
     }
     if parsed_value::is_lost_payload(text) {
-        return vec![CandidateReading::flawed(
-            ParsedValue::Null,
-            FormRepairs::default(),
-            TextFlaw::PayloadLost,
-        )];
+        return vec![CandidateReading::unread(TextFlaw::PayloadLost)];
     }
     match strict::parse(text) {
         Some(ParsedValue::Text(inner)) => inside(&inner, depth, FormRepair::TextInText),
@@ -138,29 +127,17 @@ fn inside(inner: &str, depth: usize, form: FormRepair) -> Vec<CandidateReading> 
 
 fn tolerantly(text: &str, depth: usize) -> Vec<CandidateReading> {
     if has_many_comments(text) {
-        return vec![CandidateReading::flawed(
-            ParsedValue::Null,
-            FormRepairs::default(),
-            TextFlaw::TooManyComments,
-        )];
+        return vec![CandidateReading::unread(TextFlaw::TooManyComments)];
     }
     if super::heuristics::is_template(text) {
-        return vec![CandidateReading::flawed(
-            ParsedValue::Null,
-            FormRepairs::default(),
-            TextFlaw::Template,
-        )];
+        return vec![CandidateReading::unread(TextFlaw::Template)];
     }
     if text.bytes().all(|b| b == b'`') {
-        return vec![CandidateReading::cut()];
+        return vec![CandidateReading::unread(TextFlaw::Cut)];
     }
     match strip_wrappers::strip_wrapper(text) {
         Err(flaw) => {
-            return vec![CandidateReading::flawed(
-                ParsedValue::Null,
-                FormRepairs::default(),
-                flaw,
-            )];
+            return vec![CandidateReading::unread(flaw)];
         }
         Ok(Some(peeled)) => {
             let mut found = inside(&peeled.text, depth, peeled.form);
@@ -348,9 +325,9 @@ fn whole(text: &str) -> Vec<CandidateReading> {
             TextFlaw::Garbled,
         )];
     }
-    let garbled = text.contains('{').then(|| {
-        CandidateReading::flawed(ParsedValue::Null, FormRepairs::default(), TextFlaw::Garbled)
-    });
+    let garbled = text
+        .contains('{')
+        .then(|| CandidateReading::unread(TextFlaw::Garbled));
     garbled.into_iter().collect()
 }
 

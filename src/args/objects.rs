@@ -25,11 +25,7 @@ pub(super) fn find(text: &str) -> Vec<CandidateReading> {
         return Vec::new();
     };
     let Some(found) = object_at(text, first) else {
-        return vec![CandidateReading::flawed(
-            ParsedValue::Null,
-            FormRepairs::default(),
-            TextFlaw::Garbled,
-        )];
+        return vec![CandidateReading::unread(TextFlaw::Garbled)];
     };
     let (before, after) = (
         text.get(..first).unwrap_or_default(),

@@ -2,7 +2,7 @@
 
 use super::{
     form_repair::{FormRepair, FormRepairs},
-    limits::{COMMENTS_MAX, PAIRS_MAX},
+    limits::PAIRS_MAX,
     parsed_value::ParsedValue,
     quote::QuoteMatching,
     skipped::SkippedPlace,
@@ -141,9 +141,6 @@ pub(super) fn lines(text: &str) -> Option<UnbracketedPairs> {
     let mut loose = UnbracketedPairs::of(FormRepair::Lines);
     let (comments, lines): (Vec<&str>, Vec<&str>) =
         text.lines().partition(|line| line.trim().starts_with('#'));
-    if comments.len() > COMMENTS_MAX {
-        return None;
-    }
     for comment in comments {
         loose.forms.skip(comment, SkippedPlace::Remark);
     }

@@ -116,12 +116,16 @@ impl ReaderVocabulary {
 
     /// Returns whether a value asks for a dry run.
     pub(super) fn asks_for_dry_run(&self, value: &FoldedText) -> bool {
-        self.dry_run.is_in(value) || self.dry_run_values.contains(&value.phrase())
+        self.dry_run.is_in(value) || self.is_dry_run_value(value)
+    }
+
+    fn is_dry_run_value(&self, value: &FoldedText) -> bool {
+        self.dry_run_values.contains(&value.phrase())
     }
 
     /// Returns whether words beside arguments ask for a dry run, or deny something.
     pub(super) fn says_no(&self, words: &FoldedText) -> bool {
-        self.asks_for_dry_run(words) || self.dry_run.is_near(words) || self.negations.is_in(words)
+        self.dry_run.is_near(words) || self.is_dry_run_value(words) || self.negations.is_in(words)
     }
 
     /// Returns whether a text without arguments denies more than that there are any: `don't`, `not now`.
