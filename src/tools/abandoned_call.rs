@@ -95,14 +95,11 @@ impl AttachedArm {
             self.permits().latched() == Some(StopLatch::Stopped(ActorRank::Operator));
         if is_operators && !self.motion.snapshot().energised {
             let by_operator = "stopped by an operator";
-            let text = reply
-                .text
-                .replace(by_operator, &format!("{by_operator} and its torque is off"));
-            return Reply {
-                text: text.clone(),
-                ..reply
-            }
-            .with("message", text);
+            return reworded(
+                reply,
+                by_operator,
+                &format!("{by_operator} and its torque is off"),
+            );
         }
         match self
             .stopped_for()
@@ -111,17 +108,21 @@ impl AttachedArm {
             Some(call) => {
                 let by_call = PermitError::Stopped(ActorRank::Planner).to_string();
                 let by_client = format!("{}; call `reset` first", call.to_others());
-                let text = reply.text.replace(&by_call, &by_client);
-                Reply {
-                    text: text.clone(),
-                    ..reply
-                }
-                .with("message", text)
-                .with("client_left", call.figures())
+                reworded(reply, &by_call, &by_client).with("client_left", call.figures())
             }
             None => reply,
         }
     }
+}
+
+/// Returns a reply with other words for some of its own.
+fn reworded(reply: Reply, words: &str, others: &str) -> Reply {
+    let text = reply.text.replace(words, others);
+    Reply {
+        text: text.clone(),
+        ..reply
+    }
+    .with("message", text)
 }
 
 impl AbandonedCall {
