@@ -1,8 +1,8 @@
 //! Opens a node: its file, its scenes, its arms.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, bail};
 use nalgebra::Point3;
@@ -195,7 +195,18 @@ fn recorded(args: &NodeOptions, node: Node) -> anyhow::Result<Node> {
 pub fn own_temporary() -> anyhow::Result<PathBuf> {
     let users = users_temporary();
     disk::private_folder(&users)?;
-    Ok(users.join(std::process::id().to_string()))
+    Ok(users.join(own_name()))
+}
+
+/// Names this process among all that ever ran here: the system gives a process number again, and containers that share a
+/// temporary folder each have a process 1.
+fn own_name() -> &'static str {
+    static NAME: OnceLock<String> = OnceLock::new();
+    NAME.get_or_init(|| {
+        let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let since_epoch = since_epoch.unwrap_or_default();
+        format!("{}-{}", std::process::id(), since_epoch.as_micros())
+    })
 }
 
 /// Removes what this process keeps in its own temporary folder and nobody was told of: its state, and the folder itself unless it
@@ -206,7 +217,7 @@ pub fn end_temporary() {
     if disk::check_private(&users).is_err() {
         return;
     }
-    let own = users.join(std::process::id().to_string());
+    let own = users.join(own_name());
     // None of these need be there.
     let _ = std::fs::remove_dir_all(own.join("state"));
     let _ = std::fs::remove_dir(&own);
@@ -229,9 +240,10 @@ fn is_left_over(folder: &std::fs::DirEntry) -> bool {
     let changed = folder.metadata().and_then(|about| about.modified());
     let age = changed.ok().and_then(|at| at.elapsed().ok());
     let name = folder.file_name().to_string_lossy().into_owned();
+    let process = name.split('-').next().unwrap_or_default();
     age.is_some_and(|age| age > PICTURES_KEPT)
-        && name.parse::<u32>().is_ok()
-        && !Path::new("/proc").join(&name).exists()
+        && process.parse::<u32>().is_ok()
+        && !Path::new("/proc").join(process).exists()
 }
 
 /// The folder of this user in the system's temporary one, where anybody may have made one of that name.

@@ -229,6 +229,31 @@ fn a_practice_run_leaves_only_the_pictures_that_it_has_named() {
     assert_eq!(of_processes(&temporary), Vec::<PathBuf>::new());
 }
 
+/// The system gives a process number again, and a process that was killed has removed nothing.
+#[test]
+fn a_practice_run_takes_nothing_from_a_killed_process_of_its_number() {
+    let bench = Bench::at_test_rate();
+    let state = bench.state();
+    let (code, drawn) = bench.call(&["stroke", r#"{"scene":"short"}"#, "--state", &state]);
+    assert_eq!(code, 0, "{drawn:#}");
+    let user = rustix::process::geteuid().as_raw();
+    let binary = support::binary();
+    let line = format!(
+        "left=$TMPDIR/steadyhand-{user}/$$; mkdir -p -m 700 $TMPDIR/steadyhand-{user} $left; cp -r {state} $left/state; exec {} --scenes {} draw --resume",
+        binary.display(),
+        bench.path("scenes").display()
+    );
+    let run = Command::new("sh")
+        .args(["-c", &line])
+        .env("TMPDIR", bench.path("."))
+        .env("XDG_RUNTIME_DIR", bench.path("run"))
+        .env_remove("STATE_DIRECTORY")
+        .env_remove("RUNTIME_DIRECTORY")
+        .output()
+        .unwrap();
+    check(&words(&run), &["no drawing was left half done"], &[]);
+}
+
 #[test]
 fn a_refused_argument_ends_with_the_shortest_call_that_works() {
     let bench = Bench::at_test_rate();
