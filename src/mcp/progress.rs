@@ -107,7 +107,9 @@ impl SentProgress {
     ) -> ProgressNotificationParam {
         let done = self.rise(progress.done);
         let mut notice = ProgressNotificationParam::new(token.clone(), done);
-        notice.total = progress.total.filter(|total| total.is_finite());
+        // What waits at its end goes on to rise, and is never more than all.
+        let total = progress.total.filter(|total| total.is_finite());
+        notice.total = total.map(|total| total.max(done));
         notice.message = Some(progress.message).filter(|message| !message.is_empty());
         notice
     }
@@ -127,7 +129,9 @@ impl SentProgress {
 
 #[cfg(test)]
 mod tests {
-    use super::SentProgress;
+    use rmcp::model::{NumberOrString, ProgressToken};
+
+    use super::{CallProgress, SentProgress};
 
     #[test]
     fn each_notice_is_greater_than_the_last() {
@@ -136,6 +140,20 @@ mod tests {
         let sent: Vec<f64> = said.into_iter().map(|done| wire.rise(done)).collect();
         assert!(sent.is_sorted_by(|a, b| a < b), "{sent:?}");
         assert!(sent.iter().all(|done| *done <= 3.0), "{sent:?}");
+    }
+
+    #[test]
+    fn what_waits_at_its_end_is_never_more_than_all() {
+        let mut wire = SentProgress::default();
+        for _ in 0..3 {
+            let progress = CallProgress {
+                done: 2.0,
+                total: Some(2.0),
+                ..CallProgress::default()
+            };
+            let notice = wire.notice(&ProgressToken(NumberOrString::Number(1)), progress);
+            assert!(notice.total >= Some(notice.progress), "{notice:?}");
+        }
     }
 
     #[test]
