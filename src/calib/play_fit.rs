@@ -493,26 +493,44 @@ impl FitRound {
         for _ in 0..ROUNDS {
             round.improve(equations, kept)?;
         }
-        let (design, _) = round.linear(equations, kept);
-        round.normal = Self::weighted(equations, kept, &design).tr_mul(&design)
-            + DMatrix::from_diagonal(&round.prior);
+        let (design, rest) = round.linear(equations, kept);
+        (round.normal, _) = round.normal_equations(equations, kept, &design, &rest);
         Ok(round)
     }
 
-    fn weighted(equations: &PlayEquations, kept: &[usize], design: &DMatrix<f64>) -> DMatrix<f64> {
-        DMatrix::from_fn(design.nrows(), design.ncols(), |row, column| {
-            design[(row, column)] / equations.rows[kept[row]].weighed_mm.powi(2)
-        })
+    /// Returns the normal matrix and its right side. A reading tells of two strokes and of the sheet: most of its row is zero.
+    fn normal_equations(
+        &self,
+        equations: &PlayEquations,
+        kept: &[usize],
+        design: &DMatrix<f64>,
+        rest: &DVector<f64>,
+    ) -> (DMatrix<f64>, DVector<f64>) {
+        let mut normal = DMatrix::from_diagonal(&self.prior);
+        let mut right = DVector::zeros(self.x.len());
+        for (index, row) in kept.iter().enumerate() {
+            let weight = 1.0 / equations.rows[*row].weighed_mm.powi(2);
+            let of = design.row(index);
+            let told = of.iter().copied().enumerate();
+            let told: Vec<(usize, f64)> = told.filter(|(_, change)| *change != 0.0).collect();
+            for (a, of_a) in &told {
+                let weighed = of_a * weight;
+                right[*a] += weighed * rest[index];
+                for (b, of_b) in &told {
+                    normal[(*a, *b)] += weighed * of_b;
+                }
+            }
+        }
+        (normal, right)
     }
 
     /// Solves once with the joints' sides as they are by the present plays.
     fn improve(&mut self, equations: &PlayEquations, kept: &[usize]) -> Result<(), PlayFitError> {
         let (design, rest) = self.linear(equations, kept);
-        let weighted = Self::weighted(equations, kept, &design);
-        self.normal = weighted.tr_mul(&design) + DMatrix::from_diagonal(&self.prior);
+        let (normal, mut right) = self.normal_equations(equations, kept, &design, &rest);
+        self.normal = normal;
         // The first unknowns change the plays that the sides were made with.
         let joints = self.moving.len();
-        let mut right = weighted.tr_mul(&rest);
         for index in 0..joints {
             right[index] -= self.prior[index] * self.halves_deg[self.moving[index]];
         }
