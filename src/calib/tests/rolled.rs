@@ -4,7 +4,7 @@ use nalgebra::{Isometry3, Point3, Translation3, UnitQuaternion, Vector3};
 
 use super::Chance;
 use super::kept::{hand, session};
-use super::{COVERED_RUNS, covered, seldom};
+use super::{covered, covered_runs, seldom};
 use crate::*;
 use scene::{Scene, SceneLibrary, Surface};
 
@@ -70,7 +70,7 @@ fn its_predicted_covariance_covers_the_true_height_of_its_corners() {
     let (chance, bottle) = (&mut Chance(2), bottle());
     let truth = moved(&bottle.surface, 46.0);
     let mut hits = [0; 4];
-    for _ in 0..COVERED_RUNS {
+    for _ in 0..covered_runs() {
         let found = fit(&touches(chance, &truth, 1e-4)).unwrap();
         for (hits, at) in hits.iter_mut().zip(CORNERS) {
             let off_mm = truth.project(&found.surface.at(at).point_m).height_mm;
