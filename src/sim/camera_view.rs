@@ -251,7 +251,8 @@ impl PenRod {
         let (dx, dy) = (bx - ax, by - ay);
         let length2 = (dx * dx + dy * dy).max(1e-9);
         let along = (((x - ax) * dx + (y - ay) * dy) / length2).clamp(0.0, 1.0);
-        let far = (x - ax - along * dx).hypot(y - ay - along * dy);
+        let off = [x - ax - along * dx, y - ay - along * dy];
+        let far = (off[0] * off[0] + off[1] * off[1]).sqrt();
         let radius = self.radius_px[0] * (1.0 - along) + self.radius_px[1] * along;
         // Pens are sharpened: the first tenth is a cone.
         let radius = radius * (along * 10.0).min(1.0);

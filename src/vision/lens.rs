@@ -31,6 +31,9 @@ const NEAR_M: f64 = 1e-3;
 /// Rounds of undoing the lens; each gains a digit and more where the lens is a usual one.
 const ROUNDS: usize = 20;
 
+/// A shorter step than this, in focal lengths, ends them.
+const STEP_MIN: f64 = 1e-12;
+
 /// Largest distance from the middle, in focal lengths; beyond it the lens model folds over.
 const ASIDE_MAX: f64 = 4.0;
 
@@ -43,7 +46,7 @@ impl LensModel {
             return None;
         }
         let flat = [at_m.x / at_m.z, at_m.y / at_m.z];
-        if flat[0].hypot(flat[1]) > ASIDE_MAX {
+        if square(flat) > ASIDE_MAX * ASIDE_MAX {
             return None;
         }
         let [x, y] = self.bend(flat);
@@ -65,13 +68,13 @@ impl LensModel {
         for _ in 0..ROUNDS {
             let again = self.bend(flat);
             let next = [flat[0] + bent[0] - again[0], flat[1] + bent[1] - again[1]];
-            let step = (next[0] - flat[0]).hypot(next[1] - flat[1]);
+            let step2 = square([next[0] - flat[0], next[1] - flat[1]]);
             // NaN, too, ends it: what was found before is the best there is.
-            if !(step.is_finite() && next[0].hypot(next[1]) < ASIDE_MAX) {
+            if !(step2.is_finite() && square(next) < ASIDE_MAX * ASIDE_MAX) {
                 return flat;
             }
             flat = next;
-            if step < 1e-12 {
+            if step2 < STEP_MIN * STEP_MIN {
                 break;
             }
         }
@@ -80,13 +83,17 @@ impl LensModel {
 
     fn bend(&self, [x, y]: [f64; 2]) -> [f64; 2] {
         let [k1, k2, p1, p2, k3] = self.distortion;
-        let r2 = x * x + y * y;
+        let r2 = square([x, y]);
         let radial = 1.0 + r2 * (k1 + r2 * (k2 + r2 * k3));
         [
             x * radial + 2.0 * p1 * x * y + p2 * (r2 + 2.0 * x * x),
             y * radial + p1 * (r2 + 2.0 * y * y) + 2.0 * p2 * x * y,
         ]
     }
+}
+
+fn square([x, y]: [f64; 2]) -> f64 {
+    x * x + y * y
 }
 
 impl PlacedCamera {
