@@ -44,7 +44,7 @@ const PERIOD_S: f64 = 0.01;
 /// Cases where a million are asked for.
 fn cases() -> usize {
     let asked = std::env::var("STEADYHAND_CASES").ok();
-    asked.and_then(|text| text.parse().ok()).unwrap_or(10_000)
+    asked.and_then(|text| text.parse().ok()).unwrap_or(5_000)
 }
 
 /// SplitMix64, so that a failure comes again.

@@ -18,7 +18,7 @@ use steadyhand::vision::{
 };
 
 /// Pictures of a normal run, and the most that `STEADYHAND_CASES` is taken for.
-const PICTURES: u64 = 50;
+const PICTURES: u64 = 30;
 const PICTURES_MAX: u64 = 500;
 
 fn pictures() -> u64 {

@@ -221,8 +221,7 @@ impl Desk {
 
     /// The last job that draws, over or not.
     fn drawing(&self) -> Value {
-        let mut jobs = self.jobs().into_iter();
-        jobs.find(|job| job["tool"] == "stroke").unwrap_or_default()
+        last_drawing(&self.jobs())
     }
 
     /// The pen that is awaited, counted from 1, or the layer before which the drawing pauses.
@@ -233,22 +232,6 @@ impl Desk {
                 || told.contains(&format!("the drawing pauses here (layer `!layer-{of}`)"))
         };
         (1..=3).find(is_awaited)
-    }
-
-    /// Returns how far the drawing is: its layers, one behind the other. What was not planned yet is as far as the job that it
-    /// resumes.
-    fn position_mm(&self) -> f64 {
-        let jobs = self.jobs();
-        let mm = |job: &Value, name: &str| job[name].as_f64().unwrap_or_default();
-        let mut at = jobs.iter().find(|job| job["tool"] == "stroke");
-        while let Some(job) = at {
-            let total_mm = mm(job, "total_mm");
-            if total_mm > 0.0 {
-                return LAYER_MM * 3.0 - (total_mm - mm(job, "drawn_mm"));
-            }
-            at = jobs.iter().find(|before| before["id"] == job["resumes"]);
-        }
-        0.0
     }
 
     /// A person puts a pen in and says so, or ends a pause.
@@ -281,7 +264,7 @@ impl Desk {
 
     /// A drawing that came to no good end is gone on with, as a person does.
     fn recover(&mut self) {
-        let at_mm = self.position_mm();
+        let at_mm = position_mm(&self.jobs());
         self.cut
             .extend((0..3).filter(|layer| is_in(*layer, at_mm, 0.0)));
         self.bring_to_rest();
@@ -300,15 +283,15 @@ impl Desk {
             if let Some(pen) = self.awaited() {
                 return Some(pen);
             }
-            let job = self.drawing();
-            if job["state"] == "reached" || self.is_complete() {
+            let jobs = self.jobs();
+            if last_drawing(&jobs)["state"] == "reached" || self.is_complete(&jobs) {
                 return None;
             }
-            if job["ended_ms"].as_u64().unwrap_or_default() > 0 {
+            if is_over(&jobs) {
                 self.recover();
             }
-            assert!(began.elapsed() < PATIENCE * 8, "{:#?}", self.jobs());
-            sleep(Duration::from_millis(100));
+            assert!(began.elapsed() < PATIENCE * 8, "{jobs:#?}");
+            sleep(Duration::from_millis(200));
         }
     }
 
@@ -325,9 +308,8 @@ impl Desk {
     }
 
     /// Returns whether all is drawn and only the way to rest broke off. Then nothing is left to resume.
-    fn is_complete(&self) -> bool {
-        let is_over = self.drawing()["ended_ms"].as_u64().unwrap_or_default() > 0;
-        let complete = is_over && self.position_mm() > LAYER_MM * 3.0 - 0.05;
+    fn is_complete(&self, jobs: &[Value]) -> bool {
+        let complete = is_over(jobs) && position_mm(jobs) > LAYER_MM * 3.0 - 0.05;
         if complete {
             self.bring_to_rest();
             let told = self.call("stroke", r#"{"resume":true}"#);
@@ -350,16 +332,16 @@ impl Desk {
     fn is_drawing(&self, layer: usize) -> bool {
         let began = Instant::now();
         loop {
-            let (job, at_mm) = (self.drawing(), self.position_mm());
+            let jobs = self.jobs();
+            let at_mm = position_mm(&jobs);
             if is_in(layer, at_mm, 12.0) {
                 return true;
             }
-            let is_over = job["ended_ms"].as_u64().unwrap_or_default() > 0;
-            if is_over || at_mm > LAYER_MM * (layer as f64 + 1.0) - 1.0 {
+            if is_over(&jobs) || at_mm > LAYER_MM * (layer as f64 + 1.0) - 1.0 {
                 return false;
             }
-            assert!(began.elapsed() < PATIENCE * 2, "{job:#}");
-            sleep(Duration::from_millis(50));
+            assert!(began.elapsed() < PATIENCE * 2, "{jobs:#?}");
+            sleep(Duration::from_millis(100));
         }
     }
 
@@ -411,6 +393,32 @@ impl Desk {
 
 /// Length of a layer.
 const LAYER_MM: f64 = 53.0;
+
+/// The last job that draws, over or not, of all jobs, the newest first.
+fn last_drawing(jobs: &[Value]) -> Value {
+    let drawing = jobs.iter().find(|job| job["tool"] == "stroke");
+    drawing.cloned().unwrap_or_default()
+}
+
+fn is_over(jobs: &[Value]) -> bool {
+    let ended = last_drawing(jobs)["ended_ms"].as_u64();
+    ended.unwrap_or_default() > 0
+}
+
+/// Returns how far the drawing is: its layers, one behind the other. What was not planned yet is as far as the job that it
+/// resumes.
+fn position_mm(jobs: &[Value]) -> f64 {
+    let mm = |job: &Value, name: &str| job[name].as_f64().unwrap_or_default();
+    let mut at = jobs.iter().find(|job| job["tool"] == "stroke");
+    while let Some(job) = at {
+        let total_mm = mm(job, "total_mm");
+        if total_mm > 0.0 {
+            return LAYER_MM * 3.0 - (total_mm - mm(job, "drawn_mm"));
+        }
+        at = jobs.iter().find(|before| before["id"] == job["resumes"]);
+    }
+    0.0
+}
 
 /// Returns whether a place of the drawing is in a layer, so far from its ends.
 fn is_in(layer: usize, at_mm: f64, apart_mm: f64) -> bool {
@@ -715,7 +723,7 @@ fn a_drawing_pauses_before_a_layer_until_a_person_lets_it_go_on() {
     assert_eq!(desk.until_awaited(), Some(2));
     // All of the layer before it is drawn by then, and nothing of the one after it.
     assert!(
-        (desk.position_mm() - LAYER_MM).abs() < 0.5,
+        (position_mm(&desk.jobs()) - LAYER_MM).abs() < 0.5,
         "{:#}",
         desk.drawing()
     );

@@ -698,6 +698,7 @@ fn a_stop_behind_a_full_pipe_is_heard() {
         let mut said = String::from_utf8_lossy(&status.stdout).into_owned();
         while !said.contains("stopped") {
             assert!(began.elapsed() < PATIENCE, "{said}");
+            sleep(Duration::from_millis(50));
             said = String::from_utf8_lossy(&bench.run(&["status"]).stdout).into_owned();
         }
         drop((input, output));

@@ -122,6 +122,7 @@ impl Bench {
             }
             let said = String::from_utf8_lossy(&held.stdout);
             assert!(began.elapsed() < PATIENCE, "never held: {said}");
+            std::thread::sleep(Duration::from_millis(20));
         }
     }
 

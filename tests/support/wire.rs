@@ -2,6 +2,7 @@
 //! the port, whatever anybody says of it.
 
 use std::path::PathBuf;
+use std::sync::{Arc, LazyLock};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -70,11 +71,12 @@ impl Trace {
 
     /// Returns how the arm was left by what came behind a mark.
     pub(crate) fn stand(&self, mark: usize) -> Stand {
-        let scene = SceneLibrary::new(None).scene("default", None).unwrap();
+        static SCENE: LazyLock<Arc<Scene>> =
+            LazyLock::new(|| SceneLibrary::new(None).scene("default", None).unwrap());
         let goals = self.goals();
         let last = goals.last().unwrap();
-        let from = over(&scene, &goals[mark.saturating_sub(1)]);
-        let (at_mm, height_mm) = over(&scene, last);
+        let from = over(&SCENE, &goals[mark.saturating_sub(1)]);
+        let (at_mm, height_mm) = over(&SCENE, last);
         let behind = &goals[mark.min(goals.len())..];
         Stand {
             went_mm: (at_mm[0] - from.0[0]).hypot(at_mm[1] - from.0[1]),

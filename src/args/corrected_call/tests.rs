@@ -20,7 +20,7 @@ use proptest::{
 use serde_json::{Map, Value, json};
 
 /// Cases of the normal run; `STEADYHAND_CASES` asks for another number.
-const CASES: u32 = 2_000;
+const CASES: u32 = 1_000;
 
 /// A call as it is sent, and what its caller meant by it.
 #[derive(Debug, Clone)]

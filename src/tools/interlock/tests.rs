@@ -5,6 +5,8 @@
     reason = "a failing test may panic"
 )]
 
+use std::sync::LazyLock;
+
 use nalgebra::Point3;
 use proptest::prelude::*;
 
@@ -44,7 +46,9 @@ fn standing(name: &str, base_m: [f64; 3]) -> ArmEntry {
 }
 
 fn scene() -> Arc<Scene> {
-    SceneLibrary::new(None).scene("default", None).unwrap()
+    static SCENE: LazyLock<Arc<Scene>> =
+        LazyLock::new(|| SceneLibrary::new(None).scene("default", None).unwrap());
+    Arc::clone(&SCENE)
 }
 
 fn table(arms: Vec<ArmEntry>) -> Table {
