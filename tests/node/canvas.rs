@@ -188,7 +188,7 @@ fn a_node_without_a_canvas_has_no_such_parameters() {
 
 #[test]
 fn a_stopped_drawing_on_a_canvas_is_gone_on_with() {
-    let bench = Bench::at_test_rate();
+    let bench = Bench::new();
     let served = serve(&bench, "");
     let host = served.host();
     std::thread::scope(|scope| {
