@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 use nalgebra::Point3;
@@ -11,7 +11,7 @@ use super::qualification::QualificationPolicy;
 use super::remote_tools::RemoteServers;
 use super::{NodeOptions, peers, selftest, state_folder};
 use arm::ArmModel;
-use base::clock::NodeClock;
+use base::clock::{NodeClock, calendar_ms};
 use base::disk;
 use base::file_access;
 use base::units::JointVector;
@@ -202,11 +202,7 @@ pub fn own_temporary() -> anyhow::Result<PathBuf> {
 /// temporary folder each have a process 1.
 fn own_name() -> &'static str {
     static NAME: OnceLock<String> = OnceLock::new();
-    NAME.get_or_init(|| {
-        let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        let since_epoch = since_epoch.unwrap_or_default();
-        format!("{}-{}", std::process::id(), since_epoch.as_micros())
-    })
+    NAME.get_or_init(|| format!("{}-{}", std::process::id(), calendar_ms()))
 }
 
 /// Removes what this process keeps in its own temporary folder and nobody was told of: its state, and the folder itself unless it
