@@ -115,7 +115,7 @@ load: dist
 
 # What a node costs at rest: its binary, its memory, its share of a processor, and how soon it is ready.
 footprint: dist
-    STEADYHAND_BINARY=$PWD/target/dist/steadyhand STEADYHAND_LOAD_S=20 cargo test --test timing load::at_rest -- --nocapture
+    STEADYHAND_BINARY=$PWD/target/dist/steadyhand STEADYHAND_LOAD_S=20 cargo test --test timing load::a_node_at_rest -- --nocapture
 
 # The whole program checked for Windows and macOS by the compiler, built for Windows, and run there under Wine if it is installed.
 cross-check:
