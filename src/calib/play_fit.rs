@@ -493,8 +493,7 @@ impl FitRound {
         for _ in 0..ROUNDS {
             round.improve(equations, kept)?;
         }
-        let (design, rest) = round.linear(equations, kept);
-        (round.normal, _) = round.normal_equations(equations, kept, &design, &rest);
+        (round.normal, _) = round.normal_equations(equations, kept);
         Ok(round)
     }
 
@@ -503,9 +502,8 @@ impl FitRound {
         &self,
         equations: &PlayEquations,
         kept: &[usize],
-        design: &DMatrix<f64>,
-        rest: &DVector<f64>,
     ) -> (DMatrix<f64>, DVector<f64>) {
+        let (design, rest) = self.linear(equations, kept);
         let mut normal = DMatrix::from_diagonal(&self.prior);
         let mut right = DVector::zeros(self.x.len());
         for (index, row) in kept.iter().enumerate() {
@@ -526,8 +524,7 @@ impl FitRound {
 
     /// Solves once with the joints' sides as they are by the present plays.
     fn improve(&mut self, equations: &PlayEquations, kept: &[usize]) -> Result<(), PlayFitError> {
-        let (design, rest) = self.linear(equations, kept);
-        let (normal, mut right) = self.normal_equations(equations, kept, &design, &rest);
+        let (normal, mut right) = self.normal_equations(equations, kept);
         self.normal = normal;
         // The first unknowns change the plays that the sides were made with.
         let joints = self.moving.len();
