@@ -72,7 +72,7 @@ impl SimulatedFamily for Sts {
                     parameters: parameters.to_vec(),
                     whole: true,
                 });
-                debug_assert!(frame.len() < FRAME_MAX && u32::from(*check) < 256);
+                assert!(frame.len() < FRAME_MAX && u32::from(*check) < 256);
                 frame.clear();
                 return request;
             }
