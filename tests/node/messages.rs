@@ -7,6 +7,7 @@
 )]
 
 use crate::support;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Instant;
@@ -186,14 +187,21 @@ fn of_processes(temporary: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// As a user runs it who names no folder at all.
-fn practise(bench: &Bench, temporary: &Path, args: &[&str]) -> String {
+/// A program in the environment of a user who names no folder at all.
+fn of_practice(bench: &Bench, temporary: &Path, program: impl AsRef<OsStr>) -> Command {
     std::fs::create_dir_all(temporary).unwrap();
-    let run = Command::new(support::binary())
+    let mut command = Command::new(program);
+    command
         .env("TMPDIR", temporary)
         .env("XDG_RUNTIME_DIR", bench.path("run"))
         .env_remove("STATE_DIRECTORY")
-        .env_remove("RUNTIME_DIRECTORY")
+        .env_remove("RUNTIME_DIRECTORY");
+    command
+}
+
+/// As a user runs it who names no folder at all.
+fn practise(bench: &Bench, temporary: &Path, args: &[&str]) -> String {
+    let run = of_practice(bench, temporary, support::binary())
         .arg("--scenes")
         .arg(bench.path("scenes"))
         .args(args)
@@ -243,12 +251,8 @@ fn a_practice_run_takes_nothing_from_a_killed_process_of_its_number() {
         binary.display(),
         bench.path("scenes").display()
     );
-    let run = Command::new("sh")
+    let run = of_practice(&bench, &bench.path("temporary"), "sh")
         .args(["-c", &line])
-        .env("TMPDIR", bench.path("."))
-        .env("XDG_RUNTIME_DIR", bench.path("run"))
-        .env_remove("STATE_DIRECTORY")
-        .env_remove("RUNTIME_DIRECTORY")
         .output()
         .unwrap();
     check(&words(&run), &["no drawing was left half done"], &[]);
