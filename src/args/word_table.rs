@@ -30,7 +30,11 @@ impl FoldedText {
     pub(super) fn new(text: &str) -> Self {
         let is_too_long = text.len() > SEARCHED_BYTES_MAX;
         let text = if is_too_long { "" } else { text };
-        let (split, whole) = (folded(text, true), folded(text, false));
+        let (whole, has_camel_case) = folded(text, false);
+        let split = match has_camel_case {
+            true => folded(text, true).0,
+            false => whole.clone(),
+        };
         Self {
             letters: LetterSet::of(&whole),
             split,
@@ -55,7 +59,8 @@ impl FoldedText {
     }
 }
 
-fn folded(text: &str, splits_camel_case: bool) -> String {
+/// Returns a text folded, and whether it has camel case.
+fn folded(text: &str, splits_camel_case: bool) -> (String, bool) {
     if text.is_ascii() {
         let letters = text.chars().filter(|c| !matches!(c, '\'' | '`'));
         return parted(letters, text.len(), splits_camel_case);
@@ -64,13 +69,20 @@ fn folded(text: &str, splits_camel_case: bool) -> String {
     parted(letters, text.len(), splits_camel_case)
 }
 
-fn parted(letters: impl Iterator<Item = char>, bytes: usize, splits_camel_case: bool) -> String {
+fn parted(
+    letters: impl Iterator<Item = char>,
+    bytes: usize,
+    splits_camel_case: bool,
+) -> (String, bool) {
     let mut out = String::with_capacity(bytes + 2);
     out.push(' ');
-    let mut before_lower = false;
+    let (mut before_lower, mut has_camel_case) = (false, false);
     for c in letters {
-        if splits_camel_case && before_lower && c.is_uppercase() {
-            part(&mut out);
+        if before_lower && c.is_uppercase() {
+            has_camel_case = true;
+            if splits_camel_case {
+                part(&mut out);
+            }
         }
         before_lower = c.is_lowercase();
         if c.is_ascii_alphabetic() {
@@ -82,7 +94,7 @@ fn parted(letters: impl Iterator<Item = char>, bytes: usize, splits_camel_case: 
         }
     }
     part(&mut out);
-    out
+    (out, has_camel_case)
 }
 
 fn part(out: &mut String) {

@@ -1,6 +1,10 @@
 //! TOML files by people: everything that is wrong at once, unknown keys with the nearest known one.
 
-use schemars::{JsonSchema, Schema};
+use std::any::TypeId;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
@@ -38,7 +42,10 @@ pub struct PartialRead<T> {
 /// # Errors
 /// Everything that is wrong: unknown keys, values of the wrong kind, and what is missing; else the first thing that a type
 /// refuses, or that is no TOML.
-pub fn read<T: DeserializeOwned + JsonSchema>(file: &str, text: &str) -> Result<T, FileError> {
+pub fn read<T: DeserializeOwned + JsonSchema + 'static>(
+    file: &str,
+    text: &str,
+) -> Result<T, FileError> {
     whole(file, partly(text))
 }
 
@@ -46,7 +53,7 @@ pub fn read<T: DeserializeOwned + JsonSchema>(file: &str, text: &str) -> Result<
 ///
 /// # Errors
 /// As [`read`].
-pub fn from_table<T: DeserializeOwned + JsonSchema>(
+pub fn from_table<T: DeserializeOwned + JsonSchema + 'static>(
     file: &str,
     table: toml::Table,
 ) -> Result<T, FileError> {
@@ -67,7 +74,7 @@ fn whole<T>(file: &str, found: PartialRead<T>) -> Result<T, FileError> {
 }
 
 /// Reads as much of `text` as can be read.
-pub fn partly<T: DeserializeOwned + JsonSchema>(text: &str) -> PartialRead<T> {
+pub fn partly<T: DeserializeOwned + JsonSchema + 'static>(text: &str) -> PartialRead<T> {
     match toml::from_str(text) {
         Ok(table) => of_table(table, text),
         Err(error) => PartialRead {
@@ -77,18 +84,26 @@ pub fn partly<T: DeserializeOwned + JsonSchema>(text: &str) -> PartialRead<T> {
     }
 }
 
-fn of_table<T: DeserializeOwned + JsonSchema>(
+/// Returns the schema of a type, which is made once.
+fn schema_of<T: JsonSchema + 'static>() -> Arc<Value> {
+    static SCHEMAS: Mutex<BTreeMap<TypeId, Arc<Value>>> = Mutex::new(BTreeMap::new());
+    let mut schemas = SCHEMAS.lock().unwrap_or_else(PoisonError::into_inner);
+    let schema = schemas.entry(TypeId::of::<T>());
+    Arc::clone(schema.or_insert_with(|| Arc::new(schemars::schema_for!(T).to_value())))
+}
+
+fn of_table<T: DeserializeOwned + JsonSchema + 'static>(
     mut table: toml::Table,
     text: &str,
 ) -> PartialRead<T> {
-    let schema = schemars::schema_for!(T);
+    let schema = schema_of::<T>();
     let mut walk = SchemaWalker {
         root: &schema,
         text,
         unknown: Vec::new(),
         misfits: Vec::new(),
     };
-    walk.table(schema.as_value(), &mut table, "");
+    walk.table(&schema, &mut table, "");
     let SchemaWalker {
         unknown: mut problems,
         misfits,
@@ -155,7 +170,7 @@ const UNITS: [(&str, &str); 10] = [
 const ITEMS_MAX: usize = 6;
 
 struct SchemaWalker<'a> {
-    root: &'a Schema,
+    root: &'a Value,
     text: &'a str,
     /// Unknown keys; they are removed from the table.
     unknown: Vec<String>,
@@ -163,8 +178,8 @@ struct SchemaWalker<'a> {
     misfits: Vec<String>,
 }
 
-impl SchemaWalker<'_> {
-    fn table(&mut self, schema: &Value, table: &mut toml::Table, path: &str) {
+impl<'a> SchemaWalker<'a> {
+    fn table(&mut self, schema: &'a Value, table: &mut toml::Table, path: &str) {
         let Some(known) = self.properties(schema) else {
             return;
         };
@@ -177,12 +192,12 @@ impl SchemaWalker<'_> {
             }
         }
         for key in strangers {
-            self.unknown(&key, path, &known);
+            self.unknown(&key, path, known);
             table.remove(&key);
         }
     }
 
-    fn value(&mut self, schema: &Value, value: &mut toml::Value, path: &str) {
+    fn value(&mut self, schema: &'a Value, value: &mut toml::Value, path: &str) {
         if let Some(why) = self.misfit(schema, value) {
             let line = self.line(path);
             let such = self.example(schema, path);
@@ -197,19 +212,19 @@ impl SchemaWalker<'_> {
                     return;
                 };
                 for (index, item) in items.iter_mut().enumerate() {
-                    self.value(&inner, item, &format!("{path}[{index}]"));
+                    self.value(inner, item, &format!("{path}[{index}]"));
                 }
             }
             _ => {}
         }
     }
 
-    fn missing(&mut self, schema: &Value, table: &toml::Table, path: &str) {
+    fn missing(&mut self, schema: &'a Value, table: &toml::Table, path: &str) {
         if self.choices(schema).len() > 1 {
             return;
         }
         let required = self.find(schema, "required");
-        let required = required.as_ref().and_then(Value::as_array);
+        let required = required.and_then(Value::as_array);
         let names = required.into_iter().flatten().filter_map(Value::as_str);
         for name in names.filter(|name| !table.contains_key(*name)) {
             let line = self.line(&format!("{path}{name}"));
@@ -219,13 +234,13 @@ impl SchemaWalker<'_> {
     }
 
     /// Returns the actual and the expected kind of a value if its schema rules it out.
-    fn misfit(&self, schema: &Value, value: &toml::Value) -> Option<String> {
+    fn misfit(&self, schema: &'a Value, value: &toml::Value) -> Option<String> {
         let choices = self.choices(schema);
         if choices.len() > 1 {
             return not_among(&choices, value);
         }
         let kinds = self.find(schema, "type")?;
-        let kinds: Vec<&str> = match &kinds {
+        let kinds: Vec<&str> = match kinds {
             Value::String(kind) => vec![kind],
             Value::Array(kinds) => kinds.iter().filter_map(Value::as_str).collect(),
             _ => return None,
@@ -248,7 +263,7 @@ impl SchemaWalker<'_> {
     }
 
     /// A value that would do, with the unit that its key names; nothing where its form says too little.
-    fn example(&self, schema: &Value, path: &str) -> String {
+    fn example(&self, schema: &'a Value, path: &str) -> String {
         let key = path.rsplit('.').next().unwrap_or(path);
         let (key, of_list) = key
             .split_once('[')
@@ -264,9 +279,9 @@ impl SchemaWalker<'_> {
         }
     }
 
-    fn sample(&self, schema: &Value) -> Option<String> {
+    fn sample(&self, schema: &'a Value) -> Option<String> {
         let kinds = self.find(schema, "type")?;
-        let kinds: Vec<&str> = match &kinds {
+        let kinds: Vec<&str> = match kinds {
             Value::String(kind) => vec![kind],
             Value::Array(kinds) => kinds.iter().filter_map(Value::as_str).collect(),
             _ => return None,
@@ -280,7 +295,7 @@ impl SchemaWalker<'_> {
             ),
             "boolean" => Some("true".to_owned()),
             "array" => {
-                let item = self.sample(&self.find(schema, "items")?)?;
+                let item = self.sample(self.find(schema, "items")?)?;
                 let count = self
                     .find(schema, "minItems")
                     .and_then(|least| least.as_u64());
@@ -297,16 +312,15 @@ impl SchemaWalker<'_> {
     }
 
     /// The forms that a value can have, where there are several.
-    fn choices(&self, schema: &Value) -> Vec<Value> {
+    fn choices(&self, schema: &'a Value) -> Vec<&'a Value> {
         if let Some(name) = schema.get("$ref").and_then(Value::as_str) {
-            let inner = self.root.as_value().pointer(name.trim_start_matches('#'));
+            let inner = self.root.pointer(name.trim_start_matches('#'));
             return inner.map_or_else(Vec::new, |inner| self.choices(inner));
         }
         let forms = schema.get("anyOf").or_else(|| schema.get("oneOf"));
         let forms = forms.and_then(Value::as_array).into_iter().flatten();
-        let forms: Vec<Value> = forms
+        let forms: Vec<&Value> = forms
             .filter(|form| form.get("type").is_none_or(|kind| kind != "null"))
-            .cloned()
             .collect();
         match forms.as_slice() {
             [one] => self.choices(one),
@@ -342,7 +356,7 @@ impl SchemaWalker<'_> {
             .split(['.', '['])
             .next()
             .filter(|name| !name.is_empty())?;
-        let whole = self.properties(self.root.as_value())?;
+        let whole = self.properties(self.root)?;
         let is_list = path.starts_with(&format!("{table}["));
         let heading = match is_list {
             true => format!("[[{table}]]"),
@@ -353,18 +367,18 @@ impl SchemaWalker<'_> {
         })
     }
 
-    fn properties(&self, schema: &Value) -> Option<Map<String, Value>> {
-        self.find(schema, "properties")?.as_object().cloned()
+    fn properties(&self, schema: &'a Value) -> Option<&'a Map<String, Value>> {
+        self.find(schema, "properties")?.as_object()
     }
 
     /// The first value of `keyword` in a schema, what it refers to, or its alternatives.
-    fn find(&self, schema: &Value, keyword: &str) -> Option<Value> {
+    fn find(&self, schema: &'a Value, keyword: &str) -> Option<&'a Value> {
         if let Some(found) = schema.get(keyword) {
-            return Some(found.clone());
+            return Some(found);
         }
         if let Some(name) = schema.get("$ref").and_then(Value::as_str) {
             let pointer = name.trim_start_matches('#');
-            return self.find(self.root.as_value().pointer(pointer)?, keyword);
+            return self.find(self.root.pointer(pointer)?, keyword);
         }
         let alternatives = schema
             .get("anyOf")
@@ -381,7 +395,7 @@ fn is_near(known: &str, key: &str) -> bool {
 }
 
 /// Returns the complaint that a word is not among its choices.
-fn not_among(choices: &[Value], value: &toml::Value) -> Option<String> {
+fn not_among(choices: &[&Value], value: &toml::Value) -> Option<String> {
     let words: Option<Vec<&str>> = choices
         .iter()
         .map(|choice| choice.get("const")?.as_str())
