@@ -14,7 +14,7 @@ use base::clock::NodeClock;
 use config::{NodeFile, SIMULATOR_PORT};
 use node::open;
 use servo::ServoProtocol;
-use servo::diagnose::{BusDiagnosis, ExpectedServos, diagnose};
+use servo::diagnose::{BusDiagnosis, DiagnosisCause, ExpectedServos, diagnose};
 use servo::host::HostSystem;
 
 #[derive(Debug, Args)]
@@ -56,10 +56,7 @@ pub(super) async fn run(node: &NodeOptions, args: &DoctorArgs) -> anyhow::Result
         .clone()
         .or_else(|| entry.map(|entry| entry.port.clone()));
     let Some(port) = port else {
-        return Ok(match &node.config {
-            Some(path) => tell_simulated(path, &file),
-            None => list_ports(&host),
-        });
+        return without_port(&host, node.config.as_deref(), &file, args.json);
     };
     let model = args
         .arm
@@ -81,11 +78,47 @@ pub(super) async fn run(node: &NodeOptions, args: &DoctorArgs) -> anyhow::Result
     } else {
         print_diagnosis(&port, &diagnosis);
     }
-    Ok(if diagnosis.findings.is_empty() {
-        ExitStatus::Done
-    } else {
-        ExitStatus::Refused
-    })
+    Ok(status(&diagnosis))
+}
+
+fn status(diagnosis: &BusDiagnosis) -> ExitStatus {
+    match diagnosis.findings.is_empty() {
+        true => ExitStatus::Done,
+        false => ExitStatus::Refused,
+    }
+}
+
+/// Lists the ports of this machine; for a node file without a port, says that its arms are simulated.
+fn without_port(
+    host: &HostSystem,
+    config: Option<&Path>,
+    file: &NodeFile,
+    is_json: bool,
+) -> anyhow::Result<ExitStatus> {
+    let ports = host.ports();
+    let mut diagnosis = BusDiagnosis::default();
+    if ports.is_empty() && config.is_none() {
+        diagnosis.add(
+            DiagnosisCause::NoPort,
+            "this machine has no serial port",
+            "plug the adapter in; `dmesg` shows whether the kernel sees it; in a container or virtual machine, pass the device on",
+        );
+    }
+    if is_json {
+        let ports: Vec<String> = ports
+            .iter()
+            .map(|port| port.display().to_string())
+            .collect();
+        let text = json!({"port": null, "ports": ports, "findings": diagnosis.findings});
+        terminal_output::line(&serde_json::to_string_pretty(&text)?);
+        return Ok(status(&diagnosis));
+    }
+    match config {
+        Some(path) => tell_simulated(path, file),
+        None if ports.is_empty() => print_findings(&diagnosis),
+        None => print_ports(&ports),
+    }
+    Ok(status(&diagnosis))
 }
 
 async fn examine(
@@ -130,11 +163,15 @@ fn expected(arm: &Arc<ArmModel>) -> Option<ExpectedServos> {
     })
 }
 
-fn print_diagnosis(port: &str, diagnosis: &BusDiagnosis) {
+fn print_findings(diagnosis: &BusDiagnosis) {
     for finding in &diagnosis.findings {
         terminal_output::line(&format!("✗ {}", finding.what));
         terminal_output::line(&format!("  → {}", finding.fix));
     }
+}
+
+fn print_diagnosis(port: &str, diagnosis: &BusDiagnosis) {
+    print_findings(diagnosis);
     let servos: Vec<String> = diagnosis
         .servos
         .iter()
@@ -156,7 +193,7 @@ fn print_diagnosis(port: &str, diagnosis: &BusDiagnosis) {
 }
 
 /// Says that a node file names no port that could be looked into.
-fn tell_simulated(path: &Path, file: &NodeFile) -> ExitStatus {
+fn tell_simulated(path: &Path, file: &NodeFile) {
     for entry in &file.arms {
         terminal_output::line(&format!(
             "✓ arm {} of {} is simulated (`port = \"{SIMULATOR_PORT}\"`): there is no port to look into",
@@ -167,21 +204,11 @@ fn tell_simulated(path: &Path, file: &NodeFile) -> ExitStatus {
     terminal_output::line(
         "  → for an arm on a port write its path there, or say `steadyhand doctor PORT`; `steadyhand doctor` without a node file lists the ports",
     );
-    ExitStatus::Done
 }
 
-fn list_ports(host: &HostSystem) -> ExitStatus {
-    let ports = host.ports();
-    if ports.is_empty() {
-        terminal_output::line("✗ this machine has no serial port");
-        terminal_output::line(
-            "  → plug the adapter in; `dmesg` shows whether the kernel sees it; in a container or virtual machine, pass the device on",
-        );
-        return ExitStatus::Refused;
-    }
+fn print_ports(ports: &[PathBuf]) {
     terminal_output::line("serial ports of this machine; `steadyhand doctor PORT` looks into one:");
-    ports
-        .iter()
-        .for_each(|port| terminal_output::line(&format!("  {}", port.display())));
-    ExitStatus::Done
+    for port in ports {
+        terminal_output::line(&format!("  {}", port.display()));
+    }
 }

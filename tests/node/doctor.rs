@@ -249,6 +249,21 @@ fn the_doctor_says_that_there_is_no_port() {
     assert_eq!((code, causes), (1, vec!["no_port".to_owned()]));
 }
 
+#[test]
+fn the_doctor_lists_ports_as_json_too() {
+    let bench = Bench::new();
+    let machine = tempfile::tempdir().unwrap();
+    let root = machine.path().to_str().unwrap();
+    let (code, causes) = cause(&bench, &["--root", root]);
+    assert_eq!((code, causes), (1, vec!["no_port".to_owned()]));
+    std::fs::create_dir(machine.path().join("dev")).unwrap();
+    std::fs::write(machine.path().join("dev/ttyACM0"), "").unwrap();
+    let (code, text) = run(&bench, &["doctor", "--json", "--root", root]);
+    let found = json(&text);
+    assert_eq!((code, &found["findings"]), (0, &serde_json::json!([])));
+    assert_eq!(found["ports"].as_array().map(Vec::len), Some(1), "{found}");
+}
+
 /// Some twenty programs have /dev/null open; it was said to end each of them.
 #[test]
 fn the_doctor_says_what_is_no_serial_port() {
