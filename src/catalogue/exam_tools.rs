@@ -2,11 +2,9 @@
 
 use std::sync::LazyLock;
 
-use serde_json::Value;
-
-use super::{
-    ParameterKind, ResultField, ResultFieldKind, ToolDefinition, ToolEffect, ToolParameter,
-};
+use super::ResultFieldKind::{Bool, Object, Objects, Text, Texts, Whole};
+use super::tool_definition::{flag, optional, required, texts};
+use super::{ParameterKind, ToolDefinition, ToolParameter, field};
 
 /// The helpers, in the order in which they are used and listed.
 pub static EXAM_TOOLS: LazyLock<Vec<ToolDefinition>> = LazyLock::new(|| {
@@ -20,60 +18,9 @@ pub static EXAM_TOOLS: LazyLock<Vec<ToolDefinition>> = LazyLock::new(|| {
     ]
 });
 
-fn texts(words: &[&str]) -> Vec<String> {
-    words.iter().map(|word| (*word).to_owned()).collect()
-}
-
-fn optional(name: &str, kind: ParameterKind, words: &str) -> ToolParameter {
-    ToolParameter {
-        name: name.to_owned(),
-        aliases: Vec::new(),
-        kind,
-        required: false,
-        default: None,
-        words: words.to_owned(),
-    }
-}
-
-fn required(name: &str, words: &str) -> ToolParameter {
-    ToolParameter {
-        required: true,
-        ..optional(name, ParameterKind::Objects, words)
-    }
-}
-
-fn flag(name: &str, words: &str) -> ToolParameter {
-    ToolParameter {
-        default: Some(Value::from(false)),
-        ..optional(name, ParameterKind::Bool, words)
-    }
-}
-
 fn difficulty() -> ToolParameter {
     let words = "1 to 10, give or take 1.5; default any";
     optional("difficulty", ParameterKind::Number { unit: None }, words)
-}
-
-fn helper(name: &str, title: &str, does: &str, parameters: Vec<ToolParameter>) -> ToolDefinition {
-    ToolDefinition {
-        name: name.to_owned(),
-        title: title.to_owned(),
-        aliases: Vec::new(),
-        also: Vec::new(),
-        effect: ToolEffect::Reads,
-        writes: false,
-        does: does.to_owned(),
-        default_action: String::new(),
-        parameters,
-        unlisted: Vec::new(),
-        canvas_parameters: Vec::new(),
-        examples: Vec::new(),
-        when: Vec::new(),
-        fields: &[],
-        destructive: false,
-        idempotent: true,
-        open_world: false,
-    }
 }
 
 fn planner_profile() -> ToolDefinition {
@@ -84,29 +31,29 @@ fn planner_profile() -> ToolDefinition {
     );
     ToolDefinition {
         when: texts(&["Use first. After: search_case_templates for its weak classes."]),
-        fields: &[
-            ResultField {
-                name: "level",
-                kind: ResultFieldKind::Text,
-                words: "highest level of its last run, absent where it reached none",
-            },
-            ResultField {
-                name: "is_beginner",
-                kind: ResultFieldKind::Bool,
-                words: "whether nothing is known of it, so that this is a beginner's profile",
-            },
-            ResultField {
-                name: "scores",
-                kind: ResultFieldKind::Objects,
-                words: "per run its level, its rates with their n, and when it began",
-            },
-            ResultField {
-                name: "weak_classes",
-                kind: ResultFieldKind::Texts,
-                words: "classes that the last run says least about, the least known first",
-            },
+        fields: vec![
+            field(
+                "level",
+                Text,
+                "highest level of its last run, absent where it reached none",
+            ),
+            field(
+                "is_beginner",
+                Bool,
+                "whether nothing is known of it, so that this is a beginner's profile",
+            ),
+            field(
+                "scores",
+                Objects,
+                "per run its level, its rates with their n, and when it began",
+            ),
+            field(
+                "weak_classes",
+                Texts,
+                "classes that the last run says least about, the least known first",
+            ),
         ],
-        ..helper(
+        ..ToolDefinition::reading(
             "planner_profile",
             "Planner profile",
             "Say what a planner has shown in exams so far: level, scores, weak classes",
@@ -131,19 +78,15 @@ fn search_case_templates() -> ToolDefinition {
     ];
     ToolDefinition {
         when: texts(&["After: fill what stands in braces with difficulty_keywords."]),
-        fields: &[
-            ResultField {
-                name: "templates",
-                kind: ResultFieldKind::Objects,
-                words: "patterns of cases; empty where there is none such",
-            },
-            ResultField {
-                name: "n",
-                kind: ResultFieldKind::Whole,
-                words: "how many there are",
-            },
+        fields: vec![
+            field(
+                "templates",
+                Objects,
+                "patterns of cases; empty where there is none such",
+            ),
+            field("n", Whole, "how many there are"),
         ],
-        ..helper(
+        ..ToolDefinition::reading(
             "search_case_templates",
             "Search case templates",
             "Find patterns of test cases by class, right tool and difficulty",
@@ -155,34 +98,26 @@ fn search_case_templates() -> ToolDefinition {
 fn difficulty_keywords() -> ToolDefinition {
     ToolDefinition {
         when: texts(&["After: write cases with them and check each with validate_case."]),
-        fields: &[
-            ResultField {
-                name: "scenes",
-                kind: ResultFieldKind::Texts,
-                words: "scenes of this node",
-            },
-            ResultField {
-                name: "unknown_scenes",
-                kind: ResultFieldKind::Texts,
-                words: "names that no scene of this node has",
-            },
-            ResultField {
-                name: "synonyms",
-                kind: ResultFieldKind::Object,
-                words: "per tool other words for it",
-            },
-            ResultField {
-                name: "distractors",
-                kind: ResultFieldKind::Texts,
-                words: "words that lead astray, more of them where it is to be difficult",
-            },
-            ResultField {
-                name: "slots",
-                kind: ResultFieldKind::Object,
-                words: "per slot of the templates what may fill it",
-            },
+        fields: vec![
+            field("scenes", Texts, "scenes of this node"),
+            field(
+                "unknown_scenes",
+                Texts,
+                "names that no scene of this node has",
+            ),
+            field("synonyms", Object, "per tool other words for it"),
+            field(
+                "distractors",
+                Texts,
+                "words that lead astray, more of them where it is to be difficult",
+            ),
+            field(
+                "slots",
+                Object,
+                "per slot of the templates what may fill it",
+            ),
         ],
-        ..helper(
+        ..ToolDefinition::reading(
             "difficulty_keywords",
             "Difficulty keywords",
             "List words for test cases: scene names, synonyms and distractors",
@@ -195,6 +130,7 @@ fn validate_case() -> ToolDefinition {
     let parameters = vec![
         required(
             "cases",
+            ParameterKind::Objects,
             "cases: query, expected_tool or null, expected_params",
         ),
         flag(
@@ -210,19 +146,15 @@ fn validate_case() -> ToolDefinition {
         when: texts(&[
             "From 0.85 on a case passes, from 0.70 on it is revised once, below it is rejected.",
         ]),
-        fields: &[
-            ResultField {
-                name: "findings",
-                kind: ResultFieldKind::Objects,
-                words: "per case score, decision, why, and who judged",
-            },
-            ResultField {
-                name: "judged_by",
-                kind: ResultFieldKind::Text,
-                words: "rules, or rules and a model",
-            },
+        fields: vec![
+            field(
+                "findings",
+                Objects,
+                "per case score, decision, why, and who judged",
+            ),
+            field("judged_by", Text, "rules, or rules and a model"),
         ],
-        ..helper(
+        ..ToolDefinition::reading(
             "validate_case",
             "Validate cases",
             "Check whether test cases can be answered, are read as meant and are new",
@@ -237,28 +169,24 @@ fn save_case() -> ToolDefinition {
         when: texts(&[
             "Before: validate_case. What cannot be saved now waits and is saved with the next.",
         ]),
-        fields: &[
-            ResultField {
-                name: "saved",
-                kind: ResultFieldKind::Texts,
-                words: "names of the cases that are saved",
-            },
-            ResultField {
-                name: "queued",
-                kind: ResultFieldKind::Texts,
-                words: "names of the cases that wait on the disk because the record could not be written",
-            },
-            ResultField {
-                name: "refused",
-                kind: ResultFieldKind::Objects,
-                words: "cases below 0.70, and why",
-            },
+        fields: vec![
+            field("saved", Texts, "names of the cases that are saved"),
+            field(
+                "queued",
+                Texts,
+                "names of the cases that wait on the disk because the record could not be written",
+            ),
+            field("refused", Objects, "cases below 0.70, and why"),
         ],
-        ..helper(
+        ..ToolDefinition::reading(
             "save_case",
             "Save cases",
             "Add test cases of 0.70 or better to this node's exam",
-            vec![required("cases", "cases, as validate_case takes them")],
+            vec![required(
+                "cases",
+                ParameterKind::Objects,
+                "cases, as validate_case takes them",
+            )],
         )
     }
 }
@@ -267,6 +195,7 @@ fn score_and_explain() -> ToolDefinition {
     let parameters = vec![
         required(
             "answers",
+            ParameterKind::Objects,
             "answers: output, and query or case or a whole case",
         ),
         flag(
@@ -278,24 +207,20 @@ fn score_and_explain() -> ToolDefinition {
         when: texts(&[
             "1 is right in everything, 0.70 to 0.79 all but one harmless parameter, else 0.",
         ]),
-        fields: &[
-            ResultField {
-                name: "results",
-                kind: ResultFieldKind::Objects,
-                words: "per answer score, classification, reasons; explanation and references where asked; or why it failed",
-            },
-            ResultField {
-                name: "scored",
-                kind: ResultFieldKind::Whole,
-                words: "answers that have a score",
-            },
-            ResultField {
-                name: "failed",
-                kind: ResultFieldKind::Whole,
-                words: "answers that could not be scored and have none",
-            },
+        fields: vec![
+            field(
+                "results",
+                Objects,
+                "per answer score, classification, reasons; explanation and references where asked; or why it failed",
+            ),
+            field("scored", Whole, "answers that have a score"),
+            field(
+                "failed",
+                Whole,
+                "answers that could not be scored and have none",
+            ),
         ],
-        ..helper(
+        ..ToolDefinition::reading(
             "score_and_explain",
             "Score and explain",
             "Score a planner's answers to test cases and say why",

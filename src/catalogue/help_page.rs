@@ -89,7 +89,7 @@ fn result(tool: &ToolDefinition) -> String {
         return out + "\n";
     }
     out.push_str(", and:\n\n");
-    for field in tool.fields {
+    for field in &tool.fields {
         let _ = writeln!(out, "- `{}`: {}", field.name, field.words);
     }
     out

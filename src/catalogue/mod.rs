@@ -25,7 +25,7 @@ pub use schema::{input, output};
 pub use stop_words::says_stop;
 pub use tool_definition::{
     ListedTool, NameSource, ParameterKind, ResultField, ResultFieldKind, ToolDefinition,
-    ToolEffect, ToolHints, ToolParameter,
+    ToolEffect, ToolHints, ToolParameter, field,
 };
 pub use tools::{PREVIEW, PREVIEW_NAMES, TOOLS};
 

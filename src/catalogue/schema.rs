@@ -104,7 +104,7 @@ pub fn output(tool: &ToolDefinition) -> Map<String, Value> {
     ] {
         properties.insert(name.to_owned(), schema);
     }
-    for field in tool.fields {
+    for field in &tool.fields {
         properties.insert(field.name.to_owned(), field_schema(field));
     }
     let mut schema = object(properties);

@@ -35,7 +35,7 @@ pub struct ToolDefinition {
     /// Advice on when to use it, what must come before and what to call next: at most four lines.
     pub when: Vec<String>,
     /// Fields of its result beside those of every result.
-    pub fields: &'static [ResultField],
+    pub fields: Vec<ResultField>,
     /// May spoil something: what is drawn stays drawn.
     pub destructive: bool,
     /// A second call changes nothing more.
@@ -51,6 +51,34 @@ impl ToolDefinition {
         std::iter::once(&self.name)
             .chain(others)
             .map(String::as_str)
+    }
+
+    /// A tool that only reads, with the parameters that it takes.
+    pub(super) fn reading(
+        name: &str,
+        title: &str,
+        does: &str,
+        parameters: Vec<ToolParameter>,
+    ) -> Self {
+        Self {
+            name: name.to_owned(),
+            title: title.to_owned(),
+            aliases: Vec::new(),
+            also: Vec::new(),
+            effect: ToolEffect::Reads,
+            writes: false,
+            does: does.to_owned(),
+            default_action: String::new(),
+            parameters,
+            unlisted: Vec::new(),
+            canvas_parameters: Vec::new(),
+            examples: Vec::new(),
+            when: Vec::new(),
+            fields: Vec::new(),
+            destructive: false,
+            idempotent: true,
+            open_world: false,
+        }
     }
 
     /// The names of the parameters that a call must have.
@@ -113,6 +141,14 @@ pub struct ToolParameter {
 }
 
 impl ToolParameter {
+    /// The same under another name too.
+    pub(super) fn or_named(self, alias: &str) -> Self {
+        Self {
+            aliases: texts(&[alias]),
+            ..self
+        }
+    }
+
     /// A value that it may hold.
     fn sample(&self, here: &KnownNames) -> Value {
         if let Some(default) = &self.default {
@@ -134,6 +170,39 @@ impl ToolParameter {
             ParameterKind::Objects => Value::Array(vec![Value::Object(Map::new())]),
         }
     }
+}
+
+/// A parameter that may be left out.
+pub(super) fn optional(name: &str, kind: ParameterKind, words: &str) -> ToolParameter {
+    ToolParameter {
+        name: name.to_owned(),
+        aliases: Vec::new(),
+        kind,
+        required: false,
+        default: None,
+        words: words.to_owned(),
+    }
+}
+
+/// A parameter that must be sent.
+pub(super) fn required(name: &str, kind: ParameterKind, words: &str) -> ToolParameter {
+    ToolParameter {
+        required: true,
+        ..optional(name, kind, words)
+    }
+}
+
+/// A parameter that is false unless it is sent.
+pub(super) fn flag(name: &str, words: &str) -> ToolParameter {
+    ToolParameter {
+        default: Some(Value::from(false)),
+        ..optional(name, ParameterKind::Bool, words)
+    }
+}
+
+/// A list of texts.
+pub(super) fn texts(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
 }
 
 /// Kind of value that a parameter accepts.
@@ -225,7 +294,7 @@ pub enum NameSource {
 }
 
 /// One field of a tool's own in its result. It may be absent, and is never null.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResultField {
     /// Its name, with a unit where it has one.
     pub name: &'static str,
@@ -233,6 +302,12 @@ pub struct ResultField {
     pub kind: ResultFieldKind,
     /// Meaning of the field.
     pub words: &'static str,
+}
+
+/// One field of a result.
+#[must_use]
+pub const fn field(name: &'static str, kind: ResultFieldKind, words: &'static str) -> ResultField {
+    ResultField { name, kind, words }
 }
 
 /// The JSON type of a result's field.

@@ -4,19 +4,17 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 
+use super::ResultFieldKind::{Number, Object, Objects, Text, Texts, Whole};
+use super::tool_definition::{flag, optional, texts};
 use super::{
-    NameSource, ParameterKind, ResultField, ResultFieldKind, ToolDefinition, ToolEffect,
-    ToolParameter,
+    NameSource, ParameterKind, ResultField, ToolDefinition, ToolEffect, ToolParameter, field,
 };
 
 fn scene() -> ToolParameter {
+    let kind = ParameterKind::Name(NameSource::Scenes);
     ToolParameter {
-        name: "scene".to_owned(),
-        aliases: texts(&["scene_name"]),
-        kind: ParameterKind::Name(NameSource::Scenes),
-        required: false,
         default: Some(Value::from("default")),
-        words: "scene name".to_owned(),
+        ..optional("scene", kind, "scene name").or_named("scene_name")
     }
 }
 
@@ -29,36 +27,17 @@ fn last_scene() -> ToolParameter {
 }
 
 fn meta() -> ToolParameter {
-    ToolParameter {
-        name: "meta".to_owned(),
-        aliases: Vec::new(),
-        kind: ParameterKind::Name(NameSource::Overlays),
-        required: false,
-        default: None,
-        words: "overlay".to_owned(),
-    }
+    optional("meta", ParameterKind::Name(NameSource::Overlays), "overlay")
 }
 
 fn arm() -> ToolParameter {
-    ToolParameter {
-        name: "arm".to_owned(),
-        aliases: texts(&["arm_name"]),
-        kind: ParameterKind::Name(NameSource::Arms),
-        required: false,
-        default: None,
-        words: "default: the first".to_owned(),
-    }
+    let kind = ParameterKind::Name(NameSource::Arms);
+    optional("arm", kind, "default: the first").or_named("arm_name")
 }
 
 fn node() -> ToolParameter {
-    ToolParameter {
-        name: "node".to_owned(),
-        aliases: texts(&["node_name"]),
-        kind: ParameterKind::Name(NameSource::Nodes),
-        required: false,
-        default: None,
-        words: "default: this one".to_owned(),
-    }
+    let kind = ParameterKind::Name(NameSource::Nodes);
+    optional("node", kind, "default: this one").or_named("node_name")
 }
 
 fn nodes() -> ToolParameter {
@@ -70,14 +49,7 @@ fn nodes() -> ToolParameter {
 }
 
 fn debug() -> ToolParameter {
-    ToolParameter {
-        name: "debug".to_owned(),
-        aliases: Vec::new(),
-        kind: ParameterKind::Bool,
-        required: false,
-        default: Some(Value::from(false)),
-        words: "details".to_owned(),
-    }
+    flag("debug", "details")
 }
 
 /// The parameter with which nothing moves.
@@ -86,160 +58,52 @@ pub const PREVIEW: &str = "dry_run";
 /// Every name that it answers to.
 pub const PREVIEW_NAMES: [&str; 2] = [PREVIEW, "preview"];
 
-fn touch() -> ToolParameter {
-    ToolParameter {
-        name: "touch".to_owned(),
-        aliases: texts(&["probe"]),
-        kind: ParameterKind::Bool,
-        required: false,
-        default: Some(Value::from(false)),
-        words: "feel the sheet".to_owned(),
-    }
-}
-
-fn ink() -> ToolParameter {
-    ToolParameter {
-        name: "ink".to_owned(),
-        aliases: texts(&["pattern"]),
-        kind: ParameterKind::Bool,
-        required: false,
-        default: Some(Value::from(false)),
-        words: "read ink".to_owned(),
-    }
-}
-
 /// Returns the parameter for a person's reading of the drawn cross.
 fn measured() -> ToolParameter {
-    ToolParameter {
-        name: "measured".to_owned(),
-        aliases: Vec::new(),
-        kind: ParameterKind::Numbers {
-            names: texts(&["dx", "dy"]),
-            unit: "mm".to_owned(),
-        },
-        required: false,
-        default: None,
-        words: "{\"dx\": 0.8, \"dy\": -0.3} of the cross".to_owned(),
-    }
-}
-
-fn dry_run() -> ToolParameter {
-    ToolParameter {
-        name: PREVIEW.to_owned(),
-        aliases: texts(&["preview"]),
-        kind: ParameterKind::Bool,
-        required: false,
-        default: Some(Value::from(false)),
-        words: "plan and picture, no motion".to_owned(),
-    }
-}
-
-fn again() -> ToolParameter {
-    ToolParameter {
-        name: "again".to_owned(),
-        aliases: Vec::new(),
-        kind: ParameterKind::Bool,
-        required: false,
-        default: Some(Value::from(false)),
-        words: "repeat a call".to_owned(),
-    }
+    let kind = ParameterKind::Numbers {
+        names: texts(&["dx", "dy"]),
+        unit: "mm".to_owned(),
+    };
+    let words = "{\"dx\": 0.8, \"dy\": -0.3} of the cross";
+    optional("measured", kind, words)
 }
 
 fn plan() -> ToolParameter {
-    ToolParameter {
-        name: "plan".to_owned(),
-        aliases: texts(&["plan_hash"]),
-        kind: ParameterKind::Text,
-        required: false,
-        default: None,
-        words: "plan_hash of a dry run: draw that or nothing".to_owned(),
-    }
-}
-
-fn resume() -> ToolParameter {
-    ToolParameter {
-        name: "resume".to_owned(),
-        aliases: Vec::new(),
-        kind: ParameterKind::Bool,
-        required: false,
-        default: Some(Value::from(false)),
-        words: "finish a drawing".to_owned(),
-    }
+    let words = "plan_hash of a dry run: draw that or nothing";
+    optional("plan", ParameterKind::Text, words).or_named("plan_hash")
 }
 
 /// Most bytes of words to write, and of an SVG.
 const TEXT_BYTES_MAX: usize = 4 << 10;
 const SVG_BYTES_MAX: usize = 64 << 10;
 
-fn text() -> ToolParameter {
-    ToolParameter {
-        name: "text".to_owned(),
-        aliases: Vec::new(),
-        kind: ParameterKind::Verbatim {
-            bytes_max: TEXT_BYTES_MAX,
-        },
-        required: false,
-        default: None,
-        words: "words for a canvas".to_owned(),
-    }
+/// What a caller may have drawn on a canvas, and where.
+fn design() -> Vec<ToolParameter> {
+    let verbatim = |bytes_max| ParameterKind::Verbatim { bytes_max };
+    let unit = "mm".to_owned();
+    let length = ParameterKind::Number {
+        unit: Some(unit.clone()),
+    };
+    let point = ParameterKind::Point { unit };
+    vec![
+        optional("text", verbatim(TEXT_BYTES_MAX), "words for a canvas"),
+        optional("svg", verbatim(SVG_BYTES_MAX), "SVG for a canvas"),
+        optional("size_mm", length, "its longer side"),
+        optional("at_mm", point, "[x, y] of its lower left corner"),
+    ]
 }
 
-fn svg() -> ToolParameter {
-    ToolParameter {
-        name: "svg".to_owned(),
-        kind: ParameterKind::Verbatim {
-            bytes_max: SVG_BYTES_MAX,
-        },
-        words: "SVG for a canvas".to_owned(),
-        ..text()
-    }
-}
+const ARM_STATE: ResultField = field("arm", Text, "which arm, and whether it is simulated");
 
-fn size_mm() -> ToolParameter {
-    ToolParameter {
-        name: "size_mm".to_owned(),
-        kind: ParameterKind::Number {
-            unit: Some("mm".to_owned()),
-        },
-        words: "its longer side".to_owned(),
-        ..text()
-    }
-}
+const STATE: ResultField = field("state", Text, "what the arm is doing");
 
-fn at_mm() -> ToolParameter {
-    ToolParameter {
-        name: "at_mm".to_owned(),
-        kind: ParameterKind::Point {
-            unit: "mm".to_owned(),
-        },
-        words: "[x, y] of its lower left corner".to_owned(),
-        ..text()
-    }
-}
+const STROKE_COUNT: ResultField = field(
+    "stroke_count",
+    Whole,
+    "strokes carried out, or planned in a dry run",
+);
 
-const ARM_STATE: ResultField = ResultField {
-    name: "arm",
-    kind: ResultFieldKind::Text,
-    words: "which arm, and whether it is simulated",
-};
-
-const STATE: ResultField = ResultField {
-    name: "state",
-    kind: ResultFieldKind::Text,
-    words: "what the arm is doing",
-};
-
-const STROKE_COUNT: ResultField = ResultField {
-    name: "stroke_count",
-    kind: ResultFieldKind::Whole,
-    words: "strokes carried out, or planned in a dry run",
-};
-
-const FILES: ResultField = ResultField {
-    name: "files",
-    kind: ResultFieldKind::Texts,
-    words: "files written on the node",
-};
+const FILES: ResultField = field("files", Texts, "files written on the node");
 
 /// The tools, in the order in which they are listed.
 pub static TOOLS: LazyLock<Vec<ToolDefinition>> =
@@ -260,8 +124,8 @@ fn align() -> ToolDefinition {
             meta(),
             arm(),
             node(),
-            touch(),
-            ink(),
+            flag("touch", "feel the sheet").or_named("probe"),
+            flag("ink", "read ink").or_named("pattern"),
             measured(),
             debug(),
         ],
@@ -271,34 +135,22 @@ fn align() -> ToolDefinition {
         when: texts(&[
             "Use first, or after a pen change. Before: a person enables motion. After: stroke.",
         ]),
-        fields: &[
+        fields: vec![
             ARM_STATE,
             STROKE_COUNT,
-            ResultField {
-                name: "points",
-                kind: ResultFieldKind::Objects,
-                words: "per point the target, the measured tip, tracking_error_mm, contact and residual",
-            },
-            ResultField {
-                name: "verdict",
-                kind: ResultFieldKind::Text,
-                words: "good, usable or redo",
-            },
-            ResultField {
-                name: "reasons",
-                kind: ResultFieldKind::Texts,
-                words: "why it is not better",
-            },
-            ResultField {
-                name: "next",
-                kind: ResultFieldKind::Text,
-                words: "what to do next",
-            },
-            ResultField {
-                name: "tracking_error_mm_max",
-                kind: ResultFieldKind::Number,
-                words: "largest distance between target and measured tip",
-            },
+            field(
+                "points",
+                Objects,
+                "per point the target, the measured tip, tracking_error_mm, contact and residual",
+            ),
+            field("verdict", Text, "good, usable or redo"),
+            field("reasons", Texts, "why it is not better"),
+            field("next", Text, "what to do next"),
+            field(
+                "tracking_error_mm_max",
+                Number,
+                "largest distance between target and measured tip",
+            ),
             FILES,
         ],
         destructive: true,
@@ -324,7 +176,7 @@ fn reset() -> ToolDefinition {
         when: texts(&[
             "Use after a stop, refusal or fault, and at the end. A person clears an emergency stop.",
         ]),
-        fields: &[ARM_STATE, STATE],
+        fields: vec![ARM_STATE, STATE],
         destructive: false,
         idempotent: true,
         open_world: false,
@@ -333,46 +185,27 @@ fn reset() -> ToolDefinition {
 
 fn sense() -> ToolDefinition {
     ToolDefinition {
-        name: "sense".to_owned(),
-        title: "Look at the arm".to_owned(),
         aliases: texts(&["robot_sense"]),
-        also: Vec::new(),
-        effect: ToolEffect::Reads,
-        writes: false,
-        does: "Report joints, pen tip, servos, running job and a picture; nothing moves".to_owned(),
-        default_action: String::new(),
-        parameters: vec![scene(), meta(), arm(), node(), debug()],
-        unlisted: Vec::new(),
-        canvas_parameters: Vec::new(),
         examples: texts(&[r#"{"debug":true}"#]),
         when: texts(&["Use at any time."]),
-        fields: &[
+        fields: vec![
             ARM_STATE,
             STATE,
-            ResultField {
-                name: "captured_files",
-                kind: ResultFieldKind::Texts,
-                words: "pictures written on the node",
-            },
-            ResultField {
-                name: "joints",
-                kind: ResultFieldKind::Objects,
-                words: "per joint the measured angle",
-            },
-            ResultField {
-                name: "tip",
-                kind: ResultFieldKind::Object,
-                words: "measured place of the pen's tip",
-            },
-            ResultField {
-                name: "servos",
-                kind: ResultFieldKind::Objects,
-                words: "per servo temperature, voltage, load and error bits",
-            },
+            field("captured_files", Texts, "pictures written on the node"),
+            field("joints", Objects, "per joint the measured angle"),
+            field("tip", Object, "measured place of the pen's tip"),
+            field(
+                "servos",
+                Objects,
+                "per servo temperature, voltage, load and error bits",
+            ),
         ],
-        destructive: false,
-        idempotent: true,
-        open_world: false,
+        ..ToolDefinition::reading(
+            "sense",
+            "Look at the arm",
+            "Report joints, pen tip, servos, running job and a picture; nothing moves",
+            vec![scene(), meta(), arm(), node(), debug()],
+        )
     }
 }
 
@@ -391,36 +224,28 @@ fn stroke() -> ToolDefinition {
             meta(),
             arm(),
             node(),
-            dry_run(),
+            flag(PREVIEW, "plan and picture, no motion").or_named("preview"),
             plan(),
-            resume(),
-            again(),
+            flag("resume", "finish a drawing"),
+            flag("again", "repeat a call"),
             debug(),
         ],
         unlisted: Vec::new(),
-        canvas_parameters: vec![text(), svg(), size_mm(), at_mm()],
+        canvas_parameters: design(),
         examples: texts(&[r#"{"scene":"$scene"}"#, r#"{"dry_run":true}"#]),
         when: texts(&[
             "Before: align; a person enables motion. Long drawings become jobs: see sense.",
         ]),
-        fields: &[
+        fields: vec![
             ARM_STATE,
             STROKE_COUNT,
-            ResultField {
-                name: "pen_down_mm",
-                kind: ResultFieldKind::Number,
-                words: "length drawn",
-            },
-            ResultField {
-                name: "arm_time_s",
-                kind: ResultFieldKind::Number,
-                words: "time the arm took, or will take",
-            },
-            ResultField {
-                name: "deviation_mm_max",
-                kind: ResultFieldKind::Number,
-                words: "largest distance of the drawn line from the design",
-            },
+            field("pen_down_mm", Number, "length drawn"),
+            field("arm_time_s", Number, "time the arm took, or will take"),
+            field(
+                "deviation_mm_max",
+                Number,
+                "largest distance of the drawn line from the design",
+            ),
             FILES,
         ],
         destructive: true,
@@ -431,27 +256,20 @@ fn stroke() -> ToolDefinition {
 
 fn list_nodes() -> ToolDefinition {
     ToolDefinition {
-        name: "list_nodes".to_owned(),
-        title: "List nodes".to_owned(),
         aliases: texts(&["system_list_nodes"]),
         also: texts(&["robot_list_nodes", "list_scenes", "ping_nodes"]),
-        effect: ToolEffect::Reads,
-        writes: false,
-        does: "List nodes with arm, state, scenes and what is enabled".to_owned(),
-        default_action: String::new(),
-        parameters: vec![node(), debug()],
-        unlisted: Vec::new(),
-        canvas_parameters: Vec::new(),
-        examples: Vec::new(),
         when: texts(&["Use to find valid names."]),
-        fields: &[ResultField {
-            name: "nodes",
-            kind: ResultFieldKind::Objects,
-            words: "per node its name, arm, state, enabled, scenes and version",
-        }],
-        destructive: false,
-        idempotent: true,
-        open_world: false,
+        fields: vec![field(
+            "nodes",
+            Objects,
+            "per node its name, arm, state, enabled, scenes and version",
+        )],
+        ..ToolDefinition::reading(
+            "list_nodes",
+            "List nodes",
+            "List nodes with arm, state, scenes and what is enabled",
+            vec![node(), debug()],
+        )
     }
 }
 
@@ -477,21 +295,17 @@ fn stop() -> ToolDefinition {
         canvas_parameters: Vec::new(),
         examples: Vec::new(),
         when: texts(&["Always allowed; use whenever in doubt. After: reset."]),
-        fields: &[
+        fields: vec![
             ARM_STATE,
             STATE,
-            ResultField {
-                name: "stopped_after_ms",
-                kind: ResultFieldKind::Number,
-                words: "from the call to measured standstill",
-            },
+            field(
+                "stopped_after_ms",
+                Number,
+                "from the call to measured standstill",
+            ),
         ],
         destructive: false,
         idempotent: true,
         open_world: false,
     }
-}
-
-fn texts(words: &[&str]) -> Vec<String> {
-    words.iter().map(|word| (*word).to_owned()).collect()
 }

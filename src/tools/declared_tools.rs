@@ -14,7 +14,7 @@ use call::{Refusal, refusal};
 use catalogue::{
     self, DESCRIPTION_CHARS_MAX, EXAM_TOOLS, KnownNames, PREVIEW_NAMES, ParameterKind,
     RECORDING_TOOLS, ResultField, ResultFieldKind, TOOLS, ToolDefinition, ToolEffect,
-    ToolParameter,
+    ToolParameter, field,
 };
 use config::toml::FileError;
 use config::{
@@ -62,27 +62,6 @@ pub(super) struct DeclaredStep {
     /// Its arguments that are always these.
     pub(super) fixed: Map<String, Value>,
 }
-
-/// Fields in the result of a sequence.
-const SEQUENCE_FIELDS: &[ResultField] = &[ResultField {
-    name: "steps",
-    kind: ResultFieldKind::Objects,
-    words: "per step its tool, what was understood and what came of it",
-}];
-
-/// Fields in the result of another server's tool.
-const ABROAD_FIELDS: &[ResultField] = &[
-    ResultField {
-        name: "server",
-        kind: ResultFieldKind::Text,
-        words: "which server answered",
-    },
-    ResultField {
-        name: "result",
-        kind: ResultFieldKind::Object,
-        words: "what it answered, as data",
-    },
-];
 
 /// Lines of a declaration's words that follow the first.
 const WHEN_LINES_MAX: usize = 4;
@@ -614,12 +593,23 @@ impl DeclaredAction {
         }
     }
 
-    fn fields(&self) -> &'static [ResultField] {
+    fn fields(&self) -> Vec<ResultField> {
         match self {
-            Self::Calls(step) => step.tool.fields,
-            Self::Sequence(_) => SEQUENCE_FIELDS,
-            Self::Abroad { .. } => ABROAD_FIELDS,
-            Self::Helps | Self::Recordings => &[],
+            Self::Calls(step) => step.tool.fields.clone(),
+            Self::Sequence(_) => vec![field(
+                "steps",
+                ResultFieldKind::Objects,
+                "per step its tool, what was understood and what came of it",
+            )],
+            Self::Abroad { .. } => vec![
+                field("server", ResultFieldKind::Text, "which server answered"),
+                field(
+                    "result",
+                    ResultFieldKind::Object,
+                    "what it answered, as data",
+                ),
+            ],
+            Self::Helps | Self::Recordings => Vec::new(),
         }
     }
 
