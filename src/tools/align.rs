@@ -38,14 +38,7 @@ const CROSS_LINES: usize = 2;
 /// Dwell time of the tip at a corner before the joints are read.
 const DWELL_S: f64 = 0.4;
 
-pub(super) async fn call(order: &ToolContext<'_>) -> Reply {
-    match begin(order).await {
-        Ok(reply) => reply,
-        Err(reply) => *reply,
-    }
-}
-
-async fn begin(order: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
+pub(super) async fn call(order: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
     let seat = order.seat()?;
     let scene = order.scene(seat)?;
     calibration_check::refuse_other_zeros(seat, &scene)?;

@@ -219,10 +219,11 @@ impl Node {
             "reset" => reset::call(&order).await,
             "sense" => sense::call(&order).await,
             "stroke" => stroke::call(&order).await,
-            "stop" => stop::call(&order).await,
-            "list_nodes" => list_nodes::call(&order).await,
-            _ => sequence::call(&order, tool).await,
+            "stop" => Ok(stop::call(&order).await),
+            "list_nodes" => Ok(list_nodes::call(&order).await),
+            _ => Ok(sequence::call(&order, tool).await),
         };
+        let reply = reply.unwrap_or_else(|refused| *refused);
         access::release_if_unmoved(taken, &reply);
         let reply = reply.understood(&reading);
         if self.is_daring() {

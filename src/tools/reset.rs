@@ -8,14 +8,7 @@ use super::reply::Reply;
 use permit::{ActorRank, StopLatch};
 use scene::Scene;
 
-pub(super) async fn call(order: &ToolContext<'_>) -> Reply {
-    match begin(order).await {
-        Ok(reply) => reply,
-        Err(reply) => *reply,
-    }
-}
-
-async fn begin(order: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
+pub(super) async fn call(order: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
     let seat = order.seat()?;
     let scene = scene(order)?;
     let who = order.who;

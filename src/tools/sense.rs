@@ -18,20 +18,10 @@ use job::PastJob;
 use motion::{DurationHistogram, Snapshot};
 use permit::StopLatch;
 
-pub(super) async fn call(order: &ToolContext<'_>) -> Reply {
-    // Each camera has its own deadline, and one that gives nothing is a note.
-    let shots = match order.seat() {
-        Ok(seat) => camera_report::take(order, seat).await,
-        Err(reply) => return *reply,
-    };
-    match report(order, shots) {
-        Ok(reply) => reply,
-        Err(reply) => *reply,
-    }
-}
-
-fn report(order: &ToolContext<'_>, shots: CameraReport) -> Result<Reply, Box<Reply>> {
+pub(super) async fn call(order: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
     let seat = order.seat()?;
+    // Each camera has its own deadline, and one that gives nothing is a note.
+    let shots = camera_report::take(order, seat).await;
     let snapshot = seat.motion.snapshot();
     let mut message = message(seat, &snapshot);
     if let Some(call) = seat.stopped_for() {

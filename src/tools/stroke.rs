@@ -20,14 +20,7 @@ use design::compare::{InkDeviation, deviation_mm};
 use plan::{self, Plan};
 use scene::{Order as DrawingOrder, Revision, Scene, SheetStroke};
 
-pub(super) async fn call(order: &ToolContext<'_>) -> Reply {
-    match begin(order).await {
-        Ok(reply) => reply,
-        Err(reply) => *reply,
-    }
-}
-
-async fn begin(order: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
+pub(super) async fn call(order: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
     let seat = order.seat()?;
     if order.is("resume") {
         order.check_no_design_beside_resume()?;
