@@ -142,19 +142,16 @@ pub fn node(args: &NodeOptions, pace: SimulationRate) -> anyhow::Result<Arc<Node
         None => own_temporary()?,
     };
     let fleet = peers::fleet(&file);
-    let node = Node::new(file, library, seats, output, state).with_examiner(Arc::new(policy));
-    let node = match helpers {
-        Some(helpers) => node.with_helpers(helpers),
-        None => node,
-    };
-    let node = recorded(args, node)?;
+    let mut node = Node::new(file, library, seats, output, state);
+    node.examiner = Some(Arc::new(policy));
+    node.helpers = helpers;
+    record(args, &mut node)?;
     if let Some(long) = declared.long_names() {
         tracing::warn!("declared tools: {long}");
     }
-    let mut node = node.with_declared(declared, Arc::new(RemoteServers::default()));
-    if let Some(fleet) = fleet {
-        node = node.with_fleet(fleet);
-    }
+    node.declared = declared;
+    node.abroad = Some(Arc::new(RemoteServers::default()));
+    node.fleet = fleet;
     let node = Arc::new(node);
     selftest::recall(&node);
     for told in node.recover() {
@@ -164,28 +161,24 @@ pub fn node(args: &NodeOptions, pace: SimulationRate) -> anyhow::Result<Arc<Node
     Ok(node)
 }
 
-/// Returns the node with what tells of its recordings, and with a recorder where its file or the command line asks for one.
-fn recorded(args: &NodeOptions, node: Node) -> anyhow::Result<Node> {
+/// Gives the node what tells of its recordings, and a recorder where its file or the command line asks for one.
+fn record(args: &NodeOptions, node: &mut Node) -> anyhow::Result<()> {
     let Some(recordings) = args.recordings else {
         if node.file.record.is_on() {
             bail!(
                 "`record` is asked for, and this program was built without recordings: take it away, or build with the cargo feature `recording`, which is on by default"
             );
         }
-        return Ok(node);
+        return Ok(());
     };
-    let recorder = node
+    node.job_recorder = node
         .file
         .record
         .is_on()
         .then(|| recordings.recorder(&node.state, &node.file))
         .transpose()?;
-    let library = recordings.library(&node.state);
-    let node = node.with_recordings(library);
-    Ok(match recorder {
-        Some(recorder) => node.with_job_recorder(recorder),
-        None => node,
-    })
+    node.recordings = Some(recordings.library(&node.state));
+    Ok(())
 }
 
 /// Returns a folder of this process's own, in the one that this user has in the system's temporary one.

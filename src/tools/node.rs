@@ -108,11 +108,16 @@ pub struct Node {
     pub audit: AuditLog,
     /// The tools that its file declares.
     pub declared: DeclaredTools,
-    pub(super) abroad: Option<Arc<dyn RemoteTools>>,
-    pub(super) examiner: Option<Arc<dyn super::CertificateChecker>>,
-    pub(super) helpers: Option<Arc<dyn super::ExamHelperService>>,
-    pub(super) recordings: Option<Arc<dyn super::RecordingLibrary>>,
-    pub(super) job_recorder: Option<Arc<dyn super::JobRecorder>>,
+    /// The way to other servers, which some of the declared tools need.
+    pub abroad: Option<Arc<dyn RemoteTools>>,
+    /// The checker of the tokens' certificates.
+    pub examiner: Option<Arc<dyn super::CertificateChecker>>,
+    /// The service behind the exam toolset.
+    pub helpers: Option<Arc<dyn super::ExamHelperService>>,
+    /// What answers the toolset `recording`.
+    pub recordings: Option<Arc<dyn super::RecordingLibrary>>,
+    /// The recorder of its jobs.
+    pub job_recorder: Option<Arc<dyn super::JobRecorder>>,
     pub(super) cameras: Vec<Arc<NodeCamera>>,
     /// The other nodes, where there are any.
     pub fleet: Option<Arc<Fleet>>,
@@ -307,61 +312,6 @@ impl Node {
             login_codes: LoginCodes::default(),
             clock: NodeClock::real(),
             numbers: AtomicU64::new(1),
-        }
-    }
-
-    /// Sets the checker of the tokens' certificates.
-    #[must_use]
-    pub fn with_examiner(self, examiner: Arc<dyn super::CertificateChecker>) -> Self {
-        Self {
-            examiner: Some(examiner),
-            ..self
-        }
-    }
-
-    /// Sets the service behind the exam toolset.
-    #[must_use]
-    pub fn with_helpers(self, helpers: Arc<dyn super::ExamHelperService>) -> Self {
-        Self {
-            helpers: Some(helpers),
-            ..self
-        }
-    }
-
-    /// Sets what answers the toolset `recording`.
-    #[must_use]
-    pub fn with_recordings(self, recordings: Arc<dyn super::RecordingLibrary>) -> Self {
-        Self {
-            recordings: Some(recordings),
-            ..self
-        }
-    }
-
-    /// Sets the recorder of its jobs.
-    #[must_use]
-    pub fn with_job_recorder(self, recorder: Arc<dyn super::JobRecorder>) -> Self {
-        Self {
-            job_recorder: Some(recorder),
-            ..self
-        }
-    }
-
-    /// The same node with the tools that its file declares, and the way to other servers that some of them need.
-    #[must_use]
-    pub fn with_declared(self, declared: DeclaredTools, abroad: Arc<dyn RemoteTools>) -> Self {
-        Self {
-            declared,
-            abroad: Some(abroad),
-            ..self
-        }
-    }
-
-    /// The same node with a way to others.
-    #[must_use]
-    pub fn with_fleet(self, fleet: Arc<Fleet>) -> Self {
-        Self {
-            fleet: Some(fleet),
-            ..self
         }
     }
 

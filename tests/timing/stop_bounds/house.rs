@@ -85,11 +85,9 @@ impl House {
             let recordings = &steadyhand::recording::NodeRecordings;
             node::RecordingServices::recorder(recordings, state.folder(), &file).unwrap()
         });
-        let node = Node::new(file, library, seats, output, state);
-        let node = Arc::new(match recorder {
-            Some(recorder) => node.with_job_recorder(recorder),
-            None => node,
-        });
+        let mut node = Node::new(file, library, seats, output, state);
+        node.job_recorder = recorder;
+        let node = Arc::new(node);
         let listening = http::listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
         let address = listening.address();
         let over = CancellationToken::new();
