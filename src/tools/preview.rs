@@ -23,7 +23,7 @@ pub struct DrawingPreview {
 }
 
 /// A rule that said no, wherever it was asked.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct RuleViolation {
     /// The rule that refuses.
     pub rule: String,
@@ -163,14 +163,8 @@ impl RuleViolation {
     fn of_canvas(bound: &CanvasBoundError) -> Self {
         Self {
             rule: "canvas".to_owned(),
-            stroke: None,
-            source: None,
-            at_mm: None,
-            value: None,
-            limit: None,
-            unit: None,
             why: bound.to_string(),
-            item: None,
+            ..Self::default()
         }
     }
 

@@ -108,13 +108,11 @@ mod tests {
         RuleViolation {
             rule: rule.to_owned(),
             stroke: Some(stroke),
-            source: None,
-            at_mm: None,
             value: Some(value),
             limit: Some(0.0),
             unit: Some("mm"),
             why: format!("path {stroke} is beyond reach by {value} mm"),
-            item: None,
+            ..RuleViolation::default()
         }
     }
 
