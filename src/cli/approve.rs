@@ -17,21 +17,11 @@ pub(super) async fn run(
     let told = operator_client::ask(at, &OperatorVerb::Pending { job: job.clone() }).await?;
     terminal_output::line(&told.text);
     let (Some(job), Some(plan)) = (job, told.plan) else {
-        return Ok(if told.done {
-            ExitStatus::Done
-        } else {
-            ExitStatus::Refused
-        });
+        return Ok(ExitStatus::of(told.done));
     };
     if !yes && !questions::confirm("type yes to let the arm move", &WHOLE_YES, NO_TERMINAL)? {
         terminal_output::line("not approved; nothing moved");
         return Ok(ExitStatus::Refused);
     }
-    let told = operator_client::ask(at, &OperatorVerb::Approve { job, plan }).await?;
-    terminal_output::line(&told.text);
-    Ok(if told.done {
-        ExitStatus::Done
-    } else {
-        ExitStatus::Refused
-    })
+    operator_client::verb(at, OperatorVerb::Approve { job, plan }).await
 }

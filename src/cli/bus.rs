@@ -271,11 +271,7 @@ async fn monitor(node: &NodeOptions, args: &MonitorArgs) -> anyhow::Result<ExitS
         }
         if args.once {
             let all = seen.iter().all(|(_, seen)| seen.is_some());
-            return Ok(if all {
-                ExitStatus::Done
-            } else {
-                ExitStatus::Refused
-            });
+            return Ok(ExitStatus::of(all));
         }
         tokio::select! {
             _ = ctrl_c() => return Ok(ExitStatus::Done),

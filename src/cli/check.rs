@@ -88,11 +88,7 @@ pub(super) fn run(args: &NodeOptions) -> anyhow::Result<ExitStatus> {
     for wrong in &findings.wrong {
         terminal_output::line(&format!("wrong  {wrong}"));
     }
-    Ok(if findings.wrong.is_empty() {
-        ExitStatus::Done
-    } else {
-        ExitStatus::Refused
-    })
+    Ok(ExitStatus::of(findings.wrong.is_empty()))
 }
 
 /// Describes how a node reads what callers write.

@@ -82,10 +82,7 @@ pub(super) async fn run(node: &NodeOptions, args: &DoctorArgs) -> anyhow::Result
 }
 
 fn status(diagnosis: &BusDiagnosis) -> ExitStatus {
-    match diagnosis.findings.is_empty() {
-        true => ExitStatus::Done,
-        false => ExitStatus::Refused,
-    }
+    ExitStatus::of(diagnosis.findings.is_empty())
 }
 
 /// Lists the ports of this machine; for a node file without a port, says that its arms are simulated.

@@ -29,10 +29,7 @@ pub(super) async fn run(options: &NodeOptions, as_json: bool) -> anyhow::Result<
         nodes.iter().for_each(print);
     }
     let is_silent = |node: &Value| node.get("unreached").is_some();
-    Ok(match nodes.iter().any(is_silent) {
-        true => ExitStatus::Refused,
-        false => ExitStatus::Done,
-    })
+    Ok(ExitStatus::of(!nodes.iter().any(is_silent)))
 }
 
 fn node_jobs(peer: &FleetPeer, own: &Map<String, Value>) -> Value {

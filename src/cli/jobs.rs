@@ -16,9 +16,5 @@ pub(super) async fn run(
     let folder = state_folder::place(node, &open::file(node)?)?;
     let told = job_list::jobs_reply(&folder, id.as_deref(), json);
     terminal_output::line(&told.text);
-    Ok(if told.done {
-        ExitStatus::Done
-    } else {
-        ExitStatus::Refused
-    })
+    Ok(ExitStatus::of(told.done))
 }

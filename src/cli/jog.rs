@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use anyhow::{Context, bail};
 use clap::Args;
 
-use super::{AtArgs, ExitStatus, NodeOptions, operator_client, terminal_output, which_node};
+use super::{AtArgs, ExitStatus, NodeOptions, operator_client, which_node};
 use node::jog::{JogRequest, JogState};
 use node::operator_verb::OperatorVerb;
 
@@ -42,13 +42,7 @@ pub(super) async fn run(options: &NodeOptions, args: JogArgs) -> anyhow::Result<
         scene: args.scene.clone(),
         step,
     };
-    let told = operator_client::ask(&args.at, &verb).await?;
-    terminal_output::line(&told.text);
-    Ok(if told.done {
-        ExitStatus::Done
-    } else {
-        ExitStatus::Refused
-    })
+    operator_client::verb(&args.at, verb).await
 }
 
 /// Asks the node how the arm is.

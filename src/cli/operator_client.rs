@@ -76,11 +76,7 @@ pub(super) async fn page(
 pub(super) async fn verb(at: &AtArgs, verb: OperatorVerb) -> anyhow::Result<ExitStatus> {
     let told = ask(at, &verb).await?;
     terminal_output::line(&told.text);
-    Ok(if told.done {
-        ExitStatus::Done
-    } else {
-        ExitStatus::Refused
-    })
+    Ok(ExitStatus::of(told.done))
 }
 
 pub(super) async fn enable(

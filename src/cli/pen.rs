@@ -22,11 +22,7 @@ pub(super) async fn run(
     let told = operator_client::ask(at, &ask).await?;
     terminal_output::line(&told.text);
     let Some(awaited) = told.data.map(AwaitedPen::deserialize).transpose()? else {
-        return Ok(if told.done {
-            ExitStatus::Done
-        } else {
-            ExitStatus::Refused
-        });
+        return Ok(ExitStatus::of(told.done));
     };
     if !yes && !may_go_on(&awaited)? {
         terminal_output::line("not confirmed; nothing moved");

@@ -182,11 +182,7 @@ fn print_comparison(
             )
         ));
     }
-    if ink_is_near && off_deg.is_none_or(|deg| deg <= OFF_DEG_MAX) {
-        ExitStatus::Done
-    } else {
-        ExitStatus::Refused
-    }
+    ExitStatus::of(ink_is_near && off_deg.is_none_or(|deg| deg <= OFF_DEG_MAX))
 }
 
 fn length_mm(line: &[[f64; 2]]) -> f64 {

@@ -20,10 +20,7 @@ pub(super) async fn run(args: &NodeOptions, id: &str, bytes: bool) -> anyhow::Re
     }
     let replayed = ReplayedJob::of(scene, past).await?;
     terminal_output::line(&replayed.words());
-    Ok(match replayed.is_same() {
-        true => ExitStatus::Done,
-        false => ExitStatus::Refused,
-    })
+    Ok(ExitStatus::of(replayed.is_same()))
 }
 
 /// Returns the options of the node that runs on this machine, where none is named: the node whose jobs `jobs` lists.

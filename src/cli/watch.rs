@@ -26,8 +26,5 @@ pub(super) async fn run(
 /// Returns the exit status that a job's end stands for.
 pub(super) fn exit_of(outcome: &JobProgress) -> ExitStatus {
     let succeeded = outcome.result.get("success").and_then(Value::as_bool);
-    match succeeded.unwrap_or(outcome.state == "reached") {
-        true => ExitStatus::Done,
-        false => ExitStatus::Refused,
-    }
+    ExitStatus::of(succeeded.unwrap_or(outcome.state == "reached"))
 }

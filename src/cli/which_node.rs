@@ -110,11 +110,7 @@ async fn say_each(
             false => terminal_output::line(&text),
         }
         let is_all_done = done && exit != Some(ExitStatus::Refused);
-        exit = Some(if is_all_done {
-            ExitStatus::Done
-        } else {
-            ExitStatus::Refused
-        });
+        exit = Some(ExitStatus::of(is_all_done));
     }
     Ok(exit)
 }

@@ -18,6 +18,12 @@ pub enum ExitStatus {
 }
 
 impl ExitStatus {
+    /// Done, or refused.
+    #[must_use]
+    pub const fn of(done: bool) -> Self {
+        if done { Self::Done } else { Self::Refused }
+    }
+
     /// Returns the exit code for a failed command.
     #[must_use]
     pub fn from_error(error: &anyhow::Error) -> Self {

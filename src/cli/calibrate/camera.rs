@@ -26,9 +26,6 @@ impl CalibrationFolders {
         let scene = self.library.scene(&args.scene, None)?;
         let (session, assessed) = self.desk(|desk| desk.propose_seen(&scene, glimpse))?;
         terminal_output::line(&report::assessment_text(&session, &assessed));
-        Ok(match assessed.finding.verdict {
-            FitVerdict::Redo => ExitStatus::Refused,
-            _ => ExitStatus::Done,
-        })
+        Ok(ExitStatus::of(assessed.finding.verdict != FitVerdict::Redo))
     }
 }

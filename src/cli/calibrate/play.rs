@@ -92,10 +92,7 @@ impl CalibrationFolders {
         }
         let assessed = self.assess(&session)?;
         terminal_output::line(&report::assessment_text(&session, &assessed));
-        Ok(match assessed.finding.verdict {
-            FitVerdict::Redo => ExitStatus::Refused,
-            _ => ExitStatus::Done,
-        })
+        Ok(ExitStatus::of(assessed.finding.verdict != FitVerdict::Redo))
     }
 }
 

@@ -25,10 +25,7 @@ impl CalibrationFolders {
         } else {
             report::assessment_text(&session, &assessed)
         });
-        Ok(match assessed.finding.verdict {
-            FitVerdict::Redo => ExitStatus::Refused,
-            _ => ExitStatus::Done,
-        })
+        Ok(ExitStatus::of(assessed.finding.verdict != FitVerdict::Redo))
     }
 
     /// A proposal that cannot be read is thrown away as well.

@@ -392,11 +392,7 @@ fn result_json(told: &ExamRunResult, files: &[String]) -> anyhow::Result<Value> 
 /// Without a level there is nothing to fall short of.
 fn exit_of(verdict: &ExamVerdict) -> ExitStatus {
     let is_short = verdict.asked.is_some() && !verdict.passed;
-    if verdict.failed.is_none() && !is_short {
-        ExitStatus::Done
-    } else {
-        ExitStatus::Refused
-    }
+    ExitStatus::of(verdict.failed.is_none() && !is_short)
 }
 
 /// The same in words.

@@ -154,11 +154,7 @@ async fn check(name: Option<&str>, record: &mut ExamRecord) -> anyhow::Result<Ex
     if let (Some(name), true) = (name, servers.is_empty()) {
         record.set_server_status(name, ServerStatus::Failed, "")?;
     }
-    Ok(if all_there {
-        ExitStatus::Done
-    } else {
-        ExitStatus::Refused
-    })
+    Ok(ExitStatus::of(all_there))
 }
 
 /// Checks whether a server opens the protocol in time.

@@ -49,10 +49,7 @@ pub(super) async fn run(node: &NodeOptions, of: &str) -> anyhow::Result<ExitStat
         job.name(),
         apart.describe()
     ));
-    Ok(match apart.max_mm <= APART_MM_MAX {
-        true => ExitStatus::Done,
-        false => ExitStatus::Refused,
-    })
+    Ok(ExitStatus::of(apart.max_mm <= APART_MM_MAX))
 }
 
 /// The scene of the recorded job, which must be what it was.
