@@ -9,15 +9,19 @@ use super::tally::{MeanShare, NO_TOOL};
 use super::{AnswerClassification, ExamError, ExamRecord, ExamTally, HitRate, RunRow};
 
 /// Key by which answers are grouped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum SummaryKey {
     /// The tool that was right; its precision is of its calls.
+    #[value(help = None)]
     Tool,
     /// The class of the case.
+    #[value(help = None)]
     Class,
     /// The model that was examined.
+    #[value(help = None)]
     Model,
     /// The day on which the run began, in UTC.
+    #[value(help = "By the day on which runs began, in UTC")]
     Time,
 }
 

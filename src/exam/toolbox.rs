@@ -237,14 +237,17 @@ pub struct ExamToolbox {
 }
 
 /// The names by which a planner is shown tools.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum ToolListing {
     /// Each by one name.
     #[default]
+    #[value(help = "One name each")]
     Plain,
     /// Each by its own name, and again by each alias.
+    #[value(help = "Every name, each a whole tool")]
     Both,
     /// Each by its aliases, or by its own name where it has none.
+    #[value(help = "The aliases alone")]
     Robot,
 }
 

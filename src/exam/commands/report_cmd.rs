@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Context;
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use super::{ExitStatus, NodeOptions, ReportFormat, print_json, show, write};
@@ -115,19 +115,10 @@ pub(super) struct SummaryArgs {
     run: Option<i64>,
     /// Precision, recall, accuracy and completeness of all runs together
     #[arg(long, value_enum)]
-    by: Option<SummaryGrouping>,
+    by: Option<SummaryKey>,
     /// As JSON
     #[arg(long)]
     json: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum SummaryGrouping {
-    Tool,
-    Class,
-    Model,
-    /// By the day on which runs began, in UTC
-    Time,
 }
 
 impl SummaryArgs {
@@ -141,17 +132,7 @@ impl SummaryArgs {
 }
 
 /// All runs together.
-fn rows(
-    record: &ExamRecord,
-    args: &SummaryArgs,
-    by: SummaryGrouping,
-) -> anyhow::Result<ExitStatus> {
-    let by = match by {
-        SummaryGrouping::Tool => SummaryKey::Tool,
-        SummaryGrouping::Class => SummaryKey::Class,
-        SummaryGrouping::Model => SummaryKey::Model,
-        SummaryGrouping::Time => SummaryKey::Time,
-    };
+fn rows(record: &ExamRecord, args: &SummaryArgs, by: SummaryKey) -> anyhow::Result<ExitStatus> {
     let rows = SummaryRow::all(record, by, |row| args.wants(row))?;
     if args.json {
         print_json(&rows)?;

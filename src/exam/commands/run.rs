@@ -54,33 +54,12 @@ pub(super) struct RunArgs {
         num_args = 1,
         conflicts_with = "replay"
     )]
-    names: Vec<ListedNamesArg>,
+    names: Vec<ToolListing>,
     #[command(flatten)]
     asking: PlannerAskArgs,
     /// Print the verdict as JSON
     #[arg(long)]
     json: bool,
-}
-
-/// Which names of the tools are shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum ListedNamesArg {
-    /// One name each
-    Plain,
-    /// Every name, each a whole tool
-    Both,
-    /// The aliases alone
-    Robot,
-}
-
-impl From<ListedNamesArg> for ToolListing {
-    fn from(names: ListedNamesArg) -> Self {
-        match names {
-            ListedNamesArg::Plain => Self::Plain,
-            ListedNamesArg::Both => Self::Both,
-            ListedNamesArg::Robot => Self::Robot,
-        }
-    }
 }
 
 pub(super) async fn run(
@@ -108,7 +87,7 @@ pub(super) async fn run(
 async fn runs_by_names(
     node: &NodeOptions,
     mut args: RunArgs,
-    listings: &[ListedNamesArg],
+    listings: &[ToolListing],
     record: &mut ExamRecord,
 ) -> anyhow::Result<ExitStatus> {
     let (mut runs, mut told_runs, mut exit) = (Vec::new(), Vec::new(), ExitStatus::Done);
@@ -131,7 +110,7 @@ async fn runs_by_names(
     };
     let found = RunComparison::of(record, first, last)?;
     let names = match listings {
-        [ListedNamesArg::Plain, ..] => "aliases",
+        [ToolListing::Plain, ..] => "aliases",
         _ => "the later names",
     };
     let line = confusion_by_names(&found, names);
@@ -253,7 +232,7 @@ async fn snapshot(
     };
     let shown = own.beside(others);
     Ok(match args.names.first() {
-        Some(names) => shown.listed(ToolListing::from(*names)),
+        Some(names) => shown.listed(*names),
         None => shown,
     })
 }

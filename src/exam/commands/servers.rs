@@ -23,7 +23,7 @@ pub(super) enum ServersCommand {
         url: String,
         /// stdio, streamable-http or sse [default: streamable-http for an address, stdio for a command line]
         #[arg(long, value_enum)]
-        transport: Option<ServerTransportArg>,
+        transport: Option<ServerTransport>,
         /// The environment variable that holds its key when it is asked; the key itself is never kept
         #[arg(long, value_name = "VARIABLE")]
         key_env: Option<String>,
@@ -40,7 +40,7 @@ pub(super) enum ServersCommand {
         url: Option<String>,
         /// stdio, streamable-http or sse
         #[arg(long, value_enum)]
-        transport: Option<ServerTransportArg>,
+        transport: Option<ServerTransport>,
         /// Another variable that holds its key; an empty one where it wants none
         #[arg(long, value_name = "VARIABLE")]
         key_env: Option<String>,
@@ -63,23 +63,6 @@ pub(super) enum ServersCommand {
     },
 }
 
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-pub(super) enum ServerTransportArg {
-    Stdio,
-    StreamableHttp,
-    Sse,
-}
-
-impl From<ServerTransportArg> for ServerTransport {
-    fn from(spoken: ServerTransportArg) -> Self {
-        match spoken {
-            ServerTransportArg::Stdio => Self::Stdio,
-            ServerTransportArg::StreamableHttp => Self::StreamableHttp,
-            ServerTransportArg::Sse => Self::Sse,
-        }
-    }
-}
-
 pub(super) async fn run(
     what: ServersCommand,
     record: &mut ExamRecord,
@@ -91,8 +74,7 @@ pub(super) async fn run(
             transport,
             key_env,
         } => {
-            let transport =
-                transport.map_or_else(|| ServerTransport::of(&url), ServerTransport::from);
+            let transport = transport.unwrap_or_else(|| ServerTransport::of(&url));
             record.add_server(&name, &url, transport, key_env.as_deref())?;
             Ok(ExitStatus::Done)
         }
@@ -106,7 +88,7 @@ pub(super) async fn run(
             let change = ServerChange {
                 name: rename,
                 url,
-                transport: transport.map(ServerTransport::from),
+                transport,
                 key_env,
             };
             record.edit_server(&name, change)?;

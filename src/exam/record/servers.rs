@@ -7,14 +7,17 @@ use super::{ExamRecord, now_ms};
 use crate::{AddressKind, ExamError};
 
 /// Transport by which a server is reached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum ServerTransport {
     /// A program on its standard input and output.
+    #[value(help = None)]
     Stdio,
     /// HTTP.
+    #[value(help = None)]
     StreamableHttp,
     /// The older SSE transport; recorded, but not supported.
+    #[value(help = None)]
     Sse,
 }
 
