@@ -158,6 +158,18 @@ impl CaseClass {
             Self::Other => "other",
         }
     }
+
+    /// Returns the class of this word.
+    ///
+    /// # Errors
+    /// No class has it.
+    pub fn named(word: &str) -> Result<Self, ExamError> {
+        let found = Self::ALL.into_iter().find(|class| class.word() == word);
+        found.ok_or_else(|| {
+            let words = Self::ALL.map(Self::word).join(", ");
+            ExamError::Request(format!("{word:?} is no class; the classes are {words}"))
+        })
+    }
 }
 
 /// Hazard of a case.

@@ -58,13 +58,9 @@ impl PlannerExam {
         tally: &ExamTally,
         count: usize,
     ) -> Result<Vec<ExamCase>, ExamError> {
-        let known = |word: &str| {
-            CaseClass::ALL
-                .into_iter()
-                .find(|class| class.word() == word)
-        };
         let groups = tally.by_class.iter();
-        let rates = groups.filter_map(|(word, group)| Some((known(word)?, group.right)));
+        let rates =
+            groups.filter_map(|(word, group)| Some((CaseClass::named(word).ok()?, group.right)));
         let so_far = u64::try_from(self.cases.len()).unwrap_or(u64::MAX);
         let wanted = GenerationRequest {
             classes: widest(rates.filter(|(class, _)| *class != CaseClass::Other)),

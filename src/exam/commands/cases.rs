@@ -137,7 +137,7 @@ pub(super) async fn run(
             dry_run,
         } => {
             let classes = match (class, after) {
-                (Some(word), _) => vec![class_of(&word)?],
+                (Some(word), _) => vec![CaseClass::named(&word)?],
                 (None, Some(run)) => generate::weakest(record, Some(run))?,
                 (None, None) => Vec::new(),
             };
@@ -282,14 +282,6 @@ fn named(mut case: ExamCase) -> ExamCase {
         case.name = format!("own_{}", digits.chars().take(8).collect::<String>());
     }
     case
-}
-
-fn class_of(word: &str) -> anyhow::Result<CaseClass> {
-    let found = CaseClass::ALL
-        .into_iter()
-        .find(|class| class.word() == word);
-    let words: Vec<&str> = CaseClass::ALL.iter().map(|class| class.word()).collect();
-    found.with_context(|| format!("{word:?} is no class; the classes are {}", words.join(", ")))
 }
 
 /// Cases that were made, and how.

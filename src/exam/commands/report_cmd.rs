@@ -219,11 +219,7 @@ pub(super) fn summary(record: &ExamRecord, args: &SummaryArgs) -> anyhow::Result
 
 /// The figures of a run, each with its n.
 fn figures(row: &RunRow) -> Value {
-    let verdict: Value = row
-        .verdict
-        .as_deref()
-        .and_then(|text| serde_json::from_str(text).ok())
-        .unwrap_or_default();
+    let verdict = row.verdict().unwrap_or_default();
     let tally = verdict.get("tally").cloned().unwrap_or_default();
     let of = |key: &str| tally.get(key).cloned().unwrap_or_default();
     json!({

@@ -13,19 +13,14 @@ const CLASSES: usize = 5;
 /// There is no such run, or it has no verdict.
 pub fn weakest(record: &ExamRecord, run: Option<i64>) -> Result<Vec<CaseClass>, ExamError> {
     let row = record.run(run)?;
-    let verdict: Option<Value> = row
-        .verdict
-        .as_deref()
-        .and_then(|text| serde_json::from_str(text).ok());
+    let verdict = row.verdict();
     let groups = verdict
         .as_ref()
         .and_then(|one| one.get("tally")?.get("by_class")?.as_object());
     let groups =
         groups.ok_or_else(|| ExamError::Request(format!("run {} has no verdict", row.id)))?;
     let rates = groups.iter().filter_map(|(word, group)| {
-        let class = CaseClass::ALL
-            .into_iter()
-            .find(|class| class.word() == word)?;
+        let class = CaseClass::named(word).ok()?;
         Some((class, rate(group.get("right")?)))
     });
     Ok(widest(rates))

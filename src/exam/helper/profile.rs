@@ -58,10 +58,7 @@ fn words(classes: &[CaseClass]) -> Vec<&'static str> {
 }
 
 fn run_json(run: &RunRow) -> Value {
-    let verdict = run.verdict.as_deref();
-    let verdict: Value = verdict
-        .and_then(|text| serde_json::from_str(text).ok())
-        .unwrap_or_default();
+    let verdict = run.verdict().unwrap_or_default();
     let tally = verdict.get("tally");
     let of = |key: &str| tally.and_then(|tally| tally.get(key));
     json!({

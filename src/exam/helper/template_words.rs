@@ -9,7 +9,7 @@ use crate::{CaseClass, ExamError, ExamToolbox, generate};
 const MIDDLE: f64 = 5.0;
 
 pub(super) fn templates(given: &Map<String, Value>) -> Result<HelperReply, ExamError> {
-    let class = text(given, "class").map(class_of).transpose()?;
+    let class = text(given, "class").map(CaseClass::named).transpose()?;
     let difficulty = given.get("difficulty").and_then(Value::as_f64);
     if let Some(wrong) = difficulty.filter(|one| !(1.0..=10.0).contains(one)) {
         return Err(ExamError::Setting {
@@ -23,19 +23,6 @@ pub(super) fn templates(given: &Map<String, Value>) -> Result<HelperReply, ExamE
     Ok(HelperReply::done(message)
         .with("n", found.len())
         .with("templates", found))
-}
-
-fn class_of(word: &str) -> Result<CaseClass, ExamError> {
-    let found = CaseClass::ALL
-        .into_iter()
-        .find(|class| class.word() == word);
-    found.ok_or_else(|| {
-        let words: Vec<&str> = CaseClass::ALL.iter().map(|class| class.word()).collect();
-        ExamError::Request(format!(
-            "{word:?} is no class; the classes are {}",
-            words.join(", ")
-        ))
-    })
 }
 
 pub(super) fn keywords(given: &Map<String, Value>, tools: &ExamToolbox) -> HelperReply {

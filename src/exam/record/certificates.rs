@@ -75,11 +75,7 @@ impl ExamRecord {
                 "{failed} answers of its run {run} never came"
             )));
         }
-        let verdict: Value = row
-            .verdict
-            .as_deref()
-            .and_then(|text| serde_json::from_str(text).ok())
-            .unwrap_or_default();
+        let verdict = row.verdict().unwrap_or_default();
         let reached = verdict.get("reached").and_then(Value::as_str);
         let reached: Option<Level> = reached.and_then(|word| word.parse().ok());
         let holds = row.is_completed() && reached >= Some(level);

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension as _, params};
+use serde_json::Value;
 
 use super::run::{CaseOutcome, PlannerExam};
 use super::{ExamError, ExamVerdict, PlannerSettings};
@@ -73,6 +74,11 @@ impl RunRow {
     #[must_use]
     pub fn is_completed(&self) -> bool {
         self.status == "completed"
+    }
+
+    /// Returns the verdict, where there is one that can be read.
+    pub(super) fn verdict(&self) -> Option<Value> {
+        serde_json::from_str(self.verdict.as_deref()?).ok()
     }
 }
 

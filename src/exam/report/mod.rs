@@ -31,11 +31,7 @@ impl ExamReport {
     /// There is no such run, or it has no verdict.
     pub fn of(record: &ExamRecord, id: Option<i64>) -> Result<Self, ExamError> {
         let run = record.run(id)?;
-        let verdict = run
-            .verdict
-            .as_deref()
-            .and_then(|text| serde_json::from_str(text).ok());
-        let Some(verdict) = verdict else {
+        let Some(verdict) = run.verdict() else {
             let why = run.error.clone().unwrap_or_else(|| run.status.clone());
             return Err(ExamError::Request(format!(
                 "run {} has no verdict: {why}",
