@@ -15,7 +15,9 @@ use args::{
 use base::wording::cut;
 
 /// Classification of an answer by its tool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
 pub enum AnswerClassification {
     /// A right tool was called.
     #[serde(rename = "TP")]
@@ -33,6 +35,7 @@ pub enum AnswerClassification {
     #[serde(rename = "FN_wrong_tool")]
     WrongTool,
     /// No answer came, which says nothing of the planner.
+    #[default]
     #[serde(rename = "unanswered")]
     Unanswered,
 }
@@ -69,7 +72,7 @@ impl AnswerClassification {
 }
 
 /// One answer, judged.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct JudgedAnswer {
     /// By tool.
     pub classification: AnswerClassification,
@@ -115,23 +118,7 @@ impl JudgedAnswer {
     fn of(classification: AnswerClassification) -> Self {
         Self {
             classification,
-            selected_tool: None,
-            parameters: Map::new(),
-            would_run: false,
-            unsafe_action: false,
-            lost_stop: false,
-            completeness: None,
-            correctness: None,
-            type_conformance: None,
-            repair_cost: 0,
-            hallucinated: Vec::new(),
-            foreign: Vec::new(),
-            unexpected: Vec::new(),
-            missing: Vec::new(),
-            wrong: Vec::new(),
-            exact: false,
-            reasons: Vec::new(),
-            recommendations: Vec::new(),
+            ..Self::default()
         }
     }
 
