@@ -6,7 +6,6 @@ use std::sync::Arc;
 use anyhow::bail;
 use base::signals::{SignalKind, SignalListener};
 use clap::Args;
-use serde_json::Map;
 use tokio_util::sync::CancellationToken;
 
 use super::operator_door::OperatorDoor;
@@ -117,7 +116,7 @@ struct CallOutcome {
 
 /// The answer to a call that was given up because the process was told to end.
 fn interrupted_answer(ended: ExitStatus) -> ToolAnswer {
-    let text = match ended {
+    ToolAnswer::failed(match ended {
         ExitStatus::Energised => {
             "told to end: the arm was stopped and is still energised where it stands"
         }
@@ -125,16 +124,7 @@ fn interrupted_answer(ended: ExitStatus) -> ToolAnswer {
         ExitStatus::Done | ExitStatus::Refused | ExitStatus::Absent => {
             "told to end: the arm was stopped and is at rest"
         }
-    };
-    let mut structured = Map::new();
-    structured.insert("success".to_owned(), false.into());
-    structured.insert("message".to_owned(), text.into());
-    ToolAnswer {
-        is_error: true,
-        structured,
-        text: text.to_owned(),
-        ..ToolAnswer::default()
-    }
+    })
 }
 
 /// Returns the whole address of a node: `HOST:PORT` is what people type, and a path that is not said is the usual one.
