@@ -1,7 +1,6 @@
 //! Compares ink with a design: distances of the ink from the design, and of the design from the ink.
 
-use rstar::primitives::Line;
-use rstar::{PointDistance, RTree};
+use base::segment_index::SegmentIndex;
 
 type Point = [f64; 2];
 
@@ -53,7 +52,7 @@ impl InkDeviation {
 /// that are not finite are left out.
 #[must_use]
 pub fn deviation_mm(design: &[Vec<Point>], ink: &[Vec<Point>]) -> InkDeviation {
-    let (design, ink) = (SegmentGrid::new(design), SegmentGrid::new(ink));
+    let (design, ink) = (SegmentIndex::new(design), SegmentIndex::new(ink));
     let mut from_ink = distances(&ink, &design);
     let from_design = distances(&design, &ink);
     let missing = from_design.iter().filter(|mm| **mm > MISSING_MM).count();
@@ -67,9 +66,9 @@ pub fn deviation_mm(design: &[Vec<Point>], ink: &[Vec<Point>]) -> InkDeviation {
         p95_mm: from_ink.get(rank).copied().unwrap_or(0.0),
         max_mm: from_ink.last().copied().unwrap_or(0.0),
         mean_mm: if count == 0 { 0.0 } else { sum / as_f64(count) },
-        missing_mm: share * design.length_mm,
-        ink_mm: ink.length_mm,
-        design_mm: design.length_mm,
+        missing_mm: share * design.length_mm(),
+        ink_mm: ink.length_mm(),
+        design_mm: design.length_mm(),
     }
 }
 
@@ -82,10 +81,10 @@ fn as_f64(count: usize) -> f64 {
 }
 
 /// For each sample along `from`, how far `to` is.
-fn distances(from: &SegmentGrid, to: &SegmentGrid) -> Vec<f64> {
-    let step_mm = STEP_MM.max(from.length_mm / SAMPLES_MAX);
+fn distances(from: &SegmentIndex, to: &SegmentIndex) -> Vec<f64> {
+    let step_mm = STEP_MM.max(from.length_mm() / SAMPLES_MAX);
     let mut all = Vec::new();
-    for Line { from: a, to: b } in &from.pieces {
+    for [a, b] in from.segments() {
         let length = (b[0] - a[0]).hypot(b[1] - a[1]);
         let steps = (length / step_mm).ceil().max(1.0);
         let mut step = 0.0;
@@ -98,32 +97,6 @@ fn distances(from: &SegmentGrid, to: &SegmentGrid) -> Vec<f64> {
         }
     }
     all
-}
-
-/// Straight pieces that are searched for the nearest.
-struct SegmentGrid {
-    pieces: RTree<Line<Point>>,
-    length_mm: f64,
-}
-
-impl SegmentGrid {
-    fn new(paths: &[Vec<Point>]) -> Self {
-        let is_finite = |path: &&Vec<Point>| path.iter().flatten().all(|v| v.abs() < 1e7);
-        let mut pieces = Vec::new();
-        for path in paths.iter().filter(is_finite) {
-            let ends = path.iter().zip(path.iter().skip(1));
-            pieces.extend(ends.map(|(a, b)| Line::new(*a, *b)));
-        }
-        Self {
-            length_mm: pieces.iter().map(|piece| piece.length_2().sqrt()).sum(),
-            pieces: RTree::bulk_load(pieces),
-        }
-    }
-
-    fn distance_mm(&self, from: Point) -> f64 {
-        let nearest = self.pieces.nearest_neighbor(&from);
-        nearest.map_or(f64::INFINITY, |piece| piece.distance_2(&from).sqrt())
-    }
 }
 
 pub(super) fn to_piece(from: Point, [a, b]: &[Point; 2]) -> f64 {
@@ -186,10 +159,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_tree_finds_what_a_search_of_all_finds(a in path(), b in path()) {
-            let lines = SegmentGrid::new(&[a]);
+        fn the_index_finds_what_a_search_of_all_finds(a in path(), b in path()) {
+            let lines = SegmentIndex::new(&[a]);
             for sample in b {
-                let all = lines.pieces.iter().map(|piece| to_piece(sample, &[piece.from, piece.to]));
+                let all = lines.segments().map(|segment| to_piece(sample, &segment));
                 let nearest = all.fold(f64::INFINITY, f64::min);
                 prop_assert!((lines.distance_mm(sample) - nearest).abs() < 1e-9);
             }
