@@ -3,7 +3,6 @@
     clippy::unwrap_used,
     clippy::print_stdout,
     clippy::indexing_slicing,
-    clippy::cast_precision_loss,
     clippy::disallowed_methods,
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

@@ -3,7 +3,6 @@
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
-    clippy::cast_precision_loss,
     clippy::disallowed_methods,
     reason = "a benchmark prints, measures time, and may panic"
 )]

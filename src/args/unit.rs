@@ -258,10 +258,6 @@ impl DeclaredUnit {
         } else {
             1.0
         };
-        #[expect(
-            clippy::cast_precision_loss,
-            reason = "the table's ratios are far below 2^53"
-        )]
         let ratio = self.0.num as f64 / self.0.den as f64;
         ratio * circle
     }
@@ -304,10 +300,6 @@ fn quotient(num: i128, den: i128, exponent: i32) -> Option<ParsedNumeral> {
             .filter(|whole| numeral::whole(*whole).is_some());
         return Some(whole.map_or(ParsedNumeral::Decimal(decimal), ParsedNumeral::Whole));
     }
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "a third of a unit has no exact decimal; the nearest double is meant"
-    )]
     let value = decimal.value() / den as f64;
     real(value)
 }

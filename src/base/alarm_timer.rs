@@ -68,17 +68,12 @@ mod timer {
     pub(crate) struct AlarmTimer;
 
     impl AlarmTimer {
-        #[expect(
-            clippy::unnecessary_wraps,
-            reason = "a timer descriptor may be refused where there is one"
-        )]
         pub(crate) fn new() -> io::Result<Self> {
             Ok(Self)
         }
 
         #[expect(
             clippy::disallowed_methods,
-            clippy::unused_self,
             reason = "the one home of waiting; a timer descriptor is used where there is one"
         )]
         pub(crate) async fn wait(&mut self, for_: Duration) -> io::Result<()> {

@@ -149,7 +149,6 @@ impl AlignmentResult {
 }
 
 fn without_mean(mut points: Vec<AlignedPoint>) -> Vec<AlignedPoint> {
-    #[expect(clippy::cast_precision_loss, reason = "some points")]
     let count = points.len().max(1) as f64;
     for axis in 0..3 {
         let error = |point: &AlignedPoint| {

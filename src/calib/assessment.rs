@@ -549,7 +549,6 @@ impl AssessmentInput<'_> {
                 have: 0,
                 need: 1,
             };
-            #[expect(clippy::cast_precision_loss, reason = "a few touches")]
             let count = of.len() as f64;
             if of.is_empty() {
                 Err(none)

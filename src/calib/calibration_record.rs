@@ -90,7 +90,6 @@ pub struct TouchContact {
     pub zeros: String,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
 fn is_zero(place: &usize) -> bool {
     *place == 0
 }

@@ -193,7 +193,6 @@ impl<'a> CylinderProblem<'a> {
     }
 
     /// Rows more than unknowns, at least 1; those that count for less, for as much less.
-    #[expect(clippy::cast_precision_loss, reason = "some touches")]
     fn freedom(&self, rows: usize, without: Option<usize>) -> f64 {
         let touches = self.touches.iter().enumerate();
         let is_light = |index: usize, touch: &CylinderTouch| {

@@ -419,7 +419,6 @@ pub(super) fn rounded(value: f64) -> f64 {
 }
 
 fn number(of: usize) -> f64 {
-    #[expect(clippy::cast_precision_loss, reason = "some hundreds")]
     let number = of as f64;
     number
 }

@@ -311,7 +311,6 @@ impl<'a> RangeRecorder<'a> {
             upper_deg = upper_deg.min(a.max(b) - MARGIN_DEG);
             let (old, new) = (&mut found.old, &mut found.new);
             old.insert(zero_key(servo.id), vec![f64::from(servo.zero_tick)]);
-            #[expect(clippy::cast_precision_loss, reason = "a count of one turn")]
             new.insert(zero_key(servo.id), vec![zero as f64]);
             old.insert(sign_key(servo.id), vec![f64::from(servo.sign)]);
             new.insert(sign_key(servo.id), vec![sign]);
@@ -407,7 +406,6 @@ impl CountTracker {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "some turns at the most")]
 fn degrees(ticks: i64, servo: ServoFile) -> f64 {
     ticks as f64 * 360.0 / f64::from(servo.ticks_per_turn.max(1))
 }

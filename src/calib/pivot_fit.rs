@@ -92,7 +92,6 @@ pub fn pivot_robust(mounts: &[Isometry3<f64>]) -> Result<PivotFit, FitError> {
     })
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a few touches")]
 fn freedom(touches: usize) -> f64 {
     (3 * touches).saturating_sub(UNKNOWNS).max(1) as f64
 }

@@ -123,7 +123,6 @@ pub fn plane_robust(points: &[Point3<f64>], up: &Vector3<f64>) -> Result<PlaneFi
     })
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a few touches")]
 fn count(touches: usize) -> f64 {
     touches as f64
 }

@@ -806,7 +806,6 @@ fn student_95(freedom: usize) -> f64 {
     1.96 * (1.0 + 1.22 / n + 1.9 / (n * n))
 }
 
-#[expect(clippy::cast_precision_loss, reason = "some hundreds")]
 fn count(of: usize) -> f64 {
     of as f64
 }

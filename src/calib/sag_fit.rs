@@ -90,7 +90,6 @@ fn sag(pairs: &[(f64, f64)], count_deg: f64, known_deg_per_n_m: f64) -> Option<J
     let sum = |of: &dyn Fn(&(f64, f64)) -> f64| pairs.iter().map(of).sum::<f64>();
     let weight = sum(&|(load, _)| load * load);
     let deg_per_n_m = sum(&|(load, off)| load * off) / weight;
-    #[expect(clippy::cast_precision_loss, reason = "some postures")]
     let freedom = (pairs.len() - 1) as f64;
     let scatter = sum(&|(load, off)| (off - deg_per_n_m * load).powi(2)) / freedom;
     let dead_band = DEAD_BAND_COUNTS * count_deg * sum(&|(load, _)| load.abs()) / weight;
@@ -100,7 +99,6 @@ fn sag(pairs: &[(f64, f64)], count_deg: f64, known_deg_per_n_m: f64) -> Option<J
         ((off - deg_per_n_m * load) / share_of_others).powi(2)
     };
     let known = |(load, off): &(f64, f64)| (off - known_deg_per_n_m * load).powi(2);
-    #[expect(clippy::cast_precision_loss, reason = "some postures")]
     let mean = |squares: f64| (squares / pairs.len() as f64).sqrt();
     Some(JointSag {
         unseen_deg: mean(sum(&unseen)),

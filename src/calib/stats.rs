@@ -89,7 +89,6 @@ impl FitRows {
 
     /// Makes residuals of a fit as large as the noise they come from; and that noise as large as the residual of a touch
     /// that the fit has not seen, on average.
-    #[expect(clippy::cast_precision_loss, reason = "some touches")]
     fn stretch(self) -> f64 {
         (self.all as f64 / self.freedom() as f64).sqrt()
     }
@@ -123,7 +122,6 @@ fn outlier(
         .map(|one| one * stretch)
         .collect();
     let ratio = off_m / (left * stretch * stretch).max(f64::MIN_POSITIVE);
-    #[expect(clippy::cast_precision_loss, reason = "some touches")]
     let by_chance = count as f64 * beyond(ratio * ratio, rows.each, rows.freedom());
     (is_outlier(off_m, &others) && by_chance < CHANCE).then_some(TouchOutlier {
         index,
@@ -211,7 +209,6 @@ fn without(values: &[f64], index: usize) -> impl Iterator<Item = f64> {
 /// Returns the probability that the F distribution with 1 or 3 and `freedom` degrees exceeds `ratio`: the incomplete
 /// beta function of half of each, by its recurrences.
 pub(super) fn beyond(ratio: f64, each: ResidualKind, freedom: usize) -> f64 {
-    #[expect(clippy::cast_precision_loss, reason = "some touches")]
     let freedom = freedom as f64;
     let degrees = match each {
         ResidualKind::Height => 1.0,

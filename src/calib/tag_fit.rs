@@ -164,7 +164,6 @@ fn judge(glimpse: &TagObservation) -> FitFinding {
     finding
 }
 
-#[expect(clippy::cast_precision_loss, reason = "some tags")]
 fn figures(glimpse: &TagObservation) -> Vec<(String, f64)> {
     vec![
         ("tags".to_owned(), glimpse.tags as f64),

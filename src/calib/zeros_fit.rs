@@ -419,7 +419,6 @@ impl<'a> ZerosProblem<'a> {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a few touches")]
 fn count(of: usize) -> f64 {
     of as f64
 }

@@ -46,22 +46,7 @@ pub fn read<T: DeserializeOwned + JsonSchema + 'static>(
     file: &str,
     text: &str,
 ) -> Result<T, FileError> {
-    whole(file, partly(text))
-}
-
-/// Reads an already parsed table as a `T`, as [`read`] does.
-///
-/// # Errors
-/// As [`read`].
-pub fn from_table<T: DeserializeOwned + JsonSchema + 'static>(
-    file: &str,
-    table: toml::Table,
-) -> Result<T, FileError> {
-    whole(file, of_table(table, ""))
-}
-
-fn whole<T>(file: &str, found: PartialRead<T>) -> Result<T, FileError> {
-    match found {
+    match partly(text) {
         PartialRead {
             read: Some(read),
             problems,

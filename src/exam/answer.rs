@@ -116,7 +116,6 @@ fn probability(choice: &Value) -> Option<f64> {
         .iter()
         .filter_map(|token| token.get("logprob")?.as_f64())
         .collect();
-    #[expect(clippy::cast_precision_loss, reason = "a count of tokens")]
     let mean = logs.iter().sum::<f64>() / logs.len() as f64;
     mean.is_finite().then(|| mean.exp().clamp(0.0, 1.0))
 }

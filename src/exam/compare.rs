@@ -140,7 +140,6 @@ fn cases(outcomes: &[CaseOutcome]) -> BTreeMap<String, ComparedCase> {
 }
 
 /// McNemar's exact test: of the cases that changed, each way is as likely as a coin's.
-#[expect(clippy::cast_precision_loss, reason = "counts of cases")]
 fn chance(better: usize, worse: usize) -> f64 {
     let n = better + worse;
     let least = better.min(worse);

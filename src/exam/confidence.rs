@@ -74,7 +74,6 @@ pub(super) fn settle(outcomes: &mut [CaseOutcome]) {
 }
 
 /// Share of the samples that say the same as this one.
-#[expect(clippy::cast_precision_loss, reason = "counts of samples")]
 fn agreement(all: &[String], own: &str) -> Option<f64> {
     let same = all.iter().filter(|one| *one == own).count();
     (all.len() > 1).then(|| same as f64 / all.len() as f64)

@@ -417,7 +417,6 @@ fn take_parameters(
 }
 
 /// Of nothing, all is right.
-#[expect(clippy::cast_precision_loss, reason = "counts of parameters")]
 fn share(part: usize, of: usize) -> f64 {
     if of == 0 {
         1.0

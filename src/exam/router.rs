@@ -34,7 +34,6 @@ impl WordWeights {
                 *seen.entry(word).or_default() += 1;
             }
         }
-        #[expect(clippy::cast_precision_loss, reason = "counts of texts")]
         let rarity: HashMap<String, f64> = seen
             .into_iter()
             .map(|(word, count)| {

@@ -28,14 +28,12 @@ impl HitRate {
 
     /// Returns the share of hits; `None` without trials.
     #[must_use]
-    #[expect(clippy::cast_precision_loss, reason = "counts of answers")]
     pub fn share(self) -> Option<f64> {
         (self.n > 0).then(|| self.hits as f64 / self.n as f64)
     }
 
     /// Wilson's interval of 95 %.
     #[must_use]
-    #[expect(clippy::cast_precision_loss, reason = "counts of answers")]
     pub fn interval(self) -> Option<(f64, f64)> {
         let (share, n) = (self.share()?, self.n as f64);
         let over = 1.0 + Z * Z / n;
@@ -94,7 +92,6 @@ pub struct MeanShare {
 }
 
 impl MeanShare {
-    #[expect(clippy::cast_precision_loss, reason = "counts of answers")]
     fn of(values: impl Iterator<Item = f64>) -> Self {
         let (sum, n) = values.fold((0.0, 0), |(sum, n), value| (sum + value, n + 1));
         let mean = if n == 0 { 0.0 } else { sum / n as f64 };

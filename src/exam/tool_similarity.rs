@@ -255,7 +255,6 @@ pub(super) fn triples(text: &str) -> BTreeSet<String> {
 }
 
 /// Share of all that both have; of nothing, nothing is shared.
-#[expect(clippy::cast_precision_loss, reason = "counts of words")]
 pub(super) fn shared(a: &BTreeSet<String>, b: &BTreeSet<String>) -> f64 {
     let all = a.union(b).count();
     if all == 0 {

@@ -58,7 +58,6 @@ pub(super) fn gone(outcomes: &[CaseOutcome]) -> Option<String> {
 }
 
 /// Returns why the run failed, where more answers never came than the settings allow.
-#[expect(clippy::cast_precision_loss, reason = "counts of answers")]
 pub(super) fn too_many(outcomes: &[CaseOutcome], settings: &PlannerSettings) -> Option<String> {
     let failed = outcomes.iter().filter(|one| !one.came()).count();
     let allowed = settings.max_failed * outcomes.len() as f64;

@@ -198,7 +198,6 @@ impl ExamVerdict {
 }
 
 /// The upper bound of 95 %: for none of n about 3/n.
-#[expect(clippy::cast_precision_loss, reason = "counts of cases")]
 fn bound(hazards: HitRate) -> Option<HazardBound> {
     let HitRate { hits, n } = hazards;
     let at_most = match (hits, n) {

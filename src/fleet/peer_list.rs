@@ -204,10 +204,6 @@ pub(super) fn own_report(answer: ToolAnswer) -> Result<Map<String, Value>, Remot
     }
 }
 
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "milliseconds of a calendar are exact up to 2 to the 53rd"
-)]
 fn offset(said: &Map<String, Value>, began_ms: u64, took: Duration) -> Option<ClockOffset> {
     let theirs = said.get("time_ms")?.as_u64()?;
     let half_ms = took.as_secs_f64() * 1e3 / 2.0;

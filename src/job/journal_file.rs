@@ -349,7 +349,7 @@ mod tests {
                 bytes.extend(frame(number, &record.encode()));
                 ends.push(bytes.len());
             }
-            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss, reason = "a share of some hundred bytes")]
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of some hundred bytes")]
             let cut = MAGIC.len() + ((bytes.len() - MAGIC.len()) as f64 * share) as usize;
             let whole = ends.iter().filter(|end| **end <= cut).count() - 1;
             bytes.truncate(cut);

@@ -158,7 +158,6 @@ fn bad_line(
 ) -> Option<String> {
     let asked = now.asked.saturating_sub(before.asked);
     let wrong = now.wrong.saturating_sub(before.wrong);
-    #[expect(clippy::cast_precision_loss, reason = "a share for a person")]
     let share = wrong as f64 / asked as f64;
     if share <= BAD_SHARE {
         return None;

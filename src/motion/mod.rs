@@ -167,7 +167,6 @@ pub struct StopReport {
 }
 
 /// Writes a measurement as people read it: more digits are noise.
-#[expect(clippy::ref_option, reason = "serde calls it with a field")]
 fn to_a_thousandth<S: Serializer>(value: &Option<f64>, into: S) -> Result<S::Ok, S::Error> {
     value
         .map(|value| (value * 1e3).round() / 1e3)

@@ -315,7 +315,6 @@ impl PixelSpan {
         }
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "as many as pixels")]
     fn each(&self, index: usize) -> Range<usize> {
         let of = self.of;
         let first = whole(index as f64 * self.each).min(of.saturating_sub(1));

@@ -63,7 +63,6 @@ pub fn reach_png(view: &ReachView) -> Result<Vec<u8>, PictureError> {
     })
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a few hundred")]
 fn side(count: usize) -> f64 {
     count as f64
 }

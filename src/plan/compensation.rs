@@ -155,7 +155,6 @@ fn with_settling(planned: Trajectory) -> Trajectory {
 }
 
 /// Returns how far goals have come to lead so many samples from an end.
-#[expect(clippy::cast_precision_loss, reason = "some dozens of samples")]
 fn settling_share(samples: usize) -> f64 {
     smooth(samples.min(SETTLE_SAMPLES) as f64 / SETTLE_SAMPLES as f64)
 }
@@ -206,7 +205,6 @@ struct PenShare {
 }
 
 /// Returns the pens of each sample. From one pen to the next the shares pass over while neither draws.
-#[expect(clippy::cast_precision_loss, reason = "counts of samples")]
 fn pen_shares(settled: &Trajectory) -> Vec<PenShare> {
     let mut shares = Vec::with_capacity(settled.samples.len());
     for span in &settled.spans {
@@ -378,7 +376,6 @@ fn crossing_samples(arm: &ArmModel, joint: usize, play_rad: f64) -> f64 {
 }
 
 /// Returns the lead of one joint at each sample, with a crossing of so many samples about each reversal.
-#[expect(clippy::cast_precision_loss, reason = "counts of samples")]
 fn play_leads(angles_rad: &[f64], play_rad: f64, crossing: f64) -> Vec<f64> {
     let turns = reversals(angles_rad);
     let Some(first) = turns.first_direction else {
@@ -424,7 +421,6 @@ struct JointReversals {
     at: Vec<f64>,
 }
 
-#[expect(clippy::cast_precision_loss, reason = "counts of samples")]
 fn reversals(angles_rad: &[f64]) -> JointReversals {
     let mut found = JointReversals {
         first_direction: None,

@@ -206,7 +206,6 @@ fn pairs(pieces: &[LinePiece]) -> Vec<(u32, u32)> {
     pairs
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a count of pieces")]
 fn column_mm(pieces: &[LinePiece]) -> f64 {
     let all_mm: f64 = pieces.iter().map(|piece| piece.length_mm).sum();
     let mean_mm = all_mm / pieces.len().max(1) as f64;
@@ -238,7 +237,6 @@ fn coordinate(point: PointMm, axis: usize) -> f64 {
 
 /// One entry for each column that the piece passes, at the height of its line in the column's
 /// middle.
-#[expect(clippy::cast_precision_loss, reason = "columns of a sheet")]
 fn enter(
     entries: &mut Vec<ColumnEntry>,
     (index, piece): (u32, &LinePiece),

@@ -119,7 +119,6 @@ impl RefusalCause {
 
     /// Returns the value that broke a limit, the limit, and the unit of both.
     #[must_use]
-    #[expect(clippy::cast_precision_loss, reason = "counts of waypoints")]
     pub fn excess(&self) -> Option<(f64, f64, &'static str)> {
         match self {
             Self::OutOfReach { by_mm } => Some((*by_mm, 0.0, "mm")),

@@ -74,7 +74,6 @@ pub(super) fn follow_path(
 /// A piece's waypoints. Near the ends of a course, where the speed rises from nothing, they lie
 /// as close as an evenly rising acceleration needs.
 fn shares(steps: usize, (begins, ends): (bool, bool)) -> impl Iterator<Item = f64> {
-    #[expect(clippy::cast_precision_loss, reason = "both are below 2^53")]
     let (even, step) = (move |n: usize| n as f64 / steps as f64, 1.0 / steps as f64);
     let rising = RISING
         .iter()

@@ -398,7 +398,6 @@ impl<'r> HopTiming<'r> {
     }
 
     fn sample(&self, n: usize, of: usize) -> HopState {
-        #[expect(clippy::cast_precision_loss, reason = "counts of samples")]
         let t_s = self.duration_s * (n as f64 / of as f64);
         HopState {
             height_m: self.up(t_s).position - self.press_m,

@@ -35,7 +35,6 @@ fn parts(tidied: PreparedStroke, most_mm: f64, into: &mut Vec<PreparedStroke>) {
         into.push(tidied);
         return;
     }
-    #[expect(clippy::cast_precision_loss, reason = "at most PARTS_MAX")]
     let part_mm = length_mm / count as f64;
     for points_mm in cut(&tidied.stroke.points_mm, part_mm, count) {
         let mut part = tidied.clone();
@@ -78,7 +77,6 @@ mod tests {
             count in 1..12_usize,
         ) {
             let whole_mm = length(&points);
-            #[expect(clippy::cast_precision_loss, reason = "few")]
             let part_mm = whole_mm / count as f64;
             let parts = cut(&points, part_mm, count);
             prop_assert_eq!(parts.len(), count);

@@ -89,7 +89,6 @@ fn sampled(
             if n == count {
                 return *to;
             }
-            #[expect(clippy::cast_precision_loss, reason = "at most SAMPLES_MAX")]
             let share = ramp.at(n as f64 * rate);
             from.zip(to, |a, b| a + (b - a) * share)
         })

@@ -130,7 +130,6 @@ impl StrokeEndGrid {
             high = [high[0].max(*x), high[1].max(*y)];
         }
         let (width, height) = ((high[0] - low[0]).max(1e-3), (high[1] - low[1]).max(1e-3));
-        #[expect(clippy::cast_precision_loss, reason = "a count of points")]
         let wanted = (points.len() as f64 / 2.0).max(1.0);
         let side = (width * height / wanted)
             .sqrt()
@@ -196,7 +195,6 @@ impl StrokeEndGrid {
     ) -> Vec<(f64, usize)> {
         let mut found: Vec<(f64, usize)> = Vec::with_capacity(count + 1);
         for ring in 0..self.columns.max(self.rows) {
-            #[expect(clippy::cast_precision_loss, reason = "at most 2000")]
             let reached = ring as f64 * self.side;
             if found.len() == count
                 && found

@@ -67,7 +67,6 @@ fn is_on_the_way(span: &TrajectorySpan) -> bool {
     )
 }
 
-#[expect(clippy::cast_precision_loss, reason = "counts of samples")]
 fn seconds(first: usize, end: usize) -> f64 {
     (end - first) as f64 * PERIOD_S
 }

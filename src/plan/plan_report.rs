@@ -149,7 +149,6 @@ pub(super) fn plan(
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "counts of samples")]
 fn times(report: &mut PlanReport, trajectory: &Trajectory) {
     for span in &trajectory.spans {
         let samples = (span.end - span.first) as f64;

@@ -189,7 +189,6 @@ impl SheetCoverage {
         }
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "counts of spots")]
     pub(super) fn share(&self, tilt_deg: f64) -> f64 {
         let within = |spot: &&ReachSpot| spot.tilt_deg.is_some_and(|tilt| tilt <= tilt_deg);
         self.spots.iter().filter(within).count() as f64 / self.spots.len().max(1) as f64
@@ -262,7 +261,6 @@ impl ReachMap {
 
     /// Returns the place of a spot, in the sheet's coordinates.
     #[must_use]
-    #[expect(clippy::cast_precision_loss, reason = "small counts")]
     pub fn point_mm(&self, column: usize, row: usize) -> [f64; 2] {
         let [x, y] = self.low_mm;
         [
@@ -274,7 +272,6 @@ impl ReachMap {
     /// Returns the spots under the sheet if it were moved by N steps along each axis.
     fn coverage(&self, scene: &Scene, [dx, dy]: [i64; 2]) -> SheetCoverage {
         let [width, height] = scene.surface.size_mm();
-        #[expect(clippy::cast_precision_loss, reason = "small counts")]
         let moved = [dx as f64 * self.step_mm, dy as f64 * self.step_mm];
         let slack = self.step_mm * 1e-6;
         let holds = |[x, y]: [f64; 2]| {
@@ -300,7 +297,6 @@ impl ReachMap {
         let mut best = (here - WORTH, [0, 0]);
         for dy in -most..=most {
             for dx in -most..=most {
-                #[expect(clippy::cast_precision_loss, reason = "small counts")]
                 let moved_mm = ((dx * dx + dy * dy) as f64).sqrt() * self.step_mm;
                 let cost = self.coverage(scene, [dx, dy]).cost(cone_deg, moved_mm);
                 if cost < best.0 {
@@ -312,7 +308,6 @@ impl ReachMap {
         if (dx, dy) == (0, 0) {
             return None;
         }
-        #[expect(clippy::cast_precision_loss, reason = "small counts")]
         let move_mm = [dx as f64 * self.step_mm, dy as f64 * self.step_mm];
         let under = self.coverage(scene, [dx, dy]);
         let origin: Point3<f64> = scene.surface.at(move_mm).point_m;

@@ -2,7 +2,6 @@
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
-    clippy::cast_precision_loss,
     reason = "a failing test may panic"
 )]
 

@@ -136,7 +136,6 @@ fn single_profile(
             });
         }
         let rate = ramp.duration_s() / periods;
-        #[expect(clippy::cast_precision_loss, reason = "below 2^53")]
         let places = (0..samples + 1).map(|n| place_at(knots, ramp.at(n as f64 * rate)));
         let run = TimedPath::sample_path(hand, surface, course, knots, places)?;
         let before = worst;
@@ -233,7 +232,6 @@ impl WaypointTiming {
 
     /// The waypoint before sample `n`, and how far on to the next one it is, 0 to 1.
     fn find(&self, n: usize) -> (usize, f64) {
-        #[expect(clippy::cast_precision_loss, reason = "below 2^53")]
         let t = n as f64 * PERIOD_S * self.rate;
         let last = self.at_s.len().saturating_sub(2);
         let knot = self

@@ -182,7 +182,6 @@ mod tests {
             ..PathLimits::default()
         };
         for index in 0..stations {
-            #[expect(clippy::cast_precision_loss, reason = "few stations")]
             let share = index as f64 / (stations - 1) as f64;
             limits.s.push(share * length);
             limits.x_max.push(speed * speed);

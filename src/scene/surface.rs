@@ -216,7 +216,6 @@ impl Surface {
     fn sample_segment(&self, [ax, ay]: [f64; 2], [bx, by]: [f64; 2], lie: &mut SurfaceDistortion) {
         let length_mm = (bx - ax).hypot(by - ay);
         let looks = sample_count(length_mm);
-        #[expect(clippy::cast_precision_loss, reason = "at most LOOKS_MAX")]
         let at = |n: usize| {
             let t = n as f64 / looks as f64;
             [ax + (bx - ax) * t, ay + (by - ay) * t]

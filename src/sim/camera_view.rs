@@ -168,7 +168,6 @@ impl SimulatedView<'_> {
                     .for_each(|(sum, one)| *sum += one);
             }
         }
-        #[expect(clippy::cast_precision_loss, reason = "sixteen")]
         let looks = (LOOKS * LOOKS) as f64;
         sum.map(|sum| sum / looks)
     }
@@ -209,7 +208,6 @@ fn within([a, b, c, d]: [[f64; 2]; 4], [u, v]: [f64; 2]) -> [f64; 2] {
     ]
 }
 
-#[expect(clippy::cast_precision_loss, reason = "less than ten")]
 fn part(look: usize) -> f64 {
     (look as f64 + 0.5) / LOOKS as f64
 }
@@ -424,7 +422,6 @@ impl InkRaster {
             return;
         };
         for step in 0..=steps {
-            #[expect(clippy::cast_precision_loss, reason = "as many as cells")]
             let along = step as f64 / steps as f64;
             let at = [ax + (bx - ax) * along, ay + (by - ay) * along];
             self.disc(at.map(|v| v * INK_PER_MM), half * INK_PER_MM, mark);
@@ -437,7 +434,6 @@ impl InkRaster {
             |v: f64, most: usize| whole((v + radius).ceil().max(0.0)).map_or(0, |v| v.min(most));
         for row in low(y)..high(y, self.rows) {
             for column in low(x)..high(x, self.columns) {
-                #[expect(clippy::cast_precision_loss, reason = "as many as cells")]
                 let off = [column as f64 + 0.5 - x, row as f64 + 0.5 - y];
                 let cell = self.cells.get_mut(row * self.columns + column);
                 if let Some(cell) = cell.filter(|_| off[0].hypot(off[1]) <= radius) {

@@ -129,14 +129,12 @@ impl FaultRng {
 
     /// True in that share of calls; costs no chance where it is 0.
     fn happens(&mut self, share: f64) -> bool {
-        #[expect(clippy::cast_precision_loss, reason = "53 bits are enough")]
         let drawn = (self.next() >> 11) as f64 / (1_u64 << 53) as f64;
         drawn < share
     }
 
     /// A share between -1 and 1, each as likely as any other.
     pub(crate) fn signed(&mut self) -> f64 {
-        #[expect(clippy::cast_precision_loss, reason = "53 bits are enough")]
         let drawn = (self.next() >> 11) as f64 / (1_u64 << 52) as f64;
         drawn - 1.0
     }
@@ -146,7 +144,6 @@ impl FaultRng {
         let drawn = self.next();
         let parts = [0, 16, 32, 48].map(|shift| drawn >> shift & 0xffff);
         let sum: u64 = parts.iter().sum();
-        #[expect(clippy::cast_precision_loss, reason = "18 bits")]
         let sum = sum as f64 / 65_535.0 - 2.0;
         // Four uniform ones have a variance of a third.
         sum * 3.0_f64.sqrt()

@@ -43,7 +43,6 @@ struct ArmMetricsSample {
     age: Option<Duration>,
 }
 
-#[expect(clippy::cast_precision_loss, reason = "exact up to 2 to the 53rd")]
 const fn count(number: u64) -> f64 {
     number as f64
 }

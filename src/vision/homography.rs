@@ -53,7 +53,6 @@ fn spread(points: impl Iterator<Item = [f64; 2]> + Clone) -> Option<Matrix3<f64>
     if count < 4 {
         return None;
     }
-    #[expect(clippy::cast_precision_loss, reason = "some points")]
     let count = count as f64;
     let sum = points
         .clone()

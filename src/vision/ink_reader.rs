@@ -258,7 +258,6 @@ fn half_steps() -> u32 {
     count_to(SEARCH_MM / STEP_MM + 0.5) - 1
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a handful")]
 fn ratio_of(count: usize) -> f64 {
     count as f64
 }

@@ -175,7 +175,6 @@ fn first(corners: &[CornerPair], lens: &LensModel) -> Option<Isometry3<f64>> {
 
 /// The sheet leaning the other way against the line of sight.
 fn mirrored(sheet: &Isometry3<f64>, corners: &[CornerPair]) -> Isometry3<f64> {
-    #[expect(clippy::cast_precision_loss, reason = "some corners")]
     let count = corners.len().max(1) as f64;
     let sum: Vector3<f64> = corners.iter().map(|(at, _)| at.coords).sum();
     let middle = Point3::from(sum / count);
@@ -230,7 +229,6 @@ fn refined(start: &Isometry3<f64>, corners: &[CornerPair], lens: &LensModel) -> 
             _ => damping *= 10.0,
         }
     }
-    #[expect(clippy::cast_precision_loss, reason = "some corners")]
     let count = corners.len().max(1) as f64;
     PoseFit {
         sheet,

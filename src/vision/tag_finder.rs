@@ -247,7 +247,6 @@ fn is_framed(corners: &[[f64; 2]; 4], family: Family, picture: &GreyPicture<'_>)
     let between = f64::midpoint(dark, bright);
     let right = black.iter().filter(|v| **v < between).count()
         + white.iter().filter(|v| **v > between).count();
-    #[expect(clippy::cast_precision_loss, reason = "some tens")]
     let share = right as f64 / (black.len() + white.len()) as f64;
     bright - dark >= CONTRAST_MIN && share >= CLEAN_SHARE_MIN
 }
@@ -269,7 +268,6 @@ impl GreyPicture<'_> {
     fn around(&self, h: &Matrix3<f64>, half: f64) -> Option<Vec<f64>> {
         let mut all = Vec::with_capacity(4 * LOOKS);
         for look in 0..LOOKS {
-            #[expect(clippy::cast_precision_loss, reason = "less than ten")]
             let along = half * (2.0 * (look as f64 + 0.5) / LOOKS as f64 - 1.0);
             for at in [[along, -half], [along, half], [-half, along], [half, along]] {
                 all.push(self.at(map_point(h, at)?)?);

@@ -4,7 +4,6 @@
     clippy::panic,
     clippy::indexing_slicing,
     clippy::print_stdout,
-    clippy::cast_precision_loss,
     reason = "a failing test may panic, and says its figures"
 )]
 

@@ -6,7 +6,6 @@
     clippy::indexing_slicing,
     clippy::panic,
     clippy::disallowed_methods,
-    clippy::cast_precision_loss,
     reason = "a failing test may panic"
 )]
 

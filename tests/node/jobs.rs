@@ -761,7 +761,6 @@ fn a_node_that_is_killed_goes_on_where_it_was_with_nothing_missing_and_little_tw
         let attempts = text(&bench.run(&["jobs", "--state", &state]))
             .lines()
             .count();
-        #[allow(clippy::cast_precision_loss, reason = "small")]
         let most = 9.0 * (attempts as f64) + 3.0;
         assert!(
             twice <= most,

@@ -6,7 +6,6 @@
     clippy::panic,
     clippy::cast_possible_truncation,
     clippy::cast_possible_wrap,
-    clippy::cast_precision_loss,
     reason = "a failing test may panic"
 )]
 

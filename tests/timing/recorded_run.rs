@@ -4,7 +4,6 @@
     clippy::indexing_slicing,
     clippy::disallowed_methods,
     clippy::print_stdout,
-    clippy::cast_precision_loss,
     reason = "a failing test may panic, and tests measure for real"
 )]
 

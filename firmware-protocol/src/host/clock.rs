@@ -64,7 +64,6 @@ impl DeviceClock {
     /// The device's clock, extended to 64 bits, at a host instant; `None` until it is known.
     #[expect(
         clippy::cast_possible_truncation,
-        clippy::cast_precision_loss,
         reason = "differences of hours in µs fit both"
     )]
     pub fn device_us(&self, host_us: u64) -> Option<u64> {
@@ -133,10 +132,6 @@ impl DeviceClock {
     }
 
     /// Least squares through the quick answers.
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "differences of seconds in µs are exact in an f64"
-    )]
     fn fit(&mut self) {
         let quick_us = self.quick_us();
         let Some(&origin) = self

@@ -337,7 +337,6 @@ impl<'c, 't> DxfPlotter<'c, 't> {
         for row in 0..count(71)? {
             for column in 0..count(70)? {
                 self.count(entity)?;
-                #[expect(clippy::cast_precision_loss, reason = "a thousand at the most")]
                 let [dx, dy] = [
                     column as f64 * entity.number(44, 0.0)?,
                     row as f64 * entity.number(45, 0.0)?,

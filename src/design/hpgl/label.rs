@@ -119,7 +119,6 @@ impl LabelStyle {
     /// Lays out a label that begins at `from`; or names the letter that there is none for.
     pub(super) fn laid(&self, text: &str, from: Point) -> Result<LaidLabel, char> {
         let cells = text.chars().filter(|letter| !letter.is_control()).count();
-        #[expect(clippy::cast_precision_loss, reason = "a label is short")]
         let start_mm = self.start_mm(cells as f64);
         let mut cursor_mm = start_mm;
         let mut strokes = Vec::new();

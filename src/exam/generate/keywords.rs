@@ -242,7 +242,6 @@ pub fn words(tools: &ExamToolbox, difficulty: f64) -> CaseWords {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        clippy::cast_precision_loss,
         reason = "a share of a short list"
     )]
     let many = (share * DISTRACTORS.len() as f64).ceil() as usize;

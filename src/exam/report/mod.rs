@@ -312,7 +312,6 @@ fn confidence_text(counts: Option<&Value>) -> String {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "counts of answers")]
 fn rate(rate: Option<&Value>) -> String {
     match (count(rate, "hits"), count(rate, "n")) {
         (_, 0) => "– (n = 0)".to_owned(),

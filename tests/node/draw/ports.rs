@@ -274,7 +274,6 @@ fn an_interrupted_drawing_says_how_to_go_on_and_does() {
         assert!(strayed_mm < 0.5, "{strayed_mm} mm lie elsewhere");
         // Each attempt draws the overlap and at most 5 mm again, and sets the pen down once more.
         let twice_mm = ink::length_mm(&ink) - ink::length_mm(&design);
-        #[allow(clippy::cast_precision_loss, reason = "small")]
         let most_mm = 9.0 * attempts as f64 + 3.0;
         assert!(twice_mm < most_mm, "{twice_mm} mm were drawn twice");
     });

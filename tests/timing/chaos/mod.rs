@@ -11,7 +11,6 @@
     clippy::panic,
     clippy::disallowed_methods,
     clippy::print_stderr,
-    clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
     reason = "a failing test may panic; numbers are small"
 )]

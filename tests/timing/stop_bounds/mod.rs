@@ -11,7 +11,6 @@
     clippy::print_stderr,
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    clippy::cast_precision_loss,
     reason = "a failing test may panic; a histogram is printed"
 )]
 
