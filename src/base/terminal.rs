@@ -6,11 +6,24 @@
 )]
 
 use std::borrow::Cow;
-use std::io::Write;
+use std::io::{self, ErrorKind, Write};
+use std::sync::OnceLock;
 
-/// Writes a line to standard output. A reader that has closed it is no error.
+static LOST_OUTPUT: OnceLock<io::Error> = OnceLock::new();
+
+/// Writes a line to standard output. A reader that has closed it is no error; of any other, [`lost_output`] tells.
 pub fn line(text: &str) {
-    let _ = writeln!(std::io::stdout().lock(), "{}", harmless(text));
+    let written = writeln!(io::stdout().lock(), "{}", harmless(text));
+    if let Err(error) = written
+        && error.kind() != ErrorKind::BrokenPipe
+    {
+        let _ = LOST_OUTPUT.set(error);
+    }
+}
+
+/// Returns why the first line that standard output did not take was lost; `None` where it has taken all.
+pub fn lost_output() -> Option<&'static io::Error> {
+    LOST_OUTPUT.get()
 }
 
 /// Writes a line to standard error.

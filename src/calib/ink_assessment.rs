@@ -419,8 +419,7 @@ pub(super) fn rounded(value: f64) -> f64 {
 }
 
 fn number(of: usize) -> f64 {
-    let number = of as f64;
-    number
+    of as f64
 }
 
 /// Returns the correction nearest to this one, within the drawn part, that moves no place of the sheet by more than it may; and

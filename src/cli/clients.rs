@@ -182,7 +182,10 @@ impl ClientKind {
         let place = self
             .file()
             .map(|file| format!("goes into {}; ", file.display()));
-        format!("{}{step}", place.unwrap_or_default())
+        match place {
+            Some(place) => format!("{place}{step}"),
+            None => step.strip_prefix("then ").unwrap_or(&step).to_owned(),
+        }
     }
 }
 

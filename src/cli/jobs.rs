@@ -15,6 +15,9 @@ pub(super) async fn run(
     }
     let folder = state_folder::place(node, &open::file(node)?)?;
     let told = job_list::jobs_reply(&folder, id.as_deref(), json);
-    terminal_output::line(&told.text);
+    match told.done {
+        true => terminal_output::line(&told.text),
+        false => terminal_output::note(&told.text),
+    }
     Ok(ExitStatus::of(told.done))
 }

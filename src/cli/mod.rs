@@ -82,7 +82,10 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitStatus> {
     node::open::end_temporary();
     // A thread that still reads standard input must not hold the process.
     runtime.shutdown_background();
-    result
+    match base::terminal::lost_output() {
+        Some(error) if result.is_ok() => anyhow::bail!("cannot write to standard output: {error}"),
+        _ => result,
+    }
 }
 
 async fn command(cli: Cli, sockets: systemd::ActivatedSockets) -> anyhow::Result<ExitStatus> {

@@ -57,10 +57,13 @@ struct SceneChoices {
 pub(super) fn run(options: &NodeOptions, args: &NewSceneArgs) -> anyhow::Result<ExitStatus> {
     let library = open::library(options, &open::file(options)?)?;
     let choices = SceneChoices::ask(&library, args)?;
-    let file = args.file.clone().unwrap_or_else(|| {
-        let folder = library.folder().unwrap_or(Path::new(""));
-        folder.join(format!("{}.toml", choices.name))
-    });
+    let file = match &args.file {
+        Some(file) => scene_file(file)?,
+        None => {
+            let folder = library.folder().unwrap_or(Path::new(""));
+            folder.join(format!("{}.toml", choices.name))
+        }
+    };
     if file.exists() && !args.force {
         bail!(
             "{} is there already: name another file, or say --force",
@@ -109,6 +112,18 @@ fn folder_of(file: &Path) -> &Path {
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty());
     folder.unwrap_or(Path::new("."))
+}
+
+/// Returns the file that is to be written, with the ending by which scenes are found.
+fn scene_file(file: &Path) -> anyhow::Result<PathBuf> {
+    match file.extension() {
+        None => Ok(file.with_extension("toml")),
+        Some(ending) if ending == "toml" => Ok(file.to_owned()),
+        Some(_) => bail!(
+            "{} does not end in .toml, as a scene's file must",
+            file.display()
+        ),
+    }
 }
 
 fn save(file: &Path, text: &str) -> anyhow::Result<()> {

@@ -490,7 +490,7 @@ enum LiftRefusal {
         "a stop here could not lift the tip straight up: it would stray {} mm; {} mm is the limit", apart(*aside_mm, LIFT_ASIDE_MM).0, apart(*aside_mm, LIFT_ASIDE_MM).1
     )]
     Strays { aside_mm: f64 },
-    #[error("a stop here would bring {part} within {} mm of {other}", short(metres * 1e3))]
+    #[error("a stop here would bring {part} {} {other}", distance_words(*metres))]
     TooNear {
         part: String,
         metres: f64,
@@ -659,6 +659,14 @@ fn first_breach<K: Copy + PartialEq>(
     };
     let mut now = now.iter().copied();
     now.find(|near| exceeds(least_of(near) - 1e-6, near.metres))
+}
+
+/// Returns how far a part stays off another, or how far it comes into it.
+fn distance_words(metres: f64) -> String {
+    match metres < 0.0 {
+        true => format!("{} mm into", short(-metres * 1e3)),
+        false => format!("within {} mm of", short(metres * 1e3)),
+    }
 }
 
 fn brought_near(part: String, metres: f64, other: &str) -> LiftRefusal {

@@ -38,7 +38,7 @@ pub enum HttpClientError {
     Address(String),
     /// The host did not answer.
     #[error(
-        "cannot reach {host}: {source}; does a node serve there? `steadyhand serve --http ADDRESS`"
+        "cannot reach {host}: {source}; does its server run? a node's is `steadyhand serve --http ADDRESS`"
     )]
     Connect {
         /// Host and port.

@@ -82,6 +82,13 @@ pub fn unread(state: &Path, id: &str, error: &JournalError) -> String {
 fn list(state: &Path, json: bool) -> operator_verb::VerbReply {
     let pasts = match job::past_jobs(state) {
         Ok(pasts) => pasts,
+        Err(error) if error.kind() == io::ErrorKind::NotFound && state.is_dir() => Vec::new(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return operator_verb::VerbReply::failed(format!(
+                "there is no folder {}: no node has kept jobs there; --state DIR or --config FILE names a node's",
+                state.display()
+            ));
+        }
         Err(error) => {
             return operator_verb::VerbReply::failed(format!(
                 "no jobs in {}: {error}",

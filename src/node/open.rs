@@ -187,7 +187,8 @@ fn record(args: &NodeOptions, node: &mut Node) -> anyhow::Result<()> {
 /// The user's folder is a link, another user's, or others may write to it.
 pub fn own_temporary() -> anyhow::Result<PathBuf> {
     let users = users_temporary();
-    disk::private_folder(&users)?;
+    disk::private_folder(&users)
+        .with_context(|| format!("cannot use the folder {}", users.display()))?;
     Ok(users.join(own_name()))
 }
 

@@ -40,6 +40,26 @@ fn an_arm_without_torque_is_limp_and_holds_nothing() {
     check(&said, &["1 node: local"], &[]);
 }
 
+/// A disk that is full, as the system shows it.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_token_that_standard_output_did_not_take_is_revoked_and_not_called_done() {
+    let bench = Bench::at_test_rate();
+    let here = ["--state", &bench.state()];
+    let full = std::fs::File::options().write(true).open("/dev/full");
+    let mut add = Command::new(env!("CARGO_BIN_EXE_steadyhand"));
+    add.args(["token", "add", "me"]).args(here);
+    let made = add.stdout(full.unwrap()).output().unwrap();
+    check(
+        &words(&made),
+        &["me is revoked", "cannot write to standard output"],
+        &[],
+    );
+    assert_ne!(made.status.code(), Some(0));
+    let listed = bench.run(&[&["token", "list"], &here[..]].concat());
+    check(&words(&listed), &[], &["planner"]);
+}
+
 #[test]
 fn a_node_is_named_by_host_and_port() {
     let bench = Bench::at_test_rate();

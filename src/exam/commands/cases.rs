@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
+use base::wording::count;
 use clap::Subcommand;
 use serde_json::Value;
 
@@ -223,9 +224,10 @@ fn list(
     own: bool,
 ) -> anyhow::Result<()> {
     let (tools, _) = toolbox(node)?;
+    let class = class.map(CaseClass::named).transpose()?;
     let mut shown = 0;
     for case in all(record, own)? {
-        if class.is_some_and(|class| class != case.class.word()) {
+        if class.is_some_and(|class| class != case.class) {
             continue;
         }
         shown += 1;
@@ -269,7 +271,7 @@ fn add(node: &NodeOptions, record: &mut ExamRecord, cases: Vec<ExamCase>) -> any
     }
     record.check_servers_known(&cases)?;
     record.add_cases(&cases)?;
-    show::note(&format!("{} cases added", cases.len()));
+    show::note(&format!("{} added", count(cases.len(), "case")));
     Ok(())
 }
 

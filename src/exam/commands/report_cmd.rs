@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
@@ -197,6 +197,12 @@ pub(super) fn summary(record: &ExamRecord, args: &SummaryArgs) -> anyhow::Result
         return rows(record, args, by);
     }
     let mut runs = record.runs()?;
+    if let Some(run) = args
+        .run
+        .filter(|run| !runs.iter().any(|row| row.id == *run))
+    {
+        bail!("there is no run {run}; `steadyhand exam summary` lists them");
+    }
     runs.retain(|row| args.wants(row));
     let figures: Vec<Value> = runs.iter().map(figures).collect();
     if args.json {

@@ -610,6 +610,11 @@ fn what_stands_near_already_may_come_no_nearer() {
         said.to_string(),
         "a stop here would bring a link within 12.3 mm of the lid"
     );
+    let said = brought_near("a link".to_owned(), -0.055, "the lid");
+    assert_eq!(
+        said.to_string(),
+        "a stop here would bring a link 55 mm into the lid"
+    );
 }
 
 #[test]

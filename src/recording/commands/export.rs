@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use super::{ExportForm, recorded};
 use crate::lerobot;
 use crate::recorded_job::{RecordedJob, seconds};
+use anyhow::Context;
 use base::disk;
 use base::terminal as show;
 use base::wording::count;
@@ -34,7 +35,8 @@ pub(super) fn run(
             job.path.display()
         ));
     }
-    std::fs::create_dir_all(out)?;
+    std::fs::create_dir_all(out)
+        .with_context(|| format!("cannot make the folder {}", out.display()))?;
     let text: fn(&RecordedJob) -> String = match form {
         ExportForm::Lerobot => {
             let told = lerobot::export(&jobs, out, fps)?;

@@ -7,9 +7,10 @@ mod show;
 
 pub(crate) use show::summary_json;
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use clap::{Args, Subcommand, ValueEnum};
 
 use crate::RECORDING;
@@ -107,8 +108,12 @@ fn recorded(node: &NodeOptions, of: &str) -> anyhow::Result<RecordedJob> {
 
 fn place(node: &NodeOptions, of: &str) -> anyhow::Result<PathBuf> {
     let path = Path::new(of);
-    if path.is_file() {
-        return Ok(path.to_owned());
+    match path.metadata() {
+        Ok(about) if about.is_file() => return Ok(path.to_owned()),
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            bail!("cannot read {}: {error}", path.display())
+        }
+        _ => {}
     }
     let file = open::file(node)?;
     let state = state_folder::place(node, &file)?;
@@ -116,7 +121,7 @@ fn place(node: &NodeOptions, of: &str) -> anyhow::Result<PathBuf> {
     let is_name = of.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
     if !is_name || !path.is_file() {
         bail!(
-            "there is no recording {of}: it is neither a file nor a recorded job of {}; `steadyhand jobs` lists jobs, and `--record` or `record = true` in the node file records them",
+            "there is no recording {of}: it is neither a file nor a recorded job of {}; `steadyhand jobs` lists jobs, --config FILE or --state DIR names their node, and `--record` or `record = true` in the node file records them",
             state.display()
         );
     }
@@ -129,6 +134,7 @@ fn usual_place(node: &NodeOptions, job: &RecordedJob, ending: &str) -> anyhow::R
         Some(folder) => folder.clone(),
         None => open::own_temporary()?,
     };
-    std::fs::create_dir_all(&folder)?;
+    std::fs::create_dir_all(&folder)
+        .with_context(|| format!("cannot make the folder {}", folder.display()))?;
     Ok(folder.join(format!("{}-recording.{ending}", job.name())))
 }
