@@ -328,7 +328,7 @@ fn a_way_that_comes_too_near_is_no_lift() {
         .filter_map(|(joint, by)| stays_clear(&mut walk, &bent(from, joint, by)).err())
         .collect();
     assert!(
-        said.iter().any(|why| why.ends_with("mm of the sheet")),
+        said.iter().any(|why| why.ends_with("mm into the sheet")),
         "{said:?}"
     );
 }
@@ -352,7 +352,7 @@ fn a_way_that_lowers_an_idle_pen_to_the_sheet_is_no_lift() {
         let is_below = !body.idle_pens(&stance, 0).is_empty();
         let said = stays_clear(&mut walk, &q).err().unwrap_or_default();
         assert_eq!(
-            said.contains("bring pen `red` within"),
+            said.contains("bring pen `red` "),
             is_below,
             "{down} {roll}: {said}"
         );
