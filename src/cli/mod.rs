@@ -82,8 +82,15 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitStatus> {
     node::open::end_temporary();
     // A thread that still reads standard input must not hold the process.
     runtime.shutdown_background();
-    match base::terminal::lost_output() {
-        Some(error) if result.is_ok() => anyhow::bail!("cannot write to standard output: {error}"),
+    match (terminal_output::lost_output(), &result) {
+        // A refusal, or an arm that is still energised, is the graver news.
+        (Some(error), Ok(ExitStatus::Done)) => {
+            anyhow::bail!("cannot write to standard output: {error}")
+        }
+        (Some(error), Ok(_)) => {
+            terminal_output::note(&format!("cannot write to standard output: {error}"));
+            result
+        }
         _ => result,
     }
 }

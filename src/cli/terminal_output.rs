@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::{ExitStatus, NodeOptions};
 pub use base::terminal::harmless;
-pub(super) use base::terminal::{line, note};
+pub(super) use base::terminal::{line, lost_output, note};
 use catalogue::{CatalogueFormat, KnownNames};
 use node::{job_list, open};
 

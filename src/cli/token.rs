@@ -66,7 +66,7 @@ pub(super) fn run(args: &NodeOptions, command: TokenCommand) -> anyhow::Result<E
             }
             terminal_output::note("this is shown once; give it as `Authorization: Bearer …`");
             terminal_output::line(&token);
-            if base::terminal::lost_output().is_some() {
+            if terminal_output::lost_output().is_some() {
                 book.revoke(&name)?;
                 terminal_output::note(&format!("nobody has seen the token: {name} is revoked"));
             }
