@@ -170,8 +170,8 @@ impl InkFit {
         let mut figures = vec![
             ("ink_before_mm".to_owned(), self.play.before_mm),
             ("ink_left_mm".to_owned(), self.play.rms_mm),
-            ("places".to_owned(), number(self.play.readings)),
-            ("left_out".to_owned(), number(self.play.left_out)),
+            ("places".to_owned(), self.play.readings as f64),
+            ("left_out".to_owned(), self.play.left_out as f64),
         ];
         let all = self.sag.names.iter().zip(&self.play.play);
         figures.extend(all.flat_map(|(name, play)| {
@@ -416,10 +416,6 @@ pub(super) fn values(of: &FileValues, key: &str) -> Vec<f64> {
 /// Returns a value as a file has it.
 pub(super) fn rounded(value: f64) -> f64 {
     (value * 1e4).round() / 1e4 + 0.0
-}
-
-fn number(of: usize) -> f64 {
-    of as f64
 }
 
 /// Returns the correction nearest to this one, within the drawn part, that moves no place of the sheet by more than it may; and

@@ -70,7 +70,7 @@ impl PlaneFit {
     /// Touched places more than unknowns, at least 1.
     #[must_use]
     pub fn freedom(&self) -> f64 {
-        count(self.freedom)
+        self.freedom as f64
     }
 
     /// The standard deviation of its direction, the worse way.
@@ -123,10 +123,6 @@ pub fn plane_robust(points: &[Point3<f64>], up: &Vector3<f64>) -> Result<PlaneFi
     })
 }
 
-fn count(touches: usize) -> f64 {
-    touches as f64
-}
-
 fn fit(
     points: &[Point3<f64>],
     up: &Vector3<f64>,
@@ -159,7 +155,7 @@ fn fit(
     } else {
         used
     };
-    let n = count(used.len());
+    let n = used.len() as f64;
     let centre = used.iter().sum::<Vector3<f64>>() / n;
     let scatter: Matrix3<f64> = used
         .iter()
@@ -180,7 +176,7 @@ fn fit(
         normal
     };
     let freedom = used.len().saturating_sub(UNKNOWNS).max(1);
-    let variance_m2 = least.max(0.0) / count(freedom);
+    let variance_m2 = least.max(0.0) / freedom as f64;
     let inverse = Vector3::new(1.0 / n, 1.0 / first, 1.0 / second);
     let centre_m = Point3::from(centre);
     let heights = points.iter().map(|point| normal.dot(&(point - centre_m)));
@@ -262,7 +258,7 @@ pub fn curvature(
     }
     let inverse = (matrix.transpose() * &matrix).try_inverse()?;
     let found = &inverse * matrix.transpose() * &heights;
-    let variance = (&matrix * &found - &heights).norm_squared() / count(freedom);
+    let variance = (&matrix * &found - &heights).norm_squared() / freedom as f64;
     let per_m = -2.0 / (extent_m * extent_m);
     let value = |term: usize| found.get(term).map(|value| per_m * value);
     let sigma = |term: usize| {
@@ -293,6 +289,6 @@ fn touched_places(
         }
     }
     let middle =
-        |place: &Vec<Vector3<f64>>| place.iter().sum::<Vector3<f64>>() / count(place.len());
+        |place: &Vec<Vector3<f64>>| place.iter().sum::<Vector3<f64>>() / place.len() as f64;
     places.iter().map(middle).collect()
 }

@@ -344,7 +344,7 @@ impl PlayEquations {
         }
         for row in &mut lines.rows {
             let others = counts.get(&row.cluster).map_or(0, |all| all - 1);
-            row.weighed_mm = row.sigma_mm.hypot(LINE_MM * count(others).sqrt());
+            row.weighed_mm = row.sigma_mm.hypot(LINE_MM * (others as f64).sqrt());
         }
         lines
     }
@@ -694,7 +694,7 @@ impl FitRound {
         let made_good = field.clone().svd(true, true).solve(&plays, 1e-9);
         let left = made_good.map_or_else(|_| plays.clone(), |made_good| &plays - field * made_good);
         // The unknowns are halves of plays.
-        let of_moving = left.tr_mul(&left) / (4.0 * count(kept.len()));
+        let of_moving = left.tr_mul(&left) / (4.0 * kept.len() as f64);
         let mut square_mm = DMatrix::zeros(equations.joints, equations.joints);
         for (row, a) in self.moving.iter().enumerate() {
             for (column, b) in self.moving.iter().enumerate() {
@@ -758,10 +758,10 @@ impl FitRound {
         if scores.len() < CLUSTERS_MIN {
             let used = self.used(&inverse, &design, equations, kept);
             let squares = rest.iter().map(|(of, sigma)| (of / sigma).powi(2));
-            let freedom = (count(kept.len()) - used).max(1.0);
+            let freedom = (kept.len() as f64 - used).max(1.0);
             return inverse.scale((squares.sum::<f64>() / freedom).max(1.0));
         }
-        let clusters = count(scores.len());
+        let clusters = scores.len() as f64;
         let small = clusters / (clusters - 1.0).max(1.0);
         let mut meat = DMatrix::from_diagonal(&self.prior);
         for score in scores.values() {
@@ -802,10 +802,6 @@ fn priors(joints: usize, unknowns: usize, bent_mm: f64) -> DVector<f64> {
 
 /// The 97.5 % quantile of Student's distribution, within 1 % from 4 degrees up.
 fn student_95(freedom: usize) -> f64 {
-    let n = count(freedom.max(1));
+    let n = freedom.max(1) as f64;
     1.96 * (1.0 + 1.22 / n + 1.9 / (n * n))
-}
-
-fn count(of: usize) -> f64 {
-    of as f64
 }

@@ -396,7 +396,7 @@ impl<'a> ZerosProblem<'a> {
         let freedom = equations
             .saturating_sub(kept.len() + self.eliminated())
             .max(1);
-        let variance = residuals.norm_squared() / count(freedom);
+        let variance = residuals.norm_squared() / freedom as f64;
         let Some(inverse) = (jacobian.transpose() * &jacobian).try_inverse() else {
             return vec![f64::INFINITY; kept.len()];
         };
@@ -417,8 +417,4 @@ impl<'a> ZerosProblem<'a> {
         }
         3 * groups.len()
     }
-}
-
-fn count(of: usize) -> f64 {
-    of as f64
 }
