@@ -158,13 +158,13 @@ impl ClientKind {
 
     fn next_step(self, name: &str, connection: &NodeConnection) -> String {
         let step = match self {
-            Self::ClaudeDesktop => "then end Claude Desktop and start it again".to_owned(),
-            Self::ClaudeCode => "then start `claude` in this folder and allow the server".to_owned(),
-            Self::Vscode => "then open this folder and press Start over the entry".to_owned(),
-            Self::Cursor => "then switch the server on under Settings, MCP".to_owned(),
-            Self::LmStudio => "then switch the server on in the Program tab".to_owned(),
+            Self::ClaudeDesktop => "end Claude Desktop and start it again".to_owned(),
+            Self::ClaudeCode => "start `claude` in this folder and allow the server".to_owned(),
+            Self::Vscode => "open this folder and press Start over the entry".to_owned(),
+            Self::Cursor => "switch the server on under Settings, MCP".to_owned(),
+            Self::LmStudio => "switch the server on in the Program tab".to_owned(),
             Self::Inspector => format!(
-                "then `npx @modelcontextprotocol/inspector --config mcp.json --server {name}`"
+                "`npx @modelcontextprotocol/inspector --config mcp.json --server {name}`"
             ),
             Self::LlamaCpp => {
                 "start `llama-server --jinja --webui-mcp-proxy` and add the address under Settings, MCP"
@@ -179,12 +179,9 @@ impl ClientKind {
                 format!("these are the arguments of `{class}`; `steadyhand tools --format openai` prints the tools for a plain chat endpoint")
             }
         };
-        let place = self
-            .file()
-            .map(|file| format!("goes into {}; ", file.display()));
-        match place {
-            Some(place) => format!("{place}{step}"),
-            None => step.strip_prefix("then ").unwrap_or(&step).to_owned(),
+        match self.file() {
+            Some(file) => format!("goes into {}; then {step}", file.display()),
+            None => step,
         }
     }
 }
