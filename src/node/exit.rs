@@ -18,7 +18,7 @@ pub enum ExitStatus {
 }
 
 impl ExitStatus {
-    /// Done, or refused.
+    /// Returns the status of a command that was done, or else refused.
     #[must_use]
     pub const fn of(done: bool) -> Self {
         if done { Self::Done } else { Self::Refused }
