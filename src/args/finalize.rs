@@ -30,6 +30,7 @@ impl CallReader<'_> {
         else {
             let understood = with_defaults(shape, &given);
             return Ok(ArgumentReading {
+                is_cautious: shape.is_cautious(&given),
                 understood,
                 given,
                 repairs: repairs.list,

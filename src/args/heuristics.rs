@@ -1,7 +1,11 @@
 //! Guesses the subject of a key or value that no parameter explains: templates, echoes of a schema, physical words.
 
 use super::{
-    parsed_value::ParsedValue, shape::ValueKind, vocabulary::vocabulary, word_table::FoldedText,
+    parsed_value::ParsedValue,
+    shape::ValueKind,
+    unit::{self, DeclaredUnit},
+    vocabulary::vocabulary,
+    word_table::FoldedText,
 };
 
 /// Key of the protocol's own object. A client may have put it among the arguments.
@@ -155,15 +159,27 @@ pub(super) fn is_size(key: &str) -> bool {
     vocabulary().is_physical(&FoldedText::new(key))
 }
 
-/// Returns whether an object holds such a key at any depth.
-pub(super) fn holds_size(node: &ParsedValue) -> bool {
+/// Returns whether a value is a quantity, or holds one or a physical key at any depth: `5` under `loop`, `"10 mm/s"`.
+pub(super) fn holds_size(key: &str, node: &ParsedValue) -> bool {
     match node {
         ParsedValue::Map(pairs) => pairs
             .iter()
-            .any(|(key, inner)| !inner.is_empty() && (is_size(key) || holds_size(inner))),
-        ParsedValue::List(items) => items.iter().any(holds_size),
-        _ => false,
+            .any(|(key, inner)| !inner.is_empty() && (is_size(key) || holds_size(key, inner))),
+        ParsedValue::List(items) => items.iter().any(|item| holds_size(key, item)),
+        ParsedValue::Text(text) | ParsedValue::Word(text) => is_written_quantity(text),
+        // 0 and 1 may be truths.
+        ParsedValue::Number(number) => {
+            !matches!(number.as_f64(), Some(0.0 | 1.0))
+                && !vocabulary().is_counter(&FoldedText::new(key))
+        }
+        ParsedValue::Null | ParsedValue::Bool(_) | ParsedValue::Flag => false,
     }
+}
+
+/// Returns whether a text is a number with a unit.
+fn is_written_quantity(text: &str) -> bool {
+    let written = unit::quantity(text).filter(|written| !written.suffix.is_empty());
+    written.is_some_and(|written| DeclaredUnit::named(written.suffix).is_some())
 }
 
 /// Longest key that is compared with words; a longer one matches none.

@@ -13,6 +13,7 @@
 #![doc = include_str!("README.md")]
 
 mod arguments;
+mod called_names;
 mod candidates;
 mod corrected_call;
 mod definition;
@@ -56,6 +57,7 @@ mod vocabulary;
 mod withheld;
 mod word_table;
 
+pub use called_names::called_names;
 pub use definition::is_tool_definition;
 pub use explain::{
     LineReading, ProfileVerdict, ReadingAlternative, ReadingExplanation, explain, explain_line,

@@ -1,6 +1,11 @@
 //! Names of tools, scenes, overlays and nodes: case, blanks, hyphens, underscores and camel case are form, all else is meaning.
 
-use super::nearest::nearest;
+use super::{
+    nearest::nearest,
+    vocabulary::vocabulary,
+    word_table::{FoldedText, is_invisible},
+};
+use unicode_normalization::UnicodeNormalization as _;
 
 /// Result of looking up a received name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,10 +29,17 @@ pub enum NameResolution {
     },
 }
 
-/// Letters and digits in lower case, without blanks, hyphens and underscores.
+/// Letters and digits in lower case and of usual width, without blanks, hyphens, underscores and invisible characters.
 pub(super) fn fold(name: &str) -> String {
-    name.chars()
-        .filter(|c| !c.is_whitespace() && !matches!(c, '-' | '_' | '‐' | '‑' | '–'))
+    let is_kept = |c: &char| {
+        !c.is_whitespace() && !matches!(c, '-' | '_' | '‐' | '‑' | '–') && !is_invisible(*c)
+    };
+    if name.is_ascii() {
+        let kept = name.chars().filter(is_kept);
+        return kept.map(|c| c.to_ascii_lowercase()).collect();
+    }
+    name.nfkc()
+        .filter(is_kept)
         .flat_map(char::to_lowercase)
         .collect()
 }
@@ -44,28 +56,46 @@ fn bare(name: &str) -> &str {
         c.is_whitespace()
             || matches!(
                 c,
-                '"' | '\'' | '`' | '“' | '”' | '.' | ',' | ';' | ':' | '!' | '*'
+                '"' | '\'' | '`' | '“' | '”' | '.' | ',' | ';' | ':' | '*'
             )
     };
-    let name = name.trim_matches(edge);
-    let name = name
-        .strip_suffix("()")
-        .or_else(|| name.strip_suffix("({})"))
-        .unwrap_or(name)
-        .trim_matches(edge);
+    // `!` before a name is "not".
+    let trimmed = |name| str::trim_matches(name, edge).trim_end_matches(|c| c == '!' || edge(c));
+    let name = trimmed(name);
+    let name = trimmed(
+        name.strip_suffix("()")
+            .or_else(|| name.strip_suffix("({})"))
+            .unwrap_or(name),
+    );
     name.strip_prefix('<')
         .and_then(|inner| inner.strip_suffix('>'))
         .unwrap_or(name)
 }
 
-/// The last part of `server.tool`, `server/tool`, `server::tool` or `mcp__server__tool`.
-fn without_namespace(name: &str) -> Option<&str> {
-    let after = |separator: &str| name.rsplit_once(separator).map(|(_, last)| last);
-    after("::")
-        .or_else(|| after("."))
-        .or_else(|| after("/"))
-        .or_else(|| after(":"))
-        .or_else(|| after("__"))
+/// What parts a tool's name from the namespace before it.
+const SEPARATORS: [&str; 5] = ["::", ".", "/", ":", "__"];
+
+/// The namespace and the name in `server.tool`, `server/tool`, `server::tool` or `mcp__server__tool`.
+fn parted(name: &str) -> Option<(&str, &str)> {
+    let mut separators = SEPARATORS.iter();
+    separators.find_map(|separator| name.rsplit_once(separator))
+}
+
+/// Returns whether what stands before a tool's name only says where the tool is: `robot`, and neither `dry_run` nor `stop`
+/// nor the name of another tool.
+fn is_namespace<S: AsRef<str>>(words: &str, tool: &str, candidates: &[S]) -> bool {
+    let known = vocabulary();
+    let folded = FoldedText::new(words);
+    let is_another = |part: &str| {
+        let part = fold(part);
+        part != tool && candidates.iter().any(|name| fold(name.as_ref()) == part)
+    };
+    let parts = words.split(['.', '/', ':']);
+    let mut parts = parts.flat_map(|part| part.split("__"));
+    let asks = known.dry_run.is_in_key(&folded)
+        || known.negations.is_in(&folded)
+        || known.conditions.is_in(&folded);
+    !asks && !parts.any(|part| is_another(part) || known.is_dissent(&FoldedText::new(part)))
 }
 
 /// Finds the candidate that `received` names: to the letter, else uniquely after normalising. Never by likeness.
@@ -76,7 +106,13 @@ pub fn resolve<S: AsRef<str>>(received: &str, candidates: &[S]) -> NameResolutio
     }
     let whole = bare(received);
     by_form(&fold(whole), candidates)
-        .or_else(|| by_form(&fold(without_namespace(whole)?), candidates))
+        .or_else(|| {
+            let (namespace, name) = parted(whole)?;
+            let name = fold(name);
+            is_namespace(namespace, &name, candidates)
+                .then(|| by_form(&name, candidates))
+                .flatten()
+        })
         .unwrap_or_else(|| NameResolution::Unknown {
             nearest: nearest(&fold(whole), candidates.iter().map(AsRef::as_ref)),
         })
@@ -110,9 +146,17 @@ pub(super) fn resolve_value(received: &str, known: &[String]) -> NameResolution 
     let plain = unquoted('"')
         .or_else(|| unquoted('\''))
         .or_else(|| unquoted('`'));
-    by_form(&fold(plain.unwrap_or(received)), known).unwrap_or_else(|| NameResolution::Unknown {
-        nearest: nearest(received, known.iter().map(String::as_str)),
-    })
+    let plain = plain.unwrap_or(received);
+    by_form(&fold(plain), known)
+        .or_else(|| {
+            by_form(
+                &fold(plain.trim_end().trim_end_matches(['.', ',', '!'])),
+                known,
+            )
+        })
+        .unwrap_or_else(|| NameResolution::Unknown {
+            nearest: nearest(received, known.iter().map(String::as_str)),
+        })
 }
 
 #[cfg(test)]
@@ -150,6 +194,7 @@ mod tests {
             ("mcp__tatbot__list_nodes", "list_nodes"),
             ("functions.stroke:", "stroke"),
             ("`stop`", "stop"),
+            ("ＳＴＯＰ", "stop"),
             ("listNodes", "list_nodes"),
             ("steadyhand/stroke", "stroke"),
         ] {
@@ -177,6 +222,37 @@ mod tests {
         assert!(
             matches!(resolve("track_nodes", &TOOLS), NameResolution::Unknown { nearest } if nearest.first().is_some_and(|n| n == "list_nodes"))
         );
+    }
+
+    #[test]
+    fn what_stands_before_a_name_is_no_namespace_if_it_says_something() {
+        for received in [
+            "dry_run.stroke",
+            "simulate:stroke",
+            "mcp__dry-run__stroke",
+            "do_not.stroke",
+            "not/stroke",
+            "later::stroke",
+            "align.stroke",
+            "robot.align.stroke",
+            "stop.stroke",
+            "cancel.stroke",
+            "halt:sense",
+            "stop/reset",
+            "test.stroke",
+            "!stroke",
+            "! stroke()",
+        ] {
+            assert_eq!(found(received), None, "{received}");
+        }
+        for received in [
+            "stroke!",
+            "test-arm.stroke",
+            "stroke.stroke",
+            "arm1/stroke()!",
+        ] {
+            assert_eq!(found(received), Some("stroke"), "{received}");
+        }
     }
 
     #[test]

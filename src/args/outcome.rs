@@ -38,6 +38,8 @@ pub struct ArgumentReading {
     pub repairs: Vec<ArgumentRepair>,
     /// The worst of the repairs.
     pub loss: RepairClass,
+    /// True if nothing moves with these arguments: they ask for a dry run.
+    pub is_cautious: bool,
 }
 
 impl ArgumentReading {

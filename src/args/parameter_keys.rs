@@ -120,7 +120,8 @@ fn contradicts(pairs: &[(String, ParsedValue)], owners: &[Option<usize>]) -> boo
 
 /// The parameter that a key means: to the letter, or uniquely when only letters and digits count.
 pub(super) fn find(params: &[ParameterShape], key: &str) -> Option<usize> {
-    if key.len() > KEY_BYTES_MAX {
+    // `!` before a key is "not".
+    if key.len() > KEY_BYTES_MAX || key.starts_with(['!', '¬']) {
         return None;
     }
     if !key.is_ascii() {

@@ -35,7 +35,7 @@ impl CallReader<'_> {
                 return;
             };
             is_again = true;
-            differs |= other != value;
+            differs |= !value_coercion::same(&other, &value);
         }
         if differs {
             let said: Vec<_> = sent.filter(says_something).collect();

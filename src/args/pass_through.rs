@@ -29,6 +29,7 @@ pub fn pass_on(received: &ReceivedArguments) -> Result<ArgumentReading, Box<Argu
         understood,
         repairs: Vec::new(),
         loss: RepairClass::L0,
+        is_cautious: false,
     })
 }
 

@@ -4,7 +4,7 @@
 use super::{
     limits::CALLERS_MAX,
     outcome::{ArgumentReading, ArgumentRefusal, ArgumentRepair},
-    rules::{ReaderPolicy, ReaderRule},
+    rules::{ReaderPolicy, ReaderRule, ToolEffect},
 };
 use serde_json::{Map, Value};
 use std::collections::VecDeque;
@@ -48,7 +48,15 @@ impl RefusalMemory {
         policy: &ReaderPolicy,
         outcome: Result<ArgumentReading, Box<ArgumentRefusal>>,
     ) -> Result<ArgumentReading, (Box<ArgumentRefusal>, RefusalAdvice)> {
-        let last = self.take(caller).filter(|entry| entry.tool == tool);
+        let last = self.take(caller);
+        if let Ok(reading) = &outcome
+            && (reading.is_cautious || policy.effect != ToolEffect::Moves)
+        {
+            // A look moves nothing, and does not mend what was refused.
+            self.callers.extend(last);
+            return outcome.map_err(|refusal| (refusal, RefusalAdvice::Mend));
+        }
+        let last = last.filter(|entry| entry.tool == tool);
         let outcome = match (outcome, &last) {
             (Ok(reading), Some(last)) => last.compare(reading, policy),
             (outcome, _) => outcome,
@@ -142,7 +150,7 @@ impl RememberedRefusal {
     /// Says why a call is refused that would be accepted from another caller, and which call is accepted instead.
     fn why_refused(&self, field: &str, understood: &Map<String, Value>) -> String {
         let refused = format!(
-            "`{field}` was refused in the call before this one, and to leave it out now would move the arm"
+            "`{field}` was refused a moment ago, and to leave it out now would move the arm"
         );
         let or_corrected = match self.refusal.corrected {
             Some(_) => ", or send the corrected call",
@@ -184,8 +192,7 @@ impl RememberedRefusal {
 )]
 mod tests {
     use super::super::{
-        ArgumentShape, ForgivenessProfile, ParameterShape, ReceivedArguments, ToolEffect,
-        ValueKind, read,
+        ArgumentShape, ForgivenessProfile, ParameterShape, ReceivedArguments, ValueKind, read,
     };
     use super::*;
     use serde_json::json;
@@ -235,7 +242,7 @@ mod tests {
         let (refusal, _) = judge(&mut memory, json!({})).unwrap_err();
         assert_eq!(
             refusal.guidance,
-            "`dry_run` was refused in the call before this one, and to leave it out now would move the arm all the same: where that is meant, send {\"scene\":\"default\"}"
+            "`dry_run` was refused a moment ago, and to leave it out now would move the arm all the same: where that is meant, send {\"scene\":\"default\"}"
         );
         judge(&mut memory, json!({"scene": "default"})).unwrap();
 
@@ -298,6 +305,20 @@ mod tests {
         let corrected = refusal.corrected.map(Value::Object).unwrap();
         assert_eq!(corrected, json!({"scene": "koi", "dry_run": true}));
         assert!(call(&mut memory, ForgivenessProfile::Guarded, corrected).is_ok());
+    }
+
+    #[test]
+    fn a_look_is_no_answer_to_a_refusal() {
+        let guarded = ForgivenessProfile::Guarded;
+        let mut memory = RefusalMemory::default();
+        call(&mut memory, guarded, json!({"scene": "tigger"})).unwrap_err();
+        call(&mut memory, guarded, json!({"dry_run": true})).unwrap();
+        let looks = ReaderPolicy::new(ToolEffect::Reads, guarded);
+        let seen = read(&ArgumentShape::default(), &looks, ReceivedArguments::Absent);
+        memory.judge("caller", "sense", &looks, seen).unwrap();
+        call(&mut memory, guarded, json!({})).unwrap_err();
+        call(&mut memory, guarded, json!({"scene": "default"})).unwrap();
+        call(&mut memory, guarded, json!({})).unwrap();
     }
 
     #[test]

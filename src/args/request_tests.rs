@@ -366,6 +366,112 @@ fn refuses_an_unknown_key_that_may_change_the_act() {
     }
 }
 
+#[test]
+fn a_key_that_is_a_sentence_is_heard_without_a_value() {
+    for text in [
+        r#"{"if the pen is ready":null}"#,
+        r#"{"do nothing":""}"#,
+        r#"{"do_not_run":""}"#,
+        r#"{"scene=letters":""}"#,
+        r#"{"scene: letters":null}"#,
+        r#"{"{\"scene\":\"letters\"}":""}"#,
+        r#"{"dry_run=true":null}"#,
+        r#"{"the short ones":{}}"#,
+        r#"{"please draw a tiger":null}"#,
+        r#"{"scene":"short","only if the pen is ready":null}"#,
+        r#"{"scene":"short","scene=letters":""}"#,
+        r#"{"scene":"short","draw letters":[]}"#,
+    ] {
+        assert!(!draws(ForgivenessProfile::Guarded, text), "{text}");
+    }
+    for text in [
+        r#"{"depth":null,"speed":""}"#,
+        r#"{"line width":null}"#,
+        r#"{"start_after":null,"wait_until":""}"#,
+        r#"{"scene":"short","style":"","title":null}"#,
+    ] {
+        assert!(draws(ForgivenessProfile::Guarded, text), "{text}");
+    }
+}
+
+#[test]
+fn a_quantity_under_any_key_is_physical() {
+    for text in [
+        r#"{"scene":"letters","loop":5}"#,
+        r#"{"scene":"letters","iterations":true}"#,
+        r#"{"scene":"letters","tempo":"10 mm/s"}"#,
+        r#"{"scene":"letters","grip":"3mm"}"#,
+        r#"{"scene":"letters","zoom":2}"#,
+        r#"{"scene":"letters","origin":[10,20]}"#,
+        r#"{"scene":"letters","options":{"countdown":10}}"#,
+        r#"{"scene":"letters","exclude":"B"}"#,
+        r#"{"scene":"letters","except":"the first"}"#,
+    ] {
+        assert!(!draws(ForgivenessProfile::Guarded, text), "{text}");
+    }
+}
+
+#[test]
+fn a_dry_run_that_is_clearly_not_meant_is_no_doubt() {
+    for text in [
+        r#"{"scene":"letters","simulate":false}"#,
+        r#"{"scene":"letters","plan":false}"#,
+        r#"{"scene":"letters","draft":"n"}"#,
+    ] {
+        assert!(draws(ForgivenessProfile::Guarded, text), "{text}");
+    }
+    let policy = ReaderPolicy::new(ToolEffect::Moves, ForgivenessProfile::Guarded);
+    let shape = reset().with_foreign_flags(["dry_run", "resume"]);
+    let shape = shape.with_foreign(["dry_run", "preview", "resume"]);
+    for call in [json!({"resume": false}), json!({"dry_run": "off"})] {
+        let reading = read(&shape, &policy, ReceivedArguments::Value(call.clone()));
+        assert!(reading.is_ok(), "{call}: {reading:?}");
+    }
+    for call in [json!({"resume": true}), json!({"dry_run": true})] {
+        let reading = read(&shape, &policy, ReceivedArguments::Value(call.clone()));
+        assert!(reading.is_err(), "{call}");
+    }
+}
+
+#[test]
+fn a_harmless_key_does_not_hide_a_request_for_a_dry_run() {
+    for (text, is_heard) in [
+        (r#"{"scene":"letters","output":"preview"}"#, true),
+        (r#"{"scene":"letters","format":"dry_run"}"#, true),
+        (r#"{"scene":"letters","metadata":"dry_run=true"}"#, true),
+        (r#"{"scene":"letters","context":"dry run: yes"}"#, true),
+        (r#"{"scene":"letters","metadata":"dry_run=false"}"#, false),
+        (r#"{"scene":"letters","model":"o1-preview"}"#, false),
+        (r#"{"scene":"letters","format":"markdown"}"#, false),
+    ] {
+        for profile in [ForgivenessProfile::Lenient, ForgivenessProfile::Guarded] {
+            assert_eq!(draws(profile, text), !is_heard, "{text}");
+        }
+    }
+    let waits = r#"{"scene":"letters","wait":"until I say so"}"#;
+    assert!(!draws(ForgivenessProfile::Guarded, waits));
+}
+
+#[test]
+fn hears_a_condition_or_refusal_in_other_words() {
+    for text in [
+        r#"{"scene":"letters","comment":"just show me the picture"}"#,
+        r#"{"scene":"letters","status":"hold"}"#,
+        r#"{"scene":"letters","comment":"pause first"}"#,
+        r#"{"scene":"letters","await":"operator"}"#,
+        r#"{"scene":"letters","precondition":"pen is in"}"#,
+        r#"{"scene":"letters","depends_on":"align"}"#,
+        r#"{"scene":"letters","human_in_the_loop":true}"#,
+        r#"{"scene":"letters","confirm":"n"}"#,
+        r#"{"scene":"letters","comment":"attendez mon signal"}"#,
+        r#"{"scene":"letters","comment":"espera a que te avise"}"#,
+        r#"{"scene":"letters","comment":"подожди меня"}"#,
+        r#"{"scene":"letters","comment":"등을 기다려"}"#,
+    ] {
+        assert!(!draws(ForgivenessProfile::Guarded, text), "{text}");
+    }
+}
+
 /// It asks for a part of the motion, or for one that is lighter or later.
 #[test]
 fn refuses_a_key_that_limits_the_act() {

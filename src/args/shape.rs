@@ -11,6 +11,8 @@ pub struct ArgumentShape {
     pub params: Vec<ParameterShape>,
     /// Names of parameters that belong to other tools: sent here they mean another call.
     pub foreign: Vec<String>,
+    /// Those of them that are true or false, and mean nothing where they are false.
+    pub foreign_flags: Vec<String>,
     /// Names by which callers know this tool; empty where any name inside the arguments is to be ignored.
     pub tool_names: Vec<String>,
     /// Names known here that a value under any key may mean: of scenes, overlays, arms.
@@ -165,6 +167,16 @@ impl ArgumentShape {
     #[must_use]
     pub fn with_foreign<S: Into<String>>(mut self, foreign: impl IntoIterator<Item = S>) -> Self {
         self.foreign = foreign.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// The same, knowing which parameters of other tools are flags.
+    #[must_use]
+    pub fn with_foreign_flags<S: Into<String>>(
+        mut self,
+        flags: impl IntoIterator<Item = S>,
+    ) -> Self {
+        self.foreign_flags = flags.into_iter().map(Into::into).collect();
         self
     }
 

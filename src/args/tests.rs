@@ -932,3 +932,24 @@ fn what_is_shown_is_cut_and_escaped() {
         "{shown}"
     );
 }
+
+#[test]
+fn a_name_is_one_in_any_width_and_in_an_object_of_its_own() {
+    for (text, scene) in [
+        (r#"{"scene": {"name": "koi"}}"#, "koi"),
+        (r#"{"scene": {"scene": "koi"}}"#, "koi"),
+        (r#"{"scene": "ｋｏｉ"}"#, "koi"),
+        ("{\"scene\": \"k\u{200b}oi\"}", "koi"),
+        (r#"{"scene": "koi."}"#, "koi"),
+        (r#"{"fps": 50, "fps": 50.0, "scene": "koi"}"#, "koi"),
+    ] {
+        check(&[(text, "....")]);
+        assert_eq!(guarded(text).unwrap().understood["scene"], scene, "{text}");
+    }
+    check(&[
+        (r#"{"scene": {"name": "carp"}}"#, "!rrr"),
+        (r#"{"scene": {"name": "koi", "type": "string"}}"#, "!!rr"),
+        (r#"{"!scene": "koi"}"#, "!!!r"),
+        (r#"{"fps": 50, "fps": 51}"#, "!!rr"),
+    ]);
+}

@@ -14,7 +14,7 @@ use super::{
     shape::{ParameterShape, ValueKind},
     value_coercion::{ValueCoercer, ValuePosition, dropped},
     vocabulary::vocabulary,
-    withheld::{is_negation, is_unclear_assent},
+    withheld::{is_clear_no, is_dry_run_key, is_negation, is_unclear_assent},
     word_table::FoldedText,
 };
 use serde_json::Value;
@@ -93,7 +93,7 @@ impl CallReader<'_> {
             self.given.insert(key.to_owned(), node.to_value());
         } else if self.is_withheld(key, node) {
             return false;
-        } else if heuristics::is_harmless(key) {
+        } else if heuristics::is_harmless(key) && !waits_for(key, node) {
             let why = format!("the server supplies it; do not send {shown}");
             self.ignored(&shown, node, "ignored_key", why);
         } else if node.is_empty() && !(self.judges_unknown_keys() && self.says_more(key, node)) {
@@ -106,9 +106,13 @@ impl CallReader<'_> {
         false
     }
 
-    /// Returns whether a key says something though its value is empty: an assent that is not given, or a known name.
+    /// Returns whether a key says something though its value is empty: a sentence, a pair, a negation, a known name, or an
+    /// assent that is not given.
     fn says_more(&self, key: &str, node: &ParsedValue) -> bool {
-        is_unclear_assent(key, node) || self.is_other_name(key)
+        is_unclear_assent(key, node)
+            || is_sentence(key)
+            || vocabulary().negations.is_in(&FoldedText::new(key))
+            || parts_of_name(key).any(|part| self.is_other_name(part))
     }
 
     /// Judges whether leaving out an unknown key would change the act; says whether it is ignored.
@@ -117,6 +121,12 @@ impl CallReader<'_> {
             && heuristics::is_tool_name(key)
         {
             self.check_tool_name(tool, node);
+            return false;
+        }
+        let is_false = is_clear_no(node) && !node.is_empty();
+        if is_false && (self.is_foreign_flag(key) || is_dry_run_key(key)) {
+            let why = "no such parameter, and false as it would be without it; ignored";
+            self.ignored(shown, node, "ignored_key", why);
             return false;
         }
         let Some(trouble) = self.stray_meaning(key, shown, node) else {
@@ -134,7 +144,7 @@ impl CallReader<'_> {
         let (rule, code, why) = if is_foreign {
             let why = "this is a parameter of another tool";
             (ReaderRule::ForeignKey, "foreign_key", why)
-        } else if heuristics::is_size(key) || heuristics::holds_size(node) {
+        } else if heuristics::is_size(key) || heuristics::holds_size(key, node) {
             let why = "this tool has no such parameter, and it may change what is done";
             (ReaderRule::PhysicalKey, "physical_key", why)
         } else if !key.contains(char::is_alphanumeric) {
@@ -168,10 +178,16 @@ impl CallReader<'_> {
         Some(trouble.in_doubt(rule == ReaderRule::DoubtfulKey))
     }
 
+    /// Returns whether a key is a flag of another tool, which does nothing where it is false.
+    fn is_foreign_flag(&self, key: &str) -> bool {
+        let mut flags = self.shape.foreign_flags.iter();
+        flags.any(|name| heuristics::same_key(name, key))
+    }
+
     /// Returns whether a key or its value is a known name other than that of what is used.
     fn names_other(&self, key: &str, node: &ParsedValue) -> bool {
         let is_name = |text: &str| self.is_other_name(text);
-        is_name(key)
+        parts_of_name(key).any(is_name)
             || match node {
                 ParsedValue::Text(text) | ParsedValue::Word(text) => {
                     parts_of_name(text).any(is_name)
@@ -347,6 +363,11 @@ fn parts_of_name(text: &str) -> impl Iterator<Item = &str> {
     std::iter::once(text).chain(parts)
 }
 
+/// Returns whether a key is more than a name: three words or more, or a pair such as `scene=koi`.
+fn is_sentence(key: &str) -> bool {
+    key.contains(['=', ':', '{', '(']) || key.split_whitespace().nth(2).is_some()
+}
+
 /// Returns whether a key or its value denies, limits or postpones something.
 pub(super) fn is_doubt(key: &str, node: &ParsedValue) -> bool {
     let known = vocabulary();
@@ -365,6 +386,12 @@ pub(super) fn is_doubt(key: &str, node: &ParsedValue) -> bool {
         ParsedValue::Map(pairs) => pairs.iter().any(|(key, inner)| is_doubt(key, inner)),
         _ => false,
     }
+}
+
+/// Such as `"wait": "until I say so"`, where `"wait": true` is about the answer.
+fn waits_for(key: &str, node: &ParsedValue) -> bool {
+    heuristics::same_key(key, "wait")
+        && matches!(node, ParsedValue::Text(text) | ParsedValue::Word(text) if vocabulary().conditions.is_in(&FoldedText::new(text)))
 }
 
 /// Such as `18:30` and `2031-05-01`.

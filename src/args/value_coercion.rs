@@ -43,6 +43,12 @@ impl ValueCoercer<'_> {
         node: &ParsedValue,
         at: ValuePosition<'_>,
     ) -> CoercionResult {
+        if let Some(inner) = named_object(kind, node, at.name()) {
+            let value = self.value(kind, inner, at)?;
+            let why = "an object with a name read as the name";
+            self.note(at, node, &value, "name_in_object", 2, why);
+            return Ok(value);
+        }
         self.refuse_stand_ins(kind, node, at)?;
         match kind {
             ValueKind::Any => Ok(node.to_value()),
@@ -451,13 +457,26 @@ fn is_inexact(number: &Number) -> bool {
 }
 
 /// Equal as values, whole numbers and their decimals alike.
-fn same(a: &Value, b: &Value) -> bool {
+pub(super) fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => {
             NumberRange::new(Some(a.clone()), Some(a.clone())).contains(b)
         }
         _ => a == b,
     }
+}
+
+/// Returns the name that is all that an object holds: `{"name": "koi"}`.
+fn named_object<'n>(kind: &ValueKind, node: &'n ParsedValue, own: &str) -> Option<&'n ParsedValue> {
+    let (ValueKind::Name { .. }, ParsedValue::Map(pairs)) = (kind, node) else {
+        return None;
+    };
+    let [(key, inner @ ParsedValue::Text(_))] = pairs.as_slice() else {
+        return None;
+    };
+    let keys = ["name", "value", own];
+    let is_name = keys.iter().any(|word| heuristics::same_key(word, key));
+    (is_name && !heuristics::is_type_word(inner)).then_some(inner)
 }
 
 /// Returns whether a value is exactly the declared default, which counts as a value.

@@ -5,9 +5,10 @@ use std::{collections::HashMap, sync::LazyLock};
 
 /// Everything in the file.
 pub(super) struct ReaderVocabulary {
-    /// Keys that frameworks and language-model APIs add, and keys of presentation and transport: harmless regardless of
-    /// their value.
-    harmless: Vec<String>,
+    /// Keys that frameworks and language-model APIs add: harmless regardless of their value.
+    framework: Vec<String>,
+    /// Keys of presentation and transport.
+    presentation: Vec<String>,
     /// Words of keys that withhold the act where they are not true: `confirm`, `execute`.
     assents: Vec<String>,
     /// Words of keys that withhold the act unless they are false: `cancel`, `test_mode`.
@@ -21,6 +22,8 @@ pub(super) struct ReaderVocabulary {
     physical: Vec<String>,
     /// The same in other languages.
     physical_abroad: WordTable,
+    /// Words of keys under which a number counts or names something of the caller's own: `step`, `user_id`.
+    counters: Vec<String>,
     /// Requests for a dry run, in a key or in text.
     pub(super) dry_run: WordTable,
     /// Whole values that ask for one.
@@ -89,7 +92,8 @@ impl ReaderVocabulary {
         };
         let words = |phrase: &String| phrase.split(' ').map(str::to_owned).collect();
         Self {
-            harmless: [list("framework_keys"), list("presentation_keys")].concat(),
+            framework: list("framework_keys"),
+            presentation: list("presentation_keys"),
             assents: list("assents"),
             dissents: list("dissents"),
             limits: list("limits"),
@@ -97,6 +101,7 @@ impl ReaderVocabulary {
             when_keys: list("when_keys"),
             physical: list("physical"),
             physical_abroad: table("physical_abroad"),
+            counters: list("counters"),
             dry_run: table("dry_run"),
             dry_run_values: folded("dry_run_values"),
             dry_run_if_true: folded("dry_run_if_true"),
@@ -135,7 +140,12 @@ impl ReaderVocabulary {
 
     /// Returns whether a key is one that frameworks add, or one of presentation and transport.
     pub(super) fn is_harmless(&self, key: &FoldedText) -> bool {
-        self.harmless.contains(&key.letters())
+        self.framework.contains(&key.letters()) || self.is_presentation(key)
+    }
+
+    /// Returns whether a key is one of presentation or transport.
+    pub(super) fn is_presentation(&self, key: &FoldedText) -> bool {
+        self.presentation.contains(&key.letters())
     }
 
     /// Returns whether a key withholds the act if its value is false.
@@ -146,6 +156,11 @@ impl ReaderVocabulary {
     /// Returns whether a key withholds the act unless its value is false.
     pub(super) fn withholds_unless_false(&self, key: &FoldedText) -> bool {
         has_word(key, &self.dissents) || (has_word(key, &self.limits) && has_word(key, &self.acts))
+    }
+
+    /// Returns whether a word alone withholds the act: `stop`, `test`.
+    pub(super) fn is_dissent(&self, word: &FoldedText) -> bool {
+        self.dissents.contains(&word.letters())
     }
 
     /// Returns whether a key asks for a dry run if its value is true: `sim`, `is_draft`, `planOnly`.
@@ -181,6 +196,11 @@ impl ReaderVocabulary {
     /// Returns whether a key refers to something physical.
     pub(super) fn is_physical(&self, key: &FoldedText) -> bool {
         has_word(key, &self.physical) || self.physical_abroad.is_in(key)
+    }
+
+    /// Returns whether a number under this key counts or names something of the caller's own.
+    pub(super) fn is_counter(&self, key: &FoldedText) -> bool {
+        has_word(key, &self.counters)
     }
 
     /// Returns whether a key means the parameter of this name in another language.
@@ -227,6 +247,7 @@ mod tests {
             "when_keys",
             "physical",
             "physical_abroad",
+            "counters",
             "dry_run",
             "yes",
             "negations",
@@ -258,7 +279,8 @@ mod tests {
 
     #[test]
     fn no_harmless_key_asks_for_a_dry_run() {
-        for key in &vocabulary().harmless {
+        let known = vocabulary();
+        for key in known.framework.iter().chain(&known.presentation) {
             assert!(
                 !vocabulary().dry_run.is_in_key(&FoldedText::new(key)),
                 "{key}"

@@ -270,7 +270,8 @@ impl RequestSearch {
             return true;
         }
         let reads_texts = reads_texts && !heuristics::is_harmless(key);
-        key_asks(&FoldedText::new(key), node, reads_texts)
+        (!reads_texts && harmless_asks(key, node))
+            || key_asks(&FoldedText::new(key), node, reads_texts)
             || self.value_asks(node, reads_texts, unwraps)
     }
 
@@ -304,6 +305,27 @@ impl RequestSearch {
     }
 }
 
+/// Returns whether the text under a harmless key is a request for a dry run and nothing else: `"output": "preview"`,
+/// `"metadata": "dry_run=true"`.
+fn harmless_asks(key: &str, node: &ParsedValue) -> bool {
+    const WORDS_MAX: usize = 3;
+    let (ParsedValue::Text(text) | ParsedValue::Word(text)) = node else {
+        return false;
+    };
+    let known = vocabulary();
+    let is_pair = text.split_once(['=', ':']).is_some_and(|(key, value)| {
+        let value = ParsedValue::Word(value.trim().to_owned());
+        known.dry_run.is_in(&FoldedText::new(key)) && !is_clear_no(&value)
+    });
+    let is_shown = || {
+        let text = FoldedText::new(text);
+        known.is_presentation(&FoldedText::new(key))
+            && text.words().count() <= WORDS_MAX
+            && known.asks_for_dry_run(&text)
+    };
+    is_pair || is_shown()
+}
+
 fn key_asks(key: &FoldedText, node: &ParsedValue, is_judged: bool) -> bool {
     let known = vocabulary();
     if known.dry_run.is_in_key(key) {
@@ -327,6 +349,12 @@ fn key_asks(key: &FoldedText, node: &ParsedValue, is_judged: bool) -> bool {
     } else {
         known.withholds_unless_false(key)
     }
+}
+
+/// Returns whether a key asks for a dry run where it is true, and for nothing where it is false: `simulate`, `plan`.
+pub(super) fn is_dry_run_key(key: &str) -> bool {
+    let (key, known) = (FoldedText::new(key), vocabulary());
+    (known.asks_if_true(&key) || known.dry_run.is_in_key(&key)) && !known.negations.is_in(&key)
 }
 
 /// A pair's key and its value, as far as that has no quotes.
@@ -353,7 +381,7 @@ fn may_be_object(text: &str) -> bool {
 }
 
 /// False, a word for it, or null: what is said clearly enough for a dry run not to be meant.
-fn is_clear_no(node: &ParsedValue) -> bool {
+pub(super) fn is_clear_no(node: &ParsedValue) -> bool {
     match node {
         ParsedValue::Null => true,
         ParsedValue::Bool(value) => !value,
@@ -361,7 +389,7 @@ fn is_clear_no(node: &ParsedValue) -> bool {
         ParsedValue::Text(text) | ParsedValue::Word(text) => {
             let word = text.trim().to_ascii_lowercase();
             truth_word(&word) == Some(false)
-                || word == "never"
+                || matches!(word.as_str(), "never" | "n")
                 || (!word.is_empty() && parsed_value::is_nothing(&word))
         }
         _ => false,

@@ -10,14 +10,16 @@ use catalogue::{
 pub fn shape(tool: &ToolDefinition, here: &KnownNames) -> ArgumentShape {
     let taken = || tool.listed_parameters(here).chain(&tool.unlisted);
     let own: Vec<&str> = taken().flat_map(names).collect();
-    let foreign = here
-        .tools()
-        .flat_map(|other| other.listed_parameters(here))
-        .flat_map(names)
-        .filter(|name| !own.contains(name));
+    let others = || {
+        let all = here.tools();
+        all.flat_map(|other| other.listed_parameters(here))
+    };
+    let flags = others().filter(|other| other.kind == ParameterKind::Bool);
+    let is_foreign = |name: &&str| !own.contains(name);
     let params = taken().map(|parameter| param(parameter, here));
     ArgumentShape::new(params.collect())
-        .with_foreign(foreign)
+        .with_foreign(others().flat_map(names).filter(is_foreign))
+        .with_foreign_flags(flags.flat_map(names).filter(is_foreign))
         .with_known_names(known_names(here))
         .with_tool_names(tool.names())
         .with_default_action(&tool.default_action)
