@@ -3,6 +3,7 @@
 //! It is shared by the side that speaks the protocol and the side that knows the tools, so that neither translates.
 
 mod answer;
+mod called_names;
 mod plain_letter;
 mod queue_tag;
 mod refusal;
@@ -11,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use answer::ToolAnswer;
+pub use called_names::{called_names, called_names_in_unreadable};
 pub use plain_letter::plain_letter;
 pub use queue_tag::{QueueTag, read_ticket};
 pub use refusal::Refusal;

@@ -26,6 +26,17 @@ pub fn says_stop(name: &str) -> bool {
     WORDS.is_stop_word(&whole) || words.iter().any(|word| WORDS.has(word))
 }
 
+/// Returns whether a text says stop and nothing else, in any of the table's languages: `STOP!`, `please stop the arm now`.
+#[must_use]
+pub fn says_only_stop(text: &str) -> bool {
+    let words = words_of(text);
+    let is_stop = |word: &String| WORDS.has(word) || WORDS.alone.contains(word.as_str());
+    let is_filler = |word: &String| WORDS.fillers.contains(word.as_str());
+    let whole = words.concat();
+    WORDS.is_stop_word(&whole)
+        || (words.iter().any(is_stop) && words.iter().all(|word| is_stop(word) || is_filler(word)))
+}
+
 /// The table, read.
 #[derive(Debug, Default)]
 struct StopWords {
@@ -35,6 +46,8 @@ struct StopWords {
     alone: HashSet<&'static str>,
     /// Ordinary words that are one edit from a word for stopping.
     ordinary: HashSet<&'static str>,
+    /// Words that may stand beside a word for stopping, or be written as one with it: `stopnow`.
+    fillers: HashSet<&'static str>,
 }
 
 impl StopWords {
@@ -43,6 +56,8 @@ impl StopWords {
         for line in table.lines().filter(|line| !line.starts_with('#')) {
             if let Some(ordinary) = line.strip_prefix("- ") {
                 read.ordinary.extend(ordinary.split_whitespace());
+            } else if let Some(fillers) = line.strip_prefix("+ ") {
+                read.fillers.extend(fillers.split_whitespace());
             } else if let Some((_, words)) = line.split_once(':') {
                 let (anywhere, alone) = words.split_once('|').unwrap_or((words, ""));
                 read.anywhere.extend(anywhere.split_whitespace());
@@ -56,8 +71,19 @@ impl StopWords {
         self.alone.contains(name) || self.anywhere.contains(name)
     }
 
+    /// Returns whether a word is one for stopping with others of the kind, or fillers, behind it: `stopstop`, `haltnow`.
+    fn is_joined(&self, word: &str) -> bool {
+        let mut ends = word.char_indices().skip(1).map(|(at, _)| word.split_at(at));
+        ends.any(|(stop, rest)| {
+            self.anywhere.contains(stop)
+                && (self.fillers.contains(rest)
+                    || self.anywhere.contains(rest)
+                    || self.is_joined(rest))
+        })
+    }
+
     fn has(&self, word: &str) -> bool {
-        if self.anywhere.contains(word) {
+        if self.anywhere.contains(word) || self.is_joined(word) || is_turned(word) {
             return true;
         }
         if word.chars().any(is_written_without_blanks) {
@@ -67,6 +93,17 @@ impl StopWords {
             && !self.ordinary.contains(word)
             && self.anywhere.iter().any(|stop| is_slip_of(word, stop))
     }
+}
+
+/// Words that are heard with two letters in a row exchanged: `stpo`.
+const TURNED: [&str; 2] = ["stop", "halt"];
+
+fn is_turned(word: &str) -> bool {
+    let has_letters_of = |stop: &str| stop.chars().all(|c| word.contains(c));
+    let mut stops = TURNED.iter();
+    stops.any(|stop| {
+        word.len() == stop.len() && has_letters_of(stop) && strsim::osa_distance(word, stop) == 1
+    })
 }
 
 fn is_long(word: &str) -> bool {
@@ -93,7 +130,8 @@ fn is_written_without_blanks(c: char) -> bool {
 }
 
 /// Returns the words of a name in lower case: split at blanks, digits, signs and changes of case.
-fn words_of(name: &str) -> Vec<String> {
+#[must_use]
+pub fn words_of(name: &str) -> Vec<String> {
     let letters: Vec<char> = name
         .chars()
         .take(NAME_CHARS_MAX)
@@ -114,7 +152,21 @@ fn words_of(name: &str) -> Vec<String> {
         }
     }
     words.retain(|word| !word.is_empty());
-    words
+    words.into_iter().map(without_lookalikes).collect()
+}
+
+/// Returns a word in which letters of other scripts stand among Latin ones, as `stоp` with a Cyrillic `о`, in Latin ones.
+fn without_lookalikes(word: String) -> String {
+    const LOOKALIKES: &str = "асеһіјӏорԛѕтυνхуοαιρτ";
+    const LATIN: &str = "acehijlopqstuvxyoaipt";
+    if word.is_ascii() || !word.contains(|c: char| c.is_ascii_alphabetic()) {
+        return word;
+    }
+    let latin = |letter: char| {
+        let at = LOOKALIKES.chars().position(|like| like == letter);
+        at.and_then(|at| LATIN.chars().nth(at)).unwrap_or(letter)
+    };
+    word.chars().map(latin).collect()
 }
 
 /// `stopNow` begins one at `N`, `STOPNow` too.
@@ -195,8 +247,48 @@ mod tests {
             "Not-Aus",
             "ｓｔｏｐ＿ｒｏｂｏｔ",
             "sto\u{70}\u{301} stop",
+            "stopnow",
+            "stopit",
+            "STOPSTOPSTOP",
+            "halt_halt",
+            "stopTheRobot",
+            "stopall",
+            "stpo",
+            "sotp",
+            "hatl",
+            "kill_switch",
+            "end_motion",
+            "do_not_move",
+            "stоp",
+            "ЅТOP",
         ] {
             assert!(says_stop(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_text_that_says_only_stop_is_told_from_one_that_says_more() {
+        for text in [
+            "STOP!",
+            "stop()",
+            "please stop the arm now",
+            "['stop']",
+            "стоп",
+            "hold",
+            "emergency stop",
+        ] {
+            assert!(says_only_stop(text), "{text}");
+        }
+        for text in [
+            "",
+            "now",
+            "do not stop",
+            "stop at the last line",
+            "stop sign",
+            "koi",
+            "bus stop",
+        ] {
+            assert!(!says_only_stop(text), "{text}");
         }
     }
 
@@ -224,6 +316,10 @@ mod tests {
             "setup",
             "stats",
             "stepper_position",
+            "post",
+            "spot",
+            "tops",
+            "stopband",
             "cause",
             "is_stopped",
             "is_paused",

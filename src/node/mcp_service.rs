@@ -81,9 +81,6 @@ impl McpService for NodeMcpService {
         arguments: &ReceivedArguments,
         sender: Option<&VerifiedIdentity>,
     ) {
-        if !self.node.stops(tool) {
-            return;
-        }
         self.node.preempt_stop(tool, arguments, rank(sender));
     }
 

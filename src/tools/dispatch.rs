@@ -124,7 +124,7 @@ impl Node {
 
     async fn call_audited(self: Arc<Self>, request: ToolRequest, watch: RemoteCallWatch) -> Reply {
         let asked = audit::AuditedCall::from_request(&request);
-        let tool = self.tool_for(&request.tool);
+        let tool = self.tool_meant(&request.tool, &request.arguments);
         let looks = tool.is_some_and(|tool| tool.effect == ToolEffect::Reads && !tool.writes);
         let reply = Arc::clone(&self).route_call(request, watch).await;
         let reply = self.refusals.judge(&asked, self.truthful(reply));
@@ -145,7 +145,7 @@ impl Node {
     }
 
     async fn route_call(self: Arc<Self>, request: ToolRequest, watch: RemoteCallWatch) -> Reply {
-        let Some(tool) = self.tool_for(&request.tool) else {
+        let Some(tool) = self.tool_meant(&request.tool, &request.arguments) else {
             return self.unknown_tool(&request, &watch).await;
         };
         // A stop waits for nothing: not for its arguments to be read, nor for the folder of scenes.

@@ -59,6 +59,7 @@ mod stroke_joining;
 mod telemetry;
 mod tool_filter;
 mod tool_shape;
+mod unknown_tool;
 
 pub use calibration_check::{check_same_zeros, check_zeros_after_wait, origin};
 pub use call::Refusal;

