@@ -120,6 +120,10 @@ async fn command(cli: Cli, sockets: systemd::ActivatedSockets) -> anyhow::Result
             "this program was built without the exam: build it with the cargo feature `exam`, which is on by default"
         ),
         #[cfg(feature = "recording")]
+        CliCommand::Recording(args) if args.names_job() => {
+            recording::run_command(&replay::of_running_node(&node).await?, *args).await
+        }
+        #[cfg(feature = "recording")]
         CliCommand::Recording(args) => recording::run_command(&node, *args).await,
         #[cfg(not(feature = "recording"))]
         CliCommand::Recording { .. } => anyhow::bail!(

@@ -162,7 +162,7 @@ impl DesignReport {
             .facts
             .get("refusals")
             .is_some_and(|all| *all != json!([]));
-        if !is_said {
+        if !is_said && !self.is_planned() {
             let is_read = self.facts.contains_key("scene");
             let rule = if is_read { "not_done" } else { "unreadable" };
             self.set("refusals", json!([{ "rule": rule, "why": why }]));
@@ -298,8 +298,18 @@ impl DesignReport {
         self.set("design_strokes", joining.of_design);
         self.set("strokes_joined", joining.joined);
         self.set("strokes_left_out", joining.left_out);
+        self.set("strokes_cut", joining.cut);
         self.set("strokes_reversed", joining.reversed);
         self.lines.extend(joining.words());
+    }
+
+    /// Returns whether all of it can be drawn, though its picture may not have been written.
+    fn is_planned(&self) -> bool {
+        let is_whole = self
+            .facts
+            .get("refusals")
+            .is_some_and(|all| *all == json!([]));
+        is_whole && self.facts.contains_key("plan_hash")
     }
 
     /// Prints it; the worse of both exits.
@@ -313,11 +323,7 @@ impl DesignReport {
                 value.to_string()
             });
         } else {
-            let verdict = if self.exit == ExitStatus::Done {
-                "good"
-            } else {
-                "refused"
-            };
+            let verdict = if self.is_planned() { "good" } else { "refused" };
             terminal_output::line(&format!("{}: {verdict}", self.title));
             self.lines
                 .iter()

@@ -24,7 +24,7 @@ pub(super) async fn run(args: &NodeOptions, id: &str, bytes: bool) -> anyhow::Re
 }
 
 /// Returns the options of the node that runs on this machine, where none is named: the node whose jobs `jobs` lists.
-async fn of_running_node(args: &NodeOptions) -> anyhow::Result<NodeOptions> {
+pub(super) async fn of_running_node(args: &NodeOptions) -> anyhow::Result<NodeOptions> {
     let Some(at) = which_node::find(args, &AtArgs::default()).await? else {
         return Ok(args.clone());
     };

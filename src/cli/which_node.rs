@@ -10,6 +10,7 @@ use futures::stream::FuturesUnordered;
 use futures::{Stream, StreamExt as _};
 
 use super::{AtArgs, ExitStatus, NodeOptions, operator_client, questions, terminal_output};
+use node::open;
 use node::operator_verb::{OperatorVerb, VerbReply};
 use node::running_nodes::{self, RunningNode};
 
@@ -164,6 +165,9 @@ fn picked(several: &[RunningNode]) -> anyhow::Result<&RunningNode> {
 pub(super) fn absent(options: &NodeOptions) -> String {
     let started = match (&options.config, &options.state) {
         (Some(file), _) => {
+            if let Err(error) = open::file(options) {
+                return format!("{error:#}");
+            }
             let file = file.display();
             return format!(
                 "the node of {file} does not run here: start it in another terminal with `steadyhand --config {file} serve`, and leave it running; nothing moves by that. If it was started with a --socket of its own, name that"

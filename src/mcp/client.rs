@@ -250,8 +250,16 @@ fn without_library_names(words: &str) -> String {
     let happened = words
         .split_once("Client error: ")
         .map_or(words, |(_, after)| after);
+    let happened = happened
+        .split_once("] error: ")
+        .map_or(happened, |(_, after)| after);
     let step = happened.rsplit_once(", when send ");
-    step.map_or(happened, |(before, _)| before).to_owned()
+    let happened = step.map_or(happened, |(before, _)| before);
+    let happened = happened.trim_end_matches([':', ' ']);
+    match happened.contains("404 Not Found") {
+        true => format!("{happened}: nothing speaks MCP at this path; Steadyhand does at /mcp"),
+        false => happened.to_owned(),
+    }
 }
 
 impl McpClient {

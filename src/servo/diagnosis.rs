@@ -131,11 +131,15 @@ impl BusDiagnosis {
                     format!("plug the adapter in, or name its port: {there}"),
                 );
             }
-            LinkError::Permission { .. } => self.add(
-                DiagnosisCause::NoPermission,
-                format!("this user may not open {port}"),
-                "add the user to the group that owns it: `sudo usermod -aG dialout $USER`, then log in again",
-            ),
+            LinkError::Permission { .. } => {
+                let group = host.group_of(Path::new(port));
+                let group = group.as_deref().unwrap_or("dialout");
+                self.add(
+                    DiagnosisCause::NoPermission,
+                    format!("this user may not open {port}"),
+                    format!("add the user to the group that owns it: `sudo usermod -aG {group} $USER`, then log in again"),
+                );
+            }
             LinkError::Busy { .. } => self.add_busy(port, "another program, perhaps another user's"),
             other => self.add(
                 DiagnosisCause::NotAPort,

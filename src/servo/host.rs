@@ -29,6 +29,19 @@ impl HostSystem {
         self.root.join(path)
     }
 
+    /// Returns the name of the group whose members may open a port, if it is a group that users are in.
+    #[must_use]
+    pub fn group_of(&self, port: &Path) -> Option<String> {
+        let number = group_number(port)?.to_string();
+        let groups = fs::read_to_string(self.at("etc/group")).ok()?;
+        let name = groups.lines().find_map(|line| {
+            let mut fields = line.split(':');
+            let name = fields.next()?;
+            (fields.nth(1) == Some(number.as_str())).then(|| name.to_owned())
+        });
+        name.filter(|name| name != "root")
+    }
+
     /// Serial ports of this machine: by their lasting names, and those that have none.
     #[must_use]
     pub fn ports(&self) -> Vec<PathBuf> {
@@ -157,4 +170,16 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> = found.map(|entry| entry.path()).collect();
     paths.sort();
     paths
+}
+
+#[cfg(unix)]
+fn group_number(port: &Path) -> Option<u32> {
+    Some(std::os::unix::fs::MetadataExt::gid(
+        &fs::metadata(port).ok()?,
+    ))
+}
+
+#[cfg(not(unix))]
+const fn group_number(_: &Path) -> Option<u32> {
+    None
 }

@@ -468,6 +468,29 @@ fn who_has_a_file_open_is_found() {
     assert_eq!(host.users_of(&port), [("screen".to_owned(), 4242)]);
 }
 
+#[test]
+fn the_group_that_may_open_a_port_is_found_by_its_number() {
+    use std::os::unix::fs::MetadataExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    let port = root.join("port");
+    write(root, "port", "");
+    let number = port.metadata().unwrap().gid();
+    let groups = |name: &str| {
+        write(
+            root,
+            "etc/group",
+            &format!("x:x:4321:\n{name}:x:{number}:u\n"),
+        );
+    };
+    let host = HostSystem { root: root.into() };
+    assert_eq!(host.group_of(&port), None);
+    groups("uucp");
+    assert_eq!(host.group_of(&port).as_deref(), Some("uucp"));
+    groups("root");
+    assert_eq!(host.group_of(&port), None);
+}
+
 async fn change(
     bench: &Bench,
     speech: ServoProtocol,

@@ -15,6 +15,8 @@ pub struct StrokeJoining {
     pub joined: usize,
     /// Strokes of the design of which nothing is drawn, for they lie on others.
     pub left_out: usize,
+    /// Strokes of the design that are drawn in pieces, for the rest of them lies on others.
+    pub cut: usize,
     /// Strokes of the plan that are drawn from their ends.
     pub reversed: usize,
     is_reordered: bool,
@@ -25,7 +27,12 @@ impl StrokeJoining {
     #[must_use]
     pub fn of(report: &PlanReport, of_design: usize) -> Self {
         let strokes = &report.strokes;
-        let drawn: BTreeSet<usize> = strokes.iter().flat_map(|s| &s.parts).copied().collect();
+        let (mut drawn, mut cut) = (BTreeSet::new(), BTreeSet::new());
+        for part in strokes.iter().flat_map(|stroke| &stroke.parts) {
+            if !drawn.insert(*part) {
+                cut.insert(*part);
+            }
+        }
         let is_joined = |stroke: &&StrokeReport| stroke.parts.len() > 1;
         let firsts: Vec<usize> = strokes.iter().map(|stroke| stroke.stroke).collect();
         Self {
@@ -33,6 +40,7 @@ impl StrokeJoining {
             drawn: strokes.len(),
             joined: strokes.iter().filter(is_joined).count(),
             left_out: of_design.saturating_sub(drawn.len()),
+            cut: cut.len(),
             reversed: strokes.iter().filter(|stroke| stroke.reversed).count(),
             is_reordered: !firsts.is_sorted(),
         }
@@ -48,6 +56,7 @@ impl StrokeJoining {
         let changes: Vec<String> = [
             (self.joined > 0).then(|| "ends that touch are joined".to_owned()),
             (self.left_out > 0).then(|| format!("{} left out, drawn already", self.left_out)),
+            (self.cut > 0).then(|| format!("{} cut where it lies on others", self.cut)),
             self.is_reordered
                 .then(|| "in the order that is soonest done".to_owned()),
             backwards,
@@ -92,6 +101,13 @@ mod tests {
                 5,
                 Some(
                     "5 strokes of the design drawn as 1: ends that touch are joined, 2 left out, drawn already",
+                ),
+            ),
+            (
+                &[(&[0], false), (&[1], false), (&[0], false)],
+                2,
+                Some(
+                    "2 strokes of the design drawn as 3: 1 cut where it lies on others, in the order that is soonest done",
                 ),
             ),
             (

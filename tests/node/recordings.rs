@@ -286,5 +286,8 @@ fn a_node_that_is_killed_leaves_a_recording_that_is_read_and_made_whole_at_the_n
         std::thread::sleep(Duration::from_millis(50));
     };
     assert_eq!(mended["ticks"], torn["ticks"]);
+    // A job is looked for in the node that runs here, as `jobs` does.
+    let of_running = shown(&bench, Path::new("job-1"));
+    assert_eq!(of_running["ticks"], torn["ticks"]);
     drop(again);
 }

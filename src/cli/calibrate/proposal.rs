@@ -14,11 +14,12 @@ impl CalibrationFolders {
         let text = serde_json::to_string_pretty(&assessed)?;
         if let Some(folder) = out {
             base::disk::folder(folder)?;
-            calib::put(
-                &folder.join("report.html"),
-                &report::html(&session, &assessed),
-            )?;
-            calib::put(&folder.join("report.json"), &text)?;
+            let page = report::html(&session, &assessed);
+            for (name, text) in [("report.html", &page), ("report.json", &text)] {
+                let file = folder.join(name);
+                calib::put(&file, text)?;
+                terminal_output::note(&file.display().to_string());
+            }
         }
         terminal_output::line(&if json {
             text

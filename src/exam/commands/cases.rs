@@ -107,7 +107,14 @@ pub(super) async fn run(
     store: &Path,
 ) -> anyhow::Result<ExitStatus> {
     match what {
-        CasesCommand::List { json: true, .. } => print_json(&record.own_cases()?)?,
+        CasesCommand::List {
+            class, json: true, ..
+        } => {
+            let class = class.as_deref().map(CaseClass::named).transpose()?;
+            let mut own = record.own_cases()?;
+            own.retain(|own| class.is_none_or(|class| own.case.class == class));
+            print_json(&own)?;
+        }
         CasesCommand::List { class, own, .. } => list(node, record, class.as_deref(), own)?,
         CasesCommand::Edit { name, change } => {
             let case = edited(record, &name, &change)?;

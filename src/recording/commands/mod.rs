@@ -28,7 +28,7 @@ pub struct RecordingArgs {
 enum RecordingCommand {
     /// Say what a recording holds, and paint plan, ink and error over time
     Show {
-        /// A job of the node whose state --state or --config names, or a file
+        /// A job of the node that runs here, or whose state --state or --config names, or a file
         of: String,
         /// The picture to write [default: JOB-recording.png in --output's folder]
         #[arg(long, value_name = "FILE")]
@@ -65,6 +65,20 @@ enum RecordingCommand {
         /// A job, or a file
         of: String,
     },
+}
+
+impl RecordingArgs {
+    /// Returns whether a job is named, which some node has, and not files alone.
+    #[must_use]
+    pub fn names_job(&self) -> bool {
+        let named = match &self.what {
+            RecordingCommand::Show { of, .. }
+            | RecordingCommand::Report { of, .. }
+            | RecordingCommand::Replay { of } => std::slice::from_ref(of),
+            RecordingCommand::Export { of, .. } => of,
+        };
+        named.iter().any(|of| !Path::new(of).is_file())
+    }
 }
 
 /// The form of an export.

@@ -102,6 +102,12 @@ fn a_case_of_ones_own_can_be_changed_and_a_poor_question_is_refused() {
         (&json!("Put the letters down on paper"), &json!("letters"))
     );
     assert!(own[0]["updated_at"].as_i64() >= own[0]["created_at"].as_i64());
+    let class = own[0]["class"].as_str().unwrap();
+    for (class, many) in [(class, 1), ("recovery", 0)] {
+        let listed = ["cases", "list", "--own", "--json", "--class", class];
+        let listed = json_of(&exam(path, &listed));
+        assert_eq!(listed.as_array().unwrap().len(), many, "{class}");
+    }
     let copy =
         r#"{"name":"copy","query":"Put the letters down on paper","expected_tool":"stroke"}"#;
     for (arguments, why) in [
