@@ -120,11 +120,7 @@ async fn command(cli: Cli, sockets: systemd::ActivatedSockets) -> anyhow::Result
             "this program was built without the exam: build it with the cargo feature `exam`, which is on by default"
         ),
         #[cfg(feature = "recording")]
-        CliCommand::Recording(args) if args.names_job() => {
-            recording::run_command(&replay::of_running_node(&node).await?, *args).await
-        }
-        #[cfg(feature = "recording")]
-        CliCommand::Recording(args) => recording::run_command(&node, *args).await,
+        CliCommand::Recording(args) => recording(node, *args).await,
         #[cfg(not(feature = "recording"))]
         CliCommand::Recording { .. } => anyhow::bail!(
             "this program was built without recordings: build it with the cargo feature `recording`, which is on by default"
@@ -168,6 +164,17 @@ async fn command(cli: Cli, sockets: systemd::ActivatedSockets) -> anyhow::Result
         CliCommand::Fleet(what) => fleet::run(&node, &what).await,
         CliCommand::Audit(what) => audit::run(&what),
     }
+}
+
+#[cfg(feature = "recording")]
+async fn recording(
+    mut node: NodeOptions,
+    args: recording::RecordingArgs,
+) -> anyhow::Result<ExitStatus> {
+    if args.names_job() {
+        node = replay::of_running_node(&node).await?;
+    }
+    recording::run_command(&node, args).await
 }
 
 /// An error with its causes, from the outside in; what one says already in its own words is not said again.
