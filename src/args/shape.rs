@@ -196,11 +196,11 @@ impl ArgumentShape {
 
     /// Returns whether nothing moves with these arguments, those that are not among them being their defaults.
     pub(super) fn is_cautious(&self, given: &Map<String, Value>) -> bool {
-        let is_kept = |param: &ParameterShape| {
+        let mut cautious = self.params.iter().filter(|param| param.cautious.is_some());
+        cautious.any(|param| {
             let value = given.get(&param.name).or(param.default.as_ref());
-            param.cautious.is_some() && value == param.cautious.as_ref()
-        };
-        self.params.iter().any(is_kept)
+            value == param.cautious.as_ref()
+        })
     }
 
     /// The same, knowing its own names.

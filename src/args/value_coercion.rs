@@ -43,7 +43,7 @@ impl ValueCoercer<'_> {
         node: &ParsedValue,
         at: ValuePosition<'_>,
     ) -> CoercionResult {
-        if let Some(inner) = named_object(kind, node, at.name()) {
+        if let Some(inner) = named_object(kind, node, at) {
             let value = self.value(kind, inner, at)?;
             let why = "an object with a name read as the name";
             self.note(at, node, &value, "name_in_object", 2, why);
@@ -467,14 +467,18 @@ pub(super) fn same(a: &Value, b: &Value) -> bool {
 }
 
 /// Returns the name that is all that an object holds: `{"name": "koi"}`.
-fn named_object<'n>(kind: &ValueKind, node: &'n ParsedValue, own: &str) -> Option<&'n ParsedValue> {
+fn named_object<'n>(
+    kind: &ValueKind,
+    node: &'n ParsedValue,
+    at: ValuePosition<'_>,
+) -> Option<&'n ParsedValue> {
     let (ValueKind::Name { .. }, ParsedValue::Map(pairs)) = (kind, node) else {
         return None;
     };
     let [(key, inner @ ParsedValue::Text(_))] = pairs.as_slice() else {
         return None;
     };
-    let keys = ["name", "value", own];
+    let keys = ["name", "value", at.name()];
     let is_name = keys.iter().any(|word| heuristics::same_key(word, key));
     (is_name && !heuristics::is_type_word(inner)).then_some(inner)
 }
