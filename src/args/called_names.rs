@@ -5,22 +5,43 @@ use super::{ReceivedArguments, candidates, parsed_value::ParsedValue};
 /// Longest text in which names are looked for: this is asked before a call comes to its turn.
 const TEXT_BYTES_MAX: usize = 4096;
 
-/// Returns the names by which arguments call something; of a text that holds none, the text. None of a longer text than 4 KiB.
+/// Most names of one call.
+const NAMES_MAX: usize = 16;
+
+/// Returns the names by which arguments call something, sixteen at most; of a text, the text too. None of a longer text than 4 KiB.
 #[must_use]
 pub fn called_names(arguments: &ReceivedArguments) -> Vec<String> {
-    match arguments {
-        ReceivedArguments::Value(value) => call::called_names(value),
-        ReceivedArguments::Text(text) if text.len() <= TEXT_BYTES_MAX => named_in(text),
-        ReceivedArguments::Text(_) | ReceivedArguments::Absent => Vec::new(),
-    }
+    let found = match arguments {
+        ReceivedArguments::Absent => Vec::new(),
+        ReceivedArguments::Value(value) => call::names_in_arguments(value),
+        ReceivedArguments::Text(text) => named_in(text),
+    };
+    // A text may hold an object, be it a value of one or written twice over.
+    let is_bracketed = |text: &str| text.trim_start().starts_with(['{', '[', '"']);
+    let opened = |name: String| match is_bracketed(&name) {
+        true => named_in(&name),
+        false => vec![name],
+    };
+    found.into_iter().flat_map(opened).take(NAMES_MAX).collect()
 }
 
 fn named_in(text: &str) -> Vec<String> {
-    match candidates::of_inner_text(text).pop() {
-        Some(inner) if matches!(inner.node, ParsedValue::Map(_) | ParsedValue::List(_)) => {
-            call::called_names(&inner.node.to_value())
+    if text.len() > TEXT_BYTES_MAX {
+        return Vec::new();
+    }
+    match candidates::of_inner_text(text)
+        .pop()
+        .map(|inner| inner.node)
+    {
+        Some(node @ (ParsedValue::Map(_) | ParsedValue::List(_))) => {
+            call::names_in_arguments(&node.to_value())
         }
-        _ => vec![text.to_owned()],
+        Some(ParsedValue::Text(inner)) if inner != text => vec![inner],
+        _ => {
+            let mut names = call::announced_names(text);
+            names.push(text.to_owned());
+            names
+        }
     }
 }
 
@@ -31,20 +52,45 @@ mod tests {
 
     #[test]
     fn names_are_found_in_values_and_in_texts_of_any_form() {
-        for (arguments, names) in [
-            (ReceivedArguments::Absent, &[][..]),
-            (ReceivedArguments::Value(json!({"name": "stop"})), &["stop"]),
-            (ReceivedArguments::Value(json!({"text": "stop"})), &[]),
-            (ReceivedArguments::Value(json!({"stop": true})), &["stop"]),
-            (
-                ReceivedArguments::Text("{'action': 'halt'}".into()),
-                &["halt"],
-            ),
-            (ReceivedArguments::Text("[\"stop\"]".into()), &["stop"]),
-            (ReceivedArguments::Text("stop()".into()), &["stop()"]),
-            (ReceivedArguments::Text(" ".repeat(5000) + "stop"), &[]),
+        let value = ReceivedArguments::Value;
+        let text = |text: &str| ReceivedArguments::Text(text.to_owned());
+        for arguments in [
+            value(json!({"name": "stop"})),
+            value(json!({"stop": true})),
+            value(json!({"stop": "yes"})),
+            value(json!({"name": "robot", "arguments": {"action": "stop"}})),
+            value(json!({"name": "steadyhand", "stop": 1})),
+            value(json!({"arguments": "{\"name\":\"stop\"}"})),
+            value(json!({"action": {"type": "stop"}})),
+            value(json!({"Tool_Input": {"function_name": "stop"}})),
+            text("{'action': 'stop'}"),
+            text("[\"stop\"]"),
+            text("\"stop\""),
+            text("\"{\\\"name\\\":\\\"stop\\\"}\""),
+            text("<tool_call>{\"name\":\"stop\"}</tool_call>"),
+            text("<function=stop>"),
+            text("Action: stop\nAction Input: {}"),
+            text("--action stop"),
+            text("{\"name\":\"stop\""),
+            text("stop"),
         ] {
-            assert_eq!(called_names(&arguments), names, "{arguments:?}");
+            let names = called_names(&arguments);
+            assert!(
+                names.contains(&"stop".to_owned()),
+                "{arguments:?}: {names:?}"
+            );
+        }
+        for arguments in [
+            ReceivedArguments::Absent,
+            value(json!({"text": "stop", "stop": false})),
+            value(json!({"stop": null, "stop_sequences": ["stop"]})),
+            text(&(" ".repeat(5000) + "stop")),
+        ] {
+            let names = called_names(&arguments);
+            assert!(
+                !names.contains(&"stop".to_owned()),
+                "{arguments:?}: {names:?}"
+            );
         }
     }
 }

@@ -53,6 +53,7 @@ impl CallReader<'_> {
             repairs: repairs.list,
             kind: worst,
             must_mend,
+            choosing: choosing(shape),
         }))
     }
 
@@ -69,6 +70,15 @@ impl CallReader<'_> {
             }
         }
     }
+}
+
+fn choosing(shape: &ArgumentShape) -> Vec<String> {
+    let is_data = |kind: &ValueKind| matches!(kind, ValueKind::Verbatim { .. });
+    let params = shape.params.iter();
+    params
+        .filter(|param| param.selects_motion || is_data(&param.kind))
+        .map(|param| param.name.clone())
+        .collect()
 }
 
 fn in_order(shape: &ArgumentShape, mut given: Map<String, Value>) -> Map<String, Value> {

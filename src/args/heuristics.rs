@@ -1,6 +1,7 @@
 //! Guesses the subject of a key or value that no parameter explains: templates, echoes of a schema, physical words.
 
 use super::{
+    numeral,
     parsed_value::ParsedValue,
     shape::ValueKind,
     unit::{self, DeclaredUnit},
@@ -128,6 +129,13 @@ pub(super) fn same_key(a: &str, b: &str) -> bool {
     letters(a).eq(letters(b))
 }
 
+/// Returns whether a key is marked as denied, commented out or struck through: `!scene`, `//scene`, `~~scene~~`.
+pub(super) fn is_marked(key: &str) -> bool {
+    const BEFORE: [char; 8] = ['!', '¬', '#', '~', '/', '🚫', '❌', '⛔'];
+    let is_dashed = key.starts_with('-') && !key.starts_with("--");
+    key.starts_with(BEFORE) || is_dashed || key.ends_with("!=") || key.ends_with(['🚫', '❌', '⛔'])
+}
+
 /// A key without what a signature or a path puts around it: `scene (string)`, `args.scene`. A unit is no such remark.
 pub(super) fn without_remark(key: &str) -> &str {
     let is_remark = |remark: &str| {
@@ -166,20 +174,30 @@ pub(super) fn holds_size(key: &str, node: &ParsedValue) -> bool {
             .iter()
             .any(|(key, inner)| !inner.is_empty() && (is_size(key) || holds_size(key, inner))),
         ParsedValue::List(items) => items.iter().any(|item| holds_size(key, item)),
-        ParsedValue::Text(text) | ParsedValue::Word(text) => is_written_quantity(text),
-        // 0 and 1 may be truths.
-        ParsedValue::Number(number) => {
-            !matches!(number.as_f64(), Some(0.0 | 1.0))
-                && !vocabulary().is_counter(&FoldedText::new(key))
-        }
+        ParsedValue::Text(text) | ParsedValue::Word(text) => is_written_quantity(key, text),
+        ParsedValue::Number(number) => number.as_f64().is_none_or(|number| is_amount(key, number)),
         ParsedValue::Null | ParsedValue::Bool(_) | ParsedValue::Flag => false,
     }
 }
 
-/// Returns whether a text is a number with a unit.
-fn is_written_quantity(text: &str) -> bool {
-    let written = unit::quantity(text).filter(|written| !written.suffix.is_empty());
-    written.is_some_and(|written| DeclaredUnit::named(written.suffix).is_some())
+/// Returns whether a number under a key says how much: 0 and 1 may be truths.
+fn is_amount(key: &str, number: f64) -> bool {
+    ![0.0, 1.0].contains(&number) && !vocabulary().is_counter(&FoldedText::new(key))
+}
+
+/// Returns whether a text is a number, alone or before a unit or a word for "times": `3`, `30 mm wide`, `200%`, `2x`.
+fn is_written_quantity(key: &str, text: &str) -> bool {
+    const TIMES: [&str; 5] = ["x", "×", "%", "times", "percent"];
+    let narrow = numeral::narrow(text);
+    let Some(written) = unit::quantity(&narrow) else {
+        return false;
+    };
+    let Some(unit) = written.suffix.split_whitespace().next() else {
+        let number = numeral::number(&written.numeral);
+        let number = number.and_then(|number| number.as_f64());
+        return number.is_none_or(|number| is_amount(key, number));
+    };
+    TIMES.contains(&unit) || DeclaredUnit::named(unit).is_some()
 }
 
 /// Longest key that is compared with words; a longer one matches none.

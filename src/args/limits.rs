@@ -28,5 +28,5 @@ pub(super) const VALID_MAX: usize = 12;
 pub(super) const COMPLAINTS_MAX: usize = 32;
 /// Repairs that are listed.
 pub(super) const REPAIRS_MAX: usize = 64;
-/// Callers whose last refusal is remembered.
-pub(super) const CALLERS_MAX: usize = 256;
+/// Refusals that are remembered, the last of each tool to each caller.
+pub(super) const REFUSALS_MAX: usize = 256;

@@ -72,17 +72,22 @@ fn bare(name: &str) -> &str {
         .unwrap_or(name)
 }
 
+/// Longest name that is looked up other than to the letter.
+const NAME_BYTES_MAX: usize = 256;
+
 /// What parts a tool's name from the namespace before it.
 const SEPARATORS: [&str; 5] = ["::", ".", "/", ":", "__"];
 
 /// The namespace and the name in `server.tool`, `server/tool`, `server::tool` or `mcp__server__tool`.
 fn parted(name: &str) -> Option<(&str, &str)> {
-    let mut separators = SEPARATORS.iter();
-    separators.find_map(|separator| name.rsplit_once(separator))
+    let parted = SEPARATORS
+        .iter()
+        .filter_map(|separator| name.rsplit_once(separator));
+    parted.min_by_key(|(_, last)| last.len())
 }
 
-/// Returns whether what stands before a tool's name only says where the tool is: `robot`, and neither `dry_run` nor `stop`
-/// nor the name of another tool.
+/// Returns whether what stands before a tool's name only says where the tool is: `robot`, and neither `dry_run`, `slow`, `help`
+/// or `stop` nor the name of another tool.
 fn is_namespace<S: AsRef<str>>(words: &str, tool: &str, candidates: &[S]) -> bool {
     let known = vocabulary();
     let folded = FoldedText::new(words);
@@ -90,12 +95,26 @@ fn is_namespace<S: AsRef<str>>(words: &str, tool: &str, candidates: &[S]) -> boo
         let part = fold(part);
         part != tool && candidates.iter().any(|name| fold(name.as_ref()) == part)
     };
-    let parts = words.split(['.', '/', ':']);
-    let mut parts = parts.flat_map(|part| part.split("__"));
+    let is_plain = |part: &str| {
+        let is_inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+        part.starts_with(char::is_alphanumeric) && part.chars().all(is_inside)
+    };
+    let parts: Vec<&str> = words
+        .split("::")
+        .flat_map(|part| part.split(['.', '/', ':']))
+        .flat_map(|part| part.split("__"))
+        .collect();
+    let says_where = |part: &&str| {
+        let folded = FoldedText::new(part);
+        is_plain(part)
+            && !is_another(part)
+            && !known.is_dissent(&folded)
+            && !known.says_how(&folded)
+    };
     let asks = known.dry_run.is_in_key(&folded)
         || known.negations.is_in(&folded)
         || known.conditions.is_in(&folded);
-    !asks && !parts.any(|part| is_another(part) || known.is_dissent(&FoldedText::new(part)))
+    !asks && parts.iter().all(says_where)
 }
 
 /// Finds the candidate that `received` names: to the letter, else uniquely after normalising. Never by likeness.
@@ -103,6 +122,12 @@ fn is_namespace<S: AsRef<str>>(words: &str, tool: &str, candidates: &[S]) -> boo
 pub fn resolve<S: AsRef<str>>(received: &str, candidates: &[S]) -> NameResolution {
     if let Some(index) = candidates.iter().position(|name| name.as_ref() == received) {
         return NameResolution::Resolved { index, exact: true };
+    }
+    if received.len() > NAME_BYTES_MAX {
+        let begin: String = received.chars().take(NAME_BYTES_MAX).collect();
+        return NameResolution::Unknown {
+            nearest: nearest(&begin, candidates.iter().map(AsRef::as_ref)),
+        };
     }
     let whole = bare(received);
     by_form(&fold(whole), candidates)
@@ -142,10 +167,16 @@ pub(super) fn resolve_value(received: &str, known: &[String]) -> NameResolution 
     if let Some(index) = known.iter().position(|name| name == received) {
         return NameResolution::Resolved { index, exact: true };
     }
-    let unquoted = |quote: char| received.strip_prefix(quote)?.strip_suffix(quote);
-    let plain = unquoted('"')
-        .or_else(|| unquoted('\''))
-        .or_else(|| unquoted('`'));
+    const QUOTES: [(char, char); 6] = [
+        ('"', '"'),
+        ('\'', '\''),
+        ('`', '`'),
+        ('“', '”'),
+        ('‘', '’'),
+        ('«', '»'),
+    ];
+    let mut quotes = QUOTES.iter();
+    let plain = quotes.find_map(|(open, close)| received.strip_prefix(*open)?.strip_suffix(*close));
     let plain = plain.unwrap_or(received);
     by_form(&fold(plain), known)
         .or_else(|| {
@@ -242,6 +273,22 @@ mod tests {
             "test.stroke",
             "!stroke",
             "! stroke()",
+            "plan.stroke",
+            "virtual.stroke",
+            "usage://stroke",
+            "help.stroke",
+            "should I call: stroke",
+            "how_long:stroke",
+            "wait.stroke",
+            "erase/stroke",
+            "5x:stroke",
+            "slow.stroke",
+            "mirror.stroke",
+            "left_arm.stroke",
+            "//stroke",
+            "#.stroke",
+            "🚫.stroke",
+            "tools/list: stroke",
         ] {
             assert_eq!(found(received), None, "{received}");
         }

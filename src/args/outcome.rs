@@ -94,6 +94,9 @@ pub struct ArgumentRefusal {
     /// Parameters whose value was refused, and keys that asked for no motion: the same call without them is not meant.
     #[serde(skip)]
     pub must_mend: Vec<String>,
+    /// Parameters that choose what is done: a call that names another value for one is another call.
+    #[serde(skip)]
+    pub choosing: Vec<String>,
 }
 
 impl fmt::Display for ArgumentRefusal {

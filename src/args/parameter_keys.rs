@@ -120,8 +120,7 @@ fn contradicts(pairs: &[(String, ParsedValue)], owners: &[Option<usize>]) -> boo
 
 /// The parameter that a key means: to the letter, or uniquely when only letters and digits count.
 pub(super) fn find(params: &[ParameterShape], key: &str) -> Option<usize> {
-    // `!` before a key is "not".
-    if key.len() > KEY_BYTES_MAX || key.starts_with(['!', '¬']) {
+    if key.len() > KEY_BYTES_MAX || heuristics::is_marked(key) {
         return None;
     }
     if !key.is_ascii() {

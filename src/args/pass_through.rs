@@ -63,5 +63,6 @@ fn refusal(received: &ReceivedArguments) -> ArgumentRefusal {
         repairs: Vec::new(),
         kind: ReaderRule::Unplaceable,
         must_mend: Vec::new(),
+        choosing: Vec::new(),
     }
 }

@@ -147,5 +147,6 @@ fn ambiguous(
         repairs,
         kind: ReaderRule::Contradiction,
         must_mend: Vec::new(),
+        choosing: Vec::new(),
     }
 }

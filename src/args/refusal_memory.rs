@@ -2,9 +2,9 @@
 //! with a person.
 
 use super::{
-    limits::CALLERS_MAX,
+    limits::REFUSALS_MAX,
     outcome::{ArgumentReading, ArgumentRefusal, ArgumentRepair},
-    rules::{ReaderPolicy, ReaderRule, ToolEffect},
+    rules::{ReaderPolicy, ReaderRule},
 };
 use serde_json::{Map, Value};
 use std::collections::VecDeque;
@@ -12,11 +12,11 @@ use std::collections::VecDeque;
 /// Identical failures in a row after which a person is asked for.
 const SAME_FAILURES_MAX: u32 = 2;
 
-/// The last refusal of each caller, the most recent 256 callers. No clock, no I/O.
+/// The last refusal of each tool to each caller, the most recent 256. No clock, no I/O.
 #[derive(Debug, Default)]
 pub struct RefusalMemory {
-    /// The caller heard from last stands at the back.
-    callers: VecDeque<RememberedRefusal>,
+    /// The last stands at the back.
+    entries: VecDeque<RememberedRefusal>,
 }
 
 #[derive(Debug)]
@@ -48,15 +48,14 @@ impl RefusalMemory {
         policy: &ReaderPolicy,
         outcome: Result<ArgumentReading, Box<ArgumentRefusal>>,
     ) -> Result<ArgumentReading, (Box<ArgumentRefusal>, RefusalAdvice)> {
-        let last = self.take(caller);
+        let last = self.take(caller, tool);
         if let Ok(reading) = &outcome
-            && (reading.is_cautious || policy.effect != ToolEffect::Moves)
+            && reading.is_cautious
         {
-            // A look moves nothing, and does not mend what was refused.
-            self.callers.extend(last);
+            // A dry run moves nothing, and does not mend what was refused.
+            self.entries.extend(last);
             return outcome.map_err(|refusal| (refusal, RefusalAdvice::Mend));
         }
-        let last = last.filter(|entry| entry.tool == tool);
         let outcome = match (outcome, &last) {
             (Ok(reading), Some(last)) => last.compare(reading, policy),
             (outcome, _) => outcome,
@@ -84,22 +83,20 @@ impl RefusalMemory {
 
     /// Forgets a caller that has gone.
     pub fn forget(&mut self, caller: &str) {
-        self.take(caller);
+        self.entries.retain(|entry| entry.caller != caller);
     }
 
-    fn take(&mut self, caller: &str) -> Option<RememberedRefusal> {
-        let at = self
-            .callers
-            .iter()
-            .position(|entry| entry.caller == caller)?;
-        self.callers.remove(at)
+    fn take(&mut self, caller: &str, tool: &str) -> Option<RememberedRefusal> {
+        let mut entries = self.entries.iter();
+        let at = entries.position(|entry| entry.caller == caller && entry.tool == tool)?;
+        self.entries.remove(at)
     }
 
     fn remember(&mut self, entry: RememberedRefusal) {
-        if self.callers.len() == CALLERS_MAX {
-            self.callers.pop_front();
+        if self.entries.len() == REFUSALS_MAX {
+            self.entries.pop_front();
         }
-        self.callers.push_back(entry);
+        self.entries.push_back(entry);
     }
 }
 
@@ -138,9 +135,10 @@ impl RememberedRefusal {
 
     /// The refused argument that the new call leaves out while saying nothing new. The offered correction is always something new.
     fn left_out(&self, given: &Map<String, Value>) -> Option<&str> {
-        let says_nothing_new = given
-            .iter()
-            .all(|(key, value)| self.refusal.good.get(key) == Some(value));
+        // Flags, and what is no choice, are said beside any drawing.
+        let says_nothing_new = given.iter().all(|(key, value)| {
+            !self.refusal.choosing.contains(key) || self.refusal.good.get(key) == Some(value)
+        });
         let is_correction = self.refusal.corrected.as_ref() == Some(given);
         let mut refused = self.refusal.must_mend.iter().map(String::as_str);
         let field = refused.find(|field| !given.contains_key(*field));
@@ -192,7 +190,8 @@ impl RememberedRefusal {
 )]
 mod tests {
     use super::super::{
-        ArgumentShape, ForgivenessProfile, ParameterShape, ReceivedArguments, ValueKind, read,
+        ArgumentShape, ForgivenessProfile, ParameterShape, ReceivedArguments, ToolEffect,
+        ValueKind, read,
     };
     use super::*;
     use serde_json::json;
@@ -316,7 +315,15 @@ mod tests {
         let looks = ReaderPolicy::new(ToolEffect::Reads, guarded);
         let seen = read(&ArgumentShape::default(), &looks, ReceivedArguments::Absent);
         memory.judge("caller", "sense", &looks, seen).unwrap();
-        call(&mut memory, guarded, json!({})).unwrap_err();
+        let other = read(
+            &ArgumentShape::default(),
+            &looks,
+            ReceivedArguments::Text("{".into()),
+        );
+        drop(memory.judge("caller", "align", &looks, other));
+        for flags in [json!({}), json!({"debug": true}), json!({"dry_run": false})] {
+            call(&mut memory, guarded, flags).unwrap_err();
+        }
         call(&mut memory, guarded, json!({"scene": "default"})).unwrap();
         call(&mut memory, guarded, json!({})).unwrap();
     }
@@ -407,10 +414,10 @@ mod tests {
     }
 
     #[test]
-    fn remembers_a_bounded_number_of_callers() {
+    fn remembers_a_bounded_number_of_refusals() {
         let mut memory = RefusalMemory::default();
         let policy = ReaderPolicy::new(ToolEffect::Moves, ForgivenessProfile::Guarded);
-        for caller in 0..2 * CALLERS_MAX {
+        for caller in 0..2 * REFUSALS_MAX {
             let refused = read(
                 &ArgumentShape::default(),
                 &policy,
@@ -422,6 +429,6 @@ mod tests {
                     .is_err()
             );
         }
-        assert_eq!(memory.callers.len(), CALLERS_MAX);
+        assert_eq!(memory.entries.len(), REFUSALS_MAX);
     }
 }

@@ -381,6 +381,14 @@ fn a_key_that_is_a_sentence_is_heard_without_a_value() {
         r#"{"scene":"short","only if the pen is ready":null}"#,
         r#"{"scene":"short","scene=letters":""}"#,
         r#"{"scene":"short","draw letters":[]}"#,
+        r#"{"scene":"short","after lunch":null}"#,
+        r#"{"scene":"short","10 mm":null}"#,
+        r#"{"scene":"short","dry=1":null}"#,
+        r#"{"scene":"short","how long does it take?":true}"#,
+        r#"{"scene":"short","make it blue":true}"#,
+        r#"{"scene":"short","query":"how long would it take?"}"#,
+        r#"{"scene":"short","command":"reset"}"#,
+        r#"{"scene":"short","op":"delete"}"#,
     ] {
         assert!(!draws(ForgivenessProfile::Guarded, text), "{text}");
     }
@@ -389,6 +397,8 @@ fn a_key_that_is_a_sentence_is_heard_without_a_value() {
         r#"{"line width":null}"#,
         r#"{"start_after":null,"wait_until":""}"#,
         r#"{"scene":"short","style":"","title":null}"#,
+        r#"{"scene":"short","stop":null,"exclude":[],"skip":null,"no_cache":""}"#,
+        r#"{"scene":"short","mode":"draw","step_number":3,"nonce":12345}"#,
     ] {
         assert!(draws(ForgivenessProfile::Guarded, text), "{text}");
     }
@@ -404,6 +414,12 @@ fn a_quantity_under_any_key_is_physical() {
         r#"{"scene":"letters","zoom":2}"#,
         r#"{"scene":"letters","origin":[10,20]}"#,
         r#"{"scene":"letters","options":{"countdown":10}}"#,
+        r#"{"scene":"letters","k":"3"}"#,
+        r#"{"scene":"letters","k":"2x"}"#,
+        r#"{"scene":"letters","k":"200%"}"#,
+        r#"{"scene":"letters","k":"30 mm wide"}"#,
+        r#"{"scene":"letters","k":"３"}"#,
+        r#"{"scene":"letters","turn":90}"#,
         r#"{"scene":"letters","exclude":"B"}"#,
         r#"{"scene":"letters","except":"the first"}"#,
     ] {
@@ -419,6 +435,14 @@ fn a_dry_run_that_is_clearly_not_meant_is_no_doubt() {
         r#"{"scene":"letters","draft":"n"}"#,
     ] {
         assert!(draws(ForgivenessProfile::Guarded, text), "{text}");
+    }
+    for text in [
+        r#"{"scene":"letters","ink":false}"#,
+        r#"{"scene":"letters","preview_approved":false}"#,
+        r#"{"scene":"letters","!dry_run":false}"#,
+        r#"{"scene":"letters","bypass_preview":false}"#,
+    ] {
+        assert!(!draws(ForgivenessProfile::Guarded, text), "{text}");
     }
     let policy = ReaderPolicy::new(ToolEffect::Moves, ForgivenessProfile::Guarded);
     let shape = reset().with_foreign_flags(["dry_run", "resume"]);
@@ -440,6 +464,10 @@ fn a_harmless_key_does_not_hide_a_request_for_a_dry_run() {
         (r#"{"scene":"letters","format":"dry_run"}"#, true),
         (r#"{"scene":"letters","metadata":"dry_run=true"}"#, true),
         (r#"{"scene":"letters","context":"dry run: yes"}"#, true),
+        (r#"{"scene":"letters","metadata":"dry run"}"#, true),
+        (r#"{"scene":"letters","output":{"mode":"preview"}}"#, true),
+        (r#"{"scene":"letters","stop":"stop"}"#, true),
+        (r#"{"scene":"letters","stop":"not now"}"#, true),
         (r#"{"scene":"letters","metadata":"dry_run=false"}"#, false),
         (r#"{"scene":"letters","model":"o1-preview"}"#, false),
         (r#"{"scene":"letters","format":"markdown"}"#, false),

@@ -941,6 +941,8 @@ fn a_name_is_one_in_any_width_and_in_an_object_of_its_own() {
         (r#"{"scene": "ｋｏｉ"}"#, "koi"),
         ("{\"scene\": \"k\u{200b}oi\"}", "koi"),
         (r#"{"scene": "koi."}"#, "koi"),
+        (r#"{"scene": "“koi”"}"#, "koi"),
+        (r#"{"scene": {"scene_name": "koi"}}"#, "koi"),
         (r#"{"fps": 50, "fps": 50.0, "scene": "koi"}"#, "koi"),
     ] {
         check(&[(text, "....")]);
@@ -950,6 +952,9 @@ fn a_name_is_one_in_any_width_and_in_an_object_of_its_own() {
         (r#"{"scene": {"name": "carp"}}"#, "!rrr"),
         (r#"{"scene": {"name": "koi", "type": "string"}}"#, "!!rr"),
         (r#"{"!scene": "koi"}"#, "!!!r"),
+        (r#"{"//scene": "koi"}"#, "!!!r"),
+        (r#"{"~~scene~~": "koi"}"#, "!!!r"),
+        (r#"{"scene": {"!name": "koi"}}"#, "!rrr"),
         (r#"{"fps": 50, "fps": 51}"#, "!!rr"),
     ]);
 }

@@ -109,9 +109,12 @@ impl CallReader<'_> {
     /// Returns whether a key says something though its value is empty: a sentence, a pair, a negation, a known name, or an
     /// assent that is not given.
     fn says_more(&self, key: &str, node: &ParsedValue) -> bool {
+        let (folded, known) = (FoldedText::new(key), vocabulary());
+        let is_phrase = key.trim().contains(char::is_whitespace);
         is_unclear_assent(key, node)
             || is_sentence(key)
-            || vocabulary().negations.is_in(&FoldedText::new(key))
+            || known.forbids_act(&folded)
+            || (is_phrase && (known.negations.is_in(&folded) || known.is_conditional(&folded)))
             || parts_of_name(key).any(|part| self.is_other_name(part))
     }
 
@@ -124,7 +127,8 @@ impl CallReader<'_> {
             return false;
         }
         let is_false = is_clear_no(node) && !node.is_empty();
-        if is_false && (self.is_foreign_flag(key) || is_dry_run_key(key)) {
+        let is_idle = self.is_foreign_flag(key) || is_dry_run_key(key);
+        if is_false && is_idle && !key.starts_with(['!', '¬']) {
             let why = "no such parameter, and false as it would be without it; ignored";
             self.ignored(shown, node, "ignored_key", why);
             return false;
@@ -144,7 +148,9 @@ impl CallReader<'_> {
         let (rule, code, why) = if is_foreign {
             let why = "this is a parameter of another tool";
             (ReaderRule::ForeignKey, "foreign_key", why)
-        } else if heuristics::is_size(key) || heuristics::holds_size(key, node) {
+        } else if (heuristics::is_size(key) && !is_count(key, node))
+            || heuristics::holds_size(key, node)
+        {
             let why = "this tool has no such parameter, and it may change what is done";
             (ReaderRule::PhysicalKey, "physical_key", why)
         } else if !key.contains(char::is_alphanumeric) {
@@ -164,6 +170,9 @@ impl CallReader<'_> {
         } else if self.names_other(key, node) {
             let why = "this names something known here that is not what would be used";
             (ReaderRule::DoubtfulKey, "other_name", why)
+        } else if is_sentence(key) || names_other_act(key, node) {
+            let why = "this says more than a parameter's name, and it may change what is done";
+            (ReaderRule::DoubtfulKey, "sentence", why)
         } else if is_doubt(key, node) {
             let why = "this is false, a negation, a condition or a time, and this tool has no such parameter";
             (ReaderRule::DoubtfulKey, "negation", why)
@@ -181,7 +190,8 @@ impl CallReader<'_> {
     /// Returns whether a key is a flag of another tool, which does nothing where it is false.
     fn is_foreign_flag(&self, key: &str) -> bool {
         let mut flags = self.shape.foreign_flags.iter();
-        flags.any(|name| heuristics::same_key(name, key))
+        // `ink` and `touch` say on any tool whether the pen is to touch.
+        !heuristics::is_size(key) && flags.any(|name| heuristics::same_key(name, key))
     }
 
     /// Returns whether a key or its value is a known name other than that of what is used.
@@ -266,7 +276,9 @@ impl CallReader<'_> {
     /// or in another language (`escena`).
     fn slip(&self, key: &str) -> Option<&ParameterShape> {
         let folded = name::fold(key);
+        let is_word = vocabulary().is_ordinary(&folded);
         let slips_max = |name: &str| match name.chars().count() {
+            _ if is_word => 0,
             0..=3 => 0,
             4..=6 => 1,
             _ => 2,
@@ -363,9 +375,28 @@ fn parts_of_name(text: &str) -> impl Iterator<Item = &str> {
     std::iter::once(text).chain(parts)
 }
 
-/// Returns whether a key is more than a name: three words or more, or a pair such as `scene=koi`.
+/// Returns whether a key is more than a name: three words or more, a question, a quantity, an option, or a pair such as `scene=koi`.
 fn is_sentence(key: &str) -> bool {
-    key.contains(['=', ':', '{', '(']) || key.split_whitespace().nth(2).is_some()
+    let key = key.trim();
+    let is_quantity =
+        key.starts_with(|c: char| c.is_ascii_digit()) && key.contains(char::is_alphabetic);
+    key.contains(['=', ':', '{', '('])
+        || key.ends_with(['?', '？', '؟'])
+        || key.starts_with('-')
+        || is_quantity
+        || key.split_whitespace().nth(2).is_some()
+}
+
+/// Returns whether a key counts the caller's own things, though one of its words is physical: `step_number`.
+fn is_count(key: &str, node: &ParsedValue) -> bool {
+    let key = FoldedText::new(key);
+    matches!(node, ParsedValue::Number(_)) && vocabulary().counts(&key)
+}
+
+/// Returns whether a key that says what is to be done says another act: `"command": "reset"`.
+fn names_other_act(key: &str, node: &ParsedValue) -> bool {
+    matches!(node, ParsedValue::Text(text) | ParsedValue::Word(text)
+        if vocabulary().is_other_act(&FoldedText::new(key), &FoldedText::new(text)))
 }
 
 /// Returns whether a key or its value denies, limits or postpones something.
@@ -380,7 +411,10 @@ pub(super) fn is_doubt(key: &str, node: &ParsedValue) -> bool {
         ParsedValue::Bool(value) => !value,
         ParsedValue::Number(number) => number.as_f64() == Some(0.0),
         ParsedValue::Text(text) | ParsedValue::Word(text) => {
-            is_negation(node) || known.conditions.is_in(&FoldedText::new(text)) || is_time(text)
+            is_negation(node)
+                || known.conditions.is_in(&FoldedText::new(text))
+                || is_time(text)
+                || text.trim_end().ends_with(['?', '？', '؟'])
         }
         ParsedValue::List(items) => items.iter().any(|item| is_doubt("", item)),
         ParsedValue::Map(pairs) => pairs.iter().any(|(key, inner)| is_doubt(key, inner)),
@@ -390,8 +424,10 @@ pub(super) fn is_doubt(key: &str, node: &ParsedValue) -> bool {
 
 /// Such as `"wait": "until I say so"`, where `"wait": true` is about the answer.
 fn waits_for(key: &str, node: &ParsedValue) -> bool {
+    let is_word =
+        |text: &str| super::value_coercion::truth_word(&text.trim().to_lowercase()).is_some();
     heuristics::same_key(key, "wait")
-        && matches!(node, ParsedValue::Text(text) | ParsedValue::Word(text) if vocabulary().conditions.is_in(&FoldedText::new(text)))
+        && matches!(node, ParsedValue::Text(text) | ParsedValue::Word(text) if !is_word(text))
 }
 
 /// Such as `18:30` and `2031-05-01`.

@@ -478,9 +478,11 @@ fn named_object<'n>(
     let [(key, inner @ ParsedValue::Text(_))] = pairs.as_slice() else {
         return None;
     };
-    let keys = ["name", "value", at.name()];
+    let own = format!("{}_name", at.name());
+    let keys = ["name", "value", at.name(), &own];
     let is_name = keys.iter().any(|word| heuristics::same_key(word, key));
-    (is_name && !heuristics::is_type_word(inner)).then_some(inner)
+    let is_said = !heuristics::is_marked(key) && !heuristics::is_type_word(inner);
+    (is_name && is_said).then_some(inner)
 }
 
 /// Returns whether a value is exactly the declared default, which counts as a value.

@@ -31,6 +31,15 @@ pub(super) struct ReaderVocabulary {
     /// Whole keys that ask for one where they are true, `sim` and `is_draft`; and the words that may stand beside them.
     dry_run_if_true: Vec<String>,
     dry_run_fillers: Vec<String>,
+    /// Words that names of a dry run are made of.
+    dry_run_flags: Vec<String>,
+    /// Acts other than drawing, as values of `mode_keys`.
+    other_acts: Vec<String>,
+    /// Words that are no slips of a parameter's name: `note` beside `node`.
+    ordinary: Vec<String>,
+    /// Words that ask or name another act, where a tool's namespace stands; and those that are names of places there.
+    questions: Vec<String>,
+    places: Vec<String>,
     /// Words for yes.
     yes: Vec<String>,
     /// Keys whose value says what is to be done: `mode`, `action`.
@@ -106,6 +115,11 @@ impl ReaderVocabulary {
             dry_run_values: folded("dry_run_values"),
             dry_run_if_true: folded("dry_run_if_true"),
             dry_run_fillers: list("dry_run_fillers"),
+            dry_run_flags: list("dry_run_flags"),
+            other_acts: folded("other_acts"),
+            ordinary: list("ordinary"),
+            questions: list("questions"),
+            places: list("places"),
             yes: folded("yes"),
             mode_keys: list("mode_keys"),
             act_keys: list("act_keys"),
@@ -155,7 +169,25 @@ impl ReaderVocabulary {
 
     /// Returns whether a key withholds the act unless its value is false.
     pub(super) fn withholds_unless_false(&self, key: &FoldedText) -> bool {
-        has_word(key, &self.dissents) || (has_word(key, &self.limits) && has_word(key, &self.acts))
+        has_word(key, &self.dissents) || self.forbids_act(key)
+    }
+
+    /// Returns whether a key forbids or limits an act in words: `do_not_draw`, `plan_only`.
+    pub(super) fn forbids_act(&self, key: &FoldedText) -> bool {
+        has_word(key, &self.limits) && has_word(key, &self.acts)
+    }
+
+    /// Returns whether what stands before a tool's name says how or whether it is called, not where it is: `slow`, `help`.
+    pub(super) fn says_how(&self, namespace: &FoldedText) -> bool {
+        let is_place = |word: &str| self.places.iter().any(|place| place == word);
+        let is_how = |word: &str| {
+            [&self.physical, &self.dry_run_if_true, &self.questions]
+                .iter()
+                .any(|list| list.iter().any(|known| known == word))
+        };
+        namespace
+            .words()
+            .any(|word| is_how(word) && !is_place(word))
     }
 
     /// Returns whether a word alone withholds the act: `stop`, `test`.
@@ -170,6 +202,21 @@ impl ReaderVocabulary {
             &[self.dry_run_if_true.as_slice()],
             &self.dry_run_fillers,
         )
+    }
+
+    /// Returns whether a key is a name of a dry run and nothing else: `simulate`, `previewOnly`.
+    pub(super) fn is_dry_run_flag(&self, key: &FoldedText) -> bool {
+        is_made_of(key, &[&self.dry_run_flags], &self.dry_run_fillers)
+    }
+
+    /// Returns whether a key that says what is to be done names another act than drawing: `"op": "delete"`.
+    pub(super) fn is_other_act(&self, key: &FoldedText, value: &FoldedText) -> bool {
+        self.mode_keys.contains(&key.letters()) && self.other_acts.contains(&value.phrase())
+    }
+
+    /// Returns whether a folded key is an ordinary word, and so no slip of another.
+    pub(super) fn is_ordinary(&self, key: &str) -> bool {
+        self.ordinary.iter().any(|word| word == key)
     }
 
     /// Returns whether a value is a word for yes.
@@ -196,6 +243,12 @@ impl ReaderVocabulary {
     /// Returns whether a key refers to something physical.
     pub(super) fn is_physical(&self, key: &FoldedText) -> bool {
         has_word(key, &self.physical) || self.physical_abroad.is_in(key)
+    }
+
+    /// Returns whether a key has no other words than those of counters, and what counts: `step_number`, `current_step`.
+    pub(super) fn counts(&self, key: &FoldedText) -> bool {
+        const COUNTING: [&str; 6] = ["number", "num", "count", "current", "total", "max"];
+        is_made_of(key, &[&self.counters], &COUNTING.map(str::to_owned))
     }
 
     /// Returns whether a number under this key counts or names something of the caller's own.

@@ -269,7 +269,9 @@ impl RequestSearch {
         if key.len() > KEY_BYTES_MAX || self.is_spent() {
             return true;
         }
-        let reads_texts = reads_texts && !heuristics::is_harmless(key);
+        let is_open = matches!(node, ParsedValue::Map(_))
+            && vocabulary().is_presentation(&FoldedText::new(key));
+        let reads_texts = reads_texts && (is_open || !heuristics::is_harmless(key));
         (!reads_texts && harmless_asks(key, node))
             || key_asks(&FoldedText::new(key), node, reads_texts)
             || self.value_asks(node, reads_texts, unwraps)
@@ -318,12 +320,12 @@ fn harmless_asks(key: &str, node: &ParsedValue) -> bool {
         known.dry_run.is_in(&FoldedText::new(key)) && !is_clear_no(&value)
     });
     let is_shown = || {
-        let text = FoldedText::new(text);
-        known.is_presentation(&FoldedText::new(key))
-            && text.words().count() <= WORDS_MAX
-            && known.asks_for_dry_run(&text)
+        let (key, text) = (FoldedText::new(key), FoldedText::new(text));
+        let is_read = known.is_presentation(&key)
+            || ["metadata", "context", "ctx"].contains(&key.letters().as_str());
+        is_read && text.words().count() <= WORDS_MAX && known.asks_for_dry_run(&text)
     };
-    is_pair || is_shown()
+    is_pair || (!text.contains(['=', ':']) && is_shown())
 }
 
 fn key_asks(key: &FoldedText, node: &ParsedValue, is_judged: bool) -> bool {
@@ -343,18 +345,15 @@ fn key_asks(key: &FoldedText, node: &ParsedValue, is_judged: bool) -> bool {
     if (known.asks_if_true(key) && is_clear_yes(node)) || is_still_mode(key, node) {
         return true;
     }
-    let says_no = is_clear_no(node) || is_negation(node);
-    if says_no {
-        known.withholds_if_false(key)
-    } else {
-        known.withholds_unless_false(key)
-    }
+    let is_no = is_clear_no(node);
+    let withholds_if_false = (is_no || is_negation(node)) && known.withholds_if_false(key);
+    withholds_if_false || (!is_no && known.withholds_unless_false(key))
 }
 
 /// Returns whether a key asks for a dry run where it is true, and for nothing where it is false: `simulate`, `plan`.
 pub(super) fn is_dry_run_key(key: &str) -> bool {
     let (key, known) = (FoldedText::new(key), vocabulary());
-    (known.asks_if_true(&key) || known.dry_run.is_in_key(&key)) && !known.negations.is_in(&key)
+    known.asks_if_true(&key) || known.is_dry_run_flag(&key)
 }
 
 /// A pair's key and its value, as far as that has no quotes.

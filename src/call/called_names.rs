@@ -12,20 +12,29 @@ const LINE_BYTES_MAX: usize = 200;
 const SEARCHED_BYTES_MAX: usize = 1 << 20;
 
 /// Keys under which clients put the name of what they call, and what they call it with; capitals and marks are form.
-const NAME_KEYS: [&str; 19] = [
+const NAME_KEYS: [&str; 28] = [
     "method",
     "name",
     "tool",
+    "tools",
     "toolname",
     "toolcall",
     "toolcalls",
+    "tooluses",
     "function",
+    "functionname",
     "functioncall",
+    "apiname",
+    "recipientname",
     "command",
+    "commands",
     "action",
+    "actions",
+    "actionname",
     "verb",
     "cmd",
     "call",
+    "calls",
     "params",
     "operation",
     "op",
@@ -34,62 +43,108 @@ const NAME_KEYS: [&str; 19] = [
     "do",
 ];
 
-/// Keys that hold the arguments of a call, which may be the call itself where it has no name.
-const WRAPPERS: [&str; 5] = ["arguments", "args", "input", "request", "payload"];
+/// Keys that hold the arguments of a call, which may be the call itself.
+const WRAPPERS: [&str; 10] = [
+    "arguments",
+    "args",
+    "input",
+    "toolinput",
+    "request",
+    "payload",
+    "parameters",
+    "kwargs",
+    "data",
+    "body",
+];
 
-/// Returns the names that a message or the arguments of a call call something by.
+/// Returns the names that a message calls something by.
 #[must_use]
 pub fn called_names(message: &Value) -> Vec<String> {
-    let mut found = Vec::new();
-    gather(message, &mut found, 0);
-    found
+    let mut names = CalledNames::default();
+    names.gather(message, 0);
+    names.found
 }
 
-fn gather(value: &Value, found: &mut Vec<String>, depth: usize) {
-    /// `[{"params": {"function": {"name": …}}}]` and no deeper.
-    const DEPTH_MAX: usize = 5;
-    if depth > DEPTH_MAX || found.len() >= NAMES_MAX {
-        return;
-    }
-    match value {
-        Value::String(name) => found.push(name.clone()),
-        Value::Array(all) => all
-            .iter()
-            .take(NAMES_MAX)
-            .for_each(|one| gather(one, found, depth + 1)),
-        Value::Object(object) => gather_object(object, found, depth),
-        _ => {}
-    }
+/// Returns the names that the arguments of a call call something by. In these a name beside others hides none.
+#[must_use]
+pub fn names_in_arguments(arguments: &Value) -> Vec<String> {
+    let mut names = CalledNames {
+        is_arguments: true,
+        ..CalledNames::default()
+    };
+    names.gather(arguments, 0);
+    names.found
 }
 
-fn gather_object(object: &Map<String, Value>, found: &mut Vec<String>, depth: usize) {
-    let method = object.get("method").and_then(Value::as_str);
-    if let Some(other) = method.filter(|method| is_another_method(method)) {
-        return found.push(other.to_owned());
-    }
-    let named = object.iter().filter(|(key, _)| is_name_key(key));
-    let named: Vec<&Value> = named.map(|(_, inner)| inner).collect();
-    for inner in &named {
-        gather(inner, found, depth + 1);
-    }
-    if !named.is_empty() {
-        return;
-    }
-    for (key, inner) in object.iter().take(NAMES_MAX) {
-        match inner {
-            // `{"stop": true}`, `{"verb": {"stop": {}}}`.
-            Value::Bool(true) => found.push(key.clone()),
-            Value::Object(empty) if empty.is_empty() => found.push(key.clone()),
-            inner if WRAPPERS.contains(&key.as_str()) => gather(inner, found, depth + 1),
+#[derive(Default)]
+struct CalledNames {
+    found: Vec<String>,
+    is_arguments: bool,
+}
+
+impl CalledNames {
+    fn gather(&mut self, value: &Value, depth: usize) {
+        /// `[{"params": {"function": {"name": …}}}]` and no deeper.
+        const DEPTH_MAX: usize = 5;
+        if depth > DEPTH_MAX || self.found.len() >= NAMES_MAX {
+            return;
+        }
+        match value {
+            Value::String(name) => self.found.push(name.clone()),
+            Value::Array(all) => all
+                .iter()
+                .take(NAMES_MAX)
+                .for_each(|one| self.gather(one, depth + 1)),
+            Value::Object(object) => self.gather_object(object, depth),
             _ => {}
+        }
+    }
+
+    fn gather_object(&mut self, object: &Map<String, Value>, depth: usize) {
+        let method = object.get("method").and_then(Value::as_str);
+        if let Some(other) = method.filter(|method| is_another_method(method)) {
+            return self.found.push(other.to_owned());
+        }
+        let named = object.iter().filter(|(key, _)| is_name_key(key));
+        let named: Vec<&Value> = named.map(|(_, inner)| inner).collect();
+        for inner in &named {
+            self.gather(inner, depth + 1);
+        }
+        if !named.is_empty() && !self.is_arguments {
+            return;
+        }
+        for (key, inner) in object.iter().take(NAMES_MAX) {
+            if is_one_of(key, &WRAPPERS) || (self.is_arguments && key == "type") {
+                self.gather(inner, depth + 1);
+            } else if says_yes(inner) && self.found.len() < NAMES_MAX {
+                self.found.push(key.clone());
+            }
         }
     }
 }
 
+/// Returns whether a value makes a name of its key: `{"stop": true}`, `{"verb": {"stop": {}}}`, `{"stop": "now"}`.
+fn says_yes(value: &Value) -> bool {
+    const WORDS: [&str; 7] = ["true", "yes", "on", "1", "now", "stop", "please"];
+    match value {
+        Value::Bool(value) => *value,
+        Value::Number(number) => number.as_f64() == Some(1.0),
+        Value::String(word) => WORDS
+            .iter()
+            .any(|yes| word.trim().eq_ignore_ascii_case(yes)),
+        Value::Object(empty) => empty.is_empty(),
+        Value::Null | Value::Array(_) => false,
+    }
+}
+
 fn is_name_key(key: &str) -> bool {
+    is_one_of(key, &NAME_KEYS)
+}
+
+fn is_one_of(key: &str, keys: &[&str]) -> bool {
     let letters = key.chars().filter(char::is_ascii_alphanumeric);
     let folded: String = letters.map(|c| c.to_ascii_lowercase()).collect();
-    NAME_KEYS.contains(&folded.as_str())
+    keys.contains(&folded.as_str())
 }
 
 /// A method of the protocol's form that calls no tool: a name in its parameters is that of a prompt, or of a client.
@@ -122,4 +177,18 @@ pub fn called_names_in_unreadable(raw: &[u8]) -> Vec<String> {
         _ => None,
     });
     after_keys.take(NAMES_MAX).map(str::to_owned).collect()
+}
+
+/// Returns the words behind the words that announce a name, in a text of any form: `<function=stop>`, `Action: stop`,
+/// `--action stop`, `{"name":"stop"`.
+#[must_use]
+pub fn announced_names(text: &str) -> Vec<String> {
+    let is_inside = |c: char| c.is_alphanumeric() || c == '_';
+    let words = text.split(|c| !is_inside(c));
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    let pairs = words.windows(2).filter_map(|pair| match pair {
+        [key, name] if is_name_key(key) => Some((*name).to_owned()),
+        _ => None,
+    });
+    pairs.take(NAMES_MAX).collect()
 }

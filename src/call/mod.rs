@@ -12,7 +12,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use answer::ToolAnswer;
-pub use called_names::{called_names, called_names_in_unreadable};
+pub use called_names::{
+    announced_names, called_names, called_names_in_unreadable, names_in_arguments,
+};
 pub use plain_letter::plain_letter;
 pub use queue_tag::{QueueTag, read_ticket};
 pub use refusal::Refusal;

@@ -22,7 +22,7 @@ pub use prompts::{CataloguePrompt, PROMPTS};
 pub use recording_tools::RECORDING_TOOLS;
 pub use render::CatalogueFormat;
 pub use schema::{input, output};
-pub use stop_words::{says_only_stop, says_stop, words_of};
+pub use stop_words::{asks_to_stop, says_stop, words_of};
 pub use tool_definition::{
     ListedTool, NameSource, ParameterKind, ResultField, ResultFieldKind, ToolDefinition,
     ToolEffect, ToolHints, ToolParameter, field,

@@ -115,6 +115,9 @@ fn pictures(designs: &[NamedDesign]) -> Vec<String> {
     designs.iter().map(name).collect()
 }
 
+/// Rule of a refusal that is none of the plan's: its picture could not be written.
+const NOT_DONE: &str = "not_done";
+
 /// Result for one design.
 struct DesignReport {
     title: String,
@@ -162,9 +165,9 @@ impl DesignReport {
             .facts
             .get("refusals")
             .is_some_and(|all| *all != json!([]));
-        if !is_said && !self.is_planned() {
+        if !is_said {
             let is_read = self.facts.contains_key("scene");
-            let rule = if is_read { "not_done" } else { "unreadable" };
+            let rule = if is_read { NOT_DONE } else { "unreadable" };
             self.set("refusals", json!([{ "rule": rule, "why": why }]));
         }
         self.lines.push(why);
@@ -305,11 +308,10 @@ impl DesignReport {
 
     /// Returns whether all of it can be drawn, though its picture may not have been written.
     fn is_planned(&self) -> bool {
-        let is_whole = self
-            .facts
-            .get("refusals")
-            .is_some_and(|all| *all == json!([]));
-        is_whole && self.facts.contains_key("plan_hash")
+        let refusals = self.facts.get("refusals").and_then(Value::as_array);
+        let is_of_plan = |refusal: &Value| refusal["rule"] != NOT_DONE;
+        let is_refused = refusals.is_none_or(|all| all.iter().any(is_of_plan));
+        !is_refused && self.facts.contains_key("plan_hash")
     }
 
     /// Prints it; the worse of both exits.

@@ -551,6 +551,10 @@ async fn enter<H: ServerHandler + Clone>(
             let stops =
                 |desk: &Arc<dyn McpService>| passed.tool().is_some_and(|tool| desk.is_stop(tool));
             if !door.desk.as_ref().is_some_and(stops) {
+                if let Some(desk) = &door.desk {
+                    let sender = parts.extensions.get::<VerifiedIdentity>();
+                    stray_stop::preempt(&passed.message, desk.as_ref(), sender);
+                }
                 return refused;
             }
             // A stop needs no session, whosever it names.

@@ -253,6 +253,9 @@ impl StdioReader {
     fn too_early(&self, mut passed: AcceptedMessage) -> bool {
         let call = passed.take_call();
         let refusal = too_early(passed.id);
+        if let Some(call) = &call {
+            self.desk.preempt_stop(&call.tool, &call.arguments, None);
+        }
         match call.is_some_and(|call| self.desk.stray_stop(&call.tool, None)) {
             true => self.reply(&stray_stop::add_stop_notice(refusal)),
             false => self.reply(&refusal),

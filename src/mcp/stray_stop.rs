@@ -42,6 +42,9 @@ pub(super) fn admit(
         }
         MessageIntake::Reply(reply) => {
             reread = read(raw, repair);
+            if let Some(message) = &reread {
+                preempt(message, desk, sender);
+            }
             (reread.as_ref(), usable_id(reply))
         }
         MessageIntake::Pass(_) | MessageIntake::Nothing => return admitted,
@@ -54,6 +57,15 @@ pub(super) fn admit(
         Some(id) => message_intake::admit(&call(id, &name, message), repair),
         None if desk.stray_stop(&name, sender) => with_stop_notice(admitted),
         None => admitted,
+    }
+}
+
+/// Does the stop that the arguments of a call say, which is refused for its message.
+pub(super) fn preempt(message: &Value, desk: &dyn McpService, sender: Option<&VerifiedIdentity>) {
+    let params = message.get("params");
+    let field = |key: &str| params.and_then(|params| params.get(key));
+    if let Some(tool) = field("name").and_then(Value::as_str) {
+        desk.preempt_stop(tool, &field("arguments").cloned().into(), sender);
     }
 }
 

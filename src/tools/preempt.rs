@@ -7,7 +7,7 @@ use super::reply::{NOTHING_FOR_THIS_CALL, Reply, ReplyWording as _};
 use super::route::CallRoute;
 use super::{AttachedArm, Node, RemoteCallWatch};
 use args::{self, ReceivedArguments};
-use catalogue::{TOOLS, ToolDefinition, ToolEffect, says_only_stop, says_stop};
+use catalogue::{TOOLS, ToolDefinition, ToolEffect, asks_to_stop, says_stop};
 use motion::MotionState;
 use permit::{ActorRank, StopLatch};
 
@@ -52,7 +52,10 @@ impl Node {
         arguments: &ReceivedArguments,
     ) -> Option<&ToolDefinition> {
         let named = self.tool_for(name);
-        if named.is_some_and(|tool| tool.effect == ToolEffect::Stops) {
+        // What a declared tool is told to stop is its own.
+        let is_own =
+            |tool: &ToolDefinition| tool.effect == ToolEffect::Stops || self.is_declared(tool);
+        if named.is_some_and(is_own) {
             return named;
         }
         let is_stop = self.has_motion() && self.say_stop(arguments);
@@ -63,12 +66,18 @@ impl Node {
     /// the name holds a word for stopping.
     fn tool_for(&self, name: &str) -> Option<&ToolDefinition> {
         let named = resolve(name, self.declared.tools());
-        let is_exact = named.is_some_and(|tool| tool.names().any(|own| own == name));
+        let is_exact =
+            named.is_some_and(|tool| self.is_declared(tool) || tool.names().any(|own| own == name));
         let is_stop = || self.has_motion() && says_stop(name);
         match stop_tool() {
             Some(stop) if !is_exact && is_stop() => Some(stop),
             _ => named,
         }
+    }
+
+    fn is_declared(&self, tool: &ToolDefinition) -> bool {
+        let mut declared = self.declared.tools().iter();
+        declared.any(|declared| declared.name == tool.name)
     }
 
     fn has_motion(&self) -> bool {
@@ -79,7 +88,7 @@ impl Node {
     fn say_stop(&self, arguments: &ReceivedArguments) -> bool {
         let stops = |tool: &ToolDefinition| tool.effect == ToolEffect::Stops;
         args::called_names(arguments).iter().any(|name| {
-            says_only_stop(name) || resolve(name, self.declared.tools()).is_some_and(stops)
+            asks_to_stop(name) || resolve(name, self.declared.tools()).is_some_and(stops)
         })
     }
 

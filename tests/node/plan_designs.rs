@@ -137,6 +137,10 @@ fn a_picture_that_cannot_be_written_is_an_error() {
         why.starts_with("cannot write ") && why.contains("plan.png"),
         "{why}"
     );
+    assert!(
+        plan["plan_hash"].is_string(),
+        "the drawing itself is planned"
+    );
 }
 
 #[test]

@@ -118,8 +118,14 @@ fn a_stop_under_another_name_stops_an_arm_that_moves_and_is_refused_at_rest() {
 #[test]
 fn a_stop_in_the_arguments_of_another_call_stops_an_arm_that_moves() {
     let (bench, config) = bench();
+    let belt =
+        "[[tools]]\nname = \"stop_belt\"\ndescription = \"Stop the belt.\"\ncalls = \"sense\"\n";
+    let file = std::fs::read_to_string(&config).unwrap();
+    std::fs::write(&config, format!("{file}{belt}")).unwrap();
     let served = bench.serve(&["--config", &config]);
     let web = Web(&served);
+    // Words that can be parted in many ways are no reason to wait.
+    let hostile = format!("{}x", "haltestop".repeat(22));
     for (tool, arguments) in [
         ("call_tool", json!({"name": "stop"})),
         ("use_tool", json!({"input": {"tool": "robot_stop"}})),
@@ -133,6 +139,13 @@ fn a_stop_in_the_arguments_of_another_call_stops_an_arm_that_moves() {
         ("freeze/sense", json!({})),
         ("stopnow", json!({})),
         ("stpo", json!({})),
+        ("robot", json!({"name": "arm", "stop": "yes"})),
+        ("sense", json!("<function=stop>")),
+        ("sense", json!("Arrêtez le bras")),
+        (
+            &hostile,
+            json!({"name": ["haltestop".repeat(22) + "x", "stop".to_owned()]}),
+        ),
     ] {
         web.draw();
         let stopped = web.call(tool, &arguments);
@@ -149,6 +162,11 @@ fn a_stop_in_the_arguments_of_another_call_stops_an_arm_that_moves() {
         ("stroke", json!({"scene": "stop"})),
         ("sense", json!({"action": "do not stop"})),
         ("stroke", json!({"text": "stop", "dry_run": true})),
+        // What a declared tool stops is its own.
+        ("stop_belt", json!({})),
+        ("StopBelt", json!({"action": "stop"})),
+        (hostile.as_str(), json!({})),
+        ("sense", json!({"mode": "still"})),
     ] {
         web.call(tool, &arguments);
         assert_eq!(web.state(), "moving", "{tool} {arguments}");
