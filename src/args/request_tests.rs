@@ -399,6 +399,7 @@ fn a_key_that_is_a_sentence_is_heard_without_a_value() {
         r#"{"scene":"short","style":"","title":null}"#,
         r#"{"scene":"short","stop":null,"exclude":[],"skip":null,"no_cache":""}"#,
         r#"{"scene":"short","mode":"draw","step_number":3,"nonce":12345}"#,
+        r#"{"scene":"short","user_query":"can you draw the short one?"}"#,
     ] {
         assert!(draws(ForgivenessProfile::Guarded, text), "{text}");
     }

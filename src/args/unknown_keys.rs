@@ -414,12 +414,24 @@ pub(super) fn is_doubt(key: &str, node: &ParsedValue) -> bool {
             is_negation(node)
                 || known.conditions.is_in(&FoldedText::new(text))
                 || is_time(text)
-                || text.trim_end().ends_with(['?', '？', '؟'])
+                || is_question(text)
         }
         ParsedValue::List(items) => items.iter().any(|item| is_doubt("", item)),
         ParsedValue::Map(pairs) => pairs.iter().any(|(key, inner)| is_doubt(key, inner)),
         _ => false,
     }
+}
+
+/// A question about the act, and no request in the form of one: `how long would it take?`, but not `can you draw it?`.
+fn is_question(text: &str) -> bool {
+    const ASKING: [&str; 11] = [
+        "how", "what", "why", "which", "who", "where", "is", "are", "does", "do", "should",
+    ];
+    let ends = text.trim_end().ends_with(['?', '？', '؟']);
+    ends && FoldedText::new(text)
+        .words()
+        .next()
+        .is_some_and(|first| ASKING.contains(&first))
 }
 
 /// Such as `"wait": "until I say so"`, where `"wait": true` is about the answer.
