@@ -22,7 +22,8 @@ pub fn called_names(arguments: &ReceivedArguments) -> Vec<String> {
         true => named_in(&name),
         false => vec![name],
     };
-    found.into_iter().flat_map(opened).take(NAMES_MAX).collect()
+    let found = found.into_iter().take(NAMES_MAX);
+    found.flat_map(opened).take(NAMES_MAX).collect()
 }
 
 fn named_in(text: &str) -> Vec<String> {

@@ -415,6 +415,8 @@ fn a_quantity_under_any_key_is_physical() {
         r#"{"scene":"letters","zoom":2}"#,
         r#"{"scene":"letters","origin":[10,20]}"#,
         r#"{"scene":"letters","options":{"countdown":10}}"#,
+        r#"{"scene":"letters","steps":3}"#,
+        r#"{"scene":"letters","max_steps":3}"#,
         r#"{"scene":"letters","k":"3"}"#,
         r#"{"scene":"letters","k":"2x"}"#,
         r#"{"scene":"letters","k":"200%"}"#,

@@ -247,7 +247,7 @@ impl ReaderVocabulary {
 
     /// Returns whether a key has no other words than those of counters, and what counts: `step_number`, `current_step`.
     pub(super) fn counts(&self, key: &FoldedText) -> bool {
-        const COUNTING: [&str; 6] = ["number", "num", "count", "current", "total", "max"];
+        const COUNTING: [&str; 3] = ["number", "count", "current"];
         is_made_of(key, &[&self.counters], &COUNTING.map(str::to_owned))
     }
 

@@ -12,35 +12,40 @@ const LINE_BYTES_MAX: usize = 200;
 const SEARCHED_BYTES_MAX: usize = 1 << 20;
 
 /// Keys under which clients put the name of what they call, and what they call it with; capitals and marks are form.
-const NAME_KEYS: [&str; 28] = [
+const NAME_KEYS: [&str; 14] = [
     "method",
     "name",
     "tool",
-    "tools",
     "toolname",
     "toolcall",
     "toolcalls",
-    "tooluses",
     "function",
-    "functionname",
     "functioncall",
-    "apiname",
-    "recipientname",
     "command",
-    "commands",
     "action",
-    "actions",
-    "actionname",
     "verb",
     "cmd",
     "call",
-    "calls",
     "params",
+];
+
+/// Keys under which a name may stand that hide no other.
+const OTHER_NAME_KEYS: [&str; 15] = [
+    "tools",
+    "tooluses",
+    "functionname",
+    "apiname",
+    "recipientname",
+    "commands",
+    "actions",
+    "actionname",
+    "calls",
     "operation",
     "op",
     "mode",
     "intent",
     "do",
+    "type",
 ];
 
 /// Keys that hold the arguments of a call, which may be the call itself.
@@ -105,18 +110,16 @@ impl CalledNames {
         if let Some(other) = method.filter(|method| is_another_method(method)) {
             return self.found.push(other.to_owned());
         }
-        let named = object.iter().filter(|(key, _)| is_name_key(key));
-        let named: Vec<&Value> = named.map(|(_, inner)| inner).collect();
-        for inner in &named {
-            self.gather(inner, depth + 1);
-        }
-        if !named.is_empty() && !self.is_arguments {
-            return;
-        }
+        let is_name = |key: &str| is_one_of(key, &NAME_KEYS);
+        let has_name = object.keys().any(|key| is_name(key));
         for (key, inner) in object.iter().take(NAMES_MAX) {
-            if is_one_of(key, &WRAPPERS) || (self.is_arguments && key == "type") {
+            if is_name(key) {
                 self.gather(inner, depth + 1);
-            } else if says_yes(inner) && self.found.len() < NAMES_MAX {
+            } else if has_name && !self.is_arguments {
+                // Beside a name the rest of a message is what the tool is told.
+            } else if is_one_of(key, &OTHER_NAME_KEYS) || is_one_of(key, &WRAPPERS) {
+                self.gather(inner, depth + 1);
+            } else if says_yes(inner) {
                 self.found.push(key.clone());
             }
         }
@@ -138,7 +141,7 @@ fn says_yes(value: &Value) -> bool {
 }
 
 fn is_name_key(key: &str) -> bool {
-    is_one_of(key, &NAME_KEYS)
+    is_one_of(key, &NAME_KEYS) || is_one_of(key, &OTHER_NAME_KEYS)
 }
 
 fn is_one_of(key: &str, keys: &[&str]) -> bool {

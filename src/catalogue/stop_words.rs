@@ -69,7 +69,10 @@ pub fn asks_to_stop(text: &str) -> bool {
     let is_noun = rest
         .get(1)
         .is_some_and(|next| WORDS.nouns.contains(next.as_str()));
-    before.iter().all(is_filler) && !is_noun
+    // `stop_on_error` is the name of something, and no sentence.
+    let is_name = !text.trim().contains(char::is_whitespace);
+    let says_more = rest.iter().any(|word| !WORDS.has(word) && !is_filler(word));
+    before.iter().all(is_filler) && !is_noun && !(is_name && says_more)
 }
 
 /// The table, read.
@@ -138,7 +141,11 @@ impl StopWords {
     fn begins_alone(&self, words: &[String]) -> bool {
         let is_filler = |word: &String| self.fillers.contains(word.as_str());
         words.split_first().is_some_and(|(first, rest)| {
-            self.alone.contains(first.as_str()) && !rest.is_empty() && rest.iter().all(is_filler)
+            // `still_moving` asks.
+            self.alone.contains(first.as_str())
+                && first != "still"
+                && !rest.is_empty()
+                && rest.iter().all(is_filler)
         })
     }
 
@@ -406,6 +413,9 @@ mod tests {
             "koi",
             "bus stop",
             "why did it stop",
+            "stop_on_error",
+            "pause_between_strokes",
+            "cancelOnDisconnect",
             "still",
             "off",
             "end",
@@ -440,6 +450,7 @@ mod tests {
             "backstop",
             "threshold",
             "hold_pen",
+            "still_moving",
             "step",
             "top",
             "shop",

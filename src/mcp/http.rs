@@ -551,9 +551,14 @@ async fn enter<H: ServerHandler + Clone>(
             let stops =
                 |desk: &Arc<dyn McpService>| passed.tool().is_some_and(|tool| desk.is_stop(tool));
             if !door.desk.as_ref().is_some_and(stops) {
-                if let Some(desk) = &door.desk {
-                    let sender = parts.extensions.get::<VerifiedIdentity>();
-                    stray_stop::preempt(&passed.message, desk.as_ref(), sender);
+                let sender = parts.extensions.get::<VerifiedIdentity>();
+                let is_heard = |desk: &Arc<dyn McpService>| {
+                    stray_stop::preempt(&passed.message, desk.as_ref(), sender)
+                };
+                if door.desk.as_ref().is_some_and(is_heard) {
+                    tracing::warn!(
+                        "a stop in the arguments of a call without its session was done"
+                    );
                 }
                 return refused;
             }

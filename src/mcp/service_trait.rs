@@ -26,14 +26,16 @@ pub trait McpService: Send + Sync + 'static {
 
     /// A call of this tool was read and may have to wait for its turn. What cannot wait, a stop, is done here and now;
     /// the call itself still comes. Must not wait for anything.
-    /// `sender` is whom the token of the message belongs to, where it came with one: whose stop it is.
+    /// `sender` is whom the token of the message belongs to, where it came with one: whose stop it is. Returns whether it
+    /// was one.
     fn preempt_stop(
         &self,
         tool: &str,
         arguments: &ReceivedArguments,
         sender: Option<&VerifiedIdentity>,
-    ) {
+    ) -> bool {
         let _ = (tool, arguments, sender);
+        false
     }
 
     /// Returns whether a tool of this name stops now. Must not wait for anything.

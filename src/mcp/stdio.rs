@@ -21,7 +21,7 @@ use tokio::sync::{Mutex, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use super::cancellation::{CANCELLED, RecentIds};
-use super::message_intake::{self, AcceptedMessage, MessageIntake, MessageRepair};
+use super::message_intake::{self, AcceptedMessage, MessageIntake, MessageRepair, TakenCall};
 use super::server::{McpHandler, call_request};
 use super::service_trait::McpService;
 use super::stray_stop;
@@ -253,10 +253,11 @@ impl StdioReader {
     fn too_early(&self, mut passed: AcceptedMessage) -> bool {
         let call = passed.take_call();
         let refusal = too_early(passed.id);
-        if let Some(call) = &call {
-            self.desk.preempt_stop(&call.tool, &call.arguments, None);
-        }
-        match call.is_some_and(|call| self.desk.stray_stop(&call.tool, None)) {
+        let stops = |call: TakenCall| {
+            self.desk.stray_stop(&call.tool, None)
+                || self.desk.preempt_stop(&call.tool, &call.arguments, None)
+        };
+        match call.is_some_and(stops) {
             true => self.reply(&stray_stop::add_stop_notice(refusal)),
             false => self.reply(&refusal),
         }

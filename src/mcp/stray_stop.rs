@@ -42,16 +42,19 @@ pub(super) fn admit(
         }
         MessageIntake::Reply(reply) => {
             reread = read(raw, repair);
-            if let Some(message) = &reread {
-                preempt(message, desk, sender);
-            }
             (reread.as_ref(), usable_id(reply))
         }
         MessageIntake::Pass(_) | MessageIntake::Nothing => return admitted,
     };
     let names = message.map_or_else(|| called_names_in_unreadable(raw), called_names);
     let Some(name) = names.into_iter().find(|name| desk.is_stop(name)) else {
-        return admitted;
+        let is_refused = matches!(admitted, MessageIntake::Reply(_));
+        let is_heard = is_refused && message.is_some_and(|message| preempt(message, desk, sender));
+        return if is_heard {
+            with_stop_notice(admitted)
+        } else {
+            admitted
+        };
     };
     match id {
         Some(id) => message_intake::admit(&call(id, &name, message), repair),
@@ -60,12 +63,20 @@ pub(super) fn admit(
     }
 }
 
-/// Does the stop that the arguments of a call say, which is refused for its message.
-pub(super) fn preempt(message: &Value, desk: &dyn McpService, sender: Option<&VerifiedIdentity>) {
+/// Does the stop that a call says by its name or its arguments, and returns whether there was one: the message is refused.
+pub(super) fn preempt(
+    message: &Value,
+    desk: &dyn McpService,
+    sender: Option<&VerifiedIdentity>,
+) -> bool {
+    let method = message.get("method").and_then(Value::as_str);
     let params = message.get("params");
     let field = |key: &str| params.and_then(|params| params.get(key));
-    if let Some(tool) = field("name").and_then(Value::as_str) {
-        desk.preempt_stop(tool, &field("arguments").cloned().into(), sender);
+    match (method, field("name").and_then(Value::as_str)) {
+        (Some(method), Some(tool)) if method.eq_ignore_ascii_case("tools/call") => {
+            desk.preempt_stop(tool, &field("arguments").cloned().into(), sender)
+        }
+        _ => false,
     }
 }
 
@@ -146,7 +157,7 @@ mod tests {
     use futures::future::BoxFuture;
 
     use super::*;
-    use crate::{CallWatch, ToolAnswer, ToolCall, ToolCard, never_repair};
+    use crate::{CallWatch, ReceivedArguments, ToolAnswer, ToolCall, ToolCard, never_repair};
 
     /// A desk that knows one tool.
     #[derive(Default)]
@@ -167,6 +178,19 @@ mod tests {
 
         fn is_stop(&self, tool: &str) -> bool {
             tool == "stop"
+        }
+
+        fn preempt_stop(
+            &self,
+            tool: &str,
+            arguments: &ReceivedArguments,
+            _: Option<&VerifiedIdentity>,
+        ) -> bool {
+            let says_stop =
+                matches!(arguments, ReceivedArguments::Value(said) if said["say"] == "stop");
+            let stops = self.is_stop(tool) || says_stop;
+            self.0.fetch_add(usize::from(stops), Ordering::SeqCst);
+            stops
         }
 
         fn stray_stop(&self, tool: &str, _: Option<&VerifiedIdentity>) -> bool {
@@ -200,6 +224,8 @@ mod tests {
             r#"{"id":7,"tool_calls":[{"function":{"name":"stop"}}]}"#,
             r#"{"id":7,"function_call":{"name":"stop"}}"#,
             r#"{"id":7,"Tool":"stop"}"#,
+            r#"{"id":7,"method":"tools/call","params":{"mode":"sync","arguments":{"name":"stop"}}}"#,
+            r#"{"id":7,"mode":"auto","stop":true}"#,
         ] {
             let (strays, admitted) = judged(raw);
             let MessageIntake::Pass(passed) = admitted else {
@@ -230,6 +256,7 @@ mod tests {
             "  stop\r",
             r#""stop""#,
             "{'tool': 'stop'}",
+            r#"{"jsonrpc":"2.0","method":"tools/call","params":{"name":"stroke","arguments":{"say":"stop"}}}"#,
         ] {
             let (strays, admitted) = judged(raw);
             let MessageIntake::Reply(reply) = admitted else {

@@ -80,8 +80,8 @@ impl McpService for NodeMcpService {
         tool: &str,
         arguments: &ReceivedArguments,
         sender: Option<&VerifiedIdentity>,
-    ) {
-        self.node.preempt_stop(tool, arguments, rank(sender));
+    ) -> bool {
+        self.node.preempt_stop(tool, arguments, rank(sender))
     }
 
     fn is_stop(&self, tool: &str) -> bool {

@@ -12,14 +12,16 @@ use motion::MotionState;
 use permit::{ActorRank, StopLatch};
 
 impl Node {
-    /// Stops at once if a tool of this name stops; its call is still to come, and reports. A stop that plainly names
-    /// another node leaves this one alone.
-    pub fn preempt_stop(&self, tool: &str, arguments: &ReceivedArguments, who: ActorRank) {
-        if let Some(tool) = self.tool_meant(tool, arguments)
-            && !self.names_other_node(arguments)
-        {
-            self.stop_if_meant(tool, who);
-        }
+    /// Stops at once if this call means a stop, and returns whether it does; the call is still to come, and reports. A stop
+    /// that plainly names another node leaves this one alone.
+    pub fn preempt_stop(&self, tool: &str, arguments: &ReceivedArguments, who: ActorRank) -> bool {
+        let meant = self.tool_meant(tool, arguments);
+        let stops = meant.filter(|tool| tool.effect == ToolEffect::Stops);
+        let Some(stop) = stops.filter(|_| !self.names_other_node(arguments)) else {
+            return false;
+        };
+        self.stop_if_meant(stop, who);
+        true
     }
 
     /// Stops every arm at once if a tool of this name stops, and returns whether it does. No call follows: the message
@@ -65,7 +67,7 @@ impl Node {
     /// Returns the tool that a name means: the one of this name, form aside; otherwise `stop` while an arm moves, where
     /// the name holds a word for stopping.
     fn tool_for(&self, name: &str) -> Option<&ToolDefinition> {
-        let named = resolve(name, self.declared.tools());
+        let named = resolve(name, self.declared.tools()).or_else(|| last_part_stops(name));
         let is_exact =
             named.is_some_and(|tool| self.is_declared(tool) || tool.names().any(|own| own == name));
         let is_stop = || self.has_motion() && says_stop(name);
@@ -144,7 +146,7 @@ impl Node {
         };
         let stop = &tool.name;
         reply.hint(&format!(
-            "{why}; because an arm moved it was taken as `{stop}`"
+            "{why}; because an arm moves, or was stopped, it was taken as `{stop}`"
         ))
     }
 
@@ -183,6 +185,16 @@ impl AttachedArm {
     }
 }
 
-fn stop_tool() -> Option<&'static ToolDefinition> {
+/// Returns `stop` where the last part of a name is one of its own, whatever stands before it: `left_arm.stop`.
+fn last_part_stops(name: &str) -> Option<&'static ToolDefinition> {
+    let last = name.rsplit(['.', '/', ':']).next();
+    let last = last.and_then(|last| last.rsplit("__").next())?;
+    let stops = |tool: &&ToolDefinition| tool.effect == ToolEffect::Stops;
+    resolve(last, &[])
+        .filter(stops)
+        .filter(|_| !name.starts_with(['!', '¬']))
+}
+
+pub(super) fn stop_tool() -> Option<&'static ToolDefinition> {
     TOOLS.iter().find(|tool| tool.effect == ToolEffect::Stops)
 }

@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::Node;
 use super::dispatch::ToolRequest;
+use super::preempt::stop_tool;
 use super::reply::Reply;
 use args::RepairClass;
 use catalogue::{PREVIEW, TOOLS, ToolDefinition, ToolEffect, says_stop, words_of};
@@ -30,7 +31,7 @@ impl Node {
     pub(super) fn no_such_tool(&self, request: &ToolRequest) -> Reply {
         let name = &request.tool;
         let meant = match says_stop(name) {
-            true => TOOLS.iter().find(|tool| tool.effect == ToolEffect::Stops),
+            true => stop_tool(),
             false => meant_by(name),
         };
         let names = TOOLS.iter().chain(self.declared.tools());

@@ -7,6 +7,7 @@ The run lasts until it ends, or this program is told to end (SIGTERM), which is 
 breakpoint until it is hit. The program has its symbols and may stand at any address. Linux on x86-64.
 """
 import ctypes
+import errno
 import os
 import signal
 import subprocess
@@ -28,9 +29,11 @@ RIP = slice(16 * 8, 17 * 8)
 
 
 def ptrace(request, thread, data=0):
-    """Asks the kernel; a thread that has just ended is no error."""
-    if LIBC.ptrace(request, thread, 0, data) < 0 and ctypes.get_errno() == 1:
+    """Asks the kernel, and returns whether it was done: a thread may just have ended."""
+    is_done = LIBC.ptrace(request, thread, 0, data) == 0
+    if not is_done and ctypes.get_errno() == errno.EPERM:
         sys.exit("this system lets no program look at another (ptrace)")
+    return is_done
 
 
 def functions(program):
@@ -66,7 +69,8 @@ class Breakpoints:
     def pass_over(self, thread):
         """Takes out the breakpoint at which a thread stands; another thread may have done so before."""
         registers = ctypes.create_string_buffer(REGISTERS_BYTES)
-        ptrace(GETREGS, thread, ctypes.addressof(registers))
+        if not ptrace(GETREGS, thread, ctypes.addressof(registers)):
+            return
         at = int.from_bytes(registers[RIP], "little") - len(BREAKPOINT)
         offset = at - self.base
         if offset in self.unhit:
