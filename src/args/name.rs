@@ -1,10 +1,7 @@
 //! Names of tools, scenes, overlays and nodes: case, blanks, hyphens, underscores and camel case are form, all else is meaning.
 
-use super::{
-    nearest::nearest,
-    vocabulary::vocabulary,
-    word_table::{FoldedText, is_invisible},
-};
+use super::{nearest::nearest, vocabulary::vocabulary, word_table::FoldedText};
+use call::is_invisible;
 use unicode_normalization::UnicodeNormalization as _;
 
 /// Result of looking up a received name.

@@ -1,6 +1,6 @@
 //! Words compared in any spelling: width, accents, case, camel case, apostrophes and invisible characters are form.
 
-use call::plain_letter;
+use call::{is_invisible, plain_letter};
 use std::collections::HashMap;
 use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 
@@ -106,12 +106,6 @@ fn part(out: &mut String) {
 /// Returns whether `c` is a mark on a letter, an apostrophe, or an invisible character.
 fn is_ignored(c: char) -> bool {
     is_combining_mark(c) || matches!(c, '\'' | '’' | 'ʼ' | '`') || is_invisible(c)
-}
-
-/// Returns whether `c` is a joiner, a mark of direction or another invisible character.
-pub(super) fn is_invisible(c: char) -> bool {
-    matches!(c, '\u{ad}' | '\u{feff}' | '\u{180e}')
-        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
 }
 
 /// Returns whether words of this script are written without spaces between them.

@@ -15,7 +15,7 @@ pub use answer::ToolAnswer;
 pub use called_names::{
     announced_names, called_names, called_names_in_unreadable, names_in_arguments,
 };
-pub use plain_letter::plain_letter;
+pub use plain_letter::{is_invisible, plain_letter};
 pub use queue_tag::{QueueTag, read_ticket};
 pub use refusal::Refusal;
 

@@ -17,3 +17,10 @@ pub fn plain_letter(c: char) -> char {
     at.and_then(|at| char::from_u32(u32::from('a') + at))
         .unwrap_or(c)
 }
+
+/// Returns whether a character is a joiner, a mark of direction or another that is not seen.
+#[must_use]
+pub fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{ad}' | '\u{feff}' | '\u{180e}')
+        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
+}

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
-use call::plain_letter;
+use call::{is_invisible, plain_letter};
 use unicode_normalization::UnicodeNormalization as _;
 use unicode_normalization::char::is_combining_mark;
 
@@ -30,16 +30,11 @@ const SIGNS: [char; 6] = ['🛑', '⏹', '⛔', '✋', '🚫', '⏸'];
 /// Returns whether a tool's name holds a word for stopping, in any of the table's languages, or a sign for it.
 #[must_use]
 pub fn says_stop(name: &str) -> bool {
-    if name
-        .chars()
-        .take(NAME_CHARS_MAX)
-        .any(|c| SIGNS.contains(&c))
-    {
-        return true;
-    }
+    let is_sign = |c: char| SIGNS.contains(&c);
     let words = words_of(name);
     let whole = words.concat();
-    WORDS.is_stop_word(&whole)
+    name.chars().take(NAME_CHARS_MAX).any(is_sign)
+        || WORDS.is_stop_word(&whole)
         || WORDS.is_stop_word(&with_letters_for_digits(name))
         || words.iter().any(|word| WORDS.has(word))
         || WORDS.begins_alone(&words)
@@ -49,12 +44,7 @@ pub fn says_stop(name: &str) -> bool {
 /// What says more before it, or denies it, does not, nor does what is no request: `bus stop`, `do not stop`, `stop sign`.
 #[must_use]
 pub fn asks_to_stop(text: &str) -> bool {
-    if text
-        .chars()
-        .take(NAME_CHARS_MAX)
-        .all(|c| SIGNS.contains(&c))
-        && !text.is_empty()
-    {
+    if !text.is_empty() && text.chars().all(|c| SIGNS.contains(&c)) {
         return true;
     }
     let words = words_of(text);
@@ -165,17 +155,12 @@ impl StopWords {
 /// Returns a word with each letter that stands three times in a row, or more, once: `stoooppp`.
 fn without_runs(word: &str) -> String {
     let letters: Vec<char> = word.chars().collect();
-    let is_in_run = |at: usize| {
-        let run = letters.iter().skip(at.saturating_sub(2)).take(5);
-        let run: Vec<&char> = run.collect();
-        run.windows(3)
-            .any(|three| three.iter().all(|c| letters.get(at) == Some(*c)))
-    };
-    let is_again = |at: usize| at > 0 && letters.get(at - 1) == letters.get(at);
-    let kept = letters.iter().enumerate();
-    kept.filter(|(at, _)| !(is_in_run(*at) && is_again(*at)))
-        .map(|(_, c)| *c)
-        .collect()
+    let runs = letters.chunk_by(|a, b| a == b);
+    let kept = runs.flat_map(|run| match run {
+        [first, _, _, ..] => std::slice::from_ref(first),
+        short => short,
+    });
+    kept.collect()
 }
 
 /// Returns a name in lower case in which `0` and `5` stand for the letters that they look like: `st0p`.
@@ -270,11 +255,6 @@ fn begins_word(before: Option<char>, c: char, after: Option<char>) -> bool {
     c.is_uppercase()
         && (is(before, char::is_lowercase)
             || (is(before, char::is_uppercase) && is(after, char::is_lowercase)))
-}
-
-/// Returns whether `c` is a joiner, a mark of direction or another invisible character.
-fn is_invisible(c: char) -> bool {
-    matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2064}' | '\u{feff}')
 }
 
 #[cfg(test)]
