@@ -126,7 +126,7 @@ impl Node {
         let asked = audit::AuditedCall::from_request(&request);
         let tool = self.tool_meant(&request.tool, &request.arguments);
         let looks = tool.is_some_and(|tool| tool.effect == ToolEffect::Reads && !tool.writes);
-        let reply = Arc::clone(&self).route_call(request, watch).await;
+        let reply = self.route_call(tool, request, watch).await;
         let reply = self.refusals.judge(&asked, self.truthful(reply));
         let reply = result_pictures::bound(reply, self.file.images);
         if looks {
@@ -144,8 +144,13 @@ impl Node {
         reply
     }
 
-    async fn route_call(self: Arc<Self>, request: ToolRequest, watch: RemoteCallWatch) -> Reply {
-        let Some(tool) = self.tool_meant(&request.tool, &request.arguments) else {
+    async fn route_call(
+        self: &Arc<Self>,
+        tool: Option<&ToolDefinition>,
+        request: ToolRequest,
+        watch: RemoteCallWatch,
+    ) -> Reply {
+        let Some(tool) = tool else {
             return self.unknown_tool(&request, &watch).await;
         };
         // A stop waits for nothing: not for its arguments to be read, nor for the folder of scenes.
@@ -205,8 +210,7 @@ impl Node {
             return reply.understood(&reading);
         }
         // A declared tool takes no arm itself: its steps do.
-        let is_declared = self.declared.action(&tool.name).is_some();
-        let taken = match order.lease(if is_declared {
+        let taken = match order.lease(if self.is_declared(tool) {
             ToolEffect::Reads
         } else {
             tool.effect
@@ -233,6 +237,11 @@ impl Node {
         } else {
             reply
         }
+    }
+
+    /// Returns whether the node file declares a tool, and the program does not have it.
+    pub(super) fn is_declared(&self, tool: &ToolDefinition) -> bool {
+        self.declared.action(&tool.name).is_some()
     }
 
     fn read(
@@ -307,9 +316,8 @@ impl Node {
                 .is_only_enabled("default", seat.motion.clock().now())
         };
         // Which scene a declared tool means, or whether it means one, its own name says.
-        let is_built_in = self.declared.action(&tool.name).is_none();
         ReaderPolicy {
-            default_is_all_enabled: is_built_in && self.seats.iter().all(only_default),
+            default_is_all_enabled: !self.is_declared(tool) && self.seats.iter().all(only_default),
             ..ReaderPolicy::new(tool.effect, self.profile())
         }
     }
@@ -480,8 +488,7 @@ pub(super) fn refused(
     if advice == RefusalAdvice::AskTheOperator {
         told.push("this failed the same way before: ask the operator".to_owned());
     }
-    let call = corrected.as_ref();
-    told.extend(call.map(|call| format!("corrected call: {} {call}", tool.name)));
+    told.extend(corrected.as_ref().map(|call| corrected_words(tool, call)));
     told.extend(Some(refusal.guidance.clone()).filter(|words| !words.is_empty()));
     let needless = refusal.repairs.iter();
     let needless = needless.filter(|repair| repair.why.contains("do not send "));
@@ -496,10 +503,20 @@ pub(super) fn refused(
         .with("understood", &refusal.good)
         .with("moved", false);
     match corrected {
-        Some(call) => reply.with(
-            "corrected_call",
-            json!({"tool": tool.name, "arguments": call}),
-        ),
+        Some(call) => with_corrected_call(reply, tool, &call),
         None => reply,
     }
+}
+
+/// Returns a call that is offered, in words.
+pub(super) fn corrected_words(tool: &ToolDefinition, call: &Value) -> String {
+    format!("corrected call: {} {call}", tool.name)
+}
+
+/// Returns an answer with a call that is offered.
+pub(super) fn with_corrected_call(reply: Reply, tool: &ToolDefinition, call: &Value) -> Reply {
+    reply.with(
+        "corrected_call",
+        json!({"tool": tool.name, "arguments": call}),
+    )
 }

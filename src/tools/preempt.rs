@@ -67,7 +67,7 @@ impl Node {
     /// Returns the tool that a name means: the one of this name, form aside; otherwise `stop` while an arm moves, where
     /// the name holds a word for stopping.
     fn tool_for(&self, name: &str) -> Option<&ToolDefinition> {
-        let named = resolve(name, self.declared.tools()).or_else(|| last_part_stops(name));
+        let named = self.tool_named(name);
         let is_exact =
             named.is_some_and(|tool| self.is_declared(tool) || tool.names().any(|own| own == name));
         let is_stop = || self.has_motion() && says_stop(name);
@@ -77,9 +77,9 @@ impl Node {
         }
     }
 
-    fn is_declared(&self, tool: &ToolDefinition) -> bool {
-        let mut declared = self.declared.tools().iter();
-        declared.any(|declared| declared.name == tool.name)
+    /// Returns the tool of this name, form aside; `stop` where the last part of a name is one of its own.
+    fn tool_named(&self, name: &str) -> Option<&ToolDefinition> {
+        resolve(name, self.declared.tools()).or_else(|| last_part_stops(name))
     }
 
     fn has_motion(&self) -> bool {
@@ -133,7 +133,7 @@ impl Node {
         request: &ToolRequest,
         reply: Reply,
     ) -> Reply {
-        let named = resolve(&request.tool, self.declared.tools());
+        let named = self.tool_named(&request.tool);
         if tool.effect != ToolEffect::Stops
             || named.is_some_and(|named| named.effect == ToolEffect::Stops)
         {

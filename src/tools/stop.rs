@@ -224,7 +224,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let node = node(folder.path());
         let seat = node.seats.first().unwrap();
-        for (tool, stops) in [("E-Stop!", true), ("robot_stop", true), ("stroke", false)] {
+        for (tool, stops) in [
+            ("E-Stop!", true),
+            ("robot_stop", true),
+            ("left_arm.stop", true),
+            ("stroke", false),
+        ] {
             let before = seat.motion.stops_requested();
             node.preempt_stop(tool, &ReceivedArguments::Absent, ActorRank::Planner);
             assert_eq!(seat.motion.stops_requested() > before, stops, "{tool}");

@@ -1,9 +1,9 @@
 //! The answer to a call of a tool that does not exist: the tools, the one that its words mean first, and a call that works.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::Node;
-use super::dispatch::ToolRequest;
+use super::dispatch::{ToolRequest, corrected_words, with_corrected_call};
 use super::preempt::stop_tool;
 use super::reply::Reply;
 use args::RepairClass;
@@ -44,14 +44,11 @@ impl Node {
         let offered = meant.and_then(|tool| Some((tool, self.same_call(tool, request)?)));
         let reply = match offered {
             None => Reply::failed(format!("{told}; nothing moved")),
-            Some((tool, call)) => Reply::failed(format!(
-                "{told}; corrected call: {} {call}; nothing moved",
-                tool.name
-            ))
-            .with(
-                "corrected_call",
-                json!({"tool": tool.name, "arguments": call}),
-            ),
+            Some((tool, call)) => {
+                let words = corrected_words(tool, &call);
+                let reply = Reply::failed(format!("{told}; {words}; nothing moved"));
+                with_corrected_call(reply, tool, &call)
+            }
         };
         reply.with("code", "unknown_tool")
     }

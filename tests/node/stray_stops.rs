@@ -113,6 +113,11 @@ fn a_stop_under_another_name_stops_an_arm_that_moves_and_is_refused_at_rest() {
         assert_eq!(web.state(), "stopped", "{name}");
         web.reset();
     }
+    // `stop` by its own name, at rest too, wherever it is said to be.
+    let at_rest = web.call("left_arm.stop", &json!({}));
+    assert_eq!(at_rest["success"], true, "{at_rest:#}");
+    let hints = at_rest["usage_hints"].to_string();
+    assert!(!hints.contains("was taken as"), "{hints}");
 }
 
 #[test]
