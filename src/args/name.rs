@@ -86,8 +86,7 @@ fn parted(name: &str) -> Option<(&str, &str)> {
 /// Returns whether what stands before a tool's name only says where the tool is: `robot`, and neither `dry_run`, `slow`, `help`
 /// or `stop` nor the name of another tool.
 fn is_namespace<S: AsRef<str>>(words: &str, tool: &str, candidates: &[S]) -> bool {
-    let known = vocabulary();
-    let folded = FoldedText::new(words);
+    let (known, whole) = (vocabulary(), FoldedText::new(words));
     let is_another = |part: &str| {
         let part = fold(part);
         part != tool && candidates.iter().any(|name| fold(name.as_ref()) == part)
@@ -96,22 +95,18 @@ fn is_namespace<S: AsRef<str>>(words: &str, tool: &str, candidates: &[S]) -> boo
         let is_inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
         part.starts_with(char::is_alphanumeric) && part.chars().all(is_inside)
     };
-    let parts: Vec<&str> = words
-        .split("::")
-        .flat_map(|part| part.split(['.', '/', ':']))
-        .flat_map(|part| part.split("__"))
-        .collect();
-    let says_where = |part: &&str| {
+    let says_where = |part: &str| {
         let folded = FoldedText::new(part);
-        is_plain(part)
-            && !is_another(part)
-            && !known.is_dissent(&folded)
-            && !known.says_how(&folded)
+        let says_how = known.is_dissent(&folded) || known.says_how(&folded);
+        is_plain(part) && !is_another(part) && !says_how
     };
-    let asks = known.dry_run.is_in_key(&folded)
-        || known.negations.is_in(&folded)
-        || known.conditions.is_in(&folded);
-    !asks && parts.iter().all(says_where)
+    let asks = known.dry_run.is_in_key(&whole)
+        || known.negations.is_in(&whole)
+        || known.conditions.is_in(&whole);
+    let parts = words
+        .split("::")
+        .flat_map(|part| part.split(['.', '/', ':']));
+    !asks && parts.flat_map(|part| part.split("__")).all(says_where)
 }
 
 /// Finds the candidate that `received` names: to the letter, else uniquely after normalising. Never by likeness.
@@ -294,6 +289,10 @@ mod tests {
             "test-arm.stroke",
             "stroke.stroke",
             "arm1/stroke()!",
+            "robot_arm.stroke",
+            "mcp__pen-robot__stroke",
+            "tools/call:stroke",
+            "default_api.stroke",
         ] {
             assert_eq!(found(received), Some("stroke"), "{received}");
         }

@@ -49,14 +49,12 @@ impl RefusalMemory {
         outcome: Result<ArgumentReading, Box<ArgumentRefusal>>,
     ) -> Result<ArgumentReading, (Box<ArgumentRefusal>, RefusalAdvice)> {
         let last = self.take(caller, tool);
-        if let Ok(reading) = &outcome
-            && reading.is_cautious
-        {
-            // A dry run moves nothing, and does not mend what was refused.
-            self.entries.extend(last);
-            return outcome.map_err(|refusal| (refusal, RefusalAdvice::Mend));
-        }
         let outcome = match (outcome, &last) {
+            (Ok(reading), _) if reading.is_cautious => {
+                // A dry run moves nothing, and does not mend what was refused.
+                self.entries.extend(last);
+                return Ok(reading);
+            }
             (Ok(reading), Some(last)) => last.compare(reading, policy),
             (outcome, _) => outcome,
         };

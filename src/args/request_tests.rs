@@ -51,6 +51,22 @@ fn draws(profile: ForgivenessProfile, text: &str) -> bool {
     moves(profile, text).is_ok_and(|reading| reading.understood["dry_run"] == false)
 }
 
+/// Asserts that no text draws where it is guarded.
+#[track_caller]
+fn none_draws(texts: &[&str]) {
+    for text in texts {
+        assert!(!draws(ForgivenessProfile::Guarded, text), "{text}");
+    }
+}
+
+/// Asserts that every text draws where it is guarded.
+#[track_caller]
+fn all_draw(texts: &[&str]) {
+    for text in texts {
+        assert!(draws(ForgivenessProfile::Guarded, text), "{text}");
+    }
+}
+
 /// The codes of what is refused; empty where the call runs.
 fn codes(profile: ForgivenessProfile, text: &str) -> Vec<&'static str> {
     let complaints = moves(profile, text).err().map(|refusal| refusal.complaints);
@@ -210,12 +226,10 @@ fn a_request_is_heard_wherever_it_stands_in_comments_and_inner_texts() {
             assert!(!draws(profile, &text), "{profile:?} {text:.80}");
         }
     }
-    for text in [
+    all_draw(&[
         r#"{"scene":"letters","style":"[bold]"}"#,
         r#"{"scene":"letters","note":"{/* x */ dryrn:true}"}"#,
-    ] {
-        assert!(draws(ForgivenessProfile::Guarded, text), "{text}");
-    }
+    ]);
 }
 
 /// A key that may ask for no motion is no name of the tool, where that is not known.
@@ -303,7 +317,7 @@ fn known_packaging_is_skipped() {
 
 #[test]
 fn refuses_an_unknown_key_that_may_change_the_act() {
-    for text in [
+    none_draws(&[
         // Its value names something known that is not used.
         r#"{"artwork":"letters"}"#,
         r#"{"escena":"letters"}"#,
@@ -361,14 +375,12 @@ fn refuses_an_unknown_key_that_may_change_the_act() {
         r#"{"style":"bold"}"#,
         r#"{"style":"bold","debug":true}"#,
         r#"{"scene":"","style":"bold"}"#,
-    ] {
-        assert!(!draws(ForgivenessProfile::Guarded, text), "{text}");
-    }
+    ]);
 }
 
 #[test]
 fn a_key_that_is_a_sentence_is_heard_without_a_value() {
-    for text in [
+    none_draws(&[
         r#"{"if the pen is ready":null}"#,
         r#"{"do nothing":""}"#,
         r#"{"do_not_run":""}"#,
@@ -389,10 +401,8 @@ fn a_key_that_is_a_sentence_is_heard_without_a_value() {
         r#"{"scene":"short","query":"how long would it take?"}"#,
         r#"{"scene":"short","command":"reset"}"#,
         r#"{"scene":"short","op":"delete"}"#,
-    ] {
-        assert!(!draws(ForgivenessProfile::Guarded, text), "{text}");
-    }
-    for text in [
+    ]);
+    all_draw(&[
         r#"{"depth":null,"speed":""}"#,
         r#"{"line width":null}"#,
         r#"{"start_after":null,"wait_until":""}"#,
@@ -400,14 +410,12 @@ fn a_key_that_is_a_sentence_is_heard_without_a_value() {
         r#"{"scene":"short","stop":null,"exclude":[],"skip":null,"no_cache":""}"#,
         r#"{"scene":"short","mode":"draw","step_number":3,"nonce":12345}"#,
         r#"{"scene":"short","user_query":"can you draw the short one?"}"#,
-    ] {
-        assert!(draws(ForgivenessProfile::Guarded, text), "{text}");
-    }
+    ]);
 }
 
 #[test]
 fn a_quantity_under_any_key_is_physical() {
-    for text in [
+    none_draws(&[
         r#"{"scene":"letters","loop":5}"#,
         r#"{"scene":"letters","iterations":true}"#,
         r#"{"scene":"letters","tempo":"10 mm/s"}"#,
@@ -425,28 +433,22 @@ fn a_quantity_under_any_key_is_physical() {
         r#"{"scene":"letters","turn":90}"#,
         r#"{"scene":"letters","exclude":"B"}"#,
         r#"{"scene":"letters","except":"the first"}"#,
-    ] {
-        assert!(!draws(ForgivenessProfile::Guarded, text), "{text}");
-    }
+    ]);
 }
 
 #[test]
 fn a_dry_run_that_is_clearly_not_meant_is_no_doubt() {
-    for text in [
+    all_draw(&[
         r#"{"scene":"letters","simulate":false}"#,
         r#"{"scene":"letters","plan":false}"#,
         r#"{"scene":"letters","draft":"n"}"#,
-    ] {
-        assert!(draws(ForgivenessProfile::Guarded, text), "{text}");
-    }
-    for text in [
+    ]);
+    none_draws(&[
         r#"{"scene":"letters","ink":false}"#,
         r#"{"scene":"letters","preview_approved":false}"#,
         r#"{"scene":"letters","!dry_run":false}"#,
         r#"{"scene":"letters","bypass_preview":false}"#,
-    ] {
-        assert!(!draws(ForgivenessProfile::Guarded, text), "{text}");
-    }
+    ]);
     let policy = ReaderPolicy::new(ToolEffect::Moves, ForgivenessProfile::Guarded);
     let shape = reset().with_foreign_flags(["dry_run", "resume"]);
     let shape = shape.with_foreign(["dry_run", "preview", "resume"]);
@@ -485,7 +487,7 @@ fn a_harmless_key_does_not_hide_a_request_for_a_dry_run() {
 
 #[test]
 fn hears_a_condition_or_refusal_in_other_words() {
-    for text in [
+    none_draws(&[
         r#"{"scene":"letters","comment":"just show me the picture"}"#,
         r#"{"scene":"letters","status":"hold"}"#,
         r#"{"scene":"letters","comment":"pause first"}"#,
@@ -498,15 +500,13 @@ fn hears_a_condition_or_refusal_in_other_words() {
         r#"{"scene":"letters","comment":"espera a que te avise"}"#,
         r#"{"scene":"letters","comment":"подожди меня"}"#,
         r#"{"scene":"letters","comment":"등을 기다려"}"#,
-    ] {
-        assert!(!draws(ForgivenessProfile::Guarded, text), "{text}");
-    }
+    ]);
 }
 
 /// It asks for a part of the motion, or for one that is lighter or later.
 #[test]
 fn refuses_a_key_that_limits_the_act() {
-    for text in [
+    none_draws(&[
         r#"{"scene":"letters","max_strokes":1}"#,
         r#"{"scene":"letters","limit":1}"#,
         r#"{"scene":"letters","number_of_strokes":1}"#,
@@ -521,9 +521,7 @@ fn refuses_a_key_that_limits_the_act() {
         r#"{"scene":"letters","hover":true}"#,
         r#"{"scene":"letters","words":"hello"}"#,
         r#"{"scene":"letters","require_confirmation":true}"#,
-    ] {
-        assert!(!draws(ForgivenessProfile::Guarded, text), "{text}");
-    }
+    ]);
 }
 
 #[test]

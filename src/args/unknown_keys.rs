@@ -127,8 +127,8 @@ impl CallReader<'_> {
             return false;
         }
         let is_false = is_clear_no(node) && !node.is_empty();
-        let is_idle = self.is_foreign_flag(key) || is_dry_run_key(key);
-        if is_false && is_idle && !key.starts_with(['!', '¬']) {
+        let is_idle = || self.is_foreign_flag(key) || is_dry_run_key(key);
+        if is_false && !heuristics::is_marked(key) && is_idle() {
             let why = "no such parameter, and false as it would be without it; ignored";
             self.ignored(shown, node, "ignored_key", why);
             return false;

@@ -22,8 +22,10 @@ pub(super) struct ReaderVocabulary {
     physical: Vec<String>,
     /// The same in other languages.
     physical_abroad: WordTable,
-    /// Words of keys under which a number counts or names something of the caller's own: `step`, `user_id`.
+    /// Words of keys under which a number counts or names something of the caller's own, `step` and `user_id`; and the words
+    /// that may stand beside them.
     counters: Vec<String>,
+    counter_fillers: Vec<String>,
     /// Requests for a dry run, in a key or in text.
     pub(super) dry_run: WordTable,
     /// Whole values that ask for one.
@@ -111,6 +113,7 @@ impl ReaderVocabulary {
             physical: list("physical"),
             physical_abroad: table("physical_abroad"),
             counters: list("counters"),
+            counter_fillers: list("counter_fillers"),
             dry_run: table("dry_run"),
             dry_run_values: folded("dry_run_values"),
             dry_run_if_true: folded("dry_run_if_true"),
@@ -247,8 +250,7 @@ impl ReaderVocabulary {
 
     /// Returns whether a key has no other words than those of counters, and what counts: `step_number`, `current_step`.
     pub(super) fn counts(&self, key: &FoldedText) -> bool {
-        const COUNTING: [&str; 3] = ["number", "count", "current"];
-        is_made_of(key, &[&self.counters], &COUNTING.map(str::to_owned))
+        is_made_of(key, &[&self.counters], &self.counter_fillers)
     }
 
     /// Returns whether a number under this key counts or names something of the caller's own.

@@ -115,7 +115,7 @@ fn pictures(designs: &[NamedDesign]) -> Vec<String> {
     designs.iter().map(name).collect()
 }
 
-/// Rule of a refusal that is none of the plan's: its picture could not be written.
+/// Rule of a refusal that none of the plan's rules made, such as a picture that could not be written.
 const NOT_DONE: &str = "not_done";
 
 /// Result for one design.

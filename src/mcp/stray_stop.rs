@@ -1,7 +1,7 @@
 //! Stops in messages that are no calls: a notification, a missing or empty id, a method or a line that is only the tool's name.
 //!
 //! A message that means a stop is a call of it where it can be answered; otherwise the stop is done there and then, and the
-//! refusal of the message says so. All other messages are judged as [`inlet`] judges them.
+//! refusal of the message says so. All other messages are judged as [`message_intake`] judges them.
 
 use call::{VerifiedIdentity, called_names, called_names_in_unreadable};
 use serde_json::{Map, Value, json};
@@ -13,7 +13,7 @@ use super::service_trait::McpService;
 /// Appended to the refusal of a message in which a stop was heard.
 const HEARD: &str = "; it names a stop, so every arm of this node was told to stop";
 
-/// Judges one message as [`inlet::admit`] does, and does not lose a stop for the form of its message.
+/// Judges one message as [`message_intake::admit`] does, and does not lose a stop for the form of its message.
 /// `sender` is whose stop it then is.
 pub(super) fn admit(
     raw: &[u8],
