@@ -206,7 +206,7 @@ fn mend_one(path: &Path) -> Result<(), RecordingError> {
 
 /// Takes pictures until the recording has ended; one that cannot be taken is left out.
 fn photograph(camera: RecordedCamera, period: Duration, pictures: PictureSender) {
-    tokio::spawn(async move {
+    base::task::spawn(async move {
         let mut due = tokio::time::interval(period);
         due.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
         loop {

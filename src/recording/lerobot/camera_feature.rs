@@ -3,12 +3,11 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use jpeg_decoder::PixelFormat;
-
 use crate::error::RecordingError;
 use crate::lerobot::episode::Episode;
 use crate::lerobot::statistics::FeatureStatistics;
 use crate::recorded_job::{RecordedStill, RecordedTick};
+use vision::ImageFrame;
 
 /// A picture that was taken longer before or after a frame says nothing of it.
 const APART_NS_MAX: u64 = 1_000_000_000;
@@ -24,13 +23,6 @@ pub(crate) struct CameraFeature {
     camera: String,
     /// Height and width.
     pub(crate) size_px: [usize; 2],
-}
-
-/// A picture as its pixels.
-struct DecodedPicture {
-    size_px: [usize; 2],
-    /// Three bytes a pixel.
-    rgb: Vec<u8>,
 }
 
 /// Returns the cameras whose pictures every frame has, all of one size, and the names of the others.
@@ -56,7 +48,7 @@ pub(crate) fn cameras(
             Some(first) => features.push(CameraFeature {
                 name,
                 camera: camera.to_owned(),
-                size_px: decoded(first, out)?.size_px,
+                size_px: height_and_width(&decoded(first, out)?),
             }),
             None => left_out.push(name),
         }
@@ -110,16 +102,16 @@ impl CameraFeature {
                 continue;
             };
             let decoded = decoded(picture, out)?;
-            if decoded.size_px != self.size_px {
+            if height_and_width(&decoded) != self.size_px {
                 let why = format!(
                     "camera {} has pictures of several sizes: export those recordings apart",
                     self.camera
                 );
                 return Err(RecordingError::unusable(out, why));
             }
-            let pixels = decoded.rgb.len() / 3;
+            let pixels = decoded.rgb().len() / 3;
             let step = pixels.div_ceil(PIXELS_MAX).max(1);
-            for pixel in decoded.rgb.chunks_exact(3).step_by(step) {
+            for pixel in decoded.rgb().chunks_exact(3).step_by(step) {
                 for (channel, value) in channels.iter_mut().zip(pixel) {
                     channel.push(f64::from(*value) / 255.0);
                 }
@@ -131,10 +123,15 @@ impl CameraFeature {
     }
 }
 
-fn decoded(picture: &RecordedStill, out: &Path) -> Result<DecodedPicture, RecordingError> {
+fn height_and_width(picture: &ImageFrame) -> [usize; 2] {
+    let [width, height] = picture.size_px();
+    [height, width].map(|px| usize::try_from(px).unwrap_or(usize::MAX))
+}
+
+fn decoded(picture: &RecordedStill, out: &Path) -> Result<ImageFrame, RecordingError> {
     let read = match picture.format.as_str() {
         "png" => png_pixels(&picture.bytes),
-        _ => jpeg_pixels(&picture.bytes),
+        _ => camera::decode(&picture.bytes).ok(),
     };
     read.ok_or_else(|| {
         let why = format!("a picture of camera {} cannot be read", picture.camera);
@@ -142,34 +139,53 @@ fn decoded(picture: &RecordedStill, out: &Path) -> Result<DecodedPicture, Record
     })
 }
 
-fn png_pixels(bytes: &[u8]) -> Option<DecodedPicture> {
+fn png_pixels(bytes: &[u8]) -> Option<ImageFrame> {
     let mut reader = png::Decoder::new(std::io::Cursor::new(bytes))
         .read_info()
         .ok()?;
     let mut rgb = vec![0; reader.output_buffer_size()?];
     let info = reader.next_frame(&mut rgb).ok()?;
     rgb.truncate(info.buffer_size());
-    let is_rgb = info.color_type == png::ColorType::Rgb && info.bit_depth == png::BitDepth::Eight;
-    is_rgb.then_some(DecodedPicture {
-        size_px: [
-            usize::try_from(info.height).ok()?,
-            usize::try_from(info.width).ok()?,
-        ],
-        rgb,
-    })
+    ImageFrame::new(info.width, info.height, rgb).ok()
 }
 
-fn jpeg_pixels(bytes: &[u8]) -> Option<DecodedPicture> {
-    let mut decoder = jpeg_decoder::Decoder::new(bytes);
-    let pixels = decoder.decode().ok()?;
-    let info = decoder.info()?;
-    let rgb = match info.pixel_format {
-        PixelFormat::RGB24 => pixels,
-        PixelFormat::L8 => pixels.into_iter().flat_map(|grey| [grey; 3]).collect(),
-        _ => return None,
-    };
-    Some(DecodedPicture {
-        size_px: [usize::from(info.height), usize::from(info.width)],
-        rgb,
-    })
+#[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failing test may panic"
+)]
+mod tests {
+    use super::*;
+
+    const SHEET: &[u8] = include_bytes!("../../../tests/pictures/sheet.jpg");
+
+    /// The picture without the tables that USB cameras may leave out, all of which come before its pixels.
+    fn without_huffman_tables(jpeg: &[u8]) -> Vec<u8> {
+        let (mut kept, mut at) = (jpeg[..2].to_vec(), 2);
+        while jpeg[at + 1] != 0xda {
+            let length = usize::from(u16::from_be_bytes([jpeg[at + 2], jpeg[at + 3]]));
+            let segment = &jpeg[at..at + 2 + length];
+            kept.extend(segment.iter().filter(|_| segment[1] != 0xc4));
+            at += segment.len();
+        }
+        kept.extend_from_slice(&jpeg[at..]);
+        kept
+    }
+
+    #[test]
+    fn a_usb_cameras_picture_without_tables_can_be_exported() {
+        let of = |bytes: Vec<u8>| {
+            let picture = RecordedStill {
+                at_ns: 0,
+                camera: "top".to_owned(),
+                format: "jpeg".to_owned(),
+                bytes,
+            };
+            decoded(&picture, Path::new("out")).unwrap()
+        };
+        let bare = without_huffman_tables(SHEET);
+        assert!(bare.len() < SHEET.len());
+        assert!(of(bare) == of(SHEET.to_vec()));
+    }
 }

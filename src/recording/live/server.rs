@@ -75,7 +75,7 @@ impl LiveServer {
             return;
         };
         let session = LiveSession::new(Arc::clone(&self.topics), messages.subscribe());
-        tokio::spawn(async move {
+        base::task::spawn(async move {
             if let Err(error) = session.run(stream).await {
                 tracing::debug!("a listener of the live view left: {error}");
             }
