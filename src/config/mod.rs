@@ -10,6 +10,7 @@ mod refused_value;
 pub mod toml;
 mod tools;
 pub mod value_lines;
+mod value_reader;
 
 use std::collections::BTreeMap;
 use std::fmt;

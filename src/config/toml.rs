@@ -4,6 +4,7 @@ use std::any::TypeId;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::value_reader;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -95,7 +96,7 @@ fn of_table<T: DeserializeOwned + JsonSchema + 'static>(
         ..
     } = walk;
     let known = toml::Value::Table(table);
-    let read = match T::deserialize(known.clone()) {
+    let read = match value_reader::read::<T>(known.clone()) {
         Ok(read) => Some(read),
         // A type may take more than its schema says: only where it takes something less is the schema asked why.
         Err(error) => {
@@ -113,9 +114,9 @@ fn of_table<T: DeserializeOwned + JsonSchema + 'static>(
 /// Returns the error of a type, with the line of what it refuses.
 fn refused<T: DeserializeOwned>(text: &str, known: &toml::Value, why: &str) -> String {
     let is_refused = |rest| {
-        T::deserialize(rest)
+        value_reader::read::<T>(rest)
             .err()
-            .is_some_and(|error: toml::de::Error| error.message() == why)
+            .is_some_and(|error| error.message() == why)
     };
     let path = super::refused_value::path(known, &is_refused);
     match super::value_lines::line(text, &path) {
@@ -496,6 +497,15 @@ mod tests {
         let text = "speed = 1.0\n[[inner]]\ndepth_mm = 1.0\nsize_mm = 5\n";
         let error = read::<Outer>("a.toml", text).unwrap_err().to_string();
         let said = "expected a list, in mm, such as `size_mm = [12.5, 12.5]`";
+        assert!(error.contains(said), "{error}");
+    }
+
+    /// In which order its fields are written is nothing that a file says.
+    #[test]
+    fn a_list_is_not_taken_for_a_table() {
+        let text = "speed = 1.0\ninner = [{ depth_mm = 1.0 }, [3.0, [1.0, 2.0]]]\n";
+        let error = read::<Outer>("a.toml", text).unwrap_err().to_string();
+        let said = "line 2: invalid type: `inner[1]` is a list, expected a table";
         assert!(error.contains(said), "{error}");
     }
 
