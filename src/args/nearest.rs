@@ -8,6 +8,10 @@ const COMPARED_CHARS_MAX: usize = 64;
 /// At most twelve of `candidates`, the nearest to `received` first; those equally near keep their order.
 #[must_use]
 pub fn nearest<'a>(received: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+    ranked(received, candidates.into_iter().collect())
+}
+
+fn ranked(received: &str, candidates: Vec<&str>) -> Vec<String> {
     let received = super::name::fold(
         &received
             .chars()

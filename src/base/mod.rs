@@ -10,6 +10,7 @@ pub mod lock;
 pub mod segment_index;
 pub mod signals;
 mod system_clocks;
+pub mod task;
 pub mod terminal;
 pub mod units;
 pub mod wording;

@@ -50,7 +50,7 @@ pub(super) async fn fetch(address: &str) -> Result<Vec<u8>, CameraFailure> {
         .handshake(TokioIo::new(stream))
         .await
         .map_err(broken)?;
-    let _connection = AbortOnDropHandle::new(tokio::spawn(async move {
+    let _connection = AbortOnDropHandle::new(base::task::spawn(async move {
         if let Err(error) = connection.await {
             tracing::debug!(%error, "a connection to a camera ended");
         }

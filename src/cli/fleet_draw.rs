@@ -230,7 +230,7 @@ impl BatchRun<'_> {
         let peer = self.peers.get(handout.node).cloned();
         let arguments = self.arguments(handout.drawing);
         // A task of its own: it goes on while nodes that do not answer are waited for.
-        let handing = tokio::spawn(async move {
+        let handing = base::task::spawn(async move {
             let outcome = match (peer, arguments) {
                 (Some(peer), Some(arguments)) => fleet.hand_out(&peer, tag, arguments).await,
                 _ => HandoutOutcome::NotNow("there is no such drawing or node".to_owned()),

@@ -124,7 +124,7 @@ fn stop(door: &OperatorDoor, is_emergency: bool) {
         OperatorVerb::Stop
     };
     let door = door.clone();
-    tokio::spawn(async move {
+    base::task::spawn(async move {
         if let Err(error) = door.ask(verb).await {
             super::terminal_output::note(&format!("the node did not hear the stop: {error:#}"));
         }

@@ -14,7 +14,7 @@ use tools::Node;
 pub(super) fn escalate_second_interrupt(node: &Arc<Node>) -> anyhow::Result<()> {
     let mut interrupt = SignalListener::listen(SignalKind::Interrupt)?;
     let node = Arc::clone(node);
-    tokio::spawn(async move {
+    base::task::spawn(async move {
         interrupt.recv().await;
         interrupt.recv().await;
         node.stop_all(ActorRank::Operator, true);

@@ -4,6 +4,7 @@
 //! and must be awaited to its end, or a frame is cut. It knows nothing of plans or scenes. It
 //! writes no memory that outlives the servos' power.
 
+use std::pin::Pin;
 use std::time::Duration;
 
 use arm::{ArmModel, ServoFamily};
@@ -53,6 +54,9 @@ pub struct TorqueOffReport {
     /// Torque may still be on, and why.
     pub failed: Vec<(ServoName, DriverError)>,
 }
+
+/// What a driver does over a link, compiled in this crate and not again wherever it is awaited.
+pub type DriverFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, DriverError>> + Send + 'a>>;
 
 /// A driver for one arm.
 pub struct ArmDriver(DriverKind);
@@ -104,8 +108,8 @@ impl ArmDriver {
     /// # Errors
     /// The first servo that is missing, is set up otherwise than this arm needs, or cannot be
     /// believed.
-    pub async fn attach(&mut self, link: &mut dyn ByteLink) -> Result<AttachReport, DriverError> {
-        each!(&mut self.0, driver => driver.attach(link).await)
+    pub fn attach<'a>(&'a mut self, link: &'a mut dyn ByteLink) -> DriverFuture<'a, AttachReport> {
+        each!(&mut self.0, driver => Box::pin(driver.attach(link)))
     }
 
     /// Switches torque on where every servo stands: the goal becomes the present position and is
@@ -114,11 +118,11 @@ impl ArmDriver {
     /// # Errors
     /// When a servo does not take what is written or reports a fault; those that were limp before
     /// are then limp again.
-    pub async fn energise(
-        &mut self,
-        link: &mut dyn ByteLink,
-    ) -> Result<ArmMeasurement, DriverError> {
-        each!(&mut self.0, driver => driver.energise(link).await)
+    pub fn energise<'a>(
+        &'a mut self,
+        link: &'a mut dyn ByteLink,
+    ) -> DriverFuture<'a, ArmMeasurement> {
+        each!(&mut self.0, driver => Box::pin(driver.energise(link)))
     }
 
     /// Limits how hard every servo may push in the motion that follows, which is read back, and reads

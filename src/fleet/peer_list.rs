@@ -139,7 +139,7 @@ impl Fleet {
             return;
         }
         let (fleet, peer, seen) = (Arc::clone(self), peer.clone(), Arc::clone(seen));
-        tokio::spawn(async move {
+        base::task::spawn(async move {
             // Whatever becomes of the question, it is over when this goes.
             let mut asked = OpenQuestion {
                 seen,

@@ -8,13 +8,15 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use rmcp::model::{
     CallToolResult, ClientCapabilities, ClientConfig, ClientRequest, ContentBlock, CustomRequest,
     Implementation, ProgressNotificationParam, ProgressToken, ServerResult, Tool,
 };
 use rmcp::service::{
-    NotificationContext, PeerRequestOptions, RequestHandle, RunningService, ServiceError,
-    ServiceExt,
+    ClientInitializeError, NotificationContext, PeerRequestOptions, RequestHandle, RunningService,
+    ServiceError, ServiceExt,
 };
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
@@ -30,6 +32,7 @@ use super::http_client::{HttpClient, host_and_port};
 use super::message_intake::never_repair;
 use super::progress::{CallProgress, ProgressSender};
 use super::service_trait::{CallWatch, McpService, ToolCard};
+use super::stdio::{BoxedInput, BoxedOutput};
 use super::{lossy_json, stdio};
 
 /// Longest wait for another node to open the protocol.
@@ -98,10 +101,13 @@ pub fn arguments_from_text(text: &str) -> ReceivedArguments {
     }
 }
 
+/// The protocol library's half of a connection.
+type ClientService = RunningService<RoleClient, ProgressListener>;
+
 /// An open connection to one server. Calls may run side by side.
 #[derive(Debug)]
 pub struct McpClient {
-    service: RunningService<RoleClient, ProgressListener>,
+    service: ClientService,
     listener: ProgressListener,
     /// Set when a server in this process may end.
     end: CancellationToken,
@@ -128,23 +134,39 @@ pub async fn connect_as(url: &str, token: Option<String>) -> Result<McpClient, C
         Some(token) => config.auth_header(token),
         None => config,
     };
-    let transport = StreamableHttpClientTransport::with_client(HttpClient, config);
     let listener = ProgressListener::default();
-    let opening = listener.clone().serve(transport);
-    let at = || url.to_owned();
-    match tokio::time::timeout(CONNECT_MAX, opening).await {
+    let opening = serve_http(&listener, config);
+    let client = opened(listener, opening, url, CONNECT_MAX).await?;
+    Ok(McpClient {
+        server: url.parse().ok().as_ref().and_then(host_and_port),
+        ..client
+    })
+}
+
+/// Boxed, so that it is compiled here once and not wherever it is awaited.
+fn serve_http(listener: &ProgressListener, config: StreamableHttpClientTransportConfig) -> Opening {
+    let transport = StreamableHttpClientTransport::with_client(HttpClient, config);
+    listener.clone().serve(transport).boxed()
+}
+
+/// Waits until the protocol is open; errors call the server `at`.
+async fn opened(
+    listener: ProgressListener,
+    opening: Opening,
+    at: &str,
+    limit: Duration,
+) -> Result<McpClient, ClientError> {
+    let at = at.to_owned();
+    match tokio::time::timeout(limit, opening).await {
         Err(_) => Err(ClientError::Silent {
-            at: at(),
-            limit_s: CONNECT_MAX.as_secs(),
+            at,
+            limit_s: limit.as_secs(),
         }),
         Ok(Err(error)) => Err(ClientError::Unreachable {
-            at: at(),
+            at,
             why: root_cause(&error),
         }),
-        Ok(Ok(service)) => Ok(McpClient {
-            server: url.parse().ok().as_ref().and_then(host_and_port),
-            ..McpClient::new(service, listener)
-        }),
+        Ok(Ok(service)) => Ok(McpClient::new(service, listener)),
     }
 }
 
@@ -190,18 +212,15 @@ where
     W: AsyncWrite + Send + Unpin + 'static,
 {
     let listener = ProgressListener::default();
-    let at = at.to_owned();
-    match tokio::time::timeout(limit, listener.clone().serve((input, output))).await {
-        Err(_) => Err(ClientError::Silent {
-            at,
-            limit_s: limit.as_secs(),
-        }),
-        Ok(Err(error)) => Err(ClientError::Unreachable {
-            at,
-            why: root_cause(&error),
-        }),
-        Ok(Ok(service)) => Ok(McpClient::new(service, listener)),
-    }
+    let opening = serve_streams(&listener, Box::new(input), Box::new(output));
+    opened(listener, opening, at, limit).await
+}
+
+type Opening = BoxFuture<'static, Result<ClientService, ClientInitializeError>>;
+
+/// Boxed, so that it is compiled here once and not wherever it is awaited.
+fn serve_streams(listener: &ProgressListener, input: BoxedInput, output: BoxedOutput) -> Opening {
+    listener.clone().serve((input, output)).boxed()
 }
 
 /// Connects client and server in this process, through the same protocol as any other caller.
@@ -212,25 +231,18 @@ pub async fn in_process(desk: Arc<dyn McpService>) -> Result<McpClient, ClientEr
     let (ours, theirs) = tokio::io::duplex(PIPE_BYTES);
     let end = CancellationToken::new();
     let stop = end.clone();
-    tokio::spawn(async move {
+    let serving = async move {
         let ends = tokio::io::split(theirs);
         let served =
             stdio::serve_on(desk, EntryPoint::InProcess, never_repair, ends, || (), stop).await;
         if let Err(error) = served {
             tracing::warn!(%error, "the server in this process ended");
         }
-    });
-    let listener = ProgressListener::default();
-    match listener.clone().serve(ours).await {
-        Ok(service) => Ok(McpClient {
-            end,
-            ..McpClient::new(service, listener)
-        }),
-        Err(error) => Err(ClientError::Unreachable {
-            at: "this process".to_owned(),
-            why: root_cause(&error),
-        }),
-    }
+    };
+    tokio::spawn(serving.boxed());
+    let (input, output) = tokio::io::split(ours);
+    let client = connect_streams_within(input, output, "this process", Duration::MAX).await?;
+    Ok(McpClient { end, ..client })
 }
 
 /// The cause that a person can act on stands last in the chain.

@@ -14,6 +14,7 @@ use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{any, get, post as posted};
 use call::{EntryPoint, Refusal, VerifiedIdentity};
+use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use http::header::{
     ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, ORIGIN, RETRY_AFTER, WWW_AUTHENTICATE,
@@ -186,16 +187,16 @@ impl BoundListener {
     ///
     /// # Errors
     /// The socket failed.
-    pub async fn serve(
+    pub fn serve(
         self,
         desk: Arc<dyn McpService>,
         config: HttpConfig,
         repair: MessageRepair,
         stop: CancellationToken,
-    ) -> Result<(), HttpError> {
+    ) -> BoxFuture<'static, Result<(), HttpError>> {
         let handler = McpHandler::new(Arc::clone(&desk), EntryPoint::Http);
         self.serve_all(handler, Some(desk), config, repair, stop)
-            .await
+            .boxed()
     }
 
     /// The same for any handler of the protocol library, of which each connection gets a clone.
@@ -724,7 +725,7 @@ async fn read_body(headers: &HeaderMap, body: Body, bytes_max: usize) -> Result<
     if body.size_hint().lower() > most {
         // Who waits for leave to send it gets none.
         if !headers.contains_key(EXPECT) {
-            tokio::spawn(discard(body));
+            tokio::spawn(discard(body).boxed());
         }
         return Err(too_long(bytes_max));
     }

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use futures::StreamExt;
 use futures::stream::BoxStream;
+use futures::{FutureExt as _, StreamExt};
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST};
 use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body_util::{BodyExt, Full, Limited};
@@ -144,11 +144,12 @@ pub(super) async fn send(
     let stream = open(host, secure.as_deref()).await?;
     let (mut sender, connection) =
         hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
-    tokio::spawn(async move {
+    let served = async move {
         if let Err(error) = connection.await {
             tracing::debug!(%error, "a connection to another node ended");
         }
-    });
+    };
+    tokio::spawn(served.boxed());
     Ok(sender.send_request(request).await?)
 }
 

@@ -100,7 +100,7 @@ impl McpHandler {
                 let (sender, news) = ProgressSender::pair();
                 let finish = CancellationToken::new();
                 let pump = progress::pump(news, context.peer.clone(), token, finish.clone());
-                (Some(sender), Some((tokio::spawn(pump), finish)))
+                (Some(sender), Some((tokio::spawn(pump.boxed()), finish)))
             }
         };
         let call = ToolCall {
@@ -451,7 +451,7 @@ impl ServerHandler for McpHandler {
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
         if self.desk.offers().changes {
-            tokio::spawn(self.clone().forward_changes(context.peer));
+            tokio::spawn(self.clone().forward_changes(context.peer).boxed());
         }
     }
 

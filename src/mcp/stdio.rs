@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use call::EntryPoint;
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use rmcp::RoleServer;
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::service::{ServerInitializeError, ServiceExt};
@@ -97,11 +99,53 @@ where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
+    let streams = StdioStreams {
+        input: Box::new(input),
+        output: Box::new(output),
+        ended: Box::new(ended),
+    };
+    serve_streams(desk, via, repair, streams, stop).await
+}
+
+pub(super) type BoxedInput = Box<dyn AsyncRead + Send + Unpin>;
+
+pub(super) type BoxedOutput = Box<dyn AsyncWrite + Send + Unpin>;
+
+/// A pair of streams of any kind.
+struct StdioStreams {
+    input: BoxedInput,
+    output: BoxedOutput,
+    ended: Box<dyn FnOnce() + Send>,
+}
+
+/// Boxed, so that it is compiled here once and not wherever it is awaited.
+fn serve_streams(
+    desk: Arc<dyn McpService>,
+    via: EntryPoint,
+    repair: MessageRepair,
+    streams: StdioStreams,
+    stop: CancellationToken,
+) -> BoxFuture<'static, Result<(), StdioError>> {
+    run_streams(desk, via, repair, streams, stop).boxed()
+}
+
+async fn run_streams(
+    desk: Arc<dyn McpService>,
+    via: EntryPoint,
+    repair: MessageRepair,
+    streams: StdioStreams,
+    stop: CancellationToken,
+) -> Result<(), StdioError> {
+    let StdioStreams {
+        input,
+        output,
+        ended,
+    } = streams;
     let gone = CancellationToken::new();
     let output = Arc::new(Mutex::new(output));
     let (forward, inbound) = mpsc::channel(WAITING_MAX);
     let (replies, answers) = mpsc::channel(REPLIES_MAX);
-    let writing = tokio::spawn(write_replies(answers, output.clone()));
+    let writing = tokio::spawn(write_replies(answers, output.clone()).boxed());
     let waiting_bytes = Arc::new(AtomicUsize::new(0));
     let has_wide_ids = Arc::new(AtomicBool::new(false));
     let reader = StdioReader {
@@ -115,11 +159,12 @@ where
         opened: false,
     };
     let end = gone.clone();
-    let reading = tokio::spawn(async move {
+    let reading = async move {
         reader.run(input).await;
         ended();
         end.cancel();
-    });
+    };
+    let reading = tokio::spawn(reading.boxed());
     let handler = McpHandler::new(desk, via).ending_with(gone);
     let lines = StdioTransport {
         inbound,
@@ -134,14 +179,11 @@ where
     served
 }
 
-async fn run<W>(
+async fn run(
     handler: McpHandler,
-    lines: StdioTransport<W>,
+    lines: StdioTransport,
     stop: CancellationToken,
-) -> Result<(), StdioError>
-where
-    W: AsyncWrite + Send + Unpin + 'static,
-{
+) -> Result<(), StdioError> {
     match handler.serve_with_ct(lines, stop).await {
         Ok(service) => service
             .waiting()
@@ -172,7 +214,7 @@ struct StdioReader {
 
 impl StdioReader {
     /// Reads until input has ended or no client listens any more.
-    async fn run(mut self, input: impl AsyncRead + Unpin) {
+    async fn run(mut self, input: BoxedInput) {
         let mut input = BufReader::new(input);
         let mut line = Vec::new();
         loop {
@@ -289,10 +331,7 @@ impl StdioReader {
     }
 }
 
-async fn write_replies<W>(mut replies: mpsc::Receiver<Vec<u8>>, output: Arc<Mutex<W>>)
-where
-    W: AsyncWrite + Send + Unpin,
-{
+async fn write_replies(mut replies: mpsc::Receiver<Vec<u8>>, output: Arc<Mutex<BoxedOutput>>) {
     while let Some(line) = replies.recv().await {
         if write_line(&output, &line).await.is_err() {
             return;
@@ -347,7 +386,7 @@ enum ReadLine {
     End,
 }
 
-async fn next_line(input: &mut BufReader<impl AsyncRead + Unpin>, line: &mut Vec<u8>) -> ReadLine {
+async fn next_line(input: &mut BufReader<BoxedInput>, line: &mut Vec<u8>) -> ReadLine {
     line.clear();
     let mut too_long = false;
     loop {
@@ -391,14 +430,14 @@ fn keep_ends(line: &mut Vec<u8>) {
 }
 
 /// The protocol library's view of the two streams.
-struct StdioTransport<W> {
+struct StdioTransport {
     inbound: mpsc::Receiver<(usize, ClientJsonRpcMessage)>,
     waiting_bytes: Arc<AtomicUsize>,
     has_wide_ids: Arc<AtomicBool>,
-    output: Arc<Mutex<W>>,
+    output: Arc<Mutex<BoxedOutput>>,
 }
 
-impl<W: AsyncWrite + Send + Unpin + 'static> Transport<RoleServer> for StdioTransport<W> {
+impl Transport<RoleServer> for StdioTransport {
     type Error = io::Error;
 
     fn send(
@@ -429,7 +468,7 @@ impl<W: AsyncWrite + Send + Unpin + 'static> Transport<RoleServer> for StdioTran
     }
 }
 
-async fn write_line<W: AsyncWrite + Unpin>(output: &Mutex<W>, line: &[u8]) -> io::Result<()> {
+async fn write_line(output: &Mutex<BoxedOutput>, line: &[u8]) -> io::Result<()> {
     let mut output = output.lock().await;
     output.write_all(line).await?;
     output.flush().await

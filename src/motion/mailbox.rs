@@ -104,7 +104,7 @@ mod tests {
         bell.ring();
         bell.wait().await;
         let ringer = std::sync::Arc::clone(&bell);
-        let rings = tokio::spawn(async move { ringer.ring() });
+        let rings = base::task::spawn(async move { ringer.ring() });
         bell.wait().await;
         rings.await.unwrap();
     }

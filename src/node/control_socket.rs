@@ -119,7 +119,7 @@ pub async fn serve(door: &ControlListener, node: &Arc<Node>) -> io::Result<()> {
     loop {
         let (stream, _) = door.listener.accept().await?;
         let node = Arc::clone(node);
-        tokio::spawn(async move {
+        base::task::spawn(async move {
             if let Err(error) = one(stream, node).await {
                 tracing::warn!("control socket: {error:#}");
             }

@@ -146,7 +146,7 @@ pub(crate) fn run_verb(
     let watch = JogGuard(jogs.then(|| Arc::clone(node)));
     let node = Arc::clone(node);
     // Whoever hangs up undoes nothing else: what was begun is done and noted.
-    let done = tokio::spawn(async move {
+    let done = base::task::spawn(async move {
         let told = match verb {
             Ok(verb) => verb_dispatch::run_for_operator(&node, &caller, verb).await,
             Err(why) => VerbReply::failed(why),

@@ -38,7 +38,7 @@ pub(crate) fn watch(node: &Arc<Node>) -> broadcast::Sender<ListChange> {
         here: node.all_names(),
         jobs: node.jobs(),
     };
-    tokio::spawn(watch_loop(Arc::downgrade(node), changes.clone(), watched));
+    base::task::spawn(watch_loop(Arc::downgrade(node), changes.clone(), watched));
     changes
 }
 

@@ -53,8 +53,8 @@ pub(super) fn watch(node: &Arc<Node>) {
         return;
     }
     let (send, receive) = mpsc::channel(WAITING_MAX);
-    tokio::spawn(deliver(entry, receive));
-    tokio::spawn(look(Arc::downgrade(node), send));
+    base::task::spawn(deliver(entry, receive));
+    base::task::spawn(look(Arc::downgrade(node), send));
 }
 
 async fn look(node: Weak<Node>, send: mpsc::Sender<SentNotice>) {

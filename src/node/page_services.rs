@@ -100,10 +100,9 @@ impl PageServices for NodePageServices {
         };
         let node = Arc::clone(&self.node);
         // However soon the page is closed, the stop is noted with its outcome.
-        let stopping =
-            tokio::spawn(
-                async move { verb_dispatch::run_for_operator(&node, &caller, verb).await },
-            );
+        let stopping = base::task::spawn(async move {
+            verb_dispatch::run_for_operator(&node, &caller, verb).await
+        });
         Box::pin(async move {
             match stopping.await {
                 Ok(told) => StopAnswer {

@@ -463,7 +463,8 @@ pub mod tests {
                 let fault = "an obstacle held a joint".to_owned();
                 seat.permits().latch(StopLatch::Fault(fault));
             }
-            let minding = tokio::spawn(park_when_hot(Arc::clone(&house.node), Arc::clone(seat)));
+            let minding =
+                base::task::spawn(park_when_hot(Arc::clone(&house.node), Arc::clone(seat)));
             for id in 1..=6 {
                 let temperature_c = 69.0;
                 sim.break_it(SimulatedFault::Heat { id, temperature_c });

@@ -91,7 +91,7 @@ pub fn hear(watch: RemoteCallWatch) -> (CallWatch, tokio::task::JoinHandle<()>) 
         cancelled: watch.cancelled,
         progress: watch.progress.is_some().then_some(sender),
     };
-    let hearing = tokio::spawn(async move {
+    let hearing = base::task::spawn(async move {
         let Some(progress) = watch.progress else {
             return;
         };
@@ -195,7 +195,7 @@ async fn start_program(command: &str) -> Result<RemoteConnection, Refusal> {
     let child = spawned(&server, &program, Stdio::piped());
     let mut child = child?;
     let errors = child.stderr.take();
-    let last = tokio::spawn(last_line(errors));
+    let last = base::task::spawn(last_line(errors));
     match opened(child, &server, &program).await {
         Ok(open) => Ok(open),
         // Its end closes its standard error, unless a program that it has started keeps that open.

@@ -109,7 +109,7 @@ async fn until_told(
         open::enable(&node, &serve.enable)?;
     }
     node.note_start();
-    tokio::spawn(ConfigWatcher::since_last(&node, args).watch());
+    base::task::spawn(ConfigWatcher::since_last(&node, args).watch());
     notices::watch(&node);
     warn_of_test_clocks();
     let door = match sockets.control.take() {
@@ -122,7 +122,7 @@ async fn until_told(
     match heard {
         Ok(heard) => {
             let (node, parking) = (Arc::clone(&node), Arc::clone(&parking));
-            tokio::spawn(heard.act(node, stop.clone(), parking));
+            base::task::spawn(heard.act(node, stop.clone(), parking));
         }
         Err(error) => {
             tracing::error!(
@@ -131,7 +131,7 @@ async fn until_told(
         }
     }
     for seat in &node.seats {
-        tokio::spawn(parking::park_when_hot(Arc::clone(&node), Arc::clone(seat)));
+        base::task::spawn(parking::park_when_hot(Arc::clone(&node), Arc::clone(seat)));
     }
     systemd::watchdog(&node);
     match (&door, serve.http) {
@@ -399,7 +399,7 @@ async fn park_all(node: &Arc<Node>, leaves: &ShutdownRequests) -> ExitStatus {
         .map(|(seat, leave)| {
             (
                 seat,
-                tokio::spawn(parked(Arc::clone(node), Arc::clone(seat), leave.clone())),
+                base::task::spawn(parked(Arc::clone(node), Arc::clone(seat), leave.clone())),
             )
         })
         .collect();

@@ -64,7 +64,7 @@ pub fn status(node: &Arc<Node>) {
         return;
     }
     let node = Arc::clone(node);
-    tokio::spawn(async move {
+    base::task::spawn(async move {
         let mut told = String::new();
         loop {
             let words = status_text(&node);

@@ -12,6 +12,8 @@ use super::{
 };
 use args::ReceivedArguments;
 use base::wording::duration;
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use permit::ActorRank;
 use serde_json::{Value, json};
 use tools::{AwaitedPen, DrawingAssent, DrawingOrder, Node, RemoteCallWatch, Reply, ToolRequest};
@@ -35,12 +37,13 @@ pub async fn run_for_operator(node: &Arc<Node>, caller: &str, verb: OperatorVerb
     }
     tracing::info!(caller, ?verb, "operator");
     let words = format!("{caller}: {verb:?}");
-    let told = if verb.stops() {
+    let stops = verb.stops();
+    let acting = acting(Arc::clone(node), verb);
+    let told = if stops {
         // Here and now: the others may read a scene, or wait for an arm.
-        act(node, verb).await
+        acting.await
     } else {
-        let here = Arc::clone(node);
-        let working = worker_pool::spawn(async move { act(&here, verb).await });
+        let working = worker_pool::spawn(acting);
         let broke = |_| VerbReply::failed("the node broke while it did this; its log says why");
         working.await.unwrap_or_else(broke)
     };
@@ -49,7 +52,13 @@ pub async fn run_for_operator(node: &Arc<Node>, caller: &str, verb: OperatorVerb
     told
 }
 
-async fn act(node: &Arc<Node>, verb: OperatorVerb) -> VerbReply {
+/// Boxed, so that it is compiled here once and not wherever it is awaited.
+fn acting(node: Arc<Node>, verb: OperatorVerb) -> BoxFuture<'static, VerbReply> {
+    act(node, verb).boxed()
+}
+
+async fn act(node: Arc<Node>, verb: OperatorVerb) -> VerbReply {
+    let node = &node;
     let moves = verb.moves();
     // An arm whose torque goes drops, which is a motion too.
     let drops = matches!(verb, OperatorVerb::TorqueOff) && node.file.read_only;

@@ -13,13 +13,12 @@ const THREADS: usize = 2;
 static WORK: OnceLock<Option<Runtime>> = OnceLock::new();
 
 /// Does `work` there; here, where the system gives no threads.
-pub(crate) fn spawn<F>(work: F) -> JoinHandle<F::Output>
-where
-    F: Future<Output: Send> + Send + 'static,
-{
+pub(crate) fn spawn<T: Send + 'static>(
+    work: impl Future<Output = T> + Send + 'static,
+) -> JoinHandle<T> {
     match WORK.get_or_init(threads) {
-        Some(runtime) => runtime.spawn(work),
-        None => tokio::spawn(work),
+        Some(runtime) => base::task::spawn_on(runtime.handle(), work),
+        None => base::task::spawn(work),
     }
 }
 

@@ -66,7 +66,7 @@ impl LiveFeed {
             wake: Arc::default(),
             stop,
         };
-        tokio::spawn(publish(Arc::clone(node), feed.clone()));
+        base::task::spawn(publish(Arc::clone(node), feed.clone()));
         feed
     }
 

@@ -105,7 +105,7 @@ impl Node {
         for seat in &self.seats {
             let (node, seat) = (Arc::downgrade(self), Arc::clone(seat));
             let mut snapshots = seat.motion.watch();
-            tokio::spawn(async move {
+            base::task::spawn(async move {
                 let mut seen = 0;
                 while let Ok(snapshot) = snapshots.wait_for(|now| now.stops_done > seen).await {
                     seen = snapshot.stops_done;

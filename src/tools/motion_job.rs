@@ -1,10 +1,11 @@
 //! Life of a motion job: the job, a plan on its own thread, a proof, a run, an end.
 
-use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
@@ -414,6 +415,18 @@ where
     W: FnOnce(JobContext) -> F + Send + 'static,
     F: Future<Output = Result<Reply, JobError>> + Send + 'static,
 {
+    start_boxed(node, seat, call, Box::new(move |job| work(job).boxed()))
+}
+
+/// What a job does, compiled apart from how it is begun and ended.
+type JobWork = Box<dyn FnOnce(JobContext) -> BoxFuture<'static, Result<Reply, JobError>> + Send>;
+
+fn start_boxed(
+    node: &Arc<Node>,
+    seat: &Arc<AttachedArm>,
+    call: MotionJobRequest,
+    work: JobWork,
+) -> StartedJob {
     let MotionJobRequest {
         tool,
         scene,
@@ -460,7 +473,7 @@ where
                 };
                 run_job(errand, work).await;
             };
-            tokio::spawn(carried.in_current_span());
+            base::task::spawn(carried.in_current_span());
             job
         }
     };
@@ -476,15 +489,11 @@ fn not_begun(seat: &AttachedArm, job: &ArmJob, why: &str) {
     job.end("refused", reply, seat.motion.clock().now());
 }
 
-async fn run_job<W, F>(errand: JobContext, work: W)
-where
-    W: FnOnce(JobContext) -> F + Send,
-    F: Future<Output = Result<Reply, JobError>> + Send + 'static,
-{
+async fn run_job(errand: JobContext, work: JobWork) {
     let (seat, job) = (Arc::clone(&errand.seat), Arc::clone(&errand.job));
     let (node, entry) = (Arc::clone(&errand.node), Arc::clone(&errand.entry));
     job.update(|card| card.state = "planning");
-    let work = tokio::spawn(work(errand).in_current_span());
+    let work = base::task::spawn(work(errand).in_current_span());
     let (state, reply) = match work.await {
         Ok(Ok(reply)) => ("reached", reply),
         Ok(Err(trouble)) => trouble.reply(),

@@ -215,7 +215,7 @@ async fn sequence(order: &ToolContext<'_>, tool: &ToolDefinition, steps: &[Decla
                 who: order.who,
                 course: Arc::clone(&course),
             };
-            tokio::spawn(run.execute());
+            base::task::spawn(run.execute());
             course
         }
     };
@@ -307,7 +307,7 @@ struct SequenceRunner {
 impl SequenceRunner {
     async fn execute(self) {
         let (node, course) = (Arc::clone(&self.node), Arc::clone(&self.course));
-        let reply = match tokio::spawn(self.run()).await {
+        let reply = match base::task::spawn(self.run()).await {
             Ok(reply) => reply,
             Err(_) => {
                 // Whatever failed, no arm must go on alone.

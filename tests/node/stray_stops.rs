@@ -16,7 +16,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use support::{Bench, PATIENCE, Running, Served, lines};
+use support::{Bench, PATIENCE, Running, Served, begun, lines};
 
 /// A drawing that takes most of a minute, of a node that answers before it is done.
 fn bench() -> (Bench, String) {
@@ -49,7 +49,7 @@ impl Web<'_> {
     }
 
     fn draw(&self) {
-        let begun = self.call("stroke", &json!({"scene": "long", "again": true}));
+        let begun = begun(|| self.call("stroke", &json!({"scene": "long", "again": true})));
         assert_eq!(begun["success"], true, "{begun:#}");
         self.until("moving");
     }
@@ -329,7 +329,7 @@ impl Pipe {
 
     /// Begins the long drawing.
     fn draw(&mut self) {
-        let begun = self.call("stroke", &json!({"scene": "long", "again": true}));
+        let begun = begun(|| self.call("stroke", &json!({"scene": "long", "again": true})));
         assert_eq!(begun["success"], true, "{begun:#}");
         self.until("moving");
     }

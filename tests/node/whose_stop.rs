@@ -13,7 +13,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use support::{Bench, PATIENCE, Served, scene};
+use support::{Bench, PATIENCE, Served, begun, scene};
 
 struct Guarded {
     served: Served,
@@ -92,7 +92,7 @@ impl Guarded {
     }
 
     fn draw(&self) {
-        let begun = self.call("stroke", &json!({"scene": "long", "again": true}));
+        let begun = begun(|| self.call("stroke", &json!({"scene": "long", "again": true})));
         assert_eq!(begun["success"], true, "{begun:#}");
         self.until("moving", |sensed| sensed["state"] == "moving");
     }

@@ -24,7 +24,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-pub(crate) use starvation::unless_starved;
+pub(crate) use starvation::{begun, unless_starved};
 
 /// No step of any test takes longer.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);

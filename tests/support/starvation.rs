@@ -7,6 +7,8 @@ use std::process::Command;
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
+
 /// Number of attempts at a test that begins anew.
 const ATTEMPTS: u32 = 15;
 
@@ -38,6 +40,20 @@ pub(crate) fn unless_starved(test: impl Fn() + Copy + UnwindSafe) {
             "attempt {attempt}: programs waited for a processor for {share:.2?} of the time; once more"
         );
     }
+}
+
+/// Asks for a motion, again while the arm was not read in time for it to begin: nothing has moved then.
+pub(crate) fn begun(mut ask: impl FnMut() -> Value) -> Value {
+    let mut answer = ask();
+    for _ in 1..ATTEMPTS {
+        let why = answer.pointer("/refusals/0/why").and_then(Value::as_str);
+        if !why.is_some_and(|why| why.contains("has not answered")) {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(300));
+        answer = ask();
+    }
+    answer
 }
 
 /// Returns the time in which a program of this machine waited for a processor, since it was started.

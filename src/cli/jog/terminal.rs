@@ -108,7 +108,7 @@ async fn perform(
         JogAction::Step(step) => {
             let (at, scene) = (args.at.clone(), args.scene.clone());
             let verb = OperatorVerb::Jog { scene, step };
-            *under_way = Some(tokio::spawn(async move {
+            *under_way = Some(base::task::spawn(async move {
                 operator_client::ask(&at, &verb).await
             }));
         }

@@ -1,0 +1,22 @@
+//! Tasks of the asynchronous runtime.
+
+use std::pin::Pin;
+
+use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
+
+/// Runs `future` as a task of its own, as [`tokio::spawn`] does, and panics where that does.
+///
+/// It is boxed: the runtime's part of a task is compiled once for each output, not once for each future.
+pub fn spawn<T: Send + 'static>(future: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
+    spawn_on(&Handle::current(), future)
+}
+
+/// As [`spawn`], as a task of `runtime`.
+pub fn spawn_on<T: Send + 'static>(
+    runtime: &Handle,
+    future: impl Future<Output = T> + Send + 'static,
+) -> JoinHandle<T> {
+    let boxed: Pin<Box<dyn Future<Output = T> + Send>> = Box::pin(future);
+    runtime.spawn(boxed)
+}
