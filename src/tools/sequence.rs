@@ -367,6 +367,10 @@ impl SequenceRunner {
             ..RemoteCallWatch::unobserved()
         };
         let reply = Arc::clone(&self.node).call(request, watch).await;
+        // A job that a refusal or a look at the arm names is another caller's.
+        if reply.is_error || step.stands_still(&self.given) {
+            return reply;
+        }
         self.outlasting(&reply).await.unwrap_or(reply)
     }
 

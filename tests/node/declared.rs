@@ -669,14 +669,39 @@ async fn a_stop_ends_a_sequence_and_what_is_left_is_not_begun() {
     );
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_step_that_a_busy_arm_refused_does_not_take_the_others_job_for_its_own() {
+    let bench = bench(TOOLS);
+    let args = with(&bench, &[]);
+    let served = bench.serve(&args.iter().map(String::as_str).collect::<Vec<_>>());
+    let client = client::connect(&served.url).await.unwrap();
+    let scene = |name: &str| ReceivedArguments::Value(json!({ "scene": name }));
+    let (drawn, refused) = tokio::join!(client.call("stroke", scene("short"), nobody()), async {
+        moving(&client).await;
+        let refused = client.call("look_and_draw", scene("default"), nobody());
+        refused.await.unwrap()
+    });
+    assert!(!drawn.as_ref().unwrap().is_error, "{drawn:?}");
+    assert!(
+        refused.is_error && refused.text.starts_with("step 2 of 3 (stroke) failed"),
+        "{}",
+        refused.text
+    );
+    assert_eq!(refused.structured["code"], "busy", "{}", refused.text);
+}
+
 async fn moving(client: &client::McpClient) {
+    until(client, "moving").await;
+}
+
+async fn until(client: &client::McpClient, state: &str) {
     let began = std::time::Instant::now();
     loop {
         let sensed = client
             .call("sense", ReceivedArguments::Absent, nobody())
             .await
             .unwrap();
-        if sensed.structured["state"] == "moving" {
+        if sensed.structured["state"] == state {
             return;
         }
         assert!(
@@ -737,7 +762,9 @@ async fn a_long_sequence_goes_on_after_its_answer_and_is_not_done_twice() {
         .await
         .unwrap();
     assert!(!stroke.is_error, "{}", stroke.text);
-    assert!(call().await.text.ends_with("and goes on"));
+    until(&client, "holding").await;
+    let anew = call().await;
+    assert!(anew.text.ends_with("and goes on"), "{}", anew.text);
 }
 
 #[test]
