@@ -78,7 +78,7 @@ pub enum ServoFamily {
 }
 
 /// A place and an orientation, relative to the frame before it.
-#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FrameFile {
     /// Metres along x, y and z.
@@ -88,7 +88,7 @@ pub struct FrameFile {
 }
 
 /// One joint as the file describes it.
-#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JointFile {
     /// The joint's name.
@@ -155,7 +155,7 @@ const fn ticks_per_turn_default() -> u32 {
 }
 
 /// A capsule of the body as the file describes it.
-#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CapsuleFile {
     /// Its name, for messages and for `may_touch`.
@@ -299,13 +299,16 @@ impl ArmModel {
         })
     }
 
-    /// Returns whether it counts and ends as another one of the same name does: the same servos with
-    /// the same zeros, and the same limits.
+    /// Returns whether it moves as another one of the same name does: the same servos, zeros, limits, links and body.
     #[must_use]
-    pub fn counts_like(&self, other: &Self) -> bool {
-        self.servos().eq(other.servos())
-            && self.limits.lower_rad == other.limits.lower_rad
-            && self.limits.upper_rad == other.limits.upper_rad
+    pub fn has_same_mechanics(&self, other: &Self) -> bool {
+        let (ours, theirs) = (&self.file, &other.file);
+        ours.family == theirs.family
+            && ours.joints == theirs.joints
+            && ours.held == theirs.held
+            && ours.tool_mount == theirs.tool_mount
+            && ours.capsules == theirs.capsules
+            && ours.may_touch == theirs.may_touch
     }
 
     /// Returns the number of joints.

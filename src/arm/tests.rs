@@ -429,3 +429,28 @@ fn refuses_names_that_a_terminal_would_obey() {
         }
     }
 }
+
+/// A node refuses to move by a file that describes other mechanics than those that it attached its arm with.
+#[test]
+fn other_zeros_limits_links_and_bodies_are_other_mechanics() {
+    let text = include_str!("../../scenes/arms/so101.toml");
+    let known = arm(text);
+    assert!(arm(text).has_same_mechanics(&known));
+    for (theirs, ours) in [
+        ("zero_tick = 2048", "zero_tick = 2098"),
+        ("upper_rad = 1.91986", "upper_rad = 1.95"),
+        ("velocity_max_rad_s = 3.0", "velocity_max_rad_s = 4.0"),
+        (
+            "acceleration_max_rad_s2 = 15.0",
+            "acceleration_max_rad_s2 = 16.0",
+        ),
+        ("origin_m = [0.0207909", "origin_m = [0.03"),
+        ("radius_m = 0.0", "radius_m = 0.00"),
+    ] {
+        assert!(text.contains(theirs), "{theirs}");
+        let other = arm(&text.replacen(theirs, ours, 1));
+        assert!(!other.has_same_mechanics(&known), "{ours}");
+    }
+    let about = text.replacen("about = \"", "about = \"Another word: ", 1);
+    assert!(arm(&about).has_same_mechanics(&known));
+}

@@ -73,7 +73,7 @@ impl ArmThread {
         if self.job.is_some() {
             return Err(MotionError::Busy);
         }
-        if !proof.scene().arm.counts_like(&self.own.arm) {
+        if !proof.scene().arm.has_same_mechanics(&self.own.arm) {
             return Err(MotionError::OtherZeros);
         }
         let Some(link) = self.link.as_mut() else {

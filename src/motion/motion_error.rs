@@ -63,7 +63,7 @@ pub enum MotionError {
     Busy,
     /// The arm's description was changed.
     #[error(
-        "it was planned with other zeros or limits than the arm was attached with: start the node again"
+        "it was planned with other zeros, limits or geometry than the arm was attached with: start the node again"
     )]
     OtherZeros,
     /// The node's own motions do not switch torque on.

@@ -66,22 +66,22 @@ fn must_be_calibrated(entry: &ArmEntry) -> bool {
     !entry.is_simulated() && entry.calibrated.is_none()
 }
 
-/// Refuses a scene whose arm file has different zeros or limits than the node attached its arm with: measurements and
+/// Refuses a scene whose arm file has different zeros, limits or geometry than the node attached its arm with: measurements and
 /// plans would not match. Every call that moves, records or enables checks this first; a stop does not.
 ///
 /// # Errors
 /// The difference, and that the node must be restarted.
 pub fn check_same_zeros(seat: &AttachedArm, scene: &Scene) -> Result<(), Refusal> {
-    if scene.arm.counts_like(seat.motion.arm()) {
+    if scene.arm.has_same_mechanics(seat.motion.arm()) {
         return Ok(());
     }
     Err(refusal!(
-        "the file of arm {} has other zeros or limits than the node attached it with; start the node again: until then nothing is enabled, moved or touched by that file",
+        "the file of arm {} has other zeros, limits or geometry than the node attached it with; start the node again: until then nothing is enabled, moved or touched by that file",
         scene.arm.file.name
     ))
 }
 
-/// Refuses to go on with a job that has waited, if the file of its arm has other zeros or limits by now.
+/// Refuses to go on with a job that has waited, if the file of its arm has other zeros, limits or geometry by now.
 ///
 /// # Errors
 /// The difference, or why the file cannot be read.
@@ -89,11 +89,11 @@ pub fn check_zeros_after_wait(node: &Node, seat: &AttachedArm) -> Result<(), Ref
     let attached = seat.motion.arm();
     let now = node.scenes.arm(&attached.file.name);
     let now = now?;
-    if now.counts_like(attached) {
+    if now.has_same_mechanics(attached) {
         return Ok(());
     }
     Err(refusal!(
-        "the file of arm {} has other zeros or limits by now than those that this job was planned with: stop it, and start the node again",
+        "the file of arm {} has other zeros, limits or geometry by now than those that this job was planned with: stop it, and start the node again",
         attached.file.name
     ))
 }

@@ -314,7 +314,7 @@ fn a_held_drawing_does_not_go_on_once_the_arms_file_has_other_zeros() {
     std::fs::write(bench.path("scenes/arms/so101.toml"), other).unwrap();
     let (done, said) = asked(&bench, &["resume"]);
     assert!(
-        !done && said.contains("has other zeros or limits by now"),
+        !done && said.contains("has other zeros, limits or geometry by now"),
         "{said}"
     );
     until("held");
