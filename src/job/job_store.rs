@@ -202,15 +202,20 @@ impl JobStore {
             .cloned()
     }
 
-    /// The job of an arm that was moving when its process ended, until a later one settles it.
+    /// The job of an arm that was moving when its process ended, until a later one settles it. A drawing that is left half done
+    /// comes before a later job that leaves nothing.
     #[must_use]
     pub fn interrupted(&self, arm: &str) -> Option<PastJob> {
         let ended = self.ended();
-        let open = |past: &&PastJob| {
+        let is_open = |past: &&PastJob| {
             past.arm == arm && past.interrupted && past.moved && past.settled.is_empty()
         };
-        let found = ended.iter().rev().map(|(past, _)| past).find(open);
-        found.cloned()
+        let mut open = ended.iter().rev().map(|(past, _)| past).filter(is_open);
+        let newest = open.next()?;
+        let drawing = std::iter::once(newest)
+            .chain(open)
+            .find(|past| past.is_unfinished());
+        Some(drawing.unwrap_or(newest).clone())
     }
 
     /// The last job of an arm that moved it.

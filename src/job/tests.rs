@@ -291,7 +291,7 @@ async fn a_job_whose_end_a_full_disk_did_not_take_is_kept_and_offered() {
     let is_offered = |book: &JobStore| {
         let past = book.unfinished("arm").unwrap();
         assert_eq!(past.id, "job-1");
-        assert!(book.interrupted("arm").is_some());
+        assert_eq!(book.interrupted("arm").unwrap().id, "job-1");
         assert!(
             past.drawn.mm > 1.0 && past.drawn.mm <= kept.drawn.mm,
             "{past:?}"
@@ -310,6 +310,15 @@ async fn a_job_whose_end_a_full_disk_did_not_take_is_kept_and_offered() {
         book.ended_with(&other);
         is_offered(&book);
     }
+    drop(book);
+    let book = JobStore::open(state.path(), KEEP).unwrap();
+    is_offered(&book);
+    // Another crash, in a job that draws nothing, does not hide it.
+    let reset = book.begin(&AcceptedJob {
+        tool: "reset".to_owned(),
+        ..accepted(&book)
+    });
+    reset.unwrap().moving().unwrap();
     drop(book);
     let book = JobStore::open(state.path(), KEEP).unwrap();
     is_offered(&book);
