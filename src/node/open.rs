@@ -303,12 +303,16 @@ fn keep_emergency(entry: &ArmEntry, seat: &AttachedArm, state: &Path) -> anyhow:
     permits
         .keep_emergency_in(file)
         .map_err(|why| anyhow::anyhow!("{}: {why}", seat.name))?;
-    if matches!(permits.latched(), Some(StopLatch::Emergency(_))) {
-        tracing::warn!(
-            arm = seat.name,
+    let told = match permits.latched() {
+        Some(StopLatch::Emergency(_)) => {
             "an emergency stop is latched; an operator ends it with `steadyhand clear`"
-        );
-    }
+        }
+        Some(_) => {
+            "an emergency stop was cleared and the arm not reset since: its pen may stand on the paper; `steadyhand reset` lifts it"
+        }
+        None => return Ok(()),
+    };
+    tracing::warn!(arm = seat.name, "{told}");
     Ok(())
 }
 

@@ -1,13 +1,14 @@
-//! An emergency stop as a file: while it is there, nothing moves, whichever process runs.
+//! An emergency stop as a file: while it is there, nothing moves, whichever process runs. One that was cleared leaves another
+//! file in its place until the arm was reset: where its pen stands, nobody else remembers.
 //!
-//! That the file exists is the whole message. So one that is empty, torn or unreadable latches as
+//! That a file exists is the whole message. So one that is empty, torn or unreadable latches as
 //! well, and nothing that is written into it can weaken it.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use super::{ActorRank, EstopKeepingError};
+use super::EstopKeepingError;
 use base::file_access;
 
 /// The file of one arm's emergency stop.
@@ -32,20 +33,22 @@ impl EstopFile {
         !matches!(std::fs::symlink_metadata(&self.0), Err(error) if error.kind() == io::ErrorKind::NotFound)
     }
 
+    /// Returns the file of a reset that is still owed.
+    pub(super) fn owed_reset(&self) -> Self {
+        let name = self.0.file_name().unwrap_or_default().to_string_lossy();
+        Self(self.0.with_file_name(format!("{name}-reset-owed")))
+    }
+
     /// Writes it: whole or not at all, and through to the disk before this returns.
     ///
     /// # Errors
     /// The file system's.
-    pub(super) fn write(&self, by: ActorRank) -> io::Result<()> {
+    pub(super) fn write(&self, words: &str) -> io::Result<()> {
         let draft = self.0.with_extension("new");
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(true);
         let mut file = file_access::with_mode(&mut options, 0o600).open(&draft)?;
-        writeln!(
-            file,
-            "emergency stop by {}; `steadyhand clear` ends it",
-            super::who(by)
-        )?;
+        writeln!(file, "{words}")?;
         file.sync_all()?;
         std::fs::rename(&draft, &self.0)?;
         sync_folder(&self.0)

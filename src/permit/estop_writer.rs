@@ -2,7 +2,8 @@
 //!
 //! Memory decides, the file follows: a latch wakes the thread, and the thread makes the file match
 //! memory. Clearing removes the file first, under the lock that the thread writes under, so that a
-//! stop that comes meanwhile is written again.
+//! stop that comes meanwhile is written again. That a reset is owed then is written before, and
+//! removed once the arm was reset.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, Weak};
@@ -80,6 +81,8 @@ impl PermitRegistry {
         let kept = EstopFile::at(file);
         if kept.exists() {
             self.latch(StopLatch::Emergency(ActorRank::Operator));
+        } else if kept.owed_reset().exists() {
+            self.latch(StopLatch::Stopped(ActorRank::Operator));
         }
         let disk = Arc::new(Mutex::new(kept));
         let (tell, seen) = watch::channel(EstopProgress::default());
@@ -121,6 +124,9 @@ impl PermitRegistry {
         let disk = self.keeper.get().map(|keeper| keeper.disk.locked());
         let count = self.state().emergencies;
         if let Some(disk) = &disk {
+            let owed = disk.owed_reset();
+            owed.write("an emergency stop was cleared; `steadyhand reset` comes next")
+                .map_err(|error| owed.failed(&error))?;
             disk.remove().map_err(|error| disk.failed(&error))?;
         }
         let mut state = self.state();
@@ -149,10 +155,22 @@ fn follow_latch(
             (state.latch.clone(), state.emergencies)
         };
         drop(permits);
+        let owed = disk.owed_reset();
+        if latch.is_none()
+            && owed.exists()
+            && let Err(error) = owed.remove()
+        {
+            // It is asked for once more after the next start.
+            tracing::error!("{}", owed.failed(&error));
+        }
         if emergencies > done {
             let failed = match latch {
                 Some(StopLatch::Emergency(by)) => {
-                    disk.write(by).err().map(|error| disk.failed(&error))
+                    let words = format!(
+                        "emergency stop by {}; `steadyhand clear` ends it",
+                        super::who(by)
+                    );
+                    disk.write(&words).err().map(|error| disk.failed(&error))
                 }
                 // It was cleared before it was written.
                 _ => None,

@@ -401,6 +401,9 @@ impl PermitRegistry {
             && !matches!(state.latch, Some(StopLatch::Emergency(_)));
         if last {
             state.latch = None;
+            if let Some(keeper) = self.keeper.get() {
+                keeper.wake();
+            }
         }
         last
     }

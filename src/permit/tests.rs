@@ -135,6 +135,22 @@ async fn an_emergency_stop_outlives_its_process_until_it_is_cleared() {
         second.latched(),
         Some(StopLatch::Stopped(ActorRank::Operator))
     );
+    drop(second);
+    // That an operator has to reset the arm outlives it as well, until one did.
+    let third = kept(&file);
+    assert_eq!(
+        third.latched(),
+        Some(StopLatch::Stopped(ActorRank::Operator))
+    );
+    let by_planner = third.ask_reset(&scene(), ActorRank::Planner, ClockInstant::ZERO);
+    assert_eq!(by_planner.unwrap_err(), PermitError::OperatorMustReset);
+    let reset = third.ask_reset(&scene(), ActorRank::Operator, ClockInstant::ZERO);
+    assert!(third.unlatch(&reset.unwrap()));
+    let owed = file.with_file_name("emergency-stop-arm-reset-owed");
+    while owed.exists() {
+        tokio::task::yield_now().await;
+    }
+    drop(third);
     assert_eq!(kept(&file).latched(), None);
 }
 
