@@ -298,14 +298,11 @@ impl AuditChain {
     fn open(path: &Path, key: SigningKey) -> io::Result<Self> {
         let file = open(path)?;
         let (end, length) = (end_of_lines(&file)?, file.metadata()?.len());
-        let Some(last) = last_line(&file, end)? else {
+        let goes_on = last_line(&file, end)?.and_then(|last| last.followed(&key.verifying_key()));
+        let Some((next, last)) = goes_on else {
             return Self::replace_damaged(path, key, &tail_before(&file, length)?);
         };
         file.set_len(end)?;
-        let (next, last) = match last {
-            LastLine::Header(hash) => (0, hash),
-            LastLine::Record(number, hash) => (number + 1, hash),
-        };
         let path = path.to_owned();
         let mut chain = Self {
             path,
@@ -338,8 +335,9 @@ impl AuditChain {
         })
     }
 
-    /// Replaces a file that ends with neither a record nor a header. If it is the beginning of our own
-    /// header, it was torn, and is written again; a file changed by others is kept aside for inspection.
+    /// Replaces a file that ends with neither a signed record nor a header. If it is the beginning of our own
+    /// header, it was torn, and is written again; a file changed by others, or whose last records no signature covers, is
+    /// kept aside for inspection: going on from them would sign whatever they say.
     fn replace_damaged(path: &Path, key: SigningKey, found: &[u8]) -> io::Result<Self> {
         let earlier = previous_hash(path)?;
         let header = header(&key, &earlier.unwrap_or_default());
@@ -348,7 +346,7 @@ impl AuditChain {
         }
         put_aside(path)?;
         let mut chain = Self::create(path, key, &[0; 32])?;
-        let text = "the log before this one does not end with a record: it is kept as it was";
+        let text = "the log before this one does not end with a record that this node signed: it is kept as it was";
         chain.add(&[AuditRecord::now("torn", text.to_owned(), false)])?;
         Ok(chain)
     }
@@ -470,13 +468,38 @@ fn previous_hash(path: &Path) -> io::Result<Option<[u8; 32]>> {
         return Ok(None);
     };
     let last = last_line(&aside, end_of_lines(&aside)?)?;
-    Ok(last.map(|(LastLine::Header(hash) | LastLine::Record(_, hash))| hash))
+    Ok(last.map(|last| match last {
+        LastLine::Header(hash) => hash,
+        LastLine::Record { hash, .. } => hash,
+    }))
 }
 
 /// The kind of a file's last line, and its hash.
 enum LastLine {
     Header([u8; 32]),
-    Record(u64, [u8; 32]),
+    Record {
+        number: u64,
+        hash: [u8; 32],
+        signature: Option<[u8; 64]>,
+    },
+}
+
+impl LastLine {
+    /// Returns the number of the record that comes next and the hash before it; `None` after a record without the key's signature.
+    fn followed(&self, key: &VerifyingKey) -> Option<(u64, [u8; 32])> {
+        match self {
+            Self::Header(hash) => Some((0, *hash)),
+            Self::Record {
+                number,
+                hash,
+                signature,
+            } => {
+                let signature = Signature::from_bytes(signature.as_ref()?);
+                key.verify_strict(hash, &signature).ok()?;
+                Some((number + 1, *hash))
+            }
+        }
+    }
 }
 
 /// Returns whether the last record of a log is that of a process that closed it; a log without records has lost none.
@@ -499,7 +522,11 @@ fn last_line(file: &File, end: u64) -> io::Result<Option<LastLine>> {
         return Ok(None);
     };
     let hash = || *blake3::hash(line.as_bytes()).as_bytes();
-    let record = AuditLine::read(line).map(|record| LastLine::Record(record.number, record.hash));
+    let record = AuditLine::read(line).map(|record| LastLine::Record {
+        number: record.number,
+        hash: record.hash,
+        signature: record.signature,
+    });
     let header = || line.starts_with(MAGIC).then(|| LastLine::Header(hash()));
     Ok(record.or_else(header))
 }
@@ -745,11 +772,15 @@ mod tests {
             matches!(why, AuditError::Record { record, .. } if record == first as u64),
             "{why}"
         );
-        // A node that died there goes on, and its next signature covers what it had written.
+        // A node does not sign what it did not sign before: anybody may have written it.
         drop(audit);
-        std::fs::write(&file, cut.join("\n") + "\n").unwrap();
+        let cut = cut.join("\n") + "\n";
+        std::fs::write(&file, &cut).unwrap();
         let text = log(folder.path(), 1);
-        assert_eq!(verify(&text, None).unwrap().records, first as u64 + 2);
+        assert!(text.contains("\ttorn\t"), "{text}");
+        verify(&text, None).unwrap();
+        let aside = std::fs::read_to_string(folder.path().join("audit.log.1")).unwrap();
+        assert_eq!(aside, cut);
     }
 
     /// Any change of one byte, and any wrong order of records.
