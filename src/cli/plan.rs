@@ -198,6 +198,10 @@ impl DesignReport {
             }
             Err(other) => return Err(other.into()),
         };
+        if scene.canvas.is_some() && scene.strokes.is_empty() {
+            self.canvas(&scene);
+            return Ok(());
+        }
         self.scene(&scene);
         let preview = match DrawingPreview::new(&scene, &scene.rest_rad, &SilentObserver) {
             Ok(preview) => preview,
@@ -214,6 +218,16 @@ impl DesignReport {
             self.picture(out, picture, tools::preview_picture(&scene, &preview))?;
         }
         Ok(())
+    }
+
+    /// Says of a canvas without a design that there is nothing to plan yet.
+    fn canvas(&mut self, scene: &Scene) {
+        self.set("scene", scene.title());
+        self.set("arm", scene.arm.file.name.clone());
+        self.set("revision", scene.revision.to_string());
+        let words = "a canvas: what is drawn on it comes with a call; --design FILE or --text WORDS plans one";
+        self.set("message", words);
+        self.lines.push(words.to_owned());
     }
 
     /// Adds the scene, its arm and its size.
@@ -325,7 +339,8 @@ impl DesignReport {
                 value.to_string()
             });
         } else {
-            let verdict = if self.is_planned() { "good" } else { "refused" };
+            let is_good = matches!(self.exit, ExitStatus::Done) || self.is_planned();
+            let verdict = if is_good { "good" } else { "refused" };
             terminal_output::line(&format!("{}: {verdict}", self.title));
             self.lines
                 .iter()

@@ -25,6 +25,9 @@ pub(super) struct JobAuditRecord {
 
 /// Returns the newest records that name a job, the oldest first. Reads a file: not for a thread that others wait for.
 pub(super) fn records(node: &Node, id: &str) -> Result<Vec<JobAuditRecord>, PageRefusal> {
+    if node.job_record(id).is_none() {
+        return Err(PageRefusal::Missing(format!("job {id:?}")));
+    }
     node.audit.flush();
     let read = newest_text(node).map_err(|error| PageRefusal::Broken(error.to_string()))?;
     let named = read.lines().filter_map(record);

@@ -19,7 +19,7 @@ const AGE_MAX: Duration = Duration::from_secs(12 * 60 * 60);
 const SESSIONS_MAX: usize = 32;
 
 /// Numbers of commands that a session remembers, so that none is done twice.
-const COMMANDS_MAX: usize = 64;
+const COMMANDS_MAX: usize = 1024;
 
 /// Bytes of chance in a cookie, and in a secret.
 const KEY_BYTES: usize = 32;

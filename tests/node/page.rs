@@ -466,6 +466,11 @@ fn a_session_has_the_role_of_its_token_and_ends_with_it() {
     assert_eq!(wrong.status, 401, "{}", wrong.body);
     let viewing = LoggedIn::with(&served, &planner).ok().expect("let in");
     assert_eq!(viewing.read("/page/jobs").status, 200);
+    // Records of a job, and no others.
+    for word in ["operator", "logged", "job-99"] {
+        let records = viewing.read(&format!("/page/jobs/{word}/audit"));
+        assert_eq!(records.status, 404, "{word}: {}", records.body);
+    }
     let refused = viewing.operate("one", &json!({"verb": "disable"}));
     assert_eq!(refused.status, 403, "{}", refused.body);
     let page = LoggedIn::with(&served, &anna).ok().expect("let in");

@@ -62,6 +62,20 @@ fn a_drawing_of_ones_own_is_planned_at_a_size() {
     assert_eq!(again["plan_hash"], plan["plan_hash"]);
 }
 
+/// What is drawn on it comes with a call.
+#[test]
+fn a_canvas_is_good_though_it_has_no_design() {
+    let bench = Bench::at_test_rate();
+    for args in [&["scene", "check", "canvas"][..], &["plan", "canvas"]] {
+        let output = bench.run(args);
+        let (said, error) = text(&output);
+        assert!(output.status.success(), "{said}{error}");
+        assert!(said.starts_with("canvas: good\n  a canvas: "), "{said}");
+    }
+    let written = bench.run(&["plan", "canvas", "--text", "hi", "--json"]);
+    assert!(json(&written)["plan_hash"].is_string());
+}
+
 #[test]
 fn what_cannot_be_drawn_is_refused_by_stroke_and_point() {
     let bench = Bench::at_test_rate();
