@@ -184,8 +184,10 @@ impl ToolCaller {
     }
 }
 
-/// Returns the [`McpCaller::key`] of calls within a session.
+/// Returns the [`McpCaller::key`] of calls within a session. It is shown to others, and whoever knows a session's id can call
+/// in its name: a hash stands for it.
 #[must_use]
 pub fn session_key(session: &str) -> String {
-    format!("session {session}")
+    let hash = blake3::hash(session.as_bytes()).to_hex();
+    format!("session {}", hash.get(..12).unwrap_or_default())
 }

@@ -19,9 +19,22 @@ use tools::{AttachedArm, Node, stop_line};
 /// Longest wait for an immediate hold.
 const HELD: Duration = Duration::from_secs(3);
 
+/// What became of one arm.
+type ArmLine = Result<String, Refusal>;
+
 impl VerbReply {
+    /// One line an arm; done if all are. An arm that had nothing to do, which a line tells with `true`, counts where all had not.
+    fn from_some(lines: Vec<(ArmLine, bool)>) -> Self {
+        let is_done = lines.iter().any(|(line, _)| line.is_ok());
+        let told = lines.into_iter().map(|(line, is_idle)| match line {
+            Err(why) if is_idle && is_done => Ok(why.into()),
+            line => line,
+        });
+        Self::from_lines(told.collect())
+    }
+
     /// One line an arm; done if all are.
-    fn from_lines(lines: Vec<Result<String, Refusal>>) -> Self {
+    fn from_lines(lines: Vec<ArmLine>) -> Self {
         let done = lines.iter().all(Result::is_ok);
         let lines = lines
             .into_iter()
@@ -144,7 +157,8 @@ pub(crate) async fn hold(node: &Node, now: bool) -> VerbReply {
     let mut lines = Vec::new();
     for seat in &node.seats {
         let asked = seat.motion.hold(at).await;
-        lines.push(match asked {
+        let is_idle = matches!(asked, Ok(Err(MotionError::NothingToHold)));
+        let line = match asked {
             Ok(Ok(())) if now => is_held(seat).await,
             Ok(Ok(())) => Ok(format!(
                 "{}: holds at the stroke's end; `steadyhand resume` goes on, `steadyhand stop` ends it",
@@ -157,9 +171,10 @@ pub(crate) async fn hold(node: &Node, now: bool) -> VerbReply {
             )),
             Ok(Err(why)) => Err(refusal!("{}: {why}", seat.name)),
             Err(_) => Err(refusal!("{}: its thread has ended", seat.name)),
-        });
+        };
+        lines.push((line, is_idle));
     }
-    VerbReply::from_lines(lines)
+    VerbReply::from_some(lines)
 }
 
 async fn is_held(seat: &AttachedArm) -> Result<String, Refusal> {
@@ -186,12 +201,14 @@ async fn is_held(seat: &AttachedArm) -> Result<String, Refusal> {
 pub(crate) async fn resume(node: &Node) -> VerbReply {
     let mut lines = Vec::new();
     for seat in &node.seats {
-        lines.push(match go_on(node, seat).await {
+        let is_idle = seat.motion.snapshot().state != MotionState::Held;
+        let line = match go_on(node, seat).await {
             Ok(()) => Ok(format!("{}: goes on", seat.name)),
             Err(why) => Err(refusal!("{}: {why}", seat.name)),
-        });
+        };
+        lines.push((line, is_idle));
     }
-    VerbReply::from_lines(lines)
+    VerbReply::from_some(lines)
 }
 
 async fn go_on(node: &Node, seat: &AttachedArm) -> Result<(), Refusal> {
