@@ -8,6 +8,7 @@ use std::collections::HashMap;
 
 use super::cartesian_path::distance;
 use super::prepare_strokes::PreparedStroke;
+use scene::SheetStroke;
 
 type PointMm = [f64; 2];
 /// From where to where along a line, in mm.
@@ -82,7 +83,7 @@ pub(super) fn remove_overlaps(strokes: Vec<PreparedStroke>) -> Vec<PreparedStrok
         let spans = own.clone().map(|index| left.get(&index));
         let own = &pieces[own.clone()];
         let runs = kept_runs(own, spans.collect());
-        kept.extend(runs.into_iter().map(|run| cut(&tidied, own, run)));
+        kept.extend(cut(&tidied, own, &runs));
     }
     kept
 }
@@ -295,13 +296,39 @@ fn kept_runs(own: &[LinePiece], left: Vec<Option<&Vec<LineSpan>>>) -> Vec<LineSp
     runs
 }
 
-/// A run of a stroke as a stroke of its own.
-fn cut(of: &PreparedStroke, own: &[LinePiece], [from, to]: LineSpan) -> PreparedStroke {
-    let mut tidied = of.clone();
-    let points = &mut tidied.stroke.points_mm;
-    points.clear();
-    let mut before_mm = 0.0;
-    for piece in own {
+/// Cuts a stroke into its runs, which are in its order: each a stroke of its own.
+fn cut(of: &PreparedStroke, own: &[LinePiece], runs: &[LineSpan]) -> Vec<PreparedStroke> {
+    let (mut rest, mut before_mm) = (own, 0.0);
+    let as_stroke = |[from, to]: &LineSpan| {
+        // Lines that end before this run end before all later ones.
+        while let Some((piece, behind)) = rest.split_first()
+            && before_mm + piece.length_mm <= *from
+        {
+            (rest, before_mm) = (behind, before_mm + piece.length_mm);
+        }
+        let SheetStroke {
+            pen, source, pause, ..
+        } = &of.stroke;
+        PreparedStroke {
+            stroke: SheetStroke {
+                points_mm: points_of(rest, [*from, *to], before_mm),
+                pen: *pen,
+                source: source.clone(),
+                pause: pause.clone(),
+            },
+            parts: of.parts.clone(),
+        }
+    };
+    runs.iter().map(as_stroke).collect()
+}
+
+/// Returns the points of a run along lines, the first of which begins so far along the stroke.
+fn points_of(lines: &[LinePiece], [from, to]: LineSpan, mut before_mm: f64) -> Vec<PointMm> {
+    let mut points = Vec::new();
+    for piece in lines {
+        if before_mm >= to {
+            break;
+        }
         let [low, high] = [from, to].map(|mm| (mm - before_mm).clamp(0.0, piece.length_mm));
         before_mm += piece.length_mm;
         if high <= low {
@@ -313,7 +340,7 @@ fn cut(of: &PreparedStroke, own: &[LinePiece], [from, to]: LineSpan) -> Prepared
         let ends = high >= piece.length_mm;
         points.push(if ends { piece.to } else { piece.at(high) });
     }
-    tidied
+    points
 }
 
 #[cfg(test)]
@@ -328,7 +355,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use scene::SheetStroke;
 
     fn strokes(of: &[Vec<PointMm>]) -> Vec<PreparedStroke> {
         let stroke = |(index, points_mm): (usize, &Vec<PointMm>)| PreparedStroke {
@@ -410,6 +436,24 @@ mod tests {
         ]));
         assert_eq!(found.len(), 2);
         assert_eq!(found[1].stroke.points_mm, [[-5.0, 0.0], [5.0, 0.0]]);
+    }
+
+    #[test]
+    fn a_stroke_in_many_runs_takes_no_more_room_than_its_points() {
+        // A comb on a line that was drawn before: each tooth is a run.
+        let teeth = (0..2_000_u32).flat_map(|n| {
+            let x = f64::from(n);
+            [[x, 0.0], [x, 5.0], [x + 0.25, 5.0], [x + 0.25, 0.0]]
+        });
+        let lines = [vec![[0.0, 0.0], [2_000.0, 0.0]], teeth.collect()];
+        let kept = remove_overlaps(strokes(&lines));
+        assert_eq!(kept.len(), 2_001);
+        let room = kept.iter().map(|run| run.stroke.points_mm.capacity());
+        assert!(
+            room.clone().sum::<usize>() < 3 * 8_000,
+            "{}",
+            room.sum::<usize>()
+        );
     }
 
     #[test]

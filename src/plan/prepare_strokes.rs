@@ -87,7 +87,7 @@ impl<'a> StrokeEnds<'a> {
     #[expect(clippy::indexing_slicing, reason = "`at` and `free` are of `all`")]
     fn take(&mut self, pen: usize, before: [f64; 2], end: [f64; 2]) -> Option<PreparedStroke> {
         let [column, row] = cell(end, self.join_mm);
-        let mut best: Option<(f64, usize, Vec<[f64; 2]>)> = None;
+        let mut best: Option<(f64, usize, bool)> = None;
         let around = (-1..=1).flat_map(|dx| (-1..=1).map(move |dy| [column + dx, row + dy]));
         for (index, last) in around
             .filter_map(|cell| self.at.get(&(pen, cell)))
@@ -96,11 +96,8 @@ impl<'a> StrokeEnds<'a> {
             if !self.free[*index] {
                 continue;
             }
-            let mut points = self.all[*index].stroke.points_mm.clone();
-            if *last {
-                points.reverse();
-            }
-            let (Some(first), Some(next)) = (points.first(), points.get(1)) else {
+            let points = self.all[*index].stroke.points_mm.as_slice();
+            let (([first, next, ..], false) | ([.., next, first], true)) = (points, *last) else {
                 continue;
             };
             let turn = turning(before, end, *next);
@@ -108,13 +105,15 @@ impl<'a> StrokeEnds<'a> {
                 .as_ref()
                 .is_none_or(|(least, known, _)| (turn, *index) < (*least, *known));
             if distance(*first, end) <= self.join_mm && better {
-                best = Some((turn, *index, points));
+                best = Some((turn, *index, *last));
             }
         }
-        let (_, index, points_mm) = best?;
+        let (_, index, last) = best?;
         self.free[index] = false;
         let mut taken = self.all[index].clone();
-        taken.stroke.points_mm = points_mm;
+        if last {
+            taken.stroke.points_mm.reverse();
+        }
         Some(taken)
     }
 
