@@ -20,6 +20,8 @@ pub(super) struct PlotterCoordinates {
     has_own_points: bool,
     /// User units of SC: where an axis' coordinate is 0, in plotter units, and how many of these a unit has.
     user: Option<[AxisScale; 2]>,
+    /// The SC that they are of: it holds between whichever scaling points come.
+    scaled_by: Option<HpglCommand>,
     quarter_turns: u8,
 }
 
@@ -35,29 +37,38 @@ impl Default for PlotterCoordinates {
             scaling_points: SCALING_POINTS,
             has_own_points: false,
             user: None,
+            scaled_by: None,
             quarter_turns: 0,
         }
     }
 }
 
 impl PlotterCoordinates {
-    /// IP: the scaling points, in plotter units.
-    pub(super) fn set_scaling_points(&mut self, command: &HpglCommand) {
+    /// IP: the scaling points, in plotter units. User units move and grow with them.
+    pub(super) fn set_scaling_points(&mut self, command: &HpglCommand) -> Result<(), DesignError> {
         let [[x1, y1], [x2, y2]] = self.scaling_points;
         let first = [command.number(0, x1), command.number(1, y1)];
         // The second follows the first where it is not said.
         let moved = [x2 - x1 + first[0], y2 - y1 + first[1]];
-        let second = [command.number(2, moved[0]), command.number(3, moved[1])];
+        let mut second = [command.number(2, moved[0]), command.number(3, moved[1])];
+        // Where both are the same a plotter takes the next unit.
+        for (second, first) in second.iter_mut().zip(first) {
+            *second += f64::from(u8::from((*second - first).abs() < 1.0));
+        }
         (self.scaling_points, self.has_own_points) = match command.numbers.is_empty() {
             true => (SCALING_POINTS, false),
             false => ([first, second], true),
         };
+        match self.scaled_by.take() {
+            Some(scaled_by) => self.set_user_units(&scaled_by),
+            None => Ok(()),
+        }
     }
 
     /// SC: user units between the scaling points, or none.
     pub(super) fn set_user_units(&mut self, command: &HpglCommand) -> Result<(), DesignError> {
         if command.numbers.is_empty() {
-            self.user = None;
+            (self.user, self.scaled_by) = (None, None);
             return Ok(());
         }
         command.needs(4)?;
@@ -88,7 +99,7 @@ impl PlotterCoordinates {
                 "the lowest and the highest x and y, such as SC0,100,0,80",
             ));
         }
-        self.user = Some(user);
+        (self.user, self.scaled_by) = (Some(user), Some(command.clone()));
         Ok(())
     }
 

@@ -1,5 +1,7 @@
 //! Runs HP-GL as a plotter would: where its pen goes, which one, and what it leaves.
 
+use std::collections::BTreeMap;
+
 use super::super::collect_strokes::{StrokeAttributes, StrokeCollector};
 use super::super::design_error::quoted;
 use super::super::fill_area::{FilledArea, InsideRule, WorkBudget, clipped};
@@ -46,6 +48,8 @@ pub(super) struct HpglPlotter<'c> {
     pub(super) line_type: LineType,
     pub(super) chord_is_distance: bool,
     window: Option<FilledArea>,
+    /// The last of LT, of SI and SR, and of DI and DR, which may be relative to the scaling points, by first letter.
+    of_frame: BTreeMap<u8, HpglCommand>,
     work: WorkBudget,
     pub(super) polygon: PolygonBuffer,
     pub(super) label: LabelStyle,
@@ -69,6 +73,7 @@ impl<'c> HpglPlotter<'c> {
             line_type: LineType::Solid,
             chord_is_distance: false,
             window: None,
+            of_frame: BTreeMap::new(),
             work: WorkBudget::default(),
             polygon: PolygonBuffer::default(),
             label: LabelStyle::default(),
@@ -98,10 +103,19 @@ impl<'c> HpglPlotter<'c> {
     /// Commands that change what others draw.
     fn set_up(&mut self, command: &HpglCommand) -> Result<(), DesignError> {
         self.lift()?;
+        if let b"LT" | b"SI" | b"SR" | b"DI" | b"DR" = &command.name {
+            let [kind, _] = command.name;
+            self.of_frame.insert(kind, command.clone());
+        }
         match &command.name {
             b"IN" | b"DF" => self.initialize(command.name == *b"IN"),
             b"SP" => self.select_pen(command.number(0, 0.0), command)?,
-            b"IP" => self.place.set_scaling_points(command),
+            b"IP" => {
+                self.place.set_scaling_points(command)?;
+                for command in std::mem::take(&mut self.of_frame).into_values() {
+                    self.set_up(&command)?;
+                }
+            }
             b"SC" => self.place.set_user_units(command)?,
             b"RO" => self.place.rotate(command)?,
             b"IW" => self.set_window(command)?,
@@ -133,6 +147,7 @@ impl<'c> HpglPlotter<'c> {
         self.line_type = LineType::Solid;
         self.label = LabelStyle::default();
         self.window = None;
+        self.of_frame.clear();
         self.polygon = PolygonBuffer::default();
         let turned = self.place.clone();
         self.place = PlotterCoordinates::default();

@@ -2,6 +2,7 @@
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
     clippy::float_cmp,
     reason = "a failing test may panic"
 )]
@@ -80,6 +81,50 @@ fn arcs_circles_and_wedges_have_their_lengths() {
     ] {
         check_lengths(text, wanted, 0.06);
     }
+}
+
+/// Returns the smallest and largest coordinates of each stroke, in tenths of a millimetre from the first stroke's lowest left point.
+fn boxes(text: &str) -> Vec<[i32; 4]> {
+    let round = |mm: f64| (mm * 10.0).round() as i32;
+    let of = |line: &Vec<[f64; 2]>| super::super::collect_strokes::bounds(line.iter()).unwrap();
+    let all: Vec<_> = lines(text).iter().map(of).collect();
+    let [x, y] = all[0].0;
+    let boxed = |(low, high): &([f64; 2], [f64; 2])| {
+        [low[0] - x, low[1] - y, high[0] - x, high[1] - y].map(round)
+    };
+    all.iter().map(boxed).collect()
+}
+
+#[test]
+fn user_units_follow_scaling_points_that_come_later() {
+    // The example of HP's manual: the second circle is half as large, in the middle of its own square.
+    assert_eq!(
+        boxes("IN;IP0,0,2000,2000;SC0,10,0,10;SP1;PA5,5;CI3;IP2500,500,3500,1500;PA5,5;CI3;"),
+        [[0, 0, 300, 300], [575, 75, 725, 225]]
+    );
+    for (text, corner) in [
+        ("SC0,100,0,100;IP0,0,4000,4000;", [500, 1000]),
+        ("SC0,100,0,100,1;IP0,0,8000,4000;", [500, 1000]),
+        ("IP0,0,4000,4000;SC0,100,0,100;IP;", [1250, 1800]),
+        ("IP0,0,4000,4000;SC0,100,0,100;SC;IP0,0,8,8;", [13, 25]),
+        ("SC0,2,0,2,2;IP0,0,8,8;", [25, 50]),
+        ("SC0,100,0,100;IP7,7,7,7;", [0, 0]),
+    ] {
+        let text = format!("IN;{text}SP1;PU0,0;PD50,0,50,100;PU;");
+        assert_eq!(boxes(&text), [[0, 0, corner[0], corner[1]]], "{text}");
+    }
+    let dashes = |setup: &str| lines(&format!("IN;{setup}SP1;PU0,0;PD3000,0;PU;")).len();
+    assert_eq!(
+        dashes("LT2;IP0,0,3000,4000;"),
+        dashes("IP0,0,3000,4000;LT2;")
+    );
+    let label = |setup: &str| lengths(&format!("IN;{setup}SP1;LBHi\u{3}"));
+    let setup = "SR2,4;DR1,1;";
+    let frame = "IP0,0,3000,4000;";
+    assert_eq!(
+        label(&format!("{setup}{frame}")),
+        label(&format!("{frame}{setup}"))
+    );
 }
 
 #[test]
