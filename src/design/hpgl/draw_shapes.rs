@@ -4,9 +4,9 @@ use super::super::design_error::quoted;
 use super::super::{CHORD_ERROR_MM, DesignError, flatten};
 use super::byte_name;
 use super::commands::HpglCommand;
-use super::coordinates::Point;
+use super::coordinates::{Point, UNITS_PER_MM};
 use super::encoded_polyline::{EncodedStep, steps};
-use super::plotter::{HpglPlotter, PolygonBuffer, unknown};
+use super::plotter::{HpglPlotter, unknown};
 use super::shapes::{UserArc, rectangle, wedge};
 
 impl HpglPlotter<'_> {
@@ -69,17 +69,14 @@ impl HpglPlotter<'_> {
             let [first, second, end] = to.as_slice() else {
                 continue;
             };
-            if self.is_down {
-                self.begin(command.at);
-                let controls = [*first, *second, *end].map(|p| self.place.to_mm(p));
-                flatten::cubic(&mut self.path, controls, CHORD_ERROR_MM);
+            let mut line = vec![self.at];
+            let error = CHORD_ERROR_MM * UNITS_PER_MM;
+            flatten::cubic(&mut line, [*first, *second, *end], error);
+            for to in line.into_iter().skip(1) {
+                self.go(to, command.at)?;
             }
-            self.at = *end;
         }
-        match self.path.len() > self.all.room() {
-            true => Err(self.all.full(&byte_name(command.at))),
-            false => Ok(()),
-        }
+        Ok(())
     }
 
     /// An encoded polyline, whose pen is down but for the moves that it marks.
@@ -142,20 +139,19 @@ impl HpglPlotter<'_> {
     pub(super) fn polygon(&mut self, command: &HpglCommand) -> Result<(), DesignError> {
         self.lift()?;
         match (&command.name, command.choice(0, 0)) {
-            (b"PM", 0) => {
-                self.polygon = PolygonBuffer {
-                    is_open: true,
-                    paths: Vec::new(),
-                };
-            }
-            (b"PM", 1) => {}
-            (b"PM", 2) => self.polygon.is_open = false,
+            (b"PM", 0) => self.polygon.begin(self.place.to_mm(self.at)),
+            (b"PM", 1) => self.polygon.close(),
+            (b"PM", 2) => self.polygon.end(),
             (b"PM", _) => return Err(unknown(command)),
             (name, _) => {
-                self.polygon.is_open = false;
-                self.losses.filled += usize::from(*name == *b"FP");
-                for path in self.polygon.paths.clone() {
-                    self.leave(path, command.at)?;
+                self.polygon.end();
+                let lines = match name {
+                    b"FP" => self.polygon.outlines(),
+                    _ => self.polygon.edges(),
+                };
+                self.losses.filled += usize::from(*name == *b"FP" && !lines.is_empty());
+                for line in lines {
+                    self.leave(line, command.at)?;
                 }
             }
         }

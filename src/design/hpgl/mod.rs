@@ -11,6 +11,7 @@ mod label;
 mod line_type;
 mod losses;
 mod plotter;
+mod polygon;
 mod shapes;
 mod ticks;
 

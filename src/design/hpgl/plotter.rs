@@ -11,6 +11,7 @@ use super::coordinates::{PlotterCoordinates, Point};
 use super::label::LabelStyle;
 use super::line_type::LineType;
 use super::losses::HpglLosses;
+use super::polygon::PolygonBuffer;
 use super::shapes::rectangle;
 use super::ticks::TickLengths;
 use super::{EMPTY, byte_name};
@@ -25,13 +26,6 @@ enum HeldPen {
     Away,
     /// Counted from 1.
     Numbered(u16),
-}
-
-/// A polygon that PM collects.
-#[derive(Default)]
-pub(super) struct PolygonBuffer {
-    pub(super) is_open: bool,
-    pub(super) paths: Vec<Vec<Point>>,
 }
 
 pub(super) struct HpglPlotter<'c> {
@@ -232,23 +226,26 @@ impl<'c> HpglPlotter<'c> {
         self.place.to_plotter([at_x + x, at_y + y])
     }
 
-    pub(super) fn begin(&mut self, byte: usize) {
-        if self.path.is_empty() {
+    fn begin(&mut self, byte: usize) {
+        if self.path.is_empty() && !self.polygon.is_open {
             self.path.push(self.place.to_mm(self.at));
             self.path_from = byte;
         }
     }
 
     pub(super) fn go(&mut self, to: Point, byte: usize) -> Result<(), DesignError> {
-        if self.is_down {
+        let to_mm = self.place.to_mm(to);
+        if self.polygon.is_open {
+            self.polygon.add(to_mm, self.is_down);
+        } else if self.is_down {
             self.begin(byte);
-            self.path.push(self.place.to_mm(to));
-            if self.path.len() > self.all.room() {
-                return Err(self.all.full(&byte_name(byte)));
-            }
+            self.path.push(to_mm);
         }
         self.at = to;
-        Ok(())
+        match self.path.len().max(self.polygon.vertices) > self.all.room() {
+            true => Err(self.all.full(&byte_name(byte))),
+            false => Ok(()),
+        }
     }
 
     /// Ends the line under the pen.
@@ -269,11 +266,14 @@ impl<'c> HpglPlotter<'c> {
         self.leave(line, byte)
     }
 
-    /// Leaves a line's ink, or a polygon's edge.
+    /// Leaves a line's ink, or a part of a polygon.
     pub(super) fn leave(&mut self, path: Vec<Point>, byte: usize) -> Result<(), DesignError> {
         if self.polygon.is_open {
-            self.polygon.paths.push(path);
-            return Ok(());
+            self.polygon.add_whole(path);
+            return match self.polygon.vertices > self.all.room() {
+                true => Err(self.all.full(&byte_name(byte))),
+                false => Ok(()),
+            };
         }
         if self.pen == HeldPen::Away {
             self.losses.without_pen += 1;

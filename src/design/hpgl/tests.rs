@@ -128,6 +128,47 @@ fn user_units_follow_scaling_points_that_come_later() {
 }
 
 #[test]
+fn subpolygons_are_closed_and_the_pen_goes_up_between_them() {
+    for (text, wanted) in [
+        (
+            "PA2000,2000;PM0;PD3000,2000,3000,3000;PD2000,3000,2000,2000;PM1;\
+             PD2080,2160,2480,2160,2480,2340,2080,2340,2080,2160;PM2;EP;",
+            &[100.0, 29.0][..],
+        ),
+        (
+            "PA0,0;PM0;PD1000,0,1000,1000;PM2;EP;",
+            &[50.0 + 1250.0_f64.sqrt()],
+        ),
+        (
+            "PU0,0;PD2000,0;PU0,500;PM0;PU1000,500,1000,1500,0,1500,0,500;PM2;FP;",
+            &[50.0, 100.0],
+        ),
+        // EP draws the edges that were made with the pen down, FP outlines all.
+        (
+            "PA0,0;PM0;PD1000,0;PU1000,1000;PD0,1000;PU;PM2;EP;",
+            &[25.0, 50.0],
+        ),
+        (
+            "PA0,0;PM0;PD1000,0;PU1000,1000;PD0,1000;PU;PM2;FP;",
+            &[100.0],
+        ),
+        // Circles and curves are parts of polygons as well.
+        (
+            "PA500,500;PM0;CI400;PM1;CI200;PM2;FP;",
+            &[20.0 * PI, 10.0 * PI],
+        ),
+        (
+            "PU0,0;PM0;PU;BZ0,0,400,0,400,0;PU400,400;PM2;FP;",
+            &[20.0 + 200.0_f64.sqrt()],
+        ),
+    ] {
+        check_lengths(&format!("IN;SP1;{text}"), wanted, 0.06);
+    }
+    let empty = read("IN;SP1;PD400,0;PU;PM0;PM2;FP;").unwrap();
+    assert!(empty.notes.is_empty(), "{:?}", empty.notes);
+}
+
+#[test]
 fn pens_count_from_1_and_sp0_puts_the_pen_away() {
     let design = read("SP2;PU0,0PD400,0;SP1;PU0,80PD400,80;SP0;PU0,160PD400,160;PU;").unwrap();
     let pens: Vec<_> = design.strokes.iter().map(|s| s.pen).collect();
@@ -297,6 +338,7 @@ fn the_caps_hold() {
     for (text, message) in [
         ("PU0,0;CI4000;", "byte 6: more than 50 points"),
         ("LT1,0.1,1;PD4000,0;PU;", "byte 10: more than 50 points"),
+        ("PM0;CI4000;", "byte 4: more than 50 points"),
         ("LBHHH\u{3}", "byte 0: more than 3 strokes"),
     ] {
         let error = load("a.plt", text.as_bytes(), &caps)
