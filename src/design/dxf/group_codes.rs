@@ -1,5 +1,7 @@
 //! Lines of a DXF → entities: group codes with their values, by sections.
 
+use std::cmp::Ordering;
+
 use super::super::DesignError;
 use super::super::design_error::quoted;
 
@@ -33,15 +35,27 @@ impl<'t> DxfEntity<'t> {
         values.map(|(_, text)| self.parsed(code, text)).collect()
     }
 
-    /// The point of this code and of the one ten above it; the origin where they are not said.
+    /// The first number of this code, for which DXF defines no default.
+    pub(super) fn needed(&self, code: i32) -> Result<f64, DesignError> {
+        match self.text(code) {
+            Some(text) => self.parsed(code, text),
+            None => Err(self.lacks(code)),
+        }
+    }
+
+    /// The point of this code and of the one ten above it.
     pub(super) fn point(&self, code: i32) -> Result<[f64; 2], DesignError> {
-        Ok([self.number(code, 0.0)?, self.number(code + 10, 0.0)?])
+        Ok([self.needed(code)?, self.needed(code + 10)?])
     }
 
     /// All points of these codes, in order.
     pub(super) fn points(&self, code: i32) -> Result<Vec<[f64; 2]>, DesignError> {
         let (xs, ys) = (self.numbers(code)?, self.numbers(code + 10)?);
-        Ok(xs.into_iter().zip(ys).map(|(x, y)| [x, y]).collect())
+        match xs.len().cmp(&ys.len()) {
+            Ordering::Less => Err(self.lacks(code)),
+            Ordering::Equal => Ok(xs.into_iter().zip(ys).map(|(x, y)| [x, y]).collect()),
+            Ordering::Greater => Err(self.lacks(code + 10)),
+        }
     }
 
     /// Groups of a vertex list: a value for each point, 0 where it has none.
@@ -75,6 +89,11 @@ impl<'t> DxfEntity<'t> {
         format!("{} on line {}", self.kind, self.line)
     }
 
+    fn lacks(&self, code: i32) -> DesignError {
+        let accepted = "a number there: the file is damaged, save or copy it again";
+        DesignError::syntax(self.place(), format!("no group {code}"), accepted)
+    }
+
     fn parsed(&self, code: i32, text: &str) -> Result<f64, DesignError> {
         let number = text.parse::<f64>().ok().filter(|number| number.is_finite());
         number.ok_or_else(|| {
@@ -92,6 +111,9 @@ pub(super) struct DxfSection<'t> {
 }
 
 /// Reads the sections of a file. The header's variables are entities of the kind `9`, such as `$INSUNITS`.
+///
+/// # Errors
+/// What is no group, more entities than allowed, and a file without its end.
 pub(super) fn sections(
     text: &str,
     elements_max: usize,
@@ -121,7 +143,7 @@ pub(super) fn sections(
                 });
                 continue;
             }
-            (0, "EOF") => break,
+            (0, "EOF") => return Ok(sections),
             (0, "ENDSEC") => continue,
             _ => {}
         }
@@ -155,5 +177,9 @@ pub(super) fn sections(
             }
         }
     }
-    Ok(sections)
+    Err(DesignError::syntax(
+        format!("the file is cut off after line {}", text.lines().count()),
+        "no EOF",
+        "a whole DXF, which ends with it: save or copy the file again",
+    ))
 }

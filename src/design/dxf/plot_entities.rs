@@ -158,6 +158,8 @@ impl<'c, 't> DxfPlotter<'c, 't> {
             "CIRCLE" | "ARC" => self.arc(entity, in_own_plane),
             "ELLIPSE" => self.ellipse(entity, place),
             "LWPOLYLINE" => {
+                // One without a point is damaged.
+                entity.point(10)?;
                 let (points, bulges) = (entity.points(10)?, entity.of_each_point(42)?);
                 self.polyline(entity, in_own_plane, &points, &bulges)
             }
@@ -210,9 +212,9 @@ impl<'c, 't> DxfPlotter<'c, 't> {
     }
 
     fn arc(&mut self, entity: &DxfEntity<'t>, place: BlockPlace<'t>) -> Result<(), DesignError> {
-        let (centre, radius) = (entity.point(10)?, entity.number(40, 0.0)?);
+        let (centre, radius) = (entity.point(10)?, entity.needed(40)?);
         let (from, to) = match entity.kind {
-            "ARC" => (entity.number(50, 0.0)?, entity.number(51, 360.0)?),
+            "ARC" => (entity.needed(50)?, entity.needed(51)?),
             _ => (0.0, 0.0),
         };
         let arc = EllipseArc::of_circle(centre, radius, from.to_radians(), to.to_radians());
@@ -225,7 +227,7 @@ impl<'c, 't> DxfPlotter<'c, 't> {
         place: BlockPlace<'t>,
     ) -> Result<(), DesignError> {
         let major = entity.point(11)?;
-        let ratio = entity.number(40, 1.0)?;
+        let ratio = entity.needed(40)?;
         // Seen from below, angles go the other way round.
         let side = if entity.number(230, 1.0)? < 0.0 {
             -ratio
@@ -287,7 +289,7 @@ impl<'c, 't> DxfPlotter<'c, 't> {
 
     /// One line of single-line letters, set by its left, middle or right end.
     fn text(&mut self, entity: &DxfEntity<'t>, place: BlockPlace<'t>) -> Result<(), DesignError> {
-        let (words, height) = (entity.text(1).unwrap_or(""), entity.number(40, 1.0)?);
+        let (words, height) = (entity.text(1).unwrap_or(""), entity.needed(40)?);
         let Ok(line) = lay_out_line(words) else {
             return self.lose("TEXT with letters that are not known");
         };
@@ -377,7 +379,7 @@ fn blocks<'t>(sections: &[DxfSection<'t>]) -> Result<HashMap<&'t str, DxfBlock<'
         match entity.kind {
             "BLOCK" => {
                 let block = DxfBlock {
-                    base: entity.point(10)?,
+                    base: [entity.number(10, 0.0)?, entity.number(20, 0.0)?],
                     entities: Vec::new(),
                 };
                 open = Some((entity.text(2).unwrap_or(""), block));

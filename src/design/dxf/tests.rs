@@ -67,7 +67,7 @@ fn every_entity_has_its_length() {
             &[5.0 * PI],
         ),
         (
-            "0 POLYLINE|8 0|66 1|70 0|0 VERTEX|8 0|10 0|20 0|0 VERTEX|8 0|10 3|20 4|0 SEQEND|0 LINE|8 0|11 2",
+            "0 POLYLINE|8 0|66 1|70 0|0 VERTEX|8 0|10 0|20 0|0 VERTEX|8 0|10 3|20 4|0 SEQEND|0 LINE|8 0|10 0|20 0|11 2|21 0",
             &[5.0, 2.0],
         ),
         // A cubic with its ends clamped: a straight line, and then a quarter of a circle by weights.
@@ -79,7 +79,10 @@ fn every_entity_has_its_length() {
             "0 SPLINE|8 0|71 2|40 0|40 0|40 0|40 1|40 1|40 1|41 1|41 0.70710678|41 1|10 10|20 0|10 10|20 10|10 0|20 10",
             &[5.0 * PI],
         ),
-        ("0 POINT|8 0|10 5|20 5|0 LINE|8 0|11 9", &[0.1, 9.0]),
+        (
+            "0 POINT|8 0|10 5|20 5|0 LINE|8 0|10 0|20 0|11 9|21 0",
+            &[0.1, 9.0],
+        ),
         ("0 TEXT|8 0|10 0|20 0|40 10|1 I", &[10.0]),
     ] {
         check(entities, wanted);
@@ -131,8 +134,9 @@ fn blocks_are_put_where_they_are_inserted() {
 #[test]
 fn layers_give_pens_and_colours_and_may_be_off() {
     let text = "0 SECTION|2 TABLES|0 TABLE|2 LAYER|0 LAYER|2 1 outline|62 5|70 0|0 LAYER|2 off|62 -1|70 0|\
-         0 LAYER|2 frozen|62 1|70 1|0 ENDTAB|0 ENDSEC|0 SECTION|2 ENTITIES|0 LINE|8 1 outline|11 5|\
-         0 LINE|8 1 outline|62 1|11 5|0 LINE|8 1 outline|420 12603691|11 5|0 LINE|8 off|11 5|0 LINE|8 frozen|11 5|\
+         0 LAYER|2 frozen|62 1|70 1|0 ENDTAB|0 ENDSEC|0 SECTION|2 ENTITIES|0 LINE|8 1 outline|10 0|20 0|11 5|21 0|\
+         0 LINE|8 1 outline|62 1|10 0|20 0|11 5|21 0|0 LINE|8 1 outline|420 12603691|10 0|20 0|11 5|21 0|\
+         0 LINE|8 off|10 0|20 0|11 5|21 0|0 LINE|8 frozen|10 0|20 0|11 5|21 0|\
          0 MTEXT|8 0|1 hi|0 HATCH|8 0|0 HATCH|8 0|0 ENDSEC|0 EOF";
     let design = load("a.dxf", dxf(text).as_bytes(), &DesignCaps::default()).unwrap();
     let found: Vec<_> = design
@@ -160,11 +164,94 @@ fn layers_give_pens_and_colours_and_may_be_off() {
 fn units_are_the_files() {
     for (unit, mm) in [(1, 25.4), (4, 1.0), (5, 10.0), (6, 1000.0)] {
         let text = format!(
-            "0 SECTION|2 HEADER|9 $INSUNITS|70 {unit}|0 ENDSEC|0 SECTION|2 ENTITIES|0 LINE|8 0|11 2|0 ENDSEC"
+            "0 SECTION|2 HEADER|9 $INSUNITS|70 {unit}|0 ENDSEC|0 SECTION|2 ENTITIES|0 LINE|8 0|10 0|20 0|11 2|21 0|0 ENDSEC|0 EOF"
         );
         let design = load("a.dxf", dxf(&text).as_bytes(), &DesignCaps::default()).unwrap();
         assert!((design.page_mm[0] - 2.0 * mm).abs() < 1e-9, "{unit}");
     }
+}
+
+#[test]
+fn a_file_that_is_cut_off_is_refused_wherever_it_is_cut() {
+    let text = dxf(
+        "0 SECTION|2 ENTITIES|0 LINE|8 0|10 0|20 0|11 9|21 9|0 LINE|8 0|10 5|20 0|11 5|21 9|0 ENDSEC|0 EOF",
+    );
+    let read = |text: &str| load("a.dxf", text.as_bytes(), &DesignCaps::default());
+    assert_eq!(read(&text).unwrap().strokes.len(), 2);
+    assert_eq!(read(text.trim_end()).unwrap().strokes.len(), 2);
+    for end in 0..text.trim_end().len() {
+        let error = read(&text[..end]).unwrap_err().to_string();
+        assert!(
+            error.starts_with("the file is cut off after line "),
+            "{end}: {error}"
+        );
+    }
+    let error = read(&text[..text.find("ENDSEC").unwrap()]).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the file is cut off after line 29: found no EOF; accepted: a whole DXF, which ends with it: \
+         save or copy the file again"
+    );
+}
+
+#[test]
+fn entities_without_what_dxf_has_no_default_for_are_refused() {
+    for (entities, found) in [
+        (
+            "0 LINE|8 0|10 1|20 1|11 5",
+            "LINE on line 16: found no group 21",
+        ),
+        ("0 LINE|8 0|10 1|20 1", "LINE on line 16: found no group 11"),
+        ("0 LINE|8 0", "LINE on line 16: found no group 10"),
+        ("0 POINT|8 0|10 5", "POINT on line 16: found no group 20"),
+        (
+            "0 CIRCLE|8 0|10 5|20 5",
+            "CIRCLE on line 16: found no group 40",
+        ),
+        ("0 CIRCLE|8 0|40 5", "CIRCLE on line 16: found no group 10"),
+        (
+            "0 ARC|8 0|10 5|20 5|40 5|50 0",
+            "ARC on line 16: found no group 51",
+        ),
+        (
+            "0 ELLIPSE|8 0|10 0|20 0|40 1",
+            "ELLIPSE on line 16: found no group 11",
+        ),
+        (
+            "0 ELLIPSE|8 0|10 0|20 0|11 5|21 0",
+            "ELLIPSE on line 16: found no group 40",
+        ),
+        (
+            "0 LWPOLYLINE|8 0|90 2|10 0|20 0|10 3",
+            "LWPOLYLINE on line 16: found no group 20",
+        ),
+        (
+            "0 LWPOLYLINE|8 0|90 2",
+            "LWPOLYLINE on line 16: found no group 10",
+        ),
+        (
+            "0 SPLINE|8 0|71 1|10 0|20 0|20 5",
+            "SPLINE on line 16: found no group 10",
+        ),
+        (
+            "0 POLYLINE|8 0|66 1|0 VERTEX|8 0|10 0|20 0|0 VERTEX|8 0|10 3|0 SEQEND",
+            "VERTEX on line 30: found no group 20",
+        ),
+        (
+            "0 TEXT|8 0|10 0|20 0|1 I",
+            "TEXT on line 16: found no group 40",
+        ),
+        (
+            "0 TEXT|8 0|10 0|20 0|40 9|72 1|1 I",
+            "TEXT on line 16: found no group 11",
+        ),
+    ] {
+        let error = drawn(entities).unwrap_err().to_string();
+        let message = format!("{found}; accepted: a number there");
+        assert!(error.starts_with(&message), "{entities}: {error}");
+    }
+    // What DXF defines defaults for may be left out.
+    check("0 ELLIPSE|8 0|10 0|20 0|11 10|21 0|40 1", &[20.0 * PI]);
 }
 
 #[test]
@@ -175,12 +262,12 @@ fn refuses_by_place() {
             "LINE on line 16: found `x` as its group 10; accepted: a number",
         ),
         (
-            "0 LINE|8 0|11 5|zero",
-            "line 21: found `zero`; accepted: a group code",
+            "0 LINE|8 0|10 0|20 0|11 5|21 0|zero",
+            "line 27: found `zero`; accepted: a group code",
         ),
         ("0 MTEXT|8 0", "the drawing has no line to draw"),
         (
-            "0 LINE|8 0|11 1e9",
+            "0 LINE|8 0|10 0|20 0|11 1e9|21 0",
             "LINE on line 16: a point lies at 1000000000, 0 mm",
         ),
     ] {
@@ -204,12 +291,12 @@ fn refuses_by_place() {
 fn blocks_that_hold_one_another_end() {
     let mut text = String::from("0 SECTION|2 BLOCKS|");
     for level in 1..=12 {
-        let inner = format!("0 INSERT|8 0|2 B{}|70 1000|71 1000|", level - 1);
+        let inner = format!("0 INSERT|8 0|2 B{}|10 0|20 0|70 1000|71 1000|", level - 1);
         text += &format!("0 BLOCK|2 B{level}|{inner}0 ENDBLK|");
     }
-    text += "0 BLOCK|2 B0|0 ENDBLK|0 BLOCK|2 ME|0 INSERT|8 0|2 ME|0 ENDBLK|0 ENDSEC|0 SECTION|2 ENTITIES|";
+    text += "0 BLOCK|2 B0|0 ENDBLK|0 BLOCK|2 ME|0 INSERT|8 0|2 ME|10 0|20 0|0 ENDBLK|0 ENDSEC|0 SECTION|2 ENTITIES|";
     for name in ["B12", "ME"] {
-        let text = format!("{text}0 INSERT|8 0|2 {name}|0 ENDSEC|0 EOF");
+        let text = format!("{text}0 INSERT|8 0|2 {name}|10 0|20 0|0 ENDSEC|0 EOF");
         let error = load("a.dxf", dxf(&text).as_bytes(), &DesignCaps::default()).unwrap_err();
         assert!(matches!(error, DesignError::TooMany { .. }), "{error}");
     }
