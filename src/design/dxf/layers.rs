@@ -19,8 +19,11 @@ const COLOURS: [[u8; 3]; 9] = [
 ];
 /// Shares of full brightness of the ten shades of a hue, two and two.
 const SHADES: [f64; 5] = [1.0, 0.65, 0.5, 0.3, 0.15];
-/// An entity's colour that is its layer's.
+/// An entity's colour that is its block's, or its layer's.
+const BY_BLOCK: i64 = 0;
 const BY_LAYER: i64 = 256;
+/// The colour of an entity that takes its block's and is in none: black on paper.
+pub(super) const OUTSIDE_BLOCKS: Option<[u8; 3]> = Some([0, 0, 0]);
 
 #[derive(Clone, Copy)]
 struct DxfLayer {
@@ -54,22 +57,25 @@ impl<'t> DxfLayers<'t> {
         self.0.get(name).is_none_or(|layer| layer.is_shown)
     }
 
-    /// The colour of an entity on this layer.
+    /// The colour of an entity on this layer, in a block of this colour.
     pub(super) fn colour_of(
         &self,
         entity: &DxfEntity<'_>,
         layer: &str,
+        of_block: Option<[u8; 3]>,
     ) -> Result<Option<[u8; 3]>, DesignError> {
-        let own = match true_colour(entity)? {
-            Some(colour) => Some(colour),
-            None => match entity.text(62) {
-                None => None,
-                Some(_) => Some(entity.flags(62)?)
-                    .filter(|index| *index != BY_LAYER)
-                    .and_then(of_index),
-            },
+        if let Some(colour) = true_colour(entity)? {
+            return Ok(Some(colour));
+        }
+        let index = match entity.text(62) {
+            Some(_) => entity.flags(62)?,
+            None => BY_LAYER,
         };
-        Ok(own.or_else(|| self.0.get(layer).and_then(|layer| layer.colour)))
+        if index == BY_BLOCK {
+            return Ok(of_block);
+        }
+        let of_layer = || self.0.get(layer).and_then(|layer| layer.colour);
+        Ok(of_index(index).or_else(of_layer))
     }
 }
 

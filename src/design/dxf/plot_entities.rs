@@ -7,7 +7,7 @@ use super::super::letters::lay_out_line;
 use super::super::{DesignCaps, DesignError};
 use super::curves::{BSpline, EllipseArc, Point};
 use super::group_codes::{DxfEntity, DxfSection};
-use super::layers::{DxfLayers, pen_of};
+use super::layers::{DxfLayers, OUTSIDE_BLOCKS, pen_of};
 
 /// Blocks in blocks in blocks: no deeper.
 const DEPTH_MAX: usize = 16;
@@ -48,11 +48,12 @@ struct DxfBlock<'t> {
     entities: Vec<DxfEntity<'t>>,
 }
 
-/// Context in which entities are drawn: the map of the block that they are in, and its layer.
+/// Context in which entities are drawn: the map of the block that they are in, its layer and its colour.
 #[derive(Clone, Copy)]
 struct BlockPlace<'t> {
     map: PlaneMap,
     layer: &'t str,
+    colour: Option<[u8; 3]>,
     depth: usize,
 }
 
@@ -88,6 +89,7 @@ impl<'c, 't> DxfPlotter<'c, 't> {
         let place = BlockPlace {
             map: PlaneMap([mm, 0.0, 0.0, mm, 0.0, 0.0]),
             layer: "0",
+            colour: OUTSIDE_BLOCKS,
             depth: 0,
         };
         self.entities(entities, place)
@@ -201,7 +203,7 @@ impl<'c, 't> DxfPlotter<'c, 't> {
         points: &[Point],
     ) -> Result<(), DesignError> {
         let mark = StrokeAttributes {
-            colour: self.layers.colour_of(entity, place.layer)?,
+            colour: self.layers.colour_of(entity, place.layer, place.colour)?,
             pen: pen_of(place.layer),
             layer: Some(place.layer.to_owned()),
             source: entity.place(),
@@ -335,6 +337,7 @@ impl<'c, 't> DxfPlotter<'c, 't> {
         let (sin, cos) = entity.number(50, 0.0)?.to_radians().sin_cos();
         let (sx, sy) = (entity.number(41, 1.0)?, entity.number(42, 1.0)?);
         let at = entity.point(10)?;
+        let colour = self.layers.colour_of(entity, place.layer, place.colour)?;
         let count = |code: i32| Ok::<_, DesignError>(entity.flags(code)?.clamp(1, 1000));
         for row in 0..count(71)? {
             for column in 0..count(70)? {
@@ -348,6 +351,7 @@ impl<'c, 't> DxfPlotter<'c, 't> {
                 let inner = BlockPlace {
                     map: place.map.after(turned.after(scaled)),
                     depth: place.depth + 1,
+                    colour,
                     ..place
                 };
                 self.entities(&entities, inner)?;

@@ -161,6 +161,30 @@ fn layers_give_pens_and_colours_and_may_be_off() {
 }
 
 #[test]
+fn colours_by_block_are_those_of_the_insert() {
+    let line = |groups: &str| format!("0 LINE|{groups}|10 0|20 0|11 5|21 0|");
+    let (by_block, insert) = (line("8 0|62 0"), "0 INSERT|10 0|20 0|2");
+    let text = format!(
+        "0 SECTION|2 TABLES|0 LAYER|2 cut|62 5|70 0|0 ENDSEC|0 SECTION|2 BLOCKS|\
+         0 BLOCK|2 IN|10 0|20 0|{by_block}{own}{of_layer}0 ENDBLK|\
+         0 BLOCK|2 OUT|10 0|20 0|{insert} IN|8 0|62 0|{insert} IN|8 0|62 3|0 ENDBLK|0 ENDSEC|\
+         0 SECTION|2 ENTITIES|{insert} IN|8 0|62 1|{insert} IN|8 cut|{insert} IN|8 0|420 12603691|\
+         {insert} OUT|8 0|62 1|{by_block}0 ENDSEC|0 EOF",
+        own = line("8 0|62 6"),
+        of_layer = line("8 cut"),
+    );
+    let design = load("a.dxf", dxf(&text).as_bytes(), &DesignCaps::default()).unwrap();
+    let found: Vec<_> = design.strokes.iter().map(|s| s.colour.unwrap()).collect();
+    let (red, green, blue, magenta) = ([255, 0, 0], [0, 255, 0], [0, 0, 255], [255, 0, 255]);
+    let wanted: Vec<[u8; 3]> = [red, blue, [0xc0, 0x51, 0x2b], red, green]
+        .into_iter()
+        .flat_map(|of_insert| [of_insert, magenta, blue])
+        .chain([[0, 0, 0]])
+        .collect();
+    assert_eq!(found, wanted);
+}
+
+#[test]
 fn units_are_the_files() {
     for (unit, mm) in [(1, 25.4), (4, 1.0), (5, 10.0), (6, 1000.0)] {
         let text = format!(
