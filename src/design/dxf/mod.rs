@@ -6,6 +6,7 @@ mod curves;
 mod group_codes;
 mod layers;
 mod plot_entities;
+mod text;
 
 use std::collections::BTreeMap;
 

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::super::collect_strokes::{StrokeAttributes, StrokeCollector};
-use super::super::letters::lay_out_line;
 use super::super::{DesignCaps, DesignError};
 use super::curves::{BSpline, EllipseArc, Point};
 use super::group_codes::{DxfEntity, DxfSection};
@@ -50,7 +49,7 @@ struct DxfBlock<'t> {
 
 /// Context in which entities are drawn: the map of the block that they are in, its layer and its colour.
 #[derive(Clone, Copy)]
-struct BlockPlace<'t> {
+pub(super) struct BlockPlace<'t> {
     map: PlaneMap,
     layer: &'t str,
     colour: Option<[u8; 3]>,
@@ -185,7 +184,7 @@ impl<'c, 't> DxfPlotter<'c, 't> {
         }
     }
 
-    fn lose(&mut self, what: &str) -> Result<(), DesignError> {
+    pub(super) fn lose(&mut self, what: &str) -> Result<(), DesignError> {
         // A file may have any number of kinds; their names are bounded by its size, and their count here.
         let what: String = what.chars().take(60).collect();
         if self.losses.len() < 20 || self.losses.contains_key(&what) {
@@ -196,7 +195,7 @@ impl<'c, 't> DxfPlotter<'c, 't> {
         Ok(())
     }
 
-    fn stroke(
+    pub(super) fn stroke(
         &mut self,
         entity: &DxfEntity<'t>,
         place: BlockPlace<'t>,
@@ -287,38 +286,6 @@ impl<'c, 't> DxfPlotter<'c, 't> {
             Some(points) => self.stroke(entity, place, &points),
             None => self.lose("SPLINE without control points and knots that fit"),
         }
-    }
-
-    /// One line of single-line letters, set by its left, middle or right end.
-    fn text(&mut self, entity: &DxfEntity<'t>, place: BlockPlace<'t>) -> Result<(), DesignError> {
-        let (words, height) = (entity.text(1).unwrap_or(""), entity.needed(40)?);
-        let Ok(line) = lay_out_line(words) else {
-            return self.lose("TEXT with letters that are not known");
-        };
-        let share = match entity.flags(72)? {
-            0 => 0.0,
-            1 | 4 => 0.5,
-            2 => 1.0,
-            _ => return self.lose("TEXT fitted between two points"),
-        };
-        let is_placed_by_second = share > 0.0 || entity.flags(73)? > 0;
-        let from = entity.point(if is_placed_by_second { 11 } else { 10 })?;
-        let (sin, cos) = entity.number(50, 0.0)?.to_radians().sin_cos();
-        let width = entity.number(41, 1.0)?;
-        let raised = match entity.flags(73)? {
-            2 => 0.5,
-            3 => 1.0,
-            _ => 0.0,
-        };
-        for stroke in line.strokes {
-            let points = stroke.into_iter().map(|[x, y]| {
-                let x = (x - line.advance * share) * height * width;
-                let y = (y - raised) * height;
-                [from[0] + x * cos - y * sin, from[1] + x * sin + y * cos]
-            });
-            self.stroke(entity, place, &points.collect::<Vec<_>>())?;
-        }
-        Ok(())
     }
 
     fn insert(&mut self, entity: &DxfEntity<'t>, place: BlockPlace<'t>) -> Result<(), DesignError> {

@@ -184,6 +184,85 @@ fn colours_by_block_are_those_of_the_insert() {
     assert_eq!(found, wanted);
 }
 
+/// A text's points about the point 50, 50, which a frame of 100 by 100 keeps in its place.
+fn text_points(groups: &str) -> Vec<[f64; 2]> {
+    let frame = "0 LWPOLYLINE|8 0|90 4|70 1|10 0|20 0|10 100|20 0|10 100|20 100|10 0|20 100";
+    let design = drawn(&format!(
+        "{frame}|0 TEXT|8 0|10 50|20 50|11 50|21 50|40 10|{groups}"
+    ));
+    let design = design.unwrap_or_else(|error| panic!("{groups}: {error}"));
+    let text = design.strokes[1..].iter().flat_map(|s| &s.points_mm);
+    text.map(|[x, y]| [x - 50.0, y - 50.0]).collect()
+}
+
+#[test]
+fn texts_are_aligned_about_their_points() {
+    for (groups, wanted) in [
+        ("72 4|1 H", [-0.5, -0.5]),
+        ("72 4|73 3|1 H", [-0.5, -0.5]),
+        ("72 1|1 H", [-0.5, 0.0]),
+        ("72 1|73 2|1 H", [-0.5, -0.5]),
+        ("72 2|73 3|1 HH", [-1.0, -1.0]),
+        ("1 H", [0.0, 0.0]),
+    ] {
+        let points = text_points(groups);
+        let (low, high) = super::super::collect_strokes::bounds(points.iter()).unwrap();
+        for axis in 0..2 {
+            let found = low[axis] / (high[axis] - low[axis]);
+            assert!(
+                (found - wanted[axis]).abs() < 1e-6,
+                "{groups}: {low:?} {high:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn texts_are_mirrored_and_lean_as_the_file_says() {
+    let as_written = text_points("1 L7");
+    for (groups, [a, b, c, d]) in [
+        ("71 2", [-1.0, 0.0, 0.0, 1.0]),
+        ("71 4", [1.0, 0.0, 0.0, -1.0]),
+        ("71 6", [-1.0, 0.0, 0.0, -1.0]),
+        ("51 45", [1.0, 0.0, 1.0, 1.0]),
+        ("51 -45", [1.0, 0.0, -1.0, 1.0]),
+        ("51 315", [1.0, 0.0, -1.0, 1.0]),
+        ("41 2|51 45", [2.0, 0.0, 1.0, 1.0]),
+        ("71 2|50 90", [0.0, -1.0, -1.0, 0.0]),
+        ("71 2|51 45", [-1.0, 0.0, -1.0, 1.0]),
+    ] {
+        let found = text_points(&format!("{groups}|1 L7"));
+        for ([x, y], found) in as_written.iter().zip(found) {
+            let wanted = [x * a + y * c, x * b + y * d];
+            let off = (found[0] - wanted[0]).hypot(found[1] - wanted[1]);
+            assert!(off < 1e-6, "{groups}: {found:?} is not {wanted:?}");
+        }
+    }
+}
+
+#[test]
+fn codes_in_texts_are_characters() {
+    for (coded, letters) in [
+        ("45%%d", "45°"),
+        ("%%P0.1", "±0.1"),
+        ("%%c8", "Ø8"),
+        ("5%%%", "5%"),
+        ("%%065%%176", "A°"),
+        ("20\\U+00B0C", "20°C"),
+        ("%%x5%", "%%x5%"),
+        ("\\U+00", "\\U+00"),
+        ("%%5é", "%%5é"),
+    ] {
+        let points = |words: &str| text_points(&format!("1 {words}"));
+        assert!(points(coded) == points(letters), "{coded}");
+    }
+    let noted = drawn("0 TEXT|8 0|10 0|20 0|40 10|1 %%uHi%%u").unwrap();
+    assert_eq!(
+        (noted.strokes.len(), noted.notes.last().unwrap().as_str()),
+        (5, "not drawn: lines under, over or through TEXT (1)")
+    );
+}
+
 #[test]
 fn units_are_the_files() {
     for (unit, mm) in [(1, 25.4), (4, 1.0), (5, 10.0), (6, 1000.0)] {
