@@ -32,10 +32,10 @@ struct DxfLayer {
 }
 
 /// The layers by their names.
-pub(super) struct DxfLayers<'t>(HashMap<&'t str, DxfLayer>);
+pub(super) struct DxfLayers(HashMap<String, DxfLayer>);
 
-impl<'t> DxfLayers<'t> {
-    pub(super) fn of(sections: &[DxfSection<'t>]) -> Result<Self, DesignError> {
+impl DxfLayers {
+    pub(super) fn of(sections: &[DxfSection<'_>]) -> Result<Self, DesignError> {
         let mut layers = HashMap::new();
         let tables = sections.iter().filter(|section| section.name == "TABLES");
         for entity in tables.flat_map(|section| &section.entities) {
@@ -48,13 +48,17 @@ impl<'t> DxfLayers<'t> {
                 // Switched off, or frozen.
                 is_shown: colour >= 0 && entity.flags(70)? & 1 == 0,
             };
-            layers.insert(entity.text(2).unwrap_or(""), layer);
+            layers.insert(folded(entity.text(2).unwrap_or("")), layer);
         }
         Ok(Self(layers))
     }
 
     pub(super) fn is_shown(&self, name: &str) -> bool {
-        self.0.get(name).is_none_or(|layer| layer.is_shown)
+        self.named(name).is_none_or(|layer| layer.is_shown)
+    }
+
+    fn named(&self, name: &str) -> Option<&DxfLayer> {
+        self.0.get(&folded(name))
     }
 
     /// The colour of an entity on this layer, in a block of this colour.
@@ -74,15 +78,20 @@ impl<'t> DxfLayers<'t> {
         if index == BY_BLOCK {
             return Ok(of_block);
         }
-        let of_layer = || self.0.get(layer).and_then(|layer| layer.colour);
+        let of_layer = || self.named(layer).and_then(|layer| layer.colour);
         Ok(of_index(index).or_else(of_layer))
     }
 }
 
+/// Returns a name of a layer or block as it is compared: without regard to case.
+pub(super) fn folded(name: &str) -> String {
+    name.to_lowercase()
+}
+
 /// The number at the start of a layer's name, counted from 1. The layer `0`, which every file has, names no pen.
 pub(super) fn pen_of(name: &str) -> Option<u16> {
-    let name = name.trim();
-    let name = name.strip_prefix("pen").unwrap_or(name).trim_start();
+    let name = folded(name.trim());
+    let name = name.strip_prefix("pen").unwrap_or(&name).trim_start();
     let digits = name.len() - name.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     name.get(..digits)?.parse().ok().filter(|pen| *pen > 0)
 }
@@ -159,6 +168,7 @@ mod tests {
             ("1", Some(1)),
             ("2-cut", Some(2)),
             ("pen3", Some(3)),
+            ("PEN 4", Some(4)),
             ("walls", None),
         ] {
             assert_eq!(pen_of(name), pen, "{name}");

@@ -6,7 +6,7 @@ use super::super::collect_strokes::{StrokeAttributes, StrokeCollector};
 use super::super::{DesignCaps, DesignError};
 use super::curves::{BSpline, EllipseArc, Point};
 use super::group_codes::{DxfEntity, DxfSection};
-use super::layers::{DxfLayers, OUTSIDE_BLOCKS, pen_of};
+use super::layers::{DxfLayers, OUTSIDE_BLOCKS, folded, pen_of};
 
 /// Blocks in blocks in blocks: no deeper.
 const DEPTH_MAX: usize = 16;
@@ -58,8 +58,9 @@ pub(super) struct BlockPlace<'t> {
 
 pub(super) struct DxfPlotter<'c, 't> {
     all: StrokeCollector<'c>,
-    layers: DxfLayers<'t>,
-    blocks: HashMap<&'t str, DxfBlock<'t>>,
+    layers: DxfLayers,
+    /// By their folded names.
+    blocks: HashMap<String, DxfBlock<'t>>,
     mm_per_unit: f64,
     entities_left: usize,
     entities_max: usize,
@@ -289,8 +290,8 @@ impl<'c, 't> DxfPlotter<'c, 't> {
     }
 
     fn insert(&mut self, entity: &DxfEntity<'t>, place: BlockPlace<'t>) -> Result<(), DesignError> {
-        let name = entity.text(2).unwrap_or("");
-        let Some(block) = self.blocks.get(name) else {
+        let name = folded(entity.text(2).unwrap_or(""));
+        let Some(block) = self.blocks.get(&name) else {
             return self.lose("INSERT of a block that is not in the file");
         };
         if place.depth == DEPTH_MAX {
@@ -342,9 +343,9 @@ fn extrusion(entity: &DxfEntity<'_>) -> Result<Option<PlaneMap>, DesignError> {
     Ok(Some(PlaneMap([side, 0.0, 0.0, 1.0, 0.0, 0.0])))
 }
 
-fn blocks<'t>(sections: &[DxfSection<'t>]) -> Result<HashMap<&'t str, DxfBlock<'t>>, DesignError> {
+fn blocks<'t>(sections: &[DxfSection<'t>]) -> Result<HashMap<String, DxfBlock<'t>>, DesignError> {
     let mut blocks = HashMap::new();
-    let mut open: Option<(&'t str, DxfBlock<'t>)> = None;
+    let mut open: Option<(String, DxfBlock<'t>)> = None;
     let sections = sections.iter().filter(|section| section.name == "BLOCKS");
     for entity in sections.flat_map(|section| &section.entities) {
         match entity.kind {
@@ -353,7 +354,7 @@ fn blocks<'t>(sections: &[DxfSection<'t>]) -> Result<HashMap<&'t str, DxfBlock<'
                     base: [entity.number(10, 0.0)?, entity.number(20, 0.0)?],
                     entities: Vec::new(),
                 };
-                open = Some((entity.text(2).unwrap_or(""), block));
+                open = Some((folded(entity.text(2).unwrap_or("")), block));
             }
             "ENDBLK" => blocks.extend(open.take()),
             _ => {

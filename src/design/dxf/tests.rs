@@ -161,6 +161,26 @@ fn layers_give_pens_and_colours_and_may_be_off() {
 }
 
 #[test]
+fn names_are_the_same_in_capitals() {
+    let line = |layer: &str| format!("0 LINE|8 {layer}|10 0|20 0|11 5|21 0|");
+    let text = format!(
+        "0 SECTION|2 TABLES|0 LAYER|2 X|62 -1|70 0|0 LAYER|2 Grün|62 3|70 0|0 ENDSEC|\
+         0 SECTION|2 BLOCKS|0 BLOCK|2 Door|{}0 ENDBLK|0 ENDSEC|0 SECTION|2 ENTITIES|\
+         {}{}0 INSERT|8 GRÜN|2 DOOR|10 0|20 0|0 ENDSEC|0 EOF",
+        line("0"),
+        line("x"),
+        line("GRÜN"),
+    );
+    let design = load("a.dxf", dxf(&text).as_bytes(), &DesignCaps::default()).unwrap();
+    let found: Vec<_> = design.strokes.iter().map(|s| s.colour).collect();
+    assert_eq!(found, [Some([0, 255, 0]); 2]);
+    assert_eq!(
+        design.notes.last().unwrap(),
+        "not drawn: entities that are hidden (1)"
+    );
+}
+
+#[test]
 fn colours_by_block_are_those_of_the_insert() {
     let line = |groups: &str| format!("0 LINE|{groups}|10 0|20 0|11 5|21 0|");
     let (by_block, insert) = (line("8 0|62 0"), "0 INSERT|10 0|20 0|2");
