@@ -242,8 +242,9 @@ impl GcodeMachine {
         if let Some(power) = line.power.filter(|_| !line.waits) {
             self.tool.set_power(power, line.is_servo);
         }
+        self.mode = line.motion.or(self.mode);
         let from = self.position_mm;
-        let motion = if line.waits {
+        let motion = if line.pauses_by_x()? {
             GcodeMotion::None
         } else if line.homes || line.of_machine {
             self.lose(line)?;
@@ -307,8 +308,7 @@ impl GcodeMachine {
     }
 
     fn go(&mut self, line: &GcodeLine) -> Result<GcodeMotion, DesignError> {
-        self.mode = line.motion.or(self.mode);
-        let has_arc_words = line.radius.is_some() || line.centre.iter().any(Option::is_some);
+        let has_arc_words = line.has_arc_words();
         if line.axes.iter().all(Option::is_none) && !has_arc_words {
             return Ok(GcodeMotion::None);
         }
@@ -399,6 +399,25 @@ impl GcodeMachine {
 }
 
 impl GcodeLine {
+    fn has_arc_words(&self) -> bool {
+        self.radius.is_some() || self.centre.iter().any(Option::is_some)
+    }
+
+    /// Returns whether X is the time of G4: X alone is, where neither P nor S is one.
+    fn pauses_by_x(&self) -> Result<bool, DesignError> {
+        let goes = self.axes.iter().any(Option::is_some) || self.has_arc_words();
+        let is_timed = self.power.is_some() || self.beside.iter().any(|word| word.letter == 'P');
+        match self.axes {
+            _ if !self.waits || is_timed || !goes => Ok(false),
+            [Some(_), None, None] if !self.has_arc_words() && self.motion.is_none() => Ok(true),
+            _ => Err(DesignError::syntax(
+                line_name(self.number),
+                "G4 without its time beside coordinates",
+                "G4 P1 in front of them, or on a line of its own",
+            )),
+        }
+    }
+
     /// Returns whether `word`, a P, H or K, belongs to another word of its line.
     fn knows(&self, words: &[GcodeWord], word: GcodeWord) -> bool {
         let has = |letter: char, codes: &[u16]| {

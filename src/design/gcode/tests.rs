@@ -72,6 +72,35 @@ fn every_dialect_draws_the_same_strokes() {
 }
 
 #[test]
+fn what_stands_beside_a_pause_is_done() {
+    let wanted = [vec![[0.0, 0.0], [20.0, 0.0], [20.0, 5.0]]];
+    for text in [
+        "G0 X0 Y0\nG4 P1 G1 X20 Y0\nY5",
+        "G0 X0 Y0\nG1 X20 Y0 G4 P1\nY5",
+        "G0 X0 Y0\nG4 S1 G1 X20 Y0\nG4 P1 Y5",
+        "G0 X0 Y0\nG4 P1 G1\nX20 Y0\nG4 X3\nG4\nY5",
+        "G0 X9 Y9\nG4 P1 G28\nG1 X20 Y0\nY5",
+        "G1 G53 Z0\nG0 X0 Y0\nG53 G1 Z0\nX20 Y0\nY5",
+        "G0 X0 Y0\nG92 X0 G1\nX20 Y0\nY5",
+    ] {
+        let design = read(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        assert_eq!(points(&design), wanted, "{text}");
+    }
+    for text in [
+        "G4 G1 X20 Y0",
+        "G4 G1 X20",
+        "G1 X5\nG4 X20 Y0",
+        "G4 G2 X5 I2",
+    ] {
+        let error = read(&format!("G0 X0 Y0\n{text}")).unwrap_err().to_string();
+        assert!(
+            error.contains("G4 without its time beside coordinates"),
+            "{text}: {error}"
+        );
+    }
+}
+
+#[test]
 fn arcs_by_centre_and_by_radius_agree() {
     let by_centre = read("G0 X0 Y0\nG3 X10 Y10 I0 J10\nG2 X20 Y20 I10 J0").unwrap();
     let by_radius = read("G0 X0 Y0\nG3 X10 Y10 R10\nG2 X20 Y20 R10").unwrap();
