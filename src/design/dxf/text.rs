@@ -1,11 +1,14 @@
 //! TEXT of a DXF in single-line letters: its codes, its alignment and how it leans.
 
 use super::super::DesignError;
+use super::super::collect_strokes::bounds;
 use super::super::letters::{SPACE_AFTER, lay_out_line};
 use super::curves::Point;
 use super::group_codes::DxfEntity;
 use super::plot_entities::{BlockPlace, DxfPlotter};
 
+/// How far letters such as `g` reach below the line, in heights of a capital.
+const DESCENT: f64 = 4.5 / 14.0;
 /// Text that leans more is drawn as if it leaned so.
 const OBLIQUE_MAX_DEG: f64 = 85.0;
 
@@ -28,7 +31,11 @@ impl<'t> DxfPlotter<'_, 't> {
             _ => return self.lose("TEXT fitted between two points"),
         };
         let raised = match (along, aligned) {
-            (4, _) | (_, 2) => 0.5,
+            // The middle of these words; the middle of capitals is another.
+            (4, _) => bounds(line.strokes.iter().flatten())
+                .map_or(0.5, |(low, high)| f64::midpoint(low[1], high[1])),
+            (_, 1) => -DESCENT,
+            (_, 2) => 0.5,
             (_, 3) => 1.0,
             _ => 0.0,
         };
