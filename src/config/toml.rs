@@ -221,8 +221,11 @@ impl<'a> SchemaWalker<'a> {
 
     /// Returns the actual and the expected kind of a value if its schema rules it out.
     fn misfit(&self, schema: &'a Value, value: &toml::Value) -> Option<String> {
+        if value.as_float().is_some_and(|number| !number.is_finite()) {
+            return Some("no finite number, expected one".to_owned());
+        }
         let choices = self.choices(schema);
-        if choices.len() > 1 {
+        if !choices.is_empty() {
             return not_among(&choices, value);
         }
         let kinds = self.find(schema, "type")?;
@@ -309,6 +312,7 @@ impl<'a> SchemaWalker<'a> {
             .filter(|form| form.get("type").is_none_or(|kind| kind != "null"))
             .collect();
         match forms.as_slice() {
+            [] if schema.get("const").is_some() => vec![schema],
             [one] => self.choices(one),
             _ => forms,
         }
@@ -431,6 +435,22 @@ mod tests {
     struct Outer {
         speed: f64,
         inner: Option<Vec<Inner>>,
+        source: Option<Source>,
+        #[serde(default, deserialize_with = "finite")]
+        finite_mm: f64,
+    }
+
+    fn finite<'de, D: serde::Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+        let number = f64::deserialize(from)?;
+        let is_finite = number.is_finite().then_some(number);
+        is_finite.ok_or_else(|| serde::de::Error::custom("not finite"))
+    }
+
+    #[derive(Debug, Deserialize, JsonSchema)]
+    #[serde(rename_all = "lowercase")]
+    enum Source {
+        /// Described, as those of the files are.
+        Elsewhere,
     }
 
     #[derive(Debug, Deserialize, JsonSchema)]
@@ -498,6 +518,20 @@ mod tests {
         let error = read::<Outer>("a.toml", text).unwrap_err().to_string();
         let said = "expected a list, in mm, such as `size_mm = [12.5, 12.5]`";
         assert!(error.contains(said), "{error}");
+        let text = "speed = 1.0\nsource = 'here'\n[[inner]]\ndepth_mm = 'x'\n";
+        let error = read::<Outer>("a.toml", text).unwrap_err().to_string();
+        let said = "line 2: invalid type: `source` is `here`, expected elsewhere";
+        assert!(error.contains(said), "{error}");
+    }
+
+    #[test]
+    fn a_number_that_is_not_finite_is_named_by_its_key() {
+        for number in ["nan", "inf", "-inf"] {
+            let text = format!("speed = 1.0\nfinite_mm = {number}\n");
+            let error = read::<Outer>("a.toml", &text).unwrap_err().to_string();
+            let said = "line 2: invalid type: `finite_mm` is no finite number, expected one, in mm, such as `finite_mm = 12.5`";
+            assert!(error.contains(said), "{error}");
+        }
     }
 
     /// In which order its fields are written is nothing that a file says.
