@@ -77,7 +77,7 @@ impl AttachedArm {
         let reply = Reply {
             text: format!(
                 "{}, so the arm was stopped: {}",
-                call.to_its_client(),
+                call.to_who_waits(),
                 reply.text
             ),
             ..reply
@@ -126,10 +126,10 @@ fn reworded(reply: Reply, words: &str, others: &str) -> Reply {
 }
 
 impl AbandonedCall {
-    fn to_its_client(&self) -> String {
+    fn to_who_waits(&self) -> String {
         let named = self.client.as_ref().map(|name| format!(" ({name})"));
         format!(
-            "your client{} stopped waiting after {}",
+            "a client that waited for it{} gave up after {}",
             named.unwrap_or_default(),
             duration(self.waited)
         )

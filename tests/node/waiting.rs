@@ -201,7 +201,7 @@ fn who_stopped_waiting_is_named_to_everybody_who_comes_after() {
     let job = bench.run(&["jobs", "job-1", "--json", "--state", &state]);
     let job = String::from_utf8_lossy(&job.stdout).into_owned();
     assert!(
-        job.contains("your client (hasty 1.2) stopped waiting after "),
+        job.contains("a client that waited for it (hasty 1.2) gave up after "),
         "{job}"
     );
 }
@@ -355,7 +355,7 @@ fn over_http_as_well_it_is_said_which_client_left_and_how_to_go_on() {
         };
         until_told(
             past,
-            &format!("your client ({client} 3) stopped waiting after "),
+            &format!("a client that waited for it ({client} 3) gave up after "),
         );
         own("reset", &json!({}));
         until_told(|| other("sense", &json!({})), "reset, reached");
