@@ -320,12 +320,6 @@ impl<'c> HpglPlotter<'c> {
         let Some(window) = &self.window else {
             return self.all.push(path, mark);
         };
-        if let [only] = path.as_slice() {
-            return match window.contains(*only) {
-                true => self.all.push(path, mark),
-                false => Ok(()),
-            };
-        }
         let parts = clipped(&path, std::slice::from_ref(window), &mut self.work);
         let parts = parts.map_err(|_| {
             DesignError::unsupported(

@@ -194,6 +194,15 @@ fn dashes_dots_windows_and_rotation_are_drawn() {
     assert_eq!(lines("LT0;PU0,0PD400,0,800,0;PU;").len(), 3);
     check_lengths("IW100,-100,300,100;PU0,0PD400,0;PU;", &[5.0], 1e-6);
     check_lengths("IW100,-100,300,100;IW;PU0,0PD400,0;PU;", &[10.0], 1e-6);
+    // On each of the window's edges.
+    for frame in [
+        "PU0,-100PD400,-100",
+        "PU0,100PD400,100",
+        "PU100,-200PD100,200",
+        "PU300,-200PD300,200",
+    ] {
+        check_lengths(&format!("IW100,-100,300,100;{frame};PU;"), &[5.0], 1e-6);
+    }
     assert_eq!(
         lines("RO90;PU0,0PD400,200;PU;"),
         [vec![[5.0, 0.0], [0.0, 10.0]]]

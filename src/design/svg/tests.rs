@@ -358,6 +358,26 @@ fn clip_paths_cut() {
     }
 }
 
+#[test]
+fn a_frame_on_the_edges_of_a_clip_is_whole() {
+    for body in [
+        r##"<symbol id="s" viewBox="0 0 10 10"><path d="M0 0H10V10H0Z"/></symbol>
+        <use href="#s" x="5" y="5" width="20" height="20"/>"##,
+        r#"<svg x="5.3" y="5.7" width="20" height="20"><rect width="20" height="20"/></svg>"#,
+        r##"<clipPath id="c"><rect x="5.1" y="5.1" width="20" height="20"/></clipPath>
+        <g clip-path="url(#c)"><rect x="5.1" y="5.1" width="20" height="20"/></g>"##,
+        r##"<clipPath id="c"><rect x="7" y="7" width="20" height="20" transform="rotate(30 9 9)"/></clipPath>
+        <g clip-path="url(#c)"><rect x="7" y="7" width="20" height="20" transform="rotate(30 9 9)"/></g>"##,
+    ] {
+        let design = read(&format!(r#"<g fill="none" stroke="red">{body}</g>"#)).unwrap();
+        let length: f64 = design.strokes.iter().map(DesignStroke::length_mm).sum();
+        assert!((length - 80.0).abs() < 0.01, "{body} {:?}", design.strokes);
+    }
+    let dot = r##"<clipPath id="c"><rect width="20" height="20"/></clipPath>
+        <path clip-path="url(#c)" stroke="red" stroke-linecap="round" d="M5 5z"/>"##;
+    assert_eq!(read(dot).unwrap().strokes.len(), 1);
+}
+
 fn filled(fill: AreaFill) -> ReadOptions {
     ReadOptions {
         fill,
