@@ -14,10 +14,10 @@ use super::super::{DesignCaps, DesignError};
 const DEPTH_MAX: usize = 100;
 
 /// A style sheet's rules, times elements: how much matching is done at most.
-const MATCHES_MAX: usize = 20_000_000;
+pub(super) const MATCHES_MAX: usize = 20_000_000;
 
 /// Largest growth of attributes when references are followed, as a multiple of the file's cap.
-const GROWTH_MAX: usize = 4;
+pub(super) const GROWTH_MAX: usize = 4;
 
 /// Cost of an element, including its children and references.
 #[derive(Clone, Copy, Default)]
@@ -60,7 +60,7 @@ pub(super) fn check(document: &Document<'_>, caps: &DesignCaps) -> Result<(), De
     refuse_long_matching(document, whole.elements)
 }
 
-fn too_many(what: &'static str, max: usize) -> DesignError {
+pub(super) fn too_many(what: &'static str, max: usize) -> DesignError {
     DesignError::TooMany {
         at: "the file".to_owned(),
         what,

@@ -3,7 +3,10 @@
 //! The file is not trusted, so a census of the document comes first: its size with every reference followed, and its
 //! depth. Only a document within the limits is given to usvg, with no way to open files.
 
+mod cascade;
 mod clip_paths;
+mod css;
+mod css_limits;
 mod expansion_limits;
 mod grammar;
 mod layers;
@@ -37,9 +40,27 @@ pub(super) fn read(
 ) -> Result<Design, DesignError> {
     let document = parse(text, caps)?;
     expansion_limits::check(&document, caps)?;
-    let (notes, places) = unsupported::inspect(&document)?;
-    let design = match normalize_units::mended(text, &document) {
-        None => worded(text, &document, caps, options, &places),
+    match cascade::inlined(text, &document, caps)? {
+        None => styled(text, &document, &document, caps, options),
+        Some(inlined) => {
+            let own = parse(&inlined, caps)?;
+            expansion_limits::check(&own, caps)?;
+            styled(&inlined, &own, &document, caps, options)
+        }
+    }
+}
+
+/// Draws the file with its styles where they belong; `original` is the file as it came.
+fn styled(
+    text: &str,
+    document: &Document<'_>,
+    original: &Document<'_>,
+    caps: &DesignCaps,
+    options: ReadOptions,
+) -> Result<Design, DesignError> {
+    let (notes, places) = unsupported::inspect(document, original)?;
+    let design = match normalize_units::mended(text, document) {
+        None => worded(text, document, caps, options, &places),
         Some(mended) => {
             let document = parse(&mended, caps)?;
             worded(&mended, &document, caps, options, &places)
@@ -171,5 +192,7 @@ fn refusal(document: &Document<'_>, error: &usvg::Error) -> DesignError {
     }
 }
 
+#[cfg(test)]
+mod style_tests;
 #[cfg(test)]
 mod tests;

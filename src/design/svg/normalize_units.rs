@@ -7,7 +7,7 @@ use usvg::roxmltree::{Document, Node};
 
 use super::grammar;
 use super::layers::{is_left_out, label_of};
-use super::unsupported::SVG;
+use super::unsupported::is_svg;
 
 /// Attributes that are lengths.
 const LENGTHS: [&str; 16] = [
@@ -30,11 +30,11 @@ const LENGTHS: [&str; 16] = [
 ];
 
 /// A place in the file, and what stands there instead.
-type SvgEdit = (Range<usize>, String);
+pub(super) type SvgEdit = (Range<usize>, String);
 
 /// None where nothing has to be said otherwise. No line becomes another line.
 pub(super) fn mended(text: &str, document: &Document<'_>) -> Option<String> {
-    let of_svg = |node: &Node<'_, '_>| node.tag_name().namespace() == Some(SVG);
+    let of_svg = |node: &Node<'_, '_>| is_svg(*node);
     let mut edits: Vec<SvgEdit> = Vec::new();
     for (index, node) in document.descendants().filter(of_svg).enumerate() {
         edits.extend(quarters(node));
@@ -42,10 +42,17 @@ pub(super) fn mended(text: &str, document: &Document<'_>) -> Option<String> {
         edits.extend(hidden(text, node));
         edits.extend(features(node));
     }
+    edited(text, edits)
+}
+
+/// A text with some places changed, none where there are none.
+pub(super) fn edited(text: &str, mut edits: Vec<SvgEdit>) -> Option<String> {
     if edits.is_empty() {
         return None;
     }
     edits.sort_by_key(|(range, _)| (range.start, range.end));
+    // An element of an entity that is used twice stands in the file once.
+    edits.dedup();
     let mut mended = String::with_capacity(text.len());
     let mut done = 0;
     for (range, instead) in edits {
@@ -100,7 +107,7 @@ fn features(node: Node<'_, '_>) -> Option<SvgEdit> {
 }
 
 /// The place behind an element's name, where another attribute fits.
-fn behind_name(text: &str, node: Node<'_, '_>) -> Option<Range<usize>> {
+pub(super) fn behind_name(text: &str, node: Node<'_, '_>) -> Option<Range<usize>> {
     let start = node.range().start;
     let name = text.get(start..)?.strip_prefix('<')?;
     let length = name.find(|c: char| c.is_ascii_whitespace() || matches!(c, '>' | '/'))?;

@@ -11,7 +11,7 @@ use super::super::{
     AreaFill, Design, DesignCaps, DesignError, DesignStroke, ReadOptions, load, load_with,
 };
 
-fn read(body: &str) -> Result<Design, DesignError> {
+pub(super) fn read(body: &str) -> Result<Design, DesignError> {
     let text = format!(
         r#"<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"
         xmlns:inkscape="http://www.inkscape.org/namespaces/inkscape"
@@ -20,13 +20,13 @@ fn read(body: &str) -> Result<Design, DesignError> {
     load("a.svg", text.as_bytes(), &DesignCaps::default())
 }
 
-fn only(body: &str) -> DesignStroke {
+pub(super) fn only(body: &str) -> DesignStroke {
     let design = read(body).unwrap_or_else(|error| panic!("{body}: {error}"));
     assert_eq!(design.strokes.len(), 1, "{body}: {:?}", design.strokes);
     design.strokes[0].clone()
 }
 
-fn near(found: &[[f64; 2]], wanted: &[[f64; 2]]) -> bool {
+pub(super) fn near(found: &[[f64; 2]], wanted: &[[f64; 2]]) -> bool {
     found.len() == wanted.len()
         && found
             .iter()
@@ -461,8 +461,8 @@ fn refuses_what_cannot_be_drawn_by_name() {
             "g on line 3: found the end of its transform too soon, behind `rotate(45`",
         ),
         (
-            r#"<path style="transform:rotate(45deg)" d="M0 0h9"/>"#,
-            "path on line 3: found `deg)` in its transform",
+            r#"<path style="transform:rotate(1turn)" d="M0 0h9"/>"#,
+            "path on line 3: found `turn)` in its transform",
         ),
         (
             r#"<circle r="NaN"/>"#,
@@ -483,10 +483,6 @@ fn refuses_what_cannot_be_drawn_by_name() {
         (
             r##"<path id="p" d="M0 0h9"/><text><textPath href="#p">hi</textPath></text>"##,
             "textPath on line",
-        ),
-        (
-            "<style>text{fill:red}</style><text>hi</text>",
-            "`text` in a style sheet",
         ),
         (
             r#"<text rotate="20">hi</text>"#,

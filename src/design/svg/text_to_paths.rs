@@ -10,7 +10,7 @@ use usvg::roxmltree::{Document, Node};
 use super::super::DesignError;
 use super::super::design_error::quoted;
 use super::super::letters::{CAPITAL_EM, SPACE_AFTER, TextLine, lay_out_line};
-use super::expansion_limits::{name_of, styles};
+use super::expansion_limits::name_of;
 
 /// Marks the paths that are letters. Ids of an author may begin like this and do no harm: their
 /// areas are then not closed.
@@ -38,7 +38,6 @@ pub(super) fn as_paths(
     if texts.is_empty() {
         return Ok(None);
     }
-    refuse_style_rules(document)?;
     let mut redrawn = String::with_capacity(source.len());
     let mut writer = LetterWriter::default();
     let mut done = 0;
@@ -102,26 +101,6 @@ pub(super) fn has_alternative(node: Node<'_, '_>) -> bool {
     }
     let is_in_switch = node.parent().is_some_and(|above| is(above, "switch"));
     is_in_switch && node.next_siblings().skip(1).any(|next| next.is_element())
-}
-
-/// Style rules may place words in ways that are only known to usvg.
-fn refuse_style_rules(document: &Document<'_>) -> Result<(), DesignError> {
-    let words = styles(document).flat_map(|css| {
-        css.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '#' | '_')))
-    });
-    for word in words {
-        let found = match word {
-            "text" | "tspan" => "a style rule for every text",
-            "text-anchor" | "dominant-baseline" => "a style rule that moves text",
-            _ => continue,
-        };
-        return Err(DesignError::unsupported(
-            format!("`{word}` in a style sheet"),
-            found,
-            "write it as an attribute of the element, or turn text into paths",
-        ));
-    }
-    Ok(())
 }
 
 /// A coordinate as its author wrote it, and what was added in pixels and in ems.
@@ -501,13 +480,20 @@ fn refuse_odd_attributes(node: Node<'_, '_>) -> Result<(), DesignError> {
 
 /// A property from the element's `style` or else its attribute.
 pub(super) fn property<'n>(node: Node<'n, '_>, name: &str) -> Option<&'n str> {
-    let styled = node.attribute("style").and_then(|style| {
-        let mut rules = style.rsplit(';').filter_map(|rule| rule.split_once(':'));
-        rules
-            .find(|(key, _)| key.trim() == name)
-            .map(|(_, value)| value.trim())
-    });
-    styled.or_else(|| node.attribute(name))
+    styled(node, name).or_else(|| node.attribute(name))
+}
+
+/// A property from the element's `style`, into which all style rules are written before.
+pub(super) fn styled<'n>(node: Node<'n, '_>, name: &str) -> Option<&'n str> {
+    let mut rules = styles(node);
+    rules.find_map(|(key, value)| (key == name).then_some(value))
+}
+
+/// The properties in an element's `style`, from the last to the first.
+pub(super) fn styles<'n>(node: Node<'n, '_>) -> impl Iterator<Item = (&'n str, &'n str)> {
+    let style = node.attribute("style").unwrap_or("");
+    let rules = style.rsplit(';').filter_map(|rule| rule.split_once(':'));
+    rules.map(|(key, value)| (key.trim(), value.trim()))
 }
 
 fn inherited<'n>(node: Node<'n, 'n>, name: &str) -> Option<&'n str> {

@@ -8,9 +8,14 @@ use usvg::roxmltree::{Document, Node, NodeId};
 use super::super::DesignError;
 use super::super::design_error::quoted;
 use super::expansion_limits::{links, name_of, styles};
-use super::{grammar, layers, text_to_paths};
+use super::{css_limits, grammar, layers, text_to_paths};
 
-pub(super) const SVG: &str = "http://www.w3.org/2000/svg";
+const SVG: &str = "http://www.w3.org/2000/svg";
+
+/// Returns whether usvg takes an element for one of SVG.
+pub(super) fn is_svg(node: Node<'_, '_>) -> bool {
+    node.is_element() && matches!(node.tag_name().namespace(), None | Some(SVG))
+}
 
 /// More notes than this are counted, not said.
 const NOTES_MAX: usize = 20;
@@ -95,16 +100,17 @@ impl UnsupportedNotes {
     }
 }
 
-/// Looks at every element that is not hidden.
+/// Looks at every element that is not hidden, its styles in its own `style`; `original` is the file as it came.
 pub(super) fn inspect(
     document: &Document<'_>,
+    original: &Document<'_>,
 ) -> Result<(UnsupportedNotes, FlaggedElements), DesignError> {
     let (mut notes, mut places) = (UnsupportedNotes::default(), FlaggedElements::default());
     let ids: HashSet<&str> = document
         .descendants()
         .filter_map(|node| node.attribute("id"))
         .collect();
-    sheets(document, &mut notes);
+    sheets(original, &mut notes);
     // Nodes come parents first: one pass knows what each has from all above it.
     let mut passed: HashMap<NodeId, InheritedProperties> = HashMap::new();
     for node in document.descendants().filter(Node::is_element) {
@@ -117,10 +123,11 @@ pub(super) fn inspect(
         {
             notes.add(|| note);
         }
-        if above.is_hidden || node.tag_name().namespace() != Some(SVG) {
+        if above.is_hidden || !is_svg(node) {
             continue;
         }
         refuse_broken(node)?;
+        css_limits::check(node)?;
         refuse_missing(node, &ids)?;
         refuse_scaled_dashes(node, above)?;
         note_look(node, &ids, &mut notes);
@@ -158,9 +165,6 @@ fn sheets(document: &Document<'_>, notes: &mut UnsupportedNotes) {
         notes.add(|| {
             "style sheets in other files are not read: put their rules into the drawing".to_owned()
         });
-    }
-    if styles(document).any(|css| css.contains("filter:")) {
-        notes.add(|| "filters in style sheets are not drawn: only lines are".to_owned());
     }
 }
 
@@ -303,6 +307,9 @@ fn note_look(node: Node<'_, '_>, ids: &HashSet<&str>, notes: &mut UnsupportedNot
             let name = name_of(node);
             format!("{name}: its textLength is not used: the letters have widths of their own")
         });
+    }
+    for note in css_limits::notes(node) {
+        notes.add(|| note);
     }
     let filter = text_to_paths::property(node, "filter").map_or("none", str::trim);
     if tag != "filter" && !matches!(filter, "none" | "" | "inherit" | "initial") {

@@ -1,0 +1,381 @@
+//! Reads style sheets as far as rules: selectors and declarations. What is behind an unknown selector or `@` rule is
+//! refused, for no one could say which elements it is for.
+
+use std::borrow::Cow;
+
+use usvg::roxmltree::Node;
+
+use super::super::DesignError;
+use super::super::design_error::quoted;
+use super::cascade;
+
+/// A property and its value, as `stroke: red`.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct CssDeclaration {
+    /// In small letters, unless it is a property of the author's own (`--ink`).
+    pub(super) name: String,
+    pub(super) value: String,
+    pub(super) is_important: bool,
+}
+
+/// Reads the declarations of a block or a `style` attribute; other text is left out, as browsers do.
+pub(super) fn declarations(text: &str) -> Vec<CssDeclaration> {
+    let text = without_comments(text);
+    split(&text, ';').filter_map(declaration).collect()
+}
+
+fn declaration(text: &str) -> Option<CssDeclaration> {
+    let (name, value) = text.split_once(':')?;
+    let name = name.trim();
+    let (value, is_important) = match value.rsplit_once('!') {
+        Some((value, word)) if word.trim().eq_ignore_ascii_case("important") => (value, true),
+        _ => (value, false),
+    };
+    let value = value.trim();
+    if name.is_empty() || value.is_empty() {
+        return None;
+    }
+    let name = match name.starts_with("--") {
+        true => name.to_owned(),
+        false => name.to_ascii_lowercase(),
+    };
+    Some(CssDeclaration {
+        name,
+        value: value.to_owned(),
+        is_important,
+    })
+}
+
+/// Splits a text at a sign outside quotes and brackets.
+pub(super) fn split(text: &str, at: char) -> impl Iterator<Item = &str> {
+    let mut rest = Some(text);
+    std::iter::from_fn(move || {
+        let text = rest?;
+        let end = find(text, &[at]);
+        let (part, behind) = text.split_at_checked(end.unwrap_or(text.len()))?;
+        rest = end.and_then(|_| behind.get(at.len_utf8()..));
+        Some(part)
+    })
+}
+
+/// The byte of the first of some signs outside quotes and brackets.
+fn find(text: &str, signs: &[char]) -> Option<usize> {
+    let mut depth = 0_usize;
+    let mut quote = None;
+    for (at, sign) in text.char_indices() {
+        match (quote, sign) {
+            (Some(open), _) if sign == open => quote = None,
+            (Some(_), _) => {}
+            (None, _) if depth == 0 && signs.contains(&sign) => return Some(at),
+            (None, '"' | '\'') => quote = Some(sign),
+            (None, '(' | '[' | '{') => depth += 1,
+            (None, ')' | ']' | '}') => depth = depth.saturating_sub(1),
+            (None, _) => {}
+        }
+    }
+    None
+}
+
+fn without_comments(text: &str) -> Cow<'_, str> {
+    let mut parts = text.split("/*");
+    let first = parts.next().unwrap_or("");
+    if first.len() == text.len() {
+        return Cow::Borrowed(text);
+    }
+    let mut plain = first.to_owned();
+    for part in parts {
+        plain.push(' ');
+        plain.push_str(part.split_once("*/").map_or("", |(_, behind)| behind));
+    }
+    Cow::Owned(plain)
+}
+
+/// A rule for what one selector matches.
+pub(super) struct CssRule {
+    pub(super) selector: CssSelector,
+    /// Index of its declarations.
+    pub(super) block: usize,
+}
+
+/// The rules of all style sheets of a file.
+#[derive(Default)]
+pub(super) struct CssRules {
+    pub(super) rules: Vec<CssRule>,
+    pub(super) blocks: Vec<Vec<CssDeclaration>>,
+}
+
+/// `@` rules that change no line, or (`@import`, `@keyframes`) are noted elsewhere.
+const HARMLESS: [&str; 9] = [
+    "charset",
+    "counter-style",
+    "font-face",
+    "font-feature-values",
+    "import",
+    "keyframes",
+    "-webkit-keyframes",
+    "namespace",
+    "page",
+];
+
+impl CssRules {
+    /// Takes in the rules of a sheet.
+    pub(super) fn read(&mut self, sheet: &str) -> Result<(), DesignError> {
+        let sheet = sheet.replace("<!--", "").replace("-->", "");
+        let sheet = without_comments(&sheet);
+        let mut rest: &str = &sheet;
+        while let Some(end) = find(rest, &['{', ';']) {
+            let (prelude, behind) = rest.split_at_checked(end).unwrap_or((rest, ""));
+            let prelude = prelude.trim();
+            let Some(block) = behind.strip_prefix('{') else {
+                rest = behind.get(1..).unwrap_or("");
+                refuse_at_rule(prelude)?;
+                continue;
+            };
+            let end = find(block, &['}']).unwrap_or(block.len());
+            let (inside, behind) = block.split_at_checked(end).unwrap_or((block, ""));
+            rest = behind.get(1..).unwrap_or("");
+            if prelude.starts_with('@') {
+                refuse_at_rule(prelude)?;
+            } else {
+                self.rule(prelude, inside)?;
+            }
+        }
+        match rest.trim() {
+            "" => Ok(()),
+            rest => Err(unread(rest, "a style rule without a block")),
+        }
+    }
+
+    fn rule(&mut self, prelude: &str, inside: &str) -> Result<(), DesignError> {
+        if inside.contains('{') {
+            return Err(unread(prelude, "a style rule with others in it"));
+        }
+        let block = declarations(inside);
+        let matters = block.iter().any(|one| cascade::matters(&one.name));
+        for text in split(prelude, ',').map(str::trim) {
+            match CssSelector::read(text) {
+                Some(selector) => self.rules.push(CssRule {
+                    selector,
+                    block: self.blocks.len(),
+                }),
+                // Words before and behind an element are of another language.
+                None if !matters || text.contains("::") => {}
+                None => return Err(unread(text, "a style rule with an unknown selector")),
+            }
+        }
+        self.blocks.push(block);
+        Ok(())
+    }
+}
+
+/// The drawing is as on white paper: rules for dark screens are not for it.
+fn refuse_at_rule(prelude: &str) -> Result<(), DesignError> {
+    let Some(rule) = prelude.strip_prefix('@') else {
+        return Ok(());
+    };
+    let end = rule.find(|c: char| !(c.is_ascii_alphanumeric() || c == '-'));
+    let (name, condition) = rule
+        .split_at_checked(end.unwrap_or(rule.len()))
+        .unwrap_or((rule, ""));
+    let condition: String = condition.split_ascii_whitespace().collect();
+    let is_dark = name == "media" && condition == "(prefers-color-scheme:dark)";
+    if is_dark || HARMLESS.contains(&name) {
+        return Ok(());
+    }
+    Err(unread(prelude, "a style rule with a condition"))
+}
+
+pub(super) fn unread(rule: &str, found: &str) -> DesignError {
+    DesignError::unsupported(
+        format!("{} in a style sheet", quoted(rule.trim())),
+        found,
+        "write its properties as attributes of the elements, or save the drawing as plain SVG",
+    )
+}
+
+/// What an element must be for a rule to apply to it.
+pub(super) struct CssSelector {
+    /// From the element outwards, each with what leads from it to the next.
+    parts: Vec<(CompoundSelector, Combinator)>,
+    /// Numbers of ids, of classes and attributes, and of element names.
+    pub(super) specificity: [usize; 3],
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Combinator {
+    Descendant,
+    Child,
+    NextSibling,
+}
+
+#[derive(Default)]
+struct CompoundSelector {
+    tag: Option<String>,
+    tests: Vec<ElementTest>,
+}
+
+enum ElementTest {
+    Id(String),
+    Class(String),
+    Has(String),
+    Is(String, String),
+    Root,
+    FirstChild,
+    /// Followed links and pointers on screens.
+    Never,
+}
+
+/// Result of matching: `Nowhere` says that no other ancestor needs to be tried.
+#[derive(PartialEq)]
+enum SelectorMatch {
+    Yes,
+    No,
+    Nowhere,
+}
+
+impl CssSelector {
+    /// None for what is not known.
+    fn read(text: &str) -> Option<Self> {
+        let mut parts = Vec::new();
+        let mut combinator = Combinator::Descendant;
+        let spaced = text.replace(char::is_whitespace, " ");
+        let spaced = spaced.replace('>', " > ").replace('+', " + ");
+        for word in split(&spaced, ' ') {
+            match word.trim() {
+                "" => {}
+                ">" => combinator = Combinator::Child,
+                "+" => combinator = Combinator::NextSibling,
+                word => {
+                    parts.push((CompoundSelector::read(word)?, combinator));
+                    combinator = Combinator::Descendant;
+                }
+            }
+        }
+        let mut specificity = [0; 3];
+        for (part, _) in &parts {
+            let ids = part
+                .tests
+                .iter()
+                .filter(|test| matches!(test, ElementTest::Id(_)));
+            let ids = ids.count();
+            let own = [ids, part.tests.len() - ids, usize::from(part.tag.is_some())];
+            for (sum, own) in specificity.iter_mut().zip(own) {
+                *sum += own;
+            }
+        }
+        let is_outermost = |(_, from): &(_, Combinator)| *from == Combinator::Descendant;
+        let is_whole =
+            parts.first().is_some_and(is_outermost) && combinator == Combinator::Descendant;
+        parts.reverse();
+        is_whole.then_some(Self { parts, specificity })
+    }
+
+    pub(super) fn matches(&self, node: Node<'_, '_>) -> bool {
+        matches_from(node, &self.parts) == SelectorMatch::Yes
+    }
+}
+
+fn matches_from(node: Node<'_, '_>, parts: &[(CompoundSelector, Combinator)]) -> SelectorMatch {
+    let Some(((part, combinator), outer)) = parts.split_first() else {
+        return SelectorMatch::Yes;
+    };
+    if !part.matches(node) {
+        return SelectorMatch::No;
+    }
+    if outer.is_empty() {
+        return SelectorMatch::Yes;
+    }
+    match combinator {
+        Combinator::Child => node
+            .parent_element()
+            .map_or(SelectorMatch::Nowhere, |above| matches_from(above, outer)),
+        Combinator::NextSibling => node
+            .prev_sibling_element()
+            .map_or(SelectorMatch::No, |before| matches_from(before, outer)),
+        Combinator::Descendant => {
+            let above = node.ancestors().skip(1).filter(Node::is_element);
+            let mut found = above.map(|above| matches_from(above, outer));
+            found
+                .find(|found| *found != SelectorMatch::No)
+                .unwrap_or(SelectorMatch::Nowhere)
+        }
+    }
+}
+
+impl CompoundSelector {
+    fn read(text: &str) -> Option<Self> {
+        let (tag, mut rest) = name(text);
+        let mut one = Self {
+            tag: (!tag.is_empty()).then(|| tag.to_owned()),
+            tests: Vec::new(),
+        };
+        rest = match (tag, rest.strip_prefix('*')) {
+            ("", Some(behind)) => behind,
+            _ => rest,
+        };
+        while !rest.is_empty() {
+            let kind = rest.chars().next()?;
+            let behind = rest.get(kind.len_utf8()..)?;
+            if kind == '[' {
+                let (inside, behind) = behind.split_once(']')?;
+                one.tests.push(attribute_test(inside)?);
+                rest = behind;
+                continue;
+            }
+            let (word, behind) = name(behind);
+            one.tests.push(match (kind, word) {
+                (_, "") => return None,
+                ('#', id) => ElementTest::Id(id.to_owned()),
+                ('.', class) => ElementTest::Class(class.to_owned()),
+                (':', "root") => ElementTest::Root,
+                (':', "first-child") => ElementTest::FirstChild,
+                (':', "hover" | "active" | "focus" | "visited" | "link") => ElementTest::Never,
+                _ => return None,
+            });
+            rest = behind;
+        }
+        Some(one)
+    }
+
+    fn matches(&self, node: Node<'_, '_>) -> bool {
+        let tag = self.tag.as_deref();
+        tag.is_none_or(|tag| tag == node.tag_name().name())
+            && self.tests.iter().all(|test| test.matches(node))
+    }
+}
+
+impl ElementTest {
+    fn matches(&self, node: Node<'_, '_>) -> bool {
+        match self {
+            Self::Id(id) => node.attribute("id") == Some(id),
+            Self::Class(class) => {
+                let own = node.attribute("class").unwrap_or("");
+                own.split_ascii_whitespace().any(|own| own == class)
+            }
+            Self::Has(name) => node.has_attribute(name.as_str()),
+            Self::Is(name, value) => node.attribute(name.as_str()) == Some(value),
+            Self::Root => node.parent_element().is_none(),
+            Self::FirstChild => node.prev_sibling_element().is_none(),
+            Self::Never => false,
+        }
+    }
+}
+
+fn attribute_test(inside: &str) -> Option<ElementTest> {
+    let Some((name, value)) = inside.split_once('=') else {
+        return Some(ElementTest::Has(inside.trim().to_owned()));
+    };
+    let is_plain = name
+        .trim_end()
+        .ends_with(|c: char| c.is_ascii_alphanumeric());
+    let value = value.trim().trim_matches(['"', '\'']);
+    is_plain.then(|| ElementTest::Is(name.trim().to_owned(), value.to_owned()))
+}
+
+/// The name that a text begins with, perhaps none, and the rest.
+fn name(text: &str) -> (&str, &str) {
+    let is_of_name = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_') || !c.is_ascii();
+    let end = text.find(|c: char| !is_of_name(c));
+    text.split_at_checked(end.unwrap_or(text.len()))
+        .unwrap_or((text, ""))
+}

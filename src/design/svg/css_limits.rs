@@ -1,0 +1,135 @@
+//! Refuses what styles ask for and usvg leaves out, and notes what changes no line. All styles of an element are in its
+//! own `style` attribute by then.
+
+use std::str::FromStr;
+
+use svgtypes::{Color, Paint, TransformOrigin};
+use usvg::roxmltree::Node;
+
+use super::super::DesignError;
+use super::super::design_error::quoted;
+use super::cascade::is_geometry;
+use super::expansion_limits::name_of;
+use super::text_to_paths::{property, styled, styles};
+
+/// Returns whether usvg knows a colour, gradient or pattern.
+pub(super) fn is_paint(value: &str) -> bool {
+    Paint::from_str(value).is_ok()
+}
+
+/// Refuses what would be drawn otherwise than the file shows it.
+pub(super) fn check(node: Node<'_, '_>) -> Result<(), DesignError> {
+    refuse_unknown_colours(node)?;
+    refuse_css_only(node)?;
+    refuse_shapes_of_css(node)?;
+    let moves = property(node, "transform").is_some_and(|value| !matches!(value, "" | "none"));
+    let origin = property(node, "transform-origin");
+    let has_odd_origin = origin.is_some_and(|origin| TransformOrigin::from_str(origin).is_err());
+    let has_odd_box = property(node, "transform-box").is_some_and(|value| value != "view-box");
+    match moves && (has_odd_origin || has_odd_box) {
+        true if has_odd_box => Err(unsupported(node, "a transform with a `transform-box`")),
+        true => Err(unsupported(node, "such a `transform-origin`")),
+        false => Ok(()),
+    }
+}
+
+fn unsupported(node: Node<'_, '_>, found: impl Into<String>) -> DesignError {
+    DesignError::unsupported(
+        name_of(node),
+        found,
+        "write it as attributes of SVG (cx, r, transform …), or save the drawing as plain SVG",
+    )
+}
+
+fn refuse_unknown_colours(node: Node<'_, '_>) -> Result<(), DesignError> {
+    let is_wrong = |name: &&str| property(node, name).is_some_and(|value| !is_paint(value));
+    let wrong = ["fill", "stroke"].into_iter().find(is_wrong).or_else(|| {
+        let own = property(node, "color")?;
+        let is_known = Color::from_str(own).is_ok() || matches!(own, "inherit" | "currentColor");
+        (!is_known).then_some("color")
+    });
+    let Some(name) = wrong else {
+        return Ok(());
+    };
+    let value = property(node, name).unwrap_or("");
+    Err(DesignError::syntax(
+        name_of(node),
+        format!("{name} = {}", quoted(value)),
+        "a colour as #c0392b, rgb(192, 57, 43), hsl(6, 63%, 46%) or red, or none",
+    ))
+}
+
+/// Properties that move or shape an element in CSS alone.
+fn refuse_css_only(node: Node<'_, '_>) -> Result<(), DesignError> {
+    let tag = node.tag_name().name();
+    for (name, value) in styles(node) {
+        let moves = matches!(name, "rotate" | "scale" | "translate" | "offset-path");
+        let is_sum = ["var(", "calc(", "env("]
+            .into_iter()
+            .any(|call| value.contains(call));
+        if (moves && value != "none")
+            || is_geometry(tag, name)
+            || is_sum && !name.starts_with("animation")
+        {
+            let found = format!("{} in its style", quoted(&format!("{name}:{value}")));
+            return Err(unsupported(node, found));
+        }
+    }
+    Ok(())
+}
+
+/// Clips and masks that are no elements of the file.
+fn refuse_shapes_of_css(node: Node<'_, '_>) -> Result<(), DesignError> {
+    for name in ["clip-path", "mask"] {
+        let value = property(node, name).unwrap_or("none").trim();
+        let is_known = matches!(value, "" | "none" | "inherit" | "initial" | "unset");
+        if !is_known && !value.starts_with("url(") {
+            let found = format!("the {name} {}", quoted(value));
+            return Err(DesignError::unsupported(
+                name_of(node),
+                found,
+                "clip with a `clipPath` element, or cut the paths themselves",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Properties that shift letters, with the values that do not.
+const OF_LETTERS: [(&str, &[&str]); 4] = [
+    ("letter-spacing", &["normal", "0", "0px", "0em"]),
+    ("word-spacing", &["normal", "0", "0px", "0em"]),
+    ("text-decoration", &["none"]),
+    ("baseline-shift", &["baseline", "0", "0px", "0%"]),
+];
+
+/// Notes of what is not drawn but changes no line.
+pub(super) fn notes(node: Node<'_, '_>) -> Vec<String> {
+    let asked = |name: &str, plain: &[&str]| {
+        let value = property(node, name).map(str::trim);
+        value.is_some_and(|value| !plain.contains(&value) && !matches!(value, "inherit" | ""))
+    };
+    let holds_text = || {
+        let mut inside = node.descendants();
+        inside.any(|inside| matches!(inside.tag_name().name(), "text" | "tspan"))
+    };
+    let mut notes = Vec::new();
+    for (name, plain) in OF_LETTERS {
+        if asked(name, plain) && holds_text() {
+            notes.push(format!(
+                "{}: its {name} is not used: the letters stand as they would without it",
+                name_of(node)
+            ));
+        }
+    }
+    if styled(node, "animation")
+        .or_else(|| styled(node, "animation-name"))
+        .is_some_and(|value| value != "none")
+    {
+        notes.push(format!(
+            "{}: its animation is not drawn: the drawing is as it stands without it",
+            name_of(node)
+        ));
+    }
+    notes
+}

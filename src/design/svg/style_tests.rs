@@ -1,0 +1,209 @@
+//! Tests of style sheets and `style` attributes.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failing test may panic"
+)]
+
+use super::tests::{near, only, read};
+
+#[test]
+fn colours_are_drawn_as_browsers_show_them() {
+    let red = Some([255, 0, 0]);
+    for body in [
+        r#"<path d="M0 0h5" style="stroke: light-dark(rgb(255, 0, 0), rgb(0, 0, 0))"/>"#,
+        r##"<path d="M0 0h5" stroke="#00f" style="stroke: light-dark(#ff0000, var(--dark, #121212))"/>"##,
+        r#"<path d="M0 0h5" style="stroke:var(--c,red)"/>"#,
+        r#"<path d="M0 0h5" stroke="var(--c, red)"/>"#,
+        r#"<g style="--c:red"><path d="M0 0h5" style="stroke:var(--c)"/></g>"#,
+        r#"<style>:root{--c:var(--d);--d:red}.a{stroke:var(--c, blue)}</style><path class="a" d="M0 0h5"/>"#,
+        r#"<g color="red"><path d="M0 0h5" stroke="currentcolor"/></g>"#,
+        r#"<style>path{STROKE:Red !important}</style><path d="M0 0h5" style="stroke:blue"/>"#,
+        r#"<style>/* a { */ path.a{stroke:red} path{stroke:blue}</style><path class="b a" d="M0 0h5"/>"#,
+        r#"<style>g > path + path, #no{stroke:red}</style><g><path/><path d="M0 0h5"/></g>"#,
+        r#"<style>@media (prefers-color-scheme: dark) {path{stroke:blue}} path{stroke:red}</style><path d="M0 0h5"/>"#,
+        r#"<style>path[d]:first-child{stroke:red} path:hover{stroke:blue} p::after{fill:red}</style><g><path d="M0 0h5"/></g>"#,
+        r#"<style>path{font:1px 'A "B', c;stroke:red}</style><path d="M0 0h5"/>"#,
+        r##"<style type="text/css"><![CDATA[ path { stroke : red } ]]></style><path d='M0 0h5' style='fill:url("#a");'/>"##,
+    ] {
+        assert_eq!(only(body).colour, red, "{body}");
+    }
+}
+
+#[test]
+fn geometry_and_transforms_of_styles_are_drawn() {
+    let line = [[10.0, 40.0], [15.0, 40.0]];
+    for body in [
+        r#"<style>path{transform:translate(10px,10px) rotate(0deg)}</style><path stroke="red" d="M0 0h5"/>"#,
+        r#"<path style="transform:translate(10px,10px);transform-box:view-box" stroke="red" d="M0 0h5"/>"#,
+        r#"<style>path{d:path("M10 10h5")}</style><path stroke="red" d="M0 0h9"/>"#,
+        r#"<g stroke="red" style="transform:none;rotate:none"><path d="M10 10h5"/></g>"#,
+    ] {
+        assert!(near(&only(body).points_mm, &line), "{body}");
+    }
+    for body in [
+        "<style>circle{r:10px;cx:20px;cy:20px}</style><circle r='3'/>",
+        r#"<circle style="r:10" cx="20" cy="20"/>"#,
+        "<style>rect{width:20px;height:11.4159px}</style><rect x='10' y='10'/>",
+    ] {
+        let length = only(body).length_mm();
+        assert!((length - 62.83).abs() < 0.01, "{body}: {length}");
+    }
+}
+
+#[test]
+fn styles_that_cannot_be_drawn_are_refused_by_name() {
+    for (body, message) in [
+        (
+            r#"<path id="p" style="stroke:oklch(50% .2 30)" d="M0 0h5"/>"#,
+            "path `p` on line 3: found stroke = `oklch(50% .2 30)`; accepted: a colour",
+        ),
+        (
+            "<style>\n.a{fill:color-mix(in srgb, red, blue)}</style><rect class='a' width='5' height='5'/>",
+            "rect on line 4: found fill = `color-mix",
+        ),
+        (
+            r#"<path stroke="rebecca" d="M0 0h5"/>"#,
+            "path on line 3: found stroke = `rebecca`",
+        ),
+        (
+            r#"<path style="stroke:var(--lost)" d="M0 0h5"/>"#,
+            "path on line 3: found stroke = `var(--lost)`",
+        ),
+        (
+            r#"<path style="--a:var(--a);stroke:var(--a)" d="M0 0h5"/>"#,
+            "path on line 3: found stroke = `var(--a)`",
+        ),
+        (
+            r#"<g color="oklab(1 0 0)"><path stroke="currentColor" d="M0 0h5"/></g>"#,
+            "g on line 3: found color = ",
+        ),
+        (
+            r#"<style>path{transform:rotate(1turn)}</style><path d="M0 0h5"/>"#,
+            "path on line 3: found `turn)` in its transform",
+        ),
+        (
+            r#"<style>path{rotate:30deg}</style><path d="M0 0h5"/>"#,
+            "path on line 3: `rotate:30deg` in its style cannot be drawn",
+        ),
+        (
+            r#"<path style="translate: 5px" d="M0 0h5"/>"#,
+            "path on line 3: `translate:5px` in its style",
+        ),
+        (
+            r#"<circle style="r:calc(2px + 3px)"/>"#,
+            "circle on line 3: `r:calc(2px + 3px)` in its style",
+        ),
+        (
+            r#"<g style="clip-path:circle(5px)"><path d="M0 0h5"/></g>"#,
+            "g on line 3: the clip-path `circle(5px)`",
+        ),
+        (
+            r#"<path clip-path="inset(5px)" d="M0 0h5"/>"#,
+            "path on line 3: the clip-path `inset(5px)`",
+        ),
+        (
+            r#"<path style="transform:rotate(5deg);transform-box:fill-box" d="M0 0h5"/>"#,
+            "path on line 3: a transform with a `transform-box`",
+        ),
+        (
+            "<style>@media print{path{stroke:red}}</style><path d='M0 0h5'/>",
+            "`@media print` in a style sheet: a style rule with a condition",
+        ),
+        (
+            "<style media='print'>path{stroke:red}</style><path d='M0 0h5'/>",
+            "`media=print` in a style sheet",
+        ),
+        (
+            "<style>path:not(.a){stroke:red}</style><path d='M0 0h5'/>",
+            "`path:not(.a)` in a style sheet: a style rule with an unknown selector",
+        ),
+        (
+            "<style>g{stroke:red; path{fill:none}}</style><path d='M0 0h5'/>",
+            "`g` in a style sheet: a style rule with others in it",
+        ),
+        (
+            "<style>.m{mask:linear-gradient(red,blue)}</style><path class='m' d='M0 0h5'/>",
+            "path on line 3: the mask `linear-gradient",
+        ),
+    ] {
+        let error = read(body).unwrap_err().to_string();
+        assert!(error.starts_with(message), "{body}: {error}");
+    }
+}
+
+#[test]
+fn rules_for_other_elements_leave_text_alone() {
+    let plain = read(r#"<text x="10" y="40" fill="navy">Hi</text>"#).unwrap();
+    for style in [
+        "path{display:none}",
+        "path{stroke:red;stroke-dasharray:1 1}",
+        "g,svg svg{display:none}",
+        "g g path{transform:translate(9px,0)}",
+        "text{fill:navy}",
+    ] {
+        let styled = format!(r#"<style>{style}</style><text x="10" y="40" fill="navy">Hi</text>"#);
+        assert_eq!(read(&styled).unwrap(), plain, "{style}");
+    }
+    let anchored = read("<style>.m{text-anchor:end}</style><text class='m' x='60' y='40'>H</text>");
+    let points = anchored
+        .unwrap()
+        .strokes
+        .into_iter()
+        .flat_map(|stroke| stroke.points_mm);
+    let right = points.map(|[x, _]| x).fold(0.0, f64::max);
+    assert!((right - 60.0).abs() < 1e-3, "{right}");
+}
+
+#[test]
+fn styles_that_change_no_line_are_noted() {
+    for (body, note) in [
+        (
+            r#"<text letter-spacing="3">H</text>"#,
+            "text on line 3: its letter-spacing is not used: the letters stand as they would without it",
+        ),
+        (
+            r#"<style>.u{text-decoration:underline}</style><text class="u">H</text>"#,
+            "text on line 3: its text-decoration is not used: the letters stand as they would without it",
+        ),
+        (
+            r#"<text>H<tspan baseline-shift="sub">2</tspan></text>"#,
+            "tspan on line 3: its baseline-shift is not used: the letters stand as they would without it",
+        ),
+        (
+            r#"<path style="animation:dash 5s" stroke="red" d="M0 0h5"/>"#,
+            "path on line 3: its animation is not drawn: the drawing is as it stands without it",
+        ),
+        (
+            r#"<style>.f{filter:blur(2px)}</style><path class="f" stroke="red" d="M0 0h5"/>"#,
+            "path on line 3: its filter is not drawn: only lines are",
+        ),
+    ] {
+        assert_eq!(read(body).unwrap().notes, [note], "{body}");
+    }
+}
+
+#[test]
+fn a_rule_for_all_lines_is_for_markers_too() {
+    let body = r##"<style>path{stroke:red;marker-end:url(#m)}</style>
+        <marker id="m" markerUnits="userSpaceOnUse"><path d="M0 0h1"/></marker><path d="M0 0h5"/>"##;
+    assert_eq!(read(body).unwrap().strokes.len(), 2);
+}
+
+#[test]
+fn styles_are_bounded() {
+    let many = format!(
+        "<style>*{{{}}}</style>{}",
+        "fill:red;".repeat(10_000),
+        "<path d='M0 0h5'/>".repeat(3_000)
+    );
+    let error = read(&many).unwrap_err().to_string();
+    assert!(error.contains("declarations of style rules"), "{error}");
+    let slow = format!(
+        "<style>{} x{{fill:red}}</style>{}<path d='M0 0h5'/>{}",
+        "g ".repeat(40),
+        "<g>".repeat(90),
+        "</g>".repeat(90)
+    );
+    assert_eq!(read(&slow).unwrap().strokes.len(), 1);
+}
