@@ -156,6 +156,25 @@ fn rules_for_other_elements_leave_text_alone() {
 }
 
 #[test]
+fn clips_of_text_are_refused() {
+    for (clip, element) in [
+        (
+            r##"<clipPath id="c"><text id="t" y="9">Hi</text></clipPath>"##,
+            "text `t`",
+        ),
+        (
+            r##"<text id="t" y="9">Hi</text><clipPath id="c"><use id="u" href="#t"/></clipPath>"##,
+            "use `u`",
+        ),
+    ] {
+        let body = format!(r##"{clip}<path clip-path="url(#c)" stroke="red" d="M0 0h5"/>"##);
+        let error = read(&body).unwrap_err().to_string();
+        let message = format!("{element} on line 3: a clip path of text cannot be drawn: turn");
+        assert!(error.starts_with(&message), "{error}");
+    }
+}
+
+#[test]
 fn styles_that_change_no_line_are_noted() {
     for (body, note) in [
         (

@@ -3,6 +3,7 @@
 //! Each becomes a group with exactly its author's attributes, so that usvg still resolves transforms,
 //! colours and inherited sizes; the letters are drawn in units of `1em`.
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use usvg::roxmltree::{Document, Node};
@@ -38,6 +39,7 @@ pub(super) fn as_paths(
     if texts.is_empty() {
         return Ok(None);
     }
+    refuse_clips_of_text(document, &texts)?;
     let mut redrawn = String::with_capacity(source.len());
     let mut writer = LetterWriter::default();
     let mut done = 0;
@@ -54,6 +56,32 @@ pub(super) fn as_paths(
     }
     redrawn.push_str(source.get(done..).unwrap_or(""));
     Ok(Some(redrawn))
+}
+
+/// Refuses to clip by letters, which are lines here and have no inside.
+fn refuse_clips_of_text(
+    document: &Document<'_>,
+    texts: &[Node<'_, '_>],
+) -> Result<(), DesignError> {
+    let ids: HashSet<_> = texts
+        .iter()
+        .filter_map(|text| text.attribute("id"))
+        .collect();
+    let of_text = |node: &Node<'_, '_>| {
+        let href = node.attributes().find(|a| a.name() == "href");
+        let id = href.and_then(|href| href.value().trim().strip_prefix('#'));
+        is(*node, "text") || is(*node, "use") && id.is_some_and(|id| ids.contains(id))
+    };
+    let clips = document.descendants().filter(|node| is(*node, "clipPath"));
+    let mut clipping = clips.flat_map(|clip| clip.descendants());
+    match clipping.find(|node| of_text(node) && !is_hidden(*node)) {
+        None => Ok(()),
+        Some(node) => Err(DesignError::unsupported(
+            name_of(node),
+            "a clip path of text",
+            "turn the text into paths",
+        )),
+    }
 }
 
 /// Returns whether an element, or what it is in, is switched off.
