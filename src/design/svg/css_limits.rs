@@ -1,25 +1,92 @@
 //! Refuses what styles ask for and usvg leaves out, and notes what changes no line. All styles of an element are in its
 //! own `style` attribute by then.
 
+use std::collections::HashSet;
 use std::str::FromStr;
 
 use svgtypes::{Color, Paint, TransformOrigin};
-use usvg::roxmltree::Node;
+use usvg::roxmltree::{Document, Node};
 
 use super::super::DesignError;
 use super::super::design_error::quoted;
 use super::cascade::is_geometry;
-use super::expansion_limits::name_of;
+use super::expansion_limits::{links, name_of};
 use super::text_to_paths::{property, styled, styles};
+
+/// Patterns may refer to others that far.
+const REFERENCES_MAX: usize = 10;
 
 /// Returns whether usvg knows a colour, gradient or pattern.
 pub(super) fn is_paint(value: &str) -> bool {
     Paint::from_str(value).is_ok()
 }
 
+/// The ids of patterns that hold lines, of their own or of the pattern that they refer to.
+pub(super) fn patterns_with_lines<'d>(document: &'d Document<'_>) -> HashSet<&'d str> {
+    let is_image = |node: &Node<'_, '_>| node.tag_name().name() == "image";
+    let images = document.descendants().filter(is_image);
+    let images: HashSet<_> = images.filter_map(|image| image.attribute("id")).collect();
+    let is_drawn = |node: Node<'_, '_>| {
+        let of_image = referred(node).is_some_and(|id| images.contains(id));
+        !of_image
+            && matches!(
+                node.tag_name().name(),
+                "path"
+                    | "rect"
+                    | "circle"
+                    | "ellipse"
+                    | "line"
+                    | "polyline"
+                    | "polygon"
+                    | "text"
+                    | "use"
+            )
+    };
+    let is_pattern = |node: &Node<'_, '_>| node.tag_name().name() == "pattern";
+    let mut with_lines = HashSet::new();
+    let mut referring = Vec::new();
+    for pattern in document.descendants().filter(is_pattern) {
+        let Some(id) = pattern.attribute("id") else {
+            continue;
+        };
+        if pattern.descendants().any(is_drawn) {
+            with_lines.insert(id);
+        } else if let Some(of) = referred(pattern) {
+            referring.push((id, of));
+        }
+    }
+    for _ in 0..REFERENCES_MAX {
+        let more = referring.iter().filter(|(_, of)| with_lines.contains(of));
+        let more: Vec<_> = more.map(|(id, _)| *id).collect();
+        with_lines.extend(more);
+    }
+    with_lines
+}
+
+/// The id that an element's `href` refers to.
+pub(super) fn referred<'n>(node: Node<'n, '_>) -> Option<&'n str> {
+    let href = node.attributes().find(|a| a.name() == "href");
+    href?.value().trim().strip_prefix('#')
+}
+
+fn refuse_patterns(node: Node<'_, '_>, patterns: &HashSet<&str>) -> Result<(), DesignError> {
+    for name in ["fill", "stroke"] {
+        let value = property(node, name).unwrap_or("");
+        if let Some(id) = links(value).find(|id| patterns.contains(id)) {
+            return Err(DesignError::unsupported(
+                name_of(node),
+                format!("a {name} with the lines of pattern {}", quoted(id)),
+                "turn the pattern into paths, or give the element a plain colour",
+            ));
+        }
+    }
+    Ok(())
+}
+
 /// Refuses what would be drawn otherwise than the file shows it.
-pub(super) fn check(node: Node<'_, '_>) -> Result<(), DesignError> {
+pub(super) fn check(node: Node<'_, '_>, patterns: &HashSet<&str>) -> Result<(), DesignError> {
     refuse_unknown_colours(node)?;
+    refuse_patterns(node, patterns)?;
     refuse_css_only(node)?;
     refuse_shapes_of_css(node)?;
     let moves = property(node, "transform").is_some_and(|value| !matches!(value, "" | "none"));

@@ -246,6 +246,10 @@ fn layers_say_what_they_cannot_have() {
 fn pictures_are_left_out_when_asked() {
     let body = r#"<image id="photo" href="a.png" width="9" height="9"/><image href="b.png" width="9" height="9"/>
         <image href="c.png" width="9" height="9"/><image href="d.png" width="9" height="9"/><path stroke="red" d="M0 0h5"/>"#;
+    let pattern = r##"<pattern id="p" width="1" height="1"><use href="#a"/></pattern><image id="a" href="a.png"
+        width="9" height="9"/><rect width="9" height="9" fill="url(#p)"/>"##;
+    let error = read(pattern).unwrap_err().to_string();
+    assert!(error.contains("a picture made of pixels"), "{error}");
     let error = read(body).unwrap_err().to_string();
     assert!(
         error.starts_with(
@@ -495,6 +499,11 @@ fn refuses_what_cannot_be_drawn_by_name() {
         (
             "<foreignObject><p>hi</p></foreignObject>",
             "foreignObject on line 3: flowing text",
+        ),
+        (
+            r##"<pattern id="p" width="2" height="2"><path d="M0 0l2 2" stroke="red"/></pattern>
+            <pattern id="q" href="#p"/><g fill="url(#q)"><rect width="9" height="9"/></g>"##,
+            "g on line 4: a fill with the lines of pattern `q` cannot be drawn",
         ),
         ("", "the drawing has no line to draw"),
     ] {

@@ -11,6 +11,7 @@ use usvg::roxmltree::{Document, Node};
 use super::super::DesignError;
 use super::super::design_error::quoted;
 use super::super::letters::{CAPITAL_EM, SPACE_AFTER, TextLine, lay_out_line};
+use super::css_limits::referred;
 use super::expansion_limits::name_of;
 
 /// Marks the paths that are letters. Ids of an author may begin like this and do no harm: their
@@ -68,9 +69,8 @@ fn refuse_clips_of_text(
         .filter_map(|text| text.attribute("id"))
         .collect();
     let of_text = |node: &Node<'_, '_>| {
-        let href = node.attributes().find(|a| a.name() == "href");
-        let id = href.and_then(|href| href.value().trim().strip_prefix('#'));
-        is(*node, "text") || is(*node, "use") && id.is_some_and(|id| ids.contains(id))
+        let of_one = || referred(*node).is_some_and(|id| ids.contains(id));
+        is(*node, "text") || is(*node, "use") && of_one()
     };
     let clips = document.descendants().filter(|node| is(*node, "clipPath"));
     let mut clipping = clips.flat_map(|clip| clip.descendants());

@@ -110,6 +110,7 @@ pub(super) fn inspect(
         .descendants()
         .filter_map(|node| node.attribute("id"))
         .collect();
+    let patterns = css_limits::patterns_with_lines(document);
     sheets(original, &mut notes);
     // Nodes come parents first: one pass knows what each has from all above it.
     let mut passed: HashMap<NodeId, InheritedProperties> = HashMap::new();
@@ -127,7 +128,7 @@ pub(super) fn inspect(
             continue;
         }
         refuse_broken(node)?;
-        css_limits::check(node)?;
+        css_limits::check(node, &patterns)?;
         refuse_missing(node, &ids)?;
         refuse_scaled_dashes(node, above)?;
         note_look(node, &ids, &mut notes);
