@@ -50,6 +50,7 @@ fn collect(
             }
             Node::Path(path) if path.is_visible() => {
                 let page = page.with(transform);
+                page.refuse_far(path, &name(clip))?;
                 let lines = outlines(path, &page, true, POINTS_MAX);
                 let lines = lines.ok_or_else(|| refuse(clip, "a clip path of so many points"))?;
                 let winding = path
@@ -65,8 +66,12 @@ fn collect(
 
 fn refuse(clip: &ClipPath, found: &str) -> DesignError {
     DesignError::unsupported(
-        format!("clipPath {}", quoted(clip.id())),
+        name(clip),
         found,
         "clip with simple shapes, or cut the paths themselves",
     )
+}
+
+fn name(clip: &ClipPath) -> String {
+    format!("clipPath {}", quoted(clip.id()))
 }

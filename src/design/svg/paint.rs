@@ -38,6 +38,8 @@ pub(super) struct SvgPainter<'p> {
     /// From the page inwards: only what lies in each of them is drawn.
     clips: Vec<Vec<FilledArea>>,
     work: WorkBudget,
+    /// How far apart the places are to which what encloses the path may be shifted.
+    grid_mm: f64,
 }
 
 struct EnclosingElement {
@@ -76,6 +78,7 @@ impl<'p> SvgPainter<'p> {
             fill,
             clips: Vec::new(),
             work: WorkBudget::default(),
+            grid_mm: 0.0,
         }
     }
 
@@ -97,6 +100,8 @@ impl<'p> SvgPainter<'p> {
         let clips_before = self.clips.len();
         let page = self.to_page(group.abs_transform());
         clip_paths::push(group, &page, &mut self.clips, &mut self.work)?;
+        let grid_above_mm = self.grid_mm;
+        self.grid_mm = grid_above_mm.max(page.shift_grid_mm());
         let place = self.place_of(group.id());
         let asks = place.as_ref().is_some_and(EnclosingElement::pauses);
         let asked_above = self.pauses;
@@ -112,6 +117,7 @@ impl<'p> SvgPainter<'p> {
             self.pauses &= asked_above;
         }
         self.clips.truncate(clips_before);
+        self.grid_mm = grid_above_mm;
         Ok(())
     }
 
@@ -161,6 +167,9 @@ impl<'p> SvgPainter<'p> {
             ..StrokeAttributes::default()
         };
         let page = self.to_page(path.abs_transform());
+        if self.grid_mm.max(page.grid_mm(path)) > GRID_MAX_MM {
+            return Err(too_far(mark.source));
+        }
         let outlines = outlines(path, &page, look.closes_areas, all.room())
             .ok_or_else(|| all.full(&mark.source))?;
         let fill = look.fill.filter(|_| self.fill != AreaFill::Outline);
@@ -298,6 +307,19 @@ fn too_much(mark: &StrokeAttributes) -> DesignError {
     )
 }
 
+/// usvg reckons in `f32`. Places farther apart than this show in a drawing.
+const GRID_MAX_MM: f64 = 0.05;
+
+fn too_far(at: impl Into<String>) -> DesignError {
+    DesignError::unsupported(
+        at,
+        format!(
+            "a line so far from the origin that its places are more than {GRID_MAX_MM} mm apart"
+        ),
+        "move the drawing to the origin of its coordinates, without large numbers in viewBox and transform",
+    )
+}
+
 pub(super) fn rule(rule: usvg::FillRule) -> InsideRule {
     match rule {
         usvg::FillRule::NonZero => InsideRule::NonZero,
@@ -365,6 +387,31 @@ pub(super) struct PageTransform {
 impl PageTransform {
     pub(super) fn with(&self, transform: Transform) -> Self {
         Self { transform, ..*self }
+    }
+
+    /// Refuses a clip path whose places are too far apart.
+    pub(super) fn refuse_far(&self, path: &Path, at: &str) -> Result<(), DesignError> {
+        match self.grid_mm(path) > GRID_MAX_MM {
+            true => Err(too_far(at)),
+            false => Ok(()),
+        }
+    }
+
+    /// How far apart the places are that the path's points may have.
+    fn grid_mm(&self, path: &Path) -> f64 {
+        let t = self.transform;
+        let bounds = path.data().bounds();
+        let x = bounds.left().abs().max(bounds.right().abs());
+        let y = bounds.top().abs().max(bounds.bottom().abs());
+        let across = f64::from(t.sx.abs() * x).max(f64::from(t.kx.abs() * y));
+        let along = f64::from(t.ky.abs() * x).max(f64::from(t.sy.abs() * y));
+        let grid_mm = across.max(along) * f64::from(f32::EPSILON) * self.mm_per_px;
+        grid_mm.max(self.shift_grid_mm())
+    }
+
+    fn shift_grid_mm(&self) -> f64 {
+        let shift = self.transform.tx.abs().max(self.transform.ty.abs());
+        f64::from(shift) * f64::from(f32::EPSILON) * self.mm_per_px
     }
 
     fn place(&self, point: usvg::tiny_skia_path::Point) -> Point {

@@ -631,6 +631,44 @@ fn quarters_of_a_millimetre_are_lengths() {
 }
 
 #[test]
+fn what_single_precision_would_bend_is_refused() {
+    let fix = "move the drawing to the origin";
+    for (body, place) in [
+        (
+            r#"<g transform="translate(-500000 -5400000)"><path id="p" stroke="red" d="M500010.1 5400010.4l5.1 5.2"/></g>"#,
+            "`p`",
+        ),
+        (
+            r#"<g transform="translate(5400000)"><g transform="translate(-5399990)"><path stroke="red" d="M0 0h5"/></g></g>"#,
+            "path 1",
+        ),
+        (
+            r#"<svg viewBox="5400000 0 40 40" width="40" height="40"><path stroke="red" d="M5400001 5h5"/></svg>"#,
+            "path 1",
+        ),
+        (
+            r##"<clipPath id="c"><rect x="5400000" width="9" height="9" transform="translate(-5400000)"/></clipPath>
+        <path clip-path="url(#c)" stroke="red" d="M0 0h5"/>"##,
+            "clipPath `c`",
+        ),
+    ] {
+        let error = read(body).unwrap_err().to_string();
+        assert!(
+            error.starts_with(place) && error.contains(fix),
+            "{body}: {error}"
+        );
+    }
+    for near in [
+        r#"<g transform="translate(-5000)"><path stroke="red" d="M5001 5h5"/></g>"#,
+        r#"<g transform="scale(.0001)"><path stroke="red" d="M500000 500000h50000"/></g>"#,
+        r#"<path stroke="none" fill="none" d="M5400000 0h5"/><path stroke="red" d="M5 5h5"/>"#,
+    ] {
+        let length = only(near).length_mm();
+        assert!((length - 5.0).abs() < 0.01, "{near}: {length}");
+    }
+}
+
+#[test]
 fn never_opens_a_file() {
     let body = r#"<image href="/etc/passwd" width="9" height="9"/>"#;
     assert!(matches!(read(body), Err(DesignError::Unsupported { .. })));
