@@ -260,6 +260,10 @@ fn spent(work: usize, steps: usize) -> Result<usize, DesignError> {
 /// A value with the author's own properties put in, in words that usvg knows; as it is where that cannot be done.
 fn plain(one: &CssDeclaration, own: &OwnProperties) -> String {
     let value = substituted(&one.value, own, VALUE_MAX).unwrap_or_else(|| one.value.clone());
+    let value = match value.split_once(" icc-color(") {
+        Some((colour, _)) => colour.to_owned(),
+        None => value,
+    };
     match (one.name.as_str(), value.to_ascii_lowercase().as_str()) {
         ("transform", lower) => lower
             .replace("px", "")
@@ -269,7 +273,10 @@ fn plain(one: &CssDeclaration, own: &OwnProperties) -> String {
         ("fill" | "stroke", "currentcolor") => "currentColor".to_owned(),
         ("fill", "initial") => "black".to_owned(),
         ("stroke", "initial") => "none".to_owned(),
-        ("fill" | "stroke", "unset" | "revert" | "revert-layer") => "inherit".to_owned(),
+        // As browsers read what editors write for no value.
+        ("fill" | "stroke", "unset" | "revert" | "revert-layer" | "" | "null" | "undefined") => {
+            "inherit".to_owned()
+        }
         (_, "none") => "none".to_owned(),
         (_, "inherit") => "inherit".to_owned(),
         _ => value,

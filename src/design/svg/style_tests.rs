@@ -23,6 +23,8 @@ fn colours_are_drawn_as_browsers_show_them() {
         r#"<style>g > path + path, #no{stroke:red}</style><g><path/><path d="M0 0h5"/></g>"#,
         r#"<style>@media (prefers-color-scheme: dark) {path{stroke:blue}} path{stroke:red}</style><path d="M0 0h5"/>"#,
         r#"<style>path[d]:first-child{stroke:red} path:hover{stroke:blue} p::after{fill:red}</style><g><path d="M0 0h5"/></g>"#,
+        r##"<path d="M0 0h5" stroke="#ff0000 icc-color(a, 1, 0, 0)"/>"##,
+        r#"<g stroke="red"><path d="M0 0h5" stroke="null" fill="" stroke-dasharray="null"/></g>"#,
         r#"<style>path{font:1px 'A "B', c;stroke:red}</style><path d="M0 0h5"/>"#,
         r##"<style type="text/css"><![CDATA[ path { stroke : red } ]]></style><path d='M0 0h5' style='fill:url("#a");'/>"##,
     ] {

@@ -469,6 +469,18 @@ fn refuses_what_cannot_be_drawn_by_name() {
             "path on line 3: found `turn)` in its transform",
         ),
         (
+            r#"<svg viewBox="0 0 40"><path stroke="red" d="M0 0h9"/></svg>"#,
+            "svg on line 3: found viewBox = `0 0 40`; accepted: four numbers",
+        ),
+        (
+            r##"<symbol id="s" viewBox="0 0 0 9"><path d="M0 0h9"/></symbol><use href="#s"/>"##,
+            "symbol `s` on line 3: found viewBox = `0 0 0 9`",
+        ),
+        (
+            r#"<path stroke="red" stroke-dasharray="2 1 x" d="M0 0h9"/>"#,
+            "path on line 3: found stroke-dasharray = `2 1 x`; accepted: lengths",
+        ),
+        (
             r#"<circle r="NaN"/>"#,
             "circle on line 3: found r = `NaN`; accepted: a number",
         ),

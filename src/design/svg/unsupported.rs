@@ -2,7 +2,9 @@
 //! notes a difference in appearance.
 
 use std::collections::{HashMap, HashSet};
+use std::str::FromStr;
 
+use svgtypes::ViewBox;
 use usvg::roxmltree::{Document, Node, NodeId};
 
 use super::super::DesignError;
@@ -194,7 +196,33 @@ fn refuse_broken(node: Node<'_, '_>) -> Result<(), DesignError> {
         grammar::transform_error,
         "matrix, translate, scale, rotate, skewX and skewY with numbers in brackets",
     )?;
+    refuse_broken_lists(node)?;
     refuse_no_length(node)
+}
+
+/// usvg leaves out a broken view box, and reads dashes up to a mistake.
+fn refuse_broken_lists(node: Node<'_, '_>) -> Result<(), DesignError> {
+    let view_box = node.attribute("viewBox");
+    if let Some(value) = view_box.filter(|value| ViewBox::from_str(value).is_err()) {
+        return Err(DesignError::syntax(
+            name_of(node),
+            format!("viewBox = {}", quoted(value)),
+            "four numbers, the last two, width and height, above 0",
+        ));
+    }
+    let dashes = text_to_paths::property(node, "stroke-dasharray").unwrap_or("none");
+    let lengths = dashes.split(|c: char| c == ',' || c.is_ascii_whitespace());
+    let mut lengths = lengths.filter(|text| !text.is_empty());
+    let is_length = |text: &str| grammar::length(text).is_some();
+    // A whole line, as in browsers, if it does not begin like dashes.
+    if !lengths.next().is_some_and(is_length) || lengths.all(is_length) {
+        return Ok(());
+    }
+    Err(DesignError::syntax(
+        name_of(node),
+        format!("stroke-dasharray = {}", quoted(dashes)),
+        "lengths, or none",
+    ))
 }
 
 fn broken(
