@@ -40,14 +40,26 @@ impl<'p> DashCursor<'p> {
     }
 }
 
-/// The dashes of `path`: `pattern_mm` is drawn, left out, drawn … in turn, from `offset_mm` into
-/// it. None where the dashes would have more than `points_max` points. A pattern of an odd
-/// number, of impossible numbers, or too fine to draw gives the whole path.
+/// The dashes of `path` by lengths on the page, as [`dashes_by`].
 pub(crate) fn dashes(
     path: &[Point],
     pattern_mm: &[f64],
     offset_mm: f64,
     points_max: usize,
+) -> Option<Vec<Vec<Point>>> {
+    let length_mm = |[x, y]: Point| x.hypot(y);
+    dashes_by(path, pattern_mm, offset_mm, points_max, length_mm)
+}
+
+/// The dashes of `path`, a straight step being as long as `length_mm` says: `pattern_mm` is drawn, left out, drawn … in turn, from `offset_mm` into
+/// it. None where the dashes would have more than `points_max` points. A pattern of an odd
+/// number, of impossible numbers, or too fine to draw gives the whole path.
+pub(crate) fn dashes_by(
+    path: &[Point],
+    pattern_mm: &[f64],
+    offset_mm: f64,
+    points_max: usize,
+    length_mm: impl Fn(Point) -> f64,
 ) -> Option<Vec<Vec<Point>>> {
     let sane = pattern_mm.iter().all(|mm| mm.is_finite() && *mm >= 0.0) && offset_mm.is_finite();
     let whole_mm: f64 = pattern_mm.iter().sum();
@@ -66,15 +78,21 @@ pub(crate) fn dashes(
     };
     all.visit(*path.first()?, &pen)?;
     for (from, to) in path.iter().zip(path.iter().skip(1)) {
-        walk(*from, *to, &mut pen, &mut all)?;
+        let length_mm = length_mm([to[0] - from[0], to[1] - from[1]]);
+        walk(*from, *to, length_mm, &mut pen, &mut all)?;
     }
     all.lift();
     Some(all.done)
 }
 
 /// Along one straight piece.
-fn walk(from: Point, to: Point, pen: &mut DashCursor<'_>, all: &mut DashPattern) -> Option<()> {
-    let length_mm = (to[0] - from[0]).hypot(to[1] - from[1]);
+fn walk(
+    from: Point,
+    to: Point,
+    length_mm: f64,
+    pen: &mut DashCursor<'_>,
+    all: &mut DashPattern,
+) -> Option<()> {
     let mut gone_mm = 0.0;
     while pen.left_mm < length_mm - gone_mm {
         gone_mm += pen.left_mm;

@@ -255,7 +255,8 @@ impl<'p> SvgPainter<'p> {
         let mm = self.mm_per_px * stretch(path.abs_transform());
         let pattern: Vec<f64> = pattern.iter().map(|px| f64::from(*px) * mm).collect();
         let offset_mm = f64::from(stroke.dashoffset()) * mm;
-        let dashes = dash::dashes(&points, &pattern, offset_mm, all.room())
+        let length_mm = user_length(path.abs_transform());
+        let dashes = dash::dashes_by(&points, &pattern, offset_mm, all.room(), length_mm)
             .ok_or_else(|| all.full(&mark.source))?;
         dashes
             .into_iter()
@@ -329,8 +330,29 @@ pub(super) fn rule(rule: usvg::FillRule) -> InsideRule {
 
 /// Returns the mean factor by which lengths grow, over all directions.
 fn stretch(transform: Transform) -> f64 {
-    let [sx, ky, kx, sy] = [transform.sx, transform.ky, transform.kx, transform.sy].map(f64::from);
+    let [sx, ky, kx, sy] = linear(transform);
     (sx * sy - kx * ky).abs().sqrt()
+}
+
+fn linear(t: Transform) -> [f64; 4] {
+    [t.sx, t.ky, t.kx, t.sy].map(f64::from)
+}
+
+/// Measures steps on the page as their author did before the transform, times its mean factor.
+fn user_length(transform: Transform) -> impl Fn(Point) -> f64 {
+    let [sx, ky, kx, sy] = linear(transform);
+    let mean = stretch(transform);
+    move |[x, up]| {
+        let y = -up;
+        let user = [sy * x - kx * y, sx * y - ky * x];
+        // Divided by the determinant, whose root is the factor.
+        let length = user[0].hypot(user[1]) / mean;
+        if length.is_finite() {
+            length
+        } else {
+            x.hypot(y)
+        }
+    }
 }
 
 /// Visible properties of a path.

@@ -289,6 +289,26 @@ fn dashes_are_cut() {
 }
 
 #[test]
+fn dashes_are_measured_before_the_transform() {
+    for (body, count, mm) in [
+        (r#"d="M0 5h20" transform="scale(4 1)""#, 7, 8.0),
+        (r#"d="M5 0v20" transform="scale(4 1)""#, 7, 2.0),
+        (
+            r#"d="M5 0v20" transform="rotate(30) skewX(45)""#,
+            7,
+            2.0 * f64::sqrt(2.0),
+        ),
+        (r#"d="M0 5h20" transform="scale(-2 2)""#, 7, 4.0),
+    ] {
+        let body = format!(r#"<path stroke="red" stroke-dasharray="2 1" {body}/>"#);
+        let design = read(&body).unwrap();
+        assert_eq!(design.strokes.len(), count, "{body}");
+        let first = design.strokes[0].length_mm();
+        assert!((first - mm).abs() < 1e-3, "{body}: {first}");
+    }
+}
+
+#[test]
 fn a_path_without_length_is_a_dot() {
     for body in [
         r#"<path stroke="black" stroke-linecap="round" d="M5 5h0"/>"#,
