@@ -173,8 +173,7 @@ impl StyleCascade {
             let value = plain(&one, &own);
             match attribute_value(node, &one.name, &value).filter(|_| is_geometry) {
                 Some(value) => edits.extend(attribute(text, node, &one.name, &value)),
-                // Sizes of the page in a browser's window are not the drawing's.
-                None if is_geometry && node.parent_element().is_none() => {}
+                None if is_geometry && says_nothing(node, &one.name, &value) => {}
                 None if refers_to_own_marker(node, &value) => {}
                 None => {
                     let _ = write!(style, "{}:{};", one.name, escaped(&value));
@@ -313,9 +312,16 @@ fn attribute_value(node: Node<'_, '_>, name: &str, value: &str) -> Option<String
         let inside = value.strip_prefix("path(")?.strip_suffix(')')?.trim();
         return (inside.len() > 1).then(|| inside.trim_matches(['"', '\'']).to_owned());
     }
-    let (_, unit) = grammar::length(value)?;
-    let is_of_window = unit == "%" && node.parent_element().is_none();
-    (!is_of_window).then(|| value.to_owned())
+    grammar::length(value)?;
+    let is_page = node.parent_element().is_none();
+    (!is_page || !node.has_attribute(name) && !value.ends_with('%')).then(|| value.to_owned())
+}
+
+/// Returns whether a value leaves the geometry as it is: for the page, also shares of a browser's window.
+fn says_nothing(node: Node<'_, '_>, name: &str, value: &str) -> bool {
+    let is_page = node.parent_element().is_none();
+    let is_length = grammar::length(value).is_some() && !value.ends_with('%');
+    value == "auto" && !node.has_attribute(name) || is_page && !is_length
 }
 
 fn attribute(text: &str, node: Node<'_, '_>, name: &str, value: &str) -> Option<SvgEdit> {

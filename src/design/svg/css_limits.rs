@@ -135,7 +135,7 @@ fn refuse_css_only(node: Node<'_, '_>) -> Result<(), DesignError> {
             .into_iter()
             .any(|call| value.contains(call));
         if (moves && value != "none")
-            || is_geometry(tag, name)
+            || is_geometry(tag, name) && node.parent_element().is_some()
             || is_sum && !name.starts_with("animation")
         {
             let found = format!("{} in its style", quoted(&format!("{name}:{value}")));
@@ -181,6 +181,15 @@ pub(super) fn notes(node: Node<'_, '_>) -> Vec<String> {
         inside.any(|inside| matches!(inside.tag_name().name(), "text" | "tspan"))
     };
     let mut notes = Vec::new();
+    for (name, value) in styles(node) {
+        if node.parent_element().is_none() && is_geometry("svg", name) {
+            notes.push(format!(
+                "{}: the {name} {} of its style is not used: the page is as its attributes say",
+                name_of(node),
+                quoted(value)
+            ));
+        }
+    }
     for (name, plain) in OF_LETTERS {
         if asked(name, plain) && holds_text() {
             notes.push(format!(

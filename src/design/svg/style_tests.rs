@@ -5,6 +5,9 @@
     reason = "a failing test may panic"
 )]
 
+use proptest::prelude::*;
+
+use super::super::{DesignCaps, load};
 use super::tests::{near, only, read};
 
 #[test]
@@ -205,6 +208,33 @@ fn styles_that_change_no_line_are_noted() {
 }
 
 #[test]
+fn a_page_keeps_the_size_of_its_attributes() {
+    for (style, note) in [
+        ("svg{width:100%;height:auto;max-width:30px}", None),
+        (
+            "svg{width:30px}",
+            Some(
+                "svg on line 1: the width `30px` of its style is not used: the page is as its attributes say",
+            ),
+        ),
+    ] {
+        let design = read(&format!(
+            r#"<style>{style}</style><rect style="rx:auto;stroke:red" width="5" height="5"/>"#
+        ))
+        .unwrap();
+        assert!((design.page_mm[0] - 100.0).abs() < 1e-4, "{style}");
+        assert_eq!(
+            design.notes,
+            Vec::from_iter(note.map(str::to_owned)),
+            "{style}"
+        );
+    }
+    let text = r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 4 2" style="width:40mm"><path stroke="red" d="M0 0h1"/></svg>"#;
+    let design = load("a.svg", text.as_bytes(), &DesignCaps::default()).unwrap();
+    assert!((design.page_mm[0] - 40.0).abs() < 1e-4 && design.states_size);
+}
+
+#[test]
 fn a_rule_for_all_lines_is_for_markers_too() {
     let body = r##"<style>path{stroke:red;marker-end:url(#m)}</style>
         <marker id="m" markerUnits="userSpaceOnUse"><path d="M0 0h1"/></marker><path d="M0 0h5"/>"##;
@@ -227,4 +257,17 @@ fn styles_are_bounded() {
         "</g>".repeat(90)
     );
     assert_eq!(read(&slow).unwrap().strokes.len(), 1);
+}
+
+proptest! {
+    #[test]
+    fn any_sheet_is_read_or_refused_but_never_panics(
+        sheet in "([a-z#.:>+*{};@(),'-]|--a|var\\(|/\\*|\\*/|path|stroke:red|fill|[ é!%0-9])*",
+    ) {
+        let body = format!(
+            r#"<style><![CDATA[{sheet}]]></style><path id="a" class="b" style="{}" stroke="red" d="M0 0h5"/>"#,
+            sheet.replace('"', "")
+        );
+        let _ = read(&body);
+    }
 }
