@@ -62,8 +62,18 @@ const KEPT: [&str; 43] = [
     "word-spacing",
 ];
 
-/// Values made of others, `var(--a)` of twice `var(--b)`, may not become longer than this.
-const VALUE_MAX: usize = 2_000;
+/// Values made of others, `var(--a)` of twice `var(--b)`, may not become longer than this,
+const VALUE_MAX: usize = 1_000;
+
+/// nor have more `var()` and `light-dark()` in them and their parts.
+const CALLS_MAX: usize = 16;
+
+/// Functions whose value is put in their place.
+const CALLS: [&str; 2] = ["var(", "light-dark("];
+
+/// What a declaration that applies costs in elements looked at, and what one with functions costs.
+const DECLARATION_STEPS: usize = 4;
+const CALLS_STEPS: usize = 64;
 
 /// Returns whether a property may change a line.
 pub(super) fn matters(name: &str) -> bool {
@@ -132,7 +142,7 @@ type OwnProperties = Rc<HashMap<String, String>>;
 struct StyleCascade {
     rules: CssRules,
     own: HashMap<NodeId, OwnProperties>,
-    /// Declarations that may still be looked at.
+    /// Elements, of selectors, and declarations that may still be looked at.
     work: usize,
 }
 
@@ -170,6 +180,9 @@ impl StyleCascade {
             if !is_geometry && !KEPT.contains(&one.name.as_str()) {
                 continue;
             }
+            if CALLS.iter().any(|call| one.value.contains(call)) {
+                self.work = spent(self.work, CALLS_STEPS)?;
+            }
             let value = plain(&one, &own);
             match attribute_value(node, &one.name, &value).filter(|_| is_geometry) {
                 Some(value) => edits.extend(attribute(text, node, &one.name, &value)),
@@ -196,15 +209,14 @@ impl StyleCascade {
     fn declarations(&mut self, node: Node<'_, '_>) -> Result<Vec<CssDeclaration>, DesignError> {
         let mut said: Vec<CssDeclaration> = odd_paints(node).collect();
         for rule in &self.rules.rules {
-            if rule.selector.matches(node) {
-                let block = self
-                    .rules
-                    .blocks
-                    .get(rule.block)
-                    .map_or(&[][..], Vec::as_slice);
-                self.work = spent(self.work, block.len())?;
+            let mut steps = 0;
+            if rule.selector.matches(node, &mut steps) {
+                let block = self.rules.blocks.get(rule.block);
+                let block = block.map_or(&[][..], Vec::as_slice);
+                steps += block.len() * DECLARATION_STEPS;
                 said.extend_from_slice(block);
             }
+            self.work = spent(self.work, steps)?;
         }
         said.extend(css::declarations(node.attribute("style").unwrap_or("")));
         // What is important comes last; fonts too, for usvg reads a style up to a font's name that it does not know.
@@ -253,12 +265,12 @@ fn odd_paints(node: Node<'_, '_>) -> impl Iterator<Item = CssDeclaration> {
 
 fn spent(work: usize, steps: usize) -> Result<usize, DesignError> {
     let left = work.checked_sub(steps);
-    left.ok_or_else(|| too_many("declarations of style rules", MATCHES_MAX))
+    left.ok_or_else(|| too_many("steps to apply style rules", MATCHES_MAX))
 }
 
 /// A value with the author's own properties put in, in words that usvg knows; as it is where that cannot be done.
 fn plain(one: &CssDeclaration, own: &OwnProperties) -> String {
-    let value = substituted(&one.value, own, VALUE_MAX).unwrap_or_else(|| one.value.clone());
+    let value = substituted(&one.value, own, CALLS_MAX).unwrap_or_else(|| one.value.clone());
     let value = match value.split_once(" icc-color(") {
         Some((colour, _)) => colour.to_owned(),
         None => value,
@@ -283,9 +295,11 @@ fn plain(one: &CssDeclaration, own: &OwnProperties) -> String {
 }
 
 /// Replaces `var()` by what it stands for, or its fallback, and `light-dark()` by the value for white paper.
-fn substituted(value: &str, own: &OwnProperties, room: usize) -> Option<String> {
-    let room = room.checked_sub(value.len() + 1)?;
-    let found = ["var(", "light-dark("]
+fn substituted(value: &str, own: &OwnProperties, calls: usize) -> Option<String> {
+    if value.len() > VALUE_MAX {
+        return None;
+    }
+    let found = CALLS
         .into_iter()
         .filter_map(|call| Some((value.find(call)?, call)));
     let Some((at, call)) = found.min() else {
@@ -303,7 +317,11 @@ fn substituted(value: &str, own: &OwnProperties, room: usize) -> Option<String> 
         },
         _ => first,
     };
-    substituted(&format!("{before}{instead}{behind}"), own, room)
+    substituted(
+        &format!("{before}{instead}{behind}"),
+        own,
+        calls.checked_sub(1)?,
+    )
 }
 
 /// A length or path data as an attribute has it; none for what is none.
@@ -317,11 +335,14 @@ fn attribute_value(node: Node<'_, '_>, name: &str, value: &str) -> Option<String
     (!is_page || !node.has_attribute(name) && !value.ends_with('%')).then(|| value.to_owned())
 }
 
-/// Returns whether a value leaves the geometry as it is: for the page, also shares of a browser's window.
+/// Returns whether a value leaves the geometry as it is: for the page, also a share of a browser's window and a size
+/// that is its attribute's.
 fn says_nothing(node: Node<'_, '_>, name: &str, value: &str) -> bool {
+    let px = |value| grammar::length(value).map(|(n, unit)| (n, unit.trim_start_matches("px")));
+    let said = px(value).filter(|(_, unit)| *unit != "%");
+    let own = node.attribute(name);
     let is_page = node.parent_element().is_none();
-    let is_length = grammar::length(value).is_some() && !value.ends_with('%');
-    value == "auto" && !node.has_attribute(name) || is_page && !is_length
+    value == "auto" && own.is_none() || is_page && (said.is_none() || said == own.and_then(px))
 }
 
 fn attribute(text: &str, node: Node<'_, '_>, name: &str, value: &str) -> Option<SvgEdit> {

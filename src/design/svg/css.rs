@@ -270,12 +270,17 @@ impl CssSelector {
         is_whole.then_some(Self { parts, specificity })
     }
 
-    pub(super) fn matches(&self, node: Node<'_, '_>) -> bool {
-        matches_from(node, &self.parts) == SelectorMatch::Yes
+    /// Counts the elements looked at besides `node` in `steps`.
+    pub(super) fn matches(&self, node: Node<'_, '_>, steps: &mut usize) -> bool {
+        matches_from(node, &self.parts, steps) == SelectorMatch::Yes
     }
 }
 
-fn matches_from(node: Node<'_, '_>, parts: &[(CompoundSelector, Combinator)]) -> SelectorMatch {
+fn matches_from(
+    node: Node<'_, '_>,
+    parts: &[(CompoundSelector, Combinator)],
+    steps: &mut usize,
+) -> SelectorMatch {
     let Some(((part, combinator), outer)) = parts.split_first() else {
         return SelectorMatch::Yes;
     };
@@ -285,16 +290,16 @@ fn matches_from(node: Node<'_, '_>, parts: &[(CompoundSelector, Combinator)]) ->
     if outer.is_empty() {
         return SelectorMatch::Yes;
     }
+    let mut next = |node| {
+        *steps += 1;
+        matches_from(node, outer, steps)
+    };
     match combinator {
-        Combinator::Child => node
-            .parent_element()
-            .map_or(SelectorMatch::Nowhere, |above| matches_from(above, outer)),
-        Combinator::NextSibling => node
-            .prev_sibling_element()
-            .map_or(SelectorMatch::No, |before| matches_from(before, outer)),
+        Combinator::Child => node.parent_element().map_or(SelectorMatch::Nowhere, next),
+        Combinator::NextSibling => node.prev_sibling_element().map_or(SelectorMatch::No, next),
         Combinator::Descendant => {
             let above = node.ancestors().skip(1).filter(Node::is_element);
-            let mut found = above.map(|above| matches_from(above, outer));
+            let mut found = above.map(&mut next);
             found
                 .find(|found| *found != SelectorMatch::No)
                 .unwrap_or(SelectorMatch::Nowhere)

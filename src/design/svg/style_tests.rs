@@ -248,8 +248,17 @@ fn styles_are_bounded() {
         "fill:red;".repeat(10_000),
         "<path d='M0 0h5'/>".repeat(3_000)
     );
-    let error = read(&many).unwrap_err().to_string();
-    assert!(error.contains("declarations of style rules"), "{error}");
+    let lines = "<path d='M0 0h5'/>".repeat(9_000);
+    let deep = format!(
+        "<style>{}</style>{}{lines}{}",
+        "g .a path{fill:red}".repeat(200),
+        "<g>".repeat(80),
+        "</g>".repeat(80)
+    );
+    for body in [many, deep] {
+        let error = read(&body).unwrap_err().to_string();
+        assert!(error.contains("steps to apply style rules"), "{error}");
+    }
     let slow = format!(
         "<style>{} x{{fill:red}}</style>{}<path d='M0 0h5'/>{}",
         "g ".repeat(40),
