@@ -218,7 +218,9 @@ enum ElementTest {
     Id(String),
     Class(String),
     Has(String),
-    Is(String, String),
+    /// An attribute's name, the sign before `=`, and the value.
+    Is(String, char, String),
+    Not(Box<CompoundSelector>),
     Root,
     FirstChild,
     /// Followed links and pointers on screens.
@@ -327,6 +329,13 @@ impl CompoundSelector {
                 rest = behind;
                 continue;
             }
+            if let Some(inside) = behind.strip_prefix("not(").filter(|_| kind == ':') {
+                let (other, behind) = inside.split_once(')')?;
+                let other = Box::new(Self::read(other.trim())?);
+                one.tests.push(ElementTest::Not(other));
+                rest = behind;
+                continue;
+            }
             let (word, behind) = name(behind);
             one.tests.push(match (kind, word) {
                 (_, "") => return None,
@@ -358,7 +367,11 @@ impl ElementTest {
                 own.split_ascii_whitespace().any(|own| own == class)
             }
             Self::Has(name) => node.has_attribute(name.as_str()),
-            Self::Is(name, value) => node.attribute(name.as_str()) == Some(value),
+            Self::Is(name, sign, value) => {
+                let own = node.attribute(name.as_str());
+                own.is_some_and(|own| is_alike(own, *sign, value))
+            }
+            Self::Not(other) => !other.matches(node),
             Self::Root => node.parent_element().is_none(),
             Self::FirstChild => node.prev_sibling_element().is_none(),
             Self::Never => false,
@@ -370,11 +383,27 @@ fn attribute_test(inside: &str) -> Option<ElementTest> {
     let Some((name, value)) = inside.split_once('=') else {
         return Some(ElementTest::Has(inside.trim().to_owned()));
     };
-    let is_plain = name
-        .trim_end()
-        .ends_with(|c: char| c.is_ascii_alphanumeric());
+    let sign = name.trim_end().chars().last()?;
+    let name = name.trim_end().trim_end_matches(['^', '$', '*', '~', '|']);
     let value = value.trim().trim_matches(['"', '\'']);
-    is_plain.then(|| ElementTest::Is(name.trim().to_owned(), value.to_owned()))
+    Some(ElementTest::Is(
+        name.trim().to_owned(),
+        sign,
+        value.to_owned(),
+    ))
+}
+
+fn is_alike(own: &str, sign: char, value: &str) -> bool {
+    match sign {
+        '^' => !value.is_empty() && own.starts_with(value),
+        '$' => !value.is_empty() && own.ends_with(value),
+        '*' => !value.is_empty() && own.contains(value),
+        '~' => own.split_ascii_whitespace().any(|own| own == value),
+        '|' => own
+            .strip_prefix(value)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('-')),
+        _ => own == value,
+    }
 }
 
 /// The name that a text begins with, perhaps none, and the rest.
