@@ -197,10 +197,8 @@ impl StyleCascade {
             let range = old.range_value();
             let lines = text.get(range.clone()).map(line_ends).unwrap_or_default();
             edits.push((range, style + &lines));
-        } else if !style.is_empty()
-            && let Some(behind) = behind_name(text, node)
-        {
-            edits.push((behind, format!(" style=\"{style}\"")));
+        } else if !style.is_empty() {
+            edits.extend(new_attribute(text, node, "style", &style));
         }
         Ok(edits)
     }
@@ -349,8 +347,21 @@ fn attribute(text: &str, node: Node<'_, '_>, name: &str, value: &str) -> Option<
     let value = escaped(value);
     match node.attribute_node(name) {
         Some(old) => Some((old.range_value(), value)),
-        None => Some((behind_name(text, node)?, format!(" {name}=\"{value}\""))),
+        None => new_attribute(text, node, name, &value),
     }
+}
+
+/// A new attribute, in the quotes of the element's others: in an entity only these may stand.
+fn new_attribute(text: &str, node: Node<'_, '_>, name: &str, value: &str) -> Option<SvgEdit> {
+    let mut others = node.attributes().map(|other| other.range_value().start);
+    let quote = others
+        .next()
+        .and_then(|start| text.get(..start)?.chars().last());
+    let quote = quote.filter(|quote| *quote == '\'').unwrap_or('"');
+    Some((
+        behind_name(text, node)?,
+        format!(" {name}={quote}{value}{quote}"),
+    ))
 }
 
 /// A rule for all lines is for those of a marker too, on which it is not drawn again.

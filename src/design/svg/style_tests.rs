@@ -139,6 +139,22 @@ fn styles_that_cannot_be_drawn_are_refused_by_name() {
 }
 
 #[test]
+fn elements_of_entities_have_styles() {
+    for quotes in ["\"'", "'\""] {
+        let [of_entity, of_path] = [0, 1].map(|at| quotes.get(at..=at).unwrap());
+        let text = format!(
+            r#"<!DOCTYPE svg [<!ENTITY p {of_entity}<path d={of_path}M0 0h1{of_path}/>{of_entity}>
+            <!ENTITY s "stroke:red;fill:none">]>
+            <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><style>path{{stroke:red}}</style>
+            &p;&p;<path style="&s;" d="M0 0h1"/><path style="&s;" d="M0 0h1"/></svg>"#
+        );
+        let design = load("a.svg", text.as_bytes(), &DesignCaps::default()).unwrap();
+        let colours = design.strokes.iter().map(|stroke| stroke.colour);
+        assert_eq!(colours.collect::<Vec<_>>(), [Some([255, 0, 0]); 4]);
+    }
+}
+
+#[test]
 fn rules_for_other_elements_leave_text_alone() {
     let plain = read(r#"<text x="10" y="40" fill="navy">Hi</text>"#).unwrap();
     for style in [
