@@ -42,7 +42,7 @@ pub(super) async fn run(options: &NodeOptions, args: JogArgs) -> anyhow::Result<
         scene: args.scene.clone(),
         step,
     };
-    operator_client::verb(&args.at, verb).await
+    operator_client::moving_verb(&args.at, verb).await
 }
 
 /// Asks the node how the arm is.

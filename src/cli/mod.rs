@@ -146,10 +146,10 @@ async fn command(cli: Cli, sockets: systemd::ActivatedSockets) -> anyhow::Result
         CliCommand::Resume(at) => which_node::verb(&node, &at, OperatorVerb::Resume).await,
         CliCommand::TorqueOff { yes, at } => operator_client::torque_off(&node, &at, yes).await,
         CliCommand::Selftest { scene, rounds, at } => {
-            which_node::verb(&node, &at, OperatorVerb::Selftest { scene, rounds }).await
+            which_node::moving_verb(&node, &at, OperatorVerb::Selftest { scene, rounds }).await
         }
         CliCommand::Reset { scene, arm, at } => {
-            which_node::verb(&node, &at, OperatorVerb::Reset { scene, arm }).await
+            which_node::moving_verb(&node, &at, OperatorVerb::Reset { scene, arm }).await
         }
         CliCommand::Init(args) => init::run(&node, args).await,
         CliCommand::Check => check::run(&node),

@@ -7,6 +7,7 @@ use anyhow::{Context, bail};
 
 use super::questions::{self, WHOLE_YES};
 use super::{AtArgs, ExitStatus, NodeOptions, terminal_output, which_node};
+use base::signals::{SignalKind, SignalListener};
 use mcp::http_client;
 use node::control_socket;
 use node::operator_verb::{OperatorVerb, VerbReply};
@@ -75,6 +76,58 @@ pub(super) async fn page(
 
 pub(super) async fn verb(at: &AtArgs, verb: OperatorVerb) -> anyhow::Result<ExitStatus> {
     let told = ask(at, &verb).await?;
+    terminal_output::line(&told.text);
+    Ok(ExitStatus::of(told.done))
+}
+
+/// Waits for the answer to what moves an arm. Ctrl-C, SIGTERM and the end of the terminal stop it, a second Ctrl-C is an
+/// emergency stop, and what came of each is said.
+///
+/// # Errors
+/// The node does not answer.
+pub(super) async fn moving(
+    at: &AtArgs,
+    asked: impl Future<Output = anyhow::Result<VerbReply>>,
+) -> anyhow::Result<VerbReply> {
+    let mut interrupt = SignalListener::listen(SignalKind::Interrupt)?;
+    let mut terminate = SignalListener::listen(SignalKind::Terminate)?;
+    let mut hang_up = SignalListener::listen(SignalKind::HangUp)?;
+    let mut asked = std::pin::pin!(asked);
+    let mut stops = Vec::new();
+    let mut interrupts = 0_u32;
+    let told = loop {
+        tokio::select! {
+            told = &mut asked => break told,
+            _ = interrupt.recv() => interrupts += 1,
+            _ = terminate.recv() => {}
+            _ = hang_up.recv() => {}
+        }
+        let verb = match interrupts {
+            0 | 1 => OperatorVerb::Stop,
+            _ => OperatorVerb::Estop,
+        };
+        // A second word does not wait for the first one's answer.
+        stops.push(base::task::spawn(stop_aloud(at.clone(), verb)));
+    };
+    for stop in stops {
+        stop.await?;
+    }
+    told
+}
+
+/// Tells a node to stop, and says what came of it.
+async fn stop_aloud(at: AtArgs, verb: OperatorVerb) {
+    match ask(&at, &verb).await {
+        Ok(told) => terminal_output::line(&told.text),
+        Err(error) => terminal_output::note(&format!(
+            "the node did not hear the stop: {error:#}; cut the arm's power if it moves"
+        )),
+    }
+}
+
+/// Does a verb whose answer comes at the end of a motion.
+pub(super) async fn moving_verb(at: &AtArgs, verb: OperatorVerb) -> anyhow::Result<ExitStatus> {
+    let told = moving(at, ask(at, &verb)).await?;
     terminal_output::line(&told.text);
     Ok(ExitStatus::of(told.done))
 }

@@ -50,6 +50,15 @@ pub(super) async fn verb(
     operator_client::verb(&required(options, at).await?, verb).await
 }
 
+/// As [`verb`], for one whose answer comes at the end of a motion: whoever goes away before stops the arm.
+pub(super) async fn moving_verb(
+    options: &NodeOptions,
+    at: &AtArgs,
+    verb: OperatorVerb,
+) -> anyhow::Result<ExitStatus> {
+    operator_client::moving_verb(&required(options, at).await?, verb).await
+}
+
 /// Time in which a node that was told to stop says what came of it.
 const STOP_ANSWERED_WITHIN: Duration = Duration::from_secs(30);
 

@@ -11,7 +11,7 @@ use anyhow::{Context, bail};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 
-use super::jog;
+use super::client_watch::ClientWatch;
 use super::open::users_temporary;
 use super::operator_verb::{OperatorVerb, VERB_BYTES_MAX, VerbReply};
 use super::verb_dispatch::run_for_operator;
@@ -140,19 +140,26 @@ async fn one(mut stream: UnixStream, node: Arc<Node>) -> anyhow::Result<()> {
         // It only looked whether a node answers.
         return Ok(());
     }
+    let who = format!("user {caller}");
     let told = match OperatorVerb::read(&node, &line) {
-        Ok(verb @ OperatorVerb::Jog { .. }) => {
-            let who = format!("user {caller}");
+        Ok(OperatorVerb::PageLogin) => page_login(&node, &who),
+        Ok(verb) => {
+            let watch = ClientWatch::of(&node, Some(&verb));
+            let mut told = std::pin::pin!(run_for_operator(&node, &who, verb));
             tokio::select! {
-                told = run_for_operator(&node, &who, verb) => told,
+                biased;
+                told = &mut told => {
+                    watch.ends();
+                    told
+                }
                 () = gone(&mut reader) => {
-                    jog::abort(&node);
-                    bail!("the client that jogged has gone: the arm was told to stop");
+                    drop(watch);
+                    // What came of it is noted all the same.
+                    told.await;
+                    return Ok(());
                 }
             }
         }
-        Ok(OperatorVerb::PageLogin) => page_login(&node, &format!("user {caller}")),
-        Ok(verb) => run_for_operator(&node, &format!("user {caller}"), verb).await,
         Err(why) => VerbReply::failed(why),
     };
     let mut answer = serde_json::to_vec(&told)?;
@@ -188,9 +195,16 @@ pub async fn ask(path: &Path, verb: &OperatorVerb) -> anyhow::Result<VerbReply> 
     let mut stream = UnixStream::connect(path).await.with_context(missing)?;
     let mut line = serde_json::to_vec(verb)?;
     line.push(b'\n');
-    stream.write_all(&line).await?;
+    // A node that goes away meanwhile is told of below.
+    let _ = stream.write_all(&line).await;
     let mut answer = String::new();
-    BufReader::new(stream).read_line(&mut answer).await?;
+    let read = BufReader::new(stream).read_line(&mut answer).await;
+    if !read.is_ok_and(|bytes| bytes > 0) {
+        bail!(
+            "the node at {} went away before it answered: what it was asked may have been done. Look at the arm, then at the node's log; `steadyhand status` says how the arm is once a node runs again",
+            path.display()
+        );
+    }
     serde_json::from_str(&answer)
         .with_context(|| format!("the node's answer cannot be read: {answer:?}"))
 }

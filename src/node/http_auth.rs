@@ -7,7 +7,7 @@ use anyhow::bail;
 use futures::future::BoxFuture;
 use serde_json::Value;
 
-use super::jog;
+use super::client_watch::ClientWatch;
 use super::operator_verb::{self, OperatorVerb, VerbReply};
 use super::verb_dispatch;
 use base::clock::calendar_ms;
@@ -142,8 +142,7 @@ pub(crate) fn run_verb(
     body: &[u8],
 ) -> BoxFuture<'static, Result<Value, Refusal>> {
     let verb = OperatorVerb::read(node, body);
-    let jogs = matches!(verb, Ok(OperatorVerb::Jog { .. }));
-    let watch = JogGuard(jogs.then(|| Arc::clone(node)));
+    let watch = ClientWatch::of(node, verb.as_ref().ok());
     let node = Arc::clone(node);
     // Whoever hangs up undoes nothing else: what was begun is done and noted.
     let done = base::task::spawn(async move {
@@ -163,25 +162,6 @@ pub(crate) fn run_verb(
         watch.ends();
         told
     })
-}
-
-/// Stops the arm if a jog client disconnects before its jog is done, because then no client watches.
-struct JogGuard(Option<Arc<Node>>);
-
-impl JogGuard {
-    fn ends(mut self) {
-        self.0 = None;
-    }
-}
-
-impl Drop for JogGuard {
-    fn drop(&mut self) {
-        let Some(node) = &self.0 else {
-            return;
-        };
-        tracing::warn!("the client that jogged has gone: the arm was told to stop");
-        jog::abort(node);
-    }
 }
 
 /// Returns whether an identity is an operator's own, with nobody behind it.

@@ -120,15 +120,6 @@ pub(super) fn seat<'a>(node: &'a Node, scene: &Scene) -> Result<&'a Arc<Attached
     found.ok_or_else(|| refusal!("this node has no arm {model}, for which the scene is"))
 }
 
-/// Stops the motion that a departed jog client may have requested, even before it has begun: a jog needs a client that
-/// watches. Leaves other clients' motion alone.
-pub(super) fn abort(node: &Node) {
-    let is_theirs = |seat: &&Arc<AttachedArm>| seat.under_way().is_none_or(|tool| tool == JOG);
-    node.seats.iter().filter(is_theirs).for_each(|seat| {
-        seat.motion.abandon();
-    });
-}
-
 /// The node's side: one step, to its end.
 pub async fn step(node: &Arc<Node>, scene: &str, wanted: JogRequest) -> VerbReply {
     match stepped(node, scene, wanted).await {

@@ -3,6 +3,7 @@
 mod app_view;
 mod arm_verbs;
 mod calibrate_verbs;
+mod client_watch;
 pub mod config_changes;
 #[cfg_attr(not(unix), path = "no_control_socket.rs")]
 pub mod control_socket;

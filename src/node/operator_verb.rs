@@ -10,7 +10,8 @@ use tools::{DrawingAssent, DrawingOrder, Node};
 /// Longest verb: it may carry a drawing of 8 MiB, as JSON.
 pub(crate) const VERB_BYTES_MAX: usize = 18 * 1024 * 1024;
 
-/// Request of an operator.
+/// Request of an operator. The client of one that is answered at the end of a motion must stay connected: if it leaves before,
+/// the arm stops.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case", tag = "verb")]
 pub enum OperatorVerb {
@@ -101,7 +102,7 @@ pub enum OperatorVerb {
         /// The camera, where there are several.
         camera: Option<String>,
     },
-    /// One small step. The client must stay connected: if it leaves before the step ends, the arm stops.
+    /// One small step.
     Jog {
         /// In which scene.
         scene: String,
@@ -188,6 +189,20 @@ impl OperatorVerb {
                 | Self::Align { .. }
                 | Self::FirstInk { .. }
         )
+    }
+
+    /// Returns the tool under which an arm moves for it, if it is answered at the end of that motion.
+    pub(super) fn moves_until_answered(&self) -> Option<&'static str> {
+        match self {
+            Self::Jog { .. } => Some(jog::JOG),
+            Self::Selftest { .. } => Some("selftest"),
+            Self::Align {
+                measured_mm: None, ..
+            } => Some("align"),
+            Self::FirstInk { .. } => Some("stroke"),
+            Self::Reset { .. } => Some("reset"),
+            _ => None,
+        }
     }
 
     /// Returns whether it stops arms, which waits for nothing.

@@ -539,6 +539,38 @@ fn hands_off_in_the_middle_of_a_step_stops_the_arm() {
 }
 
 #[test]
+fn whoever_leaves_what_moves_the_arm_stops_it() {
+    for verb in [
+        json!({"verb": "selftest", "scene": "short", "rounds": 3}),
+        json!({"verb": "align", "scene": "short", "touch": false}),
+        json!({"verb": "first_ink", "scene": "short"}),
+        json!({"verb": "reset", "scene": "short", "arm": null}),
+    ] {
+        let bench = Bench::new();
+        let _served = served(&bench);
+        if verb["verb"] == "reset" {
+            // From somewhere else than its rest.
+            let (code, said) = jog(&bench, "z+10");
+            assert_eq!(code, 0, "{said}");
+        }
+        let before = tip_mm(&bench);
+        let asking = say(&bench, &verb);
+        let began = Instant::now();
+        while stance(&bench)["state"] != "moving" || tip_mm(&bench) == before {
+            assert!(began.elapsed() < PATIENCE, "{verb}: it never moved");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        drop(asking);
+        while stance(&bench)["state"] != "stopped" {
+            assert!(began.elapsed() < PATIENCE, "{verb}: it goes on");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let why = stance(&bench)["denied"].clone();
+        assert!(why.as_str().unwrap().contains("stop"), "{verb}: {why}");
+    }
+}
+
+#[test]
 fn hands_off_over_http_stops_the_arm_too() {
     let bench = Bench::new();
     std::fs::write(bench.path("node.toml"), "require_tokens = true\n").unwrap();

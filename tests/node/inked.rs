@@ -5,18 +5,21 @@
     clippy::panic,
     clippy::print_stdout,
     clippy::cast_possible_wrap,
+    clippy::disallowed_methods,
     reason = "a failing test may panic, and says its figures"
 )]
 
 use std::io::Write;
 use std::process::Stdio;
+use std::time::Instant;
 
 use serde_json::Value;
 use steadyhand::scene::SceneLibrary;
 use steadyhand::sim::ArmSimulator;
 use steadyhand::units::JointVector;
 
-use crate::support::{Bench, Served};
+use crate::support::person::Person;
+use crate::support::{Bench, PATIENCE, Served};
 
 const CAMERA: &str = include_str!("../support/top_camera.toml");
 
@@ -393,4 +396,25 @@ fn where_a_camera_sees_the_sheet_a_served_pattern_is_read_and_nobody_is_asked() 
     let play = bench.play_deg("so101-worn").unwrap();
     let truth = true_play_deg();
     assert!((play[0] / truth - 1.0).abs() < 0.2, "{play:?}, {truth:.3}");
+}
+
+#[test]
+fn ctrl_c_stops_a_pattern_that_is_drawn_and_says_so() {
+    let bench = InkBench::on(Bench::new(), "so101-worn");
+    let _served = bench.served();
+    let (config, state) = (bench.0.path("node.toml"), bench.0.state());
+    let config = config.display().to_string();
+    let play = ["calibrate", "play", "--scene", "tagged"];
+    let all = [&["--config", &config, "--state", &state][..], &play].concat();
+    let mut person = Person::at(&bench.0, &all);
+    person.sees("Ctrl-C stops it");
+    let began = Instant::now();
+    while !bench.run(&["status"]).1.contains("moving") {
+        assert!(began.elapsed() < PATIENCE, "it never moved");
+    }
+    person.interrupts();
+    person.sees("arm: stopped");
+    person.ends_with(1);
+    let (_, status) = bench.run(&["status"]);
+    assert!(status.contains("align, stopped"), "{status}");
 }

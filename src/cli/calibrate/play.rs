@@ -6,7 +6,7 @@ use super::arguments::PlayArgs;
 use super::first_line::moved;
 use super::operator_input::{OperatorAnswer, OperatorInput};
 use super::place::CalibrationFolders;
-use crate::{ExitStatus, NodeOptions, terminal_output};
+use crate::{ExitStatus, NodeOptions, operator_client, terminal_output};
 use calib::{CalibrationSession, FitVerdict, PatternGap, gap_sketch, gaps, ink_pattern, report};
 use node::operator_verb::OperatorVerb;
 
@@ -24,7 +24,7 @@ pub(super) async fn run(node: &NodeOptions, args: &PlayArgs) -> anyhow::Result<E
         bail!("the pattern is drawn by a running node: {}", folders.absent);
     };
     terminal_output::note(
-        "it stands still over the sheet, and draws a pattern on it: a clean sheet, and a pen that draws; `steadyhand stop` stops it",
+        "it stands still over the sheet, and draws a pattern on it: a clean sheet, and a pen that draws; Ctrl-C stops it",
     );
     let verb = OperatorVerb::Align {
         scene: args.scene.clone(),
@@ -33,7 +33,7 @@ pub(super) async fn run(node: &NodeOptions, args: &PlayArgs) -> anyhow::Result<E
         measured_mm: None,
     };
     // Where it is measured by a person, the sketch is in this.
-    let told = moved(at, &verb).await?;
+    let told = operator_client::moving(at, moved(at, &verb)).await?;
     terminal_output::line(&told.text);
     if !told.done {
         return Ok(ExitStatus::Refused);

@@ -321,6 +321,25 @@ fn ctrl_c_in_the_view_stops_the_step_and_leaves() {
 }
 
 #[test]
+fn ctrl_c_stops_a_self_test_and_says_so() {
+    unless_starved(|| {
+        let bench = Bench::new();
+        let _served = bench.serve(&[]);
+        let mut person = Person::at(&bench, &["selftest", "--scene", "short"]);
+        let began = Instant::now();
+        while stance(&bench)["state"] != "moving" {
+            assert!(began.elapsed() < PATIENCE, "it never moved");
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        person.interrupts();
+        person.sees("arm: stopped");
+        person.sees("somebody else stopped it");
+        person.ends_with(1);
+        wait_until_stopped(&bench);
+    });
+}
+
+#[test]
 fn space_stops_and_the_view_stays_until_q() {
     unless_starved(|| {
         let bench = Bench::new();
