@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::design_files::{self, NamedDesign};
 use super::drawing_words::{in_words, question, refusals};
 use super::follow_job::{self, FollowedJob};
+use super::given_options::{self, quoted_for_shell};
 use super::operator_door::OperatorDoor;
 use super::placement_args::PlacementArgs;
 use super::questions::{self, SHORT_YES};
@@ -197,7 +198,7 @@ impl DrawCommand<'_> {
 
     /// The command as it was typed.
     fn said(&self) -> String {
-        let words = std::env::args().skip(1).map(quoted_for_shell);
+        let words = std::env::args().skip(1).map(|word| quoted_for_shell(&word));
         format!("steadyhand {}", words.collect::<Vec<_>>().join(" "))
     }
 
@@ -276,7 +277,10 @@ impl DrawCommand<'_> {
         if next == ALL_DRAWN {
             return Some(next.to_owned());
         }
-        let resume = format!("steadyhand {}draw --resume", self.node_words());
+        let resume = format!(
+            "steadyhand {}draw --resume",
+            given_options::words(self.options)
+        );
         let at = self.at_words();
         let clear = match next.starts_with(AFTER_EMERGENCY) {
             true => format!("`steadyhand clear{at}`, then "),
@@ -295,23 +299,6 @@ impl DrawCommand<'_> {
     fn is_kept(&self) -> bool {
         let options = self.options;
         options.state.is_some() || options.config.is_some() || options.port.is_some()
-    }
-
-    /// The options of the command's own node, as words before a command.
-    fn node_words(&self) -> String {
-        let options = self.options;
-        let path = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
-        let said = [
-            ("--config", path(&options.config)),
-            ("--scenes", path(&options.scenes)),
-            ("--state", path(&options.state)),
-            ("--port", options.port.clone()),
-            (
-                "--calibrated",
-                options.calibrated_elsewhere.then(|| "elsewhere".to_owned()),
-            ),
-        ];
-        words_of(said).map(|words| format!("{words} ")).collect()
     }
 
     /// The options of a running node, as words behind a command.
@@ -335,16 +322,7 @@ fn words_of<const N: usize>(
     said: [(&'static str, Option<String>); N],
 ) -> impl Iterator<Item = String> {
     let said = said.into_iter();
-    said.filter_map(|(option, value)| Some(format!("{option} {}", quoted_for_shell(value?))))
-}
-
-/// A word as a shell takes it for one.
-fn quoted_for_shell(word: String) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        return word;
-    }
-    format!("'{}'", word.replace('\'', "'\\''"))
+    said.filter_map(|(option, value)| Some(format!("{option} {}", quoted_for_shell(&value?))))
 }
 
 /// The result with what was shown before it.

@@ -19,6 +19,7 @@ mod fleet;
 mod fleet_draw;
 mod fleet_jobs;
 mod follow_job;
+mod given_options;
 mod init;
 mod jobs;
 mod jog;

@@ -77,6 +77,7 @@ impl From<NodeArgs> for NodeOptions {
             allow_root: args.allow_root,
             exams: exams(),
             record: args.record,
+            log: args.log.map(Into::into),
             recordings: recordings(),
         }
     }

@@ -9,7 +9,9 @@ use anyhow::{Context, bail};
 use futures::stream::FuturesUnordered;
 use futures::{Stream, StreamExt as _};
 
-use super::{AtArgs, ExitStatus, NodeOptions, operator_client, questions, terminal_output};
+use super::{
+    AtArgs, ExitStatus, NodeOptions, given_options, operator_client, questions, terminal_output,
+};
 use node::open;
 use node::operator_verb::{OperatorVerb, VerbReply};
 use node::running_nodes::{self, RunningNode};
@@ -172,20 +174,21 @@ fn picked(several: &[RunningNode]) -> anyhow::Result<&RunningNode> {
 
 /// Says that the node that is meant does not run, and how to start it.
 pub(super) fn absent(options: &NodeOptions) -> String {
-    let started = match (&options.config, &options.state) {
-        (Some(file), _) => {
-            if let Err(error) = open::file(options) {
-                return format!("{error:#}");
-            }
-            let file = file.display();
-            return format!(
-                "the node of {file} does not run here: start it in another terminal with `steadyhand --config {file} serve`, and leave it running; nothing moves by that. If it was started with a --socket of its own, name that"
-            );
+    let given = given_options::words(options);
+    if let Some(file) = &options.config {
+        if let Err(error) = open::file(options) {
+            return format!("{error:#}");
         }
-        (None, Some(state)) => format!("steadyhand --state {} serve", state.display()),
-        (None, None) => "steadyhand --config node.toml serve".to_owned(),
+        return format!(
+            "the node of {} does not run here: start it in another terminal with `steadyhand {given}serve`, and leave it running; nothing moves by that. If it was started with a --socket of its own, name that",
+            file.display()
+        );
+    }
+    let file = match options.state {
+        Some(_) => "",
+        None => "--config node.toml ",
     };
     format!(
-        "no node runs here: start it in another terminal with `{started}`, and leave it running; nothing moves by that. `steadyhand init` writes a node file"
+        "no node runs here: start it in another terminal with `steadyhand {file}{given}serve`, and leave it running; nothing moves by that. `steadyhand init` writes a node file"
     )
 }

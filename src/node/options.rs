@@ -7,6 +7,7 @@ use config::NodeFile;
 use tools::{ExamHelperService, JobRecorder, RecordingLibrary};
 
 use crate::CertificateCheck;
+use crate::log::LogFormat;
 
 /// Options that select a node, its folders and its ports. An absent value leaves the choice to the node file.
 #[derive(Clone, Default)]
@@ -31,6 +32,8 @@ pub struct NodeOptions {
     pub exams: Option<&'static dyn ExamServices>,
     /// True if jobs are recorded whatever the node file says.
     pub record: bool,
+    /// The form of the log.
+    pub log: Option<LogFormat>,
     /// Recordings, where they are part of the program.
     pub recordings: Option<&'static dyn RecordingServices>,
 }

@@ -115,6 +115,48 @@ fn in_practice_the_guide_leads_to_ink_and_is_taken_up_where_it_was_left() {
     assert!(!status.status.success());
 }
 
+/// The bus that the doctor examines is the one on which the guide's node then moves.
+#[test]
+fn a_port_that_the_guide_is_given_is_the_port_of_its_node() {
+    let bench = Bench::new();
+    let library = SceneLibrary::new(Some(bench.path("scenes")));
+    let scene = library.scene("short", None).unwrap();
+    let plug = || {
+        let sim = ArmSimulator::new(&scene.arm, &scene.rest_rad);
+        sim.set_paced(false);
+        plugged_in(sim)
+    };
+    let (named, given) = (plug(), plug());
+    let text = format!(
+        "name = \"bench\"\n\n[[arms]]\nname = \"arm\"\nmodel = \"so101\"\nport = {named:?}\n"
+    );
+    std::fs::write(bench.path("node.toml"), text).unwrap();
+    let [file, state, trace] =
+        ["node.toml", "state", "bytes.trace"].map(|name| bench.path(name).display().to_string());
+    let options = [
+        "--config", &file, "--state", &state, "--port", &given, "--trace", &trace,
+    ];
+    let guide = [&options[..], &["first-line", "--scene", "short"]].concat();
+    let mut person = Person::at(&bench, &guide);
+    person.sees(&format!("arm arm (so101) is at {given}"));
+    person.sees(&format!(
+        "started, and ends with this guide: node bench, arm arm (so101) at {given}"
+    ));
+    person.sees("press Enter to begin");
+    person.types("q\n");
+    let told = format!("--state {state} --port {given} --trace {trace} ");
+    person.sees(&format!("{told}first-line --scene short` goes on here"));
+    person.ends_with(1);
+    assert!(std::fs::metadata(&trace).unwrap().len() > 0);
+    let (code, said) = {
+        let output = bench.run(&[&options[..], &["status"]].concat());
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.code(), said)
+    };
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains(&format!("{told}serve`")), "{said}");
+}
+
 #[test]
 fn without_a_node_file_the_guide_says_how_to_write_one() {
     let bench = Bench::new();

@@ -107,8 +107,12 @@ fn a_file_whose_node_does_not_run_means_no_other_node() {
     ] {
         let (code, out, said) = told(&nodes.bench, &[&["--config", &absent], verb].concat());
         assert_ne!(code, 0, "{verb:?}: {out}");
-        let how = format!("start it in another terminal with `steadyhand --config {absent} serve`");
-        assert!(said.contains(&how), "{verb:?}: {said}");
+        let how =
+            format!("start it in another terminal with `steadyhand --config {absent} --scenes ");
+        assert!(
+            said.contains(&how) && said.contains(" serve`"),
+            "{verb:?}: {said}"
+        );
     }
     let touch = ["calibrate", "touch", "sheet", "--scene", "short"];
     let (code, _, said) = told(&nodes.bench, &[&["--config", &absent], &touch[..]].concat());
@@ -216,9 +220,10 @@ fn without_a_node_a_command_says_how_to_start_one() {
         assert_ne!(code, 0);
         assert!(said.contains("no node runs here"), "{said}");
         assert!(
-            said.contains("steadyhand --config node.toml serve"),
+            said.contains("steadyhand --config node.toml --scenes "),
             "{said}"
         );
+        assert!(said.contains(" serve`"), "{said}");
     }
 }
 

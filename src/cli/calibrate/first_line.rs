@@ -15,6 +15,7 @@ use super::guided_touches::{self, AskedPlace, TouchRoundEnd};
 use super::joints::{self, JointsArgs};
 use super::operator_input::{OperatorAnswer, OperatorInput};
 use super::place::CalibrationFolders;
+use crate::given_options::{self, quoted_for_shell};
 use crate::{
     AtArgs, ExitStatus, NodeOptions, doctor, operator_client, terminal_output, which_node,
 };
@@ -24,7 +25,7 @@ use guide_step::GuideStep;
 pub(super) use motions::moved;
 use node::open;
 use node::operator_verb::OperatorVerb;
-use node::running_nodes;
+use node::running_nodes::{self, NodeDescription};
 use scene::{Revision, Scene};
 use served_node::ServedNode;
 use std::sync::Arc;
@@ -112,8 +113,8 @@ impl Guide<'_> {
             }
         }
         terminal_output::line(&format!(
-            "the first line is drawn. Next: `steadyhand --config {} draw FILE` draws your own",
-            self.config()
+            "the first line is drawn. Next: `steadyhand {}draw FILE` draws your own",
+            given_options::words(self.options)
         ));
         Ok(ExitStatus::Done)
     }
@@ -125,9 +126,9 @@ impl Guide<'_> {
 
     fn left(&self) -> ExitStatus {
         terminal_output::line(&format!(
-            "left; what was done is kept: `steadyhand --config {} first-line --scene {}` goes on here",
-            self.config(),
-            self.scene
+            "left; what was done is kept: `steadyhand {}first-line --scene {}` goes on here",
+            given_options::words(self.options),
+            quoted_for_shell(&self.scene)
         ));
         ExitStatus::Refused
     }
@@ -238,8 +239,20 @@ impl Guide<'_> {
             None => self.start().await?,
         }
         let described = operator_client::description(&self.at).await?;
+        self.has_port(&described)?;
         self.progress = Some(GuideProgress::open(&described.state, &self.scene)?);
         Ok(StepEnd::Done)
+    }
+
+    /// Refuses a node that has its first arm at another port than the one that was given.
+    fn has_port(&self, node: &NodeDescription) -> anyhow::Result<()> {
+        let first = node.arms.first().map(|arm| arm.port.as_str());
+        match (&self.options.port, first) {
+            (Some(given), Some(its)) if given != its => bail!(
+                "the node that runs has its arm at {its}, and --port says {given}: end that node, or leave --port out; nothing moved"
+            ),
+            _ => Ok(()),
+        }
     }
 
     /// Starts a node that ends with the guide.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use tokio::process::{Child, Command};
 
-use crate::{AtArgs, NodeOptions};
+use crate::{AtArgs, NodeOptions, given_options};
 use base::clock::NodeClock;
 use node::{open, running_nodes, state_folder};
 
@@ -32,19 +32,7 @@ impl ServedNode {
         let said = std::fs::File::create(&log)
             .with_context(|| format!("cannot write {}", log.display()))?;
         let mut command = Command::new(std::env::current_exe()?);
-        for (option, value) in [
-            ("--config", options.config.as_ref()),
-            ("--scenes", options.scenes.as_ref()),
-            ("--output", options.output.as_ref()),
-            ("--state", options.state.as_ref()),
-        ] {
-            if let Some(value) = value {
-                command.arg(option).arg(value);
-            }
-        }
-        if options.allow_root {
-            command.arg("--allow-root");
-        }
+        command.args(given_options::arguments(options));
         command.args(["serve", "--http", "127.0.0.1:0"]);
         command.stdin(Stdio::null()).stdout(Stdio::null());
         let child = command

@@ -1,0 +1,67 @@
+//! Repeats the options of a node that were given: to a process of the node's own, and in advice that a person copies.
+
+use std::ffi::OsString;
+
+use super::NodeOptions;
+use node::log::LogFormat;
+
+/// Returns a node's options as arguments of the program.
+pub(super) fn arguments(options: &NodeOptions) -> Vec<OsString> {
+    // Taken apart in full: an option that is new has to be repeated here, or be left out on purpose.
+    let NodeOptions {
+        config,
+        scenes,
+        output,
+        state,
+        port,
+        calibrated_elsewhere,
+        trace,
+        allow_root,
+        record,
+        log,
+        exams: _,
+        recordings: _,
+    } = options;
+    let path = |path: &Option<std::path::PathBuf>| path.clone().map(OsString::from);
+    let log = log.map(|form| match form {
+        LogFormat::Text => "text",
+        LogFormat::Json => "json",
+        LogFormat::Journal => "journal",
+    });
+    let values = [
+        ("--config", path(config)),
+        ("--scenes", path(scenes)),
+        ("--output", path(output)),
+        ("--state", path(state)),
+        ("--port", port.clone().map(OsString::from)),
+        (
+            "--calibrated",
+            calibrated_elsewhere.then(|| "elsewhere".into()),
+        ),
+        ("--trace", path(trace)),
+        ("--log", log.map(OsString::from)),
+    ];
+    let values = values
+        .into_iter()
+        .filter_map(|(name, value)| Some([name.into(), value?]));
+    let flags = [("--record", *record), ("--allow-root", *allow_root)];
+    let flags = flags.into_iter().filter(|(_, is_given)| *is_given);
+    let flags = flags.map(|(name, _)| name.into());
+    values.flatten().chain(flags).collect()
+}
+
+/// Returns a node's options as words between the program and a command, with a blank behind each.
+pub(super) fn words(options: &NodeOptions) -> String {
+    let all = arguments(options).into_iter();
+    all.map(|word| format!("{} ", quoted_for_shell(&word.to_string_lossy())))
+        .collect()
+}
+
+/// Returns a word as a shell takes it for one.
+pub(super) fn quoted_for_shell(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
