@@ -14,6 +14,9 @@ pub(super) struct ServeArgs {
     /// With --http: speak on standard input and output as well; their end is the node's
     #[arg(long, requires = "http")]
     stdio: bool,
+    /// With --http: end as on SIGTERM when standard input ends, as it does when the process that holds its other side goes away
+    #[arg(long, requires = "http", conflicts_with = "stdio", hide = true)]
+    end_with_input: bool,
     /// Names by which clients may call this node beside localhost
     #[arg(long, value_name = "HOST")]
     host: Vec<String>,
@@ -30,6 +33,7 @@ impl From<ServeArgs> for ServeOptions {
         Self {
             http: args.http,
             stdio: args.stdio,
+            end_with_input: args.end_with_input,
             host: args.host,
             enable: args.enable,
             socket: args.socket,

@@ -8,6 +8,7 @@ use std::time::Duration;
 use base::signals::{SignalKind, SignalListener};
 use call::{Refusal, refusal};
 use futures::future::join_all;
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::config_changes::ConfigWatcher;
@@ -57,6 +58,8 @@ pub struct ServeOptions {
     pub http: Option<HttpEndpoint>,
     /// Standard input and output beside HTTP; their end is the node's.
     pub stdio: bool,
+    /// The end of standard input ends the node as SIGTERM does; nothing is read of it.
+    pub end_with_input: bool,
     /// Host names of this node beside localhost.
     pub host: Vec<String>,
     /// Scenes in which motion is enabled from the start.
@@ -101,7 +104,7 @@ async fn until_told(
 ) -> anyhow::Result<ExitStatus> {
     let node = open::node(args, SimulationRate::Real)?;
     // Before anything is enabled or noted: a node that was ended in between would leave its arms as they are.
-    let heard = StopSignals::listen();
+    let heard = StopSignals::listen(serve.end_with_input);
     if node.was_cut_short() && !serve.enable.is_empty() {
         // What the last process was doing is a person's to look at first.
         tracing::warn!("--enable is not heeded after an interrupted job: use `steadyhand enable`");
@@ -350,11 +353,14 @@ struct StopSignals {
     interrupt: SignalListener,
     terminate: SignalListener,
     hangup: SignalListener,
+    /// Tells of the end of standard input, where that ends the node.
+    input_ended: mpsc::Receiver<()>,
 }
 
 impl StopSignals {
-    fn listen() -> std::io::Result<Self> {
+    fn listen(end_with_input: bool) -> std::io::Result<Self> {
         Ok(Self {
+            input_ended: input_end(end_with_input),
             interrupt: SignalListener::listen(SignalKind::Interrupt)?,
             terminate: SignalListener::listen(SignalKind::Terminate)?,
             hangup: SignalListener::listen(SignalKind::HangUp)?,
@@ -362,7 +368,7 @@ impl StopSignals {
     }
 
     /// The first interrupt stops, a second is an emergency stop; the end of the terminal stops and
-    /// ends; termination stops, parks and ends.
+    /// ends; termination, and the end of an input that the node ends with, stop, park and end.
     async fn act(
         mut self,
         node: Arc<Node>,
@@ -376,16 +382,32 @@ impl StopSignals {
                     interrupts += 1;
                     node.stop_all(ActorRank::Operator, interrupts > 1);
                 }
-                _ = self.terminate.recv() => {
-                    // A second one changes nothing.
-                    parking.get_or_init(|| leaves(&node));
-                    node.stop_all(ActorRank::Node, false);
-                }
+                _ = self.terminate.recv() => to_rest(&node, &parking),
+                Some(()) = self.input_ended.recv() => to_rest(&node, &parking),
                 _ = self.hangup.recv() => node.stop_all(ActorRank::Node, false),
             }
             stop.cancel();
         }
     }
+}
+
+/// Stops every arm and has it parked; a second request changes nothing.
+fn to_rest(node: &Node, parking: &OnceLock<ShutdownRequests>) {
+    parking.get_or_init(|| leaves(node));
+    node.stop_all(ActorRank::Node, false);
+}
+
+/// Waits beside for the end of standard input, where it counts.
+fn input_end(counts: bool) -> mpsc::Receiver<()> {
+    let (tell, ended) = mpsc::channel(1);
+    if counts {
+        std::thread::spawn(move || {
+            // One that cannot be read has ended as well.
+            let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
+            let _ = tell.blocking_send(());
+        });
+    }
+    ended
 }
 
 /// Parks the arms that may be parked. Reports every other energised arm, which stays so.

@@ -115,6 +115,73 @@ fn in_practice_the_guide_leads_to_ink_and_is_taken_up_where_it_was_left() {
     assert!(!status.status.success());
 }
 
+/// Walks to the step in which the arm feels for the sheet, until it moves.
+fn moving_in_practice(bench: &Bench, file: &str) -> Person {
+    let args = ["--config", file, "first-line", "--scene", "first"];
+    let mut person = Person::at(bench, &args);
+    person.sees("started, and ends with this guide: node bench");
+    person.sees("step 8 of 12: your leave");
+    person.types("yes\n");
+    person.sees("step 9 of 12: the sheet, felt by the arm");
+    person.sees("press Enter to begin");
+    person.types("\n");
+    person.sees("it moves; Enter or Ctrl-C stops it");
+    let began = Instant::now();
+    while !is_moving(bench) {
+        assert!(began.elapsed() < PATIENCE, "it never moved");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    // Away from its rest.
+    std::thread::sleep(Duration::from_secs(2));
+    assert!(is_moving(bench));
+    person
+}
+
+fn is_moving(bench: &Bench) -> bool {
+    let socket = bench.path("steadyhand/bench.sock");
+    let mut stream = UnixStream::connect(socket).unwrap();
+    let asked = b"{\"verb\": \"jogged\", \"scene\": \"first\"}\n";
+    stream.write_all(asked).unwrap();
+    let mut line = String::new();
+    BufReader::new(stream).read_line(&mut line).unwrap();
+    line.contains("moving")
+}
+
+#[test]
+fn ctrl_c_in_the_guide_stops_the_arm_and_leaves_its_node_to_be_ended_in_order() {
+    let (bench, file) = practice();
+    let mut person = moving_in_practice(&bench, &file);
+    person.interrupts();
+    person.sees("arm: stopped");
+    person.sees("see to that (after a stop: `steadyhand reset`)");
+    assert!(!is_moving(&bench), "and the node is there");
+    person.interrupts();
+    person.sees("left; what was done is kept");
+    person.sees("the arm holds where it stands, with its torque on");
+    person.ends_with(1);
+    let said = person.transcript();
+    assert!(
+        !said.contains("cannot be read") && !said.contains("reset by peer"),
+        "{said}"
+    );
+    let status = bench.run(&["--config", &file, "status"]);
+    assert!(!status.status.success());
+}
+
+#[test]
+fn the_guide_s_node_stops_and_ends_though_its_guide_is_killed() {
+    let (bench, file) = practice();
+    let mut person = moving_in_practice(&bench, &file);
+    person.program.0.kill().unwrap();
+    let log = || std::fs::read_to_string(bench.path("state/first-line-node.log")).unwrap();
+    let stays = || UnixStream::connect(bench.path("steadyhand/bench.sock")).is_ok();
+    let began = Instant::now();
+    while stays() || !log().contains("holds with its torque on") {
+        assert!(began.elapsed() < PATIENCE, "its node stays: {}", log());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
 /// The bus that the doctor examines is the one on which the guide's node then moves.
 #[test]
 fn a_port_that_the_guide_is_given_is_the_port_of_its_node() {
@@ -146,6 +213,7 @@ fn a_port_that_the_guide_is_given_is_the_port_of_its_node() {
     person.types("q\n");
     let told = format!("--state {state} --port {given} --trace {trace} ");
     person.sees(&format!("{told}first-line --scene short` goes on here"));
+    person.sees("the arm's torque is off");
     person.ends_with(1);
     assert!(std::fs::metadata(&trace).unwrap().len() > 0);
     let (code, said) = {

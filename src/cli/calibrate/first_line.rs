@@ -14,7 +14,7 @@ use super::arguments::{CalibrationTarget, ConsentArgs, HereArgs};
 use super::guided_touches::{self, AskedPlace, TouchRoundEnd};
 use super::joints::{self, JointsArgs};
 use super::operator_input::{OperatorAnswer, OperatorInput};
-use super::place::CalibrationFolders;
+use super::place::{CalibrationFolders, torque};
 use crate::given_options::{self, quoted_for_shell};
 use crate::{
     AtArgs, ExitStatus, NodeOptions, doctor, operator_client, terminal_output, which_node,
@@ -89,9 +89,7 @@ pub(crate) async fn run(options: &NodeOptions, args: &FirstLineArgs) -> anyhow::
         again: args.again,
     };
     let walked = guide.walk().await;
-    if let Some(served) = guide.served.take() {
-        served.end().await?;
-    }
+    guide.leave().await?;
     walked
 }
 
@@ -131,6 +129,47 @@ impl Guide<'_> {
             quoted_for_shell(&self.scene)
         ));
         ExitStatus::Refused
+    }
+
+    /// Ends a node of the guide's own, and says how the arm is left.
+    async fn leave(&mut self) -> anyhow::Result<()> {
+        let energised = self.energised().await;
+        let Some(served) = self.served.take() else {
+            if let Some(energised) = energised {
+                terminal_output::line(torque(energised));
+            }
+            return Ok(());
+        };
+        const AT_REST: i32 = ExitStatus::Done as i32;
+        const UP: i32 = ExitStatus::Energised as i32;
+        let (log, code) = served.end().await?;
+        terminal_output::line(&match (code, energised) {
+            (Some(AT_REST), Some(false)) => {
+                "the arm's torque is off: it lies where your hands leave it".to_owned()
+            }
+            (Some(AT_REST), Some(true)) => {
+                "the arm is at rest and holds with its torque on".to_owned()
+            }
+            (Some(UP), _) => {
+                "the arm holds where it stands, with its torque on, until its supply is switched off or a node is started".to_owned()
+            }
+            _ => format!(
+                "how the arm stands is not known: look at it, and cut its power if it moves; {} says what its node saw",
+                log.display()
+            ),
+        });
+        Ok(())
+    }
+
+    /// Returns whether the arm of the scene has its torque on, as far as the node says.
+    async fn energised(&self) -> Option<bool> {
+        if !self.at.is_named() {
+            return None;
+        }
+        let (folders, scene) = self.folders().await.ok()?;
+        let model = &scene.arm.file.name;
+        let arm = folders.arms.iter().find(|arm| arm.model == *model)?;
+        Some(arm.energised)
     }
 
     async fn take(&mut self, step: GuideStep) -> anyhow::Result<StepEnd> {

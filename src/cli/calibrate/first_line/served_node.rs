@@ -33,8 +33,12 @@ impl ServedNode {
             .with_context(|| format!("cannot write {}", log.display()))?;
         let mut command = Command::new(std::env::current_exe()?);
         command.args(given_options::arguments(options));
-        command.args(["serve", "--http", "127.0.0.1:0"]);
-        command.stdin(Stdio::null()).stdout(Stdio::null());
+        // It ends with this pipe, however the guide ends.
+        command.args(["serve", "--http", "127.0.0.1:0", "--end-with-input"]);
+        command.stdin(Stdio::piped()).stdout(Stdio::null());
+        // Ctrl-C at the terminal is the guide's to hear.
+        #[cfg(unix)]
+        command.process_group(0);
         let child = command
             .stderr(said)
             .spawn()
@@ -87,10 +91,11 @@ impl ServedNode {
         self.child.start_kill()
     }
 
-    /// Ends it, as systemd would: an arm that may be parked is.
-    pub(super) async fn end(mut self) -> anyhow::Result<()> {
+    /// Ends it, as systemd would: an arm that may be parked is. Returns the file of its log, and its exit code unless a signal
+    /// ended it.
+    pub(super) async fn end(mut self) -> anyhow::Result<(PathBuf, Option<i32>)> {
         self.ask_to_end()?;
-        self.child.wait().await?;
-        Ok(())
+        let ended = self.child.wait().await?;
+        Ok((self.log, ended.code()))
     }
 }
