@@ -93,6 +93,10 @@ pub(crate) async fn run(options: &NodeOptions, args: &FirstLineArgs) -> anyhow::
     walked
 }
 
+fn not_heeded(said: &str) {
+    terminal_output::note(&format!("{said:?} is none of these"));
+}
+
 impl Guide<'_> {
     async fn walk(&mut self) -> anyhow::Result<ExitStatus> {
         for step in GuideStep::ALL {
@@ -212,26 +216,37 @@ impl Guide<'_> {
 
     /// Waits for Enter, at a step that may be left out for another word as well.
     async fn begins(&mut self, step: GuideStep) -> StepEnd {
-        terminal_output::note(match step.may_be_left_out() {
+        let words = match step.may_be_left_out() {
             true => "press Enter to begin, or write s to leave this step out, or q to leave",
             false => "press Enter to begin, or write q to leave",
-        });
-        match self.person.next_input().await {
-            OperatorAnswer::End | OperatorAnswer::Interrupt => StepEnd::Left,
-            OperatorAnswer::Line(said) => match said.trim() {
-                "q" | "Q" => StepEnd::Left,
-                "s" | "S" if step.may_be_left_out() => StepEnd::NotNeeded,
-                _ => StepEnd::Done,
-            },
+        };
+        loop {
+            match self.says(words).await.as_str() {
+                "" => return StepEnd::Done,
+                "q" => return StepEnd::Left,
+                "s" if step.may_be_left_out() => return StepEnd::NotNeeded,
+                other => not_heeded(other),
+            }
         }
     }
 
     /// Waits for Enter. Returns `false` where the person leaves.
     async fn enters(&mut self, words: &str) -> bool {
+        loop {
+            match self.says(words).await.as_str() {
+                "" => return true,
+                "q" => return false,
+                other => not_heeded(other),
+            }
+        }
+    }
+
+    /// Asks, and returns what the person says in small letters: `q` where that is the end of the input or Ctrl-C.
+    async fn says(&mut self, words: &str) -> String {
         terminal_output::note(words);
         match self.person.next_input().await {
-            OperatorAnswer::Line(said) => said.trim().to_lowercase() != "q",
-            OperatorAnswer::End | OperatorAnswer::Interrupt => false,
+            OperatorAnswer::Line(said) => said.trim().to_lowercase(),
+            OperatorAnswer::End | OperatorAnswer::Interrupt => "q".to_owned(),
         }
     }
 
@@ -356,8 +371,9 @@ impl Guide<'_> {
             at: self.at.clone(),
         };
         match joints::with_person(self.options, &args, &mut self.person).await? {
-            ExitStatus::Done => self.with_new_zeros().await,
-            _ => Ok(self.again_or_leave(AGAIN).await),
+            None => Ok(StepEnd::Left),
+            Some(ExitStatus::Done) => self.with_new_zeros().await,
+            Some(_) => Ok(self.again_or_leave(AGAIN).await),
         }
     }
 

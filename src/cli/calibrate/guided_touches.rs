@@ -5,7 +5,7 @@ use super::operator_input::{OperatorAnswer, OperatorInput};
 use super::place::CalibrationFolders;
 use crate::{ExitStatus, NodeOptions, terminal_output};
 use base::wording::count;
-use calib::{CalibrationDeskError, CalibrationKind, FitVerdict};
+use calib::{CalibrationDeskError, CalibrationKind, CalibrationSession, FitVerdict};
 
 /// A place to touch.
 #[derive(Debug, Clone)]
@@ -22,6 +22,9 @@ pub(super) struct AskedPlace {
 
 /// Words for touches of a place that differ by chance alone.
 pub(super) const LIFTED: &str = "lift the tip, let it down on the same place";
+
+/// Words where a place is to be taken again before it was touched.
+const NOTHING_YET: &str = "there is nothing to take again yet";
 
 /// End of a round of touches.
 #[derive(Debug, PartialEq, Eq)]
@@ -80,9 +83,12 @@ pub(super) async fn collect(
                     here: here.clone(),
                 })?;
             }
-            "r" => folders.drop_round_place(to_redo(index, time))?,
+            "r" => folders.drop_round_place(what, &here.scene, to_redo(index, time))?,
             "q" => return Ok(TouchRoundEnd::Left),
             other => match other.strip_prefix('r').map(|number| number.trim().parse()) {
+                Some(Ok(_)) if folders.round(what, &here.scene)?.is_none() => {
+                    terminal_output::note(NOTHING_YET);
+                }
                 Some(Ok(number)) => {
                     folders.drop_place_of(number)?;
                 }
@@ -108,11 +114,20 @@ fn to_redo(index: usize, time: usize) -> usize {
 }
 
 impl CalibrationFolders {
-    /// Counts the touches of each place of a round of this kind.
-    fn touches_of(&self, what: CalibrationTarget, scene: &str) -> anyhow::Result<Vec<usize>> {
+    /// Returns the touches of this kind that are being collected in a scene, if there are any.
+    fn round(
+        &self,
+        what: CalibrationTarget,
+        scene: &str,
+    ) -> anyhow::Result<Option<CalibrationSession>> {
         let kind = CalibrationKind::from(what);
         let proposal = self.store.proposal()?;
-        let same = proposal.filter(|there| there.kind == kind && there.scene == scene);
+        Ok(proposal.filter(|there| there.kind == kind && there.scene == scene))
+    }
+
+    /// Counts the touches of each place of a round of this kind.
+    fn touches_of(&self, what: CalibrationTarget, scene: &str) -> anyhow::Result<Vec<usize>> {
+        let same = self.round(what, scene)?;
         let touches = same.map_or_else(Vec::new, |there| there.touches);
         let last = touches.iter().map(|touch| touch.place).max().unwrap_or(0);
         let of = |place| touches.iter().filter(|touch| touch.place == place).count();
@@ -120,13 +135,18 @@ impl CalibrationFolders {
     }
 
     /// Takes the touches of a place of the round back.
-    fn drop_round_place(&self, place: usize) -> anyhow::Result<()> {
-        let session = self.proposal()?;
-        let touches = session.touches.iter().enumerate();
+    fn drop_round_place(
+        &self,
+        what: CalibrationTarget,
+        scene: &str,
+        place: usize,
+    ) -> anyhow::Result<()> {
+        let round = self.round(what, scene)?;
+        let touches = round.iter().flat_map(|round| &round.touches).enumerate();
         let of_it = touches.filter(|(_, touch)| touch.place > 0 && touch.place == place);
         let of_it: Vec<usize> = of_it.map(|(index, _)| index).collect();
         if of_it.is_empty() {
-            terminal_output::note("there is nothing to take again yet");
+            terminal_output::note(NOTHING_YET);
             return Ok(());
         }
         tell_dropped(self.desk(|desk| desk.drop_touches(&of_it))?);

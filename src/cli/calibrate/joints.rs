@@ -54,15 +54,16 @@ struct RecordingLine {
 }
 
 pub(super) async fn run(node: &NodeOptions, args: &JointsArgs) -> anyhow::Result<ExitStatus> {
-    with_person(node, args, &mut OperatorInput::listen()?).await
+    let ended = with_person(node, args, &mut OperatorInput::listen()?).await?;
+    Ok(ended.unwrap_or(ExitStatus::Refused))
 }
 
-/// Does it with a person who is listened to already.
+/// Does it with a person who is listened to already; `None` where that person leaves.
 pub(super) async fn with_person(
     node: &NodeOptions,
     args: &JointsArgs,
     person: &mut OperatorInput,
-) -> anyhow::Result<ExitStatus> {
+) -> anyhow::Result<Option<ExitStatus>> {
     let place = CalibrationFolders::find(node, &args.at).await?;
     let arm = place.library.arm(&args.arm)?;
     let mut ranges = RangeRecorder::new(&arm);
@@ -81,9 +82,12 @@ pub(super) async fn with_person(
             let holds = present.is_some_and(|seen| seen.energised);
             if holds && !let_go(args, at, person).await? {
                 terminal_output::line(&format!("nothing was changed; {}", torque(true)));
-                return Ok(ExitStatus::Refused);
+                return Ok(Some(ExitStatus::Refused));
             }
-            by_hand(args, at, &mut ranges, person).await?;
+            if !by_hand(args, at, &mut ranges, person).await? {
+                terminal_output::line(&format!("left: nothing was saved; {}", torque(false)));
+                return Ok(None);
+            }
         }
     }
     terminal_output::line(ranges.table().trim_end());
@@ -93,17 +97,12 @@ pub(super) async fn with_person(
             complaints
                 .iter()
                 .for_each(|why| terminal_output::line(&format!("redo: {why}")));
-            return Ok(ExitStatus::Refused);
+            return Ok(Some(ExitStatus::Refused));
         }
     };
-    save(
-        &place,
-        args,
-        &found,
-        servos.filter(|servos| !servos.is_empty()).as_ref(),
-        person,
-    )
-    .await
+    let servos = servos.filter(|servos| !servos.is_empty());
+    let saved = save(&place, args, &found, servos.as_ref(), person).await?;
+    Ok(Some(saved))
 }
 
 /// Torque goes off once a person holds the arm.
@@ -145,15 +144,16 @@ fn replay(file: &std::path::Path, ranges: &mut RangeRecorder<'_>) -> anyhow::Res
     Ok(())
 }
 
-/// Reads the node again and again; Enter says that what was asked for is done.
+/// Reads the node again and again; Enter says that what was asked for is done. Returns `false` where the person leaves.
 async fn by_hand(
     args: &JointsArgs,
     at: &AtArgs,
     ranges: &mut RangeRecorder<'_>,
     person: &mut OperatorInput,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<bool> {
     let clock = NodeClock::real();
     let mut alarm = clock.alarm()?;
+    let mut unknown = String::new();
     while let Some(task) = ranges.task() {
         let told = operator_client::ask(at, &OperatorVerb::Measured).await?;
         let seen: NodeMeasurements = serde_json::from_str(&told.text)
@@ -166,17 +166,24 @@ async fn by_hand(
         ranges.observe(&arm.ticks);
         terminal_output::clear();
         let sketch = sketch(ranges.arm(), ranges.joint());
-        terminal_output::line(&format!("{}\n{sketch}\n{task}", ranges.table()));
+        terminal_output::line(&format!("{}\n{sketch}\n{task}{unknown}", ranges.table()));
         tokio::select! {
             said = person.next_input() => match said {
-                OperatorAnswer::Line(_) => ranges.next(),
+                OperatorAnswer::Line(said) => match said.trim() {
+                    "" => {
+                        unknown.clear();
+                        ranges.next();
+                    }
+                    "q" | "Q" => return Ok(false),
+                    other => unknown = format!("\n{other:?} is neither Enter nor q, which leaves: it was not heeded"),
+                },
+                OperatorAnswer::Interrupt => return Ok(false),
                 OperatorAnswer::End => bail!("the input ended before every joint was moved: nothing was saved; {}", torque(false)),
-                OperatorAnswer::Interrupt => bail!("interrupted: nothing was saved; {}", torque(false)),
             },
             waited = alarm.until(clock.now().after(EVERY)) => waited?,
         }
     }
-    Ok(())
+    Ok(true)
 }
 
 async fn save(

@@ -176,11 +176,17 @@ fn another_answer_than_yes_and_ctrl_c_save_nothing_and_say_how_the_arm_is() {
         person.types("maybe\n");
         person.sees("nothing was written; the arm's torque is off");
         person.ends_with(1);
-        let mut person = table.begin();
-        person.sees("move shoulder_pan alone");
-        person.interrupts();
-        person.sees("nothing was saved; the arm's torque is off");
-        person.ends_with(1);
+        for leaves in ["\u{3}", "q\n"] {
+            let mut person = table.begin();
+            person.sees("move shoulder_pan alone");
+            person.types("next\n");
+            person.sees("\"next\" is neither Enter nor q");
+            person.sees_redrawn(1);
+            person.sees("move shoulder_pan alone");
+            person.types(leaves);
+            person.sees("nothing was saved; the arm's torque is off");
+            person.ends_with(1);
+        }
         assert!(!table.file().exists());
         assert_eq!(stance(&table.bench)["energised"], false);
     });
@@ -217,6 +223,23 @@ fn poses_caps_and_the_calibrator_are_asked_for() {
             }
             assert_ne!(std::fs::read_to_string(&path).unwrap(), before, "{key}");
         }
+    });
+}
+
+#[test]
+fn r_before_the_first_touch_is_answered_and_the_round_goes_on() {
+    unless_starved(|| {
+        let table = Table::new();
+        let words = ["teach", "sheet", "--scene", "short"];
+        let mut person = Person::at(&table.bench, &words);
+        for again in ["r\n", "r 3\n"] {
+            person.sees("(touch 1 of 3)");
+            person.types(again);
+            person.sees("there is nothing to take again yet");
+        }
+        person.sees("(touch 1 of 3)");
+        person.types("q\n");
+        person.ends_with(1);
     });
 }
 
