@@ -3,14 +3,16 @@
 //! A file is written beside its place, synced and renamed: a reader sees the old or the new. A lock keeps two commands
 //! from writing at once.
 
-use std::fs::File;
-use std::io;
+use std::fs::{File, TryLockError};
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::calibration_record::{CalibrationRecord, CalibrationSession};
+use base::clock::NodeClock;
 use base::disk;
 
 /// Older records are thrown away.
@@ -18,6 +20,12 @@ pub const KEPT_MAX: usize = 50;
 
 /// A larger file is not ours.
 const BYTES_MAX: u64 = 1 << 20;
+
+/// Longest wait for another command that writes: none thinks so long.
+const LOCKED_WITHIN: Duration = Duration::from_secs(5);
+
+/// Interval between two tries.
+const TRIED_EVERY: Duration = Duration::from_millis(20);
 
 /// The proposal's file.
 const PROPOSAL: &str = "proposal.toml";
@@ -40,6 +48,17 @@ pub enum CalibrationStoreError {
         path: PathBuf,
         /// Problem in the file.
         why: String,
+    },
+    /// Another command keeps writers out for longer than this one waits.
+    #[error(
+        "{holder} writes calibrations and did not end within {} s: wait for it, or end it, then give this command again; nothing was written ({path})",
+        LOCKED_WITHIN.as_secs()
+    )]
+    Busy {
+        /// The lock's file.
+        path: PathBuf,
+        /// Who keeps it, as far as that is known.
+        holder: String,
     },
     /// There is no such record.
     #[error("there is no calibration {number}; `steadyhand calibrate history` lists them")]
@@ -68,21 +87,41 @@ impl CalibrationStore {
         }
     }
 
-    /// Waits for other commands and keeps them out.
+    /// Waits a while for other commands and keeps them out. Nobody is asked anything while this is held.
     ///
     /// # Errors
-    /// When the folder cannot be made or locked.
+    /// When the folder cannot be made or locked, or another command holds it all the while.
     pub fn lock(&self) -> Result<CalibrationLock, CalibrationStoreError> {
         let path = self.folder.join("lock");
-        let locked = || -> io::Result<File> {
-            disk::folder(&self.folder)?;
-            let file = disk::touch(&path)?;
-            file.lock()?;
-            Ok(file)
-        };
-        locked()
-            .map(CalibrationLock)
-            .map_err(|source| CalibrationStoreError::File { path, source })
+        match self.lock_at(&path) {
+            Ok(Some(file)) => Ok(CalibrationLock(file)),
+            Ok(None) => Err(CalibrationStoreError::Busy {
+                holder: holder(&path),
+                path,
+            }),
+            Err(source) => Err(CalibrationStoreError::File { path, source }),
+        }
+    }
+
+    /// Locks the file and writes into it who did; `None` where another holds it too long.
+    fn lock_at(&self, path: &Path) -> io::Result<Option<File>> {
+        disk::folder(&self.folder)?;
+        let mut file = disk::touch(path)?;
+        let clock = NodeClock::real();
+        let until = clock.now().after(LOCKED_WITHIN);
+        loop {
+            match file.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::Error(error)) => return Err(error),
+                Err(TryLockError::WouldBlock) if clock.now() < until => {
+                    std::thread::park_timeout(TRIED_EVERY);
+                }
+                Err(TryLockError::WouldBlock) => return Ok(None),
+            }
+        }
+        file.set_len(0)?;
+        write!(file, "{}", std::process::id())?;
+        Ok(Some(file))
     }
 
     /// The touches that are being collected.
@@ -276,6 +315,16 @@ impl CalibrationStore {
         })?;
         put(path, &text)
     }
+}
+
+/// Returns who holds a lock, by what was written into its file.
+fn holder(path: &Path) -> String {
+    let process = std::fs::read_to_string(path).ok();
+    let process = process.and_then(|text| text.parse::<u32>().ok());
+    process.map_or_else(
+        || "another command".to_owned(),
+        |id| format!("another command (process {id})"),
+    )
 }
 
 /// As [`disk::put`].

@@ -471,6 +471,18 @@ fn practice_after_a_calibration_takes_nothing_from_it_while_the_file_says_the_sa
 }
 
 #[test]
+fn a_lock_that_another_command_holds_is_waited_for_and_then_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = CalibrationStore::of_state(folder.path());
+    let held = store.lock().unwrap();
+    let said = store.lock().unwrap_err().to_string();
+    let holder = format!("another command (process {})", std::process::id());
+    assert!(said.contains(&holder) && said.contains("5 s"), "{said}");
+    drop(held);
+    store.lock().unwrap();
+}
+
+#[test]
 fn practice_is_kept_beside_the_calibration_of_an_arm_and_not_in_its_place() {
     let folder = tempfile::tempdir().unwrap();
     let store = CalibrationStore::of_state(folder.path());

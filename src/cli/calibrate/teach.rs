@@ -69,7 +69,6 @@ async fn one(
     args: &TeachArgs,
 ) -> anyhow::Result<ExitStatus> {
     let TeachArgs { here, consent } = args;
-    let lock = place.store.lock()?;
     let scene = place.library.scene(&here.scene, None)?;
     let origin = place.origin(&scene.arm.file);
     let session = calib::begin_session(kind, &scene, here.pen.as_deref(), origin)?;
@@ -88,6 +87,16 @@ async fn one(
     let mut person = OperatorInput::listen()?;
     if !person.confirm(QUESTION, consent.yes).await? {
         terminal_output::line("nothing was written");
+        return Ok(ExitStatus::Refused);
+    }
+    let lock = place.store.lock()?;
+    // Others could write while the question was open.
+    let now = place.library.scene(&here.scene, None)?;
+    let taught_now = calib::new_taught_values(kind, &now, &session.pen, name, &joints)?.0;
+    if calib::taught_values(kind, &now, name) != old || taught_now != new {
+        terminal_output::line(
+            "not taught: the files were changed while this was asked, so it would write other values than it showed; give the command again",
+        );
         return Ok(ExitStatus::Refused);
     }
     let at_ms = clock::calendar_ms();

@@ -226,6 +226,23 @@ fn poses_caps_and_the_calibrator_are_asked_for() {
     });
 }
 
+/// Nobody else waits for a person who thinks, and what that person saw is what is written.
+#[test]
+fn a_question_that_is_open_keeps_no_other_command_waiting() {
+    unless_starved(|| {
+        let table = Table::new();
+        table.stand(&JointVector::from_slice(&[0.1, -0.3, 0.4, 1.2, 0.05]));
+        let pose = ["teach", "pose", "ready", "--scene", "short"];
+        let mut person = Person::at(&table.bench, &pose);
+        person.sees(ASKED);
+        let yes = table.bench.run(&[&pose[..], &["--yes"]].concat());
+        assert!(yes.status.success(), "{yes:?}");
+        person.types("yes\n");
+        person.sees("not taught: the files were changed");
+        person.ends_with(1);
+    });
+}
+
 #[test]
 fn r_before_the_first_touch_is_answered_and_the_round_goes_on() {
     unless_starved(|| {
