@@ -17,6 +17,9 @@ use servo::{OpenPort, SLACK, ServiceError, ServoIdentity, ServoProtocol, complai
 /// Fix for settings of servos that a node warns of.
 const SET_BEFORE_ENERGISED: &str = "set it before the arm is energised: `steadyhand bus configure PORT --id N` with `--limits-ticks MIN:MAX` or `--return-delay-us 0`; `--repair` sets neither";
 
+/// Fix for servos whose replies are lost or damaged now and then, as their registers are read.
+const LOOSE_CABLE: &str = "push every plug home, at this servo first, look for a crimp that moves and for a supply that sags, and hold the arm still; then look again. `steadyhand bus monitor PORT` shows who answers";
+
 /// Fix for a servo that was not there when the arm was calibrated.
 const CALIBRATE_STRANGER: &str = "once the joint is calibrated, put these into the arm's file";
 
@@ -178,6 +181,13 @@ fn add_unfit(into: &mut BusDiagnosis, family: ServoFamily, error: &DriverError) 
             "it must speak `firmware-protocol`, as docs/families.md says, and fit the arm's file"
                 .to_owned(),
         ),
+        DriverError::NoReply { .. }
+        | DriverError::SilentBus { .. }
+        | DriverError::Bus(_)
+        | DriverError::Jump { .. }
+        | DriverError::UnsteadyReadings { .. } => {
+            (DiagnosisCause::LostReplies, LOOSE_CABLE.to_owned())
+        }
         _ => {
             let id = error
                 .servo()
