@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::{anyhow, bail};
 use clap::{Args, Subcommand};
+use serde_json::{Value, json};
 use tokio::signal::ctrl_c;
 
 use super::{ExitStatus, NodeOptions, terminal_output};
@@ -260,12 +261,7 @@ async fn monitor(node: &NodeOptions, args: &MonitorArgs) -> anyhow::Result<ExitS
         }
         let took = clock.now().since(began);
         if args.json {
-            terminal_output::line(&serde_json::to_string(
-                &seen
-                    .iter()
-                    .filter_map(|(_, seen)| seen.as_ref())
-                    .collect::<Vec<_>>(),
-            )?);
+            terminal_output::line(&look_json(&seen, &line, took)?.to_string());
         } else {
             table(&seen, &line, took, live);
         }
@@ -278,6 +274,36 @@ async fn monitor(node: &NodeOptions, args: &MonitorArgs) -> anyhow::Result<ExitS
             waited = alarm.until(began.after(EVERY)) => waited?,
         }
     }
+}
+
+/// Returns a look as data: what the table shows, and each servo, whether it answered or not.
+fn look_json(
+    seen: &[(u8, Option<ServoReadout>)],
+    line: &ServoLine,
+    took: Duration,
+) -> serde_json::Result<Value> {
+    let mut servos = Vec::new();
+    for (id, seen) in seen {
+        let mut servo = json!({ "id": id, "answers": seen.is_some() });
+        if let (Some(servo), Value::Object(read)) =
+            (servo.as_object_mut(), serde_json::to_value(seen)?)
+        {
+            servo.extend(read);
+        }
+        servos.push(servo);
+    }
+    let counts = line.counts();
+    Ok(json!({
+        "servos": servos,
+        "looks_per_second": looks_per_second(took),
+        "requests": counts.transactions,
+        "damaged": counts.corrupt,
+        "foreign": counts.foreign,
+    }))
+}
+
+fn looks_per_second(took: Duration) -> f64 {
+    1.0 / took.as_secs_f64().max(1e-6)
 }
 
 fn table(seen: &[(u8, Option<ServoReadout>)], line: &ServoLine, took: Duration, live: bool) {
@@ -300,7 +326,7 @@ fn table(seen: &[(u8, Option<ServoReadout>)], line: &ServoLine, took: Duration, 
     let counts = line.counts();
     terminal_output::line(&format!(
         "{:.0} looks a second; {} requests, {} damaged and {} foreign replies",
-        1.0 / took.as_secs_f64().max(1e-6),
+        looks_per_second(took),
         counts.transactions,
         counts.corrupt,
         counts.foreign

@@ -77,6 +77,16 @@ fn servos_are_scanned_watched_and_set_up_from_the_command_line() {
             "{text}"
         );
 
+        let (_, text) = run(&bench, &["bus", "monitor", &port, "--once", "--json"]);
+        let look = json(&text);
+        assert_eq!(look["servos"][5]["temperature_c"], 25.0, "{look:#}");
+        assert_eq!(
+            (&look["damaged"], &look["foreign"]),
+            (&Value::from(0), &Value::from(0))
+        );
+        assert!(look["requests"].as_u64() >= Some(6), "{look:#}");
+        assert!(look["looks_per_second"].as_f64() > Some(0.0), "{look:#}");
+
         let change = [
             "bus",
             "configure",

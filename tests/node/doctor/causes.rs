@@ -308,6 +308,27 @@ fn a_servo_that_complains_is_named_with_its_complaint() {
     });
 }
 
+#[test]
+fn a_monitored_servo_that_falls_silent_is_told_as_data_too() {
+    unless_starved(|| {
+        let patient = Patient::new("so101");
+        let bench = Bench::new();
+        let mut command = bench.command(&["bus", "monitor", &patient.port, "--json"]);
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let looks = std::io::BufReader::new(child.stdout.take().unwrap());
+        let mut looks = std::io::BufRead::lines(looks).map(|look| json(&look.unwrap()));
+        assert_eq!(looks.next().unwrap()["servos"][2]["answers"], true);
+        patient.sim.break_it(SimulatedFault::Silence(3));
+        let mut later = looks.take(100);
+        let silent = later.find(|look| look["servos"][2]["answers"] == false);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let servos = silent.unwrap()["servos"].take();
+        assert_eq!(servos[2], serde_json::json!({"id": 3, "answers": false}));
+        assert_eq!(servos.as_array().unwrap().len(), 6);
+    });
+}
+
 fn write(path: &Path, text: &str) {
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     std::fs::write(path, text).unwrap();
