@@ -94,21 +94,24 @@ impl JobCard {
             pauses,
             ..
         } = self;
+        // Of a job whose motions nobody counts, such as a self-test, no share is known.
+        let is_counted = *of > 0;
         if let Some(awaited) = waits_for {
+            let done = is_counted.then(|| format!("; {done} of {of} done"));
             return format!(
-                "{scene}: waits for {awaited}; {}; {done} of {of} done",
-                way_on(id, *pauses)
+                "{scene}: waits for {awaited}; {}{}",
+                way_on(id, *pauses),
+                done.unwrap_or_default()
             );
         }
-        match *state {
-            "moving" if self.has_later_motions => format!("{scene}: {done} of {of} done"),
-            "moving" => format!(
-                "{scene}: {done} of {of} done, {} left",
-                seconds(eta_s.round())
-            ),
-            "held" if self.awaits_approval => self.waiting_text().unwrap_or_default(),
-            state if *of == 0 => format!("{scene}: {state}"),
-            state => format!("{scene}: {state}, {done} of {of}"),
+        let left = || format!("{} left", seconds(eta_s.round()));
+        match (*state, self.has_later_motions) {
+            ("moving", true) if is_counted => format!("{scene}: {done} of {of} done"),
+            ("moving", false) if is_counted => format!("{scene}: {done} of {of} done, {}", left()),
+            ("moving", false) => format!("{scene}: moving, {}", left()),
+            ("held", _) if self.awaits_approval => self.waiting_text().unwrap_or_default(),
+            (state, _) if is_counted => format!("{scene}: {state}, {done} of {of}"),
+            (state, _) => format!("{scene}: {state}"),
         }
     }
 }
@@ -139,6 +142,11 @@ mod tests {
             ..JobCard::default()
         };
         assert_eq!(card.progress_text(), "koi: planning");
+        (card.state, card.done) = ("moving", 1);
+        assert_eq!(card.progress_text(), "koi: moving, 0 s left");
+        card.has_later_motions = true;
+        assert_eq!(card.progress_text(), "koi: moving");
+        card.state = "planning";
         (card.done, card.of) = (3, 12);
         assert_eq!(card.progress_text(), "koi: planning, 3 of 12");
         (card.state, card.awaits_approval) = ("held", true);

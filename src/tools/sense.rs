@@ -121,10 +121,12 @@ fn job_words(job: &Value) -> Option<String> {
     let text = |field: &str| job.get(field)?.as_str();
     let (id, tool, state) = (text("id")?, text("tool")?, text("state")?);
     let (done, of) = (job.get("done")?, job.get("of")?);
+    let counted = match of.as_u64() {
+        Some(0) => String::new(),
+        _ => format!(", {done} of {of}"),
+    };
     let reason = text("reason").map_or_else(String::new, |reason| format!("; {reason}"));
-    Some(format!(
-        "job: {id}, {tool}, {state}, {done} of {of}{reason}"
-    ))
+    Some(format!("job: {id}, {tool}, {state}{counted}{reason}"))
 }
 
 fn tip_words(tip: &Value) -> Option<String> {

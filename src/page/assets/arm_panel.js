@@ -134,7 +134,8 @@ export class ArmPanel {
     this.progress.hidden = !job || job.is_over;
     if (!job) return say(this.job, "No job since this node started.");
     const left = job.is_over || job.eta_s <= 0 ? "" : `, ${seconds(job.eta_s)} left`;
-    say(this.job, `${job.id} (${job.tool}, ${job.scene}): ${job.state.replaceAll("_", " ")}, ${job.done} of ${job.of}${left}. ${job.is_over ? job.words : ""}`);
+    const counted = job.of > 0 ? `, ${job.done} of ${job.of}` : "";
+    say(this.job, `${job.id} (${job.tool}, ${job.scene}): ${job.state.replaceAll("_", " ")}${counted}${left}. ${job.is_over ? job.words : ""}`);
     set(this.progress, "value", job.total_s > 0 ? (job.done_s / job.total_s).toFixed(3) : 0);
   }
 }

@@ -371,6 +371,10 @@ fn ctrl_c_stops_a_self_test_and_says_so() {
             assert!(began.elapsed() < PATIENCE, "it never moved");
             std::thread::sleep(std::time::Duration::from_millis(5));
         }
+        let status = bench.run(&["status"]).stdout;
+        let status = String::from_utf8(status).unwrap();
+        assert!(status.contains("selftest, moving"), "{status}");
+        assert!(!status.contains(" of 0"), "{status}");
         person.interrupts();
         person.sees("arm: stopped");
         person.sees("somebody else stopped it");
