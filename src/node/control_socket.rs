@@ -2,14 +2,16 @@
 //!
 //! One line of JSON each way. The socket is this user's alone, and the kernel says who calls.
 
-use std::io;
+use std::collections::VecDeque;
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::{Semaphore, oneshot};
 
 use super::client_watch::ClientWatch;
 use super::open::users_temporary;
@@ -17,6 +19,7 @@ use super::operator_verb::{OperatorVerb, VERB_BYTES_MAX, VerbReply};
 use super::verb_dispatch::run_for_operator;
 use base::disk;
 use base::wording::duration;
+use call::refusal;
 use caller::CODE_VALID;
 use tools::Node;
 
@@ -114,20 +117,78 @@ pub(super) fn check_owner(folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Answers operators until it is dropped.
-pub async fn serve(door: &ControlListener, node: &Arc<Node>) -> io::Result<()> {
+/// Answers operators until it is dropped. A system that has no descriptor left for a connection ends nothing: the longest
+/// silent connection is closed for it, and the next is taken after a pause.
+pub async fn serve(door: &ControlListener, node: &Arc<Node>) -> ! {
+    let silent = Arc::new(SilentConnections::default());
+    let at_work = Arc::new(Semaphore::new(AT_WORK_MAX));
     loop {
-        let (stream, _) = door.listener.accept().await?;
-        let node = Arc::clone(node);
+        let (stream, _) = match door.listener.accept().await {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                tracing::warn!(%error, "a connection to the control socket could not be taken");
+                silent.close_longest();
+                pause(EXHAUSTED_PAUSE).await;
+                continue;
+            }
+        };
+        let (node, at_work) = (Arc::clone(node), Arc::clone(&at_work));
+        let evicted = silent.enter();
         base::task::spawn(async move {
-            if let Err(error) = one(stream, node).await {
+            if let Err(error) = one(stream, node, evicted, at_work).await {
                 tracing::warn!("control socket: {error:#}");
             }
         });
     }
 }
 
-async fn one(mut stream: UnixStream, node: Arc<Node>) -> anyhow::Result<()> {
+/// Connections that have sent no request yet; one more takes the place of the one that has been silent longest.
+const SILENT_MAX: usize = 64;
+
+/// A connection has sent its request so soon, or is closed.
+const REQUEST_MAX: Duration = Duration::from_secs(15);
+
+/// Requests that are carried out at one time. A stop is one more.
+const AT_WORK_MAX: usize = 64;
+
+/// Pause after the system had no descriptor left for a connection.
+const EXHAUSTED_PAUSE: Duration = Duration::from_millis(50);
+
+async fn pause(time: Duration) {
+    let _ = tokio::time::timeout(time, std::future::pending::<()>()).await;
+}
+
+/// The connections that have sent no request yet, the longest silent one first. Each waits at the other end of its channel, whose
+/// loss closes it.
+#[derive(Default)]
+struct SilentConnections(Mutex<VecDeque<oneshot::Sender<()>>>);
+
+impl SilentConnections {
+    fn enter(&self) -> oneshot::Receiver<()> {
+        let (place, evicted) = oneshot::channel();
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|place| !place.is_closed());
+        if all.len() >= SILENT_MAX {
+            all.pop_front();
+        }
+        all.push_back(place);
+        evicted
+    }
+
+    fn close_longest(&self) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|place| !place.is_closed());
+        all.pop_front();
+    }
+}
+
+/// Carries out the request of one connection. `evicted` ends the wait for it.
+async fn one(
+    mut stream: UnixStream,
+    node: Arc<Node>,
+    evicted: oneshot::Receiver<()>,
+    at_work: Arc<Semaphore>,
+) -> anyhow::Result<()> {
     let caller = stream.peer_cred()?.uid();
     let (read, mut write) = stream.split();
     if caller != rustix::process::geteuid().as_raw() && caller != 0 {
@@ -135,13 +196,26 @@ async fn one(mut stream: UnixStream, node: Arc<Node>) -> anyhow::Result<()> {
     }
     let mut line = Vec::new();
     let mut reader = BufReader::new(read.take(VERB_BYTES_MAX as u64));
-    reader.read_until(b'\n', &mut line).await?;
+    let asked = tokio::time::timeout(REQUEST_MAX, reader.read_until(b'\n', &mut line));
+    tokio::select! {
+        asked = asked => match asked {
+            Ok(read) => drop(read?),
+            Err(_) => bail!("a connection was closed: its request was not here after {} s", REQUEST_MAX.as_secs()),
+        },
+        _ = evicted => bail!("a connection was closed: it had sent nothing, and others came"),
+    }
     if line.is_empty() {
         // It only looked whether a node answers.
         return Ok(());
     }
     let who = format!("user {caller}");
-    let told = match OperatorVerb::read(&node, &line) {
+    let verb = OperatorVerb::read_apart(&node, line).await;
+    let place = at_work.try_acquire();
+    let is_full = place.is_err() && !verb.as_ref().is_ok_and(OperatorVerb::stops);
+    let told = match verb {
+        _ if is_full => VerbReply::failed(refusal!(
+            "{AT_WORK_MAX} requests of operators are under way; try again when one of them is done (a stop is heard always)"
+        )),
         Ok(OperatorVerb::PageLogin) => page_login(&node, &who),
         Ok(verb) => {
             let watch = ClientWatch::of(&node, Some(&verb));
@@ -154,9 +228,8 @@ async fn one(mut stream: UnixStream, node: Arc<Node>) -> anyhow::Result<()> {
                 }
                 () = gone(&mut reader) => {
                     drop(watch);
-                    // What came of it is noted all the same.
-                    told.await;
-                    return Ok(());
+                    // What came of it is noted, and told to one that has closed its own half alone.
+                    told.await
                 }
             }
         }

@@ -112,16 +112,16 @@ fn run_for_token(node: &Arc<Node>) -> OperatorHandler {
     let node = Arc::clone(node);
     Arc::new(move |identity, body| {
         if !is_operator(&identity) {
-            let why = refuse_verb(&node, &identity, &body);
-            return Box::pin(std::future::ready(Err(why)));
+            let node = Arc::clone(&node);
+            return Box::pin(async move { Err(refuse_verb(&node, &identity, body).await) });
         }
-        run_verb(&node, format!("token {}", identity.name), &body)
+        run_verb(&node, format!("token {}", identity.name), body)
     })
 }
 
 /// Returns the refusal of a verb of somebody who is no operator. A stop is done all the same, as any caller's.
-fn refuse_verb(node: &Arc<Node>, identity: &VerifiedIdentity, body: &[u8]) -> Refusal {
-    let verb = OperatorVerb::read(node, body);
+async fn refuse_verb(node: &Arc<Node>, identity: &VerifiedIdentity, body: Vec<u8>) -> Refusal {
+    let verb = OperatorVerb::read_apart(node, body).await;
     let stops = verb.as_ref().is_ok_and(OperatorVerb::stops);
     let heard = if stops && node.stray_stop("stop", ActorRank::Planner) {
         "; it names a stop, so every arm of this node was told to stop"
@@ -139,20 +139,20 @@ fn refuse_verb(node: &Arc<Node>, identity: &VerifiedIdentity, body: &[u8]) -> Re
 pub(crate) fn run_verb(
     node: &Arc<Node>,
     caller: String,
-    body: &[u8],
+    body: Vec<u8>,
 ) -> BoxFuture<'static, Result<Value, Refusal>> {
-    let verb = OperatorVerb::read(node, body);
-    let watch = ClientWatch::of(node, verb.as_ref().ok());
     let node = Arc::clone(node);
-    // Whoever hangs up undoes nothing else: what was begun is done and noted.
-    let done = base::task::spawn(async move {
-        let told = match verb {
-            Ok(verb) => verb_dispatch::run_for_operator(&node, &caller, verb).await,
-            Err(why) => VerbReply::failed(why),
-        };
-        serde_json::to_value(told).map_err(Refusal::from)
-    });
     Box::pin(async move {
+        let verb = OperatorVerb::read_apart(&node, body).await;
+        let watch = ClientWatch::of(&node, verb.as_ref().ok());
+        // Whoever hangs up undoes nothing else: what was begun is done and noted.
+        let done = base::task::spawn(async move {
+            let told = match verb {
+                Ok(verb) => verb_dispatch::run_for_operator(&node, &caller, verb).await,
+                Err(why) => VerbReply::failed(why),
+            };
+            serde_json::to_value(told).map_err(Refusal::from)
+        });
         let broke = |_| {
             Err(refusal!(
                 "the node broke while it did this; its log says why"

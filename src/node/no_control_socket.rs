@@ -1,7 +1,6 @@
 //! The control socket on systems where operators have none.
 
 use std::convert::Infallible;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -47,7 +46,7 @@ pub(super) const fn is_answered(_path: &Path) -> bool {
 }
 
 /// Never called.
-pub async fn serve(door: &ControlListener, _node: &Arc<Node>) -> io::Result<()> {
+pub async fn serve(door: &ControlListener, _node: &Arc<Node>) -> ! {
     match *door {}
 }
 

@@ -1,6 +1,9 @@
 //! Requests of operators and their replies, as they are written on the control socket, over HTTP and by the page.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
+use tokio::sync::Semaphore;
 
 use super::calibrate_verbs::CalibrateAction;
 use super::jog;
@@ -9,6 +12,9 @@ use tools::{DrawingAssent, DrawingOrder, Node};
 
 /// Longest verb: it may carry a drawing of 8 MiB, as JSON.
 pub(crate) const VERB_BYTES_MAX: usize = 18 * 1024 * 1024;
+
+/// Longest verb that is read on the thread that hears everybody.
+const HERE_BYTES_MAX: usize = 4 * 1024;
 
 /// Request of an operator. The client of one that is answered at the end of a motion must stay connected: if it leaves before,
 /// the arm stops.
@@ -210,8 +216,28 @@ impl OperatorVerb {
         matches!(self, Self::Stop | Self::Estop | Self::StopFleet { .. })
     }
 
+    /// Reads a verb; a long text on another thread, one such text at a time, so that no stop waits behind it.
+    pub(super) async fn read_apart(node: &Arc<Node>, text: Vec<u8>) -> Result<Self, Refusal> {
+        static TURN: Semaphore = Semaphore::const_new(1);
+        if text.len() <= HERE_BYTES_MAX {
+            return Self::read(node, &text);
+        }
+        let turn = TURN.acquire().await;
+        let node = Arc::clone(node);
+        let reading = tokio::task::spawn_blocking(move || {
+            let _turn = turn;
+            Self::read(&node, &text)
+        });
+        let broke = |_| {
+            Err(refusal!(
+                "the node broke while it read this; its log says why"
+            ))
+        };
+        reading.await.unwrap_or_else(broke)
+    }
+
     /// Reads a verb. An invalid text that names a stop becomes one: an emergency stop if it says so.
-    pub(super) fn read(node: &Node, text: &[u8]) -> Result<Self, Refusal> {
+    fn read(node: &Node, text: &[u8]) -> Result<Self, Refusal> {
         serde_json::from_slice(text).or_else(|error| {
             let names = mcp::tool_names(text);
             let meant = names.iter().find(|name| node.stops(name));

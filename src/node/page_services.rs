@@ -63,7 +63,7 @@ impl PageServices for NodePageServices {
     }
 
     fn operate(&self, caller: String, verb: Vec<u8>) -> BoxFuture<'static, Result<Value, Refusal>> {
-        http_auth::run_verb(&self.node, caller, &verb)
+        http_auth::run_verb(&self.node, caller, verb)
     }
 
     fn sense(&self, caller: String, arm: Option<String>) -> BoxFuture<'static, ToolAnswer> {

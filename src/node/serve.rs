@@ -148,13 +148,13 @@ async fn until_told(
     };
     let ended = tokio::select! {
         served = speak(&node, &serve, listening, stop) => served,
-        lost = operators(&door, &node) => lost.map_err(anyhow::Error::from),
+        never = operators(&door, &node) => never,
     };
     systemd::notify("STOPPING=1\nSTATUS=stopping: every arm comes to a stand first");
     // Whoever sees the arm go to rest can still stop it.
     let exit = tokio::select! {
         exit = end(&node, parking.get()) => exit,
-        never = heard_to_the_end(&door, &node) => never,
+        never = operators(&door, &node) => never,
     };
     close(&node).await;
     node.note_end(format!("{exit:?}"));
@@ -194,25 +194,12 @@ pub async fn close(node: &Node) {
     }
 }
 
-async fn operators(
-    door: &anyhow::Result<control_socket::ControlListener>,
-    node: &Arc<Node>,
-) -> std::io::Result<()> {
+/// Hears operators, and never returns.
+async fn operators(door: &anyhow::Result<control_socket::ControlListener>, node: &Arc<Node>) -> ! {
     match door {
         Ok(door) => control_socket::serve(door, node).await,
         Err(_) => std::future::pending().await,
     }
-}
-
-/// Never returns: a lost socket does not keep the arm from its end.
-async fn heard_to_the_end(
-    door: &anyhow::Result<control_socket::ControlListener>,
-    node: &Arc<Node>,
-) -> ExitStatus {
-    if let Err(error) = operators(door, node).await {
-        tracing::warn!("operators cannot reach this node any more: {error}");
-    }
-    std::future::pending().await
 }
 
 async fn listen(at: HttpEndpoint, opened: Option<TcpListener>) -> anyhow::Result<BoundListener> {

@@ -1,13 +1,14 @@
 //! Bytes at the door: requests that go nowhere, whose a session is, and what a token means where none is wanted.
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::flood::{STREAMS, bearer, session};
-use super::support::{Bench, Served, answer, connect, post};
+use super::flood::{STREAMS, bearer, descriptors, session};
+use super::support::{Bench, Served, answer, connect, post, wait_for};
 use super::{Guarded, call, result, untouched};
 
 /// Sooner than a wait for a body ends.
@@ -268,4 +269,51 @@ fn refuses_a_temporary_folder_that_is_a_link_or_anothers() {
     }
     let (done, told) = said(&["call", "sense"]);
     assert!(done, "{told}");
+}
+
+/// An accept without a descriptor ended the node.
+#[test]
+fn a_node_without_descriptors_hears_operators() {
+    const SILENT: usize = 40;
+    let bench = Bench::new();
+    let served = bench.serve(&[]);
+    let node = rustix::process::Pid::from_child(&served.child.0);
+    let few = rustix::process::Rlimit {
+        current: u64::try_from(descriptors(&served) + 8).ok(),
+        maximum: Some(4096),
+    };
+    rustix::process::prlimit(Some(node), rustix::process::Resource::Nofile, few).unwrap();
+    let socket = bench.path("steadyhand/local.sock");
+    let silent: Vec<_> = (0..SILENT)
+        .map(|_| UnixStream::connect(&socket).unwrap())
+        .collect();
+    wait_for(&served.lines, "could not be taken");
+    // They keep their places until somebody asks for one.
+    let stopped = bench.run(&["stop"]);
+    assert_eq!(stopped.status.code(), Some(0), "{stopped:?}");
+    drop(silent);
+    assert_eq!(bench.run(&["reset"]).status.code(), Some(0));
+    untouched(&served, "");
+}
+
+#[test]
+fn silent_connections_to_the_control_socket_give_way() {
+    // As many as may be silent, and one more.
+    const SILENT: usize = 65;
+    let bench = Bench::new();
+    let served = bench.serve(&[]);
+    let socket = bench.path("steadyhand/local.sock");
+    let mut silent: Vec<_> = (0..SILENT)
+        .map(|_| UnixStream::connect(&socket).unwrap())
+        .collect();
+    let mut nothing = Vec::new();
+    // Closed long before its time for a request is over, or this is a test of that time.
+    silent[0].read_to_end(&mut nothing).unwrap();
+    wait_for(&served.lines, "others came");
+    silent[SILENT - 1]
+        .write_all(b"{\"verb\":\"describe\"}\n")
+        .unwrap();
+    silent[SILENT - 1].read_to_end(&mut nothing).unwrap();
+    let told: Value = serde_json::from_slice(&nothing).unwrap();
+    assert_eq!(told["done"], true, "{told}");
 }

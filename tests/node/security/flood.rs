@@ -160,7 +160,7 @@ fn a_session_is_a_call_of_its_token() {
     assert_eq!(result(&stopped)["success"], true, "{stopped}");
 }
 
-fn descriptors(served: &Served) -> usize {
+pub(super) fn descriptors(served: &Served) -> usize {
     let open = std::fs::read_dir(format!("/proc/{}/fd", served.child.0.id()));
     open.unwrap().count()
 }
