@@ -15,6 +15,7 @@ use http::StatusCode;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::AsyncRead;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -22,6 +23,7 @@ use tokio_util::task::TaskTracker;
 use super::guarded_body::{BodyCompanion, GuardedBody};
 use super::http::refusal;
 use super::origin_guard::OriginGuard;
+use super::read_ahead::{ReadAheadStream, ReadBlock};
 use super::tls::{ByteStream, SharedTlsAcceptor};
 use super::write_timeout::{UNREAD_MAX, WriteTimeoutStream};
 
@@ -40,6 +42,16 @@ const HEAD_BYTES_MAX: usize = 32 * 1024;
 
 /// Pause after the system had no descriptor left for a connection.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(50);
+
+/// A client has gone if the end of its connection is not read for so long, for bytes that it sent ahead stand before it.
+const END_UNREAD_MAX: Duration = Duration::from_millis(50);
+
+/// A client counts as gone if it sends so much ahead that the end of its connection cannot be seen for so long.
+const END_HIDDEN_MAX: Duration = Duration::from_secs(1);
+
+async fn pause(time: Duration) {
+    let _ = tokio::time::timeout(time, std::future::pending::<()>()).await;
+}
 
 /// The connections of a server.
 #[derive(Debug, Default)]
@@ -86,8 +98,7 @@ impl HttpConnections {
             }
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be taken");
-                let nothing = std::future::pending::<()>();
-                let _ = tokio::time::timeout(EXHAUSTED_PAUSE, nothing).await;
+                pause(EXHAUSTED_PAUSE).await;
             }
         }
     }
@@ -132,12 +143,13 @@ async fn speak(
     site: SharedConnectionSetup,
     place: HttpConnectionSlot,
 ) {
-    let closed = place.connection.close.clone();
+    let connection = Arc::clone(&place.connection);
     let service = ConnectionService {
         site,
         place: Arc::new(place),
     };
-    let stream = WriteTimeoutStream::new(stream, UNREAD_MAX);
+    let stream = ReadAheadStream::new(WriteTimeoutStream::new(stream, UNREAD_MAX));
+    let watched = stream.clone();
     let talk = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_MAX)
@@ -145,8 +157,11 @@ async fn speak(
         .serve_connection(TokioIo::new(stream), service);
     let mut talk = std::pin::pin!(talk);
     let ended = tokio::select! {
+        // First, for what it reads itself is not read ahead.
+        biased;
         ended = &mut talk => ended,
-        () = closed.cancelled() => {
+        () = has_hung_up(&watched, &connection) => Ok(()),
+        () = connection.close.cancelled() => {
             // What is written already still reaches the other side.
             talk.as_mut().graceful_shutdown();
             tokio::time::timeout(CLOSE_MAX, talk).await.unwrap_or(Ok(()))
@@ -154,6 +169,27 @@ async fn speak(
     };
     if let Err(error) = ended {
         tracing::debug!(%from, %error, "a connection ended");
+    }
+}
+
+/// Until a client has left an open call behind something that it had sent ahead, which the protocol library does not read past.
+async fn has_hung_up<S: AsyncRead + Unpin>(
+    stream: &ReadAheadStream<S>,
+    connection: &HttpConnection,
+) {
+    loop {
+        let (block, reads) = stream.blocked().await;
+        let requests = connection.requests.load(Ordering::Acquire);
+        pause(match block {
+            ReadBlock::Ended => END_UNREAD_MAX,
+            ReadBlock::Full => END_HIDDEN_MAX,
+        })
+        .await;
+        // A request that was answered meanwhile makes way for the next.
+        let is_same = connection.requests.load(Ordering::Acquire) == requests;
+        if connection.has_open_call() && is_same && stream.blocked().await == (block, reads) {
+            return;
+        }
     }
 }
 
@@ -165,6 +201,10 @@ struct ConnectionQueue(Mutex<VecDeque<Arc<HttpConnection>>>);
 struct HttpConnection {
     /// Requests that are being answered.
     busy: AtomicUsize,
+    /// Requests so far.
+    requests: AtomicUsize,
+    /// Requests of which the body is not read yet.
+    uploads: AtomicUsize,
     /// Set when another needs its place, or the server ends. A call in progress then counts as hung
     /// up, and its motion stops.
     close: CancellationToken,
@@ -173,6 +213,11 @@ struct HttpConnection {
 impl HttpConnection {
     fn is_idle(&self) -> bool {
         self.busy.load(Ordering::Acquire) == 0
+    }
+
+    /// Returns whether a request that was read to its end is being answered.
+    fn has_open_call(&self) -> bool {
+        !self.is_idle() && self.uploads.load(Ordering::Acquire) == 0
     }
 }
 
@@ -186,6 +231,8 @@ impl ConnectionQueue {
     fn take(self: &Arc<Self>, quit: &CancellationToken) -> HttpConnectionSlot {
         let connection = Arc::new(HttpConnection {
             busy: AtomicUsize::new(0),
+            requests: AtomicUsize::new(0),
+            uploads: AtomicUsize::new(0),
             close: quit.child_token(),
         });
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -243,8 +290,9 @@ impl hyper::service::Service<http::Request<Incoming>> for ConnectionService {
             return Box::pin(std::future::ready(Ok(refusal(status, why))));
         }
         let mut router = self.site.router.clone();
+        let upload = RequestUpload::new(&self.place);
         Box::pin(async move {
-            let request = request.map(Body::new);
+            let request = request.map(|body| GuardedBody::wrap(Body::new(body), upload));
             let response = tower_service::Service::call(&mut router, request).await?;
             Ok(response.map(|body| GuardedBody::wrap(body, busy)))
         })
@@ -269,6 +317,7 @@ struct ActiveRequest(Arc<HttpConnectionSlot>);
 impl ActiveRequest {
     fn new(place: &Arc<HttpConnectionSlot>) -> Self {
         place.connection.busy.fetch_add(1, Ordering::AcqRel);
+        place.connection.requests.fetch_add(1, Ordering::AcqRel);
         Self(Arc::clone(place))
     }
 }
@@ -283,3 +332,22 @@ impl Drop for ActiveRequest {
 
 /// A body keeps its connection busy until it is gone.
 impl BodyCompanion for ActiveRequest {}
+
+/// The body of one request on a connection, until it is read or given up.
+struct RequestUpload(Arc<HttpConnectionSlot>);
+
+impl RequestUpload {
+    fn new(place: &Arc<HttpConnectionSlot>) -> Self {
+        place.connection.uploads.fetch_add(1, Ordering::AcqRel);
+        Self(Arc::clone(place))
+    }
+}
+
+impl Drop for RequestUpload {
+    fn drop(&mut self) {
+        let Self(place) = self;
+        place.connection.uploads.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+impl BodyCompanion for RequestUpload {}

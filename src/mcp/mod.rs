@@ -29,6 +29,7 @@ mod guarded_body;
 mod lossy_json;
 mod origin_guard;
 mod progress;
+mod read_ahead;
 mod sessions;
 mod stranded_clients;
 mod stray_stop;

@@ -12,6 +12,7 @@ mod designs;
 mod faults;
 mod ink_reader;
 mod invariants;
+mod mcp_hang_ups;
 mod mcp_wire;
 mod parking;
 mod refused_picture;

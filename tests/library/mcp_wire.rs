@@ -42,23 +42,26 @@ fn repair(raw: &[u8]) -> RepairedMessage {
 const WAIT_MAX: Duration = Duration::from_secs(60);
 
 /// An HTTP server over a desk, and the way to end it.
-struct Server {
-    desk: Arc<Echo>,
-    at: std::net::SocketAddr,
+pub(super) struct Server {
+    pub(super) desk: Arc<Echo>,
+    pub(super) at: std::net::SocketAddr,
     stop: CancellationToken,
     serving: tokio::task::JoinHandle<Result<(), HttpError>>,
 }
 
 impl Server {
-    async fn start() -> Self {
+    pub(super) async fn start() -> Self {
         Self::over(Echo::new()).await
     }
 
     async fn over(desk: Arc<Echo>) -> Self {
+        Self::configured(desk, HttpConfig::default()).await
+    }
+
+    pub(super) async fn configured(desk: Arc<Echo>, config: HttpConfig) -> Self {
         let listening = listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
         let at = listening.address();
         let stop = CancellationToken::new();
-        let config = HttpConfig::default();
         let serving = tokio::spawn(listening.serve(desk.clone(), config, repair, stop.clone()));
         Self {
             desk,
@@ -72,7 +75,7 @@ impl Server {
         format!("http://{}/mcp", self.at)
     }
 
-    async fn send(
+    pub(super) async fn send(
         &self,
         method: Method,
         headers: &[(&str, &str)],
@@ -170,11 +173,11 @@ impl Pipe {
     }
 }
 
-const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
+pub(super) const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
 const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
 const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"}}"#;
-const STREAMS: (&str, &str) = ("accept", "application/json, text/event-stream");
-const JSON: (&str, &str) = ("content-type", "application/json");
+pub(super) const STREAMS: (&str, &str) = ("accept", "application/json, text/event-stream");
+pub(super) const JSON: (&str, &str) = ("content-type", "application/json");
 
 /// The text that is sent: the members of a call's `params`, or a whole message as it is.
 enum Row {
@@ -597,7 +600,7 @@ async fn the_end_of_input_is_known_at_once_and_stops_what_runs() {
     assert!(pipe.hear().await.contains("stopped"));
 }
 
-async fn until(mut true_now: impl FnMut() -> bool) {
+pub(super) async fn until(mut true_now: impl FnMut() -> bool) {
     let give_up = Instant::now() + WAIT_MAX;
     while !true_now() {
         assert!(Instant::now() < give_up, "waited for nothing");
@@ -957,9 +960,6 @@ async fn a_changed_list_is_told_over_http_in_both_eras() {
 
 #[tokio::test]
 async fn a_session_that_its_client_ends_is_told() {
-    let listening = listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
-    let at = listening.address();
-    let stop = CancellationToken::new();
     let told = Arc::new(std::sync::Mutex::new(Vec::new()));
     let note = told.clone();
     let config = HttpConfig {
@@ -968,14 +968,7 @@ async fn a_session_that_its_client_ends_is_told() {
         })),
         ..HttpConfig::default()
     };
-    let desk = Echo::new();
-    let serving = tokio::spawn(listening.serve(desk.clone(), config, repair, stop.clone()));
-    let server = Server {
-        desk,
-        at,
-        stop,
-        serving,
-    };
+    let server = Server::configured(Echo::new(), config).await;
     let opened = server
         .send(Method::POST, &[STREAMS, JSON], INITIALIZE)
         .await;

@@ -1,0 +1,94 @@
+//! A caller that is gone from an unanswered call, however it went and whatever it sent before: the call is given up.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "a failing test may panic"
+)]
+
+use std::sync::atomic::Ordering;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::mcp_desk::Seen;
+use crate::mcp_wire::{Server, until};
+
+const SLOW: &str = r#"{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"slow"}}"#;
+
+fn cancelled(server: &Server) -> usize {
+    server.desk.seen.cancelled.load(Ordering::SeqCst)
+}
+
+fn finished(seen: &Seen) -> usize {
+    seen.finished.load(Ordering::SeqCst)
+}
+
+/// Begins a slow call with `headers`, with `behind` sent after it, and returns its connection once it is worked on.
+async fn begin(server: &Server, headers: &str, behind: &str) -> TcpStream {
+    let begun = || server.desk.seen.calls.lock().unwrap().len();
+    let before = begun();
+    let mut stream = TcpStream::connect(server.at).await.unwrap();
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nHost: {}\r\n{headers}Content-Length: {}\r\n\r\n{SLOW}",
+        server.at,
+        SLOW.len()
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    until(|| begun() > before).await;
+    stream.write_all(behind.as_bytes()).await.unwrap();
+    stream
+}
+
+#[tokio::test]
+async fn nothing_sent_behind_a_call_hides_that_its_caller_has_gone() {
+    let server = Server::start().await;
+    let get = format!("GET /healthz HTTP/1.1\r\nHost: {}\r\n\r\n", server.at);
+    let all = [
+        String::new(),
+        "\r\n".to_owned(),
+        get.clone(),
+        get.repeat(700),
+    ];
+    for (count, behind) in all.iter().enumerate() {
+        for (more, headers) in ["", "Accept: text/event-stream\r\n"].iter().enumerate() {
+            drop(begin(&server, headers, behind).await);
+            let wanted = 2 * count + more + 1;
+            until(|| cancelled(&server) + finished(&server.desk.seen) == wanted).await;
+        }
+    }
+    assert_eq!(finished(&server.desk.seen), 0);
+}
+
+#[tokio::test]
+async fn who_sends_so_much_behind_a_call_that_no_end_is_seen_counts_as_gone() {
+    let server = Server::start().await;
+    let mut stream = begin(&server, "", "").await;
+    let (mut answer, mut sent) = stream.split();
+    let filling = async {
+        // Until the server has closed.
+        while sent.write_all(&[b'\n'; 4096]).await.is_ok() {}
+    };
+    let mut nothing = Vec::new();
+    let closed = async {
+        let _ = answer.read_to_end(&mut nothing).await;
+    };
+    tokio::join!(filling, closed);
+    until(|| cancelled(&server) == 1).await;
+    assert_eq!(finished(&server.desk.seen), 0);
+}
+
+#[tokio::test]
+async fn quick_requests_that_were_sent_together_are_all_answered() {
+    const REQUESTS: usize = 100;
+    let server = Server::start().await;
+    let get = format!("GET /healthz HTTP/1.1\r\nHost: {}\r\n\r\n", server.at);
+    let mut stream = TcpStream::connect(server.at).await.unwrap();
+    stream
+        .write_all(get.repeat(REQUESTS).as_bytes())
+        .await
+        .unwrap();
+    stream.shutdown().await.unwrap();
+    let mut answers = String::new();
+    stream.read_to_string(&mut answers).await.unwrap();
+    assert_eq!(answers.matches("HTTP/1.1 200 OK").count(), REQUESTS);
+}
