@@ -1,4 +1,4 @@
-//! A body that keeps something for as long as it is being read, and says when it was read to its end.
+//! A body that keeps something for as long as it is being read.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -7,20 +7,17 @@ use axum::body::{Body, Bytes};
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
 
 /// Value that lives as long as a response body.
-pub(super) trait BodyCompanion: Send + Unpin + 'static {
-    /// The reader has all of the body.
-    fn read_to_the_end(&mut self) {}
-}
+pub(super) trait BodyCompanion: Send + Unpin + 'static {}
 
 /// A body with what it keeps.
 pub(super) struct GuardedBody<K> {
     body: Body,
-    keep: K,
+    _keep: K,
 }
 
 impl<K: BodyCompanion> GuardedBody<K> {
     pub(super) fn wrap(body: Body, keep: K) -> Body {
-        Body::new(Self { body, keep })
+        Body::new(Self { body, _keep: keep })
     }
 }
 
@@ -32,11 +29,7 @@ impl<K: BodyCompanion> HttpBody for GuardedBody<K> {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        let frame = Pin::new(&mut self.body).poll_frame(context);
-        if let Poll::Ready(None) = frame {
-            self.keep.read_to_the_end();
-        }
-        frame
+        Pin::new(&mut self.body).poll_frame(context)
     }
 
     fn is_end_stream(&self) -> bool {

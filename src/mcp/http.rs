@@ -35,7 +35,7 @@ use super::auth_queue::bearer;
 use super::guarded_body::{BodyCompanion, GuardedBody};
 use super::message_intake::{self, AcceptedMessage, MessageIntake, MessageRepair};
 use super::origin_guard::{OriginGuard, SESSION};
-use super::server::{ConnectionClosed, McpHandler, RawArguments};
+use super::server::{McpHandler, RawArguments};
 use super::service_trait::McpService;
 use super::sessions::{McpSessions, SESSIONS_MAX, SessionOwner};
 use super::stranded_clients::UnknownSession;
@@ -696,9 +696,9 @@ async fn post<H: ServerHandler + Clone>(
     {
         return refused;
     }
-    let hung_up = CancellationToken::new();
+    let open = door.sessions.open_call(&parts.headers);
     let watched = WatchedPost {
-        unanswered: Some(hung_up.clone().drop_guard()),
+        _hung_up: open.hung_up.clone().drop_guard(),
         _counted: CountedRequest::new(&door.calls),
     };
     let headers = &mut parts.headers;
@@ -709,7 +709,7 @@ async fn post<H: ServerHandler + Clone>(
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     let body = passed.message.to_string();
     headers.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
-    parts.extensions.insert(ConnectionClosed(hung_up));
+    parts.extensions.insert(open);
     let request = Request::from_parts(parts, Body::from(body));
     let mut response = door.answer(way, request).await;
     if passed.id.as_ref().is_some_and(wide_ids::is_stand_in) {
@@ -779,16 +779,11 @@ impl Drop for CountedRequest {
     }
 }
 
-/// One POST until its answer has been read. Dropped before, it tells that its reader has gone.
+/// One POST until its answer has been read or its reader has gone. A call that is not answered then has nobody who waits for
+/// it; one that is answered heeds no sign any more.
 struct WatchedPost {
-    unanswered: Option<DropGuard>,
+    _hung_up: DropGuard,
     _counted: CountedRequest,
 }
 
-impl BodyCompanion for WatchedPost {
-    fn read_to_the_end(&mut self) {
-        if let Some(guard) = self.unanswered.take() {
-            guard.disarm();
-        }
-    }
-}
+impl BodyCompanion for WatchedPost {}

@@ -27,6 +27,7 @@ use serde::Deserialize as _;
 use serde_json::{Map, Value};
 use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::message_intake::TakenCall;
 use super::progress::{self, ProgressSender};
@@ -52,10 +53,15 @@ const TYPED: [&str; 8] = [
     "tools/list",
 ];
 
-/// Set when the connection that carries one request is gone. The HTTP side puts it into the request's extensions,
-/// because a session outlives the connection and the library then lets the handler run on.
+/// One request on its connection. The HTTP side puts it into the request's extensions, because a session outlives the
+/// connection and the library then lets the handler run on.
 #[derive(Debug, Clone)]
-pub(super) struct ConnectionClosed(pub(super) CancellationToken);
+pub(super) struct OpenRequest {
+    /// Set when nobody waits for the answer any more: the connection is gone, or the session.
+    pub(super) hung_up: CancellationToken,
+    /// Tells the session how long the request is worked on.
+    pub(super) work: TaskTrackerToken,
+}
 
 /// A call's arguments on their way through the library, whose type holds objects alone: in the request's extensions, or in
 /// those of the HTTP request that it came by.
@@ -134,8 +140,11 @@ impl McpHandler {
         cancelled: &CancellationToken,
         context: &RequestContext<RoleServer>,
     ) -> FinishedCall {
-        let mut working = tokio::spawn(working);
-        let signs = [context.ct.clone(), hung_up(context), self.gone.clone()];
+        let open = open_request(context);
+        let hung_up = open.map(|open| open.hung_up.clone()).unwrap_or_default();
+        let work = open.map(|open| open.work.clone());
+        let mut working = tokio::spawn(working.inspect(move |_| drop(work)).boxed());
+        let signs = [context.ct.clone(), hung_up, self.gone.clone()];
         // Once it is answered, no sign counts any more: the library cancels a request's token then, and a job that goes
         // on belongs to the node.
         let answer = tokio::select! {
@@ -267,12 +276,9 @@ fn raw_arguments(context: &mut RequestContext<RoleServer>) -> Option<RawArgument
     })
 }
 
-fn hung_up(context: &RequestContext<RoleServer>) -> CancellationToken {
-    let parts = context.extensions.get::<http::request::Parts>();
-    parts
-        .and_then(|parts| parts.extensions.get::<ConnectionClosed>())
-        .map(|hung_up| hung_up.0.clone())
-        .unwrap_or_default()
+fn open_request(context: &RequestContext<RoleServer>) -> Option<&OpenRequest> {
+    let parts = context.extensions.get::<http::request::Parts>()?;
+    parts.extensions.get::<OpenRequest>()
 }
 
 fn panic_answer() -> ToolAnswer {

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use futures::{Stream, StreamExt as _};
+use futures::{FutureExt as _, Stream, StreamExt as _};
+use http::HeaderMap;
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_server::session::local::{
     LocalSessionManager, LocalSessionManagerError,
@@ -13,8 +14,12 @@ use rmcp::transport::streamable_http_server::session::local::{
 use rmcp::transport::streamable_http_server::session::{
     ServerSseMessage, SessionId, SessionManager,
 };
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use super::http::SessionEndCallback;
+use super::origin_guard::SESSION;
+use super::server::OpenRequest;
 use super::stranded_clients::{StrandedClients, UnknownSession};
 
 /// Sessions at one time. Calls that need none, and every stop, come in beside them.
@@ -23,6 +28,9 @@ pub(super) const SESSIONS_MAX: usize = 64;
 /// A session of a client that is not heard of for so long is forgotten: it is told so when it comes back, and opens another.
 /// A call in progress keeps its own alive.
 const IDLE_MAX: Duration = Duration::from_secs(60 * 60);
+
+/// Longest time for which the calls of a session that has ended, whose arms were told to stop, are waited for.
+const STAND_MAX: Duration = Duration::from_secs(15);
 
 /// Reason why a session is not opened, or not used.
 #[derive(Debug, thiserror::Error)]
@@ -56,6 +64,10 @@ struct McpSession {
     owner: OnceLock<SessionOwner>,
     /// Calls whose answers are still to come.
     open: AtomicUsize,
+    /// Set when the session ends: with it, whoever waits for its calls has gone.
+    ended: CancellationToken,
+    /// Its requests, for as long as they are worked on.
+    work: TaskTracker,
 }
 
 impl McpSession {
@@ -165,11 +177,41 @@ impl McpSessions {
         (!is_open).then(|| self.stranded.judge(id, owner))
     }
 
-    fn notify_ended(&self, id: &SessionId) {
-        self.stranded.ended(id);
-        if let Some(left) = &self.left {
-            left(id);
+    /// Begins a request, which belongs to the session that its headers name, where that is open.
+    pub(super) fn open_call(&self, headers: &HeaderMap) -> OpenRequest {
+        let id = headers.get(SESSION).and_then(|id| id.to_str().ok());
+        let all = self.all.lock();
+        let session = id.and_then(|id| all.iter().find(|session| *session.id == *id));
+        match session {
+            Some(session) => OpenRequest {
+                hung_up: session.ended.child_token(),
+                work: session.work.token(),
+            },
+            None => OpenRequest {
+                hung_up: CancellationToken::new(),
+                work: TaskTracker::new().token(),
+            },
         }
+    }
+
+    /// Gives up the calls of a session that has ended, and tells of its end once none of them is worked on any more: until then
+    /// it keeps what it has taken.
+    fn end(&self, session: Arc<McpSession>) {
+        session.ended.cancel();
+        session.work.close();
+        self.stranded.ended(&session.id);
+        let Some(left) = self.left.clone() else {
+            return;
+        };
+        if session.work.is_empty() {
+            return left(&session.id);
+        }
+        let told = async move {
+            // It belongs to nobody then, whatever hangs.
+            let _ = tokio::time::timeout(STAND_MAX, session.work.wait()).await;
+            left(&session.id);
+        };
+        tokio::spawn(told.boxed());
     }
 }
 
@@ -180,14 +222,16 @@ impl SessionManager for McpSessions {
     async fn create_session(&self) -> Result<(SessionId, Self::Transport), SessionsError> {
         for gone in self.all.evict_surplus()? {
             tracing::info!("a new session takes the place of the one that was idle longest");
+            self.end(Arc::clone(&gone));
             self.library.close_session(&gone.id).await?;
-            self.notify_ended(&gone.id);
         }
         let (id, transport) = self.library.create_session().await?;
         let session = McpSession {
             id: Arc::clone(&id),
             owner: OnceLock::new(),
             open: AtomicUsize::new(0),
+            ended: CancellationToken::new(),
+            work: TaskTracker::new(),
         };
         self.all.lock().push_back(Arc::new(session));
         Ok((id, transport))
@@ -206,12 +250,11 @@ impl SessionManager for McpSessions {
     }
 
     async fn close_session(&self, id: &SessionId) -> Result<(), SessionsError> {
-        let was_there = self.all.take(id).is_some();
-        self.library.close_session(id).await?;
-        if was_there {
-            self.notify_ended(id);
+        // Its calls are given up before the library knows of it.
+        if let Some(session) = self.all.take(id) {
+            self.end(session);
         }
-        Ok(())
+        Ok(self.library.close_session(id).await?)
     }
 
     async fn create_stream(

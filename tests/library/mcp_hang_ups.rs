@@ -2,16 +2,20 @@
 
 #![allow(
     clippy::unwrap_used,
+    clippy::indexing_slicing,
     reason = "a failing test may panic"
 )]
 
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
 
+use http::Method;
+use steadyhand::mcp::http::HttpConfig;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::mcp_desk::Seen;
-use crate::mcp_wire::{Server, until};
+use crate::mcp_desk::{Echo, Seen};
+use crate::mcp_wire::{INITIALIZE, JSON, STREAMS, Server, until};
 
 const SLOW: &str = r#"{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"slow"}}"#;
 
@@ -91,4 +95,56 @@ async fn quick_requests_that_were_sent_together_are_all_answered() {
     let mut answers = String::new();
     stream.read_to_string(&mut answers).await.unwrap();
     assert_eq!(answers.matches("HTTP/1.1 200 OK").count(), REQUESTS);
+}
+
+async fn session(server: &Server) -> String {
+    let opened = server
+        .send(Method::POST, &[STREAMS, JSON], INITIALIZE)
+        .await;
+    let id = opened.headers()["mcp-session-id"].to_str();
+    id.unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn a_stream_that_another_connection_takes_over_leaves_no_call_unwatched() {
+    let server = Server::start().await;
+    let id = session(&server).await;
+    let headers = format!("Mcp-Session-Id: {id}\r\n");
+    let caller = begin(&server, &headers, "").await;
+    let taken = [
+        ("accept", "text/event-stream"),
+        ("mcp-session-id", &id),
+        ("last-event-id", "0/0"),
+    ];
+    let taken = server.send(Method::GET, &taken, "").await;
+    drop(caller);
+    until(|| cancelled(&server) + finished(&server.desk.seen) == 1).await;
+    assert_eq!(finished(&server.desk.seen), 0);
+    drop(taken);
+}
+
+#[tokio::test]
+async fn the_end_of_a_session_gives_up_its_calls_and_is_told_after_them() {
+    let desk = Echo::new();
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let (note, seen) = (Arc::clone(&told), Arc::clone(&desk.seen));
+    let config = HttpConfig {
+        left: Some(Arc::new(move |_: &str| {
+            let cancelled = seen.cancelled.load(Ordering::SeqCst);
+            note.lock().unwrap().push(cancelled);
+        })),
+        ..HttpConfig::default()
+    };
+    let server = Server::configured(desk, config).await;
+    let id = session(&server).await;
+    let headers = format!("Mcp-Session-Id: {id}\r\n");
+    let caller = begin(&server, &headers, "").await;
+    let ended = [("mcp-session-id", id.as_str())];
+    server.send(Method::DELETE, &ended, "").await;
+    until(|| !told.lock().unwrap().is_empty()).await;
+    assert_eq!(
+        (finished(&server.desk.seen), told.lock().unwrap()[0]),
+        (0, 1)
+    );
+    drop(caller);
 }
