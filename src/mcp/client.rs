@@ -96,7 +96,9 @@ impl From<ServiceError> for ClientError {
 #[must_use]
 pub fn arguments_from_text(text: &str) -> ReceivedArguments {
     match lossy_json::parse(text.as_bytes(), 1) {
-        Ok((value, doubtful)) if doubtful.is_empty() || value.is_string() => Some(value).into(),
+        Ok(parsed) if !parsed.is_cut && (parsed.lossy.is_empty() || parsed.value.is_string()) => {
+            Some(parsed.value).into()
+        }
         _ => ReceivedArguments::Text(text.to_owned()),
     }
 }

@@ -20,7 +20,7 @@ use http::header::{
     ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, ORIGIN, RETRY_AFTER, WWW_AUTHENTICATE,
 };
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
-use http_body_util::{BodyExt, LengthLimitError, Limited};
+use http_body_util::BodyExt as _;
 use rmcp::ServerHandler;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
@@ -33,6 +33,7 @@ use super::accept::{HttpConnections, SharedConnectionSetup};
 pub use super::auth_queue::AuthQueue;
 use super::auth_queue::bearer;
 use super::guarded_body::{BodyCompanion, GuardedBody};
+use super::long_messages::{LongMessages, MemoryShare, MessageJudge, SHORT_BODY_BYTES_MAX};
 use super::message_intake::{self, AcceptedMessage, MessageIntake, MessageRepair};
 use super::origin_guard::{OriginGuard, SESSION};
 use super::server::{McpHandler, RawArguments};
@@ -262,7 +263,9 @@ fn routes<H: ServerHandler + Clone>(
         .route("/healthz", get(async || "ok\n"));
     let router = match (config.operate, porter.clone()) {
         (Some(operate), Some(porter)) => {
-            let operated = move |request| operated(porter.clone(), operate.clone(), request);
+            let long = Arc::new(LongMessages::default());
+            let operated =
+                move |request| operated(porter.clone(), operate.clone(), long.clone(), request);
             router.route("/operator", posted(operated))
         }
         _ => router,
@@ -344,6 +347,7 @@ struct HttpRoutes<H> {
     /// The side that does calls, where this server has one.
     desk: Option<Arc<dyn McpService>>,
     porter: Option<AuthQueue>,
+    long: LongMessages,
     /// Number of requests being answered.
     calls: watch::Sender<usize>,
 }
@@ -371,6 +375,7 @@ impl<H: ServerHandler + Clone> HttpRoutes<H> {
             repair,
             desk: None,
             porter: None,
+            long: LongMessages::default(),
             calls: watch::Sender::new(0),
         }
     }
@@ -533,20 +538,20 @@ async fn enter<H: ServerHandler + Clone>(
         };
     }
     let (mut parts, body) = request.into_parts();
-    let body = match read_body(&parts.headers, body, BODY_BYTES_MAX).await {
-        Ok(body) => body,
+    let read = read_body(&parts.headers, body, BODY_BYTES_MAX, &door.long).await;
+    let (body, received) = match read {
+        Ok(read) => read,
         Err(refused) => {
             stop_by_header(door.desk.as_deref(), &parts);
             return refused;
         }
     };
-    let admitted = match &door.desk {
-        Some(desk) => {
-            let sender = parts.extensions.get::<VerifiedIdentity>();
-            stray_stop::admit(&body, door.repair, desk.as_ref(), sender)
-        }
-        None => message_intake::admit(&body, door.repair),
+    let judge = MessageJudge {
+        repair: door.repair,
+        desk: door.desk.clone(),
+        sender: parts.extensions.get::<VerifiedIdentity>().cloned(),
     };
+    let (admitted, share) = door.long.admit(body, received, judge).await;
     match (admitted, foreign) {
         (MessageIntake::Pass(passed), Some(refused)) => {
             let stops =
@@ -565,9 +570,9 @@ async fn enter<H: ServerHandler + Clone>(
             }
             // A stop needs no session, whosever it names.
             parts.headers.remove(SESSION);
-            post(&door, parts, passed).await
+            post(&door, parts, passed, share).await
         }
-        (admitted, _) => answer_admitted(&door, parts, admitted).await,
+        (admitted, _) => answer_admitted(&door, parts, admitted, share).await,
     }
 }
 
@@ -583,9 +588,10 @@ async fn answer_admitted<H: ServerHandler + Clone>(
     door: &HttpRoutes<H>,
     parts: http::request::Parts,
     admitted: MessageIntake,
+    share: MemoryShare,
 ) -> Response {
     match admitted {
-        MessageIntake::Pass(passed) => post(door, parts, passed).await,
+        MessageIntake::Pass(passed) => post(door, parts, passed, share).await,
         MessageIntake::Reply(reply) => json(StatusCode::BAD_REQUEST, &reply),
         MessageIntake::Nothing => json(
             StatusCode::BAD_REQUEST,
@@ -610,7 +616,12 @@ fn turned_away(why: &str) -> Response {
 }
 
 /// An operator's verb. No page of any site is an operator, not even one of ours.
-async fn operated(porter: AuthQueue, operate: OperatorEndpoint, request: Request) -> Response {
+async fn operated(
+    porter: AuthQueue,
+    operate: OperatorEndpoint,
+    long: Arc<LongMessages>,
+    request: Request,
+) -> Response {
     let identity = match porter.admit(request.headers()).await {
         Ok(Some(identity)) => identity,
         Ok(None) => return turned_away("verbs are for operators' tokens: send one"),
@@ -621,8 +632,8 @@ async fn operated(porter: AuthQueue, operate: OperatorEndpoint, request: Request
     }
     let bytes_max = (operate.bytes_max)(&identity);
     let (parts, body) = request.into_parts();
-    let body = match read_body(&parts.headers, body, bytes_max).await {
-        Ok(body) => body,
+    let (body, _) = match read_body(&parts.headers, body, bytes_max, &long).await {
+        Ok(read) => read,
         Err(refused) => return refused,
     };
     match (operate.run)(identity, body.to_vec()).await {
@@ -673,6 +684,7 @@ async fn post<H: ServerHandler + Clone>(
     door: &HttpRoutes<H>,
     mut parts: http::request::Parts,
     mut passed: AcceptedMessage,
+    share: MemoryShare,
 ) -> Response {
     if let Some(desk) = &door.desk
         && let Some(call) = passed.take_call()
@@ -700,6 +712,7 @@ async fn post<H: ServerHandler + Clone>(
     let watched = WatchedPost {
         _hung_up: open.hung_up.clone().drop_guard(),
         _counted: CountedRequest::new(&door.calls),
+        _share: share,
     };
     let headers = &mut parts.headers;
     headers.insert(
@@ -719,8 +732,14 @@ async fn post<H: ServerHandler + Clone>(
     response.map(|body| GuardedBody::wrap(body, watched))
 }
 
-/// Reads a body to its end. One that is announced as too long is refused before any of it is read.
-async fn read_body(headers: &HeaderMap, body: Body, bytes_max: usize) -> Result<Bytes, Response> {
+/// Reads a body to its end, a long one when there is room for it. One that is announced as too long is refused before any of it
+/// is read.
+async fn read_body(
+    headers: &HeaderMap,
+    body: Body,
+    bytes_max: usize,
+    long: &LongMessages,
+) -> Result<(Bytes, MemoryShare), Response> {
     let most = u64::try_from(bytes_max).unwrap_or(u64::MAX);
     if body.size_hint().lower() > most {
         // Who waits for leave to send it gets none.
@@ -729,16 +748,37 @@ async fn read_body(headers: &HeaderMap, body: Body, bytes_max: usize) -> Result<
         }
         return Err(too_long(bytes_max));
     }
-    let body = Limited::new(body, bytes_max).collect();
-    match tokio::time::timeout(BODY_MAX, body).await {
-        Ok(Ok(body)) => Ok(body.to_bytes()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_long(bytes_max)),
-        Ok(Err(error)) => {
-            let why = format!("the body could not be read: {error}");
-            Err(refusal(StatusCode::BAD_REQUEST, &why))
-        }
+    match tokio::time::timeout(BODY_MAX, collect(body, bytes_max, long)).await {
+        Ok(read) => read,
         Err(_) => Err(too_slow()),
     }
+}
+
+async fn collect(
+    mut body: Body,
+    bytes_max: usize,
+    long: &LongMessages,
+) -> Result<(Bytes, MemoryShare), Response> {
+    let announced = usize::try_from(body.size_hint().lower()).unwrap_or(bytes_max);
+    let (mut all, mut share) = (Vec::new(), None);
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| {
+            let why = format!("the body could not be read: {error}");
+            refusal(StatusCode::BAD_REQUEST, &why)
+        })?;
+        let Ok(data) = frame.into_data() else {
+            continue;
+        };
+        if all.len() + data.len() > bytes_max {
+            return Err(too_long(bytes_max));
+        }
+        if share.is_none() && all.len() + data.len() > SHORT_BODY_BYTES_MAX {
+            share = long.receive().await;
+            all.reserve_exact(announced.min(bytes_max).saturating_sub(all.len()));
+        }
+        all.extend_from_slice(&data);
+    }
+    Ok((all.into(), share))
 }
 
 /// Lets the rest of a refused body pass, so that its sender, who writes before it reads, finds the answer and no broken
@@ -784,6 +824,7 @@ impl Drop for CountedRequest {
 struct WatchedPost {
     _hung_up: DropGuard,
     _counted: CountedRequest,
+    _share: MemoryShare,
 }
 
 impl BodyCompanion for WatchedPost {}

@@ -11,18 +11,39 @@ use serde_json::{Map, Value};
 /// The path of keys to a value, outermost first.
 pub(super) type KeyPath = Vec<String>;
 
+/// A message as it was read.
+#[derive(Debug)]
+pub(super) struct ParsedMessage {
+    pub(super) value: Value,
+    /// Paths of keys that occur twice, and of numbers that lost digits.
+    pub(super) lossy: Vec<KeyPath>,
+    /// True if values were left out: there are more than [`VALUES_MAX`].
+    pub(super) is_cut: bool,
+}
+
+/// Values of one message, its lists and objects among them. One may take hundreds of bytes of memory.
+pub(super) const VALUES_MAX: usize = 50_000;
+
+/// Keys whose values are kept however many came before: they say what is called.
+const KEPT_KEYS: [&str; 5] = ["id", "method", "name", "params", "tool"];
+
+/// Keys around a kept one, at most.
+const KEPT_DEPTH_MAX: usize = 2;
+
 /// Reads JSON as `serde_json` does, and notes on the way the paths of keys that occur twice in one object, and of whole numbers
 /// `depth` keys deep or deeper, where one is written with more digits than a double keeps; at most [`PATHS_MAX`] of them.
 ///
 /// # Errors
 /// The text is not JSON.
-pub(super) fn parse(text: &[u8], depth: usize) -> Result<(Value, Vec<KeyPath>), serde_json::Error> {
+pub(super) fn parse(text: &[u8], depth: usize) -> Result<ParsedMessage, serde_json::Error> {
     let mut finder = LossFinder {
         text,
         depth,
         has_long_decimal: None,
         at: 0,
         found: Vec::new(),
+        values_left: VALUES_MAX,
+        is_cut: false,
     };
     let mut reader = serde_json::Deserializer::from_slice(text);
     let value = LossVisitor(&mut finder).deserialize(&mut reader)?;
@@ -30,7 +51,17 @@ pub(super) fn parse(text: &[u8], depth: usize) -> Result<(Value, Vec<KeyPath>), 
     for path in &mut finder.found {
         path.reverse();
     }
-    Ok((value, finder.found))
+    Ok(ParsedMessage {
+        value,
+        lossy: finder.found,
+        is_cut: finder.is_cut,
+    })
+}
+
+/// Reads JSON that is all kept; none that is cut.
+pub(super) fn read(text: &str) -> Option<Value> {
+    let parsed = parse(text.as_bytes(), usize::MAX).ok()?;
+    (!parsed.is_cut).then_some(parsed.value)
 }
 
 /// More than these are not told apart.
@@ -58,6 +89,8 @@ struct LossFinder<'t> {
     at: usize,
     /// Innermost key first: each key is put behind as its value is left.
     found: Vec<KeyPath>,
+    values_left: usize,
+    is_cut: bool,
 }
 
 impl LossFinder<'_> {
@@ -65,6 +98,14 @@ impl LossFinder<'_> {
         if self.found.len() < PATHS_MAX {
             self.found.push(path);
         }
+    }
+
+    /// Returns whether the next value is left out.
+    fn cuts(&mut self, key: Option<&str>) -> bool {
+        let is_kept = self.at <= KEPT_DEPTH_MAX && key.is_some_and(|key| KEPT_KEYS.contains(&key));
+        let cuts = self.values_left == 0 && !is_kept;
+        self.is_cut |= cuts;
+        cuts
     }
 
     fn has_long_decimal(&mut self) -> bool {
@@ -81,6 +122,7 @@ impl<'de> DeserializeSeed<'de> for LossVisitor<'_, '_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Value, D::Error> {
+        self.0.values_left = self.0.values_left.saturating_sub(1);
         reader.deserialize_any(self)
     }
 }
@@ -96,6 +138,10 @@ impl<'de> Visitor<'de> for LossVisitor<'_, '_> {
         let Self(finder) = self;
         let mut object = Map::new();
         while let Some(key) = map.next_key::<String>()? {
+            if finder.cuts(Some(&key)) {
+                map.next_value::<IgnoredAny>()?;
+                continue;
+            }
             if object.contains_key(&key) {
                 finder.note(vec![key.clone()]);
             }
@@ -113,8 +159,14 @@ impl<'de> Visitor<'de> for LossVisitor<'_, '_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
         let mut all = Vec::new();
-        while let Some(value) = list.next_element_seed(LossVisitor(self.0))? {
-            all.push(value);
+        while self.0.values_left > 0 {
+            match list.next_element_seed(LossVisitor(self.0))? {
+                Some(value) => all.push(value),
+                None => return Ok(Value::Array(all)),
+            }
+        }
+        while list.next_element::<IgnoredAny>()?.is_some() {
+            self.0.is_cut = true;
         }
         Ok(Value::Array(all))
     }
@@ -182,15 +234,34 @@ fn one<'a, T: serde::Deserialize<'a>>(text: &'a str, at: usize) -> Option<(T, us
     reason = "a failing test may panic"
 )]
 mod tests {
-    use super::{parse, value_of};
+    use super::{VALUES_MAX, parse, value_of};
 
     fn doubtful(text: &[u8], depth: usize) -> Vec<Vec<String>> {
-        let (value, found) = parse(text, depth).unwrap();
+        let parsed = parse(text, depth).unwrap();
         assert_eq!(
-            value,
+            parsed.value,
             serde_json::from_slice::<serde_json::Value>(text).unwrap()
         );
-        found
+        assert!(!parsed.is_cut);
+        parsed.lossy
+    }
+
+    #[test]
+    fn what_is_called_is_kept_behind_more_values_than_are_read() {
+        let many = "{\"a\":{}},".repeat(VALUES_MAX);
+        let text = format!(
+            r#"{{"params":{{"arguments":[{many}0],"more":1,"name":"stop"}},"id":7,"n":1}}"#
+        );
+        let parsed = parse(text.as_bytes(), 2).unwrap();
+        assert!(parsed.is_cut);
+        let kept = parsed.value["params"]["arguments"].as_array().unwrap();
+        assert!(kept.len() <= VALUES_MAX, "{}", kept.len());
+        assert_eq!(parsed.value["params"]["name"], "stop");
+        assert_eq!(
+            (&parsed.value["id"], parsed.value.get("n")),
+            (&7.into(), None)
+        );
+        assert_eq!(parsed.value["params"].get("more"), None);
     }
 
     #[test]

@@ -7,7 +7,7 @@
 use call::ReceivedArguments;
 use serde_json::{Map, Value, json};
 
-use super::lossy_json::{self, KeyPath};
+use super::lossy_json::{self, KeyPath, VALUES_MAX};
 use super::wide_ids;
 
 /// JSON-RPC: the text is not JSON.
@@ -16,6 +16,11 @@ pub const PARSE_ERROR: i64 = -32700;
 pub const INVALID_REQUEST: i64 = -32600;
 /// JSON-RPC: the method is known and its parameters do not fit.
 pub const INVALID_PARAMS: i64 = -32602;
+
+/// JSON-RPC: the server broke.
+const INTERNAL_ERROR: i64 = -32603;
+/// The server has too much to do.
+pub(super) const BUSY: i64 = -32000;
 
 /// Reader of a message that is not JSON; says why if it cannot read it.
 ///
@@ -138,7 +143,8 @@ pub(super) fn admit(raw: &[u8], repair: MessageRepair) -> MessageIntake {
         return MessageIntake::Nothing;
     }
     let (message, twice) = match lossy_json::parse(raw, 2) {
-        Ok(parsed) => parsed,
+        Ok(parsed) if parsed.is_cut => return MessageIntake::Reply(too_many_values(&parsed.value)),
+        Ok(parsed) => (parsed.value, parsed.lossy),
         Err(_) => match repair(raw) {
             RepairedMessage::Message(message) => {
                 warn_of_repair(raw, &message);
@@ -157,6 +163,15 @@ pub(super) fn admit(raw: &[u8], repair: MessageRepair) -> MessageIntake {
         Ok(message) => MessageIntake::Pass(passed(message, raw.len())),
         Err(reply) => MessageIntake::Reply(reply),
     }
+}
+
+/// Refuses a message of which `kept` was read.
+fn too_many_values(kept: &Value) -> Value {
+    let why = format!(
+        "the message has more than {VALUES_MAX} JSON values, the most that are read here; send long data as one text, such as `svg`, or in several calls"
+    );
+    let id = kept.get("id").filter(|id| id.is_string() || id.is_number());
+    refusal(INVALID_REQUEST, id.cloned(), &why)
 }
 
 /// Most characters of a message that are logged.
@@ -180,6 +195,12 @@ pub(super) fn refusal(code: i64, id: Option<Value>, why: &str) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": why}})
 }
 
+/// The answer to a message at which this server broke.
+pub(super) fn broken() -> Value {
+    let why = "the node broke while it read this; its log says why";
+    refusal(INTERNAL_ERROR, None, why)
+}
+
 type MessageObject = Map<String, Value>;
 
 fn passed(message: MessageObject, length: usize) -> AcceptedMessage {
@@ -198,8 +219,8 @@ fn passed(message: MessageObject, length: usize) -> AcceptedMessage {
 fn unwrapped(message: Value) -> Result<MessageObject, Value> {
     let why = match message {
         Value::Object(object) => return Ok(object),
-        Value::String(text) => match serde_json::from_str::<Value>(&text) {
-            Ok(Value::Object(object)) => return Ok(object),
+        Value::String(text) => match lossy_json::read(&text) {
+            Some(Value::Object(object)) => return Ok(object),
             _ => "a message is a JSON object; this is text",
         },
         Value::Array(mut list) => match (list.pop(), list.is_empty()) {
@@ -300,8 +321,8 @@ fn repair_params(message: &mut MessageObject, method: &str) -> Result<(), Params
             (Some(Value::Object(params)), true) => params,
             _ => return Err(ParamsError::not_an_object(method)),
         },
-        Some(Value::String(text)) => match serde_json::from_str(&text) {
-            Ok(Value::Object(params)) => params,
+        Some(Value::String(text)) => match lossy_json::read(&text) {
+            Some(Value::Object(params)) => params,
             _ => return Err(ParamsError::not_an_object(method)),
         },
         Some(_) => return Err(ParamsError::not_an_object(method)),

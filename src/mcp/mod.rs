@@ -26,6 +26,7 @@ mod auth_queue;
 mod convert;
 mod forward;
 mod guarded_body;
+mod long_messages;
 mod lossy_json;
 mod origin_guard;
 mod progress;

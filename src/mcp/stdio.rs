@@ -23,6 +23,7 @@ use tokio::sync::{Mutex, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use super::cancellation::{CANCELLED, RecentIds};
+use super::long_messages::HERE_BYTES_MAX;
 use super::message_intake::{self, AcceptedMessage, MessageIntake, MessageRepair, TakenCall};
 use super::server::{McpHandler, call_request};
 use super::service_trait::McpService;
@@ -44,9 +45,6 @@ const REPLIES_MAX: usize = 256;
 
 /// Time for which a client may still take the last answers.
 const LAST_WORDS: Duration = Duration::from_millis(500);
-
-/// The server has too much to do.
-const BUSY: i64 = -32000;
 
 /// Reason why serving a pair of streams ended early.
 #[derive(Debug, thiserror::Error)]
@@ -219,10 +217,10 @@ impl StdioReader {
         let mut line = Vec::new();
         loop {
             let on = match next_line(&mut input, &mut line).await {
-                ReadLine::Whole => self.take(&line),
+                ReadLine::Whole => self.take(&mut line).await,
                 ReadLine::TooLong => self.overlong(&line),
                 ReadLine::Last => {
-                    self.take(&line);
+                    self.take(&mut line).await;
                     false
                 }
                 ReadLine::End => false,
@@ -234,12 +232,26 @@ impl StdioReader {
     }
 
     /// Handles one line. Returns `false` when no client listens any more.
-    fn take(&mut self, line: &[u8]) -> bool {
-        match stray_stop::admit(line, self.repair, self.desk.as_ref(), None) {
+    async fn take(&mut self, line: &mut Vec<u8>) -> bool {
+        match self.admit(line).await {
             MessageIntake::Nothing => true,
             MessageIntake::Reply(reply) => self.reply(&reply),
             MessageIntake::Pass(passed) => self.pass(passed),
         }
+    }
+
+    /// Judges one line; a long one, whose bytes are taken, on another thread, so that nobody else's stop waits behind it.
+    async fn admit(&self, line: &mut Vec<u8>) -> MessageIntake {
+        if line.len() <= HERE_BYTES_MAX {
+            return stray_stop::admit(line, self.repair, self.desk.as_ref(), None);
+        }
+        let (line, repair) = (std::mem::take(line), self.repair);
+        let desk = Arc::clone(&self.desk);
+        let judging = tokio::task::spawn_blocking(move || {
+            stray_stop::admit(&line, repair, desk.as_ref(), None)
+        });
+        let broken = |_| MessageIntake::Reply(message_intake::broken());
+        judging.await.unwrap_or_else(broken)
     }
 
     /// Refuses a line that is too long, but does not lose a stop in what was kept of it.
@@ -343,7 +355,7 @@ fn too_busy(id: Value) -> Value {
     let why = format!(
         "{WAITING_MAX} messages wait already; read the answers, then send this again; a stop was heard nevertheless"
     );
-    message_intake::refusal(BUSY, Some(id), &why)
+    message_intake::refusal(message_intake::BUSY, Some(id), &why)
 }
 
 fn too_early(id: Option<Value>) -> Value {

@@ -7,6 +7,7 @@ use call::{VerifiedIdentity, called_names, called_names_in_unreadable};
 use serde_json::{Map, Value, json};
 
 use super::cancellation::{self, CANCELLED, is_cancellation};
+use super::lossy_json;
 use super::message_intake::{self, MessageIntake, MessageRepair, RepairedMessage};
 use super::service_trait::McpService;
 
@@ -57,7 +58,11 @@ pub(super) fn admit(
         };
     };
     match id {
-        Some(id) => message_intake::admit(&call(id, &name, message), repair),
+        Some(id) => match message_intake::admit(&call(id, &name, message), repair) {
+            // Its arguments are too many.
+            MessageIntake::Reply(_) => message_intake::admit(&call(id, &name, None), repair),
+            passed => passed,
+        },
         None if desk.stray_stop(&name, sender) => with_stop_notice(admitted),
         None => admitted,
     }
@@ -104,8 +109,8 @@ pub(super) fn add_stop_notice(mut refusal: Value) -> Value {
 /// Returns the tool names that a message to an operator's door may mean.
 #[must_use]
 pub fn tool_names(raw: &[u8]) -> Vec<String> {
-    match serde_json::from_slice(raw) {
-        Ok(message) => called_names(&message),
+    match lossy_json::parse(raw, usize::MAX) {
+        Ok(message) => called_names(&message.value),
         Err(_) => called_names_in_unreadable(raw),
     }
 }
@@ -118,8 +123,9 @@ fn with_stop_notice(admitted: MessageIntake) -> MessageIntake {
 }
 
 fn read(raw: &[u8], repair: MessageRepair) -> Option<Value> {
-    serde_json::from_slice(raw)
+    lossy_json::parse(raw, usize::MAX)
         .ok()
+        .map(|parsed| parsed.value)
         .or_else(|| match repair(raw) {
             RepairedMessage::Message(message) => Some(message),
             RepairedMessage::Hopeless(_) => None,
@@ -294,6 +300,20 @@ mod tests {
             let shown = String::from_utf8_lossy(&raw).into_owned();
             assert!(is_call || is_heard, "{shown}: {admitted:?}");
         }
+    }
+
+    #[test]
+    fn a_stop_is_heard_behind_more_values_than_are_read() {
+        let many = "{\"a\":{}},".repeat(lossy_json::VALUES_MAX);
+        let params = format!(r#""params":{{"arguments":{{"a":[{many}0]}},"name":"stop"}}"#);
+        let (_, admitted) = judged(&format!(r#"{{"method":"tools/call",{params},"id":7}}"#));
+        let MessageIntake::Pass(passed) = admitted else {
+            panic!("{admitted:?}")
+        };
+        assert_eq!(passed.tool(), Some("stop"));
+        let (strays, admitted) = judged(&format!(r#"{{{params},"method":"tools/call"}}"#));
+        assert!(matches!(admitted, MessageIntake::Reply(_)));
+        assert_eq!(strays, 1);
     }
 
     #[test]

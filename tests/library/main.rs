@@ -13,6 +13,7 @@ mod faults;
 mod ink_reader;
 mod invariants;
 mod mcp_hang_ups;
+mod mcp_long_messages;
 mod mcp_wire;
 mod parking;
 mod refused_picture;

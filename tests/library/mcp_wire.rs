@@ -23,8 +23,8 @@ use serde_json::{Value, json};
 use steadyhand::mcp::client::{self, ClientError};
 use steadyhand::mcp::http::{HttpConfig, HttpError, listen};
 use steadyhand::mcp::{
-    CallWatch, EntryPoint, ListChange, ProgressSender, ReceivedArguments, RepairedMessage,
-    ServiceCapabilities, stdio,
+    CallWatch, EntryPoint, ListChange, MessageRepair, ProgressSender, ReceivedArguments,
+    RepairedMessage, ServiceCapabilities, stdio,
 };
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf};
 use tokio_util::sync::CancellationToken;
@@ -59,6 +59,14 @@ impl Server {
     }
 
     pub(super) async fn configured(desk: Arc<Echo>, config: HttpConfig) -> Self {
+        Self::mending(desk, config, repair).await
+    }
+
+    pub(super) async fn mending(
+        desk: Arc<Echo>,
+        config: HttpConfig,
+        repair: MessageRepair,
+    ) -> Self {
         let listening = listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
         let at = listening.address();
         let stop = CancellationToken::new();
@@ -101,7 +109,7 @@ impl Server {
     }
 
     /// Status and body; of a stream, its last event, which is the answer.
-    async fn post(&self, headers: &[(&str, &str)], body: &str) -> (u16, String) {
+    pub(super) async fn post(&self, headers: &[(&str, &str)], body: &str) -> (u16, String) {
         let response = self.send(Method::POST, headers, body).await;
         let status = response.status().as_u16();
         let body = tokio::time::timeout(WAIT_MAX, response.into_body().collect())
@@ -118,8 +126,8 @@ impl Server {
 }
 
 /// The other end of a server on a pair of streams.
-struct Pipe {
-    desk: Arc<Echo>,
+pub(super) struct Pipe {
+    pub(super) desk: Arc<Echo>,
     lines: tokio::io::Lines<BufReader<ReadHalf<DuplexStream>>>,
     write: WriteHalf<DuplexStream>,
     ended: Arc<std::sync::Mutex<Option<Instant>>>,
@@ -151,7 +159,7 @@ impl Pipe {
         }
     }
 
-    async fn opened() -> Self {
+    pub(super) async fn opened() -> Self {
         let mut pipe = Self::start();
         pipe.say(INITIALIZE).await;
         pipe.hear().await;
@@ -159,7 +167,7 @@ impl Pipe {
         pipe
     }
 
-    async fn say(&mut self, line: &str) {
+    pub(super) async fn say(&mut self, line: &str) {
         self.write
             .write_all(line.replace('\n', " ").as_bytes())
             .await
@@ -167,7 +175,7 @@ impl Pipe {
         self.write.write_all(b"\n").await.unwrap();
     }
 
-    async fn hear(&mut self) -> String {
+    pub(super) async fn hear(&mut self) -> String {
         let line = tokio::time::timeout(WAIT_MAX, self.lines.next_line()).await;
         line.expect("silence").unwrap().expect("the end")
     }

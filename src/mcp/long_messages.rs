@@ -1,0 +1,157 @@
+//! Long messages over HTTP: read apart from the thread that hears everybody, so that no stop waits behind them, and bounded
+//! together, so that no number of them takes all memory.
+
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use call::VerifiedIdentity;
+use serde_json::Value;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::message_intake::{self, AcceptedMessage, MessageIntake, MessageRepair};
+use super::service_trait::McpService;
+use super::stray_stop;
+
+/// Longest message that is read where it was received; a stop is shorter.
+pub(super) const HERE_BYTES_MAX: usize = 4 * 1024;
+
+/// Bodies longer than this are received [`LONG_BODIES_MAX`] at a time, until they are read.
+pub(super) const SHORT_BODY_BYTES_MAX: usize = 64 * 1024;
+
+/// Long bodies that are received at one time.
+const LONG_BODIES_MAX: usize = 8;
+
+/// JSON values of all messages that were read apart and are not answered yet. So many bytes of their text count as one more.
+const VALUES_AT_WORK_MAX: usize = 100_000;
+const BYTES_PER_VALUE: usize = 256;
+
+/// Longest message beside the arguments of its call: the protocol library reads that on the thread that hears everybody.
+const REST_BYTES_MAX: usize = 64 * 1024;
+
+/// Share of what long messages may take, given back with it.
+pub(super) type MemoryShare = Option<OwnedSemaphorePermit>;
+
+/// Whoever judges a message: the repair of its form, and the desk that hears a stop in it.
+#[derive(Clone)]
+pub(super) struct MessageJudge {
+    pub(super) repair: MessageRepair,
+    pub(super) desk: Option<Arc<dyn McpService>>,
+    pub(super) sender: Option<VerifiedIdentity>,
+}
+
+impl MessageJudge {
+    fn judge(&self, raw: &[u8]) -> MessageIntake {
+        match &self.desk {
+            Some(desk) => stray_stop::admit(raw, self.repair, desk.as_ref(), self.sender.as_ref()),
+            None => message_intake::admit(raw, self.repair),
+        }
+    }
+
+    /// Judges a long message, and takes its share of `values`.
+    fn judge_long(&self, raw: &[u8], values: Arc<Semaphore>) -> (MessageIntake, MemoryShare) {
+        let mut admitted = self.judge(raw);
+        let MessageIntake::Pass(passed) = &mut admitted else {
+            return (admitted, None);
+        };
+        if bytes_beside_arguments(passed) > REST_BYTES_MAX {
+            let why = format!(
+                "a message may have at most {REST_BYTES_MAX} bytes beside the `arguments` of a `tools/call`"
+            );
+            let refused = self.refuse(&passed.message, message_intake::INVALID_REQUEST, &why);
+            return (refused, None);
+        }
+        let weight = values_in(&passed.message) + raw.len() / BYTES_PER_VALUE;
+        match values.try_acquire_many_owned(u32::try_from(weight).unwrap_or(u32::MAX)) {
+            Ok(share) => (admitted, Some(share)),
+            Err(_) => {
+                let why = "as many long messages as may be are being answered; send this again when one of them is";
+                (
+                    self.refuse(&passed.message, message_intake::BUSY, why),
+                    None,
+                )
+            }
+        }
+    }
+
+    /// Refuses a message, but does not lose a stop.
+    fn refuse(&self, message: &Value, code: i64, why: &str) -> MessageIntake {
+        let refusal = message_intake::refusal(code, message.get("id").cloned(), why);
+        let sender = self.sender.as_ref();
+        let hears =
+            |desk: &Arc<dyn McpService>| stray_stop::preempt(message, desk.as_ref(), sender);
+        MessageIntake::Reply(match self.desk.as_ref().is_some_and(hears) {
+            true => stray_stop::add_stop_notice(refusal),
+            false => refusal,
+        })
+    }
+}
+
+/// The long messages of a server.
+#[derive(Debug)]
+pub(super) struct LongMessages {
+    /// One is read at a time: the others wait for their turn, and nobody else does.
+    turn: Arc<Semaphore>,
+    bodies: Arc<Semaphore>,
+    values: Arc<Semaphore>,
+}
+
+impl Default for LongMessages {
+    fn default() -> Self {
+        Self {
+            turn: Arc::new(Semaphore::new(1)),
+            bodies: Arc::new(Semaphore::new(LONG_BODIES_MAX)),
+            values: Arc::new(Semaphore::new(VALUES_AT_WORK_MAX)),
+        }
+    }
+}
+
+impl LongMessages {
+    /// Waits until one more long body may be received.
+    pub(super) async fn receive(&self) -> MemoryShare {
+        Arc::clone(&self.bodies).acquire_owned().await.ok()
+    }
+
+    /// Judges a message, of which `received` is the share; a long one on another thread. What is returned with it is its share
+    /// until it is answered.
+    pub(super) async fn admit(
+        &self,
+        raw: Bytes,
+        received: MemoryShare,
+        judge: MessageJudge,
+    ) -> (MessageIntake, MemoryShare) {
+        if raw.len() <= HERE_BYTES_MAX {
+            return (judge.judge(&raw), None);
+        }
+        let turn = Arc::clone(&self.turn).acquire_owned().await;
+        let values = Arc::clone(&self.values);
+        let judging = tokio::task::spawn_blocking(move || {
+            let judged = judge.judge_long(&raw, values);
+            // The text is gone before the next is read.
+            drop(raw);
+            drop((received, turn));
+            judged
+        });
+        let broken = |_| (MessageIntake::Reply(message_intake::broken()), None);
+        judging.await.unwrap_or_else(broken)
+    }
+}
+
+fn bytes_beside_arguments(passed: &mut AcceptedMessage) -> usize {
+    const ARGUMENTS: &str = "/params/arguments";
+    let is_call = passed.tool().is_some();
+    let arguments = passed.message.pointer_mut(ARGUMENTS);
+    let taken = arguments.filter(|_| is_call).map(Value::take);
+    let bytes = passed.message.to_string().len();
+    if let (Some(taken), Some(place)) = (taken, passed.message.pointer_mut(ARGUMENTS)) {
+        *place = taken;
+    }
+    bytes
+}
+
+fn values_in(value: &Value) -> usize {
+    1 + match value {
+        Value::Array(all) => all.iter().map(values_in).sum(),
+        Value::Object(all) => all.values().map(values_in).sum(),
+        _ => 0,
+    }
+}
