@@ -790,7 +790,7 @@ fn the_page_names_every_source_and_a_test_for_each() {
 }
 
 /// Words that the page's rows must have between them.
-const SOURCES: [&str; 35] = [
+const SOURCES: [&str; 39] = [
     "Stop on the operator's page",
     "Emergency stop on the operator's page",
     "the `stop` tool",
@@ -812,6 +812,10 @@ const SOURCES: [&str; 35] = [
     "`steadyhand estop`",
     "the live view",
     "whoever jogs",
+    "whoever asked for `selftest`",
+    "Ctrl-C in `steadyhand selftest`",
+    "Ctrl-C in `steadyhand first-line`",
+    "`steadyhand first-line` is killed",
     "Ctrl-C in `steadyhand jog`",
     "space bar",
     "loss of the bus",
