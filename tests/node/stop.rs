@@ -790,7 +790,7 @@ fn the_page_names_every_source_and_a_test_for_each() {
 }
 
 /// Words that the page's rows must have between them.
-const SOURCES: [&str; 39] = [
+const SOURCES: [&str; 40] = [
     "Stop on the operator's page",
     "Emergency stop on the operator's page",
     "the `stop` tool",
@@ -800,6 +800,7 @@ const SOURCES: [&str; 39] = [
     "a line on the control socket",
     "cancelled",
     "hangs up",
+    "the end of a session",
     "the end of standard input",
     "SIGINT",
     "a second SIGINT",

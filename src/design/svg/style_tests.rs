@@ -57,8 +57,13 @@ fn geometry_and_transforms_of_styles_are_drawn() {
     }
 }
 
+fn refused(body: &str, message: &str) {
+    let error = read(body).unwrap_err().to_string();
+    assert!(error.starts_with(message), "{body}: {error}");
+}
+
 #[test]
-fn styles_that_cannot_be_drawn_are_refused_by_name() {
+fn colours_that_are_none_are_refused_by_name() {
     for (body, message) in [
         (
             r#"<path id="p" style="stroke:oklch(50% .2 30)" d="M0 0h5"/>"#,
@@ -84,6 +89,14 @@ fn styles_that_cannot_be_drawn_are_refused_by_name() {
             r#"<g color="oklab(1 0 0)"><path stroke="currentColor" d="M0 0h5"/></g>"#,
             "g on line 3: found color = ",
         ),
+    ] {
+        refused(body, message);
+    }
+}
+
+#[test]
+fn styles_that_move_and_shape_are_refused_by_name() {
+    for (body, message) in [
         (
             r#"<style>path{transform:rotate(1turn)}</style><path d="M0 0h5"/>"#,
             "path on line 3: found `turn)` in its transform",
@@ -133,8 +146,7 @@ fn styles_that_cannot_be_drawn_are_refused_by_name() {
             "path on line 3: the mask `linear-gradient",
         ),
     ] {
-        let error = read(body).unwrap_err().to_string();
-        assert!(error.starts_with(message), "{body}: {error}");
+        refused(body, message);
     }
 }
 
