@@ -1,6 +1,7 @@
 //! Tasks of the asynchronous runtime.
 
 use std::pin::Pin;
+use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
@@ -19,4 +20,9 @@ pub fn spawn_on<T: Send + 'static>(
 ) -> JoinHandle<T> {
     let boxed: Pin<Box<dyn Future<Output = T> + Send>> = Box::pin(future);
     runtime.spawn(boxed)
+}
+
+/// Waits for a time that may be a millisecond off: of the runtime's timer, and no node's clock.
+pub async fn pause(time: Duration) {
+    let _ = tokio::time::timeout(time, std::future::pending::<()>()).await;
 }

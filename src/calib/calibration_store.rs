@@ -57,7 +57,7 @@ pub enum CalibrationStoreError {
     Busy {
         /// The lock's file.
         path: PathBuf,
-        /// Who keeps it, as far as that is known.
+        /// The command that holds it, as far as its file tells.
         holder: String,
     },
     /// There is no such record.
@@ -87,7 +87,7 @@ impl CalibrationStore {
         }
     }
 
-    /// Waits a while for other commands and keeps them out. Nobody is asked anything while this is held.
+    /// Waits a while for other commands and keeps them out. No question may be open while this is held.
     ///
     /// # Errors
     /// When the folder cannot be made or locked, or another command holds it all the while.

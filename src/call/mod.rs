@@ -184,8 +184,8 @@ impl ToolCaller {
     }
 }
 
-/// Returns the [`McpCaller::key`] of calls within a session. It is shown to others, and whoever knows a session's id can call
-/// in its name: a hash stands for it.
+/// Returns the [`McpCaller::key`] of calls within a session. Other callers see it, and a client that knows a
+/// session's id can call in its name: so a hash stands for the id.
 #[must_use]
 pub fn session_key(session: &str) -> String {
     let hash = blake3::hash(session.as_bytes()).to_hex();

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use base::file_access;
 
+use super::scenes::CANVAS;
 use super::{ExitStatus, NodeOptions, terminal_output};
 use base::clock::NodeClock;
 use base::wording::millimetres;
@@ -188,8 +189,7 @@ fn with_scenes(
         let what = format!("scene {name}");
         match library.scene(&name, None) {
             Ok(scene) if scene.canvas.is_some() => {
-                let words = "a canvas: what is drawn on it comes with a call";
-                findings.note(&what, Ok(words.to_owned()));
+                findings.note(&what, Ok(CANVAS.to_owned()));
             }
             Ok(scene) if models.contains(&scene.arm.file.name.as_str()) => {
                 let planned = plan::draw(&scene, &scene.rest_rad, &SilentObserver)

@@ -10,7 +10,8 @@ use serde_json::{Map, Value, json};
 use super::design_files::{NamedDesign, designs, file_name, stem};
 use super::drawing_words::size_words;
 use super::placement_args::PlacementArgs;
-use super::{ExitStatus, NodeOptions, scenes, terminal_output};
+use super::scenes::{self, CANVAS};
+use super::{ExitStatus, NodeOptions, terminal_output};
 use base::wording::{count, millimetres, seconds};
 use node::open;
 use plan::{PlanError, PlanReport, SilentObserver};
@@ -222,19 +223,22 @@ impl DesignReport {
 
     /// Says of a canvas without a design that there is nothing to plan yet.
     fn canvas(&mut self, scene: &Scene) {
+        self.identity(scene);
+        let words = format!("{CANVAS}; --design FILE or --text WORDS plans one");
+        self.set("message", words.clone());
+        self.lines.push(words);
+    }
+
+    /// Adds the scene and its arm.
+    fn identity(&mut self, scene: &Scene) {
         self.set("scene", scene.title());
         self.set("arm", scene.arm.file.name.clone());
         self.set("revision", scene.revision.to_string());
-        let words = "a canvas: what is drawn on it comes with a call; --design FILE or --text WORDS plans one";
-        self.set("message", words);
-        self.lines.push(words.to_owned());
     }
 
     /// Adds the scene, its arm and its size.
     fn scene(&mut self, scene: &Scene) {
-        self.set("scene", scene.title());
-        self.set("arm", scene.arm.file.name.clone());
-        self.set("revision", scene.revision.to_string());
+        self.identity(scene);
         let (size_mm, from) = (scene.page.long_mm, scene.page.from);
         self.set("size_mm", rounded(size_mm));
         self.set("size_from", json!(from));

@@ -12,6 +12,9 @@ use super::{ExitStatus, NodeOptions, terminal_output};
 use node::open;
 use scene::{Scene, SceneError, SceneFile, SceneLibrary};
 
+/// Says of a scene without a design of its own what it is.
+pub(super) const CANVAS: &str = "a canvas: what is drawn on it comes with a call";
+
 #[derive(Debug, Subcommand)]
 pub(super) enum SceneCommand {
     /// Names of scenes and overlays, and what they are

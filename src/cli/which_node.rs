@@ -52,7 +52,7 @@ pub(super) async fn verb(
     operator_client::verb(&required(options, at).await?, verb).await
 }
 
-/// As [`verb`], for one whose answer comes at the end of a motion: whoever goes away before stops the arm.
+/// As [`verb`], for one whose answer comes at the end of a motion: a client that goes away before stops the arm.
 pub(super) async fn moving_verb(
     options: &NodeOptions,
     at: &AtArgs,

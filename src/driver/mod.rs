@@ -55,7 +55,7 @@ pub struct TorqueOffReport {
     pub failed: Vec<(ServoName, DriverError)>,
 }
 
-/// What a driver does over a link, compiled in this crate and not again wherever it is awaited.
+/// Work of a driver over a link. It is boxed, so that it is compiled in this crate alone.
 pub type DriverFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, DriverError>> + Send + 'a>>;
 
 /// A driver for one arm.

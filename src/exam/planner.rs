@@ -328,7 +328,7 @@ impl ExaminedPlanner<'_> {
                 AskAttempt::Again(_) => {}
             }
             retries += 1;
-            let _ = tokio::time::timeout(wait, std::future::pending::<()>()).await;
+            base::task::pause(wait).await;
             wait = (2 * wait).min(BACK_OFF_MAX);
         }
     }

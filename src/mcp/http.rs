@@ -819,8 +819,8 @@ impl Drop for CountedRequest {
     }
 }
 
-/// One POST until its answer has been read or its reader has gone. A call that is not answered then has nobody who waits for
-/// it; one that is answered heeds no sign any more.
+/// One POST until its answer has been read or its reader has gone. A call that is not answered then has no reader
+/// any more; one that is answered heeds no sign.
 struct WatchedPost {
     _hung_up: DropGuard,
     _counted: CountedRequest,

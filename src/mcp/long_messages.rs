@@ -12,8 +12,8 @@ use super::message_intake::{self, AcceptedMessage, MessageIntake, MessageRepair}
 use super::service_trait::McpService;
 use super::stray_stop;
 
-/// Longest message that is read where it was received; a stop is shorter.
-pub(super) const HERE_BYTES_MAX: usize = 4 * 1024;
+/// Longest text that is read on the thread that hears everybody; a stop is shorter.
+pub const HERE_BYTES_MAX: usize = 4 * 1024;
 
 /// Bodies longer than this are received [`LONG_BODIES_MAX`] at a time, until they are read.
 pub(super) const SHORT_BODY_BYTES_MAX: usize = 64 * 1024;
@@ -31,7 +31,7 @@ const REST_BYTES_MAX: usize = 64 * 1024;
 /// Share of what long messages may take, given back with it.
 pub(super) type MemoryShare = Option<OwnedSemaphorePermit>;
 
-/// Whoever judges a message: the repair of its form, and the desk that hears a stop in it.
+/// Judge of a message: the repair of its form, and the service that hears a stop in it.
 #[derive(Clone)]
 pub(super) struct MessageJudge {
     pub(super) repair: MessageRepair,
@@ -89,7 +89,7 @@ impl MessageJudge {
 /// The long messages of a server.
 #[derive(Debug)]
 pub(super) struct LongMessages {
-    /// One is read at a time: the others wait for their turn, and nobody else does.
+    /// One is read at a time: the others wait for their turn; short messages do not.
     turn: Arc<Semaphore>,
     bodies: Arc<Semaphore>,
     values: Arc<Semaphore>,

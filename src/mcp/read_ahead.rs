@@ -1,4 +1,4 @@
-//! A connection that is read on while nobody wants its bytes, so that its end is noticed behind what a client has sent ahead.
+//! A connection that is read ahead of its reader, so that its end is noticed behind bytes that the client has sent early.
 
 use std::io;
 use std::pin::Pin;
@@ -7,7 +7,7 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// Most bytes that are read ahead of whoever wants them.
+/// Most bytes that are read ahead of the reader.
 const AHEAD_BYTES_MAX: usize = 64 * 1024;
 
 /// Bytes that are read at a time.
@@ -27,7 +27,7 @@ struct ReadAhead<S> {
     stream: S,
     /// Bytes that were read and not wanted yet.
     ahead: Vec<u8>,
-    /// How the other side ended, until that is read.
+    /// End of the other side, or its error, until the reader has it.
     end: Option<io::Result<()>>,
     /// Times that bytes were taken.
     reads: u64,
@@ -38,7 +38,7 @@ struct ReadAhead<S> {
 pub(super) enum ReadBlock {
     /// The other side has closed the connection, or lost it.
     Ended,
-    /// So much waits that nobody can tell whether the other side is there.
+    /// So many bytes wait that the end of the other side cannot be seen behind them.
     Full,
 }
 
@@ -83,7 +83,7 @@ impl<S: AsyncRead + Unpin> ReadAhead<S> {
                 }
                 ended => self.end = Some(ended),
             }
-            // Whoever waits for these bytes was told that there were none.
+            // The reader, if it waits, was told that there were none.
             context.waker().wake_by_ref();
         }
     }

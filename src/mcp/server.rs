@@ -57,7 +57,7 @@ const TYPED: [&str; 8] = [
 /// connection and the library then lets the handler run on.
 #[derive(Debug, Clone)]
 pub(super) struct OpenRequest {
-    /// Set when nobody waits for the answer any more: the connection is gone, or the session.
+    /// Set when the answer has no reader any more: the connection is gone, or the session.
     pub(super) hung_up: CancellationToken,
     /// Tells the session how long the request is worked on.
     pub(super) work: TaskTrackerToken,

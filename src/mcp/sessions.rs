@@ -64,7 +64,7 @@ struct McpSession {
     owner: OnceLock<SessionOwner>,
     /// Calls whose answers are still to come.
     open: AtomicUsize,
-    /// Set when the session ends: with it, whoever waits for its calls has gone.
+    /// Set when the session ends, and with it the client that waits for its calls.
     ended: CancellationToken,
     /// Its requests, for as long as they are worked on.
     work: TaskTracker,
@@ -207,7 +207,7 @@ impl McpSessions {
             return left(&session.id);
         }
         let told = async move {
-            // It belongs to nobody then, whatever hangs.
+            // The lease is given back then, though a call hangs.
             let _ = tokio::time::timeout(STAND_MAX, session.work.wait()).await;
             left(&session.id);
         };

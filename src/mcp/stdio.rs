@@ -124,57 +124,50 @@ fn serve_streams(
     streams: StdioStreams,
     stop: CancellationToken,
 ) -> BoxFuture<'static, Result<(), StdioError>> {
-    run_streams(desk, via, repair, streams, stop).boxed()
-}
-
-async fn run_streams(
-    desk: Arc<dyn McpService>,
-    via: EntryPoint,
-    repair: MessageRepair,
-    streams: StdioStreams,
-    stop: CancellationToken,
-) -> Result<(), StdioError> {
-    let StdioStreams {
-        input,
-        output,
-        ended,
-    } = streams;
-    let gone = CancellationToken::new();
-    let output = Arc::new(Mutex::new(output));
-    let (forward, inbound) = mpsc::channel(WAITING_MAX);
-    let (replies, answers) = mpsc::channel(REPLIES_MAX);
-    let writing = tokio::spawn(write_replies(answers, output.clone()).boxed());
-    let waiting_bytes = Arc::new(AtomicUsize::new(0));
-    let has_wide_ids = Arc::new(AtomicBool::new(false));
-    let reader = StdioReader {
-        repair,
-        desk: Arc::clone(&desk),
-        replies,
-        forward,
-        waiting_bytes: Arc::clone(&waiting_bytes),
-        has_wide_ids: Arc::clone(&has_wide_ids),
-        recent: RecentIds::default(),
-        opened: false,
+    let served = async move {
+        let StdioStreams {
+            input,
+            output,
+            ended,
+        } = streams;
+        let gone = CancellationToken::new();
+        let output = Arc::new(Mutex::new(output));
+        let (forward, inbound) = mpsc::channel(WAITING_MAX);
+        let (replies, answers) = mpsc::channel(REPLIES_MAX);
+        let writing = tokio::spawn(write_replies(answers, output.clone()).boxed());
+        let waiting_bytes = Arc::new(AtomicUsize::new(0));
+        let has_wide_ids = Arc::new(AtomicBool::new(false));
+        let reader = StdioReader {
+            repair,
+            desk: Arc::clone(&desk),
+            replies,
+            forward,
+            waiting_bytes: Arc::clone(&waiting_bytes),
+            has_wide_ids: Arc::clone(&has_wide_ids),
+            recent: RecentIds::default(),
+            opened: false,
+        };
+        let end = gone.clone();
+        let reading = async move {
+            reader.run(input).await;
+            ended();
+            end.cancel();
+        };
+        let reading = tokio::spawn(reading.boxed());
+        let handler = McpHandler::new(desk, via).ending_with(gone);
+        let lines = StdioTransport {
+            inbound,
+            waiting_bytes,
+            has_wide_ids,
+            output,
+        };
+        let served = run(handler, lines, stop).await;
+        reading.abort();
+        // What the reader answered last is still written, to a client that still reads.
+        let _ = tokio::time::timeout(LAST_WORDS, writing).await;
+        served
     };
-    let end = gone.clone();
-    let reading = async move {
-        reader.run(input).await;
-        ended();
-        end.cancel();
-    };
-    let reading = tokio::spawn(reading.boxed());
-    let handler = McpHandler::new(desk, via).ending_with(gone);
-    let lines = StdioTransport {
-        inbound,
-        waiting_bytes,
-        has_wide_ids,
-        output,
-    };
-    let served = run(handler, lines, stop).await;
-    reading.abort();
-    // What the reader answered last is still written, to a client that still reads.
-    let _ = tokio::time::timeout(LAST_WORDS, writing).await;
-    served
+    served.boxed()
 }
 
 async fn run(
@@ -240,7 +233,7 @@ impl StdioReader {
         }
     }
 
-    /// Judges one line; a long one, whose bytes are taken, on another thread, so that nobody else's stop waits behind it.
+    /// Judges one line; a long one, whose bytes are taken, on another thread, so that no other client's stop waits behind it.
     async fn admit(&self, line: &mut Vec<u8>) -> MessageIntake {
         if line.len() <= HERE_BYTES_MAX {
             return stray_stop::admit(line, self.repair, self.desk.as_ref(), None);

@@ -19,7 +19,7 @@ use tools::{AttachedArm, Node, stop_line};
 /// Longest wait for an immediate hold.
 const HELD: Duration = Duration::from_secs(3);
 
-/// What became of one arm.
+/// Outcome of a verb for one arm.
 type ArmLine = Result<String, Refusal>;
 
 impl VerbReply {

@@ -1,11 +1,11 @@
-//! Watches the client of a verb that moves: an arm that moves for nobody is stopped.
+//! Watches the client of a verb that moves: an arm whose client has gone is stopped.
 
 use std::sync::Arc;
 
 use super::operator_verb::OperatorVerb;
 use tools::{AttachedArm, Node};
 
-/// Stops the arms of a verb whose client goes away before its answer, because then nobody watches them.
+/// Stops the arms of a verb whose client goes away before its answer, because then no client watches them.
 pub(super) struct ClientWatch(Option<(Arc<Node>, &'static str)>);
 
 impl ClientWatch {

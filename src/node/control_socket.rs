@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
@@ -17,8 +17,9 @@ use super::client_watch::ClientWatch;
 use super::open::users_temporary;
 use super::operator_verb::{OperatorVerb, VERB_BYTES_MAX, VerbReply};
 use super::verb_dispatch::run_for_operator;
-use base::disk;
+use base::lock::MutexExt;
 use base::wording::duration;
+use base::{disk, task};
 use call::refusal;
 use caller::CODE_VALID;
 use tools::Node;
@@ -128,13 +129,13 @@ pub async fn serve(door: &ControlListener, node: &Arc<Node>) -> ! {
             Err(error) => {
                 tracing::warn!(%error, "a connection to the control socket could not be taken");
                 silent.close_longest();
-                pause(EXHAUSTED_PAUSE).await;
+                task::pause(EXHAUSTED_PAUSE).await;
                 continue;
             }
         };
         let (node, at_work) = (Arc::clone(node), Arc::clone(&at_work));
         let evicted = silent.enter();
-        base::task::spawn(async move {
+        task::spawn(async move {
             if let Err(error) = one(stream, node, evicted, at_work).await {
                 tracing::warn!("control socket: {error:#}");
             }
@@ -154,10 +155,6 @@ const AT_WORK_MAX: usize = 64;
 /// Pause after the system had no descriptor left for a connection.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(50);
 
-async fn pause(time: Duration) {
-    let _ = tokio::time::timeout(time, std::future::pending::<()>()).await;
-}
-
 /// The connections that have sent no request yet, the longest silent one first. Each waits at the other end of its channel, whose
 /// loss closes it.
 #[derive(Default)]
@@ -166,8 +163,7 @@ struct SilentConnections(Mutex<VecDeque<oneshot::Sender<()>>>);
 impl SilentConnections {
     fn enter(&self) -> oneshot::Receiver<()> {
         let (place, evicted) = oneshot::channel();
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.retain(|place| !place.is_closed());
+        let mut all = self.waiting();
         if all.len() >= SILENT_MAX {
             all.pop_front();
         }
@@ -176,9 +172,14 @@ impl SilentConnections {
     }
 
     fn close_longest(&self) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        self.waiting().pop_front();
+    }
+
+    /// Returns those that still wait.
+    fn waiting(&self) -> MutexGuard<'_, VecDeque<oneshot::Sender<()>>> {
+        let mut all = self.0.locked();
         all.retain(|place| !place.is_closed());
-        all.pop_front();
+        all
     }
 }
 

@@ -145,7 +145,7 @@ pub(crate) fn run_verb(
     Box::pin(async move {
         let verb = OperatorVerb::read_apart(&node, body).await;
         let watch = ClientWatch::of(&node, verb.as_ref().ok());
-        // Whoever hangs up undoes nothing else: what was begun is done and noted.
+        // A client that hangs up undoes nothing else: the verb is carried out and noted.
         let done = base::task::spawn(async move {
             let told = match verb {
                 Ok(verb) => verb_dispatch::run_for_operator(&node, &caller, verb).await,

@@ -49,7 +49,7 @@ async fn watch_loop(
 ) {
     loop {
         // As long as a timer's time; nothing hangs on its grain.
-        let _ = tokio::time::timeout(LOOK, std::future::pending::<()>()).await;
+        base::task::pause(LOOK).await;
         let Some(node) = node.upgrade() else {
             return;
         };

@@ -83,7 +83,7 @@ async fn look(node: Weak<Node>, send: mpsc::Sender<SentNotice>) {
         known = Some(seen);
         drop(node);
         // As long as a timer's time; nothing hangs on its grain.
-        let _ = tokio::time::timeout(LOOK, std::future::pending::<()>()).await;
+        base::task::pause(LOOK).await;
     }
 }
 

@@ -13,9 +13,6 @@ use tools::{DrawingAssent, DrawingOrder, Node};
 /// Longest verb: it may carry a drawing of 8 MiB, as JSON.
 pub(crate) const VERB_BYTES_MAX: usize = 18 * 1024 * 1024;
 
-/// Longest verb that is read on the thread that hears everybody.
-const HERE_BYTES_MAX: usize = 4 * 1024;
-
 /// Request of an operator. The client of one that is answered at the end of a motion must stay connected: if it leaves before,
 /// the arm stops.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -219,7 +216,7 @@ impl OperatorVerb {
     /// Reads a verb; a long text on another thread, one such text at a time, so that no stop waits behind it.
     pub(super) async fn read_apart(node: &Arc<Node>, text: Vec<u8>) -> Result<Self, Refusal> {
         static TURN: Semaphore = Semaphore::const_new(1);
-        if text.len() <= HERE_BYTES_MAX {
+        if text.len() <= mcp::HERE_BYTES_MAX {
             return Self::read(node, &text);
         }
         let turn = TURN.acquire().await;

@@ -72,8 +72,7 @@ pub fn status(node: &Arc<Node>) {
                 notify(&format!("STATUS={words}"));
                 told = words;
             }
-            let wait = std::future::pending::<()>();
-            let _ = tokio::time::timeout(STATUS_EVERY, wait).await;
+            base::task::pause(STATUS_EVERY).await;
         }
     });
 }

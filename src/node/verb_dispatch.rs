@@ -54,11 +54,10 @@ pub async fn run_for_operator(node: &Arc<Node>, caller: &str, verb: OperatorVerb
 
 /// Boxed, so that it is compiled here once and not wherever it is awaited.
 fn acting(node: Arc<Node>, verb: OperatorVerb) -> BoxFuture<'static, VerbReply> {
-    act(node, verb).boxed()
+    async move { act(&node, verb).await }.boxed()
 }
 
-async fn act(node: Arc<Node>, verb: OperatorVerb) -> VerbReply {
-    let node = &node;
+async fn act(node: &Arc<Node>, verb: OperatorVerb) -> VerbReply {
     let moves = verb.moves();
     // An arm whose torque goes drops, which is a motion too.
     let drops = matches!(verb, OperatorVerb::TorqueOff) && node.file.read_only;

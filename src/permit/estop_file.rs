@@ -1,5 +1,5 @@
 //! An emergency stop as a file: while it is there, nothing moves, whichever process runs. One that was cleared leaves another
-//! file in its place until the arm was reset: where its pen stands, nobody else remembers.
+//! file in its place until the arm was reset: no other record says where its pen stands.
 //!
 //! That a file exists is the whole message. So one that is empty, torn or unreadable latches as
 //! well, and nothing that is written into it can weaken it.

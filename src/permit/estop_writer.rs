@@ -147,7 +147,7 @@ fn follow_latch(
     disk: &Mutex<EstopFile>,
     tell: &watch::Sender<EstopProgress>,
 ) {
-    let mut done = 0;
+    let (mut done, mut may_owe) = (0, true);
     while let Some(permits) = node.upgrade() {
         let disk = disk.locked();
         let (latch, emergencies) = {
@@ -155,13 +155,14 @@ fn follow_latch(
             (state.latch.clone(), state.emergencies)
         };
         drop(permits);
-        let owed = disk.owed_reset();
-        if latch.is_none()
-            && owed.exists()
-            && let Err(error) = owed.remove()
-        {
-            // It is asked for once more after the next start.
-            tracing::error!("{}", owed.failed(&error));
+        may_owe |= latch.is_some() || emergencies > done;
+        if latch.is_none() && may_owe {
+            let owed = disk.owed_reset();
+            may_owe = owed.exists();
+            if may_owe && let Err(error) = owed.remove() {
+                // It is asked for once more after the next start.
+                tracing::error!("{}", owed.failed(&error));
+            }
         }
         if emergencies > done {
             let failed = match latch {

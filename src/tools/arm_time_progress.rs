@@ -94,7 +94,7 @@ impl JobCard {
             pauses,
             ..
         } = self;
-        // Of a job whose motions nobody counts, such as a self-test, no share is known.
+        // The share of a job without a count, such as a self-test, is not known.
         let is_counted = *of > 0;
         if let Some(awaited) = waits_for {
             let done = is_counted.then(|| format!("; {done} of {of} done"));

@@ -418,7 +418,7 @@ where
     start_boxed(node, seat, call, Box::new(move |job| work(job).boxed()))
 }
 
-/// What a job does, compiled apart from how it is begun and ended.
+/// Work of a job, compiled apart from the code that begins and ends it.
 type JobWork = Box<dyn FnOnce(JobContext) -> BoxFuture<'static, Result<Reply, JobError>> + Send>;
 
 fn start_boxed(

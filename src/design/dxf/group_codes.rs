@@ -113,7 +113,7 @@ pub(super) struct DxfSection<'t> {
 /// Reads the sections of a file. The header's variables are entities of the kind `9`, such as `$INSUNITS`.
 ///
 /// # Errors
-/// What is no group, more entities than allowed, and a file without its end.
+/// A line that is no group, more entities than allowed, or a file without its end.
 pub(super) fn sections(
     text: &str,
     elements_max: usize,

@@ -7,7 +7,7 @@ use super::curves::Point;
 use super::group_codes::DxfEntity;
 use super::plot_entities::{BlockPlace, DxfPlotter};
 
-/// How far letters such as `g` reach below the line, in heights of a capital.
+/// Depth of letters such as `g` below the line, in heights of a capital.
 const DESCENT: f64 = 4.5 / 14.0;
 /// Text that leans more is drawn as if it leaned so.
 const OBLIQUE_MAX_DEG: f64 = 85.0;
@@ -57,7 +57,7 @@ impl<'t> DxfPlotter<'_, 't> {
     }
 }
 
-/// How a text's letters are stretched, lean, are mirrored and turned about the point that places them.
+/// Stretch, lean, mirroring and turn of a text's letters about the point that places them.
 struct TextShape {
     height: f64,
     width: f64,

@@ -71,7 +71,7 @@ const CALLS_MAX: usize = 16;
 /// Functions whose value is put in their place.
 const CALLS: [&str; 2] = ["var(", "light-dark("];
 
-/// What a declaration that applies costs in elements looked at, and what one with functions costs.
+/// Cost of a declaration that applies, in elements looked at; and of one with functions.
 const DECLARATION_STEPS: usize = 4;
 const CALLS_STEPS: usize = 64;
 
@@ -168,7 +168,7 @@ impl StyleCascade {
         })
     }
 
-    /// What has to stand otherwise at an element.
+    /// Returns the edits of the text by which an element gets its styles.
     fn edits(&mut self, text: &str, node: Node<'_, '_>) -> Result<Vec<SvgEdit>, DesignError> {
         let said = self.declarations(node)?;
         let own = self.own_properties(node, &said)?;

@@ -193,7 +193,7 @@ pub(super) fn unread(rule: &str, found: &str) -> DesignError {
     )
 }
 
-/// What an element must be for a rule to apply to it.
+/// Condition on an element for a rule to apply to it.
 pub(super) struct CssSelector {
     /// From the element outwards, each with what leads from it to the next.
     parts: Vec<(CompoundSelector, Combinator)>,

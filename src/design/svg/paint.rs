@@ -38,7 +38,7 @@ pub(super) struct SvgPainter<'p> {
     /// From the page inwards: only what lies in each of them is drawn.
     clips: Vec<Vec<FilledArea>>,
     work: WorkBudget,
-    /// How far apart the places are to which what encloses the path may be shifted.
+    /// Distance between neighbouring places to which the transforms around the path can shift it.
     grid_mm: f64,
 }
 
@@ -419,7 +419,7 @@ impl PageTransform {
         }
     }
 
-    /// How far apart the places are that the path's points may have.
+    /// Distance between neighbouring places that a point of the path can have.
     fn grid_mm(&self, path: &Path) -> f64 {
         let t = self.transform;
         let bounds = path.data().bounds();

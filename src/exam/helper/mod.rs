@@ -245,7 +245,7 @@ impl HelperService {
         for retries in 0..limits.retries {
             match self.once(helper, given, tools, limits).await {
                 Err(ExamError::Store { .. } | ExamError::Busy(_)) => {
-                    let _ = tokio::time::timeout(wait, std::future::pending::<()>()).await;
+                    base::task::pause(wait).await;
                     wait *= 2;
                 }
                 other => return other.map(|helped| helped.with("retries", retries)),

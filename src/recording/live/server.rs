@@ -57,8 +57,7 @@ impl LiveServer {
                 // Mostly too many open files: others leave.
                 Err(error) => {
                     tracing::warn!("a listener of the live view cannot be accepted: {error}");
-                    let nothing = std::future::pending::<()>();
-                    let _ = tokio::time::timeout(RETRY, nothing).await;
+                    base::task::pause(RETRY).await;
                 }
             }
         }
