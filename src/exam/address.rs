@@ -4,7 +4,7 @@ use super::ExamError;
 
 /// Kind of address, which decides where its key belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AddressKind {
+pub(crate) enum AddressKind {
     /// An OpenAI-compatible endpoint. Paths are added to its address, so it has no query at all.
     Endpoint,
     /// An MCP server.
@@ -40,7 +40,7 @@ impl AddressKind {
     ///
     /// # Errors
     /// Where the key stands, and where it belongs; or the form of an address.
-    pub fn check(self, address: &str) -> Result<(), ExamError> {
+    pub(crate) fn check(self, address: &str) -> Result<(), ExamError> {
         let found = match self {
             Self::Endpoint | Self::Server => in_address(address).or_else(|| {
                 let is_asked = self == Self::Endpoint && address.contains(['?', '#']);
@@ -91,8 +91,7 @@ impl AddressKind {
 }
 
 /// Returns whether an address belongs to this machine.
-#[must_use]
-pub fn is_local(address: &str) -> bool {
+pub(crate) fn is_local(address: &str) -> bool {
     let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     let is_host = |host: &str| {

@@ -2,7 +2,7 @@
 
 /// Reason that an answer of a model never came.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum AnswerError {
+pub(crate) enum AnswerError {
     /// The endpoint could not be asked: the message, without the key.
     #[error("{0}")]
     Unreachable(String),
@@ -36,7 +36,7 @@ pub enum AnswerError {
 
 /// Reason that what a model says of a case is not used.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum UnusableReply {
+pub(crate) enum UnusableReply {
     /// It did not answer.
     #[error(transparent)]
     NoAnswer(#[from] AnswerError),

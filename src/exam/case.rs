@@ -3,7 +3,10 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::word::Word;
 use super::{ExamError, ExamToolbox};
+use args::ToolEffect;
+use clap::ValueEnum;
 
 /// Most lines of one file; more is not a file of cases.
 pub(super) const LINES_MAX: usize = 100_000;
@@ -75,7 +78,18 @@ pub struct CaseTurn {
 
 /// Ability that a case tests.
 #[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    ValueEnum,
+    Serialize,
+    Deserialize,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum CaseClass {
@@ -116,57 +130,16 @@ pub enum CaseClass {
 }
 
 impl CaseClass {
-    /// Every class.
-    pub const ALL: [Self; 16] = [
-        Self::Direct,
-        Self::Paraphrase,
-        Self::Parameters,
-        Self::Scenes,
-        Self::Units,
-        Self::Steps,
-        Self::Chat,
-        Self::Impossible,
-        Self::Negation,
-        Self::Hypothetical,
-        Self::Stop,
-        Self::Injection,
-        Self::Recovery,
-        Self::Stale,
-        Self::UnknownScene,
-        Self::Other,
-    ];
-
-    /// Its word.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Direct => "direct",
-            Self::Paraphrase => "paraphrase",
-            Self::Parameters => "parameters",
-            Self::Scenes => "scenes",
-            Self::Units => "units",
-            Self::Steps => "steps",
-            Self::Chat => "chat",
-            Self::Impossible => "impossible",
-            Self::Negation => "negation",
-            Self::Hypothetical => "hypothetical",
-            Self::Stop => "stop",
-            Self::Injection => "injection",
-            Self::Recovery => "recovery",
-            Self::Stale => "stale",
-            Self::UnknownScene => "unknown_scene",
-            Self::Other => "other",
-        }
-    }
-
     /// Returns the class of this word.
     ///
     /// # Errors
     /// No class has it.
-    pub fn named(word: &str) -> Result<Self, ExamError> {
-        let found = Self::ALL.into_iter().find(|class| class.word() == word);
+    pub(crate) fn named(word: &str) -> Result<Self, ExamError> {
+        let all = Self::value_variants();
+        let found = all.iter().find(|class| class.word() == word).copied();
         found.ok_or_else(|| {
-            let words = Self::ALL.map(Self::word).join(", ");
+            let words: Vec<String> = all.iter().map(Word::word).collect();
+            let words = words.join(", ");
             ExamError::Request(format!("{word:?} is no class; the classes are {words}"))
         })
     }
@@ -185,19 +158,8 @@ pub enum CaseHazard {
 }
 
 impl CaseHazard {
-    /// Its word.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Motion => "motion",
-            Self::Stop => "stop",
-        }
-    }
-
     /// Returns whether motion is wrong.
-    #[must_use]
-    pub fn forbids_motion(self) -> bool {
+    pub(crate) fn forbids_motion(self) -> bool {
         self != Self::None
     }
 }
@@ -239,7 +201,7 @@ impl ExamCase {
     }
 
     /// Every server that it names.
-    pub fn named_servers(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn named_servers(&self) -> impl Iterator<Item = &str> {
         let all = self.expected_server.iter().chain(&self.servers);
         all.map(String::as_str)
     }
@@ -252,8 +214,7 @@ impl ExamCase {
 
     /// Returns the case with its right tool under the name that these tools show, regardless of the form in which the case
     /// gives it. A server's tool may have to be shown under a different name than its own.
-    #[must_use]
-    pub fn resolved_for(mut self, tools: &ExamToolbox) -> Self {
+    pub(crate) fn resolved_for(mut self, tools: &ExamToolbox) -> Self {
         let of = |server: &String, name: &String| tools.of_server(server, name);
         let card = self
             .expected_server
@@ -272,22 +233,20 @@ impl ExamCase {
     }
 
     /// Returns whether the servers that the case names are among the examined ones. A case that names none is for all.
-    #[must_use]
-    pub fn is_for(&self, servers: &[String]) -> bool {
+    pub(crate) fn is_for(&self, servers: &[String]) -> bool {
         let is_there = |name: &String| servers.contains(name);
         self.expected_server.as_ref().is_none_or(is_there)
             && (self.servers.is_empty() || self.servers.iter().any(is_there))
     }
 
     /// Every tool that is right, the expected one first.
-    pub fn right_tools(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn right_tools(&self) -> impl Iterator<Item = &str> {
         let others = self.acceptable_tools.iter();
         self.expected_tool.iter().chain(others).map(String::as_str)
     }
 
     /// Returns the right call in words, or that none is right.
-    #[must_use]
-    pub fn expected(&self) -> String {
+    pub(crate) fn expected(&self) -> String {
         let tools: Vec<&str> = self.right_tools().collect();
         match (tools.is_empty(), self.expected_params.is_empty()) {
             (true, _) => "no tool".to_owned(),
@@ -300,21 +259,19 @@ impl ExamCase {
     }
 
     /// Returns the hazard, derived from the tools if the case does not state it.
-    #[must_use]
-    pub fn hazard(&self, tools: &ExamToolbox) -> CaseHazard {
+    pub(crate) fn hazard(&self, tools: &ExamToolbox) -> CaseHazard {
         self.hazard.unwrap_or_else(|| self.implied_hazard(tools))
     }
 
     fn implied_hazard(&self, tools: &ExamToolbox) -> CaseHazard {
-        use super::ExamToolEffect;
         let does = |name: &str| tools.find(name).map(|card| card.does);
-        if self.expected_tool.as_deref().and_then(does) == Some(ExamToolEffect::Stops) {
+        if self.expected_tool.as_deref().and_then(does) == Some(ToolEffect::Stops) {
             return CaseHazard::Stop;
         }
         let is_rehearsal = tools.is_rehearsal(&self.expected_params);
         let moves = self
             .right_tools()
-            .any(|name| does(name) == Some(ExamToolEffect::Moves));
+            .any(|name| does(name) == Some(ToolEffect::Moves));
         if moves && !is_rehearsal {
             CaseHazard::None
         } else {

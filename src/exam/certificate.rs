@@ -10,40 +10,39 @@ const ID_DIGITS: usize = 16;
 /// Certificate that a planner has earned.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct PlannerCertificate {
+pub(crate) struct PlannerCertificate {
     /// The run in the record.
-    pub run: i64,
+    pub(crate) run: i64,
     /// Level that was reached.
-    pub level: Level,
+    pub(crate) level: Level,
     /// The model that was asked, where and how.
-    pub settings: PlannerSettings,
+    pub(crate) settings: PlannerSettings,
     /// Of the words before every question.
-    pub prompt_hash: String,
+    pub(crate) prompt_hash: String,
     /// Of the list of tools, as it was shown.
-    pub tools_hash: String,
+    pub(crate) tools_hash: String,
     /// Of the cases that the node asks.
-    pub cases_hash: String,
+    pub(crate) cases_hash: String,
     /// The program's version.
-    pub version: String,
+    pub(crate) version: String,
     /// Milliseconds since 1970.
-    pub issued_ms: u64,
+    pub(crate) issued_ms: u64,
 }
 
 /// Conditions under which a node now asks a planner.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ExamConditions {
+pub(crate) struct ExamConditions {
     /// Of the words before every question.
-    pub prompt_hash: String,
+    pub(crate) prompt_hash: String,
     /// Of the list of tools.
-    pub tools_hash: String,
+    pub(crate) tools_hash: String,
     /// Of the cases: those that ship and fit, and the operator's own.
-    pub cases_hash: String,
+    pub(crate) cases_hash: String,
 }
 
 impl PlannerCertificate {
     /// For a run at a node that shows and asks this.
-    #[must_use]
-    pub fn of(
+    pub(crate) fn of(
         run: i64,
         now: &ExamConditions,
         settings: &PlannerSettings,
@@ -68,34 +67,29 @@ impl PlannerCertificate {
     }
 
     /// Returns the text that is signed.
-    #[must_use]
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }
 
     /// The certificate that was signed.
-    #[must_use]
-    pub fn read(text: &str) -> Option<Self> {
+    pub(crate) fn read(text: &str) -> Option<Self> {
         serde_json::from_str(text).ok()
     }
 
     /// Its name.
-    #[must_use]
-    pub fn id(&self) -> String {
+    pub(crate) fn id(&self) -> String {
         Self::id_of(&self.text())
     }
 
     /// The name of the certificate of this text: it follows from what is signed.
-    #[must_use]
-    pub fn id_of(text: &str) -> String {
+    pub(crate) fn id_of(text: &str) -> String {
         let digits = blake3::hash(text.as_bytes()).to_hex();
         digits.chars().take(ID_DIGITS).collect()
     }
 
     /// Returns the objections to the certificate at a node with these conditions that wants that level; empty if it is
     /// valid. `model_file` is the hash of the file that is now at the model's path, if anything can be read there.
-    #[must_use]
-    pub fn objections(
+    pub(crate) fn objections(
         &self,
         now: &ExamConditions,
         model_file: Option<&str>,

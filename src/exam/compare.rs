@@ -12,29 +12,29 @@ const CHANCE_MAX: f64 = 0.05;
 
 /// Changes from one run to another, over the cases that both have.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct RunComparison {
+pub(crate) struct RunComparison {
     /// The runs' numbers.
-    pub runs: (i64, i64),
+    pub(crate) runs: (i64, i64),
     /// Cases that both have.
-    pub common: usize,
+    pub(crate) common: usize,
     /// Right about the tool in every sample, before.
-    pub before: HitRate,
+    pub(crate) before: HitRate,
     /// And after.
-    pub after: HitRate,
+    pub(crate) after: HitRate,
     /// Cases that were wrong and are right.
-    pub better: Vec<String>,
+    pub(crate) better: Vec<String>,
     /// Cases that were right and are wrong.
-    pub worse: Vec<String>,
+    pub(crate) worse: Vec<String>,
     /// Probability that chance alone changes as many (McNemar's exact test).
-    pub chance: f64,
+    pub(crate) chance: f64,
     /// True if that probability is too low for chance.
-    pub is_change: bool,
+    pub(crate) is_change: bool,
     /// Cases with motion, or a barred tool, where that was wrong: before and after.
-    pub unsafe_cases: (HitRate, HitRate),
+    pub(crate) unsafe_cases: (HitRate, HitRate),
     /// Cases in which a stop was due and a sample lost it: before and after.
-    pub lost_stops: (HitRate, HitRate),
+    pub(crate) lost_stops: (HitRate, HitRate),
     /// Differences in prompt, tools, version or settings.
-    pub differs: Vec<String>,
+    pub(crate) differs: Vec<String>,
 }
 
 impl RunComparison {
@@ -42,7 +42,7 @@ impl RunComparison {
     ///
     /// # Errors
     /// One of them does not exist, or they have no case in common.
-    pub fn of(record: &ExamRecord, first: i64, second: i64) -> Result<Self, ExamError> {
+    pub(crate) fn of(record: &ExamRecord, first: i64, second: i64) -> Result<Self, ExamError> {
         let (a, b) = (record.run(Some(first))?, record.run(Some(second))?);
         let (before, after) = (
             cases(&record.outcomes(first)?),

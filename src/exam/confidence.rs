@@ -43,15 +43,6 @@ impl ConfidenceClass {
             _ => "unsure and wrong",
         }
     }
-
-    pub(super) const fn word(self) -> &'static str {
-        match self {
-            Self::Robust => "robust",
-            Self::NeedsClarity => "needs_clarity",
-            Self::Misleading => "misleading",
-            Self::Uncertain => "uncertain",
-        }
-    }
 }
 
 /// Says of each outcome how sure the planner was, where that can be known: by its tokens, otherwise by the other samples

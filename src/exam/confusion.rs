@@ -9,26 +9,26 @@ use super::{ExamError, ExamRecord, RunRow};
 
 /// One row of the matrix.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct ConfusionRow {
+pub(crate) struct ConfusionRow {
     /// The right tool.
-    pub right: String,
+    pub(crate) right: String,
     /// Number of calls of each column's tool.
-    pub called: Vec<u64>,
+    pub(crate) called: Vec<u64>,
     /// Number of answers.
-    pub n: u64,
+    pub(crate) n: u64,
 }
 
 /// The matrix of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct ConfusionMatrix {
+pub(crate) struct ConfusionMatrix {
     /// The run's number.
-    pub run: i64,
+    pub(crate) run: i64,
     /// All its answers.
-    pub n: u64,
+    pub(crate) n: u64,
     /// Called tools.
-    pub columns: Vec<String>,
+    pub(crate) columns: Vec<String>,
     /// Rows, one for each right tool.
-    pub rows: Vec<ConfusionRow>,
+    pub(crate) rows: Vec<ConfusionRow>,
 }
 
 impl ConfusionMatrix {

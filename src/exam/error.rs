@@ -55,7 +55,7 @@ pub enum ExamError {
         /// Value that was given.
         value: String,
         /// Possible values.
-        range: &'static str,
+        range: String,
     },
     /// An address holds a key.
     #[error(

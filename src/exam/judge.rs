@@ -11,6 +11,7 @@ use super::answer_advice::recommendations;
 use super::{CaseHazard, ExamCase, ExamToolCard, ExamToolbox, PlannerAnswer};
 use args::{
     self, ArgumentReading, ArgumentRefusal, ArgumentShape, ReaderPolicy, ReceivedArguments,
+    ToolEffect,
 };
 use base::wording::cut;
 
@@ -41,32 +42,8 @@ pub enum AnswerClassification {
 }
 
 impl AnswerClassification {
-    /// Every one.
-    pub const ALL: [Self; 6] = [
-        Self::TruePositive,
-        Self::FalsePositive,
-        Self::TrueNegative,
-        Self::Missed,
-        Self::WrongTool,
-        Self::Unanswered,
-    ];
-
-    /// Its word.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::TruePositive => "TP",
-            Self::FalsePositive => "FP",
-            Self::TrueNegative => "TN",
-            Self::Missed => "FN_missed",
-            Self::WrongTool => "FN_wrong_tool",
-            Self::Unanswered => "unanswered",
-        }
-    }
-
     /// Returns whether the tool, or the lack of one, was right.
-    #[must_use]
-    pub fn is_right(self) -> bool {
+    pub(crate) fn is_right(self) -> bool {
         matches!(self, Self::TruePositive | Self::TrueNegative)
     }
 }
@@ -123,8 +100,7 @@ impl JudgedAnswer {
     }
 
     /// Returns the judgement of an answer that never came: it is neither right nor wrong.
-    #[must_use]
-    pub fn failed(case: &ExamCase, tools: &ExamToolbox, why: &str) -> Self {
+    pub(crate) fn failed(case: &ExamCase, tools: &ExamToolbox, why: &str) -> Self {
         let mut judged = Self::of(AnswerClassification::Unanswered);
         judged.reasons.push(format!("there was no answer: {why}"));
         judged.recommendations = recommendations(case, &judged, tools);
@@ -170,7 +146,7 @@ pub(super) fn chosen<'a>(
 ) -> Option<&'a PlannerCall> {
     let is_stop = |call: &&PlannerCall| {
         let does = tools.find(&call.name).map(|card| card.does);
-        case.hazard(tools) == CaseHazard::Stop && does == Some(super::ExamToolEffect::Stops)
+        case.hazard(tools) == CaseHazard::Stop && does == Some(ToolEffect::Stops)
     };
     let stop = answer.calls.iter().find(is_stop);
     stop.or_else(|| answer.calls.first())
@@ -468,7 +444,7 @@ fn take_hazards(
     let stops = tools
         .cards()
         .iter()
-        .filter(|card| card.does == super::ExamToolEffect::Stops);
+        .filter(|card| card.does == ToolEffect::Stops);
     let stopped = stops.into_iter().any(|card| called.contains(&card.name));
     if hazard == CaseHazard::Stop && !stopped {
         judged.lost_stop = true;

@@ -23,7 +23,7 @@ mod confidence;
 mod confusion;
 mod error;
 mod extract_calls;
-pub mod generate;
+mod generate;
 mod helper;
 mod judge;
 mod planner;
@@ -43,34 +43,34 @@ mod tool_similarity;
 mod toolbox;
 mod trouble;
 mod verdict;
+mod word;
 
-pub use address::{AddressKind, is_local};
+use address::{AddressKind, is_local};
 pub use answer::{PlannerAnswer, PlannerCall};
-pub use answer_error::{AnswerError, UnusableReply};
+use answer_error::{AnswerError, UnusableReply};
 pub use case::{CaseClass, CaseHazard, CaseTurn, ExamCase};
-pub use certificate::{ExamConditions, PlannerCertificate};
+use certificate::{ExamConditions, PlannerCertificate};
 pub use commands::{ExamArgs, NodeExams, run as run_command};
-pub use compare::RunComparison;
-pub use confusion::{ConfusionMatrix, ConfusionRow};
+use compare::RunComparison;
+use confusion::ConfusionMatrix;
 pub use error::ExamError;
-pub use helper::{ExamHelper, HelperLimits, HelperReply, HelperService, ModelClient};
+pub use helper::ExamHelper;
+use helper::{HelperLimits, HelperService, ModelClient};
 pub use judge::{AnswerClassification, JudgedAnswer, judge};
-pub use planner::{EndpointResponse, ExamProgress, ModelEndpoint};
-pub use record::{
-    ExamRecord, OwnCase, RecordedServer, RunRow, ServerChange, ServerStatus, ServerTransport,
+use planner::{EndpointResponse, ExamProgress, ModelEndpoint};
+use record::{
+    ExamRecord, RecordedServer, RunRow, ServerChange, ServerStatus, ServerTransport,
     StoredCertificate,
 };
-pub use replay::AnswerReplay;
-pub use report::{ExamReport, html, markdown};
-pub use run::{PlannerExam, cases_hash, prompt_hash, tools_hash};
-pub use score_explanation::{ScoreExplanation, ScoreReference, explain, score};
-pub use settings::PlannerSettings;
-pub use shipped::fitting;
-pub use summary::{SummaryKey, SummaryRow};
-pub use tally::{ExamTally, HitRate, SampledFigure};
-pub use tool_similarity::{
-    SimilarityOptions, SimilarityReport, THRESHOLD, ToolPair, ToolRecommendation,
-};
-pub use toolbox::{ExamToolCard, ExamToolEffect, ExamToolbox, ToolListing};
-pub use trouble::EndpointFailure;
-pub use verdict::{ExamVerdict, HazardBound, Level};
+use replay::AnswerReplay;
+use report::{ExamReport, html, markdown};
+use run::{PlannerExam, cases_hash, prompt_hash, tools_hash};
+use score_explanation::{explain, score};
+use settings::PlannerSettings;
+use shipped::fitting;
+use summary::{SummaryKey, SummaryRow};
+use tally::{ExamTally, HitRate};
+use tool_similarity::{SimilarityOptions, SimilarityReport, THRESHOLD, ToolPair};
+pub use toolbox::ExamToolbox;
+use toolbox::{ExamToolCard, ToolListing};
+use verdict::{ExamVerdict, Level};

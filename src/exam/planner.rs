@@ -9,7 +9,7 @@ use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
 use super::answer_error::AnswerError;
-use super::record::{ExamRecord, NewRun};
+use super::record::ExamRecord;
 use super::rounds::NextRound;
 use super::run::{CaseOutcome, PlannerExam};
 use super::trouble::{gone, too_many};
@@ -28,33 +28,33 @@ const TOLD_CHARS_MAX: usize = 300;
 
 /// Response of an endpoint.
 #[derive(Clone, Debug)]
-pub struct EndpointResponse {
+pub(crate) struct EndpointResponse {
     /// HTTP's status.
-    pub status: u16,
+    pub(crate) status: u16,
     /// The body, as text.
-    pub body: String,
+    pub(crate) body: String,
 }
 
 /// Connection to an endpoint. An implementation adds the key to requests, and removes it from everything that comes
 /// back.
-pub trait ModelEndpoint: Send + Sync {
+pub(crate) trait ModelEndpoint: Send + Sync {
     /// Sends a chat completion request.
     fn ask(&self, body: Value) -> BoxFuture<'_, Result<EndpointResponse, AnswerError>>;
 }
 
 /// Progress of an exam.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ExamProgress {
+pub(crate) struct ExamProgress {
     /// Answers so far, the failed ones too.
-    pub done: usize,
+    pub(crate) done: usize,
     /// Of how many.
-    pub of: usize,
+    pub(crate) of: usize,
     /// Right about the tool.
-    pub right: usize,
+    pub(crate) right: usize,
     /// Unsafe, or a lost stop.
-    pub hazards: usize,
+    pub(crate) hazards: usize,
     /// Answers that never came.
-    pub failed: usize,
+    pub(crate) failed: usize,
 }
 
 /// An endpoint with how it is asked.
@@ -87,7 +87,7 @@ impl PlannerExam {
     ///
     /// # Errors
     /// The endpoint cannot be examined at all, and why; or the record cannot be written.
-    pub async fn ask(
+    pub(crate) async fn ask(
         &self,
         endpoint: &dyn ModelEndpoint,
         settings: &PlannerSettings,
@@ -100,10 +100,7 @@ impl PlannerExam {
                 record.reopen(run)?;
                 run
             }
-            None => record.begin(&NewRun {
-                exam: self,
-                settings,
-            })?,
+            None => record.begin(self, settings)?,
         };
         let mut planner = ExaminedPlanner {
             endpoint,

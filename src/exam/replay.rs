@@ -22,7 +22,7 @@ struct ReplayLine {
 
 /// A file of recorded answers.
 #[derive(Clone, Debug, Default)]
-pub struct AnswerReplay {
+pub(crate) struct AnswerReplay {
     by_case: HashMap<String, Vec<RecordedAnswer>>,
     by_query: HashMap<String, Vec<RecordedAnswer>>,
     lines: usize,
@@ -40,7 +40,7 @@ impl AnswerReplay {
     ///
     /// # Errors
     /// The first line that is no answer, and why.
-    pub fn read_lines(text: &str) -> Result<Self, ExamError> {
+    pub(crate) fn read_lines(text: &str) -> Result<Self, ExamError> {
         let mut replay = Self::default();
         for (line, text) in numbered(text)? {
             let wrong = |why: String| ExamError::Line { line, why };

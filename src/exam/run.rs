@@ -3,8 +3,9 @@
 use serde_json::Value;
 
 use super::confidence::{self, ConfidenceClass};
-use super::record::{ExamRecord, NewRun, now_ms};
+use super::record::{ExamRecord, now_ms};
 use super::reworded_descriptions;
+use super::word::Word;
 use super::{
     AnswerReplay, CaseHazard, ExamCase, ExamError, ExamToolbox, ExamVerdict, HitRate, JudgedAnswer,
     Level, PlannerAnswer, PlannerSettings, judge, router,
@@ -90,17 +91,17 @@ fn raw(output: &Value) -> String {
 
 /// Cases, tools and prompt of an exam.
 #[derive(Clone, Debug)]
-pub struct PlannerExam {
+pub(crate) struct PlannerExam {
     /// The cases that fit these tools.
-    pub cases: Vec<ExamCase>,
+    pub(crate) cases: Vec<ExamCase>,
     /// The tools as the planner is shown them.
-    pub tools: ExamToolbox,
+    pub(crate) tools: ExamToolbox,
     /// The words that stand before every question.
-    pub preamble: String,
+    pub(crate) preamble: String,
     /// The level that is asked for.
-    pub asked: Option<Level>,
+    pub(crate) asked: Option<Level>,
     /// Further notes on the verdict.
-    pub notes: Vec<String>,
+    pub(crate) notes: Vec<String>,
 }
 
 impl PlannerExam {
@@ -110,20 +111,17 @@ impl PlannerExam {
     }
 
     /// The words and tools that a planner was examined with, as one number.
-    #[must_use]
-    pub fn prompt_hash(&self) -> String {
+    pub(crate) fn prompt_hash(&self) -> String {
         prompt_hash(&self.preamble)
     }
 
     /// The tool list as it is shown, as one number.
-    #[must_use]
-    pub fn tools_hash(&self) -> String {
+    pub(crate) fn tools_hash(&self) -> String {
         tools_hash(&self.tools)
     }
 
     /// Returns whether all of these cases are among its own: only then is a level worth a certificate.
-    #[must_use]
-    pub fn covers(&self, cases: &[ExamCase]) -> bool {
+    pub(crate) fn covers(&self, cases: &[ExamCase]) -> bool {
         let own: std::collections::HashSet<String> =
             self.cases.iter().map(ExamCase::line).collect();
         cases.iter().all(|case| own.contains(&case.line()))
@@ -142,7 +140,7 @@ impl PlannerExam {
     ///
     /// # Errors
     /// The first such case, with the nearest tool.
-    pub fn check(&self) -> Result<(), ExamError> {
+    pub(crate) fn check(&self) -> Result<(), ExamError> {
         self.cases
             .iter()
             .try_for_each(|case| self.tools.knows(case))
@@ -190,21 +188,20 @@ impl PlannerExam {
     ///
     /// # Errors
     /// The record cannot be written.
-    pub fn refuse(
+    pub(crate) fn refuse(
         &self,
         settings: &PlannerSettings,
         why: &str,
         record: &mut ExamRecord,
     ) -> Result<i64, ExamError> {
-        let exam = self;
-        record.refuse(&NewRun { exam, settings }, why)
+        record.refuse(self, settings, why)
     }
 
     /// Scores recorded answers.
     ///
     /// # Errors
     /// A case that cannot be used, or a record that cannot be written.
-    pub fn replay(
+    pub(crate) fn replay(
         &self,
         replay: &AnswerReplay,
         model: &str,
@@ -222,10 +219,7 @@ impl PlannerExam {
                 outcomes.push(outcome);
             }
         }
-        let run = record.begin(&NewRun {
-            exam: self,
-            settings: &settings,
-        })?;
+        let run = record.begin(self, &settings)?;
         let mut verdict = self.verdict(&mut outcomes)?;
         let (strays, lines) = (replay.strays(&self.cases), replay.lines());
         if strays > 0 {
@@ -240,14 +234,12 @@ impl PlannerExam {
 }
 
 /// The words before every question as one number.
-#[must_use]
-pub fn prompt_hash(preamble: &str) -> String {
+pub(crate) fn prompt_hash(preamble: &str) -> String {
     blake3::hash(preamble.as_bytes()).to_hex().to_string()
 }
 
 /// Cases, in their order, as one number.
-#[must_use]
-pub fn cases_hash(cases: &[ExamCase]) -> String {
+pub(crate) fn cases_hash(cases: &[ExamCase]) -> String {
     let mut hasher = blake3::Hasher::new();
     for case in cases {
         hasher.update(case.line().as_bytes());
@@ -257,8 +249,7 @@ pub fn cases_hash(cases: &[ExamCase]) -> String {
 }
 
 /// Returns a hash of a list of tools, which is the same for every node that shows it.
-#[must_use]
-pub fn tools_hash(tools: &ExamToolbox) -> String {
+pub(crate) fn tools_hash(tools: &ExamToolbox) -> String {
     let mut hasher = blake3::Hasher::new();
     for card in tools.cards() {
         hasher.update(card.function().to_string().as_bytes());

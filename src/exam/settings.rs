@@ -14,28 +14,28 @@ const TOKENS_MAX: u32 = 1024;
 
 /// Settings for asking a planner. They never change within a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct PlannerSettings {
+pub(crate) struct PlannerSettings {
     /// The endpoint's address, or `replay`.
-    pub provider: String,
+    pub(crate) provider: String,
     /// The model's name, as the endpoint knows it.
     pub model: String,
     /// Longest wait for an answer, 1 to 300 s.
-    pub time_limit_s: u32,
+    pub(crate) time_limit_s: u32,
     /// 0 to 2.
-    pub temperature: f64,
+    pub(crate) temperature: f64,
     /// Of the likeliest tokens so much of all probability may be drawn from, above 0 and up to 1; absent: it is not sent, and
     /// so the endpoint's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub top_p: Option<f64>,
+    pub(crate) top_p: Option<f64>,
     /// Most tokens of one answer, 1 to 32,768.
     #[serde(default = "tokens_max")]
-    pub max_tokens: u32,
+    pub(crate) max_tokens: u32,
     /// Further tries after an error, 0 to 10.
-    pub retries: u32,
+    pub(crate) retries: u32,
     /// The seed that is sent with each question; the number of the sample is added to it.
-    pub seed: u64,
+    pub(crate) seed: u64,
     /// Number of times each case is asked, 1 to 10.
-    pub samples: u32,
+    pub(crate) samples: u32,
     /// BLAKE3 hash of the model's file, if the machine that ran the exam had it.
     #[serde(default)]
     pub model_file: Option<String>,
@@ -44,11 +44,11 @@ pub struct PlannerSettings {
     pub model_path: Option<String>,
     /// Share of the answers that may fail to come before the run fails, 0 to 1.
     #[serde(default = "max_failed")]
-    pub max_failed: f64,
+    pub(crate) max_failed: f64,
     /// Maximum number of answers to ask for while the verdict is not certain, 1 to 100,000. Without it every case is
     /// asked and no further cases are generated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub budget: Option<u32>,
+    pub(crate) budget: Option<u32>,
 }
 
 /// Share of answers that may fail, as shipped.
@@ -62,10 +62,26 @@ const fn tokens_max() -> u32 {
     TOKENS_MAX
 }
 
+/// Refuses a value outside its range, which is told with its unit.
+fn within<T: PartialOrd + std::fmt::Display>(
+    name: &'static str,
+    value: T,
+    range: std::ops::RangeInclusive<T>,
+    unit: &str,
+) -> Result<(), ExamError> {
+    if range.contains(&value) {
+        return Ok(());
+    }
+    Err(ExamError::Setting {
+        name,
+        value: value.to_string(),
+        range: format!("{} to {}{unit}", range.start(), range.end()),
+    })
+}
+
 impl PlannerSettings {
     /// As shipped.
-    #[must_use]
-    pub fn new(provider: &str, model: &str) -> Self {
+    pub(crate) fn new(provider: &str, model: &str) -> Self {
         Self {
             provider: provider.to_owned(),
             model: model.to_owned(),
@@ -84,14 +100,12 @@ impl PlannerSettings {
     }
 
     /// Returns the settings for recorded answers. How those were asked is unknown, regardless of the other settings.
-    #[must_use]
-    pub fn of_replay(model: &str) -> Self {
+    pub(crate) fn of_replay(model: &str) -> Self {
         Self::new(REPLAY, model)
     }
 
     /// Returns whether these are the settings for recorded answers.
-    #[must_use]
-    pub fn is_replay(&self) -> bool {
+    pub(crate) fn is_replay(&self) -> bool {
         self.provider == REPLAY
     }
 
@@ -99,53 +113,35 @@ impl PlannerSettings {
     ///
     /// # Errors
     /// The first setting that is out of its range.
-    pub fn check(&self) -> Result<(), ExamError> {
+    pub(crate) fn check(&self) -> Result<(), ExamError> {
         if !self.is_replay() {
             AddressKind::Endpoint.check(&self.provider)?;
         }
-        let wrong = |name, value: String, range| Err(ExamError::Setting { name, value, range });
-        if !(1..=300).contains(&self.time_limit_s) {
-            return wrong(
-                "the time limit",
-                self.time_limit_s.to_string(),
-                "1 to 300 s",
-            );
-        }
-        if !(0.0..=2.0).contains(&self.temperature) {
-            return wrong("the temperature", self.temperature.to_string(), "0 to 2");
-        }
+        within("the time limit", self.time_limit_s, 1..=300, " s")?;
+        within("the temperature", self.temperature, 0.0..=2.0, "")?;
         if let Some(top_p) = self.top_p.filter(|one| !(*one > 0.0 && *one <= 1.0)) {
-            return wrong("top-p", top_p.to_string(), "more than 0 and up to 1");
+            return Err(ExamError::Setting {
+                name: "top-p",
+                value: top_p.to_string(),
+                range: "more than 0 and up to 1".to_owned(),
+            });
         }
-        if !(1..=32_768).contains(&self.max_tokens) {
-            return wrong(
-                "the number of tokens",
-                self.max_tokens.to_string(),
-                "1 to 32768",
-            );
-        }
-        if self.retries > 10 {
-            return wrong("the number of retries", self.retries.to_string(), "0 to 10");
-        }
-        if !(1..=10).contains(&self.samples) {
-            return wrong("the number of samples", self.samples.to_string(), "1 to 10");
-        }
-        if !(0.0..=1.0).contains(&self.max_failed) {
-            return wrong(
-                "the share of failed answers",
-                self.max_failed.to_string(),
-                "0 to 1",
-            );
-        }
-        if let Some(budget) = self.budget.filter(|one| !(1..=100_000).contains(one)) {
-            return wrong("the budget", budget.to_string(), "1 to 100000 answers");
-        }
+        within("the number of tokens", self.max_tokens, 1..=32_768, "")?;
+        within("the number of retries", self.retries, 0..=10, "")?;
+        within("the number of samples", self.samples, 1..=10, "")?;
+        within(
+            "the share of failed answers",
+            self.max_failed,
+            0.0..=1.0,
+            "",
+        )?;
+        let budget = self.budget.unwrap_or(1);
+        within("the budget", budget, 1..=100_000, " answers")?;
         Ok(())
     }
 
     /// Returns the known settings of the questions, as data.
-    #[must_use]
-    pub fn known_json(&self) -> Value {
+    pub(crate) fn known_json(&self) -> Value {
         if self.is_replay() {
             return json!({"provider": REPLAY, "model": self.model, "samples": self.samples});
         }
@@ -162,8 +158,7 @@ impl PlannerSettings {
     }
 
     /// The same in words.
-    #[must_use]
-    pub fn in_words(&self) -> String {
+    pub(crate) fn in_words(&self) -> String {
         if self.is_replay() {
             return format!(
                 "recorded answers, up to {} a case; how they were asked for is not known",

@@ -19,8 +19,7 @@ impl ExamCase {
 
     /// Returns whether the tools that a case names exist and its own right call would be carried out. A case that names a
     /// scene which this node does not have tests nothing.
-    #[must_use]
-    pub fn fits(&self, tools: &ExamToolbox) -> bool {
+    pub(crate) fn fits(&self, tools: &ExamToolbox) -> bool {
         let Some(expected) = &self.expected_tool else {
             return true;
         };
@@ -73,8 +72,7 @@ fn first(option: &Value) -> Value {
 }
 
 /// Those that fit, and how many do not.
-#[must_use]
-pub fn fitting(cases: Vec<ExamCase>, tools: &ExamToolbox) -> (Vec<ExamCase>, usize) {
+pub(crate) fn fitting(cases: Vec<ExamCase>, tools: &ExamToolbox) -> (Vec<ExamCase>, usize) {
     let all = cases.len();
     let fit: Vec<ExamCase> = cases.into_iter().filter(|case| case.fits(tools)).collect();
     let left_out = all - fit.len();

@@ -6,11 +6,12 @@ use serde::Serialize;
 
 use super::run::CaseOutcome;
 use super::tally::{MeanShare, NO_TOOL};
+use super::word::Word;
 use super::{AnswerClassification, ExamError, ExamRecord, ExamTally, HitRate, RunRow};
 
 /// Key by which answers are grouped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum SummaryKey {
+pub(crate) enum SummaryKey {
     /// The tool that was right; its precision is of its calls.
     #[value(help = None)]
     Tool,
@@ -27,25 +28,25 @@ pub enum SummaryKey {
 
 /// One row: each number with its n.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct SummaryRow {
+pub(crate) struct SummaryRow {
     /// The tool, class, model or day.
-    pub key: String,
+    pub(crate) key: String,
     /// Runs that it is from.
-    pub runs: usize,
+    pub(crate) runs: usize,
     /// Answers that it is from.
-    pub answers: usize,
+    pub(crate) answers: usize,
     /// Right tool, or rightly none.
-    pub accuracy: HitRate,
+    pub(crate) accuracy: HitRate,
     /// Of the calls that were made, the right ones.
-    pub precision: HitRate,
+    pub(crate) precision: HitRate,
     /// Of the calls that were due, the right ones.
-    pub recall: HitRate,
+    pub(crate) recall: HitRate,
     /// Share of the expected parameters that were sent, of right tools.
-    pub completeness: MeanShare,
+    pub(crate) completeness: MeanShare,
     /// Share of the expected parameters that were right, of right tools.
-    pub correctness: MeanShare,
+    pub(crate) correctness: MeanShare,
     /// Answers that asked for motion, or for a barred tool, where that was wrong.
-    pub unsafe_actions: HitRate,
+    pub(crate) unsafe_actions: HitRate,
 }
 
 /// Answers under one key, and the runs they are from.
@@ -60,7 +61,7 @@ impl SummaryRow {
     ///
     /// # Errors
     /// The record cannot be read.
-    pub fn all(
+    pub(crate) fn all(
         record: &ExamRecord,
         by: SummaryKey,
         wanted: impl Fn(&RunRow) -> bool,
@@ -118,7 +119,7 @@ fn key(by: SummaryKey, run: &RunRow, outcome: &CaseOutcome) -> String {
             .expected_tool
             .clone()
             .unwrap_or_else(|| NO_TOOL.to_owned()),
-        SummaryKey::Class => outcome.case.class.word().to_owned(),
+        SummaryKey::Class => outcome.case.class.word(),
         SummaryKey::Model => run.settings.model.clone(),
         // The day of `2026-11-21 14:05`.
         SummaryKey::Time => base::calendar::minute(run.began_ms)

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::run::CaseOutcome;
+use super::word::Word;
 use super::{AnswerClassification, CaseHazard};
 
 /// The quantile of the normal distribution for an interval of 95 %.
@@ -12,29 +13,27 @@ const Z: f64 = 1.959_964;
 
 /// Hits out of a number of trials.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct HitRate {
+pub(crate) struct HitRate {
     /// Number of hits.
-    pub hits: usize,
+    pub(crate) hits: usize,
     /// Of how many.
-    pub n: usize,
+    pub(crate) n: usize,
 }
 
 impl HitRate {
     /// Counts one more.
-    pub fn count(&mut self, is_hit: bool) {
+    pub(crate) fn count(&mut self, is_hit: bool) {
         self.n += 1;
         self.hits += usize::from(is_hit);
     }
 
     /// Returns the share of hits; `None` without trials.
-    #[must_use]
-    pub fn share(self) -> Option<f64> {
+    pub(crate) fn share(self) -> Option<f64> {
         (self.n > 0).then(|| self.hits as f64 / self.n as f64)
     }
 
     /// Wilson's interval of 95 %.
-    #[must_use]
-    pub fn interval(self) -> Option<(f64, f64)> {
+    pub(crate) fn interval(self) -> Option<(f64, f64)> {
         let (share, n) = (self.share()?, self.n as f64);
         let over = 1.0 + Z * Z / n;
         let middle = (share + Z * Z / (2.0 * n)) / over;
@@ -43,8 +42,7 @@ impl HitRate {
     }
 
     /// Returns whether the share is at least `least`; `false` without trials.
-    #[must_use]
-    pub fn reaches(self, least: f64) -> bool {
+    pub(crate) fn reaches(self, least: f64) -> bool {
         self.share().is_some_and(|share| share >= least)
     }
 }
@@ -60,11 +58,11 @@ impl std::fmt::Display for HitRate {
 
 /// A number and how many answers it is from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct SampledFigure {
+pub(crate) struct SampledFigure {
     /// The number.
-    pub value: f64,
+    pub(crate) value: f64,
     /// Of how many.
-    pub n: usize,
+    pub(crate) n: usize,
 }
 
 impl std::fmt::Display for SampledFigure {
@@ -75,20 +73,20 @@ impl std::fmt::Display for SampledFigure {
 
 /// A median of times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct MedianTime {
+pub(crate) struct MedianTime {
     /// In milliseconds.
-    pub ms: u64,
+    pub(crate) ms: u64,
     /// Of how many.
-    pub n: usize,
+    pub(crate) n: usize,
 }
 
 /// A mean of values from 0 to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct MeanShare {
+pub(crate) struct MeanShare {
     /// The mean; 0 of nothing.
-    pub mean: f64,
+    pub(crate) mean: f64,
     /// Of how many.
-    pub n: usize,
+    pub(crate) n: usize,
 }
 
 impl MeanShare {
@@ -110,70 +108,70 @@ impl std::fmt::Display for MeanShare {
 
 /// The answers to one group of cases.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct GroupTally {
+pub(crate) struct GroupTally {
     /// By classification.
-    pub classes: BTreeMap<&'static str, usize>,
+    pub(crate) classes: BTreeMap<String, usize>,
     /// Right tool, or right to call none.
-    pub right: HitRate,
+    pub(crate) right: HitRate,
     /// Right in everything.
-    pub exact: HitRate,
+    pub(crate) exact: HitRate,
     /// Answers that asked for motion, or for a barred tool, where that was wrong.
-    pub unsafe_actions: HitRate,
+    pub(crate) unsafe_actions: HitRate,
 }
 
 /// Everything that is counted of an exam.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct ExamTally {
+pub(crate) struct ExamTally {
     /// Different cases.
-    pub cases: usize,
+    pub(crate) cases: usize,
     /// Fewest answers that came to one case.
-    pub samples_least: usize,
+    pub(crate) samples_least: usize,
     /// Most answers that were asked for or recorded of one case.
-    pub samples_most: usize,
+    pub(crate) samples_most: usize,
     /// Answers to them that came; every *n* below is of these alone.
-    pub answers: usize,
+    pub(crate) answers: usize,
     /// Answers that never came.
-    pub failed: usize,
+    pub(crate) failed: usize,
     /// All answers.
-    pub all: GroupTally,
+    pub(crate) all: GroupTally,
     /// Of the calls that were made, the right ones.
-    pub precision: HitRate,
+    pub(crate) precision: HitRate,
     /// Of the calls that were due, the right ones.
-    pub recall: HitRate,
+    pub(crate) recall: HitRate,
     /// Harmonic mean of the two: a wrong tool counts twice, as a wrong call and as a missed one.
-    pub f1: SampledFigure,
+    pub(crate) f1: SampledFigure,
     /// The same where a wrong tool counts once, as a missed call.
-    pub f1_once: SampledFigure,
+    pub(crate) f1_once: SampledFigure,
     /// Of the answers that named a scene or an overlay where one was due, the right ones.
-    pub scene: HitRate,
+    pub(crate) scene: HitRate,
     /// Cases in which nothing may move, and of those the ones with an unsafe answer among their samples.
-    pub hazards: HitRate,
+    pub(crate) hazards: HitRate,
     /// Cases in which a stop was due, and of those the ones in which a sample lost it.
-    pub lost_stops: HitRate,
+    pub(crate) lost_stops: HitRate,
     /// All other cases, and of those the ones in which motion was asked for that was not meant, or a barred tool.
-    pub unsafe_elsewhere: HitRate,
+    pub(crate) unsafe_elsewhere: HitRate,
     /// Parameters, of right tools.
-    pub completeness: MeanShare,
+    pub(crate) completeness: MeanShare,
     /// Parameters, of right tools.
-    pub correctness: MeanShare,
+    pub(crate) correctness: MeanShare,
     /// Parameters, of right tools.
-    pub type_conformance: MeanShare,
+    pub(crate) type_conformance: MeanShare,
     /// Mean cost of the reader's repairs of an answer with a call.
-    pub repair_cost: MeanShare,
+    pub(crate) repair_cost: MeanShare,
     /// Answers with a parameter that no tool has.
-    pub hallucinated: HitRate,
+    pub(crate) hallucinated: HitRate,
     /// Answers with a parameter of another tool.
-    pub foreign: HitRate,
+    pub(crate) foreign: HitRate,
     /// By what the planner's sureness was worth.
-    pub confidence: BTreeMap<&'static str, usize>,
+    pub(crate) confidence: BTreeMap<String, usize>,
     /// Median time of an answer.
-    pub median_ms: Option<MedianTime>,
+    pub(crate) median_ms: Option<MedianTime>,
     /// By expected tool.
-    pub by_tool: BTreeMap<String, GroupTally>,
+    pub(crate) by_tool: BTreeMap<String, GroupTally>,
     /// By class.
-    pub by_class: BTreeMap<&'static str, GroupTally>,
+    pub(crate) by_class: BTreeMap<String, GroupTally>,
     /// Number of calls of each tool (inner) for each right tool (outer).
-    pub confusion: BTreeMap<String, BTreeMap<String, usize>>,
+    pub(crate) confusion: BTreeMap<String, BTreeMap<String, usize>>,
 }
 
 /// Hazards of one case over all its samples.
@@ -203,10 +201,9 @@ impl GroupTally {
     }
 
     /// Returns the number of answers with this classification.
-    #[must_use]
-    pub fn of(&self, classification: AnswerClassification) -> usize {
+    pub(crate) fn of(&self, classification: AnswerClassification) -> usize {
         self.classes
-            .get(classification.word())
+            .get(&classification.word())
             .copied()
             .unwrap_or(0)
     }
@@ -350,8 +347,7 @@ impl ExamTally {
     }
 
     /// Cases with an unsafe answer among their samples, of any kind.
-    #[must_use]
-    pub fn unsafe_cases(&self) -> usize {
+    pub(crate) fn unsafe_cases(&self) -> usize {
         self.hazards.hits + self.unsafe_elsewhere.hits
     }
 

@@ -14,7 +14,7 @@ use super::{ConfusionMatrix, ExamError, ExamRecord, ExamToolCard};
 const WEIGHTS: [f64; 3] = [0.5, 0.3, 0.2];
 
 /// Similarity from which a pair is too similar, regardless of its rank.
-pub const THRESHOLD: f64 = 0.85;
+pub(crate) const THRESHOLD: f64 = 0.85;
 
 /// Number of most similar pairs that are examined regardless of their similarity.
 const RANKS: usize = 3;
@@ -27,76 +27,76 @@ const NOTABLE: f64 = 0.5;
 
 /// Two tools beside each other.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct ToolPair {
+pub(crate) struct ToolPair {
     /// The first tool.
-    pub a: String,
+    pub(crate) a: String,
     /// The second tool.
-    pub b: String,
+    pub(crate) b: String,
     /// Of the purpose lines, 0 to 1.
-    pub meaning: f64,
+    pub(crate) meaning: f64,
     /// Of the parameters, where they were asked for.
-    pub parameters: Option<f64>,
+    pub(crate) parameters: Option<f64>,
     /// Of the descriptions as text.
-    pub wording: f64,
+    pub(crate) wording: f64,
     /// All together, by weight.
-    pub likeness: f64,
+    pub(crate) likeness: f64,
     /// From 1, the most alike pair first.
-    pub rank: usize,
+    pub(crate) rank: usize,
     /// At the threshold or beyond.
-    pub is_too_alike: bool,
+    pub(crate) is_too_alike: bool,
     /// Number of times one was called although the other was right, in the last run, and the number of answers.
-    pub confused: Option<(u64, u64)>,
+    pub(crate) confused: Option<(u64, u64)>,
     /// Recommended changes.
-    pub recommendations: Vec<ToolRecommendation>,
+    pub(crate) recommendations: Vec<ToolRecommendation>,
 }
 
 /// Change that would make two tools easier to tell apart.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct ToolRecommendation {
+pub(crate) struct ToolRecommendation {
     /// scope, examples, parameters, naming or terminology.
-    pub kind: &'static str,
+    pub(crate) kind: &'static str,
     /// Tool whose description should change.
-    pub tool: String,
+    pub(crate) tool: String,
     /// Recommended change.
-    pub text: String,
+    pub(crate) text: String,
     /// Reason.
-    pub rationale: String,
+    pub(crate) rationale: String,
     /// high where the last run confused them, otherwise medium or low.
-    pub priority: &'static str,
+    pub(crate) priority: &'static str,
     /// The description as it would be, where words alone help.
-    pub revised_description: Option<String>,
+    pub(crate) revised_description: Option<String>,
     /// The same as a JSON patch of the tool's entry; empty where a person must choose.
-    pub patch: Value,
+    pub(crate) patch: Value,
     /// The same as a fragment of the node file, for a built-in tool.
-    pub node_file: Option<String>,
+    pub(crate) node_file: Option<String>,
 }
 
 /// Tools beside each other.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct SimilarityReport {
+pub(crate) struct SimilarityReport {
     /// The way in which meaning was compared: `tf-idf` or `embeddings`.
-    pub method: &'static str,
+    pub(crate) method: &'static str,
     /// The time of the comparison, in milliseconds since 1970.
-    pub generated_at: i64,
+    pub(crate) generated_at: i64,
     /// In the order of the matrix.
-    pub tools: Vec<String>,
+    pub(crate) tools: Vec<String>,
     /// Likeness of each to each.
-    pub matrix: Vec<Vec<f64>>,
+    pub(crate) matrix: Vec<Vec<f64>>,
     /// The most alike first: those at the threshold, and the first few.
-    pub pairs: Vec<ToolPair>,
+    pub(crate) pairs: Vec<ToolPair>,
     /// Confusion matrix of the last run with a verdict in which two of these tools were shown.
-    pub confusion: Option<ConfusionMatrix>,
+    pub(crate) confusion: Option<ConfusionMatrix>,
 }
 
 /// Options for comparing tools.
 #[derive(Clone, Debug, PartialEq)]
-pub struct SimilarityOptions {
+pub(crate) struct SimilarityOptions {
     /// Count the parameters in.
-    pub with_parameters: bool,
+    pub(crate) with_parameters: bool,
     /// From here on a pair is too alike.
-    pub threshold: f64,
+    pub(crate) threshold: f64,
     /// Of each tool's purpose line what an embedding model made of it; without, words are compared.
-    pub vectors: Option<Vec<Vec<f64>>>,
+    pub(crate) vectors: Option<Vec<Vec<f64>>>,
 }
 
 impl SimilarityReport {
@@ -104,7 +104,7 @@ impl SimilarityReport {
     ///
     /// # Errors
     /// Fewer than two tools, or too many; or vectors that are not of these tools; or the record cannot be read.
-    pub fn of(
+    pub(crate) fn of(
         cards: &[ExamToolCard],
         how: &SimilarityOptions,
         record: &ExamRecord,

@@ -7,63 +7,41 @@ use super::{ExamCase, ExamError};
 use args::name::{NameResolution, normalise, resolve};
 use args::{
     self, ArgumentReading, ArgumentRefusal, ArgumentShape, ReaderPolicy, ReceivedArguments,
+    ToolEffect,
 };
-
-/// Effect of a tool on the world.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ExamToolEffect {
-    /// Ends motion.
-    Stops,
-    /// Looks.
-    Reads,
-    /// Moves.
-    Moves,
-}
-
-impl ExamToolEffect {
-    /// Its word.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Stops => "stops",
-            Self::Reads => "reads",
-            Self::Moves => "moves",
-        }
-    }
-}
 
 /// One tool.
 #[derive(Clone, Debug)]
-pub struct ExamToolCard {
+pub(crate) struct ExamToolCard {
     /// The name it is shown by.
-    pub name: String,
+    pub(crate) name: String,
     /// Server that has it; empty for the node's own.
-    pub server: String,
+    pub(crate) server: String,
     /// Its name at its server, which differs from `name` where two servers have tools of one name.
-    pub own_name: String,
+    pub(crate) own_name: String,
     /// Every name that it answers to, its own first.
-    pub names: Vec<String>,
+    pub(crate) names: Vec<String>,
     /// Those of them that are listed beside its own.
-    pub aliases: Vec<String>,
+    pub(crate) aliases: Vec<String>,
     /// For models.
-    pub description: String,
+    pub(crate) description: String,
     /// JSON Schema of its arguments.
-    pub input_schema: Value,
+    pub(crate) input_schema: Value,
     /// JSON Schema of its result, where it says one.
-    pub output_schema: Option<Value>,
+    pub(crate) output_schema: Option<Value>,
     /// Effect of the tool on the world.
-    pub does: ExamToolEffect,
+    pub(crate) does: ToolEffect,
     /// Shape of its arguments, for the reader.
-    pub shape: ArgumentShape,
+    pub(crate) shape: ArgumentShape,
     /// Strictness with which they are read.
-    pub policy: ReaderPolicy,
+    pub(crate) policy: ReaderPolicy,
     /// True if only a case names it and nothing describes it; its arguments are then taken as received.
-    pub is_only_named: bool,
+    pub(crate) is_only_named: bool,
 }
 
 /// Reason that a function's definition cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub enum FunctionError {
+pub(crate) enum FunctionError {
     /// It has no name.
     #[error("a function has no \"name\"")]
     NoName,
@@ -83,7 +61,7 @@ impl ExamToolCard {
     ///
     /// # Errors
     /// The reason why the definition cannot be used.
-    pub fn defined(function: &Value) -> Result<Self, FunctionError> {
+    pub(crate) fn defined(function: &Value) -> Result<Self, FunctionError> {
         let function = function.get("function").unwrap_or(function);
         let text = |key: &str| function.get(key).and_then(Value::as_str);
         let name = text("name").ok_or(FunctionError::NoName)?;
@@ -106,7 +84,7 @@ impl ExamToolCard {
             description: text("description").unwrap_or_default().to_owned(),
             input_schema: schema,
             output_schema: None,
-            does: ExamToolEffect::Reads,
+            does: ToolEffect::Reads,
             shape,
             policy: ReaderPolicy::of_foreign_schema(),
             is_only_named: false,
@@ -114,8 +92,7 @@ impl ExamToolCard {
     }
 
     /// A tool of which nothing is known but its name.
-    #[must_use]
-    pub fn named(name: &str) -> Self {
+    pub(crate) fn named(name: &str) -> Self {
         Self {
             name: name.to_owned(),
             server: String::new(),
@@ -125,7 +102,7 @@ impl ExamToolCard {
             description: String::new(),
             input_schema: json!({"type": "object", "properties": {}}),
             output_schema: None,
-            does: ExamToolEffect::Reads,
+            does: ToolEffect::Reads,
             shape: ArgumentShape {
                 open: true,
                 ..ArgumentShape::default()
@@ -136,8 +113,7 @@ impl ExamToolCard {
     }
 
     /// Returns its purpose: the first line of its description, without those that the catalogue adds for every tool.
-    #[must_use]
-    pub fn purpose(&self) -> &str {
+    pub(crate) fn purpose(&self) -> &str {
         let line = self.authored_lines().next().unwrap_or_default();
         line.split(" Minimal call:")
             .next()
@@ -152,8 +128,7 @@ impl ExamToolCard {
     }
 
     /// Returns the lines that its author has written, after the first.
-    #[must_use]
-    pub fn own_lines(&self) -> Vec<&str> {
+    pub(crate) fn own_lines(&self) -> Vec<&str> {
         let mut lines: Vec<&str> = self.authored_lines().skip(1).collect();
         // What a declared tool calls is said last, and follows from its declaration.
         lines.pop_if(|line| line.starts_with("Calls "));
@@ -161,16 +136,14 @@ impl ExamToolCard {
     }
 
     /// Returns the length of its description, in characters, if its author had written this text.
-    #[must_use]
-    pub fn chars_with(&self, text: &str) -> usize {
+    pub(crate) fn chars_with(&self, text: &str) -> usize {
         let own = self.authored_lines().map(|line| line.chars().count() + 1);
         let rest = self.description.chars().count().saturating_sub(own.sum());
         rest + text.chars().count() + 1
     }
 
     /// The tool as chat completions define it.
-    #[must_use]
-    pub fn function(&self) -> Value {
+    pub(crate) fn function(&self) -> Value {
         self.function_as(&self.name)
     }
 
@@ -184,7 +157,7 @@ impl ExamToolCard {
     ///
     /// # Errors
     /// The refusal that a caller would get.
-    pub fn read(
+    pub(crate) fn read(
         &self,
         arguments: &ReceivedArguments,
     ) -> Result<ArgumentReading, Box<ArgumentRefusal>> {
@@ -192,8 +165,7 @@ impl ExamToolCard {
     }
 
     /// The parameter of this name, form aside.
-    #[must_use]
-    pub fn parameter(&self, name: &str) -> Option<&str> {
+    pub(crate) fn parameter(&self, name: &str) -> Option<&str> {
         let params = self.shape.params.iter();
         let names: Vec<(&str, &str)> = params
             .flat_map(|param| {
@@ -209,8 +181,7 @@ impl ExamToolCard {
     }
 
     /// Returns whether the tool belongs to a different server or a question file, whose values are compared as text.
-    #[must_use]
-    pub fn is_foreign(&self) -> bool {
+    pub(crate) fn is_foreign(&self) -> bool {
         self.policy == ReaderPolicy::of_foreign_schema()
     }
 }
@@ -238,7 +209,7 @@ pub struct ExamToolbox {
 
 /// The names by which a planner is shown tools.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub enum ToolListing {
+pub(crate) enum ToolListing {
     /// Each by one name.
     #[default]
     #[value(help = "One name each")]
@@ -253,8 +224,7 @@ pub enum ToolListing {
 
 impl ExamToolbox {
     /// These tools.
-    #[must_use]
-    pub fn new(cards: Vec<ExamToolCard>) -> Self {
+    pub(crate) fn new(cards: Vec<ExamToolCard>) -> Self {
         Self {
             cards,
             listing: ToolListing::Plain,
@@ -262,21 +232,18 @@ impl ExamToolbox {
     }
 
     /// Returns the same tools, listed by these names.
-    #[must_use]
-    pub fn listed(self, listing: ToolListing) -> Self {
+    pub(crate) fn listed(self, listing: ToolListing) -> Self {
         Self { listing, ..self }
     }
 
     /// Returns whether each tool is listed by one name.
-    #[must_use]
-    pub fn is_plain(&self) -> bool {
+    pub(crate) fn is_plain(&self) -> bool {
         self.listing == ToolListing::Plain
     }
 
     /// Returns the tools as chat completions define them, by every name that is listed: first the tools, then the same under
     /// their aliases, as `tools/list` has them.
-    #[must_use]
-    pub fn functions(&self) -> Vec<Value> {
+    pub(crate) fn functions(&self) -> Vec<Value> {
         let has_own =
             |card: &&ExamToolCard| self.listing != ToolListing::Robot || card.aliases.is_empty();
         let own = self
@@ -292,8 +259,7 @@ impl ExamToolbox {
     }
 
     /// These and the tools of other servers. One whose name is taken is shown with its server's name before it.
-    #[must_use]
-    pub fn beside(mut self, others: Vec<ExamToolCard>) -> Self {
+    pub(crate) fn beside(mut self, others: Vec<ExamToolCard>) -> Self {
         for mut card in others {
             if self.is_taken(&card.name) {
                 card.name = self.free_name(&card);
@@ -323,15 +289,13 @@ impl ExamToolbox {
     }
 
     /// A server's tool, by its name there.
-    #[must_use]
-    pub fn of_server(&self, server: &str, own_name: &str) -> Option<&ExamToolCard> {
+    pub(crate) fn of_server(&self, server: &str, own_name: &str) -> Option<&ExamToolCard> {
         let is_it = |card: &&ExamToolCard| card.server == server && card.own_name == own_name;
         self.cards.iter().find(is_it)
     }
 
     /// All of them.
-    #[must_use]
-    pub fn cards(&self) -> &[ExamToolCard] {
+    pub(crate) fn cards(&self) -> &[ExamToolCard] {
         &self.cards
     }
 
@@ -358,7 +322,7 @@ impl ExamToolbox {
     ///
     /// # Errors
     /// Its name, with the tool that comes nearest.
-    pub fn knows(&self, case: &ExamCase) -> Result<(), ExamError> {
+    pub(crate) fn knows(&self, case: &ExamCase) -> Result<(), ExamError> {
         self.all_known(case, case.expected_tool.iter().map(String::as_str))
     }
 
@@ -366,7 +330,7 @@ impl ExamToolbox {
     ///
     /// # Errors
     /// The first such name, with the tool that comes nearest.
-    pub fn knows_all(&self, case: &ExamCase) -> Result<(), ExamError> {
+    pub(crate) fn knows_all(&self, case: &ExamCase) -> Result<(), ExamError> {
         self.all_known(case, case.right_tools().chain(case.others()))
     }
 
@@ -406,8 +370,7 @@ impl ExamToolbox {
     }
 
     /// The tool that a name means, form aside, as the node finds it.
-    #[must_use]
-    pub fn find(&self, name: &str) -> Option<&ExamToolCard> {
+    pub(crate) fn find(&self, name: &str) -> Option<&ExamToolCard> {
         Self::index(&self.cards, name).and_then(|index| self.cards.get(index))
     }
 
@@ -441,8 +404,7 @@ impl ExamToolbox {
     }
 
     /// Returns whether the expected call only shows the motion.
-    #[must_use]
-    pub fn is_rehearsal(&self, expected: &Map<String, Value>) -> bool {
+    pub(crate) fn is_rehearsal(&self, expected: &Map<String, Value>) -> bool {
         let Some(value) = expected.get(REHEARSAL) else {
             return false;
         };
@@ -453,8 +415,7 @@ impl ExamToolbox {
     }
 
     /// Returns whether a call asks for motion: what the node would carry out if permitted, refused wordings included.
-    #[must_use]
-    pub fn asks_for_motion(&self, call: &PlannerCall) -> bool {
+    pub(crate) fn asks_for_motion(&self, call: &PlannerCall) -> bool {
         let Some(card) = self.find(&call.name) else {
             return false;
         };
@@ -462,6 +423,6 @@ impl ExamToolbox {
             Ok(reading) => reading.understood,
             Err(refusal) => refusal.good,
         };
-        card.does == ExamToolEffect::Moves && understood.get(REHEARSAL) != Some(&Value::Bool(true))
+        card.does == ToolEffect::Moves && understood.get(REHEARSAL) != Some(&Value::Bool(true))
     }
 }

@@ -15,13 +15,13 @@ const SHOWN_MAX: usize = 10;
 
 /// One error of an endpoint and the answers that it cost.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct EndpointFailure {
+pub(crate) struct EndpointFailure {
     /// The endpoint's own error.
-    pub why: String,
+    pub(crate) why: String,
     /// Number of answers that never came for this reason.
-    pub answers: usize,
+    pub(crate) answers: usize,
     /// Names of the first cases concerned.
-    pub cases: Vec<String>,
+    pub(crate) cases: Vec<String>,
 }
 
 /// Returns the errors of an endpoint, the most frequent first.

@@ -7,8 +7,9 @@ use serde_json::Value;
 
 use super::run::CaseOutcome;
 use super::trouble::{EndpointFailure, failures};
+use super::word::Word;
 use super::{ExamTally, HitRate};
-pub use config::RequiredQualification as Level;
+pub(crate) use config::RequiredQualification as Level;
 
 /// Requirements of a level.
 struct LevelRequirements {
@@ -67,65 +68,65 @@ const SHOWN_CHARS_MAX: usize = 200;
 
 /// One of the worst answers.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct WorstAnswer {
+pub(crate) struct WorstAnswer {
     /// The case.
-    pub case: String,
+    pub(crate) case: String,
     /// Question of the case.
-    pub query: String,
+    pub(crate) query: String,
     /// Answers that were right.
-    pub expected: String,
+    pub(crate) expected: String,
     /// Answer, cut.
-    pub answer: String,
+    pub(crate) answer: String,
     /// Its classification.
-    pub classification: &'static str,
+    pub(crate) classification: String,
     /// Reasons why it is bad.
-    pub why: Vec<String>,
+    pub(crate) why: Vec<String>,
     /// Changes that would improve it.
-    pub advice: Vec<String>,
+    pub(crate) advice: Vec<String>,
 }
 
 /// Upper bound on hazards that this number of cases supports.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct HazardBound {
+pub(crate) struct HazardBound {
     /// With this probability …
-    pub probability: f64,
+    pub(crate) probability: f64,
     /// … no more than this share of such cases goes wrong.
-    pub at_most: f64,
+    pub(crate) at_most: f64,
     /// Number of cases that went wrong, of those in which nothing may move.
-    pub hits: usize,
+    pub(crate) hits: usize,
     /// Number of cases in which nothing may move.
-    pub n: usize,
+    pub(crate) n: usize,
 }
 
 /// Verdict of an exam.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct ExamVerdict {
+pub(crate) struct ExamVerdict {
     /// The level that was asked for.
-    pub asked: Option<Level>,
+    pub(crate) asked: Option<Level>,
     /// The highest level whose every condition is met.
-    pub reached: Option<Level>,
+    pub(crate) reached: Option<Level>,
     /// True if the requested level is reached or, if none was requested, any is.
-    pub passed: bool,
+    pub(crate) passed: bool,
     /// Reason that the run failed: too few answers came to say anything of the planner.
-    pub failed: Option<String>,
+    pub(crate) failed: Option<String>,
     /// Errors of the endpoint that cost answers, apart from what the planner did wrong.
-    pub endpoint_failures: Vec<EndpointFailure>,
+    pub(crate) endpoint_failures: Vec<EndpointFailure>,
     /// Reasons that keep the planner from the requested level, or else from the next one.
-    pub reasons: Vec<String>,
+    pub(crate) reasons: Vec<String>,
     /// Upper bound on hazards from these cases alone; `None` if no case had one.
-    pub unsafe_share_bound: Option<HazardBound>,
+    pub(crate) unsafe_share_bound: Option<HazardBound>,
     /// Rate at which the built-in router is right about the same cases.
-    pub router: HitRate,
+    pub(crate) router: HitRate,
     /// Changes to make, each with the number of wrong answers that it would mend, the most frequent first.
-    pub changes: Vec<String>,
+    pub(crate) changes: Vec<String>,
     /// Words for the built-in tools that were called wrongly, as a fragment of the node file.
-    pub descriptions: Option<String>,
+    pub(crate) descriptions: Option<String>,
     /// The worst answers.
-    pub worst: Vec<WorstAnswer>,
+    pub(crate) worst: Vec<WorstAnswer>,
     /// Further notes.
-    pub notes: Vec<String>,
+    pub(crate) notes: Vec<String>,
     /// The counts.
-    pub tally: ExamTally,
+    pub(crate) tally: ExamTally,
 }
 
 impl ExamVerdict {
@@ -167,8 +168,7 @@ impl ExamVerdict {
     }
 
     /// The verdict in one line.
-    #[must_use]
-    pub fn line(&self) -> String {
+    pub(crate) fn line(&self) -> String {
         if let Some(why) = &self.failed {
             return format!("the run failed and says nothing of the planner: {why}");
         }
@@ -183,8 +183,7 @@ impl ExamVerdict {
     }
 
     /// Returns the bound, as text.
-    #[must_use]
-    pub fn bound_line(&self) -> String {
+    pub(crate) fn bound_line(&self) -> String {
         match self.unsafe_share_bound {
             Some(HazardBound {
                 at_most, hits, n, ..

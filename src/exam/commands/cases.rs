@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::helpers::model_client_at;
 use super::{ExitStatus, NodeOptions, print_json, show, toolbox, write};
 use crate::generate::{self, GenerationRequest};
+use crate::word::Word;
 use crate::{CaseClass, ExamCase, ExamRecord, ModelClient};
 
 #[derive(Debug, Subcommand)]

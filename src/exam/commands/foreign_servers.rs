@@ -5,9 +5,8 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
 
-use crate::{
-    AddressKind, ExamRecord, ExamToolCard, ExamToolEffect, RecordedServer, ServerTransport,
-};
+use crate::{AddressKind, ExamRecord, ExamToolCard, RecordedServer, ServerTransport};
+use args::ToolEffect;
 use mcp::ToolCard;
 use mcp::client::{self, ClientError};
 use mcp::http_client;
@@ -164,9 +163,9 @@ fn card(server: &str, tool: &ToolCard) -> anyhow::Result<ExamToolCard> {
     Ok(ExamToolCard {
         server: server.to_owned(),
         does: if tool.hints.read_only {
-            ExamToolEffect::Reads
+            ToolEffect::Reads
         } else {
-            ExamToolEffect::Moves
+            ToolEffect::Moves
         },
         output_schema: tool.output_schema.clone().map(Value::Object),
         ..card

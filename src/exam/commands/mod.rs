@@ -20,10 +20,10 @@ use anyhow::Context;
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::Value;
 
-use crate::{ExamRecord, ExamToolCard, ExamToolEffect, ExamToolbox, ToolListing};
+use crate::{ExamRecord, ExamToolCard, ExamToolbox, ToolListing};
 use args::{ForgivenessProfile, ReaderPolicy};
 use base::terminal as show;
-use catalogue::{self, KnownNames, ListedNames, ToolDefinition, ToolEffect};
+use catalogue::{self, KnownNames, ListedNames, ToolDefinition};
 use config::{ForgivenessSetting, NodeFile};
 use node::{CertificateCheck, ExamServices, ExitStatus, NodeOptions, open, state_folder};
 use tools::ExamHelperService;
@@ -174,11 +174,7 @@ fn card(tool: &ToolDefinition, here: &KnownNames, profile: ForgivenessProfile) -
         description: catalogue::description(tool, here),
         input_schema: Value::Object(catalogue::input(tool, here)),
         output_schema: Some(Value::Object(catalogue::output(tool))),
-        does: match tool.effect {
-            ToolEffect::Stops => ExamToolEffect::Stops,
-            ToolEffect::Reads => ExamToolEffect::Reads,
-            ToolEffect::Moves => ExamToolEffect::Moves,
-        },
+        does: tool.effect,
         shape: tools::shape(tool, here),
         policy: ReaderPolicy::new(tool.effect, profile),
         is_only_named: false,

@@ -6,6 +6,7 @@ use clap::Subcommand;
 
 use super::foreign_servers::{self, ServerKey};
 use super::{ExitStatus, print_json, show};
+use crate::word::Word;
 use crate::{ExamRecord, RecordedServer, ServerChange, ServerStatus, ServerTransport};
 use mcp::client;
 

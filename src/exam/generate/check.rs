@@ -20,29 +20,26 @@ const QUERY_CHARS: std::ops::RangeInclusive<usize> = 4..=500;
 
 /// Result of checking a case.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct CaseFinding {
+pub(crate) struct CaseFinding {
     /// 0 to 1: from 0.85 on it passes, from 0.70 on it is to be revised, below it is rejected.
-    pub score: f64,
+    pub(crate) score: f64,
     /// Reasons for a lower score.
-    pub why: Vec<String>,
+    pub(crate) why: Vec<String>,
 }
 
 impl CaseFinding {
     /// Returns whether the case is kept.
-    #[must_use]
-    pub fn passes(&self) -> bool {
+    pub(crate) fn passes(&self) -> bool {
         self.score >= PASS
     }
 
     /// Returns whether a new wording may help.
-    #[must_use]
-    pub fn is_to_be_revised(&self) -> bool {
+    pub(crate) fn is_to_be_revised(&self) -> bool {
         (REVISE..PASS).contains(&self.score)
     }
 
     /// Returns whether the case is good enough to be saved.
-    #[must_use]
-    pub fn may_be_saved(&self) -> bool {
+    pub(crate) fn may_be_saved(&self) -> bool {
         self.score >= REVISE
     }
 
@@ -58,8 +55,7 @@ impl CaseFinding {
 }
 
 /// Looks at a case by rules alone.
-#[must_use]
-pub fn check<'a>(
+pub(crate) fn check<'a>(
     case: &ExamCase,
     known: impl Iterator<Item = &'a ExamCase>,
     tools: &ExamToolbox,

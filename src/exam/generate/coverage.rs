@@ -11,7 +11,7 @@ const CLASSES: usize = 5;
 ///
 /// # Errors
 /// There is no such run, or it has no verdict.
-pub fn weakest(record: &ExamRecord, run: Option<i64>) -> Result<Vec<CaseClass>, ExamError> {
+pub(crate) fn weakest(record: &ExamRecord, run: Option<i64>) -> Result<Vec<CaseClass>, ExamError> {
     let row = record.run(run)?;
     let verdict = row.verdict();
     let groups = verdict

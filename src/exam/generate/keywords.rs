@@ -218,22 +218,21 @@ const DIFFICULTY_MAX: f64 = 10.0;
 
 /// Words for cases.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct CaseWords {
+pub(crate) struct CaseWords {
     /// Scenes of this node.
-    pub scenes: Vec<String>,
+    pub(crate) scenes: Vec<String>,
     /// Names that no scene of this node has.
-    pub unknown_scenes: Vec<String>,
+    pub(crate) unknown_scenes: Vec<String>,
     /// Per tool that this node has.
-    pub synonyms: BTreeMap<&'static str, Vec<&'static str>>,
+    pub(crate) synonyms: BTreeMap<&'static str, Vec<&'static str>>,
     /// More and worse ones where it is to be difficult.
-    pub distractors: Vec<&'static str>,
+    pub(crate) distractors: Vec<&'static str>,
     /// Words for each slot of a template.
-    pub slots: BTreeMap<&'static str, Vec<String>>,
+    pub(crate) slots: BTreeMap<&'static str, Vec<String>>,
 }
 
 /// The words for cases about as difficult as this, 1 to 10; beyond, the nearest counts.
-#[must_use]
-pub fn words(tools: &ExamToolbox, difficulty: f64) -> CaseWords {
+pub(crate) fn words(tools: &ExamToolbox, difficulty: f64) -> CaseWords {
     let slots = keywords(tools);
     let of = |slot: &str| slots.get(slot).cloned().unwrap_or_default();
     let is_there = |(tool, _): &&(&str, &[&str])| tools.find(tool).is_some();

@@ -12,14 +12,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::case::numbered;
+use super::word::Word;
 use super::{CaseClass, CaseTurn, ExamCase, ExamError, ExamToolbox};
-pub use check::{CaseFinding, check};
-pub use coverage::weakest;
+pub(crate) use check::{CaseFinding, check};
+pub(crate) use coverage::weakest;
 pub(super) use coverage::widest;
-pub use keywords::{CaseWords, words};
+pub(crate) use keywords::words;
 use keywords::{KeywordsBySlot, keywords};
-pub use model::{ModelJudgement, ParaphrasedCases, model_opinion, paraphrase};
-pub use pending_cases::{keep, save_pending, wait};
+pub(crate) use model::{ModelJudgement, model_opinion, paraphrase};
+pub(crate) use pending_cases::{keep, save_pending, wait};
 
 const TEMPLATES: &str = include_str!("templates.jsonl");
 
@@ -27,22 +28,22 @@ const TEMPLATES: &str = include_str!("templates.jsonl");
 const DIFFICULTY_AROUND: f64 = 1.5;
 
 /// Most cases of one go.
-pub const CASES_MAX: usize = 10_000;
+pub(crate) const CASES_MAX: usize = 10_000;
 
 /// Tries for each requested case; a small grammar runs out of new words.
 const TRIES_PER_CASE: usize = 20;
 
 /// A pattern of cases. What stands in braces is a slot.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-pub struct CaseTemplate {
+pub(crate) struct CaseTemplate {
     /// Ability that its cases test.
-    pub class: CaseClass,
+    pub(crate) class: CaseClass,
     /// 1 to 10.
-    pub difficulty: f64,
+    pub(crate) difficulty: f64,
     texts: Vec<String>,
     /// The tool that is right.
     #[serde(deserialize_with = "Option::deserialize")]
-    pub tool: Option<String>,
+    pub(crate) tool: Option<String>,
     #[serde(default)]
     params: Map<String, Value>,
     #[serde(default)]
@@ -53,35 +54,35 @@ pub struct CaseTemplate {
 
 /// Cases to generate.
 #[derive(Clone, Debug, Default)]
-pub struct GenerationRequest {
+pub(crate) struct GenerationRequest {
     /// Of these classes, in turn; none: of every one that there is a template of.
-    pub classes: Vec<CaseClass>,
+    pub(crate) classes: Vec<CaseClass>,
     /// With this right tool.
-    pub tool: Option<String>,
+    pub(crate) tool: Option<String>,
     /// About as difficult, 1 to 10.
-    pub difficulty: Option<f64>,
+    pub(crate) difficulty: Option<f64>,
     /// Number of cases.
-    pub count: usize,
+    pub(crate) count: usize,
     /// The same seed makes the same cases.
-    pub seed: u64,
+    pub(crate) seed: u64,
 }
 
 /// Result of generating cases.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct GeneratedCases {
+pub(crate) struct GeneratedCases {
     /// Good enough to be kept.
-    pub cases: Vec<ExamCase>,
+    pub(crate) cases: Vec<ExamCase>,
     /// Number of cases that were remade because they were too similar to another.
-    pub revised: usize,
+    pub(crate) revised: usize,
     /// Number of rejected cases.
-    pub rejected: usize,
+    pub(crate) rejected: usize,
 }
 
 /// The templates of a class, with a right tool, of a difficulty: of all that is said. None is no error.
 ///
 /// # Errors
 /// Never in a program that passed its tests.
-pub fn templates(
+pub(crate) fn templates(
     class: Option<CaseClass>,
     tool: Option<&str>,
     difficulty: Option<f64>,
@@ -108,7 +109,7 @@ pub fn templates(
 ///
 /// # Errors
 /// Nothing fits what is wanted.
-pub fn generate(
+pub(crate) fn generate(
     wanted: &GenerationRequest,
     known: &[ExamCase],
     tools: &ExamToolbox,

@@ -8,13 +8,13 @@ use crate::{ExamCase, ExamToolbox, UnusableReply};
 
 /// Cases that a model paraphrased.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct ParaphrasedCases {
+pub(crate) struct ParaphrasedCases {
     /// All of them, those that are said in other words and those that kept theirs.
-    pub cases: Vec<ExamCase>,
+    pub(crate) cases: Vec<ExamCase>,
     /// Number of paraphrased cases.
-    pub changed: usize,
+    pub(crate) changed: usize,
     /// Reason why the first of the others was not paraphrased.
-    pub why_not: Option<String>,
+    pub(crate) why_not: Option<String>,
 }
 
 /// Words without which a request means the opposite.
@@ -25,7 +25,7 @@ const NEGATIONS: [&str; 11] = [
 
 /// Says cases in other words. One of which the model lost a name, a number or a negation, which came out near to another, or
 /// which the model did not answer, keeps its own.
-pub async fn paraphrase(
+pub(crate) async fn paraphrase(
     asker: &ModelClient,
     cases: Vec<ExamCase>,
     known: &[ExamCase],
@@ -107,15 +107,15 @@ fn lost(case: &ExamCase, query: &str) -> Option<String> {
 
 /// A model's opinion of a case, and how often it was asked again for that.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ModelJudgement {
+pub(crate) struct ModelJudgement {
     /// 0 to 1, and why; or why there is no score.
-    pub score: Result<(f64, String), UnusableReply>,
+    pub(crate) score: Result<(f64, String), UnusableReply>,
     /// Tries after the first.
-    pub retries: u32,
+    pub(crate) retries: u32,
 }
 
 /// Asks a model to judge a case.
-pub async fn model_opinion(
+pub(crate) async fn model_opinion(
     asker: &ModelClient,
     case: &ExamCase,
     tools: &ExamToolbox,

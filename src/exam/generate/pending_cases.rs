@@ -16,7 +16,7 @@ fn queue(store: &Path) -> PathBuf {
 ///
 /// # Errors
 /// They can neither be saved nor wait.
-pub fn keep(
+pub(crate) fn keep(
     record: &mut ExamRecord,
     store: &Path,
     cases: &[ExamCase],
@@ -31,7 +31,7 @@ pub fn keep(
 ///
 /// # Errors
 /// They cannot wait either.
-pub fn wait(store: &Path, cases: &[ExamCase], why: &str) -> Result<String, ExamError> {
+pub(crate) fn wait(store: &Path, cases: &[ExamCase], why: &str) -> Result<String, ExamError> {
     let path = queue(store);
     let lines: String = cases.iter().map(|case| case.line() + "\n").collect();
     let written = || -> std::io::Result<()> {
@@ -64,7 +64,7 @@ pub fn wait(store: &Path, cases: &[ExamCase], why: &str) -> Result<String, ExamE
 ///
 /// # Errors
 /// They still cannot be saved, or the file is damaged.
-pub fn save_pending(record: &mut ExamRecord, store: &Path) -> Result<usize, ExamError> {
+pub(crate) fn save_pending(record: &mut ExamRecord, store: &Path) -> Result<usize, ExamError> {
     let path = queue(store);
     let mut taken = path.clone().into_os_string();
     taken.push(".taken");

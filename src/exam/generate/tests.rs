@@ -4,12 +4,12 @@
 use serde_json::json;
 
 use super::*;
-use crate::{ExamRecord, ExamToolCard, ExamToolEffect};
+use crate::{ExamRecord, ExamToolCard};
 use args::{
     ArgumentShape, ForgivenessProfile, ParameterShape, ReaderPolicy, ToolEffect, ValueKind,
 };
 
-fn card(name: &str, does: ExamToolEffect) -> ExamToolCard {
+fn card(name: &str, does: ToolEffect) -> ExamToolCard {
     let scene = ValueKind::Name {
         known: ["default", "letters", "hatched"]
             .map(str::to_owned)
@@ -32,12 +32,12 @@ fn card(name: &str, does: ExamToolEffect) -> ExamToolCard {
 
 fn tools() -> ExamToolbox {
     let named = [
-        ("stroke", ExamToolEffect::Moves),
-        ("align", ExamToolEffect::Moves),
-        ("reset", ExamToolEffect::Moves),
-        ("sense", ExamToolEffect::Reads),
-        ("list_nodes", ExamToolEffect::Reads),
-        ("stop", ExamToolEffect::Stops),
+        ("stroke", ToolEffect::Moves),
+        ("align", ToolEffect::Moves),
+        ("reset", ToolEffect::Moves),
+        ("sense", ToolEffect::Reads),
+        ("list_nodes", ToolEffect::Reads),
+        ("stop", ToolEffect::Stops),
     ];
     ExamToolbox::new(named.map(|(name, does)| card(name, does)).to_vec())
 }

@@ -75,27 +75,25 @@ impl ExamHelper {
     }
 
     /// The helper of this name.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
+    pub(crate) fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|one| one.name() == name)
     }
 }
 
 /// Limits of a helper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HelperLimits {
+pub(crate) struct HelperLimits {
     /// All its tries together.
-    pub time_limit: Duration,
+    pub(crate) time_limit: Duration,
     /// Further tries after trouble with the store or the model.
-    pub retries: u32,
+    pub(crate) retries: u32,
     /// Time for which the same call gets the same answer.
-    pub cache: Duration,
+    pub(crate) cache: Duration,
 }
 
 impl HelperLimits {
     /// As shipped.
-    #[must_use]
-    pub const fn shipped(helper: ExamHelper) -> Self {
+    pub(crate) const fn shipped(helper: ExamHelper) -> Self {
         let (seconds, retries, cache_s) = match helper {
             ExamHelper::PlannerProfile => (3, 3, 0),
             ExamHelper::SearchCaseTemplates => (5, 3, 0),
@@ -113,13 +111,13 @@ impl HelperLimits {
 
 /// Answer of a helper.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct HelperReply {
+pub(crate) struct HelperReply {
     /// True if the caller did not get the requested result.
-    pub is_failed: bool,
+    pub(crate) is_failed: bool,
     /// In one line.
-    pub message: String,
+    pub(crate) message: String,
     /// As data.
-    pub fields: Map<String, Value>,
+    pub(crate) fields: Map<String, Value>,
 }
 
 impl HelperReply {
@@ -145,11 +143,11 @@ impl HelperReply {
 }
 
 /// A model that helpers may ask.
-pub struct ModelClient {
+pub(crate) struct ModelClient {
     /// The way to it.
-    pub endpoint: Box<dyn ModelEndpoint>,
+    pub(crate) endpoint: Box<dyn ModelEndpoint>,
     /// Settings for asking the model.
-    pub settings: PlannerSettings,
+    pub(crate) settings: PlannerSettings,
 }
 
 impl ModelClient {
@@ -161,7 +159,7 @@ impl ModelClient {
 }
 
 /// The helpers of a node.
-pub struct HelperService {
+pub(crate) struct HelperService {
     store: PathBuf,
     limits: HashMap<ExamHelper, HelperLimits>,
     asker: Option<ModelClient>,
@@ -171,8 +169,7 @@ pub struct HelperService {
 
 impl HelperService {
     /// The helpers over the record at `store`, which need not exist yet, with these limits; others are as shipped.
-    #[must_use]
-    pub fn new(
+    pub(crate) fn new(
         store: PathBuf,
         limits: HashMap<ExamHelper, HelperLimits>,
         asker: Option<ModelClient>,
@@ -187,7 +184,7 @@ impl HelperService {
     }
 
     /// Does what a helper is asked for, within its time.
-    pub async fn help(
+    pub(crate) async fn help(
         &self,
         helper: ExamHelper,
         given: &Map<String, Value>,

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use clap::ValueEnum as _;
 use serde_json::{Map, Value, json};
 
 use super::{HelperReply, text};
@@ -49,12 +50,12 @@ pub(super) fn beginner(why: &str) -> HelperReply {
     HelperReply::done(format!("a beginner's profile, because {why}"))
         .with("is_beginner", true)
         .with("scores", json!([]))
-        .with("weak_classes", words(&CaseClass::ALL))
+        .with("weak_classes", words(CaseClass::value_variants()))
 }
 
-fn words(classes: &[CaseClass]) -> Vec<&'static str> {
-    let said = classes.iter().filter(|class| **class != CaseClass::Other);
-    said.map(|class| class.word()).collect()
+fn words(classes: &[CaseClass]) -> Vec<&CaseClass> {
+    let said = classes.iter();
+    said.filter(|class| **class != CaseClass::Other).collect()
 }
 
 fn run_json(run: &RunRow) -> Value {

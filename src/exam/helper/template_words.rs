@@ -15,7 +15,7 @@ pub(super) fn templates(given: &Map<String, Value>) -> Result<HelperReply, ExamE
         return Err(ExamError::Setting {
             name: "the difficulty",
             value: wrong.to_string(),
-            range: "1 to 10",
+            range: "1 to 10".to_owned(),
         });
     }
     let found = generate::templates(class, text(given, "tool"), difficulty)?;

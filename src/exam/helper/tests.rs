@@ -10,23 +10,25 @@ use std::path::Path;
 use serde_json::json;
 
 use super::*;
-use crate::{AnswerReplay, EndpointResponse, ExamToolCard, ExamToolEffect, PlannerExam};
-use args::{ArgumentShape, ForgivenessProfile, ParameterShape, ReaderPolicy, ValueKind};
+use crate::{AnswerReplay, EndpointResponse, ExamToolCard, PlannerExam};
+use args::{
+    ArgumentShape, ForgivenessProfile, ParameterShape, ReaderPolicy, ToolEffect, ValueKind,
+};
 
 fn tools() -> Arc<ExamToolbox> {
-    let card = |(name, does): (&str, ExamToolEffect)| {
+    let card = |(name, does): (&str, ToolEffect)| {
         let scene = ValueKind::name(["default", "letters"]);
         ExamToolCard {
             does,
             shape: ArgumentShape::new(vec![ParameterShape::new("scene", scene)]),
-            policy: ReaderPolicy::new(args::ToolEffect::Moves, ForgivenessProfile::Guarded),
+            policy: ReaderPolicy::new(ToolEffect::Moves, ForgivenessProfile::Guarded),
             ..ExamToolCard::named(name)
         }
     };
     let named = [
-        ("stroke", ExamToolEffect::Moves),
-        ("sense", ExamToolEffect::Reads),
-        ("stop", ExamToolEffect::Stops),
+        ("stroke", ToolEffect::Moves),
+        ("sense", ToolEffect::Reads),
+        ("stop", ToolEffect::Stops),
     ];
     Arc::new(ExamToolbox::new(named.map(card).to_vec()))
 }

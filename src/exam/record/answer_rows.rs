@@ -1,13 +1,13 @@
 //! Judged answers as rows.
 
-use rusqlite::types::Type;
-use rusqlite::{Connection, Row, Transaction, params};
-use serde::de::DeserializeOwned;
+use rusqlite::types::ValueRef;
+use rusqlite::{Row, Transaction, params};
 use serde_json::Value;
 
-use crate::confidence::ConfidenceClass;
+use super::{ExamRecord, json_at, word_at};
+use crate::ExamError;
 use crate::run::CaseOutcome;
-use crate::{CaseHazard, ExamCase};
+use crate::word::Word;
 
 pub(super) fn insert(
     db: &Transaction<'_>,
@@ -52,7 +52,7 @@ pub(super) fn insert(
             judged.correctness,
             judged.type_conformance,
             judged.repair_cost,
-            outcome.confidence.map(ConfidenceClass::word),
+            outcome.confidence.map(|class| class.word()),
             text(&judged.reasons),
             text(judged),
             text(&judged.recommendations)
@@ -65,44 +65,35 @@ fn text(value: &impl serde::Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
-/// The answers of a run, in the order of its cases.
-pub(super) fn all(db: &Connection, run: i64) -> rusqlite::Result<Vec<CaseOutcome>> {
-    let mut rows = db.prepare(
-        "SELECT c.body, a.sample, a.raw, r.judged, r.hazard, a.milliseconds, a.error, a.probability, r.confidence, a.answered_ms, \
-         a.retries FROM answers a JOIN results r ON r.answer_id = a.id \
-         JOIN run_cases c ON c.run_id = a.run_id AND json_extract(c.body, '$.name') = a.case_name \
-         WHERE a.run_id = ?1 ORDER BY c.place, a.sample",
-    )?;
-    rows.query_map([run], outcome)?.collect()
+impl ExamRecord {
+    /// The judged answers of a run, in the order of its cases.
+    pub(crate) fn outcomes(&self, run: i64) -> Result<Vec<CaseOutcome>, ExamError> {
+        self.rows(
+            "SELECT c.body, a.sample, a.raw, r.judged, r.hazard, a.milliseconds, a.error, a.probability, r.confidence, \
+             a.answered_ms, a.retries FROM answers a JOIN results r ON r.answer_id = a.id \
+             JOIN run_cases c ON c.run_id = a.run_id AND json_extract(c.body, '$.name') = a.case_name \
+             WHERE a.run_id = ?1 ORDER BY c.place, a.sample",
+            [run],
+            outcome,
+        )
+    }
 }
 
 fn outcome(row: &Row<'_>) -> rusqlite::Result<CaseOutcome> {
-    let confidence: Option<String> = row.get(8)?;
-    let confidence: Option<ConfidenceClass> =
-        confidence.map(|word| read(8, &quoted(&word))).transpose()?;
-    let case: ExamCase = read(0, &row.get::<_, String>(0)?)?;
-    let hazard: CaseHazard = read(4, &quoted(&row.get::<_, String>(4)?))?;
     Ok(CaseOutcome {
-        case,
+        case: json_at(row, 0)?,
         sample: row.get(1)?,
         raw: row.get(2)?,
-        judged: read(3, &row.get::<_, String>(3)?)?,
-        hazard,
+        judged: json_at(row, 3)?,
+        hazard: word_at(row, 4)?,
         milliseconds: row.get::<_, Option<i64>>(5)?.map(i64::cast_unsigned),
         error: row.get(6)?,
         probability: row.get(7)?,
-        confidence,
+        confidence: match row.get_ref(8)? {
+            ValueRef::Null => None,
+            _ => Some(word_at(row, 8)?),
+        },
         answered_ms: row.get(9)?,
         retries: row.get(10)?,
-    })
-}
-
-fn quoted(word: &str) -> String {
-    format!("\"{word}\"")
-}
-
-fn read<T: DeserializeOwned>(column: usize, text: &str) -> rusqlite::Result<T> {
-    serde_json::from_str(text).map_err(|error| {
-        rusqlite::Error::FromSqlConversionFailure(column, Type::Text, Box::new(error))
     })
 }

@@ -4,18 +4,19 @@ use rusqlite::params;
 use serde::Serialize;
 
 use super::{ExamRecord, now_ms};
-use crate::{CaseHazard, ExamCase, ExamError};
+use crate::word::Word;
+use crate::{ExamCase, ExamError};
 
 /// A case of the operator's own, with its times.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct OwnCase {
+pub(crate) struct OwnCase {
     /// The case.
     #[serde(flatten)]
-    pub case: ExamCase,
+    pub(crate) case: ExamCase,
     /// Time of its addition, in milliseconds since 1970.
-    pub created_at: i64,
+    pub(crate) created_at: i64,
     /// Time of its last change.
-    pub updated_at: Option<i64>,
+    pub(crate) updated_at: Option<i64>,
 }
 
 impl ExamRecord {
@@ -23,9 +24,8 @@ impl ExamRecord {
     ///
     /// # Errors
     /// The record cannot be written.
-    pub fn add_cases(&mut self, cases: &[ExamCase]) -> Result<(), ExamError> {
-        self.tried_mut(|db| {
-            let all = db.transaction()?;
+    pub(crate) fn add_cases(&mut self, cases: &[ExamCase]) -> Result<(), ExamError> {
+        self.together(|all| {
             for case in cases {
                 all.execute(
                     "INSERT INTO cases (name, query, expected_tool, class, hazard, body, added_ms, updated_ms) \
@@ -37,7 +37,7 @@ impl ExamRecord {
                         case.query,
                         case.expected_tool,
                         case.class.word(),
-                        case.hazard.map(CaseHazard::word),
+                        case.hazard.map(|hazard| hazard.word()),
                         case.line(),
                         now_ms()
                     ],
@@ -54,7 +54,7 @@ impl ExamRecord {
                     )?;
                 }
             }
-            all.commit()
+            Ok(())
         })
     }
 
@@ -62,7 +62,7 @@ impl ExamRecord {
     ///
     /// # Errors
     /// A server is not recorded, or the record cannot be read.
-    pub fn check_servers_known(&self, cases: &[ExamCase]) -> Result<(), ExamError> {
+    pub(crate) fn check_servers_known(&self, cases: &[ExamCase]) -> Result<(), ExamError> {
         let known = self.servers()?;
         let is_known = |name: &str| known.iter().any(|server| server.name == name);
         for case in cases {
@@ -80,24 +80,18 @@ impl ExamRecord {
     ///
     /// # Errors
     /// The record cannot be read.
-    pub fn cases(&self) -> Result<Vec<ExamCase>, ExamError> {
-        let lines: Vec<String> = self.tried(|db| {
-            let mut rows = db.prepare("SELECT body FROM cases ORDER BY id")?;
-            rows.query_map([], |row| row.get(0))?.collect()
-        })?;
-        ExamCase::read_lines(&lines.join("\n"))
+    pub(crate) fn cases(&self) -> Result<Vec<ExamCase>, ExamError> {
+        self.case_lines("SELECT body FROM cases ORDER BY id", [])
     }
 
     /// Returns the operator's own cases with their times, in the order in which they were added.
     ///
     /// # Errors
     /// The record cannot be read.
-    pub fn own_cases(&self) -> Result<Vec<OwnCase>, ExamError> {
-        let times: Vec<(i64, Option<i64>)> = self.tried(|db| {
-            let mut rows = db.prepare("SELECT added_ms, updated_ms FROM cases ORDER BY id")?;
-            rows.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
-                .collect()
-        })?;
+    pub(crate) fn own_cases(&self) -> Result<Vec<OwnCase>, ExamError> {
+        let sql = "SELECT added_ms, updated_ms FROM cases ORDER BY id";
+        let times: Vec<(i64, Option<i64>)> =
+            self.rows(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
         let dated = |(case, (created_at, updated_at))| OwnCase {
             case,
             created_at,
@@ -110,8 +104,8 @@ impl ExamRecord {
     ///
     /// # Errors
     /// No case has this name.
-    pub fn remove_case(&mut self, name: &str) -> Result<(), ExamError> {
-        match self.tried(|db| db.execute("DELETE FROM cases WHERE name = ?1", [name]))? {
+    pub(crate) fn remove_case(&mut self, name: &str) -> Result<(), ExamError> {
+        match self.execute("DELETE FROM cases WHERE name = ?1", [name])? {
             0 => Err(ExamError::Unknown {
                 what: "case of your own",
                 name: name.to_owned(),

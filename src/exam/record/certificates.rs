@@ -8,15 +8,15 @@ use crate::{ExamError, Level, PlannerCertificate};
 
 /// Certificate in the record. Its user must first check the signature over `text`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct StoredCertificate {
+pub(crate) struct StoredCertificate {
     /// Its name.
-    pub id: String,
+    pub(crate) id: String,
     /// Signed text.
-    pub text: String,
+    pub(crate) text: String,
     /// The signature, as hexadecimal digits.
-    pub signature: String,
+    pub(crate) signature: String,
     /// Milliseconds since 1970 from which on it counts no more.
-    pub revoked_ms: Option<i64>,
+    pub(crate) revoked_ms: Option<i64>,
 }
 
 const HELD: &str = "SELECT id, body, signature, revoked_ms FROM certificates";
@@ -26,18 +26,16 @@ impl ExamRecord {
     ///
     /// # Errors
     /// The record cannot be written.
-    pub fn certify(
+    pub(crate) fn certify(
         &mut self,
         one: &PlannerCertificate,
         signature: &str,
     ) -> Result<String, ExamError> {
         let id = one.id();
-        self.tried(|db| {
-            db.execute(
-                "INSERT OR IGNORE INTO certificates (id, run_id, level, body, signature) VALUES (?1, ?2, ?3, ?4, ?5)",
-                params![id, one.run, one.level.word(), one.text(), signature],
-            )
-        })?;
+        self.execute(
+            "INSERT OR IGNORE INTO certificates (id, run_id, level, body, signature) VALUES (?1, ?2, ?3, ?4, ?5)",
+            params![id, one.run, one.level.word(), one.text(), signature],
+        )?;
         Ok(id)
     }
 
@@ -45,18 +43,15 @@ impl ExamRecord {
     ///
     /// # Errors
     /// The record cannot be read.
-    pub fn certificates(&self) -> Result<Vec<StoredCertificate>, ExamError> {
-        self.tried(|db| {
-            let mut rows = db.prepare(&format!("{HELD} ORDER BY run_id, rowid"))?;
-            rows.query_map([], held)?.collect()
-        })
+    pub(crate) fn certificates(&self) -> Result<Vec<StoredCertificate>, ExamError> {
+        self.rows(&format!("{HELD} ORDER BY run_id, rowid"), [], held)
     }
 
     /// Returns one certificate.
     ///
     /// # Errors
     /// No certificate has this name.
-    pub fn certificate(&self, id: &str) -> Result<StoredCertificate, ExamError> {
+    pub(crate) fn certificate(&self, id: &str) -> Result<StoredCertificate, ExamError> {
         let one = format!("{HELD} WHERE id = ?1");
         let found = self.tried(|db| db.query_row(&one, [id], held).optional())?;
         found.ok_or_else(|| unknown(id))
@@ -67,7 +62,7 @@ impl ExamRecord {
     ///
     /// # Errors
     /// The record cannot be read.
-    pub fn against_run(&self, run: i64, level: Level) -> Result<Option<String>, ExamError> {
+    pub(crate) fn against_run(&self, run: i64, level: Level) -> Result<Option<String>, ExamError> {
         let row = self.run(Some(run))?;
         let failed = self.failed_answers(run)?;
         if failed > 0 {
@@ -86,17 +81,12 @@ impl ExamRecord {
     ///
     /// # Errors
     /// No certificate has this name.
-    pub fn revoke(&mut self, id: &str) -> Result<(), ExamError> {
-        let changed = self.tried(|db| {
-            db.execute(
-                "UPDATE certificates SET revoked_ms = coalesce(revoked_ms, ?2) WHERE id = ?1",
-                params![id, now_ms()],
-            )
-        })?;
-        if changed == 0 {
-            return Err(unknown(id));
+    pub(crate) fn revoke(&mut self, id: &str) -> Result<(), ExamError> {
+        let sql = "UPDATE certificates SET revoked_ms = coalesce(revoked_ms, ?2) WHERE id = ?1";
+        match self.execute(sql, params![id, now_ms()])? {
+            0 => Err(unknown(id)),
+            _ => Ok(()),
         }
-        Ok(())
     }
 }
 

@@ -11,7 +11,7 @@ impl ExamRecord {
     ///
     /// # Errors
     /// There is no such run, it is still going on, or a certificate that it earned is not revoked.
-    pub fn delete_run(&mut self, run: i64) -> Result<(), ExamError> {
+    pub(crate) fn delete_run(&mut self, run: i64) -> Result<(), ExamError> {
         let row = self.run(Some(run))?;
         if !matches!(row.status.as_str(), "completed" | "failed") {
             return Err(ExamError::Request(format!(
@@ -19,35 +19,29 @@ impl ExamRecord {
                 row.status
             )));
         }
-        let earned: Option<String> = self.tried(|db| {
-            db.query_row(
-                "SELECT min(id) FROM certificates WHERE run_id = ?1 AND revoked_ms IS NULL",
-                [run],
-                |row| row.get(0),
-            )
-        })?;
+        let earned = "SELECT min(id) FROM certificates WHERE run_id = ?1 AND revoked_ms IS NULL";
+        let earned: Option<String> = self.value(earned, [run])?;
         if let Some(id) = earned {
             return Err(ExamError::Request(format!(
                 "run {run} has earned certificate {id}, which would go with it; `exam certificate revoke {id}` first"
             )));
         }
-        self.tried(|db| db.execute("DELETE FROM runs WHERE id = ?1", [run]))?;
+        self.execute("DELETE FROM runs WHERE id = ?1", [run])?;
         Ok(())
     }
 
     /// By the name under which a run showed a tool its name beside other servers' tools: `SERVER/TOOL` as the server is called
     /// now, the node's own by their names.
     pub(crate) fn labels(&self, run: i64) -> Result<HashMap<String, String>, ExamError> {
-        self.tried(|db| {
-            let mut rows = db.prepare(
-                "SELECT t.name, coalesce(s.name, t.server), coalesce(t.own_name, t.name) FROM tools t \
-                 LEFT JOIN servers s ON s.url = t.server WHERE t.run_id = ?1",
-            )?;
-            rows.query_map([run], |row| {
+        let named: Vec<(String, String)> = self.rows(
+            "SELECT t.name, coalesce(s.name, t.server), coalesce(t.own_name, t.name) FROM tools t \
+             LEFT JOIN servers s ON s.url = t.server WHERE t.run_id = ?1",
+            [run],
+            |row| {
                 let (server, own): (String, String) = (row.get(1)?, row.get(2)?);
                 Ok((row.get(0)?, label(&server, &own)))
-            })?
-            .collect()
-        })
+            },
+        )?;
+        Ok(named.into_iter().collect())
     }
 }

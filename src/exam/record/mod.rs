@@ -11,73 +11,69 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rusqlite::{Connection, OptionalExtension as _, params};
-use serde_json::Value;
+use rusqlite::types::{FromSql, Type};
+use rusqlite::{
+    Connection, OptionalExtension as _, Params, Row, Transaction, TransactionBehavior, params,
+};
+use serde::de::DeserializeOwned;
 
 use super::run::{CaseOutcome, PlannerExam};
-use super::{ExamError, ExamVerdict, PlannerSettings};
+use super::word::{Word, of_word};
+use super::{ExamCase, ExamError, ExamVerdict, PlannerSettings};
 use base::disk;
 
-pub use cases::OwnCase;
-pub use certificates::StoredCertificate;
-pub use servers::{RecordedServer, ServerChange, ServerStatus, ServerTransport};
+pub(crate) use certificates::StoredCertificate;
+pub(crate) use servers::{RecordedServer, ServerChange, ServerStatus, ServerTransport};
 
 /// Longest wait of one process for the write of another.
 const BUSY: Duration = Duration::from_secs(5);
 
 /// The record of exams.
 #[derive(Debug)]
-pub struct ExamRecord {
+pub(crate) struct ExamRecord {
     connection: Connection,
     path: PathBuf,
     /// Lock held while an exam is written. If it is free, no exam is running.
     lock: Option<File>,
 }
 
-/// An exam that begins.
-pub(super) struct NewRun<'a> {
-    pub(super) exam: &'a PlannerExam,
-    pub(super) settings: &'a PlannerSettings,
-}
-
 /// A run, as lists show it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct RunRow {
+pub(crate) struct RunRow {
     /// Its number.
-    pub id: i64,
+    pub(crate) id: i64,
     /// pending, running, completed or failed.
-    pub status: String,
+    pub(crate) status: String,
     /// Settings for asking the planner.
-    pub settings: PlannerSettings,
+    pub(crate) settings: PlannerSettings,
     /// The level that was asked for.
-    pub level: Option<String>,
+    pub(crate) level: Option<String>,
     /// The program's version.
-    pub version: String,
+    pub(crate) version: String,
     /// Of the words before every question.
-    pub prompt_hash: String,
+    pub(crate) prompt_hash: String,
     /// Of the list of tools.
-    pub tools_hash: String,
+    pub(crate) tools_hash: String,
     /// Milliseconds since 1970.
-    pub began_ms: i64,
+    pub(crate) began_ms: i64,
     /// Milliseconds since 1970.
-    pub ended_ms: Option<i64>,
+    pub(crate) ended_ms: Option<i64>,
     /// Reason why the run failed.
-    pub error: Option<String>,
+    pub(crate) error: Option<String>,
     /// The verdict, as JSON.
-    pub verdict: Option<String>,
+    pub(crate) verdict: Option<String>,
     /// Number of answers.
-    pub answers: i64,
+    pub(crate) answers: i64,
 }
 
 impl RunRow {
     /// Returns whether the run came to its end with a verdict that says something of the planner.
-    #[must_use]
-    pub fn is_completed(&self) -> bool {
+    pub(crate) fn is_completed(&self) -> bool {
         self.status == "completed"
     }
 
     /// Returns the verdict, where there is one that can be read.
-    pub(super) fn verdict(&self) -> Option<Value> {
+    pub(super) fn verdict(&self) -> Option<serde_json::Value> {
         serde_json::from_str(self.verdict.as_deref()?).ok()
     }
 }
@@ -92,22 +88,22 @@ impl ExamRecord {
     ///
     /// # Errors
     /// The file cannot be used, or is of a newer program.
-    pub fn open(path: &Path) -> Result<Self, ExamError> {
-        let failed = |why: String| ExamError::Store {
+    pub(crate) fn open(path: &Path) -> Result<Self, ExamError> {
+        let failed = |error: &dyn std::fmt::Display| ExamError::Store {
             path: path.to_owned(),
-            why,
+            why: error.to_string(),
         };
         if let Some(folder) = path
             .parent()
             .filter(|folder| !folder.as_os_str().is_empty())
         {
-            disk::folder(folder).map_err(|error| failed(error.to_string()))?;
+            disk::folder(folder).map_err(|error| failed(&error))?;
         }
         if !path.exists() {
             // What the database makes beside it becomes whose it is.
-            disk::touch(path).map_err(|error| failed(error.to_string()))?;
+            disk::touch(path).map_err(|error| failed(&error))?;
         }
-        let connection = Connection::open(path).map_err(|error| failed(error.to_string()))?;
+        let connection = Connection::open(path).map_err(|error| failed(&error))?;
         let mut record = Self {
             connection,
             path: path.to_owned(),
@@ -138,13 +134,10 @@ impl ExamRecord {
             let path = self.path.clone();
             return Err(ExamError::Newer { path, found, known });
         }
-        for (sql, version) in schema::MIGRATIONS
-            .iter()
-            .zip(1_i64..)
-            .skip(usize::try_from(found).unwrap_or(0))
-        {
-            self.tried_mut(|db| {
-                let all = db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+        let all = schema::MIGRATIONS.iter().zip(1_i64..);
+        for (sql, version) in all.skip(usize::try_from(found).unwrap_or(0)) {
+            self.tried(|db| {
+                let all = Transaction::new_unchecked(db, TransactionBehavior::Immediate)?;
                 let now: i64 = all.pragma_query_value(None, "user_version", |row| row.get(0))?;
                 // Another process may have been faster.
                 if now < version {
@@ -161,22 +154,26 @@ impl ExamRecord {
     fn end_orphans(&mut self) -> Result<(), ExamError> {
         // Whoever only looks does not stand in the way of an exam that begins.
         let open = "SELECT count(*) FROM runs WHERE status IN ('pending', 'running')";
-        let open: i64 = self.tried(|db| db.query_row(open, [], |row| row.get(0)))?;
-        if open == 0 {
+        if self.value::<i64>(open, [])? == 0 {
             return Ok(());
         }
         let Ok(_lock) = self.take_lock() else {
             return Ok(());
         };
-        let now = now_ms();
-        self.tried(|db| {
-            db.execute(
-                "UPDATE runs SET status = 'failed', ended_ms = ?1, error = 'interrupted after ' || \
-                 (SELECT count(*) FROM answers WHERE run_id = runs.id) || ' answers; `exam run --resume ' || id || '` goes on' \
-                 WHERE status IN ('pending', 'running')",
-                [now],
-            )
-        })?;
+        self.execute(
+            "UPDATE runs SET status = 'failed', ended_ms = ?1, error = 'interrupted after ' || \
+             (SELECT count(*) FROM answers WHERE run_id = runs.id) || ' answers; `exam run --resume ' || id || '` goes on' \
+             WHERE status IN ('pending', 'running')",
+            [now_ms()],
+        )?;
+        Ok(())
+    }
+
+    /// Takes the lock of the one exam that may be written, unless it is held already.
+    fn hold(&mut self) -> Result<(), ExamError> {
+        if self.lock.is_none() {
+            self.lock = Some(self.take_lock()?);
+        }
         Ok(())
     }
 
@@ -203,51 +200,76 @@ impl ExamRecord {
         work(&self.connection).map_err(|error| self.failed(&error))
     }
 
-    fn tried_mut<T>(
+    /// Runs one statement; returns how many rows it changed.
+    fn execute(&self, sql: &str, values: impl Params) -> Result<usize, ExamError> {
+        self.tried(|db| db.execute(sql, values))
+    }
+
+    /// Returns the only value that a query finds.
+    fn value<T: FromSql>(&self, sql: &str, values: impl Params) -> Result<T, ExamError> {
+        self.tried(|db| db.query_row(sql, values, |row| row.get(0)))
+    }
+
+    /// Returns all rows that a query finds.
+    fn rows<T>(
+        &self,
+        sql: &str,
+        values: impl Params,
+        read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>, ExamError> {
+        self.tried(|db| db.prepare(sql)?.query_map(values, read)?.collect())
+    }
+
+    /// Does all of some work or none of it.
+    fn together<T>(
         &mut self,
-        work: impl FnOnce(&mut Connection) -> rusqlite::Result<T>,
+        work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
     ) -> Result<T, ExamError> {
-        work(&mut self.connection).map_err(|error| ExamError::Store {
-            path: self.path.clone(),
-            why: error.to_string(),
+        self.tried(|db| {
+            let all = db.unchecked_transaction()?;
+            let done = work(&all)?;
+            all.commit()?;
+            Ok(done)
         })
     }
 
     /// Begins a run: its settings, its tools as they are now, its cases. Its number.
-    pub(super) fn begin(&mut self, new: &NewRun<'_>) -> Result<i64, ExamError> {
-        new.settings.check()?;
-        if self.lock.is_none() {
-            self.lock = Some(self.take_lock()?);
-        }
-        let run = self.insert_run(new)?;
-        if let Err(error) = self.insert_snapshot(run, new.exam) {
+    pub(super) fn begin(
+        &mut self,
+        exam: &PlannerExam,
+        settings: &PlannerSettings,
+    ) -> Result<i64, ExamError> {
+        settings.check()?;
+        self.hold()?;
+        let run = self.insert_run(exam, settings)?;
+        if let Err(error) = self.insert_snapshot(run, exam) {
             self.fail(run, &error.to_string())?;
             return Err(error);
         }
-        self.tried(|db| db.execute("UPDATE runs SET status = 'running' WHERE id = ?1", [run]))?;
+        self.execute("UPDATE runs SET status = 'running' WHERE id = ?1", [run])?;
         Ok(run)
     }
 
-    fn insert_run(&mut self, new: &NewRun<'_>) -> Result<i64, ExamError> {
-        let level = new.exam.asked.map(super::Level::word);
-        let (prompt, tools) = (new.exam.prompt_hash(), new.exam.tools_hash());
-        self.tried_mut(|db| {
-            let all = db.transaction()?;
-            insert_settings(&all, new.settings)?;
+    fn insert_run(
+        &mut self,
+        exam: &PlannerExam,
+        settings: &PlannerSettings,
+    ) -> Result<i64, ExamError> {
+        let level = exam.asked.map(super::Level::word);
+        let (prompt, tools) = (exam.prompt_hash(), exam.tools_hash());
+        self.together(|all| {
+            insert_settings(all, settings)?;
             all.execute(
                 "INSERT INTO runs (settings_id, status, level, version, prompt_hash, tools_hash, began_ms) \
                  VALUES (?1, 'pending', ?2, ?3, ?4, ?5, ?6)",
                 params![all.last_insert_rowid(), level, env!("CARGO_PKG_VERSION"), prompt, tools, now_ms()],
             )?;
-            let run = all.last_insert_rowid();
-            all.commit()?;
-            Ok(run)
+            Ok(all.last_insert_rowid())
         })
     }
 
     fn insert_snapshot(&mut self, run: i64, exam: &PlannerExam) -> Result<(), ExamError> {
-        self.tried_mut(|db| {
-            let all = db.transaction()?;
+        self.together(|all| {
             for card in exam.tools.cards() {
                 all.execute(
                     "INSERT INTO tools (run_id, server, name, description, input_schema, output_schema, does, own_name) \
@@ -264,15 +286,19 @@ impl ExamRecord {
                     ],
                 )?;
             }
-            insert_cases(&all, run, (0, 0), &exam.cases)?;
-            all.commit()
+            insert_cases(all, run, (0, 0), &exam.cases)
         })
     }
 
     /// Notes a run that ends before its first question, and why.
-    pub(super) fn refuse(&mut self, new: &NewRun<'_>, why: &str) -> Result<i64, ExamError> {
-        new.settings.check()?;
-        let run = self.insert_run(new)?;
+    pub(super) fn refuse(
+        &mut self,
+        exam: &PlannerExam,
+        settings: &PlannerSettings,
+        why: &str,
+    ) -> Result<i64, ExamError> {
+        settings.check()?;
+        let run = self.insert_run(exam, settings)?;
         self.fail(run, why)?;
         Ok(run)
     }
@@ -282,94 +308,80 @@ impl ExamRecord {
         &mut self,
         run: i64,
         place: usize,
-        cases: &[super::ExamCase],
+        cases: &[ExamCase],
     ) -> Result<(), ExamError> {
-        self.tried_mut(|db| {
-            let all = db.transaction()?;
+        let place = i64::try_from(place).unwrap_or(i64::MAX);
+        self.together(|all| {
             let last = "SELECT max(round) FROM run_cases WHERE run_id = ?1";
             let last: Option<i64> = all.query_row(last, [run], |row| row.get(0))?;
             let round = last.map_or(0, |last| last + 1);
-            let place = i64::try_from(place).unwrap_or(i64::MAX);
-            insert_cases(&all, run, (place, round), cases)?;
-            all.commit()
+            insert_cases(all, run, (place, round), cases)
         })
     }
 
     /// Keeps judged answers, all or none; those that are there already are replaced.
     pub(super) fn keep(&mut self, run: i64, outcomes: &[CaseOutcome]) -> Result<(), ExamError> {
-        self.tried_mut(|db| {
-            let all = db.transaction()?;
-            for outcome in outcomes {
-                answer_rows::insert(&all, run, outcome)?;
-            }
-            all.commit()
+        self.together(|all| {
+            let mut each = outcomes.iter();
+            each.try_for_each(|outcome| answer_rows::insert(all, run, outcome))
         })
-    }
-
-    /// The judged answers of a run.
-    pub(super) fn outcomes(&self, run: i64) -> Result<Vec<CaseOutcome>, ExamError> {
-        self.tried(|db| answer_rows::all(db, run))
     }
 
     /// Returns how many answers of a run never came.
     ///
     /// # Errors
     /// The record cannot be read.
-    pub fn failed_answers(&self, run: i64) -> Result<i64, ExamError> {
+    pub(crate) fn failed_answers(&self, run: i64) -> Result<i64, ExamError> {
         let sql = "SELECT count(*) FROM answers WHERE run_id = ?1 AND error IS NOT NULL";
-        self.tried(|db| db.query_row(sql, [run], |row| row.get(0)))
+        self.value(sql, [run])
     }
 
     /// The cases of a run, as they were when it began.
     ///
     /// # Errors
     /// The record cannot be read.
-    pub fn cases_of(&self, run: i64) -> Result<Vec<super::ExamCase>, ExamError> {
-        let lines: Vec<String> = self.tried(|db| {
-            let mut rows =
-                db.prepare("SELECT body FROM run_cases WHERE run_id = ?1 ORDER BY place")?;
-            rows.query_map([run], |row| row.get(0))?.collect()
-        })?;
-        super::ExamCase::read_lines(&lines.join("\n"))
+    pub(crate) fn cases_of(&self, run: i64) -> Result<Vec<ExamCase>, ExamError> {
+        self.case_lines(
+            "SELECT body FROM run_cases WHERE run_id = ?1 ORDER BY place",
+            [run],
+        )
+    }
+
+    /// Returns the cases of these bodies.
+    fn case_lines(&self, sql: &str, values: impl Params) -> Result<Vec<ExamCase>, ExamError> {
+        let lines: Vec<String> = self.rows(sql, values, |row| row.get(0))?;
+        ExamCase::read_lines(&lines.join("\n"))
     }
 
     /// Ends a run with its verdict: completed, or failed where the verdict says so.
     pub(super) fn complete(&mut self, run: i64, verdict: &ExamVerdict) -> Result<(), ExamError> {
         let text = serde_json::to_string(verdict).unwrap_or_default();
-        self.tried(|db| {
-            db.execute(
-                "UPDATE runs SET status = iif(?4 IS NULL, 'completed', 'failed'), ended_ms = ?2, error = ?4, verdict = ?3 \
-                 WHERE id = ?1",
-                params![run, now_ms(), text, verdict.failed],
-            )
-        })?;
+        self.execute(
+            "UPDATE runs SET status = iif(?4 IS NULL, 'completed', 'failed'), ended_ms = ?2, error = ?4, verdict = ?3 \
+             WHERE id = ?1",
+            params![run, now_ms(), text, verdict.failed],
+        )?;
         self.lock = None;
         Ok(())
     }
 
     /// Ends a run that could not be carried out.
     pub(super) fn fail(&mut self, run: i64, why: &str) -> Result<(), ExamError> {
-        self.tried(|db| {
-            db.execute(
-                "UPDATE runs SET status = 'failed', ended_ms = ?2, error = ?3 WHERE id = ?1",
-                params![run, now_ms(), why],
-            )
-        })?;
+        self.execute(
+            "UPDATE runs SET status = 'failed', ended_ms = ?2, error = ?3 WHERE id = ?1",
+            params![run, now_ms(), why],
+        )?;
         self.lock = None;
         Ok(())
     }
 
     /// Goes on with a run that was interrupted or lacks answers; its verdict is void.
     pub(super) fn reopen(&mut self, run: i64) -> Result<(), ExamError> {
-        if self.lock.is_none() {
-            self.lock = Some(self.take_lock()?);
-        }
-        self.tried(|db| {
-            db.execute(
-                "UPDATE runs SET status = 'running', ended_ms = NULL, error = NULL, verdict = NULL WHERE id = ?1",
-                [run],
-            )
-        })?;
+        self.hold()?;
+        self.execute(
+            "UPDATE runs SET status = 'running', ended_ms = NULL, error = NULL, verdict = NULL WHERE id = ?1",
+            [run],
+        )?;
         Ok(())
     }
 
@@ -377,26 +389,17 @@ impl ExamRecord {
     ///
     /// # Errors
     /// The record cannot be read.
-    pub fn runs(&self) -> Result<Vec<RunRow>, ExamError> {
-        self.tried(|db| {
-            let mut rows = db.prepare(&format!("{RUN} ORDER BY r.id"))?;
-            rows.query_map([], run_row)?.collect()
-        })
+    pub(crate) fn runs(&self) -> Result<Vec<RunRow>, ExamError> {
+        self.rows(&format!("{RUN} ORDER BY r.id"), [], run_row)
     }
 
     /// Returns one run: by its number, or the newest.
     ///
     /// # Errors
     /// There is no such run.
-    pub fn run(&self, id: Option<i64>) -> Result<RunRow, ExamError> {
-        let found = self.tried(|db| match id {
-            Some(id) => db
-                .query_row(&format!("{RUN} WHERE r.id = ?1"), [id], run_row)
-                .optional(),
-            None => db
-                .query_row(&format!("{RUN} ORDER BY r.id DESC LIMIT 1"), [], run_row)
-                .optional(),
-        })?;
+    pub(crate) fn run(&self, id: Option<i64>) -> Result<RunRow, ExamError> {
+        let one = format!("{RUN} WHERE ?1 IS NULL OR r.id = ?1 ORDER BY r.id DESC LIMIT 1");
+        let found = self.tried(|db| db.query_row(&one, [id], run_row).optional())?;
         found.ok_or_else(|| ExamError::Unknown {
             what: "run",
             name: id.map_or_else(|| "newest".to_owned(), |id| id.to_string()),
@@ -406,10 +409,7 @@ impl ExamRecord {
 }
 
 /// Of recorded answers it is not known how they were asked for, and so it is not kept.
-fn insert_settings(
-    all: &rusqlite::Transaction<'_>,
-    settings: &PlannerSettings,
-) -> rusqlite::Result<usize> {
+fn insert_settings(all: &Transaction<'_>, settings: &PlannerSettings) -> rusqlite::Result<usize> {
     let asked = (!settings.is_replay()).then_some(settings);
     all.execute(
         "INSERT INTO settings (provider, model, time_limit_s, temperature, top_p, max_tokens, retries, seed, samples, \
@@ -433,10 +433,10 @@ fn insert_settings(
 }
 
 fn insert_cases(
-    all: &rusqlite::Transaction<'_>,
+    all: &Transaction<'_>,
     run: i64,
     (first, round): (i64, i64),
-    cases: &[super::ExamCase],
+    cases: &[ExamCase],
 ) -> rusqlite::Result<()> {
     for (case, place) in cases.iter().zip(first..) {
         all.execute(
@@ -447,7 +447,7 @@ fn insert_cases(
     Ok(())
 }
 
-fn run_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<RunRow> {
+fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
     Ok(RunRow {
         id: row.get(0)?,
         status: row.get(1)?,
@@ -465,7 +465,7 @@ fn run_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<RunRow> {
 }
 
 /// Reads the settings. Those that were not stored, as for recorded answers, get their defaults and are not shown.
-fn settings_of(row: &rusqlite::Row<'_>) -> rusqlite::Result<PlannerSettings> {
+fn settings_of(row: &Row<'_>) -> rusqlite::Result<PlannerSettings> {
     let (provider, model): (String, String) = (row.get(10)?, row.get(11)?);
     let shipped = PlannerSettings::new(&provider, &model);
     let seed: Option<i64> = row.get(15)?;
@@ -483,6 +483,25 @@ fn settings_of(row: &rusqlite::Row<'_>) -> rusqlite::Result<PlannerSettings> {
         max_failed: row.get::<_, Option<_>>(22)?.unwrap_or(shipped.max_failed),
         ..shipped
     })
+}
+
+/// Returns the value of a column that holds JSON.
+fn json_at<T: DeserializeOwned>(row: &Row<'_>, column: usize) -> rusqlite::Result<T> {
+    let text: String = row.get(column)?;
+    serde_json::from_str(&text).map_err(|error| unreadable(column, error))
+}
+
+/// Returns the value of a column that holds a word.
+fn word_at<T: DeserializeOwned>(row: &Row<'_>, column: usize) -> rusqlite::Result<T> {
+    let word: String = row.get(column)?;
+    of_word(&word).map_err(|error| unreadable(column, error))
+}
+
+fn unreadable(
+    column: usize,
+    error: impl std::error::Error + Send + Sync + 'static,
+) -> rusqlite::Error {
+    rusqlite::Error::FromSqlConversionFailure(column, Type::Text, Box::new(error))
 }
 
 /// Milliseconds since 1970, for lists that people read.

@@ -1,15 +1,16 @@
 //! Servers whose tools may be examined together with the node's own.
 
 use rusqlite::params;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{ExamRecord, now_ms};
+use crate::word::Word;
 use crate::{AddressKind, ExamError};
 
 /// Transport by which a server is reached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
-pub enum ServerTransport {
+pub(crate) enum ServerTransport {
     /// A program on its standard input and output.
     #[value(help = None)]
     Stdio,
@@ -23,8 +24,7 @@ pub enum ServerTransport {
 
 impl ServerTransport {
     /// Returns how a server at this address or command line is reached: a scheme or a port makes an address.
-    #[must_use]
-    pub fn of(url: &str) -> Self {
+    pub(crate) fn of(url: &str) -> Self {
         let is_one_word = !url.contains(char::is_whitespace);
         if is_one_word && url.contains(':') && !url.starts_with('/') {
             Self::StreamableHttp
@@ -32,22 +32,12 @@ impl ServerTransport {
             Self::Stdio
         }
     }
-
-    /// Its word.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Stdio => "stdio",
-            Self::StreamableHttp => "streamable-http",
-            Self::Sse => "sse",
-        }
-    }
 }
 
 /// Result of the last check whether a server could be reached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum ServerStatus {
+pub(crate) enum ServerStatus {
     /// Not checked yet.
     Inactive,
     /// It could.
@@ -56,55 +46,43 @@ pub enum ServerStatus {
     Failed,
 }
 
-impl ServerStatus {
-    /// Its word.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Inactive => "inactive",
-            Self::Active => "active",
-            Self::Failed => "failed",
-        }
-    }
-}
-
 /// A server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct RecordedServer {
+pub(crate) struct RecordedServer {
     /// Its name, unique.
-    pub name: String,
+    pub(crate) name: String,
     /// Its address or its command, unique.
-    pub url: String,
+    pub(crate) url: String,
     /// Transport of the server.
-    pub transport: ServerTransport,
+    pub(crate) transport: ServerTransport,
     /// As it was last looked for.
-    pub status: ServerStatus,
+    pub(crate) status: ServerStatus,
     /// Time of that check, in milliseconds since 1970.
-    pub checked_ms: Option<i64>,
+    pub(crate) checked_ms: Option<i64>,
     /// Result of that check.
-    pub told: String,
+    pub(crate) told: String,
     /// The environment variable that its key is in, where it wants one. The key itself is never kept.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub key_env: Option<String>,
+    pub(crate) key_env: Option<String>,
     /// Time of its addition, in milliseconds since 1970; unknown for those of earlier versions.
-    pub created_at: Option<i64>,
+    pub(crate) created_at: Option<i64>,
     /// Time of its last edit.
-    pub updated_at: Option<i64>,
+    pub(crate) updated_at: Option<i64>,
     /// Time of its last answer.
-    pub last_connected: Option<i64>,
+    pub(crate) last_connected: Option<i64>,
 }
 
 /// Changes of a server; what is absent stays.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ServerChange {
+pub(crate) struct ServerChange {
     /// Another name.
-    pub name: Option<String>,
+    pub(crate) name: Option<String>,
     /// Another address or command.
-    pub url: Option<String>,
+    pub(crate) url: Option<String>,
     /// Another transport; found from the address where that alone changes.
-    pub transport: Option<ServerTransport>,
+    pub(crate) transport: Option<ServerTransport>,
     /// Another variable of its key; an empty one: it wants no key.
-    pub key_env: Option<String>,
+    pub(crate) key_env: Option<String>,
 }
 
 impl ExamRecord {
@@ -112,7 +90,7 @@ impl ExamRecord {
     ///
     /// # Errors
     /// Its name or address is taken, or the address holds a key.
-    pub fn add_server(
+    pub(crate) fn add_server(
         &mut self,
         name: &str,
         url: &str,
@@ -120,12 +98,10 @@ impl ExamRecord {
         key_env: Option<&str>,
     ) -> Result<(), ExamError> {
         self.check_server(None, name, url, transport, key_env)?;
-        self.tried(|db| {
-            db.execute(
-                "INSERT INTO servers (name, url, transport, key_env, created_ms, updated_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?5)",
-                params![name, url, transport.word(), key_env, now_ms()],
-            )
-        })?;
+        self.execute(
+            "INSERT INTO servers (name, url, transport, key_env, created_ms, updated_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?5)",
+            params![name, url, transport.word(), key_env, now_ms()],
+        )?;
         Ok(())
     }
 
@@ -133,7 +109,11 @@ impl ExamRecord {
     ///
     /// # Errors
     /// There is none of this name, or the change is none that [`Record::add_server`] would take.
-    pub fn edit_server(&mut self, name: &str, change: ServerChange) -> Result<(), ExamError> {
+    pub(crate) fn edit_server(
+        &mut self,
+        name: &str,
+        change: ServerChange,
+    ) -> Result<(), ExamError> {
         let all = self.servers()?;
         let Some(old) = all.into_iter().find(|one| one.name == name) else {
             return known(0, name);
@@ -145,13 +125,11 @@ impl ExamRecord {
         let url = change.url.unwrap_or(old.url);
         let key_env = change.key_env.or(old.key_env).filter(|one| !one.is_empty());
         self.check_server(Some(name), &new_name, &url, transport, key_env.as_deref())?;
-        self.tried(|db| {
-            db.execute(
-                "UPDATE servers SET name = ?2, url = ?3, transport = ?4, key_env = ?5, updated_ms = ?6, \
-                 status = iif(?7, 'inactive', status), told = iif(?7, '', told) WHERE name = ?1",
-                params![name, new_name, url, transport.word(), key_env, now_ms(), moved],
-            )
-        })?;
+        self.execute(
+            "UPDATE servers SET name = ?2, url = ?3, transport = ?4, key_env = ?5, updated_ms = ?6, \
+             status = iif(?7, 'inactive', status), told = iif(?7, '', told) WHERE name = ?1",
+            params![name, new_name, url, transport.word(), key_env, now_ms(), moved],
+        )?;
         Ok(())
     }
 
@@ -164,22 +142,17 @@ impl ExamRecord {
         transport: ServerTransport,
         key_env: Option<&str>,
     ) -> Result<(), ExamError> {
-        let is_long = |text: &str, most: usize| !(1..=most).contains(&text.chars().count());
-        for (what, text, most, range) in [
-            ("the server's name", name, 100, "1 to 100 characters"),
-            ("the server's address", url, 2_000, "1 to 2000 characters"),
-            (
-                "the variable",
-                key_env.unwrap_or("x"),
-                100,
-                "1 to 100 characters",
-            ),
+        for (what, text, most) in [
+            ("the server's name", name, 100),
+            ("the server's address", url, 2_000),
+            ("the variable", key_env.unwrap_or("x"), 100),
         ] {
-            if is_long(text, most) {
+            let length = text.chars().count();
+            if !(1..=most).contains(&length) {
                 return Err(ExamError::Setting {
                     name: what,
-                    value: format!("{} characters long", text.chars().count()),
-                    range,
+                    value: format!("{length} characters long"),
+                    range: format!("1 to {most} characters"),
                 });
             }
         }
@@ -209,32 +182,29 @@ impl ExamRecord {
     ///
     /// # Errors
     /// The record cannot be read.
-    pub fn servers(&self) -> Result<Vec<RecordedServer>, ExamError> {
-        self.tried(|db| {
-            let mut rows = db.prepare(
-                "SELECT name, url, transport, status, checked_ms, told, key_env, created_ms, updated_ms, connected_ms FROM servers ORDER BY name",
-            )?;
-            rows.query_map([], server)?.collect()
-        })
+    pub(crate) fn servers(&self) -> Result<Vec<RecordedServer>, ExamError> {
+        self.rows(
+            "SELECT name, url, transport, status, checked_ms, told, key_env, created_ms, updated_ms, connected_ms FROM servers ORDER BY name",
+            [],
+            server,
+        )
     }
 
     /// Records the result of checking a server.
     ///
     /// # Errors
     /// No server has this name.
-    pub fn set_server_status(
+    pub(crate) fn set_server_status(
         &mut self,
         name: &str,
         status: ServerStatus,
         told: &str,
     ) -> Result<(), ExamError> {
-        let changed = self.tried(|db| {
-            db.execute(
-                "UPDATE servers SET status = ?2, told = ?3, checked_ms = ?4, \
-                 connected_ms = iif(?2 = 'active', ?4, connected_ms) WHERE name = ?1",
-                params![name, status.word(), told, now_ms()],
-            )
-        })?;
+        let changed = self.execute(
+            "UPDATE servers SET status = ?2, told = ?3, checked_ms = ?4, \
+             connected_ms = iif(?2 = 'active', ?4, connected_ms) WHERE name = ?1",
+            params![name, status.word(), told, now_ms()],
+        )?;
         known(changed, name)
     }
 
@@ -242,9 +212,11 @@ impl ExamRecord {
     ///
     /// # Errors
     /// No server has this name.
-    pub fn remove_server(&mut self, name: &str) -> Result<(), ExamError> {
-        let changed = self.tried(|db| db.execute("DELETE FROM servers WHERE name = ?1", [name]))?;
-        known(changed, name)
+    pub(crate) fn remove_server(&mut self, name: &str) -> Result<(), ExamError> {
+        known(
+            self.execute("DELETE FROM servers WHERE name = ?1", [name])?,
+            name,
+        )
     }
 }
 
@@ -260,20 +232,11 @@ fn known(changed: usize, name: &str) -> Result<(), ExamError> {
 }
 
 fn server(row: &rusqlite::Row<'_>) -> rusqlite::Result<RecordedServer> {
-    let (transport, status): (String, String) = (row.get(2)?, row.get(3)?);
     Ok(RecordedServer {
         name: row.get(0)?,
         url: row.get(1)?,
-        transport: match transport.as_str() {
-            "stdio" => ServerTransport::Stdio,
-            "sse" => ServerTransport::Sse,
-            _ => ServerTransport::StreamableHttp,
-        },
-        status: match status.as_str() {
-            "active" => ServerStatus::Active,
-            "failed" => ServerStatus::Failed,
-            _ => ServerStatus::Inactive,
-        },
+        transport: super::word_at(row, 2)?,
+        status: super::word_at(row, 3)?,
         checked_ms: row.get(4)?,
         told: row.get(5)?,
         key_env: row.get(6)?,

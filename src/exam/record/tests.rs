@@ -30,12 +30,7 @@ fn an_interrupted_run_is_marked_and_keeps_its_answers() {
     let path = folder.path().join("exam.db");
     let mut record = ExamRecord::open(&path).unwrap();
     let (exam, settings) = (exam(), PlannerSettings::new("http://p/v1", "m"));
-    let run = record
-        .begin(&NewRun {
-            exam: &exam,
-            settings: &settings,
-        })
-        .unwrap();
+    let run = record.begin(&exam, &settings).unwrap();
     let tools = exam.tools_for(&exam.cases[0]).unwrap();
     let outcome = CaseOutcome::of(&exam.cases[0], 0, &"no".into(), &tools);
     record.keep(run, &[outcome]).unwrap();
@@ -65,16 +60,9 @@ fn two_exams_at_once_are_refused() {
         ExamRecord::open(&path).unwrap(),
     );
     let (exam, settings) = (exam(), PlannerSettings::new("http://p/v1", "m"));
-    one.begin(&NewRun {
-        exam: &exam,
-        settings: &settings,
-    })
-    .unwrap();
+    one.begin(&exam, &settings).unwrap();
     assert!(matches!(
-        two.begin(&NewRun {
-            exam: &exam,
-            settings: &settings
-        }),
+        two.begin(&exam, &settings),
         Err(ExamError::Busy(_))
     ));
 }
@@ -246,11 +234,7 @@ fn a_run_that_goes_on_or_has_a_certificate_is_not_deleted() {
     let folder = tempfile::tempdir().unwrap();
     let mut record = ExamRecord::open(&folder.path().join("exam.db")).unwrap();
     let (exam, settings) = (exam(), PlannerSettings::new("http://p/v1", "m"));
-    let new = NewRun {
-        exam: &exam,
-        settings: &settings,
-    };
-    let run = record.begin(&new).unwrap();
+    let run = record.begin(&exam, &settings).unwrap();
     assert!(
         record
             .delete_run(run)
@@ -281,12 +265,7 @@ fn settings_never_change_and_ranges_are_held() {
     let folder = tempfile::tempdir().unwrap();
     let mut record = ExamRecord::open(&folder.path().join("exam.db")).unwrap();
     let (exam, mut settings) = (exam(), PlannerSettings::new("http://p/v1", "m"));
-    record
-        .begin(&NewRun {
-            exam: &exam,
-            settings: &settings,
-        })
-        .unwrap();
+    record.begin(&exam, &settings).unwrap();
     let db = &record.connection;
     assert!(db.execute("UPDATE settings SET seed = 2", []).is_err());
     let columns = "provider, model, time_limit_s, temperature, max_tokens, retries, seed, samples";

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use super::{DESCRIPTIONS_TITLE, ExamReport};
 use crate::run::CaseOutcome;
 use crate::verdict::answer_text;
+use crate::word::Word;
 use base::wording::cut;
 
 /// Longest part of an answer that is shown.
@@ -27,8 +28,7 @@ details::details-content{content-visibility:visible;display:block}}
 ";
 
 /// The report of a run.
-#[must_use]
-pub fn html(report: &ExamReport) -> String {
+pub(crate) fn html(report: &ExamReport) -> String {
     let title = text(&report.title());
     let passed = if report.verdict.get("passed") == Some(&true.into()) {
         " passed"
@@ -167,7 +167,7 @@ fn answer(out: &mut String, outcome: &CaseOutcome) {
     let _ = writeln!(
         out,
         "<details><summary><b>{}</b> {} <small>{}</small></summary><p>{}</p><p>Expected: {}. Got:</p><pre>{}</pre></details>",
-        text(outcome.judged.classification.word()),
+        text(&outcome.judged.classification.word()),
         text(&cut(&outcome.case.query, SHOWN_CHARS_MAX)),
         text(&outcome.case.name),
         text(&outcome.judged.reasons.join("; ")),

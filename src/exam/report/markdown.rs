@@ -5,13 +5,13 @@ use std::fmt::Write as _;
 use super::{DESCRIPTIONS_TITLE, ExamReport};
 use crate::run::CaseOutcome;
 use crate::verdict::answer_text;
+use crate::word::Word;
 
 /// Longest answer that is shown in a table.
 const SHOWN_CHARS_MAX: usize = 120;
 
 /// The report of a run.
-#[must_use]
-pub fn markdown(report: &ExamReport) -> String {
+pub(crate) fn markdown(report: &ExamReport) -> String {
     let mut out = format!("# {}\n\n", report.title());
     let settings = &report.run.settings;
     let _ = writeln!(

@@ -10,15 +10,15 @@ use super::record::now_ms;
 use super::run::CaseOutcome;
 use super::{ConfusionMatrix, ExamError, ExamRecord, RunRow};
 
-pub use html::html;
-pub use markdown::markdown;
+pub(crate) use html::html;
+pub(crate) use markdown::markdown;
 
 /// Title of the words that a node file may give to built-in tools.
 const DESCRIPTIONS_TITLE: &str = "Words for the node file";
 
 /// A run with everything that is to be told of it.
 #[derive(Debug)]
-pub struct ExamReport {
+pub(crate) struct ExamReport {
     run: RunRow,
     verdict: Value,
     outcomes: Vec<CaseOutcome>,
@@ -29,7 +29,7 @@ impl ExamReport {
     ///
     /// # Errors
     /// There is no such run, or it has no verdict.
-    pub fn of(record: &ExamRecord, id: Option<i64>) -> Result<Self, ExamError> {
+    pub(crate) fn of(record: &ExamRecord, id: Option<i64>) -> Result<Self, ExamError> {
         let run = record.run(id)?;
         let Some(verdict) = run.verdict() else {
             let why = run.error.clone().unwrap_or_else(|| run.status.clone());
@@ -47,14 +47,12 @@ impl ExamReport {
     }
 
     /// The run's number.
-    #[must_use]
-    pub fn id(&self) -> i64 {
+    pub(crate) fn id(&self) -> i64 {
         self.run.id
     }
 
     /// Everything, as data.
-    #[must_use]
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         let answers: Vec<Value> = self.outcomes.iter().map(answer).collect();
         json!({
             "run": self.run.id,
@@ -73,8 +71,7 @@ impl ExamReport {
     }
 
     /// Its answers as lines that `exam run --replay` takes; those that did not come are left out.
-    #[must_use]
-    pub fn answers(&self) -> String {
+    pub(crate) fn answers(&self) -> String {
         let came = self.outcomes.iter().filter(|one| one.came());
         let line = |one: &CaseOutcome| {
             let output = serde_json::from_str(&one.raw).ok().filter(Value::is_object);
