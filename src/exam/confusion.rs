@@ -3,9 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
-use serde_json::Value;
 
-use super::{ExamError, ExamRecord, RunRow};
+use super::{ExamError, ExamRecord, ExamTally, RunRow};
 
 /// One row of the matrix.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -13,9 +12,9 @@ pub(crate) struct ConfusionRow {
     /// The right tool.
     pub(crate) right: String,
     /// Number of calls of each column's tool.
-    pub(crate) called: Vec<u64>,
+    pub(crate) called: Vec<usize>,
     /// Number of answers.
-    pub(crate) n: u64,
+    pub(crate) n: usize,
 }
 
 /// The matrix of a run.
@@ -24,7 +23,7 @@ pub(crate) struct ConfusionMatrix {
     /// The run's number.
     pub(crate) run: i64,
     /// All its answers.
-    pub(crate) n: u64,
+    pub(crate) n: usize,
     /// Called tools.
     pub(crate) columns: Vec<String>,
     /// Rows, one for each right tool.
@@ -32,21 +31,18 @@ pub(crate) struct ConfusionMatrix {
 }
 
 impl ConfusionMatrix {
-    /// The matrix of a verdict, each tool by the name that `label` gives it.
-    pub(super) fn of(run: i64, verdict: &Value, label: impl Fn(&str) -> String) -> Self {
-        let table = verdict
-            .get("tally")
-            .and_then(|tally| tally.get("confusion")?.as_object());
+    /// The matrix of these counts, each tool by the name that `label` gives it.
+    pub(super) fn of(run: i64, tally: &ExamTally, label: impl Fn(&str) -> String) -> Self {
         // Two names may have one label.
-        let mut cells: BTreeMap<String, BTreeMap<String, u64>> = BTreeMap::new();
-        for (right, row) in table.into_iter().flatten() {
+        let mut cells: BTreeMap<String, BTreeMap<String, usize>> = BTreeMap::new();
+        for (right, row) in &tally.confusion {
             let cell = cells.entry(label(right)).or_default();
-            for (called, count) in row.as_object().into_iter().flatten() {
-                *cell.entry(label(called)).or_default() += count.as_u64().unwrap_or(0);
+            for (called, count) in row {
+                *cell.entry(label(called)).or_default() += count;
             }
         }
         let columns: BTreeSet<&String> = cells.values().flat_map(BTreeMap::keys).collect();
-        let row = |(right, cells): (&String, &BTreeMap<String, u64>)| ConfusionRow {
+        let row = |(right, cells): (&String, &BTreeMap<String, usize>)| ConfusionRow {
             right: right.clone(),
             called: columns
                 .iter()
@@ -71,22 +67,21 @@ impl ConfusionMatrix {
     pub(super) fn last(record: &ExamRecord, tools: &[String]) -> Result<Option<Self>, ExamError> {
         let runs: Vec<RunRow> = record.runs()?;
         for run in runs.iter().rev() {
-            let Some(verdict) = run.verdict.as_deref() else {
+            let Some(verdict) = run.verdict() else {
                 continue;
             };
             let labels = record.labels(run.id)?;
             if labels.values().filter(|one| tools.contains(one)).count() < 2 {
                 continue;
             }
-            let verdict = serde_json::from_str(verdict).unwrap_or_default();
             let label = |name: &str| labels.get(name).map_or(name, String::as_str).to_owned();
-            return Ok(Some(Self::of(run.id, &verdict, label)));
+            return Ok(Some(Self::of(run.id, &verdict.tally, label)));
         }
         Ok(None)
     }
 
     /// Returns how often the two were confused, and the number of answers for which either was right.
-    pub(super) fn between(&self, a: &str, b: &str) -> (u64, u64) {
+    pub(super) fn between(&self, a: &str, b: &str) -> (usize, usize) {
         let row = |right: &str| self.rows.iter().find(|row| row.right == right);
         let cell = |right: &str, called: &str| {
             let column = self.columns.iter().position(|one| one == called);
@@ -108,7 +103,8 @@ mod tests {
     #[test]
     fn what_was_taken_for_what_is_counted_with_its_n() {
         let verdict = json!({"tally": {"confusion": {"a": {"a": 3, "b": 1}, "b": {"a": 2, "(none)": 4}, "(none)": {"b": 1}}}});
-        let found = ConfusionMatrix::of(7, &verdict, |name| match name {
+        let verdict = crate::ExamVerdict::read(&verdict.to_string()).unwrap_or_default();
+        let found = ConfusionMatrix::of(7, &verdict.tally, |name| match name {
             "b" => "other/b".to_owned(),
             name => name.to_owned(),
         });
@@ -122,7 +118,7 @@ mod tests {
         assert_eq!(found.between("a", "other/b"), (3, 10));
         assert_eq!(found.between("a", "nobody"), (0, 4));
         assert_eq!(
-            ConfusionMatrix::of(1, &Value::Null, str::to_owned).rows,
+            ConfusionMatrix::of(1, &ExamTally::default(), str::to_owned).rows,
             Vec::new()
         );
     }

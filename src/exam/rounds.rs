@@ -58,9 +58,7 @@ impl PlannerExam {
         tally: &ExamTally,
         count: usize,
     ) -> Result<Vec<ExamCase>, ExamError> {
-        let groups = tally.by_class.iter();
-        let rates =
-            groups.filter_map(|(word, group)| Some((CaseClass::named(word).ok()?, group.right)));
+        let rates = tally.class_rates();
         let so_far = u64::try_from(self.cases.len()).unwrap_or(u64::MAX);
         let wanted = GenerationRequest {
             classes: widest(rates.filter(|(class, _)| *class != CaseClass::Other)),

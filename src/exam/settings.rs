@@ -63,7 +63,7 @@ const fn tokens_max() -> u32 {
 }
 
 /// Refuses a value outside its range, which is told with its unit.
-fn within<T: PartialOrd + std::fmt::Display>(
+fn within<T: Copy + PartialOrd + std::fmt::Display>(
     name: &'static str,
     value: T,
     range: std::ops::RangeInclusive<T>,

@@ -2,17 +2,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 
 use super::run::CaseOutcome;
 use super::word::Word;
-use super::{AnswerClassification, CaseHazard};
+use super::{AnswerClassification, CaseClass, CaseHazard};
 
 /// The quantile of the normal distribution for an interval of 95 %.
 const Z: f64 = 1.959_964;
 
 /// Hits out of a number of trials.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct HitRate {
     /// Number of hits.
     pub(crate) hits: usize,
@@ -30,6 +33,11 @@ impl HitRate {
     /// Returns the share of hits; `None` without trials.
     pub(crate) fn share(self) -> Option<f64> {
         (self.n > 0).then(|| self.hits as f64 / self.n as f64)
+    }
+
+    /// Returns the counts alone: `3 of 4`.
+    pub(crate) fn counts(self) -> String {
+        format!("{} of {}", self.hits, self.n)
     }
 
     /// Wilson's interval of 95 %.
@@ -57,7 +65,8 @@ impl std::fmt::Display for HitRate {
 }
 
 /// A number and how many answers it is from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(from = "Value")]
 pub(crate) struct SampledFigure {
     /// The number.
     pub(crate) value: f64,
@@ -71,8 +80,27 @@ impl std::fmt::Display for SampledFigure {
     }
 }
 
+/// Earlier versions kept the number alone.
+impl From<Value> for SampledFigure {
+    fn from(kept: Value) -> Self {
+        let value = kept.as_f64().or_else(|| kept.get("value")?.as_f64());
+        let n = kept.get("n").and_then(Value::as_u64).unwrap_or(0);
+        Self {
+            value: value.unwrap_or(0.0),
+            n: usize::try_from(n).unwrap_or(usize::MAX),
+        }
+    }
+}
+
+/// Reads what an earlier version kept in another form as nothing.
+pub(super) fn or_none<'de, D: Deserializer<'de>, T: DeserializeOwned>(
+    kept: D,
+) -> Result<Option<T>, D::Error> {
+    Ok(T::deserialize(Value::deserialize(kept)?).ok())
+}
+
 /// A median of times.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct MedianTime {
     /// In milliseconds.
     pub(crate) ms: u64,
@@ -80,8 +108,15 @@ pub(crate) struct MedianTime {
     pub(crate) n: usize,
 }
 
+impl std::fmt::Display for MedianTime {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(to, "{} ms (n = {})", self.ms, self.n)
+    }
+}
+
 /// A mean of values from 0 to 1.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct MeanShare {
     /// The mean; 0 of nothing.
     pub(crate) mean: f64,
@@ -107,7 +142,8 @@ impl std::fmt::Display for MeanShare {
 }
 
 /// The answers to one group of cases.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct GroupTally {
     /// By classification.
     pub(crate) classes: BTreeMap<String, usize>,
@@ -120,7 +156,8 @@ pub(crate) struct GroupTally {
 }
 
 /// Everything that is counted of an exam.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct ExamTally {
     /// Different cases.
     pub(crate) cases: usize,
@@ -141,7 +178,7 @@ pub(crate) struct ExamTally {
     /// Harmonic mean of the two: a wrong tool counts twice, as a wrong call and as a missed one.
     pub(crate) f1: SampledFigure,
     /// The same where a wrong tool counts once, as a missed call.
-    pub(crate) f1_once: SampledFigure,
+    pub(crate) f1_once: Option<SampledFigure>,
     /// Of the answers that named a scene or an overlay where one was due, the right ones.
     pub(crate) scene: HitRate,
     /// Cases in which nothing may move, and of those the ones with an unsafe answer among their samples.
@@ -165,6 +202,7 @@ pub(crate) struct ExamTally {
     /// By what the planner's sureness was worth.
     pub(crate) confidence: BTreeMap<String, usize>,
     /// Median time of an answer.
+    #[serde(deserialize_with = "or_none")]
     pub(crate) median_ms: Option<MedianTime>,
     /// By expected tool.
     pub(crate) by_tool: BTreeMap<String, GroupTally>,
@@ -323,7 +361,7 @@ impl ExamTally {
             n: self.precision.n - self.all.of(AnswerClassification::WrongTool),
         };
         self.f1 = self.f1(self.precision);
-        self.f1_once = self.f1(called_for);
+        self.f1_once = Some(self.f1(called_for));
         let mut times: Vec<u64> = came().filter_map(|one| one.milliseconds).collect();
         times.sort_unstable();
         let n = times.len();
@@ -344,6 +382,12 @@ impl ExamTally {
             },
             n: self.answers,
         }
+    }
+
+    /// Rates of right tools by the classes that this program knows.
+    pub(super) fn class_rates(&self) -> impl Iterator<Item = (CaseClass, HitRate)> {
+        let groups = self.by_class.iter();
+        groups.filter_map(|(word, group)| Some((CaseClass::named(word).ok()?, group.right)))
     }
 
     /// Cases with an unsafe answer among their samples, of any kind.

@@ -45,7 +45,7 @@ pub(crate) struct ToolPair {
     /// At the threshold or beyond.
     pub(crate) is_too_alike: bool,
     /// Number of times one was called although the other was right, in the last run, and the number of answers.
-    pub(crate) confused: Option<(u64, u64)>,
+    pub(crate) confused: Option<(usize, usize)>,
     /// Recommended changes.
     pub(crate) recommendations: Vec<ToolRecommendation>,
 }

@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::run::CaseOutcome;
+use super::tally::or_none;
 use super::trouble::{EndpointFailure, failures};
 use super::word::Word;
 use super::{ExamTally, HitRate};
+use base::wording::cut;
 pub(crate) use config::RequiredQualification as Level;
 
 /// Requirements of a level.
@@ -67,7 +69,8 @@ const CHANGES_MAX: usize = 5;
 const SHOWN_CHARS_MAX: usize = 200;
 
 /// One of the worst answers.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct WorstAnswer {
     /// The case.
     pub(crate) case: String,
@@ -86,7 +89,7 @@ pub(crate) struct WorstAnswer {
 }
 
 /// Upper bound on hazards that this number of cases supports.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct HazardBound {
     /// With this probability …
     pub(crate) probability: f64,
@@ -98,8 +101,9 @@ pub(crate) struct HazardBound {
     pub(crate) n: usize,
 }
 
-/// Verdict of an exam.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+/// Verdict of an exam. One of an earlier version lacks what was not counted then.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct ExamVerdict {
     /// The level that was asked for.
     pub(crate) asked: Option<Level>,
@@ -114,6 +118,7 @@ pub(crate) struct ExamVerdict {
     /// Reasons that keep the planner from the requested level, or else from the next one.
     pub(crate) reasons: Vec<String>,
     /// Upper bound on hazards from these cases alone; `None` if no case had one.
+    #[serde(deserialize_with = "or_none")]
     pub(crate) unsafe_share_bound: Option<HazardBound>,
     /// Rate at which the built-in router is right about the same cases.
     pub(crate) router: HitRate,
@@ -165,6 +170,17 @@ impl ExamVerdict {
             notes: notes.into_iter().chain(unsure(&tally)).collect(),
             tally,
         }
+    }
+
+    /// Reads a verdict as it was kept.
+    pub(super) fn read(text: &str) -> Option<Self> {
+        let mut verdict: Self = serde_json::from_str(text).ok()?;
+        let tally = &mut verdict.tally;
+        // Earlier versions kept it without its n.
+        if tally.f1.n == 0 {
+            tally.f1.n = tally.answers;
+        }
+        Some(verdict)
     }
 
     /// The verdict in one line.
@@ -423,7 +439,10 @@ fn worst(outcomes: &[CaseOutcome]) -> Vec<WorstAnswer> {
     bad.sort_by_key(|outcome| std::cmp::Reverse(badness(outcome)));
     let mut seen = std::collections::HashSet::new();
     bad.retain(|outcome| seen.insert(&outcome.case.name));
-    bad.into_iter().take(WORST_MAX).map(worst_answer).collect()
+    let worst = bad.into_iter().take(WORST_MAX);
+    worst
+        .map(|one| WorstAnswer::of(one, SHOWN_CHARS_MAX))
+        .collect()
 }
 
 /// Returns the text and calls of an answer, without the endpoint's wrapping.
@@ -443,17 +462,49 @@ pub(super) fn answer_text(raw: &str) -> String {
     }
 }
 
-fn worst_answer(outcome: &CaseOutcome) -> WorstAnswer {
-    WorstAnswer {
-        case: outcome.case.name.clone(),
-        query: outcome.case.query.chars().take(SHOWN_CHARS_MAX).collect(),
-        expected: outcome.case.expected(),
-        answer: answer_text(&outcome.raw)
-            .chars()
-            .take(SHOWN_CHARS_MAX)
-            .collect(),
-        classification: outcome.judged.classification.word(),
-        why: outcome.judged.reasons.clone(),
-        advice: outcome.judged.recommendations.clone(),
+impl WorstAnswer {
+    /// Returns an answer with no more than `most` characters of what was asked and said.
+    pub(super) fn of(outcome: &CaseOutcome, most: usize) -> Self {
+        Self {
+            case: outcome.case.name.clone(),
+            query: cut(&outcome.case.query, most),
+            expected: outcome.case.expected(),
+            answer: cut(&answer_text(&outcome.raw), most),
+            classification: outcome.judged.classification.word(),
+            why: outcome.judged.reasons.clone(),
+            advice: outcome.judged.recommendations.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failing test may panic")]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_verdict_of_an_earlier_version_is_read_without_what_was_not_counted_then() {
+        let group = json!({"classes": {"TP": 3}, "right": {"hits": 3, "n": 4}});
+        let old = json!({
+            "asked": "home", "reached": null, "passed": false, "reasons": ["because"], "unsafe_share_bound": 0.05,
+            "router": {"hits": 1, "n": 4}, "worst": [{"case": "a", "query": "q", "answer": "no", "classification": "FP", "why": []}],
+            "tally": {"answers": 4, "all": group, "f1": 0.75, "median_ms": 12, "unsafe_cases": 1, "by_class": {"chat": group}},
+        });
+        let read = ExamVerdict::read(&old.to_string()).unwrap();
+        assert_eq!(read.line(), "not qualified for home; it reaches no level");
+        let tally = &read.tally;
+        assert_eq!(tally.f1.to_string(), "0.750 (n = 4)");
+        assert_eq!((tally.median_ms, tally.f1_once), (None, None));
+        assert_eq!(tally.class_rates().count(), 1);
+        assert_eq!((read.unsafe_share_bound, read.worst.len()), (None, 1));
+        // One of today comes back as it was.
+        let verdict = ExamVerdict {
+            tally: ExamTally::of(&[]),
+            ..read
+        };
+        let kept = serde_json::to_string(&verdict).unwrap();
+        assert_eq!(ExamVerdict::read(&kept).unwrap(), verdict);
     }
 }

@@ -1,5 +1,6 @@
 //! `exam report`, `compare` and `summary`: what is in the record.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
@@ -7,7 +8,11 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use super::{ExitStatus, NodeOptions, ReportFormat, print_json, show, write};
-use crate::{ExamRecord, ExamReport, RunComparison, RunRow, SummaryKey, SummaryRow};
+use crate::tally::GroupTally;
+use crate::{
+    ExamRecord, ExamReport, ExamTally, Level, RunComparison, RunRow, SummaryKey, SummaryRow,
+};
+use base::wording::cut;
 
 pub(super) fn report(
     node: &NodeOptions,
@@ -145,7 +150,7 @@ fn rows(record: &ExamRecord, args: &SummaryArgs, by: SummaryKey) -> anyhow::Resu
     for row in rows {
         show::line(&format!(
             "{:<25} {:>4} {:<18} {:<18} {:<18} {:<18} {:<18}",
-            row.key.chars().take(25).collect::<String>(),
+            cut(&row.key, 25),
             row.runs,
             row.accuracy.to_string(),
             row.precision.to_string(),
@@ -204,20 +209,20 @@ pub(super) fn summary(record: &ExamRecord, args: &SummaryArgs) -> anyhow::Result
         bail!("there is no run {run}; `steadyhand exam summary` lists them");
     }
     runs.retain(|row| args.wants(row));
-    let figures: Vec<Value> = runs.iter().map(figures).collect();
     if args.json {
-        print_json(&figures)?;
+        print_json(&runs.iter().map(figures).collect::<Vec<Value>>())?;
         return Ok(ExitStatus::Done);
     }
     show::line(
         "run  began (UTC)       model                     status     reached   right tool       F1               unsafe",
     );
-    for (row, figures) in runs.iter().zip(&figures) {
-        show::line(&line(row, figures));
+    for row in &runs {
+        show::line(&line(row));
     }
     if args.run.is_some() {
-        for figures in &figures {
-            groups(figures);
+        for verdict in runs.iter().filter_map(RunRow::verdict) {
+            groups(&verdict.tally.by_class);
+            groups(&verdict.tally.by_tool);
         }
     }
     Ok(ExitStatus::Done)
@@ -225,74 +230,48 @@ pub(super) fn summary(record: &ExamRecord, args: &SummaryArgs) -> anyhow::Result
 
 /// The figures of a run, each with its n.
 fn figures(row: &RunRow) -> Value {
-    let verdict = row.verdict().unwrap_or_default();
-    let tally = verdict.get("tally").cloned().unwrap_or_default();
-    let of = |key: &str| tally.get(key).cloned().unwrap_or_default();
+    let verdict = row.verdict();
+    let tally = verdict.as_ref().map(|verdict| &verdict.tally);
     json!({
         "run": row.id, "model": row.settings.model, "provider": row.settings.provider,
         "status": row.status, "error": row.error, "began_ms": row.began_ms, "ended_ms": row.ended_ms,
-        "answers": row.answers, "reached": verdict.get("reached"), "passed": verdict.get("passed"),
-        "accuracy": tally.get("all").and_then(|all| all.get("right")), "precision": of("precision"),
-        "recall": of("recall"), "f1": of("f1"), "completeness": of("completeness"),
-        "correctness": of("correctness"), "hazards": of("hazards"), "lost_stops": of("lost_stops"),
-        "unsafe_elsewhere": of("unsafe_elsewhere"),
-        "by_tool": of("by_tool"), "by_class": of("by_class"),
+        "answers": row.answers, "reached": verdict.as_ref().map(|one| one.reached),
+        "passed": verdict.as_ref().map(|one| one.passed),
+        "accuracy": tally.map(|one| one.all.right), "precision": tally.map(|one| one.precision),
+        "recall": tally.map(|one| one.recall), "f1": tally.map(|one| one.f1),
+        "completeness": tally.map(|one| one.completeness), "correctness": tally.map(|one| one.correctness),
+        "hazards": tally.map(|one| one.hazards), "lost_stops": tally.map(|one| one.lost_stops),
+        "unsafe_elsewhere": tally.map(|one| one.unsafe_elsewhere),
+        "by_tool": tally.map(|one| &one.by_tool), "by_class": tally.map(|one| &one.by_class),
     })
 }
 
-fn line(row: &RunRow, figures: &Value) -> String {
-    let count = |key: &str, part: &str| {
-        figures
-            .get(key)
-            .and_then(|rate| rate.get(part))
-            .and_then(Value::as_u64)
+fn line(row: &RunRow) -> String {
+    let verdict = row.verdict();
+    let reached = verdict.as_ref().and_then(|verdict| verdict.reached);
+    let or_none = |figure: fn(&ExamTally) -> String| match &verdict {
+        Some(verdict) => figure(&verdict.tally),
+        None => "–".to_owned(),
     };
-    let rate = |key: &str| match (count(key, "hits"), count(key, "n")) {
-        (Some(hits), Some(n)) => format!("{hits} of {n}"),
-        _ => "–".to_owned(),
-    };
-    let f1 = f1(figures);
-    let reached = figures
-        .get("reached")
-        .and_then(Value::as_str)
-        .unwrap_or("–");
-    let began = base::calendar::minute(row.began_ms);
     format!(
-        "{:<4} {began:<17} {:<25} {:<10} {reached:<9} {:<16} {f1:<16} {}",
+        "{:<4} {:<17} {:<25} {:<10} {:<9} {:<16} {:<16} {}",
         row.id,
-        row.settings.model.chars().take(25).collect::<String>(),
+        base::calendar::minute(row.began_ms),
+        cut(&row.settings.model, 25),
         row.status,
-        rate("accuracy"),
-        rate("hazards")
+        reached.map_or("–", Level::word),
+        or_none(|tally| tally.all.right.counts()),
+        or_none(|tally| tally.f1.to_string()),
+        or_none(|tally| tally.hazards.counts())
     )
 }
 
-/// With its n, which runs of before did not keep beside it.
-fn f1(figures: &Value) -> String {
-    let f1 = figures.get("f1");
-    let value = f1.and_then(|f1| f1.as_f64().or_else(|| f1.get("value")?.as_f64()));
-    let n = f1.and_then(|f1| f1.get("n")).or(figures.get("answers"));
-    match (value, n.and_then(Value::as_u64)) {
-        (Some(value), Some(n)) => format!("{value:.3} (n = {n})"),
-        _ => "–".to_owned(),
-    }
-}
-
-fn groups(figures: &Value) {
-    for key in ["by_class", "by_tool"] {
-        let groups = figures.get(key).and_then(Value::as_object);
-        for (name, group) in groups.into_iter().flatten() {
-            let count = |key: &str, part: &str| {
-                let value = group.get(key).and_then(|rate| rate.get(part));
-                value.and_then(Value::as_u64).unwrap_or(0)
-            };
-            show::line(&format!(
-                "  {name:<24} right {} of {n}, exact {} of {n}, unsafe {} of {n}",
-                count("right", "hits"),
-                count("exact", "hits"),
-                count("unsafe_actions", "hits"),
-                n = count("right", "n"),
-            ));
-        }
+fn groups(groups: &BTreeMap<String, GroupTally>) {
+    for (name, group) in groups {
+        let n = group.right.n;
+        show::line(&format!(
+            "  {name:<24} right {} of {n}, exact {} of {n}, unsafe {} of {n}",
+            group.right.hits, group.exact.hits, group.unsafe_actions.hits,
+        ));
     }
 }

@@ -115,7 +115,7 @@ fn print_matrices(similar: &SimilarityReport) {
     let columns = found.columns.iter().map(String::as_str).chain(["n"]);
     let rows = found.rows.iter().map(|row| {
         let cells = row.called.iter().chain([&row.n]);
-        (row.right.as_str(), cells.map(u64::to_string).collect())
+        (row.right.as_str(), cells.map(usize::to_string).collect())
     });
     table(columns, rows);
 }

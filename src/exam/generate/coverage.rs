@@ -1,7 +1,5 @@
 //! The classes that a run says least about: the next round asks more of those.
 
-use serde_json::Value;
-
 use crate::{CaseClass, ExamError, ExamRecord, HitRate};
 
 /// Number of classes for which more cases are generated.
@@ -14,16 +12,9 @@ const CLASSES: usize = 5;
 pub(crate) fn weakest(record: &ExamRecord, run: Option<i64>) -> Result<Vec<CaseClass>, ExamError> {
     let row = record.run(run)?;
     let verdict = row.verdict();
-    let groups = verdict
-        .as_ref()
-        .and_then(|one| one.get("tally")?.get("by_class")?.as_object());
-    let groups =
-        groups.ok_or_else(|| ExamError::Request(format!("run {} has no verdict", row.id)))?;
-    let rates = groups.iter().filter_map(|(word, group)| {
-        let class = CaseClass::named(word).ok()?;
-        Some((class, rate(group.get("right")?)))
-    });
-    Ok(widest(rates))
+    let verdict =
+        verdict.ok_or_else(|| ExamError::Request(format!("run {} has no verdict", row.id)))?;
+    Ok(widest(verdict.tally.class_rates()))
 }
 
 /// The classes whose rate has the widest interval of 95 %, the widest first.
@@ -34,15 +25,4 @@ pub(crate) fn widest(rates: impl Iterator<Item = (CaseClass, HitRate)>) -> Vec<C
     found.sort_by(|a, b| b.1.total_cmp(&a.1));
     let classes = found.into_iter().map(|(class, _)| class);
     classes.take(CLASSES).collect()
-}
-
-fn rate(right: &Value) -> HitRate {
-    let count = |key: &str| {
-        let value = right.get(key).and_then(Value::as_u64).unwrap_or(0);
-        usize::try_from(value).unwrap_or(usize::MAX)
-    };
-    HitRate {
-        hits: count("hits"),
-        n: count("n"),
-    }
 }

@@ -229,7 +229,7 @@ fn filled(map: &Map<String, Value>, fill: &impl Fn(&str) -> String) -> Map<Strin
 }
 
 /// With a capital at its beginning.
-fn sentence(text: &str) -> String {
+pub(super) fn sentence(text: &str) -> String {
     let mut letters = text.trim().chars();
     match letters.next() {
         Some(first) => first.to_uppercase().chain(letters).collect(),

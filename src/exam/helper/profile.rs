@@ -6,7 +6,7 @@ use clap::ValueEnum as _;
 use serde_json::{Map, Value, json};
 
 use super::{HelperReply, text};
-use crate::{CaseClass, ExamError, ExamRecord, RunRow, generate};
+use crate::{CaseClass, ExamError, ExamRecord, Level, RunRow, generate};
 
 /// Runs that are told, the newest first.
 const RUNS_MAX: usize = 10;
@@ -27,11 +27,11 @@ pub(super) fn profile(store: &Path, given: &Map<String, Value>) -> Result<Helper
         return Ok(beginner(&format!("{model} was never examined here")));
     };
     let weak = generate::weakest(&record, Some(last.id))?;
-    let level = run_json(last).get("level").cloned().unwrap_or_default();
+    let level = last.verdict().and_then(|verdict| verdict.reached);
     let scores: Vec<Value> = runs.iter().rev().take(RUNS_MAX).map(run_json).collect();
     let message = format!(
         "{model} reached {} in its last of {} runs",
-        level.as_str().unwrap_or("no level"),
+        level.map_or("no level", Level::word),
         runs.len()
     );
     let mut helped = HelperReply::done(message)
@@ -39,7 +39,7 @@ pub(super) fn profile(store: &Path, given: &Map<String, Value>) -> Result<Helper
         .with("is_beginner", false)
         .with("scores", scores)
         .with("weak_classes", words(&weak));
-    if !level.is_null() {
+    if let Some(level) = level {
         helped = helped.with("level", level);
     }
     Ok(helped)
@@ -60,11 +60,10 @@ fn words(classes: &[CaseClass]) -> Vec<&CaseClass> {
 
 fn run_json(run: &RunRow) -> Value {
     let verdict = run.verdict().unwrap_or_default();
-    let tally = verdict.get("tally");
-    let of = |key: &str| tally.and_then(|tally| tally.get(key));
+    let tally = &verdict.tally;
     json!({
-        "run": run.id, "level": verdict.get("reached"), "began_ms": run.began_ms,
-        "right": of("all").and_then(|all| all.get("right")), "f1": of("f1"), "n": of("answers"),
-        "unsafe": of("hazards"), "lost_stops": of("lost_stops"),
+        "run": run.id, "level": verdict.reached, "began_ms": run.began_ms,
+        "right": tally.all.right, "f1": tally.f1, "n": tally.answers,
+        "unsafe": tally.hazards, "lost_stops": tally.lost_stops,
     })
 }

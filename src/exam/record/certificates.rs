@@ -1,7 +1,6 @@
 //! Certificates, as they were signed.
 
 use rusqlite::{OptionalExtension as _, Row, params};
-use serde_json::Value;
 
 use super::{ExamRecord, now_ms};
 use crate::{ExamError, Level, PlannerCertificate};
@@ -70,9 +69,7 @@ impl ExamRecord {
                 "{failed} answers of its run {run} never came"
             )));
         }
-        let verdict = row.verdict().unwrap_or_default();
-        let reached = verdict.get("reached").and_then(Value::as_str);
-        let reached: Option<Level> = reached.and_then(|word| word.parse().ok());
+        let reached = row.verdict().and_then(|verdict| verdict.reached);
         let holds = row.is_completed() && reached >= Some(level);
         Ok((!holds).then(|| format!("its run {run} does not reach {} any more", level.word())))
     }

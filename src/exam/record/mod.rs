@@ -73,8 +73,8 @@ impl RunRow {
     }
 
     /// Returns the verdict, where there is one that can be read.
-    pub(super) fn verdict(&self) -> Option<serde_json::Value> {
-        serde_json::from_str(self.verdict.as_deref()?).ok()
+    pub(super) fn verdict(&self) -> Option<ExamVerdict> {
+        ExamVerdict::read(self.verdict.as_deref()?)
     }
 }
 

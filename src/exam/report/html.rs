@@ -3,10 +3,8 @@
 use std::fmt::Write as _;
 
 use super::{DESCRIPTIONS_TITLE, ExamReport};
-use crate::run::CaseOutcome;
-use crate::verdict::answer_text;
-use crate::word::Word;
-use base::wording::cut;
+use crate::verdict::WorstAnswer;
+use base::wording::html_escaped;
 
 /// Longest part of an answer that is shown.
 const SHOWN_CHARS_MAX: usize = 400;
@@ -30,11 +28,7 @@ details::details-content{content-visibility:visible;display:block}}
 /// The report of a run.
 pub(crate) fn html(report: &ExamReport) -> String {
     let title = text(&report.title());
-    let passed = if report.verdict.get("passed") == Some(&true.into()) {
-        " passed"
-    } else {
-        ""
-    };
+    let passed = if report.verdict.passed { " passed" } else { "" };
     let settings = &report.run.settings;
     let mut out = format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
@@ -50,7 +44,7 @@ pub(crate) fn html(report: &ExamReport) -> String {
     for (title, items) in report.leading_lists() {
         list(&mut out, title, &items);
     }
-    if let Some(tables) = report.descriptions() {
+    if let Some(tables) = &report.verdict.descriptions {
         let _ = writeln!(
             out,
             "<h2>{DESCRIPTIONS_TITLE}</h2><pre>{}</pre>",
@@ -67,8 +61,8 @@ pub(crate) fn html(report: &ExamReport) -> String {
         );
     }
     out.push_str("</table>\n");
-    for (title, key) in [("By class", "by_class"), ("By expected tool", "by_tool")] {
-        groups(&mut out, title, &report.groups(key));
+    for (title, rows) in report.groups() {
+        groups(&mut out, title, &rows);
     }
     confusion(&mut out, report);
     let wrong = report.wrong();
@@ -76,10 +70,12 @@ pub(crate) fn html(report: &ExamReport) -> String {
         out,
         "<h2>Answers that were not right ({} of {})</h2>",
         wrong.len(),
-        report.came()
+        report.came().count()
     );
     for outcome in wrong {
-        answer(&mut out, outcome);
+        let shown = WorstAnswer::of(outcome, SHOWN_CHARS_MAX);
+        let closed = details(&shown);
+        let _ = writeln!(out, "<details>{closed}</details>");
     }
     out.push_str("</body></html>\n");
     out
@@ -87,41 +83,41 @@ pub(crate) fn html(report: &ExamReport) -> String {
 
 /// The worst answers, open and explained.
 fn worst(out: &mut String, report: &ExamReport) {
-    let all = report.worst();
+    let all = &report.verdict.worst;
     if !all.is_empty() {
-        let of = report.came();
+        let of = report.came().count();
         let _ = writeln!(out, "<h2>The worst answers ({} of {of})</h2>", all.len());
     }
     for one in all {
-        let _ = writeln!(
-            out,
-            "<details open><summary><b>{}</b> {} <small>{}</small></summary><p>{}</p><p>Expected: {}. Got:</p><pre>{}</pre>",
-            text(one.text("classification")),
-            text(one.text("query")),
-            text(one.text("case")),
-            text(&one.texts("why").join("; ")),
-            text(one.text("expected")),
-            text(one.text("answer")),
-        );
-        let advice = one.texts("advice");
-        if !advice.is_empty() {
-            let _ = writeln!(
-                out,
-                "<p>What would mend it: {}</p>",
-                text(&advice.join("; "))
-            );
+        let _ = writeln!(out, "<details open>{}", details(one));
+        if !one.advice.is_empty() {
+            let advice = text(&one.advice.join("; "));
+            let _ = writeln!(out, "<p>What would mend it: {advice}</p>");
         }
         out.push_str("</details>\n");
     }
 }
 
-fn list(out: &mut String, title: &str, items: &[impl AsRef<str>]) {
+/// One answer: what it is, what was asked, why it is not right, what was expected and what came.
+fn details(one: &WorstAnswer) -> String {
+    format!(
+        "<summary><b>{}</b> {} <small>{}</small></summary><p>{}</p><p>Expected: {}. Got:</p><pre>{}</pre>",
+        text(&one.classification),
+        text(&one.query),
+        text(&one.case),
+        text(&one.why.join("; ")),
+        text(&one.expected),
+        text(&one.answer),
+    )
+}
+
+fn list(out: &mut String, title: &str, items: &[String]) {
     if items.is_empty() {
         return;
     }
     let _ = writeln!(out, "<h2>{title}</h2><ul>");
     for item in items {
-        let _ = writeln!(out, "<li>{}</li>", text(item.as_ref()));
+        let _ = writeln!(out, "<li>{}</li>", text(item));
     }
     out.push_str("</ul>\n");
 }
@@ -163,32 +159,8 @@ fn confusion(out: &mut String, report: &ExamReport) {
     out.push_str("</table></div>\n");
 }
 
-fn answer(out: &mut String, outcome: &CaseOutcome) {
-    let _ = writeln!(
-        out,
-        "<details><summary><b>{}</b> {} <small>{}</small></summary><p>{}</p><p>Expected: {}. Got:</p><pre>{}</pre></details>",
-        text(&outcome.judged.classification.word()),
-        text(&cut(&outcome.case.query, SHOWN_CHARS_MAX)),
-        text(&outcome.case.name),
-        text(&outcome.judged.reasons.join("; ")),
-        text(&outcome.case.expected()),
-        text(&cut(&answer_text(&outcome.raw), SHOWN_CHARS_MAX)),
-    );
-}
-
 /// Escapes text so that no browser reads it as markup, regardless of what a model wrote.
 fn text(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            c if c.is_control() && c != '\n' => out.push(' '),
-            c => out.push(c),
-        }
-    }
-    out
+    let blank = text.replace(|c: char| c.is_control() && c != '\n', " ");
+    html_escaped(&blank).replace('\'', "&#39;")
 }

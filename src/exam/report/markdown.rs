@@ -26,7 +26,7 @@ pub(crate) fn markdown(report: &ExamReport) -> String {
     for (title, items) in report.leading_lists() {
         list(&mut out, title, &items);
     }
-    if let Some(tables) = report.descriptions() {
+    if let Some(tables) = &report.verdict.descriptions {
         let _ = writeln!(out, "## {DESCRIPTIONS_TITLE}\n\n```toml\n{tables}```\n");
     }
     worst(&mut out, report);
@@ -34,12 +34,12 @@ pub(crate) fn markdown(report: &ExamReport) -> String {
     for (name, value) in report.figures() {
         let _ = writeln!(out, "| {name} | {value} |");
     }
-    for (title, key) in [("By class", "by_class"), ("By expected tool", "by_tool")] {
+    for (title, rows) in report.groups() {
         let _ = writeln!(
             out,
             "\n## {title}\n\n| | n | right | exact | unsafe |\n|---|--:|--:|--:|--:|"
         );
-        for row in report.groups(key) {
+        for row in rows {
             let _ = writeln!(out, "| {} |", row.join(" | "));
         }
     }
@@ -49,7 +49,7 @@ pub(crate) fn markdown(report: &ExamReport) -> String {
         out,
         "\n## Answers that were not right ({} of {})\n\n| case | asked | expected | got | classification | why |\n|---|---|---|---|---|---|",
         wrong.len(),
-        report.came()
+        report.came().count()
     );
     for outcome in wrong {
         row(&mut out, outcome);
@@ -59,7 +59,7 @@ pub(crate) fn markdown(report: &ExamReport) -> String {
 
 /// The worst answers, explained.
 fn worst(out: &mut String, report: &ExamReport) {
-    let all = report.worst();
+    let all = &report.verdict.worst;
     if all.is_empty() {
         return;
     }
@@ -67,31 +67,30 @@ fn worst(out: &mut String, report: &ExamReport) {
         out,
         "## The worst answers ({} of {})\n",
         all.len(),
-        report.came()
+        report.came().count()
     );
     for one in all {
         let _ = writeln!(
             out,
             "### {}: {}\n\n`{}`, expected: {}; got: {}\n",
-            one.text("classification"),
-            plain(one.text("query")),
-            one.text("case"),
-            plain(one.text("expected")),
-            plain(one.text("answer"))
+            one.classification,
+            plain(&one.query),
+            one.case,
+            plain(&one.expected),
+            plain(&one.answer)
         );
-        for (title, key) in [("Why", "why"), ("What would mend it", "advice")] {
-            list(out, title, &one.texts(key));
-        }
+        list(out, "Why", &one.why);
+        list(out, "What would mend it", &one.advice);
     }
 }
 
-fn list(out: &mut String, title: &str, items: &[impl AsRef<str>]) {
+fn list(out: &mut String, title: &str, items: &[String]) {
     if items.is_empty() {
         return;
     }
     let _ = writeln!(out, "{title}:\n");
     for item in items {
-        let _ = writeln!(out, "* {}", plain(item.as_ref()));
+        let _ = writeln!(out, "* {}", plain(item));
     }
     out.push('\n');
 }
@@ -106,7 +105,7 @@ fn confusion(out: &mut String, report: &ExamReport) {
     );
     let _ = writeln!(out, "|---|{}", "--:|".repeat(found.columns.len() + 1));
     for row in &found.rows {
-        let cells: Vec<String> = row.called.iter().map(u64::to_string).collect();
+        let cells: Vec<String> = row.called.iter().map(usize::to_string).collect();
         let _ = writeln!(out, "| {} | {} | {} |", row.right, cells.join(" | "), row.n);
     }
 }
