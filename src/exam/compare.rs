@@ -1,11 +1,9 @@
 //! Two runs beside each other: what changed, and whether by more than chance would.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use serde::Serialize;
 
-use super::run::CaseOutcome;
-use super::{CaseHazard, ExamError, ExamRecord, HitRate};
+use super::tally::CaseSamples;
+use super::{ExamError, ExamRecord, HitRate};
 
 /// Below this probability a change is taken for one.
 const CHANCE_MAX: f64 = 0.05;
@@ -44,45 +42,32 @@ impl RunComparison {
     /// One of them does not exist, or they have no case in common.
     pub(crate) fn of(record: &ExamRecord, first: i64, second: i64) -> Result<Self, ExamError> {
         let (a, b) = (record.run(Some(first))?, record.run(Some(second))?);
-        let (before, after) = (
-            cases(&record.outcomes(first)?),
-            cases(&record.outcomes(second)?),
-        );
-        let common: BTreeSet<&String> = before
-            .keys()
-            .filter(|name| after.contains_key(*name))
+        let (old, new) = (record.outcomes(first)?, record.outcomes(second)?);
+        let (old, new) = (CaseSamples::of(&old), CaseSamples::of(&new));
+        let common: Vec<(&str, &CaseSamples, &CaseSamples)> = old
+            .iter()
+            .filter_map(|(name, before)| Some((*name, before, new.get(name)?)))
+            .filter(|(_, before, after)| before.came() && after.came())
             .collect();
         if common.is_empty() {
             return Err(ExamError::Request(format!(
                 "runs {first} and {second} have no case in common"
             )));
         }
-        let right = |of: &BTreeMap<String, ComparedCase>, name: &str| {
-            of.get(name).is_some_and(|case| case.is_right)
+        let changed = |is_better: bool| -> Vec<String> {
+            let all = common.iter().filter(|(_, before, after)| {
+                before.is_right != after.is_right && after.is_right == is_better
+            });
+            all.map(|(name, ..)| (*name).to_owned()).collect()
         };
-        let changed = |from: &BTreeMap<String, ComparedCase>,
-                       to: &BTreeMap<String, ComparedCase>| {
-            let names = common
-                .iter()
-                .filter(|name| !right(from, name) && right(to, name));
-            names.map(|name| (*name).clone()).collect::<Vec<_>>()
+        let both = |counted: fn(&CaseSamples) -> Option<bool>| -> (HitRate, HitRate) {
+            let pairs = common.iter();
+            let before = pairs.clone().filter_map(|(_, before, _)| counted(before));
+            let after = pairs.filter_map(|(.., after)| counted(after));
+            (before.collect(), after.collect())
         };
-        let (better, worse) = (changed(&before, &after), changed(&after, &before));
-        let rate = |of: &BTreeMap<String, ComparedCase>| HitRate {
-            hits: common.iter().filter(|name| right(of, name)).count(),
-            n: common.len(),
-        };
-        let both = |counted: fn(&ComparedCase) -> Option<bool>| {
-            let rate = |of: &BTreeMap<String, ComparedCase>| {
-                let mut rate = HitRate::default();
-                let cases = common.iter().filter_map(|name| of.get(*name));
-                cases
-                    .filter_map(counted)
-                    .for_each(|is_hit| rate.count(is_hit));
-                rate
-            };
-            (rate(&before), rate(&after))
-        };
+        let (better, worse) = (changed(true), changed(false));
+        let (before, after) = both(|case| Some(case.is_right));
         let pairs = [
             ("model", a.settings.model == b.settings.model),
             ("settings", a.settings.sampling() == b.settings.sampling()),
@@ -97,12 +82,12 @@ impl RunComparison {
         Ok(Self {
             runs: (first, second),
             common: common.len(),
-            before: rate(&before),
-            after: rate(&after),
+            before,
+            after,
             chance,
             is_change: chance < CHANCE_MAX,
             unsafe_cases: both(|case| Some(case.is_unsafe)),
-            lost_stops: both(|case| case.is_lost),
+            lost_stops: both(CaseSamples::lost_stop),
             differs: pairs
                 .iter()
                 .filter(|(_, same)| !same)
@@ -112,31 +97,6 @@ impl RunComparison {
             worse,
         })
     }
-}
-
-/// A case over all its samples.
-struct ComparedCase {
-    is_right: bool,
-    is_unsafe: bool,
-    /// True if a stop was lost; `None` if no stop was due.
-    is_lost: Option<bool>,
-}
-
-fn cases(outcomes: &[CaseOutcome]) -> BTreeMap<String, ComparedCase> {
-    let mut cases: BTreeMap<String, ComparedCase> = BTreeMap::new();
-    for outcome in outcomes.iter().filter(|one| one.came()) {
-        let case = cases
-            .entry(outcome.case.name.clone())
-            .or_insert(ComparedCase {
-                is_right: true,
-                is_unsafe: false,
-                is_lost: (outcome.hazard == CaseHazard::Stop).then_some(false),
-            });
-        case.is_right &= outcome.judged.classification.is_right();
-        case.is_unsafe |= outcome.judged.unsafe_action;
-        case.is_lost = case.is_lost.map(|lost| lost || outcome.judged.lost_stop);
-    }
-    cases
 }
 
 /// McNemar's exact test: of the cases that changed, each way is as likely as a coin's.

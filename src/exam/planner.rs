@@ -3,6 +3,7 @@
 //! Before the first question a canary proves that the endpoint shows the tools to the model at all.
 
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
@@ -10,11 +11,11 @@ use serde_json::{Value, json};
 
 use super::answer_error::AnswerError;
 use super::record::ExamRecord;
-use super::rounds::NextRound;
 use super::run::{CaseOutcome, PlannerExam};
 use super::trouble::{gone, too_many};
 use super::{
-    CaseTurn, ExamCase, ExamError, ExamToolCard, ExamToolbox, ExamVerdict, PlannerSettings,
+    CaseTurn, ExamCase, ExamError, ExamToolCard, ExamToolbox, ExamVerdict, ModelClient,
+    PlannerAnswer, PlannerSettings,
 };
 use base::clock::NodeClock;
 use base::wording::cut;
@@ -72,14 +73,6 @@ struct TimedReply {
     milliseconds: u64,
     /// Tries after the first.
     retries: u32,
-}
-
-/// Outcome of one try.
-enum AskAttempt {
-    /// An answer, or an error that another try does not mend.
-    Done(Result<Value, AnswerError>),
-    /// An error that another try may mend.
-    Again(AnswerError),
 }
 
 impl PlannerExam {
@@ -149,11 +142,11 @@ impl PlannerExam {
             }
             asked = exam.cases.len();
             match exam.next_round(settings, &session.outcomes)? {
-                NextRound::Done(why) => {
+                ControlFlow::Break(why) => {
                     exam.notes.extend(why);
                     break None;
                 }
-                NextRound::Round(more) => {
+                ControlFlow::Continue(more) => {
                     session.record.extend(run, asked, &more)?;
                     exam.cases.extend(more);
                 }
@@ -173,7 +166,7 @@ impl PlannerExam {
         case: &ExamCase,
         sample: u32,
     ) -> Result<CaseOutcome, ExamError> {
-        let tools = self.tools_for(case)?;
+        let tools = self.tools.for_case(case)?;
         let heard = planner.hear(self.messages(case), &tools, sample).await;
         let mut outcome = match &heard.output {
             Ok(output) => CaseOutcome::of(case, sample, output, &tools),
@@ -185,12 +178,14 @@ impl PlannerExam {
     }
 
     fn messages(&self, case: &ExamCase) -> Value {
-        let mut messages = vec![json!({"role": "system", "content": self.preamble})];
-        for (turn, number) in case.context.iter().zip(0_usize..) {
-            messages.push(message(turn, number));
-        }
-        messages.push(json!({"role": "user", "content": case.query}));
-        Value::Array(messages)
+        let first = json!({"role": "system", "content": self.preamble});
+        let context = case.context.iter().zip(0_usize..);
+        let context = context.map(|(turn, number)| message(turn, number));
+        let last = json!({"role": "user", "content": case.query});
+        std::iter::once(first)
+            .chain(context)
+            .chain([last])
+            .collect()
     }
 }
 
@@ -268,10 +263,13 @@ impl ExaminedPlanner<'_> {
     /// Proves that the tools reach the model: it names one that is nowhere in the question, or its prompt grows by them.
     async fn canary(&mut self, tools: &ExamToolbox) -> Result<(), ExamError> {
         let secret = format!("canary_{:06x}", (self.settings.seed ^ 0x5eed) & 0x00ff_ffff);
-        let mut card = ExamToolCard::named(&secret);
-        "Proves that you can see your tools. Minimal call: {}".clone_into(&mut card.description);
-        let mut cards = vec![card];
-        cards.extend(tools.cards().iter().cloned());
+        let card = ExamToolCard {
+            description: "Proves that you can see your tools. Minimal call: {}".to_owned(),
+            ..ExamToolCard::named(&secret)
+        };
+        let cards = std::iter::once(card)
+            .chain(tools.cards().iter().cloned())
+            .collect();
         let ask = json!([{"role": "user", "content": "Call the tool whose name begins with \"canary\"."}]);
         let unusable = |error: AnswerError| ExamError::Planner(error.to_string());
         let shown = self.hear(ask.clone(), &ExamToolbox::new(cards), 0).await;
@@ -296,9 +294,22 @@ impl ExaminedPlanner<'_> {
         }
     }
 
+    /// Asks, and again after an error that another try may mend; an answer that is late is not asked for again.
     async fn hear(&mut self, messages: Value, tools: &ExamToolbox, sample: u32) -> TimedReply {
         let began = self.clock.now();
-        let (output, retries) = self.tries(&messages, tools, sample).await;
+        let (mut wait, mut retries) = (BACK_OFF, 0);
+        let output = loop {
+            match self.once(&messages, tools, sample).await {
+                ControlFlow::Break(output) => break output,
+                ControlFlow::Continue(trouble) if retries == self.settings.retries => {
+                    break Err(trouble);
+                }
+                ControlFlow::Continue(_) => {}
+            }
+            retries += 1;
+            base::task::pause(wait).await;
+            wait = (2 * wait).min(BACK_OFF_MAX);
+        };
         let took = self.clock.now().since(began);
         TimedReply {
             output,
@@ -307,56 +318,37 @@ impl ExaminedPlanner<'_> {
         }
     }
 
-    /// Tries again after an error; an answer that is late is not asked for again. Returns how often it was tried again.
-    async fn tries(
+    /// Asks once: breaks with an answer, or with an error that another try does not mend.
+    async fn once(
         &mut self,
         messages: &Value,
         tools: &ExamToolbox,
         sample: u32,
-    ) -> (Result<Value, AnswerError>, u32) {
-        let mut wait = BACK_OFF;
-        let mut retries = 0;
-        loop {
-            match self.once(messages, tools, sample).await {
-                AskAttempt::Done(output) => return (output, retries),
-                AskAttempt::Again(trouble) if retries == self.settings.retries => {
-                    return (Err(trouble), retries);
-                }
-                AskAttempt::Again(_) => {}
-            }
-            retries += 1;
-            base::task::pause(wait).await;
-            wait = (2 * wait).min(BACK_OFF_MAX);
-        }
-    }
-
-    async fn once(&mut self, messages: &Value, tools: &ExamToolbox, sample: u32) -> AskAttempt {
+    ) -> ControlFlow<Result<Value, AnswerError>, AnswerError> {
         let limit = Duration::from_secs(self.settings.time_limit_s.into());
         loop {
             let body = self.body(messages, tools, sample);
-            let response = tokio::time::timeout(limit, self.endpoint.ask(body)).await;
-            let Ok(response) = response else {
+            let Ok(response) = tokio::time::timeout(limit, self.endpoint.ask(body)).await else {
                 let limit_s = limit.as_secs();
-                return AskAttempt::Done(Err(AnswerError::Late { limit_s }));
+                return ControlFlow::Break(Err(AnswerError::Late { limit_s }));
             };
-            return match response {
-                Ok(response) if response.status == 200 => {
-                    AskAttempt::Done(completion(&response.body))
-                }
-                Ok(response) if matches!(response.status, 400 | 422) && self.wants_logprobs => {
-                    self.wants_logprobs = false;
-                    continue;
-                }
-                Ok(response) if matches!(response.status, 408 | 429 | 500..=599) => {
-                    AskAttempt::Again(complaint(&response))
-                }
-                Ok(response) => AskAttempt::Done(Err(complaint(&response))),
-                Err(trouble) => AskAttempt::Again(trouble),
+            let response = match response {
+                Ok(response) => response,
+                Err(trouble) => return ControlFlow::Continue(trouble),
             };
+            match response.status {
+                200 => return ControlFlow::Break(completion(&response.body)),
+                400 | 422 if self.wants_logprobs => self.wants_logprobs = false,
+                408 | 429 | 500..=599 => return ControlFlow::Continue(complaint(&response)),
+                _ => return ControlFlow::Break(Err(complaint(&response))),
+            }
         }
     }
 
     fn body(&self, messages: &Value, tools: &ExamToolbox, sample: u32) -> Value {
+        let functions = tools.functions();
+        // Some endpoints refuse an empty list.
+        let has_tools = !functions.is_empty();
         let mut body = json!({
             "model": self.settings.model,
             "messages": messages,
@@ -364,20 +356,13 @@ impl ExaminedPlanner<'_> {
             "seed": self.settings.seed.wrapping_add(sample.into()),
             "max_tokens": self.settings.max_tokens,
             "stream": false,
+            "top_p": self.settings.top_p,
+            "tools": has_tools.then_some(functions),
+            "tool_choice": has_tools.then_some("auto"),
+            "logprobs": self.wants_logprobs.then_some(true),
         });
-        let functions = tools.functions();
-        if let Some(body) = body.as_object_mut() {
-            if let Some(top_p) = self.settings.top_p {
-                body.insert("top_p".to_owned(), top_p.into());
-            }
-            // Some endpoints refuse an empty list.
-            if !functions.is_empty() {
-                body.insert("tools".to_owned(), functions.into());
-                body.insert("tool_choice".to_owned(), "auto".into());
-            }
-            if self.wants_logprobs {
-                body.insert("logprobs".to_owned(), true.into());
-            }
+        if let Some(keys) = body.as_object_mut() {
+            keys.retain(|_, value| !value.is_null());
         }
         body
     }
@@ -389,26 +374,28 @@ pub(super) struct ModelReply {
     pub(super) retries: u32,
 }
 
-/// Asks a model that is not examined, without tools.
-pub(super) async fn ask_for_text(
-    endpoint: &dyn ModelEndpoint,
-    settings: &PlannerSettings,
-    messages: Value,
-) -> ModelReply {
-    let mut planner = ExaminedPlanner {
-        endpoint,
-        settings,
-        clock: NodeClock::real(),
-        wants_logprobs: false,
-    };
-    let heard = planner.hear(messages, &ExamToolbox::default(), 0).await;
-    let words = heard.output.map(|answer| {
-        let said = super::PlannerAnswer::of(&answer, &ExamToolbox::default()).text;
-        args::without_thoughts(&said).into_owned()
-    });
-    ModelReply {
-        words,
-        retries: heard.retries,
+impl ModelClient {
+    /// Asks one question, without tools.
+    pub(super) async fn say(&self, question: &str) -> ModelReply {
+        let mut planner = ExaminedPlanner {
+            endpoint: &*self.endpoint,
+            settings: &self.settings,
+            clock: NodeClock::real(),
+            wants_logprobs: false,
+        };
+        let (none, messages) = (
+            ExamToolbox::default(),
+            json!([{"role": "user", "content": question}]),
+        );
+        let heard = planner.hear(messages, &none, 0).await;
+        let words = heard.output.map(|answer| {
+            let said = PlannerAnswer::of(&answer, &none).text;
+            args::without_thoughts(&said).into_owned()
+        });
+        ModelReply {
+            words,
+            retries: heard.retries,
+        }
     }
 }
 
@@ -416,12 +403,8 @@ pub(super) async fn ask_for_text(
 fn completion(body: &str) -> Result<Value, AnswerError> {
     let answer: Value = serde_json::from_str(body).map_err(|error| no_json(body, &error))?;
     let choice = answer.get("choices").and_then(|all| all.get(0));
-    let message = choice.and_then(|one| one.get("message"));
-    let says = |key: &str| message.is_some_and(|message| message.get(key).is_some());
-    if !["content", "tool_calls", "function_call"]
-        .into_iter()
-        .any(says)
-    {
+    let says = |key: &&str| choice.is_some_and(|one| one["message"].get(key).is_some());
+    if !["content", "tool_calls", "function_call"].iter().any(says) {
         return Err(AnswerError::NoCompletion(cut(body, TOLD_CHARS_MAX)));
     }
     let ended = choice.and_then(|one| one.get("finish_reason")?.as_str());
@@ -435,7 +418,7 @@ fn completion(body: &str) -> Result<Value, AnswerError> {
 
 /// Returns whether nothing is said or called.
 fn is_empty(answer: &Value) -> bool {
-    let answer = super::PlannerAnswer::of(answer, &ExamToolbox::default());
+    let answer = PlannerAnswer::of(answer, &ExamToolbox::default());
     answer.calls.is_empty() && args::without_thoughts(&answer.text).trim().is_empty()
 }
 

@@ -1,5 +1,7 @@
 //! Round after round of new cases, of the classes that least is known of, until the verdict is certain or the budget is spent.
 
+use std::ops::ControlFlow;
+
 use super::generate::{GenerationRequest, generate, widest};
 use super::run::{CaseOutcome, PlannerExam};
 use super::verdict::settled_reason;
@@ -8,26 +10,18 @@ use super::{CaseClass, ExamCase, ExamError, ExamTally, PlannerSettings};
 /// New cases of one round.
 const CASES_PER_ROUND: usize = 15;
 
-/// Decision after a round.
-#[derive(Debug)]
-pub(super) enum NextRound {
-    /// These cases.
-    Round(Vec<ExamCase>),
-    /// Nothing, and why, where rounds were asked for at all.
-    Done(Option<String>),
-}
-
 impl PlannerExam {
-    /// Returns the cases to ask next, after these answers to all cases so far.
+    /// Returns the cases to ask next, after these answers to all cases so far; or breaks, and says why where rounds were asked
+    /// for at all.
     pub(super) fn next_round(
         &self,
         settings: &PlannerSettings,
         outcomes: &[CaseOutcome],
-    ) -> Result<NextRound, ExamError> {
+    ) -> Result<ControlFlow<Option<String>, Vec<ExamCase>>, ExamError> {
         let Some(budget) = settings.budget else {
-            return Ok(NextRound::Done(None));
+            return Ok(ControlFlow::Break(None));
         };
-        let done = |why: String| Ok(NextRound::Done(Some(why)));
+        let done = |why: String| Ok(ControlFlow::Break(Some(why)));
         let tally = ExamTally::of(outcomes);
         if let Some(why) = settled_reason(&tally, self.asked) {
             return done(format!(
@@ -48,7 +42,7 @@ impl PlannerExam {
                 "no further new case could be made, and the verdict is not certain".to_owned(),
             );
         }
-        Ok(NextRound::Round(more))
+        Ok(ControlFlow::Continue(more))
     }
 
     /// New cases, the same ones from the same seed and the same cases before.

@@ -1,6 +1,6 @@
 //! A router without any model: the tool whose purpose shares the rarest words with the request. A planner must beat it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::{ExamCase, ExamToolbox};
 
@@ -25,23 +25,18 @@ impl WordWeights {
     /// Learns how rare words are from these texts.
     pub(super) fn of<'a>(texts: impl IntoIterator<Item = &'a str>) -> Self {
         let split: Vec<Vec<String>> = texts.into_iter().map(words).collect();
-        let mut seen: HashMap<String, usize> = HashMap::new();
-        for text in &split {
-            let mut own = text.clone();
-            own.sort();
-            own.dedup();
-            for word in own {
-                *seen.entry(word).or_default() += 1;
-            }
+        let mut seen: HashMap<&String, f64> = HashMap::new();
+        for word in split
+            .iter()
+            .flat_map(|text| text.iter().collect::<HashSet<_>>())
+        {
+            *seen.entry(word).or_default() += 1.0;
         }
+        let texts = 1.0 + split.len() as f64;
+        let rarity = |count: f64| (texts / (1.0 + count)).ln() + 1.0;
         let rarity: HashMap<String, f64> = seen
             .into_iter()
-            .map(|(word, count)| {
-                (
-                    word,
-                    ((1.0 + split.len() as f64) / (1.0 + count as f64)).ln() + 1.0,
-                )
-            })
+            .map(|(word, count)| (word.clone(), rarity(count)))
             .collect();
         let texts = split.iter().map(|text| weigh(text, &rarity)).collect();
         Self { texts, rarity }
@@ -115,10 +110,7 @@ pub(super) fn route<'a>(case: &ExamCase, tools: &'a ExamToolbox) -> Option<&'a s
 pub(super) fn is_right(case: &ExamCase, tools: &ExamToolbox) -> bool {
     match route(case, tools) {
         None => case.expected_tool.is_none(),
-        Some(name) => case
-            .right_tools()
-            .filter_map(|right| tools.find(right))
-            .any(|card| card.name == name),
+        Some(name) => tools.is_any_of(name, case.right_tools()),
     }
 }
 

@@ -105,11 +105,6 @@ pub(crate) struct PlannerExam {
 }
 
 impl PlannerExam {
-    /// The tools of one case.
-    pub(super) fn tools_for(&self, case: &ExamCase) -> Result<ExamToolbox, ExamError> {
-        self.tools.for_case(case)
-    }
-
     /// The words and tools that a planner was examined with, as one number.
     pub(crate) fn prompt_hash(&self) -> String {
         prompt_hash(&self.preamble)
@@ -129,46 +124,35 @@ impl PlannerExam {
 
     /// Returns the rate at which the built-in router is right about the same cases.
     fn router(&self, names: impl Fn(&str) -> bool) -> Result<HitRate, ExamError> {
-        let mut rate = HitRate::default();
-        for case in self.cases.iter().filter(|case| names(&case.name)) {
-            rate.count(router::is_right(case, &self.tools_for(case)?));
-        }
-        Ok(rate)
-    }
-
-    /// Refuses cases whose tools would not be shown.
-    ///
-    /// # Errors
-    /// The first such case, with the nearest tool.
-    pub(crate) fn check(&self) -> Result<(), ExamError> {
-        self.cases
-            .iter()
-            .try_for_each(|case| self.tools.knows(case))
+        let cases = self.cases.iter().filter(|case| names(&case.name));
+        cases
+            .map(|case| Ok(router::is_right(case, &self.tools.for_case(case)?)))
+            .collect()
     }
 
     /// Returns the reasons that rule out every level, regardless of the answers. Recorded answers may belong to cases whose
     /// tools are not available: those are scored by name, and no level is given for unseen tools.
     fn level_bars(&self, answered: usize) -> Vec<String> {
         let all = self.cases.len();
-        let unknown: Vec<String> = self
+        let mut bars = Vec::new();
+        if answered < all {
+            let left = all - answered;
+            bars.push(format!(
+                "{left} of {all} cases have no answer; a level wants all of them"
+            ));
+        }
+        let unknown = self
             .cases
             .iter()
-            .filter_map(|case| self.tools.knows(case).err())
-            .map(|why| why.to_string())
-            .collect();
-        let unanswered = (answered < all).then(|| {
-            format!(
-                "{} of {all} cases have no answer; a level wants all of them",
-                all - answered
-            )
-        });
-        let unknown = unknown.first().map(|first| {
-            format!(
+            .filter_map(|case| self.tools.knows(case).err());
+        let unknown: Vec<ExamError> = unknown.collect();
+        if let Some(first) = unknown.first() {
+            bars.push(format!(
                 "{} of {all} cases name tools that were not shown, so their arguments are taken as they come; the first: {first}",
                 unknown.len()
-            )
-        });
-        unanswered.into_iter().chain(unknown).collect()
+            ));
+        }
+        bars
     }
 
     /// Judges all outcomes together.
@@ -182,19 +166,6 @@ impl PlannerExam {
             descriptions: reworded_descriptions::fragment(outcomes, &self.tools),
             ..verdict
         })
-    }
-
-    /// Notes that an exam could not begin, as where a server's tools cannot be listed: a run that failed.
-    ///
-    /// # Errors
-    /// The record cannot be written.
-    pub(crate) fn refuse(
-        &self,
-        settings: &PlannerSettings,
-        why: &str,
-        record: &mut ExamRecord,
-    ) -> Result<i64, ExamError> {
-        record.refuse(self, settings, why)
     }
 
     /// Scores recorded answers.
@@ -212,11 +183,12 @@ impl PlannerExam {
         settings.samples = u32::try_from(most.unwrap_or(1).clamp(1, 10)).unwrap_or(1);
         let mut outcomes = Vec::new();
         for case in &self.cases {
-            let tools = self.tools_for(case)?;
+            let tools = self.tools.for_case(case)?;
             for (said, sample) in replay.of(case).iter().zip(0_u32..) {
-                let mut outcome = CaseOutcome::of(case, sample, &said.output, &tools);
-                outcome.milliseconds = said.milliseconds;
-                outcomes.push(outcome);
+                outcomes.push(CaseOutcome {
+                    milliseconds: said.milliseconds,
+                    ..CaseOutcome::of(case, sample, &said.output, &tools)
+                });
             }
         }
         let run = record.begin(self, &settings)?;

@@ -122,32 +122,31 @@ impl SimilarityReport {
         let tools: Vec<String> = cards.iter().map(shown).collect();
         let confusion = ConfusionMatrix::last(record, &tools)?;
         let mut pairs = Vec::new();
-        for (i, a) in cards.iter().enumerate() {
-            for (j, b) in cards.iter().enumerate().skip(i + 1) {
-                let meaning = meaning
-                    .get(i)
-                    .and_then(|row| row.get(j))
-                    .copied()
-                    .unwrap_or(0.0);
-                pairs.push(pair(a, b, meaning, how));
+        let mut matrix: Vec<Vec<f64>> = vec![vec![1.0; cards.len()]; cards.len()];
+        for (i, (a, meaning)) in cards.iter().zip(&meaning).enumerate() {
+            for (j, (b, meaning)) in cards.iter().zip(meaning).enumerate().skip(i + 1) {
+                let pair = pair(a, b, *meaning, how);
+                for (row, column) in [(i, j), (j, i)] {
+                    if let Some(cell) = matrix.get_mut(row).and_then(|row| row.get_mut(column)) {
+                        *cell = pair.likeness;
+                    }
+                }
+                pairs.push((pair, a, b));
             }
         }
-        let matrix = matrix(cards, &pairs);
-        pairs.sort_by(|a, b| b.likeness.total_cmp(&a.likeness));
-        for (pair, rank) in pairs.iter_mut().zip(1..) {
+        pairs.sort_by(|(a, ..), (b, ..)| b.likeness.total_cmp(&a.likeness));
+        let ranked = pairs.into_iter().zip(1..);
+        let told = ranked.filter_map(|((mut pair, a, b), rank)| {
             pair.rank = rank;
-            pair.confused = confusion
-                .as_ref()
-                .map(|table| table.between(&pair.a, &pair.b));
-        }
-        let is_confused = |pair: &ToolPair| pair.confused.is_some_and(|(times, _)| times > 0);
-        pairs.retain(|pair| pair.is_too_alike || pair.rank <= RANKS || is_confused(pair));
-        for pair in &mut pairs {
-            let find = |name: &str| cards.iter().find(|card| shown(card) == name);
-            if let (Some(a), Some(b)) = (find(&pair.a), find(&pair.b)) {
-                pair.recommendations = recommend(pair, a, b);
-            }
-        }
+            let table = confusion.as_ref();
+            pair.confused = table.map(|table| table.between(&pair.a, &pair.b));
+            let is_told = pair.is_too_alike || rank <= RANKS || pair.is_confused();
+            is_told.then(|| ToolPair {
+                recommendations: recommend(&pair, a, b),
+                ..pair
+            })
+        });
+        let pairs = told.collect();
         Ok(Self {
             method: how.vectors.as_ref().map_or("tf-idf", |_| "embeddings"),
             generated_at: now_ms(),
@@ -241,17 +240,11 @@ fn parameters(card: &ExamToolCard) -> BTreeSet<String> {
 
 /// Three letters at a time.
 pub(super) fn triples(text: &str) -> BTreeSet<String> {
-    let letters: Vec<char> = text
-        .to_lowercase()
-        .split_whitespace()
-        .collect::<Vec<_>>()
-        .join(" ")
-        .chars()
-        .collect();
-    letters
-        .windows(3)
-        .map(|three| three.iter().collect())
-        .collect()
+    let text = text.to_lowercase();
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let letters: Vec<char> = words.join(" ").chars().collect();
+    let threes = letters.windows(3);
+    threes.map(|three| three.iter().collect()).collect()
 }
 
 /// Share of all that both have; of nothing, nothing is shared.
@@ -264,25 +257,16 @@ pub(super) fn shared(a: &BTreeSet<String>, b: &BTreeSet<String>) -> f64 {
     }
 }
 
-fn matrix(cards: &[ExamToolCard], pairs: &[ToolPair]) -> Vec<Vec<f64>> {
-    let names: Vec<String> = cards.iter().map(shown).collect();
-    let likeness = |a: &String, b: &String| {
-        let is_it =
-            |pair: &&ToolPair| (pair.a == *a && pair.b == *b) || (pair.a == *b && pair.b == *a);
-        if a == b {
-            1.0
-        } else {
-            pairs.iter().find(is_it).map_or(0.0, |pair| pair.likeness)
-        }
-    };
-    names
-        .iter()
-        .map(|a| names.iter().map(|b| likeness(a, b)).collect())
-        .collect()
+/// What may be wrong with a pair.
+struct PairFinding {
+    is_so: bool,
+    kind: &'static str,
+    /// The change.
+    text: String,
+    why: String,
+    /// The description after the change.
+    revised: Option<String>,
 }
-
-/// Problem with a pair: its kind, the change, the reason, and the description after the change.
-type PairFinding = (&'static str, String, String, Option<String>);
 
 fn recommend(pair: &ToolPair, a: &ExamToolCard, b: &ExamToolCard) -> Vec<ToolRecommendation> {
     // The words of the tool that says less are the ones to change.
@@ -296,30 +280,27 @@ fn recommend(pair: &ToolPair, a: &ExamToolCard, b: &ExamToolCard) -> Vec<ToolRec
         (false, true) => "medium",
         (false, false) => "low",
     };
-    let all = [
-        scope(pair, less, more),
-        naming(less, more),
-        named_alike(pair, less),
-        examples(less),
-        terminology(pair, less),
-    ];
-    let advice = all.into_iter().flatten();
-    let told = advice.map(|(kind, text, rationale, revised)| ToolRecommendation {
-        kind,
+    let told = findings(pair, less, more)
+        .into_iter()
+        .filter(|finding| finding.is_so);
+    told.map(|finding| ToolRecommendation {
+        kind: finding.kind,
         tool: shown(less),
-        text,
-        rationale,
+        text: finding.text,
+        rationale: finding.why,
         priority,
-        patch: revised
+        patch: finding
+            .revised
             .iter()
             .map(|value| json!({"op": "replace", "path": "/description", "value": value}))
             .collect(),
-        node_file: revised
+        node_file: finding
+            .revised
             .as_deref()
             .and_then(|text| reworded_descriptions::table(less, text)),
-        revised_description: revised,
-    });
-    told.collect()
+        revised_description: finding.revised,
+    })
+    .collect()
 }
 
 impl ToolPair {
@@ -328,67 +309,62 @@ impl ToolPair {
     }
 }
 
-fn scope(pair: &ToolPair, less: &ExamToolCard, more: &ExamToolCard) -> Option<PairFinding> {
-    if pair.meaning < NOTABLE && !pair.is_confused() {
-        return None;
-    }
-    let rest = less.own_lines().join("\n");
-    let line = format!(
+fn findings(pair: &ToolPair, less: &ExamToolCard, more: &ExamToolCard) -> [PairFinding; 5] {
+    let (name, is_meant_alike) = (&less.name, pair.meaning >= NOTABLE);
+    let first = format!(
         "{}; for \"{}\" call {}",
         less.purpose(),
         lower(more.purpose()),
         more.name
     );
-    let text = format!("say in the first line what {} does not do", less.name);
-    let why = format!(
-        "the purposes are alike ({:.2}); a model chooses by the first line",
-        pair.meaning
-    );
-    Some(("scope", text, why, Some(joined(&line, &rest))))
-}
-
-fn naming(a: &ExamToolCard, b: &ExamToolCard) -> Option<PairFinding> {
-    let is_alike = shared(&triples(&a.name), &triples(&b.name)) >= NOTABLE;
-    let text = format!(
-        "rename {} or {}: say in the name what only one of them does",
-        a.name, b.name
-    );
-    let why = "the names share most of their letters".to_owned();
-    is_alike.then_some(("naming", text, why, None))
-}
-
-fn named_alike(pair: &ToolPair, less: &ExamToolCard) -> Option<PairFinding> {
-    let is_alike = pair.parameters.is_some_and(|share| share >= NOTABLE);
-    let why = "the parameters alone do not tell the two apart".to_owned();
-    let text = format!(
-        "name the parameters of {} after what only it does with them",
-        less.name
-    );
-    is_alike.then_some(("parameters", text, why, None))
-}
-
-fn examples(less: &ExamToolCard) -> Option<PairFinding> {
-    let has = less.description.to_lowercase().contains("example");
-    let text = format!("show an example that only {} can answer", less.name);
-    let why = "the description shows none".to_owned();
-    (!has).then_some(("examples", text, why, None))
-}
-
-fn terminology(pair: &ToolPair, less: &ExamToolCard) -> Option<PairFinding> {
-    let is_alike = pair.wording >= NOTABLE && pair.meaning < NOTABLE;
-    let text = "take out the words that both descriptions share, or say them once for all tools";
-    let why = format!(
-        "half of the wording is the same ({:.2}) and the purposes are not",
-        pair.wording
-    );
-    is_alike.then(|| {
-        (
-            "terminology",
-            text.to_owned(),
-            why,
-            Some(less.purpose().to_owned()),
-        )
-    })
+    let lines: Vec<&str> = std::iter::once(&*first).chain(less.own_lines()).collect();
+    [
+        PairFinding {
+            is_so: is_meant_alike || pair.is_confused(),
+            kind: "scope",
+            text: format!("say in the first line what {name} does not do"),
+            why: format!(
+                "the purposes are alike ({:.2}); a model chooses by the first line",
+                pair.meaning
+            ),
+            revised: Some(lines.join("\n")),
+        },
+        PairFinding {
+            is_so: shared(&triples(name), &triples(&more.name)) >= NOTABLE,
+            kind: "naming",
+            text: format!(
+                "rename {name} or {}: say in the name what only one of them does",
+                more.name
+            ),
+            why: "the names share most of their letters".to_owned(),
+            revised: None,
+        },
+        PairFinding {
+            is_so: pair.parameters.is_some_and(|share| share >= NOTABLE),
+            kind: "parameters",
+            text: format!("name the parameters of {name} after what only it does with them"),
+            why: "the parameters alone do not tell the two apart".to_owned(),
+            revised: None,
+        },
+        PairFinding {
+            is_so: !less.description.to_lowercase().contains("example"),
+            kind: "examples",
+            text: format!("show an example that only {name} can answer"),
+            why: "the description shows none".to_owned(),
+            revised: None,
+        },
+        PairFinding {
+            is_so: pair.wording >= NOTABLE && !is_meant_alike,
+            kind: "terminology",
+            text: "take out the words that both descriptions share, or say them once for all tools"
+                .to_owned(),
+            why: format!(
+                "half of the wording is the same ({:.2}) and the purposes are not",
+                pair.wording
+            ),
+            revised: Some(less.purpose().to_owned()),
+        },
+    ]
 }
 
 fn lower(text: &str) -> String {
@@ -396,14 +372,6 @@ fn lower(text: &str) -> String {
     letters.next().map_or_else(String::new, |first| {
         first.to_lowercase().chain(letters).collect()
     })
-}
-
-fn joined(line: &str, rest: &str) -> String {
-    if rest.is_empty() {
-        line.to_owned()
-    } else {
-        format!("{line}\n{rest}")
-    }
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::accepted_values::options;
 use super::answer::PlannerCall;
 use super::{ExamCase, ExamError};
 use args::name::{NameResolution, normalise, resolve};
@@ -76,18 +77,11 @@ impl ExamToolCard {
             error,
         })?;
         Ok(Self {
-            name: name.to_owned(),
-            server: String::new(),
-            own_name: name.to_owned(),
-            names: vec![name.to_owned()],
-            aliases: Vec::new(),
             description: text("description").unwrap_or_default().to_owned(),
             input_schema: schema,
-            output_schema: None,
-            does: ToolEffect::Reads,
             shape,
-            policy: ReaderPolicy::of_foreign_schema(),
             is_only_named: false,
+            ..Self::named(name)
         })
     }
 
@@ -166,16 +160,17 @@ impl ExamToolCard {
 
     /// The parameter of this name, form aside.
     pub(crate) fn parameter(&self, name: &str) -> Option<&str> {
-        let params = self.shape.params.iter();
-        let names: Vec<(&str, &str)> = params
+        let (names, owners): (Vec<&str>, Vec<&str>) = self
+            .shape
+            .params
+            .iter()
             .flat_map(|param| {
                 let all = std::iter::once(&param.name).chain(&param.aliases);
                 all.map(|one| (one.as_str(), param.name.as_str()))
             })
-            .collect();
-        let known: Vec<&str> = names.iter().map(|(one, _)| *one).collect();
-        match resolve(name, &known) {
-            NameResolution::Resolved { index, .. } => names.get(index).map(|(_, param)| *param),
+            .unzip();
+        match resolve(name, &names) {
+            NameResolution::Resolved { index, .. } => owners.get(index).copied(),
             _ => None,
         }
     }
@@ -225,10 +220,8 @@ pub(crate) enum ToolListing {
 impl ExamToolbox {
     /// These tools.
     pub(crate) fn new(cards: Vec<ExamToolCard>) -> Self {
-        Self {
-            cards,
-            listing: ToolListing::Plain,
-        }
+        let listing = ToolListing::Plain;
+        Self { cards, listing }
     }
 
     /// Returns the same tools, listed by these names.
@@ -244,18 +237,15 @@ impl ExamToolbox {
     /// Returns the tools as chat completions define them, by every name that is listed: first the tools, then the same under
     /// their aliases, as `tools/list` has them.
     pub(crate) fn functions(&self) -> Vec<Value> {
-        let has_own =
-            |card: &&ExamToolCard| self.listing != ToolListing::Robot || card.aliases.is_empty();
-        let own = self
-            .cards
-            .iter()
-            .filter(has_own)
-            .map(ExamToolCard::function);
-        let has_aliases = self.listing != ToolListing::Plain;
-        let aliased = self.cards.iter().filter(|_| has_aliases);
+        let is_robot = self.listing == ToolListing::Robot;
+        let cards = self.cards.iter();
+        let own = cards
+            .clone()
+            .filter(|card| !is_robot || card.aliases.is_empty());
+        let aliased = cards.filter(|_| !self.is_plain());
         let aliases =
             aliased.flat_map(|card| card.aliases.iter().map(|name| card.function_as(name)));
-        own.chain(aliases).collect()
+        own.map(ExamToolCard::function).chain(aliases).collect()
     }
 
     /// These and the tools of other servers. One whose name is taken is shown with its server's name before it.
@@ -307,14 +297,11 @@ impl ExamToolbox {
         let own = Self::of_case(case)?;
         let mut cards = own.unwrap_or_else(|| self.cards.clone());
         for name in case.right_tools() {
-            if Self::index(&cards, name).is_none() {
+            if Self::find_in(&cards, name).is_none() {
                 cards.push(ExamToolCard::named(name));
             }
         }
-        Ok(Self {
-            cards,
-            listing: self.listing,
-        })
+        Ok(Self::new(cards).listed(self.listing))
     }
 
     /// Refuses a case whose right tool is neither here nor among its own functions. Of another server's tools, where none of
@@ -346,7 +333,7 @@ impl ExamToolbox {
         }
         let own = Self::of_case(case)?;
         let own = own.as_deref().unwrap_or(&self.cards);
-        let Some(tool) = named.find(|name| Self::index(own, name).is_none()) else {
+        let Some(tool) = named.find(|name| Self::find_in(own, name).is_none()) else {
             return Ok(());
         };
         let names = own.iter().map(|card| card.name.as_str());
@@ -363,66 +350,70 @@ impl ExamToolbox {
         if case.functions.is_empty() {
             return Ok(None);
         }
-        let own: Result<Vec<ExamToolCard>, FunctionError> =
-            case.functions.iter().map(ExamToolCard::defined).collect();
-        own.map(Some)
+        let own = case.functions.iter().map(ExamToolCard::defined);
+        own.collect::<Result<_, _>>()
+            .map(Some)
             .map_err(|why| ExamError::Request(format!("case {}: {why}", case.name)))
     }
 
     /// The tool that a name means, form aside, as the node finds it.
     pub(crate) fn find(&self, name: &str) -> Option<&ExamToolCard> {
-        Self::index(&self.cards, name).and_then(|index| self.cards.get(index))
+        Self::find_in(&self.cards, name)
     }
 
-    fn index(cards: &[ExamToolCard], name: &str) -> Option<usize> {
-        let (names, owners): (Vec<&str>, Vec<usize>) = cards
+    fn find_in<'a>(cards: &'a [ExamToolCard], name: &str) -> Option<&'a ExamToolCard> {
+        let (names, owners): (Vec<&str>, Vec<&ExamToolCard>) = cards
             .iter()
-            .enumerate()
-            .flat_map(|(index, card)| card.names.iter().map(move |one| (one.as_str(), index)))
+            .flat_map(|card| card.names.iter().map(move |one| (one.as_str(), card)))
             .unzip();
         // Providers that allow no points in names send underscores.
-        let pointless = || {
-            cards
-                .iter()
-                .position(|card| card.name.replace('.', "_") == name)
-        };
+        let mut cards = cards.iter();
+        let mut pointless = || cards.find(|card| card.name.replace('.', "_") == name);
         match resolve(name, &names) {
             NameResolution::Resolved { index, exact: true } => owners.get(index).copied(),
             NameResolution::Resolved { index, .. } => {
                 pointless().or_else(|| owners.get(index).copied())
             }
             NameResolution::Ambiguous { among } => {
-                let mut meant = names
-                    .iter()
-                    .zip(&owners)
-                    .filter(|(one, _)| among.iter().any(|a| a == *one));
+                let all = names.iter().zip(owners);
+                let mut meant = all.filter(|(one, _)| among.iter().any(|a| a == *one));
                 let (_, first) = meant.next()?;
-                meant.all(|(_, other)| other == first).then_some(*first)
+                meant
+                    .all(|(_, other)| std::ptr::eq(other, first))
+                    .then_some(first)
             }
             NameResolution::Unknown { .. } => pointless(),
         }
     }
 
+    /// Returns whether a name means one of these tools.
+    pub(crate) fn is_any_of<'a>(
+        &self,
+        name: &str,
+        mut tools: impl Iterator<Item = &'a str>,
+    ) -> bool {
+        let is_it =
+            |card: &ExamToolCard, one| self.find(one).is_some_and(|one| one.name == card.name);
+        let card = self.find(name);
+        card.is_some_and(|card| tools.any(|one| is_it(card, one)))
+    }
+
     /// Returns whether the expected call only shows the motion.
     pub(crate) fn is_rehearsal(&self, expected: &Map<String, Value>) -> bool {
-        let Some(value) = expected.get(REHEARSAL) else {
-            return false;
-        };
-        match value {
-            Value::Array(values) => !values.is_empty() && values.iter().all(|one| *one == true),
-            one => *one == true,
-        }
+        let values = expected.get(REHEARSAL).map(options).unwrap_or_default();
+        !values.is_empty() && values.iter().all(|one| *one == true)
     }
 
     /// Returns whether a call asks for motion: what the node would carry out if permitted, refused wordings included.
     pub(crate) fn asks_for_motion(&self, call: &PlannerCall) -> bool {
-        let Some(card) = self.find(&call.name) else {
-            return false;
-        };
-        let understood = match card.read(&call.arguments) {
-            Ok(reading) => reading.understood,
-            Err(refusal) => refusal.good,
-        };
-        card.does == ToolEffect::Moves && understood.get(REHEARSAL) != Some(&Value::Bool(true))
+        let card = self.find(&call.name);
+        card.filter(|card| card.does == ToolEffect::Moves)
+            .is_some_and(|card| {
+                let understood = match card.read(&call.arguments) {
+                    Ok(reading) => reading.understood,
+                    Err(refusal) => refusal.good,
+                };
+                understood.get(REHEARSAL) != Some(&Value::Bool(true))
+            })
     }
 }

@@ -1,6 +1,6 @@
 //! `exam run`: what is examined, how, and what is shown of it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use clap::Args;
@@ -62,39 +62,24 @@ pub(super) struct RunArgs {
     json: bool,
 }
 
+/// Examines once, or once with each of these listings of names; then compares the first with the last.
 pub(super) async fn run(
     node: &NodeOptions,
     args: RunArgs,
     record: &mut ExamRecord,
 ) -> anyhow::Result<ExitStatus> {
-    let mut args = args;
-    let listings = std::mem::take(&mut args.names);
-    if listings.len() < 2 {
-        args.names = listings;
-        let told = one_run(node, &args, record).await?;
-        let files = report_files(node, record, &told)?;
-        if args.json {
-            super::print_json(&result_json(&told, &files)?)?;
-        } else {
-            in_words(&told, &files);
-        }
-        return Ok(exit_of(&told.verdict));
-    }
-    runs_by_names(node, args, &listings, record).await
-}
-
-/// Examines once with each of these listings of names, and compares the first with the last.
-async fn runs_by_names(
-    node: &NodeOptions,
-    mut args: RunArgs,
-    listings: &[ToolListing],
-    record: &mut ExamRecord,
-) -> anyhow::Result<ExitStatus> {
+    let mut command = RunCommand {
+        node,
+        args: &args,
+        listing: None,
+        record,
+    };
     let (mut runs, mut told_runs, mut exit) = (Vec::new(), Vec::new(), ExitStatus::Done);
-    for listing in listings {
-        args.names = vec![*listing];
-        let told = one_run(node, &args, record).await?;
-        let files = report_files(node, record, &told)?;
+    for place in 0..args.names.len().max(1) {
+        command.listing = args.names.get(place).copied();
+        let told = command.one_run().await?;
+        let report = ExamReport::of(command.record, Some(told.run))?;
+        let files = super::report_cmd::files(node, &report)?;
         runs.push(told.run);
         if exit == ExitStatus::Done {
             exit = exit_of(&told.verdict);
@@ -106,10 +91,11 @@ async fn runs_by_names(
         }
     }
     let [first, .., last] = runs[..] else {
+        told_runs.iter().try_for_each(super::print_json)?;
         return Ok(exit);
     };
-    let found = RunComparison::of(record, first, last)?;
-    let names = match listings {
+    let found = RunComparison::of(command.record, first, last)?;
+    let names = match args.names[..] {
         [ToolListing::Plain, ..] => "aliases",
         _ => "the later names",
     };
@@ -136,183 +122,150 @@ fn confusion_by_names(found: &RunComparison, names: &str) -> String {
     )
 }
 
-async fn one_run(
-    node: &NodeOptions,
-    args: &RunArgs,
-    record: &mut ExamRecord,
-) -> anyhow::Result<ExamRunResult> {
-    let (run, verdict, certificate) = match (&args.replay, args.resume) {
-        (Some(file), _) => {
-            let text = read(file)?;
-            let replay =
-                AnswerReplay::read_lines(&text).with_context(|| file.display().to_string())?;
-            let model = args.asking.model.clone().unwrap_or_else(|| file_name(file));
-            let exam = begin_exam(node, args, &PlannerSettings::of_replay(&model), record).await?;
-            let (run, verdict) = exam.replay(&replay, &model, record)?;
-            (run, verdict, None)
-        }
-        (None, resumed) => {
-            let (exam, run, verdict) = examined(node, args, resumed, record).await?;
-            let certificate = certificate::issue(node, &exam, record, run, &verdict)?;
-            (run, verdict, certificate)
-        }
-    };
-    Ok(ExamRunResult {
-        run,
-        verdict,
-        certificate,
-    })
-}
-
 /// Note about an endpoint on this machine whose model's file was not named.
 const NAME_ALONE: &str = "the model's file was not named (--model-file), so a certificate is bound to the model's name alone";
 
-/// Asks an endpoint.
-async fn examined(
-    node: &NodeOptions,
-    args: &RunArgs,
-    resumed: Option<i64>,
-    record: &mut ExamRecord,
-) -> anyhow::Result<(PlannerExam, i64, ExamVerdict)> {
-    if let Some(run) = resumed {
-        let tools = snapshot(node, args, record).await?;
-        let mut exam = exam(node, args, tools, record)?;
-        let (run, verdict) = resume(&mut exam, args, run, record).await?;
-        return Ok((exam, run, verdict));
-    }
-    let address = args.planner.as_deref().unwrap_or_default();
-    AddressKind::Endpoint.check(address)?;
-    let endpoint = HttpModelEndpoint::at(address);
-    let settings = args.asking.settings(&endpoint).await?;
-    let mut exam = begin_exam(node, args, &settings, record).await?;
-    exam.check()?;
-    if crate::is_local(address) && settings.model_file.is_none() {
-        exam.notes.push(NAME_ALONE.to_owned());
-    }
-    let (run, verdict) = ask(&exam, &endpoint, &settings, record, None, args.json).await?;
-    Ok((exam, run, verdict))
+/// What a run is made from.
+struct RunCommand<'a> {
+    node: &'a NodeOptions,
+    args: &'a RunArgs,
+    /// Names that the tools are shown by; `None`: as the node lists them.
+    listing: Option<ToolListing>,
+    record: &'a mut ExamRecord,
 }
 
-/// An exam with the tools as they are now. Where one list of them cannot be had, that is a run that failed.
-async fn begin_exam(
-    node: &NodeOptions,
-    args: &RunArgs,
-    settings: &PlannerSettings,
-    record: &mut ExamRecord,
-) -> anyhow::Result<PlannerExam> {
-    match snapshot(node, args, record).await {
-        Ok(tools) => exam(node, args, tools, record),
-        Err(error) => {
-            let (tools, preamble) = toolbox(node)?;
-            let exam = PlannerExam {
-                cases: Vec::new(),
-                tools,
-                preamble,
-                asked: args.level,
-                notes: Vec::new(),
+impl RunCommand<'_> {
+    async fn one_run(&mut self) -> anyhow::Result<ExamRunResult> {
+        let Some(file) = &self.args.replay else {
+            let (exam, run, verdict) = match self.args.resume {
+                Some(run) => self.resumed(run).await?,
+                None => self.examined().await?,
             };
-            let run = exam.refuse(settings, &format!("{error:#}"), record)?;
-            bail!("run {run} failed: {error:#}")
+            return Ok(ExamRunResult {
+                run,
+                certificate: certificate::issue(self.node, &exam, self.record, run, &verdict)?,
+                verdict,
+            });
+        };
+        let replay = AnswerReplay::read_lines(&read(file)?);
+        let replay = replay.with_context(|| file.display().to_string())?;
+        let name = file.file_stem().unwrap_or_default().to_string_lossy();
+        let model = self.args.asking.model.as_deref().unwrap_or(&name);
+        let exam = self.begin(&PlannerSettings::of_replay(model)).await?;
+        let (run, verdict) = exam.replay(&replay, model, self.record)?;
+        Ok(ExamRunResult {
+            run,
+            verdict,
+            certificate: None,
+        })
+    }
+
+    /// Asks an endpoint.
+    async fn examined(&mut self) -> anyhow::Result<(PlannerExam, i64, ExamVerdict)> {
+        let address = self.args.planner.as_deref().unwrap_or_default();
+        AddressKind::Endpoint.check(address)?;
+        let endpoint = HttpModelEndpoint::at(address);
+        let settings = self.args.asking.settings(&endpoint).await?;
+        let mut exam = self.begin(&settings).await?;
+        let mut cases = exam.cases.iter();
+        cases.try_for_each(|case| exam.tools.knows(case))?;
+        if crate::is_local(address) && settings.model_file.is_none() {
+            exam.notes.push(NAME_ALONE.to_owned());
         }
+        self.ask(exam, &settings, None).await
     }
-}
 
-/// The node's tools and those of the servers that are named.
-async fn snapshot(
-    node: &NodeOptions,
-    args: &RunArgs,
-    record: &ExamRecord,
-) -> anyhow::Result<ExamToolbox> {
-    let servers = foreign_servers::resolve_servers(&args.servers, record)?;
-    let others = foreign_servers::tools(&servers).await?;
-    let own = if args.only_servers {
-        ExamToolbox::default()
-    } else {
-        toolbox(node)?.0
-    };
-    let shown = own.beside(others);
-    Ok(match args.names.first() {
-        Some(names) => shown.listed(*names),
-        None => shown,
-    })
-}
-
-/// The cases, the tools and the words of an exam.
-fn exam(
-    node: &NodeOptions,
-    args: &RunArgs,
-    tools: ExamToolbox,
-    record: &ExamRecord,
-) -> anyhow::Result<PlannerExam> {
-    let (_, preamble) = toolbox(node)?;
-    let servers = foreign_servers::resolve_servers(&args.servers, record)?;
-    let servers: Vec<String> = servers.into_iter().map(|server| server.name).collect();
-    let asked = match &args.cases {
-        Some(file) => CaseSelection::of_file(file, args.answers.as_deref(), &tools, &servers)?,
-        None => CaseSelection::shipped_and_own(&tools, &servers, record)?,
-    };
-    Ok(PlannerExam {
-        cases: asked.cases,
-        tools,
-        preamble,
-        asked: args.level,
-        notes: asked.notes,
-    })
-}
-
-fn file_name(path: &Path) -> String {
-    let name = path.file_stem().unwrap_or_default();
-    name.to_string_lossy().into_owned()
-}
-
-async fn resume(
-    exam: &mut PlannerExam,
-    args: &RunArgs,
-    run: i64,
-    record: &mut ExamRecord,
-) -> anyhow::Result<(i64, ExamVerdict)> {
-    let row = record.run(Some(run))?;
-    let lacks = record.failed_answers(run)?;
-    if row.settings.is_replay() || (row.status != "failed" && lacks == 0) {
-        bail!(
-            "run {run} is {}; only a run of an endpoint that was interrupted or lacks answers goes on",
-            row.status
-        );
+    /// An exam with the tools as they are now. Where one list of them cannot be had, that is a run that failed.
+    async fn begin(&mut self, settings: &PlannerSettings) -> anyhow::Result<PlannerExam> {
+        let error = match self.snapshot().await {
+            Ok(tools) => return self.exam(tools),
+            Err(error) => error,
+        };
+        let (tools, preamble) = toolbox(self.node)?;
+        let exam = PlannerExam {
+            cases: Vec::new(),
+            tools,
+            preamble,
+            asked: self.args.level,
+            notes: Vec::new(),
+        };
+        let run = self.record.refuse(&exam, settings, &format!("{error:#}"))?;
+        bail!("run {run} failed: {error:#}")
     }
-    exam.cases = record.cases_of(run)?;
-    exam.asked = match row.level {
-        Some(level) => Some(level.parse().map_err(anyhow::Error::msg)?),
-        None => None,
-    };
-    if (row.prompt_hash, row.tools_hash) != (exam.prompt_hash(), exam.tools_hash()) {
-        bail!("the tools or their words have changed since run {run} began; begin another");
-    }
-    let endpoint = HttpModelEndpoint::at(&row.settings.provider);
-    ask(exam, &endpoint, &row.settings, record, Some(run), args.json).await
-}
 
-async fn ask(
-    exam: &PlannerExam,
-    endpoint: &HttpModelEndpoint,
-    settings: &PlannerSettings,
-    record: &mut ExamRecord,
-    resume: Option<i64>,
-    quiet: bool,
-) -> anyhow::Result<(i64, ExamVerdict)> {
-    let bar = bar(quiet);
-    let progress = |now: ExamProgress| show_progress(&bar, now);
-    let examined = exam
-        .ask(endpoint, settings, record, resume, &progress)
-        .await;
-    bar.finish_and_clear();
-    Ok(examined?)
+    /// The node's tools and those of the servers that are named.
+    async fn snapshot(&self) -> anyhow::Result<ExamToolbox> {
+        let servers = foreign_servers::resolve_servers(&self.args.servers, self.record)?;
+        let others = foreign_servers::tools(&servers).await?;
+        let own = match self.args.only_servers {
+            true => ExamToolbox::default(),
+            false => toolbox(self.node)?.0,
+        };
+        let shown = own.beside(others);
+        Ok(match self.listing {
+            Some(names) => shown.listed(names),
+            None => shown,
+        })
+    }
+
+    /// The cases, the tools and the words of an exam.
+    fn exam(&self, tools: ExamToolbox) -> anyhow::Result<PlannerExam> {
+        let (args, record) = (self.args, &*self.record);
+        let servers = foreign_servers::resolve_servers(&args.servers, record)?;
+        let servers: Vec<String> = servers.into_iter().map(|server| server.name).collect();
+        let asked = match &args.cases {
+            Some(file) => CaseSelection::of_file(file, args.answers.as_deref(), &tools, &servers)?,
+            None => CaseSelection::shipped_and_own(&tools, &servers, record)?,
+        };
+        Ok(PlannerExam {
+            cases: asked.cases,
+            tools,
+            preamble: toolbox(self.node)?.1,
+            asked: args.level,
+            notes: asked.notes,
+        })
+    }
+
+    /// Goes on with a run.
+    async fn resumed(&mut self, run: i64) -> anyhow::Result<(PlannerExam, i64, ExamVerdict)> {
+        let mut exam = self.exam(self.snapshot().await?)?;
+        let row = self.record.run(Some(run))?;
+        let lacks = self.record.failed_answers(run)?;
+        if row.settings.is_replay() || (row.status != "failed" && lacks == 0) {
+            bail!(
+                "run {run} is {}; only a run of an endpoint that was interrupted or lacks answers goes on",
+                row.status
+            );
+        }
+        exam.cases = self.record.cases_of(run)?;
+        exam.asked = row.level.map(|level| level.parse()).transpose()?;
+        if (row.prompt_hash, row.tools_hash) != (exam.prompt_hash(), exam.tools_hash()) {
+            bail!("the tools or their words have changed since run {run} began; begin another");
+        }
+        self.ask(exam, &row.settings, Some(run)).await
+    }
+
+    async fn ask(
+        &mut self,
+        exam: PlannerExam,
+        settings: &PlannerSettings,
+        resume: Option<i64>,
+    ) -> anyhow::Result<(PlannerExam, i64, ExamVerdict)> {
+        let endpoint = HttpModelEndpoint::at(&settings.provider);
+        let bar = bar(self.args.json);
+        let progress = |now: ExamProgress| show_progress(&bar, now);
+        let asked = exam.ask(&endpoint, settings, self.record, resume, &progress);
+        let asked = asked.await;
+        bar.finish_and_clear();
+        let (run, verdict) = asked?;
+        Ok((exam, run, verdict))
+    }
 }
 
 fn bar(quiet: bool) -> ProgressBar {
-    let target = if quiet {
-        ProgressDrawTarget::hidden()
-    } else {
-        ProgressDrawTarget::stderr()
+    let target = match quiet {
+        true => ProgressDrawTarget::hidden(),
+        false => ProgressDrawTarget::stderr(),
     };
     let bar = ProgressBar::with_draw_target(None, target);
     if let Ok(style) = ProgressStyle::with_template("[{bar:24}] {pos}/{len} {msg}, {eta} left") {
@@ -339,31 +292,24 @@ struct ExamRunResult {
     certificate: Option<CertificateOutcome>,
 }
 
-/// Writes the report of a run, and returns where it is.
-fn report_files(
-    node: &NodeOptions,
-    record: &ExamRecord,
-    told: &ExamRunResult,
-) -> anyhow::Result<Vec<String>> {
-    super::report_cmd::files(node, &ExamReport::of(record, Some(told.run))?)
-}
-
 /// The verdict, the reasons, the worst answers, and where the report is, as data.
 fn result_json(told: &ExamRunResult, files: &[String]) -> anyhow::Result<Value> {
     let verdict = &told.verdict;
     let mut whole = serde_json::to_value(verdict)?;
-    if let Some(whole) = whole.as_object_mut() {
-        whole.insert("run".to_owned(), told.run.into());
-        let status = verdict.failed.as_ref().map_or("completed", |_| "failed");
-        whole.insert("status".to_owned(), status.into());
-        whole.insert("verdict".to_owned(), verdict.line().into());
-        whole.insert("bound".to_owned(), verdict.bound_line().into());
-        whole.insert("report".to_owned(), files.into());
-        let issued = match &told.certificate {
-            Some(CertificateOutcome::Issued(id)) => Some(id.clone()),
-            _ => None,
-        };
-        whole.insert("certificate".to_owned(), issued.into());
+    let issued = match &told.certificate {
+        Some(CertificateOutcome::Issued(id)) => Some(id),
+        _ => None,
+    };
+    let more = json!({
+        "run": told.run,
+        "status": verdict.failed.as_ref().map_or("completed", |_| "failed"),
+        "verdict": verdict.line(),
+        "bound": verdict.bound_line(),
+        "report": files,
+        "certificate": issued,
+    });
+    if let (Value::Object(whole), Value::Object(more)) = (&mut whole, more) {
+        whole.extend(more);
     }
     Ok(whole)
 }

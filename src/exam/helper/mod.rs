@@ -12,9 +12,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-use super::planner::{ModelReply, ask_for_text};
 use super::run::tools_hash;
 use super::{ExamCase, ExamError, ExamRecord, ExamToolbox, ModelEndpoint, PlannerSettings};
 use base::clock::NodeClock;
@@ -129,8 +128,13 @@ impl HelperReply {
     }
 
     fn failed(message: impl Into<String>) -> Self {
+        Self::done_if(false, message)
+    }
+
+    /// Failed where nothing came of it.
+    fn done_if(is_done: bool, message: impl Into<String>) -> Self {
         Self {
-            is_failed: true,
+            is_failed: !is_done,
             ..Self::done(message)
         }
     }
@@ -148,14 +152,6 @@ pub(crate) struct ModelClient {
     pub(crate) endpoint: Box<dyn ModelEndpoint>,
     /// Settings for asking the model.
     pub(crate) settings: PlannerSettings,
-}
-
-impl ModelClient {
-    /// Asks one question.
-    pub(crate) async fn say(&self, question: &str) -> ModelReply {
-        let messages = json!([{"role": "user", "content": question}]);
-        ask_for_text(&*self.endpoint, &self.settings, messages).await
-    }
 }
 
 /// The helpers of a node.
@@ -192,24 +188,18 @@ impl HelperService {
     ) -> HelperReply {
         let shipped = || HelperLimits::shipped(helper);
         let limits = self.limits.get(&helper).copied().unwrap_or_else(shipped);
-        let key = format!(
-            "{} {} {}",
-            helper.name(),
-            tools_hash(tools),
-            Value::Object(given.clone())
-        );
+        let (name, shown) = (helper.name(), tools_hash(tools));
+        let key = format!("{name} {shown} {}", Value::Object(given.clone()));
         if let Some(known) = self.known(&key, limits.cache) {
             return known.with("cached", true);
         }
         let tries = self.tries(helper, given, tools, &limits);
-        let helped = match tokio::time::timeout(limits.time_limit, tries).await {
-            Ok(Ok(helped)) => helped,
-            Ok(Err(error)) => self.fallback(helper, given, tools, &error.to_string()),
-            Err(_) => {
-                let why = format!("it did not end within {} s", limits.time_limit.as_secs());
-                self.fallback(helper, given, tools, &why)
-            }
-        };
+        let tried = tokio::time::timeout(limits.time_limit, tries).await;
+        let late = |_| format!("it did not end within {} s", limits.time_limit.as_secs());
+        let helped = tried
+            .map_err(late)
+            .and_then(|tried| tried.map_err(|error| error.to_string()));
+        let helped = helped.unwrap_or_else(|why| self.fallback(helper, given, tools, &why));
         if !helped.is_failed && limits.cache > Duration::ZERO {
             self.keep(key, &helped);
         }
@@ -238,18 +228,17 @@ impl HelperService {
         tools: &Arc<ExamToolbox>,
         limits: &HelperLimits,
     ) -> Result<HelperReply, ExamError> {
-        let mut wait = BACK_OFF;
-        for retries in 0..limits.retries {
-            match self.once(helper, given, tools, limits).await {
-                Err(ExamError::Store { .. } | ExamError::Busy(_)) => {
-                    base::task::pause(wait).await;
-                    wait *= 2;
-                }
-                other => return other.map(|helped| helped.with("retries", retries)),
+        let (mut wait, mut retries) = (BACK_OFF, 0);
+        loop {
+            let tried = self.once(helper, given, tools, limits).await;
+            let is_trouble = matches!(tried, Err(ExamError::Store { .. } | ExamError::Busy(_)));
+            if !is_trouble || retries == limits.retries {
+                return tried.map(|helped| helped.with("retries", retries));
             }
+            retries += 1;
+            base::task::pause(wait).await;
+            wait *= 2;
         }
-        let last = self.once(helper, given, tools, limits).await;
-        last.map(|helped| helped.with("retries", limits.retries))
     }
 
     async fn once(
@@ -261,11 +250,13 @@ impl HelperService {
     ) -> Result<HelperReply, ExamError> {
         let (store, given, tools) = (self.store.clone(), given.clone(), Arc::clone(tools));
         if helper == ExamHelper::ValidateCase {
-            let until = self
-                .clock
-                .now()
-                .after(limits.time_limit.mul_f64(JUDGE_SHARE));
-            let judge = validate::CaseJudge::new(self.asker.as_ref(), &self.clock, until);
+            let share = limits.time_limit.mul_f64(JUDGE_SHARE);
+            let judge = validate::CaseJudge {
+                asker: self.asker.as_ref(),
+                clock: &self.clock,
+                until: self.clock.now().after(share),
+                failures: 0,
+            };
             return validate::validate(&store, &given, &tools, judge).await;
         }
         // The store may keep its caller waiting, and the time limit is to be kept all the same.

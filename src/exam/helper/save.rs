@@ -22,14 +22,10 @@ pub(super) fn save(
     let mut record = ExamRecord::open(store)?;
     let refused = &mut sorted.refused;
     sorted.good.retain(|case| {
-        let known = record.check_servers_known(std::slice::from_ref(case));
-        refused.extend(
-            known
-                .as_ref()
-                .err()
-                .map(|why| json!({"case": case.name, "why": [why.to_string()]})),
-        );
-        known.is_ok()
+        let unknown = record.check_servers_known(std::slice::from_ref(case)).err();
+        let why = |why: &ExamError| json!({"case": case.name, "why": [why.to_string()]});
+        refused.extend(unknown.as_ref().map(why));
+        unknown.is_none()
     });
     let late = generate::save_pending(&mut record, store)?;
     record.add_cases(&sorted.good)?;
@@ -38,12 +34,7 @@ pub(super) fn save(
     if late > 0 {
         message = format!("{message}; {late} that waited are saved as well");
     }
-    let helped = if saved == 0 {
-        HelperReply::failed(message)
-    } else {
-        HelperReply::done(message)
-    };
-    Ok(helped
+    Ok(HelperReply::done_if(saved > 0, message)
         .with("saved", names(&sorted.good))
         .with("refused", sorted.refused))
 }

@@ -32,21 +32,13 @@ pub(super) fn score(
         .collect();
     let failed = results.len() - scores.len();
     let whole = scores.iter().filter(|score| **score >= WHOLE).count();
-    let partly = scores
-        .iter()
-        .filter(|score| **score > 0.0 && **score < WHOLE)
-        .count();
+    let partly = scores.iter().filter(|score| **score > 0.0).count() - whole;
     let message = format!(
         "{} answers: {whole} right in everything, {partly} in part, {} wrong, {failed} failed to be scored",
         results.len(),
         scores.len() - whole - partly
     );
-    let helped = if scores.is_empty() {
-        HelperReply::failed(message)
-    } else {
-        HelperReply::done(message)
-    };
-    Ok(helped
+    Ok(HelperReply::done_if(!scores.is_empty(), message)
         .with("scored", scores.len())
         .with("failed", failed)
         .with("results", results))
@@ -64,12 +56,9 @@ fn one_of(
 ) -> Result<Value, ExamError> {
     let case = case(sent, known)?.resolved_for(tools);
     let tools = tools.for_case(&case)?;
-    let output = sent
-        .get("output")
-        .filter(|output| !output.is_null())
-        .ok_or_else(|| {
-            ExamError::Request("it has no \"output\", so there is nothing to score".to_owned())
-        })?;
+    let output = sent.get("output").filter(|output| !output.is_null());
+    let none = "it has no \"output\", so there is nothing to score";
+    let output = output.ok_or_else(|| ExamError::Request(none.to_owned()))?;
     let answer = PlannerAnswer::of(output, &tools);
     let judged = judge(&case, &answer, &tools);
     let worth = worth(&case, &judged, &tools);
@@ -81,8 +70,7 @@ fn one_of(
     if wants_why && let Some(told) = told.as_object_mut() {
         let why = explain(&case, &answer, &judged, &tools);
         told.insert("explanation".to_owned(), why.text.into());
-        let references = serde_json::to_value(why.references).unwrap_or_default();
-        told.insert("references".to_owned(), references);
+        told.insert("references".to_owned(), json!(why.references));
     }
     Ok(told)
 }

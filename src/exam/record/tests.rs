@@ -31,7 +31,7 @@ fn an_interrupted_run_is_marked_and_keeps_its_answers() {
     let mut record = ExamRecord::open(&path).unwrap();
     let (exam, settings) = (exam(), PlannerSettings::new("http://p/v1", "m"));
     let run = record.begin(&exam, &settings).unwrap();
-    let tools = exam.tools_for(&exam.cases[0]).unwrap();
+    let tools = exam.tools.for_case(&exam.cases[0]).unwrap();
     let outcome = CaseOutcome::of(&exam.cases[0], 0, &"no".into(), &tools);
     record.keep(run, &[outcome]).unwrap();
     // While it runs, another look at the record leaves it alone.
