@@ -1,6 +1,7 @@
 //! Tools that help with exams: passes calls on to the exam service, and its answers back.
 
 use futures::future::BoxFuture;
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::dispatch::ToolContext;
@@ -19,7 +20,7 @@ pub trait ExamHelperService: Send + Sync {
 }
 
 /// Answer of an exam helper.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct HelperToolResult {
     /// True if the caller did not get the requested result.
     pub is_failed: bool,
@@ -27,6 +28,38 @@ pub struct HelperToolResult {
     pub message: String,
     /// As data.
     pub fields: Map<String, Value>,
+}
+
+impl HelperToolResult {
+    /// Returns a result with this message, which is failed where nothing came of it.
+    #[must_use]
+    pub fn done_if(is_done: bool, message: impl Into<String>) -> Self {
+        Self {
+            is_failed: !is_done,
+            message: message.into(),
+            fields: Map::new(),
+        }
+    }
+
+    /// Returns a result with this message.
+    #[must_use]
+    pub fn done(message: impl Into<String>) -> Self {
+        Self::done_if(true, message)
+    }
+
+    /// Returns a failed result with this message.
+    #[must_use]
+    pub fn failed(message: impl Into<String>) -> Self {
+        Self::done_if(false, message)
+    }
+
+    /// Returns the same result with one more field.
+    #[must_use]
+    pub fn with(mut self, field: &str, value: impl Serialize) -> Self {
+        let value = serde_json::to_value(value).unwrap_or_default();
+        self.fields.insert(field.to_owned(), value);
+        self
+    }
 }
 
 /// Asks a helper.

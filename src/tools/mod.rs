@@ -77,7 +77,9 @@ pub use job_scene::of_job as scene_of_job;
 pub use live_arm::{LiveJob, latch_text};
 pub use metrics::metrics;
 pub use motion_job::{AFTER_EMERGENCY, ALL_DRAWN};
-pub use node::{AT_REST_RAD, AttachedArm, Node, NodeStorage, SimulatedWorkcell, TrafficRecorder};
+pub use node::{
+    AT_REST_RAD, AttachedArm, Node, NodeStorage, SimulatedWorkcell, TrafficRecorder, forgiveness,
+};
 pub use node_job::{IncompleteMotion, NodeJob};
 pub use operator_drawing::{DrawingAssent, DrawingOrder};
 pub use panic_guard::{InternalError, catch_panic};

@@ -272,6 +272,15 @@ impl AttachedArm {
     }
 }
 
+/// Returns the degree to which a node with this file forgives its callers.
+#[must_use]
+pub fn forgiveness(file: &NodeFile) -> ForgivenessProfile {
+    match file.forgiveness() {
+        ForgivenessSetting::Lenient => ForgivenessProfile::Lenient,
+        ForgivenessSetting::Guarded => ForgivenessProfile::Guarded,
+    }
+}
+
 impl Node {
     /// A node with its arms attached.
     #[must_use]
@@ -325,10 +334,7 @@ impl Node {
     /// Returns the forgiveness profile for calls.
     #[must_use]
     pub fn profile(&self) -> ForgivenessProfile {
-        match self.file.forgiveness() {
-            ForgivenessSetting::Lenient => ForgivenessProfile::Lenient,
-            ForgivenessSetting::Guarded => ForgivenessProfile::Guarded,
-        }
+        forgiveness(&self.file)
     }
 
     /// Returns whether calls for a serial arm are read leniently, which every result must say.

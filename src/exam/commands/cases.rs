@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow, bail};
 use base::wording::count;
 use clap::Subcommand;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::helpers::model_client_at;
-use super::{ExitStatus, NodeOptions, print_json, show, toolbox, write};
+use super::{ExitStatus, NodeOptions, number_in, print_json, show, toolbox, write};
 use crate::generate::{self, GenerationRequest};
 use crate::word::Word;
 use crate::{CaseClass, ExamCase, ExamRecord, ModelClient};
@@ -95,9 +95,7 @@ pub(super) enum CasesCommand {
 
 /// Returns a difficulty from 1 to 10.
 fn difficulty(text: &str) -> anyhow::Result<f64> {
-    let value: Option<f64> = text.parse().ok();
-    value
-        .filter(|value| (1.0..=10.0).contains(value))
+    number_in(text, 1.0..=10.0)
         .ok_or_else(|| anyhow!("{text:?} is no difficulty; 1 to 10 are possible"))
 }
 
@@ -108,15 +106,16 @@ pub(super) async fn run(
     store: &Path,
 ) -> anyhow::Result<ExitStatus> {
     match what {
-        CasesCommand::List {
-            class, json: true, ..
-        } => {
+        CasesCommand::List { class, own, json } => {
             let class = class.as_deref().map(CaseClass::named).transpose()?;
+            if !json {
+                list(node, record, class, own)?;
+                return Ok(ExitStatus::Done);
+            }
             let mut own = record.own_cases()?;
             own.retain(|own| class.is_none_or(|class| own.case.class == class));
             print_json(&own)?;
         }
-        CasesCommand::List { class, own, .. } => list(node, record, class.as_deref(), own)?,
         CasesCommand::Edit { name, change } => {
             let case = edited(record, &name, &change)?;
             add(node, record, vec![case])?;
@@ -161,8 +160,17 @@ pub(super) async fn run(
             let asker = paraphrase
                 .map(|url| model_client_at(&url, model))
                 .transpose()?;
-            let made = generate_cases(node, record, &wanted, asker.as_ref()).await?;
-            saved(record, store, &made, dry_run)?;
+            let (cases, told) = generate_cases(node, record, &wanted, asker.as_ref()).await?;
+            let waits = if dry_run {
+                cases.iter().for_each(|case| show::line(&case.line()));
+                None
+            } else {
+                saved(record, store, &cases)?
+            };
+            show::note(&told);
+            if let Some(why) = waits {
+                bail!("the cases are not saved: {why}");
+            }
         }
         CasesCommand::Remove { name } => record.remove_case(&name)?,
     }
@@ -181,19 +189,11 @@ fn edited(record: &ExamRecord, name: &str, change: &str) -> anyhow::Result<ExamC
     if change.get("name").is_some_and(|new| new != name) {
         bail!("a case keeps its name; add another and remove this one");
     }
-    let mut value: Value = serde_json::from_str(&case.line())?;
-    let keys = value.as_object_mut().into_iter();
-    for keys in keys {
-        for (key, new) in change {
-            // Without a right tool is `null`; every other key may be absent.
-            if new.is_null() && key != "expected_tool" {
-                keys.remove(key);
-            } else {
-                keys.insert(key.clone(), new.clone());
-            }
-        }
-    }
-    let mut cases = ExamCase::read_lines(&value.to_string())?;
+    let mut keys: Map<String, Value> = serde_json::from_str(&case.line())?;
+    keys.extend(change.clone());
+    // Without a right tool is `null`; every other key may be absent.
+    keys.retain(|key, value| !value.is_null() || key == "expected_tool");
+    let mut cases = ExamCase::read_lines(&Value::Object(keys).to_string())?;
     cases.pop().context("nothing is left of the case")
 }
 
@@ -217,28 +217,24 @@ fn worth_asking(node: &NodeOptions, record: &ExamRecord, cases: &[ExamCase]) -> 
 }
 
 fn all(record: &ExamRecord, own: bool) -> anyhow::Result<Vec<ExamCase>> {
-    let shipped = if own {
-        Vec::new()
-    } else {
-        ExamCase::shipped()?
+    let mut cases = match own {
+        true => Vec::new(),
+        false => ExamCase::shipped()?,
     };
-    Ok(shipped.into_iter().chain(record.cases()?).collect())
+    cases.extend(record.cases()?);
+    Ok(cases)
 }
 
 fn list(
     node: &NodeOptions,
     record: &ExamRecord,
-    class: Option<&str>,
+    class: Option<CaseClass>,
     own: bool,
 ) -> anyhow::Result<()> {
     let (tools, _) = toolbox(node)?;
-    let class = class.map(CaseClass::named).transpose()?;
-    let mut shown = 0;
-    for case in all(record, own)? {
-        if class.is_some_and(|class| class != case.class) {
-            continue;
-        }
-        shown += 1;
+    let mut cases = all(record, own)?;
+    cases.retain(|case| class.is_none_or(|class| class == case.class));
+    for case in &cases {
         show::line(&format!(
             "{:<20} {:<8} {:<12} {}",
             case.name,
@@ -247,7 +243,7 @@ fn list(
             case.query.replace('\n', " ")
         ));
     }
-    show::note(&format!("{shown} cases"));
+    show::note(&format!("{} cases", cases.len()));
     Ok(())
 }
 
@@ -294,18 +290,13 @@ fn named(mut case: ExamCase) -> ExamCase {
     case
 }
 
-/// Cases that were made, and how.
-struct MadeCases {
-    cases: Vec<ExamCase>,
-    told: String,
-}
-
+/// Makes cases; returns them, and says how they were made.
 async fn generate_cases(
     node: &NodeOptions,
     record: &ExamRecord,
     wanted: &GenerationRequest,
     asker: Option<&ModelClient>,
-) -> anyhow::Result<MadeCases> {
+) -> anyhow::Result<(Vec<ExamCase>, String)> {
     let (tools, _) = toolbox(node)?;
     let known = all(record, false)?;
     let made = generate::generate(wanted, &known, &tools)?;
@@ -314,44 +305,31 @@ async fn generate_cases(
         None => (made.cases, "by rules alone: no model was asked".to_owned()),
         Some(asker) => {
             let said = generate::paraphrase(asker, made.cases, &known, &tools).await;
-            let why = said
-                .why_not
-                .map(|why| format!("; the first of the others: {why}"));
-            let told = format!(
-                "a model said {} of {count} in other words{}",
-                said.changed,
-                why.unwrap_or_default()
-            );
+            let changed = said.changed;
+            let mut told = format!("a model said {changed} of {count} in other words");
+            if let Some(why) = said.why_not {
+                told += &format!("; the first of the others: {why}");
+            }
             (said.cases, told)
         }
     };
     let told = format!(
         "{count} cases made, {revised} of them in a second wording; {rejected} were no good and thrown away ({by})"
     );
-    Ok(MadeCases { cases, told })
+    Ok((cases, told))
 }
 
+/// Saves cases, or lets them wait; returns why they wait.
 fn saved(
     record: &mut ExamRecord,
     store: &Path,
-    made: &MadeCases,
-    only_shown: bool,
-) -> anyhow::Result<()> {
-    if only_shown {
-        made.cases.iter().for_each(|case| show::line(&case.line()));
-        show::note(&made.told);
-        return Ok(());
-    }
+    cases: &[ExamCase],
+) -> anyhow::Result<Option<String>> {
     match generate::save_pending(record, store)? {
         0 => {}
         late => show::note(&format!("{late} cases that waited are saved")),
     }
-    let waits = generate::keep(record, store, &made.cases)?;
-    show::note(&made.told);
-    match waits {
-        Some(why) => Err(anyhow!("the cases are not saved: {why}")),
-        None => Ok(()),
-    }
+    Ok(generate::keep(record, store, cases)?)
 }
 
 fn export(record: &ExamRecord, out: Option<PathBuf>, own: bool) -> anyhow::Result<()> {

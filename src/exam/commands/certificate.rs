@@ -4,19 +4,21 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::Subcommand;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::{Map, Value};
 
 use super::case_selection::CaseSelection;
 use super::model_file::ModelFileHashes;
-use super::{ExitStatus, NodeOptions, cards, instructions, print_json, show};
+use super::{ExitStatus, NodeOptions, cards, here, lasting, print_json, show};
 use crate::{
     ExamConditions, ExamRecord, ExamVerdict, Level, PlannerCertificate, PlannerExam,
     StoredCertificate,
 };
+use args::ForgivenessProfile;
 use base::clock::calendar_ms;
 use caller::{TokenCard, TokenStore};
 use catalogue::KnownNames;
-use node::{CertificateCheck, open, state_folder};
+use node::CertificateCheck;
 use tools::Refusal;
 
 /// The record of exams in a node's state folder.
@@ -61,29 +63,18 @@ pub(super) fn run(
     match what {
         CertificateCommand::Show { id, json } => return list(node, record, id.as_deref(), json),
         CertificateCommand::Attach { id, token } => {
-            let Some(folder) = lasting(node)? else {
-                bail!("{NOTHING_KEPT}");
-            };
+            let folder = kept(node)?;
             let held = record.certificate(&id)?;
-            let now = conditions_at(node, record)?;
-            let void = objections(
-                &folder,
-                record,
-                &held,
-                &now,
-                &ModelFileHashes::default(),
-                Level::Observe,
-            )?;
+            let now = conditions(&here(node)?.1, record)?;
+            let check = RecordedCertificates::at(&folder);
+            let void = check.objections(record, &held, &now, Level::Observe)?;
             if !void.is_empty() {
                 bail!("certificate {id} does not hold: {}", void.join("; "));
             }
             TokenStore::at(&folder).attach(&token, Some(&id))?;
         }
         CertificateCommand::Detach { token } => {
-            let Some(folder) = lasting(node)? else {
-                bail!("{NOTHING_KEPT}");
-            };
-            TokenStore::at(&folder).attach(&token, None)?;
+            TokenStore::at(&kept(node)?).attach(&token, None)?;
         }
         CertificateCommand::Revoke { id } => {
             record.revoke(&id)?;
@@ -96,13 +87,9 @@ pub(super) fn run(
 /// Reason for having neither keys nor tokens.
 const NOTHING_KEPT: &str = "a node without a node file keeps no key, so it signs no certificate: say --config FILE, or --state DIR";
 
-/// The node's state folder, where it keeps one.
-fn lasting(node: &NodeOptions) -> anyhow::Result<Option<PathBuf>> {
-    let file = open::file(node)?;
-    if state_folder::is_practice(node, &file) {
-        return Ok(None);
-    }
-    Ok(Some(state_folder::folder(node, &file)?))
+/// The node's state folder.
+fn kept(node: &NodeOptions) -> anyhow::Result<PathBuf> {
+    lasting(node)?.context(NOTHING_KEPT)
 }
 
 /// Outcome of issuing a certificate for the level that a run has reached.
@@ -125,20 +112,23 @@ pub(super) fn issue(
     let Some(level) = verdict.reached else {
         return Ok(None);
     };
-    let here = here(node)?;
-    let tools = cards(&here, args::ForgivenessProfile::Guarded);
+    let (_, here) = here(node)?;
+    let tools = cards(&here, ForgivenessProfile::Guarded);
     let asked = CaseSelection::shipped_and_own(&tools, &[], record)?.cases;
+    let refused = |why: &str| {
+        let why = format!("no certificate: {why}");
+        Ok(Some(CertificateOutcome::Refused(why)))
+    };
     if !exam.covers(&asked) {
-        let why = "no certificate: it is given for all the cases that ship and your own, not for others alone";
-        return Ok(Some(CertificateOutcome::Refused(why.to_owned())));
+        return refused(
+            "it is given for all the cases that ship and your own, not for others alone",
+        );
     }
     if exam.tools_hash() != crate::tools_hash(&tools) {
-        let why = "no certificate: it is given for this node's own tools, not for them with others";
-        return Ok(Some(CertificateOutcome::Refused(why.to_owned())));
+        return refused("it is given for this node's own tools, not for them with others");
     }
     let Some(folder) = lasting(node)? else {
-        let why = format!("no certificate: {NOTHING_KEPT}");
-        return Ok(Some(CertificateOutcome::Refused(why)));
+        return refused(NOTHING_KEPT);
     };
     let settings = record.run(Some(run))?.settings;
     let now = ExamConditions {
@@ -152,44 +142,16 @@ pub(super) fn issue(
     Ok(Some(CertificateOutcome::Issued(id)))
 }
 
-/// Returns the objections to a certificate at a node with these conditions.
-fn objections(
-    folder: &Path,
-    record: &ExamRecord,
-    held: &StoredCertificate,
-    now: &ExamConditions,
-    files: &ModelFileHashes,
-    wanted: Level,
-) -> anyhow::Result<Vec<String>> {
-    let is_ours = job::has_signed(folder, &held.text, &held.signature)
-        .context("the node's key cannot be used")?;
-    let is_its = PlannerCertificate::id_of(&held.text) == held.id;
-    let Some(one) = PlannerCertificate::read(&held.text).filter(|_| is_ours && is_its) else {
-        return Ok(vec!["its signature is not of this node's key".to_owned()]);
-    };
-    let place = one.settings.model_path.as_deref().map(Path::new);
-    let file = place.and_then(|place| files.of(place));
-    let mut found = one.objections(now, file.as_deref(), wanted);
-    found.extend(record.against_run(one.run, one.level)?);
-    if let Some(ms) = held.revoked_ms {
-        found.push(format!(
-            "it was revoked on {} UTC",
-            base::calendar::minute(ms)
-        ));
-    }
-    Ok(found)
-}
-
-/// The node's tools as it would show them.
-fn here(node: &NodeOptions) -> anyhow::Result<KnownNames> {
-    let file = open::file(node)?;
-    let library = open::library(node, &file)?;
-    let declared = open::declared(&file, &library)?;
-    Ok(tools::here(&file, &library, &declared))
-}
-
-fn conditions_at(node: &NodeOptions, record: &ExamRecord) -> anyhow::Result<ExamConditions> {
-    conditions(&here(node)?, record)
+/// A certificate as it is shown.
+#[derive(Serialize)]
+struct ShownCertificate {
+    id: String,
+    holds: bool,
+    void_because: Vec<String>,
+    /// Tokens that have it.
+    tokens: Vec<String>,
+    certificate: Option<PlannerCertificate>,
+    signature: String,
 }
 
 fn list(
@@ -203,20 +165,29 @@ fn list(
         None => record.certificates()?,
     };
     let folder = lasting(node)?;
-    let shown = conditions_at(node, record)?;
+    let now = conditions(&here(node)?.1, record)?;
     let tokens = folder
         .as_deref()
-        .map_or(Ok(Vec::new()), |folder| TokenStore::at(folder).list())?;
-    let mut all = Vec::new();
-    for one in &held {
-        all.push(certificate_line(
-            folder.as_deref(),
-            record,
-            one,
-            &shown,
-            &tokens,
-        )?);
-    }
+        .map(|folder| TokenStore::at(folder).list());
+    let tokens = tokens.transpose()?.unwrap_or_default();
+    let check = folder.as_deref().map(RecordedCertificates::at);
+    let shown = held.into_iter().map(|one| {
+        let void = match &check {
+            Some(check) => check.objections(record, &one, &now, Level::Observe)?,
+            None => vec![NOTHING_KEPT.to_owned()],
+        };
+        let has = |card: &&TokenCard| card.certificate.as_ref() == Some(&one.id);
+        let tokens = tokens.iter().filter(has).map(|card| card.name.clone());
+        Ok(ShownCertificate {
+            holds: void.is_empty(),
+            void_because: void,
+            tokens: tokens.collect(),
+            certificate: PlannerCertificate::read(&one.text),
+            id: one.id,
+            signature: one.signature,
+        })
+    });
+    let all = shown.collect::<anyhow::Result<Vec<ShownCertificate>>>()?;
     if json {
         print_json(&all)?;
     } else if all.is_empty() {
@@ -224,80 +195,43 @@ fn list(
             "there are no certificates; `exam run` gives one to a planner that reaches a level",
         );
     } else {
-        all.iter().for_each(|one| line(one, id.is_some()));
+        all.iter().try_for_each(|one| print(one, id.is_some()))?;
     }
     Ok(ExitStatus::Done)
 }
 
-fn certificate_line(
-    folder: Option<&Path>,
-    record: &ExamRecord,
-    held: &StoredCertificate,
-    shown: &ExamConditions,
-    tokens: &[TokenCard],
-) -> anyhow::Result<Value> {
-    let void = match folder {
-        Some(folder) => objections(
-            folder,
-            record,
-            held,
-            shown,
-            &ModelFileHashes::default(),
-            Level::Observe,
-        )?,
-        None => vec![NOTHING_KEPT.to_owned()],
+fn print(one: &ShownCertificate, is_whole: bool) -> anyhow::Result<()> {
+    let certificate = one.certificate.as_ref();
+    let level = certificate.map_or("–", |certificate| certificate.level.word());
+    let model = certificate.map_or("–", |certificate| &certificate.settings.model);
+    let holds = match one.holds {
+        true => "holds".to_owned(),
+        false => format!("void: {}", one.void_because.join("; ")),
     };
-    let has = |card: &&TokenCard| card.certificate.as_deref() == Some(held.id.as_str());
-    let tokens: Vec<&str> = tokens
-        .iter()
-        .filter(has)
-        .map(|card| card.name.as_str())
-        .collect();
-    Ok(json!({
-        "id": held.id, "holds": void.is_empty(), "void_because": void, "tokens": tokens,
-        "certificate": PlannerCertificate::read(&held.text), "signature": held.signature,
-    }))
-}
-
-fn line(one: &Value, is_whole: bool) {
-    let text = |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or("–").to_owned();
-    let certificate = one.get("certificate");
-    let of = |key: &str| certificate.and_then(|one| one.get(key));
-    let model = text(of("settings").and_then(|settings| settings.get("model")));
-    let list = |key: &str| {
-        let all = one.get(key).and_then(Value::as_array);
-        let all = all.into_iter().flatten().filter_map(Value::as_str);
-        all.collect::<Vec<_>>().join("; ")
-    };
-    let holds = match list("void_because") {
-        void if void.is_empty() => "holds".to_owned(),
-        void => format!("void: {void}"),
-    };
-    let tokens = match list("tokens") {
-        tokens if tokens.is_empty() => "no token has it".to_owned(),
-        tokens => format!("tokens: {tokens}"),
+    let tokens = match one.tokens.is_empty() {
+        true => "no token has it".to_owned(),
+        false => format!("tokens: {}", one.tokens.join("; ")),
     };
     show::line(&format!(
-        "{}  {:<8} {model:<25} {tokens}; {holds}",
-        text(one.get("id")),
-        text(of("level"))
+        "{}  {level:<8} {model:<25} {tokens}; {holds}",
+        one.id
     ));
-    for (key, value) in certificate
-        .and_then(Value::as_object)
-        .into_iter()
-        .flatten()
-        .filter(|_| is_whole)
-    {
+    let Some(certificate) = certificate.filter(|_| is_whole) else {
+        return Ok(());
+    };
+    let whole: Map<String, Value> = serde_json::from_str(&certificate.text())?;
+    for (key, value) in whole {
         show::line(&format!("  {key}: {value}"));
     }
+    Ok(())
 }
 
 /// Returns hashes of what a node shows and asks a planner.
 fn conditions(here: &KnownNames, record: &ExamRecord) -> anyhow::Result<ExamConditions> {
     // How leniently arguments are read is no part of what is shown.
-    let tools = cards(here, args::ForgivenessProfile::Guarded);
+    let tools = cards(here, ForgivenessProfile::Guarded);
     Ok(ExamConditions {
-        prompt_hash: crate::prompt_hash(&instructions(here)),
+        prompt_hash: crate::prompt_hash(&catalogue::instructions(here)),
         tools_hash: crate::tools_hash(&tools),
         cases_hash: crate::cases_hash(&CaseSelection::shipped_and_own(&tools, &[], record)?.cases),
     })
@@ -316,16 +250,39 @@ impl RecordedCertificates {
             files: ModelFileHashes::default(),
         }
     }
+
+    /// Returns the objections to a certificate at a node with these conditions.
+    fn objections(
+        &self,
+        record: &ExamRecord,
+        held: &StoredCertificate,
+        now: &ExamConditions,
+        wanted: Level,
+    ) -> anyhow::Result<Vec<String>> {
+        let is_ours = job::has_signed(&self.state, &held.text, &held.signature)
+            .context("the node's key cannot be used")?;
+        let is_its = PlannerCertificate::id_of(&held.text) == held.id;
+        let Some(one) = PlannerCertificate::read(&held.text).filter(|_| is_ours && is_its) else {
+            return Ok(vec!["its signature is not of this node's key".to_owned()]);
+        };
+        let place = one.settings.model_path.as_deref().map(Path::new);
+        let file = place.and_then(|place| self.files.of(place));
+        let mut found = one.objections(now, file.as_deref(), wanted);
+        found.extend(record.against_run(one.run, one.level)?);
+        found.extend(
+            held.revoked_ms
+                .map(|ms| format!("it was revoked on {} UTC", base::calendar::minute(ms))),
+        );
+        Ok(found)
+    }
 }
 
 impl CertificateCheck for RecordedCertificates {
     fn proves(&self, card: &TokenCard, level: Level, here: &KnownNames) -> Result<(), Refusal> {
-        let id = card.certificate.as_deref().ok_or_else(|| {
-            Refusal::new(format!(
-                "no certificate is attached to the token `{}`",
-                card.name
-            ))
-        })?;
+        let Some(id) = card.certificate.as_deref() else {
+            let why = format!("no certificate is attached to the token `{}`", card.name);
+            return Err(Refusal::new(why));
+        };
         let store = self.state.join(STORE);
         if !store.is_file() {
             let why = format!("the record of exams {} is gone", store.display());
@@ -334,15 +291,14 @@ impl CertificateCheck for RecordedCertificates {
         let record = ExamRecord::open(&store)?;
         let held = record.certificate(id)?;
         let void = conditions(here, &record)
-            .and_then(|now| objections(&self.state, &record, &held, &now, &self.files, level))
+            .and_then(|now| self.objections(&record, &held, &now, level))
             .map_err(|error| Refusal::new(format!("{error:#}")))?;
         if void.is_empty() {
-            Ok(())
-        } else {
-            let why = void.join("; ");
-            Err(Refusal::new(format!(
-                "its certificate {id} does not hold: {why}"
-            )))
+            return Ok(());
         }
+        let why = void.join("; ");
+        Err(Refusal::new(format!(
+            "its certificate {id} does not hold: {why}"
+        )))
     }
 }

@@ -5,6 +5,7 @@ use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
 use crate::{AnswerError, EndpointResponse, ModelEndpoint};
+use base::wording::cut;
 use mcp::http_client;
 
 use node::remote_tools::EXAM_KEY_VARIABLE;
@@ -54,31 +55,36 @@ impl HttpModelEndpoint {
         model: &str,
         texts: &[&str],
     ) -> anyhow::Result<Vec<Vec<f64>>> {
-        let url = format!("{}/embeddings", self.base);
-        let body = json!({"model": model, "input": texts})
-            .to_string()
-            .into_bytes();
-        let answer = http_client::json(&url, self.key.clone(), Some(body)).await;
-        let (status, body) =
-            answer.map_err(|error| anyhow!(self.without_key(&error.to_string())))?;
-        let told = || self.without_key(&body.chars().take(TOLD_CHARS_MAX).collect::<String>());
+        let body = json!({"model": model, "input": texts});
+        let answer = self.post("embeddings", &body).await;
+        let EndpointResponse { status, body } = answer.map_err(|why| anyhow!(why))?;
+        let told = || cut(&body, TOLD_CHARS_MAX);
         let value: Value = serde_json::from_str(&body).unwrap_or_default();
         let list = value.get("data").and_then(Value::as_array);
         let Some(list) = list.filter(|_| status == 200) else {
             bail!("it answered {status}: {}", told());
         };
-        let place = |one: &Value| one.get("index").and_then(Value::as_u64);
         let mut list: Vec<&Value> = list.iter().collect();
-        list.sort_by_key(|one| place(one));
+        list.sort_by_key(|one| one.get("index").and_then(Value::as_u64));
         let vector = |one: &Value| {
-            let parts = one.get("embedding")?.as_array()?;
-            parts
-                .iter()
-                .map(Value::as_f64)
-                .collect::<Option<Vec<f64>>>()
+            let parts = one.get("embedding")?.as_array()?.iter();
+            parts.map(Value::as_f64).collect()
         };
         let all: Option<Vec<Vec<f64>>> = list.into_iter().map(vector).collect();
         all.ok_or_else(|| anyhow!("its vectors are not lists of numbers: {}", told()))
+    }
+
+    /// Posts a body; what comes back, or why nothing did, is without the key.
+    async fn post(&self, place: &str, body: &Value) -> Result<EndpointResponse, String> {
+        let url = format!("{}/{place}", self.base);
+        let body = body.to_string().into_bytes();
+        match http_client::json(&url, self.key.clone(), Some(body)).await {
+            Ok((status, body)) => Ok(EndpointResponse {
+                status,
+                body: self.without_key(&body),
+            }),
+            Err(error) => Err(self.without_key(&error.to_string())),
+        }
     }
 
     fn without_key(&self, text: &str) -> String {
@@ -92,18 +98,8 @@ impl HttpModelEndpoint {
 impl ModelEndpoint for HttpModelEndpoint {
     fn ask(&self, body: Value) -> BoxFuture<'_, Result<EndpointResponse, AnswerError>> {
         Box::pin(async move {
-            let url = format!("{}/chat/completions", self.base);
-            let body = body.to_string().into_bytes();
-            match http_client::json(&url, self.key.clone(), Some(body)).await {
-                Ok((status, body)) => Ok(EndpointResponse {
-                    status,
-                    body: self.without_key(&body),
-                }),
-                Err(error) => {
-                    let why = self.without_key(&error.to_string());
-                    Err(AnswerError::Unreachable(why))
-                }
-            }
+            let answer = self.post("chat/completions", &body).await;
+            answer.map_err(AnswerError::Unreachable)
         })
     }
 }

@@ -17,7 +17,7 @@ use crate::{
 };
 use args::ForgivenessProfile;
 use catalogue::KnownNames;
-use config::{ExamEntry, ForgivenessSetting, NodeFile};
+use config::{ExamEntry, NodeFile};
 use tools::{ExamHelperService, HelperToolResult};
 
 /// The helpers of a node.
@@ -34,10 +34,7 @@ impl NodeHelpers {
         let bench = HelperService::new(store, limits(&file.exam), model_client(&file.exam)?);
         Ok(Self {
             bench: Arc::new(bench),
-            profile: match file.forgiveness() {
-                ForgivenessSetting::Lenient => ForgivenessProfile::Lenient,
-                ForgivenessSetting::Guarded => ForgivenessProfile::Guarded,
-            },
+            profile: tools::forgiveness(file),
         })
     }
 }
@@ -93,18 +90,9 @@ impl ExamHelperService for NodeHelpers {
         let (bench, helper) = (Arc::clone(&self.bench), ExamHelper::named(helper));
         let tools = Arc::new(cards(&here, self.profile));
         Box::pin(async move {
-            let Some(helper) = helper else {
-                return HelperToolResult {
-                    is_failed: true,
-                    message: "there is no such helper".to_owned(),
-                    fields: Map::new(),
-                };
-            };
-            let helped = bench.help(helper, &given, &tools).await;
-            HelperToolResult {
-                is_failed: helped.is_failed,
-                message: helped.message,
-                fields: helped.fields,
+            match helper {
+                Some(helper) => bench.help(helper, &given, &tools).await,
+                None => HelperToolResult::failed("there is no such helper"),
             }
         })
     }

@@ -13,6 +13,7 @@ mod run;
 mod servers;
 mod similar;
 
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -24,7 +25,7 @@ use crate::{ExamRecord, ExamToolCard, ExamToolbox, ToolListing};
 use args::{ForgivenessProfile, ReaderPolicy};
 use base::terminal as show;
 use catalogue::{self, KnownNames, ListedNames, ToolDefinition};
-use config::{ForgivenessSetting, NodeFile};
+use config::NodeFile;
 use node::{CertificateCheck, ExamServices, ExitStatus, NodeOptions, open, state_folder};
 use tools::ExamHelperService;
 
@@ -129,30 +130,36 @@ fn store(node: &NodeOptions, said: Option<PathBuf>) -> anyhow::Result<PathBuf> {
     if let Some(said) = said {
         return Ok(said);
     }
-    let file = open::file(node)?;
-    let folder = if state_folder::is_practice(node, &file) {
-        state_folder::usual("exam")?
-    } else {
-        state_folder::folder(node, &file)?
+    let folder = match lasting(node)? {
+        Some(folder) => folder,
+        None => state_folder::usual("exam")?,
     };
     Ok(folder.join(certificate::STORE))
 }
 
-/// The node's tools as a planner is shown them, and the words that go before them.
-fn toolbox(node: &NodeOptions) -> anyhow::Result<(ExamToolbox, String)> {
+/// The node's state folder, where it keeps one.
+fn lasting(node: &NodeOptions) -> anyhow::Result<Option<PathBuf>> {
+    let file = open::file(node)?;
+    let is_practice = state_folder::is_practice(node, &file);
+    (!is_practice)
+        .then(|| state_folder::folder(node, &file))
+        .transpose()
+}
+
+/// The node's file, and the names that a node with it has.
+fn here(node: &NodeOptions) -> anyhow::Result<(NodeFile, KnownNames)> {
     let file = open::file(node)?;
     let library = open::library(node, &file)?;
     let declared = open::declared(&file, &library)?;
     let here = tools::here(&file, &library, &declared);
-    let profile = match file.forgiveness() {
-        ForgivenessSetting::Lenient => ForgivenessProfile::Lenient,
-        ForgivenessSetting::Guarded => ForgivenessProfile::Guarded,
-    };
-    Ok((cards(&here, profile), instructions(&here)))
+    Ok((file, here))
 }
 
-fn instructions(here: &KnownNames) -> String {
-    catalogue::instructions(here)
+/// The node's tools as a planner is shown them, and the words that go before them.
+fn toolbox(node: &NodeOptions) -> anyhow::Result<(ExamToolbox, String)> {
+    let (file, here) = here(node)?;
+    let tools = cards(&here, tools::forgiveness(&file));
+    Ok((tools, catalogue::instructions(&here)))
 }
 
 fn cards(here: &KnownNames, profile: ForgivenessProfile) -> ExamToolbox {
@@ -181,18 +188,24 @@ fn card(tool: &ToolDefinition, here: &KnownNames, profile: ForgivenessProfile) -
     }
 }
 
-fn read(path: &std::path::Path) -> anyhow::Result<String> {
+fn read(path: &Path) -> anyhow::Result<String> {
     if path.as_os_str() == "-" {
         return std::io::read_to_string(std::io::stdin()).context("cannot read standard input");
     }
     std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
 }
 
-fn write(path: &std::path::Path, text: &str) -> anyhow::Result<()> {
+fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
 fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {
     show::line(&serde_json::to_string_pretty(value)?);
     Ok(())
+}
+
+/// Returns the number of a text, where it is in this range.
+fn number_in(text: &str, range: RangeInclusive<f64>) -> Option<f64> {
+    let number = text.parse().ok();
+    number.filter(|number| range.contains(number))
 }

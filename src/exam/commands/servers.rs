@@ -33,18 +33,8 @@ pub(super) enum ServersCommand {
     Edit {
         /// Its name
         name: String,
-        /// Another name
-        #[arg(long, value_name = "NAME")]
-        rename: Option<String>,
-        /// Another address or command line
-        #[arg(long)]
-        url: Option<String>,
-        /// stdio, streamable-http or sse
-        #[arg(long, value_enum)]
-        transport: Option<ServerTransport>,
-        /// Another variable that holds its key; an empty one where it wants none
-        #[arg(long, value_name = "VARIABLE")]
-        key_env: Option<String>,
+        #[command(flatten)]
+        change: ServerChange,
     },
     /// See whether servers answer: all, or one
     Check {
@@ -77,25 +67,9 @@ pub(super) async fn run(
         } => {
             let transport = transport.unwrap_or_else(|| ServerTransport::of(&url));
             record.add_server(&name, &url, transport, key_env.as_deref())?;
-            Ok(ExitStatus::Done)
         }
-        ServersCommand::Edit {
-            name,
-            rename,
-            url,
-            transport,
-            key_env,
-        } => {
-            let change = ServerChange {
-                name: rename,
-                url,
-                transport,
-                key_env,
-            };
-            record.edit_server(&name, change)?;
-            Ok(ExitStatus::Done)
-        }
-        ServersCommand::Check { name } => check(name.as_deref(), record).await,
+        ServersCommand::Edit { name, change } => record.edit_server(&name, change)?,
+        ServersCommand::Check { name } => return check(name.as_deref(), record).await,
         ServersCommand::List { json } => {
             let servers = record.servers()?;
             if json {
@@ -103,13 +77,10 @@ pub(super) async fn run(
             } else {
                 servers.iter().for_each(|server| show::line(&line(server)));
             }
-            Ok(ExitStatus::Done)
         }
-        ServersCommand::Remove { name } => {
-            record.remove_server(&name)?;
-            Ok(ExitStatus::Done)
-        }
+        ServersCommand::Remove { name } => record.remove_server(&name)?,
     }
+    Ok(ExitStatus::Done)
 }
 
 fn line(server: &RecordedServer) -> String {

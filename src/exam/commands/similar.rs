@@ -8,7 +8,7 @@ use clap::Args;
 use serde_json::Value;
 
 use super::endpoint::HttpModelEndpoint;
-use super::{ExitStatus, NodeOptions, foreign_servers, print_json, read, show, toolbox};
+use super::{ExitStatus, NodeOptions, foreign_servers, number_in, print_json, read, show, toolbox};
 use crate::{
     AddressKind, ExamRecord, ExamToolCard, SimilarityOptions, SimilarityReport, THRESHOLD, ToolPair,
 };
@@ -44,9 +44,7 @@ pub(super) struct SimilarArgs {
 
 /// Returns a share from 0 to 1.
 fn share(text: &str) -> anyhow::Result<f64> {
-    let value: Option<f64> = text.parse().ok();
-    value
-        .filter(|value| (0.0..=1.0).contains(value))
+    number_in(text, 0.0..=1.0)
         .ok_or_else(|| anyhow!("{text:?} is no threshold; 0 to 1 are possible"))
 }
 
@@ -125,22 +123,16 @@ fn table<'a>(
     columns: impl Iterator<Item = &'a str>,
     rows: impl Iterator<Item = (&'a str, Vec<String>)>,
 ) {
-    let (columns, rows): (Vec<&str>, Vec<(&str, Vec<String>)>) =
-        (columns.collect(), rows.collect());
-    let chars = |text: &&str| text.chars().count();
+    let chars = |text: &str| text.chars().count();
+    let headings: Vec<String> = columns.map(str::to_owned).collect();
+    let widths: Vec<usize> = headings.iter().map(|name| chars(name).max(4)).collect();
+    let rows: Vec<(&str, Vec<String>)> = std::iter::once(("", headings)).chain(rows).collect();
     let first = rows.iter().map(|(name, _)| chars(name)).max().unwrap_or(0);
-    let widths: Vec<usize> = columns.iter().map(|name| chars(name).max(4)).collect();
-    let line = |name: &str, cells: &[String]| {
-        let cells = cells.iter().zip(&widths);
-        let cells: Vec<String> = cells
-            .map(|(cell, width)| format!("{cell:>width$}"))
-            .collect();
-        show::line(&format!("  {name:<first$}  {}", cells.join("  ")));
-    };
-    let headings: Vec<String> = columns.iter().map(|name| (*name).to_owned()).collect();
-    line("", &headings);
     for (name, cells) in &rows {
-        line(name, cells);
+        let cells = cells.iter().zip(&widths);
+        let cells = cells.map(|(cell, width)| format!("{cell:>width$}"));
+        let cells = cells.collect::<Vec<_>>().join("  ");
+        show::line(&format!("  {name:<first$}  {cells}"));
     }
 }
 
@@ -158,10 +150,8 @@ async fn vectors(url: &str, model: &str, cards: &[ExamToolCard]) -> anyhow::Resu
 
 fn print_pair(pair: &ToolPair, run: Option<i64>) {
     let alike = if pair.is_too_alike { ", too alike" } else { "" };
-    let parameters = pair
-        .parameters
-        .map(|one| format!(", parameters {one:.2}"))
-        .unwrap_or_default();
+    let parameters = pair.parameters;
+    let parameters = parameters.map_or_else(String::new, |one| format!(", parameters {one:.2}"));
     show::line(&format!(
         "{}. {} and {}: {:.2}{alike} (meaning {:.2}{parameters}, wording {:.2})",
         pair.rank, pair.a, pair.b, pair.likeness, pair.meaning, pair.wording

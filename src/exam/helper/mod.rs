@@ -11,7 +11,6 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::run::tools_hash;
@@ -19,6 +18,7 @@ use super::{ExamCase, ExamError, ExamRecord, ExamToolbox, ModelEndpoint, Planner
 use base::clock::NodeClock;
 use base::lock::MutexExt;
 use base::units::ClockInstant;
+use tools::HelperToolResult as HelperReply;
 
 /// The first wait before another try; each further one is twice as long.
 const BACK_OFF: Duration = Duration::from_millis(100);
@@ -105,44 +105,6 @@ impl HelperLimits {
             retries,
             cache: Duration::from_secs(cache_s),
         }
-    }
-}
-
-/// Answer of a helper.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct HelperReply {
-    /// True if the caller did not get the requested result.
-    pub(crate) is_failed: bool,
-    /// In one line.
-    pub(crate) message: String,
-    /// As data.
-    pub(crate) fields: Map<String, Value>,
-}
-
-impl HelperReply {
-    fn done(message: impl Into<String>) -> Self {
-        Self {
-            message: message.into(),
-            ..Self::default()
-        }
-    }
-
-    fn failed(message: impl Into<String>) -> Self {
-        Self::done_if(false, message)
-    }
-
-    /// Failed where nothing came of it.
-    fn done_if(is_done: bool, message: impl Into<String>) -> Self {
-        Self {
-            is_failed: !is_done,
-            ..Self::done(message)
-        }
-    }
-
-    fn with(mut self, field: &str, value: impl Serialize) -> Self {
-        let value = serde_json::to_value(value).unwrap_or_default();
-        self.fields.insert(field.to_owned(), value);
-        self
     }
 }
 

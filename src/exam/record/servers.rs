@@ -73,15 +73,20 @@ pub(crate) struct RecordedServer {
 }
 
 /// Changes of a server; what is absent stays.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, clap::Args)]
 pub(crate) struct ServerChange {
-    /// Another name.
+    /// Another name
+    #[arg(long = "rename", id = "rename", value_name = "NAME")]
     pub(crate) name: Option<String>,
-    /// Another address or command.
+    /// Another address or command line
+    #[arg(long)]
     pub(crate) url: Option<String>,
-    /// Another transport; found from the address where that alone changes.
+    // Found from the address where that alone changes.
+    /// stdio, streamable-http or sse
+    #[arg(long, value_enum)]
     pub(crate) transport: Option<ServerTransport>,
-    /// Another variable of its key; an empty one: it wants no key.
+    /// Another variable that holds its key; an empty one where it wants none
+    #[arg(long, value_name = "VARIABLE")]
     pub(crate) key_env: Option<String>,
 }
 
