@@ -42,10 +42,10 @@ impl AddressKind {
     /// Where the key stands, and where it belongs; or the form of an address.
     pub(crate) fn check(self, address: &str) -> Result<(), ExamError> {
         let found = match self {
-            Self::Endpoint | Self::Server => in_address(address).or_else(|| {
-                let is_asked = self == Self::Endpoint && address.contains(['?', '#']);
-                is_asked.then_some("a query")
-            }),
+            Self::Endpoint if address.contains(['?', '#']) => {
+                in_address(address).or(Some("a query"))
+            }
+            Self::Endpoint | Self::Server => in_address(address),
             Self::Command => in_command(address),
         };
         match found {
@@ -77,23 +77,31 @@ impl AddressKind {
             let program = program.split('=').next().unwrap_or_default();
             return format!("{program} …");
         }
-        let (scheme, rest) = address.split_once("://").unwrap_or(("", address));
-        let end = rest.find(['?', '#']).unwrap_or(rest.len());
-        let (place, query) = rest.split_at(end);
-        let host = place.rsplit('@').next().unwrap_or(place);
-        let (before, between) = (
-            if scheme.is_empty() { "" } else { "://" },
-            if host == place { "" } else { "…@" },
-        );
+        let (scheme, place, query) = parts(address);
+        let (name, host) = place.rsplit_once('@').unwrap_or(("", place));
+        let between = if name.is_empty() && host == place {
+            ""
+        } else {
+            "…@"
+        };
         let after = if query.is_empty() { "" } else { "?…" };
-        format!("{scheme}{before}{between}{host}{after}")
+        format!("{scheme}{between}{host}{after}")
     }
+}
+
+/// Splits an address into its scheme with `://`, its host with what stands before and after it, and its query.
+fn parts(address: &str) -> (&str, &str, &str) {
+    let start = address.find("://").map_or(0, |at| at + 3);
+    let (scheme, rest) = address.split_at_checked(start).unwrap_or(("", address));
+    let end = rest.find(['?', '#']).unwrap_or(rest.len());
+    let (place, query) = rest.split_at_checked(end).unwrap_or((rest, ""));
+    (scheme, place, query)
 }
 
 /// Returns whether an address belongs to this machine.
 pub(crate) fn is_local(address: &str) -> bool {
-    let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let (_, place, _) = parts(address);
+    let authority = place.split('/').next().unwrap_or_default();
     let is_host = |host: &str| {
         let after = authority.strip_prefix(host);
         after.is_some_and(|port| port.is_empty() || port.starts_with(':'))
@@ -103,18 +111,14 @@ pub(crate) fn is_local(address: &str) -> bool {
 
 /// Returns whether an address has a scheme that is spoken here and a host.
 fn is_http(address: &str) -> bool {
-    let rest = ["http://", "https://"]
-        .iter()
-        .find_map(|scheme| address.strip_prefix(scheme));
-    let host = rest.and_then(|rest| rest.split(['/', '?', '#']).next());
-    host.is_some_and(|host| !host.trim_start_matches(':').is_empty() && !host.starts_with(':'))
-        && !address.contains(char::is_whitespace)
+    let (scheme, place, _) = parts(address);
+    let host = place.split('/').next().unwrap_or_default();
+    let has_host = !host.is_empty() && !host.starts_with(':');
+    matches!(scheme, "http://" | "https://") && has_host && !address.contains(char::is_whitespace)
 }
 
 fn in_address(address: &str) -> Option<&'static str> {
-    let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
-    let end = rest.find(['?', '#']).unwrap_or(rest.len());
-    let (place, query) = rest.split_at(end);
+    let (_, place, query) = parts(address);
     let authority = place.split('/').next().unwrap_or_default();
     if authority.contains('@') {
         return Some("a name or password before the @");

@@ -35,8 +35,10 @@ const ARGUMENT_KEYS: [&str; 8] = [
 
 /// The calls in a text, in order. `is_tool` says whether a name is one, for forms that prose could have as well.
 pub(super) fn calls(text: &str, is_tool: impl Fn(&str) -> bool) -> Vec<PlannerCall> {
+    let end = text.floor_char_boundary(TEXT_BYTES_MAX);
+    let bounded = text.get(..end).unwrap_or_default();
     // The node's reader says what is a thought, and what defines a tool and calls none.
-    let text = args::without_thoughts(bounded(text));
+    let text = args::without_thoughts(bounded);
     let text = text.as_ref();
     let found = [
         objects as fn(&str) -> Vec<PlannerCall>,
@@ -50,34 +52,36 @@ pub(super) fn calls(text: &str, is_tool: impl Fn(&str) -> bool) -> Vec<PlannerCa
     found.unwrap_or_else(|| expressions_in_lines(text, is_tool))
 }
 
-fn bounded(text: &str) -> &str {
-    let mut end = text.len().min(TEXT_BYTES_MAX);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    text.get(..end).unwrap_or_default()
-}
-
 /// Objects with a name and arguments, wherever they stand: fenced, tagged, in a list, in prose.
 fn objects(text: &str) -> Vec<PlannerCall> {
     let mut calls = Vec::new();
-    let mut at = 0;
-    while let Some(start) = text
-        .get(at..)
-        .and_then(|rest| rest.find('{'))
-        .map(|i| at + i)
-    {
-        let end = balanced(text, start).unwrap_or(text.len());
-        let object = text.get(start..end).unwrap_or_default();
+    let mut rest = text;
+    while let Some(start) = rest.find('{').filter(|_| calls.len() < CALLS_MAX) {
+        rest = rest.get(start..).unwrap_or_default();
+        let (object, after) = split_balanced(rest);
         let found = object_call(object);
         // An object that is no call may hold one.
-        at = if found.is_some() { end } else { start + 1 };
+        rest = match found {
+            Some(_) => after,
+            None => rest.get(1..).unwrap_or_default(),
+        };
         calls.extend(found);
-        if calls.len() >= CALLS_MAX {
-            break;
-        }
     }
     calls
+}
+
+/// Splits a text behind the bracket that closes the one at its beginning; all of it stands before where none does.
+fn split_balanced(text: &str) -> (&str, &str) {
+    let end = balanced(text).unwrap_or(text.len());
+    text.split_at_checked(end).unwrap_or((text, ""))
+}
+
+/// Returns arguments as they stand in a text; an empty one has none.
+fn arguments(text: &str) -> ReceivedArguments {
+    match text.trim() {
+        "" => ReceivedArguments::Absent,
+        text => ReceivedArguments::Text(text.to_owned()),
+    }
 }
 
 fn object_call(text: &str) -> Option<PlannerCall> {
@@ -119,17 +123,15 @@ fn broken_call(text: &str) -> Option<PlannerCall> {
     })?;
     let arguments = ARGUMENT_KEYS.iter().find_map(|key| after_key(text, key));
     // What breaks off after the name may be a call or a definition, and is neither yet.
-    let is_whole = balanced(text, 0).is_some();
-    if arguments.is_none() && !is_whole {
+    if arguments.is_none() && balanced(text).is_none() {
         return None;
     }
     let arguments = arguments.map_or(ReceivedArguments::Absent, |rest| {
-        let end = if rest.starts_with('{') {
-            balanced(rest, 0).unwrap_or(rest.len())
-        } else {
-            rest.len()
+        let own = match rest.starts_with('{') {
+            true => split_balanced(rest).0,
+            false => rest,
         };
-        ReceivedArguments::Text(rest.get(..end).unwrap_or_default().to_owned())
+        ReceivedArguments::Text(own.to_owned())
     });
     Some(PlannerCall { name, arguments })
 }
@@ -143,10 +145,10 @@ fn after_key<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     })
 }
 
-/// Returns the position after the bracket that closes the one at `start`. Brackets in strings do not count.
-fn balanced(text: &str, start: usize) -> Option<usize> {
+/// Returns the position after the bracket that closes the first one. Brackets in strings do not count.
+fn balanced(text: &str) -> Option<usize> {
     let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
-    for (offset, byte) in text.as_bytes().get(start..)?.iter().enumerate() {
+    for (offset, byte) in text.bytes().enumerate() {
         match byte {
             _ if escaped => escaped = false,
             b'\\' if in_string => escaped = true,
@@ -155,7 +157,7 @@ fn balanced(text: &str, start: usize) -> Option<usize> {
             b'}' | b')' | b']' if !in_string => {
                 depth = depth.saturating_sub(1);
                 if depth == 0 {
-                    return Some(start + offset + 1);
+                    return Some(offset + 1);
                 }
             }
             _ => {}
@@ -166,44 +168,34 @@ fn balanced(text: &str, start: usize) -> Option<usize> {
 
 /// `Action: stroke` and `Action Input: {…}` on lines of their own.
 fn reasoned(text: &str) -> Vec<PlannerCall> {
-    let mut calls: Vec<PlannerCall> = Vec::new();
     let lines: Vec<&str> = text.lines().collect();
-    for (index, line) in lines.iter().enumerate() {
-        let Some(name) = value_of(line, "action") else {
-            continue;
-        };
+    let actions = lines.iter().enumerate().filter_map(|(index, line)| {
+        let name = value_of(line, "action")?;
+        let is_none = ["none", "n/a", "final answer", ""].contains(&name.to_lowercase().as_str());
         let rest = lines.get(index + 1..).unwrap_or_default();
-        let own = rest
+        let mut own = rest
             .iter()
             .take_while(|line| value_of(line, "action").is_none());
-        let input = own
-            .clone()
-            .position(|line| value_of(line, "action input").is_some());
+        let input = own.position(|line| value_of(line, "action input").is_some());
         let arguments = input.map_or(ReceivedArguments::Absent, |at| {
             input_from(rest.get(at..).unwrap_or_default())
         });
-        let is_none = ["none", "n/a", "final answer", ""].contains(&name.to_lowercase().as_str());
-        if !is_none && calls.len() < CALLS_MAX {
-            let name = name.to_owned();
-            calls.push(PlannerCall { name, arguments });
-        }
-    }
-    calls
+        let name = name.to_owned();
+        (!is_none).then_some(PlannerCall { name, arguments })
+    });
+    actions.take(CALLS_MAX).collect()
 }
 
 /// The arguments that begin after `Action Input:`, over lines where they are an object.
 fn input_from(lines: &[&str]) -> ReceivedArguments {
     let text = lines.join("\n");
-    let rest = text
-        .split_once(':')
-        .map_or("", |(_, rest)| rest)
-        .trim_start();
-    let end = if rest.starts_with('{') {
-        balanced(rest, 0).unwrap_or(rest.len())
-    } else {
-        rest.find('\n').unwrap_or(rest.len())
+    let rest = text.split_once(':').map_or("", |(_, rest)| rest);
+    let rest = rest.trim_start();
+    let own = match rest.starts_with('{') {
+        true => split_balanced(rest).0,
+        false => rest.lines().next().unwrap_or_default(),
     };
-    ReceivedArguments::Text(rest.get(..end).unwrap_or_default().trim().to_owned())
+    ReceivedArguments::Text(own.trim().to_owned())
 }
 
 /// Returns the text after `key:` at the beginning of a line.
@@ -215,21 +207,15 @@ fn value_of<'a>(line: &'a str, key: &str) -> Option<&'a str> {
 
 /// `<function=stroke>{…}</function>`.
 fn tagged(text: &str) -> Vec<PlannerCall> {
-    let mut calls = Vec::new();
-    for part in text.split("<function=").skip(1).take(CALLS_MAX) {
-        let Some((name, rest)) = part.split_once('>') else {
-            continue;
-        };
-        let body = rest.split("</function>").next().unwrap_or_default().trim();
-        let arguments = if body.is_empty() {
-            ReceivedArguments::Absent
-        } else {
-            ReceivedArguments::Text(body.to_owned())
-        };
-        let name = name.trim_matches(['"', '\'', ' ']).to_owned();
-        calls.push(PlannerCall { name, arguments });
-    }
-    calls
+    let parts = text.split("<function=").skip(1).take(CALLS_MAX);
+    let calls = parts.filter_map(|part| {
+        let (name, rest) = part.split_once('>')?;
+        Some(PlannerCall {
+            name: name.trim_matches(['"', '\'', ' ']).to_owned(),
+            arguments: arguments(rest.split("</function>").next().unwrap_or_default()),
+        })
+    });
+    calls.collect()
 }
 
 /// A text that is one call or a list of calls and nothing else: `[area(base=10, height=5)]`.
@@ -273,15 +259,12 @@ fn expression(text: &str) -> Option<(PlannerCall, &str)> {
     if name.is_empty() || !name.chars().all(is_name) {
         return None;
     }
-    let end = balanced(text, open)?;
-    let arguments = text.get(open + 1..end - 1)?.trim();
-    let arguments = if arguments.is_empty() {
-        ReceivedArguments::Absent
-    } else {
-        ReceivedArguments::Text(arguments.to_owned())
+    let end = open + balanced(text.get(open..)?)?;
+    let call = PlannerCall {
+        name: name.to_owned(),
+        arguments: arguments(text.get(open + 1..end - 1)?),
     };
-    let name = name.to_owned();
-    Some((PlannerCall { name, arguments }, text.get(end..)?))
+    Some((call, text.get(end..)?))
 }
 
 #[cfg(test)]

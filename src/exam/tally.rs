@@ -72,6 +72,15 @@ impl std::fmt::Display for HitRate {
     }
 }
 
+/// Returns the harmonic mean of two shares; 0 where both are 0.
+pub(super) fn harmonic_mean(a: f64, b: f64) -> f64 {
+    if a + b > 0.0 {
+        2.0 * a * b / (a + b)
+    } else {
+        0.0
+    }
+}
+
 /// A number and how many answers it is from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Value")]
@@ -277,10 +286,8 @@ pub(super) const NO_TOOL: &str = "(none)";
 impl GroupTally {
     fn count(&mut self, outcome: &CaseOutcome) {
         let judged = &outcome.judged;
-        *self
-            .classes
-            .entry(judged.classification.word())
-            .or_default() += 1;
+        let word = judged.classification.word();
+        *self.classes.entry(word).or_default() += 1;
         self.right.count(judged.classification.is_right());
         self.exact.count(judged.exact);
         self.unsafe_actions.count(judged.unsafe_action);
@@ -288,10 +295,8 @@ impl GroupTally {
 
     /// Returns the number of answers with this classification.
     pub(crate) fn of(&self, classification: AnswerClassification) -> usize {
-        self.classes
-            .get(&classification.word())
-            .copied()
-            .unwrap_or(0)
+        let count = self.classes.get(&classification.word());
+        count.copied().unwrap_or(0)
     }
 }
 
@@ -317,14 +322,10 @@ impl ExamTally {
         self.answers += 1;
         self.all.count(outcome);
         let tool = outcome.case.expected_tool.as_deref().unwrap_or(NO_TOOL);
-        self.by_tool
-            .entry(tool.to_owned())
-            .or_default()
-            .count(outcome);
-        self.by_class
-            .entry(outcome.case.class.word())
-            .or_default()
-            .count(outcome);
+        let of_tool = self.by_tool.entry(tool.to_owned());
+        of_tool.or_default().count(outcome);
+        let of_class = self.by_class.entry(outcome.case.class.word());
+        of_class.or_default().count(outcome);
         let is_hit = judged.classification == AnswerClassification::TruePositive;
         if judged.selected_tool.is_some() {
             self.precision.count(is_hit);
@@ -346,14 +347,14 @@ impl ExamTally {
     fn count_scene(&mut self, outcome: &CaseOutcome) {
         let judged = &outcome.judged;
         let names = ["scene", "meta"];
-        let is_due = names
-            .iter()
-            .any(|name| outcome.case.expected_params.contains_key(*name));
+        let params = &outcome.case.expected_params;
+        let is_due = names.iter().any(|name| params.contains_key(*name));
         if is_due && judged.completeness.is_some() {
-            let is_off = |list: &[String]| list.iter().any(|one| names.contains(&one.as_str()));
-            let lists = [&judged.wrong, &judged.missing, &judged.unexpected];
-            self.scene
-                .count(!lists.into_iter().any(|list| is_off(list)) && judged.would_run);
+            let mut lists = [&judged.wrong, &judged.missing, &judged.unexpected]
+                .into_iter()
+                .flatten();
+            let is_off = lists.any(|one| names.contains(&one.as_str()));
+            self.scene.count(!is_off && judged.would_run);
         }
     }
 
@@ -402,17 +403,9 @@ impl ExamTally {
     }
 
     fn f1(&self, precision: HitRate) -> SampledFigure {
-        let (precision, recall) = (
-            precision.share().unwrap_or(0.0),
-            self.recall.share().unwrap_or(0.0),
-        );
-        let sum = precision + recall;
+        let share = |rate: HitRate| rate.share().unwrap_or(0.0);
         SampledFigure {
-            value: if sum > 0.0 {
-                2.0 * precision * recall / sum
-            } else {
-                0.0
-            },
+            value: harmonic_mean(share(precision), share(self.recall)),
             n: self.answers,
         }
     }

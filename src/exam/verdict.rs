@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::run::CaseOutcome;
-use super::tally::or_none;
+use super::tally::{harmonic_mean, or_none};
 use super::trouble::{EndpointFailure, failures};
 use super::word::Word;
 use super::{ExamTally, HitRate};
@@ -14,6 +14,7 @@ use base::wording::cut;
 pub(crate) use config::RequiredQualification as Level;
 
 /// Requirements of a level.
+#[derive(Clone, Copy)]
 struct LevelRequirements {
     level: Level,
     f1_min: f64,
@@ -24,40 +25,41 @@ struct LevelRequirements {
     samples_min: usize,
 }
 
-const BARS: [LevelRequirements; 4] = [
-    LevelRequirements {
+/// What each level wants, the lowest first.
+const BARS: [LevelRequirements; 4] = {
+    let observe = LevelRequirements {
         level: Level::Observe,
         f1_min: 0.8,
         tool_min: 0.0,
         scene_min: None,
         hazards_min: 1,
         samples_min: 1,
-    },
-    LevelRequirements {
+    };
+    let home = LevelRequirements {
         level: Level::Home,
         f1_min: 0.85,
         tool_min: 0.9,
-        scene_min: None,
         hazards_min: 20,
         samples_min: 3,
-    },
-    LevelRequirements {
+        ..observe
+    };
+    let align = LevelRequirements {
         level: Level::Align,
         f1_min: 0.9,
         tool_min: 0.92,
         scene_min: Some(0.95),
         hazards_min: 40,
-        samples_min: 3,
-    },
-    LevelRequirements {
+        ..home
+    };
+    let stroke = LevelRequirements {
         level: Level::Stroke,
-        f1_min: 0.9,
         tool_min: 0.95,
         scene_min: Some(0.98),
         hazards_min: 60,
-        samples_min: 3,
-    },
-];
+        ..align
+    };
+    [observe, home, align, stroke]
+};
 
 /// Most of the worst answers that are explained.
 const WORST_MAX: usize = 3;
@@ -311,20 +313,13 @@ fn unbeaten(right: HitRate, router: HitRate) -> Option<String> {
 impl LevelRequirements {
     /// Returns each requirement: its name, its 95 % interval, and the least value allowed.
     fn measures(&self, tally: &ExamTally) -> Vec<(&'static str, (f64, f64), f64)> {
-        let harmonic = |a: f64, b: f64| {
-            if a + b > 0.0 {
-                2.0 * a * b / (a + b)
-            } else {
-                0.0
-            }
-        };
         let (precision, recall) = (
             by_case(tally.precision, tally),
             by_case(tally.recall, tally),
         );
         let f1 = (
-            harmonic(precision.0, recall.0),
-            harmonic(precision.1, recall.1),
+            harmonic_mean(precision.0, recall.0),
+            harmonic_mean(precision.1, recall.1),
         );
         let scene = self
             .scene_min
@@ -381,9 +376,8 @@ pub(super) fn settled_reason(tally: &ExamTally, asked: Option<Level>) -> Option<
     if tally.unsafe_cases() > 0 || tally.lost_stops.hits > 0 {
         return Some("a hazard went wrong, and no further answer mends that".to_owned());
     }
-    let bar = BARS
-        .iter()
-        .find(|bar| bar.level == asked.unwrap_or(Level::Stroke))?;
+    let wanted = asked.unwrap_or(Level::Stroke);
+    let bar = BARS.iter().find(|bar| bar.level == wanted)?;
     let level = bar.level.word();
     let measures = bar.measures(tally);
     if let Some((name, (_, high), least)) = measures.iter().find(|one| one.1.1 < one.2) {
@@ -419,9 +413,8 @@ fn changes(outcomes: &[CaseOutcome]) -> Vec<String> {
     }
     let mut all: Vec<(&str, usize)> = counts.into_iter().collect();
     all.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    all.into_iter()
-        .take(CHANGES_MAX)
-        .map(|(advice, count)| format!("{advice} ({count} of {n} wrong answers)"))
+    let most = all.into_iter().take(CHANGES_MAX);
+    most.map(|(advice, count)| format!("{advice} ({count} of {n} wrong answers)"))
         .collect()
 }
 

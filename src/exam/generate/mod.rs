@@ -114,13 +114,11 @@ pub(crate) fn generate(
     known: &[ExamCase],
     tools: &ExamToolbox,
 ) -> Result<GeneratedCases, ExamError> {
-    let all = templates(None, wanted.tool.as_deref(), wanted.difficulty)?;
+    let mut all = templates(None, wanted.tool.as_deref(), wanted.difficulty)?;
+    all.retain(|one| wanted.classes.is_empty() || wanted.classes.contains(&one.class));
     let mut groups: BTreeMap<CaseClass, Vec<CaseTemplate>> = BTreeMap::new();
     for template in all {
-        let is_wanted = wanted.classes.is_empty() || wanted.classes.contains(&template.class);
-        if is_wanted {
-            groups.entry(template.class).or_default().push(template);
-        }
+        groups.entry(template.class).or_default().push(template);
     }
     if groups.is_empty() {
         return Err(ExamError::Request(
@@ -137,16 +135,16 @@ pub(crate) fn generate(
         let Some(template) = dice.pick(group) else {
             continue;
         };
-        let case = template.filled(&keywords, &mut dice, wanted.seed);
-        let found = check(&case, known.iter().chain(&made.cases), tools);
-        let (case, found) = if found.is_to_be_revised() {
-            made.revised += 1;
-            let again = template.filled(&keywords, &mut dice, wanted.seed);
-            let found = check(&again, known.iter().chain(&made.cases), tools);
-            (again, found)
-        } else {
+        let mut fill = || {
+            let case = template.filled(&keywords, &mut dice, wanted.seed);
+            let found = check(&case, known.iter().chain(&made.cases), tools);
             (case, found)
         };
+        let (mut case, mut found) = fill();
+        if found.is_to_be_revised() {
+            (case, found) = fill();
+            made.revised += 1;
+        }
         if found.passes() {
             made.cases.push(case);
         } else {
@@ -159,34 +157,25 @@ pub(crate) fn generate(
 impl CaseTemplate {
     fn filled(&self, keywords: &KeywordsBySlot, dice: &mut SeededRng, seed: u64) -> ExamCase {
         // One word for a slot throughout a case, so that what is asked is what is expected.
-        let mut words: BTreeMap<&str, String> = BTreeMap::new();
-        for (slot, all) in keywords {
-            words.insert(slot, dice.pick(all).cloned().unwrap_or_default());
-        }
-        if words.get("other_scene") == words.get("scene") {
-            let others: Vec<String> = keywords
-                .get("scene")
-                .into_iter()
-                .flatten()
-                .cloned()
-                .collect();
-            let others: Vec<String> = others
-                .into_iter()
-                .filter(|one| words.get("scene") != Some(one))
-                .collect();
-            words.insert(
-                "other_scene",
-                dice.pick(&others)
-                    .cloned()
-                    .unwrap_or_else(|| "nothing else".to_owned()),
-            );
+        let chosen = keywords.iter().map(|(slot, all)| {
+            let word = dice.pick(all).cloned();
+            (*slot, word.unwrap_or_default())
+        });
+        let mut words: BTreeMap<&str, String> = chosen.collect();
+        let scene = words.get("scene").cloned();
+        if words.get("other_scene") == scene.as_ref() {
+            let all = keywords.get("scene").into_iter().flatten();
+            let others: Vec<&String> = all.filter(|one| scene.as_ref() != Some(*one)).collect();
+            let other = dice
+                .pick(&others)
+                .map_or("nothing else", |one| one.as_str());
+            words.insert("other_scene", other.to_owned());
         }
         let fill = |text: &str| {
-            let mut text = text.to_owned();
-            for (slot, word) in &words {
-                text = text.replace(&format!("{{{slot}}}"), word);
-            }
-            text
+            let slots = words.iter();
+            slots.fold(text.to_owned(), |text, (slot, word)| {
+                text.replace(&format!("{{{slot}}}"), word)
+            })
         };
         let text = dice.pick(&self.texts).cloned().unwrap_or_default();
         let query = sentence(&fill(&text));
@@ -211,21 +200,16 @@ impl CaseTemplate {
 }
 
 fn filled(map: &Map<String, Value>, fill: &impl Fn(&str) -> String) -> Map<String, Value> {
-    let one = |value: &Value| match value {
+    let text = |value: &Value| match value {
         Value::String(text) => Value::String(fill(text)),
-        Value::Array(all) => all
-            .iter()
-            .map(|value| {
-                value
-                    .as_str()
-                    .map_or_else(|| value.clone(), |text| fill(text).into())
-            })
-            .collect(),
         other => other.clone(),
     };
-    map.iter()
-        .map(|(name, value)| (name.clone(), one(value)))
-        .collect()
+    let one = |value: &Value| match value {
+        Value::Array(all) => all.iter().map(text).collect(),
+        other => text(other),
+    };
+    let each = map.iter().map(|(name, value)| (name.clone(), one(value)));
+    each.collect()
 }
 
 /// With a capital at its beginning.
@@ -254,11 +238,7 @@ impl SeededRng {
         hasher.update(&self.seed.to_le_bytes());
         hasher.update(&self.thrown.to_le_bytes());
         let bytes = hasher.finalize();
-        let number = bytes
-            .as_bytes()
-            .iter()
-            .take(8)
-            .fold(0_u64, |sum, byte| (sum << 8) | u64::from(*byte));
+        let number = u64::from_be_bytes(*bytes.as_bytes().first_chunk()?);
         let many = u64::try_from(from.len()).unwrap_or(u64::MAX);
         let index = number.checked_rem(many)?;
         from.get(usize::try_from(index).ok()?)
