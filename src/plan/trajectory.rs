@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use base::units::JointVector;
 
 /// Joint angles at a fixed rate, and what each stretch of them is for.
@@ -33,7 +35,8 @@ pub struct TrajectorySpan {
 }
 
 /// The purpose of a span.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum SpanKind {
     /// From wherever the arm was to above the first point. Not part of the plan's hash.
     Approach,

@@ -1,7 +1,6 @@
 //! Makes a recording whole: in chunks, indexed and compressed, put into its place in one step.
 
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
@@ -9,9 +8,8 @@ use mcap::records::{MessageHeader, Record};
 use mcap::{Attachment, Compression, WriteOptions, Writer};
 
 use crate::error::RecordingError;
-use crate::mcap_file::LIBRARY;
+use crate::mcap_file::{LIBRARY, create};
 use crate::records::RecordSource;
-use base::file_access::with_mode;
 
 /// Bytes of a chunk before it is compressed.
 const CHUNK_BYTES: u64 = 1 << 20;
@@ -36,13 +34,9 @@ pub(crate) fn part(path: &Path) -> PathBuf {
 }
 
 fn rewrite<R: Read>(source: RecordSource<R>, part: &Path) -> Result<(), RecordingError> {
-    let mut options = OpenOptions::new();
-    options.create(true).write(true).truncate(true);
-    let file = with_mode(&mut options, 0o600).open(part);
-    let file = file.map_err(RecordingError::file(part))?;
-    let out = copy(source, part, BufWriter::new(file))?;
+    let out = copy(source, part, BufWriter::new(create(part)?))?;
     let file = out.into_inner();
-    let file: File = file.map_err(|error| RecordingError::file(part)(error.into_error()))?;
+    let file = file.map_err(|error| RecordingError::file(part)(error.into_error()))?;
     file.sync_all().map_err(RecordingError::file(part))
 }
 

@@ -322,5 +322,5 @@ fn log(file: &mut McapFile, at_ns: u64, level: u8, message: &str) -> Result<(), 
         file: String::new(),
         line: 0,
     };
-    file.write(Topic::Log, at_ns, &message)
+    file.write(Topic::LOG, at_ns, &message)
 }

@@ -31,6 +31,14 @@ pub(crate) trait MessageObserver: Send + Sync {
     fn wrote(&self, topic: &str, at_ns: u64, data: &[u8]);
 }
 
+/// Makes a file that is this user's alone.
+pub(crate) fn create(path: &Path) -> Result<File, RecordingError> {
+    let mut options = OpenOptions::new();
+    options.create(true).write(true).truncate(true);
+    let file = with_mode(&mut options, 0o600).open(path);
+    file.map_err(RecordingError::file(path))
+}
+
 /// A recording that grows.
 pub(crate) struct McapFile {
     path: PathBuf,
@@ -47,10 +55,7 @@ impl McapFile {
         path: &Path,
         observer: Option<Arc<dyn MessageObserver>>,
     ) -> Result<Self, RecordingError> {
-        let mut options = OpenOptions::new();
-        options.create(true).write(true).truncate(true);
-        let file = with_mode(&mut options, 0o600).open(path);
-        let file = file.map_err(RecordingError::file(path))?;
+        let file = create(path)?;
         let options = WriteOptions::new()
             .use_chunks(false)
             .compression(None)
@@ -78,7 +83,7 @@ impl McapFile {
         at_ns: u64,
         message: &T,
     ) -> Result<(), RecordingError> {
-        self.write_to(topic.name(), topic.schema(), at_ns, message)
+        self.write_to(topic.name, topic.schema, at_ns, message)
     }
 
     /// As [`McapFile::write`], to a topic whose name is not fixed.

@@ -1,5 +1,7 @@
 //! A motion's plan as a recording keeps it: what readers and exports need to know, without the program that planned it.
 
+use serde::de::IntoDeserializer as _;
+use serde::de::value::{Error, StrDeserializer};
 use serde::{Deserialize, Serialize};
 
 use plan::{SpanKind, TrajectorySpan};
@@ -110,35 +112,14 @@ pub(crate) fn stroke_spans(spans: &[TrajectorySpan]) -> Vec<Option<usize>> {
     strokes
 }
 
-/// The word for a span's purpose.
-pub(crate) const fn span_word(kind: SpanKind) -> &'static str {
-    match kind {
-        SpanKind::Approach => "approach",
-        SpanKind::Lower => "lower",
-        SpanKind::Draw => "draw",
-        SpanKind::Lift => "lift",
-        SpanKind::Travel => "travel",
-        SpanKind::Dip => "dip",
-        SpanKind::Dwell => "dwell",
-        SpanKind::Probe => "probe",
-        SpanKind::Pose => "pose",
-        SpanKind::Jog => "jog",
-    }
+/// Returns the word of a value without fields, as serde writes it.
+pub(crate) fn word(value: impl Serialize) -> String {
+    let word = serde_json::to_value(value).unwrap_or_default();
+    word.as_str().unwrap_or_default().to_owned()
 }
 
-/// The purpose that a word names.
+/// Returns the purpose that a word names.
 pub(crate) fn span_kind(word: &str) -> Option<SpanKind> {
-    const ALL: [SpanKind; 10] = [
-        SpanKind::Approach,
-        SpanKind::Lower,
-        SpanKind::Draw,
-        SpanKind::Lift,
-        SpanKind::Travel,
-        SpanKind::Dip,
-        SpanKind::Dwell,
-        SpanKind::Probe,
-        SpanKind::Pose,
-        SpanKind::Jog,
-    ];
-    ALL.into_iter().find(|kind| span_word(*kind) == word)
+    let word: StrDeserializer<'_, Error> = word.into_deserializer();
+    SpanKind::deserialize(word).ok()
 }

@@ -208,30 +208,30 @@ impl JobReading {
     fn message(&mut self, topic: &str, at_ns: u64, data: &[u8]) -> Result<(), RecordingError> {
         if let Some(camera) = topic.strip_prefix(CAMERA_TOPIC) {
             self.picture(camera, at_ns, data)?;
-        } else if topic == Topic::JointSetpoints.name() {
+        } else if topic == Topic::JOINT_SETPOINTS.name {
             // The first message of a tick.
             self.tick = RecordedTick {
                 at_ns,
                 setpoint_rad: positions(&self.json(topic, data)?),
                 ..RecordedTick::default()
             };
-        } else if topic == Topic::JointLeads.name() {
+        } else if topic == Topic::JOINT_LEADS.name {
             self.tick.lead_rad = Some(positions(&self.json(topic, data)?));
-        } else if topic == Topic::JointStates.name() {
+        } else if topic == Topic::JOINT_STATES.name {
             self.tick.position_rad = positions(&self.json(topic, data)?);
-        } else if topic == Topic::Pen.name() {
+        } else if topic == Topic::PEN.name {
             self.tick.tip_mm = Some(place_mm(&self.json(topic, data)?));
-        } else if topic == Topic::Target.name() {
+        } else if topic == Topic::TARGET.name {
             self.tick.target_mm = Some(place_mm(&self.json(topic, data)?));
-        } else if topic == Topic::Servos.name() {
+        } else if topic == Topic::SERVOS.name {
             let servos: ServosMessage = self.json(topic, data)?;
             self.tick.load_ratio = servos.load_ratio;
             self.tick.temperature_c = servos.temperature_c;
-        } else if topic == Topic::Bus.name() {
+        } else if topic == Topic::BUS.name {
             self.job.bus.push(self.json(topic, data)?);
-        } else if topic == Topic::Log.name() {
+        } else if topic == Topic::LOG.name {
             self.job.log.push(self.json(topic, data)?);
-        } else if topic == Topic::Job.name() {
+        } else if topic == Topic::JOB.name {
             let job: JobMessage = self.json(topic, data)?;
             self.end_tick(job);
         }

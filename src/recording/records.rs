@@ -120,7 +120,7 @@ mod tests {
                 file: String::new(),
                 line: 0,
             };
-            file.write(Topic::Log, at_ns, &message).unwrap();
+            file.write(Topic::LOG, at_ns, &message).unwrap();
         }
         file.attach("plan-1.json", "application/json", 0, b"{}")
             .unwrap();
@@ -256,7 +256,7 @@ mod tests {
         };
         for at_ns in 0..MESSAGES {
             let text: String = (0..MESSAGE_BYTES).map(|_| digit()).collect();
-            file.write(Topic::Log, at_ns, &text).unwrap();
+            file.write(Topic::LOG, at_ns, &text).unwrap();
         }
         file.finish().unwrap();
         let passed = PassedBytes::default();

@@ -15,7 +15,7 @@ use crate::message::{
     MessagePose, MessageQuaternion, MessageTime, PoseInFrameMessage, ServosMessage, SpaceLine,
     lines_update,
 };
-use crate::plan_record::{PLAN_ATTACHMENT, PlanRecord, span_word, stroke_spans};
+use crate::plan_record::{PLAN_ATTACHMENT, PlanRecord, stroke_spans, word};
 use crate::recorded_job::{UNKNOWN_PEN_COLOUR, UNKNOWN_PEN_MM};
 use crate::topic::Topic;
 
@@ -104,7 +104,7 @@ impl TickWriter {
         let lines: Vec<SpaceLine> = self.motion.plan.strokes.iter().map(line).collect();
         let id = format!("plan {}", self.number);
         let update = lines_update(MessageTime::from_ns(at_ns), &id, &lines);
-        file.write(Topic::Plan, at_ns, &update)
+        file.write(Topic::PLAN, at_ns, &update)
     }
 
     /// Writes a tick; the job's message is the last, so that a tick that is torn is not taken for a whole one.
@@ -117,28 +117,28 @@ impl TickWriter {
         let time = MessageTime::from_ns(at_ns);
         let pen = self.pen_of(tick.progress.sample);
         file.write(
-            Topic::JointSetpoints,
+            Topic::JOINT_SETPOINTS,
             at_ns,
             &self.joint_states(time, &tick.setpoint_rad, None),
         )?;
         let lead_rad = self.motion.plan.trajectory.lead_rad(tick.progress.sample);
         if let Some(lead_rad) = &lead_rad {
             let leads = self.joint_states(time, lead_rad, None);
-            file.write(Topic::JointLeads, at_ns, &leads)?;
+            file.write(Topic::JOINT_LEADS, at_ns, &leads)?;
         }
         let without_lead = |q_rad: &JointVector| match &lead_rad {
             Some(lead_rad) => q_rad.zip(lead_rad, |q, lead| q - lead),
             None => *q_rad,
         };
         let target_rad = without_lead(&tick.setpoint_rad);
-        self.write_tip(Topic::Target, at_ns, pen, &target_rad, file)?;
+        self.write_tip(Topic::TARGET, at_ns, pen, &target_rad, file)?;
         if let Some(measured) = &tick.measured {
             let expected_rad = without_lead(&measured.position_rad);
             self.write_measured(at_ns, pen, measured, &expected_rad, file)?;
             self.draw(tick, pen, &expected_rad, at_ns, file)?;
         }
         if let Some(counts) = &tick.counts {
-            file.write(Topic::Bus, at_ns, &bus_message(time, counts))?;
+            file.write(Topic::BUS, at_ns, &bus_message(time, counts))?;
         }
         if self.ticks.is_multiple_of(SHEET_EVERY) {
             self.write_sheet(at_ns, file)?;
@@ -151,13 +151,13 @@ impl TickWriter {
             motion: self.number,
             sample: tick.progress.sample,
             samples: tick.progress.of,
-            doing: span_word(tick.progress.doing).to_owned(),
+            doing: word(tick.progress.doing),
             stroke: self.stroke_of(tick.progress.sample),
             pen,
             pen_down: is_drawing,
-            state: state_word(tick),
+            state: word(tick.state),
         };
-        file.write(Topic::Job, at_ns, &job)
+        file.write(Topic::JOB, at_ns, &job)
     }
 
     /// Writes what is left of a line that was being drawn.
@@ -177,7 +177,7 @@ impl TickWriter {
         let time = MessageTime::from_ns(at_ns);
         let joints =
             self.joint_states(time, &measured.position_rad, Some(&measured.velocity_rad_s));
-        file.write(Topic::JointStates, at_ns, &joints)?;
+        file.write(Topic::JOINT_STATES, at_ns, &joints)?;
         let mount = self.motion.scene.arm.chain.forward(expected_rad);
         let tip = self.pen(pen).map_or_else(Point3::origin, |pen| pen.tip_m);
         let transform = FrameTransformMessage {
@@ -187,8 +187,8 @@ impl TickWriter {
             translation: (mount * tip).into(),
             rotation: MessageQuaternion::of(&mount),
         };
-        file.write(Topic::Transforms, at_ns, &transform)?;
-        self.write_tip(Topic::Pen, at_ns, pen, expected_rad, file)?;
+        file.write(Topic::TRANSFORMS, at_ns, &transform)?;
+        self.write_tip(Topic::PEN, at_ns, pen, expected_rad, file)?;
         let of =
             |value: fn(&ServoState) -> Option<f64>| measured.servos.iter().map(value).collect();
         let servos = ServosMessage {
@@ -197,7 +197,7 @@ impl TickWriter {
             temperature_c: of(|servo| servo.temperature_c),
             voltage_v: of(|servo| servo.voltage_v),
         };
-        file.write(Topic::Servos, at_ns, &servos)
+        file.write(Topic::SERVOS, at_ns, &servos)
     }
 
     /// Writes where the tip is on the sheet, by its coordinates and its height over the paper.
@@ -236,7 +236,7 @@ impl TickWriter {
             translation: Point3::from(lies.translation.vector).into(),
             rotation: MessageQuaternion::of(&lies),
         };
-        file.write(Topic::Transforms, at_ns, &transform)
+        file.write(Topic::TRANSFORMS, at_ns, &transform)
     }
 
     /// Follows the line that the tip draws.
@@ -291,7 +291,7 @@ impl TickWriter {
         };
         let id = format!("ink {} {}", self.number, ink.stroke);
         let update = lines_update(MessageTime::from_ns(at_ns), &id, &[line]);
-        file.write(Topic::Ink, at_ns, &update)
+        file.write(Topic::INK, at_ns, &update)
     }
 
     fn joint_states(
@@ -335,12 +335,6 @@ impl TickWriter {
         let spans = &self.motion.plan.trajectory.spans;
         spans.get(self.span_of(sample)).map_or(0, |span| span.pen)
     }
-}
-
-/// The state of the arm's thread, in a word.
-fn state_word(tick: &MotionTick) -> String {
-    let word = serde_json::to_value(tick.state).unwrap_or_default();
-    word.as_str().unwrap_or_default().to_owned()
 }
 
 fn bus_message(timestamp: MessageTime, counts: &BusCounts) -> BusMessage {

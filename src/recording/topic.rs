@@ -1,34 +1,5 @@
 //! Topics of a recording with the schemas of their messages.
 
-/// A topic with a fixed name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Topic {
-    /// Joints as they were read.
-    JointStates,
-    /// Joints as they were sent.
-    JointSetpoints,
-    /// By how much the joints were sent beyond where they are expected; only where goals lead.
-    JointLeads,
-    /// Poses of the tip and the sheet in the arm's base frame.
-    Transforms,
-    /// The tip as it was read, on the sheet: less by what goals lead.
-    Pen,
-    /// The tip where it is to be, on the sheet.
-    Target,
-    /// Lines that are planned.
-    Plan,
-    /// Lines that the tip was read to draw.
-    Ink,
-    /// Readings that servos take of themselves.
-    Servos,
-    /// Counters of the bus.
-    Bus,
-    /// Messages for a person.
-    Log,
-    /// Progress of the job; the last message of each tick.
-    Job,
-}
-
 /// A schema: its name and its text.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MessageSchema {
@@ -51,55 +22,62 @@ pub(crate) const COMPRESSED_IMAGE: MessageSchema = schema!("foxglove.CompressedI
 /// The beginning of a camera's topic; its name follows.
 pub(crate) const CAMERA_TOPIC: &str = "/camera/";
 
+/// Schemas of more than one topic.
+const JOINTS: MessageSchema = schema!("foxglove.JointStates");
+const POSE: MessageSchema = schema!("foxglove.PoseInFrame");
+const LINES: MessageSchema = schema!("foxglove.SceneUpdate");
+
+/// A topic with a fixed name, and the schema of its messages.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Topic {
+    pub(crate) name: &'static str,
+    pub(crate) schema: MessageSchema,
+}
+
 impl Topic {
+    const fn new(name: &'static str, schema: MessageSchema) -> Self {
+        Self { name, schema }
+    }
+
+    /// Joints as they were read.
+    pub(crate) const JOINT_STATES: Self = Self::new("/joint_states", JOINTS);
+    /// Joints as they were sent.
+    pub(crate) const JOINT_SETPOINTS: Self = Self::new("/joint_setpoints", JOINTS);
+    /// By how much the joints were sent beyond where they are expected; only where goals lead.
+    pub(crate) const JOINT_LEADS: Self = Self::new("/joint_leads", JOINTS);
+    /// Poses of the tip and the sheet in the arm's base frame.
+    pub(crate) const TRANSFORMS: Self = Self::new("/tf", schema!("foxglove.FrameTransform"));
+    /// The tip as it was read, on the sheet: less by what goals lead.
+    pub(crate) const PEN: Self = Self::new("/pen", POSE);
+    /// The tip where it is to be, on the sheet.
+    pub(crate) const TARGET: Self = Self::new("/target", POSE);
+    /// Lines that are planned.
+    pub(crate) const PLAN: Self = Self::new("/plan", LINES);
+    /// Lines that the tip was read to draw.
+    pub(crate) const INK: Self = Self::new("/ink", LINES);
+    /// Readings that servos take of themselves.
+    pub(crate) const SERVOS: Self = Self::new("/servos", schema!("steadyhand.Servos"));
+    /// Counters of the bus.
+    pub(crate) const BUS: Self = Self::new("/bus", schema!("steadyhand.Bus"));
+    /// Messages for a person.
+    pub(crate) const LOG: Self = Self::new("/log", schema!("foxglove.Log"));
+    /// Progress of the job; the last message of each tick.
+    pub(crate) const JOB: Self = Self::new("/job", schema!("steadyhand.Job"));
+
     /// All of them.
     #[cfg(feature = "live")]
     pub(crate) const ALL: [Self; 12] = [
-        Self::JointStates,
-        Self::JointSetpoints,
-        Self::JointLeads,
-        Self::Transforms,
-        Self::Pen,
-        Self::Target,
-        Self::Plan,
-        Self::Ink,
-        Self::Servos,
-        Self::Bus,
-        Self::Log,
-        Self::Job,
+        Self::JOINT_STATES,
+        Self::JOINT_SETPOINTS,
+        Self::JOINT_LEADS,
+        Self::TRANSFORMS,
+        Self::PEN,
+        Self::TARGET,
+        Self::PLAN,
+        Self::INK,
+        Self::SERVOS,
+        Self::BUS,
+        Self::LOG,
+        Self::JOB,
     ];
-
-    /// Its name.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::JointStates => "/joint_states",
-            Self::JointSetpoints => "/joint_setpoints",
-            Self::JointLeads => "/joint_leads",
-            Self::Transforms => "/tf",
-            Self::Pen => "/pen",
-            Self::Target => "/target",
-            Self::Plan => "/plan",
-            Self::Ink => "/ink",
-            Self::Servos => "/servos",
-            Self::Bus => "/bus",
-            Self::Log => "/log",
-            Self::Job => "/job",
-        }
-    }
-
-    /// The schema of its messages.
-    pub(crate) const fn schema(self) -> MessageSchema {
-        match self {
-            Self::JointStates | Self::JointSetpoints | Self::JointLeads => {
-                schema!("foxglove.JointStates")
-            }
-            Self::Transforms => schema!("foxglove.FrameTransform"),
-            Self::Pen | Self::Target => schema!("foxglove.PoseInFrame"),
-            Self::Plan | Self::Ink => schema!("foxglove.SceneUpdate"),
-            Self::Servos => schema!("steadyhand.Servos"),
-            Self::Bus => schema!("steadyhand.Bus"),
-            Self::Log => schema!("foxglove.Log"),
-            Self::Job => schema!("steadyhand.Job"),
-        }
-    }
 }

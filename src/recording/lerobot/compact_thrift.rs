@@ -18,12 +18,22 @@ pub(super) struct CompactStruct {
 }
 
 impl CompactStruct {
-    /// Adds a whole number; `kind` is one of the types of whole numbers.
-    #[must_use]
-    pub(super) fn int(mut self, field: u8, kind: CompactType, value: usize) -> Self {
+    fn int(mut self, field: u8, kind: CompactType, value: usize) -> Self {
         self.head(field, kind);
         zigzag(&mut self.bytes, value);
         self
+    }
+
+    /// Adds a whole number of 32 bits.
+    #[must_use]
+    pub(super) fn int32(self, field: u8, value: usize) -> Self {
+        self.int(field, CompactType::Int32, value)
+    }
+
+    /// Adds a whole number of 64 bits.
+    #[must_use]
+    pub(super) fn int64(self, field: u8, value: usize) -> Self {
+        self.int(field, CompactType::Int64, value)
     }
 
     /// Adds a text.
@@ -126,7 +136,7 @@ mod tests {
     fn fields_lists_and_long_numbers_are_written_as_the_protocol_says() {
         let inner = CompactStruct::default().text(4, "ab");
         let bytes = CompactStruct::default()
-            .int(1, CompactType::Int32, 300)
+            .int32(1, 300)
             .structure(5, inner)
             .ints(6, &[1; 15])
             .end();

@@ -42,15 +42,12 @@ pub(crate) fn info(
         );
     }
     for name in INDEX_COLUMNS {
-        let kind = if name == "timestamp" {
-            "float32"
-        } else {
-            "int64"
+        let kind = match name {
+            "timestamp" => "float32",
+            _ => "int64",
         };
-        described.insert(
-            name.to_owned(),
-            json!({ "dtype": kind, "shape": [1], "names": null }),
-        );
+        let described_as = json!({ "dtype": kind, "shape": [1], "names": null });
+        described.insert(name.to_owned(), described_as);
     }
     let model = jobs.iter().flat_map(|job| &job.plans).next();
     let frames: usize = episodes.iter().map(|episode| episode.frames.len()).sum();
@@ -76,17 +73,13 @@ pub(crate) fn stats(all: &[FeatureStatistics], features: &DatasetFeatures) -> Va
     let mut stats = Map::new();
     for feature in all {
         let mut values = Map::new();
-        let is_picture = features
-            .cameras
-            .iter()
-            .any(|camera| camera.name == feature.feature);
+        let mut cameras = features.cameras.iter();
+        let is_picture = cameras.any(|camera| camera.name == feature.feature);
         for (name, numbers) in &feature.values {
-            // A number a channel, as an array of 3 by 1 by 1.
-            let channels = || numbers.iter().map(|number| json!([[number]])).collect();
-            let figure = if is_picture {
-                channels()
-            } else {
-                json!(numbers)
+            let figure = match is_picture {
+                // A number a channel, as an array of 3 by 1 by 1.
+                true => numbers.iter().map(|number| json!([[number]])).collect(),
+                false => json!(numbers),
             };
             values.insert((*name).to_owned(), figure);
         }

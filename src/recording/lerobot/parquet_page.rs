@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use crate::lerobot::compact_thrift::{CompactStruct, CompactType, varint};
+use crate::lerobot::compact_thrift::{CompactStruct, varint};
 
 /// A page is written once it is so large.
 const PAGE_BYTES: usize = 1 << 20;
@@ -139,10 +139,10 @@ fn data_page<W: Write>(
     parts: &[&[u8]],
 ) -> io::Result<usize> {
     let facts = CompactStruct::default()
-        .int(1, CompactType::Int32, values)
-        .int(2, CompactType::Int32, encoding)
-        .int(3, CompactType::Int32, RUN_LENGTHS)
-        .int(4, CompactType::Int32, RUN_LENGTHS);
+        .int32(1, values)
+        .int32(2, encoding)
+        .int32(3, RUN_LENGTHS)
+        .int32(4, RUN_LENGTHS);
     page(out, DATA_PAGE, 5, facts, parts)
 }
 
@@ -155,9 +155,9 @@ fn page<W: Write>(
 ) -> io::Result<usize> {
     let size = parts.iter().map(|part| part.len()).sum();
     let head = CompactStruct::default()
-        .int(1, CompactType::Int32, kind)
-        .int(2, CompactType::Int32, size)
-        .int(3, CompactType::Int32, size)
+        .int32(1, kind)
+        .int32(2, size)
+        .int32(3, size)
         .structure(field, facts)
         .end();
     out.write_all(&head)?;
@@ -187,8 +187,8 @@ pub(super) fn repeated_cells<W: Write, T: PartialEq>(
     let mut definitions = LevelRuns::default();
     cells.iter().for_each(|_| definitions.push(present));
     let facts = CompactStruct::default()
-        .int(1, CompactType::Int32, count as usize)
-        .int(2, CompactType::Int32, PLAIN);
+        .int32(1, count as usize)
+        .int32(2, PLAIN);
     let dictionary = page(out, DICTIONARY_PAGE, 7, facts, &[&distinct])?;
     let levels = definitions.take();
     let data = data_page(out, cells.len(), DICTIONARY, &[&levels, &numbers])?;

@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use crate::error::RecordingError;
-use crate::lerobot::compact_thrift::{CompactStruct, CompactType};
+use crate::lerobot::compact_thrift::CompactStruct;
 use crate::lerobot::parquet_page::{ColumnPages, DICTIONARY, PLAIN, RUN_LENGTHS, repeated_cells};
 
 /// The bytes that a parquet file begins and ends with.
@@ -106,7 +106,7 @@ impl TableColumn {
             return vec![cell(name, self.kind(), self.is_text())];
         }
         vec![
-            group(name, OPTIONAL, 1).int(6, CompactType::Int32, LIST),
+            group(name, OPTIONAL, 1).int32(6, LIST),
             group("list", REPEATED, 1),
             cell("element", self.kind(), self.is_text()),
         ]
@@ -140,22 +140,18 @@ impl TableColumn {
 /// A field that holds others.
 fn group(name: &str, repetition: usize, children: usize) -> CompactStruct {
     CompactStruct::default()
-        .int(3, CompactType::Int32, repetition)
+        .int32(3, repetition)
         .text(4, name)
-        .int(5, CompactType::Int32, children)
+        .int32(5, children)
 }
 
 /// A field that holds cells.
 fn cell(name: &str, kind: CellKind, is_text: bool) -> CompactStruct {
     let cell = CompactStruct::default()
-        .int(1, CompactType::Int32, kind as usize)
-        .int(3, CompactType::Int32, OPTIONAL)
+        .int32(1, kind as usize)
+        .int32(3, OPTIONAL)
         .text(4, name);
-    if is_text {
-        cell.int(6, CompactType::Int32, UTF8)
-    } else {
-        cell
-    }
+    if is_text { cell.int32(6, UTF8) } else { cell }
 }
 
 fn float(cell: &f32, to: &mut Vec<u8>) {
@@ -207,8 +203,8 @@ fn chunk(
     let (values, bytes) = pages.end()?;
     let facts = chunk_facts(path, kind, &[PLAIN, RUN_LENGTHS], values, bytes);
     Ok(CompactStruct::default()
-        .int(2, CompactType::Int64, begins)
-        .structure(3, facts.int(9, CompactType::Int64, begins)))
+        .int64(2, begins)
+        .structure(3, facts.int64(9, begins)))
 }
 
 /// As [`chunk`], for one part of a picture: the same picture is in many rows.
@@ -222,10 +218,10 @@ fn repeated_chunk(
     let encodings = [PLAIN, RUN_LENGTHS, DICTIONARY];
     let all = dictionary + data;
     let facts = chunk_facts(path, CellKind::Bytes, &encodings, cells.len(), all)
-        .int(9, CompactType::Int64, begins + dictionary)
-        .int(11, CompactType::Int64, begins);
+        .int64(9, begins + dictionary)
+        .int64(11, begins);
     Ok(CompactStruct::default()
-        .int(2, CompactType::Int64, begins)
+        .int64(2, begins)
         .structure(3, facts))
 }
 
@@ -237,13 +233,13 @@ fn chunk_facts(
     bytes: usize,
 ) -> CompactStruct {
     CompactStruct::default()
-        .int(1, CompactType::Int32, kind as usize)
+        .int32(1, kind as usize)
         .ints(2, encodings)
         .texts(3, path)
-        .int(4, CompactType::Int32, 0)
-        .int(5, CompactType::Int64, values)
-        .int(6, CompactType::Int64, bytes)
-        .int(7, CompactType::Int64, bytes)
+        .int32(4, 0)
+        .int64(5, values)
+        .int64(6, bytes)
+        .int64(7, bytes)
 }
 
 /// A file that knows how long it is.
@@ -341,16 +337,16 @@ impl TableFile {
     }
 
     fn end(self, mut out: CountedFile) -> io::Result<()> {
-        let mut schema = vec![CompactStruct::default().text(4, "schema").int(
-            5,
-            CompactType::Int32,
-            self.fields,
-        )];
+        let mut schema = vec![
+            CompactStruct::default()
+                .text(4, "schema")
+                .int32(5, self.fields),
+        ];
         schema.extend(self.schema);
         let footer = CompactStruct::default()
-            .int(1, CompactType::Int32, 1)
+            .int32(1, 1)
             .structures(2, schema)
-            .int(3, CompactType::Int64, self.rows)
+            .int64(3, self.rows)
             .structures(4, self.groups)
             .structures(5, self.notes)
             .text(6, "steadyhand")
@@ -372,10 +368,6 @@ fn row_group(out: &mut CountedFile, columns: &[TableColumn]) -> io::Result<Compa
     }
     Ok(CompactStruct::default()
         .structures(1, chunks)
-        .int(2, CompactType::Int64, out.bytes - begins)
-        .int(
-            3,
-            CompactType::Int64,
-            columns.first().map_or(0, TableColumn::rows),
-        ))
+        .int64(2, out.bytes - begins)
+        .int64(3, columns.first().map_or(0, TableColumn::rows)))
 }

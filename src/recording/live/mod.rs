@@ -47,7 +47,7 @@ struct LiveTopics {
 
 impl LiveTopics {
     fn new(cameras: &[String]) -> Self {
-        let fixed = Topic::ALL.map(|topic| (topic.name().to_owned(), topic.schema()));
+        let fixed = Topic::ALL.map(|topic| (topic.name.to_owned(), topic.schema));
         let cameras = cameras
             .iter()
             .map(|name| (format!("{CAMERA_TOPIC}{name}"), COMPRESSED_IMAGE));
