@@ -225,10 +225,8 @@ impl FollowedSheet {
         if let Some(reading) = self.reading.take_if(|reading| reading.is_finished())
             && let Ok(sheet) = reading.await
         {
-            self.event = sheet
-                .message
-                .as_ref()
-                .map(|message| Arc::new(event("sheet", message)));
+            let message = sheet.message.as_ref();
+            self.event = message.map(|message| Arc::new(event("sheet", message)));
             (self.sheet, self.is_read) = (sheet, true);
             return true;
         }

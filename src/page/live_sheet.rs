@@ -114,9 +114,13 @@ impl LiveSheet {
             SheetPhase::NoJob | SheetPhase::Unplanned => None,
             SheetPhase::Planned | SheetPhase::Over => job::past(&node.state, &key.job).ok(),
         };
-        let past = past
-            .filter(|past| past.tool == "stroke")
-            .unwrap_or_default();
+        let past = past.filter(|past| past.tool == "stroke");
+        let past = past.unwrap_or_default();
+        let pen = |pen: &scene::ScenePen| SheetPen {
+            name: pen.name.clone(),
+            colour: pen.colour_text(),
+            width_mm: pen.width_mm,
+        };
         let message = scene.map(|scene| SheetMessage {
             arm: seat.name.clone(),
             scene: scene.title(),
@@ -124,7 +128,7 @@ impl LiveSheet {
             size_mm: scene.surface.size_mm(),
             is_flat: scene.surface.is_flat(),
             corners_mm: corners_mm(&scene),
-            pens: scene.pens.iter().map(sheet_pen).collect(),
+            pens: scene.pens.iter().map(pen).collect(),
             design: lines(&scene.strokes),
             plan: lines(&past.strokes),
         });
@@ -215,14 +219,6 @@ fn first_scene(node: &Node, seat: &AttachedArm) -> Option<Arc<Scene>> {
     scenes.next()
 }
 
-fn sheet_pen(pen: &scene::ScenePen) -> SheetPen {
-    SheetPen {
-        name: pen.name.clone(),
-        colour: pen.colour_text(),
-        width_mm: pen.width_mm,
-    }
-}
-
 fn corners_mm(scene: &Scene) -> [[f64; 3]; 4] {
     let [width, height] = scene.surface.size_mm();
     let corners = [[0.0, 0.0], [width, 0.0], [width, height], [0.0, height]];
@@ -232,20 +228,15 @@ fn corners_mm(scene: &Scene) -> [[f64; 3]; 4] {
 fn lines(strokes: &[SheetStroke]) -> Vec<SheetLine> {
     let points: usize = strokes.iter().map(|stroke| stroke.points_mm.len()).sum();
     let every = points.div_ceil(POINTS_MAX).max(1);
-    strokes
-        .iter()
-        .map(|stroke| sheet_line(stroke, every))
-        .collect()
+    let each = strokes.iter().map(|stroke| sheet_line(stroke, every));
+    each.collect()
 }
 
 fn sheet_line(stroke: &SheetStroke, every: usize) -> SheetLine {
     let last = stroke.points_mm.len().saturating_sub(1);
     let is_kept = |at: usize| at.is_multiple_of(every) || at == last;
-    let kept = stroke
-        .points_mm
-        .iter()
-        .enumerate()
-        .filter(|(at, _)| is_kept(*at));
+    let points = stroke.points_mm.iter().enumerate();
+    let kept = points.filter(|(at, _)| is_kept(*at));
     SheetLine {
         pen: stroke.pen,
         xy_mm: kept.flat_map(|(_, point)| point.map(rounded)).collect(),

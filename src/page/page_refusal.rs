@@ -59,10 +59,8 @@ pub(super) enum PageRefusal {
 impl PageRefusal {
     fn status(&self) -> StatusCode {
         match self {
-            Self::OtherSite | Self::OtherOrigin(_) | Self::NotByScript | Self::Role { .. } => {
-                StatusCode::FORBIDDEN
-            }
-            Self::PlainText => StatusCode::FORBIDDEN,
+            Self::OtherSite | Self::OtherOrigin(_) | Self::NotByScript => StatusCode::FORBIDDEN,
+            Self::Role { .. } | Self::PlainText => StatusCode::FORBIDDEN,
             Self::NoSession | Self::Login(_) => StatusCode::UNAUTHORIZED,
             Self::Twice => StatusCode::CONFLICT,
             Self::Body(_) => StatusCode::BAD_REQUEST,

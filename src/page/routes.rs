@@ -9,6 +9,7 @@ use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 use base::units::ClockInstant;
+use base::wording::html_escaped;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use call::VerifiedIdentity;
@@ -16,6 +17,7 @@ use caller::is_login_code;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, COOKIE, HeaderName, SET_COOKIE};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tools::Node;
@@ -164,10 +166,9 @@ impl PageDoor {
     }
 
     fn cookie_header(&self, value: &str, ends: &str) -> Result<HeaderValue, PageRefusal> {
-        let secure = if self.scheme == "https" {
-            "; Secure"
-        } else {
-            ""
+        let secure = match self.scheme {
+            "https" => "; Secure",
+            _ => "",
         };
         let name = &self.cookie;
         let text = format!("{name}={value}; Path=/page; HttpOnly; SameSite=Strict{secure}{ends}");
@@ -251,12 +252,23 @@ async fn body_of(request: Request, bytes_max: usize) -> Result<Bytes, PageRefusa
     }
 }
 
-/// Does what reads files on a thread for that.
+/// Reads files of a node for whoever has logged in, on a thread for that.
 async fn read<T: Send + 'static>(
-    work: impl FnOnce() -> T + Send + 'static,
+    door: &PageDoor,
+    headers: &HeaderMap,
+    by: SessionUse,
+    work: impl FnOnce(&Node) -> T + Send + 'static,
 ) -> Result<T, PageRefusal> {
-    let done = tokio::task::spawn_blocking(work).await;
+    door.reader(headers, by)?;
+    let node = Arc::clone(&door.node);
+    let done = tokio::task::spawn_blocking(move || work(&node)).await;
     done.map_err(|_| PageRefusal::Broken("it could not be read; the log says why".to_owned()))
+}
+
+/// Reads a command's body as JSON.
+async fn json_of<T: DeserializeOwned>(request: Request) -> Result<T, PageRefusal> {
+    let body = body_of(request, SHORT_BYTES_MAX).await?;
+    serde_json::from_slice(&body).map_err(|error| PageRefusal::Body(error.to_string()))
 }
 
 async fn state(State(door): SharedDoor, headers: HeaderMap) -> Result<Response, PageRefusal> {
@@ -281,19 +293,13 @@ fn session_json(identity: &VerifiedIdentity) -> Value {
 }
 
 async fn jobs(State(door): SharedDoor, headers: HeaderMap) -> Result<Response, PageRefusal> {
-    door.reader(&headers, SessionUse::Person)?;
-    let node = Arc::clone(&door.node);
-    Ok(json_response(
-        &read(move || job_history::jobs(&node)).await?,
-    ))
+    let jobs = read(&door, &headers, SessionUse::Person, job_history::jobs);
+    Ok(json_response(&jobs.await?))
 }
 
 async fn pending(State(door): SharedDoor, headers: HeaderMap) -> Result<Response, PageRefusal> {
-    door.reader(&headers, SessionUse::Page)?;
-    let node = Arc::clone(&door.node);
-    Ok(json_response(
-        &read(move || job_history::pending(&node)).await?,
-    ))
+    let pending = read(&door, &headers, SessionUse::Page, job_history::pending);
+    Ok(json_response(&pending.await?))
 }
 
 async fn picture(
@@ -301,9 +307,8 @@ async fn picture(
     Path((id, name)): Path<(String, String)>,
     headers: HeaderMap,
 ) -> Result<Response, PageRefusal> {
-    door.reader(&headers, SessionUse::Person)?;
-    let node = Arc::clone(&door.node);
-    let png = read(move || job_history::picture(&node, &id, &name)).await??;
+    let png = move |node: &Node| job_history::picture(node, &id, &name);
+    let png = read(&door, &headers, SessionUse::Person, png).await??;
     Ok(([(CONTENT_TYPE, "image/png")], png).into_response())
 }
 
@@ -312,17 +317,16 @@ async fn audit(
     Path(id): Path<String>,
     headers: HeaderMap,
 ) -> Result<Response, PageRefusal> {
-    door.reader(&headers, SessionUse::Person)?;
-    let node = Arc::clone(&door.node);
-    let records = read(move || job_audit::records(&node, &id)).await??;
+    let records = move |node: &Node| job_audit::records(node, &id);
+    let records = read(&door, &headers, SessionUse::Person, records).await??;
     Ok(json_response(&json!(records)))
 }
 
 async fn scenes(State(door): SharedDoor, headers: HeaderMap) -> Result<Response, PageRefusal> {
-    door.reader(&headers, SessionUse::Person)?;
-    let node = Arc::clone(&door.node);
-    let names = move || json!({"scenes": node.scenes.scenes(), "overlays": node.scenes.overlays()});
-    Ok(json_response(&read(names).await?))
+    let names =
+        |node: &Node| json!({"scenes": node.scenes.scenes(), "overlays": node.scenes.overlays()});
+    let names = read(&door, &headers, SessionUse::Person, names);
+    Ok(json_response(&names.await?))
 }
 
 #[derive(Deserialize)]
@@ -336,9 +340,7 @@ async fn log_in(State(door): SharedDoor, request: Request) -> Result<Response, P
     if door.scheme != "https" && !is_on_this_machine(request.headers()) {
         return Err(PageRefusal::PlainText);
     }
-    let body = body_of(request, SHORT_BYTES_MAX).await?;
-    let said: LoginRequest =
-        serde_json::from_slice(&body).map_err(|error| PageRefusal::Body(error.to_string()))?;
+    let said: LoginRequest = json_of(request).await?;
     let (holder, identity) = prove(&door, said.token.trim()).await?;
     let keys = door.sessions.open(holder, door.now());
     let keys = keys.map_err(|error| PageRefusal::Broken(error.to_string()))?;
@@ -396,9 +398,7 @@ struct SenseRequest {
 async fn sense(State(door): SharedDoor, request: Request) -> Result<Response, PageRefusal> {
     check_command(request.headers(), door.scheme)?;
     let identity = door.identity(request.headers(), SessionUse::Person)?;
-    let body = body_of(request, SHORT_BYTES_MAX).await?;
-    let said: SenseRequest =
-        serde_json::from_slice(&body).map_err(|error| PageRefusal::Body(error.to_string()))?;
+    let said: SenseRequest = json_of(request).await?;
     let answer = door.services.sense(audit_name(&identity), said.arm).await;
     let pictures = answer
         .images
@@ -417,13 +417,9 @@ async fn operate(State(door): SharedDoor, request: Request) -> Result<Response, 
     let identity = door.operator(request.headers())?;
     door.check_new(request.headers())?;
     let body = body_of(request, door.services.verb_bytes_max()).await?;
-    let told = door
-        .services
-        .operate(audit_name(&identity), body.to_vec())
-        .await;
-    Ok(json_response(
-        &told.map_err(|why| PageRefusal::Body(why.into()))?,
-    ))
+    let told = door.services.operate(audit_name(&identity), body.to_vec());
+    let told = told.await.map_err(|why| PageRefusal::Body(why.into()))?;
+    Ok(json_response(&told))
 }
 
 async fn stop(State(door): SharedDoor, headers: HeaderMap) -> Result<Response, PageRefusal> {
@@ -444,29 +440,22 @@ async fn stopped(
     emergency: bool,
 ) -> Result<Response, PageRefusal> {
     check_post(headers, door.scheme)?;
-    let answer = door
-        .services
-        .stop(door.name_of_stop(headers), emergency)
-        .await;
+    let stopping = door.services.stop(door.name_of_stop(headers), emergency);
+    let answer = stopping.await;
+    let told = json!({"verified": answer.verified, "words": answer.words});
     match headers.contains_key(PAGE_HEADER) {
-        true => Ok(json_response(
-            &json!({"verified": answer.verified, "words": answer.words}),
-        )),
+        true => Ok(json_response(&told)),
         false => Ok(stop_page(&answer)),
     }
 }
 
 /// The answer to a form.
 fn stop_page(answer: &StopAnswer) -> Response {
-    let escape = |text: &str| {
-        let text = text.replace('&', "&amp;").replace('<', "&lt;");
-        text.replace('>', "&gt;")
-    };
     let title = match answer.verified {
         true => "Stopped",
         false => "Standstill NOT verified",
     };
-    let words = escape(&answer.words);
+    let words = html_escaped(&answer.words);
     let html = format!(
         "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\"><title>{title}</title><link rel=\"stylesheet\" href=\"/page/page.css\"><main><h1>{title}</h1><p>{words}</p><p><a href=\"/\">Back to the page</a></p></main></html>"
     );

@@ -106,9 +106,7 @@ impl PageSessions {
         all.retain(|session| session.is_alive(now));
         if all.len() >= SESSIONS_MAX {
             let oldest = (0..all.len()).min_by_key(|at| all.get(*at).map(|one| one.used));
-            oldest.into_iter().for_each(|at| {
-                all.swap_remove(at);
-            });
+            oldest.map(|at| all.swap_remove(at));
         }
         all.push(PageSession {
             cookie: blake3::hash(cookie.as_bytes()),
@@ -130,9 +128,8 @@ impl PageSessions {
     ) -> Option<SessionHolder> {
         let mut all = self.all();
         all.retain(|session| session.is_alive(now));
-        let session = all
-            .iter_mut()
-            .find(|session| session.is_for(cookie, secret))?;
+        let mut sessions = all.iter_mut();
+        let session = sessions.find(|session| session.is_for(cookie, secret))?;
         if by == SessionUse::Person {
             session.used = now;
         }
@@ -142,10 +139,8 @@ impl PageSessions {
     /// Remembers a command's number. Returns false if the session sent it before.
     pub(super) fn is_new_command(&self, cookie: &str, secret: &str, command: &str) -> bool {
         let mut all = self.all();
-        let session = all
-            .iter_mut()
-            .find(|session| session.is_for(cookie, secret));
-        let Some(session) = session else {
+        let mut sessions = all.iter_mut();
+        let Some(session) = sessions.find(|session| session.is_for(cookie, secret)) else {
             return false;
         };
         if session.commands.iter().any(|known| known == command) {
