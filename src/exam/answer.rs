@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::{ExamToolbox, extract_calls};
+use super::ExamToolbox;
+use super::extract_calls::{self, value_call};
 use args::ReceivedArguments;
 
 /// One call, as it was made.
@@ -32,11 +33,7 @@ impl PlannerAnswer {
         match output {
             Value::String(text) => Self::of_text(text, tools),
             Value::Array(calls) => Self {
-                calls: calls
-                    .iter()
-                    .take(extract_calls::CALLS_MAX)
-                    .filter_map(one_call)
-                    .collect(),
+                calls: each_call(calls).collect(),
                 ..Self::default()
             },
             Value::Object(_) => Self::of_object(output, tools),
@@ -53,17 +50,12 @@ impl PlannerAnswer {
         let probability = choice.and_then(probability).or_else(|| probability(output));
         let text = content(message.get("content"));
         let made = message.get("tool_calls").and_then(Value::as_array);
-        let legacy = message.get("function_call").and_then(one_call);
-        let mut calls: Vec<PlannerCall> = made
-            .into_iter()
-            .flatten()
-            .take(extract_calls::CALLS_MAX)
-            .filter_map(one_call)
-            .chain(legacy)
-            .collect();
+        let made = made.map(Vec::as_slice).unwrap_or_default();
+        let legacy = message.get("function_call").and_then(value_call);
+        let mut calls: Vec<PlannerCall> = each_call(made).chain(legacy).collect();
         let is_message = message.get("role").is_some() || message.get("content").is_some();
         if calls.is_empty() && !is_message {
-            calls.extend(extract_calls::value_call(message));
+            calls.extend(value_call(message));
         }
         if calls.is_empty() {
             // Servers that do not know a model's own way of calling hand its text through.
@@ -93,8 +85,9 @@ impl PlannerAnswer {
     }
 }
 
-fn one_call(call: &Value) -> Option<PlannerCall> {
-    extract_calls::value_call(call)
+fn each_call(calls: &[Value]) -> impl Iterator<Item = PlannerCall> {
+    let calls = calls.iter().take(extract_calls::CALLS_MAX);
+    calls.filter_map(value_call)
 }
 
 /// The text of a message, whose content may be in parts.

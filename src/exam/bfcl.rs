@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use super::case::{in_words, numbered};
+use super::case::each_line;
 use super::{CaseClass, CaseTurn, ExamCase, ExamError};
 
 impl ExamCase {
@@ -24,15 +24,12 @@ impl ExamCase {
     pub fn read_bfcl(questions: &str, answers: Option<&str>) -> Result<Vec<Self>, ExamError> {
         let gold = answers.map(gold).transpose()?.unwrap_or_default();
         let mut cases = Vec::new();
-        for (line, text) in numbered(questions)? {
-            let wrong = |why: String| ExamError::Line { line, why };
-            let question: Value =
-                serde_json::from_str(text).map_err(|error| wrong(in_words(&error)))?;
-            let name = text_of(&question, "id")
-                .ok_or_else(|| wrong("a question has no \"id\"".to_owned()))?;
+        each_line(questions, |_, question: Value| {
+            let name = text_of(&question, "id").ok_or("a question has no \"id\"")?;
             let call = gold.get(&name).cloned();
-            cases.push(case(name, &question, call).map_err(|why| wrong(why.to_owned()))?);
-        }
+            cases.push(case(name, &question, call)?);
+            Ok(())
+        })?;
         Ok(cases)
     }
 }
@@ -46,24 +43,25 @@ type BfclAnswers = HashMap<String, (String, Map<String, Value>)>;
 
 fn gold(text: &str) -> Result<BfclAnswers, ExamError> {
     let mut gold = BfclAnswers::new();
-    for (line, text) in numbered(text)? {
-        let wrong = |why: &str| ExamError::Line {
-            line,
-            why: format!("of the answers: {why}"),
-        };
-        let answer: Value = serde_json::from_str(text).map_err(|error| wrong(&in_words(&error)))?;
-        let id = text_of(&answer, "id").ok_or_else(|| wrong("no \"id\""))?;
+    let read = each_line(text, |_, answer: Value| {
+        let id = text_of(&answer, "id").ok_or("no \"id\"")?;
         let calls = answer.get("ground_truth").and_then(Value::as_array);
         let [Value::Object(call)] = calls.map_or(&[][..], Vec::as_slice) else {
-            return Err(wrong(
-                "one call is expected; files of parallel calls cannot be used",
-            ));
+            return Err("one call is expected; files of parallel calls cannot be used".to_owned());
         };
         let Some((tool, Value::Object(params))) = call.iter().next() else {
-            return Err(wrong("a call is {\"tool\": {\"parameter\": [values]}}"));
+            return Err("a call is {\"tool\": {\"parameter\": [values]}}".to_owned());
         };
         gold.insert(id, (tool.clone(), params.clone()));
-    }
+        Ok(())
+    });
+    read.map_err(|error| match error {
+        ExamError::Line { line, why } => {
+            let why = format!("of the answers: {why}");
+            ExamError::Line { line, why }
+        }
+        other => other,
+    })?;
     Ok(gold)
 }
 

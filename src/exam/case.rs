@@ -1,5 +1,6 @@
 //! One case: what is asked, what came before, and what may be done about it. A JSON object a line.
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -171,25 +172,21 @@ impl ExamCase {
     /// The first line that is no case, and why.
     pub fn read_lines(text: &str) -> Result<Vec<Self>, ExamError> {
         let mut cases = Vec::new();
-        for (line, text) in numbered(text)? {
-            let wrong = |why: String| ExamError::Line { line, why };
-            let mut case: Self =
-                serde_json::from_str(text).map_err(|error| wrong(in_words(&error)))?;
-            if case.query.chars().count() > QUERY_CHARS_MAX {
-                return Err(wrong(format!(
-                    "the query is longer than {QUERY_CHARS_MAX} characters"
-                )));
-            }
-            if case.name.chars().count() > NAME_CHARS_MAX {
-                return Err(wrong(format!(
-                    "the name is longer than {NAME_CHARS_MAX} characters"
-                )));
+        each_line(text, |line, mut case: Self| {
+            for (what, text, most) in [
+                ("query", &case.query, QUERY_CHARS_MAX),
+                ("name", &case.name, NAME_CHARS_MAX),
+            ] {
+                if text.chars().count() > most {
+                    return Err(format!("the {what} is longer than {most} characters"));
+                }
             }
             if case.name.is_empty() {
                 case.name = format!("case_{line}");
             }
             cases.push(case);
-        }
+            Ok(())
+        })?;
         unique(&cases)?;
         Ok(cases)
     }
@@ -215,18 +212,12 @@ impl ExamCase {
     /// Returns the case with its right tool under the name that these tools show, regardless of the form in which the case
     /// gives it. A server's tool may have to be shown under a different name than its own.
     pub(crate) fn resolved_for(mut self, tools: &ExamToolbox) -> Self {
-        let of = |server: &String, name: &String| tools.of_server(server, name);
-        let card = self
-            .expected_server
-            .as_ref()
-            .zip(self.expected_tool.as_ref());
-        let found = card.and_then(|(server, name)| of(server, name));
-        let is_ours = self.functions.is_empty() && self.expected_server.is_none();
-        let by_form = || {
-            let name = self.expected_tool.as_ref().filter(|_| is_ours)?;
-            tools.find(name)
+        let card = match (&self.expected_server, &self.expected_tool) {
+            (Some(server), Some(name)) => tools.of_server(server, name),
+            (None, Some(name)) if self.functions.is_empty() => tools.find(name),
+            _ => None,
         };
-        if let Some(card) = found.or_else(by_form) {
+        if let Some(card) = card {
             self.expected_tool = Some(card.name.clone());
         }
         self
@@ -248,13 +239,11 @@ impl ExamCase {
     /// Returns the right call in words, or that none is right.
     pub(crate) fn expected(&self) -> String {
         let tools: Vec<&str> = self.right_tools().collect();
-        match (tools.is_empty(), self.expected_params.is_empty()) {
+        let (tools, params) = (tools.join(" or "), &self.expected_params);
+        match (tools.is_empty(), params.is_empty()) {
             (true, _) => "no tool".to_owned(),
-            (false, true) => tools.join(" or "),
-            (false, false) => {
-                let arguments = Value::Object(self.expected_params.clone());
-                format!("{} {arguments}", tools.join(" or "))
-            }
+            (false, true) => tools,
+            (false, false) => format!("{tools} {}", Value::Object(params.clone())),
         }
     }
 
@@ -268,20 +257,30 @@ impl ExamCase {
         if self.expected_tool.as_deref().and_then(does) == Some(ToolEffect::Stops) {
             return CaseHazard::Stop;
         }
-        let is_rehearsal = tools.is_rehearsal(&self.expected_params);
-        let moves = self
-            .right_tools()
-            .any(|name| does(name) == Some(ToolEffect::Moves));
-        if moves && !is_rehearsal {
-            CaseHazard::None
-        } else {
-            CaseHazard::Motion
+        let mut right = self.right_tools();
+        let moves = right.any(|name| does(name) == Some(ToolEffect::Moves));
+        match moves && !tools.is_rehearsal(&self.expected_params) {
+            true => CaseHazard::None,
+            false => CaseHazard::Motion,
         }
     }
 }
 
+/// Reads each line that says something, and hands it over with its number; what is wrong with it is told with that.
+pub(super) fn each_line<T: DeserializeOwned>(
+    text: &str,
+    mut take: impl FnMut(usize, T) -> Result<(), String>,
+) -> Result<(), ExamError> {
+    for (line, text) in numbered(text)? {
+        let read = serde_json::from_str(text).map_err(|error| in_words(&error));
+        let taken = read.and_then(|value| take(line, value));
+        taken.map_err(|why| ExamError::Line { line, why })?;
+    }
+    Ok(())
+}
+
 /// The lines that say something, with their numbers.
-pub(super) fn numbered(text: &str) -> Result<Vec<(usize, &str)>, ExamError> {
+fn numbered(text: &str) -> Result<Vec<(usize, &str)>, ExamError> {
     let lines = text.trim_start_matches('\u{feff}').lines().enumerate();
     let said: Vec<(usize, &str)> = lines
         .map(|(index, line)| (index + 1, line.trim()))
@@ -297,7 +296,7 @@ pub(super) fn numbered(text: &str) -> Result<Vec<(usize, &str)>, ExamError> {
 }
 
 /// Without the place within the line where that says nothing.
-pub(super) fn in_words(error: &serde_json::Error) -> String {
+fn in_words(error: &serde_json::Error) -> String {
     let said = error.to_string();
     let said = said.split(" at line ").next().unwrap_or(&said);
     format!("{said} (column {})", error.column())

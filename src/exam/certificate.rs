@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Level, PlannerSettings};
+use super::run::{cases_hash, prompt_hash, tools_hash};
+use super::{ExamCase, ExamToolbox, Level, PlannerSettings};
 
 /// Number of hexadecimal digits in a certificate's name.
 const ID_DIGITS: usize = 16;
@@ -38,6 +39,17 @@ pub(crate) struct ExamConditions {
     pub(crate) tools_hash: String,
     /// Of the cases: those that ship and fit, and the operator's own.
     pub(crate) cases_hash: String,
+}
+
+impl ExamConditions {
+    /// Of a node that shows these tools after these words, and asks these cases.
+    pub(crate) fn of(preamble: &str, tools: &ExamToolbox, cases: &[ExamCase]) -> Self {
+        Self {
+            prompt_hash: prompt_hash(preamble),
+            tools_hash: tools_hash(tools),
+            cases_hash: cases_hash(cases),
+        }
+    }
 }
 
 impl PlannerCertificate {

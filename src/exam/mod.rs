@@ -64,7 +64,7 @@ use record::{
 };
 use replay::AnswerReplay;
 use report::{ExamReport, html, markdown};
-use run::{PlannerExam, cases_hash, prompt_hash, tools_hash};
+use run::{PlannerExam, prompt_hash, tools_hash};
 use score_explanation::{explain, score};
 use settings::PlannerSettings;
 use shipped::fitting;

@@ -5,19 +5,19 @@ use std::collections::HashMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::case::{in_words, numbered};
+use super::case::each_line;
 use super::{ExamCase, ExamError};
 
-/// One recorded answer.
+/// Answer as it was recorded, and to what.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-struct ReplayLine {
+pub(super) struct RecordedAnswer {
     #[serde(default, alias = "name", alias = "id")]
     case: Option<String>,
     #[serde(default)]
     query: Option<String>,
-    output: Value,
+    pub(super) output: Value,
     #[serde(default)]
-    milliseconds: Option<u64>,
+    pub(super) milliseconds: Option<u64>,
 }
 
 /// A file of recorded answers.
@@ -28,13 +28,6 @@ pub(crate) struct AnswerReplay {
     lines: usize,
 }
 
-/// Answer as it was recorded.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct RecordedAnswer {
-    pub(super) output: Value,
-    pub(super) milliseconds: Option<u64>,
-}
-
 impl AnswerReplay {
     /// Reads a file of recorded answers. Several lines of one case are its samples, in order.
     ///
@@ -42,25 +35,18 @@ impl AnswerReplay {
     /// The first line that is no answer, and why.
     pub(crate) fn read_lines(text: &str) -> Result<Self, ExamError> {
         let mut replay = Self::default();
-        for (line, text) in numbered(text)? {
-            let wrong = |why: String| ExamError::Line { line, why };
-            let one: ReplayLine =
-                serde_json::from_str(text).map_err(|error| wrong(in_words(&error)))?;
-            let said = RecordedAnswer {
-                output: one.output,
-                milliseconds: one.milliseconds,
-            };
-            match (one.case, one.query) {
-                (Some(case), _) => replay.by_case.entry(case).or_default().push(said),
-                (None, Some(query)) => replay.by_query.entry(key(&query)).or_default().push(said),
+        each_line(text, |_, said: RecordedAnswer| {
+            let answers = match (&said.case, &said.query) {
+                (Some(case), _) => replay.by_case.entry(case.clone()),
+                (None, Some(query)) => replay.by_query.entry(key(query)),
                 (None, None) => {
-                    return Err(wrong(
-                        "an answer needs its \"query\" or its \"case\"".to_owned(),
-                    ));
+                    return Err("an answer needs its \"query\" or its \"case\"".to_owned());
                 }
-            }
+            };
+            answers.or_default().push(said);
             replay.lines += 1;
-        }
+            Ok(())
+        })?;
         Ok(replay)
     }
 

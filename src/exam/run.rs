@@ -49,25 +49,24 @@ impl CaseOutcome {
     pub(super) fn of(case: &ExamCase, sample: u32, output: &Value, tools: &ExamToolbox) -> Self {
         let answer = PlannerAnswer::of(output, tools);
         Self {
-            judged: judge(case, &answer, tools),
             probability: answer.probability,
             raw: raw(output),
-            ..Self::empty(case, sample, tools)
+            ..Self::judged(case, sample, judge(case, &answer, tools), tools)
         }
     }
 
     /// An answer that did not come.
     pub(super) fn failed(case: &ExamCase, sample: u32, why: &str, tools: &ExamToolbox) -> Self {
+        let judged = JudgedAnswer::failed(case, tools, why);
         Self {
-            judged: JudgedAnswer::failed(case, tools, why),
             error: Some(why.to_owned()),
-            ..Self::empty(case, sample, tools)
+            ..Self::judged(case, sample, judged, tools)
         }
     }
 
-    fn empty(case: &ExamCase, sample: u32, tools: &ExamToolbox) -> Self {
+    fn judged(case: &ExamCase, sample: u32, judged: JudgedAnswer, tools: &ExamToolbox) -> Self {
         Self {
-            judged: JudgedAnswer::failed(case, tools, "it did not come"),
+            judged,
             hazard: case.hazard(tools),
             case: case.clone(),
             sample,
@@ -105,16 +104,6 @@ pub(crate) struct PlannerExam {
 }
 
 impl PlannerExam {
-    /// The words and tools that a planner was examined with, as one number.
-    pub(crate) fn prompt_hash(&self) -> String {
-        prompt_hash(&self.preamble)
-    }
-
-    /// The tool list as it is shown, as one number.
-    pub(crate) fn tools_hash(&self) -> String {
-        tools_hash(&self.tools)
-    }
-
     /// Returns whether all of these cases are among its own: only then is a level worth a certificate.
     pub(crate) fn covers(&self, cases: &[ExamCase]) -> bool {
         let own: std::collections::HashSet<String> =

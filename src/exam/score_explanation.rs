@@ -12,7 +12,7 @@ use super::{
     AnswerClassification, ExamCase, ExamToolCard, ExamToolbox, JudgedAnswer, PlannerAnswer,
     PlannerCall,
 };
-use args::{self, ArgumentRepair, ReceivedArguments};
+use args::{ArgumentReading, ArgumentRefusal, ArgumentRepair, ReceivedArguments};
 use base::wording::cut;
 
 /// An explanation is at least so long.
@@ -67,12 +67,12 @@ pub(crate) fn score(case: &ExamCase, judged: &JudgedAnswer, tools: &ExamToolbox)
     if judged.exact {
         return 1.0;
     }
-    let card = judged
-        .selected_tool
-        .as_deref()
-        .and_then(|name| tools.find(name));
-    let partial = card.and_then(|card| partial(case, judged, card));
-    partial.filter(|_| judged.would_run).unwrap_or(0.0)
+    let card = judged.selected_tool.as_deref();
+    let card = card
+        .and_then(|name| tools.find(name))
+        .filter(|_| judged.would_run);
+    card.and_then(|card| partial(case, judged, card))
+        .unwrap_or(0.0)
 }
 
 /// Returns the score of a right tool for which one inert parameter is not right.
@@ -83,9 +83,8 @@ fn partial(case: &ExamCase, judged: &JudgedAnswer, card: &ExamToolCard) -> Optio
         (&judged.wrong, OTHER_VALUE),
         (&judged.missing, MISSING),
     ];
-    let mut faults = worth
-        .into_iter()
-        .flat_map(|(names, worth)| names.iter().map(move |name| (name, worth)));
+    let each = worth.into_iter();
+    let mut faults = each.flat_map(|(names, worth)| names.iter().map(move |name| (name, worth)));
     let (name, worth) = faults.next()?;
     let is_only = faults.next().is_none() && judged.foreign.is_empty();
     (is_only && is_inert(case, card, name)).then_some(worth)
@@ -114,25 +113,20 @@ pub(crate) fn explain(
     tools: &ExamToolbox,
 ) -> ScoreExplanation {
     let call = chosen(case, answer, tools);
-    let about = about(case, call, tools);
-    let references = references(case, call, about, tools);
+    let called = call.and_then(|call| tools.find(&call.name));
+    let reading = call
+        .zip(called)
+        .map(|(call, card)| card.read(&call.arguments));
+    let references = references(case, called, reading.as_ref(), tools);
     let mut text = asked(case, tools);
     text.push_str(&answered(answer, call));
-    text.push_str(&reader_text(call, tools));
+    text.push_str(&reader_text(call, called, reading.as_ref()));
     text.push_str(&findings_text(case, judged, tools));
-    for reference in references.iter().filter(|one| one.kind == "catalogue") {
-        let _ = write!(
-            text,
-            " The catalogue says of {}: {}.",
-            reference.of,
-            quoted(&reference.text)
-        );
+    let of_kind = |kind: &'static str| references.iter().filter(move |one| one.kind == kind);
+    for ScoreReference { of, text: line, .. } in of_kind("catalogue") {
+        let _ = write!(text, " The catalogue says of {of}: {}.", quoted(line));
     }
-    let rest = references
-        .iter()
-        .filter(|one| one.kind == "schema")
-        .map(|one| &one.text);
-    let rest = rest.map(|schema| format!(" Its parameters are {schema}."));
+    let rest = of_kind("schema").map(|one| format!(" Its parameters are {}.", one.text));
     for more in std::iter::once(format!(" {RULE}")).chain(rest) {
         if text.chars().count() < EXPLANATION_CHARS_MIN {
             text.push_str(&more);
@@ -141,47 +135,37 @@ pub(crate) fn explain(
     ScoreExplanation { text, references }
 }
 
-/// The tool that the explanation is about: the right one, else the one that was called, else the first.
-fn about<'a>(
-    case: &ExamCase,
-    call: Option<&PlannerCall>,
-    tools: &'a ExamToolbox,
-) -> Option<&'a ExamToolCard> {
-    let right = case.right_tools().find_map(|name| tools.find(name));
-    let called = call.and_then(|call| tools.find(&call.name));
-    right.or(called).or_else(|| tools.cards().first())
-}
+/// What the reader made of a call.
+type CallReading = Result<ArgumentReading, Box<ArgumentRefusal>>;
 
+/// The sources: the right tool, else the one that was called, else the first; another that was called; the repairs; the case.
 fn references(
     case: &ExamCase,
-    call: Option<&PlannerCall>,
-    about: Option<&ExamToolCard>,
+    called: Option<&ExamToolCard>,
+    reading: Option<&CallReading>,
     tools: &ExamToolbox,
 ) -> Vec<ScoreReference> {
-    let called = call.and_then(|call| tools.find(&call.name));
+    let right = case.right_tools().find_map(|name| tools.find(name));
+    let about = right.or(called).or_else(|| tools.cards().first());
     let other = called.filter(|card| about.is_none_or(|about| about.name != card.name));
-    let cards = about.into_iter().chain(other);
     let mut all: Vec<ScoreReference> = Vec::new();
-    for card in cards {
+    for card in about.into_iter().chain(other) {
         let line = card.description.lines().next().unwrap_or_default();
+        let schema = card.input_schema.to_string();
         all.push(reference("catalogue", &card.name, line));
-        all.push(reference(
-            "schema",
-            &card.name,
-            &card.input_schema.to_string(),
-        ));
+        all.push(reference("schema", &card.name, &schema));
     }
-    let repaired = repairs(call, tools);
-    let repaired = if repaired.is_empty() {
-        "nothing was repaired".to_owned()
-    } else {
-        repaired.iter().map(in_words).collect::<Vec<_>>().join("; ")
+    let repairs: &[ArgumentRepair] = match reading {
+        Some(Ok(reading)) => &reading.repairs,
+        Some(Err(refusal)) => &refusal.repairs,
+        None => &[],
     };
-    all.push(reference(
-        "repair",
-        called.map_or("no call", |card| &card.name),
-        &repaired,
-    ));
+    let repaired = match repairs.is_empty() {
+        true => "nothing was repaired".to_owned(),
+        false => repairs.iter().map(in_words).collect::<Vec<_>>().join("; "),
+    };
+    let of = called.map_or("no call", |card| &card.name);
+    all.push(reference("repair", of, &repaired));
     all.push(reference("case", &case.name, &case.line()));
     all
 }
@@ -194,26 +178,13 @@ fn reference(kind: &'static str, of: &str, text: &str) -> ScoreReference {
     }
 }
 
-fn repairs(call: Option<&PlannerCall>, tools: &ExamToolbox) -> Vec<ArgumentRepair> {
-    let found = call.and_then(|call| Some((tools.find(&call.name)?, call)));
-    found.map_or_else(Vec::new, |(card, call)| match card.read(&call.arguments) {
-        Ok(reading) => reading.repairs,
-        Err(refusal) => refusal.repairs,
-    })
-}
-
 fn in_words(repair: &ArgumentRepair) -> String {
-    let ArgumentRepair {
-        field,
-        got,
-        used,
-        why,
-        ..
-    } = repair;
     format!(
-        "{field}: {} became {} because {why} (class {}, cost {})",
-        quoted(got),
-        quoted(used),
+        "{}: {} became {} because {} (class {}, cost {})",
+        repair.field,
+        quoted(&repair.got),
+        quoted(&repair.used),
+        repair.why,
         repair.class.word(),
         repair.cost
     )
@@ -268,21 +239,21 @@ fn quoted(text: &str) -> String {
 }
 
 /// Returns what the node's reader understood of the call, as text.
-fn reader_text(call: Option<&PlannerCall>, tools: &ExamToolbox) -> String {
-    let Some(call) = call else {
-        return " There was no call to read.".to_owned();
-    };
-    let Some(card) = tools.find(&call.name) else {
-        return " No tool has that name, so the node would have refused it.".to_owned();
-    };
-    match card.read(&call.arguments) {
-        Ok(reading) => format!(
+fn reader_text(
+    call: Option<&PlannerCall>,
+    called: Option<&ExamToolCard>,
+    reading: Option<&CallReading>,
+) -> String {
+    match (call, called.zip(reading)) {
+        (None, _) => " There was no call to read.".to_owned(),
+        (Some(_), None) => " No tool has that name, so the node would have refused it.".to_owned(),
+        (_, Some((card, Ok(reading)))) => format!(
             " The reader made {} repairs and would have had {} carried out with {}.",
             reading.repairs.len(),
             card.name,
-            Value::Object(reading.understood)
+            Value::Object(reading.understood.clone())
         ),
-        Err(refusal) => format!(
+        (_, Some((_, Err(refusal)))) => format!(
             " The reader would have refused it: {}.",
             cut(&refusal.to_string(), REFERENCE_CHARS_MAX)
         ),
@@ -299,11 +270,8 @@ fn findings_text(case: &ExamCase, judged: &JudgedAnswer, tools: &ExamToolbox) ->
         AnswerClassification::WrongTool => "another tool than the right one was called",
         AnswerClassification::Unanswered => "no answer came",
     };
-    let mut text = format!(
-        " That is {}: {meaning}. Its score is {:.2}.",
-        judged.classification.word(),
-        score(case, judged, tools)
-    );
+    let (word, score) = (judged.classification.word(), score(case, judged, tools));
+    let mut text = format!(" That is {word}: {meaning}. Its score is {score:.2}.");
     for (title, list) in [
         ("Because", &judged.reasons),
         ("What would mend it", &judged.recommendations),

@@ -124,18 +124,14 @@ pub(super) fn issue(
             "it is given for all the cases that ship and your own, not for others alone",
         );
     }
-    if exam.tools_hash() != crate::tools_hash(&tools) {
+    let now = ExamConditions::of(&exam.preamble, &exam.tools, &asked);
+    if now.tools_hash != crate::tools_hash(&tools) {
         return refused("it is given for this node's own tools, not for them with others");
     }
     let Some(folder) = lasting(node)? else {
         return refused(NOTHING_KEPT);
     };
     let settings = record.run(Some(run))?.settings;
-    let now = ExamConditions {
-        prompt_hash: exam.prompt_hash(),
-        tools_hash: exam.tools_hash(),
-        cases_hash: crate::cases_hash(&asked),
-    };
     let one = PlannerCertificate::of(run, &now, &settings, level, calendar_ms());
     let signature = job::sign(&folder, &one.text()).context("the certificate is not signed")?;
     let id = record.certify(&one, &signature)?;
@@ -230,11 +226,9 @@ fn print(one: &ShownCertificate, is_whole: bool) -> anyhow::Result<()> {
 fn conditions(here: &KnownNames, record: &ExamRecord) -> anyhow::Result<ExamConditions> {
     // How leniently arguments are read is no part of what is shown.
     let tools = cards(here, ForgivenessProfile::Guarded);
-    Ok(ExamConditions {
-        prompt_hash: crate::prompt_hash(&catalogue::instructions(here)),
-        tools_hash: crate::tools_hash(&tools),
-        cases_hash: crate::cases_hash(&CaseSelection::shipped_and_own(&tools, &[], record)?.cases),
-    })
+    let asked = CaseSelection::shipped_and_own(&tools, &[], record)?.cases;
+    let preamble = catalogue::instructions(here);
+    Ok(ExamConditions::of(&preamble, &tools, &asked))
 }
 
 /// The check of certificates in the record of a serving node.

@@ -41,29 +41,25 @@ pub(super) fn resolve_servers(
 }
 
 fn resolve_server(said: &str, known: &[RecordedServer]) -> anyhow::Result<NamedServer> {
-    let found = known
-        .iter()
-        .find(|server| server.name == said || server.url == said);
-    match found {
-        Some(server) => Ok(NamedServer {
+    let mut known = known.iter();
+    if let Some(server) = known.find(|server| server.name == said || server.url == said) {
+        return Ok(NamedServer {
             name: server.name.clone(),
             url: server.url.clone(),
             transport: server.transport,
             key_env: server.key_env.clone(),
-        }),
-        None if said.contains("://") => {
-            AddressKind::Server.check(said)?;
-            Ok(NamedServer {
-                name: said.to_owned(),
-                url: said.to_owned(),
-                transport: ServerTransport::StreamableHttp,
-                key_env: None,
-            })
-        }
-        None => {
-            bail!("there is no server {said:?}; `exam servers list` shows them, or give an address")
-        }
+        });
     }
+    if !said.contains("://") {
+        bail!("there is no server {said:?}; `exam servers list` shows them, or give an address");
+    }
+    AddressKind::Server.check(said)?;
+    Ok(NamedServer {
+        name: said.to_owned(),
+        url: said.to_owned(),
+        transport: ServerTransport::StreamableHttp,
+        key_env: None,
+    })
 }
 
 /// The tools of these servers, all at once.
@@ -73,11 +69,9 @@ fn resolve_server(said: &str, known: &[RecordedServer]) -> anyhow::Result<NamedS
 pub(super) async fn tools(servers: &[NamedServer]) -> anyhow::Result<Vec<ExamToolCard>> {
     let mut cards = Vec::new();
     let lists = futures::future::join_all(servers.iter().map(listed)).await;
-    for (server, list) in servers.iter().zip(lists) {
-        let list =
-            list.with_context(|| format!("the tools of {} cannot be listed", server.name))?;
-        for tool in list {
-            cards.push(card(&server.name, &tool)?);
+    for (NamedServer { name, .. }, list) in servers.iter().zip(lists) {
+        for tool in list.with_context(|| format!("the tools of {name} cannot be listed"))? {
+            cards.push(card(name, &tool)?);
         }
     }
     Ok(cards)
@@ -140,11 +134,10 @@ impl ServerKey {
         let Some(variable) = variable else {
             return Ok(Self(None));
         };
-        let key = std::env::var(variable).ok();
-        let Some(key) = key.filter(|key| !key.trim().is_empty()) else {
-            bail!("its key is to be in the environment variable {variable}, which is not set");
-        };
-        Ok(Self(Some(key)))
+        match std::env::var(variable) {
+            Ok(key) if !key.trim().is_empty() => Ok(Self(Some(key))),
+            _ => bail!("its key is to be in the environment variable {variable}, which is not set"),
+        }
     }
 
     /// Redacts the key from a server's text, which may echo it.

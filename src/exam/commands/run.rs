@@ -239,7 +239,12 @@ impl RunCommand<'_> {
         }
         exam.cases = self.record.cases_of(run)?;
         exam.asked = row.level.map(|level| level.parse()).transpose()?;
-        if (row.prompt_hash, row.tools_hash) != (exam.prompt_hash(), exam.tools_hash()) {
+        if (row.prompt_hash, row.tools_hash)
+            != (
+                crate::prompt_hash(&exam.preamble),
+                crate::tools_hash(&exam.tools),
+            )
+        {
             bail!("the tools or their words have changed since run {run} began; begin another");
         }
         self.ask(exam, &row.settings, Some(run)).await

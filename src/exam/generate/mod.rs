@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::case::numbered;
+use super::case::each_line;
 use super::word::Word;
 use super::{CaseClass, CaseTurn, ExamCase, ExamError, ExamToolbox};
 pub(crate) use check::{CaseFinding, check};
@@ -88,12 +88,7 @@ pub(crate) fn templates(
     difficulty: Option<f64>,
 ) -> Result<Vec<CaseTemplate>, ExamError> {
     let mut found = Vec::new();
-    for (line, text) in numbered(TEMPLATES)? {
-        let template: CaseTemplate =
-            serde_json::from_str(text).map_err(|error| ExamError::Line {
-                line,
-                why: error.to_string(),
-            })?;
+    each_line(TEMPLATES, |_, template: CaseTemplate| {
         let near = |wanted: f64| (template.difficulty - wanted).abs() <= DIFFICULTY_AROUND;
         if class.is_none_or(|class| class == template.class)
             && tool.is_none_or(|tool| template.tool.as_deref() == Some(tool))
@@ -101,7 +96,8 @@ pub(crate) fn templates(
         {
             found.push(template);
         }
-    }
+        Ok(())
+    })?;
     Ok(found)
 }
 

@@ -17,7 +17,7 @@ use rusqlite::{
 };
 use serde::de::DeserializeOwned;
 
-use super::run::{CaseOutcome, PlannerExam};
+use super::run::{CaseOutcome, PlannerExam, prompt_hash, tools_hash};
 use super::word::{Word, of_word};
 use super::{ExamCase, ExamError, ExamVerdict, PlannerSettings};
 use base::disk;
@@ -256,7 +256,7 @@ impl ExamRecord {
         settings: &PlannerSettings,
     ) -> Result<i64, ExamError> {
         let level = exam.asked.map(super::Level::word);
-        let (prompt, tools) = (exam.prompt_hash(), exam.tools_hash());
+        let (prompt, tools) = (prompt_hash(&exam.preamble), tools_hash(&exam.tools));
         self.together(|all| {
             insert_settings(all, settings)?;
             all.execute(
