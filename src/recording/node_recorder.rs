@@ -1,6 +1,7 @@
 //! The recordings' part of a running node.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -126,15 +127,14 @@ impl JobRecordings {
     fn files(&self, folder: &Path) -> Vec<(String, PathBuf)> {
         let mut files = vec![("design.toml".to_owned(), folder.join("design.toml"))];
         let calibrations = std::fs::read_dir(self.state.join(CALIBRATIONS));
-        let mut found: Vec<PathBuf> = calibrations
+        let paths = calibrations
             .into_iter()
             .flatten()
             .flatten()
-            .map(|entry| entry.path())
-            .filter(|path| {
-                path.extension()
-                    .is_some_and(|ending| ending == "toml" || ending == "json")
-            })
+            .map(|entry| entry.path());
+        let is_kept = |ending: &OsStr| ending == "toml" || ending == "json";
+        let mut found: Vec<PathBuf> = paths
+            .filter(|path| path.extension().is_some_and(is_kept))
             .collect();
         found.sort();
         files.extend(found.into_iter().map(|path| {
@@ -153,9 +153,8 @@ impl JobRecordings {
         let names = |line: &str| line.contains(&named);
         let first = lines.iter().position(|line| names(line));
         let last = lines.iter().rposition(|line| names(line));
-        let slice = first
-            .zip(last)
-            .and_then(|(first, last)| lines.get(first..=last));
+        let ends = first.zip(last);
+        let slice = ends.and_then(|(first, last)| lines.get(first..=last));
         let mut text = String::new();
         for line in slice.unwrap_or_default() {
             if text.len() + line.len() > AUDIT_BYTES_MAX {

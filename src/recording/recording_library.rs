@@ -36,16 +36,13 @@ impl StoredRecordings {
     /// Recorded jobs with their sizes, the newest first.
     fn jobs(&self) -> Vec<(u64, String, u64)> {
         let folders = std::fs::read_dir(self.state.join("jobs"));
-        let recorded = folders
-            .into_iter()
-            .flatten()
-            .flatten()
-            .filter_map(|folder| {
-                let name = folder.file_name().into_string().ok()?;
-                let number: u64 = name.strip_prefix("job-")?.parse().ok()?;
-                let about = std::fs::metadata(folder.path().join(RECORDING)).ok()?;
-                Some((number, name, about.len()))
-            });
+        let folders = folders.into_iter().flatten().flatten();
+        let recorded = folders.filter_map(|folder| {
+            let name = folder.file_name().into_string().ok()?;
+            let number: u64 = name.strip_prefix("job-")?.parse().ok()?;
+            let about = std::fs::metadata(folder.path().join(RECORDING)).ok()?;
+            Some((number, name, about.len()))
+        });
         let mut jobs: Vec<(u64, String, u64)> = recorded.collect();
         jobs.sort_by(|one, other| other.cmp(one));
         jobs
@@ -53,28 +50,23 @@ impl StoredRecordings {
 
     fn list(&self) -> (String, Map<String, Value>) {
         let jobs = self.jobs();
-        let listed = jobs
-            .iter()
-            .take(LISTED_MAX)
-            .map(|(_, job, bytes)| json!({ "job": job, "bytes": bytes }));
+        let newest = jobs.iter().take(LISTED_MAX);
+        let listed = newest.map(|(_, job, bytes)| json!({ "job": job, "bytes": bytes }));
         let mut fields = Map::new();
         fields.insert("recordings".to_owned(), listed.collect());
         fields.insert("n".to_owned(), json!(jobs.len()));
-        let newest = jobs
-            .first()
-            .map(|(_, job, _)| format!(", the newest is {job}"));
-        let told = count(jobs.len(), "recording") + &newest.unwrap_or_default();
+        let mut told = count(jobs.len(), "recording");
+        if let Some((_, job, _)) = jobs.first() {
+            told += &format!(", the newest is {job}");
+        }
         (told, fields)
     }
 
     fn get(&self, job: &str) -> Result<(String, Map<String, Value>), Refusal> {
         let jobs = self.jobs();
         if !jobs.iter().any(|(_, known, _)| known == job) {
-            let known: Vec<&str> = jobs
-                .iter()
-                .take(5)
-                .map(|(_, job, _)| job.as_str())
-                .collect();
+            let newest = jobs.iter().take(5);
+            let known: Vec<&str> = newest.map(|(_, job, _)| job.as_str()).collect();
             let known = match known.as_slice() {
                 [] => "none is; `record = true` in the node file records them".to_owned(),
                 known => format!("the newest that are: {}", known.join(", ")),
@@ -91,19 +83,18 @@ impl StoredRecordings {
             // Paths of the node's machine are not for callers.
             summary.remove("file");
         }
-        let off = figures
-            .strokes
-            .iter()
-            .filter(|stroke| stroke.max_mm > OFF_MM);
-        let off = off.map(|stroke| {
-            json!({
-                "stroke": stroke.stroke + 1,
-                "by_mm": stroke.max_mm,
-                "at_mm": stroke.at_mm,
-                "at_s": stroke.at_s,
-                "why": stroke.cause,
-            })
-        });
+        let strokes = figures.strokes.iter();
+        let off = strokes
+            .filter(|stroke| stroke.max_mm > OFF_MM)
+            .map(|stroke| {
+                json!({
+                    "stroke": stroke.stroke + 1,
+                    "by_mm": stroke.max_mm,
+                    "at_mm": stroke.at_mm,
+                    "at_s": stroke.at_s,
+                    "why": stroke.cause,
+                })
+            });
         let told = format!(
             "{job} took {}; its ink is {} from the plan at most, {} on average",
             seconds(recorded.duration_s()),

@@ -209,3 +209,29 @@ fn number_in(text: &str, range: RangeInclusive<f64>) -> Option<f64> {
     let number = text.parse().ok();
     number.filter(|number| range.contains(number))
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Args as _;
+
+    use super::*;
+
+    #[test]
+    fn a_server_is_renamed_by_an_option_beside_its_name() {
+        let command = || ExamArgs::augment_args(clap::Command::new("exam"));
+        command().debug_assert();
+        let line = "exam servers edit old --rename new --url http://h/mcp --key-env KEY";
+        let read = command().try_get_matches_from(line.split(' '));
+        let read = read.map(|read| {
+            format!(
+                "{:?}",
+                <ExamArgs as clap::FromArgMatches>::from_arg_matches(&read)
+            )
+        });
+        let read = read.unwrap_or_default();
+        assert!(
+            read.contains("name: \"old\", change: ServerChange { name: Some(\"new\")"),
+            "{read}"
+        );
+    }
+}

@@ -113,7 +113,7 @@ impl ExamRecord {
     /// Changes a server. What was found of it at another address is forgotten.
     ///
     /// # Errors
-    /// There is none of this name, or the change is none that [`Record::add_server`] would take.
+    /// There is none of this name, or the change is none that [`ExamRecord::add_server`] would take.
     pub(crate) fn edit_server(
         &mut self,
         name: &str,

@@ -142,8 +142,16 @@ fn place(node: &NodeOptions, of: &str) -> anyhow::Result<PathBuf> {
     Ok(path)
 }
 
-/// Returns where something that is made of a recording is written, where nothing else was said.
-fn usual_place(node: &NodeOptions, job: &RecordedJob, ending: &str) -> anyhow::Result<PathBuf> {
+/// Returns where something that is made of a recording is written: as said, or else at its usual place.
+fn place_of(
+    said: Option<PathBuf>,
+    node: &NodeOptions,
+    job: &RecordedJob,
+    ending: &str,
+) -> anyhow::Result<PathBuf> {
+    if let Some(said) = said {
+        return Ok(said);
+    }
     let folder = match &node.output {
         Some(folder) => folder.clone(),
         None => open::own_temporary()?,

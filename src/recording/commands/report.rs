@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::show::{missing, png, summary};
-use super::{recorded, usual_place};
+use super::{place_of, recorded};
 use crate::figures::{OFF_MM, RecordingFigures};
 use crate::message::LOG_WARNING;
 use crate::recorded_job::RecordedJob;
@@ -28,10 +28,7 @@ pub(super) fn run(
     let job = recorded(node, of)?;
     let figures = RecordingFigures::of(&job);
     let html = html(&job, &figures, &png(&job, &figures)?);
-    let out = match out {
-        Some(out) => out,
-        None => usual_place(node, &job, "html")?,
-    };
+    let out = place_of(out, node, &job, "html")?;
     disk::put(&out, &html)?;
     for line in summary(&job, &figures) {
         show::line(&line);
@@ -74,22 +71,16 @@ fn html(job: &RecordedJob, figures: &RecordingFigures, png: &[u8]) -> String {
         &["joint", "most, °", "rms, °"],
         joints,
     ));
-    let hottest = figures
-        .hottest_c
-        .iter()
-        .enumerate()
-        .map(|(servo, hottest)| {
-            let hottest = hottest.map_or_else(|| "not read".to_owned(), |c| format!("{c:.0}"));
-            vec![(servo + 1).to_string(), hottest]
-        });
+    let hottest = figures.hottest_c.iter().zip(1..);
+    let hottest = hottest.map(|(hottest, servo): (_, usize)| {
+        let hottest = hottest.map_or_else(|| "not read".to_owned(), |c| format!("{c:.0}"));
+        vec![servo.to_string(), hottest]
+    });
     html.push_str(&table("Temperatures", &["servo", "hottest, °C"], hottest));
     html.push_str(&bus_table(job));
     let log = job.log.iter().map(|line| {
-        let level = if line.level >= LOG_WARNING {
-            "warning"
-        } else {
-            ""
-        };
+        let is_warning = line.level >= LOG_WARNING;
+        let level = if is_warning { "warning" } else { "" };
         vec![level.to_owned(), line.message.clone()]
     });
     html.push_str(&table("Log", &["", "message"], log));
@@ -155,10 +146,9 @@ fn table(title: &str, heads: &[&str], rows: impl Iterator<Item = Vec<String>>) -
     for row in rows {
         html.push_str("<tr>");
         for cell in row {
-            let kind = if cell.parse::<f64>().is_ok() {
-                " class=\"n\""
-            } else {
-                ""
+            let kind = match cell.parse::<f64>() {
+                Ok(_) => " class=\"n\"",
+                Err(_) => "",
             };
             let _ = write!(html, "<td{kind}>{}</td>", html_escaped(&cell));
         }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
-use super::{recorded, usual_place};
+use super::{place_of, recorded};
 use crate::figures::RecordingFigures;
 use crate::recorded_job::RecordedJob;
 use base::terminal as show;
@@ -27,10 +27,7 @@ pub(super) fn run(
     for line in summary(&job, &figures) {
         show::line(&line);
     }
-    let out = match out {
-        Some(out) => out,
-        None => usual_place(node, &job, "png")?,
-    };
+    let out = place_of(out, node, &job, "png")?;
     std::fs::write(&out, png(&job, &figures)?)?;
     show::line(&format!("picture         {}", out.display()));
     Ok(ExitStatus::Done)
@@ -51,16 +48,16 @@ pub(super) fn summary(job: &RecordedJob, figures: &RecordingFigures) -> Vec<Stri
         ));
     }
     lines.push(format!("ended           {ended}"));
+    let torn = if job.is_torn {
+        "; the file is torn"
+    } else {
+        ""
+    };
     lines.push(format!(
-        "ticks           {} in {}, {}{}",
+        "ticks           {} in {}, {}{torn}",
         job.ticks.len(),
         seconds(job.duration_s()),
-        count(job.plans.len(), "motion"),
-        if job.is_torn {
-            "; the file is torn"
-        } else {
-            ""
-        }
+        count(job.plans.len(), "motion")
     ));
     lines.push(format!("missing         {}", count(missing(job), "tick")));
     lines.push(format!("size            {} kB", size / 1000));

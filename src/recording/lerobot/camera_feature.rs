@@ -38,13 +38,10 @@ pub(crate) fn cameras(
     let (mut features, mut left_out) = (Vec::new(), Vec::new());
     for camera in names {
         let name = format!("observation.images.{camera}");
-        let pictures: Option<Vec<&RecordedStill>> = episodes
-            .iter()
-            .flat_map(|episode| episode.frames.iter().map(move |tick| (episode, *tick)))
+        let pictures: Option<Vec<&RecordedStill>> = frames(episodes)
             .map(|(episode, tick)| nearest(episode, camera, tick))
             .collect();
-        let first = pictures.as_ref().and_then(|all| all.first().copied());
-        match first {
+        match pictures.and_then(|all| all.first().copied()) {
             Some(first) => features.push(CameraFeature {
                 name,
                 camera: camera.to_owned(),
@@ -54,6 +51,14 @@ pub(crate) fn cameras(
         }
     }
     Ok((features, left_out))
+}
+
+/// Every frame, with its episode.
+fn frames<'a, 'e>(
+    episodes: &'e [Episode<'a>],
+) -> impl Iterator<Item = (&'e Episode<'a>, &'a RecordedTick)> {
+    let each = episodes.iter();
+    each.flat_map(|episode| episode.frames.iter().map(move |tick| (episode, *tick)))
 }
 
 fn nearest<'a>(
@@ -89,15 +94,10 @@ impl CameraFeature {
         episodes: &[Episode<'_>],
         out: &Path,
     ) -> Result<FeatureStatistics, RecordingError> {
-        let frames: Vec<(&Episode<'_>, &RecordedTick)> = episodes
-            .iter()
-            .flat_map(|episode| episode.frames.iter().map(move |tick| (episode, *tick)))
-            .collect();
+        let count = frames(episodes).count();
+        let step = count.div_ceil(SAMPLES_MAX).max(1);
         let mut channels = vec![Vec::new(); 3];
-        for (episode, tick) in frames
-            .iter()
-            .step_by(frames.len().div_ceil(SAMPLES_MAX).max(1))
-        {
+        for (episode, tick) in frames(episodes).step_by(step) {
             let Some(picture) = nearest(episode, &self.camera, tick) else {
                 continue;
             };
@@ -118,7 +118,7 @@ impl CameraFeature {
             }
         }
         let mut statistics = FeatureStatistics::of(&self.name, channels);
-        statistics.count = frames.len();
+        statistics.count = count;
         Ok(statistics)
     }
 }
