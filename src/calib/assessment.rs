@@ -9,11 +9,12 @@ use super::calibration_record::{
     TagObservation, TouchContact, TouchRole, basis, zeros_of,
 };
 use super::edit_scene_file::{RADIUS_KEY, sign_key, zero_key};
+use super::sheet_frame::touched_axes;
 use super::stats::TouchFit;
 use super::{
-    CylinderFit, CylinderTouch, FitError, FitFinding, FitVerdict, FrameSigma, PlaneFit,
-    ResolutionClass, RulerDistances, SheetFrame, TouchTarget, ZerosTouch, curvature, frame,
-    judge_pivot, judge_plane, judge_reading, judge_rolled, judge_zeros, pivot_robust, plane_robust,
+    AcceptanceLimits, CylinderTouch, FitError, FitFinding, FitVerdict, PlaneFit, ResolutionClass,
+    RulerDistances, SheetFrame, TouchTarget, ZerosTouch, curvature, frame, judge_pivot,
+    judge_plane, judge_reading, judge_rolled, judge_zeros, pivot_robust, plane_robust,
     rolled_robust, zeros,
 };
 use super::{ink_assessment, tag_fit};
@@ -27,7 +28,7 @@ use scene::{Scene, ScenePen, Surface};
 const WITH_TIP_FROM: usize = 16;
 
 /// Assessment of a session's touches.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct TouchAssessment {
     /// Verdict with its reasons.
     pub finding: FitFinding,
@@ -41,6 +42,17 @@ pub struct TouchAssessment {
     pub figures: Vec<(String, f64)>,
     /// Per touch, where the tip was and how far it is from the fit.
     pub points: Vec<TouchResidual>,
+}
+
+impl TouchAssessment {
+    /// Where there is no fit, for this reason: what the file has stays.
+    pub(super) fn without_fit(reason: String, old: FileValues) -> Self {
+        Self {
+            finding: FitFinding::refused(reason),
+            old,
+            ..Self::default()
+        }
+    }
 }
 
 /// Distance of a touch from the fit.
@@ -222,11 +234,11 @@ fn check_joints(session: &CalibrationSession, scene: &Scene) -> Result<(), Asses
 /// Refuses touches whose joints were not all measured with the zeros that the arm's file has.
 fn same_zeros(session: &CalibrationSession, scene: &Scene) -> Result<(), AssessError> {
     let now = zeros_of(&scene.arm.file);
-    let mut touches = session.touches.iter().enumerate();
-    match touches.find(|(_, touch)| touch.zeros != now) {
+    let mut touches = session.touches.iter().zip(1..);
+    match touches.find(|(touch, _)| touch.zeros != now) {
         None => Ok(()),
-        Some((index, touch)) => Err(AssessError::OtherZeros {
-            number: index + 1,
+        Some((touch, number)) => Err(AssessError::OtherZeros {
+            number,
             with: touch.zeros.clone(),
             now,
         }),
@@ -242,7 +254,7 @@ pub(super) struct AssessmentInput<'a> {
 type AssessmentResult = Result<TouchAssessment, FitError>;
 
 impl AssessmentInput<'_> {
-    pub(super) fn contacts(&self, verify: bool) -> impl Iterator<Item = &TouchContact> {
+    pub(super) fn contacts(&self, verify: bool) -> impl Iterator<Item = &TouchContact> + Clone {
         let all = self.session.touches.iter();
         all.filter(move |touch| (touch.role == TouchRole::Verify) == verify)
     }
@@ -256,25 +268,61 @@ impl AssessmentInput<'_> {
         self.mount(contact) * self.pen.tip_m
     }
 
+    /// The limits that a fit of this arm must keep.
+    fn accept(&self) -> AcceptanceLimits {
+        ResolutionClass::of_arm(&self.scene.arm).accept()
+    }
+
+    /// Judges a fit whose tip is there by the largest distance of a verifying touch and by how far touches of one place spread,
+    /// and names the places to touch again. The figures are those that every fit has.
+    fn judged(
+        &self,
+        fit: &impl TouchFit,
+        tip_m: &Point3<f64>,
+        verify_m: impl Fn(&TouchContact) -> f64,
+        judge: impl FnOnce(&AcceptanceLimits, Option<f64>, Option<f64>) -> FitFinding,
+    ) -> (FitFinding, Vec<(String, f64)>) {
+        let (accept, left_out) = (self.accept(), fit.left_out());
+        let scatter = self.scatter(tip_m, left_out.as_ref());
+        let spread_m = scatter.map(|scatter| scatter.spread_m);
+        let verify_m = self.contacts(true).map(verify_m).reduce(f64::max);
+        let mut finding = judge(&accept, verify_m, spread_m);
+        self.name_places(&mut finding, &accept, left_out.as_ref(), scatter);
+        let mut figures = named([
+            ("rms_mm", fit.rms_m() * 1e3),
+            ("largest_mm", fit.max_m() * 1e3),
+        ]);
+        figures.extend(spread_m.map(|m| ("spread_mm".to_owned(), m * 1e3)));
+        (finding, figures)
+    }
+
+    /// Each touch with its place and its distance from a fit.
+    fn residuals(
+        &self,
+        of: impl Fn(&TouchContact) -> (Point3<f64>, Vector3<f64>),
+    ) -> Vec<TouchResidual> {
+        let touches = self.session.touches.iter();
+        touches
+            .map(|contact| {
+                let (at_m, off_m) = of(contact);
+                TouchResidual::new(contact.role, &at_m, &off_m)
+            })
+            .collect()
+    }
+
     fn tool(&self) -> AssessmentResult {
         let mounts: Vec<_> = self.contacts(false).map(|c| self.mount(c)).collect();
         let fit = pivot_robust(&mounts)?;
-        let verify = self.contacts(true).map(|c| fit.verify_m(&self.mount(c)));
-        let accept = ResolutionClass::of_arm(&self.scene.arm).accept();
-        let scatter = self.scatter(&fit.tip_m, fit.outlier.as_ref());
-        let spread_m = scatter.map(|scatter| scatter.spread_m);
-        let mut finding = judge_pivot(
-            &fit,
-            &accept,
-            &self.pen.axis,
-            verify.reduce(f64::max),
-            spread_m,
-        );
-        self.name_places(&mut finding, &accept, fit.outlier.as_ref(), scatter);
-        let points = self.session.touches.iter().map(|contact| {
-            let at = self.mount(contact) * fit.tip_m;
-            TouchResidual::new(contact.role, &at, &(at - fit.at_m))
-        });
+        let verify_m = |contact: &TouchContact| fit.verify_m(&self.mount(contact));
+        let (finding, mut figures) =
+            self.judged(&fit, &fit.tip_m, verify_m, |accept, verify_m, spread_m| {
+                judge_pivot(&fit, accept, &self.pen.axis, verify_m, spread_m)
+            });
+        figures.extend(named([
+            ("condition", fit.condition),
+            ("tip_sigma_mm", fit.sigma_m() * 1e3),
+            ("tip_bound_95_mm", fit.bound_m() * 1e3),
+        ]));
         Ok(TouchAssessment {
             finding,
             old: one("tip_m", &self.pen.tip_m.coords),
@@ -283,18 +331,11 @@ impl AssessmentInput<'_> {
                 mm: (fit.tip_m - self.pen.tip_m).norm() * 1e3,
                 deg: 0.0,
             },
-            figures: [
-                ("rms_mm", Some(fit.rms_m() * 1e3)),
-                ("largest_mm", Some(fit.max_m() * 1e3)),
-                ("spread_mm", spread_m.map(|m| m * 1e3)),
-                ("condition", Some(fit.condition)),
-                ("tip_sigma_mm", Some(fit.sigma_m() * 1e3)),
-                ("tip_bound_95_mm", Some(fit.bound_m() * 1e3)),
-            ]
-            .into_iter()
-            .filter_map(|(name, value)| Some((name.to_owned(), value?)))
-            .collect(),
-            points: points.collect(),
+            figures,
+            points: self.residuals(|contact| {
+                let at = self.mount(contact) * fit.tip_m;
+                (at, at - fit.at_m)
+            }),
         })
     }
 
@@ -303,47 +344,40 @@ impl AssessmentInput<'_> {
         let fit = plane_robust(&tips, &self.up())?;
         let made = self.frame(&fit)?;
         let corners = self.corners(&made.origin_m, &made.x, &made.y);
-        let verify = self
-            .contacts(true)
-            .map(|c| fit.height_m(&self.tip(c)).abs());
-        let accept = ResolutionClass::of_arm(&self.scene.arm).accept();
-        let scatter = self.scatter(&self.pen.tip_m, fit.outlier.as_ref());
-        let spread_m = scatter.map(|scatter| scatter.spread_m);
-        let mut finding = judge_plane(
+        let verify_m = |contact: &TouchContact| fit.height_m(&self.tip(contact)).abs();
+        let tilt_rad = last
+            .and_then(normal_of)
+            .map(|normal| normal.angle(&fit.normal));
+        let (mut finding, mut figures) = self.judged(
             &fit,
-            &accept,
-            &corners,
-            verify.reduce(f64::max),
-            spread_m,
-            last.and_then(normal_of)
-                .map(|normal| normal.angle(&fit.normal)),
+            &self.pen.tip_m,
+            verify_m,
+            |accept, verify_m, spread_m| {
+                judge_plane(&fit, accept, &corners, verify_m, spread_m, tilt_rad)
+            },
         );
-        self.name_places(&mut finding, &accept, fit.outlier.as_ref(), scatter);
         finding.seldom(&self.seldom());
-        let mut new = one("origin_m", &made.origin_m.coords);
-        new.extend(one("x_axis", &made.x));
-        new.extend(one("y_axis", &made.y));
-        let mut figures = self.sheet_figures(&fit, &made, spread_m);
-        for (along, radius) in self.radii(&tips, &fit, &made.x) {
-            figures.push((format!("bent_radius_{along}_mm"), radius));
-            let [width, height] = self.scene.surface.size_mm();
-            let chord_mm = if along == "x" { width } else { height };
-            finding.bent(along, radius, chord_mm, &accept);
+        figures.extend(self.sheet_figures(&fit, &made));
+        let bent = curvature(&tips, &fit, &made.x);
+        let sides = ["x", "y"].into_iter().zip(self.scene.surface.size_mm());
+        for (axis, (along, chord_mm)) in sides.enumerate() {
+            if let Some(radius) = bent.and_then(|bent| bent.radius_mm(axis)) {
+                figures.push((format!("bent_radius_{along}_mm"), radius));
+                finding.bent(along, radius, chord_mm, &self.accept());
+            }
         }
-        let points = self.session.touches.iter().map(|contact| {
-            let at = self.tip(contact);
-            TouchResidual::new(contact.role, &at, &fit.normal.scale(fit.height_m(&at)))
-        });
         Ok(TouchAssessment {
             finding,
             change: self.sheet_change(&corners),
             old: self.old_sheet(),
-            new,
+            new: frame_values(&made.origin_m, &made.x, &made.y),
             figures,
-            points: points.collect(),
+            points: self.residuals(|contact| {
+                let at = self.tip(contact);
+                (at, fit.normal.scale(fit.height_m(&at)))
+            }),
         })
     }
-
     /// The corners of the sheet, named, if it lay flat with this corner and these directions.
     pub(super) fn corners(
         &self,
@@ -374,51 +408,45 @@ impl AssessmentInput<'_> {
                 role: contact.role,
             })
             .collect();
-        let fit = rolled_robust(
-            &self.scene.surface,
-            &touches,
-            self.ruler_distances(),
-            &self.up(),
-        )?;
+        let believed = &self.scene.surface;
+        let fit = rolled_robust(believed, &touches, self.ruler_distances(), &self.up())?;
         let flat = fit.surface.flat();
-        let accept = ResolutionClass::of_arm(&self.scene.arm).accept();
-        let scatter = self.scatter(&self.pen.tip_m, fit.outlier.as_ref());
-        let spread_m = scatter.map(|scatter| scatter.spread_m);
-        let verify = self
-            .contacts(true)
-            .map(|c| fit.height_m(&self.tip(c)).abs());
-        let tilt = last
+        let verify_m = |contact: &TouchContact| fit.height_m(&self.tip(contact)).abs();
+        let tilt_rad = last
             .and_then(normal_of)
             .map(|normal| normal.angle(&(flat.rotation * Vector3::z())));
-        let mut finding = judge_rolled(
+        let corners = self.corners_mm();
+        let (mut finding, mut figures) = self.judged(
             &fit,
-            &accept,
-            &self.corners_mm(),
-            verify.reduce(f64::max),
-            spread_m,
-            tilt,
+            &self.pen.tip_m,
+            verify_m,
+            |accept, verify_m, spread_m| {
+                judge_rolled(&fit, accept, &corners, verify_m, spread_m, tilt_rad)
+            },
         );
-        self.name_places(&mut finding, &accept, fit.outlier.as_ref(), scatter);
         finding.seldom(&self.seldom());
-        let points = self.session.touches.iter().map(|contact| {
-            let at = self.tip(contact);
-            let seen = fit.surface.project(&at);
-            let out = fit.surface.at(seen.at_mm).normal;
-            TouchResidual::new(contact.role, &at, &out.scale(seen.height_mm / 1e3))
-        });
-        let corners = self
-            .corners_mm()
-            .map(|(name, at)| (name, fit.surface.at(at).point_m));
+        figures.extend(named([
+            ("radius_sigma_mm", fit.radius_sigma_mm),
+            ("x_up_mm", fit.askew_mm[0]),
+            ("y_right_mm", fit.askew_mm[1]),
+            ("scale_x", fit.scale[0]),
+            ("scale_y", fit.scale[1]),
+        ]));
         Ok(TouchAssessment {
             finding,
-            change: self.sheet_change(&corners),
+            change: self
+                .sheet_change(&corners.map(|(name, at)| (name, fit.surface.at(at).point_m))),
             old: self.old_sheet(),
             new: values_of(&fit.surface, &flat),
-            figures: rolled_figures(&fit, spread_m),
-            points: points.collect(),
+            figures,
+            points: self.residuals(|contact| {
+                let at = self.tip(contact);
+                let seen = fit.surface.project(&at);
+                let out = fit.surface.at(seen.at_mm).normal;
+                (at, out.scale(seen.height_mm / 1e3))
+            }),
         })
     }
-
     /// Away from the sheet, as the tools stood.
     fn up(&self) -> Vector3<f64> {
         self.contacts(false).fold(Vector3::zeros(), |up, contact| {
@@ -439,67 +467,37 @@ impl AssessmentInput<'_> {
         }
     }
 
-    fn sheet_figures(
-        &self,
-        fit: &PlaneFit,
-        made: &SheetFrame,
-        spread_m: Option<f64>,
-    ) -> Vec<(String, f64)> {
-        let sure = self.frame_sigma(made, fit);
-        let figures = [
-            ("rms_mm", Some(fit.rms_m() * 1e3)),
-            ("largest_mm", Some(fit.max_m() * 1e3)),
-            ("spread_mm", spread_m.map(|m| m * 1e3)),
-            ("tilt_sigma_deg", Some(fit.tilt_sigma_rad().to_degrees())),
-            ("origin_sigma_mm", sure.map(|sure| sure.origin_m * 1e3)),
-            (
-                "turn_sigma_deg",
-                sure.map(|sure| sure.turn_rad.to_degrees()),
-            ),
-            ("scale_x", Some(made.scale[0])),
-            ("scale_y", Some(made.scale[1])),
-            ("off_square_deg", Some(made.square_rad.to_degrees())),
-        ];
-        let known = figures.into_iter();
-        known
-            .filter_map(|(name, value)| Some((name.to_owned(), value?)))
-            .collect()
+    fn sheet_figures(&self, fit: &PlaneFit, made: &SheetFrame) -> Vec<(String, f64)> {
+        let mut figures = named([("tilt_sigma_deg", fit.tilt_sigma_rad().to_degrees())]);
+        // An old frame on a new plane has no uncertainty of its own.
+        if !self.session.probed {
+            let sure = made.sigma(fit);
+            figures.extend(named([
+                ("origin_sigma_mm", sure.origin_m * 1e3),
+                ("turn_sigma_deg", sure.turn_rad.to_degrees()),
+            ]));
+        }
+        figures.extend(named([
+            ("scale_x", made.scale[0]),
+            ("scale_y", made.scale[1]),
+            ("off_square_deg", made.square_rad.to_degrees()),
+        ]));
+        figures
     }
-
-    /// Returns the uncertainty of the sheet's origin and direction; `None` for an old frame on a new plane.
-    fn frame_sigma(&self, made: &SheetFrame, fit: &PlaneFit) -> Option<FrameSigma> {
-        let asked = !self.session.probed;
-        asked.then(|| made.sigma(fit))
-    }
-
-    fn radii(&self, tips: &[Point3<f64>], fit: &PlaneFit, x: &Vector3<f64>) -> Vec<(&str, f64)> {
-        let Some(bent) = curvature(tips, fit, x) else {
-            return Vec::new();
-        };
-        let radius = |along| bent.radius_mm(along);
-        let both = [("x", radius(0)), ("y", radius(1))];
-        both.into_iter()
-            .filter_map(|(along, r)| Some((along, r?)))
-            .collect()
-    }
-
     /// The sheet moved along itself, around its cylinder where it is rolled, so that a cross drawn on it again comes to where it
     /// should be.
     fn reading(&self, [dx_mm, dy_mm]: [f64; 2]) -> TouchAssessment {
         let surface = &self.scene.surface;
         let off_mm = dx_mm.hypot(dy_mm);
         TouchAssessment {
-            finding: judge_reading(off_mm, &ResolutionClass::of_arm(&self.scene.arm).accept()),
+            finding: judge_reading(off_mm, &self.accept()),
             old: self.old_sheet(),
             new: values_of(surface, &surface.flat_along(-dx_mm, -dy_mm)),
             change: CalibrationChange {
                 mm: off_mm,
                 deg: 0.0,
             },
-            figures: vec![
-                ("read_dx_mm".to_owned(), dx_mm),
-                ("read_dy_mm".to_owned(), dy_mm),
-            ],
+            figures: named([("read_dx_mm", dx_mm), ("read_dy_mm", dy_mm)]),
             points: Vec::new(),
         }
     }
@@ -536,31 +534,8 @@ impl AssessmentInput<'_> {
         if self.session.probed {
             return self.settled(fit);
         }
-        let mean = |role: TouchRole| {
-            let of: Vec<_> = self.contacts(false).filter(|c| c.role == role).collect();
-            let sum: Vector3<f64> = of.iter().map(|c| self.tip(c).coords).sum();
-            let what = match role {
-                TouchRole::Origin => "the origin",
-                TouchRole::X => "+x",
-                _ => "+y",
-            };
-            let none = FitError::TooFew {
-                what,
-                have: 0,
-                need: 1,
-            };
-            let count = of.len() as f64;
-            if of.is_empty() {
-                Err(none)
-            } else {
-                Ok(Point3::from(sum / count))
-            }
-        };
-        let (origin, x, y) = (
-            mean(TouchRole::Origin)?,
-            mean(TouchRole::X)?,
-            mean(TouchRole::Y)?,
-        );
+        let touches = self.contacts(false).map(|c| (c.role, self.tip(c)));
+        let [origin, x, y] = touched_axes(touches)?;
         frame([&origin, &x, &y], self.ruler_distances(), fit)
     }
 
@@ -586,14 +561,13 @@ impl AssessmentInput<'_> {
     }
 
     fn zeros(&self) -> Result<AssessmentResult, AssessError> {
+        let calibrator = || {
+            let at = self.scene.calibrator_m;
+            at.ok_or_else(|| AssessError::NoCalibrator(self.scene.name.clone()))
+        };
         let touch = |contact: &TouchContact| {
             let target = match contact.role {
-                TouchRole::Calibrator => {
-                    let at = self.scene.calibrator_m;
-                    TouchTarget::Known(
-                        at.ok_or(AssessError::NoCalibrator(self.scene.name.clone()))?,
-                    )
-                }
+                TouchRole::Calibrator => TouchTarget::Known(calibrator()?),
                 TouchRole::Point => TouchTarget::Same(contact.number),
                 _ => TouchTarget::Plane(contact.number),
             };
@@ -615,15 +589,12 @@ impl AssessmentInput<'_> {
         let fit = zeros(&arm.chain, &tip, touches, touches.len() >= WITH_TIP_FROM)?;
         let names: Vec<String> = (0..arm.dof()).map(|joint| arm.joint_name(joint)).collect();
         let (mut old, mut new) = (FileValues::new(), FileValues::new());
-        let mut figures = vec![
-            ("rms_before_mm".to_owned(), fit.before_m * 1e3),
-            ("rms_mm".to_owned(), fit.rms_m * 1e3),
-            ("condition".to_owned(), fit.condition),
-            (
-                "tip_off_mm".to_owned(),
-                (fit.tip_m - self.pen.tip_m).norm() * 1e3,
-            ),
-        ];
+        let mut figures = named([
+            ("rms_before_mm", fit.before_m * 1e3),
+            ("rms_mm", fit.rms_m * 1e3),
+            ("condition", fit.condition),
+            ("tip_off_mm", (fit.tip_m - self.pen.tip_m).norm() * 1e3),
+        ]);
         figures.extend(
             fit.held_out_m
                 .map(|m| ("held_out_rms_mm".to_owned(), m * 1e3)),
@@ -639,17 +610,12 @@ impl AssessmentInput<'_> {
             figures.push((format!("{name}_deg"), by_rad.to_degrees()));
         }
         let largest = fit.offsets_rad.distance_max(&JointVector::zeros(arm.dof()));
-        let points = self
-            .contacts(false)
-            .zip(&fit.residuals_m)
-            .map(|(contact, off)| {
-                TouchResidual::new(
-                    contact.role,
-                    &self.tip(contact),
-                    &Vector3::new(0.0, 0.0, *off),
-                )
-            });
-        let accept = ResolutionClass::of_arm(arm).accept();
+        let pairs = self.contacts(false).zip(&fit.residuals_m);
+        let points = pairs.map(|(contact, off_m)| {
+            let off_m = Vector3::new(0.0, 0.0, *off_m);
+            TouchResidual::new(contact.role, &self.tip(contact), &off_m)
+        });
+        let accept = self.accept();
         let mut finding = judge_zeros(&fit, &accept, &names);
         self.name_places(&mut finding, &accept, fit.outlier.as_ref(), None);
         finding.seldom(&self.seldom());
@@ -667,20 +633,12 @@ impl AssessmentInput<'_> {
     }
 
     fn not_yet(&self, error: &FitError) -> TouchAssessment {
-        let mut finding = FitFinding::good();
-        finding.redo(error.to_string());
-        TouchAssessment {
-            finding,
-            old: match self.session.kind {
-                CalibrationKind::Tool => one("tip_m", &self.pen.tip_m.coords),
-                CalibrationKind::Sheet => self.old_sheet(),
-                _ => FileValues::new(),
-            },
-            new: FileValues::new(),
-            change: CalibrationChange::default(),
-            figures: Vec::new(),
-            points: Vec::new(),
-        }
+        let old = match self.session.kind {
+            CalibrationKind::Tool => one("tip_m", &self.pen.tip_m.coords),
+            CalibrationKind::Sheet => self.old_sheet(),
+            _ => FileValues::new(),
+        };
+        TouchAssessment::without_fit(error.to_string(), old)
     }
 }
 
@@ -757,31 +715,28 @@ fn pose(key: &str, joints_rad: &JointVector) -> FileValues {
 
 /// Returns the scene file's values for a sheet, given the pose of the flat sheet that touches it along its middle.
 pub(super) fn values_of(surface: &Surface, flat: &Isometry3<f64>) -> FileValues {
-    let mut values = one("origin_m", &flat.translation.vector);
-    values.extend(one("x_axis", &(flat.rotation * Vector3::x())));
-    values.extend(one("y_axis", &(flat.rotation * Vector3::y())));
+    let [x, y] = [Vector3::x(), Vector3::y()].map(|axis| flat.rotation * axis);
+    let mut values = frame_values(&Point3::from(flat.translation.vector), &x, &y);
     let radius = surface.radius_mm().map(|mm| (mm * 1e3).round() / 1e3);
     values.extend(radius.map(|mm| (RADIUS_KEY.to_owned(), vec![mm])));
     values
 }
 
-fn rolled_figures(fit: &CylinderFit, spread_m: Option<f64>) -> Vec<(String, f64)> {
-    let [up_mm, right_mm] = fit.askew_mm;
-    let [x, y] = fit.scale;
-    let figures = [
-        ("rms_mm", Some(fit.rms_m() * 1e3)),
-        ("largest_mm", Some(fit.max_m() * 1e3)),
-        ("spread_mm", spread_m.map(|m| m * 1e3)),
-        ("radius_sigma_mm", Some(fit.radius_sigma_mm)),
-        ("x_up_mm", Some(up_mm)),
-        ("y_right_mm", Some(right_mm)),
-        ("scale_x", Some(x)),
-        ("scale_y", Some(y)),
-    ];
-    let known = figures.into_iter();
-    known
-        .filter_map(|(name, value)| Some((name.to_owned(), value?)))
-        .collect()
+/// Returns the values of a frame, by the keys of a scene's sheet.
+pub(super) fn frame_values(
+    origin_m: &Point3<f64>,
+    x: &Vector3<f64>,
+    y: &Vector3<f64>,
+) -> FileValues {
+    let mut values = one("origin_m", &origin_m.coords);
+    values.extend(one("x_axis", x));
+    values.extend(one("y_axis", y));
+    values
+}
+
+/// Returns figures with their names as they are kept.
+pub(super) fn named<const N: usize>(figures: [(&str, f64); N]) -> Vec<(String, f64)> {
+    figures.map(|(name, value)| (name.to_owned(), value)).into()
 }
 
 /// To a thousandth of a millimetre in metres; directions to a millionth.
@@ -790,11 +745,14 @@ pub(super) fn one(key: &str, vector: &Vector3<f64>) -> FileValues {
     [(key.to_owned(), vector.iter().map(rounded).collect())].into()
 }
 
+/// Returns the place or direction that values have under a key.
+pub(super) fn vector(values: &FileValues, key: &str) -> Option<Vector3<f64>> {
+    let three: [f64; 3] = values.get(key)?.as_slice().try_into().ok()?;
+    Some(three.into())
+}
+
 fn normal_of(record: &CalibrationRecord) -> Option<Vector3<f64>> {
-    let axis = |key: &str| match record.new.get(key)?.as_slice() {
-        [x, y, z] => Some(Vector3::new(*x, *y, *z)),
-        _ => None,
-    };
+    let axis = |key: &str| vector(&record.new, key);
     axis("x_axis")?.cross(&axis("y_axis")?).try_normalize(1e-9)
 }
 
@@ -849,13 +807,9 @@ fn zeros_now(scene: &Scene) -> FileValues {
 /// Returns the next step, in one sentence.
 #[must_use]
 pub fn next_step(assessed: &TouchAssessment) -> String {
-    match assessed.finding.verdict {
-        FitVerdict::Redo => assessed
-            .finding
-            .reasons
-            .first()
-            .cloned()
-            .unwrap_or_default(),
+    let finding = &assessed.finding;
+    match finding.verdict {
+        FitVerdict::Redo => finding.reasons.first().cloned().unwrap_or_default(),
         _ => "`steadyhand calibrate accept` writes it".to_owned(),
     }
 }

@@ -7,7 +7,7 @@ use nalgebra::{DMatrix, DVector, Isometry3, Point3, Translation3, UnitQuaternion
 
 use super::calibration_record::TouchRole;
 use super::fit::{self, FitModel, nudge};
-use super::sheet_frame::{SQUARE_MAX_RAD, scale};
+use super::sheet_frame::{SQUARE_MAX_RAD, scale, touched_axes};
 use super::stats::{FitRows, ResidualKind, TouchOutlier, robust, touch_fit};
 use super::{FitError, RulerDistances};
 use scene::{Surface, pose};
@@ -203,28 +203,13 @@ impl<'a> CylinderProblem<'a> {
         (rows - UNKNOWNS as f64).max(1.0)
     }
 
-    fn mean(&self, role: TouchRole, what: &'static str) -> Result<Point3<f64>, FitError> {
-        let of = self.touches.iter().filter(|touch| touch.role == role);
-        let (sum, count) = of.fold((Vector3::zeros(), 0.0), |(sum, count), touch| {
-            (sum + touch.at_m.coords, count + 1.0)
-        });
-        if count > 0.0 {
-            return Ok(Point3::from(sum / count));
-        }
-        Err(FitError::TooFew {
-            what,
-            have: 0,
-            need: 1,
-        })
+    fn axes(&self) -> Result<[Point3<f64>; 3], FitError> {
+        touched_axes(self.touches.iter().map(|touch| (touch.role, touch.at_m)))
     }
 
     /// The sheet with the radius that is believed, its corner and its edges where they were touched.
     fn start(&self, up: &Vector3<f64>) -> Result<CylinderEstimate, FitError> {
-        let origin = self.mean(TouchRole::Origin, "the origin")?;
-        let (x, y) = (
-            self.mean(TouchRole::X, "+x")?,
-            self.mean(TouchRole::Y, "+y")?,
-        );
+        let [origin, x, y] = self.axes()?;
         let apart = |to: Point3<f64>| (to - origin).try_normalize(1e-6);
         let (Some(x), Some(y)) = (apart(x), apart(y)) else {
             return Err(FitError::OnALine {
@@ -301,16 +286,10 @@ impl<'a> CylinderProblem<'a> {
         let inverse = inverse.ok_or(FitError::NotRolled)?;
         let freedom = self.freedom(off.len(), without);
         let covariance = inverse * (off.norm_squared() / freedom);
-        let place = |role, what| self.mean(role, what).map(|at| surface.project(&at).at_mm);
-        let ([ox, oy], [xx, xy], [yx, yy]) = (
-            place(TouchRole::Origin, "the origin")?,
-            place(TouchRole::X, "+x")?,
-            place(TouchRole::Y, "+y")?,
-        );
-        let heights = self
-            .touches
-            .iter()
-            .map(|t| surface.project(&t.at_m).height_mm / 1e3);
+        let axes_mm = self.axes()?.map(|at| surface.project(&at).at_mm);
+        let [[ox, oy], [xx, xy], [yx, yy]] = axes_mm;
+        let touches = self.touches.iter();
+        let heights = touches.map(|touch| surface.project(&touch.at_m).height_mm / 1e3);
         let radius_m = 1.0 / state.per_m;
         let sigma_per_m = covariance
             .get((UNKNOWNS - 1, UNKNOWNS - 1))

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use toml_edit::{Array, DocumentMut, Item, Table, TableLike, Value};
+use toml_edit::{DocumentMut, Item, Table, TableLike, Value};
 
 use super::calibration_record::{CalibrationKind, CalibrationSession, FileValues};
 use arm::{ArmModel, ServoFile};
@@ -29,50 +29,10 @@ pub fn write(
     session: &CalibrationSession,
     values: &FileValues,
 ) -> Result<String, CalibrationEditError> {
-    let mut document: DocumentMut = text
-        .parse()
-        .map_err(|error: toml_edit::TomlError| CalibrationEditError::Toml(error.to_string()))?;
+    let mut document = parsed(text)?;
     match session.kind {
-        CalibrationKind::Tool => {
-            let pen = named(&mut document, "pens", &session.pen);
-            let pen =
-                pen.ok_or_else(|| CalibrationEditError::Missing(format!("pen `{}`", session.pen)))?;
-            values
-                .iter()
-                .for_each(|(key, numbers)| set(pen, key, numbers));
-        }
-        CalibrationKind::Sheet => {
-            let sheet = document.get_mut("sheet").and_then(Item::as_table_like_mut);
-            let sheet = sheet.ok_or_else(|| CalibrationEditError::Missing("[sheet]".to_owned()))?;
-            for (key, numbers) in values {
-                match numbers.as_slice() {
-                    _ if correct(sheet, key, numbers) => {}
-                    [radius] if key == RADIUS_KEY => write_over(sheet, key, (*radius).into()),
-                    _ => set(sheet, key, numbers),
-                }
-            }
-        }
-        CalibrationKind::Pose => {
-            let poses = document.get_mut("poses").and_then(Item::as_table_like_mut);
-            let poses = poses.ok_or_else(|| CalibrationEditError::Missing("[poses]".to_owned()))?;
-            values
-                .iter()
-                .for_each(|(key, numbers)| set(poses, key, numbers));
-        }
-        CalibrationKind::Cap => {
-            let cap = named(&mut document, "inks", &session.name);
-            let cap = cap
-                .ok_or_else(|| CalibrationEditError::Missing(format!("ink `{}`", session.name)))?;
-            values
-                .iter()
-                .for_each(|(key, numbers)| set(cap, key, numbers));
-        }
-        CalibrationKind::Calibrator => values
-            .iter()
-            .for_each(|(key, numbers)| set(document.as_table_mut(), key, numbers)),
         // It is kept beside the history: a camera belongs to the node, not to a scene.
         CalibrationKind::Camera => {}
-        CalibrationKind::Play => compensate(&mut document, values)?,
         CalibrationKind::Zeros => {
             for (key, numbers) in values {
                 let done = zero(&mut document, key, numbers)
@@ -80,44 +40,53 @@ pub fn write(
                 done.ok_or_else(|| CalibrationEditError::Missing(format!("`{key}`")))?;
             }
         }
+        _ => {
+            let table = table_of(&mut document, session)?;
+            for (key, numbers) in values {
+                set(table, key, numbers)?;
+            }
+        }
     }
     Ok(document.to_string())
 }
 
-/// Writes a key of a sheet's correction; false where it is none.
-fn correct(sheet: &mut dyn TableLike, key: &str, numbers: &[f64]) -> bool {
-    let Some((CORRECTION, key)) = key.split_once('.') else {
-        return false;
+fn parsed(text: &str) -> Result<DocumentMut, CalibrationEditError> {
+    text.parse()
+        .map_err(|error: toml_edit::TomlError| CalibrationEditError::Toml(error.to_string()))
+}
+
+/// The table that has what was calibrated.
+fn table_of<'a>(
+    document: &'a mut DocumentMut,
+    session: &CalibrationSession,
+) -> Result<&'a mut dyn TableLike, CalibrationEditError> {
+    let CalibrationSession { pen, name, .. } = session;
+    let (found, what) = match session.kind {
+        CalibrationKind::Tool => (named(document, "pens", pen), format!("pen `{pen}`")),
+        CalibrationKind::Cap => (named(document, "inks", name), format!("ink `{name}`")),
+        CalibrationKind::Sheet => (table(document, "sheet"), "[sheet]".to_owned()),
+        CalibrationKind::Pose => (table(document, "poses"), "[poses]".to_owned()),
+        CalibrationKind::Play => (
+            made_table(document.as_table_mut(), "compensation"),
+            "[compensation]".to_owned(),
+        ),
+        _ => return Ok(document.as_table_mut()),
     };
-    if sheet.get(CORRECTION).is_none() {
-        sheet.insert(CORRECTION, Item::Table(Table::new()));
-    }
-    let correction = sheet.get_mut(CORRECTION).and_then(Item::as_table_like_mut);
-    correction.is_some_and(|correction| {
-        set(correction, key, numbers);
-        true
-    })
+    found.ok_or(CalibrationEditError::Missing(what))
+}
+
+fn table<'a>(document: &'a mut DocumentMut, name: &str) -> Option<&'a mut dyn TableLike> {
+    document.get_mut(name)?.as_table_like_mut()
+}
+
+/// A table within another, made where there is none; `None` where something else has its name.
+fn made_table<'a>(table: &'a mut dyn TableLike, name: &str) -> Option<&'a mut dyn TableLike> {
+    let made = || Item::Table(Table::new());
+    table.entry(name).or_insert_with(made).as_table_like_mut()
 }
 
 /// The table of a sheet's correction, within `[sheet]`.
 const CORRECTION: &str = "correction";
-
-/// Writes play and sag of an arm's joints.
-fn compensate(document: &mut DocumentMut, values: &FileValues) -> Result<(), CalibrationEditError> {
-    const COMPENSATION: &str = "compensation";
-    if document.get(COMPENSATION).is_none() {
-        document.insert(COMPENSATION, Item::Table(Table::new()));
-    }
-    let table = document
-        .get_mut(COMPENSATION)
-        .and_then(Item::as_table_like_mut);
-    let table = table.ok_or_else(|| CalibrationEditError::Missing(format!("[{COMPENSATION}]")))?;
-    for (key, numbers) in values {
-        set(table, key, numbers);
-    }
-    Ok(())
-}
-
 /// The key of a rolled sheet's radius.
 pub(super) const RADIUS_KEY: &str = "cylinder_radius_mm";
 
@@ -148,9 +117,7 @@ pub fn flipped_joints(arm: &ArmModel, new: &FileValues) -> Vec<String> {
 /// # Errors
 /// The text is no TOML.
 pub fn identify(text: &str, servos: &BTreeMap<u8, String>) -> Result<String, CalibrationEditError> {
-    let mut document: DocumentMut = text
-        .parse()
-        .map_err(|error: toml_edit::TomlError| CalibrationEditError::Toml(error.to_string()))?;
+    let mut document = parsed(text)?;
     let mut table = Table::new();
     for (id, fingerprint) in servos {
         table.insert(&id.to_string(), Item::Value(fingerprint.as_str().into()));
@@ -169,10 +136,14 @@ pub fn identify(text: &str, servos: &BTreeMap<u8, String>) -> Result<String, Cal
     Ok(document.to_string())
 }
 
-fn named<'a>(document: &'a mut DocumentMut, list: &str, name: &str) -> Option<&'a mut Table> {
-    let tables = document.get_mut(list)?.as_array_of_tables_mut()?;
+fn named<'a>(
+    document: &'a mut DocumentMut,
+    list: &str,
+    name: &str,
+) -> Option<&'a mut dyn TableLike> {
+    let mut tables = document.get_mut(list)?.as_array_of_tables_mut()?.iter_mut();
     let is_it = |table: &&mut Table| table.get("name").and_then(Item::as_str) == Some(name);
-    tables.iter_mut().find(is_it)
+    Some(tables.find(is_it)?)
 }
 
 /// A servo's `zero_tick` or `sign`.
@@ -180,38 +151,31 @@ fn zero(document: &mut DocumentMut, key: &str, numbers: &[f64]) -> Option<()> {
     let (key, id) = key.split_once(" of servo ")?;
     let (id, ticks) = (id.parse().ok()?, whole(*numbers.first()?));
     let joints = document.get_mut("joints")?.as_array_of_tables_mut()?;
-    for joint in joints.iter_mut() {
-        let servos = joint.get_mut("servos")?;
-        if let Some(array) = servos.as_array_mut() {
-            for servo in array.iter_mut().filter_map(Value::as_inline_table_mut) {
-                if id_of(servo) == Some(id) {
-                    replace_value(servo.get_mut(key)?, ticks.into());
-                    return Some(());
-                }
-            }
-        } else if let Some(tables) = servos.as_array_of_tables_mut() {
-            for servo in tables.iter_mut() {
-                if id_of(servo) == Some(id) {
-                    replace_value(servo.get_mut(key)?.as_value_mut()?, ticks.into());
-                    return Some(());
-                }
-            }
+    let mut servos = joints.iter_mut().flat_map(servos);
+    let servo = servos.find(|servo| id_of(*servo) == Some(id))?;
+    replace_value(servo.get_mut(key)?.as_value_mut()?, ticks.into());
+    Some(())
+}
+
+/// A joint's servos, in a list or as tables of their own.
+fn servos(joint: &mut Table) -> Vec<&mut dyn TableLike> {
+    match joint.get_mut("servos") {
+        Some(Item::Value(Value::Array(list))) => {
+            let tables = list.iter_mut().filter_map(Value::as_inline_table_mut);
+            tables.map(|table| table as _).collect()
         }
+        Some(Item::ArrayOfTables(tables)) => tables.iter_mut().map(|table| table as _).collect(),
+        _ => Vec::new(),
     }
-    None
 }
 
 /// A joint's `lower_rad` or `upper_rad`.
 fn limit(document: &mut DocumentMut, key: &str, numbers: &[f64]) -> Option<()> {
     let (key, joint) = key.split_once(" of ")?;
-    let joint = named(document, "joints", joint)?;
-    replace_value(
-        joint.get_mut(key)?.as_value_mut()?,
-        (*numbers.first()?).into(),
-    );
+    let value = named(document, "joints", joint)?.get_mut(key)?;
+    replace_value(value.as_value_mut()?, (*numbers.first()?).into());
     Some(())
 }
-
 fn id_of(servo: &dyn TableLike) -> Option<u8> {
     u8::try_from(servo.get("id")?.as_integer()?).ok()
 }
@@ -224,23 +188,26 @@ fn whole(ticks: f64) -> i64 {
     ticks.round() as i64
 }
 
-fn set(table: &mut dyn TableLike, key: &str, numbers: &[f64]) {
-    write_over(
-        table,
-        key,
-        Value::Array(numbers.iter().copied().collect::<Array>()),
-    );
-}
-
-fn write_over(table: &mut dyn TableLike, key: &str, made: Value) {
+/// Writes numbers under a key, those of a sheet's correction into the table of their own.
+fn set(table: &mut dyn TableLike, key: &str, numbers: &[f64]) -> Result<(), CalibrationEditError> {
+    let (table, key) = match key.split_once('.') {
+        Some((CORRECTION, key)) => (made_table(table, CORRECTION), key),
+        _ => (Some(table), key),
+    };
+    let missing = || CalibrationEditError::Missing(format!("[sheet.{CORRECTION}]"));
+    let table = table.ok_or_else(missing)?;
+    let made = match numbers {
+        [radius] if key == RADIUS_KEY => (*radius).into(),
+        _ => Value::Array(numbers.iter().copied().collect()),
+    };
     match table.get_mut(key).and_then(Item::as_value_mut) {
         Some(there) => replace_value(there, made),
         None => {
             table.insert(key, Item::Value(made));
         }
     }
+    Ok(())
 }
-
 /// Replaces a value and keeps the text around it, such as a comment behind it.
 fn replace_value(there: &mut Value, made: Value) {
     let decor = there.decor().clone();

@@ -11,10 +11,11 @@ use super::{
 };
 
 /// Verdict on a fit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FitVerdict {
     /// Within every limit, a touch that was not fitted included.
+    #[default]
     Good,
     /// May be accepted, with what the reasons say.
     Usable,
@@ -23,7 +24,7 @@ pub enum FitVerdict {
 }
 
 /// A verdict with its reasons.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct FitFinding {
     /// Verdict on the fit.
     pub verdict: FitVerdict,
@@ -40,19 +41,18 @@ const BENT_SHARE: f64 = 0.5;
 /// A touch so much farther off than touches repeat has slipped and is touched again.
 const SLIPPED_SPREADS: f64 = 5.0;
 
-impl Default for FitFinding {
-    fn default() -> Self {
-        Self::good()
-    }
-}
-
 impl FitFinding {
     /// Nothing to say against it yet.
     #[must_use]
     pub fn good() -> Self {
+        Self::default()
+    }
+
+    /// Returns the finding that it may not be accepted.
+    pub(super) fn refused(reason: String) -> Self {
         Self {
-            verdict: FitVerdict::Good,
-            reasons: Vec::new(),
+            verdict: FitVerdict::Redo,
+            reasons: vec![reason],
         }
     }
 
@@ -83,12 +83,11 @@ impl FitFinding {
         let rise_mm = chord_mm * chord_mm / (8.0 * radius_mm.abs());
         if rise_mm > BENT_SHARE * accept.plane_rms_mm {
             // A scene's cylinder bulges towards the arm, and runs along y.
-            let or = if along == "x" && radius_mm > 0.0 {
-                format!(
+            let or = match along == "x" && radius_mm > 0.0 {
+                true => format!(
                     ", or write `cylinder_radius_mm = {radius_mm:.0}` into the scene's [sheet]: these touches then say where that cylinder lies and its radius"
-                )
-            } else {
-                String::new()
+                ),
+                false => String::new(),
             };
             self.usable(format!(
                 "the sheet is bent along {along} with a radius of {radius_mm:.0} mm, {rise_mm:.1} mm from its edges to its middle: this is shown and not written, for what is written is a plane; lay it flat{or}"
@@ -157,6 +156,37 @@ impl FitFinding {
                 )
             });
         }
+    }
+
+    /// Where the sheet's height is known worst, of corners with their standard deviations; `besides` is what else to touch.
+    fn corners<'a>(
+        &mut self,
+        corners_m: impl Iterator<Item = (&'a str, f64)>,
+        accept: &AcceptanceLimits,
+        besides: &str,
+    ) {
+        let corners_mm = corners_m.map(|(name, sigma_m)| (name, sigma_m * 1e3));
+        if let Some((name, sigma_mm)) = corners_mm.max_by(|(_, a), (_, b)| a.total_cmp(b)) {
+            self.limit(sigma_mm <= accept.plane_rms_mm, || {
+                format!(
+                    "the height of the {name} corner is known to {sigma_mm:.2} mm only, {} are needed: touch there{besides}",
+                    accept.plane_rms_mm
+                )
+            });
+        }
+    }
+
+    /// What touches of a sheet say beside its fit.
+    fn sheet(
+        &mut self,
+        outlier: Option<&TouchOutlier>,
+        accept: &AcceptanceLimits,
+        [verify_m, spread_m, tilt_rad]: [Option<f64>; 3],
+    ) {
+        self.leans(tilt_rad, accept);
+        self.outlier(outlier, accept);
+        self.spread(spread_m, accept);
+        self.verified(verify_m, accept, "the sheet between two earlier places");
     }
 }
 
@@ -247,23 +277,9 @@ pub fn judge_plane(
             accept.plane_rms_mm
         )
     });
-    let sigma = |at: &Point3<f64>| fit.sigma_at_m(at) * 1e3;
-    let worst = corners
-        .iter()
-        .max_by(|(_, a), (_, b)| sigma(a).total_cmp(&sigma(b)));
-    if let Some((name, at)) = worst {
-        finding.limit(sigma(at) <= accept.plane_rms_mm, || {
-            format!(
-                "the height of the {name} corner is known to {:.2} mm only, {} are needed: touch there",
-                sigma(at),
-                accept.plane_rms_mm
-            )
-        });
-    }
-    finding.leans(tilt_rad, accept);
-    finding.outlier(fit.outlier.as_ref(), accept);
-    finding.spread(spread_m, accept);
-    finding.verified(verify_m, accept, "the sheet between two earlier places");
+    let corners = corners.iter().map(|(name, at)| (*name, fit.sigma_at_m(at)));
+    finding.corners(corners, accept, "");
+    finding.sheet(fit.outlier.as_ref(), accept, [verify_m, spread_m, tilt_rad]);
     finding
 }
 
@@ -292,20 +308,12 @@ pub fn judge_rolled(
             accept.verify_mm
         )
     });
-    let sigma = |at: [f64; 2]| fit.sigma_at_m(at) * 1e3;
-    let corners = corners_mm.iter().map(|(name, at)| (name, sigma(*at)));
-    if let Some((name, sigma_mm)) = corners.max_by(|(_, a), (_, b)| a.total_cmp(b)) {
-        finding.limit(sigma_mm <= accept.plane_rms_mm, || {
-            format!(
-                "the height of the {name} corner is known to {sigma_mm:.2} mm only, {} are needed: touch there, and the middles of both edges across the cylinder",
-                accept.plane_rms_mm
-            )
-        });
-    }
-    finding.leans(tilt_rad, accept);
-    finding.outlier(fit.outlier.as_ref(), accept);
-    finding.spread(spread_m, accept);
-    finding.verified(verify_m, accept, "the sheet between two earlier places");
+    let corners = corners_mm
+        .iter()
+        .map(|(name, at)| (*name, fit.sigma_at_m(*at)));
+    let besides = ", and the middles of both edges across the cylinder";
+    finding.corners(corners, accept, besides);
+    finding.sheet(fit.outlier.as_ref(), accept, [verify_m, spread_m, tilt_rad]);
     finding
 }
 
@@ -341,8 +349,7 @@ pub fn judge_tracking<'a>(
     let mut finding = FitFinding::good();
     let worst = points.into_iter().max_by(|(_, a), (_, b)| a.total_cmp(b));
     let Some((name, off_mm)) = worst else {
-        finding.redo("no point was measured: align again".to_owned());
-        return finding;
+        return FitFinding::refused("no point was measured: align again".to_owned());
     };
     let reason = || {
         format!(

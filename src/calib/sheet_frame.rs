@@ -3,7 +3,7 @@
 use nalgebra::{Point3, Unit, Vector3};
 
 use super::stats::f3_95;
-use super::{FitError, PlaneFit};
+use super::{FitError, PlaneFit, TouchRole};
 
 /// Largest relative difference of a length from its requested value.
 const SCALE_MAX: f64 = 0.01;
@@ -113,6 +113,32 @@ pub fn frame(
         square_rad,
         length_m: along.norm(),
     })
+}
+
+/// Returns the touched origin, +x and +y; a point that was touched again counts with the mean of its touches.
+///
+/// # Errors
+/// One of them was not touched.
+pub(super) fn touched_axes(
+    touches: impl Iterator<Item = (TouchRole, Point3<f64>)> + Clone,
+) -> Result<[Point3<f64>; 3], FitError> {
+    let mean = |role: TouchRole, what| {
+        let of = touches.clone().filter(|(touched, _)| *touched == role);
+        let (sum, count) = of.fold((Vector3::zeros(), 0.0), |(sum, count), (_, at)| {
+            (sum + at.coords, count + 1.0)
+        });
+        let none = FitError::TooFew {
+            what,
+            have: 0,
+            need: 1,
+        };
+        (count > 0.0).then(|| (sum / count).into()).ok_or(none)
+    };
+    Ok([
+        mean(TouchRole::Origin, "the origin")?,
+        mean(TouchRole::X, "+x")?,
+        mean(TouchRole::Y, "+y")?,
+    ])
 }
 
 pub(super) fn scale(axis: &'static str, length_m: f64, asked_mm: f64) -> Result<f64, FitError> {

@@ -6,7 +6,7 @@
 use nalgebra::{Isometry3, Point3, Vector3};
 
 use super::FitFinding;
-use super::assessment::{TouchAssessment, one};
+use super::assessment::{TouchAssessment, frame_values, named, vector};
 use super::calibration_record::{
     CalibrationChange, CalibrationKind, CalibrationRecord, FileValues, TagObservation,
 };
@@ -52,23 +52,17 @@ impl ObservedFrame {
     }
 
     fn of_values(values: &FileValues) -> Option<Self> {
-        let three = |key: &str| match values.get(key)?.as_slice() {
-            [x, y, z] => Some(Vector3::new(*x, *y, *z)),
-            _ => None,
-        };
-        let (x, y) = (three("x_axis")?, three("y_axis")?);
+        let (x, y) = (vector(values, "x_axis")?, vector(values, "y_axis")?);
         // What is no frame any more was changed by hand.
         let is_frame = x.dot(&y).abs() < 1e-3
             && (x.norm() - 1.0).abs() < 1e-3
             && (y.norm() - 1.0).abs() < 1e-3;
-        is_frame.then(|| Some(Self::new(Point3::from(three("origin_m")?), x, y)))?
+        let origin_m = vector(values, "origin_m").filter(|_| is_frame)?;
+        Some(Self::new(origin_m.into(), x, y))
     }
 
     pub(super) fn values(&self) -> FileValues {
-        let mut values = one("origin_m", &self.origin_m.coords);
-        values.extend(one("x_axis", &self.x));
-        values.extend(one("y_axis", &self.y));
-        values
+        frame_values(&self.origin_m, &self.x, &self.y)
     }
 
     fn isometry(&self) -> Isometry3<f64> {
@@ -108,8 +102,10 @@ pub(super) fn sheet(
         },
     );
     let mut figures = figures(glimpse);
-    figures.push(("off_plane_mm".to_owned(), off_m * 1e3));
-    figures.push(("lean_deg".to_owned(), lean_deg));
+    figures.extend(named([
+        ("off_plane_mm", off_m * 1e3),
+        ("lean_deg", lean_deg),
+    ]));
     (new, finding, figures)
 }
 
@@ -120,21 +116,18 @@ pub(super) fn camera(
 ) -> TouchAssessment {
     let new = ObservedFrame::from_observation(glimpse);
     let before = last.and_then(|record| ObservedFrame::of_values(&record.new));
-    let change = before.map_or_else(CalibrationChange::default, |before| CalibrationChange {
-        mm: (new.origin_m - before.origin_m).norm() * 1e3,
-        deg: before
-            .isometry()
-            .rotation
-            .angle_to(&new.isometry().rotation)
-            .to_degrees(),
+    let change = before.map(|before| {
+        let turn = before.isometry().rotation;
+        CalibrationChange {
+            mm: (new.origin_m - before.origin_m).norm() * 1e3,
+            deg: turn.angle_to(&new.isometry().rotation).to_degrees(),
+        }
     });
     TouchAssessment {
         finding: judge(glimpse),
-        old: before
-            .as_ref()
-            .map_or_else(FileValues::new, ObservedFrame::values),
+        old: before.map_or_else(FileValues::new, |before| before.values()),
         new: new.values(),
-        change,
+        change: change.unwrap_or_default(),
         figures: figures(glimpse),
         points: Vec::new(),
     }
@@ -165,11 +158,11 @@ fn judge(glimpse: &TagObservation) -> FitFinding {
 }
 
 fn figures(glimpse: &TagObservation) -> Vec<(String, f64)> {
-    vec![
-        ("tags".to_owned(), glimpse.tags as f64),
-        ("rms_px".to_owned(), glimpse.rms_px),
-        ("sigma_mm".to_owned(), glimpse.sigma_mm),
-    ]
+    named([
+        ("tags", glimpse.tags as f64),
+        ("rms_px", glimpse.rms_px),
+        ("sigma_mm", glimpse.sigma_mm),
+    ])
 }
 
 /// From a camera's frame to the arm's base, as it was accepted.
