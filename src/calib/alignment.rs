@@ -2,10 +2,11 @@
 
 use std::fmt::Write as _;
 
+use nalgebra::Vector3;
 use scene::Scene;
 use serde::Serialize;
 
-use super::report::{ResidualArrow, escaped, picture, verdict};
+use super::report::{self, ResidualArrow};
 use super::{AcceptanceLimits, FitFinding, judge_tracking};
 
 /// One point that was visited or touched; places in the arm's base frame.
@@ -76,17 +77,17 @@ impl AlignmentResult {
             .map(|p| (p.name.as_str(), p.tracking_error_mm));
         let finding = judge_tracking(tracked, accept);
         let next = match finding.reasons.first() {
-            None => "stroke draws the design".to_owned(),
+            None => "stroke draws the design",
             Some(_) if finding.verdict < super::FitVerdict::Redo => {
                 "stroke draws the design, no better than this; `steadyhand doctor` looks at the servos"
-                    .to_owned()
             }
-            Some(_) => "ask the operator: `steadyhand doctor` looks at the servos, then align again"
-                .to_owned(),
+            Some(_) => {
+                "ask the operator: `steadyhand doctor` looks at the servos, then align again"
+            }
         };
         Self {
             points: without_mean(points),
-            ..Self::without_points(scene, finding, next)
+            ..Self::without_points(scene, finding, next.to_owned())
         }
     }
 
@@ -120,11 +121,7 @@ impl AlignmentResult {
                 point.off_mm()
             );
         }
-        let _ = writeln!(text, "verdict: {}", verdict(self.finding.verdict));
-        for reason in &self.finding.reasons {
-            let _ = writeln!(text, "  - {reason}");
-        }
-        let _ = write!(text, "next: {}", self.next);
+        let _ = write!(text, "{}next: {}", self.finding.lines(), self.next);
         text
     }
 
@@ -136,32 +133,20 @@ impl AlignmentResult {
             .iter()
             .map(|point| (point.measured_mm, point.residual_mm))
             .collect();
-        format!(
-            "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>align {scene}</title>\n\
-             <style>body{{font:15px sans-serif;margin:2em}}pre{{background:#f4f4f4;padding:1em;overflow:auto}}</style>\n\
-             <h1>align {scene}: {verdict}</h1>\n{picture}\n<pre>{words}</pre></html>\n",
-            scene = escaped(&self.scene),
-            verdict = verdict(self.finding.verdict),
-            picture = picture(&arrows),
-            words = escaped(&self.describe()),
-        )
+        let title = format!("align {}", self.scene);
+        let (verdict, style) = (self.finding.verdict, "pre{overflow:auto}");
+        report::page(&title, verdict, style, &arrows, "", &self.describe())
     }
 }
 
 fn without_mean(mut points: Vec<AlignedPoint>) -> Vec<AlignedPoint> {
     let count = points.len().max(1) as f64;
-    for axis in 0..3 {
-        let error = |point: &AlignedPoint| {
-            let [is, to] = [point.measured_mm, point.target_mm].map(|at| at.get(axis).copied());
-            is.unwrap_or(0.0) - to.unwrap_or(0.0)
-        };
-        let mean = points.iter().map(error).sum::<f64>() / count;
-        for point in &mut points {
-            let left = error(point) - mean;
-            if let Some(residual) = point.residual_mm.get_mut(axis) {
-                *residual = (left * 1e3).round() / 1e3;
-            }
-        }
+    let error =
+        |point: &AlignedPoint| Vector3::from(point.measured_mm) - Vector3::from(point.target_mm);
+    let mean = points.iter().map(error).sum::<Vector3<f64>>() / count;
+    for point in &mut points {
+        let left = error(point) - mean;
+        point.residual_mm = left.map(|mm| (mm * 1e3).round() / 1e3).into();
     }
     points
 }

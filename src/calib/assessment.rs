@@ -535,7 +535,7 @@ impl AssessmentInput<'_> {
             return self.settled(fit);
         }
         let touches = self.contacts(false).map(|c| (c.role, self.tip(c)));
-        let [origin, x, y] = touched_axes(touches)?;
+        let [origin, x, y] = touched_axes(&touches)?;
         frame([&origin, &x, &y], self.ruler_distances(), fit)
     }
 

@@ -1,13 +1,14 @@
 //! Collects touches, judges them, writes them into a file or takes them back, for the terminal and the page.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::calibration_record::{
     CalibrationKind, CalibrationOrigin, CalibrationRecord, CalibrationSession, TagObservation,
     TouchContact, TouchRole, check, servos, short, zeros_of,
 };
+use super::calibration_store::file_error;
 use super::{
     AssessError, CalibrationEditError, CalibrationLock, CalibrationStore, CalibrationStoreError,
     TouchAssessment, TouchResidual, assess, basis_of, identify, put, stale, touches_of_place,
@@ -97,14 +98,6 @@ pub enum CalibrationDeskError {
     /// The file does not exist.
     #[error("there is no {0}")]
     NoFile(String),
-    /// A file cannot be written or removed.
-    #[error("{path}: {source}")]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// Error of the system.
-        source: std::io::Error,
-    },
     /// The new values make a file that does not load.
     #[error("with these values the file cannot be used; it is as it was: {0}")]
     Unusable(SceneError),
@@ -461,11 +454,6 @@ fn other_thing(there: CalibrationSession) -> CalibrationDeskError {
         kind: there.kind.word(),
         scene: there.scene,
     }
-}
-
-fn file_error(path: &Path) -> impl FnOnce(std::io::Error) -> CalibrationDeskError {
-    let path = path.to_path_buf();
-    move |source| CalibrationDeskError::File { path, source }
 }
 
 /// A touch by hand, as a person asks for it.

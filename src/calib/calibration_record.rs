@@ -298,9 +298,8 @@ impl CalibrationRecord {
             self.method,
             count(session.touches.len(), "touch"),
             match self.verdict {
-                FitVerdict::Good => "good",
-                FitVerdict::Usable => "usable",
                 FitVerdict::Redo => "overridden",
+                verdict => verdict.word(),
             }
         ) + match session.origin.simulated {
             Some(true) => ", in practice",

@@ -99,7 +99,7 @@ impl CalibrationStore {
                 holder: holder(&path),
                 path,
             }),
-            Err(source) => Err(CalibrationStoreError::File { path, source }),
+            Err(error) => Err(file_error(&path)(error)),
         }
     }
 
@@ -129,12 +129,7 @@ impl CalibrationStore {
     /// # Errors
     /// When the file cannot be read.
     pub fn proposal(&self) -> Result<Option<CalibrationSession>, CalibrationStoreError> {
-        let path = self.folder.join(PROPOSAL);
-        if path.exists() {
-            self.read(&path).map(Some)
-        } else {
-            Ok(None)
-        }
+        self.read_if_there(&self.folder.join(PROPOSAL))
     }
 
     /// Keeps touches, in the place of those before.
@@ -156,9 +151,7 @@ impl CalibrationStore {
     pub fn discard(&self, _lock: &CalibrationLock) -> Result<(), CalibrationStoreError> {
         let path = self.folder.join(PROPOSAL);
         match std::fs::remove_file(&path) {
-            Err(source) if source.kind() != io::ErrorKind::NotFound => {
-                Err(CalibrationStoreError::File { path, source })
-            }
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(file_error(&path)(error)),
             _ => Ok(()),
         }
     }
@@ -179,11 +172,8 @@ impl CalibrationStore {
     /// # Errors
     /// If there is no record of that number, or it cannot be read.
     pub fn record(&self, number: u64) -> Result<CalibrationRecord, CalibrationStoreError> {
-        let path = self.place(number);
-        if !path.exists() {
-            return Err(CalibrationStoreError::Unknown { number });
-        }
-        self.read(&path)
+        let record = self.read_if_there(&self.place(number))?;
+        record.ok_or(CalibrationStoreError::Unknown { number })
     }
 
     /// The number that the next one gets.
@@ -211,24 +201,16 @@ impl CalibrationStore {
             return Ok(());
         }
         let kept = self.history()?;
-        let is_replaced = |number: u64| {
-            let of = kept.iter().find(|one| one.number == number);
-            of.is_some_and(|one| {
-                let mut newer = kept.iter().filter(|other| other.number > number);
-                // Practice replaces no calibration of an arm on a port.
-                newer.any(|other| {
-                    other.session.is_of_same(&one.session)
-                        && other.session.origin == one.session.origin
-                })
+        let is_replaced = |one: &&CalibrationRecord| {
+            let mut newer = kept.iter().filter(|other| other.number > one.number);
+            // Practice replaces no calibration of an arm on a port.
+            newer.any(|other| {
+                other.session.is_of_same(&one.session) && other.session.origin == one.session.origin
             })
         };
-        for number in numbers
-            .into_iter()
-            .take(old)
-            .filter(|number| is_replaced(*number))
-        {
+        for record in kept.iter().take(old).filter(is_replaced) {
             // One that stays is thrown away the next time.
-            let _ = std::fs::remove_file(self.place(number));
+            let _ = std::fs::remove_file(self.place(record.number));
         }
         Ok(())
     }
@@ -238,12 +220,7 @@ impl CalibrationStore {
     /// # Errors
     /// If the file cannot be read.
     pub fn camera(&self, name: &str) -> Result<Option<CalibrationRecord>, CalibrationStoreError> {
-        let path = self.camera_place(name);
-        if path.exists() {
-            self.read(&path).map(Some)
-        } else {
-            Ok(None)
-        }
+        self.read_if_there(&self.camera_place(name))
     }
 
     /// Keeps where a camera stands from now on.
@@ -288,33 +265,38 @@ impl CalibrationStore {
         numbers
     }
 
-    fn read<T: DeserializeOwned>(&self, path: &Path) -> Result<T, CalibrationStoreError> {
-        let damaged = |why: String| CalibrationStoreError::Damaged {
-            path: path.to_owned(),
-            why,
-        };
-        let file = |source| CalibrationStoreError::File {
-            path: path.to_owned(),
-            source,
-        };
-        let bytes = std::fs::metadata(path).map_err(file)?.len();
-        if bytes > BYTES_MAX {
-            return Err(damaged(format!(
-                "it has {bytes} bytes, at most {BYTES_MAX} are read"
-            )));
-        }
-        let text = std::fs::read_to_string(path).map_err(file)?;
-        let read = toml::from_str::<toml::Table>(&text).and_then(toml::Table::try_into);
-        read.map_err(|error| damaged(error.message().to_owned()))
+    fn read_if_there<T: DeserializeOwned>(
+        &self,
+        path: &Path,
+    ) -> Result<Option<T>, CalibrationStoreError> {
+        path.exists().then(|| read(path)).transpose()
     }
 
     fn write<T: Serialize>(&self, path: &Path, what: &T) -> Result<(), CalibrationStoreError> {
-        let text = toml::to_string(what).map_err(|error| CalibrationStoreError::Damaged {
-            path: path.to_owned(),
-            why: error.to_string(),
-        })?;
+        let text = toml::to_string(what).map_err(|error| damaged(path, error.to_string()))?;
         put(path, &text)
     }
+}
+
+fn read<T: DeserializeOwned>(path: &Path) -> Result<T, CalibrationStoreError> {
+    let bytes = std::fs::metadata(path).map_err(file_error(path))?.len();
+    if bytes > BYTES_MAX {
+        let why = format!("it has {bytes} bytes, at most {BYTES_MAX} are read");
+        return Err(damaged(path, why));
+    }
+    let text = std::fs::read_to_string(path).map_err(file_error(path))?;
+    let read = toml::from_str::<toml::Table>(&text).and_then(toml::Table::try_into);
+    read.map_err(|error| damaged(path, error.message().to_owned()))
+}
+
+fn damaged(path: &Path, why: String) -> CalibrationStoreError {
+    let path = path.to_owned();
+    CalibrationStoreError::Damaged { path, why }
+}
+
+pub(super) fn file_error(path: &Path) -> impl FnOnce(io::Error) -> CalibrationStoreError {
+    let path = path.to_owned();
+    move |source| CalibrationStoreError::File { path, source }
 }
 
 /// Returns who holds a lock, by what was written into its file.
@@ -332,8 +314,5 @@ fn holder(path: &Path) -> String {
 /// # Errors
 /// When it cannot be written; the old one is as it was.
 pub fn put(path: &Path, text: &str) -> Result<(), CalibrationStoreError> {
-    disk::put(path, text).map_err(|source| CalibrationStoreError::File {
-        path: path.to_owned(),
-        source,
-    })
+    disk::put(path, text).map_err(file_error(path))
 }

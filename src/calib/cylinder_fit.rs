@@ -150,25 +150,6 @@ impl CylinderEstimate {
     }
 }
 
-/// A sheet that is fitted to all touches but one.
-struct CylinderSheet<'a, 'b>(&'b CylinderProblem<'a>, Option<usize>);
-
-impl FitModel for CylinderSheet<'_, '_> {
-    type State = CylinderEstimate;
-
-    fn off(&self, state: &CylinderEstimate) -> Option<DVector<f64>> {
-        self.0.off(state, self.1)
-    }
-
-    fn moved(&self, state: &CylinderEstimate, by: &DVector<f64>) -> CylinderEstimate {
-        state.moved(by)
-    }
-
-    fn steps(&self) -> Vec<f64> {
-        STEPS.to_vec()
-    }
-}
-
 struct CylinderProblem<'a> {
     believed: &'a Surface,
     touches: &'a [CylinderTouch],
@@ -204,7 +185,7 @@ impl<'a> CylinderProblem<'a> {
     }
 
     fn axes(&self) -> Result<[Point3<f64>; 3], FitError> {
-        touched_axes(self.touches.iter().map(|touch| (touch.role, touch.at_m)))
+        touched_axes(&self.touches.iter().map(|touch| (touch.role, touch.at_m)))
     }
 
     /// The sheet with the radius that is believed, its corner and its edges where they were touched.
@@ -268,20 +249,14 @@ impl<'a> CylinderProblem<'a> {
                 need: ROLLED_TOUCHES_MIN,
             });
         }
-        let sheet = CylinderSheet(self, without);
+        let sheet = FitModel {
+            off: &|state| self.off(state, without),
+            moved: &CylinderEstimate::moved,
+            steps: &STEPS,
+        };
         let (state, off) = fit::least_squares(&sheet, *start).ok_or(FitError::NotRolled)?;
-        self.made(state, &off, without)
-    }
-
-    fn made(
-        &self,
-        state: CylinderEstimate,
-        off: &DVector<f64>,
-        without: Option<usize>,
-    ) -> Result<CylinderFit, FitError> {
         let surface = state.surface(self.believed).ok_or(FitError::NotRolled)?;
-        let slopes =
-            fit::slopes(&CylinderSheet(self, without), &state).ok_or(FitError::NotRolled)?;
+        let slopes = fit::slopes(&sheet, &state).ok_or(FitError::NotRolled)?;
         let inverse = slopes.tr_mul(&slopes).try_inverse();
         let inverse = inverse.ok_or(FitError::NotRolled)?;
         let freedom = self.freedom(off.len(), without);

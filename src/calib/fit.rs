@@ -11,19 +11,14 @@ const DAMPING: f64 = 1e-3;
 const DAMPING_MIN: f64 = 1e-12;
 const DAMPING_MAX: f64 = 1e9;
 
-/// Expected measurements, as a function of what is not known.
-pub(super) trait FitModel {
-    /// Values of the unknowns.
-    type State;
-
-    /// Returns how far what was measured is off; `None` where such a state is impossible.
-    fn off(&self, state: &Self::State) -> Option<DVector<f64>>;
-
-    /// Returns the state that is further by a step along each unknown.
-    fn moved(&self, state: &Self::State, by: &DVector<f64>) -> Self::State;
-
+/// Expected measurements, as a function of what is not known; a state has the values of all unknowns.
+pub(super) struct FitModel<'a, S> {
+    /// How far what was measured is off; `None` where such a state is impossible.
+    pub(super) off: &'a dyn Fn(&S) -> Option<DVector<f64>>,
+    /// The state that is further by a step along each unknown.
+    pub(super) moved: &'a dyn Fn(&S, &DVector<f64>) -> S,
     /// Steps of the difference quotients, one for each unknown.
-    fn steps(&self) -> Vec<f64>;
+    pub(super) steps: &'a [f64],
 }
 
 /// A step along one unknown alone.
@@ -34,24 +29,20 @@ pub(super) fn nudge(steps: &[f64], unknown: usize) -> DVector<f64> {
 }
 
 /// Returns how the residuals change with each unknown.
-pub(super) fn slopes<M: FitModel>(model: &M, state: &M::State) -> Option<DMatrix<f64>> {
-    let steps = model.steps();
+pub(super) fn slopes<S>(model: &FitModel<'_, S>, state: &S) -> Option<DMatrix<f64>> {
+    let off = |by: &DVector<f64>| (model.off)(&(model.moved)(state, by));
     let slope = |(unknown, step): (usize, &f64)| {
-        let by = nudge(&steps, unknown);
-        let on = model.off(&model.moved(state, &by))?;
-        let back = model.off(&model.moved(state, &-by))?;
+        let by = nudge(model.steps, unknown);
+        let (on, back) = (off(&by)?, off(&-by)?);
         Some((on - back) / (2.0 * step))
     };
-    let columns: Option<Vec<_>> = steps.iter().enumerate().map(slope).collect();
+    let columns: Option<Vec<_>> = model.steps.iter().enumerate().map(slope).collect();
     Some(DMatrix::from_columns(&columns?))
 }
 
 /// Returns the state with the least squares near `state`, and its residuals.
-pub(super) fn least_squares<M: FitModel>(
-    model: &M,
-    mut state: M::State,
-) -> Option<(M::State, DVector<f64>)> {
-    let mut off = model.off(&state)?;
+pub(super) fn least_squares<S>(model: &FitModel<'_, S>, mut state: S) -> Option<(S, DVector<f64>)> {
+    let mut off = (model.off)(&state)?;
     let mut damping = DAMPING;
     for _ in 0..ROUNDS_MAX {
         let slopes = slopes(model, &state)?;
@@ -61,8 +52,8 @@ pub(super) fn least_squares<M: FitModel>(
         let Some(step) = normal.lu().solve(&-slopes.tr_mul(&off)) else {
             break;
         };
-        let next = model.moved(&state, &step);
-        match model.off(&next) {
+        let next = (model.moved)(&state, &step);
+        match (model.off)(&next) {
             Some(better) if better.norm_squared() < off.norm_squared() => {
                 let gained = off.norm_squared() - better.norm_squared();
                 let is_done = gained <= GAIN_MIN * off.norm_squared();

@@ -23,6 +23,17 @@ pub enum FitVerdict {
     Redo,
 }
 
+impl FitVerdict {
+    /// Returns its word for people.
+    pub(super) const fn word(self) -> &'static str {
+        match self {
+            Self::Good => "good",
+            Self::Usable => "usable",
+            Self::Redo => "redo",
+        }
+    }
+}
+
 /// A verdict with its reasons.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct FitFinding {
@@ -60,6 +71,12 @@ impl FitFinding {
     pub fn redo(&mut self, reason: String) {
         self.verdict = FitVerdict::Redo;
         self.reasons.push(reason);
+    }
+
+    /// Returns the verdict and each reason, a line each.
+    pub(super) fn lines(&self) -> String {
+        let reasons = reason_lines(&self.reasons);
+        format!("verdict: {}\n{reasons}", self.verdict.word())
     }
 
     /// These places were touched less often than [`TOUCHES_EACH`].
@@ -188,6 +205,12 @@ impl FitFinding {
         self.spread(spread_m, accept);
         self.verified(verify_m, accept, "the sheet between two earlier places");
     }
+}
+
+/// Returns each reason on a line of its own.
+pub(super) fn reason_lines(reasons: &[String]) -> String {
+    let lines = reasons.iter().map(|reason| format!("  - {reason}\n"));
+    lines.collect()
 }
 
 /// Judges a tool's tip. `axis` is the tool's, in its mount's frame; `verify_m` the distance of a

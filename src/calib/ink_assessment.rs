@@ -4,7 +4,7 @@ use nalgebra::{
     Isometry3, Matrix3, Matrix6, Point3, Translation3, UnitQuaternion, Vector3, Vector6,
 };
 
-use super::assessment::{AssessmentInput, TouchAssessment, values_of};
+use super::assessment::{AssessmentInput, TouchAssessment, named, values_of};
 use super::calibration_record::{CalibrationChange, CalibrationKind, FileValues};
 use super::{
     FitFinding, InkObservation, JointPlay, PatternStage, PlayEquations, PlayFit, PlayFitError,
@@ -167,37 +167,27 @@ impl InkFit {
     }
 
     fn figures(&self) -> Vec<(String, f64)> {
-        let mut figures = vec![
-            ("ink_before_mm".to_owned(), self.play.before_mm),
-            ("ink_left_mm".to_owned(), self.play.rms_mm),
-            ("places".to_owned(), self.play.readings as f64),
-            ("left_out".to_owned(), self.play.left_out as f64),
-        ];
-        let all = self.sag.names.iter().zip(&self.play.play);
-        figures.extend(all.flat_map(|(name, play)| {
-            let play = play.iter();
-            let quantile = self.play.quantile;
-            play.flat_map(move |play| {
-                [
-                    (format!("{name}_play_deg"), play.deg),
-                    (format!("{name}_play_95_deg"), quantile * play.sigma_deg),
-                ]
-            })
-        }));
+        let mut figures = named([
+            ("ink_before_mm", self.play.before_mm),
+            ("ink_left_mm", self.play.rms_mm),
+            ("places", self.play.readings as f64),
+            ("left_out", self.play.left_out as f64),
+        ]);
+        for (name, play) in self.sag.names.iter().zip(&self.play.play) {
+            let Some(play) = play else { continue };
+            let bound_deg = self.play.quantile * play.sigma_deg;
+            figures.push((format!("{name}_play_deg"), play.deg));
+            figures.push((format!("{name}_play_95_deg"), bound_deg));
+        }
         figures.extend(self.sag.figures());
         figures
     }
 
     /// Adds what is not as good as it might be.
     fn add_reasons(&self, finding: &mut FitFinding) {
-        let unseen: Vec<&str> = self
-            .sag
-            .names
-            .iter()
-            .zip(&self.play.play)
-            .filter(|(_, play)| play.is_none())
-            .map(|(name, _)| name.as_str())
-            .collect();
+        let all = self.sag.names.iter().zip(&self.play.play);
+        let unseen = all.filter(|(_, play)| play.is_none());
+        let unseen: Vec<&str> = unseen.map(|(name, _)| name.as_str()).collect();
         if !unseen.is_empty() {
             finding.usable(format!(
                 "the pattern says nothing of the play of {}, which hardly turns in it: it stays as the file has it",
@@ -240,40 +230,31 @@ fn play_words(name: &str, found: Option<&JointPlay>, quantile: f64) -> String {
 
 /// Returns the play and sag that an arm's file has now.
 pub(super) fn compensation_now(arm: &ArmModel) -> FileValues {
-    let zeros = vec![0.0; arm.dof()];
     let known = arm.file.compensation.as_ref();
-    let of = |all: &Vec<base::units::Finite>| all.iter().map(|of| of.get()).collect();
-    [
-        (
-            PLAY_KEY.to_owned(),
-            known.map_or_else(|| zeros.clone(), |known| of(&known.play_deg)),
-        ),
-        (
-            SAG_KEY.to_owned(),
-            known.map_or_else(|| zeros.clone(), |known| of(&known.sag_deg_per_n_m)),
-        ),
-    ]
-    .into()
+    let known = known.map(|known| [&known.play_deg, &known.sag_deg_per_n_m]);
+    let values = known.map_or_else(
+        || [(); 2].map(|()| vec![0.0; arm.dof()]),
+        |known| known.map(|all| all.iter().map(|of| of.get()).collect()),
+    );
+    let keys = [PLAY_KEY, SAG_KEY].map(str::to_owned);
+    keys.into_iter().zip(values).collect()
 }
 
 /// Returns the correction that a scene's file has now, by its keys.
 pub(super) fn correction_now(scene: &Scene) -> FileValues {
-    let known = scene
-        .correction
-        .map_or([[0.0; 6]; 2], |known| known.coefficients_mm);
-    correction_values(&known)
+    correction_values(&coefficients_mm(scene))
+}
+
+/// Returns the coefficients of the correction that a scene's file has now; zeros where it has none.
+fn coefficients_mm(scene: &Scene) -> [[f64; 6]; 2] {
+    let known = scene.correction;
+    known.map_or([[0.0; 6]; 2], |known| known.coefficients_mm)
 }
 
 fn correction_values(coefficients_mm: &[[f64; 6]; 2]) -> FileValues {
-    let pairs = CORRECTION_KEYS.iter().zip(coefficients_mm);
-    pairs
-        .map(|(key, all)| {
-            (
-                (*key).to_owned(),
-                all.iter().copied().map(rounded).collect(),
-            )
-        })
-        .collect()
+    let values = coefficients_mm.map(|all| all.map(rounded).to_vec());
+    let keys = CORRECTION_KEYS.map(str::to_owned);
+    keys.into_iter().zip(values).collect()
 }
 
 impl AssessmentInput<'_> {
@@ -287,8 +268,7 @@ impl AssessmentInput<'_> {
             Err(error) => {
                 let mut assessed = self.unread(&error, compensation_now(&self.scene.arm));
                 if seen.is_by_hand() {
-                    assessed.finding = FitFinding::good();
-                    assessed.finding.redo(format!(
+                    assessed.finding = FitFinding::refused(format!(
                         "{} of {} gaps are measured, and that is not enough: `steadyhand calibrate play --scene {}` asks for them ({error})",
                         seen.readings.len(),
                         seen.places.len() / 2,
@@ -342,12 +322,8 @@ impl AssessmentInput<'_> {
         let surface = &self.scene.surface;
         let size_mm = surface.size_mm();
         let rigid = RigidError::of_field(&fit.play.field_mm, size_mm);
-        let known = self
-            .scene
-            .correction
-            .map_or([[0.0; 6]; 2], |known| known.coefficients_mm);
         let left = rigid.taken_off(&fit.play.field_mm, size_mm);
-        let mut wanted = known;
+        let mut wanted = coefficients_mm(self.scene);
         for (all, left) in wanted.iter_mut().zip(left) {
             all.iter_mut().zip(left).for_each(|(of, left)| *of -= left);
         }
@@ -372,13 +348,13 @@ impl AssessmentInput<'_> {
         );
         let mut figures = fit.figures();
         let (_, sigma_mm) = fit.largest_error_mm();
-        figures.extend([
-            ("shift_x_mm".to_owned(), rigid.shift_mm[0]),
-            ("shift_y_mm".to_owned(), rigid.shift_mm[1]),
-            ("turn_deg".to_owned(), rigid.turn_rad.to_degrees()),
-            ("correction_short_mm".to_owned(), short_mm),
-            ("sheet_sigma_mm".to_owned(), sigma_mm),
-        ]);
+        figures.extend(named([
+            ("shift_x_mm", rigid.shift_mm[0]),
+            ("shift_y_mm", rigid.shift_mm[1]),
+            ("turn_deg", rigid.turn_rad.to_degrees()),
+            ("correction_short_mm", short_mm),
+            ("sheet_sigma_mm", sigma_mm),
+        ]));
         TouchAssessment {
             finding,
             old,
@@ -390,22 +366,14 @@ impl AssessmentInput<'_> {
     }
 
     fn unread(&self, error: &PlayFitError, old: FileValues) -> TouchAssessment {
-        let mut finding = FitFinding::good();
         let name = |joint: usize| self.scene.arm.joint_name(joint);
-        finding.redo(match *error {
+        let why = match *error {
             PlayFitError::Alike(one, other) => {
                 format!("{error} ({} and {})", name(one), name(other))
             }
             _ => error.to_string(),
-        });
-        TouchAssessment {
-            finding,
-            old,
-            new: FileValues::new(),
-            change: CalibrationChange::default(),
-            figures: Vec::new(),
-            points: Vec::new(),
-        }
+        };
+        TouchAssessment::without_fit(why, old)
     }
 }
 
@@ -443,10 +411,7 @@ fn within_bounds(wanted: &[[f64; 6]; 2], size_mm: [f64; 2]) -> ([[f64; 6]; 2], f
     let strengths = (0..SHRINKINGS).map(|step| f64::from(step) / f64::from(SHRINKINGS - step));
     let corrected = strengths.map(shrunk).find(fits).unwrap_or_default();
     let short = looks(size_mm, DRAWN).map(|at| {
-        let ([ax, ay], [bx, by]) = (
-            field_at(wanted, size_mm, at),
-            field_at(&corrected, size_mm, at),
-        );
+        let [[ax, ay], [bx, by]] = [wanted, &corrected].map(|of| field_at(of, size_mm, at));
         (ax - bx).hypot(ay - by)
     });
     (corrected, short.fold(0.0, f64::max))
@@ -502,26 +467,12 @@ impl RigidError {
         field_mm: &[[f64; 6]; 2],
         [width_mm, height_mm]: [f64; 2],
     ) -> [[f64; 6]; 2] {
-        let [[x0, xu, xv, x3, x4, x5], [y0, yu, yv, y3, y4, y5]] = *field_mm;
-        let turn = self.turn_rad;
-        [
-            [
-                x0 - self.shift_mm[0],
-                xu,
-                xv + turn * height_mm / 2.0,
-                x3,
-                x4,
-                x5,
-            ],
-            [
-                y0 - self.shift_mm[1],
-                yu - turn * width_mm / 2.0,
-                yv,
-                y3,
-                y4,
-                y5,
-            ],
-        ]
+        let [mut left_x, mut left_y] = *field_mm;
+        left_x[0] -= self.shift_mm[0];
+        left_x[2] += self.turn_rad * height_mm / 2.0;
+        left_y[0] -= self.shift_mm[1];
+        left_y[1] -= self.turn_rad * width_mm / 2.0;
+        [left_x, left_y]
     }
 
     /// The sheet where the ink says that it lies: the ink is off because the sheet is, the other way.

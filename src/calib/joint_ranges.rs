@@ -25,11 +25,19 @@ const MARGIN_DEG: f64 = 2.0;
 pub struct RangeRecorder<'a> {
     arm: &'a ArmModel,
     tracks: Vec<CountTracker>,
-    zero: Option<ServoTicks>,
-    /// The joint that is moved now.
-    joint: Option<usize>,
-    done: Vec<MovedJoint>,
+    task: RangeTask,
     complaints: Vec<String>,
+}
+
+/// Present task of the person at the arm.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum RangeTask {
+    /// Bring every joint to its zero.
+    Zero,
+    /// Move this joint through its range.
+    Range(usize),
+    /// Nothing more.
+    Done,
 }
 
 /// One servo's count as it goes.
@@ -38,20 +46,36 @@ struct CountTracker {
     joint: usize,
     servo: ServoFile,
     now: Option<i32>,
-    /// As if it did not wrap.
-    unrolled: i64,
-    least: i64,
-    most: i64,
+    zero: Option<i32>,
+    /// Since the present task began.
+    range: CountRange,
+    /// That of its joint's turn, once that is over.
+    moved: Option<CountRange>,
     wrapped: bool,
     beyond: bool,
 }
 
-/// A joint that was moved through its range.
-#[derive(Clone, Debug, PartialEq)]
-struct MovedJoint {
-    joint: usize,
-    /// Per servo its least and greatest count and the one at the positive end.
-    servos: Vec<(ServoFile, i64, i64, i64)>,
+/// Counts that were passed, as if they did not wrap.
+#[derive(Clone, Copy, Debug, Default)]
+struct CountRange {
+    last: i64,
+    least: i64,
+    most: i64,
+}
+
+impl CountRange {
+    const fn at(count: i64) -> Self {
+        Self {
+            last: count,
+            least: count,
+            most: count,
+        }
+    }
+
+    /// Returns whether it ended nearer to its greatest count.
+    const fn rises(&self) -> bool {
+        self.last * 2 >= self.least + self.most
+    }
 }
 
 /// Result of moving all joints of an arm by hand.
@@ -65,35 +89,24 @@ pub struct RangeResult {
     pub turn_deg: f64,
 }
 
-/// Reason that the zero of a joint cannot be taken over.
-#[derive(Debug, thiserror::Error)]
-enum ZeroFault {
-    #[error("the zero of {0} was not read")]
-    Unread(String),
-    #[error(
-        "the zero of {joint} is at {zero}, outside of its range of {least} to {most}: it was not in the middle pose, or wraps"
-    )]
-    OutOfRange {
-        joint: String,
-        zero: i64,
-        least: i64,
-        most: i64,
-    },
-}
-
 impl<'a> RangeRecorder<'a> {
     /// Nothing was read yet.
     #[must_use]
     pub fn new(arm: &'a ArmModel) -> Self {
-        let tracks = arm
-            .servos()
-            .map(|(joint, servo)| CountTracker::new(joint, servo));
+        let tracks = arm.servos().map(|(joint, servo)| CountTracker {
+            joint,
+            servo,
+            now: None,
+            zero: None,
+            range: CountRange::default(),
+            moved: None,
+            wrapped: false,
+            beyond: false,
+        });
         Self {
             arm,
             tracks: tracks.collect(),
-            zero: None,
-            joint: None,
-            done: Vec::new(),
+            task: RangeTask::Zero,
             complaints: Vec::new(),
         }
     }
@@ -110,17 +123,17 @@ impl<'a> RangeRecorder<'a> {
     /// Returns the present task for a person; `None` once all is done.
     #[must_use]
     pub fn task(&self) -> Option<String> {
-        if self.zero.is_none() {
-            return Some(
+        match self.task {
+            RangeTask::Zero => Some(
                 "bring every joint to its zero, the pose that is drawn here, and press Enter"
                     .to_owned(),
-            );
+            ),
+            RangeTask::Range(joint) => Some(format!(
+                "move {} alone from one end to the other, leave it at its positive end, and press Enter",
+                self.arm.joint_name(joint)
+            )),
+            RangeTask::Done => None,
         }
-        let joint = self.joint?;
-        Some(format!(
-            "move {} alone from one end to the other, leave it at its positive end, and press Enter",
-            self.arm.joint_name(joint)
-        ))
     }
 
     /// Returns the arm whose joints are moved.
@@ -132,84 +145,82 @@ impl<'a> RangeRecorder<'a> {
     /// Returns the joint that is to be moved now; `None` while all are to be at zero.
     #[must_use]
     pub const fn joint(&self) -> Option<usize> {
-        self.joint
+        match self.task {
+            RangeTask::Range(joint) => Some(joint),
+            _ => None,
+        }
     }
 
     /// Completes the present task.
     pub fn next(&mut self) {
-        match self.joint {
-            None if self.zero.is_none() => self.take_zero(),
-            None => {}
-            Some(joint) => {
-                self.take_range(joint);
-                let following = joint + 1;
-                self.joint = (following < self.arm.dof()).then_some(following);
+        self.task = match self.task {
+            RangeTask::Zero => {
+                self.take_zero();
+                RangeTask::Range(0)
             }
-        }
+            RangeTask::Range(joint) => {
+                self.take_range(joint);
+                match joint + 1 < self.arm.dof() {
+                    true => RangeTask::Range(joint + 1),
+                    false => RangeTask::Done,
+                }
+            }
+            RangeTask::Done => RangeTask::Done,
+        };
         self.tracks.iter_mut().for_each(CountTracker::restart);
     }
 
     fn take_zero(&mut self) {
-        let read = self.tracks.iter();
-        let zero: ServoTicks = read.filter_map(|t| Some((t.servo.id, t.now?))).collect();
-        let missing = self.tracks.iter().find(|track| track.now.is_none());
-        if let Some(track) = missing {
-            let name = self.arm.joint_name(track.joint);
-            let id = track.servo.id;
+        for track in &mut self.tracks {
+            track.zero = track.now;
+        }
+        if let Some(track) = self.tracks.iter().find(|track| track.now.is_none()) {
+            let (name, id) = (self.arm.joint_name(track.joint), track.servo.id);
             self.complaints.push(format!(
                 "servo {id} of {name} was not read: look at its cable"
             ));
         }
-        self.zero = Some(zero);
-        self.joint = Some(0);
+    }
+
+    fn of_joint(&self, joint: usize) -> impl Iterator<Item = &CountTracker> {
+        self.tracks.iter().filter(move |track| track.joint == joint)
     }
 
     fn take_range(&mut self, joint: usize) {
         let name = self.arm.joint_name(joint);
-        self.complain_of_counts(joint, &name);
-        let furthest = self
-            .tracks
-            .iter()
-            .max_by_key(|track| track.most - track.least);
-        let other = furthest.filter(|track| track.joint != joint);
-        let own = self.tracks.iter().filter(|track| track.joint == joint);
-        let travelled = own
-            .clone()
-            .map(CountTracker::travel_deg)
-            .fold(f64::INFINITY, f64::min);
-        let least_deg = self.least_deg(joint);
-        if let Some(other) =
-            other.filter(|other| travelled < least_deg && other.travel_deg() > travelled)
-        {
-            let (moved, id) = (self.arm.joint_name(other.joint), other.servo.id);
-            self.complaints.push(format!(
-                "servo {id}, which is to turn {moved}, moved by {:.0} degrees where {name} was to be moved: their ids are swapped, or another joint was moved",
-                other.travel_deg()
-            ));
-        } else if travelled < least_deg {
-            self.complaints.push(format!(
-                "{name} was moved by {travelled:.0} degrees only, {least_deg:.0} are needed: move it from one end to the other"
-            ));
+        let complaints: Vec<String> = self
+            .of_joint(joint)
+            .filter_map(|track| track.complaint(&name))
+            .chain(self.complaint_of_travel(joint, &name))
+            .collect();
+        self.complaints.extend(complaints);
+        for track in self.tracks.iter_mut().filter(|track| track.joint == joint) {
+            track.moved = Some(track.range);
         }
-        let servos = own.map(|track| (track.servo, track.least, track.most, track.unrolled));
-        let servos = servos.collect();
-        self.done.push(MovedJoint { joint, servos });
     }
 
-    fn complain_of_counts(&mut self, joint: usize, name: &str) {
-        for track in self.tracks.iter().filter(|track| track.joint == joint) {
-            let (id, turn) = (track.servo.id, track.servo.ticks_per_turn);
-            if track.beyond {
-                self.complaints.push(format!(
-                    "servo {id} of {name} counts beyond one turn of {turn}: it counts several turns; `steadyhand bus configure --repair` sets that right"
-                ));
-            } else if track.wrapped {
-                self.complaints.push(format!(
-                    "the count of servo {id} of {name} wraps within its range: set its homing offset so that the middle reads about {}, or mount its horn anew",
-                    turn / 2
-                ));
-            }
+    /// Returns why a joint was not moved through its range, if it was not.
+    fn complaint_of_travel(&self, joint: usize, name: &str) -> Option<String> {
+        let travels = self.of_joint(joint).map(CountTracker::travel_deg);
+        let travelled = travels.fold(f64::INFINITY, f64::min);
+        let least_deg = self.least_deg(joint);
+        if travelled >= least_deg {
+            return None;
         }
+        let ticks = |track: &&CountTracker| track.range.most - track.range.least;
+        let furthest = self.tracks.iter().max_by_key(ticks);
+        let other = furthest.filter(|track| track.joint != joint);
+        Some(match other.filter(|other| other.travel_deg() > travelled) {
+            Some(other) => format!(
+                "servo {}, which is to turn {}, moved by {:.0} degrees where {name} was to be moved: their ids are swapped, or another joint was moved",
+                other.servo.id,
+                self.arm.joint_name(other.joint),
+                other.travel_deg()
+            ),
+            None => format!(
+                "{name} was moved by {travelled:.0} degrees only, {least_deg:.0} are needed: move it from one end to the other"
+            ),
+        })
     }
 
     /// Returns the least angle through which a joint must be moved.
@@ -227,16 +238,13 @@ impl<'a> RangeRecorder<'a> {
             "joint", "id", "ticks", "degrees", "range, ticks", "degrees"
         );
         for track in &self.tracks {
-            let zero = self
-                .zero
-                .as_ref()
-                .and_then(|zero| zero.get(&track.servo.id));
-            let degrees = track.now.zip(zero).map(|(now, zero)| {
-                track.degrees(i64::from(now) - i64::from(*zero)) * f64::from(track.servo.sign)
+            let degrees = track.now.zip(track.zero).map(|(now, zero)| {
+                track.degrees(i64::from(now) - i64::from(zero)) * f64::from(track.servo.sign)
             });
             let or = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
-            let (least, most, end) = self.range_of(track);
-            let rises = if end * 2 >= least + most { "+" } else { "-" };
+            let range = track.moved.unwrap_or(track.range);
+            let CountRange { least, most, .. } = range;
+            let rises = if range.rises() { "+" } else { "-" };
             let has_range = most > least;
             let _ = writeln!(
                 text,
@@ -253,128 +261,86 @@ impl<'a> RangeRecorder<'a> {
         text
     }
 
-    /// A servo's least and greatest count and the last one: of its joint's turn, or as it goes.
-    fn range_of(&self, track: &CountTracker) -> (i64, i64, i64) {
-        let moved = self.done.iter().find(|moved| moved.joint == track.joint);
-        let mut servos = moved.into_iter().flat_map(|moved| &moved.servos);
-        let own = servos.find(|(servo, ..)| servo.id == track.servo.id);
-        own.map_or(
-            (track.least, track.most, track.unrolled),
-            |(_, least, most, end)| (*least, *most, *end),
-        )
-    }
-
     /// Returns the proposed values of the arm's file.
     ///
     /// # Errors
     /// Every problem in the readings.
     pub fn result(&self) -> Result<RangeResult, Vec<String>> {
         let mut complaints = self.complaints.clone();
-        if self.task().is_some() {
+        let moved = match self.task {
+            RangeTask::Zero => 0,
+            RangeTask::Range(joint) => joint,
+            RangeTask::Done => self.arm.dof(),
+        };
+        if self.task != RangeTask::Done {
             complaints.push("not every joint was moved".to_owned());
         }
         let mut found = RangeResult::default();
-        for moved in &self.done {
-            if let Err(why) = self.take_over(moved, &mut found) {
-                complaints.push(why.to_string());
-            }
-        }
-        if complaints.is_empty() {
-            Ok(found)
-        } else {
-            Err(complaints)
+        let taken = (0..moved).map(|joint| self.take_over(joint, &mut found));
+        complaints.extend(taken.filter_map(Result::err));
+        match complaints.is_empty() {
+            true => Ok(found),
+            false => Err(complaints),
         }
     }
 
-    fn take_over(&self, moved: &MovedJoint, found: &mut RangeResult) -> Result<(), ZeroFault> {
-        let name = self.arm.joint_name(moved.joint);
+    /// Takes over the zero, the direction and the limits of a joint that was moved, or says why it cannot.
+    fn take_over(&self, joint: usize, found: &mut RangeResult) -> Result<(), String> {
+        let name = self.arm.joint_name(joint);
         let (mut lower_deg, mut upper_deg) = (f64::NEG_INFINITY, f64::INFINITY);
-        for (servo, least, most, at_plus) in &moved.servos {
-            let zero = self.zero.as_ref().and_then(|zero| zero.get(&servo.id));
-            let zero = i64::from(*zero.ok_or_else(|| ZeroFault::Unread(name.clone()))?);
-            if zero <= *least || zero >= *most {
-                return Err(ZeroFault::OutOfRange {
-                    joint: name,
-                    zero,
-                    least: *least,
-                    most: *most,
-                });
+        for track in self.of_joint(joint) {
+            let (servo, range) = (track.servo, track.moved.unwrap_or_default());
+            let CountRange { least, most, .. } = range;
+            let unread = || format!("the zero of {name} was not read");
+            let zero = i64::from(track.zero.ok_or_else(unread)?);
+            if zero <= least || zero >= most {
+                return Err(format!(
+                    "the zero of {name} is at {zero}, outside of its range of {least} to {most}: it was not in the middle pose, or wraps"
+                ));
             }
-            let sign = if at_plus * 2 >= least + most {
-                1.0
-            } else {
-                -1.0
-            };
-            let degrees = |ticks: i64| sign * degrees(ticks - zero, *servo);
-            let (a, b) = (degrees(*least), degrees(*most));
+            let sign = if range.rises() { 1.0 } else { -1.0 };
+            let [a, b] = [least, most].map(|ticks| sign * track.degrees(ticks - zero));
             lower_deg = lower_deg.max(a.min(b) + MARGIN_DEG);
             upper_deg = upper_deg.min(a.max(b) - MARGIN_DEG);
-            let (old, new) = (&mut found.old, &mut found.new);
-            old.insert(zero_key(servo.id), vec![f64::from(servo.zero_tick)]);
-            new.insert(zero_key(servo.id), vec![zero as f64]);
-            old.insert(sign_key(servo.id), vec![f64::from(servo.sign)]);
-            new.insert(sign_key(servo.id), vec![sign]);
-            let turned = self::degrees(zero - i64::from(servo.zero_tick), *servo);
+            let zeros = [f64::from(servo.zero_tick), zero as f64];
+            let signs = [f64::from(servo.sign), sign];
+            for (key, [old, new]) in [(zero_key(servo.id), zeros), (sign_key(servo.id), signs)] {
+                found.old.insert(key.clone(), vec![old]);
+                found.new.insert(key, vec![new]);
+            }
+            let turned = track.degrees(zero - i64::from(servo.zero_tick));
             found.turn_deg = found.turn_deg.max(turned.abs());
         }
-        self.narrow(moved.joint, &name, lower_deg, upper_deg, found);
+        self.narrow(joint, [lower_deg, upper_deg], found);
         Ok(())
     }
 
     /// Limits only narrow: what the file forbids stays forbidden.
-    fn narrow(
-        &self,
-        joint: usize,
-        name: &str,
-        lower_deg: f64,
-        upper_deg: f64,
-        found: &mut RangeResult,
-    ) {
+    fn narrow(&self, joint: usize, reached_deg: [f64; 2], found: &mut RangeResult) {
         let Some(file) = self.arm.file.joints.get(joint) else {
             return;
         };
-        for (key, said, reached) in [
-            (
-                "lower_rad",
-                file.lower_rad.get(),
-                lower_deg.to_radians().max(file.lower_rad.get()),
-            ),
-            (
-                "upper_rad",
-                file.upper_rad.get(),
-                upper_deg.to_radians().min(file.upper_rad.get()),
-            ),
+        let [lower, upper] = [file.lower_rad.get(), file.upper_rad.get()];
+        let [reached_lower, reached_upper] = reached_deg.map(f64::to_radians);
+        for (key, old, reached) in [
+            ("lower_rad", lower, reached_lower.max(lower)),
+            ("upper_rad", upper, reached_upper.min(upper)),
         ] {
-            let key = format!("{key} of {name}");
+            let key = format!("{key} of {}", file.name);
             let rounded = (reached * 1e5).round() / 1e5;
-            found.old.insert(key.clone(), vec![said]);
+            found.old.insert(key.clone(), vec![old]);
             found.new.insert(key, vec![rounded]);
         }
     }
 }
 
 impl CountTracker {
-    fn new(joint: usize, servo: ServoFile) -> Self {
-        Self {
-            joint,
-            servo,
-            now: None,
-            unrolled: 0,
-            least: 0,
-            most: 0,
-            wrapped: false,
-            beyond: false,
-        }
-    }
-
     fn observe(&mut self, ticks: i32) {
         let turn = i64::from(self.servo.ticks_per_turn);
         self.beyond |= !(0..turn).contains(&i64::from(ticks));
+        let range = &mut self.range;
         match self.now {
-            None => {
-                self.unrolled = i64::from(ticks);
-                (self.least, self.most) = (self.unrolled, self.unrolled);
-            }
+            None => *range = CountRange::at(i64::from(ticks)),
             Some(before) => {
                 let mut by = i64::from(ticks) - i64::from(before);
                 if by.abs() > turn / 2 && !self.beyond {
@@ -382,30 +348,41 @@ impl CountTracker {
                     by -= by.signum() * turn;
                     self.wrapped = true;
                 }
-                self.unrolled += by;
+                range.last += by;
             }
         }
         self.now = Some(ticks);
-        self.least = self.least.min(self.unrolled);
-        self.most = self.most.max(self.unrolled);
+        range.least = range.least.min(range.last);
+        range.most = range.most.max(range.last);
     }
 
     /// Restarts the range from the present count.
     fn restart(&mut self) {
-        self.unrolled = i64::from(self.now.unwrap_or(0));
-        (self.least, self.most) = (self.unrolled, self.unrolled);
+        self.range = CountRange::at(i64::from(self.now.unwrap_or(0)));
         (self.wrapped, self.beyond) = (false, false);
     }
 
+    /// Returns what is wrong with how its joint's servo counts, if anything is.
+    fn complaint(&self, joint: &str) -> Option<String> {
+        let (id, turn) = (self.servo.id, self.servo.ticks_per_turn);
+        if self.beyond {
+            return Some(format!(
+                "servo {id} of {joint} counts beyond one turn of {turn}: it counts several turns; `steadyhand bus configure --repair` sets that right"
+            ));
+        }
+        self.wrapped.then(|| {
+            format!(
+                "the count of servo {id} of {joint} wraps within its range: set its homing offset so that the middle reads about {}, or mount its horn anew",
+                turn / 2
+            )
+        })
+    }
+
     fn degrees(&self, ticks: i64) -> f64 {
-        degrees(ticks, self.servo)
+        ticks as f64 * 360.0 / f64::from(self.servo.ticks_per_turn.max(1))
     }
 
     fn travel_deg(&self) -> f64 {
-        self.degrees(self.most - self.least)
+        self.degrees(self.range.most - self.range.least)
     }
-}
-
-fn degrees(ticks: i64, servo: ServoFile) -> f64 {
-    ticks as f64 * 360.0 / f64::from(servo.ticks_per_turn.max(1))
 }

@@ -115,140 +115,123 @@ const SAME: [(&str, &str); 2] = [("shoulder", "shoulder_lift"), ("elbow", "elbow
 /// # Errors
 /// The file belongs to a different arm, or was not made by moving each joint through its range.
 pub fn import(file: &LeRobotFile, arm: &ArmModel) -> Result<LeRobotImport, LeRobotError> {
-    match file {
-        LeRobotFile::Motors(motors) => motors_of(motors, arm),
+    let mut taken = LeRobotImport::default();
+    let (found, left): (Vec<&String>, _) = match file {
+        LeRobotFile::Motors(motors) => {
+            for (name, motor) in motors {
+                taken.motor(name, motor, arm)?;
+            }
+            (
+                motors.keys().collect(),
+                "homing offsets: the servos hold them, and their counts include them; `steadyhand doctor` shows whether they are those of the file",
+            )
+        }
         LeRobotFile::Lists {
             motor_names,
             homing_offset,
             drive_mode,
         } => {
-            let counts = [motor_names.len(), homing_offset.len(), drive_mode.len()];
-            if counts.iter().any(|count| *count != motor_names.len()) {
-                let [names, offsets, modes] = counts;
+            let [names, offsets, modes] =
+                [motor_names.len(), homing_offset.len(), drive_mode.len()];
+            if offsets != names || modes != names {
                 return Err(LeRobotError::Lists {
                     names,
                     offsets,
                     modes,
                 });
             }
-            let each = homing_offset.iter().zip(drive_mode);
-            let each = motor_names
-                .iter()
-                .zip(each.map(|(offset, mode)| (*offset, *mode)));
-            lists_of(each, arm)
+            for (name, of) in motor_names.iter().zip(homing_offset.iter().zip(drive_mode)) {
+                taken.count(name, of, arm);
+            }
+            (
+                motor_names.iter().collect(),
+                "ranges: this old form has none; the limits stay as they are. Its zero is the pose in which the arm was calibrated, stretched out: compare it with the arm's zero before anything moves",
+            )
         }
-    }
-}
-
-fn find<'a>(arm: &'a ArmModel, name: &str) -> Option<(&'a JointFile, ServoFile)> {
-    let joints = || arm.file.joints.iter();
-    let exact = joints().find(|joint| joint.name == name);
-    let alike = || {
-        let (_, ours) = SAME.iter().find(|(theirs, _)| *theirs == name)?;
-        joints().find(|joint| joint.name == *ours)
     };
-    let joint = exact.or_else(alike)?;
-    Some((joint, *joint.servos.first()?))
-}
-
-fn none_known<'a>(arm: &ArmModel, found: impl Iterator<Item = &'a String>) -> LeRobotError {
-    LeRobotError::NoneKnown {
-        arm: arm.file.name.clone(),
-        found: found.cloned().collect(),
-        known: arm
-            .file
-            .joints
-            .iter()
-            .map(|joint| joint.name.clone())
-            .collect(),
+    if taken.new.is_empty() {
+        let known = arm.file.joints.iter().map(|joint| joint.name.clone());
+        return Err(LeRobotError::NoneKnown {
+            arm: arm.file.name.clone(),
+            found: found.into_iter().cloned().collect(),
+            known: known.collect(),
+        });
     }
+    taken.left.push(left.to_owned());
+    Ok(taken)
 }
 
-fn motors_of(
-    motors: &BTreeMap<String, LeRobotMotor>,
-    arm: &ArmModel,
-) -> Result<LeRobotImport, LeRobotError> {
-    let mut taken = LeRobotImport::default();
-    for (name, motor) in motors {
-        let Some((joint, servo)) = find(arm, name) else {
-            taken
-                .left
-                .push(format!("{name}: the arm's file has no such joint"));
-            continue;
+impl LeRobotImport {
+    /// Returns the joint of that name with its first servo, and takes note where there is none.
+    fn find<'a>(&mut self, arm: &'a ArmModel, name: &str) -> Option<(&'a JointFile, ServoFile)> {
+        let of_name = |name: &str| arm.file.joints.iter().find(|joint| joint.name == name);
+        let alike = || {
+            let (_, ours) = SAME.iter().find(|(theirs, _)| *theirs == name)?;
+            of_name(ours)
+        };
+        let joint = of_name(name).or_else(alike);
+        let found = joint.and_then(|joint| Some((joint, *joint.servos.first()?)));
+        if found.is_none() {
+            let none = format!("{name}: the arm's file has no such joint");
+            self.left.push(none);
+        }
+        found
+    }
+
+    /// Takes over a joint of a present file.
+    fn motor(
+        &mut self,
+        name: &str,
+        motor: &LeRobotMotor,
+        arm: &ArmModel,
+    ) -> Result<(), LeRobotError> {
+        let Some((joint, servo)) = self.find(arm, name) else {
+            return Ok(());
         };
         let (min, max) = (motor.range_min, motor.range_max);
         let span = max.saturating_sub(min);
         if !(RANGE_TICKS_MIN..=RANGE_TICKS_MAX).contains(&span) {
-            return Err(LeRobotError::Range {
-                name: name.clone(),
-                min,
-                max,
-            });
+            let name = name.to_owned();
+            return Err(LeRobotError::Range { name, min, max });
         }
         if motor.id != servo.id {
             return Err(LeRobotError::Id {
-                name: name.clone(),
+                name: name.to_owned(),
                 found: motor.id,
                 known: servo.id,
             });
         }
-        taken.zero(servo, f64::from(min) + f64::from(span) / 2.0);
-        taken.narrow(joint, servo, span);
+        self.zero(servo, f64::from(min) + f64::from(span) / 2.0);
+        self.narrow(joint, servo, span);
         if motor.drive_mode != 0 {
-            taken.left.push(format!(
+            self.left.push(format!(
                 "{name}: drive mode 1 turns percentages round, not angles; the sign stays {}",
                 servo.sign
             ));
         }
         if joint.servos.len() > 1 {
-            taken
-                .left
-                .push(format!("{name}: its second servo is not in the file"));
+            let second = format!("{name}: its second servo is not in the file");
+            self.left.push(second);
         }
+        Ok(())
     }
-    if taken.new.is_empty() {
-        return Err(none_known(arm, motors.keys()));
-    }
-    taken.left.push(
-        "homing offsets: the servos hold them, and their counts include them; `steadyhand doctor` shows whether they are those of the file"
-            .to_owned(),
-    );
-    Ok(taken)
-}
 
-fn lists_of<'a>(
-    each: impl Iterator<Item = (&'a String, (i32, u8))> + Clone,
-    arm: &ArmModel,
-) -> Result<LeRobotImport, LeRobotError> {
-    let mut taken = LeRobotImport::default();
-    for (name, (offset, mode)) in each.clone() {
-        let Some((_, servo)) = find(arm, name) else {
-            taken
-                .left
-                .push(format!("{name}: the arm's file has no such joint"));
-            continue;
+    /// Takes over a joint of an older file: its homing offset and its drive mode.
+    fn count(&mut self, name: &str, (offset, mode): (&i32, &u8), arm: &ArmModel) {
+        let Some((_, servo)) = self.find(arm, name) else {
+            return;
         };
-        let drive = if mode == 0 { 1 } else { -1 };
+        let drive = if *mode == 0 { 1 } else { -1 };
         if drive != i32::from(servo.sign) {
-            taken.left.push(format!(
+            self.left.push(format!(
                 "{name}: its count runs the other way in the file; the sign stays {}",
                 servo.sign
             ));
         }
         // drive · count + offset = 0
-        taken.zero(servo, f64::from(-offset * drive));
+        self.zero(servo, f64::from(-offset * drive));
     }
-    if taken.new.is_empty() {
-        return Err(none_known(arm, each.map(|(name, _)| name)));
-    }
-    taken.left.push(
-        "ranges: this old form has none; the limits stay as they are. Its zero is the pose in which the arm was calibrated, stretched out: compare it with the arm's zero before anything moves"
-            .to_owned(),
-    );
-    Ok(taken)
-}
 
-impl LeRobotImport {
     fn zero(&mut self, servo: ServoFile, at: f64) {
         let key = zero_key(servo.id);
         self.old
@@ -288,30 +271,22 @@ impl LeRobotImport {
 /// hold, by their ids; 0 where they are not known. Held servos have their whole turn.
 #[must_use]
 pub fn export(arm: &ArmModel, homing: &BTreeMap<u8, i32>) -> BTreeMap<String, LeRobotMotor> {
-    let offset = |id: u8| homing.get(&id).copied().unwrap_or(0);
+    let motor = |id: u8, range_min: i32, range_max: i32| LeRobotMotor {
+        id,
+        drive_mode: 0,
+        homing_offset: homing.get(&id).copied().unwrap_or(0),
+        range_min,
+        range_max,
+    };
     let joints = arm.file.joints.iter().filter_map(|joint| {
         let servo = joint.servos.first()?;
         // The middle of the range is angle zero: the nearer limit says how wide it is.
         let reach_rad = joint.upper_rad.get().min(-joint.lower_rad.get()).max(0.0);
         let half = (servo.ticks(reach_rad) - servo.zero_tick).abs();
-        let motor = LeRobotMotor {
-            id: servo.id,
-            drive_mode: 0,
-            homing_offset: offset(servo.id),
-            range_min: servo.zero_tick - half,
-            range_max: servo.zero_tick + half,
-        };
-        Some((joint.name.clone(), motor))
+        let (min, max) = (servo.zero_tick - half, servo.zero_tick + half);
+        Some((joint.name.clone(), motor(servo.id, min, max)))
     });
-    let held = arm.file.held.iter().map(|held| {
-        let motor = LeRobotMotor {
-            id: held.id,
-            drive_mode: 0,
-            homing_offset: offset(held.id),
-            range_min: 0,
-            range_max: 4095,
-        };
-        (held.name.clone(), motor)
-    });
+    let held = arm.file.held.iter();
+    let held = held.map(|held| (held.name.clone(), motor(held.id, 0, 4095)));
     joints.chain(held).collect()
 }

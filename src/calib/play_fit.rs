@@ -9,12 +9,13 @@
     reason = "every index is a reading, a place that was checked, or an unknown"
 )]
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use nalgebra::{DMatrix, DVector, SymmetricEigen, Vector3};
 
-use super::ink_observation::{InkObservation, joints_of};
+use super::ink_observation::{InkObservation, InkPlace, PlaceReading, joints_of};
 use super::play_operator::{LaggingJoint, PlayOperator};
-use super::stats::{MAD_TO_SIGMA, median};
-use base::units::JointVector;
+use super::stats::{MAD_TO_SIGMA, median, rms};
 use kin::{KinematicChain, ToolTip};
 use scene::{SheetCorrection, Surface};
 
@@ -197,6 +198,37 @@ struct RowEnd {
 }
 
 impl RowEnd {
+    fn new(
+        stage: &PatternStage<'_>,
+        seen: &InkObservation,
+        place: &InkPlace,
+        sign: f64,
+        across: [f64; 2],
+    ) -> Option<Self> {
+        let joints_rad = joints_of(seen.path_deg.get(place.node)?);
+        if !place.at_mm.iter().all(|mm| mm.is_finite()) {
+            return None;
+        }
+        let flat = stage.surface.flat().rotation;
+        let axes = [Vector3::x(), Vector3::y()].map(|axis| flat * axis);
+        let across = flat * Vector3::new(across[0], across[1], 0.0);
+        let jacobian = stage.chain.jacobian(&joints_rad, &stage.tip);
+        let deg = 1_f64.to_radians();
+        let moves = |[x, y, z, ..]: &[f64; 6]| Vector3::new(*x, *y, *z) * 1e3 * deg;
+        let turns = |[.., x, y, z]: &[f64; 6]| Vector3::new(*x, *y, *z) * deg;
+        let aside = |of: &[f64; 6]| axes.map(|axis| moves(of).dot(&axis));
+        let turn = |of: &[f64; 6]| axes.map(|aside| turns(of).cross(&aside).dot(&across));
+        Some(Self {
+            sign,
+            node: place.node,
+            station: place.station,
+            mm_per_deg: jacobian.iter().map(|of| moves(of).dot(&across)).collect(),
+            aside_mm_per_deg: jacobian.iter().map(aside).collect(),
+            turn_per_mm: jacobian.iter().map(turn).collect(),
+            terms: SheetCorrection::terms(stage.surface.size_mm(), place.at_mm),
+        })
+    }
+
     /// By how much a degree of each joint moves the ink, from where the joints behind it and the sheet's error have brought it.
     fn levers(&self, off_deg: &[f64], field_mm: &[[f64; 6]; 2]) -> Vec<f64> {
         let mut aside = field_mm.map(|all| dot(&all, &self.terms));
@@ -243,43 +275,20 @@ impl PlayEquations {
         {
             return Err(PlayFitError::Damaged);
         }
-        let rows: Option<Vec<PlayRow>> = seen
-            .readings
-            .iter()
-            .map(|reading| {
-                let ends = [(Some(reading.place), 1.0), (reading.from, -1.0)];
-                let ends = ends
-                    .into_iter()
-                    .filter_map(|(place, sign)| Some((place?, sign)));
-                let mut row = PlayRow {
-                    ends: Vec::new(),
-                    field: [0.0; FIELD],
-                    off_mm: reading.off_mm,
-                    sigma_mm: reading.sigma_mm,
-                    weighed_mm: reading.sigma_mm,
-                    cluster: 0,
-                };
-                for (place, sign) in ends {
-                    row.add_end(stage, seen, place, sign, reading.across)?;
-                }
-                let is_sound = row.off_mm.is_finite() && row.sigma_mm > 0.0;
-                is_sound.then_some(row)
-            })
+        let rows = seen.readings.iter();
+        let rows: Option<Vec<PlayRow>> = rows
+            .map(|reading| PlayRow::new(stage, seen, reading))
             .collect();
         let rows = rows.ok_or(PlayFitError::Damaged)?;
         let made_good = seen.made_good_deg.iter().map(|deg| deg / 2.0);
         let made_good = DVector::from_iterator(joints, made_good);
         let expected = lag(&seen.path_deg, &made_good).into_iter();
+        let stations = seen.places.iter().map(|place| place.station + 1);
         let off = |node: Vec<LaggingJoint>| node.iter().map(|joint| joint.off_deg).collect();
         Ok(Self {
             expected_deg: expected.map(off).collect(),
             joints,
-            stations: seen
-                .places
-                .iter()
-                .map(|place| place.station + 1)
-                .max()
-                .unwrap_or(0),
+            stations: stations.max().unwrap_or(0),
             path_deg: seen.path_deg.clone(),
             rows,
             bent_mm: BENT_MM,
@@ -306,29 +315,24 @@ impl PlayEquations {
     pub fn fit(&self) -> Result<PlayFit, PlayFitError> {
         let moving = self.moving();
         let known = self.known(&moving);
-        let mut kept: Vec<usize> = (0..self.rows.len()).filter(|row| known[*row]).collect();
-        let all = kept.len();
-        let mut round = FitRound::new(self, moving, &kept)?;
+        let all = known.len();
+        let mut round = FitRound::new(self, moving, known)?;
         for _ in 0..CLEANINGS {
-            let rest = round.rest(self, &kept);
+            let rest = round.rest();
             let scaled: Vec<f64> = rest.iter().map(|(of, sigma)| (of / sigma).abs()).collect();
             let most = SIGMAS_MAX * (MAD_TO_SIGMA * median(&scaled)).max(1.0);
-            let good: Vec<usize> = kept
-                .iter()
-                .zip(&scaled)
-                .filter(|(_, scaled)| **scaled <= most)
-                .map(|(row, _)| *row)
-                .collect();
-            if good.len() == kept.len() {
+            let kept = round.kept.iter().zip(&scaled);
+            let good = kept.filter(|(_, scaled)| **scaled <= most);
+            let good: Vec<usize> = good.map(|(row, _)| *row).collect();
+            if good.len() == round.kept.len() {
                 break;
             }
-            kept = good;
-            round = FitRound::new(self, round.moving, &kept)?;
+            round = FitRound::new(self, round.moving, good)?;
         }
         round.told_apart()?;
         let lines = self.weighed_by_lines();
-        let sheet = FitRound::new(&lines, round.moving.clone(), &kept)?.sheet_error(&lines, &kept);
-        Ok(round.result(self, &kept, all, sheet))
+        let sheet = FitRound::new(&lines, round.moving.clone(), round.kept.clone())?;
+        Ok(round.result(all, &sheet))
     }
 
     /// Returns the same with the readings of each line weighed by what they have in common: how the sheet's error bends would else
@@ -338,7 +342,7 @@ impl PlayEquations {
             bent_mm: BENT_BY_ZEROS_MM,
             ..self.clone()
         };
-        let mut counts = std::collections::BTreeMap::<usize, usize>::new();
+        let mut counts = BTreeMap::<usize, usize>::new();
         for row in &lines.rows {
             *counts.entry(row.cluster).or_default() += 1;
         }
@@ -355,8 +359,7 @@ impl PlayEquations {
             let angles = || self.path_deg.iter().map(|deg| deg[*joint]);
             angles().fold(f64::MIN, f64::max) - angles().fold(f64::MAX, f64::min)
         };
-        let halves = DVector::zeros(self.joints);
-        let lag = lag(&self.path_deg, &halves);
+        let lag = lag(&self.path_deg, &DVector::zeros(self.joints));
         let is_known = |joint: &usize| lag.iter().any(|node| node[*joint].is_known);
         (0..self.joints)
             .filter(|joint| spread(joint) > 0.0 && is_known(joint))
@@ -364,12 +367,11 @@ impl PlayEquations {
     }
 
     /// Rows at which the side of every moving joint is known.
-    fn known(&self, moving: &[usize]) -> Vec<bool> {
+    fn known(&self, moving: &[usize]) -> Vec<usize> {
         let lag = lag(&self.path_deg, &DVector::zeros(self.joints));
         let is_known = |end: &RowEnd| moving.iter().all(|joint| lag[end.node][*joint].is_known);
-        self.rows
-            .iter()
-            .map(|row| row.ends.iter().all(is_known))
+        (0..self.rows.len())
+            .filter(|row| self.rows[*row].ends.iter().all(is_known))
             .collect()
     }
 }
@@ -391,76 +393,41 @@ fn lag(path_deg: &[Vec<f64>], halves_deg: &DVector<f64>) -> Vec<Vec<LaggingJoint
 }
 
 impl PlayRow {
-    /// Adds one end; `None` where a place or a posture does not exist.
-    fn add_end(
-        &mut self,
+    /// `None` where a place or a posture does not exist, or a number is none.
+    fn new(
         stage: &PatternStage<'_>,
         seen: &InkObservation,
-        place: usize,
-        sign: f64,
-        across: [f64; 2],
-    ) -> Option<()> {
-        let place = seen.places.get(place)?;
-        let node = seen.path_deg.get(place.node)?;
-        if !place.at_mm.iter().all(|mm| mm.is_finite()) {
-            return None;
+        reading: &PlaceReading,
+    ) -> Option<Self> {
+        let mut row = Self {
+            ends: Vec::new(),
+            field: [0.0; FIELD],
+            off_mm: reading.off_mm,
+            sigma_mm: reading.sigma_mm,
+            weighed_mm: reading.sigma_mm,
+            cluster: 0,
+        };
+        let from = reading.from.map(|place| (place, -1.0));
+        for (place, sign) in [(reading.place, 1.0)].into_iter().chain(from) {
+            let place = seen.places.get(place)?;
+            let end = RowEnd::new(stage, seen, place, sign, reading.across)?;
+            for (index, term) in row.field.iter_mut().enumerate() {
+                *term += sign * reading.across[index / 6] * end.terms[index % 6];
+            }
+            row.cluster = place.leg;
+            row.ends.push(end);
         }
-        let levers = JointLevers::new(stage, &joints_of(node), across);
-        let terms = SheetCorrection::terms(stage.surface.size_mm(), place.at_mm);
-        for (index, term) in self.field.iter_mut().enumerate() {
-            *term += sign * across[index / 6] * terms[index % 6];
-        }
-        self.cluster = place.leg;
-        self.ends.push(RowEnd {
-            sign,
-            node: place.node,
-            station: place.station,
-            mm_per_deg: levers.mm_per_deg,
-            aside_mm_per_deg: levers.aside_mm_per_deg,
-            turn_per_mm: levers.turn_per_mm,
-            terms,
-        });
-        Some(())
+        let is_sound = row.off_mm.is_finite() && row.sigma_mm > 0.0;
+        is_sound.then_some(row)
     }
-}
-
-/// By how much a degree of each joint moves the tip: see [`RowEnd`].
-struct JointLevers {
-    mm_per_deg: Vec<f64>,
-    aside_mm_per_deg: Vec<[f64; 2]>,
-    turn_per_mm: Vec<[f64; 2]>,
-}
-
-impl JointLevers {
-    fn new(stage: &PatternStage<'_>, joints_rad: &JointVector, across: [f64; 2]) -> Self {
-        let flat = stage.surface.flat().rotation;
-        let axes = [Vector3::x(), Vector3::y()].map(|axis| flat * axis);
-        let across = flat * Vector3::new(across[0], across[1], 0.0);
-        let jacobian = stage.chain.jacobian(joints_rad, &stage.tip);
-        let deg = 1_f64.to_radians();
-        let moves = |[x, y, z, ..]: &[f64; 6]| Vector3::new(*x, *y, *z) * 1e3 * deg;
-        let turns = |[.., x, y, z]: &[f64; 6]| Vector3::new(*x, *y, *z) * deg;
-        let turn = |of: &[f64; 6]| axes.map(|aside| turns(of).cross(&aside).dot(&across));
-        Self {
-            mm_per_deg: jacobian.iter().map(|of| moves(of).dot(&across)).collect(),
-            aside_mm_per_deg: jacobian
-                .iter()
-                .map(|of| axes.map(|axis| moves(of).dot(&axis)))
-                .collect(),
-            turn_per_mm: jacobian.iter().map(turn).collect(),
-        }
-    }
-}
-
-/// Error of the sheet by its terms, and their covariance.
-struct SheetError {
-    field_mm: [[f64; 6]; 2],
-    covariance: DMatrix<f64>,
 }
 
 /// A fit to some of the readings. Unknowns: half the play of each moving joint, by how much it differs at each stroke, and the
 /// sheet's error.
-struct FitRound {
+struct FitRound<'a> {
+    equations: &'a PlayEquations,
+    /// Rows of the equations that are fitted.
+    kept: Vec<usize>,
     moving: Vec<usize>,
     halves_deg: DVector<f64>,
     x: DVector<f64>,
@@ -468,11 +435,11 @@ struct FitRound {
     prior: DVector<f64>,
 }
 
-impl FitRound {
+impl<'a> FitRound<'a> {
     fn new(
-        equations: &PlayEquations,
+        equations: &'a PlayEquations,
         moving: Vec<usize>,
-        kept: &[usize],
+        kept: Vec<usize>,
     ) -> Result<Self, PlayFitError> {
         if kept.len() < READINGS_MIN {
             return Err(PlayFitError::TooFew { have: kept.len() });
@@ -489,25 +456,28 @@ impl FitRound {
             moving,
             halves_deg,
             prior: priors(joints, unknowns, equations.bent_mm),
+            equations,
+            kept,
         };
         for _ in 0..ROUNDS {
-            round.improve(equations, kept)?;
+            round.improve()?;
         }
-        (round.normal, _) = round.normal_equations(equations, kept);
+        (round.normal, _) = round.normal_equations();
         Ok(round)
     }
 
+    /// The rows that are fitted.
+    fn rows(&self) -> impl Iterator<Item = &'a PlayRow> {
+        self.kept.iter().map(|row| &self.equations.rows[*row])
+    }
+
     /// Returns the normal matrix and its right side. A reading tells of two strokes and of the sheet: most of its row is zero.
-    fn normal_equations(
-        &self,
-        equations: &PlayEquations,
-        kept: &[usize],
-    ) -> (DMatrix<f64>, DVector<f64>) {
-        let (design, rest) = self.linear(equations, kept);
+    fn normal_equations(&self) -> (DMatrix<f64>, DVector<f64>) {
+        let (design, rest) = self.linear();
         let mut normal = DMatrix::from_diagonal(&self.prior);
         let mut right = DVector::zeros(self.x.len());
-        for (index, row) in kept.iter().enumerate() {
-            let weight = 1.0 / equations.rows[*row].weighed_mm.powi(2);
+        for (index, row) in self.rows().enumerate() {
+            let weight = 1.0 / row.weighed_mm.powi(2);
             let of = design.row(index);
             let told = of.iter().copied().enumerate();
             let told: Vec<(usize, f64)> = told.filter(|(_, change)| *change != 0.0).collect();
@@ -523,20 +493,16 @@ impl FitRound {
     }
 
     /// Solves once with the joints' sides as they are by the present plays.
-    fn improve(&mut self, equations: &PlayEquations, kept: &[usize]) -> Result<(), PlayFitError> {
-        let (normal, mut right) = self.normal_equations(equations, kept);
+    fn improve(&mut self) -> Result<(), PlayFitError> {
+        let (normal, mut right) = self.normal_equations();
         self.normal = normal;
         // The first unknowns change the plays that the sides were made with.
         let joints = self.moving.len();
         for index in 0..joints {
             right[index] -= self.prior[index] * self.halves_deg[self.moving[index]];
         }
-        let solved = self
-            .normal
-            .clone()
-            .cholesky()
-            .ok_or(PlayFitError::Damaged)?;
-        self.x = solved.solve(&right);
+        let solved = self.normal.clone().cholesky();
+        self.x = solved.ok_or(PlayFitError::Damaged)?.solve(&right);
         for index in 0..joints {
             let joint = self.moving[index];
             let by = self.x[index].clamp(-STEP_DEG_MAX, STEP_DEG_MAX);
@@ -546,14 +512,14 @@ impl FitRound {
     }
 
     /// The equations around the present plays: the change of each reading with each unknown, and what is left to explain.
-    fn linear(&self, equations: &PlayEquations, kept: &[usize]) -> (DMatrix<f64>, DVector<f64>) {
+    fn linear(&self) -> (DMatrix<f64>, DVector<f64>) {
+        let equations = self.equations;
         let lag = lag(&equations.path_deg, &self.halves_deg);
         let (joints, unknowns) = (self.moving.len(), self.x.len());
         let field_mm = self.field_mm();
-        let mut design = DMatrix::zeros(kept.len(), unknowns);
-        let mut rest = DVector::zeros(kept.len());
-        for (index, row) in kept.iter().enumerate() {
-            let row = &equations.rows[*row];
+        let mut design = DMatrix::zeros(self.kept.len(), unknowns);
+        let mut rest = DVector::zeros(self.kept.len());
+        for (index, row) in self.rows().enumerate() {
             rest[index] = row.off_mm;
             for end in &row.ends {
                 let mut off_deg = vec![0.0; equations.joints];
@@ -578,15 +544,14 @@ impl FitRound {
     }
 
     /// Returns the remainder of each reading, and its standard deviation.
-    fn rest(&self, equations: &PlayEquations, kept: &[usize]) -> Vec<(f64, f64)> {
-        let (design, rest) = self.linear(equations, kept);
+    fn rest(&self) -> Vec<(f64, f64)> {
+        let (design, rest) = self.linear();
         let mut left = self.x.clone();
         // Their change is in the plays by now.
         left.rows_mut(0, self.moving.len()).fill(0.0);
         let rest = rest - design * left;
-        let of = rest.iter().zip(kept);
-        of.map(|(rest, row)| (*rest, equations.rows[*row].sigma_mm))
-            .collect()
+        let of = rest.iter().zip(self.rows());
+        of.map(|(rest, row)| (*rest, row.sigma_mm)).collect()
     }
 
     /// Refuses joints that show, but not each by itself.
@@ -606,11 +571,9 @@ impl FitRound {
         if least * CONDITION_MAX >= eigen.eigenvalues.max() {
             return Ok(());
         }
-        let mut shares: Vec<(f64, usize)> = eigen
-            .eigenvectors
-            .column(weakest)
-            .iter()
-            .zip(&shows)
+        let column = eigen.eigenvectors.column(weakest);
+        let shares = column.iter().zip(&shows);
+        let mut shares: Vec<(f64, usize)> = shares
             .map(|(share, place)| (share.abs(), self.moving[*place]))
             .collect();
         shares.sort_by(|a, b| b.0.total_cmp(&a.0));
@@ -623,13 +586,9 @@ impl FitRound {
         let others = unknowns - joints;
         let of_joints = self.normal.view((0, 0), (joints, joints));
         let mixed = self.normal.view((joints, 0), (others, joints));
-        let rest = self
-            .normal
-            .view((joints, joints), (others, others))
-            .into_owned();
-        let through = rest.cholesky().map(|rest| rest.solve(&mixed));
-        match through {
-            Some(through) => of_joints - mixed.tr_mul(&through),
+        let rest = self.normal.view((joints, joints), (others, others));
+        match rest.into_owned().cholesky() {
+            Some(rest) => of_joints - mixed.tr_mul(&rest.solve(&mixed)),
             None => DMatrix::zeros(joints, joints),
         }
     }
@@ -641,19 +600,13 @@ impl FitRound {
         (0..self.moving.len()).filter(shows).collect()
     }
 
-    fn result(
-        &self,
-        equations: &PlayEquations,
-        kept: &[usize],
-        all: usize,
-        sheet: SheetError,
-    ) -> PlayFit {
-        let covariance = self.covariance(equations, kept);
+    /// Returns what is found, of so many readings; the sheet's error is that of another round.
+    fn result(&self, all: usize, sheet: &FitRound<'_>) -> PlayFit {
+        let covariance = self.covariance();
         let (joints, unknowns) = (self.moving.len(), self.x.len());
-        let shows = self.showing();
-        let mut play = vec![None; equations.joints];
-        for place in shows {
-            let stations = self.stations(equations, kept);
+        let stations = self.stations();
+        let mut play = vec![None; self.equations.joints];
+        for place in self.showing() {
             let mean = DVector::from_fn(unknowns, |index, _| match index {
                 _ if index == place => 1.0,
                 _ if index >= joints && index < unknowns - FIELD && index % joints == place => {
@@ -671,31 +624,35 @@ impl FitRound {
                 sigma_deg: 2.0 * variance.max(0.0).sqrt(),
             });
         }
-        let offs = kept.iter().map(|row| equations.rows[*row].off_mm);
-        let rest = self.rest(equations, kept);
+        let first = unknowns - FIELD;
+        let field_covariance = sheet
+            .covariance()
+            .view((first, first), (FIELD, FIELD))
+            .into_owned();
+        let lines: BTreeSet<usize> = self.rows().map(|row| row.cluster).collect();
         PlayFit {
             play,
-            field_mm: sheet.field_mm,
-            before_mm: super::stats::rms(offs),
-            rms_mm: super::stats::rms(rest.iter().map(|(rest, _)| *rest)),
-            readings: kept.len(),
-            left_out: all - kept.len(),
-            quantile: student_95(self.clusters(equations, kept).saturating_sub(1)),
-            field_covariance: sheet.covariance,
-            square_mm: self.square_mm(equations, kept),
+            field_mm: sheet.field_mm(),
+            before_mm: rms(self.rows().map(|row| row.off_mm)),
+            rms_mm: rms(self.rest().into_iter().map(|(rest, _)| rest)),
+            readings: self.kept.len(),
+            left_out: all - self.kept.len(),
+            quantile: student_95(lines.len().saturating_sub(1)),
+            field_covariance,
+            square_mm: self.square_mm(),
         }
     }
 
     /// Returns the mean square of the ink's way, less what the sheet's error makes good; joints that do not turn move nothing.
-    fn square_mm(&self, equations: &PlayEquations, kept: &[usize]) -> DMatrix<f64> {
-        let (design, _) = self.linear(equations, kept);
+    fn square_mm(&self) -> DMatrix<f64> {
+        let (design, _) = self.linear();
         let plays = design.columns(0, self.moving.len()).into_owned();
         let field = design.columns(self.x.len() - FIELD, FIELD).into_owned();
         let made_good = field.clone().svd(true, true).solve(&plays, 1e-9);
         let left = made_good.map_or_else(|_| plays.clone(), |made_good| &plays - field * made_good);
         // The unknowns are halves of plays.
-        let of_moving = left.tr_mul(&left) / (4.0 * kept.len() as f64);
-        let mut square_mm = DMatrix::zeros(equations.joints, equations.joints);
+        let of_moving = left.tr_mul(&left) / (4.0 * self.kept.len() as f64);
+        let mut square_mm = DMatrix::zeros(self.equations.joints, self.equations.joints);
         for (row, a) in self.moving.iter().enumerate() {
             for (column, b) in self.moving.iter().enumerate() {
                 square_mm[(*a, *b)] = of_moving[(row, column)];
@@ -704,48 +661,28 @@ impl FitRound {
         square_mm
     }
 
-    fn sheet_error(&self, equations: &PlayEquations, kept: &[usize]) -> SheetError {
-        let first = self.x.len() - FIELD;
-        let covariance = self.covariance(equations, kept);
-        SheetError {
-            field_mm: self.field_mm(),
-            covariance: covariance.view((first, first), (FIELD, FIELD)).into_owned(),
-        }
-    }
-
     fn field_mm(&self) -> [[f64; 6]; 2] {
         let first = self.x.len() - FIELD;
         [0, 6].map(|from| [0, 1, 2, 3, 4, 5].map(|term| self.x[first + from + term]))
     }
 
     /// The share of each stroke in the mean over those that were read.
-    fn stations(&self, equations: &PlayEquations, kept: &[usize]) -> Vec<f64> {
-        let mut read = vec![0.0; equations.stations];
-        for end in kept.iter().flat_map(|row| &equations.rows[*row].ends) {
+    fn stations(&self) -> Vec<f64> {
+        let mut read = vec![0.0; self.equations.stations];
+        for end in self.rows().flat_map(|row| &row.ends) {
             read[end.station] = 1.0;
         }
         let sum: f64 = read.iter().sum();
         read.iter().map(|one| one / sum.max(1.0)).collect()
     }
 
-    fn clusters(&self, equations: &PlayEquations, kept: &[usize]) -> usize {
-        let mut legs: Vec<usize> = kept
-            .iter()
-            .map(|row| equations.rows[*row].cluster)
-            .collect();
-        legs.sort_unstable();
-        legs.dedup();
-        legs.len()
-    }
-
     /// Covariance of all unknowns from what is left of the readings, those of one line taken together: their errors are alike.
-    fn covariance(&self, equations: &PlayEquations, kept: &[usize]) -> DMatrix<f64> {
-        let (design, _) = self.linear(equations, kept);
-        let rest = self.rest(equations, kept);
+    fn covariance(&self) -> DMatrix<f64> {
+        let (design, _) = self.linear();
+        let rest = self.rest();
         let unknowns = self.x.len();
-        let mut scores: std::collections::BTreeMap<usize, DVector<f64>> = Default::default();
-        for (index, row) in kept.iter().enumerate() {
-            let row = &equations.rows[*row];
+        let mut scores = BTreeMap::<usize, DVector<f64>>::new();
+        for (index, row) in self.rows().enumerate() {
             let score = scores
                 .entry(row.cluster)
                 .or_insert_with(|| DVector::zeros(unknowns));
@@ -756,9 +693,8 @@ impl FitRound {
             return DMatrix::from_element(unknowns, unknowns, f64::INFINITY);
         };
         if scores.len() < CLUSTERS_MIN {
-            let used = self.used(&inverse, &design, equations, kept);
             let squares = rest.iter().map(|(of, sigma)| (of / sigma).powi(2));
-            let freedom = (kept.len() as f64 - used).max(1.0);
+            let freedom = (rest.len() as f64 - self.used(&inverse, &design)).max(1.0);
             return inverse.scale((squares.sum::<f64>() / freedom).max(1.0));
         }
         let clusters = scores.len() as f64;
@@ -771,18 +707,12 @@ impl FitRound {
     }
 
     /// Number of unknowns that the readings fix, rather than the priors.
-    fn used(
-        &self,
-        inverse: &DMatrix<f64>,
-        design: &DMatrix<f64>,
-        equations: &PlayEquations,
-        kept: &[usize],
-    ) -> f64 {
-        let leverage = |(index, row): (usize, &usize)| {
+    fn used(&self, inverse: &DMatrix<f64>, design: &DMatrix<f64>) -> f64 {
+        let leverage = |(index, row): (usize, &PlayRow)| {
             let of = design.row(index);
-            (of * inverse * of.transpose())[0] / equations.rows[*row].weighed_mm.powi(2)
+            (of * inverse * of.transpose())[0] / row.weighed_mm.powi(2)
         };
-        kept.iter().enumerate().map(leverage).sum()
+        self.rows().enumerate().map(leverage).sum()
     }
 }
 

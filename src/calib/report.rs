@@ -6,9 +6,10 @@ use super::assessment::{TouchAssessment, next_step};
 use super::calibration_record::{
     CalibrationKind, CalibrationRecord, CalibrationSession, FileValues,
 };
+use super::fit_verdict::reason_lines;
 use super::stats::ratio;
 use super::{FitVerdict, InkObservation};
-use base::wording::count;
+use base::wording::{count, html_escaped};
 
 /// The picture's sides.
 const SIDE: f64 = 480.0;
@@ -52,10 +53,7 @@ pub fn findings_text(session: &CalibrationSession, assessed: &TouchAssessment) -
             assessed.change.mm, assessed.change.deg
         );
     }
-    let _ = writeln!(text, "verdict: {}", verdict(assessed.finding.verdict));
-    for reason in &assessed.finding.reasons {
-        let _ = writeln!(text, "  - {reason}");
-    }
+    text.push_str(&assessed.finding.lines());
     text.trim_end().to_owned()
 }
 
@@ -65,17 +63,14 @@ pub fn compared(old: &FileValues, new: &FileValues) -> String {
     let mut text = String::new();
     for (key, now) in new {
         let before = old.get(key).map_or(&[][..], Vec::as_slice);
-        let difference = before.iter().zip(now).map(|(old, new)| new - old);
-        let list = |values: &mut dyn Iterator<Item = f64>| {
-            let all: Vec<String> = values.map(|value| format!("{value:.6}")).collect();
+        let difference: Vec<f64> = before.iter().zip(now).map(|(old, new)| new - old).collect();
+        let [old, new, difference] = [before, now, &difference].map(|values| {
+            let all: Vec<String> = values.iter().map(|value| format!("{value:.6}")).collect();
             all.join(", ")
-        };
+        });
         let _ = writeln!(
             text,
-            "  {key}: old [{}] new [{}] difference [{}]",
-            list(&mut before.iter().copied()),
-            list(&mut now.iter().copied()),
-            list(&mut difference.into_iter())
+            "  {key}: old [{old}] new [{new}] difference [{difference}]"
         );
     }
     text
@@ -86,9 +81,7 @@ pub fn compared(old: &FileValues, new: &FileValues) -> String {
 pub fn record(record: &CalibrationRecord) -> String {
     let mut text = format!("{}\n", record.line());
     text.push_str(&compared(&record.old, &record.new));
-    for reason in &record.reasons {
-        let _ = writeln!(text, "  - {reason}");
-    }
+    text.push_str(&reason_lines(&record.reasons));
     text.trim_end().to_owned()
 }
 
@@ -99,27 +92,22 @@ fn title(session: &CalibrationSession) -> String {
             "tool: pen {} of scene {}, {touches}",
             session.pen, session.scene
         ),
-        CalibrationKind::Sheet if session.read_mm.is_some() => {
-            format!("sheet of scene {}, by the drawn cross", session.scene)
-        }
-        CalibrationKind::Sheet if session.seen.is_some() => {
-            format!("sheet of scene {}, by a camera's picture", session.scene)
-        }
-        CalibrationKind::Sheet if session.ink.is_some() => {
-            format!("sheet of scene {}, by drawn ink", session.scene)
-        }
         CalibrationKind::Play if session.ink.as_ref().is_some_and(InkObservation::is_at_rest) => {
             format!("sag of arm {}, by joints at rest", session.arm)
         }
         CalibrationKind::Play => format!("play and sag of arm {}, by drawn ink", session.arm),
-        CalibrationKind::Sheet => format!(
-            "sheet of scene {}, {}",
-            session.scene,
-            count(
-                session.touches.len(),
-                if session.probed { "probe" } else { "touch" }
-            )
-        ),
+        CalibrationKind::Sheet => {
+            let means = match session {
+                CalibrationSession {
+                    read_mm: Some(_), ..
+                } => "by the drawn cross".to_owned(),
+                CalibrationSession { seen: Some(_), .. } => "by a camera's picture".to_owned(),
+                CalibrationSession { ink: Some(_), .. } => "by drawn ink".to_owned(),
+                CalibrationSession { probed: true, .. } => count(session.touches.len(), "probe"),
+                _ => touches,
+            };
+            format!("sheet of scene {}, {means}", session.scene)
+        }
         CalibrationKind::Zeros => format!("zeros of arm {}, {touches}", session.arm),
         CalibrationKind::Pose
         | CalibrationKind::Cap
@@ -132,14 +120,6 @@ fn title(session: &CalibrationSession) -> String {
                 session.scene
             )
         }
-    }
-}
-
-pub(super) const fn verdict(verdict: FitVerdict) -> &'static str {
-    match verdict {
-        FitVerdict::Good => "good",
-        FitVerdict::Usable => "usable",
-        FitVerdict::Redo => "redo",
     }
 }
 
@@ -163,48 +143,61 @@ pub fn html(session: &CalibrationSession, assessed: &TouchAssessment) -> String 
             point.mm()
         );
     }
-    format!(
-        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>{title}</title>\n\
-         <style>body{{font:15px sans-serif;margin:2em}}td,th{{padding:0 .8em;text-align:right}}pre{{background:#f4f4f4;padding:1em;white-space:pre-wrap}}</style>\n\
-         <h1>{title}: {verdict}</h1>\n{picture}\n\
-         <table><tr><th>touch<th>of<th>x mm<th>y mm<th>z mm<th>off x<th>off y<th>off z<th>off mm</tr>\n{rows}</table>\n\
-         <pre>{assessment_text}</pre></html>\n",
-        title = escaped(&title(session)),
-        verdict = verdict(assessed.finding.verdict),
-        picture = picture(&arrows),
-        assessment_text = escaped(&assessment_text(session, assessed)),
-    )
+    let table = format!(
+        "<table><tr><th>touch<th>of<th>x mm<th>y mm<th>z mm<th>off x<th>off y<th>off z<th>off mm</tr>\n{rows}</table>\n"
+    );
+    let style = "td,th{padding:0 .8em;text-align:right}pre{white-space:pre-wrap}";
+    let text = assessment_text(session, assessed);
+    let verdict = assessed.finding.verdict;
+    page(&title(session), verdict, style, &arrows, &table, &text)
 }
 
-pub(super) fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
+/// One file: its title with a verdict, the residuals as a picture, a table and a text.
+pub(super) fn page(
+    title: &str,
+    verdict: FitVerdict,
+    style: &str,
+    arrows: &[ResidualArrow],
+    table: &str,
+    text: &str,
+) -> String {
+    format!(
+        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>{title}</title>\n\
+         <style>body{{font:15px sans-serif;margin:2em}}pre{{background:#f4f4f4;padding:1em}}{style}</style>\n\
+         <h1>{title}: {verdict}</h1>\n{picture}\n{table}<pre>{text}</pre></html>\n",
+        title = html_escaped(title),
+        verdict = verdict.word(),
+        picture = picture(arrows),
+        text = html_escaped(text),
+    )
 }
 
 /// Place of a measurement, and its offset from the expected place; in mm.
 pub(super) type ResidualArrow = ([f64; 3], [f64; 3]);
 
 /// Points from above, each with its residual as an arrow; what points up or down is a ring.
-pub(super) fn picture(points: &[ResidualArrow]) -> String {
-    let least = |axis: usize| fold(points, axis, f64::INFINITY, f64::min);
-    let most = |axis: usize| fold(points, axis, f64::NEG_INFINITY, f64::max);
-    let span = (most(0) - least(0)).max(most(1) - least(1)).max(1.0);
+fn picture(points: &[ResidualArrow]) -> String {
+    let along = |axis: usize| {
+        points
+            .iter()
+            .filter_map(move |(at, _)| at.get(axis).copied())
+    };
+    let least = [0, 1].map(|axis| along(axis).fold(f64::INFINITY, f64::min));
+    let most = [0, 1].map(|axis| along(axis).fold(f64::NEG_INFINITY, f64::max));
+    let span = (most[0] - least[0]).max(most[1] - least[1]).max(1.0);
     let scale = (SIDE - 2.0 * MARGIN) / span;
-    let longest = points.iter().map(|(_, off)| length(*off));
-    let longest = longest.fold(1e-6, f64::max);
+    let lengths = points.iter().map(|(_, [x, y, z])| x.hypot(*y).hypot(*z));
+    let longest = lengths.fold(1e-6, f64::max);
     let arrow = ARROW / longest;
     let mut svg = format!(
         "<svg width=\"{SIDE}\" height=\"{SIDE}\" viewBox=\"0 0 {SIDE} {SIDE}\" role=\"img\"><rect width=\"100%\" height=\"100%\" fill=\"#fafafa\"/>"
     );
     for (index, ([x, y, _], [dx, dy, dz])) in points.iter().enumerate() {
-        let px = MARGIN + (x - least(0)) * scale;
-        let py = SIDE - MARGIN - (y - least(1)) * scale;
+        let px = MARGIN + (x - least[0]) * scale;
+        let py = SIDE - MARGIN - (y - least[1]) * scale;
         let (tx, ty) = (px + dx * arrow, py - dy * arrow);
-        let (ring, colour) = (
-            dz.abs() * arrow / 2.0,
-            if *dz < 0.0 { "#c33" } else { "#36c" },
-        );
+        let ring = dz.abs() * arrow / 2.0;
+        let colour = if *dz < 0.0 { "#c33" } else { "#36c" };
         let _ = write!(
             svg,
             "<circle cx=\"{px:.1}\" cy=\"{py:.1}\" r=\"3\"/><circle cx=\"{px:.1}\" cy=\"{py:.1}\" r=\"{ring:.1}\" fill=\"none\" stroke=\"{colour}\"/>\
@@ -221,13 +214,4 @@ pub(super) fn picture(points: &[ResidualArrow]) -> String {
         SIDE - 8.0
     );
     svg
-}
-
-fn length([x, y, z]: [f64; 3]) -> f64 {
-    x.hypot(y).hypot(z)
-}
-
-fn fold(points: &[ResidualArrow], axis: usize, from: f64, with: fn(f64, f64) -> f64) -> f64 {
-    let values = points.iter().filter_map(|(at, _)| at.get(axis).copied());
-    values.fold(from, with)
 }

@@ -120,7 +120,7 @@ pub fn frame(
 /// # Errors
 /// One of them was not touched.
 pub(super) fn touched_axes(
-    touches: impl Iterator<Item = (TouchRole, Point3<f64>)> + Clone,
+    touches: &(impl Iterator<Item = (TouchRole, Point3<f64>)> + Clone),
 ) -> Result<[Point3<f64>; 3], FitError> {
     let mean = |role: TouchRole, what| {
         let of = touches.clone().filter(|(touched, _)| *touched == role);

@@ -144,34 +144,6 @@ fn slipped(problem: &ZerosProblem<'_>, fit: &ZerosFit) -> Option<TouchOutlier> {
     is_outlier(off_m, &others).then_some(TouchOutlier { index, off_m })
 }
 
-/// Zeros of which those unknowns are fitted that show in the touches. Behind the touches come the
-/// Tikhonov terms.
-struct KeptZeros<'a, 'b>(&'b ZerosProblem<'a>, &'b [usize]);
-
-impl FitModel for KeptZeros<'_, '_> {
-    type State = DVector<f64>;
-
-    fn off(&self, x: &DVector<f64>) -> Option<DVector<f64>> {
-        let touches = self.0.stacked(x);
-        let held = self.1.iter().map(|unknown| x[*unknown] * TOUCH_M);
-        let rows = touches.len() + self.1.len();
-        let all = touches.iter().copied().chain(held);
-        Some(DVector::from_iterator(rows, all))
-    }
-
-    fn moved(&self, x: &DVector<f64>, by: &DVector<f64>) -> DVector<f64> {
-        let mut next = x.clone();
-        for (unknown, by) in self.1.iter().zip(by.iter()) {
-            next[*unknown] += by;
-        }
-        next
-    }
-
-    fn steps(&self) -> Vec<f64> {
-        vec![STEP; self.1.len()]
-    }
-}
-
 #[derive(Clone)]
 struct ZerosProblem<'a> {
     chain: &'a KinematicChain,
@@ -207,7 +179,7 @@ impl<'a> ZerosProblem<'a> {
             if let TouchTarget::Plane(group) = touch.target
                 && !problem.normals.iter().any(|(known, _)| *known == group)
             {
-                let (_, normal) = problem.best_plane(&points, group);
+                let [_, normal] = problem.best_plane(&points, group);
                 problem.normals.push((group, normal));
             }
         }
@@ -268,7 +240,8 @@ impl<'a> ZerosProblem<'a> {
         sum / count.max(1.0)
     }
 
-    fn best_plane(&self, points: &[Point3<f64>], group: usize) -> (Vector3<f64>, Vector3<f64>) {
+    /// Returns the middle and the normal of the touches of a plane.
+    fn best_plane(&self, points: &[Point3<f64>], group: usize) -> [Vector3<f64>; 2] {
         let target = TouchTarget::Plane(group);
         let middle = self.mean(points, target);
         let scatter: Matrix3<f64> = self
@@ -276,37 +249,38 @@ impl<'a> ZerosProblem<'a> {
             .map(|point| (point - middle) * (point - middle).transpose())
             .sum();
         let eigen = scatter.symmetric_eigen();
-        let least = eigen.eigenvalues.imin();
-        let normal = eigen.eigenvectors.column(least).into_owned();
+        let normal = eigen
+            .eigenvectors
+            .column(eigen.eigenvalues.imin())
+            .into_owned();
         let before = self.normals.iter().find(|(known, _)| *known == group);
         let turned = before.is_some_and(|(_, before)| before.dot(&normal) < 0.0);
-        (middle, if turned { -normal } else { normal })
+        [middle, if turned { -normal } else { normal }]
     }
 
     /// Three numbers a touch; a plane leaves two of them 0.
     fn residuals(&self, x: &DVector<f64>) -> Vec<Vector3<f64>> {
         let points = self.points(x);
-        let mut seen: Vec<(TouchTarget, Vector3<f64>, Vector3<f64>)> = Vec::new();
-        let mut all = Vec::with_capacity(points.len());
-        for (touch, point) in self.touches.iter().zip(&points) {
-            let known = seen.iter().position(|(target, ..)| *target == touch.target);
-            let group = known.and_then(|at| seen.get(at)).copied();
-            let (_, middle, normal) = group.unwrap_or_else(|| {
-                let (middle, normal) = match touch.target {
-                    TouchTarget::Known(at) => (at.coords, Vector3::zeros()),
-                    TouchTarget::Same(_) => (self.mean(&points, touch.target), Vector3::zeros()),
+        let mut seen: Vec<(TouchTarget, [Vector3<f64>; 2])> = Vec::new();
+        let off = |(touch, point): (&ZerosTouch, &Point3<f64>)| {
+            let target = touch.target;
+            let known = seen.iter().find(|(known, _)| *known == target);
+            let [middle, normal] = known.map(|(_, found)| *found).unwrap_or_else(|| {
+                let found = match target {
+                    TouchTarget::Known(at) => [at.coords, Vector3::zeros()],
+                    TouchTarget::Same(_) => [self.mean(&points, target), Vector3::zeros()],
                     TouchTarget::Plane(group) => self.best_plane(&points, group),
                 };
-                seen.push((touch.target, middle, normal));
-                (touch.target, middle, normal)
+                seen.push((target, found));
+                found
             });
             let off = point.coords - middle;
-            all.push(match touch.target {
+            match target {
                 TouchTarget::Plane(_) => Vector3::new(normal.dot(&off), 0.0, 0.0),
                 _ => off,
-            });
-        }
-        all
+            }
+        };
+        self.touches.iter().zip(&points).map(off).collect()
     }
 
     /// The residuals of touches that are used, one under the other.
@@ -317,9 +291,36 @@ impl<'a> ZerosProblem<'a> {
         DVector::from_vec(numbers)
     }
 
+    /// Hands over the model of which those unknowns are fitted that show in the touches. Behind the touches come the Tikhonov terms.
+    fn with_kept<T>(
+        &self,
+        kept: &[usize],
+        then: impl FnOnce(&FitModel<'_, DVector<f64>>) -> T,
+    ) -> T {
+        let off = |x: &DVector<f64>| {
+            let touches = self.stacked(x);
+            let held = kept.iter().map(|unknown| x[*unknown] * TOUCH_M);
+            let all = touches.iter().copied().chain(held);
+            Some(DVector::from_iterator(touches.len() + kept.len(), all))
+        };
+        let moved = |x: &DVector<f64>, by: &DVector<f64>| {
+            let mut next = x.clone();
+            for (unknown, by) in kept.iter().zip(by.iter()) {
+                next[*unknown] += by;
+            }
+            next
+        };
+        then(&FitModel {
+            off: &off,
+            moved: &moved,
+            steps: &vec![STEP; kept.len()],
+        })
+    }
+
     #[expect(clippy::expect_used, reason = "zeros of any size have residuals")]
     fn jacobian(&self, x: &DVector<f64>, kept: &[usize]) -> DMatrix<f64> {
-        let all = fit::slopes(&KeptZeros(self, kept), x).expect("every state is possible");
+        let all = self.with_kept(kept, |model| fit::slopes(model, x));
+        let all = all.expect("every state is possible");
         let touches = all.nrows().saturating_sub(kept.len());
         all.rows(0, touches).into_owned()
     }
@@ -350,7 +351,7 @@ impl<'a> ZerosProblem<'a> {
     fn solve(&self) -> Result<ZerosFit, FitError> {
         let (kept, condition) = self.observable()?;
         let start = DVector::zeros(self.unknowns);
-        let found = fit::least_squares(&KeptZeros(self, &kept), start);
+        let found = self.with_kept(&kept, |model| fit::least_squares(model, start));
         let (x, _) = found.ok_or(FitError::Unobservable)?;
         Ok(self.fit_result(&x, &kept, condition))
     }
