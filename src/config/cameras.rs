@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ArmEntry, ConfigProblem, SIMULATOR_PORT};
+use super::config_problem::ProblemList;
+use super::{ArmEntry, SIMULATOR_PORT};
 
 /// Most cameras of one node.
 const CAMERAS_MAX: usize = 8;
@@ -107,28 +108,12 @@ impl CameraEntry {
         self.arm.as_deref().is_none_or(|own| own == arm)
     }
 
+    /// Returns the first thing that is wrong with it: its key, and the rest of a sentence on the camera.
     fn wrong(&self, arms: &[ArmEntry]) -> Option<(&'static str, String)> {
-        let name = &self.name;
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
-        if name.is_empty() || name.len() > 40 || !name.chars().all(is_plain) {
-            let what = format!("camera `{name}`: a name is 1 to 40 letters, digits, - and _");
-            return Some(("name", what));
-        }
-        match (self.source(), &self.simulated) {
-            (CameraSource::Simulator, None) => {
-                let what = format!(
-                    "camera `{name}` is simulated: say where it stands in [cameras.simulated], stands_m and looks_at_m"
-                );
-                return Some(("source", what));
-            }
-            (CameraSource::Simulator, Some(_)) | (_, None) => {}
-            (_, Some(_)) => {
-                let what = format!(
-                    "camera `{name}` is at {}: take [cameras.simulated] away, or say source = \"simulator\"",
-                    self.source
-                );
-                return Some(("simulated", what));
-            }
+        if !(1..=40).contains(&self.name.len()) || !self.name.chars().all(is_plain) {
+            let what = ": a name is 1 to 40 letters, digits, - and _";
+            return Some(("name", what.to_owned()));
         }
         self.wrong_source()
             .or_else(|| self.wrong_arm(arms))
@@ -136,38 +121,43 @@ impl CameraEntry {
     }
 
     fn wrong_source(&self) -> Option<(&'static str, String)> {
-        let name = &self.name;
-        let what = match self.source() {
-            CameraSource::Http(address)
+        let source = &self.source;
+        match (self.source(), &self.simulated) {
+            (CameraSource::Simulator, Some(_)) => None,
+            (CameraSource::Simulator, None) => Some((
+                "source",
+                " is simulated: say where it stands in [cameras.simulated], stands_m and looks_at_m"
+                    .to_owned(),
+            )),
+            (_, Some(_)) => Some((
+                "simulated",
+                format!(" is at {source}: take [cameras.simulated] away, or say source = \"simulator\""),
+            )),
+            (CameraSource::Http(address), None)
                 if !address.starts_with("http://") || address.contains('@') =>
             {
-                format!(
-                    "camera `{name}`: source must be a device, \"simulator\" or an address that begins with http:// and names no user"
-                )
+                Some((
+                    "source",
+                    ": source must be a device, \"simulator\" or an address that begins with http:// and names no user"
+                        .to_owned(),
+                ))
             }
-            CameraSource::Device(path) if !path.is_absolute() => format!(
-                "camera `{name}`: source is `{}`; a device is a whole path such as /dev/video0",
-                path.display()
-            ),
-            _ => return None,
-        };
-        Some(("source", what))
+            (CameraSource::Device(path), None) if !path.is_absolute() => Some((
+                "source",
+                format!(": source is `{source}`; a device is a whole path such as /dev/video0"),
+            )),
+            _ => None,
+        }
     }
 
     fn wrong_arm(&self, arms: &[ArmEntry]) -> Option<(&'static str, String)> {
-        let name = &self.name;
         let what = match &self.arm {
             None if arms.len() > 1 => {
-                format!(
-                    "camera `{name}`: say whose sheet it sees with `arm`, for there are several"
-                )
+                ": say whose sheet it sees with `arm`, for there are several".to_owned()
             }
             Some(arm) if arms.iter().all(|entry| entry.name != *arm) => {
                 let known: Vec<&str> = arms.iter().map(|entry| entry.name.as_str()).collect();
-                format!(
-                    "camera `{name}`: there is no arm `{arm}`; valid: {}",
-                    known.join(", ")
-                )
+                format!(": there is no arm `{arm}`; valid: {}", known.join(", "))
             }
             _ => return None,
         };
@@ -175,95 +165,70 @@ impl CameraEntry {
     }
 
     fn wrong_lens(&self) -> Option<(&'static str, String)> {
-        let name = &self.name;
-        let sides = self
-            .size_px
-            .iter()
-            .all(|side| (16..=SIDE_PX_MAX).contains(side));
-        if !sides || u64::from(self.size_px[0]) * u64::from(self.size_px[1]) > PIXELS_MAX {
+        let [width, height] = self.size_px;
+        let is_side = |side: u32| (16..=SIDE_PX_MAX).contains(&side);
+        let is_length = |f: &f64| (10.0..=1e5).contains(f);
+        let is_in_picture = |at: &f64| at.abs() <= f64::from(SIDE_PX_MAX);
+        let [least, _, most] = TIMEOUT_MS;
+        if !is_side(width) || !is_side(height) || u64::from(width) * u64::from(height) > PIXELS_MAX
+        {
             let what = format!(
-                "camera `{name}`: size_px is {:?}; sides of 16 to {SIDE_PX_MAX} and at most {PIXELS_MAX} pixels are possible",
+                ": size_px is {:?}; sides of 16 to {SIDE_PX_MAX} and at most {PIXELS_MAX} pixels are possible",
                 self.size_px
             );
-            return Some(("size_px", what));
-        }
-        let is_length = |f: &f64| (10.0..=1e5).contains(f);
-        if self
-            .focal_px
-            .is_some_and(|focal| !focal.iter().all(is_length))
+            Some(("size_px", what))
+        } else if !self.focal_px.iter().flatten().all(is_length) {
+            Some(("focal_px", ": focal_px must be 10 to 100000".to_owned()))
+        } else if !self.centre_px.iter().flatten().all(is_in_picture) {
+            Some(("centre_px", ": centre_px is beyond any picture".to_owned()))
+        } else if !self.distortion.iter().all(|k| k.abs() <= 10.0) {
+            let what = ": distortion must be numbers between -10 and 10";
+            Some(("distortion", what.to_owned()))
+        } else if !(least..=most).contains(&self.timeout_ms) {
+            let is = self.timeout_ms;
+            let what = format!(": timeout_ms is {is}; {least} to {most} are possible");
+            Some(("timeout_ms", what))
+        } else if !self
+            .simulated
+            .is_none_or(|simulated| simulated.is_possible())
         {
-            return Some((
-                "focal_px",
-                format!("camera `{name}`: focal_px must be 10 to 100000"),
-            ));
+            let what = ": it must stand within 10 m, look at another point than it stands at, with a light of 0 to 2 and noise of 0 to 50";
+            Some(("simulated", what.to_owned()))
+        } else {
+            None
         }
-        let centre = self.centre_px.unwrap_or_default();
-        if !centre.iter().all(|v| v.abs() <= f64::from(SIDE_PX_MAX)) {
-            return Some((
-                "centre_px",
-                format!("camera `{name}`: centre_px is beyond any picture"),
-            ));
-        }
-        if !self.distortion.iter().all(|k| k.abs() <= 10.0) {
-            let what = format!("camera `{name}`: distortion must be numbers between -10 and 10");
-            return Some(("distortion", what));
-        }
-        let [least, _, most] = TIMEOUT_MS;
-        if !(least..=most).contains(&self.timeout_ms) {
-            let what = format!(
-                "camera `{name}`: timeout_ms is {}; {least} to {most} are possible",
-                self.timeout_ms
-            );
-            return Some(("timeout_ms", what));
-        }
-        self.simulated.and_then(|simulated| simulated.wrong(name))
     }
 }
 
 impl SimulatedCameraEntry {
-    fn wrong(&self, name: &str) -> Option<(&'static str, String)> {
-        let places = self.stands_m.iter().chain(&self.looks_at_m);
-        let is_near = places.clone().all(|v| v.abs() <= 10.0);
-        let far: f64 = self
-            .stands_m
-            .iter()
-            .zip(&self.looks_at_m)
-            .map(|(a, b)| (a - b).powi(2))
-            .sum();
+    fn is_possible(&self) -> bool {
+        let mut places = self.stands_m.iter().chain(&self.looks_at_m);
+        let is_near = places.all(|v| v.abs() <= 10.0);
+        let ways = self.stands_m.iter().zip(&self.looks_at_m);
+        let far: f64 = ways.map(|(a, b)| (a - b).powi(2)).sum();
         let is_lit = (0.0..=2.0).contains(&self.light) && (0.0..=50.0).contains(&self.noise_grey);
-        (!is_near || far < 1e-6 || !is_lit).then(|| {
-            let what = format!(
-                "camera `{name}`: it must stand within 10 m, look at another point than it stands at, with a light of 0 to 2 and noise of 0 to 50"
-            );
-            ("simulated", what)
-        })
+        is_near && far >= 1e-6 && is_lit
     }
 }
 
-/// Returns the problems of a node's cameras.
-pub(super) fn problems(cameras: &[CameraEntry], arms: &[ArmEntry]) -> Vec<ConfigProblem> {
-    let mut problems = Vec::new();
-    if cameras.len() > CAMERAS_MAX {
-        let what = format!(
-            "{} cameras; at most {CAMERAS_MAX} are possible",
-            cameras.len()
-        );
-        problems.push(ConfigProblem::at("cameras", what));
-    }
+/// Finds the problems of a node's cameras.
+pub(super) fn look(cameras: &[CameraEntry], arms: &[ArmEntry], wrong: &mut ProblemList) {
+    wrong.check(cameras.len() <= CAMERAS_MAX, "cameras", || {
+        let count = cameras.len();
+        format!("{count} cameras; at most {CAMERAS_MAX} are possible")
+    });
     for (index, camera) in cameras.iter().enumerate() {
-        if let Some((key, what)) = camera.wrong(arms) {
-            problems.push(ConfigProblem::at(format!("cameras[{index}].{key}"), what));
-        }
-        let mut before = cameras.iter().take(index);
-        if before.any(|other| other.name == camera.name) {
-            let what = format!(
-                "two cameras are called `{}`; each needs its own name",
-                camera.name
-            );
-            problems.push(ConfigProblem::at(format!("cameras[{index}].name"), what));
-        }
+        let name = &camera.name;
+        let is_twin = cameras.iter().take(index).any(|other| other.name == *name);
+        wrong.within(&format!("cameras[{index}]"), |wrong| {
+            if let Some((key, what)) = camera.wrong(arms) {
+                wrong.add(key, format!("camera `{name}`{what}"));
+            }
+            wrong.check(!is_twin, "name", || {
+                format!("two cameras are called `{name}`; each needs its own name")
+            });
+        });
     }
-    problems
 }
 
 #[cfg(test)]

@@ -38,19 +38,9 @@ pub enum NodeFileEditError {
 /// # Errors
 /// The text is no TOML, declares such a tool already, or has another form.
 pub fn add(text: &str, tool: &ToolEntry) -> Result<String, NodeFileEditError> {
-    let mut document = parse(text)?;
-    let is_first = document.iter().next().is_none();
-    let tables = tables(&mut document, "tools")?;
-    if names(tables).contains(&tool.name) {
-        return Err(NodeFileEditError::Known(tool.name.clone()));
-    }
     let mut table = Table::new();
     write(&mut table, &Json::Null, &non_default_json(tool));
-    if !is_first {
-        table.decor_mut().set_prefix("\n");
-    }
-    tables.push(table);
-    Ok(document.to_string())
+    append(text, "tools", &tool.name, table, NodeFileEditError::Known)
 }
 
 /// The text with one more of the other nodes, at its end.
@@ -63,12 +53,6 @@ pub fn add_peer(
     address: &str,
     token_file: &Path,
 ) -> Result<String, NodeFileEditError> {
-    let mut document = parse(text)?;
-    let is_first = document.iter().next().is_none();
-    let tables = tables(&mut document, "peers")?;
-    if names(tables).iter().any(|known| known == name) {
-        return Err(NodeFileEditError::KnownPeer(name.to_owned()));
-    }
     let mut table = Table::new();
     let token_file = token_file.to_string_lossy();
     for (key, value) in [
@@ -77,6 +61,23 @@ pub fn add_peer(
         ("token_file", &token_file),
     ] {
         table.insert(key, Item::Value(value.into()));
+    }
+    append(text, "peers", name, table, NodeFileEditError::KnownPeer)
+}
+
+/// The text with one more of the tables with a key, at its end.
+fn append(
+    text: &str,
+    key: &'static str,
+    name: &str,
+    mut table: Table,
+    known: fn(String) -> NodeFileEditError,
+) -> Result<String, NodeFileEditError> {
+    let mut document = parse(text)?;
+    let is_first = document.iter().next().is_none();
+    let tables = tables(&mut document, key)?;
+    if names(tables).iter().any(|known| known == name) {
+        return Err(known(name.to_owned()));
     }
     if !is_first {
         table.decor_mut().set_prefix("\n");
@@ -203,9 +204,8 @@ fn non_default_json(tool: &ToolEntry) -> Json {
 fn strip(json: Json) -> Json {
     match json {
         Json::Object(map) => {
-            let kept = map
-                .into_iter()
-                .filter(|(key, value)| !is_as_shipped(key, value));
+            let all = map.into_iter();
+            let kept = all.filter(|(key, value)| !is_as_shipped(key, value));
             kept.map(|(key, value)| (key, strip(value))).collect()
         }
         Json::Array(items) => items.into_iter().map(strip).collect(),
@@ -234,10 +234,8 @@ fn value(json: &Json, long: bool) -> Option<Value> {
         },
         Json::String(text) => text.as_str().into(),
         Json::Array(items) => {
-            let mut array = Array::new();
-            for item in items.iter().filter_map(|item| value(item, false)) {
-                array.push(item);
-            }
+            let items = items.iter().filter_map(|item| value(item, false));
+            let mut array: Array = items.collect();
             if long {
                 for item in array.iter_mut() {
                     item.decor_mut().set_prefix("\n  ");
@@ -248,10 +246,8 @@ fn value(json: &Json, long: bool) -> Option<Value> {
             array.into()
         }
         Json::Object(map) => {
-            let pairs = map
-                .iter()
-                .filter_map(|(key, json)| Some((key.as_str(), value(json, false)?)));
-            pairs.collect::<InlineTable>().into()
+            let pair = |(key, json): (&String, &Json)| Some((key.clone(), value(json, false)?));
+            map.iter().filter_map(pair).collect::<InlineTable>().into()
         }
     })
 }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::ConfigProblem;
+use super::config_problem::ProblemList;
 
 /// A set of tools that a node lists only where its file asks for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
@@ -63,21 +63,18 @@ impl ExamEntry {
         ]
     }
 
-    pub(super) fn problems(&self) -> Vec<ConfigProblem> {
-        let mut problems = Vec::new();
+    pub(super) fn look(&self, wrong: &mut ProblemList) {
         for (helper, entry) in self.helpers() {
-            for (key, value, least, most) in [
-                ("time_limit_s", entry.time_limit_s, 1, 300),
-                ("retries", entry.retries, 0, 10),
-                ("cache_s", entry.cache_s, 0, 86_400),
+            for (key, value, range) in [
+                ("time_limit_s", entry.time_limit_s, [1, 300]),
+                ("retries", entry.retries, [0, 10]),
+                ("cache_s", entry.cache_s, [0, 86_400]),
             ] {
-                if let Some(value) = value.filter(|value| !(least..=most).contains(value)) {
-                    let what =
-                        format!("exam.{helper}.{key} is {value}; {least} to {most} are possible");
-                    problems.push(ConfigProblem::at(format!("exam.{helper}.{key}"), what));
+                let key = format!("exam.{helper}.{key}");
+                if let Some(value) = value {
+                    wrong.range(&key, &key, value, range);
                 }
             }
         }
-        problems
     }
 }

@@ -1,6 +1,7 @@
 //! The node file as data; unknown keys are refused with the nearest known one.
 
 mod cameras;
+mod config_problem;
 pub mod edit_node_file;
 mod exam;
 mod notices;
@@ -20,14 +21,16 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use config_problem::ProblemList;
+
 pub use cameras::{CameraEntry, CameraSource, SimulatedCameraEntry};
+pub use config_problem::ConfigProblem;
 pub use exam::{ExamEntry, HelperEntry, OptionalToolset};
 pub use notices::{NoticeKind, NoticesEntry};
 pub use peers::{FleetEntry, PeerEntry, SecretText};
 pub use record::{RecordDetailsEntry, RecordEntry};
 pub use tools::{
-    ArgumentEntry, ArgumentType, ConfigProblem, EffectEntry, ServerEntry, StepEntry, TIMEOUT_S,
-    ToolEntry,
+    ArgumentEntry, ArgumentType, EffectEntry, ServerEntry, StepEntry, TIMEOUT_S, ToolEntry,
 };
 
 /// A node as its file describes it. Everything may be left out: the node is then called `local`
@@ -318,19 +321,42 @@ impl ArmEntry {
         self.port == SIMULATOR_PORT
     }
 
-    /// Returns what is wrong with where the arm is said to stand.
-    fn misplaced(&self) -> Option<String> {
-        let [x, y, z] = self.base_m?;
-        let is_near = |at: f64| at.abs() <= BASE_MAX_M;
-        if ![x, y, z].into_iter().all(is_near) {
-            return Some(format!(
-                "base_m of arm `{}` is [{x}, {y}, {z}]; each must be from -{BASE_MAX_M} to {BASE_MAX_M}: lengths are in metres",
-                self.name
-            ));
+    /// Finds what is wrong with it, beside the arms before it.
+    fn look(&self, before: &[Self], wrong: &mut ProblemList) {
+        let name = &self.name;
+        let is_name = !name.trim().is_empty() && !name.chars().any(char::is_control);
+        wrong.check(is_name, "name", || {
+            let shown = name.escape_debug();
+            format!("`{shown}` cannot be an arm's name: it is empty or holds a control character")
+        });
+        let mut others = before.iter();
+        if let Some(other) = others.find(|other| other.file_name_part() == self.file_name_part()) {
+            let other = &other.name;
+            let what = match other == name {
+                true => format!("two arms are called `{name}`; each needs its own name"),
+                false => format!(
+                    "the arms `{other}` and `{name}` are called alike where only letters, digits and `-` count, as in the name of the file that keeps an emergency stop; each needs its own name"
+                ),
+            };
+            wrong.add("name", what);
         }
-        let both = "both base_m and apart = true: keep base_m where the bases were measured, apart where a person says that no other arm is within reach";
-        self.apart
-            .then(|| format!("arm `{}` has {both}", self.name))
+        let is_shared = !self.is_simulated() && before.iter().any(|other| other.port == self.port);
+        wrong.check(!is_shared, "port", || {
+            format!("arms share the port `{}`; a port has one arm", self.port)
+        });
+        let Some([x, y, z]) = self.base_m else { return };
+        if [x, y, z].into_iter().all(|at| at.abs() <= BASE_MAX_M) {
+            wrong.check(!self.apart, "base_m", || {
+                format!(
+                    "arm `{name}` has both base_m and apart = true: keep base_m where the bases were measured, apart where a person says that no other arm is within reach"
+                )
+            });
+        } else {
+            let what = format!(
+                "base_m of arm `{name}` is [{x}, {y}, {z}]; each must be from -{BASE_MAX_M} to {BASE_MAX_M}: lengths are in metres"
+            );
+            wrong.add("base_m", what);
+        }
     }
 
     /// Its name as part of a file's: letters, digits and `-`.
@@ -372,10 +398,8 @@ impl NodeFile {
     #[must_use]
     pub fn wrong(&self, problems: &[ConfigProblem]) -> toml::FileError {
         let NodeFileSource { file, text } = &self.source;
-        let told = |problem: &ConfigProblem| match value_lines::line(text, &problem.path) {
-            Some(line) if !text.is_empty() => format!("line {line}: {}", problem.what),
-            _ => problem.what.clone(),
-        };
+        let told =
+            |problem: &ConfigProblem| value_lines::prefix(text, &problem.path) + &problem.what;
         toml::FileError {
             file: file.clone(),
             problems: problems.iter().map(told).collect(),
@@ -394,85 +418,53 @@ impl NodeFile {
         })
     }
 
-    fn tls_pair_problem(&self) -> Option<ConfigProblem> {
-        let (given, missing) = match (&self.tls_cert, &self.tls_key) {
-            (Some(_), None) => ("tls_cert", "tls_key"),
-            (None, Some(_)) => ("tls_key", "tls_cert"),
-            _ => return None,
-        };
-        let what = format!("{given} is given without {missing}; encryption needs both");
-        Some(ConfigProblem::at(given, what))
-    }
-
     fn problems(&self) -> Vec<ConfigProblem> {
-        let mut problems = Vec::new();
-        if self.arms.is_empty() {
-            let what = "`arms` is empty; a node needs at least one arm";
-            problems.push(ConfigProblem::at("arms", what));
-        }
-        for (index, arm) in self.arms.iter().enumerate() {
-            let before = || self.arms.iter().take(index);
-            if arm.name.trim().is_empty() || arm.name.chars().any(char::is_control) {
-                let what = format!(
-                    "`{}` cannot be an arm's name: it is empty or holds a control character",
-                    arm.name.escape_debug()
-                );
-                problems.push(ConfigProblem::at(format!("arms[{index}].name"), what));
-            }
-            if let Some(other) =
-                before().find(|other| other.file_name_part() == arm.file_name_part())
-            {
-                let what = if other.name == arm.name {
-                    format!(
-                        "two arms are called `{}`; each needs its own name",
-                        arm.name
-                    )
-                } else {
-                    format!(
-                        "the arms `{}` and `{}` are called alike where only letters, digits and `-` count, as in the name of the file that keeps an emergency stop; each needs its own name",
-                        other.name, arm.name
-                    )
-                };
-                problems.push(ConfigProblem::at(format!("arms[{index}].name"), what));
-            }
-            if !arm.is_simulated() && before().any(|other| other.port == arm.port) {
-                let what = format!("arms share the port `{}`; a port has one arm", arm.port);
-                problems.push(ConfigProblem::at(format!("arms[{index}].port"), what));
-            }
-            let misplaced = arm.misplaced();
-            problems.extend(
-                misplaced.map(|what| ConfigProblem::at(format!("arms[{index}].base_m"), what)),
-            );
-        }
-        problems.extend(cameras::problems(&self.cameras, &self.arms));
+        let mut wrong = ProblemList::default();
+        self.look_at_arms(&mut wrong);
+        cameras::look(&self.cameras, &self.arms, &mut wrong);
         for (key, value, most) in [
             ("keep_jobs", self.keep_jobs as u64, 100_000),
             ("keep_jobs_mb", self.keep_jobs_mb, 1 << 20),
             ("keep_jobs_days", self.keep_jobs_days, 36_500),
+            (
+                "answer_within_s",
+                u64::from(self.answer_within_s),
+                u64::from(ANSWER_WITHIN_S_MAX),
+            ),
         ] {
-            if !(1..=most).contains(&value) {
-                let what = format!("{key} is {value}; 1 to {most} are possible");
-                problems.push(ConfigProblem::at(key, what));
-            }
+            wrong.range(key, key, value, [1, most]);
         }
-        if !(1..=ANSWER_WITHIN_S_MAX).contains(&self.answer_within_s) {
-            let what = format!(
-                "answer_within_s is {}; 1 to {ANSWER_WITHIN_S_MAX} are possible",
-                self.answer_within_s
-            );
-            problems.push(ConfigProblem::at("answer_within_s", what));
+        let unpaired = match (&self.tls_cert, &self.tls_key) {
+            (Some(_), None) => Some(("tls_cert", "tls_key")),
+            (None, Some(_)) => Some(("tls_key", "tls_cert")),
+            _ => None,
+        };
+        if let Some((given, missing)) = unpaired {
+            let what = format!("{given} is given without {missing}; encryption needs both");
+            wrong.add(given, what);
         }
-        problems.extend(self.tls_pair_problem());
         if let Some(why) = peers::bad_name(&self.name) {
-            problems.push(ConfigProblem::at("name", why));
+            wrong.add("name", why);
         }
-        problems.extend(peers::problems(&self.name, &self.peers));
-        problems.extend(self.fleet.problems());
-        problems.extend(tools::problems(&self.tools));
-        problems.extend(self.exam.problems());
-        problems.extend(self.record.problems(&self.cameras));
-        problems.extend(self.notices.problems());
-        problems
+        peers::look(&self.name, &self.peers, &mut wrong);
+        wrong.within("fleet", |wrong| self.fleet.look(wrong));
+        tools::look(&self.tools, &mut wrong);
+        self.exam.look(&mut wrong);
+        self.record.look(&self.cameras, &mut wrong);
+        self.notices.look(&mut wrong);
+        wrong.found
+    }
+
+    fn look_at_arms(&self, wrong: &mut ProblemList) {
+        wrong.check(
+            !self.arms.is_empty(),
+            "arms",
+            || "`arms` is empty; a node needs at least one arm",
+        );
+        for (index, arm) in self.arms.iter().enumerate() {
+            let before = self.arms.get(..index).unwrap_or_default();
+            wrong.within(&format!("arms[{index}]"), |wrong| arm.look(before, wrong));
+        }
     }
 }
 

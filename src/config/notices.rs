@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ConfigProblem, SecretText};
+use super::SecretText;
+use super::config_problem::ProblemList;
 
 /// Receivers of a node's notices; none as shipped.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
@@ -47,33 +48,27 @@ impl NoticesEntry {
         self.on.as_ref().is_none_or(|on| on.contains(&kind))
     }
 
-    pub(super) fn problems(&self) -> Vec<ConfigProblem> {
-        let mut problems = Vec::new();
+    pub(super) fn look(&self, wrong: &mut ProblemList) {
         let is_address = |url: &SecretText| {
             let rest = url.reveal().strip_prefix("http://");
             let rest = rest.or_else(|| url.reveal().strip_prefix("https://"));
             rest.is_some_and(|rest| !rest.is_empty() && !rest.contains(char::is_whitespace))
         };
-        if self.webhook.as_ref().is_some_and(|url| !is_address(url)) {
-            let what =
-                "notices.webhook is no address of the form http://HOST/PATH or https://HOST/PATH";
-            problems.push(ConfigProblem::at("notices.webhook", what));
-        }
+        wrong.check(
+            self.webhook.as_ref().is_none_or(is_address),
+            "notices.webhook",
+            || "notices.webhook is no address of the form http://HOST/PATH or https://HOST/PATH",
+        );
         let names_program =
             |command: &Vec<String>| command.first().is_some_and(|name| !name.is_empty());
-        if self
-            .command
-            .as_ref()
-            .is_some_and(|command| !names_program(command))
-        {
-            let what = "notices.command is empty; write [\"PROGRAM\", \"ARGUMENT\"], without a shell's signs";
-            problems.push(ConfigProblem::at("notices.command", what));
-        }
-        if self.on.is_some() && !self.is_on() {
-            let what = "notices.on chooses notices that go nowhere: give a webhook or a command";
-            problems.push(ConfigProblem::at("notices.on", what));
-        }
-        problems
+        wrong.check(self.command.as_ref().is_none_or(names_program), "notices.command", || {
+            "notices.command is empty; write [\"PROGRAM\", \"ARGUMENT\"], without a shell's signs"
+        });
+        wrong.check(
+            self.on.is_none() || self.is_on(),
+            "notices.on",
+            || "notices.on chooses notices that go nowhere: give a webhook or a command",
+        );
     }
 }
 

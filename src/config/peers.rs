@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::ConfigProblem;
+use super::config_problem::ProblemList;
 
 /// Most other nodes of one node file.
 const PEERS_MAX: usize = 64;
@@ -132,14 +132,10 @@ fn zenoh_lease_ms() -> u64 {
 }
 
 impl ZenohEntry {
-    fn problems(&self) -> Vec<ConfigProblem> {
-        let mut found = Vec::new();
-        let mut say = |key: &str, what: String| {
-            found.push(ConfigProblem::at(format!("fleet.zenoh.{key}"), what));
-        };
+    fn look(&self, wrong: &mut ProblemList) {
         let router = &self.router;
         let files = [&self.ca, &self.cert, &self.key];
-        let wrong = match router.split_once('/') {
+        let why = match router.split_once('/') {
             Some(("tls", _)) if files.iter().any(|file| file.is_none()) => {
                 Some("needs `ca`, `cert` and `key`")
             }
@@ -150,17 +146,10 @@ impl ZenohEntry {
             ),
             _ => Some("is not of the form tls/HOST:PORT or tcp/HOST:PORT"),
         };
-        if let Some(wrong) = wrong {
-            say("router", format!("router `{router}` {wrong}"));
+        if let Some(why) = why {
+            wrong.add("router", format!("router `{router}` {why}"));
         }
-        if !(200..=60_000).contains(&self.lease_ms) {
-            let lease = self.lease_ms;
-            say(
-                "lease_ms",
-                format!("lease_ms is {lease}; 200 to 60000 are possible"),
-            );
-        }
-        found
+        wrong.range("lease_ms", "lease_ms", self.lease_ms, [200, 60_000]);
     }
 }
 
@@ -192,73 +181,55 @@ impl Default for FleetEntry {
 }
 
 impl FleetEntry {
-    pub(super) fn problems(&self) -> Vec<ConfigProblem> {
-        let rows: [(&str, u64, u64, u64); 9] = [
-            ("list_within_ms", self.list_within_ms, 50, 900),
-            ("list_cache_ms", self.list_cache_ms, 0, 3_600_000),
-            ("list_keep_s", self.list_keep_s, 0, 31_536_000),
-            ("read_within_s", self.read_within_s, 1, 600),
-            ("move_within_s", self.move_within_s, 1, 3_700),
-            ("stop_within_s", self.stop_within_s, 1, 60),
-            ("quiet_s", self.quiet_s, 2, 600),
-            ("read_retries", u64::from(self.read_retries), 0, 10),
-            ("retry_after_ms", self.retry_after_ms, 1, 10_000),
-        ];
-        let wrong = rows
-            .into_iter()
-            .filter(|(_, value, least, most)| !(least..=most).contains(&value));
-        let zenoh = self.zenoh.iter().flat_map(ZenohEntry::problems);
-        wrong
-            .map(|(key, value, least, most)| {
-                let what = format!("{key} is {value}; {least} to {most} are possible");
-                ConfigProblem::at(format!("fleet.{key}"), what)
-            })
-            .chain(zenoh)
-            .collect()
+    pub(super) fn look(&self, wrong: &mut ProblemList) {
+        for (key, value, range) in [
+            ("list_within_ms", self.list_within_ms, [50, 900]),
+            ("list_cache_ms", self.list_cache_ms, [0, 3_600_000]),
+            ("list_keep_s", self.list_keep_s, [0, 31_536_000]),
+            ("read_within_s", self.read_within_s, [1, 600]),
+            ("move_within_s", self.move_within_s, [1, 3_700]),
+            ("stop_within_s", self.stop_within_s, [1, 60]),
+            ("quiet_s", self.quiet_s, [2, 600]),
+            ("read_retries", u64::from(self.read_retries), [0, 10]),
+            ("retry_after_ms", self.retry_after_ms, [1, 10_000]),
+        ] {
+            wrong.range(key, key, value, range);
+        }
+        if let Some(zenoh) = &self.zenoh {
+            wrong.within("zenoh", |wrong| zenoh.look(wrong));
+        }
     }
 }
 
-/// Everything that is wrong with the peers of a node of this name.
-pub(super) fn problems(node: &str, peers: &[PeerEntry]) -> Vec<ConfigProblem> {
-    let mut found = Vec::new();
-    if peers.len() > PEERS_MAX {
-        let what = format!(
-            "{} peers are named; at most {PEERS_MAX} are possible",
-            peers.len()
-        );
-        found.push(ConfigProblem::at("peers", what));
-    }
+/// Finds everything that is wrong with the peers of a node of this name.
+pub(super) fn look(node: &str, peers: &[PeerEntry], wrong: &mut ProblemList) {
+    wrong.check(peers.len() <= PEERS_MAX, "peers", || {
+        let count = peers.len();
+        format!("{count} peers are named; at most {PEERS_MAX} are possible")
+    });
     for (index, peer) in peers.iter().enumerate() {
-        let mut say = |key: &str, what: String| {
-            found.push(ConfigProblem::at(format!("peers[{index}].{key}"), what));
-        };
         let name = &peer.name;
-        if name == node || peers.iter().take(index).any(|other| other.name == *name) {
-            say(
-                "name",
-                format!("two nodes are called `{name}`; each needs its own name"),
-            );
-        }
-        if let Some(why) = bad_name(name) {
-            say("name", why);
-        }
-        if peer.url().is_none() {
-            let at = &peer.address;
-            say(
-                "address",
+        let mut before = peers.iter().take(index);
+        let is_twin = name == node || before.any(|other| other.name == *name);
+        wrong.within(&format!("peers[{index}]"), |wrong| {
+            wrong.check(!is_twin, "name", || {
+                format!("two nodes are called `{name}`; each needs its own name")
+            });
+            if let Some(why) = bad_name(name) {
+                wrong.add("name", why);
+            }
+            wrong.check(peer.url().is_some(), "address", || {
+                let at = &peer.address;
                 format!(
                     "peer `{name}`: `{at}` is not of the form HOST:PORT, http://HOST:PORT/mcp or https://HOST:PORT/mcp"
-                ),
-            );
-        }
-        if peer.token.is_some() && peer.token_file.is_some() {
-            say(
-                "token_file",
-                format!("peer `{name}` has a `token` and a `token_file`; one of them is enough"),
-            );
-        }
+                )
+            });
+            let has_both = peer.token.is_some() && peer.token_file.is_some();
+            wrong.check(!has_both, "token_file", || {
+                format!("peer `{name}` has a `token` and a `token_file`; one of them is enough")
+            });
+        });
     }
-    found
 }
 
 /// Returns the reason why a node cannot have this name.

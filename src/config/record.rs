@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{CameraEntry, ConfigProblem};
+use super::CameraEntry;
+use super::config_problem::ProblemList;
 
 /// The most pictures a second that a recording takes of a camera.
 const FPS_MAX: f64 = 30.0;
@@ -71,22 +72,19 @@ impl RecordEntry {
         }
     }
 
-    pub(super) fn problems(&self, cameras: &[CameraEntry]) -> Vec<ConfigProblem> {
-        let mut problems = Vec::new();
+    pub(super) fn look(&self, cameras: &[CameraEntry], wrong: &mut ProblemList) {
         for name in self.cameras() {
-            if !cameras.iter().any(|camera| camera.name == *name) {
-                let what = format!(
+            let is_known = cameras.iter().any(|camera| camera.name == *name);
+            wrong.check(is_known, "record", || {
+                format!(
                     "record.cameras names {name}, and this node has no such camera: `[[cameras]]` names them"
-                );
-                problems.push(ConfigProblem::at("record", what));
-            }
+                )
+            });
         }
-        if let Self::Detailed(RecordDetailsEntry { fps: Some(fps), .. }) = self
-            && !(*fps > 0.0 && *fps <= FPS_MAX)
-        {
-            let what = format!("record.fps is {fps}; above 0 and up to {FPS_MAX} are possible");
-            problems.push(ConfigProblem::at("record", what));
+        if let Self::Detailed(RecordDetailsEntry { fps: Some(fps), .. }) = self {
+            wrong.check(*fps > 0.0 && *fps <= FPS_MAX, "record", || {
+                format!("record.fps is {fps}; above 0 and up to {FPS_MAX} are possible")
+            });
         }
-        problems
     }
 }

@@ -4,7 +4,7 @@ use std::any::TypeId;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::value_reader;
+use super::{value_lines, value_reader};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -119,23 +119,13 @@ fn refused<T: DeserializeOwned>(text: &str, known: &toml::Value, why: &str) -> S
             .is_some_and(|error| error.message() == why)
     };
     let path = super::refused_value::path(known, &is_refused);
-    match super::value_lines::line(text, &path) {
-        Some(line) if !text.is_empty() => format!("line {line}: {why}"),
-        _ => why.to_owned(),
-    }
+    value_lines::prefix(text, &path) + why
 }
 
 fn at_line(text: &str, error: &toml::de::Error) -> String {
-    let line = error.span().map_or(1, |span| line_of(text, span.start));
+    let start = error.span().map_or(0, |span| span.start);
+    let line = value_lines::line_of(text, start);
     format!("line {line}: {}", error.message())
-}
-
-fn line_of(text: &str, byte: usize) -> usize {
-    text.bytes()
-        .take(byte)
-        .filter(|byte| *byte == b'\n')
-        .count()
-        + 1
 }
 
 /// Endings of keys, and their units; longer endings first.
@@ -228,12 +218,7 @@ impl<'a> SchemaWalker<'a> {
         if !choices.is_empty() {
             return not_among(&choices, value);
         }
-        let kinds = self.find(schema, "type")?;
-        let kinds: Vec<&str> = match kinds {
-            Value::String(kind) => vec![kind],
-            Value::Array(kinds) => kinds.iter().filter_map(Value::as_str).collect(),
-            _ => return None,
-        };
+        let kinds = self.kinds(schema)?;
         let (is, fits) = kind(value);
         if !kinds.iter().any(|kind| fits.contains(kind)) {
             let wanted = kinds.into_iter().filter(|kind| *kind != "null");
@@ -269,41 +254,46 @@ impl<'a> SchemaWalker<'a> {
     }
 
     fn sample(&self, schema: &'a Value) -> Option<String> {
-        let kinds = self.find(schema, "type")?;
-        let kinds: Vec<&str> = match kinds {
-            Value::String(kind) => vec![kind],
-            Value::Array(kinds) => kinds.iter().filter_map(Value::as_str).collect(),
-            _ => return None,
-        };
-        let kind = kinds.into_iter().find(|kind| *kind != "null")?;
-        match kind {
+        match self
+            .kinds(schema)?
+            .into_iter()
+            .find(|kind| *kind != "null")?
+        {
             "number" => Some("12.5".to_owned()),
-            "integer" => Some(
-                self.find(schema, "minimum")
-                    .map_or("1".to_owned(), |least| least.to_string()),
-            ),
+            "integer" => {
+                let least = self.find(schema, "minimum");
+                Some(least.map_or("1".to_owned(), Value::to_string))
+            }
             "boolean" => Some("true".to_owned()),
             "array" => {
                 let item = self.sample(self.find(schema, "items")?)?;
-                let count = self
-                    .find(schema, "minItems")
-                    .and_then(|least| least.as_u64());
-                let items = vec![
-                    item;
-                    usize::try_from(count.unwrap_or(1))
-                        .ok()?
-                        .clamp(1, ITEMS_MAX)
-                ];
+                let count = self.find(schema, "minItems").and_then(Value::as_u64);
+                let count = usize::try_from(count.unwrap_or(1)).ok()?;
+                let items = vec![item; count.clamp(1, ITEMS_MAX)];
                 Some(format!("[{}]", items.join(", ")))
             }
             _ => None,
         }
     }
 
+    /// The kinds that a value can have.
+    fn kinds(&self, schema: &'a Value) -> Option<Vec<&'a str>> {
+        match self.find(schema, "type")? {
+            Value::String(kind) => Some(vec![kind]),
+            Value::Array(kinds) => Some(kinds.iter().filter_map(Value::as_str).collect()),
+            _ => None,
+        }
+    }
+
+    /// The schema that another one refers to, if it refers to one; the inner is `None` where there is no such schema.
+    fn referred(&self, schema: &Value) -> Option<Option<&'a Value>> {
+        let name = schema.get("$ref")?.as_str()?;
+        Some(self.root.pointer(name.trim_start_matches('#')))
+    }
+
     /// The forms that a value can have, where there are several.
     fn choices(&self, schema: &'a Value) -> Vec<&'a Value> {
-        if let Some(name) = schema.get("$ref").and_then(Value::as_str) {
-            let inner = self.root.pointer(name.trim_start_matches('#'));
+        if let Some(inner) = self.referred(schema) {
             return inner.map_or_else(Vec::new, |inner| self.choices(inner));
         }
         let forms = schema.get("anyOf").or_else(|| schema.get("oneOf"));
@@ -319,9 +309,7 @@ impl<'a> SchemaWalker<'a> {
     }
 
     fn line(&self, path: &str) -> String {
-        super::value_lines::line(self.text, path)
-            .filter(|_| !self.text.is_empty())
-            .map_or(String::new(), |line| format!("line {line}: "))
+        value_lines::prefix(self.text, path)
     }
 
     fn unknown(&mut self, key: &str, path: &str, known: &Map<String, Value>) {
@@ -342,10 +330,8 @@ impl<'a> SchemaWalker<'a> {
 
     /// Says where a key belongs that stands in a table and is one of the whole file: all that follows a table's heading is the table's.
     fn misplaced(&self, key: &str, path: &str) -> Option<String> {
-        let table = path
-            .split(['.', '['])
-            .next()
-            .filter(|name| !name.is_empty())?;
+        let table = path.split(['.', '[']).next();
+        let table = table.filter(|name| !name.is_empty())?;
         let whole = self.properties(self.root)?;
         let is_list = path.starts_with(&format!("{table}["));
         let heading = match is_list {
@@ -366,9 +352,8 @@ impl<'a> SchemaWalker<'a> {
         if let Some(found) = schema.get(keyword) {
             return Some(found);
         }
-        if let Some(name) = schema.get("$ref").and_then(Value::as_str) {
-            let pointer = name.trim_start_matches('#');
-            return self.find(self.root.pointer(pointer)?, keyword);
+        if let Some(inner) = self.referred(schema) {
+            return self.find(inner?, keyword);
         }
         let alternatives = schema
             .get("anyOf")
@@ -386,11 +371,8 @@ fn is_near(known: &str, key: &str) -> bool {
 
 /// Returns the complaint that a word is not among its choices.
 fn not_among(choices: &[&Value], value: &toml::Value) -> Option<String> {
-    let words: Option<Vec<&str>> = choices
-        .iter()
-        .map(|choice| choice.get("const")?.as_str())
-        .collect();
-    let words = words?;
+    let words = choices.iter().map(|choice| choice.get("const")?.as_str());
+    let words = words.collect::<Option<Vec<&str>>>()?;
     match value.as_str() {
         Some(said) if words.contains(&said) => None,
         Some(said) => Some(format!("`{said}`, expected {}", words.join(", "))),

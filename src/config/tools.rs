@@ -1,10 +1,12 @@
 //! Tools that a node file declares: what they are called, what they take and what they do.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+use super::config_problem::ProblemList;
 
 /// Most tools of one node file.
 const TOOLS_MAX: usize = 32;
@@ -137,218 +139,181 @@ fn timeout_s() -> u32 {
     TIMEOUT_S
 }
 
-/// Something that is wrong, and where: a path such as `tools[0].name`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ConfigProblem {
-    /// Place in the file.
-    pub path: String,
-    /// Description of the problem, with the value and the fix.
-    pub what: String,
-}
-
-impl ConfigProblem {
-    /// A problem at a path.
-    #[must_use]
-    pub fn at(path: impl Into<String>, what: impl Into<String>) -> Self {
-        Self {
-            path: path.into(),
-            what: what.into(),
-        }
-    }
-}
-
-/// Returns all problems with the form of declarations, regardless of the existing tools.
-pub(super) fn problems(tools: &[ToolEntry]) -> Vec<ConfigProblem> {
-    let mut found = Vec::new();
-    if tools.len() > TOOLS_MAX {
-        let what = format!(
-            "{} tools are declared; at most {TOOLS_MAX} are possible",
-            tools.len()
-        );
-        found.push(ConfigProblem::at("tools", what));
-    }
+/// Finds all problems with the form of declarations, regardless of the existing tools.
+pub(super) fn look(tools: &[ToolEntry], wrong: &mut ProblemList) {
+    wrong.check(tools.len() <= TOOLS_MAX, "tools", || {
+        let count = tools.len();
+        format!("{count} tools are declared; at most {TOOLS_MAX} are possible")
+    });
     for (index, tool) in tools.iter().enumerate() {
-        let path = format!("tools[{index}]");
-        let twin = tools.iter().take(index).any(|one| one.name == tool.name);
-        if twin {
-            let what = format!(
-                "two tools are called `{}`; each needs its own name",
-                tool.name
-            );
-            found.push(ConfigProblem::at(format!("{path}.name"), what));
-        }
-        found.extend(one(tool, &path));
+        let is_twin = tools.iter().take(index).any(|one| one.name == tool.name);
+        wrong.within(&format!("tools[{index}]"), |wrong| {
+            wrong.check(!is_twin, "name", || {
+                format!(
+                    "two tools are called `{}`; each needs its own name",
+                    tool.name
+                )
+            });
+            tool.look(wrong);
+        });
     }
-    found
 }
 
-fn one(tool: &ToolEntry, path: &str) -> Vec<ConfigProblem> {
-    let mut found: Vec<ConfigProblem> = Vec::new();
-    found.extend(name(&tool.name, &format!("{path}.name")));
-    if tool.description.trim().is_empty() {
-        let what = format!("tool `{}` has no description; say what it does", tool.name);
-        found.push(ConfigProblem::at(format!("{path}.description"), what));
-    }
-    found.extend(action_problems(tool, path));
-    let arguments = tool.arguments.as_deref().unwrap_or_default();
-    if arguments.len() > ARGUMENTS_MAX {
-        let what = format!(
-            "tool `{}` has {} arguments; at most {ARGUMENTS_MAX} are possible",
-            tool.name,
-            arguments.len()
-        );
-        found.push(ConfigProblem::at(format!("{path}.arguments"), what));
-    }
-    for (index, argument) in arguments.iter().enumerate() {
-        let path = format!("{path}.arguments[{index}]");
-        let twin = |one: &ArgumentEntry| one.name == argument.name;
-        if arguments.iter().take(index).any(twin) {
-            let what = format!(
-                "tool `{}` has two arguments called `{}`",
-                tool.name, argument.name
-            );
-            found.push(ConfigProblem::at(format!("{path}.name"), what));
-        }
-        found.extend(self::argument(argument, &path));
-    }
-    found
-}
-
-/// Names that every client and provider of models takes.
-fn name(name: &str, path: &str) -> Option<ConfigProblem> {
+/// Returns why a tool or an argument cannot have a name: not every client and provider of models would take it.
+fn bad_name(name: &str) -> Option<String> {
     let begins = name.starts_with(|c: char| c.is_ascii_alphabetic());
-    let plain = name
-        .chars()
-        .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
-    if begins && plain && name.len() <= NAME_CHARS_MAX {
-        return None;
-    }
-    let what = format!(
-        "`{name}` cannot be a name; use 1 to {NAME_CHARS_MAX} letters, digits, `_` or `-`, a letter first"
-    );
-    Some(ConfigProblem::at(path, what))
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    let is_fine = begins && name.chars().all(is_plain) && name.len() <= NAME_CHARS_MAX;
+    (!is_fine).then(|| {
+        format!(
+            "`{name}` cannot be a name; use 1 to {NAME_CHARS_MAX} letters, digits, `_` or `-`, a letter first"
+        )
+    })
 }
 
-/// Checks the tool's single action.
-fn action_problems(tool: &ToolEntry, path: &str) -> Vec<ConfigProblem> {
-    let name = &tool.name;
-    let at = |key: &str, what: String| vec![ConfigProblem::at(format!("{path}.{key}"), what)];
-    let deeds = [
-        tool.calls.is_some(),
-        tool.sequence.is_some(),
-        tool.server.is_some(),
-    ];
-    if deeds.iter().filter(|said| **said).count() != 1 {
-        let what = format!(
-            "tool `{name}` must say exactly one of `calls`, `sequence` and `server` with `tool`"
-        );
-        return vec![ConfigProblem::at(path, what)];
+impl ToolEntry {
+    fn look(&self, wrong: &mut ProblemList) {
+        let name = &self.name;
+        if let Some(why) = bad_name(name) {
+            wrong.add("name", why);
+        }
+        wrong.check(!self.description.trim().is_empty(), "description", || {
+            format!("tool `{name}` has no description; say what it does")
+        });
+        self.look_at_action(wrong);
+        let arguments = self.arguments.as_deref().unwrap_or_default();
+        wrong.check(arguments.len() <= ARGUMENTS_MAX, "arguments", || {
+            let count = arguments.len();
+            format!("tool `{name}` has {count} arguments; at most {ARGUMENTS_MAX} are possible")
+        });
+        for (index, argument) in arguments.iter().enumerate() {
+            let mut before = arguments.iter().take(index);
+            let is_twin = before.any(|one| one.name == argument.name);
+            wrong.within(&format!("arguments[{index}]"), |wrong| {
+                wrong.check(!is_twin, "name", || {
+                    format!("tool `{name}` has two arguments called `{}`", argument.name)
+                });
+                argument.look(wrong);
+            });
+        }
     }
-    if tool.calls.is_none() && !tool.fixed.is_empty() {
-        let what = format!("tool `{name}`: `fixed` belongs to `calls`, or to a step of `sequence`");
-        return at("fixed", what);
-    }
-    if let Some(steps) = &tool.sequence
-        && !(1..=STEPS_MAX).contains(&steps.len())
-    {
-        let what = format!(
-            "tool `{name}` has {} steps; 1 to {STEPS_MAX} are possible",
-            steps.len()
-        );
-        return at("sequence", what);
-    }
-    match (&tool.server, &tool.tool) {
-        (Some(server), Some(_)) => self::server(server, name, &format!("{path}.server")),
-        (Some(_), None) => at(
-            "server",
-            format!("tool `{name}` must name the `tool` of its `server`"),
-        ),
-        (None, Some(_)) => at(
-            "tool",
-            format!(
-                "tool `{name}` has a `tool` but no `server`; a built-in one is named by `calls`"
+
+    /// Checks the tool's single action.
+    fn look_at_action(&self, wrong: &mut ProblemList) {
+        let deeds = [
+            self.calls.is_some(),
+            self.sequence.is_some(),
+            self.server.is_some(),
+        ];
+        let steps = self.sequence.as_ref().map_or(1, Vec::len);
+        let (key, why) = match (&self.server, &self.tool) {
+            _ if deeds.iter().filter(|said| **said).count() != 1 => (
+                "",
+                " must say exactly one of `calls`, `sequence` and `server` with `tool`".to_owned(),
             ),
-        ),
-        (None, None) if tool.effect.is_some() => at(
-            "effect",
-            format!(
-                "tool `{name}`: `effect` is for the tool of a `server`; what built-in tools do is known"
+            _ if self.calls.is_none() && !self.fixed.is_empty() => (
+                "fixed",
+                ": `fixed` belongs to `calls`, or to a step of `sequence`".to_owned(),
             ),
-        ),
-        (None, None) => Vec::new(),
+            _ if !(1..=STEPS_MAX).contains(&steps) => (
+                "sequence",
+                format!(" has {steps} steps; 1 to {STEPS_MAX} are possible"),
+            ),
+            (Some(server), Some(_)) => {
+                return wrong.within("server", |wrong| server.look(&self.name, wrong));
+            }
+            (Some(_), None) => ("server", " must name the `tool` of its `server`".to_owned()),
+            (None, Some(_)) => (
+                "tool",
+                " has a `tool` but no `server`; a built-in one is named by `calls`".to_owned(),
+            ),
+            (None, None) if self.effect.is_some() => (
+                "effect",
+                ": `effect` is for the tool of a `server`; what built-in tools do is known"
+                    .to_owned(),
+            ),
+            (None, None) => return,
+        };
+        wrong.add(key, format!("tool `{}`{why}", self.name));
     }
 }
 
-fn server(server: &ServerEntry, name: &str, path: &str) -> Vec<ConfigProblem> {
-    let mut found = Vec::new();
-    match (&server.url, &server.command) {
-        (Some(url), None) if !url.starts_with("http://") && !url.starts_with("https://") => {
-            let what = format!(
-                "tool `{name}`: `{url}` is not an address of the form http://HOST:PORT/mcp or https://HOST:PORT/mcp"
-            );
-            found.push(ConfigProblem::at(format!("{path}.url"), what));
+impl ServerEntry {
+    fn look(&self, name: &str, wrong: &mut ProblemList) {
+        let tool = format!("tool `{name}`");
+        match (&self.url, &self.command) {
+            (Some(url), None) if !url.starts_with("http://") && !url.starts_with("https://") => {
+                wrong.add("url", format!(
+                    "{tool}: `{url}` is not an address of the form http://HOST:PORT/mcp or https://HOST:PORT/mcp"
+                ));
+            }
+            (Some(_), None) => wrong.check(self.args.is_empty(), "args", || {
+                format!("{tool}: `args` belong to a `command`")
+            }),
+            (None, Some(command)) if !command.trim().is_empty() => {}
+            _ => wrong.add(
+                "",
+                format!("{tool}: `server` needs either `url` or `command`"),
+            ),
         }
-        (Some(_), None) if !server.args.is_empty() => {
-            let what = format!("tool `{name}`: `args` belong to a `command`");
-            found.push(ConfigProblem::at(format!("{path}.args"), what));
-        }
-        (Some(_), None) => {}
-        (None, Some(command)) if !command.trim().is_empty() => {}
-        _ => {
-            let what = format!("tool `{name}`: `server` needs either `url` or `command`");
-            found.push(ConfigProblem::at(path, what));
-        }
+        let shown = format!("{tool}: timeout_s");
+        wrong.range("timeout_s", &shown, self.timeout_s, [1, TIMEOUT_S_MAX]);
     }
-    if !(1..=TIMEOUT_S_MAX).contains(&server.timeout_s) {
-        let what = format!(
-            "tool `{name}`: timeout_s is {}; 1 to {TIMEOUT_S_MAX} are possible",
-            server.timeout_s
-        );
-        found.push(ConfigProblem::at(format!("{path}.timeout_s"), what));
-    }
-    found
 }
 
-fn argument(argument: &ArgumentEntry, path: &str) -> Vec<ConfigProblem> {
-    let mut found: Vec<ConfigProblem> = Vec::new();
-    let shown = &argument.name;
-    let mut say = |key: &str, what: String| {
-        found.push(ConfigProblem::at(
-            format!("{path}.{key}"),
-            format!("argument `{shown}`: {what}"),
-        ));
-    };
-    if let Some(problem) = name(shown, path) {
-        say("name", problem.what);
+impl ArgumentEntry {
+    fn look(&self, wrong: &mut ProblemList) {
+        let text = |is_wrong: bool, what: &str| is_wrong.then(|| what.to_owned());
+        let is_number = matches!(self.kind, ArgumentType::Integer | ArgumentType::Number);
+        let (values, default) = (self.values.as_ref(), self.default.as_ref());
+        let foreign = default.filter(|default| !self.takes(default));
+        for (key, what) in [
+            ("name", bad_name(&self.name)),
+            (
+                "description",
+                text(self.description.trim().is_empty(), "it has no description"),
+            ),
+            (
+                "unit",
+                text(
+                    self.unit.is_some() && !is_number,
+                    "only an integer or a number has a unit",
+                ),
+            ),
+            ("enum", values.and_then(|values| self.bad_values(values))),
+            (
+                "default",
+                text(
+                    default.is_some() && self.required,
+                    "a required argument has no default",
+                ),
+            ),
+            (
+                "default",
+                foreign.map(|default| format!("{default} is not one of its values")),
+            ),
+        ] {
+            if let Some(what) = what {
+                wrong.add(key, format!("argument `{}`: {what}", self.name));
+            }
+        }
     }
-    if argument.description.trim().is_empty() {
-        say("description", "it has no description".to_owned());
-    }
-    let is_number = matches!(argument.kind, ArgumentType::Integer | ArgumentType::Number);
-    if argument.unit.is_some() && !is_number {
-        say("unit", "only an integer or a number has a unit".to_owned());
-    }
-    if let Some(values) = &argument.values {
-        let distinct: std::collections::BTreeSet<&String> = values.iter().collect();
-        if argument.kind != ArgumentType::String {
-            say("enum", "only a string has an `enum`".to_owned());
+
+    /// Returns why these cannot be all of its values.
+    fn bad_values(&self, values: &[String]) -> Option<String> {
+        let distinct: BTreeSet<&String> = values.iter().collect();
+        if self.kind != ArgumentType::String {
+            Some("only a string has an `enum`".to_owned())
         } else if !(1..=ENUM_MAX).contains(&values.len()) {
-            let what = format!("{} values; 1 to {ENUM_MAX} are possible", values.len());
-            say("enum", what);
+            let count = values.len();
+            Some(format!("{count} values; 1 to {ENUM_MAX} are possible"))
         } else if distinct.len() != values.len() || distinct.iter().any(|one| one.trim().is_empty())
         {
-            say("enum", "its values must differ and not be empty".to_owned());
+            Some("its values must differ and not be empty".to_owned())
+        } else {
+            None
         }
     }
-    if let Some(default) = &argument.default {
-        if argument.required {
-            say("default", "a required argument has no default".to_owned());
-        }
-        if !argument.takes(default) {
-            say("default", format!("{default} is not one of its values"));
-        }
-    }
-    found
 }
 
 impl ArgumentEntry {

@@ -16,9 +16,21 @@ pub fn line(text: &str, path: &str) -> Option<usize> {
         span = next.span().or(span);
         at = next;
     }
-    let start = span.map_or(0, |span| span.start);
-    let before = text.as_bytes().get(..start)?;
-    Some(before.iter().filter(|byte| **byte == b'\n').count() + 1)
+    Some(line_of(text, span.map_or(0, |span| span.start)))
+}
+
+/// The line, from 1, of a byte.
+pub(super) fn line_of(text: &str, byte: usize) -> usize {
+    let before = text.bytes().take(byte);
+    before.filter(|byte| *byte == b'\n').count() + 1
+}
+
+/// The beginning of a message on the value at `path`: its line; nothing where there is no text.
+pub(super) fn prefix(text: &str, path: &str) -> String {
+    match line(text, path) {
+        Some(line) if !text.is_empty() => format!("line {line}: "),
+        _ => String::new(),
+    }
 }
 
 /// One step into a value.

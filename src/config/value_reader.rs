@@ -1,10 +1,10 @@
 //! Reads a type from a value of a TOML file. Fields have names: a list of values in order is not taken for a table, as
 //! serde's own readers would.
 
-use serde::de::value::{MapAccessDeserializer, StringDeserializer};
+use serde::de::value::{MapAccessDeserializer, MapDeserializer, SeqDeserializer};
 use serde::de::{
-    DeserializeOwned, DeserializeSeed, Deserializer, Error as _, IntoDeserializer, MapAccess,
-    SeqAccess, Unexpected, Visitor,
+    DeserializeOwned, Deserializer, Error as _, IntoDeserializer, MapAccess, SeqAccess, Unexpected,
+    Visitor,
 };
 use serde::forward_to_deserialize_any;
 use toml::Value;
@@ -45,8 +45,8 @@ impl<'de> Deserializer<'de> for ValueReader {
             Value::Float(number) => visitor.visit_f64(number),
             Value::Boolean(yes) => visitor.visit_bool(yes),
             Value::Datetime(date) => visitor.visit_string(date.to_string()),
-            Value::Array(items) => visitor.visit_seq(ListReader(items.into_iter())),
-            Value::Table(table) => visitor.visit_map(TableReader::of(table)),
+            Value::Array(items) => visitor.visit_seq(list(items)),
+            Value::Table(entries) => visitor.visit_map(table(entries)),
         }
     }
 
@@ -61,14 +61,14 @@ impl<'de> Deserializer<'de> for ValueReader {
 
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         match self.0 {
-            Value::Table(table) => visitor.visit_map(TableReader::of(table)),
+            Value::Table(entries) => visitor.visit_map(table(entries)),
             _ => self.refused(&visitor),
         }
     }
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         match self.0 {
-            Value::Array(items) => visitor.visit_seq(ListReader(items.into_iter())),
+            Value::Array(items) => visitor.visit_seq(list(items)),
             _ => self.refused(&visitor),
         }
     }
@@ -119,8 +119,9 @@ impl<'de> Deserializer<'de> for ValueReader {
     ) -> Result<V::Value, Error> {
         match self.0 {
             Value::String(text) => visitor.visit_enum(text.into_deserializer()),
-            Value::Table(table) => MapAccessDeserializer::new(TableReader::of(table))
-                .deserialize_enum(name, variants, visitor),
+            Value::Table(entries) => {
+                MapAccessDeserializer::new(table(entries)).deserialize_enum(name, variants, visitor)
+            }
             _ => self.refused(&visitor),
         }
     }
@@ -131,57 +132,19 @@ impl<'de> Deserializer<'de> for ValueReader {
     }
 }
 
-struct ListReader(std::vec::IntoIter<Value>);
+impl IntoDeserializer<'_, Error> for ValueReader {
+    type Deserializer = Self;
 
-impl<'de> SeqAccess<'de> for ListReader {
-    type Error = Error;
-
-    fn next_element_seed<S: DeserializeSeed<'de>>(
-        &mut self,
-        seed: S,
-    ) -> Result<Option<S::Value>, Error> {
-        let next = self.0.next();
-        next.map(|item| seed.deserialize(ValueReader(item)))
-            .transpose()
-    }
-
-    fn size_hint(&self) -> Option<usize> {
-        Some(self.0.len())
+    fn into_deserializer(self) -> Self {
+        self
     }
 }
 
-struct TableReader {
-    entries: toml::map::IntoIter<String, Value>,
-    value: Option<Value>,
+fn list<'de>(items: Vec<Value>) -> impl SeqAccess<'de, Error = Error> {
+    SeqDeserializer::new(items.into_iter().map(ValueReader))
 }
 
-impl TableReader {
-    fn of(table: toml::Table) -> Self {
-        Self {
-            entries: table.into_iter(),
-            value: None,
-        }
-    }
-}
-
-impl<'de> MapAccess<'de> for TableReader {
-    type Error = Error;
-
-    fn next_key_seed<S: DeserializeSeed<'de>>(
-        &mut self,
-        seed: S,
-    ) -> Result<Option<S::Value>, Error> {
-        let Some((key, value)) = self.entries.next() else {
-            return Ok(None);
-        };
-        self.value = Some(value);
-        let key: StringDeserializer<Error> = key.into_deserializer();
-        seed.deserialize(key).map(Some)
-    }
-
-    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Error> {
-        let value = self.value.take();
-        let value = value.ok_or_else(|| Error::custom("a value was asked for before its key"))?;
-        seed.deserialize(ValueReader(value))
-    }
+fn table<'de>(table: toml::Table) -> impl MapAccess<'de, Error = Error> {
+    let entries = table.into_iter();
+    MapDeserializer::new(entries.map(|(key, value)| (key, ValueReader(value))))
 }

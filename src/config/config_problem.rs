@@ -1,0 +1,77 @@
+//! Problems of a node file, each with its place.
+
+use std::fmt::Display;
+
+/// Something that is wrong, and where: a path such as `tools[0].name`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigProblem {
+    /// Place in the file.
+    pub path: String,
+    /// Description of the problem, with the value and the fix.
+    pub what: String,
+}
+
+impl ConfigProblem {
+    /// A problem at a path.
+    #[must_use]
+    pub fn at(path: impl Into<String>, what: impl Into<String>) -> Self {
+        Self {
+            path: path.into(),
+            what: what.into(),
+        }
+    }
+}
+
+/// Problems that were found so far, and the part of the file that is looked at.
+#[derive(Default)]
+pub(super) struct ProblemList {
+    pub(super) found: Vec<ConfigProblem>,
+    part: String,
+}
+
+impl ProblemList {
+    /// Looks at a part of the present part, such as `tools[0]`.
+    pub(super) fn within(&mut self, part: &str, look: impl FnOnce(&mut Self)) {
+        let path = self.path(part);
+        let around = std::mem::replace(&mut self.part, path);
+        look(self);
+        self.part = around;
+    }
+
+    fn path(&self, key: &str) -> String {
+        match (self.part.as_str(), key) {
+            ("", only) | (only, "") => only.to_owned(),
+            (part, key) => format!("{part}.{key}"),
+        }
+    }
+
+    /// Takes note of a problem with a key of the part; with the part as a whole where the key is empty.
+    pub(super) fn add(&mut self, key: &str, what: impl Into<String>) {
+        self.found.push(ConfigProblem::at(self.path(key), what));
+    }
+
+    /// Takes note of a problem where something is not as it must be.
+    pub(super) fn check<S: Into<String>>(
+        &mut self,
+        is_fine: bool,
+        key: &str,
+        what: impl FnOnce() -> S,
+    ) {
+        if !is_fine {
+            self.add(key, what());
+        }
+    }
+
+    /// Takes note of a number out of its range; `shown` is what messages call it.
+    pub(super) fn range<T: Copy + PartialOrd + Display>(
+        &mut self,
+        key: &str,
+        shown: &str,
+        value: T,
+        [least, most]: [T; 2],
+    ) {
+        self.check(least <= value && value <= most, key, || {
+            format!("{shown} is {value}; {least} to {most} are possible")
+        });
+    }
+}
