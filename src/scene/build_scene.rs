@@ -15,6 +15,7 @@ use super::line_tidying::LineTidying;
 use super::pen_filter::PenFilter;
 use super::pen_holder::PenHolder;
 use super::placement::{PageOnSheet, fitting_size_mm};
+use super::replacement::DesignReplacement;
 use super::rest_clearance::check_keep_outs;
 use super::scene_fault::SceneFault;
 use super::{
@@ -48,14 +49,17 @@ pub(super) struct SceneParts {
     pub(super) overlay: Option<String>,
     /// Set where the design comes with the call.
     pub(super) canvas: Option<Canvas>,
-    /// Name of the drawing that comes in place of the scene's own design.
-    pub(super) drawing: Option<String>,
-    /// True if the first pen draws everything.
-    pub(super) one_pen: bool,
-    /// Pens, by number from 1 or name, whose strokes alone are drawn; none named are all.
-    pub(super) only_pens: Vec<String>,
+    /// The drawing that comes in place of the scene's own design.
+    pub(super) instead: Option<Arc<DesignReplacement>>,
     pub(super) size_from: SizeSource,
     pub(super) revision: Revision,
+}
+
+impl SceneParts {
+    /// Name of the drawing that comes in place of the scene's own design.
+    fn drawing(&self) -> Option<String> {
+        self.instead.as_ref().map(|drawing| drawing.label())
+    }
 }
 
 /// Reason that a file is not a valid scene.
@@ -66,11 +70,6 @@ pub(super) enum SceneFileError {
     Outside(Box<DesignOverflow>),
 }
 
-fn inks(file: &SceneFile, wrong: &mut Vec<String>) -> Vec<InkCap> {
-    let inks = file.inks.iter();
-    inks.filter_map(|ink| keep(ink_of(ink), wrong)).collect()
-}
-
 /// Checks every value and collects all that is wrong.
 pub(super) fn scene(file: &SceneFile, parts: SceneParts) -> Result<Scene, SceneFileError> {
     let mut wrong = Vec::new();
@@ -78,7 +77,7 @@ pub(super) fn scene(file: &SceneFile, parts: SceneParts) -> Result<Scene, SceneF
     let correction = correction(file, &mut wrong);
     let fiducials = tags(file, surface.as_ref(), &mut wrong);
     let pens = pens(file, &mut wrong);
-    let inks = inks(file, &mut wrong);
+    let inks = keep_each(&file.inks, ink_of, &mut wrong);
     let limits = keep(limits(&file.limits, &parts.arm), &mut wrong);
     let heights = keep(heights(&file.heights), &mut wrong);
     let poses = &file.poses;
@@ -88,7 +87,7 @@ pub(super) fn scene(file: &SceneFile, parts: SceneParts) -> Result<Scene, SceneF
         ("change_rad", poses.change_rad.as_ref()),
     ]
     .map(|(name, said)| said.and_then(|said| keep(pose(name, said, &parts.arm), &mut wrong)));
-    let keep_outs = keep_outs(file, &mut wrong);
+    let keep_outs = keep_each(&file.keep_outs, keep_out, &mut wrong);
     if let Some(rest_rad) = &rest_rad {
         wrong.extend(check_keep_outs(&parts.arm, &pens, rest_rad, &keep_outs));
     }
@@ -116,8 +115,8 @@ pub(super) fn scene(file: &SceneFile, parts: SceneParts) -> Result<Scene, SceneF
     };
     Ok(Scene {
         name: file.name.clone(),
+        drawing: parts.drawing(),
         overlay: parts.overlay,
-        drawing: parts.drawing,
         canvas: parts.canvas,
         about: file.about.clone(),
         arm: parts.arm,
@@ -166,6 +165,15 @@ fn keep<T>(result: Result<T, SceneFault>, wrong: &mut Vec<String>) -> Option<T> 
     result.map_err(|fault| wrong.push(fault.to_string())).ok()
 }
 
+fn keep_each<F, T>(
+    said: &[F],
+    read: impl Fn(&F) -> Result<T, SceneFault>,
+    wrong: &mut Vec<String>,
+) -> Vec<T> {
+    let read = said.iter().map(read);
+    read.filter_map(|read| keep(read, wrong)).collect()
+}
+
 fn point(of: [Finite; 3]) -> Point3<f64> {
     Point3::from(of.map(Finite::get))
 }
@@ -179,13 +187,6 @@ fn tags(
     keep(fiducials::check(said, surface), wrong)
 }
 
-fn keep_outs(file: &SceneFile, wrong: &mut Vec<String>) -> Vec<KeepOut> {
-    let keep_outs = file.keep_outs.iter();
-    keep_outs
-        .filter_map(|said| keep(keep_out(said), wrong))
-        .collect()
-}
-
 fn correction(file: &SceneFile, wrong: &mut Vec<String>) -> Option<SheetCorrection> {
     let said = file.sheet.correction.as_ref()?;
     let size_mm = file.sheet.size_mm.map(Finite::get);
@@ -196,49 +197,39 @@ fn pens(file: &SceneFile, wrong: &mut Vec<String>) -> Vec<ScenePen> {
     if file.pens.is_empty() {
         wrong.push("there are no pens; a scene needs at least one [[pens]]".to_owned());
     }
-    file.pens
-        .iter()
-        .filter_map(|pen| keep(pen_of(pen, file), wrong))
-        .collect()
+    keep_each(&file.pens, |pen| pen_of(pen, file), wrong)
 }
 
 fn pen_of(pen: &PenFile, file: &SceneFile) -> Result<ScenePen, SceneFault> {
     let (name, inks) = (&pen.name, &file.inks);
+    let within =
+        |key: &str, value, least, most| within(&format!("pen `{name}`: {key}"), value, least, most);
     let own = |key: &str, own: Option<Finite>, least: f64, scenes: Finite| {
-        let what = format!("pen `{name}`: {key}");
-        let own = own.map(|own| within(&what, own, least, scenes.get()));
+        let own = own.map(|own| within(key, own, least, scenes.get()));
         own.transpose()
     };
     let axis = Unit::try_new(Vector3::from(pen.axis.map(Finite::get)), 1e-9)
         .ok_or_else(|| SceneFault::PenAxis(name.clone()))?;
-    within(&format!("pen `{name}`: cone_deg"), pen.cone_deg, 0.0, 80.0)?;
-    within(&format!("pen `{name}`: width_mm"), pen.width_mm, 0.01, 20.0)?;
-    within(
-        &format!("pen `{name}`: turn_deg_mm"),
-        pen.turn_deg_mm,
-        0.01,
-        45.0,
-    )?;
-    let ink = match &pen.ink {
-        None => None,
-        Some(ink) => Some(
-            inks.iter()
-                .position(|known| known.name == *ink)
-                .ok_or_else(|| {
-                    let known = inks.iter().map(|ink| ink.name.clone()).collect();
-                    let (pen, ink) = (name.clone(), ink.clone());
-                    SceneFault::NoInk { pen, ink, known }
-                })?,
-        ),
-    };
+    let cone_deg = within("cone_deg", pen.cone_deg, 0.0, 80.0)?;
+    let width_mm = within("width_mm", pen.width_mm, 0.01, 20.0)?;
+    let turn_deg_mm = within("turn_deg_mm", pen.turn_deg_mm, 0.01, 45.0)?;
+    let ink = pen.ink.as_ref().map(|ink| {
+        let index = inks.iter().position(|known| known.name == *ink);
+        index.ok_or_else(|| {
+            let known = inks.iter().map(|ink| ink.name.clone()).collect();
+            let (pen, ink) = (name.clone(), ink.clone());
+            SceneFault::NoInk { pen, ink, known }
+        })
+    });
+    let ink = ink.transpose()?;
     Ok(ScenePen {
         name: name.clone(),
         kind: pen.kind,
         tip_m: point(pen.tip_m),
         axis,
-        cone_rad: pen.cone_deg.get().to_radians(),
-        width_mm: pen.width_mm.get(),
-        turn_rad_mm: pen.turn_deg_mm.get().to_radians(),
+        cone_rad: cone_deg.to_radians(),
+        width_mm,
+        turn_rad_mm: turn_deg_mm.to_radians(),
         colour: colour(&pen.colour).ok_or_else(|| {
             let (pen, colour) = (name.clone(), pen.colour.clone());
             SceneFault::PenColour { pen, colour }
@@ -320,9 +311,8 @@ fn check_sheet(surface: &Surface, workspace: &AxisAlignedBox) -> Result<(), Scen
         [width / 2.0, height / 2.0],
     ] {
         let point = surface.at(at_mm).point_m;
-        let inside = (0..3)
-            .all(|axis| (workspace.min_m[axis]..=workspace.max_m[axis]).contains(&point[axis]));
-        if !inside {
+        let inside_m = workspace.inside_m(&point);
+        if !inside_m.iter().all(|metres| *metres >= 0.0) {
             return Err(SceneFault::SheetOutside {
                 at_mm,
                 point_m: point.into(),
@@ -337,13 +327,8 @@ fn check_sheet(surface: &Surface, workspace: &AxisAlignedBox) -> Result<(), Scen
 /// A box that holds all that the arm could reach above its table; the tip may never be outside of it.
 fn everywhere(arm: &ArmModel) -> AxisAlignedBox {
     let length = |of: [Finite; 3]| Vector3::from(of.map(Finite::get)).norm();
-    let joints: f64 = arm
-        .file
-        .joints
-        .iter()
-        .map(|joint| length(joint.origin_m))
-        .sum();
-    let reach = joints + length(arm.file.tool_mount.origin_m) + TOOL_M_MAX;
+    let joints = arm.file.joints.iter().map(|joint| length(joint.origin_m));
+    let reach = joints.sum::<f64>() + length(arm.file.tool_mount.origin_m) + TOOL_M_MAX;
     AxisAlignedBox {
         min_m: Point3::new(-reach, -reach, -TABLE_M),
         max_m: Point3::new(reach, reach, reach),
@@ -395,45 +380,37 @@ fn pose(name: &str, angles: &[Finite], arm: &ArmModel) -> Result<JointVector, Sc
     Ok(pose)
 }
 
+/// Checks what a needle needs, and what belongs to pens that a person changes.
 fn check_tools(file: &SceneFile, wrong: &mut Vec<String>) {
-    check_needle(file, wrong);
-    check_pen_change(file, wrong);
-}
-
-fn check_needle(file: &SceneFile, wrong: &mut Vec<String>) {
-    let Some(needle) = file.pens.iter().find(|pen| pen.kind == ToolKind::Needle) else {
-        return;
+    let needle = file.pens.iter().find(|pen| pen.kind == ToolKind::Needle);
+    if let Some(PenFile { name, .. }) = needle {
+        if !file.attended {
+            wrong.push(format!(
+                "`{name}` is a needle: write `attended = true` and stay beside it"
+            ));
+        }
+        if file.keep_outs.is_empty() {
+            wrong.push(format!(
+                "`{name}` is a needle: name at least one [[keep_outs]] box that it must never enter"
+            ));
+        }
+    }
+    let by_hand_alone = |key: &str| {
+        format!(
+            "{key} is for pens that a person changes: write `pen_change = \"by_hand\"` as well, or leave it out"
+        )
     };
-    if !file.attended {
-        wrong.push(format!(
-            "`{}` is a needle: write `attended = true` and stay beside it",
-            needle.name
-        ));
+    let all_mounted = file.pen_change == PenChangeKind::AllMounted;
+    if file.measure_change && all_mounted {
+        wrong.push(by_hand_alone("measure_change"));
     }
-    if file.keep_outs.is_empty() {
-        wrong.push(format!(
-            "`{}` is a needle: name at least one [[keep_outs]] box that it must never enter",
-            needle.name
-        ));
-    }
-}
-
-fn check_pen_change(file: &SceneFile, wrong: &mut Vec<String>) {
-    if file.measure_change && file.pen_change == PenChangeKind::AllMounted {
-        wrong.push(
-            "measure_change is for pens that a person changes: write `pen_change = \"by_hand\"` as well, or leave it out".to_owned(),
-        );
-    }
-    let has_needle = file.pens.iter().any(|pen| pen.kind == ToolKind::Needle);
-    if file.measure_change && (has_needle || file.sheet.cylinder_radius_mm.is_some()) {
+    if file.measure_change && (needle.is_some() || file.sheet.cylinder_radius_mm.is_some()) {
         wrong.push(
             "measure_change: only pens are measured by a touch, and only on a flat sheet; leave it out, and calibrate each tool with `steadyhand calibrate tool`".to_owned(),
         );
     }
-    if file.poses.change_rad.is_some() && file.pen_change == PenChangeKind::AllMounted {
-        wrong.push(
-            "poses.change_rad is for pens that a person changes: write `pen_change = \"by_hand\"` as well, or leave it out".to_owned(),
-        );
+    if file.poses.change_rad.is_some() && all_mounted {
+        wrong.push(by_hand_alone("poses.change_rad"));
     }
 }
 
@@ -461,14 +438,17 @@ fn place(
     let sheet_mm = surface.size_mm();
     let page = PageOnSheet::new(&file.design, design.page_mm, sheet_mm)?;
     let tidying = LineTidying::of(&file.design)?;
-    let mut filter = PenFilter::of(&parts.only_pens, pens)?;
+    let instead = parts.instead.as_deref();
+    let only_pens = instead.map_or(&[][..], |drawing| &drawing.pens);
+    let one_pen = instead.is_some_and(|drawing| drawing.one_pen);
+    let mut filter = PenFilter::of(only_pens, pens)?;
     let (mut point_count, mut points_left) = (0, 0);
     let mut strokes = Vec::with_capacity(design.strokes.len());
     let (mut found, mut lost) = (OverflowCollector::default(), UnassignedStrokes::default());
     let mut pause = None;
     for stroke in &design.strokes {
         pause = DrawingPause::of(stroke, pause);
-        let pen = match parts.one_pen {
+        let pen = match one_pen {
             true => Ok(0),
             false => choose_pen(stroke.pen, stroke.colour, pens),
         };
@@ -499,7 +479,7 @@ fn place(
         title: super::scene_title(
             &file.name,
             parts.overlay.as_deref(),
-            parts.drawing.as_deref(),
+            parts.drawing().as_deref(),
         ),
         page,
         fits_mm: fitting_size_mm(&file.design, design, sheet_mm),
@@ -517,8 +497,7 @@ fn place(
 
 /// Moves a point to the sheet's edge if rounding alone took it off the sheet.
 fn snap_to_edge(at_mm: [f64; 2], sheet_mm: [f64; 2]) -> [f64; 2] {
-    let [x, y] = at_mm;
-    let [width, height] = sheet_mm;
+    let ([x, y], [width, height]) = (at_mm, sheet_mm);
     let edge = |at: f64, side: f64| {
         let on = at.clamp(0.0, side);
         if (at - on).abs() < ROUNDING_MM {
@@ -572,17 +551,13 @@ fn choose_pen(
     }
     let Some(colour) = colour else { return Ok(0) };
     let away = |pen: &ScenePen| -> i32 {
-        pen.colour
-            .iter()
-            .zip(colour)
+        let parts = pen.colour.iter().zip(colour);
+        parts
             .map(|(a, b)| (i32::from(*a) - i32::from(b)).pow(2))
             .sum()
     };
-    Ok(pens
-        .iter()
-        .enumerate()
-        .min_by_key(|(_, pen)| away(pen))
-        .map_or(0, |(index, _)| index))
+    let nearest = pens.iter().enumerate().min_by_key(|(_, pen)| away(pen));
+    Ok(nearest.map_or(0, |(index, _)| index))
 }
 
 #[cfg(test)]

@@ -96,7 +96,10 @@ impl Canvas {
         if design.from_caller.is_empty() {
             return no_bounds(design);
         }
-        let wrong: Vec<String> = unfit(file).chain(own_design(design)).collect();
+        let wrong: Vec<String> = unfit(file)
+            .chain(own_design(design))
+            .chain(bad_bounds(design))
+            .collect();
         if !wrong.is_empty() {
             return Err(wrong);
         }
@@ -112,21 +115,16 @@ impl Canvas {
 
     /// Checks the strokes of a design that is placed on the canvas.
     pub(super) fn check(&self, scene: &Scene) -> Result<(), CanvasBoundError> {
-        let strokes = scene.strokes.len();
-        if strokes > self.strokes_max {
-            let strokes_max = self.strokes_max;
+        let (strokes, strokes_max) = (scene.strokes.len(), self.strokes_max);
+        if strokes > strokes_max {
             return Err(CanvasBoundError::Strokes {
                 strokes,
                 strokes_max,
             });
         }
-        let length_mm: f64 = scene
-            .strokes
-            .iter()
-            .map(super::SheetStroke::length_mm)
-            .sum();
-        if length_mm > self.length_mm_max {
-            let length_mm_max = self.length_mm_max;
+        let lengths = scene.strokes.iter().map(super::SheetStroke::length_mm);
+        let (length_mm, length_mm_max) = (lengths.sum::<f64>(), self.length_mm_max);
+        if length_mm > length_mm_max {
             return Err(CanvasBoundError::Length {
                 length_mm,
                 length_mm_max,
@@ -148,23 +146,33 @@ impl Canvas {
     }
 }
 
+/// The bounds that a file says, by key.
+fn bounds(design: &DesignFile) -> impl Iterator<Item = (&'static str, f64)> {
+    let bounds = [
+        ("strokes_max", design.strokes_max.map(f64::from)),
+        ("length_mm_max", design.length_mm_max.map(Finite::get)),
+        ("time_s_max", design.time_s_max.map(Finite::get)),
+    ];
+    bounds
+        .into_iter()
+        .filter_map(|(key, bound)| Some((key, bound?)))
+}
+
 /// Bounds belong to canvases alone.
 fn no_bounds(design: &DesignFile) -> Result<Option<Canvas>, Vec<String>> {
-    let said = [
-        ("strokes_max", design.strokes_max.is_some()),
-        ("length_mm_max", design.length_mm_max.is_some()),
-        ("time_s_max", design.time_s_max.is_some()),
-    ];
-    let said = said.into_iter().filter(|(_, is_said)| *is_said);
-    let wrong: Vec<String> = said
-        .map(|(key, _)| {
-            format!("design.{key} is a bound of a canvas: write design.from_caller = [\"text\"], or leave it out")
-        })
-        .collect();
+    let wrong = bounds(design).map(|(key, _)| {
+        format!("design.{key} is a bound of a canvas: write design.from_caller = [\"text\"], or leave it out")
+    });
+    let wrong: Vec<String> = wrong.collect();
     match wrong.is_empty() {
         true => Ok(None),
         false => Err(wrong),
     }
+}
+
+fn bad_bounds(design: &DesignFile) -> impl Iterator<Item = String> {
+    let wrong = bounds(design).filter(|(_, bound)| *bound <= 0.0);
+    wrong.map(|(key, _)| format!("design.{key} must be above 0"))
 }
 
 /// Refuses canvases but for a pen on a flat sheet: callers draw on them without a person beside the arm.
@@ -190,18 +198,9 @@ fn own_design(design: &DesignFile) -> impl Iterator<Item = String> + use<> {
         ("rotate_deg", design.rotate_deg.is_some()),
     ];
     let said = said.into_iter().filter(|(_, is_said)| *is_said);
-    let own = said.map(|(key, _)| {
+    said.map(|(key, _)| {
         format!("design.{key} stands beside design.from_caller: the design of a canvas comes with the call, so leave it out")
-    });
-    let bounds = [
-        ("length_mm_max", design.length_mm_max.map(Finite::get)),
-        ("time_s_max", design.time_s_max.map(Finite::get)),
-        ("strokes_max", design.strokes_max.map(f64::from)),
-    ];
-    let bounds = bounds
-        .into_iter()
-        .filter(|(_, of)| of.is_some_and(|of| of <= 0.0));
-    own.chain(bounds.map(|(key, _)| format!("design.{key} must be above 0")))
+    })
 }
 
 #[cfg(test)]

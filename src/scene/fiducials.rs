@@ -80,11 +80,8 @@ fn tag(said: &TagFile, file: &FiducialsFile, surface: &Surface) -> Result<SheetT
 
 /// Returns whether two tags are different tags in different places.
 fn are_apart(one: &SheetTag, other: &SheetTag) -> bool {
-    let [dx, dy] = [0, 1].map(|axis: usize| {
-        let at = |tag: &SheetTag| tag.at_mm.get(axis).copied().unwrap_or(0.0);
-        at(one) - at(other)
-    });
-    let far = dx.hypot(dy) >= f64::midpoint(one.size_mm, other.size_mm);
+    let ([ax, ay], [bx, by]) = (one.at_mm, other.at_mm);
+    let far = (ax - bx).hypot(ay - by) >= f64::midpoint(one.size_mm, other.size_mm);
     far && one.id != other.id
 }
 

@@ -10,8 +10,8 @@ use super::build_scene::{self, SceneFileError, SceneParts};
 use super::canvas::{Canvas, CanvasBoundError};
 use super::design_overflow::DesignOverflow;
 use super::embedded::{self, EmbeddedFile};
-use super::file::{DesignFile, PenFile, SceneFile};
-use super::placement::fitting_size_mm;
+use super::file::{DesignFile, OverlayFile, PenFile, SceneFile};
+use super::placement::{DesignPlacement, fitting_size_mm};
 use super::replacement::{DesignReplacement, DesignSource};
 use super::{Revision, Scene, SizeSource};
 use arm::{ArmError, ArmFault, ArmFile, ArmModel};
@@ -30,15 +30,11 @@ pub struct SceneLibrary {
     /// It comes from a caller, and goes on a canvas alone.
     is_of_caller: bool,
     /// Words of each scene's file about itself when it was last read, for every call lists scenes.
-    heads_seen: Arc<Mutex<HashMap<String, CachedSceneHead>>>,
+    heads_seen: Arc<Mutex<HashMap<String, (FileStamp, SceneHead)>>>,
 }
 
-/// Words of a scene's file about itself, and the file's date and length then; `None` for one of the binary's.
-#[derive(Clone, Debug)]
-struct CachedSceneHead {
-    stamp: Option<(SystemTime, u64)>,
-    head: SceneHead,
-}
+/// A file's date and length; `None` for one of the binary's.
+type FileStamp = Option<(SystemTime, u64)>;
 
 /// Facts of a scene's file that every list of scenes shows.
 #[derive(Clone, Debug, Default)]
@@ -197,7 +193,7 @@ impl SceneLibrary {
     /// Every scene's name, in order.
     #[must_use]
     pub fn scenes(&self) -> Vec<String> {
-        self.names("", "toml")
+        self.names("")
     }
 
     /// Every scene's name that is for one of these arms, in order. Files that cannot be read are
@@ -205,8 +201,8 @@ impl SceneLibrary {
     #[must_use]
     pub fn scenes_for(&self, arms: &[&str]) -> Vec<String> {
         let is_for = |name: &String| {
-            self.arm_of(name)
-                .is_none_or(|arm| arms.contains(&self.acting(&arm)))
+            let arm = self.head_of(name).arm;
+            arm.is_none_or(|arm| arms.contains(&self.acting(&arm)))
         };
         self.scenes().into_iter().filter(is_for).collect()
     }
@@ -218,32 +214,20 @@ impl SceneLibrary {
         scenes.filter(|name| self.head_of(name).is_canvas).collect()
     }
 
-    /// The arm that a scene's file names.
-    fn arm_of(&self, scene: &str) -> Option<String> {
-        self.head_of(scene).arm
-    }
-
     /// Returns what a scene's file says of itself. A file that has not changed is not read again.
     fn head_of(&self, scene: &str) -> SceneHead {
         let stamp = self.stamp(&format!("{scene}.toml"));
         let seen = || self.heads_seen.locked();
-        let known = seen()
-            .get(scene)
-            .filter(|known| known.stamp == stamp)
-            .cloned();
-        if let Some(known) = known {
-            return known.head;
+        let known = seen().get(scene).cloned();
+        if let Some((_, head)) = known.filter(|(then, _)| *then == stamp) {
+            return head;
         }
         let head = self.read_head_of(scene).unwrap_or_default();
-        let now = CachedSceneHead {
-            stamp,
-            head: head.clone(),
-        };
-        seen().insert(scene.to_owned(), now);
+        seen().insert(scene.to_owned(), (stamp, head.clone()));
         head
     }
 
-    fn stamp(&self, place: &str) -> Option<(SystemTime, u64)> {
+    fn stamp(&self, place: &str) -> FileStamp {
         let file = std::fs::metadata(self.folder.as_ref()?.join(place)).ok()?;
         Some((file.modified().ok()?, file.len()))
     }
@@ -258,15 +242,11 @@ impl SceneLibrary {
             });
         }
         let table: toml::Table = toml::from_str(&text).ok()?;
-        let from_caller = table
-            .get("design")
-            .and_then(|design| design.get("from_caller"));
-        let kinds = from_caller.and_then(toml::Value::as_array);
+        let arm = table.get("arm").and_then(toml::Value::as_str);
+        let design = table.get("design");
+        let kinds = design.and_then(|design| design.get("from_caller")?.as_array());
         Some(SceneHead {
-            arm: table
-                .get("arm")
-                .and_then(toml::Value::as_str)
-                .map(str::to_owned),
+            arm: arm.map(str::to_owned),
             is_canvas: kinds.is_some_and(|kinds| !kinds.is_empty()),
         })
     }
@@ -274,13 +254,13 @@ impl SceneLibrary {
     /// Every overlay's name, in order.
     #[must_use]
     pub fn overlays(&self) -> Vec<String> {
-        self.names("overlays/", "toml")
+        self.names("overlays/")
     }
 
     /// Every arm's name, in order.
     #[must_use]
     pub fn arms(&self) -> Vec<String> {
-        self.names("arms/", "toml")
+        self.names("arms/")
     }
 
     /// A scene, with an overlay laid over it where one is named.
@@ -288,7 +268,7 @@ impl SceneLibrary {
     /// # Errors
     /// Names that are not known, files that cannot be read, everything wrong with a file.
     pub fn scene(&self, name: &str, overlay: Option<&str>) -> Result<Arc<Scene>, SceneError> {
-        let text = self.text("scene", "", name, &self.scenes())?;
+        let text = self.text("scene", "", name)?;
         self.build(&format!("{name}.toml"), Some(name), &text, overlay)
     }
 
@@ -305,10 +285,7 @@ impl SceneLibrary {
     /// # Errors
     /// As [`SceneLibrary::scene`].
     pub fn overlay_about(&self, name: &str) -> Result<String, SceneError> {
-        let text = self.text("overlay", "overlays/", name, &self.overlays())?;
-        let overlay: super::file::OverlayFile =
-            strict::read(&format!("overlays/{name}.toml"), &text)?;
-        Ok(overlay.about)
+        Ok(self.overlay(name)?.1.about)
     }
 
     /// A scene from a file anywhere; its designs are looked for beside it first.
@@ -316,21 +293,19 @@ impl SceneLibrary {
     /// # Errors
     /// As [`SceneLibrary::scene`].
     pub fn scene_file(&self, path: &Path, overlay: Option<&str>) -> Result<Arc<Scene>, SceneError> {
-        let text = String::from_utf8(read_file(path)?)
-            .map_err(|_| FileError::single(&path.display().to_string(), "is not UTF-8 text"))?;
-        let beside = path
-            .parent()
-            .map(Path::to_path_buf)
-            .filter(|folder| !folder.as_os_str().is_empty());
+        let file = path.display().to_string();
+        let text = utf8(&file, read_file(path)?)?;
+        let beside = path.parent();
+        let beside = beside.filter(|folder| !folder.as_os_str().is_empty());
         let library = Self {
-            folder: Some(beside.unwrap_or_else(|| PathBuf::from("."))),
+            folder: Some(beside.unwrap_or(Path::new(".")).to_owned()),
             stand_ins: self.stand_ins.clone(),
             instead: self.instead.clone(),
             is_of_caller: self.is_of_caller,
             ..Self::default()
         };
         let name = path.file_stem().and_then(|stem| stem.to_str());
-        library.build(&path.display().to_string(), name, &text, overlay)
+        library.build(&file, name, &text, overlay)
     }
 
     /// An arm.
@@ -338,7 +313,7 @@ impl SceneLibrary {
     /// # Errors
     /// As [`SceneLibrary::scene`].
     pub fn arm(&self, name: &str) -> Result<Arc<ArmModel>, SceneError> {
-        let text = self.text("arm", "arms/", name, &self.arms())?;
+        let text = self.text("arm", "arms/", name)?;
         let file: ArmFile = strict::read(&format!("arms/{name}.toml"), &text)?;
         Ok(Arc::new(ArmModel::new(file)?))
     }
@@ -350,8 +325,7 @@ impl SceneLibrary {
     /// It cannot be read, or is not text.
     pub fn source(&self, place: &str) -> Result<Option<String>, SceneError> {
         let bytes = self.bytes(place)?;
-        let text = bytes.map(String::from_utf8).transpose();
-        text.map_err(|_| FileError::single(place, "is not UTF-8 text").into())
+        bytes.map(|bytes| utf8(place, bytes)).transpose()
     }
 
     fn build(
@@ -380,17 +354,15 @@ impl SceneLibrary {
             return Err(FileError::single(file, why).into());
         }
         let arm = self.arm(self.acting(&scene.arm))?;
-        hash_part(
-            &mut hash,
-            &serde_json::to_vec(&arm.file).unwrap_or_default(),
-        );
+        let arm_said = serde_json::to_vec(&arm.file).unwrap_or_default();
+        hash_part(&mut hash, &arm_said);
         let sheet_mm = scene.sheet.size_mm.map(Finite::get);
         let mut of_caller = blake3::Hasher::new();
-        let hash_of_design = match canvas {
+        let into = match canvas {
             Some(_) => &mut of_caller,
             None => &mut hash,
         };
-        let (pens, into) = (&scene.pens, hash_of_design);
+        let pens = &scene.pens;
         let mut design = self.design(file, &mut scene.design, pens, sheet_mm, into)?;
         if design.is_a_dot() && scene.design.size_mm.take().is_some() {
             design.notes.push(DOT_NOTE.to_owned());
@@ -401,25 +373,16 @@ impl SceneLibrary {
             design,
             overlay: overlay.map(str::to_owned),
             canvas,
-            drawing: self.instead.as_ref().map(|drawing| drawing.label()),
-            one_pen: self.instead.as_ref().is_some_and(|drawing| drawing.one_pen),
-            only_pens: self
-                .instead
-                .as_ref()
-                .map_or_else(Vec::new, |drawing| drawing.pens.clone()),
+            instead: self.instead.clone(),
             size_from: self.size_from(&scene.design),
             revision,
         };
         let built = build_scene::scene(&scene, parts);
         let built = built.map_err(|wrong| wrong_file(file, wrong))?;
-        let within = built
-            .canvas
-            .as_ref()
-            .map_or(Ok(()), |canvas| canvas.check(&built));
-        within.map_err(|bound| SceneError::Canvas {
-            file: file.to_owned(),
-            bound,
-        })?;
+        if let Some(Err(bound)) = built.canvas.as_ref().map(|canvas| canvas.check(&built)) {
+            let file = file.to_owned();
+            return Err(SceneError::Canvas { file, bound });
+        }
         Ok(Arc::new(built))
     }
 
@@ -455,9 +418,13 @@ impl SceneLibrary {
         }
     }
 
+    /// The place of the drawing that comes instead of scenes' own.
+    fn placement(&self) -> Option<&DesignPlacement> {
+        self.instead.as_ref().map(|drawing| &drawing.placement)
+    }
+
     fn size_from(&self, file: &DesignFile) -> SizeSource {
-        let placement = self.instead.as_ref().map(|drawing| drawing.placement);
-        match (placement, file.size_mm) {
+        match (self.placement(), file.size_mm) {
             (Some(placement), _) if placement.fits => SizeSource::Fitted,
             (Some(placement), _) if placement.size_mm.is_some() => SizeSource::Asked,
             (_, Some(_)) => SizeSource::Scene,
@@ -476,11 +443,15 @@ impl SceneLibrary {
         let Some(name) = overlay else {
             return Ok(scene);
         };
-        let over = self.text("overlay", "overlays/", name, &self.overlays())?;
-        hash_part(hash, over.as_bytes());
-        let over_file = format!("overlays/{name}.toml");
-        let over: super::file::OverlayFile = strict::read(&over_file, &over)?;
+        let (text, over) = self.overlay(name)?;
+        hash_part(hash, text.as_bytes());
         Ok(over.apply_to(scene))
+    }
+
+    fn overlay(&self, name: &str) -> Result<(String, OverlayFile), SceneError> {
+        let text = self.text("overlay", "overlays/", name)?;
+        let read = strict::read(&format!("overlays/{name}.toml"), &text)?;
+        Ok((text, read))
     }
 
     fn design(
@@ -495,7 +466,7 @@ impl SceneLibrary {
             let file = format!("{scene}: design {name}");
             move |source| SceneError::Design { file, source }
         };
-        let wrong = |what: String| SceneError::from(FileError::single(scene, what));
+        let wrong = |what: String| FileError::single(scene, what);
         area_fill::check(file).map_err(|fault| wrong(fault.to_string()))?;
         match (&file.file, &file.text, &file.polylines) {
             (Some(name), None, None) => {
@@ -516,11 +487,11 @@ impl SceneLibrary {
                 design::polylines(&paths).map_err(wrap("polylines"))
             }
             (None, None, None) if !file.from_caller.is_empty() => Ok(Design::default()),
-            _ => Err(FileError::single(
-                scene,
-                "[design] needs exactly one of `file`, `text`, `polylines` and `from_caller`",
-            )
-            .into()),
+            _ => {
+                let one =
+                    "[design] needs exactly one of `file`, `text`, `polylines` and `from_caller`";
+                Err(wrong(one.to_owned()).into())
+            }
         }
     }
 
@@ -550,16 +521,14 @@ impl SceneLibrary {
         plain.notes.extend(set_note(&files));
         // A size on paper is its author's will; the scene's is that of its own design.
         let is_unasked = self
-            .instead
-            .as_ref()
-            .is_some_and(|drawing| !drawing.placement.is_sized());
+            .placement()
+            .is_some_and(|placement| !placement.is_sized());
         if plain.states_size && is_unasked {
             file.size_mm = None;
         }
         self.fit(scene, file, &plain, sheet_mm)?;
-        let fill = area_fill::fill_of(file, pens, plain.page_mm);
-        let fill =
-            fill.map_err(|fault| SceneError::from(FileError::single(scene, fault.to_string())))?;
+        let fill = area_fill::fill_of(file, pens, plain.page_mm)
+            .map_err(|fault| FileError::single(scene, fault.to_string()))?;
         match parts.as_slice() {
             [(_, bytes)] if fill != AreaFill::Outline => {
                 let options = ReadOptions { fill, ..options };
@@ -577,11 +546,7 @@ impl SceneLibrary {
         design: &Design,
         sheet_mm: [f64; 2],
     ) -> Result<(), SceneError> {
-        if !self
-            .instead
-            .as_ref()
-            .is_some_and(|drawing| drawing.placement.fits)
-        {
+        if !self.placement().is_some_and(|placement| placement.fits) {
             return Ok(());
         }
         let size_mm = fitting_size_mm(file, design, sheet_mm).and_then(|mm| Finite::new(mm).ok());
@@ -613,12 +578,7 @@ impl SceneLibrary {
             }
         }
         let known = self.files("designs/");
-        let valid = nearest(name, known.into_iter().collect());
-        Err(SceneError::Unknown {
-            what: "design file",
-            name: name.to_owned(),
-            valid,
-        })
+        Err(unknown("design file", name, known.into_iter().collect()))
     }
 
     fn set_in(
@@ -641,24 +601,13 @@ impl SceneLibrary {
         Ok(files)
     }
 
-    fn text(
-        &self,
-        what: &'static str,
-        folder: &str,
-        name: &str,
-        valid: &[String],
-    ) -> Result<String, SceneError> {
-        let unknown = || SceneError::Unknown {
-            what,
-            name: name.to_owned(),
-            valid: nearest(name, valid.to_vec()),
-        };
+    fn text(&self, what: &'static str, folder: &str, name: &str) -> Result<String, SceneError> {
+        let unknown = || unknown(what, name, self.names(folder));
         if !is_plain(name) {
             return Err(unknown());
         }
         let file = format!("{folder}{name}.toml");
-        let bytes = self.bytes(&file)?.ok_or_else(unknown)?;
-        String::from_utf8(bytes).map_err(|_| FileError::single(&file, "is not UTF-8 text").into())
+        utf8(&file, self.bytes(&file)?.ok_or_else(unknown)?)
     }
 
     fn bytes(&self, place: &str) -> Result<Option<Vec<u8>>, SceneError> {
@@ -671,11 +620,9 @@ impl SceneLibrary {
         Ok(embedded::find(place).map(|file| file.bytes.to_vec()))
     }
 
-    fn names(&self, folder: &str, ending: &str) -> Vec<String> {
-        let ending = format!(".{ending}");
-        let stem = |file: &String| file.strip_suffix(&ending).map(str::to_owned);
-        let files = self.files(folder);
-        let names = files.iter().filter_map(stem);
+    fn names(&self, folder: &str) -> Vec<String> {
+        let stem = |file: String| file.strip_suffix(".toml").map(str::to_owned);
+        let names = self.files(folder).into_iter().filter_map(stem);
         names.filter(|name| is_plain(name)).collect()
     }
 
@@ -685,11 +632,9 @@ impl SceneLibrary {
             (!rest.contains('/')).then(|| rest.to_owned())
         };
         let mut files: BTreeSet<String> = embedded::FILES.iter().filter_map(inner).collect();
-        let own = self
-            .folder
-            .as_ref()
-            .and_then(|own| std::fs::read_dir(own.join(folder)).ok());
-        for entry in own.into_iter().flatten().flatten() {
+        let own = self.folder.iter();
+        let own = own.flat_map(|own| std::fs::read_dir(own.join(folder)));
+        for entry in own.flatten().flatten() {
             if entry.path().is_file() {
                 files.insert(entry.file_name().to_string_lossy().into_owned());
             }
@@ -729,14 +674,8 @@ const DOT_NOTE: &str = "the drawing is one dot, which has no size: it is not mad
 /// Says which files make up the drawing, where there are several.
 fn set_note(files: &[(String, Vec<u8>)]) -> Option<String> {
     let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
-    let many = names.len() > 1;
-    many.then(|| {
-        format!(
-            "{} files are one drawing: {}",
-            names.len(),
-            names.join(", ")
-        )
-    })
+    let (count, names) = (names.len(), names.join(", "));
+    (count > 1).then(|| format!("{count} files are one drawing: {names}"))
 }
 
 /// A set's names say which pen draws what; a single file's bytes say it all.
@@ -777,9 +716,8 @@ fn read_file(path: &Path) -> Result<Vec<u8>, SceneError> {
         file: path.display().to_string(),
         why,
     };
-    let size = std::fs::metadata(path)
-        .map_err(|error| missing(error.to_string()))?
-        .len();
+    let facts = std::fs::metadata(path).map_err(|error| missing(error.to_string()))?;
+    let size = facts.len();
     if size > FILE_BYTES_MAX {
         return Err(missing(format!(
             "it has {size} bytes; at most {FILE_BYTES_MAX} are read"
@@ -793,9 +731,14 @@ fn hash_part(hash: &mut blake3::Hasher, part: &[u8]) {
     hash.update(part);
 }
 
-fn nearest(name: &str, mut valid: Vec<String>) -> Vec<String> {
+fn unknown(what: &'static str, name: &str, mut valid: Vec<String>) -> SceneError {
     valid.sort_by_key(|known| strsim::damerau_levenshtein(known, name));
-    valid
+    let name = name.to_owned();
+    SceneError::Unknown { what, name, valid }
+}
+
+fn utf8(file: &str, bytes: Vec<u8>) -> Result<String, SceneError> {
+    String::from_utf8(bytes).map_err(|_| FileError::single(file, "is not UTF-8 text").into())
 }
 
 /// Lists the first names, and says how many more there are.

@@ -27,11 +27,8 @@ impl PenHolder {
     #[must_use]
     pub fn may_hold(&self, pen: usize) -> bool {
         match self {
-            Self::AllMounted | Self::ByHand { mounted: None, .. } => true,
-            Self::ByHand {
-                mounted: Some(mounted),
-                ..
-            } => *mounted == pen,
+            Self::AllMounted => true,
+            Self::ByHand { mounted, .. } => mounted.is_none_or(|mounted| mounted == pen),
         }
     }
 
@@ -91,9 +88,13 @@ impl Scene {
     /// Returns a copy of the scene with this pen in the holder; where all are mounted, a copy as it is.
     #[must_use]
     pub fn holding(&self, pen: usize) -> Self {
+        self.with_in_holder(Some(pen))
+    }
+
+    fn with_in_holder(&self, pen: Option<usize>) -> Self {
         let mut scene = self.clone();
         if let PenHolder::ByHand { mounted, .. } = &mut scene.holder {
-            *mounted = Some(pen);
+            *mounted = pen;
         }
         scene
     }
@@ -111,11 +112,7 @@ impl Scene {
     /// Returns a copy of the scene in which any pen may be in the holder; where all are mounted, a copy as it is.
     #[must_use]
     pub fn without_mounted(&self) -> Self {
-        let mut scene = self.clone();
-        if let PenHolder::ByHand { mounted, .. } = &mut scene.holder {
-            *mounted = None;
-        }
-        scene
+        self.with_in_holder(None)
     }
 
     /// Returns a pen as people know it: its number from 1, its name and its colour.
