@@ -40,11 +40,12 @@ pub enum ArmFault {
     OutOfRange(#[from] OutOfRange),
     #[error("joint `{joint}`: {count} servos; 1 or 2 are possible")]
     JointServos { joint: String, count: usize },
-    #[error("joint `{joint}`: {fault}")]
-    Servo {
-        joint: String,
-        fault: ServoEntryFault,
-    },
+    #[error("joint `{joint}`: servo id {id} is above {SERVO_ID_MAX}")]
+    ServoId { joint: String, id: u8 },
+    #[error("joint `{joint}`: sign {sign} is neither 1 nor -1")]
+    ServoSign { joint: String, sign: i8 },
+    #[error("joint `{joint}`: ticks_per_turn must be above 0")]
+    NoTicks { joint: String },
     #[error("identity: this arm has no servo `{id}`; it has {}", ids.join(", "))]
     IdentityOfNone { id: String, ids: Vec<String> },
     #[error(
@@ -87,15 +88,4 @@ pub enum ArmFault {
     },
     #[error(transparent)]
     Chain(#[from] KinError),
-}
-
-/// Value of a joint's servo that no servo can have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ServoEntryFault {
-    #[error("servo id {0} is above {SERVO_ID_MAX}")]
-    Id(u8),
-    #[error("sign {0} is neither 1 nor -1")]
-    Sign(i8),
-    #[error("ticks_per_turn must be above 0")]
-    NoTicks,
 }

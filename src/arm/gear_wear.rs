@@ -47,8 +47,30 @@ pub(super) fn check(file: &ArmFile) -> Result<(), ArmFault> {
     if file.simulation.backlash_deg.get() > 0.0 {
         return Err(ArmFault::PlayTwice);
     }
-    for (key, value, range) in figures(wear) {
-        check_figure(key, value, &range)?;
+    let friction_n_m = 0.0..=10.0;
+    for (key, value, range) in [
+        ("play_deg", wear.play_deg, &(0.0..=5.0)),
+        ("play_spread", wear.play_spread, &(0.0..=0.5)),
+        (
+            "bearing_friction_n_m",
+            wear.bearing_friction_n_m,
+            &friction_n_m,
+        ),
+        ("servo_friction_n_m", wear.servo_friction_n_m, &friction_n_m),
+        (
+            "servo_friction_per_load",
+            wear.servo_friction_per_load,
+            &(0.0..=1.0),
+        ),
+        ("sag_deg_per_n_m", wear.sag_deg_per_n_m, &(0.0..=5.0)),
+        (
+            "zero_drift_deg_per_k",
+            wear.zero_drift_deg_per_k,
+            &(0.0..=0.1),
+        ),
+        ("payload_g", wear.payload_g, &MASS_RANGE_G),
+    ] {
+        check_figure(key, value, range)?;
     }
     wear.masses_g.iter().try_for_each(|(name, mass_g)| {
         if !file.capsules.iter().any(|capsule| capsule.name == *name) {
@@ -60,27 +82,6 @@ pub(super) fn check(file: &ArmFile) -> Result<(), ArmFault> {
 
 /// Masses of parts of arms on a table.
 const MASS_RANGE_G: RangeInclusive<f64> = 0.0..=5_000.0;
-
-fn figures(wear: &GearWear) -> [(&'static str, Finite, RangeInclusive<f64>); 8] {
-    [
-        ("play_deg", wear.play_deg, 0.0..=5.0),
-        ("play_spread", wear.play_spread, 0.0..=0.5),
-        (
-            "bearing_friction_n_m",
-            wear.bearing_friction_n_m,
-            0.0..=10.0,
-        ),
-        ("servo_friction_n_m", wear.servo_friction_n_m, 0.0..=10.0),
-        (
-            "servo_friction_per_load",
-            wear.servo_friction_per_load,
-            0.0..=1.0,
-        ),
-        ("sag_deg_per_n_m", wear.sag_deg_per_n_m, 0.0..=5.0),
-        ("zero_drift_deg_per_k", wear.zero_drift_deg_per_k, 0.0..=0.1),
-        ("payload_g", wear.payload_g, MASS_RANGE_G),
-    ]
-}
 
 fn check_figure(key: &str, value: Finite, range: &RangeInclusive<f64>) -> Result<(), ArmFault> {
     OutOfRange::check(|| format!("simulation.wear: {key}"), value, range)?;

@@ -52,6 +52,15 @@ impl JointCompensation {
         }
     }
 
+    /// Returns the gears before the first goal.
+    #[must_use]
+    pub fn gears(&self) -> GearModel<'_> {
+        GearModel {
+            known: self,
+            lies_rad: None,
+        }
+    }
+
     /// Returns the angle by which each joint stands beside its goal under the arm's weight, 1 degree at most.
     #[must_use]
     pub fn sag_rad(&self, chain: &KinematicChain, joints_rad: &JointVector) -> JointVector {
@@ -63,11 +72,8 @@ impl JointCompensation {
 }
 
 fn radians(deg: &[Finite]) -> JointVector {
-    JointVector::from_slice(
-        &deg.iter()
-            .map(|of| of.get().to_radians())
-            .collect::<Vec<_>>(),
-    )
+    let rad = deg.iter().map(|of| of.get().to_radians());
+    JointVector::from_slice(&rad.collect::<Vec<_>>())
 }
 
 /// Returns the load of a body whose capsules are filled with water.
@@ -89,31 +95,18 @@ pub(super) fn check(file: &ArmFile) -> Result<(), ArmFault> {
     let Some(known) = &file.compensation else {
         return Ok(());
     };
-    check_angles("play_deg", &known.play_deg, &PLAY_DEG, file)?;
-    check_angles(
-        "sag_deg_per_n_m",
-        &known.sag_deg_per_n_m,
-        &SAG_DEG_PER_N_M,
-        file,
-    )
-}
-
-fn check_angles(
-    key: &'static str,
-    deg: &[Finite],
-    range: &RangeInclusive<f64>,
-    file: &ArmFile,
-) -> Result<(), ArmFault> {
-    let (count, joints) = (deg.len(), file.joints.len());
-    if count != joints {
-        return Err(ArmFault::CompensationJoints { key, count, joints });
-    }
-    for (deg, joint) in deg.iter().zip(&file.joints) {
-        OutOfRange::check(
-            || format!("compensation.{key} of {}", joint.name),
-            *deg,
-            range,
-        )?;
+    for (key, deg, range) in [
+        ("play_deg", &known.play_deg, PLAY_DEG),
+        ("sag_deg_per_n_m", &known.sag_deg_per_n_m, SAG_DEG_PER_N_M),
+    ] {
+        let (count, joints) = (deg.len(), file.joints.len());
+        if count != joints {
+            return Err(ArmFault::CompensationJoints { key, count, joints });
+        }
+        for (deg, joint) in deg.iter().zip(&file.joints) {
+            let what = || format!("compensation.{key} of {}", joint.name);
+            OutOfRange::check(what, *deg, &range)?;
+        }
     }
     Ok(())
 }
@@ -123,17 +116,6 @@ fn check_angles(
 pub struct GearModel<'a> {
     known: &'a JointCompensation,
     lies_rad: Option<JointVector>,
-}
-
-impl JointCompensation {
-    /// Returns the gears before the first goal.
-    #[must_use]
-    pub fn gears(&self) -> GearModel<'_> {
-        GearModel {
-            known: self,
-            lies_rad: None,
-        }
-    }
 }
 
 impl GearModel<'_> {

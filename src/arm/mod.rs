@@ -18,7 +18,7 @@ mod gravity_load;
 mod joint_compensation;
 pub mod urdf;
 
-pub use arm_fault::{ArmFault, ServoEntryFault};
+pub use arm_fault::ArmFault;
 pub use gear_wear::GearWear;
 pub use gravity_load::{CarriedMass, GravityLoad};
 pub use joint_compensation::{CompensationFile, GearModel, JointCompensation};
@@ -283,11 +283,12 @@ impl ArmModel {
         };
         check(&file).map_err(wrong)?;
         let joints = file.joints.iter().map(joint).collect();
-        let chain = KinematicChain::new(joints, isometry(&file.tool_mount));
+        let FrameFile { origin_m, rpy_rad } = file.tool_mount;
+        let chain = KinematicChain::new(joints, isometry(vector(origin_m), vector(rpy_rad)));
         let chain = chain.map_err(|error| wrong(error.into()))?;
         let limits = limits(&file);
-        let capsules = file.capsules.iter().map(|capsule| place(&file, capsule));
-        let capsules: Vec<Capsule> = capsules.collect();
+        let capsules = file.capsules.iter();
+        let capsules: Vec<Capsule> = capsules.map(|capsule| place(&file, capsule)).collect();
         let known = file.compensation.as_ref();
         let compensation = known.map(|known| JointCompensation::new(known, &capsules));
         Ok(Self {
@@ -331,11 +332,8 @@ impl ArmModel {
             let ends_m = [capsule.from_m, capsule.to_m].map(|end| end.coords.norm());
             self.max_distance_m(capsule.joints_before) + ends_m[0].max(ends_m[1]) + capsule.radius_m
         };
-        let reaches = self.capsules.iter().map(reach);
-        reaches.fold(
-            self.max_distance_m(self.dof()) + self.chain.mount_m(),
-            f64::max,
-        )
+        let mount_m = self.max_distance_m(self.dof()) + self.chain.mount_m();
+        self.capsules.iter().map(reach).fold(mount_m, f64::max)
     }
 
     /// Returns how far from the base frame's origin a point can be that is fixed to the tool mount, in metres.
@@ -355,19 +353,14 @@ impl ArmModel {
     /// A joint's name; its number where there is no such joint.
     #[must_use]
     pub fn joint_name(&self, index: usize) -> String {
-        self.file
-            .joints
-            .get(index)
-            .map_or_else(|| index.to_string(), |joint| joint.name.clone())
+        let joint = self.file.joints.get(index);
+        joint.map_or_else(|| index.to_string(), |joint| joint.name.clone())
     }
 
     /// Every servo with the joint that it turns, in the servo map's order.
     pub fn servos(&self) -> impl Iterator<Item = (usize, ServoFile)> {
-        self.file
-            .joints
-            .iter()
-            .enumerate()
-            .flat_map(|(index, joint)| joint.servos.iter().map(move |servo| (index, *servo)))
+        let joints = self.file.joints.iter().enumerate();
+        joints.flat_map(|(index, joint)| joint.servos.iter().map(move |servo| (index, *servo)))
     }
 }
 
@@ -419,7 +412,10 @@ fn check(file: &ArmFile) -> Result<(), ArmFault> {
         }
         check_size(capsule)?;
     }
-    check_body(file)?;
+    // Of whose moving body nothing is known, that arm would be kept off nothing, itself included.
+    if file.capsules.iter().all(|capsule| capsule.joint.is_none()) {
+        return Err(ArmFault::NoMovingCapsule);
+    }
     gear_wear::check(file)?;
     joint_compensation::check(file)?;
     check_may_touch(file)
@@ -433,21 +429,15 @@ fn check_names(file: &ArmFile) -> Result<(), ArmFault> {
         .chain(joints)
         .chain(capsules);
     let is_wrong = |name: &str| name.trim().is_empty() || name.chars().any(char::is_control);
-    match all.find(|(_, name)| is_wrong(name)) {
-        Some((of, name)) => Err(ArmFault::Name {
-            of,
-            name: name.clone(),
-        }),
-        None => Ok(()),
-    }
+    let wrong = all.find(|(_, name)| is_wrong(name));
+    refuse(wrong.map(|(of, name)| ArmFault::Name {
+        of,
+        name: name.clone(),
+    }))
 }
 
-/// Refuses an arm of whose moving body nothing is known: it would be kept off nothing, itself included.
-fn check_body(file: &ArmFile) -> Result<(), ArmFault> {
-    if file.capsules.iter().any(|capsule| capsule.joint.is_some()) {
-        return Ok(());
-    }
-    Err(ArmFault::NoMovingCapsule)
+fn refuse(fault: Option<ArmFault>) -> Result<(), ArmFault> {
+    fault.map_or(Ok(()), Err)
 }
 
 /// Longer than any part of an arm on a table.
@@ -465,24 +455,20 @@ fn check_size(capsule: &CapsuleFile) -> Result<(), ArmFault> {
     }
     let ends = capsule.from_m.iter().chain(&capsule.to_m);
     let mut all = ends.chain([&capsule.radius_m]).map(|of| of.get());
-    match all.find(|of| of.abs() > PART_MAX_M) {
-        Some(length_m) => Err(ArmFault::TooLong {
-            capsule: capsule.name.clone(),
-            length_m,
-        }),
-        None => Ok(()),
-    }
+    let too_long = all.find(|of| of.abs() > PART_MAX_M);
+    refuse(too_long.map(|length_m| ArmFault::TooLong {
+        capsule: capsule.name.clone(),
+        length_m,
+    }))
 }
 
 fn check_may_touch(file: &ArmFile) -> Result<(), ArmFault> {
     let known = |name: &String| file.capsules.iter().any(|capsule| capsule.name == *name);
-    match file.may_touch.iter().flatten().find(|name| !known(name)) {
-        Some(name) => Err(ArmFault::MayTouch {
-            name: name.clone(),
-            valid: file.capsules.iter().map(|c| c.name.clone()).collect(),
-        }),
-        None => Ok(()),
-    }
+    let stranger = file.may_touch.iter().flatten().find(|name| !known(name));
+    refuse(stranger.map(|name| ArmFault::MayTouch {
+        name: name.clone(),
+        valid: file.capsules.iter().map(|c| c.name.clone()).collect(),
+    }))
 }
 
 /// Joint speeds of arms on a table: a goal is never further ahead than 150 ms of the fastest.
@@ -503,15 +489,12 @@ fn check_joint(joint: &JointFile) -> Result<(), ArmFault> {
             margin_rad: margin,
         });
     }
+    let (velocity, acceleration) = (joint.velocity_max_rad_s, joint.acceleration_max_rad_s2);
     for (what, value, range) in [
-        (
-            "velocity_max_rad_s",
-            joint.velocity_max_rad_s,
-            VELOCITY_RANGE_RAD_S,
-        ),
+        ("velocity_max_rad_s", velocity, VELOCITY_RANGE_RAD_S),
         (
             "acceleration_max_rad_s2",
-            joint.acceleration_max_rad_s2,
+            acceleration,
             ACCELERATION_RANGE_RAD_S2,
         ),
     ] {
@@ -523,24 +506,21 @@ fn check_joint(joint: &JointFile) -> Result<(), ArmFault> {
             count: joint.servos.len(),
         });
     }
-    joint
-        .servos
-        .iter()
-        .try_for_each(|servo| check_servo(name, servo))
+    let faults = joint.servos.iter().map(|servo| servo_fault(name, *servo));
+    refuse(faults.flatten().next())
 }
 
-fn check_servo(joint: &str, servo: &ServoFile) -> Result<(), ArmFault> {
-    let wrong = |fault| {
-        Err(ArmFault::Servo {
-            joint: joint.to_owned(),
-            fault,
-        })
-    };
+fn servo_fault(joint: &str, servo: ServoFile) -> Option<ArmFault> {
+    let joint = joint.to_owned();
     match servo {
-        servo if servo.id > SERVO_ID_MAX => wrong(ServoEntryFault::Id(servo.id)),
-        servo if servo.sign != 1 && servo.sign != -1 => wrong(ServoEntryFault::Sign(servo.sign)),
-        servo if servo.ticks_per_turn == 0 => wrong(ServoEntryFault::NoTicks),
-        _ => Ok(()),
+        ServoFile { id, .. } if id > SERVO_ID_MAX => Some(ArmFault::ServoId { joint, id }),
+        ServoFile { sign, .. } if sign != 1 && sign != -1 => {
+            Some(ArmFault::ServoSign { joint, sign })
+        }
+        ServoFile {
+            ticks_per_turn: 0, ..
+        } => Some(ArmFault::NoTicks { joint }),
+        _ => None,
     }
 }
 
@@ -550,17 +530,19 @@ const SERVO_ID_MAX: u8 = 252;
 /// Digits of a servo's identity.
 pub const IDENTITY_DIGITS: usize = 8;
 
+/// Every servo's id, those of the held ones last.
+fn servo_ids(file: &ArmFile) -> impl Iterator<Item = u8> {
+    let turning = file.joints.iter().flat_map(|joint| &joint.servos);
+    let held = file.held.iter().map(|held| held.id);
+    turning.map(|servo| servo.id).chain(held)
+}
+
 /// Either no servo has an identity, or each of the arm's has one.
 fn check_identity(file: &ArmFile) -> Result<(), ArmFault> {
-    let turning = file.joints.iter().flat_map(|joint| &joint.servos);
-    let ids = turning.map(|servo| servo.id);
-    let ids = ids.chain(file.held.iter().map(|held| held.id));
-    let ids: Vec<String> = ids.map(|id| id.to_string()).collect();
+    let ids: Vec<String> = servo_ids(file).map(|id| id.to_string()).collect();
     if let Some(stranger) = file.identity.keys().find(|id| !ids.contains(id)) {
-        return Err(ArmFault::IdentityOfNone {
-            id: stranger.clone(),
-            ids,
-        });
+        let id = stranger.clone();
+        return Err(ArmFault::IdentityOfNone { id, ids });
     }
     let is_one = |text: &String| {
         text.len() == IDENTITY_DIGITS && text.bytes().all(|byte| byte.is_ascii_hexdigit())
@@ -572,10 +554,9 @@ fn check_identity(file: &ArmFile) -> Result<(), ArmFault> {
             arm: file.name.clone(),
         });
     }
-    match ids.iter().find(|id| !file.identity.contains_key(*id)) {
-        Some(id) if !file.identity.is_empty() => Err(ArmFault::NoIdentity(id.clone())),
-        _ => Ok(()),
-    }
+    let mut others = ids.iter().filter(|id| !file.identity.contains_key(*id));
+    let other = others.next().filter(|_| !file.identity.is_empty());
+    refuse(other.map(|id| ArmFault::NoIdentity(id.clone())))
 }
 
 /// A controller knows its joints by their places and counts in microradians.
@@ -597,30 +578,19 @@ fn check_places(file: &ArmFile) -> Result<(), ArmFault> {
 }
 
 fn check_ids(file: &ArmFile) -> Result<(), ArmFault> {
-    let turning = file
-        .joints
-        .iter()
-        .flat_map(|j| j.servos.iter().map(|s| s.id));
-    let mut ids: Vec<u8> = turning
-        .chain(file.held.iter().map(|held| held.id))
-        .collect();
+    let mut ids: Vec<u8> = servo_ids(file).collect();
     if ids.len() > SERVOS_MAX {
         return Err(ArmFault::ServoCount(ids.len()));
     }
     ids.sort_unstable();
     let mut neighbours = ids.iter().zip(ids.iter().skip(1));
-    match neighbours.find(|(one, other)| one == other) {
-        Some((one, other)) => Err(ArmFault::SameId([*one, *other])),
-        None => Ok(()),
-    }
+    let twins = neighbours.find(|(one, other)| one == other);
+    refuse(twins.map(|(one, other)| ArmFault::SameId([*one, *other])))
 }
 
 fn joint(file: &JointFile) -> RevoluteJoint {
     RevoluteJoint {
-        origin: isometry(&FrameFile {
-            origin_m: file.origin_m,
-            rpy_rad: file.rpy_rad,
-        }),
+        origin: isometry(vector(file.origin_m), vector(file.rpy_rad)),
         axis: Unit::new_normalize(vector(file.axis)),
         lower_rad: file.lower_rad.get() + file.margin_rad.get(),
         upper_rad: file.upper_rad.get() - file.margin_rad.get(),
@@ -662,16 +632,13 @@ fn place(file: &ArmFile, capsule: &CapsuleFile) -> Capsule {
 }
 
 fn vector(of: [Finite; 3]) -> Vector3<f64> {
-    let [x, y, z] = of;
-    Vector3::new(x.get(), y.get(), z.get())
+    of.map(Finite::get).into()
 }
 
-fn isometry(frame: &FrameFile) -> Isometry3<f64> {
-    let [roll, pitch, yaw] = frame.rpy_rad;
-    Isometry3::from_parts(
-        Translation3::from(vector(frame.origin_m)),
-        UnitQuaternion::from_euler_angles(roll.get(), pitch.get(), yaw.get()),
-    )
+/// A frame's place and orientation, as URDF has it.
+fn isometry(origin_m: Vector3<f64>, rpy_rad: Vector3<f64>) -> Isometry3<f64> {
+    let turn = UnitQuaternion::from_euler_angles(rpy_rad.x, rpy_rad.y, rpy_rad.z);
+    Isometry3::from_parts(Translation3::from(origin_m), turn)
 }
 
 #[cfg(test)]

@@ -111,7 +111,7 @@ pub fn import(text: &str, ask: &UrdfOptions<'_>) -> Result<UrdfImport, UrdfError
     shallow(&document)?;
     let robot = UrdfRobot::read(&document)?;
     let joints = robot.chain(ask)?;
-    let mut draft = ArmDraft::new();
+    let mut draft = ArmDraft::default();
     draft.link(robot.links.get(ask.base).copied())?;
     for node in joints {
         draft.joint(node, ask)?;
@@ -163,11 +163,9 @@ impl<'a, 'i> UrdfRobot<'a, 'i> {
                 unique(names.insert(named(node)?, node), node)?;
                 let child = text_of(node, "child", "link")?;
                 if let Some(other) = robot.joints.insert(child, node) {
-                    let other = other.attribute("name").map_or_else(String::new, shorten);
-                    return Err(wrong(
-                        node,
-                        format!("carries link `{}`, as joint `{other}` does", shorten(child)),
-                    ));
+                    let [child, other] = [child, named(other)?].map(shorten);
+                    let why = format!("carries link `{child}`, as joint `{other}` does");
+                    return Err(wrong(node, why));
                 }
             }
         }
@@ -198,10 +196,8 @@ impl<'a, 'i> UrdfRobot<'a, 'i> {
             chain.push(joint);
             link = text_of(joint, "parent", "link")?;
             if !self.links.contains_key(link) {
-                return Err(wrong(
-                    joint,
-                    format!("there is no link `{}`", shorten(link)),
-                ));
+                let why = format!("there is no link `{}`", shorten(link));
+                return Err(wrong(joint, why));
             }
         }
         chain.reverse();
@@ -230,6 +226,7 @@ fn unique(before: Option<Node<'_, '_>>, node: Node<'_, '_>) -> Result<(), UrdfEr
 }
 
 /// An arm in the making.
+#[derive(Default)]
 struct ArmDraft {
     joints: Vec<JointFile>,
     capsules: Vec<CapsuleFile>,
@@ -241,16 +238,6 @@ struct ArmDraft {
 }
 
 impl ArmDraft {
-    fn new() -> Self {
-        Self {
-            joints: Vec::new(),
-            capsules: Vec::new(),
-            since: Isometry3::identity(),
-            assumed: Vec::new(),
-            has_shape: false,
-        }
-    }
-
     fn link(&mut self, node: Option<Node<'_, '_>>) -> Result<(), UrdfError> {
         let Some(node) = node else { return Ok(()) };
         let moved_by = self.joints.last().map(|joint| joint.name.clone());
@@ -274,25 +261,23 @@ impl ArmDraft {
             return Ok(());
         }
         match kind {
-            "fixed" => self.since *= here,
-            "revolute" | "continuous" => self.turning(node, name, here, ask)?,
-            "prismatic" => {
-                return Err(wrong(
-                    node,
-                    "slides; an arm has turning joints only: hold it at a place, such as 0.02 m",
-                ));
+            "fixed" => {
+                self.since *= here;
+                Ok(())
             }
+            "revolute" | "continuous" => self.turning(node, name, here, ask),
+            "prismatic" => Err(wrong(
+                node,
+                "slides; an arm has turning joints only: hold it at a place, such as 0.02 m",
+            )),
             _ => {
-                return Err(wrong(
-                    node,
-                    format!(
-                        "its type is `{}`; revolute, continuous, prismatic and fixed are known",
-                        shorten(kind)
-                    ),
-                ));
+                let kind = shorten(kind);
+                let why = format!(
+                    "its type is `{kind}`; revolute, continuous, prismatic and fixed are known"
+                );
+                Err(wrong(node, why))
             }
         }
-        Ok(())
     }
 
     fn turning(
@@ -309,21 +294,19 @@ impl ArmDraft {
             ));
         }
         if self.joints.len() == JOINTS_MAX {
-            return Err(wrong(
-                node,
-                format!("is joint {}; {JOINTS_MAX} are possible", JOINTS_MAX + 1),
-            ));
+            let why = format!("is joint {}; {JOINTS_MAX} are possible", JOINTS_MAX + 1);
+            return Err(wrong(node, why));
         }
         let origin = self.since * here;
         self.bone(&origin);
         let limits = UrdfLimit::of(node, &mut self.assumed)?;
         let axis = turning_axis(node)?;
         let id = u8::try_from(self.joints.len() + 1).unwrap_or(u8::MAX);
-        let frame = frame(&origin);
+        let FrameFile { origin_m, rpy_rad } = frame(&origin);
         self.joints.push(JointFile {
             name: name.to_owned(),
-            origin_m: frame.origin_m,
-            rpy_rad: frame.rpy_rad,
+            origin_m,
+            rpy_rad,
             axis: finite(axis.into_inner().into()),
             lower_rad: single(limits.lower_rad),
             upper_rad: single(limits.upper_rad),
@@ -376,16 +359,13 @@ impl ArmDraft {
             self.joints.len(),
             ask.acceleration_max_rad_s2
         ));
-        let baud = match ask.family {
-            ServoFamily::FeetechSts | ServoFamily::Dynamixel2 | ServoFamily::Firmware => 1_000_000,
-        };
         let file = ArmFile {
             compensation: None,
             like: None,
             name: plain(&robot.name),
             about: format!("Imported from a URDF: `{}` to `{}`", ask.base, ask.tip),
             family: ask.family,
-            baud,
+            baud: 1_000_000,
             joints: self.joints,
             held: Vec::new(),
             identity: BTreeMap::new(),
@@ -410,10 +390,10 @@ fn held_pose(node: Node<'_, '_>, kind: &str, at: f64) -> Result<Isometry3<f64>, 
     }
     match kind {
         "prismatic" => Ok(Translation3::from(axis.into_inner() * at).into()),
-        "revolute" | "continuous" => Ok(Isometry3::from_parts(
-            Translation3::identity(),
-            UnitQuaternion::from_axis_angle(&axis, at),
-        )),
+        "revolute" | "continuous" => {
+            let turn = UnitQuaternion::from_axis_angle(&axis, at);
+            Ok(Isometry3::from_parts(Translation3::identity(), turn))
+        }
         _ => Err(wrong(node, "does not move and cannot be held elsewhere")),
     }
 }
@@ -438,10 +418,11 @@ impl UrdfLimit {
     fn of(node: Node<'_, '_>, assumed: &mut Vec<String>) -> Result<Self, UrdfError> {
         let limit = inner(node, "limit");
         let value = |key: &str| -> Result<Option<f64>, UrdfError> {
-            let found = limit.and_then(|limit| limit.attribute(key).map(|text| (limit, text)));
-            found
-                .map(|(limit, text)| number(limit, key, text))
-                .transpose()
+            let text = limit.and_then(|limit| limit.attribute(key));
+            let read = limit
+                .zip(text)
+                .map(|(limit, text)| number(limit, key, text));
+            read.transpose()
         };
         let velocity_rad_s = value("velocity")?
             .filter(|speed| *speed > 0.0)
@@ -458,15 +439,11 @@ impl UrdfLimit {
             });
         }
         // URDF: absent is 0.
-        let (lower_rad, upper_rad) = (
-            value("lower")?.unwrap_or(0.0),
-            value("upper")?.unwrap_or(0.0),
-        );
+        let (lower, upper) = (value("lower")?, value("upper")?);
+        let (lower_rad, upper_rad) = (lower.unwrap_or(0.0), upper.unwrap_or(0.0));
         if lower_rad >= upper_rad {
-            return Err(wrong(
-                node,
-                format!("its limits {lower_rad} to {upper_rad} rad leave no range"),
-            ));
+            let why = format!("its limits {lower_rad} to {upper_rad} rad leave no range");
+            return Err(wrong(node, why));
         }
         Ok(Self {
             lower_rad,
@@ -478,14 +455,11 @@ impl UrdfLimit {
 
 /// A name that a scene can say: letters, digits, `-` and `_`.
 fn plain(name: &str) -> String {
-    let kept: String = name
-        .chars()
-        .filter(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
-        .collect();
-    if kept.is_empty() {
-        "imported".to_owned()
-    } else {
-        kept
+    let is_plain = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    let kept: String = name.chars().filter(is_plain).collect();
+    match kept.is_empty() {
+        true => "imported".to_owned(),
+        false => kept,
     }
 }
 

@@ -15,6 +15,7 @@ const BONE_M_MIN: f64 = 0.02;
 const SHAPES_MAX: usize = 32;
 
 /// Capsules made of a link's shapes.
+#[derive(Default)]
 pub(super) struct LinkShapes {
     pub(super) capsules: Vec<CapsuleFile>,
     /// Shapes that could not become capsules.
@@ -28,10 +29,7 @@ pub(super) fn of_link(
     moved_by: Option<&str>,
 ) -> Result<LinkShapes, UrdfError> {
     let name = named(link)?;
-    let mut shapes = LinkShapes {
-        capsules: Vec::new(),
-        skipped: Vec::new(),
-    };
+    let mut shapes = LinkShapes::default();
     for tag in ["collision", "visual"] {
         let found = link.children().filter(|child| child.has_tag_name(tag));
         for (index, shape) in found.enumerate() {
@@ -63,10 +61,9 @@ pub(super) fn of_link(
 }
 
 fn numbered(name: &str, before: usize) -> String {
-    if before == 0 {
-        name.to_owned()
-    } else {
-        format!("{name} {}", before + 1)
+    match before {
+        0 => name.to_owned(),
+        before => format!("{name} {}", before + 1),
     }
 }
 
@@ -85,10 +82,10 @@ fn capsule(
     };
     let (half, radius_m) = match kind.tag_name().name() {
         "box" => boxed(kind)?,
-        "cylinder" => (
-            Vector3::z() * positive(kind, "length")? / 2.0,
-            positive(kind, "radius")?,
-        ),
+        "cylinder" => {
+            let half = Vector3::z() * positive(kind, "length")? / 2.0;
+            (half, positive(kind, "radius")?)
+        }
         "sphere" => (Vector3::zeros(), positive(kind, "radius")?),
         "mesh" => return Ok(None),
         _ => {
@@ -119,17 +116,14 @@ fn boxed(kind: Node<'_, '_>) -> Result<(Vector3<f64>, f64), UrdfError> {
 }
 
 fn positive(kind: Node<'_, '_>, key: &str) -> Result<f64, UrdfError> {
-    let text = kind
-        .attribute(key)
-        .ok_or_else(|| wrong(kind, format!("needs {key}")))?;
-    let value = number(kind, key, text)?;
-    if value > 0.0 {
-        Ok(value)
-    } else {
-        Err(wrong(
+    let text = kind.attribute(key);
+    let text = text.ok_or_else(|| wrong(kind, format!("needs {key}")))?;
+    match number(kind, key, text)? {
+        value if value > 0.0 => Ok(value),
+        value => Err(wrong(
             kind,
             format!("{key} is {value}; it must be above 0 m"),
-        ))
+        )),
     }
 }
 

@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 
-use nalgebra::{Isometry3, Translation3, UnitQuaternion, Vector3};
+use nalgebra::{Isometry3, Vector3};
 use roxmltree::{Document, Node};
 
 use super::UrdfError;
+use crate::isometry;
 
 /// Larger files are not read.
 pub const BYTES_MAX: usize = 2 << 20;
@@ -23,19 +24,13 @@ pub(super) const NUMBER_MAX: f64 = 1_000.0;
 const NAME_BYTES_MAX: usize = 100;
 
 pub(super) fn bounded(text: &str) -> Result<(), UrdfError> {
-    let within = |what, have, most| {
-        if have > most {
-            Err(UrdfError::TooMuch { what, have, most })
-        } else {
-            Ok(())
-        }
+    let within = |what, have, most| match have > most {
+        true => Err(UrdfError::TooMuch { what, have, most }),
+        false => Ok(()),
     };
     within("bytes", text.len(), BYTES_MAX)?;
-    within(
-        "declared name spaces",
-        text.matches("xmlns").count(),
-        NAME_SPACES_MAX,
-    )?;
+    let name_spaces = text.matches("xmlns").count();
+    within("declared name spaces", name_spaces, NAME_SPACES_MAX)?;
     // A `<` ends a tag: it may stand in no attribute.
     let tags = text.split('<').filter(|tag| !tag.starts_with("!--"));
     let longest = tags.map(str::len).max().unwrap_or(0);
@@ -75,14 +70,11 @@ pub(super) fn shorten(text: &str) -> String {
 }
 
 pub(super) fn named<'a>(node: Node<'a, '_>) -> Result<&'a str, UrdfError> {
-    let name = node
-        .attribute("name")
-        .ok_or_else(|| wrong(node, "has no name"))?;
+    let name = node.attribute("name");
+    let name = name.ok_or_else(|| wrong(node, "has no name"))?;
     if name.is_empty() || name.len() > NAME_BYTES_MAX || name.chars().any(char::is_control) {
-        return Err(wrong(
-            node,
-            format!("its name must have 1 to {NAME_BYTES_MAX} plain characters"),
-        ));
+        let why = format!("its name must have 1 to {NAME_BYTES_MAX} plain characters");
+        return Err(wrong(node, why));
     }
     Ok(name)
 }
@@ -97,26 +89,17 @@ pub(super) fn text_of<'a>(
     tag: &str,
     attribute: &str,
 ) -> Result<&'a str, UrdfError> {
-    inner(node, tag)
-        .and_then(|child| child.attribute(attribute))
-        .ok_or_else(|| wrong(node, format!("needs <{tag} {attribute}=\"…\"/> within")))
+    let text = inner(node, tag).and_then(|child| child.attribute(attribute));
+    text.ok_or_else(|| wrong(node, format!("needs <{tag} {attribute}=\"…\"/> within")))
 }
 
 pub(super) fn number(node: Node<'_, '_>, what: &str, text: &str) -> Result<f64, UrdfError> {
-    let value: f64 = text.trim().parse().map_err(|_| {
-        wrong(
-            node,
-            format!("{what} is `{}`; a number is needed", shorten(text)),
-        )
-    })?;
-    if value.abs() <= NUMBER_MAX {
-        Ok(value)
-    } else {
-        Err(wrong(
-            node,
-            format!("{what} is {value}; -{NUMBER_MAX} to {NUMBER_MAX} are possible"),
-        ))
-    }
+    let why = match text.trim().parse::<f64>() {
+        Ok(value) if value.abs() <= NUMBER_MAX => return Ok(value),
+        Ok(value) => format!("{what} is {value}; -{NUMBER_MAX} to {NUMBER_MAX} are possible"),
+        Err(_) => format!("{what} is `{}`; a number is needed", shorten(text)),
+    };
+    Err(wrong(node, why))
 }
 
 /// Three numbers; `fallback` where the attribute is absent, as URDF has it.
@@ -128,17 +111,17 @@ pub(super) fn three(
     let Some(text) = node.attribute(attribute) else {
         return Ok(fallback.into());
     };
-    let values: Vec<f64> = text
-        .split_whitespace()
-        .map(|word| number(node, attribute, word))
-        .collect::<Result<_, _>>()?;
-    match values.as_slice() {
-        [x, y, z] => Ok(Vector3::new(*x, *y, *z)),
-        _ => Err(wrong(
+    let words = text.split_whitespace();
+    let values = words.map(|word| number(node, attribute, word));
+    let values: Vec<f64> = values.collect::<Result<_, _>>()?;
+    let three: Result<[f64; 3], _> = values.try_into();
+    three.map(Vector3::from).map_err(|values| {
+        let count = values.len();
+        wrong(
             node,
-            format!("{attribute} has {} numbers; 3 are needed", values.len()),
-        )),
-    }
+            format!("{attribute} has {count} numbers; 3 are needed"),
+        )
+    })
 }
 
 /// The `<origin>` within; none is no displacement, as URDF has it.
@@ -146,10 +129,6 @@ pub(super) fn origin(node: Node<'_, '_>) -> Result<Isometry3<f64>, UrdfError> {
     let Some(origin) = inner(node, "origin") else {
         return Ok(Isometry3::identity());
     };
-    let xyz = three(origin, "xyz", [0.0; 3])?;
-    let rpy = three(origin, "rpy", [0.0; 3])?;
-    Ok(Isometry3::from_parts(
-        Translation3::from(xyz),
-        UnitQuaternion::from_euler_angles(rpy.x, rpy.y, rpy.z),
-    ))
+    let three = |attribute| three(origin, attribute, [0.0; 3]);
+    Ok(isometry(three("xyz")?, three("rpy")?))
 }
