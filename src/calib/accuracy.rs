@@ -1,6 +1,8 @@
 //! Required accuracy of a calibration, for arms with fine and with coarse counts.
 
-use arm::ArmModel;
+use std::f64::consts::{PI, TAU};
+
+use arm::{ArmModel, ServoFile};
 
 /// Resolution class of an arm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,20 +35,15 @@ pub struct AcceptanceLimits {
 }
 
 /// A count finer than this is fine.
-const FINE_RAD: f64 = 0.01 * std::f64::consts::PI / 180.0;
+const FINE_RAD: f64 = 0.01 * PI / 180.0;
 
 impl ResolutionClass {
     /// The class of an arm, by its coarsest joint.
     #[must_use]
     pub fn of_arm(arm: &ArmModel) -> Self {
-        let count_rad =
-            |ticks_per_turn: u32| std::f64::consts::TAU / f64::from(ticks_per_turn.max(1));
-        let fine = |ticks: u32| count_rad(ticks) < FINE_RAD;
-        if arm.servos().all(|(_, servo)| fine(servo.ticks_per_turn)) {
-            Self::Fine
-        } else {
-            Self::Hobby
-        }
+        let count_rad = |servo: ServoFile| TAU / f64::from(servo.ticks_per_turn.max(1));
+        let is_fine = arm.servos().all(|(_, servo)| count_rad(servo) < FINE_RAD);
+        if is_fine { Self::Fine } else { Self::Hobby }
     }
 
     /// Its limits.

@@ -1,6 +1,6 @@
 //! Collects touches, judges them, writes them into a file or takes them back, for the terminal and the page.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -212,8 +212,17 @@ impl CalibrationDesk<'_> {
             Some(there) => there,
         };
         session.touches.push(touch);
+        self.propose(session, &lock)
+    }
+
+    /// Judges a session and keeps it as the proposal.
+    pub(super) fn propose(
+        &self,
+        session: CalibrationSession,
+        lock: &CalibrationLock,
+    ) -> Result<(CalibrationSession, TouchAssessment), CalibrationDeskError> {
         let assessed = self.assess(&session)?;
-        self.store.propose(&session, &lock)?;
+        self.store.propose(&session, lock)?;
         Ok((session, assessed))
     }
 
@@ -237,9 +246,7 @@ impl CalibrationDesk<'_> {
         if let Some(there) = there.filter(|there| !there.is_of_same(&session)) {
             return Err(other_thing(there));
         }
-        let assessed = self.assess(&session)?;
-        self.store.propose(&session, &lock)?;
-        Ok((session, assessed))
+        self.propose(session, &lock)
     }
 
     /// Takes back every touch that was made where this one was, counted from 1, of the proposal that was shown; returns their
@@ -287,11 +294,9 @@ impl CalibrationDesk<'_> {
         of_it: &[usize],
         lock: &CalibrationLock,
     ) -> Result<usize, CalibrationDeskError> {
-        let mut index = 0;
-        session.touches.retain(|_| {
-            index += 1;
-            !of_it.contains(&(index - 1))
-        });
+        let mut indices = 0..;
+        let mut is_kept = |_: &TouchContact| indices.next().is_none_or(|it| !of_it.contains(&it));
+        session.touches.retain(&mut is_kept);
         if session.touches.is_empty() {
             self.store.discard(lock)?;
         } else {
@@ -411,10 +416,9 @@ impl CalibrationDesk<'_> {
         let Err(error) = self.loads(session) else {
             return Ok(path);
         };
-        if was_there {
-            put(&path, &old)?;
-        } else {
-            std::fs::remove_file(&path).map_err(file_error(&path))?;
+        match was_there {
+            true => put(&path, &old)?,
+            false => std::fs::remove_file(&path).map_err(file_error(&path))?,
         }
         Err(CalibrationDeskError::Unusable(error))
     }
@@ -430,11 +434,11 @@ impl CalibrationDesk<'_> {
     /// Returns why drawings of calibrated scenes are refused from now on, where they are.
     fn stale_scenes(&self) -> Result<Vec<String>, CalibrationDeskError> {
         let history = self.store.history()?;
-        let mut scenes: Vec<&str> = history.iter().map(|r| r.session.scene.as_str()).collect();
-        scenes.sort_unstable();
-        scenes.dedup();
-        let scenes = scenes.into_iter().filter(|scene| !scene.is_empty());
-        let scenes = scenes.filter_map(|scene| self.library.scene(scene, None).ok());
+        let scenes = history.iter().map(|record| record.session.scene.as_str());
+        let scenes: BTreeSet<&str> = scenes.filter(|scene| !scene.is_empty()).collect();
+        let scenes = scenes
+            .into_iter()
+            .filter_map(|scene| self.library.scene(scene, None).ok());
         Ok(scenes
             .filter_map(|scene| stale(&history, &scene, &(self.origin)(&scene.arm.file)))
             .collect())

@@ -22,14 +22,13 @@ pub fn stale(
         let mismatch = record.session.origin.mismatch(arm);
         matches!(mismatch, None | Some(OriginMismatch::Unknown))
     };
+    let has_pen = |name: &String| scene.pens.iter().any(|pen| pen.name == *name);
     let of = |kind: CalibrationKind| {
-        let newest = history.iter().rev().filter(may_be_own);
-        newest
-            .filter(move |r| r.session.kind == kind && r.session.scene == scene.name)
-            .find(|r| {
-                kind != CalibrationKind::Tool
-                    || scene.pens.iter().any(|pen| pen.name == r.session.pen)
-            })
+        let mut newest = history.iter().rev().filter(may_be_own).filter(|record| {
+            let session = &record.session;
+            session.kind == kind && session.scene == scene.name
+        });
+        newest.find(|record| kind != CalibrationKind::Tool || has_pen(&record.session.pen))
     };
     [of(CalibrationKind::Tool), of(CalibrationKind::Sheet)].into_iter().flatten().find_map(|record| {
         let session = &record.session;
@@ -56,8 +55,9 @@ pub fn missing(
     arm: &CalibrationOrigin,
 ) -> Vec<String> {
     let (file, name) = (&scene.arm.file, &scene.name);
+    let lacks = |kind, pen: &str| lack_reason(history, kind, scene, pen, arm);
     let mut missing = Vec::new();
-    if let Some(why) = lack_reason(history, CalibrationKind::Zeros, scene, "", arm) {
+    if let Some(why) = lacks(CalibrationKind::Zeros, "") {
         // A controller of its own does not say what its servos count: its zeros are found by touches.
         let command = match file.family {
             ServoFamily::Firmware => format!("touch zeros --scene {name}"),
@@ -70,16 +70,14 @@ pub fn missing(
     }
     for (index, pen) in scene.pens.iter().enumerate() {
         let draws = scene.strokes.iter().any(|stroke| stroke.pen == index);
-        if let Some(why) =
-            lack_reason(history, CalibrationKind::Tool, scene, &pen.name, arm).filter(|_| draws)
-        {
+        if let Some(why) = lacks(CalibrationKind::Tool, &pen.name).filter(|_| draws) {
             missing.push(format!(
                 "the tip of {0}{why}: `steadyhand calibrate touch tool --scene {name} --pen {0}`",
                 pen.name
             ));
         }
     }
-    if let Some(why) = lack_reason(history, CalibrationKind::Sheet, scene, "", arm) {
+    if let Some(why) = lacks(CalibrationKind::Sheet, "") {
         missing.push(format!(
             "the sheet{why}: `steadyhand teach sheet --scene {name}`"
         ));

@@ -82,25 +82,12 @@ impl CylinderFit {
 
 touch_fit!(CylinderFit, off => *off);
 
-/// Fits a sheet on a cylinder, beginning with the radius that `believed` has. `up` says on which side of it the arm is.
+/// Fits a sheet on a cylinder, beginning with the radius that `believed` has. One touch is left out if it is more than three median
+/// deviations off, not by chance, and enough are left. `up` says on which side of it the arm is.
 ///
 /// # Errors
 /// Too few touches, none of origin, +x or +y, or touches that make another sheet than was asked: swapped, askew, of another size,
 /// hollow, or hardly bent.
-pub fn rolled(
-    believed: &Surface,
-    touches: &[CylinderTouch],
-    asked: RulerDistances,
-    up: &Vector3<f64>,
-) -> Result<CylinderFit, FitError> {
-    let problem = CylinderProblem::new(believed, touches, asked)?;
-    problem.fit(&problem.start(up)?, None)
-}
-
-/// As [`rolled`]; one touch is left out if it is more than three median deviations off, not by chance, and enough are left.
-///
-/// # Errors
-/// As [`rolled`].
 pub fn rolled_robust(
     believed: &Surface,
     touches: &[CylinderTouch],
@@ -123,7 +110,7 @@ pub fn rolled_robust(
 
 /// Believed pose and curvature of the sheet during the fit.
 #[derive(Clone, Copy, Debug)]
-struct CylinderEstimate {
+pub(super) struct CylinderEstimate {
     /// Of the flat sheet that touches the cylinder along its middle.
     flat: Isometry3<f64>,
     per_m: f64,
@@ -150,14 +137,14 @@ impl CylinderEstimate {
     }
 }
 
-struct CylinderProblem<'a> {
+pub(super) struct CylinderProblem<'a> {
     believed: &'a Surface,
     touches: &'a [CylinderTouch],
     asked: RulerDistances,
 }
 
 impl<'a> CylinderProblem<'a> {
-    fn new(
+    pub(super) fn new(
         believed: &'a Surface,
         touches: &'a [CylinderTouch],
         asked: RulerDistances,
@@ -189,7 +176,7 @@ impl<'a> CylinderProblem<'a> {
     }
 
     /// The sheet with the radius that is believed, its corner and its edges where they were touched.
-    fn start(&self, up: &Vector3<f64>) -> Result<CylinderEstimate, FitError> {
+    pub(super) fn start(&self, up: &Vector3<f64>) -> Result<CylinderEstimate, FitError> {
         let [origin, x, y] = self.axes()?;
         let apart = |to: Point3<f64>| (to - origin).try_normalize(1e-6);
         let (Some(x), Some(y)) = (apart(x), apart(y)) else {
@@ -236,7 +223,7 @@ impl<'a> CylinderProblem<'a> {
         Some(DVector::from_vec(off))
     }
 
-    fn fit(
+    pub(super) fn fit(
         &self,
         start: &CylinderEstimate,
         without: Option<usize>,

@@ -46,10 +46,8 @@ impl PatternGap {
 /// each at the middle.
 #[must_use]
 pub fn gaps(strokes: &[SheetStroke]) -> Vec<PatternGap> {
-    let squares = strokes
-        .iter()
-        .enumerate()
-        .filter(|(_, stroke)| stroke.points_mm.len() == 5);
+    let strokes = strokes.iter().enumerate();
+    let squares = strokes.filter(|(_, stroke)| stroke.points_mm.len() == 5);
     squares
         .flat_map(|(stroke, square)| gaps_of_square(stroke, square))
         .collect()
@@ -60,11 +58,11 @@ fn gaps_of_square(stroke: usize, square: &SheetStroke) -> [PatternGap; 2] {
     let middles = pieces.map(|([ax, ay], [bx, by])| [(ax + bx) / 2.0, (ay + by) / 2.0]);
     let middles: Vec<(usize, [f64; 2])> = middles.enumerate().collect();
     let gap = |axis: usize| {
-        let along = |(_, at): &&(usize, [f64; 2])| at.get(axis).copied().unwrap_or(0.0);
-        let by = |a: &&(usize, [f64; 2]), b: &&(usize, [f64; 2])| along(a).total_cmp(&along(b));
-        let none = (0, [0.0; 2]);
-        let from = middles.iter().min_by(by).copied().unwrap_or(none);
-        let to = middles.iter().max_by(by).copied().unwrap_or(none);
+        let along = |(_, at): &(usize, [f64; 2])| at.get(axis).copied().unwrap_or(0.0);
+        let middles = || middles.iter().copied();
+        let from = middles().min_by(|a, b| along(a).total_cmp(&along(b)));
+        let to = middles().max_by(|a, b| along(a).total_cmp(&along(b)));
+        let (from, to) = (from.unwrap_or_default(), to.unwrap_or_default());
         let ([ax, ay], [bx, by]) = (from.1, to.1);
         PatternGap {
             square: square.source.clone(),
@@ -125,11 +123,10 @@ fn sketch_rows(gaps: &[PatternGap]) -> Vec<SketchRow> {
         }
     }
     rows.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let rows = rows.into_iter().map(|(_, mut row)| {
+    for (_, row) in &mut rows {
         row.sort_by(|a, b| a.1.total_cmp(&b.1));
-        row
-    });
-    rows.collect()
+    }
+    rows.into_iter().map(|(_, row)| row).collect()
 }
 
 /// Returns the column at which a square begins, from its place in distances between squares.
@@ -186,10 +183,10 @@ impl CalibrationDesk<'_> {
     ) -> Result<(CalibrationSession, TouchAssessment), CalibrationDeskError> {
         let lock = self.store.lock()?;
         let mut session = self.proposal()?;
-        let refused = |why: String| CalibrationDeskError::Refused(why);
+        let refused = CalibrationDeskError::Refused;
         let ink = session.ink.as_mut().filter(|ink| ink.is_by_hand());
-        let ink =
-            ink.ok_or_else(|| refused("no pattern was drawn for a person to measure".to_owned()))?;
+        let none = || refused("no pattern was drawn for a person to measure".to_owned());
+        let ink = ink.ok_or_else(none)?;
         let known = pattern.get(gap).filter(|_| 2 * gap + 1 < ink.places.len());
         let known = known.ok_or_else(|| refused(format!("there is no gap {}", gap + 1)))?;
         let read = known.reading(mm);
@@ -208,8 +205,6 @@ impl CalibrationDesk<'_> {
             off_mm: read.off_mm,
             sigma_mm: read.sigma_mm,
         });
-        let assessed = self.assess(&session)?;
-        self.store.propose(&session, &lock)?;
-        Ok((session, assessed))
+        self.propose(session, &lock)
     }
 }

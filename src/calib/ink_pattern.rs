@@ -57,11 +57,9 @@ pub fn ink_pattern(scene: &Scene) -> Result<Vec<SheetStroke>, PatternError> {
         return Err(PatternError::NotFlat);
     }
     let [width_mm, height_mm] = scene.surface.size_mm();
-    let squares = squares([width_mm, height_mm]);
-    let fitting: Vec<_> = squares
-        .into_iter()
-        .filter(|(_, points)| is_free(scene, points))
-        .collect();
+    let fits = |(_, points): &NamedPoints| is_free(scene, points);
+    let squares = squares([width_mm, height_mm]).into_iter();
+    let fitting: Vec<_> = squares.filter(fits).collect();
     if fitting.len() < SQUARES_MIN {
         let squares = fitting.len();
         return Err(PatternError::NoRoom {
@@ -70,8 +68,7 @@ pub fn ink_pattern(scene: &Scene) -> Result<Vec<SheetStroke>, PatternError> {
             squares,
         });
     }
-    let hooks = hooks([width_mm, height_mm]).into_iter();
-    let hooks = hooks.filter(|(_, points)| is_free(scene, points));
+    let hooks = hooks([width_mm, height_mm]).into_iter().filter(fits);
     Ok(fitting.into_iter().chain(hooks).map(stroke).collect())
 }
 
@@ -96,26 +93,16 @@ const ROUNDS: [[usize; 5]; 4] = [
 
 fn squares([width_mm, height_mm]: [f64; 2]) -> Vec<NamedPoints> {
     // Rows in turns from the left and from the right: the base turns both ways between them.
-    let places = [
-        [0, 0],
-        [1, 0],
-        [2, 0],
-        [2, 1],
-        [1, 1],
-        [0, 1],
-        [0, 2],
-        [1, 2],
-        [2, 2],
-    ];
+    let places = (0..3).flat_map(|row| {
+        let column = move |n| if row == 1 { 2 - n } else { n };
+        (0..3).map(move |n| (column(n), row))
+    });
     let rounds = ROUNDS.iter().cycle();
-    let square = |(number, ([column, row], round)): (usize, (&[usize; 2], &[usize; 5]))| {
-        let share = |of: [f64; 3], index: &usize| of.get(*index).copied().unwrap_or(0.5);
-        let across = if *row == 1 { OUTER } else { STATIONS };
-        let up = if *column == 1 && *row == 0 {
-            OUTER
-        } else {
-            STATIONS
-        };
+    let square = |(number, ((column, row), round)): (usize, ((usize, usize), &[usize; 5]))| {
+        let share = |of: [f64; 3], index: usize| of.get(index).copied().unwrap_or(0.5);
+        let across = if row == 1 { OUTER } else { STATIONS };
+        let is_outer = column == 1 && row == 0;
+        let up = if is_outer { OUTER } else { STATIONS };
         let (x, y) = (share(across, column) * width_mm, share(up, row) * height_mm);
         let half = SIDE_MM / 2.0;
         let corners = [[-half, -half], [half, -half], [half, half], [-half, half]];
@@ -126,7 +113,7 @@ fn squares([width_mm, height_mm]: [f64; 2]) -> Vec<NamedPoints> {
         let points = round.iter().map(corner).collect();
         (format!("square {}", number + 1), points)
     };
-    places.iter().zip(rounds).enumerate().map(square).collect()
+    places.zip(rounds).enumerate().map(square).collect()
 }
 
 fn hooks([width_mm, height_mm]: [f64; 2]) -> Vec<NamedPoints> {
@@ -136,20 +123,12 @@ fn hooks([width_mm, height_mm]: [f64; 2]) -> Vec<NamedPoints> {
     let bottom = low * height_mm - half;
     let left = low * width_mm + half + HOOK_MM;
     let right = high * width_mm - half - HOOK_MM;
-    let middle = width_mm / 2.0;
+    let [from, to] = [-0.5, 0.5].map(|share| width_mm / 2.0 + share * FOOT_MM);
+    let hook = |x: f64, foot_mm: f64| vec![[x, bottom], [x, top], [x + foot_mm, top]];
     vec![
-        (
-            "plain line".to_owned(),
-            vec![[middle - FOOT_MM / 2.0, top], [middle + FOOT_MM / 2.0, top]],
-        ),
-        (
-            "hook 1".to_owned(),
-            vec![[left, bottom], [left, top], [left - FOOT_MM, top]],
-        ),
-        (
-            "hook 2".to_owned(),
-            vec![[right, bottom], [right, top], [right + FOOT_MM, top]],
-        ),
+        ("plain line".to_owned(), vec![[from, top], [to, top]]),
+        ("hook 1".to_owned(), hook(left, -FOOT_MM)),
+        ("hook 2".to_owned(), hook(right, FOOT_MM)),
     ]
 }
 
@@ -175,16 +154,13 @@ fn is_free(scene: &Scene, points_mm: &[[f64; 2]]) -> bool {
 }
 
 fn bounds(points_mm: &[[f64; 2]]) -> [[f64; 2]; 2] {
-    let fold = |from: f64, with: fn(f64, f64) -> f64| {
-        [0, 1].map(|axis| {
-            let along = points_mm.iter().filter_map(|at| at.get(axis).copied());
-            along.fold(from, with)
-        })
-    };
-    [
-        fold(f64::INFINITY, f64::min),
-        fold(f64::NEG_INFINITY, f64::max),
-    ]
+    let none = [[f64::INFINITY; 2], [f64::NEG_INFINITY; 2]];
+    points_mm.iter().fold(none, |[low, high], [x, y]| {
+        [
+            [low[0].min(*x), low[1].min(*y)],
+            [high[0].max(*x), high[1].max(*y)],
+        ]
+    })
 }
 
 #[cfg(test)]

@@ -56,7 +56,7 @@ pub use calibration_status::{missing, stale};
 pub use calibration_store::{
     CalibrationLock, CalibrationStore, CalibrationStoreError, KEPT_MAX, put,
 };
-pub use cylinder_fit::{CylinderFit, CylinderTouch, ROLLED_TOUCHES_MIN, rolled, rolled_robust};
+pub use cylinder_fit::{CylinderFit, CylinderTouch, ROLLED_TOUCHES_MIN, rolled_robust};
 pub use edit_scene_file::{CalibrationEditError, flipped_joints, identify, write};
 pub use fit_verdict::{
     FitFinding, FitVerdict, TOUCHES_EACH, judge_pivot, judge_plane, judge_reading, judge_rolled,
@@ -69,8 +69,8 @@ pub use ink_observation::{
 };
 pub use ink_pattern::{PatternError, ink_pattern};
 pub use joint_ranges::{RangeRecorder, RangeResult, ServoTicks};
-pub use pivot_fit::{PIVOT_TOUCHES_MIN, PivotFit, pivot, pivot_robust};
-pub use plane_fit::{PLANE_TOUCHES_MIN, PlaneFit, SheetCurvature, curvature, plane, plane_robust};
+pub use pivot_fit::{PIVOT_TOUCHES_MIN, PivotFit, pivot_robust};
+pub use plane_fit::{PLANE_TOUCHES_MIN, PlaneFit, SheetCurvature, curvature, plane_robust};
 pub use play_fit::{JointPlay, PatternStage, PlayEquations, PlayFit, PlayFitError};
 pub use sag_assessment::SagFit;
 pub use sag_fit::{JointSag, sags};

@@ -3,7 +3,7 @@
 use nalgebra::{DMatrix, DVector, Isometry3, Matrix3, Point3, Vector3};
 
 use super::FitError;
-use super::stats::{FitRows, ResidualKind, TouchOutlier, f3_95, robust, touch_fit};
+use super::stats::{FitRows, ResidualKind, TouchOutlier, but, f3_95, robust, touch_fit};
 
 /// Fewer touches leave nothing to judge the fit by.
 pub const PIVOT_TOUCHES_MIN: usize = 4;
@@ -29,34 +29,22 @@ pub struct PivotFit {
     pub covariance_m2: Matrix3<f64>,
     /// The touch that was left out.
     pub outlier: Option<TouchOutlier>,
-    freedom: f64,
+    /// Numbers measured more than unknowns, at least 1.
+    pub(super) freedom: f64,
 }
 
 impl PivotFit {
     /// The standard deviation of the tip in its worst direction.
     #[must_use]
     pub fn sigma_m(&self) -> f64 {
-        self.covariance_m2
-            .symmetric_eigenvalues()
-            .max()
-            .max(0.0)
-            .sqrt()
+        let variance_m2 = self.covariance_m2.symmetric_eigenvalues().max();
+        variance_m2.max(0.0).sqrt()
     }
 
     /// Returns the bound of the tip's error in 19 cases of 20.
     #[must_use]
     pub fn bound_m(&self) -> f64 {
         (3.0 * f3_95(self.freedom)).sqrt() * self.sigma_m()
-    }
-
-    /// Returns whether a tip lies within the region that holds the true one in 19 cases of 20.
-    #[must_use]
-    pub fn covers(&self, tip_m: &Point3<f64>) -> bool {
-        let off = tip_m - self.tip_m;
-        let Some(inverse) = self.covariance_m2.try_inverse() else {
-            return false;
-        };
-        (off.transpose() * inverse * off).x <= 3.0 * f3_95(self.freedom)
     }
 
     /// Returns the distance of a touch outside this fit from the point that the fit found.
@@ -68,19 +56,11 @@ impl PivotFit {
 
 touch_fit!(PivotFit, off => off.norm());
 
-/// Fits tip and point to the tool mount's poses at the touches: `R_i t - c = -p_i`, least squares.
+/// Fits tip and point to the tool mount's poses at the touches: `R_i t - c = -p_i`, least squares. One touch is left out if it is
+/// more than three median deviations off, not by chance, and enough are left.
 ///
 /// # Errors
 /// Fewer than [`PIVOT_TOUCHES_MIN`], or all with the tool in one direction.
-pub fn pivot(mounts: &[Isometry3<f64>]) -> Result<PivotFit, FitError> {
-    fit(mounts, None)
-}
-
-/// As [`pivot`]; one touch is left out if it is more than three median deviations off, not by chance, and enough
-/// are left.
-///
-/// # Errors
-/// As [`pivot`].
 pub fn pivot_robust(mounts: &[Isometry3<f64>]) -> Result<PivotFit, FitError> {
     let rows = FitRows {
         each: ResidualKind::Vector,
@@ -92,17 +72,9 @@ pub fn pivot_robust(mounts: &[Isometry3<f64>]) -> Result<PivotFit, FitError> {
     })
 }
 
-fn freedom(touches: usize) -> f64 {
-    (3 * touches).saturating_sub(UNKNOWNS).max(1) as f64
-}
-
-fn fit(mounts: &[Isometry3<f64>], without: Option<usize>) -> Result<PivotFit, FitError> {
-    let used: Vec<&Isometry3<f64>> = mounts
-        .iter()
-        .enumerate()
-        .filter(|(index, _)| Some(*index) != without)
-        .map(|(_, mount)| mount)
-        .collect();
+/// Fits all touches but one.
+pub(super) fn fit(mounts: &[Isometry3<f64>], without: Option<usize>) -> Result<PivotFit, FitError> {
+    let used: Vec<&Isometry3<f64>> = but(mounts, without).collect();
     if used.len() < PIVOT_TOUCHES_MIN {
         return Err(FitError::TooFew {
             what: "the fixed point",
@@ -111,11 +83,8 @@ fn fit(mounts: &[Isometry3<f64>], without: Option<usize>) -> Result<PivotFit, Fi
         });
     }
     let (matrix, right) = equations(&used);
-    if !matrix
-        .iter()
-        .chain(right.iter())
-        .all(|value| value.is_finite())
-    {
+    let mut numbers = matrix.iter().chain(right.iter());
+    if !numbers.all(|value| value.is_finite()) {
         return Err(FitError::NotFinite);
     }
     let svd = matrix.clone().svd(true, true);
@@ -127,7 +96,7 @@ fn fit(mounts: &[Isometry3<f64>], without: Option<usize>) -> Result<PivotFit, Fi
     let x = solved.map_err(|_| FitError::SameDirection { condition })?;
     let vector = |from: usize| Vector3::from_iterator(x.rows(from, 3).iter().copied());
     let (tip_m, at_m) = (Point3::from(vector(0)), Point3::from(vector(3)));
-    let freedom = freedom(used.len());
+    let freedom = (3 * used.len()).saturating_sub(UNKNOWNS).max(1) as f64;
     let variance_m2 = (&matrix * &x - &right).norm_squared() / freedom;
     let inverse = (matrix.transpose() * &matrix).try_inverse();
     let inverse = inverse.ok_or(FitError::SameDirection { condition })?;
@@ -147,15 +116,13 @@ fn equations(mounts: &[&Isometry3<f64>]) -> (DMatrix<f64>, DVector<f64>) {
     let mut right = DVector::zeros(3 * mounts.len());
     for (index, mount) in mounts.iter().enumerate() {
         let turned = mount.rotation.to_rotation_matrix();
-        matrix
-            .fixed_view_mut::<3, 3>(3 * index, 0)
-            .copy_from(turned.matrix());
-        matrix
-            .fixed_view_mut::<3, 3>(3 * index, 3)
-            .copy_from(&-Matrix3::identity());
-        right
-            .fixed_rows_mut::<3>(3 * index)
-            .copy_from(&-mount.translation.vector);
+        let row = 3 * index;
+        let mut tip = matrix.fixed_view_mut::<3, 3>(row, 0);
+        tip.copy_from(turned.matrix());
+        let mut point = matrix.fixed_view_mut::<3, 3>(row, 3);
+        point.copy_from(&-Matrix3::identity());
+        let mut place = right.fixed_rows_mut::<3>(row);
+        place.copy_from(&-mount.translation.vector);
     }
     (matrix, right)
 }

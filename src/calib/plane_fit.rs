@@ -3,7 +3,7 @@
 use nalgebra::{DMatrix, DVector, Matrix3, Point3, Unit, Vector3};
 
 use super::FitError;
-use super::stats::{FitRows, ResidualKind, TouchOutlier, beyond, rms, robust, touch_fit};
+use super::stats::{FitRows, ResidualKind, TouchOutlier, beyond, but, rms, robust, touch_fit};
 
 /// Least number of touches. Any three touches make a plane; two more show whether they lie on one.
 pub const PLANE_TOUCHES_MIN: usize = 5;
@@ -34,15 +34,15 @@ pub struct PlaneFit {
     pub normal: Unit<Vector3<f64>>,
     /// Per touch, its height over the plane; those of touches that were left out too.
     pub residuals_m: Vec<f64>,
-    /// The second extent over the first.
-    pub extent_ratio: f64,
     /// Of the height at the middle and of the slopes along both extents (m², m, 1).
     pub covariance: Matrix3<f64>,
     /// The touch that was left out.
     pub outlier: Option<TouchOutlier>,
-    along: [Vector3<f64>; 2],
-    place_sigma_m: f64,
-    freedom: usize,
+    pub(super) along: [Vector3<f64>; 2],
+    /// The standard deviation of a place's height, as far as this fit knows it.
+    pub place_sigma_m: f64,
+    /// Touched places more than unknowns, at least 1.
+    pub freedom: usize,
 }
 
 impl PlaneFit {
@@ -61,57 +61,22 @@ impl PlaneFit {
         (row.transpose() * self.covariance * row).x.max(0.0).sqrt()
     }
 
-    /// The standard deviation of a place's height, as far as this fit knows it.
-    #[must_use]
-    pub fn place_sigma_m(&self) -> f64 {
-        self.place_sigma_m
-    }
-
-    /// Touched places more than unknowns, at least 1.
-    #[must_use]
-    pub fn freedom(&self) -> f64 {
-        self.freedom as f64
-    }
-
     /// The standard deviation of its direction, the worse way.
     #[must_use]
     pub fn tilt_sigma_rad(&self) -> f64 {
         let slopes = self.covariance.fixed_view::<2, 2>(1, 1).into_owned();
         slopes.symmetric_eigenvalues().max().max(0.0).sqrt()
     }
-
-    /// Returns whether a second plane lies within the region that holds the true one in 19 cases of 20.
-    #[must_use]
-    pub fn covers(&self, centre_m: &Point3<f64>, normal: &Unit<Vector3<f64>>) -> bool {
-        let facing = self.normal.dot(normal);
-        let [u, v] = self.along;
-        let height = normal.dot(&(centre_m - self.centre_m)) / facing;
-        let off = Vector3::new(height, -normal.dot(&u) / facing, -normal.dot(&v) / facing);
-        let Some(inverse) = self.covariance.try_inverse() else {
-            return false;
-        };
-        let ratio = (off.transpose() * inverse * off).x / 3.0;
-        beyond(ratio, ResidualKind::Vector, self.freedom) > 0.05
-    }
 }
 
 touch_fit!(PlaneFit, off => *off);
 
-/// Fits a plane: through the middle, across the direction in which the touches spread least.
-/// `up` says which side the arm is on.
+/// Fits a plane: through the middle, across the direction in which the touches spread least. One touch is left out if it is more
+/// than three median deviations off, not by chance, and enough are left. `up` says which side the arm is on.
 ///
 /// # Errors
 /// Fewer than three touches, or all on a line. Three or four make a plane; whether they are
 /// enough to be believed is for [`super::judge_plane`].
-pub fn plane(points: &[Point3<f64>], up: &Vector3<f64>) -> Result<PlaneFit, FitError> {
-    fit(points, up, None)
-}
-
-/// As [`plane`]; one touch is left out if it is more than three median deviations off, not by chance, and enough
-/// are left.
-///
-/// # Errors
-/// As [`plane`].
 pub fn plane_robust(points: &[Point3<f64>], up: &Vector3<f64>) -> Result<PlaneFit, FitError> {
     let rows = FitRows {
         each: ResidualKind::Height,
@@ -123,17 +88,13 @@ pub fn plane_robust(points: &[Point3<f64>], up: &Vector3<f64>) -> Result<PlaneFi
     })
 }
 
-fn fit(
+/// Fits all touches but one.
+pub(super) fn fit(
     points: &[Point3<f64>],
     up: &Vector3<f64>,
     without: Option<usize>,
 ) -> Result<PlaneFit, FitError> {
-    let used: Vec<Vector3<f64>> = points
-        .iter()
-        .enumerate()
-        .filter(|(index, _)| Some(*index) != without)
-        .map(|(_, point)| point.coords)
-        .collect();
+    let used: Vec<Vector3<f64>> = but(points, without).map(|point| point.coords).collect();
     if used.len() < 3 {
         return Err(FitError::TooFew {
             what: "the sheet",
@@ -141,19 +102,15 @@ fn fit(
             need: 3,
         });
     }
-    if !used
-        .iter()
-        .flat_map(|point| point.iter())
-        .all(|v| v.is_finite())
-    {
+    let mut numbers = used.iter().flat_map(|point| point.iter());
+    if !numbers.all(|value| value.is_finite()) {
         return Err(FitError::NotFinite);
     }
     // Touches of one place have what is wrong there in common, and so count as one, where enough places are left.
     let places = touched_places(used.iter().copied(), |touch| *touch);
-    let used = if places.len() > UNKNOWNS {
-        places
-    } else {
-        used
+    let used = match places.len() > UNKNOWNS {
+        true => places,
+        false => used,
     };
     let n = used.len() as f64;
     let centre = used.iter().sum::<Vector3<f64>>() / n;
@@ -184,7 +141,6 @@ fn fit(
         residuals_m: heights.collect(),
         centre_m,
         normal: Unit::new_normalize(normal),
-        extent_ratio,
         covariance: Matrix3::from_diagonal(&(inverse * variance_m2)),
         outlier: None,
         along: [u, v],

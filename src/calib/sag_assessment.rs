@@ -60,12 +60,11 @@ impl SagFit {
     #[must_use]
     pub fn words(&self) -> Vec<String> {
         let all = self.names.iter().zip(&self.sag);
-        all.filter_map(|(name, found)| {
-            found
-                .filter(JointSag::is_significant)
-                .map(|sag| said(name, &sag))
-        })
-        .collect()
+        let significant = all.filter_map(|(name, found)| {
+            let sag = found.filter(JointSag::is_significant)?;
+            Some(said(name, &sag))
+        });
+        significant.collect()
     }
 
     /// Returns the sag of each joint of which the arm's file would say something else, in words.
@@ -76,10 +75,8 @@ impl SagFit {
         let all = self.names.iter().zip(&self.sag).zip(pairs);
         all.filter_map(|((name, found), (new, old))| {
             let sag = found.filter(|_| (new - old).abs() > 0.0)?;
-            Some(format!(
-                "{}, where the arm's file has {old:.2}",
-                said(name, &sag)
-            ))
+            let said = said(name, &sag);
+            Some(format!("{said}, where the arm's file has {old:.2}"))
         })
         .collect()
     }

@@ -53,26 +53,20 @@ pub fn sags(
     let rests = rests
         .iter()
         .filter(|rest| is_whole(&rest.sent_deg) && is_whole(&rest.measured_deg));
-    let rests: Vec<_> = rests
-        .map(|rest| {
-            let load_n_m = load.torque_n_m(&arm.chain, &joints_of(&rest.measured_deg));
-            (
-                load_n_m,
-                joints_of(&rest.sent_deg),
-                joints_of(&rest.measured_deg),
-            )
-        })
-        .collect();
-    (0..arm.dof())
-        .map(|joint| {
-            let at = |of: &[f64]| of.get(joint).copied().unwrap_or(0.0);
-            let pairs = rests.iter().map(|(load_n_m, sent, measured)| {
-                (at(load_n_m), (at(measured) - at(sent)).to_degrees())
-            });
-            let pairs: Vec<_> = pairs.collect();
-            sag(&pairs, count_deg(arm, joint), at(known_deg_per_n_m))
-        })
-        .collect()
+    let rests = rests.map(|rest| {
+        let [sent, measured] = [&rest.sent_deg, &rest.measured_deg].map(|deg| joints_of(deg));
+        (load.torque_n_m(&arm.chain, &measured), sent, measured)
+    });
+    let rests: Vec<_> = rests.collect();
+    let of_joint = |joint: usize| {
+        let at = |of: &[f64]| of.get(joint).copied().unwrap_or(0.0);
+        let pairs = rests.iter().map(|(load_n_m, sent, measured)| {
+            (at(load_n_m), (at(measured) - at(sent)).to_degrees())
+        });
+        let pairs: Vec<_> = pairs.collect();
+        sag(&pairs, count_deg(arm, joint), at(known_deg_per_n_m))
+    };
+    (0..arm.dof()).map(of_joint).collect()
 }
 
 /// A count of the joint's coarsest servo.

@@ -2,7 +2,6 @@
 
 use nalgebra::{Point3, Unit, Vector3};
 
-use super::stats::f3_95;
 use super::{FitError, PlaneFit, TouchRole};
 
 /// Largest relative difference of a length from its requested value.
@@ -44,34 +43,16 @@ pub struct FrameSigma {
     pub origin_m: f64,
     /// The standard deviation of the direction of x.
     pub turn_rad: f64,
-    /// Of the point +x, across x.
-    x_m: f64,
-    length_m: f64,
-    freedom: f64,
-}
-
-impl FrameSigma {
-    /// Returns whether a second frame lies within the region that holds the true frame in 19 cases of 20. Its origin is
-    /// `off_m` along this frame's x and y, and it is turned by `turn_rad`.
-    #[must_use]
-    pub fn covers(&self, off_m: [f64; 2], turn_rad: f64) -> bool {
-        let [along, across] = off_m.map(|off| off / self.origin_m);
-        let end = (off_m[1] + turn_rad * self.length_m) / self.x_m;
-        along * along + across * across + end * end <= 3.0 * f3_95(self.freedom)
-    }
 }
 
 impl SheetFrame {
     /// Returns its uncertainty. Assumes that a place is as far off along the plane as across it.
     #[must_use]
     pub fn sigma(&self, plane: &PlaneFit) -> FrameSigma {
-        let place_m = plane.place_sigma_m();
+        let place_m = plane.place_sigma_m;
         FrameSigma {
             origin_m: place_m,
             turn_rad: place_m.hypot(place_m) / self.length_m,
-            x_m: place_m,
-            length_m: self.length_m,
-            freedom: plane.freedom(),
         }
     }
 }

@@ -110,7 +110,7 @@ fn outlier(
     let mut best: Option<(f64, usize, Vec<f64>)> = None;
     for index in 0..count {
         let residuals = fit(index)?;
-        let left = rms(without(&residuals, index));
+        let left = rms(but(&residuals, Some(index)).copied());
         if best.as_ref().is_none_or(|(least, ..)| left < *least) {
             best = Some((left, index, residuals));
         }
@@ -118,9 +118,8 @@ fn outlier(
     let (left, index, residuals) = best?;
     let off_m = residuals.get(index).copied()?;
     let stretch = rows.stretch();
-    let others: Vec<f64> = without(&residuals, index)
-        .map(|one| one * stretch)
-        .collect();
+    let others = but(&residuals, Some(index)).map(|one| one * stretch);
+    let others: Vec<f64> = others.collect();
     let ratio = off_m / (left * stretch * stretch).max(f64::MIN_POSITIVE);
     let by_chance = count as f64 * beyond(ratio * ratio, rows.each, rows.freedom());
     (is_outlier(off_m, &others) && by_chance < CHANCE).then_some(TouchOutlier {
@@ -200,10 +199,11 @@ pub(super) fn robust<T: TouchFit, E>(
     Ok(fit)
 }
 
-fn without(values: &[f64], index: usize) -> impl Iterator<Item = f64> {
-    let all = values.iter().enumerate();
-    all.filter(move |(other, _)| *other != index)
-        .map(|(_, value)| *value)
+/// Yields all but the one of this index.
+pub(super) fn but<T>(all: &[T], without: Option<usize>) -> impl Iterator<Item = &T> {
+    let all = all.iter().enumerate();
+    all.filter(move |(index, _)| Some(*index) != without)
+        .map(|(_, one)| one)
 }
 
 /// Returns the probability that the F distribution with 1 or 3 and `freedom` degrees exceeds `ratio`: the incomplete

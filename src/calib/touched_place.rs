@@ -30,15 +30,12 @@ pub(super) struct TouchScatter {
 #[must_use]
 pub fn touches_of_place(session: &CalibrationSession, scene: &Scene, index: usize) -> Vec<usize> {
     let pen = scene.pens.iter().find(|pen| pen.name == session.pen);
-    match (pen, session.touches.get(index)) {
-        (Some(pen), Some(_)) => AssessmentInput {
-            session,
-            scene,
-            pen,
-        }
-        .beside(index),
-        _ => Vec::new(),
-    }
+    let input = pen.map(|pen| AssessmentInput {
+        session,
+        scene,
+        pen,
+    });
+    input.map_or_else(Vec::new, |input| input.beside(index))
 }
 
 impl AssessmentInput<'_> {
@@ -127,14 +124,10 @@ impl AssessmentInput<'_> {
         let at_mm = self.scene.surface.project(&self.tip(touch)).at_mm;
         let of = match (self.session.kind, touch.role) {
             (CalibrationKind::Tool, _) => {
-                let joints = touch
-                    .joints_rad
-                    .iter()
-                    .map(|q| format!("{:.0}", q.to_degrees()));
-                format!(
-                    "the pose of joints at {}°",
-                    joints.collect::<Vec<_>>().join(", ")
-                )
+                let joints = touch.joints_rad.iter();
+                let deg = joints.map(|q| format!("{:.0}", q.to_degrees()));
+                let deg = deg.collect::<Vec<_>>().join(", ");
+                format!("the pose of joints at {deg}°")
             }
             (_, TouchRole::Calibrator) => "the calibrator".to_owned(),
             (_, TouchRole::Point) => format!("point {}", touch.number),
@@ -150,15 +143,11 @@ impl AssessmentInput<'_> {
     pub(super) fn seldom(&self) -> Vec<String> {
         let mut places: Vec<(usize, &TouchContact, usize)> = Vec::new();
         for (index, touch) in self.session.touches.iter().enumerate() {
-            let known = places
-                .iter_mut()
-                .find(|(_, first, _)| match self.session.kind {
-                    CalibrationKind::Zeros => {
-                        first.role == touch.role && first.number == touch.number
-                    }
-                    _ => self.is_same_place(first, touch),
-                });
-            match known {
+            let is_here = |first: &TouchContact| match self.session.kind {
+                CalibrationKind::Zeros => first.role == touch.role && first.number == touch.number,
+                _ => self.is_same_place(first, touch),
+            };
+            match places.iter_mut().find(|(_, first, _)| is_here(first)) {
                 Some((_, _, times)) => *times += 1,
                 None => places.push((index, touch, 1)),
             }

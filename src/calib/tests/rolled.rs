@@ -5,12 +5,24 @@ use nalgebra::{Isometry3, Point3, Translation3, UnitQuaternion, Vector3};
 use super::Chance;
 use super::kept::{hand, session};
 use super::{covered, covered_runs, seldom};
+use crate::cylinder_fit::CylinderProblem;
 use crate::*;
 use scene::{Scene, SceneLibrary, Surface};
 
 /// A strip of 40 by 70 mm on a bottle of 90 mm across.
 fn bottle() -> Scene {
     Scene::clone(&*SceneLibrary::default().scene("bottle", None).unwrap())
+}
+
+/// Fits all touches, a slipped one too.
+fn rolled(
+    believed: &Surface,
+    touches: &[CylinderTouch],
+    asked: RulerDistances,
+    up: &Vector3<f64>,
+) -> Result<CylinderFit, FitError> {
+    let problem = CylinderProblem::new(believed, touches, asked)?;
+    problem.fit(&problem.start(up)?, None)
 }
 
 const ASKED: RulerDistances = RulerDistances {
