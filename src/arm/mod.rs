@@ -412,7 +412,7 @@ fn check(file: &ArmFile) -> Result<(), ArmFault> {
         }
         check_size(capsule)?;
     }
-    // Of whose moving body nothing is known, that arm would be kept off nothing, itself included.
+    // An arm of whose moving body nothing is known would be kept off nothing, itself included.
     if file.capsules.iter().all(|capsule| capsule.joint.is_none()) {
         return Err(ArmFault::NoMovingCapsule);
     }

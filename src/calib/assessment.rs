@@ -175,7 +175,7 @@ pub fn assess(
     scene: &Scene,
     last: Option<&CalibrationRecord>,
 ) -> Result<TouchAssessment, AssessError> {
-    let pen = find_pen(scene, &session.pen)?;
+    let work = AssessmentInput::new(session, scene)?;
     if session.arm != scene.arm.file.name {
         return Err(AssessError::Changed("arm"));
     }
@@ -184,11 +184,6 @@ pub fn assess(
     }
     check_joints(session, scene)?;
     same_zeros(session, scene)?;
-    let work = AssessmentInput {
-        session,
-        scene,
-        pen,
-    };
     if let Some(ink) = &session.ink {
         return match session.kind {
             CalibrationKind::Play => Ok(work.played(ink)),
@@ -253,7 +248,20 @@ pub(super) struct AssessmentInput<'a> {
 
 type AssessmentResult = Result<TouchAssessment, FitError>;
 
-impl AssessmentInput<'_> {
+impl<'a> AssessmentInput<'a> {
+    /// A session in its scene, with its pen.
+    pub(super) fn new(
+        session: &'a CalibrationSession,
+        scene: &'a Scene,
+    ) -> Result<Self, AssessError> {
+        let pen = find_pen(scene, &session.pen)?;
+        Ok(Self {
+            session,
+            scene,
+            pen,
+        })
+    }
+
     pub(super) fn contacts(&self, verify: bool) -> impl Iterator<Item = &TouchContact> + Clone {
         let all = self.session.touches.iter();
         all.filter(move |touch| (touch.role == TouchRole::Verify) == verify)
@@ -595,10 +603,8 @@ impl AssessmentInput<'_> {
             ("condition", fit.condition),
             ("tip_off_mm", (fit.tip_m - self.pen.tip_m).norm() * 1e3),
         ]);
-        figures.extend(
-            fit.held_out_m
-                .map(|m| ("held_out_rms_mm".to_owned(), m * 1e3)),
-        );
+        let held_out_mm = fit.held_out_m.map(|m| m * 1e3);
+        figures.extend(held_out_mm.map(|mm| ("held_out_rms_mm".to_owned(), mm)));
         for (joint, servo) in arm.servos() {
             let by_rad = fit.offsets_rad.get(joint).copied().unwrap_or(0.0);
             let turns = f64::from(servo.sign) * by_rad / std::f64::consts::TAU;
@@ -672,23 +678,18 @@ pub fn new_taught_values(
 ) -> Result<(FileValues, CalibrationChange), AssessError> {
     let tip = scene.arm.chain.forward(joints_rad) * find_pen(scene, pen)?.tip_m;
     let before = taught_values(kind, scene, name);
+    let no_name = |has: String| AssessError::NoName(name.to_owned(), has);
     let new = match kind {
         CalibrationKind::Pose if name == "rest" => pose("rest_rad", joints_rad),
         CalibrationKind::Pose if name == "ready" => pose("ready_rad", joints_rad),
-        CalibrationKind::Pose => {
-            return Err(AssessError::NoName(
-                name.to_owned(),
-                "poses rest and ready".to_owned(),
-            ));
-        }
+        CalibrationKind::Pose => return Err(no_name("poses rest and ready".to_owned())),
         CalibrationKind::Cap if before.is_empty() => {
             let caps: Vec<&str> = scene.inks.iter().map(|ink| ink.name.as_str()).collect();
-            let has = match caps.as_slice() {
+            return Err(no_name(match caps.as_slice() {
                 [] => "no ink caps: write an [[inks]] into its file first, with a `name` and a `rim_m`"
                     .to_owned(),
                 caps => format!("ink caps: {}", caps.join(", ")),
-            };
-            return Err(AssessError::NoName(name.to_owned(), has));
+            }));
         }
         CalibrationKind::Cap => one("rim_m", &tip.coords),
         _ => one("calibrator_m", &tip.coords),
@@ -697,15 +698,11 @@ pub fn new_taught_values(
         let new = new.get(key).map_or(&[][..], Vec::as_slice);
         old.iter().zip(new).map(|(old, new)| (new - old).powi(2))
     });
-    let far = differences.sum::<f64>().sqrt();
-    let change = match kind {
-        CalibrationKind::Pose => CalibrationChange::default(),
-        _ => CalibrationChange {
-            mm: far * 1e3,
-            deg: 0.0,
-        },
+    let mm = match kind {
+        CalibrationKind::Pose => 0.0,
+        _ => differences.sum::<f64>().sqrt() * 1e3,
     };
-    Ok((new, change))
+    Ok((new, CalibrationChange { mm, deg: 0.0 }))
 }
 
 fn pose(key: &str, joints_rad: &JointVector) -> FileValues {
@@ -767,14 +764,9 @@ pub(super) fn present_values(
         CalibrationKind::Play => return Some(ink_assessment::compensation_now(&scene.arm)),
         _ => {}
     }
-    let pen = find_pen(scene, &session.pen).ok()?;
-    let work = AssessmentInput {
-        session,
-        scene,
-        pen,
-    };
+    let work = AssessmentInput::new(session, scene).ok()?;
     Some(match kind {
-        CalibrationKind::Tool => one("tip_m", &pen.tip_m.coords),
+        CalibrationKind::Tool => one("tip_m", &work.pen.tip_m.coords),
         CalibrationKind::Sheet => {
             let mut values = work.old_sheet();
             values.extend(ink_assessment::correction_now(scene));

@@ -205,7 +205,7 @@ impl InkFit {
     /// The largest error of the sheet within the drawn part, and its standard deviation there.
     fn largest_error_mm(&self) -> (f64, f64) {
         let errors = looks(self.size_mm, DRAWN).map(|at| {
-            let [x, y] = field_at(&self.play.field_mm, self.size_mm, at);
+            let [x, y] = SheetCorrection::offset_mm(&self.play.field_mm, self.size_mm, at);
             let [sx, sy] = self.play.field_sigma_mm(self.size_mm, at);
             (x.hypot(y), sx.hypot(sy))
         });
@@ -411,7 +411,8 @@ fn within_bounds(wanted: &[[f64; 6]; 2], size_mm: [f64; 2]) -> ([[f64; 6]; 2], f
     let strengths = (0..SHRINKINGS).map(|step| f64::from(step) / f64::from(SHRINKINGS - step));
     let corrected = strengths.map(shrunk).find(fits).unwrap_or_default();
     let short = looks(size_mm, DRAWN).map(|at| {
-        let [[ax, ay], [bx, by]] = [wanted, &corrected].map(|of| field_at(of, size_mm, at));
+        let [[ax, ay], [bx, by]] =
+            [wanted, &corrected].map(|of| SheetCorrection::offset_mm(of, size_mm, at));
         (ax - bx).hypot(ay - by)
     });
     (corrected, short.fold(0.0, f64::max))
@@ -423,11 +424,6 @@ fn looks([width_mm, height_mm]: [f64; 2], [low, high]: [f64; 2]) -> impl Iterato
     (0..LOOKS).flat_map(move |row| {
         (0..LOOKS).map(move |column| [share(column) * width_mm, share(row) * height_mm])
     })
-}
-
-fn field_at(field_mm: &[[f64; 6]; 2], size_mm: [f64; 2], at_mm: [f64; 2]) -> [f64; 2] {
-    let terms = SheetCorrection::terms(size_mm, at_mm);
-    field_mm.map(|all| all.iter().zip(terms).map(|(c, term)| c * term).sum())
 }
 
 /// The part of a sheet's error that is a shift, and a turn about its middle.
@@ -442,7 +438,7 @@ impl RigidError {
     fn of_field(field_mm: &[[f64; 6]; 2], size_mm: [f64; 2]) -> Self {
         let (mut normal, mut right) = (Matrix3::zeros(), Vector3::zeros());
         for [x, y] in looks(size_mm, DRAWN) {
-            let off = field_at(field_mm, size_mm, [x, y]);
+            let off = SheetCorrection::offset_mm(field_mm, size_mm, [x, y]);
             let (dx, dy) = (x - size_mm[0] / 2.0, y - size_mm[1] / 2.0);
             for (row, off) in [
                 (Vector3::new(1.0, 0.0, -dy), off[0]),

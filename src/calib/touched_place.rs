@@ -29,13 +29,8 @@ pub(super) struct TouchScatter {
 /// Returns the touches of a place, from 0: all that were made where touch `index` was. None if there is no such touch.
 #[must_use]
 pub fn touches_of_place(session: &CalibrationSession, scene: &Scene, index: usize) -> Vec<usize> {
-    let pen = scene.pens.iter().find(|pen| pen.name == session.pen);
-    let input = pen.map(|pen| AssessmentInput {
-        session,
-        scene,
-        pen,
-    });
-    input.map_or_else(Vec::new, |input| input.beside(index))
+    let input = AssessmentInput::new(session, scene);
+    input.map_or_else(|_| Vec::new(), |input| input.beside(index))
 }
 
 impl AssessmentInput<'_> {

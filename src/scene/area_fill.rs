@@ -54,15 +54,17 @@ fn finest_mm(pens: &[PenFile]) -> f64 {
     widths.fold(SPACING_MM_MAX, f64::min).max(SPACING_MM_MIN)
 }
 
+/// Returns whether a design's file is an SVG, by its name.
+pub(super) fn is_svg(name: &str) -> bool {
+    name.to_ascii_lowercase().ends_with(".svg")
+}
+
 /// Refuses to fill what has no areas, and figures of a fill where nothing is filled.
 ///
 /// # Errors
 /// Names the key and what it needs.
 pub(super) fn check(file: &DesignFile) -> Result<(), SceneFault> {
-    let is_svg = file
-        .file
-        .as_ref()
-        .is_some_and(|name| name.to_ascii_lowercase().ends_with(".svg"));
+    let is_svg = file.file.as_deref().is_some_and(is_svg);
     if file.fill != FillKind::Outline && !is_svg {
         return Err(SceneFault::NoAreas);
     }

@@ -356,14 +356,12 @@ impl SceneLibrary {
         let arm = self.arm(self.acting(&scene.arm))?;
         let arm_said = serde_json::to_vec(&arm.file).unwrap_or_default();
         hash_part(&mut hash, &arm_said);
-        let sheet_mm = scene.sheet.size_mm.map(Finite::get);
         let mut of_caller = blake3::Hasher::new();
         let into = match canvas {
             Some(_) => &mut of_caller,
             None => &mut hash,
         };
-        let pens = &scene.pens;
-        let mut design = self.design(file, &mut scene.design, pens, sheet_mm, into)?;
+        let mut design = self.design(file, &mut scene, into)?;
         if design.is_a_dot() && scene.design.size_mm.take().is_some() {
             design.notes.push(DOT_NOTE.to_owned());
         }
@@ -457,11 +455,11 @@ impl SceneLibrary {
     fn design(
         &self,
         scene: &str,
-        file: &mut DesignFile,
-        pens: &[PenFile],
-        sheet_mm: [f64; 2],
+        of: &mut SceneFile,
         hash: &mut blake3::Hasher,
     ) -> Result<Design, SceneError> {
+        let sheet_mm = of.sheet.size_mm.map(Finite::get);
+        let (file, pens) = (&mut of.design, &of.pens);
         let wrap = |name: &str| {
             let file = format!("{scene}: design {name}");
             move |source| SceneError::Design { file, source }

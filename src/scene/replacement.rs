@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::SceneError;
+use super::area_fill;
 use super::file::{DesignFile, FillKind, Order};
 use super::placement::DesignPlacement;
 use base::units::Finite;
@@ -157,10 +158,7 @@ impl DesignReplacement {
         match &self.source {
             DesignSource::Files(files) => {
                 design.file = files.first().map(|(name, _)| name.clone());
-                is_svg = files.first().is_some_and(|(name, _)| {
-                    let ending = name.rsplit_once('.').map(|(_, ending)| ending);
-                    ending.is_some_and(|ending| ending.eq_ignore_ascii_case("svg"))
-                });
+                is_svg = design.file.as_deref().is_some_and(area_fill::is_svg);
             }
             DesignSource::Text {
                 text,

@@ -65,12 +65,21 @@ impl SheetCorrection {
         [1.0, u, v, u * u, u * v, v * v]
     }
 
+    /// Returns the offset that coefficients of its terms make at a place of a sheet of this size.
+    #[must_use]
+    pub fn offset_mm(
+        coefficients_mm: &[[f64; 6]; 2],
+        size_mm: [f64; 2],
+        at_mm: [f64; 2],
+    ) -> [f64; 2] {
+        let terms = Self::terms(size_mm, at_mm);
+        coefficients_mm.map(|all| all.iter().zip(terms).map(|(c, term)| c * term).sum())
+    }
+
     /// Returns the offset at a place of the sheet.
     #[must_use]
     pub fn at(&self, at_mm: [f64; 2]) -> [f64; 2] {
-        let terms = Self::terms(self.size_mm, at_mm);
-        self.coefficients_mm
-            .map(|all| all.iter().zip(terms).map(|(c, term)| c * term).sum())
+        Self::offset_mm(&self.coefficients_mm, self.size_mm, at_mm)
     }
 
     /// Returns the largest offset at any place.
