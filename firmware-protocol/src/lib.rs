@@ -26,6 +26,7 @@ pub mod frame;
 pub mod host;
 pub mod joints;
 pub mod message;
+mod ring;
 pub mod schema;
 mod wire;
 

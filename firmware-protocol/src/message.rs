@@ -4,9 +4,9 @@
 //! the wire, depends on nothing but its type and the number of joints. A payload of another length,
 //! or with a value outside its list, is refused whole.
 
+use crate::Joints;
 use crate::frame::{Frame, FrameBytes, encode};
-use crate::wire::{Reader, Writer};
-use crate::{Joints, MAX_JOINTS};
+use crate::wire::{Field, Reader, Writer};
 
 /// The longest text of a log message in bytes.
 pub const LOG_TEXT_MAX: usize = 120;
@@ -67,6 +67,41 @@ macro_rules! byte_enum {
             /// The byte that travels.
             pub const fn byte(self) -> u8 {
                 self as u8
+            }
+        }
+
+        impl Field for $name {
+            fn read(from: &mut Reader<'_>) -> Option<Self> {
+                Self::from_byte(u8::read(from)?)
+            }
+
+            fn write(&self, out: &mut Writer) {
+                self.byte().write(out);
+            }
+        }
+    };
+}
+
+/// Lays a structure out: its fields as they follow each other on the wire, and behind a semicolon a
+/// reserved number, which is zero, with the fields after it.
+macro_rules! layout {
+    ($name:ident { $($field:ident),+ $(; $reserved:ty $(, $last:ident)*)? }) => {
+        impl Field for $name {
+            fn read(from: &mut Reader<'_>) -> Option<Self> {
+                $(let $field = Field::read(from)?;)+
+                $(
+                    <$reserved>::read(from).filter(|&reserved| reserved == 0)?;
+                    $(let $last = Field::read(from)?;)*
+                )?
+                Some(Self { $($field,)+ $($($last,)*)? })
+            }
+
+            fn write(&self, out: &mut Writer) {
+                $(self.$field.write(out);)+
+                $(
+                    <$reserved>::default().write(out);
+                    $(self.$last.write(out);)*
+                )?
             }
         }
     };
@@ -519,18 +554,15 @@ impl Message {
     fn write(&self, out: &mut Writer) {
         match self {
             Self::Hold | Self::Resume | Self::Flush | Self::Park | Self::Estop => {}
-            Self::Hello(hello) => out.bytes(&[hello.major, hello.minor, hello.lost_host.byte(), 0]),
-            Self::Beat(word) | Self::TimeReq(word) | Self::ClearFault(word) => out.u32(*word),
-            Self::Torque(on) => out.u8(u8::from(*on)),
+            Self::Hello(hello) => hello.write(out),
+            Self::Beat(word) | Self::TimeReq(word) | Self::ClearFault(word) => word.write(out),
+            Self::Torque(on) => on.write(out),
             Self::Segment(segment) => segment.write(out),
             Self::HelloAck(ack) => ack.write(out),
             Self::TimeResp(time) => time.write(out),
             Self::SegmentAck(ack) => ack.write(out),
             Self::State(state) => state.write(out),
-            Self::Log(log) => {
-                out.u8(log.level.byte());
-                out.bytes(log.text());
-            }
+            Self::Log(log) => log.write(out),
         }
     }
 }
@@ -538,258 +570,105 @@ impl Message {
 /// `Ok(None)` where the payload runs short or holds a value outside its list.
 fn read(kind: u8, from: &mut Reader<'_>) -> Result<Option<Message>, MessageError> {
     Ok(match kind {
-        kind::HELLO => Hello::read(from).map(Message::Hello),
-        kind::BEAT => from.u32().map(Message::Beat),
-        kind::TIME_REQ => from.u32().map(Message::TimeReq),
-        kind::SEGMENT => Segment::read(from).map(Message::Segment),
+        kind::HELLO => Field::read(from).map(Message::Hello),
+        kind::BEAT => Field::read(from).map(Message::Beat),
+        kind::TIME_REQ => Field::read(from).map(Message::TimeReq),
+        kind::SEGMENT => Field::read(from).map(Message::Segment),
         kind::HOLD => Some(Message::Hold),
         kind::RESUME => Some(Message::Resume),
         kind::FLUSH => Some(Message::Flush),
-        kind::CLEAR_FAULT => from.u32().map(Message::ClearFault),
-        kind::TORQUE => from
-            .u8()
-            .filter(|&on| on <= 1)
-            .map(|on| Message::Torque(on == 1)),
+        kind::CLEAR_FAULT => Field::read(from).map(Message::ClearFault),
+        kind::TORQUE => Field::read(from).map(Message::Torque),
         kind::PARK => Some(Message::Park),
         kind::ESTOP => Some(Message::Estop),
-        kind::HELLO_ACK => HelloAck::read(from).map(Message::HelloAck),
-        kind::TIME_RESP => TimeResp::read(from).map(Message::TimeResp),
-        kind::SEGMENT_ACK => SegmentAck::read(from).map(Message::SegmentAck),
-        kind::STATE => State::read(from).map(Message::State),
-        kind::LOG => Log::read(from).map(Message::Log),
+        kind::HELLO_ACK => Field::read(from).map(Message::HelloAck),
+        kind::TIME_RESP => Field::read(from).map(Message::TimeResp),
+        kind::SEGMENT_ACK => Field::read(from).map(Message::SegmentAck),
+        kind::STATE => Field::read(from).map(Message::State),
+        kind::LOG => Field::read(from).map(Message::Log),
         unknown => return Err(MessageError::UnknownKind(unknown)),
     })
 }
 
-/// Reads `count` things, of which there must be at least one and at most [`MAX_JOINTS`].
-fn read_joints<T: Copy + Default>(
-    count: usize,
-    mut read: impl FnMut() -> Option<T>,
-) -> Option<Joints<T>> {
-    if !(1..=MAX_JOINTS).contains(&count) {
-        return None;
-    }
-    let mut joints = Joints::zeroed(count)?;
-    for joint in joints.as_mut_slice() {
-        *joint = read()?;
-    }
-    Some(joints)
-}
+layout!(Hello { major, minor, lost_host; u8 });
+layout!(JointLimits {
+    position_min_urad,
+    position_max_urad,
+    velocity_max_urad_s,
+    acceleration_max_urad_s2,
+    stop_urad_s2
+});
+layout!(HelloAck {
+    major,
+    minor,
+    queue_depth,
+    reset_cause,
+    schema,
+    boot_id,
+    epoch,
+    tick_us,
+    firmware,
+    limits
+});
+layout!(TimeResp {
+    token,
+    received_us,
+    sent_us
+});
+layout!(Knot {
+    position_urad,
+    velocity_urad_s
+});
+layout!(Segment {
+    epoch,
+    index,
+    start_us,
+    duration_us,
+    end
+});
+layout!(SegmentAck {
+    epoch,
+    next_index,
+    free,
+    status,
+    joint,
+    answers,
+    tail_us
+});
+layout!(JointState {
+    commanded_urad,
+    measured_urad,
+    velocity_urad_s
+});
+layout!(State {
+    clock_us, boot_id, shift_us, nonce, epoch, drive_faults, corrupt, ignored, mode, cause, flags, free,
+    command, result; u16, joints
+});
 
-impl Hello {
+/// One to [`crate::MAX_JOINTS`] joints, which are the end of their message.
+impl<T: Field + Copy + Default> Field for Joints<T> {
     fn read(from: &mut Reader<'_>) -> Option<Self> {
-        let (major, minor) = (from.u8()?, from.u8()?);
-        let lost_host = LostHost::from_byte(from.u8()?)?;
-        (from.u8()? == 0).then_some(Self {
-            major,
-            minor,
-            lost_host,
-        })
-    }
-}
-
-impl JointLimits {
-    const LEN: usize = 20;
-
-    fn read(from: &mut Reader<'_>) -> Option<Self> {
-        Some(Self {
-            position_min_urad: from.i32()?,
-            position_max_urad: from.i32()?,
-            velocity_max_urad_s: from.u32()?,
-            acceleration_max_urad_s2: from.u32()?,
-            stop_urad_s2: from.u32()?,
-        })
-    }
-
-    fn write(&self, out: &mut Writer) {
-        out.i32(self.position_min_urad);
-        out.i32(self.position_max_urad);
-        out.u32(self.velocity_max_urad_s);
-        out.u32(self.acceleration_max_urad_s2);
-        out.u32(self.stop_urad_s2);
-    }
-}
-
-impl HelloAck {
-    fn read(from: &mut Reader<'_>) -> Option<Self> {
-        let (major, minor, queue_depth) = (from.u8()?, from.u8()?, from.u8()?);
-        let reset_cause = ResetCause::from_byte(from.u8()?)?;
-        let (schema, boot_id, epoch, tick_us) =
-            (from.u32()?, from.u32()?, from.u16()?, from.u16()?);
-        let firmware = from.bytes()?;
-        let count = from.rest().len() / JointLimits::LEN;
-        let limits = read_joints(count, || JointLimits::read(from))?;
-        Some(Self {
-            major,
-            minor,
-            queue_depth,
-            schema,
-            boot_id,
-            epoch,
-            reset_cause,
-            tick_us,
-            firmware,
-            limits,
-        })
-    }
-
-    fn write(&self, out: &mut Writer) {
-        out.bytes(&[
-            self.major,
-            self.minor,
-            self.queue_depth,
-            self.reset_cause.byte(),
-        ]);
-        out.u32(self.schema);
-        out.u32(self.boot_id);
-        out.u16(self.epoch);
-        out.u16(self.tick_us);
-        out.bytes(&self.firmware);
-        for limits in &self.limits {
-            limits.write(out);
+        let mut joints = Self::empty();
+        while !from.rest().is_empty() {
+            joints.push(T::read(from)?).then_some(())?;
         }
-    }
-}
-
-impl TimeResp {
-    fn read(from: &mut Reader<'_>) -> Option<Self> {
-        Some(Self {
-            token: from.u32()?,
-            received_us: from.u32()?,
-            sent_us: from.u32()?,
-        })
+        (!joints.is_empty()).then_some(joints)
     }
 
     fn write(&self, out: &mut Writer) {
-        out.u32(self.token);
-        out.u32(self.received_us);
-        out.u32(self.sent_us);
+        self.iter().for_each(|joint| joint.write(out));
     }
 }
 
-impl Knot {
-    const LEN: usize = 8;
-
+impl Field for Log {
     fn read(from: &mut Reader<'_>) -> Option<Self> {
-        Some(Self {
-            position_urad: from.i32()?,
-            velocity_urad_s: from.i32()?,
-        })
-    }
-}
-
-impl Segment {
-    fn read(from: &mut Reader<'_>) -> Option<Self> {
-        let (epoch, index) = (from.u16()?, from.u16()?);
-        let (start_us, duration_us) = (from.u32()?, from.u16()?);
-        let count = from.rest().len() / Knot::LEN;
-        let end = read_joints(count, || Knot::read(from))?;
-        Some(Self {
-            epoch,
-            index,
-            start_us,
-            duration_us,
-            end,
-        })
-    }
-
-    fn write(&self, out: &mut Writer) {
-        out.u16(self.epoch);
-        out.u16(self.index);
-        out.u32(self.start_us);
-        out.u16(self.duration_us);
-        for knot in &self.end {
-            out.i32(knot.position_urad);
-            out.i32(knot.velocity_urad_s);
-        }
-    }
-}
-
-impl SegmentAck {
-    fn read(from: &mut Reader<'_>) -> Option<Self> {
-        Some(Self {
-            epoch: from.u16()?,
-            next_index: from.u16()?,
-            free: from.u8()?,
-            status: SegmentStatus::from_byte(from.u8()?)?,
-            joint: from.u8()?,
-            answers: from.u8()?,
-            tail_us: from.u32()?,
-        })
-    }
-
-    fn write(&self, out: &mut Writer) {
-        out.u16(self.epoch);
-        out.u16(self.next_index);
-        out.bytes(&[self.free, self.status.byte(), self.joint, self.answers]);
-        out.u32(self.tail_us);
-    }
-}
-
-impl JointState {
-    fn read(from: &mut Reader<'_>) -> Option<Self> {
-        Some(Self {
-            commanded_urad: from.i32()?,
-            measured_urad: from.i32()?,
-            velocity_urad_s: from.i32()?,
-        })
-    }
-
-    fn write(&self, out: &mut Writer) {
-        out.i32(self.commanded_urad);
-        out.i32(self.measured_urad);
-        out.i32(self.velocity_urad_s);
-    }
-}
-
-impl State {
-    fn read(from: &mut Reader<'_>) -> Option<Self> {
-        Some(Self {
-            clock_us: from.u32()?,
-            boot_id: from.u32()?,
-            shift_us: from.u32()?,
-            nonce: from.u32()?,
-            epoch: from.u16()?,
-            drive_faults: from.u16()?,
-            corrupt: from.u16()?,
-            ignored: from.u16()?,
-            mode: Mode::from_byte(from.u8()?)?,
-            cause: Cause::from_byte(from.u8()?)?,
-            flags: from.u8()?,
-            free: from.u8()?,
-            command: from.u8()?,
-            result: CommandResult::from_byte(from.u8()?)?,
-            joints: read_state_joints(from)?,
-        })
-    }
-
-    fn write(&self, out: &mut Writer) {
-        for word in [self.clock_us, self.boot_id, self.shift_us, self.nonce] {
-            out.u32(word);
-        }
-        for half in [self.epoch, self.drive_faults, self.corrupt, self.ignored] {
-            out.u16(half);
-        }
-        out.bytes(&[self.mode.byte(), self.cause.byte(), self.flags, self.free]);
-        out.bytes(&[self.command, self.result.byte()]);
-        out.u16(0);
-        for joint in &self.joints {
-            joint.write(out);
-        }
-    }
-}
-
-fn read_state_joints(from: &mut Reader<'_>) -> Option<Joints<JointState>> {
-    const LEN: usize = 12;
-    from.u16().filter(|&reserved| reserved == 0)?;
-    let count = from.rest().len() / LEN;
-    read_joints(count, || JointState::read(from))
-}
-
-impl Log {
-    fn read(from: &mut Reader<'_>) -> Option<Self> {
-        let level = LogLevel::from_byte(from.u8()?)?;
+        let level = LogLevel::read(from)?;
         let text = from.bytes_left();
         (text.len() <= LOG_TEXT_MAX).then(|| Self::new(level, text))
+    }
+
+    fn write(&self, out: &mut Writer) {
+        self.level.write(out);
+        out.bytes(self.text());
     }
 }

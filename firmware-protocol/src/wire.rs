@@ -2,6 +2,51 @@
 
 use crate::frame::PAYLOAD_MAX;
 
+/// A value as it lies in a payload.
+pub(crate) trait Field: Sized {
+    /// Takes the value off the front; `None` where the payload runs short or holds no such value.
+    fn read(from: &mut Reader<'_>) -> Option<Self>;
+    /// Appends the value.
+    fn write(&self, out: &mut Writer);
+}
+
+/// Lays integers out, the lowest byte first.
+macro_rules! little_endian {
+    ($($number:ty)+) => {$(
+        impl Field for $number {
+            fn read(from: &mut Reader<'_>) -> Option<Self> {
+                from.take().map(Self::from_le_bytes)
+            }
+
+            fn write(&self, out: &mut Writer) {
+                out.bytes(&self.to_le_bytes());
+            }
+        }
+    )+};
+}
+
+little_endian!(u8 u16 u32 i32);
+
+impl Field for bool {
+    fn read(from: &mut Reader<'_>) -> Option<Self> {
+        u8::read(from).filter(|&on| on <= 1).map(|on| on == 1)
+    }
+
+    fn write(&self, out: &mut Writer) {
+        u8::from(*self).write(out);
+    }
+}
+
+impl<const N: usize> Field for [u8; N] {
+    fn read(from: &mut Reader<'_>) -> Option<Self> {
+        from.take()
+    }
+
+    fn write(&self, out: &mut Writer) {
+        out.bytes(self);
+    }
+}
+
 /// Takes integers off the front of a payload; `None` once it runs short.
 pub(crate) struct Reader<'a> {
     rest: &'a [u8],
@@ -16,26 +61,6 @@ impl<'a> Reader<'a> {
         let (head, rest) = self.rest.split_first_chunk::<N>()?;
         self.rest = rest;
         Some(*head)
-    }
-
-    pub(crate) fn u8(&mut self) -> Option<u8> {
-        self.take::<1>().map(u8::from_le_bytes)
-    }
-
-    pub(crate) fn u16(&mut self) -> Option<u16> {
-        self.take().map(u16::from_le_bytes)
-    }
-
-    pub(crate) fn u32(&mut self) -> Option<u32> {
-        self.take().map(u32::from_le_bytes)
-    }
-
-    pub(crate) fn i32(&mut self) -> Option<i32> {
-        self.take().map(i32::from_le_bytes)
-    }
-
-    pub(crate) fn bytes<const N: usize>(&mut self) -> Option<[u8; N]> {
-        self.take()
     }
 
     /// Takes everything that is left.
@@ -68,22 +93,6 @@ impl Writer {
             slot.copy_from_slice(bytes);
             self.len += bytes.len();
         }
-    }
-
-    pub(crate) fn u8(&mut self, value: u8) {
-        self.bytes(&[value]);
-    }
-
-    pub(crate) fn u16(&mut self, value: u16) {
-        self.bytes(&value.to_le_bytes());
-    }
-
-    pub(crate) fn u32(&mut self, value: u32) {
-        self.bytes(&value.to_le_bytes());
-    }
-
-    pub(crate) fn i32(&mut self, value: i32) {
-        self.bytes(&value.to_le_bytes());
     }
 
     pub(crate) fn written(&self) -> &[u8] {

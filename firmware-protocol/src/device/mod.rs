@@ -13,7 +13,6 @@ mod command;
 mod config;
 mod curve;
 mod limits;
-mod outbox;
 mod path;
 mod segment;
 
@@ -27,9 +26,9 @@ use crate::message::{
     Cause, CommandResult, Hello, HelloAck, JointLimits, JointState, Knot, Log, LostHost, Message,
     MessageError, Mode, SegmentAck, State, TimeResp, kind,
 };
+use crate::ring::Ring;
 use crate::{Joints, PROTOCOL_MAJOR, PROTOCOL_MINOR, QUEUE_DEPTH, schema};
 use brake::Brake;
-use outbox::Outbox;
 use path::{Path, Step};
 
 /// Silence of the host after which the arm is held, in microseconds: three beats missed.
@@ -58,6 +57,10 @@ pub const DURATION_MIN_US: u16 = 5_000;
 
 /// A pause between ticks, in microseconds, after which the arm is held rather than made to catch up.
 pub const STALL_US: u32 = 20_000;
+
+/// Number of bytes that can wait to be sent. A frame that does not fit is dropped; everything a device
+/// says is either said again later or asked for again.
+const OUTBOX_BYTES: usize = 1024;
 
 /// Readings of the drives, given to every tick.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -90,7 +93,7 @@ enum After {
 pub struct Device {
     config: DeviceConfig,
     decoder: Decoder,
-    outbox: Outbox,
+    outbox: Ring<u8, OUTBOX_BYTES>,
     path: Path,
     brake: Brake,
     drives: Drives,
@@ -126,7 +129,7 @@ impl Device {
         let joints = config.limits.len();
         Ok(Self {
             decoder: Decoder::new(),
-            outbox: Outbox::new(),
+            outbox: Ring::new(0),
             path: Path::new(joints, now_us),
             brake: Brake::default(),
             drives: Drives::default(),

@@ -6,6 +6,7 @@
 use super::curve::Curve;
 use super::limits::travel_us;
 use crate::message::{JointLimits, Knot, Segment};
+use crate::ring::Ring;
 use crate::{Joints, QUEUE_DEPTH};
 
 /// Path time runs as fast as the clock.
@@ -32,9 +33,7 @@ pub(super) enum Step {
 /// Everything between an accepted segment and a set-point.
 #[derive(Debug, Clone)]
 pub(super) struct Path {
-    queue: [Queued; QUEUE_DEPTH],
-    first: usize,
-    queued: usize,
+    queue: Ring<Queued, QUEUE_DEPTH>,
     curve: Option<Curve>,
     next_us: u32,
     now_us: u32,
@@ -50,9 +49,7 @@ impl Path {
     pub(super) fn new(joints: usize, now_us: u32) -> Self {
         let rest = Joints::zeroed(joints).unwrap_or_default();
         Self {
-            queue: [Queued::default(); QUEUE_DEPTH],
-            first: 0,
-            queued: 0,
+            queue: Ring::new(Queued::default()),
             curve: None,
             next_us: now_us,
             now_us,
@@ -90,7 +87,7 @@ impl Path {
     }
 
     pub(super) fn free(&self) -> u8 {
-        u8::try_from(QUEUE_DEPTH - self.queued).unwrap_or(u8::MAX)
+        u8::try_from(self.queue.free()).unwrap_or(u8::MAX)
     }
 
     pub(super) const fn at_full_rate(&self) -> bool {
@@ -122,22 +119,18 @@ impl Path {
 
     /// Queues a segment that was proven; there must be a free slot.
     pub(super) fn queue(&mut self, segment: &Segment) {
-        let at = (self.first + self.queued) % QUEUE_DEPTH;
-        if let Some(slot) = self.queue.get_mut(at) {
-            *slot = Queued {
-                end: segment.end,
-                duration_us: segment.duration_us,
-            };
-            self.queued += 1;
-            self.tail = segment.end;
-            self.tail_us = self.tail_us.wrapping_add(u32::from(segment.duration_us));
-        }
+        self.queue.push_over(Queued {
+            end: segment.end,
+            duration_us: segment.duration_us,
+        });
+        self.tail = segment.end;
+        self.tail_us = self.tail_us.wrapping_add(u32::from(segment.duration_us));
     }
 
     /// Forgets whatever has not been done; the joints stand where they are.
     pub(super) fn drop_rest(&mut self) {
         self.curve = None;
-        self.queued = 0;
+        self.queue.clear();
         self.rate = FULL_RATE;
         self.open = false;
         for knot in self.here.as_mut_slice() {
@@ -233,7 +226,7 @@ impl Path {
 
     /// Begins the next queued segment, the tail if there is none, or finishes where nothing moves.
     fn begin_next(&mut self, limits: &Joints<JointLimits>) -> Option<Step> {
-        if let Some(next) = self.pop() {
+        if let Some(next) = self.queue.pop() {
             let duration_us = u32::from(next.duration_us);
             self.curve = Some(Curve::between(
                 &self.here,
@@ -248,15 +241,5 @@ impl Path {
         }
         self.curve = Some(Curve::tail(&self.here, limits, self.next_us));
         Some(Step::RanDry)
-    }
-
-    fn pop(&mut self) -> Option<Queued> {
-        if self.queued == 0 {
-            return None;
-        }
-        let next = self.queue.get(self.first).copied();
-        self.first = (self.first + 1) % QUEUE_DEPTH;
-        self.queued -= 1;
-        next
     }
 }

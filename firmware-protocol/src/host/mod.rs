@@ -13,6 +13,7 @@ use crate::message::{
     Hello, HelloAck, Knot, Log, LostHost, Message, MessageError, Mode, Segment, SegmentAck,
     SegmentStatus, State,
 };
+use crate::ring::Ring;
 use crate::schema::SCHEMA_HASH;
 use crate::{Joints, PROTOCOL_MAJOR, PROTOCOL_MINOR};
 use window::Window;
@@ -323,12 +324,7 @@ impl Host {
             written += ESTOP_BYTES.len();
             self.estop_copies -= 1;
         }
-        for slot in out.iter_mut().skip(written) {
-            let Some(byte) = self.outbox.pop() else { break };
-            *slot = byte;
-            written += 1;
-        }
-        written
+        written + self.outbox.take(out.get_mut(written..).unwrap_or_default())
     }
 
     fn say_hello(&mut self, now_us: u64) {
@@ -474,61 +470,13 @@ impl Host {
 
     /// Whole frames or nothing: what does not fit is due again later.
     fn send(&mut self, message: &Message, sequence: u8) {
-        let frame = message.encode(sequence);
-        if self.outbox.free() >= frame.as_slice().len() {
-            for &byte in frame.as_slice() {
-                self.outbox.push_over(byte);
-            }
-        }
+        self.outbox.put(message.encode(sequence).as_slice());
     }
 }
 
 fn low_word(now_us: u64) -> u32 {
     let [a, b, c, d, ..] = now_us.to_le_bytes();
     u32::from_le_bytes([a, b, c, d])
-}
-
-/// A ring of fixed size.
-#[derive(Debug, Clone)]
-struct Ring<T, const N: usize> {
-    items: [T; N],
-    first: usize,
-    len: usize,
-}
-
-impl<T: Copy, const N: usize> Ring<T, N> {
-    const fn new(filler: T) -> Self {
-        Self {
-            items: [filler; N],
-            first: 0,
-            len: 0,
-        }
-    }
-
-    const fn free(&self) -> usize {
-        N - self.len
-    }
-
-    /// Appends an item, over the oldest if there is no room.
-    fn push_over(&mut self, item: T) {
-        if self.len == N {
-            self.pop();
-        }
-        if let Some(slot) = self.items.get_mut((self.first + self.len) % N) {
-            *slot = item;
-            self.len += 1;
-        }
-    }
-
-    fn pop(&mut self) -> Option<T> {
-        if self.len == 0 {
-            return None;
-        }
-        let item = self.items.get(self.first).copied();
-        self.first = (self.first + 1) % N;
-        self.len -= 1;
-        item
-    }
 }
 
 /// Returns whether an epoch is one of the half behind another; they count on and wrap.

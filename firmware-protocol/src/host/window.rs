@@ -3,6 +3,7 @@
 use super::RETRIES_MAX;
 use crate::QUEUE_DEPTH;
 use crate::message::{Segment, SegmentAck};
+use crate::ring::Ring;
 
 /// The shortest time after which a segment is sent again, in microseconds.
 const TIMEOUT_MIN_US: u64 = 25_000;
@@ -13,10 +14,8 @@ const ROUND_TRIP_START_US: u64 = 10_000;
 /// Go-back-n over at most as many segments as a device can queue.
 #[derive(Debug, Clone)]
 pub(super) struct Window {
-    segments: [Option<Segment>; QUEUE_DEPTH],
-    sent_us: [u64; QUEUE_DEPTH],
-    first: usize,
-    len: usize,
+    /// Each with the moment at which it was sent first.
+    segments: Ring<Option<(Segment, u64)>, QUEUE_DEPTH>,
     oldest: u16,
     free: usize,
     attempts: u32,
@@ -27,10 +26,7 @@ pub(super) struct Window {
 impl Window {
     pub(super) const fn new() -> Self {
         Self {
-            segments: [None; QUEUE_DEPTH],
-            sent_us: [0; QUEUE_DEPTH],
-            first: 0,
-            len: 0,
+            segments: Ring::new(None),
             oldest: 0,
             free: QUEUE_DEPTH,
             attempts: 0,
@@ -40,13 +36,13 @@ impl Window {
     }
 
     pub(super) const fn len(&self) -> usize {
-        self.len
+        self.segments.len()
     }
 
     /// The index of the next segment: every epoch begins at 0.
     pub(super) fn next_index(&self) -> u16 {
         self.oldest
-            .wrapping_add(u16::try_from(self.len).unwrap_or(0))
+            .wrapping_add(u16::try_from(self.len()).unwrap_or(0))
     }
 
     /// Forgets everything; the next index is 0, as at the beginning of an epoch.
@@ -56,7 +52,7 @@ impl Window {
 
     /// Forgets everything; the next index is what the device says it waits for.
     pub(super) fn restart(&mut self, next_index: u16) {
-        self.len = 0;
+        self.segments.clear();
         self.oldest = next_index;
         self.attempts = 0;
     }
@@ -67,42 +63,35 @@ impl Window {
 
     /// Keeps a segment; `false` where the device may have no room for it.
     pub(super) fn push(&mut self, segment: &Segment, now_us: u64) -> bool {
-        if self.len >= self.free.min(QUEUE_DEPTH) {
+        if self.len() >= self.free.min(QUEUE_DEPTH) {
             return false;
         }
-        let at = (self.first + self.len) % QUEUE_DEPTH;
-        if let (Some(slot), Some(sent)) = (self.segments.get_mut(at), self.sent_us.get_mut(at)) {
-            *slot = Some(*segment);
-            *sent = now_us;
-        }
-        if self.len == 0 {
+        if self.len() == 0 {
             self.due_us = now_us + self.timeout_us();
         }
-        self.len += 1;
+        self.segments.push_over(Some((*segment, now_us)));
         true
     }
 
     pub(super) fn get(&self, position: usize) -> Option<Segment> {
-        self.segments
-            .get((self.first + position) % QUEUE_DEPTH)
-            .copied()
-            .flatten()
+        let (segment, _) = self.segments.get(position)??;
+        Some(segment)
     }
 
     /// Drops what is acknowledged and learns from how long that took, unless it was sent twice.
     pub(super) fn acknowledge(&mut self, ack: &SegmentAck, now_us: u64) {
         let count = usize::from(ack.next_index.wrapping_sub(self.oldest));
         self.free = usize::from(ack.free);
-        if count == 0 || count > self.len {
+        if count == 0 || count > self.len() {
             return;
         }
-        let last = (self.first + count - 1) % QUEUE_DEPTH;
-        if let Some(&sent_us) = self.sent_us.get(last).filter(|_| self.attempts == 0) {
+        if let Some(Some((_, sent_us))) = self.segments.get(count - 1)
+            && self.attempts == 0
+        {
             let round_us = now_us.saturating_sub(sent_us);
             self.smooth_us = (self.smooth_us * 7 + round_us) / 8;
         }
-        self.first = (self.first + count) % QUEUE_DEPTH;
-        self.len -= count;
+        self.segments.drop_oldest(count);
         self.oldest = ack.next_index;
         self.attempts = 0;
         self.due_us = now_us + self.timeout_us();
@@ -114,7 +103,7 @@ impl Window {
     }
 
     pub(super) const fn is_due(&self, now_us: u64) -> bool {
-        self.len > 0 && now_us >= self.due_us
+        self.len() > 0 && now_us >= self.due_us
     }
 
     /// The device says that something is missing: send again now, but not for every such answer.
