@@ -99,7 +99,10 @@ pub(crate) struct ArmDynamics {
     /// Reaction of the sheet on the joints, and the speed at which it turns them back.
     reaction: ContactReaction,
     back_rad_s: JointVector,
+    /// The last whole step.
     now: ClockInstant,
+    /// The moment that it was last moved on to.
+    at: ClockInstant,
 }
 
 impl ArmDynamics {
@@ -136,6 +139,7 @@ impl ArmDynamics {
             reaction: no_reaction(arm.dof()),
             back_rad_s: JointVector::zeros(arm.dof()),
             now: ClockInstant::ZERO,
+            at: ClockInstant::ZERO,
         }
     }
 
@@ -151,6 +155,7 @@ impl ArmDynamics {
         to: ClockInstant,
         mut each: impl FnMut(&JointVector) -> Option<TipContact>,
     ) {
+        self.at = self.at.max(to);
         while to.since(self.now) >= STEP {
             if self.is_still() {
                 self.back_rad_s = JointVector::zeros(self.dof);
@@ -175,9 +180,9 @@ impl ArmDynamics {
     }
 
     /// The last step that was taken.
-    #[cfg(test)]
-    pub(crate) fn now(&self) -> ClockInstant {
-        self.now
+    /// Returns the moment that it was last moved on to.
+    pub(crate) fn at(&self) -> ClockInstant {
+        self.at
     }
 
     /// Returns the true joint positions, including play and the sheet's reaction.
@@ -219,10 +224,10 @@ impl ArmDynamics {
     }
 
     /// Returns the readings of the servo at `place` at `at`, at most one step after the last.
-    pub(crate) fn readings(&self, place: usize, at: ClockInstant) -> Option<ServoReadings> {
+    pub(crate) fn readings(&self, place: usize) -> Option<ServoReadings> {
         let unit = self.units.get(place)?;
         let axle = self.axles.get(unit.axle)?;
-        let since_s = at.seconds_since(self.now).min(STEP_S);
+        let since_s = self.at.seconds_since(self.now).min(STEP_S);
         let scale = ticks_a_radian(unit.servo);
         let of = |joints: &JointVector| joints.get(unit.axle).copied().unwrap_or(0.0);
         let velocity_rad_s = axle.velocity_rad_s + of(&self.back_rad_s);

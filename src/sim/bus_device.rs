@@ -28,19 +28,19 @@ impl ServoAnswer {
 /// All servos of one bus. Every method ignores unknown ids.
 pub(crate) trait BusDevice: Send {
     /// A byte arrived; what the servos answer to the request that it completes.
-    fn receive(&mut self, byte: u8, body: &mut ArmDynamics, at: ClockInstant) -> Vec<ServoAnswer>;
+    fn receive(&mut self, byte: u8, body: &mut ArmDynamics) -> Vec<ServoAnswer>;
 
     /// Returns the time of a servo's next action without a request.
     fn next_due(&self) -> Option<ClockInstant>;
 
-    /// Lets servos do by themselves what is due by `now`; what they say unasked.
-    fn wake(&mut self, body: &mut ArmDynamics, now: ClockInstant) -> Vec<ServoAnswer>;
+    /// Lets servos do by themselves what is due by now; what they say unasked.
+    fn wake(&mut self, body: &mut ArmDynamics) -> Vec<ServoAnswer>;
 
     /// Everything but what is kept over power cycles is lost.
-    fn power_cycle(&mut self, id: u8, body: &mut ArmDynamics, at: ClockInstant);
+    fn power_cycle(&mut self, id: u8, body: &mut ArmDynamics);
 
-    /// Sets a byte of memory as if it had always been there.
-    fn poke(&mut self, id: u8, address: u16, value: u8);
+    /// Sets a byte of memory as if it had always been there; a controller has none that a host could write to.
+    fn poke(&mut self, _id: u8, _address: u16, _value: u8) {}
 
     /// Sets the error bits that the servo reports.
     fn set_error(&mut self, id: u8, bits: u8, body: &mut ArmDynamics);
@@ -55,5 +55,7 @@ pub(crate) trait BusDevice: Send {
     fn place(&self, id: u8) -> Option<usize>;
 
     /// Returns the number of attempted writes into memory that outlives the power, in bytes.
-    fn kept_writes(&self) -> u64;
+    fn kept_writes(&self) -> u64 {
+        0
+    }
 }

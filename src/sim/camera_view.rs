@@ -111,9 +111,7 @@ impl SimulatedView<'_> {
         let mut above = self.rays(0);
         for row in 0..height {
             let below = self.rays(row + 1);
-            let sides = above.windows(2).zip(below.windows(2));
-            for (column, corners) in (0..width).zip(sides) {
-                let ([a, b], [c, d]) = corners_of(corners);
+            for (column, ((a, b), (c, d))) in (0..width).zip(pairs(&above).zip(pairs(&below))) {
                 let seen = Self::pixel(paper.as_ref(), [a, b, c, d]);
                 let at = [f64::from(column) + 0.5, f64::from(row) + 0.5];
                 let seen = rods.iter().fold(seen, |seen, rod| rod.over(seen, at));
@@ -132,17 +130,11 @@ impl SimulatedView<'_> {
         let exact: Vec<[f64; 2]> = (0..=width / EXACT_PX + 1)
             .map(|one| at(one * EXACT_PX))
             .collect();
-        let between = |pair: &[[f64; 2]]| {
-            let (a, b) = match pair {
-                [a, b] => (*a, *b),
-                _ => ([0.0; 2], [0.0; 2]),
-            };
-            (0..EXACT_PX).map(move |step| {
-                let share = f64::from(step) / f64::from(EXACT_PX);
-                [a[0] + (b[0] - a[0]) * share, a[1] + (b[1] - a[1]) * share]
-            })
+        let steps = |(a, b)| {
+            let shares = (0..EXACT_PX).map(|step| f64::from(step) / f64::from(EXACT_PX));
+            shares.map(move |share| between(a, b, share))
         };
-        let all = exact.windows(2).flat_map(between);
+        let all = pairs(&exact).flat_map(steps);
         all.take(width as usize + 1).collect()
     }
 
@@ -188,24 +180,19 @@ impl SimulatedView<'_> {
     }
 }
 
-fn corners_of<'a>(
-    (above, below): (&'a [[f64; 2]], &'a [[f64; 2]]),
-) -> ([[f64; 2]; 2], [[f64; 2]; 2]) {
-    let two = |of: &[[f64; 2]]| match of {
-        [one, other] => [*one, *other],
-        _ => [[0.0; 2]; 2],
-    };
-    (two(above), two(below))
+/// Each point with the one after it.
+fn pairs(points: &[[f64; 2]]) -> impl Iterator<Item = ([f64; 2], [f64; 2])> {
+    points.iter().copied().zip(points.iter().copied().skip(1))
 }
 
 /// A place between four: upper left, upper right, lower left, lower right.
 fn within([a, b, c, d]: [[f64; 2]; 4], [u, v]: [f64; 2]) -> [f64; 2] {
-    let upper = [a[0] + (b[0] - a[0]) * u, a[1] + (b[1] - a[1]) * u];
-    let lower = [c[0] + (d[0] - c[0]) * u, c[1] + (d[1] - c[1]) * u];
-    [
-        upper[0] + (lower[0] - upper[0]) * v,
-        upper[1] + (lower[1] - upper[1]) * v,
-    ]
+    between(between(a, b, u), between(c, d, u), v)
+}
+
+/// The place that lies a share of the way from one to another.
+fn between([ax, ay]: [f64; 2], [bx, by]: [f64; 2], share: f64) -> [f64; 2] {
+    [ax + (bx - ax) * share, ay + (by - ay) * share]
 }
 
 fn part(look: usize) -> f64 {
@@ -408,22 +395,20 @@ impl InkRaster {
             let pen = pens.get(line.pen);
             let half = pen.map_or(0.5, |pen| pen.width_mm) / 2.0;
             let mark = u8::try_from(line.pen + 1).unwrap_or(u8::MAX);
-            for (from, to) in line.points_mm.iter().zip(line.points_mm.iter().skip(1)) {
-                raster.draw(*from, *to, half, mark);
-            }
+            pairs(&line.points_mm).for_each(|(from, to)| raster.draw(from, to, half, mark));
         }
         Some(raster)
     }
 
-    fn draw(&mut self, [ax, ay]: [f64; 2], [bx, by]: [f64; 2], half: f64, mark: u8) {
-        let far = (bx - ax).hypot(by - ay);
+    fn draw(&mut self, a: [f64; 2], b: [f64; 2], half: f64, mark: u8) {
+        let far = (b[0] - a[0]).hypot(b[1] - a[1]);
         // Discs that nearly touch: two to a cell.
         let Some(steps) = whole((far * INK_PER_MM * 2.0).ceil().max(1.0)) else {
             return;
         };
         for step in 0..=steps {
             let along = step as f64 / steps as f64;
-            let at = [ax + (bx - ax) * along, ay + (by - ay) * along];
+            let at = between(a, b, along);
             self.disc(at.map(|v| v * INK_PER_MM), half * INK_PER_MM, mark);
         }
     }

@@ -10,7 +10,6 @@ use crate::servo_bus::{
     BROADCAST, RegisterServo, Request, ServoMemory, SimulatedFamily, block, each, find, read_of,
     write_to,
 };
-use base::units::ClockInstant;
 
 const STATUS: u8 = 0x55;
 
@@ -195,37 +194,36 @@ impl SimulatedFamily for DynamixelX {
     }
 
     /// Feeds the watchdog.
-    fn heard(servo: &mut RegisterServo<Self>, at: ClockInstant) {
+    fn heard(servo: &mut RegisterServo<Self>, body: &ArmDynamics) {
         let steps = servo.memory.byte(WATCHDOG);
         let armed = (1..=127).contains(&steps);
-        servo.due = armed.then(|| at.after(WATCHDOG_STEP * u32::from(steps)));
+        servo.due = armed.then(|| body.at().after(WATCHDOG_STEP * u32::from(steps)));
     }
 
     fn obey_all(
         servos: &mut [RegisterServo<Self>],
         request: &Request,
         body: &mut ArmDynamics,
-        at: ClockInstant,
     ) -> Vec<ServoAnswer> {
         let parameters = request.parameters.as_slice();
         match (request.instruction, block::<Self>(parameters)) {
             (0x8A, Some((address, length, ids))) => {
-                fast_sync_read(servos, (address, length), ids, body, at)
+                fast_sync_read(servos, (address, length), ids, body)
             }
             (0x92, _) => {
                 let blocks = parameters.chunks_exact(5);
                 let answers = blocks.filter_map(|block| {
                     let place = usize::from(word(block, 1));
                     let length = usize::from(word(block, 3));
-                    read_of(servos, *block.first()?, (place, length), body, at)
+                    read_of(servos, *block.first()?, (place, length), body)
                 });
                 answers.collect()
             }
             (0x93, _) => {
-                bulk_write(servos, parameters, body, at);
+                bulk_write(servos, parameters, body);
                 Vec::new()
             }
-            _ => each(servos, request, body, at),
+            _ => each(servos, request, body),
         }
     }
 
@@ -255,9 +253,7 @@ impl SimulatedFamily for DynamixelX {
         servo: &mut RegisterServo<Self>,
         first: usize,
         data: &[u8],
-        place: usize,
         body: &mut ArmDynamics,
-        at: ClockInstant,
     ) -> Result<(), u8> {
         let range = first..first + data.len();
         let touches = |register: usize| range.contains(&register);
@@ -284,11 +280,11 @@ impl SimulatedFamily for DynamixelX {
             return Err(ERROR_ACCESS);
         }
         if touches(64) && !was_on && servo.memory.byte(64) == 1 && !touches(116) {
-            servo.aim_here(place, body, at);
+            servo.aim_here(body);
         }
         if touches(WATCHDOG) {
             servo.due = None;
-            Self::heard(servo, at);
+            Self::heard(servo, body);
         }
         Ok(())
     }
@@ -342,7 +338,6 @@ fn fast_sync_read(
     (address, length): (usize, usize),
     ids: &[u8],
     body: &ArmDynamics,
-    at: ClockInstant,
 ) -> Vec<ServoAnswer> {
     let shares = ids.len() * (length + 4);
     let mut frame = vec![255, 255, 253, 0, BROADCAST];
@@ -350,7 +345,7 @@ fn fast_sync_read(
     frame.push(STATUS);
     let mut delay = Duration::ZERO;
     for id in ids {
-        let Some((place, servo)) = find(servos, *id) else {
+        let Some(servo) = find(servos, *id) else {
             // Who is not there leaves a hole, and nobody can use the frame.
             return Vec::new();
         };
@@ -358,7 +353,7 @@ fn fast_sync_read(
             // It does not know the request, and nobody answers in its place.
             return Vec::new();
         }
-        let Some(data) = servo.read(address, length, body.readings(place, at)) else {
+        let Some(data) = servo.read(address, length, body) else {
             return Vec::new();
         };
         delay = delay.max(servo.answer_delay());
@@ -374,19 +369,14 @@ fn fast_sync_read(
     }]
 }
 
-fn bulk_write(
-    servos: &mut [RegisterServo<DynamixelX>],
-    mut blocks: &[u8],
-    body: &mut ArmDynamics,
-    at: ClockInstant,
-) {
+fn bulk_write(servos: &mut [RegisterServo<DynamixelX>], mut blocks: &[u8], body: &mut ArmDynamics) {
     while let [id, _, _, _, _, rest @ ..] = blocks {
         let length = usize::from(word(blocks, 3));
         let Some((data, next)) = rest.split_at_checked(length) else {
             return;
         };
         let address = usize::from(word(blocks, 1));
-        write_to(servos, *id, address, data, body, at);
+        write_to(servos, *id, address, data, body);
         blocks = next;
     }
 }

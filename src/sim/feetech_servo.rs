@@ -4,7 +4,6 @@
 
 use crate::arm_dynamics::{ArmDynamics, ServoDrive, ServoReadings};
 use crate::servo_bus::{RegisterServo, Request, ServoMemory, SimulatedFamily};
-use base::units::ClockInstant;
 
 /// A request is never longer than its length byte can say.
 const FRAME_MAX: usize = 260;
@@ -131,9 +130,7 @@ impl SimulatedFamily for Sts {
         servo: &mut RegisterServo<Self>,
         first: usize,
         data: &[u8],
-        place: usize,
         body: &mut ArmDynamics,
-        at: ClockInstant,
     ) -> Result<(), u8> {
         let memory = &mut servo.memory;
         for (address, value) in (first..).zip(data) {
@@ -145,7 +142,7 @@ impl SimulatedFamily for Sts {
         }
         let touches = |register: usize| (first..first + data.len()).contains(&register);
         if touches(40) && memory.byte(40) == 128 {
-            servo.centre(place, body, at);
+            servo.centre(body);
         }
         let memory = &mut servo.memory;
         // A goal makes a limp servo stiff.
@@ -219,8 +216,8 @@ impl RegisterServo<Sts> {
 
     /// Makes the present position the middle of the turn.
     #[expect(clippy::cast_possible_truncation, reason = "`as` saturates")]
-    fn centre(&mut self, place: usize, body: &ArmDynamics, at: ClockInstant) {
-        if let Some(felt) = body.readings(place, at) {
+    fn centre(&mut self, body: &ArmDynamics) {
+        if let Some(felt) = body.readings(self.place) {
             let offset = felt.ticks.round() as i32 - TURN / 2;
             self.memory
                 .set(31, &magnitude(offset, 0x0800).to_le_bytes());

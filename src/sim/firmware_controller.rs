@@ -58,10 +58,10 @@ impl SimulatedController {
         }
     }
 
-    fn drives(&self, body: &ArmDynamics, at: ClockInstant) -> Drives {
+    fn drives(&self, body: &ArmDynamics) -> Drives {
         let mut measured = Joints::empty();
         for place in 0..self.config.limits.len() {
-            if let Some(felt) = body.readings(place, at) {
+            if let Some(felt) = body.readings(place) {
                 measured.push(Knot {
                     position_urad: whole(felt.ticks),
                     velocity_urad_s: whole(felt.speed_ticks_s),
@@ -75,9 +75,10 @@ impl SimulatedController {
     }
 
     /// One turn of the controller's own loop.
-    fn tick(&mut self, body: &mut ArmDynamics, now: ClockInstant) {
+    fn tick(&mut self, body: &mut ArmDynamics) {
+        let now = body.at();
         self.ticked = now;
-        let drives = self.drives(body, now);
+        let drives = self.drives(body);
         let Some(device) = &mut self.device else {
             return;
         };
@@ -133,13 +134,13 @@ fn claiming(mut said: &[u8], (major, schema): (u8, u32)) -> Vec<u8> {
 }
 
 impl BusDevice for SimulatedController {
-    fn receive(&mut self, byte: u8, _body: &mut ArmDynamics, at: ClockInstant) -> Vec<ServoAnswer> {
+    fn receive(&mut self, byte: u8, body: &mut ArmDynamics) -> Vec<ServoAnswer> {
         if !self.heard {
             self.heard = true;
-            self.ticked = at;
+            self.ticked = body.at();
         }
         if let Some(device) = &mut self.device {
-            device.receive(&[byte], clock_us(at));
+            device.receive(&[byte], clock_us(body.at()));
         }
         self.take_output()
     }
@@ -148,19 +149,17 @@ impl BusDevice for SimulatedController {
         self.heard.then(|| self.ticked.after(TICK))
     }
 
-    fn wake(&mut self, body: &mut ArmDynamics, now: ClockInstant) -> Vec<ServoAnswer> {
-        self.tick(body, now);
+    fn wake(&mut self, body: &mut ArmDynamics) -> Vec<ServoAnswer> {
+        self.tick(body);
         self.take_output()
     }
 
-    fn power_cycle(&mut self, _id: u8, body: &mut ArmDynamics, at: ClockInstant) {
+    fn power_cycle(&mut self, _id: u8, body: &mut ArmDynamics) {
         self.boots += 1;
-        self.device = device::Device::new(self.config, boot_id(self.boots), clock_us(at)).ok();
-        self.tick(body, at);
+        self.device =
+            device::Device::new(self.config, boot_id(self.boots), clock_us(body.at())).ok();
+        self.tick(body);
     }
-
-    /// It has no memory that a host could write to.
-    fn poke(&mut self, _id: u8, _address: u16, _value: u8) {}
 
     /// Any bit is a drive that failed.
     fn set_error(&mut self, id: u8, bits: u8, _body: &mut ArmDynamics) {
@@ -186,10 +185,6 @@ impl BusDevice for SimulatedController {
         let place = usize::from(id).checked_sub(1)?;
         (place < self.config.limits.len()).then_some(place)
     }
-
-    fn kept_writes(&self) -> u64 {
-        0
-    }
 }
 
 fn configuration(arm: &ArmModel, body: &ArmDynamics) -> DeviceConfig {
@@ -205,9 +200,7 @@ fn configuration(arm: &ArmModel, body: &ArmDynamics) -> DeviceConfig {
             acceleration_max_urad_s2: acceleration,
             stop_urad_s2: urad(ROOM.2 * joint.acceleration_max_rad_s2.get()).max(2 * acceleration),
         });
-        let stands = body
-            .readings(place, ClockInstant::ZERO)
-            .map_or(0, |felt| whole(felt.ticks));
+        let stands = body.readings(place).map_or(0, |felt| whole(felt.ticks));
         park_urad.push(stands);
     }
     DeviceConfig {

@@ -65,7 +65,6 @@ struct SimulatedWorld {
     chance: FaultRng,
     baud: u32,
     understood: bool,
-    now: ClockInstant,
 }
 
 impl ArmSimulator {
@@ -96,7 +95,6 @@ impl ArmSimulator {
             chance: FaultRng::new(SEED),
             baud: arm.file.baud,
             understood: true,
-            now: ClockInstant::ZERO,
         })))
     }
 
@@ -227,7 +225,7 @@ impl SimulatedWorld {
         // What servos do by themselves happens at its own moment, not at the next question.
         while let Some(due) = self.servos.next_due().filter(|due| *due <= to) {
             self.move_on(due);
-            for answer in self.servos.wake(&mut self.body, due) {
+            for answer in self.servos.wake(&mut self.body) {
                 self.answer(due, answer);
             }
         }
@@ -239,7 +237,6 @@ impl SimulatedWorld {
             body, desk, chain, ..
         } = self;
         body.advance(to, |joints_rad| desk.trace(chain, joints_rad));
-        self.now = self.now.max(to);
     }
 
     fn hear(&mut self, at: ClockInstant, bytes: &[u8]) {
@@ -252,7 +249,7 @@ impl SimulatedWorld {
                 self.wire.queue(arrived, vec![*byte]);
             }
             self.advance(arrived);
-            for answer in self.servos.receive(*byte, &mut self.body, arrived) {
+            for answer in self.servos.receive(*byte, &mut self.body) {
                 self.answer(arrived, answer);
             }
         }
@@ -285,7 +282,7 @@ impl SimulatedWorld {
             SimulatedFault::Speak(id) => faults.silent.retain(|silent| *silent != id),
             SimulatedFault::Duplicate(id) => faults.duplicate.push(id),
             SimulatedFault::Echo(on) => faults.echo = on,
-            SimulatedFault::Noise(bytes) => self.wire.queue(self.now, bytes),
+            SimulatedFault::Noise(bytes) => self.wire.queue(self.body.at(), bytes),
             SimulatedFault::Unplug => {
                 faults.unplugged = true;
                 self.wire.clear();
@@ -299,7 +296,7 @@ impl SimulatedWorld {
     fn break_arm(&mut self, fault: &SimulatedFault) {
         match *fault {
             SimulatedFault::SupplyV(volts) => self.body.supply_v = volts,
-            SimulatedFault::PowerCycle(id) => self.servos.power_cycle(id, &mut self.body, self.now),
+            SimulatedFault::PowerCycle(id) => self.servos.power_cycle(id, &mut self.body),
             SimulatedFault::ErrorBits { id, bits } => {
                 self.servos.set_error(id, bits, &mut self.body);
             }

@@ -129,35 +129,31 @@ impl PenWorkspace {
         chain: &KinematicChain,
         joints_rad: &JointVector,
     ) -> Option<TipContact> {
-        let paper = self.paper.as_ref()?;
+        let Self {
+            paper,
+            pens,
+            held,
+            drawing,
+            ink,
+            points,
+        } = self;
+        let paper = paper.as_deref()?;
         let mut deepest: Option<TipContact> = None;
         let mount = chain.forward(joints_rad);
-        for pen in 0..self.pens.len() {
-            let Some(tip) = self
-                .pens
-                .get(pen)
-                .filter(|_| self.held.holds(pen))
-                .map(|pen| mount * Point3::from(pen.tip_m))
-            else {
+        let pens = pens.iter().zip(drawing).enumerate();
+        for (pen, (SimPen { tip_m, .. }, drawing)) in pens.filter(|(pen, _)| held.holds(*pen)) {
+            let tip = mount * Point3::from(*tip_m);
+            let touched = paper.touch(tip.coords.into());
+            let touched = touched.filter(|(_, height_mm)| *height_mm <= 0.0);
+            let was_drawing = std::mem::replace(drawing, touched.is_some());
+            let Some((at_mm, height_mm)) = touched else {
                 continue;
             };
-            let touched = paper
-                .touch(tip.coords.into())
-                .filter(|(_, height_mm)| *height_mm <= 0.0);
-            let was_drawing = self.drawing.get(pen).copied().unwrap_or(false);
-            if let Some(drawing) = self.drawing.get_mut(pen) {
-                *drawing = touched.is_some();
+            if deepest.is_none_or(|contact| height_mm < contact.height_mm) {
+                deepest = Some(contact(paper, chain, joints_rad, *tip_m, height_mm));
             }
-            if let Some((_, height_mm)) = touched
-                && deepest.is_none_or(|contact| height_mm < contact.height_mm)
-            {
-                let tip_m = self.pens.get(pen).map_or([0.0; 3], |pen| pen.tip_m);
-                deepest = Some(contact(&**paper, chain, joints_rad, tip_m, height_mm));
-            }
-            if let Some((at_mm, _)) = touched
-                && self.points < POINTS_MAX
-            {
-                self.points += add_point(&mut self.ink, pen, at_mm, was_drawing);
+            if *points < POINTS_MAX {
+                *points += add_point(ink, pen, at_mm, was_drawing);
             }
         }
         deepest

@@ -23,8 +23,7 @@ pub(crate) struct Request {
     pub(crate) whole: bool,
 }
 
-/// The particulars of one family of servos: its frames, its registers, and what they do. `place`
-/// is where a servo stands among the body's.
+/// The particulars of one family of servos: its frames, its registers, and what they do.
 pub(crate) trait SimulatedFamily: Send + Sized + 'static {
     /// Bytes of memory.
     const MEMORY: usize;
@@ -70,16 +69,15 @@ pub(crate) trait SimulatedFamily: Send + Sized + 'static {
     }
 
     /// Takes note that somebody speaks.
-    fn heard(_servo: &mut RegisterServo<Self>, _at: ClockInstant) {}
+    fn heard(_servo: &mut RegisterServo<Self>, _body: &ArmDynamics) {}
 
     /// Handles, for all servos, a request that other families do not have, and answer.
     fn obey_all(
         servos: &mut [RegisterServo<Self>],
         request: &Request,
         body: &mut ArmDynamics,
-        at: ClockInstant,
     ) -> Vec<ServoAnswer> {
-        each(servos, request, body, at)
+        each(servos, request, body)
     }
 
     /// Sets the registers that report the present, which are computed when they are read.
@@ -90,9 +88,7 @@ pub(crate) trait SimulatedFamily: Send + Sized + 'static {
         servo: &mut RegisterServo<Self>,
         first: usize,
         data: &[u8],
-        place: usize,
         body: &mut ArmDynamics,
-        at: ClockInstant,
     ) -> Result<(), u8>;
 
     /// Returns the address of the goal, and its bytes at a position.
@@ -114,6 +110,8 @@ pub(crate) trait SimulatedFamily: Send + Sized + 'static {
 /// One servo.
 pub(crate) struct RegisterServo<F> {
     pub(crate) memory: ServoMemory,
+    /// Where it stands among the body's.
+    pub(crate) place: usize,
     pending: Option<(usize, Vec<u8>)>,
     pub(crate) error: u8,
     kept_writes: u64,
@@ -124,7 +122,7 @@ pub(crate) struct RegisterServo<F> {
 }
 
 impl<F: SimulatedFamily> RegisterServo<F> {
-    fn new(id: u8, return_delay_steps: u8) -> Self {
+    fn new(id: u8, place: usize, return_delay_steps: u8) -> Self {
         let mut memory = ServoMemory(vec![0; F::MEMORY]);
         let own = [(F::ID, id), (F::DELAY, return_delay_steps)];
         for (address, value) in F::FACTORY.iter().copied().chain(own) {
@@ -132,6 +130,7 @@ impl<F: SimulatedFamily> RegisterServo<F> {
         }
         Self {
             memory,
+            place,
             pending: None,
             error: 0,
             kept_writes: 0,
@@ -150,24 +149,24 @@ impl<F: SimulatedFamily> RegisterServo<F> {
     }
 
     /// The goal becomes the present position.
-    pub(crate) fn aim_here(&mut self, place: usize, body: &ArmDynamics, at: ClockInstant) {
-        if let Some(felt) = body.readings(place, at) {
+    pub(crate) fn aim_here(&mut self, body: &ArmDynamics) {
+        if let Some(felt) = body.readings(self.place) {
             let (address, goal) = F::goal_at(self, felt.ticks);
             self.memory.set(address, &goal);
         }
     }
 
-    fn drive(&self, place: usize, body: &mut ArmDynamics) {
-        body.drive(place, F::drive(self));
+    fn drive(&self, body: &mut ArmDynamics) {
+        body.drive(self.place, F::drive(self));
     }
 
-    fn restart(&mut self, place: usize, body: &mut ArmDynamics, at: ClockInstant) {
+    fn restart(&mut self, body: &mut ArmDynamics) {
         F::restart(&mut self.memory);
         self.error = 0;
         self.pending = None;
         self.due = None;
-        self.aim_here(place, body, at);
-        self.drive(place, body);
+        self.aim_here(body);
+        self.drive(body);
     }
 
     fn answer(&self, error: u8, data: &[u8]) -> ServoAnswer {
@@ -187,37 +186,24 @@ impl<F: SimulatedFamily> RegisterServo<F> {
         &self,
         address: usize,
         length: usize,
-        felt: Option<ServoReadings>,
+        body: &ArmDynamics,
     ) -> Option<Vec<u8>> {
         let mut memory = self.memory.clone();
-        if let Some(felt) = felt {
+        if let Some(felt) = body.readings(self.place) {
             F::feel(self, &mut memory, &felt);
         }
         memory.0.get(address..address + length).map(<[u8]>::to_vec)
     }
 
-    fn write(
-        &mut self,
-        first: usize,
-        data: &[u8],
-        place: usize,
-        body: &mut ArmDynamics,
-        at: ClockInstant,
-    ) -> Result<(), u8> {
+    fn write(&mut self, first: usize, data: &[u8], body: &mut ArmDynamics) -> Result<(), u8> {
         let kept = (first..first + data.len()).filter(|at| *at < F::KEPT);
         self.kept_writes += kept.map(|_| 1).sum::<u64>();
-        F::write(self, first, data, place, body, at)?;
-        self.drive(place, body);
+        F::write(self, first, data, body)?;
+        self.drive(body);
         Ok(())
     }
 
-    fn obey(
-        &mut self,
-        request: &Request,
-        place: usize,
-        body: &mut ArmDynamics,
-        at: ClockInstant,
-    ) -> Option<ServoAnswer> {
+    fn obey(&mut self, request: &Request, body: &mut ArmDynamics) -> Option<ServoAnswer> {
         // A servo that is given another id answers that request with the one it was asked by.
         let asked = self.id();
         let level = F::level(&self.memory);
@@ -228,21 +214,21 @@ impl<F: SimulatedFamily> RegisterServo<F> {
             }
             (2, Some((address, length))) if length.len() == F::WIDTH => {
                 let (length, _) = number::<F>(length)?;
-                let data = self.read(address, length, body.readings(place, at));
+                let data = self.read(address, length, body);
                 let error = if data.is_some() { 0 } else { F::BEYOND? };
                 return (level >= 1).then(|| self.answer(error, &data.unwrap_or_default()));
             }
-            (3, Some((address, data))) => self.write(address, data, place, body, at),
+            (3, Some((address, data))) => self.write(address, data, body),
             (4, Some((address, data))) => {
                 self.pending = Some((address, data.to_vec()));
                 Ok(())
             }
             (5, None) if parameters.is_empty() => match self.pending.take() {
-                Some((address, data)) => self.write(address, &data, place, body, at),
+                Some((address, data)) => self.write(address, &data, body),
                 None => Ok(()),
             },
             (8, None) if parameters.is_empty() && F::RESTARTS => {
-                self.restart(place, body, at);
+                self.restart(body);
                 Ok(())
             }
             _ => Err(F::UNKNOWN?),
@@ -272,9 +258,8 @@ pub(crate) fn block<F: SimulatedFamily>(parameters: &[u8]) -> Option<(usize, usi
 pub(crate) fn find<F: SimulatedFamily>(
     servos: &[RegisterServo<F>],
     id: u8,
-) -> Option<(usize, &RegisterServo<F>)> {
-    let mut all = servos.iter().enumerate();
-    all.find(|(_, servo)| servo.id() == id)
+) -> Option<&RegisterServo<F>> {
+    servos.iter().find(|servo| servo.id() == id)
 }
 
 /// The answer of one of them to a read that is sent to several.
@@ -283,10 +268,9 @@ pub(crate) fn read_of<F: SimulatedFamily>(
     id: u8,
     (address, length): (usize, usize),
     body: &ArmDynamics,
-    at: ClockInstant,
 ) -> Option<ServoAnswer> {
-    let (place, servo) = find(servos, id)?;
-    let data = servo.read(address, length, body.readings(place, at))?;
+    let servo = find(servos, id)?;
+    let data = servo.read(address, length, body)?;
     Some(servo.answer(0, &data))
 }
 
@@ -297,11 +281,10 @@ pub(crate) fn write_to<F: SimulatedFamily>(
     address: usize,
     data: &[u8],
     body: &mut ArmDynamics,
-    at: ClockInstant,
 ) {
-    for (place, servo) in servos.iter_mut().enumerate() {
+    for servo in servos.iter_mut() {
         if servo.id() == id || F::is_shadow(&servo.memory, id) {
-            let _ = servo.write(address, data, place, body, at);
+            let _ = servo.write(address, data, body);
         }
     }
 }
@@ -311,14 +294,13 @@ pub(crate) fn each<F: SimulatedFamily>(
     servos: &mut [RegisterServo<F>],
     request: &Request,
     body: &mut ArmDynamics,
-    at: ClockInstant,
 ) -> Vec<ServoAnswer> {
     let all = request.id == BROADCAST;
     let mut answers = Vec::new();
-    for (place, servo) in servos.iter_mut().enumerate() {
+    for servo in servos.iter_mut() {
         let shadow = F::is_shadow(&servo.memory, request.id) && !all;
         if all || shadow || servo.id() == request.id {
-            let answer = servo.obey(request, place, body, at);
+            let answer = servo.obey(request, body);
             // A broadcast is answered to a ping only, by id in turn; a shadow never speaks.
             answers.extend(answer.filter(|_| !shadow && (!all || request.instruction == 1)));
         }
@@ -331,31 +313,30 @@ fn obey_all<F: SimulatedFamily>(
     servos: &mut [RegisterServo<F>],
     request: &Request,
     body: &mut ArmDynamics,
-    at: ClockInstant,
 ) -> Vec<ServoAnswer> {
     if !request.whole {
         let asked = servos.iter().filter(|servo| servo.id() == request.id);
         return asked.map(|servo| servo.answer(F::DAMAGED, &[])).collect();
     }
     for servo in servos.iter_mut() {
-        F::heard(servo, at);
+        F::heard(servo, body);
     }
     match (request.instruction, block::<F>(&request.parameters)) {
         (0x82, Some((address, length, ids))) => {
             let answers = ids.iter();
             answers
-                .filter_map(|id| read_of(servos, *id, (address, length), body, at))
+                .filter_map(|id| read_of(servos, *id, (address, length), body))
                 .collect()
         }
         (0x83, Some((address, length, blocks))) => {
             for block in blocks.chunks_exact(length + 1) {
                 if let [id, data @ ..] = block {
-                    write_to(servos, *id, address, data, body, at);
+                    write_to(servos, *id, address, data, body);
                 }
             }
             Vec::new()
         }
-        _ => F::obey_all(servos, request, body, at),
+        _ => F::obey_all(servos, request, body),
     }
 }
 
@@ -370,8 +351,8 @@ impl<F: SimulatedFamily> SimulatedBus<F> {
         let steps = return_delay.as_micros() / u128::from(DELAY_STEP_US);
         let steps = u8::try_from(steps).unwrap_or(DELAY_MAX).min(DELAY_MAX);
         let servos = body.servos().enumerate().map(|(place, servo)| {
-            let mut servo = RegisterServo::new(servo.id, steps);
-            servo.aim_here(place, body, ClockInstant::ZERO);
+            let mut servo = RegisterServo::new(servo.id, place, steps);
+            servo.aim_here(body);
             servo
         });
         Self {
@@ -381,16 +362,16 @@ impl<F: SimulatedFamily> SimulatedBus<F> {
     }
 
     /// Every servo that has this id; two may.
-    fn called(&mut self, id: u8) -> impl Iterator<Item = (usize, &mut RegisterServo<F>)> {
-        let all = self.servos.iter_mut().enumerate();
-        all.filter(move |(_, servo)| servo.id() == id)
+    fn called(&mut self, id: u8) -> impl Iterator<Item = &mut RegisterServo<F>> {
+        let all = self.servos.iter_mut();
+        all.filter(move |servo| servo.id() == id)
     }
 }
 
 impl<F: SimulatedFamily> BusDevice for SimulatedBus<F> {
-    fn receive(&mut self, byte: u8, body: &mut ArmDynamics, at: ClockInstant) -> Vec<ServoAnswer> {
+    fn receive(&mut self, byte: u8, body: &mut ArmDynamics) -> Vec<ServoAnswer> {
         match F::hear(&mut self.frame, byte) {
-            Some(request) => obey_all(&mut self.servos, &request, body, at),
+            Some(request) => obey_all(&mut self.servos, &request, body),
             None => Vec::new(),
         }
     }
@@ -399,38 +380,38 @@ impl<F: SimulatedFamily> BusDevice for SimulatedBus<F> {
         self.servos.iter().filter_map(|servo| servo.due).min()
     }
 
-    fn wake(&mut self, body: &mut ArmDynamics, now: ClockInstant) -> Vec<ServoAnswer> {
-        for (place, servo) in self.servos.iter_mut().enumerate() {
+    fn wake(&mut self, body: &mut ArmDynamics) -> Vec<ServoAnswer> {
+        let now = body.at();
+        for servo in &mut self.servos {
             if servo.due.take_if(|due| *due <= now).is_some() {
                 F::wake(&mut servo.memory);
-                servo.aim_here(place, body, now);
-                servo.drive(place, body);
+                servo.aim_here(body);
+                servo.drive(body);
             }
         }
         Vec::new()
     }
 
-    fn power_cycle(&mut self, id: u8, body: &mut ArmDynamics, at: ClockInstant) {
-        self.called(id)
-            .for_each(|(place, servo)| servo.restart(place, body, at));
+    fn power_cycle(&mut self, id: u8, body: &mut ArmDynamics) {
+        self.called(id).for_each(|servo| servo.restart(body));
     }
 
     fn poke(&mut self, id: u8, address: u16, value: u8) {
         self.called(id)
-            .for_each(|(_, servo)| servo.memory.set(usize::from(address), &[value]));
+            .for_each(|servo| servo.memory.set(usize::from(address), &[value]));
     }
 
     fn set_error(&mut self, id: u8, bits: u8, body: &mut ArmDynamics) {
-        for (place, servo) in self.called(id) {
+        for servo in self.called(id) {
             servo.error = bits;
             F::fail(servo);
-            servo.drive(place, body);
+            servo.drive(body);
         }
     }
 
     fn force_position(&mut self, id: u8, word: Option<u16>) {
         self.called(id)
-            .for_each(|(_, servo)| servo.forced_position = word);
+            .for_each(|servo| servo.forced_position = word);
     }
 
     fn place(&self, id: u8) -> Option<usize> {

@@ -89,7 +89,7 @@ fn gears_with_play_follow_late_in_both_directions() {
 
 /// Two seconds after all that has happened.
 fn body_end(body: &ArmDynamics) -> ClockInstant {
-    body.now().after(Duration::from_secs(2))
+    body.at().after(Duration::from_secs(2))
 }
 
 #[test]
@@ -99,10 +99,10 @@ fn an_obstacle_stops_the_joint_loads_the_servo_and_heats_it() {
     go(&mut body, 0, 2500.0);
     body.advance(after(1000), |_| None);
     assert!((body.truth_rad()[0] - 0.1).abs() < 1e-9);
-    let felt = body.readings(0, after(1000)).unwrap();
+    let felt = body.readings(0).unwrap();
     assert!(felt.load_ratio > 0.9, "{}", felt.load_ratio);
     body.advance(after(60_000), |_| None);
-    assert!(body.readings(0, after(60_000)).unwrap().temperature_c > 30.0);
+    assert!(body.readings(0).unwrap().temperature_c > 30.0);
     body.block(0, None);
     body.advance(after(62_000), |_| None);
     assert!(body.truth_rad()[0] > 0.6);
@@ -163,7 +163,7 @@ fn pressed(ticks: f64, torque_ratio: f64) -> (ServoReadings, f64) {
     let stretched = JointVector::from_slice(&[0.0, 0.2, -0.2, 0.0, 0.0]);
     let height_m = |q: &JointVector| arm.chain.forward(q).translation.z;
     let mut body = ArmDynamics::new(&arm, &stretched, SUPPLY_V);
-    let goal = |place: usize| body.readings(place, ClockInstant::ZERO).unwrap().ticks;
+    let goal = |place: usize| body.readings(place).unwrap().ticks;
     let (lift, elbow) = (goal(1), goal(2));
     let sheet_m = height_m(&stretched);
     let mut desk = PenWorkspace::default();
@@ -190,7 +190,7 @@ fn pressed(ticks: f64, torque_ratio: f64) -> (ServoReadings, f64) {
     }
     body.advance(after(3000), |joints| desk.trace(&arm.chain, joints));
     let truth_mm = (height_m(&body.truth_rad()) - sheet_m) * 1e3;
-    (body.readings(1, after(3000)).unwrap(), truth_mm)
+    (body.readings(1).unwrap(), truth_mm)
 }
 
 #[test]

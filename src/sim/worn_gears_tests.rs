@@ -42,7 +42,7 @@ fn stands_at(body: &mut ArmDynamics, joint: usize, goal_rad: f64, until_s: u64) 
     let at = ClockInstant::ZERO.after(Duration::from_secs(until_s));
     body.advance(at, |_| None);
     let goal_rad = (goal_ticks - 2048.0) / RADIAN_TICKS;
-    let read_ticks = body.readings(joint, at).unwrap().ticks;
+    let read_ticks = body.readings(joint).unwrap().ticks;
     let read_rad = (read_ticks - 2048.0) / RADIAN_TICKS;
     (body.truth_rad()[joint] - goal_rad, read_rad - goal_rad)
 }
