@@ -15,7 +15,7 @@ use link::{ByteLink, LinkError};
 use node::open;
 use servo::host::HostSystem;
 use servo::reboot::reboot;
-use servo::scan::{self, BusScan, BusSettings, FoundServo, ScanEffort};
+use servo::scan::{self, BusScan, FoundServo, ScanEffort};
 use servo::servo_readout::{self, ServoReadout};
 use servo::setup::{self, SetupChange, SetupStep};
 use servo::{SLACK, ServiceError, ServoLine};
@@ -221,7 +221,7 @@ async fn reach(
     port: &str,
     clock: &NodeClock,
     meant: Option<u8>,
-) -> anyhow::Result<(Box<dyn ByteLink>, ServoLine, Vec<u8>)> {
+) -> anyhow::Result<(ServoLine, Vec<u8>)> {
     open::check_user(port, node.allow_root)?;
     terminal_output::note(&format!("looking for servos on {port} …"));
     let mut open = opener(port, clock);
@@ -230,19 +230,13 @@ async fn reach(
     let Some(way) = search.reached else {
         return Err(ServiceError::NobodyUsual.into());
     };
-    let BusSettings {
-        speech,
-        baud,
-        slack,
-    } = way;
-    terminal_output::note(&format!("{} at {baud} baud …", speech.name()));
+    terminal_output::note(&format!("{} at {} baud …", way.speech.name(), way.baud));
     let mut scan = BusScan::default();
-    scan::scan_speed(&mut open, clock, slack, (speech, baud), &mut scan).await?;
+    scan::scan_speed(&mut open, clock, way, &mut scan).await?;
     tell_damaged(port, &scan);
-    let link = open(baud)?;
-    let line = ServoLine::new(speech, clock, baud, slack);
+    let line = ServoLine::open(&mut open, clock, way)?;
     let ids = scan.found.iter().map(|found| found.servo.id).collect();
-    Ok((link, line, ids))
+    Ok((line, ids))
 }
 
 /// Interval at which the table is shown.
@@ -250,14 +244,14 @@ const EVERY: Duration = Duration::from_millis(200);
 
 async fn monitor(node: &NodeOptions, args: &MonitorArgs) -> anyhow::Result<ExitStatus> {
     let clock = NodeClock::real();
-    let (mut link, mut line, ids) = reach(node, &args.port, &clock, None).await?;
+    let (mut line, ids) = reach(node, &args.port, &clock, None).await?;
     let mut alarm = clock.alarm()?;
     let live = !args.once && !args.json && std::io::stdout().is_terminal();
     loop {
         let began = clock.now();
         let mut seen = Vec::new();
         for id in &ids {
-            seen.push((*id, servo_readout::at(&mut line, link.as_mut(), *id).await?));
+            seen.push((*id, servo_readout::at(&mut line, *id).await?));
         }
         let took = clock.now().since(began);
         if args.json {
@@ -371,15 +365,11 @@ async fn configure(node: &NodeOptions, args: &ConfigureArgs) -> anyhow::Result<E
         );
     }
     let clock = NodeClock::real();
-    let (mut link, mut line, ids) = reach(node, &args.port, &clock, Some(args.id)).await?;
+    let (mut line, ids) = reach(node, &args.port, &clock, Some(args.id)).await?;
     if !ids.contains(&args.id) {
-        return Err(ServiceError::NoServo {
-            id: args.id,
-            baud: line.baud(),
-        }
-        .into());
+        return Err(line.no_servo(args.id).into());
     }
-    let steps = setup::plan(&mut line, link.as_mut(), args.id, &change).await?;
+    let steps = setup::plan(&mut line, args.id, &change).await?;
     if steps.is_empty() {
         terminal_output::line(&format!(
             "servo {} is set up so already; nothing was written",
@@ -400,24 +390,21 @@ async fn configure(node: &NodeOptions, args: &ConfigureArgs) -> anyhow::Result<E
         terminal_output::line("nothing was written");
         return Ok(ExitStatus::Refused);
     }
-    setup::apply_steps(&mut line, link.as_mut(), args.id, &steps).await?;
+    setup::apply_steps(&mut line, args.id, &steps).await?;
     terminal_output::line(&written_text(&steps));
     Ok(ExitStatus::Done)
 }
 
 async fn start_anew(node: &NodeOptions, args: &RebootArgs) -> anyhow::Result<ExitStatus> {
     let clock = NodeClock::real();
-    let (mut link, mut line, _) = reach(node, &args.port, &clock, Some(args.id)).await?;
+    let (mut line, _) = reach(node, &args.port, &clock, Some(args.id)).await?;
     if !args.yes && !confirm_torque_off("This takes torque off", args.id)? {
         terminal_output::line("nothing was asked of it");
         return Ok(ExitStatus::Refused);
     }
-    reboot(&mut line, link.as_mut(), &clock, args.id).await?;
-    let seen = servo_readout::at(&mut line, link.as_mut(), args.id).await?;
-    let seen = seen.ok_or_else(|| ServiceError::NoServo {
-        id: args.id,
-        baud: line.baud(),
-    })?;
+    reboot(&mut line, args.id).await?;
+    let seen = servo_readout::at(&mut line, args.id).await?;
+    let seen = seen.ok_or_else(|| line.no_servo(args.id))?;
     let torque = if seen.torque_on { "on" } else { "off" };
     terminal_output::line(&match seen.error_bits {
         0 => format!("servo {} has started anew: its torque is {torque}", args.id),

@@ -23,7 +23,7 @@ use base::units::{ArmMeasurement, ClockInstant, JointVector, ServoState};
 use gate::TorqueLimit;
 use link::ByteLink;
 use servo::SetupFault;
-use servo::bus::{ExpectedReplies, SLACK_UNKNOWN, ServoBus, StatusReply};
+use servo::bus::{SLACK_UNKNOWN, ServoBus, StatusReply};
 use servo::dialect::{Dialect, ServoGoal, ServoReading, ServoRegister, ServoRequest, SlowReadings};
 use servo::{MotionAuthority, RETRIES_MAX};
 
@@ -321,12 +321,9 @@ impl<D: Dialect> ServoDriver<D> {
             let fast = self.fast && tries == 0;
             tries += 1;
             let first = std::mem::take(&mut frame);
-            let replies = if fast {
-                self.fast_read(link, first, D::PRESENT, deadline).await?
-            } else {
-                self.sync_read(link, first, D::PRESENT, &missing, deadline)
-                    .await?
-            };
+            let asked = (missing.as_slice(), fast);
+            let replies = self.sync_read(link, first, D::PRESENT, asked, deadline);
+            let replies = replies.await?;
             self.accept(&missing, &replies, &mut readings)?;
             if readings.iter().all(Option::is_some) {
                 break;
@@ -439,21 +436,8 @@ impl<D: Dialect> ServoDriver<D> {
             counts.blind += 1;
             counts.blind_time += self.period;
         }
-        match missing.first() {
-            None => Ok(readings.into_iter().flatten().collect()),
-            Some(_) if missing.len() == readings.len() => Err(self.silent_bus()),
-            Some(first) => Err(DriverError::NoReply {
-                servo: self.map.name(*first),
-                tries,
-            }),
-        }
-    }
-
-    fn silent_bus(&self) -> DriverError {
-        DriverError::SilentBus {
-            servos: self.ids.len(),
-            baud: self.bus.baud,
-        }
+        self.check_missing(&missing, tries)?;
+        Ok(readings.into_iter().flatten().collect())
     }
 
     fn measure(&self, readings: &[ServoReading]) -> ArmMeasurement {
@@ -510,56 +494,43 @@ impl<D: Dialect> ServoDriver<D> {
         D::reported_fault(reading.error, known).or(voltage.then_some(ServoFault::Voltage))
     }
 
-    /// Asks the servos at `places` for a register; `first` goes out in front of the request.
+    /// Asks the servos at `places` for a register, which answer in one packet if it is `fast`; `first`
+    /// goes out in front of the request.
     async fn sync_read(
         &mut self,
         link: &mut dyn ByteLink,
         first: Vec<u8>,
         register: ServoRegister,
-        places: &[usize],
+        (places, fast): (&[usize], bool),
         until: ClockInstant,
     ) -> Result<Vec<Option<StatusReply>>, DriverError> {
         let ids: Vec<u8> = places.iter().map(|place| self.ids[*place]).collect();
-        let mut request = first;
-        D::encode(&mut request, ServoRequest::SyncRead(register, &ids));
-        let expect = ExpectedReplies {
-            ids: &ids,
-            parameters: usize::from(register.length),
-            until,
+        let request = match fast {
+            true => ServoRequest::FastSyncRead(register, &ids),
+            false => ServoRequest::SyncRead(register, &ids),
         };
-        Ok(self.bus.ask(link, &request, expect).await?)
+        Ok(self.bus.request::<D>(link, first, request, until).await?)
     }
 
-    /// Asks all servos for a register that they answer in one packet.
-    async fn fast_read(
-        &mut self,
-        link: &mut dyn ByteLink,
-        first: Vec<u8>,
-        register: ServoRegister,
-        until: ClockInstant,
-    ) -> Result<Vec<Option<StatusReply>>, DriverError> {
-        let mut request = first;
-        D::encode(
-            &mut request,
-            ServoRequest::FastSyncRead(register, &self.ids),
-        );
-        let expect = ExpectedReplies {
-            ids: &[FAST_ID],
-            parameters: D::fast_length(register, self.ids.len()),
-            until,
-        };
-        let mut replies = self.bus.ask(link, &request, expect).await?;
-        let whole = replies.pop().flatten();
-        let split = whole.and_then(|whole| D::split_fast(&whole, register, &self.ids));
-        Ok(match split {
-            Some(replies) => replies,
-            None => vec![None; self.ids.len()],
-        })
+    fn all_places(&self) -> Vec<usize> {
+        (0..self.ids.len()).collect()
+    }
+
+    /// Refuses that servos are missing after so many tries.
+    fn check_missing(&self, missing: &[usize], tries: u32) -> Result<(), DriverError> {
+        match missing {
+            [] => Ok(()),
+            all if all.len() == self.ids.len() => Err(DriverError::SilentBus {
+                servos: self.ids.len(),
+                baud: self.bus.baud,
+            }),
+            [first, ..] => Err(DriverError::NoReply {
+                servo: self.map.name(*first),
+                tries,
+            }),
+        }
     }
 }
-
-/// The id under which servos answer together.
-const FAST_ID: u8 = 0xFE;
 
 /// Smaller steps of a goal have no direction.
 const TRAVEL_RAD: f64 = 1e-7;

@@ -6,8 +6,10 @@
 use std::time::Duration;
 
 use crate::counts::BusCounts;
+use crate::dialect::{Dialect, ServoRequest};
 use crate::error::BusError;
 use crate::framing::{RawReply, ReplyFraming};
+use crate::wire::BROADCAST;
 use base::clock::NodeClock;
 use base::units::ClockInstant;
 use link::ByteLink;
@@ -76,13 +78,13 @@ impl StatusReply {
 
 /// Replies expected to one request.
 #[derive(Clone, Copy, Debug)]
-pub struct ExpectedReplies<'a> {
+struct ExpectedReplies<'a> {
     /// Servos that reply, in this order.
-    pub ids: &'a [u8],
+    ids: &'a [u8],
     /// Parameter bytes of each reply.
-    pub parameters: usize,
+    parameters: usize,
     /// Latest time to stop waiting.
-    pub until: ClockInstant,
+    until: ClockInstant,
 }
 
 /// The near end of a servo bus.
@@ -126,8 +128,45 @@ impl ServoBus {
         self.slack = (2 * worst + Duration::from_millis(1)).clamp(SLACK_MIN, SLACK_UNKNOWN);
     }
 
+    /// Sends a request of a family behind the bytes of `first`, and returns what each servo that it asks
+    /// answers, in their order.
+    ///
+    /// # Errors
+    /// When the line itself fails.
+    pub async fn request<D: Dialect>(
+        &mut self,
+        link: &mut dyn ByteLink,
+        first: Vec<u8>,
+        request: ServoRequest<'_>,
+        until: ClockInstant,
+    ) -> Result<Vec<Option<StatusReply>>, BusError> {
+        let mut bytes = first;
+        D::encode(&mut bytes, request);
+        let (ids, parameters) = match &request {
+            ServoRequest::Ping(id) => (std::slice::from_ref(id), D::PING_LENGTH),
+            ServoRequest::Read(id, of) => (std::slice::from_ref(id), usize::from(of.length)),
+            ServoRequest::SyncRead(of, ids) => (*ids, usize::from(of.length)),
+            ServoRequest::FastSyncRead(of, ids) => {
+                (&[BROADCAST][..], D::fast_length(*of, ids.len()))
+            }
+            _ => (&[][..], 0),
+        };
+        let expect = ExpectedReplies {
+            ids,
+            parameters,
+            until,
+        };
+        let mut replies = self.ask(link, &bytes, expect).await?;
+        let ServoRequest::FastSyncRead(register, ids) = request else {
+            return Ok(replies);
+        };
+        let whole = replies.pop().flatten();
+        let split = whole.and_then(|whole| D::split_fast(&whole, register, ids));
+        Ok(split.unwrap_or_else(|| vec![None; ids.len()]))
+    }
+
     /// Sends `request` and gathers the replies; `None` where one did not come.
-    pub async fn ask(
+    async fn ask(
         &mut self,
         link: &mut dyn ByteLink,
         request: &[u8],

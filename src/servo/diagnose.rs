@@ -7,11 +7,11 @@ use super::diagnosis::RIGHT_ARM;
 pub use super::diagnosis::{BusDiagnosis, DiagnosisCause, DiagnosisFinding, ExpectedServos};
 use super::host::HostSystem;
 use super::reply_tally::check_replies;
-use super::scan::{self, BusScan, BusSettings, FoundServo};
+use super::scan::{self, BusScan, FoundServo};
 use super::servo_line::{PATIENT, SLACK};
-use super::{OpenPort, ServiceError, ServoLine, ServoProtocol, servo_readout, unknown_device};
+use super::{BusSettings, OpenPort, ServiceError, ServoLine, ServoProtocol, unknown_device};
 use base::clock::NodeClock;
-use link::{ByteLink, LinkError};
+use link::LinkError;
 
 /// An adapter that holds replies back longer than this keeps an arm from its 100 Hz.
 const LATENCY_MAX: Duration = Duration::from_millis(4);
@@ -105,8 +105,8 @@ async fn scan_expected(
 ) -> Result<BusScan, ServiceError> {
     let mut scan = BusScan::default();
     if let Some(expected) = expected {
-        let way = (expected.speech, expected.baud);
-        scan::scan_speed(open, clock, slack, way, &mut scan).await?;
+        let settings = BusSettings::new(expected.speech, expected.baud, slack);
+        scan::scan_speed(open, clock, settings, &mut scan).await?;
     }
     Ok(scan)
 }
@@ -125,8 +125,7 @@ async fn scan_usual(
     match search.reached {
         Some(way) if way.slack > slack => Ok(Some(way)),
         Some(way) => {
-            let at = (way.speech, way.baud);
-            scan::scan_speed(open, clock, slack, at, into).await?;
+            scan::scan_speed(open, clock, way, into).await?;
             Ok(None)
         }
         None => Ok(None),
@@ -151,11 +150,11 @@ async fn ping_patiently(
         return Ok(None);
     };
     let ids: Vec<u8> = expected.map_or_else(|| LIKELY.collect(), |expected| expected.ids.clone());
-    let Ok(mut link) = open(baud) else {
+    let settings = BusSettings::new(speech, baud, PATIENT);
+    let Ok(mut line) = ServoLine::open(open, clock, settings) else {
         return Ok(None);
     };
-    let mut line = ServoLine::new(speech, clock, baud, PATIENT);
-    ping_ids(&mut line, link.as_mut(), &ids, scan).await
+    ping_ids(&mut line, &ids, scan).await
 }
 
 /// Listens at the speed at which servos answer: whether they always do, and who else speaks there.
@@ -170,15 +169,14 @@ async fn listen_to_servos(
         return Ok(());
     };
     let (speech, baud) = (first.family, first.baud);
-    let mut link = open(baud)?;
-    let mut line = ServoLine::new(speech, clock, baud, PATIENT);
+    let mut line = ServoLine::open(open, clock, BusSettings::new(speech, baud, PATIENT))?;
     let fits = expected.filter(|expected| expected.speech == speech);
     let ids = fits.map_or(&[][..], |expected| &expected.ids);
-    check_replies(&mut line, link.as_mut(), ids, scan, into).await?;
-    let Some(talk) = unknown_device::overhear_beside(link.as_mut(), clock).await? else {
+    check_replies(&mut line, ids, scan, into).await?;
+    let Some(talk) = unknown_device::overhear_beside(line.link(), clock).await? else {
         return Ok(());
     };
-    drop(link);
+    drop(line);
     let what = match talk.text {
         Some(text) => format!("{text:?}, at {baud} baud"),
         None => match unknown_device::find_talker(open, clock).await? {
@@ -197,23 +195,16 @@ async fn listen_to_servos(
 /// Reads the servos with these ids that answer; returns the delay of the slowest answer.
 async fn ping_ids(
     line: &mut ServoLine,
-    link: &mut dyn ByteLink,
     ids: &[u8],
     into: &mut BusScan,
 ) -> Result<Option<Duration>, ServiceError> {
     let mut slowest = None;
     for id in ids {
-        let Some(took) = line.ping(link, *id).await? else {
+        let Some(took) = line.ping(*id).await? else {
             continue;
         };
         slowest = slowest.max(Some(took));
-        if let Some(servo) = servo_readout::at(line, link, *id).await? {
-            into.found.push(FoundServo {
-                family: line.speech(),
-                baud: line.baud(),
-                servo,
-            });
-        }
+        into.found.extend(FoundServo::read(line, *id).await?);
     }
     Ok(slowest)
 }

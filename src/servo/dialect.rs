@@ -31,6 +31,13 @@ impl ServoRegister {
             length,
         }
     }
+
+    /// Returns the bytes with which it holds a value.
+    #[must_use]
+    pub fn bytes_of(&self, value: i32) -> Vec<u8> {
+        let bytes = value.to_le_bytes().into_iter();
+        bytes.take(usize::from(self.length)).collect()
+    }
 }
 
 /// A request to servos.

@@ -4,7 +4,6 @@ use super::feetech::codec::{from_sign_magnitude, to_sign_magnitude};
 use super::setup::{SetupStep, read};
 use super::{ServiceError, ServoLine, ServoProtocol};
 use crate::ServoRegister;
-use link::ByteLink;
 
 /// The register's name, as people are told.
 pub(crate) const HOMING_OFFSET: &str = "homing offset";
@@ -23,16 +22,12 @@ const MIDDLE_TICKS: i32 = 2048;
 const STILL_TICKS: i32 = 8;
 
 /// Returns the step that makes the present position read 2048; nothing where it does.
-pub(crate) async fn step(
-    line: &mut ServoLine,
-    link: &mut dyn ByteLink,
-    id: u8,
-) -> Result<Option<SetupStep>, ServiceError> {
+pub(crate) async fn step(line: &mut ServoLine, id: u8) -> Result<Option<SetupStep>, ServiceError> {
     if line.speech() != ServoProtocol::FeetechSts {
         return Err(ServiceError::NoHoming { id });
     }
-    let before = read(line, link, id, OFFSET).await?;
-    let encoder = position_ticks(line, link, id).await? + offset_ticks(before);
+    let before = read(line, id, OFFSET).await?;
+    let encoder = position_ticks(line, id).await? + offset_ticks(before);
     let offset = (encoder.rem_euclid(TURN_TICKS) - MIDDLE_TICKS).max(-OFFSET_TICKS_MAX);
     let word = to_sign_magnitude(offset, OFFSET_SIGN_BIT).map_err(|_| ServiceError::Range {
         what: HOMING_OFFSET,
@@ -49,12 +44,8 @@ pub(crate) async fn step(
 }
 
 /// Checks that the servo reads 2048 where it stands.
-pub(crate) async fn check(
-    line: &mut ServoLine,
-    link: &mut dyn ByteLink,
-    id: u8,
-) -> Result<(), ServiceError> {
-    let found = position_ticks(line, link, id).await?;
+pub(crate) async fn check(line: &mut ServoLine, id: u8) -> Result<(), ServiceError> {
+    let found = position_ticks(line, id).await?;
     if (found - MIDDLE_TICKS).abs() <= STILL_TICKS {
         return Ok(());
     }
@@ -73,12 +64,8 @@ pub(crate) fn describe(word: i32) -> String {
     format!("{ticks} counts ({degrees:.1}°)")
 }
 
-async fn position_ticks(
-    line: &mut ServoLine,
-    link: &mut dyn ByteLink,
-    id: u8,
-) -> Result<i32, ServiceError> {
-    let word = read(line, link, id, POSITION).await?;
+async fn position_ticks(line: &mut ServoLine, id: u8) -> Result<i32, ServiceError> {
+    let word = read(line, id, POSITION).await?;
     Ok(signed(word, POSITION_SIGN_BIT))
 }
 

@@ -39,7 +39,7 @@ pub use duration_histogram::DurationHistogram;
 pub use error::{BusError, ServoFault, ServoName};
 pub use framing::{RawReply, ReplyFraming};
 pub use identity::{IDENTITY_DIGITS, ServoIdentity};
-pub use servo_line::{IDS, PATIENT, SLACK, ServoLine, ServoProtocol};
+pub use servo_line::{BusSettings, IDS, PATIENT, SLACK, ServoLine, ServoProtocol};
 pub use setup_fault::SetupFault;
 
 use link::{ByteLink, LinkError};

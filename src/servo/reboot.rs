@@ -3,8 +3,6 @@
 use std::time::Duration;
 
 use super::{BusError, ServiceError, ServoLine};
-use base::clock::NodeClock;
-use link::ByteLink;
 
 /// A servo that has not come back by then does not.
 const BACK: Duration = Duration::from_secs(2);
@@ -14,24 +12,18 @@ const BACK: Duration = Duration::from_secs(2);
 /// # Errors
 /// [`BusError::NoReboot`] where its family knows no such request; [`ServiceError::NoServo`] where
 /// nobody has that id or it does not come back; otherwise when the line itself fails.
-pub async fn reboot(
-    line: &mut ServoLine,
-    link: &mut dyn ByteLink,
-    clock: &NodeClock,
-    id: u8,
-) -> Result<(), ServiceError> {
-    let baud = line.baud();
-    if line.ping(link, id).await?.is_none() {
-        return Err(ServiceError::NoServo { id, baud });
+pub async fn reboot(line: &mut ServoLine, id: u8) -> Result<(), ServiceError> {
+    if line.ping(id).await?.is_none() {
+        return Err(line.no_servo(id));
     }
-    if !line.reboot(link, id).await? {
+    if !line.reboot(id).await? {
         return Err(BusError::NoReboot { id }.into());
     }
-    let until = clock.now().after(BACK);
-    while clock.now() < until {
-        if line.ping(link, id).await?.is_some() {
+    let until = line.clock().now().after(BACK);
+    while line.clock().now() < until {
+        if line.ping(id).await?.is_some() {
             return Ok(());
         }
     }
-    Err(ServiceError::NoServo { id, baud })
+    Err(line.no_servo(id))
 }

@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 
 use super::diagnose::{BusDiagnosis, DiagnosisCause};
 use super::scan::{BusScan, FoundServo};
-use super::{ServiceError, ServoLine, servo_readout};
-use link::ByteLink;
+use super::{ServiceError, ServoLine};
 
 /// Times that each servo is asked.
 const ASKED: u32 = 12;
@@ -29,15 +28,11 @@ struct ReplyTally {
 
 impl ReplyTally {
     /// Asks a servo for its id again and again.
-    async fn count(
-        line: &mut ServoLine,
-        link: &mut dyn ByteLink,
-        id: u8,
-    ) -> Result<Self, ServiceError> {
+    async fn count(line: &mut ServoLine, id: u8) -> Result<Self, ServiceError> {
         let (mut lost, mut damaged) = (0, 0);
         for _ in 0..ASKED {
             let corrupt = line.counts().corrupt;
-            let answered = line.ping(link, id).await?.is_some();
+            let answered = line.ping(id).await?.is_some();
             if line.counts().corrupt > corrupt {
                 damaged += 1;
             } else if !answered {
@@ -59,7 +54,6 @@ impl ReplyTally {
 /// When the line fails.
 pub(super) async fn check_replies(
     line: &mut ServoLine,
-    link: &mut dyn ByteLink,
     expected: &[u8],
     scan: &mut BusScan,
     into: &mut BusDiagnosis,
@@ -69,11 +63,11 @@ pub(super) async fn check_replies(
     let ids: BTreeSet<u8> = known.chain(expected.iter().copied()).collect();
     let mut unreliable = Vec::new();
     for id in ids {
-        let tally = ReplyTally::count(line, link, id).await?;
+        let tally = ReplyTally::count(line, id).await?;
         if tally.damaged >= DAMAGED_BY_TWO {
             scan.heard.damaged_id.get_or_insert(id);
         } else if tally.failed() < ASKED {
-            add_missed(line, link, id, scan).await?;
+            add_missed(line, id, scan).await?;
             unreliable.extend((tally.failed() >= FAILED_MIN).then_some(tally));
         }
     }
@@ -89,23 +83,12 @@ pub(super) async fn check_replies(
 }
 
 /// Reads a servo that is not among those found.
-async fn add_missed(
-    line: &mut ServoLine,
-    link: &mut dyn ByteLink,
-    id: u8,
-    scan: &mut BusScan,
-) -> Result<(), ServiceError> {
+async fn add_missed(line: &mut ServoLine, id: u8, scan: &mut BusScan) -> Result<(), ServiceError> {
     for _ in 0..READ_ATTEMPTS {
         if scan.found.iter().any(|found| found.servo.id == id) {
             break;
         }
-        if let Some(servo) = servo_readout::at(line, link, id).await? {
-            scan.found.push(FoundServo {
-                family: line.speech(),
-                baud: line.baud(),
-                servo,
-            });
-        }
+        scan.found.extend(FoundServo::read(line, id).await?);
     }
     Ok(())
 }

@@ -6,9 +6,9 @@ use serde::Serialize;
 
 use super::servo_line::IDS;
 use super::servo_readout::{self, ServoReadout};
-use super::{OpenPort, PATIENT, ServiceError, ServoLine, ServoProtocol};
+use super::{BusError, BusSettings, OpenPort, PATIENT, ServiceError, ServoLine, ServoProtocol};
 use base::clock::NodeClock;
-use link::{ByteLink, LinkError};
+use link::LinkError;
 
 /// A servo that answered.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -20,6 +20,21 @@ pub struct FoundServo {
     /// Its own report.
     #[serde(flatten)]
     pub servo: ServoReadout,
+}
+
+impl FoundServo {
+    /// Reads the servo with an id; `None` where it did not answer every question.
+    ///
+    /// # Errors
+    /// When the line itself fails.
+    pub async fn read(line: &mut ServoLine, id: u8) -> Result<Option<Self>, BusError> {
+        let servo = servo_readout::at(line, id).await?;
+        Ok(servo.map(|servo| Self {
+            family: line.speech(),
+            baud: line.baud(),
+            servo,
+        }))
+    }
 }
 
 /// Traffic at one speed beside replies.
@@ -62,9 +77,9 @@ pub async fn scan(
     mut progress: impl FnMut(ServoProtocol, u32),
 ) -> Result<BusScan, ServiceError> {
     let mut scan = BusScan::default();
-    for (speech, baud) in all_speeds() {
-        progress(speech, baud);
-        scan_speed(open, clock, effort.slack, (speech, baud), &mut scan).await?;
+    for settings in all_speeds(effort.slack) {
+        progress(settings.speech, settings.baud);
+        scan_speed(open, clock, settings, &mut scan).await?;
         if effort.first && !scan.found.is_empty() {
             break;
         }
@@ -76,24 +91,14 @@ pub async fn scan(
 const USUAL_BAUD: u32 = 1_000_000;
 
 /// Every family at every speed, the usual speed of each first.
-fn all_speeds() -> Vec<(ServoProtocol, u32)> {
-    let families = ServoProtocol::ALL.into_iter();
-    let mut all: Vec<(ServoProtocol, u32)> = families
-        .flat_map(|speech| speech.bauds().iter().map(move |baud| (speech, *baud)))
-        .collect();
-    all.sort_by_key(|(_, baud)| *baud != USUAL_BAUD);
+fn all_speeds(slack: Duration) -> Vec<BusSettings> {
+    let at_each = |speech: ServoProtocol| {
+        let bauds = speech.bauds().iter();
+        bauds.map(move |baud| BusSettings::new(speech, *baud, slack))
+    };
+    let mut all: Vec<_> = ServoProtocol::ALL.into_iter().flat_map(at_each).collect();
+    all.sort_by_key(|settings| settings.baud != USUAL_BAUD);
     all
-}
-
-/// The settings with which servos were reached.
-#[derive(Clone, Copy, Debug)]
-pub struct BusSettings {
-    /// Their protocol.
-    pub speech: ServoProtocol,
-    /// At which speed.
-    pub baud: u32,
-    /// Waiting time for the adapter.
-    pub slack: Duration,
 }
 
 /// The result of asking the usual ids at every speed.
@@ -119,14 +124,11 @@ pub async fn find_usual(
 ) -> Result<UsualSearch, ServiceError> {
     let mut search = UsualSearch::default();
     let unusual = meant.filter(|id| !USUAL.contains(id));
-    let late = all_speeds()
-        .into_iter()
-        .filter(|(_, baud)| *baud == USUAL_BAUD);
-    let late = late.map(|way| (way, PATIENT.max(slack)));
-    let all = all_speeds().into_iter().map(|way| (way, slack)).chain(late);
-    for ((speech, baud), slack) in all {
-        let mut link = match open(baud) {
-            Ok(link) => link,
+    let mut late = all_speeds(PATIENT.max(slack));
+    late.retain(|settings| settings.baud == USUAL_BAUD);
+    for settings in all_speeds(slack).into_iter().chain(late) {
+        let mut line = match ServoLine::open(open, clock, settings) {
+            Ok(line) => line,
             // At no speed is a port that is away, taken or closed to this user any better.
             Err(
                 why @ (LinkError::Busy { .. }
@@ -137,17 +139,12 @@ pub async fn find_usual(
             // Not every adapter can do every speed.
             Err(_) => continue,
         };
-        progress(speech, baud);
-        let mut line = ServoLine::new(speech, clock, baud, slack);
+        progress(settings.speech, settings.baud);
         for id in USUAL.chain(unusual) {
-            let answered = line.ping(link.as_mut(), id).await?.is_some();
+            let answered = line.ping(id).await?.is_some();
             // One that speaks over another is there as well.
             if answered || line.counts().corrupt > 0 {
-                search.reached = Some(BusSettings {
-                    speech,
-                    baud,
-                    slack,
-                });
+                search.reached = Some(settings);
                 return Ok(search);
             }
         }
@@ -163,35 +160,32 @@ pub async fn find_usual(
 pub async fn scan_speed(
     open: &mut OpenPort<'_>,
     clock: &NodeClock,
-    slack: Duration,
-    (speech, baud): (ServoProtocol, u32),
+    settings: BusSettings,
     into: &mut BusScan,
 ) -> Result<(), ServiceError> {
-    let mut link = match open(baud) {
-        Ok(link) => link,
+    let mut line = match ServoLine::open(open, clock, settings) {
+        Ok(line) => line,
         // Not every adapter can do every speed.
-        Err(link::LinkError::Open { .. }) if baud != 1_000_000 => return Ok(()),
+        Err(LinkError::Open { .. }) if settings.baud != USUAL_BAUD => return Ok(()),
         Err(error) => return Err(error.into()),
     };
-    let link = link.as_mut();
-    let mut line = ServoLine::new(speech, clock, baud, slack);
     let before = into.found.len();
     for id in IDS {
         let corrupt = line.counts().corrupt;
-        let mut there = line.ping(link, id).await?.is_some();
+        let mut there = line.ping(id).await?.is_some();
         if !there && line.counts().corrupt > corrupt {
             // Somebody spoke, and it could not be read: once more.
-            there = line.ping(link, id).await?.is_some();
+            there = line.ping(id).await?.is_some();
             if !there {
                 into.heard.damaged_id.get_or_insert(id);
             }
         }
         if there {
-            look_at(&mut line, link, id, into).await?;
+            look_at(&mut line, id, into).await?;
         }
     }
     if into.found.len() > before {
-        retry_usual(&mut line, link, before, into).await?;
+        retry_usual(&mut line, before, into).await?;
     }
     into.heard.echoes += line.counts().echoes;
     into.heard.corrupt += line.counts().corrupt;
@@ -199,18 +193,9 @@ pub async fn scan_speed(
 }
 
 /// Adds what a servo that answered reports of itself.
-async fn look_at(
-    line: &mut ServoLine,
-    link: &mut dyn ByteLink,
-    id: u8,
-    into: &mut BusScan,
-) -> Result<(), ServiceError> {
-    match servo_readout::at(line, link, id).await? {
-        Some(servo) => into.found.push(FoundServo {
-            family: line.speech(),
-            baud: line.baud(),
-            servo,
-        }),
+async fn look_at(line: &mut ServoLine, id: u8, into: &mut BusScan) -> Result<(), ServiceError> {
+    match FoundServo::read(line, id).await? {
+        Some(found) => into.found.push(found),
         // It answers to its name and then cannot be read.
         None => {
             into.heard.damaged_id.get_or_insert(id);
@@ -226,7 +211,6 @@ pub const USUAL: std::ops::RangeInclusive<u8> = 0..=16;
 /// woke late or was spoken over.
 async fn retry_usual(
     line: &mut ServoLine,
-    link: &mut dyn ByteLink,
     from: usize,
     into: &mut BusScan,
 ) -> Result<(), ServiceError> {
@@ -237,8 +221,8 @@ async fn retry_usual(
         .collect();
     line.wait_longer(PATIENT);
     for id in missing {
-        if line.ping(link, id).await?.is_some() {
-            look_at(line, link, id, into).await?;
+        if line.ping(id).await?.is_some() {
+            look_at(line, id, into).await?;
         }
     }
     if let Some(found) = into.found.get_mut(from..) {

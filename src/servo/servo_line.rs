@@ -2,15 +2,17 @@
 
 use std::time::Duration;
 
-use crate::bus::{ExpectedReplies, ServoBus, StatusReply};
+use crate::bus::{ServoBus, StatusReply};
 use crate::dialect::{Dialect, ServoRequest};
 use crate::dynamixel::DynamixelDialect;
 use crate::feetech::FeetechDialect;
 use crate::framing::ReplyFraming;
-use crate::{BusCounts, BusError, RETRIES_MAX, ServoRegister, dynamixel, feetech};
+use crate::{
+    BusCounts, BusError, OpenPort, RETRIES_MAX, ServiceError, ServoRegister, dynamixel, feetech,
+};
 use base::clock::NodeClock;
 use base::units::ClockInstant;
-use link::ByteLink;
+use link::{ByteLink, LinkError};
 
 /// The protocol of a servo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
@@ -52,8 +54,32 @@ impl ServoProtocol {
     }
 }
 
+/// The settings with which servos are spoken to.
+#[derive(Clone, Copy, Debug)]
+pub struct BusSettings {
+    /// Their protocol.
+    pub speech: ServoProtocol,
+    /// At which speed.
+    pub baud: u32,
+    /// Waiting time for the adapter: how long it may hold a reply back.
+    pub slack: Duration,
+}
+
+impl BusSettings {
+    /// Returns the settings for these.
+    #[must_use]
+    pub const fn new(speech: ServoProtocol, baud: u32, slack: Duration) -> Self {
+        Self {
+            speech,
+            baud,
+            slack,
+        }
+    }
+}
+
 /// The near end of a bus on which one family is spoken to.
 pub struct ServoLine {
+    link: Box<dyn ByteLink>,
     speech: ServoProtocol,
     bus: ServoBus,
 }
@@ -65,16 +91,33 @@ pub const SLACK: Duration = Duration::from_millis(6);
 pub const PATIENT: Duration = Duration::from_millis(40);
 
 impl ServoLine {
-    /// A line to servos of a family; `slack` is how long the adapter may hold a reply back.
+    /// A line to the servos at the far end of a link that runs at the settings' speed.
     #[must_use]
-    pub fn new(speech: ServoProtocol, clock: &NodeClock, baud: u32, slack: Duration) -> Self {
+    pub fn new(link: Box<dyn ByteLink>, clock: &NodeClock, settings: BusSettings) -> Self {
+        let BusSettings {
+            speech,
+            baud,
+            slack,
+        } = settings;
         let framing: Box<dyn ReplyFraming> = match speech {
             ServoProtocol::FeetechSts => Box::new(feetech::codec::FeetechDecoder::default()),
             ServoProtocol::Dynamixel2 => Box::new(dynamixel::codec::DynamixelDecoder::default()),
         };
         let mut bus = ServoBus::new(framing, clock, baud, BusCounts::default());
         bus.slack = slack;
-        Self { speech, bus }
+        Self { link, speech, bus }
+    }
+
+    /// Opens a port and returns a line to the servos on it.
+    ///
+    /// # Errors
+    /// When the port cannot be opened.
+    pub fn open(
+        open: &mut OpenPort<'_>,
+        clock: &NodeClock,
+        settings: BusSettings,
+    ) -> Result<Self, LinkError> {
+        Ok(Self::new(open(settings.baud)?, clock, settings))
     }
 
     /// Returns its protocol.
@@ -87,6 +130,25 @@ impl ServoLine {
     #[must_use]
     pub fn baud(&self) -> u32 {
         self.bus.baud
+    }
+
+    /// The clock that it keeps time with.
+    pub(crate) fn clock(&self) -> &NodeClock {
+        &self.bus.clock
+    }
+
+    /// The link beneath, to listen to it.
+    pub(crate) fn link(&mut self) -> &mut dyn ByteLink {
+        self.link.as_mut()
+    }
+
+    /// Returns the error that nobody with this id answers.
+    #[must_use]
+    pub fn no_servo(&self, id: u8) -> ServiceError {
+        ServiceError::NoServo {
+            id,
+            baud: self.baud(),
+        }
     }
 
     /// From now on the adapter may hold a reply back for so long.
@@ -104,20 +166,9 @@ impl ServoLine {
     ///
     /// # Errors
     /// When the line itself fails.
-    pub async fn ping(
-        &mut self,
-        link: &mut dyn ByteLink,
-        id: u8,
-    ) -> Result<Option<Duration>, BusError> {
-        let Some(request) = self.encoded(ServoRequest::Ping(id)) else {
-            return Ok(None);
-        };
-        let length = match self.speech {
-            ServoProtocol::FeetechSts => FeetechDialect::PING_LENGTH,
-            ServoProtocol::Dynamixel2 => DynamixelDialect::PING_LENGTH,
-        };
+    pub async fn ping(&mut self, id: u8) -> Result<Option<Duration>, BusError> {
         let began = self.bus.clock.now();
-        let reply = self.ask(link, &request, id, length).await?;
+        let reply = self.ask(ServoRequest::Ping(id)).await?;
         Ok(reply.map(|_| self.bus.heard_at.since(began)))
     }
 
@@ -127,16 +178,11 @@ impl ServoLine {
     /// When the line itself fails.
     pub(crate) async fn read(
         &mut self,
-        link: &mut dyn ByteLink,
         id: u8,
         register: ServoRegister,
     ) -> Result<Option<StatusReply>, BusError> {
-        let Some(request) = self.encoded(ServoRequest::Read(id, register)) else {
-            return Ok(None);
-        };
         for _ in 0..=RETRIES_MAX {
-            let length = usize::from(register.length);
-            let reply = self.ask(link, &request, id, length).await?;
+            let reply = self.ask(ServoRequest::Read(id, register)).await?;
             if reply.is_some() {
                 return Ok(reply);
             }
@@ -150,59 +196,57 @@ impl ServoLine {
     /// When the line itself fails, or a register lets the servo move.
     pub(crate) async fn write(
         &mut self,
-        link: &mut dyn ByteLink,
         id: u8,
         register: ServoRegister,
         value: i32,
     ) -> Result<(), BusError> {
-        let bytes = value.to_le_bytes();
-        let bytes = bytes.get(..usize::from(register.length)).unwrap_or(&bytes);
-        let blocks = [(id, bytes.to_vec())];
-        let request = self.encoded(ServoRequest::SyncWrite(register, &blocks));
+        let blocks = [(id, register.bytes_of(value))];
+        let is_sent = self
+            .tell(ServoRequest::SyncWrite(register, &blocks))
+            .await?;
         let register = register.name;
-        let request = request.ok_or(BusError::NoAuthority { register })?;
-        self.bus.send_unanswered(link, &request).await
+        is_sent
+            .then_some(())
+            .ok_or(BusError::NoAuthority { register })
     }
 
     /// Asks a servo to restart, without waiting for it; `false` if its family has no such request.
     ///
     /// # Errors
     /// When the line itself fails.
-    pub(crate) async fn reboot(
-        &mut self,
-        link: &mut dyn ByteLink,
-        id: u8,
-    ) -> Result<bool, BusError> {
-        let Some(request) = self.encoded(ServoRequest::Reboot(id)) else {
-            return Ok(false);
-        };
-        self.bus.send_unanswered(link, &request).await?;
-        Ok(true)
+    pub(crate) async fn reboot(&mut self, id: u8) -> Result<bool, BusError> {
+        self.tell(ServoRequest::Reboot(id)).await
     }
 
-    /// A request's bytes, where the family has such a request and it may be sent.
-    fn encoded(&self, request: ServoRequest<'_>) -> Option<Vec<u8>> {
+    /// Sends a request that nobody answers; `false` where the family has no such request or it may not be
+    /// sent.
+    async fn tell(&mut self, request: ServoRequest<'_>) -> Result<bool, BusError> {
         let mut bytes = Vec::new();
         let is_known = match self.speech {
             ServoProtocol::FeetechSts => FeetechDialect::encode(&mut bytes, request),
             ServoProtocol::Dynamixel2 => DynamixelDialect::encode(&mut bytes, request),
         };
-        is_known.then_some(bytes)
+        if is_known {
+            self.bus.send_unanswered(self.link.as_mut(), &bytes).await?;
+        }
+        Ok(is_known)
     }
 
-    async fn ask(
-        &mut self,
-        link: &mut dyn ByteLink,
-        request: &[u8],
-        id: u8,
-        parameters: usize,
-    ) -> Result<Option<StatusReply>, BusError> {
-        let expect = ExpectedReplies {
-            ids: &[id],
-            parameters,
-            until: ClockInstant::from_nanos(u64::MAX),
+    async fn ask(&mut self, request: ServoRequest<'_>) -> Result<Option<StatusReply>, BusError> {
+        let (bus, link, first) = (&mut self.bus, self.link.as_mut(), Vec::new());
+        let mut replies = match self.speech {
+            ServoProtocol::FeetechSts => {
+                let replies = bus.request::<FeetechDialect>(link, first, request, PATIENTLY);
+                replies.await?
+            }
+            ServoProtocol::Dynamixel2 => {
+                let replies = bus.request::<DynamixelDialect>(link, first, request, PATIENTLY);
+                replies.await?
+            }
         };
-        let mut replies = self.bus.ask(link, request, expect).await?;
         Ok(replies.pop().flatten())
     }
 }
+
+/// However long the replies take that were asked for.
+const PATIENTLY: ClockInstant = ClockInstant::from_nanos(u64::MAX);

@@ -8,7 +8,6 @@ use crate::dialect::{Dialect, SlowReadings};
 use crate::dynamixel::DynamixelDialect;
 use crate::feetech::FeetechDialect;
 use crate::{BusError, ServoName};
-use link::ByteLink;
 
 /// A servo as it was read.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -49,28 +48,20 @@ pub struct ServoReadout {
 ///
 /// # Errors
 /// When the line itself fails.
-pub async fn at(
-    line: &mut ServoLine,
-    link: &mut dyn ByteLink,
-    id: u8,
-) -> Result<Option<ServoReadout>, BusError> {
+pub async fn at(line: &mut ServoLine, id: u8) -> Result<Option<ServoReadout>, BusError> {
     match line.speech() {
-        ServoProtocol::FeetechSts => read::<FeetechDialect>(line, link, id).await,
-        ServoProtocol::Dynamixel2 => read::<DynamixelDialect>(line, link, id).await,
+        ServoProtocol::FeetechSts => read::<FeetechDialect>(line, id).await,
+        ServoProtocol::Dynamixel2 => read::<DynamixelDialect>(line, id).await,
     }
 }
 
-async fn read<D: Dialect>(
-    line: &mut ServoLine,
-    link: &mut dyn ByteLink,
-    id: u8,
-) -> Result<Option<ServoReadout>, BusError> {
-    let Some(settings) = line.read(link, id, D::SETTINGS).await? else {
+async fn read<D: Dialect>(line: &mut ServoLine, id: u8) -> Result<Option<ServoReadout>, BusError> {
+    let Some(settings) = line.read(id, D::SETTINGS).await? else {
         return Ok(None);
     };
     let mut known = SlowReadings::default();
     for (index, register) in D::STATES.iter().enumerate() {
-        match line.read(link, id, *register).await? {
+        match line.read(id, *register).await? {
             Some(status) => {
                 let _ = D::update_slow_readings(index, &status, &mut known);
             }
@@ -79,7 +70,7 @@ async fn read<D: Dialect>(
             None => {}
         }
     }
-    let Some(present) = line.read(link, id, D::PRESENT).await? else {
+    let Some(present) = line.read(id, D::PRESENT).await? else {
         return Ok(None);
     };
     let (speech, reading) = (line.speech(), D::parse_reading(&present));

@@ -9,7 +9,6 @@ use serde::Serialize;
 use super::servo_line::IDS;
 use super::{ServiceError, ServoLine, ServoProtocol, homing};
 use crate::{ServoRegister, dynamixel, feetech};
-use link::ByteLink;
 
 /// Requested changes of a servo's settings.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -63,18 +62,20 @@ impl SetupStep {
     }
 }
 
-/// Returns the value that a register must have, from its present one.
-type RegisterRepair = fn(i32) -> i32;
+/// A register, the bits of its present value that it keeps, and those that it must have.
+type WantedSetting = (ServoRegister, i32, i32);
+
+/// The last count of a turn, in both families.
+const TICKS_MAX: i32 = 4095;
 
 struct SettingsMap {
     id: ServoRegister,
     return_delay: ServoRegister,
     least: ServoRegister,
     most: ServoRegister,
-    most_ticks: i32,
     torque: ServoRegister,
     lock: Option<ServoRegister>,
-    repairs: &'static [(ServoRegister, RegisterRepair)],
+    repairs: &'static [WantedSetting],
 }
 
 const FEETECH: SettingsMap = SettingsMap {
@@ -82,15 +83,16 @@ const FEETECH: SettingsMap = SettingsMap {
     return_delay: ServoRegister::new(RETURN_DELAY, 7, 1),
     least: ServoRegister::new("least position", 9, 2),
     most: ServoRegister::new("greatest position", 11, 2),
-    most_ticks: 4095,
     torque: feetech::registers::TORQUE_ENABLE,
     lock: Some(ServoRegister::new("lock", 55, 1)),
     repairs: &[
-        (ServoRegister::new("response level", 8, 1), |_| 1),
-        (ServoRegister::new("phase", 18, 1), |now| {
-            now & !(feetech::registers::PHASE_MULTI_TURN as i32)
-        }),
-        (ServoRegister::new("operating mode", 33, 1), |_| 0),
+        (ServoRegister::new("response level", 8, 1), 0, 1),
+        (
+            ServoRegister::new("phase", 18, 1),
+            !(feetech::registers::PHASE_MULTI_TURN as i32),
+            0,
+        ),
+        (ServoRegister::new("operating mode", 33, 1), 0, 0),
     ],
 };
 
@@ -99,17 +101,20 @@ const DYNAMIXEL: SettingsMap = SettingsMap {
     return_delay: ServoRegister::new(RETURN_DELAY, 9, 1),
     least: ServoRegister::new("least position", 52, 4),
     most: ServoRegister::new("greatest position", 48, 4),
-    most_ticks: 4095,
     torque: dynamixel::registers::TORQUE_ENABLE,
     lock: None,
     repairs: &[
-        (ServoRegister::new("drive mode", 10, 1), |now| {
-            now & !(dynamixel::registers::DRIVE_MODE_TIME_BASED as i32)
-        }),
-        (ServoRegister::new("operating mode", 11, 1), |_| {
-            dynamixel::registers::OPERATING_MODE_POSITION as i32
-        }),
-        (ServoRegister::new("secondary id", 12, 1), |_| 255),
+        (
+            ServoRegister::new("drive mode", 10, 1),
+            !(dynamixel::registers::DRIVE_MODE_TIME_BASED as i32),
+            0,
+        ),
+        (
+            ServoRegister::new("operating mode", 11, 1),
+            0,
+            dynamixel::registers::OPERATING_MODE_POSITION as i32,
+        ),
+        (ServoRegister::new("secondary id", 12, 1), 0, 255),
     ],
 };
 
@@ -127,23 +132,22 @@ const fn settings_map(speech: ServoProtocol) -> &'static SettingsMap {
 /// A value that is not possible, an id that is taken, a servo that does not answer.
 pub async fn plan(
     line: &mut ServoLine,
-    link: &mut dyn ByteLink,
     id: u8,
     change: &SetupChange,
 ) -> Result<Vec<SetupStep>, ServiceError> {
     let wanted = wanted(settings_map(line.speech()), change)?;
     if let Some(new) = change.id.filter(|new| *new != id)
-        && line.ping(link, new).await?.is_some()
+        && line.ping(new).await?.is_some()
     {
         return Err(ServiceError::Taken { id: new });
     }
     let mut steps = Vec::new();
     if change.home {
-        steps.extend(homing::step(line, link, id).await?);
+        steps.extend(homing::step(line, id).await?);
     }
-    for (register, value) in wanted {
-        let before = read(line, link, id, register).await?;
-        let after = value.of(before);
+    for (register, kept, set) in wanted {
+        let before = read(line, id, register).await?;
+        let after = before & kept | set;
         if before != after {
             steps.push(SetupStep {
                 name: register.name,
@@ -156,30 +160,12 @@ pub async fn plan(
     Ok(steps)
 }
 
-enum SettingValue {
-    Fixed(i32),
-    From(RegisterRepair),
-}
-
-impl SettingValue {
-    fn of(&self, before: i32) -> i32 {
-        match self {
-            Self::Fixed(value) => *value,
-            Self::From(of) => of(before),
-        }
-    }
-}
-
 /// The registers in the order in which they are written: a new id last, for it answers to the old
 /// one until then.
-fn wanted(
-    map: &SettingsMap,
-    change: &SetupChange,
-) -> Result<Vec<(ServoRegister, SettingValue)>, ServiceError> {
+fn wanted(map: &SettingsMap, change: &SetupChange) -> Result<Vec<WantedSetting>, ServiceError> {
     let mut all = Vec::new();
     if change.repair {
-        let repairs = map.repairs.iter();
-        all.extend(repairs.map(|(register, of)| (*register, SettingValue::From(*of))));
+        all.extend(map.repairs);
     }
     if let Some(delay) = change.return_delay {
         let steps = u8::try_from(delay.as_micros() / 2).ok();
@@ -190,18 +176,18 @@ fn wanted(
                 value: format!("{delay:?}"),
                 range: "0 to 508 µs",
             })?;
-        all.push((map.return_delay, SettingValue::Fixed(i32::from(steps))));
+        all.push((map.return_delay, 0, i32::from(steps)));
     }
     if let Some((least, most)) = change.limits_ticks {
-        if !(0 <= least && least < most && most <= map.most_ticks) {
+        if !(0 <= least && least < most && most <= TICKS_MAX) {
             return Err(ServiceError::Range {
                 what: "the position limits",
                 value: format!("{least} to {most}"),
                 range: "a range within 0 to 4095",
             });
         }
-        all.push((map.least, SettingValue::Fixed(least)));
-        all.push((map.most, SettingValue::Fixed(most)));
+        all.push((map.least, 0, least));
+        all.push((map.most, 0, most));
     }
     if let Some(id) = change.id {
         if !IDS.contains(&id) {
@@ -211,7 +197,7 @@ fn wanted(
                 range: "0 to 252",
             });
         }
-        all.push((map.id, SettingValue::Fixed(i32::from(id))));
+        all.push((map.id, 0, i32::from(id)));
     }
     Ok(all)
 }
@@ -222,26 +208,25 @@ fn wanted(
 /// The step that was not taken. Those before it are; the lock is put back in any case.
 pub async fn apply_steps(
     line: &mut ServoLine,
-    link: &mut dyn ByteLink,
     id: u8,
     steps: &[SetupStep],
 ) -> Result<(), ServiceError> {
     let map = settings_map(line.speech());
-    line.write(link, id, map.torque, 0).await?;
-    if read(line, link, id, map.torque).await? != 0 {
+    line.write(id, map.torque, 0).await?;
+    if read(line, id, map.torque).await? != 0 {
         return Err(ServiceError::TorqueOn { id });
     }
     let lock = match map.lock {
-        Some(lock) => Some((lock, read(line, link, id, lock).await?)),
+        Some(lock) => Some((lock, read(line, id, lock).await?)),
         None => None,
     };
     if let Some((lock, _)) = lock {
-        line.write(link, id, lock, 0).await?;
+        line.write(id, lock, 0).await?;
     }
     let mut now = id;
-    let result = write_all(line, link, &mut now, steps).await;
+    let result = write_all(line, &mut now, steps).await;
     let relocked = match lock {
-        Some((lock, before)) => restore_lock(line, link, now, lock, before).await,
+        Some((lock, before)) => restore_lock(line, now, lock, before).await,
         None => Ok(()),
     };
     result.and(relocked)
@@ -249,31 +234,29 @@ pub async fn apply_steps(
 
 async fn restore_lock(
     line: &mut ServoLine,
-    link: &mut dyn ByteLink,
     id: u8,
     lock: ServoRegister,
     before: i32,
 ) -> Result<(), ServiceError> {
-    line.write(link, id, lock, before).await?;
-    let found = read(line, link, id, lock).await?;
+    line.write(id, lock, before).await?;
+    let found = read(line, id, lock).await?;
     expect(id, lock.name, before, found)
 }
 
 async fn write_all(
     line: &mut ServoLine,
-    link: &mut dyn ByteLink,
     id: &mut u8,
     steps: &[SetupStep],
 ) -> Result<(), ServiceError> {
     for step in steps {
-        line.write(link, *id, step.register, step.after).await?;
+        line.write(*id, step.register, step.after).await?;
         if step.register == settings_map(line.speech()).id {
             *id = u8::try_from(step.after).unwrap_or(*id);
         }
-        let found = read(line, link, *id, step.register).await?;
+        let found = read(line, *id, step.register).await?;
         expect(*id, step.name, step.after, found)?;
         if step.name == homing::HOMING_OFFSET {
-            homing::check(line, link, *id).await?;
+            homing::check(line, *id).await?;
         }
     }
     Ok(())
@@ -293,13 +276,10 @@ fn expect(id: u8, name: &'static str, wanted: i32, found: i32) -> Result<(), Ser
 
 pub(crate) async fn read(
     line: &mut ServoLine,
-    link: &mut dyn ByteLink,
     id: u8,
     register: ServoRegister,
 ) -> Result<i32, ServiceError> {
-    let status = line.read(link, id, register).await?;
-    let baud = line.baud();
-    status
-        .map(|status| status.number())
-        .ok_or(ServiceError::NoServo { id, baud })
+    let status = line.read(id, register).await?;
+    let number = status.map(|status| status.number());
+    number.ok_or_else(|| line.no_servo(id))
 }

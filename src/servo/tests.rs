@@ -67,6 +67,11 @@ impl Bench {
         (self.opener())(self.arm.file.baud).unwrap()
     }
 
+    fn line(&self, speech: ServoProtocol) -> ServoLine {
+        let settings = BusSettings::new(speech, self.arm.file.baud, SLACK);
+        ServoLine::new(self.link(), &self.clock, settings)
+    }
+
     /// Switches a servo's torque on.
     async fn stiffen(&self, speech: ServoProtocol, id: u8) {
         let authority = MotionAuthority::claim();
@@ -85,10 +90,8 @@ impl Bench {
         assert!(is_known);
         let mut link = self.link();
         link.send(&frame).await.unwrap();
-        let mut line = ServoLine::new(speech, &self.clock, self.arm.file.baud, SLACK);
-        let servo = servo_readout::at(&mut line, link.as_mut(), id)
-            .await
-            .unwrap();
+        let mut line = self.line(speech);
+        let servo = servo_readout::at(&mut line, id).await.unwrap();
         assert!(servo.unwrap().torque_on);
     }
 
@@ -497,16 +500,15 @@ async fn change(
     id: u8,
     change: &SetupChange,
 ) -> Result<Vec<String>, ServiceError> {
-    let mut link = bench.link();
-    let mut line = ServoLine::new(speech, &bench.clock, bench.arm.file.baud, SLACK);
-    let steps = setup::plan(&mut line, link.as_mut(), id, change).await?;
-    setup::apply_steps(&mut line, link.as_mut(), id, &steps).await?;
+    let mut line = bench.line(speech);
+    let steps = setup::plan(&mut line, id, change).await?;
+    setup::apply_steps(&mut line, id, &steps).await?;
     let id_now = change.id.unwrap_or(id);
     let rest = SetupChange {
         id: None,
         ..change.clone()
     };
-    let again = setup::plan(&mut line, link.as_mut(), id_now, &rest);
+    let again = setup::plan(&mut line, id_now, &rest);
     assert!(again.await?.is_empty(), "something is still to be done");
     Ok(steps
         .iter()
@@ -560,21 +562,13 @@ async fn a_latched_servo_starts_anew_on_request() {
     bench
         .sim
         .break_it(SimulatedFault::ErrorBits { id: 5, bits: 0x20 });
-    let mut link = bench.link();
-    let baud = bench.arm.file.baud;
-    let mut line = ServoLine::new(ServoProtocol::Dynamixel2, &bench.clock, baud, SLACK);
-    let latched = servo_readout::at(&mut line, link.as_mut(), 5)
-        .await
-        .unwrap();
+    let mut line = bench.line(ServoProtocol::Dynamixel2);
+    let latched = servo_readout::at(&mut line, 5).await.unwrap();
     assert_ne!(latched.unwrap().error_bits, 0);
-    reboot(&mut line, link.as_mut(), &bench.clock, 5)
-        .await
-        .unwrap();
-    let free = servo_readout::at(&mut line, link.as_mut(), 5)
-        .await
-        .unwrap();
+    reboot(&mut line, 5).await.unwrap();
+    let free = servo_readout::at(&mut line, 5).await.unwrap();
     assert_eq!(free.unwrap().error_bits, 0);
-    let nobody = reboot(&mut line, link.as_mut(), &bench.clock, 99).await;
+    let nobody = reboot(&mut line, 99).await;
     assert!(
         matches!(nobody, Err(ServiceError::NoServo { id: 99, .. })),
         "{nobody:?}"
@@ -585,9 +579,8 @@ async fn a_latched_servo_starts_anew_on_request() {
 #[tokio::test]
 async fn a_family_without_such_a_request_says_so() {
     let bench = Bench::new("so101");
-    let mut link = bench.link();
-    let mut line = ServoLine::new(ServoProtocol::FeetechSts, &bench.clock, 1_000_000, SLACK);
-    let refused = reboot(&mut line, link.as_mut(), &bench.clock, 2).await;
+    let mut line = bench.line(ServoProtocol::FeetechSts);
+    let refused = reboot(&mut line, 2).await;
     assert!(
         matches!(
             refused,
@@ -651,12 +644,8 @@ async fn what_keeps_a_node_from_a_servo_is_repaired() {
             "secondary id 2 to 255"
         ]
     );
-    let mut link = bench.link();
-    let clock = &bench.clock;
-    let mut line = ServoLine::new(ServoProtocol::Dynamixel2, clock, bench.arm.file.baud, SLACK);
-    let settings = line
-        .read(link.as_mut(), 5, DynamixelDialect::SETTINGS)
-        .await;
+    let mut line = bench.line(ServoProtocol::Dynamixel2);
+    let settings = line.read(5, DynamixelDialect::SETTINGS).await;
     let name = ServoName {
         id: 5,
         name: "forearm".to_owned(),

@@ -76,14 +76,8 @@ impl<D: Dialect> ServoDriver<D> {
                 None => missing.push(place),
             }
         }
-        match missing.first() {
-            None => Ok(latency),
-            Some(_) if missing.len() == self.ids.len() => Err(self.silent_bus()),
-            Some(first) => Err(DriverError::NoReply {
-                servo: self.map.name(*first),
-                tries: RETRIES_MAX + 1,
-            }),
-        }
+        self.check_missing(&missing, RETRIES_MAX + 1)?;
+        Ok(latency)
     }
 
     pub(super) async fn ping(
@@ -92,16 +86,11 @@ impl<D: Dialect> ServoDriver<D> {
         place: usize,
     ) -> Result<Option<Duration>, DriverError> {
         let id = self.map.name(place).id;
-        let mut request = Vec::new();
-        D::encode(&mut request, ServoRequest::Ping(id));
         for _ in 0..=RETRIES_MAX {
             let began = self.bus.clock.now();
-            let expect = ExpectedReplies {
-                ids: &[id],
-                parameters: D::PING_LENGTH,
-                until: PATIENT,
-            };
-            let replies = self.bus.ask(link, &request, expect).await?;
+            let ping = ServoRequest::Ping(id);
+            let replies = self.bus.request::<D>(link, Vec::new(), ping, PATIENT);
+            let replies = replies.await?;
             if matches!(replies.first(), Some(Some(_))) {
                 return Ok(Some(self.bus.heard_at.since(began)));
             }
@@ -117,19 +106,13 @@ impl<D: Dialect> ServoDriver<D> {
         register: ServoRegister,
     ) -> Result<StatusReply, DriverError> {
         let servo = self.map.name(place);
-        let mut request = Vec::new();
-        D::encode(&mut request, ServoRequest::Read(servo.id, register));
         let mut tries = 0;
         while self.asks_again(tries, PATIENT) {
             self.count_retries(&[place], tries);
             tries += 1;
-            let expect = ExpectedReplies {
-                ids: &[servo.id],
-                parameters: usize::from(register.length),
-                until: PATIENT,
-            };
-            let mut replies = self.bus.ask(link, &request, expect).await?;
-            if let Some(Some(status)) = replies.pop() {
+            let read = ServoRequest::Read(servo.id, register);
+            let replies = self.bus.request::<D>(link, Vec::new(), read, PATIENT);
+            if let Some(Some(status)) = replies.await?.pop() {
                 return Ok(status);
             }
         }
@@ -182,10 +165,9 @@ impl<D: Dialect> ServoDriver<D> {
         if D::fast_length(D::PRESENT, self.ids.len()) == 0 {
             return Ok(());
         }
-        let replies = self
-            .fast_read(link, Vec::new(), D::PRESENT, PATIENT)
-            .await?;
-        self.fast = replies.iter().all(Option::is_some);
+        let all = self.all_places();
+        let replies = self.sync_read(link, Vec::new(), D::PRESENT, (&all, true), PATIENT);
+        self.fast = replies.await?.iter().all(Option::is_some);
         Ok(())
     }
 

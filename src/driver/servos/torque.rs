@@ -213,18 +213,7 @@ impl<D: Dialect> ServoDriver<D> {
         if limits.len() != self.ids.len() {
             return Err(DriverError::Limp);
         }
-        let all = self.ids.iter().zip(&limits);
-        let blocks: Vec<_> = all
-            .map(|(id, value)| (*id, bytes_of(D::TORQUE_LIMIT, *value)))
-            .collect();
-        let mut frame = Vec::new();
-        let write = ServoRequest::MotionWrite(D::TORQUE_LIMIT, &blocks, &self.authority);
-        D::encode(&mut frame, write);
-        self.bus.send_unanswered(link, &frame).await?;
-        for (place, wanted) in limits.iter().enumerate() {
-            let found = self.read(link, place, D::TORQUE_LIMIT).await?.number();
-            self.expect(place, D::TORQUE_LIMIT, *wanted, found, 0)?;
-        }
+        self.set_each(link, D::TORQUE_LIMIT, &limits).await?;
         self.torque_limit = Some(limit);
         Ok(())
     }
@@ -236,12 +225,24 @@ impl<D: Dialect> ServoDriver<D> {
         settings: &[RegisterSetting],
     ) -> Result<(), DriverError> {
         for (register, value) in settings {
-            let all: Vec<usize> = (0..self.ids.len()).collect();
-            self.write_all(link, *register, *value, &all).await?;
-            for place in all {
-                let found = self.read(link, place, *register).await?.number();
-                self.expect(place, *register, *value, found, 0)?;
-            }
+            let values = vec![*value; self.ids.len()];
+            self.set_each(link, *register, &values).await?;
+        }
+        Ok(())
+    }
+
+    /// Writes its value to each servo, all in one frame, and reads it back.
+    async fn set_each(
+        &mut self,
+        link: &mut dyn ByteLink,
+        register: ServoRegister,
+        values: &[i32],
+    ) -> Result<(), DriverError> {
+        let all = self.ids.iter().copied().zip(values.iter().copied());
+        self.write(link, register, all.collect()).await?;
+        for (place, wanted) in values.iter().enumerate() {
+            let found = self.read(link, place, register).await?.number();
+            self.expect(place, register, *wanted, found, 0)?;
         }
         Ok(())
     }
@@ -253,9 +254,22 @@ impl<D: Dialect> ServoDriver<D> {
         value: i32,
         places: &[usize],
     ) -> Result<(), DriverError> {
-        let bytes = bytes_of(register, value);
         let ids = places.iter().map(|place| self.ids[*place]);
-        let blocks: Vec<_> = ids.map(|id| (id, bytes.clone())).collect();
+        self.write(link, register, ids.map(|id| (id, value)).collect())
+            .await
+    }
+
+    /// Writes each servo's value, all in one frame; nobody answers.
+    async fn write(
+        &mut self,
+        link: &mut dyn ByteLink,
+        register: ServoRegister,
+        values: Vec<(u8, i32)>,
+    ) -> Result<(), DriverError> {
+        let blocks = values.into_iter();
+        let blocks: Vec<_> = blocks
+            .map(|(id, value)| (id, register.bytes_of(value)))
+            .collect();
         let mut frame = Vec::new();
         let write = ServoRequest::MotionWrite(register, &blocks, &self.authority);
         D::encode(&mut frame, write);
@@ -286,7 +300,7 @@ impl<D: Dialect> ServoDriver<D> {
         link: &mut dyn ByteLink,
     ) -> Result<TorqueOffReport, DriverError> {
         self.goals = None;
-        let all: Vec<usize> = (0..self.ids.len()).collect();
+        let all = self.all_places();
         let released = self.torque_off(link, &all).await?;
         for (register, value) in D::DISARM {
             self.write_all(link, *register, *value, &all).await?;
@@ -309,8 +323,7 @@ impl<D: Dialect> ServoDriver<D> {
         }
         for place in places {
             let servo = self.map.name(*place);
-            let read = self.read(link, *place, D::TORQUE_ENABLE).await;
-            let result = match read {
+            let result = match self.read(link, *place, D::TORQUE_ENABLE).await {
                 Ok(status) => self.expect(*place, D::TORQUE_ENABLE, 0, status.number(), 0),
                 Err(error @ DriverError::Bus(_)) => return Err(error),
                 Err(error) => Err(error),
@@ -340,13 +353,9 @@ impl<D: Dialect> ServoDriver<D> {
     ) -> Result<(), DriverError> {
         let register = D::STATES[self.state_next];
         // In one packet where they can; one after another where that came to nothing.
-        let replies = if self.fast && !self.state_missed {
-            self.fast_read(link, Vec::new(), register, deadline).await?
-        } else {
-            let places: Vec<usize> = (0..self.ids.len()).collect();
-            self.sync_read(link, Vec::new(), register, &places, deadline)
-                .await?
-        };
+        let (all, fast) = (self.all_places(), self.fast && !self.state_missed);
+        let replies = self.sync_read(link, Vec::new(), register, (&all, fast), deadline);
+        let replies = replies.await?;
         self.state_missed = replies.iter().all(Option::is_none);
         let mut doubt = self.state_missed;
         for (place, reply) in replies.iter().enumerate() {
@@ -379,13 +388,4 @@ impl<D: Dialect> ServoDriver<D> {
         }
         false
     }
-}
-
-/// The bytes of a register that holds a number, the lowest first.
-fn bytes_of(register: ServoRegister, value: i32) -> Vec<u8> {
-    let bytes = value.to_le_bytes();
-    bytes
-        .into_iter()
-        .take(usize::from(register.length))
-        .collect()
 }
