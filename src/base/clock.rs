@@ -13,7 +13,7 @@ use std::time::Duration;
 use crate::alarm_timer::AlarmTimer;
 pub use crate::alarm_timer::alarm_runtime;
 use crate::system_clocks;
-use crate::units::ClockInstant;
+use crate::units::{ClockInstant, nanos};
 
 /// A node's clock; clones are the same clock.
 #[derive(Clone, Debug)]
@@ -42,10 +42,7 @@ pub const CALENDAR_OFFSET: &str = "STEADYHAND_CALENDAR_OFFSET_MS";
 #[must_use]
 pub fn calendar_offset_ms() -> i64 {
     static OFFSET: OnceLock<i64> = OnceLock::new();
-    *OFFSET.get_or_init(|| {
-        let said = std::env::var(CALENDAR_OFFSET).ok();
-        said.and_then(|said| said.trim().parse().ok()).unwrap_or(0)
-    })
+    *OFFSET.get_or_init(|| number_of(CALENDAR_OFFSET).unwrap_or(0))
 }
 
 /// Environment variable with the rate of served simulated arms relative to real time, so that tests wait less.
@@ -55,11 +52,7 @@ pub const SIMULATION_RATE: &str = "STEADYHAND_SIMULATION_RATE";
 #[must_use]
 pub fn simulation_rate() -> u32 {
     static RATE: OnceLock<u32> = OnceLock::new();
-    *RATE.get_or_init(|| {
-        let said = std::env::var(SIMULATION_RATE).ok();
-        let rate = said.and_then(|said| said.trim().parse().ok());
-        rate.unwrap_or(1).max(1)
-    })
+    *RATE.get_or_init(|| number_of(SIMULATION_RATE).unwrap_or(1).max(1))
 }
 
 /// Milliseconds since 1970, as the machine's calendar has it: for records that people read. It may
@@ -76,6 +69,11 @@ pub fn calendar_ms() -> u64 {
             let ms = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
             ms.saturating_add_signed(calendar_offset_ms())
         })
+}
+
+/// The number that an environment variable holds.
+fn number_of<T: std::str::FromStr>(variable: &str) -> Option<T> {
+    std::env::var(variable).ok()?.trim().parse().ok()
 }
 
 impl NodeClock {
@@ -111,18 +109,17 @@ impl NodeClock {
     /// Creates a clock that stands still until a task waits on it.
     #[must_use]
     pub fn simulated() -> Self {
-        Self(Arc::new(ClockSource::Simulated {
-            nanos: AtomicU64::new(0),
-            slept_nanos: AtomicU64::new(0),
-            rate: None,
-        }))
+        Self::simulated_with(None)
     }
 
     /// A clock like [`NodeClock::simulated`] that people can watch: waiting on it takes a `rate`th of
     /// the time. A rate of 0 counts as 1.
     #[must_use]
     pub fn simulated_at(rate: u32) -> Self {
-        let rate = Some(rate.max(1));
+        Self::simulated_with(Some(rate.max(1)))
+    }
+
+    fn simulated_with(rate: Option<u32>) -> Self {
         Self(Arc::new(ClockSource::Simulated {
             nanos: AtomicU64::new(0),
             slept_nanos: AtomicU64::new(0),
@@ -253,10 +250,6 @@ pub const SLEPT_WITHIN: Duration = Duration::from_millis(1);
 
 /// Time that passes at most on a starvation-tolerant clock while its thread computes: half a cycle of an arm.
 pub const BUSY_MAX: Duration = Duration::from_millis(5);
-
-fn nanos(span: Duration) -> u64 {
-    u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
-}
 
 /// Waits for moments of one clock.
 #[derive(Debug)]

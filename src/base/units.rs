@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 #[path = "units/decimals.rs"]
 mod decimals;
 
+pub(crate) use decimals::at_most;
 pub use decimals::{apart, short};
 
 /// The most joints that an arm may have.
@@ -214,6 +215,11 @@ pub struct ClockInstant {
     nanos: u64,
 }
 
+/// Returns a duration in nanoseconds, or the most that there are.
+pub(crate) fn nanos(span: Duration) -> u64 {
+    u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
+}
+
 impl ClockInstant {
     /// The clock's beginning.
     pub const ZERO: Self = Self { nanos: 0 };
@@ -233,19 +239,13 @@ impl ClockInstant {
     /// Later by `by`; at the clock's end it stays there.
     #[must_use]
     pub fn after(self, by: Duration) -> Self {
-        let by = u64::try_from(by.as_nanos()).unwrap_or(u64::MAX);
-        Self {
-            nanos: self.nanos.saturating_add(by),
-        }
+        Self::from_nanos(self.nanos.saturating_add(nanos(by)))
     }
 
     /// Earlier by `by`; at the clock's beginning it stays there.
     #[must_use]
     pub fn before(self, by: Duration) -> Self {
-        let by = u64::try_from(by.as_nanos()).unwrap_or(u64::MAX);
-        Self {
-            nanos: self.nanos.saturating_sub(by),
-        }
+        Self::from_nanos(self.nanos.saturating_sub(nanos(by)))
     }
 
     /// Time since `earlier`, zero if that was later.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::units::short;
+use crate::units::{at_most, short};
 
 /// Seconds in a minute, an hour and a day.
 const MINUTE_S: u64 = 60;
@@ -102,15 +102,7 @@ pub fn seconds(time_s: f64) -> String {
 /// Writes a length with at most `decimals` decimals, no trailing zeros and no negative zero.
 #[must_use]
 pub fn millimetres(length_mm: f64, decimals: usize) -> String {
-    let text = format!("{length_mm:.decimals$}");
-    let text = match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.'),
-        false => &text,
-    };
-    match text {
-        "-0" => "0 mm".to_owned(),
-        text => format!("{text} mm"),
-    }
+    format!("{} mm", at_most(length_mm, decimals))
 }
 
 /// Writes a length of line in the unit of its size: `4 mm`, `540 mm`, `1.25 m`.

@@ -33,7 +33,12 @@ fn written(value: f64, decimals: usize) -> String {
     }
     // A number below one has as many more decimals as zeros stand behind its point.
     let zeros = (1..6).filter(|power| size > 0.0 && size < 0.1_f64.powi(*power));
-    let text = format!("{value:.*}", decimals + zeros.count());
+    at_most(value, decimals + zeros.count())
+}
+
+/// Writes a number with at most so many decimals, no trailing zeros and no negative zero.
+pub(crate) fn at_most(value: f64, decimals: usize) -> String {
+    let text = format!("{value:.decimals$}");
     let text = match text.contains('.') {
         true => text.trim_end_matches('0').trim_end_matches('.'),
         false => &text,
