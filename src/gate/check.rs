@@ -223,6 +223,24 @@ impl<'a> TrajectoryJudge<'a> {
         }
     }
 
+    /// Refuses a value above its limit, with the slack that rounding needs; `why` says so, from both as they are told
+    /// apart.
+    pub(super) fn check_most(
+        &mut self,
+        rule: GateRule,
+        sample: usize,
+        (value, limit, unit): (f64, f64, &'static str),
+        slack: f64,
+        why: impl FnOnce(&str, &str) -> String,
+    ) {
+        if exceeds(value, limit * slack) {
+            self.refuse(rule, sample, excess(value, limit, unit), || {
+                let (value, limit) = apart(value, limit);
+                why(&value, &limit)
+            });
+        }
+    }
+
     /// Returns where the tip is over the sheet, if the sample is one of this arm.
     fn at_mm(&self, sample: usize) -> Option<[f64; 2]> {
         let is_whole = |q: &&JointVector| q.len() == self.scene.arm.dof();
@@ -436,30 +454,20 @@ impl<'a> TrajectoryJudge<'a> {
             SpanKind::Draw => limit.min(self.scene.draw_mm_s(now.pen)),
             _ => limit,
         };
-        if exceeds(speed, limit * SLACK) {
-            self.refuse(
-                GateRule::TipSpeed,
-                now.sample,
-                excess(speed, limit, "mm/s"),
-                || {
-                    let (speed, limit) = apart(speed, limit);
-                    format!("the tip would move at {speed} mm/s; {limit} is the limit here")
-                },
-            );
-        }
+        let at = (speed, limit, "mm/s");
+        self.check_most(GateRule::TipSpeed, now.sample, at, SLACK, |speed, limit| {
+            format!("the tip would move at {speed} mm/s; {limit} is the limit here")
+        });
         if is_straight(levers, q_before, now.q) {
             return;
         }
         let middle = q_before.zip(now.q, f64::midpoint);
         let tip = self.scene.arm.chain.point(&middle, &now.pen.tip_m);
         let off = (tip - nalgebra::center(before, &now.tip)).norm() * 1e3;
-        if exceeds(off, MIDPOINT_MM) {
-            let excess = excess(off, MIDPOINT_MM, "mm");
-            self.refuse(GateRule::Midpoint, now.sample, excess, || {
-                let (off, limit) = apart(off, MIDPOINT_MM);
-                format!("between two samples the tip would stray {off} mm from the straight way; {limit} mm is the limit: go slower")
-            });
-        }
+        let by = (off, MIDPOINT_MM, "mm");
+        self.check_most(GateRule::Midpoint, now.sample, by, 1.0, |off, limit| {
+            format!("between two samples the tip would stray {off} mm from the straight way; {limit} mm is the limit: go slower")
+        });
     }
 
     /// Checks the arm's pose while the tip touches: its condition number, and the tilt of a drawing pen.

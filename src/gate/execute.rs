@@ -184,9 +184,7 @@ impl CheckedTrajectory {
             has_let_go: false,
         })
     }
-}
 
-impl CheckedTrajectory {
     #[expect(
         clippy::expect_used,
         reason = "an arm that begins nowhere may not begin"

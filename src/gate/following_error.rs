@@ -37,7 +37,7 @@ const BLIND_PERIODS: u32 = 3;
 pub(super) const BLIND: Duration = Duration::from_millis(100);
 
 /// State of the following-error and stall detection.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct FollowingErrorMonitor {
     joints: Vec<MonitoredJoint>,
     stall_load: f64,
@@ -78,12 +78,7 @@ impl FollowingErrorMonitor {
                 TorqueLimit::Work => STALL_LOAD,
                 TorqueLimit::Touch => STALL_LOAD_TOUCH,
             },
-            waits: false,
-            waited_ticks: 0,
-            broken: None,
-            told: false,
-            before_rad: None,
-            lost: false,
+            ..Self::default()
         }
     }
 

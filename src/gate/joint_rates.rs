@@ -1,22 +1,15 @@
 //! Joints over time: their limits, speed, acceleration and jerk, by differences of samples.
 
-use super::check::{SLACK, TrajectoryJudge, exceeds};
+use super::check::{SLACK, TrajectoryJudge};
 use super::escape::Ratchet;
 use super::{GateRule, LimitExcess};
-use base::units::{JointVector, apart, short};
+use base::units::{JointVector, short};
 
 /// Inverse kinematics leaves noise in third differences: rounding that is not held against a plan.
 const JERK_SLACK: f64 = 1.02;
 
 /// Rounding that is not held against a joint at its limit.
 const ANGLE_ROUNDING_RAD: f64 = 1e-6;
-
-/// Speed, acceleration and jerk of every joint at a sample.
-struct JointRates {
-    speed: JointVector,
-    change: JointVector,
-    jerk: JointVector,
-}
 
 impl TrajectoryJudge<'_> {
     /// Refuses joints beyond their limits. Each limit has its own history: a joint that begins
@@ -65,48 +58,30 @@ impl TrajectoryJudge<'_> {
             let change = speed.zip(&speed_before, |now, then| (now - then) / period);
             let jerk = change.zip(&change_before, |now, then| (now - then) / period);
             (speed_before, change_before) = (speed, change);
-            let rates = JointRates {
-                speed,
-                change,
-                jerk,
-            };
-            self.check_rates(sample.min(last), &rates);
+            self.check_rates(sample.min(last), [speed, change, jerk]);
         }
     }
 
-    fn check_rates(&mut self, sample: usize, rates: &JointRates) {
-        let limits = &self.scene.arm.limits;
+    fn check_rates(&mut self, sample: usize, [speed, change, jerk]: [JointVector; 3]) {
+        let arm = &self.scene.arm;
+        let limits = &arm.limits;
+        let turns = (GateRule::JointSpeed, "turn at", "rad/s");
+        let speeds_up = (GateRule::JointAcceleration, "accelerate at", "rad/s²");
+        let jerks = (GateRule::JointJerk, "change its acceleration by", "rad/s³");
         let by_rule = [
-            (&rates.speed, &limits.velocity_rad_s, SLACK),
-            (&rates.change, &limits.acceleration_rad_s2, SLACK),
-            (&rates.jerk, &limits.jerk_rad_s3, JERK_SLACK),
+            (turns, speed, &limits.velocity_rad_s, SLACK),
+            (speeds_up, change, &limits.acceleration_rad_s2, SLACK),
+            (jerks, jerk, &limits.jerk_rad_s3, JERK_SLACK),
         ];
-        for (which, (values, most, slack)) in by_rule.into_iter().enumerate() {
+        for ((rule, does, unit), values, most, slack) in by_rule {
             for (joint, (value, most)) in values.iter().zip(most.iter()).enumerate() {
-                if exceeds(value.abs(), most * slack) {
-                    self.refuse_rate(which, sample, joint, (value.abs(), *most));
-                }
+                let at = (value.abs(), *most, unit);
+                self.check_most(rule, sample, at, slack, |value, most| {
+                    let name = arm.joint_name(joint);
+                    format!("{name} would {does} {value} {unit}; {most} is the limit")
+                });
             }
         }
-    }
-
-    fn refuse_rate(
-        &mut self,
-        which: usize,
-        sample: usize,
-        joint: usize,
-        (value, most): (f64, f64),
-    ) {
-        let name = self.scene.arm.joint_name(joint);
-        let (rule, does, unit) = match which {
-            0 => (GateRule::JointSpeed, "turn at", "rad/s"),
-            1 => (GateRule::JointAcceleration, "accelerate at", "rad/s²"),
-            _ => (GateRule::JointJerk, "change its acceleration by", "rad/s³"),
-        };
-        self.refuse(rule, sample, excess(value, most, unit), || {
-            let (value, most) = apart(value, most);
-            format!("{name} would {does} {value} {unit}; {most} is the limit")
-        });
     }
 }
 

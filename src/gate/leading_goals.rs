@@ -62,13 +62,19 @@ impl TrajectoryJudge<'_> {
                 let by_mm = moved_mm(scene, pen, expected, &beyond);
                 let is_between_pens = span.kind != SpanKind::Draw && scene.pens.len() > 1;
                 let share = if is_between_pens { PASSING_OVER } else { 1.0 };
-                self.check_lead(sample, by_mm, explained_mm * share);
+                let by = (by_mm, explained_mm * share, "mm");
+                self.check_most(GateRule::Lead, sample, by, 1.0, |by, limit| {
+                    format!("the goal would lead the tip by {by} mm; play, sag and the sheet's correction explain {limit} mm: calibrate again")
+                });
                 let gears = gears.as_mut();
                 let followed = gears.map_or(*goal, |gears| gears.follow(&scene.arm.chain, goal));
                 if touches(span.kind) {
                     let apart_mm = off_correction_mm(scene, &tip(expected), &tip(&followed));
                     let limit_mm = EXPECTED_MM + half_play_mm(scene, pen, expected);
-                    self.check_expected(sample, apart_mm, limit_mm);
+                    let apart = (apart_mm, limit_mm, "mm");
+                    self.check_most(GateRule::Lead, sample, apart, 1.0, |apart, limit| {
+                        format!("the goals would bring the tip {apart} mm from where it is expected; {limit} mm is the limit: draw slower, or calibrate again")
+                    });
                 }
                 let tips_before = before.map(|joints| joints.map(|joints| tip(&joints)));
                 self.check_led_speed(sample, pen, tips_before, [tip(goal), tip(&followed)]);
@@ -96,13 +102,12 @@ impl TrajectoryJudge<'_> {
                 ToolKind::Needle => tip_limit_mm_s(scene, pen.kind, SpanKind::Lift, tip),
                 _ => TIP_MM_S_MAX,
             };
-            if exceeds(speed, limit * SLACK) {
-                let excess = excess(speed, limit, "mm/s");
-                self.refuse(GateRule::TipSpeed, sample, excess, || {
-                    let (speed, limit) = apart(speed, limit);
-                    format!("goals that lead would move the tip at {speed} mm/s; {limit} is the limit here")
-                });
-            }
+            let at = (speed, limit, "mm/s");
+            self.check_most(GateRule::TipSpeed, sample, at, SLACK, |speed, limit| {
+                format!(
+                    "goals that lead would move the tip at {speed} mm/s; {limit} is the limit here"
+                )
+            });
         }
     }
 
@@ -133,26 +138,6 @@ impl TrajectoryJudge<'_> {
             self.refuse(GateRule::Sheet, sample, excess(low_mm, floor_mm, "mm"), || {
                 let (depth, limit) = apart(-low_mm, -floor_mm);
                 format!("by what is known of its play and sag the arm would bring the tip {depth} mm below the sheet; {limit} mm is the limit here: raise heights.lift_mm, or tighten its joints")
-            });
-        }
-    }
-
-    fn check_lead(&mut self, sample: usize, by_mm: f64, explained_mm: f64) {
-        if exceeds(by_mm, explained_mm) {
-            let excess = excess(by_mm, explained_mm, "mm");
-            self.refuse(GateRule::Lead, sample, excess, || {
-                let (by, limit) = apart(by_mm, explained_mm);
-                format!("the goal would lead the tip by {by} mm; play, sag and the sheet's correction explain {limit} mm: calibrate again")
-            });
-        }
-    }
-
-    fn check_expected(&mut self, sample: usize, apart_mm: f64, limit_mm: f64) {
-        if exceeds(apart_mm, limit_mm) {
-            let excess = excess(apart_mm, limit_mm, "mm");
-            self.refuse(GateRule::Lead, sample, excess, || {
-                let (apart, limit) = apart(apart_mm, limit_mm);
-                format!("the goals would bring the tip {apart} mm from where it is expected; {limit} mm is the limit: draw slower, or calibrate again")
             });
         }
     }

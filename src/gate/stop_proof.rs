@@ -513,32 +513,61 @@ struct LiftCheck<'w, 'a> {
     normal: Vector3<f64>,
     /// Clearances at the start of the lift. Those already below the limit were accepted; they may not
     /// shrink further.
-    begun: ProximitySet,
+    begun: Vec<Nearby>,
 }
 
-/// All that is nearer than a plan may go, at one pose.
-#[derive(Debug, PartialEq)]
-struct ProximitySet {
-    sheet: Vec<PartProximity>,
-    idle: Vec<PartProximity>,
-    workspace: Vec<PartProximity<(usize, usize)>>,
-    own: Vec<PartProximity<(usize, usize)>>,
-    keep_outs: Vec<Vec<PartProximity>>,
+/// What a part may come near to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Obstacle {
+    Sheet,
+    /// The sheet, for a pen that does not draw.
+    SheetBelow,
+    /// Another part.
+    Part(usize),
+    /// A side of the workspace, from inside.
+    Side(usize),
+    KeepOut(usize),
 }
 
-impl ProximitySet {
-    fn of(around: &mut CollisionWorld<'_>, pen: usize, stance: &PosedBody) -> Self {
-        let keep_outs = around.body().scene().keep_outs.iter().enumerate();
-        Self {
-            sheet: around.over_sheet(stance),
-            idle: around.idle_pens(stance, pen),
-            workspace: around.outside_workspace(stance),
-            own: around.near_itself(stance),
-            keep_outs: keep_outs
-                .map(|(index, it)| around.near_keep_out(stance, index, &it.corners))
-                .collect(),
+impl Obstacle {
+    /// The distance that a plan keeps from it, in metres.
+    const fn least_m(self) -> f64 {
+        match self {
+            Self::Sheet | Self::Part(_) | Self::KeepOut(_) => CLEARANCE_M,
+            Self::SheetBelow | Self::Side(_) => 0.0,
         }
     }
+}
+
+/// A part, and what it is nearer to than a plan may go.
+type Nearby = PartProximity<(usize, Obstacle)>;
+
+/// All that is nearer than a plan may go, at one pose.
+fn all_nearby(around: &mut CollisionWorld<'_>, pen: usize, stance: &PosedBody) -> Vec<Nearby> {
+    let mut all = Vec::new();
+    all.extend(named(around.over_sheet(stance), |of| (of, Obstacle::Sheet)));
+    let idle = around.idle_pens(stance, pen);
+    all.extend(named(idle, |of| (of, Obstacle::SheetBelow)));
+    let own = around.near_itself(stance);
+    all.extend(named(own, |(of, other)| (of, Obstacle::Part(other))));
+    let outside = around.outside_workspace(stance);
+    all.extend(named(outside, |(of, side)| (of, Obstacle::Side(side))));
+    let keep_outs = around.body().scene().keep_outs.iter();
+    for (index, keep_out) in keep_outs.enumerate() {
+        let near = around.near_keep_out(stance, index, &keep_out.corners);
+        all.extend(named(near, |of| (of, Obstacle::KeepOut(index))));
+    }
+    all
+}
+
+fn named<K>(
+    near: Vec<PartProximity<K>>,
+    name: impl Fn(K) -> (usize, Obstacle),
+) -> impl Iterator<Item = Nearby> {
+    near.into_iter().map(move |near| Nearby {
+        metres: near.metres,
+        of: name(near.of),
+    })
 }
 
 impl<'w, 'a> LiftCheck<'w, 'a> {
@@ -559,7 +588,7 @@ impl<'w, 'a> LiftCheck<'w, 'a> {
             tip,
             height_mm: under.height_mm,
             normal: scene.surface.at(under.at_mm).normal.into_inner(),
-            begun: ProximitySet::of(around, pen, &stance),
+            begun: all_nearby(around, pen, &stance),
             around,
         })
     }
@@ -607,42 +636,34 @@ impl<'w, 'a> LiftCheck<'w, 'a> {
     }
 
     fn check_clearance(&mut self, stance: &PosedBody) -> Result<(), LiftRefusal> {
-        let now = ProximitySet::of(self.around, self.pen, stance);
-        let (begun, body) = (&self.begun, self.around.body());
-        if let Some(near) = first_breach(&now.sheet, &begun.sheet, CLEARANCE_M) {
-            return Err(brought_near(
-                body.part_name(near.of),
-                near.metres,
-                "the sheet",
-            ));
-        }
-        if let Some(low) = first_breach(&now.idle, &begun.idle, 0.0) {
-            return Err(brought_near(
-                body.part_name(low.of),
-                low.metres,
-                "the sheet",
-            ));
-        }
-        if let Some(near) = first_breach(&now.own, &begun.own, CLEARANCE_M) {
-            let (one, other) = near.of;
-            return Err(brought_near(
-                body.part_name(one),
-                near.metres,
-                &body.part_name(other),
-            ));
-        }
-        if let Some(out) = first_breach(&now.workspace, &begun.workspace, 0.0) {
-            let (part, by_mm) = (body.part_name(out.of.0), -out.metres * 1e3);
-            return Err(LiftRefusal::OutOfWorkspace { part, by_mm });
-        }
-        let keep_outs = now.keep_outs.iter().zip(&begun.keep_outs);
-        for ((now, begun), keep_out) in keep_outs.zip(&self.scene.keep_outs) {
-            if let Some(near) = first_breach(now, begun, CLEARANCE_M) {
-                let other = format!("keep-out `{}`", keep_out.name);
-                return Err(brought_near(body.part_name(near.of), near.metres, &other));
+        let now = all_nearby(self.around, self.pen, stance);
+        let breach = first_breach(&now, &self.begun, |(_, to)| to.least_m());
+        let Some(PartProximity {
+            metres,
+            of: (part, to),
+        }) = breach
+        else {
+            return Ok(());
+        };
+        let body = self.around.body();
+        let part = body.part_name(part);
+        let other = match to {
+            Obstacle::Sheet | Obstacle::SheetBelow => "the sheet".to_owned(),
+            Obstacle::Part(other) => body.part_name(other),
+            Obstacle::KeepOut(index) => {
+                let keep_out = self.scene.keep_outs.get(index);
+                format!("keep-out `{}`", keep_out.map_or("", |it| &it.name))
             }
-        }
-        Ok(())
+            Obstacle::Side(_) => {
+                let by_mm = -metres * 1e3;
+                return Err(LiftRefusal::OutOfWorkspace { part, by_mm });
+            }
+        };
+        Err(LiftRefusal::TooNear {
+            part,
+            metres,
+            other,
+        })
     }
 }
 
@@ -651,11 +672,11 @@ impl<'w, 'a> LiftCheck<'w, 'a> {
 fn first_breach<K: Copy + PartialEq>(
     now: &[PartProximity<K>],
     begun: &[PartProximity<K>],
-    least_m: f64,
+    least_m: impl Fn(K) -> f64,
 ) -> Option<PartProximity<K>> {
     let least_of = |near: &PartProximity<K>| {
         let begun = begun.iter().find(|begun| begun.of == near.of);
-        begun.map_or(least_m, |begun| begun.metres)
+        begun.map_or_else(|| least_m(near.of), |begun| begun.metres)
     };
     let mut now = now.iter().copied();
     now.find(|near| exceeds(least_of(near) - 1e-6, near.metres))
@@ -666,14 +687,6 @@ fn distance_words(metres: f64) -> String {
     match metres < 0.0 {
         true => format!("{} mm into", short(-metres * 1e3)),
         false => format!("within {} mm of", short(metres * 1e3)),
-    }
-}
-
-fn brought_near(part: String, metres: f64, other: &str) -> LiftRefusal {
-    LiftRefusal::TooNear {
-        part,
-        metres,
-        other: other.to_owned(),
     }
 }
 
