@@ -3,7 +3,6 @@
 use firmware_protocol::message::JointLimits;
 
 use super::controller_fault::ControllerFault;
-use crate::error::DriverError;
 use crate::servo_map::{ServoEntry, ServoMap};
 
 /// Largest acceleration of a segment over the plan's: where full acceleration becomes full
@@ -14,19 +13,16 @@ const ACCELERATION_ROOM: f64 = 2.5;
 const VELOCITY_ROOM: f64 = 1.25;
 
 /// Refuses a controller that would refuse what this arm is sent; warns of what it does not watch.
-pub(super) fn check(map: &ServoMap, limits: &[JointLimits]) -> Result<Vec<String>, DriverError> {
-    if limits.len() != map.entries.len() {
-        let complaint = ControllerFault::Joints {
-            device: limits.len(),
-            arm: map.entries.len(),
-        };
-        return Err(complaint.into());
-    }
+/// It has as many joints.
+pub(super) fn check(
+    map: &ServoMap,
+    limits: &[JointLimits],
+) -> Result<Vec<String>, ControllerFault> {
     let mut warnings = Vec::new();
     for (entry, limits) in map.entries.iter().zip(limits) {
         if let Some(what) = too_strict(entry, limits) {
             let joint = entry.name.clone();
-            return Err(ControllerFault::Limit { joint, what }.into());
+            return Err(ControllerFault::Limit { joint, what });
         }
         warnings.extend(too_wide(entry, limits));
     }

@@ -86,6 +86,15 @@ impl ControllerSession {
         self.state.as_ref().map(|state| (state, self.state_at))
     }
 
+    /// Returns whether the last STATE has a flag; `None` before the first.
+    pub(super) fn has(&self, flag: u8) -> Option<bool> {
+        self.state.map(|state| state.flags & flag != 0)
+    }
+
+    pub(super) fn is_at_rest(&self) -> bool {
+        self.has(State::MOVING) == Some(false)
+    }
+
     pub(super) fn mode(&self) -> Mode {
         self.state.map_or(Mode::Unpaired, |state| state.mode)
     }
@@ -268,14 +277,19 @@ impl ControllerSession {
         }
     }
 
+    /// Sends a command with the next frames, without waiting for its answer.
+    pub(super) fn tell(&mut self, message: Message) {
+        let now_us = self.now_us();
+        self.host.command(message, now_us);
+    }
+
     /// Gives a command and waits for what became of it.
     pub(super) async fn command(
         &mut self,
         link: &mut dyn ByteLink,
         message: Message,
     ) -> Result<(), DriverError> {
-        let now_us = self.now_us();
-        self.host.command(message, now_us);
+        self.tell(message);
         let answered = |session: &Self| !session.host.command_pending();
         if !self.until(link, ANSWER, answered).await? {
             return Err(ControllerFault::Unanswered(verb(&message)).into());

@@ -108,12 +108,10 @@ impl FirmwareDriver {
 
     /// Returns whether everything that was sent has been carried out or dropped.
     pub fn is_settled(&self) -> bool {
-        let moving = self
-            .session
-            .state()
-            .is_some_and(|(state, _)| state.flags & State::MOVING != 0);
         match self.phase {
-            StreamPhase::Limp | StreamPhase::Stopped => !moving,
+            StreamPhase::Limp | StreamPhase::Stopped => {
+                self.session.has(State::MOVING) != Some(true)
+            }
             StreamPhase::Resting => !self.stream.has_goals(),
             _ => false,
         }
@@ -132,6 +130,7 @@ impl FirmwareDriver {
         self.stream = GoalStream::default();
         link.discard_input().map_err(BusError::Read)?;
         let ack = self.greet(link).await?;
+        self.check_joints(ack.limits.len())?;
         let mut warnings = compatibility::check(&self.map, ack.limits.as_slice())?;
         identity::check(&self.arm, &self.identities(&ack))?;
         self.limits = ack.limits.as_slice().to_vec();
@@ -173,13 +172,10 @@ impl FirmwareDriver {
     }
 
     /// Refuses a STATE that is not of this arm's joints: one that is left out stands nowhere.
-    fn check_joints(&self, state: &State) -> Result<(), ControllerFault> {
-        let (device, arm) = (state.joints.len(), self.map.entries.len());
-        if device == arm {
-            Ok(())
-        } else {
-            Err(ControllerFault::Joints { device, arm })
-        }
+    fn check_joints(&self, device: usize) -> Result<(), ControllerFault> {
+        let arm = self.map.entries.len();
+        let fits = (device == arm).then_some(());
+        fits.ok_or(ControllerFault::Joints { device, arm })
     }
 
     fn identities(&self, ack: &HelloAck) -> Vec<ServoIdentity> {
@@ -224,7 +220,7 @@ impl FirmwareDriver {
                 mode: self.session.mode(),
                 within_ms: REST.as_millis(),
             };
-            return Err(self.broken().map_or(busy, |why| why).into());
+            return Err(self.broken().unwrap_or(busy).into());
         }
         let measured = self.measured()?;
         let (state, _) = self.session.state().ok_or_else(|| self.silent(REST))?;
@@ -246,9 +242,7 @@ impl FirmwareDriver {
     }
 
     async fn clear(&mut self, link: &mut dyn ByteLink) -> Result<(), DriverError> {
-        let at_rest = |session: &ControllerSession| {
-            session.state().is_some_and(|(state, _)| !is_moving(state))
-        };
+        let at_rest = ControllerSession::is_at_rest;
         self.session.until(link, REST, at_rest).await?;
         let (state, _) = self.session.state().ok_or_else(|| self.silent(REST))?;
         if state.drive_faults != 0 {
@@ -270,41 +264,29 @@ impl FirmwareDriver {
     ) -> Result<TorqueOffReport, DriverError> {
         self.phase = StreamPhase::Limp;
         self.stream = GoalStream::default();
-        let mut released = TorqueOffReport::default();
         let result = self.limp(link).await;
-        for entry in &self.map.entries {
-            match &result {
-                Ok(()) => released.off.push(entry.name.clone()),
-                Err(error @ DriverError::Bus(_)) => {
-                    tracing::debug!("torque off: {error}");
-                }
-                Err(_) => {
-                    let error = DriverError::from(ControllerFault::Unanswered("switch torque off"));
-                    released.failed.push((entry.name.clone(), error));
-                }
+        let names = self.map.entries.iter().map(|entry| entry.name.clone());
+        let mut released = TorqueOffReport::default();
+        match result {
+            Ok(()) => released.off = names.collect(),
+            Err(error @ DriverError::Bus(_)) => return Err(error),
+            Err(_) => {
+                let why = || ControllerFault::Unanswered("switch torque off").into();
+                released.failed = names.map(|name| (name, why())).collect();
             }
         }
-        match result {
-            Err(error @ DriverError::Bus(_)) => Err(error),
-            _ => Ok(released),
-        }
+        Ok(released)
     }
 
     async fn limp(&mut self, link: &mut dyn ByteLink) -> Result<(), DriverError> {
         if matches!(self.session.mode(), Mode::Running | Mode::Parking) {
             self.session.command(link, Message::Hold).await?;
         }
-        let at_rest = |session: &ControllerSession| {
-            session.state().is_some_and(|(state, _)| !is_moving(state))
-        };
+        let at_rest = ControllerSession::is_at_rest;
         self.session.until(link, REST, at_rest).await?;
         // A latched controller says so, and takes torque off nevertheless.
         let told = self.session.command(link, Message::Torque(false)).await;
-        let off = |session: &ControllerSession| {
-            session
-                .state()
-                .is_some_and(|(state, _)| state.flags & State::TORQUE == 0)
-        };
+        let off = |session: &ControllerSession| session.has(State::TORQUE) == Some(false);
         if self.session.until(link, REST, off).await? {
             return Ok(());
         }
@@ -360,9 +342,7 @@ impl FirmwareDriver {
     }
 
     fn torque_on(&self) -> bool {
-        self.session
-            .state()
-            .is_some_and(|(state, _)| state.flags & State::TORQUE != 0)
+        self.session.has(State::TORQUE) == Some(true)
     }
 
     /// Returns the contents of the last STATE, with the time at which it was true.
@@ -373,7 +353,7 @@ impl FirmwareDriver {
         if self.session.clock.now().since(at) > STALE {
             return Err(silent().into());
         }
-        self.check_joints(state)?;
+        self.check_joints(state.joints.len())?;
         if !is_measured(state) {
             return Err(ControllerFault::NoPosition.into());
         }
@@ -429,10 +409,6 @@ fn late(round_us: u64) -> Option<String> {
 
 fn is_measured(state: &State) -> bool {
     state.flags & State::MEASURED != 0
-}
-
-fn is_moving(state: &State) -> bool {
-    state.flags & State::MOVING != 0
 }
 
 fn speed_rad_s(servo: ServoFile, speed_urad_s: i32) -> f64 {

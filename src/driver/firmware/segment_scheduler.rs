@@ -86,8 +86,7 @@ impl FirmwareDriver {
         if drop {
             self.stream = GoalStream::new(&self.limits);
         }
-        let now_us = self.session.now_us();
-        self.session.host.command(Message::Hold, now_us);
+        self.session.tell(Message::Hold);
         self.phase = StreamPhase::Holding {
             since: self.session.clock.now(),
             drop,
@@ -116,7 +115,7 @@ impl FirmwareDriver {
         else {
             return Ok(());
         };
-        self.check_joints(state)?;
+        self.check_joints(state.joints.len())?;
         let here = firmware_protocol::Joints::from_slice(&rest_knots(state));
         let here = here.expect("the joints of a STATE");
         self.stream.begin(here.as_slice());
@@ -196,15 +195,13 @@ impl FirmwareDriver {
         if drop || waited > HELD {
             self.drop_queue();
         } else if ready || self.stream.has_ended() {
-            let now_us = self.session.now_us();
-            self.session.host.command(Message::Resume, now_us);
+            self.session.tell(Message::Resume);
             self.phase = StreamPhase::Resuming;
         }
     }
 
     fn drop_queue(&mut self) {
-        let now_us = self.session.now_us();
-        self.session.host.command(Message::Flush, now_us);
+        self.session.tell(Message::Flush);
         if self.phase != StreamPhase::Resting {
             self.stream = GoalStream::new(&self.limits);
             self.phase = StreamPhase::Flushing;
