@@ -4,11 +4,9 @@
 //! brakes harder, by itself, stays inside as well.
 
 use super::limits::brake_us;
-use super::saturate;
+use super::{SECOND_US, saturate};
 use crate::Joints;
 use crate::message::{JointLimits, Knot};
-
-const SECOND_US: i64 = 1_000_000;
 
 /// One joint's braking.
 #[derive(Debug, Clone, Copy, Default)]

@@ -4,14 +4,12 @@
 //! the bounds of `config` no product exceeds 61 bits.
 
 use super::limits::stop_us;
-use super::saturate;
+use super::{SECOND_US, saturate};
 use crate::Joints;
 use crate::message::{JointLimits, Knot};
 
 const POSITION_ONE: i64 = 1 << 6;
 const PROGRESS_BITS: u32 = 24;
-const SECOND_US: i64 = 1_000_000;
-
 /// One joint's cubic in progress `u` from 0 to 1: `p + a·u + b·u² + c·u³`, in 1/64 microradian.
 #[derive(Debug, Clone, Copy, Default)]
 struct Cubic {

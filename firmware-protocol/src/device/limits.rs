@@ -1,10 +1,9 @@
 //! The proof that a segment may be executed, and the times that follow from a joint's limits.
 
+use super::SECOND_US;
 use super::curve::after_stop;
 use crate::Joints;
 use crate::message::{JointLimits, Knot, NO_JOINT, SegmentStatus};
-
-const SECOND_US: i64 = 1_000_000;
 
 /// The shortest stop along a tail in microseconds; in less, rounding to microradians would look like
 /// force.

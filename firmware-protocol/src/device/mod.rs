@@ -21,10 +21,10 @@ pub use config::{
     POSITION_MAX_URAD, STOP_TIME_MAX_S, TICK_MAX_US, TICK_MIN_US, VELOCITY_MAX_URAD_S,
 };
 
-use crate::frame::{Decoder, Frame, Received};
+use crate::frame::{Decoder, Received};
 use crate::message::{
     Cause, CommandResult, Hello, HelloAck, JointLimits, JointState, Knot, Log, LostHost, Message,
-    MessageError, Mode, SegmentAck, State, TimeResp, kind,
+    MessageError, Mode, State, TimeResp, kind,
 };
 use crate::ring::Ring;
 use crate::{Joints, PROTOCOL_MAJOR, PROTOCOL_MINOR, QUEUE_DEPTH, schema};
@@ -57,6 +57,9 @@ pub const DURATION_MIN_US: u16 = 5_000;
 
 /// A pause between ticks, in microseconds, after which the arm is held rather than made to catch up.
 pub const STALL_US: u32 = 20_000;
+
+/// Microseconds in a second.
+const SECOND_US: i64 = 1_000_000;
 
 /// Number of bytes that can wait to be sent. A frame that does not fit is dropped; everything a device
 /// says is either said again later or asked for again.
@@ -166,9 +169,15 @@ impl Device {
                 Received::Nothing => {}
                 Received::Estop => self.emergency_stop(),
                 Received::Frame(frame) => {
-                    let sequence = frame.sequence;
-                    let message = understand(&frame);
-                    self.handle(&message, sequence, now_us);
+                    let (kind, sequence) = (frame.kind, frame.sequence);
+                    match Message::decode(&frame) {
+                        Ok(message) => self.dispatch(&message, sequence, now_us),
+                        // A HELLO of another major version is answered, and refused.
+                        Err(MessageError::Version(_)) if kind == kind::HELLO => {
+                            self.hello(None, sequence);
+                        }
+                        Err(_) => self.ignored = self.ignored.wrapping_add(1),
+                    }
                 }
             }
         }
@@ -225,6 +234,10 @@ impl Device {
         }
     }
 
+    fn limits(&self) -> &Joints<JointLimits> {
+        &self.config.limits
+    }
+
     fn latched(&self) -> bool {
         matches!(self.mode, Mode::Estop | Mode::Fault)
     }
@@ -234,14 +247,6 @@ impl Device {
             Mode::Running | Mode::Stopping | Mode::Parking => true,
             Mode::Estop | Mode::Fault => !self.brake.at_rest(),
             _ => false,
-        }
-    }
-
-    fn handle(&mut self, message: &Understood, sequence: u8, now_us: u32) {
-        match message {
-            Understood::Message(message) => self.dispatch(message, sequence, now_us),
-            Understood::OtherHello => self.hello(None, sequence),
-            Understood::Nothing => self.ignored = self.ignored.wrapping_add(1),
         }
     }
 
@@ -579,22 +584,6 @@ impl Device {
     }
 }
 
-/// Meaning of a whole frame to a device.
-enum Understood {
-    Message(Message),
-    /// A HELLO of another major version: it is answered, and refused.
-    OtherHello,
-    Nothing,
-}
-
-fn understand(frame: &Frame<'_>) -> Understood {
-    match Message::decode(frame) {
-        Ok(message) => Understood::Message(message),
-        Err(MessageError::Version(_)) if frame.kind == kind::HELLO => Understood::OtherHello,
-        Err(_) => Understood::Nothing,
-    }
-}
-
 fn low_half(word: u32) -> u16 {
     let [low, high, _, _] = word.to_le_bytes();
     u16::from_le_bytes([low, high])
@@ -608,28 +597,4 @@ fn nonce(boot_id: u32, latches: u32) -> u32 {
 /// `value` as an `i32`, at the nearer end of the range where it does not fit.
 fn saturate(value: i64) -> i32 {
     i32::try_from(value).unwrap_or(if value < 0 { i32::MIN } else { i32::MAX })
-}
-
-/// The acknowledgement's fields that say where the queue stands.
-impl Device {
-    fn acknowledge(
-        &self,
-        status: crate::message::SegmentStatus,
-        joint: u8,
-        answers: u8,
-    ) -> SegmentAck {
-        SegmentAck {
-            epoch: self.epoch,
-            next_index: self.next_index,
-            free: self.path.free(),
-            status,
-            joint,
-            answers,
-            tail_us: self.path.tail_us(),
-        }
-    }
-
-    fn limits(&self) -> &Joints<JointLimits> {
-        &self.config.limits
-    }
 }

@@ -21,7 +21,15 @@ impl Device {
             self.new_epoch();
             self.stop(After::Drop, cause);
         }
-        self.acknowledge(status, joint, answers)
+        SegmentAck {
+            epoch: self.epoch,
+            next_index: self.next_index,
+            free: self.path.free(),
+            status,
+            joint,
+            answers,
+            tail_us: self.path.tail_us(),
+        }
     }
 
     fn judge(&self, segment: &Segment) -> Result<(), Refusal> {
