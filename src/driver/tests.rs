@@ -16,6 +16,7 @@ use sim::{ArmSimulator, SimulatedFault};
 mod begin;
 mod diagnose;
 mod dynamixel;
+mod fault_link;
 mod faults;
 mod firmware;
 mod rates;

@@ -12,6 +12,7 @@ use std::str::FromStr;
 use std::sync::mpsc::{SyncSender, sync_channel};
 
 use crate::memory::FarEnd;
+use crate::tap::TapSwitch;
 use crate::{ByteLink, LinkError, LinkFuture};
 use base::clock::NodeClock;
 use base::units::ClockInstant;
@@ -72,31 +73,25 @@ impl Write for BackgroundWriter {
     }
 }
 
-/// A link that writes down what passes through it.
-pub struct RecordLink<L> {
-    inner: L,
-    clock: NodeClock,
+/// Takes note of what passes through a link.
+pub(crate) trait ByteRecord: Send {
+    /// Takes note of bytes; it never waits.
+    fn note(&mut self, at: ClockInstant, direction: ByteDirection, bytes: &[u8]);
+}
+
+/// A trace that is written line by line, until that fails.
+struct TraceWriter {
     trace: Box<dyn Write + Send>,
     broken: bool,
 }
 
-impl<L: ByteLink> RecordLink<L> {
-    /// Writes what passes through `inner` to `trace`. A trace that cannot be written is given up;
-    /// the link goes on.
-    pub fn new(inner: L, clock: &NodeClock, trace: Box<dyn Write + Send>) -> Self {
-        Self {
-            inner,
-            clock: clock.clone(),
-            trace,
-            broken: false,
-        }
-    }
-
-    fn note(&mut self, direction: ByteDirection, bytes: &[u8]) {
+impl ByteRecord for TraceWriter {
+    fn note(&mut self, at: ClockInstant, direction: ByteDirection, bytes: &[u8]) {
+        let bytes = bytes.to_vec();
         let event = TraceEvent {
-            at: self.clock.now(),
+            at,
             direction,
-            bytes: bytes.to_vec(),
+            bytes,
         };
         // One write a line.
         let line = format!("{event}\n");
@@ -107,19 +102,49 @@ impl<L: ByteLink> RecordLink<L> {
     }
 }
 
+/// A link that writes down what passes through it.
+pub struct RecordLink<L> {
+    inner: L,
+    clock: NodeClock,
+    record: Box<dyn ByteRecord>,
+}
+
+impl<L: ByteLink> RecordLink<L> {
+    /// Writes what passes through `inner` to `trace`. A trace that cannot be written is given up;
+    /// the link goes on.
+    pub fn new(inner: L, clock: &NodeClock, trace: Box<dyn Write + Send>) -> Self {
+        let broken = false;
+        Self::with(inner, clock, Box::new(TraceWriter { trace, broken }))
+    }
+
+    /// The same link; `tap` opens and shuts the record of what passes.
+    pub fn tapped(inner: L, clock: &NodeClock, tap: TapSwitch) -> Self {
+        Self::with(inner, clock, Box::new(tap))
+    }
+
+    fn with(inner: L, clock: &NodeClock, record: Box<dyn ByteRecord>) -> Self {
+        Self {
+            inner,
+            clock: clock.clone(),
+            record,
+        }
+    }
+}
+
 impl<L: ByteLink> ByteLink for RecordLink<L> {
     fn send<'a>(&'a mut self, bytes: &'a [u8]) -> LinkFuture<'a, ()> {
-        Box::pin(async move {
-            self.note(ByteDirection::Sent, bytes);
-            self.inner.send(bytes).await
-        })
+        self.record
+            .note(self.clock.now(), ByteDirection::Sent, bytes);
+        self.inner.send(bytes)
     }
 
     fn receive<'a>(&'a mut self, into: &'a mut [u8], until: ClockInstant) -> LinkFuture<'a, usize> {
         Box::pin(async move {
             let count = self.inner.receive(into, until).await?;
             if count > 0 {
-                self.note(ByteDirection::Came, into.get(..count).unwrap_or_default());
+                let came = into.get(..count).unwrap_or_default();
+                self.record
+                    .note(self.clock.now(), ByteDirection::Came, came);
             }
             Ok(count)
         })

@@ -11,7 +11,6 @@ use std::pin::Pin;
 use base::units::ClockInstant;
 
 pub mod byte_trace;
-pub mod fault_link;
 pub mod memory;
 #[cfg(target_os = "linux")]
 mod port_holder;

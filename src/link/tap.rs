@@ -12,9 +12,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-use crate::byte_trace::{ByteDirection, TraceEvent};
-use crate::{ByteLink, LinkError, LinkFuture};
-use base::clock::NodeClock;
+use crate::byte_trace::{ByteDirection, ByteRecord, TraceEvent};
 use base::file_access::with_mode;
 use base::lock::MutexExt;
 use base::units::ClockInstant;
@@ -78,8 +76,10 @@ impl TapSwitch {
             let _ = flow.writer.join();
         }
     }
+}
 
-    fn note(&self, at: ClockInstant, direction: ByteDirection, bytes: &[u8]) {
+impl ByteRecord for TapSwitch {
+    fn note(&mut self, at: ClockInstant, direction: ByteDirection, bytes: &[u8]) {
         // It is held for a moment by who opens or shuts: no frame waits for that.
         if let Ok(mut flow) = self.0.try_lock()
             && let Some(flow) = flow.as_mut()
@@ -132,50 +132,6 @@ fn write(mut file: File, pieces: &Receiver<String>) {
     }
 }
 
-/// A link with a tap on it.
-pub struct TapLink<L> {
-    inner: L,
-    clock: NodeClock,
-    tap: TapSwitch,
-}
-
-impl<L: ByteLink> TapLink<L> {
-    /// The same link; `tap` opens and shuts the record of what passes.
-    pub fn new(inner: L, clock: &NodeClock, tap: TapSwitch) -> Self {
-        Self {
-            inner,
-            clock: clock.clone(),
-            tap,
-        }
-    }
-}
-
-impl<L: ByteLink> ByteLink for TapLink<L> {
-    fn send<'a>(&'a mut self, bytes: &'a [u8]) -> LinkFuture<'a, ()> {
-        self.tap.note(self.clock.now(), ByteDirection::Sent, bytes);
-        self.inner.send(bytes)
-    }
-
-    fn receive<'a>(&'a mut self, into: &'a mut [u8], until: ClockInstant) -> LinkFuture<'a, usize> {
-        Box::pin(async move {
-            let count = self.inner.receive(into, until).await?;
-            if count > 0 {
-                let came = into.get(..count).unwrap_or_default();
-                self.tap.note(self.clock.now(), ByteDirection::Came, came);
-            }
-            Ok(count)
-        })
-    }
-
-    fn discard_input(&mut self) -> Result<(), LinkError> {
-        self.inner.discard_input()
-    }
-
-    fn name(&self) -> &str {
-        self.inner.name()
-    }
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a failing test may panic")]
 mod tests {
@@ -184,7 +140,7 @@ mod tests {
     fn written(events: usize, bytes: usize) -> String {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("bytes.trace");
-        let tap = TapSwitch::default();
+        let mut tap = TapSwitch::default();
         tap.note(ClockInstant::ZERO, ByteDirection::Sent, &[1]);
         tap.open(&path).unwrap();
         for at in 0..events {

@@ -20,7 +20,7 @@ use config::{ANSWER_WITHIN_S_MAX, ArmEntry, CalibrationSource, NodeFile, RecordE
 use link::byte_trace::{self, RecordLink};
 use link::memory::MemoryLink;
 use link::serial::SerialLink;
-use link::tap::{TapLink, TapSwitch};
+use link::tap::TapSwitch;
 use link::{ByteLink, LinkError};
 use motion::{MotionHandle, PortOpener};
 use permit::{PermitRegistry, StopLatch};
@@ -403,7 +403,7 @@ fn tapped(open: PortOpener, tap: &TapSwitch) -> PortOpener {
     let tap = tap.clone();
     Box::new(move |clock| {
         let link = open(clock)?;
-        Ok(Box::new(TapLink::new(link, clock, tap.clone())) as Box<dyn ByteLink>)
+        Ok(Box::new(RecordLink::tapped(link, clock, tap.clone())) as Box<dyn ByteLink>)
     })
 }
 

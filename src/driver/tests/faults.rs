@@ -1,8 +1,8 @@
 //! Faults of users' buses during a stroke: each is injected at the far end of the wire.
 
+use super::fault_link::{CableFaults, FaultLink};
 use super::*;
 use crate::error::ServoFault;
-use link::fault_link::{CableFaults, FaultLink};
 
 /// A swing of every joint about where the arm stands, well within its limits.
 fn swing(start: JointVector, cycle: u32) -> JointVector {

@@ -2,22 +2,22 @@
 //!
 //! What goes wrong inside an arm, the simulator breaks; this breaks what is between.
 
-use crate::{ByteLink, LinkError, LinkFuture};
 use base::units::ClockInstant;
+use link::{ByteLink, LinkError, LinkFuture};
 
 /// Faults of a cable. The default has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct CableFaults {
+pub(super) struct CableFaults {
     /// Share of the bytes from the device that are lost, 0 to 1.
-    pub lost: f64,
+    pub(super) lost: f64,
     /// Share of the bytes from the device in which one bit is flipped, 0 to 1.
-    pub damaged: f64,
+    pub(super) damaged: f64,
     /// `true` if the cable has come off.
-    pub unplugged: bool,
+    pub(super) unplugged: bool,
 }
 
 /// A link with a bad cable. Same seed and same bytes, same faults.
-pub struct FaultLink<L> {
+pub(super) struct FaultLink<L> {
     inner: L,
     badness: CableFaults,
     state: u64,
@@ -25,7 +25,7 @@ pub struct FaultLink<L> {
 
 impl<L: ByteLink> FaultLink<L> {
     /// A cable around `inner`.
-    pub fn new(inner: L, badness: CableFaults, seed: u64) -> Self {
+    pub(super) fn new(inner: L, badness: CableFaults, seed: u64) -> Self {
         Self {
             inner,
             badness,
@@ -35,7 +35,7 @@ impl<L: ByteLink> FaultLink<L> {
     }
 
     /// From now on the cable is as bad as that.
-    pub fn set(&mut self, badness: CableFaults) {
+    pub(super) fn set(&mut self, badness: CableFaults) {
         self.badness = badness;
     }
 
