@@ -65,24 +65,23 @@ impl ArmThread {
                 job.execution.stop();
             }
         }
-        let before = self.stopping.take();
-        self.stopping = Some(ActiveStop {
+        let mut stopping = ActiveStop {
+            asked,
             was_moving: self.job.is_some(),
+            first_frame_ms: None,
             latched: false,
-            lift: before
-                .as_ref()
-                .map_or_else(LiftTimer::default, |before| before.lift),
-            first_frame_ms: before.as_ref().and_then(|before| before.first_frame_ms),
-            asked: StopRequest {
-                at: before.as_ref().map_or(asked.at, |before| before.asked.at),
-                emergency: asked.emergency
-                    || before.as_ref().is_some_and(|before| before.asked.emergency),
-                by: before
-                    .as_ref()
-                    .map_or(asked.by, |before| before.asked.by.max(asked.by)),
+            lift: LiftTimer::default(),
+        };
+        if let Some(before) = self.stopping.take() {
+            stopping.asked = StopRequest {
+                at: before.asked.at,
+                by: before.asked.by.max(asked.by),
+                emergency: before.asked.emergency || asked.emergency,
                 ..asked
-            },
-        });
+            };
+            (stopping.first_frame_ms, stopping.lift) = (before.first_frame_ms, before.lift);
+        }
+        self.stopping = Some(stopping);
         self.snapshot.state = MotionState::Stopping;
     }
 

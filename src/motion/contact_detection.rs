@@ -73,7 +73,7 @@ pub(super) enum ContactVerdict {
 }
 
 /// Contact detector for one probe.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct ContactDetector {
     channels: Vec<ContactChannel>,
     goal_mm: BaselineDrift,
@@ -126,14 +126,7 @@ impl ContactDetector {
         });
         Self {
             channels: channels.collect(),
-            goal_mm: BaselineDrift::default(),
-            tip_mm: BaselineDrift::default(),
-            readings: 0,
-            first_tip_mm: None,
-            learned: 0,
-            beyond: 0,
-            read_at: None,
-            free: None,
+            ..Self::default()
         }
     }
 

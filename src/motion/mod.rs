@@ -61,22 +61,29 @@ pub type Heartbeat = Box<dyn Fn() + Send + Sync>;
 
 /// A handle to an arm's thread. Dropping it stops the arm and ends the thread.
 pub struct MotionHandle {
-    arm: Arc<ArmModel>,
-    clock: NodeClock,
-    permits: Arc<PermitRegistry>,
+    shared: Arc<MotionShared>,
     snapshots: watch::Receiver<Snapshot>,
-    orders: Arc<CommandMailbox<MotionCommand>>,
-    stop: Arc<StopSignal>,
-    heart: Arc<OnceLock<Heartbeat>>,
-    ticks: TickQueue,
     thread: Option<JoinHandle<()>>,
 }
 
+/// Resources of an arm that its handle and its thread use.
+struct MotionShared {
+    arm: Arc<ArmModel>,
+    clock: NodeClock,
+    permits: Arc<PermitRegistry>,
+    orders: CommandMailbox<MotionCommand>,
+    stop: Arc<StopSignal>,
+    heart: OnceLock<Heartbeat>,
+    /// Copies for a recording.
+    ticks: TickQueue,
+}
+
 /// The state of the arm's thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MotionState {
     /// The port is not open.
+    #[default]
     Detached,
     /// Standing still.
     Holding,
@@ -101,7 +108,7 @@ impl MotionState {
 }
 
 /// The arm's state as of its thread's last tick.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Snapshot {
     /// The state of the thread.
     pub state: MotionState,
@@ -276,39 +283,27 @@ impl MotionHandle {
         permits: Arc<PermitRegistry>,
         open: PortOpener,
     ) -> Result<Self, MotionError> {
-        let orders = Arc::new(CommandMailbox::new());
-        let (publish, snapshots) = watch::channel(Snapshot::detached());
+        let (publish, snapshots) = watch::channel(Snapshot::default());
         let outbox = SnapshotPublisher::start(publish)
             .map_err(|error| MotionError::start("herald", error))?;
-        let stop = Arc::new(StopSignal::default());
-        let heart = Arc::new(OnceLock::new());
-        let ticks = TickQueue::default();
         let (attached, answer) = std::sync::mpsc::channel();
-        let own = thread::ArmThreadContext {
-            arm: Arc::clone(&arm),
-            clock: clock.clone(),
-            permits: Arc::clone(&permits),
-            open,
-            orders: Arc::clone(&orders),
-            stop: Arc::clone(&stop),
-            heart: Arc::clone(&heart),
-            outbox: Arc::new(outbox),
-            ticks: ticks.clone(),
-            span: tracing::Span::current(),
-        };
-        let thread = std::thread::Builder::new()
-            .name(format!("arm {}", arm.file.name))
-            .spawn(move || thread::main(own, &attached))
-            .map_err(|error| MotionError::start("thread", error))?;
-        let motion = Self {
+        let shared = Arc::new(MotionShared {
             arm,
             clock,
             permits,
+            orders: CommandMailbox::new(),
+            stop: Arc::default(),
+            heart: OnceLock::new(),
+            ticks: TickQueue::default(),
+        });
+        let (own, span) = (Arc::clone(&shared), tracing::Span::current());
+        let thread = std::thread::Builder::new()
+            .name(format!("arm {}", shared.arm.file.name))
+            .spawn(move || span.in_scope(|| thread::main(own, open, outbox, &attached)))
+            .map_err(|error| MotionError::start("thread", error))?;
+        let motion = Self {
+            shared,
             snapshots,
-            orders,
-            stop,
-            heart,
-            ticks,
             thread: Some(thread),
         };
         let attached = answer.recv();
@@ -319,19 +314,19 @@ impl MotionHandle {
     /// The arm.
     #[must_use]
     pub fn arm(&self) -> &Arc<ArmModel> {
-        &self.arm
+        &self.shared.arm
     }
 
     /// The clock that the arm's thread keeps.
     #[must_use]
     pub fn clock(&self) -> &NodeClock {
-        &self.clock
+        &self.shared.clock
     }
 
     /// Returns the permits of this arm.
     #[must_use]
     pub fn permits(&self) -> &Arc<PermitRegistry> {
-        &self.permits
+        &self.shared.permits
     }
 
     /// Returns the latest snapshot.
@@ -348,21 +343,21 @@ impl MotionHandle {
 
     /// The queue of copies of its ticks, for a recording.
     #[must_use]
-    pub const fn ticks(&self) -> &TickQueue {
-        &self.ticks
+    pub fn ticks(&self) -> &TickQueue {
+        &self.shared.ticks
     }
 
     /// Returns the number of stops requested so far; [`MotionHandle::run`] takes the count from before
     /// the motion was planned.
     #[must_use]
     pub fn stops_requested(&self) -> u64 {
-        self.stop.count()
+        self.shared.stop.count()
     }
 
     /// The same count for a thread that has no handle, such as a planner's.
     #[must_use]
     pub fn stop_counter(&self) -> StopCounter {
-        StopCounter(Arc::clone(&self.stop))
+        StopCounter(Arc::clone(&self.shared.stop))
     }
 
     /// Spends a proof. It is refused if more than `seen_stops` stops were asked for: one came
@@ -391,67 +386,66 @@ impl MotionHandle {
             release,
             done,
         };
-        if let Err(MotionCommand::Run { done, .. }) = self.orders.put(order) {
+        if let Err(MotionCommand::Run { done, .. }) = self.shared.orders.put(order) {
             // The receiver is in our hands.
             let _ = done.send(MotionOutcome::Refused(MotionError::Ended));
         }
-        self.stop.wake();
+        self.shared.stop.wake();
         answer
     }
 
     /// Holds the motion under way: at the end of the stroke that is being drawn, or at once. The
     /// answer says whether there is something to hold; [`State::Held`] says when it stands.
     pub fn hold(&self, at: HoldAt) -> oneshot::Receiver<Result<(), MotionError>> {
-        let (done, answer) = oneshot::channel();
-        self.send_command(MotionCommand::Hold { at, done });
-        answer
+        self.send_command(|done| MotionCommand::Hold { at, done })
     }
 
     /// Goes on with a motion that is held, if it is allowed now and the arm is where it was.
     pub fn resume(&self, permit: MotionPermit) -> oneshot::Receiver<Result<(), MotionError>> {
-        let (done, answer) = oneshot::channel();
-        self.send_command(MotionCommand::Resume { permit, done });
-        answer
+        self.send_command(|done| MotionCommand::Resume { permit, done })
     }
 
     /// Takes torque off every servo: **the arm drops**. Refused unless it stands with nothing under
     /// way. Motion needs an operator's reset afterwards.
     pub fn release(&self) -> oneshot::Receiver<Result<TorqueOffReport, MotionError>> {
-        let (done, answer) = oneshot::channel();
-        self.send_command(MotionCommand::Release { done });
-        answer
+        self.send_command(|done| MotionCommand::Release { done })
     }
 
     /// Sends a command. If the thread has ended, the command is dropped, and its answer with it.
-    fn send_command(&self, order: MotionCommand) {
-        let _ = self.orders.put(order);
-        self.stop.wake();
+    fn send_command<T>(
+        &self,
+        order: impl FnOnce(oneshot::Sender<T>) -> MotionCommand,
+    ) -> oneshot::Receiver<T> {
+        let (done, answer) = oneshot::channel();
+        let _ = self.shared.orders.put(order(done));
+        self.shared.stop.wake();
+        answer
     }
 
     /// Has the arm's thread call this once a tick. The first one stays.
     pub fn set_heartbeat(&self, heart: Heartbeat) {
-        let _ = self.heart.set(heart);
+        let _ = self.shared.heart.set(heart);
     }
 
     /// Returns the number of deliberate stops: by a person, or by a planner with its tool.
     #[must_use]
     pub fn deliberate_stops(&self) -> u64 {
-        self.stop.deliberate_count()
+        self.shared.stop.deliberate_count()
     }
 
     /// Asks for a stop and returns at once; the ticket is for [`Motion::stopped`]. An emergency
     /// stop is latched by then, even if the arm's thread hears nothing any more.
     pub fn stop(&self, by: ActorRank, emergency: bool) -> u64 {
-        let now = self.clock.now();
+        let now = self.shared.clock.now();
         // The line first: the frame waits for no latch.
         let ticket = match by {
-            ActorRank::Node => self.stop.request(by, emergency, now),
+            ActorRank::Node => self.shared.stop.request(by, emergency, now),
             ActorRank::Planner | ActorRank::Operator => {
-                self.stop.request_deliberately(by, emergency, now)
+                self.shared.stop.request_deliberately(by, emergency, now)
             }
         };
         if emergency {
-            self.permits.latch(StopLatch::Emergency(by));
+            self.shared.permits.latch(StopLatch::Emergency(by));
         }
         ticket
     }
@@ -459,8 +453,9 @@ impl MotionHandle {
     /// As [`MotionHandle::stop`] by a planner, for a caller that disconnected or cancelled its call: the
     /// arm stops, but parking it stays allowed.
     pub fn abandon(&self) -> u64 {
-        self.stop
-            .request(ActorRank::Planner, false, self.clock.now())
+        self.shared
+            .stop
+            .request(ActorRank::Planner, false, self.shared.clock.now())
     }
 
     /// Waits until a stop has been seen to its end, an emergency stop until it is on the disk too.
@@ -477,7 +472,7 @@ impl MotionHandle {
             changed.await.ok()?.ok()?;
         };
         if let Some(report) = report.as_mut().filter(|report| report.emergency) {
-            let kept = self.permits.emergency_is_kept().await;
+            let kept = self.shared.permits.emergency_is_kept().await;
             report.not_kept = kept.err().map(|error| error.to_string());
         }
         report
@@ -488,34 +483,12 @@ impl Drop for MotionHandle {
     fn drop(&mut self) {
         self.stop(ActorRank::Node, false);
         // A thread that has ended needs no order.
-        let _ = self.orders.put(MotionCommand::End);
-        self.stop.wake();
+        let _ = self.shared.orders.put(MotionCommand::End);
+        self.shared.stop.wake();
         if let Some(thread) = self.thread.take()
             && thread.join().is_err()
         {
             tracing::error!("the arm's thread ended in a panic");
-        }
-    }
-}
-
-impl Snapshot {
-    fn detached() -> Self {
-        Self {
-            state: MotionState::Detached,
-            measured: None,
-            progress: None,
-            energised: false,
-            fault: None,
-            health: ServoHealth::default(),
-            recovery: &[],
-            identity: Arc::new(Vec::new()),
-            counts: BusCounts::default(),
-            lateness: DurationHistogram::default(),
-            woken_late: DurationHistogram::default(),
-            is_ahead: false,
-            warnings: Vec::new(),
-            stops_done: 0,
-            stop: None,
         }
     }
 }

@@ -154,12 +154,12 @@ mod tests {
     #[tokio::test]
     async fn the_last_word_is_told_and_every_answer_after_its_snapshot() {
         const WORDS: u64 = 2_000;
-        let (publish, mut snapshots) = watch::channel(Snapshot::detached());
+        let (publish, mut snapshots) = watch::channel(Snapshot::default());
         let outbox = SnapshotPublisher::start(publish).unwrap();
         let seen = snapshots.clone();
         let (tell, told) = std::sync::mpsc::channel();
         for word in 1..=WORDS {
-            let mut snapshot = Snapshot::detached();
+            let mut snapshot = Snapshot::default();
             snapshot.stops_done = word;
             let (tell, seen) = (tell.clone(), seen.clone());
             let answer = move || tell.send((word, seen.borrow().stops_done)).unwrap();
@@ -185,14 +185,14 @@ mod tests {
 
     #[tokio::test]
     async fn whoever_breaks_at_an_answer_keeps_it_from_nobody_else() {
-        let (publish, mut snapshots) = watch::channel(Snapshot::detached());
+        let (publish, mut snapshots) = watch::channel(Snapshot::default());
         let outbox = SnapshotPublisher::start(publish).unwrap();
         let (tell, told) = std::sync::mpsc::channel();
         let answers: Vec<ReplyCallback> =
             vec![Box::new(breaks), Box::new(move || tell.send(7).unwrap())];
-        outbox.publish(Snapshot::detached(), answers);
+        outbox.publish(Snapshot::default(), answers);
         assert_eq!(told.recv().ok(), Some(7));
-        let mut snapshot = Snapshot::detached();
+        let mut snapshot = Snapshot::default();
         snapshot.stops_done = 1;
         outbox.publish(snapshot, vec![Box::new(breaks)]);
         let later = snapshots.wait_for(|seen| seen.stops_done == 1);
@@ -201,11 +201,11 @@ mod tests {
 
     #[test]
     fn a_reader_that_stands_still_holds_up_nobody_who_puts() {
-        let (publish, snapshots) = watch::channel(Snapshot::detached());
+        let (publish, snapshots) = watch::channel(Snapshot::default());
         let outbox = SnapshotPublisher::start(publish).unwrap();
         let look = snapshots.borrow();
         for word in 1..=1_000 {
-            let mut snapshot = Snapshot::detached();
+            let mut snapshot = Snapshot::default();
             snapshot.stops_done = word;
             outbox.publish(snapshot, Vec::new());
         }

@@ -1,8 +1,8 @@
 //! The loop that owns the port: one tick a period, a stop before anything else.
 
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures::FutureExt;
@@ -12,16 +12,11 @@ use super::active_motion::ActiveMotion;
 use super::active_stop::ActiveStop;
 use super::bus_health::{self, BusHealth};
 use super::finish::REACHED_COUNTS;
-use super::mailbox::CommandMailbox;
 use super::realtime_priority::set_realtime_priority;
 use super::snapshot_publisher::{ReplyCallback, SnapshotPublisher};
 use super::standstill::{StandstillDetector, counts_rad};
-use super::stop_signal::StopSignal;
-use super::{
-    Heartbeat, MotionCommand, MotionError, MotionState, MotionTick, PortOpener, Snapshot, TickQueue,
-};
-use arm::ArmModel;
-use base::clock::{ClockAlarm, NodeClock};
+use super::{MotionError, MotionShared, MotionState, MotionTick, PortOpener, Snapshot};
+use base::clock::ClockAlarm;
 use base::units::ClockInstant;
 use driver::{ArmDriver, ServoIdentity};
 use gate::CheckedTrajectory;
@@ -40,26 +35,13 @@ const REOPEN_MAX: Duration = Duration::from_secs(5);
 /// A machine that slept so long has left its arm alone.
 const SLEPT: Duration = Duration::from_millis(100);
 
-/// Resources handed to the thread at its start.
-pub(super) struct ArmThreadContext {
-    pub(super) arm: Arc<ArmModel>,
-    pub(super) clock: NodeClock,
-    pub(super) permits: Arc<PermitRegistry>,
-    pub(super) open: PortOpener,
-    pub(super) orders: Arc<CommandMailbox<MotionCommand>>,
-    pub(super) stop: Arc<StopSignal>,
-    pub(super) heart: Arc<OnceLock<Heartbeat>>,
-    pub(super) outbox: Arc<SnapshotPublisher>,
-    /// Copies for a recording.
-    pub(super) ticks: TickQueue,
-    /// Tracing span that names the node and arm in its lines of the log.
-    pub(super) span: tracing::Span,
-}
-
 /// The thread's whole life. `attached` hears once how the first attach went.
-pub(super) fn main(own: ArmThreadContext, attached: &Sender<Result<(), MotionError>>) {
-    let span = own.span.clone();
-    let _here = span.enter();
+pub(super) fn main(
+    own: Arc<MotionShared>,
+    port: PortOpener,
+    outbox: SnapshotPublisher,
+    attached: &Sender<Result<(), MotionError>>,
+) {
     let runtime = match base::clock::alarm_runtime() {
         Ok(runtime) => runtime,
         Err(error) => {
@@ -68,10 +50,9 @@ pub(super) fn main(own: ArmThreadContext, attached: &Sender<Result<(), MotionErr
             return;
         }
     };
-    let (outbox, permits) = (Arc::clone(&own.outbox), Arc::clone(&own.permits));
-    let orders = Arc::clone(&own.orders);
+    let outbox = Arc::new(outbox);
     let life = AssertUnwindSafe(async {
-        match ArmThread::attach(own).await {
+        match ArmThread::attach(Arc::clone(&own), port, Arc::clone(&outbox)).await {
             Ok(mut worker) => {
                 let attached = attached.clone();
                 worker
@@ -86,9 +67,9 @@ pub(super) fn main(own: ArmThreadContext, attached: &Sender<Result<(), MotionErr
         }
     });
     if runtime.block_on(life.catch_unwind()).is_err() {
-        panicked(&outbox, &permits);
+        panicked(&outbox, &own.permits);
     }
-    orders.close();
+    own.orders.close();
 }
 
 /// The servos stand where the last frame said; all that is left is to say so.
@@ -100,7 +81,9 @@ fn panicked(outbox: &SnapshotPublisher, permits: &PermitRegistry) {
 
 /// The thread, with all that it knows.
 pub(super) struct ArmThread {
-    pub(super) own: ArmThreadContext,
+    pub(super) own: Arc<MotionShared>,
+    port: PortOpener,
+    outbox: Arc<SnapshotPublisher>,
     pub(super) link: Option<Box<dyn ByteLink>>,
     pub(super) driver: ArmDriver,
     pub(super) alarm: ClockAlarm,
@@ -132,7 +115,11 @@ pub(super) struct ArmThread {
 }
 
 impl ArmThread {
-    async fn attach(own: ArmThreadContext) -> Result<Self, MotionError> {
+    async fn attach(
+        own: Arc<MotionShared>,
+        port: PortOpener,
+        outbox: Arc<SnapshotPublisher>,
+    ) -> Result<Self, MotionError> {
         let alarm = own.clock.alarm().map_err(MotionError::NoTimer)?;
         let driver = ArmDriver::new(&own.arm, &own.clock);
         let mut worker = Self {
@@ -140,10 +127,12 @@ impl ArmThread {
             still: StandstillDetector::new(&own.arm),
             reached_rad: REACHED_COUNTS * counts_rad(&own.arm).iter().copied().fold(0.0, f64::max),
             own,
+            port,
+            outbox,
             link: None,
             driver,
             alarm,
-            snapshot: Snapshot::detached(),
+            snapshot: Snapshot::default(),
             job: None,
             stopping: None,
             stops_seen: 0,
@@ -179,7 +168,7 @@ impl ArmThread {
     }
 
     async fn open(&mut self) -> Result<(), MotionError> {
-        let mut link = (self.own.open)(&self.own.clock)?;
+        let mut link = (self.port)(&self.own.clock)?;
         let attached = self.driver.attach(link.as_mut()).await;
         let attached = attached.map_err(|source| MotionError::Attach {
             port: link.name().to_owned(),
@@ -432,7 +421,7 @@ impl ArmThread {
         }
         self.keep_tick();
         let answers = std::mem::take(&mut self.answers);
-        self.own.outbox.publish(self.snapshot.clone(), answers);
+        self.outbox.publish(self.snapshot.clone(), answers);
     }
 
     /// Copies the tick of a motion for its recording, where there is one.

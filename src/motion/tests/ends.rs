@@ -48,7 +48,7 @@ impl Bench {
         mut when: impl FnMut(&JointVector) -> bool + Send + 'static,
         then: impl FnOnce(&ArmSimulator, &StopSignal, &NodeClock) + Send + 'static,
     ) {
-        let (sim, line) = (self.sim.clone(), Arc::clone(&self.motion.stop));
+        let (sim, line) = (self.sim.clone(), Arc::clone(&self.motion.shared.stop));
         let (clock, then) = (self.motion.clock().clone(), Mutex::new(Some(then)));
         let when = Mutex::new(move |truth: &JointVector| when(truth));
         self.motion.set_heartbeat(Box::new(move || {
