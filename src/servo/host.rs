@@ -52,10 +52,7 @@ impl HostSystem {
             .collect();
         let plain = entries(&self.at("dev")).into_iter().filter(|path| {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
-            ["ttyACM", "ttyUSB"]
-                .iter()
-                .any(|kind| name.starts_with(kind))
-                && !reached.contains(path)
+            is_adapter(&name) && !reached.contains(path)
         });
         lasting.iter().cloned().chain(plain).collect()
     }
@@ -112,10 +109,7 @@ impl HostSystem {
     #[must_use]
     pub fn modem_manager(&self, port: &Path) -> Option<u32> {
         let name = self.tty(port)?;
-        if !["ttyACM", "ttyUSB"]
-            .iter()
-            .any(|kind| name.starts_with(kind))
-        {
+        if !is_adapter(&name) {
             return None;
         }
         let runs = self
@@ -162,6 +156,13 @@ impl HostSystem {
         let name = fs::read_to_string(self.at(&format!("proc/{process}/comm")));
         name.unwrap_or_default().trim().to_owned()
     }
+}
+
+/// Returns whether a terminal of this name is a USB adapter.
+fn is_adapter(name: &str) -> bool {
+    ["ttyACM", "ttyUSB"]
+        .iter()
+        .any(|kind| name.starts_with(kind))
 }
 
 /// In order; none where there is no such folder or it may not be read.

@@ -83,15 +83,14 @@ impl UartTiming {
     /// Returns the time at which the last byte is heard of those that follow each other without a pause.
     pub(crate) fn burst_end(&self) -> Option<ClockInstant> {
         let mut dues = self.out.iter().map(|(due, _)| *due);
-        let first = dues.next()?;
-        let last = dues.try_fold(first, |last, due| {
-            if due.since(last) < PAUSE {
-                Ok(due)
-            } else {
-                Err(last)
+        let mut last = dues.next()?;
+        for due in dues {
+            if due.since(last) >= PAUSE {
+                break;
             }
-        });
-        Some(last.unwrap_or_else(|last| last))
+            last = due;
+        }
+        Some(last)
     }
 
     pub(crate) fn take(&mut self, now: ClockInstant, into: &mut Vec<u8>) {

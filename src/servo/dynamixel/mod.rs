@@ -104,7 +104,26 @@ impl Dialect for DynamixelDialect {
     }
 
     fn check(status: &StatusReply, _asked: u8, others: &[u8]) -> Result<(), SetupFault> {
-        check_settings(status, others)
+        let model = status.word(settings::MODEL);
+        let drive = status.byte(settings::DRIVE_MODE);
+        let mode = status.byte(settings::OPERATING_MODE);
+        let shadow = status.byte(settings::SECONDARY_ID);
+        if !registers::MODELS.contains(&model) {
+            return Err(SetupFault::NoDynamixelX(model));
+        }
+        if drive & registers::DRIVE_MODE_TIME_BASED != 0 {
+            return Err(SetupFault::TimeBased {
+                drive,
+                needed: drive & !registers::DRIVE_MODE_TIME_BASED,
+            });
+        }
+        if mode != registers::OPERATING_MODE_POSITION {
+            return Err(SetupFault::DynamixelMode(mode));
+        }
+        if others.contains(&shadow) {
+            return Err(SetupFault::SecondaryId(shadow));
+        }
+        Ok(())
     }
 
     fn describe(status: &StatusReply, servo: ServoName) -> ServoIdentity {
@@ -207,27 +226,4 @@ const FAST_OVERHEAD: usize = 4;
 )]
 fn profile(steps: f64) -> u32 {
     steps.ceil().clamp(1.0, registers::PROFILE_MAX) as u32
-}
-
-fn check_settings(status: &StatusReply, ids: &[u8]) -> Result<(), SetupFault> {
-    let model = status.word(settings::MODEL);
-    let drive = status.byte(settings::DRIVE_MODE);
-    let mode = status.byte(settings::OPERATING_MODE);
-    let shadow = status.byte(settings::SECONDARY_ID);
-    if !registers::MODELS.contains(&model) {
-        return Err(SetupFault::NoDynamixelX(model));
-    }
-    if drive & registers::DRIVE_MODE_TIME_BASED != 0 {
-        return Err(SetupFault::TimeBased {
-            drive,
-            needed: drive & !registers::DRIVE_MODE_TIME_BASED,
-        });
-    }
-    if mode != registers::OPERATING_MODE_POSITION {
-        return Err(SetupFault::DynamixelMode(mode));
-    }
-    if ids.contains(&shadow) {
-        return Err(SetupFault::SecondaryId(shadow));
-    }
-    Ok(())
 }

@@ -114,7 +114,31 @@ impl Dialect for FeetechDialect {
     }
 
     fn check(status: &StatusReply, asked: u8, _others: &[u8]) -> Result<(), SetupFault> {
-        check_settings(status, asked)
+        let id = status.byte(settings::ID);
+        let model = status.word(settings::MODEL);
+        let level = status.byte(settings::RESPONSE_LEVEL);
+        let phase = status.byte(settings::PHASE);
+        let mode = status.byte(settings::MODE);
+        let needed = registers::MODEL_STS3215;
+        if model != needed {
+            return Err(SetupFault::NoSts3215 { model, needed });
+        }
+        if id != asked {
+            return Err(SetupFault::SharedId { id, asked });
+        }
+        if level > 1 {
+            return Err(SetupFault::ResponseLevel(level));
+        }
+        if phase & registers::PHASE_MULTI_TURN != 0 {
+            return Err(SetupFault::MultiTurn {
+                phase,
+                needed: phase & !registers::PHASE_MULTI_TURN,
+            });
+        }
+        if mode != 0 {
+            return Err(SetupFault::FeetechMode(mode));
+        }
+        check_limits(status)
     }
 
     fn describe(status: &StatusReply, servo: ServoName) -> ServoIdentity {
@@ -163,34 +187,6 @@ impl Dialect for FeetechDialect {
     fn reported_fault(error: u8, _known: &SlowReadings) -> Option<ServoFault> {
         faults_of(Self::ERROR_BITS, error).next()
     }
-}
-
-fn check_settings(status: &StatusReply, asked: u8) -> Result<(), SetupFault> {
-    let id = status.byte(settings::ID);
-    let model = status.word(settings::MODEL);
-    let level = status.byte(settings::RESPONSE_LEVEL);
-    let phase = status.byte(settings::PHASE);
-    let mode = status.byte(settings::MODE);
-    let needed = registers::MODEL_STS3215;
-    if model != needed {
-        return Err(SetupFault::NoSts3215 { model, needed });
-    }
-    if id != asked {
-        return Err(SetupFault::SharedId { id, asked });
-    }
-    if level > 1 {
-        return Err(SetupFault::ResponseLevel(level));
-    }
-    if phase & registers::PHASE_MULTI_TURN != 0 {
-        return Err(SetupFault::MultiTurn {
-            phase,
-            needed: phase & !registers::PHASE_MULTI_TURN,
-        });
-    }
-    if mode != 0 {
-        return Err(SetupFault::FeetechMode(mode));
-    }
-    check_limits(status)
 }
 
 fn check_limits(status: &StatusReply) -> Result<(), SetupFault> {
