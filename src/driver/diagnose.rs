@@ -136,13 +136,7 @@ pub fn attached(host: &HostSystem, seen: &AttachedState<'_>) -> Vec<DiagnosisFin
         };
         found.add(DiagnosisCause::Fault, fault, steps);
     }
-    if let Err(error) = check_identity(&seen.arm.file, seen.identity) {
-        found.add(
-            DiagnosisCause::Stranger,
-            error.to_string(),
-            CALIBRATE_STRANGER,
-        );
-    }
+    add_stranger(&mut found, &seen.arm.file, seen.identity);
     let speech = speech(seen.arm.file.family);
     for (servo, speech) in seen
         .servos
@@ -206,15 +200,20 @@ fn judge_setup(into: &mut BusDiagnosis, arm: &ArmModel, attached: AttachReport) 
     for warning in attached.warnings {
         into.add(DiagnosisCause::WrongSetup, warning, SET_BEFORE_ENERGISED);
     }
-    if let Err(error) = check_identity(&arm.file, &attached.servos) {
+    add_stranger(into, &arm.file, &attached.servos);
+    let present = attached.servos.iter();
+    into.identity = present
+        .map(|servo| (servo.servo.id.to_string(), servo.fingerprint()))
+        .collect();
+}
+
+/// Adds that a servo is not the one that the arm was calibrated with.
+fn add_stranger(into: &mut BusDiagnosis, file: &ArmFile, servos: &[ServoIdentity]) {
+    if let Err(error) = check_identity(file, servos) {
         into.add(
             DiagnosisCause::Stranger,
             error.to_string(),
             CALIBRATE_STRANGER,
         );
     }
-    let present = attached.servos.iter();
-    into.identity = present
-        .map(|servo| (servo.servo.id.to_string(), servo.fingerprint()))
-        .collect();
 }
