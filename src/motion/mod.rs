@@ -299,7 +299,7 @@ impl MotionHandle {
         let (own, span) = (Arc::clone(&shared), tracing::Span::current());
         let thread = std::thread::Builder::new()
             .name(format!("arm {}", shared.arm.file.name))
-            .spawn(move || span.in_scope(|| thread::main(own, open, outbox, &attached)))
+            .spawn(move || span.in_scope(|| thread::main(&own, open, outbox, &attached)))
             .map_err(|error| MotionError::start("thread", error))?;
         let motion = Self {
             shared,

@@ -159,8 +159,10 @@ mod tests {
         let seen = snapshots.clone();
         let (tell, told) = std::sync::mpsc::channel();
         for word in 1..=WORDS {
-            let mut snapshot = Snapshot::default();
-            snapshot.stops_done = word;
+            let snapshot = Snapshot {
+                stops_done: word,
+                ..Snapshot::default()
+            };
             let (tell, seen) = (tell.clone(), seen.clone());
             let answer = move || tell.send((word, seen.borrow().stops_done)).unwrap();
             outbox.publish(snapshot, vec![Box::new(answer)]);
@@ -192,8 +194,10 @@ mod tests {
             vec![Box::new(breaks), Box::new(move || tell.send(7).unwrap())];
         outbox.publish(Snapshot::default(), answers);
         assert_eq!(told.recv().ok(), Some(7));
-        let mut snapshot = Snapshot::default();
-        snapshot.stops_done = 1;
+        let snapshot = Snapshot {
+            stops_done: 1,
+            ..Snapshot::default()
+        };
         outbox.publish(snapshot, vec![Box::new(breaks)]);
         let later = snapshots.wait_for(|seen| seen.stops_done == 1);
         drop(later.await.unwrap());
@@ -205,8 +209,10 @@ mod tests {
         let outbox = SnapshotPublisher::start(publish).unwrap();
         let look = snapshots.borrow();
         for word in 1..=1_000 {
-            let mut snapshot = Snapshot::default();
-            snapshot.stops_done = word;
+            let snapshot = Snapshot {
+                stops_done: word,
+                ..Snapshot::default()
+            };
             outbox.publish(snapshot, Vec::new());
         }
         assert_eq!(look.stops_done, 0);

@@ -37,7 +37,7 @@ const SLEPT: Duration = Duration::from_millis(100);
 
 /// The thread's whole life. `attached` hears once how the first attach went.
 pub(super) fn main(
-    own: Arc<MotionShared>,
+    own: &Arc<MotionShared>,
     port: PortOpener,
     outbox: SnapshotPublisher,
     attached: &Sender<Result<(), MotionError>>,
@@ -52,7 +52,7 @@ pub(super) fn main(
     };
     let outbox = Arc::new(outbox);
     let life = AssertUnwindSafe(async {
-        match ArmThread::attach(Arc::clone(&own), port, Arc::clone(&outbox)).await {
+        match ArmThread::attach(Arc::clone(own), port, Arc::clone(&outbox)).await {
             Ok(mut worker) => {
                 let attached = attached.clone();
                 worker
