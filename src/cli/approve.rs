@@ -20,8 +20,7 @@ pub(super) async fn run(
         return Ok(ExitStatus::of(told.done));
     };
     if !yes && !questions::confirm("type yes to let the arm move", &WHOLE_YES, NO_TERMINAL)? {
-        terminal_output::line("not approved; nothing moved");
-        return Ok(ExitStatus::Refused);
+        return terminal_output::refused("not approved; nothing moved");
     }
     operator_client::verb(at, OperatorVerb::Approve { job, plan }).await
 }

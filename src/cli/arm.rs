@@ -51,10 +51,9 @@ pub(super) fn run(what: &ArmCommand) -> anyhow::Result<ExitStatus> {
     };
     let mut imported = urdf::import(&text, &ask).map_err(|error| {
         let error = error.to_string();
-        let how = if error.contains("hold it") {
-            " (--hold JOINT=PLACE)"
-        } else {
-            ""
+        let how = match error.contains("hold it") {
+            true => " (--hold JOINT=PLACE)",
+            false => "",
         };
         anyhow!("{}: {error}{how}", args.urdf.display())
     })?;
@@ -68,7 +67,7 @@ pub(super) fn run(what: &ArmCommand) -> anyhow::Result<ExitStatus> {
     let text = imported.toml()?;
     let arm = loaded(&text)?;
     let Some(out) = &args.out else {
-        text.lines().for_each(terminal_output::line);
+        terminal_output::lines(text.lines());
         return Ok(ExitStatus::Done);
     };
     save(out, &text)?;
@@ -86,10 +85,9 @@ pub(super) fn run(what: &ArmCommand) -> anyhow::Result<ExitStatus> {
         ));
     }
     terminal_output::note("to be completed by a person, also written at the top of the file:");
-    imported
-        .assumed
-        .iter()
-        .for_each(|line| terminal_output::note(&format!("- {line}")));
+    for line in &imported.assumed {
+        terminal_output::note(&format!("- {line}"));
+    }
     Ok(ExitStatus::Done)
 }
 
@@ -118,14 +116,11 @@ fn save(out: &Path, text: &str) -> anyhow::Result<()> {
     if let Some(folder) = out.parent() {
         base::disk::folder(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     }
-    let mut file = std::fs::File::create_new(out).with_context(|| {
-        format!(
-            "cannot write {}: name a file that is not there yet",
-            out.display()
-        )
-    })?;
-    file.write_all(text.as_bytes())
-        .with_context(|| format!("cannot write {}", out.display()))
+    let cannot = || format!("cannot write {}", out.display());
+    let new = std::fs::File::create_new(out);
+    let mut file =
+        new.with_context(|| format!("{}: name a file that is not there yet", cannot()))?;
+    file.write_all(text.as_bytes()).with_context(cannot)
 }
 
 fn family(text: &str) -> anyhow::Result<ServoFamily> {

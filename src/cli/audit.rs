@@ -1,6 +1,6 @@
 //! `audit verify`: whether an audit log is as its node wrote it. Needs no node.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::Subcommand;
@@ -21,23 +21,13 @@ pub(super) enum AuditCommand {
 
 pub(super) fn run(what: &AuditCommand) -> anyhow::Result<ExitStatus> {
     let AuditCommand::Verify { file, key } = what;
-    verify(file, key.as_deref())
-}
-
-fn verify(file: &Path, key: Option<&str>) -> anyhow::Result<ExitStatus> {
     let text = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
     let text = String::from_utf8_lossy(&text);
-    match job::verify(&text, key) {
-        Ok(verified) => {
-            terminal_output::line(&format!(
-                "{} records hold, signed by {}; the last one's hash is {}",
-                verified.records, verified.key, verified.last
-            ));
-            Ok(ExitStatus::Done)
-        }
-        Err(error) => {
-            terminal_output::line(&format!("{}: {error}", file.display()));
-            Ok(ExitStatus::Refused)
-        }
+    match job::verify(&text, key.as_deref()) {
+        Ok(verified) => terminal_output::done(&format!(
+            "{} records hold, signed by {}; the last one's hash is {}",
+            verified.records, verified.key, verified.last
+        )),
+        Err(error) => terminal_output::refused(&format!("{}: {error}", file.display())),
     }
 }

@@ -1,9 +1,10 @@
 //! `bus`: servos on a port, without a node: who is there, how they fare, how they are set up.
 
 use std::io::{BufRead, IsTerminal, Write};
+use std::num::ParseIntError;
 use std::time::Duration;
 
-use anyhow::{anyhow, bail};
+use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use tokio::signal::ctrl_c;
@@ -108,9 +109,11 @@ pub(super) struct RebootArgs {
 
 fn range(text: &str) -> anyhow::Result<(i32, i32)> {
     let two = text.split_once(':');
-    let two =
-        two.and_then(|(least, most)| Some((least.trim().parse().ok()?, most.trim().parse().ok()?)));
-    two.ok_or_else(|| anyhow!("write two whole numbers, such as 500:3500"))
+    let numbers = |(least, most): (&str, &str)| -> Result<_, ParseIntError> {
+        Ok((least.trim().parse()?, most.trim().parse()?))
+    };
+    let two = two.and_then(|two| numbers(two).ok());
+    two.context("write two whole numbers, such as 500:3500")
 }
 
 pub(super) async fn run(node: &NodeOptions, what: BusCommand) -> anyhow::Result<ExitStatus> {
@@ -176,15 +179,13 @@ fn tell_damaged(port: &str, scan: &BusScan) {
 async fn scan_port(node: &NodeOptions, args: &ScanArgs) -> anyhow::Result<ExitStatus> {
     let found = look_for(node, &args.port, args.first).await?;
     if args.json {
-        terminal_output::line(&serde_json::to_string_pretty(&found)?);
+        terminal_output::json(&found)?;
     } else {
         terminal_output::line(&format!(
             "{:>3}  {:<12} {:<12} {:>8}  {:>8}  {:>7}  {:>6}  {:>8}  {:>11}",
             "id", "model", "family", "baud", "firmware", "supply", "heat", "delay", "limits"
         ));
-        found
-            .iter()
-            .for_each(|one| terminal_output::line(&found_line(one)));
+        terminal_output::lines(found.iter().map(found_line));
         found.iter().for_each(|one| print_complaints(&one.servo));
     }
     if found.is_empty() {
@@ -279,8 +280,8 @@ fn look_json(
     let mut servos = Vec::new();
     for (id, seen) in seen {
         let mut servo = json!({ "id": id, "answers": seen.is_some() });
-        if let (Some(servo), Value::Object(read)) =
-            (servo.as_object_mut(), serde_json::to_value(seen)?)
+        if let (Value::Object(servo), Value::Object(read)) =
+            (&mut servo, serde_json::to_value(seen)?)
         {
             servo.extend(read);
         }
@@ -308,15 +309,12 @@ fn table(seen: &[(u8, Option<ServoReadout>)], line: &ServoLine, took: Duration, 
         "{:>3}  {:>8}  {:>8}  {:>6}  {:>6}  {:>7}  {:>6}  {:>6}",
         "id", "position", "speed/s", "load", "heat", "supply", "torque", "errors"
     ));
-    for (id, seen) in seen {
-        match seen {
-            Some(seen) => terminal_output::line(&seen_line(seen)),
-            None => terminal_output::line(&format!("{id:>3}  no answer")),
-        }
-    }
-    seen.iter()
-        .filter_map(|(_, seen)| seen.as_ref())
-        .for_each(print_complaints);
+    terminal_output::lines(seen.iter().map(|(id, seen)| match seen {
+        Some(seen) => seen_line(seen),
+        None => format!("{id:>3}  no answer"),
+    }));
+    let answering = seen.iter().filter_map(|(_, seen)| seen.as_ref());
+    answering.for_each(print_complaints);
     let counts = line.counts();
     terminal_output::line(&format!(
         "{:.0} looks a second; {} requests, {} damaged and {} foreign replies",
@@ -328,9 +326,8 @@ fn table(seen: &[(u8, Option<ServoReadout>)], line: &ServoLine, took: Duration, 
 }
 
 fn print_complaints(seen: &ServoReadout) {
-    for complaint in &seen.complaints {
-        terminal_output::line(&format!("servo {}: {complaint}", seen.id));
-    }
+    let complaints = seen.complaints.iter();
+    terminal_output::lines(complaints.map(|why| format!("servo {}: {why}", seen.id)));
 }
 
 fn seen_line(seen: &ServoReadout) -> String {
@@ -343,10 +340,9 @@ fn seen_line(seen: &ServoReadout) -> String {
         unit(seen.temperature_c, " °C"),
         unit(seen.voltage_v, " V"),
         if seen.torque_on { "on" } else { "off" },
-        if seen.error_bits == 0 {
-            "-".to_owned()
-        } else {
-            format!("{:#04x}", seen.error_bits)
+        match seen.error_bits {
+            0 => "-".to_owned(),
+            bits => format!("{bits:#04x}"),
         }
     )
 }
@@ -371,15 +367,13 @@ async fn configure(node: &NodeOptions, args: &ConfigureArgs) -> anyhow::Result<E
     }
     let steps = setup::plan(&mut line, args.id, &change).await?;
     if steps.is_empty() {
-        terminal_output::line(&format!(
+        return terminal_output::done(&format!(
             "servo {} is set up so already; nothing was written",
             args.id
         ));
-        return Ok(ExitStatus::Done);
     }
-    for step in &steps {
-        terminal_output::line(&format!("servo {}: {}", args.id, step.describe()));
-    }
+    let described = |step: &SetupStep| format!("servo {}: {}", args.id, step.describe());
+    terminal_output::lines(steps.iter().map(described));
     if args.home {
         terminal_output::note(
             "zeros of this joint that were calibrated before do not hold any more: calibrate it again",
@@ -387,33 +381,34 @@ async fn configure(node: &NodeOptions, args: &ConfigureArgs) -> anyhow::Result<E
     }
     let asked = "This outlives the power, and takes torque off";
     if !args.yes && !confirm_torque_off(asked, args.id)? {
-        terminal_output::line("nothing was written");
-        return Ok(ExitStatus::Refused);
+        return terminal_output::refused("nothing was written");
     }
     setup::apply_steps(&mut line, args.id, &steps).await?;
-    terminal_output::line(&written_text(&steps));
-    Ok(ExitStatus::Done)
+    terminal_output::done(&written_text(&steps))
 }
 
 async fn start_anew(node: &NodeOptions, args: &RebootArgs) -> anyhow::Result<ExitStatus> {
     let clock = NodeClock::real();
     let (mut line, _) = reach(node, &args.port, &clock, Some(args.id)).await?;
     if !args.yes && !confirm_torque_off("This takes torque off", args.id)? {
-        terminal_output::line("nothing was asked of it");
-        return Ok(ExitStatus::Refused);
+        return terminal_output::refused("nothing was asked of it");
     }
     reboot(&mut line, args.id).await?;
     let seen = servo_readout::at(&mut line, args.id).await?;
     let seen = seen.ok_or_else(|| line.no_servo(args.id))?;
     let torque = if seen.torque_on { "on" } else { "off" };
-    terminal_output::line(&match seen.error_bits {
+    terminal_output::done(&match seen.error_bits {
         0 => format!("servo {} has started anew: its torque is {torque}", args.id),
         bits => format!(
             "servo {} has started anew and still reports an error ({bits:#04x}): its torque is {torque}",
             args.id
         ),
-    });
-    Ok(ExitStatus::Done)
+    })
+}
+
+fn no_servo(id: u8, line: &ServoLine) -> ServiceError {
+    let baud = line.baud();
+    ServiceError::NoServo { id, baud }
 }
 
 fn written_text(steps: &[SetupStep]) -> String {

@@ -18,48 +18,35 @@ mod write;
 
 pub(super) use arguments::CalibrateCommand;
 
-use super::{ExitStatus, NodeOptions};
+use super::{AtArgs, ExitStatus, NodeOptions};
 use place::CalibrationFolders;
 
 pub(super) async fn run(node: &NodeOptions, what: CalibrateCommand) -> anyhow::Result<ExitStatus> {
+    let folders = async |at: &AtArgs| CalibrationFolders::find(node, at).await;
     match what {
         CalibrateCommand::Joints(args) => joints::run(node, &args).await,
-        CalibrateCommand::Touch(args) => CalibrationFolders::find(node, &args.here.at)
-            .await?
-            .touch(&args),
-        CalibrateCommand::Camera(args) => {
-            let place = CalibrationFolders::find(node, &args.at).await?;
-            place.camera(&args).await
-        }
+        CalibrateCommand::Touch(args) => folders(&args.here.at).await?.touch(&args),
+        CalibrateCommand::Camera(args) => folders(&args.at).await?.camera(&args).await,
         CalibrateCommand::Play(args) => play::run(node, &args).await,
-        CalibrateCommand::Show { out, json, at } => CalibrationFolders::find(node, &at)
-            .await?
-            .show(out.as_deref(), json),
+        CalibrateCommand::Show { out, json, at } => folders(&at).await?.show(out.as_deref(), json),
         CalibrateCommand::Undo { touch, at } => {
-            let place = CalibrationFolders::find(node, &at).await?;
+            let place = folders(&at).await?;
             match touch {
                 None => place.undo(),
                 Some(number) => place.drop_place_of(usize::from(number)),
             }
         }
-        CalibrateCommand::Discard(at) => {
-            let place = CalibrationFolders::find(node, &at).await?;
-            place.discard()
-        }
-        CalibrateCommand::Accept { change, at } => CalibrationFolders::find(node, &at)
-            .await?
-            .accept(change.overridden),
-        CalibrateCommand::History(at) => CalibrationFolders::find(node, &at).await?.history(),
-        CalibrateCommand::Diff { number, other, at } => CalibrationFolders::find(node, &at)
-            .await?
-            .diff(number, other),
+        CalibrateCommand::Discard(at) => folders(&at).await?.discard(),
+        CalibrateCommand::Accept { change, at } => folders(&at).await?.accept(change.overridden),
+        CalibrateCommand::History(at) => folders(&at).await?.history(),
+        CalibrateCommand::Diff { number, other, at } => folders(&at).await?.diff(number, other),
         CalibrateCommand::Restore {
             number,
             before,
             change,
             at,
         } => {
-            let place = CalibrationFolders::find(node, &at).await?;
+            let place = folders(&at).await?;
             place.restore(number, before, change.overridden)
         }
         CalibrateCommand::Import {
@@ -69,11 +56,9 @@ pub(super) async fn run(node: &NodeOptions, what: CalibrateCommand) -> anyhow::R
             change,
             at,
         } => {
-            let place = CalibrationFolders::find(node, &at).await?;
+            let place = folders(&at).await?;
             place.import(&file, &arm, accept, change.overridden)
         }
-        CalibrateCommand::Export { arm, at, .. } => {
-            CalibrationFolders::find(node, &at).await?.export(&arm)
-        }
+        CalibrateCommand::Export { arm, at, .. } => folders(&at).await?.export(&arm),
     }
 }

@@ -17,7 +17,7 @@ use mcp::http_client;
 use mcp::{CallWatch, ProgressSender, ReceivedArguments, ToolAnswer};
 use node::config_changes::ConfigWatcher;
 use node::mcp_service::NodeMcpService;
-use node::open::{self, SimulationRate};
+use node::open;
 use node::peers::read_token;
 use node::serve::{self, ShutdownRequests};
 use tools::Node;
@@ -63,15 +63,7 @@ pub(super) async fn run(node: &NodeOptions, args: CallArgs) -> anyhow::Result<Ex
     let own = match &args.node {
         Some(_) => None,
         None => {
-            let watched = progress_bar::is_shown(args.json);
-            let node = open::node(
-                node,
-                if watched {
-                    SimulationRate::Watched
-                } else {
-                    SimulationRate::Fast
-                },
-            )?;
+            let node = open::node(node, progress_bar::simulation_rate(args.json))?;
             open::enable(&node, &args.enable)?;
             node.note_start();
             ConfigWatcher::since_last(&node, at);
@@ -99,7 +91,7 @@ pub(super) async fn run(node: &NodeOptions, args: CallArgs) -> anyhow::Result<Ex
     };
     let called = called?;
     let answer = called.answer.unwrap_or_else(|| interrupted_answer(ended));
-    print(&answer, args.json);
+    print(&answer, args.json)?;
     Ok(match ended {
         ExitStatus::Done if answer.is_error => ExitStatus::Refused,
         ended => ended,
@@ -215,31 +207,27 @@ async fn call(
     let answer = match answer {
         Err(ClientError::Cancelled) if leaves.is_some() => None,
         // Given up, and so stopped: whoever gave up is told that the arm stands, or that it does not.
-        Err(ClientError::Cancelled) => Some(ToolAnswer {
-            is_error: true,
-            ..client
-                .call("stop", ReceivedArguments::Absent, uncancellable_watch())
-                .await?
-        }),
+        Err(ClientError::Cancelled) => {
+            let unwatched = CallWatch {
+                cancelled: CancellationToken::new(),
+                progress: None,
+            };
+            let stop = client.call("stop", ReceivedArguments::Absent, unwatched);
+            Some(ToolAnswer {
+                is_error: true,
+                ..stop.await?
+            })
+        }
         answer => Some(answer?),
     };
     Ok(CallOutcome { answer, leaves })
 }
 
-/// Returns a watch that never cancels.
-fn uncancellable_watch() -> CallWatch {
-    CallWatch {
-        cancelled: CancellationToken::new(),
-        progress: None,
-    }
-}
-
-fn print(answer: &ToolAnswer, json: bool) {
+fn print(answer: &ToolAnswer, json: bool) -> anyhow::Result<()> {
     if json {
-        let text = serde_json::to_string_pretty(&answer.structured).unwrap_or_default();
-        terminal_output::line(&text);
-        return;
+        return terminal_output::json(&answer.structured);
     }
     terminal_output::line(&answer.text);
     terminal_output::facts(&answer.structured);
+    Ok(())
 }

@@ -1,7 +1,8 @@
 //! `check`: everything that is wrong with a node before it is started, each with its fix.
 
-use anyhow::{anyhow, bail};
+use anyhow::{anyhow, bail, ensure};
 use std::path::Path;
+use std::sync::Arc;
 
 use base::file_access;
 
@@ -13,7 +14,7 @@ use config::{ArmEntry, ForgivenessSetting, NodeFile, SIMULATOR_PORT};
 use link::serial::SerialLink;
 use node::{open, peers, state_folder, tls_identity};
 use plan::{self, SilentObserver};
-use scene::SceneLibrary;
+use scene::{Scene, SceneLibrary};
 
 /// Results of the checks: what is good and what is wrong.
 #[derive(Default)]
@@ -38,18 +39,11 @@ pub(super) fn run(args: &NodeOptions) -> anyhow::Result<ExitStatus> {
     let file = match open::file(args) {
         Ok(file) => file,
         Err(error) => {
-            terminal_output::line(&format!("wrong  node file: {error:#}"));
-            return Ok(ExitStatus::Refused);
+            return terminal_output::refused(&format!("wrong  node file: {error:#}"));
         }
     };
-    findings.note(
-        "node",
-        Ok(format!(
-            "{}, {}",
-            file.name,
-            reader_words(file.forgiveness())
-        )),
-    );
+    let reader = reader_words(file.forgiveness());
+    findings.note("node", Ok(format!("{}, {reader}", file.name)));
     folders(args, &file, &mut findings);
     if let Some(certificates) = &file.tls_cert {
         let found = tls_identity::acceptor(&file);
@@ -73,22 +67,16 @@ pub(super) fn run(args: &NodeOptions) -> anyhow::Result<ExitStatus> {
             let declared = open::declared(&file, &library);
             let words = declared.map(|declared| {
                 let long = declared.long_names().map(|long| format!("; {long}"));
-                format!(
-                    "{} declared{}",
-                    declared.tools().len(),
-                    long.unwrap_or_default()
-                )
+                let long = long.unwrap_or_default();
+                format!("{} declared{long}", declared.tools().len())
             });
             findings.note("tools", words);
         }
         Err(error) => findings.note("scenes", Err(error)),
     }
-    for good in &findings.good {
-        terminal_output::line(&format!("good   {good}"));
-    }
-    for wrong in &findings.wrong {
-        terminal_output::line(&format!("wrong  {wrong}"));
-    }
+    let good = findings.good.iter().map(|good| format!("good   {good}"));
+    let wrong = findings.wrong.iter().map(|wrong| format!("wrong  {wrong}"));
+    terminal_output::lines(good.chain(wrong));
     Ok(ExitStatus::of(findings.wrong.is_empty()))
 }
 
@@ -122,14 +110,12 @@ fn secrets(args: &NodeOptions, file: &NodeFile, findings: &mut CheckFindings) {
 fn closed(path: &Path) -> anyhow::Result<String> {
     let about = std::fs::metadata(path)?;
     let mode = file_access::mode(&about);
-    if mode & 0o007 == 0 {
-        Ok(format!("in {}", path.display()))
-    } else {
-        Err(anyhow!(
-            "{} holds it and may be read by everybody (mode {mode:o}): `chmod 640` it",
-            path.display()
-        ))
-    }
+    ensure!(
+        mode & 0o007 == 0,
+        "{} holds it and may be read by everybody (mode {mode:o}): `chmod 640` it",
+        path.display()
+    );
+    Ok(format!("in {}", path.display()))
 }
 
 fn folders(args: &NodeOptions, file: &NodeFile, findings: &mut CheckFindings) {
@@ -158,14 +144,12 @@ fn own(folder: &Path) -> anyhow::Result<String> {
     writable(folder)?;
     let about = std::fs::metadata(folder)?;
     let mode = file_access::mode(&about);
-    if mode & 0o077 == 0 {
-        Ok(folder.display().to_string())
-    } else {
-        Err(anyhow!(
-            "{} may be read by others (mode {mode:o}): `chmod 700` it",
-            folder.display()
-        ))
-    }
+    ensure!(
+        mode & 0o077 == 0,
+        "{} may be read by others (mode {mode:o}): `chmod 700` it",
+        folder.display()
+    );
+    Ok(folder.display().to_string())
 }
 
 fn with_scenes(
@@ -192,22 +176,20 @@ fn with_scenes(
                 findings.note(&what, Ok(CANVAS.to_owned()));
             }
             Ok(scene) if models.contains(&scene.arm.file.name.as_str()) => {
-                let planned = plan::draw(&scene, &scene.rest_rad, &SilentObserver)
-                    .map_err(anyhow::Error::msg)
-                    .and_then(|plan| {
-                        gate::preview(&scene, &plan.trajectory)
-                            .map(|()| {
-                                format!("{} of line", millimetres(plan.report.pen_down_mm, 0))
-                            })
-                            .map_err(anyhow::Error::msg)
-                    });
-                findings.note(&what, planned);
+                findings.note(&what, planned(&scene));
             }
             // It is for an arm that this node does not have.
             Ok(_) => {}
             Err(error) => findings.note(&what, Err(anyhow::Error::msg(error))),
         }
     }
+}
+
+fn planned(scene: &Arc<Scene>) -> anyhow::Result<String> {
+    let plan = plan::draw(scene, &scene.rest_rad, &SilentObserver).map_err(anyhow::Error::msg)?;
+    gate::preview(scene, &plan.trajectory).map_err(anyhow::Error::msg)?;
+    let line = millimetres(plan.report.pen_down_mm, 0);
+    Ok(format!("{line} of line"))
 }
 
 fn is_char_device(about: &std::fs::Metadata) -> bool {
@@ -240,12 +222,9 @@ fn port(args: &NodeOptions, entry: &ArmEntry, baud: u32) -> anyhow::Result<Strin
         );
     }
     // Opening says more than looking: who has it, and whether this user may.
-    SerialLink::open(path, baud, &NodeClock::real())
-        .map(|_| {
-            format!(
-                "{} at {path}, {baud} baud; its servos were not asked",
-                entry.model
-            )
-        })
-        .map_err(anyhow::Error::msg)
+    SerialLink::open(path, baud, &NodeClock::real()).map_err(anyhow::Error::msg)?;
+    let model = &entry.model;
+    Ok(format!(
+        "{model} at {path}, {baud} baud; its servos were not asked"
+    ))
 }

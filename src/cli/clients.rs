@@ -79,7 +79,7 @@ pub(super) fn run(node: &NodeOptions, args: &ClientsArgs) -> anyhow::Result<Exit
     if args.write {
         return write(client, args, &printed);
     }
-    terminal_output::line(&serde_json::to_string_pretty(&printed)?);
+    terminal_output::json(&printed)?;
     terminal_output::note(&client.next_step(&args.name, &connection));
     Ok(ExitStatus::Done)
 }
@@ -204,8 +204,7 @@ fn write(client: ClientKind, args: &ClientsArgs, printed: &Value) -> anyhow::Res
     let (text, change) = file.with_server(key, name, entry)?;
     let question = match change {
         ConfigChange::None => {
-            terminal_output::line(&format!("{} has it already", path.display()));
-            return Ok(ExitStatus::Done);
+            return terminal_output::done(&format!("{} has it already", path.display()));
         }
         ConfigChange::Added => format!("add `{name}` to {}?", path.display()),
         ConfigChange::Replaced => format!("replace `{name}` in {}?", path.display()),
@@ -215,10 +214,8 @@ fn write(client: ClientKind, args: &ClientsArgs, printed: &Value) -> anyhow::Res
         path.display()
     );
     if !args.yes && !questions::confirm(&format!("{question} [y/N]"), &SHORT_YES, &refusal)? {
-        terminal_output::line("nothing was written");
-        return Ok(ExitStatus::Refused);
+        return terminal_output::refused("nothing was written");
     }
     file.write(&text)?;
-    terminal_output::line(&format!("wrote {}", path.display()));
-    Ok(ExitStatus::Done)
+    terminal_output::done(&format!("wrote {}", path.display()))
 }

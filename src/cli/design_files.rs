@@ -1,10 +1,12 @@
 //! Files of designs as they are named on the command line: folders opened, sets gathered, bytes read.
 
 use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 
+use super::files::folder_of;
 use design::DesignCaps;
 
 /// Files of a folder; more are not looked at.
@@ -19,31 +21,22 @@ pub(super) struct NamedDesign {
 impl NamedDesign {
     /// With its set around it, whichever of it was named.
     pub(super) fn of(path: &Path) -> Self {
-        let folder = path.parent().unwrap_or(Path::new(""));
-        let look_in = if folder.as_os_str().is_empty() {
-            Path::new(".")
-        } else {
-            folder
-        };
         let set = file_name(path);
         let set = design::set_of(&set);
-        let entries = set.and_then(|_| std::fs::read_dir(look_in).ok());
+        let entries = set.and_then(|_| std::fs::read_dir(folder_of(path)).ok());
         let names = entries.into_iter().flatten().take(DESIGNS_MAX).flatten();
         let mut files: Vec<PathBuf> = names
             .map(|entry| entry.file_name().to_string_lossy().into_owned())
             .filter(|name| design::set_of(name) == set)
             .take(SET_MAX)
-            .map(|name| folder.join(name))
+            .map(|name| path.with_file_name(name))
             .collect();
         files.sort();
-        Self {
-            path: files.first().cloned().unwrap_or_else(|| path.to_path_buf()),
-            files: if files.is_empty() {
-                vec![path.to_path_buf()]
-            } else {
-                files
-            },
+        let path = files.first().cloned().unwrap_or_else(|| path.to_owned());
+        if files.is_empty() {
+            files.push(path.clone());
         }
+        Self { path, files }
     }
 
     /// Returns the name and the bytes of each of its files.
@@ -61,17 +54,15 @@ impl NamedDesign {
 const SET_MAX: usize = 100;
 
 pub(super) fn file_name(path: &Path) -> String {
-    path.file_name()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned()
+    lossy(path.file_name())
 }
 
 pub(super) fn stem(path: &Path) -> String {
-    path.file_stem()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned()
+    lossy(path.file_stem())
+}
+
+fn lossy(part: Option<&OsStr>) -> String {
+    part.unwrap_or_default().to_string_lossy().into_owned()
 }
 
 /// Every design that was named, folders opened, in order; each set once.
@@ -95,11 +86,7 @@ fn files(named: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
         let entries = std::fs::read_dir(path)
             .with_context(|| format!("cannot read the folder {}", path.display()))?;
         let is_design = |path: &PathBuf| {
-            let ending = path
-                .extension()
-                .unwrap_or_default()
-                .to_string_lossy()
-                .to_lowercase();
+            let ending = lossy(path.extension()).to_lowercase();
             design::ENDINGS.contains(&ending.as_str())
         };
         let mut inside: Vec<PathBuf> = entries

@@ -17,7 +17,7 @@ use servo::ServoProtocol;
 use servo::diagnose::{BusDiagnosis, DiagnosisCause, ExpectedServos, diagnose};
 use servo::host::HostSystem;
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(super) struct DoctorArgs {
     /// The serial port [default: the node file's; without one, the ports of this machine are listed]
     #[arg(id = "serial", value_name = "PORT")]
@@ -33,14 +33,13 @@ pub(super) struct DoctorArgs {
     json: bool,
 }
 
-impl Default for DoctorArgs {
-    /// The node file's port and arm, for a person.
-    fn default() -> Self {
+impl DoctorArgs {
+    /// Returns what looks into the node file's port, for a person.
+    pub(super) fn of_node_file() -> Self {
+        let root = PathBuf::from("/");
         Self {
-            port: None,
-            arm: None,
-            root: PathBuf::from("/"),
-            json: false,
+            root,
+            ..Self::default()
         }
     }
 }
@@ -51,32 +50,24 @@ pub(super) async fn run(node: &NodeOptions, args: &DoctorArgs) -> anyhow::Result
     };
     let file = open::file(node)?;
     let entry = file.arms.iter().find(|entry| !entry.is_simulated());
-    let port = args
-        .port
-        .clone()
-        .or_else(|| entry.map(|entry| entry.port.clone()));
+    let port = args.port.as_ref().or(entry.map(|entry| &entry.port));
     let Some(port) = port else {
         return without_port(&host, node.config.as_deref(), &file, args.json);
     };
-    let model = args
-        .arm
-        .clone()
-        .or_else(|| entry.map(|entry| entry.model.clone()));
-    let arm = match model {
-        Some(model) => Some(open::library(node, &file)?.arm(&model)?),
+    let arm = match args.arm.as_ref().or(entry.map(|entry| &entry.model)) {
+        Some(model) => Some(open::library(node, &file)?.arm(model)?),
         None => None,
     };
-    let diagnosis = examine(&host, &port, arm.as_ref()).await?;
+    let diagnosis = examine(&host, port, arm.as_ref()).await?;
     if args.json {
-        let text = json!({
+        terminal_output::json(&json!({
             "port": port,
             "findings": diagnosis.findings,
             "servos": diagnosis.servos,
             "identity": diagnosis.identity,
-        });
-        terminal_output::line(&serde_json::to_string_pretty(&text)?);
+        }))?;
     } else {
-        print_diagnosis(&port, &diagnosis);
+        print_diagnosis(port, &diagnosis);
     }
     Ok(status(&diagnosis))
 }
@@ -102,12 +93,9 @@ fn without_port(
         );
     }
     if is_json {
-        let ports: Vec<String> = ports
-            .iter()
-            .map(|port| port.display().to_string())
-            .collect();
-        let text = json!({"port": null, "ports": ports, "findings": diagnosis.findings});
-        terminal_output::line(&serde_json::to_string_pretty(&text)?);
+        terminal_output::json(
+            &json!({"port": null, "ports": port_names(&ports), "findings": diagnosis.findings}),
+        )?;
         return Ok(status(&diagnosis));
     }
     match config {
@@ -149,7 +137,7 @@ async fn examine(
 }
 
 /// Returns the bus settings that an arm's file states; `None` for a family without a servo bus.
-fn expected(arm: &Arc<ArmModel>) -> Option<ExpectedServos> {
+pub(super) fn expected(arm: &Arc<ArmModel>) -> Option<ExpectedServos> {
     let turning = arm.servos().map(|(_, servo)| servo.id);
     let held = arm.file.held.iter().map(|held| held.id);
     Some(ExpectedServos {
@@ -162,8 +150,7 @@ fn expected(arm: &Arc<ArmModel>) -> Option<ExpectedServos> {
 
 fn print_findings(diagnosis: &BusDiagnosis) {
     for finding in &diagnosis.findings {
-        terminal_output::line(&format!("✗ {}", finding.what));
-        terminal_output::line(&format!("  → {}", finding.fix));
+        terminal_output::line(&format!("✗ {}\n  → {}", finding.what, finding.fix));
     }
 }
 
@@ -178,12 +165,10 @@ fn print_diagnosis(port: &str, diagnosis: &BusDiagnosis) {
         terminal_output::line(&format!("servos that answer: {}", servos.join(", ")));
     }
     if !diagnosis.identity.is_empty() {
-        terminal_output::line("who they are now, for the arm's file:");
-        terminal_output::line("[identity]");
+        terminal_output::lines(["who they are now, for the arm's file:", "[identity]"]);
     }
-    for (id, identity) in &diagnosis.identity {
-        terminal_output::line(&format!("{id} = \"{identity}\""));
-    }
+    let identity = diagnosis.identity.iter();
+    terminal_output::lines(identity.map(|(id, identity)| format!("{id} = \"{identity}\"")));
     if diagnosis.findings.is_empty() {
         terminal_output::line(&format!("✓ nothing is wrong on {port}"));
     }
@@ -205,7 +190,12 @@ fn tell_simulated(path: &Path, file: &NodeFile) {
 
 fn print_ports(ports: &[PathBuf]) {
     terminal_output::line("serial ports of this machine; `steadyhand doctor PORT` looks into one:");
-    for port in ports {
-        terminal_output::line(&format!("  {}", port.display()));
-    }
+    let names = port_names(ports).into_iter();
+    terminal_output::lines(names.map(|port| format!("  {port}")));
+}
+
+/// Returns the paths of ports as text.
+pub(super) fn port_names(ports: &[PathBuf]) -> Vec<String> {
+    let names = ports.iter().map(|port| port.display().to_string());
+    names.collect()
 }

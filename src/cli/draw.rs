@@ -1,6 +1,6 @@
 //! `draw`: a file or words onto the sheet, shown first, asked for on a real arm, and followed to its end.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use clap::Args;
@@ -13,9 +13,12 @@ use super::given_options::{self, quoted_for_shell};
 use super::operator_door::OperatorDoor;
 use super::placement_args::PlacementArgs;
 use super::questions::{self, SHORT_YES};
-use super::{AtArgs, ExitStatus, NodeOptions, own_node, progress_bar, terminal_output, watch};
-use node::open::{self, SimulationRate};
+use super::{
+    AtArgs, ExitStatus, NodeOptions, files, own_node, progress_bar, terminal_output, watch,
+};
+use node::open;
 use node::operator_verb::{OperatorVerb, VerbReply};
+use node::serve::ShutdownRequests;
 use tools::{AFTER_EMERGENCY, ALL_DRAWN, DrawingAssent, DrawingOffer, DrawingOrder};
 
 #[derive(Debug, Args)]
@@ -58,11 +61,7 @@ pub(super) struct DrawArgs {
 
 pub(super) async fn run(options: &NodeOptions, args: &DrawArgs) -> anyhow::Result<ExitStatus> {
     let order = order(args)?;
-    let simulation = if progress_bar::is_shown(args.json) {
-        SimulationRate::Watched
-    } else {
-        SimulationRate::Fast
-    };
+    let simulation = progress_bar::simulation_rate(args.json);
     let door = OperatorDoor::open(options, &args.at, simulation).await?;
     let command = DrawCommand {
         options,
@@ -71,14 +70,15 @@ pub(super) async fn run(options: &NodeOptions, args: &DrawArgs) -> anyhow::Resul
         door: &door,
     };
     let drawn = command.run().await;
-    let leaves = drawn.as_ref().ok().and_then(|drawn| drawn.leaves.as_ref());
+    let leaves = drawn.as_ref().ok().and_then(|(_, leaves)| leaves.as_ref());
     let ended = match door.own() {
         Some(node) => own_node::end(node, leaves).await,
         None => ExitStatus::Done,
     };
-    Ok(match (ended, drawn?.exit) {
-        (ExitStatus::Done, exit) => exit,
-        (ended, _) => ended,
+    let (exit, _) = drawn?;
+    Ok(match ended {
+        ExitStatus::Done => exit,
+        ended => ended,
     })
 }
 
@@ -117,17 +117,8 @@ fn only_design(files: &[PathBuf]) -> anyhow::Result<Option<NamedDesign>> {
     )
 }
 
-/// End of the command.
-struct DrawOutcome {
-    exit: ExitStatus,
-    leaves: Option<node::serve::ShutdownRequests>,
-}
-
-impl From<ExitStatus> for DrawOutcome {
-    fn from(exit: ExitStatus) -> Self {
-        Self { exit, leaves: None }
-    }
-}
+/// End of the command, and the arms of a node of its own when the process was told to end.
+type DrawOutcome = (ExitStatus, Option<ShutdownRequests>);
 
 struct DrawCommand<'a> {
     options: &'a NodeOptions,
@@ -140,27 +131,29 @@ impl DrawCommand<'_> {
     async fn run(&self) -> anyhow::Result<DrawOutcome> {
         let offer: DrawingOffer = self.ask(None).await?;
         let picture = self.save_picture(&offer)?;
+        let mut drawing = serde_json::to_value(&offer)?;
+        if let Some(drawing) = drawing.as_object_mut() {
+            drawing.insert("picture".to_owned(), picture.as_deref().into());
+        }
         if !self.args.json {
-            in_words(&offer, picture.as_deref())
-                .iter()
-                .for_each(|line| terminal_output::line(line));
+            terminal_output::lines(in_words(&offer, picture.as_deref()));
         }
         if !offer.refusals.is_empty() {
-            return self.refused(&offer, picture.as_deref(), &refusals(&offer));
+            return Ok(self.ends(&drawing, ExitStatus::Refused, &refusals(&offer)));
         }
         if self.args.dry_run {
-            let message = "planned, not drawn; nothing moved";
-            self.print_offer(&offer, picture.as_deref(), true, message);
-            return Ok(ExitStatus::Done.into());
+            let message = "planned, not drawn; nothing moved".to_owned();
+            return Ok(self.ends(&drawing, ExitStatus::Done, &[message]));
         }
         if let Some(why) = &offer.hindrance {
-            return self.refused(&offer, picture.as_deref(), &[format!("refused: {why}")]);
+            let why = format!("refused: {why}");
+            return Ok(self.ends(&drawing, ExitStatus::Refused, &[why]));
         }
         let plan = offer.plan.clone();
         let plan = plan.context("nothing of it can be planned; nothing moved")?;
         if offer.is_real && !self.args.yes && !self.is_agreed(&offer)? {
             let why = "not drawn; nothing moved".to_owned();
-            return self.refused(&offer, picture.as_deref(), &[why]);
+            return Ok(self.ends(&drawing, ExitStatus::Refused, &[why]));
         }
         let assent = DrawingAssent {
             revision: offer.revision.clone(),
@@ -169,7 +162,7 @@ impl DrawCommand<'_> {
         };
         let job: String = self.ask(Some(assent)).await?;
         let followed = follow_job::own_job(self.door, &job, &offer.title, self.args.json).await?;
-        Ok(self.print_outcome(&offer, picture.as_deref(), followed))
+        Ok(self.print_outcome(drawing, followed))
     }
 
     async fn ask<T: serde::de::DeserializeOwned>(
@@ -206,67 +199,45 @@ impl DrawCommand<'_> {
         let Some(png) = offer.png() else {
             return Ok(None);
         };
-        let folder = match (&self.args.out, &self.options.output) {
-            (Some(out), _) | (None, Some(out)) => out.clone(),
-            (None, None) => open::own_temporary()?,
+        let folder = match self.args.out.as_ref().or(self.options.output.as_ref()) {
+            Some(folder) => folder.clone(),
+            None => open::own_temporary()?,
         };
-        std::fs::create_dir_all(&folder)
-            .with_context(|| format!("cannot make the folder {}", folder.display()))?;
-        let path = folder.join("draw-plan.png");
-        std::fs::write(&path, png).with_context(|| format!("cannot write {}", path.display()))?;
-        Ok(Some(absolute(&path)))
+        let path = files::write_into(&folder, "draw-plan.png", &png)?;
+        let path = std::path::absolute(&path).unwrap_or(path);
+        Ok(Some(path.display().to_string()))
     }
 
-    fn refused(
-        &self,
-        offer: &DrawingOffer,
-        picture: Option<&str>,
-        why: &[String],
-    ) -> anyhow::Result<DrawOutcome> {
+    /// Ends the command before anything was begun, with the words for that.
+    fn ends(&self, drawing: &Value, exit: ExitStatus, words: &[String]) -> DrawOutcome {
         if self.args.json {
-            self.print_offer(offer, picture, false, &why.join("; "));
+            let (success, message) = (exit == ExitStatus::Done, words.join("; "));
+            let said = json!({ "success": success, "message": message, "drawing": drawing });
+            terminal_output::line(&format!("{said:#}"));
         } else {
-            why.iter().for_each(|line| terminal_output::line(line));
+            terminal_output::lines(words);
         }
-        Ok(ExitStatus::Refused.into())
+        (exit, None)
     }
 
-    fn print_offer(
-        &self,
-        offer: &DrawingOffer,
-        picture: Option<&str>,
-        success: bool,
-        message: &str,
-    ) {
-        if self.args.json {
-            let said = json!({ "success": success, "message": message });
-            terminal_output::line(&format!("{:#}", with_offer(said, offer, picture)));
-        } else {
-            terminal_output::line(message);
-        }
-    }
-
-    fn print_outcome(
-        &self,
-        offer: &DrawingOffer,
-        picture: Option<&str>,
-        followed: FollowedJob,
-    ) -> DrawOutcome {
-        let FollowedJob { outcome, leaves } = followed;
+    fn print_outcome(&self, drawing: Value, followed: FollowedJob) -> DrawOutcome {
+        let FollowedJob {
+            mut outcome,
+            leaves,
+        } = followed;
         let exit = watch::exit_of(&outcome);
         let next = self.how_to_go_on(&outcome.result);
         if self.args.json {
-            let mut said = Value::Object(outcome.result);
-            if let (Some(next), Some(said)) = (&next, said.as_object_mut()) {
-                said.insert("next".to_owned(), next.clone().into());
-            }
-            terminal_output::line(&format!("{:#}", with_offer(said, offer, picture)));
+            let next = next.map(|next| ("next".to_owned(), next.into()));
+            outcome.result.extend(next);
+            outcome.result.insert("drawing".to_owned(), drawing);
+            terminal_output::line(&format!("{:#}", Value::Object(outcome.result)));
         } else {
             terminal_output::line(&outcome.words);
             terminal_output::facts(&outcome.result);
-            next.iter().for_each(|next| terminal_output::line(next));
+            terminal_output::lines(&next);
         }
-        DrawOutcome { exit, leaves }
+        (exit, leaves)
     }
 
     /// Says how a drawing that did not come to its end is gone on with.
@@ -314,35 +285,10 @@ impl DrawCommand<'_> {
             ("--node", node.clone()),
             ("--token-file", path(token_file)),
         ];
-        words_of(said).map(|words| format!(" {words}")).collect()
+        let said = said.into_iter().filter_map(|(option, value)| {
+            let value = quoted_for_shell(&value?);
+            Some(format!(" {option} {value}"))
+        });
+        said.collect()
     }
-}
-
-fn words_of<const N: usize>(
-    said: [(&'static str, Option<String>); N],
-) -> impl Iterator<Item = String> {
-    let said = said.into_iter();
-    said.filter_map(|(option, value)| Some(format!("{option} {}", quoted_for_shell(&value?))))
-}
-
-/// The result with what was shown before it.
-fn with_offer(mut said: Value, offer: &DrawingOffer, picture: Option<&str>) -> Value {
-    let shown = serde_json::to_value(offer).map(|mut shown| {
-        if let Some(shown) = shown.as_object_mut() {
-            shown.insert("picture".to_owned(), picture.into());
-        }
-        shown
-    });
-    if let (Ok(shown), Some(said)) = (shown, said.as_object_mut()) {
-        said.insert("drawing".to_owned(), shown);
-    }
-    said
-}
-
-fn absolute(path: &Path) -> String {
-    let whole = std::path::absolute(path);
-    whole
-        .unwrap_or_else(|_| path.to_owned())
-        .display()
-        .to_string()
 }

@@ -28,14 +28,7 @@ pub(super) fn in_words(offer: &DrawingOffer, picture: Option<&str>) -> Vec<Strin
         ));
     }
     if let Some(from) = offer.size_from {
-        lines.push(row(
-            "size",
-            format!(
-                "{:.1} mm on its longer side, {}",
-                offer.size_mm,
-                size_words(from)
-            ),
-        ));
+        lines.push(row("size", size_text(offer.size_mm, from)));
     }
     if offer.plan.is_some() {
         lines.extend(plan_lines(offer));
@@ -80,14 +73,15 @@ fn plan_lines(offer: &DrawingOffer) -> [String; 3] {
     ]
 }
 
-/// Describes the source of a design's size.
-pub(super) const fn size_words(from: SizeSource) -> &'static str {
-    match from {
+/// Describes a design's size and its source.
+pub(super) fn size_text(size_mm: f64, from: SizeSource) -> String {
+    let source = match from {
         SizeSource::Asked => "as --size says",
         SizeSource::Fitted => "the largest that its sheet holds there",
         SizeSource::Scene => "as the scene says",
         SizeSource::File => "as the design itself says",
-    }
+    };
+    format!("{size_mm:.1} mm on its longer side, {source}")
 }
 
 /// Returns what refuses a drawing, each rule once, and the size that is not refused.
@@ -98,14 +92,11 @@ pub(super) fn refusals(offer: &DrawingOffer) -> Vec<String> {
         .map(|group| format!("refused: {}", group.words()))
         .collect();
     let is_said = |group: &tools::RefusalGroup| group.rule == "outside";
-    if let Some(fits_mm) = offer
+    let fits_mm = offer
         .fits_mm
-        .filter(|_| !offer.refusals.iter().any(is_said))
-    {
-        said.push(format!(
-            "not refused at this place and turn: --size {fits_mm}mm"
-        ));
-    }
+        .filter(|_| !offer.refusals.iter().any(is_said));
+    let fits = |mm| format!("not refused at this place and turn: --size {mm}mm");
+    said.extend(fits_mm.map(fits));
     said
 }
 

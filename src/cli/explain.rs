@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::{ExitStatus, NodeOptions, terminal_output};
+use super::{ExitStatus, NodeOptions, files, terminal_output};
 use args::{self, ArgumentShape};
 
 #[derive(Debug, Args)]
@@ -57,44 +57,33 @@ fn one(node: &NodeOptions, name: &str, text: &str, in_words: bool) -> anyhow::Re
     let shape = tools::shape(tool, &here);
     let explanation = args::explain(&shape, effect, text);
     if in_words {
-        terminal_output::line(&explanation.to_string());
-    } else {
-        terminal_output::line(&serde_json::to_string_pretty(&explanation)?);
+        return terminal_output::done(&explanation.to_string());
     }
+    terminal_output::json(&explanation)?;
     Ok(ExitStatus::Done)
 }
 
 /// One JSON line for each line of standard input, in order.
 fn lines(schema: &Path) -> anyhow::Result<ExitStatus> {
-    let common = if schema.as_os_str() == "-" {
-        None
-    } else {
-        Some(shape(&read(schema)?)?)
+    let common = match schema.as_os_str() == "-" {
+        true => None,
+        false => Some(ArgumentShape::from_json_schema(&read(schema)?)?),
     };
     for line in std::io::stdin().lock().lines() {
         let line = line.context("cannot read standard input")?;
         if line.trim().is_empty() {
             continue;
         }
-        terminal_output::line(&answer(&line, common.as_ref()));
+        let explained = explain(&line, common.as_ref());
+        let explained = explained.unwrap_or_else(|why| json!({ "error": why.to_string() }));
+        terminal_output::line(&explained.to_string());
     }
     Ok(ExitStatus::Done)
 }
 
 fn read(path: &Path) -> anyhow::Result<Value> {
-    let text =
-        std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text = files::read(path)?;
     serde_json::from_str(&text).with_context(|| format!("{} is not JSON", path.display()))
-}
-
-fn shape(schema: &Value) -> anyhow::Result<ArgumentShape> {
-    Ok(ArgumentShape::from_json_schema(schema)?)
-}
-
-fn answer(line: &str, common: Option<&ArgumentShape>) -> String {
-    let explained =
-        explain(line, common).unwrap_or_else(|why| serde_json::json!({ "error": why.to_string() }));
-    explained.to_string()
 }
 
 fn explain(line: &str, common: Option<&ArgumentShape>) -> anyhow::Result<Value> {
@@ -105,13 +94,9 @@ fn explain(line: &str, common: Option<&ArgumentShape>) -> anyhow::Result<Value> 
         Some(value) => value.to_string(),
         None => bail!("the line has no \"s\""),
     };
-    let own = case
-        .get("schema")
-        .map(ArgumentShape::from_json_schema)
-        .transpose()?;
-    let shape = own
-        .as_ref()
-        .or(common)
-        .ok_or_else(|| anyhow!("the line has no \"schema\", and no --schema FILE was given"))?;
+    let own = case.get("schema").map(ArgumentShape::from_json_schema);
+    let own = own.transpose()?;
+    let shape = own.as_ref().or(common);
+    let shape = shape.context("the line has no \"schema\", and no --schema FILE was given")?;
     Ok(serde_json::to_value(args::explain_line(shape, &text))?)
 }

@@ -18,7 +18,8 @@ use super::design_files;
 use super::placement_args::{length_mm, point_mm};
 use super::{ExitStatus, NodeOptions, terminal_output};
 use base::signals::{SignalKind, SignalListener};
-use base::wording::count;
+use base::units::Finite;
+use base::wording::{count, cut};
 use fleet::draw_queue::{DrawQueue, DrawingNews, Handout, HandoutOutcome};
 use fleet::queue_desk::LEASE;
 use fleet::{Fleet, FleetPeer, QueueTag};
@@ -52,10 +53,10 @@ pub(super) struct FleetDrawArgs {
     scene: String,
     /// The longer side of each drawing's page, such as 60mm [default: the file's own]
     #[arg(long, value_name = "LENGTH", value_parser = length_mm)]
-    size: Option<f64>,
+    size: Option<Finite>,
     /// The page's lower left corner on the sheet, such as 20mm,30mm [default: in the middle]
     #[arg(long, value_name = "X,Y", value_parser = point_mm, allow_hyphen_values = true)]
-    at: Option<[f64; 2]>,
+    at: Option<[Finite; 2]>,
     /// Another name makes another batch of the same files, which are then all drawn anew
     #[arg(long, value_name = "NAME", default_value = "")]
     batch: String,
@@ -147,12 +148,7 @@ fn batch_name(args: &FleetDrawArgs, drawings: &[BatchDrawing]) -> String {
     for drawing in drawings {
         hasher.update(blake3::hash(drawing.svg.as_bytes()).as_bytes());
     }
-    hasher
-        .finalize()
-        .to_hex()
-        .chars()
-        .take(BATCH_DIGITS)
-        .collect()
+    cut(&hasher.finalize().to_hex(), BATCH_DIGITS)
 }
 
 /// A call that hands a drawing out, under way.
@@ -256,20 +252,22 @@ impl BatchRun<'_> {
         let mut arguments = Map::new();
         arguments.insert("scene".to_owned(), json!(self.args.scene));
         arguments.insert("svg".to_owned(), json!(svg));
-        let place = [
-            ("size_mm", self.args.size.map(Value::from)),
-            ("at_mm", self.args.at.map(|at| json!(at))),
-        ];
-        let place = place
-            .into_iter()
-            .filter_map(|(key, value)| Some((key.to_owned(), value?)));
-        arguments.extend(place);
+        if let Some(size_mm) = self.args.size {
+            arguments.insert("size_mm".to_owned(), json!(size_mm));
+        }
+        if let Some(at_mm) = self.args.at {
+            arguments.insert("at_mm".to_owned(), json!(at_mm));
+        }
         Some(arguments)
     }
 
     fn drawing(&self, number: u32) -> Option<&BatchDrawing> {
         let index = usize::try_from(number).ok()?.checked_sub(1)?;
         self.drawings.get(index)
+    }
+
+    fn name(&self, drawing: u32) -> &str {
+        self.drawing(drawing).map_or("", |drawing| &drawing.name)
     }
 
     /// Prints what changed, other than mere progress.
@@ -283,8 +281,7 @@ impl BatchRun<'_> {
             };
             let is_news = self.told.get(&number) != Some(&key);
             if is_news && kind != "queued" {
-                let name = self.drawing(number).map_or("", |drawing| &drawing.name);
-                let of = self.drawings.len();
+                let (of, name) = (self.drawings.len(), self.name(number));
                 self.say(&format!("{number} of {of} {name}: {kind} {words}"));
                 self.told.insert(number, key);
             }
@@ -300,15 +297,10 @@ impl BatchRun<'_> {
     }
 
     fn report(&self) {
-        let news = || {
-            self.queue
-                .numbers()
-                .map(|number| (number, self.queue.news(number)))
-        };
         if self.args.json {
-            let drawings = news().map(|(number, news)| {
-                let (kind, words) = in_words(news);
-                let name = self.drawing(number).map_or("", |drawing| &drawing.name);
+            let drawings = self.queue.numbers().map(|number| {
+                let (kind, words) = in_words(self.queue.news(number));
+                let name = self.name(number);
                 json!({ "drawing": number, "file": name, "state": kind, "words": words })
             });
             let drawings: Vec<Value> = drawings.collect();
@@ -316,7 +308,8 @@ impl BatchRun<'_> {
             terminal_output::line(&format!("{told:#}"));
             return;
         }
-        let drawn = news().filter(|(_, news)| matches!(news, DrawingNews::Drawn(_)));
+        let news = self.queue.numbers().map(|number| self.queue.news(number));
+        let drawn = news.filter(|news| matches!(news, DrawingNews::Drawn(_)));
         let of = count(self.drawings.len(), "drawing");
         terminal_output::line(&format!("{} of {of} drawn", drawn.count()));
     }

@@ -118,10 +118,9 @@ fn stop(door: &OperatorDoor, is_emergency: bool) {
         node.stop_all(ActorRank::Operator, is_emergency);
         return;
     }
-    let verb = if is_emergency {
-        OperatorVerb::Estop
-    } else {
-        OperatorVerb::Stop
+    let verb = match is_emergency {
+        true => OperatorVerb::Estop,
+        false => OperatorVerb::Stop,
     };
     let door = door.clone();
     base::task::spawn(async move {
@@ -153,8 +152,7 @@ impl<'d> JobQuestions<'d> {
     async fn next(&mut self) -> anyhow::Result<JobProgress> {
         loop {
             if !std::mem::take(&mut self.is_first) {
-                let wait = tokio::time::timeout(self.door.poll(), std::future::pending::<()>());
-                drop(wait.await);
+                base::task::pause(self.door.poll()).await;
             }
             let job = self.job.clone();
             let reply = match self.door.ask(OperatorVerb::Progress { job }).await {

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use super::NodeOptions;
-use node::log::LogFormat;
+use super::node_args::LOG_FORMS;
 
 /// Returns a node's options as arguments of the program.
 pub(super) fn arguments(options: &NodeOptions) -> Vec<OsString> {
@@ -23,11 +23,7 @@ pub(super) fn arguments(options: &NodeOptions) -> Vec<OsString> {
         recordings: _,
     } = options;
     let path = |path: &Option<std::path::PathBuf>| path.clone().map(OsString::from);
-    let log = log.map(|form| match form {
-        LogFormat::Text => "text",
-        LogFormat::Json => "json",
-        LogFormat::Journal => "journal",
-    });
+    let log = LOG_FORMS.iter().find(|(.., form)| Some(*form) == *log);
     let values = [
         ("--config", path(config)),
         ("--scenes", path(scenes)),
@@ -39,7 +35,7 @@ pub(super) fn arguments(options: &NodeOptions) -> Vec<OsString> {
             calibrated_elsewhere.then(|| "elsewhere".into()),
         ),
         ("--trace", path(trace)),
-        ("--log", log.map(OsString::from)),
+        ("--log", log.map(|(word, ..)| word.into())),
     ];
     let values = values
         .into_iter()

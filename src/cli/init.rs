@@ -7,11 +7,13 @@ use anyhow::{Context, bail};
 use base::file_access;
 use clap::Args;
 
+use super::files::folder_of;
 use super::questions::{ask, pick};
-use super::{ExitStatus, NodeOptions, bus, terminal_output};
+use super::{ExitStatus, NodeOptions, bus, doctor, terminal_output};
 use config::{NodeFile, SIMULATOR_PORT};
 use node::open;
 use scene::SceneLibrary;
+use servo::diagnose::ExpectedServos;
 use servo::host::HostSystem;
 use servo::scan::FoundServo;
 
@@ -61,39 +63,33 @@ pub(super) async fn run(node: &NodeOptions, args: InitArgs) -> anyhow::Result<Ex
         Some(port) => port,
         None => choose_port()?,
     };
-    let found = if port == SIMULATOR_PORT || args.no_scan {
-        Vec::new()
-    } else {
-        bus::look_for(node, &port, true).await?
+    let found = match port == SIMULATOR_PORT || args.no_scan {
+        true => Vec::new(),
+        false => bus::look_for(node, &port, true).await?,
     };
-    found
-        .iter()
-        .for_each(|one| terminal_output::note(&in_words(one)));
+    for one in &found {
+        terminal_output::note(&in_words(one));
+    }
     let choice = InitChoices {
         model: choose_arm(&args, &library, &port, &found)?,
         name: match args.name {
             Some(name) => name,
             None => ask("what is this node called?", &machine()),
         },
-        scenes: node
-            .scenes
-            .as_deref()
-            .map(std::path::absolute)
-            .transpose()?,
+        scenes: node.scenes.as_ref().map(std::path::absolute).transpose()?,
         port,
     };
     let text = write(&choice)?;
     // Whatever was said, what is written can be read.
     NodeFile::read(&args.out.display().to_string(), &text)?;
     save(&args.out, &text)?;
-    terminal_output::line(&format!(
+    terminal_output::done(&format!(
         "{} is written: node `{}` with a {} at {}; next: `steadyhand --config {0} check`",
         args.out.display(),
         choice.name,
         choice.model,
         choice.port
-    ));
-    Ok(ExitStatus::Done)
+    ))
 }
 
 /// It may come to hold tokens of other nodes: its owner's and its folder's group's alone.
@@ -104,35 +100,20 @@ fn save(path: &Path, text: &str) -> anyhow::Result<()> {
     let opened = file_access::with_mode(&mut options, MODE).open(path);
     let mut file = opened.with_context(cannot)?;
     file_access::set_mode(path, MODE).with_context(cannot)?;
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
-    file_access::share_with_group_of(folder.unwrap_or(Path::new(".")), &file);
+    file_access::share_with_group_of(folder_of(path), &file);
     file.write_all(text.as_bytes()).with_context(cannot)?;
     Ok(())
 }
 
 fn in_words(found: &FoundServo) -> String {
-    let FoundServo {
-        family,
-        baud,
-        servo,
-    } = found;
-    format!(
-        "servo {} is a {} ({} at {baud} baud)",
-        servo.id,
-        servo.name,
-        family.name()
-    )
+    let (servo, family) = (&found.servo, found.family.name());
+    let (id, name, baud) = (servo.id, &servo.name, found.baud);
+    format!("servo {id} is a {name} ({family} at {baud} baud)")
 }
 
 /// Returns one of this machine's ports, or the simulator without any port or without a terminal to ask at.
 fn choose_port() -> anyhow::Result<String> {
-    let mut ports: Vec<String> = HostSystem::default()
-        .ports()
-        .iter()
-        .map(|port| port.display().to_string())
-        .collect();
+    let mut ports = doctor::port_names(&HostSystem::default().ports());
     if !std::io::stdin().is_terminal() {
         if !ports.is_empty() {
             bail!(
@@ -201,13 +182,9 @@ fn fitting(library: &SceneLibrary, found: &[FoundServo]) -> Vec<String> {
 /// simulated.
 fn strangers(library: &SceneLibrary, name: &str, found: &[FoundServo]) -> Option<usize> {
     let arm = library.arm(name).ok()?;
-    let speech = driver::diagnose::speech(arm.file.family)?;
-    let held = arm.file.held.iter().map(|held| held.id);
-    let own: Vec<u8> = arm
-        .servos()
-        .map(|(_, servo)| servo.id)
-        .chain(held)
-        .collect();
+    let ExpectedServos {
+        speech, ids: own, ..
+    } = doctor::expected(&arm)?;
     let is_own = |one: &FoundServo| one.family == speech && own.contains(&one.servo.id);
     let has = |id: &u8| found.iter().any(|one| is_own(one) && one.servo.id == *id);
     let is_metal = arm.file.simulation.wear.is_none();
@@ -222,10 +199,9 @@ fn machine() -> String {
         .chars()
         .filter(|c| c.is_ascii_alphanumeric() || *c == '-')
         .collect();
-    if plain.is_empty() {
-        "node".to_owned()
-    } else {
-        plain
+    match plain.is_empty() {
+        true => "node".to_owned(),
+        false => plain,
     }
 }
 

@@ -9,7 +9,6 @@ mod view;
 
 use std::path::PathBuf;
 
-use anyhow::{Context, bail};
 use clap::Args;
 
 use super::{AtArgs, ExitStatus, NodeOptions, operator_client, which_node};
@@ -50,9 +49,5 @@ async fn look(args: &JogArgs) -> anyhow::Result<JogState> {
     let verb = OperatorVerb::Jogged {
         scene: args.scene.clone(),
     };
-    let told = operator_client::ask(&args.at, &verb).await?;
-    if !told.done {
-        bail!("{}", told.text);
-    }
-    serde_json::from_str(&told.text).with_context(|| format!("the node says: {}", told.text))
+    operator_client::read_text(&operator_client::ask_for(&args.at, &verb).await?)
 }

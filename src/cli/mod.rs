@@ -7,6 +7,7 @@ mod bus;
 mod calibrate;
 mod call;
 mod check;
+mod choice;
 mod clients;
 mod command;
 mod design_files;
@@ -15,6 +16,7 @@ mod draw;
 mod drawing_words;
 mod duration;
 mod explain;
+mod files;
 mod fleet;
 mod fleet_draw;
 mod fleet_jobs;
@@ -70,7 +72,7 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitStatus> {
         _ => systemd::ActivatedSockets::default(),
     };
     let quiet = !matches!(cli.command, CliCommand::Serve(_) | CliCommand::Sim(_));
-    if let Err(error) = node::log::begin(cli.node.log.map(Into::into), quiet) {
+    if let Err(error) = node::log::begin(cli.node.log, quiet) {
         terminal_output::note(&format!("the log cannot be set up: {error}"));
     }
     // One thread hears everybody: with two, each message would wake both. What takes long is done

@@ -8,9 +8,10 @@ use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use nalgebra::{Point3, Vector3};
 
+use super::files::folder_of;
 use super::placement_args::size_mm;
 use super::questions::{ask, pick};
-use super::{ExitStatus, NodeOptions, terminal_output};
+use super::{ExitStatus, NodeOptions, files, terminal_output};
 use base::disk;
 use base::wording::seconds;
 use node::open;
@@ -74,7 +75,10 @@ pub(super) fn run(options: &NodeOptions, args: &NewSceneArgs) -> anyhow::Result<
     let first = library.scene_from_text(&choices.name, &choices.text(&sheet))?;
     // Where the arm reaches the whole sheet better, it is proposed there.
     let better = plan::reach(&first, 0, &SilentObserver)?.suggestion;
-    let sheet = better.map_or(sheet.clone(), |better| sheet.moved_to(better.origin_m));
+    let sheet = SheetPlace {
+        origin_m: better.map_or(sheet.origin_m, |better| better.origin_m.into()),
+        ..sheet
+    };
     let text = choices.text(&sheet);
     let scene = library.scene_from_text(&choices.name, &text)?;
     let preview = DrawingPreview::new(&scene, &scene.rest_rad, &SilentObserver)?;
@@ -91,27 +95,18 @@ pub(super) fn run(options: &NodeOptions, args: &NewSceneArgs) -> anyhow::Result<
     terminal_output::line(&format!("{} is written", file.display()));
     let picture = file.with_extension("png");
     if let Some(png) = tools::preview_picture(&scene, &preview) {
-        std::fs::write(&picture, png)
-            .with_context(|| format!("cannot write {}", picture.display()))?;
+        files::write(&picture, &png)?;
         terminal_output::line(&format!("{} shows its first drawing", picture.display()));
     }
     if let Some(plan) = &preview.plan {
         let time = seconds(plan.report.duration_s);
         terminal_output::line(&format!("it draws its name in {time}; nothing is refused"));
     }
-    terminal_output::line(&format!(
+    terminal_output::done(&format!(
         "next: correct sheet.origin_m and the pen's tip_m to what is on your table (`steadyhand teach`, `steadyhand calibrate`), then `steadyhand --scenes {} draw FILE --scene {}`",
         folder_of(&file).display(),
         choices.name
-    ));
-    Ok(ExitStatus::Done)
-}
-
-fn folder_of(file: &Path) -> &Path {
-    let folder = file
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
-    folder.unwrap_or(Path::new("."))
+    ))
 }
 
 /// Returns the file that is to be written, with the ending by which scenes are found.
@@ -214,10 +209,7 @@ size_mm = [{width:?}, {height:?}]
         if let Some(pen) = like.pen(0) {
             text.push_str(&self.pen_text(pen));
         }
-        let angles = |q: &base::units::JointVector| {
-            let all: Vec<String> = q.iter().map(|angle| format!("{angle:?}")).collect();
-            format!("[{}]", all.join(", "))
-        };
+        let angles = |q: &base::units::JointVector| format!("{:?}", q.iter().collect::<Vec<_>>());
         // A text never fails to take more.
         let _ = write!(
             text,
@@ -276,11 +268,8 @@ fn quoted(text: &str) -> String {
 
 fn numbers(of: &Vector3<f64>, decimals: i32) -> String {
     let step = 10_f64.powi(decimals);
-    let all: Vec<String> = of
-        .iter()
-        .map(|value| format!("{:?}", (value * step).round() / step + 0.0))
-        .collect();
-    format!("[{}]", all.join(", "))
+    let rounded = of.map(|value| (value * step).round() / step + 0.0);
+    format!("{:?}", rounded.as_slice())
 }
 
 fn check_name(name: &str) -> anyhow::Result<()> {
@@ -321,7 +310,6 @@ fn scene_of(library: &SceneLibrary, arm: &str) -> anyhow::Result<Arc<Scene>> {
 }
 
 /// Place of a flat sheet.
-#[derive(Clone)]
 struct SheetPlace {
     origin_m: Point3<f64>,
     x: Vector3<f64>,
@@ -340,12 +328,5 @@ impl SheetPlace {
         let y = normal.cross(&x);
         let origin_m = middle.point_m - x * (width / 2e3) - y * (height / 2e3);
         Ok(Self { origin_m, x, y })
-    }
-
-    fn moved_to(&self, origin_m: [f64; 3]) -> Self {
-        Self {
-            origin_m: Point3::from(origin_m),
-            ..self.clone()
-        }
     }
 }

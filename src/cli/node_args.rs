@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::NodeOptions;
+use super::choice::{Choice, choice};
+use node::log::LogFormat;
 
 /// Which node this process is, if it is one.
 #[derive(Debug, Clone, Args)]
@@ -36,33 +38,19 @@ pub(super) struct NodeArgs {
     #[arg(long, global = true)]
     pub(super) record: bool,
     /// Form of the log [default: fields under systemd's journal, text elsewhere]
-    #[arg(long, global = true, value_enum)]
-    pub(super) log: Option<LogForm>,
+    #[arg(long, global = true, value_parser = choice(&LOG_FORMS))]
+    pub(super) log: Option<LogFormat>,
     /// Drive a real serial port although this process runs as root
     #[arg(long, global = true)]
     pub(super) allow_root: bool,
 }
 
-/// Form of the log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum LogForm {
-    /// For people.
-    Text,
-    /// One object a line.
-    Json,
-    /// Fields in systemd's journal.
-    Journal,
-}
-
-impl From<LogForm> for node::log::LogFormat {
-    fn from(form: LogForm) -> Self {
-        match form {
-            LogForm::Text => Self::Text,
-            LogForm::Json => Self::Json,
-            LogForm::Journal => Self::Journal,
-        }
-    }
-}
+/// Forms of the log.
+pub(super) const LOG_FORMS: [Choice<LogFormat>; 3] = [
+    ("text", "For people", LogFormat::Text),
+    ("json", "One object a line", LogFormat::Json),
+    ("journal", "Fields in systemd's journal", LogFormat::Journal),
+];
 
 impl From<NodeArgs> for NodeOptions {
     fn from(args: NodeArgs) -> Self {
@@ -77,7 +65,7 @@ impl From<NodeArgs> for NodeOptions {
             allow_root: args.allow_root,
             exams: exams(),
             record: args.record,
-            log: args.log.map(Into::into),
+            log: args.log,
             recordings: recordings(),
         }
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 
-use super::NodeOptions;
+use super::{NodeOptions, files};
 use base::disk;
 use config::NodeFile;
 use node::open;
@@ -14,11 +14,7 @@ pub(super) fn read(node: &NodeOptions) -> anyhow::Result<(&Path, String)> {
     let Some(path) = node.config.as_deref() else {
         bail!("say which node file to edit with --config FILE");
     };
-    match std::fs::read_to_string(path) {
-        Ok(text) => Ok((path, text)),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok((path, String::new())),
-        Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
-    }
+    Ok((path, files::read_if_there(path)?.unwrap_or_default()))
 }
 
 /// Writes the file only if a node would start with it, and then whole or not at all.

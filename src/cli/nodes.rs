@@ -79,11 +79,10 @@ async fn list(options: &NodeOptions, args: &NodesArgs) -> anyhow::Result<ExitSta
     let found = find(args.for_).await?;
     if args.json {
         let nodes: Vec<Value> = found.iter().map(|node| as_json(node, &file)).collect();
-        terminal_output::line(&format!("{:#}", json!({ "nodes": nodes })));
-        return Ok(ExitStatus::Done);
+        return terminal_output::done(&format!("{:#}", json!({ "nodes": nodes })));
     }
     if found.is_empty() {
-        let waited = base::wording::seconds(args.for_.as_secs_f64());
+        let waited = base::wording::duration(args.for_);
         terminal_output::line(&format!(
             "no node announced itself within {waited}: a node does when it serves beyond its own machine, such as `steadyhand serve --http 0.0.0.0:8700`"
         ));
@@ -158,11 +157,10 @@ async fn accept(
     let changed = add_peer(&text, name, &format!("{url}/mcp"), &token_file)
         .with_context(|| format!("{} was not changed", path.display()))?;
     node_file_text::put(options, path, &changed)?;
-    terminal_output::line(&format!(
+    terminal_output::done(&format!(
         "{name} at {url} has proven its key and is one of [[peers]] in {}; a node that runs knows it after a restart",
         path.display()
-    ));
-    Ok(ExitStatus::Done)
+    ))
 }
 
 /// Checks that the node at an address has the key, before anything is sent there that is secret.

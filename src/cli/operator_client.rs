@@ -13,6 +13,7 @@ use node::control_socket;
 use node::operator_verb::{OperatorVerb, VerbReply};
 use node::running_nodes::NodeDescription;
 use serde::Deserialize as _;
+use serde::de::DeserializeOwned;
 
 /// Asks a node that is named: its socket, or its address with a token.
 pub(super) async fn ask(at: &AtArgs, verb: &OperatorVerb) -> anyhow::Result<VerbReply> {
@@ -23,6 +24,21 @@ pub(super) async fn ask(at: &AtArgs, verb: &OperatorVerb) -> anyhow::Result<Verb
             control_socket::ask(socket, verb).await
         }
     }
+}
+
+/// Asks as [`ask`] does, for what nothing goes on without.
+///
+/// # Errors
+/// The node does not answer, or refuses: in its own words.
+pub(super) async fn ask_for(at: &AtArgs, verb: &OperatorVerb) -> anyhow::Result<VerbReply> {
+    let told = ask(at, verb).await?;
+    anyhow::ensure!(told.done, "{}", told.text);
+    Ok(told)
+}
+
+/// Reads a reply whose words are data.
+pub(super) fn read_text<T: DeserializeOwned>(told: &VerbReply) -> anyhow::Result<T> {
+    serde_json::from_str(&told.text).with_context(|| format!("the node says: {}", told.text))
 }
 
 /// Asks a node who it is.
@@ -75,9 +91,7 @@ pub(super) async fn page(
 }
 
 pub(super) async fn verb(at: &AtArgs, verb: OperatorVerb) -> anyhow::Result<ExitStatus> {
-    let told = ask(at, &verb).await?;
-    terminal_output::line(&told.text);
-    Ok(ExitStatus::of(told.done))
+    Ok(terminal_output::reply(&ask(at, &verb).await?))
 }
 
 /// Waits for the answer to what moves an arm. Ctrl-C, SIGTERM and the end of the terminal stop it, a second Ctrl-C is an
@@ -127,9 +141,7 @@ async fn stop_aloud(at: AtArgs, verb: OperatorVerb) {
 
 /// Does a verb whose answer comes at the end of a motion.
 pub(super) async fn moving_verb(at: &AtArgs, verb: OperatorVerb) -> anyhow::Result<ExitStatus> {
-    let told = moving(at, ask(at, &verb)).await?;
-    terminal_output::line(&told.text);
-    Ok(ExitStatus::of(told.done))
+    Ok(terminal_output::reply(&moving(at, ask(at, &verb)).await?))
 }
 
 pub(super) async fn enable(
@@ -175,8 +187,7 @@ pub(super) async fn torque_off(
         let question = format!("{WARNING}. Type yes to take its torque off:");
         let refusal = format!("{WARNING}; say --yes if that is what you want");
         if !questions::confirm(&question, &WHOLE_YES, &refusal)? {
-            terminal_output::line("nothing was done");
-            return Ok(ExitStatus::Refused);
+            return terminal_output::refused("nothing was done");
         }
     }
     verb(&at, OperatorVerb::TorqueOff).await

@@ -32,9 +32,9 @@ pub(super) async fn end(node: &Arc<Node>, leaves: Option<&ShutdownRequests>) -> 
     serve::close(node).await;
     node.note_end(format!("{ended:?}"));
     for seat in node.seats.iter().filter(|seat| parking::stays_up(seat)) {
+        let name = &seat.name;
         terminal_output::note(&format!(
-            "{}: the arm is still energised where it stands",
-            seat.name
+            "{name}: the arm is still energised where it stands"
         ));
     }
     ended

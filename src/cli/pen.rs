@@ -20,13 +20,12 @@ pub(super) async fn run(
         confirmed: None,
     };
     let told = operator_client::ask(at, &ask).await?;
-    terminal_output::line(&told.text);
+    let exit = terminal_output::reply(&told);
     let Some(awaited) = told.data.map(AwaitedPen::deserialize).transpose()? else {
-        return Ok(ExitStatus::of(told.done));
+        return Ok(exit);
     };
     if !yes && !may_go_on(&awaited)? {
-        terminal_output::line("not confirmed; nothing moved");
-        return Ok(ExitStatus::Refused);
+        return terminal_output::refused("not confirmed; nothing moved");
     }
     let confirm = OperatorVerb::Pen {
         job: Some(awaited.job),

@@ -2,9 +2,10 @@
 
 use std::ops::RangeInclusive;
 
-use anyhow::{anyhow, bail};
-use clap::{Args, ValueEnum};
+use anyhow::{Context as _, anyhow, bail};
+use clap::Args;
 
+use super::choice::{Choice, choice};
 use super::design_files::NamedDesign;
 use base::units::Finite;
 use scene::{
@@ -12,29 +13,29 @@ use scene::{
 };
 
 /// Place, size and look of a drawing that comes in place of a scene's own design.
-#[derive(Debug, Clone, Default, Args)]
+#[derive(Debug, Clone, Default, PartialEq, Args)]
 pub(super) struct PlacementArgs {
     /// Draw these words in single-line letters, in place of a file
     #[arg(long, value_name = "WORDS")]
     pub(super) text: Option<String>,
     /// Height of a capital letter of --text [default: 10mm]
     #[arg(long, value_name = "LENGTH", value_parser = length_mm, requires = "text", conflicts_with_all = ["size", "fit"])]
-    letter_height: Option<f64>,
+    letter_height: Option<Finite>,
     /// The longer side of the drawing's page on the sheet, such as 60mm, 6cm or 2.5in
     #[arg(long, value_name = "LENGTH", value_parser = length_mm, allow_hyphen_values = true, conflicts_with = "fit")]
-    size: Option<f64>,
+    size: Option<Finite>,
     /// As large as the sheet holds, there and turned so
     #[arg(long)]
     fit: bool,
     /// The page's lower left corner on the sheet before it is turned, such as 20mm,30mm
     #[arg(long, value_name = "X,Y", value_parser = point_mm, allow_hyphen_values = true)]
-    at: Option<[f64; 2]>,
+    at: Option<[Finite; 2]>,
     /// In the middle of the sheet, which is the default
     #[arg(long, conflicts_with = "at")]
     center: bool,
     /// Turn the page about its centre, counter-clockwise, such as 90deg, 90° or 90
     #[arg(long, value_name = "DEGREES", value_parser = turn_deg, allow_hyphen_values = true)]
-    rotate: Option<f64>,
+    rotate: Option<Finite>,
     /// Draw all of it with the scene's first pen
     #[arg(long)]
     one_pen: bool,
@@ -47,147 +48,105 @@ pub(super) struct PlacementArgs {
     )]
     pens: Vec<String>,
     /// Fill of an SVG's coloured areas, in place of the scene's
-    #[arg(long, value_enum)]
-    fill: Option<AreaFillChoice>,
+    #[arg(long, value_parser = choice(&FILLS))]
+    fill: Option<FillKind>,
     /// Leave pictures made of pixels out of an SVG, and say which; without it they are refused
     #[arg(long)]
     skip_images: bool,
     /// Leave points out of lines that stay within this of the design, such as 0.1mm
     #[arg(long, value_name = "LENGTH", value_parser = tidying_mm)]
-    simplify: Option<f64>,
+    simplify: Option<Finite>,
     /// Join ends of strokes that are nearer than this; 0 joins none [default: 0.1mm, or the scene's]
     #[arg(long, value_name = "LENGTH", value_parser = tidying_mm)]
-    merge: Option<f64>,
+    merge: Option<Finite>,
     /// Order of the strokes, in place of the scene's
-    #[arg(long, value_enum)]
-    sort: Option<StrokeOrderChoice>,
+    #[arg(long, value_parser = choice(&ORDERS))]
+    sort: Option<Order>,
 }
 
-/// Order of strokes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum StrokeOrderChoice {
-    /// The shortest way with the pen up; strokes may be reversed
-    Fastest,
-    /// The author's order and direction
-    AsDrawn,
-}
+/// Orders of strokes.
+const ORDERS: [Choice<Order>; 2] = [
+    (
+        "fastest",
+        "The shortest way with the pen up; strokes may be reversed",
+        Order::Fastest,
+    ),
+    (
+        "as-drawn",
+        "The author's order and direction",
+        Order::AsDrawn,
+    ),
+];
 
-impl From<StrokeOrderChoice> for Order {
-    fn from(choice: StrokeOrderChoice) -> Self {
-        match choice {
-            StrokeOrderChoice::Fastest => Self::Fastest,
-            StrokeOrderChoice::AsDrawn => Self::AsDrawn,
-        }
-    }
-}
-
-/// Fill of coloured areas.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum AreaFillChoice {
-    Outline,
-    Hatch,
-    Cross,
-    Contour,
-}
-
-impl From<AreaFillChoice> for FillKind {
-    fn from(choice: AreaFillChoice) -> Self {
-        match choice {
-            AreaFillChoice::Outline => Self::Outline,
-            AreaFillChoice::Hatch => Self::Hatch,
-            AreaFillChoice::Cross => Self::Cross,
-            AreaFillChoice::Contour => Self::Contour,
-        }
-    }
-}
+/// Fills of coloured areas.
+const FILLS: [Choice<FillKind>; 4] = [
+    ("outline", "", FillKind::Outline),
+    ("hatch", "", FillKind::Hatch),
+    ("cross", "", FillKind::Cross),
+    ("contour", "", FillKind::Contour),
+];
 
 impl PlacementArgs {
     /// Returns whether any of it was said.
-    pub(super) const fn is_said(&self) -> bool {
-        self.text.is_some()
-            || self.size.is_some()
-            || self.fit
-            || self.at.is_some()
-            || self.center
-            || self.rotate.is_some()
-            || self.one_pen
-            || !self.pens.is_empty()
-            || self.fill.is_some()
-            || self.skip_images
-            || self.simplify.is_some()
-            || self.merge.is_some()
-            || self.sort.is_some()
+    pub(super) fn is_said(&self) -> bool {
+        *self != Self::default()
     }
 
     /// Returns the drawing from files, or of the words where there are any.
     ///
     /// # Errors
-    /// Files and words at once, or neither; a file that cannot be read; a turn that is not a number.
+    /// Files and words at once, or neither; a file that cannot be read.
     pub(super) fn drawing(&self, files: Option<&NamedDesign>) -> anyhow::Result<DesignReplacement> {
         let source = match (files, &self.text) {
             (Some(design), None) => DesignSource::Files(design.read()?),
             (None, Some(text)) => DesignSource::Text {
                 text: text.clone(),
-                letter_height_mm: self.letter_height.map(finite).transpose()?,
+                letter_height_mm: self.letter_height,
             },
             (Some(_), Some(_)) => bail!("name a file or say --text, not both"),
             (None, None) => bail!("name a file to draw, or say --text WORDS"),
         };
         Ok(DesignReplacement {
             source,
-            placement: self.placement()?,
-            fill: self.fill.map(FillKind::from),
+            placement: DesignPlacement {
+                size_mm: self.size,
+                at_mm: self.at,
+                rotate_deg: self.rotate,
+                fits: self.fit,
+            },
+            fill: self.fill,
             one_pen: self.one_pen,
             pens: self.pens.clone(),
             skip_images: self.skip_images,
-            order: self.sort.map(Order::from),
-            simplify_mm: self.simplify.map(finite).transpose()?,
-            join_mm: self.merge.map(finite).transpose()?,
+            order: self.sort,
+            simplify_mm: self.simplify,
+            join_mm: self.merge,
         })
     }
-
-    fn placement(&self) -> anyhow::Result<DesignPlacement> {
-        let at_mm = match self.at {
-            Some([x, y]) => Some([finite(x)?, finite(y)?]),
-            None => None,
-        };
-        Ok(DesignPlacement {
-            size_mm: self.size.map(finite).transpose()?,
-            at_mm,
-            rotate_deg: self.rotate.map(finite).transpose()?,
-            fits: self.fit,
-        })
-    }
-}
-
-fn finite(value: f64) -> anyhow::Result<Finite> {
-    Finite::new(value).map_err(|error| anyhow!("{error}"))
 }
 
 /// A length of a page such as `60mm`, `6 cm`, `6,5cm` or `2.5in`; a bare number is millimetres.
-pub(super) fn length_mm(text: &str) -> anyhow::Result<f64> {
+pub(super) fn length_mm(text: &str) -> anyhow::Result<Finite> {
     length_within(text, &PAGE_SIDE_MM)
 }
 
 /// A distance within which lines are tidied, such as `0.1mm`.
-fn tidying_mm(text: &str) -> anyhow::Result<f64> {
+fn tidying_mm(text: &str) -> anyhow::Result<Finite> {
     length_within(text, &TIDYING_MM)
 }
 
-fn length_within(text: &str, possible_mm: &RangeInclusive<f64>) -> anyhow::Result<f64> {
+fn length_within(text: &str, possible_mm: &RangeInclusive<f64>) -> anyhow::Result<Finite> {
     let (number, factor_mm) = number_and_unit(text)?;
     let length_mm = parse_number(&number.replace(',', "."))? * factor_mm.unwrap_or(1.0);
-    if possible_mm.contains(&length_mm) {
-        return Ok(length_mm);
-    }
     let (least, most) = (possible_mm.start(), possible_mm.end());
-    Err(anyhow!(
-        "that is {length_mm} mm; {least} to {most} mm are possible"
-    ))
+    let within = Finite::new(length_mm)
+        .ok()
+        .filter(|_| possible_mm.contains(&length_mm));
+    within.with_context(|| format!("that is {length_mm} mm; {least} to {most} mm are possible"))
 }
 
 /// A point of the sheet such as `20mm,30mm`, `2cm, 3cm` or `20,30`; a unit that is said once is that of both.
-pub(super) fn point_mm(text: &str) -> anyhow::Result<[f64; 2]> {
+pub(super) fn point_mm(text: &str) -> anyhow::Result<[Finite; 2]> {
     let parts: Vec<&str> = text.split([',', ';']).collect();
     let &[x, y] = parts.as_slice() else {
         bail!("write two lengths with a comma between, such as 20mm,30mm");
@@ -195,7 +154,10 @@ pub(super) fn point_mm(text: &str) -> anyhow::Result<[f64; 2]> {
     let ((x, x_factor), (y, y_factor)) = (number_and_unit(x)?, number_and_unit(y)?);
     let both = y_factor.or(x_factor).unwrap_or(1.0);
     let (x_factor, y_factor) = (x_factor.unwrap_or(both), y_factor.unwrap_or(both));
-    Ok([parse_number(&x)? * x_factor, parse_number(&y)? * y_factor])
+    Ok([
+        Finite::new(parse_number(&x)? * x_factor)?,
+        Finite::new(parse_number(&y)? * y_factor)?,
+    ])
 }
 
 /// A sheet's width and height such as `100x80mm` or `10 x 8 cm`.
@@ -206,6 +168,7 @@ pub(super) fn size_mm(text: &str) -> anyhow::Result<[f64; 2]> {
         .ok_or_else(|| anyhow!(hint))?;
     let point = format!("{};{}", width.replace(',', "."), height.replace(',', "."));
     let sides_mm = point_mm(&point).map_err(|why| anyhow!("{why}; {hint}"))?;
+    let sides_mm = sides_mm.map(Finite::get);
     if sides_mm.iter().all(|side| PAGE_SIDE_MM.contains(side)) {
         return Ok(sides_mm);
     }
@@ -217,7 +180,7 @@ pub(super) fn size_mm(text: &str) -> anyhow::Result<[f64; 2]> {
 }
 
 /// A turn such as `90`, `90deg`, `90 degrees` or `-12,5°`.
-fn turn_deg(text: &str) -> anyhow::Result<f64> {
+fn turn_deg(text: &str) -> anyhow::Result<Finite> {
     let hint = "write degrees, such as 90, 90deg or -12.5°";
     let said = text.trim().to_lowercase();
     let units = ["degrees", "degree", "deg", "°"];
@@ -226,10 +189,7 @@ fn turn_deg(text: &str) -> anyhow::Result<f64> {
     let turn: f64 = number
         .parse()
         .map_err(|_| anyhow!("{text:?} is not a turn: {hint}"))?;
-    match turn.is_finite() {
-        true => Ok(turn),
-        false => Err(anyhow!("{text:?} is not finite: {hint}")),
-    }
+    Finite::new(turn).map_err(|_| anyhow!("{text:?} is not finite: {hint}"))
 }
 
 fn parse_number(number: &str) -> anyhow::Result<f64> {
@@ -276,7 +236,7 @@ mod tests {
             ("2,3cm", [20.0, 30.0]),
             ("-1.5;2mm", [-1.5, 2.0]),
         ] {
-            assert_eq!(point_mm(text).unwrap(), mm, "{text}");
+            assert_eq!(point_mm(text).unwrap().map(Finite::get), mm, "{text}");
         }
         for text in ["20mm", "1,2,3", "a,b", "20,", "20px,30px"] {
             assert!(point_mm(text).is_err(), "{text}");
@@ -292,7 +252,7 @@ mod tests {
             ("-12,5°", -12.5),
             ("+1e1", 10.0),
         ] {
-            assert_eq!(turn_deg(text).unwrap(), deg, "{text}");
+            assert_eq!(turn_deg(text).unwrap().get(), deg, "{text}");
         }
         for text in ["", "deg", "90rad", "nan", "inf", "1.57 rad", "90px"] {
             let error = turn_deg(text).unwrap_err().to_string();
@@ -313,7 +273,7 @@ mod tests {
             ("2\"", 50.8),
             ("72pt", 25.4),
         ] {
-            assert!((length_mm(text).unwrap() - mm).abs() < 1e-9, "{text}");
+            assert!((length_mm(text).unwrap().get() - mm).abs() < 1e-9, "{text}");
         }
     }
 

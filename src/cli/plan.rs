@@ -8,10 +8,10 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 
 use super::design_files::{NamedDesign, designs, file_name, stem};
-use super::drawing_words::size_words;
+use super::drawing_words::size_text;
 use super::placement_args::PlacementArgs;
 use super::scenes::{self, CANVAS};
-use super::{ExitStatus, NodeOptions, terminal_output};
+use super::{ExitStatus, NodeOptions, files, terminal_output};
 use base::wording::{count, millimetres, seconds};
 use node::open;
 use plan::{PlanError, PlanReport, SilentObserver};
@@ -48,24 +48,18 @@ pub(super) fn run(node: &NodeOptions, args: &PlanArgs) -> anyhow::Result<ExitSta
         );
     }
     if let Some(out) = &args.out {
-        std::fs::create_dir_all(out)
-            .with_context(|| format!("cannot make the folder {}", out.display()))?;
+        files::make_folder(out)?;
     }
     let designs = designs(&args.design)?;
-    let answer = match designs.as_slice() {
-        [] => DesignReport::of(&library, args, None, "plan.png"),
-        [one] => DesignReport::of(&library, args, Some(one), "plan.png"),
-        many => return run_many(&library, args, many),
-    };
+    if designs.len() > 1 {
+        return Ok(run_many(&library, args, &designs));
+    }
+    let answer = DesignReport::of(&library, args, designs.first(), "plan.png");
     Ok(answer.show(args, ExitStatus::Done))
 }
 
 /// As many at a time as there are processors, in the order of their names.
-fn run_many(
-    library: &SceneLibrary,
-    args: &PlanArgs,
-    designs: &[NamedDesign],
-) -> anyhow::Result<ExitStatus> {
+fn run_many(library: &SceneLibrary, args: &PlanArgs, designs: &[NamedDesign]) -> ExitStatus {
     let at_a_time = std::thread::available_parallelism().map_or(1, usize::from);
     let pictures = pictures(designs);
     let designs: Vec<(&NamedDesign, &String)> = designs.iter().zip(&pictures).collect();
@@ -84,11 +78,11 @@ fn run_many(
             });
             answers.collect()
         });
-        exit = answers
-            .iter()
-            .fold(exit, |exit, answer| answer.show(args, exit));
+        for answer in answers {
+            exit = answer.show(args, exit);
+        }
     }
-    Ok(exit)
+    exit
 }
 
 /// Returns the name of each design's picture: that of its file, with the extension if two would be equal.
@@ -100,11 +94,9 @@ fn pictures(designs: &[NamedDesign]) -> Vec<String> {
     let mut taken: HashMap<String, usize> = HashMap::new();
     let name = |design: &NamedDesign| {
         let stem = stem(&design.path);
-        let is_alone = count.get(&stem) == Some(&1);
-        let name = if is_alone {
-            stem
-        } else {
-            file_name(&design.path)
+        let name = match count.get(&stem) {
+            Some(1) => stem,
+            _ => file_name(&design.path),
         };
         let times = taken.entry(name.clone()).or_default();
         *times += 1;
@@ -149,7 +141,7 @@ impl DesignReport {
         answer.set("success", true);
         match tools::catch_panic("planning", || work(&mut answer)) {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => answer.refuse(in_full(&error)),
+            Ok(Err(error)) => answer.refuse(super::why(&error)),
             Err(broken) => {
                 answer.refuse(broken.to_string());
                 answer.exit = ExitStatus::Broken;
@@ -162,11 +154,8 @@ impl DesignReport {
         self.exit = ExitStatus::Refused;
         self.set("success", false);
         self.set("message", why.clone());
-        let is_said = self
-            .facts
-            .get("refusals")
-            .is_some_and(|all| *all != json!([]));
-        if !is_said {
+        let refusals = self.facts.get("refusals");
+        if refusals.is_none_or(|all| *all == json!([])) {
             let is_read = self.facts.contains_key("scene");
             let rule = if is_read { NOT_DONE } else { "unreadable" };
             self.set("refusals", json!([{ "rule": rule, "why": why }]));
@@ -243,9 +232,7 @@ impl DesignReport {
         self.set("size_mm", rounded(size_mm));
         self.set("size_from", json!(from));
         self.set("notes", scene.notes.clone());
-        let who = size_words(from);
-        self.lines
-            .push(format!("{size_mm:.1} mm on its longer side, {who}"));
+        self.lines.push(size_text(size_mm, from));
         let notes = scene.notes.iter().map(|note| format!("note: {note}"));
         self.lines.extend(notes);
     }
@@ -287,11 +274,10 @@ impl DesignReport {
 
     fn judged(&mut self, preview: &DrawingPreview, is_flat: bool) -> anyhow::Result<()> {
         self.set("refusals", serde_json::to_value(&preview.refusals)?);
-        let planned = preview.plan.as_ref();
         self.set("message", preview.message());
-        match planned {
+        match &preview.plan {
             Some(plan) => {
-                figures(&mut self.facts, &plan.report);
+                self.figures(&plan.report)?;
                 self.set("plan_hash", plan.hash.clone());
                 self.lines.extend(in_words(&plan.report));
                 if !is_flat {
@@ -306,11 +292,22 @@ impl DesignReport {
             self.exit = ExitStatus::Refused;
             self.set("success", false);
         }
-        let groups = tools::refusal_groups(&preview.refusals);
-        let said = groups
-            .iter()
-            .map(|group| format!("refused: {}", group.words()));
-        self.lines.extend(said);
+        for group in tools::refusal_groups(&preview.refusals) {
+            self.lines.push(format!("refused: {}", group.words()));
+        }
+        Ok(())
+    }
+
+    fn figures(&mut self, report: &PlanReport) -> anyhow::Result<()> {
+        let all = serde_json::to_value(report)?;
+        for name in FIGURES {
+            let figure = all.get(name).cloned().unwrap_or_default();
+            let figure = match figure.as_f64() {
+                Some(value) if figure.is_f64() => rounded(value),
+                _ => figure,
+            };
+            self.set(name, figure);
+        }
         Ok(())
     }
 
@@ -337,38 +334,21 @@ impl DesignReport {
         if args.json {
             let value = Value::Object(self.facts.clone());
             let is_one = args.design.len() < 2 && !args.design.iter().any(|path| path.is_dir());
-            terminal_output::line(&if is_one {
-                format!("{value:#}")
-            } else {
-                value.to_string()
+            terminal_output::line(&match is_one {
+                true => format!("{value:#}"),
+                false => value.to_string(),
             });
         } else {
             let is_good = matches!(self.exit, ExitStatus::Done) || self.is_planned();
             let verdict = if is_good { "good" } else { "refused" };
             terminal_output::line(&format!("{}: {verdict}", self.title));
-            self.lines
-                .iter()
-                .for_each(|line| terminal_output::line(&format!("  {line}")));
+            terminal_output::lines(self.lines.iter().map(|line| format!("  {line}")));
         }
-        if self.exit as u8 > exit as u8 {
-            self.exit
-        } else {
-            exit
+        match self.exit as u8 > exit as u8 {
+            true => self.exit,
+            false => exit,
         }
     }
-}
-
-/// An error with its causes; one that is part of what was said already is not said again.
-fn in_full(error: &anyhow::Error) -> String {
-    let mut said = String::new();
-    for cause in error.chain().map(ToString::to_string) {
-        if said.is_empty() {
-            said = cause;
-        } else if !said.contains(&cause) {
-            said = format!("{said}: {cause}");
-        }
-    }
-    said
 }
 
 /// To a thousandth: more digits than anybody can use are noise.
@@ -376,28 +356,23 @@ fn rounded(value: f64) -> Value {
     Value::from((value * 1e3).round() / 1e3)
 }
 
-fn figures(facts: &mut Map<String, Value>, report: &PlanReport) {
-    let all = [
-        ("stroke_count", Value::from(report.stroke_count)),
-        ("pen_down_mm", rounded(report.pen_down_mm)),
-        ("pen_up_mm", rounded(report.pen_up_mm)),
-        ("pen_up_s", rounded(report.pen_up_s)),
-        ("pen_up_bound_s", rounded(report.pen_up_bound_s)),
-        ("duration_s", rounded(report.duration_s)),
-        ("approach_s", rounded(report.approach_s)),
-        ("dips", Value::from(report.dips)),
-        ("tilt_max_deg", rounded(report.tilt_max_deg)),
-        ("margin_least_deg", rounded(report.margin_least_deg)),
-        (
-            "margin_least_joint",
-            Value::from(report.margin_least_joint.clone()),
-        ),
-        ("at_speed_share", rounded(report.at_speed_share)),
-        ("limiting_joint", Value::from(report.limiting_joint.clone())),
-        ("limiting_ratio", rounded(report.limiting_ratio)),
-    ];
-    facts.extend(all.map(|(name, value)| (name.to_owned(), value)));
-}
+/// The figures of a plan that are facts of the result.
+const FIGURES: [&str; 14] = [
+    "stroke_count",
+    "pen_down_mm",
+    "pen_up_mm",
+    "pen_up_s",
+    "pen_up_bound_s",
+    "duration_s",
+    "approach_s",
+    "dips",
+    "tilt_max_deg",
+    "margin_least_deg",
+    "margin_least_joint",
+    "at_speed_share",
+    "limiting_joint",
+    "limiting_ratio",
+];
 
 /// The figures for people, and for callers that see no pictures.
 fn in_words(report: &PlanReport) -> Vec<String> {

@@ -1,11 +1,12 @@
 //! `bus replay`: a recorded trace, played to a simulated arm. There is no way to play one to a port.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::Args;
 
-use super::{ExitStatus, NodeOptions, terminal_output};
+use super::{ExitStatus, NodeOptions, files, terminal_output};
 use arm::ServoFamily;
 use base::units::{ClockInstant, JointVector};
 use base::wording::{count, seconds};
@@ -30,8 +31,7 @@ pub(super) async fn run(node: &NodeOptions, args: &ReplayArgs) -> anyhow::Result
     let library = open::library(node, &open::file(node)?)?;
     let arm = library.arm(&args.arm)?;
     let name = args.file.display();
-    let text =
-        std::fs::read_to_string(&args.file).with_context(|| format!("cannot read {name}"))?;
+    let text = files::read(&args.file)?;
     let events: Result<Vec<TraceEvent>, _> = text.lines().take(LINES_MAX).map(str::parse).collect();
     let events = events.with_context(|| name.to_string())?;
     if events.is_empty() {
@@ -48,10 +48,10 @@ pub(super) async fn run(node: &NodeOptions, args: &ReplayArgs) -> anyhow::Result
         return Ok(ExitStatus::Refused);
     }
     let mut arm_at_end = ArmSimulator::new(&arm, &JointVector::zeros(arm.dof()));
-    let played = play(&mut arm_at_end, &events);
+    let played = play(&mut arm_at_end, ClockInstant::ZERO, &events);
     terminal_output::line(&format!(
         "{} in {} played to a simulated {}: it answered {} bytes where {} were recorded",
-        count(played.requests, "request"),
+        count(played.frames, "request"),
         seconds(played.seconds),
         args.arm,
         played.said,
@@ -87,36 +87,43 @@ const fn words(family: ServoFamily) -> &'static str {
     }
 }
 
-struct PlaybackResult {
-    requests: usize,
-    said: usize,
-    recorded: usize,
-    seconds: f64,
+/// Behaviour of a simulated arm that played recorded bytes.
+pub(super) struct PlaybackResult {
+    pub(super) frames: usize,
+    /// Bytes that it answered, and that the arm had answered.
+    pub(super) said: usize,
+    pub(super) recorded: usize,
+    pub(super) seconds: f64,
 }
 
-fn play(device: &mut impl FarEnd, events: &[TraceEvent]) -> PlaybackResult {
-    let begin = events.first().map_or(ClockInstant::ZERO, |event| event.at);
-    let mut played = PlaybackResult {
-        requests: 0,
-        said: 0,
-        recorded: 0,
-        seconds: 0.0,
-    };
-    let mut said = Vec::new();
+/// The arm's way to its last goal, after the last byte.
+const AFTER: Duration = Duration::from_secs(1);
+
+/// Plays recorded bytes to a device from a moment on, each when it was recorded.
+pub(super) fn play(
+    device: &mut impl FarEnd,
+    began: ClockInstant,
+    events: &[TraceEvent],
+) -> PlaybackResult {
+    let first = events.first().map_or(ClockInstant::ZERO, |event| event.at);
+    let (mut frames, mut recorded) = (0, 0);
+    let (mut at, mut answer) = (began, Vec::new());
     for event in events {
-        let at = ClockInstant::ZERO.after(event.at.since(begin));
-        played.seconds = at.seconds_since(ClockInstant::ZERO);
-        device.speak(at, &mut said);
+        at = began.after(event.at.since(first));
+        device.speak(at, &mut answer);
         match event.direction {
             ByteDirection::Sent => {
-                played.requests += 1;
+                frames += 1;
                 device.hear(at, &event.bytes);
             }
-            ByteDirection::Came => played.recorded += event.bytes.len(),
+            ByteDirection::Came => recorded += event.bytes.len(),
         }
     }
-    let end = ClockInstant::ZERO.after(std::time::Duration::from_secs_f64(played.seconds + 1.0));
-    device.speak(end, &mut said);
-    played.said = said.len();
-    played
+    device.speak(at.after(AFTER), &mut answer);
+    PlaybackResult {
+        frames,
+        said: answer.len(),
+        recorded,
+        seconds: at.seconds_since(began),
+    }
 }

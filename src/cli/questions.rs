@@ -5,6 +5,7 @@ use std::io::IsTerminal;
 use anyhow::bail;
 
 use super::terminal_output;
+use base::wording::cut;
 
 /// Answers that agree to a question which shows `[y/N]`.
 pub(super) const SHORT_YES: [&str; 2] = ["y", "yes"];
@@ -53,10 +54,8 @@ pub(super) fn ask(question: &str, default: &str) -> String {
     if std::io::stdin().read_line(&mut said).is_err() {
         return default.to_owned();
     }
-    let said: String = said.trim().chars().take(ANSWER_CHARS_MAX).collect();
-    if said.is_empty() {
-        default.to_owned()
-    } else {
-        said
+    match cut(said.trim(), ANSWER_CHARS_MAX) {
+        said if said.is_empty() => default.to_owned(),
+        said => said,
     }
 }

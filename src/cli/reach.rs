@@ -1,12 +1,12 @@
 //! `reach`: where the sheet may lie for an arm and its pen.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::{ExitStatus, NodeOptions, scenes, terminal_output};
+use super::{ExitStatus, NodeOptions, files, scenes, terminal_output};
 use node::open;
 use plan::{self, ReachMap, SilentObserver};
 use scene::Scene;
@@ -35,20 +35,13 @@ pub(super) fn run(node: &NodeOptions, args: &ReachArgs) -> anyhow::Result<ExitSt
     let scene = scenes::find(&library, &args.scene, args.meta.as_deref())?;
     let pen = pen(&scene, args.pen.as_deref())?;
     let map = plan::reach(&scene, pen, &SilentObserver)?;
-    let picture = match &args.out {
-        Some(out) => Some(save(out, &scene, pen, &map)?),
-        None => None,
-    };
+    let save = |out: &PathBuf| save(out, &scene, pen, &map);
+    let picture = args.out.as_ref().map(save).transpose()?;
     if args.json {
-        terminal_output::line(&format!(
-            "{:#}",
-            as_json(&scene, pen, &map, picture.as_deref())
-        ));
+        terminal_output::json(&as_json(&scene, pen, &map, picture.as_deref()))?;
     } else {
-        in_words(&scene, &map)
-            .iter()
-            .for_each(|line| terminal_output::line(line));
-        picture.iter().for_each(|path| terminal_output::line(path));
+        terminal_output::lines(in_words(&scene, &map));
+        terminal_output::lines(&picture);
     }
     Ok(ExitStatus::Done)
 }
@@ -62,13 +55,10 @@ fn pen(scene: &Scene, name: Option<&str>) -> anyhow::Result<usize> {
     })
 }
 
-fn save(out: &PathBuf, scene: &Scene, pen: usize, map: &ReachMap) -> anyhow::Result<String> {
+fn save(out: &Path, scene: &Scene, pen: usize, map: &ReachMap) -> anyhow::Result<String> {
     let picture =
         tools::reach_picture(scene, pen, map).context("there is no picture of this map")?;
-    std::fs::create_dir_all(out)
-        .with_context(|| format!("cannot make the folder {}", out.display()))?;
-    let path = out.join("reach.png");
-    std::fs::write(&path, picture).with_context(|| format!("cannot write {}", path.display()))?;
+    let path = files::write_into(out, "reach.png", &picture)?;
     Ok(path.display().to_string())
 }
 

@@ -1,10 +1,10 @@
 //! `replay --bytes`: the bytes that a job sent to its arm, heard once more by a simulated one.
 
 use std::path::Path;
-use std::time::Duration;
 
 use anyhow::{Context, bail};
 
+use super::playback::{PlaybackResult, play};
 use super::{ExitStatus, terminal_output};
 use arm::ServoFamily;
 use base::clock::NodeClock;
@@ -14,7 +14,7 @@ use design::compare::deviation_mm;
 use driver::ArmDriver;
 use job::{self, PastJob};
 use link::byte_trace::{ByteDirection, TraceEvent};
-use link::memory::{FarEnd, MemoryLink};
+use link::memory::MemoryLink;
 use link::tap::CUT;
 use node::job_replay::APART_MM_MAX;
 use node::open;
@@ -23,17 +23,6 @@ use sim::ArmSimulator;
 
 /// Length that a stopped job may have drawn more or less than its journal knew.
 const UNSURE_MM: f64 = 5.5;
-
-/// The arm's way to its last goal, after the last byte.
-const AFTER: Duration = Duration::from_secs(1);
-
-/// Behaviour of a simulated arm that played the bytes.
-struct RecordedPlayback {
-    frames: usize,
-    /// Bytes that it answered, and that the arm had answered.
-    said: [usize; 2],
-    seconds: f64,
-}
 
 pub(super) async fn run(state: &Path, past: &PastJob, scene: &Scene) -> anyhow::Result<ExitStatus> {
     if scene.arm.file.family == ServoFamily::Firmware {
@@ -56,7 +45,7 @@ pub(super) async fn run(state: &Path, past: &PastJob, scene: &Scene) -> anyhow::
     let mut arm = ArmSimulator::new(&scene.arm, &start);
     open::lay(&arm, scene);
     let began = energised(&arm, scene).await?;
-    let heard = hear(&mut arm, began, &events);
+    let heard = play(&mut arm, began, &events);
     let ink: Vec<_> = arm.ink().into_iter().map(|ink| ink.points_mm).collect();
     Ok(print_comparison(
         past,
@@ -86,10 +75,8 @@ fn read(state: &Path, past: &PastJob) -> anyhow::Result<Vec<TraceEvent>> {
     }
     let events: Result<Vec<TraceEvent>, _> = text.lines().map(str::parse).collect();
     let events = events.with_context(|| path.display().to_string())?;
-    if events
-        .iter()
-        .all(|event| event.direction == ByteDirection::Came)
-    {
+    let came = |event: &TraceEvent| event.direction == ByteDirection::Came;
+    if events.iter().all(came) {
         bail!("{} holds nothing that was sent", path.display());
     }
     Ok(events)
@@ -105,31 +92,6 @@ async fn energised(arm: &ArmSimulator, scene: &Scene) -> anyhow::Result<ClockIns
     Ok(clock.now())
 }
 
-fn hear(arm: &mut ArmSimulator, began: ClockInstant, events: &[TraceEvent]) -> RecordedPlayback {
-    let first = events.first().map_or(ClockInstant::ZERO, |event| event.at);
-    let mut heard = RecordedPlayback {
-        frames: 0,
-        said: [0, 0],
-        seconds: 0.0,
-    };
-    let (mut at, mut answer) = (began, Vec::new());
-    for event in events {
-        at = began.after(event.at.since(first));
-        arm.speak(at, &mut answer);
-        match event.direction {
-            ByteDirection::Sent => {
-                heard.frames += 1;
-                arm.hear(at, &event.bytes);
-            }
-            ByteDirection::Came => heard.said[1] += event.bytes.len(),
-        }
-    }
-    arm.speak(at.after(AFTER), &mut answer);
-    heard.said[0] = answer.len();
-    heard.seconds = at.seconds_since(began);
-    heard
-}
-
 /// Returns the distance of the arm's final position from the end of the job's plan, in degrees, if the job reached it.
 fn end_error_deg(past: &PastJob, arm: &ArmSimulator) -> Option<f64> {
     let end = JointVector::from_slice(&past.end_rad);
@@ -142,27 +104,25 @@ const OFF_DEG_MAX: f64 = 1.5;
 
 fn print_comparison(
     past: &PastJob,
-    heard: &RecordedPlayback,
+    heard: &PlaybackResult,
     ink: &[Vec<[f64; 2]>],
     off_deg: Option<f64>,
 ) -> ExitStatus {
     let inked_mm: f64 = ink.iter().map(|line| length_mm(line)).sum();
-    let [said, recorded] = heard.said;
     terminal_output::line(&format!(
-        "{}: {} in {} played to a simulated arm: it answered {said} bytes where {recorded} were recorded, and drew {} where the job, which {}, has {} in its journal",
+        "{}: {} in {} played to a simulated arm: it answered {} bytes where {} were recorded, and drew {} where the job, which {}, has {} in its journal",
         past.id,
         count(heard.frames, "frame"),
         seconds(heard.seconds),
+        heard.said,
+        heard.recorded,
         millimetres(inked_mm, 1),
         past.state,
         millimetres(past.drawn.mm, 1)
     ));
     let ink_is_near = if past.state == "reached" {
-        let strokes: Vec<_> = past
-            .strokes
-            .iter()
-            .map(|stroke| stroke.points_mm.clone())
-            .collect();
+        let strokes = past.strokes.iter().map(|stroke| stroke.points_mm.clone());
+        let strokes: Vec<_> = strokes.collect();
         let apart = deviation_mm(&strokes, ink);
         terminal_output::line(&format!(
             "{} of the job; the job's own figures: {}",
@@ -191,12 +151,10 @@ fn length_mm(line: &[[f64; 2]]) -> f64 {
 }
 
 fn figures(past: &PastJob) -> String {
-    match (
-        figure(past, "deviation_mm_max"),
-        figure(past, "deviation_mm_p95"),
-    ) {
-        (Some(most), Some(p95)) => format!("{most:.2} mm (95 %: {p95:.2} mm)"),
-        _ => "its paper was not measured".to_owned(),
+    let most = figure(past, "deviation_mm_max");
+    match most.zip(figure(past, "deviation_mm_p95")) {
+        Some((most, p95)) => format!("{most:.2} mm (95 %: {p95:.2} mm)"),
+        None => "its paper was not measured".to_owned(),
     }
 }
 

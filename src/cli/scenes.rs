@@ -51,9 +51,7 @@ pub(super) fn run(args: &NodeOptions, what: SceneCommand) -> anyhow::Result<Exit
         SceneCommand::Check { scene, meta } => planned(args, scene, meta, None),
         SceneCommand::Preview { scene, meta, out } => planned(args, scene, meta, Some(out)),
         SceneCommand::Schema => {
-            terminal_output::line(&serde_json::to_string_pretty(&schemars::schema_for!(
-                SceneFile
-            ))?);
+            terminal_output::json(&schemars::schema_for!(SceneFile))?;
             Ok(ExitStatus::Done)
         }
     }
@@ -96,9 +94,8 @@ fn list(library: &SceneLibrary) -> anyhow::Result<ExitStatus> {
         cells.map(String::len).max().unwrap_or(0) + 2
     };
     let (first, second) = (widest(0), widest(1));
-    for [name, arm, about] in &rows {
-        terminal_output::line(&format!("{name:<first$}{arm:<second$}{about}"));
-    }
+    let row = |[name, arm, about]: &[String; 3]| format!("{name:<first$}{arm:<second$}{about}");
+    terminal_output::lines(rows.iter().map(row));
     Ok(ExitStatus::Done)
 }
 

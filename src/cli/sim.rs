@@ -8,9 +8,10 @@ use std::time::Duration;
 use anyhow::bail;
 use base::signals::{SignalKind, SignalListener};
 use clap::Args;
+use serde_json::json;
 use tokio::sync::oneshot;
 
-use super::{ExitStatus, NodeOptions, terminal_output};
+use super::{ExitStatus, NodeOptions, files, terminal_output};
 use arm::ArmModel;
 use base::clock::NodeClock;
 use base::units::ClockInstant;
@@ -73,11 +74,7 @@ pub(super) async fn run(node: &NodeOptions, args: SimArgs) -> anyhow::Result<Exi
     let mut terminate = SignalListener::listen(SignalKind::Terminate)?;
     let heard = TracedSimulator {
         inner: simulator.clone(),
-        trace: args
-            .trace
-            .as_deref()
-            .map(std::fs::File::create)
-            .transpose()?,
+        trace: args.trace.map(std::fs::File::create).transpose()?,
     };
     let wire = serve_apart(heard)?;
     tokio::select! {
@@ -95,10 +92,8 @@ fn change_pens(simulator: &ArmSimulator, scene: &Arc<Scene>) -> std::io::Result<
     let (simulator, scene) = (simulator.clone(), Arc::clone(scene));
     let hear = move || {
         for line in std::io::stdin().lines().map_while(Result::ok) {
-            let number: Option<usize> = line
-                .trim()
-                .strip_prefix("pen ")
-                .and_then(|number| number.trim().parse().ok());
+            let number = line.trim().strip_prefix("pen ");
+            let number: Option<usize> = number.and_then(|number| number.trim().parse().ok());
             let pen = number.and_then(|number| number.checked_sub(1));
             match pen.filter(|pen| scene.pen(*pen).is_some()) {
                 Some(pen) => {
@@ -198,28 +193,18 @@ async fn keep_picture(simulator: &ArmSimulator, scene: &Arc<Scene>, path: Option
 
 fn save(simulator: &ArmSimulator, scene: &Scene, path: Option<&Path>) {
     let Some(path) = path else { return };
-    let ink: Vec<_> = simulator
-        .ink()
-        .into_iter()
-        .map(|ink| (ink.pen, ink.points_mm))
-        .collect();
-    let is_by_pen = path.to_string_lossy().ends_with(".pens.json");
-    let picture = if is_by_pen {
-        let lines: Vec<_> = ink
-            .iter()
-            .map(|(pen, line)| serde_json::json!({"pen": pen + 1, "points_mm": line}))
-            .collect();
-        serde_json::to_vec(&lines).ok()
+    let ink = simulator.ink().into_iter();
+    let ink: Vec<_> = ink.map(|ink| (ink.pen, ink.points_mm)).collect();
+    let picture = if path.to_string_lossy().ends_with(".pens.json") {
+        let line = |(pen, line): &(usize, _)| json!({"pen": pen + 1, "points_mm": line});
+        serde_json::to_vec(&ink.iter().map(line).collect::<Vec<_>>()).ok()
     } else if path.extension().is_some_and(|end| end == "json") {
         let lines: Vec<_> = ink.iter().map(|(_, line)| line).collect();
         serde_json::to_vec(&lines).ok()
     } else {
         tools::ink_picture(scene, &ink)
     };
-    let Some(picture) = picture else {
-        return;
-    };
-    if let Err(error) = std::fs::write(path, picture) {
-        terminal_output::note(&format!("cannot write {}: {error}", path.display()));
+    if let Some(Err(error)) = picture.map(|picture| files::write(path, &picture)) {
+        terminal_output::note(&format!("{error:#}"));
     }
 }

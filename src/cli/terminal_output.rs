@@ -4,13 +4,44 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::bail;
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::{ExitStatus, NodeOptions};
 pub use base::terminal::harmless;
 pub(super) use base::terminal::{line, lost_output, note};
 use catalogue::{CatalogueFormat, KnownNames};
+use node::operator_verb::VerbReply;
 use node::{job_list, open};
+
+/// Writes a line for each text.
+pub(super) fn lines<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) {
+    texts.into_iter().for_each(|text| line(text.as_ref()));
+}
+
+/// Writes a value as JSON of many lines.
+pub(super) fn json(value: &impl Serialize) -> anyhow::Result<()> {
+    line(&serde_json::to_string_pretty(value)?);
+    Ok(())
+}
+
+/// Writes what came of a command that was done, as its end.
+pub(super) fn done(text: &str) -> anyhow::Result<ExitStatus> {
+    line(text);
+    Ok(ExitStatus::Done)
+}
+
+/// Writes why a command did not do what was asked, as its end.
+pub(super) fn refused(text: &str) -> anyhow::Result<ExitStatus> {
+    line(text);
+    Ok(ExitStatus::Refused)
+}
+
+/// Writes what a node replied, as the end of a command.
+pub(super) fn reply(told: &VerbReply) -> ExitStatus {
+    line(&told.text);
+    ExitStatus::of(told.done)
+}
 
 /// Empties the terminal at standard output; the next line is on its top.
 pub(super) fn clear() {
@@ -26,8 +57,7 @@ pub(super) fn tools(args: &NodeOptions, format: &str) -> anyhow::Result<ExitStat
         let names: Vec<&str> = CatalogueFormat::ALL.iter().map(|(name, _)| *name).collect();
         bail!("there is no format {format:?}; valid: {}", names.join(", "));
     };
-    line(format.render(&known_names(args)?).trim_end());
-    Ok(ExitStatus::Done)
+    done(format.render(&known_names(args)?).trim_end())
 }
 
 /// Returns the names that a node of this file knows, without opening its arms.
@@ -43,17 +73,10 @@ pub(super) fn facts(structured: &Map<String, Value>) {
     for (label, words) in job_list::facts(structured) {
         line(&format!("{label:<24}{words}"));
     }
-    for field in ["files", "captured_files"] {
-        for path in structured
-            .get(field)
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-        {
-            let name = Path::new(path).file_name().unwrap_or(path.as_ref());
-            let name = name.to_string_lossy();
-            line(&format!("{name:<24}{path}"));
-        }
+    let files = ["files", "captured_files"].map(|field| structured.get(field));
+    let files = files.into_iter().flatten().filter_map(Value::as_array);
+    for path in files.flatten().filter_map(Value::as_str) {
+        let name = Path::new(path).file_name().unwrap_or(path.as_ref());
+        line(&format!("{:<24}{path}", name.to_string_lossy()));
     }
 }

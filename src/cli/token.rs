@@ -91,7 +91,7 @@ fn list(book: &TokenStore) -> anyhow::Result<()> {
             None => String::new(),
             Some(0) => ", ended".to_owned(),
             Some(left) => {
-                let days = usize::try_from(left.div_ceil(DAY_MS)).unwrap_or(usize::MAX);
+                let days = usize::try_from(left.div_ceil(DAY_MS))?;
                 format!(", ends within {}", count(days, "day"))
             }
         };

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{anyhow, bail};
-use clap::{Args, Subcommand, ValueEnum};
+use anyhow::{Context as _, anyhow};
+use clap::{Args, Subcommand};
 use serde_json::Value;
 
+use super::choice::{Choice, choice};
 use super::{ExitStatus, NodeOptions, node_file_text, terminal_output};
 use catalogue::{KnownNames, ToolEffect};
 use config::{
@@ -63,8 +64,8 @@ pub(super) struct ToolArgs {
     #[arg(long)]
     tool: Option<String>,
     /// Effect of the other server's tool on the world; without it, the tool is read as strictly as motion
-    #[arg(long, value_enum)]
-    effect: Option<ToolEffectArg>,
+    #[arg(long, value_parser = choice(&EFFECTS))]
+    effect: Option<EffectEntry>,
     /// One argument, such as '{name="copies", type="integer", description="how many", default=1}'; say it once for each
     #[arg(long, value_name = "TABLE", value_parser = argument)]
     argument: Vec<ArgumentEntry>,
@@ -73,11 +74,10 @@ pub(super) struct ToolArgs {
     no_arguments: bool,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum ToolEffectArg {
-    Reads,
-    Moves,
-}
+const EFFECTS: [Choice<EffectEntry>; 2] = [
+    ("reads", "", EffectEntry::Reads),
+    ("moves", "", EffectEntry::Moves),
+];
 
 /// A value as TOML has it; anything else is a text.
 fn toml_value(text: &str) -> Value {
@@ -88,18 +88,14 @@ fn toml_value(text: &str) -> Value {
 }
 
 fn pair(text: &str) -> anyhow::Result<(String, Value)> {
-    let (name, value) = text
-        .split_once('=')
-        .ok_or_else(|| anyhow!("{text:?} is not of the form NAME=VALUE"))?;
+    let two = text.split_once('=');
+    let (name, value) = two.with_context(|| format!("{text:?} is not of the form NAME=VALUE"))?;
     Ok((name.trim().to_owned(), toml_value(value.trim())))
 }
 
 fn step(text: &str) -> anyhow::Result<StepEntry> {
     let mut words = text.split_whitespace();
-    let calls = words
-        .next()
-        .ok_or_else(|| anyhow!("a step names a tool"))?
-        .to_owned();
+    let calls = words.next().context("a step names a tool")?.to_owned();
     let fixed = words.map(pair).collect::<Result<_, _>>()?;
     Ok(StepEntry { calls, fixed })
 }
@@ -120,9 +116,8 @@ fn argument(text: &str) -> anyhow::Result<ArgumentEntry> {
 
 impl ToolArgs {
     fn entry(&self) -> anyhow::Result<ToolEntry> {
-        let Some(description) = self.description.clone() else {
-            bail!("say what the tool does with --description");
-        };
+        let description = self.description.clone();
+        let description = description.context("say what the tool does with --description")?;
         let mut entry = ToolEntry {
             name: self.name.clone(),
             title: None,
@@ -141,22 +136,13 @@ impl ToolArgs {
 
     /// Applies the given settings over those of the entry.
     fn apply_to(&self, entry: &mut ToolEntry) {
-        if let Some(title) = &self.title {
-            entry.title = Some(title.clone());
-        }
+        or_said(&mut entry.title, self.title.as_ref());
         if let Some(description) = &self.description {
             entry.description.clone_from(description);
         }
         self.apply_action_to(entry);
-        if let Some(tool) = &self.tool {
-            entry.tool = Some(tool.clone());
-        }
-        if let Some(effect) = self.effect {
-            entry.effect = Some(match effect {
-                ToolEffectArg::Reads => EffectEntry::Reads,
-                ToolEffectArg::Moves => EffectEntry::Moves,
-            });
-        }
+        or_said(&mut entry.tool, self.tool.as_ref());
+        or_said(&mut entry.effect, self.effect.as_ref());
         if !self.fixed.is_empty() {
             entry.fixed = self.fixed.iter().cloned().collect();
         }
@@ -175,9 +161,7 @@ impl ToolArgs {
                 (entry.tool, entry.effect) = (None, None);
             }
         }
-        if let Some(calls) = &self.calls {
-            entry.calls = Some(calls.clone());
-        }
+        or_said(&mut entry.calls, self.calls.as_ref());
         if !self.step.is_empty() {
             entry.sequence = Some(self.step.clone());
         }
@@ -195,6 +179,13 @@ impl ToolArgs {
     }
 }
 
+/// Puts what was said in the place of what is there.
+fn or_said<T: Clone>(there: &mut Option<T>, said: Option<&T>) {
+    if said.is_some() {
+        *there = said.cloned();
+    }
+}
+
 pub(super) fn run(
     node: &NodeOptions,
     format: &str,
@@ -208,10 +199,9 @@ pub(super) fn run(
         Some(ToolsCommand::Remove { name }) => {
             let (path, text) = node_file_text::read(node)?;
             node_file_text::put(node, path, &edit_node_file::remove(&text, &name)?)?;
-            terminal_output::line(&format!(
+            terminal_output::done(&format!(
                 "removed `{name}`; a node that runs keeps it until it is started again"
-            ));
-            Ok(ExitStatus::Done)
+            ))
         }
     }
 }
@@ -249,13 +239,10 @@ fn set(node: &NodeOptions, args: &ToolArgs) -> anyhow::Result<ExitStatus> {
     let (path, text) = node_file_text::read(node)?;
     let file = NodeFile::read(&path.display().to_string(), &text)?;
     let old = file.tools.into_iter().find(|tool| tool.name == args.name);
-    let Some(old) = old else {
-        bail!(
-            "{} declares no tool `{}`; `tools add` does",
-            path.display(),
-            args.name
-        );
-    };
+    let old = old.with_context(|| {
+        let (path, name) = (path.display(), &args.name);
+        format!("{path} declares no tool `{name}`; `tools add` does")
+    })?;
     let mut new = old.clone();
     args.apply_to(&mut new);
     node_file_text::put(node, path, &edit_node_file::set(&text, &old, &new)?)?;
@@ -263,10 +250,9 @@ fn set(node: &NodeOptions, args: &ToolArgs) -> anyhow::Result<ExitStatus> {
 }
 
 fn report_written(name: &str) -> anyhow::Result<ExitStatus> {
-    terminal_output::line(&format!(
+    terminal_output::done(&format!(
         "wrote `{name}`; a node that runs knows it when it is started again"
-    ));
-    Ok(ExitStatus::Done)
+    ))
 }
 
 /// The tools for the end of a command's help.

@@ -15,7 +15,7 @@ pub(super) async fn run(
     let door = OperatorDoor::running(options, at).await?;
     let outcome = follow_job::watched_job(&door, job, json).await?;
     if json {
-        terminal_output::line(&format!("{:#}", serde_json::to_value(&outcome)?));
+        terminal_output::json(&outcome)?;
     } else {
         terminal_output::line(&format!("{}: {}", outcome.job, outcome.words));
         terminal_output::facts(&outcome.result);

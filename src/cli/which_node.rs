@@ -84,22 +84,17 @@ pub(super) async fn stop(
     let asked = sockets.into_iter().map(|socket| {
         let verb = verb.clone();
         async move {
-            let is_meant = !by_file || is_meant(&socket, options).await;
-            match is_meant {
-                true => {
-                    let told = told_to_stop(&socket, &verb).await;
-                    Some((socket, told))
-                }
-                false => None,
+            if by_file && !is_meant(&socket, options).await {
+                return None;
             }
+            let told = told_to_stop(&socket, &verb).await;
+            Some((socket, told))
         }
     });
     let asked: FuturesUnordered<_> = asked.collect();
     let outcomes = asked.filter_map(std::future::ready);
-    match say_each(outcomes, several, several && !by_file).await? {
-        Some(exit) => Ok(exit),
-        None => bail!("{}", absent(options)),
-    }
+    let exit = say_each(outcomes, several, several && !by_file).await?;
+    exit.with_context(|| absent(options))
 }
 
 /// Says what came of each stop as soon as that is known, with the node's name where that is not clear; `None` where there was none.
@@ -117,10 +112,10 @@ async fn say_each(
             Err(error) => return Err(error),
         };
         let name = socket.file_stem().unwrap_or_default().to_string_lossy();
-        match is_named {
-            true => terminal_output::line(&format!("{name}: {text}")),
-            false => terminal_output::line(&text),
-        }
+        terminal_output::line(&match is_named {
+            true => format!("{name}: {text}"),
+            false => text,
+        });
         let is_all_done = done && exit != Some(ExitStatus::Refused);
         exit = Some(ExitStatus::of(is_all_done));
     }
@@ -166,10 +161,8 @@ fn picked(several: &[RunningNode]) -> anyhow::Result<&RunningNode> {
     }
     let words: Vec<String> = several.iter().map(RunningNode::words).collect();
     let said = questions::pick("several nodes run here; which one is meant?", &words)?;
-    let index = words.iter().position(|words| *words == said);
-    index
-        .and_then(|index| several.get(index))
-        .context("no node was picked; nothing was done")
+    let picked = several.iter().find(|node| node.words() == said);
+    picked.context("no node was picked; nothing was done")
 }
 
 /// Says that the node that is meant does not run, and how to start it.

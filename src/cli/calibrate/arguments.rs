@@ -1,12 +1,13 @@
 //! The commands of `calibrate` with their options.
 
-use anyhow::anyhow;
+use anyhow::Context as _;
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 
 use super::joints::JointsArgs;
 use crate::AtArgs;
+use crate::choice::{Choice, choice};
 use calib::{CalibrationKind, HandTouch, TouchRole};
 
 #[derive(Debug, Subcommand)]
@@ -102,10 +103,11 @@ pub(crate) enum CalibrateCommand {
 #[derive(Debug, Args)]
 pub(crate) struct TouchArgs {
     /// Subject of the calibration
-    pub(super) what: CalibrationTarget,
+    #[arg(value_parser = choice(&TOUCHED))]
+    pub(super) what: CalibrationKind,
     /// Place that the tip touches [default: the one fixed point of a tool, the sheet of a sheet]
-    #[arg(long)]
-    pub(super) of: Option<TouchTargetArg>,
+    #[arg(long, value_parser = choice(&ROLES))]
+    pub(super) of: Option<TouchRole>,
     /// Of x and y: how far from the origin, as a ruler says [default: the sheet's width and height]
     #[arg(long, value_name = "MM", value_parser = millimetres)]
     pub(super) mm: Option<f64>,
@@ -122,7 +124,7 @@ pub(crate) struct TouchArgs {
 impl TouchArgs {
     pub(super) fn hand_touch(&self) -> HandTouch {
         HandTouch {
-            of: self.of.map(TouchRole::from),
+            of: self.of,
             mm: self.mm,
             number: self.number,
             place: self.place,
@@ -191,65 +193,50 @@ pub(crate) struct PlayArgs {
     pub(super) at: AtArgs,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum CalibrationTarget {
-    /// A pen's tip: one fixed point, touched with the tool turned and tilted
-    Tool,
-    /// The sheet: origin, x, y and three more places
-    Sheet,
-    /// The joints' zeros: the sheet, points, or the scene's calibrator, in many poses
-    Zeros,
-}
+/// Calibrations that are made by touching.
+const TOUCHED: [Choice<CalibrationKind>; 3] = [
+    (
+        "tool",
+        "A pen's tip: one fixed point, touched with the tool turned and tilted",
+        CalibrationKind::Tool,
+    ),
+    (
+        "sheet",
+        "The sheet: origin, x, y and three more places",
+        CalibrationKind::Sheet,
+    ),
+    (
+        "zeros",
+        "The joints' zeros: the sheet, points, or the scene's calibrator, in many poses",
+        CalibrationKind::Zeros,
+    ),
+];
 
-impl From<CalibrationTarget> for CalibrationKind {
-    fn from(what: CalibrationTarget) -> Self {
-        match what {
-            CalibrationTarget::Tool => Self::Tool,
-            CalibrationTarget::Sheet => Self::Sheet,
-            CalibrationTarget::Zeros => Self::Zeros,
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum TouchTargetArg {
-    Point,
-    Origin,
-    X,
-    Y,
-    Sheet,
-    Calibrator,
-    /// Any earlier target once more, to be predicted and not fitted
-    Verify,
-}
-
-impl From<TouchTargetArg> for TouchRole {
-    fn from(of: TouchTargetArg) -> Self {
-        match of {
-            TouchTargetArg::Point => Self::Point,
-            TouchTargetArg::Origin => Self::Origin,
-            TouchTargetArg::X => Self::X,
-            TouchTargetArg::Y => Self::Y,
-            TouchTargetArg::Sheet => Self::Sheet,
-            TouchTargetArg::Calibrator => Self::Calibrator,
-            TouchTargetArg::Verify => Self::Verify,
-        }
-    }
-}
+/// Places that the tip touches.
+const ROLES: [Choice<TouchRole>; 7] = [
+    ("point", "", TouchRole::Point),
+    ("origin", "", TouchRole::Origin),
+    ("x", "", TouchRole::X),
+    ("y", "", TouchRole::Y),
+    ("sheet", "", TouchRole::Sheet),
+    ("calibrator", "", TouchRole::Calibrator),
+    (
+        "verify",
+        "Any earlier target once more, to be predicted and not fitted",
+        TouchRole::Verify,
+    ),
+];
 
 fn radians(said: &str) -> anyhow::Result<f64> {
-    number(said)
-        .ok_or_else(|| anyhow!("write each joint in rad, base first, such as 0.1,-0.3,0.4,1.2,0"))
+    number(said).context("write each joint in rad, base first, such as 0.1,-0.3,0.4,1.2,0")
 }
 
 fn millimetres(said: &str) -> anyhow::Result<f64> {
     let mm = number(said).filter(|mm| *mm > 0.0);
-    mm.ok_or_else(|| anyhow!("write millimetres above 0, such as 100 or 62.5"))
+    mm.context("write millimetres above 0, such as 100 or 62.5")
 }
 
 fn number(said: &str) -> Option<f64> {
-    said.trim()
-        .parse()
-        .ok()
-        .filter(|number: &f64| number.is_finite())
+    let number: f64 = said.trim().parse().ok()?;
+    number.is_finite().then_some(number)
 }

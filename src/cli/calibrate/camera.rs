@@ -1,11 +1,12 @@
 //! `calibrate camera`: where a camera stands, from a picture of a sheet's tags.
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 
 use super::arguments::CameraArgs;
 use super::place::CalibrationFolders;
-use crate::{ExitStatus, operator_client, terminal_output};
-use calib::{FitVerdict, TagObservation, report};
+use super::proposal::judged;
+use crate::{ExitStatus, operator_client};
+use calib::TagObservation;
 use node::operator_verb::OperatorVerb;
 
 impl CalibrationFolders {
@@ -17,15 +18,10 @@ impl CalibrationFolders {
             scene: args.scene.clone(),
             camera: args.camera.clone(),
         };
-        let told = operator_client::ask(at, &ask).await?;
-        if !told.done {
-            bail!("{}", told.text);
-        }
-        let glimpse: TagObservation = serde_json::from_str(&told.text)
-            .with_context(|| format!("the node says: {}", told.text))?;
+        let told = operator_client::ask_for(at, &ask).await?;
+        let glimpse: TagObservation = operator_client::read_text(&told)?;
         let scene = self.library.scene(&args.scene, None)?;
         let (session, assessed) = self.desk(|desk| desk.propose_seen(&scene, glimpse))?;
-        terminal_output::line(&report::assessment_text(&session, &assessed));
-        Ok(ExitStatus::of(assessed.finding.verdict != FitVerdict::Redo))
+        Ok(judged(&session, &assessed))
     }
 }

@@ -2,11 +2,10 @@
 
 use std::path::Path;
 
-use anyhow::{Context, anyhow};
+use anyhow::anyhow;
 
 use super::place::CalibrationFolders;
-use super::write::of_arm;
-use crate::{ExitStatus, terminal_output};
+use crate::{ExitStatus, files, terminal_output};
 use calib::{self, CalibrationRecord, lerobot, report};
 
 impl CalibrationFolders {
@@ -17,8 +16,7 @@ impl CalibrationFolders {
         accept: bool,
         overridden: bool,
     ) -> anyhow::Result<ExitStatus> {
-        let text = std::fs::read_to_string(file)
-            .with_context(|| format!("cannot read {}", file.display()))?;
+        let text = files::read(file)?;
         let read: lerobot::LeRobotFile = serde_json::from_str(&text).map_err(|error| {
             let at = if error.is_data() {
                 String::new()
@@ -33,30 +31,20 @@ impl CalibrationFolders {
         let arm = self.library.arm(arm)?;
         let taken = lerobot::import(&read, &arm)?;
         terminal_output::line(report::compared(&taken.old, &taken.new).trim_end());
-        for left in &taken.left {
-            terminal_output::line(&format!("not taken over: {left}"));
-        }
-        let change = calib::CalibrationChange {
-            mm: 0.0,
-            deg: taken.turn_deg(&arm),
-        };
-        if let Some(why) = change.override_reason().filter(|_| !overridden) {
-            terminal_output::line(&format!("not accepted: {why}"));
-            return Ok(ExitStatus::Refused);
-        }
-        if !self.keeps_signs(&arm.file.name, &taken.new, overridden)? {
+        let left = taken.left.iter();
+        terminal_output::lines(left.map(|left| format!("not taken over: {left}")));
+        if !self.may_turn(&arm.file.name, &taken.new, taken.turn_deg(&arm), overridden)? {
             return Ok(ExitStatus::Refused);
         }
         if !accept {
-            terminal_output::line("nothing was written; say --accept to write it");
-            return Ok(ExitStatus::Done);
+            return terminal_output::done("nothing was written; say --accept to write it");
         }
         let lock = self.store.lock()?;
         let record = CalibrationRecord {
             reasons: taken.left,
             old: taken.old,
             new: taken.new,
-            ..of_arm(self, &arm, "LeRobot's file")
+            ..self.record_of_zeros(&arm.file, "LeRobot's file")
         };
         self.write(&record, &lock)?;
         Ok(ExitStatus::Done)
@@ -64,7 +52,7 @@ impl CalibrationFolders {
 
     pub(super) fn export(&self, arm: &str) -> anyhow::Result<ExitStatus> {
         let arm = self.library.arm(arm)?;
-        let seen = self.arms.iter().find(|seen| seen.model == arm.file.name);
+        let seen = self.arm(&arm.file.name);
         let homing = seen.map(|seen| seen.homing.iter().copied().collect());
         if homing.is_none() {
             terminal_output::note(
@@ -72,7 +60,7 @@ impl CalibrationFolders {
             );
         }
         let motors = lerobot::export(&arm, &homing.unwrap_or_default());
-        terminal_output::line(&serde_json::to_string_pretty(&motors)?);
+        terminal_output::json(&motors)?;
         Ok(ExitStatus::Done)
     }
 }

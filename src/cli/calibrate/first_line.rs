@@ -10,24 +10,24 @@ mod served_node;
 use anyhow::{Context, bail};
 use clap::Args;
 
-use super::arguments::{CalibrationTarget, ConsentArgs, HereArgs};
+use super::arguments::{ConsentArgs, HereArgs};
 use super::guided_touches::{self, AskedPlace, TouchRoundEnd};
-use super::joints::{self, JointsArgs};
+use super::joints::{self, JointsArgs, let_go};
 use super::operator_input::{OperatorAnswer, OperatorInput};
 use super::place::{CalibrationFolders, torque};
+use crate::doctor::{self, DoctorArgs};
 use crate::given_options::{self, quoted_for_shell};
-use crate::{
-    AtArgs, ExitStatus, NodeOptions, doctor, operator_client, terminal_output, which_node,
-};
+use crate::{AtArgs, ExitStatus, NodeOptions, operator_client, terminal_output, which_node};
 use arm::ServoFamily;
+use calib::CalibrationKind;
 use guide_progress::GuideProgress;
-use guide_step::GuideStep;
+use guide_step::{GuideStep, GuideStepWords, STEPS};
 pub(super) use motions::moved;
 use node::open;
-use node::operator_verb::OperatorVerb;
 use node::running_nodes::{self, NodeDescription};
 use scene::{Revision, Scene};
 use served_node::ServedNode;
+use std::path::Path;
 use std::sync::Arc;
 
 /// Words after a step that was refused.
@@ -93,18 +93,20 @@ pub(crate) async fn run(options: &NodeOptions, args: &FirstLineArgs) -> anyhow::
     walked
 }
 
-fn not_heeded(said: &str) {
-    terminal_output::note(&format!("{said:?} is none of these"));
+/// Says why a step is left out.
+fn not_needed(why: &str) -> anyhow::Result<StepEnd> {
+    terminal_output::line(why);
+    Ok(StepEnd::NotNeeded)
 }
 
 impl Guide<'_> {
     async fn walk(&mut self) -> anyhow::Result<ExitStatus> {
-        for step in GuideStep::ALL {
+        for words in &STEPS {
             loop {
-                match self.take(step).await? {
+                match self.take(words).await? {
                     StepEnd::Done => {
                         if let Some(progress) = &mut self.progress {
-                            progress.keep(step)?;
+                            progress.keep(words.step)?;
                         }
                         break;
                     }
@@ -114,16 +116,10 @@ impl Guide<'_> {
                 }
             }
         }
-        terminal_output::line(&format!(
+        terminal_output::done(&format!(
             "the first line is drawn. Next: `steadyhand {}draw FILE` draws your own",
             given_options::words(self.options)
-        ));
-        Ok(ExitStatus::Done)
-    }
-
-    fn config(&self) -> String {
-        let config = self.options.config.as_ref();
-        config.map_or_else(String::new, |file| file.display().to_string())
+        ))
     }
 
     fn left(&self) -> ExitStatus {
@@ -171,23 +167,20 @@ impl Guide<'_> {
             return None;
         }
         let (folders, scene) = self.folders().await.ok()?;
-        let model = &scene.arm.file.name;
-        let arm = folders.arms.iter().find(|arm| arm.model == *model)?;
-        Some(arm.energised)
+        Some(folders.arm(&scene.arm.file.name)?.energised)
     }
 
-    async fn take(&mut self, step: GuideStep) -> anyhow::Result<StepEnd> {
+    async fn take(&mut self, words: &GuideStepWords) -> anyhow::Result<StepEnd> {
+        let step = words.step;
         let is_done = self.progress.as_ref().is_some_and(|all| all.is_done(step));
         if is_done && step.is_kept() && !self.again {
-            terminal_output::line(&format!("{}: done before", step.words().title));
-            return Ok(StepEnd::NotNeeded);
+            return not_needed(&format!("{}: done before", words.title));
         }
-        terminal_output::line(&step.heading());
+        terminal_output::line(&words.heading());
         if step.is_by_hand() && self.is_simulated {
-            terminal_output::line(
+            return not_needed(
                 "  not needed in practice: the node simulates the arm, no hand can move it, and it is taken for what its file says",
             );
-            return Ok(StepEnd::NotNeeded);
         }
         if step.is_kept() {
             let answer = self.begins(step).await;
@@ -202,7 +195,7 @@ impl Guide<'_> {
             GuideStep::Joints => self.joints().await,
             GuideStep::Zeros => self.zeros().await,
             GuideStep::Tool => {
-                self.touched(CalibrationTarget::Tool, &hand_places::tool())
+                self.touched(CalibrationKind::Tool, &hand_places::tool())
                     .await
             }
             GuideStep::Sheet => self.sheet().await,
@@ -216,27 +209,27 @@ impl Guide<'_> {
 
     /// Waits for Enter, at a step that may be left out for another word as well.
     async fn begins(&mut self, step: GuideStep) -> StepEnd {
-        let words = match step.may_be_left_out() {
-            true => "press Enter to begin, or write s to leave this step out, or q to leave",
-            false => "press Enter to begin, or write q to leave",
-        };
-        loop {
-            match self.says(words).await.as_str() {
-                "" => return StepEnd::Done,
-                "q" => return StepEnd::Left,
-                "s" if step.may_be_left_out() => return StepEnd::NotNeeded,
-                other => not_heeded(other),
+        match step.may_be_left_out() {
+            true => {
+                let words =
+                    "press Enter to begin, or write s to leave this step out, or q to leave";
+                self.enters(words, Some("s")).await
+            }
+            false => {
+                let words = "press Enter to begin, or write q to leave";
+                self.enters(words, None).await
             }
         }
     }
 
-    /// Waits for Enter. Returns `false` where the person leaves.
-    async fn enters(&mut self, words: &str) -> bool {
+    /// Waits for Enter, or for the word that leaves this step out, or for what leaves the guide.
+    async fn enters(&mut self, words: &str, leaves_out: Option<&str>) -> StepEnd {
         loop {
             match self.says(words).await.as_str() {
-                "" => return true,
-                "q" => return false,
-                other => not_heeded(other),
+                "" => return StepEnd::Done,
+                "q" => return StepEnd::Left,
+                said if Some(said) == leaves_out => return StepEnd::NotNeeded,
+                other => terminal_output::note(&format!("{other:?} is none of these")),
             }
         }
     }
@@ -259,7 +252,7 @@ impl Guide<'_> {
             format!(
                 "scene {} is drawn by an arm {model}, and {} names none: choose another --scene, or add the arm",
                 self.scene,
-                self.config()
+                self.options.config.as_deref().unwrap_or(Path::new("")).display()
             )
         })?;
         self.is_simulated = entry.is_simulated();
@@ -272,15 +265,13 @@ impl Guide<'_> {
 
     async fn doctor(&mut self) -> anyhow::Result<StepEnd> {
         if self.is_simulated {
-            terminal_output::line("  not needed in practice: there is no cable");
-            return Ok(StepEnd::NotNeeded);
+            return not_needed("  not needed in practice: there is no cable");
         }
         let runs = running_nodes::nodes_of(self.options.config.as_deref(), None).await?;
         if !runs.is_empty() {
-            terminal_output::line("  not needed: the node has the port open, and reads the arm");
-            return Ok(StepEnd::NotNeeded);
+            return not_needed("  not needed: the node has the port open, and reads the arm");
         }
-        if doctor::run(self.options, &doctor::DoctorArgs::default()).await? == ExitStatus::Done {
+        if doctor::run(self.options, &DoctorArgs::of_node_file()).await? == ExitStatus::Done {
             return Ok(StepEnd::Done);
         }
         let words = "mend that, and press Enter to look again, or write q to leave";
@@ -348,7 +339,7 @@ impl Guide<'_> {
                 }
                 None => {
                     let words = "start the node again in its terminal: it reads the arm's file when it starts. Then press Enter, or write q to leave";
-                    if !self.enters(words).await {
+                    if self.enters(words, None).await == StepEnd::Left {
                         return Ok(StepEnd::Left);
                     }
                     let found = which_node::find(self.options, &AtArgs::default()).await?;
@@ -361,8 +352,7 @@ impl Guide<'_> {
     async fn joints(&mut self) -> anyhow::Result<StepEnd> {
         let (_, scene) = self.folders().await?;
         if scene.arm.file.family == ServoFamily::Firmware {
-            terminal_output::line("  not needed: this arm's controller counts for itself");
-            return Ok(StepEnd::NotNeeded);
+            return not_needed("  not needed: this arm's controller counts for itself");
         }
         let args = JointsArgs {
             arm: scene.arm.file.name.clone(),
@@ -378,25 +368,22 @@ impl Guide<'_> {
     }
 
     async fn again_or_leave(&mut self, words: &str) -> StepEnd {
-        match self.enters(words).await {
-            true => StepEnd::Again,
-            false => StepEnd::Left,
+        match self.enters(words, None).await {
+            StepEnd::Done => StepEnd::Again,
+            other => other,
         }
     }
 
     async fn zeros(&mut self) -> anyhow::Result<StepEnd> {
         let (_, scene) = self.folders().await?;
         if scene.calibrator_m.is_none() {
-            terminal_output::line(&format!(
+            return not_needed(&format!(
                 "  left out: it needs a point whose place is known. Fix a pin's tip in the arm's reach, measure from the middle of the base, write `calibrator_m = [x, y, z]` in metres into scene {}, and start the guide again. Until then the zeros are as good as the eye's",
                 self.scene
             ));
-            return Ok(StepEnd::NotNeeded);
         }
-        match self
-            .touched(CalibrationTarget::Zeros, &hand_places::zeros())
-            .await?
-        {
+        let places = hand_places::zeros();
+        match self.touched(CalibrationKind::Zeros, &places).await? {
             StepEnd::Done => self.with_new_zeros().await,
             other => Ok(other),
         }
@@ -405,13 +392,13 @@ impl Guide<'_> {
     async fn sheet(&mut self) -> anyhow::Result<StepEnd> {
         let (_, scene) = self.folders().await?;
         let places = hand_places::sheet(scene.surface.radius_mm().is_some());
-        self.touched(CalibrationTarget::Sheet, &places).await
+        self.touched(CalibrationKind::Sheet, &places).await
     }
 
     /// Has the places touched by hand, the arm limp, and asks before the result is written.
     async fn touched(
         &mut self,
-        what: CalibrationTarget,
+        what: CalibrationKind,
         places: &[AskedPlace],
     ) -> anyhow::Result<StepEnd> {
         if !self.let_go().await? {
@@ -429,20 +416,12 @@ impl Guide<'_> {
     /// Takes the arm's torque off, once a person holds it.
     async fn let_go(&mut self) -> anyhow::Result<bool> {
         let (folders, scene) = self.folders().await?;
-        let model = &scene.arm.file.name;
-        let arm = folders.arms.iter().find(|arm| arm.model == *model);
+        let arm = folders.arm(&scene.arm.file.name);
         if !arm.is_some_and(|arm| arm.energised) {
             return Ok(true);
         }
-        let warning = "torque goes off and the arm will drop: hold it.";
-        if !self.person.confirm(warning, false).await? {
-            return Ok(false);
-        }
-        let told = operator_client::ask(&self.at, &OperatorVerb::TorqueOff).await?;
-        if !told.done {
-            bail!("{}", told.text);
-        }
-        Ok(true)
+        let told = let_go(&self.at, &mut self.person, false).await?;
+        Ok(told.is_some())
     }
 
     /// Asks whether the proposal is written; touches that are not good enough are thrown away with a person's leave.

@@ -1,16 +1,16 @@
 //! Touches asked for one after the other: Enter takes one, `r` takes a place again, `q` leaves, and what was touched is kept.
 
-use super::arguments::{CalibrationTarget, HereArgs, TouchArgs, TouchTargetArg};
+use super::arguments::{HereArgs, TouchArgs};
 use super::operator_input::{OperatorAnswer, OperatorInput};
 use super::place::CalibrationFolders;
 use crate::{ExitStatus, NodeOptions, terminal_output};
 use base::wording::count;
-use calib::{CalibrationDeskError, CalibrationKind, CalibrationSession, FitVerdict};
+use calib::{CalibrationDeskError, CalibrationKind, CalibrationSession, FitVerdict, TouchRole};
 
 /// A place to touch.
 #[derive(Debug, Clone)]
 pub(super) struct AskedPlace {
-    pub(super) of: TouchTargetArg,
+    pub(super) of: TouchRole,
     /// Number of the point, where several that nobody has measured are touched.
     pub(super) number: usize,
     /// Words for the place.
@@ -41,7 +41,7 @@ pub(super) enum TouchRoundEnd {
 pub(super) async fn collect(
     node: &NodeOptions,
     here: &HereArgs,
-    what: CalibrationTarget,
+    what: CalibrationKind,
     places: &[AskedPlace],
     person: &mut OperatorInput,
 ) -> anyhow::Result<TouchRoundEnd> {
@@ -52,10 +52,9 @@ pub(super) async fn collect(
         // Where the arm is now, read anew.
         let folders = CalibrationFolders::find(node, &here.at).await?;
         let done = folders.touches_of(what, &here.scene)?;
-        let Some((index, time)) = next(places, &done) else {
-            return Ok(TouchRoundEnd::Complete);
-        };
-        let Some(place) = places.get(index) else {
+        let next = next(places, &done);
+        let Some((index, time, place)) = next.and_then(|(i, time)| Some((i, time, places.get(i)?)))
+        else {
             return Ok(TouchRoundEnd::Complete);
         };
         let how = match time {
@@ -117,16 +116,15 @@ impl CalibrationFolders {
     /// Returns the touches of this kind that are being collected in a scene, if there are any.
     fn round(
         &self,
-        what: CalibrationTarget,
+        what: CalibrationKind,
         scene: &str,
     ) -> anyhow::Result<Option<CalibrationSession>> {
-        let kind = CalibrationKind::from(what);
         let proposal = self.store.proposal()?;
-        Ok(proposal.filter(|there| there.kind == kind && there.scene == scene))
+        Ok(proposal.filter(|there| there.kind == what && there.scene == scene))
     }
 
     /// Counts the touches of each place of a round of this kind.
-    fn touches_of(&self, what: CalibrationTarget, scene: &str) -> anyhow::Result<Vec<usize>> {
+    fn touches_of(&self, what: CalibrationKind, scene: &str) -> anyhow::Result<Vec<usize>> {
         let same = self.round(what, scene)?;
         let touches = same.map_or_else(Vec::new, |there| there.touches);
         let last = touches.iter().map(|touch| touch.place).max().unwrap_or(0);
@@ -137,7 +135,7 @@ impl CalibrationFolders {
     /// Takes the touches of a place of the round back.
     fn drop_round_place(
         &self,
-        what: CalibrationTarget,
+        what: CalibrationKind,
         scene: &str,
         place: usize,
     ) -> anyhow::Result<()> {
@@ -145,11 +143,10 @@ impl CalibrationFolders {
         let touches = round.iter().flat_map(|round| &round.touches).enumerate();
         let of_it = touches.filter(|(_, touch)| touch.place > 0 && touch.place == place);
         let of_it: Vec<usize> = of_it.map(|(index, _)| index).collect();
-        if of_it.is_empty() {
-            terminal_output::note(NOTHING_YET);
-            return Ok(());
+        match of_it.is_empty() {
+            true => terminal_output::note(NOTHING_YET),
+            false => tell_dropped(self.desk(|desk| desk.drop_touches(&of_it))?),
         }
-        tell_dropped(self.desk(|desk| desk.drop_touches(&of_it))?);
         Ok(())
     }
 
@@ -161,8 +158,7 @@ impl CalibrationFolders {
                 Ok(ExitStatus::Done)
             }
             Err(none @ CalibrationDeskError::NoTouch { .. }) => {
-                terminal_output::line(&none.to_string());
-                Ok(ExitStatus::Refused)
+                terminal_output::refused(&none.to_string())
             }
             Err(error) => Err(error.into()),
         }
@@ -174,16 +170,16 @@ impl CalibrationFolders {
         person: &mut OperatorInput,
     ) -> anyhow::Result<ExitStatus> {
         let assessed = self.assess(&self.proposal()?)?;
-        let is_large = calib::check(&assessed.finding, &assessed.change, false).is_err()
-            && assessed.finding.verdict != FitVerdict::Redo;
-        let question = if is_large {
-            "the change is above 20 mm or 10 degrees, which is right only where the files were far off: write it all the same?"
-        } else {
-            "write this into the file?"
+        let is_good = assessed.finding.verdict != FitVerdict::Redo;
+        let is_large = is_good && calib::check(&assessed.finding, &assessed.change, false).is_err();
+        let question = match is_large {
+            true => {
+                "the change is above 20 mm or 10 degrees, which is right only where the files were far off: write it all the same?"
+            }
+            false => "write this into the file?",
         };
-        if assessed.finding.verdict != FitVerdict::Redo && !person.confirm(question, false).await? {
-            terminal_output::line("nothing was written; the touches are kept");
-            return Ok(ExitStatus::Refused);
+        if is_good && !person.confirm(question, false).await? {
+            return terminal_output::refused("nothing was written; the touches are kept");
         }
         self.accept(is_large)
     }
@@ -199,7 +195,7 @@ mod tests {
 
     fn places() -> Vec<AskedPlace> {
         let place = |name: &str, times| AskedPlace {
-            of: TouchTargetArg::Sheet,
+            of: TouchRole::Sheet,
             number: 0,
             name: name.to_owned(),
             again: LIFTED,

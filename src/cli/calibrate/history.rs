@@ -16,17 +16,14 @@ impl CalibrationFolders {
         if history.is_empty() {
             terminal_output::line("nothing was calibrated yet");
         }
-        history
-            .iter()
-            .for_each(|record| terminal_output::line(&record.line()));
+        terminal_output::lines(history.iter().map(CalibrationRecord::line));
         Ok(ExitStatus::Done)
     }
 
     pub(super) fn diff(&self, number: u64, other: Option<u64>) -> anyhow::Result<ExitStatus> {
         let one = self.store.record(number)?;
         let Some(other) = other else {
-            terminal_output::line(&report::record(&one));
-            return Ok(ExitStatus::Done);
+            return terminal_output::done(&report::record(&one));
         };
         let other = self.store.record(other)?;
         if !one.session.is_of_same(&other.session) {
@@ -37,8 +34,7 @@ impl CalibrationFolders {
                 other.session.kind.word()
             );
         }
-        terminal_output::line(report::compared(&one.new, &other.new).trim_end());
-        Ok(ExitStatus::Done)
+        terminal_output::done(report::compared(&one.new, &other.new).trim_end())
     }
 
     /// Writes again what a calibration said or, with `is_before`, what the file said before it.
@@ -61,10 +57,8 @@ impl CalibrationFolders {
             return Ok(ExitStatus::Refused);
         }
         let history = self.store.history()?;
-        let newest = history
-            .iter()
-            .rev()
-            .find(|r| r.session.is_of_same(&wanted.session));
+        let is_same = |record: &&CalibrationRecord| record.session.is_of_same(&wanted.session);
+        let newest = history.iter().rev().find(is_same);
         let old = newest.map_or_else(FileValues::new, |record| record.new.clone());
         terminal_output::line(report::compared(&old, &wanted.new).trim_end());
         if old == wanted.new && !is_before {

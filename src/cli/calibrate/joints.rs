@@ -15,12 +15,11 @@ use super::arguments::ConsentArgs;
 use super::operator_input::{OperatorAnswer, OperatorInput};
 use super::place::{CalibrationFolders, torque};
 use super::pose_sketch::sketch;
-use super::write::of_arm;
 use crate::{AtArgs, ExitStatus, NodeOptions, operator_client, terminal_output};
 use base::clock::NodeClock;
 use calib::{self, CalibrationRecord, RangeRecorder, RangeResult, ServoTicks, report};
 use node::measurements::NodeMeasurements;
-use node::operator_verb::OperatorVerb;
+use node::operator_verb::{OperatorVerb, VerbReply};
 
 /// Interval at which the table is redrawn.
 const EVERY: Duration = Duration::from_millis(150);
@@ -67,7 +66,7 @@ pub(super) async fn with_person(
     let place = CalibrationFolders::find(node, &args.at).await?;
     let arm = place.library.arm(&args.arm)?;
     let mut ranges = RangeRecorder::new(&arm);
-    let present = place.arms.iter().find(|seen| seen.model == arm.file.name);
+    let present = place.arm(&arm.file.name);
     let servos = present.map(|seen| seen.identity.clone());
     match &args.from {
         Some(file) => replay(file, &mut ranges)?,
@@ -79,10 +78,12 @@ pub(super) async fn with_person(
                     place.absent
                 );
             };
-            let holds = present.is_some_and(|seen| seen.energised);
-            if holds && !let_go(args, at, person).await? {
-                terminal_output::line(&format!("nothing was changed; {}", torque(true)));
-                return Ok(Some(ExitStatus::Refused));
+            if present.is_some_and(|seen| seen.energised) {
+                let Some(told) = let_go(at, person, args.consent.yes).await? else {
+                    terminal_output::line(&format!("nothing was changed; {}", torque(true)));
+                    return Ok(Some(ExitStatus::Refused));
+                };
+                terminal_output::line(&told.text);
             }
             if !by_hand(args, at, &mut ranges, person).await? {
                 terminal_output::line(&format!("left: nothing was saved; {}", torque(false)));
@@ -94,9 +95,7 @@ pub(super) async fn with_person(
     let found = match ranges.result() {
         Ok(found) => found,
         Err(complaints) => {
-            complaints
-                .iter()
-                .for_each(|why| terminal_output::line(&format!("redo: {why}")));
+            terminal_output::lines(complaints.iter().map(|why| format!("redo: {why}")));
             return Ok(Some(ExitStatus::Refused));
         }
     };
@@ -105,28 +104,24 @@ pub(super) async fn with_person(
     Ok(Some(saved))
 }
 
-/// Torque goes off once a person holds the arm.
-async fn let_go(
-    args: &JointsArgs,
+/// Takes torque off once a person holds the arm. Returns `None` where nobody does.
+pub(super) async fn let_go(
     at: &AtArgs,
     person: &mut OperatorInput,
-) -> anyhow::Result<bool> {
+    yes: bool,
+) -> anyhow::Result<Option<VerbReply>> {
     let warning = "torque goes off and the arm will drop: hold it.";
-    if !person.confirm(warning, args.consent.yes).await? {
-        return Ok(false);
+    if !person.confirm(warning, yes).await? {
+        return Ok(None);
     }
-    let told = operator_client::ask(at, &OperatorVerb::TorqueOff).await?;
-    if !told.done {
-        bail!("{}", told.text);
-    }
-    terminal_output::line(&told.text);
-    Ok(true)
+    let told = operator_client::ask_for(at, &OperatorVerb::TorqueOff).await?;
+    Ok(Some(told))
 }
 
 fn replay(file: &std::path::Path, ranges: &mut RangeRecorder<'_>) -> anyhow::Result<()> {
-    let reader = std::io::BufReader::new(
-        std::fs::File::open(file).with_context(|| format!("cannot read {}", file.display()))?,
-    );
+    let opened = std::fs::File::open(file);
+    let opened = opened.with_context(|| format!("cannot read {}", file.display()))?;
+    let reader = std::io::BufReader::new(opened);
     for (number, line) in reader.lines().take(LINES_MAX).enumerate() {
         let line: RecordingLine = serde_json::from_str(&line?).map_err(|error| {
             anyhow!(
@@ -156,8 +151,7 @@ async fn by_hand(
     let mut unknown = String::new();
     while let Some(task) = ranges.task() {
         let told = operator_client::ask(at, &OperatorVerb::Measured).await?;
-        let seen: NodeMeasurements = serde_json::from_str(&told.text)
-            .with_context(|| format!("the node says: {}", told.text))?;
+        let seen: NodeMeasurements = operator_client::read_text(&told)?;
         let arm = seen.arms.into_iter().find(|seen| seen.model == args.arm);
         let arm = arm.context("the node does not read the arm any more: `steadyhand status`")?;
         if arm.energised {
@@ -194,34 +188,24 @@ async fn save(
     person: &mut OperatorInput,
 ) -> anyhow::Result<ExitStatus> {
     terminal_output::line(report::compared(&found.old, &found.new).trim_end());
-    let change = calib::CalibrationChange {
-        mm: 0.0,
-        deg: found.turn_deg,
-    };
-    if let Some(why) = change
-        .override_reason()
-        .filter(|_| !args.consent.change.overridden)
-    {
-        terminal_output::line(&format!("not accepted: {why}"));
-        return Ok(ExitStatus::Refused);
-    }
-    if !place.keeps_signs(&args.arm, &found.new, args.consent.change.overridden)? {
+    let overridden = args.consent.change.overridden;
+    if !place.may_turn(&args.arm, &found.new, found.turn_deg, overridden)? {
         return Ok(ExitStatus::Refused);
     }
     let question = "write this into the arm's file?";
     if !person.confirm(question, args.consent.yes).await? {
         // Where it was moved by hand it is limp now, whatever it was when this began.
-        let left = args.from.is_none().then(|| torque(false));
-        let left = left.map_or_else(String::new, |left| format!("; {left}"));
-        terminal_output::line(&format!("nothing was written{left}"));
-        return Ok(ExitStatus::Refused);
+        return terminal_output::refused(&match args.from {
+            None => format!("nothing was written; {}", torque(false)),
+            Some(_) => "nothing was written".to_owned(),
+        });
     }
     let lock = place.store.lock()?;
     let arm = place.library.arm(&args.arm)?;
     let record = CalibrationRecord {
         old: found.old.clone(),
         new: found.new.clone(),
-        ..of_arm(place, &arm, "joints by hand")
+        ..place.record_of_zeros(&arm.file, "joints by hand")
     };
     place.write_with(&record, servos, &lock)?;
     if servos.is_some() {

@@ -1,6 +1,6 @@
 //! The folders that a calibration reads and writes, and the arms whose joints it may take.
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 
 use crate::{AtArgs, NodeOptions, operator_client, which_node};
 use arm::ArmFile;
@@ -35,8 +35,7 @@ impl CalibrationFolders {
         }
         if let Some(at) = which_node::find(node, at).await? {
             let told = operator_client::ask(&at, &OperatorVerb::Measured).await?;
-            let seen: NodeMeasurements = serde_json::from_str(&told.text)
-                .with_context(|| format!("the node says: {}", told.text))?;
+            let seen: NodeMeasurements = operator_client::read_text(&told)?;
             let mut library = SceneLibrary::new(seen.scenes);
             for arm in &seen.arms {
                 library.let_stand_in(&*library.arm(&arm.model)?)?;
@@ -67,15 +66,20 @@ impl CalibrationFolders {
         })
     }
 
+    /// Returns the running node's arm of a model.
+    pub(super) fn arm(&self, model: &str) -> Option<&MeasuredArm> {
+        self.arms.iter().find(|arm| arm.model == model)
+    }
+
     /// Says how an arm of this model is left; nothing of one that no running node has.
     pub(super) fn left(&self, model: &str) -> String {
-        let arm = self.arms.iter().find(|arm| arm.model == model);
+        let arm = self.arm(model);
         arm.map_or_else(String::new, |arm| format!("; {}", torque(arm.energised)))
     }
 
     /// Returns the arm that a calibration is made on: the running node's, or as far as the files know it.
     pub(super) fn origin(&self, arm: &ArmFile) -> CalibrationOrigin {
-        if let Some(seen) = self.arms.iter().find(|seen| seen.model == arm.name) {
+        if let Some(seen) = self.arm(&arm.name) {
             return seen.origin.clone();
         }
         let entry = self.entries.iter().find(|entry| entry.model == arm.name);
@@ -87,7 +91,7 @@ impl CalibrationFolders {
 
     /// Refuses joints that a running node measures with other zeros than the arm's file has.
     pub(super) fn same_zeros(&self, arm: &ArmFile) -> anyhow::Result<()> {
-        let seen = self.arms.iter().find(|seen| seen.model == arm.name);
+        let seen = self.arm(&arm.name);
         if seen.is_some_and(|seen| seen.zeros != calib::zeros_of(arm)) {
             bail!(
                 "the node measures arm {0} with other zeros than its file has; start the node again, then touch: nothing was recorded",
@@ -118,9 +122,10 @@ impl CalibrationFolders {
 
 /// Says what a person at the arm must know of it before leaving.
 pub(super) const fn torque(energised: bool) -> &'static str {
-    if energised {
-        "the arm holds with its torque on"
-    } else {
-        "the arm's torque is off: it lies where your hands leave it, and `steadyhand status` says so"
+    match energised {
+        true => "the arm holds with its torque on",
+        false => {
+            "the arm's torque is off: it lies where your hands leave it, and `steadyhand status` says so"
+        }
     }
 }

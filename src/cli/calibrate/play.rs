@@ -6,8 +6,9 @@ use super::arguments::PlayArgs;
 use super::first_line::moved;
 use super::operator_input::{OperatorAnswer, OperatorInput};
 use super::place::CalibrationFolders;
+use super::proposal::judged;
 use crate::{ExitStatus, NodeOptions, operator_client, terminal_output};
-use calib::{CalibrationSession, FitVerdict, PatternGap, gap_sketch, gaps, ink_pattern, report};
+use calib::{CalibrationSession, PatternGap, gap_sketch, gaps, ink_pattern};
 use node::operator_verb::OperatorVerb;
 
 const HOW: &str = "measure each gap at its middle, from the middle of one line to the middle of the other, in mm by ruler or loupe: a number and Enter; Enter alone skips one, q leaves and keeps what there is";
@@ -91,8 +92,7 @@ impl CalibrationFolders {
             }
         }
         let assessed = self.assess(&session)?;
-        terminal_output::line(&report::assessment_text(&session, &assessed));
-        Ok(ExitStatus::of(assessed.finding.verdict != FitVerdict::Redo))
+        Ok(judged(&session, &assessed))
     }
 }
 
@@ -101,16 +101,9 @@ fn next_gap(session: &CalibrationSession, after: usize) -> Option<usize> {
 }
 
 fn question(gap: usize, known: &PatternGap) -> String {
-    let what = match known.is_width {
-        true => "width",
-        false => "height",
-    };
-    format!(
-        "gap {}: {what} of {}, planned {:.1} mm:",
-        gap + 1,
-        known.square,
-        known.planned_mm
-    )
+    let what = if known.is_width { "width" } else { "height" };
+    let (number, square, mm) = (gap + 1, &known.square, known.planned_mm);
+    format!("gap {number}: {what} of {square}, planned {mm:.1} mm:")
 }
 
 fn left() -> ExitStatus {

@@ -5,7 +5,16 @@ use std::path::Path;
 use super::place::CalibrationFolders;
 use crate::{ExitStatus, terminal_output};
 use base::wording::count;
-use calib::{self, AcceptConsent, CalibrationDeskError, FitVerdict, report};
+use calib::{
+    self, AcceptConsent, CalibrationDeskError, CalibrationSession, FitVerdict, TouchAssessment,
+    report,
+};
+
+/// Shows what a proposal comes to; one that is to be made anew refuses the command.
+pub(super) fn judged(session: &CalibrationSession, assessed: &TouchAssessment) -> ExitStatus {
+    terminal_output::line(&report::assessment_text(session, assessed));
+    ExitStatus::of(assessed.finding.verdict != FitVerdict::Redo)
+}
 
 impl CalibrationFolders {
     pub(super) fn show(&self, out: Option<&Path>, json: bool) -> anyhow::Result<ExitStatus> {
@@ -21,11 +30,10 @@ impl CalibrationFolders {
                 terminal_output::note(&file.display().to_string());
             }
         }
-        terminal_output::line(&if json {
-            text
-        } else {
-            report::assessment_text(&session, &assessed)
-        });
+        if !json {
+            return Ok(judged(&session, &assessed));
+        }
+        terminal_output::line(&text);
         Ok(ExitStatus::of(assessed.finding.verdict != FitVerdict::Redo))
     }
 
@@ -33,20 +41,17 @@ impl CalibrationFolders {
     pub(super) fn discard(&self) -> anyhow::Result<ExitStatus> {
         let lock = self.store.lock()?;
         if matches!(self.store.proposal(), Ok(None)) {
-            terminal_output::line("nothing was proposed; nothing was done");
-            return Ok(ExitStatus::Refused);
+            return terminal_output::refused("nothing was proposed; nothing was done");
         }
         self.store.discard(&lock)?;
-        terminal_output::line("the proposal is thrown away");
-        Ok(ExitStatus::Done)
+        terminal_output::done("the proposal is thrown away")
     }
 
     pub(super) fn undo(&self) -> anyhow::Result<ExitStatus> {
         let touches = self.proposal()?.touches.len();
         let last = touches.saturating_sub(1);
         self.desk(|desk| desk.drop_touches(&[last]))?;
-        terminal_output::line(&format!("{} left", count(last, "touch")));
-        Ok(ExitStatus::Done)
+        terminal_output::done(&format!("{} left", count(last, "touch")))
     }
 
     pub(super) fn accept(&self, overridden: bool) -> anyhow::Result<ExitStatus> {
@@ -64,8 +69,7 @@ impl CalibrationFolders {
                 Ok(ExitStatus::Done)
             }
             Err(refused @ CalibrationDeskError::Refused(_)) => {
-                terminal_output::line(&refused.to_string());
-                Ok(ExitStatus::Refused)
+                terminal_output::refused(&refused.to_string())
             }
             Err(error) => Err(error.into()),
         }

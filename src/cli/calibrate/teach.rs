@@ -2,16 +2,14 @@
 
 use clap::{Args, Subcommand};
 
-use super::arguments::{CalibrationTarget, ConsentArgs, HereArgs, TouchTargetArg};
+use super::arguments::{ConsentArgs, HereArgs};
 use super::guided_touches::{self, AskedPlace, TouchRoundEnd};
 use super::operator_input::OperatorInput;
 use super::place::CalibrationFolders;
 use crate::{ExitStatus, NodeOptions, terminal_output};
-use base::clock;
 use base::units::JointVector;
 use calib::{
-    self, CalibrationKind, CalibrationRecord, CalibrationSession, FitVerdict, TOUCHES_EACH,
-    TouchContact, TouchRole, report,
+    self, CalibrationKind, CalibrationRecord, TOUCHES_EACH, TouchContact, TouchRole, report,
 };
 
 #[derive(Debug, Subcommand)]
@@ -81,72 +79,57 @@ async fn one(
         .override_reason()
         .filter(|_| !consent.change.overridden)
     {
-        terminal_output::line(&format!("not taught: {why}"));
-        return Ok(ExitStatus::Refused);
+        return terminal_output::refused(&format!("not taught: {why}"));
     }
     let mut person = OperatorInput::listen()?;
     if !person.confirm(QUESTION, consent.yes).await? {
-        terminal_output::line("nothing was written");
-        return Ok(ExitStatus::Refused);
+        return terminal_output::refused("nothing was written");
     }
     let lock = place.store.lock()?;
     // Others could write while the question was open.
     let now = place.library.scene(&here.scene, None)?;
     let taught_now = calib::new_taught_values(kind, &now, &session.pen, name, &joints)?.0;
     if calib::taught_values(kind, &now, name) != old || taught_now != new {
-        terminal_output::line(
+        return terminal_output::refused(
             "not taught: the files were changed while this was asked, so it would write other values than it showed; give the command again",
         );
-        return Ok(ExitStatus::Refused);
     }
-    let at_ms = clock::calendar_ms();
-    let touch = TouchContact {
+    let mut record = CalibrationRecord {
+        old,
+        new,
+        ..place.record(&scene.arm.file, "taught", session)
+    };
+    name.clone_into(&mut record.session.name);
+    record.session.touches.push(TouchContact {
         role: TouchRole::Point,
         joints_rad,
         asked_mm: None,
         number: 0,
         place: 0,
-        at_ms,
+        at_ms: record.at_ms,
         zeros: calib::zeros_of(&scene.arm.file),
-    };
-    let record = CalibrationRecord {
-        number: place.store.next_number(),
-        at_ms,
-        method: "taught".to_owned(),
-        servos: calib::servos(&scene.arm.file),
-        verdict: FitVerdict::Usable,
-        reasons: Vec::new(),
-        residuals_mm: Vec::new(),
-        old,
-        new,
-        session: CalibrationSession {
-            name: name.to_owned(),
-            touches: vec![touch],
-            ..session
-        },
-    };
+    });
     place.write(&record, &lock)?;
     Ok(ExitStatus::Done)
 }
 
 /// Points to touch, in order, with their names for people.
-const SHEET: [(TouchTargetArg, &str); 5] = [
-    (TouchTargetArg::Origin, "the sheet's lower left corner"),
-    (TouchTargetArg::X, "its lower right corner"),
-    (TouchTargetArg::Y, "its upper left corner"),
-    (TouchTargetArg::Sheet, "its upper right corner"),
-    (TouchTargetArg::Sheet, "its middle"),
+const SHEET: [(TouchRole, &str); 5] = [
+    (TouchRole::Origin, "the sheet's lower left corner"),
+    (TouchRole::X, "its lower right corner"),
+    (TouchRole::Y, "its upper left corner"),
+    (TouchRole::Sheet, "its upper right corner"),
+    (TouchRole::Sheet, "its middle"),
 ];
 
 /// Further points of a flat sheet, and of one on a cylinder, whose middle stands out over its sides.
-const FLAT: [(TouchTargetArg, &str); 1] =
-    [(TouchTargetArg::Sheet, "another place, far from those")];
-const ROLLED: [(TouchTargetArg, &str); 2] = [
-    (TouchTargetArg::Sheet, "the middle of its lower edge"),
-    (TouchTargetArg::Sheet, "the middle of its upper edge"),
+const FLAT: [(TouchRole, &str); 1] = [(TouchRole::Sheet, "another place, far from those")];
+const ROLLED: [(TouchRole, &str); 2] = [
+    (TouchRole::Sheet, "the middle of its lower edge"),
+    (TouchRole::Sheet, "the middle of its upper edge"),
 ];
-const VERIFY: (TouchTargetArg, &str) = (
-    TouchTargetArg::Verify,
+const VERIFY: (TouchRole, &str) = (
+    TouchRole::Verify,
     "one more place, which the fit does not see",
 );
 
@@ -175,10 +158,8 @@ async fn sheet(node: &NodeOptions, args: &TeachArgs) -> anyhow::Result<ExitStatu
     };
     let scene = place.library.scene(&here.scene, None)?;
     let mut person = OperatorInput::listen()?;
-    let (what, places) = (
-        CalibrationTarget::Sheet,
-        places(scene.surface.radius_mm().is_some()),
-    );
+    let places = places(scene.surface.radius_mm().is_some());
+    let what = CalibrationKind::Sheet;
     let round = guided_touches::collect(node, here, what, &places, &mut person).await?;
     if round == TouchRoundEnd::Left {
         return kept(node, here, "").await;
@@ -195,10 +176,9 @@ async fn kept(node: &NodeOptions, here: &HereArgs, before: &str) -> anyhow::Resu
     let place = CalibrationFolders::find(node, &here.at).await?;
     let scene = place.library.scene(&here.scene, None)?;
     let left = place.left(&scene.arm.file.name);
-    terminal_output::line(&format!(
+    terminal_output::refused(&format!(
         "{before}the touches so far are kept: `steadyhand calibrate show`, `undo` or `discard`{left}"
-    ));
-    Ok(ExitStatus::Refused)
+    ))
 }
 
 const QUESTION: &str = "write this into the scene's file?";

@@ -6,20 +6,18 @@ use super::arguments::TouchArgs;
 use super::place::CalibrationFolders;
 use crate::{ExitStatus, terminal_output};
 use arm::ArmModel;
-use calib::{self, CalibrationKind, report};
+use calib::{self, report};
 use scene::Scene;
 
 impl CalibrationFolders {
     pub(super) fn touch(&self, args: &TouchArgs) -> anyhow::Result<ExitStatus> {
         let scene = self.library.scene(&args.here.scene, None)?;
-        let kind = CalibrationKind::from(args.what);
         let joints_rad = self.joints(args.here.joints.as_ref(), &scene)?;
         let origin = self.origin(&scene.arm.file);
-        let fresh = calib::begin_session(kind, &scene, args.here.pen.as_deref(), origin)?;
+        let fresh = calib::begin_session(args.what, &scene, args.here.pen.as_deref(), origin)?;
         let wanted = args.hand_touch();
         let (session, assessed) = self.desk(|desk| desk.add_touch(fresh, &wanted, joints_rad))?;
-        terminal_output::line(&report::assessment_text(&session, &assessed));
-        Ok(ExitStatus::Done)
+        terminal_output::done(&report::assessment_text(&session, &assessed))
     }
 
     pub(super) fn joints(
@@ -29,7 +27,7 @@ impl CalibrationFolders {
     ) -> anyhow::Result<Vec<f64>> {
         self.same_zeros(&scene.arm.file)?;
         let model = &scene.arm.file.name;
-        let arm = self.arms.iter().find(|arm| arm.model == *model);
+        let arm = self.arm(model);
         if said.is_none() && arm.is_some_and(|arm| arm.is_moving) {
             bail!(
                 "arm {model} is at work: a touch is taken where it stands; `steadyhand stop` or wait, then touch"

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use super::place::CalibrationFolders;
 use crate::terminal_output;
+use arm::ArmFile;
 use base::clock;
 use calib::{
-    self, AcceptedCalibration, CalibrationKind, CalibrationRecord, CalibrationSession, FileValues,
-    FitVerdict,
+    self, AcceptedCalibration, CalibrationChange, CalibrationKind, CalibrationRecord,
+    CalibrationSession, FileValues, FitVerdict,
 };
 
 impl CalibrationFolders {
@@ -34,6 +35,22 @@ impl CalibrationFolders {
             flipped.join(", ")
         ));
         Ok(overridden)
+    }
+
+    /// Returns whether an arm's zeros may be replaced, which turns a joint by this much at the most; says why they may not.
+    pub(super) fn may_turn(
+        &self,
+        arm: &str,
+        new: &FileValues,
+        deg: f64,
+        overridden: bool,
+    ) -> anyhow::Result<bool> {
+        let change = CalibrationChange { mm: 0.0, deg };
+        if let Some(why) = change.override_reason().filter(|_| !overridden) {
+            terminal_output::line(&format!("not accepted: {why}"));
+            return Ok(false);
+        }
+        self.keeps_signs(arm, new, overridden)
     }
 
     pub(super) fn write(
@@ -64,40 +81,48 @@ impl CalibrationFolders {
         if kind == CalibrationKind::Zeros && self.running.is_some() {
             terminal_output::line(calib::ZEROS_NEED_RESTART);
         }
-        let stale = accepted.stale.iter();
-        stale.for_each(|why| terminal_output::line(why));
+        terminal_output::lines(&accepted.stale);
     }
 }
 
-/// A record of an arm's zeros that no touch was made for.
-pub(super) fn of_arm(
-    place: &CalibrationFolders,
-    arm: &arm::ArmModel,
-    method: &str,
-) -> CalibrationRecord {
-    CalibrationRecord {
-        number: place.store.next_number(),
-        at_ms: clock::calendar_ms(),
-        method: method.to_owned(),
-        servos: calib::servos(&arm.file),
-        verdict: FitVerdict::Usable,
-        reasons: Vec::new(),
-        residuals_mm: Vec::new(),
-        old: FileValues::new(),
-        new: FileValues::new(),
-        session: CalibrationSession {
+impl CalibrationFolders {
+    /// Returns a record of what no fit judged, made on an arm, without its values.
+    pub(super) fn record(
+        &self,
+        arm: &ArmFile,
+        method: &str,
+        session: CalibrationSession,
+    ) -> CalibrationRecord {
+        CalibrationRecord {
+            number: self.store.next_number(),
+            at_ms: clock::calendar_ms(),
+            method: method.to_owned(),
+            servos: calib::servos(arm),
+            verdict: FitVerdict::Usable,
+            reasons: Vec::new(),
+            residuals_mm: Vec::new(),
+            old: FileValues::new(),
+            new: FileValues::new(),
+            session,
+        }
+    }
+
+    /// Returns a record of an arm's zeros that no touch was made for.
+    pub(super) fn record_of_zeros(&self, arm: &ArmFile, method: &str) -> CalibrationRecord {
+        let session = CalibrationSession {
             kind: CalibrationKind::Zeros,
             scene: String::new(),
             pen: String::new(),
-            arm: arm.file.name.clone(),
+            arm: arm.name.clone(),
             name: String::new(),
             basis: String::new(),
             probed: false,
             read_mm: None,
             seen: None,
             ink: None,
-            origin: place.origin(&arm.file),
+            origin: self.origin(arm),
             touches: Vec::new(),
-        },
+        };
+        self.record(arm, method, session)
     }
 }

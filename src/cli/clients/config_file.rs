@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::files::{self, folder_of};
 use anyhow::{Context, bail};
 use serde_json::{Map, Value, json};
 
@@ -38,10 +39,7 @@ impl ConfigFile {
                 path.display(),
                 found.len()
             ),
-            Ok(_) => Some(
-                std::fs::read_to_string(path)
-                    .with_context(|| format!("cannot read {}", path.display()))?,
-            ),
+            Ok(_) => Some(files::read(path)?),
         };
         Ok(Self {
             path: path.to_path_buf(),
@@ -97,9 +95,8 @@ impl ConfigFile {
             let kept = PathBuf::from(kept);
             base::disk::put(&kept, before).with_context(|| cannot(&kept))?;
         }
-        if let Some(folder) = self.path.parent().filter(|at| !at.as_os_str().is_empty()) {
-            std::fs::create_dir_all(folder).with_context(|| cannot(folder))?;
-        }
+        let folder = folder_of(&self.path);
+        std::fs::create_dir_all(folder).with_context(|| cannot(folder))?;
         base::disk::put(&self.path, text).with_context(|| cannot(&self.path))
     }
 }

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
-use serde_json::{Value, json};
+use anyhow::{Context, ensure};
+use serde_json::{Map, Value, json};
 
 use super::ClientKind;
 use crate::NodeOptions;
@@ -54,18 +54,14 @@ impl NodeConnection {
 
     /// Returns the address of a running node, `/mcp` added where it is missing.
     pub(super) fn to_url(url: &str, has_token: bool) -> anyhow::Result<Self> {
-        let named = if url.contains("://") {
-            url.to_owned()
-        } else {
-            format!("http://{url}")
+        let named = match url.contains("://") {
+            true => url.to_owned(),
+            false => format!("http://{url}"),
         };
-        let uri: http::Uri = named
-            .parse()
-            .with_context(|| format!("{url:?} is no address, such as http://127.0.0.1:8700"))?;
+        let wrong = || format!("{url:?} is no address, such as http://127.0.0.1:8700");
+        let uri: http::Uri = named.parse().with_context(wrong)?;
         let is_http = matches!(uri.scheme_str(), Some("http" | "https"));
-        if !is_http || uri.authority().is_none() {
-            bail!("{url:?} is no address, such as http://127.0.0.1:8700");
-        }
+        ensure!(is_http && uri.authority().is_some(), wrong());
         let base = named.trim_end_matches('/');
         let url = match uri.path() {
             "" | "/" => format!("{base}/mcp"),
@@ -80,26 +76,30 @@ impl NodeConnection {
 
     /// Returns the entry of this node in the form of a client.
     pub(super) fn entry(&self, client: ClientKind) -> Value {
-        match self {
+        let mut entry = Map::new();
+        let mut set = |key: &str, value| entry.insert(key.to_owned(), value);
+        let transport = match self {
             Self::Started { command, arguments } => {
-                let mut entry = json!({ "command": command, "args": arguments });
-                if has_types(client) {
-                    set(&mut entry, "type", json!("stdio"));
-                }
-                entry
+                set("command", json!(command));
+                set("args", json!(arguments));
+                "stdio"
             }
-            Self::Running { url, has_token } => {
-                let mut entry = json!({ "url": url });
-                if has_types(client) {
-                    set(&mut entry, "type", json!(http_type(client)));
-                }
-                if *has_token {
-                    let token = format!("Bearer {}", token_place(client));
-                    set(&mut entry, "headers", json!({ "Authorization": token }));
-                }
-                entry
+            Self::Running { url, .. } => {
+                set("url", json!(url));
+                http_type(client)
             }
+        };
+        if has_types(client) {
+            set("type", json!(transport));
         }
+        if let Self::Running {
+            has_token: true, ..
+        } = self
+        {
+            let token = format!("Bearer {}", token_place(client));
+            set("headers", json!({ "Authorization": token }));
+        }
+        Value::Object(entry)
     }
 }
 
@@ -127,22 +127,12 @@ fn token_place(client: ClientKind) -> String {
     }
 }
 
-fn set(entry: &mut Value, key: &str, value: Value) {
-    if let Some(entry) = entry.as_object_mut() {
-        entry.insert(key.to_owned(), value);
-    }
-}
-
 fn absolute(path: &Path) -> anyhow::Result<String> {
     let path = std::path::absolute(path)
         .with_context(|| format!("{} cannot be made absolute", path.display()))?;
+    let shown = path.display();
     let text = path.to_str().map(str::to_owned);
-    text.with_context(|| {
-        format!(
-            "{} is not text: clients' files cannot name it",
-            path.display()
-        )
-    })
+    text.with_context(|| format!("{shown} is not text: clients' files cannot name it"))
 }
 
 #[cfg(test)]

@@ -37,12 +37,8 @@ pub(super) async fn run(args: &JogArgs) -> anyhow::Result<ExitStatus> {
     }
     if ended.is_err() {
         // Whatever failed here, nobody watches any more.
-        let stopped = operator_client::ask(&args.at, &OperatorVerb::Stop).await;
-        terminal_output::note(
-            stopped
-                .as_ref()
-                .map_or("the node does not answer", |told| &told.text),
-        );
+        let stopped = told(args, &OperatorVerb::Stop).await;
+        terminal_output::note(stopped.as_deref().unwrap_or("the node does not answer"));
     }
     ended?;
     Ok(ExitStatus::Done)
@@ -88,11 +84,12 @@ async fn stop_running_step(
     if under_way.is_none_or(JoinHandle::is_finished) {
         return Ok(None);
     }
-    Ok(Some(
-        operator_client::ask(&args.at, &OperatorVerb::Stop)
-            .await?
-            .text,
-    ))
+    told(args, &OperatorVerb::Stop).await.map(Some)
+}
+
+/// Tells the node, and returns what it says.
+async fn told(args: &JogArgs, verb: &OperatorVerb) -> anyhow::Result<String> {
+    Ok(operator_client::ask(&args.at, verb).await?.text)
 }
 
 /// Does what a key asks for.
@@ -112,16 +109,8 @@ async fn perform(
                 operator_client::ask(&at, &verb).await
             }));
         }
-        JogAction::Stop => {
-            view.message = operator_client::ask(&args.at, &OperatorVerb::Stop)
-                .await?
-                .text;
-        }
-        JogAction::LetGo => {
-            view.message = operator_client::ask(&args.at, &OperatorVerb::TorqueOff)
-                .await?
-                .text;
-        }
+        JogAction::Stop => view.message = told(args, &OperatorVerb::Stop).await?,
+        JogAction::LetGo => view.message = told(args, &OperatorVerb::TorqueOff).await?,
         JogAction::Record => view.message = record(args, view)?,
         JogAction::Quit | JogAction::Own => {}
     }
@@ -131,10 +120,8 @@ async fn perform(
 /// The pose as a scene's file says poses.
 fn record(args: &JogArgs, view: &JogView) -> anyhow::Result<String> {
     let joints = view.stance.joints.iter();
-    let joints: Vec<String> = joints
-        .map(|joint| format!("{:.4}", joint.deg.to_radians()))
-        .collect();
-    let pose = format!("pose_rad = [{}]", joints.join(", "));
+    let joints: Vec<f64> = joints.map(|joint| joint.deg.to_radians()).collect();
+    let pose = format!("pose_rad = {joints:.4?}");
     if let Some(path) = &args.poses {
         let mut file = std::fs::OpenOptions::new()
             .create(true)
@@ -155,12 +142,10 @@ fn keys() -> mpsc::Receiver<KeyCode> {
                 Ok(Some(Event::Key(key))) if key.kind != KeyEventKind::Release => {
                     // Keys that nobody took yet are old: a stop must not wait behind them.
                     let code = key_code(key);
-                    if matches!(code, KeyCode::Char(' ') | KeyCode::Esc) {
-                        if tell.blocking_send(code).is_err() {
-                            break;
-                        }
-                    } else {
+                    if !matches!(code, KeyCode::Char(' ') | KeyCode::Esc) {
                         let _ = tell.try_send(code);
+                    } else if tell.blocking_send(code).is_err() {
+                        break;
                     }
                 }
                 Ok(_) => {}

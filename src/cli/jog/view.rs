@@ -102,15 +102,11 @@ impl JogView {
     pub(super) fn lines(&self) -> Vec<ViewLine> {
         let joints = self.stance.joints.iter().enumerate();
         let joints = joints.map(|(index, joint)| self.joint_line(index, joint));
-        let below =
-            [&self.tip(), "", self.status_line(), "", KEYS[0], KEYS[1]].map(ViewLine::plain);
+        let [keys, more_keys] = KEYS;
+        let below = ["", &self.tip(), "", self.status_line(), "", keys, more_keys];
+        let below = below.map(ViewLine::plain);
         let above = [&self.title(), "", HEADER].map(ViewLine::plain);
-        above
-            .into_iter()
-            .chain(joints)
-            .chain([ViewLine::plain("")])
-            .chain(below)
-            .collect()
+        above.into_iter().chain(joints).chain(below).collect()
     }
 
     fn title(&self) -> String {

@@ -1,6 +1,6 @@
 //! The cross that `align` drew, read by a person with a ruler.
 
-use super::{AGAIN, Guide, StepEnd};
+use super::{AGAIN, Guide, StepEnd, not_needed};
 use crate::{operator_client, terminal_output};
 
 use super::super::operator_input::OperatorAnswer;
@@ -22,10 +22,9 @@ impl Guide<'_> {
     /// Asks where the cross stands, and has the sheet moved to where the ink says that it is.
     pub(super) async fn cross(&mut self) -> anyhow::Result<StepEnd> {
         if self.is_simulated {
-            terminal_output::line(
+            return not_needed(
                 "  not needed in practice: there is no paper for a ruler; `drawn.png` of the job shows the ink",
             );
-            return Ok(StepEnd::NotNeeded);
         }
         let (_, scene) = self.folders().await?;
         let planned_mm = scene.surface.size_mm().map(|side| side / 2.0);

@@ -6,6 +6,7 @@ use anyhow::Context;
 use serde::{Deserialize, Serialize};
 
 use super::guide_step::GuideStep;
+use crate::files;
 
 #[derive(Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -25,19 +26,17 @@ impl GuideProgress {
     /// Reads what was done for this scene; of another scene's steps those of the arm count.
     pub(super) fn open(state: &Path, scene: &str) -> anyhow::Result<Self> {
         let path = state.join("first_line.toml");
-        let mut file = match std::fs::read_to_string(&path) {
-            Ok(text) => toml::from_str::<toml::Table>(&text)
+        let changed = || {
+            format!(
+                "{} was changed by something else: move it away",
+                path.display()
+            )
+        };
+        let mut file: ProgressFile = match files::read_if_there(&path)? {
+            Some(text) => toml::from_str::<toml::Table>(&text)
                 .and_then(toml::Table::try_into)
-                .with_context(|| {
-                    format!(
-                        "{} was changed by something else: move it away",
-                        path.display()
-                    )
-                })?,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => ProgressFile::default(),
-            Err(error) => {
-                return Err(error).with_context(|| format!("cannot read {}", path.display()));
-            }
+                .with_context(changed)?,
+            None => ProgressFile::default(),
         };
         if file.scene != scene {
             let is_of_arm = |step: &GuideStep| matches!(step, GuideStep::Joints | GuideStep::Zeros);

@@ -1,8 +1,8 @@
 //! The places that the guide asks a hand to touch.
 
-use super::super::arguments::TouchTargetArg;
 use super::super::guided_touches::AskedPlace;
 use super::super::teach;
+use calib::TouchRole;
 
 /// Words between two touches of one point in poses of their own.
 const TURNED: &str = "turn and tilt the pen another way, bring its tip to the same point";
@@ -14,7 +14,7 @@ const TOOL_TOUCHES: usize = 14;
 const CALIBRATOR_TOUCHES: usize = 8;
 const POINT_TOUCHES: usize = 6;
 
-fn place(of: TouchTargetArg, name: &str, times: usize) -> AskedPlace {
+fn place(of: TouchRole, name: &str, times: usize) -> AskedPlace {
     AskedPlace {
         of,
         number: 0,
@@ -28,12 +28,12 @@ fn place(of: TouchTargetArg, name: &str, times: usize) -> AskedPlace {
 pub(super) fn tool() -> Vec<AskedPlace> {
     vec![
         place(
-            TouchTargetArg::Point,
+            TouchRole::Point,
             "one fixed point, such as a pin's tip or a mark in the table",
             TOOL_TOUCHES,
         ),
         place(
-            TouchTargetArg::Verify,
+            TouchRole::Verify,
             "that point once more, the pen held as when it draws",
             1,
         ),
@@ -43,7 +43,7 @@ pub(super) fn tool() -> Vec<AskedPlace> {
 /// Returns the touches of joints' zeros.
 pub(super) fn zeros() -> Vec<AskedPlace> {
     let mut places = vec![place(
-        TouchTargetArg::Calibrator,
+        TouchRole::Calibrator,
         "the calibrator, the point at `calibrator_m`",
         CALIBRATOR_TOUCHES,
     )];
@@ -51,7 +51,7 @@ pub(super) fn zeros() -> Vec<AskedPlace> {
         places.push(AskedPlace {
             number: number + 1,
             ..place(
-                TouchTargetArg::Point,
+                TouchRole::Point,
                 &format!("a fixed point {name} in the arm's reach, which nobody needs to measure"),
                 POINT_TOUCHES,
             )
@@ -65,7 +65,7 @@ pub(super) fn zeros() -> Vec<AskedPlace> {
         "the sheet's middle",
         "the sheet between its middle and its upper left corner",
     ];
-    places.extend(corners.map(|name| place(TouchTargetArg::Sheet, name, 1)));
+    places.extend(corners.map(|name| place(TouchRole::Sheet, name, 1)));
     places
 }
 

@@ -7,12 +7,11 @@ use base::clock::NodeClock;
 use node::operator_verb::{OperatorVerb, VerbReply};
 use scene::ToolKind;
 use serde::Deserialize as _;
-use serde_json::Value;
 use tools::JobProgress;
 
 use super::super::operator_input::OperatorAnswer;
-use super::{AGAIN, Guide, StepEnd};
-use crate::{AtArgs, operator_client, terminal_output};
+use super::{AGAIN, Guide, StepEnd, not_needed};
+use crate::{AtArgs, ExitStatus, operator_client, terminal_output, watch};
 
 /// Leave that the guide asks for; it ends by itself.
 const LEAVE: Duration = Duration::from_secs(1800);
@@ -40,8 +39,7 @@ impl Guide<'_> {
             arm: None,
         };
         let told = operator_client::ask(&self.at, &verb).await?;
-        terminal_output::line(&told.text);
-        if !told.done {
+        if terminal_output::reply(&told) != ExitStatus::Done {
             return Ok(self.again_or_leave(AGAIN).await);
         }
         self.enabled = Some(scene.revision);
@@ -92,10 +90,9 @@ impl Guide<'_> {
         let (_, scene) = self.folders().await?;
         let is_needle = scene.pen(0).is_some_and(|pen| pen.kind == ToolKind::Needle);
         if is_needle || !scene.surface.is_flat() {
-            terminal_output::line(
+            return not_needed(
                 "  left out: an arm feels for a flat sheet, and with a pen; it draws where the touches by hand put the sheet",
             );
-            return Ok(StepEnd::NotNeeded);
         }
         loop {
             let end = self.moves(self.align_verb(true, None)).await?;
@@ -146,8 +143,7 @@ impl Guide<'_> {
                 }
             }
         };
-        terminal_output::line(&told.text);
-        if told.done {
+        if terminal_output::reply(&told) == ExitStatus::Done {
             return Ok(StepEnd::Done);
         }
         self.enabled = None;
@@ -174,11 +170,10 @@ pub(in super::super) async fn moved(at: &AtArgs, verb: &OperatorVerb) -> anyhow:
         let data = seen.data.with_context(|| seen.text.clone())?;
         let seen = JobProgress::deserialize(data).context("the node is of another version")?;
         if seen.is_over {
-            let succeeded = seen.result.get("success").and_then(Value::as_bool);
             return Ok(match has_gone_on {
                 false => told,
                 true => VerbReply {
-                    done: succeeded.unwrap_or(seen.state == "reached"),
+                    done: watch::exit_of(&seen) == ExitStatus::Done,
                     ..VerbReply::done(seen.words)
                 },
             });

@@ -1,0 +1,21 @@
+//! Options that take one of several words, each of which stands for a value.
+
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+
+/// A word, what help says of it, and its value.
+pub(super) type Choice<T> = (&'static str, &'static str, T);
+
+/// Returns the parser of an option that takes one of these words.
+pub(super) fn choice<T>(choices: &'static [Choice<T>]) -> impl TypedValueParser<Value = T> + use<T>
+where
+    T: Copy + Send + Sync + 'static,
+{
+    let words = choices.iter().map(|(word, help, _)| match *help {
+        "" => PossibleValue::new(*word),
+        help => PossibleValue::new(*word).help(help),
+    });
+    PossibleValuesParser::new(words).try_map(|said| {
+        let chosen = choices.iter().find(|(word, ..)| *word == said);
+        chosen.map(|(.., value)| *value).ok_or("no such word")
+    })
+}
