@@ -20,7 +20,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::guarded_body::{BodyCompanion, GuardedBody};
+use super::guarded_body::GuardedBody;
 use super::http::refusal;
 use super::origin_guard::OriginGuard;
 use super::read_ahead::{ReadAheadStream, ReadBlock};
@@ -302,16 +302,14 @@ impl hyper::service::Service<http::Request<Incoming>> for ConnectionService {
 /// Returns the bytes of a request's line and headers. The buffer's own limit lets through what one more read brings.
 fn head_bytes<B>(request: &http::Request<B>) -> usize {
     const BETWEEN: usize = ": \r\n".len();
-    let target = request
-        .uri()
-        .path_and_query()
-        .map_or(0, |at| at.as_str().len());
+    let target = request.uri().path_and_query();
+    let target = target.map_or(0, |at| at.as_str().len());
     let headers = request.headers().iter();
     let headers = headers.map(|(name, value)| name.as_str().len() + value.len() + BETWEEN);
     target + headers.sum::<usize>()
 }
 
-/// One request on a connection that is being answered, while this lives.
+/// One request on a connection that is being answered, while this lives: its body keeps the connection busy until it is gone.
 struct ActiveRequest(Arc<HttpConnectionSlot>);
 
 impl ActiveRequest {
@@ -330,9 +328,6 @@ impl Drop for ActiveRequest {
     }
 }
 
-/// A body keeps its connection busy until it is gone.
-impl BodyCompanion for ActiveRequest {}
-
 /// The body of one request on a connection, until it is read or given up.
 struct RequestUpload(Arc<HttpConnectionSlot>);
 
@@ -349,5 +344,3 @@ impl Drop for RequestUpload {
         place.connection.uploads.fetch_sub(1, Ordering::AcqRel);
     }
 }
-
-impl BodyCompanion for RequestUpload {}

@@ -30,7 +30,7 @@ use call::{EntryPoint, ReceivedArguments, ToolAnswer, ToolHints};
 
 use super::http_client::{HttpClient, host_and_port};
 use super::message_intake::never_repair;
-use super::progress::{CallProgress, ProgressSender};
+use super::progress::ProgressSender;
 use super::service_trait::{CallWatch, McpService, ToolCard};
 use super::stdio::{BoxedInput, BoxedOutput};
 use super::{lossy_json, stdio};
@@ -168,7 +168,12 @@ async fn opened(
             at,
             why: root_cause(&error),
         }),
-        Ok(Ok(service)) => Ok(McpClient::new(service, listener)),
+        Ok(Ok(service)) => Ok(McpClient {
+            service,
+            listener,
+            end: CancellationToken::new(),
+            server: None,
+        }),
     }
 }
 
@@ -261,12 +266,11 @@ fn root_cause(error: &(dyn std::error::Error + 'static)) -> String {
 
 /// Without the protocol library's names for its own parts before and after what happened.
 fn without_library_names(words: &str) -> String {
-    let happened = words
-        .split_once("Client error: ")
-        .map_or(words, |(_, after)| after);
-    let happened = happened
-        .split_once("] error: ")
-        .map_or(happened, |(_, after)| after);
+    let after = |words, name| match str::split_once(words, name) {
+        Some((_, after)) => after,
+        None => words,
+    };
+    let happened = after(after(words, "Client error: "), "] error: ");
     let step = happened.rsplit_once(", when send ");
     let happened = step.map_or(happened, |(before, _)| before);
     let happened = happened.trim_end_matches([':', ' ']);
@@ -277,19 +281,6 @@ fn without_library_names(words: &str) -> String {
 }
 
 impl McpClient {
-    fn new(
-        service: RunningService<RoleClient, ProgressListener>,
-        listener: ProgressListener,
-    ) -> Self {
-        let end = CancellationToken::new();
-        Self {
-            service,
-            listener,
-            end,
-            server: None,
-        }
-    }
-
     /// The server's name and version, as `name version`.
     #[must_use]
     pub fn server(&self) -> Option<String> {
@@ -320,13 +311,10 @@ impl McpClient {
     ) -> Result<ToolAnswer, ClientError> {
         let request = request(tool, arguments);
         let options = PeerRequestOptions::no_options();
-        let mut handle = self
-            .service
-            .send_cancellable_request(request, options)
-            .await?;
-        let _heard = watch
-            .progress
-            .map(|sender| self.listener.subscribe(&handle, sender));
+        let sending = self.service.send_cancellable_request(request, options);
+        let mut handle = sending.await?;
+        let progress = watch.progress;
+        let _heard = progress.map(|sender| self.listener.subscribe(&handle, sender));
         let answered = tokio::select! {
             answered = &mut handle.rx => answered,
             () = watch.cancelled.cancelled() => {
@@ -357,12 +345,17 @@ impl McpClient {
 }
 
 fn request(tool: &str, arguments: ReceivedArguments) -> ClientRequest {
+    let params = Some(Value::Object(call_params(tool, arguments)));
+    ClientRequest::CustomRequest(CustomRequest::new("tools/call", params))
+}
+
+/// Returns the parameters of a `tools/call`.
+pub(super) fn call_params(tool: &str, arguments: ReceivedArguments) -> Map<String, Value> {
     let mut params = Map::new();
     params.insert("name".to_owned(), json!(tool));
     let arguments: Option<Value> = arguments.into();
     params.extend(arguments.map(|arguments| ("arguments".to_owned(), arguments)));
-    let params = Some(Value::Object(params));
-    ClientRequest::CustomRequest(CustomRequest::new("tools/call", params))
+    params
 }
 
 fn answer(result: ServerResult) -> Result<ToolAnswer, ClientError> {
@@ -463,11 +456,7 @@ impl ClientHandler for ProgressListener {
             calls.get(&notice.progress_token).cloned()
         });
         if let Some(sender) = sender {
-            sender.tell(CallProgress {
-                done: notice.progress,
-                total: notice.total,
-                message: notice.message.unwrap_or_default(),
-            });
+            sender.tell(notice.into());
         }
     }
 }

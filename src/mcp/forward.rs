@@ -12,11 +12,11 @@ use call::{CallHop, QueueTag, ReceivedArguments, ToolAnswer};
 use futures::StreamExt;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use rmcp::model::{JsonRpcMessage, ServerJsonRpcMessage, ServerNotification, ServerResult};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::client::answer_from_result;
+use super::client::{answer_from_result, call_params};
 use super::http_client::{self, HttpClientError, RequestHead};
-use super::progress::{CallProgress, ProgressSender};
+use super::progress::ProgressSender;
 
 /// Headers that say that a call was passed on, and by whom.
 const FROM: &str = "steadyhand-from";
@@ -122,9 +122,9 @@ pub async fn forward_call(
     let request = head.request(Method::POST, &parcel.url, body)?;
     let quiet = parcel.quiet;
     let silence = || {
+        let quiet_s = quiet.as_secs();
         ForwardError::Lost(format!(
-            "it has said nothing for {} s; it may be asleep",
-            quiet.as_secs()
+            "it has said nothing for {quiet_s} s; it may be asleep"
         ))
     };
     let response = tokio::time::timeout(quiet, http_client::send(request));
@@ -155,10 +155,7 @@ pub async fn forward_call(
 }
 
 fn message(parcel: &ForwardedCall) -> Value {
-    let mut params = Map::new();
-    params.insert("name".to_owned(), json!(parcel.tool));
-    let arguments: Option<Value> = parcel.arguments.clone().into();
-    params.extend(arguments.map(|arguments| ("arguments".to_owned(), arguments)));
+    let mut params = call_params(&parcel.tool, parcel.arguments.clone());
     // Progress is always asked for: it is the sign of life.
     params.insert("_meta".to_owned(), json!({ "progressToken": 1 }));
     json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params })
@@ -186,11 +183,7 @@ fn parse_event(
             if let (ServerNotification::ProgressNotification(notice), Some(progress)) =
                 (notice.notification, progress)
             {
-                progress.tell(CallProgress {
-                    done: notice.params.progress,
-                    total: notice.params.total,
-                    message: notice.params.message.unwrap_or_default(),
-                });
+                progress.tell(notice.params.into());
             }
             Ok(None)
         }
@@ -200,12 +193,13 @@ fn parse_event(
 
 /// Returns another node's reason for refusing a call.
 fn refusal_text(status: StatusCode, body: &str) -> String {
-    let said: Option<Value> = serde_json::from_str(body).ok();
-    let why = said
-        .as_ref()
-        .and_then(|said| said.pointer("/error/message")?.as_str())
-        .unwrap_or(body);
-    let why: String = why.chars().take(COMPLAINT_CHARS_MAX).collect();
+    let said: Value = serde_json::from_str(body).unwrap_or_default();
+    let why = said.pointer("/error/message").and_then(Value::as_str);
+    let why: String = why
+        .unwrap_or(body)
+        .chars()
+        .take(COMPLAINT_CHARS_MAX)
+        .collect();
     format!("{status}: {why}")
 }
 

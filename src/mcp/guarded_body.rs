@@ -6,22 +6,19 @@ use std::task::{Context, Poll};
 use axum::body::{Body, Bytes};
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
 
-/// Value that lives as long as a response body.
-pub(super) trait BodyCompanion: Send + Unpin + 'static {}
-
 /// A body with what it keeps.
 pub(super) struct GuardedBody<K> {
     body: Body,
     _keep: K,
 }
 
-impl<K: BodyCompanion> GuardedBody<K> {
+impl<K: Send + Unpin + 'static> GuardedBody<K> {
     pub(super) fn wrap(body: Body, keep: K) -> Body {
         Body::new(Self { body, _keep: keep })
     }
 }
 
-impl<K: BodyCompanion> HttpBody for GuardedBody<K> {
+impl<K: Send + Unpin + 'static> HttpBody for GuardedBody<K> {
     type Data = Bytes;
     type Error = axum::Error;
 

@@ -32,7 +32,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::accept::{HttpConnections, SharedConnectionSetup};
 pub use super::auth_queue::AuthQueue;
 use super::auth_queue::bearer;
-use super::guarded_body::{BodyCompanion, GuardedBody};
+use super::guarded_body::GuardedBody;
 use super::long_messages::{LongMessages, MemoryShare, MessageJudge, SHORT_BODY_BYTES_MAX};
 use super::message_intake::{self, AcceptedMessage, MessageIntake, MessageRepair};
 use super::origin_guard::{OriginGuard, SESSION};
@@ -826,5 +826,3 @@ struct WatchedPost {
     _counted: CountedRequest,
     _share: MemoryShare,
 }
-
-impl BodyCompanion for WatchedPost {}

@@ -86,20 +86,12 @@ pub async fn json(
     token: Option<String>,
     body: Option<Vec<u8>>,
 ) -> Result<(u16, String), HttpClientError> {
-    let head = RequestHead {
-        session: None,
-        token,
-        headers: HashMap::new(),
+    let (method, body) = match body {
+        Some(body) => (Method::POST, body),
+        None => (Method::GET, Vec::new()),
     };
-    let method = if body.is_some() {
-        Method::POST
-    } else {
-        Method::GET
-    };
-    let response = send(head.request(method, url, body.unwrap_or_default())?).await?;
-    let status = response.status().as_u16();
-    let body = read(response).await?;
-    Ok((status, String::from_utf8_lossy(&body).into_owned()))
+    let (status, body) = exchange(method, url, token, body).await?;
+    Ok((status.as_u16(), String::from_utf8_lossy(&body).into_owned()))
 }
 
 /// Parts of a request beside its body.
@@ -162,7 +154,8 @@ pub async fn ask(
     token: Option<String>,
     body: Vec<u8>,
 ) -> Result<(StatusCode, serde_json::Value), HttpClientError> {
-    exchange(Method::POST, url, token, body).await
+    let (status, body) = exchange(Method::POST, url, token, body).await?;
+    Ok((status, serde_json::from_slice(&body).unwrap_or_default()))
 }
 
 /// Fetches an address without a token, and its answer as JSON.
@@ -170,7 +163,8 @@ pub async fn ask(
 /// # Errors
 /// There was no answer.
 pub async fn fetch(url: &str) -> Result<(StatusCode, serde_json::Value), HttpClientError> {
-    exchange(Method::GET, url, None, Vec::new()).await
+    let (status, body) = exchange(Method::GET, url, None, Vec::new()).await?;
+    Ok((status, serde_json::from_slice(&body).unwrap_or_default()))
 }
 
 async fn exchange(
@@ -178,16 +172,14 @@ async fn exchange(
     url: &str,
     token: Option<String>,
     body: Vec<u8>,
-) -> Result<(StatusCode, serde_json::Value), HttpClientError> {
+) -> Result<(StatusCode, Bytes), HttpClientError> {
     let head = RequestHead {
         session: None,
         token,
         headers: HashMap::new(),
     };
     let response = send(head.request(method, url, body)?).await?;
-    let status = response.status();
-    let body = read(response).await?;
-    Ok((status, serde_json::from_slice(&body).unwrap_or_default()))
+    Ok((response.status(), read(response).await?))
 }
 
 /// A connection to `host:port`; where `secure` says whose, with a certificate for that name.
@@ -231,12 +223,8 @@ fn target(uri: &Uri) -> Result<RequestTarget, HttpClientError> {
 
 /// `host:port` of an address, the usual port where none is said.
 pub(super) fn host_and_port(uri: &Uri) -> Option<String> {
-    let usual = if uri.scheme_str() == Some("https") {
-        443
-    } else {
-        80
-    };
-    let port = uri.port_u16().unwrap_or(usual);
+    let is_secure = uri.scheme_str() == Some("https");
+    let port = uri.port_u16().unwrap_or(if is_secure { 443 } else { 80 });
     Some(format!("{}:{port}", uri.host()?))
 }
 
@@ -248,10 +236,8 @@ pub(super) fn kind(response: &Response<Incoming>) -> &str {
 
 pub(super) async fn read(response: Response<Incoming>) -> Result<Bytes, HttpClientError> {
     let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect();
-    let body = body
-        .await
-        .map_err(|error| HttpClientError::Answer(error.to_string()))?;
-    Ok(body.to_bytes())
+    let body = body.await.map(|body| body.to_bytes());
+    body.map_err(|error| HttpClientError::Answer(error.to_string()))
 }
 
 pub(super) fn events(response: Response<Incoming>) -> BoxStream<'static, Result<Sse, SseError>> {
@@ -283,10 +269,8 @@ fn event_end(chunk: &[u8]) -> Option<usize> {
 async fn complaint(response: Response<Incoming>) -> TransportFailure {
     let status = response.status();
     let body = read(response).await.unwrap_or_default();
-    let text: String = String::from_utf8_lossy(&body)
-        .chars()
-        .take(COMPLAINT_CHARS_MAX)
-        .collect();
+    let text = String::from_utf8_lossy(&body);
+    let text: String = text.chars().take(COMPLAINT_CHARS_MAX).collect();
     StreamableHttpError::UnexpectedServerResponse(Cow::Owned(format!("{status}: {text}")))
 }
 
@@ -316,11 +300,8 @@ impl StreamableHttpClient for HttpClient {
         if status == StatusCode::NOT_FOUND && had_session {
             return Err(StreamableHttpError::SessionExpired);
         }
-        let session = response
-            .headers()
-            .get(SESSION)
-            .and_then(|id| id.to_str().ok());
-        let session = session.map(str::to_owned);
+        let session = response.headers().get(SESSION);
+        let session = session.and_then(|id| Some(id.to_str().ok()?.to_owned()));
         match kind(&response) {
             STREAM if status.is_success() => {
                 Ok(StreamableHttpPostResponse::Sse(events(response), session))

@@ -87,10 +87,7 @@ impl AcceptedMessage {
     /// Returns the tool that a `tools/call` names.
     pub(super) fn tool(&self) -> Option<&str> {
         let is_call = self.method.as_deref() == Some("tools/call");
-        let name = self
-            .message
-            .get("params")
-            .and_then(|params| params.get("name"));
+        let name = self.message.pointer("/params/name");
         name.filter(|_| is_call).and_then(Value::as_str)
     }
 
@@ -135,10 +132,8 @@ const UNNAMED_VERSION: &str = "2025-11-25";
 
 /// Judges one message: a line of standard input or the body of a POST.
 pub(super) fn admit(raw: &[u8], repair: MessageRepair) -> MessageIntake {
-    let raw = raw
-        .strip_prefix(b"\xef\xbb\xbf")
-        .unwrap_or(raw)
-        .trim_ascii();
+    let raw = raw.strip_prefix(b"\xef\xbb\xbf").unwrap_or(raw);
+    let raw = raw.trim_ascii();
     if raw.is_empty() {
         return MessageIntake::Nothing;
     }
@@ -238,11 +233,11 @@ fn repaired(
     twice: &[KeyPath],
     raw: &[u8],
 ) -> Result<MessageObject, Value> {
-    if let Some(key) = twice
-        .iter()
-        .find(|path| path.len() == 1)
-        .and_then(|path| path.first())
-    {
+    let outermost = twice.iter().find_map(|path| match path.as_slice() {
+        [key] => Some(key),
+        _ => None,
+    });
+    if let Some(key) = outermost {
         let why = format!("the message says `{key}` twice");
         return Err(refusal(INVALID_REQUEST, None, &why));
     }
@@ -298,11 +293,8 @@ pub(super) fn written<'t>(raw: &'t [u8], path: &[&str]) -> Option<&'t str> {
 }
 
 fn is_whole(number: &serde_json::Number) -> bool {
-    number.is_i64()
-        || number.is_u64()
-        || number
-            .as_f64()
-            .is_some_and(|n| n.fract().abs() < f64::MIN_POSITIVE)
+    let is_whole = |n: f64| n.fract().abs() < f64::MIN_POSITIVE;
+    number.is_i64() || number.is_u64() || number.as_f64().is_some_and(is_whole)
 }
 
 fn reply_or_refusal(message: MessageObject, id: Option<Value>) -> Result<MessageObject, Value> {
@@ -370,10 +362,8 @@ fn complete_initialize(message: &mut MessageObject) {
     let Some(Value::Object(params)) = message.get_mut("params") else {
         return;
     };
-    if params
-        .get("_meta")
-        .is_some_and(|meta| meta.get(META_VERSION).is_some())
-    {
+    let meta = params.get("_meta");
+    if meta.is_some_and(|meta| meta.get(META_VERSION).is_some()) {
         // A revision that needs no introduction: the method does not exist there, and is answered so.
         return;
     }
@@ -383,23 +373,10 @@ fn complete_initialize(message: &mut MessageObject) {
     if !params.get("capabilities").is_some_and(Value::is_object) {
         params.insert("capabilities".to_owned(), json!({}));
     }
-    let named = |info: &Value| {
-        ["name", "version"]
-            .iter()
-            .all(|key| info.get(key).is_some_and(Value::is_string))
-    };
-    if !params.get("clientInfo").is_some_and(named) {
-        let name = params
-            .get("clientInfo")
-            .and_then(|info| info.get("name"))
-            .cloned();
-        let name = name
-            .filter(Value::is_string)
-            .unwrap_or_else(|| Value::from("unnamed"));
-        params.insert(
-            "clientInfo".to_owned(),
-            json!({"name": name, "version": "0"}),
-        );
+    let said = |key: &str| params.get("clientInfo")?.get(key)?.as_str();
+    if said("name").is_none() || said("version").is_none() {
+        let info = json!({"name": said("name").unwrap_or("unnamed"), "version": "0"});
+        params.insert("clientInfo".to_owned(), info);
     }
 }
 
@@ -429,7 +406,8 @@ fn preserve_duplicates(
             .iter()
             .any(|path| path.iter().take(keys.len()).eq(keys))
     };
-    if twice.iter().any(|path| path.iter().eq(&["params", "name"])) {
+    let is_twice = |key: &str| twice.iter().any(|path| path.iter().eq(&["params", key]));
+    if is_twice("name") {
         return Err(ParamsError::NameTwice);
     }
     let stray = move_strays(params);
@@ -439,20 +417,12 @@ fn preserve_duplicates(
         return Ok(());
     }
     let text = std::str::from_utf8(raw).map_err(|_| ParamsError::NotUtf8)?;
-    let within = |text: &str, key| {
-        lossy_json::value_of(text, key).and_then(|range| text.get(range).map(str::to_owned))
-    };
-    let whole = within(text, "params").unwrap_or_default();
     // Two `arguments`, or strays said twice: the whole of `params` goes, so that both are seen.
-    let one = stray.is_empty()
-        && !twice
-            .iter()
-            .any(|path| path.iter().eq(&["params", "arguments"]));
-    let said = if one {
-        within(&whole, "arguments").unwrap_or_default()
-    } else {
-        whole
+    let said = match stray.is_empty() && !is_twice("arguments") {
+        true => written(text.as_bytes(), &["params", "arguments"]),
+        false => written(text.as_bytes(), &["params"]),
     };
+    let said = said.unwrap_or_default();
     params.insert("arguments".to_owned(), Value::from(said));
     Ok(())
 }
@@ -460,25 +430,18 @@ fn preserve_duplicates(
 /// Moves stray values into the arguments if there are none: `{"name": "x", "args": {…}}`, `{"name": "x", "a": 1}`.
 /// Returns the names of the moved values.
 fn move_strays(params: &mut MessageObject) -> Vec<String> {
-    if params
-        .get("arguments")
-        .is_some_and(|arguments| !arguments.is_null())
-    {
+    if params.get("arguments").is_some_and(|said| !said.is_null()) {
         return Vec::new();
     }
-    let stray: Vec<String> = params
+    let stray = params
         .keys()
-        .filter(|key| !CALL_KEYS.contains(&key.as_str()))
-        .cloned()
-        .collect();
-    if stray.is_empty() {
-        return stray;
+        .filter(|key| !CALL_KEYS.contains(&key.as_str()));
+    let stray: Vec<String> = stray.cloned().collect();
+    if !stray.is_empty() {
+        let moved = stray.iter().filter_map(|key| params.remove_entry(key));
+        let arguments: MessageObject = moved.collect();
+        params.insert("arguments".to_owned(), Value::Object(arguments));
     }
-    let arguments: MessageObject = stray
-        .iter()
-        .filter_map(|key| params.remove_entry(key))
-        .collect();
-    params.insert("arguments".to_owned(), Value::Object(arguments));
     stray
 }
 

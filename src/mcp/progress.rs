@@ -30,6 +30,16 @@ pub struct CallProgress {
     pub message: String,
 }
 
+impl From<ProgressNotificationParam> for CallProgress {
+    fn from(notice: ProgressNotificationParam) -> Self {
+        Self {
+            done: notice.progress,
+            total: notice.total,
+            message: notice.message.unwrap_or_default(),
+        }
+    }
+}
+
 /// Sender of a call's progress. Sending costs nothing and never waits; only the newest value is kept.
 #[derive(Debug, Clone)]
 pub struct ProgressSender(watch::Sender<CallProgress>);
@@ -116,10 +126,9 @@ impl SentProgress {
 
     fn rise(&mut self, done: f64) -> f64 {
         let floor = self.last_steps.map_or(0.0, |last| last + 1.0);
-        let steps = if done.is_finite() {
-            (done * STEPS_PER_UNIT).round().max(floor)
-        } else {
-            floor
+        let steps = match done.is_finite() {
+            true => (done * STEPS_PER_UNIT).round().max(floor),
+            false => floor,
         };
         self.last_steps = Some(steps);
         // Divided once, so that it is the decimal that it is written as.

@@ -7,14 +7,14 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use call::{EntryPoint, ReceivedArguments, ToolAnswer, ToolCall, ToolCaller, VerifiedIdentity};
+use call::{EntryPoint, ReceivedArguments, ToolAnswer, ToolCall, ToolCaller};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CallToolResponse, ClientCapabilities,
     ClientJsonRpcMessage, ClientRequest, CompleteRequestMethod, CompleteRequestParams,
-    CompleteResult, CompletionInfo, CustomRequest, CustomResult, DiscoverResult, ErrorCode,
-    GetPromptRequestMethod, GetPromptRequestParams, GetPromptResponse, Implementation,
+    CompleteResult, CompletionInfo, ConstString, CustomRequest, CustomResult, DiscoverResult,
+    ErrorCode, GetPromptRequestMethod, GetPromptRequestParams, GetPromptResponse, Implementation,
     InitializeRequestParams, InitializeResult, ListPromptsRequestMethod, ListPromptsResult,
     ListResourceTemplatesRequestMethod, ListResourceTemplatesResult, ListResourcesRequestMethod,
     ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestMethod,
@@ -163,9 +163,9 @@ impl McpHandler {
         let client = context
             .client_info()
             .filter(|client| *client != Implementation::from_build_env());
+        let parts = context.extensions.get::<http::request::Parts>();
         let header = |name: &str| {
-            let parts = context.extensions.get::<http::request::Parts>()?;
-            let value = parts.headers.get(name)?;
+            let value = parts?.headers.get(name)?;
             value.to_str().ok().map(str::to_owned)
         };
         ToolCaller {
@@ -176,15 +176,8 @@ impl McpHandler {
             protocol: context
                 .protocol_version()
                 .map(|version| version.as_str().to_owned()),
-            identity: context
-                .extensions
-                .get::<http::request::Parts>()
-                .and_then(|parts| parts.extensions.get::<VerifiedIdentity>())
-                .cloned(),
-            hop: context
-                .extensions
-                .get::<http::request::Parts>()
-                .and_then(|parts| forward::hop_from_headers(&parts.headers)),
+            identity: parts.and_then(|parts| parts.extensions.get().cloned()),
+            hop: parts.and_then(|parts| forward::hop_from_headers(&parts.headers)),
         }
     }
 
@@ -281,6 +274,14 @@ fn open_request(context: &RequestContext<RoleServer>) -> Option<&OpenRequest> {
     parts.extensions.get::<OpenRequest>()
 }
 
+/// Refuses a method of which the desk has nothing to offer.
+fn offered<M: ConstString>(is_offered: bool) -> Result<(), ErrorData> {
+    match is_offered {
+        true => Ok(()),
+        false => Err(ErrorData::method_not_found::<M>()),
+    }
+}
+
 fn panic_answer() -> ToolAnswer {
     tracing::error!("a tool broke");
     ToolAnswer::failed("the node broke while it answered; its log says why")
@@ -357,9 +358,7 @@ impl ServerHandler for McpHandler {
         _page: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        if !self.desk.offers().resources {
-            return Err(ErrorData::method_not_found::<ListResourcesRequestMethod>());
-        }
+        offered::<ListResourcesRequestMethod>(self.desk.offers().resources)?;
         let cards = self.desk.resources().into_iter();
         let mut all: Vec<_> = cards.map(convert::resource).collect();
         all.extend(self.app_view_for(&context).as_ref().map(app_view::resource));
@@ -371,18 +370,9 @@ impl ServerHandler for McpHandler {
         _page: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        if !self.desk.offers().resources {
-            return Err(ErrorData::method_not_found::<
-                ListResourceTemplatesRequestMethod,
-            >());
-        }
-        let all = self
-            .desk
-            .templates()
-            .into_iter()
-            .map(convert::template)
-            .collect();
-        Ok(ListResourceTemplatesResult::with_all_items(all))
+        offered::<ListResourceTemplatesRequestMethod>(self.desk.offers().resources)?;
+        let all = self.desk.templates().into_iter().map(convert::template);
+        Ok(ListResourceTemplatesResult::with_all_items(all.collect()))
     }
 
     async fn read_resource(
@@ -390,9 +380,7 @@ impl ServerHandler for McpHandler {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        if !self.desk.offers().resources {
-            return Err(ErrorData::method_not_found::<ReadResourceRequestMethod>());
-        }
+        offered::<ReadResourceRequestMethod>(self.desk.offers().resources)?;
         let uri = request.uri;
         if let Some(view) = self.app_view_for(&context).filter(|view| view.uri == uri) {
             return Ok(ReadResourceResult::new(vec![app_view::contents(view)]).into());
@@ -408,16 +396,9 @@ impl ServerHandler for McpHandler {
         _page: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        if !self.desk.offers().prompts {
-            return Err(ErrorData::method_not_found::<ListPromptsRequestMethod>());
-        }
-        let all = self
-            .desk
-            .prompts()
-            .into_iter()
-            .map(convert::prompt)
-            .collect();
-        Ok(ListPromptsResult::with_all_items(all))
+        offered::<ListPromptsRequestMethod>(self.desk.offers().prompts)?;
+        let all = self.desk.prompts().into_iter().map(convert::prompt);
+        Ok(ListPromptsResult::with_all_items(all.collect()))
     }
 
     async fn get_prompt(
@@ -425,13 +406,9 @@ impl ServerHandler for McpHandler {
         request: GetPromptRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        if !self.desk.offers().prompts {
-            return Err(ErrorData::method_not_found::<GetPromptRequestMethod>());
-        }
-        let filled = self
-            .desk
-            .prompt(&request.name, &texts(request.arguments))
-            .map_err(convert::no_prompt)?;
+        offered::<GetPromptRequestMethod>(self.desk.offers().prompts)?;
+        let filled = self.desk.prompt(&request.name, &texts(request.arguments));
+        let filled = filled.map_err(convert::no_prompt)?;
         Ok(convert::prompt_text(filled).into())
     }
 
@@ -440,9 +417,7 @@ impl ServerHandler for McpHandler {
         request: CompleteRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
-        if !self.desk.offers().completion {
-            return Err(ErrorData::method_not_found::<CompleteRequestMethod>());
-        }
+        offered::<CompleteRequestMethod>(self.desk.offers().completion)?;
         let completion = CompletionRequest {
             of: convert::completed(&request.r#ref),
             argument: request.argument.name,
@@ -499,9 +474,6 @@ fn texts(arguments: Option<Map<String, Value>>) -> BTreeMap<String, String> {
         Value::String(text) => text,
         other => other.to_string(),
     };
-    arguments
-        .unwrap_or_default()
-        .into_iter()
-        .map(|(key, value)| (key, text(value)))
-        .collect()
+    let arguments = arguments.unwrap_or_default().into_iter();
+    arguments.map(|(key, value)| (key, text(value))).collect()
 }

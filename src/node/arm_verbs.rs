@@ -19,6 +19,9 @@ use tools::{AttachedArm, Node, stop_line};
 /// Longest wait for an immediate hold.
 const HELD: Duration = Duration::from_secs(3);
 
+/// How an arm that is held is gone on with.
+const HELD_GOES_ON: &str = "`steadyhand resume` goes on, `steadyhand stop` ends it";
+
 /// Outcome of a verb for one arm.
 type ArmLine = Result<String, Refusal>;
 
@@ -36,13 +39,20 @@ impl VerbReply {
     /// One line an arm; done if all are.
     fn from_lines(lines: Vec<ArmLine>) -> Self {
         let done = lines.iter().all(Result::is_ok);
-        let lines = lines
-            .into_iter()
-            .map(|line| line.unwrap_or_else(String::from));
+        let lines = lines.into_iter();
+        let lines = lines.map(|line| line.unwrap_or_else(String::from));
         Self {
             done,
             ..Self::done(lines.collect::<Vec<_>>().join("; "))
         }
+    }
+}
+
+/// Puts the arm's name before its line.
+fn named(seat: &AttachedArm, line: ArmLine) -> ArmLine {
+    match line {
+        Ok(line) => Ok(format!("{}: {line}", seat.name)),
+        Err(why) => Err(refusal!("{}: {why}", seat.name)),
     }
 }
 
@@ -100,10 +110,9 @@ pub(crate) async fn stop_fleet(node: &Arc<Node>, emergency: bool) -> VerbReply {
         is_operators: true,
     };
     let (own, by_engine) = futures::join!(estop(node), node.stop_by_engine(order));
-    let mut lines = vec![if own.done {
-        Ok(own.text)
-    } else {
-        Err(Refusal::new(own.text))
+    let mut lines = vec![match own.done {
+        true => Ok(own.text),
+        false => Err(Refusal::new(own.text)),
     }];
     let mut reached = BTreeSet::new();
     for (name, answer) in by_engine {
@@ -160,24 +169,20 @@ pub(crate) async fn hold(node: &Node, now: bool) -> VerbReply {
         let is_idle = matches!(asked, Ok(Err(MotionError::NothingToHold)));
         let line = match asked {
             Ok(Ok(())) if now => is_held(seat).await,
-            Ok(Ok(())) => Ok(format!(
-                "{}: holds at the stroke's end; `steadyhand resume` goes on, `steadyhand stop` ends it",
-                seat.name
-            )),
+            Ok(Ok(())) => Ok(format!("holds at the stroke's end; {HELD_GOES_ON}")),
             // Held is what was asked for.
-            Ok(Err(MotionError::HeldAlready)) => Ok(format!(
-                "{}: held already, pen up; `steadyhand resume` goes on, `steadyhand stop` ends it",
-                seat.name
-            )),
-            Ok(Err(why)) => Err(refusal!("{}: {why}", seat.name)),
-            Err(_) => Err(refusal!("{}: its thread has ended", seat.name)),
+            Ok(Err(MotionError::HeldAlready)) => {
+                Ok(format!("held already, pen up; {HELD_GOES_ON}"))
+            }
+            Ok(Err(why)) => Err(why.into()),
+            Err(_) => Err(refusal!("its thread has ended")),
         };
-        lines.push((line, is_idle));
+        lines.push((named(seat, line), is_idle));
     }
     VerbReply::from_some(lines)
 }
 
-async fn is_held(seat: &AttachedArm) -> Result<String, Refusal> {
+async fn is_held(seat: &AttachedArm) -> ArmLine {
     let mut snapshots = seat.motion.watch();
     let stands = snapshots.wait_for(|seen| seen.state != MotionState::Moving);
     let state = match tokio::time::timeout(HELD, stands).await {
@@ -185,14 +190,10 @@ async fn is_held(seat: &AttachedArm) -> Result<String, Refusal> {
         _ => MotionState::Moving,
     };
     match state {
-        MotionState::Held => Ok(format!(
-            "{}: held, pen up; `steadyhand resume` goes on, `steadyhand stop` ends it",
-            seat.name
-        )),
-        MotionState::Holding => Ok(format!("{}: its motion came to its end", seat.name)),
+        MotionState::Held => Ok(format!("held, pen up; {HELD_GOES_ON}")),
+        MotionState::Holding => Ok("its motion came to its end".to_owned()),
         _ => Err(refusal!(
-            "{}: was not held within {}: look at the arm",
-            seat.name,
+            "was not held within {}: look at the arm",
             duration(HELD)
         )),
     }
@@ -202,19 +203,16 @@ pub(crate) async fn resume(node: &Node) -> VerbReply {
     let mut lines = Vec::new();
     for seat in &node.seats {
         let is_idle = seat.motion.snapshot().state != MotionState::Held;
-        let line = match go_on(node, seat).await {
-            Ok(()) => Ok(format!("{}: goes on", seat.name)),
-            Err(why) => Err(refusal!("{}: {why}", seat.name)),
-        };
-        lines.push((line, is_idle));
+        let gone = go_on(node, seat).await;
+        let line = gone.map(|()| "goes on".to_owned());
+        lines.push((named(seat, line), is_idle));
     }
     VerbReply::from_some(lines)
 }
 
 async fn go_on(node: &Node, seat: &AttachedArm) -> Result<(), Refusal> {
-    let scene = seat
-        .last_scene()
-        .ok_or_else(|| refusal!("nothing is held"))?;
+    let scene = seat.last_scene();
+    let scene = scene.ok_or_else(|| refusal!("nothing is held"))?;
     tools::check_zeros_after_wait(node, seat)?;
     // Leave for the scene as it was planned: a design that was changed meanwhile has another.
     let permit = seat.permits().ask(&scene, seat.motion.clock().now())?;
@@ -226,16 +224,12 @@ async fn go_on(node: &Node, seat: &AttachedArm) -> Result<(), Refusal> {
 pub(crate) async fn torque_off(node: &Node) -> VerbReply {
     let mut lines = Vec::new();
     for seat in &node.seats {
-        let line = limp(seat).await;
-        lines.push(match line {
-            Ok(line) => Ok(format!("{}: {line}", seat.name)),
-            Err(why) => Err(refusal!("{}: {why}", seat.name)),
-        });
+        lines.push(named(seat, limp(seat).await));
     }
     VerbReply::from_lines(lines)
 }
 
-async fn limp(seat: &Arc<AttachedArm>) -> Result<String, Refusal> {
+async fn limp(seat: &Arc<AttachedArm>) -> ArmLine {
     if seat.motion.snapshot().state.is_under_way() {
         return Err(refusal!("it moves or is held; `steadyhand stop` first"));
     }
@@ -252,9 +246,8 @@ async fn limp(seat: &Arc<AttachedArm>) -> Result<String, Refusal> {
             count(released.off.len(), "servo")
         ));
     }
-    let failed: Vec<String> = released
-        .failed
-        .iter()
+    let failed = released.failed.iter();
+    let failed: Vec<String> = failed
         .map(|(servo, error)| format!("{servo}: {error}"))
         .collect();
     Err(refusal!(

@@ -11,7 +11,6 @@ use calib::{
     CalibrationSession, CalibrationStore, FitVerdict, HandTouch, TagObservation, TouchAssessment,
     TouchResidual, TouchRole, report,
 };
-use motion::MotionState;
 use tools::Node;
 
 /// Work of an operator on touches and proposals.
@@ -204,10 +203,7 @@ fn touch(
         return refused(why.into());
     }
     let seen = seat.motion.snapshot();
-    if matches!(
-        seen.state,
-        MotionState::Moving | MotionState::Stopping | MotionState::Held
-    ) {
+    if seen.state.is_under_way() {
         return refused("the arm is at work: a touch is taken where it stands".to_owned());
     }
     let Some(measured) = seen.measured.filter(|_| seen.fault.is_none()) else {
@@ -230,9 +226,8 @@ fn accept(
     let mut words = format!("accepted as calibration {}: {path}", accepted.number);
     let restart = (kind == CalibrationKind::Zeros).then_some(calib::ZEROS_NEED_RESTART);
     let stale = accepted.stale.iter().map(String::as_str);
-    restart.into_iter().chain(stale).for_each(|more| {
-        words.push('\n');
-        words.push_str(more);
-    });
+    for more in restart.into_iter().chain(stale) {
+        words = format!("{words}\n{more}");
+    }
     Ok(VerbReply::done(words))
 }

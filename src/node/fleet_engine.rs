@@ -14,7 +14,7 @@ use fleet::zenoh_presence::{
 };
 use fleet::zenoh_telemetry::TelemetrySource;
 use permit::ActorRank;
-use tools::{Node, RemoteCallWatch, ToolRequest};
+use tools::Node;
 
 /// The caller of stops that come over the engine, in the audit log.
 const CALLER: &str = "the fleet";
@@ -66,25 +66,12 @@ fn stop(
                 (told.done, told.text)
             }
             _ => {
-                let told = node
-                    .call(stop_call(by), RemoteCallWatch::unobserved())
-                    .await;
+                let nothing = ReceivedArguments::Absent;
+                let told = verb_dispatch::call_as(&node, CALLER, by, "stop", nothing).await;
                 (!told.is_error, told.text)
             }
         };
         StopAcknowledgement { success, message }
-    }
-}
-
-fn stop_call(who: ActorRank) -> ToolRequest {
-    ToolRequest {
-        tool: "stop".to_owned(),
-        arguments: ReceivedArguments::Absent,
-        caller: CALLER.to_owned(),
-        who,
-        standing: None,
-        hop: None,
-        is_step: false,
     }
 }
 

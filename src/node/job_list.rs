@@ -3,11 +3,12 @@
 use std::io;
 use std::path::Path;
 
+use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::operator_verb;
+use super::operator_verb::VerbReply;
 use base::calendar;
-use base::wording::{millimetres, seconds};
+use base::wording::{cut, millimetres, seconds};
 use job::{JournalError, PastJob};
 use tools::job_record;
 
@@ -51,18 +52,19 @@ pub fn facts(result: &Map<String, Value>) -> Vec<(&'static str, String)> {
 const LISTED_MAX: usize = 40;
 
 /// Describes one job of a state folder, or the last ones.
-pub fn jobs_reply(state: &Path, id: Option<&str>, json: bool) -> operator_verb::VerbReply {
+pub fn jobs_reply(state: &Path, id: Option<&str>, json: bool) -> VerbReply {
     let Some(id) = id else {
         return list(state, json);
     };
     match job::past(state, id) {
-        Ok(past) => operator_verb::VerbReply::done(if json {
-            serde_json::to_string_pretty(&job_record(&past)).unwrap_or_default()
-        } else {
-            card(state, &past)
-        }),
-        Err(error) => operator_verb::VerbReply::failed(unread(state, id, &error)),
+        Ok(past) if json => VerbReply::done(pretty(&job_record(&past))),
+        Ok(past) => VerbReply::done(card(state, &past)),
+        Err(error) => VerbReply::failed(unread(state, id, &error)),
     }
+}
+
+fn pretty(value: &impl Serialize) -> String {
+    serde_json::to_string_pretty(value).unwrap_or_default()
 }
 
 /// Says that a job cannot be read, and why.
@@ -79,35 +81,26 @@ pub fn unread(state: &Path, id: &str, error: &JournalError) -> String {
     }
 }
 
-fn list(state: &Path, json: bool) -> operator_verb::VerbReply {
+fn list(state: &Path, json: bool) -> VerbReply {
+    let at = state.display();
     let pasts = match job::past_jobs(state) {
         Ok(pasts) => pasts,
         Err(error) if error.kind() == io::ErrorKind::NotFound && state.is_dir() => Vec::new(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return operator_verb::VerbReply::failed(format!(
-                "there is no folder {}: no node has kept jobs there; --state DIR or --config FILE names a node's",
-                state.display()
+            return VerbReply::failed(format!(
+                "there is no folder {at}: no node has kept jobs there; --state DIR or --config FILE names a node's"
             ));
         }
-        Err(error) => {
-            return operator_verb::VerbReply::failed(format!(
-                "no jobs in {}: {error}",
-                state.display()
-            ));
-        }
+        Err(error) => return VerbReply::failed(format!("no jobs in {at}: {error}")),
     };
     let newest = pasts.iter().rev().take(LISTED_MAX);
-    let text = if json {
-        let all: Vec<_> = newest.flatten().map(job_record).collect();
-        serde_json::to_string_pretty(&all).unwrap_or_default()
-    } else {
-        let lines: Vec<String> = newest.map(job_line).collect();
-        lines.join("\n")
+    let text = match json {
+        true => pretty(&newest.flatten().map(job_record).collect::<Vec<_>>()),
+        false => newest.map(job_line).collect::<Vec<_>>().join("\n"),
     };
-    operator_verb::VerbReply::done(if text.is_empty() {
-        "no jobs yet".to_owned()
-    } else {
-        text
+    VerbReply::done(match text.is_empty() {
+        true => "no jobs yet".to_owned(),
+        false => text,
     })
 }
 
@@ -128,17 +121,22 @@ fn job_line(past: &Result<PastJob, JournalError>) -> String {
 
 fn card(state: &Path, past: &PastJob) -> String {
     let folder = state.join("jobs").join(&past.id);
-    let mut files: Vec<String> = std::fs::read_dir(&folder)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|entry| entry.path())
-        .filter(|path| path.extension().is_some_and(|end| end == "png"))
-        .map(|path| path.display().to_string())
-        .collect();
-    files.sort();
-    let scene = past.scene_title();
-    let revision: String = past.revision.chars().take(12).collect();
+    let files = std::fs::read_dir(&folder).into_iter().flatten().flatten();
+    let files = files.map(|entry| entry.path());
+    let pictures = files.filter(|path| path.extension().is_some_and(|end| end == "png"));
+    let mut pictures: Vec<String> = pictures.map(|path| path.display().to_string()).collect();
+    pictures.sort();
+    let (scene, revision) = (past.scene_title(), cut(&past.revision, 12));
+    let ended = match past.ended_ms {
+        0 => "not yet".to_owned(),
+        ended_ms => calendar::second(ended_ms),
+    };
+    let drawn = match past.strokes.is_empty() {
+        true => String::new(),
+        false => past.summary(),
+    };
+    let approved = past.approved.iter();
+    let approved = approved.map(|plan| format!("plan {plan} by a person"));
     let rows = [
         ("job", past.id.clone()),
         ("state", past.state.clone()),
@@ -151,43 +149,23 @@ fn card(state: &Path, past: &PastJob) -> String {
         ("understood", past.understood.clone()),
         ("notes", notes(&past.repairs)),
         ("accepted", calendar::second(past.accepted_ms)),
-        (
-            "ended",
-            if past.ended_ms == 0 {
-                "not yet".to_owned()
-            } else {
-                calendar::second(past.ended_ms)
-            },
-        ),
+        ("ended", ended),
         ("plan", past.plan_hash.clone()),
-        (
-            "drawn",
-            match past.strokes.is_empty() {
-                true => String::new(),
-                false => past.summary(),
-            },
-        ),
+        ("drawn", drawn),
         ("goes on with", past.resumes.clone()),
         (takeover_text(state, past), past.settled.clone()),
-        (
-            "approved",
-            past.approved
-                .iter()
-                .map(|plan| format!("plan {plan} by a person"))
-                .collect::<Vec<_>>()
-                .join(", "),
-        ),
+        ("approved", approved.collect::<Vec<_>>().join(", ")),
         ("pens", past.pens_confirmed.join(", ")),
         ("pen lengths", past.pens_measured.join(", ")),
-        ("pictures", files.join(", ")),
+        ("pictures", pictures.join(", ")),
         ("bytes", traffic_text(&folder)),
         ("figures", figures(&past.figures)),
     ];
-    rows.iter()
-        .filter(|(_, value)| !matches!(value.as_str(), "" | "[]"))
-        .map(|(name, value)| format!("{name:<14}{value}"))
-        .collect::<Vec<_>>()
-        .join("\n")
+    let said = rows
+        .iter()
+        .filter(|(_, value)| !matches!(value.as_str(), "" | "[]"));
+    let lines = said.map(|(name, value)| format!("{name:<14}{value}"));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// Describes the treatment of this job's remainder by a later job, as far as that is known.
@@ -229,9 +207,8 @@ fn plain(value: Option<&Value>) -> String {
 /// The numbers of a job's answer, with the names and units that a call shows them with.
 fn figures(answer: &str) -> String {
     let answer: Map<String, Value> = serde_json::from_str(answer).unwrap_or_default();
-    let known = facts(&answer)
-        .into_iter()
-        .filter(|(label, _)| *label != "arm");
+    let known = facts(&answer).into_iter();
+    let known = known.filter(|(label, _)| *label != "arm");
     let known = known.map(|(label, words)| format!("{label} {words}"));
     known.collect::<Vec<_>>().join(", ")
 }
@@ -239,7 +216,9 @@ fn figures(answer: &str) -> String {
 /// Returns the path and size of the job's recorded bytes, if kept.
 fn traffic_text(folder: &Path) -> String {
     let path = folder.join(job::BYTES);
-    let kept =
-        std::fs::metadata(&path).map(|about| format!("{} ({} bytes)", path.display(), about.len()));
-    kept.unwrap_or_default()
+    let size = std::fs::metadata(&path).map(|about| about.len());
+    size.map_or_else(
+        |_| String::new(),
+        |size| format!("{} ({size} bytes)", path.display()),
+    )
 }

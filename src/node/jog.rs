@@ -5,7 +5,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::operator_verb::VerbReply;
+use base::units::ArmMeasurement;
 use call::{Refusal, refusal};
+use motion::Snapshot;
 use permit::MotionPermit;
 use plan::{self, JogIncrement, Plan};
 use scene::Scene;
@@ -59,11 +61,7 @@ impl std::str::FromStr for JogRequest {
         };
         let by: f64 = by.parse().map_err(|_| wrong())?;
         let step = Self { axis, by };
-        if step.is_fit() {
-            Ok(step)
-        } else {
-            Err(wrong())
-        }
+        step.is_fit().then_some(step).ok_or_else(wrong)
     }
 }
 
@@ -122,29 +120,15 @@ pub(super) fn seat<'a>(node: &'a Node, scene: &Scene) -> Result<&'a Arc<Attached
 
 /// The node's side: one step, to its end.
 pub async fn step(node: &Arc<Node>, scene: &str, wanted: JogRequest) -> VerbReply {
-    match stepped(node, scene, wanted).await {
-        Ok(words) => VerbReply::done(words),
-        Err(why) => VerbReply::failed(why),
-    }
+    VerbReply::of(stepped(node, scene, wanted).await)
 }
 
-/// A step that is planned and has its job.
-struct PlannedStep {
-    job: NodeJob,
-    scene: Arc<Scene>,
-    permit: MotionPermit,
-    plan: Plan,
-}
+/// A step that is planned, with its job.
+type PlannedStep = (NodeJob, Arc<Scene>, MotionPermit, Plan);
 
 async fn stepped(node: &Arc<Node>, scene: &str, wanted: JogRequest) -> Result<String, Refusal> {
     let step = planned(node, scene, wanted).await;
-    let step = step.map_err(|why| refusal!("{why}; nothing moved"))?;
-    let PlannedStep {
-        job,
-        scene,
-        permit,
-        plan,
-    } = step;
+    let (job, scene, permit, plan) = step.map_err(|why| refusal!("{why}; nothing moved"))?;
     match job.run(&scene, permit, &plan).await {
         Ok(()) => {
             job.end("reached", "one step".to_owned()).await;
@@ -175,44 +159,32 @@ async fn planned(
     let seat = seat(node, &named)?;
     let scene = node.scene(seat, scene, None)?;
     let seen_stops = seat.motion.stops_requested();
-    let now = seat.motion.clock().now();
-    let permit = seat.permits().ask(&scene, now);
-    let permit = permit?;
-    let measured = seat.motion.snapshot().measured;
-    let start = measured
-        .ok_or_else(|| refusal!("the arm has not been read yet"))?
-        .position_rad;
+    let permit = seat.permits().ask(&scene, seat.motion.clock().now())?;
+    let start = measured(&seat.motion.snapshot())?.position_rad;
     let planned = tools::catch_panic("planning", || {
         plan::jog(&scene, &start, wanted.step(), 0, &plan::SilentObserver)
     });
     let plan = planned??;
     let job = NodeJob::begin(node, seat, JOG, &scene, seen_stops).await?;
-    Ok(PlannedStep {
-        job,
-        scene,
-        permit,
-        plan,
-    })
+    Ok((job, scene, permit, plan))
 }
 
 /// The node's side: how the arm is.
 pub fn stand(node: &Node, scene: &str) -> VerbReply {
-    let scene = match node.scenes.scene(scene, None) {
-        Ok(scene) => scene,
-        Err(error) => return VerbReply::failed(error.to_string()),
-    };
-    match stance(node, &scene) {
-        Ok(stance) => VerbReply::done(serde_json::to_string(&stance).unwrap_or_default()),
-        Err(why) => VerbReply::failed(why),
-    }
+    let scene = node.scenes.scene(scene, None).map_err(Refusal::from);
+    let stance = scene.and_then(|scene| stance(node, &scene));
+    VerbReply::of(stance.map(|stance| serde_json::to_string(&stance).unwrap_or_default()))
+}
+
+fn measured(snapshot: &Snapshot) -> Result<&ArmMeasurement, Refusal> {
+    let measured = snapshot.measured.as_deref();
+    measured.ok_or_else(|| refusal!("the arm has not been read yet"))
 }
 
 fn stance(node: &Node, scene: &Scene) -> Result<JogState, Refusal> {
     let seat = seat(node, scene)?;
     let snapshot = seat.motion.snapshot();
-    let measured = snapshot
-        .measured
-        .ok_or_else(|| refusal!("the arm has not been read yet"))?;
+    let measured = measured(&snapshot)?;
     let arm = seat.motion.arm();
     let q = &measured.position_rad;
     let tip_m = scene.pen(0).map(|pen| pen.tip_m).unwrap_or_default();
@@ -221,38 +193,26 @@ fn stance(node: &Node, scene: &Scene) -> Result<JogState, Refusal> {
         let deg = |limits: &base::units::JointVector| {
             limits.get(joint).copied().unwrap_or(0.0).to_degrees()
         };
-        let ids: Vec<u8> = arm
-            .servos()
-            .filter(|(of, _)| *of == joint)
-            .map(|(_, servo)| servo.id)
-            .collect();
-        let own = || {
-            measured
-                .servos
-                .iter()
-                .filter(|servo| ids.contains(&servo.id))
+        let turns = |id: u8| {
+            arm.servos()
+                .any(|(of, servo)| of == joint && servo.id == id)
         };
+        let own = || measured.servos.iter().filter(|servo| turns(servo.id));
+        let loads = own().filter_map(|servo| servo.load_ratio);
         JogJoint {
             name: arm.joint_name(joint),
             deg: q.to_degrees(),
             lower_deg: deg(&arm.limits.lower_rad),
             upper_deg: deg(&arm.limits.upper_rad),
-            load: own()
-                .filter_map(|s| s.load_ratio)
-                .map(f64::abs)
-                .reduce(f64::max),
+            load: loads.map(f64::abs).reduce(f64::max),
             temperature_c: own().filter_map(|s| s.temperature_c).reduce(f64::max),
         }
     });
-    let now = seat.motion.clock().now();
+    let denied = seat.permits().ask(scene, seat.motion.clock().now()).err();
     Ok(JogState {
         state: format!("{:?}", snapshot.state).to_lowercase(),
         energised: snapshot.energised,
-        denied: seat
-            .permits()
-            .ask(scene, now)
-            .err()
-            .map(|denied| denied.to_string()),
+        denied: denied.map(|denied| denied.to_string()),
         joints: joints.collect(),
         tip_mm: [tip.x, tip.y, tip.z].map(|m| m * 1e3),
         height_mm: scene.surface.project(&tip).height_mm,

@@ -9,6 +9,7 @@ use tokio::sync::broadcast;
 use super::resources::{self, NodeResources};
 use super::{app_view, http_auth, list_changes, worker_pool};
 use args::{self, envelope};
+use base::wording::cut;
 use call::VerifiedIdentity;
 use caller::CallerRole;
 use catalogue::{self, CataloguePrompt, PROMPTS};
@@ -121,14 +122,7 @@ impl McpService for NodeMcpService {
         if node.stops(&request.tool) || node.is_brief(&request) {
             return node.call(request, watch);
         }
-        let working = worker_pool::spawn(node.call(request, watch));
-        Box::pin(async move {
-            match working.await {
-                Ok(answer) => answer,
-                // As if it had failed here.
-                Err(failed) => std::panic::resume_unwind(failed.into_panic()),
-            }
-        })
+        at_work(node.call(request, watch))
     }
 
     fn offers(&self) -> ServiceCapabilities {
@@ -154,14 +148,7 @@ impl McpService for NodeMcpService {
 
     fn read(&self, uri: String) -> BoxFuture<'static, Result<ResourceText, UnknownNameError>> {
         let resources = Arc::clone(&self.resources);
-        let reading = worker_pool::spawn(async move { resources.read(&uri).await });
-        Box::pin(async move {
-            match reading.await {
-                Ok(read) => read,
-                // As if it had failed here.
-                Err(failed) => std::panic::resume_unwind(failed.into_panic()),
-            }
-        })
+        at_work(async move { resources.read(&uri).await })
     }
 
     fn app_view(&self) -> Option<AppView> {
@@ -177,14 +164,13 @@ impl McpService for NodeMcpService {
         name: &str,
         arguments: &BTreeMap<String, String>,
     ) -> Result<PromptText, UnknownNameError> {
-        let names: Vec<&str> = PROMPTS.iter().map(|prompt| prompt.name).collect();
+        let names = PROMPTS.each_ref().map(|prompt| prompt.name).join(", ");
         let prompt = CataloguePrompt::find(name).ok_or_else(|| UnknownNameError {
-            message: format!("there is no prompt {name:?}; valid: {}", names.join(", ")),
+            message: format!("there is no prompt {name:?}; valid: {names}"),
         })?;
-        let text = prompt.fill(arguments);
         Ok(PromptText {
             description: prompt.description.to_owned(),
-            text,
+            text: prompt.fill(arguments),
         })
     }
 
@@ -193,23 +179,38 @@ impl McpService for NodeMcpService {
     }
 }
 
+/// Works in the pool; what breaks there breaks as if it had failed here.
+fn at_work<T: Send + 'static>(
+    work: impl Future<Output = T> + Send + 'static,
+) -> BoxFuture<'static, T> {
+    let working = worker_pool::spawn(work);
+    Box::pin(async move {
+        match working.await {
+            Ok(done) => done,
+            Err(failed) => std::panic::resume_unwind(failed.into_panic()),
+        }
+    })
+}
+
 /// Returns the name and version of the caller's program. They are its own words, so they are short and on one line.
 fn client_text(caller: &ToolCaller) -> Option<String> {
     const CHARS_MAX: usize = 60;
     let name = caller.client_name.as_deref()?;
     let version = caller.client_version.as_deref().unwrap_or_default();
     let words = format!("{name} {version}");
-    let plain = words.chars().filter(|c| !c.is_control()).take(CHARS_MAX);
-    let plain: String = plain.collect();
-    Some(plain.trim().to_owned())
+    let plain = words.replace(char::is_control, "");
+    Some(cut(&plain, CHARS_MAX).trim().to_owned())
 }
 
 /// Returns whose a stop is that is done before its call, or without one: only an operator ends an operator's.
 fn rank(sender: Option<&VerifiedIdentity>) -> ActorRank {
-    if sender.is_some_and(http_auth::is_operator) {
-        ActorRank::Operator
-    } else {
-        ActorRank::Planner
+    rank_of(sender.is_some_and(http_auth::is_operator))
+}
+
+const fn rank_of(is_operator: bool) -> ActorRank {
+    match is_operator {
+        true => ActorRank::Operator,
+        false => ActorRank::Planner,
     }
 }
 
@@ -225,11 +226,7 @@ fn request(node: &Node, call: ToolCall) -> ToolRequest {
         caller: call.caller.key(),
         tool: call.tool,
         arguments: call.arguments,
-        who: if is_person {
-            ActorRank::Operator
-        } else {
-            ActorRank::Planner
-        },
+        who: rank_of(is_person),
         standing,
         hop: call.caller.hop,
         is_step: false,

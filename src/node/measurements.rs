@@ -9,7 +9,6 @@ use serde_json::json;
 use super::operator_verb::VerbReply;
 use base::wording::count;
 use calib::{CalibrationOrigin, CalibrationStore};
-use motion::MotionState;
 use tools::Node;
 
 /// Data of a node for calibrations.
@@ -52,16 +51,15 @@ pub(super) fn calibrations_reply(node: &Node) -> VerbReply {
         Err(error) => return VerbReply::failed(error.to_string()),
     };
     let newest = history.iter().rev().take(LISTED_MAX);
-    let listed: Vec<serde_json::Value> = newest
-        .map(|record| {
-            json!({
-                "number": record.number,
-                "words": record.line().trim(),
-                "reasons": record.reasons,
-                "residuals_mm": record.residuals_mm,
-            })
+    let listed = newest.map(|record| {
+        json!({
+            "number": record.number,
+            "words": record.line().trim(),
+            "reasons": record.reasons,
+            "residuals_mm": record.residuals_mm,
         })
-        .collect();
+    });
+    let listed: Vec<serde_json::Value> = listed.collect();
     let words = match listed.len() {
         0 => "nothing was calibrated yet".to_owned(),
         listed => count(listed, "calibration"),
@@ -73,7 +71,7 @@ pub(super) fn calibrations_reply(node: &Node) -> VerbReply {
 pub fn measurements_reply(node: &Node) -> VerbReply {
     let arms = node.seats.iter().filter_map(|seat| {
         let seen = seat.motion.snapshot();
-        let offsets = seen.identity.iter();
+        let identity = || seen.identity.iter();
         let measured = seen.measured.as_ref()?;
         let counts = measured.servos.iter();
         let arm = &seat.motion.arm();
@@ -85,22 +83,17 @@ pub fn measurements_reply(node: &Node) -> VerbReply {
             ticks: counts
                 .filter_map(|servo| Some((servo.id, servo.position_ticks?)))
                 .collect(),
-            identity: seen
-                .identity
-                .iter()
+            identity: identity()
                 .filter(|one| is_named(one.servo.id))
                 .map(|one| (one.servo.id, one.fingerprint()))
                 .collect(),
             energised: seen.energised,
             zeros: calib::zeros_of(&arm.file),
             origin: tools::origin(node, seat),
-            model: seat.motion.arm().file.name.clone(),
+            model: arm.file.name.clone(),
             joints_rad: measured.position_rad.to_vec(),
-            is_moving: matches!(
-                seen.state,
-                MotionState::Moving | MotionState::Stopping | MotionState::Held
-            ),
-            homing: offsets
+            is_moving: seen.state.is_under_way(),
+            homing: identity()
                 .map(|one| (one.servo.id, one.homing_offset_ticks))
                 .collect(),
         })

@@ -16,7 +16,7 @@ use mcp::VerifiedIdentity;
 use mcp::http::AuthQueue;
 use page::{PageDoor, PageServices, StopAnswer};
 use permit::ActorRank;
-use tools::{Node, RemoteCallWatch, ToolRequest};
+use tools::Node;
 
 /// Returns the addresses of the page, and remembers where it is for `steadyhand page`.
 pub fn pages(
@@ -73,20 +73,10 @@ impl PageServices for NodePageServices {
         {
             arguments.insert("arm".to_owned(), arm.into());
         }
-        let request = ToolRequest {
-            tool: "sense".to_owned(),
-            arguments: ReceivedArguments::Value(arguments),
-            caller,
-            who: ActorRank::Planner,
-            standing: None,
-            hop: None,
-            is_step: false,
-        };
-        let node = Arc::clone(&self.node);
-        let sensing =
-            worker_pool::spawn(
-                async move { node.call(request, RemoteCallWatch::unobserved()).await },
-            );
+        let arguments = ReceivedArguments::Value(arguments);
+        let planner = ActorRank::Planner;
+        let sensing = verb_dispatch::call_as(&self.node, &caller, planner, "sense", arguments);
+        let sensing = worker_pool::spawn(sensing);
         Box::pin(async move {
             let broke = |_| ToolAnswer::failed("the node broke while it sensed; its log says why");
             sensing.await.unwrap_or_else(broke)

@@ -7,6 +7,8 @@ use serde_json::json;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
+use super::verb_dispatch::call_as;
+use args::ReceivedArguments;
 use base::lock::MutexExt;
 use base::wording::duration;
 use catalogue::{self, KnownNames};
@@ -14,7 +16,7 @@ use mcp::{
     CompletionRequest, ResourceBody, ResourceCard, ResourceText, TemplateCard, UnknownNameError,
 };
 use permit::ActorRank;
-use tools::{Node, RemoteCallWatch, ToolRequest};
+use tools::{Node, RemoteCallWatch};
 
 /// The longest that a preview may take to plan.
 const PREVIEW_MAX: Duration = Duration::from_secs(20);
@@ -50,14 +52,11 @@ struct ResourceAddress<'a> {
 impl<'a> ResourceAddress<'a> {
     fn parse(uri: &'a str) -> Option<Self> {
         let (scheme, rest) = uri.split_once("://")?;
-        let (name, query) = match rest.split_once('?') {
-            Some((name, query)) => (name, Some(query)),
+        let (name, meta) = match rest.split_once('?') {
+            Some((name, query)) => (name, Some(query.strip_prefix("meta=")?)),
             None => (rest, None),
         };
-        let meta = match query {
-            Some(query) => Some(query.strip_prefix("meta=")?).filter(|meta| !meta.is_empty()),
-            None => None,
-        };
+        let meta = meta.filter(|meta| !meta.is_empty());
         Some(Self { scheme, name, meta })
     }
 }
@@ -74,37 +73,33 @@ impl NodeResources {
     /// Everything that can be read now.
     pub(crate) fn cards(&self) -> Vec<ResourceCard> {
         let here = self.node.all_names();
-        let mut cards = vec![card(
-            "nodes://all",
-            "nodes",
-            "The nodes with arm, state and scenes.",
-            JSON,
-        )];
+        let mut cards = Vec::new();
+        let mut add = |uri: String, name: String, description: String, mime: &str| {
+            cards.push(ResourceCard {
+                uri,
+                name,
+                description,
+                mime: mime.to_owned(),
+            });
+        };
+        let about = "The nodes with arm, state and scenes.".to_owned();
+        add("nodes://all".to_owned(), "nodes".to_owned(), about, JSON);
         for tool in here.tools() {
-            let name = &tool.name;
+            let (name, title) = (&tool.name, format!("usage of {}", tool.name));
             let about = format!("Everything about the tool {name}.");
-            cards.push(card(
-                &format!("usage://{name}"),
-                &format!("usage of {name}"),
-                &about,
-                MARKDOWN,
-            ));
+            add(format!("usage://{name}"), title, about, MARKDOWN);
         }
-        for name in &here.scenes {
+        for name in here.scenes {
             let about = format!("What the scene {name} draws, with which arm.");
-            cards.push(card(&format!("scene://{name}"), name, &about, JSON));
+            add(format!("scene://{name}"), name.clone(), about, JSON);
+            let title = format!("preview of {name}");
             let about =
                 format!("A picture of the plan that would draw {name}; made when it is read.");
-            cards.push(card(
-                &format!("preview://{name}"),
-                &format!("preview of {name}"),
-                &about,
-                PNG,
-            ));
+            add(format!("preview://{name}"), title, about, PNG);
         }
         for id in self.node.listed_jobs() {
             let about = format!("How far {id} is, its result, and what its journal says.");
-            cards.push(card(&format!("job://{id}"), &id, &about, JSON));
+            add(format!("job://{id}"), id, about, JSON);
         }
         cards
     }
@@ -143,28 +138,16 @@ impl NodeResources {
         let known = cards.iter().map(|card| card.uri.as_str());
         let mut nearest = args::nearest(uri, known);
         nearest.truncate(NEAREST_MAX);
+        let nearest = nearest.join(", ");
         UnknownNameError {
-            message: format!(
-                "there is no resource {uri}; nearest first: {}",
-                nearest.join(", ")
-            ),
+            message: format!("there is no resource {uri}; nearest first: {nearest}"),
         }
     }
 
     /// As `list_nodes` tells it.
     async fn nodes(&self) -> ResourceText {
-        let request = ToolRequest {
-            tool: "list_nodes".to_owned(),
-            arguments: args::ReceivedArguments::Absent,
-            caller: "resources".to_owned(),
-            who: ActorRank::Planner,
-            standing: None,
-            hop: None,
-            is_step: false,
-        };
-        let reply = Arc::clone(&self.node)
-            .call(request, RemoteCallWatch::unobserved())
-            .await;
+        let (who, nothing) = (ActorRank::Planner, ReceivedArguments::Absent);
+        let reply = call_as(&self.node, "resources", who, "list_nodes", nothing).await;
         let nodes = reply.structured.get("nodes").cloned().unwrap_or_default();
         text(JSON, nodes.to_string())
     }
@@ -196,12 +179,6 @@ impl NodeResources {
         let revision = scene
             .map(|scene| scene.revision.to_string())
             .map_err(|error| unknown(error.to_string()))?;
-        let limit = duration(PREVIEW_MAX);
-        let late = || {
-            unknown(format!(
-                "planning takes longer than {limit}; call stroke with dry_run"
-            ))
-        };
         let cancelled = CancellationToken::new();
         // Dropped at the end of the time, or with a reader that has gone: the planner ends then.
         let _ends = cancelled.clone().drop_guard();
@@ -217,9 +194,13 @@ impl NodeResources {
             self.node.preview(name, meta, &watch).await
         };
         let picture = tokio::time::timeout(PREVIEW_MAX, made).await;
-        let picture = picture
-            .map_err(|_| late())?
-            .map_err(|why| unknown(why.into()))?;
+        let picture = picture.map_err(|_| {
+            let limit = duration(PREVIEW_MAX);
+            unknown(format!(
+                "planning takes longer than {limit}; call stroke with dry_run"
+            ))
+        })?;
+        let picture = picture.map_err(|why| unknown(why.into()))?;
         self.keep(revision, &picture);
         Ok(ResourceText {
             mime: PNG.to_owned(),
@@ -247,18 +228,12 @@ impl NodeResources {
         let here = self.node.all_names();
         let typed = completion.typed.to_lowercase();
         let all = self.values(&here, &completion.of, &completion.argument);
-        let mut begins: Vec<String> = Vec::new();
-        let mut holds: Vec<String> = Vec::new();
-        for name in all {
-            let folded = name.to_lowercase();
-            if folded.starts_with(&typed) {
-                begins.push(name);
-            } else if folded.contains(&typed) {
-                holds.push(name);
-            }
-        }
-        begins.extend(holds);
-        begins
+        let all = all.into_iter();
+        let holding = all.filter(|name| name.to_lowercase().contains(&typed));
+        let mut holding: Vec<String> = holding.collect();
+        // Those that begin so come first.
+        holding.sort_by_key(|name| !name.to_lowercase().starts_with(&typed));
+        holding
     }
 
     fn values(&self, here: &KnownNames, of: &str, argument: &str) -> Vec<String> {
@@ -308,15 +283,6 @@ pub(crate) fn templates() -> Vec<TemplateCard> {
             JSON,
         ),
     ]
-}
-
-fn card(uri: &str, name: &str, description: &str, mime: &str) -> ResourceCard {
-    ResourceCard {
-        uri: uri.to_owned(),
-        name: name.to_owned(),
-        description: description.to_owned(),
-        mime: mime.to_owned(),
-    }
 }
 
 fn text(mime: &str, text: String) -> ResourceText {

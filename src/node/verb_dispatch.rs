@@ -123,11 +123,9 @@ async fn act(node: &Arc<Node>, verb: OperatorVerb) -> VerbReply {
 
 /// Moves the arm to rest, in the scene and of the arm that are named.
 async fn reset(node: &Arc<Node>, scene: Option<String>, arm: Option<String>) -> VerbReply {
-    let said = [("scene", scene), ("arm", arm)];
-    let said: serde_json::Map<String, Value> = said
-        .into_iter()
-        .filter_map(|(name, said)| Some((name.to_owned(), said?.into())))
-        .collect();
+    let said = [("scene", scene), ("arm", arm)].into_iter();
+    let said = said.filter_map(|(name, said)| Some((name.to_owned(), Value::from(said?))));
+    let said: serde_json::Map<String, Value> = said.collect();
     let arguments = match said.is_empty() {
         true => ReceivedArguments::Absent,
         false => ReceivedArguments::Value(said.into()),
@@ -151,17 +149,14 @@ fn describe(node: &Node) -> VerbReply {
 
 /// Shows a drawing as data, or begins the one that a person agreed to.
 async fn draw(node: &Arc<Node>, order: &DrawingOrder, assent: Option<&DrawingAssent>) -> VerbReply {
-    let told = match assent {
-        None => node
-            .offer_drawing(order)
-            .await
-            .map(|offer| VerbReply::with_data(&offer.title, &offer)),
-        Some(assent) => node
-            .begin_drawing(order, assent)
-            .await
-            .map(|job| VerbReply::with_data(format!("{job} has begun"), &job)),
+    let Some(assent) = assent else {
+        let offer = node.offer_drawing(order).await;
+        let shown = offer.map(|offer| VerbReply::with_data(&offer.title, &offer));
+        return shown.unwrap_or_else(VerbReply::failed);
     };
-    told.unwrap_or_else(VerbReply::failed)
+    let job = node.begin_drawing(order, assent).await;
+    let begun = job.map(|job| VerbReply::with_data(format!("{job} has begun"), &job));
+    begun.unwrap_or_else(VerbReply::failed)
 }
 
 async fn progress(node: &Node, job: Option<&str>) -> VerbReply {
@@ -176,9 +171,7 @@ fn pen(node: &Node, job: Option<&str>, confirmed: Option<usize>) -> VerbReply {
     let mut all = node.awaited_pens();
     all.retain(|awaited| job.is_none_or(|job| awaited.job == job));
     let words = |awaited: &AwaitedPen| {
-        let AwaitedPen {
-            job, arm, words, ..
-        } = awaited;
+        let (job, arm, words) = (&awaited.job, &awaited.arm, &awaited.words);
         format!("{job} on arm {arm} waits for {words}")
     };
     match (all.as_slice(), confirmed, job) {
@@ -187,10 +180,7 @@ fn pen(node: &Node, job: Option<&str>, confirmed: Option<usize>) -> VerbReply {
         }
         ([], Some(_), None) => VerbReply::failed("no job waits for a pen or at a pause"),
         ([], None, None) => VerbReply::done("no job waits for a pen or at a pause"),
-        ([one], Some(pen), _) => match node.confirm_pen(&one.job, pen) {
-            Ok(text) => VerbReply::done(text),
-            Err(text) => VerbReply::failed(text),
-        },
+        ([one], Some(pen), _) => VerbReply::of(node.confirm_pen(&one.job, pen)),
         (_, Some(_), _) => VerbReply::failed("several jobs wait for a person: name one of them"),
         ([one], None, _) => VerbReply::with_data(words(one), one),
         (several, None, _) => {
@@ -248,19 +238,16 @@ fn enable(
     match node.enable(&scene, arm, until) {
         Err(why) => VerbReply::failed(why),
         Ok(seats) => {
-            let until = for_s.map_or_else(
-                || "as long as the node runs".to_owned(),
-                |s| format!("for {}", duration(Duration::from_secs(s))),
-            );
-            let mut words = format!(
-                "motion is enabled for scene {title} (revision {}) {until}",
-                scene.revision
-            );
+            let until = match until {
+                None => "as long as the node runs".to_owned(),
+                Some(until) => format!("for {}", duration(until)),
+            };
             let apart = seats.iter().find_map(|seat| node.kept_apart(seat));
-            apart
-                .iter()
-                .for_each(|apart| words.push_str(&format!("; {apart}")));
-            VerbReply::done(words)
+            let apart = apart.map_or_else(String::new, |apart| format!("; {apart}"));
+            VerbReply::done(format!(
+                "motion is enabled for scene {title} (revision {}) {until}{apart}",
+                scene.revision
+            ))
         }
     }
 }
@@ -282,19 +269,28 @@ async fn status(node: &Arc<Node>) -> VerbReply {
 }
 
 pub(super) async fn call(node: &Arc<Node>, tool: &str, arguments: ReceivedArguments) -> VerbReply {
+    let reply = call_as(node, "operator", ActorRank::Operator, tool, arguments).await;
+    VerbReply::of_tool(&reply)
+}
+
+/// Calls a tool of this node for one of its own ways in, which proved who asks; nobody follows its progress.
+pub(super) fn call_as(
+    node: &Arc<Node>,
+    caller: &str,
+    who: ActorRank,
+    tool: &str,
+    arguments: ReceivedArguments,
+) -> BoxFuture<'static, Reply> {
     let request = ToolRequest {
         tool: tool.to_owned(),
         arguments,
-        caller: "operator".to_owned(),
-        who: ActorRank::Operator,
+        caller: caller.to_owned(),
+        who,
         standing: None,
         hop: None,
         is_step: false,
     };
-    let reply = Arc::clone(node)
-        .call(request, RemoteCallWatch::unobserved())
-        .await;
-    VerbReply::of_tool(&reply)
+    Arc::clone(node).call(request, RemoteCallWatch::unobserved())
 }
 
 impl VerbReply {
